@@ -1,0 +1,208 @@
+// Package vec is the vocabulary in which avoformer's row kernels are written.
+//
+// A kernel is a Go function over a [Machine]. It is run once for each
+// instruction set, at generation time, and each operation it calls emits the
+// instructions of that machine: the algorithm is written once, the width and
+// the encoding belong to the backend. The backends are [NewX86] (avo; width 4,
+// 8 or 16) and [NewNEON] (package arm64; width 4).
+//
+// Values name virtual registers. An operation that returns a [V] leaves its
+// operands as they are, unless its comment says that it consumes one. An
+// operation whose name ends in To updates its first operand in place: that is
+// how accumulators live across the iterations of a loop.
+package vec
+
+// V is a vector of Width float32 lanes in a virtual register.
+type V struct{ Reg any }
+
+// Int is a 64-bit signed integer in a virtual register: a count of elements.
+type Int struct{ Reg any }
+
+// Ptr is an address in a virtual register.
+type Ptr struct{ Reg any }
+
+// Mask is the result of a comparison, one truth value a lane.
+type Mask struct{ Reg any }
+
+// Tail describes the last, partial vector of a run of elements. It is made by
+// Machine.Tail and may be used by any number of loads and stores.
+type Tail struct {
+	Count Int // 0 to Width-1
+	Mask  any // what the backend needs to load and store that many lanes
+}
+
+// Rounded is a float rounded to the nearest integer, ties to even.
+type Rounded struct {
+	N V // the integer as a float
+	// Biased holds 1.5*2^23 + N, so that its low bits are the integer. It is
+	// nil where the machine scales by N itself.
+	Biased V
+}
+
+// Operand is a second operand: a V, or a Const in every lane.
+type Operand interface{ operand() }
+
+// Const is a float32 constant, given by its bits, present in every lane.
+type Const uint32
+
+func (V) operand()     {}
+func (Const) operand() {}
+
+// Machine emits code for one instruction set.
+type Machine interface {
+	// Width is the number of lanes of a vector.
+	Width() int
+
+	// SlicePtr is the address of the first element of a slice parameter.
+	SlicePtr(name string) Ptr
+	// SliceLen is the length of a slice parameter.
+	SliceLen(name string) Int
+	// IntParam loads an int parameter.
+	IntParam(name string) Int
+	// FloatParam loads a float32 parameter into every lane.
+	FloatParam(name string) V
+	// Return stores lane 0 of v as the function's only result.
+	Return(v V)
+
+	// CopyInt and CopyPtr copy into a fresh register.
+	CopyInt(n Int) Int
+	CopyPtr(p Ptr) Ptr
+	// Bump advances p by a number of bytes.
+	Bump(p Ptr, bytes int)
+	// BumpBy advances p by n float32 elements.
+	BumpBy(p Ptr, n Int)
+
+	// Loop runs body while n >= step, and takes step from n after each run.
+	Loop(n Int, step int, body func())
+	// If runs body when n is not zero.
+	If(n Int, body func())
+	// IfLE runs then when n <= limit, and otherwise runs else_ (which may be nil).
+	IfLE(n Int, limit int, then, else_ func())
+
+	// Comment annotates the next instruction.
+	Comment(text string)
+
+	// Zero is a vector of zeros.
+	Zero() V
+	// Splat is a fresh vector with c in every lane.
+	Splat(c Const) V
+	// Copy is a fresh copy of v.
+	Copy(v V) V
+	// Load reads Width elements at p + off bytes. No alignment is assumed.
+	Load(p Ptr, off int) V
+	// Store writes Width elements at p + off bytes.
+	Store(p Ptr, off int, v V)
+	// LoadScalar reads one element at p + off bytes into every lane.
+	LoadScalar(p Ptr, off int) V
+
+	// Tail describes the last n mod Width elements of a run of n.
+	Tail(n Int) Tail
+	// LoadTail reads t.Count elements at p; the other lanes hold fill.
+	// Nothing past the elements is touched. t.Count is not zero.
+	LoadTail(p Ptr, t Tail, fill Const) V
+	// StoreTail writes the first t.Count lanes. t.Count is not zero.
+	StoreTail(p Ptr, t Tail, v V)
+	// KeepTail is v with fill in the lanes from t.Count on.
+	KeepTail(t Tail, v V, fill Const) V
+
+	Add(a V, b Operand) V
+	Sub(a V, b Operand) V
+	Mul(a V, b Operand) V
+	Div(a V, b V) V
+	Sqrt(a V) V
+	// Max and Min give b when either is NaN on x86; see MaxNaN.
+	Max(a V, b Operand) V
+	Min(a V, b Operand) V
+	// AddTo and MaxTo update acc in place: acc = acc op b.
+	AddTo(acc V, b Operand)
+	MaxTo(acc V, b Operand)
+	// FMATo is acc += a*b; FNMATo is acc -= a*b; both round once.
+	FMATo(acc, a V, b Operand)
+	FNMATo(acc, a V, b Operand)
+	// Horner is p*x + c, rounded once. It consumes p.
+	Horner(p, x V, c Operand) V
+
+	// And, Or, Xor and AndNot (a &^ b) work on the bits of the lanes.
+	And(a V, b Operand) V
+	Or(a V, b Operand) V
+	Xor(a V, b Operand) V
+	// Greater is a > b in each lane, false where either is NaN.
+	Greater(a V, b Operand) Mask
+	// Unordered is true in each lane where a or b is NaN.
+	Unordered(a, b V) Mask
+	// Select is a where the mask is true, b elsewhere.
+	Select(m Mask, a, b V) V
+
+	// Round rounds to the nearest integer, ties to even, for |x| < 2^22.
+	Round(x V) Rounded
+	// ScaleByPow2 is p * 2^r.N for results that are normal numbers.
+	ScaleByPow2(p V, r Rounded) V
+	// ScaleByPow2Full is p * 2^r.N for 0.5 < p < 2 and -151 <= r.N <= 129, with
+	// denormal results rounded once and overflow to infinity.
+	ScaleByPow2Full(p V, r Rounded) V
+
+	// ReduceAdd and ReduceMax leave the sum or maximum of all lanes in every lane.
+	ReduceAdd(v V) V
+	ReduceMax(v V) V
+}
+
+// Span is one step of Each: some whole vectors, or the tail.
+type Span struct {
+	m    Machine
+	ptrs []Ptr
+	tail *Tail
+	// Vectors is how many vectors the step covers.
+	Vectors int
+}
+
+// IsTail reports whether the step is the partial vector at the end.
+func (s Span) IsTail() bool { return s.tail != nil }
+
+// Load reads vector i of the step from stream p; lanes past the end hold fill.
+func (s Span) Load(p, i int, fill Const) V {
+	if s.tail != nil {
+		return s.m.LoadTail(s.ptrs[p], *s.tail, fill)
+	}
+	return s.m.Load(s.ptrs[p], i*4*s.m.Width())
+}
+
+// Store writes vector i of the step to stream p; lanes past the end are not written.
+func (s Span) Store(p, i int, v V) {
+	if s.tail != nil {
+		s.m.StoreTail(s.ptrs[p], *s.tail, v)
+		return
+	}
+	s.m.Store(s.ptrs[p], i*4*s.m.Width(), v)
+}
+
+// Keep is v with fill in the lanes that are past the end of the elements.
+func (s Span) Keep(v V, fill Const) V {
+	if s.tail != nil {
+		return s.m.KeepTail(*s.tail, v, fill)
+	}
+	return v
+}
+
+// Each runs body over n elements: unroll vectors at a time, then one at a
+// time, then over the tail. The streams start at ptrs, which stay as they are;
+// t must be the tail of n.
+func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
+	cur := make([]Ptr, len(ptrs))
+	for i, p := range ptrs {
+		cur[i] = m.CopyPtr(p)
+	}
+	left := m.CopyInt(n)
+	step := func(u int) {
+		m.Loop(left, u*m.Width(), func() {
+			body(Span{m: m, ptrs: cur, Vectors: u})
+			for _, p := range cur {
+				m.Bump(p, 4*u*m.Width())
+			}
+		})
+	}
+	if unroll > 1 {
+		step(unroll)
+	}
+	step(1)
+	m.If(t.Count, func() { body(Span{m: m, ptrs: cur, tail: &t, Vectors: 1}) })
+}

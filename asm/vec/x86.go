@@ -1,0 +1,476 @@
+package vec
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// roundBias is 1.5 * 2^23: adding it to |x| < 2^22 leaves round(x) in the low
+// bits of the sum, in two's complement.
+const roundBias = Const(0x4b400000)
+
+const floatOne = Const(0x3f800000)
+
+// X86 is the avo backend. Width 4 and 8 use VEX encodings (AVX2, FMA); width
+// 16 uses AVX-512 F, BW, DQ and VL with opmasks for tails.
+type X86 struct {
+	*build.Context
+	width  int
+	labels int
+	pool   *ConstPool
+}
+
+// ConstPool collects the read-only data that the functions of one file share.
+type ConstPool struct {
+	names map[string]operand.Mem
+}
+
+// NewX86 is a Machine that emits into ctx, whose active function it fills.
+// The functions of one file share a pool.
+func NewX86(ctx *build.Context, width int, pool *ConstPool) *X86 {
+	if width != 4 && width != 8 && width != 16 {
+		panic(fmt.Sprintf("vec.NewX86: width = %d, want 4, 8 or 16", width))
+	}
+	return &X86{Context: ctx, width: width, pool: pool}
+}
+
+// NewConstPool is an empty pool.
+func NewConstPool() *ConstPool { return &ConstPool{names: map[string]operand.Mem{}} }
+
+// data returns the pool's symbol of that name, defining it on first use.
+func (x *X86) data(name string, words []uint32) operand.Mem {
+	if m, ok := x.pool.names[name]; ok {
+		return m
+	}
+	m := x.StaticGlobal(name)
+	x.DataAttributes(attr.RODATA | attr.NOPTR)
+	for _, w := range words {
+		x.AppendDatum(operand.U32(w))
+	}
+	x.pool.names[name] = m
+	return m
+}
+
+// constMem is a full vector of c in memory.
+func (x *X86) constMem(c Const) operand.Mem {
+	words := make([]uint32, x.width)
+	for i := range words {
+		words[i] = uint32(c)
+	}
+	return x.data(fmt.Sprintf("f32x%d_%08x", x.width, uint32(c)), words)
+}
+
+// Width implements Machine.
+func (x *X86) Width() int { return x.width }
+
+// NewV is a fresh vector register, not yet written.
+func (x *X86) NewV() reg.VecVirtual {
+	switch x.width {
+	case 4:
+		return x.XMM()
+	case 8:
+		return x.YMM()
+	}
+	return x.ZMM()
+}
+
+func vr(v V) reg.Register           { return v.Reg.(reg.Register) }
+func ir(n Int) reg.Register         { return n.Reg.(reg.Register) }
+func at(p Ptr, off int) operand.Mem { return operand.Mem{Base: p.Reg.(reg.Register), Disp: off} }
+func (x *X86) newLabel(what string) string {
+	x.labels++
+	return fmt.Sprintf("%s%d", what, x.labels)
+}
+
+// op is the avo operand for b: a register, or the constant in memory.
+func (x *X86) op(b Operand) operand.Op {
+	switch b := b.(type) {
+	case V:
+		return vr(b)
+	case Const:
+		return x.constMem(b)
+	}
+	panic("vec: unknown operand")
+}
+
+// SlicePtr implements Machine.
+func (x *X86) SlicePtr(name string) Ptr { return Ptr{x.Load64(name + "_base")} }
+
+// SliceLen implements Machine.
+func (x *X86) SliceLen(name string) Int { return Int{x.Load64(name + "_len")} }
+
+// IntParam implements Machine.
+func (x *X86) IntParam(name string) Int { return Int{x.Load64(name)} }
+
+// Load64 loads a 64-bit parameter, or a slice's _base or _len, into a fresh register.
+func (x *X86) Load64(name string) reg.GPVirtual {
+	r := x.GP64()
+	n := len(name)
+	switch {
+	case n > 5 && name[n-5:] == "_base":
+		x.Context.Load(x.Param(name[:n-5]).Base(), r)
+	case n > 4 && name[n-4:] == "_len":
+		x.Context.Load(x.Param(name[:n-4]).Len(), r)
+	default:
+		x.Context.Load(x.Param(name), r)
+	}
+	return r
+}
+
+// ParamAddr is the address of a scalar parameter in the frame.
+func (x *X86) ParamAddr(name string) operand.Mem {
+	c, err := x.Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return c.Addr
+}
+
+// FloatParam implements Machine.
+func (x *X86) FloatParam(name string) V {
+	v := x.NewV()
+	x.VBROADCASTSS(x.ParamAddr(name), v)
+	return V{v}
+}
+
+// Return implements Machine.
+func (x *X86) Return(v V) {
+	c, err := x.ReturnIndex(0).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	x.VMOVSS(vr(v).(reg.Vec).AsX(), c.Addr)
+}
+
+// CopyInt implements Machine.
+func (x *X86) CopyInt(n Int) Int {
+	r := x.GP64()
+	x.MOVQ(ir(n), r)
+	return Int{r}
+}
+
+// CopyPtr implements Machine.
+func (x *X86) CopyPtr(p Ptr) Ptr { return Ptr{x.CopyInt(Int{p.Reg}).Reg} }
+
+// Bump implements Machine.
+func (x *X86) Bump(p Ptr, bytes int) { x.ADDQ(operand.Imm(uint64(bytes)), p.Reg.(reg.Register)) }
+
+// BumpBy implements Machine.
+func (x *X86) BumpBy(p Ptr, n Int) {
+	r := p.Reg.(reg.Register)
+	x.LEAQ(operand.Mem{Base: r, Index: ir(n), Scale: 4}, r)
+}
+
+// Loop implements Machine.
+func (x *X86) Loop(n Int, step int, body func()) {
+	top, end := x.newLabel("loop"), x.newLabel("end")
+	x.CMPQ(ir(n), operand.Imm(uint64(step)))
+	x.JLT(operand.LabelRef(end))
+	x.Label(top)
+	body()
+	x.SUBQ(operand.Imm(uint64(step)), ir(n))
+	x.CMPQ(ir(n), operand.Imm(uint64(step)))
+	x.JGE(operand.LabelRef(top))
+	x.Label(end)
+}
+
+// If implements Machine.
+func (x *X86) If(n Int, body func()) {
+	end := x.newLabel("end")
+	x.TESTQ(ir(n), ir(n))
+	x.JZ(operand.LabelRef(end))
+	body()
+	x.Label(end)
+}
+
+// IfLE implements Machine.
+func (x *X86) IfLE(n Int, limit int, then, else_ func()) {
+	other, end := x.newLabel("else"), x.newLabel("end")
+	x.CMPQ(ir(n), operand.Imm(uint64(limit)))
+	x.JGT(operand.LabelRef(other))
+	then()
+	if else_ != nil {
+		x.JMP(operand.LabelRef(end))
+	}
+	x.Label(other)
+	if else_ != nil {
+		else_()
+		x.Label(end)
+	}
+}
+
+// Comment implements Machine.
+func (x *X86) Comment(text string) { x.Context.Comment(text) }
+
+// Zero implements Machine.
+func (x *X86) Zero() V {
+	v := x.NewV()
+	x.VXORPS(v, v, v)
+	return V{v}
+}
+
+// Splat implements Machine.
+func (x *X86) Splat(c Const) V {
+	if c == 0 {
+		return x.Zero()
+	}
+	v := x.NewV()
+	x.VMOVUPS(x.constMem(c), v)
+	return V{v}
+}
+
+// Copy implements Machine.
+func (x *X86) Copy(v V) V {
+	w := x.NewV()
+	x.VMOVAPS(vr(v), w)
+	return V{w}
+}
+
+// Load implements Machine.
+func (x *X86) Load(p Ptr, off int) V {
+	v := x.NewV()
+	x.VMOVUPS(at(p, off), v)
+	return V{v}
+}
+
+// Store implements Machine.
+func (x *X86) Store(p Ptr, off int, v V) { x.VMOVUPS(vr(v), at(p, off)) }
+
+// LoadScalar implements Machine.
+func (x *X86) LoadScalar(p Ptr, off int) V {
+	v := x.NewV()
+	x.VBROADCASTSS(at(p, off), v)
+	return V{v}
+}
+
+// Tail implements Machine. AVX-512 makes an opmask; AVX2 a vector of all-ones
+// lanes, read at a sliding offset from a table of ones followed by zeros.
+func (x *X86) Tail(n Int) Tail {
+	count := x.CopyInt(n)
+	x.ANDQ(operand.Imm(uint64(x.width-1)), ir(count))
+	return Tail{Count: count, Mask: x.laneMask(ir(count))}
+}
+
+// laneMask makes the mask of the first count lanes, 0 <= count <= width.
+func (x *X86) laneMask(count reg.Register) any {
+	if x.width == 16 {
+		k, ones := x.K(), x.GP64()
+		x.MOVQ(operand.I32(-1), ones)
+		x.BZHIQ(count, ones, ones)
+		x.KMOVW(ones.As32(), k)
+		return k
+	}
+	words := make([]uint32, 2*x.width)
+	for i := range x.width {
+		words[i] = 0xffffffff
+	}
+	table, from, mask := x.GP64(), x.GP64(), x.NewV()
+	x.LEAQ(x.data(fmt.Sprintf("lanes%d", x.width), words), table)
+	x.MOVQ(operand.U32(uint32(x.width)), from)
+	x.SUBQ(count, from)
+	x.VMOVUPS(operand.Mem{Base: table, Index: from, Scale: 4}, mask)
+	return mask
+}
+
+// LoadTail implements Machine.
+func (x *X86) LoadTail(p Ptr, t Tail, fill Const) V {
+	v := x.NewV()
+	if x.width == 16 {
+		if fill == 0 {
+			x.VMOVUPS_Z(at(p, 0), t.Mask.(reg.Register), v)
+			return V{v}
+		}
+		x.VMOVUPS(x.constMem(fill), v)
+		x.VMOVUPS(at(p, 0), t.Mask.(reg.Register), v)
+		return V{v}
+	}
+	x.VMASKMOVPS(at(p, 0), t.Mask.(reg.Register), v)
+	if fill == 0 {
+		return V{v}
+	}
+	return x.KeepTail(t, V{v}, fill)
+}
+
+// StoreTail implements Machine.
+func (x *X86) StoreTail(p Ptr, t Tail, v V) {
+	if x.width == 16 {
+		x.VMOVUPS(vr(v), t.Mask.(reg.Register), at(p, 0))
+		return
+	}
+	x.VMASKMOVPS(vr(v), t.Mask.(reg.Register), at(p, 0))
+}
+
+// KeepTail implements Machine.
+func (x *X86) KeepTail(t Tail, v V, fill Const) V {
+	mask := t.Mask.(reg.Register)
+	w := x.NewV()
+	switch {
+	case x.width == 16 && fill == 0:
+		x.VMOVAPS_Z(vr(v), mask, w)
+	case x.width == 16:
+		x.VMOVUPS(x.constMem(fill), w)
+		x.VMOVAPS(vr(v), mask, w)
+	case fill == 0:
+		x.VANDPS(vr(v), mask, w)
+	default:
+		x.VMOVUPS(x.constMem(fill), w)
+		x.VBLENDVPS(mask, vr(v), w, w)
+	}
+	return V{w}
+}
+
+// Add implements Machine.
+func (x *X86) Add(a V, b Operand) V { w := x.NewV(); x.VADDPS(x.op(b), vr(a), w); return V{w} }
+
+// Sub implements Machine.
+func (x *X86) Sub(a V, b Operand) V { w := x.NewV(); x.VSUBPS(x.op(b), vr(a), w); return V{w} }
+
+// Mul implements Machine.
+func (x *X86) Mul(a V, b Operand) V { w := x.NewV(); x.VMULPS(x.op(b), vr(a), w); return V{w} }
+
+// Div implements Machine.
+func (x *X86) Div(a, b V) V { w := x.NewV(); x.VDIVPS(vr(b), vr(a), w); return V{w} }
+
+// Sqrt implements Machine.
+func (x *X86) Sqrt(a V) V { w := x.NewV(); x.VSQRTPS(vr(a), w); return V{w} }
+
+// Max implements Machine.
+func (x *X86) Max(a V, b Operand) V { w := x.NewV(); x.VMAXPS(x.op(b), vr(a), w); return V{w} }
+
+// Min implements Machine.
+func (x *X86) Min(a V, b Operand) V { w := x.NewV(); x.VMINPS(x.op(b), vr(a), w); return V{w} }
+
+// AddTo implements Machine.
+func (x *X86) AddTo(acc V, b Operand) { x.VADDPS(x.op(b), vr(acc), vr(acc)) }
+
+// MaxTo implements Machine.
+func (x *X86) MaxTo(acc V, b Operand) { x.VMAXPS(x.op(b), vr(acc), vr(acc)) }
+
+// FMATo implements Machine.
+func (x *X86) FMATo(acc, a V, b Operand) { x.VFMADD231PS(x.op(b), vr(a), vr(acc)) }
+
+// FNMATo implements Machine.
+func (x *X86) FNMATo(acc, a V, b Operand) { x.VFNMADD231PS(x.op(b), vr(a), vr(acc)) }
+
+// Horner implements Machine.
+func (x *X86) Horner(p, y V, c Operand) V { x.VFMADD213PS(x.op(c), vr(y), vr(p)); return p }
+
+// And implements Machine.
+func (x *X86) And(a V, b Operand) V { w := x.NewV(); x.VANDPS(x.op(b), vr(a), w); return V{w} }
+
+// Or implements Machine.
+func (x *X86) Or(a V, b Operand) V { w := x.NewV(); x.VORPS(x.op(b), vr(a), w); return V{w} }
+
+// Xor implements Machine.
+func (x *X86) Xor(a V, b Operand) V { w := x.NewV(); x.VXORPS(x.op(b), vr(a), w); return V{w} }
+
+// Predicates of VCMPPS, quiet.
+const (
+	cmpUnordered = 0x03
+	cmpGreater   = 0x1e
+)
+
+func (x *X86) compare(predicate uint8, a V, b Operand) Mask {
+	var m reg.Register
+	if x.width == 16 {
+		m = x.K()
+	} else {
+		m = x.NewV()
+	}
+	x.VCMPPS(operand.U8(predicate), x.op(b), vr(a), m)
+	return Mask{m}
+}
+
+// Greater implements Machine.
+func (x *X86) Greater(a V, b Operand) Mask { return x.compare(cmpGreater, a, b) }
+
+// Unordered implements Machine.
+func (x *X86) Unordered(a, b V) Mask { return x.compare(cmpUnordered, a, b) }
+
+// Select implements Machine.
+func (x *X86) Select(m Mask, a, b V) V {
+	w := x.NewV()
+	if x.width == 16 {
+		x.VBLENDMPS(vr(a), vr(b), m.Reg.(reg.Register), w)
+	} else {
+		x.VBLENDVPS(m.Reg.(reg.Register), vr(a), vr(b), w)
+	}
+	return V{w}
+}
+
+// Round implements Machine.
+func (x *X86) Round(v V) Rounded {
+	if x.width == 16 {
+		n := x.NewV()
+		x.VRNDSCALEPS(operand.U8(0), vr(v), n)
+		return Rounded{N: V{n}}
+	}
+	biased := x.Add(v, roundBias)
+	return Rounded{N: x.Sub(biased, roundBias), Biased: biased}
+}
+
+// ScaleByPow2 implements Machine. Shifting the biased integer left by 23 drops
+// the bias and leaves N in the exponent's place. The power is multiplied in,
+// not added to p's bits: that would turn a NaN with a payload into a number.
+func (x *X86) ScaleByPow2(p V, r Rounded) V {
+	w := x.NewV()
+	if x.width == 16 {
+		x.VSCALEFPS(vr(r.N), vr(p), w)
+		return V{w}
+	}
+	x.VPSLLD(operand.U8(23), vr(r.Biased), w)
+	x.VPADDD(x.constMem(floatOne), w, w)
+	x.VMULPS(vr(p), w, w)
+	return V{w}
+}
+
+// ScaleByPow2Full implements Machine: 2^N as the product of two powers that
+// are normal numbers, N = floor(N/2) + (N - floor(N/2)).
+func (x *X86) ScaleByPow2Full(p V, r Rounded) V {
+	if x.width == 16 {
+		return x.ScaleByPow2(p, r)
+	}
+	half, rest, one := x.NewV(), x.NewV(), x.constMem(floatOne)
+	x.VPSLLD(operand.U8(10), vr(r.Biased), half) // drop the bias, keep the sign
+	x.VPSRAD(operand.U8(11), half, half)         // floor(N/2)
+	x.VPSUBD(half, vr(r.Biased), rest)          // N - floor(N/2), still biased
+	x.VPSLLD(operand.U8(23), half, half)
+	x.VPADDD(one, half, half)
+	x.VPSLLD(operand.U8(23), rest, rest)
+	x.VPADDD(one, rest, rest)
+	x.VMULPS(vr(p), rest, rest)
+	x.VMULPS(half, rest, rest)
+	return V{rest}
+}
+
+// ReduceAdd implements Machine.
+func (x *X86) ReduceAdd(v V) V { return x.reduce(v, func(a, b, w reg.Register) { x.VADDPS(a, b, w) }) }
+
+// ReduceMax implements Machine.
+func (x *X86) ReduceMax(v V) V { return x.reduce(v, func(a, b, w reg.Register) { x.VMAXPS(a, b, w) }) }
+
+// reduce combines each lane with its partner at distance 8, 4, 2, 1, so that
+// every lane ends with the whole.
+func (x *X86) reduce(v V, op func(a, b, w reg.Register)) V {
+	cur := vr(v)
+	stage := func(shuffle func(w reg.Register)) {
+		s, w := x.NewV(), x.NewV()
+		shuffle(s)
+		op(s, cur, w)
+		cur = w
+	}
+	if x.width == 16 {
+		stage(func(w reg.Register) { x.VSHUFF32X4(operand.U8(0x4e), cur, cur, w) })
+		stage(func(w reg.Register) { x.VSHUFF32X4(operand.U8(0xb1), cur, cur, w) })
+	}
+	if x.width == 8 {
+		stage(func(w reg.Register) { x.VPERM2F128(operand.U8(0x01), cur, cur, w) })
+	}
+	stage(func(w reg.Register) { x.VSHUFPS(operand.U8(0x4e), cur, cur, w) })
+	stage(func(w reg.Register) { x.VSHUFPS(operand.U8(0xb1), cur, cur, w) })
+	return V{cur}
+}
