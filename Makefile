@@ -1,0 +1,130 @@
+# `make help` lists the targets. The two to know: `make run` and `make test`.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+GO ?= go
+# What CI tests beside the installed Go; the toolchain comes from the module proxy.
+SECOND_GO := go1.27.4
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# Modules beside the root; each has a go.mod of its own.
+NESTED := $(patsubst %/go.mod,%,$(wildcard asm/go.mod bench/go.mod))
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 js/wasm
+VET_ARCHS := amd64 arm64 386 riscv64
+
+export GOWORK := off
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 18
+
+.PHONY: run
+run: ## translate a number into French, and tell what ran
+	$(GO) run ./examples/translate -v "ninety-seven thousand two hundred and eighty-one"
+
+.PHONY: quick
+quick: ## the fast native part of test: build, vet, short tests
+	$(GO) build ./...
+	$(GO) vet ./...
+	$(GO) test -short ./...
+
+.PHONY: test
+test: check vet staticcheck test-native test-race test-purego test-tiers test-asm test-second-go test-consumer cross test-arm64 test-avx512 ## everything that CI runs
+	@echo "make test: all passed"
+
+# Checks that run nothing of the library.
+
+.PHONY: generate
+generate: ## write the assembly, its stubs and dispatch from asm/
+	$(GO) generate .
+
+.PHONY: check
+check: ## gofmt, tidy go.mod files, committed assembly is what the generator writes
+	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w $$files"; exit 1; }
+	@for m in . $(NESTED); do (cd $$m && $(GO) mod tidy -diff); done
+	$(GO) run -C asm ./cmd/kernelgen -check
+
+.PHONY: vet
+vet: ## go vet for four architectures, with and without purego, in every module
+	@for arch in $(VET_ARCHS); do for tags in "" purego; do \
+		echo "go vet GOARCH=$$arch -tags='$$tags'"; \
+		GOARCH=$$arch CGO_ENABLED=0 $(GO) vet -tags="$$tags" ./...; \
+	done; done
+	@for m in $(NESTED); do echo "go vet in $$m"; (cd $$m && $(GO) vet ./...); done
+
+.PHONY: staticcheck
+staticcheck: ## staticcheck in every module, amd64 and arm64
+	@for m in . $(NESTED); do echo "staticcheck in $$m"; (cd $$m && $(GO) run $(STATICCHECK) ./...); done
+	@bin=$$(mktemp -d); trap 'rm -rf "$$bin"' EXIT; GOBIN=$$bin $(GO) install $(STATICCHECK); \
+		echo "staticcheck GOARCH=arm64"; GOARCH=arm64 CGO_ENABLED=0 $$bin/staticcheck ./...
+
+.PHONY: cross
+cross: ## build everything for the platforms of the support matrix
+	@for platform in $(PLATFORMS); do \
+		echo "go build for $$platform"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(GO) build ./...; \
+	done
+
+# Tests on this machine.
+
+.PHONY: test-native
+test-native: ## all tests of the root module, on every tier of this machine
+	$(GO) test ./...
+
+.PHONY: test-race
+test-race: ## short tests under the race detector
+	@scripts/install.sh race
+	CGO_ENABLED=1 $(GO) test -race -short ./...
+
+.PHONY: test-purego
+test-purego: ## all tests without any assembly
+	$(GO) test -tags purego ./...
+
+# A tier that this machine lacks is left to the emulators below.
+.PHONY: test-tiers
+test-tiers: ## short tests with each tier forced by AVOFORMER_ISA
+	@for isa in generic avx2 avx512; do \
+		if AVOFORMER_ISA=$$isa $(GO) test -run '^$$' ./kernels >/dev/null 2>&1; then \
+			echo "AVOFORMER_ISA=$$isa"; AVOFORMER_ISA=$$isa AVOFORMER_REQUIRE=$$isa $(GO) test -short ./...; \
+		else echo "AVOFORMER_ISA=$$isa: not on this machine"; fi; \
+	done
+
+.PHONY: test-asm
+test-asm: ## tests of the generator, and of every other nested module
+	@for m in $(NESTED); do echo "go test in $$m"; (cd $$m && $(GO) test ./...); done
+
+.PHONY: test-second-go
+test-second-go: ## the quick part with the other supported Go release
+	GOTOOLCHAIN=$(SECOND_GO) $(GO) vet ./...
+	GOTOOLCHAIN=$(SECOND_GO) $(GO) test -short ./...
+
+.PHONY: test-consumer
+test-consumer: ## a module that imports this one gets x/sys and nothing else
+	@scripts/consumer.sh
+
+# Tests on other CPUs.
+
+.PHONY: test-arm64
+test-arm64: ## the NEON tier, under qemu
+	@scripts/install.sh arm64
+	scripts/arm64.sh
+
+.PHONY: test-avx512
+test-avx512: ## the AVX-512 tier, in the Bochs emulator
+	scripts/avx512/test.sh
+
+# Longer, and not part of test.
+
+.PHONY: fuzz
+fuzz: ## fuzz every fuzz target for FUZZTIME (30s)
+	@$(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, f[i]; n = 0 }' | \
+	while read -r package target; do \
+		echo "$$package $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(or $(FUZZTIME),30s) $$package; \
+	done
+
+.PHONY: bench
+bench: ## benchmarks of this module on this machine
+	$(GO) test -run '^$$' -bench . ./...

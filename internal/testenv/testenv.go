@@ -1,0 +1,43 @@
+// Package testenv is what the tests of several packages ask of the place where
+// they run: which instruction sets must be there, and how slow it is.
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// Main is the body of a package's TestMain. It runs the tests, but fails at
+// once if the machine lacks an instruction set listed in the environment
+// variable AVOFORMER_REQUIRE (names of kernels.ISA, separated by commas). Runs
+// that exist to execute a tier set it, so that they cannot pass without it.
+// supported is kernels.Supported(); kernels' own tests call this too, so it
+// cannot be asked here.
+func Main[T fmt.Stringer](m *testing.M, supported []T) {
+	if err := require(os.Getenv("AVOFORMER_REQUIRE"), supported); err != nil {
+		fmt.Fprintln(os.Stderr, "FAIL:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func require[T fmt.Stringer](list string, supported []T) error {
+	have := map[string]bool{}
+	for _, isa := range supported {
+		have[isa.String()] = true
+	}
+	for _, want := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
+		if !have[want] {
+			return fmt.Errorf("AVOFORMER_REQUIRE=%s: %s is not among %v", list, want, supported)
+		}
+	}
+	return nil
+}
+
+// Emulated reports whether the tests run in an emulator some thousand times
+// slower than the machine itself (make test-avx512), where they must do with
+// small sizes: about 50 million floating-point operations a package in the
+// kernels, and a tenth of that in Go. It is for tests that -short leaves too slow.
+func Emulated() bool { return os.Getenv("AVOFORMER_EMULATED") != "" }
