@@ -38,6 +38,12 @@ func NewX86(ctx *build.Context, width int, pool *ConstPool) *X86 {
 	return &X86{Context: ctx, width: width, pool: pool}
 }
 
+// End returns from the function.
+func (x *X86) End() {
+	x.VZEROUPPER()
+	x.RET()
+}
+
 // NewConstPool is an empty pool.
 func NewConstPool() *ConstPool { return &ConstPool{names: map[string]operand.Mem{}} }
 
@@ -76,6 +82,15 @@ func (x *X86) NewV() reg.VecVirtual {
 		return x.YMM()
 	}
 	return x.ZMM()
+}
+
+// Imm is an immediate operand in the shorter of the two forms that 64-bit
+// instructions take.
+func Imm(n int) operand.Op {
+	if n == int(int8(n)) {
+		return operand.I8(int8(n))
+	}
+	return operand.I32(int32(n))
 }
 
 func vr(v V) reg.Register           { return v.Reg.(reg.Register) }
@@ -157,7 +172,7 @@ func (x *X86) CopyInt(n Int) Int {
 func (x *X86) CopyPtr(p Ptr) Ptr { return Ptr{x.CopyInt(Int{p.Reg}).Reg} }
 
 // Bump implements Machine.
-func (x *X86) Bump(p Ptr, bytes int) { x.ADDQ(operand.Imm(uint64(bytes)), p.Reg.(reg.Register)) }
+func (x *X86) Bump(p Ptr, bytes int) { x.ADDQ(Imm(bytes), p.Reg.(reg.Register)) }
 
 // BumpBy implements Machine.
 func (x *X86) BumpBy(p Ptr, n Int) {
@@ -168,12 +183,12 @@ func (x *X86) BumpBy(p Ptr, n Int) {
 // Loop implements Machine.
 func (x *X86) Loop(n Int, step int, body func()) {
 	top, end := x.newLabel("loop"), x.newLabel("end")
-	x.CMPQ(ir(n), operand.Imm(uint64(step)))
+	x.CMPQ(ir(n), Imm(step))
 	x.JLT(operand.LabelRef(end))
 	x.Label(top)
 	body()
-	x.SUBQ(operand.Imm(uint64(step)), ir(n))
-	x.CMPQ(ir(n), operand.Imm(uint64(step)))
+	x.SUBQ(Imm(step), ir(n))
+	x.CMPQ(ir(n), Imm(step))
 	x.JGE(operand.LabelRef(top))
 	x.Label(end)
 }
@@ -190,7 +205,7 @@ func (x *X86) If(n Int, body func()) {
 // IfLE implements Machine.
 func (x *X86) IfLE(n Int, limit int, then, else_ func()) {
 	other, end := x.newLabel("else"), x.newLabel("end")
-	x.CMPQ(ir(n), operand.Imm(uint64(limit)))
+	x.CMPQ(ir(n), Imm(limit))
 	x.JGT(operand.LabelRef(other))
 	then()
 	if else_ != nil {
@@ -209,7 +224,11 @@ func (x *X86) Comment(text string) { x.Context.Comment(text) }
 // Zero implements Machine.
 func (x *X86) Zero() V {
 	v := x.NewV()
-	x.VXORPS(v, v, v)
+	if x.width == 16 {
+		x.VPXORD(v, v, v)
+	} else {
+		x.VXORPS(v, v, v)
+	}
 	return V{v}
 }
 
@@ -251,12 +270,25 @@ func (x *X86) LoadScalar(p Ptr, off int) V {
 // lanes, read at a sliding offset from a table of ones followed by zeros.
 func (x *X86) Tail(n Int) Tail {
 	count := x.CopyInt(n)
-	x.ANDQ(operand.Imm(uint64(x.width-1)), ir(count))
+	x.ANDQ(Imm(x.width-1), ir(count))
 	return Tail{Count: count, Mask: x.laneMask(ir(count))}
 }
 
 // laneMask makes the mask of the first count lanes, 0 <= count <= width.
 func (x *X86) laneMask(count reg.Register) any {
+	src := x.LaneMaskSource(count)
+	if x.width == 16 {
+		return src
+	}
+	mask := x.NewV()
+	x.VMOVUPS(operand.Mem{Base: src}, mask)
+	return mask
+}
+
+// LaneMaskSource is where the mask of the first count lanes comes from,
+// 0 <= count <= width: the opmask itself, or, where a mask takes a vector
+// register, its address. See LoadMasked and StoreMasked.
+func (x *X86) LaneMaskSource(count reg.Register) reg.Register {
 	if x.width == 16 {
 		k, ones := x.K(), x.GP64()
 		x.MOVQ(operand.I32(-1), ones)
@@ -268,12 +300,34 @@ func (x *X86) laneMask(count reg.Register) any {
 	for i := range x.width {
 		words[i] = 0xffffffff
 	}
-	table, from, mask := x.GP64(), x.GP64(), x.NewV()
+	table, from := x.GP64(), x.GP64()
 	x.LEAQ(x.data(fmt.Sprintf("lanes%d", x.width), words), table)
 	x.MOVQ(operand.U32(uint32(x.width)), from)
 	x.SUBQ(count, from)
-	x.VMOVUPS(operand.Mem{Base: table, Index: from, Scale: 4}, mask)
-	return mask
+	x.LEAQ(operand.Mem{Base: table, Index: from, Scale: 4}, table)
+	return table
+}
+
+// LoadMasked loads the lanes of a mask source into v, zeros elsewhere.
+func (x *X86) LoadMasked(m operand.Mem, src reg.Register, v reg.VecVirtual) {
+	if x.width == 16 {
+		x.VMOVUPS_Z(m, src, v)
+		return
+	}
+	mask := x.NewV()
+	x.VMOVUPS(operand.Mem{Base: src}, mask)
+	x.VMASKMOVPS(m, mask, v)
+}
+
+// StoreMasked stores the lanes of a mask source.
+func (x *X86) StoreMasked(v reg.VecVirtual, src reg.Register, m operand.Mem) {
+	if x.width == 16 {
+		x.VMOVUPS(v, src, m)
+		return
+	}
+	mask := x.NewV()
+	x.VMOVUPS(operand.Mem{Base: src}, mask)
+	x.VMASKMOVPS(v, mask, m)
 }
 
 // LoadTail implements Machine.
@@ -437,7 +491,7 @@ func (x *X86) ScaleByPow2Full(p V, r Rounded) V {
 	half, rest, one := x.NewV(), x.NewV(), x.constMem(floatOne)
 	x.VPSLLD(operand.U8(10), vr(r.Biased), half) // drop the bias, keep the sign
 	x.VPSRAD(operand.U8(11), half, half)         // floor(N/2)
-	x.VPSUBD(half, vr(r.Biased), rest)          // N - floor(N/2), still biased
+	x.VPSUBD(half, vr(r.Biased), rest)           // N - floor(N/2), still biased
 	x.VPSLLD(operand.U8(23), half, half)
 	x.VPADDD(one, half, half)
 	x.VPSLLD(operand.U8(23), rest, rest)

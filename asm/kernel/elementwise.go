@@ -1,0 +1,41 @@
+package kernel
+
+import "github.com/avoformer/avoformer/asm/vec"
+
+// unary is the kernel func(dst, x []float32) that applies f, prepared once per
+// call by prepare, to every element of dst's length.
+func unary(unroll int, prepare func(m vec.Machine) func(x vec.V) vec.V) func(vec.Machine) {
+	return func(m vec.Machine) {
+		dst, x, n := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("dst")
+		f := prepare(m)
+		vec.Each(m, n, m.Tail(n), unroll, []vec.Ptr{dst, x}, func(s vec.Span) {
+			for i := range s.Vectors {
+				s.Store(0, i, f(s.Load(1, i, 0)))
+			}
+		})
+	}
+}
+
+// ReLU is max(x, 0); a NaN stays.
+var ReLU = unary(4, func(m vec.Machine) func(vec.V) vec.V {
+	zero := m.Zero()
+	return func(x vec.V) vec.V { return m.Max(zero, x) }
+})
+
+// binary is the kernel func(dst, a, b []float32).
+func binary(f func(m vec.Machine, a, b vec.V) vec.V) func(vec.Machine) {
+	return func(m vec.Machine) {
+		dst, a, b, n := m.SlicePtr("dst"), m.SlicePtr("a"), m.SlicePtr("b"), m.SliceLen("dst")
+		vec.Each(m, n, m.Tail(n), 4, []vec.Ptr{dst, a, b}, func(s vec.Span) {
+			for i := range s.Vectors {
+				s.Store(0, i, f(m, s.Load(1, i, 0), s.Load(2, i, 0)))
+			}
+		})
+	}
+}
+
+// Add and Mul are the sum and the product, element by element.
+var (
+	Add = binary(func(m vec.Machine, a, b vec.V) vec.V { return m.Add(a, b) })
+	Mul = binary(func(m vec.Machine, a, b vec.V) vec.V { return m.Mul(a, b) })
+)

@@ -1,0 +1,25 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// GemmTile is the register tile of a machine: MR rows by NR columns of C.
+type GemmTile struct{ MR, NR int }
+
+// GemmPanel is the GEMM micro-kernel with the given tile.
+func GemmPanel(tile GemmTile) func(vec.Machine) {
+	return func(m vec.Machine) {
+		switch m := m.(type) {
+		case *vec.X86:
+			if tile.NR != 2*m.Width() {
+				panic(fmt.Sprintf("kernel.GemmPanel: NR = %d, want two vectors of %d", tile.NR, m.Width()))
+			}
+			gemmX86(m, tile.MR)
+		default:
+			panic(fmt.Sprintf("kernel.GemmPanel: no micro-kernel for %T", m))
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// gemmX86 emits the GEMM micro-kernel for AVX2 (6x16) or AVX-512 (14x32).
+//
+// A tile of mr rows and two vectors of columns is kept in registers while k
+// runs: each step loads two vectors of B, broadcasts one element of A from each
+// row, and makes 2*mr multiply-adds. A is read where it lies, row by row, so
+// that packing it is a matter of locality and never of layout; the same holds
+// for B with the stride ldb. There is a tile for every number of rows up to MR,
+// so that a short last tile computes nothing it does not store. Rows are dealt
+// to tiles of nearly equal height: 8 rows at MR = 6 are 4 + 4, not 6 + 2.
+func gemmX86(x *vec.X86, mr int) {
+	g := &gemmX86Gen{X86: x, lanes: x.Width()}
+	frame := x.AllocLocal(24)
+	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
+	g.toSlot("m", g.m)
+	g.toSlot("a_base", g.a)
+	g.toSlot("c_base", g.c)
+	g.lda, g.ldb = g.stride("lda"), g.stride("ldb")
+
+	n := x.Load64("n")
+	g.columnMasks(n)
+	x.CMPQ(n, vec.Imm(2*g.lanes))
+	x.JNE(operand.LabelRef("tiles_masked"))
+	g.rows("", mr)
+	g.masked = true
+	g.rows("_masked", mr)
+}
+
+// gemmX86Gen carries what all tiles share. What the inner loop does not need
+// lives in the frame: 14 rows take five address registers.
+type gemmX86Gen struct {
+	*vec.X86
+	lanes    int
+	m, a, c  operand.Mem // rows left; the next tile's rows of A and C
+	lda, ldb reg.GPVirtual
+	mask     [2]reg.Register
+	masked   bool
+}
+
+func (g *gemmX86Gen) toSlot(param string, slot operand.Mem) {
+	g.MOVQ(g.Load64(param), slot)
+}
+
+// stride loads a leading dimension, in bytes.
+func (g *gemmX86Gen) stride(param string) reg.GPVirtual {
+	r := g.Load64(param)
+	g.SHLQ(operand.U8(2), r)
+	return r
+}
+
+// columnMasks prepares the masks of columns [0, lanes) and [lanes, 2*lanes).
+// AVX2 has only 16 vector registers, all taken by the tile: its masks are
+// loaded from the table when needed, so only the addresses are kept.
+func (g *gemmX86Gen) columnMasks(n reg.Register) {
+	zero, width := g.GP64(), g.GP64()
+	g.XORQ(zero, zero)
+	g.MOVQ(operand.I32(int32(g.lanes)), width)
+	for i := range g.mask {
+		count := g.GP64()
+		g.MOVQ(n, count)
+		g.SUBQ(vec.Imm(i*g.lanes), count)
+		g.CMOVQLT(zero, count) // below 0: no lane
+		g.CMPQ(count, width)
+		g.CMOVQGT(width, count)
+		g.mask[i] = g.LaneMaskSource(count)
+	}
+}
+
+// rows emits the loop over row tiles, and the tiles.
+func (g *gemmX86Gen) rows(suffix string, mr int) {
+	ref := func(h int) operand.LabelRef { return operand.LabelRef(fmt.Sprintf("tile%d%s", h, suffix)) }
+	again, pick, done := "tiles"+suffix, "pick"+suffix, "done"+suffix
+
+	g.Label(again)
+	left := g.GP64()
+	g.MOVQ(g.m, left)
+	g.CMPQ(left, vec.Imm(2*mr))
+	g.JGE(ref(mr))
+	g.CMPQ(left, vec.Imm(mr))
+	g.JLE(operand.LabelRef(pick))
+	g.Context.Comment("between one tile and two: halve, rounding up")
+	g.INCQ(left)
+	g.SHRQ(operand.U8(1), left)
+	g.Label(pick)
+	for h := 1; h < mr; h++ {
+		g.CMPQ(left, vec.Imm(h))
+		if h == 1 {
+			g.JLT(operand.LabelRef(done))
+		}
+		g.JEQ(ref(h))
+	}
+	for h := mr; h >= 1; h-- {
+		g.Label(string(ref(h)))
+		g.tile(h, fmt.Sprintf("%d%s", h, suffix))
+		g.Context.Commentf("the next rows are %d further", h)
+		next := g.GP64()
+		g.IMUL3Q(operand.I32(int32(h)), g.lda, next)
+		g.ADDQ(next, g.a)
+		ldc := g.stride("ldc")
+		g.IMUL3Q(operand.I32(int32(h)), ldc, ldc)
+		g.ADDQ(ldc, g.c)
+		g.SUBQ(vec.Imm(h), g.m)
+		g.JMP(operand.LabelRef(again))
+	}
+	g.Label(done)
+	if !g.masked {
+		g.End()
+	}
+}
+
+// tile emits C[0:h, panel] = alpha * A[0:h, 0:k] * B + beta * C.
+func (g *gemmX86Gen) tile(h int, id string) {
+	rowBase := func(base, ld reg.Register) func(i, disp int) operand.Mem {
+		// Row i is at base3[i/3] + (i%3)*ld: one register for three rows.
+		bases := []reg.Register{base}
+		if h > 3 {
+			ld3 := g.GP64()
+			g.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
+			for i := 3; i < h; i += 3 {
+				r := g.GP64()
+				g.LEAQ(operand.Mem{Base: bases[len(bases)-1], Index: ld3, Scale: 1}, r)
+				bases = append(bases, r)
+			}
+		}
+		return func(i, disp int) operand.Mem {
+			m := operand.Mem{Base: bases[i/3], Disp: disp}
+			if i%3 > 0 {
+				m.Index, m.Scale = ld, uint8(i%3)
+			}
+			return m
+		}
+	}
+	acc := make([][2]reg.VecVirtual, h)
+	for i := range acc {
+		for j := range acc[i] {
+			acc[i][j] = g.NewV()
+			g.VXORPS(acc[i][j], acc[i][j], acc[i][j])
+		}
+	}
+
+	// k steps: A pointers advance by the unrolled steps, B by ldb each step.
+	aBase, b, k := g.GP64(), g.Load64("b_base"), g.Load64("k")
+	g.MOVQ(g.a, aBase)
+	a := rowBase(aBase, g.lda)
+	bases := []reg.Register{}
+	for i := 0; i < h; i += 3 {
+		bases = append(bases, a(i, 0).Base)
+	}
+	step := func(kk int) {
+		var bv [2]reg.VecVirtual
+		for j := range bv {
+			bv[j] = g.NewV()
+			g.loadCols(operand.Mem{Base: b, Disp: j * g.lanes * 4}, j, bv[j])
+		}
+		g.ADDQ(g.ldb, b)
+		for i := range h {
+			av := g.NewV()
+			g.VBROADCASTSS(a(i, 4*kk), av)
+			for j := range bv {
+				g.VFMADD231PS(bv[j], av, acc[i][j])
+			}
+		}
+	}
+	const unroll = 4
+	loop4, rest, loop1, end := "k4_"+id, "krest_"+id, "k1_"+id, "kend_"+id
+	g.SUBQ(vec.Imm(unroll), k)
+	g.JLT(operand.LabelRef(rest))
+	g.Label(loop4)
+	for kk := range unroll {
+		step(kk)
+	}
+	for _, r := range bases {
+		g.ADDQ(vec.Imm(4*unroll), r)
+	}
+	g.SUBQ(vec.Imm(unroll), k)
+	g.JGE(operand.LabelRef(loop4))
+	g.Label(rest)
+	g.ADDQ(vec.Imm(unroll), k)
+	g.JZ(operand.LabelRef(end))
+	g.Label(loop1)
+	step(0)
+	for _, r := range bases {
+		g.ADDQ(vec.Imm(4), r)
+	}
+	g.DECQ(k)
+	g.JNZ(operand.LabelRef(loop1))
+	g.Label(end)
+
+	cBase := g.GP64()
+	g.MOVQ(g.c, cBase)
+	c := rowBase(cBase, g.stride("ldc"))
+	alpha := g.NewV()
+	g.VBROADCASTSS(g.ParamAddr("alpha"), alpha)
+	for i := range acc {
+		for j := range acc[i] {
+			g.VMULPS(alpha, acc[i][j], acc[i][j])
+		}
+	}
+	plain := "plain_" + id
+	g.Context.Comment("beta = 0 must not read C")
+	bits := g.GP32()
+	g.MOVL(g.ParamAddr("beta"), bits)
+	g.ADDL(bits, bits) // drops the sign: -0 is 0 too
+	g.JZ(operand.LabelRef(plain))
+	beta := g.NewV()
+	g.VBROADCASTSS(g.ParamAddr("beta"), beta)
+	for i := range acc {
+		for j := range acc[i] {
+			old := g.NewV()
+			g.loadCols(c(i, j*g.lanes*4), j, old)
+			g.VFMADD231PS(old, beta, acc[i][j])
+		}
+	}
+	g.Label(plain)
+	for i := range acc {
+		for j := range acc[i] {
+			g.storeCols(acc[i][j], j, c(i, j*g.lanes*4))
+		}
+	}
+}
+
+// loadCols loads vector j of a row of the panel, only the columns present.
+func (g *gemmX86Gen) loadCols(m operand.Mem, j int, v reg.VecVirtual) {
+	if g.masked {
+		g.LoadMasked(m, g.mask[j], v)
+		return
+	}
+	g.VMOVUPS(m, v)
+}
+
+// storeCols stores vector j of a row of the panel, only the columns present.
+func (g *gemmX86Gen) storeCols(v reg.VecVirtual, j int, m operand.Mem) {
+	if g.masked {
+		g.StoreMasked(v, g.mask[j], m)
+		return
+	}
+	g.VMOVUPS(v, m)
+}

@@ -1,0 +1,120 @@
+package kernels
+
+// Transpose says whether a matrix enters a product as stored or transposed.
+type Transpose bool
+
+// The two values of Transpose.
+const (
+	NoTrans Transpose = false
+	Trans   Transpose = true
+)
+
+// Gemm computes C = alpha*op(A)*op(B) + beta*C for row-major matrices.
+//
+// op(A) is m x k, op(B) is k x n and C is m x n. A is stored m x k with rows lda
+// apart, or k x m with transA = Trans; B is stored k x n with rows ldb apart, or
+// n x k with transB = Trans (the layout of torch.nn.Linear weights). C must not
+// overlap A or B.
+//
+// When beta is 0, C is not read: it may hold anything. When alpha or k is 0, A
+// and B are not read. Each element's error is at most k*eps*sum|a||b|*|alpha|
+// plus the rounding of the final sum; see doc/numerics.md.
+//
+// Gemm panics if a size is negative or a slice too short.
+func Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	Threads(1).Gemm(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+}
+
+// Gemm is the function Gemm on up to t threads.
+func (t Threads) Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	checkSize("Gemm", "m", m)
+	checkSize("Gemm", "n", n)
+	checkSize("Gemm", "k", k)
+	if transA {
+		checkMatrix("Gemm", "a", len(a), k, m, lda)
+	} else {
+		checkMatrix("Gemm", "a", len(a), m, k, lda)
+	}
+	if transB {
+		checkMatrix("Gemm", "b", len(b), n, k, ldb)
+	} else {
+		checkMatrix("Gemm", "b", len(b), k, n, ldb)
+	}
+	checkMatrix("Gemm", "c", len(c), m, n, ldc)
+	if m == 0 || n == 0 {
+		return
+	}
+	if k == 0 || alpha == 0 {
+		scaleMatrix(c, m, n, ldc, beta)
+		return
+	}
+	g := gemmCall{isa: active, m: m, n: n, k: k, alpha: alpha, beta: beta, c: c, ldc: ldc}
+	g.a = operandA{data: a, ld: lda, trans: transA}
+	g.run(&operandB{data: b, ld: ldb, trans: transB})
+}
+
+// scaleMatrix is C = beta*C, without reading C when beta is 0.
+func scaleMatrix(c []float32, m, n, ldc int, beta float32) {
+	for i := range m {
+		row := c[i*ldc:][:n]
+		if beta == 0 {
+			clear(row)
+			continue
+		}
+		for j := range row {
+			row[j] *= beta
+		}
+	}
+}
+
+// Activation is the function that an Epilogue applies.
+type Activation uint8
+
+// The activations of an Epilogue.
+const (
+	Identity    Activation = iota
+	ActReLU                // max(x, 0)
+	ActGELU                // x*Phi(x), with erf
+	ActGELUTanh            // GELU's tanh approximation
+	ActSiLU                // x*sigmoid(x)
+)
+
+// Epilogue is what GemmPacked does to a finished part of C while it is still in
+// cache: C = Activation(C + Bias) + Residual. The zero Epilogue does nothing.
+type Epilogue struct {
+	Bias       []float32 // [n], added to every row; or nil
+	Activation Activation
+	Residual   []float32 // [m x n], rows LdResidual apart, added last; or nil. May be C itself.
+	LdResidual int
+}
+
+// GemmPacked computes C = act(alpha*A*B + beta*C + bias) + residual with B
+// packed beforehand by PackB: the form for weights, which are used many times.
+//
+// A is m x K and C is m x N, row-major with rows lda and ldc apart. C must not
+// overlap A. When beta is 0, C is not read, unless it is also the residual.
+// It runs on the tier that B was packed for.
+func GemmPacked(m int, alpha float32, a []float32, lda int, b *PackedB, beta float32, c []float32, ldc int, ep Epilogue) {
+	Threads(1).GemmPacked(m, alpha, a, lda, b, beta, c, ldc, ep)
+}
+
+// GemmPacked is the function GemmPacked on up to t threads.
+func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *PackedB, beta float32, c []float32, ldc int, ep Epilogue) {
+	const fn = "GemmPacked"
+	n, k := b.n, b.k
+	checkSize(fn, "m", m)
+	checkMatrix(fn, "a", len(a), m, k, lda)
+	checkMatrix(fn, "c", len(c), m, n, ldc)
+	if ep.Bias != nil {
+		checkLen(fn, "ep.Bias", len(ep.Bias), n, "n")
+	}
+	if ep.Residual != nil {
+		checkMatrix(fn, "ep.Residual", len(ep.Residual), m, n, ep.LdResidual)
+	}
+	if m == 0 || n == 0 {
+		return
+	}
+	g := gemmCall{isa: b.isa, m: m, n: n, k: k, alpha: alpha, beta: beta, c: c, ldc: ldc, ep: ep}
+	g.a = operandA{data: a, ld: lda}
+	g.run(&operandB{packed: b})
+}

@@ -1,0 +1,69 @@
+package kernels
+
+// gemmPanelGeneric is the micro-kernel in pure Go; the contract is that of
+// gemmPanelAVX2. Four rows by two columns are eight sums, which the compiler
+// keeps in registers.
+func gemmPanelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	put := func(i, j int, s float32) {
+		p := &c[i*ldc+j]
+		if beta == 0 {
+			*p = alpha * s
+		} else {
+			*p = alpha*s + beta**p
+		}
+	}
+	i := 0
+	for ; i+4 <= m; i += 4 {
+		a0, a1, a2, a3 := a[i*lda:][:k], a[(i+1)*lda:][:k], a[(i+2)*lda:][:k], a[(i+3)*lda:][:k]
+		j := 0
+		for ; j+2 <= n; j += 2 {
+			var s00, s01, s10, s11, s20, s21, s30, s31 float32
+			at := j
+			for p := range k {
+				b0, b1 := b[at], b[at+1]
+				at += ldb
+				x0, x1, x2, x3 := a0[p], a1[p], a2[p], a3[p]
+				s00 += x0 * b0
+				s01 += x0 * b1
+				s10 += x1 * b0
+				s11 += x1 * b1
+				s20 += x2 * b0
+				s21 += x2 * b1
+				s30 += x3 * b0
+				s31 += x3 * b1
+			}
+			put(i, j, s00)
+			put(i, j+1, s01)
+			put(i+1, j, s10)
+			put(i+1, j+1, s11)
+			put(i+2, j, s20)
+			put(i+2, j+1, s21)
+			put(i+3, j, s30)
+			put(i+3, j+1, s31)
+		}
+		for ; j < n; j++ {
+			var s0, s1, s2, s3 float32
+			for p := range k {
+				y := b[p*ldb+j]
+				s0 += a0[p] * y
+				s1 += a1[p] * y
+				s2 += a2[p] * y
+				s3 += a3[p] * y
+			}
+			put(i, j, s0)
+			put(i+1, j, s1)
+			put(i+2, j, s2)
+			put(i+3, j, s3)
+		}
+	}
+	for ; i < m; i++ {
+		row := a[i*lda:][:k]
+		for j := range n {
+			var s float32
+			for p, x := range row {
+				s += x * b[p*ldb+j]
+			}
+			put(i, j, s)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build purego || !(amd64 || arm64)
+
+package kernels
+
+func machineISAs() []ISA { return nil }
+
+func preferred(supported []ISA) ISA { return supported[len(supported)-1] }
