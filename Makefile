@@ -128,3 +128,9 @@ fuzz: ## fuzz every fuzz target for FUZZTIME (30s)
 .PHONY: bench
 bench: ## benchmarks of this module on this machine
 	$(GO) test -run '^$$' -bench . ./...
+
+.PHONY: static-estimates
+static-estimates: ## what llvm-mca predicts for the GEMM loops on CPUs not at hand
+	@scripts/install.sh estimates
+	@$(GO) run ./scripts/estimate -min 95 amd64 gemmPanelAVX512 skylake-avx512
+	@$(GO) run ./scripts/estimate amd64 gemmPanelAVX512 znver4

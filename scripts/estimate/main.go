@@ -1,0 +1,247 @@
+// Command estimate predicts how fast a kernel's inner loop runs on CPUs that
+// are not at hand, with llvm-mca, LLVM's model of their pipelines:
+//
+//	estimate [-min PERCENT] GOARCH SYMBOL CPU...
+//
+// It builds the tests of package kernels for GOARCH, disassembles SYMBOL, takes
+// its innermost loop with the most fused multiply-adds, and prints for each CPU
+// model a row of a Markdown table: cycles an iteration, the bound that the
+// multiply-adds alone would set on that model, and their ratio. With -min it
+// fails where the ratio is less.
+//
+// The figures are static estimates: they leave out memory, and the models have
+// errors of their own. They are for finding a loop bound by something else than
+// its arithmetic, and for noticing when a change makes it so.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// target is what differs between architectures.
+type target struct {
+	triple string
+	fma    *regexp.Regexp // a fused multiply-add of vectors
+	// branch matches a branch within a function and finds its destination.
+	branch *regexp.Regexp
+	// independent is the i-th of a run of multiply-adds with no dependencies
+	// among 16 of them, like like: a multiply-add of the loop.
+	independent func(like string, i int) string
+}
+
+var targets = map[string]target{
+	"amd64": {
+		triple: "x86_64-linux-gnu",
+		fma:    regexp.MustCompile(`^vfn?m(add|sub)[0-9]*ps\s`),
+		branch: regexp.MustCompile(`^j[a-z]+\s+0x([0-9a-f]+)`),
+		independent: func(like string, i int) string {
+			r := regexp.MustCompile(`[xyz]mm`).FindString(like)
+			return fmt.Sprintf("vfmadd231ps %%%s0, %%%s1, %%%s%d", r, r, r, i+2)
+		},
+	},
+	"arm64": {
+		triple: "aarch64-linux-gnu",
+		fma:    regexp.MustCompile(`^fml[as]\s+v`),
+		branch: regexp.MustCompile(`^(?:b\.[a-z]+|b|cbn?z\s+[xw][0-9]+,|tbn?z\s+[xw][0-9]+, #[^,]*,)\s+0x([0-9a-f]+)`),
+		independent: func(like string, i int) string {
+			if strings.Contains(like, ".s[") {
+				return fmt.Sprintf("fmla v%d.4s, v0.4s, v1.s[%d]", i+2, i%4)
+			}
+			return fmt.Sprintf("fmla v%d.4s, v0.4s, v1.4s", i+2)
+		},
+	},
+}
+
+func main() {
+	minimum := flag.Float64("min", 0, "fail when a loop is below this `percent` of its bound")
+	flag.Parse()
+	if flag.NArg() < 3 {
+		fatal(errors.New("usage: estimate [-min PERCENT] GOARCH SYMBOL CPU..."))
+	}
+	goarch, symbol := flag.Arg(0), flag.Arg(1)
+	t, ok := targets[goarch]
+	if !ok {
+		fatal(fmt.Errorf("no target for GOARCH %s", goarch))
+	}
+	code, err := disassemble(goarch, symbol)
+	if err != nil {
+		fatal(err)
+	}
+	loop := t.hottestLoop(code)
+	if loop == nil {
+		fatal(fmt.Errorf("%s has no loop with multiply-adds", symbol))
+	}
+	fmas, like := t.countFMAs(loop)
+
+	fmt.Println("| loop | model | instructions | multiply-adds | cycles | bound | of bound |")
+	fmt.Println("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
+	failed := false
+	for _, cpu := range flag.Args()[2:] {
+		cycles, err := t.cycles(cpu, texts(loop))
+		if err != nil {
+			fatal(err)
+		}
+		const run = 14
+		var only []string
+		for i := range run {
+			only = append(only, t.independent(like, i))
+		}
+		unit, err := t.cycles(cpu, only)
+		if err != nil {
+			fatal(err)
+		}
+		bound := unit / run * float64(fmas)
+		percent := 100 * bound / cycles
+		fmt.Printf("| `%s`, %s | %s | %d | %d | %.2f | %.2f | %.1f%% |\n",
+			symbol, loop[0].source, cpu, len(loop), fmas, cycles, bound, percent)
+		failed = failed || percent < *minimum
+	}
+	if failed {
+		fatal(fmt.Errorf("%s is below %g%% of its bound", symbol, *minimum))
+	}
+}
+
+func fatal(err error) {
+	fmt.Fprintln(os.Stderr, "estimate:", err)
+	os.Exit(1)
+}
+
+// instruction is one line of a disassembly.
+type instruction struct {
+	address uint64
+	text    string
+	source  string // file:line of the assembly source
+}
+
+// disassemble returns a function of package kernels, in AT&T syntax on amd64.
+func disassemble(goarch, symbol string) ([]instruction, error) {
+	dir, err := os.MkdirTemp("", "estimate")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	binary := filepath.Join(dir, "kernels.test")
+	build := exec.Command("go", "test", "-c", "-o", binary, "./kernels")
+	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+goarch, "CGO_ENABLED=0")
+	if _, err := output(build); err != nil {
+		return nil, err
+	}
+	text, err := output(exec.Command("llvm-objdump-19", "-d", "-l", "--no-show-raw-insn", "--mattr=+all",
+		"--disassemble-symbols=github.com/avoformer/avoformer/kernels."+symbol+".abi0", binary))
+	if err != nil {
+		return nil, err
+	}
+	var code []instruction
+	var source string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if file, ok := strings.CutPrefix(line, "; "); ok && strings.Contains(file, ".s:") {
+			source = filepath.Base(file)
+			continue
+		}
+		address, text, ok := strings.Cut(line, ":")
+		n, err := strconv.ParseUint(address, 16, 64)
+		if !ok || err != nil || text == "" {
+			continue
+		}
+		text, _, _ = strings.Cut(text, " <") // the name of a branch's destination
+		code = append(code, instruction{n, strings.TrimSpace(text), source})
+	}
+	if len(code) == 0 {
+		return nil, fmt.Errorf("%s is not in the %s build of package kernels", symbol, goarch)
+	}
+	return code, nil
+}
+
+// hottestLoop returns the innermost loop with the most multiply-adds.
+func (t target) hottestLoop(code []instruction) []instruction {
+	index := map[uint64]int{}
+	for i, in := range code {
+		index[in.address] = i
+	}
+	var best []instruction
+	most := 0
+	for end, in := range code {
+		m := t.branch.FindStringSubmatch(in.text)
+		if m == nil {
+			continue
+		}
+		to, _ := strconv.ParseUint(m[1], 16, 64)
+		start, ok := index[to]
+		if !ok || start > end || t.branches(code[start:end]) {
+			continue // forward, or not the innermost
+		}
+		if n, _ := t.countFMAs(code[start : end+1]); n > most {
+			best, most = code[start:end+1], n
+		}
+	}
+	return best
+}
+
+func (t target) branches(code []instruction) bool {
+	for _, in := range code {
+		if t.branch.MatchString(in.text) {
+			return true
+		}
+	}
+	return false
+}
+
+// countFMAs returns how many multiply-adds there are, and one of them.
+func (t target) countFMAs(code []instruction) (n int, like string) {
+	for _, in := range code {
+		if t.fma.MatchString(in.text) {
+			n, like = n+1, in.text
+		}
+	}
+	return n, like
+}
+
+func texts(code []instruction) []string {
+	var list []string
+	for _, in := range code {
+		list = append(list, in.text)
+	}
+	return list
+}
+
+var totalCycles = regexp.MustCompile(`Total Cycles:\s+([0-9]+)`)
+
+// cycles returns the model's cycles an iteration of a loop body, once it is
+// under way.
+func (t target) cycles(cpu string, body []string) (float64, error) {
+	var total [2]float64
+	iterations := [2]int{200, 1200}
+	for i, n := range iterations {
+		mca := exec.Command("llvm-mca-19", "-mtriple="+t.triple, "-mcpu="+cpu, "-iterations="+strconv.Itoa(n))
+		mca.Stdin = strings.NewReader(strings.Join(body, "\n") + "\n")
+		text, err := output(mca)
+		if err != nil {
+			return 0, err
+		}
+		m := totalCycles.FindStringSubmatch(text)
+		if m == nil {
+			return 0, fmt.Errorf("llvm-mca for %s printed no cycles", cpu)
+		}
+		total[i], _ = strconv.ParseFloat(m[1], 64)
+	}
+	return (total[1] - total[0]) / float64(iterations[1]-iterations[0]), nil
+}
+
+func output(cmd *exec.Cmd) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, stderr.Bytes())
+	}
+	return stdout.String(), nil
+}
