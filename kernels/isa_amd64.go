@@ -2,7 +2,11 @@
 
 package kernels
 
-import "golang.org/x/sys/cpu"
+import (
+	"slices"
+
+	"golang.org/x/sys/cpu"
+)
 
 // machineISAs lists the vector tiers of this machine, in ascending order.
 //
@@ -20,5 +24,19 @@ func machineISAs() []ISA {
 	return isas
 }
 
-// preferred is the tier to run on by default.
-func preferred(supported []ISA) ISA { return supported[len(supported)-1] }
+// preferred is the tier to run on by default: the widest, with one exception.
+//
+// Intel's first AVX-512 servers (family 6, model 0x55: Skylake-SP, Cascade Lake,
+// Cooper Lake) lower the clock of a core for some milliseconds after heavy
+// 512-bit work. A Go program runs everything on the same cores, so the rest of
+// it would pay; AVX2 is the default there, and AVOFORMER_ISA=avx512 is for
+// programs that do little else than multiply matrices. Later Intel servers
+// hardly change their clock, and Zen 4, which splits 512-bit operations in two,
+// gains from the registers, the opmasks and half as many instructions.
+func preferred(supported []ISA) ISA {
+	if family, model := familyModel(); vendor() == "GenuineIntel" && family == 6 && model == 0x55 &&
+		slices.Contains(supported, AVX2) {
+		return AVX2
+	}
+	return supported[len(supported)-1]
+}

@@ -1,0 +1,83 @@
+package asm
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/asm/kernel"
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// narrowTier is AVX2 on vectors of four lanes. Nobody ships it: it shows that
+// the width is a parameter of the sources and of nothing else.
+var narrowTier = Tier{Name: "AVX2", File: "avx2", Arch: "amd64", Width: 4,
+	Features: []string{"AVX2", "AVX", "FMA3"}, Gemm: kernel.GemmTile{MR: 6, NR: 8}}
+
+// TestWidth4 generates the whole catalog for vectors of four lanes, puts it in
+// the place of the AVX2 kernels in a copy of the module, and runs the kernels'
+// own tests there. Then it breaks one kernel and sees the tests fail.
+func TestWidth4(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the kernels of this test are for amd64")
+	}
+	if out, err := runKernelTests(t, Catalog); err != nil {
+		t.Fatalf("with vectors of four lanes: %v\n%s", err, out)
+	}
+
+	broken := slices.Clone(Catalog)
+	i := slices.IndexFunc(broken, func(k Kernel) bool { return k.Name == "mulVec" })
+	broken[i].Emit = func(_ Tier, m vec.Machine) { kernel.Add(m) }
+	if out, err := runKernelTests(t, broken); err == nil {
+		t.Fatalf("a wrong kernel passed: the kernels of this test do not run\n%s", out)
+	} else if !strings.Contains(string(out), "--- FAIL") {
+		t.Fatalf("the tests of a wrong kernel did not run: %v\n%s", err, out)
+	}
+}
+
+// runKernelTests runs the tests of package kernels, short, in a copy of the
+// module whose only vector tier is narrowTier.
+func runKernelTests(t *testing.T, catalog []Kernel) ([]byte, error) {
+	t.Helper()
+	files, err := Generate(catalog, []Tier{narrowTier})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, part := range []string{"kernels", "internal"} {
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join("..", part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		b, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, err := filepath.Glob(filepath.Join(dir, "kernels", "*_amd64.s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range old {
+		if b, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(b), HeaderPrefix) {
+			os.Remove(path)
+		}
+	}
+	for name, b := range files {
+		if err := os.WriteFile(filepath.Join(dir, "kernels", name), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "test", "-short", "./kernels")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "AVOFORMER_ISA=avx2", "GOFLAGS=-mod=mod")
+	return cmd.CombinedOutput()
+}
