@@ -1,0 +1,35 @@
+// Package kernels holds the float32 kernels that transformers spend their time
+// in, for one CPU: matrix products, softmax, normalisation, activations and
+// attention.
+//
+// # Conventions
+//
+// Matrices are plain slices, row-major; a leading dimension is the distance in
+// elements between the starts of two rows. The destination comes first, and
+// otherwise the order and the words are those of BLAS. Lengths are checked
+// before anything is written: a wrong one is a programming error, and the panic
+// names the function, the argument, what it was and what it should have been.
+// Unless its comment says otherwise, a kernel may write to the very slice that
+// it reads, but not to one that overlaps it in part.
+//
+// # Tiers
+//
+// Every kernel exists for each [ISA]: AVX-512 and AVX2 on amd64, NEON on arm64,
+// and pure Go everywhere. The best tier that the processor and the operating
+// system offer is chosen when the program starts; [Active] tells which. The
+// environment variable AVOFORMER_ISA (generic, neon, avx2, avx512) forces one,
+// and stops the program if the machine lacks it. Building with the tag purego
+// leaves all assembly out.
+//
+// # Threads
+//
+// The functions run on the calling goroutine. The methods of [Threads] are the
+// same functions on several: kernels.Threads(4).Gemm(…). Results are the same
+// bits for any number of threads, and from run to run; they may differ in the
+// last bits between tiers.
+//
+// # Accuracy
+//
+// Each kernel's error bound and what it makes of NaN, infinities and denormals
+// are in its comment and in doc/numerics.md, and are asserted by tests.
+package kernels
