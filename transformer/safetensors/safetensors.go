@@ -1,0 +1,411 @@
+// Package safetensors reads and writes the safetensors format, in which trained
+// weights are published: an 8-byte little-endian header length, a JSON header
+// that names tensors with their element type, shape and place, and the raw
+// little-endian data.
+//
+// A file is not trusted. Reading one that is truncated, inconsistent or made up
+// gives an error that matches [ErrFormat]; no size that a file merely claims is
+// ever allocated. The package gives the same numbers on big-endian machines.
+//
+// Source: https://github.com/huggingface/safetensors (format section).
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+)
+
+// Errors that those of this package match, for use with errors.Is.
+var (
+	ErrFormat = errors.New("safetensors: malformed file")
+	ErrAbsent = errors.New("safetensors: no such tensor")
+	ErrDType  = errors.New("safetensors: element type does not fit")
+)
+
+// maxHeader is the longest header that is accepted, the limit of the reference
+// implementation.
+const maxHeader = 100_000_000
+
+// A DType is the type of a tensor's elements, as the header spells it.
+type DType string
+
+// The element types of the format that this package can convert.
+const (
+	Bool DType = "BOOL"
+	U8   DType = "U8"
+	I8   DType = "I8"
+	I16  DType = "I16"
+	U16  DType = "U16"
+	F16  DType = "F16"
+	BF16 DType = "BF16"
+	I32  DType = "I32"
+	U32  DType = "U32"
+	F32  DType = "F32"
+	I64  DType = "I64"
+	U64  DType = "U64"
+	F64  DType = "F64"
+)
+
+// size is the number of bytes of one element, 0 for an unknown type.
+func (d DType) size() int {
+	switch d {
+	case Bool, U8, I8:
+		return 1
+	case I16, U16, F16, BF16:
+		return 2
+	case I32, U32, F32:
+		return 4
+	case I64, U64, F64:
+		return 8
+	}
+	return 0
+}
+
+// Info describes a tensor.
+type Info struct {
+	DType DType
+	Shape []int // empty for a scalar
+}
+
+// Len is the number of elements.
+func (i Info) Len() int {
+	n := 1
+	for _, d := range i.Shape {
+		n *= d
+	}
+	return n
+}
+
+// entry is a tensor with its place in the data.
+type entry struct {
+	Info
+	begin, end int64 // bytes, relative to the start of the data
+}
+
+// A File is an open safetensors file. It may be used by several goroutines if
+// its reader may.
+type File struct {
+	r        io.ReaderAt
+	data     int64 // where the data starts
+	entries  map[string]entry
+	metadata map[string]string
+	closer   io.Closer
+}
+
+// Open opens the file at path. Tensors are read when asked for, so a file may
+// be larger than memory.
+func Open(path string) (*File, error) {
+	osFile, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	stat, err := osFile.Stat()
+	if err != nil {
+		osFile.Close()
+		return nil, err
+	}
+	f, err := NewFile(osFile, stat.Size())
+	if err != nil {
+		osFile.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	f.closer = osFile
+	return f, nil
+}
+
+// Parse reads a file that is in memory, such as an embedded one. It keeps data.
+func Parse(data []byte) (*File, error) {
+	return NewFile(bytes.NewReader(data), int64(len(data)))
+}
+
+// NewFile reads the header of the safetensors file of size bytes that r holds.
+func NewFile(r io.ReaderAt, size int64) (*File, error) {
+	var length [8]byte
+	if size < int64(len(length)) {
+		return nil, fmt.Errorf("%w: %d bytes, too short for a header length", ErrFormat, size)
+	}
+	if _, err := r.ReadAt(length[:], 0); err != nil {
+		return nil, fmt.Errorf("safetensors: header length: %w", err)
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > maxHeader || int64(n) > size-8 {
+		return nil, fmt.Errorf("%w: header of %d bytes in a file of %d", ErrFormat, n, size)
+	}
+	// The claimed length is at most what r is said to hold, but r may hold less:
+	// ReadAll grows with what is really there.
+	header, err := io.ReadAll(io.NewSectionReader(r, 8, int64(n)))
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: header: %w", err)
+	}
+	if uint64(len(header)) != n {
+		return nil, fmt.Errorf("%w: header of %d bytes, want %d", ErrFormat, len(header), n)
+	}
+	f := &File{r: r, data: 8 + int64(n), entries: map[string]entry{}}
+	if err := f.parseHeader(header, size-f.data); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Close closes a file that came from Open; otherwise it does nothing.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// parseHeader fills f.entries and f.metadata. dataLen is the number of bytes
+// behind the header. The object is walked by hand because a name that occurs
+// twice is an error that encoding/json would hide.
+func (f *File) parseHeader(header []byte, dataLen int64) error {
+	d := json.NewDecoder(bytes.NewReader(header))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return fmt.Errorf("%w: the header is no JSON object", ErrFormat)
+	}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return fmt.Errorf("%w: header: %v", ErrFormat, err)
+		}
+		name, ok := t.(string)
+		if !ok {
+			return fmt.Errorf("%w: header: key %v", ErrFormat, t)
+		}
+		if name == "__metadata__" {
+			if f.metadata != nil {
+				return fmt.Errorf("%w: metadata occurs twice", ErrFormat)
+			}
+			if err := d.Decode(&f.metadata); err != nil {
+				return fmt.Errorf("%w: metadata: %v", ErrFormat, err)
+			}
+			continue
+		}
+		if _, dup := f.entries[name]; dup {
+			return fmt.Errorf("%w: tensor %q occurs twice", ErrFormat, name)
+		}
+		var raw struct {
+			DType   DType   `json:"dtype"`
+			Shape   []int64 `json:"shape"`
+			Offsets []int64 `json:"data_offsets"`
+		}
+		if err := d.Decode(&raw); err != nil {
+			return fmt.Errorf("%w: tensor %q: %v", ErrFormat, name, err)
+		}
+		if len(raw.Offsets) != 2 {
+			return fmt.Errorf("%w: tensor %q: data_offsets has %d numbers, want 2", ErrFormat, name, len(raw.Offsets))
+		}
+		e := entry{Info: Info{DType: raw.DType}, begin: raw.Offsets[0], end: raw.Offsets[1]}
+		if e.begin < 0 || e.begin > e.end || e.end > dataLen {
+			return fmt.Errorf("%w: tensor %q: data_offsets [%d,%d] in %d bytes of data", ErrFormat, name, e.begin, e.end, dataLen)
+		}
+		if err := e.setShape(raw.Shape); err != nil {
+			return fmt.Errorf("%w: tensor %q: %v", ErrFormat, name, err)
+		}
+		f.entries[name] = e
+	}
+	if _, err := d.Token(); err != nil { // the closing brace
+		return fmt.Errorf("%w: header: %v", ErrFormat, err)
+	}
+	if len(bytes.TrimLeft(header[d.InputOffset():], " ")) != 0 {
+		return fmt.Errorf("%w: text behind the header's object", ErrFormat)
+	}
+	return f.checkLayout(dataLen)
+}
+
+// setShape checks that the shape is of non-negative sizes and that its bytes
+// are those between the offsets.
+func (e *entry) setShape(shape []int64) error {
+	size := int64(e.DType.size())
+	if size == 0 {
+		return fmt.Errorf("unknown dtype %q", e.DType)
+	}
+	length := e.end - e.begin
+	bytes := size
+	empty := slices.Contains(shape, 0)
+	e.Shape = make([]int, len(shape))
+	for i, d := range shape {
+		if d < 0 || d > math.MaxInt {
+			return fmt.Errorf("size %d in shape %v", d, shape)
+		}
+		e.Shape[i] = int(d)
+		if empty {
+			continue
+		}
+		if d > length/bytes { // bytes*d > length, in a form that cannot overflow
+			return fmt.Errorf("shape %v of %s needs more than the %d bytes it has", shape, e.DType, length)
+		}
+		bytes *= d
+	}
+	if empty {
+		bytes = 0
+	}
+	if bytes != length {
+		return fmt.Errorf("shape %v of %s needs %d bytes, data_offsets say %d", shape, e.DType, bytes, length)
+	}
+	return nil
+}
+
+// checkLayout demands, as the format does, that tensors neither overlap nor
+// leave bytes between or behind them.
+func (f *File) checkLayout(dataLen int64) error {
+	all := make([]entry, 0, len(f.entries))
+	for _, e := range f.entries {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b entry) int {
+		if a.begin != b.begin {
+			return cmpInt64(a.begin, b.begin)
+		}
+		return cmpInt64(a.end, b.end)
+	})
+	var at int64
+	for _, e := range all {
+		if e.begin != at {
+			return fmt.Errorf("%w: tensors leave a gap or overlap at byte %d of the data", ErrFormat, min(at, e.begin))
+		}
+		at = e.end
+	}
+	if at != dataLen {
+		return fmt.Errorf("%w: %d bytes of data, the header accounts for %d", ErrFormat, dataLen, at)
+	}
+	return nil
+}
+
+func cmpInt64(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// Names lists the tensors in alphabetical order.
+func (f *File) Names() []string {
+	names := make([]string, 0, len(f.entries))
+	for n := range f.entries {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Metadata is the file's free-form text by key. The map belongs to f.
+func (f *File) Metadata() map[string]string { return f.metadata }
+
+// Info describes the named tensor, and tells whether there is one.
+func (f *File) Info(name string) (Info, bool) {
+	e, ok := f.entries[name]
+	return Info{e.DType, slices.Clone(e.Shape)}, ok
+}
+
+// Bytes reads the raw little-endian data of the named tensor.
+func (f *File) Bytes(name string) ([]byte, error) {
+	e, ok := f.entries[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %q", ErrAbsent, name)
+	}
+	if e.end-e.begin > math.MaxInt {
+		return nil, fmt.Errorf("safetensors: %q has %d bytes, too many for this machine", name, e.end-e.begin)
+	}
+	raw, err := io.ReadAll(io.NewSectionReader(f.r, f.data+e.begin, e.end-e.begin))
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: %q: %w", name, err)
+	}
+	if int64(len(raw)) != e.end-e.begin {
+		return nil, fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
+	}
+	return raw, nil
+}
+
+// Float32 reads a tensor of F32, F16, BF16 (both exact) or F64 (rounded)
+// elements, in row-major order.
+func (f *File) Float32(name string) ([]float32, error) {
+	raw, err := f.Bytes(name)
+	if err != nil {
+		return nil, err
+	}
+	le := binary.LittleEndian
+	d := f.entries[name].DType
+	size := d.size()
+	x := make([]float32, len(raw)/size)
+	switch d {
+	case F32:
+		for i := range x {
+			x[i] = math.Float32frombits(le.Uint32(raw[4*i:]))
+		}
+	case F16:
+		for i := range x {
+			x[i] = float16(le.Uint16(raw[2*i:]))
+		}
+	case BF16:
+		for i := range x {
+			x[i] = math.Float32frombits(uint32(le.Uint16(raw[2*i:])) << 16)
+		}
+	case F64:
+		for i := range x {
+			x[i] = float32(math.Float64frombits(le.Uint64(raw[8*i:])))
+		}
+	default:
+		return nil, fmt.Errorf("%w: %q is %s, want floating point", ErrDType, name, d)
+	}
+	return x, nil
+}
+
+// float16 is the value of an IEEE 754 half-precision number.
+func float16(h uint16) float32 {
+	sign, exp, frac := uint32(h>>15)<<31, uint32(h>>10&0x1f), uint32(h&0x3ff)
+	switch exp {
+	case 0: // zero or subnormal: frac * 2^-24, which float32 holds exactly
+		v := float32(frac) * (1.0 / (1 << 24))
+		return math.Float32frombits(sign | math.Float32bits(v))
+	case 0x1f: // infinity or NaN
+		return math.Float32frombits(sign | 0x7f800000 | frac<<13)
+	}
+	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
+}
+
+// Int64 reads a tensor of integers or booleans (as 0 and 1).
+func (f *File) Int64(name string) ([]int64, error) {
+	raw, err := f.Bytes(name)
+	if err != nil {
+		return nil, err
+	}
+	le := binary.LittleEndian
+	d := f.entries[name].DType
+	x := make([]int64, len(raw)/d.size())
+	for i := range x {
+		switch d {
+		case Bool, U8:
+			x[i] = int64(raw[i])
+		case I8:
+			x[i] = int64(int8(raw[i]))
+		case I16:
+			x[i] = int64(int16(le.Uint16(raw[2*i:])))
+		case U16:
+			x[i] = int64(le.Uint16(raw[2*i:]))
+		case I32:
+			x[i] = int64(int32(le.Uint32(raw[4*i:])))
+		case U32:
+			x[i] = int64(le.Uint32(raw[4*i:]))
+		case I64, U64:
+			v := le.Uint64(raw[8*i:])
+			if d == U64 && v > math.MaxInt64 {
+				return nil, fmt.Errorf("%w: %q holds %d, too large for int64", ErrDType, name, v)
+			}
+			x[i] = int64(v)
+		default:
+			return nil, fmt.Errorf("%w: %q is %s, want integers", ErrDType, name, d)
+		}
+	}
+	return x, nil
+}

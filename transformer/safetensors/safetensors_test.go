@@ -1,0 +1,249 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// file is a safetensors file with the given header and data.
+func file(header string, data []byte) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(b, header...), data...)
+}
+
+func TestRoundTrip(t *testing.T) {
+	want := map[string]Tensor{
+		"b.weight": {[]int{2, 3}, []float32{1, -2.5, 3e-40, float32(math.Inf(-1)), 0, 6}},
+		"a":        {nil, []float32{7}},
+		"empty":    {[]int{0, 4}, []float32{}},
+	}
+	var buf bytes.Buffer
+	if err := Write(&buf, want, map[string]string{"config": `{"n": 1}`}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.safetensors")
+	if err := os.WriteFile(path, buf.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got := f.Names(); !slices.Equal(got, []string{"a", "b.weight", "empty"}) {
+		t.Errorf("Names() = %q", got)
+	}
+	if got := f.Metadata()["config"]; got != `{"n": 1}` {
+		t.Errorf("metadata config = %q", got)
+	}
+	for name, w := range want {
+		info, ok := f.Info(name)
+		if !ok || info.DType != F32 || !slices.Equal(info.Shape, w.Shape) {
+			t.Errorf("Info(%q) = %v, %v", name, info, ok)
+		}
+		if got, err := f.Float32(name); err != nil || !slices.Equal(got, w.Data) {
+			t.Errorf("Float32(%q) = %v, %v, want %v", name, got, err, w.Data)
+		}
+	}
+	if _, err := f.Float32("c"); !errors.Is(err, ErrAbsent) {
+		t.Errorf("Float32 of an absent tensor: %v, want ErrAbsent", err)
+	}
+	if _, err := f.Int64("a"); !errors.Is(err, ErrDType) {
+		t.Errorf("Int64 of an F32 tensor: %v, want ErrDType", err)
+	}
+}
+
+// TestBytesOnDisk fixes the bytes themselves, so that reading and writing
+// cannot agree on a wrong byte order, whatever the machine's own.
+func TestBytesOnDisk(t *testing.T) {
+	var buf bytes.Buffer
+	if err := Write(&buf, map[string]Tensor{"x": {[]int{1}, []float32{1.5}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	header := `{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}  `
+	if want := file(header, []byte{0, 0, 0xc0, 0x3f}); !bytes.Equal(buf.Bytes(), want) {
+		t.Errorf("wrote %q, want %q", buf.Bytes(), want)
+	}
+}
+
+func TestElementTypes(t *testing.T) {
+	for _, c := range []struct {
+		dtype DType
+		data  []byte
+		want  float32
+	}{
+		{F16, []byte{0x00, 0x3c}, 1},
+		{F16, []byte{0x01, 0x00}, 1.0 / (1 << 24)},
+		{F16, []byte{0xff, 0x83}, -1023.0 / (1 << 24)},
+		{F16, []byte{0xff, 0x7b}, 65504},
+		{F16, []byte{0x00, 0xfc}, float32(math.Inf(-1))},
+		{BF16, []byte{0x80, 0xbf}, -1},
+		{F64, []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x3f}, 1.5},
+	} {
+		header := `{"x":{"dtype":"` + string(c.dtype) + `","shape":[],"data_offsets":[0,` + string('0'+rune(len(c.data))) + `]}}`
+		f, err := Parse(file(header, c.data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Float32("x"); err != nil || got[0] != c.want {
+			t.Errorf("%s % x = %v, %v, want %v", c.dtype, c.data, got, err, c.want)
+		}
+	}
+	f, err := Parse(file(`{"x":{"dtype":"F16","shape":[],"data_offsets":[0,2]}}`, []byte{1, 0x7c}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := f.Float32("x"); got[0] == got[0] {
+		t.Errorf("half-precision NaN = %v", got)
+	}
+	for _, c := range []struct {
+		dtype DType
+		data  []byte
+		want  int64
+	}{
+		{Bool, []byte{1}, 1}, {U8, []byte{200}, 200}, {I8, []byte{200}, -56},
+		{I16, []byte{0xfe, 0xff}, -2}, {U16, []byte{0xfe, 0xff}, 65534},
+		{I32, []byte{0, 0, 0, 0x80}, math.MinInt32}, {U32, []byte{0, 0, 0, 0x80}, 1 << 31},
+		{I64, []byte{1, 0, 0, 0, 0, 0, 0, 0x80}, math.MinInt64 + 1}, {U64, []byte{1, 0, 0, 0, 1, 0, 0, 0}, 1<<32 + 1},
+	} {
+		header := `{"x":{"dtype":"` + string(c.dtype) + `","shape":[1],"data_offsets":[0,` + string('0'+rune(len(c.data))) + `]}}`
+		f, err := Parse(file(header, c.data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Int64("x"); err != nil || got[0] != c.want {
+			t.Errorf("%s % x = %v, %v, want %v", c.dtype, c.data, got, err, c.want)
+		}
+	}
+}
+
+// hostile are files that must be refused.
+var hostile = map[string][]byte{
+	"empty":              {},
+	"short":              {1, 2, 3},
+	"header longer":      binary.LittleEndian.AppendUint64(nil, 9),
+	"header huge":        binary.LittleEndian.AppendUint64(nil, math.MaxUint64),
+	"header negative":    binary.LittleEndian.AppendUint64(nil, 1<<63),
+	"no object":          file(`[]`, nil),
+	"no JSON":            file(`{"x"`, nil),
+	"trailing text":      file(`{} {}`, nil),
+	"unknown dtype":      file(`{"x":{"dtype":"F99","shape":[],"data_offsets":[0,4]}}`, make([]byte, 4)),
+	"no offsets":         file(`{"x":{"dtype":"F32","shape":[]}}`, make([]byte, 4)),
+	"offsets reversed":   file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}`, make([]byte, 4)),
+	"offset negative":    file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[-4,0]}}`, make([]byte, 4)),
+	"offset beyond":      file(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, make([]byte, 4)),
+	"offset overflow":    file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,99999999999999999999]}}`, make([]byte, 4)),
+	"shape too large":    file(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, make([]byte, 4)),
+	"shape too small":    file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}}`, make([]byte, 8)),
+	"shape negative":     file(`{"x":{"dtype":"F32","shape":[-1,-1],"data_offsets":[0,4]}}`, make([]byte, 4)),
+	"shape wraps to 4":   file(`{"x":{"dtype":"F32","shape":[4294967296,4294967296,4294967297],"data_offsets":[0,4]}}`, make([]byte, 4)),
+	"shape wraps to 0":   file(`{"x":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, nil),
+	"shape fractional":   file(`{"x":{"dtype":"F32","shape":[0.5],"data_offsets":[0,4]}}`, make([]byte, 4)),
+	"data behind":        file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, make([]byte, 8)),
+	"gap":                file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, make([]byte, 8)),
+	"overlap":            file(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"y":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, make([]byte, 8)),
+	"name twice":         file(`{"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"x":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, make([]byte, 2)),
+	"metadata no object": file(`{"__metadata__":3}`, nil),
+	"metadata numbers":   file(`{"__metadata__":{"a":3}}`, nil),
+	"deep nesting":       file(`{"x":`+strings.Repeat("[", 100000)+`}`, nil),
+}
+
+func TestHostileFiles(t *testing.T) {
+	for name, data := range hostile {
+		t.Run(name, func(t *testing.T) {
+			if f, err := Parse(data); !errors.Is(err, ErrFormat) {
+				t.Errorf("Parse gave %v, %v, want ErrFormat", f, err)
+			}
+		})
+	}
+}
+
+// lyingReader holds 8 bytes and claims to be of any size.
+type lyingReader struct{ r *bytes.Reader }
+
+func (l lyingReader) ReadAt(p []byte, off int64) (int, error) { return l.r.ReadAt(p, off) }
+
+// TestClaimsAreNotAllocated reads a file that claims a 90 MB header, from a
+// reader that is said to hold it and does not.
+func TestClaimsAreNotAllocated(t *testing.T) {
+	data := binary.LittleEndian.AppendUint64(nil, 90_000_000)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := NewFile(lyingReader{bytes.NewReader(data)}, 1<<40)
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, ErrFormat) {
+		t.Errorf("error %v, want ErrFormat", err)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+		t.Errorf("%d bytes allocated for a header that is not there", got)
+	}
+}
+
+// failingReader fails after n bytes.
+type failingReader struct {
+	data []byte
+	n    int64
+}
+
+var errDisk = errors.New("disk on fire")
+
+func (f failingReader) ReadAt(p []byte, off int64) (int, error) {
+	if off+int64(len(p)) > f.n {
+		return 0, errDisk
+	}
+	return bytes.NewReader(f.data).ReadAt(p, off)
+}
+
+func TestReadErrorsAreReported(t *testing.T) {
+	data := file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, make([]byte, 4))
+	for _, n := range []int64{0, 8} {
+		if _, err := NewFile(failingReader{data, n}, int64(len(data))); !errors.Is(err, errDisk) {
+			t.Errorf("reader that fails after %d bytes: %v", n, err)
+		}
+	}
+	if _, err := NewFile(bytes.NewReader(data), int64(len(data))); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(io.Discard, map[string]Tensor{"x": {[]int{2}, []float32{1}}}, nil); err == nil {
+		t.Error("Write took a tensor whose data does not fit its shape")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, data := range hostile {
+		f.Add(data)
+	}
+	f.Add(file(`{"__metadata__":{"a":"b"},"x":{"dtype":"F16","shape":[1,2],"data_offsets":[0,4]},"y":{"dtype":"I64","shape":[0],"data_offsets":[4,4]}}`, make([]byte, 4)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := Parse(data)
+		if err != nil {
+			return
+		}
+		total := 0
+		for _, name := range file.Names() {
+			info, _ := file.Info(name)
+			raw, err := file.Bytes(name)
+			if err != nil {
+				t.Fatalf("Bytes(%q): %v", name, err)
+			}
+			if len(raw) != info.Len()*info.DType.size() {
+				t.Fatalf("%q: %d bytes for %v", name, len(raw), info)
+			}
+			total += len(raw)
+			file.Float32(name)
+			file.Int64(name)
+		}
+		if total > len(data) {
+			t.Fatalf("%d bytes of tensors out of %d bytes of file", total, len(data))
+		}
+	})
+}
