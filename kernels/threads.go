@@ -1,6 +1,240 @@
 package kernels
 
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
 // Threads is the number of threads that a kernel call may use, the calling
 // goroutine included. 0 and 1 mean serial. Its methods are the package's
 // functions; results do not depend on the number.
+//
+// All calls share one pool of at most GOMAXPROCS-1 workers, which starts with
+// the first call that wants one. A call never waits for a worker: the caller
+// does whatever the workers have not begun, so many concurrent calls on any
+// number of threads keep at most GOMAXPROCS goroutines computing. A worker
+// without work looks for more for some 50 microseconds, giving way to any other
+// goroutine meanwhile, and then sleeps at no cost. StopWorkers ends the workers.
 type Threads int
+
+// task is work that falls into parts, which may run in any order and at once.
+// Its value should be a pointer to an object of a sync.Pool, so that a parallel
+// call allocates nothing; a closure would escape to the heap at every call.
+type task interface{ do(part int) }
+
+// taskFunc is a task from a function, for callers that may allocate.
+type taskFunc func(part int)
+
+func (f taskFunc) do(part int) { f(part) }
+
+// parallel runs w.do(i) for every i in [0, n), on at most t goroutines, and
+// returns when all are done. The parts are handed out in order, one at a time.
+// Parts must not panic: one that does on a worker ends the program.
+func parallel(t Threads, n int, w task) {
+	helpers := min(int(t), n) - 1
+	if helpers > 0 {
+		helpers = min(helpers, runtime.GOMAXPROCS(0)-1)
+	}
+	if helpers <= 0 {
+		for i := range n {
+			w.do(i)
+		}
+		return
+	}
+	j := jobs.Get().(*job)
+	j.work, j.n, j.wanted = w, int64(n), helpers
+	j.next.Store(0)
+	workers.submit(j, helpers)
+	j.run()
+	workers.withdraw(j)
+	j.wait()
+	j.work = nil
+	jobs.Put(j)
+}
+
+// job is one running call of parallel.
+type job struct {
+	work   task
+	n      int64
+	next   atomic.Int64 // the first part that nobody has taken
+	wanted int          // workers that may still join; guarded by the pool's mutex
+	// active is the number of workers inside, plus waiting once the caller
+	// sleeps until the last of them leaves.
+	active atomic.Int64
+	done   chan struct{} // the last worker's message to a sleeping caller
+}
+
+const waiting = 1 << 32
+
+var jobs = sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)} }}
+
+// run does parts until none is left.
+func (j *job) run() {
+	for {
+		i := j.next.Add(1) - 1
+		if i >= j.n {
+			return
+		}
+		j.work.do(int(i))
+	}
+}
+
+// leave is a worker's farewell; j may belong to another call right after it.
+func (j *job) leave() {
+	if j.active.Add(-1) == waiting {
+		j.active.Store(0)
+		j.done <- struct{}{}
+	}
+}
+
+// wait returns when no worker is inside any more. Nobody can join by now.
+func (j *job) wait() {
+	if spin(func() bool { return j.active.Load() == 0 }) {
+		return
+	}
+	if j.active.Add(waiting) == waiting {
+		j.active.Store(0) // the last one left in between
+		return
+	}
+	<-j.done
+}
+
+// Spinning for longer than a sleeping goroutine takes to wake is never worth
+// it, and most calls are followed by the next within this time.
+const (
+	spinTime   = 50 * time.Microsecond
+	spinRounds = 200 // tries between two looks at the clock
+)
+
+// spin tries ready again and again for spinTime, and reports whether it came
+// true. Other goroutines come first.
+func spin(ready func() bool) bool {
+	var end time.Time
+	for {
+		for range spinRounds {
+			if ready() {
+				return true
+			}
+		}
+		now := time.Now()
+		switch {
+		case end.IsZero():
+			end = now.Add(spinTime)
+		case now.After(end):
+			return false
+		}
+		runtime.Gosched()
+	}
+}
+
+// workerPool is the package's set of workers.
+type workerPool struct {
+	mu       sync.Mutex
+	work     sync.Cond // a sleeping worker waits for it
+	ended    sync.Cond // StopWorkers waits for it
+	jobs     []*job    // those that still want workers, oldest first
+	open     atomic.Int32
+	count    int // workers that exist
+	sleeping int // those that wait on work
+	spinning int // those that look for work
+	stopping bool
+}
+
+var workers = newWorkerPool()
+
+func newWorkerPool() *workerPool {
+	p := &workerPool{}
+	p.work.L, p.ended.L = &p.mu, &p.mu
+	return p
+}
+
+// submit offers a job to n workers, starting or waking those that are missing.
+func (p *workerPool) submit(j *job, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopping {
+		return
+	}
+	p.jobs = append(p.jobs, j)
+	p.open.Store(int32(len(p.jobs)))
+	for limit := runtime.GOMAXPROCS(0) - 1; p.count < min(n, limit); p.count++ {
+		go p.worker()
+	}
+	for range min(n-p.spinning, p.sleeping) {
+		p.work.Signal()
+	}
+}
+
+// withdraw ends a job's offer: once it returns, no worker joins any more.
+func (p *workerPool) withdraw(j *job) {
+	p.mu.Lock()
+	p.remove(j)
+	p.mu.Unlock()
+}
+
+func (p *workerPool) remove(j *job) {
+	for i := range p.jobs {
+		if p.jobs[i] == j {
+			last := len(p.jobs) - 1
+			copy(p.jobs[i:], p.jobs[i+1:])
+			p.jobs[last] = nil
+			p.jobs = p.jobs[:last]
+			p.open.Store(int32(last))
+			return
+		}
+	}
+}
+
+// worker helps one job after another.
+func (p *workerPool) worker() {
+	p.mu.Lock()
+	for {
+		// A smaller GOMAXPROCS than before leaves too many of us.
+		if p.stopping || len(p.jobs) == 0 && p.count > runtime.GOMAXPROCS(0)-1 {
+			p.count--
+			p.ended.Broadcast()
+			p.mu.Unlock()
+			return
+		}
+		if len(p.jobs) == 0 {
+			p.spinning++
+			p.mu.Unlock()
+			spin(func() bool { return p.open.Load() > 0 })
+			p.mu.Lock()
+			p.spinning--
+			if len(p.jobs) == 0 && !p.stopping {
+				p.sleeping++
+				p.work.Wait()
+				p.sleeping--
+			}
+			continue
+		}
+		j := p.jobs[0]
+		j.active.Add(1)
+		if j.wanted--; j.wanted == 0 {
+			p.remove(j)
+		}
+		p.mu.Unlock()
+		j.run()
+		j.leave()
+		p.mu.Lock()
+	}
+}
+
+// StopWorkers ends the package's workers and returns when they are gone. Calls
+// that run meanwhile finish, on fewer threads. The next call that wants workers
+// starts them again. A program needs it only where a goroutine that stays would
+// be in the way, such as a test that looks for leaks.
+func StopWorkers() {
+	p := workers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopping = true
+	p.work.Broadcast()
+	for p.count > 0 {
+		p.ended.Wait()
+	}
+	p.stopping = false
+}

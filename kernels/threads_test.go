@@ -1,0 +1,197 @@
+package kernels
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// withProcs runs the rest of the test with another GOMAXPROCS.
+func withProcs(t testing.TB, n int) {
+	old := runtime.GOMAXPROCS(n)
+	t.Cleanup(func() { runtime.GOMAXPROCS(old) })
+}
+
+func TestParallelRunsEachPartOnce(t *testing.T) {
+	withProcs(t, 4)
+	t.Cleanup(StopWorkers)
+	for _, threads := range []Threads{-1, 0, 1, 2, 3, 4, 100} {
+		for _, n := range []int{0, 1, 2, 3, 7, 100} {
+			t.Run(fmt.Sprintf("threads=%d/n=%d", threads, n), func(t *testing.T) {
+				for range 20 {
+					count := make([]atomic.Int32, n)
+					parallel(threads, n, taskFunc(func(i int) { count[i].Add(1) }))
+					for i := range count {
+						if got := count[i].Load(); got != 1 {
+							t.Fatalf("part %d ran %d times", i, got)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestParallelConcurrentCalls has more callers than processors, each with more
+// threads than processors, and calls within calls.
+func TestParallelConcurrentCalls(t *testing.T) {
+	withProcs(t, 4)
+	t.Cleanup(StopWorkers)
+	var total atomic.Int64
+	var wg sync.WaitGroup
+	const callers, calls, parts, inner = 16, 50, 9, 5
+	for range callers {
+		wg.Go(func() {
+			for range calls {
+				parallel(8, parts, taskFunc(func(int) {
+					parallel(3, inner, taskFunc(func(int) { total.Add(1) }))
+				}))
+			}
+		})
+	}
+	wg.Wait()
+	if got, want := total.Load(), int64(callers*calls*parts*inner); got != want {
+		t.Errorf("%d parts ran, want %d", got, want)
+	}
+	if got := workerCount(); got > 3 {
+		t.Errorf("%d workers, want at most GOMAXPROCS-1 = 3", got)
+	}
+}
+
+func workerCount() int {
+	workers.mu.Lock()
+	defer workers.mu.Unlock()
+	return workers.count
+}
+
+// TestParallelUsesWorkers needs two parts to be under way at once.
+func TestParallelUsesWorkers(t *testing.T) {
+	withProcs(t, 2)
+	t.Cleanup(StopWorkers)
+	var barrier sync.WaitGroup
+	barrier.Add(2)
+	done := make(chan struct{})
+	go func() {
+		parallel(2, 2, taskFunc(func(int) { barrier.Done(); barrier.Wait() }))
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the second part did not start while the first one ran")
+	}
+}
+
+// TestParallelDoesNotWaitForWorkers has the only worker busy with another call.
+func TestParallelDoesNotWaitForWorkers(t *testing.T) {
+	withProcs(t, 2)
+	t.Cleanup(StopWorkers)
+	var inside sync.WaitGroup
+	inside.Add(2)
+	release := make(chan struct{})
+	finished := make(chan struct{})
+	go func() {
+		parallel(2, 2, taskFunc(func(int) { inside.Done(); <-release }))
+		close(finished)
+	}()
+	inside.Wait()
+	n := 0
+	parallel(2, 10, taskFunc(func(int) { n++ })) // serial, or the race detector objects
+	if n != 10 {
+		t.Errorf("%d parts ran, want 10", n)
+	}
+	close(release)
+	<-finished
+}
+
+func TestStopWorkers(t *testing.T) {
+	withProcs(t, 4)
+	StopWorkers()
+	before := runtime.NumGoroutine()
+	for range 3 {
+		parallel(4, 100, taskFunc(func(int) { time.Sleep(10 * time.Microsecond) }))
+		if workerCount() == 0 {
+			t.Fatal("no worker was started")
+		}
+		StopWorkers()
+		if got := workerCount(); got != 0 {
+			t.Fatalf("%d workers after StopWorkers", got)
+		}
+	}
+	for range 100 { // a goroutine counts until its exit is complete
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+// TestIdleWorkersSleep finds every worker asleep soon after the last call.
+func TestIdleWorkersSleep(t *testing.T) {
+	withProcs(t, 4)
+	t.Cleanup(StopWorkers)
+	parallel(4, 100, taskFunc(func(int) { time.Sleep(10 * time.Microsecond) }))
+	for range 1000 {
+		workers.mu.Lock()
+		asleep := workers.sleeping == workers.count
+		workers.mu.Unlock()
+		if asleep {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Error("workers still awake a second after the last call")
+}
+
+func TestWorkersFollowGOMAXPROCS(t *testing.T) {
+	withProcs(t, 4)
+	t.Cleanup(StopWorkers)
+	parallel(4, 100, taskFunc(func(int) { time.Sleep(10 * time.Microsecond) }))
+	runtime.GOMAXPROCS(2)
+	for range 1000 {
+		parallel(4, 4, taskFunc(func(int) { time.Sleep(10 * time.Microsecond) }))
+		if workerCount() <= 1 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%d workers at GOMAXPROCS = 2", workerCount())
+}
+
+type countTask struct{ n atomic.Int64 }
+
+func (c *countTask) do(int) { c.n.Add(1) }
+
+func TestParallelDoesNotAllocate(t *testing.T) {
+	withProcs(t, 2)
+	t.Cleanup(StopWorkers)
+	var c countTask
+	if got := testing.AllocsPerRun(200, func() { parallel(2, 8, &c) }); got != 0 {
+		t.Errorf("%v allocations a call", got)
+	}
+}
+
+// BenchmarkParallel is the cost of a call whose parts do nothing, one after the
+// other and with a pause that lets the workers fall asleep.
+func BenchmarkParallel(b *testing.B) {
+	b.Cleanup(StopWorkers)
+	var c countTask
+	for _, pause := range []time.Duration{0, 200 * time.Microsecond} {
+		b.Run(fmt.Sprintf("pause=%v", pause), func(b *testing.B) {
+			var busy time.Duration
+			for b.Loop() {
+				if pause > 0 {
+					time.Sleep(pause)
+				}
+				start := time.Now()
+				parallel(2, 2, &c)
+				busy += time.Since(start)
+			}
+			b.ReportMetric(float64(busy.Nanoseconds())/float64(b.N), "ns/call")
+		})
+	}
+}
