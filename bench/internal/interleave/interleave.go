@@ -1,0 +1,162 @@
+// Package interleave times contestants in turn: in every round each computes the case for some
+// milliseconds, in an order drawn anew, so that what disturbs the machine disturbs all alike and the
+// ratio of two within a round means something. Each result is checked before it is timed.
+package interleave
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/avoformer/avoformer/bench/internal/work"
+)
+
+// Options say how long to measure.
+type Options struct {
+	Rounds int
+	Block  time.Duration // how long a contestant computes per round; at least one call
+	Limit  time.Duration // stop after this long, when three rounds are done; 0 for no limit
+}
+
+// A Result holds what a contestant took in every round.
+type Result struct {
+	Name    string
+	Version string
+	Variant string
+	Seconds []float64 // per call, by round
+	Refused error     // its result is wrong, or it failed: nothing is timed
+}
+
+// Median is the median time per call.
+func (r Result) Median() float64 { return median(r.Seconds) }
+
+// Spread is the interquartile range over the median.
+func (r Result) Spread() float64 {
+	s := slices.Sorted(slices.Values(r.Seconds))
+	if len(s) == 0 {
+		return 0
+	}
+	return (s[len(s)*3/4] - s[len(s)/4]) / s[len(s)/2]
+}
+
+// Ratio is the median over the rounds of how much slower r was than base.
+func (r Result) Ratio(base Result) float64 {
+	var q []float64
+	for i := range min(len(r.Seconds), len(base.Seconds)) {
+		q = append(q, r.Seconds[i]/base.Seconds[i])
+	}
+	return median(q)
+}
+
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(x))
+	n := len(s)
+	return (s[(n-1)/2] + s[n/2]) / 2
+}
+
+type entry struct {
+	work.Job
+	reps int
+}
+
+// Run measures a case. A contestant that does not offer it is left out; of its variants the fastest
+// in a short first look is taken.
+func Run(d *work.Data, contestants []work.Contestant, o Options) []Result {
+	var results []Result
+	var jobs []entry
+	for _, c := range contestants {
+		r := Result{Name: c.Name(), Version: c.Version()}
+		job, variant, reps, err := choose(d, c, o.Block)
+		if errors.Is(err, work.ErrUnsupported) {
+			continue
+		}
+		r.Variant, r.Refused = variant, err
+		results = append(results, r)
+		jobs = append(jobs, entry{job, reps})
+	}
+	start := time.Now()
+	for round := range o.Rounds {
+		if o.Limit > 0 && round >= 3 && time.Since(start) > o.Limit {
+			break
+		}
+		for _, i := range rand.Perm(len(jobs)) {
+			r := &results[i]
+			if r.Refused != nil {
+				continue
+			}
+			t, err := jobs[i].Time(jobs[i].reps)
+			if err != nil {
+				r.Refused, r.Seconds = err, nil
+				continue
+			}
+			r.Seconds = append(r.Seconds, t.Seconds()/float64(jobs[i].reps))
+		}
+	}
+	for _, j := range jobs {
+		if j.Job != nil {
+			j.Close()
+		}
+	}
+	return results
+}
+
+// choose opens the contestant's fastest variant whose result is right. The error is ErrUnsupported
+// where it offers none, and tells what is wrong where all that it offers are wrong.
+func choose(d *work.Data, c work.Contestant, block time.Duration) (best work.Job, variant string, reps int, err error) {
+	err = work.ErrUnsupported
+	var fastest time.Duration
+	for _, v := range c.Variants(d.Case) {
+		job, openErr := c.Open(d, v)
+		if openErr != nil {
+			if !errors.Is(openErr, work.ErrUnsupported) {
+				variant, err = v, openErr
+			}
+			continue
+		}
+		t, n, failed := calibrate(d, job, block)
+		if failed != nil {
+			job.Close()
+			if best == nil {
+				variant, err = v, failed
+			}
+			continue
+		}
+		if best != nil && t >= fastest {
+			job.Close()
+			continue
+		}
+		if best != nil {
+			best.Close()
+		}
+		best, variant, reps, fastest, err = job, v, n, t, nil
+	}
+	return best, variant, reps, err
+}
+
+// calibrate checks the result and finds the number of calls that fill a block.
+func calibrate(d *work.Data, job work.Job, block time.Duration) (perCall time.Duration, reps int, err error) {
+	out, err := job.Output()
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := d.Check(out); err != nil {
+		return 0, 0, fmt.Errorf("wrong result, not timed: %w", err)
+	}
+	reps = 1
+	for {
+		t, err := job.Time(reps)
+		if err != nil {
+			return 0, 0, err
+		}
+		perCall = max(t/time.Duration(reps), 1)
+		if t >= block/4 || reps >= 1<<22 {
+			return perCall, max(1, int(block/perCall)), nil
+		}
+		reps = max(reps*2, min(int(block/4/perCall)+1, reps*20))
+	}
+}

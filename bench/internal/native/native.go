@@ -1,0 +1,288 @@
+// Package native drives the C, C++ and Python libraries that the kernels are measured against.
+//
+// Each library runs in a process of its own, built on demand from the sources in src (which are
+// embedded, so that a static test binary carries them), and answers one command a line; package
+// interleave makes it take turns with this process. While it is not its turn a process with several
+// threads is stopped, so that threads which spin for work disturb nobody.
+//
+// Nothing of a library is part of this module: [Find] takes what the machine has.
+package native
+
+import (
+	"bufio"
+	"embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/avoformer/avoformer/bench/internal/onnx"
+	"github.com/avoformer/avoformer/bench/internal/work"
+)
+
+//go:embed src
+var sources embed.FS
+
+// A Peer is a library found on this machine, started with a number of threads.
+type Peer struct {
+	name, version string
+	threads       int
+	cmd           *exec.Cmd
+	in            io.WriteCloser
+	out           *bufio.Reader
+	stderr        *tail
+	dir           string
+	open          *job
+}
+
+// Name implements [work.Contestant].
+func (p *Peer) Name() string { return p.name }
+
+// Version implements [work.Contestant].
+func (p *Peer) Version() string { return p.version }
+
+// Start builds what the library needs and runs it.
+func (l Library) Start(threads int) (*Peer, error) {
+	argv, err := l.command(threads)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.Name, err)
+	}
+	dir, err := os.MkdirTemp(scratchRoot(), "peer")
+	if err != nil {
+		return nil, err
+	}
+	p := &Peer{name: l.Name, threads: threads, dir: dir, stderr: new(tail)}
+	p.cmd = exec.Command(argv[0], argv[1:]...)
+	n := strconv.Itoa(threads)
+	p.cmd.Env = append(os.Environ(), "OMP_NUM_THREADS="+n, "OPENBLAS_NUM_THREADS="+n, "BLIS_NUM_THREADS="+n,
+		"MKL_NUM_THREADS="+n, "MKL_THREADING_LAYER=INTEL", "OMP_DYNAMIC=false")
+	p.cmd.Env = append(p.cmd.Env, l.env...)
+	p.cmd.Stderr = p.stderr
+	p.in, _ = p.cmd.StdinPipe()
+	stdout, _ := p.cmd.StdoutPipe()
+	p.out = bufio.NewReader(stdout)
+	if err := p.cmd.Start(); err != nil {
+		os.RemoveAll(dir)
+		return nil, fmt.Errorf("%s: %w", l.Name, err)
+	}
+	line, err := p.read()
+	version, ready := strings.CutPrefix(line, "ready ")
+	if err == nil && !ready {
+		err = errors.New(line)
+	}
+	if err != nil {
+		p.Close()
+		return nil, fmt.Errorf("%s: %w", l.Name, err)
+	}
+	p.version = strings.TrimSpace(version)
+	p.pause()
+	return p, nil
+}
+
+// scratchRoot prefers memory over a disk for the inputs that go to a peer.
+func scratchRoot() string {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		return "/dev/shm"
+	}
+	return ""
+}
+
+// Close ends the process.
+func (p *Peer) Close() error {
+	p.resume()
+	p.in.Close()
+	done := make(chan error, 1)
+	go func() { done <- p.cmd.Wait() }()
+	select {
+	case <-done:
+	case <-time.After(2 * time.Second):
+		p.cmd.Process.Kill()
+		<-done
+	}
+	return os.RemoveAll(p.dir)
+}
+
+func (p *Peer) read() (string, error) {
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		time.Sleep(50 * time.Millisecond) // for the last words on standard error
+		return "", fmt.Errorf("the program ended: %w %s", err, p.stderr)
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// ask sends a command and returns the answer.
+func (p *Peer) ask(format string, args ...any) (string, error) {
+	p.resume()
+	defer p.pause()
+	if _, err := fmt.Fprintf(p.in, format+"\n", args...); err != nil {
+		return "", fmt.Errorf("%s: %w %s", p.name, err, p.stderr)
+	}
+	line, err := p.read()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", p.name, err)
+	}
+	return line, nil
+}
+
+// Variants implements [work.Contestant].
+func (p *Peer) Variants(c work.Case) []string {
+	switch family(p.name) {
+	case "onnxruntime":
+		return onnx.Variants(c)
+	case "torch":
+		if c.Op == work.SDPA || c.Op == work.SDPADecode {
+			return []string{"sdpa", "bmm"}
+		}
+		return []string{"eager"}
+	case "onednn":
+		return []string{"primitive"}
+	}
+	switch c.Op {
+	case work.GemmNN, work.GemmNT:
+		if c.Dims[0] == 1 {
+			return []string{"sgemm", "sgemv"}
+		}
+		return []string{"sgemm"}
+	case work.BatchGemmNN, work.BatchGemmNT:
+		return []string{"sgemm", "batch"}
+	case work.GemmPacked:
+		return []string{"pack"}
+	}
+	return nil
+}
+
+// family is the library's name without what tells several builds of it apart.
+func family(name string) string {
+	f, _, _ := strings.Cut(name, "-")
+	return f
+}
+
+type job struct {
+	p      *Peer
+	d      *work.Data
+	decode func([]float32) []float32
+	open   string // the case command
+}
+
+// Open implements [work.Contestant]. The inputs are written to files that the process reads. A
+// process holds one case at a time, so a second variant of it is opened anew for every turn.
+func (p *Peer) Open(d *work.Data, variant string) (work.Job, error) {
+	dir := filepath.Join(p.dir, strings.NewReplacer(" ", "_").Replace(d.Case.String())+"_"+variant)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	in, decode := d.In, func(x []float32) []float32 { return x }
+	if family(p.name) == "onnxruntime" {
+		model := onnx.Build(d, variant)
+		if model == nil {
+			return nil, work.ErrUnsupported
+		}
+		in, decode = model.In, model.Decode
+		if err := os.WriteFile(filepath.Join(dir, "model.onnx"), model.Bytes, 0o600); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "shapes"), []byte(model.Shapes), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	for i, x := range in {
+		if err := writeFloats(filepath.Join(dir, fmt.Sprintf("in%d", i)), x); err != nil {
+			return nil, err
+		}
+	}
+	j := &job{p: p, d: d, decode: decode}
+	j.open = fmt.Sprintf("case %s %s %s %s", d.Op, variant, dir, strings.ReplaceAll(d.Shape(), "x", " "))
+	if err := j.enter(); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// enter makes the job's case the one that the process holds.
+func (j *job) enter() error {
+	if j.p.open == j {
+		return nil
+	}
+	line, err := j.p.ask("%s", j.open)
+	if err != nil {
+		return err
+	}
+	if line != "ok" {
+		return fmt.Errorf("%w: %s", work.ErrUnsupported, line)
+	}
+	j.p.open = j
+	return nil
+}
+
+// dir is where the case's files lie.
+func (j *job) dir() string { return strings.Fields(j.open)[3] }
+
+// Output implements [work.Job].
+func (j *job) Output() ([]float32, error) {
+	if err := j.enter(); err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(filepath.Join(j.dir(), "out"))
+	if err != nil {
+		return nil, err
+	}
+	x := make([]float32, len(b)/4)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return j.decode(x), nil
+}
+
+// Time implements [work.Job].
+func (j *job) Time(reps int) (time.Duration, error) {
+	if err := j.enter(); err != nil {
+		return 0, err
+	}
+	line, err := j.p.ask("time %d", reps)
+	if err != nil {
+		return 0, err
+	}
+	ns, err := strconv.ParseInt(line, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %s", j.p.name, line)
+	}
+	return time.Duration(ns), nil
+}
+
+// Close implements [work.Job].
+func (j *job) Close() error {
+	if j.p.open == j {
+		j.p.open = nil
+		if _, err := j.p.ask("free"); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(j.dir())
+}
+
+func writeFloats(path string, x []float32) error {
+	b := make([]byte, 4*len(x))
+	for i, v := range x {
+		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(v))
+	}
+	return os.WriteFile(path, b, 0o600)
+}
+
+// tail keeps the end of what a process writes to standard error.
+type tail struct{ b []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	t.b = t.b[max(0, len(t.b)-400):]
+	return len(p), nil
+}
+
+func (t *tail) String() string { return strings.Join(strings.Fields(string(t.b)), " ") }

@@ -1,0 +1,92 @@
+// Package ours makes the tiers of this library contestants of its own benchmark.
+package ours
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// Tier is this library on one instruction set, with a number of threads.
+type Tier struct {
+	ISA     kernels.ISA
+	Threads int
+}
+
+// Name implements [work.Contestant].
+func (t Tier) Name() string { return "avoformer/" + t.ISA.String() }
+
+// Version implements [work.Contestant].
+func (t Tier) Version() string { return runtime.Version() }
+
+// Variants implements [work.Contestant].
+func (t Tier) Variants(work.Case) []string { return []string{""} }
+
+// Open implements [work.Contestant].
+func (t Tier) Open(d *work.Data, _ string) (work.Job, error) {
+	defer kernels.Use(t.ISA)()
+	out, run := t.prepare(d)
+	if run == nil {
+		return nil, work.ErrUnsupported
+	}
+	return &job{t.ISA, work.Func{Out: out, Run: run}}, nil
+}
+
+// A job selects its tier around every turn.
+type job struct {
+	isa kernels.ISA
+	work.Func
+}
+
+// Output implements [work.Job].
+func (j *job) Output() ([]float32, error) {
+	defer kernels.Use(j.isa)()
+	return j.Func.Output()
+}
+
+// Time implements [work.Job].
+func (j *job) Time(reps int) (time.Duration, error) {
+	defer kernels.Use(j.isa)()
+	return j.Func.Time(reps)
+}
+
+// prepare returns the result's place and the call that fills it, or nil where there is none.
+func (t Tier) prepare(d *work.Data) (out []float32, run func()) {
+	th := kernels.Threads(t.Threads)
+	s, in := d.Dims, d.In
+	out = make([]float32, d.OutputLen())
+	switch d.Op {
+	case work.GemmNN:
+		m, n, k := s[0], s[1], s[2]
+		return out, func() {
+			th.Gemm(kernels.NoTrans, kernels.NoTrans, m, n, k, 1, in[0], k, in[1], n, 0, out, n)
+		}
+	case work.GemmNT:
+		m, n, k := s[0], s[1], s[2]
+		return out, func() {
+			th.Gemm(kernels.NoTrans, kernels.Trans, m, n, k, 1, in[0], k, in[1], k, 0, out, n)
+		}
+	case work.GemmPacked, work.LinearBiasGELU:
+		m, n, k := s[0], s[1], s[2]
+		b := kernels.PackB(kernels.NoTrans, k, n, in[1], n)
+		var ep kernels.Epilogue
+		if d.Op == work.LinearBiasGELU {
+			ep = kernels.Epilogue{Bias: in[2], Activation: kernels.ActGELU}
+		}
+		return out, func() { th.GemmPacked(m, 1, in[0], k, b, 0, out, n, ep) }
+	case work.BatchGemmNN, work.BatchGemmNT:
+		h, m, n, k := s[0], s[1], s[2], s[3]
+		trans, ldb := kernels.NoTrans, n
+		if d.Op == work.BatchGemmNT {
+			trans, ldb = kernels.Trans, k
+		}
+		return out, func() {
+			for i := range h {
+				th.Gemm(kernels.NoTrans, trans, m, n, k, 1, in[0][i*m*k:(i+1)*m*k], k, in[1][i*n*k:(i+1)*n*k], ldb, 0, out[i*m*n:(i+1)*m*n], n)
+			}
+		}
+	}
+	return nil, nil
+}

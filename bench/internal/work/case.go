@@ -1,0 +1,241 @@
+// Package work names what is benchmarked: the cases, the inputs they run on, the amount of
+// arithmetic and memory traffic each stands for, and the check against the float64 oracle that a
+// result passes before its time counts.
+package work
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Op is an operation; its shape's meaning and its inputs are listed at [Case.Inputs].
+type Op string
+
+const (
+	GemmNN         Op = "gemm_nn"          // MxNxK: C = A·B, row-major, nothing known ahead of the call
+	GemmNT         Op = "gemm_nt"          // MxNxK: C = A·Bᵀ
+	GemmPacked     Op = "gemm_packed"      // MxNxK: C = A·B, B constant and packed ahead
+	LinearBiasGELU Op = "linear_bias_gelu" // MxNxK: GELU(A·B + bias), erf GELU, B constant and packed ahead
+	BatchGemmNN    Op = "bgemm_nn"         // HxMxNxK: H independent products A·B
+	BatchGemmNT    Op = "bgemm_nt"         // HxMxNxK: H independent products A·Bᵀ
+	Softmax        Op = "softmax"          // RxC: over each row
+	LayerNorm      Op = "layernorm"        // RxC: over each row, eps 1e-5, weight and bias
+	GELU           Op = "gelu_erf"         // RxC: elementwise
+	Exp            Op = "exp"              // RxC: elementwise
+	SDPA           Op = "sdpa"             // BxHxLqxLkxD: softmax(Q·Kᵀ/√D)·V
+	SDPADecode     Op = "sdpa_decode"      // the same with Lq = 1
+	EncoderLayer   Op = "encoder_layer"    // BxLxDxHxF: post-norm encoder layer, erf GELU, eps 1e-12
+)
+
+var dimsOf = map[Op]int{
+	GemmNN: 3, GemmNT: 3, GemmPacked: 3, LinearBiasGELU: 3, BatchGemmNN: 4, BatchGemmNT: 4,
+	Softmax: 2, LayerNorm: 2, GELU: 2, Exp: 2, SDPA: 5, SDPADecode: 5, EncoderLayer: 5,
+}
+
+// A Case is one operation on one shape.
+type Case struct {
+	Op   Op
+	Dims []int
+}
+
+// Parse reads "gemm_nn 128x768x768".
+func Parse(s string) (Case, error) {
+	fields := strings.Fields(s)
+	if len(fields) != 2 {
+		return Case{}, fmt.Errorf("case %q: want an operation and a shape", s)
+	}
+	c := Case{Op: Op(fields[0])}
+	want, ok := dimsOf[c.Op]
+	if !ok {
+		return Case{}, fmt.Errorf("case %q: no operation %s", s, c.Op)
+	}
+	for f := range strings.SplitSeq(fields[1], "x") {
+		d, err := strconv.Atoi(f)
+		if err != nil || d <= 0 {
+			return Case{}, fmt.Errorf("case %q: dimension %q is not a positive number", s, f)
+		}
+		c.Dims = append(c.Dims, d)
+	}
+	if len(c.Dims) != want {
+		return Case{}, fmt.Errorf("case %q: %s takes %d dimensions, got %d", s, c.Op, want, len(c.Dims))
+	}
+	return c, nil
+}
+
+// MustParse is Parse for the tables of this module.
+func MustParse(s string) Case {
+	c, err := Parse(s)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// Shape is "128x768x768".
+func (c Case) Shape() string {
+	var s []string
+	for _, d := range c.Dims {
+		s = append(s, strconv.Itoa(d))
+	}
+	return strings.Join(s, "x")
+}
+
+func (c Case) String() string { return string(c.Op) + " " + c.Shape() }
+
+// Metric says in what a case's speed is told.
+type Metric int
+
+const (
+	FLOPs Metric = iota // GFLOP/s by the textbook count, against the FMA peak
+	Copy                // GB/s read once and written once, against copy bandwidth
+	Read                // GB/s read once, against read bandwidth
+)
+
+// Unit is "GFLOP/s" or "GB/s".
+func (m Metric) Unit() string {
+	if m == FLOPs {
+		return "GFLOP/s"
+	}
+	return "GB/s"
+}
+
+// Metric is the one that bounds the case on an ordinary machine.
+func (c Case) Metric() Metric {
+	switch c.Op {
+	case Softmax, LayerNorm, GELU, Exp:
+		return Copy
+	case SDPADecode:
+		return Read
+	}
+	return FLOPs
+}
+
+// FLOPs counts the arithmetic of one call: products and sums by the textbook; for the row kernels
+// a nominal count per element (softmax and exp 20, layernorm 9, GELU 30) that only places them on
+// a roofline.
+func (c Case) FLOPs() float64 {
+	p := 1.0
+	for _, d := range c.Dims {
+		p *= float64(d)
+	}
+	switch c.Op {
+	case Softmax, Exp:
+		return 20 * p
+	case LayerNorm:
+		return 9 * p
+	case GELU:
+		return 30 * p
+	case SDPA, SDPADecode:
+		return 4 * p
+	case EncoderLayer:
+		b, l, d, f := float64(c.Dims[0]), float64(c.Dims[1]), float64(c.Dims[2]), float64(c.Dims[4])
+		return b * l * (8*d*d + 4*l*d + 4*d*f)
+	}
+	return 2 * p
+}
+
+// Bytes is the least traffic of one call: every input read once, the output written once.
+func (c Case) Bytes() float64 {
+	n := c.OutputLen()
+	for _, l := range c.inputLens() {
+		n += l
+	}
+	return 4 * float64(n)
+}
+
+// moved is what the GB/s of the bandwidth-bound operations count: without layernorm's vectors, and
+// for decoding K and V alone.
+func (c Case) moved() float64 {
+	d := c.Dims
+	if c.Op == SDPADecode {
+		return 8 * float64(d[0]*d[1]*d[3]) * float64(d[4])
+	}
+	return 8 * float64(d[0]) * float64(d[1])
+}
+
+// Rate turns seconds per call into GFLOP/s or GB/s.
+func (c Case) Rate(seconds float64) float64 {
+	if c.Metric() == FLOPs {
+		return c.FLOPs() / seconds * 1e-9
+	}
+	return c.moved() / seconds * 1e-9
+}
+
+// WorkingSet is the memory that one call touches, and so the cache level that it stays warm in when
+// it is called over and over.
+func (c Case) WorkingSet() int {
+	if c.Metric() != FLOPs {
+		return int(c.moved())
+	}
+	return int(c.Bytes())
+}
+
+// OutputLen is the number of values in the result.
+func (c Case) OutputLen() int {
+	d := c.Dims
+	switch c.Op {
+	case Softmax, LayerNorm, GELU, Exp:
+		return d[0] * d[1]
+	case BatchGemmNN, BatchGemmNT:
+		return d[0] * d[1] * d[2]
+	case SDPA, SDPADecode:
+		return d[0] * d[1] * d[2] * d[4]
+	case EncoderLayer:
+		return d[0] * d[1] * d[2]
+	}
+	return d[0] * d[1]
+}
+
+func (c Case) inputLens() []int {
+	d := c.Dims
+	switch c.Op {
+	case GemmNN, GemmNT, GemmPacked:
+		return []int{d[0] * d[2], d[1] * d[2]}
+	case LinearBiasGELU:
+		return []int{d[0] * d[2], d[1] * d[2], d[1]}
+	case BatchGemmNN, BatchGemmNT:
+		return []int{d[0] * d[1] * d[3], d[0] * d[2] * d[3]}
+	case LayerNorm:
+		return []int{d[0] * d[1], d[1], d[1]}
+	case SDPA, SDPADecode:
+		h := d[0] * d[1] * d[4]
+		return []int{h * d[2], h * d[3], h * d[3]}
+	case EncoderLayer:
+		n, f := d[2], d[4]
+		return []int{d[0] * d[1] * n, n * 3 * n, 3 * n, n * n, n, n, n, n * f, f, f * n, n, n, n}
+	}
+	return []int{d[0] * d[1]}
+}
+
+// Select returns the cases of list whose name holds one of the comma-separated patterns; a pattern
+// that is a whole case is taken even where the list lacks it. An empty pattern selects all.
+func Select(list []Case, patterns string) ([]Case, error) {
+	if strings.TrimSpace(patterns) == "" {
+		return list, nil
+	}
+	var out []Case
+	add := func(c Case) {
+		if !slices.ContainsFunc(out, func(o Case) bool { return o.String() == c.String() }) {
+			out = append(out, c)
+		}
+	}
+	for p := range strings.SplitSeq(patterns, ",") {
+		p = strings.TrimSpace(p)
+		if c, err := Parse(p); err == nil {
+			add(c)
+			continue
+		}
+		n := len(out)
+		for _, c := range list {
+			if strings.Contains(c.String(), p) {
+				add(c)
+			}
+		}
+		if len(out) == n {
+			return nil, fmt.Errorf("no case matches %q", p)
+		}
+	}
+	return out, nil
+}
