@@ -2,7 +2,10 @@ module github.com/avoformer/avoformer/asm
 
 go 1.26.0
 
-require github.com/mmcloughlin/avo v0.6.0
+require (
+	github.com/avoformer/avoformer v0.0.0-00010101000000-000000000000
+	github.com/mmcloughlin/avo v0.6.0
+)
 
 require (
 	golang.org/x/mod v0.42.0 // indirect

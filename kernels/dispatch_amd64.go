@@ -26,14 +26,69 @@ func softmaxRows(dst, x []float32, rows, cols int) {
 	}
 }
 
-func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps, invCols float32) {
+func maxVec(x []float32) float32 {
 	switch active {
 	case AVX512:
-		layerNormRowsAVX512(dst, x, weight, bias, rows, cols, eps, invCols)
+		return maxVecAVX512(x)
 	case AVX2:
-		layerNormRowsAVX2(dst, x, weight, bias, rows, cols, eps, invCols)
+		return maxVecAVX2(x)
 	default:
-		layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps, invCols)
+		return maxVecGeneric(x)
+	}
+}
+
+func expSumVec(dst, x []float32, max float32) float32 {
+	switch active {
+	case AVX512:
+		return expSumVecAVX512(dst, x, max)
+	case AVX2:
+		return expSumVecAVX2(dst, x, max)
+	default:
+		return expSumVecGeneric(dst, x, max)
+	}
+}
+
+func sumExpVec(x []float32, max float32) float32 {
+	switch active {
+	case AVX512:
+		return sumExpVecAVX512(x, max)
+	case AVX2:
+		return sumExpVecAVX2(x, max)
+	default:
+		return sumExpVecGeneric(x, max)
+	}
+}
+
+func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+	switch active {
+	case AVX512:
+		layerNormRowsAVX512(dst, x, weight, bias, rows, cols, eps)
+	case AVX2:
+		layerNormRowsAVX2(dst, x, weight, bias, rows, cols, eps)
+	default:
+		layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
+	}
+}
+
+func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
+	switch active {
+	case AVX512:
+		addLayerNormRowsAVX512(dst, sum, x, residual, weight, bias, rows, cols, eps)
+	case AVX2:
+		addLayerNormRowsAVX2(dst, sum, x, residual, weight, bias, rows, cols, eps)
+	default:
+		addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias, rows, cols, eps)
+	}
+}
+
+func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
+	switch active {
+	case AVX512:
+		rmsNormRowsAVX512(dst, x, weight, rows, cols, eps)
+	case AVX2:
+		rmsNormRowsAVX2(dst, x, weight, rows, cols, eps)
+	default:
+		rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
 	}
 }
 
@@ -45,6 +100,72 @@ func expVec(dst, x []float32) {
 		expVecAVX2(dst, x)
 	default:
 		expVecGeneric(dst, x)
+	}
+}
+
+func geluVec(dst, x []float32) {
+	switch active {
+	case AVX512:
+		geluVecAVX512(dst, x)
+	case AVX2:
+		geluVecAVX2(dst, x)
+	default:
+		geluVecGeneric(dst, x)
+	}
+}
+
+func geluTanhVec(dst, x []float32) {
+	switch active {
+	case AVX512:
+		geluTanhVecAVX512(dst, x)
+	case AVX2:
+		geluTanhVecAVX2(dst, x)
+	default:
+		geluTanhVecGeneric(dst, x)
+	}
+}
+
+func siluVec(dst, x []float32) {
+	switch active {
+	case AVX512:
+		siluVecAVX512(dst, x)
+	case AVX2:
+		siluVecAVX2(dst, x)
+	default:
+		siluVecGeneric(dst, x)
+	}
+}
+
+func sigmoidVec(dst, x []float32) {
+	switch active {
+	case AVX512:
+		sigmoidVecAVX512(dst, x)
+	case AVX2:
+		sigmoidVecAVX2(dst, x)
+	default:
+		sigmoidVecGeneric(dst, x)
+	}
+}
+
+func tanhVec(dst, x []float32) {
+	switch active {
+	case AVX512:
+		tanhVecAVX512(dst, x)
+	case AVX2:
+		tanhVecAVX2(dst, x)
+	default:
+		tanhVecGeneric(dst, x)
+	}
+}
+
+func erfVec(dst, x []float32) {
+	switch active {
+	case AVX512:
+		erfVecAVX512(dst, x)
+	case AVX2:
+		erfVecAVX2(dst, x)
+	default:
+		erfVecGeneric(dst, x)
 	}
 }
 
@@ -78,6 +199,39 @@ func mulVec(dst, a, b []float32) {
 		mulVecAVX2(dst, a, b)
 	default:
 		mulVecGeneric(dst, a, b)
+	}
+}
+
+func scaleVec(dst, x []float32, alpha float32) {
+	switch active {
+	case AVX512:
+		scaleVecAVX512(dst, x, alpha)
+	case AVX2:
+		scaleVecAVX2(dst, x, alpha)
+	default:
+		scaleVecGeneric(dst, x, alpha)
+	}
+}
+
+func subSubVec(dst, x []float32, a, b float32) {
+	switch active {
+	case AVX512:
+		subSubVecAVX512(dst, x, a, b)
+	case AVX2:
+		subSubVecAVX2(dst, x, a, b)
+	default:
+		subSubVecGeneric(dst, x, a, b)
+	}
+}
+
+func axpyVec(y, x []float32, alpha float32) {
+	switch active {
+	case AVX512:
+		axpyVecAVX512(y, x, alpha)
+	case AVX2:
+		axpyVecAVX2(y, x, alpha)
+	default:
+		axpyVecGeneric(y, x, alpha)
 	}
 }
 

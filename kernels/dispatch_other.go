@@ -12,12 +12,56 @@ func softmaxRows(dst, x []float32, rows, cols int) {
 	softmaxRowsGeneric(dst, x, rows, cols)
 }
 
-func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps, invCols float32) {
-	layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps, invCols)
+func maxVec(x []float32) float32 {
+	return maxVecGeneric(x)
+}
+
+func expSumVec(dst, x []float32, max float32) float32 {
+	return expSumVecGeneric(dst, x, max)
+}
+
+func sumExpVec(x []float32, max float32) float32 {
+	return sumExpVecGeneric(x, max)
+}
+
+func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+	layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
+}
+
+func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
+	addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias, rows, cols, eps)
+}
+
+func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
+	rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
 }
 
 func expVec(dst, x []float32) {
 	expVecGeneric(dst, x)
+}
+
+func geluVec(dst, x []float32) {
+	geluVecGeneric(dst, x)
+}
+
+func geluTanhVec(dst, x []float32) {
+	geluTanhVecGeneric(dst, x)
+}
+
+func siluVec(dst, x []float32) {
+	siluVecGeneric(dst, x)
+}
+
+func sigmoidVec(dst, x []float32) {
+	sigmoidVecGeneric(dst, x)
+}
+
+func tanhVec(dst, x []float32) {
+	tanhVecGeneric(dst, x)
+}
+
+func erfVec(dst, x []float32) {
+	erfVecGeneric(dst, x)
 }
 
 func reluVec(dst, x []float32) {
@@ -30,6 +74,18 @@ func addVec(dst, a, b []float32) {
 
 func mulVec(dst, a, b []float32) {
 	mulVecGeneric(dst, a, b)
+}
+
+func scaleVec(dst, x []float32, alpha float32) {
+	scaleVecGeneric(dst, x, alpha)
+}
+
+func subSubVec(dst, x []float32, a, b float32) {
+	subSubVecGeneric(dst, x, a, b)
+}
+
+func axpyVec(y, x []float32, alpha float32) {
+	axpyVecGeneric(y, x, alpha)
 }
 
 // gemmTile is the register tile of a tier's gemmPanel: mr rows by nr columns.

@@ -225,3 +225,202 @@ end4:
 end5:
 	VZEROUPPER
 	RET
+
+// func scaleVecAVX2(dst []float32, x []float32, alpha float32)
+// Requires: AVX
+TEXT ·scaleVecAVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSS alpha+48(FP), Y0
+	MOVQ         DX, BX
+	ANDQ         $+7, BX
+	LEAQ         lanes8<>+0(SB), SI
+	MOVQ         $0x00000008, DI
+	SUBQ         BX, DI
+	LEAQ         (SI)(DI*4), SI
+	VMOVUPS      (SI), Y1
+	MOVQ         CX, CX
+	CMPQ         DX, $+32
+	JLT          end2
+
+loop1:
+	VMOVUPS (CX), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS 32(CX), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS 64(CX), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS 96(CX), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	SUBQ    $+32, DX
+	CMPQ    DX, $+32
+	JGE     loop1
+
+end2:
+	CMPQ DX, $+8
+	JLT  end4
+
+loop3:
+	VMOVUPS (CX), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JGE     loop3
+
+end4:
+	TESTQ      BX, BX
+	JZ         end5
+	VMASKMOVPS (CX), Y1, Y2
+	VMULPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)
+
+end5:
+	VZEROUPPER
+	RET
+
+// func subSubVecAVX2(dst []float32, x []float32, a float32, b float32)
+// Requires: AVX
+TEXT ·subSubVecAVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSS a+48(FP), Y0
+	VBROADCASTSS b+52(FP), Y1
+	MOVQ         DX, BX
+	ANDQ         $+7, BX
+	LEAQ         lanes8<>+0(SB), SI
+	MOVQ         $0x00000008, DI
+	SUBQ         BX, DI
+	LEAQ         (SI)(DI*4), SI
+	VMOVUPS      (SI), Y2
+	MOVQ         CX, CX
+	CMPQ         DX, $+32
+	JLT          end2
+
+loop1:
+	VMOVUPS (CX), Y3
+	VSUBPS  Y0, Y3, Y3
+	VSUBPS  Y1, Y3, Y3
+	VMOVUPS Y3, (AX)
+	VMOVUPS 32(CX), Y3
+	VSUBPS  Y0, Y3, Y3
+	VSUBPS  Y1, Y3, Y3
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS 64(CX), Y3
+	VSUBPS  Y0, Y3, Y3
+	VSUBPS  Y1, Y3, Y3
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS 96(CX), Y3
+	VSUBPS  Y0, Y3, Y3
+	VSUBPS  Y1, Y3, Y3
+	VMOVUPS Y3, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	SUBQ    $+32, DX
+	CMPQ    DX, $+32
+	JGE     loop1
+
+end2:
+	CMPQ DX, $+8
+	JLT  end4
+
+loop3:
+	VMOVUPS (CX), Y3
+	VSUBPS  Y0, Y3, Y3
+	VSUBPS  Y1, Y3, Y3
+	VMOVUPS Y3, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JGE     loop3
+
+end4:
+	TESTQ      BX, BX
+	JZ         end5
+	VMASKMOVPS (CX), Y2, Y3
+	VSUBPS     Y0, Y3, Y0
+	VSUBPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y2, (AX)
+
+end5:
+	VZEROUPPER
+	RET
+
+// func axpyVecAVX2(y []float32, x []float32, alpha float32)
+// Requires: AVX, FMA3
+TEXT ·axpyVecAVX2(SB), NOSPLIT, $0-52
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSS alpha+48(FP), Y0
+	MOVQ         DX, BX
+	ANDQ         $+7, BX
+	LEAQ         lanes8<>+0(SB), SI
+	MOVQ         $0x00000008, DI
+	SUBQ         BX, DI
+	LEAQ         (SI)(DI*4), SI
+	VMOVUPS      (SI), Y1
+	MOVQ         CX, CX
+	CMPQ         DX, $+32
+	JLT          end2
+
+loop1:
+	VMOVUPS     (AX), Y2
+	VMOVUPS     (CX), Y3
+	VFMADD231PS Y0, Y3, Y2
+	VMOVUPS     Y2, (AX)
+	VMOVUPS     32(AX), Y2
+	VMOVUPS     32(CX), Y3
+	VFMADD231PS Y0, Y3, Y2
+	VMOVUPS     Y2, 32(AX)
+	VMOVUPS     64(AX), Y2
+	VMOVUPS     64(CX), Y3
+	VFMADD231PS Y0, Y3, Y2
+	VMOVUPS     Y2, 64(AX)
+	VMOVUPS     96(AX), Y2
+	VMOVUPS     96(CX), Y3
+	VFMADD231PS Y0, Y3, Y2
+	VMOVUPS     Y2, 96(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	SUBQ        $+32, DX
+	CMPQ        DX, $+32
+	JGE         loop1
+
+end2:
+	CMPQ DX, $+8
+	JLT  end4
+
+loop3:
+	VMOVUPS     (AX), Y2
+	VMOVUPS     (CX), Y3
+	VFMADD231PS Y0, Y3, Y2
+	VMOVUPS     Y2, (AX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	SUBQ        $+8, DX
+	CMPQ        DX, $+8
+	JGE         loop3
+
+end4:
+	TESTQ       BX, BX
+	JZ          end5
+	VMASKMOVPS  (AX), Y1, Y2
+	VMASKMOVPS  (CX), Y1, Y3
+	VFMADD231PS Y0, Y3, Y2
+	VMASKMOVPS  Y2, Y1, (AX)
+
+end5:
+	VZEROUPPER
+	RET

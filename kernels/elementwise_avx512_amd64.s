@@ -201,3 +201,196 @@ end4:
 end5:
 	VZEROUPPER
 	RET
+
+// func scaleVecAVX512(dst []float32, x []float32, alpha float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·scaleVecAVX512(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSS alpha+48(FP), Z0
+	MOVQ         DX, BX
+	ANDQ         $+15, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	MOVQ         CX, CX
+	CMPQ         DX, $+64
+	JLT          end2
+
+loop1:
+	VMOVUPS (CX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)
+	VMOVUPS 64(CX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS 128(CX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 128(AX)
+	VMOVUPS 192(CX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 192(AX)
+	ADDQ    $+256, AX
+	ADDQ    $+256, CX
+	SUBQ    $+64, DX
+	CMPQ    DX, $+64
+	JGE     loop1
+
+end2:
+	CMPQ DX, $+16
+	JLT  end4
+
+loop3:
+	VMOVUPS (CX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	SUBQ    $+16, DX
+	CMPQ    DX, $+16
+	JGE     loop3
+
+end4:
+	TESTQ     BX, BX
+	JZ        end5
+	VMOVUPS.Z (CX), K1, Z1
+	VMULPS    Z0, Z1, Z0
+	VMOVUPS   Z0, K1, (AX)
+
+end5:
+	VZEROUPPER
+	RET
+
+// func subSubVecAVX512(dst []float32, x []float32, a float32, b float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·subSubVecAVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSS a+48(FP), Z0
+	VBROADCASTSS b+52(FP), Z1
+	MOVQ         DX, BX
+	ANDQ         $+15, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	MOVQ         CX, CX
+	CMPQ         DX, $+64
+	JLT          end2
+
+loop1:
+	VMOVUPS (CX), Z2
+	VSUBPS  Z0, Z2, Z2
+	VSUBPS  Z1, Z2, Z2
+	VMOVUPS Z2, (AX)
+	VMOVUPS 64(CX), Z2
+	VSUBPS  Z0, Z2, Z2
+	VSUBPS  Z1, Z2, Z2
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS 128(CX), Z2
+	VSUBPS  Z0, Z2, Z2
+	VSUBPS  Z1, Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS 192(CX), Z2
+	VSUBPS  Z0, Z2, Z2
+	VSUBPS  Z1, Z2, Z2
+	VMOVUPS Z2, 192(AX)
+	ADDQ    $+256, AX
+	ADDQ    $+256, CX
+	SUBQ    $+64, DX
+	CMPQ    DX, $+64
+	JGE     loop1
+
+end2:
+	CMPQ DX, $+16
+	JLT  end4
+
+loop3:
+	VMOVUPS (CX), Z2
+	VSUBPS  Z0, Z2, Z2
+	VSUBPS  Z1, Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	SUBQ    $+16, DX
+	CMPQ    DX, $+16
+	JGE     loop3
+
+end4:
+	TESTQ     BX, BX
+	JZ        end5
+	VMOVUPS.Z (CX), K1, Z2
+	VSUBPS    Z0, Z2, Z0
+	VSUBPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+
+end5:
+	VZEROUPPER
+	RET
+
+// func axpyVecAVX512(y []float32, x []float32, alpha float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·axpyVecAVX512(SB), NOSPLIT, $0-52
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSS alpha+48(FP), Z0
+	MOVQ         DX, BX
+	ANDQ         $+15, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	MOVQ         CX, CX
+	CMPQ         DX, $+64
+	JLT          end2
+
+loop1:
+	VMOVUPS     (AX), Z1
+	VMOVUPS     (CX), Z2
+	VFMADD231PS Z0, Z2, Z1
+	VMOVUPS     Z1, (AX)
+	VMOVUPS     64(AX), Z1
+	VMOVUPS     64(CX), Z2
+	VFMADD231PS Z0, Z2, Z1
+	VMOVUPS     Z1, 64(AX)
+	VMOVUPS     128(AX), Z1
+	VMOVUPS     128(CX), Z2
+	VFMADD231PS Z0, Z2, Z1
+	VMOVUPS     Z1, 128(AX)
+	VMOVUPS     192(AX), Z1
+	VMOVUPS     192(CX), Z2
+	VFMADD231PS Z0, Z2, Z1
+	VMOVUPS     Z1, 192(AX)
+	ADDQ        $+256, AX
+	ADDQ        $+256, CX
+	SUBQ        $+64, DX
+	CMPQ        DX, $+64
+	JGE         loop1
+
+end2:
+	CMPQ DX, $+16
+	JLT  end4
+
+loop3:
+	VMOVUPS     (AX), Z1
+	VMOVUPS     (CX), Z2
+	VFMADD231PS Z0, Z2, Z1
+	VMOVUPS     Z1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	SUBQ        $+16, DX
+	CMPQ        DX, $+16
+	JGE         loop3
+
+end4:
+	TESTQ       BX, BX
+	JZ          end5
+	VMOVUPS.Z   (AX), K1, Z1
+	VMOVUPS.Z   (CX), K1, Z2
+	VFMADD231PS Z0, Z2, Z1
+	VMOVUPS     Z1, K1, (AX)
+
+end5:
+	VZEROUPPER
+	RET

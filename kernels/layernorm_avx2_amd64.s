@@ -4,17 +4,482 @@
 
 #include "textflag.h"
 
-// func layerNormRowsAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32, invCols float32)
-// Requires: AVX, FMA3
-TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $0-120
+// func layerNormRowsAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $0-116
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
-	MOVQ         rows+96(FP), SI
-	MOVQ         cols+104(FP), DI
+	MOVQ         rows+96(FP), DX
+	MOVQ         cols+104(FP), BX
 	VBROADCASTSS eps+112(FP), Y0
-	VBROADCASTSS invCols+116(FP), Y1
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   BX, X1, X1
+	VBROADCASTSS X1, Y1
+	MOVQ         BX, SI
+	ANDQ         $+7, SI
+	LEAQ         lanes8<>+0(SB), DI
+	MOVQ         $0x00000008, R8
+	SUBQ         SI, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Y2
+	CMPQ         DX, $+1
+	JLT          end2
+
+loop1:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   CX, DI
+	MOVQ   BX, R8
+	CMPQ   R8, $+32
+	JLT    end4
+
+loop3:
+	VMOVUPS (DI), Y7
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS 32(DI), Y7
+	VADDPS  Y7, Y4, Y4
+	VMOVUPS 64(DI), Y7
+	VADDPS  Y7, Y5, Y5
+	VMOVUPS 96(DI), Y7
+	VADDPS  Y7, Y6, Y6
+	ADDQ    $+128, DI
+	SUBQ    $+32, R8
+	CMPQ    R8, $+32
+	JGE     loop3
+
+end4:
+	CMPQ R8, $+8
+	JLT  end6
+
+loop5:
+	VMOVUPS (DI), Y7
+	VADDPS  Y7, Y3, Y3
+	ADDQ    $+32, DI
+	SUBQ    $+8, R8
+	CMPQ    R8, $+8
+	JGE     loop5
+
+end6:
+	TESTQ      SI, SI
+	JZ         end7
+	VMASKMOVPS (DI), Y2, Y7
+	VADDPS     Y7, Y3, Y3
+
+end7:
+	VADDPS     Y4, Y3, Y3
+	VADDPS     Y6, Y5, Y5
+	VADDPS     Y5, Y3, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y4
+	VADDPS     Y4, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y4
+	VADDPS     Y4, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y4
+	VADDPS     Y4, Y3, Y3
+	VDIVPS     Y1, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	MOVQ       CX, DI
+	MOVQ       BX, R8
+	CMPQ       R8, $+32
+	JLT        end9
+
+loop8:
+	VMOVUPS     (DI), Y8
+	VSUBPS      Y3, Y8, Y8
+	VFMADD231PS Y8, Y8, Y4
+	VMOVUPS     32(DI), Y8
+	VSUBPS      Y3, Y8, Y8
+	VFMADD231PS Y8, Y8, Y5
+	VMOVUPS     64(DI), Y8
+	VSUBPS      Y3, Y8, Y8
+	VFMADD231PS Y8, Y8, Y6
+	VMOVUPS     96(DI), Y8
+	VSUBPS      Y3, Y8, Y8
+	VFMADD231PS Y8, Y8, Y7
+	ADDQ        $+128, DI
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop8
+
+end9:
+	CMPQ R8, $+8
+	JLT  end11
+
+loop10:
+	VMOVUPS     (DI), Y8
+	VSUBPS      Y3, Y8, Y8
+	VFMADD231PS Y8, Y8, Y4
+	ADDQ        $+32, DI
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop10
+
+end11:
+	TESTQ       SI, SI
+	JZ          end12
+	VMASKMOVPS  (DI), Y2, Y8
+	VSUBPS      Y3, Y8, Y8
+	VANDPS      Y8, Y2, Y8
+	VFMADD231PS Y8, Y8, Y4
+
+end12:
+	VADDPS     Y5, Y4, Y4
+	VADDPS     Y7, Y6, Y6
+	VADDPS     Y6, Y4, Y4
+	VPERM2F128 $0x01, Y4, Y4, Y5
+	VADDPS     Y5, Y4, Y4
+	VSHUFPS    $0x4e, Y4, Y4, Y5
+	VADDPS     Y5, Y4, Y4
+	VSHUFPS    $0xb1, Y4, Y4, Y5
+	VADDPS     Y5, Y4, Y4
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y5
+	VDIVPS     Y1, Y4, Y4
+	VADDPS     Y0, Y4, Y4
+	VSQRTPS    Y4, Y4
+	VDIVPS     Y4, Y5, Y4
+	MOVQ       weight_len+56(FP), DI
+	CMPQ       DI, $+0
+	JGT        else13
+	MOVQ       bias_len+80(FP), DI
+	CMPQ       DI, $+0
+	JGT        else15
+	MOVQ       AX, DI
+	MOVQ       CX, R8
+	MOVQ       BX, R9
+	CMPQ       R9, $+32
+	JLT        end18
+
+loop17:
+	VMOVUPS (R8), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS Y5, (DI)
+	VMOVUPS 32(R8), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS Y5, 32(DI)
+	VMOVUPS 64(R8), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS 96(R8), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS Y5, 96(DI)
+	ADDQ    $+128, DI
+	ADDQ    $+128, R8
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop17
+
+end18:
+	CMPQ R9, $+8
+	JLT  end20
+
+loop19:
+	VMOVUPS (R8), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS Y5, (DI)
+	ADDQ    $+32, DI
+	ADDQ    $+32, R8
+	SUBQ    $+8, R9
+	CMPQ    R9, $+8
+	JGE     loop19
+
+end20:
+	TESTQ      SI, SI
+	JZ         end21
+	VMASKMOVPS (R8), Y2, Y5
+	VSUBPS     Y3, Y5, Y3
+	VMULPS     Y4, Y3, Y3
+	VMASKMOVPS Y3, Y2, (DI)
+
+end21:
+	JMP end16
+
+else15:
+	MOVQ bias_base+72(FP), DI
+	MOVQ AX, R8
+	MOVQ CX, R9
+	MOVQ BX, R10
+	CMPQ R10, $+32
+	JLT  end23
+
+loop22:
+	VMOVUPS (R9), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS (DI), Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS Y5, (R8)
+	VMOVUPS 32(R9), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS 32(DI), Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS Y5, 32(R8)
+	VMOVUPS 64(R9), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS 64(DI), Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS Y5, 64(R8)
+	VMOVUPS 96(R9), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS 96(DI), Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS Y5, 96(R8)
+	ADDQ    $+128, R8
+	ADDQ    $+128, R9
+	ADDQ    $+128, DI
+	SUBQ    $+32, R10
+	CMPQ    R10, $+32
+	JGE     loop22
+
+end23:
+	CMPQ R10, $+8
+	JLT  end25
+
+loop24:
+	VMOVUPS (R9), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS (DI), Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS Y5, (R8)
+	ADDQ    $+32, R8
+	ADDQ    $+32, R9
+	ADDQ    $+32, DI
+	SUBQ    $+8, R10
+	CMPQ    R10, $+8
+	JGE     loop24
+
+end25:
+	TESTQ      SI, SI
+	JZ         end26
+	VMASKMOVPS (R9), Y2, Y5
+	VSUBPS     Y3, Y5, Y3
+	VMULPS     Y4, Y3, Y3
+	VMASKMOVPS (DI), Y2, Y4
+	VADDPS     Y4, Y3, Y3
+	VMASKMOVPS Y3, Y2, (R8)
+
+end26:
+end16:
+	JMP end14
+
+else13:
+	MOVQ bias_len+80(FP), DI
+	CMPQ DI, $+0
+	JGT  else27
+	MOVQ weight_base+48(FP), DI
+	MOVQ AX, R8
+	MOVQ CX, R9
+	MOVQ BX, R10
+	CMPQ R10, $+32
+	JLT  end30
+
+loop29:
+	VMOVUPS (R9), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS (DI), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, (R8)
+	VMOVUPS 32(R9), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS 32(DI), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, 32(R8)
+	VMOVUPS 64(R9), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS 64(DI), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, 64(R8)
+	VMOVUPS 96(R9), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS 96(DI), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, 96(R8)
+	ADDQ    $+128, R8
+	ADDQ    $+128, R9
+	ADDQ    $+128, DI
+	SUBQ    $+32, R10
+	CMPQ    R10, $+32
+	JGE     loop29
+
+end30:
+	CMPQ R10, $+8
+	JLT  end32
+
+loop31:
+	VMOVUPS (R9), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS (DI), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, (R8)
+	ADDQ    $+32, R8
+	ADDQ    $+32, R9
+	ADDQ    $+32, DI
+	SUBQ    $+8, R10
+	CMPQ    R10, $+8
+	JGE     loop31
+
+end32:
+	TESTQ      SI, SI
+	JZ         end33
+	VMASKMOVPS (R9), Y2, Y5
+	VSUBPS     Y3, Y5, Y3
+	VMULPS     Y4, Y3, Y3
+	VMASKMOVPS (DI), Y2, Y4
+	VMULPS     Y4, Y3, Y3
+	VMASKMOVPS Y3, Y2, (R8)
+
+end33:
+	JMP end28
+
+else27:
+	MOVQ weight_base+48(FP), DI
+	MOVQ bias_base+72(FP), R8
+	MOVQ AX, R9
+	MOVQ CX, R10
+	MOVQ R8, R8
+	MOVQ BX, R11
+	CMPQ R11, $+32
+	JLT  end35
+
+loop34:
+	VMOVUPS     (R10), Y5
+	VSUBPS      Y3, Y5, Y5
+	VMULPS      Y4, Y5, Y5
+	VMOVUPS     (DI), Y6
+	VMOVUPS     (R8), Y7
+	VFMADD213PS Y7, Y6, Y5
+	VMOVUPS     Y5, (R9)
+	VMOVUPS     32(R10), Y5
+	VSUBPS      Y3, Y5, Y5
+	VMULPS      Y4, Y5, Y5
+	VMOVUPS     32(DI), Y6
+	VMOVUPS     32(R8), Y7
+	VFMADD213PS Y7, Y6, Y5
+	VMOVUPS     Y5, 32(R9)
+	VMOVUPS     64(R10), Y5
+	VSUBPS      Y3, Y5, Y5
+	VMULPS      Y4, Y5, Y5
+	VMOVUPS     64(DI), Y6
+	VMOVUPS     64(R8), Y7
+	VFMADD213PS Y7, Y6, Y5
+	VMOVUPS     Y5, 64(R9)
+	VMOVUPS     96(R10), Y5
+	VSUBPS      Y3, Y5, Y5
+	VMULPS      Y4, Y5, Y5
+	VMOVUPS     96(DI), Y6
+	VMOVUPS     96(R8), Y7
+	VFMADD213PS Y7, Y6, Y5
+	VMOVUPS     Y5, 96(R9)
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop34
+
+end35:
+	CMPQ R11, $+8
+	JLT  end37
+
+loop36:
+	VMOVUPS     (R10), Y5
+	VSUBPS      Y3, Y5, Y5
+	VMULPS      Y4, Y5, Y5
+	VMOVUPS     (DI), Y6
+	VMOVUPS     (R8), Y7
+	VFMADD213PS Y7, Y6, Y5
+	VMOVUPS     Y5, (R9)
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	ADDQ        $+32, DI
+	ADDQ        $+32, R8
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop36
+
+end37:
+	TESTQ       SI, SI
+	JZ          end38
+	VMASKMOVPS  (R10), Y2, Y5
+	VSUBPS      Y3, Y5, Y3
+	VMULPS      Y4, Y3, Y3
+	VMASKMOVPS  (DI), Y2, Y4
+	VMASKMOVPS  (R8), Y2, Y5
+	VFMADD213PS Y5, Y4, Y3
+	VMASKMOVPS  Y3, Y2, (R9)
+
+end38:
+end28:
+end14:
+	LEAQ (AX)(BX*4), AX
+	LEAQ (CX)(BX*4), CX
+	SUBQ $+1, DX
+	CMPQ DX, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET
+
+DATA lanes8<>+0(SB)/4, $0xffffffff
+DATA lanes8<>+4(SB)/4, $0xffffffff
+DATA lanes8<>+8(SB)/4, $0xffffffff
+DATA lanes8<>+12(SB)/4, $0xffffffff
+DATA lanes8<>+16(SB)/4, $0xffffffff
+DATA lanes8<>+20(SB)/4, $0xffffffff
+DATA lanes8<>+24(SB)/4, $0xffffffff
+DATA lanes8<>+28(SB)/4, $0xffffffff
+DATA lanes8<>+32(SB)/4, $0x00000000
+DATA lanes8<>+36(SB)/4, $0x00000000
+DATA lanes8<>+40(SB)/4, $0x00000000
+DATA lanes8<>+44(SB)/4, $0x00000000
+DATA lanes8<>+48(SB)/4, $0x00000000
+DATA lanes8<>+52(SB)/4, $0x00000000
+DATA lanes8<>+56(SB)/4, $0x00000000
+DATA lanes8<>+60(SB)/4, $0x00000000
+GLOBL lanes8<>(SB), RODATA|NOPTR, $64
+
+DATA f32x8_3f800000<>+0(SB)/4, $0x3f800000
+DATA f32x8_3f800000<>+4(SB)/4, $0x3f800000
+DATA f32x8_3f800000<>+8(SB)/4, $0x3f800000
+DATA f32x8_3f800000<>+12(SB)/4, $0x3f800000
+DATA f32x8_3f800000<>+16(SB)/4, $0x3f800000
+DATA f32x8_3f800000<>+20(SB)/4, $0x3f800000
+DATA f32x8_3f800000<>+24(SB)/4, $0x3f800000
+DATA f32x8_3f800000<>+28(SB)/4, $0x3f800000
+GLOBL f32x8_3f800000<>(SB), RODATA|NOPTR, $32
+
+// func addLayerNormRowsAVX2(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·addLayerNormRowsAVX2(SB), NOSPLIT, $0-164
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+48(FP), CX
+	MOVQ         sum_base+24(FP), DX
+	MOVQ         residual_base+72(FP), BX
+	MOVQ         rows+144(FP), SI
+	MOVQ         cols+152(FP), DI
+	VBROADCASTSS eps+160(FP), Y0
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   DI, X1, X1
+	VBROADCASTSS X1, Y1
 	MOVQ         DI, R8
 	ANDQ         $+7, R8
 	LEAQ         lanes8<>+0(SB), R9
@@ -28,48 +493,58 @@ TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $0-120
 loop1:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   CX, R9
-	MOVQ   DI, R10
-	CMPQ   R10, $+32
+	MOVQ   DX, R9
+	MOVQ   CX, R10
+	MOVQ   BX, R11
+	MOVQ   DI, R12
+	CMPQ   R12, $+16
 	JLT    end4
 
 loop3:
-	VMOVUPS (R9), Y7
-	VADDPS  Y7, Y3, Y3
-	VMOVUPS 32(R9), Y7
-	VADDPS  Y7, Y4, Y4
-	VMOVUPS 64(R9), Y7
-	VADDPS  Y7, Y5, Y5
-	VMOVUPS 96(R9), Y7
-	VADDPS  Y7, Y6, Y6
-	ADDQ    $+128, R9
-	SUBQ    $+32, R10
-	CMPQ    R10, $+32
+	VMOVUPS (R10), Y5
+	VMOVUPS (R11), Y6
+	VADDPS  Y6, Y5, Y5
+	VADDPS  Y5, Y3, Y3
+	VMOVUPS Y5, (R9)
+	VMOVUPS 32(R10), Y5
+	VMOVUPS 32(R11), Y6
+	VADDPS  Y6, Y5, Y5
+	VADDPS  Y5, Y4, Y4
+	VMOVUPS Y5, 32(R9)
+	ADDQ    $+64, R9
+	ADDQ    $+64, R10
+	ADDQ    $+64, R11
+	SUBQ    $+16, R12
+	CMPQ    R12, $+16
 	JGE     loop3
 
 end4:
-	CMPQ R10, $+8
+	CMPQ R12, $+8
 	JLT  end6
 
 loop5:
-	VMOVUPS (R9), Y7
-	VADDPS  Y7, Y3, Y3
+	VMOVUPS (R10), Y5
+	VMOVUPS (R11), Y6
+	VADDPS  Y6, Y5, Y5
+	VADDPS  Y5, Y3, Y3
+	VMOVUPS Y5, (R9)
 	ADDQ    $+32, R9
-	SUBQ    $+8, R10
-	CMPQ    R10, $+8
+	ADDQ    $+32, R10
+	ADDQ    $+32, R11
+	SUBQ    $+8, R12
+	CMPQ    R12, $+8
 	JGE     loop5
 
 end6:
 	TESTQ      R8, R8
 	JZ         end7
-	VMASKMOVPS (R9), Y2, Y7
-	VADDPS     Y7, Y3, Y3
+	VMASKMOVPS (R10), Y2, Y5
+	VMASKMOVPS (R11), Y2, Y6
+	VADDPS     Y6, Y5, Y5
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS Y5, Y2, (R9)
 
 end7:
-	VADDPS     Y4, Y3, Y3
-	VADDPS     Y6, Y5, Y4
 	VADDPS     Y4, Y3, Y3
 	VPERM2F128 $0x01, Y3, Y3, Y4
 	VADDPS     Y4, Y3, Y3
@@ -77,12 +552,12 @@ end7:
 	VADDPS     Y4, Y3, Y3
 	VSHUFPS    $0xb1, Y3, Y3, Y4
 	VADDPS     Y4, Y3, Y3
-	VMULPS     Y1, Y3, Y3
+	VDIVPS     Y1, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       CX, R9
+	MOVQ       DX, R9
 	MOVQ       DI, R10
 	CMPQ       R10, $+32
 	JLT        end9
@@ -128,98 +603,311 @@ end11:
 
 end12:
 	VADDPS     Y5, Y4, Y4
-	VADDPS     Y7, Y6, Y5
-	VADDPS     Y5, Y4, Y4
+	VADDPS     Y7, Y6, Y6
+	VADDPS     Y6, Y4, Y4
 	VPERM2F128 $0x01, Y4, Y4, Y5
 	VADDPS     Y5, Y4, Y4
 	VSHUFPS    $0x4e, Y4, Y4, Y5
 	VADDPS     Y5, Y4, Y4
 	VSHUFPS    $0xb1, Y4, Y4, Y5
 	VADDPS     Y5, Y4, Y4
-	VMULPS     Y1, Y4, Y4
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y5
+	VDIVPS     Y1, Y4, Y4
 	VADDPS     Y0, Y4, Y4
 	VSQRTPS    Y4, Y4
 	VDIVPS     Y4, Y5, Y4
+	MOVQ       weight_len+104(FP), R9
+	CMPQ       R9, $+0
+	JGT        else13
+	MOVQ       bias_len+128(FP), R9
+	CMPQ       R9, $+0
+	JGT        else15
 	MOVQ       AX, R9
-	MOVQ       CX, R10
-	MOVQ       DX, R11
-	MOVQ       BX, R12
-	MOVQ       DI, R13
-	CMPQ       R13, $+32
-	JLT        end14
+	MOVQ       DX, R10
+	MOVQ       DI, R11
+	CMPQ       R11, $+32
+	JLT        end18
 
-loop13:
-	VMOVUPS     (R10), Y5
+loop17:
+	VMOVUPS (R10), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS Y5, (R9)
+	VMOVUPS 32(R10), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS Y5, 32(R9)
+	VMOVUPS 64(R10), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS Y5, 64(R9)
+	VMOVUPS 96(R10), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS Y5, 96(R9)
+	ADDQ    $+128, R9
+	ADDQ    $+128, R10
+	SUBQ    $+32, R11
+	CMPQ    R11, $+32
+	JGE     loop17
+
+end18:
+	CMPQ R11, $+8
+	JLT  end20
+
+loop19:
+	VMOVUPS (R10), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS Y5, (R9)
+	ADDQ    $+32, R9
+	ADDQ    $+32, R10
+	SUBQ    $+8, R11
+	CMPQ    R11, $+8
+	JGE     loop19
+
+end20:
+	TESTQ      R8, R8
+	JZ         end21
+	VMASKMOVPS (R10), Y2, Y5
+	VSUBPS     Y3, Y5, Y3
+	VMULPS     Y4, Y3, Y3
+	VMASKMOVPS Y3, Y2, (R9)
+
+end21:
+	JMP end16
+
+else15:
+	MOVQ bias_base+120(FP), R9
+	MOVQ AX, R10
+	MOVQ DX, R11
+	MOVQ DI, R12
+	CMPQ R12, $+32
+	JLT  end23
+
+loop22:
+	VMOVUPS (R11), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS (R9), Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS Y5, (R10)
+	VMOVUPS 32(R11), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS 32(R9), Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS Y5, 32(R10)
+	VMOVUPS 64(R11), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS 64(R9), Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS Y5, 64(R10)
+	VMOVUPS 96(R11), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS 96(R9), Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS Y5, 96(R10)
+	ADDQ    $+128, R10
+	ADDQ    $+128, R11
+	ADDQ    $+128, R9
+	SUBQ    $+32, R12
+	CMPQ    R12, $+32
+	JGE     loop22
+
+end23:
+	CMPQ R12, $+8
+	JLT  end25
+
+loop24:
+	VMOVUPS (R11), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS (R9), Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS Y5, (R10)
+	ADDQ    $+32, R10
+	ADDQ    $+32, R11
+	ADDQ    $+32, R9
+	SUBQ    $+8, R12
+	CMPQ    R12, $+8
+	JGE     loop24
+
+end25:
+	TESTQ      R8, R8
+	JZ         end26
+	VMASKMOVPS (R11), Y2, Y5
+	VSUBPS     Y3, Y5, Y3
+	VMULPS     Y4, Y3, Y3
+	VMASKMOVPS (R9), Y2, Y4
+	VADDPS     Y4, Y3, Y3
+	VMASKMOVPS Y3, Y2, (R10)
+
+end26:
+end16:
+	JMP end14
+
+else13:
+	MOVQ bias_len+128(FP), R9
+	CMPQ R9, $+0
+	JGT  else27
+	MOVQ weight_base+96(FP), R9
+	MOVQ AX, R10
+	MOVQ DX, R11
+	MOVQ DI, R12
+	CMPQ R12, $+32
+	JLT  end30
+
+loop29:
+	VMOVUPS (R11), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS (R9), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, (R10)
+	VMOVUPS 32(R11), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS 32(R9), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, 32(R10)
+	VMOVUPS 64(R11), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS 64(R9), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, 64(R10)
+	VMOVUPS 96(R11), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS 96(R9), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, 96(R10)
+	ADDQ    $+128, R10
+	ADDQ    $+128, R11
+	ADDQ    $+128, R9
+	SUBQ    $+32, R12
+	CMPQ    R12, $+32
+	JGE     loop29
+
+end30:
+	CMPQ R12, $+8
+	JLT  end32
+
+loop31:
+	VMOVUPS (R11), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y4, Y5, Y5
+	VMOVUPS (R9), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, (R10)
+	ADDQ    $+32, R10
+	ADDQ    $+32, R11
+	ADDQ    $+32, R9
+	SUBQ    $+8, R12
+	CMPQ    R12, $+8
+	JGE     loop31
+
+end32:
+	TESTQ      R8, R8
+	JZ         end33
+	VMASKMOVPS (R11), Y2, Y5
+	VSUBPS     Y3, Y5, Y3
+	VMULPS     Y4, Y3, Y3
+	VMASKMOVPS (R9), Y2, Y4
+	VMULPS     Y4, Y3, Y3
+	VMASKMOVPS Y3, Y2, (R10)
+
+end33:
+	JMP end28
+
+else27:
+	MOVQ weight_base+96(FP), R9
+	MOVQ bias_base+120(FP), R10
+	MOVQ AX, R11
+	MOVQ DX, R12
+	MOVQ R10, R10
+	MOVQ DI, R13
+	CMPQ R13, $+32
+	JLT  end35
+
+loop34:
+	VMOVUPS     (R12), Y5
 	VSUBPS      Y3, Y5, Y5
 	VMULPS      Y4, Y5, Y5
-	VMOVUPS     (R11), Y6
-	VMOVUPS     (R12), Y7
+	VMOVUPS     (R9), Y6
+	VMOVUPS     (R10), Y7
 	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, (R9)
-	VMOVUPS     32(R10), Y5
+	VMOVUPS     Y5, (R11)
+	VMOVUPS     32(R12), Y5
 	VSUBPS      Y3, Y5, Y5
 	VMULPS      Y4, Y5, Y5
-	VMOVUPS     32(R11), Y6
-	VMOVUPS     32(R12), Y7
+	VMOVUPS     32(R9), Y6
+	VMOVUPS     32(R10), Y7
 	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, 32(R9)
-	VMOVUPS     64(R10), Y5
+	VMOVUPS     Y5, 32(R11)
+	VMOVUPS     64(R12), Y5
 	VSUBPS      Y3, Y5, Y5
 	VMULPS      Y4, Y5, Y5
-	VMOVUPS     64(R11), Y6
-	VMOVUPS     64(R12), Y7
+	VMOVUPS     64(R9), Y6
+	VMOVUPS     64(R10), Y7
 	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, 64(R9)
-	VMOVUPS     96(R10), Y5
+	VMOVUPS     Y5, 64(R11)
+	VMOVUPS     96(R12), Y5
 	VSUBPS      Y3, Y5, Y5
 	VMULPS      Y4, Y5, Y5
-	VMOVUPS     96(R11), Y6
-	VMOVUPS     96(R12), Y7
+	VMOVUPS     96(R9), Y6
+	VMOVUPS     96(R10), Y7
 	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, 96(R9)
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
+	VMOVUPS     Y5, 96(R11)
 	ADDQ        $+128, R11
 	ADDQ        $+128, R12
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JGE         loop13
+	JGE         loop34
 
-end14:
+end35:
 	CMPQ R13, $+8
-	JLT  end16
+	JLT  end37
 
-loop15:
-	VMOVUPS     (R10), Y5
+loop36:
+	VMOVUPS     (R12), Y5
 	VSUBPS      Y3, Y5, Y5
 	VMULPS      Y4, Y5, Y5
-	VMOVUPS     (R11), Y6
-	VMOVUPS     (R12), Y7
+	VMOVUPS     (R9), Y6
+	VMOVUPS     (R10), Y7
 	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, (R9)
-	ADDQ        $+32, R9
-	ADDQ        $+32, R10
+	VMOVUPS     Y5, (R11)
 	ADDQ        $+32, R11
 	ADDQ        $+32, R12
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
 	SUBQ        $+8, R13
 	CMPQ        R13, $+8
-	JGE         loop15
+	JGE         loop36
 
-end16:
+end37:
 	TESTQ       R8, R8
-	JZ          end17
-	VMASKMOVPS  (R10), Y2, Y5
+	JZ          end38
+	VMASKMOVPS  (R12), Y2, Y5
 	VSUBPS      Y3, Y5, Y3
 	VMULPS      Y4, Y3, Y3
-	VMASKMOVPS  (R11), Y2, Y4
-	VMASKMOVPS  (R12), Y2, Y5
+	VMASKMOVPS  (R9), Y2, Y4
+	VMASKMOVPS  (R10), Y2, Y5
 	VFMADD213PS Y5, Y4, Y3
-	VMASKMOVPS  Y3, Y2, (R9)
+	VMASKMOVPS  Y3, Y2, (R11)
 
-end17:
+end38:
+end28:
+end14:
 	LEAQ (AX)(DI*4), AX
 	LEAQ (CX)(DI*4), CX
+	LEAQ (DX)(DI*4), DX
+	LEAQ (BX)(DI*4), BX
 	SUBQ $+1, SI
 	CMPQ SI, $+1
 	JGE  loop1
@@ -228,30 +916,206 @@ end2:
 	VZEROUPPER
 	RET
 
-DATA lanes8<>+0(SB)/4, $0xffffffff
-DATA lanes8<>+4(SB)/4, $0xffffffff
-DATA lanes8<>+8(SB)/4, $0xffffffff
-DATA lanes8<>+12(SB)/4, $0xffffffff
-DATA lanes8<>+16(SB)/4, $0xffffffff
-DATA lanes8<>+20(SB)/4, $0xffffffff
-DATA lanes8<>+24(SB)/4, $0xffffffff
-DATA lanes8<>+28(SB)/4, $0xffffffff
-DATA lanes8<>+32(SB)/4, $0x00000000
-DATA lanes8<>+36(SB)/4, $0x00000000
-DATA lanes8<>+40(SB)/4, $0x00000000
-DATA lanes8<>+44(SB)/4, $0x00000000
-DATA lanes8<>+48(SB)/4, $0x00000000
-DATA lanes8<>+52(SB)/4, $0x00000000
-DATA lanes8<>+56(SB)/4, $0x00000000
-DATA lanes8<>+60(SB)/4, $0x00000000
-GLOBL lanes8<>(SB), RODATA|NOPTR, $64
+// func rmsNormRowsAVX2(dst []float32, x []float32, weight []float32, rows int, cols int, eps float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·rmsNormRowsAVX2(SB), NOSPLIT, $0-92
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         rows+72(FP), DX
+	MOVQ         cols+80(FP), BX
+	VBROADCASTSS eps+88(FP), Y0
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   BX, X1, X1
+	VBROADCASTSS X1, Y1
+	MOVQ         BX, SI
+	ANDQ         $+7, SI
+	LEAQ         lanes8<>+0(SB), DI
+	MOVQ         $0x00000008, R8
+	SUBQ         SI, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Y2
+	CMPQ         DX, $+1
+	JLT          end2
 
-DATA f32x8_3f800000<>+0(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+4(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+8(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+12(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+16(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+20(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+24(SB)/4, $0x3f800000
-DATA f32x8_3f800000<>+28(SB)/4, $0x3f800000
-GLOBL f32x8_3f800000<>(SB), RODATA|NOPTR, $32
+loop1:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   CX, DI
+	MOVQ   BX, R8
+	CMPQ   R8, $+32
+	JLT    end4
+
+loop3:
+	VMOVUPS     (DI), Y7
+	VFMADD231PS Y7, Y7, Y3
+	VMOVUPS     32(DI), Y7
+	VFMADD231PS Y7, Y7, Y4
+	VMOVUPS     64(DI), Y7
+	VFMADD231PS Y7, Y7, Y5
+	VMOVUPS     96(DI), Y7
+	VFMADD231PS Y7, Y7, Y6
+	ADDQ        $+128, DI
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop3
+
+end4:
+	CMPQ R8, $+8
+	JLT  end6
+
+loop5:
+	VMOVUPS     (DI), Y7
+	VFMADD231PS Y7, Y7, Y3
+	ADDQ        $+32, DI
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop5
+
+end6:
+	TESTQ       SI, SI
+	JZ          end7
+	VMASKMOVPS  (DI), Y2, Y7
+	VFMADD231PS Y7, Y7, Y3
+
+end7:
+	VADDPS     Y4, Y3, Y3
+	VADDPS     Y6, Y5, Y5
+	VADDPS     Y5, Y3, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y4
+	VADDPS     Y4, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y4
+	VADDPS     Y4, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y4
+	VADDPS     Y4, Y3, Y3
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y4
+	VDIVPS     Y1, Y3, Y3
+	VADDPS     Y0, Y3, Y3
+	VSQRTPS    Y3, Y3
+	VDIVPS     Y3, Y4, Y3
+	MOVQ       weight_len+56(FP), DI
+	CMPQ       DI, $+0
+	JGT        else8
+	MOVQ       AX, DI
+	MOVQ       CX, R8
+	MOVQ       BX, R9
+	CMPQ       R9, $+32
+	JLT        end11
+
+loop10:
+	VMOVUPS (R8), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS Y4, (DI)
+	VMOVUPS 32(R8), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS Y4, 32(DI)
+	VMOVUPS 64(R8), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS Y4, 64(DI)
+	VMOVUPS 96(R8), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS Y4, 96(DI)
+	ADDQ    $+128, DI
+	ADDQ    $+128, R8
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop10
+
+end11:
+	CMPQ R9, $+8
+	JLT  end13
+
+loop12:
+	VMOVUPS (R8), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS Y4, (DI)
+	ADDQ    $+32, DI
+	ADDQ    $+32, R8
+	SUBQ    $+8, R9
+	CMPQ    R9, $+8
+	JGE     loop12
+
+end13:
+	TESTQ      SI, SI
+	JZ         end14
+	VMASKMOVPS (R8), Y2, Y4
+	VMULPS     Y3, Y4, Y3
+	VMASKMOVPS Y3, Y2, (DI)
+
+end14:
+	JMP end9
+
+else8:
+	MOVQ weight_base+48(FP), DI
+	MOVQ AX, R8
+	MOVQ CX, R9
+	MOVQ BX, R10
+	CMPQ R10, $+32
+	JLT  end16
+
+loop15:
+	VMOVUPS (R9), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS (DI), Y5
+	VMULPS  Y5, Y4, Y4
+	VMOVUPS Y4, (R8)
+	VMOVUPS 32(R9), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS 32(DI), Y5
+	VMULPS  Y5, Y4, Y4
+	VMOVUPS Y4, 32(R8)
+	VMOVUPS 64(R9), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS 64(DI), Y5
+	VMULPS  Y5, Y4, Y4
+	VMOVUPS Y4, 64(R8)
+	VMOVUPS 96(R9), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS 96(DI), Y5
+	VMULPS  Y5, Y4, Y4
+	VMOVUPS Y4, 96(R8)
+	ADDQ    $+128, R8
+	ADDQ    $+128, R9
+	ADDQ    $+128, DI
+	SUBQ    $+32, R10
+	CMPQ    R10, $+32
+	JGE     loop15
+
+end16:
+	CMPQ R10, $+8
+	JLT  end18
+
+loop17:
+	VMOVUPS (R9), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS (DI), Y5
+	VMULPS  Y5, Y4, Y4
+	VMOVUPS Y4, (R8)
+	ADDQ    $+32, R8
+	ADDQ    $+32, R9
+	ADDQ    $+32, DI
+	SUBQ    $+8, R10
+	CMPQ    R10, $+8
+	JGE     loop17
+
+end18:
+	TESTQ      SI, SI
+	JZ         end19
+	VMASKMOVPS (R9), Y2, Y4
+	VMULPS     Y3, Y4, Y3
+	VMASKMOVPS (DI), Y2, Y4
+	VMULPS     Y4, Y3, Y3
+	VMASKMOVPS Y3, Y2, (R8)
+
+end19:
+end9:
+	LEAQ (AX)(BX*4), AX
+	LEAQ (CX)(BX*4), CX
+	SUBQ $+1, DX
+	CMPQ DX, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET

@@ -4,23 +4,23 @@
 
 #include "textflag.h"
 
-// func layerNormRowsAVX512(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32, invCols float32)
+// func layerNormRowsAVX512(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·layerNormRowsAVX512(SB), NOSPLIT, $0-120
+TEXT ·layerNormRowsAVX512(SB), NOSPLIT, $0-116
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
-	MOVQ         rows+96(FP), SI
-	MOVQ         cols+104(FP), DI
+	MOVQ         rows+96(FP), DX
+	MOVQ         cols+104(FP), BX
 	VBROADCASTSS eps+112(FP), Z0
-	VBROADCASTSS invCols+116(FP), Z1
-	MOVQ         DI, R8
-	ANDQ         $+15, R8
-	MOVQ         $-1, R9
-	BZHIQ        R8, R9, R9
-	KMOVW        R9, K1
-	CMPQ         SI, $+1
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   BX, X1, X1
+	VBROADCASTSS X1, Z1
+	MOVQ         BX, SI
+	ANDQ         $+15, SI
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	CMPQ         DX, $+1
 	JLT          end2
 
 loop1:
@@ -28,202 +28,413 @@ loop1:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	MOVQ   CX, R9
-	MOVQ   DI, R10
-	CMPQ   R10, $+64
+	MOVQ   CX, DI
+	MOVQ   BX, R8
+	CMPQ   R8, $+64
 	JLT    end4
 
 loop3:
-	VMOVUPS (R9), Z6
-	VADDPS  Z6, Z2, Z2
-	VMOVUPS 64(R9), Z6
-	VADDPS  Z6, Z3, Z3
-	VMOVUPS 128(R9), Z6
-	VADDPS  Z6, Z4, Z4
-	VMOVUPS 192(R9), Z6
-	VADDPS  Z6, Z5, Z5
-	ADDQ    $+256, R9
-	SUBQ    $+64, R10
-	CMPQ    R10, $+64
+	VMOVUPS (DI), Z10
+	VADDPS  Z10, Z2, Z2
+	VMOVUPS 64(DI), Z10
+	VADDPS  Z10, Z3, Z3
+	VMOVUPS 128(DI), Z10
+	VADDPS  Z10, Z4, Z4
+	VMOVUPS 192(DI), Z10
+	VADDPS  Z10, Z5, Z5
+	ADDQ    $+256, DI
+	SUBQ    $+64, R8
+	CMPQ    R8, $+64
 	JGE     loop3
 
 end4:
-	CMPQ R10, $+16
+	CMPQ R8, $+16
 	JLT  end6
 
 loop5:
-	VMOVUPS (R9), Z6
-	VADDPS  Z6, Z2, Z2
-	ADDQ    $+64, R9
-	SUBQ    $+16, R10
-	CMPQ    R10, $+16
+	VMOVUPS (DI), Z10
+	VADDPS  Z10, Z2, Z2
+	ADDQ    $+64, DI
+	SUBQ    $+16, R8
+	CMPQ    R8, $+16
 	JGE     loop5
 
 end6:
-	TESTQ     R8, R8
+	TESTQ     SI, SI
 	JZ        end7
-	VMOVUPS.Z (R9), K1, Z6
-	VADDPS    Z6, Z2, Z2
+	VMOVUPS.Z (DI), K1, Z10
+	VADDPS    Z10, Z2, Z2
 
 end7:
-	VADDPS     Z3, Z2, Z6
-	VADDPS     Z5, Z4, Z11
-	VADDPS     Z11, Z6, Z6
-	VSHUFF32X4 $0x4e, Z6, Z6, Z11
-	VADDPS     Z11, Z6, Z6
-	VSHUFF32X4 $0xb1, Z6, Z6, Z11
-	VADDPS     Z11, Z6, Z6
-	VSHUFPS    $0x4e, Z6, Z6, Z11
-	VADDPS     Z11, Z6, Z6
-	VSHUFPS    $0xb1, Z6, Z6, Z11
-	VADDPS     Z11, Z6, Z6
-	VMULPS     Z1, Z6, Z6
+	VADDPS     Z3, Z2, Z2
+	VADDPS     Z5, Z4, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFF32X4 $0x4e, Z2, Z2, Z10
+	VADDPS     Z10, Z2, Z10
+	VSHUFF32X4 $0xb1, Z10, Z10, Z11
+	VADDPS     Z11, Z10, Z10
+	VSHUFPS    $0x4e, Z10, Z10, Z11
+	VADDPS     Z11, Z10, Z10
+	VSHUFPS    $0xb1, Z10, Z10, Z11
+	VADDPS     Z11, Z10, Z10
+	VDIVPS     Z1, Z10, Z10
+	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
 	VPXORD     Z8, Z8, Z8
 	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	MOVQ       CX, R9
-	MOVQ       DI, R10
-	CMPQ       R10, $+64
+	MOVQ       CX, DI
+	MOVQ       BX, R8
+	CMPQ       R8, $+64
 	JLT        end9
 
 loop8:
-	VMOVUPS     (R9), Z11
-	VSUBPS      Z6, Z11, Z11
+	VMOVUPS     (DI), Z11
+	VSUBPS      Z10, Z11, Z11
+	VFMADD231PS Z11, Z11, Z6
+	VMOVUPS     64(DI), Z11
+	VSUBPS      Z10, Z11, Z11
 	VFMADD231PS Z11, Z11, Z7
-	VMOVUPS     64(R9), Z11
-	VSUBPS      Z6, Z11, Z11
+	VMOVUPS     128(DI), Z11
+	VSUBPS      Z10, Z11, Z11
 	VFMADD231PS Z11, Z11, Z8
-	VMOVUPS     128(R9), Z11
-	VSUBPS      Z6, Z11, Z11
+	VMOVUPS     192(DI), Z11
+	VSUBPS      Z10, Z11, Z11
 	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS     192(R9), Z11
-	VSUBPS      Z6, Z11, Z11
-	VFMADD231PS Z11, Z11, Z10
-	ADDQ        $+256, R9
-	SUBQ        $+64, R10
-	CMPQ        R10, $+64
+	ADDQ        $+256, DI
+	SUBQ        $+64, R8
+	CMPQ        R8, $+64
 	JGE         loop8
 
 end9:
-	CMPQ R10, $+16
+	CMPQ R8, $+16
 	JLT  end11
 
 loop10:
-	VMOVUPS     (R9), Z11
-	VSUBPS      Z6, Z11, Z11
-	VFMADD231PS Z11, Z11, Z7
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
+	VMOVUPS     (DI), Z11
+	VSUBPS      Z10, Z11, Z11
+	VFMADD231PS Z11, Z11, Z6
+	ADDQ        $+64, DI
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
 	JGE         loop10
 
 end11:
-	TESTQ       R8, R8
+	TESTQ       SI, SI
 	JZ          end12
-	VMOVUPS.Z   (R9), K1, Z11
-	VSUBPS      Z6, Z11, Z11
+	VMOVUPS.Z   (DI), K1, Z11
+	VSUBPS      Z10, Z11, Z11
 	VMOVAPS.Z   Z11, K1, Z11
-	VFMADD231PS Z11, Z11, Z7
+	VFMADD231PS Z11, Z11, Z6
 
 end12:
-	VADDPS     Z8, Z7, Z11
-	VADDPS     Z10, Z9, Z12
-	VADDPS     Z12, Z11, Z11
-	VSHUFF32X4 $0x4e, Z11, Z11, Z12
-	VADDPS     Z12, Z11, Z11
+	VADDPS     Z7, Z6, Z6
+	VADDPS     Z9, Z8, Z8
+	VADDPS     Z8, Z6, Z6
+	VSHUFF32X4 $0x4e, Z6, Z6, Z11
+	VADDPS     Z11, Z6, Z11
 	VSHUFF32X4 $0xb1, Z11, Z11, Z12
 	VADDPS     Z12, Z11, Z11
 	VSHUFPS    $0x4e, Z11, Z11, Z12
 	VADDPS     Z12, Z11, Z11
 	VSHUFPS    $0xb1, Z11, Z11, Z12
 	VADDPS     Z12, Z11, Z11
-	VMULPS     Z1, Z11, Z11
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z12
+	VDIVPS     Z1, Z11, Z11
 	VADDPS     Z0, Z11, Z11
 	VSQRTPS    Z11, Z11
 	VDIVPS     Z11, Z12, Z11
-	MOVQ       AX, R9
-	MOVQ       CX, R10
-	MOVQ       DX, R11
-	MOVQ       BX, R12
-	MOVQ       DI, R13
-	CMPQ       R13, $+64
-	JLT        end14
+	MOVQ       weight_len+56(FP), DI
+	CMPQ       DI, $+0
+	JGT        else13
+	MOVQ       bias_len+80(FP), DI
+	CMPQ       DI, $+0
+	JGT        else15
+	MOVQ       AX, DI
+	MOVQ       CX, R8
+	MOVQ       BX, R9
+	CMPQ       R9, $+64
+	JLT        end18
 
-loop13:
+loop17:
+	VMOVUPS (R8), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS Z12, (DI)
+	VMOVUPS 64(R8), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS Z12, 64(DI)
+	VMOVUPS 128(R8), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS Z12, 128(DI)
+	VMOVUPS 192(R8), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS Z12, 192(DI)
+	ADDQ    $+256, DI
+	ADDQ    $+256, R8
+	SUBQ    $+64, R9
+	CMPQ    R9, $+64
+	JGE     loop17
+
+end18:
+	CMPQ R9, $+16
+	JLT  end20
+
+loop19:
+	VMOVUPS (R8), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    $+64, DI
+	ADDQ    $+64, R8
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
+	JGE     loop19
+
+end20:
+	TESTQ     SI, SI
+	JZ        end21
+	VMOVUPS.Z (R8), K1, Z12
+	VSUBPS    Z10, Z12, Z10
+	VMULPS    Z11, Z10, Z10
+	VMOVUPS   Z10, K1, (DI)
+
+end21:
+	JMP end16
+
+else15:
+	MOVQ bias_base+72(FP), DI
+	MOVQ AX, R8
+	MOVQ CX, R9
+	MOVQ BX, R10
+	CMPQ R10, $+64
+	JLT  end23
+
+loop22:
+	VMOVUPS (R9), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS (DI), Z13
+	VADDPS  Z13, Z12, Z12
+	VMOVUPS Z12, (R8)
+	VMOVUPS 64(R9), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS 64(DI), Z13
+	VADDPS  Z13, Z12, Z12
+	VMOVUPS Z12, 64(R8)
+	VMOVUPS 128(R9), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS 128(DI), Z13
+	VADDPS  Z13, Z12, Z12
+	VMOVUPS Z12, 128(R8)
+	VMOVUPS 192(R9), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS 192(DI), Z13
+	VADDPS  Z13, Z12, Z12
+	VMOVUPS Z12, 192(R8)
+	ADDQ    $+256, R8
+	ADDQ    $+256, R9
+	ADDQ    $+256, DI
+	SUBQ    $+64, R10
+	CMPQ    R10, $+64
+	JGE     loop22
+
+end23:
+	CMPQ R10, $+16
+	JLT  end25
+
+loop24:
+	VMOVUPS (R9), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS (DI), Z13
+	VADDPS  Z13, Z12, Z12
+	VMOVUPS Z12, (R8)
+	ADDQ    $+64, R8
+	ADDQ    $+64, R9
+	ADDQ    $+64, DI
+	SUBQ    $+16, R10
+	CMPQ    R10, $+16
+	JGE     loop24
+
+end25:
+	TESTQ     SI, SI
+	JZ        end26
+	VMOVUPS.Z (R9), K1, Z12
+	VSUBPS    Z10, Z12, Z10
+	VMULPS    Z11, Z10, Z10
+	VMOVUPS.Z (DI), K1, Z11
+	VADDPS    Z11, Z10, Z10
+	VMOVUPS   Z10, K1, (R8)
+
+end26:
+end16:
+	JMP end14
+
+else13:
+	MOVQ bias_len+80(FP), DI
+	CMPQ DI, $+0
+	JGT  else27
+	MOVQ weight_base+48(FP), DI
+	MOVQ AX, R8
+	MOVQ CX, R9
+	MOVQ BX, R10
+	CMPQ R10, $+64
+	JLT  end30
+
+loop29:
+	VMOVUPS (R9), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS (DI), Z13
+	VMULPS  Z13, Z12, Z12
+	VMOVUPS Z12, (R8)
+	VMOVUPS 64(R9), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS 64(DI), Z13
+	VMULPS  Z13, Z12, Z12
+	VMOVUPS Z12, 64(R8)
+	VMOVUPS 128(R9), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS 128(DI), Z13
+	VMULPS  Z13, Z12, Z12
+	VMOVUPS Z12, 128(R8)
+	VMOVUPS 192(R9), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS 192(DI), Z13
+	VMULPS  Z13, Z12, Z12
+	VMOVUPS Z12, 192(R8)
+	ADDQ    $+256, R8
+	ADDQ    $+256, R9
+	ADDQ    $+256, DI
+	SUBQ    $+64, R10
+	CMPQ    R10, $+64
+	JGE     loop29
+
+end30:
+	CMPQ R10, $+16
+	JLT  end32
+
+loop31:
+	VMOVUPS (R9), Z12
+	VSUBPS  Z10, Z12, Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS (DI), Z13
+	VMULPS  Z13, Z12, Z12
+	VMOVUPS Z12, (R8)
+	ADDQ    $+64, R8
+	ADDQ    $+64, R9
+	ADDQ    $+64, DI
+	SUBQ    $+16, R10
+	CMPQ    R10, $+16
+	JGE     loop31
+
+end32:
+	TESTQ     SI, SI
+	JZ        end33
+	VMOVUPS.Z (R9), K1, Z12
+	VSUBPS    Z10, Z12, Z10
+	VMULPS    Z11, Z10, Z10
+	VMOVUPS.Z (DI), K1, Z11
+	VMULPS    Z11, Z10, Z10
+	VMOVUPS   Z10, K1, (R8)
+
+end33:
+	JMP end28
+
+else27:
+	MOVQ weight_base+48(FP), DI
+	MOVQ bias_base+72(FP), R8
+	MOVQ AX, R9
+	MOVQ CX, R10
+	MOVQ R8, R8
+	MOVQ BX, R11
+	CMPQ R11, $+64
+	JLT  end35
+
+loop34:
 	VMOVUPS     (R10), Z12
-	VSUBPS      Z6, Z12, Z12
+	VSUBPS      Z10, Z12, Z12
 	VMULPS      Z11, Z12, Z12
-	VMOVUPS     (R11), Z13
-	VMOVUPS     (R12), Z14
+	VMOVUPS     (DI), Z13
+	VMOVUPS     (R8), Z14
 	VFMADD213PS Z14, Z13, Z12
 	VMOVUPS     Z12, (R9)
 	VMOVUPS     64(R10), Z12
-	VSUBPS      Z6, Z12, Z12
+	VSUBPS      Z10, Z12, Z12
 	VMULPS      Z11, Z12, Z12
-	VMOVUPS     64(R11), Z13
-	VMOVUPS     64(R12), Z14
+	VMOVUPS     64(DI), Z13
+	VMOVUPS     64(R8), Z14
 	VFMADD213PS Z14, Z13, Z12
 	VMOVUPS     Z12, 64(R9)
 	VMOVUPS     128(R10), Z12
-	VSUBPS      Z6, Z12, Z12
+	VSUBPS      Z10, Z12, Z12
 	VMULPS      Z11, Z12, Z12
-	VMOVUPS     128(R11), Z13
-	VMOVUPS     128(R12), Z14
+	VMOVUPS     128(DI), Z13
+	VMOVUPS     128(R8), Z14
 	VFMADD213PS Z14, Z13, Z12
 	VMOVUPS     Z12, 128(R9)
 	VMOVUPS     192(R10), Z12
-	VSUBPS      Z6, Z12, Z12
+	VSUBPS      Z10, Z12, Z12
 	VMULPS      Z11, Z12, Z12
-	VMOVUPS     192(R11), Z13
-	VMOVUPS     192(R12), Z14
+	VMOVUPS     192(DI), Z13
+	VMOVUPS     192(R8), Z14
 	VFMADD213PS Z14, Z13, Z12
 	VMOVUPS     Z12, 192(R9)
 	ADDQ        $+256, R9
 	ADDQ        $+256, R10
-	ADDQ        $+256, R11
-	ADDQ        $+256, R12
-	SUBQ        $+64, R13
-	CMPQ        R13, $+64
-	JGE         loop13
+	ADDQ        $+256, DI
+	ADDQ        $+256, R8
+	SUBQ        $+64, R11
+	CMPQ        R11, $+64
+	JGE         loop34
 
-end14:
-	CMPQ R13, $+16
-	JLT  end16
+end35:
+	CMPQ R11, $+16
+	JLT  end37
 
-loop15:
+loop36:
 	VMOVUPS     (R10), Z12
-	VSUBPS      Z6, Z12, Z12
+	VSUBPS      Z10, Z12, Z12
 	VMULPS      Z11, Z12, Z12
-	VMOVUPS     (R11), Z13
-	VMOVUPS     (R12), Z14
+	VMOVUPS     (DI), Z13
+	VMOVUPS     (R8), Z14
 	VFMADD213PS Z14, Z13, Z12
 	VMOVUPS     Z12, (R9)
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
-	ADDQ        $+64, R11
-	ADDQ        $+64, R12
-	SUBQ        $+16, R13
-	CMPQ        R13, $+16
-	JGE         loop15
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop36
 
-end16:
-	TESTQ       R8, R8
-	JZ          end17
+end37:
+	TESTQ       SI, SI
+	JZ          end38
 	VMOVUPS.Z   (R10), K1, Z12
-	VSUBPS      Z6, Z12, Z6
-	VMULPS      Z11, Z6, Z6
-	VMOVUPS.Z   (R11), K1, Z11
-	VMOVUPS.Z   (R12), K1, Z12
-	VFMADD213PS Z12, Z11, Z6
-	VMOVUPS     Z6, K1, (R9)
+	VSUBPS      Z10, Z12, Z10
+	VMULPS      Z11, Z10, Z10
+	VMOVUPS.Z   (DI), K1, Z11
+	VMOVUPS.Z   (R8), K1, Z12
+	VFMADD213PS Z12, Z11, Z10
+	VMOVUPS     Z10, K1, (R9)
 
-end17:
-	LEAQ (AX)(DI*4), AX
-	LEAQ (CX)(DI*4), CX
-	SUBQ $+1, SI
-	CMPQ SI, $+1
+end38:
+end28:
+end14:
+	LEAQ (AX)(BX*4), AX
+	LEAQ (CX)(BX*4), CX
+	SUBQ $+1, DX
+	CMPQ DX, $+1
 	JGE  loop1
 
 end2:
@@ -247,3 +458,658 @@ DATA f32x16_3f800000<>+52(SB)/4, $0x3f800000
 DATA f32x16_3f800000<>+56(SB)/4, $0x3f800000
 DATA f32x16_3f800000<>+60(SB)/4, $0x3f800000
 GLOBL f32x16_3f800000<>(SB), RODATA|NOPTR, $64
+
+// func addLayerNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $0-164
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+48(FP), CX
+	MOVQ         sum_base+24(FP), DX
+	MOVQ         residual_base+72(FP), BX
+	MOVQ         rows+144(FP), SI
+	MOVQ         cols+152(FP), DI
+	VBROADCASTSS eps+160(FP), Z0
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   DI, X1, X1
+	VBROADCASTSS X1, Z1
+	MOVQ         DI, R8
+	ANDQ         $+15, R8
+	MOVQ         $-1, R9
+	BZHIQ        R8, R9, R9
+	KMOVW        R9, K1
+	CMPQ         SI, $+1
+	JLT          end2
+
+loop1:
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   DX, R9
+	MOVQ   CX, R10
+	MOVQ   BX, R11
+	MOVQ   DI, R12
+	CMPQ   R12, $+32
+	JLT    end4
+
+loop3:
+	VMOVUPS (R10), Z8
+	VMOVUPS (R11), Z9
+	VADDPS  Z9, Z8, Z8
+	VADDPS  Z8, Z2, Z2
+	VMOVUPS Z8, (R9)
+	VMOVUPS 64(R10), Z8
+	VMOVUPS 64(R11), Z9
+	VADDPS  Z9, Z8, Z8
+	VADDPS  Z8, Z3, Z3
+	VMOVUPS Z8, 64(R9)
+	ADDQ    $+128, R9
+	ADDQ    $+128, R10
+	ADDQ    $+128, R11
+	SUBQ    $+32, R12
+	CMPQ    R12, $+32
+	JGE     loop3
+
+end4:
+	CMPQ R12, $+16
+	JLT  end6
+
+loop5:
+	VMOVUPS (R10), Z8
+	VMOVUPS (R11), Z9
+	VADDPS  Z9, Z8, Z8
+	VADDPS  Z8, Z2, Z2
+	VMOVUPS Z8, (R9)
+	ADDQ    $+64, R9
+	ADDQ    $+64, R10
+	ADDQ    $+64, R11
+	SUBQ    $+16, R12
+	CMPQ    R12, $+16
+	JGE     loop5
+
+end6:
+	TESTQ     R8, R8
+	JZ        end7
+	VMOVUPS.Z (R10), K1, Z8
+	VMOVUPS.Z (R11), K1, Z9
+	VADDPS    Z9, Z8, Z8
+	VADDPS    Z8, Z2, Z2
+	VMOVUPS   Z8, K1, (R9)
+
+end7:
+	VADDPS     Z3, Z2, Z8
+	VSHUFF32X4 $0x4e, Z8, Z8, Z9
+	VADDPS     Z9, Z8, Z8
+	VSHUFF32X4 $0xb1, Z8, Z8, Z9
+	VADDPS     Z9, Z8, Z8
+	VSHUFPS    $0x4e, Z8, Z8, Z9
+	VADDPS     Z9, Z8, Z8
+	VSHUFPS    $0xb1, Z8, Z8, Z9
+	VADDPS     Z9, Z8, Z8
+	VDIVPS     Z1, Z8, Z8
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       DX, R9
+	MOVQ       DI, R10
+	CMPQ       R10, $+64
+	JLT        end9
+
+loop8:
+	VMOVUPS     (R9), Z9
+	VSUBPS      Z8, Z9, Z9
+	VFMADD231PS Z9, Z9, Z4
+	VMOVUPS     64(R9), Z9
+	VSUBPS      Z8, Z9, Z9
+	VFMADD231PS Z9, Z9, Z5
+	VMOVUPS     128(R9), Z9
+	VSUBPS      Z8, Z9, Z9
+	VFMADD231PS Z9, Z9, Z6
+	VMOVUPS     192(R9), Z9
+	VSUBPS      Z8, Z9, Z9
+	VFMADD231PS Z9, Z9, Z7
+	ADDQ        $+256, R9
+	SUBQ        $+64, R10
+	CMPQ        R10, $+64
+	JGE         loop8
+
+end9:
+	CMPQ R10, $+16
+	JLT  end11
+
+loop10:
+	VMOVUPS     (R9), Z9
+	VSUBPS      Z8, Z9, Z9
+	VFMADD231PS Z9, Z9, Z4
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop10
+
+end11:
+	TESTQ       R8, R8
+	JZ          end12
+	VMOVUPS.Z   (R9), K1, Z9
+	VSUBPS      Z8, Z9, Z9
+	VMOVAPS.Z   Z9, K1, Z9
+	VFMADD231PS Z9, Z9, Z4
+
+end12:
+	VADDPS     Z5, Z4, Z4
+	VADDPS     Z7, Z6, Z6
+	VADDPS     Z6, Z4, Z4
+	VSHUFF32X4 $0x4e, Z4, Z4, Z9
+	VADDPS     Z9, Z4, Z9
+	VSHUFF32X4 $0xb1, Z9, Z9, Z10
+	VADDPS     Z10, Z9, Z9
+	VSHUFPS    $0x4e, Z9, Z9, Z10
+	VADDPS     Z10, Z9, Z9
+	VSHUFPS    $0xb1, Z9, Z9, Z10
+	VADDPS     Z10, Z9, Z9
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z10
+	VDIVPS     Z1, Z9, Z9
+	VADDPS     Z0, Z9, Z9
+	VSQRTPS    Z9, Z9
+	VDIVPS     Z9, Z10, Z9
+	MOVQ       weight_len+104(FP), R9
+	CMPQ       R9, $+0
+	JGT        else13
+	MOVQ       bias_len+128(FP), R9
+	CMPQ       R9, $+0
+	JGT        else15
+	MOVQ       AX, R9
+	MOVQ       DX, R10
+	MOVQ       DI, R11
+	CMPQ       R11, $+64
+	JLT        end18
+
+loop17:
+	VMOVUPS (R10), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS Z10, (R9)
+	VMOVUPS 64(R10), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS Z10, 64(R9)
+	VMOVUPS 128(R10), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS 192(R10), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS Z10, 192(R9)
+	ADDQ    $+256, R9
+	ADDQ    $+256, R10
+	SUBQ    $+64, R11
+	CMPQ    R11, $+64
+	JGE     loop17
+
+end18:
+	CMPQ R11, $+16
+	JLT  end20
+
+loop19:
+	VMOVUPS (R10), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS Z10, (R9)
+	ADDQ    $+64, R9
+	ADDQ    $+64, R10
+	SUBQ    $+16, R11
+	CMPQ    R11, $+16
+	JGE     loop19
+
+end20:
+	TESTQ     R8, R8
+	JZ        end21
+	VMOVUPS.Z (R10), K1, Z10
+	VSUBPS    Z8, Z10, Z8
+	VMULPS    Z9, Z8, Z8
+	VMOVUPS   Z8, K1, (R9)
+
+end21:
+	JMP end16
+
+else15:
+	MOVQ bias_base+120(FP), R9
+	MOVQ AX, R10
+	MOVQ DX, R11
+	MOVQ DI, R12
+	CMPQ R12, $+64
+	JLT  end23
+
+loop22:
+	VMOVUPS (R11), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS (R9), Z11
+	VADDPS  Z11, Z10, Z10
+	VMOVUPS Z10, (R10)
+	VMOVUPS 64(R11), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS 64(R9), Z11
+	VADDPS  Z11, Z10, Z10
+	VMOVUPS Z10, 64(R10)
+	VMOVUPS 128(R11), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS 128(R9), Z11
+	VADDPS  Z11, Z10, Z10
+	VMOVUPS Z10, 128(R10)
+	VMOVUPS 192(R11), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS 192(R9), Z11
+	VADDPS  Z11, Z10, Z10
+	VMOVUPS Z10, 192(R10)
+	ADDQ    $+256, R10
+	ADDQ    $+256, R11
+	ADDQ    $+256, R9
+	SUBQ    $+64, R12
+	CMPQ    R12, $+64
+	JGE     loop22
+
+end23:
+	CMPQ R12, $+16
+	JLT  end25
+
+loop24:
+	VMOVUPS (R11), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS (R9), Z11
+	VADDPS  Z11, Z10, Z10
+	VMOVUPS Z10, (R10)
+	ADDQ    $+64, R10
+	ADDQ    $+64, R11
+	ADDQ    $+64, R9
+	SUBQ    $+16, R12
+	CMPQ    R12, $+16
+	JGE     loop24
+
+end25:
+	TESTQ     R8, R8
+	JZ        end26
+	VMOVUPS.Z (R11), K1, Z10
+	VSUBPS    Z8, Z10, Z8
+	VMULPS    Z9, Z8, Z8
+	VMOVUPS.Z (R9), K1, Z9
+	VADDPS    Z9, Z8, Z8
+	VMOVUPS   Z8, K1, (R10)
+
+end26:
+end16:
+	JMP end14
+
+else13:
+	MOVQ bias_len+128(FP), R9
+	CMPQ R9, $+0
+	JGT  else27
+	MOVQ weight_base+96(FP), R9
+	MOVQ AX, R10
+	MOVQ DX, R11
+	MOVQ DI, R12
+	CMPQ R12, $+64
+	JLT  end30
+
+loop29:
+	VMOVUPS (R11), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS (R9), Z11
+	VMULPS  Z11, Z10, Z10
+	VMOVUPS Z10, (R10)
+	VMOVUPS 64(R11), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS 64(R9), Z11
+	VMULPS  Z11, Z10, Z10
+	VMOVUPS Z10, 64(R10)
+	VMOVUPS 128(R11), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS 128(R9), Z11
+	VMULPS  Z11, Z10, Z10
+	VMOVUPS Z10, 128(R10)
+	VMOVUPS 192(R11), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS 192(R9), Z11
+	VMULPS  Z11, Z10, Z10
+	VMOVUPS Z10, 192(R10)
+	ADDQ    $+256, R10
+	ADDQ    $+256, R11
+	ADDQ    $+256, R9
+	SUBQ    $+64, R12
+	CMPQ    R12, $+64
+	JGE     loop29
+
+end30:
+	CMPQ R12, $+16
+	JLT  end32
+
+loop31:
+	VMOVUPS (R11), Z10
+	VSUBPS  Z8, Z10, Z10
+	VMULPS  Z9, Z10, Z10
+	VMOVUPS (R9), Z11
+	VMULPS  Z11, Z10, Z10
+	VMOVUPS Z10, (R10)
+	ADDQ    $+64, R10
+	ADDQ    $+64, R11
+	ADDQ    $+64, R9
+	SUBQ    $+16, R12
+	CMPQ    R12, $+16
+	JGE     loop31
+
+end32:
+	TESTQ     R8, R8
+	JZ        end33
+	VMOVUPS.Z (R11), K1, Z10
+	VSUBPS    Z8, Z10, Z8
+	VMULPS    Z9, Z8, Z8
+	VMOVUPS.Z (R9), K1, Z9
+	VMULPS    Z9, Z8, Z8
+	VMOVUPS   Z8, K1, (R10)
+
+end33:
+	JMP end28
+
+else27:
+	MOVQ weight_base+96(FP), R9
+	MOVQ bias_base+120(FP), R10
+	MOVQ AX, R11
+	MOVQ DX, R12
+	MOVQ R10, R10
+	MOVQ DI, R13
+	CMPQ R13, $+64
+	JLT  end35
+
+loop34:
+	VMOVUPS     (R12), Z10
+	VSUBPS      Z8, Z10, Z10
+	VMULPS      Z9, Z10, Z10
+	VMOVUPS     (R9), Z11
+	VMOVUPS     (R10), Z12
+	VFMADD213PS Z12, Z11, Z10
+	VMOVUPS     Z10, (R11)
+	VMOVUPS     64(R12), Z10
+	VSUBPS      Z8, Z10, Z10
+	VMULPS      Z9, Z10, Z10
+	VMOVUPS     64(R9), Z11
+	VMOVUPS     64(R10), Z12
+	VFMADD213PS Z12, Z11, Z10
+	VMOVUPS     Z10, 64(R11)
+	VMOVUPS     128(R12), Z10
+	VSUBPS      Z8, Z10, Z10
+	VMULPS      Z9, Z10, Z10
+	VMOVUPS     128(R9), Z11
+	VMOVUPS     128(R10), Z12
+	VFMADD213PS Z12, Z11, Z10
+	VMOVUPS     Z10, 128(R11)
+	VMOVUPS     192(R12), Z10
+	VSUBPS      Z8, Z10, Z10
+	VMULPS      Z9, Z10, Z10
+	VMOVUPS     192(R9), Z11
+	VMOVUPS     192(R10), Z12
+	VFMADD213PS Z12, Z11, Z10
+	VMOVUPS     Z10, 192(R11)
+	ADDQ        $+256, R11
+	ADDQ        $+256, R12
+	ADDQ        $+256, R9
+	ADDQ        $+256, R10
+	SUBQ        $+64, R13
+	CMPQ        R13, $+64
+	JGE         loop34
+
+end35:
+	CMPQ R13, $+16
+	JLT  end37
+
+loop36:
+	VMOVUPS     (R12), Z10
+	VSUBPS      Z8, Z10, Z10
+	VMULPS      Z9, Z10, Z10
+	VMOVUPS     (R9), Z11
+	VMOVUPS     (R10), Z12
+	VFMADD213PS Z12, Z11, Z10
+	VMOVUPS     Z10, (R11)
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R13
+	CMPQ        R13, $+16
+	JGE         loop36
+
+end37:
+	TESTQ       R8, R8
+	JZ          end38
+	VMOVUPS.Z   (R12), K1, Z10
+	VSUBPS      Z8, Z10, Z8
+	VMULPS      Z9, Z8, Z8
+	VMOVUPS.Z   (R9), K1, Z9
+	VMOVUPS.Z   (R10), K1, Z10
+	VFMADD213PS Z10, Z9, Z8
+	VMOVUPS     Z8, K1, (R11)
+
+end38:
+end28:
+end14:
+	LEAQ (AX)(DI*4), AX
+	LEAQ (CX)(DI*4), CX
+	LEAQ (DX)(DI*4), DX
+	LEAQ (BX)(DI*4), BX
+	SUBQ $+1, SI
+	CMPQ SI, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET
+
+// func rmsNormRowsAVX512(dst []float32, x []float32, weight []float32, rows int, cols int, eps float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·rmsNormRowsAVX512(SB), NOSPLIT, $0-92
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         rows+72(FP), DX
+	MOVQ         cols+80(FP), BX
+	VBROADCASTSS eps+88(FP), Z0
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   BX, X1, X1
+	VBROADCASTSS X1, Z1
+	MOVQ         BX, SI
+	ANDQ         $+15, SI
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	CMPQ         DX, $+1
+	JLT          end2
+
+loop1:
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   CX, DI
+	MOVQ   BX, R8
+	CMPQ   R8, $+64
+	JLT    end4
+
+loop3:
+	VMOVUPS     (DI), Z6
+	VFMADD231PS Z6, Z6, Z2
+	VMOVUPS     64(DI), Z6
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     128(DI), Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     192(DI), Z6
+	VFMADD231PS Z6, Z6, Z5
+	ADDQ        $+256, DI
+	SUBQ        $+64, R8
+	CMPQ        R8, $+64
+	JGE         loop3
+
+end4:
+	CMPQ R8, $+16
+	JLT  end6
+
+loop5:
+	VMOVUPS     (DI), Z6
+	VFMADD231PS Z6, Z6, Z2
+	ADDQ        $+64, DI
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop5
+
+end6:
+	TESTQ       SI, SI
+	JZ          end7
+	VMOVUPS.Z   (DI), K1, Z6
+	VFMADD231PS Z6, Z6, Z2
+
+end7:
+	VADDPS     Z3, Z2, Z2
+	VADDPS     Z5, Z4, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFF32X4 $0x4e, Z2, Z2, Z6
+	VADDPS     Z6, Z2, Z6
+	VSHUFF32X4 $0xb1, Z6, Z6, Z7
+	VADDPS     Z7, Z6, Z6
+	VSHUFPS    $0x4e, Z6, Z6, Z7
+	VADDPS     Z7, Z6, Z6
+	VSHUFPS    $0xb1, Z6, Z6, Z7
+	VADDPS     Z7, Z6, Z6
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z7
+	VDIVPS     Z1, Z6, Z6
+	VADDPS     Z0, Z6, Z6
+	VSQRTPS    Z6, Z6
+	VDIVPS     Z6, Z7, Z6
+	MOVQ       weight_len+56(FP), DI
+	CMPQ       DI, $+0
+	JGT        else8
+	MOVQ       AX, DI
+	MOVQ       CX, R8
+	MOVQ       BX, R9
+	CMPQ       R9, $+64
+	JLT        end11
+
+loop10:
+	VMOVUPS (R8), Z7
+	VMULPS  Z6, Z7, Z7
+	VMOVUPS Z7, (DI)
+	VMOVUPS 64(R8), Z7
+	VMULPS  Z6, Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	VMOVUPS 128(R8), Z7
+	VMULPS  Z6, Z7, Z7
+	VMOVUPS Z7, 128(DI)
+	VMOVUPS 192(R8), Z7
+	VMULPS  Z6, Z7, Z7
+	VMOVUPS Z7, 192(DI)
+	ADDQ    $+256, DI
+	ADDQ    $+256, R8
+	SUBQ    $+64, R9
+	CMPQ    R9, $+64
+	JGE     loop10
+
+end11:
+	CMPQ R9, $+16
+	JLT  end13
+
+loop12:
+	VMOVUPS (R8), Z7
+	VMULPS  Z6, Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    $+64, DI
+	ADDQ    $+64, R8
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
+	JGE     loop12
+
+end13:
+	TESTQ     SI, SI
+	JZ        end14
+	VMOVUPS.Z (R8), K1, Z7
+	VMULPS    Z6, Z7, Z6
+	VMOVUPS   Z6, K1, (DI)
+
+end14:
+	JMP end9
+
+else8:
+	MOVQ weight_base+48(FP), DI
+	MOVQ AX, R8
+	MOVQ CX, R9
+	MOVQ BX, R10
+	CMPQ R10, $+64
+	JLT  end16
+
+loop15:
+	VMOVUPS (R9), Z7
+	VMULPS  Z6, Z7, Z7
+	VMOVUPS (DI), Z8
+	VMULPS  Z8, Z7, Z7
+	VMOVUPS Z7, (R8)
+	VMOVUPS 64(R9), Z7
+	VMULPS  Z6, Z7, Z7
+	VMOVUPS 64(DI), Z8
+	VMULPS  Z8, Z7, Z7
+	VMOVUPS Z7, 64(R8)
+	VMOVUPS 128(R9), Z7
+	VMULPS  Z6, Z7, Z7
+	VMOVUPS 128(DI), Z8
+	VMULPS  Z8, Z7, Z7
+	VMOVUPS Z7, 128(R8)
+	VMOVUPS 192(R9), Z7
+	VMULPS  Z6, Z7, Z7
+	VMOVUPS 192(DI), Z8
+	VMULPS  Z8, Z7, Z7
+	VMOVUPS Z7, 192(R8)
+	ADDQ    $+256, R8
+	ADDQ    $+256, R9
+	ADDQ    $+256, DI
+	SUBQ    $+64, R10
+	CMPQ    R10, $+64
+	JGE     loop15
+
+end16:
+	CMPQ R10, $+16
+	JLT  end18
+
+loop17:
+	VMOVUPS (R9), Z7
+	VMULPS  Z6, Z7, Z7
+	VMOVUPS (DI), Z8
+	VMULPS  Z8, Z7, Z7
+	VMOVUPS Z7, (R8)
+	ADDQ    $+64, R8
+	ADDQ    $+64, R9
+	ADDQ    $+64, DI
+	SUBQ    $+16, R10
+	CMPQ    R10, $+16
+	JGE     loop17
+
+end18:
+	TESTQ     SI, SI
+	JZ        end19
+	VMOVUPS.Z (R9), K1, Z7
+	VMULPS    Z6, Z7, Z6
+	VMOVUPS.Z (DI), K1, Z7
+	VMULPS    Z7, Z6, Z6
+	VMOVUPS   Z6, K1, (R8)
+
+end19:
+end9:
+	LEAQ (AX)(BX*4), AX
+	LEAQ (CX)(BX*4), CX
+	SUBQ $+1, DX
+	CMPQ DX, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET

@@ -50,17 +50,75 @@ func softmaxRowsAVX512(dst, x []float32, rows, cols int)
 //go:noescape
 func softmaxRowsAVX2(dst, x []float32, rows, cols int)
 
-// layerNormRowsAVX512 computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c]
-// for contiguous rows; invCols is 1/cols. cols >= 1; dst may be x itself.
+// maxVecAVX512 returns the maximum of x, -Inf if x is empty. It may miss a NaN.
 //
 //go:noescape
-func layerNormRowsAVX512(dst, x, weight, bias []float32, rows, cols int, eps, invCols float32)
+func maxVecAVX512(x []float32) float32
+
+// maxVecAVX2 returns the maximum of x, -Inf if x is empty. It may miss a NaN.
+//
+//go:noescape
+func maxVecAVX2(x []float32) float32
+
+// expSumVecAVX512 computes dst[i] = s*exp(x[i]-max) for every i of x and returns their sum;
+// s is a constant within 2^-23 of 1. No x[i] is above max; dst may be x itself.
+//
+//go:noescape
+func expSumVecAVX512(dst, x []float32, max float32) float32
+
+// expSumVecAVX2 computes dst[i] = s*exp(x[i]-max) for every i of x and returns their sum;
+// s is a constant within 2^-23 of 1. No x[i] is above max; dst may be x itself.
+//
+//go:noescape
+func expSumVecAVX2(dst, x []float32, max float32) float32
+
+// sumExpVecAVX512 returns the sum of exp(x[i]-max) over x, of which no element is above max.
+//
+//go:noescape
+func sumExpVecAVX512(x []float32, max float32) float32
+
+// sumExpVecAVX2 returns the sum of exp(x[i]-max) over x, of which no element is above max.
+//
+//go:noescape
+func sumExpVecAVX2(x []float32, max float32) float32
+
+// layerNormRowsAVX512 computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c]
+// for contiguous rows. weight and bias have cols elements, or none for 1 and 0.
+// cols >= 1; dst may be x itself.
+//
+//go:noescape
+func layerNormRowsAVX512(dst, x, weight, bias []float32, rows, cols int, eps float32)
 
 // layerNormRowsAVX2 computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c]
-// for contiguous rows; invCols is 1/cols. cols >= 1; dst may be x itself.
+// for contiguous rows. weight and bias have cols elements, or none for 1 and 0.
+// cols >= 1; dst may be x itself.
 //
 //go:noescape
-func layerNormRowsAVX2(dst, x, weight, bias []float32, rows, cols int, eps, invCols float32)
+func layerNormRowsAVX2(dst, x, weight, bias []float32, rows, cols int, eps float32)
+
+// addLayerNormRowsAVX512 computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
+// dst, sum, x and residual may be the same.
+//
+//go:noescape
+func addLayerNormRowsAVX512(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32)
+
+// addLayerNormRowsAVX2 computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
+// dst, sum, x and residual may be the same.
+//
+//go:noescape
+func addLayerNormRowsAVX2(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32)
+
+// rmsNormRowsAVX512 computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c] for contiguous
+// rows. weight has cols elements, or none for 1. cols >= 1; dst may be x itself.
+//
+//go:noescape
+func rmsNormRowsAVX512(dst, x, weight []float32, rows, cols int, eps float32)
+
+// rmsNormRowsAVX2 computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c] for contiguous
+// rows. weight has cols elements, or none for 1. cols >= 1; dst may be x itself.
+//
+//go:noescape
+func rmsNormRowsAVX2(dst, x, weight []float32, rows, cols int, eps float32)
 
 // expVecAVX512 computes dst[i] = exp(x[i]) for every i of dst. dst may be x itself.
 //
@@ -72,12 +130,72 @@ func expVecAVX512(dst, x []float32)
 //go:noescape
 func expVecAVX2(dst, x []float32)
 
-// reluVecAVX512 computes dst[i] = max(x[i], 0) for every i of dst; a NaN stays. dst may be x itself.
+// geluVecAVX512 computes dst[i] = x[i]*Phi(x[i]), the erf form of GELU, for every i of dst. dst may be x itself.
+//
+//go:noescape
+func geluVecAVX512(dst, x []float32)
+
+// geluVecAVX2 computes dst[i] = x[i]*Phi(x[i]), the erf form of GELU, for every i of dst. dst may be x itself.
+//
+//go:noescape
+func geluVecAVX2(dst, x []float32)
+
+// geluTanhVecAVX512 computes dst[i] = x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2 for every i of dst. dst may be x itself.
+//
+//go:noescape
+func geluTanhVecAVX512(dst, x []float32)
+
+// geluTanhVecAVX2 computes dst[i] = x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2 for every i of dst. dst may be x itself.
+//
+//go:noescape
+func geluTanhVecAVX2(dst, x []float32)
+
+// siluVecAVX512 computes dst[i] = x[i]/(1+exp(-x[i])) for every i of dst. dst may be x itself.
+//
+//go:noescape
+func siluVecAVX512(dst, x []float32)
+
+// siluVecAVX2 computes dst[i] = x[i]/(1+exp(-x[i])) for every i of dst. dst may be x itself.
+//
+//go:noescape
+func siluVecAVX2(dst, x []float32)
+
+// sigmoidVecAVX512 computes dst[i] = 1/(1+exp(-x[i])) for every i of dst. dst may be x itself.
+//
+//go:noescape
+func sigmoidVecAVX512(dst, x []float32)
+
+// sigmoidVecAVX2 computes dst[i] = 1/(1+exp(-x[i])) for every i of dst. dst may be x itself.
+//
+//go:noescape
+func sigmoidVecAVX2(dst, x []float32)
+
+// tanhVecAVX512 computes dst[i] = tanh(x[i]) for every i of dst. dst may be x itself.
+//
+//go:noescape
+func tanhVecAVX512(dst, x []float32)
+
+// tanhVecAVX2 computes dst[i] = tanh(x[i]) for every i of dst. dst may be x itself.
+//
+//go:noescape
+func tanhVecAVX2(dst, x []float32)
+
+// erfVecAVX512 computes dst[i] = erf(x[i]) for every i of dst. dst may be x itself.
+//
+//go:noescape
+func erfVecAVX512(dst, x []float32)
+
+// erfVecAVX2 computes dst[i] = erf(x[i]) for every i of dst. dst may be x itself.
+//
+//go:noescape
+func erfVecAVX2(dst, x []float32)
+
+// reluVecAVX512 computes dst[i] = max(x[i], 0), or x[i] where that is NaN, for every i of dst. dst may be x itself.
 //
 //go:noescape
 func reluVecAVX512(dst, x []float32)
 
-// reluVecAVX2 computes dst[i] = max(x[i], 0) for every i of dst; a NaN stays. dst may be x itself.
+// reluVecAVX2 computes dst[i] = max(x[i], 0), or x[i] where that is NaN, for every i of dst. dst may be x itself.
 //
 //go:noescape
 func reluVecAVX2(dst, x []float32)
@@ -101,3 +219,33 @@ func mulVecAVX512(dst, a, b []float32)
 //
 //go:noescape
 func mulVecAVX2(dst, a, b []float32)
+
+// scaleVecAVX512 computes dst[i] = alpha*x[i] for every i of x. dst may be x itself.
+//
+//go:noescape
+func scaleVecAVX512(dst, x []float32, alpha float32)
+
+// scaleVecAVX2 computes dst[i] = alpha*x[i] for every i of x. dst may be x itself.
+//
+//go:noescape
+func scaleVecAVX2(dst, x []float32, alpha float32)
+
+// subSubVecAVX512 computes dst[i] = (x[i]-a)-b for every i of x. dst may be x itself.
+//
+//go:noescape
+func subSubVecAVX512(dst, x []float32, a, b float32)
+
+// subSubVecAVX2 computes dst[i] = (x[i]-a)-b for every i of x. dst may be x itself.
+//
+//go:noescape
+func subSubVecAVX2(dst, x []float32, a, b float32)
+
+// axpyVecAVX512 computes y[i] += alpha*x[i] for every i of x. y may be x itself.
+//
+//go:noescape
+func axpyVecAVX512(y, x []float32, alpha float32)
+
+// axpyVecAVX2 computes y[i] += alpha*x[i] for every i of x. y may be x itself.
+//
+//go:noescape
+func axpyVecAVX2(y, x []float32, alpha float32)

@@ -39,3 +39,36 @@ var (
 	Add = binary(func(m vec.Machine, a, b vec.V) vec.V { return m.Add(a, b) })
 	Mul = binary(func(m vec.Machine, a, b vec.V) vec.V { return m.Mul(a, b) })
 )
+
+// ScaleVec is alpha*x.
+func ScaleVec(m vec.Machine) {
+	dst, x, n, alpha := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("x"), m.FloatParam("alpha")
+	vec.Each(m, n, m.Tail(n), 4, []vec.Ptr{dst, x}, func(s vec.Span) {
+		for i := range s.Vectors {
+			s.Store(0, i, m.Mul(s.Load(1, i, 0), alpha))
+		}
+	})
+}
+
+// SubSubVec is (x-a)-b.
+func SubSubVec(m vec.Machine) {
+	dst, x, n := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("x")
+	a, b := m.FloatParam("a"), m.FloatParam("b")
+	vec.Each(m, n, m.Tail(n), 4, []vec.Ptr{dst, x}, func(s vec.Span) {
+		for i := range s.Vectors {
+			s.Store(0, i, m.Sub(m.Sub(s.Load(1, i, 0), a), b))
+		}
+	})
+}
+
+// AXPYVec is y += alpha*x.
+func AXPYVec(m vec.Machine) {
+	y, x, n, alpha := m.SlicePtr("y"), m.SlicePtr("x"), m.SliceLen("x"), m.FloatParam("alpha")
+	vec.Each(m, n, m.Tail(n), 4, []vec.Ptr{y, x}, func(s vec.Span) {
+		for i := range s.Vectors {
+			v := s.Load(0, i, 0)
+			m.FMATo(v, s.Load(1, i, 0), alpha)
+			s.Store(0, i, v)
+		}
+	})
+}

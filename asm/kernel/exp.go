@@ -9,49 +9,139 @@ import (
 	"math"
 
 	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/internal/approx"
 )
 
 // f32 is the constant nearest to v.
-func f32(v float64) vec.Const { return vec.Const(math.Float32bits(float32(v))) }
+func f32(v float64) vec.Const { return c32(float32(v)) }
+
+// c32 is the constant v.
+func c32(v float32) vec.Const { return vec.Const(math.Float32bits(v)) }
 
 var (
 	negInf  = f32(math.Inf(-1))
 	signBit = vec.Const(0x80000000)
+	one     = f32(1)
 )
 
-// Range reduction: x = n*ln2 + r, |r| <= ln2/2. ln2Hi has few enough bits that
-// n*ln2Hi is exact.
-var (
-	log2e = f32(1.44269504088896341)
-	ln2Hi = f32(0.693359375)
-	ln2Lo = f32(-2.12194440e-4)
-	expLo = f32(-104)
-	expHi = f32(89)
-	// exp(r) = 1 + r + r^2*(c[0] + c[1] r + …), relative error below 2^-25.
-	expPoly = []vec.Const{f32(5.0000001201e-1), f32(1.6666665459e-1), f32(4.1665795894e-2),
-		f32(8.3334519073e-3), f32(1.3981999507e-3), f32(1.9875691500e-4)}
-)
+// pow2Bias is approx.RoundBias + 127: what vec's Pow2 wants added to its exponent.
+var pow2Bias = c32(approx.RoundBias + 127)
 
-// expReduced is exp of the reduced argument and the power of two that remains.
-// x must be a fresh register; it is consumed.
-func expReduced(m vec.Machine, x vec.V) (p vec.V, n vec.Rounded) {
-	n = m.Round(m.Mul(x, log2e))
-	m.FNMATo(x, n.N, ln2Hi)
-	m.FNMATo(x, n.N, ln2Lo)
-	p = m.Splat(expPoly[len(expPoly)-1])
-	for i := len(expPoly) - 2; i >= 0; i-- {
-		p = m.Horner(p, x, expPoly[i])
+// horner is the polynomial with ascending coefficients c at x. The upper
+// coefficient goes into a register and is consumed; the others are operands.
+func horner(m vec.Machine, c []float32, x vec.V) vec.V {
+	p := m.Splat(c32(c[len(c)-1]))
+	for j := len(c) - 2; j >= 0; j-- {
+		p = m.Horner(p, x, c32(c[j]))
 	}
-	p = m.Horner(p, x, f32(1))
-	p = m.Horner(p, x, f32(1))
-	return p, n
+	return p
+}
+
+// clamp is x in [lo, hi]. A NaN stays: Min and Max give their second operand.
+func clamp(m vec.Machine, x, lo, hi vec.V) vec.V { return m.Min(hi, m.Max(lo, x)) }
+
+// exp2Split splits t = x*scale into n + f: biased is pow2Bias + n, n the
+// nearest integer, |f| <= 1/2. Both steps are fused, so that f carries no
+// rounding error of x*scale. bias must hold pow2Bias.
+func exp2Split(m vec.Machine, x vec.V, scale vec.Operand, bias vec.V) (biased, f vec.V) {
+	biased = m.Copy(bias)
+	m.FMATo(biased, x, scale)
+	f = m.Sub(bias, biased)
+	m.FMATo(f, x, scale)
+	return biased, f
 }
 
 // Exp is exp(x) over the whole range, denormal results included.
 var Exp = unary(2, func(m vec.Machine) func(vec.V) vec.V {
-	lo, hi := m.Splat(expLo), m.Splat(expHi)
+	lo, hi := m.Splat(c32(approx.ExpMin)), m.Splat(c32(approx.ExpMax))
+	bias, log2e := m.Splat(c32(approx.RoundBias)), m.Splat(c32(approx.Log2E))
 	return func(x vec.V) vec.V {
-		p, n := expReduced(m, m.Min(hi, m.Max(lo, x)))
-		return m.ScaleByPow2Full(p, n)
+		x = clamp(m, x, lo, hi)
+		biased, f := exp2Split(m, x, log2e, bias)
+		m.FMATo(f, x, c32(approx.Log2ELow))
+		p := horner(m, approx.Exp2[:], f)
+		return m.ScaleByPow2Full(p, m.RoundedFrom(biased, bias))
+	}
+})
+
+// logistic is 1 + e^-t for the t whose exponent of two, -t*log2(e), is x*scale;
+// that must lie in [-127, 128], and at 128 the result is +Inf.
+func logistic(m vec.Machine, x vec.V, scale vec.Operand, bias vec.V) vec.V {
+	biased, f := exp2Split(m, x, scale, bias)
+	return m.Horner(horner(m, approx.Exp2[:], f), m.Pow2(biased), one)
+}
+
+// The exponents of logistic reach 128, and so e^-t +Inf, at x = -sigmoidReach.
+const sigmoidReach = 88.7228394 // 128*ln(2)
+
+// Sigmoid is 1/(1+e^-x).
+var Sigmoid = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+	lo, hi := m.Splat(f32(-sigmoidReach)), m.Splat(f32(sigmoidReach-1))
+	bias, scale, num := m.Splat(pow2Bias), m.Splat(c32(-approx.Log2E)), m.Splat(one)
+	return func(x vec.V) vec.V {
+		return m.Div(num, logistic(m, clamp(m, x, lo, hi), scale, bias))
+	}
+})
+
+// SiLU is x/(1+e^-x). The numerator is clamped below, for the limit -0 at -Inf.
+var SiLU = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+	lo, hi := m.Splat(f32(-sigmoidReach)), m.Splat(f32(sigmoidReach-1))
+	bias, scale := m.Splat(pow2Bias), m.Splat(c32(-approx.Log2E))
+	return func(x vec.V) vec.V {
+		x = m.Max(lo, x)
+		return m.Div(x, logistic(m, m.Min(hi, x), scale, bias))
+	}
+})
+
+// geluTanhReach is where the exponent of GELUTanh passes 128.
+const geluTanhReach = 10.0625
+
+// GELUTanh is x/(1+e^-2u), u = sqrt(2/pi)*(x + 0.044715*x^3).
+var GELUTanh = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+	lo, hi := m.Splat(f32(-geluTanhReach)), m.Splat(f32(10))
+	bias, a, b := m.Splat(pow2Bias), m.Splat(c32(-approx.GELUTanhA)), m.Splat(c32(-approx.GELUTanhB))
+	return func(x vec.V) vec.V {
+		x = m.Max(lo, x)
+		c := m.Min(hi, x)
+		t := m.Mul(c, m.Horner(m.Copy(b), m.Mul(c, c), a))
+		biased := m.Add(t, bias)
+		f := m.Add(m.Sub(bias, biased), t)
+		return m.Div(x, m.Horner(horner(m, approx.Exp2[:], f), m.Pow2(biased), one))
+	}
+})
+
+// Tanh is E/(E+2), E = 2^n*(2^f-1) + (2^n-1).
+var Tanh = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+	lo, hi := m.Splat(c32(-approx.TanhClamp)), m.Splat(c32(approx.TanhClamp))
+	bias, scale := m.Splat(pow2Bias), m.Splat(c32(2*approx.Log2E))
+	return func(x vec.V) vec.V {
+		biased, f := exp2Split(m, clamp(m, x, lo, hi), scale, bias)
+		q := m.Mul(f, horner(m, approx.Exp2M1[:], f))
+		s := m.Pow2(biased)
+		e := m.Horner(q, s, m.Sub(s, one))
+		// The sign of zero would be lost.
+		return m.Or(m.Div(e, m.Add(e, f32(2))), m.And(x, signBit))
+	}
+})
+
+// GELU is x*Phi(x), Phi = 1/2 + c*P(c^2-centre), c being x clamped to where
+// Phi is 0 or 1. The factor x is clamped below only: the limit at -Inf is -0.
+var GELU = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+	lo, hi := m.Splat(c32(-approx.PhiClamp)), m.Splat(c32(approx.PhiClamp))
+	zero := m.Zero()
+	return func(x vec.V) vec.V {
+		x = m.Max(lo, x)
+		c := m.Min(hi, x)
+		p := horner(m, approx.PhiSlope[:], m.Horner(m.Copy(c), c, c32(-approx.PhiCentre)))
+		return m.Mul(x, m.Max(zero, m.Horner(p, c, f32(0.5))))
+	}
+})
+
+// Erf is c*Q(c^2-centre), c being x clamped to where erf is -1 or 1.
+var Erf = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+	lo, hi := m.Splat(c32(-approx.ErfClamp)), m.Splat(c32(approx.ErfClamp))
+	return func(x vec.V) vec.V {
+		c := clamp(m, x, lo, hi)
+		return m.Mul(c, horner(m, approx.ErfSlope[:], m.Horner(m.Copy(c), c, c32(-approx.ErfCentre))))
 	}
 })

@@ -5,44 +5,105 @@ import "github.com/avoformer/avoformer/asm/vec"
 // LayerNormRows normalises each row of cols elements to mean 0 and variance 1
 // and applies weight and bias. The variance is taken about the mean in a second
 // pass over the row, which is in cache by then.
-func LayerNormRows(m vec.Machine) {
+func LayerNormRows(m vec.Machine) { layerNorm(m, false) }
+
+// AddLayerNormRows first stores the sum of x and residual, then normalises it.
+func AddLayerNormRows(m vec.Machine) { layerNorm(m, true) }
+
+func layerNorm(m vec.Machine, residual bool) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
-	weight, bias := m.SlicePtr("weight"), m.SlicePtr("bias")
-	rows, cols := m.IntParam("rows"), m.IntParam("cols")
-	eps, invCols := m.FloatParam("eps"), m.FloatParam("invCols")
+	rowPtrs := []vec.Ptr{dst, x}
+	var sum, res vec.Ptr
+	if residual {
+		sum, res = m.SlicePtr("sum"), m.SlicePtr("residual")
+		rowPtrs = append(rowPtrs, sum, res)
+	}
+	rows, cols, eps := m.IntParam("rows"), m.IntParam("cols"), m.FloatParam("eps")
+	n := m.FloatFromInt(cols)
 	tail := m.Tail(cols)
 	m.Loop(rows, 1, func() {
-		mean := m.Mul(sumOf(m, x, cols, tail, func(s vec.Span, v vec.V, acc vec.V) {
-			m.AddTo(acc, v)
-		}), invCols)
-		variance := m.Mul(sumOf(m, x, cols, tail, func(s vec.Span, v vec.V, acc vec.V) {
+		row := x
+		var total vec.V
+		if residual {
+			row = sum
+			total = addRows(m, sum, x, res, cols, tail)
+		} else {
+			total = reduceOf(m, x, cols, tail, 0, m.ReduceAdd, m.AddTo, func(s vec.Span, v, acc vec.V) { m.AddTo(acc, v) })
+		}
+		mean := m.Div(total, n)
+		square := reduceOf(m, row, cols, tail, 0, m.ReduceAdd, m.AddTo, func(s vec.Span, v, acc vec.V) {
 			d := s.Keep(m.Sub(v, mean), 0)
 			m.FMATo(acc, d, d)
-		}), invCols)
-		rstd := m.Div(m.Splat(f32(1)), m.Sqrt(m.Add(variance, eps)))
-		vec.Each(m, cols, tail, 4, []vec.Ptr{dst, x, weight, bias}, func(s vec.Span) {
-			for i := range s.Vectors {
-				y := m.Mul(m.Sub(s.Load(1, i, 0), mean), rstd)
-				s.Store(0, i, m.Horner(y, s.Load(2, i, 0), s.Load(3, i, 0)))
-			}
 		})
-		m.BumpBy(dst, cols)
-		m.BumpBy(x, cols)
+		rstd := m.Div(m.Splat(one), m.Sqrt(m.Add(m.Div(square, n), eps)))
+		affine(m, dst, row, cols, tail, true, func(v vec.V) vec.V { return m.Mul(m.Sub(v, mean), rstd) })
+		for _, p := range rowPtrs {
+			m.BumpBy(p, cols)
+		}
 	})
 }
 
-// sumOf reduces n elements at x: add accumulates one vector. The result is in
-// every lane.
-func sumOf(m vec.Machine, x vec.Ptr, n vec.Int, tail vec.Tail, add func(s vec.Span, v, acc vec.V)) vec.V {
-	const unroll = 4
-	var acc [unroll]vec.V
-	for i := range acc {
-		acc[i] = m.Zero()
-	}
-	vec.Each(m, n, tail, unroll, []vec.Ptr{x}, func(s vec.Span) {
+// addRows stores a + b to sum and returns the total in every lane.
+func addRows(m vec.Machine, sum, a, b vec.Ptr, n vec.Int, tail vec.Tail) vec.V {
+	acc := [2]vec.V{m.Zero(), m.Zero()}
+	vec.Each(m, n, tail, 2, []vec.Ptr{sum, a, b}, func(s vec.Span) {
 		for i := range s.Vectors {
-			add(s, s.Load(0, i, 0), acc[i])
+			v := m.Add(s.Load(1, i, 0), s.Load(2, i, 0))
+			m.AddTo(acc[i], v)
+			s.Store(0, i, v)
 		}
 	})
-	return m.ReduceAdd(m.Add(m.Add(acc[0], acc[1]), m.Add(acc[2], acc[3])))
+	return m.ReduceAdd(m.Add(acc[0], acc[1]))
+}
+
+// affine writes f(x)*weight + bias for n elements at x. An empty weight stands
+// for ones, an empty bias, or none, for zeros.
+func affine(m vec.Machine, dst, x vec.Ptr, n vec.Int, tail vec.Tail, bias bool, f func(vec.V) vec.V) {
+	write := func(hasWeight, hasBias bool) func() {
+		return func() {
+			ptrs := []vec.Ptr{dst, x}
+			if hasWeight {
+				ptrs = append(ptrs, m.SlicePtr("weight"))
+			}
+			if hasBias {
+				ptrs = append(ptrs, m.SlicePtr("bias"))
+			}
+			vec.Each(m, n, tail, 4, ptrs, func(s vec.Span) {
+				for i := range s.Vectors {
+					y := f(s.Load(1, i, 0))
+					switch {
+					case hasWeight && hasBias:
+						y = m.Horner(y, s.Load(2, i, 0), s.Load(3, i, 0))
+					case hasWeight:
+						y = m.Mul(y, s.Load(2, i, 0))
+					case hasBias:
+						y = m.Add(y, s.Load(2, i, 0))
+					}
+					s.Store(0, i, y)
+				}
+			})
+		}
+	}
+	byBias := func(hasWeight bool) func() {
+		if !bias {
+			return write(hasWeight, false)
+		}
+		return func() { m.IfLE(m.SliceLen("bias"), 0, write(hasWeight, false), write(hasWeight, true)) }
+	}
+	m.IfLE(m.SliceLen("weight"), 0, byBias(false), byBias(true))
+}
+
+// RMSNormRows divides each row by its root mean square and applies weight.
+func RMSNormRows(m vec.Machine) {
+	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
+	rows, cols, eps := m.IntParam("rows"), m.IntParam("cols"), m.FloatParam("eps")
+	n := m.FloatFromInt(cols)
+	tail := m.Tail(cols)
+	m.Loop(rows, 1, func() {
+		square := reduceOf(m, x, cols, tail, 0, m.ReduceAdd, m.AddTo, func(s vec.Span, v, acc vec.V) { m.FMATo(acc, v, v) })
+		rstd := m.Div(m.Splat(one), m.Sqrt(m.Add(m.Div(square, n), eps)))
+		affine(m, dst, x, cols, tail, false, func(v vec.V) vec.V { return m.Mul(v, rstd) })
+		m.BumpBy(dst, cols)
+		m.BumpBy(x, cols)
+	})
 }

@@ -1,6 +1,22 @@
 package kernel
 
-import "github.com/avoformer/avoformer/asm/vec"
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/internal/approx"
+)
+
+// expDiff prepares exp(x-max) for x <= max, up to the factor that is common to
+// all (approx.Exp2Shared). Below 2^-127 the result is 0, exactly.
+func expDiff(m vec.Machine) func(x, max vec.V) vec.V {
+	bias, log2e := m.Splat(pow2Bias), m.Splat(c32(approx.Log2E))
+	lo := m.Splat(f32(-127 * math.Ln2))
+	return func(x, max vec.V) vec.V {
+		biased, f := exp2Split(m, m.Max(lo, m.Sub(x, max)), log2e, bias)
+		return m.Mul(horner(m, approx.Exp2Shared[:], f), m.Pow2(biased))
+	}
+}
 
 // SoftmaxRows is softmax over each row of cols elements: the maximum, then the
 // exponentials and their sum, then the division by the sum. NaN or +Inf in a
@@ -9,19 +25,18 @@ func SoftmaxRows(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
 	rows, cols := m.IntParam("rows"), m.IntParam("cols")
 	tail := m.Tail(cols)
-	lo := m.Splat(f32(-87))
+	exp := expDiff(m)
 	m.Loop(rows, 1, func() {
 		max := maxOf(m, x, cols, tail)
 		sum := m.Zero()
 		vec.Each(m, cols, tail, 2, []vec.Ptr{dst, x}, func(s vec.Span) {
 			for i := range s.Vectors {
-				p, n := expReduced(m, m.Max(lo, m.Sub(s.Load(1, i, negInf), max)))
-				e := m.ScaleByPow2(p, n)
+				e := exp(s.Load(1, i, negInf), max)
 				m.AddTo(sum, s.Keep(e, 0))
 				s.Store(0, i, e)
 			}
 		})
-		inv := m.Div(m.Splat(f32(1)), m.ReduceAdd(sum))
+		inv := m.Div(m.Splat(one), m.ReduceAdd(sum))
 		vec.Each(m, cols, tail, 4, []vec.Ptr{dst}, func(s vec.Span) {
 			for i := range s.Vectors {
 				s.Store(0, i, m.Mul(s.Load(0, i, 0), inv))
@@ -32,17 +47,59 @@ func SoftmaxRows(m vec.Machine) {
 	})
 }
 
-// maxOf is the maximum of n elements at x, in every lane.
+// maxOf is the maximum of n elements at x, in every lane. It may miss a NaN.
 func maxOf(m vec.Machine, x vec.Ptr, n vec.Int, tail vec.Tail) vec.V {
+	return reduceOf(m, x, n, tail, negInf, m.ReduceMax, m.MaxTo, func(s vec.Span, v, acc vec.V) { m.MaxTo(acc, v) })
+}
+
+// reduceOf reduces n elements at x: add takes a vector, whose lanes past the
+// end hold identity, into one of the accumulators, which start as identity.
+// The result is in every lane.
+func reduceOf(m vec.Machine, x vec.Ptr, n vec.Int, tail vec.Tail, identity vec.Const, lanes func(vec.V) vec.V, join func(acc vec.V, b vec.Operand), add func(s vec.Span, v, acc vec.V)) vec.V {
 	const unroll = 4
 	var acc [unroll]vec.V
 	for i := range acc {
-		acc[i] = m.Splat(negInf)
+		acc[i] = m.Splat(identity)
 	}
 	vec.Each(m, n, tail, unroll, []vec.Ptr{x}, func(s vec.Span) {
 		for i := range s.Vectors {
-			m.MaxTo(acc[i], s.Load(0, i, negInf))
+			add(s, s.Load(0, i, identity), acc[i])
 		}
 	})
-	return m.ReduceMax(m.Max(m.Max(acc[0], acc[1]), m.Max(acc[2], acc[3])))
+	join(acc[0], acc[1])
+	join(acc[2], acc[3])
+	join(acc[0], acc[2])
+	return lanes(acc[0])
+}
+
+// MaxVec returns the maximum of x.
+func MaxVec(m vec.Machine) {
+	n := m.SliceLen("x")
+	m.Return(maxOf(m, m.SlicePtr("x"), n, m.Tail(n)))
+}
+
+// ExpSumVec writes exp(x-max) and returns the sum.
+func ExpSumVec(m vec.Machine) {
+	dst, x, n, max := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("x"), m.FloatParam("max")
+	exp, sum := expDiff(m), m.Zero()
+	vec.Each(m, n, m.Tail(n), 2, []vec.Ptr{dst, x}, func(s vec.Span) {
+		for i := range s.Vectors {
+			e := exp(s.Load(1, i, negInf), max)
+			m.AddTo(sum, s.Keep(e, 0))
+			s.Store(0, i, e)
+		}
+	})
+	m.Return(m.ReduceAdd(sum))
+}
+
+// SumExpVec returns the sum of exp(x-max).
+func SumExpVec(m vec.Machine) {
+	x, n, max := m.SlicePtr("x"), m.SliceLen("x"), m.FloatParam("max")
+	exp, sum := expDiff(m), m.Zero()
+	vec.Each(m, n, m.Tail(n), 2, []vec.Ptr{x}, func(s vec.Span) {
+		for i := range s.Vectors {
+			m.AddTo(sum, s.Keep(exp(s.Load(0, i, negInf), max), 0))
+		}
+	})
+	m.Return(m.ReduceAdd(sum))
 }

@@ -31,12 +31,10 @@ type Tail struct {
 	Mask  any // what the backend needs to load and store that many lanes
 }
 
-// Rounded is a float rounded to the nearest integer, ties to even.
+// Rounded is an integer in each lane, in the form that the machine scales by.
 type Rounded struct {
-	N V // the integer as a float
-	// Biased holds 1.5*2^23 + N, so that its low bits are the integer. It is
-	// nil where the machine scales by N itself.
-	Biased V
+	N      V // the integer as a float, or none
+	Biased V // 1.5*2^23 + N, whose low bits are the integer, or none
 }
 
 // Operand is a second operand: a V, or a Const in every lane.
@@ -59,6 +57,8 @@ type Machine interface {
 	SliceLen(name string) Int
 	// IntParam loads an int parameter.
 	IntParam(name string) Int
+	// FloatFromInt is n as a float32 in every lane.
+	FloatFromInt(n Int) V
 	// FloatParam loads a float32 parameter into every lane.
 	FloatParam(name string) V
 	// Return stores lane 0 of v as the function's only result.
@@ -133,10 +133,11 @@ type Machine interface {
 	// Select is a where the mask is true, b elsewhere.
 	Select(m Mask, a, b V) V
 
-	// Round rounds to the nearest integer, ties to even, for |x| < 2^22.
-	Round(x V) Rounded
-	// ScaleByPow2 is p * 2^r.N for results that are normal numbers.
-	ScaleByPow2(p V, r Rounded) V
+	// Pow2 is 2^n for biased = 1.5*2^23 + 127 + n, -127 <= n <= 128, where -127
+	// gives 0 and 128 gives +Inf. It shifts n + 127 into the exponent's place.
+	Pow2(biased V) V
+	// RoundedFrom is the integer N for biased = bias + N, bias = 1.5*2^23.
+	RoundedFrom(biased, bias V) Rounded
 	// ScaleByPow2Full is p * 2^r.N for 0.5 < p < 2 and -151 <= r.N <= 129, with
 	// denormal results rounded once and overflow to infinity.
 	ScaleByPow2Full(p V, r Rounded) V

@@ -152,6 +152,15 @@ func (x *X86) FloatParam(name string) V {
 	return V{v}
 }
 
+// FloatFromInt implements Machine.
+func (x *X86) FloatFromInt(n Int) V {
+	s, v := x.XMM(), x.NewV()
+	x.VXORPS(s, s, s)
+	x.VCVTSI2SSQ(ir(n), s, s)
+	x.VBROADCASTSS(s, v)
+	return V{v}
+}
+
 // Return implements Machine.
 func (x *X86) Return(v V) {
 	c, err := x.ReturnIndex(0).Resolve()
@@ -456,37 +465,28 @@ func (x *X86) Select(m Mask, a, b V) V {
 	return V{w}
 }
 
-// Round implements Machine.
-func (x *X86) Round(v V) Rounded {
-	if x.width == 16 {
-		n := x.NewV()
-		x.VRNDSCALEPS(operand.U8(0), vr(v), n)
-		return Rounded{N: V{n}}
-	}
-	biased := x.Add(v, roundBias)
-	return Rounded{N: x.Sub(biased, roundBias), Biased: biased}
+// Pow2 implements Machine.
+func (x *X86) Pow2(biased V) V {
+	w := x.NewV()
+	x.VPSLLD(operand.U8(23), vr(biased), w)
+	return V{w}
 }
 
-// ScaleByPow2 implements Machine. Shifting the biased integer left by 23 drops
-// the bias and leaves N in the exponent's place. The power is multiplied in,
-// not added to p's bits: that would turn a NaN with a payload into a number.
-func (x *X86) ScaleByPow2(p V, r Rounded) V {
-	w := x.NewV()
+// RoundedFrom implements Machine.
+func (x *X86) RoundedFrom(biased, bias V) Rounded {
 	if x.width == 16 {
-		x.VSCALEFPS(vr(r.N), vr(p), w)
-		return V{w}
+		return Rounded{N: x.Sub(biased, bias)}
 	}
-	x.VPSLLD(operand.U8(23), vr(r.Biased), w)
-	x.VPADDD(x.constMem(floatOne), w, w)
-	x.VMULPS(vr(p), w, w)
-	return V{w}
+	return Rounded{Biased: biased}
 }
 
 // ScaleByPow2Full implements Machine: 2^N as the product of two powers that
 // are normal numbers, N = floor(N/2) + (N - floor(N/2)).
 func (x *X86) ScaleByPow2Full(p V, r Rounded) V {
 	if x.width == 16 {
-		return x.ScaleByPow2(p, r)
+		w := x.NewV()
+		x.VSCALEFPS(vr(r.N), vr(p), w)
+		return V{w}
 	}
 	half, rest, one := x.NewV(), x.NewV(), x.constMem(floatOne)
 	x.VPSLLD(operand.U8(10), vr(r.Biased), half) // drop the bias, keep the sign

@@ -1,0 +1,76 @@
+package kernels
+
+// LayerNorm normalises each row of x to mean 0 and variance 1 (the biased
+// variance, plus eps) and applies weight and bias (Ba, Kiros and Hinton, 2016):
+//
+//	dst[r,c] = (x[r,c]-mean_r) / sqrt(var_r+eps) * weight[c] + bias[c]
+//
+// x and dst are contiguous rows x cols matrices; dst may be x, but may not
+// overlap it otherwise. weight and bias have cols elements, or are nil for 1
+// and 0. The variance is taken about the mean in a second pass, so that a mean
+// much larger than the deviation does no harm. A row with NaN or an infinity
+// becomes NaN.
+func LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps float32) {
+	n := mulLen("LayerNorm", rows, cols)
+	checkLen("LayerNorm", "dst", len(dst), n, "rows*cols")
+	checkLen("LayerNorm", "x", len(x), n, "rows*cols")
+	checkAffine("LayerNorm", "weight", weight, cols)
+	checkAffine("LayerNorm", "bias", bias, cols)
+	if n == 0 {
+		return
+	}
+	for from, to := range rowPieces(rows, cols) {
+		layerNormRows(dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
+	}
+}
+
+// AddLayerNorm is the residual connection and the LayerNorm after it in one
+// pass over memory: sum = x + residual, dst = LayerNorm(sum). All are
+// contiguous rows x cols matrices. sum may be nil, x or residual; dst may be
+// any of the others, in which case it ends with the normalised rows.
+func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias []float32, eps float32) {
+	const fn = "AddLayerNorm"
+	n := mulLen(fn, rows, cols)
+	checkLen(fn, "dst", len(dst), n, "rows*cols")
+	if sum == nil {
+		sum = dst // the kernel needs a place for the sum between its passes
+	}
+	checkLen(fn, "sum", len(sum), n, "rows*cols")
+	checkLen(fn, "x", len(x), n, "rows*cols")
+	checkLen(fn, "residual", len(residual), n, "rows*cols")
+	checkAffine(fn, "weight", weight, cols)
+	checkAffine(fn, "bias", bias, cols)
+	if n == 0 {
+		return
+	}
+	for from, to := range rowPieces(rows, cols) {
+		i, j := from*cols, to*cols
+		addLayerNormRows(dst[i:j], sum[i:j], x[i:j], residual[i:j], weight, bias, to-from, cols, eps)
+	}
+}
+
+// RMSNorm divides each row of x by its root mean square (Zhang and Sennrich,
+// 2019) and applies weight:
+//
+//	dst[r,c] = x[r,c] / sqrt(mean_c(x[r,c]^2)+eps) * weight[c]
+//
+// Shapes and aliasing are those of LayerNorm.
+func RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
+	n := mulLen("RMSNorm", rows, cols)
+	checkLen("RMSNorm", "dst", len(dst), n, "rows*cols")
+	checkLen("RMSNorm", "x", len(x), n, "rows*cols")
+	checkAffine("RMSNorm", "weight", weight, cols)
+	if n == 0 {
+		return
+	}
+	for from, to := range rowPieces(rows, cols) {
+		rmsNormRows(dst[from*cols:to*cols], x[from*cols:to*cols], weight, to-from, cols, eps)
+	}
+}
+
+// checkAffine allows nil where a vector of cols elements is optional.
+func checkAffine(fn, arg string, v []float32, cols int) {
+	if v != nil {
+		checkLen(fn, arg, len(v), cols, "cols")
+	}
+}
