@@ -6,10 +6,8 @@ import (
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
-	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/avoformer/avoformer/asm/vec"
 )
@@ -45,33 +43,4 @@ func generateX86(t Tier, source string, kernels []Kernel) ([]byte, error) {
 	}
 	_, body, _ := bytes.Cut(b, []byte("\n")) // avo's own first line
 	return append([]byte(header(source)), body...), nil
-}
-
-// checkX86 proves what the assembler does not: that the function stays within
-// its tier's instructions and registers, and leaves the vector unit clean.
-func checkX86(t Tier, fn *ir.Function) error {
-	allowed := map[string]bool{"SSE": false}
-	for _, f := range t.Features {
-		allowed[f] = true
-	}
-	var prev *ir.Instruction
-	for _, i := range fn.Instructions() {
-		for _, isa := range i.ISA {
-			if !allowed[isa] && isa != "CMOV" {
-				return fmt.Errorf("%s needs %s, which tier %s does not have", i.Opcode, isa, t.Name)
-			}
-		}
-		if t.Width < 16 {
-			for _, r := range i.Registers() {
-				if r.Kind() == reg.KindVector && r.(reg.Physical).PhysicalIndex() > 15 {
-					return fmt.Errorf("%s uses vector register %s: too many live vectors for tier %s", i.Opcode, r.Asm(), t.Name)
-				}
-			}
-		}
-		if i.Opcode == "RET" && (prev == nil || prev.Opcode != "VZEROUPPER") {
-			return fmt.Errorf("RET without VZEROUPPER before it")
-		}
-		prev = i
-	}
-	return nil
 }

@@ -1,0 +1,79 @@
+package asm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// distrusted are instructions that the AVX-512 tests cannot vouch for, because
+// the emulator that they run in, Bochs 2.7, computes them wrongly.
+var distrusted = []string{
+	"VGF2P8AFFINEQB", "VGF2P8AFFINEINVQB", // complemented
+	"VRSQRT14PS", "VRSQRT14PD", "VRSQRT14SS", "VRSQRT14SD", // wrong for odd powers of two
+}
+
+// checkX86 proves of a compiled function what the assembler does not:
+//
+//   - it stays within the features and registers of its tier;
+//   - every RET comes right after a VZEROUPPER, and is the only way out, so that
+//     SSE code that follows is not slowed down;
+//   - it uses no instruction that its tests cannot vouch for.
+func checkX86(t Tier, fn *ir.Function) error {
+	instructions := fn.Instructions()
+	for n, i := range instructions {
+		// Vector and opmask instructions that avo's own constructors did not
+		// make carry no features: nothing is known of them.
+		if len(i.ISA) == 0 && (i.Opcode[0] == 'V' || i.Opcode[0] == 'K') {
+			return fmt.Errorf("%s names no CPU feature", i.Opcode)
+		}
+		for _, feature := range i.ISA {
+			if !slices.Contains(t.Features, feature) && feature != "CMOV" { // every amd64 has CMOV
+				return fmt.Errorf("%s needs %s, which tier %s does not have", i.Opcode, feature, t.Name)
+			}
+		}
+		for _, r := range i.Registers() {
+			if t.Width < 16 && r.Kind() == reg.KindVector && r.(reg.Physical).PhysicalIndex() > 15 {
+				return fmt.Errorf("%s uses vector register %s: too many live vectors for tier %s", i.Opcode, r.Asm(), t.Name)
+			}
+		}
+		opcode, _, _ := strings.Cut(i.Opcode, ".")
+		if slices.Contains(distrusted, opcode) {
+			return fmt.Errorf("%s is computed wrongly by the emulator of the tests", opcode)
+		}
+		switch {
+		case i.Opcode == "CALL":
+			return fmt.Errorf("CALL: kernels are leaves")
+		case i.Opcode == "RET" && (n == 0 || instructions[n-1].Opcode != "VZEROUPPER"):
+			return fmt.Errorf("RET without VZEROUPPER before it")
+		case i.IsBranch && !branchesWithin(fn, i):
+			return fmt.Errorf("%s leaves the function", i.Opcode)
+		}
+	}
+	if n := len(instructions); n == 0 || !instructions[n-1].IsTerminal && !instructions[n-1].IsUnconditionalBranch() {
+		return fmt.Errorf("runs past its end")
+	}
+	return nil
+}
+
+// branchesWithin reports whether a branch goes to an instruction of its own
+// function, but not to a RET, which it would reach past the VZEROUPPER.
+func branchesWithin(fn *ir.Function, i *ir.Instruction) bool {
+	label := i.TargetLabel()
+	if label == nil {
+		return false
+	}
+	for n, node := range fn.Nodes {
+		if l, ok := node.(ir.Label); ok && l == *label {
+			for _, next := range fn.Nodes[n:] {
+				if to, ok := next.(*ir.Instruction); ok {
+					return to.Opcode != "RET"
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,229 @@
+package asm
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// tier returns the catalog's tier of that name.
+func tier(t *testing.T, name string) Tier {
+	t.Helper()
+	for _, tier := range Tiers {
+		if tier.Name == name {
+			return tier
+		}
+	}
+	t.Fatalf("the catalog has no tier %s", name)
+	return Tier{}
+}
+
+// TestCheckX86 gives the check functions that break one rule each.
+func TestCheckX86(t *testing.T) {
+	end := func(c *build.Context) {
+		c.VZEROUPPER()
+		c.RET()
+	}
+	for _, test := range []struct {
+		name string
+		tier string
+		body func(*build.Context)
+		want string // part of the error; empty if there is none
+	}{
+		{"AVX2", "AVX2", func(c *build.Context) {
+			c.VFMADD231PS(c.YMM(), c.YMM(), c.YMM())
+			end(c)
+		}, ""},
+		{"AVX-512", "AVX512", func(c *build.Context) {
+			c.VSCALEFPS(c.ZMM(), c.ZMM(), c.ZMM())
+			end(c)
+		}, ""},
+		{"other tier's instruction", "AVX2", func(c *build.Context) {
+			c.VSCALEFPS(c.ZMM(), c.ZMM(), c.ZMM())
+			end(c)
+		}, "VSCALEFPS needs AVX512F"},
+		{"BMI", "AVX2", func(c *build.Context) {
+			c.BZHIQ(c.GP64(), c.GP64(), c.GP64())
+			end(c)
+		}, "BZHIQ needs BMI2"},
+		{"extension outside the tier", "AVX512", func(c *build.Context) {
+			c.VPERMB(c.ZMM(), c.ZMM(), c.ZMM())
+			end(c)
+		}, "VPERMB needs AVX512VBMI"},
+		{"legacy SSE", "AVX2", func(c *build.Context) {
+			c.ADDPS(c.XMM(), c.XMM())
+			end(c)
+		}, "ADDPS needs SSE"},
+		{"high register", "AVX2", func(c *build.Context) {
+			c.VADDPS(reg.Y16, reg.Y1, reg.Y2)
+			end(c)
+		}, "VADDPS uses vector register Y16"},
+		{"unknown instruction", "AVX512", func(c *build.Context) {
+			c.Instruction(&ir.Instruction{Opcode: "VPDPBUSD", Operands: []operand.Op{reg.Z0, reg.Z1, reg.Z2}})
+			end(c)
+		}, "VPDPBUSD names no CPU feature"},
+		{"no VZEROUPPER", "AVX2", func(c *build.Context) {
+			c.VADDPS(c.YMM(), c.YMM(), c.YMM())
+			c.RET()
+		}, "RET without VZEROUPPER"},
+		{"VZEROUPPER too early", "AVX2", func(c *build.Context) {
+			c.VZEROUPPER()
+			c.VADDPS(c.YMM(), c.YMM(), c.YMM())
+			c.RET()
+		}, "RET without VZEROUPPER"},
+		{"VZEROUPPER jumped over", "AVX2", func(c *build.Context) {
+			c.TESTQ(reg.RAX, reg.RAX)
+			c.JZ(operand.LabelRef("out"))
+			c.VZEROUPPER()
+			c.Label("out")
+			c.RET()
+		}, "JZ leaves the function"},
+		{"second RET", "AVX2", func(c *build.Context) {
+			c.TESTQ(reg.RAX, reg.RAX)
+			c.JZ(operand.LabelRef("other"))
+			end(c)
+			c.Label("other")
+			c.RET()
+		}, "leaves the function"},
+		{"no RET", "AVX2", func(c *build.Context) {
+			c.VZEROUPPER()
+		}, "runs past its end"},
+		{"GFNI", "AVX512", func(c *build.Context) {
+			c.VGF2P8AFFINEQB(operand.U8(0), c.ZMM(), c.ZMM(), c.ZMM())
+			end(c)
+		}, "VGF2P8AFFINEQB"},
+		{"reciprocal square root", "AVX512", func(c *build.Context) {
+			c.VRSQRT14PS(c.ZMM(), c.ZMM())
+			end(c)
+		}, "VRSQRT14PS is computed wrongly"},
+		{"masked reciprocal square root", "AVX512", func(c *build.Context) {
+			c.VRSQRT14PS_Z(c.ZMM(), c.K(), c.ZMM())
+			end(c)
+		}, "VRSQRT14PS is computed wrongly"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ctx := build.NewContext()
+			ctx.Function("kernel")
+			ctx.Attributes(attr.NOSPLIT)
+			ctx.SignatureExpr("func()")
+			test.body(ctx)
+			file, err := ctx.Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := pass.Compile.Execute(file); err != nil {
+				t.Fatal(err)
+			}
+			err = checkX86(tier(t, test.tier), file.Functions()[0])
+			switch {
+			case err == nil && test.want != "":
+				t.Errorf("accepted, want an error with %q", test.want)
+			case err != nil && (test.want == "" || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("error %q, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestAssemblyText reads the committed assembly as text, by rules that owe
+// nothing to avo's tables, so that a mistake there or in the check is seen.
+func TestAssemblyText(t *testing.T) {
+	names, err := filepath.Glob("../kernels/*_amd64.s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var (
+		wide    = regexp.MustCompile(`\b(Z[0-9]+|K[0-7]|[XY](1[6-9]|2[0-9]|3[01]))\b`)
+		sse     = regexp.MustCompile(`\b[XYZ][0-9]+\b`)
+		checked int
+	)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(text), HeaderPrefix) {
+			continue // written by hand
+		}
+		checked++
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			avx2 := strings.Contains(name, "_avx2_")
+			previous, function, returns := "", "", 0
+			for n, line := range strings.Split(string(text), "\n") {
+				line, _, _ = strings.Cut(line, "//")
+				line = strings.TrimSpace(line)
+				opcode, operands, _ := strings.Cut(line, " ")
+				base, _, _ := strings.Cut(opcode, ".")
+				switch {
+				case opcode == "TEXT":
+					if function != "" && returns == 0 {
+						t.Errorf("%s has no RET", function)
+					}
+					function, returns = operands, 0
+					continue
+				case line == "" || opcode == "DATA" || opcode == "GLOBL" || strings.HasPrefix(line, "#"):
+					continue
+				case strings.HasSuffix(line, ":"): // a label: what came before is not known
+					previous = ""
+					continue
+				case opcode == "RET":
+					returns++
+					if previous != "VZEROUPPER" {
+						t.Errorf("line %d: RET after %q, want VZEROUPPER", n+1, previous)
+					}
+				}
+				if avx2 && wide.MatchString(operands) {
+					t.Errorf("line %d: %s is not AVX2", n+1, line)
+				}
+				if opcode[0] != 'V' && opcode[0] != 'K' && sse.MatchString(operands) {
+					t.Errorf("line %d: %s is legacy SSE", n+1, line)
+				}
+				for _, d := range distrusted {
+					if base == d {
+						t.Errorf("line %d: %s is computed wrongly by the emulator", n+1, opcode)
+					}
+				}
+				previous = opcode
+			}
+			if returns == 0 {
+				t.Errorf("%s has no RET", function)
+			}
+		})
+	}
+	if checked == 0 {
+		t.Error("there is no generated assembly to check")
+	}
+}
+
+// TestEveryKernelInEveryTier looks for the symbol of each catalog entry in the
+// committed assembly of each tier.
+func TestEveryKernelInEveryTier(t *testing.T) {
+	for _, tier := range Tiers {
+		var text strings.Builder
+		names, err := filepath.Glob("../kernels/*_" + tier.File + "_" + tier.Arch + ".s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text.Write(b)
+		}
+		for _, k := range Catalog {
+			if symbol := k.Name + tier.Name; !strings.Contains(text.String(), "TEXT ·"+symbol+"(SB)") {
+				t.Errorf("%s has no assembly", symbol)
+			}
+		}
+	}
+}
