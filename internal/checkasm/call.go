@@ -1,0 +1,119 @@
+package checkasm
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"sync"
+	"unsafe"
+)
+
+// Call calls the assembly function fn with the given arguments, one of each
+// parameter's type, and reports what it did to the machine that a Go assembly
+// function may not do (see the package's comment), joined. fn must be NOSPLIT
+// and take at most 768 bytes of arguments and results; its results are lost.
+//
+// On architectures without a harness it calls fn as any Go function.
+func Call(fn any, args ...any) error {
+	in := make([]reflect.Value, len(args))
+	for i, a := range args {
+		in[i] = reflect.ValueOf(a)
+	}
+	return errors.Join(callValues(reflect.ValueOf(fn), in)...)
+}
+
+// frame is the area below the return address in which ABI0 passes arguments
+// and results. Words past those are canaries.
+type frame [frameWords]uintptr
+
+// frameWords is known to the assembly.
+const frameWords = 128
+
+// machine holds what the assembly set before the call and found after it. It
+// is one global because nothing else survives a wrong stack pointer.
+var (
+	machineMu sync.Mutex
+	machine   state
+)
+
+func callValues(fn reflect.Value, args []reflect.Value) []error {
+	if !haveHarness {
+		fn.Call(args)
+		return nil
+	}
+	entry, err := entryABI0(fn)
+	if err != nil {
+		return []error{err}
+	}
+	f := new(frame)
+	for i := range f {
+		f[i] = frameCanary
+	}
+	size := pack(f, fn.Type(), args)
+
+	machineMu.Lock()
+	defer machineMu.Unlock()
+	machine.prepare()
+	call(entry, f)
+	runtime.KeepAlive(args)
+
+	var errs []error
+	for i := (size + ptrSize - 1) / ptrSize; i < len(f); i++ {
+		if f[i] != frameCanary {
+			errs = append(errs, fmt.Errorf("wrote to the stack of its caller, %d bytes above its arguments", i*ptrSize-size))
+			break
+		}
+	}
+	return append(errs, machine.verify()...)
+}
+
+const (
+	ptrSize     = int(unsafe.Sizeof(uintptr(0)))
+	frameCanary = ^uintptr(0) / 0xff * 0xc5 // 0xc5c5…
+)
+
+// pack lays the arguments out as ABI0 does and returns the bytes that they and
+// the results take.
+func pack(f *frame, t reflect.Type, args []reflect.Value) int {
+	off := 0
+	align := func(n int) { off = (off + n - 1) &^ (n - 1) }
+	for i, a := range args {
+		p := t.In(i)
+		align(p.Align())
+		if off+int(p.Size()) > frameWords*ptrSize {
+			panic(fmt.Sprintf("checkasm: arguments of %v take too much stack", t))
+		}
+		// A typed store, so that pointers get where the collector can see them
+		// is not needed: args keeps what they point to alive.
+		v := reflect.New(p)
+		v.Elem().Set(a)
+		copy(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(f), off)), p.Size()), unsafe.Slice((*byte)(v.UnsafePointer()), p.Size()))
+		off += int(p.Size())
+	}
+	align(ptrSize)
+	for i := range t.NumOut() {
+		align(t.Out(i).Align())
+		off += int(t.Out(i).Size())
+	}
+	return off
+}
+
+// entryABI0 finds where an assembly function begins. What a func value points
+// to is the wrapper that the linker puts before it, which turns Go's register
+// arguments into stack arguments: the function is what the wrapper calls.
+func entryABI0(fn reflect.Value) (uintptr, error) {
+	pc := fn.Pointer()
+	f := runtime.FuncForPC(pc)
+	for _, target := range callTargets(pc) {
+		if g := runtime.FuncForPC(target); g != nil && g.Entry() == target && target != pc && g.Name() == f.Name() {
+			return target, nil
+		}
+	}
+	return 0, fmt.Errorf("checkasm: no ABI0 entry for %s: is it an assembly function?", f.Name())
+}
+
+// code is the machine code at pc, n bytes of it.
+func code(pc uintptr, n int) []byte {
+	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&pc))), n)
+}

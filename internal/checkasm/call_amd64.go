@@ -1,0 +1,88 @@
+//go:build !purego
+
+package checkasm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/cpu"
+)
+
+const haveHarness = true
+
+// state is known to the assembly, by go_asm.h.
+type state struct {
+	avx, avx512 uint8 // vector registers there are: 0 or 1
+
+	sp, gotSP       uintptr
+	bp, gotBP       uintptr
+	flags           uintptr
+	mxcsr, gotMXCSR uint32
+	mask            uint64     // junk for the mask registers
+	junk            [16]uint32 // for the vector registers: not zero, not a number
+	zmm             [16][16]uint32
+}
+
+// call copies f to the stack, fills every register but SP and BP with junk,
+// calls fn, and copies the arguments back. It notes in machine what it finds,
+// and puts right what is wrong.
+//
+//go:noescape
+func call(fn uintptr, f *frame)
+
+func (s *state) prepare() {
+	*s = state{mask: 0xa5a5a5a5a5a5a5a5}
+	if cpu.X86.HasAVX {
+		s.avx = 1
+	}
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW {
+		s.avx512 = 1
+	}
+	for i := range s.junk {
+		s.junk[i] = canary
+	}
+}
+
+func (s *state) verify() (errs []error) {
+	if s.gotSP != s.sp {
+		errs = append(errs, fmt.Errorf("returned with the stack pointer %d bytes off", int(s.gotSP-s.sp)))
+	}
+	if s.gotBP != s.bp {
+		errs = append(errs, fmt.Errorf("clobbered the frame pointer BP: %#x, was %#x", s.gotBP, s.bp))
+	}
+	if s.flags&(1<<10) != 0 {
+		errs = append(errs, fmt.Errorf("left the direction flag set"))
+	}
+	const status = 0x3f // the exceptions seen so far: any function may set them
+	if s.gotMXCSR&^status != s.mxcsr&^status {
+		errs = append(errs, fmt.Errorf("changed MXCSR: %#x, was %#x", s.gotMXCSR, s.mxcsr))
+	}
+	if s.avx == 0 {
+		return errs
+	}
+	for i, r := range s.zmm {
+		for _, lane := range r[4:] {
+			if lane != 0 {
+				return append(errs, fmt.Errorf("left the upper half of Y%d dirty: VZEROUPPER is missing", i))
+			}
+		}
+	}
+	return errs
+}
+
+// callTargets are the targets of the direct calls near pc.
+func callTargets(pc uintptr) (targets []uintptr) {
+	f := runtime.FuncForPC(pc)
+	for b := code(pc, 1024); len(b) >= 5; b = b[1:] {
+		at := pc + uintptr(1024-len(b))
+		if runtime.FuncForPC(at).Entry() != f.Entry() {
+			break
+		}
+		if b[0] == 0xe8 {
+			targets = append(targets, at+5+uintptr(int32(binary.LittleEndian.Uint32(b[1:]))))
+		}
+	}
+	return targets
+}

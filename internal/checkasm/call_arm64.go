@@ -1,0 +1,82 @@
+//go:build !purego
+
+package checkasm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+)
+
+const haveHarness = true
+
+// state is known to the assembly, by go_asm.h.
+type state struct {
+	setR18 uint64 // 1 where the platform leaves R18 to the program
+
+	sp, gotSP     uintptr
+	fp, gotFP     uintptr
+	r18, gotR18   uintptr
+	gotR27        uintptr
+	g, gotG       uintptr
+	fpcr, gotFPCR uintptr
+	junk          [4]uint32 // for the vector registers: not zero, not a number
+}
+
+// junkWord is what the assembly puts into registers.
+const junkWord = 0x5c5c5c5c5c5c5c5c
+
+// call copies f to the stack, fills every register that is the callee's with
+// junk, calls fn, and copies the arguments back. It notes in machine what it
+// finds, and puts right what is wrong.
+//
+//go:noescape
+func call(fn uintptr, f *frame)
+
+func (s *state) prepare() {
+	*s = state{}
+	if runtime.GOOS == "linux" {
+		s.setR18 = 1
+	}
+	for i := range s.junk {
+		s.junk[i] = canary
+	}
+}
+
+func (s *state) verify() (errs []error) {
+	if s.gotSP != s.sp {
+		errs = append(errs, fmt.Errorf("returned with the stack pointer %d bytes off", int(s.gotSP-s.sp)))
+	}
+	if s.gotFP != s.fp {
+		errs = append(errs, fmt.Errorf("clobbered the frame pointer R29: %#x, was %#x", s.gotFP, s.fp))
+	}
+	if s.gotG != s.g {
+		errs = append(errs, fmt.Errorf("clobbered g (R28): %#x, was %#x", s.gotG, s.g))
+	}
+	if s.gotR18 != s.r18 {
+		errs = append(errs, fmt.Errorf("clobbered the platform's register R18: %#x, was %#x", s.gotR18, s.r18))
+	}
+	if s.gotR27 != junkWord {
+		// Not forbidden, but whoever keeps a value there loses it to the next
+		// instruction that the assembler makes of two.
+		errs = append(errs, fmt.Errorf("clobbered the assembler's register R27: %#x, was %#x", s.gotR27, uintptr(junkWord)))
+	}
+	if s.gotFPCR != s.fpcr {
+		errs = append(errs, fmt.Errorf("changed FPCR: %#x, was %#x", s.gotFPCR, s.fpcr))
+	}
+	return errs
+}
+
+// callTargets are the targets of the direct calls near pc.
+func callTargets(pc uintptr) (targets []uintptr) {
+	f := runtime.FuncForPC(pc)
+	for at := pc; runtime.FuncForPC(at).Entry() == f.Entry(); at += 4 {
+		if op := binary.LittleEndian.Uint32(code(at, 4)); op>>26 == 0b100101 { // BL
+			targets = append(targets, at+uintptr(int64(int32(op<<6)>>6)*4))
+		}
+		if at-pc > 4096 {
+			break
+		}
+	}
+	return targets
+}

@@ -1,0 +1,256 @@
+// Package checkasm tests hand-written and generated assembly functions, in the
+// manner of dav1d's tool of the same name.
+//
+// A [Case] is one call of a function: its operands, where each lies in memory,
+// and a Go function that says what must come out. [Check] makes the call with
+// every operand in memory of its own between two pages that may not be touched,
+// surrounded by canaries, and reports
+//
+//   - a fault: a read or write outside the pages of an operand,
+//   - a canary that changed: a write outside an operand, or between its rows,
+//   - an operand changed that is only to be read,
+//   - a result that differs,
+//   - what the function left behind in the machine: a moved stack pointer, a
+//     clobbered frame pointer, the direction flag, the floating-point control
+//     register, the upper halves of vector registers, reserved registers, the
+//     stack above its arguments.
+//
+// The call itself goes straight to the ABI0 entry of the function, with every
+// register that it may not rely on filled with junk ([Call]).
+//
+// [Lengths] and [Placements] are the sweeps that find the usual mistakes.
+// Nothing here knows which package the functions come from.
+package checkasm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"unsafe"
+)
+
+// Operand is a slice argument of a [Case]: a vector, or a matrix with a gap
+// after each row.
+type Operand struct {
+	Name string
+	// Data holds the elements before the call, row by row and without gaps: a
+	// []T with T the function's element type.
+	Data any
+	// Rows and Cols are the shape. Zero Rows and Cols stand for one row of all
+	// of Data.
+	Rows, Cols int
+	// LD is the distance between the starts of two rows, at least Cols; 0
+	// stands for Cols.
+	LD int
+	// Write is set where the function may change the elements.
+	Write bool
+	// Nil passes a nil slice.
+	Nil bool
+	// Same makes the operand the very slice of the named earlier operand, for
+	// functions that work in place. Everything else here is then ignored.
+	Same string
+	// At is where the slice lies between its guard pages.
+	At Placement
+}
+
+// Case is one call of a function.
+type Case struct {
+	// Fn is the function under test.
+	Fn any
+	// Args are its arguments in order: an Operand for each slice, and a value
+	// of the parameter's type for every other.
+	Args []any
+	// Want is a Go function of the same type. It is called with equal arguments
+	// and leaves in its operands what Fn must leave in them.
+	Want any
+	// Close decides whether an element of a written float32 operand is close
+	// enough to what is wanted. Without it, and for other types, all bits must
+	// agree, but for NaNs, which are all the same.
+	Close func(got, want float32) bool
+	// GoABI calls Fn as any Go function and does not look at registers: for Go
+	// code, which keeps them itself.
+	GoABI bool
+}
+
+// operand is an Operand in memory.
+type operand struct {
+	Operand
+	arg  int // its place among the arguments
+	elem reflect.Type
+	mem  reflect.Value // the slice passed
+	buf  *Buffer
+}
+
+// Check makes the call and returns what is wrong, or nil. The buffers it needs
+// come from pool.
+func Check(pool *Pool, c Case) error {
+	fn := reflect.ValueOf(c.Fn)
+	if fn.Type().NumIn() != len(c.Args) {
+		return fmt.Errorf("%d arguments for %v", len(c.Args), fn.Type())
+	}
+	pool.used = 0
+	got, want := make([]reflect.Value, len(c.Args)), make([]reflect.Value, len(c.Args))
+	var ops []*operand
+	byName := map[string]int{}
+	for i, a := range c.Args {
+		o, ok := a.(Operand)
+		if !ok {
+			got[i] = reflect.ValueOf(a)
+			want[i] = got[i]
+			continue
+		}
+		if o.Nil {
+			got[i] = reflect.Zero(fn.Type().In(i))
+			want[i] = got[i]
+			continue
+		}
+		if o.Same != "" {
+			j, ok := byName[o.Same]
+			if !ok {
+				return fmt.Errorf("operand %q is to be %q, which does not come before it", o.Name, o.Same)
+			}
+			byName[o.Name] = j
+			got[i], want[i] = got[j], want[j]
+			continue
+		}
+		byName[o.Name] = i
+		p, err := place(pool, o)
+		if err != nil {
+			return err
+		}
+		p.arg = i
+		ops = append(ops, p)
+		got[i] = p.mem
+		// The model gets a slice of the same layout in ordinary memory.
+		want[i] = reflect.MakeSlice(p.mem.Type(), p.mem.Len(), p.mem.Len())
+		reflect.Copy(want[i], p.mem)
+	}
+	for _, o := range ops {
+		o.buf.Snapshot()
+	}
+
+	var errs []error
+	err := Try(func() {
+		if c.GoABI {
+			fn.Call(got)
+			return
+		}
+		errs = append(errs, callValues(fn, got)...)
+	})
+	if err != nil {
+		for _, o := range ops {
+			if w := o.buf.Where(err); w != "" {
+				err = fmt.Errorf("%w: %s of %s (%s)", err, w, o.Name, o.At)
+			}
+		}
+		errs = append(errs, err)
+	}
+	for _, o := range ops {
+		if err := o.buf.Changed(o.rows()...); err != nil {
+			what := "around"
+			if !o.Write {
+				what = "in or around the read-only"
+			}
+			errs = append(errs, fmt.Errorf("wrote %s operand %s (%s): %w", what, o.Name, o.At, err))
+		}
+	}
+	if err != nil {
+		return errors.Join(errs...)
+	}
+	reflect.ValueOf(c.Want).Call(want)
+	for _, o := range ops {
+		if !o.Write {
+			continue
+		}
+		if err := o.compare(want[o.arg], c.Close); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// place copies an operand to guarded memory.
+func place(pool *Pool, o Operand) (*operand, error) {
+	data := reflect.ValueOf(o.Data)
+	if data.Kind() != reflect.Slice {
+		return nil, fmt.Errorf("operand %q: Data is %T, want a slice", o.Name, o.Data)
+	}
+	if o.Rows == 0 && o.Cols == 0 {
+		o.Rows, o.Cols = 1, data.Len()
+	}
+	if o.LD == 0 {
+		o.LD = o.Cols
+	}
+	if o.Rows*o.Cols != data.Len() || o.LD < o.Cols {
+		return nil, fmt.Errorf("operand %q: %d elements for %d x %d with rows %d apart", o.Name, data.Len(), o.Rows, o.Cols, o.LD)
+	}
+	n := 0
+	if data.Len() > 0 {
+		n = (o.Rows-1)*o.LD + o.Cols
+	}
+	p := &operand{Operand: o, elem: data.Type().Elem()}
+	size := int(p.elem.Size())
+	buf, err := pool.get(n*size + o.At.Distance)
+	if err != nil {
+		return nil, err
+	}
+	p.buf = buf
+	buf.Fill()
+	at := buf.at(o.At, n*size)
+	p.mem = reflect.SliceAt(p.elem, at, n)
+	for r := range o.Rows {
+		if o.Cols > 0 {
+			reflect.Copy(p.mem.Slice(r*o.LD, r*o.LD+o.Cols), data.Slice(r*o.Cols, (r+1)*o.Cols))
+		}
+	}
+	return p, nil
+}
+
+// rows are the bytes that the function may write.
+func (o *operand) rows() [][]byte {
+	if !o.Write || o.Cols == 0 {
+		return nil
+	}
+	size := int(o.elem.Size())
+	var spans [][]byte
+	for r := range o.Rows {
+		first := (*byte)(unsafe.Add(o.mem.UnsafePointer(), r*o.LD*size))
+		spans = append(spans, unsafe.Slice(first, o.Cols*size))
+	}
+	return spans
+}
+
+// compare reports the first elements that differ from want.
+func (o *operand) compare(want reflect.Value, closeEnough func(got, want float32) bool) error {
+	if o.Cols == 0 {
+		return nil
+	}
+	var wrong []string
+	differ := 0
+	size := int(o.elem.Size())
+	for r := range o.Rows {
+		for c := range o.Cols {
+			i := r*o.LD + c
+			g, w := unsafe.Add(o.mem.UnsafePointer(), i*size), unsafe.Add(want.UnsafePointer(), i*size)
+			if o.elem.Kind() == reflect.Float32 {
+				g, w := *(*float32)(g), *(*float32)(w)
+				if math.Float32bits(g) == math.Float32bits(w) || g != g && w != w || closeEnough != nil && closeEnough(g, w) {
+					continue
+				}
+			} else if bytes.Equal(unsafe.Slice((*byte)(g), size), unsafe.Slice((*byte)(w), size)) {
+				continue
+			}
+			differ++
+			if len(wrong) < 3 {
+				wrong = append(wrong, fmt.Sprintf("%s[%d,%d] = %v, want %v", o.Name, r, c, o.mem.Index(i), want.Index(i)))
+			}
+		}
+	}
+	if differ == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d elements differ: %s (%s)", differ, o.Rows*o.Cols, strings.Join(wrong, "; "), o.At)
+}
