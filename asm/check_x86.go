@@ -16,6 +16,10 @@ var distrusted = []string{
 	"VRSQRT14PS", "VRSQRT14PD", "VRSQRT14SS", "VRSQRT14SD", // wrong for odd powers of two
 }
 
+// everyAMD64 are the features that need no tier; "MMX+" is avo's name for the
+// prefetch instructions of SSE.
+var everyAMD64 = []string{"CMOV", "MMX+"}
+
 // checkX86 proves of a compiled function what the assembler does not:
 //
 //   - it stays within the features and registers of its tier;
@@ -31,7 +35,7 @@ func checkX86(t Tier, fn *ir.Function) error {
 			return fmt.Errorf("%s names no CPU feature", i.Opcode)
 		}
 		for _, feature := range i.ISA {
-			if !slices.Contains(t.Features, feature) && feature != "CMOV" { // every amd64 has CMOV
+			if !slices.Contains(t.Features, feature) && !slices.Contains(everyAMD64, feature) {
 				return fmt.Errorf("%s needs %s, which tier %s does not have", i.Opcode, feature, t.Name)
 			}
 		}

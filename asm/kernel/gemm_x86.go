@@ -29,12 +29,23 @@ func gemmX86(x *vec.X86, mr int) {
 
 	n := x.Load64("n")
 	g.columnMasks(n)
+	x.CMPQ(n, vec.Imm(g.lanes))
+	x.JLE(operand.LabelRef("tiles_narrow"))
 	x.CMPQ(n, vec.Imm(2*g.lanes))
 	x.JNE(operand.LabelRef("tiles_masked"))
+	g.vectors = 2
 	g.rows("", mr)
 	g.masked = true
 	g.rows("_masked", mr)
+	g.vectors = 1
+	g.rows("_narrow", mr)
 }
+
+// prefetchRows is how far ahead B is fetched: some 100 cycles at 8 rows of A,
+// enough for the third-level cache, and no further than the first level has
+// ways, since rows a multiple of 4 KiB apart all fall in one set. A scale
+// factor of an address, so at most 8.
+const prefetchRows = 8
 
 // gemmX86Gen carries what all tiles share. What the inner loop does not need
 // lives in the frame: 14 rows take five address registers.
@@ -45,6 +56,7 @@ type gemmX86Gen struct {
 	lda, ldb reg.GPVirtual
 	mask     [2]reg.Register
 	masked   bool
+	vectors  int // of columns: 2, or 1 where the panel is that narrow
 }
 
 func (g *gemmX86Gen) toSlot(param string, slot operand.Mem) {
@@ -113,7 +125,7 @@ func (g *gemmX86Gen) rows(suffix string, mr int) {
 		g.JMP(operand.LabelRef(again))
 	}
 	g.Label(done)
-	if !g.masked {
+	if g.vectors == 2 {
 		g.End()
 	}
 }
@@ -140,8 +152,9 @@ func (g *gemmX86Gen) tile(h int, id string) {
 			return m
 		}
 	}
-	acc := make([][2]reg.VecVirtual, h)
+	acc := make([][]reg.VecVirtual, h)
 	for i := range acc {
+		acc[i] = make([]reg.VecVirtual, g.vectors)
 		for j := range acc[i] {
 			acc[i][j] = g.NewV()
 			g.VXORPS(acc[i][j], acc[i][j], acc[i][j])
@@ -157,10 +170,15 @@ func (g *gemmX86Gen) tile(h int, id string) {
 		bases = append(bases, a(i, 0).Base)
 	}
 	step := func(kk int) {
-		var bv [2]reg.VecVirtual
+		bv := make([]reg.VecVirtual, g.vectors)
 		for j := range bv {
 			bv[j] = g.NewV()
 			g.loadCols(operand.Mem{Base: b, Disp: j * g.lanes * 4}, j, bv[j])
+		}
+		if !g.masked {
+			for line := 0; line < 2*4*g.lanes; line += 64 {
+				g.PREFETCHT0(operand.Mem{Base: b, Index: g.ldb, Scale: prefetchRows, Disp: line})
+			}
 		}
 		g.ADDQ(g.ldb, b)
 		ahead, embedded := g.broadcasts()
@@ -192,21 +210,31 @@ func (g *gemmX86Gen) tile(h int, id string) {
 			fetch()
 		}
 	}
-	const unroll = 4
-	loop4, rest, loop1, end := "k4_"+id, "krest_"+id, "k1_"+id, "kend_"+id
-	g.SUBQ(vec.Imm(unroll), k)
-	g.JLT(operand.LabelRef(rest))
-	g.Label(loop4)
-	for kk := range unroll {
-		step(kk)
+	unroll := 4
+	switch {
+	case g.masked:
+		unroll = 1
+	case h > 7:
+		unroll = 2
 	}
-	for _, r := range bases {
-		g.ADDQ(vec.Imm(4*unroll), r)
+	loopU, rest, loop1, end := "kloop_"+id, "krest_"+id, "k1_"+id, "kend_"+id
+	if unroll > 1 {
+		g.SUBQ(vec.Imm(unroll), k)
+		g.JLT(operand.LabelRef(rest))
+		g.Label(loopU)
+		for kk := range unroll {
+			step(kk)
+		}
+		for _, r := range bases {
+			g.ADDQ(vec.Imm(4*unroll), r)
+		}
+		g.SUBQ(vec.Imm(unroll), k)
+		g.JGE(operand.LabelRef(loopU))
+		g.Label(rest)
+		g.ADDQ(vec.Imm(unroll), k)
+	} else {
+		g.TESTQ(k, k)
 	}
-	g.SUBQ(vec.Imm(unroll), k)
-	g.JGE(operand.LabelRef(loop4))
-	g.Label(rest)
-	g.ADDQ(vec.Imm(unroll), k)
 	g.JZ(operand.LabelRef(end))
 	g.Label(loop1)
 	step(0)
