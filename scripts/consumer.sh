@@ -1,7 +1,7 @@
 #!/bin/bash
-# consumer.sh: a module in an empty folder that imports this one builds, runs,
-# and has golang.org/x/sys as its only other dependency; what it downloads holds
-# neither the generator nor the test data.
+# consumer.sh: the README's example, in a module of its own in an empty folder,
+# builds, prints what the README says, and has golang.org/x/sys as its only
+# dependency beside this module.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 module=github.com/avoformer/avoformer
@@ -9,27 +9,14 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 
-cat >main.go <<END
-package main
-
-import (
-	"fmt"
-
-	"$module/kernels"
-	_ "$module/transformer"
-)
-
-func main() {
-	x := []float32{0, 0, 0, 0}
-	kernels.Softmax(x, x, 1, len(x))
-	fmt.Println(kernels.Active(), x)
-}
-END
+awk '/^```go$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/README.md" >main.go
+[ -z "$(gofmt -l main.go)" ]
 go mod init example.com/consumer >/dev/null 2>&1
+printf 'package main\n\nimport _ "%s/transformer"\n' "$module" >transformer.go
 go mod edit -require=$module@v0.0.0 -replace=$module@v0.0.0="$root"
 go mod tidy >/dev/null 2>&1
-go run . | tee out
-grep -q ' \[0\.25 0\.25 0\.25 0\.25\]$' out
+go run . | tee output
+grep -qFf output "$root/README.md" || { echo "consumer.sh: the README says otherwise" >&2; exit 1; }
 
 graph=$(go mod graph)
 echo "$graph"
