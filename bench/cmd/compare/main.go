@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/bench/internal/gopeer"
 	"github.com/avoformer/avoformer/bench/internal/interleave"
 	"github.com/avoformer/avoformer/bench/internal/native"
 	"github.com/avoformer/avoformer/bench/internal/ours"
@@ -60,6 +61,9 @@ func run() error {
 	for _, p := range found {
 		defer p.Close()
 		contestants = append(contestants, p)
+	}
+	if *peers == "" || strings.Contains(*peers, "go") {
+		contestants = append(contestants, gopeer.All(*threads)...)
 	}
 	for _, c := range list {
 		d := work.NewData(c)

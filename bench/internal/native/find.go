@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +75,23 @@ func Find() []Library {
 			}
 		}
 	}
-	return found
+	return append(found, goPeers()...)
+}
+
+// goPeers are Go libraries in builds of their own, where this module's sources and a Go toolchain are
+// at hand.
+func goPeers() []Library {
+	if _, err := os.Stat("cmd/gopeer/main.go"); err != nil {
+		return nil
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return nil
+	}
+	list := []Library{{Name: "gonum-noasm", Path: "-tags=noasm"}}
+	if runtime.GOARCH == "amd64" {
+		list = append(list, Library{Name: "archsimd", Path: "-tags="})
+	}
+	return list
 }
 
 func library(family, path, prefix string) Library {
@@ -118,6 +135,9 @@ func (l Library) define(name, file string) string {
 func (l Library) command(threads int) ([]string, error) {
 	n := strconv.Itoa(threads)
 	switch family(l.Name) {
+	case "gonum", "archsimd":
+		program, err := buildGo(l.Name, l.Path)
+		return []string{program, l.Name, n}, err
 	case "torch":
 		script, err := extract("torch_peer.py")
 		if err != nil {
@@ -221,6 +241,23 @@ func build(variable string, names []string, source string, flags ...string) (str
 		return "", fmt.Errorf("%s: %w\n%s", cc, err, out)
 	}
 	return program, os.Rename(temporary, program)
+}
+
+// buildGo builds cmd/gopeer with a flag; the go command's own cache makes repeating it cheap.
+func buildGo(name, flag string) (string, error) {
+	dir, err := cacheDir(name, flag, runtime.Version())
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "gopeer-"+name)
+	cmd := exec.Command("go", "build", flag, "-o", program, "./cmd/gopeer")
+	if name == "archsimd" {
+		cmd.Env = append(os.Environ(), "GOEXPERIMENT=simd")
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return program, nil
 }
 
 // Options choose among the libraries found.

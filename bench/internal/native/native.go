@@ -142,7 +142,7 @@ func (p *Peer) Variants(c work.Case) []string {
 			return []string{"sdpa", "bmm"}
 		}
 		return []string{"eager"}
-	case "onednn":
+	case "onednn", "gonum", "archsimd":
 		return []string{"primitive"}
 	}
 	switch c.Op {
@@ -211,6 +211,7 @@ func (j *job) enter() error {
 	if j.p.open == j {
 		return nil
 	}
+	j.p.open = nil
 	line, err := j.p.ask("%s", j.open)
 	if err != nil {
 		return err

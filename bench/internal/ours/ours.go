@@ -56,6 +56,9 @@ func (j *job) Time(reps int) (time.Duration, error) {
 func (t Tier) prepare(d *work.Data) (out []float32, run func()) {
 	th := kernels.Threads(t.Threads)
 	s, in := d.Dims, d.In
+	if t.Threads > 1 && len(s) == 2 {
+		return nil, nil // rows are worked on by the caller's thread
+	}
 	out = make([]float32, d.OutputLen())
 	switch d.Op {
 	case work.GemmNN:
@@ -87,6 +90,28 @@ func (t Tier) prepare(d *work.Data) (out []float32, run func()) {
 				th.Gemm(kernels.NoTrans, trans, m, n, k, 1, in[0][i*m*k:(i+1)*m*k], k, in[1][i*n*k:(i+1)*n*k], ldb, 0, out[i*m*n:(i+1)*m*n], n)
 			}
 		}
+	case work.Softmax:
+		return out, func() { kernels.Softmax(out, in[0], s[0], s[1]) }
+	case work.LayerNorm:
+		return out, func() { kernels.LayerNorm(out, in[0], s[0], s[1], in[1], in[2], 1e-5) }
+	case work.LogSoftmax:
+		return out, func() { kernels.LogSoftmax(out, in[0], s[0], s[1]) }
+	case work.RMSNorm:
+		return out, func() { kernels.RMSNorm(out, in[0], s[0], s[1], in[1], 1e-5) }
+	case work.AddLayerNorm:
+		return out, func() { kernels.AddLayerNorm(out, nil, in[0], in[3], s[0], s[1], in[1], in[2], 1e-5) }
+	case work.Add:
+		return out, func() { kernels.Add(out, in[0], in[1]) }
+	case work.Mul:
+		return out, func() { kernels.Mul(out, in[0], in[1]) }
+	}
+	if f := elementwise[d.Op]; f != nil {
+		return out, func() { f(out, in[0]) }
 	}
 	return nil, nil
+}
+
+var elementwise = map[work.Op]func(dst, x []float32){
+	work.Exp: kernels.Exp, work.GELU: kernels.GELU, work.GELUTanh: kernels.GELUTanh, work.SiLU: kernels.SiLU,
+	work.ReLU: kernels.ReLU, work.Tanh: kernels.Tanh, work.Sigmoid: kernels.Sigmoid, work.Erf: kernels.Erf,
 }

@@ -23,15 +23,27 @@ const (
 	Softmax        Op = "softmax"          // RxC: over each row
 	LayerNorm      Op = "layernorm"        // RxC: over each row, eps 1e-5, weight and bias
 	GELU           Op = "gelu_erf"         // RxC: elementwise
-	Exp            Op = "exp"              // RxC: elementwise
-	SDPA           Op = "sdpa"             // BxHxLqxLkxD: softmax(Q·Kᵀ/√D)·V
-	SDPADecode     Op = "sdpa_decode"      // the same with Lq = 1
-	EncoderLayer   Op = "encoder_layer"    // BxLxDxHxF: post-norm encoder layer, erf GELU, eps 1e-12
+	Exp            Op = "exp"              // RxC: elementwise, as are the following
+	GELUTanh       Op = "gelu_tanh"
+	SiLU           Op = "silu"
+	ReLU           Op = "relu"
+	Tanh           Op = "tanh"
+	Sigmoid        Op = "sigmoid"
+	Erf            Op = "erf"
+	Add            Op = "add"           // RxC: a + b
+	Mul            Op = "mul"           // RxC: a * b
+	LogSoftmax     Op = "log_softmax"   // RxC: over each row
+	RMSNorm        Op = "rmsnorm"       // RxC: over each row, eps 1e-5, weight
+	AddLayerNorm   Op = "add_layernorm" // RxC: LayerNorm(x + residual)
+	SDPA           Op = "sdpa"          // BxHxLqxLkxD: softmax(Q·Kᵀ/√D)·V
+	SDPADecode     Op = "sdpa_decode"   // the same with Lq = 1
+	EncoderLayer   Op = "encoder_layer" // BxLxDxHxF: post-norm encoder layer, erf GELU, eps 1e-12
 )
 
 var dimsOf = map[Op]int{
 	GemmNN: 3, GemmNT: 3, GemmPacked: 3, LinearBiasGELU: 3, BatchGemmNN: 4, BatchGemmNT: 4,
-	Softmax: 2, LayerNorm: 2, GELU: 2, Exp: 2, SDPA: 5, SDPADecode: 5, EncoderLayer: 5,
+	Softmax: 2, LayerNorm: 2, GELU: 2, Exp: 2, GELUTanh: 2, SiLU: 2, ReLU: 2, Tanh: 2, Sigmoid: 2, Erf: 2,
+	Add: 2, Mul: 2, LogSoftmax: 2, RMSNorm: 2, AddLayerNorm: 2, SDPA: 5, SDPADecode: 5, EncoderLayer: 5,
 }
 
 // A Case is one operation on one shape.
@@ -103,30 +115,33 @@ func (m Metric) Unit() string {
 
 // Metric is the one that bounds the case on an ordinary machine.
 func (c Case) Metric() Metric {
-	switch c.Op {
-	case Softmax, LayerNorm, GELU, Exp:
+	switch {
+	case dimsOf[c.Op] == 2:
 		return Copy
-	case SDPADecode:
+	case c.Op == SDPADecode:
 		return Read
 	}
 	return FLOPs
 }
 
-// FLOPs counts the arithmetic of one call: products and sums by the textbook; for the row kernels
-// a nominal count per element (softmax and exp 20, layernorm 9, GELU 30) that only places them on
-// a roofline.
+// perElement is a nominal count of operations for the kernels that are no products; it only places
+// them on a roofline.
+var perElement = map[Op]float64{
+	Exp: 20, Softmax: 24, LogSoftmax: 24, GELU: 30, GELUTanh: 30, SiLU: 25, Tanh: 25, Sigmoid: 24, Erf: 28,
+	ReLU: 1, Add: 1, Mul: 1, LayerNorm: 8, RMSNorm: 5, AddLayerNorm: 9,
+}
+
+// FLOPs counts the arithmetic of one call: products and sums by the textbook, and a nominal number
+// per element for the rest.
 func (c Case) FLOPs() float64 {
 	p := 1.0
 	for _, d := range c.Dims {
 		p *= float64(d)
 	}
+	if n, ok := perElement[c.Op]; ok {
+		return n * p
+	}
 	switch c.Op {
-	case Softmax, Exp:
-		return 20 * p
-	case LayerNorm:
-		return 9 * p
-	case GELU:
-		return 30 * p
 	case SDPA, SDPADecode:
 		return 4 * p
 	case EncoderLayer:
@@ -152,7 +167,12 @@ func (c Case) moved() float64 {
 	if c.Op == SDPADecode {
 		return 8 * float64(d[0]*d[1]*d[3]) * float64(d[4])
 	}
-	return 8 * float64(d[0]) * float64(d[1])
+	n := float64(d[0]) * float64(d[1])
+	switch c.Op {
+	case Add, Mul, AddLayerNorm:
+		return 12 * n
+	}
+	return 8 * n
 }
 
 // Rate turns seconds per call into GFLOP/s or GB/s.
@@ -176,8 +196,6 @@ func (c Case) WorkingSet() int {
 func (c Case) OutputLen() int {
 	d := c.Dims
 	switch c.Op {
-	case Softmax, LayerNorm, GELU, Exp:
-		return d[0] * d[1]
 	case BatchGemmNN, BatchGemmNT:
 		return d[0] * d[1] * d[2]
 	case SDPA, SDPADecode:
@@ -199,6 +217,12 @@ func (c Case) inputLens() []int {
 		return []int{d[0] * d[1] * d[3], d[0] * d[2] * d[3]}
 	case LayerNorm:
 		return []int{d[0] * d[1], d[1], d[1]}
+	case RMSNorm:
+		return []int{d[0] * d[1], d[1]}
+	case AddLayerNorm:
+		return []int{d[0] * d[1], d[1], d[1], d[0] * d[1]}
+	case Add, Mul:
+		return []int{d[0] * d[1], d[0] * d[1]}
 	case SDPA, SDPADecode:
 		h := d[0] * d[1] * d[4]
 		return []int{h * d[2], h * d[3], h * d[3]}

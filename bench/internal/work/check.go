@@ -13,8 +13,11 @@ import (
 //	gemm_*            A [M,K], B [K,N] (gemm_nt: [N,K])
 //	linear_bias_gelu  A [M,K], B [K,N], bias [N]
 //	bgemm_*           A [H,M,K], B [H,K,N] (bgemm_nt: [H,N,K])
-//	softmax, gelu_erf, exp   x [R,C]
 //	layernorm         x [R,C], weight [C], bias [C]
+//	rmsnorm           x [R,C], weight [C]
+//	add_layernorm     x [R,C], weight [C], bias [C], residual [R,C]
+//	add, mul          a [R,C], b [R,C]
+//	other RxC         x [R,C]
 //	sdpa*             Q [B,H,Lq,D], K [B,H,Lk,D], V [B,H,Lk,D]; the result is [B,H,Lq,D]
 //	encoder_layer     x [B,L,D], Wqkv [D,3D], bqkv, Wo [D,D], bo, weight1, bias1 (norm), W1 [D,F], b1, W2 [F,D], b2, weight2, bias2 (norm)
 type Data struct {
@@ -40,7 +43,7 @@ func NewData(c Case) *Data {
 		x := make([]float32, n)
 		amplitude := float32(0.5)
 		switch {
-		case c.Op == Softmax || c.Op == GELU || c.Op == Exp:
+		case elementwise[c.Op] != nil || c.Op == Softmax || c.Op == LogSoftmax:
 			amplitude = 6
 		case c.Op == EncoderLayer && i > 0:
 			amplitude = 0.06
@@ -48,7 +51,7 @@ func NewData(c Case) *Data {
 		for j := range x {
 			x[j] = (rng.Float32()*2 - 1) * amplitude
 		}
-		if c.Op == LayerNorm && i == 1 || c.Op == EncoderLayer && (i == 5 || i == 11) {
+		if (c.Op == LayerNorm || c.Op == RMSNorm || c.Op == AddLayerNorm) && i == 1 || c.Op == EncoderLayer && (i == 5 || i == 11) {
 			for j := range x {
 				x[j]++
 			}
@@ -116,6 +119,18 @@ func sumBound(k int, abs float64) float64 { return (16*math.Sqrt(float64(k)) + 8
 
 func (d *Data) oracleRow(want, bound []float64, r int) {
 	dims := d.Dims
+	if f := elementwise[d.Op]; f != nil {
+		x := d.row(0, r)
+		ref.Map(want, x, f)
+		relative(bound, want, 64*eps)
+		if d.Op == GELU || d.Op == GELUTanh {
+			for j := range bound {
+				// Peers take 1 + erf(x/√2), which loses the left tail relative to x.
+				bound[j] += 8 * eps * math.Abs(x[j])
+			}
+		}
+		return
+	}
 	switch d.Op {
 	case GemmNN, GemmNT, GemmPacked, LinearBiasGELU, BatchGemmNN, BatchGemmNT:
 		if len(dims) == 4 {
@@ -142,24 +157,30 @@ func (d *Data) oracleRow(want, bound []float64, r int) {
 			}
 		}
 	case Softmax:
-		ref.Softmax(want, d.row(r), 1, d.cols)
+		ref.Softmax(want, d.row(0, r), 1, d.cols)
+		relative(bound, want, 64*eps)
+	case LogSoftmax:
+		ref.LogSoftmax(want, d.row(0, r), 1, d.cols)
 		relative(bound, want, 64*eps)
 	case LayerNorm:
-		ref.LayerNorm(want, d.row(r), 1, d.cols, ref.Widen(d.In[1]), ref.Widen(d.In[2]), 1e-5)
-		relative(bound, want, 64*eps)
-		for j := range bound {
-			bound[j] += 64 * eps
+		ref.LayerNorm(want, d.row(0, r), 1, d.cols, ref.Widen(d.In[1]), ref.Widen(d.In[2]), 1e-5)
+		normBound(bound, want)
+	case AddLayerNorm:
+		sum := make([]float64, d.cols)
+		ref.AddLayerNorm(want, sum, d.row(0, r), d.row(3, r), 1, d.cols, ref.Widen(d.In[1]), ref.Widen(d.In[2]), 1e-5)
+		normBound(bound, want)
+	case RMSNorm:
+		ref.RMSNorm(want, d.row(0, r), 1, d.cols, ref.Widen(d.In[1]), 1e-5)
+		normBound(bound, want)
+	case Add, Mul:
+		a, b := d.row(0, r), d.row(1, r)
+		for j := range want {
+			want[j] = a[j] + b[j]
+			if d.Op == Mul {
+				want[j] = a[j] * b[j]
+			}
 		}
-	case GELU:
-		ref.Map(want, d.row(r), ref.GELU)
-		relative(bound, want, 64*eps)
-		for j, x := range d.row(r) {
-			// Peers compute 1 + erf(x/√2) and lose the left tail relative to x.
-			bound[j] += 8 * eps * math.Abs(x)
-		}
-	case Exp:
-		ref.Map(want, d.row(r), math.Exp)
-		relative(bound, want, 64*eps)
+		relative(bound, want, 2*eps)
 	case SDPA, SDPADecode:
 		lq, lk, w := dims[2], dims[3], dims[4]
 		h := r / lq
@@ -174,7 +195,20 @@ func (d *Data) oracleRow(want, bound []float64, r int) {
 	}
 }
 
-func (d *Data) row(r int) []float64 { return ref.Widen(d.In[0][r*d.cols : (r+1)*d.cols]) }
+// row is row r of input i.
+func (d *Data) row(i, r int) []float64 { return ref.Widen(d.In[i][r*d.cols : (r+1)*d.cols]) }
+
+// elementwise are the operations of one argument.
+var elementwise = map[Op]func(float64) float64{
+	Exp: math.Exp, GELU: ref.GELU, GELUTanh: ref.GELUTanh, SiLU: ref.SiLU, ReLU: ref.ReLU,
+	Tanh: math.Tanh, Sigmoid: ref.Sigmoid, Erf: math.Erf,
+}
+
+func normBound(bound, want []float64) {
+	for i, w := range want {
+		bound[i] = 64 * eps * (1 + math.Abs(w))
+	}
+}
 
 func relative(bound, want []float64, by float64) {
 	for i, w := range want {
@@ -206,7 +240,7 @@ func (d *Data) encoderOracle() {
 	}
 	norm := func(y, residual []float64, i int) []float64 {
 		out := make([]float64, len(y))
-		ref.AddLayerNorm(out, nil, y, residual, l, n, ref.Widen(d.In[i]), ref.Widen(d.In[i+1]), 1e-12)
+		ref.AddLayerNorm(out, make([]float64, len(y)), y, residual, l, n, ref.Widen(d.In[i]), ref.Widen(d.In[i+1]), 1e-12)
 		return out
 	}
 	y := norm(linear(att, n, n, 3), x, 5)

@@ -12,7 +12,9 @@ var All = parseAll(
 	"softmax", "1536x128 12288x512 64x5 4096x4096 1x32000",
 	"layernorm", "128x768 512x1024 4096x4096 10x512",
 	"gelu_erf", "128x3072",
-	"exp", "128x3072",
+	"exp,gelu_tanh,silu,relu,tanh,sigmoid,erf,add,mul", "128x3072",
+	"log_softmax", "1536x128",
+	"rmsnorm,add_layernorm", "128x768",
 	"sdpa", "1x12x32x32x64 1x12x64x64x64 1x12x128x128x64 1x12x256x256x64 1x12x512x512x64 1x12x1024x1024x64 1x8x2048x2048x64 64x8x10x10x64",
 	"sdpa_decode", "1x12x1x1024x64 1x12x1x4096x64",
 	"encoder_layer", "1x32x768x12x3072 1x64x768x12x3072 1x128x768x12x3072 1x256x768x12x3072 1x512x768x12x3072 8x32x768x12x3072",
@@ -31,6 +33,13 @@ var Quick = parseAll(
 	"sdpa", "1x12x128x128x64",
 	"sdpa_decode", "1x12x1x1024x64",
 	"encoder_layer", "1x128x768x12x3072",
+)
+
+// Small are the kernels that no other library is compared on.
+var Small = parseAll(
+	"exp,gelu_tanh,silu,relu,tanh,sigmoid,erf,add,mul", "128x3072",
+	"log_softmax", "1536x128",
+	"rmsnorm,add_layernorm", "128x768",
 )
 
 // parseAll reads pairs of operations (comma-separated) and shapes (space-separated).

@@ -1,0 +1,265 @@
+package bench
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/avoformer/avoformer/bench/internal/gopeer"
+	"github.com/avoformer/avoformer/bench/internal/interleave"
+	"github.com/avoformer/avoformer/bench/internal/native"
+	"github.com/avoformer/avoformer/bench/internal/ours"
+	"github.com/avoformer/avoformer/bench/internal/peak"
+	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/kernels"
+)
+
+var (
+	casesFlag   = flag.String("cases", "", `comma-separated cases ("gemm_nn 128x768x768") or parts of their names, or "all"; one of each kind when empty`)
+	threadsFlag = flag.String("threads", "", "comma-separated thread counts; 1 and the number of CPUs when empty")
+	peersFlag   = flag.Bool("peers", false, "benchmark native libraries, too")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	for _, p := range natives {
+		for _, q := range p {
+			q.Close()
+		}
+	}
+	os.Exit(code)
+}
+
+func cases(b *testing.B, ops ...work.Op) []work.Case {
+	list := work.Quick
+	switch *casesFlag {
+	case "":
+		list = append(list[:len(list):len(list)], work.Small...)
+	case "all":
+		list = work.All
+	default:
+		var err error
+		if list, err = work.Select(work.All, *casesFlag); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var out []work.Case
+	for _, c := range list {
+		for _, op := range ops {
+			if c.Op == op {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+func threadCounts() []int {
+	if *threadsFlag == "" {
+		if n := runtime.GOMAXPROCS(0); n > 1 {
+			return []int{1, n}
+		}
+		return []int{1}
+	}
+	var list []int
+	for f := range strings.SplitSeq(*threadsFlag, ",") {
+		n := 0
+		if _, err := fmt.Sscan(f, &n); err != nil || n < 1 {
+			panic("-threads: " + f + " is not a number of threads")
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+var (
+	peaks   = map[int]peak.Machine{}
+	natives = map[int][]*native.Peer{}
+)
+
+// machine probes the peaks once for each number of threads, and prints them where benchstat takes them
+// for a property of the run.
+func machine(threads int) peak.Machine {
+	m, ok := peaks[threads]
+	if !ok {
+		m = peak.Measure(threads, 0.5)
+		peaks[threads] = m
+		fmt.Printf("peak-%dt: %v\n", threads, m)
+	}
+	return m
+}
+
+func nativePeers(b *testing.B, threads int) []*native.Peer {
+	if !*peersFlag {
+		return nil
+	}
+	list, ok := natives[threads]
+	if !ok {
+		var missing []string
+		list, missing = native.StartAll(threads, native.Options{Say: b.Logf})
+		natives[threads] = list
+		if len(missing) > 0 {
+			fmt.Printf("incomplete: without %s\n", strings.Join(missing, ", "))
+		}
+	}
+	return list
+}
+
+func run(b *testing.B, ops ...work.Op) {
+	for _, c := range cases(b, ops...) {
+		b.Run("shape="+c.Shape()+trans(c.Op), func(b *testing.B) {
+			data := sync.OnceValue(func() *work.Data { return work.NewData(c) })
+			mem := "/mem=" + peak.Warmth(c.WorkingSet())
+			for _, threads := range threadCounts() {
+				suffix := fmt.Sprintf("/threads=%d%s", threads, mem)
+				for _, isa := range kernels.Supported() {
+					one(b, "isa="+isa.String()+suffix, data, ours.Tier{ISA: isa, Threads: threads}, threads, isa.String())
+				}
+				for _, p := range gopeer.All(threads) {
+					one(b, "peer="+p.Name()+suffix, data, p, threads, "")
+				}
+				for _, p := range nativePeers(b, threads) {
+					one(b, "peer="+p.Name()+suffix, data, p, threads, "")
+				}
+			}
+		})
+	}
+}
+
+// trans is the part of a name that tells a product's transposes apart.
+func trans(op work.Op) string {
+	switch op {
+	case work.GemmNN, work.BatchGemmNN:
+		return "/trans=nn"
+	case work.GemmNT, work.BatchGemmNT:
+		return "/trans=nt"
+	}
+	return ""
+}
+
+// one benchmarks a contestant, or skips what it does not offer. Its result is checked first.
+func one(b *testing.B, name string, data func() *work.Data, c work.Contestant, threads int, isa string) {
+	b.Run(name, func(b *testing.B) {
+		d := data()
+		variants := c.Variants(d.Case)
+		if len(variants) == 0 {
+			b.Skip(work.ErrUnsupported)
+		}
+		job, err := c.Open(d, variants[0])
+		if errors.Is(err, work.ErrUnsupported) {
+			b.Skip(err)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer job.Close()
+		limit := machine(threads).Of(d.Case, isa)
+		if err := measure(b, d, job, limit); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+// measure times a job whose result is right.
+func measure(b *testing.B, d *work.Data, job work.Job, limit float64) error {
+	out, err := job.Output()
+	if err != nil {
+		return err
+	}
+	if err := d.Check(out); err != nil {
+		return fmt.Errorf("wrong result, not timed: %w", err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	took, err := job.Time(b.N)
+	if err != nil {
+		return err
+	}
+	perCall := took.Seconds() / float64(b.N)
+	b.ReportMetric(perCall*1e9, "ns/op")
+	b.ReportMetric(d.Rate(perCall), d.Metric().Unit())
+	b.ReportMetric(100*d.Rate(perCall)/limit, "%peak")
+	return nil
+}
+
+func BenchmarkGemm(b *testing.B)            { run(b, work.GemmNN, work.GemmNT) }
+func BenchmarkGemmPacked(b *testing.B)      { run(b, work.GemmPacked) }
+func BenchmarkLinearBiasGELU(b *testing.B)  { run(b, work.LinearBiasGELU) }
+func BenchmarkBatchGemm(b *testing.B)       { run(b, work.BatchGemmNN, work.BatchGemmNT) }
+func BenchmarkSoftmax(b *testing.B)         { run(b, work.Softmax) }
+func BenchmarkLogSoftmax(b *testing.B)      { run(b, work.LogSoftmax) }
+func BenchmarkLayerNorm(b *testing.B)       { run(b, work.LayerNorm) }
+func BenchmarkRMSNorm(b *testing.B)         { run(b, work.RMSNorm) }
+func BenchmarkAddLayerNorm(b *testing.B)    { run(b, work.AddLayerNorm) }
+func BenchmarkGELU(b *testing.B)            { run(b, work.GELU) }
+func BenchmarkGELUTanh(b *testing.B)        { run(b, work.GELUTanh) }
+func BenchmarkExp(b *testing.B)             { run(b, work.Exp) }
+func BenchmarkSiLU(b *testing.B)            { run(b, work.SiLU) }
+func BenchmarkReLU(b *testing.B)            { run(b, work.ReLU) }
+func BenchmarkTanh(b *testing.B)            { run(b, work.Tanh) }
+func BenchmarkSigmoid(b *testing.B)         { run(b, work.Sigmoid) }
+func BenchmarkErf(b *testing.B)             { run(b, work.Erf) }
+func BenchmarkAdd(b *testing.B)             { run(b, work.Add) }
+func BenchmarkMul(b *testing.B)             { run(b, work.Mul) }
+func BenchmarkAttention(b *testing.B)       { run(b, work.SDPA) }
+func BenchmarkAttentionDecode(b *testing.B) { run(b, work.SDPADecode) }
+func BenchmarkEncoderLayer(b *testing.B)    { run(b, work.EncoderLayer) }
+
+// wrong is a contestant whose result is off by one part in a thousand in its last element.
+type wrong struct{ work.Contestant }
+
+func (w wrong) Open(d *work.Data, variant string) (work.Job, error) {
+	job, err := w.Contestant.Open(d, variant)
+	return wrongJob{job}, err
+}
+
+type wrongJob struct{ work.Job }
+
+func (j wrongJob) Output() ([]float32, error) {
+	out, err := j.Job.Output()
+	out = append([]float32{}, out...)
+	out[len(out)-1] *= 1.001
+	return out, err
+}
+
+// A wrong kernel must not be timed, neither here nor in the interleaved comparison.
+func TestWrongResultIsRefused(t *testing.T) {
+	for _, name := range []string{"gemm_nn 33x65x17", "gemm_packed 10x64x64", "linear_bias_gelu 10x64x64", "bgemm_nt 2x8x9x7",
+		"softmax 5x33", "layernorm 5x33", "gelu_erf 5x33", "exp 5x33"} {
+		t.Run(name, func(t *testing.T) {
+			d := work.NewData(work.MustParse(name))
+			tier := ours.Tier{ISA: kernels.Active(), Threads: 1}
+			for _, c := range []work.Contestant{tier, wrong{tier}} {
+				r := interleave.Run(d, []work.Contestant{c}, interleave.Options{Rounds: 1})
+				if len(r) != 1 {
+					t.Fatalf("%d results", len(r))
+				}
+				_, isWrong := c.(wrong)
+				if refused := r[0].Refused != nil; refused != isWrong {
+					t.Errorf("wrong: %t, refused: %v", isWrong, r[0].Refused)
+				}
+				if timed := len(r[0].Seconds) > 0; timed == isWrong {
+					t.Errorf("wrong: %t, timed: %t", isWrong, timed)
+				}
+				job, err := c.Open(d, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				result := testing.Benchmark(func(b *testing.B) {
+					if err := measure(b, d, job, 1); err != nil {
+						b.Skip(err)
+					}
+				})
+				if timed := result.N > 0 && result.Extra[d.Metric().Unit()] > 0; timed == isWrong {
+					t.Errorf("wrong: %t, benchmark reported %v", isWrong, result)
+				}
+			}
+		})
+	}
+}

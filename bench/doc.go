@@ -1,0 +1,19 @@
+// Package bench holds the benchmarks of avoformer beside those of other libraries; its doc comment and
+// doc/performance.md tell how to run and read them.
+//
+//	go test -bench .                                  one case of each kind, every tier of the machine
+//	go test -bench Gemm -cases all                    every shape
+//	go test -bench Softmax -peers                     with native libraries, where they are installed
+//	go run ./cmd/compare -cases "gemm_nn 128x768x768" the same case by all, taking turns
+//	go run ./cmd/report                               tables and plots
+//
+// Names have the parts shape, trans, isa (a tier of this library) or peer (another library), threads
+// and mem, which says whether the operands are warm (in a core's caches), shared (in a shared cache) or
+// cold (in memory) while the benchmark repeats the call, so that
+//
+//	benchstat -col /isa new.txt
+//	benchstat -filter /isa:avx512 -col /threads new.txt
+//
+// make the tables one wants. A result that differs from the float64 oracle's is not timed: the
+// benchmark fails.
+package bench

@@ -1,0 +1,6 @@
+//go:build noasm
+
+package gopeer
+
+// gonumSuffix tells a build without its assembly apart.
+const gonumSuffix = "-noasm"

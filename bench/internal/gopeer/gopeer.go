@@ -1,0 +1,73 @@
+// Package gopeer makes other Go libraries contestants of the benchmark.
+package gopeer
+
+import (
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/avoformer/avoformer/bench/internal/work"
+)
+
+// A library computes some cases in this process.
+type library struct {
+	name, version string
+	threads       int
+	// prepare returns the result's place and the call that fills it, or a nil call.
+	prepare func(d *work.Data, out []float32) func()
+}
+
+// All lists the libraries built into this program. A library that decides for itself how many
+// goroutines to use is given as many processors as there are threads.
+func All(threads int) []work.Contestant {
+	list := []work.Contestant{
+		library{"gonum" + gonumSuffix, moduleVersion("gonum.org/v1/gonum"), threads, gonum},
+	}
+	if threads == 1 {
+		list = append(list, library{"vek", moduleVersion("github.com/viterin/vek"), 1, vek})
+		list = append(list, experimental()...)
+	}
+	return list
+}
+
+func moduleVersion(path string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == path {
+				return m.Version
+			}
+		}
+	}
+	return "?"
+}
+
+// Name implements [work.Contestant].
+func (l library) Name() string { return l.name }
+
+// Version implements [work.Contestant].
+func (l library) Version() string { return l.version }
+
+// Variants implements [work.Contestant].
+func (l library) Variants(work.Case) []string { return []string{""} }
+
+// Open implements [work.Contestant].
+func (l library) Open(d *work.Data, _ string) (work.Job, error) {
+	out := make([]float32, d.OutputLen())
+	run := l.prepare(d, out)
+	if run == nil {
+		return nil, work.ErrUnsupported
+	}
+	return job{l.threads, &work.Func{Out: out, Run: run}}, nil
+}
+
+type job struct {
+	threads int
+	*work.Func
+}
+
+// Time implements [work.Job].
+func (j job) Time(reps int) (time.Duration, error) {
+	before := runtime.GOMAXPROCS(j.threads)
+	defer runtime.GOMAXPROCS(before)
+	return j.Func.Time(reps)
+}

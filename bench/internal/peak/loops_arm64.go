@@ -1,0 +1,19 @@
+package peak
+
+import "github.com/avoformer/avoformer/kernels"
+
+//go:noescape
+func fmaNEON(n int)
+
+//go:noescape
+func readNEON(x []float32) float32
+
+//go:noescape
+func copyNEON(dst, src []float32)
+
+func loopsOf(isa kernels.ISA) loops {
+	if isa == kernels.NEON {
+		return loops{fmaNEON, 24 * 4, readNEON, copyNEON}
+	}
+	return generic
+}

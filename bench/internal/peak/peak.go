@@ -1,0 +1,226 @@
+// Package peak measures what the machine can do: fused multiply-adds a second with every operand in
+// a register, and bytes read or copied a second from each level of memory.
+package peak
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/kernels"
+)
+
+//go:generate go run ./gen
+
+// loops are the measured loops of an instruction set.
+type loops struct {
+	fma        func(n int) // n times lanes fused multiply-adds
+	lanes      int
+	read       func(x []float32) float32 // len(x) is a multiple of 128
+	copyFloats func(dst, src []float32)  // as long, too
+}
+
+// generic is what compiled Go reaches; its arithmetic is scalar.
+var generic = loops{fmaGeneric, 8, readGeneric, func(dst, src []float32) { copy(dst, src) }}
+
+var sink float32
+
+func fmaGeneric(n int) {
+	var a, b, c, d, e, f, g, h float32
+	x, y := sink, sink
+	for range n {
+		a += x * y
+		b += x * y
+		c += x * y
+		d += x * y
+		e += x * y
+		f += x * y
+		g += x * y
+		h += x * y
+		x, y = y, x
+	}
+	sink = (a + b + c + d + e + f + g + h) * 0
+}
+
+func readGeneric(x []float32) float32 {
+	var a, b, c, d float32
+	for i := 0; i+4 <= len(x); i += 4 {
+		a, b, c, d = a+x[i], b+x[i+1], c+x[i+2], d+x[i+3]
+	}
+	return a + b + c + d
+}
+
+// A Level is a working set, and with it a level of memory.
+type Level struct {
+	Name  string
+	Bytes int
+	each  bool // of every thread, since each core has a cache of its own; else of all together
+}
+
+// Levels are the working sets that bandwidth is measured at: inside a core's second-level cache, in a
+// shared cache of ordinary size, and in memory.
+var Levels = []Level{{"256KiB", 256 << 10, true}, {"8MiB", 8 << 20, false}, {"256MiB", 256 << 20, false}}
+
+// LevelOf is the level that a working set runs at when it is used over and over.
+func LevelOf(bytes int) Level {
+	switch {
+	case bytes <= 512<<10:
+		return Levels[0]
+	case bytes <= 16<<20:
+		return Levels[1]
+	}
+	return Levels[2]
+}
+
+// Warmth says how close to the core a case's operands lie while it repeats: "warm" in its own caches,
+// "shared" in a cache that cores share, "cold" in memory.
+func Warmth(bytes int) string {
+	return map[string]string{"256KiB": "warm", "8MiB": "shared", "256MiB": "cold"}[LevelOf(bytes).Name]
+}
+
+// Machine is what was measured, for a number of threads.
+type Machine struct {
+	Threads int
+	FMA     map[string]float64 // GFLOP/s by instruction set
+	Read    map[string]float64 // GB/s by level
+	Copy    map[string]float64 // GB/s by level, counting bytes read and bytes written
+}
+
+// BestFMA is the highest of the instruction sets.
+func (m Machine) BestFMA() float64 {
+	best := 0.0
+	for _, v := range m.FMA {
+		best = max(best, v)
+	}
+	return best
+}
+
+// samples is how many of them a median is taken of.
+const samples = 9
+
+// Measure takes about 60 ms per figure and sample; scale shortens that.
+func Measure(threads int, scale float64) Machine {
+	m := Machine{threads, map[string]float64{}, map[string]float64{}, map[string]float64{}}
+	each := time.Duration(float64(60*time.Millisecond) * scale)
+	for _, isa := range kernels.Supported() {
+		m.FMA[isa.String()] = FMA(isa, threads, each)
+	}
+	isa := bandwidthISA()
+	for _, l := range Levels {
+		m.Read[l.Name] = Bandwidth(isa, threads, l, false, each)
+		m.Copy[l.Name] = Bandwidth(isa, threads, l, true, each)
+	}
+	return m
+}
+
+// bandwidthISA is the narrowest vector tier, which saturates the paths to memory.
+func bandwidthISA() kernels.ISA {
+	s := kernels.Supported()
+	return s[min(1, len(s)-1)]
+}
+
+// FMA returns GFLOP/s, an FMA counting as two operations.
+func FMA(isa kernels.ISA, threads int, each time.Duration) float64 {
+	l := loopsOf(isa)
+	return medianOf(threads, each, func(int) func() float64 {
+		const n = 100_000
+		return func() float64 {
+			l.fma(n)
+			return n * float64(l.lanes) * 2
+		}
+	}) * 1e-9
+}
+
+// Bandwidth returns GB/s of reading a working set, or of copying one half of it to the other.
+func Bandwidth(isa kernels.ISA, threads int, level Level, copying bool, each time.Duration) float64 {
+	l := loopsOf(isa)
+	bytes := level.Bytes
+	if !level.each {
+		bytes /= threads
+	}
+	buffers := make([][]float32, threads)
+	for i := range buffers {
+		buffers[i] = make([]float32, bytes/4)
+		for j := range buffers[i] {
+			buffers[i][j] = 1 // touches every page
+		}
+	}
+	return medianOf(threads, each, func(thread int) func() float64 {
+		x := buffers[thread]
+		if copying {
+			h := len(x) / 2
+			return func() float64 {
+				l.copyFloats(x[h:], x[:h])
+				return float64(8 * h)
+			}
+		}
+		return func() float64 {
+			l.read(x)
+			return float64(4 * len(x))
+		}
+	}) * 1e-9
+}
+
+// medianOf runs prepare(thread)'s function over and over on every thread and returns the amount per
+// second of all together.
+func medianOf(threads int, each time.Duration, prepare func(thread int) func() float64) float64 {
+	rates := make([]float64, samples)
+	for s := range rates {
+		var wg, ready sync.WaitGroup
+		ready.Add(threads)
+		got := make([]float64, threads)
+		for t := range threads {
+			wg.Go(func() {
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+				f := prepare(t)
+				ready.Done()
+				ready.Wait()
+				f()
+				amount := 0.0
+				start := time.Now()
+				for time.Since(start) < each {
+					amount += f()
+				}
+				got[t] = amount / time.Since(start).Seconds()
+			})
+		}
+		wg.Wait()
+		for _, g := range got {
+			rates[s] += g
+		}
+	}
+	slices.Sort(rates)
+	return rates[samples/2]
+}
+
+// Of returns the limit that a case's rate is measured against: the FMA peak of a tier (the best one's
+// where the tier is unknown or has no vectors of its own), or the bandwidth of the level that its
+// working set falls in.
+func (m Machine) Of(c work.Case, isa string) float64 {
+	switch level := LevelOf(c.WorkingSet()).Name; c.Metric() {
+	case work.Copy:
+		return m.Copy[level]
+	case work.Read:
+		return m.Read[level]
+	}
+	if v, ok := m.FMA[isa]; ok && isa != kernels.Generic.String() {
+		return v
+	}
+	return m.BestFMA()
+}
+
+// String is a line for a report.
+func (m Machine) String() string {
+	s := fmt.Sprintf("%d thread(s):", m.Threads)
+	for _, isa := range kernels.Supported() {
+		s += fmt.Sprintf(" FMA %s %.1f GFLOP/s;", isa, m.FMA[isa.String()])
+	}
+	for _, l := range Levels {
+		s += fmt.Sprintf(" %s read %.1f, copy %.1f GB/s;", l.Name, m.Read[l.Name], m.Copy[l.Name])
+	}
+	return s[:len(s)-1]
+}
