@@ -11,10 +11,10 @@ cd "$dir"
 
 awk '/^```go$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/README.md" >main.go
 [ -z "$(gofmt -l main.go)" ]
-go mod init example.com/consumer >/dev/null 2>&1
+go mod init example.com/consumer
 printf 'package main\n\nimport _ "%s/transformer"\n' "$module" >transformer.go
 go mod edit -require=$module@v0.0.0 -replace=$module@v0.0.0="$root"
-go mod tidy >/dev/null 2>&1
+go mod tidy
 go run . | tee output
 grep -qFf output "$root/README.md" || { echo "consumer.sh: the README says otherwise" >&2; exit 1; }
 
