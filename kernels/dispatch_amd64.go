@@ -92,6 +92,50 @@ func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
 	}
 }
 
+func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
+	switch active {
+	case AVX512:
+		attnSoftmaxAVX512(s, rows, cols, ld, max, sum, factor)
+	case AVX2:
+		attnSoftmaxAVX2(s, rows, cols, ld, max, sum, factor)
+	default:
+		attnSoftmaxGeneric(s, rows, cols, ld, max, sum, factor)
+	}
+}
+
+func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
+	switch active {
+	case AVX512:
+		attnScaleRowsAVX512(x, rows, cols, ld, factor)
+	case AVX2:
+		attnScaleRowsAVX2(x, rows, cols, ld, factor)
+	default:
+		attnScaleRowsGeneric(x, rows, cols, ld, factor)
+	}
+}
+
+func attnDot(s, q, k []float32, ldk int, alpha float32) {
+	switch active {
+	case AVX512:
+		attnDotAVX512(s, q, k, ldk, alpha)
+	case AVX2:
+		attnDotAVX2(s, q, k, ldk, alpha)
+	default:
+		attnDotGeneric(s, q, k, ldk, alpha)
+	}
+}
+
+func attnAccumulate(o, p, v []float32, ldv int) {
+	switch active {
+	case AVX512:
+		attnAccumulateAVX512(o, p, v, ldv)
+	case AVX2:
+		attnAccumulateAVX2(o, p, v, ldv)
+	default:
+		attnAccumulateGeneric(o, p, v, ldv)
+	}
+}
+
 func expVec(dst, x []float32) {
 	switch active {
 	case AVX512:

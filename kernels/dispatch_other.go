@@ -36,6 +36,22 @@ func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
 	rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
 }
 
+func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
+	attnSoftmaxGeneric(s, rows, cols, ld, max, sum, factor)
+}
+
+func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
+	attnScaleRowsGeneric(x, rows, cols, ld, factor)
+}
+
+func attnDot(s, q, k []float32, ldk int, alpha float32) {
+	attnDotGeneric(s, q, k, ldk, alpha)
+}
+
+func attnAccumulate(o, p, v []float32, ldv int) {
+	attnAccumulateGeneric(o, p, v, ldv)
+}
+
 func expVec(dst, x []float32) {
 	expVecGeneric(dst, x)
 }

@@ -120,6 +120,74 @@ func rmsNormRowsAVX512(dst, x, weight []float32, rows, cols int, eps float32)
 //go:noescape
 func rmsNormRowsAVX2(dst, x, weight []float32, rows, cols int, eps float32)
 
+// attnSoftmaxAVX512 takes a tile of scores, rows ld apart, into an online softmax:
+//
+//	for r := range rows {
+//		row := s[r*ld:][:cols]
+//		old := max[r]
+//		max[r] = maximum of old and row
+//		factor[r] = exp(old - max[r])
+//		sum[r] *= factor[r]
+//		for c, x := range row {
+//			row[c] = exp(x - max[r])
+//			sum[r] += row[c]
+//		}
+//	}
+//
+// where exp of -Inf minus -Inf is 0. cols >= 1.
+//
+//go:noescape
+func attnSoftmaxAVX512(s []float32, rows, cols, ld int, max, sum, factor []float32)
+
+// attnSoftmaxAVX2 takes a tile of scores, rows ld apart, into an online softmax:
+//
+//	for r := range rows {
+//		row := s[r*ld:][:cols]
+//		old := max[r]
+//		max[r] = maximum of old and row
+//		factor[r] = exp(old - max[r])
+//		sum[r] *= factor[r]
+//		for c, x := range row {
+//			row[c] = exp(x - max[r])
+//			sum[r] += row[c]
+//		}
+//	}
+//
+// where exp of -Inf minus -Inf is 0. cols >= 1.
+//
+//go:noescape
+func attnSoftmaxAVX2(s []float32, rows, cols, ld int, max, sum, factor []float32)
+
+// attnScaleRowsAVX512 computes x[r*ld+c] *= factor[r] for r < rows and c < cols.
+//
+//go:noescape
+func attnScaleRowsAVX512(x []float32, rows, cols, ld int, factor []float32)
+
+// attnScaleRowsAVX2 computes x[r*ld+c] *= factor[r] for r < rows and c < cols.
+//
+//go:noescape
+func attnScaleRowsAVX2(x []float32, rows, cols, ld int, factor []float32)
+
+// attnDotAVX512 computes s[j] = alpha * sum_d q[d]*k[j*ldk+d] for every j of s and d of q.
+//
+//go:noescape
+func attnDotAVX512(s, q, k []float32, ldk int, alpha float32)
+
+// attnDotAVX2 computes s[j] = alpha * sum_d q[d]*k[j*ldk+d] for every j of s and d of q.
+//
+//go:noescape
+func attnDotAVX2(s, q, k []float32, ldk int, alpha float32)
+
+// attnAccumulateAVX512 computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p.
+//
+//go:noescape
+func attnAccumulateAVX512(o, p, v []float32, ldv int)
+
+// attnAccumulateAVX2 computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p.
+//
+//go:noescape
+func attnAccumulateAVX2(o, p, v []float32, ldv int)
+
 // expVecAVX512 computes dst[i] = exp(x[i]) for every i of dst. dst may be x itself.
 //
 //go:noescape

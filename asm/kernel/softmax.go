@@ -9,12 +9,16 @@ import (
 
 // expDiff prepares exp(x-max) for x <= max, up to the factor that is common to
 // all (approx.Exp2Shared). Below 2^-127 the result is 0, exactly.
-func expDiff(m vec.Machine) func(x, max vec.V) vec.V {
+func expDiff(m vec.Machine) func(x, max vec.V) vec.V { return expFrom(m, approx.Exp2Shared[:]) }
+
+// expFrom prepares exp(x-max) for x <= max with one of approx's polynomials for
+// 2^f. Below 2^-127 the result is 0, exactly.
+func expFrom(m vec.Machine, poly []float32) func(x, max vec.V) vec.V {
 	bias, log2e := m.Splat(pow2Bias), m.Splat(c32(approx.Log2E))
 	lo := m.Splat(f32(-127 * math.Ln2))
 	return func(x, max vec.V) vec.V {
 		biased, f := exp2Split(m, m.Max(lo, m.Sub(x, max)), log2e, bias)
-		return m.Mul(horner(m, approx.Exp2Shared[:], f), m.Pow2(biased))
+		return m.Mul(horner(m, poly, f), m.Pow2(biased))
 	}
 }
 
@@ -28,15 +32,7 @@ func SoftmaxRows(m vec.Machine) {
 	exp := expDiff(m)
 	m.Loop(rows, 1, func() {
 		max := maxOf(m, x, cols, tail)
-		sum := m.Zero()
-		vec.Each(m, cols, tail, 2, []vec.Ptr{dst, x}, func(s vec.Span) {
-			for i := range s.Vectors {
-				e := exp(s.Load(1, i, negInf), max)
-				m.AddTo(sum, s.Keep(e, 0))
-				s.Store(0, i, e)
-			}
-		})
-		inv := m.Div(m.Splat(one), m.ReduceAdd(sum))
+		inv := m.Div(m.Splat(one), expSum(m, exp, dst, x, cols, tail, max))
 		vec.Each(m, cols, tail, 4, []vec.Ptr{dst}, func(s vec.Span) {
 			for i := range s.Vectors {
 				s.Store(0, i, m.Mul(s.Load(0, i, 0), inv))
@@ -78,28 +74,34 @@ func MaxVec(m vec.Machine) {
 	m.Return(maxOf(m, m.SlicePtr("x"), n, m.Tail(n)))
 }
 
-// ExpSumVec writes exp(x-max) and returns the sum.
-func ExpSumVec(m vec.Machine) {
-	dst, x, n, max := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("x"), m.FloatParam("max")
-	exp, sum := expDiff(m), m.Zero()
-	vec.Each(m, n, m.Tail(n), 2, []vec.Ptr{dst, x}, func(s vec.Span) {
+// expSum writes exp(x-max) to dst and returns the sum in every lane. Each
+// accumulator takes every other vector, which halves the error of the sum.
+func expSum(m vec.Machine, exp func(x, max vec.V) vec.V, dst, x vec.Ptr, n vec.Int, tail vec.Tail, max vec.V) vec.V {
+	sum := [2]vec.V{m.Zero(), m.Zero()}
+	vec.Each(m, n, tail, 2, []vec.Ptr{dst, x}, func(s vec.Span) {
 		for i := range s.Vectors {
 			e := exp(s.Load(1, i, negInf), max)
-			m.AddTo(sum, s.Keep(e, 0))
+			m.AddTo(sum[i], s.Keep(e, 0))
 			s.Store(0, i, e)
 		}
 	})
-	m.Return(m.ReduceAdd(sum))
+	return m.ReduceAdd(m.Add(sum[0], sum[1]))
+}
+
+// ExpSumVec writes exp(x-max) and returns the sum.
+func ExpSumVec(m vec.Machine) {
+	dst, x, n, max := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("x"), m.FloatParam("max")
+	m.Return(expSum(m, expDiff(m), dst, x, n, m.Tail(n), max))
 }
 
 // SumExpVec returns the sum of exp(x-max).
 func SumExpVec(m vec.Machine) {
 	x, n, max := m.SlicePtr("x"), m.SliceLen("x"), m.FloatParam("max")
-	exp, sum := expDiff(m), m.Zero()
+	exp, sum := expDiff(m), [2]vec.V{m.Zero(), m.Zero()}
 	vec.Each(m, n, m.Tail(n), 2, []vec.Ptr{x}, func(s vec.Span) {
 		for i := range s.Vectors {
-			m.AddTo(sum, s.Keep(exp(s.Load(0, i, negInf), max), 0))
+			m.AddTo(sum[i], s.Keep(exp(s.Load(0, i, negInf), max), 0))
 		}
 	})
-	m.Return(m.ReduceAdd(sum))
+	m.Return(m.ReduceAdd(m.Add(sum[0], sum[1])))
 }

@@ -94,6 +94,8 @@ type Machine interface {
 	Store(p Ptr, off int, v V)
 	// LoadScalar reads one element at p + off bytes into every lane.
 	LoadScalar(p Ptr, off int) V
+	// StoreScalar writes lane 0 at p + off bytes.
+	StoreScalar(p Ptr, off int, v V)
 
 	// Tail describes the last n mod Width elements of a run of n.
 	Tail(n Int) Tail

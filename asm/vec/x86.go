@@ -275,6 +275,11 @@ func (x *X86) LoadScalar(p Ptr, off int) V {
 	return V{v}
 }
 
+// StoreScalar implements Machine.
+func (x *X86) StoreScalar(p Ptr, off int, v V) {
+	x.VMOVSS(vr(v).(reg.Vec).AsX(), at(p, off))
+}
+
 // Tail implements Machine. AVX-512 makes an opmask; AVX2 a vector of all-ones
 // lanes, read at a sliding offset from a table of ones followed by zeros.
 func (x *X86) Tail(n Int) Tail {

@@ -1,0 +1,194 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"sync"
+)
+
+// Strides says where the rows of a tensor of [batch, heads, length, dim] lie:
+// element d of row i of head h of sequence b is at b*Batch + h*Head + i*Row + d.
+// The zero value stands for a contiguous tensor in that order. See also BLHD.
+type Strides struct{ Batch, Head, Row int }
+
+// BLHD is the strides of a tensor of [batch, length, heads, dim] whose rows,
+// those of all heads together, start row elements apart: row is heads*dim for a
+// tensor of its own, and the width of the projection for a query, key or value
+// that lies in a fused projection of [batch, length, 3*heads*dim].
+func BLHD(length, row, dim int) Strides { return Strides{Batch: length * row, Head: dim, Row: row} }
+
+// EmptyRow is what attention gives for a query that sees no key.
+type EmptyRow uint8
+
+// The choices for a query that sees no key.
+const (
+	EmptyZero    EmptyRow = iota // weights and output 0
+	EmptyNaN                     // weights and output NaN, as a softmax of -Inf only
+	EmptyUniform                 // all keys alike, the hidden ones included
+)
+
+// AttentionParams are the arguments of Attention. Sizes are in elements.
+//
+// The zero value of every field from KVHeads down is a common choice, given in
+// its comment.
+type AttentionParams struct {
+	Batch, Heads int
+	LenQ, LenK   int // queries and keys of a sequence
+	HeadDim      int // of a query and a key
+
+	Dst     []float32 // [Batch, Heads, LenQ, ValueDim] by DstStrides; overlaps nothing else
+	Q, K, V []float32 // [Batch, Heads or KVHeads, LenQ or LenK, HeadDim or ValueDim]
+
+	// DstStrides, QStrides, KStrides and VStrides say where the tensors lie.
+	// A fused projection of [batch, length, 3*d] is passed three times, as
+	// qkv, qkv[d:] and qkv[2*d:], with BLHD(length, 3*d, HeadDim).
+	DstStrides, QStrides, KStrides, VStrides Strides
+
+	// KVHeads divides Heads: query head h uses key and value head
+	// h/(Heads/KVHeads). 0 means Heads.
+	KVHeads int
+	// ValueDim is the width of V and Dst. 0 means HeadDim.
+	ValueDim int
+	// Scale multiplies the scores. 0 means 1/sqrt(HeadDim).
+	Scale float32
+	// Past is the position of the first query: the number of keys that lie
+	// before the queries, as in a cache. Windows, ALiBi and relative terms use it.
+	Past int
+	// Mask tells which keys each query sees, and may add biases.
+	Mask []MaskTerm
+	// Empty is the result for a query that sees no key.
+	Empty EmptyRow
+	// HeadMask, [Heads] or nil, multiplies each head's weights after the
+	// softmax, that is, its output; Weights are those before.
+	HeadMask []float32
+	// Relative, unless nil, holds an embedding of HeadDim elements for each
+	// distance between positions from -(n-1) to n-1, n = (len/HeadDim + 1)/2: the
+	// product of the query with the embedding of its distance to the key is
+	// added to the score before the scaling (Shaw et al. 2018; relative_key in
+	// Hugging Face's BERT). All distances that occur must be there.
+	Relative []float32
+	// RelativeKeys adds the product of the key with the embedding too
+	// (Huang et al. 2020; relative_key_query).
+	RelativeKeys bool
+	// Weights, unless nil, receives the weights, contiguous
+	// [Batch, Heads, LenQ, LenK]. Such a call reads and writes the whole of it,
+	// and hides no cost of masked keys behind skipped tiles.
+	Weights []float32
+}
+
+// Attention computes, for every sequence and head,
+//
+//	Dst = softmax((Q*K' + relative)*Scale + bias, over visible keys) * V
+//
+// without ever holding the scores of all keys at once: they are worked on in
+// tiles, with a running maximum and sum for each query (Milakov and Gimelshein
+// 2018, "Online normalizer calculation for softmax"; Dao et al. 2022,
+// "FlashAttention"). The memory it uses beyond its arguments does not depend on
+// the lengths. Tiles that the mask hides whole are not computed.
+//
+// Q, K and V are read where they lie. A query, key or value with NaN, or with
+// an infinity, gives NaN where IEEE arithmetic does; values of hidden keys must
+// be finite, or lie outside of all that any query nearby sees, since they are
+// multiplied by zero. See doc/numerics.md for the error.
+//
+// Decoding with a cache: keep K and V as [batch, KVHeads, capacity, dim], each
+// head's rows one after the other, and pass LenK = the number of rows filled.
+// Appending a token writes one row per head, and a decode step reads each head's
+// rows in order. Batch and head strides then come from the capacity:
+// Strides{Batch: KVHeads*capacity*dim, Head: capacity*dim, Row: dim}.
+//
+// Attention panics if a size does not fit.
+func Attention(p AttentionParams) { Threads(1).Attention(p) }
+
+// Attention is the function Attention on up to t threads.
+func (t Threads) Attention(p AttentionParams) {
+	p.setDefaults()
+	p.check()
+	if p.Batch == 0 || p.Heads == 0 || p.LenQ == 0 || p.ValueDim == 0 {
+		return
+	}
+	c := attentionCalls.Get().(*attentionCall)
+	c.p = p
+	c.run(t)
+	c.p = AttentionParams{}
+	attentionCalls.Put(c)
+}
+
+func (p *AttentionParams) setDefaults() {
+	if p.KVHeads == 0 {
+		p.KVHeads = p.Heads
+	}
+	if p.ValueDim == 0 {
+		p.ValueDim = p.HeadDim
+	}
+	if p.Scale == 0 && p.HeadDim > 0 {
+		p.Scale = float32(1 / math.Sqrt(float64(p.HeadDim)))
+	}
+	contiguous := func(s *Strides, heads, length, dim int) {
+		if *s == (Strides{}) {
+			*s = Strides{Batch: heads * length * dim, Head: length * dim, Row: dim}
+		}
+	}
+	contiguous(&p.DstStrides, p.Heads, p.LenQ, p.ValueDim)
+	contiguous(&p.QStrides, p.Heads, p.LenQ, p.HeadDim)
+	contiguous(&p.KStrides, p.KVHeads, p.LenK, p.HeadDim)
+	contiguous(&p.VStrides, p.KVHeads, p.LenK, p.ValueDim)
+}
+
+func (p *AttentionParams) check() {
+	const fn = "Attention"
+	for _, s := range [...]struct {
+		name string
+		n    int
+	}{{"Batch", p.Batch}, {"Heads", p.Heads}, {"KVHeads", p.KVHeads}, {"LenQ", p.LenQ}, {"LenK", p.LenK},
+		{"HeadDim", p.HeadDim}, {"ValueDim", p.ValueDim}, {"Past", p.Past}} {
+		checkSize(fn, s.name, s.n)
+		if s.n > unlimited {
+			panicSize(fn, s.name, s.n, fmt.Sprintf("want at most %d", unlimited))
+		}
+	}
+	if p.Heads > 0 && (p.KVHeads == 0 || p.Heads%p.KVHeads != 0) {
+		panicSize(fn, "KVHeads", p.KVHeads, fmt.Sprintf("want a divisor of Heads = %d", p.Heads))
+	}
+	checkStrides(fn, "Dst", len(p.Dst), p.Batch, p.Heads, p.LenQ, p.ValueDim, p.DstStrides)
+	checkStrides(fn, "Q", len(p.Q), p.Batch, p.Heads, p.LenQ, p.HeadDim, p.QStrides)
+	checkStrides(fn, "K", len(p.K), p.Batch, p.KVHeads, p.LenK, p.HeadDim, p.KStrides)
+	checkStrides(fn, "V", len(p.V), p.Batch, p.KVHeads, p.LenK, p.ValueDim, p.VStrides)
+	if p.Empty > EmptyUniform {
+		panicSize(fn, "Empty", int(p.Empty), "want EmptyZero, EmptyNaN or EmptyUniform")
+	}
+	for i := range p.Mask {
+		p.Mask[i].check(fn, p)
+	}
+	if p.HeadMask != nil {
+		checkLen(fn, "HeadMask", len(p.HeadMask), p.Heads, "Heads")
+	}
+	if p.Weights != nil {
+		rows := mulLen(fn, mulLen(fn, p.Batch, p.Heads), p.LenQ)
+		checkLen(fn, "Weights", len(p.Weights), mulLen(fn, rows, p.LenK), "Batch*Heads*LenQ*LenK")
+	}
+	if p.Relative != nil && p.LenQ > 0 && p.LenK > 0 && p.HeadDim > 0 {
+		n := (len(p.Relative)/p.HeadDim + 1) / 2
+		far := max(p.Past+p.LenQ-1, p.LenK-1-p.Past)
+		if len(p.Relative) != max(2*n-1, 0)*p.HeadDim || far >= n {
+			panic(fmt.Sprintf("kernels.Attention: len(Relative) = %d, want (2*n-1)*HeadDim with n > %d", len(p.Relative), far))
+		}
+	}
+}
+
+// checkStrides panics unless a slice of the given length holds the tensor.
+func checkStrides(fn, arg string, length, batch, heads, rows, dim int, s Strides) {
+	if batch == 0 || heads == 0 || rows == 0 || dim == 0 {
+		return
+	}
+	left := length - dim
+	for _, d := range [...]struct{ n, stride int }{{batch, s.Batch}, {heads, s.Head}, {rows, s.Row}} {
+		if d.stride < 0 || left < 0 || d.n > 1 && d.stride > left/(d.n-1) {
+			panic(fmt.Sprintf("kernels.%s: len(%s) = %d, too short for [%d %d %d %d] by strides %v (batch, heads, length, dim)",
+				fn, arg, length, batch, heads, rows, dim, s))
+		}
+		left -= (d.n - 1) * d.stride
+	}
+}
+
+var attentionCalls = sync.Pool{New: func() any { return new(attentionCall) }}

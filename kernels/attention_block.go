@@ -1,0 +1,587 @@
+package kernels
+
+import (
+	"math"
+	"sync"
+)
+
+// attentionBlocks are the sizes of the work: q query rows share each packed
+// panel of keys; k keys are scored, exponentiated and multiplied with their
+// values while the tile of q*k scores is in the second-level cache. Calls with
+// a relative term, which need two more tiles, use the smaller ones.
+type attentionBlocks struct{ q, k, relQ, relK, split int }
+
+var attentionBlocking = attentionBlocks{q: 256, k: 128, relQ: 64, relK: 64, split: 1024}
+
+const (
+	// directRows is the number of query rows up to which a block reads the keys
+	// in place, one dot product at a time, instead of packing them.
+	directRows = 2
+	// maxSplits bounds the parts into which the keys of all heads together are
+	// cut, and so the memory for their results.
+	maxSplits = 64
+	// partElements bounds the scores of the blocks that make one part of a call.
+	partElements = 1 << 14
+)
+
+var negInf = float32(math.Inf(-1))
+
+// attentionCall is one call: checked, and with something to do.
+//
+// The work is cut into units: the queries [i, i+rows) of one head, or, where
+// each head has but one query, those of all heads that share a key head. Where
+// there are few queries and few heads, the keys of each unit are cut into
+// splits, whose results are merged at the end. How the work is cut depends on
+// the arguments only, never on the number of threads.
+type attentionCall struct {
+	p         AttentionParams
+	isa       ISA
+	nr        int
+	fold      int // query heads in a unit
+	rows      int // query rows of a unit, except the last of a head
+	tile      int // keys of a tile
+	chunks    int // units of a head
+	units     int
+	splits    int // per unit
+	splitKeys int
+	perPart   int // pieces (unit and split) in one part of the parallel loop
+	partial   []float32
+}
+
+func (c *attentionCall) run(t Threads) {
+	p := &c.p
+	c.isa = active
+	_, c.nr = gemmTile(c.isa)
+	c.fold = 1
+	if p.LenQ == 1 && p.Relative == nil {
+		c.fold = p.Heads / p.KVHeads
+	}
+	rows := p.LenQ * c.fold
+	limit := attentionBlocking.q
+	c.tile = attentionBlocking.k
+	if p.Relative != nil {
+		limit, c.tile = attentionBlocking.relQ, attentionBlocking.relK
+	}
+	// One call of the micro-kernel takes rows*dim*NR steps: bound it.
+	limit = max(1, min(limit, 1<<16/max(p.HeadDim, 1)))
+	c.chunks = (rows + limit - 1) / limit
+	c.rows = (rows + c.chunks - 1) / c.chunks
+	c.units = p.Batch * (p.Heads / c.fold) * c.chunks
+	c.splits, c.splitKeys = 1, p.LenK
+	if rows <= 8 && p.Weights == nil {
+		c.splits = max(1, min(maxSplits/c.units, p.LenK/attentionBlocking.split))
+		c.splitKeys = (p.LenK + c.splits - 1) / c.splits
+		c.splitKeys = (c.splitKeys + c.tile - 1) / c.tile * c.tile
+		c.splits = max(1, (p.LenK+c.splitKeys-1)/max(c.splitKeys, 1))
+	}
+	if c.splits > 1 {
+		c.partial = grow(c.partial, c.units*c.splits*c.rows*(p.ValueDim+2))
+	}
+	pieces := c.units * c.splits
+	c.perPart = min(pieces, max(1, partElements/(c.rows*max(c.splitKeys, 1))))
+	parallel(t, (pieces+c.perPart-1)/c.perPart, c)
+	if c.splits > 1 {
+		w := attentionScratches.Get().(*attentionScratch)
+		for u := range c.units {
+			c.merge(w, u)
+		}
+		attentionScratches.Put(w)
+	}
+}
+
+// do implements task.
+func (c *attentionCall) do(part int) {
+	w := attentionScratches.Get().(*attentionScratch)
+	first := part * c.perPart
+	for i := first; i < min(first+c.perPart, c.units*c.splits); i++ {
+		u, split := i/c.splits, i%c.splits
+		b := c.block(w, u)
+		from := split * c.splitKeys
+		b.visible(from, min(from+c.splitKeys, c.p.LenK))
+		switch {
+		case c.splits > 1:
+			o, state := c.partialOf(i, b.rows)
+			b.o, b.ldo = o, c.p.ValueDim
+			b.online()
+			copy(state[:b.rows], w.max)
+			copy(state[b.rows:], w.sum)
+		case c.p.Weights != nil:
+			b.whole()
+		default:
+			b.online()
+			b.finish()
+		}
+	}
+	attentionScratches.Put(w)
+}
+
+// partialOf is the memory for the result of a piece: the output before the
+// division by the sum, and the rows' maxima and sums.
+func (c *attentionCall) partialOf(piece, rows int) (o, state []float32) {
+	size := c.rows * (c.p.ValueDim + 2)
+	part := c.partial[piece*size:][:size]
+	return part[:rows*c.p.ValueDim], part[rows*c.p.ValueDim:][:2*rows]
+}
+
+// merge brings the splits of a unit to a common maximum and adds them up, in
+// order.
+func (c *attentionCall) merge(w *attentionScratch, unit int) {
+	b := c.block(w, unit)
+	b.visible(0, c.p.LenK)
+	fill(w.max[:b.rows], negInf)
+	clear(w.sum[:b.rows])
+	dim := c.p.ValueDim
+	for r := range b.rows {
+		clear(b.o[r*b.ldo:][:dim])
+	}
+	for split := range c.splits {
+		o, state := c.partialOf(unit*c.splits+split, b.rows)
+		for r := range b.rows {
+			m, sum := state[r], state[b.rows+r]
+			if sum == 0 {
+				continue // this split shows the row nothing
+			}
+			top := max(w.max[r], m)
+			old, add := expFactor(w.max[r], top), expFactor(m, top)
+			w.max[r], w.sum[r] = top, w.sum[r]*old+sum*add
+			dst, src := b.o[r*b.ldo:][:dim], o[r*dim:][:dim]
+			for i := range dst {
+				dst[i] = dst[i]*old + src[i]*add
+			}
+		}
+	}
+	b.finish()
+}
+
+// expFactor is exp(m-top), 0 where m is -Inf.
+func expFactor(m, top float32) float32 {
+	if m == negInf {
+		return 0
+	}
+	return float32(math.Exp(float64(m) - float64(top)))
+}
+
+// attentionScratch is the memory of one goroutine.
+type attentionScratch struct {
+	scores   []float32 // tile: rows x tile keys
+	panel    []float32 // NR keys transposed, or NR columns of values
+	relative [2][]float32
+	ramp     []float32
+	max, sum []float32 // per row: the running maximum and sum
+	factor   []float32
+	lo, hi   []int // per row: the interval of keys outside of which all are hidden
+	b        attentionBlock
+}
+
+var attentionScratches = sync.Pool{New: func() any { return new(attentionScratch) }}
+
+// attentionBlock is a unit at work.
+type attentionBlock struct {
+	c        *attentionCall
+	w        *attentionScratch
+	seq      int // sequence
+	head     int // first query head
+	query    int // first query
+	rows     int
+	q, o     []float32 // row r at r*ldq, r*ldo
+	ldq, ldo int
+	k, v     []float32 // the key head
+	weights  []float32 // rows LenK apart, or nil
+	lo, hi   int       // the hull of the rows' intervals
+	empty    bool      // some row's interval is empty
+}
+
+// block prepares the unit.
+func (c *attentionCall) block(w *attentionScratch, unit int) *attentionBlock {
+	p := &c.p
+	heads := p.Heads / c.fold
+	chunk, unit := unit%c.chunks, unit/c.chunks
+	b := &w.b
+	*b = attentionBlock{c: c, w: w, seq: unit / heads, head: unit % heads * c.fold}
+	first := chunk * c.rows
+	b.rows = min(c.rows, p.LenQ*c.fold-first)
+	b.ldq, b.ldo = p.QStrides.Row, p.DstStrides.Row
+	if c.fold > 1 {
+		b.head += first
+		b.ldq, b.ldo = p.QStrides.Head, p.DstStrides.Head
+	} else {
+		b.query = first
+	}
+	kv := b.head / (p.Heads / p.KVHeads)
+	b.q = p.Q[offset(p.QStrides, b.seq, b.head, b.query, p.HeadDim):]
+	b.o = p.Dst[offset(p.DstStrides, b.seq, b.head, b.query, p.ValueDim):]
+	if p.LenK > 0 {
+		b.k = p.K[offset(p.KStrides, b.seq, kv, 0, p.HeadDim):]
+		b.v = p.V[offset(p.VStrides, b.seq, kv, 0, p.ValueDim):]
+	}
+	if p.Weights != nil {
+		b.weights = p.Weights[((b.seq*p.Heads+b.head)*p.LenQ+b.query)*p.LenK:]
+	}
+	w.max, w.sum, w.factor = grow(w.max, c.rows), grow(w.sum, c.rows), grow(w.factor, c.rows)
+	return b
+}
+
+// offset is where a row starts. A tensor without elements has no rows.
+func offset(s Strides, b, h, i, dim int) int {
+	if dim == 0 {
+		return 0
+	}
+	return b*s.Batch + h*s.Head + i*s.Row
+}
+
+// headOf and queryOf are the query head and the query of a row.
+func (b *attentionBlock) headOf(r int) int {
+	if b.c.fold > 1 {
+		return b.head + r
+	}
+	return b.head
+}
+
+func (b *attentionBlock) queryOf(r int) int {
+	if b.c.fold > 1 {
+		return b.query
+	}
+	return b.query + r
+}
+
+// visible computes the rows' intervals of keys within [from, to).
+func (b *attentionBlock) visible(from, to int) {
+	p, w := &b.c.p, b.w
+	if cap(w.lo) < b.c.rows {
+		w.lo, w.hi = make([]int, b.c.rows), make([]int, b.c.rows)
+	}
+	w.lo, w.hi = w.lo[:b.rows], w.hi[:b.rows]
+	b.lo, b.hi, b.empty = to, from, false
+	for r := range b.rows {
+		lo, hi := from, to
+		for i := range p.Mask {
+			lo, hi = p.Mask[i].interval(b.seq, b.queryOf(r), p.LenQ, p.Past, lo, hi)
+		}
+		if lo >= hi {
+			lo, hi = from, from
+			b.empty = true
+		} else {
+			b.lo, b.hi = min(b.lo, lo), max(b.hi, hi)
+		}
+		w.lo[r], w.hi[r] = lo, hi
+	}
+	b.hi = max(b.hi, b.lo)
+}
+
+// hull is the range of rows that see any of the keys [from, to).
+func (b *attentionBlock) hull(from, to int) (ra, rb int) {
+	ra, rb = 0, b.rows
+	for ra < rb && !b.sees(ra, from, to) {
+		ra++
+	}
+	for rb > ra && !b.sees(rb-1, from, to) {
+		rb--
+	}
+	return ra, rb
+}
+
+// sees reports whether row r may see one of the keys [from, to).
+func (b *attentionBlock) sees(r, from, to int) bool {
+	if max(from, b.w.lo[r]) >= min(to, b.w.hi[r]) {
+		return false
+	}
+	p := &b.c.p
+	for i := range p.Mask {
+		if t := &p.Mask[i]; (t.kind == maskKeep || t.kind == maskBlock) &&
+			t.hides(b.seq, b.headOf(r), b.queryOf(r), max(from, b.w.lo[r]), min(to, b.w.hi[r])) {
+			return false
+		}
+	}
+	return true
+}
+
+// online leaves in o the sum of exp(score - max)*value for each row, and in
+// w.max and w.sum the maximum and the sum of the exponentials.
+func (b *attentionBlock) online() {
+	c, w, dim := b.c, b.w, b.c.p.ValueDim
+	fill(w.max[:b.rows], negInf)
+	clear(w.sum[:b.rows])
+	w.scores = grow(w.scores, c.rows*c.tile)
+	fresh := true // o holds nothing yet
+	for j := b.lo; j < b.hi; j += c.tile {
+		n := min(c.tile, b.hi-j)
+		ra, rb := b.hull(j, j+n)
+		if ra == rb {
+			continue
+		}
+		if fresh && rb-ra < b.rows {
+			b.clearOutput()
+			fresh = false
+		}
+		s := w.scores[ra*c.tile:]
+		b.scores(s, c.tile, ra, rb, j, n)
+		attnSoftmax(s, rb-ra, n, c.tile, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
+		beta := float32(1)
+		if fresh {
+			beta = 0
+		} else {
+			attnScaleRows(b.o[ra*b.ldo:], rb-ra, dim, b.ldo, w.factor[ra:rb])
+		}
+		b.values(s, c.tile, ra, rb, j, n, beta)
+		fresh = false
+	}
+	if fresh {
+		b.clearOutput()
+	}
+}
+
+func (b *attentionBlock) clearOutput() {
+	for r := range b.rows {
+		clear(b.o[r*b.ldo:][:b.c.p.ValueDim])
+	}
+}
+
+// finish divides o by the sums and applies the head mask.
+func (b *attentionBlock) finish() {
+	p, w := &b.c.p, b.w
+	hidden := false
+	for r, sum := range w.sum[:b.rows] {
+		f := 1 / sum
+		if sum == 0 {
+			f, hidden = 0, true
+		}
+		if p.HeadMask != nil {
+			f *= p.HeadMask[b.headOf(r)]
+		}
+		w.factor[r] = f
+	}
+	attnScaleRows(b.o, b.rows, p.ValueDim, b.ldo, w.factor[:b.rows])
+	if hidden && p.Empty != EmptyZero {
+		for r, sum := range w.sum[:b.rows] {
+			if sum == 0 {
+				b.emptyRow(r)
+			}
+		}
+	}
+}
+
+// emptyRow is the output, and the weights, of a row that sees nothing.
+func (b *attentionBlock) emptyRow(r int) {
+	p := &b.c.p
+	o := b.o[r*b.ldo:][:p.ValueDim]
+	weight := float32(0)
+	switch p.Empty {
+	case EmptyNaN:
+		weight = float32(math.NaN())
+	case EmptyUniform:
+		weight = 1 / float32(p.LenK)
+	}
+	clear(o)
+	if p.Empty == EmptyNaN {
+		fill(o, weight)
+	}
+	if p.Empty == EmptyUniform && p.LenK > 0 {
+		for j := range p.LenK {
+			addVec(o, o, b.v[j*p.VStrides.Row:][:len(o)])
+		}
+		if p.HeadMask != nil {
+			weight *= p.HeadMask[b.headOf(r)]
+		}
+		for i := range o {
+			o[i] *= weight
+		}
+		weight = 1 / float32(p.LenK)
+	}
+	if b.weights != nil {
+		fill(b.weights[r*p.LenK:][:p.LenK], weight)
+	}
+}
+
+// whole is attention with the weights in the caller's memory: all scores of the
+// rows, then their softmax, then the values.
+func (b *attentionBlock) whole() {
+	c, p, w := b.c, &b.c.p, b.w
+	n := b.hi - b.lo
+	fill(w.max[:b.rows], negInf)
+	clear(w.sum[:b.rows])
+	for r := range b.rows {
+		row := b.weights[r*p.LenK:][:p.LenK]
+		clear(row[:b.lo])
+		clear(row[b.hi:])
+	}
+	if n > 0 {
+		for j := b.lo; j < b.hi; j += c.tile {
+			b.scores(b.weights[j:], p.LenK, 0, b.rows, j, min(c.tile, b.hi-j))
+		}
+		for from, to := range rowPieces(b.rows, n) {
+			attnSoftmax(b.weights[from*p.LenK+b.lo:], to-from, n, p.LenK, w.max[from:to], w.sum[from:to], w.factor[from:to])
+			for r := from; r < to; r++ {
+				w.factor[r] = 1 / w.sum[r]
+				if w.sum[r] == 0 {
+					w.factor[r] = 0
+				}
+			}
+			attnScaleRows(b.weights[from*p.LenK+b.lo:], to-from, n, p.LenK, w.factor[from:to])
+		}
+	}
+	beta := float32(0)
+	for j := b.lo; j < b.hi; j += c.tile {
+		b.values(b.weights[j:], p.LenK, 0, b.rows, j, min(c.tile, b.hi-j), beta)
+		beta = 1
+	}
+	if n <= 0 {
+		b.clearOutput()
+	}
+	if p.HeadMask != nil {
+		for r := range b.rows {
+			w.factor[r] = p.HeadMask[b.headOf(r)]
+		}
+		attnScaleRows(b.o, b.rows, p.ValueDim, b.ldo, w.factor[:b.rows])
+	}
+	for r, sum := range w.sum[:b.rows] {
+		if sum == 0 {
+			b.emptyRow(r)
+		}
+	}
+}
+
+// scores computes the tile of rows [ra, rb) and keys [j, j+n) into s, whose
+// element 0 is its first: scaled, with the biases, -Inf where hidden.
+func (b *attentionBlock) scores(s []float32, lds, ra, rb, j, n int) {
+	c, p, w := b.c, &b.c.p, b.w
+	q, k := b.q[ra*b.ldq:], b.k[j*p.KStrides.Row:]
+	if rb-ra <= directRows {
+		for r := range rb - ra {
+			attnDot(s[r*lds:][:n], q[r*b.ldq:][:p.HeadDim], k, p.KStrides.Row, p.Scale)
+		}
+	} else {
+		w.panel = grow(w.panel, c.nr*max(p.HeadDim, c.tile))
+		for at := 0; at < n; at += c.nr {
+			m := min(c.nr, n-at)
+			(&operandB{data: k, ld: p.KStrides.Row, trans: true}).pack(w.panel, 0, at, p.HeadDim, m, c.nr)
+			gemmPanel(c.isa, rb-ra, m, p.HeadDim, p.Scale, q, b.ldq, w.panel, c.nr, 0, s[at:], lds)
+		}
+	}
+	if p.Relative != nil {
+		b.addRelative(s, lds, ra, rb, j, n)
+	}
+	for i := range p.Mask {
+		switch t := &p.Mask[i]; t.kind {
+		case maskBias:
+			b.addBias(t, s, lds, ra, rb, j, n)
+		case maskALiBi:
+			b.addALiBi(t, s, lds, ra, rb, j, n)
+		case maskKeep, maskBlock:
+			for r := ra; r < rb; r++ {
+				t.hide(s[(r-ra)*lds:][:n], b.seq, b.headOf(r), b.queryOf(r), j)
+			}
+		}
+	}
+	for r := ra; r < rb; r++ {
+		row := s[(r-ra)*lds:][:n]
+		fill(row[:min(max(w.lo[r]-j, 0), n)], negInf)
+		fill(row[min(max(w.hi[r]-j, 0), n):], negInf)
+	}
+}
+
+// addBias adds a bias term.
+func (b *attentionBlock) addBias(t *MaskTerm, s []float32, lds, ra, rb, j, n int) {
+	for r := ra; r < rb; r++ {
+		at, step := t.row(b.seq, b.headOf(r), b.queryOf(r))
+		row := s[(r-ra)*lds:][:n]
+		if step == 1 {
+			addVec(row, row, t.bias[at+j:][:n])
+			continue
+		}
+		bias := t.bias[at]
+		for i := range row {
+			row[i] += bias
+		}
+	}
+}
+
+// addALiBi adds the linear bias. The rows of a tile are windows into one ramp,
+// each one element further to the left.
+func (b *attentionBlock) addALiBi(t *MaskTerm, s []float32, lds, ra, rb, j, n int) {
+	w := b.w
+	w.ramp = grow(w.ramp, b.c.rows+b.c.tile)
+	last := -1
+	for r := ra; r < rb; r++ {
+		shift := b.queryOf(rb-1) - b.queryOf(r)
+		if h := b.headOf(r); h != last {
+			last = h
+			far := b.queryOf(rb-1) + b.c.p.Past - j
+			for i := range n + shift {
+				d := far - i
+				w.ramp[i] = -t.bias[h] * float32(max(d, -d))
+			}
+		}
+		row := s[(r-ra)*lds:][:n]
+		addVec(row, row, w.ramp[shift:][:n])
+	}
+}
+
+// addRelative adds the relative terms. The products of the rows with the
+// embeddings of all distances that occur in the tile are made by the GEMM
+// kernel; those of a row are then shifted by its position.
+func (b *attentionBlock) addRelative(s []float32, lds, ra, rb, j, n int) {
+	c, p, w := b.c, &b.c.p, b.w
+	m, dim := rb-ra, p.HeadDim
+	if dim == 0 {
+		return
+	}
+	zero := (len(p.Relative)/dim - 1) / 2 // distance 0
+	first := b.queryOf(ra) + p.Past - (j + n - 1) + zero
+	count := m + n - 1 // embedding first+e is that of row r and key c where e = r-c+n-1
+	ld := (count + c.nr - 1) / c.nr * c.nr
+	emb := operandB{data: p.Relative[first*dim:], ld: dim, trans: true}
+	product := func(which, rows int, a []float32, lda int) []float32 {
+		w.relative[which] = grow(w.relative[which], max(attentionBlocking.relQ, attentionBlocking.relK)*
+			(attentionBlocking.relQ+attentionBlocking.relK+c.nr))
+		out := w.relative[which]
+		for at := 0; at < count; at += c.nr {
+			e := min(c.nr, count-at)
+			emb.pack(w.panel, 0, at, dim, e, c.nr)
+			gemmPanel(c.isa, rows, e, dim, p.Scale, a, lda, w.panel, c.nr, 0, out[at:], ld)
+		}
+		return out
+	}
+	w.panel = grow(w.panel, c.nr*max(dim, c.tile))
+	byQuery := product(0, m, b.q[ra*b.ldq:], b.ldq)
+	for r := range m {
+		row := s[r*lds:][:n]
+		for i := range row {
+			row[i] += byQuery[r*ld+r-i+n-1]
+		}
+	}
+	if !p.RelativeKeys {
+		return
+	}
+	byKey := product(1, n, b.k[j*p.KStrides.Row:], p.KStrides.Row)
+	for r := range m {
+		row := s[r*lds:][:n]
+		for i := range row {
+			row[i] += byKey[i*ld+r-i+n-1]
+		}
+	}
+}
+
+// values is o = beta*o + the tile s times the values of keys [j, j+n).
+func (b *attentionBlock) values(s []float32, lds, ra, rb, j, n int, beta float32) {
+	c, p := b.c, &b.c.p
+	o, v := b.o[ra*b.ldo:], b.v[j*p.VStrides.Row:]
+	if rb-ra <= directRows {
+		for r := range rb - ra {
+			row := o[r*b.ldo:][:p.ValueDim]
+			if beta == 0 {
+				clear(row)
+			}
+			attnAccumulate(row, s[r*lds:][:n], v, p.VStrides.Row)
+		}
+		return
+	}
+	for at := 0; at < p.ValueDim; at += c.nr {
+		gemmPanel(c.isa, rb-ra, min(c.nr, p.ValueDim-at), n, 1, s, lds, v[at:], p.VStrides.Row, beta, o[at:], b.ldo)
+	}
+}
+
+func fill(x []float32, v float32) {
+	for i := range x {
+		x[i] = v
+	}
+}

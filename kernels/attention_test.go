@@ -1,0 +1,315 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/avoformer/avoformer/kernels/ref"
+)
+
+// attentionCase is a call and what it was made from.
+type attentionCase struct {
+	name string
+	p    AttentionParams
+}
+
+// run makes random operands for a case whose sizes, strides and masks are set,
+// calls Attention, and compares with the oracle, head by head.
+func (c attentionCase) run(t *testing.T, threads Threads) {
+	t.Helper()
+	p := c.p
+	p.setDefaults()
+	r := rand.New(rand.NewPCG(uint64(p.LenQ*1000+p.LenK), uint64(p.HeadDim)))
+	tensor := func(heads, length, dim int, s Strides) []float32 {
+		if p.Batch*heads*length*dim == 0 {
+			return nil
+		}
+		return randomSlice(r, (p.Batch-1)*s.Batch+(heads-1)*s.Head+(length-1)*s.Row+dim)
+	}
+	if p.Q == nil {
+		p.Q = tensor(p.Heads, p.LenQ, p.HeadDim, p.QStrides)
+		p.K = tensor(p.KVHeads, p.LenK, p.HeadDim, p.KStrides)
+		p.V = tensor(p.KVHeads, p.LenK, p.ValueDim, p.VStrides)
+	}
+	p.Dst = tensor(p.Heads, p.LenQ, p.ValueDim, p.DstStrides)
+	fill(p.Dst, float32(math.NaN()))
+	want, wantWeights := oracle(&p)
+	if p.Weights != nil {
+		fill(p.Weights, float32(math.NaN()))
+	}
+	threads.Attention(p)
+	at := make([]bool, len(p.Dst))
+	for b := range p.Batch {
+		for h := range p.Heads {
+			for i := range p.LenQ {
+				for d := range p.ValueDim {
+					k := offset(p.DstStrides, b, h, i, p.ValueDim) + d
+					at[k] = true
+					checkClose(t, fmt.Sprintf("Dst[%d,%d,%d,%d]", b, h, i, d), p.Dst[k], want[((b*p.Heads+h)*p.LenQ+i)*p.ValueDim+d])
+				}
+			}
+		}
+	}
+	for k, v := range p.Dst {
+		if !at[k] && !math.IsNaN(float64(v)) {
+			t.Fatalf("Dst[%d], between the rows, was written", k)
+		}
+	}
+	for k, v := range p.Weights {
+		checkClose(t, fmt.Sprintf("Weights[%d]", k), v, wantWeights[k])
+	}
+}
+
+func checkClose(t *testing.T, what string, got float32, want float64) {
+	t.Helper()
+	g := float64(got)
+	if math.IsNaN(want) && math.IsNaN(g) {
+		return
+	}
+	if !(math.Abs(g-want) <= 5e-6*(1+math.Abs(want))) {
+		t.Fatalf("%s = %v, want %v", what, got, want)
+	}
+}
+
+// oracle is the call in float64, from the definitions: [Batch, Heads, LenQ,
+// ValueDim] and [Batch, Heads, LenQ, LenK].
+func oracle(p *AttentionParams) (out, weights []float64) {
+	head := func(x []float32, s Strides, b, h, length, dim int) []float64 {
+		var y []float64
+		for i := range length {
+			y = append(y, ref.Widen(x[offset(s, b, h, i, dim):][:dim])...)
+		}
+		return y
+	}
+	for b := range p.Batch {
+		for h := range p.Heads {
+			kv := h / (p.Heads / p.KVHeads)
+			q, k := head(p.Q, p.QStrides, b, h, p.LenQ, p.HeadDim), head(p.K, p.KStrides, b, kv, p.LenK, p.HeadDim)
+			v := head(p.V, p.VStrides, b, kv, p.LenK, p.ValueDim)
+			n := p.LenQ * p.LenK
+			bias, relative, headMask := make([]float64, n), make([]float64, n), make([]float64, n)
+			visible := make([]bool, n)
+			for i := range p.LenQ {
+				for j := range p.LenK {
+					at := i*p.LenK + j
+					visible[at], headMask[at] = true, 1
+					for _, t := range p.Mask {
+						x, see := maskDefinition(t, b, h, i, j, p.LenQ, p.Past)
+						bias[at] += x
+						visible[at] = visible[at] && see
+					}
+					if p.Relative != nil {
+						zero := len(p.Relative) / p.HeadDim / 2
+						e := p.Relative[(i+p.Past-j+zero)*p.HeadDim:]
+						for d := range p.HeadDim {
+							relative[at] += q[i*p.HeadDim+d] * float64(e[d])
+							if p.RelativeKeys {
+								relative[at] += k[j*p.HeadDim+d] * float64(e[d])
+							}
+						}
+					}
+					if p.HeadMask != nil {
+						headMask[at] = float64(p.HeadMask[h])
+					}
+				}
+			}
+			a := ref.AttentionParams{LenQ: p.LenQ, LenK: p.LenK, Dim: p.HeadDim, DimV: p.ValueDim, Q: q, K: k, V: v,
+				Scale: float64(p.Scale), Relative: relative, Bias: bias, Visible: func(q, k int) bool { return visible[q*p.LenK+k] }}
+			_, w := ref.Attention(a)
+			for i := range p.LenQ {
+				sum := 0.0
+				for j := range p.LenK {
+					sum += w[i*p.LenK+j]
+				}
+				if sum != 0 {
+					continue
+				}
+				for j := range p.LenK {
+					switch p.Empty {
+					case EmptyNaN:
+						w[i*p.LenK+j] = math.NaN()
+					case EmptyUniform:
+						w[i*p.LenK+j] = 1 / float64(p.LenK)
+					}
+				}
+			}
+			weights = append(weights, w...)
+			o := make([]float64, p.LenQ*p.ValueDim)
+			masked := make([]float64, n)
+			for i := range w {
+				masked[i] = w[i] * headMask[i]
+			}
+			ref.Gemm(false, false, p.LenQ, p.ValueDim, p.LenK, 1, masked, max(1, p.LenK), v, max(1, p.ValueDim), 0, o, max(1, p.ValueDim))
+			if p.LenK == 0 && p.Empty == EmptyNaN {
+				for i := range o {
+					o[i] = math.NaN()
+				}
+			}
+			out = append(out, o...)
+		}
+	}
+	return out, weights
+}
+
+// maskDefinition is what a term says of query i and key j.
+func maskDefinition(t MaskTerm, b, h, i, j, lenQ, past int) (bias float64, visible bool) {
+	at := 0
+	for k, x := range [4]int{b, h, i, j} {
+		if t.shape[k] == 1 {
+			x = 0
+		}
+		at = at*t.shape[k] + x
+	}
+	distance := i + past - j
+	switch t.kind {
+	case maskWindow:
+		return 0, distance <= t.before && -distance <= t.after
+	case maskLengths:
+		return 0, j < t.lengths[b]
+	case maskQueryLengths:
+		return 0, j < t.lengths[b*lenQ+i]
+	case maskKeep:
+		return 0, t.keep[at]
+	case maskBlock:
+		return 0, !t.keep[at]
+	case maskBias:
+		return float64(t.bias[at]), true
+	case maskALiBi:
+		return -float64(t.bias[h]) * math.Abs(float64(distance)), true
+	}
+	return 0, true
+}
+
+// smallBlocks makes the tiles small, so that short sequences have many.
+func smallBlocks(t *testing.T) {
+	t.Helper()
+	old := attentionBlocking
+	t.Cleanup(func() { attentionBlocking = old })
+	attentionBlocking = attentionBlocks{q: 5, k: 7, relQ: 4, relK: 6, split: 8}
+}
+
+func randomBools(r *rand.Rand, n int, p float64) []bool {
+	s := make([]bool, n)
+	for i := range s {
+		s[i] = r.Float64() < p
+	}
+	return s
+}
+
+func attentionCases() []attentionCase {
+	r := rand.New(rand.NewPCG(3, 4))
+	var cases []attentionCase
+	add := func(name string, p AttentionParams) { cases = append(cases, attentionCase{name, p}) }
+	for _, dim := range []int{1, 8, 20, 32, 64, 80, 128} {
+		for _, l := range [][2]int{{1, 1}, {1, 40}, {2, 9}, {3, 17}, {10, 10}, {33, 21}, {19, 70}} {
+			add(fmt.Sprintf("dim=%d/q=%d/k=%d", dim, l[0], l[1]), AttentionParams{Batch: 2, Heads: 2, LenQ: l[0], LenK: l[1], HeadDim: dim})
+		}
+	}
+	base := AttentionParams{Batch: 2, Heads: 4, LenQ: 13, LenK: 31, HeadDim: 20, Past: 18}
+	with := func(name string, f func(p *AttentionParams)) {
+		p := base
+		f(&p)
+		add(name, p)
+	}
+	bq, bk, n := base.LenQ, base.LenK, base.Batch*base.Heads*base.LenQ*base.LenK
+	mask := func(name string, terms ...MaskTerm) { with(name, func(p *AttentionParams) { p.Mask = terms }) }
+	with("scale", func(p *AttentionParams) { p.Scale = 0.7 })
+	with("valueDim", func(p *AttentionParams) { p.ValueDim = 36 })
+	with("gqa", func(p *AttentionParams) { p.KVHeads = 2 })
+	with("mqa", func(p *AttentionParams) { p.KVHeads = 1 })
+	with("headMask", func(p *AttentionParams) { p.HeadMask = []float32{1, 0, 0.5, 2} })
+	with("fusedQKV", func(p *AttentionParams) {
+		p.LenK, p.Past = 13, 0
+		d := 4 * 20
+		x := randomSlice(r, 2*13*3*d)
+		p.Q, p.K, p.V = x, x[d:], x[2*d:]
+		p.QStrides = BLHD(13, 3*d, 20)
+		p.KStrides, p.VStrides, p.DstStrides = p.QStrides, p.QStrides, BLHD(13, d, 20)
+	})
+	with("padded", func(p *AttentionParams) {
+		p.QStrides, p.KStrides = Strides{2000, 400, 23}, Strides{4000, 800, 24}
+		p.VStrides, p.DstStrides = Strides{4000, 801, 25}, Strides{2001, 401, 21}
+	})
+	mask("causal", CausalMask())
+	mask("window", WindowMask(4, 0))
+	mask("local", WindowMask(3, 2))
+	mask("future", WindowMask(-1, 5))
+	mask("lengths", LengthMask([]int{5, 31}))
+	mask("lengths/zero", LengthMask([]int{0, 3}))
+	lengths := make([]int, base.Batch*bq)
+	for i := range lengths {
+		lengths[i] = r.IntN(bk + 1)
+	}
+	mask("queryLengths", QueryLengthMask(lengths))
+	mask("keep", KeepMask(randomBools(r, n, 0.7), 2, 4, bq, bk))
+	mask("keep/sparse", KeepMask(randomBools(r, n, 0.05), 2, 4, bq, bk))
+	mask("keep/padding", KeepMask(randomBools(r, 2*bk, 0.6), 2, 1, 1, bk))
+	mask("keep/queries", KeepMask(randomBools(r, 2*bq, 0.6), 2, 1, bq, 1))
+	mask("keep/none", KeepMask(make([]bool, 1), 1, 1, 1, 1))
+	mask("block", BlockMask(randomBools(r, bq*bk, 0.6), 1, 1, bq, bk))
+	mask("block/queries", BlockMask(randomBools(r, bq, 0.6), 1, 1, bq, 1))
+	mask("bias", BiasMask(randomSlice(r, n), 2, 4, bq, bk))
+	mask("bias/heads", BiasMask(randomSlice(r, 4*bq*bk), 1, 4, bq, bk))
+	mask("bias/keys", BiasMask(randomSlice(r, 2*bk), 2, 1, 1, bk))
+	mask("bias/queries", BiasMask(randomSlice(r, bq), 1, 1, bq, 1))
+	inf := randomSlice(r, bq*bk)
+	for i := range inf {
+		if r.IntN(2) == 0 || i < 2*bk {
+			inf[i] = negInf
+		}
+	}
+	mask("bias/inf", BiasMask(inf, 1, 1, bq, bk))
+	mask("alibi", ALiBiMask([]float32{0.5, 0.25, 0.125, 0.0625}))
+	all := []MaskTerm{CausalMask(), LengthMask([]int{25, 31}), KeepMask(randomBools(r, bq*bk, 0.7), 1, 1, bq, bk),
+		BlockMask(randomBools(r, 2*bk, 0.3), 2, 1, 1, bk), BiasMask(randomSlice(r, 4*bk), 1, 4, 1, bk), ALiBiMask([]float32{0.5, 0.25, 0.125, 0.0625})}
+	mask("all", all...)
+	with("relativeKey", func(p *AttentionParams) { p.Relative = randomSlice(r, (2*40-1)*20) })
+	with("relativeKeyQuery", func(p *AttentionParams) { p.Relative, p.RelativeKeys = randomSlice(r, (2*40-1)*20), true })
+	with("everything", func(p *AttentionParams) {
+		p.Relative, p.RelativeKeys, p.Mask, p.KVHeads, p.ValueDim = randomSlice(r, (2*40-1)*20), true, all, 2, 33
+		p.HeadMask = []float32{1, 0, 0.5, 2}
+	})
+	with("decode/gqa/alibi", func(p *AttentionParams) {
+		p.LenQ, p.Past, p.KVHeads = 1, 30, 2
+		p.Mask = []MaskTerm{CausalMask(), ALiBiMask([]float32{0.5, 0.25, 0.125, 0.0625}), BiasMask(randomSlice(r, 4*bk), 1, 4, 1, bk)}
+		p.HeadMask = []float32{1, 0, 0.5, 2}
+	})
+	with("decode/relative", func(p *AttentionParams) {
+		p.LenQ, p.Past, p.KVHeads, p.Relative = 1, 30, 2, randomSlice(r, (2*40-1)*20)
+	})
+	with("noKeys", func(p *AttentionParams) { p.LenK = 0 })
+	with("noQueries", func(p *AttentionParams) { p.LenQ = 0 })
+	with("zeroDim", func(p *AttentionParams) { p.HeadDim, p.ValueDim, p.Scale = 0, 3, 1 })
+	return cases
+}
+
+func TestAttention(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		for _, small := range []bool{false, true} {
+			t.Run(fmt.Sprintf("small=%v", small), func(t *testing.T) {
+				if small {
+					smallBlocks(t)
+				}
+				for _, c := range attentionCases() {
+					for _, weights := range []bool{false, true} {
+						for _, empty := range []EmptyRow{EmptyZero, EmptyNaN, EmptyUniform} {
+							if empty != EmptyZero && c.p.Mask == nil && c.p.LenK > 0 {
+								continue
+							}
+							t.Run(fmt.Sprintf("%s/weights=%v/empty=%d", c.name, weights, empty), func(t *testing.T) {
+								c := c
+								c.p.Empty = empty
+								if weights {
+									c.p.Weights = make([]float32, c.p.Batch*c.p.Heads*c.p.LenQ*c.p.LenK)
+								}
+								c.run(t, 1)
+							})
+						}
+					}
+				}
+			})
+		}
+	})
+}
