@@ -87,7 +87,11 @@ func geluVecGeneric(dst, x []float32) {
 func erfVecGeneric(dst, x []float32) {
 	x = x[:len(dst)]
 	for i, v := range x {
-		t := min(max(float64(v), -float64(approx.ErfClamp)), float64(approx.ErfClamp))
+		t := float64(v)
+		if math.Abs(t) >= float64(approx.ErfClamp) {
+			dst[i] = float32(math.Copysign(1, t))
+			continue
+		}
 		dst[i] = float32(t * evenPoly(erfPoly[:], t*t-float64(approx.ErfCentre)))
 	}
 }
@@ -141,7 +145,7 @@ func tanhVecGeneric(dst, x []float32) {
 		f := t - (biased - roundBias64)
 		s := math.Float64frombits((math.Float64bits(biased) + 1023) << 52)
 		e := s*(f*evenPoly(tanhPoly[:], f)) + (s - 1)
-		dst[i] = float32(e / (e + 2))
+		dst[i] = float32(math.Copysign(e/(e+2), t)) // the sign of zero was lost
 	}
 }
 

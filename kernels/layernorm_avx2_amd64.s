@@ -84,25 +84,21 @@ end7:
 	VXORPS     Y7, Y7, Y7
 	MOVQ       CX, DI
 	MOVQ       BX, R8
-	CMPQ       R8, $+32
+	CMPQ       R8, $+16
 	JLT        end9
 
 loop8:
 	VMOVUPS     (DI), Y8
 	VSUBPS      Y3, Y8, Y8
-	VFMADD231PS Y8, Y8, Y4
+	VADDPS      Y8, Y4, Y4
+	VFMADD231PS Y8, Y8, Y5
 	VMOVUPS     32(DI), Y8
 	VSUBPS      Y3, Y8, Y8
-	VFMADD231PS Y8, Y8, Y5
-	VMOVUPS     64(DI), Y8
-	VSUBPS      Y3, Y8, Y8
-	VFMADD231PS Y8, Y8, Y6
-	VMOVUPS     96(DI), Y8
-	VSUBPS      Y3, Y8, Y8
+	VADDPS      Y8, Y6, Y6
 	VFMADD231PS Y8, Y8, Y7
-	ADDQ        $+128, DI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
+	ADDQ        $+64, DI
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
 	JGE         loop8
 
 end9:
@@ -112,7 +108,8 @@ end9:
 loop10:
 	VMOVUPS     (DI), Y8
 	VSUBPS      Y3, Y8, Y8
-	VFMADD231PS Y8, Y8, Y4
+	VADDPS      Y8, Y4, Y4
+	VFMADD231PS Y8, Y8, Y5
 	ADDQ        $+32, DI
 	SUBQ        $+8, R8
 	CMPQ        R8, $+8
@@ -124,80 +121,93 @@ end11:
 	VMASKMOVPS  (DI), Y2, Y8
 	VSUBPS      Y3, Y8, Y8
 	VANDPS      Y8, Y2, Y8
-	VFMADD231PS Y8, Y8, Y4
+	VADDPS      Y8, Y4, Y4
+	VFMADD231PS Y8, Y8, Y5
 
 end12:
-	VADDPS     Y5, Y4, Y4
-	VADDPS     Y7, Y6, Y6
-	VADDPS     Y6, Y4, Y4
-	VPERM2F128 $0x01, Y4, Y4, Y5
-	VADDPS     Y5, Y4, Y4
-	VSHUFPS    $0x4e, Y4, Y4, Y5
-	VADDPS     Y5, Y4, Y4
-	VSHUFPS    $0xb1, Y4, Y4, Y5
-	VADDPS     Y5, Y4, Y4
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y5
-	VDIVPS     Y1, Y4, Y4
-	VADDPS     Y0, Y4, Y4
-	VSQRTPS    Y4, Y4
-	VDIVPS     Y4, Y5, Y4
-	MOVQ       weight_len+56(FP), DI
-	CMPQ       DI, $+0
-	JGT        else13
-	MOVQ       bias_len+80(FP), DI
-	CMPQ       DI, $+0
-	JGT        else15
-	MOVQ       AX, DI
-	MOVQ       CX, R8
-	MOVQ       BX, R9
-	CMPQ       R9, $+32
-	JLT        end18
+	VADDPS       Y6, Y4, Y4
+	VPERM2F128   $0x01, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VDIVPS       Y1, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VPERM2F128   $0x01, Y5, Y5, Y6
+	VADDPS       Y6, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y6
+	VADDPS       Y6, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y6
+	VADDPS       Y6, Y5, Y5
+	VDIVPS       Y1, Y5, Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y6
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y5, Y7, Y5
+	VADDPS       Y0, Y5, Y5
+	VSQRTPS      Y5, Y5
+	VDIVPS       Y5, Y6, Y5
+	VXORPS       Y6, Y6, Y6
+	VSUBPS       Y4, Y6, Y4
+	VMULPS       Y5, Y4, Y4
+	MOVQ         weight_len+56(FP), DI
+	CMPQ         DI, $+0
+	JGT          else13
+	MOVQ         bias_len+80(FP), DI
+	CMPQ         DI, $+0
+	JGT          else15
+	MOVQ         AX, DI
+	MOVQ         CX, R8
+	MOVQ         BX, R9
+	CMPQ         R9, $+32
+	JLT          end18
 
 loop17:
-	VMOVUPS (R8), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, (DI)
-	VMOVUPS 32(R8), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, 32(DI)
-	VMOVUPS 64(R8), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS 96(R8), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, 96(DI)
-	ADDQ    $+128, DI
-	ADDQ    $+128, R8
-	SUBQ    $+32, R9
-	CMPQ    R9, $+32
-	JGE     loop17
+	VMOVUPS     (R8), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     Y6, (DI)
+	VMOVUPS     32(R8), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     Y6, 32(DI)
+	VMOVUPS     64(R8), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     Y6, 64(DI)
+	VMOVUPS     96(R8), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     Y6, 96(DI)
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop17
 
 end18:
 	CMPQ R9, $+8
 	JLT  end20
 
 loop19:
-	VMOVUPS (R8), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, (DI)
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	SUBQ    $+8, R9
-	CMPQ    R9, $+8
-	JGE     loop19
+	VMOVUPS     (R8), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     Y6, (DI)
+	ADDQ        $+32, DI
+	ADDQ        $+32, R8
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop19
 
 end20:
-	TESTQ      SI, SI
-	JZ         end21
-	VMASKMOVPS (R8), Y2, Y5
-	VSUBPS     Y3, Y5, Y3
-	VMULPS     Y4, Y3, Y3
-	VMASKMOVPS Y3, Y2, (DI)
+	TESTQ       SI, SI
+	JZ          end21
+	VMASKMOVPS  (R8), Y2, Y6
+	VSUBPS      Y3, Y6, Y3
+	VFMADD213PS Y4, Y5, Y3
+	VMASKMOVPS  Y3, Y2, (DI)
 
 end21:
 	JMP end16
@@ -211,64 +221,64 @@ else15:
 	JLT  end23
 
 loop22:
-	VMOVUPS (R9), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS (DI), Y6
-	VADDPS  Y6, Y5, Y5
-	VMOVUPS Y5, (R8)
-	VMOVUPS 32(R9), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS 32(DI), Y6
-	VADDPS  Y6, Y5, Y5
-	VMOVUPS Y5, 32(R8)
-	VMOVUPS 64(R9), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS 64(DI), Y6
-	VADDPS  Y6, Y5, Y5
-	VMOVUPS Y5, 64(R8)
-	VMOVUPS 96(R9), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS 96(DI), Y6
-	VADDPS  Y6, Y5, Y5
-	VMOVUPS Y5, 96(R8)
-	ADDQ    $+128, R8
-	ADDQ    $+128, R9
-	ADDQ    $+128, DI
-	SUBQ    $+32, R10
-	CMPQ    R10, $+32
-	JGE     loop22
+	VMOVUPS     (R9), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     (DI), Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (R8)
+	VMOVUPS     32(R9), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     32(DI), Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 32(R8)
+	VMOVUPS     64(R9), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     64(DI), Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 64(R8)
+	VMOVUPS     96(R9), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     96(DI), Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 96(R8)
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	ADDQ        $+128, DI
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop22
 
 end23:
 	CMPQ R10, $+8
 	JLT  end25
 
 loop24:
-	VMOVUPS (R9), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS (DI), Y6
-	VADDPS  Y6, Y5, Y5
-	VMOVUPS Y5, (R8)
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, DI
-	SUBQ    $+8, R10
-	CMPQ    R10, $+8
-	JGE     loop24
+	VMOVUPS     (R9), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     (DI), Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (R8)
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	ADDQ        $+32, DI
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop24
 
 end25:
-	TESTQ      SI, SI
-	JZ         end26
-	VMASKMOVPS (R9), Y2, Y5
-	VSUBPS     Y3, Y5, Y3
-	VMULPS     Y4, Y3, Y3
-	VMASKMOVPS (DI), Y2, Y4
-	VADDPS     Y4, Y3, Y3
-	VMASKMOVPS Y3, Y2, (R8)
+	TESTQ       SI, SI
+	JZ          end26
+	VMASKMOVPS  (R9), Y2, Y6
+	VSUBPS      Y3, Y6, Y3
+	VFMADD213PS Y4, Y5, Y3
+	VMASKMOVPS  (DI), Y2, Y4
+	VADDPS      Y4, Y3, Y3
+	VMASKMOVPS  Y3, Y2, (R8)
 
 end26:
 end16:
@@ -286,64 +296,64 @@ else13:
 	JLT  end30
 
 loop29:
-	VMOVUPS (R9), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS (DI), Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, (R8)
-	VMOVUPS 32(R9), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS 32(DI), Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, 32(R8)
-	VMOVUPS 64(R9), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS 64(DI), Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, 64(R8)
-	VMOVUPS 96(R9), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS 96(DI), Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, 96(R8)
-	ADDQ    $+128, R8
-	ADDQ    $+128, R9
-	ADDQ    $+128, DI
-	SUBQ    $+32, R10
-	CMPQ    R10, $+32
-	JGE     loop29
+	VMOVUPS     (R9), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     (DI), Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (R8)
+	VMOVUPS     32(R9), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     32(DI), Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 32(R8)
+	VMOVUPS     64(R9), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     64(DI), Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 64(R8)
+	VMOVUPS     96(R9), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     96(DI), Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 96(R8)
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	ADDQ        $+128, DI
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop29
 
 end30:
 	CMPQ R10, $+8
 	JLT  end32
 
 loop31:
-	VMOVUPS (R9), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS (DI), Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, (R8)
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, DI
-	SUBQ    $+8, R10
-	CMPQ    R10, $+8
-	JGE     loop31
+	VMOVUPS     (R9), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     (DI), Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (R8)
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	ADDQ        $+32, DI
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop31
 
 end32:
-	TESTQ      SI, SI
-	JZ         end33
-	VMASKMOVPS (R9), Y2, Y5
-	VSUBPS     Y3, Y5, Y3
-	VMULPS     Y4, Y3, Y3
-	VMASKMOVPS (DI), Y2, Y4
-	VMULPS     Y4, Y3, Y3
-	VMASKMOVPS Y3, Y2, (R8)
+	TESTQ       SI, SI
+	JZ          end33
+	VMASKMOVPS  (R9), Y2, Y6
+	VSUBPS      Y3, Y6, Y3
+	VFMADD213PS Y4, Y5, Y3
+	VMASKMOVPS  (DI), Y2, Y4
+	VMULPS      Y4, Y3, Y3
+	VMASKMOVPS  Y3, Y2, (R8)
 
 end33:
 	JMP end28
@@ -359,34 +369,34 @@ else27:
 	JLT  end35
 
 loop34:
-	VMOVUPS     (R10), Y5
-	VSUBPS      Y3, Y5, Y5
-	VMULPS      Y4, Y5, Y5
-	VMOVUPS     (DI), Y6
-	VMOVUPS     (R8), Y7
-	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, (R9)
-	VMOVUPS     32(R10), Y5
-	VSUBPS      Y3, Y5, Y5
-	VMULPS      Y4, Y5, Y5
-	VMOVUPS     32(DI), Y6
-	VMOVUPS     32(R8), Y7
-	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, 32(R9)
-	VMOVUPS     64(R10), Y5
-	VSUBPS      Y3, Y5, Y5
-	VMULPS      Y4, Y5, Y5
-	VMOVUPS     64(DI), Y6
-	VMOVUPS     64(R8), Y7
-	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, 64(R9)
-	VMOVUPS     96(R10), Y5
-	VSUBPS      Y3, Y5, Y5
-	VMULPS      Y4, Y5, Y5
-	VMOVUPS     96(DI), Y6
-	VMOVUPS     96(R8), Y7
-	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, 96(R9)
+	VMOVUPS     (R10), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     (DI), Y7
+	VMOVUPS     (R8), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVUPS     Y6, (R9)
+	VMOVUPS     32(R10), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     32(DI), Y7
+	VMOVUPS     32(R8), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVUPS     Y6, 32(R9)
+	VMOVUPS     64(R10), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     64(DI), Y7
+	VMOVUPS     64(R8), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVUPS     Y6, 64(R9)
+	VMOVUPS     96(R10), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     96(DI), Y7
+	VMOVUPS     96(R8), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVUPS     Y6, 96(R9)
 	ADDQ        $+128, R9
 	ADDQ        $+128, R10
 	ADDQ        $+128, DI
@@ -400,13 +410,13 @@ end35:
 	JLT  end37
 
 loop36:
-	VMOVUPS     (R10), Y5
-	VSUBPS      Y3, Y5, Y5
-	VMULPS      Y4, Y5, Y5
-	VMOVUPS     (DI), Y6
-	VMOVUPS     (R8), Y7
-	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, (R9)
+	VMOVUPS     (R10), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     (DI), Y7
+	VMOVUPS     (R8), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVUPS     Y6, (R9)
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 	ADDQ        $+32, DI
@@ -418,9 +428,9 @@ loop36:
 end37:
 	TESTQ       SI, SI
 	JZ          end38
-	VMASKMOVPS  (R10), Y2, Y5
-	VSUBPS      Y3, Y5, Y3
-	VMULPS      Y4, Y3, Y3
+	VMASKMOVPS  (R10), Y2, Y6
+	VSUBPS      Y3, Y6, Y3
+	VFMADD213PS Y4, Y5, Y3
 	VMASKMOVPS  (DI), Y2, Y4
 	VMASKMOVPS  (R8), Y2, Y5
 	VFMADD213PS Y5, Y4, Y3
@@ -559,25 +569,21 @@ end7:
 	VXORPS     Y7, Y7, Y7
 	MOVQ       DX, R9
 	MOVQ       DI, R10
-	CMPQ       R10, $+32
+	CMPQ       R10, $+16
 	JLT        end9
 
 loop8:
 	VMOVUPS     (R9), Y8
 	VSUBPS      Y3, Y8, Y8
-	VFMADD231PS Y8, Y8, Y4
+	VADDPS      Y8, Y4, Y4
+	VFMADD231PS Y8, Y8, Y5
 	VMOVUPS     32(R9), Y8
 	VSUBPS      Y3, Y8, Y8
-	VFMADD231PS Y8, Y8, Y5
-	VMOVUPS     64(R9), Y8
-	VSUBPS      Y3, Y8, Y8
-	VFMADD231PS Y8, Y8, Y6
-	VMOVUPS     96(R9), Y8
-	VSUBPS      Y3, Y8, Y8
+	VADDPS      Y8, Y6, Y6
 	VFMADD231PS Y8, Y8, Y7
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
 	JGE         loop8
 
 end9:
@@ -587,7 +593,8 @@ end9:
 loop10:
 	VMOVUPS     (R9), Y8
 	VSUBPS      Y3, Y8, Y8
-	VFMADD231PS Y8, Y8, Y4
+	VADDPS      Y8, Y4, Y4
+	VFMADD231PS Y8, Y8, Y5
 	ADDQ        $+32, R9
 	SUBQ        $+8, R10
 	CMPQ        R10, $+8
@@ -599,80 +606,93 @@ end11:
 	VMASKMOVPS  (R9), Y2, Y8
 	VSUBPS      Y3, Y8, Y8
 	VANDPS      Y8, Y2, Y8
-	VFMADD231PS Y8, Y8, Y4
+	VADDPS      Y8, Y4, Y4
+	VFMADD231PS Y8, Y8, Y5
 
 end12:
-	VADDPS     Y5, Y4, Y4
-	VADDPS     Y7, Y6, Y6
-	VADDPS     Y6, Y4, Y4
-	VPERM2F128 $0x01, Y4, Y4, Y5
-	VADDPS     Y5, Y4, Y4
-	VSHUFPS    $0x4e, Y4, Y4, Y5
-	VADDPS     Y5, Y4, Y4
-	VSHUFPS    $0xb1, Y4, Y4, Y5
-	VADDPS     Y5, Y4, Y4
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y5
-	VDIVPS     Y1, Y4, Y4
-	VADDPS     Y0, Y4, Y4
-	VSQRTPS    Y4, Y4
-	VDIVPS     Y4, Y5, Y4
-	MOVQ       weight_len+104(FP), R9
-	CMPQ       R9, $+0
-	JGT        else13
-	MOVQ       bias_len+128(FP), R9
-	CMPQ       R9, $+0
-	JGT        else15
-	MOVQ       AX, R9
-	MOVQ       DX, R10
-	MOVQ       DI, R11
-	CMPQ       R11, $+32
-	JLT        end18
+	VADDPS       Y6, Y4, Y4
+	VPERM2F128   $0x01, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VDIVPS       Y1, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VPERM2F128   $0x01, Y5, Y5, Y6
+	VADDPS       Y6, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y6
+	VADDPS       Y6, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y6
+	VADDPS       Y6, Y5, Y5
+	VDIVPS       Y1, Y5, Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y6
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y5, Y7, Y5
+	VADDPS       Y0, Y5, Y5
+	VSQRTPS      Y5, Y5
+	VDIVPS       Y5, Y6, Y5
+	VXORPS       Y6, Y6, Y6
+	VSUBPS       Y4, Y6, Y4
+	VMULPS       Y5, Y4, Y4
+	MOVQ         weight_len+104(FP), R9
+	CMPQ         R9, $+0
+	JGT          else13
+	MOVQ         bias_len+128(FP), R9
+	CMPQ         R9, $+0
+	JGT          else15
+	MOVQ         AX, R9
+	MOVQ         DX, R10
+	MOVQ         DI, R11
+	CMPQ         R11, $+32
+	JLT          end18
 
 loop17:
-	VMOVUPS (R10), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, (R9)
-	VMOVUPS 32(R10), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, 32(R9)
-	VMOVUPS 64(R10), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, 64(R9)
-	VMOVUPS 96(R10), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, 96(R9)
-	ADDQ    $+128, R9
-	ADDQ    $+128, R10
-	SUBQ    $+32, R11
-	CMPQ    R11, $+32
-	JGE     loop17
+	VMOVUPS     (R10), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     Y6, (R9)
+	VMOVUPS     32(R10), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     Y6, 32(R9)
+	VMOVUPS     64(R10), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     Y6, 64(R9)
+	VMOVUPS     96(R10), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     Y6, 96(R9)
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop17
 
 end18:
 	CMPQ R11, $+8
 	JLT  end20
 
 loop19:
-	VMOVUPS (R10), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, (R9)
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
-	SUBQ    $+8, R11
-	CMPQ    R11, $+8
-	JGE     loop19
+	VMOVUPS     (R10), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     Y6, (R9)
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop19
 
 end20:
-	TESTQ      R8, R8
-	JZ         end21
-	VMASKMOVPS (R10), Y2, Y5
-	VSUBPS     Y3, Y5, Y3
-	VMULPS     Y4, Y3, Y3
-	VMASKMOVPS Y3, Y2, (R9)
+	TESTQ       R8, R8
+	JZ          end21
+	VMASKMOVPS  (R10), Y2, Y6
+	VSUBPS      Y3, Y6, Y3
+	VFMADD213PS Y4, Y5, Y3
+	VMASKMOVPS  Y3, Y2, (R9)
 
 end21:
 	JMP end16
@@ -686,64 +706,64 @@ else15:
 	JLT  end23
 
 loop22:
-	VMOVUPS (R11), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS (R9), Y6
-	VADDPS  Y6, Y5, Y5
-	VMOVUPS Y5, (R10)
-	VMOVUPS 32(R11), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS 32(R9), Y6
-	VADDPS  Y6, Y5, Y5
-	VMOVUPS Y5, 32(R10)
-	VMOVUPS 64(R11), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS 64(R9), Y6
-	VADDPS  Y6, Y5, Y5
-	VMOVUPS Y5, 64(R10)
-	VMOVUPS 96(R11), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS 96(R9), Y6
-	VADDPS  Y6, Y5, Y5
-	VMOVUPS Y5, 96(R10)
-	ADDQ    $+128, R10
-	ADDQ    $+128, R11
-	ADDQ    $+128, R9
-	SUBQ    $+32, R12
-	CMPQ    R12, $+32
-	JGE     loop22
+	VMOVUPS     (R11), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     (R9), Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (R10)
+	VMOVUPS     32(R11), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     32(R9), Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 32(R10)
+	VMOVUPS     64(R11), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     64(R9), Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 64(R10)
+	VMOVUPS     96(R11), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     96(R9), Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 96(R10)
+	ADDQ        $+128, R10
+	ADDQ        $+128, R11
+	ADDQ        $+128, R9
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop22
 
 end23:
 	CMPQ R12, $+8
 	JLT  end25
 
 loop24:
-	VMOVUPS (R11), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS (R9), Y6
-	VADDPS  Y6, Y5, Y5
-	VMOVUPS Y5, (R10)
-	ADDQ    $+32, R10
-	ADDQ    $+32, R11
-	ADDQ    $+32, R9
-	SUBQ    $+8, R12
-	CMPQ    R12, $+8
-	JGE     loop24
+	VMOVUPS     (R11), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     (R9), Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (R10)
+	ADDQ        $+32, R10
+	ADDQ        $+32, R11
+	ADDQ        $+32, R9
+	SUBQ        $+8, R12
+	CMPQ        R12, $+8
+	JGE         loop24
 
 end25:
-	TESTQ      R8, R8
-	JZ         end26
-	VMASKMOVPS (R11), Y2, Y5
-	VSUBPS     Y3, Y5, Y3
-	VMULPS     Y4, Y3, Y3
-	VMASKMOVPS (R9), Y2, Y4
-	VADDPS     Y4, Y3, Y3
-	VMASKMOVPS Y3, Y2, (R10)
+	TESTQ       R8, R8
+	JZ          end26
+	VMASKMOVPS  (R11), Y2, Y6
+	VSUBPS      Y3, Y6, Y3
+	VFMADD213PS Y4, Y5, Y3
+	VMASKMOVPS  (R9), Y2, Y4
+	VADDPS      Y4, Y3, Y3
+	VMASKMOVPS  Y3, Y2, (R10)
 
 end26:
 end16:
@@ -761,64 +781,64 @@ else13:
 	JLT  end30
 
 loop29:
-	VMOVUPS (R11), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS (R9), Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, (R10)
-	VMOVUPS 32(R11), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS 32(R9), Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, 32(R10)
-	VMOVUPS 64(R11), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS 64(R9), Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, 64(R10)
-	VMOVUPS 96(R11), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS 96(R9), Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, 96(R10)
-	ADDQ    $+128, R10
-	ADDQ    $+128, R11
-	ADDQ    $+128, R9
-	SUBQ    $+32, R12
-	CMPQ    R12, $+32
-	JGE     loop29
+	VMOVUPS     (R11), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     (R9), Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (R10)
+	VMOVUPS     32(R11), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     32(R9), Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 32(R10)
+	VMOVUPS     64(R11), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     64(R9), Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 64(R10)
+	VMOVUPS     96(R11), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     96(R9), Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 96(R10)
+	ADDQ        $+128, R10
+	ADDQ        $+128, R11
+	ADDQ        $+128, R9
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop29
 
 end30:
 	CMPQ R12, $+8
 	JLT  end32
 
 loop31:
-	VMOVUPS (R11), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS (R9), Y6
-	VMULPS  Y6, Y5, Y5
-	VMOVUPS Y5, (R10)
-	ADDQ    $+32, R10
-	ADDQ    $+32, R11
-	ADDQ    $+32, R9
-	SUBQ    $+8, R12
-	CMPQ    R12, $+8
-	JGE     loop31
+	VMOVUPS     (R11), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     (R9), Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (R10)
+	ADDQ        $+32, R10
+	ADDQ        $+32, R11
+	ADDQ        $+32, R9
+	SUBQ        $+8, R12
+	CMPQ        R12, $+8
+	JGE         loop31
 
 end32:
-	TESTQ      R8, R8
-	JZ         end33
-	VMASKMOVPS (R11), Y2, Y5
-	VSUBPS     Y3, Y5, Y3
-	VMULPS     Y4, Y3, Y3
-	VMASKMOVPS (R9), Y2, Y4
-	VMULPS     Y4, Y3, Y3
-	VMASKMOVPS Y3, Y2, (R10)
+	TESTQ       R8, R8
+	JZ          end33
+	VMASKMOVPS  (R11), Y2, Y6
+	VSUBPS      Y3, Y6, Y3
+	VFMADD213PS Y4, Y5, Y3
+	VMASKMOVPS  (R9), Y2, Y4
+	VMULPS      Y4, Y3, Y3
+	VMASKMOVPS  Y3, Y2, (R10)
 
 end33:
 	JMP end28
@@ -834,34 +854,34 @@ else27:
 	JLT  end35
 
 loop34:
-	VMOVUPS     (R12), Y5
-	VSUBPS      Y3, Y5, Y5
-	VMULPS      Y4, Y5, Y5
-	VMOVUPS     (R9), Y6
-	VMOVUPS     (R10), Y7
-	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, (R11)
-	VMOVUPS     32(R12), Y5
-	VSUBPS      Y3, Y5, Y5
-	VMULPS      Y4, Y5, Y5
-	VMOVUPS     32(R9), Y6
-	VMOVUPS     32(R10), Y7
-	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, 32(R11)
-	VMOVUPS     64(R12), Y5
-	VSUBPS      Y3, Y5, Y5
-	VMULPS      Y4, Y5, Y5
-	VMOVUPS     64(R9), Y6
-	VMOVUPS     64(R10), Y7
-	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, 64(R11)
-	VMOVUPS     96(R12), Y5
-	VSUBPS      Y3, Y5, Y5
-	VMULPS      Y4, Y5, Y5
-	VMOVUPS     96(R9), Y6
-	VMOVUPS     96(R10), Y7
-	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, 96(R11)
+	VMOVUPS     (R12), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     (R9), Y7
+	VMOVUPS     (R10), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVUPS     Y6, (R11)
+	VMOVUPS     32(R12), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     32(R9), Y7
+	VMOVUPS     32(R10), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVUPS     Y6, 32(R11)
+	VMOVUPS     64(R12), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     64(R9), Y7
+	VMOVUPS     64(R10), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVUPS     Y6, 64(R11)
+	VMOVUPS     96(R12), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     96(R9), Y7
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVUPS     Y6, 96(R11)
 	ADDQ        $+128, R11
 	ADDQ        $+128, R12
 	ADDQ        $+128, R9
@@ -875,13 +895,13 @@ end35:
 	JLT  end37
 
 loop36:
-	VMOVUPS     (R12), Y5
-	VSUBPS      Y3, Y5, Y5
-	VMULPS      Y4, Y5, Y5
-	VMOVUPS     (R9), Y6
-	VMOVUPS     (R10), Y7
-	VFMADD213PS Y7, Y6, Y5
-	VMOVUPS     Y5, (R11)
+	VMOVUPS     (R12), Y6
+	VSUBPS      Y3, Y6, Y6
+	VFMADD213PS Y4, Y5, Y6
+	VMOVUPS     (R9), Y7
+	VMOVUPS     (R10), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVUPS     Y6, (R11)
 	ADDQ        $+32, R11
 	ADDQ        $+32, R12
 	ADDQ        $+32, R9
@@ -893,9 +913,9 @@ loop36:
 end37:
 	TESTQ       R8, R8
 	JZ          end38
-	VMASKMOVPS  (R12), Y2, Y5
-	VSUBPS      Y3, Y5, Y3
-	VMULPS      Y4, Y3, Y3
+	VMASKMOVPS  (R12), Y2, Y6
+	VSUBPS      Y3, Y6, Y3
+	VFMADD213PS Y4, Y5, Y3
 	VMASKMOVPS  (R9), Y2, Y4
 	VMASKMOVPS  (R10), Y2, Y5
 	VFMADD213PS Y5, Y4, Y3

@@ -12,11 +12,17 @@ import (
 // does the result.
 const callElements = 1 << 15
 
+// sumElements is the longest row that is summed in one piece. The sums of the
+// pieces of longer rows are added in float64, which bounds the error.
+const sumElements = 1 << 13
+
 // pieces yields the bounds of the pieces, of at most callElements, of n elements.
-func pieces(n int) iter.Seq2[int, int] {
+func pieces(n int) iter.Seq2[int, int] { return piecesOf(callElements, n) }
+
+func piecesOf(size, n int) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
-		for i := 0; i < n; i += callElements {
-			if !yield(i, min(i+callElements, n)) {
+		for i := 0; i < n; i += size {
+			if !yield(i, min(i+size, n)) {
 				return
 			}
 		}
@@ -42,7 +48,8 @@ func rowPieces(rows, cols int) iter.Seq2[int, int] {
 // x and dst are contiguous rows x cols matrices; dst may be x, but may not
 // overlap it otherwise. A row with a NaN, with +Inf, or with nothing but -Inf
 // becomes NaN; -Inf beside finite elements becomes 0. Results below 2^-126 may
-// come out as 0. The relative error is at most (16 + |x[r,c]-max_r|)*2^-24.
+// come out as 0. The relative error is at most
+// (16 + |x[r,c]-max_r| + min(cols, 8192)/8)*2^-24.
 func Softmax(dst, x []float32, rows, cols int) { softmax("Softmax", dst, x, rows, cols) }
 
 func softmax(fn string, dst, x []float32, rows, cols int) {
@@ -52,7 +59,7 @@ func softmax(fn string, dst, x []float32, rows, cols int) {
 	if n == 0 {
 		return
 	}
-	if cols > callElements {
+	if cols > sumElements {
 		for r := range rows {
 			softmaxLongRow(dst[r*cols:][:cols], x[r*cols:][:cols])
 		}
@@ -66,12 +73,12 @@ func softmax(fn string, dst, x []float32, rows, cols int) {
 // softmaxLongRow is Softmax of a single row, in pieces.
 func softmaxLongRow(dst, x []float32) {
 	m := rowMax(x)
-	sum := float32(0)
-	for i, end := range pieces(len(x)) {
-		sum += expSumVec(dst[i:end], x[i:end], m)
+	sum := 0.0
+	for i, end := range piecesOf(sumElements, len(x)) {
+		sum += float64(expSumVec(dst[i:end], x[i:end], m))
 	}
 	for i, end := range pieces(len(x)) {
-		scaleVec(dst[i:end], dst[i:end], 1/sum)
+		scaleVec(dst[i:end], dst[i:end], float32(1/sum))
 	}
 }
 
@@ -89,7 +96,7 @@ func rowMax(x []float32) float32 {
 // LogSoftmax sets each row of dst to the logarithm of the softmax of the row of
 // x, as (x - max) - log(sum exp(x - max)). Shapes, aliasing and special values
 // are those of Softmax, but for -Inf beside finite elements, which stays -Inf.
-// The error is at most 2^-22*(1 + |dst[r,c]|).
+// The error is at most 2^-22*(1 + |dst[r,c]| + min(cols, 8192)/64).
 func LogSoftmax(dst, x []float32, rows, cols int) { logSoftmax("LogSoftmax", dst, x, rows, cols) }
 
 func logSoftmax(fn string, dst, x []float32, rows, cols int) {
@@ -107,11 +114,11 @@ func logSoftmax(fn string, dst, x []float32, rows, cols int) {
 // logSoftmaxRow needs no room for the exponentials: they are summed only.
 func logSoftmaxRow(dst, x []float32) {
 	m := rowMax(x)
-	sum := float32(0)
-	for i, end := range pieces(len(x)) {
-		sum += sumExpVec(x[i:end], m)
+	sum := 0.0
+	for i, end := range piecesOf(sumElements, len(x)) {
+		sum += float64(sumExpVec(x[i:end], m))
 	}
-	lse := log32(sum)
+	lse := float32(math.Log(sum))
 	for i, end := range pieces(len(x)) {
 		subSubVec(dst[i:end], x[i:end], m, lse)
 	}

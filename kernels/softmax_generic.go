@@ -65,6 +65,3 @@ func subSubVecGeneric(dst, x []float32, a, b float32) {
 		dst[i] = (v - a) - b
 	}
 }
-
-// log32 is log(x) rounded to float32.
-func log32(x float32) float32 { return float32(math.Log(float64(x))) }

@@ -64,15 +64,16 @@ var Exp = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 	}
 })
 
-// logistic is 1 + e^-t for the t whose exponent of two, -t*log2(e), is x*scale;
-// that must lie in [-127, 128], and at 128 the result is +Inf.
-func logistic(m vec.Machine, x vec.V, scale vec.Operand, bias vec.V) vec.V {
+// logistic is 1 + e^-x for |x| <= sigmoidReach; at -sigmoidReach it is +Inf.
+// scale must hold -approx.Log2E, bias pow2Bias.
+func logistic(m vec.Machine, x, scale, bias vec.V) vec.V {
 	biased, f := exp2Split(m, x, scale, bias)
+	m.FMATo(f, x, c32(-approx.Log2ELow))
 	return m.Horner(horner(m, approx.Exp2[:], f), m.Pow2(biased), one)
 }
 
-// The exponents of logistic reach 128, and so e^-t +Inf, at x = -sigmoidReach.
-const sigmoidReach = 88.7228394 // 128*ln(2)
+// sigmoidReach is 128*ln(2), above which e^-x cannot be scaled.
+const sigmoidReach = 88.7228394
 
 // Sigmoid is 1/(1+e^-x).
 var Sigmoid = unary(2, func(m vec.Machine) func(vec.V) vec.V {
@@ -137,11 +138,14 @@ var GELU = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 	}
 })
 
-// Erf is c*Q(c^2-centre), c being x clamped to where erf is -1 or 1.
+// Erf is c*Q(c^2-centre), c being x clamped to where erf is -1 or 1; the second
+// clamp takes off the last bit by which the product may be above.
 var Erf = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(-approx.ErfClamp)), m.Splat(c32(approx.ErfClamp))
+	minus, plus := m.Splat(f32(-1)), m.Splat(one)
 	return func(x vec.V) vec.V {
 		c := clamp(m, x, lo, hi)
-		return m.Mul(c, horner(m, approx.ErfSlope[:], m.Horner(m.Copy(c), c, c32(-approx.ErfCentre))))
+		q := horner(m, approx.ErfSlope[:], m.Horner(m.Copy(c), c, c32(-approx.ErfCentre)))
+		return clamp(m, m.Mul(c, q), minus, plus)
 	}
 })

@@ -31,12 +31,29 @@ func layerNorm(m vec.Machine, residual bool) {
 			total = reduceOf(m, x, cols, tail, 0, m.ReduceAdd, m.AddTo, func(s vec.Span, v, acc vec.V) { m.AddTo(acc, v) })
 		}
 		mean := m.Div(total, n)
-		square := reduceOf(m, row, cols, tail, 0, m.ReduceAdd, m.AddTo, func(s vec.Span, v, acc vec.V) {
-			d := s.Keep(m.Sub(v, mean), 0)
-			m.FMATo(acc, d, d)
+		// The mean is rounded, more so where it is large. What it is off by is
+		// the mean of the differences; it is taken out of the variance and, in
+		// the affine pass, of the differences.
+		rest, square := m.Zero(), m.Zero()
+		rest2, square2 := m.Zero(), m.Zero()
+		vec.Each(m, cols, tail, 2, []vec.Ptr{row}, func(s vec.Span) {
+			for i := range s.Vectors {
+				d := s.Keep(m.Sub(s.Load(0, i, 0), mean), 0)
+				if i == 0 {
+					m.AddTo(rest, d)
+					m.FMATo(square, d, d)
+				} else {
+					m.AddTo(rest2, d)
+					m.FMATo(square2, d, d)
+				}
+			}
 		})
-		rstd := m.Div(m.Splat(one), m.Sqrt(m.Add(m.Div(square, n), eps)))
-		affine(m, dst, row, cols, tail, true, func(v vec.V) vec.V { return m.Mul(m.Sub(v, mean), rstd) })
+		off := m.Div(m.ReduceAdd(m.Add(rest, rest2)), n)
+		variance := m.Div(m.ReduceAdd(m.Add(square, square2)), n)
+		m.FNMATo(variance, off, off)
+		rstd := m.Div(m.Splat(one), m.Sqrt(m.Add(m.Max(m.Zero(), variance), eps)))
+		shift := m.Mul(m.Sub(m.Zero(), off), rstd)
+		affine(m, dst, row, cols, tail, true, func(v vec.V) vec.V { return m.Horner(m.Sub(v, mean), rstd, shift) })
 		for _, p := range rowPtrs {
 			m.BumpBy(p, cols)
 		}

@@ -74,21 +74,21 @@ var PhiSlope = [...]float32{
 
 // ErfSlope is erf(x)/x in powers of x^2-ErfCentre for |x| <= ErfClamp;
 // the error is relative.
-// Degree 15: the best is 1.97e-08, with these coefficients 8.63e-08.
+// Degree 15: the best is 1.97e-08, with these coefficients 8.98e-08.
 var ErfSlope = [...]float32{
-	0x1.82f702p-02,
-	-0x1.b90abcp-06,
-	0x1.753844p-09,
-	-0x1.56969ap-12,
-	0x1.3ce3acp-15,
-	-0x1.1d0988p-18,
-	0x1.e7c8eap-22,
-	-0x1.85d0e8p-25,
-	0x1.239898p-28,
-	-0x1.a8e058p-32,
-	0x1.2001aap-35,
+	0x1.82f7p-02,
+	-0x1.b90a9ep-06,
+	0x1.75383ep-09,
+	-0x1.56972cp-12,
+	0x1.3ce4p-15,
+	-0x1.1d08e2p-18,
+	0x1.e7c83ap-22,
+	-0x1.85d15ep-25,
+	0x1.2398c8p-28,
+	-0x1.a8e06p-32,
+	0x1.2001a4p-35,
 	-0x1.29430cp-39,
-	0x1.0aa8bp-43,
+	0x1.0aa8b2p-43,
 	-0x1.e1a10cp-47,
 	0x1.800e7p-50,
 	-0x1.cd5b6p-55,

@@ -66,8 +66,10 @@ func (p *problem) remez() (c []float64, worst float64) {
 		a := make([][]float64, n+1)
 		for i, x := range points {
 			row, t, w, rest := make([]float64, n+2), p.t(x), p.weight(x), p.f(x)
-			for j, v := range p.fixed {
-				rest -= v * math.Pow(t, float64(j))
+			for j := range c { // in order, so that every run finds the same
+				if v, ok := p.fixed[j]; ok {
+					rest -= v * math.Pow(t, float64(j))
+				}
 			}
 			for k, j := range free {
 				row[k] = w * math.Pow(t/scale, float64(j))
