@@ -16,7 +16,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -63,9 +62,14 @@ var targets = map[string]target{
 
 func main() {
 	minimum := flag.Float64("min", 0, "fail when a loop is below this `percent` of its bound")
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: estimate [-min PERCENT] GOARCH SYMBOL CPU...")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
 	if flag.NArg() < 3 {
-		fatal(errors.New("usage: estimate [-min PERCENT] GOARCH SYMBOL CPU..."))
+		flag.Usage()
+		os.Exit(2)
 	}
 	goarch, symbol := flag.Arg(0), flag.Arg(1)
 	t, ok := targets[goarch]
