@@ -1,0 +1,151 @@
+// Package numbers translates English number words to French with a small
+// trained transformer that is embedded in the program: the model and the text
+// handling that the other examples share.
+//
+// The model is a torch.nn.Transformer of 675,744 parameters (2 + 2 layers of
+// width 128, 4 heads), trained on the numbers from 0 to 999,999.
+package numbers
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
+)
+
+//go:embed numbers-en-fr.safetensors
+var file []byte
+
+// ErrText is what an input that the model cannot read matches, with errors.Is.
+var ErrText = errors.New("cannot read the number")
+
+// names is what the checkpoint calls the parts of the model.
+var names = transformer.Seq2SeqNames{
+	SourceEmbedding: "src_embed.", TargetEmbedding: "tgt_embed.",
+	Transformer: "transformer.", TransformerNames: transformer.TorchTransformer,
+	Generator: "generator.",
+}
+
+// Translator is the model with its vocabularies. It may be shared by goroutines
+// that have a workspace each.
+type Translator struct {
+	Model    *transformer.Seq2Seq
+	Source   []string // English words by token
+	Target   []string // French words by token
+	bos, eos int
+	ids      map[string]int
+}
+
+// Load is the embedded translator.
+func Load() (*Translator, error) {
+	f, err := safetensors.Parse(file)
+	if err != nil {
+		return nil, err
+	}
+	return New(f.Metadata(), transformer.FromSafetensors(f))
+}
+
+// New is the translator that a checkpoint's metadata describes, with weights w.
+func New(metadata map[string]string, w transformer.Weights) (*Translator, error) {
+	var c struct {
+		Dim           int    `json:"d_model"`
+		Heads         int    `json:"nhead"`
+		EncoderLayers int    `json:"num_encoder_layers"`
+		DecoderLayers int    `json:"num_decoder_layers"`
+		FeedForward   int    `json:"dim_feedforward"`
+		Activation    string `json:"activation"`
+		NormFirst     bool   `json:"norm_first"`
+		MaxLen        int    `json:"max_len"`
+		BOS           int    `json:"bos"`
+		EOS           int    `json:"eos"`
+	}
+	t := &Translator{ids: map[string]int{}}
+	for key, to := range map[string]any{"config": &c, "src_vocab": &t.Source, "tgt_vocab": &t.Target} {
+		if err := json.Unmarshal([]byte(metadata[key]), to); err != nil {
+			return nil, fmt.Errorf("metadata %s: %w", key, err)
+		}
+	}
+	activation, ok := map[string]transformer.Activation{"relu": transformer.ReLU, "gelu": transformer.GELU}[c.Activation]
+	if !ok {
+		return nil, fmt.Errorf("activation %q", c.Activation)
+	}
+	t.bos, t.eos = c.BOS, c.EOS
+	for id, word := range t.Source {
+		t.ids[word] = id
+	}
+	var err error
+	t.Model, err = transformer.NewSeq2Seq(transformer.Seq2SeqConfig{
+		TransformerConfig: transformer.TorchConfig(c.Dim, c.Heads, c.EncoderLayers, c.DecoderLayers, c.FeedForward, activation, c.NormFirst),
+		SourceVocab:       len(t.Source), TargetVocab: len(t.Target), MaxLen: c.MaxLen,
+	}, names, w)
+	return t, err
+}
+
+// Tokens is the model's input for text: its words, then the end token.
+// Everything but letters separates words; letters and digits that the model has
+// not learned are an error.
+func (t *Translator) Tokens(text string) ([]int, error) {
+	var tokens []int
+	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		id, ok := t.ids[word]
+		if !ok {
+			return nil, fmt.Errorf("%w: unknown word %q", ErrText, word)
+		}
+		tokens = append(tokens, id)
+	}
+	if len(tokens) == 0 {
+		return nil, fmt.Errorf("%w: no words", ErrText)
+	}
+	if tokens = append(tokens, t.eos); len(tokens) > t.Model.MaxLen {
+		return nil, fmt.Errorf("%w: %d words, the model takes %d", ErrText, len(tokens)-1, t.Model.MaxLen-1)
+	}
+	return tokens, nil
+}
+
+// Text joins French tokens to text.
+func (t *Translator) Text(tokens []int) string {
+	words := make([]string, len(tokens))
+	for i, id := range tokens {
+		words[i] = t.Target[id]
+	}
+	return strings.ReplaceAll(strings.Join(words, " "), " - ", "-")
+}
+
+// Translate gives the French for text, and the number of steps of decoding.
+func (t *Translator) Translate(ws *transformer.Workspace, text string) (french string, steps int, err error) {
+	source, err := t.Tokens(text)
+	if err != nil {
+		return "", 0, err
+	}
+	target, err := t.Decode(ws, source)
+	return t.Text(target), len(target) + 1, err
+}
+
+// Decode is the model's greedy translation of source tokens.
+func (t *Translator) Decode(ws *transformer.Workspace, source []int) (target []int, err error) {
+	memory := transformer.Memory{
+		X:     make([]float32, len(source)*t.Model.SourceEmbedding.Dim), // [L, D]
+		Batch: transformer.Uniform(1, len(source)),
+	}
+	if err := t.Model.Encode(ws, memory.X, source, memory.Batch, nil); err != nil {
+		return nil, err
+	}
+	return transformer.Collect(transformer.Generate(context.Background(), t.Model.Decode(ws, memory, 1), []int{t.bos},
+		transformer.Sampling{}, t.Limits()))
+}
+
+// Limits ends decoding at the end token, or where the model's positions end.
+func (t *Translator) Limits() transformer.Limits {
+	return transformer.Limits{MaxTokens: t.Model.MaxLen, Stop: []int{t.eos}}
+}
+
+// BOS is the token that decoding starts with.
+func (t *Translator) BOS() int { return t.bos }

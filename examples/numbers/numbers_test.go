@@ -1,0 +1,397 @@
+package numbers
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/naive"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
+)
+
+// load is the translator on the active tier.
+func load(t testing.TB) *Translator {
+	t.Helper()
+	translator, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return translator
+}
+
+// eachTier runs test on every tier of this machine.
+func eachTier(t *testing.T, test func(t *testing.T)) {
+	for _, isa := range kernels.Supported() {
+		t.Run(isa.String(), func(t *testing.T) {
+			defer kernels.Use(isa)()
+			test(t)
+		})
+	}
+}
+
+// TestTable translates every phrase of the table that came with the model, and
+// expects what PyTorch made of it.
+func TestTable(t *testing.T) {
+	f, err := os.Open("testdata/numbers-en-fr.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var rows [][]string // number, English, the model's French, right French
+	for in := bufio.NewScanner(f); in.Scan(); {
+		rows = append(rows, strings.Split(in.Text(), "\t"))
+	}
+	if len(rows) != 501 {
+		t.Fatalf("%d rows, want 501", len(rows))
+	}
+	eachTier(t, func(t *testing.T) {
+		translator, ws := load(t), new(transformer.Workspace)
+		for _, r := range rows {
+			if got, _, err := translator.Translate(ws, r[1]); err != nil || got != r[2] {
+				t.Errorf("%s, %q: got %q, %v, want %q", r[0], r[1], got, err, r[2])
+			}
+		}
+	})
+}
+
+var (
+	units = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
+	tens  = strings.Fields("- - twenty thirty forty fifty sixty seventy eighty ninety")
+)
+
+// english spells n, from 0 to 999,999, as the model's training data did.
+func english(n int) string {
+	switch {
+	case n < 20:
+		return units[n]
+	case n < 100 && n%10 == 0:
+		return tens[n/10]
+	case n < 100:
+		return tens[n/10] + "-" + units[n%10]
+	case n < 1000 && n%100 == 0:
+		return units[n/100] + " hundred"
+	case n < 1000:
+		return units[n/100] + " hundred and " + english(n%100)
+	case n%1000 == 0:
+		return english(n/1000) + " thousand"
+	case n%1000 < 100:
+		return english(n/1000) + " thousand and " + english(n%1000)
+	}
+	return english(n/1000) + " thousand, " + english(n%1000)
+}
+
+func TestEnglish(t *testing.T) {
+	for n, want := range map[int]string{0: "zero", 40: "forty", 115: "one hundred and fifteen", 97281: "ninety-seven thousand, two hundred and eighty-one", 500003: "five hundred thousand and three"} {
+		if got := english(n); got != want {
+			t.Errorf("english(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+// logitTolerance is the error allowed in a logit. Logits are within about 30
+// of 0; the largest error seen was 5e-6.
+const logitTolerance = 3e-5
+
+// TestNaive translates random numbers, and compares tokens and the logits of
+// every step with the float64 twin.
+func TestNaive(t *testing.T) {
+	count := 300
+	if testing.Short() {
+		count = 20
+	}
+	type reference struct {
+		text           string
+		source, target []int
+		logits         [][]float64
+	}
+	translator := load(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	refs := make([]reference, count)
+	for i := range refs {
+		n := r.IntN(1_000_000)
+		if i%3 == 0 {
+			n = r.IntN(10_000)
+		}
+		c := &refs[i]
+		c.text = english(n)
+		var err error
+		if c.source, err = translator.Tokens(c.text); err != nil {
+			t.Fatal(err)
+		}
+		// The twin judges, at every place, the tokens that are decoded here.
+		target, err := translator.Decode(new(transformer.Workspace), c.source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.target = append([]int{translator.bos}, target...)
+		vocab := translator.Model.TargetVocab
+		all := naive.Logits(translator.Model, naive.Encode(translator.Model, c.source), c.target)
+		for j := range c.target {
+			row := all[j*vocab : (j+1)*vocab]
+			c.logits = append(c.logits, row)
+			want := translator.eos
+			if j+1 < len(c.target) {
+				want = c.target[j+1]
+			}
+			if best := slices.Index(row, slices.Max(row)); best != want {
+				t.Fatalf("%s: token %d is %d, the twin says %d", c.text, j, want, best)
+			}
+		}
+	}
+	eachTier(t, func(t *testing.T) {
+		translator, ws := load(t), new(transformer.Workspace)
+		m := translator.Model
+		worst := 0.0
+		for _, c := range refs {
+			memory := transformer.Memory{X: make([]float32, len(c.source)*m.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(c.source))}
+			if err := m.Encode(ws, memory.X, c.source, memory.Batch, nil); err != nil {
+				t.Fatal(err)
+			}
+			// Token by token, through the cache.
+			d := m.Decode(ws, memory, 1)
+			for i, want := range c.logits {
+				got, err := d.Feed([][]int{c.target[i : i+1]})
+				if err != nil {
+					t.Fatal(err)
+				}
+				worst = max(worst, compare(t, fmt.Sprintf("%s: step %d", c.text, i), got, want))
+				if best := slices.Index(got, slices.Max(got)); i+1 < len(c.target) && best != c.target[i+1] {
+					t.Fatalf("%s: step %d gives token %d, want %d", c.text, i, best, c.target[i+1])
+				}
+			}
+			// All at once.
+			logits := make([]float32, len(c.target)*m.TargetVocab)
+			if err := m.Logits(ws, logits, c.target, transformer.Uniform(1, len(c.target)), memory); err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range c.logits {
+				compare(t, fmt.Sprintf("%s: full pass, row %d", c.text, i), logits[i*m.TargetVocab:(i+1)*m.TargetVocab], want)
+			}
+		}
+		t.Logf("%d numbers, largest error of a logit %.2g (tolerance %g)", len(refs), worst, logitTolerance)
+	})
+}
+
+// compare reports logits off by more than the tolerance, and returns the
+// largest error.
+func compare(t *testing.T, what string, got []float32, want []float64) float64 {
+	t.Helper()
+	worst := 0.0
+	for i, w := range want {
+		diff := math.Abs(float64(got[i]) - w)
+		if !(diff <= logitTolerance) {
+			t.Fatalf("%s: logit %d is %v, want %v", what, i, got[i], w)
+		}
+		worst = max(worst, diff)
+	}
+	return worst
+}
+
+// TestEveryWeightCounts changes one weight of each tensor of the model in turn,
+// and expects other logits.
+func TestEveryWeightCounts(t *testing.T) {
+	f, err := safetensors.Parse(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	translator := load(t)
+	source, err := translator.Tokens("two hundred and forty-one thousand, five hundred and seventeen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := []int{translator.bos, translator.target(t, "deux"), translator.target(t, "cent")}
+	want := logits(t, translator.Model, source, target)
+	original := transformer.TensorMap{}
+	for _, name := range f.Names() {
+		x, err := f.Float32(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, _ := f.Info(name)
+		original[name] = safetensors.Tensor{Shape: info.Shape, Data: x}
+	}
+	names := f.Names()
+	if testing.Short() {
+		names = names[:8]
+	}
+	for _, name := range names {
+		x := original[name].Data
+		// A single weight may have no effect on an input: its unit may be off, or
+		// its token absent. So several of each tensor get a try.
+		const tries = 64
+		changes := false
+		for k := 0; k < tries && !changes; k++ {
+			i := k * 1009 % len(x)
+			old := x[i]
+			x[i] += 0.5
+			changed, err := New(f.Metadata(), original)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changes = !slices.Equal(logits(t, changed.Model, source, target), want)
+			x[i] = old
+		}
+		// The keys' biases move all scores of a query alike, which softmax does
+		// not see, but they are packed with others.
+		if !changes {
+			t.Errorf("no weight of %s changes a logit", name)
+		}
+	}
+}
+
+func (t *Translator) target(tb testing.TB, word string) int {
+	i := slices.Index(t.Target, word)
+	if i < 0 {
+		tb.Fatalf("no target word %q", word)
+	}
+	return i
+}
+
+func logits(t *testing.T, m *transformer.Seq2Seq, source, target []int) []float32 {
+	t.Helper()
+	ws := new(transformer.Workspace)
+	memory := transformer.Memory{X: make([]float32, len(source)*m.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(source))}
+	if err := m.Encode(ws, memory.X, source, memory.Batch, nil); err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]float32, len(target)*m.TargetVocab)
+	if err := m.Logits(ws, dst, target, transformer.Uniform(1, len(target)), memory); err != nil {
+		t.Fatal(err)
+	}
+	return dst
+}
+
+// TestBatch translates several numbers of different lengths in one batch.
+func TestBatch(t *testing.T) {
+	translator, ws := load(t), new(transformer.Workspace)
+	m := translator.Model
+	texts := []string{"seven", "ninety-seven thousand, two hundred and eighty-one", "one hundred and twelve"}
+	var flat, lengths []int
+	for _, text := range texts {
+		tokens, err := translator.Tokens(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flat, lengths = append(flat, tokens...), append(lengths, len(tokens))
+	}
+	memory := transformer.Memory{X: make([]float32, len(flat)*m.SourceEmbedding.Dim), Batch: transformer.Ragged(lengths...)}
+	if err := m.Encode(ws, memory.X, flat, memory.Batch, nil); err != nil {
+		t.Fatal(err)
+	}
+	d := m.Decode(ws, memory, len(texts))
+	feed, got := make([][]int, len(texts)), make([][]int, len(texts))
+	for i := range feed {
+		feed[i] = []int{translator.bos}
+	}
+	for range m.MaxLen {
+		logits, err := d.Feed(feed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range feed {
+			row := logits[i*m.TargetVocab : (i+1)*m.TargetVocab]
+			best := slices.Index(row, slices.Max(row))
+			if len(feed[i]) == 0 || best == translator.eos {
+				feed[i] = nil // this one is done
+				continue
+			}
+			got[i], feed[i] = append(got[i], best), []int{best}
+		}
+	}
+	for i, text := range texts {
+		want, _, err := translator.Translate(ws, text)
+		if err != nil || translator.Text(got[i]) != want {
+			t.Errorf("%q in a batch gives %q, alone %q, %v", text, translator.Text(got[i]), want, err)
+		}
+	}
+}
+
+// TestGoroutines shares a model between goroutines, for the race detector.
+func TestGoroutines(t *testing.T) {
+	translator := load(t)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			ws := &transformer.Workspace{Threads: kernels.Threads(1 + i%2)}
+			for n := range 5 {
+				if got, _, err := translator.Translate(ws, english(n)); err != nil || got != translator.Target[translator.target(t, got)] {
+					t.Errorf("%d: %q, %v", n, got, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestSteadyState bounds what a step of decoding allocates once its buffers
+// have grown.
+func TestSteadyState(t *testing.T) {
+	translator, ws := load(t), new(transformer.Workspace)
+	m := translator.Model
+	source, err := translator.Tokens("seven hundred and six")
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := transformer.Memory{X: make([]float32, len(source)*m.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(source))}
+	if err := m.Encode(ws, memory.X, source, memory.Batch, nil); err != nil {
+		t.Fatal(err)
+	}
+	d := m.Decode(ws, memory, 1)
+	feed := [][]int{{translator.bos}}
+	for range 17 { // past the first growth of the cache
+		if _, err := d.Feed(feed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := testing.AllocsPerRun(10, func() {
+		if _, err := d.Feed(feed); err != nil {
+			t.Fatal(err)
+		}
+	}); got > 24 {
+		t.Errorf("%v allocations per token", got)
+	} else {
+		t.Logf("%v allocations per token", got)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	translator := load(t)
+	want, err := translator.Tokens("ninety seven thousand two hundred and eighty one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		"Ninety-Seven thousand, two hundred and eighty-one",
+		"  ninety-seven\tthousand two hundred and eighty-one.\r",
+	} {
+		if got, err := translator.Tokens(text); err != nil || !slices.Equal(got, want) {
+			t.Errorf("Tokens(%q) = %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "  ", "-,", "hello", "97", "two 2", "zéro", "<eos>", "pad", "one\x00two x", strings.Repeat("one ", 40)} {
+		if got, err := translator.Tokens(text); !errors.Is(err, ErrText) {
+			t.Errorf("Tokens(%q) = %v, %v, want ErrText", text, got, err)
+		}
+	}
+	if got, err := translator.Tokens(strings.Repeat("one ", 39)); err != nil || len(got) != 40 {
+		t.Errorf("39 words: %d tokens, %v", len(got), err)
+	}
+}
+
+func BenchmarkTranslate(b *testing.B) {
+	translator, ws := load(b), new(transformer.Workspace)
+	for b.Loop() {
+		if _, _, err := translator.Translate(ws, "ninety-seven thousand, two hundred and eighty-one"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

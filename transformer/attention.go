@@ -1,0 +1,534 @@
+package transformer
+
+import "math"
+
+// Attention is scaled dot-product attention without projections:
+// softmax(q·kᵀ * Scale + mask)·v in every head.
+type Attention struct {
+	Heads   int
+	KVHeads int // number of key and value heads, which divides Heads; 0: Heads
+	HeadDim int
+	// Scale multiplies the scores; 0: 1/sqrt(HeadDim).
+	Scale float32
+}
+
+func (a Attention) withDefaults() (Attention, error) {
+	if a.KVHeads == 0 {
+		a.KVHeads = a.Heads
+	}
+	if err := positive("attention", size{"heads", a.Heads}, size{"kv heads", a.KVHeads}, size{"head dim", a.HeadDim}); err != nil {
+		return a, err
+	}
+	if a.Heads%a.KVHeads != 0 {
+		return a, errorf(ErrConfig, "attention: %d heads are no multiple of %d kv heads", a.Heads, a.KVHeads)
+	}
+	if a.Scale == 0 {
+		a.Scale = float32(1 / math.Sqrt(float64(a.HeadDim)))
+	}
+	return a, nil
+}
+
+// AttentionInput is what an attention works on.
+type AttentionInput struct {
+	Query []float32 // [rows of Batch, width]
+	Batch Batch
+	// Key and Value belong to KeyBatch, which has as many sequences as Batch, or
+	// one that all share. Key nil: self-attention, to Query.
+	Key, Value []float32
+	KeyBatch   Batch
+
+	Mask     *Mask
+	HeadMask []float32 // [heads], multiplies the weights after softmax; nil: 1
+	// Weights and Scores, unless nil, receive what softmax gives and what it is
+	// given. Both are [B, heads, L, keys], or for sequences of different lengths
+	// [heads, L, keys] of one sequence after the other.
+	Weights, Scores []float32
+}
+
+// Forward sets dst, [rows, Heads*HeadDim], to the attention of in.Query, of the
+// same shape, to in.Key and in.Value, [rows, KVHeads*HeadDim].
+func (a Attention) Forward(ws *Workspace, dst []float32, in AttentionInput) error {
+	a, err := a.withDefaults()
+	if err != nil {
+		return err
+	}
+	if in.Key == nil {
+		in.Key, in.KeyBatch = in.Query, in.Batch
+	}
+	if in.Value == nil {
+		in.Value = in.Key
+	}
+	dim, kvDim := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
+	rows, keys := in.Batch.Rows(), in.KeyBatch.Rows()
+	if err := checkLen("attention: query", in.Query, rows*dim, "rows*heads*head dim"); err != nil {
+		return err
+	}
+	if err := checkLen("attention: key", in.Key, keys*kvDim, "rows*kv heads*head dim"); err != nil {
+		return err
+	}
+	if err := checkLen("attention: value", in.Value, keys*kvDim, "rows*kv heads*head dim"); err != nil {
+		return err
+	}
+	if err := checkLen("attention: dst", dst, rows*dim, "rows*heads*head dim"); err != nil {
+		return err
+	}
+	return a.attend(ws, dst, projected{
+		q: in.Query, qRow: dim,
+		k: in.Key, v: in.Value, kvRow: kvDim,
+	}, in, nil)
+}
+
+// projected are queries, keys and values as rows of heads, at given distances.
+type projected struct {
+	q     []float32
+	qRow  int
+	k, v  []float32
+	kvRow int
+	cache *layerCache // from which k and v come, unless nil
+	lens  []int       // then the keys that it held before, per sequence
+}
+
+// attend splits a batch into runs of sequences of equal lengths and computes
+// each with one call of dotProduct.run.
+func (a Attention) attend(ws *Workspace, dst []float32, p projected, in AttentionInput, relative *Relative) error {
+	batch := in.Batch
+	shared := p.cache == nil && in.KeyBatch.Len() == 1 && batch.Len() != 1
+	if p.cache == nil && !shared && in.KeyBatch.Len() != batch.Len() {
+		return errorf(ErrShape, "attention: %d sequences of queries, %d of keys", batch.Len(), in.KeyBatch.Len())
+	}
+	// What sequence i has: keys from row start, of which past came before.
+	keysOf := func(i int) (start, lenK, past int) {
+		switch {
+		case p.cache != nil:
+			return i * p.cache.capacity, p.lens[i] + batch.Length(i), p.lens[i]
+		case shared:
+			return 0, in.KeyBatch.Length(0), 0
+		}
+		return in.KeyBatch.Start(i), in.KeyBatch.Length(i), 0
+	}
+	maxK, total := 0, 0
+	for i := range batch.Len() {
+		_, lenK, past := keysOf(i)
+		if err := relative.check(past, batch.Length(i), lenK); err != nil {
+			return err
+		}
+		maxK = max(maxK, lenK)
+		total += a.Heads * batch.Length(i) * lenK
+	}
+	if err := in.Mask.check(batch.Len(), a.Heads, batch.MaxLength(), maxK); err != nil {
+		return err
+	}
+	if in.HeadMask != nil {
+		if err := checkLen("attention: head mask", in.HeadMask, a.Heads, "heads"); err != nil {
+			return err
+		}
+	}
+	if in.Weights != nil {
+		if err := checkLen("attention: weights", in.Weights, total, "heads*queries*keys of all sequences"); err != nil {
+			return err
+		}
+	}
+	if in.Scores != nil {
+		if err := checkLen("attention: scores", in.Scores, total, "heads*queries*keys of all sequences"); err != nil {
+			return err
+		}
+	}
+
+	dim := a.Heads * a.HeadDim
+	captured := 0
+	for i := 0; i < batch.Len(); {
+		start, lenK, past := keysOf(i)
+		lenQ := batch.Length(i)
+		end := i + 1
+		for ; end < batch.Len() && batch.Length(end) == lenQ; end++ {
+			if _, l, s := keysOf(end); l != lenK || s != past {
+				break
+			}
+		}
+		keyBatch := lenK * p.kvRow
+		switch {
+		case p.cache != nil:
+			keyBatch = p.cache.capacity * p.kvRow
+		case shared:
+			keyBatch = 0
+		}
+		n, row := end-i, batch.Start(i)
+		weights := (end - i) * a.Heads * lenQ * lenK
+		d := dotProduct{
+			batch: n, heads: a.Heads, kvHeads: a.KVHeads,
+			lenQ: lenQ, lenK: lenK, dim: a.HeadDim, dimV: a.HeadDim,
+			scale: a.Scale,
+			q:     heads{p.q[row*p.qRow:], lenQ * p.qRow, a.HeadDim, p.qRow},
+			k:     heads{p.k[start*p.kvRow:], keyBatch, a.HeadDim, p.kvRow},
+			v:     heads{p.v[start*p.kvRow:], keyBatch, a.HeadDim, p.kvRow},
+			out:   heads{dst[row*dim:], lenQ * dim, a.HeadDim, dim},
+			mask:  in.Mask, first: i, past: past, headMask: in.HeadMask, relative: relative,
+		}
+		if in.Weights != nil {
+			d.weights = in.Weights[captured : captured+weights]
+		}
+		if in.Scores != nil {
+			d.scores = in.Scores[captured : captured+weights]
+		}
+		d.run(ws)
+		captured += weights
+		i = end
+	}
+	return nil
+}
+
+// AttentionConfig describes a multi-head attention.
+type AttentionConfig struct {
+	Dim      int // width of the queries' rows
+	KeyDim   int // width of the keys' rows; 0: Dim
+	ValueDim int // width of the values' rows; 0: KeyDim
+	OutDim   int // width of the result; 0: Dim
+	Heads    int
+	KVHeads  int // number of key and value heads, which divides Heads; 0: Heads
+	HeadDim  int // 0: Dim/Heads
+	// Scale multiplies the scores; 0: 1/sqrt(HeadDim).
+	Scale   float32
+	Bias    bool // in the projections of queries, keys and values
+	OutBias bool // in the output projection
+	// CrossOnly is set where keys are never the queries' own rows, so that the
+	// three projections are not worth fusing.
+	CrossOnly bool
+
+	Rotary   *RotaryConfig // nil: none
+	Relative RelativeKind
+	// MaxPositions is the reach of the table of relative positions.
+	MaxPositions int
+}
+
+func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
+	if err := positive("attention", size{"dim", c.Dim}, size{"heads", c.Heads}); err != nil {
+		return c, err
+	}
+	if c.HeadDim == 0 {
+		if c.Dim%c.Heads != 0 {
+			return c, errorf(ErrConfig, "attention: dim %d is no multiple of %d heads", c.Dim, c.Heads)
+		}
+		c.HeadDim = c.Dim / c.Heads
+	}
+	if c.KeyDim == 0 {
+		c.KeyDim = c.Dim
+	}
+	if c.ValueDim == 0 {
+		c.ValueDim = c.KeyDim
+	}
+	if c.OutDim == 0 {
+		c.OutDim = c.Dim
+	}
+	a, err := c.attention().withDefaults()
+	if err != nil {
+		return c, err
+	}
+	c.KVHeads, c.Scale = a.KVHeads, a.Scale
+	if c.Rotary != nil {
+		if _, err := NewRotary(*c.Rotary, c.HeadDim); err != nil {
+			return c, err
+		}
+	}
+	if c.Relative > RelativeKeyQuery || c.Relative != NoRelative && c.MaxPositions < 1 {
+		return c, errorf(ErrConfig, "attention: relative positions of kind %d with %d positions", c.Relative, c.MaxPositions)
+	}
+	return c, positive("attention", size{"key dim", c.KeyDim}, size{"value dim", c.ValueDim}, size{"out dim", c.OutDim})
+}
+
+func (c AttentionConfig) attention() Attention {
+	return Attention{Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Scale: c.Scale}
+}
+
+// MultiHeadAttention projects rows to queries, keys and values, lets every head
+// attend, and projects the heads' results, concatenated, to the output.
+type MultiHeadAttention struct {
+	AttentionConfig
+	// Query, Key and Value project to [rows, Heads*HeadDim] and twice [rows,
+	// KVHeads*HeadDim]. For self-attention they are fused in QKV, whose output
+	// has the three side by side. Either the three or QKV is nil.
+	Query, Key, Value *Linear
+	QKV               *Linear
+	Out               *Linear // nil: the result is the heads' concatenation
+	Rotary            *Rotary // nil: none
+	Relative          *Relative
+	name              string
+}
+
+// NewMultiHeadAttention takes the weights with the given names under prefix.
+func NewMultiHeadAttention(c AttentionConfig, names AttentionNames, w Weights, prefix string) (*MultiHeadAttention, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	l := newLoader(w, prefix)
+	return finish(l.attention(c, names), l)
+}
+
+// attention loads an attention whose configuration is complete and checked.
+func (l loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAttention {
+	a := &MultiHeadAttention{AttentionConfig: c, name: l.name()}
+	dim, kvDim := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	outs, ins := [3]int{dim, kvDim, kvDim}, [3]int{c.Dim, c.KeyDim, c.ValueDim}
+	sameWidth := c.KeyDim == c.Dim && c.ValueDim == c.Dim
+
+	var weights, biases [3][]float32
+	if names.Packed != "" && sameWidth {
+		w := l.tensor(names.Packed+"weight", dim+2*kvDim, c.Dim)
+		weights = split(w, dim*c.Dim, kvDim*c.Dim)
+	} else {
+		for i, n := range []string{names.Query, names.Key, names.Value} {
+			weights[i] = l.tensor(n+"weight", outs[i], ins[i])
+		}
+	}
+	switch {
+	case !c.Bias:
+	case names.Packed != "":
+		biases = split(l.tensor(names.Packed+"bias", dim+2*kvDim), dim, kvDim)
+	default:
+		for i, n := range []string{names.Query, names.Key, names.Value} {
+			biases[i] = l.tensor(n+"bias", outs[i])
+		}
+	}
+	if sameWidth && !c.CrossOnly {
+		a.QKV = must(NewLinear(c.Dim, dim+2*kvDim, concat(weights), concat(biases)))
+	} else {
+		for i, to := range []**Linear{&a.Query, &a.Key, &a.Value} {
+			*to = must(NewLinear(ins[i], outs[i], weights[i], biases[i]))
+		}
+	}
+	if names.Out != "" {
+		a.Out = l.at(names.Out).linear(dim, c.OutDim, c.OutBias)
+	} else {
+		a.OutDim = dim
+	}
+	if c.Rotary != nil {
+		a.Rotary = must(NewRotary(*c.Rotary, c.HeadDim))
+	}
+	if c.Relative != NoRelative {
+		a.Relative = &Relative{c.Relative, c.MaxPositions, l.at(names.Distance).tensor("weight", 2*c.MaxPositions-1, c.HeadDim)}
+	}
+	return a
+}
+
+// split cuts x in a part of first elements and two of rest.
+func split(x []float32, first, rest int) [3][]float32 {
+	return [3][]float32{x[:first:first], x[first : first+rest : first+rest], x[first+rest:]}
+}
+
+// concat joins the parts, nil if there are none.
+func concat(parts [3][]float32) []float32 {
+	var all []float32
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+// Forward sets dst, [rows, OutDim], to the attention of in.Query, [rows, Dim],
+// to in.Key, [key rows, KeyDim], and in.Value, [key rows, ValueDim].
+//
+// Trace reports "query", "key" and "value" as they enter the scores, "weights",
+// and "context", the concatenation of the heads' results.
+func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionInput) error {
+	return a.forward(ws, dst, in, nil, nil)
+}
+
+// ForwardCached is the self-attention of the next rows of sequences whose
+// earlier rows a cache holds, to which their keys and values are added. The
+// cache is one made for a single attention, see NewAttentionCache.
+func (a *MultiHeadAttention) ForwardCached(ws *Workspace, dst []float32, in AttentionInput, cache *Cache) error {
+	if in.Key != nil {
+		return errorf(ErrShape, "attention with a cache takes no keys")
+	}
+	if err := cache.begin(in.Batch, 1, a.KVHeads*a.HeadDim); err != nil {
+		return err
+	}
+	if err := a.forward(ws, dst, in, cache.layer(0), nil); err != nil {
+		return err
+	}
+	cache.end(in.Batch)
+	return nil
+}
+
+// forward adds residual, nil or [rows, OutDim], to the result. cache, unless
+// nil, holds the keys and values of earlier rows for self-attention, and of the
+// memory for cross-attention.
+func (a *MultiHeadAttention) forward(ws *Workspace, dst []float32, in AttentionInput, cache *layerCache, residual []float32) error {
+	rows := in.Batch.Rows()
+	if err := checkLen("attention: query", in.Query, rows*a.Dim, "rows*dim"); err != nil {
+		return err
+	}
+	if err := checkLen("attention: dst", dst, rows*a.OutDim, "rows*out dim"); err != nil {
+		return err
+	}
+	defer ws.release(ws.mark())
+	var p projected
+	var err error
+	if in.Key == nil && (cache == nil || !cache.memory) {
+		p, err = a.projectSelf(ws, &in, cache)
+	} else {
+		p, err = a.projectCross(ws, &in, cache)
+	}
+	if err != nil {
+		return err
+	}
+	if ws.Trace != nil && in.Weights == nil {
+		in.Weights = ws.alloc(a.weightsLen(in, p))
+	}
+	context := dst // [rows, heads*hd]
+	if a.Out != nil {
+		context = ws.alloc(rows * a.Heads * a.HeadDim)
+	}
+	if err := a.attention().attend(ws, context, p, in, a.Relative); err != nil {
+		return err
+	}
+	a.trace(ws, in, p, context)
+	if a.Out == nil {
+		if residual != nil {
+			addTo(dst, residual)
+		}
+		return nil
+	}
+	return a.Out.forward(ws, dst, context, 0, residual) // [rows, out]
+}
+
+// projectSelf projects rows that attend to each other and to those in the cache.
+func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cache *layerCache) (p projected, err error) {
+	rows, dim, kvDim := in.Batch.Rows(), a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
+	in.KeyBatch = in.Batch
+	var k, v []float32 // the new keys and values
+	if a.QKV != nil {
+		qkv := ws.alloc(rows * a.QKV.Out) // [rows, heads*hd + 2*kv heads*hd]
+		if err := a.QKV.Forward(ws, qkv, in.Query); err != nil {
+			return p, err
+		}
+		p.q, p.qRow, p.kvRow = qkv, a.QKV.Out, a.QKV.Out
+		if rows > 0 {
+			k, v = qkv[dim:], qkv[dim+kvDim:]
+		}
+	} else {
+		p.q, k, v = ws.alloc(rows*dim), ws.alloc(rows*kvDim), ws.alloc(rows*kvDim)
+		p.qRow, p.kvRow = dim, kvDim
+		for _, l := range []struct {
+			*Linear
+			dst []float32
+		}{{a.Query, p.q}, {a.Key, k}, {a.Value, v}} {
+			if err := l.Forward(ws, l.dst, in.Query); err != nil {
+				return p, err
+			}
+		}
+	}
+	if a.Rotary != nil {
+		for i := range in.Batch.Len() {
+			for j := range in.Batch.Length(i) {
+				r, position := in.Batch.Start(i)+j, j
+				if cache != nil {
+					position += cache.lens[i]
+				}
+				if err := a.Rotary.Apply(p.q[r*p.qRow:r*p.qRow+dim], a.HeadDim, position); err != nil {
+					return p, err
+				}
+				if err := a.Rotary.Apply(k[r*p.kvRow:r*p.kvRow+kvDim], a.HeadDim, position); err != nil {
+					return p, err
+				}
+			}
+		}
+	}
+	p.k, p.v = k, v
+	if cache != nil {
+		cache.append(in.Batch, k, v, p.kvRow)
+		p.k, p.v, p.kvRow, p.cache, p.lens = cache.key, cache.value, kvDim, cache, cache.lens
+	}
+	return p, nil
+}
+
+// projectCross projects rows that attend to others: to in.Key and in.Value, or
+// to the memory whose keys and values the cache holds from the first call on.
+func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cache *layerCache) (p projected, err error) {
+	rows, dim, kvDim := in.Batch.Rows(), a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
+	if a.Query == nil {
+		return p, errorf(ErrConfig, "attention: made for self-attention; set CrossOnly")
+	}
+	p.q, p.qRow, p.kvRow = ws.alloc(rows*dim), dim, kvDim
+	if err := a.Query.Forward(ws, p.q, in.Query); err != nil {
+		return p, err
+	}
+	if cache != nil && cache.memory && cache.key != nil {
+		in.KeyBatch = cache.batch
+		p.k, p.v = cache.key, cache.value
+		return p, nil
+	}
+	if in.Value == nil {
+		in.Value = in.Key
+	}
+	keys := in.KeyBatch.Rows()
+	if err := checkLen("attention: key", in.Key, keys*a.KeyDim, "rows*key dim"); err != nil {
+		return p, err
+	}
+	if err := checkLen("attention: value", in.Value, keys*a.ValueDim, "rows*value dim"); err != nil {
+		return p, err
+	}
+	if cache != nil { // kept beyond this call
+		cache.key, cache.value, cache.batch = make([]float32, keys*kvDim), make([]float32, keys*kvDim), in.KeyBatch
+		p.k, p.v = cache.key, cache.value
+	} else {
+		p.k, p.v = ws.alloc(keys*kvDim), ws.alloc(keys*kvDim)
+	}
+	if err := a.Key.Forward(ws, p.k, in.Key); err != nil {
+		return p, err
+	}
+	return p, a.Value.Forward(ws, p.v, in.Value)
+}
+
+// weightsLen is the number of attention weights of all heads and sequences.
+func (a *MultiHeadAttention) weightsLen(in AttentionInput, p projected) int {
+	n := 0
+	for i := range in.Batch.Len() {
+		lenK := 0
+		switch {
+		case p.cache != nil:
+			lenK = p.lens[i] + in.Batch.Length(i)
+		case in.KeyBatch.Len() == 1:
+			lenK = in.KeyBatch.Length(0)
+		case i < in.KeyBatch.Len():
+			lenK = in.KeyBatch.Length(i)
+		}
+		n += a.Heads * in.Batch.Length(i) * lenK
+	}
+	return n
+}
+
+// trace reports what a pass computed.
+func (a *MultiHeadAttention) trace(ws *Workspace, in AttentionInput, p projected, context []float32) {
+	if ws.Trace == nil {
+		return
+	}
+	defer ws.release(ws.mark())
+	dim, kvDim := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
+	dense := func(x []float32, rows, row, width int) []float32 {
+		d := ws.alloc(rows * width)
+		for r := range rows {
+			copy(d[r*width:(r+1)*width], x[r*row:])
+		}
+		return d
+	}
+	ws.trace(a.name, "query", dense(p.q, in.Batch.Rows(), p.qRow, dim), in.Batch.shape(dim)...)
+	if p.cache == nil {
+		keys := in.KeyBatch.Rows()
+		ws.trace(a.name, "key", dense(p.k, keys, p.kvRow, kvDim), in.KeyBatch.shape(kvDim)...)
+		ws.trace(a.name, "value", dense(p.v, keys, p.kvRow, kvDim), in.KeyBatch.shape(kvDim)...)
+	}
+	shape := []int{len(in.Weights)}
+	if n, l := in.Batch.Len(), in.Batch.uniformLength(); l > 0 && len(in.Weights)%(n*a.Heads*l) == 0 {
+		shape = []int{n, a.Heads, l, len(in.Weights) / (n * a.Heads * l)}
+	}
+	ws.trace(a.name, "weights", in.Weights, shape...)
+	ws.trace(a.name, "context", context, in.Batch.shape(dim)...)
+}
+
+// addTo adds y to x.
+func addTo(x, y []float32) {
+	for i, v := range y {
+		x[i] += v
+	}
+}

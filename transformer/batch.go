@@ -1,0 +1,92 @@
+package transformer
+
+import "slices"
+
+// A Batch says how the rows of an activation split into sequences: the first
+// Length(0) rows are sequence 0, and so on, without padding between them. The
+// zero Batch has no sequences.
+type Batch struct {
+	n, length int   // n sequences of this length, unless
+	starts    []int // is set: the first row of each sequence, and the number of rows
+}
+
+// Uniform is a batch of n sequences of the same length: [n, length, width].
+func Uniform(n, length int) Batch { return Batch{n: max(n, 0), length: max(length, 0)} }
+
+// Ragged is a batch of sequences of the given lengths. A length of 0 is a
+// sequence that takes no part.
+func Ragged(lengths ...int) Batch {
+	if len(lengths) == 0 {
+		return Batch{}
+	}
+	b := Batch{n: len(lengths), length: max(lengths[0], 0)}
+	equal := true
+	starts := make([]int, 1, len(lengths)+1)
+	for _, l := range lengths {
+		l = max(l, 0)
+		equal = equal && l == b.length
+		starts = append(starts, starts[len(starts)-1]+l)
+	}
+	if !equal {
+		b.starts = starts
+	}
+	return b
+}
+
+// Len is the number of sequences.
+func (b Batch) Len() int { return b.n }
+
+// Rows is the number of rows of all sequences.
+func (b Batch) Rows() int { return b.Start(b.n) }
+
+// Start is the first row of sequence i; Start(Len()) is Rows().
+func (b Batch) Start(i int) int {
+	if b.starts != nil {
+		return b.starts[i]
+	}
+	return i * b.length
+}
+
+// Length is the number of rows of sequence i.
+func (b Batch) Length(i int) int {
+	if b.starts != nil {
+		return b.starts[i+1] - b.starts[i]
+	}
+	return b.length
+}
+
+// MaxLength is the length of the longest sequence.
+func (b Batch) MaxLength() int {
+	if b.starts == nil {
+		if b.n == 0 {
+			return 0
+		}
+		return b.length
+	}
+	longest := 0
+	for i := range b.n {
+		longest = max(longest, b.Length(i))
+	}
+	return longest
+}
+
+// equal reports whether two batches split their rows alike.
+func (b Batch) equal(c Batch) bool {
+	return b.n == c.n && b.length == c.length && slices.Equal(b.starts, c.starts)
+}
+
+// shape is [Len, length, width] where all lengths are equal, else [Rows, width].
+func (b Batch) shape(width int) []int {
+	if b.starts == nil {
+		return []int{b.n, b.length, width}
+	}
+	return []int{b.Rows(), width}
+}
+
+// uniformLength is the length of all sequences, 0 if they differ.
+func (b Batch) uniformLength() int {
+	if b.starts != nil || b.n == 0 {
+		return 0
+	}
+	return b.length
+}

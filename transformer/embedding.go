@@ -1,0 +1,82 @@
+package transformer
+
+import "math"
+
+// Embedding is a table of vectors, one for each token.
+type Embedding struct {
+	Vocab, Dim int
+	Weight     []float32 // [Vocab, Dim]
+	// Scale multiplies the vectors: sqrt(Dim) in the original transformer. 0: 1.
+	Scale float32
+}
+
+func (l loader) embedding(vocab, dim int) *Embedding {
+	return &Embedding{Vocab: vocab, Dim: dim, Weight: l.tensor("weight", vocab, dim)}
+}
+
+// Forward sets dst, [len(tokens), Dim], to the vectors of the tokens.
+func (e *Embedding) Forward(dst []float32, tokens []int) error {
+	return e.lookup(dst, tokens, false)
+}
+
+// Add adds the vectors of the tokens to dst, [len(tokens), Dim].
+func (e *Embedding) Add(dst []float32, tokens []int) error {
+	return e.lookup(dst, tokens, true)
+}
+
+func (e *Embedding) lookup(dst []float32, tokens []int, add bool) error {
+	if err := checkLen("embedding: dst", dst, len(tokens)*e.Dim, "tokens*dim"); err != nil {
+		return err
+	}
+	scale := e.Scale
+	if scale == 0 {
+		scale = 1
+	}
+	for i, t := range tokens {
+		if t < 0 || t >= e.Vocab {
+			return errorf(ErrToken, "token %d at row %d, the vocabulary has %d", t, i, e.Vocab)
+		}
+		d, row := dst[i*e.Dim:(i+1)*e.Dim], e.Weight[t*e.Dim:(t+1)*e.Dim]
+		if add {
+			for j, v := range row {
+				d[j] += scale * v
+			}
+		} else {
+			for j, v := range row {
+				d[j] = scale * v
+			}
+		}
+	}
+	return nil
+}
+
+// Sinusoidal is the table of positions of the original transformer, [length,
+// dim]: row p has sin(p/10000^(2i/dim)) in column 2i and the cosine in column
+// 2i+1. It is computed in float64 and rounded once. A dim that is odd ends with
+// a sine.
+func Sinusoidal(length, dim int) []float32 {
+	table := make([]float32, max(length, 0)*max(dim, 0))
+	for i := 0; i < dim; i += 2 {
+		frequency := math.Pow(10000, -float64(i)/float64(dim))
+		for p := range length {
+			sin, cos := math.Sincos(float64(p) * frequency)
+			table[p*dim+i] = float32(sin)
+			if i+1 < dim {
+				table[p*dim+i+1] = float32(cos)
+			}
+		}
+	}
+	return table
+}
+
+// addPositions adds rows [from, from+n) of table, [length, dim], to the n rows
+// of x.
+func addPositions(x, table []float32, from, dim int) error {
+	if from*dim+len(x) > len(table) {
+		return errorf(ErrTooLong, "position %d, the table has %d", from+len(x)/dim-1, len(table)/dim)
+	}
+	for i, v := range table[from*dim : from*dim+len(x)] {
+		x[i] += v
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package transformer
+
+import "fmt"
+
+// LayerConfig describes a layer: self-attention, optionally cross-attention,
+// and a feed-forward network, each with a normalization and a residual
+// connection.
+type LayerConfig struct {
+	Self AttentionConfig
+	// Cross, unless nil, makes a decoder layer. Its KeyDim is the width of the
+	// memory.
+	Cross       *AttentionConfig
+	FeedForward FeedForwardConfig
+	Norm        NormConfig // Shape may be left out: {Dim}
+	// NormFirst normalizes what enters each part (pre-norm) instead of the sum
+	// that leaves it (post-norm).
+	NormFirst bool
+}
+
+func (c LayerConfig) withDefaults() (LayerConfig, error) {
+	var err error
+	if c.Self, err = c.Self.withDefaults(); err != nil {
+		return c, err
+	}
+	if c.Self.OutDim != c.Self.Dim {
+		return c, errorf(ErrConfig, "layer: attention from width %d to %d", c.Self.Dim, c.Self.OutDim)
+	}
+	if c.Cross != nil {
+		cross, err := c.Cross.withDefaults()
+		if err != nil {
+			return c, err
+		}
+		cross.CrossOnly = true
+		if cross.Dim != c.Self.Dim || cross.OutDim != c.Self.Dim {
+			return c, errorf(ErrConfig, "layer: cross-attention from width %d to %d, want %d", cross.Dim, cross.OutDim, c.Self.Dim)
+		}
+		c.Cross = &cross
+	}
+	if c.FeedForward.Dim == 0 {
+		c.FeedForward.Dim = c.Self.Dim
+	}
+	if c.FeedForward.OutDim == 0 {
+		c.FeedForward.OutDim = c.FeedForward.Dim
+	}
+	if c.FeedForward.Dim != c.Self.Dim || c.FeedForward.OutDim != c.Self.Dim {
+		return c, errorf(ErrConfig, "layer: feed-forward from width %d to %d, want %d", c.FeedForward.Dim, c.FeedForward.OutDim, c.Self.Dim)
+	}
+	if err := c.FeedForward.check(); err != nil {
+		return c, err
+	}
+	if len(c.Norm.Shape) == 0 {
+		c.Norm.Shape = []int{c.Self.Dim}
+	}
+	if c.Norm.Shape[len(c.Norm.Shape)-1] != c.Self.Dim {
+		return c, errorf(ErrConfig, "layer: normalization of shape %v, want the last size to be %d", c.Norm.Shape, c.Self.Dim)
+	}
+	return c, c.Norm.check()
+}
+
+// Layer is a layer of an encoder or, with cross-attention, of a decoder.
+//
+//	post-norm: x = SelfNorm(x + Self(x));   x = CrossNorm(x + Cross(x, memory)); y = FeedNorm(x + Feed(x))
+//	pre-norm:  x = x + Self(SelfNorm(x));   x = x + Cross(CrossNorm(x), memory); y = x + Feed(FeedNorm(x))
+type Layer struct {
+	Dim       int
+	NormFirst bool
+	Self      *MultiHeadAttention
+	SelfNorm  *Norm
+	Cross     *MultiHeadAttention // nil in an encoder layer
+	CrossNorm *Norm
+	Feed      *FeedForward
+	FeedNorm  *Norm
+	name      string
+}
+
+// NewLayer takes the weights with the given names under prefix.
+func NewLayer(c LayerConfig, names LayerNames, w Weights, prefix string) (*Layer, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	l := newLoader(w, prefix)
+	return finish(l.layer(c, names), l)
+}
+
+// layer loads a layer whose configuration is complete and checked.
+func (l loader) layer(c LayerConfig, names LayerNames) *Layer {
+	layer := &Layer{
+		Dim: c.Self.Dim, NormFirst: c.NormFirst, name: l.name(),
+		Self:     l.at(names.Self).attention(c.Self, names.Attention),
+		SelfNorm: l.at(names.SelfNorm).norm(c.Norm),
+		Feed:     l.feedForward(c.FeedForward, names),
+		FeedNorm: l.at(names.FeedNorm).norm(c.Norm),
+	}
+	if c.Cross != nil {
+		layer.Cross = l.at(names.Cross).attention(*c.Cross, names.Attention)
+		layer.CrossNorm = l.at(names.CrossNorm).norm(c.Norm)
+	}
+	return layer
+}
+
+// LayerInput is what a layer or a stack of layers works on.
+type LayerInput struct {
+	X        []float32 // [rows of Batch, Dim]
+	Batch    Batch
+	Mask     *Mask     // for self-attention
+	HeadMask []float32 // [heads], for all attentions; nil: 1
+
+	// Memory is what cross-attention attends to: the output of an encoder,
+	// [rows of MemoryBatch, KeyDim], with as many sequences as Batch, or one that
+	// all share. It is not read where a cache holds its keys and values.
+	Memory      []float32
+	MemoryBatch Batch
+	MemoryMask  *Mask
+}
+
+// Forward sets dst, [rows, Dim], to the layer's output. dst may be in.X.
+//
+// Trace reports "after_self" and "after_cross", the rows behind each attention
+// with its residual and, in post-norm, its normalization, and the output under
+// the layer's own name.
+func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput) error {
+	return l.forward(ws, dst, in, nil, nil)
+}
+
+func (l *Layer) forward(ws *Workspace, dst []float32, in LayerInput, self, memory *layerCache) error {
+	rows := in.Batch.Rows()
+	if err := checkLen("layer: x", in.X, rows*l.Dim, "rows*dim"); err != nil {
+		return err
+	}
+	if err := checkLen("layer: dst", dst, rows*l.Dim, "rows*dim"); err != nil {
+		return err
+	}
+	if l.Cross != nil && in.Memory == nil && (memory == nil || memory.key == nil) {
+		return errorf(ErrShape, "layer: cross-attention without memory")
+	}
+	defer ws.release(ws.mark())
+	h, norm := ws.alloc(len(dst)), ws.alloc(len(dst)) // [rows, D]
+
+	err := l.residual(ws, h, in.X, norm, l.SelfNorm, func(dst, x, residual []float32) error {
+		return l.Self.forward(ws, dst, AttentionInput{
+			Query: x, Batch: in.Batch, Mask: in.Mask, HeadMask: in.HeadMask,
+		}, self, residual)
+	})
+	if err != nil {
+		return err
+	}
+	ws.trace(l.name, "after_self", h, in.Batch.shape(l.Dim)...)
+
+	if l.Cross != nil {
+		err := l.residual(ws, h, h, norm, l.CrossNorm, func(dst, x, residual []float32) error {
+			return l.Cross.forward(ws, dst, AttentionInput{
+				Query: x, Batch: in.Batch, Key: in.Memory, KeyBatch: in.MemoryBatch, Mask: in.MemoryMask, HeadMask: in.HeadMask,
+			}, memory, residual)
+		})
+		if err != nil {
+			return err
+		}
+		ws.trace(l.name, "after_cross", h, in.Batch.shape(l.Dim)...)
+	}
+
+	err = l.residual(ws, dst, h, norm, l.FeedNorm, func(dst, x, residual []float32) error {
+		return l.Feed.forward(ws, dst, x, residual)
+	})
+	if err != nil {
+		return err
+	}
+	ws.trace(l.name, "", dst, in.Batch.shape(l.Dim)...)
+	return nil
+}
+
+// residual puts a normalization and a residual connection around part, which
+// sets its dst to the part's value at x plus residual. dst may be x; norm is
+// scratch memory of their size.
+func (l *Layer) residual(ws *Workspace, dst, x, norm []float32, n *Norm, part func(dst, x, residual []float32) error) error {
+	if l.NormFirst {
+		if err := n.Forward(ws, norm, x); err != nil {
+			return err
+		}
+		return part(dst, norm, x)
+	}
+	if err := part(norm, x, x); err != nil {
+		return err
+	}
+	return n.Forward(ws, dst, norm)
+}
+
+// StackConfig describes a stack of equal layers.
+type StackConfig struct {
+	Layers int
+	Layer  LayerConfig
+	// FinalNorm adds a normalization behind the last layer.
+	FinalNorm bool
+}
+
+// StackNames says what an ecosystem calls the parts of a stack.
+type StackNames struct {
+	Layers string // a format of fmt with %d for the layer's index
+	Layer  LayerNames
+	Norm   string
+}
+
+// The names of some ecosystems.
+var (
+	TorchEncoder = StackNames{"layers.%d.", TorchEncoderLayer, "norm."}
+	TorchDecoder = StackNames{"layers.%d.", TorchDecoderLayer, "norm."}
+	D2LEncoder   = StackNames{"blks.block%d.", D2LEncoderBlock, ""}
+	D2LDecoder   = StackNames{"blks.block%d.", D2LDecoderBlock, ""}
+	TimmBlocks   = StackNames{"blocks.%d.", TimmBlock, "norm."}
+	BERTEncoder  = StackNames{"encoder.layer.%d.", BERTLayer, ""}
+	LlamaLayers  = StackNames{"model.layers.%d.", LlamaLayer, "model.norm."}
+)
+
+// Stack is layers one behind the other: an encoder, or with cross-attention a
+// decoder.
+type Stack struct {
+	Dim    int
+	Layers []*Layer
+	Norm   *Norm // behind the last layer, or nil
+	kvDim  int
+	name   string
+}
+
+func (c StackConfig) withDefaults() (StackConfig, error) {
+	if err := positive("stack", size{"layers", c.Layers}); err != nil {
+		return c, err
+	}
+	var err error
+	c.Layer, err = c.Layer.withDefaults()
+	return c, err
+}
+
+// NewStack takes the weights with the given names under prefix.
+func NewStack(c StackConfig, names StackNames, w Weights, prefix string) (*Stack, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	l := newLoader(w, prefix)
+	return finish(l.stack(c, names), l)
+}
+
+// stack loads a stack whose configuration is complete and checked.
+func (l loader) stack(c StackConfig, names StackNames) *Stack {
+	s := &Stack{Dim: c.Layer.Self.Dim, kvDim: c.Layer.Self.KVHeads * c.Layer.Self.HeadDim, name: l.name()}
+	for i := range c.Layers {
+		s.Layers = append(s.Layers, l.at(fmt.Sprintf(names.Layers, i)).layer(c.Layer, names.Layer))
+	}
+	if c.FinalNorm {
+		s.Norm = l.at(names.Norm).norm(c.Layer.Norm)
+	}
+	return s
+}
+
+// Forward sets dst, [rows, Dim], to the output of the last layer and the final
+// normalization. dst may be in.X. With a cache, in.X is the rows that follow
+// those passed through the stack with that cache before; they attend to both,
+// and so a mask must be given that hides what is behind each of them, unless
+// each sequence has only one new row. cache may be nil.
+func (s *Stack) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Cache) error {
+	rows := in.Batch.Rows()
+	if err := checkLen("stack: x", in.X, rows*s.Dim, "rows*dim"); err != nil {
+		return err
+	}
+	if err := checkLen("stack: dst", dst, rows*s.Dim, "rows*dim"); err != nil {
+		return err
+	}
+	if cache != nil {
+		if err := cache.begin(in.Batch, len(s.Layers), s.kvDim); err != nil {
+			return err
+		}
+	}
+	for i, l := range s.Layers {
+		if err := l.forward(ws, dst, in, cache.layer(i), cache.memory(i)); err != nil {
+			return err
+		}
+		in.X = dst
+	}
+	if cache != nil {
+		cache.end(in.Batch)
+	}
+	if s.Norm != nil {
+		if err := s.Norm.Forward(ws, dst, dst); err != nil {
+			return err
+		}
+		ws.trace(s.name, "norm", dst, in.Batch.shape(s.Dim)...)
+	}
+	return nil
+}

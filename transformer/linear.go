@@ -1,0 +1,192 @@
+package transformer
+
+import "github.com/avoformer/avoformer/kernels"
+
+// Linear computes x*Wᵀ + b over the last axis, as torch.nn.Linear does. Make it
+// with NewLinear or as part of a model.
+type Linear struct {
+	In, Out int
+	Weight  []float32 // [Out, In]
+	Bias    []float32 // [Out], or nil
+	packed  *kernels.PackedB
+}
+
+// NewLinear is the layer with these weights, which it keeps. bias may be nil.
+// The weights are packed for the kernels active now.
+func NewLinear(in, out int, weight, bias []float32) (*Linear, error) {
+	if err := positive("linear layer", size{"in", in}, size{"out", out}); err != nil {
+		return nil, err
+	}
+	if err := checkLen("weight", weight, in*out, "out*in"); err != nil {
+		return nil, err
+	}
+	if bias != nil {
+		if err := checkLen("bias", bias, out, "out"); err != nil {
+			return nil, err
+		}
+	}
+	return &Linear{in, out, weight, bias, kernels.PackB(kernels.Trans, in, out, weight, in)}, nil
+}
+
+func (l loader) linear(in, out int, bias bool) *Linear {
+	weight := l.tensor("weight", out, in)
+	return must(NewLinear(in, out, weight, l.optional(bias, "bias", out)))
+}
+
+// must is for constructors whose arguments have been checked already.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Forward sets dst, [rows, Out], to x*Wᵀ + b for x, [rows, In].
+func (l *Linear) Forward(ws *Workspace, dst, x []float32) error {
+	return l.forward(ws, dst, x, kernels.Identity, nil)
+}
+
+// forward is dst = activation(x*Wᵀ + b) + residual; residual is nil or [rows,
+// Out] and may be dst.
+func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Activation, residual []float32) error {
+	rows := len(x) / l.In
+	if err := checkLen("linear layer: x", x, rows*l.In, "rows*in"); err != nil {
+		return err
+	}
+	if err := checkLen("linear layer: dst", dst, rows*l.Out, "rows*out"); err != nil {
+		return err
+	}
+	ws.Threads.GemmPacked(rows, 1, x, l.In, l.packed, 0, dst, l.Out,
+		kernels.Epilogue{Bias: l.Bias, Activation: activation, Residual: residual, LdResidual: l.Out})
+	return nil
+}
+
+// Activation is the non-linear function of a feed-forward network. There is no
+// default: models that say GELU differ in which one they mean.
+type Activation uint8
+
+// The activations.
+const (
+	ReLU     Activation = iota + 1
+	GELU                // x*Φ(x), with the error function: PyTorch's and BERT's "gelu"
+	GELUTanh            // its approximation with tanh: "gelu_new", "gelu_pytorch_tanh"
+	SiLU                // x*sigmoid(x), also called swish
+)
+
+func (a Activation) kernel() (kernels.Activation, error) {
+	switch a {
+	case ReLU:
+		return kernels.ActReLU, nil
+	case GELU:
+		return kernels.ActGELU, nil
+	case GELUTanh:
+		return kernels.ActGELUTanh, nil
+	case SiLU:
+		return kernels.ActSiLU, nil
+	}
+	return 0, errorf(ErrConfig, "activation %d; it has no default", a)
+}
+
+// FeedForwardConfig describes a position-wise feed-forward network.
+type FeedForwardConfig struct {
+	Dim, Hidden int
+	OutDim      int // 0: Dim
+	Activation  Activation
+	Gated       bool // Down(activation(Gate(x)) * Up(x)): SwiGLU with SiLU
+	Bias        bool
+	// Chunk is the number of rows that are computed at a time, so that the
+	// hidden values take Chunk*Hidden numbers; 0: all rows. It changes no result.
+	Chunk int
+}
+
+// FeedForward is the same two-layer network applied to every row.
+type FeedForward struct {
+	FeedForwardConfig
+	Up, Down   *Linear
+	Gate       *Linear // nil unless Gated
+	activation kernels.Activation
+}
+
+// NewFeedForward takes the weights with the given names under prefix.
+func NewFeedForward(c FeedForwardConfig, names LayerNames, w Weights, prefix string) (*FeedForward, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	l := newLoader(w, prefix)
+	return finish(l.feedForward(c, names), l)
+}
+
+func (c FeedForwardConfig) check() error {
+	if _, err := c.Activation.kernel(); err != nil {
+		return err
+	}
+	if c.OutDim < 0 || c.Chunk < 0 {
+		return errorf(ErrConfig, "feed-forward: out dim %d, chunk %d, want at least 0", c.OutDim, c.Chunk)
+	}
+	return positive("feed-forward", size{"dim", c.Dim}, size{"hidden", c.Hidden})
+}
+
+func (l loader) feedForward(c FeedForwardConfig, names LayerNames) *FeedForward {
+	if c.OutDim == 0 {
+		c.OutDim = c.Dim
+	}
+	f := &FeedForward{FeedForwardConfig: c}
+	f.activation, _ = c.Activation.kernel()
+	f.Up = l.at(names.Up).linear(c.Dim, c.Hidden, c.Bias)
+	if c.Gated {
+		f.Gate = l.at(names.Gate).linear(c.Dim, c.Hidden, c.Bias)
+	}
+	f.Down = l.at(names.Down).linear(c.Hidden, c.OutDim, c.Bias)
+	return f
+}
+
+// Forward sets dst, [rows, OutDim], to the network's value at x, [rows, Dim].
+func (f *FeedForward) Forward(ws *Workspace, dst, x []float32) error {
+	return f.forward(ws, dst, x, nil)
+}
+
+// forward adds residual, nil or [rows, OutDim], to the result. It may be dst.
+func (f *FeedForward) forward(ws *Workspace, dst, x, residual []float32) error {
+	rows := len(x) / f.Dim
+	if err := checkLen("feed-forward: x", x, rows*f.Dim, "rows*dim"); err != nil {
+		return err
+	}
+	if err := checkLen("feed-forward: dst", dst, rows*f.OutDim, "rows*out"); err != nil {
+		return err
+	}
+	chunk := f.Chunk
+	if chunk == 0 {
+		chunk = rows
+	}
+	defer ws.release(ws.mark())
+	hidden := ws.alloc(min(chunk, rows) * f.Hidden)
+	var gate []float32
+	if f.Gate != nil {
+		gate = ws.alloc(len(hidden))
+	}
+	for r := 0; r < rows; r += chunk {
+		n := min(chunk, rows-r)
+		x, h := x[r*f.Dim:(r+n)*f.Dim], hidden[:n*f.Hidden] // [n, D], [n, hidden]
+		activation := f.activation
+		if f.Gate != nil {
+			g := gate[:n*f.Hidden]
+			if err := f.Gate.forward(ws, g, x, f.activation, nil); err != nil {
+				return err
+			}
+			if err := f.Up.Forward(ws, h, x); err != nil {
+				return err
+			}
+			kernels.Mul(h, h, g)
+		} else if err := f.Up.forward(ws, h, x, activation, nil); err != nil {
+			return err
+		}
+		var res []float32
+		if residual != nil {
+			res = residual[r*f.OutDim : (r+n)*f.OutDim]
+		}
+		if err := f.Down.forward(ws, dst[r*f.OutDim:(r+n)*f.OutDim], h, kernels.Identity, res); err != nil {
+			return err
+		}
+	}
+	return nil
+}

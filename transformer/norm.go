@@ -1,0 +1,73 @@
+package transformer
+
+import "github.com/avoformer/avoformer/kernels"
+
+// NormConfig describes a normalization.
+type NormConfig struct {
+	// Shape is the size of the last axes that are normalized together: {D} for
+	// each row on its own, {L, D} for whole sequences of length L.
+	Shape []int
+	// Eps is added to the variance. It has no default: models differ (1e-5 in
+	// PyTorch, 1e-6 in timm, 1e-12 in BERT).
+	Eps float32
+	// RMS chooses root mean square normalization, without mean and bias.
+	RMS bool
+}
+
+// Norm is layer normalization, (x-mean)/sqrt(var+eps)*weight + bias with the
+// biased variance, or RMS normalization, x/sqrt(mean(x²)+eps)*weight.
+type Norm struct {
+	NormConfig
+	Weight, Bias []float32 // of Shape; Bias is nil for RMS
+	size         int
+}
+
+// NewNorm takes the weights under prefix.
+func NewNorm(c NormConfig, w Weights, prefix string) (*Norm, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	l := newLoader(w, prefix)
+	return finish(l.norm(c), l)
+}
+
+func (c NormConfig) check() error {
+	if !(c.Eps > 0) {
+		return errorf(ErrConfig, "normalization: eps = %g, want a positive number; it has no default", c.Eps)
+	}
+	if len(c.Shape) == 0 {
+		return errorf(ErrConfig, "normalization: no shape")
+	}
+	for _, s := range c.Shape {
+		if s < 1 {
+			return errorf(ErrConfig, "normalization: shape %v", c.Shape)
+		}
+	}
+	return nil
+}
+
+func (l loader) norm(c NormConfig) *Norm {
+	return &Norm{
+		NormConfig: c,
+		Weight:     l.tensor("weight", c.Shape...),
+		Bias:       l.optional(!c.RMS, "bias", c.Shape...),
+		size:       product(c.Shape),
+	}
+}
+
+// Forward sets dst to the normalized x, both a multiple of Shape. dst may be x.
+func (n *Norm) Forward(ws *Workspace, dst, x []float32) error {
+	rows := len(x) / n.size
+	if err := checkLen("normalization: x", x, rows*n.size, "a multiple of the shape"); err != nil {
+		return err
+	}
+	if err := checkLen("normalization: dst", dst, len(x), "len(x)"); err != nil {
+		return err
+	}
+	if n.RMS {
+		kernels.RMSNorm(dst, x, rows, n.size, n.Weight, n.Eps)
+	} else {
+		kernels.LayerNorm(dst, x, rows, n.size, n.Weight, n.Bias, n.Eps)
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package transformer
+
+import "github.com/avoformer/avoformer/kernels"
+
+// A Workspace is what a goroutine needs to run models beside the models: the
+// scratch memory, which is reused from pass to pass, so that passes of a size
+// seen before allocate little. The zero Workspace is ready for use. It must not
+// be used by two goroutines at a time.
+type Workspace struct {
+	// Threads is the number of threads of each pass, the calling goroutine
+	// included; 0 means 1. Results do not depend on it.
+	Threads kernels.Threads
+
+	// Trace, unless nil, is called with the intermediate results of a pass:
+	// attention weights, the output of each layer and others. The name begins
+	// with that of the part of the model, as its weights have it. Values are
+	// row-major, belong to the workspace, and are valid during the call only.
+	Trace func(name string, values []float32, shape ...int)
+
+	chunks  [][]float32  // scratch memory; a stack of allocations
+	chunk   int          // the chunk that allocations come from
+	used    int          // elements of it that are taken
+	workers []*Workspace // those of the other threads of attention
+}
+
+// mark is a height of the stack of allocations.
+type mark struct{ chunk, used int }
+
+func (w *Workspace) mark() mark { return mark{w.chunk, w.used} }
+
+// release frees what was allocated since m was taken. Once everything is free,
+// several chunks are replaced by a single one that will do for the next pass.
+func (w *Workspace) release(m mark) {
+	w.chunk, w.used = m.chunk, m.used
+	if m == (mark{}) && len(w.chunks) > 1 {
+		total := 0
+		for _, c := range w.chunks {
+			total += len(c)
+		}
+		w.chunks = [][]float32{make([]float32, total)}
+	}
+}
+
+// alloc is a slice of n elements of any value, valid until the release of a
+// mark taken before.
+func (w *Workspace) alloc(n int) []float32 {
+	for ; w.chunk < len(w.chunks); w.chunk, w.used = w.chunk+1, 0 {
+		if c := w.chunks[w.chunk]; n <= len(c)-w.used {
+			s := c[w.used : w.used+n : w.used+n]
+			w.used += n
+			return s
+		}
+	}
+	const smallest = 1 << 12
+	w.chunks = append(w.chunks, make([]float32, max(n, smallest)))
+	w.used = n
+	return w.chunks[w.chunk][:n:n]
+}
+
+// trace reports values under the name of a part of the model.
+func (w *Workspace) trace(part, name string, values []float32, shape ...int) {
+	if w.Trace == nil {
+		return
+	}
+	switch {
+	case part == "":
+		part = name
+	case name != "":
+		part += "." + name
+	}
+	w.Trace(part, values, shape...)
+}
