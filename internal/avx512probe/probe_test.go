@@ -1,17 +1,17 @@
-//go:build linux && amd64 && !purego
+//go:build amd64 && !purego
 
 package avx512probe
 
 import (
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strings"
-	"syscall"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
+
+	"github.com/avoformer/avoformer/internal/checkasm"
 )
 
 // needAVX512 skips the test where there is no AVX-512, unless it is required.
@@ -68,20 +68,18 @@ func checkAdd(add func(dst, a, b *float32, n int)) error {
 // must not be touched: not by a load, not by an operand, not by a store.
 func TestMaskedPageEnd(t *testing.T) {
 	needAVX512(t)
-	page := syscall.Getpagesize()
-	mem, err := syscall.Mmap(-1, 0, 2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if !checkasm.Guarded {
+		t.Skip("no pages without access on this system")
+	}
+	page, err := checkasm.NewBuffer(64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Munmap(mem)
-	if err := syscall.Mprotect(mem[page:], syscall.PROT_NONE); err != nil {
-		t.Fatal(err)
-	}
+	defer page.Close()
 
 	for n := range 17 {
-		// Element 0 of the vector; with n = 0 it is the first byte out of bounds.
-		at := (*float32)(unsafe.Add(unsafe.Pointer(&mem[0]), page-4*n))
-		inside := unsafe.Slice(at, n)
+		inside := checkasm.Place[float32](page, checkasm.Placement{}, n)
+		at := unsafe.SliceData(inside) // with n = 0, the first byte out of bounds
 		for i := range inside {
 			inside[i] = float32(i + 1)
 		}
@@ -92,7 +90,7 @@ func TestMaskedPageEnd(t *testing.T) {
 		}{{"load", maskedLoad}, {"operand", maskedAdd}} {
 			t.Run(fmt.Sprint(load.name, "/", n), func(t *testing.T) {
 				dst := [16]float32{0: -1, 15: -1}
-				if err := faults(func() { load.f(&dst[0], at, mask) }); err != nil {
+				if err := checkasm.Try(func() { load.f(&dst[0], at, mask) }); err != nil {
 					t.Fatal("a lane that is masked off faults:", err)
 				}
 				for i, got := range dst {
@@ -108,7 +106,7 @@ func TestMaskedPageEnd(t *testing.T) {
 			if n < 16 {
 				t.Run(fmt.Sprint(load.name, "/", n, "/one too many"), func(t *testing.T) {
 					var dst [16]float32
-					if faults(func() { load.f(&dst[0], at, mask|1<<n) }) == nil {
+					if checkasm.Try(func() { load.f(&dst[0], at, mask|1<<n) }) == nil {
 						t.Error("a lane past the page's end does not fault")
 					}
 				})
@@ -119,7 +117,7 @@ func TestMaskedPageEnd(t *testing.T) {
 			for i := range src {
 				src[i] = float32(-i)
 			}
-			if err := faults(func() { maskedStore(at, &src[0], mask) }); err != nil {
+			if err := checkasm.Try(func() { maskedStore(at, &src[0], mask) }); err != nil {
 				t.Fatal("a lane that is masked off faults:", err)
 			}
 			for i, got := range inside {
@@ -127,21 +125,9 @@ func TestMaskedPageEnd(t *testing.T) {
 					t.Errorf("element %d = %g, want %g", i, got, src[i])
 				}
 			}
-			if n < 16 && faults(func() { maskedStore(at, &src[0], mask|1<<n) }) == nil {
+			if n < 16 && checkasm.Try(func() { maskedStore(at, &src[0], mask|1<<n) }) == nil {
 				t.Error("a lane past the page's end does not fault")
 			}
 		})
 	}
-}
-
-// faults runs f and returns the memory fault that it ends with, or nil.
-func faults(f func()) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
-		}
-	}()
-	f()
-	return nil
 }
