@@ -26,6 +26,8 @@ var Tiers = []Tier{
 	{Name: "AVX2", File: "avx2", Arch: "amd64", Width: 8,
 		Features: []string{"AVX2", "AVX", "FMA3"},
 		Gemm:     kernel.GemmTile{MR: 6, NR: 16}},
+	{Name: "NEON", File: "neon", Arch: "arm64", Width: 4,
+		Gemm: kernel.GemmTile{MR: 6, NR: 16}},
 }
 
 // Kernel is one operation of the catalog.

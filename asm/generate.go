@@ -21,7 +21,7 @@ func header(source string) string {
 // A backend turns the kernels of one file into assembly for one tier.
 type backend func(t Tier, source string, kernels []Kernel) ([]byte, error)
 
-var backends = map[string]backend{"amd64": generateX86}
+var backends = map[string]backend{"amd64": generateX86, "arm64": generateNEON}
 
 // genericTile is the register tile of the pure-Go path.
 var genericTile = kernel.GemmTile{MR: 4, NR: 8}

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/avoformer/avoformer v0.0.0-00010101000000-000000000000
 	github.com/mmcloughlin/avo v0.6.0
+	golang.org/x/arch v0.32.0
 )
 
 require (

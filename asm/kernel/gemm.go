@@ -18,6 +18,8 @@ func GemmPanel(tile GemmTile) func(vec.Machine) {
 				panic(fmt.Sprintf("kernel.GemmPanel: NR = %d, want two vectors of %d", tile.NR, m.Width()))
 			}
 			gemmX86(m, tile.MR)
+		case *vec.NEON:
+			gemmNEON(m, tile)
 		default:
 			panic(fmt.Sprintf("kernel.GemmPanel: no micro-kernel for %T", m))
 		}

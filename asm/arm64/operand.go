@@ -1,0 +1,221 @@
+package arm64
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// class is a kind of register.
+type class uint8
+
+const (
+	gp class = iota
+	vector
+)
+
+// allocatable lists the registers of each class that functions may use.
+var allocatable = [...][]int{
+	gp:     {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 19, 20, 21, 22, 23, 24, 25, 26},
+	vector: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31},
+}
+
+func (c class) String() string { return [...]string{"general", "vector"}[c] }
+
+// register is a virtual register of one function, or the zero register.
+type register struct {
+	class    class
+	id       int // index in fn.regs
+	fn       *Function
+	made     string     // where in the generator
+	constant *[4]uint32 // see Function.Const
+	merged   *register  // shares its number with this one; set by the allocator
+	physical int        // set by the allocator
+}
+
+// zeroRegister is the physical number that reads as zero.
+const zeroRegister = 31
+
+// GP is a 64-bit general register.
+type GP struct{ r *register }
+
+// ZR reads as zero, and discards what is written to it.
+var ZR = GP{&register{class: gp, physical: zeroRegister}}
+
+func (g GP) text() string {
+	if g.r.physical == zeroRegister {
+		return "ZR"
+	}
+	return fmt.Sprintf("R%d", g.r.physical)
+}
+
+// Vec is a 128-bit vector register. Vector instructions take a view of it, such
+// as v.S4 or v.S(2); scalar ones and whole-register moves take it as it is.
+type Vec struct{ r *register }
+
+func (v Vec) text() string { return fmt.Sprintf("F%d", v.r.physical) }
+
+// Arrangement is how a vector instruction divides a register into lanes.
+type Arrangement uint8
+
+// The arrangements, in Go's spelling: the size of a lane, and their number.
+const (
+	B8 Arrangement = iota
+	B16
+	H4
+	H8
+	S2
+	S4
+	D1
+	D2
+)
+
+var arrangements = [...]struct {
+	name, gnu string
+	lane      byte
+	bits      int // of a lane
+	lanes     int
+}{
+	B8:  {"B8", "8b", 'B', 8, 8},
+	B16: {"B16", "16b", 'B', 8, 16},
+	H4:  {"H4", "4h", 'H', 16, 4},
+	H8:  {"H8", "8h", 'H', 16, 8},
+	S2:  {"S2", "2s", 'S', 32, 2},
+	S4:  {"S4", "4s", 'S', 32, 4},
+	D1:  {"D1", "1d", 'D', 64, 1},
+	D2:  {"D2", "2d", 'D', 64, 2},
+}
+
+func (a Arrangement) String() string { return arrangements[a].name }
+
+// Arranged is a vector register seen as lanes.
+type Arranged struct {
+	v   Vec
+	arr Arrangement
+}
+
+func (a Arranged) text() string { return fmt.Sprintf("V%d.%s", a.v.r.physical, a.arr) }
+
+// As is v in the given arrangement.
+func (v Vec) As(a Arrangement) Arranged { return Arranged{v, a} }
+
+// B16 is v as 16 bytes.
+func (v Vec) B16() Arranged { return v.As(B16) }
+
+// S4 is v as 4 lanes of 32 bits.
+func (v Vec) S4() Arranged { return v.As(S4) }
+
+// D2 is v as 2 lanes of 64 bits.
+func (v Vec) D2() Arranged { return v.As(D2) }
+
+// Element is one lane of a vector register.
+type Element struct {
+	v    Vec
+	size byte // 'B', 'H', 'S' or 'D'
+	lane int
+}
+
+func (e Element) text() string { return fmt.Sprintf("V%d.%c[%d]", e.v.r.physical, e.size, e.lane) }
+
+// S is 32-bit lane i of v.
+func (v Vec) S(i int) Element { return Element{v, 'S', i} }
+
+// D is 64-bit lane i of v.
+func (v Vec) D(i int) Element { return Element{v, 'D', i} }
+
+// elementBits is the size of a lane by its letter.
+var elementBits = map[byte]int{'B': 8, 'H': 16, 'S': 32, 'D': 64}
+
+// VecOperand is an Arranged, or an Element standing for every lane.
+type VecOperand interface {
+	operand
+	vec() Vec
+}
+
+func (a Arranged) vec() Vec { return a.v }
+func (e Element) vec() Vec  { return e.v }
+
+// Reg is a whole register: a GP or a Vec.
+type Reg interface {
+	operand
+	reg() *register
+}
+
+func (g GP) reg() *register  { return g.r }
+func (v Vec) reg() *register { return v.r }
+
+// Imm is an immediate.
+type Imm int64
+
+func (i Imm) text() string { return "$" + strconv.FormatInt(int64(i), 10) }
+
+// Shifted is a general register shifted left, as an operand of ADD and SUB.
+type Shifted struct {
+	g GP
+	n int
+}
+
+// LSL is g << n as an operand.
+func (g GP) LSL(n int) Shifted { return Shifted{g, n} }
+
+func (s Shifted) text() string { return fmt.Sprintf("%s<<%d", s.g.text(), s.n) }
+
+// Scalar is a second operand of integer arithmetic: a GP, a Shifted or an Imm.
+type Scalar interface {
+	operand
+	scalar()
+}
+
+func (GP) scalar()      {}
+func (Shifted) scalar() {}
+func (Imm) scalar()     {}
+
+// Mem is a memory operand.
+type Mem struct {
+	base GP
+	disp int
+	post bool
+}
+
+// At is the memory at base + disp.
+func At(base GP, disp int) Mem { return Mem{base: base, disp: disp} }
+
+// Post is the memory at base, which advances by disp after the access.
+func Post(base GP, disp int) Mem { return Mem{base: base, disp: disp, post: true} }
+
+func (m Mem) text() string {
+	if m.disp == 0 {
+		return fmt.Sprintf("(%s)", m.base.text())
+	}
+	return fmt.Sprintf("%d(%s)", m.disp, m.base.text())
+}
+
+// suffix is what the mnemonic takes on for this form of addressing.
+func (m Mem) suffix() string {
+	if m.post {
+		return ".P"
+	}
+	return ""
+}
+
+// operand is anything printed in an operand's place.
+type operand interface{ text() string }
+
+// literal is text that needs no registers.
+type literal string
+
+func (l literal) text() string { return string(l) }
+
+// pair prints as (F0, F1).
+type pair struct{ a, b Vec }
+
+func (p pair) text() string { return fmt.Sprintf("(%s, %s)", p.a.text(), p.b.text()) }
+
+// list prints as [V0.S4].
+type list struct{ a Arranged }
+
+func (l list) text() string { return "[" + l.a.text() + "]" }
+
+// lane0 prints as V0: lane 0, as the result of an instruction across lanes.
+type lane0 struct{ v Vec }
+
+func (s lane0) text() string { return fmt.Sprintf("V%d", s.v.r.physical) }

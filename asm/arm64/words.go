@@ -1,0 +1,274 @@
+package arm64
+
+import (
+	"fmt"
+	"slices"
+)
+
+// form is a shape of operands, which says where their fields lie.
+type form uint8
+
+const (
+	three      form = iota // op vd.T, vn.T, vm.T
+	two                    // op vd.T, vn.T
+	across                 // op sd, vn.T
+	byElement              // op vd.T, vn.T, vm.S[lane]
+	shiftRight             // op vd.T, vn.T, #shift
+)
+
+// fields are the bits of a form that its operands fill in.
+func (f form) fields() uint32 {
+	const d, n, m = 0x1f, 0x1f << 5, 0x1f << 16
+	switch f {
+	case three:
+		return d | n | m
+	case byElement:
+		return d | n | m | 1<<21 | 1<<11
+	case shiftRight:
+		return d | n | m // the shift is in the low bits of immh:immb, here 32-bit lanes
+	}
+	return d | n
+}
+
+// word is an instruction that Go 1.26's assembler does not have.
+type word struct {
+	op   string // as Go's assembler spells it, or would
+	form form
+	arr  Arrangement
+	base uint32 // with zeros in the fields
+	gnu  string
+	// go127 says that Go 1.27's assembler has it.
+	go127 bool
+}
+
+// words is the table of instructions that are printed as WORD.
+var words = []word{
+	{"VFADD", three, S4, 0x4e20d400, "fadd", true},
+	{"VFSUB", three, S4, 0x4ea0d400, "fsub", true},
+	{"VFMUL", three, S4, 0x6e20dc00, "fmul", true},
+	{"VFDIV", three, S4, 0x6e20fc00, "fdiv", true},
+	{"VFMAX", three, S4, 0x4e20f400, "fmax", true},
+	{"VFMIN", three, S4, 0x4ea0f400, "fmin", true},
+	{"VFMAXNM", three, S4, 0x4e20c400, "fmaxnm", true},
+	{"VFMINNM", three, S4, 0x4ea0c400, "fminnm", true},
+	{"VFADDP", three, S4, 0x6e20d400, "faddp", true},
+	{"VFMAXP", three, S4, 0x6e20f400, "fmaxp", true},
+	{"VFMINP", three, S4, 0x6ea0f400, "fminp", true},
+	{"VFCMEQ", three, S4, 0x4e20e400, "fcmeq", true},
+	{"VFCMGE", three, S4, 0x6e20e400, "fcmge", true},
+	{"VFCMGT", three, S4, 0x6ea0e400, "fcmgt", true},
+	{"VBIC", three, B16, 0x4e601c00, "bic", true},
+	{"VFABS", two, S4, 0x4ea0f800, "fabs", true},
+	{"VFNEG", two, S4, 0x6ea0f800, "fneg", true},
+	{"VFSQRT", two, S4, 0x6ea1f800, "fsqrt", true},
+	{"VFRINTN", two, S4, 0x4e218800, "frintn", true},
+	{"VFRINTM", two, S4, 0x4e219800, "frintm", true},
+	{"VFCVTZS", two, S4, 0x4ea1b800, "fcvtzs", true},
+	{"VFCVTNS", two, S4, 0x4e21a800, "fcvtns", false},
+	{"VSCVTF", two, S4, 0x4e21d800, "scvtf", true},
+	{"VNOT", two, B16, 0x6e205800, "mvn", true},
+	{"VFMAXV", across, S4, 0x6e30f800, "fmaxv", true},
+	{"VFMINV", across, S4, 0x6eb0f800, "fminv", true},
+	{"VFMLA", byElement, S4, 0x4f801000, "fmla", false},
+	{"VFMLS", byElement, S4, 0x4f805000, "fmls", false},
+	{"VFMUL", byElement, S4, 0x4f809000, "fmul", false},
+	{"VSSHR", shiftRight, S4, 0x4f200400, "sshr", true},
+}
+
+func (w *word) encode(d, n, m, imm int) uint32 {
+	v := w.base | uint32(d) | uint32(n)<<5
+	switch w.form {
+	case three:
+		v |= uint32(m) << 16
+	case byElement:
+		v |= uint32(m)<<16 | uint32(imm&1)<<21 | uint32(imm>>1)<<11
+	case shiftRight:
+		v |= uint32(arrangements[w.arr].bits-imm) << 16
+	}
+	return v
+}
+
+// text is the instruction in GNU syntax.
+func (w *word) text(d, n, m, imm int) string {
+	t := arrangements[w.arr].gnu
+	switch w.form {
+	case three:
+		return fmt.Sprintf("%s v%d.%s, v%d.%s, v%d.%s", w.gnu, d, t, n, t, m, t)
+	case across:
+		return fmt.Sprintf("%s s%d, v%d.%s", w.gnu, d, n, t)
+	case byElement:
+		return fmt.Sprintf("%s v%d.%s, v%d.%s, v%d.s[%d]", w.gnu, d, t, n, t, m, imm)
+	case shiftRight:
+		return fmt.Sprintf("%s v%d.%s, v%d.%s, #%d", w.gnu, d, t, n, t, imm)
+	}
+	return fmt.Sprintf("%s v%d.%s, v%d.%s", w.gnu, d, t, n, t)
+}
+
+// word appends an instruction of the table. from is in Go's order; imm is the
+// shift.
+func (f *Function) word(op string, form form, readsDst bool, from []VecOperand, d VecOperand, imm int) {
+	arr := from[len(from)-1].(Arranged).arr
+	var w *word
+	for i := range words {
+		if words[i].op == op && words[i].form == form && words[i].arr == arr {
+			w = &words[i]
+		}
+	}
+	if w == nil {
+		f.errorf("%s: no form for arrangement %s", op, arr)
+		return
+	}
+	n := node{op: op, writes: []*register{d.vec().r}}
+	for _, o := range append(slices.Clone(from), d) {
+		switch o := o.(type) {
+		case Arranged:
+			if o.arr != arr {
+				f.errorf("%s: operands of arrangements %s and %s", op, o.arr, arr)
+			}
+		case Element:
+			f.lane(op, o)
+			if o.size != 'S' {
+				f.errorf("%s: a lane of %c beside %s", op, o.size, arr)
+			}
+			imm = o.lane
+		}
+		n.args = append(n.args, o)
+	}
+	for _, o := range from {
+		n.reads = append(n.reads, o.vec().r)
+	}
+	if readsDst {
+		n.reads = append(n.reads, d.vec().r)
+	}
+	if form == shiftRight {
+		n.args = append([]operand{Imm(imm)}, n.args...)
+	}
+	if form == across {
+		n.args[len(n.args)-1] = lane0{d.vec()}
+	}
+	if !w.go127 || !f.file.Go127 {
+		n.word, n.imm = w, imm
+	}
+	f.add(n)
+}
+
+// asWord is the instruction and its GNU syntax, once registers are known.
+func (n *node) asWord() (code uint32, gnu string) {
+	var number []int // m, n, d; from n on if there is no m
+	for _, o := range n.args {
+		switch o := o.(type) {
+		case VecOperand:
+			number = append(number, o.vec().r.physical)
+		case lane0:
+			number = append(number, o.v.r.physical)
+		}
+	}
+	if len(number) == 2 {
+		number = append([]int{0}, number...)
+	}
+	rd, rn, rm := number[2], number[1], number[0]
+	return n.word.encode(rd, rn, rm, n.imm), n.word.text(rd, rn, rm, n.imm)
+}
+
+func (f *Function) word3(op string, m, n, d Arranged) {
+	f.word(op, three, false, []VecOperand{m, n}, d, 0)
+}
+
+func (f *Function) word2(op string, n, d Arranged) { f.word(op, two, false, []VecOperand{n}, d, 0) }
+
+// VFADD is d = n + m.
+func (f *Function) VFADD(m, n, d Arranged) { f.word3("VFADD", m, n, d) }
+
+// VFSUB is d = n - m.
+func (f *Function) VFSUB(m, n, d Arranged) { f.word3("VFSUB", m, n, d) }
+
+// VFMUL is d = n * m; m may be one lane.
+func (f *Function) VFMUL(m VecOperand, n, d Arranged) {
+	if e, ok := m.(Element); ok {
+		f.word("VFMUL", byElement, false, []VecOperand{e, n}, d, 0)
+		return
+	}
+	f.word3("VFMUL", m.(Arranged), n, d)
+}
+
+// VFDIV is d = n / m.
+func (f *Function) VFDIV(m, n, d Arranged) { f.word3("VFDIV", m, n, d) }
+
+// VFMAX is d = max(n, m), and NaN if either is.
+func (f *Function) VFMAX(m, n, d Arranged) { f.word3("VFMAX", m, n, d) }
+
+// VFMIN is d = min(n, m), and NaN if either is.
+func (f *Function) VFMIN(m, n, d Arranged) { f.word3("VFMIN", m, n, d) }
+
+// VFMAXNM is d = max(n, m), and the number if only one is NaN.
+func (f *Function) VFMAXNM(m, n, d Arranged) { f.word3("VFMAXNM", m, n, d) }
+
+// VFMINNM is d = min(n, m), and the number if only one is NaN.
+func (f *Function) VFMINNM(m, n, d Arranged) { f.word3("VFMINNM", m, n, d) }
+
+// VFADDP is the sums of the adjacent pairs of n, then of m.
+func (f *Function) VFADDP(m, n, d Arranged) { f.word3("VFADDP", m, n, d) }
+
+// VFMAXP is the maxima of the adjacent pairs of n, then of m.
+func (f *Function) VFMAXP(m, n, d Arranged) { f.word3("VFMAXP", m, n, d) }
+
+// VFMINP is the minima of the adjacent pairs of n, then of m.
+func (f *Function) VFMINP(m, n, d Arranged) { f.word3("VFMINP", m, n, d) }
+
+// VFCMEQ is all ones where n == m, else zeros.
+func (f *Function) VFCMEQ(m, n, d Arranged) { f.word3("VFCMEQ", m, n, d) }
+
+// VFCMGE is all ones where n >= m, else zeros.
+func (f *Function) VFCMGE(m, n, d Arranged) { f.word3("VFCMGE", m, n, d) }
+
+// VFCMGT is all ones where n > m, else zeros.
+func (f *Function) VFCMGT(m, n, d Arranged) { f.word3("VFCMGT", m, n, d) }
+
+// VBIC is d = n &^ m.
+func (f *Function) VBIC(m, n, d Arranged) { f.word3("VBIC", m, n, d) }
+
+// VFABS is d = |n|.
+func (f *Function) VFABS(n, d Arranged) { f.word2("VFABS", n, d) }
+
+// VFNEG is d = -n.
+func (f *Function) VFNEG(n, d Arranged) { f.word2("VFNEG", n, d) }
+
+// VFSQRT is d = sqrt(n).
+func (f *Function) VFSQRT(n, d Arranged) { f.word2("VFSQRT", n, d) }
+
+// VFRINTN is n rounded to an integer, ties to even.
+func (f *Function) VFRINTN(n, d Arranged) { f.word2("VFRINTN", n, d) }
+
+// VFRINTM is n rounded down to an integer.
+func (f *Function) VFRINTM(n, d Arranged) { f.word2("VFRINTM", n, d) }
+
+// VFCVTZS is n as an int32, truncated.
+func (f *Function) VFCVTZS(n, d Arranged) { f.word2("VFCVTZS", n, d) }
+
+// VFCVTNS is n as an int32, rounded, ties to even.
+func (f *Function) VFCVTNS(n, d Arranged) { f.word2("VFCVTNS", n, d) }
+
+// VSCVTF is an int32 as a float.
+func (f *Function) VSCVTF(n, d Arranged) { f.word2("VSCVTF", n, d) }
+
+// VNOT is d = ^n.
+func (f *Function) VNOT(n, d Arranged) { f.word2("VNOT", n, d) }
+
+// VFMAXV is lane 0 of d = the maximum of all lanes of n, NaN if any is.
+func (f *Function) VFMAXV(n Arranged, d Vec) {
+	f.word("VFMAXV", across, false, []VecOperand{n}, d.As(n.arr), 0)
+}
+
+// VFMINV is lane 0 of d = the minimum of all lanes of n, NaN if any is.
+func (f *Function) VFMINV(n Arranged, d Vec) {
+	f.word("VFMINV", across, false, []VecOperand{n}, d.As(n.arr), 0)
+}
+
+// VSSHR is d = n >> i, signed.
+func (f *Function) VSSHR(i int, n, d Arranged) {
+	if top := arrangements[n.arr].bits; i < 1 || i > top {
+		f.errorf("VSSHR: shift by %d, want 1 to %d", i, top)
+		return
+	}
+	f.word("VSSHR", shiftRight, false, []VecOperand{n}, d, i)
+}
