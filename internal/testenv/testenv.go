@@ -23,6 +23,17 @@ func Main[T fmt.Stringer](m *testing.M, supported []T) {
 	os.Exit(m.Run())
 }
 
+// CheckForced is the body of a test in every package that calls Main: the active
+// tier is the one that AVOFORMER_ISA forces, if it does. Being a test it also
+// shows the variables to the cache of go test, which keys results by what tests
+// read, but misses what is read before they start, as Main and package kernels do.
+func CheckForced(t *testing.T, active fmt.Stringer) {
+	os.Getenv("AVOFORMER_REQUIRE")
+	if forced := os.Getenv("AVOFORMER_ISA"); forced != "" && forced != active.String() {
+		t.Errorf("the active tier is %s, but AVOFORMER_ISA=%s", active, forced)
+	}
+}
+
 func require[T fmt.Stringer](list string, supported []T) error {
 	have := map[string]bool{}
 	for _, isa := range supported {
