@@ -18,6 +18,7 @@ type Options struct {
 	Rounds int
 	Block  time.Duration // how long a contestant computes per round; at least one call
 	Limit  time.Duration // stop after this long, when three rounds are done; 0 for no limit
+	Slow   time.Duration // a contestant that needs longer for a call takes part in one round; 0 for no limit
 }
 
 // A Result holds what a contestant took in every round.
@@ -87,6 +88,9 @@ func Run(d *work.Data, contestants []work.Contestant, o Options) []Result {
 		for _, i := range rand.Perm(len(jobs)) {
 			r := &results[i]
 			if r.Refused != nil {
+				continue
+			}
+			if o.Slow > 0 && round > 0 && r.Seconds[0] > o.Slow.Seconds() {
 				continue
 			}
 			t, err := jobs[i].Time(jobs[i].reps)

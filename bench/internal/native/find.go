@@ -274,6 +274,9 @@ func StartAll(threads int, o Options) (peers []*Peer, missing []string) {
 	byName := map[string][]*Peer{}
 	var names []string
 	for _, l := range Find() {
+		if l.Name == "archsimd" && threads > 1 {
+			continue // it has no threads
+		}
 		if o.Only != nil && !slices.Contains(o.Only, family(l.Name)) && !slices.Contains(o.Only, l.Name) {
 			continue
 		}

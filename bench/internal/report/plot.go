@@ -1,0 +1,279 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/avoformer/avoformer/bench/internal/peak"
+	"github.com/avoformer/avoformer/bench/internal/work"
+)
+
+// A Plot is a file of the report.
+type Plot struct{ Title, File string }
+
+// The palette of Okabe and Ito, which colour-blind readers and grey printing keep apart.
+var palette = []color.Color{
+	color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255}, color.RGBA{204, 121, 167, 255},
+	color.RGBA{230, 159, 0, 255}, color.RGBA{86, 180, 233, 255}, color.RGBA{0, 0, 0, 255}, color.RGBA{130, 130, 130, 255},
+}
+
+var glyphs = []draw.GlyphDrawer{
+	draw.CircleGlyph{}, draw.SquareGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{},
+}
+
+func style(i int) (color.Color, draw.GlyphDrawer) {
+	return palette[i%len(palette)], glyphs[(i+i/len(palette))%len(glyphs)]
+}
+
+// Plots draws every plot that the run has data for into dir, as SVG.
+func (r *Run) Plots(dir string) ([]Plot, error) {
+	var done []Plot
+	draws := []struct {
+		name string
+		draw func() (*plot.Plot, vg.Length, vg.Length, error)
+	}{
+		{"ratio", r.ratioPlot},
+		{"roofline", r.roofline},
+		{"attention-length", func() (*plot.Plot, vg.Length, vg.Length, error) {
+			return r.lengths(work.SDPA, "Attention, 12 heads of 64, 1 thread", func(d []int) (int, bool) { return d[2], d[0] == 1 && d[1] == 12 && d[2] == d[3] })
+		}},
+		{"encoder-length", func() (*plot.Plot, vg.Length, vg.Length, error) {
+			return r.lengths(work.EncoderLayer, "Encoder layer of BERT-base, 1 thread", func(d []int) (int, bool) { return d[1], d[0] == 1 && d[2] == 768 })
+		}},
+	}
+	for _, d := range draws {
+		p, w, h, err := d.draw()
+		if err != nil {
+			return nil, err
+		}
+		if p == nil {
+			continue
+		}
+		file := filepath.Join(dir, r.Slug()+"-"+d.name+".svg")
+		if err := p.Save(w, h, file); err != nil {
+			return nil, err
+		}
+		done = append(done, Plot{p.Title.Text, file})
+	}
+	return done, nil
+}
+
+func newPlot(title string) *plot.Plot {
+	p := plot.New()
+	p.Title.Text = title
+	p.Title.TextStyle.Font = font.From(plot.DefaultFont, 13)
+	p.Title.Padding = vg.Points(8)
+	p.BackgroundColor = color.White
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Padding = vg.Points(6)
+	}
+	grid := plotter.NewGrid()
+	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{225}, color.Gray{225}
+	p.Add(grid)
+	p.Legend.Padding = vg.Points(2)
+	p.Legend.TextStyle.Font = font.From(plot.DefaultFont, 9)
+	p.Legend.ThumbnailWidth = vg.Points(22)
+	return p
+}
+
+// ticks are marks at given values, each with its number as a label.
+func ticks(values []float64) plot.ConstantTicks {
+	var t plot.ConstantTicks
+	for _, v := range values {
+		label := fmt.Sprintf("%g", v)
+		if v < 1 && v >= 0.1 {
+			label = fmt.Sprintf("%.3g", v)
+		}
+		t = append(t, plot.Tick{Value: v, Label: label})
+	}
+	return t
+}
+
+// ratioPlot has a row per case and a mark per number of threads.
+func (r *Run) ratioPlot() (*plot.Plot, vg.Length, vg.Length, error) {
+	var names []string
+	for _, e := range r.Entries {
+		if _, ok := e.Ratio(); ok && !slices.Contains(names, e.Case) {
+			names = append(names, e.Case)
+		}
+	}
+	if len(names) == 0 {
+		return nil, 0, 0, nil
+	}
+	p := newPlot("How many times longer the best other library takes")
+	p.X.Label.Text = "best of the others / avoformer (right of 1: avoformer is faster)"
+	p.X.Scale = plot.LogScale{}
+	row := func(name string) float64 { return float64(len(names) - 1 - slices.Index(names, name)) }
+	low, high := 0.8, 1.5
+	for i, t := range r.threads() {
+		var xy plotter.XYs
+		for _, e := range r.entries(t) {
+			if q, ok := e.Ratio(); ok {
+				low, high = min(low, q), max(high, q)
+				xy = append(xy, plotter.XY{X: q, Y: row(e.Case)})
+			}
+		}
+		if len(xy) == 0 {
+			continue
+		}
+		s, err := plotter.NewScatter(xy)
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		s.Color, s.Shape = style(i)
+		s.Radius = vg.Points(3)
+		p.Add(s)
+		p.Legend.Add(plural(t), s)
+	}
+	one, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.7}, {X: 1, Y: float64(len(names)) - 0.3}})
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	one.Width = vg.Points(1.2)
+	p.Add(one)
+	p.X.Min, p.X.Max = low/1.05, high*1.05
+	var marks []float64
+	for _, v := range []float64{0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 4, 6, 8, 16, 32, 64} {
+		if v >= p.X.Min && v <= p.X.Max && (high < 4 || v <= 0.5 || v == 1 || v == 0.7 || v >= 1.5 || v == 1.25 && high < 8) {
+			marks = append(marks, v)
+		}
+	}
+	p.X.Tick.Marker = ticks(marks)
+	var rows plot.ConstantTicks
+	for _, n := range names {
+		rows = append(rows, plot.Tick{Value: row(n), Label: n})
+	}
+	p.Y.Tick.Marker = rows
+	p.Y.Tick.Label.Font = font.From(plot.DefaultFont, 8)
+	p.Y.Min, p.Y.Max = -0.7, float64(len(names))-0.3
+	p.Legend.Top, p.Legend.Left = true, false
+	return p, 17 * vg.Centimeter, vg.Points(90 + 11*float64(len(names))), nil
+}
+
+// roofline places every kernel at its arithmetic intensity, one mark per case, at one thread.
+func (r *Run) roofline() (*plot.Plot, vg.Length, vg.Length, error) {
+	m := r.peak(1)
+	points := map[work.Op]plotter.XYs{}
+	var ops []work.Op
+	xmin, xmax, ymin := 0.08, 300.0, 1.0
+	for _, e := range r.entries(1) {
+		own := e.Own()
+		if own == nil {
+			continue
+		}
+		c := e.Parsed()
+		if points[c.Op] == nil {
+			ops = append(ops, c.Op)
+		}
+		x, y := c.FLOPs()/c.Bytes(), c.FLOPs()/own.Seconds*1e-9
+		xmax, ymin = max(xmax, 1.3*x), min(ymin, y/1.3)
+		points[c.Op] = append(points[c.Op], plotter.XY{X: x, Y: y})
+	}
+	if len(ops) == 0 {
+		return nil, 0, 0, nil
+	}
+	p := newPlot("Roofline, 1 thread, avoformer's fastest tier")
+	p.X.Label.Text, p.Y.Label.Text = "floating-point operations per byte that must move", "GFLOP/s"
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	p.X.Tick.Marker, p.Y.Tick.Marker = ticks([]float64{0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000}), ticks([]float64{0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000})
+	top := m.BestFMA()
+	dashes := [][]vg.Length{nil, {vg.Points(6), vg.Points(3)}, {vg.Points(2), vg.Points(2)}}
+	for i, l := range peak.Levels {
+		bw := m.Copy[l.Name]
+		if bw == 0 {
+			continue
+		}
+		line, err := plotter.NewLine(plotter.XYs{{X: max(xmin, ymin/bw), Y: bw * max(xmin, ymin/bw)}, {X: top / bw, Y: top}, {X: xmax, Y: top}})
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		line.Width, line.Dashes = vg.Points(1), dashes[i%len(dashes)]
+		p.Add(line)
+		p.Legend.Add(fmt.Sprintf("FMA peak %.0f GFLOP/s, copy at %s %.0f GB/s", top, l.Name, bw), line)
+	}
+	for i, op := range ops {
+		s, err := plotter.NewScatter(points[op])
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		s.Color, s.Shape = style(i)
+		s.Radius = vg.Points(3)
+		p.Add(s)
+		p.Legend.Add(string(op), s)
+	}
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = xmin, xmax, ymin, 1.5*top
+	p.Legend.Top, p.Legend.Left = false, false
+	return p, 20 * vg.Centimeter, 15 * vg.Centimeter, nil
+}
+
+// lengths draws time against sequence length for the cases of an operation that pick takes.
+func (r *Run) lengths(op work.Op, title string, pick func(dims []int) (length int, ok bool)) (*plot.Plot, vg.Length, vg.Length, error) {
+	series := map[string]plotter.XYs{}
+	var names []string
+	var xs []float64
+	for _, e := range r.entries(1) {
+		c := e.Parsed()
+		if c.Op != op {
+			continue
+		}
+		length, ok := pick(c.Dims)
+		if !ok {
+			continue
+		}
+		xs = append(xs, float64(length))
+		for _, x := range e.Results {
+			if x.Refused != "" || x.Rounds == 0 {
+				continue
+			}
+			n := x.Name
+			if !strings.HasPrefix(n, Ours) {
+				n += " " + shortVersion(x.Version)
+			}
+			if series[n] == nil {
+				names = append(names, n)
+			}
+			series[n] = append(series[n], plotter.XY{X: float64(length), Y: x.Seconds * 1e6})
+		}
+	}
+	if len(xs) < 2 {
+		return nil, 0, 0, nil
+	}
+	p := newPlot(title)
+	p.X.Label.Text, p.Y.Label.Text = "sequence length", "µs per call"
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	slices.Sort(xs)
+	p.X.Tick.Marker = ticks(slices.Compact(xs))
+	var decades []float64
+	for e := 0; e < 8; e++ {
+		decades = append(decades, math.Pow(10, float64(e)), 3*math.Pow(10, float64(e)))
+	}
+	p.Y.Tick.Marker = ticks(decades)
+	for i, n := range names {
+		xy := series[n]
+		slices.SortFunc(xy, func(a, b plotter.XY) int { return int(a.X - b.X) })
+		line, marks, err := plotter.NewLinePoints(xy)
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		c, g := style(i)
+		line.Color, marks.Color, marks.Shape, marks.Radius = c, c, g, vg.Points(2.6)
+		line.Width = vg.Points(0.9)
+		if strings.HasPrefix(n, Ours) {
+			line.Width = vg.Points(1.8)
+		}
+		p.Add(line, marks)
+		p.Legend.Add(n, line, marks)
+	}
+	p.Legend.Top, p.Legend.Left = true, true
+	return p, 17 * vg.Centimeter, 13 * vg.Centimeter, nil
+}
