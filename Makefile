@@ -110,6 +110,7 @@ test-consumer: ## a module that imports this one gets x/sys and nothing else
 .PHONY: test-arm64
 test-arm64: ## the NEON tier, under qemu
 	@scripts/install.sh arm64
+	AVOFORMER_REQUIRE_AS=1 $(GO) test -C asm ./arm64
 	scripts/arm64.sh
 
 .PHONY: test-avx512
@@ -131,7 +132,11 @@ bench: ## benchmarks of this module on this machine
 	$(GO) test -run '^$$' -bench . ./...
 
 .PHONY: static-estimates
-static-estimates: ## what llvm-mca predicts for the GEMM loops on CPUs not at hand
-	@scripts/install.sh estimates
+static-estimates: ## what llvm-mca predicts for the GEMM and exp loops on CPUs not at hand
+	@scripts/install.sh estimates arm64
 	@$(GO) run ./scripts/estimate -min 95 amd64 gemmPanelAVX512 skylake-avx512
 	@$(GO) run ./scripts/estimate amd64 gemmPanelAVX512 znver4
+	@$(GO) run ./scripts/estimate -min 95 arm64 gemmPanelNEON neoverse-n1 neoverse-v1 apple-m1
+	@$(GO) run ./scripts/estimate -elements 8 arm64 expVecNEON neoverse-n1 neoverse-v1 apple-m1
+	@$(GO) run ./scripts/estimate -elements 16 amd64 expVecAVX2 skylake znver3
+	@$(GO) run ./scripts/fmlashare

@@ -1,13 +1,14 @@
 // Command estimate predicts how fast a kernel's inner loop runs on CPUs that
 // are not at hand, with llvm-mca, LLVM's model of their pipelines:
 //
-//	estimate [-min PERCENT] GOARCH SYMBOL CPU...
+//	estimate [-min PERCENT] [-elements N] GOARCH SYMBOL CPU...
 //
 // It builds the tests of package kernels for GOARCH, disassembles SYMBOL, takes
 // its innermost loop with the most fused multiply-adds, and prints for each CPU
 // model a row of a Markdown table: cycles an iteration, the bound that the
 // multiply-adds alone would set on that model, and their ratio. With -min it
-// fails where the ratio is less.
+// fails where the ratio is less. With -elements, how many elements an iteration
+// of the loop handles, it prints the cycles for each of them instead of a bound.
 //
 // The figures are static estimates: they leave out memory, and the models have
 // errors of their own. They are for finding a loop bound by something else than
@@ -33,8 +34,9 @@ type target struct {
 	// branch matches a branch within a function and finds its destination.
 	branch *regexp.Regexp
 	// independent is the i-th of a run of multiply-adds with no dependencies
-	// among 16 of them, like like: a multiply-add of the loop.
+	// among the run of them, like like: a multiply-add of the loop.
 	independent func(like string, i int) string
+	run         int
 }
 
 var targets = map[string]target{
@@ -46,6 +48,7 @@ var targets = map[string]target{
 			r := regexp.MustCompile(`[xyz]mm`).FindString(like)
 			return fmt.Sprintf("vfmadd231ps %%%s0, %%%s1, %%%s%d", r, r, r, i+2)
 		},
+		run: 14,
 	},
 	"arm64": {
 		triple: "aarch64-linux-gnu",
@@ -57,13 +60,15 @@ var targets = map[string]target{
 			}
 			return fmt.Sprintf("fmla v%d.4s, v0.4s, v1.4s", i+2)
 		},
+		run: 28,
 	},
 }
 
 func main() {
 	minimum := flag.Float64("min", 0, "fail when a loop is below this `percent` of its bound")
+	elements := flag.Int("elements", 0, "print cycles an element, for `N` elements an iteration")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: estimate [-min PERCENT] GOARCH SYMBOL CPU...")
+		fmt.Fprintln(os.Stderr, "usage: estimate [-min PERCENT] [-elements N] GOARCH SYMBOL CPU...")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -86,24 +91,33 @@ func main() {
 	}
 	fmas, like := t.countFMAs(loop)
 
-	fmt.Println("| loop | model | instructions | multiply-adds | cycles | bound | of bound |")
-	fmt.Println("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
+	if *elements > 0 {
+		fmt.Println("| loop | model | instructions | multiply-adds | cycles | cycles an element |")
+		fmt.Println("| --- | --- | ---: | ---: | ---: | ---: |")
+	} else {
+		fmt.Println("| loop | model | instructions | multiply-adds | cycles | bound | of bound |")
+		fmt.Println("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
+	}
 	failed := false
 	for _, cpu := range flag.Args()[2:] {
-		cycles, err := t.cycles(cpu, texts(loop))
+		cycles, err := t.cycles(cpu, t.texts(loop))
 		if err != nil {
 			fatal(err)
 		}
-		const run = 14
+		if *elements > 0 {
+			fmt.Printf("| `%s`, %s | %s | %d | %d | %.2f | %.2f |\n",
+				symbol, loop[0].source, cpu, len(loop), fmas, cycles, cycles/float64(*elements))
+			continue
+		}
 		var only []string
-		for i := range run {
+		for i := range t.run {
 			only = append(only, t.independent(like, i))
 		}
 		unit, err := t.cycles(cpu, only)
 		if err != nil {
 			fatal(err)
 		}
-		bound := unit / run * float64(fmas)
+		bound := unit / float64(t.run) * float64(fmas)
 		percent := 100 * bound / cycles
 		fmt.Printf("| `%s`, %s | %s | %d | %d | %.2f | %.2f | %.1f%% |\n",
 			symbol, loop[0].source, cpu, len(loop), fmas, cycles, bound, percent)
@@ -210,10 +224,16 @@ func (t target) countFMAs(code []instruction) (n int, like string) {
 	return n, like
 }
 
-func texts(code []instruction) []string {
+// texts returns what to assemble. Branches go to address 0: where they went to
+// is out of reach of the few instructions of the loop.
+func (t target) texts(code []instruction) []string {
 	var list []string
 	for _, in := range code {
-		list = append(list, in.text)
+		text := in.text
+		if m := t.branch.FindStringSubmatch(text); m != nil {
+			text = strings.TrimSuffix(text, "0x"+m[1]) + "0"
+		}
+		list = append(list, text)
 	}
 	return list
 }
