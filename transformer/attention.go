@@ -85,7 +85,6 @@ type projected struct {
 	k, v  []float32
 	kvRow int
 	cache *layerCache // from which k and v come, unless nil
-	lens  []int       // then the keys that it held before, per sequence
 }
 
 // attend splits a batch into runs of sequences of equal lengths and computes
@@ -96,11 +95,14 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 	if p.cache == nil && !shared && in.KeyBatch.Len() != batch.Len() {
 		return errorf(ErrShape, "attention: %d sequences of queries, %d of keys", batch.Len(), in.KeyBatch.Len())
 	}
-	// What sequence i has: keys from row start, of which past came before.
+	// What sequence i has: keys from row start, of which past came before. Where
+	// the cache has dropped keys, positions count from the first one left: masks
+	// and relative positions depend on differences only.
 	keysOf := func(i int) (start, lenK, past int) {
 		switch {
 		case p.cache != nil:
-			return i * p.cache.capacity, p.lens[i] + batch.Length(i), p.lens[i]
+			past := p.cache.lens[i] - p.cache.dropped[i]
+			return i * p.cache.capacity, past + batch.Length(i), past
 		case shared:
 			return 0, in.KeyBatch.Length(0), 0
 		}
@@ -335,7 +337,7 @@ func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionI
 
 // ForwardCached is the self-attention of the next rows of sequences whose
 // earlier rows a cache holds, to which their keys and values are added. The
-// cache is one made for a single attention, see NewAttentionCache.
+// cache must be used with this attention only.
 func (a *MultiHeadAttention) ForwardCached(ws *Workspace, dst []float32, in AttentionInput, cache *Cache) error {
 	if in.Key != nil {
 		return errorf(ErrShape, "attention with a cache takes no keys")
@@ -437,7 +439,7 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 	p.k, p.v = k, v
 	if cache != nil {
 		cache.append(in.Batch, k, v, p.kvRow)
-		p.k, p.v, p.kvRow, p.cache, p.lens = cache.key, cache.value, kvDim, cache, cache.lens
+		p.k, p.v, p.kvRow, p.cache = cache.key, cache.value, kvDim, cache
 	}
 	return p, nil
 }
@@ -487,7 +489,7 @@ func (a *MultiHeadAttention) weightsLen(in AttentionInput, p projected) int {
 		lenK := 0
 		switch {
 		case p.cache != nil:
-			lenK = p.lens[i] + in.Batch.Length(i)
+			lenK = p.cache.lens[i] - p.cache.dropped[i] + in.Batch.Length(i)
 		case in.KeyBatch.Len() == 1:
 			lenK = in.KeyBatch.Length(0)
 		case i < in.KeyBatch.Len():

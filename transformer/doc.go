@@ -18,7 +18,7 @@
 // that PyTorch, Hugging Face, timm or d2l give them: see [AttentionNames] and
 // [LayerNames]. There is one attention ([MultiHeadAttention]), one feed-forward
 // network ([FeedForward]), one normalization ([Norm]) and one layer ([Layer]);
-// the models ([Transformer], [Seq2Seq], [BERT], [ViT], [Causal]) are
+// the models ([Transformer], [Seq2Seq], [BERT], [ViT], [LanguageModel]) are
 // compositions of them that differ in configuration.
 //
 // # Goroutines

@@ -112,6 +112,8 @@ type LayerInput struct {
 	Memory      []float32
 	MemoryBatch Batch
 	MemoryMask  *Mask
+	// SkipCross leaves cross-attention out: BLIP's layers in text mode.
+	SkipCross bool
 }
 
 // Forward sets dst, [rows, Dim], to the layer's output. dst may be in.X.
@@ -131,7 +133,8 @@ func (l *Layer) forward(ws *Workspace, dst []float32, in LayerInput, self, memor
 	if err := checkLen("layer: dst", dst, rows*l.Dim, "rows*dim"); err != nil {
 		return err
 	}
-	if l.Cross != nil && in.Memory == nil && (memory == nil || memory.key == nil) {
+	cross := l.Cross != nil && !in.SkipCross
+	if cross && in.Memory == nil && (memory == nil || memory.key == nil) {
 		return errorf(ErrShape, "layer: cross-attention without memory")
 	}
 	defer ws.release(ws.mark())
@@ -147,7 +150,7 @@ func (l *Layer) forward(ws *Workspace, dst []float32, in LayerInput, self, memor
 	}
 	ws.trace(l.name, "after_self", h, in.Batch.shape(l.Dim)...)
 
-	if l.Cross != nil {
+	if cross {
 		err := l.residual(ws, h, h, norm, l.CrossNorm, func(dst, x, residual []float32) error {
 			return l.Cross.forward(ws, dst, AttentionInput{
 				Query: x, Batch: in.Batch, Key: in.Memory, KeyBatch: in.MemoryBatch, Mask: in.MemoryMask, HeadMask: in.HeadMask,

@@ -1,0 +1,142 @@
+package transformer
+
+// ViTConfig describes a vision transformer.
+type ViTConfig struct {
+	Height, Width           int // of the image
+	PatchHeight, PatchWidth int
+	Channels                int
+	Dim, Heads, Layers      int
+	FeedForward             int // hidden width of the MLP: mlp_ratio*Dim
+	Activation              Activation
+	Eps                     float32
+	QKVBias                 bool
+	Classes                 int // 0: no head
+}
+
+// BlockConfig is that of one of the blocks.
+func (c ViTConfig) BlockConfig() LayerConfig {
+	return LayerConfig{
+		Self:        AttentionConfig{Dim: c.Dim, Heads: c.Heads, Bias: c.QKVBias, OutBias: true},
+		FeedForward: FeedForwardConfig{Hidden: c.FeedForward, Activation: c.Activation, Bias: true},
+		Norm:        NormConfig{Eps: c.Eps},
+		NormFirst:   true,
+	}
+}
+
+// Patches is the number of patches of an image.
+func (c ViTConfig) Patches() int {
+	return c.Height / c.PatchHeight * (c.Width / c.PatchWidth)
+}
+
+// ViT is a vision transformer (Dosovitskiy et al., 2021): an image is cut into
+// patches, which are projected to rows behind that of a class token. Dropout and
+// drop-path, as in all of this package, are the identity of inference.
+type ViT struct {
+	ViTConfig
+	Patch     *Linear   // [dim, channels*patch height*patch width], the convolution
+	Class     []float32 // [D]
+	Positions []float32 // [1+patches, D]
+	Blocks    *Stack    // pre-norm, with the final normalization
+	Head      *Linear   // or nil
+}
+
+// NewViT takes the weights under prefix by timm's names.
+func NewViT(c ViTConfig, w Weights, prefix string) (*ViT, error) {
+	err := positive("ViT", size{"height", c.Height}, size{"width", c.Width}, size{"patch height", c.PatchHeight}, size{"patch width", c.PatchWidth}, size{"channels", c.Channels})
+	if err != nil {
+		return nil, err
+	}
+	if c.Height%c.PatchHeight != 0 || c.Width%c.PatchWidth != 0 {
+		return nil, errorf(ErrConfig, "ViT: image of %dx%d in patches of %dx%d", c.Height, c.Width, c.PatchHeight, c.PatchWidth)
+	}
+	stack, err := StackConfig{Layers: c.Layers, Layer: c.BlockConfig(), FinalNorm: true}.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	l := newLoader(w, prefix)
+	patch := l.at("patch_embed.proj.")
+	v := &ViT{
+		ViTConfig: c,
+		Patch: must(NewLinear(c.Channels*c.PatchHeight*c.PatchWidth, c.Dim,
+			patch.tensor("weight", c.Dim, c.Channels, c.PatchHeight, c.PatchWidth), patch.tensor("bias", c.Dim))),
+		Class:     l.tensor("cls_token", 1, 1, c.Dim),
+		Positions: l.tensor("pos_embed", 1, 1+c.Patches(), c.Dim),
+		Blocks:    l.stack(stack, TimmBlocks),
+	}
+	if c.Classes > 0 {
+		v.Head = l.at("head.").linear(c.Dim, c.Classes, true)
+	}
+	return finish(v, l)
+}
+
+// Batch is that of the rows of n images.
+func (v *ViT) Batch(n int) Batch { return Uniform(n, 1+v.Patches()) }
+
+// Forward sets dst, [images, 1+Patches, Dim], to the normalized output of the
+// last block for images, [images, Channels, Height, Width]. Row 0 of each image
+// is the class token's; the patches follow row by row.
+func (v *ViT) Forward(ws *Workspace, dst, images []float32) error {
+	pixels := v.Channels * v.Height * v.Width
+	n := len(images) / pixels
+	if err := checkLen("images", images, n*pixels, "images*channels*height*width"); err != nil {
+		return err
+	}
+	batch := v.Batch(n)
+	if err := checkLen("dst", dst, batch.Rows()*v.Dim, "images*(1+patches)*dim"); err != nil {
+		return err
+	}
+	defer ws.release(ws.mark())
+	count := v.Patches()
+	cut := ws.alloc(n * count * v.Patch.In) // [images, patches, channels*ph*pw]
+	v.cut(cut, images)
+	patches := ws.alloc(n * count * v.Dim) // [images, patches, D]
+	if err := v.Patch.Forward(ws, patches, cut); err != nil {
+		return err
+	}
+	ws.trace("patch_embed", "", patches, n, count, v.Dim)
+	x := ws.alloc(batch.Rows() * v.Dim) // [images, 1+patches, D]
+	for i := range n {
+		rows := x[batch.Start(i)*v.Dim : batch.Start(i+1)*v.Dim]
+		copy(rows, v.Class)
+		copy(rows[v.Dim:], patches[i*count*v.Dim:])
+		addTo(rows, v.Positions)
+	}
+	ws.trace("embedded", "", x, batch.shape(v.Dim)...)
+	return v.Blocks.Forward(ws, dst, LayerInput{X: x, Batch: batch}, nil)
+}
+
+// cut copies each patch of the images, [channels, patch height, patch width],
+// to a row of dst: so the convolution, whose stride is the patch, is a product.
+func (v *ViT) cut(dst, images []float32) {
+	for len(images) > 0 {
+		for y := 0; y < v.Height; y += v.PatchHeight {
+			for x := 0; x < v.Width; x += v.PatchWidth {
+				for c := range v.Channels {
+					for dy := range v.PatchHeight {
+						from := (c*v.Height+y+dy)*v.Width + x
+						dst = dst[copy(dst, images[from:from+v.PatchWidth]):]
+					}
+				}
+			}
+		}
+		images = images[v.Channels*v.Height*v.Width:]
+	}
+}
+
+// Classify sets dst, [images, Classes], to the logits for images.
+func (v *ViT) Classify(ws *Workspace, dst, images []float32) error {
+	if v.Head == nil {
+		return errorf(ErrConfig, "ViT without head")
+	}
+	n := len(images) / (v.Channels * v.Height * v.Width)
+	defer ws.release(ws.mark())
+	x := ws.alloc(v.Batch(n).Rows() * v.Dim) // [images, 1+patches, D]
+	if err := v.Forward(ws, x, images); err != nil {
+		return err
+	}
+	first, err := firstRows(ws, x, v.Batch(n), v.Dim) // [images, D]
+	if err != nil {
+		return err
+	}
+	return v.Head.Forward(ws, dst, first)
+}
