@@ -7,7 +7,9 @@ import "math"
 type Attention struct {
 	Heads   int
 	KVHeads int // number of key and value heads, which divides Heads; 0: Heads
-	HeadDim int
+	HeadDim int // of queries and keys
+	// ValueDim is the size of a head's values and results; 0: HeadDim.
+	ValueDim int
 	// Scale multiplies the scores; 0: 1/sqrt(HeadDim).
 	Scale float32
 }
@@ -16,7 +18,10 @@ func (a Attention) withDefaults() (Attention, error) {
 	if a.KVHeads == 0 {
 		a.KVHeads = a.Heads
 	}
-	if err := positive("attention", size{"heads", a.Heads}, size{"kv heads", a.KVHeads}, size{"head dim", a.HeadDim}); err != nil {
+	if a.ValueDim == 0 {
+		a.ValueDim = a.HeadDim
+	}
+	if err := positive("attention", size{"heads", a.Heads}, size{"kv heads", a.KVHeads}, size{"head dim", a.HeadDim}, size{"value dim", a.ValueDim}); err != nil {
 		return a, err
 	}
 	if a.Heads%a.KVHeads != 0 {
@@ -45,8 +50,9 @@ type AttentionInput struct {
 	Weights, Scores []float32
 }
 
-// Forward sets dst, [rows, Heads*HeadDim], to the attention of in.Query, of the
-// same shape, to in.Key and in.Value, [rows, KVHeads*HeadDim].
+// Forward sets dst, [rows, Heads*ValueDim], to the attention of in.Query, [rows,
+// Heads*HeadDim], to in.Key, [key rows, KVHeads*HeadDim], and in.Value, [key
+// rows, KVHeads*ValueDim].
 func (a Attention) Forward(ws *Workspace, dst []float32, in AttentionInput) error {
 	a, err := a.withDefaults()
 	if err != nil {
@@ -58,33 +64,32 @@ func (a Attention) Forward(ws *Workspace, dst []float32, in AttentionInput) erro
 	if in.Value == nil {
 		in.Value = in.Key
 	}
-	dim, kvDim := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
+	dim, keyDim, valueDim := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim, a.KVHeads*a.ValueDim
 	rows, keys := in.Batch.Rows(), in.KeyBatch.Rows()
 	if err := checkLen("attention: query", in.Query, rows*dim, "rows*heads*head dim"); err != nil {
 		return err
 	}
-	if err := checkLen("attention: key", in.Key, keys*kvDim, "rows*kv heads*head dim"); err != nil {
+	if err := checkLen("attention: key", in.Key, keys*keyDim, "rows*kv heads*head dim"); err != nil {
 		return err
 	}
-	if err := checkLen("attention: value", in.Value, keys*kvDim, "rows*kv heads*head dim"); err != nil {
+	if err := checkLen("attention: value", in.Value, keys*valueDim, "rows*kv heads*value dim"); err != nil {
 		return err
 	}
-	if err := checkLen("attention: dst", dst, rows*dim, "rows*heads*head dim"); err != nil {
+	if err := checkLen("attention: dst", dst, rows*a.Heads*a.ValueDim, "rows*heads*value dim"); err != nil {
 		return err
 	}
 	return a.attend(ws, dst, projected{
 		q: in.Query, qRow: dim,
-		k: in.Key, v: in.Value, kvRow: kvDim,
+		k: in.Key, kRow: keyDim,
+		v: in.Value, vRow: valueDim,
 	}, in, nil)
 }
 
 // projected are queries, keys and values as rows of heads, at given distances.
 type projected struct {
-	q     []float32
-	qRow  int
-	k, v  []float32
-	kvRow int
-	cache *layerCache // from which k and v come, unless nil
+	q, k, v          []float32
+	qRow, kRow, vRow int
+	cache            *layerCache // from which k and v come, unless nil
 }
 
 // attend splits a batch into runs of sequences of equal lengths and computes
@@ -136,7 +141,7 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 		}
 	}
 
-	dim := a.Heads * a.HeadDim
+	outDim := a.Heads * a.ValueDim
 	captured := 0
 	for i := 0; i < batch.Len(); {
 		start, lenK, past := keysOf(i)
@@ -147,23 +152,23 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 				break
 			}
 		}
-		keyBatch := lenK * p.kvRow
+		stride := lenK // rows from the keys of one sequence to those of the next
 		switch {
 		case p.cache != nil:
-			keyBatch = p.cache.capacity * p.kvRow
+			stride = p.cache.capacity
 		case shared:
-			keyBatch = 0
+			stride = 0
 		}
 		n, row := end-i, batch.Start(i)
 		weights := (end - i) * a.Heads * lenQ * lenK
 		d := dotProduct{
 			batch: n, heads: a.Heads, kvHeads: a.KVHeads,
-			lenQ: lenQ, lenK: lenK, dim: a.HeadDim, dimV: a.HeadDim,
+			lenQ: lenQ, lenK: lenK, dim: a.HeadDim, dimV: a.ValueDim,
 			scale: a.Scale,
 			q:     heads{p.q[row*p.qRow:], lenQ * p.qRow, a.HeadDim, p.qRow},
-			k:     heads{p.k[start*p.kvRow:], keyBatch, a.HeadDim, p.kvRow},
-			v:     heads{p.v[start*p.kvRow:], keyBatch, a.HeadDim, p.kvRow},
-			out:   heads{dst[row*dim:], lenQ * dim, a.HeadDim, dim},
+			k:     heads{p.k[start*p.kRow:], stride * p.kRow, a.HeadDim, p.kRow},
+			v:     heads{p.v[start*p.vRow:], stride * p.vRow, a.ValueDim, p.vRow},
+			out:   heads{dst[row*outDim:], lenQ * outDim, a.ValueDim, outDim},
 			mask:  in.Mask, first: i, past: past, headMask: in.HeadMask, relative: relative,
 		}
 		if in.Weights != nil {
@@ -221,7 +226,7 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 	if c.OutDim == 0 {
 		c.OutDim = c.Dim
 	}
-	a, err := c.attention().withDefaults()
+	a, err := c.core().withDefaults()
 	if err != nil {
 		return c, err
 	}
@@ -237,8 +242,9 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 	return c, positive("attention", size{"key dim", c.KeyDim}, size{"value dim", c.ValueDim}, size{"out dim", c.OutDim})
 }
 
-func (c AttentionConfig) attention() Attention {
-	return Attention{Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Scale: c.Scale}
+// core is the attention between the projections.
+func (c AttentionConfig) core() Attention {
+	return Attention{Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, ValueDim: c.HeadDim, Scale: c.Scale}
 }
 
 // MultiHeadAttention projects rows to queries, keys and values, lets every head
@@ -381,7 +387,7 @@ func (a *MultiHeadAttention) forward(ws *Workspace, dst []float32, in AttentionI
 	if a.Out != nil {
 		context = ws.alloc(rows * a.Heads * a.HeadDim)
 	}
-	if err := a.attention().attend(ws, context, p, in, a.Relative); err != nil {
+	if err := a.core().attend(ws, context, p, in, a.Relative); err != nil {
 		return err
 	}
 	a.trace(ws, in, p, context)
@@ -404,13 +410,13 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 		if err := a.QKV.Forward(ws, qkv, in.Query); err != nil {
 			return p, err
 		}
-		p.q, p.qRow, p.kvRow = qkv, a.QKV.Out, a.QKV.Out
+		p.q, p.qRow, p.kRow = qkv, a.QKV.Out, a.QKV.Out
 		if rows > 0 {
 			k, v = qkv[dim:], qkv[dim+kvDim:]
 		}
 	} else {
 		p.q, k, v = ws.alloc(rows*dim), ws.alloc(rows*kvDim), ws.alloc(rows*kvDim)
-		p.qRow, p.kvRow = dim, kvDim
+		p.qRow, p.kRow = dim, kvDim
 		for _, l := range []struct {
 			*Linear
 			dst []float32
@@ -430,16 +436,16 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 				if err := a.Rotary.Apply(p.q[r*p.qRow:r*p.qRow+dim], a.HeadDim, position); err != nil {
 					return p, err
 				}
-				if err := a.Rotary.Apply(k[r*p.kvRow:r*p.kvRow+kvDim], a.HeadDim, position); err != nil {
+				if err := a.Rotary.Apply(k[r*p.kRow:r*p.kRow+kvDim], a.HeadDim, position); err != nil {
 					return p, err
 				}
 			}
 		}
 	}
-	p.k, p.v = k, v
+	p.k, p.v, p.vRow = k, v, p.kRow
 	if cache != nil {
-		cache.append(in.Batch, k, v, p.kvRow)
-		p.k, p.v, p.kvRow, p.cache = cache.key, cache.value, kvDim, cache
+		cache.append(in.Batch, k, v, p.kRow)
+		p.k, p.v, p.kRow, p.vRow, p.cache = cache.key, cache.value, kvDim, kvDim, cache
 	}
 	return p, nil
 }
@@ -451,7 +457,7 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 	if a.Query == nil {
 		return p, errorf(ErrConfig, "attention: made for self-attention; set CrossOnly")
 	}
-	p.q, p.qRow, p.kvRow = ws.alloc(rows*dim), dim, kvDim
+	p.q, p.qRow, p.kRow, p.vRow = ws.alloc(rows*dim), dim, kvDim, kvDim
 	if err := a.Query.Forward(ws, p.q, in.Query); err != nil {
 		return p, err
 	}
@@ -517,8 +523,8 @@ func (a *MultiHeadAttention) trace(ws *Workspace, in AttentionInput, p projected
 	ws.trace(a.name, "query", dense(p.q, in.Batch.Rows(), p.qRow, dim), in.Batch.shape(dim)...)
 	if p.cache == nil {
 		keys := in.KeyBatch.Rows()
-		ws.trace(a.name, "key", dense(p.k, keys, p.kvRow, kvDim), in.KeyBatch.shape(kvDim)...)
-		ws.trace(a.name, "value", dense(p.v, keys, p.kvRow, kvDim), in.KeyBatch.shape(kvDim)...)
+		ws.trace(a.name, "key", dense(p.k, keys, p.kRow, kvDim), in.KeyBatch.shape(kvDim)...)
+		ws.trace(a.name, "value", dense(p.v, keys, p.vRow, kvDim), in.KeyBatch.shape(kvDim)...)
 	}
 	shape := []int{len(in.Weights)}
 	if n, l := in.Batch.Len(), in.Batch.uniformLength(); l > 0 && len(in.Weights)%(n*a.Heads*l) == 0 {
@@ -533,4 +539,21 @@ func addTo(x, y []float32) {
 	for i, v := range y {
 		x[i] += v
 	}
+}
+
+// AverageHeads is the mean over the heads of attention weights, [batch, heads,
+// ...], as torch.nn.MultiheadAttention returns them: [batch, ...].
+func AverageHeads(weights []float32, batch, heads int) []float32 {
+	n := len(weights) / max(batch*heads, 1)
+	mean := make([]float32, batch*n)
+	for b := range batch {
+		m := mean[b*n : (b+1)*n]
+		for h := range heads {
+			addTo(m, weights[(b*heads+h)*n:(b*heads+h+1)*n])
+		}
+		for i := range m {
+			m[i] /= float32(heads)
+		}
+	}
+	return mean
 }

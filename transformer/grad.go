@@ -62,7 +62,7 @@ func (a *MultiHeadAttention) Backward(ws *Workspace, g AttentionGradients, in At
 		return errorf(ErrShape, "gradients of keys and values of self-attention are part of the query's")
 	}
 	in.Weights, in.Scores = ws.alloc(n), nil
-	if err := a.attention().attend(ws, ws.alloc(rows*dim), p, in, a.Relative); err != nil {
+	if err := a.core().attend(ws, ws.alloc(rows*dim), p, in, a.Relative); err != nil {
 		return err
 	}
 
@@ -88,7 +88,7 @@ func (a *MultiHeadAttention) Backward(ws *Workspace, g AttentionGradients, in At
 			captured += size
 			w := in.Weights[at : at+size] // [lenQ, lenK]
 			kv := h / (a.Heads / a.KVHeads) * a.HeadDim
-			q, k, v := p.q[q0*p.qRow+h*a.HeadDim:], p.k[k0*p.kvRow+kv:], p.v[k0*p.kvRow+kv:]
+			q, k, v := p.q[q0*p.qRow+h*a.HeadDim:], p.k[k0*p.kRow+kv:], p.v[k0*p.vRow+kv:]
 			dc := context[q0*dim+h*a.HeadDim:]
 			mask := float32(1)
 			if in.HeadMask != nil {
@@ -96,7 +96,7 @@ func (a *MultiHeadAttention) Backward(ws *Workspace, g AttentionGradients, in At
 			}
 			// dW = headMask * dC·Vᵀ,  dV += headMask * Wᵀ·dC
 			dw := ws.alloc(size)
-			kernels.Gemm(kernels.NoTrans, kernels.Trans, lenQ, lenK, a.HeadDim, mask, dc, dim, v, p.kvRow, 0, dw, lenK)
+			kernels.Gemm(kernels.NoTrans, kernels.Trans, lenQ, lenK, a.HeadDim, mask, dc, dim, v, p.vRow, 0, dw, lenK)
 			kernels.Gemm(kernels.Trans, kernels.NoTrans, lenK, a.HeadDim, lenQ, mask, w, lenK, dc, dim, 1, dv[k0*kvDim+kv:], kvDim)
 			if g.Weights != nil {
 				copy(g.Weights[at:], dw)
@@ -116,7 +116,7 @@ func (a *MultiHeadAttention) Backward(ws *Workspace, g AttentionGradients, in At
 				copy(g.Scores[at:], dw)
 			}
 			// dQ = scale * dS·K,  dK += scale * dSᵀ·Q
-			kernels.Gemm(kernels.NoTrans, kernels.NoTrans, lenQ, a.HeadDim, lenK, a.Scale, dw, lenK, k, p.kvRow, 0, dq[q0*dim+h*a.HeadDim:], dim)
+			kernels.Gemm(kernels.NoTrans, kernels.NoTrans, lenQ, a.HeadDim, lenK, a.Scale, dw, lenK, k, p.kRow, 0, dq[q0*dim+h*a.HeadDim:], dim)
 			kernels.Gemm(kernels.Trans, kernels.NoTrans, lenK, a.HeadDim, lenQ, a.Scale, dw, lenK, q, p.qRow, 1, dk[k0*kvDim+kv:], kvDim)
 		}
 	}

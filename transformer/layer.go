@@ -1,6 +1,9 @@
 package transformer
 
-import "fmt"
+import (
+	"strconv"
+	"strings"
+)
 
 // LayerConfig describes a layer: self-attention, optionally cross-attention,
 // and a feed-forward network, each with a normalization and a residual
@@ -151,7 +154,11 @@ func (l *Layer) forward(ws *Workspace, dst []float32, in LayerInput, self, memor
 	ws.trace(l.name, "after_self", h, in.Batch.shape(l.Dim)...)
 
 	if cross {
-		err := l.residual(ws, h, h, norm, l.CrossNorm, func(dst, x, residual []float32) error {
+		x := h
+		if l.NormFirst { // where the result is written while x is still added
+			h = ws.alloc(len(dst))
+		}
+		err := l.residual(ws, h, x, norm, l.CrossNorm, func(dst, x, residual []float32) error {
 			return l.Cross.forward(ws, dst, AttentionInput{
 				Query: x, Batch: in.Batch, Key: in.Memory, KeyBatch: in.MemoryBatch, Mask: in.MemoryMask, HeadMask: in.HeadMask,
 			}, memory, residual)
@@ -173,8 +180,8 @@ func (l *Layer) forward(ws *Workspace, dst []float32, in LayerInput, self, memor
 }
 
 // residual puts a normalization and a residual connection around part, which
-// sets its dst to the part's value at x plus residual. dst may be x; norm is
-// scratch memory of their size.
+// sets its dst to the part's value at x plus residual. dst may be x in post-norm
+// only; norm is scratch memory of their size.
 func (l *Layer) residual(ws *Workspace, dst, x, norm []float32, n *Norm, part func(dst, x, residual []float32) error) error {
 	if l.NormFirst {
 		if err := n.Forward(ws, norm, x); err != nil {
@@ -198,7 +205,7 @@ type StackConfig struct {
 
 // StackNames says what an ecosystem calls the parts of a stack.
 type StackNames struct {
-	Layers string // a format of fmt with %d for the layer's index
+	Layers string // prefix of each, with %d for its index
 	Layer  LayerNames
 	Norm   string
 }
@@ -247,7 +254,7 @@ func NewStack(c StackConfig, names StackNames, w Weights, prefix string) (*Stack
 func (l loader) stack(c StackConfig, names StackNames) *Stack {
 	s := &Stack{Dim: c.Layer.Self.Dim, kvDim: c.Layer.Self.KVHeads * c.Layer.Self.HeadDim, name: l.name()}
 	for i := range c.Layers {
-		s.Layers = append(s.Layers, l.at(fmt.Sprintf(names.Layers, i)).layer(c.Layer, names.Layer))
+		s.Layers = append(s.Layers, l.at(strings.ReplaceAll(names.Layers, "%d", strconv.Itoa(i))).layer(c.Layer, names.Layer))
 	}
 	if c.FinalNorm {
 		s.Norm = l.at(names.Norm).norm(c.Layer.Norm)

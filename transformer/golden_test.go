@@ -1,0 +1,483 @@
+package transformer_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
+)
+
+// goldenDir holds the golden files, unless AVOFORMER_GOLDEN names another.
+const goldenDir = "testdata/golden"
+
+// notBuilt lists kinds, or "file: tensor" for single results, that are not
+// computed yet, each with the reason. Whatever else is not compared fails.
+var notBuilt = map[string]string{}
+
+// goldenKinds has a function for each kind of golden file.
+var goldenKinds = map[string]func(*golden){
+	"numpy_attention":             numpyAttention,
+	"numpy_multihead":             numpyMultihead,
+	"keras_dot_product_attention": kerasAttention,
+	"multi_head_attention":        keepMaskAttention,
+	"self_attention":              selfAttention,
+	"torch_multihead_attention":   torchAttention,
+	"torch_encoder_layer":         torchEncoderLayer,
+	"torch_decoder_layer":         torchDecoderLayer,
+	"torch_transformer":           torchTransformer,
+	"d2l_ffn_addnorm":             d2lFeedForward,
+	"d2l_positional_encoding":     d2lPositions,
+	"d2l_multi_head_attention":    d2lAttention,
+	"d2l_encoder_block":           d2lEncoderBlock,
+	"d2l_seq2seq":                 d2lSeq2Seq,
+	"vit_block":                   vitBlock,
+	"vit":                         vit,
+	"bert_self_attention":         bertSelfAttention,
+	"bert_cross_attention":        bertCrossAttention,
+	"bert_kv_cache":               bertCache,
+	"bert_layer":                  bertLayer,
+	"bert":                        bert,
+	"rope_gqa_swiglu_block":       llamaBlock,
+	"rope_rmsnorm":                rotaryRMSNorm,
+	"kernel_softmax":              kernelSoftmax,
+	"kernel_layernorm":            kernelLayerNorm,
+	"kernel_gelu":                 kernelGELU,
+	"kernel_exp":                  kernelExp,
+	"kernel_gemm":                 kernelGemm,
+}
+
+// TestGolden compares this package with what PyTorch and numpy computed.
+func TestGolden(t *testing.T) {
+	dir, given := os.LookupEnv("AVOFORMER_GOLDEN")
+	if !given {
+		dir = goldenDir
+	}
+	files := goldenFiles(t, dir)
+	switch {
+	case len(files) > 0:
+	case given || os.Getenv("CI") != "":
+		t.Fatalf("no golden files under %s", dir)
+	default:
+		t.Skipf("no golden files under %s: they are a module of their own, which the module proxy does not deliver with this one; clone the repository, or name a directory in AVOFORMER_GOLDEN", dir)
+	}
+	compared := map[kernels.ISA]int{}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".safetensors"), func(t *testing.T) {
+			for _, isa := range kernels.Supported() {
+				t.Run(isa.String(), func(t *testing.T) {
+					defer kernels.Use(isa)()
+					compared[isa] += runGolden(t, path)
+				})
+			}
+		})
+	}
+	for _, isa := range kernels.Supported() {
+		t.Logf("%v: %d files, %d tensors compared", isa, len(files), compared[isa])
+	}
+	for what, why := range notBuilt {
+		t.Logf("not built: %s: %s", what, why)
+	}
+}
+
+// goldenFiles lists the files under dir, none if there is no such directory.
+func goldenFiles(t *testing.T, dir string) []string {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".safetensors" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// runGolden runs the case in a file and returns the number of tensors compared.
+func runGolden(t *testing.T, path string) int {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	g := &golden{T: t, f: f, ws: new(transformer.Workspace), compared: map[string]bool{}}
+	kind := f.Metadata()["kind"]
+	if why, ok := notBuilt[kind]; ok {
+		t.Skipf("kind %s is not built: %s", kind, why)
+	}
+	run, ok := goldenKinds[kind]
+	if !ok {
+		t.Fatalf("unknown kind %q", kind)
+	}
+	g.json("config", &g.config)
+	g.json("tolerances", &g.tolerances)
+	descriptions := map[string]string{}
+	g.json("descriptions", &descriptions)
+	run(g)
+
+	for _, name := range f.Names() {
+		prefix, _, _ := strings.Cut(name, ".")
+		result := slices.Contains([]string{"out", "mid", "grad", "greedy", "expected"}, prefix)
+		if !result || g.compared[name] || strings.HasSuffix(name, "_lo") || strings.Contains(descriptions[name], "information)") {
+			continue
+		}
+		if _, ok := notBuilt[filepath.Base(path)+": "+name]; !ok {
+			t.Errorf("%s was not compared", name)
+		}
+	}
+	return len(g.compared)
+}
+
+// golden is a case that is being run.
+type golden struct {
+	*testing.T
+	f          *safetensors.File
+	ws         *transformer.Workspace
+	config     map[string]any
+	tolerances map[string]tolerance
+	compared   map[string]bool
+}
+
+type tolerance struct {
+	Atol, Rtol  float64
+	Exact       bool
+	ULP         float64
+	DenormalAbs float64 `json:"denormal_abs"`
+}
+
+func (g *golden) json(key string, to any) {
+	g.Helper()
+	if err := json.Unmarshal([]byte(g.f.Metadata()[key]), to); err != nil {
+		g.Fatalf("metadata %s: %v", key, err)
+	}
+}
+
+// ok ends the test where something could not be computed.
+func (g *golden) ok(err error) {
+	g.Helper()
+	if err != nil {
+		g.Fatal(err)
+	}
+}
+
+// num and nums are numbers of the configuration; 0 stands for null.
+func (g *golden) num(key string) int { return int(g.real(key)) }
+
+func (g *golden) real(key string) float64 {
+	g.Helper()
+	v, ok := g.config[key]
+	if !ok {
+		g.Fatalf("config has no %s", key)
+	}
+	x, _ := v.(float64)
+	return x
+}
+
+func (g *golden) nums(key string) []int {
+	g.Helper()
+	list, ok := g.config[key].([]any)
+	if !ok {
+		g.Fatalf("config %s is no list", key)
+	}
+	var all []int
+	for _, v := range list {
+		all = append(all, int(v.(float64)))
+	}
+	return all
+}
+
+func (g *golden) flag(key string) bool { b, _ := g.config[key].(bool); return b }
+
+// activation is that which a configuration names.
+func (g *golden) activation(name any) transformer.Activation {
+	switch name {
+	case "relu":
+		return transformer.ReLU
+	case "gelu", "erf", "gelu (erf)":
+		return transformer.GELU
+	case "tanh", "gelu_new":
+		return transformer.GELUTanh
+	}
+	g.Fatalf("activation %v", name)
+	return 0
+}
+
+func (g *golden) tensor(name string) []float32 {
+	g.Helper()
+	x, err := g.f.Float32(name)
+	g.ok(err)
+	return x
+}
+
+func (g *golden) ints(name string) []int {
+	g.Helper()
+	x, err := g.f.Int64(name)
+	g.ok(err)
+	all := make([]int, len(x))
+	for i, v := range x {
+		all[i] = int(v)
+	}
+	return all
+}
+
+func (g *golden) bools(name string) []bool {
+	g.Helper()
+	all := make([]bool, 0)
+	for _, v := range g.ints(name) {
+		all = append(all, v != 0)
+	}
+	return all
+}
+
+// shape4 is the shape of a tensor, with sizes of 1 in front up to four.
+func (g *golden) shape4(name string) [4]int {
+	g.Helper()
+	s := g.shape(name)
+	shape := [4]int{1, 1, 1, 1}
+	copy(shape[4-len(s):], s)
+	return shape
+}
+
+func (g *golden) shape(name string) []int {
+	g.Helper()
+	info, ok := g.f.Info(name)
+	if !ok {
+		g.Fatalf("no tensor %s", name)
+	}
+	return info.Shape
+}
+
+// weights is the file's tensors under prefix, by the names behind it.
+func (g *golden) weights(prefix string) transformer.Weights { return goldenWeights{g.f, prefix} }
+
+type goldenWeights struct {
+	f      *safetensors.File
+	prefix string
+}
+
+func (w goldenWeights) Names() []string {
+	var names []string
+	for _, n := range w.f.Names() {
+		if rest, ok := strings.CutPrefix(n, w.prefix); ok {
+			names = append(names, rest)
+		}
+	}
+	return names
+}
+
+func (w goldenWeights) Tensor(name string, shape ...int) ([]float32, error) {
+	return transformer.FromSafetensors(w.f).Tensor(w.prefix+name, shape...)
+}
+
+// check compares got with the named tensor.
+func (g *golden) check(name string, got []float32) {
+	g.Helper()
+	tol, ok := g.tolerances[name]
+	if !ok {
+		g.Fatalf("%s has no tolerance", name)
+	}
+	g.checkWithin(name, got, func(_ int, want float64) float64 {
+		if tol.Exact {
+			return 0
+		}
+		return tol.Atol + tol.Rtol*math.Abs(want)
+	})
+}
+
+// checkWithin compares got with the named tensor, allowing each element an
+// error of its own. It reports the worst element.
+func (g *golden) checkWithin(name string, got []float32, allowed func(i int, want float64) float64) {
+	g.Helper()
+	g.compared[name] = true
+	if text := mismatch(got, g.tensor(name), allowed); text != "" {
+		g.Errorf("%s: %s", name, text)
+	}
+}
+
+// mismatch says where got differs from want by more than is allowed, and most
+// so; "" if nowhere. NaN and infinities must agree.
+func mismatch(got, want []float32, allowed func(i int, want float64) float64) string {
+	if len(got) != len(want) {
+		return fmt.Sprintf("%d elements, want %d", len(got), len(want))
+	}
+	worst, at := 0.0, -1
+	for i, w := range want {
+		a, b := float64(got[i]), float64(w)
+		if a == b || math.IsNaN(a) && math.IsNaN(b) {
+			continue
+		}
+		excess := math.Abs(a-b) / allowed(i, b)
+		if math.IsInf(a, 0) || math.IsInf(b, 0) || math.IsNaN(excess) {
+			excess = math.Inf(1)
+		}
+		if excess > worst {
+			worst, at = excess, i
+		}
+	}
+	if worst <= 1 {
+		return ""
+	}
+	return fmt.Sprintf("element %d is %v, want %v: off by %.3g times the tolerance", at, got[at], want[at], worst)
+}
+
+// checkInts compares integers.
+func (g *golden) checkInts(name string, got []int) {
+	g.Helper()
+	g.compared[name] = true
+	if want := g.ints(name); !slices.Equal(got, want) {
+		g.Errorf("%s = %v, want %v", name, got, want)
+	}
+}
+
+// traced runs a pass and returns what it reported, by name.
+func (g *golden) traced(pass func() error) map[string][]float32 {
+	g.Helper()
+	seen := map[string][]float32{}
+	g.ws.Trace = func(name string, values []float32, shape ...int) {
+		n := 1
+		for _, s := range shape {
+			n *= s
+		}
+		if n != len(values) {
+			g.Errorf("trace of %s: %d values of shape %v", name, len(values), shape)
+		}
+		seen[name] = slices.Clone(values)
+	}
+	defer func() { g.ws.Trace = nil }()
+	g.ok(pass())
+	return seen
+}
+
+// get is a traced value, which must have been reported.
+func (g *golden) get(seen map[string][]float32, name string) []float32 {
+	g.Helper()
+	x, ok := seen[name]
+	if !ok {
+		g.Fatalf("nothing traced as %q, only as %q", name, slices.Sorted(maps.Keys(seen)))
+	}
+	return x
+}
+
+// keepMask and blockMask are masks of named tensors, where non-zero means
+// visible and hidden.
+func (g *golden) keepMask(name string) *transformer.Mask {
+	s := g.shape4(name)
+	return transformer.KeepMask(g.bools(name), s[0], s[1], s[2], s[3])
+}
+
+func (g *golden) blockMask(name string) *transformer.Mask {
+	s := g.shape4(name)
+	return transformer.BlockMask(g.bools(name), s[0], s[1], s[2], s[3])
+}
+
+func (g *golden) additiveMask(name string) *transformer.Mask {
+	s := g.shape4(name)
+	return transformer.AdditiveMask(g.tensor(name), s[0], s[1], s[2], s[3])
+}
+
+// paddingMask is a [batch, keys] mask of keys to be ignored.
+func (g *golden) paddingMask(name string) *transformer.Mask {
+	s := g.shape(name)
+	return transformer.BlockMask(g.bools(name), s[0], 1, 1, s[1])
+}
+
+// byHead turns rows of heads, [batch, length, heads*dim], into [batch, heads,
+// length, dim].
+func byHead(x []float32, batch, length, heads int) []float32 {
+	dim := len(x) / (batch * length * heads)
+	y := make([]float32, len(x))
+	for b := range batch {
+		for l := range length {
+			for h := range heads {
+				copy(y[((b*heads+h)*length+l)*dim:][:dim], x[((b*length+l)*heads+h)*dim:])
+			}
+		}
+	}
+	return y
+}
+
+// swapAxes turns [m, n, width] into [n, m, width].
+func swapAxes(x []float32, m, n int) []float32 {
+	width := len(x) / (m * n)
+	y := make([]float32, len(x))
+	for i := range m {
+		for j := range n {
+			copy(y[(j*m+i)*width:][:width], x[(i*n+j)*width:])
+		}
+	}
+	return y
+}
+
+// steps is rows [from, from+n) of each sequence of x, [batch, length, width].
+func steps(x []float32, batch, length, from, n int) []float32 {
+	width := len(x) / (batch * length)
+	var y []float32
+	for b := range batch {
+		y = append(y, x[(b*length+from)*width:(b*length+from+n)*width]...)
+	}
+	return y
+}
+
+// putSteps is the reverse: it stores rows of each sequence.
+func putSteps(x, rows []float32, batch, length, from, n int) {
+	width := len(x) / (batch * length)
+	for b := range batch {
+		copy(x[(b*length+from)*width:], rows[b*n*width:(b+1)*n*width])
+	}
+}
+
+func addSlices(x, y []float32) []float32 {
+	z := make([]float32, len(x))
+	kernels.Add(z, x, y)
+	return z
+}
+
+// TestGoldenNotBuilt fails while something is not built.
+func TestGoldenNotBuilt(t *testing.T) {
+	if len(notBuilt) > 0 {
+		t.Errorf("%d entries are not built", len(notBuilt))
+	}
+}
+
+// TestMismatch proves that the comparison can fail.
+func TestMismatch(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	allowed := func(_ int, want float64) float64 { return 1e-3 + 1e-3*math.Abs(want) }
+	for _, c := range []struct {
+		name      string
+		got, want []float32
+		ok        bool
+	}{
+		{"equal", []float32{1, 2}, []float32{1, 2}, true},
+		{"within", []float32{1, 2.0029}, []float32{1, 2}, true},
+		{"beyond", []float32{1, 2.0031}, []float32{1, 2}, false},
+		{"last beyond", []float32{1, 2, 3, 5}, []float32{1, 2, 3, 4}, false},
+		{"short", []float32{1}, []float32{1, 2}, false},
+		{"NaN in both", []float32{nan, 1}, []float32{nan, 1}, true},
+		{"NaN in got", []float32{nan, 1}, []float32{1, 1}, false},
+		{"NaN in want", []float32{1, 1}, []float32{nan, 1}, false},
+		{"infinity in both", []float32{inf}, []float32{inf}, true},
+		{"infinity of the other sign", []float32{-inf}, []float32{inf}, false},
+		{"infinity in got", []float32{inf}, []float32{1}, false},
+		{"infinity in want", []float32{1}, []float32{inf}, false},
+	} {
+		if text := mismatch(c.got, c.want, allowed); (text == "") != c.ok {
+			t.Errorf("%s: mismatch says %q", c.name, text)
+		}
+	}
+	exact := func(int, float64) float64 { return 0 }
+	if mismatch([]float32{1}, []float32{math.Nextafter32(1, 2)}, exact) == "" {
+		t.Error("one ulp passes as exact")
+	}
+}
