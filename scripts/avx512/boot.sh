@@ -31,7 +31,9 @@ die() { echo "boot.sh: $*" >&2; exit 125; }
 "$here/../install.sh" avx512 || exit 125
 mkdir -p "$cache"
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# Bochs hears KILL alone, and has a session of its own.
+trap '[ ! -e "$work/pid" ] || kill -KILL "$(cat "$work/pid")" 2>/dev/null || :; rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
 
 # The kernel is taken out of Debian's package; nothing is installed.
 if [ ! -e "$cache/vmlinuz" ]; then
@@ -94,9 +96,14 @@ END
 echo c >"$work/debugger" # Debian's Bochs has its debugger built in: "continue"
 : >"$work/serial"
 # The term display wants a terminal, which script(1) provides.
+cat >"$work/emulator" <<END
+echo \$\$ >"$work/pid"
+exec bochs-bin -q -f "$work/bochsrc" -rc "$work/debugger"
+END
 status=0
-TERM=xterm timeout -k 5 "$limit" script -qec \
-	"exec bochs-bin -q -f '$work/bochsrc' -rc '$work/debugger'" /dev/null </dev/null >"$work/term" 2>&1 || status=$?
+TERM=xterm script -qec "timeout -s KILL $limit sh '$work/emulator'" /dev/null </dev/null >"$work/term" 2>&1 &
+wait "$!" || status=$?
+rm -f "$work/pid"
 
 # Bochs buffers the serial port, so its output is shown at the end.
 mkdir -p "$tree/out"
@@ -120,7 +127,7 @@ awk -v mark="@@$token" -v tree="$tree" -v work="$work" -v verbose="${BOCHS_VERBO
 
 tail -n 15 "$work/serial" | sed 's/^/guest: /' >&2
 tail -n 5 "$work/log" | sed 's/^/bochs: /' >&2
-if [ "$status" = 124 ]; then
+if [ "$status" = 137 ]; then
 	echo "boot.sh: out of time after $limit s" >&2
 	exit 124
 fi
