@@ -1,6 +1,10 @@
 package transformer
 
-import "math"
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/kernels"
+)
 
 // Attention is scaled dot-product attention without projections:
 // softmax(q·kᵀ * Scale + mask)·v in every head.
@@ -44,9 +48,9 @@ type AttentionInput struct {
 
 	Mask     *Mask
 	HeadMask []float32 // [heads], multiplies the weights after softmax; nil: 1
-	// Weights and Scores, unless nil, receive what softmax gives and what it is
-	// given. Both are [B, heads, L, keys], or for sequences of different lengths
-	// [heads, L, keys] of one sequence after the other.
+	// Weights and Scores, unless nil, receive what softmax gives, and q·kᵀ*Scale
+	// without relative positions and mask. Both are [B, heads, L, keys], or for
+	// sequences of different lengths [heads, L, keys] of one after the other.
 	Weights, Scores []float32
 }
 
@@ -89,25 +93,26 @@ func (a Attention) Forward(ws *Workspace, dst []float32, in AttentionInput) erro
 type projected struct {
 	q, k, v          []float32
 	qRow, kRow, vRow int
-	cache            *layerCache // from which k and v come, unless nil
+	cache            *Cache // whose layout k and v have, unless nil
 }
 
-// attend splits a batch into runs of sequences of equal lengths and computes
-// each with one call of dotProduct.run.
+// attend computes the attention: the one place that does. Runs of sequences of
+// equal lengths take one call of the kernel.
 func (a Attention) attend(ws *Workspace, dst []float32, p projected, in AttentionInput, relative *Relative) error {
 	batch := in.Batch
 	shared := p.cache == nil && in.KeyBatch.Len() == 1 && batch.Len() != 1
 	if p.cache == nil && !shared && in.KeyBatch.Len() != batch.Len() {
 		return errorf(ErrShape, "attention: %d sequences of queries, %d of keys", batch.Len(), in.KeyBatch.Len())
 	}
-	// What sequence i has: keys from row start, of which past came before. Where
+	// What sequence i has: keys from row start of k and v, of which past came
+	// before. Where
 	// the cache has dropped keys, positions count from the first one left: masks
 	// and relative positions depend on differences only.
 	keysOf := func(i int) (start, lenK, past int) {
 		switch {
 		case p.cache != nil:
-			past := p.cache.lens[i] - p.cache.dropped[i]
-			return i * p.cache.capacity, past + batch.Length(i), past
+			past := p.cache.held(i)
+			return 0, past + batch.Length(i), past
 		case shared:
 			return 0, in.KeyBatch.Length(0), 0
 		}
@@ -152,36 +157,61 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 				break
 			}
 		}
-		stride := lenK // rows from the keys of one sequence to those of the next
+		n, row := end-i, batch.Start(i)
+		if lenQ == 0 {
+			i = end
+			continue
+		}
+		call := kernels.AttentionParams{
+			Batch: n, Heads: a.Heads, KVHeads: a.KVHeads,
+			LenQ: lenQ, LenK: lenK, HeadDim: a.HeadDim, ValueDim: a.ValueDim,
+			Dst: dst[row*outDim:], DstStrides: kernels.BLHD(lenQ, outDim, a.ValueDim),
+			Q: p.q[row*p.qRow:], QStrides: kernels.BLHD(lenQ, p.qRow, a.HeadDim),
+			K: p.k[start*p.kRow:], KStrides: kernels.BLHD(lenK, p.kRow, a.HeadDim),
+			V: p.v[start*p.vRow:], VStrides: kernels.BLHD(lenK, p.vRow, a.ValueDim),
+			Scale: a.Scale, Past: past, HeadMask: in.HeadMask,
+		}
 		switch {
 		case p.cache != nil:
-			stride = p.cache.capacity
+			call.KStrides = p.cache.strides()
+			call.VStrides = call.KStrides
+			call.K, call.V = p.k[i*call.KStrides.Batch:], p.v[i*call.KStrides.Batch:]
 		case shared:
-			stride = 0
+			call.KStrides.Batch, call.VStrides.Batch = 0, 0
 		}
-		n, row := end-i, batch.Start(i)
-		weights := (end - i) * a.Heads * lenQ * lenK
-		d := dotProduct{
-			batch: n, heads: a.Heads, kvHeads: a.KVHeads,
-			lenQ: lenQ, lenK: lenK, dim: a.HeadDim, dimV: a.ValueDim,
-			scale: a.Scale,
-			q:     heads{p.q[row*p.qRow:], lenQ * p.qRow, a.HeadDim, p.qRow},
-			k:     heads{p.k[start*p.kRow:], stride * p.kRow, a.HeadDim, p.kRow},
-			v:     heads{p.v[start*p.vRow:], stride * p.vRow, a.ValueDim, p.vRow},
-			out:   heads{dst[row*outDim:], lenQ * outDim, a.ValueDim, outDim},
-			mask:  in.Mask, first: i, past: past, headMask: in.HeadMask, relative: relative,
+		ws.terms = in.Mask.lower(ws.terms[:0], i, n, lenQ, lenK)
+		call.Mask = ws.terms
+		if in.Mask != nil {
+			call.Empty = in.Mask.empty
 		}
+		if relative != nil {
+			call.Relative, call.RelativeKeys = relative.Weight, relative.Kind == RelativeKeyQuery
+		}
+		weights := n * a.Heads * lenQ * lenK
 		if in.Weights != nil {
-			d.weights = in.Weights[captured : captured+weights]
+			call.Weights = in.Weights[captured : captured+weights]
 		}
 		if in.Scores != nil {
-			d.scores = in.Scores[captured : captured+weights]
+			scores(in.Scores[captured:captured+weights], &call)
 		}
-		d.run(ws)
+		ws.Threads.Attention(call)
 		captured += weights
 		i = end
 	}
 	return nil
+}
+
+// scores sets dst, [batch, heads, lenQ, lenK], to the scaled products of
+// queries and keys.
+func scores(dst []float32, p *kernels.AttentionParams) {
+	for b := range p.Batch {
+		for h := range p.Heads {
+			q := p.Q[b*p.QStrides.Batch+h*p.QStrides.Head:]
+			k := p.K[b*p.KStrides.Batch+h/(p.Heads/p.KVHeads)*p.KStrides.Head:]
+			kernels.Gemm(kernels.NoTrans, kernels.Trans, p.LenQ, p.LenK, p.HeadDim, p.Scale, q, p.QStrides.Row, k, p.KStrides.Row, 0, dst, p.LenK)
+			dst = dst[p.LenQ*p.LenK:]
+		}
+	}
 }
 
 // AttentionConfig describes a multi-head attention.
@@ -348,7 +378,7 @@ func (a *MultiHeadAttention) ForwardCached(ws *Workspace, dst []float32, in Atte
 	if in.Key != nil {
 		return errorf(ErrShape, "attention with a cache takes no keys")
 	}
-	if err := cache.begin(in.Batch, 1, a.KVHeads*a.HeadDim); err != nil {
+	if err := cache.begin(in.Batch, 1, a.KVHeads, a.HeadDim); err != nil {
 		return err
 	}
 	if err := a.forward(ws, dst, in, cache.layer(0), nil); err != nil {
@@ -431,7 +461,7 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 			for j := range in.Batch.Length(i) {
 				r, position := in.Batch.Start(i)+j, j
 				if cache != nil {
-					position += cache.lens[i]
+					position += cache.cache.lens[i]
 				}
 				if err := a.Rotary.Apply(p.q[r*p.qRow:r*p.qRow+dim], a.HeadDim, position); err != nil {
 					return p, err
@@ -445,7 +475,7 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 	p.k, p.v, p.vRow = k, v, p.kRow
 	if cache != nil {
 		cache.append(in.Batch, k, v, p.kRow)
-		p.k, p.v, p.kRow, p.vRow, p.cache = cache.key, cache.value, kvDim, kvDim, cache
+		p.k, p.v, p.cache = cache.key, cache.value, cache.cache
 	}
 	return p, nil
 }
@@ -495,7 +525,7 @@ func (a *MultiHeadAttention) weightsLen(in AttentionInput, p projected) int {
 		lenK := 0
 		switch {
 		case p.cache != nil:
-			lenK = p.cache.lens[i] - p.cache.dropped[i] + in.Batch.Length(i)
+			lenK = p.cache.held(i) + in.Batch.Length(i)
 		case in.KeyBatch.Len() == 1:
 			lenK = in.KeyBatch.Length(0)
 		case i < in.KeyBatch.Len():

@@ -1,32 +1,32 @@
 package transformer
 
+import "github.com/avoformer/avoformer/kernels"
+
 // A Cache holds the keys and values of the rows that a batch of sequences has
 // passed through a stack of layers so far, and those of the memory that it
 // attends to. Feeding a sequence piece by piece with a cache gives what feeding
 // it at once gives. A Cache must not be used by two goroutines at a time.
 //
-// The keys of a layer are stored as [sequences, capacity, key heads, head dim],
-// and so are the values: appending a row copies that row only, and the keys of
-// one sequence are rows at a constant distance. The capacity doubles when it is
-// exceeded; a cache with a window first forgets the rows that no query will see.
+// The keys of a layer are stored as [sequences, key heads, capacity, head dim],
+// and so are the values: what a head reads is contiguous, and appending a row
+// copies that row only. The capacity doubles when it is exceeded; a cache with a
+// window first forgets the rows that no query will see.
 type Cache struct {
-	sequences int
-	capacity  int          // rows that each sequence has room for
-	lens      []int        // rows passed through the stack so far, per sequence
-	window    int          // rows that a query sees, itself included; 0: all
-	dropped   []int        // rows forgotten, per sequence
-	layers    []layerCache // self-attention
-	memories  []layerCache // cross-attention
-	width     int
+	sequences      int
+	capacity       int          // rows that each sequence has room for
+	lens           []int        // rows passed through the stack so far, per sequence
+	window         int          // rows that a query sees, itself included; 0: all
+	dropped        []int        // rows forgotten, per sequence
+	layers         []layerCache // self-attention
+	memories       []layerCache // cross-attention
+	heads, headDim int          // of keys
 }
 
 // layerCache is what the cache holds for one attention.
 type layerCache struct {
 	key, value []float32
 	// For self-attention:
-	capacity int
-	lens     []int // the cache's
-	dropped  []int // the cache's
+	cache *Cache
 	// For cross-attention:
 	memory bool
 	batch  Batch // of the memory's rows
@@ -55,40 +55,8 @@ func (c *Cache) Sequences() int { return c.sequences }
 // Len is the number of rows of sequence i that have passed through the stack.
 func (c *Cache) Len(i int) int { return c.lens[i] }
 
-// begin makes room for the rows of batch in a stack of layers. width is that of
-// the keys of one row.
-func (c *Cache) begin(batch Batch, layers, width int) error {
-	if batch.Len() != c.sequences {
-		return errorf(ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), c.sequences)
-	}
-	if c.layers == nil {
-		c.width = width
-		c.layers = make([]layerCache, layers)
-		c.memories = make([]layerCache, layers)
-		for i := range c.memories {
-			c.memories[i].memory = true
-		}
-	}
-	if len(c.layers) != layers || c.width != width {
-		return errorf(ErrShape, "cache of %d layers of width %d used with %d of width %d", len(c.layers), c.width, layers, width)
-	}
-	if c.window > 0 && c.need(batch) > c.capacity {
-		c.forget()
-	}
-	capacity := c.capacity
-	for need := c.need(batch); capacity < need; {
-		capacity *= 2
-	}
-	for i := range c.layers {
-		l := &c.layers[i]
-		if l.capacity != capacity {
-			l.key, l.value = c.grow(l.key, capacity), c.grow(l.value, capacity)
-			l.capacity, l.lens, l.dropped = capacity, c.lens, c.dropped
-		}
-	}
-	c.capacity = capacity
-	return nil
-}
+// held is the number of rows that the cache has of sequence i.
+func (c *Cache) held(i int) int { return c.lens[i] - c.dropped[i] }
 
 // need is the capacity that the rows of batch need.
 func (c *Cache) need(batch Batch) int {
@@ -99,36 +67,79 @@ func (c *Cache) need(batch Batch) int {
 	return need
 }
 
-// held is the number of rows that the cache has of sequence i.
-func (c *Cache) held(i int) int { return c.lens[i] - c.dropped[i] }
+// begin makes room for the rows of batch in a stack of layers, whose keys have
+// the given heads.
+func (c *Cache) begin(batch Batch, layers, heads, headDim int) error {
+	if batch.Len() != c.sequences {
+		return errorf(ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), c.sequences)
+	}
+	if c.layers == nil {
+		c.heads, c.headDim = heads, headDim
+		c.layers, c.memories = make([]layerCache, layers), make([]layerCache, layers)
+		for i := range layers {
+			c.layers[i].cache, c.memories[i].memory = c, true
+		}
+		c.resize(c.capacity)
+	}
+	if len(c.layers) != layers || c.heads != heads || c.headDim != headDim {
+		return errorf(ErrShape, "cache of %d layers with %d heads of %d used with %d layers with %d heads of %d",
+			len(c.layers), c.heads, c.headDim, layers, heads, headDim)
+	}
+	need := c.need(batch)
+	if need > c.capacity && c.window > 0 {
+		c.forget()
+		need = c.need(batch)
+	}
+	if need > c.capacity {
+		capacity := c.capacity
+		for capacity < need {
+			capacity *= 2
+		}
+		c.resize(capacity)
+	}
+	return nil
+}
+
+// each calls f for the rows of every head, with room for capacity rows, of
+// sequence i in all layers.
+func (c *Cache) each(i int, f func(rows []float32)) {
+	size := c.capacity * c.headDim
+	for _, l := range c.layers {
+		for h := range c.heads {
+			at := (i*c.heads + h) * size
+			f(l.key[at : at+size])
+			f(l.value[at : at+size])
+		}
+	}
+}
+
+// resize moves all rows to slices with room for capacity rows.
+func (c *Cache) resize(capacity int) {
+	from, to := c.capacity*c.headDim, capacity*c.headDim
+	for i := range c.layers {
+		l := &c.layers[i]
+		for _, x := range []*[]float32{&l.key, &l.value} {
+			old := *x
+			*x = make([]float32, c.sequences*c.heads*to)
+			for j := range len(old) / max(from, 1) {
+				copy((*x)[j*to:(j+1)*to], old[j*from:(j+1)*from])
+			}
+		}
+	}
+	c.capacity = capacity
+}
 
 // forget drops the rows that lie outside the window of all queries to come.
 func (c *Cache) forget() {
 	for i := range c.lens {
-		drop := c.held(i) - (c.window - 1)
+		held := c.held(i)
+		drop := held - (c.window - 1)
 		if drop <= 0 {
 			continue
 		}
-		for j := range c.layers {
-			l := &c.layers[j]
-			for _, x := range [][]float32{l.key, l.value} {
-				rows := x[i*c.capacity*c.width:][:c.held(i)*c.width]
-				copy(rows, rows[drop*c.width:])
-			}
-		}
+		c.each(i, func(rows []float32) { copy(rows, rows[drop*c.headDim:held*c.headDim]) })
 		c.dropped[i] += drop
 	}
-}
-
-// grow moves the rows of all sequences to a slice with more room.
-func (c *Cache) grow(old []float32, capacity int) []float32 {
-	grown := make([]float32, c.sequences*capacity*c.width)
-	for i := range c.lens {
-		if n := c.held(i); n > 0 {
-			copy(grown[i*capacity*c.width:], old[i*c.capacity*c.width:][:n*c.width])
-		}
-	}
-	return grown
 }
 
 // end counts the rows of batch, after all layers have appended theirs.
@@ -154,21 +165,30 @@ func (c *Cache) memory(i int) *layerCache {
 	return &c.memories[i]
 }
 
-// append stores the keys and values of the new rows, which lie row apart.
+// append stores the keys and values of the new rows of batch, which lie row
+// elements apart.
 func (l *layerCache) append(batch Batch, k, v []float32, row int) {
-	width := len(l.key) / max(len(l.lens)*l.capacity, 1)
-	for i, n := range l.lens {
-		past := n - l.dropped[i]
+	c := l.cache
+	for i := range c.lens {
 		for j := range batch.Length(i) {
-			from, to := (batch.Start(i)+j)*row, (i*l.capacity+past+j)*width
-			copy(l.key[to:to+width], k[from:])
-			copy(l.value[to:to+width], v[from:])
+			from := (batch.Start(i) + j) * row
+			for h := range c.heads {
+				to := ((i*c.heads+h)*c.capacity + c.held(i) + j) * c.headDim
+				copy(l.key[to:to+c.headDim], k[from+h*c.headDim:])
+				copy(l.value[to:to+c.headDim], v[from+h*c.headDim:])
+			}
 		}
 	}
 }
 
+// strides says where the keys lie, and the values.
+func (c *Cache) strides() kernels.Strides {
+	head := c.capacity * c.headDim
+	return kernels.Strides{Batch: c.heads * head, Head: head, Row: c.headDim}
+}
+
 // Keys returns a copy of the keys that a layer of the stack has of a sequence,
-// [Len, key heads*head dim], after rotary positions. With a window, the first
+// [key heads, Len, head dim], after rotary positions. With a window, the first
 // rows may be gone.
 func (c *Cache) Keys(layer, sequence int) []float32 { return c.copyOf(c.layers[layer].key, sequence) }
 
@@ -178,7 +198,12 @@ func (c *Cache) Values(layer, sequence int) []float32 {
 }
 
 func (c *Cache) copyOf(x []float32, sequence int) []float32 {
-	return append([]float32{}, x[sequence*c.capacity*c.width:][:c.held(sequence)*c.width]...)
+	var rows []float32
+	for h := range c.heads {
+		at := (sequence*c.heads + h) * c.capacity * c.headDim
+		rows = append(rows, x[at:at+c.held(sequence)*c.headDim]...)
+	}
+	return rows
 }
 
 // Reorder makes sequence i go on from what sequence parents[i] was: the step of
@@ -197,22 +222,23 @@ func (c *Cache) Reorder(parents []int) error {
 	if !moved {
 		return nil
 	}
-	lens, dropped := make([]int, c.sequences), make([]int, c.sequences)
-	for i, p := range parents {
-		lens[i], dropped[i] = c.lens[p], c.dropped[p]
-	}
-	size := c.capacity * c.width
+	size := c.heads * c.capacity * c.headDim
 	for i := range c.layers {
 		l := &c.layers[i]
 		for _, x := range []*[]float32{&l.key, &l.value} {
 			to := make([]float32, len(*x))
 			for s, p := range parents {
-				copy(to[s*size:], (*x)[p*size:][:(lens[s]-dropped[s])*c.width])
+				copy(to[s*size:(s+1)*size], (*x)[p*size:])
 			}
 			*x = to
 		}
 	}
-	copy(c.lens, lens)
-	copy(c.dropped, dropped)
+	for _, x := range []*[]int{&c.lens, &c.dropped} {
+		to := make([]int, c.sequences)
+		for i, p := range parents {
+			to[i] = (*x)[p]
+		}
+		*x = to
+	}
 	return nil
 }

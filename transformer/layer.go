@@ -224,11 +224,11 @@ var (
 // Stack is layers one behind the other: an encoder, or with cross-attention a
 // decoder.
 type Stack struct {
-	Dim    int
-	Layers []*Layer
-	Norm   *Norm // behind the last layer, or nil
-	kvDim  int
-	name   string
+	Dim              int
+	Layers           []*Layer
+	Norm             *Norm // behind the last layer, or nil
+	kvHeads, headDim int
+	name             string
 }
 
 func (c StackConfig) withDefaults() (StackConfig, error) {
@@ -252,7 +252,7 @@ func NewStack(c StackConfig, names StackNames, w Weights, prefix string) (*Stack
 
 // stack loads a stack whose configuration is complete and checked.
 func (l loader) stack(c StackConfig, names StackNames) *Stack {
-	s := &Stack{Dim: c.Layer.Self.Dim, kvDim: c.Layer.Self.KVHeads * c.Layer.Self.HeadDim, name: l.name()}
+	s := &Stack{Dim: c.Layer.Self.Dim, kvHeads: c.Layer.Self.KVHeads, headDim: c.Layer.Self.HeadDim, name: l.name()}
 	for i := range c.Layers {
 		s.Layers = append(s.Layers, l.at(strings.ReplaceAll(names.Layers, "%d", strconv.Itoa(i))).layer(c.Layer, names.Layer))
 	}
@@ -276,7 +276,7 @@ func (s *Stack) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Cach
 		return err
 	}
 	if cache != nil {
-		if err := cache.begin(in.Batch, len(s.Layers), s.kvDim); err != nil {
+		if err := cache.begin(in.Batch, len(s.Layers), s.kvHeads, s.headDim); err != nil {
 			return err
 		}
 	}

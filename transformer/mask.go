@@ -1,13 +1,17 @@
 package transformer
 
-import "math"
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/kernels"
+)
 
 // A Mask tells which keys each query sees, and may add a bias to the scores. It
 // is made only by the named constructors below, because the conventions in use
 // contradict one another: 0, 1, true and false all mean "hidden" somewhere. A
 // nil *Mask hides nothing. Masks are immutable.
 //
-// Masks with data have a shape [B, heads, queries, keys]. A size of 1 holds for
+// Masks with data keep the slice and have a shape [B, heads, queries, keys]. A size of 1 holds for
 // all; else it is the size of the batch, or for queries and keys the length of
 // its longest sequence. Keys that a cache holds count as keys.
 type Mask struct {
@@ -16,13 +20,13 @@ type Mask struct {
 }
 
 // EmptyRow is what attention gives for a query that sees no key.
-type EmptyRow uint8
+type EmptyRow = kernels.EmptyRow
 
 // The choices for a query that sees no key.
 const (
-	EmptyZero    EmptyRow = iota // weights and output 0
-	EmptyNaN                     // weights and output NaN, as PyTorch's softmax of -Inf
-	EmptyUniform                 // all keys alike, hidden or not: Keras and d2l, which hide by large numbers
+	EmptyZero    = kernels.EmptyZero    // weights and output 0
+	EmptyNaN     = kernels.EmptyNaN     // weights and output NaN, as PyTorch's softmax of -Inf
+	EmptyUniform = kernels.EmptyUniform // all keys alike, hidden or not: Keras and d2l, which hide by large numbers
 )
 
 // A maskTerm is one condition: exactly one of its kinds is set.
@@ -35,11 +39,12 @@ type maskTerm struct {
 	window  bool  // keys from position-before to position+after
 	before  int
 	after   int
+	slopes  []float32 // ALiBi's, per head
 }
 
 // unbounded is a distance that no sequence reaches. Sums with positions stay
-// within an int of 32 bits.
-const unbounded = math.MaxInt32 / 2
+// far within an int of 32 bits.
+const unbounded = 1 << 29
 
 // Causal hides the keys behind a query's own position. A query's position is
 // its index plus the number of positions that the cache held before.
@@ -122,6 +127,20 @@ func ValidLengthsPerQuery(lengths []int, queries int) *Mask {
 // alike, as in d2l, which sets the hidden scores to -1e6.
 func D2LMask(lengths ...int) *Mask { return ValidLengths(lengths...).WithEmpty(EmptyUniform) }
 
+// ALiBi adds to the scores of head h minus slopes[h] times the distance between
+// query and key (Press et al., 2022). It hides nothing: see Causal.
+func ALiBi(slopes ...float32) *Mask { return &Mask{terms: []maskTerm{{slopes: slopes}}} }
+
+// ALiBiSlopes is the slopes of the paper, 2^(-8h/heads) for h from 1 to heads,
+// which must be a power of 2.
+func ALiBiSlopes(heads int) []float32 {
+	slopes := make([]float32, heads)
+	for h := range slopes {
+		slopes[h] = float32(math.Exp2(-8 * float64(h+1) / float64(heads)))
+	}
+	return slopes
+}
+
 // And is the mask that hides what m or another hides, and adds the biases of
 // both. Rows with nothing visible are treated as by m. Either may be nil.
 func (m *Mask) And(other *Mask) *Mask {
@@ -160,6 +179,10 @@ func (m *Mask) check(batch, heads, maxQ, maxK int) error {
 			if t.queries > 0 && t.queries != maxQ || len(t.lengths) != n {
 				return errorf(ErrShape, "mask of %d valid lengths for %d sequences of up to %d queries", len(t.lengths), batch, maxQ)
 			}
+		case t.slopes != nil:
+			if len(t.slopes) != heads {
+				return errorf(ErrShape, "%d slopes for %d heads", len(t.slopes), heads)
+			}
 		case !t.window:
 			n := 1
 			for i, s := range t.shape {
@@ -176,109 +199,64 @@ func (m *Mask) check(batch, heads, maxQ, maxK int) error {
 	return nil
 }
 
-// keys is the range of keys that queries [q, q+n) of sequence b may see: all
-// outside are hidden. The first query's position is pos, and lenK keys exist.
-func (m *Mask) keys(b, q, n, pos, lenK int) (lo, hi int) {
-	lo, hi = 0, lenK
-	if m == nil || m.empty == EmptyUniform { // which needs the hidden ones too
-		return lo, hi
+// lower appends the terms of m for sequences [first, first+n) of a batch, which
+// have lenQ queries and lenK keys each. Where those are fewer than the mask's
+// longest, its data is copied.
+func (m *Mask) lower(terms []kernels.MaskTerm, first, n, lenQ, lenK int) []kernels.MaskTerm {
+	if m == nil {
+		return terms
 	}
 	for _, t := range m.terms {
 		switch {
 		case t.window:
-			lo = max(lo, pos-t.before)
-			hi = min(hi, pos+n-1+t.after+1)
+			terms = append(terms, kernels.WindowMask(t.before, t.after))
+		case t.slopes != nil:
+			terms = append(terms, kernels.ALiBiMask(t.slopes))
+		case t.queries > 0 && t.queries == lenQ:
+			terms = append(terms, kernels.QueryLengthMask(t.lengths[first*lenQ:(first+n)*lenQ]))
 		case t.queries > 0:
-			longest := 0
-			for _, l := range t.lengths[b*t.queries+q : b*t.queries+q+n] {
-				longest = max(longest, l)
+			var lengths []int
+			for b := first; b < first+n; b++ {
+				lengths = append(lengths, t.lengths[b*t.queries:b*t.queries+lenQ]...)
 			}
-			hi = min(hi, longest)
+			terms = append(terms, kernels.QueryLengthMask(lengths))
 		case t.lengths != nil:
-			hi = min(hi, t.lengths[b])
-		}
-	}
-	hi = max(hi, 0)
-	return min(lo, hi), hi
-}
-
-// apply hides scores of a query and adds the biases. scores holds keys lo and
-// up; h is the head, q the query's index, pos its position.
-func (m *Mask) apply(scores []float32, b, h, q, pos, lo int) {
-	for i := range m.terms {
-		t := &m.terms[i]
-		switch {
-		case t.window:
-			hide(scores, max(pos-t.before, 0)-lo, pos+t.after+1-lo)
-		case t.queries > 0:
-			hide(scores, 0, t.lengths[b*t.queries+q]-lo)
-		case t.lengths != nil:
-			hide(scores, 0, t.lengths[b]-lo)
-		case t.keep != nil:
-			row, step := t.row(b, h, q)
-			for j := range scores {
-				if !t.keep[row+(lo+j)*step] {
-					scores[j] = hiddenScore
+			terms = append(terms, kernels.LengthMask(t.lengths[first:first+n]))
+		default:
+			shape := t.shape
+			for i, size := range [4]int{n, shape[1], lenQ, lenK} {
+				if shape[i] != 1 {
+					shape[i] = size
 				}
 			}
-		default:
-			row, step := t.row(b, h, q)
-			for j := range scores {
-				scores[j] += t.bias[row+(lo+j)*step]
+			if t.keep != nil {
+				terms = append(terms, kernels.KeepMask(part(t.keep, t.shape, first, shape), shape[0], shape[1], shape[2], shape[3]))
+			} else {
+				terms = append(terms, kernels.BiasMask(part(t.bias, t.shape, first, shape), shape[0], shape[1], shape[2], shape[3]))
 			}
 		}
 	}
+	return terms
 }
 
-// row is where the data for a query starts, and the step from key to key.
-func (t *maskTerm) row(b, h, q int) (start, step int) {
-	index := [4]int{b, h, q, 0}
-	for i, s := range t.shape {
-		if s == 1 {
-			index[i] = 0
-		}
-		start = start*s + index[i]
+// part is the first elements along each axis of x but the first, where it is
+// those from first on: x itself where they are contiguous.
+func part[T any](x []T, from [4]int, first int, to [4]int) []T {
+	if from[0] == 1 {
+		first = 0
 	}
-	if t.shape[3] > 1 {
-		step = 1
+	if from[2] == to[2] && from[3] == to[3] {
+		size := from[1] * from[2] * from[3]
+		return x[first*size : (first+to[0])*size]
 	}
-	return start, step
-}
-
-var hiddenScore = float32(math.Inf(-1))
-
-// hide hides all scores but those in [from, to).
-func hide(scores []float32, from, to int) {
-	from = min(max(from, 0), len(scores))
-	to = min(max(to, from), len(scores))
-	for j := range scores[:from] {
-		scores[j] = hiddenScore
-	}
-	for j := to; j < len(scores); j++ {
-		scores[j] = hiddenScore
-	}
-}
-
-// allHidden reports whether no score is above -Inf. NaN counts as visible.
-func allHidden(scores []float32) bool {
-	for _, s := range scores {
-		if s != hiddenScore {
-			return false
+	y := make([]T, 0, product(to[:]))
+	for b := range to[0] {
+		for h := range to[1] {
+			for q := range to[2] {
+				row := (((first+b)*from[1]+h)*from[2] + q) * from[3]
+				y = append(y, x[row:row+to[3]]...)
+			}
 		}
 	}
-	return true
-}
-
-// fill sets the weights of a query that sees no key.
-func (e EmptyRow) fill(weights []float32) {
-	v := float32(0)
-	switch e {
-	case EmptyNaN:
-		v = float32(math.NaN())
-	case EmptyUniform:
-		v = 1 / float32(len(weights))
-	}
-	for j := range weights {
-		weights[j] = v
-	}
+	return y
 }

@@ -17,10 +17,10 @@ type Workspace struct {
 	// row-major, belong to the workspace, and are valid during the call only.
 	Trace func(name string, values []float32, shape ...int)
 
-	chunks  [][]float32  // scratch memory; a stack of allocations
-	chunk   int          // the chunk that allocations come from
-	used    int          // elements of it that are taken
-	workers []*Workspace // those of the other threads of attention
+	chunks [][]float32        // scratch memory; a stack of allocations
+	chunk  int                // the chunk that allocations come from
+	used   int                // elements of it that are taken
+	terms  []kernels.MaskTerm // of the attention that is running
 }
 
 // mark is a height of the stack of allocations.
