@@ -28,6 +28,12 @@ func (t Tier) Variants(work.Case) []string { return []string{""} }
 func (t Tier) Open(d *work.Data, _ string) (work.Job, error) {
 	defer kernels.Use(t.ISA)()
 	out, run := t.prepare(d)
+	if d.Op == work.EncoderLayer {
+		var err error
+		if run, err = t.encoderLayer(d, out); err != nil {
+			return nil, err
+		}
+	}
 	if run == nil {
 		return nil, work.ErrUnsupported
 	}
@@ -52,12 +58,12 @@ func (j *job) Time(reps int) (time.Duration, error) {
 	return j.Func.Time(reps)
 }
 
-// prepare returns the result's place and the call that fills it, or nil where there is none.
+// prepare returns the result's place and the call that fills it, or a nil call where there is none.
 func (t Tier) prepare(d *work.Data) (out []float32, run func()) {
 	th := kernels.Threads(t.Threads)
 	s, in := d.Dims, d.In
 	if t.Threads > 1 && len(s) == 2 {
-		return nil, nil // rows are worked on by the caller's thread
+		return out, nil // rows are worked on by the caller's thread
 	}
 	out = make([]float32, d.OutputLen())
 	switch d.Op {
@@ -94,6 +100,8 @@ func (t Tier) prepare(d *work.Data) (out []float32, run func()) {
 		return out, func() { kernels.Softmax(out, in[0], s[0], s[1]) }
 	case work.LayerNorm:
 		return out, func() { kernels.LayerNorm(out, in[0], s[0], s[1], in[1], in[2], 1e-5) }
+	case work.SDPA, work.SDPADecode:
+		return out, t.attention(d, out)
 	case work.LogSoftmax:
 		return out, func() { kernels.LogSoftmax(out, in[0], s[0], s[1]) }
 	case work.RMSNorm:
@@ -108,7 +116,7 @@ func (t Tier) prepare(d *work.Data) (out []float32, run func()) {
 	if f := elementwise[d.Op]; f != nil {
 		return out, func() { f(out, in[0]) }
 	}
-	return nil, nil
+	return out, nil
 }
 
 var elementwise = map[work.Op]func(dst, x []float32){
