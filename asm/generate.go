@@ -60,8 +60,15 @@ func Generate(catalog []Kernel, tiers []Tier) (map[string][]byte, error) {
 		if err := goFile(files, "dispatch_"+arch+".go", arch+" && !purego", dispatch(catalog, of)); err != nil {
 			return nil, err
 		}
+		if err := goFile(files, "catalog_"+arch+"_test.go", arch+" && !purego", implementations(catalog, of)); err != nil {
+			return nil, err
+		}
 	}
-	err := goFile(files, "dispatch_other.go", "purego || ("+strings.Join(others, " && ")+")", dispatch(catalog, nil))
+	elsewhere := "purego || (" + strings.Join(others, " && ") + ")"
+	if err := goFile(files, "dispatch_other.go", elsewhere, dispatch(catalog, nil)); err != nil {
+		return nil, err
+	}
+	err := goFile(files, "catalog_other_test.go", elsewhere, implementations(catalog, nil))
 	return files, err
 }
 
@@ -139,6 +146,22 @@ func dispatch(catalog []Kernel, tiers []Tier) string {
 		fmt.Fprintf(&w, "case %s:\nreturn %d, %d\n", t.Name, t.Gemm.MR, t.Gemm.NR)
 	}
 	fmt.Fprintf(&w, "}\nreturn %d, %d\n}\n", genericTile.MR, genericTile.NR)
+	return w.String()
+}
+
+// implementations writes the list of everything that tests must cover: each
+// kernel on each tier, and its generic twin.
+func implementations(catalog []Kernel, tiers []Tier) string {
+	var w bytes.Buffer
+	fmt.Fprintf(&w, "// catalog lists every implementation of every generated kernel.\nvar catalog = []implementation{\n")
+	for _, k := range catalog {
+		params := strings.Join(paramNames(k.Signature), " ")
+		for _, t := range tiers {
+			fmt.Fprintf(&w, "{%q, %s, %d, %q, %s%s},\n", k.Name, t.Name, t.Width, params, k.Name, t.Name)
+		}
+		fmt.Fprintf(&w, "{%q, Generic, 1, %q, %sGeneric},\n", k.Name, params, k.Name)
+	}
+	fmt.Fprintf(&w, "}\n")
 	return w.String()
 }
 

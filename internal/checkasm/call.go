@@ -10,17 +10,22 @@ import (
 )
 
 // Call calls the assembly function fn with the given arguments, one of each
-// parameter's type, and reports what it did to the machine that a Go assembly
-// function may not do (see the package's comment), joined. fn must be NOSPLIT
-// and take at most 768 bytes of arguments and results; its results are lost.
+// parameter's type, and returns its results. The error joins all that fn did to
+// the machine that a Go assembly function may not do (see the package's
+// comment). fn must be NOSPLIT, and its arguments and results must leave room
+// for a few canaries in 1024 bytes.
 //
 // On architectures without a harness it calls fn as any Go function.
-func Call(fn any, args ...any) error {
+func Call(fn any, args ...any) (results []any, err error) {
 	in := make([]reflect.Value, len(args))
 	for i, a := range args {
 		in[i] = reflect.ValueOf(a)
 	}
-	return errors.Join(callValues(reflect.ValueOf(fn), in)...)
+	out, errs := callValues(reflect.ValueOf(fn), in)
+	for _, v := range out {
+		results = append(results, v.Interface())
+	}
+	return results, errors.Join(errs...)
 }
 
 // frame is the area below the return address in which ABI0 passes arguments
@@ -37,20 +42,19 @@ var (
 	machine   state
 )
 
-func callValues(fn reflect.Value, args []reflect.Value) []error {
+func callValues(fn reflect.Value, args []reflect.Value) (results []reflect.Value, errs []error) {
 	if !haveHarness {
-		fn.Call(args)
-		return nil
+		return fn.Call(args), nil
 	}
 	entry, err := entryABI0(fn)
 	if err != nil {
-		return []error{err}
+		return nil, []error{err}
 	}
 	f := new(frame)
 	for i := range f {
 		f[i] = frameCanary
 	}
-	size := pack(f, fn.Type(), args)
+	offsets, size := pack(f, fn.Type(), args)
 
 	machineMu.Lock()
 	defer machineMu.Unlock()
@@ -58,14 +62,16 @@ func callValues(fn reflect.Value, args []reflect.Value) []error {
 	call(entry, f)
 	runtime.KeepAlive(args)
 
-	var errs []error
+	for i, off := range offsets {
+		results = append(results, reflect.NewAt(fn.Type().Out(i), unsafe.Add(unsafe.Pointer(f), off)).Elem())
+	}
 	for i := (size + ptrSize - 1) / ptrSize; i < len(f); i++ {
 		if f[i] != frameCanary {
 			errs = append(errs, fmt.Errorf("wrote to the stack of its caller, %d bytes above its arguments", i*ptrSize-size))
 			break
 		}
 	}
-	return append(errs, machine.verify()...)
+	return results, append(errs, machine.verify()...)
 }
 
 const (
@@ -73,10 +79,9 @@ const (
 	frameCanary = ^uintptr(0) / 0xff * 0xc5 // 0xc5c5…
 )
 
-// pack lays the arguments out as ABI0 does and returns the bytes that they and
-// the results take.
-func pack(f *frame, t reflect.Type, args []reflect.Value) int {
-	off := 0
+// pack lays the arguments out as ABI0 does. It returns where the results will
+// be, and how many bytes it all takes.
+func pack(f *frame, t reflect.Type, args []reflect.Value) (results []int, off int) {
 	align := func(n int) { off = (off + n - 1) &^ (n - 1) }
 	for i, a := range args {
 		p := t.In(i)
@@ -84,8 +89,7 @@ func pack(f *frame, t reflect.Type, args []reflect.Value) int {
 		if off+int(p.Size()) > frameWords*ptrSize {
 			panic(fmt.Sprintf("checkasm: arguments of %v take too much stack", t))
 		}
-		// A typed store, so that pointers get where the collector can see them
-		// is not needed: args keeps what they point to alive.
+		// The collector does not see pointers in f: args keeps them alive.
 		v := reflect.New(p)
 		v.Elem().Set(a)
 		copy(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(f), off)), p.Size()), unsafe.Slice((*byte)(v.UnsafePointer()), p.Size()))
@@ -94,9 +98,10 @@ func pack(f *frame, t reflect.Type, args []reflect.Value) int {
 	align(ptrSize)
 	for i := range t.NumOut() {
 		align(t.Out(i).Align())
+		results = append(results, off)
 		off += int(t.Out(i).Size())
 	}
-	return off
+	return results, off
 }
 
 // entryABI0 finds where an assembly function begins. What a func value points

@@ -63,11 +63,12 @@ type Case struct {
 	// Args are its arguments in order: an Operand for each slice, and a value
 	// of the parameter's type for every other.
 	Args []any
-	// Want is a Go function of the same type. It is called with equal arguments
-	// and leaves in its operands what Fn must leave in them.
+	// Want is a Go function of the same type. It is called with equal arguments;
+	// it leaves in its operands what Fn must leave in them, and returns what Fn
+	// must return.
 	Want any
-	// Close decides whether an element of a written float32 operand is close
-	// enough to what is wanted. Without it, and for other types, all bits must
+	// Close decides whether an element of a written float32 operand, or a
+	// float32 result, is close enough to what is wanted. Without it, and for other types, all bits must
 	// agree, but for NaNs, which are all the same.
 	Close func(got, want float32) bool
 	// GoABI calls Fn as any Go function and does not look at registers: for Go
@@ -133,12 +134,13 @@ func Check(pool *Pool, c Case) error {
 	}
 
 	var errs []error
+	var results []reflect.Value
 	err := Try(func() {
 		if c.GoABI {
-			fn.Call(got)
+			results = fn.Call(got)
 			return
 		}
-		errs = append(errs, callValues(fn, got)...)
+		results, errs = callValues(fn, got)
 	})
 	if err != nil {
 		for _, o := range ops {
@@ -160,7 +162,11 @@ func Check(pool *Pool, c Case) error {
 	if err != nil {
 		return errors.Join(errs...)
 	}
-	reflect.ValueOf(c.Want).Call(want)
+	for i, w := range reflect.ValueOf(c.Want).Call(want) {
+		if g := results[i]; !equal(g.Interface(), w.Interface(), c.Close) {
+			errs = append(errs, fmt.Errorf("returned %v, want %v", g, w))
+		}
+	}
 	for _, o := range ops {
 		if !o.Write {
 			continue
@@ -236,8 +242,7 @@ func (o *operand) compare(want reflect.Value, closeEnough func(got, want float32
 			i := r*o.LD + c
 			g, w := unsafe.Add(o.mem.UnsafePointer(), i*size), unsafe.Add(want.UnsafePointer(), i*size)
 			if o.elem.Kind() == reflect.Float32 {
-				g, w := *(*float32)(g), *(*float32)(w)
-				if math.Float32bits(g) == math.Float32bits(w) || g != g && w != w || closeEnough != nil && closeEnough(g, w) {
+				if equalFloats(*(*float32)(g), *(*float32)(w), closeEnough) {
 					continue
 				}
 			} else if bytes.Equal(unsafe.Slice((*byte)(g), size), unsafe.Slice((*byte)(w), size)) {
@@ -253,4 +258,17 @@ func (o *operand) compare(want reflect.Value, closeEnough func(got, want float32
 		return nil
 	}
 	return fmt.Errorf("%d of %d elements differ: %s (%s)", differ, o.Rows*o.Cols, strings.Join(wrong, "; "), o.At)
+}
+
+// equal compares results of any type.
+func equal(got, want any, closeEnough func(got, want float32) bool) bool {
+	if g, ok := got.(float32); ok {
+		return equalFloats(g, want.(float32), closeEnough)
+	}
+	return got == want
+}
+
+func equalFloats(got, want float32, closeEnough func(got, want float32) bool) bool {
+	return math.Float32bits(got) == math.Float32bits(want) || got != got && want != want ||
+		closeEnough != nil && closeEnough(got, want)
 }

@@ -1,0 +1,442 @@
+package kernels
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/checkasm"
+	"github.com/avoformer/avoformer/internal/testenv"
+)
+
+// implementation is one kernel of the generated catalog on one tier.
+type implementation struct {
+	kernel string
+	isa    ISA
+	width  int    // float32 lanes of the tier's vectors
+	params string // names of the parameters
+	fn     any
+}
+
+// TestCatalog calls every implementation with every length, alignment and
+// distance from unmapped memory that vector code can get wrong, and compares it
+// with the generic one. What a kernel's arguments look like follows from its
+// parameters: see plans.
+func TestCatalog(t *testing.T) {
+	generic := map[string]any{}
+	for _, im := range catalog {
+		if im.isa == Generic {
+			generic[im.kernel] = im.fn
+		}
+	}
+	for _, im := range catalog {
+		t.Run(im.kernel+"/"+im.isa.String(), func(t *testing.T) {
+			if !slices.Contains(Supported(), im.isa) {
+				t.Skip("this machine lacks", im.isa)
+			}
+			p, err := planFor(im)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pool := new(checkasm.Pool)
+			defer pool.Close()
+			calls, wrong := 0, 0
+			for c := range p.cases(im) {
+				c.Fn, c.Want, c.GoABI, c.Close = im.fn, generic[im.kernel], im.isa == Generic, p.nearly
+				calls++
+				if err := checkasm.Check(pool, c.Case); err != nil {
+					t.Errorf("%s: %v", c.name, err)
+					if wrong++; wrong == 5 {
+						t.Fatal("and perhaps more")
+					}
+				}
+			}
+			t.Log(calls, "calls")
+		})
+	}
+}
+
+// nearly is what may lie between two implementations of the same kernel, whose
+// intermediate values are of the order of p.scale. How close each is to the
+// truth, other tests ask.
+func (p plan) nearly(got, want float32) bool {
+	return math.Abs(float64(got)-float64(want)) <= 0x1p-19*max(1, p.scale, math.Abs(float64(want)))
+}
+
+// shape is the value of each size of a call: the int parameters, and "n" for
+// what is only the length of slices.
+type shape map[string]int
+
+func (s shape) String() string {
+	var w []string
+	for k, v := range s {
+		w = append(w, fmt.Sprintf("%s=%d", k, v))
+	}
+	slices.Sort(w)
+	return strings.Join(w, " ")
+}
+
+// plan says how the kernels of one form are called.
+type plan struct {
+	// shapes lists the sizes for which operands are moved around in memory.
+	shapes func(im implementation) []shape
+	// more lists sizes that are tried at few places only.
+	more func(im implementation) []shape
+	// operand is the slice parameter name for sizes s. Data is filled in.
+	operand func(name string, s shape) (o checkasm.Operand, ok bool)
+	// same lists pairs of operands that may be the same memory, output first.
+	same [][2]string
+	// none lists operands that may be nil.
+	none []string
+	// scale is the size of sums that may cancel; 1 if it is 0.
+	scale float64
+}
+
+// plans has the forms of kernels, by name, or else by their int parameters. A
+// new kernel of a known form needs nothing; any other fails TestCatalog until
+// its form is here.
+var plans = map[string]plan{
+	"": {
+		shapes:  vectorShapes,
+		operand: func(name string, s shape) (checkasm.Operand, bool) { return matrix(name, 1, s["n"], 0), true },
+		same:    [][2]string{{"dst", "x"}, {"dst", "a"}, {"dst", "b"}},
+	},
+	"rows cols": {
+		shapes: rowShapes,
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			switch name {
+			case "weight", "bias":
+				return matrix(name, 1, s["cols"], 0), true
+			case "dst", "sum", "x", "residual":
+				return matrix(name, s["rows"], s["cols"], 0), true
+			}
+			return checkasm.Operand{}, false
+		},
+		same: [][2]string{{"dst", "x"}, {"dst", "sum"}, {"sum", "x"}},
+		none: []string{"weight", "bias"},
+	},
+	"gemmPanel": {
+		scale:  64,
+		shapes: panelShapes,
+		more:   panelMoreShapes,
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			switch name {
+			case "a":
+				return matrix(name, s["m"], s["k"], s["lda"]), true
+			case "b":
+				return matrix(name, s["k"], s["n"], s["ldb"]), true
+			case "c":
+				return matrix(name, s["m"], s["n"], s["ldc"]), true
+			}
+			return checkasm.Operand{}, false
+		},
+	},
+	"attnSoftmax": {
+		shapes: stridedShapes,
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			if name == "s" {
+				return update(matrix(name, s["rows"], s["cols"], s["ld"])), true
+			}
+			return update(matrix(name, 1, s["rows"], 0)), true
+		},
+	},
+	"attnScaleRows": {
+		shapes: stridedShapes,
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			if name == "x" {
+				return update(matrix(name, s["rows"], s["cols"], s["ld"])), true
+			}
+			return matrix(name, 1, s["rows"], 0), name == "factor"
+		},
+	},
+	"attnDot": {
+		scale:  256,
+		shapes: func(im implementation) []shape { return keyShapes(im, "ldk") },
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			switch name {
+			case "s":
+				o := matrix(name, 1, s["keys"], 0)
+				o.Write = true
+				return o, true
+			case "k":
+				return matrix(name, s["keys"], s["dim"], s["ldk"]), true
+			}
+			return matrix(name, 1, s["dim"], 0), name == "q"
+		},
+	},
+	"attnAccumulate": {
+		scale:  64,
+		shapes: func(im implementation) []shape { return keyShapes(im, "ldv") },
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			switch name {
+			case "o":
+				return update(matrix(name, 1, s["dim"], 0)), true
+			case "v":
+				return matrix(name, s["keys"], s["dim"], s["ldv"]), true
+			}
+			return matrix(name, 1, s["keys"], 0), name == "p"
+		},
+	},
+}
+
+// scalars are the values of the float32 parameters. No element is above max.
+var scalars = map[string]float32{"eps": 1e-5, "max": 3, "alpha": 1.25, "a": 0.75, "b": -0.5}
+
+// betas are the values that "beta" counts through. Only the first leaves C unread.
+var betas = []float32{0, 1, -0.5}
+
+func planFor(im implementation) (plan, error) {
+	if p, ok := plans[im.kernel]; ok {
+		return p, nil
+	}
+	var ints []string
+	fn := reflect.TypeOf(im.fn)
+	for i, name := range strings.Fields(im.params) {
+		if fn.In(i).Kind() == reflect.Int {
+			ints = append(ints, name)
+		}
+	}
+	if p, ok := plans[strings.Join(ints, " ")]; ok {
+		return p, nil
+	}
+	return plan{}, fmt.Errorf("%s(%s): no entry in plans for this kernel, nor for the sizes %q", im.kernel, im.params, ints)
+}
+
+// matrix is an operand whose data is filled in later. What is written and not
+// read holds NaNs.
+func matrix(name string, rows, cols, ld int) checkasm.Operand {
+	o := checkasm.Operand{Name: name, Rows: rows, Cols: cols, LD: ld}
+	switch name {
+	case "dst", "sum":
+		o.Write = true
+	case "y", "c":
+		o = update(o)
+	}
+	return o
+}
+
+// update marks an operand that is both read and written.
+func update(o checkasm.Operand) checkasm.Operand {
+	o.Write = true
+	o.Data = numbers(o.Name, o.Rows*o.Cols)
+	return o
+}
+
+// numbers are n values from -4 to 3, which depend on the name only.
+func numbers(name string, n int) []float32 {
+	h := fnv.New64()
+	h.Write([]byte(name))
+	r := rand.New(rand.NewPCG(h.Sum64(), 0))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = 7*r.Float32() - 4
+	}
+	return x
+}
+
+func notNumbers(n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = nan32
+	}
+	return x
+}
+
+// namedCase is a case and what to call it.
+type namedCase struct {
+	name string
+	checkasm.Case
+}
+
+// cases makes the calls for one implementation.
+func (p plan) cases(im implementation) func(yield func(namedCase) bool) {
+	places := checkasm.Placements(4)
+	if testenv.Emulated() {
+		places = []checkasm.Placement{{}, {Distance: 20}, {Front: true}, {Front: true, Distance: 12}}
+	}
+	return func(yield func(namedCase) bool) {
+		turn := 0
+		for _, s := range p.shapes(im) {
+			for _, at := range places {
+				if !yield(p.build(im, s, at, turn)) {
+					return
+				}
+				turn++
+			}
+		}
+		if p.more == nil {
+			return
+		}
+		for _, s := range p.more(im) {
+			if !yield(p.build(im, s, places[turn%len(places)], turn)) {
+				return
+			}
+			turn++
+		}
+	}
+}
+
+// build makes one call. turn chooses what is not swept: which operands share
+// memory and which are nil.
+func (p plan) build(im implementation, s shape, at checkasm.Placement, turn int) namedCase {
+	choice := int(uint32(turn) * 2654435761 >> 16) // so that it does not go along with at
+	c := namedCase{name: s.String()}
+	fn := reflect.TypeOf(im.fn)
+	var have []string
+	for i, name := range strings.Fields(im.params) {
+		switch fn.In(i).Kind() {
+		case reflect.Int:
+			c.Args = append(c.Args, s[name])
+			continue
+		case reflect.Float32:
+			v, ok := scalars[name]
+			if name == "beta" {
+				v, ok = betas[s["beta"]], true
+			}
+			if !ok {
+				panic(fmt.Sprintf("kernel %s: no value for %s in scalars", im.kernel, name))
+			}
+			c.Args = append(c.Args, v)
+			continue
+		}
+		o, ok := p.operand(name, s)
+		if !ok {
+			panic(fmt.Sprintf("kernel %s: its plan does not know the operand %s", im.kernel, name))
+		}
+		o.At = at
+		switch n := o.Rows * o.Cols; {
+		case name == "c" && s["beta"] == 0:
+			o.Data = notNumbers(n)
+		case o.Data != nil:
+		case o.Write:
+			o.Data = notNumbers(n)
+		default:
+			o.Data = numbers(name, n)
+		}
+		if j := slices.Index(p.none, name); j >= 0 && choice>>j&1 != 0 {
+			o.Nil = true
+			c.name += " " + name + "=nil"
+		}
+		have = append(have, name)
+		c.Args = append(c.Args, o)
+	}
+	// About half of the calls share memory, if the kernel has operands that may.
+	var pairs [][2]string
+	for _, q := range p.same {
+		if slices.Contains(have, q[0]) && slices.Contains(have, q[1]) {
+			pairs = append(pairs, q)
+		}
+	}
+	if len(pairs) > 0 && choice>>4&1 == 1 {
+		c.share(pairs[choice>>5%len(pairs)])
+	}
+	return c
+}
+
+// share makes the two operands one: the first in order holds the second's data
+// if that is the one read.
+func (c *namedCase) share(pair [2]string) {
+	var at [2]int
+	for i, a := range c.Args {
+		if o, ok := a.(checkasm.Operand); ok {
+			for j := range pair {
+				if o.Name == pair[j] {
+					at[j] = i
+				}
+			}
+		}
+	}
+	out, in := c.Args[at[0]].(checkasm.Operand), c.Args[at[1]].(checkasm.Operand)
+	out.Data = in.Data
+	c.Args[at[0]] = out
+	c.Args[at[1]] = checkasm.Operand{Name: in.Name, Same: out.Name}
+	c.name += fmt.Sprintf(" %s=%s", pair[0], pair[1])
+}
+
+// vectorShapes has every length to four vectors and three elements, and the
+// edges of loops unrolled more than that.
+func vectorShapes(im implementation) (shapes []shape) {
+	for _, n := range sweepLengths(im) {
+		shapes = append(shapes, shape{"n": n})
+	}
+	return shapes
+}
+
+func sweepLengths(im implementation) []int {
+	w := max(im.width, 4)
+	if testenv.Emulated() {
+		return []int{0, 1, w - 1, w, w + 1, 2*w + 3, 4*w + 3, 8 * w}
+	}
+	return checkasm.Lengths(w, 6*w, 8*w, 16*w)
+}
+
+func rowShapes(im implementation) (shapes []shape) {
+	for i, n := range sweepLengths(im) {
+		if n > 0 {
+			shapes = append(shapes, shape{"rows": 1 + i%3, "cols": n})
+		}
+	}
+	return append(shapes, shape{"rows": 0, "cols": 5})
+}
+
+func stridedShapes(im implementation) (shapes []shape) {
+	for i, s := range rowShapes(im) {
+		s["ld"] = s["cols"] + i%2*(1+i%7)
+		shapes = append(shapes, s)
+	}
+	return shapes
+}
+
+func keyShapes(im implementation, ld string) (shapes []shape) {
+	for i, n := range sweepLengths(im) {
+		if n > 0 {
+			shapes = append(shapes, shape{"keys": i % 8, "dim": n, ld: n + i%2*(1+i%7)})
+		}
+	}
+	return shapes
+}
+
+// panelShapes has the corners of the GEMM micro-kernel.
+func panelShapes(im implementation) (shapes []shape) {
+	mr, nr := gemmTile(im.isa)
+	for i, m := range []int{1, mr - 1, mr, mr + 1} {
+		for j, n := range []int{1, nr/2 - 1, nr / 2, nr/2 + 1, nr - 1, nr} {
+			k := []int{1, 3, 4, 5, 8}[(i+j)%5]
+			shapes = append(shapes, panelShape(m, n, k, i+j, nr))
+		}
+	}
+	if testenv.Emulated() {
+		shapes = shapes[:6]
+	}
+	return shapes
+}
+
+// panelMoreShapes has every height to past two tiles and every width.
+func panelMoreShapes(im implementation) (shapes []shape) {
+	mr, nr := gemmTile(im.isa)
+	for m := range 2*mr + 3 {
+		for n := 1; n <= nr; n++ {
+			if testenv.Emulated() && (m+n)%7 != 0 {
+				continue
+			}
+			for _, k := range []int{1, 2 + n%8, 13} {
+				shapes = append(shapes, panelShape(m, n, k, m+n+k, nr))
+			}
+		}
+	}
+	return shapes
+}
+
+// panelShape has B packed or in place, and rows that touch or have gaps.
+func panelShape(m, n, k, turn, nr int) shape {
+	s := shape{"m": m, "n": n, "k": k, "lda": k, "ldb": nr, "ldc": n, "beta": turn % len(betas)}
+	if turn%2 == 1 {
+		s["lda"], s["ldb"], s["ldc"] = k+1+turn%5, n+turn%3, n+3
+	}
+	return s
+}
