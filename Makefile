@@ -110,7 +110,7 @@ test-consumer: ## a module that imports this one gets x/sys and nothing else
 .PHONY: test-arm64
 test-arm64: ## the NEON tier, under qemu
 	@scripts/install.sh arm64
-	AVOFORMER_REQUIRE_AS=1 $(GO) test -C asm ./arm64
+	AVOFORMER_REQUIRE_AS=1 AVOFORMER_SECOND_GO=$(SECOND_GO) $(GO) test -C asm ./arm64
 	scripts/arm64.sh
 
 .PHONY: test-avx512
