@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,8 @@ import (
 var (
 	casesFlag   = flag.String("cases", "", `comma-separated cases ("gemm_nn 128x768x768") or parts of their names, or "all"; one of each kind when empty`)
 	threadsFlag = flag.String("threads", "", "comma-separated thread counts; 1 and the number of CPUs when empty")
+	isaFlag     = flag.String("isa", "", "comma-separated tiers of this library; all of the machine when empty")
+	goPeersFlag = flag.Bool("go-peers", true, "benchmark other Go libraries, too")
 	peersFlag   = flag.Bool("peers", false, "benchmark native libraries, too")
 )
 
@@ -111,6 +114,22 @@ func nativePeers(b *testing.B, threads int) []*native.Peer {
 	return list
 }
 
+func tiers() []kernels.ISA {
+	if *isaFlag == "" {
+		return kernels.Supported()
+	}
+	return slices.DeleteFunc(kernels.Supported(), func(isa kernels.ISA) bool {
+		return !slices.Contains(strings.Split(*isaFlag, ","), isa.String())
+	})
+}
+
+func goPeers(threads int) []work.Contestant {
+	if !*goPeersFlag {
+		return nil
+	}
+	return gopeer.All(threads)
+}
+
 func run(b *testing.B, ops ...work.Op) {
 	for _, c := range cases(b, ops...) {
 		b.Run("shape="+c.Shape()+trans(c.Op), func(b *testing.B) {
@@ -118,10 +137,10 @@ func run(b *testing.B, ops ...work.Op) {
 			mem := "/mem=" + peak.Warmth(c.WorkingSet())
 			for _, threads := range threadCounts() {
 				suffix := fmt.Sprintf("/threads=%d%s", threads, mem)
-				for _, isa := range kernels.Supported() {
+				for _, isa := range tiers() {
 					one(b, "isa="+isa.String()+suffix, data, ours.Tier{ISA: isa, Threads: threads}, threads, isa.String())
 				}
-				for _, p := range gopeer.All(threads) {
+				for _, p := range goPeers(threads) {
 					one(b, "peer="+p.Name()+suffix, data, p, threads, "")
 				}
 				for _, p := range nativePeers(b, threads) {

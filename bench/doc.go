@@ -1,5 +1,5 @@
-// Package bench holds the benchmarks of avoformer beside those of other libraries; its doc comment and
-// doc/performance.md tell how to run and read them.
+// Package bench holds the benchmarks of avoformer beside those of other libraries; doc/performance.md
+// tells how to read them.
 //
 //	go test -bench .                                  one case of each kind, every tier of the machine
 //	go test -bench Gemm -cases all                    every shape

@@ -3,6 +3,7 @@
 //
 //	go run -C bench ./cmd/report -quick            print the table of a chosen subset, in about 2 minutes
 //	go run -C bench ./cmd/report                   results/<cpu>.md with plots
+//	go run -C bench ./cmd/report -merge -cases softmax    measure a part of it again
 //	go run -C bench ./cmd/report -render results/<cpu>.json
 package main
 
@@ -38,11 +39,13 @@ type options struct {
 	all     bool
 	render  string
 	readme  string
+	print   bool
+	merge   bool
 }
 
 func main() {
 	var o options
-	flag.BoolVar(&o.quick, "quick", false, "a chosen subset, printed and not written to files")
+	flag.BoolVar(&o.quick, "quick", false, "a chosen subset, printed")
 	flag.StringVar(&o.cases, "cases", "", "comma-separated `cases` or parts of their names")
 	flag.StringVar(&o.threads, "threads", "", "comma-separated thread counts; 1 and the number of CPUs when empty")
 	flag.DurationVar(&o.total, "time", 0, "how long to measure; 2m with -quick and 10m without when 0")
@@ -52,6 +55,8 @@ func main() {
 	flag.BoolVar(&o.all, "all", false, "every version of a native library that is found, not the newest alone")
 	flag.StringVar(&o.render, "render", "", "write the report of a saved run again instead of measuring")
 	flag.StringVar(&o.readme, "readme", "", "also put an excerpt between the performance markers of this `file`")
+	flag.BoolVar(&o.print, "print", false, "print the report and write no files")
+	flag.BoolVar(&o.merge, "merge", false, "keep what the saved run of this CPU has of other cases and thread counts")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
@@ -70,7 +75,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	if o.quick {
+	if o.quick || o.print {
 		fmt.Print(r.Markdown(nil))
 		return nil
 	}
@@ -78,6 +83,12 @@ func run(o options) error {
 		return err
 	}
 	base := filepath.Join(o.dir, r.Slug())
+	if o.merge {
+		if earlier, err := report.Load(base + ".json"); err == nil {
+			earlier.Merge(r)
+			r = earlier
+		}
+	}
 	plots, err := r.Plots(o.dir)
 	if err != nil {
 		return err
@@ -213,8 +224,11 @@ func threadCounts(s string) ([]int, error) {
 // command is how to make the report again.
 func command() string {
 	s := "go run -C bench ./cmd/report"
-	if len(os.Args) > 1 {
-		s += " " + strings.Join(os.Args[1:], " ")
+	for _, a := range os.Args[1:] {
+		if strings.ContainsAny(a, " ()") {
+			a = "'" + a + "'"
+		}
+		s += " " + a
 	}
 	return s
 }

@@ -1,10 +1,13 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
 	"image/color"
 	"math"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +16,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/avoformer/avoformer/bench/internal/peak"
 	"github.com/avoformer/avoformer/bench/internal/work"
@@ -60,7 +64,7 @@ func (r *Run) Plots(dir string) ([]Plot, error) {
 			continue
 		}
 		file := filepath.Join(dir, r.Slug()+"-"+d.name+".svg")
-		if err := p.Save(w, h, file); err != nil {
+		if err := save(p, w, h, file); err != nil {
 			return nil, err
 		}
 		done = append(done, Plot{p.Title.Text, file})
@@ -68,20 +72,49 @@ func (r *Run) Plots(dir string) ([]Plot, error) {
 	return done, nil
 }
 
+// sans is the font that the plots are laid out for.
+var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
+
+// legendTop is how far below the upper edge the legend begins: below the title.
+const legendTop = 28
+
+// save writes a plot as SVG. Text stays text, so where the font is not installed one of the same
+// widths, which most systems have, is named after it.
+func save(p *plot.Plot, w, h vg.Length, file string) error {
+	c := vgsvg.New(w, h)
+	const margin = 8
+	page := draw.Crop(draw.New(c), margin, -margin, margin, -margin)
+	// The legend stands in a column of its own, where it covers no data.
+	legend := p.Legend
+	p.Legend = plot.NewLegend()
+	legend.Top, legend.Left, legend.XOffs, legend.YOffs = true, true, 0, -legendTop
+	column := legend.Rectangle(page).Size().X + 3*margin
+	p.Draw(draw.Crop(page, 0, -column, 0, 0))
+	legend.Draw(draw.Crop(page, page.Size().X-column+2*margin, 0, 0, 0))
+	p.Legend = legend
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return err
+	}
+	text := regexp.MustCompile(`font-family:[^;]*;`).ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans,Arimo,Arial,Helvetica,sans-serif;"))
+	return os.WriteFile(file, text, 0o644)
+}
+
 func newPlot(title string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text = title
-	p.Title.TextStyle.Font = font.From(plot.DefaultFont, 13)
+	p.Title.TextStyle.Font = font.From(sans, 13)
 	p.Title.Padding = vg.Points(8)
 	p.BackgroundColor = color.White
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Padding = vg.Points(6)
+		a.Label.TextStyle.Font, a.Tick.Label.Font = font.From(sans, 10), font.From(sans, 9)
 	}
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{225}, color.Gray{225}
 	p.Add(grid)
 	p.Legend.Padding = vg.Points(2)
-	p.Legend.TextStyle.Font = font.From(plot.DefaultFont, 9)
+	p.Legend.TextStyle.Font = font.From(sans, 9)
 	p.Legend.ThumbnailWidth = vg.Points(22)
 	return p
 }
@@ -111,7 +144,7 @@ func (r *Run) ratioPlot() (*plot.Plot, vg.Length, vg.Length, error) {
 		return nil, 0, 0, nil
 	}
 	p := newPlot("How many times longer the best other library takes")
-	p.X.Label.Text = "best of the others / avoformer (right of 1: avoformer is faster)"
+	p.X.Label.Text = "time of the best other library / time of avoformer"
 	p.X.Scale = plot.LogScale{}
 	row := func(name string) float64 { return float64(len(names) - 1 - slices.Index(names, name)) }
 	low, high := 0.8, 1.5
@@ -154,10 +187,9 @@ func (r *Run) ratioPlot() (*plot.Plot, vg.Length, vg.Length, error) {
 		rows = append(rows, plot.Tick{Value: row(n), Label: n})
 	}
 	p.Y.Tick.Marker = rows
-	p.Y.Tick.Label.Font = font.From(plot.DefaultFont, 8)
+	p.Y.Tick.Label.Font = font.From(sans, 8)
 	p.Y.Min, p.Y.Max = -0.7, float64(len(names))-0.3
-	p.Legend.Top, p.Legend.Left = true, false
-	return p, 17 * vg.Centimeter, vg.Points(90 + 11*float64(len(names))), nil
+	return p, 19 * vg.Centimeter, vg.Points(90 + 11*float64(len(names))), nil
 }
 
 // roofline places every kernel at its arithmetic intensity, one mark per case, at one thread.
@@ -182,7 +214,7 @@ func (r *Run) roofline() (*plot.Plot, vg.Length, vg.Length, error) {
 	if len(ops) == 0 {
 		return nil, 0, 0, nil
 	}
-	p := newPlot("Roofline, 1 thread, avoformer's fastest tier")
+	p := newPlot(fmt.Sprintf("Roofline, 1 thread, fastest tier; FMA peak %.0f GFLOP/s", m.BestFMA()))
 	p.X.Label.Text, p.Y.Label.Text = "floating-point operations per byte that must move", "GFLOP/s"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = ticks([]float64{0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000}), ticks([]float64{0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000})
@@ -199,7 +231,7 @@ func (r *Run) roofline() (*plot.Plot, vg.Length, vg.Length, error) {
 		}
 		line.Width, line.Dashes = vg.Points(1), dashes[i%len(dashes)]
 		p.Add(line)
-		p.Legend.Add(fmt.Sprintf("FMA peak %.0f GFLOP/s, copy at %s %.0f GB/s", top, l.Name, bw), line)
+		p.Legend.Add(fmt.Sprintf("copy, %s: %.0f GB/s", l.Name, bw), line)
 	}
 	for i, op := range ops {
 		s, err := plotter.NewScatter(points[op])
@@ -212,8 +244,28 @@ func (r *Run) roofline() (*plot.Plot, vg.Length, vg.Length, error) {
 		p.Legend.Add(string(op), s)
 	}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = xmin, xmax, ymin, 1.5*top
-	p.Legend.Top, p.Legend.Left = false, false
-	return p, 20 * vg.Centimeter, 15 * vg.Centimeter, nil
+	return p, 23 * vg.Centimeter, 15 * vg.Centimeter, nil
+}
+
+// decades are round values for a logarithmic axis, more of them where it is short.
+func decades(series map[string]plotter.XYs) []float64 {
+	low, high := math.Inf(1), 0.0
+	for _, xy := range series {
+		for _, v := range xy {
+			low, high = min(low, v.Y), max(high, v.Y)
+		}
+	}
+	steps := []float64{1, 3}
+	if high < 100*low {
+		steps = []float64{1, 2, 3, 5, 7}
+	}
+	var out []float64
+	for e := range 9 {
+		for _, s := range steps {
+			out = append(out, s*math.Pow(10, float64(e)))
+		}
+	}
+	return out
 }
 
 // lengths draws time against sequence length for the cases of an operation that pick takes.
@@ -253,11 +305,7 @@ func (r *Run) lengths(op work.Op, title string, pick func(dims []int) (length in
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	slices.Sort(xs)
 	p.X.Tick.Marker = ticks(slices.Compact(xs))
-	var decades []float64
-	for e := 0; e < 8; e++ {
-		decades = append(decades, math.Pow(10, float64(e)), 3*math.Pow(10, float64(e)))
-	}
-	p.Y.Tick.Marker = ticks(decades)
+	p.Y.Tick.Marker = ticks(decades(series))
 	for i, n := range names {
 		xy := series[n]
 		slices.SortFunc(xy, func(a, b plotter.XY) int { return int(a.X - b.X) })
@@ -274,6 +322,5 @@ func (r *Run) lengths(op work.Op, title string, pick func(dims []int) (length in
 		p.Add(line, marks)
 		p.Legend.Add(n, line, marks)
 	}
-	p.Legend.Top, p.Legend.Left = true, true
-	return p, 17 * vg.Centimeter, 13 * vg.Centimeter, nil
+	return p, 21 * vg.Centimeter, 13 * vg.Centimeter, nil
 }

@@ -129,6 +129,36 @@ func Load(path string) (*Run, error) {
 	return r, json.Unmarshal(b, r)
 }
 
+// Merge replaces and adds what a later run of the same machine measured. What describes the run becomes
+// that of the later one.
+func (r *Run) Merge(later *Run) {
+	entries := r.Entries
+	for _, e := range later.Entries {
+		i := slices.IndexFunc(entries, func(o Entry) bool { return o.Case == e.Case && o.Threads == e.Threads })
+		if i >= 0 {
+			entries[i] = e
+		} else {
+			entries = append(entries, e)
+		}
+	}
+	peaks := later.Peaks
+	for _, p := range r.Peaks {
+		if !slices.ContainsFunc(peaks, func(q peak.Machine) bool { return q.Threads == p.Threads }) {
+			peaks = append(peaks, p)
+		}
+	}
+	slices.SortFunc(peaks, func(a, b peak.Machine) int { return a.Threads - b.Threads })
+	place := map[string]int{}
+	for i, c := range work.All {
+		place[c.String()] = i
+	}
+	slices.SortStableFunc(entries, func(a, b Entry) int {
+		return cmp.Or(a.Threads-b.Threads, place[a.Case]-place[b.Case])
+	})
+	*r = *later
+	r.Entries, r.Peaks = entries, peaks
+}
+
 // Slug is the CPU's name as part of a file name.
 func (r *Run) Slug() string {
 	f := strings.FieldsFunc(strings.ToLower(r.CPU), func(c rune) bool {

@@ -1,0 +1,215 @@
+// Benchcheck compares the speed of a revision of this library with that of the working tree, and fails
+// where the latter is slower by more than a threshold.
+//
+//	go run -C bench ./cmd/benchcheck -base main -bench 'Gemm|Softmax'
+//
+// Both are driven by the working tree's benchmarks: two test binaries that differ in the library alone
+// run in turn, and benchstat's statistics decide.
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchmath"
+)
+
+type options struct {
+	base, bench, cases string
+	count              int
+	benchtime          string
+	threshold          float64
+	threads, isa       string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.base, "base", "", "the `revision` to compare with")
+	flag.StringVar(&o.bench, "bench", ".", "benchmarks to run, as in go test -bench")
+	flag.StringVar(&o.isa, "isa", "avx2,avx512,neon", "tiers, as in the benchmarks' own flag")
+	flag.StringVar(&o.cases, "cases", "", "cases, as in the benchmarks' own flag")
+	flag.StringVar(&o.threads, "threads", "1", "thread counts, as in the benchmarks' own flag")
+	flag.IntVar(&o.count, "count", 8, "runs of each")
+	flag.StringVar(&o.benchtime, "benchtime", "50ms", "time of each run")
+	flag.Float64Var(&o.threshold, "threshold", 5, "percent by which the working tree may be slower")
+	flag.Parse()
+	slower, err := run(o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "benchcheck:", err)
+		os.Exit(2)
+	}
+	if len(slower) > 0 {
+		fmt.Printf("\nslower than %s by more than %g%%:\n", o.base, o.threshold)
+		for _, s := range slower {
+			fmt.Println(s)
+		}
+		os.Exit(1)
+	}
+	fmt.Printf("\nnothing slower than %s by more than %g%%\n", o.base, o.threshold)
+}
+
+// run returns a line for every benchmark that became slower.
+func run(o options) ([]string, error) {
+	if o.base == "" {
+		return nil, errors.New("-base is missing: the revision to compare with")
+	}
+	dir, err := os.MkdirTemp("", "benchcheck")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	tree := filepath.Join(dir, "tree")
+	if err := checkout(o.base, tree); err != nil {
+		return nil, err
+	}
+	modfile, err := replaced(dir, tree)
+	if err != nil {
+		return nil, err
+	}
+	old, new := filepath.Join(dir, "old.test"), filepath.Join(dir, "new.test")
+	if err := goCommand("test", "-c", "-modfile="+modfile, "-o", old, "."); err != nil {
+		return nil, fmt.Errorf("these benchmarks do not build with %s: %w", o.base, err)
+	}
+	if err := goCommand("test", "-c", "-o", new, "."); err != nil {
+		return nil, err
+	}
+	var text [2]bytes.Buffer
+	for i := range o.count {
+		fmt.Fprintf(os.Stderr, "run %d of %d\n", i+1, o.count)
+		for side, binary := range []string{old, new} {
+			cmd := exec.Command(binary, "-test.run=^$", "-test.bench="+o.bench, "-test.benchtime="+o.benchtime,
+				"-threads="+o.threads, "-cases="+o.cases, "-isa="+o.isa, "-go-peers=false")
+			cmd.Stdout, cmd.Stderr = &text[side], os.Stderr
+			if err := cmd.Run(); err != nil {
+				return nil, fmt.Errorf("%s: %w\n%s", filepath.Base(binary), err, text[side].String())
+			}
+		}
+	}
+	var samples [2]map[string][]float64
+	names := []string{filepath.Join(dir, "base.txt"), filepath.Join(dir, "tree.txt")}
+	for side := range text {
+		if err := os.WriteFile(names[side], text[side].Bytes(), 0o644); err != nil {
+			return nil, err
+		}
+		if samples[side], err = read(&text[side]); err != nil {
+			return nil, err
+		}
+	}
+	if err := goCommand("tool", "benchstat", "-filter", ".unit:sec/op", o.base+"="+names[0], "tree="+names[1]); err != nil {
+		return nil, err
+	}
+	return worse(samples[0], samples[1], o.threshold), nil
+}
+
+// worse lists the benchmarks whose median grew by more than a threshold in percent, where the runs of
+// both sides are too different for chance.
+func worse(old, new map[string][]float64, threshold float64) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(new)) {
+		if len(old[name]) == 0 {
+			continue
+		}
+		a := benchmath.NewSample(old[name], &benchmath.DefaultThresholds)
+		b := benchmath.NewSample(new[name], &benchmath.DefaultThresholds)
+		before := benchmath.AssumeNothing.Summary(a, 0.95).Center
+		after := benchmath.AssumeNothing.Summary(b, 0.95).Center
+		c := benchmath.AssumeNothing.Compare(a, b)
+		if percent := 100 * (after/before - 1); percent > threshold && c.P < c.Alpha {
+			out = append(out, fmt.Sprintf("%s: %+.1f%% (p=%.3f)", name, percent, c.P))
+		}
+	}
+	return out
+}
+
+// read collects the seconds per operation of every benchmark.
+func read(r io.Reader) (map[string][]float64, error) {
+	out := map[string][]float64{}
+	reader := benchfmt.NewReader(r, "")
+	for reader.Scan() {
+		switch rec := reader.Result().(type) {
+		case *benchfmt.Result:
+			if v, ok := rec.Value("sec/op"); ok {
+				name := rec.Name.String()
+				out[name] = append(out[name], v)
+			}
+		case *benchfmt.SyntaxError:
+			return nil, rec
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no benchmark ran")
+	}
+	return out, reader.Err()
+}
+
+// checkout writes the files of a revision into dir.
+func checkout(revision, dir string) error {
+	cmd := exec.Command("git", "-C", "..", "archive", "--format=tar", revision)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("git archive %s: %w %s", revision, err, stderr.String())
+	}
+	files := tar.NewReader(bytes.NewReader(out))
+	for {
+		h, err := files.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag != tar.TypeReg || !filepath.IsLocal(h.Name) {
+			continue
+		}
+		path := filepath.Join(dir, h.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		b, err := io.ReadAll(files)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			return err
+		}
+	}
+}
+
+var replacement = regexp.MustCompile(`(?m)^(replace github.com/avoformer/avoformer => ).*$`)
+
+// replaced copies this module's go.mod and go.sum, with the library at another place.
+func replaced(dir, tree string) (string, error) {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		return "", err
+	}
+	sum, err := os.ReadFile("go.sum")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "go.mod")
+	if err := os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o644); err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(path, replacement.ReplaceAll(mod, []byte("${1}"+tree)), 0o644)
+}
+
+func goCommand(args ...string) error {
+	cmd := exec.Command("go", args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
+}
