@@ -128,8 +128,25 @@ fuzz: ## fuzz every fuzz target for FUZZTIME (30s)
 	done
 
 .PHONY: bench
-bench: ## benchmarks of this module on this machine
-	$(GO) test -run '^$$' -bench . ./...
+bench: ## time a chosen subset beside other libraries, about 2 minutes
+	$(GO) run -C bench ./cmd/report -quick
+
+.PHONY: bench-full
+bench-full: ## time every case beside other libraries, about 20 minutes
+	$(GO) run -C bench ./cmd/report -all -time 20m -print
+
+.PHONY: report
+report: ## bench-full, written with plots to bench/results/
+	$(GO) run -C bench ./cmd/report -all -time 20m
+
+.PHONY: bench-check
+bench-check: ## benchstat of BASE=revision against the working tree; fails if slower by over THRESHOLD (5) percent
+	$(GO) run -C bench ./cmd/benchcheck -base "$(BASE)" -threshold $(or $(THRESHOLD),5)
+
+.PHONY: peers
+peers: ## install other libraries for the benchmarks into bench/.peers, from the Python registry
+	python3 -m venv bench/.peers
+	bench/.peers/bin/pip install scipy-openblas32 onnxruntime mkl onednn-cpu-gomp onednn-devel-cpu-gomp numpy torch
 
 .PHONY: static-estimates
 static-estimates: ## what llvm-mca predicts for the GEMM and exp loops on CPUs not at hand
