@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/format"
 	"go/parser"
+	"go/types"
 	"strings"
 
 	"github.com/avoformer/avoformer/asm/kernel"
@@ -135,7 +136,8 @@ func dispatch(catalog []Kernel, tiers []Tier) string {
 			fmt.Fprintf(&w, "%s%sGeneric(%s)\n}\n\n", ret, k.Name, args)
 			continue
 		}
-		fmt.Fprintf(&w, "switch %s {\n", on)
+		reports, _ := raceReports(k)
+		fmt.Fprintf(&w, "%sswitch %s {\n", reports, on)
 		for _, t := range tiers {
 			fmt.Fprintf(&w, "case %s:\n%s%s%s(%s)\n", t.Name, ret, k.Name, t.Name, args)
 		}
@@ -181,6 +183,18 @@ func paramNames(signature string) []string {
 		}
 	}
 	return names
+}
+
+// paramType is the type of the parameter of that name.
+func paramType(signature, name string) string {
+	for _, f := range funcType(signature).Params.List {
+		for _, n := range f.Names {
+			if n.Name == name {
+				return types.ExprString(f.Type)
+			}
+		}
+	}
+	return ""
 }
 
 func hasResult(signature string) bool { return funcType(signature).Results != nil }

@@ -5,6 +5,11 @@
 package kernels
 
 func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	if raceEnabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, k, n, ldb)
+		raceWriteRows(c, m, n, ldc)
+	}
 	switch isa {
 	case AVX512:
 		gemmPanelAVX512(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
@@ -16,6 +21,10 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 }
 
 func softmaxRows(dst, x []float32, rows, cols int) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		softmaxRowsAVX512(dst, x, rows, cols)
@@ -27,6 +36,9 @@ func softmaxRows(dst, x []float32, rows, cols int) {
 }
 
 func maxVec(x []float32) float32 {
+	if raceEnabled {
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		return maxVecAVX512(x)
@@ -38,6 +50,10 @@ func maxVec(x []float32) float32 {
 }
 
 func expSumVec(dst, x []float32, max float32) float32 {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		return expSumVecAVX512(dst, x, max)
@@ -49,6 +65,9 @@ func expSumVec(dst, x []float32, max float32) float32 {
 }
 
 func sumExpVec(x []float32, max float32) float32 {
+	if raceEnabled {
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		return sumExpVecAVX512(x, max)
@@ -60,6 +79,12 @@ func sumExpVec(x []float32, max float32) float32 {
 }
 
 func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+		raceRead(weight)
+		raceRead(bias)
+	}
 	switch active {
 	case AVX512:
 		layerNormRowsAVX512(dst, x, weight, bias, rows, cols, eps)
@@ -71,6 +96,14 @@ func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) 
 }
 
 func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceWrite(sum)
+		raceRead(x)
+		raceRead(residual)
+		raceRead(weight)
+		raceRead(bias)
+	}
 	switch active {
 	case AVX512:
 		addLayerNormRowsAVX512(dst, sum, x, residual, weight, bias, rows, cols, eps)
@@ -82,6 +115,11 @@ func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols 
 }
 
 func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+		raceRead(weight)
+	}
 	switch active {
 	case AVX512:
 		rmsNormRowsAVX512(dst, x, weight, rows, cols, eps)
@@ -93,6 +131,12 @@ func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
 }
 
 func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
+	if raceEnabled {
+		raceWriteRows(s, rows, cols, ld)
+		raceWrite(max)
+		raceWrite(sum)
+		raceWrite(factor)
+	}
 	switch active {
 	case AVX512:
 		attnSoftmaxAVX512(s, rows, cols, ld, max, sum, factor)
@@ -104,6 +148,10 @@ func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
 }
 
 func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
+	if raceEnabled {
+		raceWriteRows(x, rows, cols, ld)
+		raceRead(factor)
+	}
 	switch active {
 	case AVX512:
 		attnScaleRowsAVX512(x, rows, cols, ld, factor)
@@ -126,6 +174,11 @@ func attnDot(s, q, k []float32, ldk int, alpha float32) {
 }
 
 func attnAccumulate(o, p, v []float32, ldv int) {
+	if raceEnabled {
+		raceWrite(o)
+		raceRead(p)
+		raceReadRows(v, len(p), len(o), ldv)
+	}
 	switch active {
 	case AVX512:
 		attnAccumulateAVX512(o, p, v, ldv)
@@ -137,6 +190,10 @@ func attnAccumulate(o, p, v []float32, ldv int) {
 }
 
 func expVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		expVecAVX512(dst, x)
@@ -148,6 +205,10 @@ func expVec(dst, x []float32) {
 }
 
 func geluVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		geluVecAVX512(dst, x)
@@ -159,6 +220,10 @@ func geluVec(dst, x []float32) {
 }
 
 func geluTanhVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		geluTanhVecAVX512(dst, x)
@@ -170,6 +235,10 @@ func geluTanhVec(dst, x []float32) {
 }
 
 func siluVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		siluVecAVX512(dst, x)
@@ -181,6 +250,10 @@ func siluVec(dst, x []float32) {
 }
 
 func sigmoidVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		sigmoidVecAVX512(dst, x)
@@ -192,6 +265,10 @@ func sigmoidVec(dst, x []float32) {
 }
 
 func tanhVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		tanhVecAVX512(dst, x)
@@ -203,6 +280,10 @@ func tanhVec(dst, x []float32) {
 }
 
 func erfVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		erfVecAVX512(dst, x)
@@ -214,6 +295,10 @@ func erfVec(dst, x []float32) {
 }
 
 func reluVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		reluVecAVX512(dst, x)
@@ -225,6 +310,11 @@ func reluVec(dst, x []float32) {
 }
 
 func addVec(dst, a, b []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(a)
+		raceRead(b)
+	}
 	switch active {
 	case AVX512:
 		addVecAVX512(dst, a, b)
@@ -236,6 +326,11 @@ func addVec(dst, a, b []float32) {
 }
 
 func mulVec(dst, a, b []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(a)
+		raceRead(b)
+	}
 	switch active {
 	case AVX512:
 		mulVecAVX512(dst, a, b)
@@ -247,6 +342,10 @@ func mulVec(dst, a, b []float32) {
 }
 
 func scaleVec(dst, x []float32, alpha float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		scaleVecAVX512(dst, x, alpha)
@@ -258,6 +357,10 @@ func scaleVec(dst, x []float32, alpha float32) {
 }
 
 func subSubVec(dst, x []float32, a, b float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		subSubVecAVX512(dst, x, a, b)
@@ -269,6 +372,10 @@ func subSubVec(dst, x []float32, a, b float32) {
 }
 
 func axpyVec(y, x []float32, alpha float32) {
+	if raceEnabled {
+		raceWrite(y)
+		raceRead(x)
+	}
 	switch active {
 	case AVX512:
 		axpyVecAVX512(y, x, alpha)

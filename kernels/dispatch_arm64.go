@@ -5,6 +5,11 @@
 package kernels
 
 func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	if raceEnabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, k, n, ldb)
+		raceWriteRows(c, m, n, ldc)
+	}
 	switch isa {
 	case NEON:
 		gemmPanelNEON(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
@@ -14,6 +19,10 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 }
 
 func softmaxRows(dst, x []float32, rows, cols int) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		softmaxRowsNEON(dst, x, rows, cols)
@@ -23,6 +32,9 @@ func softmaxRows(dst, x []float32, rows, cols int) {
 }
 
 func maxVec(x []float32) float32 {
+	if raceEnabled {
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		return maxVecNEON(x)
@@ -32,6 +44,10 @@ func maxVec(x []float32) float32 {
 }
 
 func expSumVec(dst, x []float32, max float32) float32 {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		return expSumVecNEON(dst, x, max)
@@ -41,6 +57,9 @@ func expSumVec(dst, x []float32, max float32) float32 {
 }
 
 func sumExpVec(x []float32, max float32) float32 {
+	if raceEnabled {
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		return sumExpVecNEON(x, max)
@@ -50,6 +69,12 @@ func sumExpVec(x []float32, max float32) float32 {
 }
 
 func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+		raceRead(weight)
+		raceRead(bias)
+	}
 	switch active {
 	case NEON:
 		layerNormRowsNEON(dst, x, weight, bias, rows, cols, eps)
@@ -59,6 +84,14 @@ func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) 
 }
 
 func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceWrite(sum)
+		raceRead(x)
+		raceRead(residual)
+		raceRead(weight)
+		raceRead(bias)
+	}
 	switch active {
 	case NEON:
 		addLayerNormRowsNEON(dst, sum, x, residual, weight, bias, rows, cols, eps)
@@ -68,6 +101,11 @@ func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols 
 }
 
 func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+		raceRead(weight)
+	}
 	switch active {
 	case NEON:
 		rmsNormRowsNEON(dst, x, weight, rows, cols, eps)
@@ -77,6 +115,12 @@ func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
 }
 
 func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
+	if raceEnabled {
+		raceWriteRows(s, rows, cols, ld)
+		raceWrite(max)
+		raceWrite(sum)
+		raceWrite(factor)
+	}
 	switch active {
 	case NEON:
 		attnSoftmaxNEON(s, rows, cols, ld, max, sum, factor)
@@ -86,6 +130,10 @@ func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
 }
 
 func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
+	if raceEnabled {
+		raceWriteRows(x, rows, cols, ld)
+		raceRead(factor)
+	}
 	switch active {
 	case NEON:
 		attnScaleRowsNEON(x, rows, cols, ld, factor)
@@ -104,6 +152,11 @@ func attnDot(s, q, k []float32, ldk int, alpha float32) {
 }
 
 func attnAccumulate(o, p, v []float32, ldv int) {
+	if raceEnabled {
+		raceWrite(o)
+		raceRead(p)
+		raceReadRows(v, len(p), len(o), ldv)
+	}
 	switch active {
 	case NEON:
 		attnAccumulateNEON(o, p, v, ldv)
@@ -113,6 +166,10 @@ func attnAccumulate(o, p, v []float32, ldv int) {
 }
 
 func expVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		expVecNEON(dst, x)
@@ -122,6 +179,10 @@ func expVec(dst, x []float32) {
 }
 
 func geluVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		geluVecNEON(dst, x)
@@ -131,6 +192,10 @@ func geluVec(dst, x []float32) {
 }
 
 func geluTanhVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		geluTanhVecNEON(dst, x)
@@ -140,6 +205,10 @@ func geluTanhVec(dst, x []float32) {
 }
 
 func siluVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		siluVecNEON(dst, x)
@@ -149,6 +218,10 @@ func siluVec(dst, x []float32) {
 }
 
 func sigmoidVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		sigmoidVecNEON(dst, x)
@@ -158,6 +231,10 @@ func sigmoidVec(dst, x []float32) {
 }
 
 func tanhVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		tanhVecNEON(dst, x)
@@ -167,6 +244,10 @@ func tanhVec(dst, x []float32) {
 }
 
 func erfVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		erfVecNEON(dst, x)
@@ -176,6 +257,10 @@ func erfVec(dst, x []float32) {
 }
 
 func reluVec(dst, x []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		reluVecNEON(dst, x)
@@ -185,6 +270,11 @@ func reluVec(dst, x []float32) {
 }
 
 func addVec(dst, a, b []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(a)
+		raceRead(b)
+	}
 	switch active {
 	case NEON:
 		addVecNEON(dst, a, b)
@@ -194,6 +284,11 @@ func addVec(dst, a, b []float32) {
 }
 
 func mulVec(dst, a, b []float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(a)
+		raceRead(b)
+	}
 	switch active {
 	case NEON:
 		mulVecNEON(dst, a, b)
@@ -203,6 +298,10 @@ func mulVec(dst, a, b []float32) {
 }
 
 func scaleVec(dst, x []float32, alpha float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		scaleVecNEON(dst, x, alpha)
@@ -212,6 +311,10 @@ func scaleVec(dst, x []float32, alpha float32) {
 }
 
 func subSubVec(dst, x []float32, a, b float32) {
+	if raceEnabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		subSubVecNEON(dst, x, a, b)
@@ -221,6 +324,10 @@ func subSubVec(dst, x []float32, a, b float32) {
 }
 
 func axpyVec(y, x []float32, alpha float32) {
+	if raceEnabled {
+		raceWrite(y)
+		raceRead(x)
+	}
 	switch active {
 	case NEON:
 		axpyVecNEON(y, x, alpha)
