@@ -75,6 +75,64 @@ var Catalog = []Kernel{
 		Emit: func(t Tier, m vec.Machine) { kernel.GemmPanel(t.Gemm)(m) },
 	},
 	{
+		File: "gemv", Source: "gemv.go", Name: "gemvPanels", ByISA: true,
+		Signature: "func(c, a, b []float32, nr int)",
+		Doc: []string{
+			"multiplies the vector a with panels of nr columns, the tier's NR:",
+			"",
+			"\tfor j := range c {",
+			"\t\tpanel := b[j/nr*len(a)*nr:]",
+			"\t\tc[j] = 0",
+			"\t\tfor p := range a {",
+			"\t\t\tc[j] += a[p] * panel[p*nr+j%nr]",
+			"\t\t}",
+			"\t}",
+			"",
+			"len(c) is a multiple of nr; c overlaps neither a nor b.",
+		},
+		Emit: func(t Tier, m vec.Machine) { kernel.GemvPanels(t.Gemm.NR)(m) },
+	},
+	{
+		File: "gemv", Source: "gemv.go", Name: "gemvRows", ByISA: true,
+		Signature: "func(c, a, b []float32, ldb int)",
+		Doc: []string{
+			"computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c,",
+			"which overlaps neither a nor b.",
+		},
+		Emit: row(kernel.GemvRows),
+	},
+	{
+		File: "gemm_rows", Source: "gemm_rows.go", Name: "copyRows", ByISA: true,
+		Signature: "func(dst, x []float32, rows, cols, lddst, ldx int)",
+		Doc: []string{
+			"computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.",
+			"dst and x do not overlap.",
+		},
+		Emit: row(kernel.CopyRows),
+	},
+	{
+		File: "gemm_rows", Source: "gemm_rows.go", Name: "addRows", ByISA: true,
+		Signature: "func(dst, x []float32, rows, cols, lddst, ldx int)",
+		Doc: []string{
+			"computes dst[i*lddst+j] += x[i*ldx+j] for i < rows and j < cols.",
+			"dst may be x itself; ldx = 0 adds one row to all.",
+		},
+		Emit: row(kernel.AddRows),
+	},
+	{
+		File: "gemm_rows", Source: "gemm_rows.go", Name: "transposeRows", ByISA: true,
+		Signature: "func(dst, x []float32, rows, cols, lddst, ldx int)",
+		Doc: []string{
+			"computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both",
+			"multiples of 8. dst and x do not overlap.",
+		},
+		Emit: row(kernel.TransposeRows),
+	},
+	inPlaceRows("reluRows", "max(c[i*ldc+j], 0)", kernel.ReLU),
+	inPlaceRows("geluRows", "GELU(c[i*ldc+j])", kernel.GELU),
+	inPlaceRows("geluTanhRows", "GELU's tanh form of c[i*ldc+j]", kernel.GELUTanh),
+	inPlaceRows("siluRows", "SiLU(c[i*ldc+j])", kernel.SiLU),
+	{
 		File: "softmax", Source: "softmax.go", Name: "softmaxRows",
 		Signature: "func(dst, x []float32, rows, cols int)",
 		Doc: []string{
@@ -202,4 +260,12 @@ func unary(file, name, value string, f func(vec.Machine)) Kernel {
 	return Kernel{File: file, Source: file + ".go", Name: name, Signature: unarySig,
 		Doc:  []string{"computes dst[i] = " + value + " for every i of dst. dst may be x itself."},
 		Emit: row(f)}
+}
+
+// inPlaceRows is a kernel of one input, applied in place to the rows of a matrix.
+func inPlaceRows(name, value string, f func(vec.Machine)) Kernel {
+	return Kernel{File: "gemm_rows", Source: "gemm_rows.go", Name: name, ByISA: true,
+		Signature: "func(c []float32, rows, cols, ldc int)",
+		Doc:       []string{"computes c[i*ldc+j] = " + value + " for i < rows and j < cols."},
+		Emit:      row(kernel.InPlaceRows(f))}
 }

@@ -7,6 +7,15 @@ package kernels
 // catalog lists every implementation of every generated kernel.
 var catalog = []implementation{
 	{"gemmPanel", Generic, 1, "m n k alpha a lda b ldb beta c ldc", gemmPanelGeneric},
+	{"gemvPanels", Generic, 1, "c a b nr", gemvPanelsGeneric},
+	{"gemvRows", Generic, 1, "c a b ldb", gemvRowsGeneric},
+	{"copyRows", Generic, 1, "dst x rows cols lddst ldx", copyRowsGeneric},
+	{"addRows", Generic, 1, "dst x rows cols lddst ldx", addRowsGeneric},
+	{"transposeRows", Generic, 1, "dst x rows cols lddst ldx", transposeRowsGeneric},
+	{"reluRows", Generic, 1, "c rows cols ldc", reluRowsGeneric},
+	{"geluRows", Generic, 1, "c rows cols ldc", geluRowsGeneric},
+	{"geluTanhRows", Generic, 1, "c rows cols ldc", geluTanhRowsGeneric},
+	{"siluRows", Generic, 1, "c rows cols ldc", siluRowsGeneric},
 	{"softmaxRows", Generic, 1, "dst x rows cols", softmaxRowsGeneric},
 	{"maxVec", Generic, 1, "x", maxVecGeneric},
 	{"expSumVec", Generic, 1, "dst x max", expSumVecGeneric},

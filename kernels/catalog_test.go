@@ -136,6 +136,82 @@ var plans = map[string]plan{
 			return checkasm.Operand{}, false
 		},
 	},
+	"gemvPanels": {
+		scale: 64,
+		shapes: func(im implementation) (shapes []shape) {
+			_, nr := gemmTile(im.isa)
+			for k := range 10 {
+				shapes = append(shapes, shape{"n": (1 + k%3) * nr, "k": k, "nr": nr})
+			}
+			return shapes
+		},
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			switch name {
+			case "a":
+				return matrix(name, 1, s["k"], 0), true
+			case "b":
+				return matrix(name, s["n"]/s["nr"]*s["k"], s["nr"], 0), true
+			}
+			return checkasm.Operand{Name: name, Rows: 1, Cols: s["n"], Write: true}, name == "c"
+		},
+	},
+	"gemvRows": {
+		scale: 64,
+		shapes: func(im implementation) (shapes []shape) {
+			for i, n := range sweepLengths(im) {
+				if n > 0 {
+					shapes = append(shapes, shape{"n": n, "k": i % 10, "ldb": n + i%2*(1+i%7)})
+				}
+			}
+			return shapes
+		},
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			switch name {
+			case "a":
+				return matrix(name, 1, s["k"], 0), true
+			case "b":
+				return matrix(name, s["k"], s["n"], s["ldb"]), true
+			}
+			return matrix(name, 1, s["n"], 0), name == "c"
+		},
+	},
+	"rows cols ldc": {
+		shapes: func(im implementation) []shape { return leading("ldc", stridedShapes(im)) },
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			return matrix(name, s["rows"], s["cols"], s["ldc"]), true
+		},
+	},
+	"copyRows": {
+		shapes: func(im implementation) []shape { return leading("lddst", leading("ldx", stridedShapes(im))) },
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			return matrix(name, s["rows"], s["cols"], s["ld"+name]), true
+		},
+	},
+	"addRows": {
+		shapes: func(im implementation) []shape { return leading("lddst", leading("ldx", stridedShapes(im))) },
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			if name == "dst" {
+				return update(matrix(name, s["rows"], s["cols"], s["lddst"])), true
+			}
+			return matrix(name, s["rows"], s["cols"], s["ldx"]), true
+		},
+	},
+	"transposeRows": {
+		shapes: func(im implementation) (shapes []shape) {
+			for rows := 0; rows <= 32; rows += 8 {
+				for cols := 0; cols <= 40; cols += 8 {
+					shapes = append(shapes, shape{"rows": rows, "cols": cols, "ldx": cols + rows/8, "lddst": rows + cols/8})
+				}
+			}
+			return shapes
+		},
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			if name == "dst" {
+				return matrix(name, s["cols"], s["rows"], s["lddst"]), true
+			}
+			return matrix(name, s["rows"], s["cols"], s["ldx"]), true
+		},
+	},
 	"attnSoftmax": {
 		shapes: stridedShapes,
 		operand: func(name string, s shape) (checkasm.Operand, bool) {
@@ -388,6 +464,18 @@ func stridedShapes(im implementation) (shapes []shape) {
 	for i, s := range rowShapes(im) {
 		s["ld"] = s["cols"] + i%2*(1+i%7)
 		shapes = append(shapes, s)
+	}
+	return shapes
+}
+
+// leading names the distance of the rows of shapes with "ld", turning over those
+// that have none yet.
+func leading(name string, shapes []shape) []shape {
+	for i, s := range shapes {
+		s[name] = s["ld"]
+		if i%3 == 0 {
+			s["ld"]++
+		}
 	}
 	return shapes
 }

@@ -20,6 +20,105 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 }
 
+func gemvPanels(isa ISA, c, a, b []float32, nr int) {
+	switch isa {
+	case AVX512:
+		gemvPanelsAVX512(c, a, b, nr)
+	case AVX2:
+		gemvPanelsAVX2(c, a, b, nr)
+	default:
+		gemvPanelsGeneric(c, a, b, nr)
+	}
+}
+
+func gemvRows(isa ISA, c, a, b []float32, ldb int) {
+	switch isa {
+	case AVX512:
+		gemvRowsAVX512(c, a, b, ldb)
+	case AVX2:
+		gemvRowsAVX2(c, a, b, ldb)
+	default:
+		gemvRowsGeneric(c, a, b, ldb)
+	}
+}
+
+func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	switch isa {
+	case AVX512:
+		copyRowsAVX512(dst, x, rows, cols, lddst, ldx)
+	case AVX2:
+		copyRowsAVX2(dst, x, rows, cols, lddst, ldx)
+	default:
+		copyRowsGeneric(dst, x, rows, cols, lddst, ldx)
+	}
+}
+
+func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	switch isa {
+	case AVX512:
+		addRowsAVX512(dst, x, rows, cols, lddst, ldx)
+	case AVX2:
+		addRowsAVX2(dst, x, rows, cols, lddst, ldx)
+	default:
+		addRowsGeneric(dst, x, rows, cols, lddst, ldx)
+	}
+}
+
+func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	switch isa {
+	case AVX512:
+		transposeRowsAVX512(dst, x, rows, cols, lddst, ldx)
+	case AVX2:
+		transposeRowsAVX2(dst, x, rows, cols, lddst, ldx)
+	default:
+		transposeRowsGeneric(dst, x, rows, cols, lddst, ldx)
+	}
+}
+
+func reluRows(isa ISA, c []float32, rows, cols, ldc int) {
+	switch isa {
+	case AVX512:
+		reluRowsAVX512(c, rows, cols, ldc)
+	case AVX2:
+		reluRowsAVX2(c, rows, cols, ldc)
+	default:
+		reluRowsGeneric(c, rows, cols, ldc)
+	}
+}
+
+func geluRows(isa ISA, c []float32, rows, cols, ldc int) {
+	switch isa {
+	case AVX512:
+		geluRowsAVX512(c, rows, cols, ldc)
+	case AVX2:
+		geluRowsAVX2(c, rows, cols, ldc)
+	default:
+		geluRowsGeneric(c, rows, cols, ldc)
+	}
+}
+
+func geluTanhRows(isa ISA, c []float32, rows, cols, ldc int) {
+	switch isa {
+	case AVX512:
+		geluTanhRowsAVX512(c, rows, cols, ldc)
+	case AVX2:
+		geluTanhRowsAVX2(c, rows, cols, ldc)
+	default:
+		geluTanhRowsGeneric(c, rows, cols, ldc)
+	}
+}
+
+func siluRows(isa ISA, c []float32, rows, cols, ldc int) {
+	switch isa {
+	case AVX512:
+		siluRowsAVX512(c, rows, cols, ldc)
+	case AVX2:
+		siluRowsAVX2(c, rows, cols, ldc)
+	default:
+		siluRowsGeneric(c, rows, cols, ldc)
+	}
+}
+
 func softmaxRows(dst, x []float32, rows, cols int) {
 	if raceEnabled {
 		raceWrite(dst)

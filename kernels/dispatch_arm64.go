@@ -18,6 +18,87 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 }
 
+func gemvPanels(isa ISA, c, a, b []float32, nr int) {
+	switch isa {
+	case NEON:
+		gemvPanelsNEON(c, a, b, nr)
+	default:
+		gemvPanelsGeneric(c, a, b, nr)
+	}
+}
+
+func gemvRows(isa ISA, c, a, b []float32, ldb int) {
+	switch isa {
+	case NEON:
+		gemvRowsNEON(c, a, b, ldb)
+	default:
+		gemvRowsGeneric(c, a, b, ldb)
+	}
+}
+
+func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	switch isa {
+	case NEON:
+		copyRowsNEON(dst, x, rows, cols, lddst, ldx)
+	default:
+		copyRowsGeneric(dst, x, rows, cols, lddst, ldx)
+	}
+}
+
+func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	switch isa {
+	case NEON:
+		addRowsNEON(dst, x, rows, cols, lddst, ldx)
+	default:
+		addRowsGeneric(dst, x, rows, cols, lddst, ldx)
+	}
+}
+
+func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	switch isa {
+	case NEON:
+		transposeRowsNEON(dst, x, rows, cols, lddst, ldx)
+	default:
+		transposeRowsGeneric(dst, x, rows, cols, lddst, ldx)
+	}
+}
+
+func reluRows(isa ISA, c []float32, rows, cols, ldc int) {
+	switch isa {
+	case NEON:
+		reluRowsNEON(c, rows, cols, ldc)
+	default:
+		reluRowsGeneric(c, rows, cols, ldc)
+	}
+}
+
+func geluRows(isa ISA, c []float32, rows, cols, ldc int) {
+	switch isa {
+	case NEON:
+		geluRowsNEON(c, rows, cols, ldc)
+	default:
+		geluRowsGeneric(c, rows, cols, ldc)
+	}
+}
+
+func geluTanhRows(isa ISA, c []float32, rows, cols, ldc int) {
+	switch isa {
+	case NEON:
+		geluTanhRowsNEON(c, rows, cols, ldc)
+	default:
+		geluTanhRowsGeneric(c, rows, cols, ldc)
+	}
+}
+
+func siluRows(isa ISA, c []float32, rows, cols, ldc int) {
+	switch isa {
+	case NEON:
+		siluRowsNEON(c, rows, cols, ldc)
+	default:
+		siluRowsGeneric(c, rows, cols, ldc)
+	}
+}
+
 func softmaxRows(dst, x []float32, rows, cols int) {
 	if raceEnabled {
 		raceWrite(dst)

@@ -8,6 +8,42 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
+func gemvPanels(isa ISA, c, a, b []float32, nr int) {
+	gemvPanelsGeneric(c, a, b, nr)
+}
+
+func gemvRows(isa ISA, c, a, b []float32, ldb int) {
+	gemvRowsGeneric(c, a, b, ldb)
+}
+
+func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	copyRowsGeneric(dst, x, rows, cols, lddst, ldx)
+}
+
+func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	addRowsGeneric(dst, x, rows, cols, lddst, ldx)
+}
+
+func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	transposeRowsGeneric(dst, x, rows, cols, lddst, ldx)
+}
+
+func reluRows(isa ISA, c []float32, rows, cols, ldc int) {
+	reluRowsGeneric(c, rows, cols, ldc)
+}
+
+func geluRows(isa ISA, c []float32, rows, cols, ldc int) {
+	geluRowsGeneric(c, rows, cols, ldc)
+}
+
+func geluTanhRows(isa ISA, c []float32, rows, cols, ldc int) {
+	geluTanhRowsGeneric(c, rows, cols, ldc)
+}
+
+func siluRows(isa ISA, c []float32, rows, cols, ldc int) {
+	siluRowsGeneric(c, rows, cols, ldc)
+}
+
 func softmaxRows(dst, x []float32, rows, cols int) {
 	softmaxRowsGeneric(dst, x, rows, cols)
 }

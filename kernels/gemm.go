@@ -48,9 +48,10 @@ func (t Threads) Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []
 		scaleMatrix(c, m, n, ldc, beta)
 		return
 	}
-	g := gemmCall{isa: active, m: m, n: n, k: k, alpha: alpha, beta: beta, c: c, ldc: ldc}
+	g := gemmCall{isa: active, m: m, n: n, k: k, alpha: alpha, beta: beta, c: c, ldc: ldc, batch: 1}
 	g.a = operandA{data: a, ld: lda, trans: transA}
-	g.run(&operandB{data: b, ld: ldb, trans: transB})
+	g.b = operandB{data: b, ld: ldb, trans: transB}
+	g.run(t)
 }
 
 // scaleMatrix is C = beta*C, without reading C when beta is 0.
@@ -114,7 +115,13 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 	if m == 0 || n == 0 {
 		return
 	}
-	g := gemmCall{isa: b.isa, m: m, n: n, k: k, alpha: alpha, beta: beta, c: c, ldc: ldc, ep: ep}
+	g := gemmCall{isa: b.isa, m: m, n: n, k: k, alpha: alpha, beta: beta, c: c, ldc: ldc, ep: ep, batch: 1}
 	g.a = operandA{data: a, ld: lda}
-	g.run(&operandB{packed: b})
+	g.b = operandB{packed: b}
+	if k == 0 {
+		scaleMatrix(c, m, n, ldc, beta)
+		g.epilogue(c, 0, 0, m, n)
+		return
+	}
+	g.run(t)
 }

@@ -30,32 +30,32 @@ func PackB(transB Transpose, k, n int, b []float32, ldb int) *PackedB {
 	panels := (n + nr - 1) / nr
 	p := &PackedB{isa: active, k: k, n: n, nr: nr, data: make([]float32, mulLen("PackB", panels, mulLen("PackB", k, nr)))}
 	src := operandB{data: b, ld: ldb, trans: transB}
-	for j := range panels {
-		src.pack(p.data[j*k*nr:][:k*nr], 0, j*nr, k, min(nr, n-j*nr), nr)
-	}
+	src.packPanels(p.isa, p.data, 0, 0, k, n, nr)
 	return p
 }
 
-// operandA is op(A), read in place or through a copy of a block.
+// operandA is op(A).
 type operandA struct {
 	data  []float32
 	ld    int
 	trans Transpose
 }
 
-// block is rows [i, i+m) and columns [p, p+k) of op(A) with its columns
-// contiguous: the matrix itself where it is stored so, else a copy in buf.
-func (a *operandA) block(buf []float32, i, p, m, k int) (data []float32, ld int) {
-	if !a.trans {
-		return a.data[i*a.ld+p:], a.ld
+// paddedRow is the distance of rows of k elements in a copy: an odd number of
+// cache lines, so that the rows of a tile spread over all sets.
+func paddedRow(k int) int { return ((k+15)/16 | 1) * 16 }
+
+// copyBlock copies rows [i, i+m) and columns [p, p+k) of op(A) into s.a, rows
+// of contiguous elements ld apart.
+func (a *operandA) copyBlock(isa ISA, s *gemmScratch, i, p, m, k int) (rows []float32, ld int) {
+	ld = paddedRow(k)
+	s.a = grow(s.a, m*ld)
+	if a.trans {
+		transpose(isa, s.a, a.data[p*a.ld+i:], k, m, ld, a.ld)
+	} else {
+		copyRows(isa, s.a, a.data[i*a.ld+p:], m, k, ld, a.ld)
 	}
-	for q := range k {
-		src := a.data[(p+q)*a.ld+i:][:m]
-		for r, v := range src {
-			buf[r*k+q] = v
-		}
-	}
-	return buf, k
+	return s.a, ld
 }
 
 // operandB is op(B): packed beforehand, or to be packed block by block.
@@ -66,23 +66,55 @@ type operandB struct {
 	trans  Transpose
 }
 
-// pack copies rows [p, p+k) and columns [j, j+n) of op(B) into dst, rows nr
-// apart, with zeros in the columns from n to nr.
-func (b *operandB) pack(dst []float32, p, j, k, n, nr int) {
-	if !b.trans {
-		for q := range k {
-			row := dst[q*nr:][:nr]
-			clear(row[copy(row[:n], b.data[(p+q)*b.ld+j:]):])
-		}
+// packPanels packs rows [p, p+k) and columns [j, j+n) of op(B) into panels of nr
+// columns, k*nr elements apart. Some rows of all panels come before the next
+// rows: a row of B is contiguous over the panels, and so many rows at once are
+// as many streams and pages as the processor follows.
+func (b *operandB) packPanels(isa ISA, dst []float32, p, j, k, n, nr int) {
+	if n <= 0 || k <= 0 {
 		return
 	}
-	if n < nr {
-		clear(dst[:k*nr])
+	fold := gemmBlocking.fold
+	if b.trans {
+		fold *= 4
 	}
-	for c := range n {
-		src := b.data[(j+c)*b.ld+p:][:k]
-		for q, v := range src {
-			dst[q*nr+c] = v
+	for q := 0; q < k; q += fold {
+		rows := min(fold, k-q)
+		for c := 0; c < n; c += nr {
+			b.packRows(isa, dst[c*k+q*nr:], p+q, j+c, rows, min(nr, n-c), nr)
+		}
+	}
+}
+
+// pack is packPanels for one panel on the active tier.
+func (b *operandB) pack(dst []float32, p, j, k, n, nr int) {
+	b.packRows(active, dst, p, j, k, n, nr)
+}
+
+// packRows packs rows [p, p+k) and columns [j, j+n) of op(B), n <= nr, into dst,
+// rows nr apart. The columns from n on are left as they are: nobody uses them.
+func (b *operandB) packRows(isa ISA, dst []float32, p, j, k, n, nr int) {
+	if b.trans {
+		transpose(isa, dst, b.data[j*b.ld+p:], n, k, nr, b.ld)
+		return
+	}
+	copyRows(isa, dst, b.data[p*b.ld+j:], k, n, nr, b.ld)
+}
+
+// transpose computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols: the
+// multiples of 8 by transposeRows, what is left at the edges one by one.
+func transpose(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	r, c := rows&^7, cols&^7
+	if r > 0 && c > 0 {
+		transposeRows(isa, dst, x, r, c, lddst, ldx)
+	}
+	for i := range rows {
+		from := c
+		if i >= r {
+			from = 0
+		}
+		for j := from; j < cols; j++ {
+			dst[j*lddst+i] = x[i*ldx+j]
 		}
 	}
 }

@@ -33,7 +33,7 @@ func shrinkBlocks(t *testing.T) {
 	old := gemmBlocking
 	t.Cleanup(func() { gemmBlocking = old })
 	_, nr := gemmTile(active)
-	gemmBlocking = blocking{mc: 17, kc: 9, nc: 2 * nr}
+	gemmBlocking = blocking{mc: 17, kc: 9, nc: 2 * nr, strip: 1, fold: 3}
 }
 
 type gemmCase struct {

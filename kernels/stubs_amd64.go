@@ -38,6 +38,124 @@ func gemmPanelAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float
 //go:noescape
 func gemmPanelAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 
+// gemvPanelsAVX512 multiplies the vector a with panels of nr columns, the tier's NR:
+//
+//	for j := range c {
+//		panel := b[j/nr*len(a)*nr:]
+//		c[j] = 0
+//		for p := range a {
+//			c[j] += a[p] * panel[p*nr+j%nr]
+//		}
+//	}
+//
+// len(c) is a multiple of nr; c overlaps neither a nor b.
+//
+//go:noescape
+func gemvPanelsAVX512(c, a, b []float32, nr int)
+
+// gemvPanelsAVX2 multiplies the vector a with panels of nr columns, the tier's NR:
+//
+//	for j := range c {
+//		panel := b[j/nr*len(a)*nr:]
+//		c[j] = 0
+//		for p := range a {
+//			c[j] += a[p] * panel[p*nr+j%nr]
+//		}
+//	}
+//
+// len(c) is a multiple of nr; c overlaps neither a nor b.
+//
+//go:noescape
+func gemvPanelsAVX2(c, a, b []float32, nr int)
+
+// gemvRowsAVX512 computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c,
+// which overlaps neither a nor b.
+//
+//go:noescape
+func gemvRowsAVX512(c, a, b []float32, ldb int)
+
+// gemvRowsAVX2 computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c,
+// which overlaps neither a nor b.
+//
+//go:noescape
+func gemvRowsAVX2(c, a, b []float32, ldb int)
+
+// copyRowsAVX512 computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
+// dst and x do not overlap.
+//
+//go:noescape
+func copyRowsAVX512(dst, x []float32, rows, cols, lddst, ldx int)
+
+// copyRowsAVX2 computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
+// dst and x do not overlap.
+//
+//go:noescape
+func copyRowsAVX2(dst, x []float32, rows, cols, lddst, ldx int)
+
+// addRowsAVX512 computes dst[i*lddst+j] += x[i*ldx+j] for i < rows and j < cols.
+// dst may be x itself; ldx = 0 adds one row to all.
+//
+//go:noescape
+func addRowsAVX512(dst, x []float32, rows, cols, lddst, ldx int)
+
+// addRowsAVX2 computes dst[i*lddst+j] += x[i*ldx+j] for i < rows and j < cols.
+// dst may be x itself; ldx = 0 adds one row to all.
+//
+//go:noescape
+func addRowsAVX2(dst, x []float32, rows, cols, lddst, ldx int)
+
+// transposeRowsAVX512 computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both
+// multiples of 8. dst and x do not overlap.
+//
+//go:noescape
+func transposeRowsAVX512(dst, x []float32, rows, cols, lddst, ldx int)
+
+// transposeRowsAVX2 computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both
+// multiples of 8. dst and x do not overlap.
+//
+//go:noescape
+func transposeRowsAVX2(dst, x []float32, rows, cols, lddst, ldx int)
+
+// reluRowsAVX512 computes c[i*ldc+j] = max(c[i*ldc+j], 0) for i < rows and j < cols.
+//
+//go:noescape
+func reluRowsAVX512(c []float32, rows, cols, ldc int)
+
+// reluRowsAVX2 computes c[i*ldc+j] = max(c[i*ldc+j], 0) for i < rows and j < cols.
+//
+//go:noescape
+func reluRowsAVX2(c []float32, rows, cols, ldc int)
+
+// geluRowsAVX512 computes c[i*ldc+j] = GELU(c[i*ldc+j]) for i < rows and j < cols.
+//
+//go:noescape
+func geluRowsAVX512(c []float32, rows, cols, ldc int)
+
+// geluRowsAVX2 computes c[i*ldc+j] = GELU(c[i*ldc+j]) for i < rows and j < cols.
+//
+//go:noescape
+func geluRowsAVX2(c []float32, rows, cols, ldc int)
+
+// geluTanhRowsAVX512 computes c[i*ldc+j] = GELU's tanh form of c[i*ldc+j] for i < rows and j < cols.
+//
+//go:noescape
+func geluTanhRowsAVX512(c []float32, rows, cols, ldc int)
+
+// geluTanhRowsAVX2 computes c[i*ldc+j] = GELU's tanh form of c[i*ldc+j] for i < rows and j < cols.
+//
+//go:noescape
+func geluTanhRowsAVX2(c []float32, rows, cols, ldc int)
+
+// siluRowsAVX512 computes c[i*ldc+j] = SiLU(c[i*ldc+j]) for i < rows and j < cols.
+//
+//go:noescape
+func siluRowsAVX512(c []float32, rows, cols, ldc int)
+
+// siluRowsAVX2 computes c[i*ldc+j] = SiLU(c[i*ldc+j]) for i < rows and j < cols.
+//
+//go:noescape
+func siluRowsAVX2(c []float32, rows, cols, ldc int)
+
 // softmaxRowsAVX512 computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r)
 // for contiguous rows. cols >= 1; dst may be x itself.
 //

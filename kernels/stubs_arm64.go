@@ -21,6 +21,65 @@ package kernels
 //go:noescape
 func gemmPanelNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 
+// gemvPanelsNEON multiplies the vector a with panels of nr columns, the tier's NR:
+//
+//	for j := range c {
+//		panel := b[j/nr*len(a)*nr:]
+//		c[j] = 0
+//		for p := range a {
+//			c[j] += a[p] * panel[p*nr+j%nr]
+//		}
+//	}
+//
+// len(c) is a multiple of nr; c overlaps neither a nor b.
+//
+//go:noescape
+func gemvPanelsNEON(c, a, b []float32, nr int)
+
+// gemvRowsNEON computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c,
+// which overlaps neither a nor b.
+//
+//go:noescape
+func gemvRowsNEON(c, a, b []float32, ldb int)
+
+// copyRowsNEON computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
+// dst and x do not overlap.
+//
+//go:noescape
+func copyRowsNEON(dst, x []float32, rows, cols, lddst, ldx int)
+
+// addRowsNEON computes dst[i*lddst+j] += x[i*ldx+j] for i < rows and j < cols.
+// dst may be x itself; ldx = 0 adds one row to all.
+//
+//go:noescape
+func addRowsNEON(dst, x []float32, rows, cols, lddst, ldx int)
+
+// transposeRowsNEON computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both
+// multiples of 8. dst and x do not overlap.
+//
+//go:noescape
+func transposeRowsNEON(dst, x []float32, rows, cols, lddst, ldx int)
+
+// reluRowsNEON computes c[i*ldc+j] = max(c[i*ldc+j], 0) for i < rows and j < cols.
+//
+//go:noescape
+func reluRowsNEON(c []float32, rows, cols, ldc int)
+
+// geluRowsNEON computes c[i*ldc+j] = GELU(c[i*ldc+j]) for i < rows and j < cols.
+//
+//go:noescape
+func geluRowsNEON(c []float32, rows, cols, ldc int)
+
+// geluTanhRowsNEON computes c[i*ldc+j] = GELU's tanh form of c[i*ldc+j] for i < rows and j < cols.
+//
+//go:noescape
+func geluTanhRowsNEON(c []float32, rows, cols, ldc int)
+
+// siluRowsNEON computes c[i*ldc+j] = SiLU(c[i*ldc+j]) for i < rows and j < cols.
+//
+//go:noescape
+func siluRowsNEON(c []float32, rows, cols, ldc int)
+
 // softmaxRowsNEON computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r)
 // for contiguous rows. cols >= 1; dst may be x itself.
 //

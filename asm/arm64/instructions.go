@@ -374,6 +374,12 @@ func (f *Function) VEXT(i int, m, n, d Arranged) {
 	f.vec("VEXT", bytesOnly, []Arranged{m, n}, d, false, Imm(i))
 }
 
+// VZIP1 is d = the lower halves of n and m, lane by lane in turn.
+func (f *Function) VZIP1(m, n, d Arranged) { f.vec("VZIP1", integers, []Arranged{m, n}, d, false) }
+
+// VZIP2 is d = the upper halves of n and m, lane by lane in turn.
+func (f *Function) VZIP2(m, n, d Arranged) { f.vec("VZIP2", integers, []Arranged{m, n}, d, false) }
+
 // VSHL is d = n << i on integers.
 func (f *Function) VSHL(i int, n, d Arranged) {
 	if top := arrangements[d.arr].bits - 1; i < 0 || i > top {

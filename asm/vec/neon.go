@@ -390,3 +390,28 @@ func (x *NEON) reduce(pairs func(m, n, d arm64.Arranged), v V) V {
 	v = x.three(pairs, v, v)
 	return x.three(pairs, v, v)
 }
+
+// TransposeBlock implements Machine.
+func (x *NEON) TransposeBlock() int { return 4 }
+
+// Transpose implements Machine: zipping rows 0 and 2, and 1 and 3, and then the
+// results, brings each column together.
+func (x *NEON) Transpose(dst Ptr, ldDst Int, src Ptr, ldSrc Int) {
+	var rows, mid [4]V
+	p := x.CopyPtr(src)
+	for i := range rows {
+		rows[i] = x.Load(p, 0)
+		x.BumpBy(p, ldSrc)
+	}
+	mid[0], mid[1] = x.three(x.VZIP1, rows[0], rows[2]), x.three(x.VZIP2, rows[0], rows[2])
+	mid[2], mid[3] = x.three(x.VZIP1, rows[1], rows[3]), x.three(x.VZIP2, rows[1], rows[3])
+	p = x.CopyPtr(dst)
+	for i := range rows {
+		op := x.VZIP1
+		if i%2 == 1 {
+			op = x.VZIP2
+		}
+		x.Store(p, 0, x.three(op, mid[i/2], mid[2+i/2]))
+		x.BumpBy(p, ldDst)
+	}
+}

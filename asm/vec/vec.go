@@ -144,6 +144,12 @@ type Machine interface {
 	// denormal results rounded once and overflow to infinity.
 	ScaleByPow2Full(p V, r Rounded) V
 
+	// TransposeBlock is the side of the square blocks that Transpose moves.
+	TransposeBlock() int
+	// Transpose writes the transpose of a block, dst[c*ldDst+r] = src[r*ldSrc+c]
+	// for r and c below TransposeBlock; the strides count elements.
+	Transpose(dst Ptr, ldDst Int, src Ptr, ldSrc Int)
+
 	// ReduceAdd and ReduceMax leave the sum or maximum of all lanes in every lane.
 	ReduceAdd(v V) V
 	ReduceMax(v V) V

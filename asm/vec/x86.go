@@ -533,3 +533,76 @@ func (x *X86) reduce(v V, op func(a, b, w reg.Register)) V {
 	stage(func(w reg.Register) { x.VSHUFPS(operand.U8(0xb1), cur, cur, w) })
 	return V{cur}
 }
+
+// TransposeBlock implements Machine.
+func (x *X86) TransposeBlock() int {
+	if x.width == 4 {
+		return 4
+	}
+	return 8
+}
+
+// Transpose implements Machine, with vectors of 128 or 256 bits at any width:
+// the shuffles that cross 128-bit lanes are replaced by loads of half rows, rows
+// i and i+4 into the halves of one register, and the rest works within lanes.
+func (x *X86) Transpose(dst Ptr, ldDst Int, src Ptr, ldSrc Int) {
+	newV, lanes := x.XMM, 1
+	if x.TransposeBlock() == 8 {
+		newV, lanes = x.YMM, 2
+	}
+	from := x.rowsFrom(src, ldSrc, 4*lanes)
+	var in [2][4]reg.VecVirtual
+	for part := range lanes { // four columns of the source
+		for i := range in[part] {
+			v := newV()
+			m := from[i]
+			m.Disp = 16 * part
+			if lanes == 1 {
+				x.VMOVUPS(m, v)
+			} else {
+				x.VBROADCASTF128(m, v) // a plain load of 128 bits, in avo's eyes, leaves v's upper half alive
+				m = from[i+4]
+				m.Disp = 16 * part
+				x.VINSERTF128(operand.U8(1), m, v, v)
+			}
+			in[part][i] = v
+		}
+	}
+	to := x.rowsFrom(dst, ldDst, 4*lanes)
+	for part := range lanes {
+		var mid [4]reg.VecVirtual
+		for i := range 2 {
+			mid[2*i], mid[2*i+1] = newV(), newV()
+			x.VUNPCKLPS(in[part][2*i+1], in[part][2*i], mid[2*i])
+			x.VUNPCKHPS(in[part][2*i+1], in[part][2*i], mid[2*i+1])
+		}
+		for i := range 4 {
+			out := newV()
+			if i%2 == 0 {
+				x.VUNPCKLPD(mid[2+i/2], mid[i/2], out)
+			} else {
+				x.VUNPCKHPD(mid[2+i/2], mid[i/2], out)
+			}
+			x.VMOVUPS(out, to[4*part+i])
+		}
+	}
+}
+
+// rowsFrom are the addresses of n rows that begin at p, ld elements apart.
+func (x *X86) rowsFrom(p Ptr, ld Int, n int) []operand.Mem {
+	rows := make([]operand.Mem, n)
+	base := p.Reg.(reg.Register)
+	for i := range rows {
+		rows[i] = operand.Mem{Base: base}
+		if i == 0 {
+			continue
+		}
+		rows[i].Index, rows[i].Scale = ir(ld), uint8(4*(1+(i-1)%2))
+		if i%2 == 0 && i+1 < n {
+			next := x.GP64()
+			x.LEAQ(rows[i], next)
+			base = next
+		}
+	}
+	return rows
+}

@@ -1,0 +1,97 @@
+package kernel
+
+import "github.com/avoformer/avoformer/asm/vec"
+
+// rowMachine is a Machine in whose eyes the slices dst and x are the current row
+// of a matrix.
+type rowMachine struct {
+	vec.Machine
+	row  vec.Ptr
+	cols vec.Int
+}
+
+func (r rowMachine) SlicePtr(string) vec.Ptr { return r.CopyPtr(r.row) }
+func (r rowMachine) SliceLen(string) vec.Int { return r.CopyInt(r.cols) }
+
+// InPlaceRows makes func(c []float32, rows, cols, ldc int) from the kernel
+// func(dst, x []float32): it applies the kernel to each row of C, in place.
+func InPlaceRows(f func(vec.Machine)) func(vec.Machine) {
+	return func(m vec.Machine) {
+		c, rows, cols, ldc := m.SlicePtr("c"), m.IntParam("rows"), m.IntParam("cols"), m.IntParam("ldc")
+		m.Loop(rows, 1, func() {
+			f(rowMachine{m, c, cols})
+			m.BumpBy(c, ldc)
+		})
+	}
+}
+
+// eachRow runs body for every row of the matrices dst and x, whose rows are
+// lddst and ldx elements apart, over the columns.
+func eachRow(m vec.Machine, unroll int, body func(s vec.Span)) {
+	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
+	rows, cols, lddst, ldx := m.IntParam("rows"), m.IntParam("cols"), m.IntParam("lddst"), m.IntParam("ldx")
+	t := m.Tail(cols)
+	m.Loop(rows, 1, func() {
+		vec.Each(m, cols, t, unroll, []vec.Ptr{dst, x}, body)
+		m.BumpBy(dst, lddst)
+		m.BumpBy(x, ldx)
+	})
+}
+
+// CopyRows copies a matrix.
+func CopyRows(m vec.Machine) {
+	eachRow(m, 2, func(s vec.Span) {
+		v := make([]vec.V, s.Vectors)
+		for i := range v {
+			v[i] = s.Load(1, i, 0)
+		}
+		for i := range v {
+			s.Store(0, i, v[i])
+		}
+	})
+}
+
+// AddRows adds a matrix to another.
+func AddRows(m vec.Machine) {
+	eachRow(m, 2, func(s vec.Span) {
+		for i := range s.Vectors {
+			s.Store(0, i, m.Add(s.Load(1, i, 0), s.Load(0, i, 0)))
+		}
+	})
+}
+
+// TransposeRows transposes a matrix, as far as whole blocks go: rows and cols
+// are rounded down. Two blocks side by side go together, so that a cache line of
+// the source is used up at once; all rows come before the next columns, since
+// the destination's rows are short.
+func TransposeRows(m vec.Machine) {
+	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
+	rows, cols, lddst, ldx := m.IntParam("rows"), m.IntParam("cols"), m.IntParam("lddst"), m.IntParam("ldx")
+	side := m.TransposeBlock()
+	for _, blocks := range []int{2, 1} {
+		m.Loop(cols, blocks*side, func() {
+			from, to, left := m.CopyPtr(x), m.CopyPtr(dst), m.CopyInt(rows)
+			m.Loop(left, side, func() {
+				below := m.CopyPtr(to)
+				for b := range blocks {
+					m.Transpose(below, lddst, from, ldx)
+					if b+1 < blocks {
+						m.Bump(from, 4*side)
+						for range side {
+							m.BumpBy(below, lddst)
+						}
+					}
+				}
+				m.Bump(from, -4*side*(blocks-1))
+				for range side {
+					m.BumpBy(from, ldx)
+				}
+				m.Bump(to, 4*side)
+			})
+			m.Bump(x, 4*blocks*side)
+			for range blocks * side {
+				m.BumpBy(dst, lddst)
+			}
+		})
+	}
+}

@@ -1,0 +1,77 @@
+package kernels
+
+// The kernels on parts of matrices that the products need, in pure Go.
+
+func copyRowsGeneric(dst, x []float32, rows, cols, lddst, ldx int) {
+	for i := range rows {
+		copy(dst[i*lddst:][:cols], x[i*ldx:])
+	}
+}
+
+func addRowsGeneric(dst, x []float32, rows, cols, lddst, ldx int) {
+	for i := range rows {
+		d, v := dst[i*lddst:][:cols], x[i*ldx:][:cols]
+		for j := range d {
+			d[j] += v[j]
+		}
+	}
+}
+
+// transposeRowsGeneric works on blocks of 4 x 4, so that each cache line of
+// either matrix is fetched once.
+func transposeRowsGeneric(dst, x []float32, rows, cols, lddst, ldx int) {
+	for j := 0; j+4 <= cols; j += 4 {
+		for i := 0; i+4 <= rows; i += 4 {
+			x0, x1, x2, x3 := x[i*ldx+j:][:4], x[(i+1)*ldx+j:][:4], x[(i+2)*ldx+j:][:4], x[(i+3)*ldx+j:][:4]
+			for c := range 4 {
+				d := dst[(j+c)*lddst+i:][:4]
+				d[0], d[1], d[2], d[3] = x0[c], x1[c], x2[c], x3[c]
+			}
+		}
+	}
+}
+
+func reluRowsGeneric(c []float32, rows, cols, ldc int) {
+	inPlaceRows(reluVecGeneric, c, rows, cols, ldc)
+}
+func geluRowsGeneric(c []float32, rows, cols, ldc int) {
+	inPlaceRows(geluVecGeneric, c, rows, cols, ldc)
+}
+func geluTanhRowsGeneric(c []float32, rows, cols, ldc int) {
+	inPlaceRows(geluTanhVecGeneric, c, rows, cols, ldc)
+}
+func siluRowsGeneric(c []float32, rows, cols, ldc int) {
+	inPlaceRows(siluVecGeneric, c, rows, cols, ldc)
+}
+
+func inPlaceRows(f func(dst, x []float32), c []float32, rows, cols, ldc int) {
+	for i := range rows {
+		row := c[i*ldc:][:cols]
+		f(row, row)
+	}
+}
+
+func gemvPanelsGeneric(c, a, b []float32, nr int) {
+	for j := 0; j < len(c); j += nr {
+		gemmPanelGeneric(1, nr, len(a), 1, a, len(a), b[j*len(a):], nr, 0, c[j:], nr)
+	}
+}
+
+// gemvRowsGeneric takes four rows at a time, so that C is read and written
+// once for four multiplications.
+func gemvRowsGeneric(c, a, b []float32, ldb int) {
+	for ; len(a) >= 4; a = a[4:] {
+		a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
+		b0, b1, b2, b3 := b[:len(c)], b[ldb:][:len(c)], b[2*ldb:][:len(c)], b[3*ldb:][:len(c)]
+		for j := range c {
+			c[j] = c[j] + a0*b0[j] + a1*b1[j] + a2*b2[j] + a3*b3[j]
+		}
+		b = b[min(4*ldb, len(b)):]
+	}
+	for p, v := range a {
+		row := b[p*ldb:][:len(c)]
+		for j := range c {
+			c[j] += v * row[j]
+		}
+	}
+}
