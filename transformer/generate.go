@@ -87,6 +87,10 @@ type Limits struct {
 // token of its cancellation.
 func Generate(ctx context.Context, d Decoder, prompt []int, s Sampling, limits Limits) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
+		if len(prompt) == 0 {
+			yield(0, errorf(ErrShape, "Generate without prompt"))
+			return
+		}
 		sampler := s.sampler()
 		next := prompt
 		var tokens []int

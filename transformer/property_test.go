@@ -1,0 +1,343 @@
+package transformer_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/avoformer/avoformer/internal/testenv"
+	tf "github.com/avoformer/avoformer/transformer"
+)
+
+// newStack is a stack of two layers of the given configuration.
+func newStack(t testing.TB, c tf.LayerConfig) *tf.Stack {
+	t.Helper()
+	return must(tf.NewStack(tf.StackConfig{Layers: 2, Layer: c}, tf.StackNames{Layers: "%d.", Layer: layerNames}, tf.Random(4), ""))(t)
+}
+
+func stackForward(t testing.TB, s *tf.Stack, in tf.LayerInput) []float32 {
+	t.Helper()
+	if s.Layers[0].Cross != nil && in.Memory == nil {
+		in.Memory, in.MemoryBatch = normal(3, 6*20), tf.Uniform(1, 6)
+	}
+	y := make([]float32, len(in.X))
+	noError(t, s.Forward(new(tf.Workspace), y, in, nil))
+	return y
+}
+
+// TestCausal changes one row at a time and expects the rows in front of it to
+// stay as they are, bit for bit, and the row itself to change.
+func TestCausal(t *testing.T) {
+	eachTier(t, func(t *testing.T) {
+		for name, c := range twinLayers() {
+			s := newStack(t, c)
+			const length = 21
+			x := normal(1, length*s.Dim)
+			in := tf.LayerInput{X: x, Batch: tf.Uniform(1, length), Mask: tf.Causal()}
+			want := stackForward(t, s, in)
+			for _, row := range []int{1, 8, length - 1} {
+				in.X = slices.Clone(x)
+				in.X[row*s.Dim+2] += 1
+				got := stackForward(t, s, in)
+				if !slices.Equal(got[:row*s.Dim], want[:row*s.Dim]) {
+					t.Errorf("%s: row %d changes an earlier one", name, row)
+				}
+				if slices.Equal(got[row*s.Dim:(row+1)*s.Dim], want[row*s.Dim:(row+1)*s.Dim]) {
+					t.Errorf("%s: row %d does not change", name, row)
+				}
+			}
+		}
+	})
+}
+
+// TestPermutedKeys permutes keys and values together, which without positions
+// changes nothing but roundings.
+func TestPermutedKeys(t *testing.T) {
+	eachTier(t, func(t *testing.T) {
+		a := must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 24, Heads: 4, Bias: true, OutBias: true, CrossOnly: true}, layerNames.Attention, tf.Random(1), ""))(t)
+		const lenQ, lenK = 9, 37
+		q, k, v := normal(1, lenQ*24), normal(2, lenK*24), normal(3, lenK*24)
+		run := func(k, v []float32) []float32 {
+			y := make([]float32, lenQ*24)
+			noError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: q, Batch: tf.Uniform(1, lenQ), Key: k, Value: v, KeyBatch: tf.Uniform(1, lenK)}))
+			return y
+		}
+		want := run(k, v)
+		var pk, pv []float32
+		for _, row := range rand.New(rand.NewPCG(1, 1)).Perm(lenK) {
+			pk, pv = append(pk, k[row*24:(row+1)*24]...), append(pv, v[row*24:(row+1)*24]...)
+		}
+		allowed := func(int, float64) float64 { return 1e-5 }
+		if text := mismatch(run(pk, pv), want, allowed); text != "" {
+			t.Error(text)
+		}
+		if mismatch(run(pk, v), want, allowed) == "" {
+			t.Error("permuting the keys alone changes nothing")
+		}
+	})
+}
+
+// TestPadding hides padding in all the ways that there are, and expects its
+// content to change nothing, bit for bit, and the real rows to equal those of a
+// batch without padding.
+func TestPadding(t *testing.T) {
+	lengths := []int{5, 12, 1}
+	const length = 12
+	eachTier(t, func(t *testing.T) {
+		for name, c := range twinLayers() {
+			if name == "decoder" || name == "pre-norm decoder" {
+				continue // of which TestMemoryPadding asks the same
+			}
+			s := newStack(t, c)
+			x, other := normal(1, len(lengths)*length*s.Dim), normal(2, len(lengths)*length*s.Dim)
+			keep, blocked, bias := make([]bool, 3*length), make([]bool, 3*length), make([]float32, 3*length)
+			perQuery := make([]int, 3*length)
+			var tight []float32
+			for i, n := range lengths {
+				for j := range length {
+					keep[i*length+j], blocked[i*length+j] = j < n, j >= n
+					perQuery[i*length+j] = n
+					if j < n {
+						copy(other[(i*length+j)*s.Dim:][:s.Dim], x[(i*length+j)*s.Dim:])
+					} else {
+						bias[i*length+j] = float32(math.Inf(-1))
+					}
+				}
+				tight = append(tight, x[i*length*s.Dim:(i*length+n)*s.Dim]...)
+			}
+			ragged := tf.Ragged(lengths...)
+			want := stackForward(t, s, tf.LayerInput{X: tight, Batch: ragged})
+			for maskName, mask := range map[string]*tf.Mask{
+				"ValidLengths": tf.ValidLengths(lengths...), "D2LMask": tf.D2LMask(lengths...),
+				"ValidLengthsPerQuery": tf.ValidLengthsPerQuery(perQuery, length),
+				"KeepMask":             tf.KeepMask(keep, 3, 1, 1, length), "BlockMask": tf.BlockMask(blocked, 3, 1, 1, length),
+				"AdditiveMask": tf.AdditiveMask(bias, 3, 1, 1, length),
+				"BERTMask":     tf.BERTMask(keep, 3, length),
+			} {
+				in := tf.LayerInput{X: x, Batch: tf.Uniform(3, length), Mask: mask}
+				y := stackForward(t, s, in)
+				in.X = other
+				z := stackForward(t, s, in)
+				for i, n := range lengths {
+					real, changed := y[i*length*s.Dim:(i*length+n)*s.Dim], z[i*length*s.Dim:(i*length+n)*s.Dim]
+					if !slices.Equal(real, changed) {
+						t.Errorf("%s, %s: padding of sequence %d changes its rows", name, maskName, i)
+					}
+					alone := want[ragged.Start(i)*s.Dim : ragged.Start(i+1)*s.Dim]
+					if text := mismatch(real, alone, func(int, float64) float64 { return 3e-5 }); text != "" {
+						t.Errorf("%s, %s: sequence %d with padding: %s", name, maskName, i, text)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestMemoryPadding is TestPadding for the memory of a decoder.
+func TestMemoryPadding(t *testing.T) {
+	eachTier(t, func(t *testing.T) {
+		s := newStack(t, twinLayers()["decoder"])
+		x := normal(1, 2*4*s.Dim)
+		memory := normal(2, 2*9*20)
+		in := tf.LayerInput{X: x, Batch: tf.Uniform(2, 4), Memory: memory, MemoryBatch: tf.Uniform(2, 9), MemoryMask: tf.ValidLengths(9, 3)}
+		want := stackForward(t, s, in)
+		in.Memory = slices.Clone(memory)
+		in.Memory[(9+3)*20+1] += 100
+		if got := stackForward(t, s, in); !slices.Equal(got, want) {
+			t.Error("hidden memory changes the result")
+		}
+		in.Memory[(9+2)*20+1] += 1
+		if got := stackForward(t, s, in); slices.Equal(got, want) {
+			t.Error("visible memory does not change the result")
+		}
+	})
+}
+
+// TestEmptyRows hides all keys from some queries.
+func TestEmptyRows(t *testing.T) {
+	eachTier(t, func(t *testing.T) {
+		a := tf.Attention{Heads: 2, HeadDim: 3}
+		const lenQ, lenK = 3, 4
+		q, k := normal(1, lenQ*6), normal(2, lenK*6)
+		keep := []bool{true, false, true, true /**/, false, false, false, false /**/, true, true, true, true}
+		lengths := []int{4, 0, 4}
+		bias := make([]float32, lenQ*lenK)
+		for i := range lenK {
+			bias[lenK+i] = float32(math.Inf(-1))
+		}
+		for name, mask := range map[string]*tf.Mask{
+			"KeepMask": tf.KeepMask(keep, 1, 1, lenQ, lenK), "ValidLengthsPerQuery": tf.ValidLengthsPerQuery(lengths, lenQ),
+			"AdditiveMask": tf.AdditiveMask(bias, 1, 1, lenQ, lenK),
+		} {
+			for empty, want := range map[tf.EmptyRow]float32{tf.EmptyZero: 0, tf.EmptyNaN: float32(math.NaN()), tf.EmptyUniform: 0.25} {
+				y, weights := make([]float32, lenQ*6), make([]float32, 2*lenQ*lenK)
+				noError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{
+					Query: q, Batch: tf.Uniform(1, lenQ), Key: k, KeyBatch: tf.Uniform(1, lenK), Mask: mask.WithEmpty(empty), Weights: weights,
+				}))
+				for h := range 2 {
+					for j, w := range weights[(h*lenQ+1)*lenK : (h*lenQ+2)*lenK] {
+						if w != want && !(w != w && want != want) {
+							t.Errorf("%s, %d: weight %d of the empty row is %v, want %v", name, empty, j, w, want)
+						}
+					}
+				}
+				mean := (k[0] + k[6] + k[12] + k[18]) / 4
+				got, wantY := float64(y[6]), float64(want)
+				if empty == tf.EmptyUniform {
+					wantY = float64(mean)
+				}
+				if !(math.Abs(got-wantY) < 1e-6) && !(got != got && wantY != wantY) {
+					t.Errorf("%s, %d: output of the empty row is %v, want %v", name, empty, got, wantY)
+				}
+				if y[0] != y[0] || y[12] != y[12] {
+					t.Errorf("%s, %d: NaN in a row that sees keys", name, empty)
+				}
+			}
+		}
+	})
+}
+
+// TestMaskOfRaggedBatch gives masks with data, padded to the longest sequence,
+// to a batch of different lengths.
+func TestMaskOfRaggedBatch(t *testing.T) {
+	a := tf.Attention{Heads: 2, HeadDim: 4}
+	lengths := []int{3, 6, 2}
+	const heads, longest = 2, 6
+	r := rand.New(rand.NewPCG(3, 3))
+	keep, bias := make([]bool, 3*heads*longest*longest), normal(9, 3*heads*longest*longest)
+	for i := range keep {
+		keep[i] = r.IntN(3) > 0
+	}
+	perQuery := make([]int, 3*longest)
+	for i := range perQuery {
+		perQuery[i] = 1 + r.IntN(longest)
+	}
+	batch := tf.Ragged(lengths...)
+	x := normal(1, batch.Rows()*8)
+	y := make([]float32, len(x))
+	mask := tf.KeepMask(keep, 3, heads, longest, longest).And(tf.AdditiveMask(bias, 3, heads, longest, longest)).
+		And(tf.ValidLengthsPerQuery(perQuery, longest)).And(tf.ALiBi(tf.ALiBiSlopes(heads)...))
+	noError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: x, Batch: batch, Mask: mask}))
+	for i, n := range lengths { // each alone, with its own part of the mask
+		var k []bool
+		var b []float32
+		for h := range heads {
+			for q := range n {
+				at := ((i*heads+h)*longest + q) * longest
+				k, b = append(k, keep[at:at+n]...), append(b, bias[at:at+n]...)
+			}
+		}
+		mask := tf.KeepMask(k, 1, heads, n, n).And(tf.AdditiveMask(b, 1, heads, n, n)).
+			And(tf.ValidLengthsPerQuery(perQuery[i*longest:i*longest+n], n)).And(tf.ALiBi(tf.ALiBiSlopes(heads)...))
+		from, to := batch.Start(i)*8, batch.Start(i+1)*8
+		want := make([]float32, to-from)
+		noError(t, a.Forward(new(tf.Workspace), want, tf.AttentionInput{Query: x[from:to], Batch: tf.Uniform(1, n), Mask: mask}))
+		if text := mismatch(y[from:to], want, func(int, float64) float64 { return 1e-6 }); text != "" {
+			t.Errorf("sequence %d: %s", i, text)
+		}
+	}
+}
+
+// TestRaggedCost passes sequences of lengths 10, 40 and 100 in one batch, which
+// must take no more than their rows' share of the time of full batches.
+func TestRaggedCost(t *testing.T) {
+	if testing.Short() || testenv.Emulated() {
+		t.Skip("measures time")
+	}
+	layer := tf.TorchConfig(256, 4, 1, 1, 1024, tf.GELU, false).Encoder
+	layer.Layers = 2
+	s := must(tf.NewStack(layer, tf.TorchEncoder, tf.Random(1), ""))(t)
+	ws := new(tf.Workspace)
+	pass := func(batch tf.Batch) func() {
+		x := normal(1, batch.Rows()*s.Dim)
+		y := make([]float32, len(x))
+		return func() { noError(t, s.Forward(ws, y, tf.LayerInput{X: x, Batch: batch}, nil)) }
+	}
+	ragged := pass(tf.Ragged(10, 40, 100))
+	// What real tokens cost: each sequence alone, as a batch of its own.
+	alone := []func(){pass(tf.Uniform(1, 10)), pass(tf.Uniform(1, 40)), pass(tf.Uniform(1, 100))}
+	padded := pass(tf.Uniform(3, 100))
+	best := func(f func()) time.Duration {
+		least := time.Hour
+		for range 30 {
+			start := time.Now()
+			f()
+			least = min(least, time.Since(start))
+		}
+		return least
+	}
+	ragged() // warm up
+	var ratio float64
+	for try := range 3 { // other work on the machine may disturb one
+		tight, full := best(ragged), best(padded)
+		real := best(func() {
+			for _, f := range alone {
+				f()
+			}
+		})
+		ratio = float64(tight) / float64(real)
+		t.Logf("try %d: lengths 10, 40, 100 together %v, one by one %v (ratio %.2f), padded to 100 %v", try, tight, real, ratio, full)
+		if ratio <= 1.15 {
+			return
+		}
+	}
+	t.Errorf("the batch takes %.2f times its real tokens, want at most 1.15", ratio)
+}
+
+// TestWindowMemory generates far beyond a window, with a cache that must not
+// grow, and equals a pass without cache.
+func TestWindowMemory(t *testing.T) {
+	const vocab, window = 11, 5
+	c := tf.LlamaConfig(vocab, 24, 4, 2, 2, 32, 1e-6, tf.RotaryConfig{Pairing: tf.PairHalves, MaxPositions: 300})
+	c.Window = window
+	m := must(tf.NewLanguageModel(c, tf.Llama, tf.Random(2)))(t)
+	r := rand.New(rand.NewPCG(5, 5))
+	tokens := make([]int, 250)
+	for i := range tokens {
+		tokens[i] = r.IntN(vocab)
+	}
+	ws := new(tf.Workspace)
+	full := make([]float32, len(tokens)*vocab)
+	noError(t, m.Logits(ws, full, tokens, tf.Uniform(1, len(tokens)), nil))
+	d := m.Start(ws, 1)
+	for i := 0; i < len(tokens); {
+		n := min(1+r.IntN(4), len(tokens)-i)
+		logits := must(d.Feed([][]int{tokens[i : i+n]}))(t)
+		i += n
+		if text := mismatch(logits, full[(i-1)*vocab:i*vocab], func(int, float64) float64 { return 1e-4 }); text != "" {
+			t.Fatalf("after token %d: %s", i, text)
+		}
+		if held := len(d.Cache().Keys(0, 0)) / 12; held > 4*window {
+			t.Fatalf("after token %d the cache holds %d rows for a window of %d", i, held, window)
+		}
+	}
+	if d.Cache().Len(0) != len(tokens) {
+		t.Errorf("Len = %d, want %d", d.Cache().Len(0), len(tokens))
+	}
+}
+
+// TestMemoryOfLongSequences bounds the workspace of attention over 4096 rows,
+// whose scores alone would take 64 MB a head.
+func TestMemoryOfLongSequences(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("too much for an emulator")
+	}
+	const length, dim = 4096, 8
+	a := tf.Attention{Heads: 1, HeadDim: dim}
+	x := normal(1, length*dim)
+	y := make([]float32, len(x))
+	ws := new(tf.Workspace)
+	in := tf.AttentionInput{Query: x, Batch: tf.Uniform(1, length), Mask: tf.SlidingWindow(16)}
+	noError(t, a.Forward(ws, y, in))
+	bytes := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			noError(b, a.Forward(ws, y, in))
+		}
+	}).AllocedBytesPerOp()
+	if bytes > 1<<20 {
+		t.Errorf("%d bytes allocated a pass", bytes)
+	}
+}
