@@ -53,10 +53,12 @@ func prefixes() []string {
 }
 
 // Find lists the libraries on this machine, one entry per file.
-func Find() []Library {
+func Find() []Library { return append(find(prefixes()), goPeers()...) }
+
+func find(prefixes []string) []Library {
 	var found []Library
 	seen := map[string]bool{}
-	for _, prefix := range prefixes() {
+	for _, prefix := range prefixes {
 		prefix, err := filepath.Abs(prefix)
 		if err != nil {
 			continue
@@ -75,7 +77,7 @@ func Find() []Library {
 			}
 		}
 	}
-	return append(found, goPeers()...)
+	return found
 }
 
 // goPeers are Go libraries in builds of their own, where this module's sources and a Go toolchain are
@@ -265,6 +267,8 @@ type Options struct {
 	Only []string                         // families, or nil for all
 	All  bool                             // every version found, not the newest of each family alone
 	Say  func(format string, args ...any) // takes messages about what is used and what is skipped
+
+	under []string // look below these prefixes alone
 }
 
 // StartAll starts the libraries found on this machine. missing lists the required families that it
@@ -273,7 +277,11 @@ func StartAll(threads int, o Options) (peers []*Peer, missing []string) {
 	have := map[string]bool{}
 	byName := map[string][]*Peer{}
 	var names []string
-	for _, l := range Find() {
+	libraries := find(o.under)
+	if o.under == nil {
+		libraries = Find()
+	}
+	for _, l := range libraries {
 		if l.Name == "archsimd" && threads > 1 {
 			continue // it has no threads
 		}
