@@ -1,0 +1,325 @@
+package transformer_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	tf "github.com/avoformer/avoformer/transformer"
+)
+
+// tiny is a language model of few tokens, with weights large enough that its
+// predictions differ.
+func tiny(t testing.TB, vocab int) *tf.LanguageModel {
+	t.Helper()
+	c := tf.LlamaConfig(vocab, 16, 2, 1, 2, 24, 1e-6, tf.RotaryConfig{Pairing: tf.PairHalves, MaxPositions: 64})
+	return must(tf.NewLanguageModel(c, tf.Llama, strong{tf.Random(3)}))(t)
+}
+
+// strong is weights times five.
+type strong struct{ tf.Weights }
+
+func (s strong) Tensor(name string, shape ...int) ([]float32, error) {
+	x, err := s.Weights.Tensor(name, shape...)
+	for i := range x {
+		x[i] *= 5
+	}
+	return x, err
+}
+
+func logSoftmax(x []float32) []float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += math.Exp(float64(v))
+	}
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v) - math.Log(sum)
+	}
+	return y
+}
+
+// exhaustive lists all hypotheses by full passes, without cache, best first.
+func exhaustive(t *testing.T, m *tf.LanguageModel, prompt []int, c tf.BeamConfig) []tf.Hypothesis {
+	var all []tf.Hypothesis
+	var extend func(tokens []int, logProb float64)
+	extend = func(tokens []int, logProb float64) {
+		seq := append(slices.Clone(prompt), tokens...)
+		logits := make([]float32, len(seq)*m.Vocab)
+		noError(t, m.Logits(new(tf.Workspace), logits, seq, tf.Uniform(1, len(seq)), nil))
+		for token, lp := range logSoftmax(logits[len(logits)-m.Vocab:]) {
+			h := tf.Hypothesis{Tokens: tokens, LogProb: logProb + lp, Stopped: slices.Contains(c.Stop, token)}
+			h.Score = h.LogProb / math.Pow(float64(len(tokens)+1), c.LengthPenalty)
+			switch {
+			case h.Stopped:
+				all = append(all, h)
+			default:
+				h.Tokens = append(slices.Clone(tokens), token)
+				if len(h.Tokens) == c.MaxTokens {
+					all = append(all, h)
+				} else {
+					extend(h.Tokens, h.LogProb)
+				}
+			}
+		}
+	}
+	extend(nil, 0)
+	slices.SortStableFunc(all, func(a, b tf.Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
+	return all
+}
+
+func TestBeamEqualsExhaustiveSearch(t *testing.T) {
+	const vocab = 4
+	m := tiny(t, vocab)
+	for _, penalty := range []float64{0, 0.7, 1, 2} {
+		for _, stop := range [][]int{nil, {2}, {0, 3}} {
+			for maxTokens := 1; maxTokens <= 4; maxTokens++ {
+				c := tf.BeamConfig{Width: 256, MaxTokens: maxTokens, Stop: stop, LengthPenalty: penalty}
+				want := exhaustive(t, m, []int{1, 3}, c)
+				got := must(tf.Beam(t.Context(), m.Start(new(tf.Workspace), c.Width), []int{1, 3}, c))(t)
+				name := fmt.Sprintf("penalty %g, stop %v, %d tokens", penalty, stop, maxTokens)
+				if len(got) != len(want) {
+					t.Errorf("%s: %d hypotheses, want %d", name, len(got), len(want))
+					continue
+				}
+				for i, w := range want {
+					g := got[i]
+					if math.Abs(g.Score-w.Score) > 1e-4 || math.Abs(g.LogProb-w.LogProb) > 1e-4 {
+						t.Errorf("%s: hypothesis %d is %+v, want %+v", name, i, g, w)
+					}
+				}
+				if !slices.Equal(got[0].Tokens, want[0].Tokens) || got[0].Stopped != want[0].Stopped {
+					t.Errorf("%s: best is %+v, want %+v", name, got[0], want[0])
+				}
+			}
+		}
+	}
+}
+
+// TestBeamWidths: width 1 is greedy, and wider is no worse on what this model
+// was seen to do; all hypotheses are what the model says of their tokens.
+func TestBeamWidths(t *testing.T) {
+	m := tiny(t, 7)
+	best := math.Inf(-1)
+	for _, width := range []int{1, 2, 3, 8} {
+		c := tf.BeamConfig{Width: width, MaxTokens: 8, Stop: []int{5}}
+		got := must(tf.Beam(t.Context(), m.Start(new(tf.Workspace), width), []int{1}, c))(t)
+		if len(got) == 0 || len(got) > width {
+			t.Fatalf("width %d: %d hypotheses", width, len(got))
+		}
+		for _, h := range got {
+			seq := append([]int{1}, h.Tokens...)
+			if h.Stopped {
+				seq = append(seq, 5)
+			}
+			logits := make([]float32, len(seq)*m.Vocab)
+			noError(t, m.Logits(new(tf.Workspace), logits, seq, tf.Uniform(1, len(seq)), nil))
+			sum := 0.0
+			for i, token := range seq[1:] {
+				sum += logSoftmax(logits[i*m.Vocab : (i+1)*m.Vocab])[token]
+			}
+			if math.Abs(sum-h.LogProb) > 1e-3 {
+				t.Errorf("width %d: %v has log probability %v, the model says %v", width, h.Tokens, h.LogProb, sum)
+			}
+		}
+		if width == 1 {
+			greedy := must(tf.Collect(tf.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, tf.Sampling{}, tf.Limits{MaxTokens: 8, Stop: []int{5}})))(t)
+			if !slices.Equal(greedy, got[0].Tokens) {
+				t.Errorf("beam of width 1 gives %v, greedy decoding %v", got[0].Tokens, greedy)
+			}
+		}
+		if got[0].Score < best-1e-4 {
+			t.Errorf("width %d finds %v, a narrower one found %v", width, got[0].Score, best)
+		}
+		best = got[0].Score
+	}
+}
+
+func TestGreedyIsArgMaxOfFullPass(t *testing.T) {
+	m := tiny(t, 13)
+	seq := []int{1, 7, 2}
+	got := must(tf.Collect(tf.Generate(t.Context(), m.Start(new(tf.Workspace), 1), seq, tf.Sampling{}, tf.Limits{MaxTokens: 20})))(t)
+	for i, token := range got {
+		logits := make([]float32, len(seq)*m.Vocab)
+		noError(t, m.Logits(new(tf.Workspace), logits, seq, tf.Uniform(1, len(seq)), nil))
+		last := logits[len(logits)-m.Vocab:]
+		if want := slices.Index(last, slices.Max(last)); token != want {
+			t.Fatalf("token %d is %d, want %d", i, token, want)
+		}
+		seq = append(seq, token)
+	}
+	if len(got) != 20 {
+		t.Errorf("%d tokens, want 20", len(got))
+	}
+}
+
+func TestSeeds(t *testing.T) {
+	m := tiny(t, 13)
+	run := func(s tf.Sampling) []int {
+		return must(tf.Collect(tf.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, s, tf.Limits{MaxTokens: 30})))(t)
+	}
+	s := tf.Sampling{Temperature: 1.5, TopK: 8, TopP: 0.95, Seed: 7}
+	if a, b := run(s), run(s); !slices.Equal(a, b) {
+		t.Errorf("the same seed gives %v and %v", a, b)
+	}
+	other := s
+	other.Seed = 8
+	if slices.Equal(run(s), run(other)) {
+		t.Error("another seed gives the same tokens")
+	}
+	greedy := run(tf.Sampling{})
+	for name, s := range map[string]tf.Sampling{
+		"top-k of 1":         {Temperature: 5, TopK: 1, Seed: 3},
+		"tiny top-p":         {Temperature: 1, TopP: 1e-9, Seed: 3},
+		"little temperature": {Temperature: 1e-6, Seed: 3},
+	} {
+		if got := run(s); !slices.Equal(got, greedy) {
+			t.Errorf("%s gives %v, greedy decoding %v", name, got, greedy)
+		}
+	}
+}
+
+// fixed is a decoder that always predicts the same logits.
+type fixed []float32
+
+func (f fixed) Vocab() int                      { return len(f) }
+func (f fixed) Feed([][]int) ([]float32, error) { return f, nil }
+func (f fixed) Reorder([]int) error             { return nil }
+
+// TestSamplingDistribution draws many tokens and compares their frequencies
+// with the probabilities that the settings define.
+func TestSamplingDistribution(t *testing.T) {
+	d := fixed{2, 0, 1, -1, 0.5}
+	p := func(temperature float64, kept ...int) []float64 {
+		want, sum := make([]float64, len(d)), 0.0
+		for _, i := range kept {
+			want[i] = math.Exp(float64(d[i]) / temperature)
+			sum += want[i]
+		}
+		for i := range want {
+			want[i] /= sum
+		}
+		return want
+	}
+	const n = 20000
+	for name, c := range map[string]struct {
+		s    tf.Sampling
+		want []float64
+	}{
+		"temperature 1": {tf.Sampling{Temperature: 1}, p(1, 0, 1, 2, 3, 4)},
+		"temperature 3": {tf.Sampling{Temperature: 3}, p(3, 0, 1, 2, 3, 4)},
+		"top-k":         {tf.Sampling{Temperature: 1, TopK: 3}, p(1, 0, 2, 4)},
+		// Probabilities are 0.56, 0.21, 0.13, 0.08, 0.03 in order: two make 0.7.
+		"top-p":          {tf.Sampling{Temperature: 1, TopP: 0.7}, p(1, 0, 2)},
+		"top-p of one":   {tf.Sampling{Temperature: 1, TopP: 0.5}, p(1, 0)},
+		"both":           {tf.Sampling{Temperature: 1, TopK: 4, TopP: 0.9}, p(1, 0, 2, 4)},
+		"k beyond vocab": {tf.Sampling{Temperature: 1, TopK: 99}, p(1, 0, 1, 2, 3, 4)},
+	} {
+		c.s.Seed = rand.Uint64()
+		count := make([]float64, len(d))
+		for _, token := range must(tf.Collect(tf.Generate(t.Context(), d, []int{0}, c.s, tf.Limits{MaxTokens: n})))(t) {
+			count[token]++
+		}
+		for i, w := range c.want {
+			// Six standard deviations of a binomial distribution.
+			if dev := 6 * math.Sqrt(n*w*(1-w)); math.Abs(count[i]-n*w) > dev {
+				t.Errorf("%s, seed %d: token %d drawn %v times of %d, want %.0f±%.0f", name, c.s.Seed, i, count[i], n, n*w, dev)
+			}
+		}
+	}
+}
+
+func TestStopConditions(t *testing.T) {
+	d := fixed{0, 0, 0, 9}
+	run := func(l tf.Limits) []int {
+		return must(tf.Collect(tf.Generate(t.Context(), d, []int{0}, tf.Sampling{}, l)))(t)
+	}
+	if got := run(tf.Limits{Stop: []int{1, 3}}); len(got) != 0 {
+		t.Errorf("generation goes on behind a stop token: %v", got)
+	}
+	if got := run(tf.Limits{MaxTokens: 5}); len(got) != 5 {
+		t.Errorf("%d tokens, want 5", len(got))
+	}
+	if got := run(tf.Limits{StopWhen: func(tokens []int) bool { return len(tokens) == 3 }}); len(got) != 3 {
+		t.Errorf("%d tokens, want 3", len(got))
+	}
+	for range tf.Generate(t.Context(), d, []int{0}, tf.Sampling{}, tf.Limits{}) {
+		break // the consumer may stop, too
+	}
+}
+
+// TestCancellation cancels after some tokens and expects no further one.
+func TestCancellation(t *testing.T) {
+	m := tiny(t, 13)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	d := &recorder{Decoder: m.Start(new(tf.Workspace), 1)}
+	n := 0
+	for _, err := range tf.Generate(ctx, d, []int{1}, tf.Sampling{}, tf.Limits{}) {
+		if err != nil {
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			break
+		}
+		if n++; n == 4 {
+			cancel()
+		}
+	}
+	if n != 4 || len(d.logits) != 4*m.Vocab {
+		t.Errorf("%d tokens from %d passes, want 4 of each", n, len(d.logits)/m.Vocab)
+	}
+	d = &recorder{Decoder: m.Start(new(tf.Workspace), 3)}
+	if _, err := tf.Beam(ctx, d, []int{1}, tf.BeamConfig{Width: 3, MaxTokens: 9}); !errors.Is(err, context.Canceled) || len(d.logits) > 0 {
+		t.Errorf("beam search with a cancelled context: %v after %d logits", err, len(d.logits))
+	}
+}
+
+// brokenDecoder fails at its third pass.
+type brokenDecoder struct {
+	fixed
+	passes *int
+}
+
+func (b brokenDecoder) Feed(tokens [][]int) ([]float32, error) {
+	if *b.passes++; *b.passes == 3 {
+		return nil, errRead
+	}
+	return b.fixed.Feed(tokens)
+}
+
+func TestGenerationReportsErrors(t *testing.T) {
+	d := brokenDecoder{fixed{1, 2}, new(int)}
+	if got, err := tf.Collect(tf.Generate(t.Context(), d, []int{0}, tf.Sampling{}, tf.Limits{})); len(got) != 2 || !errors.Is(err, errRead) {
+		t.Errorf("%d tokens, %v", len(got), err)
+	}
+	*d.passes = 0
+	if _, err := tf.Beam(t.Context(), d, []int{0}, tf.BeamConfig{Width: 1, MaxTokens: 9}); !errors.Is(err, errRead) {
+		t.Error(err)
+	}
+	m := tiny(t, 13)
+	for name, err := range map[string]error{
+		"no prompt":      second(tf.Collect(tf.Generate(t.Context(), d, nil, tf.Sampling{}, tf.Limits{}))),
+		"two sequences":  second(tf.Collect(tf.Generate(t.Context(), m.Start(new(tf.Workspace), 2), []int{1}, tf.Sampling{}, tf.Limits{}))),
+		"beam prompt":    second(tf.Beam(t.Context(), d, nil, tf.BeamConfig{Width: 1, MaxTokens: 9})),
+		"beam sequences": second(tf.Beam(t.Context(), d, []int{0}, tf.BeamConfig{Width: 2, MaxTokens: 9})),
+	} {
+		if !errors.Is(err, tf.ErrShape) {
+			t.Errorf("%s: error %v, want ErrShape", name, err)
+		}
+	}
+	if _, err := tf.Beam(t.Context(), d, []int{0}, tf.BeamConfig{}); !errors.Is(err, tf.ErrConfig) {
+		t.Errorf("beam search of width 0: %v", err)
+	}
+	long := tf.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, tf.Sampling{}, tf.Limits{})
+	if got, err := tf.Collect(long); len(got) != 64 || !errors.Is(err, tf.ErrTooLong) {
+		t.Errorf("beyond the positions: %d tokens, %v", len(got), err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
