@@ -102,6 +102,9 @@ func GemmPacked(m int, alpha float32, a []float32, lda int, b *PackedB, beta flo
 // GemmPacked is the function GemmPacked on up to t threads.
 func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *PackedB, beta float32, c []float32, ldc int, ep Epilogue) {
 	const fn = "GemmPacked"
+	if b == nil {
+		panic("kernels.GemmPacked: b is nil, want a matrix from PackB")
+	}
 	n, k := b.n, b.k
 	checkSize(fn, "m", m)
 	checkMatrix(fn, "a", len(a), m, k, lda)
@@ -111,6 +114,9 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 	}
 	if ep.Residual != nil {
 		checkMatrix(fn, "ep.Residual", len(ep.Residual), m, n, ep.LdResidual)
+	}
+	if ep.Activation > ActSiLU {
+		panicSize(fn, "ep.Activation", int(ep.Activation), "want Identity to ActSiLU")
 	}
 	if m == 0 || n == 0 {
 		return
