@@ -22,6 +22,7 @@ type library struct {
 func All(threads int) []work.Contestant {
 	list := []work.Contestant{
 		library{"gonum" + gonumSuffix, moduleVersion("gonum.org/v1/gonum"), threads, gonum},
+		library{"gomlx", moduleVersion("github.com/gomlx/gomlx"), threads, gomlx},
 	}
 	if threads == 1 {
 		list = append(list, library{"vek", moduleVersion("github.com/viterin/vek"), 1, vek})
