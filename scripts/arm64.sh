@@ -1,5 +1,6 @@
 #!/bin/bash
-# arm64.sh: run the short tests on the NEON tier, under qemu.
+# arm64.sh: run the short tests on the NEON tier, and without assembly, under
+# qemu.
 #
 # It fails if a test fails, if the tier did not run, or if one of its kernels was
 # never called. The CPU modelled is a Neoverse N1: what has no place on the
@@ -11,8 +12,10 @@ cd "$(dirname "$0")/.."
 cover=$(mktemp)
 trap 'rm -f "$cover"' EXIT
 
+qemu="qemu-aarch64-static -cpu neoverse-n1"
 export GOOS=linux GOARCH=arm64 CGO_ENABLED=0
-AVOFORMER_REQUIRE=neon AVOFORMER_ISA=neon go test -short -exec "qemu-aarch64-static -cpu neoverse-n1" \
+AVOFORMER_REQUIRE=neon AVOFORMER_ISA=neon go test -short -exec "$qemu" \
 	-coverpkg=./kernels -coverprofile="$cover" "$@" ./...
+go test -short -tags purego -exec "$qemu" "$@" ./...
 unset GOOS GOARCH CGO_ENABLED
 [ $# -gt 0 ] || go run ./scripts/tierran NEON "$cover"
