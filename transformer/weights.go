@@ -59,8 +59,10 @@ func (m TensorMap) Tensor(name string, shape ...int) ([]float32, error) {
 	switch {
 	case !ok:
 		return nil, errorf(ErrMissing, "%s", name)
-	case !slices.Equal(t.Shape, shape) || len(t.Data) != product(shape):
-		return nil, errorf(ErrMisshapen, "%s has shape %v and %d elements, want %v", name, t.Shape, len(t.Data), shape)
+	case !slices.Equal(t.Shape, shape):
+		return nil, errorf(ErrMisshapen, "%s has shape %v, want %v", name, t.Shape, shape)
+	case len(t.Data) != product(shape):
+		return nil, errorf(ErrMisshapen, "%s has %d elements, its shape %v wants %d", name, len(t.Data), shape, product(shape))
 	}
 	return t.Data, nil
 }
