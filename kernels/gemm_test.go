@@ -5,17 +5,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/avoformer/avoformer/internal/testenv"
 )
 
 // eachISA runs f as a subtest on every tier of this machine.
 func eachISA(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	for _, isa := range Supported() {
-		t.Run("isa="+isa.String(), func(t *testing.T) {
-			defer Use(isa)()
-			f(t)
-		})
-	}
+	testenv.EachTier(t, Supported(), active, Use, f)
 }
 
 func randomSlice(r *rand.Rand, n int) []float32 {

@@ -14,19 +14,10 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// eachTier runs test on every tier of this machine; in an emulator, where time
-// is short, on the active one.
+// eachTier runs test as a subtest on every tier of this machine.
 func eachTier(t *testing.T, test func(t *testing.T)) {
-	tiers := kernels.Supported()
-	if testenv.Emulated() {
-		tiers = []kernels.ISA{kernels.Active()}
-	}
-	for _, isa := range tiers {
-		t.Run(isa.String(), func(t *testing.T) {
-			defer kernels.Use(isa)()
-			test(t)
-		})
-	}
+	t.Helper()
+	testenv.EachTier(t, kernels.Supported(), kernels.Active(), kernels.Use, test)
 }
 
 // must returns v, or ends the test.

@@ -47,6 +47,22 @@ func require[T fmt.Stringer](list string, supported []T) error {
 	return nil
 }
 
+// EachTier runs test as a subtest on every supported tier, made active by use;
+// in an emulator, where time is short, on the active one alone.
+func EachTier[T fmt.Stringer](t *testing.T, supported []T, active T, use func(T) (restore func()), test func(t *testing.T)) {
+	t.Helper()
+	tiers := supported
+	if Emulated() {
+		tiers = []T{active}
+	}
+	for _, isa := range tiers {
+		t.Run(isa.String(), func(t *testing.T) {
+			defer use(isa)()
+			test(t)
+		})
+	}
+}
+
 // Emulated reports whether the tests run in an emulator some thousand times
 // slower than the machine itself (make test-avx512), where they must do with
 // small sizes: about 50 million floating-point operations a package in the
