@@ -87,7 +87,7 @@ test-purego: ## all tests without any assembly
 .PHONY: test-tiers
 test-tiers: ## short tests with each tier forced by AVOFORMER_ISA
 	@for isa in generic avx2 avx512; do \
-		if AVOFORMER_ISA=$$isa $(GO) test -run '^$$' ./kernels >/dev/null 2>&1; then \
+		if AVOFORMER_ISA=$$isa $(GO) test -count=1 -run '^$$' ./kernels >/dev/null 2>&1; then \
 			echo "AVOFORMER_ISA=$$isa"; AVOFORMER_ISA=$$isa AVOFORMER_REQUIRE=$$isa $(GO) test -short ./...; \
 		else echo "AVOFORMER_ISA=$$isa: not on this machine"; fi; \
 	done
