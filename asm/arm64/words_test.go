@@ -260,3 +260,37 @@ func TestCommittedWords(t *testing.T) {
 	}
 	t.Logf("%d words decoded", len(list))
 }
+
+// The committed text keeps off the registers that are not ours, by a rule that
+// owes nothing to the allocator, and its functions are leaves without a frame.
+func TestCommittedRegisters(t *testing.T) {
+	files, err := filepath.Glob("../../kernels/*_arm64.s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserved := regexp.MustCompile(`\b(R1[678]|R18_PLATFORM|R2[789]|R3[01]|g|RSP|SP|LR)\b`)
+	functions := 0
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := 0
+		for s := range strings.Lines(string(b)) {
+			line++
+			code, _, _ := strings.Cut(s, "//")
+			if strings.HasPrefix(code, "TEXT") {
+				functions++
+				if !strings.Contains(code, "(SB), NOSPLIT, $0-") {
+					t.Errorf("%s:%d: not a leaf without a frame: %s", filepath.Base(file), line, s)
+				}
+			}
+			if r := reserved.FindString(code); r != "" {
+				t.Errorf("%s:%d: %s is used: %s", filepath.Base(file), line, r, s)
+			}
+		}
+	}
+	if functions == 0 {
+		t.Errorf("no functions in %v", files)
+	}
+}
