@@ -52,6 +52,7 @@ vet: ## go vet for four architectures, with and without purego, in every module
 		echo "go vet GOARCH=$$arch -tags='$$tags'"; \
 		GOARCH=$$arch CGO_ENABLED=0 $(GO) vet -tags="$$tags" ./...; \
 	done; done
+	@echo "go vet GOOS=darwin GOARCH=arm64"; GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./...
 	@for m in $(NESTED); do echo "go vet in $$m"; (cd $$m && $(GO) vet ./...); done
 
 .PHONY: staticcheck
@@ -113,6 +114,11 @@ test-arm64: ## the NEON tier, under qemu
 	AVOFORMER_REQUIRE_AS=1 AVOFORMER_SECOND_GO=$(SECOND_GO) $(GO) test -C asm ./arm64
 	scripts/arm64.sh
 
+.PHONY: test-mutations
+test-mutations: ## break each NEON kernel in a copy, and see the tests notice (half an hour)
+	@scripts/install.sh arm64
+	$(GO) run ./scripts/mutate
+
 .PHONY: test-avx512
 test-avx512: ## the AVX-512 tier, in the Bochs emulator
 	scripts/avx512/test.sh
@@ -140,8 +146,8 @@ report: ## bench-full, written with plots to bench/results/
 	$(GO) run -C bench ./cmd/report -all -time 20m
 
 .PHONY: bench-check
-bench-check: ## benchstat of BASE=revision against the working tree; fails if slower by over THRESHOLD (5) percent
-	$(GO) run -C bench ./cmd/benchcheck -base "$(BASE)" -threshold $(or $(THRESHOLD),5)
+bench-check: ## benchstat of BASE=revision against the working tree; fails if slower by over THRESHOLD (5) percent; FLAGS for more
+	$(GO) run -C bench ./cmd/benchcheck -base "$(BASE)" -threshold $(or $(THRESHOLD),5) $(FLAGS)
 
 .PHONY: peers
 peers: ## install other libraries for the benchmarks into bench/.peers, from the Python registry
