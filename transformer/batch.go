@@ -1,7 +1,5 @@
 package transformer
 
-import "slices"
-
 // A Batch says how the rows of an activation split into sequences: the first
 // Length(0) rows are sequence 0, and so on, without padding between them. The
 // zero Batch has no sequences.
@@ -68,11 +66,6 @@ func (b Batch) MaxLength() int {
 		longest = max(longest, b.Length(i))
 	}
 	return longest
-}
-
-// equal reports whether two batches split their rows alike.
-func (b Batch) equal(c Batch) bool {
-	return b.n == c.n && b.length == c.length && slices.Equal(b.starts, c.starts)
 }
 
 // shape is [Len, length, width] where all lengths are equal, else [Rows, width].

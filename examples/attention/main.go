@@ -118,7 +118,7 @@ func attentionMap(text string, layer, head int) (*heatMap, error) {
 // draw writes the map as SVG: a row for each French word, a column for each
 // English one, the darker the more attention.
 func (m *heatMap) draw(w io.Writer) {
-	const cell, left, top, margin = 34, 120, 130, 16
+	const cell, left, top, margin = 34, 120, 100, 16
 	width := left + cell*len(m.english) + 70
 	height := top + cell*len(m.french) + 70
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="14">`+"\n", width, height, width, height)
