@@ -4,7 +4,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -132,6 +134,8 @@ func everything(f *Function) {
 	f.VBIT(v.B16(), w.B16(), x.B16())
 	f.VBIF(v.B16(), w.B16(), x.B16())
 	f.VEXT(15, v.B16(), w.B16(), x.B16())
+	f.VZIP1(v.S4(), w.S4(), x.S4())
+	f.VZIP2(v.S4(), w.S4(), x.S4())
 	f.VSHL(31, v.S4(), x.S4())
 	f.VUSHR(32, v.S4(), x.S4())
 	f.VFMLA(v.S4(), w.S4(), x.S4())
@@ -156,6 +160,24 @@ func everything(f *Function) {
 	f.B("end")
 	f.Label("end")
 	f.RET()
+}
+
+// A new constructor must be added to everything, or nothing assembles it.
+func TestEverythingIsEverything(t *testing.T) {
+	source, err := os.ReadFile("check_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(string(source), "func everything(")
+	body, _, _ = strings.Cut(body, "\n}\n")
+	notInstructions := []string{"Comment", "Doc", "GP", "V", "Param", "ReturnIndex", "Store", "Load", "Label"}
+	methods := reflect.TypeFor[*Function]()
+	for i := range methods.NumMethod() {
+		name := methods.Method(i).Name
+		if !slices.Contains(notInstructions, name) && !regexp.MustCompile(`\bf\.`+name+`\b`).MatchString(body) {
+			t.Errorf("everything leaves out %s", name)
+		}
+	}
 }
 
 // goRun writes the file as a package and runs the go command in it, for arm64.
