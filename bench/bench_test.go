@@ -232,6 +232,9 @@ func BenchmarkAdd(b *testing.B)             { run(b, work.Add) }
 func BenchmarkMul(b *testing.B)             { run(b, work.Mul) }
 func BenchmarkAttention(b *testing.B)       { run(b, work.SDPA) }
 func BenchmarkAttentionDecode(b *testing.B) { run(b, work.SDPADecode) }
+func BenchmarkSelfAttention(b *testing.B)   { run(b, work.SelfAttention) }
+func BenchmarkFeedForward(b *testing.B)     { run(b, work.FeedForward) }
+func BenchmarkDecoderLayer(b *testing.B)    { run(b, work.DecoderLayer) }
 func BenchmarkEncoderLayer(b *testing.B)    { run(b, work.EncoderLayer) }
 
 // wrong is a contestant whose result is off by one part in a thousand in its last element.

@@ -17,36 +17,95 @@ func (t Tier) attention(d *work.Data, out []float32) func() {
 	return func() { kernels.Threads(t.Threads).Attention(p) }
 }
 
-// encoderLayer is the layer of package transformer.
-func (t Tier) encoderLayer(d *work.Data, out []float32) (func(), error) {
-	n, heads, f := d.Dims[2], d.Dims[3], d.Dims[4]
-	tensor := func(i int, shape ...int) safetensors.Tensor {
-		x := d.In[i]
-		if len(shape) == 2 { // linear weights are stored [out, in]
-			x = transposed(x, shape[1], shape[0])
-		}
-		return safetensors.Tensor{Shape: shape, Data: x}
+// A tensor is a weight of a case: an input, transposed where it is a matrix, since linear weights are
+// stored [out, in].
+func tensor(d *work.Data, i int, shape ...int) safetensors.Tensor {
+	x := d.In[i]
+	if len(shape) == 2 {
+		x = transposed(x, shape[1], shape[0])
 	}
-	weights := transformer.TensorMap{
-		"self_attn.in_proj_weight": tensor(1, 3*n, n), "self_attn.in_proj_bias": tensor(2, 3*n),
-		"self_attn.out_proj.weight": tensor(3, n, n), "self_attn.out_proj.bias": tensor(4, n),
-		"norm1.weight": tensor(5, n), "norm1.bias": tensor(6, n),
-		"linear1.weight": tensor(7, f, n), "linear1.bias": tensor(8, f),
-		"linear2.weight": tensor(9, n, f), "linear2.bias": tensor(10, n),
-		"norm2.weight": tensor(11, n), "norm2.bias": tensor(12, n),
-	}
-	layer, err := transformer.NewLayer(transformer.LayerConfig{
-		Self:        transformer.AttentionConfig{Dim: n, Heads: heads, Bias: true, OutBias: true},
-		FeedForward: transformer.FeedForwardConfig{Hidden: f, Activation: transformer.GELU, Bias: true},
-		Norm:        transformer.NormConfig{Eps: 1e-12},
-	}, transformer.TorchEncoderLayer, weights, "")
-	if err != nil {
-		return nil, err
-	}
+	return safetensors.Tensor{Shape: shape, Data: x}
+}
+
+// attentionWeights are those from input i on, under PyTorch's names.
+func attentionWeights(d *work.Data, w transformer.TensorMap, prefix string, i, n int) {
+	w[prefix+"in_proj_weight"], w[prefix+"in_proj_bias"] = tensor(d, i, 3*n, n), tensor(d, i+1, 3*n)
+	w[prefix+"out_proj.weight"], w[prefix+"out_proj.bias"] = tensor(d, i+2, n, n), tensor(d, i+3, n)
+}
+
+func normWeights(d *work.Data, w transformer.TensorMap, prefix string, i, n int) {
+	w[prefix+"weight"], w[prefix+"bias"] = tensor(d, i, n), tensor(d, i+1, n)
+}
+
+func feedForwardWeights(d *work.Data, w transformer.TensorMap, i, n, f int) {
+	w["linear1.weight"], w["linear1.bias"] = tensor(d, i, f, n), tensor(d, i+1, f)
+	w["linear2.weight"], w["linear2.bias"] = tensor(d, i+2, n, f), tensor(d, i+3, n)
+}
+
+// layer is a module of package transformer, or nil where the case is none.
+func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
+	s := d.Dims
 	ws := &transformer.Workspace{Threads: kernels.Threads(t.Threads)}
-	in := transformer.LayerInput{X: d.In[0], Batch: transformer.Uniform(d.Dims[0], d.Dims[1])}
+	w := transformer.TensorMap{}
+	attention := func(n, heads int) transformer.AttentionConfig {
+		return transformer.AttentionConfig{Dim: n, Heads: heads, Bias: true, OutBias: true}
+	}
+	feedForward := func(n, f int) transformer.FeedForwardConfig {
+		return transformer.FeedForwardConfig{Dim: n, Hidden: f, Activation: transformer.GELU, Bias: true}
+	}
+	norm := transformer.NormConfig{Eps: 1e-12}
+	var forward func() error
+	switch d.Op {
+	case work.FeedForward:
+		feedForwardWeights(d, w, 1, s[1], s[2])
+		m, err := transformer.NewFeedForward(feedForward(s[1], s[2]), transformer.TorchEncoderLayer, w, "")
+		if err != nil {
+			return nil, err
+		}
+		forward = func() error { return m.Forward(ws, out, d.In[0]) }
+	case work.SelfAttention:
+		attentionWeights(d, w, "", 1, s[2])
+		m, err := transformer.NewMultiHeadAttention(attention(s[2], s[3]), transformer.TorchAttention, w, "")
+		if err != nil {
+			return nil, err
+		}
+		in := transformer.AttentionInput{Query: d.In[0], Batch: transformer.Uniform(s[0], s[1])}
+		forward = func() error { return m.Forward(ws, out, in) }
+	case work.EncoderLayer:
+		n, heads, f := s[2], s[3], s[4]
+		attentionWeights(d, w, "self_attn.", 1, n)
+		normWeights(d, w, "norm1.", 5, n)
+		feedForwardWeights(d, w, 7, n, f)
+		normWeights(d, w, "norm2.", 11, n)
+		m, err := transformer.NewLayer(transformer.LayerConfig{Self: attention(n, heads), FeedForward: feedForward(n, f), Norm: norm},
+			transformer.TorchEncoderLayer, w, "")
+		if err != nil {
+			return nil, err
+		}
+		in := transformer.LayerInput{X: d.In[0], Batch: transformer.Uniform(s[0], s[1])}
+		forward = func() error { return m.Forward(ws, out, in) }
+	case work.DecoderLayer:
+		n, heads, f := s[3], s[4], s[5]
+		attentionWeights(d, w, "self_attn.", 1, n)
+		normWeights(d, w, "norm1.", 5, n)
+		feedForwardWeights(d, w, 7, n, f)
+		normWeights(d, w, "norm3.", 11, n)
+		attentionWeights(d, w, "multihead_attn.", 14, n)
+		normWeights(d, w, "norm2.", 18, n)
+		cross := attention(n, heads)
+		m, err := transformer.NewLayer(transformer.LayerConfig{Self: attention(n, heads), Cross: &cross, FeedForward: feedForward(n, f), Norm: norm},
+			transformer.TorchDecoderLayer, w, "")
+		if err != nil {
+			return nil, err
+		}
+		in := transformer.LayerInput{X: d.In[0], Batch: transformer.Uniform(s[0], s[1]), Mask: transformer.Causal(),
+			Memory: d.In[13], MemoryBatch: transformer.Uniform(s[0], s[2])}
+		forward = func() error { return m.Forward(ws, out, in) }
+	default:
+		return nil, nil
+	}
 	return func() {
-		if err := layer.Forward(ws, out, in); err != nil {
+		if err := forward(); err != nil {
 			panic(err)
 		}
 	}, nil

@@ -28,9 +28,9 @@ func (t Tier) Variants(work.Case) []string { return []string{""} }
 func (t Tier) Open(d *work.Data, _ string) (work.Job, error) {
 	defer kernels.Use(t.ISA)()
 	out, run := t.prepare(d)
-	if d.Op == work.EncoderLayer {
+	if run == nil {
 		var err error
-		if run, err = t.encoderLayer(d, out); err != nil {
+		if run, err = t.layer(d, out); err != nil {
 			return nil, err
 		}
 	}

@@ -30,20 +30,24 @@ const (
 	Tanh           Op = "tanh"
 	Sigmoid        Op = "sigmoid"
 	Erf            Op = "erf"
-	Add            Op = "add"           // RxC: a + b
-	Mul            Op = "mul"           // RxC: a * b
-	LogSoftmax     Op = "log_softmax"   // RxC: over each row
-	RMSNorm        Op = "rmsnorm"       // RxC: over each row, eps 1e-5, weight
-	AddLayerNorm   Op = "add_layernorm" // RxC: LayerNorm(x + residual)
-	SDPA           Op = "sdpa"          // BxHxLqxLkxD: softmax(Q·Kᵀ/√D)·V
-	SDPADecode     Op = "sdpa_decode"   // the same with Lq = 1
-	EncoderLayer   Op = "encoder_layer" // BxLxDxHxF: post-norm encoder layer, erf GELU, eps 1e-12
+	Add            Op = "add"            // RxC: a + b
+	Mul            Op = "mul"            // RxC: a * b
+	LogSoftmax     Op = "log_softmax"    // RxC: over each row
+	RMSNorm        Op = "rmsnorm"        // RxC: over each row, eps 1e-5, weight
+	AddLayerNorm   Op = "add_layernorm"  // RxC: LayerNorm(x + residual)
+	SDPA           Op = "sdpa"           // BxHxLqxLkxD: softmax(Q·Kᵀ/√D)·V
+	SDPADecode     Op = "sdpa_decode"    // the same with Lq = 1
+	FeedForward    Op = "feed_forward"   // RxDxF: W2·GELU(W1·x + b1) + b2
+	SelfAttention  Op = "self_attention" // BxLxDxH: projections, H heads, output projection
+	DecoderLayer   Op = "decoder_layer"  // BxLxMxDxHxF: post-norm decoder layer, causal, attending to M rows of memory
+	EncoderLayer   Op = "encoder_layer"  // BxLxDxHxF: post-norm encoder layer, erf GELU, eps 1e-12
 )
 
 var dimsOf = map[Op]int{
 	GemmNN: 3, GemmNT: 3, GemmPacked: 3, LinearBiasGELU: 3, BatchGemmNN: 4, BatchGemmNT: 4,
 	Softmax: 2, LayerNorm: 2, GELU: 2, Exp: 2, GELUTanh: 2, SiLU: 2, ReLU: 2, Tanh: 2, Sigmoid: 2, Erf: 2,
 	Add: 2, Mul: 2, LogSoftmax: 2, RMSNorm: 2, AddLayerNorm: 2, SDPA: 5, SDPADecode: 5, EncoderLayer: 5,
+	FeedForward: 3, SelfAttention: 4, DecoderLayer: 6,
 }
 
 // A Case is one operation on one shape.
@@ -144,6 +148,14 @@ func (c Case) FLOPs() float64 {
 	switch c.Op {
 	case SDPA, SDPADecode:
 		return 4 * p
+	case FeedForward:
+		return 4 * p
+	case SelfAttention:
+		b, l, d := float64(c.Dims[0]), float64(c.Dims[1]), float64(c.Dims[2])
+		return b * l * (8*d*d + 4*l*d)
+	case DecoderLayer: // the causal half of self-attention counts
+		b, l, m, d, f := float64(c.Dims[0]), float64(c.Dims[1]), float64(c.Dims[2]), float64(c.Dims[3]), float64(c.Dims[5])
+		return b * (l*(8*d*d+2*l*d) + l*(4*d*d+4*m*d) + 4*m*d*d + 4*l*d*f)
 	case EncoderLayer:
 		b, l, d, f := float64(c.Dims[0]), float64(c.Dims[1]), float64(c.Dims[2]), float64(c.Dims[4])
 		return b * l * (8*d*d + 4*l*d + 4*d*f)
@@ -200,8 +212,10 @@ func (c Case) OutputLen() int {
 		return d[0] * d[1] * d[2]
 	case SDPA, SDPADecode:
 		return d[0] * d[1] * d[2] * d[4]
-	case EncoderLayer:
+	case EncoderLayer, SelfAttention:
 		return d[0] * d[1] * d[2]
+	case DecoderLayer:
+		return d[0] * d[1] * d[3]
 	}
 	return d[0] * d[1]
 }
@@ -226,9 +240,19 @@ func (c Case) inputLens() []int {
 	case SDPA, SDPADecode:
 		h := d[0] * d[1] * d[4]
 		return []int{h * d[2], h * d[3], h * d[3]}
+	case FeedForward:
+		n, f := d[1], d[2]
+		return []int{d[0] * n, n * f, f, f * n, n}
+	case SelfAttention:
+		n := d[2]
+		return []int{d[0] * d[1] * n, n * 3 * n, 3 * n, n * n, n}
 	case EncoderLayer:
 		n, f := d[2], d[4]
 		return []int{d[0] * d[1] * n, n * 3 * n, 3 * n, n * n, n, n, n, n * f, f, f * n, n, n, n}
+	case DecoderLayer:
+		n, f := d[3], d[5]
+		return []int{d[0] * d[1] * n, n * 3 * n, 3 * n, n * n, n, n, n, n * f, f, f * n, n, n, n,
+			d[0] * d[2] * n, n * 3 * n, 3 * n, n * n, n, n, n}
 	}
 	return []int{d[0] * d[1]}
 }

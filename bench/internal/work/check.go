@@ -20,6 +20,10 @@ import (
 //	other RxC         x [R,C]
 //	sdpa*             Q [B,H,Lq,D], K [B,H,Lk,D], V [B,H,Lk,D]; the result is [B,H,Lq,D]
 //	encoder_layer     x [B,L,D], Wqkv [D,3D], bqkv, Wo [D,D], bo, weight1, bias1 (norm), W1 [D,F], b1, W2 [F,D], b2, weight2, bias2 (norm)
+//	feed_forward      x [R,D], W1 [D,F], b1, W2 [F,D], b2
+//	self_attention    x [B,L,D], Wqkv [D,3D], bqkv, Wo [D,D], bo
+//	decoder_layer     those of encoder_layer with x [B,L,D], then memory [B,M,D], Wqkv [D,3D], bqkv, Wo [D,D], bo, weight3, bias3 (norm)
+//	                  of the attention to memory
 type Data struct {
 	Case
 	In [][]float32
@@ -45,13 +49,14 @@ func NewData(c Case) *Data {
 		switch {
 		case elementwise[c.Op] != nil || c.Op == Softmax || c.Op == LogSoftmax:
 			amplitude = 6
-		case c.Op == EncoderLayer && i > 0:
+		case layer[c.Op] && i > 0 && !(c.Op == DecoderLayer && i == 13):
 			amplitude = 0.06
 		}
 		for j := range x {
 			x[j] = (rng.Float32()*2 - 1) * amplitude
 		}
-		if (c.Op == LayerNorm || c.Op == RMSNorm || c.Op == AddLayerNorm) && i == 1 || c.Op == EncoderLayer && (i == 5 || i == 11) {
+		if (c.Op == LayerNorm || c.Op == RMSNorm || c.Op == AddLayerNorm) && i == 1 ||
+			(c.Op == EncoderLayer || c.Op == DecoderLayer) && (i == 5 || i == 11 || i == 18) {
 			for j := range x {
 				x[j]++
 			}
@@ -68,17 +73,19 @@ func (d *Data) sample(rng *rand.Rand) {
 	out := d.OutputLen()
 	d.cols = d.Dims[len(d.Dims)-1]
 	switch d.Op {
-	case GemmNN, GemmNT, GemmPacked, LinearBiasGELU:
+	case GemmNN, GemmNT, GemmPacked, LinearBiasGELU, FeedForward:
 		d.cols = d.Dims[1]
-	case BatchGemmNN, BatchGemmNT, EncoderLayer:
+	case BatchGemmNN, BatchGemmNT, EncoderLayer, SelfAttention:
 		d.cols = d.Dims[2]
+	case DecoderLayer:
+		d.cols = d.Dims[3]
 	}
 	n := out / d.cols
-	if d.Op == EncoderLayer {
-		// A row of the result needs all keys of its sequence, so the oracle computes one whole sequence.
+	if layer[d.Op] && d.Op != FeedForward {
+		// A row of the result needs all keys of its sequence, so the oracle computes the last sequence whole.
 		d.rows = make([]int, d.Dims[1])
 		for i := range d.rows {
-			d.rows[i] = (d.Dims[0]-1)*d.Dims[1] + i
+			d.rows[i] = n - d.Dims[1] + i
 		}
 		return
 	}
@@ -99,8 +106,8 @@ func (d *Data) sample(rng *rand.Rand) {
 func (d *Data) oracle() {
 	d.want = make([]float64, len(d.rows)*d.cols)
 	d.bound = make([]float64, len(d.want))
-	if d.Op == EncoderLayer {
-		d.encoderOracle()
+	if layer[d.Op] {
+		d.layerOracle()
 		return
 	}
 	for i, r := range d.rows {
@@ -216,40 +223,80 @@ func relative(bound, want []float64, by float64) {
 	}
 }
 
-// encoderOracle computes the last sequence of the batch.
-func (d *Data) encoderOracle() {
-	l, n, heads, f := d.Dims[1], d.Dims[2], d.Dims[3], d.Dims[4]
-	x := ref.Widen(d.In[0][(d.Dims[0]-1)*l*n:])
-	linear := func(x []float64, k, m, i int) []float64 {
-		y := make([]float64, l*m)
-		for r := range l {
-			copy(y[r*m:], ref.Widen(d.In[i+1]))
-		}
-		ref.Gemm(false, false, l, m, k, 1, x, k, ref.Widen(d.In[i]), m, 1, y, m)
-		return y
-	}
-	qkv := linear(x, n, 3*n, 1)
-	att := make([]float64, l*n)
-	w := n / heads
-	score := make([]float64, l*l)
-	for h := range heads {
-		q, k, v := qkv[h*w:], qkv[n+h*w:], qkv[2*n+h*w:]
-		ref.Gemm(false, true, l, l, w, 1/math.Sqrt(float64(w)), q, 3*n, k, 3*n, 0, score, l)
-		ref.Softmax(score, score, l, l)
-		ref.Gemm(false, false, l, w, l, 1, score, l, v, 3*n, 0, att[h*w:], n)
-	}
-	norm := func(y, residual []float64, i int) []float64 {
-		out := make([]float64, len(y))
-		ref.AddLayerNorm(out, make([]float64, len(y)), y, residual, l, n, ref.Widen(d.In[i]), ref.Widen(d.In[i+1]), 1e-12)
-		return out
-	}
-	y := norm(linear(att, n, n, 3), x, 5)
-	hidden := linear(y, n, f, 7)
-	ref.Map(hidden, hidden, ref.GELU)
-	copy(d.want, norm(linear(hidden, f, n, 9), y, 11))
+// layer holds the operations that are layers of package transformer.
+var layer = map[Op]bool{FeedForward: true, SelfAttention: true, EncoderLayer: true, DecoderLayer: true}
+
+// layerOracle computes the checked rows of a layer: those of the last sequence, or for a feed-forward
+// network the sampled ones.
+func (d *Data) layerOracle() {
 	for i := range d.bound {
 		d.bound[i] = 2e-4
 	}
+	if d.Op == FeedForward {
+		var x []float64
+		for _, r := range d.rows {
+			x = append(x, d.row(0, r)...)
+		}
+		copy(d.want, d.feedForward(x, d.Dims[1], d.Dims[2], 1))
+		return
+	}
+	length := d.Dims[1]
+	n, heads := d.cols, d.Dims[len(d.Dims)-1]
+	if d.Op != SelfAttention {
+		heads = d.Dims[len(d.Dims)-2]
+	}
+	x := ref.Widen(d.In[0][len(d.In[0])-length*n:])
+	y := d.attention(x, x, n, heads, 1, d.Op == DecoderLayer)
+	if d.Op == SelfAttention {
+		copy(d.want, y)
+		return
+	}
+	y = d.addNorm(y, x, n, 5)
+	if d.Op == DecoderLayer {
+		memory := ref.Widen(d.In[13][len(d.In[13])-d.Dims[2]*n:])
+		y = d.addNorm(d.attention(y, memory, n, heads, 14, false), y, n, 18)
+	}
+	hidden := d.feedForward(y, n, d.Dims[len(d.Dims)-1], 7)
+	copy(d.want, d.addNorm(hidden, y, n, 11))
+}
+
+// linear is x·W + b for the inputs i and i+1, W being [k, m], its columns from first on.
+func (d *Data) linear(x []float64, k, m, i, first, stride int) []float64 {
+	rows := len(x) / k
+	y := make([]float64, rows*m)
+	bias := ref.Widen(d.In[i+1][first : first+m])
+	for r := range rows {
+		copy(y[r*m:], bias)
+	}
+	ref.Gemm(false, false, rows, m, k, 1, x, k, ref.Widen(d.In[i][first:]), stride, 1, y, m)
+	return y
+}
+
+func (d *Data) feedForward(x []float64, n, f, i int) []float64 {
+	hidden := d.linear(x, n, f, i, 0, f)
+	ref.Map(hidden, hidden, ref.GELU)
+	return d.linear(hidden, f, n, i+2, 0, n)
+}
+
+// attention is multi-head attention with the weights from input i on.
+func (d *Data) attention(x, keys []float64, n, heads, i int, causal bool) []float64 {
+	q, k, v := d.linear(x, n, n, i, 0, 3*n), d.linear(keys, n, n, i, n, 3*n), d.linear(keys, n, n, i, 2*n, 3*n)
+	lq, lk, w := len(x)/n, len(keys)/n, n/heads
+	out := make([]float64, lq*n)
+	score := make([]float64, lq*lk)
+	for h := range heads {
+		ref.Gemm(false, true, lq, lk, w, 1, q[h*w:], n, k[h*w:], n, 0, score, lk)
+		ref.MaskedSoftmax(score, score, lq, lk, 1/math.Sqrt(float64(w)), nil, func(r, c int) bool { return !causal || c <= r })
+		ref.Gemm(false, false, lq, w, lk, 1, score, lk, v[h*w:], n, 0, out[h*w:], n)
+	}
+	return d.linear(out, n, n, i+2, 0, n)
+}
+
+// addNorm is LayerNorm(y + residual) with weight and bias from input i on.
+func (d *Data) addNorm(y, residual []float64, n, i int) []float64 {
+	out := make([]float64, len(y))
+	ref.AddLayerNorm(out, make([]float64, len(y)), y, residual, len(y)/n, n, ref.Widen(d.In[i]), ref.Widen(d.In[i+1]), 1e-12)
+	return out
 }
 
 // Check compares a result with the oracle's. The error names the first element that is too far off.

@@ -18,6 +18,9 @@ var All = parseAll(
 	"sdpa", "1x12x32x32x64 1x12x64x64x64 1x12x128x128x64 1x12x256x256x64 1x12x512x512x64 1x12x1024x1024x64 1x8x2048x2048x64 64x8x10x10x64",
 	"sdpa_decode", "1x12x1x1024x64 1x12x1x4096x64",
 	"encoder_layer", "1x32x768x12x3072 1x64x768x12x3072 1x128x768x12x3072 1x256x768x12x3072 1x512x768x12x3072 8x32x768x12x3072",
+	"self_attention", "1x128x768x12",
+	"feed_forward", "128x768x3072",
+	"decoder_layer", "1x128x128x768x12x3072 10x1x16x512x8x2048",
 )
 
 // Quick is the subset that a first look takes: one case of each kind of work.
@@ -40,6 +43,9 @@ var Small = parseAll(
 	"exp,gelu_tanh,silu,relu,tanh,sigmoid,erf,add,mul", "128x3072",
 	"log_softmax", "1536x128",
 	"rmsnorm,add_layernorm", "128x768",
+	"self_attention", "1x128x768x12",
+	"feed_forward", "128x768x3072",
+	"decoder_layer", "1x128x128x768x12x3072",
 )
 
 // parseAll reads pairs of operations (comma-separated) and shapes (space-separated).

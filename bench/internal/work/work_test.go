@@ -29,6 +29,10 @@ func TestCheckSeesEveryElement(t *testing.T) {
 			shape = " 2x3x1x5x8"
 		case EncoderLayer:
 			shape = " 1x3x8x2x16"
+		case SelfAttention:
+			shape = " 1x3x8x2"
+		case DecoderLayer:
+			shape = " 1x3x5x8x2x16"
 		}
 		t.Run(string(op)+shape, func(t *testing.T) {
 			d := NewData(MustParse(string(op) + shape))

@@ -22,6 +22,22 @@ def load(directory):
         i += 1
 
 
+def copy(pairs):
+    for to, value in pairs:
+        to.copy_(value)
+
+
+def attention(m, t, e):
+    """Gives a MultiheadAttention the weights Wqkv [D,3D], bqkv, Wo [D,D], bo."""
+    copy(((m.in_proj_weight, t[0].view(e, 3 * e).t()), (m.in_proj_bias, t[1]), (m.out_proj.weight, t[2].view(e, e).t()), (m.out_proj.bias, t[3])))
+
+
+def norms_and_network(m, last, t, e, f):
+    """Gives a layer its first and last norm and its feed-forward network."""
+    copy(((m.norm1.weight, t[5]), (m.norm1.bias, t[6]), (m.linear1.weight, t[7].view(e, f).t()), (m.linear1.bias, t[8]),
+          (m.linear2.weight, t[9].view(f, e).t()), (m.linear2.bias, t[10]), (last.weight, t[11]), (last.bias, t[12])))
+
+
 def prepare(op, variant, directory, d):
     """Returns a function of no arguments that computes the case."""
     t = load(directory)
@@ -61,19 +77,31 @@ def prepare(op, variant, directory, d):
         q, k, v, s = q.view(b * h, lq, e), k.view(b * h, lk, e).transpose(1, 2), v.view(b * h, lk, e), torch.empty(b * h, lq, lk)
         scale = 1 / math.sqrt(e)
         return lambda: torch.bmm(torch.softmax(torch.baddbmm(s, q, k, beta=0, alpha=scale), -1), v)
+    if op == "feed_forward":
+        r, e, f = d
+        x, w1, b1, w2, b2 = t[0].view(r, e), t[1].view(e, f).t().contiguous(), t[2], t[3].view(f, e).t().contiguous(), t[4]
+        return lambda: F.linear(F.gelu(F.linear(x, w1, b1)), w2, b2)
+    if op == "self_attention":
+        b, l, e, h = d
+        m, x = nn.MultiheadAttention(e, h, batch_first=True).eval(), t[0].view(b, l, e)
+        attention(m, t[1:5], e)
+        return lambda: m(x, x, x, need_weights=False)[0]
     if op == "encoder_layer":
         b, l, e, h, f = d
         m = nn.TransformerEncoderLayer(e, h, f, dropout=0.0, activation=F.gelu, batch_first=True, norm_first=False, layer_norm_eps=1e-12).eval()
-        x, wqkv, bqkv, wo, bo, g1, b1, w1, c1, w2, c2, g2, b2 = t
-        for to, value in (
-            (m.self_attn.in_proj_weight, wqkv.view(e, 3 * e).t()), (m.self_attn.in_proj_bias, bqkv),
-            (m.self_attn.out_proj.weight, wo.view(e, e).t()), (m.self_attn.out_proj.bias, bo),
-            (m.norm1.weight, g1), (m.norm1.bias, b1), (m.linear1.weight, w1.view(e, f).t()), (m.linear1.bias, c1),
-            (m.linear2.weight, w2.view(f, e).t()), (m.linear2.bias, c2), (m.norm2.weight, g2), (m.norm2.bias, b2),
-        ):
-            to.copy_(value)
-        x = x.view(b, l, e)
+        attention(m.self_attn, t[1:5], e)
+        norms_and_network(m, m.norm2, t, e, f)
+        x = t[0].view(b, l, e)
         return lambda: m(x)
+    if op == "decoder_layer":
+        b, l, n, e, h, f = d
+        m = nn.TransformerDecoderLayer(e, h, f, dropout=0.0, activation=F.gelu, batch_first=True, norm_first=False, layer_norm_eps=1e-12).eval()
+        attention(m.self_attn, t[1:5], e)
+        attention(m.multihead_attn, t[14:18], e)
+        norms_and_network(m, m.norm3, t, e, f)
+        copy(((m.norm2.weight, t[18]), (m.norm2.bias, t[19])))
+        x, memory, mask = t[0].view(b, l, e), t[13].view(b, n, e), nn.Transformer.generate_square_subsequent_mask(l)
+        return lambda: m(x, memory, tgt_mask=mask, tgt_is_causal=True)
     raise ValueError("no such operation")
 
 
