@@ -266,6 +266,7 @@ func TestSoftmaxSpecialRows(t *testing.T) {
 					{"one finite", row(n, -inf32, at, 3), false},
 					{"one huge", row(n, -3e38, at, 3.4e38), false},
 					{"one far above", row(n, -1e4, at, 1e4), false},
+					{"all as low as can be", row(n, -math.MaxFloat32, at, -math.MaxFloat32), false},
 				} {
 					for name, f := range map[string]func(dst, x []float32, rows, cols int){"Softmax": Softmax, "LogSoftmax": LogSoftmax} {
 						// The row before and the row after must not notice.
@@ -342,17 +343,14 @@ func checkLayerNorm(t *testing.T, x, residual []float32, rows, cols int, weight,
 		wide := ref.Widen(in)
 		want := make([]float64, len(in))
 		ref.LayerNorm(want, wide, rows, cols, w, b, float64(eps))
-		var mean, square float64
 		for i := range got {
-			if i%cols == 0 {
-				row := wide[i : i+cols]
-				mean, square = 0, 0
-				for _, v := range row {
-					mean += v / float64(cols)
-				}
-				for _, v := range row {
-					square += (v - mean) * (v - mean) / float64(cols)
-				}
+			row := wide[i/cols*cols:][:cols]
+			mean, square := 0.0, 0.0
+			for _, v := range row {
+				mean += v / float64(cols)
+			}
+			for _, v := range row {
+				square += (v - mean) * (v - mean) / float64(cols)
 			}
 			scale := 1.0
 			if w != nil {

@@ -1,43 +1,85 @@
-// Command mutate shows that the tests notice a wrong kernel on arm64:
+// Command mutate shows that the tests of package kernels notice a wrong kernel:
 //
-//	mutate [-run REGEXP] [KERNEL...]
+//	mutate [-arch ARCH] [-n N] [-j JOBS] [-v] [KERNEL...]
 //
-// In a copy of the module it breaks one instruction of one kernel's assembly,
-// such as an addition turned into a subtraction, runs the short tests of package
-// kernels under qemu-aarch64-static, and expects them to fail. It does so twice
-// for every NEON kernel, or for those named: with an instruction of the first
-// loop, and with the last one there is, which belongs to the ends of rows or to
-// the narrowest tile. It fails where a broken kernel passes.
+// It breaks every kernel on every tier of the architecture, or those named, in
+// four ways: a constant gets another exponent, the code for the last, partial
+// vector is left out, a store is left out, or an arithmetic instruction becomes
+// another one. Of the stores and of the instructions of a kernel it takes N,
+// spread over its length; of the constants and the tails all.
+//
+// The broken functions are added, beside the right ones, to a copy of the
+// module, in which the dispatching functions choose among them: so one build is
+// enough for all. For each, first the kernel's own part of TestCatalog runs, and
+// if that passes, all short tests do. Those of arm64 run under qemu, and those
+// for a tier that the machine lacks not at all.
+//
+// Mutate fails where a broken kernel passes all tests. Where a mutation changes
+// nothing that could be wrong, equivalent says so, and why.
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
+	"time"
 )
 
 func main() {
-	pattern := flag.String("run", ".", "run only the tests that match `regexp`")
+	arch := flag.String("arch", runtime.GOARCH, "amd64 or arm64")
+	n := flag.Int("n", 6, "stores, and instructions, to break in each kernel")
+	jobs := flag.Int("j", runtime.GOMAXPROCS(0), "tests to run at once")
+	verbose := flag.Bool("v", false, "print every mutant, not only those that pass")
 	flag.Parse()
-	if err := run(*pattern, flag.Args()); err != nil {
+	m := mutator{arch: *arch, n: *n, jobs: *jobs, verbose: *verbose, only: flag.Args()}
+	if err := m.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(1)
 	}
 }
 
-func run(pattern string, only []string) error {
+// mutant is a broken kernel.
+type mutant struct {
+	id           int
+	kernel, tier string
+	at           string // file and line
+	what         string
+}
+
+func (m mutant) symbol() string { return fmt.Sprintf("%s%sM%d", m.kernel, m.tier, m.id) }
+
+// equivalent lists mutations that leave a kernel right, by kernel and a prefix
+// of what was done to it, with the reason.
+var equivalent = map[[2]string]string{}
+
+type mutator struct {
+	arch    string
+	n, jobs int
+	verbose bool
+	only    []string
+
+	dir     string
+	mutants []mutant
+}
+
+func (m *mutator) run() error {
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	m.dir = filepath.Join(dir, "kernels")
 	for _, part := range []string{"kernels", "internal"} {
 		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(part)); err != nil {
 			return err
@@ -52,154 +94,235 @@ func run(pattern string, only []string) error {
 			return err
 		}
 	}
-	if out, err := test(dir, pattern); err != nil {
-		return fmt.Errorf("the tests fail without a mutation: %w\n%s", err, out)
-	}
-
-	files, err := filepath.Glob(filepath.Join(dir, "kernels", "*_neon_arm64.s"))
-	if err != nil {
+	if err := m.breakAll(); err != nil {
 		return err
 	}
-	kernels, survived := 0, 0
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		lines := strings.Split(string(text), "\n")
-		for _, f := range functions(lines) {
-			if len(only) > 0 && !slices.Contains(only, f.name) {
-				continue
-			}
-			kernels++
-			places := f.places(lines)
-			if len(places) == 0 {
-				return fmt.Errorf("%s has no instruction to break", f.name)
-			}
-			for _, i := range slices.Compact([]int{places[0], places[len(places)-1]}) {
-				broken := slices.Clone(lines)
-				what := ""
-				broken[i], what = mutate(lines[i])
-				if err := os.WriteFile(file, []byte(strings.Join(broken, "\n")), 0o644); err != nil {
-					return err
-				}
-				out, err := test(dir, pattern)
-				verdict := "noticed by " + firstFailure(out)
-				switch {
-				case err == nil:
-					survived++
-					verdict = "NOT NOTICED"
-				case firstFailure(out) == "":
-					return fmt.Errorf("%s: the tests did not run: %w\n%s", f.name, err, out)
-				}
-				fmt.Printf("%s, %s:%d, %s: %s\n", f.name, filepath.Base(file), i+1, what, verdict)
-			}
-			if err := os.WriteFile(file, text, 0o644); err != nil {
-				return err
-			}
-		}
+	if len(m.mutants) == 0 {
+		return errors.New("nothing to break")
 	}
-	if kernels == 0 {
-		return errors.New("no kernel of that name")
+	if err := m.wire(); err != nil {
+		return err
 	}
-	fmt.Printf("%d kernels broken\n", kernels)
-	if survived > 0 {
-		return fmt.Errorf("%d broken kernels passed the tests", survived)
+	build := exec.Command("go", "test", "-c", "-o", "mutants.test", ".")
+	build.Dir = m.dir
+	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+m.arch, "CGO_ENABLED=0", "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the broken kernels: %w\n%s", err, out)
+	}
+	if out, err := m.test(0, "."); err != nil {
+		return fmt.Errorf("the tests fail without a mutation: %w\n%s", err, out)
+	}
+	return m.hunt()
+}
+
+// hunt runs the tests on each mutant.
+func (m *mutator) hunt() error {
+	queue := make(chan mutant)
+	var mu sync.Mutex
+	noticed, passed, excused, skipped := 0, 0, 0, 0
+	var wg sync.WaitGroup
+	for range m.jobs {
+		wg.Go(func() {
+			for u := range queue {
+				verdict := m.try(u)
+				mu.Lock()
+				name := fmt.Sprintf("%s%s, %s, %s", u.kernel, u.tier, u.at, u.what)
+				switch reason := excuse(u); {
+				case verdict == skip:
+					skipped++
+				case verdict != "":
+					noticed++
+					if m.verbose {
+						fmt.Printf("%s: %s\n", name, verdict)
+					}
+				case reason != "":
+					excused++
+					if m.verbose {
+						fmt.Printf("%s: no matter: %s\n", name, reason)
+					}
+				default:
+					passed++
+					fmt.Printf("%s: NOT NOTICED\n", name)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, u := range m.mutants {
+		queue <- u
+	}
+	close(queue)
+	wg.Wait()
+	fmt.Printf("%s: %d broken kernels noticed, %d harmless by their nature, %d not noticed, %d not run for lack of the tier\n",
+		m.arch, noticed, excused, passed, skipped)
+	if passed > 0 {
+		return fmt.Errorf("%d broken kernels passed the tests", passed)
 	}
 	return nil
 }
 
-// test builds and runs the tests of package kernels.
-func test(dir, pattern string) (string, error) {
-	cmd := exec.Command("go", "test", "-short", "-failfast", "-run", pattern, "-exec", "qemu-aarch64-static -cpu neoverse-n1", "./kernels")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0", "GOWORK=off", "AVOFORMER_REQUIRE=neon")
+func excuse(u mutant) string {
+	for k, reason := range equivalent {
+		if k[0] == u.kernel && strings.HasPrefix(u.what, k[1]) {
+			return reason
+		}
+	}
+	return ""
+}
+
+const skip = "skipped"
+
+// try says what notices the mutant, "" if nothing does.
+func (m *mutator) try(u mutant) string {
+	catalog := "^TestCatalog$/^" + u.kernel + "$/^" + strings.ToLower(u.tier) + "$"
+	for _, tests := range []string{catalog, "."} {
+		out, err := m.test(u.id, tests)
+		switch {
+		case err != nil && firstFailure(out) != "":
+			return "noticed by " + firstFailure(out)
+		case err != nil:
+			return "ends the tests: " + err.Error()
+		case strings.Contains(out, "this machine lacks"):
+			return skip
+		}
+	}
+	return ""
+}
+
+// test runs tests with one mutant, or none for 0.
+func (m *mutator) test(id int, tests string) (string, error) {
+	args := []string{"./mutants.test", "-test.short", "-test.failfast", "-test.v", "-test.run", tests}
+	if m.arch == "arm64" && runtime.GOARCH != "arm64" {
+		args = append([]string{"qemu-aarch64-static", "-cpu", "neoverse-n1"}, args...)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir = m.dir
+	cmd.Env = append(os.Environ(), fmt.Sprintf("AVOFORMER_MUTANT=%d", id))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// firstFailure is the name of the innermost test named first.
+// firstFailure is the name of the innermost test of those that failed first.
 func firstFailure(out string) string {
 	name := ""
-	for _, m := range failure.FindAllStringSubmatch(out, -1) {
-		if !strings.HasPrefix(m[1], name) {
+	for _, f := range failure.FindAllStringSubmatch(out, -1) {
+		if !strings.HasPrefix(f[1], name) {
 			break
 		}
-		name = m[1]
+		name = f[1]
 	}
 	return name
 }
 
-// function is where a function is in a file's lines.
-type function struct {
-	name       string
-	start, end int
-}
+var textLine = regexp.MustCompile(`^TEXT ·(\w+?)(AVX2|AVX512|NEON)\(SB\)`)
 
-var textLine = regexp.MustCompile(`^TEXT ·(\w+)NEON\(SB\)`)
-
-func functions(lines []string) []function {
-	var list []function
-	for i, line := range lines {
-		if m := textLine.FindStringSubmatch(line); m != nil {
-			list = append(list, function{name: m[1], start: i})
+// breakAll appends the broken functions to the files they come from.
+func (m *mutator) breakAll() error {
+	files, err := filepath.Glob(filepath.Join(m.dir, "*_*_"+m.arch+".s"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return err
 		}
-		if len(list) > 0 {
-			list[len(list)-1].end = i
-		}
-	}
-	return list
-}
-
-// places lists the lines that can be broken, from the first loop on.
-func (f function) places(lines []string) []int {
-	var list []int
-	inLoop := false
-	for i := f.start + 1; i < f.end; i++ {
-		inLoop = inLoop || strings.HasPrefix(lines[i], "loop")
-		if _, what := mutate(lines[i]); inLoop && what != "" {
-			list = append(list, i)
-		}
-	}
-	return list
-}
-
-// mutations of words, by the mnemonic in their comment: the bits to flip.
-var mutations = []struct {
-	op, to string
-	lane   bool // multiplies by one lane
-	flip   uint32
-}{
-	{"fadd", "fsub", false, 1 << 23},
-	{"fsub", "fadd", false, 1 << 23},
-	{"fmax", "fmin", false, 1 << 23},
-	{"fmin", "fmax", false, 1 << 23},
-	{"fmul", "fadd", false, 0x6e20dc00 ^ 0x4e20d400},
-	{"fmla", "fmls", true, 1 << 14},
-}
-
-var wordLine = regexp.MustCompile(`WORD(\s+)\$0x([0-9a-f]{8}) // (\w+) (.*)$`)
-
-// mutate returns the line with another instruction, and what was done; or
-// nothing for instructions it has no mutation for.
-func mutate(line string) (broken, what string) {
-	if strings.Contains(line, "VFMLA ") {
-		return strings.Replace(line, "VFMLA ", "VFMLS ", 1), "fmla to fmls"
-	}
-	m := wordLine.FindStringSubmatch(line)
-	if m == nil {
-		return "", ""
-	}
-	for _, mutation := range mutations {
-		if mutation.op == m[3] && mutation.lane == strings.Contains(m[4], "[") {
-			word, err := strconv.ParseUint(m[2], 16, 32)
-			if err != nil {
-				return "", ""
+		lines := strings.Split(string(b), "\n")
+		var starts []int
+		for i, line := range lines {
+			if textLine.MatchString(line) {
+				starts = append(starts, i)
 			}
-			return fmt.Sprintf("\tWORD $0x%08x", uint32(word)^mutation.flip), mutation.op + " to " + mutation.to
+		}
+		for k, start := range starts {
+			f := textLine.FindStringSubmatch(lines[start])
+			if len(m.only) > 0 && !slices.Contains(m.only, f[1]) {
+				continue
+			}
+			stop := len(lines)
+			if k+1 < len(starts) {
+				stop = starts[k+1]
+			}
+			// Constants may lie between two functions.
+			if i := slices.IndexFunc(lines[start:stop], func(l string) bool { return strings.HasPrefix(l, "DATA ") }); i >= 0 {
+				stop = start + i
+			}
+			for _, e := range edits(lines, start, stop, m.n) {
+				u := mutant{id: len(m.mutants) + 1, kernel: f[1], tier: f[2],
+					at: fmt.Sprintf("%s:%d", filepath.Base(file), e.line+1), what: e.what}
+				m.mutants = append(m.mutants, u)
+				body := slices.Clone(lines[start:stop])
+				body[0] = strings.Replace(body[0], f[1]+f[2], u.symbol(), 1)
+				for i := range body {
+					body[i] = strings.ReplaceAll(e.apply(start+i, body[i]), mutantData, fmt.Sprint("mutant", u.id, "<>"))
+				}
+				b = append(b, "\n"+strings.Join(body, "\n")...)
+				b = append(b, strings.ReplaceAll(strings.Join(e.data, "\n"), mutantData, fmt.Sprint("mutant", u.id, "<>"))...)
+				b = append(b, '\n')
+			}
+		}
+		if err := os.WriteFile(file, b, 0o644); err != nil {
+			return err
 		}
 	}
-	return "", ""
+	return nil
+}
+
+// wire declares the broken functions and lets them be chosen.
+func (m *mutator) wire() error {
+	byKernel := map[string][]mutant{}
+	for _, u := range m.mutants {
+		byKernel[u.kernel+u.tier] = append(byKernel[u.kernel+u.tier], u)
+	}
+
+	stubs, err := os.ReadFile(filepath.Join(m.dir, "stubs_"+m.arch+".go"))
+	if err != nil {
+		return err
+	}
+	declared := regexp.MustCompile(`(?m)^func (\w+)(\(.*)$`).FindAllStringSubmatch(string(stubs), -1)
+	var decls, table bytes.Buffer
+	fmt.Fprintf(&decls, "package kernels\n\nimport (\n\"os\"\n\"strconv\"\n)\n\nvar mutant, _ = strconv.Atoi(os.Getenv(\"AVOFORMER_MUTANT\"))\n")
+	fmt.Fprintf(&table, "package kernels\n\nfunc init() {\nfor i := range catalog {\nim := &catalog[i]\nswitch {\n")
+	for _, d := range declared {
+		for _, u := range byKernel[d[1]] {
+			fmt.Fprintf(&decls, "\n//go:noescape\nfunc %s%s\n", u.symbol(), d[2])
+			fmt.Fprintf(&table, "case mutant == %d && im.kernel == %q && im.isa == %s:\nim.fn = %s\n", u.id, u.kernel, u.tier, u.symbol())
+		}
+	}
+	fmt.Fprintf(&table, "}\n}\n}\n")
+
+	path := filepath.Join(m.dir, "dispatch_"+m.arch+".go")
+	dispatch, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	called := regexp.MustCompile(`(?m)^\t\t(return )?(\w+)(\(.*\))$`)
+	dispatch = called.ReplaceAllFunc(dispatch, func(line []byte) []byte {
+		c := called.FindSubmatch(line)
+		if len(byKernel[string(c[2])]) == 0 {
+			return line
+		}
+		var w bytes.Buffer
+		fmt.Fprintf(&w, "switch mutant {\n")
+		for _, u := range byKernel[string(c[2])] {
+			fmt.Fprintf(&w, "case %d:\n%s%s%s\n", u.id, c[1], u.symbol(), c[3])
+		}
+		fmt.Fprintf(&w, "default:\n%s\n}", line)
+		return w.Bytes()
+	})
+	for name, src := range map[string][]byte{path: dispatch,
+		filepath.Join(m.dir, "mutants.go"): decls.Bytes(), filepath.Join(m.dir, "mutants_test.go"): table.Bytes()} {
+		text, err := format.Source(src)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := os.WriteFile(name, text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
