@@ -114,10 +114,22 @@ test-arm64: ## the NEON tier, under qemu
 	AVOFORMER_REQUIRE_AS=1 AVOFORMER_SECOND_GO=$(SECOND_GO) $(GO) test -C asm ./arm64
 	scripts/arm64.sh
 
-.PHONY: test-mutations
-test-mutations: ## break each NEON kernel in a copy, and see the tests notice (half an hour)
+# The self-test, and every kernel with every length and placement. Elsewhere
+# these are tests among others.
+CHECKASM := ^(TestBroken|TestRight|TestInPlace|TestGaps|TestCatalog)$$
+
+.PHONY: checkasm
+checkasm: ## every kernel between guard pages, on every tier: here, under qemu, in the emulator
+	$(GO) test -count=1 -run='$(CHECKASM)' ./internal/checkasm ./kernels
 	@scripts/install.sh arm64
-	$(GO) run ./scripts/mutate
+	scripts/arm64.sh -run='$(CHECKASM)'
+	scripts/avx512/test.sh -test.run='$(CHECKASM)'
+
+.PHONY: test-mutations
+test-mutations: ## break each kernel of each tier in a copy, and see the tests notice (half an hour)
+	@scripts/install.sh arm64
+	$(GO) run ./scripts/mutate -arch amd64
+	$(GO) run ./scripts/mutate -arch arm64
 
 .PHONY: test-avx512
 test-avx512: ## the AVX-512 tier, in the Bochs emulator
