@@ -5,12 +5,12 @@
 #include "textflag.h"
 
 // func reluVecAVX512(dst []float32, x []float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·reluVecAVX512(SB), NOSPLIT, $0-48
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   x_base+24(FP), CX
 	MOVQ   dst_len+8(FP), DX
-	VPXORD Z0, Z0, Z0
+	VXORPS Z0, Z0, Z0
 	MOVQ   DX, BX
 	ANDQ   $+15, BX
 	MOVQ   $-1, SI

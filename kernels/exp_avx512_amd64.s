@@ -338,14 +338,14 @@ DATA f32x16_3f800000<>+60(SB)/4, $0x3f800000
 GLOBL f32x16_3f800000<>(SB), RODATA|NOPTR, $64
 
 // func geluVecAVX512(dst []float32, x []float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·geluVecAVX512(SB), NOSPLIT, $0-48
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    x_base+24(FP), CX
 	MOVQ    dst_len+8(FP), DX
 	VMOVUPS f32x16_c0a80000<>+0(SB), Z0
 	VMOVUPS f32x16_40a80000<>+0(SB), Z1
-	VPXORD  Z2, Z2, Z2
+	VXORPS  Z2, Z2, Z2
 	MOVQ    DX, BX
 	ANDQ    $+15, BX
 	MOVQ    $-1, SI

@@ -392,7 +392,7 @@ end6:
 	RET
 
 // func reluRowsAVX512(c []float32, rows int, cols int, ldc int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·reluRowsAVX512(SB), NOSPLIT, $0-48
 	MOVQ c_base+0(FP), AX
 	MOVQ rows+24(FP), CX
@@ -405,7 +405,7 @@ loop1:
 	MOVQ   AX, SI
 	MOVQ   AX, DI
 	MOVQ   DX, R8
-	VPXORD Z0, Z0, Z0
+	VXORPS Z0, Z0, Z0
 	MOVQ   R8, R9
 	ANDQ   $+15, R9
 	MOVQ   $-1, R10
@@ -452,8 +452,8 @@ end6:
 	TESTQ     R9, R9
 	JZ        end7
 	VMOVUPS.Z (DI), K1, Z1
-	VMAXPS    Z1, Z0, Z1
-	VMOVUPS   Z1, K1, (SI)
+	VMAXPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (SI)
 
 end7:
 	LEAQ (AX)(BX*4), AX
@@ -466,7 +466,7 @@ end2:
 	RET
 
 // func geluRowsAVX512(c []float32, rows int, cols int, ldc int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·geluRowsAVX512(SB), NOSPLIT, $0-48
 	MOVQ c_base+0(FP), AX
 	MOVQ rows+24(FP), CX
@@ -481,7 +481,7 @@ loop1:
 	MOVQ    DX, R8
 	VMOVUPS f32x16_c0a80000<>+0(SB), Z0
 	VMOVUPS f32x16_40a80000<>+0(SB), Z1
-	VPXORD  Z2, Z2, Z2
+	VXORPS  Z2, Z2, Z2
 	MOVQ    R8, R9
 	ANDQ    $+15, R9
 	MOVQ    $-1, R10

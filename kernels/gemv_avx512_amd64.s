@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func gemvPanelsAVX512(c []float32, a []float32, b []float32, nr int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·gemvPanelsAVX512(SB), NOSPLIT, $0-80
 	MOVQ c_base+0(FP), AX
 	MOVQ a_base+24(FP), CX
@@ -16,14 +16,14 @@ TEXT ·gemvPanelsAVX512(SB), NOSPLIT, $0-80
 	JLT  end2
 
 loop1:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 	MOVQ   CX, DI
 	MOVQ   SI, R8
 	CMPQ   R8, $+4

@@ -6,274 +6,761 @@
 
 // func softmaxRowsNEON(dst []float32, x []float32, rows int, cols int)
 TEXT ·softmaxRowsNEON(SB), NOSPLIT, $0-64
-	MOVD   $constants<>(SB), R10
-	FMOVQ  64(R10), F8
-	MOVD   dst_base+0(FP), R3
-	MOVD   x_base+24(FP), R4
-	MOVD   rows+48(FP), R5
-	MOVD   cols+56(FP), R6
-	AND    $3, R6, R7
-	MOVD   $4, R8
-	CMP    $1, R7
-	CSEL   GT, R8, ZR, R8
-	MOVD   $8, R9
-	CMP    $2, R7
-	CSEL   GT, R9, R8, R9
-	SCVTFS R7, F7
+	MOVD   $constants<>(SB), R3
+	FMOVQ  64(R3), F8
+	MOVD   dst_base+0(FP), R1
+	MOVD   x_base+24(FP), R2
+	MOVD   rows+48(FP), R9
+	MOVD   cols+56(FP), R8
+	FMOVQ  (R3), F4
+	FMOVQ  16(R3), F5
+	FMOVQ  32(R3), F6
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V12.B16
+	AND    $3, R8, R4
+	MOVD   $4, R5
+	CMP    $1, R4
+	CSEL   GT, R5, ZR, R5
+	MOVD   $8, R6
+	CMP    $2, R4
+	CSEL   GT, R6, R5, R6
+	SCVTFS R4, F7
 	VDUP   V7.S[0], V7.S4
-	FMOVQ  (R10), F0
+	FMOVQ  48(R3), F0
 	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
-	FMOVQ  16(R10), F5
-	FMOVQ  32(R10), F6
-	FMOVQ  48(R10), F9
-	CMP    $1, R5
+	MOVD   R2, R10
+	MOVD   R1, R7
+	FMOVQ  64(R3), F0
+	FMOVQ  64(R3), F1
+	MOVD   R8, R0
+	CMP    $8, R0
 	BLT    end2
 
 loop1:
-	FMOVQ 64(R10), F0
-	FMOVQ 64(R10), F1
-	FMOVQ 64(R10), F2
-	FMOVQ 64(R10), F3
-	MOVD  R4, R0
-	MOVD  R6, R1
-	CMP   $16, R1
-	BLT   end4
+	FMOVQ (R10), F2
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	FMOVQ 16(R10), F2
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	ADD   $32, R10, R10
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop1
+
+end2:
+	CMP $4, R0
+	BLT end4
 
 loop3:
-	FMOVQ (R0), F4
-	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
-	FMOVQ 16(R0), F4
-	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
-	FMOVQ 32(R0), F4
-	WORD  $0x4e24f442 // fmax v2.4s, v2.4s, v4.4s
-	FMOVQ 48(R0), F4
-	WORD  $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
-	ADD   $64, R0, R0
-	SUB   $16, R1, R1
-	CMP   $16, R1
+	FMOVQ (R10), F2
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	ADD   $16, R10, R10
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop3
 
 end4:
-	CMP $4, R1
-	BLT end6
-
-loop5:
-	FMOVQ (R0), F4
-	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop5
-
-end6:
-	CBZ   R7, end7
-	FMOVS (R0), F4
-	ADD   R8, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R9, R0, R0
-	VLD1  (R0), V4.S[2]
-	VBIF  V7.B16, V8.B16, V4.B16
-	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
-
-end7:
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	WORD  $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
+	CBZ   R4, end5
+	FMOVS (R10), F2
+	ADD   R5, R10, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R6, R10, R0
+	VLD1  (R0), V2.S[2]
+	VBIF  V7.B16, V8.B16, V2.B16
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	ADD   R4<<2, R10, R10
+
+end5:
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f404 // fmaxp v4.4s, v0.4s, v0.4s
-	FMOVQ 80(R10), F10
+	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
+	CMP   $1, R9
+	BGT   else6
+	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	MOVD  R3, R0
-	MOVD  R4, R1
-	MOVD  R6, R2
-	CMP   $8, R2
+	MOVD  R8, R0
+	CMP   $8, R0
 	BLT   end9
 
 loop8:
-	FMOVQ (R1), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V5.B16, V1.B16
-	VFMLA V6.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
-	VFMLA V6.S4, V0.S4, V2.S4
-	FMOVQ 96(R10), F0
-	FMOVQ 112(R10), F3
+	FMOVQ (R2), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 128(R10), F0
+	FMOVQ 112(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 144(R10), F3
+	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R10), F0
+	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 80(R10), F3
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ F0, (R7)
+	FMOVQ 16(R2), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R1), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V5.B16, V1.B16
-	VFMLA V6.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
-	VFMLA V6.S4, V0.S4, V2.S4
-	FMOVQ 96(R10), F0
-	FMOVQ 112(R10), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 128(R10), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 144(R10), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R10), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 80(R10), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FMOVQ F0, 16(R0)
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	SUB   $8, R2, R2
-	CMP   $8, R2
+	FMOVQ F0, 16(R7)
+	ADD   $32, R7, R7
+	ADD   $32, R2, R2
+	SUB   $8, R0, R0
+	CMP   $8, R0
 	BGE   loop8
 
 end9:
-	CMP $4, R2
+	CMP $4, R0
 	BLT end11
 
 loop10:
-	FMOVQ (R1), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V5.B16, V1.B16
-	VFMLA V6.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
-	VFMLA V6.S4, V0.S4, V2.S4
-	FMOVQ 96(R10), F0
-	FMOVQ 112(R10), F3
+	FMOVQ (R2), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 128(R10), F0
+	FMOVQ 112(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 144(R10), F3
+	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R10), F0
+	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 80(R10), F3
+	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ F0, (R0)
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R2, R2
-	CMP   $4, R2
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ F0, (R7)
+	ADD   $16, R7, R7
+	ADD   $16, R2, R2
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop10
 
 end11:
-	CBZ   R7, end12
-	FMOVS (R1), F0
-	ADD   R8, R1, R2
-	VLD1  (R2), V0.S[1]
-	ADD   R9, R1, R1
-	VLD1  (R1), V0.S[2]
+	CBZ   R4, end12
+	FMOVS (R2), F0
+	ADD   R5, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R2, R0
+	VLD1  (R0), V0.S[2]
 	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V5.B16, V1.B16
-	VFMLA V6.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
-	VFMLA V6.S4, V0.S4, V2.S4
-	FMOVQ 96(R10), F0
-	FMOVQ 112(R10), F3
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 128(R10), F0
+	FMOVQ 112(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 144(R10), F3
+	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R10), F0
+	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 80(R10), F3
+	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	VMOV  V0.B16, V1.B16
 	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	ADD   R9, R0, R1
-	VST1  V0.S[2], (R1)
-	ADD   R8, R0, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R0)
+	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD   R6, R7, R0
+	VST1  V0.S[2], (R0)
+	ADD   R5, R7, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R7)
+	ADD   R4<<2, R7, R7
+	ADD   R4<<2, R2, R2
 
 end12:
-	WORD $0x4e2cd560 // fadd v0.4s, v11.4s, v12.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x6e20fd40 // fdiv v0.4s, v10.4s, v0.4s
-	MOVD R3, R0
-	MOVD R6, R1
-	CMP  $16, R1
-	BLT  end14
+	FMOVQ 160(R3), F0
+	WORD  $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	B     end7
+
+else6:
+	FMOVQ 64(R3), F10
+	FMOVQ 64(R3), F11
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	MOVD  R8, R0
+	CMP   $8, R0
+	BLT   end14
 
 loop13:
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   $64, R0, R0
-	SUB   $16, R1, R1
-	CMP   $16, R1
+	FMOVQ (R2), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ F0, (R7)
+	FMOVQ (R10), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	FMOVQ 16(R2), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ F0, 16(R7)
+	FMOVQ 16(R10), F0
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	ADD   $32, R10, R10
+	ADD   $32, R7, R7
+	ADD   $32, R2, R2
+	SUB   $8, R0, R0
+	CMP   $8, R0
 	BGE   loop13
 
 end14:
-	CMP $4, R1
+	CMP $4, R0
 	BLT end16
 
 loop15:
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
+	FMOVQ (R2), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ F0, (R7)
+	FMOVQ (R10), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	ADD   $16, R10, R10
+	ADD   $16, R7, R7
+	ADD   $16, R2, R2
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop15
 
 end16:
-	CBZ   R7, end17
-	FMOVS (R0), F1
-	ADD   R8, R0, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R9, R0, R1
-	VLD1  (R1), V1.S[2]
+	CBZ   R4, end17
+	FMOVS (R2), F0
+	ADD   R5, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R2, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VMOV  V0.B16, V1.B16
 	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	ADD   R9, R0, R1
-	VST1  V0.S[2], (R1)
-	ADD   R8, R0, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R0)
+	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	ADD   R6, R7, R0
+	VST1  V0.S[2], (R0)
+	ADD   R5, R7, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R7)
+	FMOVS (R10), F0
+	ADD   R5, R10, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R10, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	ADD   R4<<2, R10, R10
+	ADD   R4<<2, R7, R7
+	ADD   R4<<2, R2, R2
 
 end17:
-	ADD R6<<2, R3, R3
-	ADD R6<<2, R4, R4
-	SUB $1, R5, R5
-	CMP $1, R5
-	BGE loop1
+	FMOVQ 160(R3), F0
+	WORD  $0x4e2dd581 // fadd v1.4s, v12.4s, v13.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	WORD  $0x4e2bf540 // fmax v0.4s, v10.4s, v11.4s
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
+	SUB   $2, R9, R9
+	CMP   $1, R9
+	BLT   end19
 
-end2:
+loop18:
+	FMOVQ 64(R3), F10
+	FMOVQ 64(R3), F11
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	MOVD  R8, R0
+	CMP   $8, R0
+	BLT   end21
+
+loop20:
+	FMOVQ (R1), F0
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	FMOVQ F0, (R1)
+	FMOVQ (R2), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ F0, (R7)
+	FMOVQ (R10), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	FMOVQ 16(R1), F0
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	FMOVQ F0, 16(R1)
+	FMOVQ 16(R2), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ F0, 16(R7)
+	FMOVQ 16(R10), F0
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	ADD   $32, R10, R10
+	ADD   $32, R7, R7
+	ADD   $32, R2, R2
+	ADD   $32, R1, R1
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop20
+
+end21:
+	CMP $4, R0
+	BLT end23
+
+loop22:
+	FMOVQ (R1), F0
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	FMOVQ F0, (R1)
+	FMOVQ (R2), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ F0, (R7)
+	FMOVQ (R10), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	ADD   $16, R10, R10
+	ADD   $16, R7, R7
+	ADD   $16, R2, R2
+	ADD   $16, R1, R1
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop22
+
+end23:
+	CBZ   R4, end24
+	FMOVS (R1), F0
+	ADD   R5, R1, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R1, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V7.B16, V0.B16, V0.B16
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	ADD   R6, R1, R0
+	VST1  V0.S[2], (R0)
+	ADD   R5, R1, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R1)
+	FMOVS (R2), F0
+	ADD   R5, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R2, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	ADD   R6, R7, R0
+	VST1  V0.S[2], (R0)
+	ADD   R5, R7, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R7)
+	FMOVS (R10), F0
+	ADD   R5, R10, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R10, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	ADD   R4<<2, R10, R10
+	ADD   R4<<2, R7, R7
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R1, R1
+
+end24:
+	FMOVQ 160(R3), F0
+	WORD  $0x4e2ed5a1 // fadd v1.4s, v13.4s, v14.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	WORD  $0x4e2bf540 // fmax v0.4s, v10.4s, v11.4s
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
+	SUB   $1, R9, R9
+	CMP   $1, R9
+	BGE   loop18
+
+end19:
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	MOVD  R8, R0
+	CMP   $8, R0
+	BLT   end26
+
+loop25:
+	FMOVQ (R1), F0
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	FMOVQ F0, (R1)
+	FMOVQ (R2), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ F0, (R7)
+	FMOVQ 16(R1), F0
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	FMOVQ F0, 16(R1)
+	FMOVQ 16(R2), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ F0, 16(R7)
+	ADD   $32, R7, R7
+	ADD   $32, R2, R2
+	ADD   $32, R1, R1
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop25
+
+end26:
+	CMP $4, R0
+	BLT end28
+
+loop27:
+	FMOVQ (R1), F0
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	FMOVQ F0, (R1)
+	FMOVQ (R2), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ F0, (R7)
+	ADD   $16, R7, R7
+	ADD   $16, R2, R2
+	ADD   $16, R1, R1
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop27
+
+end28:
+	CBZ   R4, end29
+	FMOVS (R1), F0
+	ADD   R5, R1, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R1, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V7.B16, V0.B16, V0.B16
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	ADD   R6, R1, R0
+	VST1  V0.S[2], (R0)
+	ADD   R5, R1, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R1)
+	FMOVS (R2), F0
+	ADD   R5, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R2, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD   R6, R7, R0
+	VST1  V0.S[2], (R0)
+	ADD   R5, R7, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R7)
+	ADD   R4<<2, R7, R7
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R1, R1
+
+end29:
+	FMOVQ 160(R3), F0
+	WORD  $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+
+end7:
+	CMP $8, R8
+	BLT end31
+
+loop30:
+	FMOVQ (R1), F0
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	FMOVQ F0, (R1)
+	FMOVQ 16(R1), F0
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	FMOVQ F0, 16(R1)
+	ADD   $32, R1, R1
+	SUB   $8, R8, R8
+	CMP   $8, R8
+	BGE   loop30
+
+end31:
+	CMP $4, R8
+	BLT end33
+
+loop32:
+	FMOVQ (R1), F0
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	FMOVQ F0, (R1)
+	ADD   $16, R1, R1
+	SUB   $4, R8, R8
+	CMP   $4, R8
+	BGE   loop32
+
+end33:
+	CBZ   R4, end34
+	FMOVS (R1), F0
+	ADD   R5, R1, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R1, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V7.B16, V0.B16, V0.B16
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	ADD   R6, R1, R0
+	VST1  V0.S[2], (R0)
+	ADD   R5, R1, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R1)
+	ADD   R4<<2, R1, R1
+
+end34:
 	RET
 
 // func maxVecNEON(x []float32) float32
@@ -291,7 +778,7 @@ TEXT ·maxVecNEON(SB), NOSPLIT, $0-28
 	CSEL   GT, R2, R1, R2
 	SCVTFS R0, F0
 	VDUP   V0.S[0], V0.S4
-	FMOVQ  (R3), F1
+	FMOVQ  48(R3), F1
 	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
 	FMOVQ  64(R3), F1
 	FMOVQ  64(R3), F2
@@ -354,9 +841,9 @@ TEXT ·expSumVecNEON(SB), NOSPLIT, $0-60
 	MOVD   x_len+32(FP), R6
 	FMOVS  max+48(FP), F5
 	VDUP   V5.S[0], V5.S4
-	FMOVQ  16(R0), F6
-	FMOVQ  32(R0), F7
-	FMOVQ  48(R0), F8
+	FMOVQ  (R0), F6
+	FMOVQ  16(R0), F7
+	FMOVQ  32(R0), F8
 	AND    $3, R6, R1
 	MOVD   $4, R2
 	CMP    $1, R1
@@ -366,7 +853,7 @@ TEXT ·expSumVecNEON(SB), NOSPLIT, $0-60
 	CSEL   GT, R3, R2, R3
 	SCVTFS R1, F9
 	VDUP   V9.S[0], V9.S4
-	FMOVQ  (R0), F0
+	FMOVQ  48(R0), F0
 	WORD   $0x6ea0e529 // fcmgt v9.4s, v9.4s, v0.4s
 	VMOVI  $0, V4.B16
 	VMOVI  $0, V11.B16
@@ -381,16 +868,16 @@ loop1:
 	VFMLA V7.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
 	VFMLA V7.S4, V0.S4, V2.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 112(R0), F3
+	FMOVQ 80(R0), F0
+	FMOVQ 96(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 128(R0), F0
+	FMOVQ 112(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 144(R0), F3
+	FMOVQ 128(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R0), F0
+	FMOVQ 144(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 80(R0), F3
+	FMOVQ 160(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -403,16 +890,16 @@ loop1:
 	VFMLA V7.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
 	VFMLA V7.S4, V0.S4, V2.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 112(R0), F3
+	FMOVQ 80(R0), F0
+	FMOVQ 96(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 128(R0), F0
+	FMOVQ 112(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 144(R0), F3
+	FMOVQ 128(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R0), F0
+	FMOVQ 144(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 80(R0), F3
+	FMOVQ 160(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -436,16 +923,16 @@ loop3:
 	VFMLA V7.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
 	VFMLA V7.S4, V0.S4, V2.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 112(R0), F3
+	FMOVQ 80(R0), F0
+	FMOVQ 96(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 128(R0), F0
+	FMOVQ 112(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 144(R0), F3
+	FMOVQ 128(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R0), F0
+	FMOVQ 144(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 80(R0), F3
+	FMOVQ 160(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -471,16 +958,16 @@ end4:
 	VFMLA V7.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
 	VFMLA V7.S4, V0.S4, V2.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 112(R0), F3
+	FMOVQ 80(R0), F0
+	FMOVQ 96(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 128(R0), F0
+	FMOVQ 112(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 144(R0), F3
+	FMOVQ 128(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R0), F0
+	FMOVQ 144(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 80(R0), F3
+	FMOVQ 160(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -508,9 +995,9 @@ TEXT ·sumExpVecNEON(SB), NOSPLIT, $0-36
 	MOVD   x_len+8(FP), R5
 	FMOVS  max+24(FP), F4
 	VDUP   V4.S[0], V4.S4
-	FMOVQ  16(R0), F5
-	FMOVQ  32(R0), F6
-	FMOVQ  48(R0), F7
+	FMOVQ  (R0), F5
+	FMOVQ  16(R0), F6
+	FMOVQ  32(R0), F7
 	VMOVI  $0, V8.B16
 	VMOVI  $0, V9.B16
 	AND    $3, R5, R1
@@ -522,7 +1009,7 @@ TEXT ·sumExpVecNEON(SB), NOSPLIT, $0-36
 	CSEL   GT, R3, R2, R3
 	SCVTFS R1, F10
 	VDUP   V10.S[0], V10.S4
-	FMOVQ  (R0), F0
+	FMOVQ  48(R0), F0
 	WORD   $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
 	CMP    $8, R5
 	BLT    end2
@@ -535,16 +1022,16 @@ loop1:
 	VFMLA V6.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
 	VFMLA V6.S4, V0.S4, V2.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 112(R0), F3
+	FMOVQ 80(R0), F0
+	FMOVQ 96(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 128(R0), F0
+	FMOVQ 112(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 144(R0), F3
+	FMOVQ 128(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R0), F0
+	FMOVQ 144(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 80(R0), F3
+	FMOVQ 160(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -556,16 +1043,16 @@ loop1:
 	VFMLA V6.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
 	VFMLA V6.S4, V0.S4, V2.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 112(R0), F3
+	FMOVQ 80(R0), F0
+	FMOVQ 96(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 128(R0), F0
+	FMOVQ 112(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 144(R0), F3
+	FMOVQ 128(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R0), F0
+	FMOVQ 144(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 80(R0), F3
+	FMOVQ 160(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -587,16 +1074,16 @@ loop3:
 	VFMLA V6.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
 	VFMLA V6.S4, V0.S4, V2.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 112(R0), F3
+	FMOVQ 80(R0), F0
+	FMOVQ 96(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 128(R0), F0
+	FMOVQ 112(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 144(R0), F3
+	FMOVQ 128(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R0), F0
+	FMOVQ 144(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 80(R0), F3
+	FMOVQ 160(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -620,16 +1107,16 @@ end4:
 	VFMLA V6.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
 	VFMLA V6.S4, V0.S4, V2.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 112(R0), F3
+	FMOVQ 80(R0), F0
+	FMOVQ 96(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 128(R0), F0
+	FMOVQ 112(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 144(R0), F3
+	FMOVQ 128(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 160(R0), F0
+	FMOVQ 144(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 80(R0), F3
+	FMOVQ 160(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -643,26 +1130,26 @@ end5:
 	FMOVS F0, ret+32(FP)
 	RET
 
-DATA constants<>+0(SB)/8, $0x3f80000000000000
-DATA constants<>+8(SB)/8, $0x4040000040000000
-DATA constants<>+16(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+24(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+48(SB)/8, $0xc2b00f34c2b00f34
-DATA constants<>+56(SB)/8, $0xc2b00f34c2b00f34
+DATA constants<>+0(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+8(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+16(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+24(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+32(SB)/8, $0xc2b00f34c2b00f34
+DATA constants<>+40(SB)/8, $0xc2b00f34c2b00f34
+DATA constants<>+48(SB)/8, $0x3f80000000000000
+DATA constants<>+56(SB)/8, $0x4040000040000000
 DATA constants<>+64(SB)/8, $0xff800000ff800000
 DATA constants<>+72(SB)/8, $0xff800000ff800000
-DATA constants<>+80(SB)/8, $0x3f8000003f800000
-DATA constants<>+88(SB)/8, $0x3f8000003f800000
-DATA constants<>+96(SB)/8, $0x3aae04823aae0482
-DATA constants<>+104(SB)/8, $0x3aae04823aae0482
-DATA constants<>+112(SB)/8, $0x3c1e86463c1e8646
-DATA constants<>+120(SB)/8, $0x3c1e86463c1e8646
-DATA constants<>+128(SB)/8, $0x3d635b8f3d635b8f
-DATA constants<>+136(SB)/8, $0x3d635b8f3d635b8f
-DATA constants<>+144(SB)/8, $0x3e75fc883e75fc88
-DATA constants<>+152(SB)/8, $0x3e75fc883e75fc88
-DATA constants<>+160(SB)/8, $0x3f3172133f317213
-DATA constants<>+168(SB)/8, $0x3f3172133f317213
+DATA constants<>+80(SB)/8, $0x3aae04823aae0482
+DATA constants<>+88(SB)/8, $0x3aae04823aae0482
+DATA constants<>+96(SB)/8, $0x3c1e86463c1e8646
+DATA constants<>+104(SB)/8, $0x3c1e86463c1e8646
+DATA constants<>+112(SB)/8, $0x3d635b8f3d635b8f
+DATA constants<>+120(SB)/8, $0x3d635b8f3d635b8f
+DATA constants<>+128(SB)/8, $0x3e75fc883e75fc88
+DATA constants<>+136(SB)/8, $0x3e75fc883e75fc88
+DATA constants<>+144(SB)/8, $0x3f3172133f317213
+DATA constants<>+152(SB)/8, $0x3f3172133f317213
+DATA constants<>+160(SB)/8, $0x3f8000003f800000
+DATA constants<>+168(SB)/8, $0x3f8000003f800000
 GLOBL constants<>(SB), RODATA|NOPTR, $176

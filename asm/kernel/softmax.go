@@ -12,13 +12,18 @@ import (
 func expDiff(m vec.Machine) func(x, max vec.V) vec.V { return expFrom(m, approx.Exp2Shared[:]) }
 
 // expFrom prepares exp(x-max) for x <= max with one of approx's polynomials for
-// 2^f. Below 2^-127 the result is 0, exactly.
+// 2^f. Below 2^-127 the result is 0, exactly. Where the machine looks up powers
+// in steps of 1/32, those leave less to the polynomial.
 func expFrom(m vec.Machine, poly []float32) func(x, max vec.V) vec.V {
-	bias, log2e := m.Splat(pow2Bias), m.Splat(c32(approx.Log2E))
+	pow2, biasConst := m.Pow2, pow2Bias
+	if steps := m.Pow2Steps(&approx.Exp2Steps); steps != nil {
+		pow2, biasConst, poly = steps, c32(approx.RoundBias/32), approx.Exp2Table[:]
+	}
+	bias, log2e := m.Splat(biasConst), m.Splat(c32(approx.Log2E))
 	lo := m.Splat(f32(-127 * math.Ln2))
 	return func(x, max vec.V) vec.V {
 		biased, f := exp2Split(m, m.Max(lo, m.Sub(x, max)), log2e, bias)
-		return m.Mul(horner(m, poly, f), m.Pow2(biased))
+		return m.Mul(horner(m, poly, f), pow2(biased))
 	}
 }
 
@@ -28,19 +33,30 @@ func expFrom(m vec.Machine, poly []float32) func(x, max vec.V) vec.V {
 func SoftmaxRows(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
 	rows, cols := m.IntParam("rows"), m.IntParam("cols")
-	tail := m.Tail(cols)
 	exp := expDiff(m)
-	m.Loop(rows, 1, func() {
-		max := maxOf(m, x, cols, tail)
-		inv := m.Div(m.Splat(one), expSum(m, exp, dst, x, cols, tail, max))
-		vec.Each(m, cols, tail, 4, []vec.Ptr{dst}, func(s vec.Span) {
-			for i := range s.Vectors {
-				s.Store(0, i, m.Mul(s.Load(0, i, 0), inv))
-			}
+	max, inv := m.Zero(), m.Zero()
+	var top, sum [2]vec.V
+	pipeline(m, rows, cols, m.Tail(cols), 2,
+		stage{
+			ptrs:  []vec.Ptr{m.CopyPtr(x)},
+			begin: func() { top = [2]vec.V{m.Splat(negInf), m.Splat(negInf)} },
+			step:  func(s vec.Span, first, i int) { m.MaxTo(top[i], s.Load(first, i, negInf)) },
+			end:   func() { m.CopyTo(max, m.ReduceMax(m.Max(top[0], top[1]))) },
+		},
+		stage{
+			ptrs:  []vec.Ptr{m.CopyPtr(dst), x},
+			begin: func() { sum = [2]vec.V{m.Zero(), m.Zero()} },
+			step: func(s vec.Span, first, i int) {
+				e := exp(s.Load(first+1, i, negInf), max)
+				m.AddTo(sum[i], s.Keep(e, 0))
+				s.Store(first, i, e)
+			},
+			end: func() { m.CopyTo(inv, m.Div(m.Splat(one), m.ReduceAdd(m.Add(sum[0], sum[1])))) },
+		},
+		stage{
+			ptrs: []vec.Ptr{dst},
+			step: func(s vec.Span, first, i int) { s.Store(first, i, m.Mul(s.Load(first, i, 0), inv)) },
 		})
-		m.BumpBy(dst, cols)
-		m.BumpBy(x, cols)
-	})
 }
 
 // maxOf is the maximum of n elements at x, in every lane. It may miss a NaN.

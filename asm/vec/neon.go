@@ -94,6 +94,9 @@ func (x *NEON) CopyInt(n Int) Int {
 // CopyPtr implements Machine.
 func (x *NEON) CopyPtr(p Ptr) Ptr { return Ptr(x.CopyInt(Int(p))) }
 
+// Subtract implements Machine.
+func (x *NEON) Subtract(n Int, k int) { x.SUB(arm64.Imm(k), ni(n), ni(n)) }
+
 // Bump implements Machine.
 func (x *NEON) Bump(p Ptr, bytes int) {
 	if bytes < 0 {
@@ -167,6 +170,9 @@ func (x *NEON) Copy(v V) V {
 	return V{w}
 }
 
+// CopyTo implements Machine.
+func (x *NEON) CopyTo(dst, src V) { x.VMOV(nv(src), nv(dst)) }
+
 // Load implements Machine.
 func (x *NEON) Load(p Ptr, off int) V {
 	v := x.V()
@@ -187,6 +193,18 @@ func (x *NEON) LoadScalar(p Ptr, off int) V {
 
 // StoreScalar implements Machine.
 func (x *NEON) StoreScalar(p Ptr, off int, v V) { x.FMOVSStore(nv(v), arm64.At(np(p), off)) }
+
+// StoreFirst implements Machine.
+func (x *NEON) StoreFirst(p Ptr, off int, v V, n int) {
+	switch n {
+	case 1:
+		x.FMOVSStore(nv(v), arm64.At(np(p), off))
+	case 2:
+		x.FMOVDStore(nv(v), arm64.At(np(p), off))
+	default:
+		x.Store(p, off, v)
+	}
+}
 
 // neonTail is the Mask of a Tail. There are no masked loads: lanes 1 and 2 are
 // loaded from and stored to offsets that stay within the elements.
@@ -359,6 +377,9 @@ func (x *NEON) Pow2(biased V) V {
 	return V{w}
 }
 
+// Pow2Steps implements Machine.
+func (x *NEON) Pow2Steps(*[32]float32) func(V) V { return nil }
+
 // RoundedFrom implements Machine.
 func (x *NEON) RoundedFrom(biased, bias V) Rounded { return Rounded{Biased: biased} }
 
@@ -378,6 +399,15 @@ func (x *NEON) ScaleByPow2Full(p V, r Rounded) V {
 	x.VFMUL(half, w.S4(), w.S4())
 	return V{w}
 }
+
+// ZipLow implements Machine.
+func (x *NEON) ZipLow(a, b V) V { return x.three(x.VZIP1, a, b) }
+
+// ZipHigh implements Machine.
+func (x *NEON) ZipHigh(a, b V) V { return x.three(x.VZIP2, a, b) }
+
+// SumQuads implements Machine.
+func (x *NEON) SumQuads(vs []V) V { return vs[0] }
 
 // ReduceAdd implements Machine.
 func (x *NEON) ReduceAdd(v V) V { return x.reduce(x.VFADDP, v) }

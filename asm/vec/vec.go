@@ -67,6 +67,8 @@ type Machine interface {
 	// CopyInt and CopyPtr copy into a fresh register.
 	CopyInt(n Int) Int
 	CopyPtr(p Ptr) Ptr
+	// Subtract takes k from n in place.
+	Subtract(n Int, k int)
 	// Bump advances p by a number of bytes.
 	Bump(p Ptr, bytes int)
 	// BumpBy advances p by n float32 elements.
@@ -88,6 +90,8 @@ type Machine interface {
 	Splat(c Const) V
 	// Copy is a fresh copy of v.
 	Copy(v V) V
+	// CopyTo overwrites dst with src.
+	CopyTo(dst, src V)
 	// Load reads Width elements at p + off bytes. No alignment is assumed.
 	Load(p Ptr, off int) V
 	// Store writes Width elements at p + off bytes.
@@ -96,6 +100,9 @@ type Machine interface {
 	LoadScalar(p Ptr, off int) V
 	// StoreScalar writes lane 0 at p + off bytes.
 	StoreScalar(p Ptr, off int, v V)
+	// StoreFirst writes the first n lanes at p + off bytes: 1, 2, 4 or more by
+	// powers of two, up to Width.
+	StoreFirst(p Ptr, off int, v V, n int)
 
 	// Tail describes the last n mod Width elements of a run of n.
 	Tail(n Int) Tail
@@ -138,11 +145,23 @@ type Machine interface {
 	// Pow2 is 2^n for biased = 1.5*2^23 + 127 + n, -127 <= n <= 128, where -127
 	// gives 0 and 128 gives +Inf. It shifts n + 127 into the exponent's place.
 	Pow2(biased V) V
+	// Pow2Steps prepares 2^e for multiples e of 1/32, -127 <= e < 128, given as
+	// biased = 1.5*2^18 + e; -127 gives 0. It is nil where the machine cannot
+	// look up one of 32 words in every lane with one instruction.
+	Pow2Steps(steps *[32]float32) func(biased V) V
 	// RoundedFrom is the integer N for biased = bias + N, bias = 1.5*2^23.
 	RoundedFrom(biased, bias V) Rounded
 	// ScaleByPow2Full is p * 2^r.N for 0.5 < p < 2 and -151 <= r.N <= 129, with
 	// denormal results rounded once and overflow to infinity.
 	ScaleByPow2Full(p V, r Rounded) V
+
+	// ZipLow and ZipHigh interleave a and b within each group of four lanes:
+	// a0 b0 a1 b1, and a2 b2 a3 b3.
+	ZipLow(a, b V) V
+	ZipHigh(a, b V) V
+	// SumQuads adds the Width/4 groups of four lanes of each of Width/4
+	// vectors: group g of the result belongs to vector g.
+	SumQuads(vs []V) V
 
 	// TransposeBlock is the side of the square blocks that Transpose moves.
 	TransposeBlock() int
@@ -200,11 +219,24 @@ func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
 	for i, p := range ptrs {
 		cur[i] = m.CopyPtr(p)
 	}
+	each(m, n, t, unroll, cur, body, func() {})
+}
+
+// Walk is Each with streams that move: it leaves ptrs behind the last element.
+func Walk(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
+	each(m, n, t, unroll, ptrs, body, func() {
+		for _, p := range ptrs {
+			m.BumpBy(p, t.Count)
+		}
+	})
+}
+
+func each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span), afterTail func()) {
 	left := m.CopyInt(n)
 	step := func(u int) {
 		m.Loop(left, u*m.Width(), func() {
-			body(Span{m: m, ptrs: cur, Vectors: u})
-			for _, p := range cur {
+			body(Span{m: m, ptrs: ptrs, Vectors: u})
+			for _, p := range ptrs {
 				m.Bump(p, 4*u*m.Width())
 			}
 		})
@@ -213,5 +245,28 @@ func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
 		step(unroll)
 	}
 	step(1)
-	m.If(t.Count, func() { body(Span{m: m, ptrs: cur, tail: &t, Vectors: 1}) })
+	m.If(t.Count, func() {
+		body(Span{m: m, ptrs: ptrs, tail: &t, Vectors: 1})
+		afterTail()
+	})
+}
+
+// ReduceAddEach is a vector whose first len(vs) lanes are the sums of all lanes
+// of each of vs: 1, 2, 4 or more by powers of two, up to Width.
+func ReduceAddEach(m Machine, vs []V) V {
+	if len(vs) == 1 {
+		return m.ReduceAdd(vs[0])
+	}
+	if len(vs) == 2 {
+		vs = []V{vs[0], vs[1], vs[0], vs[1]}
+	}
+	pairs := func(a, b V) V { return m.Add(m.ZipLow(a, b), m.ZipHigh(a, b)) }
+	var quads []V // each group of four lanes holds a part of the sums of four of vs
+	for ; len(vs) > 0; vs = vs[4:] {
+		quads = append(quads, pairs(pairs(vs[0], vs[2]), pairs(vs[1], vs[3])))
+	}
+	for n := len(quads); len(quads) < m.Width()/4; {
+		quads = append(quads, quads[len(quads)%n])
+	}
+	return m.SumQuads(quads)
 }

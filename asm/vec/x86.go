@@ -2,6 +2,7 @@ package vec
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
@@ -180,6 +181,9 @@ func (x *X86) CopyInt(n Int) Int {
 // CopyPtr implements Machine.
 func (x *X86) CopyPtr(p Ptr) Ptr { return Ptr{x.CopyInt(Int{p.Reg}).Reg} }
 
+// Subtract implements Machine.
+func (x *X86) Subtract(n Int, k int) { x.SUBQ(operand.Imm(uint64(k)), ir(n)) }
+
 // Bump implements Machine.
 func (x *X86) Bump(p Ptr, bytes int) { x.ADDQ(Imm(bytes), p.Reg.(reg.Register)) }
 
@@ -233,11 +237,7 @@ func (x *X86) Comment(text string) { x.Context.Comment(text) }
 // Zero implements Machine.
 func (x *X86) Zero() V {
 	v := x.NewV()
-	if x.width == 16 {
-		x.VPXORD(v, v, v)
-	} else {
-		x.VXORPS(v, v, v)
-	}
+	x.VXORPS(v, v, v) // avo knows that this does not read v, and not so of VPXORD
 	return V{v}
 }
 
@@ -257,6 +257,9 @@ func (x *X86) Copy(v V) V {
 	x.VMOVAPS(vr(v), w)
 	return V{w}
 }
+
+// CopyTo implements Machine.
+func (x *X86) CopyTo(dst, src V) { x.VMOVAPS(vr(src), vr(dst)) }
 
 // Load implements Machine.
 func (x *X86) Load(p Ptr, off int) V {
@@ -278,6 +281,23 @@ func (x *X86) LoadScalar(p Ptr, off int) V {
 // StoreScalar implements Machine.
 func (x *X86) StoreScalar(p Ptr, off int, v V) {
 	x.VMOVSS(vr(v).(reg.Vec).AsX(), at(p, off))
+}
+
+// StoreFirst implements Machine.
+func (x *X86) StoreFirst(p Ptr, off int, v V, n int) {
+	r := vr(v).(reg.Vec)
+	switch n {
+	case 1:
+		x.VMOVSS(r.AsX(), at(p, off))
+	case 2:
+		x.VMOVLPS(r.AsX(), at(p, off))
+	case 4:
+		x.VMOVUPS(r.AsX(), at(p, off))
+	case 8:
+		x.VMOVUPS(r.AsY(), at(p, off))
+	default:
+		x.VMOVUPS(vr(v), at(p, off))
+	}
 }
 
 // Tail implements Machine. AVX-512 makes an opmask; AVX2 a vector of all-ones
@@ -477,6 +497,30 @@ func (x *X86) Pow2(biased V) V {
 	return V{w}
 }
 
+// Pow2Steps implements Machine. biased*32 stands in the low bits of biased: 18
+// places up, its whole part adds to an exponent, and its steps are in the
+// mantissa, where the table has them subtracted already.
+func (x *X86) Pow2Steps(steps *[32]float32) func(biased V) V {
+	if x.width != 16 {
+		return nil
+	}
+	words := make([]uint32, len(steps))
+	for i, s := range steps {
+		words[i] = math.Float32bits(s) - uint32(i)<<18
+	}
+	table := x.data("pow2steps", words)
+	low, high := x.NewV(), x.NewV()
+	x.VMOVUPS(table, low)
+	x.VMOVUPS(table.Offset(64), high)
+	return func(biased V) V {
+		w, shifted := x.Copy(biased), x.NewV()
+		x.VPERMI2PS(high, low, vr(w))
+		x.VPSLLD(operand.U8(18), vr(biased), shifted)
+		x.VPADDD(shifted, vr(w), vr(w))
+		return w
+	}
+}
+
 // RoundedFrom implements Machine.
 func (x *X86) RoundedFrom(biased, bias V) Rounded {
 	if x.width == 16 {
@@ -504,6 +548,36 @@ func (x *X86) ScaleByPow2Full(p V, r Rounded) V {
 	x.VMULPS(vr(p), rest, rest)
 	x.VMULPS(half, rest, rest)
 	return V{rest}
+}
+
+// ZipLow implements Machine.
+func (x *X86) ZipLow(a, b V) V { w := x.NewV(); x.VUNPCKLPS(vr(b), vr(a), w); return V{w} }
+
+// ZipHigh implements Machine.
+func (x *X86) ZipHigh(a, b V) V { w := x.NewV(); x.VUNPCKHPS(vr(b), vr(a), w); return V{w} }
+
+// SumQuads implements Machine.
+func (x *X86) SumQuads(vs []V) V {
+	// pairs adds groups 0 and 1, and 2 and 3, of a and then of b.
+	pairs := func(a, b V) V {
+		even, odd, w := x.NewV(), x.NewV(), x.NewV()
+		if x.width == 16 {
+			x.VSHUFF32X4(operand.U8(0x88), vr(b), vr(a), even)
+			x.VSHUFF32X4(operand.U8(0xdd), vr(b), vr(a), odd)
+		} else {
+			x.VPERM2F128(operand.U8(0x20), vr(b), vr(a), even)
+			x.VPERM2F128(operand.U8(0x31), vr(b), vr(a), odd)
+		}
+		x.VADDPS(odd, even, w)
+		return V{w}
+	}
+	switch x.width {
+	case 16:
+		return pairs(pairs(vs[0], vs[1]), pairs(vs[2], vs[3]))
+	case 8:
+		return pairs(vs[0], vs[1])
+	}
+	return vs[0]
 }
 
 // ReduceAdd implements Machine.

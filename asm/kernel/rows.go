@@ -1,0 +1,74 @@
+package kernel
+
+import "github.com/avoformer/avoformer/asm/vec"
+
+// stage is one pass over a row. What a pass finds at the end of its row, such
+// as a maximum, the next pass needs at the start of the same row.
+type stage struct {
+	// ptrs are the streams it reads and writes, one row after the other.
+	ptrs []vec.Ptr
+	// begin prepares for a row, step takes vector i of a span in, and end
+	// concludes the row. Stream p of the stage is stream first+p of the span.
+	begin func()
+	step  func(s vec.Span, first, i int)
+	end   func()
+	// repeat are the streams that start anew with every row.
+	repeat func() []vec.Ptr
+}
+
+// pipeline runs the stages, two or three, over rows of cols elements. The
+// stages work on different rows at once, in one loop: while the second stage is
+// at row r, the first is at row r+1 and the third at row r-1. So the latencies
+// at the end of a pass (the reduction of a vector, a division) are hidden
+// behind the other passes, and rows come from memory while others are computed.
+// rows and cols are at least 1; rows is consumed.
+func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, unroll int, stages ...stage) {
+	pass := func(from, to int) {
+		var ptrs []vec.Ptr
+		first := make([]int, len(stages))
+		for k := from; k < to; k++ {
+			first[k] = len(ptrs)
+			ptrs = append(ptrs, stages[k].ptrs...)
+			if stages[k].repeat != nil {
+				ptrs = append(ptrs, stages[k].repeat()...)
+			}
+			if stages[k].begin != nil {
+				stages[k].begin()
+			}
+		}
+		vec.Walk(m, cols, tail, unroll, ptrs, func(s vec.Span) {
+			for i := range s.Vectors {
+				// The later stage is at the earlier row.
+				for k := to - 1; k >= from; k-- {
+					stages[k].step(s, first[k], i)
+				}
+			}
+		})
+		// What a stage passes on must not be overwritten before the next has used it.
+		for k := to - 1; k >= from; k-- {
+			if stages[k].end != nil {
+				stages[k].end()
+			}
+		}
+	}
+	switch len(stages) {
+	case 2:
+		pass(0, 1)
+		m.Subtract(rows, 1)
+		m.Loop(rows, 1, func() { pass(0, 2) })
+		pass(1, 2)
+	case 3:
+		pass(0, 1)
+		m.IfLE(rows, 1,
+			func() { pass(1, 2) },
+			func() {
+				pass(0, 2)
+				m.Subtract(rows, 2)
+				m.Loop(rows, 1, func() { pass(0, 3) })
+				pass(1, 3)
+			})
+		pass(2, 3)
+	default:
+		panic("pipeline: want two or three stages")
+	}
+}
