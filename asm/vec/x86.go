@@ -10,10 +10,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// roundBias is 1.5 * 2^23: adding it to |x| < 2^22 leaves round(x) in the low
-// bits of the sum, in two's complement.
-const roundBias = Const(0x4b400000)
-
 const floatOne = Const(0x3f800000)
 
 // X86 is the avo backend. Width 4 and 8 use VEX encodings (AVX2, FMA); width
@@ -179,7 +175,7 @@ func (x *X86) CopyInt(n Int) Int {
 }
 
 // CopyPtr implements Machine.
-func (x *X86) CopyPtr(p Ptr) Ptr { return Ptr{x.CopyInt(Int{p.Reg}).Reg} }
+func (x *X86) CopyPtr(p Ptr) Ptr { return Ptr(x.CopyInt(Int(p))) }
 
 // Subtract implements Machine.
 func (x *X86) Subtract(n Int, k int) { x.SUBQ(operand.Imm(uint64(k)), ir(n)) }
