@@ -86,14 +86,14 @@ var (
 	natives = map[int][]*native.Peer{}
 )
 
-// machine probes the peaks once for each number of threads, and prints them where benchstat takes them
-// for a property of the run.
+// machine probes the peaks once for each number of threads, and prints them in a line that benchstat
+// passes over.
 func machine(threads int) peak.Machine {
 	m, ok := peaks[threads]
 	if !ok {
 		m = peak.Measure(threads, 0.5)
 		peaks[threads] = m
-		fmt.Printf("peak-%dt: %v\n", threads, m)
+		fmt.Printf("# peaks at %v\n", m)
 	}
 	return m
 }
@@ -108,7 +108,7 @@ func nativePeers(b *testing.B, threads int) []*native.Peer {
 		list, missing = native.StartAll(threads, native.Options{Say: b.Logf})
 		natives[threads] = list
 		if len(missing) > 0 {
-			fmt.Printf("incomplete: without %s\n", strings.Join(missing, ", "))
+			fmt.Printf("# incomplete: without %s\n", strings.Join(missing, ", "))
 		}
 	}
 	return list
