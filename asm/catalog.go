@@ -220,9 +220,12 @@ var Catalog = []Kernel{
 	},
 	{
 		File: "attention", Source: "attention.go", Name: "attnDot",
-		Signature: "func(s, q, k []float32, ldk int, alpha float32)",
-		Doc:       []string{"computes s[j] = alpha * sum_d q[d]*k[j*ldk+d] for every j of s and d of q."},
-		Emit:      row(kernel.AttnDot),
+		Signature: "func(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)",
+		Doc: []string{
+			"computes s[i*lds+j] = alpha * sum_d q[i*ldq+d]*k[j*ldk+d]",
+			"for i < rows, j < n and d < dim.",
+		},
+		Emit: row(kernel.AttnDot),
 	},
 	{
 		File: "attention", Source: "attention.go", Name: "attnAccumulate",

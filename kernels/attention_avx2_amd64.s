@@ -561,92 +561,594 @@ end2:
 	VZEROUPPER
 	RET
 
-// func attnDotAVX2(s []float32, q []float32, k []float32, ldk int, alpha float32)
+// func attnDotAVX2(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
 // Requires: AVX, FMA3
-TEXT ·attnDotAVX2(SB), NOSPLIT, $0-84
-	MOVQ         s_base+0(FP), AX
-	MOVQ         q_base+24(FP), CX
-	MOVQ         k_base+48(FP), DX
-	MOVQ         s_len+8(FP), BX
-	MOVQ         q_len+32(FP), SI
-	MOVQ         ldk+72(FP), DI
-	VBROADCASTSS alpha+80(FP), Y0
-	MOVQ         SI, R8
-	ANDQ         $+7, R8
-	LEAQ         lanes8<>+0(SB), R9
-	MOVQ         $0x00000008, R10
-	SUBQ         R8, R10
-	LEAQ         (R9)(R10*4), R9
-	VMOVUPS      (R9), Y1
-	CMPQ         BX, $+1
+TEXT ·attnDotAVX2(SB), NOSPLIT, $0-128
+	MOVQ         s_base+96(FP), AX
+	MOVQ         k_base+64(FP), CX
+	MOVQ         n+8(FP), DX
+	MOVQ         dim+16(FP), BX
+	ANDQ         $+7, BX
+	LEAQ         lanes8<>+0(SB), SI
+	MOVQ         $0x00000008, DI
+	SUBQ         BX, DI
+	LEAQ         (SI)(DI*4), SI
+	VMOVUPS      (SI), Y0
+	VBROADCASTSS alpha+24(FP), Y1
+	CMPQ         DX, $+8
 	JLT          end2
 
 loop1:
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   CX, R9
-	MOVQ   DX, R10
-	MOVQ   SI, R11
-	CMPQ   R11, $+32
-	JLT    end4
+	MOVQ q_base+32(FP), BX
+	MOVQ AX, SI
+	MOVQ rows+0(FP), DI
+	CMPQ DI, $+1
+	JLT  end4
 
 loop3:
-	VMOVUPS     (R9), Y4
-	VMOVUPS     (R10), Y5
-	VFMADD231PS Y5, Y4, Y2
-	VMOVUPS     32(R9), Y4
-	VMOVUPS     32(R10), Y5
-	VFMADD231PS Y5, Y4, Y3
-	VMOVUPS     64(R9), Y4
-	VMOVUPS     64(R10), Y5
-	VFMADD231PS Y5, Y4, Y2
-	VMOVUPS     96(R9), Y4
-	VMOVUPS     96(R10), Y5
-	VFMADD231PS Y5, Y4, Y3
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop3
-
-end4:
-	CMPQ R11, $+8
-	JLT  end6
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   BX, R8
+	MOVQ   CX, R9
+	MOVQ   dim+16(FP), R10
+	CMPQ   R10, $+32
+	JLT    end6
 
 loop5:
-	VMOVUPS     (R9), Y4
-	VMOVUPS     (R10), Y5
-	VFMADD231PS Y5, Y4, Y2
-	ADDQ        $+32, R9
-	ADDQ        $+32, R10
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
+	VMOVUPS     (R8), Y10
+	VMOVUPS     32(R8), Y11
+	VMOVUPS     64(R8), Y12
+	VMOVUPS     96(R8), Y13
+	MOVQ        R9, R11
+	MOVQ        ldk+88(FP), R12
+	VMOVUPS     (R11), Y14
+	VFMADD231PS Y14, Y10, Y2
+	VMOVUPS     32(R11), Y14
+	VFMADD231PS Y14, Y11, Y2
+	VMOVUPS     64(R11), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VMOVUPS     96(R11), Y14
+	VFMADD231PS Y14, Y13, Y2
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y14
+	VFMADD231PS Y14, Y10, Y3
+	VMOVUPS     32(R11), Y14
+	VFMADD231PS Y14, Y11, Y3
+	VMOVUPS     64(R11), Y14
+	VFMADD231PS Y14, Y12, Y3
+	VMOVUPS     96(R11), Y14
+	VFMADD231PS Y14, Y13, Y3
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y14
+	VFMADD231PS Y14, Y10, Y4
+	VMOVUPS     32(R11), Y14
+	VFMADD231PS Y14, Y11, Y4
+	VMOVUPS     64(R11), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VMOVUPS     96(R11), Y14
+	VFMADD231PS Y14, Y13, Y4
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y14
+	VFMADD231PS Y14, Y10, Y5
+	VMOVUPS     32(R11), Y14
+	VFMADD231PS Y14, Y11, Y5
+	VMOVUPS     64(R11), Y14
+	VFMADD231PS Y14, Y12, Y5
+	VMOVUPS     96(R11), Y14
+	VFMADD231PS Y14, Y13, Y5
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y14
+	VFMADD231PS Y14, Y10, Y6
+	VMOVUPS     32(R11), Y14
+	VFMADD231PS Y14, Y11, Y6
+	VMOVUPS     64(R11), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VMOVUPS     96(R11), Y14
+	VFMADD231PS Y14, Y13, Y6
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y14
+	VFMADD231PS Y14, Y10, Y7
+	VMOVUPS     32(R11), Y14
+	VFMADD231PS Y14, Y11, Y7
+	VMOVUPS     64(R11), Y14
+	VFMADD231PS Y14, Y12, Y7
+	VMOVUPS     96(R11), Y14
+	VFMADD231PS Y14, Y13, Y7
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y14
+	VFMADD231PS Y14, Y10, Y8
+	VMOVUPS     32(R11), Y14
+	VFMADD231PS Y14, Y11, Y8
+	VMOVUPS     64(R11), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VMOVUPS     96(R11), Y14
+	VFMADD231PS Y14, Y13, Y8
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y14
+	VFMADD231PS Y14, Y10, Y9
+	VMOVUPS     32(R11), Y10
+	VFMADD231PS Y10, Y11, Y9
+	VMOVUPS     64(R11), Y10
+	VFMADD231PS Y10, Y12, Y9
+	VMOVUPS     96(R11), Y10
+	VFMADD231PS Y10, Y13, Y9
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
 	JGE         loop5
 
 end6:
-	TESTQ       R8, R8
-	JZ          end7
-	VMASKMOVPS  (R9), Y1, Y4
-	VMASKMOVPS  (R10), Y1, Y5
-	VFMADD231PS Y5, Y4, Y2
+	CMPQ R10, $+8
+	JLT  end8
 
-end7:
-	VADDPS     Y3, Y2, Y2
+loop7:
+	VMOVUPS     (R8), Y10
+	MOVQ        R9, R11
+	MOVQ        ldk+88(FP), R12
+	VMOVUPS     (R11), Y11
+	VFMADD231PS Y11, Y10, Y2
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y11
+	VFMADD231PS Y11, Y10, Y3
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y11
+	VFMADD231PS Y11, Y10, Y4
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y11
+	VFMADD231PS Y11, Y10, Y5
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y11
+	VFMADD231PS Y11, Y10, Y6
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y11
+	VFMADD231PS Y11, Y10, Y7
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y11
+	VFMADD231PS Y11, Y10, Y8
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y11
+	VFMADD231PS Y11, Y10, Y9
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop7
+
+end8:
+	TESTQ       R10, R10
+	JZ          end9
+	VMASKMOVPS  (R8), Y0, Y10
+	MOVQ        R9, R8
+	MOVQ        ldk+88(FP), R9
+	VMASKMOVPS  (R8), Y0, Y11
+	VFMADD231PS Y11, Y10, Y2
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y11
+	VFMADD231PS Y11, Y10, Y3
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y11
+	VFMADD231PS Y11, Y10, Y4
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y11
+	VFMADD231PS Y11, Y10, Y5
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y11
+	VFMADD231PS Y11, Y10, Y6
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y11
+	VFMADD231PS Y11, Y10, Y7
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y11
+	VFMADD231PS Y11, Y10, Y8
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y11
+	VFMADD231PS Y11, Y10, Y9
+
+end9:
+	VUNPCKLPS  Y4, Y2, Y10
+	VUNPCKHPS  Y4, Y2, Y2
+	VADDPS     Y2, Y10, Y2
+	VUNPCKLPS  Y5, Y3, Y4
+	VUNPCKHPS  Y5, Y3, Y3
+	VADDPS     Y3, Y4, Y3
+	VUNPCKLPS  Y3, Y2, Y4
+	VUNPCKHPS  Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VUNPCKLPS  Y8, Y6, Y3
+	VUNPCKHPS  Y8, Y6, Y4
+	VADDPS     Y4, Y3, Y3
+	VUNPCKLPS  Y9, Y7, Y4
+	VUNPCKHPS  Y9, Y7, Y5
+	VADDPS     Y5, Y4, Y4
+	VUNPCKLPS  Y4, Y3, Y5
+	VUNPCKHPS  Y4, Y3, Y3
+	VADDPS     Y3, Y5, Y3
+	VPERM2F128 $0x20, Y3, Y2, Y4
+	VPERM2F128 $0x31, Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVUPS    Y2, (SI)
+	MOVQ       ldq+56(FP), R8
+	LEAQ       (BX)(R8*4), BX
+	MOVQ       lds+120(FP), R8
+	LEAQ       (SI)(R8*4), SI
+	SUBQ       $+1, DI
+	CMPQ       DI, $+1
+	JGE        loop3
+
+end4:
+	ADDQ $+32, AX
+	MOVQ ldk+88(FP), BX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	SUBQ $+8, DX
+	CMPQ DX, $+8
+	JGE  loop1
+
+end2:
+	CMPQ DX, $+4
+	JLT  end11
+
+loop10:
+	MOVQ q_base+32(FP), BX
+	MOVQ AX, SI
+	MOVQ rows+0(FP), DI
+	CMPQ DI, $+1
+	JLT  end13
+
+loop12:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   BX, R8
+	MOVQ   CX, R9
+	MOVQ   dim+16(FP), R10
+	CMPQ   R10, $+32
+	JLT    end15
+
+loop14:
+	VMOVUPS     (R8), Y6
+	VMOVUPS     32(R8), Y7
+	VMOVUPS     64(R8), Y8
+	VMOVUPS     96(R8), Y9
+	MOVQ        R9, R11
+	MOVQ        ldk+88(FP), R12
+	VMOVUPS     (R11), Y10
+	VFMADD231PS Y10, Y6, Y2
+	VMOVUPS     32(R11), Y10
+	VFMADD231PS Y10, Y7, Y2
+	VMOVUPS     64(R11), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VMOVUPS     96(R11), Y10
+	VFMADD231PS Y10, Y9, Y2
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y10
+	VFMADD231PS Y10, Y6, Y3
+	VMOVUPS     32(R11), Y10
+	VFMADD231PS Y10, Y7, Y3
+	VMOVUPS     64(R11), Y10
+	VFMADD231PS Y10, Y8, Y3
+	VMOVUPS     96(R11), Y10
+	VFMADD231PS Y10, Y9, Y3
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y10
+	VFMADD231PS Y10, Y6, Y4
+	VMOVUPS     32(R11), Y10
+	VFMADD231PS Y10, Y7, Y4
+	VMOVUPS     64(R11), Y10
+	VFMADD231PS Y10, Y8, Y4
+	VMOVUPS     96(R11), Y10
+	VFMADD231PS Y10, Y9, Y4
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y10
+	VFMADD231PS Y10, Y6, Y5
+	VMOVUPS     32(R11), Y6
+	VFMADD231PS Y6, Y7, Y5
+	VMOVUPS     64(R11), Y6
+	VFMADD231PS Y6, Y8, Y5
+	VMOVUPS     96(R11), Y6
+	VFMADD231PS Y6, Y9, Y5
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop14
+
+end15:
+	CMPQ R10, $+8
+	JLT  end17
+
+loop16:
+	VMOVUPS     (R8), Y6
+	MOVQ        R9, R11
+	MOVQ        ldk+88(FP), R12
+	VMOVUPS     (R11), Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop16
+
+end17:
+	TESTQ       R10, R10
+	JZ          end18
+	VMASKMOVPS  (R8), Y0, Y6
+	MOVQ        R9, R8
+	MOVQ        ldk+88(FP), R9
+	VMASKMOVPS  (R8), Y0, Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y7
+	VFMADD231PS Y7, Y6, Y5
+
+end18:
+	VUNPCKLPS  Y4, Y2, Y6
+	VUNPCKHPS  Y4, Y2, Y2
+	VADDPS     Y2, Y6, Y2
+	VUNPCKLPS  Y5, Y3, Y4
+	VUNPCKHPS  Y5, Y3, Y3
+	VADDPS     Y3, Y4, Y3
+	VUNPCKLPS  Y3, Y2, Y4
+	VUNPCKHPS  Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x20, Y2, Y2, Y3
+	VPERM2F128 $0x31, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVUPS    X2, (SI)
+	MOVQ       ldq+56(FP), R8
+	LEAQ       (BX)(R8*4), BX
+	MOVQ       lds+120(FP), R8
+	LEAQ       (SI)(R8*4), SI
+	SUBQ       $+1, DI
+	CMPQ       DI, $+1
+	JGE        loop12
+
+end13:
+	ADDQ $+16, AX
+	MOVQ ldk+88(FP), BX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	SUBQ $+4, DX
+	CMPQ DX, $+4
+	JGE  loop10
+
+end11:
+	CMPQ DX, $+2
+	JLT  end20
+
+loop19:
+	MOVQ q_base+32(FP), BX
+	MOVQ AX, SI
+	MOVQ rows+0(FP), DI
+	CMPQ DI, $+1
+	JLT  end22
+
+loop21:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   BX, R8
+	MOVQ   CX, R9
+	MOVQ   dim+16(FP), R10
+	CMPQ   R10, $+32
+	JLT    end24
+
+loop23:
+	VMOVUPS     (R8), Y4
+	VMOVUPS     32(R8), Y5
+	VMOVUPS     64(R8), Y6
+	VMOVUPS     96(R8), Y7
+	MOVQ        R9, R11
+	MOVQ        ldk+88(FP), R12
+	VMOVUPS     (R11), Y8
+	VFMADD231PS Y8, Y4, Y2
+	VMOVUPS     32(R11), Y8
+	VFMADD231PS Y8, Y5, Y2
+	VMOVUPS     64(R11), Y8
+	VFMADD231PS Y8, Y6, Y2
+	VMOVUPS     96(R11), Y8
+	VFMADD231PS Y8, Y7, Y2
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y8
+	VFMADD231PS Y8, Y4, Y3
+	VMOVUPS     32(R11), Y4
+	VFMADD231PS Y4, Y5, Y3
+	VMOVUPS     64(R11), Y4
+	VFMADD231PS Y4, Y6, Y3
+	VMOVUPS     96(R11), Y4
+	VFMADD231PS Y4, Y7, Y3
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop23
+
+end24:
+	CMPQ R10, $+8
+	JLT  end26
+
+loop25:
+	VMOVUPS     (R8), Y4
+	MOVQ        R9, R11
+	MOVQ        ldk+88(FP), R12
+	VMOVUPS     (R11), Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y5
+	VFMADD231PS Y5, Y4, Y3
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop25
+
+end26:
+	TESTQ       R10, R10
+	JZ          end27
+	VMASKMOVPS  (R8), Y0, Y4
+	MOVQ        R9, R8
+	MOVQ        ldk+88(FP), R9
+	VMASKMOVPS  (R8), Y0, Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y5
+	VFMADD231PS Y5, Y4, Y3
+
+end27:
+	VUNPCKLPS  Y2, Y2, Y4
+	VUNPCKHPS  Y2, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VUNPCKLPS  Y3, Y3, Y4
+	VUNPCKHPS  Y3, Y3, Y3
+	VADDPS     Y3, Y4, Y3
+	VUNPCKLPS  Y3, Y2, Y4
+	VUNPCKHPS  Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x20, Y2, Y2, Y3
+	VPERM2F128 $0x31, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVLPS    X2, (SI)
+	MOVQ       ldq+56(FP), R8
+	LEAQ       (BX)(R8*4), BX
+	MOVQ       lds+120(FP), R8
+	LEAQ       (SI)(R8*4), SI
+	SUBQ       $+1, DI
+	CMPQ       DI, $+1
+	JGE        loop21
+
+end22:
+	ADDQ $+8, AX
+	MOVQ ldk+88(FP), BX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	SUBQ $+2, DX
+	CMPQ DX, $+2
+	JGE  loop19
+
+end20:
+	CMPQ DX, $+1
+	JLT  end29
+
+loop28:
+	MOVQ q_base+32(FP), BX
+	MOVQ AX, SI
+	MOVQ rows+0(FP), DI
+	CMPQ DI, $+1
+	JLT  end31
+
+loop30:
+	VXORPS Y2, Y2, Y2
+	MOVQ   BX, R8
+	MOVQ   CX, R9
+	MOVQ   dim+16(FP), R10
+	CMPQ   R10, $+32
+	JLT    end33
+
+loop32:
+	VMOVUPS     (R8), Y3
+	VMOVUPS     32(R8), Y4
+	VMOVUPS     64(R8), Y5
+	VMOVUPS     96(R8), Y6
+	MOVQ        R9, R11
+	MOVQ        ldk+88(FP), R12
+	VMOVUPS     (R11), Y7
+	VFMADD231PS Y7, Y3, Y2
+	VMOVUPS     32(R11), Y3
+	VFMADD231PS Y3, Y4, Y2
+	VMOVUPS     64(R11), Y3
+	VFMADD231PS Y3, Y5, Y2
+	VMOVUPS     96(R11), Y3
+	VFMADD231PS Y3, Y6, Y2
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop32
+
+end33:
+	CMPQ R10, $+8
+	JLT  end35
+
+loop34:
+	VMOVUPS     (R8), Y3
+	MOVQ        R9, R11
+	MOVQ        ldk+88(FP), R12
+	VMOVUPS     (R11), Y4
+	VFMADD231PS Y4, Y3, Y2
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop34
+
+end35:
+	TESTQ       R10, R10
+	JZ          end36
+	VMASKMOVPS  (R8), Y0, Y3
+	MOVQ        R9, R8
+	MOVQ        ldk+88(FP), R9
+	VMASKMOVPS  (R8), Y0, Y4
+	VFMADD231PS Y4, Y3, Y2
+
+end36:
 	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VSHUFPS    $0x4e, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VSHUFPS    $0xb1, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVSS     X2, (AX)
-	ADDQ       $+4, AX
-	LEAQ       (DX)(DI*4), DX
-	SUBQ       $+1, BX
-	CMPQ       BX, $+1
-	JGE        loop1
+	VMULPS     Y1, Y2, Y2
+	VMOVSS     X2, (SI)
+	MOVQ       ldq+56(FP), R8
+	LEAQ       (BX)(R8*4), BX
+	MOVQ       lds+120(FP), R8
+	LEAQ       (SI)(R8*4), SI
+	SUBQ       $+1, DI
+	CMPQ       DI, $+1
+	JGE        loop30
 
-end2:
+end31:
+	ADDQ $+4, AX
+	MOVQ ldk+88(FP), BX
+	LEAQ (CX)(BX*4), CX
+	SUBQ $+1, DX
+	CMPQ DX, $+1
+	JGE  loop28
+
+end29:
 	VZEROUPPER
 	RET
 

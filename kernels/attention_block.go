@@ -446,14 +446,12 @@ func (b *attentionBlock) scores(s []float32, lds, ra, rb, j, n int) {
 	c, p, w := b.c, &b.c.p, b.w
 	q, k := b.q[ra*b.ldq:], b.k[j*p.KStrides.Row:]
 	if rb-ra <= directRows {
-		for r := range rb - ra {
-			attnDot(s[r*lds:][:n], q[r*b.ldq:][:p.HeadDim], k, p.KStrides.Row, p.Scale)
-		}
+		attnDot(rb-ra, n, p.HeadDim, p.Scale, q, b.ldq, k, p.KStrides.Row, s, lds)
 	} else {
 		w.panel = grow(w.panel, c.nr*max(p.HeadDim, c.tile))
 		for at := 0; at < n; at += c.nr {
 			m := min(c.nr, n-at)
-			(&operandB{data: k, ld: p.KStrides.Row, trans: true}).pack(w.panel, 0, at, p.HeadDim, m, c.nr)
+			transpose(c.isa, w.panel, k[at*p.KStrides.Row:], m, p.HeadDim, c.nr, p.KStrides.Row)
 			gemmPanel(c.isa, rb-ra, m, p.HeadDim, p.Scale, q, b.ldq, w.panel, c.nr, 0, s[at:], lds)
 		}
 	}
@@ -529,14 +527,13 @@ func (b *attentionBlock) addRelative(s []float32, lds, ra, rb, j, n int) {
 	first := b.queryOf(ra) + p.Past - (j + n - 1) + zero
 	count := m + n - 1 // embedding first+e is that of row r and key c where e = r-c+n-1
 	ld := (count + c.nr - 1) / c.nr * c.nr
-	emb := operandB{data: p.Relative[first*dim:], ld: dim, trans: true}
 	product := func(which, rows int, a []float32, lda int) []float32 {
 		w.relative[which] = grow(w.relative[which], max(attentionBlocking.relQ, attentionBlocking.relK)*
 			(attentionBlocking.relQ+attentionBlocking.relK+c.nr))
 		out := w.relative[which]
 		for at := 0; at < count; at += c.nr {
 			e := min(c.nr, count-at)
-			emb.pack(w.panel, 0, at, dim, e, c.nr)
+			transpose(c.isa, w.panel, p.Relative[(first+at)*dim:], e, dim, c.nr, dim)
 			gemmPanel(c.isa, rows, e, dim, p.Scale, a, lda, w.panel, c.nr, 0, out[at:], ld)
 		}
 		return out

@@ -28,21 +28,24 @@ func attnScaleRowsGeneric(x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-func attnDotGeneric(s, q, k []float32, ldk int, alpha float32) {
-	for j := range s {
-		row := k[j*ldk:][:len(q)]
-		var sum0, sum1, sum2, sum3 float32
-		i := 0
-		for ; i+4 <= len(row); i += 4 {
-			sum0 += q[i] * row[i]
-			sum1 += q[i+1] * row[i+1]
-			sum2 += q[i+2] * row[i+2]
-			sum3 += q[i+3] * row[i+3]
+func attnDotGeneric(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
+	for i := range rows {
+		query := q[i*ldq:][:dim]
+		for j := range n {
+			row := k[j*ldk:][:dim]
+			var sum0, sum1, sum2, sum3 float32
+			d := 0
+			for ; d+4 <= dim; d += 4 {
+				sum0 += query[d] * row[d]
+				sum1 += query[d+1] * row[d+1]
+				sum2 += query[d+2] * row[d+2]
+				sum3 += query[d+3] * row[d+3]
+			}
+			for ; d < dim; d++ {
+				sum0 += query[d] * row[d]
+			}
+			s[i*lds+j] = alpha * ((sum0 + sum1) + (sum2 + sum3))
 		}
-		for ; i < len(row); i++ {
-			sum0 += q[i] * row[i]
-		}
-		s[j] = alpha * ((sum0 + sum1) + (sum2 + sum3))
 	}
 }
 

@@ -449,102 +449,408 @@ end7:
 end2:
 	RET
 
-// func attnDotNEON(s []float32, q []float32, k []float32, ldk int, alpha float32)
-TEXT ·attnDotNEON(SB), NOSPLIT, $0-84
-	MOVD   $constants<>(SB), R9
-	MOVD   s_base+0(FP), R0
-	MOVD   q_base+24(FP), R1
-	MOVD   k_base+48(FP), R2
-	MOVD   s_len+8(FP), R3
-	MOVD   q_len+32(FP), R4
-	MOVD   ldk+72(FP), R5
-	FMOVS  alpha+80(FP), F0
-	VDUP   V0.S[0], V0.S4
-	AND    $3, R4, R6
-	MOVD   $4, R7
-	CMP    $1, R6
-	CSEL   GT, R7, ZR, R7
-	MOVD   $8, R8
-	CMP    $2, R6
-	CSEL   GT, R8, R7, R8
-	SCVTFS R6, F1
-	VDUP   V1.S[0], V1.S4
-	FMOVQ  (R9), F2
-	WORD   $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
-	CMP    $1, R3
+// func attnDotNEON(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
+TEXT ·attnDotNEON(SB), NOSPLIT, $0-128
+	MOVD   $constants<>(SB), R1
+	MOVD   s_base+96(FP), R7
+	MOVD   k_base+64(FP), R8
+	MOVD   n+8(FP), R9
+	MOVD   dim+16(FP), R0
+	AND    $3, R0, R0
+	MOVD   $4, R6
+	CMP    $1, R0
+	CSEL   GT, R6, ZR, R6
+	MOVD   $8, R10
+	CMP    $2, R0
+	CSEL   GT, R10, R6, R10
+	SCVTFS R0, F9
+	VDUP   V9.S[0], V9.S4
+	FMOVQ  (R1), F0
+	WORD   $0x6ea0e529 // fcmgt v9.4s, v9.4s, v0.4s
+	FMOVS  alpha+24(FP), F5
+	VDUP   V5.S[0], V5.S4
+	CMP    $4, R9
 	BLT    end2
 
 loop1:
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  R1, R9
-	MOVD  R2, R10
-	MOVD  R4, R11
-	CMP   $16, R11
-	BLT   end4
+	MOVD q_base+32(FP), R4
+	MOVD R7, R5
+	MOVD rows+0(FP), R11
+	CMP  $1, R11
+	BLT  end4
 
 loop3:
-	FMOVQ (R9), F4
-	FMOVQ (R10), F5
-	VFMLA V5.S4, V4.S4, V2.S4
-	FMOVQ 16(R9), F4
-	FMOVQ 16(R10), F5
-	VFMLA V5.S4, V4.S4, V3.S4
-	FMOVQ 32(R9), F4
-	FMOVQ 32(R10), F5
-	VFMLA V5.S4, V4.S4, V2.S4
-	FMOVQ 48(R9), F4
-	FMOVQ 48(R10), F5
-	VFMLA V5.S4, V4.S4, V3.S4
-	ADD   $64, R9, R9
-	ADD   $64, R10, R10
-	SUB   $16, R11, R11
-	CMP   $16, R11
-	BGE   loop3
-
-end4:
-	CMP $4, R11
-	BLT end6
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	MOVD  R4, R0
+	MOVD  R8, R12
+	MOVD  dim+16(FP), R1
+	CMP   $16, R1
+	BLT   end6
 
 loop5:
-	FMOVQ (R9), F4
-	FMOVQ (R10), F5
-	VFMLA V5.S4, V4.S4, V2.S4
-	ADD   $16, R9, R9
-	ADD   $16, R10, R10
-	SUB   $4, R11, R11
-	CMP   $4, R11
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	MOVD  R12, R2
+	MOVD  ldk+88(FP), R3
+	FMOVQ (R2), F4
+	VFMLA V4.S4, V0.S4, V6.S4
+	FMOVQ 16(R2), F4
+	VFMLA V4.S4, V1.S4, V6.S4
+	FMOVQ 32(R2), F4
+	VFMLA V4.S4, V2.S4, V6.S4
+	FMOVQ 48(R2), F4
+	VFMLA V4.S4, V3.S4, V6.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F4
+	VFMLA V4.S4, V0.S4, V7.S4
+	FMOVQ 16(R2), F4
+	VFMLA V4.S4, V1.S4, V7.S4
+	FMOVQ 32(R2), F4
+	VFMLA V4.S4, V2.S4, V7.S4
+	FMOVQ 48(R2), F4
+	VFMLA V4.S4, V3.S4, V7.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F4
+	VFMLA V4.S4, V0.S4, V8.S4
+	FMOVQ 16(R2), F4
+	VFMLA V4.S4, V1.S4, V8.S4
+	FMOVQ 32(R2), F4
+	VFMLA V4.S4, V2.S4, V8.S4
+	FMOVQ 48(R2), F4
+	VFMLA V4.S4, V3.S4, V8.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F4
+	VFMLA V4.S4, V0.S4, V10.S4
+	FMOVQ 16(R2), F0
+	VFMLA V0.S4, V1.S4, V10.S4
+	FMOVQ 32(R2), F0
+	VFMLA V0.S4, V2.S4, V10.S4
+	FMOVQ 48(R2), F0
+	VFMLA V0.S4, V3.S4, V10.S4
+	ADD   $64, R0, R0
+	ADD   $64, R12, R12
+	SUB   $16, R1, R1
+	CMP   $16, R1
 	BGE   loop5
 
 end6:
-	CBZ   R6, end7
-	FMOVS (R9), F4
-	ADD   R7, R9, R11
-	VLD1  (R11), V4.S[1]
-	ADD   R8, R9, R9
-	VLD1  (R9), V4.S[2]
-	VAND  V1.B16, V4.B16, V4.B16
-	FMOVS (R10), F5
-	ADD   R7, R10, R9
-	VLD1  (R9), V5.S[1]
-	ADD   R8, R10, R9
-	VLD1  (R9), V5.S[2]
-	VAND  V1.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V2.S4
+	CMP $4, R1
+	BLT end8
 
-end7:
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD  $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD  $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVS F2, (R0)
-	ADD   $4, R0, R0
-	ADD   R5<<2, R2, R2
-	SUB   $1, R3, R3
-	CMP   $1, R3
-	BGE   loop1
+loop7:
+	FMOVQ (R0), F0
+	MOVD  R12, R2
+	MOVD  ldk+88(FP), R3
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V6.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F1
+	VFMLA V1.S4, V0.S4, V10.S4
+	ADD   $16, R0, R0
+	ADD   $16, R12, R12
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop7
+
+end8:
+	CBZ   R1, end9
+	FMOVS (R0), F0
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R10, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V9.B16, V0.B16, V0.B16
+	MOVD  ldk+88(FP), R0
+	FMOVS (R12), F1
+	ADD   R6, R12, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R10, R12, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V9.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V6.S4
+	ADD   R0<<2, R12, R12
+	FMOVS (R12), F1
+	ADD   R6, R12, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R10, R12, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V9.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V7.S4
+	ADD   R0<<2, R12, R12
+	FMOVS (R12), F1
+	ADD   R6, R12, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R10, R12, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V9.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   R0<<2, R12, R12
+	FMOVS (R12), F1
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R10, R12, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V9.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V10.S4
+
+end9:
+	VZIP1 V8.S4, V6.S4, V0.S4
+	VZIP2 V8.S4, V6.S4, V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VZIP1 V10.S4, V7.S4, V1.S4
+	VZIP2 V10.S4, V7.S4, V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VZIP1 V1.S4, V0.S4, V2.S4
+	VZIP2 V1.S4, V0.S4, V0.S4
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ F0, (R5)
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R4, R4
+	MOVD  lds+120(FP), R0
+	ADD   R0<<2, R5, R5
+	SUB   $1, R11, R11
+	CMP   $1, R11
+	BGE   loop3
+
+end4:
+	ADD  $16, R7, R7
+	MOVD ldk+88(FP), R0
+	ADD  R0<<2, R8, R8
+	ADD  R0<<2, R8, R8
+	ADD  R0<<2, R8, R8
+	ADD  R0<<2, R8, R8
+	SUB  $4, R9, R9
+	CMP  $4, R9
+	BGE  loop1
 
 end2:
+	CMP $2, R9
+	BLT end11
+
+loop10:
+	MOVD q_base+32(FP), R0
+	MOVD R7, R1
+	MOVD rows+0(FP), R2
+	CMP  $1, R2
+	BLT  end13
+
+loop12:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD  R0, R3
+	MOVD  R8, R12
+	MOVD  dim+16(FP), R4
+	CMP   $16, R4
+	BLT   end15
+
+loop14:
+	FMOVQ (R3), F2
+	FMOVQ 16(R3), F3
+	FMOVQ 32(R3), F4
+	FMOVQ 48(R3), F6
+	MOVD  R12, R5
+	MOVD  ldk+88(FP), R11
+	FMOVQ (R5), F7
+	VFMLA V7.S4, V2.S4, V0.S4
+	FMOVQ 16(R5), F7
+	VFMLA V7.S4, V3.S4, V0.S4
+	FMOVQ 32(R5), F7
+	VFMLA V7.S4, V4.S4, V0.S4
+	FMOVQ 48(R5), F7
+	VFMLA V7.S4, V6.S4, V0.S4
+	ADD   R11<<2, R5, R5
+	FMOVQ (R5), F7
+	VFMLA V7.S4, V2.S4, V1.S4
+	FMOVQ 16(R5), F2
+	VFMLA V2.S4, V3.S4, V1.S4
+	FMOVQ 32(R5), F2
+	VFMLA V2.S4, V4.S4, V1.S4
+	FMOVQ 48(R5), F2
+	VFMLA V2.S4, V6.S4, V1.S4
+	ADD   $64, R3, R3
+	ADD   $64, R12, R12
+	SUB   $16, R4, R4
+	CMP   $16, R4
+	BGE   loop14
+
+end15:
+	CMP $4, R4
+	BLT end17
+
+loop16:
+	FMOVQ (R3), F2
+	MOVD  R12, R5
+	MOVD  ldk+88(FP), R11
+	FMOVQ (R5), F3
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R11<<2, R5, R5
+	FMOVQ (R5), F3
+	VFMLA V3.S4, V2.S4, V1.S4
+	ADD   $16, R3, R3
+	ADD   $16, R12, R12
+	SUB   $4, R4, R4
+	CMP   $4, R4
+	BGE   loop16
+
+end17:
+	CBZ   R4, end18
+	FMOVS (R3), F2
+	ADD   R6, R3, R4
+	VLD1  (R4), V2.S[1]
+	ADD   R10, R3, R3
+	VLD1  (R3), V2.S[2]
+	VAND  V9.B16, V2.B16, V2.B16
+	MOVD  ldk+88(FP), R3
+	FMOVS (R12), F3
+	ADD   R6, R12, R4
+	VLD1  (R4), V3.S[1]
+	ADD   R10, R12, R4
+	VLD1  (R4), V3.S[2]
+	VAND  V9.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R3<<2, R12, R12
+	FMOVS (R12), F3
+	ADD   R6, R12, R3
+	VLD1  (R3), V3.S[1]
+	ADD   R10, R12, R3
+	VLD1  (R3), V3.S[2]
+	VAND  V9.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V1.S4
+
+end18:
+	VZIP1 V0.S4, V0.S4, V2.S4
+	VZIP2 V0.S4, V0.S4, V0.S4
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	VZIP1 V1.S4, V1.S4, V2.S4
+	VZIP2 V1.S4, V1.S4, V1.S4
+	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	VZIP1 V1.S4, V0.S4, V2.S4
+	VZIP2 V1.S4, V0.S4, V0.S4
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVD F0, (R1)
+	MOVD  ldq+56(FP), R3
+	ADD   R3<<2, R0, R0
+	MOVD  lds+120(FP), R3
+	ADD   R3<<2, R1, R1
+	SUB   $1, R2, R2
+	CMP   $1, R2
+	BGE   loop12
+
+end13:
+	ADD  $8, R7, R7
+	MOVD ldk+88(FP), R0
+	ADD  R0<<2, R8, R8
+	ADD  R0<<2, R8, R8
+	SUB  $2, R9, R9
+	CMP  $2, R9
+	BGE  loop10
+
+end11:
+	CMP $1, R9
+	BLT end20
+
+loop19:
+	MOVD q_base+32(FP), R0
+	MOVD R7, R1
+	MOVD rows+0(FP), R2
+	CMP  $1, R2
+	BLT  end22
+
+loop21:
+	VMOVI $0, V0.B16
+	MOVD  R0, R3
+	MOVD  R8, R11
+	MOVD  dim+16(FP), R4
+	CMP   $16, R4
+	BLT   end24
+
+loop23:
+	FMOVQ (R3), F1
+	FMOVQ 16(R3), F2
+	FMOVQ 32(R3), F3
+	FMOVQ 48(R3), F4
+	MOVD  ldk+88(FP), R5
+	FMOVQ (R11), F6
+	VFMLA V6.S4, V1.S4, V0.S4
+	FMOVQ 16(R11), F1
+	VFMLA V1.S4, V2.S4, V0.S4
+	FMOVQ 32(R11), F1
+	VFMLA V1.S4, V3.S4, V0.S4
+	FMOVQ 48(R11), F1
+	VFMLA V1.S4, V4.S4, V0.S4
+	ADD   $64, R3, R3
+	ADD   $64, R11, R11
+	SUB   $16, R4, R4
+	CMP   $16, R4
+	BGE   loop23
+
+end24:
+	CMP $4, R4
+	BLT end26
+
+loop25:
+	FMOVQ (R3), F1
+	MOVD  ldk+88(FP), R5
+	FMOVQ (R11), F2
+	VFMLA V2.S4, V1.S4, V0.S4
+	ADD   $16, R3, R3
+	ADD   $16, R11, R11
+	SUB   $4, R4, R4
+	CMP   $4, R4
+	BGE   loop25
+
+end26:
+	CBZ   R4, end27
+	FMOVS (R3), F1
+	ADD   R6, R3, R4
+	VLD1  (R4), V1.S[1]
+	ADD   R10, R3, R3
+	VLD1  (R3), V1.S[2]
+	VAND  V9.B16, V1.B16, V1.B16
+	MOVD  ldk+88(FP), R3
+	FMOVS (R11), F2
+	ADD   R6, R11, R3
+	VLD1  (R3), V2.S[1]
+	ADD   R10, R11, R3
+	VLD1  (R3), V2.S[2]
+	VAND  V9.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V1.S4, V0.S4
+
+end27:
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVS F0, (R1)
+	MOVD  ldq+56(FP), R3
+	ADD   R3<<2, R0, R0
+	MOVD  lds+120(FP), R3
+	ADD   R3<<2, R1, R1
+	SUB   $1, R2, R2
+	CMP   $1, R2
+	BGE   loop21
+
+end22:
+	ADD  $4, R7, R7
+	MOVD ldk+88(FP), R0
+	ADD  R0<<2, R8, R8
+	SUB  $1, R9, R9
+	CMP  $1, R9
+	BGE  loop19
+
+end20:
 	RET
 
 // func attnAccumulateNEON(o []float32, p []float32, v []float32, ldv int)

@@ -25,7 +25,7 @@ var catalog = []implementation{
 	{"rmsNormRows", Generic, 1, "dst x weight rows cols eps", rmsNormRowsGeneric},
 	{"attnSoftmax", Generic, 1, "s rows cols ld max sum factor", attnSoftmaxGeneric},
 	{"attnScaleRows", Generic, 1, "x rows cols ld factor", attnScaleRowsGeneric},
-	{"attnDot", Generic, 1, "s q k ldk alpha", attnDotGeneric},
+	{"attnDot", Generic, 1, "rows n dim alpha q ldq k ldk s lds", attnDotGeneric},
 	{"attnAccumulate", Generic, 1, "o p v ldv", attnAccumulateGeneric},
 	{"expVec", Generic, 1, "dst x", expVecGeneric},
 	{"geluVec", Generic, 1, "dst x", geluVecGeneric},

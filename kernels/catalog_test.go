@@ -234,18 +234,25 @@ var plans = map[string]plan{
 		},
 	},
 	"attnDot": {
-		scale:  256,
-		shapes: func(im implementation) []shape { return keyShapes(im, "ldk") },
+		scale: 256,
+		shapes: func(im implementation) []shape {
+			shapes := keyShapes(im, "ldk")
+			for i, s := range shapes {
+				s["rows"], s["n"] = i%3, s["keys"]+i%5*5
+				s["ldq"], s["lds"] = s["dim"]+i%4, s["n"]+i%3
+			}
+			return shapes
+		},
 		operand: func(name string, s shape) (checkasm.Operand, bool) {
 			switch name {
 			case "s":
-				o := matrix(name, 1, s["keys"], 0)
+				o := matrix(name, s["rows"], s["n"], s["lds"])
 				o.Write = true
 				return o, true
-			case "k":
-				return matrix(name, s["keys"], s["dim"], s["ldk"]), true
+			case "q":
+				return matrix(name, s["rows"], s["dim"], s["ldq"]), true
 			}
-			return matrix(name, 1, s["dim"], 0), name == "q"
+			return matrix(name, s["n"], s["dim"], s["ldk"]), name == "k"
 		},
 	},
 	"attnAccumulate": {

@@ -261,14 +261,19 @@ func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-func attnDot(s, q, k []float32, ldk int, alpha float32) {
+func attnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
+	if raceEnabled {
+		raceReadRows(q, rows, dim, ldq)
+		raceReadRows(k, n, dim, ldk)
+		raceWriteRows(s, rows, n, lds)
+	}
 	switch active {
 	case AVX512:
-		attnDotAVX512(s, q, k, ldk, alpha)
+		attnDotAVX512(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
 	case AVX2:
-		attnDotAVX2(s, q, k, ldk, alpha)
+		attnDotAVX2(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
 	default:
-		attnDotGeneric(s, q, k, ldk, alpha)
+		attnDotGeneric(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
 	}
 }
 

@@ -223,12 +223,17 @@ func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-func attnDot(s, q, k []float32, ldk int, alpha float32) {
+func attnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
+	if raceEnabled {
+		raceReadRows(q, rows, dim, ldq)
+		raceReadRows(k, n, dim, ldk)
+		raceWriteRows(s, rows, n, lds)
+	}
 	switch active {
 	case NEON:
-		attnDotNEON(s, q, k, ldk, alpha)
+		attnDotNEON(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
 	default:
-		attnDotGeneric(s, q, k, ldk, alpha)
+		attnDotGeneric(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
 	}
 }
 

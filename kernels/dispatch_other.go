@@ -80,8 +80,8 @@ func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
 	attnScaleRowsGeneric(x, rows, cols, ld, factor)
 }
 
-func attnDot(s, q, k []float32, ldk int, alpha float32) {
-	attnDotGeneric(s, q, k, ldk, alpha)
+func attnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
+	attnDotGeneric(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
 }
 
 func attnAccumulate(o, p, v []float32, ldv int) {

@@ -286,15 +286,17 @@ func attnScaleRowsAVX512(x []float32, rows, cols, ld int, factor []float32)
 //go:noescape
 func attnScaleRowsAVX2(x []float32, rows, cols, ld int, factor []float32)
 
-// attnDotAVX512 computes s[j] = alpha * sum_d q[d]*k[j*ldk+d] for every j of s and d of q.
+// attnDotAVX512 computes s[i*lds+j] = alpha * sum_d q[i*ldq+d]*k[j*ldk+d]
+// for i < rows, j < n and d < dim.
 //
 //go:noescape
-func attnDotAVX512(s, q, k []float32, ldk int, alpha float32)
+func attnDotAVX512(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
 
-// attnDotAVX2 computes s[j] = alpha * sum_d q[d]*k[j*ldk+d] for every j of s and d of q.
+// attnDotAVX2 computes s[i*lds+j] = alpha * sum_d q[i*ldq+d]*k[j*ldk+d]
+// for i < rows, j < n and d < dim.
 //
 //go:noescape
-func attnDotAVX2(s, q, k []float32, ldk int, alpha float32)
+func attnDotAVX2(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
 
 // attnAccumulateAVX512 computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p.
 //

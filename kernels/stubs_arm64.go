@@ -145,10 +145,11 @@ func attnSoftmaxNEON(s []float32, rows, cols, ld int, max, sum, factor []float32
 //go:noescape
 func attnScaleRowsNEON(x []float32, rows, cols, ld int, factor []float32)
 
-// attnDotNEON computes s[j] = alpha * sum_d q[d]*k[j*ldk+d] for every j of s and d of q.
+// attnDotNEON computes s[i*lds+j] = alpha * sum_d q[i*ldq+d]*k[j*ldk+d]
+// for i < rows, j < n and d < dim.
 //
 //go:noescape
-func attnDotNEON(s, q, k []float32, ldk int, alpha float32)
+func attnDotNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
 
 // attnAccumulateNEON computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p.
 //

@@ -75,25 +75,64 @@ func AttnScaleRows(m vec.Machine) {
 	})
 }
 
-// AttnDot multiplies one query with keys, row by row.
+// AttnDot multiplies queries with keys, both row by row, where there are too
+// few of either for packing to pay. Groups of Width keys, then of half as many
+// and so on, take turns with all queries, so that the keys come from memory
+// once. A query's products with a group accumulate in one register each, whose
+// sums are formed together at the end.
 func AttnDot(m vec.Machine) {
-	s, q, k := m.SlicePtr("s"), m.SlicePtr("q"), m.SlicePtr("k")
-	n, dim, ld, alpha := m.SliceLen("s"), m.SliceLen("q"), m.IntParam("ldk"), m.FloatParam("alpha")
-	tail := m.Tail(dim)
-	m.Loop(n, 1, func() {
-		var acc [2]vec.V
-		for i := range acc {
-			acc[i] = m.Zero()
+	const unroll = 4
+	bytes := 4 * m.Width()
+	s, k, n := m.SlicePtr("s"), m.SlicePtr("k"), m.IntParam("n")
+	tail, alpha := m.Tail(m.IntParam("dim")), m.FloatParam("alpha")
+	row := func(q, to vec.Ptr, keys int) {
+		acc := make([]vec.V, keys)
+		for j := range acc {
+			acc[j] = m.Zero()
 		}
-		vec.Each(m, dim, tail, 4, []vec.Ptr{q, k}, func(span vec.Span) {
-			for i := range span.Vectors {
-				m.FMATo(acc[i%2], span.Load(0, i, 0), span.Load(1, i, 0))
+		query, first, left := m.CopyPtr(q), m.CopyPtr(k), m.IntParam("dim")
+		step := func(vectors int, load func(p vec.Ptr, i int) vec.V) {
+			x := make([]vec.V, vectors)
+			for i := range x {
+				x[i] = load(query, i)
+			}
+			key, ldk := m.CopyPtr(first), m.IntParam("ldk")
+			for j := range acc {
+				for i := range x {
+					m.FMATo(acc[j], x[i], load(key, i))
+				}
+				if j < len(acc)-1 {
+					m.BumpBy(key, ldk)
+				}
+			}
+		}
+		for _, vectors := range []int{unroll, 1} {
+			m.Loop(left, vectors*m.Width(), func() {
+				step(vectors, func(p vec.Ptr, i int) vec.V { return m.Load(p, i*bytes) })
+				m.Bump(query, vectors*bytes)
+				m.Bump(first, vectors*bytes)
+			})
+		}
+		m.If(left, func() {
+			step(1, func(p vec.Ptr, _ int) vec.V { return m.LoadTail(p, tail, 0) })
+		})
+		m.StoreFirst(to, 0, m.Mul(vec.ReduceAddEach(m, acc), alpha), keys)
+	}
+	for keys := m.Width(); keys >= 1; keys /= 2 {
+		m.Loop(n, keys, func() {
+			q, to, rows := m.SlicePtr("q"), m.CopyPtr(s), m.IntParam("rows")
+			m.Loop(rows, 1, func() {
+				row(q, to, keys)
+				m.BumpBy(q, m.IntParam("ldq"))
+				m.BumpBy(to, m.IntParam("lds"))
+			})
+			m.Bump(s, 4*keys)
+			ldk := m.IntParam("ldk")
+			for range keys {
+				m.BumpBy(k, ldk)
 			}
 		})
-		m.StoreScalar(s, 0, m.Mul(m.ReduceAdd(m.Add(acc[0], acc[1])), alpha))
-		m.Bump(s, 4)
-		m.BumpBy(k, ld)
-	})
+	}
 }
 
 // AttnAccumulate adds the rows of v, times their weights, to o: a few columns

@@ -1,0 +1,36 @@
+package kernels
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// BenchmarkAttention has the shapes batch x heads x queries x keys x dim of
+// doc/performance.md, contiguous, on the active tier.
+func BenchmarkAttention(b *testing.B) {
+	bench := func(name string, s [5]int, threads Threads, mask ...MaskTerm) {
+		b.Run(fmt.Sprintf("%s=%dx%dx%dx%dx%d/threads=%d", name, s[0], s[1], s[2], s[3], s[4], threads), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 2))
+			p := AttentionParams{Batch: s[0], Heads: s[1], LenQ: s[2], LenK: s[3], HeadDim: s[4], Past: s[3] - s[2], Mask: mask}
+			q, kv := s[0]*s[1]*s[2]*s[4], s[0]*s[1]*s[3]*s[4]
+			p.Q, p.K, p.V, p.Dst = randomSlice(r, q), randomSlice(r, kv), randomSlice(r, kv), make([]float32, q)
+			b.ReportAllocs()
+			for b.Loop() {
+				threads.Attention(p)
+			}
+			seconds := b.Elapsed().Seconds() / float64(b.N)
+			if s[2] == 1 {
+				b.ReportMetric(8*float64(kv)/seconds/1e9, "GB/s")
+			} else {
+				b.ReportMetric(4*float64(q)*float64(s[3])/seconds/1e9, "GFLOP/s")
+			}
+		})
+	}
+	for _, threads := range []Threads{1, 2} {
+		for _, s := range [][5]int{{1, 12, 128, 128, 64}, {1, 12, 512, 512, 64}, {1, 8, 2048, 2048, 64}, {64, 8, 10, 10, 64}, {1, 12, 1, 1024, 64}, {1, 12, 1, 4096, 64}} {
+			bench("full", s, threads)
+		}
+		bench("causal", [5]int{1, 8, 2048, 2048, 64}, threads, CausalMask())
+	}
+}
