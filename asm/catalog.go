@@ -75,6 +75,27 @@ var Catalog = []Kernel{
 		Emit: func(t Tier, m vec.Machine) { kernel.GemmPanel(t.Gemm)(m) },
 	},
 	{
+		File: "gemm_dot", Source: "gemm_dot.go", Name: "gemmDot", ByISA: true,
+		Signature: "func(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)",
+		Doc: []string{
+			"computes C = alpha*A*B^T, B being n x k:",
+			"",
+			"\tfor i := range m {",
+			"\t\tfor j := range n {",
+			"\t\t\ts := float32(0)",
+			"\t\t\tfor p := range k {",
+			"\t\t\t\ts += a[i*lda+p] * b[j*ldb+p]",
+			"\t\t\t}",
+			"\t\t\tc[i*ldc+j] = alpha*s",
+			"\t\t}",
+			"\t}",
+			"",
+			"Each lane of a vector has its own partial sums. C is not read and overlaps",
+			"neither a nor b.",
+		},
+		Emit: row(kernel.GemmDot),
+	},
+	{
 		File: "gemv", Source: "gemv.go", Name: "gemvPanels", ByISA: true,
 		Signature: "func(c, a, b []float32, nr int)",
 		Doc: []string{
@@ -128,10 +149,11 @@ var Catalog = []Kernel{
 		},
 		Emit: row(kernel.TransposeRows),
 	},
-	inPlaceRows("reluRows", "max(c[i*ldc+j], 0)", kernel.ReLU),
-	inPlaceRows("geluRows", "GELU(c[i*ldc+j])", kernel.GELU),
-	inPlaceRows("geluTanhRows", "GELU's tanh form of c[i*ldc+j]", kernel.GELUTanh),
-	inPlaceRows("siluRows", "SiLU(c[i*ldc+j])", kernel.SiLU),
+	finish("finishIdentity", "", kernel.Identity),
+	finish("finishReLU", "ReLU", kernel.ReLU),
+	finish("finishGELU", "GELU", kernel.GELU),
+	finish("finishGELUTanh", "GELUTanh", kernel.GELUTanh),
+	finish("finishSiLU", "SiLU", kernel.SiLU),
 	{
 		File: "softmax", Source: "softmax.go", Name: "softmaxRows",
 		Signature: "func(dst, x []float32, rows, cols int)",
@@ -259,16 +281,19 @@ var Catalog = []Kernel{
 }
 
 // unary is a kernel of one input, element by element.
-func unary(file, name, value string, f func(vec.Machine)) Kernel {
+func unary(file, name, value string, u kernel.Unary) Kernel {
 	return Kernel{File: file, Source: file + ".go", Name: name, Signature: unarySig,
 		Doc:  []string{"computes dst[i] = " + value + " for every i of dst. dst may be x itself."},
-		Emit: row(f)}
+		Emit: row(u.Emit)}
 }
 
-// inPlaceRows is a kernel of one input, applied in place to the rows of a matrix.
-func inPlaceRows(name, value string, f func(vec.Machine)) Kernel {
+// finish is the epilogue of a product with an activation.
+func finish(name, function string, u kernel.Unary) Kernel {
 	return Kernel{File: "gemm_rows", Source: "gemm_rows.go", Name: name, ByISA: true,
-		Signature: "func(c []float32, rows, cols, ldc int)",
-		Doc:       []string{"computes c[i*ldc+j] = " + value + " for i < rows and j < cols."},
-		Emit:      row(kernel.InPlaceRows(f))}
+		Signature: "func(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)",
+		Doc: []string{
+			"computes dst[i*lddst+j] = " + function + "(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]",
+			"for i < rows and j < cols, which is the tier's NR. residual may be dst itself.",
+		},
+		Emit: func(t Tier, m vec.Machine) { kernel.Finish(u, t.Gemm.NR)(m) }}
 }

@@ -21,12 +21,30 @@ import (
 // matrix names the parameters with the size of an operand.
 type matrix struct{ rows, cols, ld string }
 
+var finishOperands = map[string]matrix{
+	"dst":      {"rows", "cols", "lddst"},
+	"x":        {"rows", "cols", "cols"},
+	"bias":     {"1", "cols", "cols"},
+	"residual": {"rows", "cols", "ldresidual"},
+}
+
 var strided = map[string]map[string]matrix{
 	"gemmPanel": {
 		"a": {"m", "k", "lda"},
 		"b": {"k", "n", "ldb"},
 		"c": {"m", "n", "ldc"},
 	},
+	"gemmDot":        {"a": {"m", "k", "lda"}, "b": {"n", "k", "ldb"}, "c": {"m", "n", "ldc"}},
+	"gemvPanels":     {"b": {"len(c)", "len(a)", "len(a)"}},
+	"gemvRows":       {"b": {"len(a)", "len(c)", "ldb"}},
+	"copyRows":       {"dst": {"rows", "cols", "lddst"}, "x": {"rows", "cols", "ldx"}},
+	"addRows":        {"dst": {"rows", "cols", "lddst"}, "x": {"rows", "cols", "ldx"}},
+	"transposeRows":  {"dst": {"cols", "rows", "lddst"}, "x": {"rows", "cols", "ldx"}},
+	"finishIdentity": finishOperands,
+	"finishReLU":     finishOperands,
+	"finishGELU":     finishOperands,
+	"finishGELUTanh": finishOperands,
+	"finishSiLU":     finishOperands,
 	"attnSoftmax":    {"s": {"rows", "cols", "ld"}},
 	"attnScaleRows":  {"x": {"rows", "cols", "ld"}},
 	"attnAccumulate": {"v": {"len(p)", "len(o)", "ldv"}},

@@ -139,6 +139,35 @@ var plans = map[string]plan{
 			return checkasm.Operand{}, false
 		},
 	},
+	"gemmDot": {
+		scale: 64,
+		shapes: func(im implementation) (shapes []shape) {
+			for m := range 9 {
+				for n := range 6 {
+					for _, k := range []int{1, 3, im.width, im.width + 1, 4*im.width - 1, 5 * im.width} {
+						s := shape{"m": m, "n": n, "k": k, "lda": k, "ldb": k, "ldc": max(n, 1)}
+						if (m+n+k)%3 != 0 {
+							s["lda"], s["ldb"], s["ldc"] = k+2, k+1, n+3
+						}
+						shapes = append(shapes, s)
+					}
+				}
+			}
+			if testenv.Emulated() {
+				shapes = shapes[len(shapes)-24:]
+			}
+			return shapes
+		},
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			switch name {
+			case "a":
+				return matrix(name, s["m"], s["k"], s["lda"]), true
+			case "b":
+				return matrix(name, s["n"], s["k"], s["ldb"]), true
+			}
+			return checkasm.Operand{Name: name, Rows: s["m"], Cols: s["n"], LD: s["ldc"], Write: true}, name == "c"
+		},
+	},
 	"gemvPanels": {
 		scale: 64,
 		shapes: func(im implementation) (shapes []shape) {
@@ -178,10 +207,28 @@ var plans = map[string]plan{
 			return matrix(name, 1, s["n"], 0), name == "c"
 		},
 	},
-	"rows cols ldc": {
-		shapes: func(im implementation) []shape { return leading("ldc", stridedShapes(im)) },
+	"rows cols lddst ldresidual": {
+		scale: 2,
+		shapes: func(im implementation) (shapes []shape) {
+			_, nr := gemmTile(im.isa)
+			for rows := range 7 {
+				shapes = append(shapes, shape{"rows": rows, "cols": nr, "lddst": nr + rows%3, "ldresidual": nr + rows%3})
+			}
+			return append(shapes, shape{"rows": 3, "cols": nr, "lddst": nr, "ldresidual": 0})
+		},
 		operand: func(name string, s shape) (checkasm.Operand, bool) {
-			return matrix(name, s["rows"], s["cols"], s["ldc"]), true
+			switch name {
+			case "bias":
+				return matrix(name, 1, s["cols"], 0), true
+			case "residual":
+				if s["ldresidual"] == 0 {
+					return matrix(name, 1, s["cols"], 0), true
+				}
+				return matrix(name, s["rows"], s["cols"], s["ldresidual"]), true
+			case "x":
+				return matrix(name, s["rows"], s["cols"], 0), true
+			}
+			return matrix(name, s["rows"], s["cols"], s["lddst"]), name == "dst"
 		},
 	},
 	"copyRows": {

@@ -20,7 +20,28 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 }
 
+func gemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
+	if raceEnabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, n, k, ldb)
+		raceWriteRows(c, m, n, ldc)
+	}
+	switch isa {
+	case AVX512:
+		gemmDotAVX512(m, n, k, alpha, a, lda, b, ldb, c, ldc)
+	case AVX2:
+		gemmDotAVX2(m, n, k, alpha, a, lda, b, ldb, c, ldc)
+	default:
+		gemmDotGeneric(m, n, k, alpha, a, lda, b, ldb, c, ldc)
+	}
+}
+
 func gemvPanels(isa ISA, c, a, b []float32, nr int) {
+	if raceEnabled {
+		raceWrite(c)
+		raceRead(a)
+		raceReadRows(b, len(c), len(a), len(a))
+	}
 	switch isa {
 	case AVX512:
 		gemvPanelsAVX512(c, a, b, nr)
@@ -32,6 +53,11 @@ func gemvPanels(isa ISA, c, a, b []float32, nr int) {
 }
 
 func gemvRows(isa ISA, c, a, b []float32, ldb int) {
+	if raceEnabled {
+		raceWrite(c)
+		raceRead(a)
+		raceReadRows(b, len(a), len(c), ldb)
+	}
 	switch isa {
 	case AVX512:
 		gemvRowsAVX512(c, a, b, ldb)
@@ -43,6 +69,10 @@ func gemvRows(isa ISA, c, a, b []float32, ldb int) {
 }
 
 func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, ldx)
+	}
 	switch isa {
 	case AVX512:
 		copyRowsAVX512(dst, x, rows, cols, lddst, ldx)
@@ -54,6 +84,10 @@ func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 }
 
 func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, ldx)
+	}
 	switch isa {
 	case AVX512:
 		addRowsAVX512(dst, x, rows, cols, lddst, ldx)
@@ -65,6 +99,10 @@ func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 }
 
 func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	if raceEnabled {
+		raceWriteRows(dst, cols, rows, lddst)
+		raceReadRows(x, rows, cols, ldx)
+	}
 	switch isa {
 	case AVX512:
 		transposeRowsAVX512(dst, x, rows, cols, lddst, ldx)
@@ -75,47 +113,88 @@ func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-func reluRows(isa ISA, c []float32, rows, cols, ldc int) {
+func finishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, cols)
+		raceReadRows(bias, 1, cols, cols)
+		raceReadRows(residual, rows, cols, ldresidual)
+	}
 	switch isa {
 	case AVX512:
-		reluRowsAVX512(c, rows, cols, ldc)
+		finishIdentityAVX512(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	case AVX2:
-		reluRowsAVX2(c, rows, cols, ldc)
+		finishIdentityAVX2(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	default:
-		reluRowsGeneric(c, rows, cols, ldc)
+		finishIdentityGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	}
 }
 
-func geluRows(isa ISA, c []float32, rows, cols, ldc int) {
+func finishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, cols)
+		raceReadRows(bias, 1, cols, cols)
+		raceReadRows(residual, rows, cols, ldresidual)
+	}
 	switch isa {
 	case AVX512:
-		geluRowsAVX512(c, rows, cols, ldc)
+		finishReLUAVX512(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	case AVX2:
-		geluRowsAVX2(c, rows, cols, ldc)
+		finishReLUAVX2(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	default:
-		geluRowsGeneric(c, rows, cols, ldc)
+		finishReLUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	}
 }
 
-func geluTanhRows(isa ISA, c []float32, rows, cols, ldc int) {
+func finishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, cols)
+		raceReadRows(bias, 1, cols, cols)
+		raceReadRows(residual, rows, cols, ldresidual)
+	}
 	switch isa {
 	case AVX512:
-		geluTanhRowsAVX512(c, rows, cols, ldc)
+		finishGELUAVX512(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	case AVX2:
-		geluTanhRowsAVX2(c, rows, cols, ldc)
+		finishGELUAVX2(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	default:
-		geluTanhRowsGeneric(c, rows, cols, ldc)
+		finishGELUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	}
 }
 
-func siluRows(isa ISA, c []float32, rows, cols, ldc int) {
+func finishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, cols)
+		raceReadRows(bias, 1, cols, cols)
+		raceReadRows(residual, rows, cols, ldresidual)
+	}
 	switch isa {
 	case AVX512:
-		siluRowsAVX512(c, rows, cols, ldc)
+		finishGELUTanhAVX512(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	case AVX2:
-		siluRowsAVX2(c, rows, cols, ldc)
+		finishGELUTanhAVX2(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	default:
-		siluRowsGeneric(c, rows, cols, ldc)
+		finishGELUTanhGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
+	}
+}
+
+func finishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, cols)
+		raceReadRows(bias, 1, cols, cols)
+		raceReadRows(residual, rows, cols, ldresidual)
+	}
+	switch isa {
+	case AVX512:
+		finishSiLUAVX512(dst, x, bias, residual, rows, cols, lddst, ldresidual)
+	case AVX2:
+		finishSiLUAVX2(dst, x, bias, residual, rows, cols, lddst, ldresidual)
+	default:
+		finishSiLUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	}
 }
 

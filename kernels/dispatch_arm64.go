@@ -18,7 +18,26 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 }
 
+func gemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
+	if raceEnabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, n, k, ldb)
+		raceWriteRows(c, m, n, ldc)
+	}
+	switch isa {
+	case NEON:
+		gemmDotNEON(m, n, k, alpha, a, lda, b, ldb, c, ldc)
+	default:
+		gemmDotGeneric(m, n, k, alpha, a, lda, b, ldb, c, ldc)
+	}
+}
+
 func gemvPanels(isa ISA, c, a, b []float32, nr int) {
+	if raceEnabled {
+		raceWrite(c)
+		raceRead(a)
+		raceReadRows(b, len(c), len(a), len(a))
+	}
 	switch isa {
 	case NEON:
 		gemvPanelsNEON(c, a, b, nr)
@@ -28,6 +47,11 @@ func gemvPanels(isa ISA, c, a, b []float32, nr int) {
 }
 
 func gemvRows(isa ISA, c, a, b []float32, ldb int) {
+	if raceEnabled {
+		raceWrite(c)
+		raceRead(a)
+		raceReadRows(b, len(a), len(c), ldb)
+	}
 	switch isa {
 	case NEON:
 		gemvRowsNEON(c, a, b, ldb)
@@ -37,6 +61,10 @@ func gemvRows(isa ISA, c, a, b []float32, ldb int) {
 }
 
 func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, ldx)
+	}
 	switch isa {
 	case NEON:
 		copyRowsNEON(dst, x, rows, cols, lddst, ldx)
@@ -46,6 +74,10 @@ func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 }
 
 func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, ldx)
+	}
 	switch isa {
 	case NEON:
 		addRowsNEON(dst, x, rows, cols, lddst, ldx)
@@ -55,6 +87,10 @@ func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 }
 
 func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+	if raceEnabled {
+		raceWriteRows(dst, cols, rows, lddst)
+		raceReadRows(x, rows, cols, ldx)
+	}
 	switch isa {
 	case NEON:
 		transposeRowsNEON(dst, x, rows, cols, lddst, ldx)
@@ -63,39 +99,78 @@ func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-func reluRows(isa ISA, c []float32, rows, cols, ldc int) {
+func finishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, cols)
+		raceReadRows(bias, 1, cols, cols)
+		raceReadRows(residual, rows, cols, ldresidual)
+	}
 	switch isa {
 	case NEON:
-		reluRowsNEON(c, rows, cols, ldc)
+		finishIdentityNEON(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	default:
-		reluRowsGeneric(c, rows, cols, ldc)
+		finishIdentityGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	}
 }
 
-func geluRows(isa ISA, c []float32, rows, cols, ldc int) {
+func finishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, cols)
+		raceReadRows(bias, 1, cols, cols)
+		raceReadRows(residual, rows, cols, ldresidual)
+	}
 	switch isa {
 	case NEON:
-		geluRowsNEON(c, rows, cols, ldc)
+		finishReLUNEON(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	default:
-		geluRowsGeneric(c, rows, cols, ldc)
+		finishReLUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	}
 }
 
-func geluTanhRows(isa ISA, c []float32, rows, cols, ldc int) {
+func finishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, cols)
+		raceReadRows(bias, 1, cols, cols)
+		raceReadRows(residual, rows, cols, ldresidual)
+	}
 	switch isa {
 	case NEON:
-		geluTanhRowsNEON(c, rows, cols, ldc)
+		finishGELUNEON(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	default:
-		geluTanhRowsGeneric(c, rows, cols, ldc)
+		finishGELUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	}
 }
 
-func siluRows(isa ISA, c []float32, rows, cols, ldc int) {
+func finishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, cols)
+		raceReadRows(bias, 1, cols, cols)
+		raceReadRows(residual, rows, cols, ldresidual)
+	}
 	switch isa {
 	case NEON:
-		siluRowsNEON(c, rows, cols, ldc)
+		finishGELUTanhNEON(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	default:
-		siluRowsGeneric(c, rows, cols, ldc)
+		finishGELUTanhGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
+	}
+}
+
+func finishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	if raceEnabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, cols)
+		raceReadRows(bias, 1, cols, cols)
+		raceReadRows(residual, rows, cols, ldresidual)
+	}
+	switch isa {
+	case NEON:
+		finishSiLUNEON(dst, x, bias, residual, rows, cols, lddst, ldresidual)
+	default:
+		finishSiLUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	}
 }
 

@@ -8,6 +8,10 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
+func gemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
+	gemmDotGeneric(m, n, k, alpha, a, lda, b, ldb, c, ldc)
+}
+
 func gemvPanels(isa ISA, c, a, b []float32, nr int) {
 	gemvPanelsGeneric(c, a, b, nr)
 }
@@ -28,20 +32,24 @@ func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	transposeRowsGeneric(dst, x, rows, cols, lddst, ldx)
 }
 
-func reluRows(isa ISA, c []float32, rows, cols, ldc int) {
-	reluRowsGeneric(c, rows, cols, ldc)
+func finishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	finishIdentityGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
-func geluRows(isa ISA, c []float32, rows, cols, ldc int) {
-	geluRowsGeneric(c, rows, cols, ldc)
+func finishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	finishReLUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
-func geluTanhRows(isa ISA, c []float32, rows, cols, ldc int) {
-	geluTanhRowsGeneric(c, rows, cols, ldc)
+func finishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	finishGELUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
-func siluRows(isa ISA, c []float32, rows, cols, ldc int) {
-	siluRowsGeneric(c, rows, cols, ldc)
+func finishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	finishGELUTanhGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
+}
+
+func finishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	finishSiLUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
 func softmaxRows(dst, x []float32, rows, cols int) {

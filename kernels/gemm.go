@@ -54,6 +54,64 @@ func (t Threads) Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []
 	g.run(t)
 }
 
+// GemmBatched computes batch products of one shape, C_i = alpha*op(A_i)*op(B_i)
+// + beta*C_i, whose matrices begin strideA, strideB and strideC elements apart:
+// for the heads of attention, where one call has work enough for several
+// threads. A stride may be smaller than a matrix, so that heads may lie side by
+// side in the rows of one matrix, and strideA or strideB may be 0, so that the
+// products share an operand; no element of C may belong to two products. All
+// else is as in Gemm.
+func GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha float32, a []float32, lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
+	Threads(1).GemmBatched(transA, transB, batch, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, beta, c, ldc, strideC)
+}
+
+// GemmBatched is the function GemmBatched on up to t threads.
+func (t Threads) GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha float32, a []float32, lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
+	const fn = "GemmBatched"
+	checkSize(fn, "batch", batch)
+	checkSize(fn, "m", m)
+	checkSize(fn, "n", n)
+	checkSize(fn, "k", k)
+	if batch == 0 {
+		return
+	}
+	rowsA, colsA, rowsB, colsB := m, k, k, n
+	if transA {
+		rowsA, colsA = k, m
+	}
+	if transB {
+		rowsB, colsB = n, k
+	}
+	checkBatch(fn, "a", len(a), batch, strideA, rowsA, colsA, lda)
+	checkBatch(fn, "b", len(b), batch, strideB, rowsB, colsB, ldb)
+	checkBatch(fn, "c", len(c), batch, strideC, m, n, ldc)
+	if m == 0 || n == 0 {
+		return
+	}
+	if k == 0 || alpha == 0 {
+		for i := range batch {
+			scaleMatrix(c[i*strideC:], m, n, ldc, beta)
+		}
+		return
+	}
+	g := gemmCall{isa: active, m: m, n: n, k: k, alpha: alpha, beta: beta, c: c, ldc: ldc, batch: batch,
+		strideA: strideA, strideB: strideB, strideC: strideC}
+	g.a = operandA{data: a, ld: lda, trans: transA}
+	g.b = operandB{data: b, ld: ldb, trans: transB}
+	g.run(t)
+}
+
+// checkBatch is checkMatrix for the last of several matrices.
+func checkBatch(fn, arg string, length, batch, stride, rows, cols, ld int) {
+	if stride < 0 {
+		panicSize(fn, "stride of "+arg, stride, "want at least 0")
+	}
+	if rows > 0 && cols > 0 {
+		length -= mulLen(fn, batch-1, stride)
+	}
+	checkMatrix(fn, arg, length, rows, cols, ld)
+}
+
 // scaleMatrix is C = beta*C, without reading C when beta is 0.
 func scaleMatrix(c []float32, m, n, ldc int, beta float32) {
 	for i := range m {
@@ -125,8 +183,11 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 	g.a = operandA{data: a, ld: lda}
 	g.b = operandB{packed: b}
 	if k == 0 {
-		scaleMatrix(c, m, n, ldc, beta)
-		g.epilogue(c, 0, 0, m, n)
+		if ep.any() {
+			g.panelsWithEpilogue(&g.a, &g.b, c, 0, 0, m, n)
+		} else {
+			scaleMatrix(c, m, n, ldc, beta)
+		}
 		return
 	}
 	g.run(t)

@@ -54,7 +54,7 @@ type gemmCall struct {
 var gemmCalls = sync.Pool{New: func() any { return new(gemmCall) }}
 
 // gemmScratch holds the buffers of one running block.
-type gemmScratch struct{ a, b []float32 }
+type gemmScratch struct{ a, b, tile []float32 }
 
 var gemmScratchPool = sync.Pool{New: func() any { return new(gemmScratch) }}
 
@@ -114,6 +114,10 @@ func (g *gemmCall) block(item, i, j, m, n int) {
 	case pathDot:
 		g.dot(&a, &b, c, i, j, m, n)
 	default:
+		if g.ep.any() {
+			g.panelsWithEpilogue(&a, &b, c, i, j, m, n)
+			return
+		}
 		g.panels(&a, &b, c, i, j, m, n)
 	}
 }
@@ -142,7 +146,7 @@ func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int)
 		nb := min(nc, n-jc)
 		for pc := 0; pc < g.k; pc += kc {
 			kb := min(kc, g.k-pc)
-			beta, last := g.beta, pc+kb == g.k
+			beta := g.beta
 			if pc > 0 {
 				beta = 1
 			}
@@ -175,9 +179,6 @@ func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int)
 					w := min(nr, nb-q)
 					gemmPanel(g.isa, mb, w, kb, g.alpha, rows, lda,
 						panels[q/nr*stride:], ldb, beta, c[ic*g.ldc+jc+q:], g.ldc)
-					if last {
-						g.epilogue(c[ic*g.ldc+jc+q:], i+ic, j+jc+q, mb, w)
-					}
 				}
 			}
 		}
@@ -211,29 +212,30 @@ func (g *gemmCall) gemv(a *operandA, b *operandB, c []float32, j, n int) {
 	_, nr := gemmTile(g.isa)
 	switch {
 	case b.packed != nil:
-		whole := n / nr * nr
 		panels := b.packed.data[j*g.k:]
-		// A call is bounded to some 2 MiB of B.
-		step := max(1, 1<<19/(g.k*nr)) * nr
-		if g.alpha == 1 && g.beta == 0 {
-			for q := 0; q < whole; q += step {
-				gemvPanels(g.isa, c[q:min(q+step, whole)], a.data[:g.k], panels[q*g.k:], nr)
+		step := max(1, 1<<19/(g.k*nr)) * nr // columns of a call, some 2 MiB of B
+		if g.alpha == 1 && g.beta == 0 && !g.ep.any() && n%nr == 0 {
+			for q := 0; q < n; q += step {
+				gemvPanels(g.isa, c[q:min(q+step, n)], a.data[:g.k], panels[q*g.k:], nr)
 			}
-		} else {
-			whole = 0
+			return
 		}
-		var sums [64]float32
-		for q := whole; q < n; q += nr {
-			gemvPanels(g.isa, sums[:nr], a.data[:g.k], panels[q*g.k:], nr)
-			for x, s := range sums[:min(nr, n-q)] {
-				if g.beta == 0 {
-					c[q+x] = g.alpha * s
-				} else {
-					c[q+x] = g.alpha*s + g.beta*c[q+x]
-				}
+		s := gemmScratchPool.Get().(*gemmScratch)
+		whole := (n + nr - 1) / nr * nr
+		s.tile = grow(s.tile, whole)
+		for q := 0; q < whole; q += step {
+			gemvPanels(g.isa, s.tile[q:min(q+step, whole)], a.data[:g.k], panels[q*g.k:], nr)
+		}
+		for q := range n {
+			s.tile[q] *= g.alpha
+			if g.beta != 0 {
+				s.tile[q] += g.beta * c[q]
 			}
 		}
-		g.epilogue(c, 0, j, 1, n)
+		for q := 0; q < n; q += nr {
+			g.finish(c[q:], s.tile[q:], 0, j+q, 1, min(nr, n-q))
+		}
+		gemmScratchPool.Put(s)
 	default:
 		scaleMatrix(c, 1, n, n, g.beta)
 		x := a.data[:g.k]
@@ -261,27 +263,117 @@ func (g *gemmCall) gemv(a *operandA, b *operandB, c []float32, j, n int) {
 	}
 }
 
-// epilogue finishes the m x n elements at c, which are rows from i and columns
-// from j of C.
-func (g *gemmCall) epilogue(c []float32, i, j, m, n int) {
-	ep := &g.ep
-	if ep.Bias != nil {
-		addRows(g.isa, c, ep.Bias[j:], m, n, g.ldc, 0)
+// any reports whether there is anything to do.
+func (ep *Epilogue) any() bool {
+	return ep.Bias != nil || ep.Activation != Identity || ep.Residual != nil
+}
+
+// zeroRow stands for a bias or a row of a residual that is not there.
+var zeroRow [64]float32
+
+// finish applies the epilogue to the m x n sums in tile, which are rows from i
+// and columns from j of C, n at most NR and the rows NR apart, and writes them to
+// c. The tile may lose its contents.
+func (g *gemmCall) finish(c, tile []float32, i, j, m, n int) {
+	_, nr := gemmTile(g.isa)
+	bias, residual, ldr := zeroRow[:nr], zeroRow[:nr], 0
+	if g.ep.Bias != nil {
+		bias = g.ep.Bias[j : j+n]
 	}
-	switch ep.Activation {
+	if g.ep.Residual != nil {
+		residual, ldr = g.ep.Residual[i*g.ep.LdResidual+j:], g.ep.LdResidual
+	}
+	if n == nr {
+		finishPanel(g.isa, g.ep.Activation, c, tile, bias, residual, m, nr, g.ldc, ldr)
+		return
+	}
+	// A panel that is not full: the same in the tile, whose other columns hold
+	// anything, and a row of the bias as wide as the panel.
+	var wide [len(zeroRow)]float32
+	copy(wide[:], bias[:n])
+	finishPanel(g.isa, g.ep.Activation, tile, tile, wide[:nr], zeroRow[:nr], m, nr, nr, 0)
+	if g.ep.Residual != nil {
+		addRows(g.isa, tile, residual, m, n, nr, ldr)
+	}
+	copyRows(g.isa, c, tile, m, n, g.ldc, nr)
+}
+
+func finishPanel(isa ISA, act Activation, c, x, bias, residual []float32, rows, nr, ldc, ldr int) {
+	switch act {
+	case Identity:
+		finishIdentity(isa, c, x, bias, residual, rows, nr, ldc, ldr)
 	case ActReLU:
-		reluRows(g.isa, c, m, n, g.ldc)
+		finishReLU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
 	case ActGELU:
-		geluRows(g.isa, c, m, n, g.ldc)
+		finishGELU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
 	case ActGELUTanh:
-		geluTanhRows(g.isa, c, m, n, g.ldc)
+		finishGELUTanh(isa, c, x, bias, residual, rows, nr, ldc, ldr)
 	case ActSiLU:
-		siluRows(g.isa, c, m, n, g.ldc)
-	}
-	if ep.Residual != nil {
-		addRows(g.isa, c, ep.Residual[i*ep.LdResidual+j:], m, n, g.ldc, ep.LdResidual)
+		finishSiLU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
 	}
 }
 
-// dot is not there yet.
-func (g *gemmCall) dot(a *operandA, b *operandB, c []float32, i, j, m, n int) { panic("dot") }
+// panelsWithEpilogue is panels for a packed B with an epilogue. The sums of a
+// panel stay in a tile of their own, in the first-level cache, until all of k is
+// through: C is written once, and never where the residual has still to be read.
+func (g *gemmCall) panelsWithEpilogue(a *operandA, b *operandB, c []float32, i, j, m, n int) {
+	mr, nr := gemmTile(g.isa)
+	kc := g.kc()
+	// All of k is in turn for a block of rows, so they are fewer where k is long.
+	mc := gemmBlocking.mc * gemmBlocking.kc / max(g.k, 1) / mr * mr
+	mc = evenly(m, min(max(mc, 2*mr), gemmBlocking.mc))
+	s := gemmScratchPool.Get().(*gemmScratch)
+	s.tile = grow(s.tile, mc*nr)
+	tile := s.tile
+	for ic := 0; ic < m; ic += mc {
+		mb := min(mc, m-ic)
+		rows, lda := a.data, a.ld
+		switch {
+		case g.k == 0: // there is no A
+		case g.copyA:
+			rows, lda = a.copyBlock(g.isa, s, i+ic, 0, mb, g.k)
+		default:
+			rows = rows[(i+ic)*a.ld:]
+		}
+		for q := 0; q < n; q += nr {
+			w := min(nr, n-q)
+			panel := b.packed.data[(j+q)*g.k:]
+			to := c[ic*g.ldc+q:]
+			beta := g.beta
+			if beta != 0 {
+				copyRows(g.isa, tile, to, mb, w, nr, g.ldc)
+			}
+			for pc := 0; pc == 0 || pc < g.k; pc += kc { // once for k = 0
+				gemmPanel(g.isa, mb, w, min(kc, g.k-pc), g.alpha, rows[pc:], lda, panel[pc*nr:], nr, beta, tile, nr)
+				beta = 1
+			}
+			g.finish(to, tile, i+ic, j+q, mb, w)
+		}
+	}
+	gemmScratchPool.Put(s)
+}
+
+// dot multiplies rows of A and of B^T. It goes by columns, in calls of some 4
+// million multiply-adds.
+func (g *gemmCall) dot(a *operandA, b *operandB, c []float32, i, j, m, n int) {
+	rows, cols := a.data[i*a.ld:], b.data[j*b.ld:]
+	step := max(4, 1<<22/(m*g.k)&^3)
+	if g.beta == 0 {
+		for q := 0; q < n; q += step {
+			gemmDot(g.isa, m, min(step, n-q), g.k, g.alpha, rows, a.ld, cols[q*b.ld:], b.ld, c[q:], g.ldc)
+		}
+		return
+	}
+	s := gemmScratchPool.Get().(*gemmScratch)
+	step = min(step, 256)
+	s.a = grow(s.a, m*step)
+	for q := 0; q < n; q += step {
+		w := min(step, n-q)
+		gemmDot(g.isa, m, w, g.k, g.alpha, rows, a.ld, cols[q*b.ld:], b.ld, s.a, w)
+		if g.beta != 1 {
+			scaleMatrix(c[q:], m, w, g.ldc, g.beta)
+		}
+		addRows(g.isa, c[q:], s.a, m, w, g.ldc, w)
+	}
+	gemmScratchPool.Put(s)
+}

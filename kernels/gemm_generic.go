@@ -67,3 +67,25 @@ func gemmPanelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []floa
 		}
 	}
 }
+
+// gemmDotGeneric has four sums at a time, for two rows of A and two of B.
+func gemmDotGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
+	for j := 0; j < n; j += 2 {
+		second := min(j+1, n-1)
+		b0, b1 := b[j*ldb:][:k], b[second*ldb:][:k]
+		for i := 0; i < m; i += 2 {
+			below := min(i+1, m-1)
+			a0, a1 := a[i*lda:][:k], a[below*lda:][:k]
+			var s00, s01, s10, s11 float32
+			for p := range k {
+				x0, x1, y0, y1 := a0[p], a1[p], b0[p], b1[p]
+				s00 += x0 * y0
+				s01 += x0 * y1
+				s10 += x1 * y0
+				s11 += x1 * y1
+			}
+			c[i*ldc+j], c[i*ldc+second] = alpha*s00, alpha*s01
+			c[below*ldc+j], c[below*ldc+second] = alpha*s10, alpha*s11
+		}
+	}
+}

@@ -20,7 +20,7 @@ func (g *gemmCall) plan(t Threads) {
 	switch {
 	case g.m == 1 && (g.b.packed != nil || !bool(g.b.trans)) && (!bool(g.a.trans) || g.a.ld == 1):
 		g.path = pathGemv
-	case false && bool(g.b.trans) && g.m <= dotRows && !bool(g.a.trans):
+	case bool(g.b.trans) && g.m <= dotRows && !bool(g.a.trans):
 		g.path = pathDot
 	default:
 		g.path = pathPanels

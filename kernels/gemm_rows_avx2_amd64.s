@@ -413,233 +413,162 @@ end6:
 	VZEROUPPER
 	RET
 
-// func reluRowsAVX2(c []float32, rows int, cols int, ldc int)
+// func finishIdentityAVX2(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
 // Requires: AVX
-TEXT ·reluRowsAVX2(SB), NOSPLIT, $0-48
-	MOVQ c_base+0(FP), AX
-	MOVQ rows+24(FP), CX
-	MOVQ cols+32(FP), DX
-	MOVQ ldc+40(FP), BX
-	CMPQ CX, $+1
+TEXT ·finishIdentityAVX2(SB), NOSPLIT, $0-128
+	MOVQ dst_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ bias_base+48(FP), DX
+	MOVQ residual_base+72(FP), BX
+	MOVQ rows+96(FP), SI
+	CMPQ SI, $+1
 	JLT  end2
 
 loop1:
-	MOVQ    AX, SI
-	MOVQ    AX, DI
-	MOVQ    DX, R8
-	VXORPS  Y0, Y0, Y0
-	MOVQ    R8, R9
-	ANDQ    $+7, R9
-	LEAQ    lanes8<>+0(SB), R10
-	MOVQ    $0x00000008, R11
-	SUBQ    R9, R11
-	LEAQ    (R10)(R11*4), R10
-	VMOVUPS (R10), Y1
-	MOVQ    DI, DI
-	CMPQ    R8, $+32
-	JLT     end4
-
-loop3:
-	VMOVUPS (DI), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMOVUPS Y2, (SI)
-	VMOVUPS 32(DI), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMOVUPS Y2, 32(SI)
-	VMOVUPS 64(DI), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMOVUPS Y2, 64(SI)
-	VMOVUPS 96(DI), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMOVUPS Y2, 96(SI)
-	ADDQ    $+128, SI
-	ADDQ    $+128, DI
-	SUBQ    $+32, R8
-	CMPQ    R8, $+32
-	JGE     loop3
-
-end4:
-	CMPQ R8, $+8
-	JLT  end6
-
-loop5:
-	VMOVUPS (DI), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMOVUPS Y2, (SI)
-	ADDQ    $+32, SI
-	ADDQ    $+32, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
-	JGE     loop5
-
-end6:
-	TESTQ      R9, R9
-	JZ         end7
-	VMASKMOVPS (DI), Y1, Y2
-	VMAXPS     Y2, Y0, Y0
-	VMASKMOVPS Y0, Y1, (SI)
-
-end7:
-	LEAQ (AX)(BX*4), AX
-	SUBQ $+1, CX
-	CMPQ CX, $+1
-	JGE  loop1
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS (BX), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMOVUPS 32(DX), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS 32(BX), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	ADDQ    $+64, CX
+	MOVQ    lddst+112(FP), DI
+	LEAQ    (AX)(DI*4), AX
+	MOVQ    ldresidual+120(FP), DI
+	LEAQ    (BX)(DI*4), BX
+	SUBQ    $+1, SI
+	CMPQ    SI, $+1
+	JGE     loop1
 
 end2:
 	VZEROUPPER
 	RET
 
-// func geluRowsAVX2(c []float32, rows int, cols int, ldc int)
-// Requires: AVX, FMA3
-TEXT ·geluRowsAVX2(SB), NOSPLIT, $0-48
-	MOVQ c_base+0(FP), AX
-	MOVQ rows+24(FP), CX
-	MOVQ cols+32(FP), DX
-	MOVQ ldc+40(FP), BX
-	CMPQ CX, $+1
-	JLT  end2
+// func finishReLUAVX2(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
+// Requires: AVX
+TEXT ·finishReLUAVX2(SB), NOSPLIT, $0-128
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   x_base+24(FP), CX
+	MOVQ   bias_base+48(FP), DX
+	MOVQ   residual_base+72(FP), BX
+	VXORPS Y0, Y0, Y0
+	MOVQ   rows+96(FP), SI
+	CMPQ   SI, $+1
+	JLT    end2
 
 loop1:
-	MOVQ    AX, SI
-	MOVQ    AX, DI
-	MOVQ    DX, R8
+	VMOVUPS (CX), Y1
+	VMOVUPS (DX), Y2
+	VADDPS  Y2, Y1, Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS (BX), Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(CX), Y1
+	VMOVUPS 32(DX), Y2
+	VADDPS  Y2, Y1, Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS 32(BX), Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $+64, CX
+	MOVQ    lddst+112(FP), DI
+	LEAQ    (AX)(DI*4), AX
+	MOVQ    ldresidual+120(FP), DI
+	LEAQ    (BX)(DI*4), BX
+	SUBQ    $+1, SI
+	CMPQ    SI, $+1
+	JGE     loop1
+
+end2:
+	VZEROUPPER
+	RET
+
+// func finishGELUAVX2(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
+// Requires: AVX, FMA3
+TEXT ·finishGELUAVX2(SB), NOSPLIT, $0-128
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    bias_base+48(FP), DX
+	MOVQ    residual_base+72(FP), BX
 	VMOVUPS f32x8_c0a80000<>+0(SB), Y0
 	VMOVUPS f32x8_40a80000<>+0(SB), Y1
 	VXORPS  Y2, Y2, Y2
-	MOVQ    R8, R9
-	ANDQ    $+7, R9
-	LEAQ    lanes8<>+0(SB), R10
-	MOVQ    $0x00000008, R11
-	SUBQ    R9, R11
-	LEAQ    (R10)(R11*4), R10
-	VMOVUPS (R10), Y3
-	MOVQ    DI, DI
-	CMPQ    R8, $+16
-	JLT     end4
+	MOVQ    rows+96(FP), SI
+	CMPQ    SI, $+1
+	JLT     end2
 
-loop3:
-	VMOVUPS     (DI), Y4
-	VMAXPS      Y4, Y0, Y4
-	VMINPS      Y4, Y1, Y5
-	VMOVAPS     Y5, Y6
-	VFMADD213PS f32x8_c1600000<>+0(SB), Y5, Y6
-	VMOVUPS     f32x8_1f0adee4<>+0(SB), Y7
-	VFMADD213PS f32x8_a18bdc09<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_23360920<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_a597aaa4<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_284cf0d0<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_aa9e2792<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_2ccdf4ce<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_af08ac8a<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_312c79ab<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_b349b767<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_3560131a<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_b7723d46<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_3983f403<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_bb9bee81<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_3e08d00f<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_3f000000<>+0(SB), Y5, Y7
-	VMAXPS      Y7, Y2, Y5
-	VMULPS      Y5, Y4, Y4
-	VMOVUPS     Y4, (SI)
-	VMOVUPS     32(DI), Y4
-	VMAXPS      Y4, Y0, Y4
-	VMINPS      Y4, Y1, Y5
-	VMOVAPS     Y5, Y6
-	VFMADD213PS f32x8_c1600000<>+0(SB), Y5, Y6
-	VMOVUPS     f32x8_1f0adee4<>+0(SB), Y7
-	VFMADD213PS f32x8_a18bdc09<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_23360920<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_a597aaa4<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_284cf0d0<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_aa9e2792<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_2ccdf4ce<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_af08ac8a<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_312c79ab<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_b349b767<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_3560131a<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_b7723d46<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_3983f403<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_bb9bee81<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_3e08d00f<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_3f000000<>+0(SB), Y5, Y7
-	VMAXPS      Y7, Y2, Y5
-	VMULPS      Y5, Y4, Y4
-	VMOVUPS     Y4, 32(SI)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop3
-
-end4:
-	CMPQ R8, $+8
-	JLT  end6
-
-loop5:
-	VMOVUPS     (DI), Y4
-	VMAXPS      Y4, Y0, Y4
-	VMINPS      Y4, Y1, Y5
-	VMOVAPS     Y5, Y6
-	VFMADD213PS f32x8_c1600000<>+0(SB), Y5, Y6
-	VMOVUPS     f32x8_1f0adee4<>+0(SB), Y7
-	VFMADD213PS f32x8_a18bdc09<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_23360920<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_a597aaa4<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_284cf0d0<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_aa9e2792<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_2ccdf4ce<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_af08ac8a<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_312c79ab<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_b349b767<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_3560131a<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_b7723d46<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_3983f403<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_bb9bee81<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_3e08d00f<>+0(SB), Y6, Y7
-	VFMADD213PS f32x8_3f000000<>+0(SB), Y5, Y7
-	VMAXPS      Y7, Y2, Y5
-	VMULPS      Y5, Y4, Y4
-	VMOVUPS     Y4, (SI)
-	ADDQ        $+32, SI
-	ADDQ        $+32, DI
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
-	JGE         loop5
-
-end6:
-	TESTQ       R9, R9
-	JZ          end7
-	VMASKMOVPS  (DI), Y3, Y4
-	VMAXPS      Y4, Y0, Y0
-	VMINPS      Y0, Y1, Y1
-	VMOVAPS     Y1, Y4
-	VFMADD213PS f32x8_c1600000<>+0(SB), Y1, Y4
-	VMOVUPS     f32x8_1f0adee4<>+0(SB), Y5
-	VFMADD213PS f32x8_a18bdc09<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_23360920<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_a597aaa4<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_284cf0d0<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_aa9e2792<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_2ccdf4ce<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_af08ac8a<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_312c79ab<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_b349b767<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_3560131a<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_b7723d46<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_3983f403<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_bb9bee81<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_3e08d00f<>+0(SB), Y4, Y5
-	VFMADD213PS f32x8_3f000000<>+0(SB), Y1, Y5
-	VMAXPS      Y5, Y2, Y1
-	VMULPS      Y1, Y0, Y0
-	VMASKMOVPS  Y0, Y3, (SI)
-
-end7:
-	LEAQ (AX)(BX*4), AX
-	SUBQ $+1, CX
-	CMPQ CX, $+1
-	JGE  loop1
+loop1:
+	VMOVUPS     (CX), Y3
+	VMOVUPS     (DX), Y4
+	VADDPS      Y4, Y3, Y3
+	VMAXPS      Y3, Y0, Y3
+	VMINPS      Y3, Y1, Y4
+	VMOVAPS     Y4, Y5
+	VFMADD213PS f32x8_c1600000<>+0(SB), Y4, Y5
+	VMOVUPS     f32x8_1f0adee4<>+0(SB), Y6
+	VFMADD213PS f32x8_a18bdc09<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_23360920<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_a597aaa4<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_284cf0d0<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_aa9e2792<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_2ccdf4ce<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_af08ac8a<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_312c79ab<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_b349b767<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_3560131a<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_b7723d46<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_3983f403<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_bb9bee81<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_3e08d00f<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_3f000000<>+0(SB), Y4, Y6
+	VMAXPS      Y6, Y2, Y4
+	VMULPS      Y4, Y3, Y3
+	VMOVUPS     (BX), Y4
+	VADDPS      Y4, Y3, Y3
+	VMOVUPS     Y3, (AX)
+	VMOVUPS     32(CX), Y3
+	VMOVUPS     32(DX), Y4
+	VADDPS      Y4, Y3, Y3
+	VMAXPS      Y3, Y0, Y3
+	VMINPS      Y3, Y1, Y4
+	VMOVAPS     Y4, Y5
+	VFMADD213PS f32x8_c1600000<>+0(SB), Y4, Y5
+	VMOVUPS     f32x8_1f0adee4<>+0(SB), Y6
+	VFMADD213PS f32x8_a18bdc09<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_23360920<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_a597aaa4<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_284cf0d0<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_aa9e2792<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_2ccdf4ce<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_af08ac8a<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_312c79ab<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_b349b767<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_3560131a<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_b7723d46<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_3983f403<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_bb9bee81<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_3e08d00f<>+0(SB), Y5, Y6
+	VFMADD213PS f32x8_3f000000<>+0(SB), Y4, Y6
+	VMAXPS      Y6, Y2, Y4
+	VMULPS      Y4, Y3, Y3
+	VMOVUPS     32(BX), Y4
+	VADDPS      Y4, Y3, Y3
+	VMOVUPS     Y3, 32(AX)
+	ADDQ        $+64, CX
+	MOVQ        lddst+112(FP), DI
+	LEAQ        (AX)(DI*4), AX
+	MOVQ        ldresidual+120(FP), DI
+	LEAQ        (BX)(DI*4), BX
+	SUBQ        $+1, SI
+	CMPQ        SI, $+1
+	JGE         loop1
 
 end2:
 	VZEROUPPER
@@ -835,147 +764,81 @@ DATA f32x8_3f000000<>+24(SB)/4, $0x3f000000
 DATA f32x8_3f000000<>+28(SB)/4, $0x3f000000
 GLOBL f32x8_3f000000<>(SB), RODATA|NOPTR, $32
 
-// func geluTanhRowsAVX2(c []float32, rows int, cols int, ldc int)
+// func finishGELUTanhAVX2(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·geluTanhRowsAVX2(SB), NOSPLIT, $0-48
-	MOVQ c_base+0(FP), AX
-	MOVQ rows+24(FP), CX
-	MOVQ cols+32(FP), DX
-	MOVQ ldc+40(FP), BX
-	CMPQ CX, $+1
-	JLT  end2
-
-loop1:
-	MOVQ    AX, SI
-	MOVQ    AX, DI
-	MOVQ    DX, R8
+TEXT ·finishGELUTanhAVX2(SB), NOSPLIT, $0-128
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    bias_base+48(FP), DX
+	MOVQ    residual_base+72(FP), BX
 	VMOVUPS f32x8_c1210000<>+0(SB), Y0
 	VMOVUPS f32x8_41200000<>+0(SB), Y1
 	VMOVUPS f32x8_4b40007f<>+0(SB), Y2
 	VMOVUPS f32x8_c0135761<>+0(SB), Y3
 	VMOVUPS f32x8_bdd2d3e8<>+0(SB), Y4
-	MOVQ    R8, R9
-	ANDQ    $+7, R9
-	LEAQ    lanes8<>+0(SB), R10
-	MOVQ    $0x00000008, R11
-	SUBQ    R9, R11
-	LEAQ    (R10)(R11*4), R10
-	VMOVUPS (R10), Y5
-	MOVQ    DI, DI
-	CMPQ    R8, $+16
-	JLT     end4
+	MOVQ    rows+96(FP), SI
+	CMPQ    SI, $+1
+	JLT     end2
 
-loop3:
-	VMOVUPS     (DI), Y6
-	VMAXPS      Y6, Y0, Y6
-	VMINPS      Y6, Y1, Y7
-	VMOVAPS     Y4, Y8
-	VMULPS      Y7, Y7, Y9
-	VFMADD213PS Y3, Y9, Y8
-	VMULPS      Y8, Y7, Y7
-	VADDPS      Y2, Y7, Y8
-	VSUBPS      Y8, Y2, Y9
-	VADDPS      Y7, Y9, Y7
-	VMOVUPS     f32x8_3923860f<>+0(SB), Y9
-	VFMADD213PS f32x8_3aafb994<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3c1d93e6<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3d635769<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3e75fdf0<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3f317218<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y9
-	VPSLLD      $0x17, Y8, Y7
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y9
-	VDIVPS      Y9, Y6, Y6
-	VMOVUPS     Y6, (SI)
-	VMOVUPS     32(DI), Y6
-	VMAXPS      Y6, Y0, Y6
-	VMINPS      Y6, Y1, Y7
-	VMOVAPS     Y4, Y8
-	VMULPS      Y7, Y7, Y9
-	VFMADD213PS Y3, Y9, Y8
-	VMULPS      Y8, Y7, Y7
-	VADDPS      Y2, Y7, Y8
-	VSUBPS      Y8, Y2, Y9
-	VADDPS      Y7, Y9, Y7
-	VMOVUPS     f32x8_3923860f<>+0(SB), Y9
-	VFMADD213PS f32x8_3aafb994<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3c1d93e6<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3d635769<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3e75fdf0<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3f317218<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y9
-	VPSLLD      $0x17, Y8, Y7
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y9
-	VDIVPS      Y9, Y6, Y6
-	VMOVUPS     Y6, 32(SI)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop3
-
-end4:
-	CMPQ R8, $+8
-	JLT  end6
-
-loop5:
-	VMOVUPS     (DI), Y6
-	VMAXPS      Y6, Y0, Y6
-	VMINPS      Y6, Y1, Y7
-	VMOVAPS     Y4, Y8
-	VMULPS      Y7, Y7, Y9
-	VFMADD213PS Y3, Y9, Y8
-	VMULPS      Y8, Y7, Y7
-	VADDPS      Y2, Y7, Y8
-	VSUBPS      Y8, Y2, Y9
-	VADDPS      Y7, Y9, Y7
-	VMOVUPS     f32x8_3923860f<>+0(SB), Y9
-	VFMADD213PS f32x8_3aafb994<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3c1d93e6<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3d635769<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3e75fdf0<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3f317218<>+0(SB), Y7, Y9
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y9
-	VPSLLD      $0x17, Y8, Y7
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y9
-	VDIVPS      Y9, Y6, Y6
-	VMOVUPS     Y6, (SI)
-	ADDQ        $+32, SI
-	ADDQ        $+32, DI
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
-	JGE         loop5
-
-end6:
-	TESTQ       R9, R9
-	JZ          end7
-	VMASKMOVPS  (DI), Y5, Y6
-	VMAXPS      Y6, Y0, Y0
-	VMINPS      Y0, Y1, Y1
-	VMOVAPS     Y4, Y4
-	VMULPS      Y1, Y1, Y6
-	VFMADD213PS Y3, Y6, Y4
-	VMULPS      Y4, Y1, Y1
-	VADDPS      Y2, Y1, Y3
-	VSUBPS      Y3, Y2, Y2
-	VADDPS      Y1, Y2, Y1
-	VMOVUPS     f32x8_3923860f<>+0(SB), Y2
-	VFMADD213PS f32x8_3aafb994<>+0(SB), Y1, Y2
-	VFMADD213PS f32x8_3c1d93e6<>+0(SB), Y1, Y2
-	VFMADD213PS f32x8_3d635769<>+0(SB), Y1, Y2
-	VFMADD213PS f32x8_3e75fdf0<>+0(SB), Y1, Y2
-	VFMADD213PS f32x8_3f317218<>+0(SB), Y1, Y2
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y1, Y2
-	VPSLLD      $0x17, Y3, Y1
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y1, Y2
-	VDIVPS      Y2, Y0, Y0
-	VMASKMOVPS  Y0, Y5, (SI)
-
-end7:
-	LEAQ (AX)(BX*4), AX
-	SUBQ $+1, CX
-	CMPQ CX, $+1
-	JGE  loop1
+loop1:
+	VMOVUPS     (CX), Y5
+	VMOVUPS     (DX), Y6
+	VADDPS      Y6, Y5, Y5
+	VMAXPS      Y5, Y0, Y5
+	VMINPS      Y5, Y1, Y6
+	VMOVAPS     Y4, Y7
+	VMULPS      Y6, Y6, Y8
+	VFMADD213PS Y3, Y8, Y7
+	VMULPS      Y7, Y6, Y6
+	VADDPS      Y2, Y6, Y7
+	VSUBPS      Y7, Y2, Y8
+	VADDPS      Y6, Y8, Y6
+	VMOVUPS     f32x8_3923860f<>+0(SB), Y8
+	VFMADD213PS f32x8_3aafb994<>+0(SB), Y6, Y8
+	VFMADD213PS f32x8_3c1d93e6<>+0(SB), Y6, Y8
+	VFMADD213PS f32x8_3d635769<>+0(SB), Y6, Y8
+	VFMADD213PS f32x8_3e75fdf0<>+0(SB), Y6, Y8
+	VFMADD213PS f32x8_3f317218<>+0(SB), Y6, Y8
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y6, Y8
+	VPSLLD      $0x17, Y7, Y6
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y6, Y8
+	VDIVPS      Y8, Y5, Y5
+	VMOVUPS     (BX), Y6
+	VADDPS      Y6, Y5, Y5
+	VMOVUPS     Y5, (AX)
+	VMOVUPS     32(CX), Y5
+	VMOVUPS     32(DX), Y6
+	VADDPS      Y6, Y5, Y5
+	VMAXPS      Y5, Y0, Y5
+	VMINPS      Y5, Y1, Y6
+	VMOVAPS     Y4, Y7
+	VMULPS      Y6, Y6, Y8
+	VFMADD213PS Y3, Y8, Y7
+	VMULPS      Y7, Y6, Y6
+	VADDPS      Y2, Y6, Y7
+	VSUBPS      Y7, Y2, Y8
+	VADDPS      Y6, Y8, Y6
+	VMOVUPS     f32x8_3923860f<>+0(SB), Y8
+	VFMADD213PS f32x8_3aafb994<>+0(SB), Y6, Y8
+	VFMADD213PS f32x8_3c1d93e6<>+0(SB), Y6, Y8
+	VFMADD213PS f32x8_3d635769<>+0(SB), Y6, Y8
+	VFMADD213PS f32x8_3e75fdf0<>+0(SB), Y6, Y8
+	VFMADD213PS f32x8_3f317218<>+0(SB), Y6, Y8
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y6, Y8
+	VPSLLD      $0x17, Y7, Y6
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y6, Y8
+	VDIVPS      Y8, Y5, Y5
+	VMOVUPS     32(BX), Y6
+	VADDPS      Y6, Y5, Y5
+	VMOVUPS     Y5, 32(AX)
+	ADDQ        $+64, CX
+	MOVQ        lddst+112(FP), DI
+	LEAQ        (AX)(DI*4), AX
+	MOVQ        ldresidual+120(FP), DI
+	LEAQ        (BX)(DI*4), BX
+	SUBQ        $+1, SI
+	CMPQ        SI, $+1
+	JGE         loop1
 
 end2:
 	VZEROUPPER
@@ -1101,138 +964,76 @@ DATA f32x8_3f800000<>+24(SB)/4, $0x3f800000
 DATA f32x8_3f800000<>+28(SB)/4, $0x3f800000
 GLOBL f32x8_3f800000<>(SB), RODATA|NOPTR, $32
 
-// func siluRowsAVX2(c []float32, rows int, cols int, ldc int)
+// func finishSiLUAVX2(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·siluRowsAVX2(SB), NOSPLIT, $0-48
-	MOVQ c_base+0(FP), AX
-	MOVQ rows+24(FP), CX
-	MOVQ cols+32(FP), DX
-	MOVQ ldc+40(FP), BX
-	CMPQ CX, $+1
-	JLT  end2
-
-loop1:
-	MOVQ    AX, SI
-	MOVQ    AX, DI
-	MOVQ    DX, R8
+TEXT ·finishSiLUAVX2(SB), NOSPLIT, $0-128
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    bias_base+48(FP), DX
+	MOVQ    residual_base+72(FP), BX
 	VMOVUPS f32x8_c2b17218<>+0(SB), Y0
 	VMOVUPS f32x8_42af7218<>+0(SB), Y1
 	VMOVUPS f32x8_4b40007f<>+0(SB), Y2
 	VMOVUPS f32x8_bfb8aa3b<>+0(SB), Y3
-	MOVQ    R8, R9
-	ANDQ    $+7, R9
-	LEAQ    lanes8<>+0(SB), R10
-	MOVQ    $0x00000008, R11
-	SUBQ    R9, R11
-	LEAQ    (R10)(R11*4), R10
-	VMOVUPS (R10), Y4
-	MOVQ    DI, DI
-	CMPQ    R8, $+16
-	JLT     end4
+	MOVQ    rows+96(FP), SI
+	CMPQ    SI, $+1
+	JLT     end2
 
-loop3:
-	VMOVUPS     (DI), Y5
-	VMAXPS      Y5, Y0, Y5
-	VMINPS      Y5, Y1, Y6
-	VMOVAPS     Y2, Y7
-	VFMADD231PS Y3, Y6, Y7
-	VSUBPS      Y7, Y2, Y8
-	VFMADD231PS Y3, Y6, Y8
-	VFMADD231PS f32x8_b2a57060<>+0(SB), Y6, Y8
-	VMOVUPS     f32x8_3923860f<>+0(SB), Y6
-	VFMADD213PS f32x8_3aafb994<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3c1d93e6<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3d635769<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3e75fdf0<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3f317218<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y8, Y6
-	VPSLLD      $0x17, Y7, Y7
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y6
-	VDIVPS      Y6, Y5, Y5
-	VMOVUPS     Y5, (SI)
-	VMOVUPS     32(DI), Y5
-	VMAXPS      Y5, Y0, Y5
-	VMINPS      Y5, Y1, Y6
-	VMOVAPS     Y2, Y7
-	VFMADD231PS Y3, Y6, Y7
-	VSUBPS      Y7, Y2, Y8
-	VFMADD231PS Y3, Y6, Y8
-	VFMADD231PS f32x8_b2a57060<>+0(SB), Y6, Y8
-	VMOVUPS     f32x8_3923860f<>+0(SB), Y6
-	VFMADD213PS f32x8_3aafb994<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3c1d93e6<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3d635769<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3e75fdf0<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3f317218<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y8, Y6
-	VPSLLD      $0x17, Y7, Y7
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y6
-	VDIVPS      Y6, Y5, Y5
-	VMOVUPS     Y5, 32(SI)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop3
-
-end4:
-	CMPQ R8, $+8
-	JLT  end6
-
-loop5:
-	VMOVUPS     (DI), Y5
-	VMAXPS      Y5, Y0, Y5
-	VMINPS      Y5, Y1, Y6
-	VMOVAPS     Y2, Y7
-	VFMADD231PS Y3, Y6, Y7
-	VSUBPS      Y7, Y2, Y8
-	VFMADD231PS Y3, Y6, Y8
-	VFMADD231PS f32x8_b2a57060<>+0(SB), Y6, Y8
-	VMOVUPS     f32x8_3923860f<>+0(SB), Y6
-	VFMADD213PS f32x8_3aafb994<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3c1d93e6<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3d635769<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3e75fdf0<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3f317218<>+0(SB), Y8, Y6
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y8, Y6
-	VPSLLD      $0x17, Y7, Y7
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y6
-	VDIVPS      Y6, Y5, Y5
-	VMOVUPS     Y5, (SI)
-	ADDQ        $+32, SI
-	ADDQ        $+32, DI
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
-	JGE         loop5
-
-end6:
-	TESTQ       R9, R9
-	JZ          end7
-	VMASKMOVPS  (DI), Y4, Y5
-	VMAXPS      Y5, Y0, Y0
-	VMINPS      Y0, Y1, Y1
-	VMOVAPS     Y2, Y5
-	VFMADD231PS Y3, Y1, Y5
-	VSUBPS      Y5, Y2, Y2
-	VFMADD231PS Y3, Y1, Y2
-	VFMADD231PS f32x8_b2a57060<>+0(SB), Y1, Y2
-	VMOVUPS     f32x8_3923860f<>+0(SB), Y1
-	VFMADD213PS f32x8_3aafb994<>+0(SB), Y2, Y1
-	VFMADD213PS f32x8_3c1d93e6<>+0(SB), Y2, Y1
-	VFMADD213PS f32x8_3d635769<>+0(SB), Y2, Y1
-	VFMADD213PS f32x8_3e75fdf0<>+0(SB), Y2, Y1
-	VFMADD213PS f32x8_3f317218<>+0(SB), Y2, Y1
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y2, Y1
-	VPSLLD      $0x17, Y5, Y2
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y2, Y1
-	VDIVPS      Y1, Y0, Y0
-	VMASKMOVPS  Y0, Y4, (SI)
-
-end7:
-	LEAQ (AX)(BX*4), AX
-	SUBQ $+1, CX
-	CMPQ CX, $+1
-	JGE  loop1
+loop1:
+	VMOVUPS     (CX), Y4
+	VMOVUPS     (DX), Y5
+	VADDPS      Y5, Y4, Y4
+	VMAXPS      Y4, Y0, Y4
+	VMINPS      Y4, Y1, Y5
+	VMOVAPS     Y2, Y6
+	VFMADD231PS Y3, Y5, Y6
+	VSUBPS      Y6, Y2, Y7
+	VFMADD231PS Y3, Y5, Y7
+	VFMADD231PS f32x8_b2a57060<>+0(SB), Y5, Y7
+	VMOVUPS     f32x8_3923860f<>+0(SB), Y5
+	VFMADD213PS f32x8_3aafb994<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3c1d93e6<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3d635769<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3e75fdf0<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3f317218<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y5
+	VPSLLD      $0x17, Y6, Y6
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y6, Y5
+	VDIVPS      Y5, Y4, Y4
+	VMOVUPS     (BX), Y5
+	VADDPS      Y5, Y4, Y4
+	VMOVUPS     Y4, (AX)
+	VMOVUPS     32(CX), Y4
+	VMOVUPS     32(DX), Y5
+	VADDPS      Y5, Y4, Y4
+	VMAXPS      Y4, Y0, Y4
+	VMINPS      Y4, Y1, Y5
+	VMOVAPS     Y2, Y6
+	VFMADD231PS Y3, Y5, Y6
+	VSUBPS      Y6, Y2, Y7
+	VFMADD231PS Y3, Y5, Y7
+	VFMADD231PS f32x8_b2a57060<>+0(SB), Y5, Y7
+	VMOVUPS     f32x8_3923860f<>+0(SB), Y5
+	VFMADD213PS f32x8_3aafb994<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3c1d93e6<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3d635769<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3e75fdf0<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3f317218<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y5
+	VPSLLD      $0x17, Y6, Y6
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y6, Y5
+	VDIVPS      Y5, Y4, Y4
+	VMOVUPS     32(BX), Y5
+	VADDPS      Y5, Y4, Y4
+	VMOVUPS     Y4, 32(AX)
+	ADDQ        $+64, CX
+	MOVQ        lddst+112(FP), DI
+	LEAQ        (AX)(DI*4), AX
+	MOVQ        ldresidual+120(FP), DI
+	LEAQ        (BX)(DI*4), BX
+	SUBQ        $+1, SI
+	CMPQ        SI, $+1
+	JGE         loop1
 
 end2:
 	VZEROUPPER

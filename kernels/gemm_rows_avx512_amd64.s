@@ -391,108 +391,101 @@ end6:
 	VZEROUPPER
 	RET
 
-// func reluRowsAVX512(c []float32, rows int, cols int, ldc int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·reluRowsAVX512(SB), NOSPLIT, $0-48
-	MOVQ c_base+0(FP), AX
-	MOVQ rows+24(FP), CX
-	MOVQ cols+32(FP), DX
-	MOVQ ldc+40(FP), BX
-	CMPQ CX, $+1
+// func finishIdentityAVX512(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
+// Requires: AVX, AVX512F
+TEXT ·finishIdentityAVX512(SB), NOSPLIT, $0-128
+	MOVQ dst_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ bias_base+48(FP), DX
+	MOVQ residual_base+72(FP), BX
+	MOVQ rows+96(FP), SI
+	CMPQ SI, $+1
 	JLT  end2
 
 loop1:
-	MOVQ   AX, SI
-	MOVQ   AX, DI
-	MOVQ   DX, R8
-	VXORPS Z0, Z0, Z0
-	MOVQ   R8, R9
-	ANDQ   $+15, R9
-	MOVQ   $-1, R10
-	BZHIQ  R9, R10, R10
-	KMOVW  R10, K1
-	MOVQ   DI, DI
-	CMPQ   R8, $+64
-	JLT    end4
-
-loop3:
-	VMOVUPS (DI), Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS Z1, (SI)
-	VMOVUPS 64(DI), Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS 128(DI), Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS Z1, 128(SI)
-	VMOVUPS 192(DI), Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS Z1, 192(SI)
-	ADDQ    $+256, SI
-	ADDQ    $+256, DI
-	SUBQ    $+64, R8
-	CMPQ    R8, $+64
-	JGE     loop3
-
-end4:
-	CMPQ R8, $+16
-	JLT  end6
-
-loop5:
-	VMOVUPS (DI), Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS Z1, (SI)
-	ADDQ    $+64, SI
-	ADDQ    $+64, DI
-	SUBQ    $+16, R8
-	CMPQ    R8, $+16
-	JGE     loop5
-
-end6:
-	TESTQ     R9, R9
-	JZ        end7
-	VMOVUPS.Z (DI), K1, Z1
-	VMAXPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (SI)
-
-end7:
-	LEAQ (AX)(BX*4), AX
-	SUBQ $+1, CX
-	CMPQ CX, $+1
-	JGE  loop1
+	VMOVUPS (CX), Z0
+	VMOVUPS (DX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS (BX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMOVUPS 64(DX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS 64(BX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, CX
+	MOVQ    lddst+112(FP), DI
+	LEAQ    (AX)(DI*4), AX
+	MOVQ    ldresidual+120(FP), DI
+	LEAQ    (BX)(DI*4), BX
+	SUBQ    $+1, SI
+	CMPQ    SI, $+1
+	JGE     loop1
 
 end2:
 	VZEROUPPER
 	RET
 
-// func geluRowsAVX512(c []float32, rows int, cols int, ldc int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·geluRowsAVX512(SB), NOSPLIT, $0-48
-	MOVQ c_base+0(FP), AX
-	MOVQ rows+24(FP), CX
-	MOVQ cols+32(FP), DX
-	MOVQ ldc+40(FP), BX
-	CMPQ CX, $+1
-	JLT  end2
+// func finishReLUAVX512(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·finishReLUAVX512(SB), NOSPLIT, $0-128
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   x_base+24(FP), CX
+	MOVQ   bias_base+48(FP), DX
+	MOVQ   residual_base+72(FP), BX
+	VXORPS Z0, Z0, Z0
+	MOVQ   rows+96(FP), SI
+	CMPQ   SI, $+1
+	JLT    end2
 
 loop1:
-	MOVQ    AX, SI
-	MOVQ    AX, DI
-	MOVQ    DX, R8
+	VMOVUPS (CX), Z1
+	VMOVUPS (DX), Z2
+	VADDPS  Z2, Z1, Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS (BX), Z2
+	VADDPS  Z2, Z1, Z1
+	VMOVUPS Z1, (AX)
+	VMOVUPS 64(CX), Z1
+	VMOVUPS 64(DX), Z2
+	VADDPS  Z2, Z1, Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS 64(BX), Z2
+	VADDPS  Z2, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    $+128, CX
+	MOVQ    lddst+112(FP), DI
+	LEAQ    (AX)(DI*4), AX
+	MOVQ    ldresidual+120(FP), DI
+	LEAQ    (BX)(DI*4), BX
+	SUBQ    $+1, SI
+	CMPQ    SI, $+1
+	JGE     loop1
+
+end2:
+	VZEROUPPER
+	RET
+
+// func finishGELUAVX512(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·finishGELUAVX512(SB), NOSPLIT, $0-128
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    bias_base+48(FP), DX
+	MOVQ    residual_base+72(FP), BX
 	VMOVUPS f32x16_c0a80000<>+0(SB), Z0
 	VMOVUPS f32x16_40a80000<>+0(SB), Z1
 	VXORPS  Z2, Z2, Z2
-	MOVQ    R8, R9
-	ANDQ    $+15, R9
-	MOVQ    $-1, R10
-	BZHIQ   R9, R10, R10
-	KMOVW   R10, K1
-	MOVQ    DI, DI
-	CMPQ    R8, $+32
-	JLT     end4
+	MOVQ    rows+96(FP), SI
+	CMPQ    SI, $+1
+	JLT     end2
 
-loop3:
-	VMOVUPS     (DI), Z3
+loop1:
+	VMOVUPS     (CX), Z3
+	VMOVUPS     (DX), Z4
+	VADDPS      Z4, Z3, Z3
 	VMAXPS      Z3, Z0, Z3
 	VMINPS      Z3, Z1, Z4
 	VMOVAPS     Z4, Z5
@@ -515,8 +508,12 @@ loop3:
 	VFMADD213PS f32x16_3f000000<>+0(SB), Z4, Z6
 	VMAXPS      Z6, Z2, Z4
 	VMULPS      Z4, Z3, Z3
-	VMOVUPS     Z3, (SI)
-	VMOVUPS     64(DI), Z3
+	VMOVUPS     (BX), Z4
+	VADDPS      Z4, Z3, Z3
+	VMOVUPS     Z3, (AX)
+	VMOVUPS     64(CX), Z3
+	VMOVUPS     64(DX), Z4
+	VADDPS      Z4, Z3, Z3
 	VMAXPS      Z3, Z0, Z3
 	VMINPS      Z3, Z1, Z4
 	VMOVAPS     Z4, Z5
@@ -539,81 +536,17 @@ loop3:
 	VFMADD213PS f32x16_3f000000<>+0(SB), Z4, Z6
 	VMAXPS      Z6, Z2, Z4
 	VMULPS      Z4, Z3, Z3
-	VMOVUPS     Z3, 64(SI)
-	ADDQ        $+128, SI
-	ADDQ        $+128, DI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop3
-
-end4:
-	CMPQ R8, $+16
-	JLT  end6
-
-loop5:
-	VMOVUPS     (DI), Z3
-	VMAXPS      Z3, Z0, Z3
-	VMINPS      Z3, Z1, Z4
-	VMOVAPS     Z4, Z5
-	VFMADD213PS f32x16_c1600000<>+0(SB), Z4, Z5
-	VMOVUPS     f32x16_1f0adee4<>+0(SB), Z6
-	VFMADD213PS f32x16_a18bdc09<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_23360920<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_a597aaa4<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_284cf0d0<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_aa9e2792<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_2ccdf4ce<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_af08ac8a<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_312c79ab<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_b349b767<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_3560131a<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_b7723d46<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_3983f403<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_bb9bee81<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_3e08d00f<>+0(SB), Z5, Z6
-	VFMADD213PS f32x16_3f000000<>+0(SB), Z4, Z6
-	VMAXPS      Z6, Z2, Z4
-	VMULPS      Z4, Z3, Z3
-	VMOVUPS     Z3, (SI)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop5
-
-end6:
-	TESTQ       R9, R9
-	JZ          end7
-	VMOVUPS.Z   (DI), K1, Z3
-	VMAXPS      Z3, Z0, Z0
-	VMINPS      Z0, Z1, Z1
-	VMOVAPS     Z1, Z3
-	VFMADD213PS f32x16_c1600000<>+0(SB), Z1, Z3
-	VMOVUPS     f32x16_1f0adee4<>+0(SB), Z4
-	VFMADD213PS f32x16_a18bdc09<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_23360920<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_a597aaa4<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_284cf0d0<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_aa9e2792<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_2ccdf4ce<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_af08ac8a<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_312c79ab<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_b349b767<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_3560131a<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_b7723d46<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_3983f403<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_bb9bee81<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_3e08d00f<>+0(SB), Z3, Z4
-	VFMADD213PS f32x16_3f000000<>+0(SB), Z1, Z4
-	VMAXPS      Z4, Z2, Z1
-	VMULPS      Z1, Z0, Z0
-	VMOVUPS     Z0, K1, (SI)
-
-end7:
-	LEAQ (AX)(BX*4), AX
-	SUBQ $+1, CX
-	CMPQ CX, $+1
-	JGE  loop1
+	VMOVUPS     64(BX), Z4
+	VADDPS      Z4, Z3, Z3
+	VMOVUPS     Z3, 64(AX)
+	ADDQ        $+128, CX
+	MOVQ        lddst+112(FP), DI
+	LEAQ        (AX)(DI*4), AX
+	MOVQ        ldresidual+120(FP), DI
+	LEAQ        (BX)(DI*4), BX
+	SUBQ        $+1, SI
+	CMPQ        SI, $+1
+	JGE         loop1
 
 end2:
 	VZEROUPPER
@@ -961,36 +894,26 @@ DATA f32x16_3f000000<>+56(SB)/4, $0x3f000000
 DATA f32x16_3f000000<>+60(SB)/4, $0x3f000000
 GLOBL f32x16_3f000000<>(SB), RODATA|NOPTR, $64
 
-// func geluTanhRowsAVX512(c []float32, rows int, cols int, ldc int)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·geluTanhRowsAVX512(SB), NOSPLIT, $0-48
-	MOVQ c_base+0(FP), AX
-	MOVQ rows+24(FP), CX
-	MOVQ cols+32(FP), DX
-	MOVQ ldc+40(FP), BX
-	CMPQ CX, $+1
-	JLT  end2
-
-loop1:
-	MOVQ    AX, SI
-	MOVQ    AX, DI
-	MOVQ    DX, R8
+// func finishGELUTanhAVX512(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
+// Requires: AVX, AVX512F
+TEXT ·finishGELUTanhAVX512(SB), NOSPLIT, $0-128
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    bias_base+48(FP), DX
+	MOVQ    residual_base+72(FP), BX
 	VMOVUPS f32x16_c1210000<>+0(SB), Z0
 	VMOVUPS f32x16_41200000<>+0(SB), Z1
 	VMOVUPS f32x16_4b40007f<>+0(SB), Z2
 	VMOVUPS f32x16_c0135761<>+0(SB), Z3
 	VMOVUPS f32x16_bdd2d3e8<>+0(SB), Z4
-	MOVQ    R8, R9
-	ANDQ    $+15, R9
-	MOVQ    $-1, R10
-	BZHIQ   R9, R10, R10
-	KMOVW   R10, K1
-	MOVQ    DI, DI
-	CMPQ    R8, $+32
-	JLT     end4
+	MOVQ    rows+96(FP), SI
+	CMPQ    SI, $+1
+	JLT     end2
 
-loop3:
-	VMOVUPS     (DI), Z5
+loop1:
+	VMOVUPS     (CX), Z5
+	VMOVUPS     (DX), Z6
+	VADDPS      Z6, Z5, Z5
 	VMAXPS      Z5, Z0, Z5
 	VMINPS      Z5, Z1, Z6
 	VMOVAPS     Z4, Z7
@@ -1010,8 +933,12 @@ loop3:
 	VPSLLD      $0x17, Z7, Z6
 	VFMADD213PS f32x16_3f800000<>+0(SB), Z6, Z8
 	VDIVPS      Z8, Z5, Z5
-	VMOVUPS     Z5, (SI)
-	VMOVUPS     64(DI), Z5
+	VMOVUPS     (BX), Z6
+	VADDPS      Z6, Z5, Z5
+	VMOVUPS     Z5, (AX)
+	VMOVUPS     64(CX), Z5
+	VMOVUPS     64(DX), Z6
+	VADDPS      Z6, Z5, Z5
 	VMAXPS      Z5, Z0, Z5
 	VMINPS      Z5, Z1, Z6
 	VMOVAPS     Z4, Z7
@@ -1031,75 +958,17 @@ loop3:
 	VPSLLD      $0x17, Z7, Z6
 	VFMADD213PS f32x16_3f800000<>+0(SB), Z6, Z8
 	VDIVPS      Z8, Z5, Z5
-	VMOVUPS     Z5, 64(SI)
-	ADDQ        $+128, SI
-	ADDQ        $+128, DI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop3
-
-end4:
-	CMPQ R8, $+16
-	JLT  end6
-
-loop5:
-	VMOVUPS     (DI), Z5
-	VMAXPS      Z5, Z0, Z5
-	VMINPS      Z5, Z1, Z6
-	VMOVAPS     Z4, Z7
-	VMULPS      Z6, Z6, Z8
-	VFMADD213PS Z3, Z8, Z7
-	VMULPS      Z7, Z6, Z6
-	VADDPS      Z2, Z6, Z7
-	VSUBPS      Z7, Z2, Z8
-	VADDPS      Z6, Z8, Z6
-	VMOVUPS     f32x16_3923860f<>+0(SB), Z8
-	VFMADD213PS f32x16_3aafb994<>+0(SB), Z6, Z8
-	VFMADD213PS f32x16_3c1d93e6<>+0(SB), Z6, Z8
-	VFMADD213PS f32x16_3d635769<>+0(SB), Z6, Z8
-	VFMADD213PS f32x16_3e75fdf0<>+0(SB), Z6, Z8
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z6, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z6, Z8
-	VPSLLD      $0x17, Z7, Z6
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z6, Z8
-	VDIVPS      Z8, Z5, Z5
-	VMOVUPS     Z5, (SI)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop5
-
-end6:
-	TESTQ       R9, R9
-	JZ          end7
-	VMOVUPS.Z   (DI), K1, Z5
-	VMAXPS      Z5, Z0, Z0
-	VMINPS      Z0, Z1, Z1
-	VMOVAPS     Z4, Z4
-	VMULPS      Z1, Z1, Z5
-	VFMADD213PS Z3, Z5, Z4
-	VMULPS      Z4, Z1, Z1
-	VADDPS      Z2, Z1, Z3
-	VSUBPS      Z3, Z2, Z2
-	VADDPS      Z1, Z2, Z1
-	VMOVUPS     f32x16_3923860f<>+0(SB), Z2
-	VFMADD213PS f32x16_3aafb994<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3c1d93e6<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3d635769<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3e75fdf0<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VPSLLD      $0x17, Z3, Z1
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z1, Z2
-	VDIVPS      Z2, Z0, Z0
-	VMOVUPS     Z0, K1, (SI)
-
-end7:
-	LEAQ (AX)(BX*4), AX
-	SUBQ $+1, CX
-	CMPQ CX, $+1
-	JGE  loop1
+	VMOVUPS     64(BX), Z6
+	VADDPS      Z6, Z5, Z5
+	VMOVUPS     Z5, 64(AX)
+	ADDQ        $+128, CX
+	MOVQ        lddst+112(FP), DI
+	LEAQ        (AX)(DI*4), AX
+	MOVQ        ldresidual+120(FP), DI
+	LEAQ        (BX)(DI*4), BX
+	SUBQ        $+1, SI
+	CMPQ        SI, $+1
+	JGE         loop1
 
 end2:
 	VZEROUPPER
@@ -1321,35 +1190,25 @@ DATA f32x16_3f800000<>+56(SB)/4, $0x3f800000
 DATA f32x16_3f800000<>+60(SB)/4, $0x3f800000
 GLOBL f32x16_3f800000<>(SB), RODATA|NOPTR, $64
 
-// func siluRowsAVX512(c []float32, rows int, cols int, ldc int)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·siluRowsAVX512(SB), NOSPLIT, $0-48
-	MOVQ c_base+0(FP), AX
-	MOVQ rows+24(FP), CX
-	MOVQ cols+32(FP), DX
-	MOVQ ldc+40(FP), BX
-	CMPQ CX, $+1
-	JLT  end2
-
-loop1:
-	MOVQ    AX, SI
-	MOVQ    AX, DI
-	MOVQ    DX, R8
+// func finishSiLUAVX512(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
+// Requires: AVX, AVX512F
+TEXT ·finishSiLUAVX512(SB), NOSPLIT, $0-128
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    bias_base+48(FP), DX
+	MOVQ    residual_base+72(FP), BX
 	VMOVUPS f32x16_c2b17218<>+0(SB), Z0
 	VMOVUPS f32x16_42af7218<>+0(SB), Z1
 	VMOVUPS f32x16_4b40007f<>+0(SB), Z2
 	VMOVUPS f32x16_bfb8aa3b<>+0(SB), Z3
-	MOVQ    R8, R9
-	ANDQ    $+15, R9
-	MOVQ    $-1, R10
-	BZHIQ   R9, R10, R10
-	KMOVW   R10, K1
-	MOVQ    DI, DI
-	CMPQ    R8, $+32
-	JLT     end4
+	MOVQ    rows+96(FP), SI
+	CMPQ    SI, $+1
+	JLT     end2
 
-loop3:
-	VMOVUPS     (DI), Z4
+loop1:
+	VMOVUPS     (CX), Z4
+	VMOVUPS     (DX), Z5
+	VADDPS      Z5, Z4, Z4
 	VMAXPS      Z4, Z0, Z4
 	VMINPS      Z4, Z1, Z5
 	VMOVAPS     Z2, Z6
@@ -1367,8 +1226,12 @@ loop3:
 	VPSLLD      $0x17, Z6, Z6
 	VFMADD213PS f32x16_3f800000<>+0(SB), Z6, Z5
 	VDIVPS      Z5, Z4, Z4
-	VMOVUPS     Z4, (SI)
-	VMOVUPS     64(DI), Z4
+	VMOVUPS     (BX), Z5
+	VADDPS      Z5, Z4, Z4
+	VMOVUPS     Z4, (AX)
+	VMOVUPS     64(CX), Z4
+	VMOVUPS     64(DX), Z5
+	VADDPS      Z5, Z4, Z4
 	VMAXPS      Z4, Z0, Z4
 	VMINPS      Z4, Z1, Z5
 	VMOVAPS     Z2, Z6
@@ -1386,71 +1249,17 @@ loop3:
 	VPSLLD      $0x17, Z6, Z6
 	VFMADD213PS f32x16_3f800000<>+0(SB), Z6, Z5
 	VDIVPS      Z5, Z4, Z4
-	VMOVUPS     Z4, 64(SI)
-	ADDQ        $+128, SI
-	ADDQ        $+128, DI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop3
-
-end4:
-	CMPQ R8, $+16
-	JLT  end6
-
-loop5:
-	VMOVUPS     (DI), Z4
-	VMAXPS      Z4, Z0, Z4
-	VMINPS      Z4, Z1, Z5
-	VMOVAPS     Z2, Z6
-	VFMADD231PS Z3, Z5, Z6
-	VSUBPS      Z6, Z2, Z7
-	VFMADD231PS Z3, Z5, Z7
-	VFMADD231PS f32x16_b2a57060<>+0(SB), Z5, Z7
-	VMOVUPS     f32x16_3923860f<>+0(SB), Z5
-	VFMADD213PS f32x16_3aafb994<>+0(SB), Z7, Z5
-	VFMADD213PS f32x16_3c1d93e6<>+0(SB), Z7, Z5
-	VFMADD213PS f32x16_3d635769<>+0(SB), Z7, Z5
-	VFMADD213PS f32x16_3e75fdf0<>+0(SB), Z7, Z5
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z7, Z5
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z7, Z5
-	VPSLLD      $0x17, Z6, Z6
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z6, Z5
-	VDIVPS      Z5, Z4, Z4
-	VMOVUPS     Z4, (SI)
-	ADDQ        $+64, SI
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop5
-
-end6:
-	TESTQ       R9, R9
-	JZ          end7
-	VMOVUPS.Z   (DI), K1, Z4
-	VMAXPS      Z4, Z0, Z0
-	VMINPS      Z0, Z1, Z1
-	VMOVAPS     Z2, Z4
-	VFMADD231PS Z3, Z1, Z4
-	VSUBPS      Z4, Z2, Z2
-	VFMADD231PS Z3, Z1, Z2
-	VFMADD231PS f32x16_b2a57060<>+0(SB), Z1, Z2
-	VMOVUPS     f32x16_3923860f<>+0(SB), Z1
-	VFMADD213PS f32x16_3aafb994<>+0(SB), Z2, Z1
-	VFMADD213PS f32x16_3c1d93e6<>+0(SB), Z2, Z1
-	VFMADD213PS f32x16_3d635769<>+0(SB), Z2, Z1
-	VFMADD213PS f32x16_3e75fdf0<>+0(SB), Z2, Z1
-	VFMADD213PS f32x16_3f317218<>+0(SB), Z2, Z1
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z1
-	VPSLLD      $0x17, Z4, Z2
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z1
-	VDIVPS      Z1, Z0, Z0
-	VMOVUPS     Z0, K1, (SI)
-
-end7:
-	LEAQ (AX)(BX*4), AX
-	SUBQ $+1, CX
-	CMPQ CX, $+1
-	JGE  loop1
+	VMOVUPS     64(BX), Z5
+	VADDPS      Z5, Z4, Z4
+	VMOVUPS     Z4, 64(AX)
+	ADDQ        $+128, CX
+	MOVQ        lddst+112(FP), DI
+	LEAQ        (AX)(DI*4), AX
+	MOVQ        ldresidual+120(FP), DI
+	LEAQ        (BX)(DI*4), BX
+	SUBQ        $+1, SI
+	CMPQ        SI, $+1
+	JGE         loop1
 
 end2:
 	VZEROUPPER

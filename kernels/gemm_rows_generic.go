@@ -31,23 +31,49 @@ func transposeRowsGeneric(dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-func reluRowsGeneric(c []float32, rows, cols, ldc int) {
-	inPlaceRows(reluVecGeneric, c, rows, cols, ldc)
-}
-func geluRowsGeneric(c []float32, rows, cols, ldc int) {
-	inPlaceRows(geluVecGeneric, c, rows, cols, ldc)
-}
-func geluTanhRowsGeneric(c []float32, rows, cols, ldc int) {
-	inPlaceRows(geluTanhVecGeneric, c, rows, cols, ldc)
-}
-func siluRowsGeneric(c []float32, rows, cols, ldc int) {
-	inPlaceRows(siluVecGeneric, c, rows, cols, ldc)
+func finishIdentityGeneric(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	finishRows(Identity, dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
-func inPlaceRows(f func(dst, x []float32), c []float32, rows, cols, ldc int) {
+func finishReLUGeneric(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	finishRows(ActReLU, dst, x, bias, residual, rows, cols, lddst, ldresidual)
+}
+
+func finishGELUGeneric(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	finishRows(ActGELU, dst, x, bias, residual, rows, cols, lddst, ldresidual)
+}
+
+func finishGELUTanhGeneric(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	finishRows(ActGELUTanh, dst, x, bias, residual, rows, cols, lddst, ldresidual)
+}
+
+func finishSiLUGeneric(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	finishRows(ActSiLU, dst, x, bias, residual, rows, cols, lddst, ldresidual)
+}
+
+func finishRows(act Activation, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+	var buf [64]float32 // the sum, since dst may be the residual
+	y := buf[:cols]
+	bias = bias[:cols]
 	for i := range rows {
-		row := c[i*ldc:][:cols]
-		f(row, row)
+		v := x[i*cols:][:cols]
+		for j := range y {
+			y[j] = v[j] + bias[j]
+		}
+		switch act { // not a function value: y would escape to the heap
+		case ActReLU:
+			reluVecGeneric(y, y)
+		case ActGELU:
+			geluVecGeneric(y, y)
+		case ActGELUTanh:
+			geluTanhVecGeneric(y, y)
+		case ActSiLU:
+			siluVecGeneric(y, y)
+		}
+		d, r := dst[i*lddst:][:cols], residual[i*ldresidual:][:cols]
+		for j := range d {
+			d[j] = y[j] + r[j]
+		}
 	}
 }
 

@@ -334,543 +334,488 @@ end8:
 end6:
 	RET
 
-// func reluRowsNEON(c []float32, rows int, cols int, ldc int)
-TEXT ·reluRowsNEON(SB), NOSPLIT, $0-48
-	MOVD $constants<>(SB), R7
-	MOVD c_base+0(FP), R2
-	MOVD rows+24(FP), R0
-	MOVD cols+32(FP), R3
-	MOVD ldc+40(FP), R1
-	CMP  $1, R0
+// func finishIdentityNEON(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
+TEXT ·finishIdentityNEON(SB), NOSPLIT, $0-128
+	MOVD dst_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD bias_base+48(FP), R2
+	MOVD residual_base+72(FP), R3
+	MOVD rows+96(FP), R4
+	CMP  $1, R4
 	BLT  end2
 
 loop1:
-	MOVD   R2, R9
-	VMOVI  $0, V0.B16
-	AND    $3, R3, R4
-	MOVD   $4, R5
-	CMP    $1, R4
-	CSEL   GT, R5, ZR, R5
-	MOVD   $8, R6
-	CMP    $2, R4
-	CSEL   GT, R6, R5, R6
-	SCVTFS R4, F1
-	VDUP   V1.S[0], V1.S4
-	FMOVQ  (R7), F2
-	WORD   $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
-	MOVD   R2, R8
-	MOVD   R3, R10
-	CMP    $16, R10
-	BLT    end4
-
-loop3:
-	FMOVQ (R9), F2
-	WORD  $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	FMOVQ F2, (R8)
-	FMOVQ 16(R9), F2
-	WORD  $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	FMOVQ F2, 16(R8)
-	FMOVQ 32(R9), F2
-	WORD  $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	FMOVQ F2, 32(R8)
-	FMOVQ 48(R9), F2
-	WORD  $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	FMOVQ F2, 48(R8)
-	ADD   $64, R8, R8
-	ADD   $64, R9, R9
-	SUB   $16, R10, R10
-	CMP   $16, R10
-	BGE   loop3
-
-end4:
-	CMP $4, R10
-	BLT end6
-
-loop5:
-	FMOVQ (R9), F2
-	WORD  $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	FMOVQ F2, (R8)
-	ADD   $16, R8, R8
-	ADD   $16, R9, R9
-	SUB   $4, R10, R10
-	CMP   $4, R10
-	BGE   loop5
-
-end6:
-	CBZ   R4, end7
-	FMOVS (R9), F2
-	ADD   R5, R9, R4
-	VLD1  (R4), V2.S[1]
-	ADD   R6, R9, R4
-	VLD1  (R4), V2.S[2]
-	VAND  V1.B16, V2.B16, V2.B16
-	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
-	ADD   R6, R8, R4
-	VST1  V0.S[2], (R4)
-	ADD   R5, R8, R4
-	VST1  V0.S[1], (R4)
-	FMOVS F0, (R8)
-
-end7:
-	ADD R1<<2, R2, R2
-	SUB $1, R0, R0
-	CMP $1, R0
-	BGE loop1
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ (R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 48(R0)
+	ADD   $64, R1, R1
+	MOVD  lddst+112(FP), R5
+	ADD   R5<<2, R0, R0
+	MOVD  ldresidual+120(FP), R5
+	ADD   R5<<2, R3, R3
+	SUB   $1, R4, R4
+	CMP   $1, R4
+	BGE   loop1
 
 end2:
 	RET
 
-// func geluRowsNEON(c []float32, rows int, cols int, ldc int)
-TEXT ·geluRowsNEON(SB), NOSPLIT, $0-48
-	MOVD $constants<>(SB), R4
-	MOVD c_base+0(FP), R2
-	MOVD rows+24(FP), R0
-	MOVD cols+32(FP), R3
-	MOVD ldc+40(FP), R1
-	CMP  $1, R0
-	BLT  end2
-
-loop1:
-	MOVD   R2, R9
-	FMOVQ  16(R4), F5
-	FMOVQ  32(R4), F6
-	VMOVI  $0, V7.B16
-	AND    $3, R3, R5
-	MOVD   $4, R6
-	CMP    $1, R5
-	CSEL   GT, R6, ZR, R6
-	MOVD   $8, R7
-	CMP    $2, R5
-	CSEL   GT, R7, R6, R7
-	SCVTFS R5, F8
-	VDUP   V8.S[0], V8.S4
-	FMOVQ  (R4), F0
-	WORD   $0x6ea0e508 // fcmgt v8.4s, v8.4s, v0.4s
-	MOVD   R2, R8
-	MOVD   R3, R10
-	CMP    $8, R10
-	BLT    end4
-
-loop3:
-	FMOVQ (R9), F0
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
-	FMOVQ 48(R4), F2
-	VFMLA V1.S4, V1.S4, V2.S4
-	FMOVQ 64(R4), F3
-	FMOVQ 80(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 96(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 112(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 128(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 144(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 160(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 176(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 192(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 208(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 224(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 240(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 256(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 272(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 288(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 304(R4), F2
-	VFMLA V1.S4, V3.S4, V2.S4
-	WORD  $0x4e22f4e1 // fmax v1.4s, v7.4s, v2.4s
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R8)
-	FMOVQ 16(R9), F0
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
-	FMOVQ 48(R4), F2
-	VFMLA V1.S4, V1.S4, V2.S4
-	FMOVQ 64(R4), F3
-	FMOVQ 80(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 96(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 112(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 128(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 144(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 160(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 176(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 192(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 208(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 224(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 240(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 256(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 272(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 288(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 304(R4), F2
-	VFMLA V1.S4, V3.S4, V2.S4
-	WORD  $0x4e22f4e1 // fmax v1.4s, v7.4s, v2.4s
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R8)
-	ADD   $32, R8, R8
-	ADD   $32, R9, R9
-	SUB   $8, R10, R10
-	CMP   $8, R10
-	BGE   loop3
-
-end4:
-	CMP $4, R10
-	BLT end6
-
-loop5:
-	FMOVQ (R9), F0
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
-	FMOVQ 48(R4), F2
-	VFMLA V1.S4, V1.S4, V2.S4
-	FMOVQ 64(R4), F3
-	FMOVQ 80(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 96(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 112(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 128(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 144(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 160(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 176(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 192(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 208(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 224(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 240(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 256(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 272(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 288(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 304(R4), F2
-	VFMLA V1.S4, V3.S4, V2.S4
-	WORD  $0x4e22f4e1 // fmax v1.4s, v7.4s, v2.4s
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R8)
-	ADD   $16, R8, R8
-	ADD   $16, R9, R9
-	SUB   $4, R10, R10
-	CMP   $4, R10
-	BGE   loop5
-
-end6:
-	CBZ   R5, end7
-	FMOVS (R9), F0
-	ADD   R6, R9, R5
-	VLD1  (R5), V0.S[1]
-	ADD   R7, R9, R5
-	VLD1  (R5), V0.S[2]
-	VAND  V8.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
-	FMOVQ 48(R4), F2
-	VFMLA V1.S4, V1.S4, V2.S4
-	FMOVQ 64(R4), F3
-	FMOVQ 80(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 96(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 112(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 128(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 144(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 160(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 176(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 192(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 208(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 224(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 240(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 256(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 272(R4), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	FMOVQ 288(R4), F3
-	VFMLA V2.S4, V4.S4, V3.S4
-	FMOVQ 304(R4), F2
-	VFMLA V1.S4, V3.S4, V2.S4
-	WORD  $0x4e22f4e1 // fmax v1.4s, v7.4s, v2.4s
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R7, R8, R5
-	VST1  V0.S[2], (R5)
-	ADD   R6, R8, R5
-	VST1  V0.S[1], (R5)
-	FMOVS F0, (R8)
-
-end7:
-	ADD R1<<2, R2, R2
-	SUB $1, R0, R0
-	CMP $1, R0
-	BGE loop1
-
-end2:
-	RET
-
-// func geluTanhRowsNEON(c []float32, rows int, cols int, ldc int)
-TEXT ·geluTanhRowsNEON(SB), NOSPLIT, $0-48
-	MOVD $constants<>(SB), R4
-	MOVD c_base+0(FP), R2
-	MOVD rows+24(FP), R0
-	MOVD cols+32(FP), R3
-	MOVD ldc+40(FP), R1
-	CMP  $1, R0
-	BLT  end2
-
-loop1:
-	MOVD   R2, R9
-	FMOVQ  320(R4), F5
-	FMOVQ  336(R4), F6
-	FMOVQ  352(R4), F7
-	FMOVQ  368(R4), F10
-	FMOVQ  384(R4), F9
-	AND    $3, R3, R5
-	MOVD   $4, R6
-	CMP    $1, R5
-	CSEL   GT, R6, ZR, R6
-	MOVD   $8, R7
-	CMP    $2, R5
-	CSEL   GT, R7, R6, R7
-	SCVTFS R5, F8
-	VDUP   V8.S[0], V8.S4
-	FMOVQ  (R4), F0
-	WORD   $0x6ea0e508 // fcmgt v8.4s, v8.4s, v0.4s
-	MOVD   R2, R8
-	MOVD   R3, R10
-	CMP    $8, R10
-	BLT    end4
-
-loop3:
-	FMOVQ (R9), F0
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
-	WORD  $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
-	VMOV  V10.B16, V3.B16
-	VFMLA V2.S4, V9.S4, V3.S4
-	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD  $0x4e27d422 // fadd v2.4s, v1.4s, v7.4s
-	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
-	WORD  $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ 400(R4), F3
-	FMOVQ 416(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 432(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	FMOVQ 448(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 464(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	FMOVQ 480(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 496(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	VSHL  $23, V2.S4, V1.S4
-	FMOVQ 496(R4), F2
-	VFMLA V1.S4, V3.S4, V2.S4
-	WORD  $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
-	FMOVQ F0, (R8)
-	FMOVQ 16(R9), F0
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
-	WORD  $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
-	VMOV  V10.B16, V3.B16
-	VFMLA V2.S4, V9.S4, V3.S4
-	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD  $0x4e27d422 // fadd v2.4s, v1.4s, v7.4s
-	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
-	WORD  $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ 400(R4), F3
-	FMOVQ 416(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 432(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	FMOVQ 448(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 464(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	FMOVQ 480(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 496(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	VSHL  $23, V2.S4, V1.S4
-	FMOVQ 496(R4), F2
-	VFMLA V1.S4, V3.S4, V2.S4
-	WORD  $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
-	FMOVQ F0, 16(R8)
-	ADD   $32, R8, R8
-	ADD   $32, R9, R9
-	SUB   $8, R10, R10
-	CMP   $8, R10
-	BGE   loop3
-
-end4:
-	CMP $4, R10
-	BLT end6
-
-loop5:
-	FMOVQ (R9), F0
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
-	WORD  $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
-	VMOV  V10.B16, V3.B16
-	VFMLA V2.S4, V9.S4, V3.S4
-	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD  $0x4e27d422 // fadd v2.4s, v1.4s, v7.4s
-	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
-	WORD  $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ 400(R4), F3
-	FMOVQ 416(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 432(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	FMOVQ 448(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 464(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	FMOVQ 480(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 496(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	VSHL  $23, V2.S4, V1.S4
-	FMOVQ 496(R4), F2
-	VFMLA V1.S4, V3.S4, V2.S4
-	WORD  $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
-	FMOVQ F0, (R8)
-	ADD   $16, R8, R8
-	ADD   $16, R9, R9
-	SUB   $4, R10, R10
-	CMP   $4, R10
-	BGE   loop5
-
-end6:
-	CBZ   R5, end7
-	FMOVS (R9), F0
-	ADD   R6, R9, R5
-	VLD1  (R5), V0.S[1]
-	ADD   R7, R9, R5
-	VLD1  (R5), V0.S[2]
-	VAND  V8.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
-	WORD  $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
-	VFMLA V2.S4, V9.S4, V10.S4
-	WORD  $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
-	WORD  $0x4e27d422 // fadd v2.4s, v1.4s, v7.4s
-	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
-	WORD  $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ 400(R4), F3
-	FMOVQ 416(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 432(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	FMOVQ 448(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 464(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	FMOVQ 480(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 496(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	VSHL  $23, V2.S4, V1.S4
-	FMOVQ 496(R4), F2
-	VFMLA V1.S4, V3.S4, V2.S4
-	WORD  $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
-	ADD   R7, R8, R5
-	VST1  V0.S[2], (R5)
-	ADD   R6, R8, R5
-	VST1  V0.S[1], (R5)
-	FMOVS F0, (R8)
-
-end7:
-	ADD R1<<2, R2, R2
-	SUB $1, R0, R0
-	CMP $1, R0
-	BGE loop1
-
-end2:
-	RET
-
-// func siluRowsNEON(c []float32, rows int, cols int, ldc int)
-TEXT ·siluRowsNEON(SB), NOSPLIT, $0-48
-	MOVD  $constants<>(SB), R4
-	FMOVQ 560(R4), F10
-	MOVD  c_base+0(FP), R2
-	MOVD  rows+24(FP), R0
-	MOVD  cols+32(FP), R3
-	MOVD  ldc+40(FP), R1
-	CMP   $1, R0
+// func finishReLUNEON(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
+TEXT ·finishReLUNEON(SB), NOSPLIT, $0-128
+	MOVD  dst_base+0(FP), R0
+	MOVD  x_base+24(FP), R1
+	MOVD  bias_base+48(FP), R2
+	MOVD  residual_base+72(FP), R3
+	VMOVI $0, V0.B16
+	MOVD  rows+96(FP), R4
+	CMP   $1, R4
 	BLT   end2
 
 loop1:
-	MOVD   R2, R9
-	FMOVQ  512(R4), F5
-	FMOVQ  528(R4), F6
-	FMOVQ  352(R4), F7
-	FMOVQ  544(R4), F8
-	AND    $3, R3, R5
-	MOVD   $4, R6
-	CMP    $1, R5
-	CSEL   GT, R6, ZR, R6
-	MOVD   $8, R7
-	CMP    $2, R5
-	CSEL   GT, R7, R6, R7
-	SCVTFS R5, F9
-	VDUP   V9.S[0], V9.S4
-	FMOVQ  (R4), F0
-	WORD   $0x6ea0e529 // fcmgt v9.4s, v9.4s, v0.4s
-	MOVD   R2, R8
-	MOVD   R3, R10
-	CMP    $8, R10
-	BLT    end4
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	FMOVQ (R3), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ F1, (R0)
+	FMOVQ 16(R1), F1
+	FMOVQ 16(R2), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ F1, 16(R0)
+	FMOVQ 32(R1), F1
+	FMOVQ 32(R2), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ F1, 32(R0)
+	FMOVQ 48(R1), F1
+	FMOVQ 48(R2), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ F1, 48(R0)
+	ADD   $64, R1, R1
+	MOVD  lddst+112(FP), R5
+	ADD   R5<<2, R0, R0
+	MOVD  ldresidual+120(FP), R5
+	ADD   R5<<2, R3, R3
+	SUB   $1, R4, R4
+	CMP   $1, R4
+	BGE   loop1
 
-loop3:
-	FMOVQ (R9), F0
+end2:
+	RET
+
+// func finishGELUNEON(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
+TEXT ·finishGELUNEON(SB), NOSPLIT, $0-128
+	MOVD  $constants<>(SB), R4
+	MOVD  dst_base+0(FP), R0
+	MOVD  x_base+24(FP), R1
+	MOVD  bias_base+48(FP), R2
+	MOVD  residual_base+72(FP), R3
+	FMOVQ 16(R4), F5
+	FMOVQ 32(R4), F6
+	VMOVI $0, V7.B16
+	MOVD  rows+96(FP), R5
+	CMP   $1, R5
+	BLT   end2
+
+loop1:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
+	FMOVQ 48(R4), F2
+	VFMLA V1.S4, V1.S4, V2.S4
+	FMOVQ 64(R4), F3
+	FMOVQ 80(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 96(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 112(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 128(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 144(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 160(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 176(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 192(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 208(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 224(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 240(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 256(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 272(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 288(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 304(R4), F2
+	VFMLA V1.S4, V3.S4, V2.S4
+	WORD  $0x4e22f4e1 // fmax v1.4s, v7.4s, v2.4s
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ (R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
+	FMOVQ 48(R4), F2
+	VFMLA V1.S4, V1.S4, V2.S4
+	FMOVQ 64(R4), F3
+	FMOVQ 80(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 96(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 112(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 128(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 144(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 160(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 176(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 192(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 208(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 224(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 240(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 256(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 272(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 288(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 304(R4), F2
+	VFMLA V1.S4, V3.S4, V2.S4
+	WORD  $0x4e22f4e1 // fmax v1.4s, v7.4s, v2.4s
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
+	FMOVQ 48(R4), F2
+	VFMLA V1.S4, V1.S4, V2.S4
+	FMOVQ 64(R4), F3
+	FMOVQ 80(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 96(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 112(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 128(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 144(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 160(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 176(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 192(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 208(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 224(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 240(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 256(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 272(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 288(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 304(R4), F2
+	VFMLA V1.S4, V3.S4, V2.S4
+	WORD  $0x4e22f4e1 // fmax v1.4s, v7.4s, v2.4s
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
+	FMOVQ 48(R4), F2
+	VFMLA V1.S4, V1.S4, V2.S4
+	FMOVQ 64(R4), F3
+	FMOVQ 80(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 96(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 112(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 128(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 144(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 160(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 176(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 192(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 208(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 224(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 240(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 256(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 272(R4), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	FMOVQ 288(R4), F3
+	VFMLA V2.S4, V4.S4, V3.S4
+	FMOVQ 304(R4), F2
+	VFMLA V1.S4, V3.S4, V2.S4
+	WORD  $0x4e22f4e1 // fmax v1.4s, v7.4s, v2.4s
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 48(R0)
+	ADD   $64, R1, R1
+	MOVD  lddst+112(FP), R6
+	ADD   R6<<2, R0, R0
+	MOVD  ldresidual+120(FP), R6
+	ADD   R6<<2, R3, R3
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop1
+
+end2:
+	RET
+
+// func finishGELUTanhNEON(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
+TEXT ·finishGELUTanhNEON(SB), NOSPLIT, $0-128
+	MOVD  $constants<>(SB), R4
+	MOVD  dst_base+0(FP), R0
+	MOVD  x_base+24(FP), R1
+	MOVD  bias_base+48(FP), R2
+	MOVD  residual_base+72(FP), R3
+	FMOVQ 320(R4), F5
+	FMOVQ 336(R4), F6
+	FMOVQ 352(R4), F7
+	FMOVQ 368(R4), F8
+	FMOVQ 384(R4), F9
+	MOVD  rows+96(FP), R5
+	CMP   $1, R5
+	BLT   end2
+
+loop1:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
+	WORD  $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
+	VMOV  V8.B16, V3.B16
+	VFMLA V2.S4, V9.S4, V3.S4
+	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD  $0x4e27d422 // fadd v2.4s, v1.4s, v7.4s
+	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
+	WORD  $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	FMOVQ 400(R4), F3
+	FMOVQ 416(R4), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 432(R4), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	FMOVQ 448(R4), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 464(R4), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	FMOVQ 480(R4), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 496(R4), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	VSHL  $23, V2.S4, V1.S4
+	FMOVQ 496(R4), F2
+	VFMLA V1.S4, V3.S4, V2.S4
+	WORD  $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	FMOVQ (R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
+	WORD  $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
+	VMOV  V8.B16, V3.B16
+	VFMLA V2.S4, V9.S4, V3.S4
+	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD  $0x4e27d422 // fadd v2.4s, v1.4s, v7.4s
+	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
+	WORD  $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	FMOVQ 400(R4), F3
+	FMOVQ 416(R4), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 432(R4), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	FMOVQ 448(R4), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 464(R4), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	FMOVQ 480(R4), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 496(R4), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	VSHL  $23, V2.S4, V1.S4
+	FMOVQ 496(R4), F2
+	VFMLA V1.S4, V3.S4, V2.S4
+	WORD  $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	FMOVQ 16(R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
+	WORD  $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
+	VMOV  V8.B16, V3.B16
+	VFMLA V2.S4, V9.S4, V3.S4
+	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD  $0x4e27d422 // fadd v2.4s, v1.4s, v7.4s
+	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
+	WORD  $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	FMOVQ 400(R4), F3
+	FMOVQ 416(R4), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 432(R4), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	FMOVQ 448(R4), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 464(R4), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	FMOVQ 480(R4), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 496(R4), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	VSHL  $23, V2.S4, V1.S4
+	FMOVQ 496(R4), F2
+	VFMLA V1.S4, V3.S4, V2.S4
+	WORD  $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
+	WORD  $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
+	VMOV  V8.B16, V3.B16
+	VFMLA V2.S4, V9.S4, V3.S4
+	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD  $0x4e27d422 // fadd v2.4s, v1.4s, v7.4s
+	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
+	WORD  $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	FMOVQ 400(R4), F3
+	FMOVQ 416(R4), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 432(R4), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	FMOVQ 448(R4), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 464(R4), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	FMOVQ 480(R4), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 496(R4), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	VSHL  $23, V2.S4, V1.S4
+	FMOVQ 496(R4), F2
+	VFMLA V1.S4, V3.S4, V2.S4
+	WORD  $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	FMOVQ 48(R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 48(R0)
+	ADD   $64, R1, R1
+	MOVD  lddst+112(FP), R6
+	ADD   R6<<2, R0, R0
+	MOVD  ldresidual+120(FP), R6
+	ADD   R6<<2, R3, R3
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop1
+
+end2:
+	RET
+
+// func finishSiLUNEON(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
+TEXT ·finishSiLUNEON(SB), NOSPLIT, $0-128
+	MOVD  $constants<>(SB), R4
+	FMOVQ 560(R4), F9
+	MOVD  dst_base+0(FP), R0
+	MOVD  x_base+24(FP), R1
+	MOVD  bias_base+48(FP), R2
+	MOVD  residual_base+72(FP), R3
+	FMOVQ 512(R4), F5
+	FMOVQ 528(R4), F6
+	FMOVQ 352(R4), F7
+	FMOVQ 544(R4), F8
+	MOVD  rows+96(FP), R5
+	CMP   $1, R5
+	BLT   end2
+
+loop1:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
 	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
 	VMOV  V7.B16, V2.B16
 	VFMLA V8.S4, V1.S4, V2.S4
 	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
 	VFMLA V8.S4, V1.S4, V3.S4
-	VFMLA V10.S4, V1.S4, V3.S4
+	VFMLA V9.S4, V1.S4, V3.S4
 	FMOVQ 400(R4), F1
 	FMOVQ 416(R4), F4
 	VFMLA V3.S4, V1.S4, V4.S4
@@ -888,15 +833,19 @@ loop3:
 	FMOVQ 496(R4), F3
 	VFMLA V2.S4, V1.S4, V3.S4
 	WORD  $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	FMOVQ F0, (R8)
-	FMOVQ 16(R9), F0
+	FMOVQ (R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
 	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
 	VMOV  V7.B16, V2.B16
 	VFMLA V8.S4, V1.S4, V2.S4
 	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
 	VFMLA V8.S4, V1.S4, V3.S4
-	VFMLA V10.S4, V1.S4, V3.S4
+	VFMLA V9.S4, V1.S4, V3.S4
 	FMOVQ 400(R4), F1
 	FMOVQ 416(R4), F4
 	VFMLA V3.S4, V1.S4, V4.S4
@@ -914,26 +863,19 @@ loop3:
 	FMOVQ 496(R4), F3
 	VFMLA V2.S4, V1.S4, V3.S4
 	WORD  $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	FMOVQ F0, 16(R8)
-	ADD   $32, R8, R8
-	ADD   $32, R9, R9
-	SUB   $8, R10, R10
-	CMP   $8, R10
-	BGE   loop3
-
-end4:
-	CMP $4, R10
-	BLT end6
-
-loop5:
-	FMOVQ (R9), F0
+	FMOVQ 16(R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
 	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
 	VMOV  V7.B16, V2.B16
 	VFMLA V8.S4, V1.S4, V2.S4
 	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
 	VFMLA V8.S4, V1.S4, V3.S4
-	VFMLA V10.S4, V1.S4, V3.S4
+	VFMLA V9.S4, V1.S4, V3.S4
 	FMOVQ 400(R4), F1
 	FMOVQ 416(R4), F4
 	VFMLA V3.S4, V1.S4, V4.S4
@@ -951,28 +893,19 @@ loop5:
 	FMOVQ 496(R4), F3
 	VFMLA V2.S4, V1.S4, V3.S4
 	WORD  $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	FMOVQ F0, (R8)
-	ADD   $16, R8, R8
-	ADD   $16, R9, R9
-	SUB   $4, R10, R10
-	CMP   $4, R10
-	BGE   loop5
-
-end6:
-	CBZ   R5, end7
-	FMOVS (R9), F0
-	ADD   R6, R9, R5
-	VLD1  (R5), V0.S[1]
-	ADD   R7, R9, R5
-	VLD1  (R5), V0.S[2]
-	VAND  V9.B16, V0.B16, V0.B16
+	FMOVQ 32(R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
 	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
 	VMOV  V7.B16, V2.B16
 	VFMLA V8.S4, V1.S4, V2.S4
 	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
 	VFMLA V8.S4, V1.S4, V3.S4
-	VFMLA V10.S4, V1.S4, V3.S4
+	VFMLA V9.S4, V1.S4, V3.S4
 	FMOVQ 400(R4), F1
 	FMOVQ 416(R4), F4
 	VFMLA V3.S4, V1.S4, V4.S4
@@ -990,17 +923,17 @@ end6:
 	FMOVQ 496(R4), F3
 	VFMLA V2.S4, V1.S4, V3.S4
 	WORD  $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	ADD   R7, R8, R5
-	VST1  V0.S[2], (R5)
-	ADD   R6, R8, R5
-	VST1  V0.S[1], (R5)
-	FMOVS F0, (R8)
-
-end7:
-	ADD R1<<2, R2, R2
-	SUB $1, R0, R0
-	CMP $1, R0
-	BGE loop1
+	FMOVQ 48(R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 48(R0)
+	ADD   $64, R1, R1
+	MOVD  lddst+112(FP), R6
+	ADD   R6<<2, R0, R0
+	MOVD  ldresidual+120(FP), R6
+	ADD   R6<<2, R3, R3
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop1
 
 end2:
 	RET

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
@@ -153,6 +154,186 @@ func TestGemm(t *testing.T) {
 					})
 				}
 			})
+		}
+	})
+}
+
+// gemmShapes has products of every path: GEMV, dot products, B in place, packed,
+// with several blocks of each kind, and too small for threads and not.
+var gemmShapes = [][3]int{{1, 700, 900}, {1, 5000, 300}, {2, 3, 100000}, {7, 700, 300}, {13, 1000, 200}, {40, 500, 450},
+	{100, 130, 1000}, {200, 100, 150}, {300, 300, 500}, {5, 64, 64}, {513, 77, 129}}
+
+// TestGemmThreads wants the same bits from any number of threads.
+func TestGemmThreads(t *testing.T) {
+	withProcs(t, 4)
+	t.Cleanup(StopWorkers)
+	eachISA(t, func(t *testing.T) {
+		for _, s := range gemmShapes {
+			m, n, k := s[0], s[1], s[2]
+			if testing.Short() && m*n*k > 1<<24 {
+				continue
+			}
+			r := rand.New(rand.NewPCG(3, uint64(m)))
+			a, b, bias, residual := randomSlice(r, m*k), randomSlice(r, k*n), randomSlice(r, n), randomSlice(r, m*n)
+			forms := map[string]func(t Threads, c []float32){
+				"nn": func(t Threads, c []float32) { t.Gemm(NoTrans, NoTrans, m, n, k, 1.5, a, k, b, n, 0.5, c, n) },
+				"nt": func(t Threads, c []float32) { t.Gemm(NoTrans, Trans, m, n, k, 1.5, a, k, b, k, 0.5, c, n) },
+				"tn": func(t Threads, c []float32) { t.Gemm(Trans, NoTrans, m, n, k, 1.5, a, m, b, n, 0.5, c, n) },
+				"tt": func(t Threads, c []float32) { t.Gemm(Trans, Trans, m, n, k, 1.5, a, m, b, k, 0.5, c, n) },
+			}
+			packed := PackB(NoTrans, k, n, b, n)
+			forms["packed"] = func(t Threads, c []float32) {
+				t.GemmPacked(m, 1, a, k, packed, 0, c, n, Epilogue{Bias: bias, Activation: ActGELU, Residual: residual, LdResidual: n})
+			}
+			for form, f := range forms {
+				t.Run(fmt.Sprintf("%dx%dx%d/%s", m, n, k, form), func(t *testing.T) {
+					run := func(threads Threads) []float32 {
+						c := slices.Clone(residual)
+						f(threads, c)
+						return c
+					}
+					want := run(1)
+					for _, threads := range []Threads{2, 3, 4, 16} {
+						if got := run(threads); !slices.Equal(got, want) {
+							t.Errorf("%d threads differ from one", threads)
+						}
+					}
+				})
+			}
+		}
+	})
+}
+
+// TestEpilogue compares each activation, with bias and residual or without, with
+// the same done step by step, for one and several blocks along k, panels that
+// are not full, a single row, and a residual that is C itself.
+func TestEpilogue(t *testing.T) {
+	activations := map[Activation]func(dst, x []float32){
+		Identity: func(dst, x []float32) { copy(dst, x) }, ActReLU: ReLU, ActGELU: GELU, ActGELUTanh: GELUTanh, ActSiLU: SiLU,
+	}
+	eachISA(t, func(t *testing.T) {
+		shrinkBlocks(t)
+		for _, s := range [][3]int{{1, 50, 7}, {1, 64, 30}, {5, 40, 4}, {40, 70, 30}, {3, 1, 0}, {200, 2, 0}} {
+			m, n, k := s[0], s[1], s[2]
+			r := rand.New(rand.NewPCG(4, uint64(m+n)))
+			lda, ldc, ldr := k+1, n+2, n+3
+			a, b, c0 := randomSlice(r, m*lda), randomSlice(r, k*n), randomSlice(r, m*ldc)
+			bias, residual := randomSlice(r, n), randomSlice(r, m*ldr)
+			packed := PackB(NoTrans, k, n, b, n)
+			for act, f := range activations {
+				for _, beta := range []float32{0, 0.5} {
+					for mode := range 8 {
+						ep := Epilogue{Activation: act}
+						if mode&1 != 0 {
+							ep.Bias = bias
+						}
+						got, want := slices.Clone(c0), slices.Clone(c0)
+						Gemm(NoTrans, NoTrans, m, n, k, 1.5, a, lda, b, n, beta, want, ldc)
+						res, ld := residual, ldr
+						if mode&4 != 0 {
+							res, ld = c0, ldc // as it was before the call
+						}
+						for i := range m {
+							row := want[i*ldc:][:n]
+							if ep.Bias != nil {
+								Add(row, row, bias)
+							}
+							f(row, row)
+							if mode&2 != 0 {
+								Add(row, row, res[i*ld:][:n])
+							}
+						}
+						if mode&2 != 0 {
+							ep.Residual, ep.LdResidual = res, ld
+							if mode&4 != 0 {
+								ep.Residual = got
+							}
+						}
+						GemmPacked(m, 1.5, a, lda, packed, beta, got, ldc, ep)
+						for i := range got {
+							if math.Abs(float64(got[i]-want[i])) > 1e-4 || i%ldc >= n && got[i] != c0[i] {
+								t.Fatalf("%dx%dx%d activation %d beta %v mode %d: C[%d,%d] = %v, want %v", m, n, k, act, beta, mode, i/ldc, i%ldc, got[i], want[i])
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestGemmBatched compares a batch with its products one by one, also for heads
+// that lie side by side, and for a shared operand.
+func TestGemmBatched(t *testing.T) {
+	withProcs(t, 4)
+	t.Cleanup(StopWorkers)
+	eachISA(t, func(t *testing.T) {
+		const batch = 12
+		for _, s := range [][3]int{{1, 1, 1}, {10, 10, 64}, {33, 40, 16}, {1, 70, 64}, {64, 128, 64}} {
+			m, n, k := s[0], s[1], s[2]
+			for _, tb := range []Transpose{NoTrans, Trans} {
+				for _, sideBySide := range []bool{false, true} {
+					for _, shared := range []bool{false, true} {
+						t.Run(fmt.Sprintf("%dx%dx%d/tb=%v/side=%v/shared=%v", m, n, k, tb, sideBySide, shared), func(t *testing.T) {
+							r := rand.New(rand.NewPCG(5, uint64(m)))
+							lda, ldb, ldc := k, n, n
+							if tb {
+								ldb = k
+							}
+							strideA, strideB, strideC := m*k, n*k, m*n
+							if sideBySide {
+								strideA, strideB, strideC = lda, ldb, ldc
+								lda, ldb, ldc = batch*lda, batch*ldb, batch*ldc
+							}
+							if shared {
+								strideB = 0
+							}
+							a, b, c := randomSlice(r, batch*m*k), randomSlice(r, batch*n*k), randomSlice(r, batch*m*n)
+							want := slices.Clone(c)
+							for i := range batch {
+								Gemm(NoTrans, tb, m, n, k, 2, a[i*strideA:], lda, b[i*strideB:], ldb, 0.5, want[i*strideC:], ldc)
+							}
+							for _, threads := range []Threads{1, 2, 4} {
+								got := slices.Clone(c)
+								threads.GemmBatched(NoTrans, tb, batch, m, n, k, 2, a, lda, strideA, b, ldb, strideB, 0.5, got, ldc, strideC)
+								if !slices.Equal(got, want) {
+									t.Errorf("%d threads: not the products one by one", threads)
+								}
+							}
+						})
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestGemmDoesNotAllocate looks at steady state: buffers come from pools.
+func TestGemmDoesNotAllocate(t *testing.T) {
+	if raced {
+		t.Skip("the race detector makes sync.Pool forget")
+	}
+	withProcs(t, 2)
+	t.Cleanup(StopWorkers)
+	eachISA(t, func(t *testing.T) {
+		for _, s := range gemmShapes {
+			m, n, k := s[0], s[1], s[2]
+			if m*n*k > 1<<24 {
+				continue
+			}
+			a, b, c := make([]float32, m*k), make([]float32, k*n), make([]float32, m*n)
+			packed := PackB(NoTrans, k, n, b, n)
+			for _, threads := range []Threads{1, 2} {
+				got := testing.AllocsPerRun(10, func() {
+					threads.Gemm(NoTrans, NoTrans, m, n, k, 2, a, k, b, n, 0.5, c, n)
+					threads.Gemm(Trans, Trans, m, n, k, 2, a, m, b, k, 0.5, c, n)
+					threads.GemmPacked(m, 1, a, k, packed, 0, c, n, Epilogue{Bias: b[:n], Activation: ActGELU})
+					threads.GemmBatched(NoTrans, Trans, 1, m, n, k, 2, a, k, 0, b, k, 0, 0.5, c, n, 0)
+				})
+				if got >= 1 {
+					t.Errorf("%dx%dx%d on %d threads: %v allocations", m, n, k, threads, got)
+				}
+			}
 		}
 	})
 }

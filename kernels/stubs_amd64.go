@@ -38,6 +38,42 @@ func gemmPanelAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float
 //go:noescape
 func gemmPanelAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 
+// gemmDotAVX512 computes C = alpha*A*B^T, B being n x k:
+//
+//	for i := range m {
+//		for j := range n {
+//			s := float32(0)
+//			for p := range k {
+//				s += a[i*lda+p] * b[j*ldb+p]
+//			}
+//			c[i*ldc+j] = alpha*s
+//		}
+//	}
+//
+// Each lane of a vector has its own partial sums. C is not read and overlaps
+// neither a nor b.
+//
+//go:noescape
+func gemmDotAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
+
+// gemmDotAVX2 computes C = alpha*A*B^T, B being n x k:
+//
+//	for i := range m {
+//		for j := range n {
+//			s := float32(0)
+//			for p := range k {
+//				s += a[i*lda+p] * b[j*ldb+p]
+//			}
+//			c[i*ldc+j] = alpha*s
+//		}
+//	}
+//
+// Each lane of a vector has its own partial sums. C is not read and overlaps
+// neither a nor b.
+//
+//go:noescape
+func gemmDotAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
+
 // gemvPanelsAVX512 multiplies the vector a with panels of nr columns, the tier's NR:
 //
 //	for j := range c {
@@ -116,45 +152,65 @@ func transposeRowsAVX512(dst, x []float32, rows, cols, lddst, ldx int)
 //go:noescape
 func transposeRowsAVX2(dst, x []float32, rows, cols, lddst, ldx int)
 
-// reluRowsAVX512 computes c[i*ldc+j] = max(c[i*ldc+j], 0) for i < rows and j < cols.
+// finishIdentityAVX512 computes dst[i*lddst+j] = (x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
 //
 //go:noescape
-func reluRowsAVX512(c []float32, rows, cols, ldc int)
+func finishIdentityAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// reluRowsAVX2 computes c[i*ldc+j] = max(c[i*ldc+j], 0) for i < rows and j < cols.
+// finishIdentityAVX2 computes dst[i*lddst+j] = (x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
 //
 //go:noescape
-func reluRowsAVX2(c []float32, rows, cols, ldc int)
+func finishIdentityAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// geluRowsAVX512 computes c[i*ldc+j] = GELU(c[i*ldc+j]) for i < rows and j < cols.
+// finishReLUAVX512 computes dst[i*lddst+j] = ReLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
 //
 //go:noescape
-func geluRowsAVX512(c []float32, rows, cols, ldc int)
+func finishReLUAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// geluRowsAVX2 computes c[i*ldc+j] = GELU(c[i*ldc+j]) for i < rows and j < cols.
+// finishReLUAVX2 computes dst[i*lddst+j] = ReLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
 //
 //go:noescape
-func geluRowsAVX2(c []float32, rows, cols, ldc int)
+func finishReLUAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// geluTanhRowsAVX512 computes c[i*ldc+j] = GELU's tanh form of c[i*ldc+j] for i < rows and j < cols.
+// finishGELUAVX512 computes dst[i*lddst+j] = GELU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
 //
 //go:noescape
-func geluTanhRowsAVX512(c []float32, rows, cols, ldc int)
+func finishGELUAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// geluTanhRowsAVX2 computes c[i*ldc+j] = GELU's tanh form of c[i*ldc+j] for i < rows and j < cols.
+// finishGELUAVX2 computes dst[i*lddst+j] = GELU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
 //
 //go:noescape
-func geluTanhRowsAVX2(c []float32, rows, cols, ldc int)
+func finishGELUAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// siluRowsAVX512 computes c[i*ldc+j] = SiLU(c[i*ldc+j]) for i < rows and j < cols.
+// finishGELUTanhAVX512 computes dst[i*lddst+j] = GELUTanh(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
 //
 //go:noescape
-func siluRowsAVX512(c []float32, rows, cols, ldc int)
+func finishGELUTanhAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// siluRowsAVX2 computes c[i*ldc+j] = SiLU(c[i*ldc+j]) for i < rows and j < cols.
+// finishGELUTanhAVX2 computes dst[i*lddst+j] = GELUTanh(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
 //
 //go:noescape
-func siluRowsAVX2(c []float32, rows, cols, ldc int)
+func finishGELUTanhAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
+
+// finishSiLUAVX512 computes dst[i*lddst+j] = SiLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+//
+//go:noescape
+func finishSiLUAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
+
+// finishSiLUAVX2 computes dst[i*lddst+j] = SiLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+//
+//go:noescape
+func finishSiLUAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // softmaxRowsAVX512 computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r)
 // for contiguous rows. cols >= 1; dst may be x itself.

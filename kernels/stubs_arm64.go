@@ -21,6 +21,24 @@ package kernels
 //go:noescape
 func gemmPanelNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 
+// gemmDotNEON computes C = alpha*A*B^T, B being n x k:
+//
+//	for i := range m {
+//		for j := range n {
+//			s := float32(0)
+//			for p := range k {
+//				s += a[i*lda+p] * b[j*ldb+p]
+//			}
+//			c[i*ldc+j] = alpha*s
+//		}
+//	}
+//
+// Each lane of a vector has its own partial sums. C is not read and overlaps
+// neither a nor b.
+//
+//go:noescape
+func gemmDotNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
+
 // gemvPanelsNEON multiplies the vector a with panels of nr columns, the tier's NR:
 //
 //	for j := range c {
@@ -60,25 +78,35 @@ func addRowsNEON(dst, x []float32, rows, cols, lddst, ldx int)
 //go:noescape
 func transposeRowsNEON(dst, x []float32, rows, cols, lddst, ldx int)
 
-// reluRowsNEON computes c[i*ldc+j] = max(c[i*ldc+j], 0) for i < rows and j < cols.
+// finishIdentityNEON computes dst[i*lddst+j] = (x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
 //
 //go:noescape
-func reluRowsNEON(c []float32, rows, cols, ldc int)
+func finishIdentityNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// geluRowsNEON computes c[i*ldc+j] = GELU(c[i*ldc+j]) for i < rows and j < cols.
+// finishReLUNEON computes dst[i*lddst+j] = ReLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
 //
 //go:noescape
-func geluRowsNEON(c []float32, rows, cols, ldc int)
+func finishReLUNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// geluTanhRowsNEON computes c[i*ldc+j] = GELU's tanh form of c[i*ldc+j] for i < rows and j < cols.
+// finishGELUNEON computes dst[i*lddst+j] = GELU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
 //
 //go:noescape
-func geluTanhRowsNEON(c []float32, rows, cols, ldc int)
+func finishGELUNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// siluRowsNEON computes c[i*ldc+j] = SiLU(c[i*ldc+j]) for i < rows and j < cols.
+// finishGELUTanhNEON computes dst[i*lddst+j] = GELUTanh(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
 //
 //go:noescape
-func siluRowsNEON(c []float32, rows, cols, ldc int)
+func finishGELUTanhNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
+
+// finishSiLUNEON computes dst[i*lddst+j] = SiLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
+// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+//
+//go:noescape
+func finishSiLUNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // softmaxRowsNEON computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r)
 // for contiguous rows. cols >= 1; dst may be x itself.

@@ -2,19 +2,33 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// unary is the kernel func(dst, x []float32) that applies f, prepared once per
-// call by prepare, to every element of dst's length.
-func unary(unroll int, prepare func(m vec.Machine) func(x vec.V) vec.V) func(vec.Machine) {
-	return func(m vec.Machine) {
-		dst, x, n := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("dst")
-		f := prepare(m)
-		vec.Each(m, n, m.Tail(n), unroll, []vec.Ptr{dst, x}, func(s vec.Span) {
-			for i := range s.Vectors {
-				s.Store(0, i, f(s.Load(1, i, 0)))
-			}
-		})
-	}
+// Unary is a function of one element: prepare sets up its constants and returns
+// the code for one vector.
+type Unary struct {
+	unroll  int
+	prepare func(m vec.Machine) func(x vec.V) vec.V
 }
+
+func unary(unroll int, prepare func(m vec.Machine) func(x vec.V) vec.V) Unary {
+	return Unary{unroll, prepare}
+}
+
+// Emit is the kernel func(dst, x []float32) that applies the function to every
+// element of dst's length.
+func (u Unary) Emit(m vec.Machine) {
+	dst, x, n := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("dst")
+	f := u.prepare(m)
+	vec.Each(m, n, m.Tail(n), u.unroll, []vec.Ptr{dst, x}, func(s vec.Span) {
+		for i := range s.Vectors {
+			s.Store(0, i, f(s.Load(1, i, 0)))
+		}
+	})
+}
+
+// Identity is x.
+var Identity = unary(4, func(vec.Machine) func(vec.V) vec.V {
+	return func(x vec.V) vec.V { return x }
+})
 
 // ReLU is max(x, 0); a NaN stays.
 var ReLU = unary(4, func(m vec.Machine) func(vec.V) vec.V {

@@ -2,25 +2,22 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// rowMachine is a Machine in whose eyes the slices dst and x are the current row
-// of a matrix.
-type rowMachine struct {
-	vec.Machine
-	row  vec.Ptr
-	cols vec.Int
-}
-
-func (r rowMachine) SlicePtr(string) vec.Ptr { return r.CopyPtr(r.row) }
-func (r rowMachine) SliceLen(string) vec.Int { return r.CopyInt(r.cols) }
-
-// InPlaceRows makes func(c []float32, rows, cols, ldc int) from the kernel
-// func(dst, x []float32): it applies the kernel to each row of C, in place.
-func InPlaceRows(f func(vec.Machine)) func(vec.Machine) {
+// Finish is the epilogue of a product for one panel of NR columns: the sums in
+// x, NR to a row, become rows of dst, with a bias and an activation before the
+// store and a residual after.
+func Finish(u Unary, nr int) func(vec.Machine) {
 	return func(m vec.Machine) {
-		c, rows, cols, ldc := m.SlicePtr("c"), m.IntParam("rows"), m.IntParam("cols"), m.IntParam("ldc")
-		m.Loop(rows, 1, func() {
-			f(rowMachine{m, c, cols})
-			m.BumpBy(c, ldc)
+		dst, x, bias, residual := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("bias"), m.SlicePtr("residual")
+		f := u.prepare(m)
+		bytes := 4 * m.Width()
+		m.Loop(m.IntParam("rows"), 1, func() {
+			for v := range nr / m.Width() {
+				y := f(m.Add(m.Load(x, v*bytes), m.Load(bias, v*bytes)))
+				m.Store(dst, v*bytes, m.Add(y, m.Load(residual, v*bytes)))
+			}
+			m.Bump(x, 4*nr)
+			m.BumpBy(dst, m.IntParam("lddst"))
+			m.BumpBy(residual, m.IntParam("ldresidual"))
 		})
 	}
 }
