@@ -125,6 +125,10 @@ func excerpt(file string, r *report.Run, link string) error {
 	return os.WriteFile(file, []byte(out), 0o644)
 }
 
+// keepBelow is the size up to which a case's inputs and their oracle are kept for the next number of
+// threads.
+const keepBelow = 32 << 20
+
 // measure runs all cases at all thread counts within the time given.
 func measure(o options) (*report.Run, error) {
 	list := work.All
@@ -152,6 +156,17 @@ func measure(o options) (*report.Run, error) {
 	if r.CPU == "" {
 		r.CPU = cpuName()
 	}
+	kept := map[string]*work.Data{}
+	data := func(c work.Case) *work.Data {
+		d := kept[c.String()]
+		if d == nil {
+			d = work.NewData(c)
+			if c.Bytes() < keepBelow {
+				kept[c.String()] = d
+			}
+		}
+		return d
+	}
 	progress := newProgress(len(list)*len(threads), o.total)
 	for _, t := range threads {
 		progress.say("peers at %d thread(s)", t)
@@ -167,7 +182,7 @@ func measure(o options) (*report.Run, error) {
 		r.Peaks = append(r.Peaks, peak.Measure(t, scale))
 		for _, c := range list {
 			progress.step("%v, %d thread(s)", c, t)
-			d := work.NewData(c)
+			d := data(c)
 			results := interleave.Run(d, contestants, interleave.Options{
 				Rounds: 50, Block: 5 * time.Millisecond, Limit: progress.share(), Slow: 300 * time.Millisecond,
 			})

@@ -18,7 +18,7 @@ type Options struct {
 	Rounds int
 	Block  time.Duration // how long a contestant computes per round; at least one call
 	Limit  time.Duration // stop after this long, when three rounds are done; 0 for no limit
-	Slow   time.Duration // a contestant that needs longer for a call takes part in one round; 0 for no limit
+	Slow   time.Duration // a contestant that needs longer for a call is timed once, ahead of the rounds; 0 for no limit
 }
 
 // A Result holds what a contestant took in every round.
@@ -62,7 +62,7 @@ func median(x []float64) float64 {
 
 type entry struct {
 	work.Job
-	reps int
+	reps int // 0: timed already
 }
 
 // Run measures a case. A contestant that does not offer it is left out; of its variants the fastest
@@ -72,11 +72,19 @@ func Run(d *work.Data, contestants []work.Contestant, o Options) []Result {
 	var jobs []entry
 	for _, c := range contestants {
 		r := Result{Name: c.Name(), Version: c.Version()}
-		job, variant, reps, err := choose(d, c, o.Block)
+		job, variant, perCall, err := choose(d, c, o)
 		if errors.Is(err, work.ErrUnsupported) {
 			continue
 		}
 		r.Variant, r.Refused = variant, err
+		reps := 0
+		switch {
+		case err != nil:
+		case o.Slow > 0 && perCall > o.Slow:
+			r.Seconds = []float64{perCall.Seconds()}
+		default:
+			reps = max(1, int(o.Block/perCall))
+		}
 		results = append(results, r)
 		jobs = append(jobs, entry{job, reps})
 	}
@@ -87,10 +95,7 @@ func Run(d *work.Data, contestants []work.Contestant, o Options) []Result {
 		}
 		for _, i := range rand.Perm(len(jobs)) {
 			r := &results[i]
-			if r.Refused != nil {
-				continue
-			}
-			if o.Slow > 0 && round > 0 && r.Seconds[0] > o.Slow.Seconds() {
+			if r.Refused != nil || jobs[i].reps == 0 {
 				continue
 			}
 			t, err := jobs[i].Time(jobs[i].reps)
@@ -111,18 +116,17 @@ func Run(d *work.Data, contestants []work.Contestant, o Options) []Result {
 
 // choose opens the contestant's fastest variant whose result is right. The error is ErrUnsupported
 // where it offers none, and tells what is wrong where all that it offers are wrong.
-func choose(d *work.Data, c work.Contestant, block time.Duration) (best work.Job, variant string, reps int, err error) {
+func choose(d *work.Data, c work.Contestant, o Options) (best work.Job, variant string, perCall time.Duration, err error) {
 	err = work.ErrUnsupported
-	var fastest time.Duration
 	for _, v := range c.Variants(d.Case) {
 		job, openErr := c.Open(d, v)
 		if openErr != nil {
-			if !errors.Is(openErr, work.ErrUnsupported) {
+			if !errors.Is(openErr, work.ErrUnsupported) && best == nil {
 				variant, err = v, openErr
 			}
 			continue
 		}
-		t, n, failed := calibrate(d, job, block)
+		t, failed := calibrate(d, job, o)
 		if failed != nil {
 			job.Close()
 			if best == nil {
@@ -130,37 +134,42 @@ func choose(d *work.Data, c work.Contestant, block time.Duration) (best work.Job
 			}
 			continue
 		}
-		if best != nil && t >= fastest {
+		if best != nil && t >= perCall {
 			job.Close()
 			continue
 		}
 		if best != nil {
 			best.Close()
 		}
-		best, variant, reps, fastest, err = job, v, n, t, nil
+		best, variant, perCall, err = job, v, t, nil
 	}
-	return best, variant, reps, err
+	return best, variant, perCall, err
 }
 
-// calibrate checks the result and finds the number of calls that fill a block.
-func calibrate(d *work.Data, job work.Job, block time.Duration) (perCall time.Duration, reps int, err error) {
+// calibrate checks the result and finds about how long a call takes. A call that is slow in this
+// process is not repeated.
+func calibrate(d *work.Data, job work.Job, o Options) (perCall time.Duration, err error) {
+	start := time.Now()
 	out, err := job.Output()
+	took := time.Since(start)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	if err := d.Check(out); err != nil {
-		return 0, 0, fmt.Errorf("wrong result, not timed: %w", err)
+		return 0, fmt.Errorf("wrong result, not timed: %w", err)
 	}
-	reps = 1
-	for {
+	if o.Slow > 0 && took > 2*o.Slow {
+		return took, nil
+	}
+	for reps := 1; ; {
 		t, err := job.Time(reps)
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 		perCall = max(t/time.Duration(reps), 1)
-		if t >= block/4 || reps >= 1<<22 {
-			return perCall, max(1, int(block/perCall)), nil
+		if t >= o.Block/4 || reps >= 1<<22 {
+			return perCall, nil
 		}
-		reps = max(reps*2, min(int(block/4/perCall)+1, reps*20))
+		reps = max(reps*2, min(int(o.Block/4/perCall)+1, reps*20))
 	}
 }

@@ -31,14 +31,21 @@ func TestCopyAndReadCoverTheirSlices(t *testing.T) {
 	}
 }
 
-// A wider tier must not measure less than scalar code, nor any tier nothing.
+// Vectors must not measure less than twice scalar code. Another process may take the processor for
+// longer than a sample, so the best of several counts.
 func TestFMAIsPlausible(t *testing.T) {
-	scalar := FMA(kernels.Generic, 1, time.Millisecond)
+	best := func(isa kernels.ISA) (v float64) {
+		for range 8 {
+			v = max(v, FMA(isa, 1, time.Millisecond))
+		}
+		return v
+	}
+	scalar := best(kernels.Generic)
 	if scalar <= 0 {
 		t.Fatalf("scalar peak %g", scalar)
 	}
 	for _, isa := range kernels.Supported()[1:] {
-		if v := FMA(isa, 1, time.Millisecond); v < 2*scalar {
+		if v := best(isa); v < 2*scalar {
 			t.Errorf("%s: %g GFLOP/s, scalar code %g", isa, v, scalar)
 		}
 	}

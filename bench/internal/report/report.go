@@ -155,6 +155,9 @@ func (r *Run) Merge(later *Run) {
 	slices.SortStableFunc(entries, func(a, b Entry) int {
 		return cmp.Or(a.Threads-b.Threads, place[a.Case]-place[b.Case])
 	})
+	if r.Command != later.Command {
+		later.Command = r.Command + "`, then `" + later.Command
+	}
 	*r = *later
 	r.Entries, r.Peaks = entries, peaks
 }

@@ -35,9 +35,12 @@ type Data struct {
 	bound []float64
 }
 
-// maxOracleFLOPs keeps the float64 oracle to about a second per case; beyond it, a sample of the
-// rows (always with the first and the last) is checked.
-const maxOracleFLOPs = 4e8
+// maxOracleFLOPs keeps the float64 oracle under a second per case; beyond it, a sample of the rows
+// (always with the first and the last) is checked.
+const maxOracleFLOPs = 1e8
+
+// maxLayerRows is the sample of a layer's rows, each of which needs all keys and values.
+const maxLayerRows = 16
 
 // NewData draws the inputs of a case, the same ones every time, and computes the oracle's result.
 func NewData(c Case) *Data {
@@ -82,10 +85,11 @@ func (d *Data) sample(rng *rand.Rand) {
 	}
 	n := out / d.cols
 	if layer[d.Op] && d.Op != FeedForward {
-		// A row of the result needs all keys of its sequence, so the oracle computes the last sequence whole.
-		d.rows = make([]int, d.Dims[1])
+		// A row needs all keys of its sequence, so they are all of the last one.
+		length := d.Dims[1]
+		d.rows = make([]int, min(length, maxLayerRows))
 		for i := range d.rows {
-			d.rows[i] = n - d.Dims[1] + i
+			d.rows[i] = n - length + i*(length-1)/max(1, len(d.rows)-1)
 		}
 		return
 	}
@@ -226,17 +230,16 @@ func relative(bound, want []float64, by float64) {
 // layer holds the operations that are layers of package transformer.
 var layer = map[Op]bool{FeedForward: true, SelfAttention: true, EncoderLayer: true, DecoderLayer: true}
 
-// layerOracle computes the checked rows of a layer: those of the last sequence, or for a feed-forward
-// network the sampled ones.
+// layerOracle computes the checked rows of a layer.
 func (d *Data) layerOracle() {
 	for i := range d.bound {
 		d.bound[i] = 2e-4
 	}
+	var x []float64 // of the checked rows
+	for _, r := range d.rows {
+		x = append(x, d.row(0, r)...)
+	}
 	if d.Op == FeedForward {
-		var x []float64
-		for _, r := range d.rows {
-			x = append(x, d.row(0, r)...)
-		}
 		copy(d.want, d.feedForward(x, d.Dims[1], d.Dims[2], 1))
 		return
 	}
@@ -245,8 +248,9 @@ func (d *Data) layerOracle() {
 	if d.Op != SelfAttention {
 		heads = d.Dims[len(d.Dims)-2]
 	}
-	x := ref.Widen(d.In[0][len(d.In[0])-length*n:])
-	y := d.attention(x, x, n, heads, 1, d.Op == DecoderLayer)
+	first := len(d.In[0])/n - length
+	sequence := ref.Widen(d.In[0][first*n:])
+	y := d.attention(x, sequence, n, heads, 1, func(i, key int) bool { return d.Op != DecoderLayer || key <= d.rows[i]-first })
 	if d.Op == SelfAttention {
 		copy(d.want, y)
 		return
@@ -254,7 +258,7 @@ func (d *Data) layerOracle() {
 	y = d.addNorm(y, x, n, 5)
 	if d.Op == DecoderLayer {
 		memory := ref.Widen(d.In[13][len(d.In[13])-d.Dims[2]*n:])
-		y = d.addNorm(d.attention(y, memory, n, heads, 14, false), y, n, 18)
+		y = d.addNorm(d.attention(y, memory, n, heads, 14, nil), y, n, 18)
 	}
 	hidden := d.feedForward(y, n, d.Dims[len(d.Dims)-1], 7)
 	copy(d.want, d.addNorm(hidden, y, n, 11))
@@ -278,15 +282,15 @@ func (d *Data) feedForward(x []float64, n, f, i int) []float64 {
 	return d.linear(hidden, f, n, i+2, 0, n)
 }
 
-// attention is multi-head attention with the weights from input i on.
-func (d *Data) attention(x, keys []float64, n, heads, i int, causal bool) []float64 {
+// attention is multi-head attention of the rows x with the weights from input i on.
+func (d *Data) attention(x, keys []float64, n, heads, i int, visible func(row, key int) bool) []float64 {
 	q, k, v := d.linear(x, n, n, i, 0, 3*n), d.linear(keys, n, n, i, n, 3*n), d.linear(keys, n, n, i, 2*n, 3*n)
 	lq, lk, w := len(x)/n, len(keys)/n, n/heads
 	out := make([]float64, lq*n)
 	score := make([]float64, lq*lk)
 	for h := range heads {
 		ref.Gemm(false, true, lq, lk, w, 1, q[h*w:], n, k[h*w:], n, 0, score, lk)
-		ref.MaskedSoftmax(score, score, lq, lk, 1/math.Sqrt(float64(w)), nil, func(r, c int) bool { return !causal || c <= r })
+		ref.MaskedSoftmax(score, score, lq, lk, 1/math.Sqrt(float64(w)), nil, visible)
 		ref.Gemm(false, false, lq, w, lk, 1, score, lk, v[h*w:], n, 0, out[h*w:], n)
 	}
 	return d.linear(out, n, n, i+2, 0, n)
