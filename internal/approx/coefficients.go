@@ -2,12 +2,6 @@
 
 package approx
 
-// Where the polynomials of the error function are clamped and centred.
-const (
-	PhiClamp, PhiCentre float32 = 5.25, 14
-	ErfClamp, ErfCentre float32 = 3.875, 7
-)
-
 // Exp2Shared is s*2^f for |f| <= 0.5, for quotients in which the constant
 // s = 1 - 7.5e-8 cancels; the error is relative to s*2^f.
 // Degree 5: the best is 7.49e-08, with these coefficients 7.9e-08.
@@ -51,25 +45,25 @@ var Exp2M1 = [...]float32{
 	0x1.43093ap-13,
 }
 
-// PhiSlope is (Phi(x)-1/2)/x in powers of x^2-PhiCentre for |x| <= PhiClamp;
-// the error is that of (1+x)*PhiSlope.
-// Degree 14: the best is 2.54e-08, with these coefficients 1.21e-07.
+// PhiSlope is (Phi(x)-1/2)/x in powers of x^2-PhiCentre for |x| <= 5.25;
+// the error is that of (1+x^2)/2*PhiSlope.
+// Degree 14: the best is 2.79e-08, with these coefficients 6.37e-08.
 var PhiSlope = [...]float32{
-	0x1.11a01ep-03,
-	-0x1.37dd02p-08,
-	0x1.07e806p-12,
-	-0x1.e47a8cp-17,
-	0x1.c02634p-21,
-	-0x1.936ecep-25,
-	0x1.58f356p-29,
-	-0x1.115914p-33,
-	0x1.9be99cp-38,
-	-0x1.3c4f24p-42,
-	0x1.99e1ap-47,
-	-0x1.2f5548p-52,
-	0x1.6c124p-57,
-	-0x1.17b812p-60,
-	0x1.15bdc8p-65,
+	0x1.11a02p-03,
+	-0x1.37dd16p-08,
+	0x1.07e784p-12,
+	-0x1.e47c2ap-17,
+	0x1.c03a14p-21,
+	-0x1.934d0ap-25,
+	0x1.584264p-29,
+	-0x1.12064p-33,
+	0x1.a1b558p-38,
+	-0x1.3925b6p-42,
+	0x1.814f4cp-47,
+	-0x1.3d5104p-52,
+	0x1.d23416p-57,
+	-0x1.11d6dp-60,
+	0x1.d8e3a6p-66,
 }
 
 // ErfSlope is erf(x)/x in powers of x^2-ErfCentre for |x| <= ErfClamp;
@@ -93,6 +87,13 @@ var ErfSlope = [...]float32{
 	0x1.800e7p-50,
 	-0x1.cd5b6p-55,
 }
+
+// Where the polynomials of the error function are clamped and centred. At PhiClamp
+// the fused float32 evaluation gives Phi(-x) = 0 and Phi(x) = 1.
+const (
+	PhiClamp, PhiCentre float32 = 5.2595215, 14
+	ErfClamp, ErfCentre float32 = 3.875, 7
+)
 
 // Exp2Steps is 2^(i/32).
 var Exp2Steps = [32]float32{
