@@ -92,9 +92,7 @@ func (t Tier) prepare(d *work.Data) (out []float32, run func()) {
 			trans, ldb = kernels.Trans, k
 		}
 		return out, func() {
-			for i := range h {
-				th.Gemm(kernels.NoTrans, trans, m, n, k, 1, in[0][i*m*k:(i+1)*m*k], k, in[1][i*n*k:(i+1)*n*k], ldb, 0, out[i*m*n:(i+1)*m*n], n)
-			}
+			th.GemmBatched(kernels.NoTrans, trans, h, m, n, k, 1, in[0], k, m*k, in[1], ldb, k*n, 0, out, n, m*n)
 		}
 	case work.Softmax:
 		return out, func() { kernels.Softmax(out, in[0], s[0], s[1]) }
