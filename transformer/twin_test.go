@@ -269,6 +269,9 @@ func TestThreadsChangeNothing(t *testing.T) {
 
 // TestSteadyStateAllocatesLittle passes twice over the same sizes.
 func TestSteadyStateAllocatesLittle(t *testing.T) {
+	if raced {
+		t.Skip("the race detector allocates")
+	}
 	for name, c := range twinLayers() {
 		l := must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
 		in := tf.LayerInput{X: normal(2, 20*l.Dim), Batch: tf.Uniform(2, 10)}
