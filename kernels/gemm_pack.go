@@ -86,11 +86,6 @@ func (b *operandB) packPanels(isa ISA, dst []float32, p, j, k, n, nr int) {
 	}
 }
 
-// pack is packPanels for one panel on the active tier.
-func (b *operandB) pack(dst []float32, p, j, k, n, nr int) {
-	b.packRows(active, dst, p, j, k, n, nr)
-}
-
 // packRows packs rows [p, p+k) and columns [j, j+n) of op(B), n <= nr, into dst,
 // rows nr apart. The columns from n on are left as they are: nobody uses them.
 func (b *operandB) packRows(isa ISA, dst []float32, p, j, k, n, nr int) {
