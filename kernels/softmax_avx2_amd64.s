@@ -25,13 +25,15 @@ TEXT ·softmaxRowsAVX2(SB), NOSPLIT, $0-64
 	VMOVUPS (DI), Y5
 	MOVQ    CX, DI
 	MOVQ    AX, R8
+	TESTQ   DX, DX
+	JZ      end1
 	VMOVUPS f32x8_ff800000<>+0(SB), Y3
 	VMOVUPS f32x8_ff800000<>+0(SB), Y4
 	MOVQ    BX, R9
 	CMPQ    R9, $+16
-	JLT     end2
+	JLT     end3
 
-loop1:
+loop2:
 	VMOVUPS (DI), Y6
 	VMAXPS  Y6, Y3, Y3
 	VMOVUPS 32(DI), Y6
@@ -39,30 +41,30 @@ loop1:
 	ADDQ    $+64, DI
 	SUBQ    $+16, R9
 	CMPQ    R9, $+16
-	JGE     loop1
+	JGE     loop2
 
-end2:
+end3:
 	CMPQ R9, $+8
-	JLT  end4
+	JLT  end5
 
-loop3:
+loop4:
 	VMOVUPS (DI), Y6
 	VMAXPS  Y6, Y3, Y3
 	ADDQ    $+32, DI
 	SUBQ    $+8, R9
 	CMPQ    R9, $+8
-	JGE     loop3
+	JGE     loop4
 
-end4:
+end5:
 	TESTQ      SI, SI
-	JZ         end5
+	JZ         end6
 	VMASKMOVPS (DI), Y5, Y6
 	VMOVUPS    f32x8_ff800000<>+0(SB), Y7
 	VBLENDVPS  Y5, Y6, Y7, Y7
 	VMAXPS     Y7, Y3, Y3
 	LEAQ       (DI)(SI*4), DI
 
-end5:
+end6:
 	VMAXPS     Y4, Y3, Y3
 	VPERM2F128 $0x01, Y3, Y3, Y4
 	VMAXPS     Y4, Y3, Y3
@@ -72,14 +74,14 @@ end5:
 	VMAXPS     Y4, Y3, Y3
 	VMOVAPS    Y3, Y3
 	CMPQ       DX, $+1
-	JGT        else6
+	JGT        else7
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y6, Y6, Y6
 	MOVQ       BX, DX
 	CMPQ       DX, $+16
-	JLT        end9
+	JLT        end10
 
-loop8:
+loop9:
 	VMOVUPS     (CX), Y7
 	VSUBPS      Y3, Y7, Y7
 	VMAXPS      Y7, Y2, Y7
@@ -118,13 +120,13 @@ loop8:
 	ADDQ        $+64, CX
 	SUBQ        $+16, DX
 	CMPQ        DX, $+16
-	JGE         loop8
+	JGE         loop9
 
-end9:
+end10:
 	CMPQ DX, $+8
-	JLT  end11
+	JLT  end12
 
-loop10:
+loop11:
 	VMOVUPS     (CX), Y7
 	VSUBPS      Y3, Y7, Y7
 	VMAXPS      Y7, Y2, Y7
@@ -146,11 +148,11 @@ loop10:
 	ADDQ        $+32, CX
 	SUBQ        $+8, DX
 	CMPQ        DX, $+8
-	JGE         loop10
+	JGE         loop11
 
-end11:
+end12:
 	TESTQ       SI, SI
-	JZ          end12
+	JZ          end13
 	VMASKMOVPS  (CX), Y5, Y7
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y8
 	VBLENDVPS   Y5, Y7, Y8, Y8
@@ -174,7 +176,7 @@ end11:
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (CX)(SI*4), CX
 
-end12:
+end13:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y0
 	VADDPS     Y6, Y4, Y1
 	VPERM2F128 $0x01, Y1, Y1, Y2
@@ -185,18 +187,18 @@ end12:
 	VADDPS     Y2, Y1, Y1
 	VDIVPS     Y1, Y0, Y0
 	VMOVAPS    Y0, Y4
-	JMP        end7
+	JMP        end8
 
-else6:
+else7:
 	VMOVUPS f32x8_ff800000<>+0(SB), Y6
 	VMOVUPS f32x8_ff800000<>+0(SB), Y7
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y8, Y8, Y8
 	MOVQ    BX, R9
 	CMPQ    R9, $+16
-	JLT     end14
+	JLT     end15
 
-loop13:
+loop14:
 	VMOVUPS     (CX), Y9
 	VSUBPS      Y3, Y9, Y9
 	VMAXPS      Y9, Y2, Y9
@@ -240,13 +242,13 @@ loop13:
 	ADDQ        $+64, CX
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
-	JGE         loop13
+	JGE         loop14
 
-end14:
+end15:
 	CMPQ R9, $+8
-	JLT  end16
+	JLT  end17
 
-loop15:
+loop16:
 	VMOVUPS     (CX), Y9
 	VSUBPS      Y3, Y9, Y9
 	VMAXPS      Y9, Y2, Y9
@@ -271,11 +273,11 @@ loop15:
 	ADDQ        $+32, CX
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
-	JGE         loop15
+	JGE         loop16
 
-end16:
+end17:
 	TESTQ       SI, SI
-	JZ          end17
+	JZ          end18
 	VMASKMOVPS  (CX), Y5, Y9
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y10
 	VBLENDVPS   Y5, Y9, Y10, Y10
@@ -304,7 +306,7 @@ end16:
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (CX)(SI*4), CX
 
-end17:
+end18:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y3
 	VADDPS     Y8, Y4, Y4
 	VPERM2F128 $0x01, Y4, Y4, Y8
@@ -325,18 +327,18 @@ end17:
 	VMOVAPS    Y3, Y3
 	SUBQ       $0x02, DX
 	CMPQ       DX, $+1
-	JLT        end19
+	JLT        end20
 
-loop18:
+loop19:
 	VMOVUPS f32x8_ff800000<>+0(SB), Y6
 	VMOVUPS f32x8_ff800000<>+0(SB), Y7
 	VXORPS  Y8, Y8, Y8
 	VXORPS  Y9, Y9, Y9
 	MOVQ    BX, R9
 	CMPQ    R9, $+16
-	JLT     end21
+	JLT     end22
 
-loop20:
+loop21:
 	VMOVUPS     (AX), Y10
 	VMULPS      Y4, Y10, Y10
 	VMOVUPS     Y10, (AX)
@@ -387,13 +389,13 @@ loop20:
 	ADDQ        $+64, AX
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
-	JGE         loop20
+	JGE         loop21
 
-end21:
+end22:
 	CMPQ R9, $+8
-	JLT  end23
+	JLT  end24
 
-loop22:
+loop23:
 	VMOVUPS     (AX), Y10
 	VMULPS      Y4, Y10, Y10
 	VMOVUPS     Y10, (AX)
@@ -422,11 +424,11 @@ loop22:
 	ADDQ        $+32, AX
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
-	JGE         loop22
+	JGE         loop23
 
-end23:
+end24:
 	TESTQ       SI, SI
-	JZ          end24
+	JZ          end25
 	VMASKMOVPS  (AX), Y5, Y10
 	VMULPS      Y4, Y10, Y4
 	VMASKMOVPS  Y4, Y5, (AX)
@@ -459,7 +461,7 @@ end23:
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (AX)(SI*4), AX
 
-end24:
+end25:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y3
 	VADDPS     Y9, Y8, Y4
 	VPERM2F128 $0x01, Y4, Y4, Y8
@@ -480,16 +482,16 @@ end24:
 	VMOVAPS    Y3, Y3
 	SUBQ       $+1, DX
 	CMPQ       DX, $+1
-	JGE        loop18
+	JGE        loop19
 
-end19:
+end20:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	MOVQ   BX, DX
 	CMPQ   DX, $+16
-	JLT    end26
+	JLT    end27
 
-loop25:
+loop26:
 	VMOVUPS     (AX), Y8
 	VMULPS      Y4, Y8, Y8
 	VMOVUPS     Y8, (AX)
@@ -535,13 +537,13 @@ loop25:
 	ADDQ        $+64, AX
 	SUBQ        $+16, DX
 	CMPQ        DX, $+16
-	JGE         loop25
+	JGE         loop26
 
-end26:
+end27:
 	CMPQ DX, $+8
-	JLT  end28
+	JLT  end29
 
-loop27:
+loop28:
 	VMOVUPS     (AX), Y8
 	VMULPS      Y4, Y8, Y8
 	VMOVUPS     Y8, (AX)
@@ -567,11 +569,11 @@ loop27:
 	ADDQ        $+32, AX
 	SUBQ        $+8, DX
 	CMPQ        DX, $+8
-	JGE         loop27
+	JGE         loop28
 
-end28:
+end29:
 	TESTQ       SI, SI
-	JZ          end29
+	JZ          end30
 	VMASKMOVPS  (AX), Y5, Y8
 	VMULPS      Y4, Y8, Y4
 	VMASKMOVPS  Y4, Y5, (AX)
@@ -599,7 +601,7 @@ end28:
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (AX)(SI*4), AX
 
-end29:
+end30:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y0
 	VADDPS     Y7, Y6, Y1
 	VPERM2F128 $0x01, Y1, Y1, Y2
@@ -611,12 +613,12 @@ end29:
 	VDIVPS     Y1, Y0, Y0
 	VMOVAPS    Y0, Y4
 
-end7:
+end8:
 	MOVQ BX, CX
 	CMPQ CX, $+16
-	JLT  end31
+	JLT  end32
 
-loop30:
+loop31:
 	VMOVUPS (AX), Y0
 	VMULPS  Y4, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -626,30 +628,31 @@ loop30:
 	ADDQ    $+64, AX
 	SUBQ    $+16, CX
 	CMPQ    CX, $+16
-	JGE     loop30
+	JGE     loop31
 
-end31:
+end32:
 	CMPQ CX, $+8
-	JLT  end33
+	JLT  end34
 
-loop32:
+loop33:
 	VMOVUPS (AX), Y0
 	VMULPS  Y4, Y0, Y0
 	VMOVUPS Y0, (AX)
 	ADDQ    $+32, AX
 	SUBQ    $+8, CX
 	CMPQ    CX, $+8
-	JGE     loop32
+	JGE     loop33
 
-end33:
+end34:
 	TESTQ      SI, SI
-	JZ         end34
+	JZ         end35
 	VMASKMOVPS (AX), Y5, Y0
 	VMULPS     Y4, Y0, Y0
 	VMASKMOVPS Y0, Y5, (AX)
 	LEAQ       (AX)(SI*4), AX
 
-end34:
+end35:
+end1:
 	VZEROUPPER
 	RET
 

@@ -25,13 +25,15 @@ TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-64
 	KMOVW   DI, K1
 	MOVQ    CX, DI
 	MOVQ    AX, R8
+	TESTQ   DX, DX
+	JZ      end1
 	VMOVUPS f32x16_ff800000<>+0(SB), Z5
 	VMOVUPS f32x16_ff800000<>+0(SB), Z6
 	MOVQ    BX, R9
 	CMPQ    R9, $+32
-	JLT     end2
+	JLT     end3
 
-loop1:
+loop2:
 	VMOVUPS (DI), Z7
 	VMAXPS  Z7, Z5, Z5
 	VMOVUPS 64(DI), Z7
@@ -39,29 +41,29 @@ loop1:
 	ADDQ    $+128, DI
 	SUBQ    $+32, R9
 	CMPQ    R9, $+32
-	JGE     loop1
+	JGE     loop2
 
-end2:
+end3:
 	CMPQ R9, $+16
-	JLT  end4
+	JLT  end5
 
-loop3:
+loop4:
 	VMOVUPS (DI), Z7
 	VMAXPS  Z7, Z5, Z5
 	ADDQ    $+64, DI
 	SUBQ    $+16, R9
 	CMPQ    R9, $+16
-	JGE     loop3
+	JGE     loop4
 
-end4:
+end5:
 	TESTQ   SI, SI
-	JZ      end5
+	JZ      end6
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS (DI), K1, Z7
 	VMAXPS  Z7, Z5, Z5
 	LEAQ    (DI)(SI*4), DI
 
-end5:
+end6:
 	VMAXPS     Z6, Z5, Z5
 	VSHUFF32X4 $0x4e, Z5, Z5, Z6
 	VMAXPS     Z6, Z5, Z5
@@ -73,14 +75,14 @@ end5:
 	VMAXPS     Z6, Z5, Z5
 	VMOVAPS    Z5, Z5
 	CMPQ       DX, $+1
-	JGT        else6
+	JGT        else7
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	MOVQ       BX, DX
 	CMPQ       DX, $+32
-	JLT        end9
+	JLT        end10
 
-loop8:
+loop9:
 	VMOVUPS     (CX), Z8
 	VSUBPS      Z5, Z8, Z8
 	VMAXPS      Z8, Z4, Z8
@@ -119,13 +121,13 @@ loop8:
 	ADDQ        $+128, CX
 	SUBQ        $+32, DX
 	CMPQ        DX, $+32
-	JGE         loop8
+	JGE         loop9
 
-end9:
+end10:
 	CMPQ DX, $+16
-	JLT  end11
+	JLT  end12
 
-loop10:
+loop11:
 	VMOVUPS     (CX), Z8
 	VSUBPS      Z5, Z8, Z8
 	VMAXPS      Z8, Z4, Z8
@@ -147,11 +149,11 @@ loop10:
 	ADDQ        $+64, CX
 	SUBQ        $+16, DX
 	CMPQ        DX, $+16
-	JGE         loop10
+	JGE         loop11
 
-end11:
+end12:
 	TESTQ       SI, SI
-	JZ          end12
+	JZ          end13
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
 	VMOVUPS     (CX), K1, Z8
 	VSUBPS      Z5, Z8, Z5
@@ -174,7 +176,7 @@ end11:
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (CX)(SI*4), CX
 
-end12:
+end13:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
 	VADDPS     Z7, Z6, Z1
 	VSHUFF32X4 $0x4e, Z1, Z1, Z2
@@ -187,18 +189,18 @@ end12:
 	VADDPS     Z2, Z1, Z1
 	VDIVPS     Z1, Z0, Z0
 	VMOVAPS    Z0, Z6
-	JMP        end7
+	JMP        end8
 
-else6:
+else7:
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS f32x16_ff800000<>+0(SB), Z8
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z9, Z9, Z9
 	MOVQ    BX, R9
 	CMPQ    R9, $+32
-	JLT     end14
+	JLT     end15
 
-loop13:
+loop14:
 	VMOVUPS     (CX), Z10
 	VSUBPS      Z5, Z10, Z10
 	VMAXPS      Z10, Z4, Z10
@@ -242,13 +244,13 @@ loop13:
 	ADDQ        $+128, CX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop13
+	JGE         loop14
 
-end14:
+end15:
 	CMPQ R9, $+16
-	JLT  end16
+	JLT  end17
 
-loop15:
+loop16:
 	VMOVUPS     (CX), Z10
 	VSUBPS      Z5, Z10, Z10
 	VMAXPS      Z10, Z4, Z10
@@ -273,11 +275,11 @@ loop15:
 	ADDQ        $+64, CX
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
-	JGE         loop15
+	JGE         loop16
 
-end16:
+end17:
 	TESTQ       SI, SI
-	JZ          end17
+	JZ          end18
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
 	VMOVUPS     (CX), K1, Z10
 	VSUBPS      Z5, Z10, Z5
@@ -304,7 +306,7 @@ end16:
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (CX)(SI*4), CX
 
-end17:
+end18:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
 	VADDPS     Z9, Z6, Z6
 	VSHUFF32X4 $0x4e, Z6, Z6, Z9
@@ -329,18 +331,18 @@ end17:
 	VMOVAPS    Z5, Z5
 	SUBQ       $0x02, DX
 	CMPQ       DX, $+1
-	JLT        end19
+	JLT        end20
 
-loop18:
+loop19:
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS f32x16_ff800000<>+0(SB), Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
 	MOVQ    BX, R9
 	CMPQ    R9, $+32
-	JLT     end21
+	JLT     end22
 
-loop20:
+loop21:
 	VMOVUPS     (AX), Z11
 	VMULPS      Z6, Z11, Z11
 	VMOVUPS     Z11, (AX)
@@ -391,13 +393,13 @@ loop20:
 	ADDQ        $+128, AX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop20
+	JGE         loop21
 
-end21:
+end22:
 	CMPQ R9, $+16
-	JLT  end23
+	JLT  end24
 
-loop22:
+loop23:
 	VMOVUPS     (AX), Z11
 	VMULPS      Z6, Z11, Z11
 	VMOVUPS     Z11, (AX)
@@ -426,11 +428,11 @@ loop22:
 	ADDQ        $+64, AX
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
-	JGE         loop22
+	JGE         loop23
 
-end23:
+end24:
 	TESTQ       SI, SI
-	JZ          end24
+	JZ          end25
 	VMOVUPS.Z   (AX), K1, Z11
 	VMULPS      Z6, Z11, Z6
 	VMOVUPS     Z6, K1, (AX)
@@ -461,7 +463,7 @@ end23:
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (AX)(SI*4), AX
 
-end24:
+end25:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
 	VADDPS     Z10, Z9, Z6
 	VSHUFF32X4 $0x4e, Z6, Z6, Z9
@@ -486,16 +488,16 @@ end24:
 	VMOVAPS    Z5, Z5
 	SUBQ       $+1, DX
 	CMPQ       DX, $+1
-	JGE        loop18
+	JGE        loop19
 
-end19:
+end20:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	MOVQ   BX, DX
 	CMPQ   DX, $+32
-	JLT    end26
+	JLT    end27
 
-loop25:
+loop26:
 	VMOVUPS     (AX), Z9
 	VMULPS      Z6, Z9, Z9
 	VMOVUPS     Z9, (AX)
@@ -541,13 +543,13 @@ loop25:
 	ADDQ        $+128, AX
 	SUBQ        $+32, DX
 	CMPQ        DX, $+32
-	JGE         loop25
+	JGE         loop26
 
-end26:
+end27:
 	CMPQ DX, $+16
-	JLT  end28
+	JLT  end29
 
-loop27:
+loop28:
 	VMOVUPS     (AX), Z9
 	VMULPS      Z6, Z9, Z9
 	VMOVUPS     Z9, (AX)
@@ -573,11 +575,11 @@ loop27:
 	ADDQ        $+64, AX
 	SUBQ        $+16, DX
 	CMPQ        DX, $+16
-	JGE         loop27
+	JGE         loop28
 
-end28:
+end29:
 	TESTQ       SI, SI
-	JZ          end29
+	JZ          end30
 	VMOVUPS.Z   (AX), K1, Z9
 	VMULPS      Z6, Z9, Z6
 	VMOVUPS     Z6, K1, (AX)
@@ -604,7 +606,7 @@ end28:
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (AX)(SI*4), AX
 
-end29:
+end30:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
 	VADDPS     Z8, Z7, Z1
 	VSHUFF32X4 $0x4e, Z1, Z1, Z2
@@ -618,12 +620,12 @@ end29:
 	VDIVPS     Z1, Z0, Z0
 	VMOVAPS    Z0, Z6
 
-end7:
+end8:
 	MOVQ BX, CX
 	CMPQ CX, $+32
-	JLT  end31
+	JLT  end32
 
-loop30:
+loop31:
 	VMOVUPS (AX), Z0
 	VMULPS  Z6, Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -633,30 +635,31 @@ loop30:
 	ADDQ    $+128, AX
 	SUBQ    $+32, CX
 	CMPQ    CX, $+32
-	JGE     loop30
+	JGE     loop31
 
-end31:
+end32:
 	CMPQ CX, $+16
-	JLT  end33
+	JLT  end34
 
-loop32:
+loop33:
 	VMOVUPS (AX), Z0
 	VMULPS  Z6, Z0, Z0
 	VMOVUPS Z0, (AX)
 	ADDQ    $+64, AX
 	SUBQ    $+16, CX
 	CMPQ    CX, $+16
-	JGE     loop32
+	JGE     loop33
 
-end33:
+end34:
 	TESTQ     SI, SI
-	JZ        end34
+	JZ        end35
 	VMOVUPS.Z (AX), K1, Z0
 	VMULPS    Z6, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 	LEAQ      (AX)(SI*4), AX
 
-end34:
+end35:
+end1:
 	VZEROUPPER
 	RET
 

@@ -30,13 +30,14 @@ TEXT ·softmaxRowsNEON(SB), NOSPLIT, $0-64
 	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
 	MOVD   R2, R10
 	MOVD   R1, R7
+	CBZ    R9, end1
 	FMOVQ  64(R3), F0
 	FMOVQ  64(R3), F1
 	MOVD   R8, R0
 	CMP    $8, R0
-	BLT    end2
+	BLT    end3
 
-loop1:
+loop2:
 	FMOVQ (R10), F2
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 	FMOVQ 16(R10), F2
@@ -44,22 +45,22 @@ loop1:
 	ADD   $32, R10, R10
 	SUB   $8, R0, R0
 	CMP   $8, R0
-	BGE   loop1
+	BGE   loop2
 
-end2:
+end3:
 	CMP $4, R0
-	BLT end4
+	BLT end5
 
-loop3:
+loop4:
 	FMOVQ (R10), F2
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 	ADD   $16, R10, R10
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop3
+	BGE   loop4
 
-end4:
-	CBZ   R4, end5
+end5:
+	CBZ   R4, end6
 	FMOVS (R10), F2
 	ADD   R5, R10, R0
 	VLD1  (R0), V2.S[1]
@@ -69,19 +70,19 @@ end4:
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 	ADD   R4<<2, R10, R10
 
-end5:
+end6:
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
 	CMP   $1, R9
-	BGT   else6
+	BGT   else7
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	MOVD  R8, R0
 	CMP   $8, R0
-	BLT   end9
+	BLT   end10
 
-loop8:
+loop9:
 	FMOVQ (R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -130,13 +131,13 @@ loop8:
 	ADD   $32, R2, R2
 	SUB   $8, R0, R0
 	CMP   $8, R0
-	BGE   loop8
+	BGE   loop9
 
-end9:
+end10:
 	CMP $4, R0
-	BLT end11
+	BLT end12
 
-loop10:
+loop11:
 	FMOVQ (R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -163,10 +164,10 @@ loop10:
 	ADD   $16, R2, R2
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop10
+	BGE   loop11
 
-end11:
-	CBZ   R4, end12
+end12:
+	CBZ   R4, end13
 	FMOVS (R2), F0
 	ADD   R5, R2, R0
 	VLD1  (R0), V0.S[1]
@@ -203,24 +204,24 @@ end11:
 	ADD   R4<<2, R7, R7
 	ADD   R4<<2, R2, R2
 
-end12:
+end13:
 	FMOVQ 160(R3), F0
 	WORD  $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
-	B     end7
+	B     end8
 
-else6:
+else7:
 	FMOVQ 64(R3), F10
 	FMOVQ 64(R3), F11
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	MOVD  R8, R0
 	CMP   $8, R0
-	BLT   end14
+	BLT   end15
 
-loop13:
+loop14:
 	FMOVQ (R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -274,13 +275,13 @@ loop13:
 	ADD   $32, R2, R2
 	SUB   $8, R0, R0
 	CMP   $8, R0
-	BGE   loop13
+	BGE   loop14
 
-end14:
+end15:
 	CMP $4, R0
-	BLT end16
+	BLT end17
 
-loop15:
+loop16:
 	FMOVQ (R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -310,10 +311,10 @@ loop15:
 	ADD   $16, R2, R2
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop15
+	BGE   loop16
 
-end16:
-	CBZ   R4, end17
+end17:
+	CBZ   R4, end18
 	FMOVS (R2), F0
 	ADD   R5, R2, R0
 	VLD1  (R0), V0.S[1]
@@ -358,7 +359,7 @@ end16:
 	ADD   R4<<2, R7, R7
 	ADD   R4<<2, R2, R2
 
-end17:
+end18:
 	FMOVQ 160(R3), F0
 	WORD  $0x4e2dd581 // fadd v1.4s, v12.4s, v13.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
@@ -369,18 +370,18 @@ end17:
 	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
 	SUB   $2, R9, R9
 	CMP   $1, R9
-	BLT   end19
+	BLT   end20
 
-loop18:
+loop19:
 	FMOVQ 64(R3), F10
 	FMOVQ 64(R3), F11
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	MOVD  R8, R0
 	CMP   $8, R0
-	BLT   end21
+	BLT   end22
 
-loop20:
+loop21:
 	FMOVQ (R1), F0
 	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	FMOVQ F0, (R1)
@@ -441,13 +442,13 @@ loop20:
 	ADD   $32, R1, R1
 	SUB   $8, R0, R0
 	CMP   $8, R0
-	BGE   loop20
+	BGE   loop21
 
-end21:
+end22:
 	CMP $4, R0
-	BLT end23
+	BLT end24
 
-loop22:
+loop23:
 	FMOVQ (R1), F0
 	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	FMOVQ F0, (R1)
@@ -481,10 +482,10 @@ loop22:
 	ADD   $16, R1, R1
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop22
+	BGE   loop23
 
-end23:
-	CBZ   R4, end24
+end24:
+	CBZ   R4, end25
 	FMOVS (R1), F0
 	ADD   R5, R1, R0
 	VLD1  (R0), V0.S[1]
@@ -542,7 +543,7 @@ end23:
 	ADD   R4<<2, R2, R2
 	ADD   R4<<2, R1, R1
 
-end24:
+end25:
 	FMOVQ 160(R3), F0
 	WORD  $0x4e2ed5a1 // fadd v1.4s, v13.4s, v14.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
@@ -553,16 +554,16 @@ end24:
 	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
 	SUB   $1, R9, R9
 	CMP   $1, R9
-	BGE   loop18
+	BGE   loop19
 
-end19:
+end20:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	MOVD  R8, R0
 	CMP   $8, R0
-	BLT   end26
+	BLT   end27
 
-loop25:
+loop26:
 	FMOVQ (R1), F0
 	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	FMOVQ F0, (R1)
@@ -618,13 +619,13 @@ loop25:
 	ADD   $32, R1, R1
 	SUB   $8, R0, R0
 	CMP   $8, R0
-	BGE   loop25
+	BGE   loop26
 
-end26:
+end27:
 	CMP $4, R0
-	BLT end28
+	BLT end29
 
-loop27:
+loop28:
 	FMOVQ (R1), F0
 	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	FMOVQ F0, (R1)
@@ -655,10 +656,10 @@ loop27:
 	ADD   $16, R1, R1
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop27
+	BGE   loop28
 
-end28:
-	CBZ   R4, end29
+end29:
+	CBZ   R4, end30
 	FMOVS (R1), F0
 	ADD   R5, R1, R0
 	VLD1  (R0), V0.S[1]
@@ -708,18 +709,18 @@ end28:
 	ADD   R4<<2, R2, R2
 	ADD   R4<<2, R1, R1
 
-end29:
+end30:
 	FMOVQ 160(R3), F0
 	WORD  $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
 
-end7:
+end8:
 	CMP $8, R8
-	BLT end31
+	BLT end32
 
-loop30:
+loop31:
 	FMOVQ (R1), F0
 	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	FMOVQ F0, (R1)
@@ -729,23 +730,23 @@ loop30:
 	ADD   $32, R1, R1
 	SUB   $8, R8, R8
 	CMP   $8, R8
-	BGE   loop30
+	BGE   loop31
 
-end31:
+end32:
 	CMP $4, R8
-	BLT end33
+	BLT end34
 
-loop32:
+loop33:
 	FMOVQ (R1), F0
 	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	FMOVQ F0, (R1)
 	ADD   $16, R1, R1
 	SUB   $4, R8, R8
 	CMP   $4, R8
-	BGE   loop32
+	BGE   loop33
 
-end33:
-	CBZ   R4, end34
+end34:
+	CBZ   R4, end35
 	FMOVS (R1), F0
 	ADD   R5, R1, R0
 	VLD1  (R0), V0.S[1]
@@ -760,7 +761,9 @@ end33:
 	FMOVS F0, (R1)
 	ADD   R4<<2, R1, R1
 
-end34:
+end35:
+
+end1:
 	RET
 
 // func maxVecNEON(x []float32) float32

@@ -21,7 +21,7 @@ type stage struct {
 // at row r, the first is at row r+1 and the third at row r-1. So the latencies
 // at the end of a pass (the reduction of a vector, a division) are hidden
 // behind the other passes, and rows come from memory while others are computed.
-// rows and cols are at least 1; rows is consumed.
+// rows may be 0; cols is at least 1. rows is consumed.
 func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, unroll int, stages ...stage) {
 	pass := func(from, to int) {
 		var ptrs []vec.Ptr
@@ -51,24 +51,26 @@ func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, unroll int, stag
 			}
 		}
 	}
-	switch len(stages) {
-	case 2:
-		pass(0, 1)
-		m.Subtract(rows, 1)
-		m.Loop(rows, 1, func() { pass(0, 2) })
-		pass(1, 2)
-	case 3:
-		pass(0, 1)
-		m.IfLE(rows, 1,
-			func() { pass(1, 2) },
-			func() {
-				pass(0, 2)
-				m.Subtract(rows, 2)
-				m.Loop(rows, 1, func() { pass(0, 3) })
-				pass(1, 3)
-			})
-		pass(2, 3)
-	default:
-		panic("pipeline: want two or three stages")
-	}
+	m.If(rows, func() {
+		switch len(stages) {
+		case 2:
+			pass(0, 1)
+			m.Subtract(rows, 1)
+			m.Loop(rows, 1, func() { pass(0, 2) })
+			pass(1, 2)
+		case 3:
+			pass(0, 1)
+			m.IfLE(rows, 1,
+				func() { pass(1, 2) },
+				func() {
+					pass(0, 2)
+					m.Subtract(rows, 2)
+					m.Loop(rows, 1, func() { pass(0, 3) })
+					pass(1, 3)
+				})
+			pass(2, 3)
+		default:
+			panic("pipeline: want two or three stages")
+		}
+	})
 }
