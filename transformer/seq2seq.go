@@ -213,7 +213,7 @@ func (m *Seq2Seq) Logits(ws *Workspace, dst []float32, target []int, batch Batch
 type Memory struct {
 	X     []float32 // [rows of Batch, Dim]
 	Batch Batch
-	Mask  *Mask // which rows the decoder sees; nil: all
+	Mask  *Mask // which rows each target sequence sees; nil: all
 }
 
 func (m *Seq2Seq) decode(ws *Workspace, dst []float32, target []int, batch Batch, memory Memory, cache *Cache) error {

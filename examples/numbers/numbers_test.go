@@ -321,6 +321,47 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// TestBeam searches with several hypotheses, which share the memory of one
+// source, and expects nothing less likely than the greedy translation.
+func TestBeam(t *testing.T) {
+	translator, ws := load(t), new(transformer.Workspace)
+	m := translator.Model
+	texts := []string{"one hundred and one", "nine hundred and ninety-nine thousand, nine hundred and ninety-nine", english(97281)}
+	if testenv.Emulated() {
+		texts = texts[:1]
+	}
+	for _, text := range texts {
+		source, err := translator.Tokens(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		memory := transformer.Memory{X: make([]float32, len(source)*m.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(source))}
+		if err := m.Encode(ws, memory.X, source, memory.Batch, nil); err != nil {
+			t.Fatal(err)
+		}
+		best := math.Inf(-1)
+		for _, width := range []int{1, 4} {
+			found, err := transformer.Beam(t.Context(), m.Decode(ws, memory, width), []int{translator.bos},
+				transformer.BeamConfig{Width: width, MaxTokens: m.MaxLen - 1, Stop: []int{translator.eos}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, _, err := translator.Translate(ws, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The model is certain of these numbers: the likeliest is the greedy one.
+			if got := translator.Text(found[0].Tokens); got != want || !found[0].Stopped {
+				t.Errorf("%q: width %d gives %q, greedy decoding %q", text, width, got, want)
+			}
+			if found[0].LogProb < best-1e-4 || found[0].LogProb > 0 {
+				t.Errorf("%q: width %d has log probability %v, a narrower one %v", text, width, found[0].LogProb, best)
+			}
+			best = found[0].LogProb
+		}
+	}
+}
+
 // TestGoroutines shares a model between goroutines, for the race detector.
 func TestGoroutines(t *testing.T) {
 	translator := load(t)
