@@ -179,7 +179,7 @@ func measure(o options) (*report.Run, error) {
 		if o.quick {
 			scale = 0.3
 		}
-		r.Peaks = append(r.Peaks, peak.Measure(t, scale))
+		peaks := peak.Measure(t, scale)
 		for _, c := range list {
 			progress.step("%v, %d thread(s)", c, t)
 			d := data(c)
@@ -189,6 +189,8 @@ func measure(o options) (*report.Run, error) {
 			r.Entries = append(r.Entries, report.NewEntry(c, t, results))
 		}
 		done()
+		peaks.Raise(peak.Measure(t, scale))
+		r.Peaks = append(r.Peaks, peaks)
 	}
 	progress.end()
 	return r, nil

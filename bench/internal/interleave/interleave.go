@@ -146,8 +146,8 @@ func choose(d *work.Data, c work.Contestant, o Options) (best work.Job, variant 
 	return best, variant, perCall, err
 }
 
-// calibrate checks the result and finds about how long a call takes. A call that is slow in this
-// process is not repeated.
+// calibrate checks the result and finds about how long a call takes. One that is slow in this process
+// is repeated once only: the first call may have had memory to allocate.
 func calibrate(d *work.Data, job work.Job, o Options) (perCall time.Duration, err error) {
 	start := time.Now()
 	out, err := job.Output()
@@ -159,7 +159,13 @@ func calibrate(d *work.Data, job work.Job, o Options) (perCall time.Duration, er
 		return 0, fmt.Errorf("wrong result, not timed: %w", err)
 	}
 	if o.Slow > 0 && took > 2*o.Slow {
-		return took, nil
+		start = time.Now()
+		if _, err := job.Output(); err != nil {
+			return 0, err
+		}
+		if again := time.Since(start); again > o.Slow {
+			return min(took, again), nil
+		}
 	}
 	for reps := 1; ; {
 		t, err := job.Time(reps)

@@ -197,6 +197,16 @@ func medianOf(threads int, each time.Duration, prepare func(thread int) func() f
 	return rates[samples/2]
 }
 
+// Raise takes those figures of another measurement of the machine that are higher: the median of the
+// quieter moment.
+func (m *Machine) Raise(other Machine) {
+	for _, pair := range [][2]map[string]float64{{m.FMA, other.FMA}, {m.Read, other.Read}, {m.Copy, other.Copy}} {
+		for k, v := range pair[1] {
+			pair[0][k] = max(pair[0][k], v)
+		}
+	}
+}
+
 // Of returns the limit that a case's rate is measured against: the FMA peak of a tier (the best one's
 // where the tier is unknown or has no vectors of its own), or the bandwidth of the level that its
 // working set falls in.

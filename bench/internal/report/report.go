@@ -85,9 +85,16 @@ func (e Entry) Tier(isa string) *Result {
 	return e.fastest(func(r Result) bool { return r.Name == Ours+isa })
 }
 
-// Peer is the fastest of the others, or nil.
+// Peer is the fastest of the others, or nil: by the ratio to our best tier within the rounds, which a
+// disturbed machine changes less than the times.
 func (e Entry) Peer() *Result {
-	return e.fastest(func(r Result) bool { return !strings.HasPrefix(r.Name, Ours) })
+	var best *Result
+	for i, r := range e.Results {
+		if !strings.HasPrefix(r.Name, Ours) && r.Refused == "" && r.Rounds > 0 && (best == nil || r.Ratio < best.Ratio) {
+			best = &e.Results[i]
+		}
+	}
+	return best
 }
 
 func (e Entry) fastest(which func(Result) bool) *Result {
@@ -141,9 +148,12 @@ func (r *Run) Merge(later *Run) {
 			entries = append(entries, e)
 		}
 	}
-	peaks := later.Peaks
-	for _, p := range r.Peaks {
-		if !slices.ContainsFunc(peaks, func(q peak.Machine) bool { return q.Threads == p.Threads }) {
+	peaks := r.Peaks
+	for _, p := range later.Peaks {
+		i := slices.IndexFunc(peaks, func(q peak.Machine) bool { return q.Threads == p.Threads })
+		if i >= 0 {
+			peaks[i].Raise(p)
+		} else {
 			peaks = append(peaks, p)
 		}
 	}
