@@ -119,6 +119,9 @@ func FuzzGemm(f *testing.F) {
 		if flags&16 != 0 {
 			beta = 0
 		}
+		if k == 0 {
+			alpha = 1 // it multiplies nothing
+		}
 		rowsA, colsA, rowsB, colsB := m, k, k, n
 		if transA {
 			rowsA, colsA = k, m
