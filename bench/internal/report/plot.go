@@ -175,9 +175,11 @@ func (r *Run) ratioPlot() (*plot.Plot, vg.Length, vg.Length, error) {
 	one.Width = vg.Points(1.2)
 	p.Add(one)
 	p.X.Min, p.X.Max = low/1.05, high*1.05
+	// Round ratios, the plainest first, as many as stand apart.
 	var marks []float64
-	for _, v := range []float64{0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 4, 6, 8, 16, 32, 64} {
-		if v >= p.X.Min && v <= p.X.Max && (high < 4 || v <= 0.5 || v == 1 || v == 0.7 || v >= 1.5 || v == 1.25 && high < 8) {
+	for _, v := range []float64{1, 2, 0.5, 4, 0.25, 8, 0.1, 16, 1.5, 0.7, 3, 32, 64, 0.05, 6, 1.25, 0.8, 0.9, 1.1} {
+		near := func(m float64) bool { return math.Abs(math.Log(v/m)) < 0.07*math.Log(p.X.Max/p.X.Min) }
+		if v >= p.X.Min && v <= p.X.Max && !slices.ContainsFunc(marks, near) {
 			marks = append(marks, v)
 		}
 	}
@@ -197,7 +199,7 @@ func (r *Run) roofline() (*plot.Plot, vg.Length, vg.Length, error) {
 	m := r.peak(1)
 	points := map[work.Op]plotter.XYs{}
 	var ops []work.Op
-	xmin, xmax, ymin := 0.08, 300.0, 1.0
+	xmin, xmax, ymin := 0.06, 300.0, 1.0
 	for _, e := range r.entries(1) {
 		own := e.Own()
 		if own == nil {
@@ -217,8 +219,12 @@ func (r *Run) roofline() (*plot.Plot, vg.Length, vg.Length, error) {
 	p := newPlot(fmt.Sprintf("Roofline, 1 thread, fastest tier; FMA peak %.0f GFLOP/s", m.BestFMA()))
 	p.X.Label.Text, p.Y.Label.Text = "floating-point operations per byte that must move", "GFLOP/s"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = ticks([]float64{0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000}), ticks([]float64{0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000})
 	top := m.BestFMA()
+	within := func(low, high float64) plot.ConstantTicks {
+		steps := []float64{0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000}
+		return ticks(slices.DeleteFunc(steps, func(v float64) bool { return v < low || v > high }))
+	}
+	p.X.Tick.Marker, p.Y.Tick.Marker = within(xmin, xmax), within(ymin, 1.5*top)
 	dashes := [][]vg.Length{nil, {vg.Points(6), vg.Points(3)}, {vg.Points(2), vg.Points(2)}}
 	for i, l := range peak.Levels {
 		bw := m.Copy[l.Name]
@@ -262,7 +268,9 @@ func decades(series map[string]plotter.XYs) []float64 {
 	var out []float64
 	for e := range 9 {
 		for _, s := range steps {
-			out = append(out, s*math.Pow(10, float64(e)))
+			if v := s * math.Pow(10, float64(e)); v >= low && v <= high {
+				out = append(out, v)
+			}
 		}
 	}
 	return out
