@@ -117,8 +117,3 @@ func entryABI0(fn reflect.Value) (uintptr, error) {
 	}
 	return 0, fmt.Errorf("checkasm: no ABI0 entry for %s: is it an assembly function?", f.Name())
 }
-
-// code is the machine code at pc, n bytes of it.
-func code(pc uintptr, n int) []byte {
-	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&pc))), n)
-}

@@ -6,7 +6,8 @@ const haveHarness = false
 
 type state struct{}
 
-func call(fn uintptr, f *frame) { panic("checkasm: no harness on this architecture") }
+// call is never reached: callTargets finds no entry.
+func call(fn uintptr, f *frame) {}
 
 func (*state) prepare() {}
 
