@@ -1,0 +1,249 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/checkasm"
+	"github.com/avoformer/avoformer/internal/testenv"
+)
+
+// TestExpEveryFloat compares Exp with math.Exp for each of the 2^32 float32
+// numbers, on every tier: the error is at most 1.5 ULP, denormal results
+// included. With -short, and where there is no time, it takes a sample.
+func TestExpEveryFloat(t *testing.T) {
+	stride := uint64(1)
+	switch {
+	case testenv.Emulated():
+		stride = 1 << 20
+	case testing.Short() || runtime.GOARCH != "amd64":
+		stride = 4093
+	}
+	tiers := Supported()
+	const block = 1 << 14
+	type result struct {
+		ulp float64
+		at  float32
+	}
+	worst := make([]result, len(tiers))
+	var mu sync.Mutex
+	// The oracle, which takes most of the time, is asked once for all tiers.
+	check := func(first uint64) {
+		x, want, got := make([]float32, 0, block), make([]float64, block), make([]float32, block)
+		for b := first; b < min(first+block*stride, 1<<32); b += stride {
+			x = append(x, math.Float32frombits(uint32(b)))
+		}
+		for i, v := range x {
+			want[i] = math.Exp(float64(v))
+		}
+		for k, isa := range tiers {
+			expOn(isa, got[:len(x)], x)
+			var w result
+			for i := range x {
+				if e := checkasm.ULP(got[i], want[i]); e > w.ulp {
+					w = result{e, x[i]}
+				}
+			}
+			mu.Lock()
+			if w.ulp > worst[k].ulp {
+				worst[k] = w
+			}
+			mu.Unlock()
+		}
+	}
+	var wg sync.WaitGroup
+	next := make(chan uint64)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for first := range next {
+				check(first)
+			}
+		})
+	}
+	for first := uint64(0); first < 1<<32; first += block * stride {
+		next <- first
+	}
+	close(next)
+	wg.Wait()
+	for k, isa := range tiers {
+		t.Logf("%v: %.3f ULP, at %v", isa, worst[k].ulp, worst[k].at)
+		if worst[k].ulp > 1.5 {
+			t.Errorf("%v: exp(%v) is off by %.3f ULP, want at most 1.5", isa, worst[k].at, worst[k].ulp)
+		}
+	}
+}
+
+// expOn is exp on a tier, whichever is active.
+func expOn(isa ISA, dst, x []float32) {
+	for _, im := range catalog {
+		if im.kernel == "expVec" && im.isa == isa {
+			im.fn.(func(dst, x []float32))(dst, x)
+			return
+		}
+	}
+	panic(fmt.Sprintf("no expVec for %v", isa))
+}
+
+// TestSameBits runs everything that is split among threads again and again, on
+// several numbers of them: the bits never change.
+func TestSameBits(t *testing.T) {
+	withProcs(t, 4)
+	r := rand.New(rand.NewPCG(21, 22))
+	m, n, k := 150, 130, 90
+	lenK := 3000
+	if testenv.Emulated() {
+		m, n, k, lenK = 30, 40, 20, 70
+	}
+	a, b := randomSlice(r, m*k), randomSlice(r, k*n)
+	q, kv := randomSlice(r, 4*8*16), randomSlice(r, 4*lenK*16)
+	eachISA(t, func(t *testing.T) {
+		packed := PackB(NoTrans, k, n, b, n)
+		for name, f := range map[string]func(threads Threads) []float32{
+			"Gemm": func(threads Threads) []float32 {
+				c := make([]float32, m*n)
+				threads.Gemm(NoTrans, NoTrans, m, n, k, 1.5, a, k, b, n, 0, c, n)
+				return c
+			},
+			"Gemm of one row": func(threads Threads) []float32 {
+				c := make([]float32, n)
+				threads.Gemm(NoTrans, NoTrans, 1, n, k, 1.5, a, k, b, n, 0, c, n)
+				return c
+			},
+			"GemmPacked": func(threads Threads) []float32 {
+				c := make([]float32, m*n)
+				threads.GemmPacked(m, 1, a, k, packed, 0, c, n, Epilogue{Activation: ActGELU})
+				return c
+			},
+			"Attention": func(threads Threads) []float32 {
+				dst := make([]float32, len(q))
+				threads.Attention(AttentionParams{Batch: 1, Heads: 4, LenQ: 8, LenK: lenK, HeadDim: 16, Dst: dst, Q: q, K: kv, V: kv})
+				return dst
+			},
+			"Attention of one query": func(threads Threads) []float32 {
+				dst := make([]float32, 4*16)
+				threads.Attention(AttentionParams{Batch: 1, Heads: 4, LenQ: 1, LenK: lenK, HeadDim: 16, Dst: dst, Q: q[:64], K: kv, V: kv})
+				return dst
+			},
+		} {
+			want := f(1)
+			for _, threads := range []Threads{1, 2, 3, 4, 7} {
+				for i, got := range f(threads) {
+					if math.Float32bits(got) != math.Float32bits(want[i]) {
+						t.Fatalf("%s on %d threads: element %d is %v, and %v on one", name, threads, i, got, want[i])
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestConcurrentCalls makes the package's calls from many goroutines at once,
+// over operands that they share for reading. It is for the race detector too.
+func TestConcurrentCalls(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 24))
+	const n = 24
+	a, b := randomSlice(r, n*n), randomSlice(r, n*n)
+	weight := randomSlice(r, n)
+	eachISA(t, func(t *testing.T) {
+		packed := PackB(Trans, n, n, b, n)
+		run := func(threads Threads) []float32 {
+			x, y := make([]float32, n*n), make([]float32, n*n)
+			threads.Gemm(NoTrans, Trans, n, n, n, 1, a, n, b, n, 0, x, n)
+			LayerNorm(x, x, n, n, weight, weight, 1e-5)
+			threads.GemmPacked(n, 1, x, n, packed, 0, y, n, Epilogue{Bias: weight, Activation: ActGELUTanh, Residual: x, LdResidual: n})
+			AddLayerNorm(x, y, y, a, n, n, weight, nil, 1e-5)
+			RMSNorm(x, x, n, n, weight, 1e-5)
+			threads.Attention(AttentionParams{Batch: 1, Heads: 2, LenQ: n, LenK: n, HeadDim: n / 2, Dst: y, Q: x, K: a, V: b, Mask: []MaskTerm{CausalMask()}})
+			Softmax(y, y, n, n)
+			LogSoftmax(x, y, n, n)
+			for _, f := range []func(dst, x []float32){Exp, GELU, GELUTanh, ReLU, SiLU, Sigmoid, Tanh, Erf} {
+				f(x, x)
+			}
+			Add(x, x, a)
+			Mul(x, x, b)
+			Scale(x, x, 0.5)
+			AXPY(2, a, x)
+			return x
+		}
+		want := run(1)
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Go(func() {
+				for range 5 {
+					for i, got := range run(Threads(1 + g%3)) {
+						if math.Float32bits(got) != math.Float32bits(want[i]) {
+							t.Errorf("element %d is %v, and %v alone", i, got, want[i])
+							return
+						}
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// TestNumericsDocument keeps doc/numerics.md complete: every exported function
+// over float32 slices has a row, and the tests that rows name exist.
+func TestNumericsDocument(t *testing.T) {
+	text, err := os.ReadFile("../doc/numerics.md")
+	if err != nil {
+		t.Skip("only the package is here: ", err)
+	}
+	rows := map[string]bool{}
+	contract, _, _ := strings.Cut(string(text), "\n## ")
+	for line := range strings.Lines(contract) {
+		if cells := strings.Split(line, "|"); len(cells) > 4 {
+			for _, m := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(cells[1], -1) {
+				rows[m[1]] = true
+				if !strings.Contains(cells[len(cells)-2], "Test") {
+					t.Errorf("the row of %s names no test", m[1])
+				}
+			}
+		}
+	}
+	if !rows["Attention"] {
+		t.Error("no row for Attention")
+	}
+	for _, c := range apiCalls() {
+		if c.name != "PackB" && !rows[c.name] {
+			t.Errorf("no row for %s", c.name)
+		}
+	}
+	exist := testFunctions(t)
+	for _, name := range regexp.MustCompile(`\b(Test|Fuzz)[A-Z]\w+`).FindAllString(string(text), -1) {
+		if !exist[name] {
+			t.Errorf("it names %s, which does not exist", name)
+		}
+	}
+}
+
+// testFunctions are the names of the package's tests.
+func testFunctions(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		b, err := os.ReadFile(e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func ((Test|Fuzz)\w+)`).FindAllStringSubmatch(string(b), -1) {
+			names[m[1]] = true
+		}
+	}
+	return names
+}
