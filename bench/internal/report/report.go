@@ -297,11 +297,29 @@ func (r *Run) entries(threads int) []Entry {
 // even is the ratio from which two libraries count as alike.
 const even = 0.03
 
+// disturbed is the spread (half the interquartile range over the median) from which something else
+// took the machine too often for a figure to say much.
+const disturbed = 0.1
+
+// mark is the question mark of a disturbed case.
+func (e Entry) mark() string {
+	if e.Disturbed() {
+		return "?"
+	}
+	return ""
+}
+
+// Disturbed reports whether a case should be measured again on a quieter machine.
+func (e Entry) Disturbed() bool {
+	own, peer := e.Own(), e.Peer()
+	return own != nil && own.Spread/2 > disturbed || peer != nil && peer.Spread/2 > disturbed
+}
+
 // summary counts cases won and lost, and lists the losses, worst first.
 func (r *Run) summary() string {
 	var b strings.Builder
 	for _, t := range r.threads() {
-		var faster, alike, slower int
+		var faster, alike, slower, noisy int
 		var losses []Entry
 		product := 0.0
 		for _, e := range r.entries(t) {
@@ -310,6 +328,9 @@ func (r *Run) summary() string {
 				continue
 			}
 			product += math.Log(q)
+			if e.Disturbed() {
+				noisy++
+			}
 			switch {
 			case q > 1+even:
 				faster++
@@ -326,6 +347,9 @@ func (r *Run) summary() string {
 		}
 		fmt.Fprintf(&b, "%s: of %d cases, avoformer is faster than the best of the others in %d, within %.0f%% of it in %d, slower in %d; geometric mean of best/ours %.2f.\n\n",
 			plural(t), n, faster, even*100, alike, slower, math.Exp(product/float64(n)))
+		if noisy > 0 {
+			fmt.Fprintf(&b, "In %d of them, marked with a question mark, the spread is over %.0f%%: the machine was busy with other work, and the figures say little.\n\n", noisy, disturbed*100)
+		}
 		if slower > 0 {
 			slices.SortFunc(losses, func(a, b Entry) int { x, _ := a.Ratio(); y, _ := b.Ratio(); return cmp.Compare(x, y) })
 			fmt.Fprintf(&b, "Slower: ")
@@ -334,7 +358,7 @@ func (r *Run) summary() string {
 				if i > 0 {
 					b.WriteString(", ")
 				}
-				fmt.Fprintf(&b, "%s %.2f (%s)", e.Case, q, e.Peer().Label())
+				fmt.Fprintf(&b, "%s %.2f%s (%s)", e.Case, q, e.mark(), e.Peer().Label())
 			}
 			b.WriteString(".\n\n")
 		}
@@ -361,6 +385,7 @@ func (r *Run) table(threads int, entries []Entry) string {
 			if q < 1-even {
 				ratio = "**" + ratio + "**"
 			}
+			ratio += e.mark()
 		}
 		generic := "-"
 		if g := e.Tier("generic"); g != nil {
@@ -435,6 +460,7 @@ func (r *Run) Excerpt(link string) string {
 					if q < 1-even {
 						ratio = "**" + ratio + "**"
 					}
+					ratio += e.mark()
 				}
 			}
 			line += fmt.Sprintf(" %s | %s | %s |", own, peer, ratio)
