@@ -8,15 +8,22 @@ import (
 // attentionBlocks are the sizes of the work: q query rows share each packed
 // panel of keys; k keys are scored, exponentiated and multiplied with their
 // values while the tile of q*k scores is in the second-level cache. Calls with
-// a relative term, which need two more tiles, use the smaller ones.
-type attentionBlocks struct{ q, k, relQ, relK, split int }
+// a window, whose hidden tiles are skipped, have smaller tiles, windowK keys,
+// and those with a relative term, which need two more tiles, the smallest.
+//
+// A block of few query rows, or few keys, takes the scores as dot products of
+// queries and keys in place instead of transposing the keys for the GEMM's
+// kernel; one of very few query rows takes the values so as well. Keys are cut
+// into splits of split keys at least.
+type attentionBlocks struct {
+	q, k, windowK, relQ, relK        int
+	dotRows, dotKeys, accumulateRows int
+	split                            int
+}
 
-var attentionBlocking = attentionBlocks{q: 256, k: 128, relQ: 64, relK: 64, split: 1024}
+var attentionBlocking = attentionBlocks{q: 256, k: 256, windowK: 128, relQ: 64, relK: 64, dotRows: 12, dotKeys: 32, accumulateRows: 1, split: 1024}
 
 const (
-	// directRows is the number of query rows up to which a block reads the keys
-	// in place, one dot product at a time, instead of packing them.
-	directRows = 2
 	// maxSplits bounds the parts into which the keys of all heads together are
 	// cut, and so the memory for their results.
 	maxSplits = 64
@@ -49,6 +56,20 @@ type attentionCall struct {
 }
 
 func (c *attentionCall) run(t Threads) {
+	c.plan()
+	pieces := c.units * c.splits
+	parallel(t, (pieces+c.perPart-1)/c.perPart, c)
+	if c.splits > 1 {
+		w := attentionScratches.Get().(*attentionScratch)
+		for u := range c.units {
+			c.merge(w, u)
+		}
+		attentionScratches.Put(w)
+	}
+}
+
+// plan cuts the work into units, splits and parts.
+func (c *attentionCall) plan() {
 	p := &c.p
 	c.isa = active
 	_, c.nr = gemmTile(c.isa)
@@ -59,6 +80,11 @@ func (c *attentionCall) run(t Threads) {
 	rows := p.LenQ * c.fold
 	limit := attentionBlocking.q
 	c.tile = attentionBlocking.k
+	for i := range p.Mask {
+		if p.Mask[i].kind == maskWindow {
+			c.tile = attentionBlocking.windowK
+		}
+	}
 	if p.Relative != nil {
 		limit, c.tile = attentionBlocking.relQ, attentionBlocking.relK
 	}
@@ -79,14 +105,6 @@ func (c *attentionCall) run(t Threads) {
 	}
 	pieces := c.units * c.splits
 	c.perPart = min(pieces, max(1, partElements/(c.rows*max(c.splitKeys, 1))))
-	parallel(t, (pieces+c.perPart-1)/c.perPart, c)
-	if c.splits > 1 {
-		w := attentionScratches.Get().(*attentionScratch)
-		for u := range c.units {
-			c.merge(w, u)
-		}
-		attentionScratches.Put(w)
-	}
 }
 
 // do implements task.
@@ -94,25 +112,30 @@ func (c *attentionCall) do(part int) {
 	w := attentionScratches.Get().(*attentionScratch)
 	first := part * c.perPart
 	for i := first; i < min(first+c.perPart, c.units*c.splits); i++ {
-		u, split := i/c.splits, i%c.splits
-		b := c.block(w, u)
-		from := split * c.splitKeys
-		b.visible(from, min(from+c.splitKeys, c.p.LenK))
-		switch {
-		case c.splits > 1:
-			o, state := c.partialOf(i, b.rows)
-			b.o, b.ldo = o, c.p.ValueDim
-			b.online()
-			copy(state[:b.rows], w.max)
-			copy(state[b.rows:], w.sum)
-		case c.p.Weights != nil:
-			b.whole()
-		default:
-			b.online()
-			b.finish()
-		}
+		c.piece(w, i)
 	}
 	attentionScratches.Put(w)
+}
+
+// piece computes one split of one unit.
+func (c *attentionCall) piece(w *attentionScratch, i int) {
+	unit, split := i/c.splits, i%c.splits
+	b := c.block(w, unit)
+	from := split * c.splitKeys
+	b.visible(from, min(from+c.splitKeys, c.p.LenK))
+	switch {
+	case c.splits > 1:
+		o, state := c.partialOf(i, b.rows)
+		b.o, b.ldo = o, c.p.ValueDim
+		b.online()
+		copy(state[:b.rows], w.max)
+		copy(state[b.rows:], w.sum)
+	case c.p.Weights != nil:
+		b.whole()
+	default:
+		b.online()
+		b.finish()
+	}
 }
 
 // partialOf is the memory for the result of a piece: the output before the
@@ -445,7 +468,7 @@ func (b *attentionBlock) whole() {
 func (b *attentionBlock) scores(s []float32, lds, ra, rb, j, n int) {
 	c, p, w := b.c, &b.c.p, b.w
 	q, k := b.q[ra*b.ldq:], b.k[j*p.KStrides.Row:]
-	if rb-ra <= directRows {
+	if rb-ra <= attentionBlocking.dotRows || n <= attentionBlocking.dotKeys {
 		attnDot(rb-ra, n, p.HeadDim, p.Scale, q, b.ldq, k, p.KStrides.Row, s, lds)
 	} else {
 		w.panel = grow(w.panel, c.nr*max(p.HeadDim, c.tile))
@@ -562,7 +585,7 @@ func (b *attentionBlock) addRelative(s []float32, lds, ra, rb, j, n int) {
 func (b *attentionBlock) values(s []float32, lds, ra, rb, j, n int, beta float32) {
 	c, p := b.c, &b.c.p
 	o, v := b.o[ra*b.ldo:], b.v[j*p.VStrides.Row:]
-	if rb-ra <= directRows {
+	if rb-ra <= attentionBlocking.accumulateRows {
 		for r := range rb - ra {
 			row := o[r*b.ldo:][:p.ValueDim]
 			if beta == 0 {

@@ -188,7 +188,7 @@ func smallBlocks(t *testing.T) {
 	t.Helper()
 	old := attentionBlocking
 	t.Cleanup(func() { attentionBlocking = old })
-	attentionBlocking = attentionBlocks{q: 5, k: 7, relQ: 4, relK: 6, split: 8}
+	attentionBlocking = attentionBlocks{q: 5, k: 7, windowK: 4, relQ: 4, relK: 6, dotRows: 1, dotKeys: 3, accumulateRows: 1, split: 8}
 }
 
 func randomBools(r *rand.Rand, n int, p float64) []bool {
@@ -316,4 +316,155 @@ func TestAttention(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestAttentionThreads: results do not depend on the number of threads, bit for
+// bit, in any of the ways that the work is cut.
+func TestAttentionThreads(t *testing.T) {
+	withProcs(t, 4)
+	t.Cleanup(StopWorkers)
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, s := range [][5]int{{1, 3, 300, 300, 64}, {5, 4, 10, 10, 32}, {1, 2, 1, 5000, 64}, {2, 1, 3, 3000, 20}, {1, 1, 8, 9000, 16}} {
+		for _, masked := range []bool{false, true} {
+			p := AttentionParams{Batch: s[0], Heads: s[1], LenQ: s[2], LenK: s[3], HeadDim: s[4], Past: s[3] - s[2]}
+			p.Q, p.K = randomSlice(r, s[0]*s[1]*s[2]*s[4]), randomSlice(r, s[0]*s[1]*s[3]*s[4])
+			p.V = randomSlice(r, len(p.K))
+			if masked {
+				p.Mask = []MaskTerm{CausalMask(), KeepMask(randomBools(r, s[3], 0.8), 1, 1, 1, s[3])}
+			}
+			t.Run(fmt.Sprintf("%v/masked=%v", s, masked), func(t *testing.T) {
+				attentionCase{p: p}.run(t, 3)
+				one, many := make([]float32, len(p.Q)), make([]float32, len(p.Q))
+				p.Dst = one
+				Attention(p)
+				for _, threads := range []Threads{2, 3, 7} {
+					p.Dst = many
+					threads.Attention(p)
+					for i := range one {
+						if math.Float32bits(one[i]) != math.Float32bits(many[i]) {
+							t.Fatalf("threads=%d: Dst[%d] = %v, serially %v", threads, i, many[i], one[i])
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestAttentionCausalLeak: what comes after a query's position changes nothing
+// in its result, bit for bit.
+func TestAttentionCausalLeak(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		for _, s := range [][3]int{{40, 40, 0}, {300, 300, 0}, {7, 207, 200}, {1, 50, 20}, {2, 2000, 1000}} {
+			lenQ, lenK, past := s[0], s[1], s[2]
+			t.Run(fmt.Sprintf("q=%d/k=%d/past=%d", lenQ, lenK, past), func(t *testing.T) {
+				const dim = 24
+				r := rand.New(rand.NewPCG(7, 8))
+				p := AttentionParams{Batch: 1, Heads: 1, LenQ: lenQ, LenK: lenK, HeadDim: dim, Past: past, Mask: []MaskTerm{CausalMask()}}
+				p.Q, p.K, p.V = randomSlice(r, lenQ*dim), randomSlice(r, lenK*dim), randomSlice(r, lenK*dim)
+				p.Dst = make([]float32, lenQ*dim)
+				Attention(p)
+				before := append([]float32(nil), p.Dst...)
+				for _, future := range []int{past + 1, past + lenQ/2 + 1, lenK - 1} {
+					k, v := append([]float32(nil), p.K...), append([]float32(nil), p.V...)
+					for i := future * dim; i < len(k); i++ {
+						k[i], v[i] = 100*k[i]+3, -50*v[i]
+					}
+					changed := p
+					changed.K, changed.V, changed.Dst = k, v, make([]float32, lenQ*dim)
+					Attention(changed)
+					seen := min(max(future-past, 0), lenQ)
+					for i := range seen * dim {
+						if math.Float32bits(changed.Dst[i]) != math.Float32bits(before[i]) {
+							t.Fatalf("a change of token %d shows in query %d", future, i/dim)
+						}
+					}
+					if seen < lenQ && future < lenK {
+						same := true
+						for i := seen * dim; i < lenQ*dim; i++ {
+							same = same && changed.Dst[i] == before[i]
+						}
+						if same {
+							t.Fatalf("a change of token %d shows nowhere", future)
+						}
+					}
+				}
+			})
+		}
+	})
+}
+
+// scratchBytes is the memory that a call takes beyond its arguments, on one
+// thread: that of fresh scratch structures after the call.
+func scratchBytes(p AttentionParams) int {
+	c, w := new(attentionCall), new(attentionScratch)
+	p.setDefaults()
+	p.check()
+	c.p = p
+	c.plan()
+	for i := range c.units * c.splits {
+		c.piece(w, i)
+	}
+	floats := cap(c.partial) + cap(w.scores) + cap(w.panel) + cap(w.ramp) + cap(w.max) + cap(w.sum) + cap(w.factor) +
+		cap(w.relative[0]) + cap(w.relative[1])
+	return 4*floats + 8*(cap(w.lo)+cap(w.hi))
+}
+
+// TestAttentionMemory: the memory of a call is small, and the same for any
+// length.
+func TestAttentionMemory(t *testing.T) {
+	const limit, short, long = 512 << 10, 1024, 65536
+	for _, dim := range []int{64, 128} {
+		for _, kind := range []string{"prefill", "decode", "masked", "relative"} {
+			t.Run(fmt.Sprintf("dim=%d/%s", dim, kind), func(t *testing.T) {
+				measure := func(n int) int {
+					// A stride of 0 lets all rows be the same memory, so that the test needs little.
+					p := AttentionParams{Batch: 1, Heads: 1, LenQ: n, LenK: n, HeadDim: dim,
+						QStrides: Strides{Batch: 1}, KStrides: Strides{Batch: 1}, VStrides: Strides{Batch: 1}, DstStrides: Strides{Batch: 1}}
+					// Only keys near the query are seen, or it would take minutes.
+					p.Mask = []MaskTerm{WindowMask(300, 0)}
+					switch kind {
+					case "decode":
+						p.LenQ, p.Past, p.Mask = 1, n-1, nil
+					case "masked":
+						p.Mask = append(p.Mask, ALiBiMask([]float32{1}), KeepMask(make([]bool, n), 1, 1, 1, n))
+						for i := range p.Mask[2].keep {
+							p.Mask[2].keep[i] = true
+						}
+					case "relative":
+						p.Relative, p.RelativeKeys = make([]float32, (2*n-1)*dim), true
+					}
+					row := make([]float32, dim)
+					p.Q, p.K, p.V, p.Dst = row, row, row, make([]float32, dim)
+					return scratchBytes(p)
+				}
+				s, l := measure(short), measure(long)
+				t.Logf("%d bytes at %d, %d at %d", s, short, l, long)
+				if l > limit {
+					t.Errorf("%d bytes at a length of %d, want at most %d", l, long, limit)
+				}
+				if kind != "decode" && s != l {
+					t.Errorf("%d bytes at a length of %d and %d at %d, want the same", s, short, l, long)
+				}
+			})
+		}
+	}
+}
+
+func TestAttentionAllocations(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, c := range []struct {
+		name    string
+		s       [5]int
+		threads Threads
+	}{{"prefill", [5]int{1, 2, 70, 70, 64}, 1}, {"short", [5]int{4, 2, 10, 10, 64}, 1}, {"decode", [5]int{1, 2, 1, 3000, 64}, 1}, {"threads", [5]int{1, 4, 70, 70, 64}, 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			p := AttentionParams{Batch: c.s[0], Heads: c.s[1], LenQ: c.s[2], LenK: c.s[3], HeadDim: c.s[4], Past: c.s[3] - c.s[2]}
+			p.Q, p.K = randomSlice(r, c.s[0]*c.s[1]*c.s[2]*c.s[4]), randomSlice(r, c.s[0]*c.s[1]*c.s[3]*c.s[4])
+			p.V, p.Dst, p.Mask = randomSlice(r, len(p.K)), make([]float32, len(p.Q)), []MaskTerm{CausalMask()}
+			if n := testing.AllocsPerRun(20, func() { c.threads.Attention(p) }); n >= 1 {
+				t.Errorf("%v allocations a call, want 0", n)
+			}
+		})
+	}
 }
