@@ -189,8 +189,7 @@ var Catalog = []Kernel{
 		Signature: "func(dst, x, weight, bias []float32, rows, cols int, eps float32)",
 		Doc: []string{
 			"computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c]",
-			"for contiguous rows. weight and bias have cols elements, or none for 1 and 0.",
-			"cols >= 1; dst may be x itself.",
+			"for contiguous rows. cols >= 1; dst may be x itself.",
 		},
 		Emit: row(kernel.LayerNormRows),
 	},
@@ -208,7 +207,7 @@ var Catalog = []Kernel{
 		Signature: "func(dst, x, weight []float32, rows, cols int, eps float32)",
 		Doc: []string{
 			"computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c] for contiguous",
-			"rows. weight has cols elements, or none for 1. cols >= 1; dst may be x itself.",
+			"rows. cols >= 1; dst may be x itself.",
 		},
 		Emit: row(kernel.RMSNormRows),
 	},

@@ -127,7 +127,6 @@ var plans = map[string]plan{
 			return checkasm.Operand{}, false
 		},
 		same: [][2]string{{"dst", "x"}, {"dst", "sum"}, {"sum", "x"}},
-		none: []string{"weight", "bias"},
 	},
 	"gemmPanel": {
 		scale:  64,

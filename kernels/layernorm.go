@@ -1,5 +1,7 @@
 package kernels
 
+import "sync/atomic"
+
 // LayerNorm normalises each row of x to mean 0 and variance 1 (the biased
 // variance, plus eps) and applies weight and bias (Ba, Kiros and Hinton, 2016):
 //
@@ -18,8 +20,8 @@ func LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps flo
 	n := mulLen("LayerNorm", rows, cols)
 	checkLen("LayerNorm", "dst", len(dst), n, "rows*cols")
 	checkLen("LayerNorm", "x", len(x), n, "rows*cols")
-	checkAffine("LayerNorm", "weight", weight, cols)
-	checkAffine("LayerNorm", "bias", bias, cols)
+	weight = affineVec("LayerNorm", "weight", weight, cols, &sharedOnes, 1)
+	bias = affineVec("LayerNorm", "bias", bias, cols, &sharedZeros, 0)
 	if n == 0 {
 		return
 	}
@@ -42,8 +44,8 @@ func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias 
 	checkLen(fn, "sum", len(sum), n, "rows*cols")
 	checkLen(fn, "x", len(x), n, "rows*cols")
 	checkLen(fn, "residual", len(residual), n, "rows*cols")
-	checkAffine(fn, "weight", weight, cols)
-	checkAffine(fn, "bias", bias, cols)
+	weight = affineVec(fn, "weight", weight, cols, &sharedOnes, 1)
+	bias = affineVec(fn, "bias", bias, cols, &sharedZeros, 0)
 	if n == 0 {
 		return
 	}
@@ -63,7 +65,7 @@ func RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
 	n := mulLen("RMSNorm", rows, cols)
 	checkLen("RMSNorm", "dst", len(dst), n, "rows*cols")
 	checkLen("RMSNorm", "x", len(x), n, "rows*cols")
-	checkAffine("RMSNorm", "weight", weight, cols)
+	weight = affineVec("RMSNorm", "weight", weight, cols, &sharedOnes, 1)
 	if n == 0 {
 		return
 	}
@@ -72,9 +74,22 @@ func RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
 	}
 }
 
-// checkAffine allows nil where a vector of cols elements is optional.
-func checkAffine(fn, arg string, v []float32, cols int) {
+// affineVec is v, checked to have cols elements, or where v is nil cols times
+// fill, from a vector that all calls share.
+func affineVec(fn, arg string, v []float32, cols int, shared *atomic.Pointer[[]float32], fill float32) []float32 {
 	if v != nil {
 		checkLen(fn, arg, len(v), cols, "cols")
+		return v
 	}
+	if c := shared.Load(); c != nil && len(*c) >= cols {
+		return (*c)[:cols]
+	}
+	c := make([]float32, cols)
+	for i := range c {
+		c[i] = fill
+	}
+	shared.Store(&c)
+	return c
 }
+
+var sharedOnes, sharedZeros atomic.Pointer[[]float32]

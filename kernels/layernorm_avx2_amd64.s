@@ -7,445 +7,609 @@
 // func layerNormRowsAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $0-116
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         rows+96(FP), DX
-	MOVQ         cols+104(FP), BX
-	VBROADCASTSS eps+112(FP), Y0
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   BX, X1, X1
-	VBROADCASTSS X1, Y1
-	MOVQ         BX, SI
-	ANDQ         $+7, SI
-	LEAQ         lanes8<>+0(SB), DI
-	MOVQ         $0x00000008, R8
-	SUBQ         SI, R8
-	LEAQ         (DI)(R8*4), DI
-	VMOVUPS      (DI), Y2
-	CMPQ         DX, $+1
-	JLT          end2
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    CX, DX
+	MOVQ    rows+96(FP), BX
+	MOVQ    cols+104(FP), SI
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    SI, DI
+	ANDQ    $+7, DI
+	LEAQ    lanes8<>+0(SB), R8
+	MOVQ    $0x00000008, R9
+	SUBQ    DI, R9
+	LEAQ    (R8)(R9*4), R8
+	VMOVUPS (R8), Y4
+	MOVQ    CX, R8
+	TESTQ   BX, BX
+	JZ      end1
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    SI, R9
+	CMPQ    R9, $+16
+	JLT     end3
 
-loop1:
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   CX, DI
-	MOVQ   BX, R8
-	CMPQ   R8, $+32
-	JLT    end4
+loop2:
+	VMOVUPS (R8), Y2
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(R8), Y2
+	VADDPS  Y2, Y1, Y1
+	ADDQ    $+64, R8
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
+	JGE     loop2
 
-loop3:
-	VMOVUPS (DI), Y7
-	VADDPS  Y7, Y3, Y3
-	VMOVUPS 32(DI), Y7
-	VADDPS  Y7, Y4, Y4
-	VMOVUPS 64(DI), Y7
-	VADDPS  Y7, Y5, Y5
-	VMOVUPS 96(DI), Y7
-	VADDPS  Y7, Y6, Y6
-	ADDQ    $+128, DI
-	SUBQ    $+32, R8
-	CMPQ    R8, $+32
-	JGE     loop3
+end3:
+	CMPQ R9, $+8
+	JLT  end5
 
-end4:
-	CMPQ R8, $+8
-	JLT  end6
+loop4:
+	VMOVUPS (R8), Y2
+	VADDPS  Y2, Y0, Y0
+	ADDQ    $+32, R8
+	SUBQ    $+8, R9
+	CMPQ    R9, $+8
+	JGE     loop4
 
-loop5:
-	VMOVUPS (DI), Y7
-	VADDPS  Y7, Y3, Y3
-	ADDQ    $+32, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
-	JGE     loop5
+end5:
+	TESTQ      DI, DI
+	JZ         end6
+	VMASKMOVPS (R8), Y4, Y2
+	VADDPS     Y2, Y0, Y0
+	LEAQ       (R8)(DI*4), R8
 
 end6:
-	TESTQ      SI, SI
-	JZ         end7
-	VMASKMOVPS (DI), Y2, Y7
-	VADDPS     Y7, Y3, Y3
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x01, Y0, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x4e, Y0, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0xb1, Y0, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VDIVPS       Y1, Y0, Y0
+	VMOVAPS      Y0, Y0
+	CMPQ         BX, $+1
+	JGT          else7
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	MOVQ         SI, BX
+	CMPQ         BX, $+16
+	JLT          end10
 
-end7:
-	VADDPS     Y4, Y3, Y3
-	VADDPS     Y6, Y5, Y5
-	VADDPS     Y5, Y3, Y3
-	VPERM2F128 $0x01, Y3, Y3, Y4
-	VADDPS     Y4, Y3, Y3
-	VSHUFPS    $0x4e, Y3, Y3, Y4
-	VADDPS     Y4, Y3, Y3
-	VSHUFPS    $0xb1, Y3, Y3, Y4
-	VADDPS     Y4, Y3, Y3
-	VDIVPS     Y1, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	MOVQ       CX, DI
-	MOVQ       BX, R8
-	CMPQ       R8, $+16
-	JLT        end9
+loop9:
+	VMOVUPS     (DX), Y5
+	VSUBPS      Y0, Y5, Y5
+	VADDPS      Y5, Y1, Y1
+	VFMADD231PS Y5, Y5, Y2
+	VMOVUPS     32(DX), Y5
+	VSUBPS      Y0, Y5, Y5
+	VADDPS      Y5, Y6, Y6
+	VFMADD231PS Y5, Y5, Y3
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop9
 
-loop8:
-	VMOVUPS     (DI), Y8
-	VSUBPS      Y3, Y8, Y8
-	VADDPS      Y8, Y4, Y4
-	VFMADD231PS Y8, Y8, Y5
-	VMOVUPS     32(DI), Y8
-	VSUBPS      Y3, Y8, Y8
-	VADDPS      Y8, Y6, Y6
-	VFMADD231PS Y8, Y8, Y7
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop8
+end10:
+	CMPQ BX, $+8
+	JLT  end12
 
-end9:
-	CMPQ R8, $+8
-	JLT  end11
-
-loop10:
-	VMOVUPS     (DI), Y8
-	VSUBPS      Y3, Y8, Y8
-	VADDPS      Y8, Y4, Y4
-	VFMADD231PS Y8, Y8, Y5
-	ADDQ        $+32, DI
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
-	JGE         loop10
-
-end11:
-	TESTQ       SI, SI
-	JZ          end12
-	VMASKMOVPS  (DI), Y2, Y8
-	VSUBPS      Y3, Y8, Y8
-	VANDPS      Y8, Y2, Y8
-	VADDPS      Y8, Y4, Y4
-	VFMADD231PS Y8, Y8, Y5
+loop11:
+	VMOVUPS     (DX), Y5
+	VSUBPS      Y0, Y5, Y5
+	VADDPS      Y5, Y1, Y1
+	VFMADD231PS Y5, Y5, Y2
+	ADDQ        $+32, DX
+	SUBQ        $+8, BX
+	CMPQ        BX, $+8
+	JGE         loop11
 
 end12:
-	VADDPS       Y6, Y4, Y4
-	VPERM2F128   $0x01, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VDIVPS       Y1, Y4, Y4
-	VADDPS       Y7, Y5, Y5
-	VPERM2F128   $0x01, Y5, Y5, Y6
-	VADDPS       Y6, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y6
-	VADDPS       Y6, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y6
-	VADDPS       Y6, Y5, Y5
-	VDIVPS       Y1, Y5, Y5
-	VFNMADD231PS Y4, Y4, Y5
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y6
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y5, Y7, Y5
-	VADDPS       Y0, Y5, Y5
-	VSQRTPS      Y5, Y5
-	VDIVPS       Y5, Y6, Y5
-	VXORPS       Y6, Y6, Y6
-	VSUBPS       Y4, Y6, Y4
-	VMULPS       Y5, Y4, Y4
-	MOVQ         weight_len+56(FP), DI
-	CMPQ         DI, $+0
-	JGT          else13
-	MOVQ         bias_len+80(FP), DI
-	CMPQ         DI, $+0
-	JGT          else15
-	MOVQ         AX, DI
-	MOVQ         CX, R8
-	MOVQ         BX, R9
-	CMPQ         R9, $+32
-	JLT          end18
+	TESTQ       DI, DI
+	JZ          end13
+	VMASKMOVPS  (DX), Y4, Y5
+	VSUBPS      Y0, Y5, Y5
+	VANDPS      Y5, Y4, Y5
+	VADDPS      Y5, Y1, Y1
+	VFMADD231PS Y5, Y5, Y2
+	LEAQ        (DX)(DI*4), DX
 
-loop17:
-	VMOVUPS     (R8), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     Y6, (DI)
-	VMOVUPS     32(R8), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     Y6, 32(DI)
-	VMOVUPS     64(R8), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     Y6, 64(DI)
-	VMOVUPS     96(R8), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     Y6, 96(DI)
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop17
+end13:
+	VXORPS       X5, X5, X5
+	VCVTSI2SSQ   SI, X5, X5
+	VBROADCASTSS X5, Y5
+	VADDPS       Y6, Y1, Y1
+	VPERM2F128   $0x01, Y1, Y1, Y6
+	VADDPS       Y6, Y1, Y1
+	VSHUFPS      $0x4e, Y1, Y1, Y6
+	VADDPS       Y6, Y1, Y1
+	VSHUFPS      $0xb1, Y1, Y1, Y6
+	VADDPS       Y6, Y1, Y1
+	VDIVPS       Y5, Y1, Y1
+	VADDPS       Y3, Y2, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y5, Y2, Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y3
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y2, Y5, Y2
+	VBROADCASTSS eps+112(FP), Y5
+	VADDPS       Y5, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y3, Y2
+	VMOVAPS      Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VSUBPS       Y1, Y3, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y3
+	VMOVAPS      Y0, Y1
+	JMP          end8
+
+else7:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y1, Y1, Y1
+	VXORPS Y8, Y8, Y8
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   SI, R9
+	CMPQ   R9, $+16
+	JLT    end15
+
+loop14:
+	VMOVUPS     (R8), Y7
+	VADDPS      Y7, Y5, Y5
+	VMOVUPS     (DX), Y7
+	VSUBPS      Y0, Y7, Y7
+	VADDPS      Y7, Y1, Y1
+	VFMADD231PS Y7, Y7, Y2
+	VMOVUPS     32(R8), Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     32(DX), Y7
+	VSUBPS      Y0, Y7, Y7
+	VADDPS      Y7, Y8, Y8
+	VFMADD231PS Y7, Y7, Y3
+	ADDQ        $+64, R8
+	ADDQ        $+64, DX
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop14
+
+end15:
+	CMPQ R9, $+8
+	JLT  end17
+
+loop16:
+	VMOVUPS     (R8), Y7
+	VADDPS      Y7, Y5, Y5
+	VMOVUPS     (DX), Y7
+	VSUBPS      Y0, Y7, Y7
+	VADDPS      Y7, Y1, Y1
+	VFMADD231PS Y7, Y7, Y2
+	ADDQ        $+32, R8
+	ADDQ        $+32, DX
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop16
+
+end17:
+	TESTQ       DI, DI
+	JZ          end18
+	VMASKMOVPS  (R8), Y4, Y7
+	VADDPS      Y7, Y5, Y5
+	VMASKMOVPS  (DX), Y4, Y7
+	VSUBPS      Y0, Y7, Y7
+	VANDPS      Y7, Y4, Y7
+	VADDPS      Y7, Y1, Y1
+	VFMADD231PS Y7, Y7, Y2
+	LEAQ        (R8)(DI*4), R8
+	LEAQ        (DX)(DI*4), DX
 
 end18:
-	CMPQ R9, $+8
-	JLT  end20
+	VXORPS       X7, X7, X7
+	VCVTSI2SSQ   SI, X7, X7
+	VBROADCASTSS X7, Y7
+	VADDPS       Y8, Y1, Y1
+	VPERM2F128   $0x01, Y1, Y1, Y8
+	VADDPS       Y8, Y1, Y1
+	VSHUFPS      $0x4e, Y1, Y1, Y8
+	VADDPS       Y8, Y1, Y1
+	VSHUFPS      $0xb1, Y1, Y1, Y8
+	VADDPS       Y8, Y1, Y1
+	VDIVPS       Y7, Y1, Y1
+	VADDPS       Y3, Y2, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y7, Y2, Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y3
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y2, Y7, Y2
+	VBROADCASTSS eps+112(FP), Y7
+	VADDPS       Y7, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y3, Y2
+	VMOVAPS      Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VSUBPS       Y1, Y3, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y3
+	VMOVAPS      Y0, Y1
+	VADDPS       Y6, Y5, Y0
+	VPERM2F128   $0x01, Y0, Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	VSHUFPS      $0x4e, Y0, Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	VSHUFPS      $0xb1, Y0, Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	VXORPS       X5, X5, X5
+	VCVTSI2SSQ   SI, X5, X5
+	VBROADCASTSS X5, Y5
+	VDIVPS       Y5, Y0, Y0
+	VMOVAPS      Y0, Y0
+	SUBQ         $0x02, BX
+	CMPQ         BX, $+1
+	JLT          end20
 
 loop19:
-	VMOVUPS     (R8), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     Y6, (DI)
-	ADDQ        $+32, DI
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	MOVQ   weight_base+48(FP), R9
+	MOVQ   bias_base+72(FP), R10
+	MOVQ   SI, R11
+	CMPQ   R11, $+16
+	JLT    end22
+
+loop21:
+	VMOVUPS     (R8), Y11
+	VADDPS      Y11, Y5, Y5
+	VMOVUPS     (DX), Y11
+	VSUBPS      Y0, Y11, Y11
+	VADDPS      Y11, Y7, Y7
+	VFMADD231PS Y11, Y11, Y9
+	VMOVUPS     (CX), Y11
+	VSUBPS      Y1, Y11, Y11
+	VFMADD213PS Y3, Y2, Y11
+	VMOVUPS     (R9), Y12
+	VMOVUPS     (R10), Y13
+	VFMADD213PS Y13, Y12, Y11
+	VMOVUPS     Y11, (AX)
+	VMOVUPS     32(R8), Y11
+	VADDPS      Y11, Y6, Y6
+	VMOVUPS     32(DX), Y11
+	VSUBPS      Y0, Y11, Y11
+	VADDPS      Y11, Y8, Y8
+	VFMADD231PS Y11, Y11, Y10
+	VMOVUPS     32(CX), Y11
+	VSUBPS      Y1, Y11, Y11
+	VFMADD213PS Y3, Y2, Y11
+	VMOVUPS     32(R9), Y12
+	VMOVUPS     32(R10), Y13
+	VFMADD213PS Y13, Y12, Y11
+	VMOVUPS     Y11, 32(AX)
+	ADDQ        $+64, R8
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop21
+
+end22:
+	CMPQ R11, $+8
+	JLT  end24
+
+loop23:
+	VMOVUPS     (R8), Y11
+	VADDPS      Y11, Y5, Y5
+	VMOVUPS     (DX), Y11
+	VSUBPS      Y0, Y11, Y11
+	VADDPS      Y11, Y7, Y7
+	VFMADD231PS Y11, Y11, Y9
+	VMOVUPS     (CX), Y11
+	VSUBPS      Y1, Y11, Y11
+	VFMADD213PS Y3, Y2, Y11
+	VMOVUPS     (R9), Y12
+	VMOVUPS     (R10), Y13
+	VFMADD213PS Y13, Y12, Y11
+	VMOVUPS     Y11, (AX)
+	ADDQ        $+32, R8
+	ADDQ        $+32, DX
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop23
+
+end24:
+	TESTQ       DI, DI
+	JZ          end25
+	VMASKMOVPS  (R8), Y4, Y11
+	VADDPS      Y11, Y5, Y5
+	VMASKMOVPS  (DX), Y4, Y11
+	VSUBPS      Y0, Y11, Y11
+	VANDPS      Y11, Y4, Y11
+	VADDPS      Y11, Y7, Y7
+	VFMADD231PS Y11, Y11, Y9
+	VMASKMOVPS  (CX), Y4, Y11
+	VSUBPS      Y1, Y11, Y1
+	VFMADD213PS Y3, Y2, Y1
+	VMASKMOVPS  (R9), Y4, Y2
+	VMASKMOVPS  (R10), Y4, Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMASKMOVPS  Y1, Y4, (AX)
+	LEAQ        (R8)(DI*4), R8
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
+
+end25:
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VADDPS       Y8, Y7, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y3
+	VADDPS       Y10, Y9, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VDIVPS       Y1, Y2, Y1
+	VFNMADD231PS Y3, Y3, Y1
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y2
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y1, Y7, Y1
+	VBROADCASTSS eps+112(FP), Y7
+	VADDPS       Y7, Y1, Y1
+	VSQRTPS      Y1, Y1
+	VDIVPS       Y1, Y2, Y1
+	VMOVAPS      Y1, Y2
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y3
+	VMOVAPS      Y0, Y1
+	VADDPS       Y6, Y5, Y0
+	VPERM2F128   $0x01, Y0, Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	VSHUFPS      $0x4e, Y0, Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	VSHUFPS      $0xb1, Y0, Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	VXORPS       X5, X5, X5
+	VCVTSI2SSQ   SI, X5, X5
+	VBROADCASTSS X5, Y5
+	VDIVPS       Y5, Y0, Y0
+	VMOVAPS      Y0, Y0
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop19
+
+end20:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   weight_base+48(FP), BX
+	MOVQ   bias_base+72(FP), R8
+	MOVQ   SI, R9
+	CMPQ   R9, $+16
+	JLT    end27
+
+loop26:
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y5, Y5
+	VFMADD231PS Y9, Y9, Y7
+	VMOVUPS     (CX), Y9
+	VSUBPS      Y1, Y9, Y9
+	VFMADD213PS Y3, Y2, Y9
+	VMOVUPS     (BX), Y10
+	VMOVUPS     (R8), Y11
+	VFMADD213PS Y11, Y10, Y9
+	VMOVUPS     Y9, (AX)
+	VMOVUPS     32(DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y6, Y6
+	VFMADD231PS Y9, Y9, Y8
+	VMOVUPS     32(CX), Y9
+	VSUBPS      Y1, Y9, Y9
+	VFMADD213PS Y3, Y2, Y9
+	VMOVUPS     32(BX), Y10
+	VMOVUPS     32(R8), Y11
+	VFMADD213PS Y11, Y10, Y9
+	VMOVUPS     Y9, 32(AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, BX
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop26
+
+end27:
+	CMPQ R9, $+8
+	JLT  end29
+
+loop28:
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y5, Y5
+	VFMADD231PS Y9, Y9, Y7
+	VMOVUPS     (CX), Y9
+	VSUBPS      Y1, Y9, Y9
+	VFMADD213PS Y3, Y2, Y9
+	VMOVUPS     (BX), Y10
+	VMOVUPS     (R8), Y11
+	VFMADD213PS Y11, Y10, Y9
+	VMOVUPS     Y9, (AX)
+	ADDQ        $+32, DX
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, BX
 	ADDQ        $+32, R8
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
-	JGE         loop19
+	JGE         loop28
 
-end20:
-	TESTQ       SI, SI
-	JZ          end21
-	VMASKMOVPS  (R8), Y2, Y6
-	VSUBPS      Y3, Y6, Y3
-	VFMADD213PS Y4, Y5, Y3
-	VMASKMOVPS  Y3, Y2, (DI)
-
-end21:
-	JMP end16
-
-else15:
-	MOVQ bias_base+72(FP), DI
-	MOVQ AX, R8
-	MOVQ CX, R9
-	MOVQ BX, R10
-	CMPQ R10, $+32
-	JLT  end23
-
-loop22:
-	VMOVUPS     (R9), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     (DI), Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, (R8)
-	VMOVUPS     32(R9), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     32(DI), Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 32(R8)
-	VMOVUPS     64(R9), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     64(DI), Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 64(R8)
-	VMOVUPS     96(R9), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     96(DI), Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 96(R8)
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	ADDQ        $+128, DI
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop22
-
-end23:
-	CMPQ R10, $+8
-	JLT  end25
-
-loop24:
-	VMOVUPS     (R9), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     (DI), Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, (R8)
-	ADDQ        $+32, R8
-	ADDQ        $+32, R9
-	ADDQ        $+32, DI
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop24
-
-end25:
-	TESTQ       SI, SI
-	JZ          end26
-	VMASKMOVPS  (R9), Y2, Y6
-	VSUBPS      Y3, Y6, Y3
-	VFMADD213PS Y4, Y5, Y3
-	VMASKMOVPS  (DI), Y2, Y4
-	VADDPS      Y4, Y3, Y3
-	VMASKMOVPS  Y3, Y2, (R8)
-
-end26:
-end16:
-	JMP end14
-
-else13:
-	MOVQ bias_len+80(FP), DI
-	CMPQ DI, $+0
-	JGT  else27
-	MOVQ weight_base+48(FP), DI
-	MOVQ AX, R8
-	MOVQ CX, R9
-	MOVQ BX, R10
-	CMPQ R10, $+32
-	JLT  end30
-
-loop29:
-	VMOVUPS     (R9), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     (DI), Y7
-	VMULPS      Y7, Y6, Y6
-	VMOVUPS     Y6, (R8)
-	VMOVUPS     32(R9), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     32(DI), Y7
-	VMULPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 32(R8)
-	VMOVUPS     64(R9), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     64(DI), Y7
-	VMULPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 64(R8)
-	VMOVUPS     96(R9), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     96(DI), Y7
-	VMULPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 96(R8)
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	ADDQ        $+128, DI
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop29
+end29:
+	TESTQ       DI, DI
+	JZ          end30
+	VMASKMOVPS  (DX), Y4, Y9
+	VSUBPS      Y0, Y9, Y9
+	VANDPS      Y9, Y4, Y9
+	VADDPS      Y9, Y5, Y5
+	VFMADD231PS Y9, Y9, Y7
+	VMASKMOVPS  (CX), Y4, Y9
+	VSUBPS      Y1, Y9, Y1
+	VFMADD213PS Y3, Y2, Y1
+	VMASKMOVPS  (BX), Y4, Y2
+	VMASKMOVPS  (R8), Y4, Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMASKMOVPS  Y1, Y4, (AX)
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (BX)(DI*4), BX
+	LEAQ        (R8)(DI*4), R8
 
 end30:
-	CMPQ R10, $+8
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VADDPS       Y6, Y5, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y3
+	VADDPS       Y8, Y7, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VDIVPS       Y1, Y2, Y1
+	VFNMADD231PS Y3, Y3, Y1
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y2
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y1, Y5, Y1
+	VBROADCASTSS eps+112(FP), Y5
+	VADDPS       Y5, Y1, Y1
+	VSQRTPS      Y1, Y1
+	VDIVPS       Y1, Y2, Y1
+	VMOVAPS      Y1, Y2
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y3
+	VMOVAPS      Y0, Y1
+
+end8:
+	MOVQ weight_base+48(FP), DX
+	MOVQ bias_base+72(FP), BX
+	CMPQ SI, $+16
 	JLT  end32
 
 loop31:
-	VMOVUPS     (R9), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     (DI), Y7
-	VMULPS      Y7, Y6, Y6
-	VMOVUPS     Y6, (R8)
-	ADDQ        $+32, R8
-	ADDQ        $+32, R9
-	ADDQ        $+32, DI
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
+	VMOVUPS     (CX), Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     (DX), Y5
+	VMOVUPS     (BX), Y6
+	VFMADD213PS Y6, Y5, Y0
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     32(CX), Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     32(DX), Y5
+	VMOVUPS     32(BX), Y6
+	VFMADD213PS Y6, Y5, Y0
+	VMOVUPS     Y0, 32(AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
 	JGE         loop31
 
 end32:
-	TESTQ       SI, SI
-	JZ          end33
-	VMASKMOVPS  (R9), Y2, Y6
-	VSUBPS      Y3, Y6, Y3
-	VFMADD213PS Y4, Y5, Y3
-	VMASKMOVPS  (DI), Y2, Y4
-	VMULPS      Y4, Y3, Y3
-	VMASKMOVPS  Y3, Y2, (R8)
+	CMPQ SI, $+8
+	JLT  end34
 
-end33:
-	JMP end28
+loop33:
+	VMOVUPS     (CX), Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     (DX), Y5
+	VMOVUPS     (BX), Y6
+	VFMADD213PS Y6, Y5, Y0
+	VMOVUPS     Y0, (AX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
+	SUBQ        $+8, SI
+	CMPQ        SI, $+8
+	JGE         loop33
 
-else27:
-	MOVQ weight_base+48(FP), DI
-	MOVQ bias_base+72(FP), R8
-	MOVQ AX, R9
-	MOVQ CX, R10
-	MOVQ R8, R8
-	MOVQ BX, R11
-	CMPQ R11, $+32
-	JLT  end35
-
-loop34:
-	VMOVUPS     (R10), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     (DI), Y7
-	VMOVUPS     (R8), Y8
-	VFMADD213PS Y8, Y7, Y6
-	VMOVUPS     Y6, (R9)
-	VMOVUPS     32(R10), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     32(DI), Y7
-	VMOVUPS     32(R8), Y8
-	VFMADD213PS Y8, Y7, Y6
-	VMOVUPS     Y6, 32(R9)
-	VMOVUPS     64(R10), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     64(DI), Y7
-	VMOVUPS     64(R8), Y8
-	VFMADD213PS Y8, Y7, Y6
-	VMOVUPS     Y6, 64(R9)
-	VMOVUPS     96(R10), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     96(DI), Y7
-	VMOVUPS     96(R8), Y8
-	VFMADD213PS Y8, Y7, Y6
-	VMOVUPS     Y6, 96(R9)
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop34
+end34:
+	TESTQ       DI, DI
+	JZ          end35
+	VMASKMOVPS  (CX), Y4, Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMASKMOVPS  (DX), Y4, Y1
+	VMASKMOVPS  (BX), Y4, Y2
+	VFMADD213PS Y2, Y1, Y0
+	VMASKMOVPS  Y0, Y4, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (BX)(DI*4), BX
 
 end35:
-	CMPQ R11, $+8
-	JLT  end37
-
-loop36:
-	VMOVUPS     (R10), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     (DI), Y7
-	VMOVUPS     (R8), Y8
-	VFMADD213PS Y8, Y7, Y6
-	VMOVUPS     Y6, (R9)
-	ADDQ        $+32, R9
-	ADDQ        $+32, R10
-	ADDQ        $+32, DI
-	ADDQ        $+32, R8
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
-	JGE         loop36
-
-end37:
-	TESTQ       SI, SI
-	JZ          end38
-	VMASKMOVPS  (R10), Y2, Y6
-	VSUBPS      Y3, Y6, Y3
-	VFMADD213PS Y4, Y5, Y3
-	VMASKMOVPS  (DI), Y2, Y4
-	VMASKMOVPS  (R8), Y2, Y5
-	VFMADD213PS Y5, Y4, Y3
-	VMASKMOVPS  Y3, Y2, (R9)
-
-end38:
-end28:
-end14:
-	LEAQ (AX)(BX*4), AX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+1, DX
-	CMPQ DX, $+1
-	JGE  loop1
-
-end2:
+end1:
 	VZEROUPPER
 	RET
 
@@ -480,459 +644,665 @@ GLOBL f32x8_3f800000<>(SB), RODATA|NOPTR, $32
 // func addLayerNormRowsAVX2(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·addLayerNormRowsAVX2(SB), NOSPLIT, $0-164
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+48(FP), CX
-	MOVQ         sum_base+24(FP), DX
-	MOVQ         residual_base+72(FP), BX
-	MOVQ         rows+144(FP), SI
-	MOVQ         cols+152(FP), DI
-	VBROADCASTSS eps+160(FP), Y0
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   DI, X1, X1
-	VBROADCASTSS X1, Y1
-	MOVQ         DI, R8
-	ANDQ         $+7, R8
-	LEAQ         lanes8<>+0(SB), R9
-	MOVQ         $0x00000008, R10
-	SUBQ         R8, R10
-	LEAQ         (R9)(R10*4), R9
-	VMOVUPS      (R9), Y2
-	CMPQ         SI, $+1
-	JLT          end2
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    sum_base+24(FP), CX
+	MOVQ    CX, DX
+	MOVQ    rows+144(FP), BX
+	MOVQ    cols+152(FP), SI
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    SI, DI
+	ANDQ    $+7, DI
+	LEAQ    lanes8<>+0(SB), R8
+	MOVQ    $0x00000008, R9
+	SUBQ    DI, R9
+	LEAQ    (R8)(R9*4), R8
+	VMOVUPS (R8), Y4
+	MOVQ    CX, R8
+	MOVQ    x_base+48(FP), R9
+	MOVQ    residual_base+72(FP), R10
+	TESTQ   BX, BX
+	JZ      end1
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    SI, R11
+	CMPQ    R11, $+16
+	JLT     end3
 
-loop1:
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   DX, R9
-	MOVQ   CX, R10
-	MOVQ   BX, R11
-	MOVQ   DI, R12
-	CMPQ   R12, $+16
-	JLT    end4
-
-loop3:
-	VMOVUPS (R10), Y5
-	VMOVUPS (R11), Y6
-	VADDPS  Y6, Y5, Y5
-	VADDPS  Y5, Y3, Y3
-	VMOVUPS Y5, (R9)
-	VMOVUPS 32(R10), Y5
-	VMOVUPS 32(R11), Y6
-	VADDPS  Y6, Y5, Y5
-	VADDPS  Y5, Y4, Y4
-	VMOVUPS Y5, 32(R9)
+loop2:
+	VMOVUPS (R9), Y2
+	VMOVUPS (R10), Y3
+	VADDPS  Y3, Y2, Y2
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS Y2, (R8)
+	VMOVUPS 32(R9), Y2
+	VMOVUPS 32(R10), Y3
+	VADDPS  Y3, Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y2, 32(R8)
+	ADDQ    $+64, R8
 	ADDQ    $+64, R9
 	ADDQ    $+64, R10
-	ADDQ    $+64, R11
-	SUBQ    $+16, R12
-	CMPQ    R12, $+16
-	JGE     loop3
+	SUBQ    $+16, R11
+	CMPQ    R11, $+16
+	JGE     loop2
 
-end4:
-	CMPQ R12, $+8
-	JLT  end6
+end3:
+	CMPQ R11, $+8
+	JLT  end5
 
-loop5:
-	VMOVUPS (R10), Y5
-	VMOVUPS (R11), Y6
-	VADDPS  Y6, Y5, Y5
-	VADDPS  Y5, Y3, Y3
-	VMOVUPS Y5, (R9)
+loop4:
+	VMOVUPS (R9), Y2
+	VMOVUPS (R10), Y3
+	VADDPS  Y3, Y2, Y2
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS Y2, (R8)
+	ADDQ    $+32, R8
 	ADDQ    $+32, R9
 	ADDQ    $+32, R10
-	ADDQ    $+32, R11
-	SUBQ    $+8, R12
-	CMPQ    R12, $+8
-	JGE     loop5
+	SUBQ    $+8, R11
+	CMPQ    R11, $+8
+	JGE     loop4
+
+end5:
+	TESTQ      DI, DI
+	JZ         end6
+	VMASKMOVPS (R9), Y4, Y2
+	VMASKMOVPS (R10), Y4, Y3
+	VADDPS     Y3, Y2, Y2
+	VADDPS     Y2, Y0, Y0
+	VMASKMOVPS Y2, Y4, (R8)
+	LEAQ       (R8)(DI*4), R8
+	LEAQ       (R9)(DI*4), R9
+	LEAQ       (R10)(DI*4), R10
 
 end6:
-	TESTQ      R8, R8
-	JZ         end7
-	VMASKMOVPS (R10), Y2, Y5
-	VMASKMOVPS (R11), Y2, Y6
-	VADDPS     Y6, Y5, Y5
-	VADDPS     Y5, Y3, Y3
-	VMASKMOVPS Y5, Y2, (R9)
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x01, Y0, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x4e, Y0, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0xb1, Y0, Y0, Y1
+	VADDPS       Y1, Y0, Y0
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VDIVPS       Y1, Y0, Y0
+	VMOVAPS      Y0, Y0
+	CMPQ         BX, $+1
+	JGT          else7
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	MOVQ         SI, BX
+	CMPQ         BX, $+16
+	JLT          end10
 
-end7:
-	VADDPS     Y4, Y3, Y3
-	VPERM2F128 $0x01, Y3, Y3, Y4
-	VADDPS     Y4, Y3, Y3
-	VSHUFPS    $0x4e, Y3, Y3, Y4
-	VADDPS     Y4, Y3, Y3
-	VSHUFPS    $0xb1, Y3, Y3, Y4
-	VADDPS     Y4, Y3, Y3
-	VDIVPS     Y1, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	MOVQ       DX, R9
-	MOVQ       DI, R10
-	CMPQ       R10, $+16
-	JLT        end9
+loop9:
+	VMOVUPS     (DX), Y5
+	VSUBPS      Y0, Y5, Y5
+	VADDPS      Y5, Y1, Y1
+	VFMADD231PS Y5, Y5, Y2
+	VMOVUPS     32(DX), Y5
+	VSUBPS      Y0, Y5, Y5
+	VADDPS      Y5, Y6, Y6
+	VFMADD231PS Y5, Y5, Y3
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop9
 
-loop8:
-	VMOVUPS     (R9), Y8
-	VSUBPS      Y3, Y8, Y8
-	VADDPS      Y8, Y4, Y4
-	VFMADD231PS Y8, Y8, Y5
-	VMOVUPS     32(R9), Y8
-	VSUBPS      Y3, Y8, Y8
-	VADDPS      Y8, Y6, Y6
-	VFMADD231PS Y8, Y8, Y7
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop8
+end10:
+	CMPQ BX, $+8
+	JLT  end12
 
-end9:
-	CMPQ R10, $+8
-	JLT  end11
-
-loop10:
-	VMOVUPS     (R9), Y8
-	VSUBPS      Y3, Y8, Y8
-	VADDPS      Y8, Y4, Y4
-	VFMADD231PS Y8, Y8, Y5
-	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop10
-
-end11:
-	TESTQ       R8, R8
-	JZ          end12
-	VMASKMOVPS  (R9), Y2, Y8
-	VSUBPS      Y3, Y8, Y8
-	VANDPS      Y8, Y2, Y8
-	VADDPS      Y8, Y4, Y4
-	VFMADD231PS Y8, Y8, Y5
+loop11:
+	VMOVUPS     (DX), Y5
+	VSUBPS      Y0, Y5, Y5
+	VADDPS      Y5, Y1, Y1
+	VFMADD231PS Y5, Y5, Y2
+	ADDQ        $+32, DX
+	SUBQ        $+8, BX
+	CMPQ        BX, $+8
+	JGE         loop11
 
 end12:
-	VADDPS       Y6, Y4, Y4
-	VPERM2F128   $0x01, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VDIVPS       Y1, Y4, Y4
-	VADDPS       Y7, Y5, Y5
-	VPERM2F128   $0x01, Y5, Y5, Y6
-	VADDPS       Y6, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y6
-	VADDPS       Y6, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y6
-	VADDPS       Y6, Y5, Y5
-	VDIVPS       Y1, Y5, Y5
-	VFNMADD231PS Y4, Y4, Y5
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y6
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y5, Y7, Y5
-	VADDPS       Y0, Y5, Y5
-	VSQRTPS      Y5, Y5
-	VDIVPS       Y5, Y6, Y5
-	VXORPS       Y6, Y6, Y6
-	VSUBPS       Y4, Y6, Y4
-	VMULPS       Y5, Y4, Y4
-	MOVQ         weight_len+104(FP), R9
-	CMPQ         R9, $+0
-	JGT          else13
-	MOVQ         bias_len+128(FP), R9
-	CMPQ         R9, $+0
-	JGT          else15
-	MOVQ         AX, R9
-	MOVQ         DX, R10
-	MOVQ         DI, R11
-	CMPQ         R11, $+32
-	JLT          end18
+	TESTQ       DI, DI
+	JZ          end13
+	VMASKMOVPS  (DX), Y4, Y5
+	VSUBPS      Y0, Y5, Y5
+	VANDPS      Y5, Y4, Y5
+	VADDPS      Y5, Y1, Y1
+	VFMADD231PS Y5, Y5, Y2
+	LEAQ        (DX)(DI*4), DX
 
-loop17:
-	VMOVUPS     (R10), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     Y6, (R9)
-	VMOVUPS     32(R10), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     Y6, 32(R9)
-	VMOVUPS     64(R10), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     Y6, 64(R9)
-	VMOVUPS     96(R10), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     Y6, 96(R9)
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop17
+end13:
+	VXORPS       X5, X5, X5
+	VCVTSI2SSQ   SI, X5, X5
+	VBROADCASTSS X5, Y5
+	VADDPS       Y6, Y1, Y1
+	VPERM2F128   $0x01, Y1, Y1, Y6
+	VADDPS       Y6, Y1, Y1
+	VSHUFPS      $0x4e, Y1, Y1, Y6
+	VADDPS       Y6, Y1, Y1
+	VSHUFPS      $0xb1, Y1, Y1, Y6
+	VADDPS       Y6, Y1, Y1
+	VDIVPS       Y5, Y1, Y1
+	VADDPS       Y3, Y2, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y5, Y2, Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y3
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y2, Y5, Y2
+	VBROADCASTSS eps+160(FP), Y5
+	VADDPS       Y5, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y3, Y2
+	VMOVAPS      Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VSUBPS       Y1, Y3, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y3
+	VMOVAPS      Y0, Y1
+	JMP          end8
 
-end18:
+else7:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y1, Y1, Y1
+	VXORPS Y8, Y8, Y8
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   SI, R11
+	CMPQ   R11, $+16
+	JLT    end15
+
+loop14:
+	VMOVUPS     (R9), Y7
+	VMOVUPS     (R10), Y9
+	VADDPS      Y9, Y7, Y7
+	VADDPS      Y7, Y5, Y5
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y1, Y1
+	VFMADD231PS Y9, Y9, Y2
+	VMOVUPS     Y7, (R8)
+	VMOVUPS     32(R9), Y7
+	VMOVUPS     32(R10), Y9
+	VADDPS      Y9, Y7, Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     32(DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y8, Y8
+	VFMADD231PS Y9, Y9, Y3
+	VMOVUPS     Y7, 32(R8)
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	ADDQ        $+64, DX
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop14
+
+end15:
 	CMPQ R11, $+8
-	JLT  end20
+	JLT  end17
 
-loop19:
-	VMOVUPS     (R10), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     Y6, (R9)
+loop16:
+	VMOVUPS     (R9), Y7
+	VMOVUPS     (R10), Y9
+	VADDPS      Y9, Y7, Y7
+	VADDPS      Y7, Y5, Y5
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y1, Y1
+	VFMADD231PS Y9, Y9, Y2
+	VMOVUPS     Y7, (R8)
+	ADDQ        $+32, R8
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
+	ADDQ        $+32, DX
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop19
+	JGE         loop16
 
-end20:
-	TESTQ       R8, R8
-	JZ          end21
-	VMASKMOVPS  (R10), Y2, Y6
-	VSUBPS      Y3, Y6, Y3
-	VFMADD213PS Y4, Y5, Y3
-	VMASKMOVPS  Y3, Y2, (R9)
+end17:
+	TESTQ       DI, DI
+	JZ          end18
+	VMASKMOVPS  (R9), Y4, Y7
+	VMASKMOVPS  (R10), Y4, Y9
+	VADDPS      Y9, Y7, Y7
+	VADDPS      Y7, Y5, Y5
+	VMASKMOVPS  (DX), Y4, Y9
+	VSUBPS      Y0, Y9, Y9
+	VANDPS      Y9, Y4, Y9
+	VADDPS      Y9, Y1, Y1
+	VFMADD231PS Y9, Y9, Y2
+	VMASKMOVPS  Y7, Y4, (R8)
+	LEAQ        (R8)(DI*4), R8
+	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
+	LEAQ        (DX)(DI*4), DX
 
-end21:
-	JMP end16
+end18:
+	VXORPS       X7, X7, X7
+	VCVTSI2SSQ   SI, X7, X7
+	VBROADCASTSS X7, Y7
+	VADDPS       Y8, Y1, Y1
+	VPERM2F128   $0x01, Y1, Y1, Y8
+	VADDPS       Y8, Y1, Y1
+	VSHUFPS      $0x4e, Y1, Y1, Y8
+	VADDPS       Y8, Y1, Y1
+	VSHUFPS      $0xb1, Y1, Y1, Y8
+	VADDPS       Y8, Y1, Y1
+	VDIVPS       Y7, Y1, Y1
+	VADDPS       Y3, Y2, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y7, Y2, Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y3
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y2, Y7, Y2
+	VBROADCASTSS eps+160(FP), Y7
+	VADDPS       Y7, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y3, Y2
+	VMOVAPS      Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VSUBPS       Y1, Y3, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y3
+	VMOVAPS      Y0, Y1
+	VADDPS       Y6, Y5, Y0
+	VPERM2F128   $0x01, Y0, Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	VSHUFPS      $0x4e, Y0, Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	VSHUFPS      $0xb1, Y0, Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	VXORPS       X5, X5, X5
+	VCVTSI2SSQ   SI, X5, X5
+	VBROADCASTSS X5, Y5
+	VDIVPS       Y5, Y0, Y0
+	VMOVAPS      Y0, Y0
+	SUBQ         $0x02, BX
+	CMPQ         BX, $+1
+	JLT          end20
 
-else15:
-	MOVQ bias_base+120(FP), R9
-	MOVQ AX, R10
-	MOVQ DX, R11
-	MOVQ DI, R12
-	CMPQ R12, $+32
-	JLT  end23
+loop19:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	MOVQ   weight_base+96(FP), R11
+	MOVQ   bias_base+120(FP), R12
+	MOVQ   SI, R13
+	CMPQ   R13, $+16
+	JLT    end22
 
-loop22:
-	VMOVUPS     (R11), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     (R9), Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, (R10)
-	VMOVUPS     32(R11), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     32(R9), Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 32(R10)
-	VMOVUPS     64(R11), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     64(R9), Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 64(R10)
-	VMOVUPS     96(R11), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     96(R9), Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 96(R10)
-	ADDQ        $+128, R10
-	ADDQ        $+128, R11
-	ADDQ        $+128, R9
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop22
+loop21:
+	VMOVUPS     (R9), Y11
+	VMOVUPS     (R10), Y12
+	VADDPS      Y12, Y11, Y11
+	VADDPS      Y11, Y5, Y5
+	VMOVUPS     (DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y7, Y7
+	VFMADD231PS Y12, Y12, Y9
+	VMOVUPS     (CX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VFMADD213PS Y3, Y2, Y12
+	VMOVUPS     (R11), Y13
+	VMOVUPS     (R12), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVUPS     Y11, (R8)
+	VMOVUPS     Y12, (AX)
+	VMOVUPS     32(R9), Y11
+	VMOVUPS     32(R10), Y12
+	VADDPS      Y12, Y11, Y11
+	VADDPS      Y11, Y6, Y6
+	VMOVUPS     32(DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y8, Y8
+	VFMADD231PS Y12, Y12, Y10
+	VMOVUPS     32(CX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VFMADD213PS Y3, Y2, Y12
+	VMOVUPS     32(R11), Y13
+	VMOVUPS     32(R12), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVUPS     Y11, 32(R8)
+	VMOVUPS     Y12, 32(AX)
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	SUBQ        $+16, R13
+	CMPQ        R13, $+16
+	JGE         loop21
 
-end23:
-	CMPQ R12, $+8
-	JLT  end25
+end22:
+	CMPQ R13, $+8
+	JLT  end24
 
-loop24:
-	VMOVUPS     (R11), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     (R9), Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y6, (R10)
-	ADDQ        $+32, R10
-	ADDQ        $+32, R11
+loop23:
+	VMOVUPS     (R9), Y11
+	VMOVUPS     (R10), Y12
+	VADDPS      Y12, Y11, Y11
+	VADDPS      Y11, Y5, Y5
+	VMOVUPS     (DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y7, Y7
+	VFMADD231PS Y12, Y12, Y9
+	VMOVUPS     (CX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VFMADD213PS Y3, Y2, Y12
+	VMOVUPS     (R11), Y13
+	VMOVUPS     (R12), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVUPS     Y11, (R8)
+	VMOVUPS     Y12, (AX)
+	ADDQ        $+32, R8
 	ADDQ        $+32, R9
-	SUBQ        $+8, R12
-	CMPQ        R12, $+8
-	JGE         loop24
+	ADDQ        $+32, R10
+	ADDQ        $+32, DX
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, R11
+	ADDQ        $+32, R12
+	SUBQ        $+8, R13
+	CMPQ        R13, $+8
+	JGE         loop23
+
+end24:
+	TESTQ       DI, DI
+	JZ          end25
+	VMASKMOVPS  (R9), Y4, Y11
+	VMASKMOVPS  (R10), Y4, Y12
+	VADDPS      Y12, Y11, Y11
+	VADDPS      Y11, Y5, Y5
+	VMASKMOVPS  (DX), Y4, Y12
+	VSUBPS      Y0, Y12, Y12
+	VANDPS      Y12, Y4, Y12
+	VADDPS      Y12, Y7, Y7
+	VFMADD231PS Y12, Y12, Y9
+	VMASKMOVPS  (CX), Y4, Y12
+	VSUBPS      Y1, Y12, Y1
+	VFMADD213PS Y3, Y2, Y1
+	VMASKMOVPS  (R11), Y4, Y2
+	VMASKMOVPS  (R12), Y4, Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMASKMOVPS  Y11, Y4, (R8)
+	VMASKMOVPS  Y1, Y4, (AX)
+	LEAQ        (R8)(DI*4), R8
+	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R11)(DI*4), R11
+	LEAQ        (R12)(DI*4), R12
 
 end25:
-	TESTQ       R8, R8
-	JZ          end26
-	VMASKMOVPS  (R11), Y2, Y6
-	VSUBPS      Y3, Y6, Y3
-	VFMADD213PS Y4, Y5, Y3
-	VMASKMOVPS  (R9), Y2, Y4
-	VADDPS      Y4, Y3, Y3
-	VMASKMOVPS  Y3, Y2, (R10)
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VADDPS       Y8, Y7, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y3
+	VADDPS       Y10, Y9, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VDIVPS       Y1, Y2, Y1
+	VFNMADD231PS Y3, Y3, Y1
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y2
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y1, Y7, Y1
+	VBROADCASTSS eps+160(FP), Y7
+	VADDPS       Y7, Y1, Y1
+	VSQRTPS      Y1, Y1
+	VDIVPS       Y1, Y2, Y1
+	VMOVAPS      Y1, Y2
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y3
+	VMOVAPS      Y0, Y1
+	VADDPS       Y6, Y5, Y0
+	VPERM2F128   $0x01, Y0, Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	VSHUFPS      $0x4e, Y0, Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	VSHUFPS      $0xb1, Y0, Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	VXORPS       X5, X5, X5
+	VCVTSI2SSQ   SI, X5, X5
+	VBROADCASTSS X5, Y5
+	VDIVPS       Y5, Y0, Y0
+	VMOVAPS      Y0, Y0
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop19
 
-end26:
-end16:
-	JMP end14
+end20:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   weight_base+96(FP), BX
+	MOVQ   bias_base+120(FP), R8
+	MOVQ   SI, R9
+	CMPQ   R9, $+16
+	JLT    end27
 
-else13:
-	MOVQ bias_len+128(FP), R9
-	CMPQ R9, $+0
-	JGT  else27
-	MOVQ weight_base+96(FP), R9
-	MOVQ AX, R10
-	MOVQ DX, R11
-	MOVQ DI, R12
-	CMPQ R12, $+32
-	JLT  end30
+loop26:
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y5, Y5
+	VFMADD231PS Y9, Y9, Y7
+	VMOVUPS     (CX), Y9
+	VSUBPS      Y1, Y9, Y9
+	VFMADD213PS Y3, Y2, Y9
+	VMOVUPS     (BX), Y10
+	VMOVUPS     (R8), Y11
+	VFMADD213PS Y11, Y10, Y9
+	VMOVUPS     Y9, (AX)
+	VMOVUPS     32(DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y6, Y6
+	VFMADD231PS Y9, Y9, Y8
+	VMOVUPS     32(CX), Y9
+	VSUBPS      Y1, Y9, Y9
+	VFMADD213PS Y3, Y2, Y9
+	VMOVUPS     32(BX), Y10
+	VMOVUPS     32(R8), Y11
+	VFMADD213PS Y11, Y10, Y9
+	VMOVUPS     Y9, 32(AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, BX
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop26
 
-loop29:
-	VMOVUPS     (R11), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     (R9), Y7
-	VMULPS      Y7, Y6, Y6
-	VMOVUPS     Y6, (R10)
-	VMOVUPS     32(R11), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     32(R9), Y7
-	VMULPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 32(R10)
-	VMOVUPS     64(R11), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     64(R9), Y7
-	VMULPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 64(R10)
-	VMOVUPS     96(R11), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     96(R9), Y7
-	VMULPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 96(R10)
-	ADDQ        $+128, R10
-	ADDQ        $+128, R11
-	ADDQ        $+128, R9
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop29
+end27:
+	CMPQ R9, $+8
+	JLT  end29
+
+loop28:
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y5, Y5
+	VFMADD231PS Y9, Y9, Y7
+	VMOVUPS     (CX), Y9
+	VSUBPS      Y1, Y9, Y9
+	VFMADD213PS Y3, Y2, Y9
+	VMOVUPS     (BX), Y10
+	VMOVUPS     (R8), Y11
+	VFMADD213PS Y11, Y10, Y9
+	VMOVUPS     Y9, (AX)
+	ADDQ        $+32, DX
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, BX
+	ADDQ        $+32, R8
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop28
+
+end29:
+	TESTQ       DI, DI
+	JZ          end30
+	VMASKMOVPS  (DX), Y4, Y9
+	VSUBPS      Y0, Y9, Y9
+	VANDPS      Y9, Y4, Y9
+	VADDPS      Y9, Y5, Y5
+	VFMADD231PS Y9, Y9, Y7
+	VMASKMOVPS  (CX), Y4, Y9
+	VSUBPS      Y1, Y9, Y1
+	VFMADD213PS Y3, Y2, Y1
+	VMASKMOVPS  (BX), Y4, Y2
+	VMASKMOVPS  (R8), Y4, Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMASKMOVPS  Y1, Y4, (AX)
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (BX)(DI*4), BX
+	LEAQ        (R8)(DI*4), R8
 
 end30:
-	CMPQ R12, $+8
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VADDPS       Y6, Y5, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y3
+	VADDPS       Y8, Y7, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VDIVPS       Y1, Y2, Y1
+	VFNMADD231PS Y3, Y3, Y1
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y2
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y1, Y5, Y1
+	VBROADCASTSS eps+160(FP), Y5
+	VADDPS       Y5, Y1, Y1
+	VSQRTPS      Y1, Y1
+	VDIVPS       Y1, Y2, Y1
+	VMOVAPS      Y1, Y2
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y3
+	VMOVAPS      Y0, Y1
+
+end8:
+	MOVQ weight_base+96(FP), DX
+	MOVQ bias_base+120(FP), BX
+	CMPQ SI, $+16
 	JLT  end32
 
 loop31:
-	VMOVUPS     (R11), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     (R9), Y7
-	VMULPS      Y7, Y6, Y6
-	VMOVUPS     Y6, (R10)
-	ADDQ        $+32, R10
-	ADDQ        $+32, R11
-	ADDQ        $+32, R9
-	SUBQ        $+8, R12
-	CMPQ        R12, $+8
+	VMOVUPS     (CX), Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     (DX), Y5
+	VMOVUPS     (BX), Y6
+	VFMADD213PS Y6, Y5, Y0
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     32(CX), Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     32(DX), Y5
+	VMOVUPS     32(BX), Y6
+	VFMADD213PS Y6, Y5, Y0
+	VMOVUPS     Y0, 32(AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
 	JGE         loop31
 
 end32:
-	TESTQ       R8, R8
-	JZ          end33
-	VMASKMOVPS  (R11), Y2, Y6
-	VSUBPS      Y3, Y6, Y3
-	VFMADD213PS Y4, Y5, Y3
-	VMASKMOVPS  (R9), Y2, Y4
-	VMULPS      Y4, Y3, Y3
-	VMASKMOVPS  Y3, Y2, (R10)
+	CMPQ SI, $+8
+	JLT  end34
 
-end33:
-	JMP end28
+loop33:
+	VMOVUPS     (CX), Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     (DX), Y5
+	VMOVUPS     (BX), Y6
+	VFMADD213PS Y6, Y5, Y0
+	VMOVUPS     Y0, (AX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
+	SUBQ        $+8, SI
+	CMPQ        SI, $+8
+	JGE         loop33
 
-else27:
-	MOVQ weight_base+96(FP), R9
-	MOVQ bias_base+120(FP), R10
-	MOVQ AX, R11
-	MOVQ DX, R12
-	MOVQ R10, R10
-	MOVQ DI, R13
-	CMPQ R13, $+32
-	JLT  end35
-
-loop34:
-	VMOVUPS     (R12), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     (R9), Y7
-	VMOVUPS     (R10), Y8
-	VFMADD213PS Y8, Y7, Y6
-	VMOVUPS     Y6, (R11)
-	VMOVUPS     32(R12), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     32(R9), Y7
-	VMOVUPS     32(R10), Y8
-	VFMADD213PS Y8, Y7, Y6
-	VMOVUPS     Y6, 32(R11)
-	VMOVUPS     64(R12), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     64(R9), Y7
-	VMOVUPS     64(R10), Y8
-	VFMADD213PS Y8, Y7, Y6
-	VMOVUPS     Y6, 64(R11)
-	VMOVUPS     96(R12), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     96(R9), Y7
-	VMOVUPS     96(R10), Y8
-	VFMADD213PS Y8, Y7, Y6
-	VMOVUPS     Y6, 96(R11)
-	ADDQ        $+128, R11
-	ADDQ        $+128, R12
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
-	SUBQ        $+32, R13
-	CMPQ        R13, $+32
-	JGE         loop34
+end34:
+	TESTQ       DI, DI
+	JZ          end35
+	VMASKMOVPS  (CX), Y4, Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMASKMOVPS  (DX), Y4, Y1
+	VMASKMOVPS  (BX), Y4, Y2
+	VFMADD213PS Y2, Y1, Y0
+	VMASKMOVPS  Y0, Y4, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (BX)(DI*4), BX
 
 end35:
-	CMPQ R13, $+8
-	JLT  end37
-
-loop36:
-	VMOVUPS     (R12), Y6
-	VSUBPS      Y3, Y6, Y6
-	VFMADD213PS Y4, Y5, Y6
-	VMOVUPS     (R9), Y7
-	VMOVUPS     (R10), Y8
-	VFMADD213PS Y8, Y7, Y6
-	VMOVUPS     Y6, (R11)
-	ADDQ        $+32, R11
-	ADDQ        $+32, R12
-	ADDQ        $+32, R9
-	ADDQ        $+32, R10
-	SUBQ        $+8, R13
-	CMPQ        R13, $+8
-	JGE         loop36
-
-end37:
-	TESTQ       R8, R8
-	JZ          end38
-	VMASKMOVPS  (R12), Y2, Y6
-	VSUBPS      Y3, Y6, Y3
-	VFMADD213PS Y4, Y5, Y3
-	VMASKMOVPS  (R9), Y2, Y4
-	VMASKMOVPS  (R10), Y2, Y5
-	VFMADD213PS Y5, Y4, Y3
-	VMASKMOVPS  Y3, Y2, (R11)
-
-end38:
-end28:
-end14:
-	LEAQ (AX)(DI*4), AX
-	LEAQ (CX)(DI*4), CX
-	LEAQ (DX)(DI*4), DX
-	LEAQ (BX)(DI*4), BX
-	SUBQ $+1, SI
-	CMPQ SI, $+1
-	JGE  loop1
-
-end2:
+end1:
 	VZEROUPPER
 	RET
 
@@ -947,195 +1317,207 @@ TEXT ·rmsNormRowsAVX2(SB), NOSPLIT, $0-92
 	VXORPS       X1, X1, X1
 	VCVTSI2SSQ   BX, X1, X1
 	VBROADCASTSS X1, Y1
+	VXORPS       Y2, Y2, Y2
 	MOVQ         BX, SI
 	ANDQ         $+7, SI
 	LEAQ         lanes8<>+0(SB), DI
 	MOVQ         $0x00000008, R8
 	SUBQ         SI, R8
 	LEAQ         (DI)(R8*4), DI
-	VMOVUPS      (DI), Y2
-	CMPQ         DX, $+1
-	JLT          end2
+	VMOVUPS      (DI), Y3
+	MOVQ         CX, DI
+	TESTQ        DX, DX
+	JZ           end1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	MOVQ         BX, R8
+	CMPQ         R8, $+16
+	JLT          end3
 
-loop1:
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   CX, DI
-	MOVQ   BX, R8
-	CMPQ   R8, $+32
-	JLT    end4
+loop2:
+	VMOVUPS     (DI), Y5
+	VFMADD231PS Y5, Y5, Y2
+	VMOVUPS     32(DI), Y5
+	VFMADD231PS Y5, Y5, Y4
+	ADDQ        $+64, DI
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop2
 
-loop3:
-	VMOVUPS     (DI), Y7
-	VFMADD231PS Y7, Y7, Y3
-	VMOVUPS     32(DI), Y7
-	VFMADD231PS Y7, Y7, Y4
-	VMOVUPS     64(DI), Y7
-	VFMADD231PS Y7, Y7, Y5
-	VMOVUPS     96(DI), Y7
-	VFMADD231PS Y7, Y7, Y6
-	ADDQ        $+128, DI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop3
-
-end4:
+end3:
 	CMPQ R8, $+8
-	JLT  end6
+	JLT  end5
 
-loop5:
-	VMOVUPS     (DI), Y7
-	VFMADD231PS Y7, Y7, Y3
+loop4:
+	VMOVUPS     (DI), Y5
+	VFMADD231PS Y5, Y5, Y2
 	ADDQ        $+32, DI
 	SUBQ        $+8, R8
 	CMPQ        R8, $+8
-	JGE         loop5
+	JGE         loop4
+
+end5:
+	TESTQ       SI, SI
+	JZ          end6
+	VMASKMOVPS  (DI), Y3, Y5
+	VFMADD231PS Y5, Y5, Y2
+	LEAQ        (DI)(SI*4), DI
 
 end6:
-	TESTQ       SI, SI
-	JZ          end7
-	VMASKMOVPS  (DI), Y2, Y7
-	VFMADD231PS Y7, Y7, Y3
-
-end7:
-	VADDPS     Y4, Y3, Y3
-	VADDPS     Y6, Y5, Y5
-	VADDPS     Y5, Y3, Y3
-	VPERM2F128 $0x01, Y3, Y3, Y4
-	VADDPS     Y4, Y3, Y3
-	VSHUFPS    $0x4e, Y3, Y3, Y4
-	VADDPS     Y4, Y3, Y3
-	VSHUFPS    $0xb1, Y3, Y3, Y4
-	VADDPS     Y4, Y3, Y3
+	VADDPS     Y4, Y2, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y4
+	VADDPS     Y4, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y4
+	VADDPS     Y4, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y4
+	VADDPS     Y4, Y2, Y2
+	VDIVPS     Y1, Y2, Y2
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y4
-	VDIVPS     Y1, Y3, Y3
-	VADDPS     Y0, Y3, Y3
-	VSQRTPS    Y3, Y3
-	VDIVPS     Y3, Y4, Y3
-	MOVQ       weight_len+56(FP), DI
-	CMPQ       DI, $+0
-	JGT        else8
-	MOVQ       AX, DI
-	MOVQ       CX, R8
-	MOVQ       BX, R9
-	CMPQ       R9, $+32
-	JLT        end11
+	VADDPS     Y0, Y2, Y2
+	VSQRTPS    Y2, Y2
+	VDIVPS     Y2, Y4, Y2
+	VMOVAPS    Y2, Y2
+	SUBQ       $0x01, DX
+	CMPQ       DX, $+1
+	JLT        end8
 
-loop10:
-	VMOVUPS (R8), Y4
-	VMULPS  Y3, Y4, Y4
-	VMOVUPS Y4, (DI)
-	VMOVUPS 32(R8), Y4
-	VMULPS  Y3, Y4, Y4
-	VMOVUPS Y4, 32(DI)
-	VMOVUPS 64(R8), Y4
-	VMULPS  Y3, Y4, Y4
-	VMOVUPS Y4, 64(DI)
-	VMOVUPS 96(R8), Y4
-	VMULPS  Y3, Y4, Y4
-	VMOVUPS Y4, 96(DI)
-	ADDQ    $+128, DI
-	ADDQ    $+128, R8
-	SUBQ    $+32, R9
-	CMPQ    R9, $+32
-	JGE     loop10
+loop7:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   weight_base+48(FP), R8
+	MOVQ   BX, R9
+	CMPQ   R9, $+16
+	JLT    end10
 
-end11:
+loop9:
+	VMOVUPS     (DI), Y6
+	VFMADD231PS Y6, Y6, Y4
+	VMOVUPS     (CX), Y6
+	VMULPS      Y2, Y6, Y6
+	VMOVUPS     (R8), Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (AX)
+	VMOVUPS     32(DI), Y6
+	VFMADD231PS Y6, Y6, Y5
+	VMOVUPS     32(CX), Y6
+	VMULPS      Y2, Y6, Y6
+	VMOVUPS     32(R8), Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 32(AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop9
+
+end10:
 	CMPQ R9, $+8
-	JLT  end13
+	JLT  end12
 
-loop12:
-	VMOVUPS (R8), Y4
-	VMULPS  Y3, Y4, Y4
-	VMOVUPS Y4, (DI)
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	SUBQ    $+8, R9
-	CMPQ    R9, $+8
-	JGE     loop12
+loop11:
+	VMOVUPS     (DI), Y6
+	VFMADD231PS Y6, Y6, Y4
+	VMOVUPS     (CX), Y6
+	VMULPS      Y2, Y6, Y6
+	VMOVUPS     (R8), Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (AX)
+	ADDQ        $+32, DI
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, R8
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop11
+
+end12:
+	TESTQ       SI, SI
+	JZ          end13
+	VMASKMOVPS  (DI), Y3, Y6
+	VFMADD231PS Y6, Y6, Y4
+	VMASKMOVPS  (CX), Y3, Y6
+	VMULPS      Y2, Y6, Y2
+	VMASKMOVPS  (R8), Y3, Y6
+	VMULPS      Y6, Y2, Y2
+	VMASKMOVPS  Y2, Y3, (AX)
+	LEAQ        (DI)(SI*4), DI
+	LEAQ        (AX)(SI*4), AX
+	LEAQ        (CX)(SI*4), CX
+	LEAQ        (R8)(SI*4), R8
 
 end13:
+	VADDPS     Y5, Y4, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y4
+	VADDPS     Y4, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y4
+	VADDPS     Y4, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y4
+	VADDPS     Y4, Y2, Y2
+	VDIVPS     Y1, Y2, Y2
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y4
+	VADDPS     Y0, Y2, Y2
+	VSQRTPS    Y2, Y2
+	VDIVPS     Y2, Y4, Y2
+	VMOVAPS    Y2, Y2
+	SUBQ       $+1, DX
+	CMPQ       DX, $+1
+	JGE        loop7
+
+end8:
+	MOVQ weight_base+48(FP), DX
+	CMPQ BX, $+16
+	JLT  end15
+
+loop14:
+	VMOVUPS (CX), Y0
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS (DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS 32(DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	SUBQ    $+16, BX
+	CMPQ    BX, $+16
+	JGE     loop14
+
+end15:
+	CMPQ BX, $+8
+	JLT  end17
+
+loop16:
+	VMOVUPS (CX), Y0
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS (DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	SUBQ    $+8, BX
+	CMPQ    BX, $+8
+	JGE     loop16
+
+end17:
 	TESTQ      SI, SI
-	JZ         end14
-	VMASKMOVPS (R8), Y2, Y4
-	VMULPS     Y3, Y4, Y3
-	VMASKMOVPS Y3, Y2, (DI)
-
-end14:
-	JMP end9
-
-else8:
-	MOVQ weight_base+48(FP), DI
-	MOVQ AX, R8
-	MOVQ CX, R9
-	MOVQ BX, R10
-	CMPQ R10, $+32
-	JLT  end16
-
-loop15:
-	VMOVUPS (R9), Y4
-	VMULPS  Y3, Y4, Y4
-	VMOVUPS (DI), Y5
-	VMULPS  Y5, Y4, Y4
-	VMOVUPS Y4, (R8)
-	VMOVUPS 32(R9), Y4
-	VMULPS  Y3, Y4, Y4
-	VMOVUPS 32(DI), Y5
-	VMULPS  Y5, Y4, Y4
-	VMOVUPS Y4, 32(R8)
-	VMOVUPS 64(R9), Y4
-	VMULPS  Y3, Y4, Y4
-	VMOVUPS 64(DI), Y5
-	VMULPS  Y5, Y4, Y4
-	VMOVUPS Y4, 64(R8)
-	VMOVUPS 96(R9), Y4
-	VMULPS  Y3, Y4, Y4
-	VMOVUPS 96(DI), Y5
-	VMULPS  Y5, Y4, Y4
-	VMOVUPS Y4, 96(R8)
-	ADDQ    $+128, R8
-	ADDQ    $+128, R9
-	ADDQ    $+128, DI
-	SUBQ    $+32, R10
-	CMPQ    R10, $+32
-	JGE     loop15
-
-end16:
-	CMPQ R10, $+8
-	JLT  end18
-
-loop17:
-	VMOVUPS (R9), Y4
-	VMULPS  Y3, Y4, Y4
-	VMOVUPS (DI), Y5
-	VMULPS  Y5, Y4, Y4
-	VMOVUPS Y4, (R8)
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, DI
-	SUBQ    $+8, R10
-	CMPQ    R10, $+8
-	JGE     loop17
+	JZ         end18
+	VMASKMOVPS (CX), Y3, Y0
+	VMULPS     Y2, Y0, Y0
+	VMASKMOVPS (DX), Y3, Y1
+	VMULPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y3, (AX)
+	LEAQ       (AX)(SI*4), AX
+	LEAQ       (CX)(SI*4), CX
+	LEAQ       (DX)(SI*4), DX
 
 end18:
-	TESTQ      SI, SI
-	JZ         end19
-	VMASKMOVPS (R9), Y2, Y4
-	VMULPS     Y3, Y4, Y3
-	VMASKMOVPS (DI), Y2, Y4
-	VMULPS     Y4, Y3, Y3
-	VMASKMOVPS Y3, Y2, (R8)
-
-end19:
-end9:
-	LEAQ (AX)(BX*4), AX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+1, DX
-	CMPQ DX, $+1
-	JGE  loop1
-
-end2:
+end1:
 	VZEROUPPER
 	RET

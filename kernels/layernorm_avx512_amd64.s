@@ -7,449 +7,629 @@
 // func layerNormRowsAVX512(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·layerNormRowsAVX512(SB), NOSPLIT, $0-116
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         rows+96(FP), DX
-	MOVQ         cols+104(FP), BX
-	VBROADCASTSS eps+112(FP), Z0
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   BX, X1, X1
-	VBROADCASTSS X1, Z1
-	MOVQ         BX, SI
-	ANDQ         $+15, SI
-	MOVQ         $-1, DI
-	BZHIQ        SI, DI, DI
-	KMOVW        DI, K1
-	CMPQ         DX, $+1
-	JLT          end2
-
-loop1:
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   x_base+24(FP), CX
+	MOVQ   CX, DX
+	MOVQ   rows+96(FP), BX
+	MOVQ   cols+104(FP), SI
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   CX, DI
-	MOVQ   BX, R8
-	CMPQ   R8, $+64
-	JLT    end4
+	MOVQ   SI, DI
+	ANDQ   $+15, DI
+	MOVQ   $-1, R8
+	BZHIQ  DI, R8, R8
+	KMOVW  R8, K1
+	MOVQ   CX, R8
+	TESTQ  BX, BX
+	JZ     end1
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end3
 
-loop3:
-	VMOVUPS (DI), Z6
-	VADDPS  Z6, Z2, Z2
-	VMOVUPS 64(DI), Z6
-	VADDPS  Z6, Z3, Z3
-	VMOVUPS 128(DI), Z6
-	VADDPS  Z6, Z4, Z4
-	VMOVUPS 192(DI), Z6
-	VADDPS  Z6, Z5, Z5
-	ADDQ    $+256, DI
-	SUBQ    $+64, R8
-	CMPQ    R8, $+64
-	JGE     loop3
+loop2:
+	VMOVUPS (R8), Z2
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS 64(R8), Z2
+	VADDPS  Z2, Z1, Z1
+	ADDQ    $+128, R8
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop2
 
-end4:
-	CMPQ R8, $+16
-	JLT  end6
+end3:
+	CMPQ R9, $+16
+	JLT  end5
 
-loop5:
-	VMOVUPS (DI), Z6
-	VADDPS  Z6, Z2, Z2
-	ADDQ    $+64, DI
-	SUBQ    $+16, R8
-	CMPQ    R8, $+16
-	JGE     loop5
+loop4:
+	VMOVUPS (R8), Z2
+	VADDPS  Z2, Z0, Z0
+	ADDQ    $+64, R8
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
+	JGE     loop4
+
+end5:
+	TESTQ     DI, DI
+	JZ        end6
+	VMOVUPS.Z (R8), K1, Z2
+	VADDPS    Z2, Z0, Z0
+	LEAQ      (R8)(DI*4), R8
 
 end6:
-	TESTQ     SI, SI
-	JZ        end7
-	VMOVUPS.Z (DI), K1, Z6
-	VADDPS    Z6, Z2, Z2
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x4e, Z0, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0xb1, Z0, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFPS      $0x4e, Z0, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFPS      $0xb1, Z0, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z0
+	CMPQ         BX, $+1
+	JGT          else7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	MOVQ         SI, BX
+	CMPQ         BX, $+32
+	JLT          end10
 
-end7:
-	VADDPS     Z3, Z2, Z2
-	VADDPS     Z5, Z4, Z4
-	VADDPS     Z4, Z2, Z2
-	VSHUFF32X4 $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VDIVPS     Z1, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	MOVQ       CX, DI
-	MOVQ       BX, R8
-	CMPQ       R8, $+32
-	JLT        end9
+loop9:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z1, Z1
+	VFMADD231PS Z4, Z4, Z2
+	VMOVUPS     64(DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z5, Z5
+	VFMADD231PS Z4, Z4, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop9
 
-loop8:
-	VMOVUPS     (DI), Z7
-	VSUBPS      Z2, Z7, Z7
-	VADDPS      Z7, Z3, Z3
-	VFMADD231PS Z7, Z7, Z4
-	VMOVUPS     64(DI), Z7
-	VSUBPS      Z2, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VFMADD231PS Z7, Z7, Z6
-	ADDQ        $+128, DI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop8
+end10:
+	CMPQ BX, $+16
+	JLT  end12
 
-end9:
-	CMPQ R8, $+16
-	JLT  end11
-
-loop10:
-	VMOVUPS     (DI), Z7
-	VSUBPS      Z2, Z7, Z7
-	VADDPS      Z7, Z3, Z3
-	VFMADD231PS Z7, Z7, Z4
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop10
-
-end11:
-	TESTQ       SI, SI
-	JZ          end12
-	VMOVUPS.Z   (DI), K1, Z7
-	VSUBPS      Z2, Z7, Z7
-	VMOVAPS.Z   Z7, K1, Z7
-	VADDPS      Z7, Z3, Z3
-	VFMADD231PS Z7, Z7, Z4
+loop11:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z1, Z1
+	VFMADD231PS Z4, Z4, Z2
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop11
 
 end12:
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z1, Z3, Z3
-	VADDPS       Z6, Z4, Z4
-	VSHUFF32X4   $0x4e, Z4, Z4, Z5
-	VADDPS       Z5, Z4, Z4
-	VSHUFF32X4   $0xb1, Z4, Z4, Z5
-	VADDPS       Z5, Z4, Z4
-	VSHUFPS      $0x4e, Z4, Z4, Z5
-	VADDPS       Z5, Z4, Z4
-	VSHUFPS      $0xb1, Z4, Z4, Z5
-	VADDPS       Z5, Z4, Z4
-	VDIVPS       Z1, Z4, Z4
-	VFNMADD231PS Z3, Z3, Z4
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z5
-	VXORPS       Z6, Z6, Z6
-	VMAXPS       Z4, Z6, Z4
-	VADDPS       Z0, Z4, Z4
-	VSQRTPS      Z4, Z4
-	VDIVPS       Z4, Z5, Z4
-	VXORPS       Z5, Z5, Z5
-	VSUBPS       Z3, Z5, Z3
-	VMULPS       Z4, Z3, Z3
-	MOVQ         weight_len+56(FP), DI
-	CMPQ         DI, $+0
-	JGT          else13
-	MOVQ         bias_len+80(FP), DI
-	CMPQ         DI, $+0
-	JGT          else15
-	MOVQ         AX, DI
-	MOVQ         CX, R8
-	MOVQ         BX, R9
-	CMPQ         R9, $+64
-	JLT          end18
+	TESTQ       DI, DI
+	JZ          end13
+	VMOVUPS.Z   (DX), K1, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z1, Z1
+	VFMADD231PS Z4, Z4, Z2
+	LEAQ        (DX)(DI*4), DX
 
-loop17:
-	VMOVUPS     (R8), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     Z5, (DI)
-	VMOVUPS     64(R8), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     Z5, 64(DI)
-	VMOVUPS     128(R8), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     Z5, 128(DI)
-	VMOVUPS     192(R8), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     Z5, 192(DI)
-	ADDQ        $+256, DI
-	ADDQ        $+256, R8
-	SUBQ        $+64, R9
-	CMPQ        R9, $+64
-	JGE         loop17
+end13:
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VADDPS       Z5, Z1, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z5
+	VADDPS       Z5, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z5
+	VADDPS       Z5, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z5
+	VADDPS       Z5, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z5
+	VADDPS       Z5, Z1, Z1
+	VDIVPS       Z4, Z1, Z1
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VFNMADD231PS Z1, Z1, Z2
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z3
+	VXORPS       Z4, Z4, Z4
+	VMAXPS       Z2, Z4, Z2
+	VBROADCASTSS eps+112(FP), Z4
+	VADDPS       Z4, Z2, Z2
+	VSQRTPS      Z2, Z2
+	VDIVPS       Z2, Z3, Z2
+	VMOVAPS      Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VSUBPS       Z1, Z3, Z1
+	VMULPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z3
+	VMOVAPS      Z0, Z1
+	JMP          end8
+
+else7:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z1, Z1, Z1
+	VXORPS Z7, Z7, Z7
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end15
+
+loop14:
+	VMOVUPS     (R8), Z6
+	VADDPS      Z6, Z4, Z4
+	VMOVUPS     (DX), Z6
+	VSUBPS      Z0, Z6, Z6
+	VADDPS      Z6, Z1, Z1
+	VFMADD231PS Z6, Z6, Z2
+	VMOVUPS     64(R8), Z6
+	VADDPS      Z6, Z5, Z5
+	VMOVUPS     64(DX), Z6
+	VSUBPS      Z0, Z6, Z6
+	VADDPS      Z6, Z7, Z7
+	VFMADD231PS Z6, Z6, Z3
+	ADDQ        $+128, R8
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop14
+
+end15:
+	CMPQ R9, $+16
+	JLT  end17
+
+loop16:
+	VMOVUPS     (R8), Z6
+	VADDPS      Z6, Z4, Z4
+	VMOVUPS     (DX), Z6
+	VSUBPS      Z0, Z6, Z6
+	VADDPS      Z6, Z1, Z1
+	VFMADD231PS Z6, Z6, Z2
+	ADDQ        $+64, R8
+	ADDQ        $+64, DX
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop16
+
+end17:
+	TESTQ       DI, DI
+	JZ          end18
+	VMOVUPS.Z   (R8), K1, Z6
+	VADDPS      Z6, Z4, Z4
+	VMOVUPS.Z   (DX), K1, Z6
+	VSUBPS      Z0, Z6, Z6
+	VMOVAPS.Z   Z6, K1, Z6
+	VADDPS      Z6, Z1, Z1
+	VFMADD231PS Z6, Z6, Z2
+	LEAQ        (R8)(DI*4), R8
+	LEAQ        (DX)(DI*4), DX
 
 end18:
-	CMPQ R9, $+16
-	JLT  end20
+	VXORPS       X6, X6, X6
+	VCVTSI2SSQ   SI, X6, X6
+	VBROADCASTSS X6, Z6
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z6, Z1, Z1
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z6, Z2, Z2
+	VFNMADD231PS Z1, Z1, Z2
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z3
+	VXORPS       Z6, Z6, Z6
+	VMAXPS       Z2, Z6, Z2
+	VBROADCASTSS eps+112(FP), Z6
+	VADDPS       Z6, Z2, Z2
+	VSQRTPS      Z2, Z2
+	VDIVPS       Z2, Z3, Z2
+	VMOVAPS      Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VSUBPS       Z1, Z3, Z1
+	VMULPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z3
+	VMOVAPS      Z0, Z1
+	VADDPS       Z5, Z4, Z0
+	VSHUFF32X4   $0x4e, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VSHUFF32X4   $0xb1, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VSHUFPS      $0x4e, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VSHUFPS      $0xb1, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VDIVPS       Z4, Z0, Z0
+	VMOVAPS      Z0, Z0
+	SUBQ         $0x02, BX
+	CMPQ         BX, $+1
+	JLT          end20
 
 loop19:
-	VMOVUPS     (R8), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     Z5, (DI)
-	ADDQ        $+64, DI
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	MOVQ   weight_base+48(FP), R9
+	MOVQ   bias_base+72(FP), R10
+	MOVQ   SI, R11
+	CMPQ   R11, $+32
+	JLT    end22
+
+loop21:
+	VMOVUPS     (R8), Z10
+	VADDPS      Z10, Z4, Z4
+	VMOVUPS     (DX), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z6, Z6
+	VFMADD231PS Z10, Z10, Z8
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z1, Z10, Z10
+	VFMADD213PS Z3, Z2, Z10
+	VMOVUPS     (R9), Z11
+	VMOVUPS     (R10), Z12
+	VFMADD213PS Z12, Z11, Z10
+	VMOVUPS     Z10, (AX)
+	VMOVUPS     64(R8), Z10
+	VADDPS      Z10, Z5, Z5
+	VMOVUPS     64(DX), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z7, Z7
+	VFMADD231PS Z10, Z10, Z9
+	VMOVUPS     64(CX), Z10
+	VSUBPS      Z1, Z10, Z10
+	VFMADD213PS Z3, Z2, Z10
+	VMOVUPS     64(R9), Z11
+	VMOVUPS     64(R10), Z12
+	VFMADD213PS Z12, Z11, Z10
+	VMOVUPS     Z10, 64(AX)
+	ADDQ        $+128, R8
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop21
+
+end22:
+	CMPQ R11, $+16
+	JLT  end24
+
+loop23:
+	VMOVUPS     (R8), Z10
+	VADDPS      Z10, Z4, Z4
+	VMOVUPS     (DX), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z6, Z6
+	VFMADD231PS Z10, Z10, Z8
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z1, Z10, Z10
+	VFMADD213PS Z3, Z2, Z10
+	VMOVUPS     (R9), Z11
+	VMOVUPS     (R10), Z12
+	VFMADD213PS Z12, Z11, Z10
+	VMOVUPS     Z10, (AX)
+	ADDQ        $+64, R8
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop23
+
+end24:
+	TESTQ       DI, DI
+	JZ          end25
+	VMOVUPS.Z   (R8), K1, Z10
+	VADDPS      Z10, Z4, Z4
+	VMOVUPS.Z   (DX), K1, Z10
+	VSUBPS      Z0, Z10, Z10
+	VMOVAPS.Z   Z10, K1, Z10
+	VADDPS      Z10, Z6, Z6
+	VFMADD231PS Z10, Z10, Z8
+	VMOVUPS.Z   (CX), K1, Z10
+	VSUBPS      Z1, Z10, Z1
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS.Z   (R9), K1, Z2
+	VMOVUPS.Z   (R10), K1, Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, K1, (AX)
+	LEAQ        (R8)(DI*4), R8
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
+
+end25:
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Z1
+	VADDPS       Z7, Z6, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VADDPS       Z9, Z8, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z6
+	VADDPS       Z6, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z6
+	VADDPS       Z6, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z6
+	VADDPS       Z6, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z6
+	VADDPS       Z6, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z6, Z6, Z6
+	VMAXPS       Z1, Z6, Z1
+	VBROADCASTSS eps+112(FP), Z6
+	VADDPS       Z6, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z1
+	VMOVAPS      Z1, Z2
+	VXORPS       Z1, Z1, Z1
+	VSUBPS       Z3, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z3
+	VMOVAPS      Z0, Z1
+	VADDPS       Z5, Z4, Z0
+	VSHUFF32X4   $0x4e, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VSHUFF32X4   $0xb1, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VSHUFPS      $0x4e, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VSHUFPS      $0xb1, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VDIVPS       Z4, Z0, Z0
+	VMOVAPS      Z0, Z0
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop19
+
+end20:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   weight_base+48(FP), BX
+	MOVQ   bias_base+72(FP), R8
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end27
+
+loop26:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z4, Z4
+	VFMADD231PS Z8, Z8, Z6
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VFMADD213PS Z3, Z2, Z8
+	VMOVUPS     (BX), Z9
+	VMOVUPS     (R8), Z10
+	VFMADD213PS Z10, Z9, Z8
+	VMOVUPS     Z8, (AX)
+	VMOVUPS     64(DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z5, Z5
+	VFMADD231PS Z8, Z8, Z7
+	VMOVUPS     64(CX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VFMADD213PS Z3, Z2, Z8
+	VMOVUPS     64(BX), Z9
+	VMOVUPS     64(R8), Z10
+	VFMADD213PS Z10, Z9, Z8
+	VMOVUPS     Z8, 64(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, BX
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop26
+
+end27:
+	CMPQ R9, $+16
+	JLT  end29
+
+loop28:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z4, Z4
+	VFMADD231PS Z8, Z8, Z6
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VFMADD213PS Z3, Z2, Z8
+	VMOVUPS     (BX), Z9
+	VMOVUPS     (R8), Z10
+	VFMADD213PS Z10, Z9, Z8
+	VMOVUPS     Z8, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, BX
 	ADDQ        $+64, R8
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
-	JGE         loop19
+	JGE         loop28
 
-end20:
-	TESTQ       SI, SI
-	JZ          end21
-	VMOVUPS.Z   (R8), K1, Z5
-	VSUBPS      Z2, Z5, Z2
-	VFMADD213PS Z3, Z4, Z2
-	VMOVUPS     Z2, K1, (DI)
-
-end21:
-	JMP end16
-
-else15:
-	MOVQ bias_base+72(FP), DI
-	MOVQ AX, R8
-	MOVQ CX, R9
-	MOVQ BX, R10
-	CMPQ R10, $+64
-	JLT  end23
-
-loop22:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     (DI), Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVUPS     Z5, (R8)
-	VMOVUPS     64(R9), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     64(DI), Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVUPS     Z5, 64(R8)
-	VMOVUPS     128(R9), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     128(DI), Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVUPS     Z5, 128(R8)
-	VMOVUPS     192(R9), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     192(DI), Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVUPS     Z5, 192(R8)
-	ADDQ        $+256, R8
-	ADDQ        $+256, R9
-	ADDQ        $+256, DI
-	SUBQ        $+64, R10
-	CMPQ        R10, $+64
-	JGE         loop22
-
-end23:
-	CMPQ R10, $+16
-	JLT  end25
-
-loop24:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     (DI), Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVUPS     Z5, (R8)
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	ADDQ        $+64, DI
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop24
-
-end25:
-	TESTQ       SI, SI
-	JZ          end26
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z2, Z5, Z2
-	VFMADD213PS Z3, Z4, Z2
-	VMOVUPS.Z   (DI), K1, Z3
-	VADDPS      Z3, Z2, Z2
-	VMOVUPS     Z2, K1, (R8)
-
-end26:
-end16:
-	JMP end14
-
-else13:
-	MOVQ bias_len+80(FP), DI
-	CMPQ DI, $+0
-	JGT  else27
-	MOVQ weight_base+48(FP), DI
-	MOVQ AX, R8
-	MOVQ CX, R9
-	MOVQ BX, R10
-	CMPQ R10, $+64
-	JLT  end30
-
-loop29:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     (DI), Z6
-	VMULPS      Z6, Z5, Z5
-	VMOVUPS     Z5, (R8)
-	VMOVUPS     64(R9), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     64(DI), Z6
-	VMULPS      Z6, Z5, Z5
-	VMOVUPS     Z5, 64(R8)
-	VMOVUPS     128(R9), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     128(DI), Z6
-	VMULPS      Z6, Z5, Z5
-	VMOVUPS     Z5, 128(R8)
-	VMOVUPS     192(R9), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     192(DI), Z6
-	VMULPS      Z6, Z5, Z5
-	VMOVUPS     Z5, 192(R8)
-	ADDQ        $+256, R8
-	ADDQ        $+256, R9
-	ADDQ        $+256, DI
-	SUBQ        $+64, R10
-	CMPQ        R10, $+64
-	JGE         loop29
+end29:
+	TESTQ       DI, DI
+	JZ          end30
+	VMOVUPS.Z   (DX), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z4, Z4
+	VFMADD231PS Z8, Z8, Z6
+	VMOVUPS.Z   (CX), K1, Z8
+	VSUBPS      Z1, Z8, Z1
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VMOVUPS.Z   (R8), K1, Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, K1, (AX)
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (BX)(DI*4), BX
+	LEAQ        (R8)(DI*4), R8
 
 end30:
-	CMPQ R10, $+16
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Z1
+	VADDPS       Z5, Z4, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VADDPS       Z7, Z6, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z4, Z4, Z4
+	VMAXPS       Z1, Z4, Z1
+	VBROADCASTSS eps+112(FP), Z4
+	VADDPS       Z4, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z1
+	VMOVAPS      Z1, Z2
+	VXORPS       Z1, Z1, Z1
+	VSUBPS       Z3, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z3
+	VMOVAPS      Z0, Z1
+
+end8:
+	MOVQ weight_base+48(FP), DX
+	MOVQ bias_base+72(FP), BX
+	CMPQ SI, $+32
 	JLT  end32
 
 loop31:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     (DI), Z6
-	VMULPS      Z6, Z5, Z5
-	VMOVUPS     Z5, (R8)
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	ADDQ        $+64, DI
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z1, Z0, Z0
+	VFMADD213PS Z3, Z2, Z0
+	VMOVUPS     (DX), Z4
+	VMOVUPS     (BX), Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z1, Z0, Z0
+	VFMADD213PS Z3, Z2, Z0
+	VMOVUPS     64(DX), Z4
+	VMOVUPS     64(BX), Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
 	JGE         loop31
 
 end32:
-	TESTQ       SI, SI
-	JZ          end33
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z2, Z5, Z2
-	VFMADD213PS Z3, Z4, Z2
-	VMOVUPS.Z   (DI), K1, Z3
-	VMULPS      Z3, Z2, Z2
-	VMOVUPS     Z2, K1, (R8)
+	CMPQ SI, $+16
+	JLT  end34
 
-end33:
-	JMP end28
+loop33:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z1, Z0, Z0
+	VFMADD213PS Z3, Z2, Z0
+	VMOVUPS     (DX), Z4
+	VMOVUPS     (BX), Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop33
 
-else27:
-	MOVQ weight_base+48(FP), DI
-	MOVQ bias_base+72(FP), R8
-	MOVQ AX, R9
-	MOVQ CX, R10
-	MOVQ R8, R8
-	MOVQ BX, R11
-	CMPQ R11, $+64
-	JLT  end35
-
-loop34:
-	VMOVUPS     (R10), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     (DI), Z6
-	VMOVUPS     (R8), Z7
-	VFMADD213PS Z7, Z6, Z5
-	VMOVUPS     Z5, (R9)
-	VMOVUPS     64(R10), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     64(DI), Z6
-	VMOVUPS     64(R8), Z7
-	VFMADD213PS Z7, Z6, Z5
-	VMOVUPS     Z5, 64(R9)
-	VMOVUPS     128(R10), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     128(DI), Z6
-	VMOVUPS     128(R8), Z7
-	VFMADD213PS Z7, Z6, Z5
-	VMOVUPS     Z5, 128(R9)
-	VMOVUPS     192(R10), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     192(DI), Z6
-	VMOVUPS     192(R8), Z7
-	VFMADD213PS Z7, Z6, Z5
-	VMOVUPS     Z5, 192(R9)
-	ADDQ        $+256, R9
-	ADDQ        $+256, R10
-	ADDQ        $+256, DI
-	ADDQ        $+256, R8
-	SUBQ        $+64, R11
-	CMPQ        R11, $+64
-	JGE         loop34
+end34:
+	TESTQ       DI, DI
+	JZ          end35
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z1, Z0, Z0
+	VFMADD213PS Z3, Z2, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (BX)(DI*4), BX
 
 end35:
-	CMPQ R11, $+16
-	JLT  end37
-
-loop36:
-	VMOVUPS     (R10), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     (DI), Z6
-	VMOVUPS     (R8), Z7
-	VFMADD213PS Z7, Z6, Z5
-	VMOVUPS     Z5, (R9)
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop36
-
-end37:
-	TESTQ       SI, SI
-	JZ          end38
-	VMOVUPS.Z   (R10), K1, Z5
-	VSUBPS      Z2, Z5, Z2
-	VFMADD213PS Z3, Z4, Z2
-	VMOVUPS.Z   (DI), K1, Z3
-	VMOVUPS.Z   (R8), K1, Z4
-	VFMADD213PS Z4, Z3, Z2
-	VMOVUPS     Z2, K1, (R9)
-
-end38:
-end28:
-end14:
-	LEAQ (AX)(BX*4), AX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+1, DX
-	CMPQ DX, $+1
-	JGE  loop1
-
-end2:
+end1:
 	VZEROUPPER
 	RET
 
@@ -474,463 +654,685 @@ GLOBL f32x16_3f800000<>(SB), RODATA|NOPTR, $64
 // func addLayerNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $0-164
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+48(FP), CX
-	MOVQ         sum_base+24(FP), DX
-	MOVQ         residual_base+72(FP), BX
-	MOVQ         rows+144(FP), SI
-	MOVQ         cols+152(FP), DI
-	VBROADCASTSS eps+160(FP), Z0
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   DI, X1, X1
-	VBROADCASTSS X1, Z1
-	MOVQ         DI, R8
-	ANDQ         $+15, R8
-	MOVQ         $-1, R9
-	BZHIQ        R8, R9, R9
-	KMOVW        R9, K1
-	CMPQ         SI, $+1
-	JLT          end2
-
-loop1:
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   sum_base+24(FP), CX
+	MOVQ   CX, DX
+	MOVQ   rows+144(FP), BX
+	MOVQ   cols+152(FP), SI
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   DX, R9
-	MOVQ   CX, R10
-	MOVQ   BX, R11
-	MOVQ   DI, R12
-	CMPQ   R12, $+32
-	JLT    end4
+	MOVQ   SI, DI
+	ANDQ   $+15, DI
+	MOVQ   $-1, R8
+	BZHIQ  DI, R8, R8
+	KMOVW  R8, K1
+	MOVQ   CX, R8
+	MOVQ   x_base+48(FP), R9
+	MOVQ   residual_base+72(FP), R10
+	TESTQ  BX, BX
+	JZ     end1
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   SI, R11
+	CMPQ   R11, $+32
+	JLT    end3
 
-loop3:
-	VMOVUPS (R10), Z4
-	VMOVUPS (R11), Z5
-	VADDPS  Z5, Z4, Z4
-	VADDPS  Z4, Z2, Z2
-	VMOVUPS Z4, (R9)
-	VMOVUPS 64(R10), Z4
-	VMOVUPS 64(R11), Z5
-	VADDPS  Z5, Z4, Z4
-	VADDPS  Z4, Z3, Z3
-	VMOVUPS Z4, 64(R9)
+loop2:
+	VMOVUPS (R9), Z2
+	VMOVUPS (R10), Z3
+	VADDPS  Z3, Z2, Z2
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z2, (R8)
+	VMOVUPS 64(R9), Z2
+	VMOVUPS 64(R10), Z3
+	VADDPS  Z3, Z2, Z2
+	VADDPS  Z2, Z1, Z1
+	VMOVUPS Z2, 64(R8)
+	ADDQ    $+128, R8
 	ADDQ    $+128, R9
 	ADDQ    $+128, R10
-	ADDQ    $+128, R11
-	SUBQ    $+32, R12
-	CMPQ    R12, $+32
-	JGE     loop3
+	SUBQ    $+32, R11
+	CMPQ    R11, $+32
+	JGE     loop2
 
-end4:
-	CMPQ R12, $+16
-	JLT  end6
+end3:
+	CMPQ R11, $+16
+	JLT  end5
 
-loop5:
-	VMOVUPS (R10), Z4
-	VMOVUPS (R11), Z5
-	VADDPS  Z5, Z4, Z4
-	VADDPS  Z4, Z2, Z2
-	VMOVUPS Z4, (R9)
+loop4:
+	VMOVUPS (R9), Z2
+	VMOVUPS (R10), Z3
+	VADDPS  Z3, Z2, Z2
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z2, (R8)
+	ADDQ    $+64, R8
 	ADDQ    $+64, R9
 	ADDQ    $+64, R10
-	ADDQ    $+64, R11
-	SUBQ    $+16, R12
-	CMPQ    R12, $+16
-	JGE     loop5
+	SUBQ    $+16, R11
+	CMPQ    R11, $+16
+	JGE     loop4
+
+end5:
+	TESTQ     DI, DI
+	JZ        end6
+	VMOVUPS.Z (R9), K1, Z2
+	VMOVUPS.Z (R10), K1, Z3
+	VADDPS    Z3, Z2, Z2
+	VADDPS    Z2, Z0, Z0
+	VMOVUPS   Z2, K1, (R8)
+	LEAQ      (R8)(DI*4), R8
+	LEAQ      (R9)(DI*4), R9
+	LEAQ      (R10)(DI*4), R10
 
 end6:
-	TESTQ     R8, R8
-	JZ        end7
-	VMOVUPS.Z (R10), K1, Z4
-	VMOVUPS.Z (R11), K1, Z5
-	VADDPS    Z5, Z4, Z4
-	VADDPS    Z4, Z2, Z2
-	VMOVUPS   Z4, K1, (R9)
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x4e, Z0, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0xb1, Z0, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFPS      $0x4e, Z0, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFPS      $0xb1, Z0, Z0, Z1
+	VADDPS       Z1, Z0, Z0
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z0
+	CMPQ         BX, $+1
+	JGT          else7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	MOVQ         SI, BX
+	CMPQ         BX, $+32
+	JLT          end10
 
-end7:
-	VADDPS     Z3, Z2, Z2
-	VSHUFF32X4 $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VDIVPS     Z1, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	MOVQ       DX, R9
-	MOVQ       DI, R10
-	CMPQ       R10, $+32
-	JLT        end9
+loop9:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z1, Z1
+	VFMADD231PS Z4, Z4, Z2
+	VMOVUPS     64(DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z5, Z5
+	VFMADD231PS Z4, Z4, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop9
 
-loop8:
-	VMOVUPS     (R9), Z7
-	VSUBPS      Z2, Z7, Z7
-	VADDPS      Z7, Z3, Z3
-	VFMADD231PS Z7, Z7, Z4
-	VMOVUPS     64(R9), Z7
-	VSUBPS      Z2, Z7, Z7
-	VADDPS      Z7, Z5, Z5
-	VFMADD231PS Z7, Z7, Z6
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop8
+end10:
+	CMPQ BX, $+16
+	JLT  end12
 
-end9:
-	CMPQ R10, $+16
-	JLT  end11
-
-loop10:
-	VMOVUPS     (R9), Z7
-	VSUBPS      Z2, Z7, Z7
-	VADDPS      Z7, Z3, Z3
-	VFMADD231PS Z7, Z7, Z4
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop10
-
-end11:
-	TESTQ       R8, R8
-	JZ          end12
-	VMOVUPS.Z   (R9), K1, Z7
-	VSUBPS      Z2, Z7, Z7
-	VMOVAPS.Z   Z7, K1, Z7
-	VADDPS      Z7, Z3, Z3
-	VFMADD231PS Z7, Z7, Z4
+loop11:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z1, Z1
+	VFMADD231PS Z4, Z4, Z2
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop11
 
 end12:
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z1, Z3, Z3
-	VADDPS       Z6, Z4, Z4
-	VSHUFF32X4   $0x4e, Z4, Z4, Z5
-	VADDPS       Z5, Z4, Z4
-	VSHUFF32X4   $0xb1, Z4, Z4, Z5
-	VADDPS       Z5, Z4, Z4
-	VSHUFPS      $0x4e, Z4, Z4, Z5
-	VADDPS       Z5, Z4, Z4
-	VSHUFPS      $0xb1, Z4, Z4, Z5
-	VADDPS       Z5, Z4, Z4
-	VDIVPS       Z1, Z4, Z4
-	VFNMADD231PS Z3, Z3, Z4
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z5
-	VXORPS       Z6, Z6, Z6
-	VMAXPS       Z4, Z6, Z4
-	VADDPS       Z0, Z4, Z4
-	VSQRTPS      Z4, Z4
-	VDIVPS       Z4, Z5, Z4
-	VXORPS       Z5, Z5, Z5
-	VSUBPS       Z3, Z5, Z3
-	VMULPS       Z4, Z3, Z3
-	MOVQ         weight_len+104(FP), R9
-	CMPQ         R9, $+0
-	JGT          else13
-	MOVQ         bias_len+128(FP), R9
-	CMPQ         R9, $+0
-	JGT          else15
-	MOVQ         AX, R9
-	MOVQ         DX, R10
-	MOVQ         DI, R11
-	CMPQ         R11, $+64
-	JLT          end18
+	TESTQ       DI, DI
+	JZ          end13
+	VMOVUPS.Z   (DX), K1, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z1, Z1
+	VFMADD231PS Z4, Z4, Z2
+	LEAQ        (DX)(DI*4), DX
 
-loop17:
-	VMOVUPS     (R10), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     Z5, (R9)
-	VMOVUPS     64(R10), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     Z5, 64(R9)
-	VMOVUPS     128(R10), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     Z5, 128(R9)
-	VMOVUPS     192(R10), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     Z5, 192(R9)
-	ADDQ        $+256, R9
-	ADDQ        $+256, R10
-	SUBQ        $+64, R11
-	CMPQ        R11, $+64
-	JGE         loop17
+end13:
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VADDPS       Z5, Z1, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z5
+	VADDPS       Z5, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z5
+	VADDPS       Z5, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z5
+	VADDPS       Z5, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z5
+	VADDPS       Z5, Z1, Z1
+	VDIVPS       Z4, Z1, Z1
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VFNMADD231PS Z1, Z1, Z2
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z3
+	VXORPS       Z4, Z4, Z4
+	VMAXPS       Z2, Z4, Z2
+	VBROADCASTSS eps+160(FP), Z4
+	VADDPS       Z4, Z2, Z2
+	VSQRTPS      Z2, Z2
+	VDIVPS       Z2, Z3, Z2
+	VMOVAPS      Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VSUBPS       Z1, Z3, Z1
+	VMULPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z3
+	VMOVAPS      Z0, Z1
+	JMP          end8
 
-end18:
+else7:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z1, Z1, Z1
+	VXORPS Z7, Z7, Z7
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   SI, R11
+	CMPQ   R11, $+32
+	JLT    end15
+
+loop14:
+	VMOVUPS     (R9), Z6
+	VMOVUPS     (R10), Z8
+	VADDPS      Z8, Z6, Z6
+	VADDPS      Z6, Z4, Z4
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z1, Z1
+	VFMADD231PS Z8, Z8, Z2
+	VMOVUPS     Z6, (R8)
+	VMOVUPS     64(R9), Z6
+	VMOVUPS     64(R10), Z8
+	VADDPS      Z8, Z6, Z6
+	VADDPS      Z6, Z5, Z5
+	VMOVUPS     64(DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	VMOVUPS     Z6, 64(R8)
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	ADDQ        $+128, DX
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop14
+
+end15:
 	CMPQ R11, $+16
-	JLT  end20
+	JLT  end17
 
-loop19:
-	VMOVUPS     (R10), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     Z5, (R9)
+loop16:
+	VMOVUPS     (R9), Z6
+	VMOVUPS     (R10), Z8
+	VADDPS      Z8, Z6, Z6
+	VADDPS      Z6, Z4, Z4
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z1, Z1
+	VFMADD231PS Z8, Z8, Z2
+	VMOVUPS     Z6, (R8)
+	ADDQ        $+64, R8
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
+	ADDQ        $+64, DX
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop19
+	JGE         loop16
 
-end20:
-	TESTQ       R8, R8
-	JZ          end21
-	VMOVUPS.Z   (R10), K1, Z5
-	VSUBPS      Z2, Z5, Z2
-	VFMADD213PS Z3, Z4, Z2
-	VMOVUPS     Z2, K1, (R9)
+end17:
+	TESTQ       DI, DI
+	JZ          end18
+	VMOVUPS.Z   (R9), K1, Z6
+	VMOVUPS.Z   (R10), K1, Z8
+	VADDPS      Z8, Z6, Z6
+	VADDPS      Z6, Z4, Z4
+	VMOVUPS.Z   (DX), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z1, Z1
+	VFMADD231PS Z8, Z8, Z2
+	VMOVUPS     Z6, K1, (R8)
+	LEAQ        (R8)(DI*4), R8
+	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
+	LEAQ        (DX)(DI*4), DX
 
-end21:
-	JMP end16
+end18:
+	VXORPS       X6, X6, X6
+	VCVTSI2SSQ   SI, X6, X6
+	VBROADCASTSS X6, Z6
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z6, Z1, Z1
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z6, Z2, Z2
+	VFNMADD231PS Z1, Z1, Z2
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z3
+	VXORPS       Z6, Z6, Z6
+	VMAXPS       Z2, Z6, Z2
+	VBROADCASTSS eps+160(FP), Z6
+	VADDPS       Z6, Z2, Z2
+	VSQRTPS      Z2, Z2
+	VDIVPS       Z2, Z3, Z2
+	VMOVAPS      Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VSUBPS       Z1, Z3, Z1
+	VMULPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z3
+	VMOVAPS      Z0, Z1
+	VADDPS       Z5, Z4, Z0
+	VSHUFF32X4   $0x4e, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VSHUFF32X4   $0xb1, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VSHUFPS      $0x4e, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VSHUFPS      $0xb1, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VDIVPS       Z4, Z0, Z0
+	VMOVAPS      Z0, Z0
+	SUBQ         $0x02, BX
+	CMPQ         BX, $+1
+	JLT          end20
 
-else15:
-	MOVQ bias_base+120(FP), R9
-	MOVQ AX, R10
-	MOVQ DX, R11
-	MOVQ DI, R12
-	CMPQ R12, $+64
-	JLT  end23
+loop19:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	MOVQ   weight_base+96(FP), R11
+	MOVQ   bias_base+120(FP), R12
+	MOVQ   SI, R13
+	CMPQ   R13, $+32
+	JLT    end22
 
-loop22:
-	VMOVUPS     (R11), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     (R9), Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVUPS     Z5, (R10)
-	VMOVUPS     64(R11), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     64(R9), Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVUPS     Z5, 64(R10)
-	VMOVUPS     128(R11), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     128(R9), Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVUPS     Z5, 128(R10)
-	VMOVUPS     192(R11), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     192(R9), Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVUPS     Z5, 192(R10)
-	ADDQ        $+256, R10
-	ADDQ        $+256, R11
-	ADDQ        $+256, R9
-	SUBQ        $+64, R12
-	CMPQ        R12, $+64
-	JGE         loop22
+loop21:
+	VMOVUPS     (R9), Z10
+	VMOVUPS     (R10), Z11
+	VADDPS      Z11, Z10, Z10
+	VADDPS      Z10, Z4, Z4
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z6, Z6
+	VFMADD231PS Z11, Z11, Z8
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z1, Z11, Z11
+	VFMADD213PS Z3, Z2, Z11
+	VMOVUPS     (R11), Z12
+	VMOVUPS     (R12), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z10, (R8)
+	VMOVUPS     Z11, (AX)
+	VMOVUPS     64(R9), Z10
+	VMOVUPS     64(R10), Z11
+	VADDPS      Z11, Z10, Z10
+	VADDPS      Z10, Z5, Z5
+	VMOVUPS     64(DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS     64(CX), Z11
+	VSUBPS      Z1, Z11, Z11
+	VFMADD213PS Z3, Z2, Z11
+	VMOVUPS     64(R11), Z12
+	VMOVUPS     64(R12), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z10, 64(R8)
+	VMOVUPS     Z11, 64(AX)
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R11
+	ADDQ        $+128, R12
+	SUBQ        $+32, R13
+	CMPQ        R13, $+32
+	JGE         loop21
 
-end23:
-	CMPQ R12, $+16
-	JLT  end25
+end22:
+	CMPQ R13, $+16
+	JLT  end24
 
-loop24:
-	VMOVUPS     (R11), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     (R9), Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVUPS     Z5, (R10)
-	ADDQ        $+64, R10
-	ADDQ        $+64, R11
+loop23:
+	VMOVUPS     (R9), Z10
+	VMOVUPS     (R10), Z11
+	VADDPS      Z11, Z10, Z10
+	VADDPS      Z10, Z4, Z4
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z6, Z6
+	VFMADD231PS Z11, Z11, Z8
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z1, Z11, Z11
+	VFMADD213PS Z3, Z2, Z11
+	VMOVUPS     (R11), Z12
+	VMOVUPS     (R12), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z10, (R8)
+	VMOVUPS     Z11, (AX)
+	ADDQ        $+64, R8
 	ADDQ        $+64, R9
-	SUBQ        $+16, R12
-	CMPQ        R12, $+16
-	JGE         loop24
+	ADDQ        $+64, R10
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	SUBQ        $+16, R13
+	CMPQ        R13, $+16
+	JGE         loop23
+
+end24:
+	TESTQ       DI, DI
+	JZ          end25
+	VMOVUPS.Z   (R9), K1, Z10
+	VMOVUPS.Z   (R10), K1, Z11
+	VADDPS      Z11, Z10, Z10
+	VADDPS      Z10, Z4, Z4
+	VMOVUPS.Z   (DX), K1, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K1, Z11
+	VADDPS      Z11, Z6, Z6
+	VFMADD231PS Z11, Z11, Z8
+	VMOVUPS.Z   (CX), K1, Z11
+	VSUBPS      Z1, Z11, Z1
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS.Z   (R11), K1, Z2
+	VMOVUPS.Z   (R12), K1, Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z10, K1, (R8)
+	VMOVUPS     Z1, K1, (AX)
+	LEAQ        (R8)(DI*4), R8
+	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R11)(DI*4), R11
+	LEAQ        (R12)(DI*4), R12
 
 end25:
-	TESTQ       R8, R8
-	JZ          end26
-	VMOVUPS.Z   (R11), K1, Z5
-	VSUBPS      Z2, Z5, Z2
-	VFMADD213PS Z3, Z4, Z2
-	VMOVUPS.Z   (R9), K1, Z3
-	VADDPS      Z3, Z2, Z2
-	VMOVUPS     Z2, K1, (R10)
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Z1
+	VADDPS       Z7, Z6, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VADDPS       Z9, Z8, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z6
+	VADDPS       Z6, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z6
+	VADDPS       Z6, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z6
+	VADDPS       Z6, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z6
+	VADDPS       Z6, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z6, Z6, Z6
+	VMAXPS       Z1, Z6, Z1
+	VBROADCASTSS eps+160(FP), Z6
+	VADDPS       Z6, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z1
+	VMOVAPS      Z1, Z2
+	VXORPS       Z1, Z1, Z1
+	VSUBPS       Z3, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z3
+	VMOVAPS      Z0, Z1
+	VADDPS       Z5, Z4, Z0
+	VSHUFF32X4   $0x4e, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VSHUFF32X4   $0xb1, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VSHUFPS      $0x4e, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VSHUFPS      $0xb1, Z0, Z0, Z4
+	VADDPS       Z4, Z0, Z0
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VDIVPS       Z4, Z0, Z0
+	VMOVAPS      Z0, Z0
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop19
 
-end26:
-end16:
-	JMP end14
+end20:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   weight_base+96(FP), BX
+	MOVQ   bias_base+120(FP), R8
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end27
 
-else13:
-	MOVQ bias_len+128(FP), R9
-	CMPQ R9, $+0
-	JGT  else27
-	MOVQ weight_base+96(FP), R9
-	MOVQ AX, R10
-	MOVQ DX, R11
-	MOVQ DI, R12
-	CMPQ R12, $+64
-	JLT  end30
+loop26:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z4, Z4
+	VFMADD231PS Z8, Z8, Z6
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VFMADD213PS Z3, Z2, Z8
+	VMOVUPS     (BX), Z9
+	VMOVUPS     (R8), Z10
+	VFMADD213PS Z10, Z9, Z8
+	VMOVUPS     Z8, (AX)
+	VMOVUPS     64(DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z5, Z5
+	VFMADD231PS Z8, Z8, Z7
+	VMOVUPS     64(CX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VFMADD213PS Z3, Z2, Z8
+	VMOVUPS     64(BX), Z9
+	VMOVUPS     64(R8), Z10
+	VFMADD213PS Z10, Z9, Z8
+	VMOVUPS     Z8, 64(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, BX
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop26
 
-loop29:
-	VMOVUPS     (R11), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     (R9), Z6
-	VMULPS      Z6, Z5, Z5
-	VMOVUPS     Z5, (R10)
-	VMOVUPS     64(R11), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     64(R9), Z6
-	VMULPS      Z6, Z5, Z5
-	VMOVUPS     Z5, 64(R10)
-	VMOVUPS     128(R11), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     128(R9), Z6
-	VMULPS      Z6, Z5, Z5
-	VMOVUPS     Z5, 128(R10)
-	VMOVUPS     192(R11), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     192(R9), Z6
-	VMULPS      Z6, Z5, Z5
-	VMOVUPS     Z5, 192(R10)
-	ADDQ        $+256, R10
-	ADDQ        $+256, R11
-	ADDQ        $+256, R9
-	SUBQ        $+64, R12
-	CMPQ        R12, $+64
-	JGE         loop29
+end27:
+	CMPQ R9, $+16
+	JLT  end29
+
+loop28:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z4, Z4
+	VFMADD231PS Z8, Z8, Z6
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VFMADD213PS Z3, Z2, Z8
+	VMOVUPS     (BX), Z9
+	VMOVUPS     (R8), Z10
+	VFMADD213PS Z10, Z9, Z8
+	VMOVUPS     Z8, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, BX
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop28
+
+end29:
+	TESTQ       DI, DI
+	JZ          end30
+	VMOVUPS.Z   (DX), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z4, Z4
+	VFMADD231PS Z8, Z8, Z6
+	VMOVUPS.Z   (CX), K1, Z8
+	VSUBPS      Z1, Z8, Z1
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VMOVUPS.Z   (R8), K1, Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, K1, (AX)
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (BX)(DI*4), BX
+	LEAQ        (R8)(DI*4), R8
 
 end30:
-	CMPQ R12, $+16
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Z1
+	VADDPS       Z5, Z4, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VADDPS       Z7, Z6, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z4, Z4, Z4
+	VMAXPS       Z1, Z4, Z1
+	VBROADCASTSS eps+160(FP), Z4
+	VADDPS       Z4, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z1
+	VMOVAPS      Z1, Z2
+	VXORPS       Z1, Z1, Z1
+	VSUBPS       Z3, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VMOVAPS      Z1, Z3
+	VMOVAPS      Z0, Z1
+
+end8:
+	MOVQ weight_base+96(FP), DX
+	MOVQ bias_base+120(FP), BX
+	CMPQ SI, $+32
 	JLT  end32
 
 loop31:
-	VMOVUPS     (R11), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     (R9), Z6
-	VMULPS      Z6, Z5, Z5
-	VMOVUPS     Z5, (R10)
-	ADDQ        $+64, R10
-	ADDQ        $+64, R11
-	ADDQ        $+64, R9
-	SUBQ        $+16, R12
-	CMPQ        R12, $+16
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z1, Z0, Z0
+	VFMADD213PS Z3, Z2, Z0
+	VMOVUPS     (DX), Z4
+	VMOVUPS     (BX), Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z1, Z0, Z0
+	VFMADD213PS Z3, Z2, Z0
+	VMOVUPS     64(DX), Z4
+	VMOVUPS     64(BX), Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
 	JGE         loop31
 
 end32:
-	TESTQ       R8, R8
-	JZ          end33
-	VMOVUPS.Z   (R11), K1, Z5
-	VSUBPS      Z2, Z5, Z2
-	VFMADD213PS Z3, Z4, Z2
-	VMOVUPS.Z   (R9), K1, Z3
-	VMULPS      Z3, Z2, Z2
-	VMOVUPS     Z2, K1, (R10)
+	CMPQ SI, $+16
+	JLT  end34
 
-end33:
-	JMP end28
+loop33:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z1, Z0, Z0
+	VFMADD213PS Z3, Z2, Z0
+	VMOVUPS     (DX), Z4
+	VMOVUPS     (BX), Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop33
 
-else27:
-	MOVQ weight_base+96(FP), R9
-	MOVQ bias_base+120(FP), R10
-	MOVQ AX, R11
-	MOVQ DX, R12
-	MOVQ R10, R10
-	MOVQ DI, R13
-	CMPQ R13, $+64
-	JLT  end35
-
-loop34:
-	VMOVUPS     (R12), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     (R9), Z6
-	VMOVUPS     (R10), Z7
-	VFMADD213PS Z7, Z6, Z5
-	VMOVUPS     Z5, (R11)
-	VMOVUPS     64(R12), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     64(R9), Z6
-	VMOVUPS     64(R10), Z7
-	VFMADD213PS Z7, Z6, Z5
-	VMOVUPS     Z5, 64(R11)
-	VMOVUPS     128(R12), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     128(R9), Z6
-	VMOVUPS     128(R10), Z7
-	VFMADD213PS Z7, Z6, Z5
-	VMOVUPS     Z5, 128(R11)
-	VMOVUPS     192(R12), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     192(R9), Z6
-	VMOVUPS     192(R10), Z7
-	VFMADD213PS Z7, Z6, Z5
-	VMOVUPS     Z5, 192(R11)
-	ADDQ        $+256, R11
-	ADDQ        $+256, R12
-	ADDQ        $+256, R9
-	ADDQ        $+256, R10
-	SUBQ        $+64, R13
-	CMPQ        R13, $+64
-	JGE         loop34
+end34:
+	TESTQ       DI, DI
+	JZ          end35
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z1, Z0, Z0
+	VFMADD213PS Z3, Z2, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (BX)(DI*4), BX
 
 end35:
-	CMPQ R13, $+16
-	JLT  end37
-
-loop36:
-	VMOVUPS     (R12), Z5
-	VSUBPS      Z2, Z5, Z5
-	VFMADD213PS Z3, Z4, Z5
-	VMOVUPS     (R9), Z6
-	VMOVUPS     (R10), Z7
-	VFMADD213PS Z7, Z6, Z5
-	VMOVUPS     Z5, (R11)
-	ADDQ        $+64, R11
-	ADDQ        $+64, R12
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	SUBQ        $+16, R13
-	CMPQ        R13, $+16
-	JGE         loop36
-
-end37:
-	TESTQ       R8, R8
-	JZ          end38
-	VMOVUPS.Z   (R12), K1, Z5
-	VSUBPS      Z2, Z5, Z2
-	VFMADD213PS Z3, Z4, Z2
-	VMOVUPS.Z   (R9), K1, Z3
-	VMOVUPS.Z   (R10), K1, Z4
-	VFMADD213PS Z4, Z3, Z2
-	VMOVUPS     Z2, K1, (R11)
-
-end38:
-end28:
-end14:
-	LEAQ (AX)(DI*4), AX
-	LEAQ (CX)(DI*4), CX
-	LEAQ (DX)(DI*4), DX
-	LEAQ (BX)(DI*4), BX
-	SUBQ $+1, SI
-	CMPQ SI, $+1
-	JGE  loop1
-
-end2:
+end1:
 	VZEROUPPER
 	RET
 
@@ -945,60 +1347,52 @@ TEXT ·rmsNormRowsAVX512(SB), NOSPLIT, $0-92
 	VXORPS       X1, X1, X1
 	VCVTSI2SSQ   BX, X1, X1
 	VBROADCASTSS X1, Z1
+	VXORPS       Z2, Z2, Z2
 	MOVQ         BX, SI
 	ANDQ         $+15, SI
 	MOVQ         $-1, DI
 	BZHIQ        SI, DI, DI
 	KMOVW        DI, K1
-	CMPQ         DX, $+1
-	JLT          end2
+	MOVQ         CX, DI
+	TESTQ        DX, DX
+	JZ           end1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	MOVQ         BX, R8
+	CMPQ         R8, $+32
+	JLT          end3
 
-loop1:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   CX, DI
-	MOVQ   BX, R8
-	CMPQ   R8, $+64
-	JLT    end4
+loop2:
+	VMOVUPS     (DI), Z4
+	VFMADD231PS Z4, Z4, Z2
+	VMOVUPS     64(DI), Z4
+	VFMADD231PS Z4, Z4, Z3
+	ADDQ        $+128, DI
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop2
 
-loop3:
-	VMOVUPS     (DI), Z6
-	VFMADD231PS Z6, Z6, Z2
-	VMOVUPS     64(DI), Z6
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     128(DI), Z6
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS     192(DI), Z6
-	VFMADD231PS Z6, Z6, Z5
-	ADDQ        $+256, DI
-	SUBQ        $+64, R8
-	CMPQ        R8, $+64
-	JGE         loop3
-
-end4:
+end3:
 	CMPQ R8, $+16
-	JLT  end6
+	JLT  end5
 
-loop5:
-	VMOVUPS     (DI), Z6
-	VFMADD231PS Z6, Z6, Z2
+loop4:
+	VMOVUPS     (DI), Z4
+	VFMADD231PS Z4, Z4, Z2
 	ADDQ        $+64, DI
 	SUBQ        $+16, R8
 	CMPQ        R8, $+16
-	JGE         loop5
+	JGE         loop4
+
+end5:
+	TESTQ       SI, SI
+	JZ          end6
+	VMOVUPS.Z   (DI), K1, Z4
+	VFMADD231PS Z4, Z4, Z2
+	LEAQ        (DI)(SI*4), DI
 
 end6:
-	TESTQ       SI, SI
-	JZ          end7
-	VMOVUPS.Z   (DI), K1, Z6
-	VFMADD231PS Z6, Z6, Z2
-
-end7:
 	VADDPS     Z3, Z2, Z2
-	VADDPS     Z5, Z4, Z4
-	VADDPS     Z4, Z2, Z2
 	VSHUFF32X4 $0x4e, Z2, Z2, Z3
 	VADDPS     Z3, Z2, Z2
 	VSHUFF32X4 $0xb1, Z2, Z2, Z3
@@ -1007,133 +1401,155 @@ end7:
 	VADDPS     Z3, Z2, Z2
 	VSHUFPS    $0xb1, Z2, Z2, Z3
 	VADDPS     Z3, Z2, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z3
 	VDIVPS     Z1, Z2, Z2
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z3
 	VADDPS     Z0, Z2, Z2
 	VSQRTPS    Z2, Z2
 	VDIVPS     Z2, Z3, Z2
-	MOVQ       weight_len+56(FP), DI
-	CMPQ       DI, $+0
-	JGT        else8
-	MOVQ       AX, DI
-	MOVQ       CX, R8
-	MOVQ       BX, R9
-	CMPQ       R9, $+64
-	JLT        end11
+	VMOVAPS    Z2, Z2
+	SUBQ       $0x01, DX
+	CMPQ       DX, $+1
+	JLT        end8
 
-loop10:
-	VMOVUPS (R8), Z3
-	VMULPS  Z2, Z3, Z3
-	VMOVUPS Z3, (DI)
-	VMOVUPS 64(R8), Z3
-	VMULPS  Z2, Z3, Z3
-	VMOVUPS Z3, 64(DI)
-	VMOVUPS 128(R8), Z3
-	VMULPS  Z2, Z3, Z3
-	VMOVUPS Z3, 128(DI)
-	VMOVUPS 192(R8), Z3
-	VMULPS  Z2, Z3, Z3
-	VMOVUPS Z3, 192(DI)
-	ADDQ    $+256, DI
-	ADDQ    $+256, R8
-	SUBQ    $+64, R9
-	CMPQ    R9, $+64
-	JGE     loop10
+loop7:
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   weight_base+48(FP), R8
+	MOVQ   BX, R9
+	CMPQ   R9, $+32
+	JLT    end10
 
-end11:
+loop9:
+	VMOVUPS     (DI), Z5
+	VFMADD231PS Z5, Z5, Z3
+	VMOVUPS     (CX), Z5
+	VMULPS      Z2, Z5, Z5
+	VMOVUPS     (R8), Z6
+	VMULPS      Z6, Z5, Z5
+	VMOVUPS     Z5, (AX)
+	VMOVUPS     64(DI), Z5
+	VFMADD231PS Z5, Z5, Z4
+	VMOVUPS     64(CX), Z5
+	VMULPS      Z2, Z5, Z5
+	VMOVUPS     64(R8), Z6
+	VMULPS      Z6, Z5, Z5
+	VMOVUPS     Z5, 64(AX)
+	ADDQ        $+128, DI
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop9
+
+end10:
 	CMPQ R9, $+16
-	JLT  end13
+	JLT  end12
 
-loop12:
-	VMOVUPS (R8), Z3
-	VMULPS  Z2, Z3, Z3
-	VMOVUPS Z3, (DI)
-	ADDQ    $+64, DI
-	ADDQ    $+64, R8
-	SUBQ    $+16, R9
-	CMPQ    R9, $+16
-	JGE     loop12
+loop11:
+	VMOVUPS     (DI), Z5
+	VFMADD231PS Z5, Z5, Z3
+	VMOVUPS     (CX), Z5
+	VMULPS      Z2, Z5, Z5
+	VMOVUPS     (R8), Z6
+	VMULPS      Z6, Z5, Z5
+	VMOVUPS     Z5, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop11
+
+end12:
+	TESTQ       SI, SI
+	JZ          end13
+	VMOVUPS.Z   (DI), K1, Z5
+	VFMADD231PS Z5, Z5, Z3
+	VMOVUPS.Z   (CX), K1, Z5
+	VMULPS      Z2, Z5, Z2
+	VMOVUPS.Z   (R8), K1, Z5
+	VMULPS      Z5, Z2, Z2
+	VMOVUPS     Z2, K1, (AX)
+	LEAQ        (DI)(SI*4), DI
+	LEAQ        (AX)(SI*4), AX
+	LEAQ        (CX)(SI*4), CX
+	LEAQ        (R8)(SI*4), R8
 
 end13:
+	VADDPS     Z4, Z3, Z2
+	VSHUFF32X4 $0x4e, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFPS    $0x4e, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFPS    $0xb1, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VDIVPS     Z1, Z2, Z2
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z3
+	VADDPS     Z0, Z2, Z2
+	VSQRTPS    Z2, Z2
+	VDIVPS     Z2, Z3, Z2
+	VMOVAPS    Z2, Z2
+	SUBQ       $+1, DX
+	CMPQ       DX, $+1
+	JGE        loop7
+
+end8:
+	MOVQ weight_base+48(FP), DX
+	CMPQ BX, $+32
+	JLT  end15
+
+loop14:
+	VMOVUPS (CX), Z0
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS (DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS 64(DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, BX
+	CMPQ    BX, $+32
+	JGE     loop14
+
+end15:
+	CMPQ BX, $+16
+	JLT  end17
+
+loop16:
+	VMOVUPS (CX), Z0
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS (DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	SUBQ    $+16, BX
+	CMPQ    BX, $+16
+	JGE     loop16
+
+end17:
 	TESTQ     SI, SI
-	JZ        end14
-	VMOVUPS.Z (R8), K1, Z3
-	VMULPS    Z2, Z3, Z2
-	VMOVUPS   Z2, K1, (DI)
-
-end14:
-	JMP end9
-
-else8:
-	MOVQ weight_base+48(FP), DI
-	MOVQ AX, R8
-	MOVQ CX, R9
-	MOVQ BX, R10
-	CMPQ R10, $+64
-	JLT  end16
-
-loop15:
-	VMOVUPS (R9), Z3
-	VMULPS  Z2, Z3, Z3
-	VMOVUPS (DI), Z4
-	VMULPS  Z4, Z3, Z3
-	VMOVUPS Z3, (R8)
-	VMOVUPS 64(R9), Z3
-	VMULPS  Z2, Z3, Z3
-	VMOVUPS 64(DI), Z4
-	VMULPS  Z4, Z3, Z3
-	VMOVUPS Z3, 64(R8)
-	VMOVUPS 128(R9), Z3
-	VMULPS  Z2, Z3, Z3
-	VMOVUPS 128(DI), Z4
-	VMULPS  Z4, Z3, Z3
-	VMOVUPS Z3, 128(R8)
-	VMOVUPS 192(R9), Z3
-	VMULPS  Z2, Z3, Z3
-	VMOVUPS 192(DI), Z4
-	VMULPS  Z4, Z3, Z3
-	VMOVUPS Z3, 192(R8)
-	ADDQ    $+256, R8
-	ADDQ    $+256, R9
-	ADDQ    $+256, DI
-	SUBQ    $+64, R10
-	CMPQ    R10, $+64
-	JGE     loop15
-
-end16:
-	CMPQ R10, $+16
-	JLT  end18
-
-loop17:
-	VMOVUPS (R9), Z3
-	VMULPS  Z2, Z3, Z3
-	VMOVUPS (DI), Z4
-	VMULPS  Z4, Z3, Z3
-	VMOVUPS Z3, (R8)
-	ADDQ    $+64, R8
-	ADDQ    $+64, R9
-	ADDQ    $+64, DI
-	SUBQ    $+16, R10
-	CMPQ    R10, $+16
-	JGE     loop17
+	JZ        end18
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z2, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DX)(SI*4), DX
 
 end18:
-	TESTQ     SI, SI
-	JZ        end19
-	VMOVUPS.Z (R9), K1, Z3
-	VMULPS    Z2, Z3, Z2
-	VMOVUPS.Z (DI), K1, Z3
-	VMULPS    Z3, Z2, Z2
-	VMOVUPS   Z2, K1, (R8)
-
-end19:
-end9:
-	LEAQ (AX)(BX*4), AX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+1, DX
-	CMPQ DX, $+1
-	JGE  loop1
-
-end2:
+end1:
 	VZEROUPPER
 	RET

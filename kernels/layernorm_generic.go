@@ -2,8 +2,6 @@ package kernels
 
 import "math"
 
-// An empty weight stands for ones, an empty bias for zeros.
-
 func layerNormRowsGeneric(dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	for r := range rows {
 		d, s := dst[r*cols:][:cols], x[r*cols:][:cols]
@@ -18,14 +16,7 @@ func layerNormRowsGeneric(dst, x, weight, bias []float32, rows, cols int, eps fl
 		}
 		rstd := 1 / math.Sqrt(variance/float64(cols)+float64(eps))
 		for i, v := range s {
-			y := (float64(v) - mean) * rstd
-			if len(weight) > 0 {
-				y *= float64(weight[i])
-			}
-			if len(bias) > 0 {
-				y += float64(bias[i])
-			}
-			d[i] = float32(y)
+			d[i] = float32((float64(v)-mean)*rstd*float64(weight[i]) + float64(bias[i]))
 		}
 	}
 }
@@ -44,11 +35,7 @@ func rmsNormRowsGeneric(dst, x, weight []float32, rows, cols int, eps float32) {
 		}
 		rstd := 1 / math.Sqrt(square/float64(cols)+float64(eps))
 		for i, v := range s {
-			y := float64(v) * rstd
-			if len(weight) > 0 {
-				y *= float64(weight[i])
-			}
-			d[i] = float32(y)
+			d[i] = float32(float64(v) * rstd * float64(weight[i]))
 		}
 	}
 }

@@ -6,1290 +6,1627 @@
 
 // func layerNormRowsNEON(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 TEXT ·layerNormRowsNEON(SB), NOSPLIT, $0-116
-	MOVD   $constants<>(SB), R10
-	MOVD   dst_base+0(FP), R3
-	MOVD   x_base+24(FP), R4
-	MOVD   rows+96(FP), R5
-	MOVD   cols+104(FP), R6
-	FMOVS  eps+112(FP), F5
+	MOVD   $constants<>(SB), R7
+	MOVD   dst_base+0(FP), R1
+	MOVD   x_base+24(FP), R2
+	MOVD   R2, R3
+	MOVD   rows+96(FP), R9
+	MOVD   cols+104(FP), R8
+	VMOVI  $0, V6.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V3.B16
+	VMOVI  $0, V9.B16
+	AND    $3, R8, R4
+	MOVD   $4, R5
+	CMP    $1, R4
+	CSEL   GT, R5, ZR, R5
+	MOVD   $8, R6
+	CMP    $2, R4
+	CSEL   GT, R6, R5, R6
+	SCVTFS R4, F5
 	VDUP   V5.S[0], V5.S4
-	SCVTFS R6, F6
-	VDUP   V6.S[0], V6.S4
-	AND    $3, R6, R7
-	MOVD   $4, R8
-	CMP    $1, R7
-	CSEL   GT, R8, ZR, R8
-	MOVD   $8, R9
-	CMP    $2, R7
-	CSEL   GT, R9, R8, R9
-	SCVTFS R7, F7
-	VDUP   V7.S[0], V7.S4
-	FMOVQ  (R10), F0
-	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
-	CMP    $1, R5
-	BLT    end2
+	FMOVQ  (R7), F0
+	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
+	MOVD   R2, R10
+	CBZ    R9, end1
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	MOVD   R8, R0
+	CMP    $8, R0
+	BLT    end3
 
-loop1:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  R4, R0
-	MOVD  R6, R1
-	CMP   $16, R1
-	BLT   end4
+loop2:
+	FMOVQ (R10), F2
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ 16(R10), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	ADD   $32, R10, R10
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop2
 
-loop3:
-	FMOVQ (R0), F4
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	FMOVQ 16(R0), F4
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	FMOVQ 32(R0), F4
-	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	FMOVQ 48(R0), F4
-	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	ADD   $64, R0, R0
-	SUB   $16, R1, R1
-	CMP   $16, R1
-	BGE   loop3
+end3:
+	CMP $4, R0
+	BLT end5
 
-end4:
-	CMP $4, R1
-	BLT end6
+loop4:
+	FMOVQ (R10), F2
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	ADD   $16, R10, R10
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop4
 
-loop5:
-	FMOVQ (R0), F4
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop5
+end5:
+	CBZ   R4, end6
+	FMOVS (R10), F2
+	ADD   R5, R10, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R6, R10, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V5.B16, V2.B16, V2.B16
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	ADD   R4<<2, R10, R10
 
 end6:
-	CBZ   R7, end7
-	FMOVS (R0), F4
-	ADD   R8, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R9, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V7.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	SCVTFS R8, F1
+	VDUP   V1.S[0], V1.S4
+	WORD   $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
+	CMP    $1, R9
+	BGT    else7
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	MOVD   R8, R0
+	CMP    $8, R0
+	BLT    end10
 
-end7:
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26fc08 // fdiv v8.4s, v0.4s, v6.4s
+loop9:
+	FMOVQ (R3), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R3), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R3, R3
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop9
+
+end10:
+	CMP $4, R0
+	BLT end12
+
+loop11:
+	FMOVQ (R3), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R3, R3
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop11
+
+end12:
+	CBZ   R4, end13
+	FMOVS (R3), F4
+	ADD   R5, R3, R0
+	VLD1  (R0), V4.S[1]
+	ADD   R6, R3, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   R4<<2, R3, R3
+
+end13:
+	SCVTFS R8, F4
+	VDUP   V4.S[0], V4.S4
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e24fc21 // fdiv v1.4s, v1.4s, v4.4s
+	VFMLS  V0.S4, V0.S4, V1.S4
+	FMOVQ  16(R7), F2
+	VMOVI  $0, V3.B16
+	WORD   $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
+	FMOVS  eps+112(FP), F3
+	VDUP   V3.S[0], V3.S4
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD   $0x6e21fc43 // fdiv v3.4s, v2.4s, v1.4s
+	VMOVI  $0, V1.B16
+	WORD   $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
+	WORD   $0x6e23dc09 // fmul v9.4s, v0.4s, v3.4s
+	VMOV   V6.B16, V4.B16
+	B      end8
+
+else7:
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	MOVD  R4, R0
-	MOVD  R6, R1
-	CMP   $8, R1
-	BLT   end9
+	MOVD  R8, R0
+	CMP   $8, R0
+	BLT   end15
 
-loop8:
-	FMOVQ (R0), F4
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
+loop14:
+	FMOVQ (R10), F4
+	WORD  $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
+	FMOVQ (R3), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
 	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V1.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
-	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R10), F4
+	WORD  $0x4e24d508 // fadd v8.4s, v8.4s, v4.4s
+	FMOVQ 16(R3), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
 	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
-	BGE   loop8
+	ADD   $32, R10, R10
+	ADD   $32, R3, R3
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop14
 
-end9:
-	CMP $4, R1
-	BLT end11
+end15:
+	CMP $4, R0
+	BLT end17
 
-loop10:
-	FMOVQ (R0), F4
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
+loop16:
+	FMOVQ (R10), F4
+	WORD  $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
+	FMOVQ (R3), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
 	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V1.S4
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop10
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R10, R10
+	ADD   $16, R3, R3
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop16
 
-end11:
-	CBZ   R7, end12
-	FMOVS (R0), F4
-	ADD   R8, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R9, R0, R0
+end17:
+	CBZ   R4, end18
+	FMOVS (R10), F4
+	ADD   R5, R10, R0
+	VLD1  (R0), V4.S[1]
+	ADD   R6, R10, R0
 	VLD1  (R0), V4.S[2]
-	VAND  V7.B16, V4.B16, V4.B16
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
-	VAND  V7.B16, V4.B16, V4.B16
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
+	FMOVS (R3), F4
+	ADD   R5, R3, R0
+	VLD1  (R0), V4.S[1]
+	ADD   R6, R3, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	VAND  V5.B16, V4.B16, V4.B16
 	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V1.S4
-
-end12:
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26fc00 // fdiv v0.4s, v0.4s, v6.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e26fc21 // fdiv v1.4s, v1.4s, v6.4s
-	VFMLS V0.S4, V0.S4, V1.S4
-	FMOVQ 16(R10), F2
-	VMOVI $0, V3.B16
-	WORD  $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
-	WORD  $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VMOVI $0, V1.B16
-	WORD  $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
-	WORD  $0x6e22dc03 // fmul v3.4s, v0.4s, v2.4s
-	MOVD  weight_len+56(FP), R0
-	CMP   $0, R0
-	BGT   else13
-	MOVD  bias_len+80(FP), R0
-	CMP   $0, R0
-	BGT   else15
-	MOVD  R3, R0
-	MOVD  R4, R1
-	MOVD  R6, R2
-	CMP   $16, R2
-	BLT   end18
-
-loop17:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ F1, (R0)
-	FMOVQ 16(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ F1, 16(R0)
-	FMOVQ 32(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ F1, 32(R0)
-	FMOVQ 48(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ F1, 48(R0)
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	SUB   $16, R2, R2
-	CMP   $16, R2
-	BGE   loop17
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   R4<<2, R10, R10
+	ADD   R4<<2, R3, R3
 
 end18:
-	CMP $4, R2
-	BLT end20
+	SCVTFS R8, F4
+	VDUP   V4.S[0], V4.S4
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e24fc21 // fdiv v1.4s, v1.4s, v4.4s
+	VFMLS  V0.S4, V0.S4, V1.S4
+	FMOVQ  16(R7), F2
+	VMOVI  $0, V3.B16
+	WORD   $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
+	FMOVS  eps+112(FP), F3
+	VDUP   V3.S[0], V3.S4
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD   $0x6e21fc43 // fdiv v3.4s, v2.4s, v1.4s
+	VMOVI  $0, V1.B16
+	WORD   $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
+	WORD   $0x6e23dc09 // fmul v9.4s, v0.4s, v3.4s
+	VMOV   V6.B16, V4.B16
+	WORD   $0x4e28d4e0 // fadd v0.4s, v7.4s, v8.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	SCVTFS R8, F1
+	VDUP   V1.S[0], V1.S4
+	WORD   $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
+	SUB    $2, R9, R9
+	CMP    $1, R9
+	BLT    end20
 
 loop19:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ F1, (R0)
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R2, R2
-	CMP   $4, R2
-	BGE   loop19
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	MOVD  weight_base+48(FP), R11
+	MOVD  bias_base+72(FP), R12
+	MOVD  R8, R0
+	CMP   $8, R0
+	BLT   end22
 
-end20:
-	CBZ   R7, end21
-	FMOVS (R1), F0
-	ADD   R8, R1, R2
-	VLD1  (R2), V0.S[1]
-	ADD   R9, R1, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VFMLA V2.S4, V0.S4, V3.S4
-	ADD   R9, R0, R1
-	VST1  V3.S[2], (R1)
-	ADD   R8, R0, R1
-	VST1  V3.S[1], (R1)
-	FMOVS F3, (R0)
-
-end21:
-	B end16
-
-else15:
-	MOVD bias_base+72(FP), R2
-	MOVD R3, R0
-	MOVD R4, R1
-	MOVD R6, R11
-	CMP  $16, R11
-	BLT  end23
-
-loop22:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
+loop21:
+	FMOVQ (R10), F0
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ (R3), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
 	FMOVQ (R2), F0
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	VMOV  V9.B16, V1.B16
+	VFMLA V3.S4, V0.S4, V1.S4
+	FMOVQ (R11), F0
+	FMOVQ (R12), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R1)
+	FMOVQ 16(R10), F0
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ 16(R3), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
 	FMOVQ 16(R2), F0
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ F0, 16(R0)
-	FMOVQ 32(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 32(R2), F0
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ F0, 32(R0)
-	FMOVQ 48(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 48(R2), F0
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ F0, 48(R0)
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	ADD   $64, R2, R2
-	SUB   $16, R11, R11
-	CMP   $16, R11
-	BGE   loop22
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	VMOV  V9.B16, V1.B16
+	VFMLA V3.S4, V0.S4, V1.S4
+	FMOVQ 16(R11), F0
+	FMOVQ 16(R12), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R1)
+	ADD   $32, R10, R10
+	ADD   $32, R3, R3
+	ADD   $32, R1, R1
+	ADD   $32, R2, R2
+	ADD   $32, R11, R11
+	ADD   $32, R12, R12
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop21
 
-end23:
-	CMP $4, R11
-	BLT end25
+end22:
+	CMP $4, R0
+	BLT end24
 
-loop24:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
+loop23:
+	FMOVQ (R10), F0
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ (R3), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
 	FMOVQ (R2), F0
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ F0, (R0)
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	SUB   $4, R11, R11
-	CMP   $4, R11
-	BGE   loop24
-
-end25:
-	CBZ   R7, end26
-	FMOVS (R1), F0
-	ADD   R8, R1, R11
-	VLD1  (R11), V0.S[1]
-	ADD   R9, R1, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVS (R2), F0
-	ADD   R8, R2, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R9, R2, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
-	ADD   R9, R0, R1
-	VST1  V0.S[2], (R1)
-	ADD   R8, R0, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R0)
-
-end26:
-
-end16:
-	B end14
-
-else13:
-	MOVD bias_len+80(FP), R0
-	CMP  $0, R0
-	BGT  else27
-	MOVD weight_base+48(FP), R2
-	MOVD R3, R0
-	MOVD R4, R1
-	MOVD R6, R11
-	CMP  $16, R11
-	BLT  end30
-
-loop29:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ (R2), F0
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 16(R2), F0
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	FMOVQ F0, 16(R0)
-	FMOVQ 32(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 32(R2), F0
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	FMOVQ F0, 32(R0)
-	FMOVQ 48(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 48(R2), F0
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	FMOVQ F0, 48(R0)
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	ADD   $64, R2, R2
-	SUB   $16, R11, R11
-	CMP   $16, R11
-	BGE   loop29
-
-end30:
-	CMP $4, R11
-	BLT end32
-
-loop31:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ (R2), F0
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	FMOVQ F0, (R0)
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	SUB   $4, R11, R11
-	CMP   $4, R11
-	BGE   loop31
-
-end32:
-	CBZ   R7, end33
-	FMOVS (R1), F0
-	ADD   R8, R1, R11
-	VLD1  (R11), V0.S[1]
-	ADD   R9, R1, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVS (R2), F0
-	ADD   R8, R2, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R9, R2, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	ADD   R9, R0, R1
-	VST1  V0.S[2], (R1)
-	ADD   R8, R0, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R0)
-
-end33:
-	B end28
-
-else27:
-	MOVD weight_base+48(FP), R2
-	MOVD bias_base+72(FP), R11
-	MOVD R3, R0
-	MOVD R4, R1
-	MOVD R6, R12
-	CMP  $16, R12
-	BLT  end35
-
-loop34:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ (R2), F0
-	FMOVQ (R11), F4
-	VFMLA V0.S4, V1.S4, V4.S4
-	FMOVQ F4, (R0)
-	FMOVQ 16(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 16(R2), F0
-	FMOVQ 16(R11), F4
-	VFMLA V0.S4, V1.S4, V4.S4
-	FMOVQ F4, 16(R0)
-	FMOVQ 32(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 32(R2), F0
-	FMOVQ 32(R11), F4
-	VFMLA V0.S4, V1.S4, V4.S4
-	FMOVQ F4, 32(R0)
-	FMOVQ 48(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 48(R2), F0
-	FMOVQ 48(R11), F4
-	VFMLA V0.S4, V1.S4, V4.S4
-	FMOVQ F4, 48(R0)
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	ADD   $64, R2, R2
-	ADD   $64, R11, R11
-	SUB   $16, R12, R12
-	CMP   $16, R12
-	BGE   loop34
-
-end35:
-	CMP $4, R12
-	BLT end37
-
-loop36:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ (R2), F0
-	FMOVQ (R11), F4
-	VFMLA V0.S4, V1.S4, V4.S4
-	FMOVQ F4, (R0)
-	ADD   $16, R0, R0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	VMOV  V9.B16, V1.B16
+	VFMLA V3.S4, V0.S4, V1.S4
+	FMOVQ (R11), F0
+	FMOVQ (R12), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R1)
+	ADD   $16, R10, R10
+	ADD   $16, R3, R3
 	ADD   $16, R1, R1
 	ADD   $16, R2, R2
 	ADD   $16, R11, R11
-	SUB   $4, R12, R12
-	CMP   $4, R12
-	BGE   loop36
+	ADD   $16, R12, R12
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop23
 
-end37:
-	CBZ   R7, end38
-	FMOVS (R1), F0
-	ADD   R8, R1, R12
-	VLD1  (R12), V0.S[1]
-	ADD   R9, R1, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VFMLA V2.S4, V0.S4, V3.S4
+end24:
+	CBZ   R4, end25
+	FMOVS (R10), F0
+	ADD   R5, R10, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R10, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVS (R3), F0
+	ADD   R5, R3, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R3, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
 	FMOVS (R2), F0
-	ADD   R8, R2, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R9, R2, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	FMOVS (R11), F1
-	ADD   R8, R11, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R9, R11, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V7.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V3.S4, V1.S4
-	ADD   R9, R0, R1
-	VST1  V1.S[2], (R1)
-	ADD   R8, R0, R1
-	VST1  V1.S[1], (R1)
-	FMOVS F1, (R0)
+	ADD   R5, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R2, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	VFMLA V3.S4, V0.S4, V9.S4
+	FMOVS (R11), F0
+	ADD   R5, R11, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R11, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	FMOVS (R12), F1
+	ADD   R5, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V9.S4, V1.S4
+	ADD   R6, R1, R0
+	VST1  V1.S[2], (R0)
+	ADD   R5, R1, R0
+	VST1  V1.S[1], (R0)
+	FMOVS F1, (R1)
+	ADD   R4<<2, R10, R10
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R1, R1
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R11, R11
+	ADD   R4<<2, R12, R12
 
-end38:
+end25:
+	SCVTFS R8, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
+	WORD   $0x4e2dd582 // fadd v2.4s, v12.4s, v13.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
+	VFMLS  V1.S4, V1.S4, V0.S4
+	FMOVQ  16(R7), F2
+	VMOVI  $0, V3.B16
+	WORD   $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS  eps+112(FP), F3
+	VDUP   V3.S[0], V3.S4
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD   $0x6e20fc43 // fdiv v3.4s, v2.4s, v0.4s
+	VMOVI  $0, V0.B16
+	WORD   $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD   $0x6e23dc09 // fmul v9.4s, v0.4s, v3.4s
+	VMOV   V6.B16, V4.B16
+	WORD   $0x4e28d4e0 // fadd v0.4s, v7.4s, v8.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	SCVTFS R8, F1
+	VDUP   V1.S[0], V1.S4
+	WORD   $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
+	SUB    $1, R9, R9
+	CMP    $1, R9
+	BGE    loop19
 
-end28:
+end20:
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	MOVD  weight_base+48(FP), R0
+	MOVD  bias_base+72(FP), R9
+	MOVD  R8, R10
+	CMP   $8, R10
+	BLT   end27
 
-end14:
-	ADD R6<<2, R3, R3
-	ADD R6<<2, R4, R4
-	SUB $1, R5, R5
-	CMP $1, R5
-	BGE loop1
+loop26:
+	FMOVQ (R3), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	FMOVQ (R2), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	VMOV  V9.B16, V1.B16
+	VFMLA V3.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R9), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R1)
+	FMOVQ 16(R3), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 16(R2), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	VMOV  V9.B16, V1.B16
+	VFMLA V3.S4, V0.S4, V1.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R9), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R1)
+	ADD   $32, R3, R3
+	ADD   $32, R1, R1
+	ADD   $32, R2, R2
+	ADD   $32, R0, R0
+	ADD   $32, R9, R9
+	SUB   $8, R10, R10
+	CMP   $8, R10
+	BGE   loop26
 
-end2:
+end27:
+	CMP $4, R10
+	BLT end29
+
+loop28:
+	FMOVQ (R3), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	FMOVQ (R2), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	VMOV  V9.B16, V1.B16
+	VFMLA V3.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R9), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R1)
+	ADD   $16, R3, R3
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	ADD   $16, R0, R0
+	ADD   $16, R9, R9
+	SUB   $4, R10, R10
+	CMP   $4, R10
+	BGE   loop28
+
+end29:
+	CBZ   R4, end30
+	FMOVS (R3), F0
+	ADD   R5, R3, R10
+	VLD1  (R10), V0.S[1]
+	ADD   R6, R3, R10
+	VLD1  (R10), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	FMOVS (R2), F0
+	ADD   R5, R2, R10
+	VLD1  (R10), V0.S[1]
+	ADD   R6, R2, R10
+	VLD1  (R10), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	VFMLA V3.S4, V0.S4, V9.S4
+	FMOVS (R0), F0
+	ADD   R5, R0, R10
+	VLD1  (R10), V0.S[1]
+	ADD   R6, R0, R10
+	VLD1  (R10), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	FMOVS (R9), F1
+	ADD   R5, R9, R10
+	VLD1  (R10), V1.S[1]
+	ADD   R6, R9, R10
+	VLD1  (R10), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V9.S4, V1.S4
+	ADD   R6, R1, R10
+	VST1  V1.S[2], (R10)
+	ADD   R5, R1, R10
+	VST1  V1.S[1], (R10)
+	FMOVS F1, (R1)
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R1, R1
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R0, R0
+	ADD   R4<<2, R9, R9
+
+end30:
+	SCVTFS R8, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x4e28d4e1 // fadd v1.4s, v7.4s, v8.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
+	WORD   $0x4e2bd542 // fadd v2.4s, v10.4s, v11.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
+	VFMLS  V1.S4, V1.S4, V0.S4
+	FMOVQ  16(R7), F2
+	VMOVI  $0, V3.B16
+	WORD   $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS  eps+112(FP), F3
+	VDUP   V3.S[0], V3.S4
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD   $0x6e20fc43 // fdiv v3.4s, v2.4s, v0.4s
+	VMOVI  $0, V0.B16
+	WORD   $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD   $0x6e23dc09 // fmul v9.4s, v0.4s, v3.4s
+	VMOV   V6.B16, V4.B16
+
+end8:
+	MOVD weight_base+48(FP), R0
+	MOVD bias_base+72(FP), R3
+	CMP  $8, R8
+	BLT  end32
+
+loop31:
+	FMOVQ (R2), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	VMOV  V9.B16, V1.B16
+	VFMLA V3.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R3), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R1)
+	FMOVQ 16(R2), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	VMOV  V9.B16, V1.B16
+	VFMLA V3.S4, V0.S4, V1.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R3), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R1)
+	ADD   $32, R1, R1
+	ADD   $32, R2, R2
+	ADD   $32, R0, R0
+	ADD   $32, R3, R3
+	SUB   $8, R8, R8
+	CMP   $8, R8
+	BGE   loop31
+
+end32:
+	CMP $4, R8
+	BLT end34
+
+loop33:
+	FMOVQ (R2), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	VMOV  V9.B16, V1.B16
+	VFMLA V3.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R3), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R1)
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	ADD   $16, R0, R0
+	ADD   $16, R3, R3
+	SUB   $4, R8, R8
+	CMP   $4, R8
+	BGE   loop33
+
+end34:
+	CBZ   R4, end35
+	FMOVS (R2), F0
+	ADD   R5, R2, R7
+	VLD1  (R7), V0.S[1]
+	ADD   R6, R2, R7
+	VLD1  (R7), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	VFMLA V3.S4, V0.S4, V9.S4
+	FMOVS (R0), F0
+	ADD   R5, R0, R7
+	VLD1  (R7), V0.S[1]
+	ADD   R6, R0, R7
+	VLD1  (R7), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	FMOVS (R3), F1
+	ADD   R5, R3, R7
+	VLD1  (R7), V1.S[1]
+	ADD   R6, R3, R7
+	VLD1  (R7), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V9.S4, V1.S4
+	ADD   R6, R1, R6
+	VST1  V1.S[2], (R6)
+	ADD   R5, R1, R5
+	VST1  V1.S[1], (R5)
+	FMOVS F1, (R1)
+	ADD   R4<<2, R1, R1
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R0, R0
+	ADD   R4<<2, R3, R3
+
+end35:
+
+end1:
 	RET
 
 // func addLayerNormRowsNEON(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 TEXT ·addLayerNormRowsNEON(SB), NOSPLIT, $0-164
-	MOVD   $constants<>(SB), R13
-	MOVD   dst_base+0(FP), R4
-	MOVD   x_base+48(FP), R5
-	MOVD   sum_base+24(FP), R6
-	MOVD   residual_base+72(FP), R7
-	MOVD   rows+144(FP), R8
+	MOVD   $constants<>(SB), R7
+	MOVD   dst_base+0(FP), R2
+	MOVD   sum_base+24(FP), R8
+	MOVD   R8, R3
+	MOVD   rows+144(FP), R1
 	MOVD   cols+152(FP), R9
-	FMOVS  eps+160(FP), F5
+	VMOVI  $0, V6.B16
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V8.B16
+	VMOVI  $0, V10.B16
+	AND    $3, R9, R4
+	MOVD   $4, R5
+	CMP    $1, R4
+	CSEL   GT, R5, ZR, R5
+	MOVD   $8, R6
+	CMP    $2, R4
+	CSEL   GT, R6, R5, R6
+	SCVTFS R4, F5
 	VDUP   V5.S[0], V5.S4
-	SCVTFS R9, F6
-	VDUP   V6.S[0], V6.S4
-	AND    $3, R9, R10
-	MOVD   $4, R11
-	CMP    $1, R10
-	CSEL   GT, R11, ZR, R11
-	MOVD   $8, R12
-	CMP    $2, R10
-	CSEL   GT, R12, R11, R12
-	SCVTFS R10, F7
-	VDUP   V7.S[0], V7.S4
-	FMOVQ  (R13), F0
-	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
-	CMP    $1, R8
-	BLT    end2
+	FMOVQ  (R7), F0
+	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
+	MOVD   R8, R10
+	MOVD   x_base+48(FP), R11
+	MOVD   residual_base+72(FP), R12
+	CBZ    R1, end1
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	MOVD   R9, R0
+	CMP    $8, R0
+	BLT    end3
 
-loop1:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  R6, R0
-	MOVD  R5, R1
-	MOVD  R7, R2
-	MOVD  R9, R3
-	CMP   $8, R3
-	BLT   end4
-
-loop3:
-	FMOVQ (R1), F2
-	FMOVQ (R2), F3
+loop2:
+	FMOVQ (R11), F2
+	FMOVQ (R12), F3
 	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	FMOVQ F2, (R0)
-	FMOVQ 16(R1), F2
-	FMOVQ 16(R2), F3
+	FMOVQ F2, (R10)
+	FMOVQ 16(R11), F2
+	FMOVQ 16(R12), F3
 	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F2, 16(R0)
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	ADD   $32, R2, R2
-	SUB   $8, R3, R3
-	CMP   $8, R3
-	BGE   loop3
+	FMOVQ F2, 16(R10)
+	ADD   $32, R10, R10
+	ADD   $32, R11, R11
+	ADD   $32, R12, R12
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop2
 
-end4:
-	CMP $4, R3
-	BLT end6
+end3:
+	CMP $4, R0
+	BLT end5
 
-loop5:
-	FMOVQ (R1), F2
-	FMOVQ (R2), F3
+loop4:
+	FMOVQ (R11), F2
+	FMOVQ (R12), F3
 	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	FMOVQ F2, (R0)
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	SUB   $4, R3, R3
-	CMP   $4, R3
-	BGE   loop5
+	FMOVQ F2, (R10)
+	ADD   $16, R10, R10
+	ADD   $16, R11, R11
+	ADD   $16, R12, R12
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop4
+
+end5:
+	CBZ   R4, end6
+	FMOVS (R11), F2
+	ADD   R5, R11, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R6, R11, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V5.B16, V2.B16, V2.B16
+	FMOVS (R12), F3
+	ADD   R5, R12, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R6, R12, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V5.B16, V3.B16, V3.B16
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	ADD   R6, R10, R0
+	VST1  V2.S[2], (R0)
+	ADD   R5, R10, R0
+	VST1  V2.S[1], (R0)
+	FMOVS F2, (R10)
+	ADD   R4<<2, R10, R10
+	ADD   R4<<2, R11, R11
+	ADD   R4<<2, R12, R12
 
 end6:
-	CBZ   R10, end7
-	FMOVS (R1), F2
-	ADD   R11, R1, R3
-	VLD1  (R3), V2.S[1]
-	ADD   R12, R1, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V7.B16, V2.B16, V2.B16
-	FMOVS (R2), F3
-	ADD   R11, R2, R1
-	VLD1  (R1), V3.S[1]
-	ADD   R12, R2, R1
-	VLD1  (R1), V3.S[2]
-	VAND  V7.B16, V3.B16, V3.B16
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	ADD   R12, R0, R1
-	VST1  V2.S[2], (R1)
-	ADD   R11, R0, R1
-	VST1  V2.S[1], (R1)
-	FMOVS F2, (R0)
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	WORD   $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
+	CMP    $1, R1
+	BGT    else7
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	MOVD   R9, R0
+	CMP    $8, R0
+	BLT    end10
 
-end7:
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26fc08 // fdiv v8.4s, v0.4s, v6.4s
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  R6, R0
-	MOVD  R9, R1
-	CMP   $8, R1
-	BLT   end9
-
-loop8:
-	FMOVQ (R0), F4
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
+loop9:
+	FMOVQ (R3), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
 	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V1.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
-	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R3), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
 	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
-	BGE   loop8
+	ADD   $32, R3, R3
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop9
 
-end9:
-	CMP $4, R1
-	BLT end11
+end10:
+	CMP $4, R0
+	BLT end12
 
-loop10:
-	FMOVQ (R0), F4
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
+loop11:
+	FMOVQ (R3), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
 	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V1.S4
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop10
-
-end11:
-	CBZ   R10, end12
-	FMOVS (R0), F4
-	ADD   R11, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R12, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V7.B16, V4.B16, V4.B16
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
-	VAND  V7.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V1.S4
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R3, R3
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop11
 
 end12:
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26fc00 // fdiv v0.4s, v0.4s, v6.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e26fc21 // fdiv v1.4s, v1.4s, v6.4s
-	VFMLS V0.S4, V0.S4, V1.S4
-	FMOVQ 16(R13), F2
-	VMOVI $0, V3.B16
-	WORD  $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
-	WORD  $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VMOVI $0, V1.B16
-	WORD  $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
-	WORD  $0x6e22dc03 // fmul v3.4s, v0.4s, v2.4s
-	MOVD  weight_len+104(FP), R0
-	CMP   $0, R0
-	BGT   else13
-	MOVD  bias_len+128(FP), R0
-	CMP   $0, R0
-	BGT   else15
-	MOVD  R4, R0
-	MOVD  R6, R1
-	MOVD  R9, R2
-	CMP   $16, R2
-	BLT   end18
+	CBZ   R4, end13
+	FMOVS (R3), F4
+	ADD   R5, R3, R0
+	VLD1  (R0), V4.S[1]
+	ADD   R6, R3, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   R4<<2, R3, R3
 
-loop17:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ F1, (R0)
-	FMOVQ 16(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ F1, 16(R0)
-	FMOVQ 32(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ F1, 32(R0)
-	FMOVQ 48(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ F1, 48(R0)
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	SUB   $16, R2, R2
-	CMP   $16, R2
-	BGE   loop17
+end13:
+	SCVTFS R9, F4
+	VDUP   V4.S[0], V4.S4
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e24fc21 // fdiv v1.4s, v1.4s, v4.4s
+	VFMLS  V0.S4, V0.S4, V1.S4
+	FMOVQ  16(R7), F2
+	VMOVI  $0, V3.B16
+	WORD   $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
+	FMOVS  eps+160(FP), F3
+	VDUP   V3.S[0], V3.S4
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD   $0x6e21fc48 // fdiv v8.4s, v2.4s, v1.4s
+	VMOVI  $0, V1.B16
+	WORD   $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
+	WORD   $0x6e28dc0a // fmul v10.4s, v0.4s, v8.4s
+	VMOV   V6.B16, V9.B16
+	B      end8
+
+else7:
+	VMOVI $0, V4.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  R9, R0
+	CMP   $8, R0
+	BLT   end15
+
+loop14:
+	FMOVQ (R11), F2
+	FMOVQ (R12), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD  $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ (R3), F3
+	WORD  $0x4ea6d463 // fsub v3.4s, v3.4s, v6.4s
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	VFMLA V3.S4, V3.S4, V8.S4
+	FMOVQ F2, (R10)
+	FMOVQ 16(R11), F2
+	FMOVQ 16(R12), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD  $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	FMOVQ 16(R3), F3
+	WORD  $0x4ea6d463 // fsub v3.4s, v3.4s, v6.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	VFMLA V3.S4, V3.S4, V9.S4
+	FMOVQ F2, 16(R10)
+	ADD   $32, R10, R10
+	ADD   $32, R11, R11
+	ADD   $32, R12, R12
+	ADD   $32, R3, R3
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop14
+
+end15:
+	CMP $4, R0
+	BLT end17
+
+loop16:
+	FMOVQ (R11), F2
+	FMOVQ (R12), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD  $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ (R3), F3
+	WORD  $0x4ea6d463 // fsub v3.4s, v3.4s, v6.4s
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	VFMLA V3.S4, V3.S4, V8.S4
+	FMOVQ F2, (R10)
+	ADD   $16, R10, R10
+	ADD   $16, R11, R11
+	ADD   $16, R12, R12
+	ADD   $16, R3, R3
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop16
+
+end17:
+	CBZ   R4, end18
+	FMOVS (R11), F2
+	ADD   R5, R11, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R6, R11, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V5.B16, V2.B16, V2.B16
+	FMOVS (R12), F3
+	ADD   R5, R12, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R6, R12, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V5.B16, V3.B16, V3.B16
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD  $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVS (R3), F3
+	ADD   R5, R3, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R6, R3, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V5.B16, V3.B16, V3.B16
+	WORD  $0x4ea6d463 // fsub v3.4s, v3.4s, v6.4s
+	VAND  V5.B16, V3.B16, V3.B16
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	VFMLA V3.S4, V3.S4, V8.S4
+	ADD   R6, R10, R0
+	VST1  V2.S[2], (R0)
+	ADD   R5, R10, R0
+	VST1  V2.S[1], (R0)
+	FMOVS F2, (R10)
+	ADD   R4<<2, R10, R10
+	ADD   R4<<2, R11, R11
+	ADD   R4<<2, R12, R12
+	ADD   R4<<2, R3, R3
 
 end18:
-	CMP $4, R2
-	BLT end20
+	SCVTFS R9, F2
+	VDUP   V2.S[0], V2.S4
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	WORD   $0x4e29d501 // fadd v1.4s, v8.4s, v9.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e22fc21 // fdiv v1.4s, v1.4s, v2.4s
+	VFMLS  V0.S4, V0.S4, V1.S4
+	FMOVQ  16(R7), F2
+	VMOVI  $0, V3.B16
+	WORD   $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
+	FMOVS  eps+160(FP), F3
+	VDUP   V3.S[0], V3.S4
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD   $0x6e21fc48 // fdiv v8.4s, v2.4s, v1.4s
+	VMOVI  $0, V1.B16
+	WORD   $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
+	WORD   $0x6e28dc0a // fmul v10.4s, v0.4s, v8.4s
+	VMOV   V6.B16, V9.B16
+	WORD   $0x4e27d480 // fadd v0.4s, v4.4s, v7.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	WORD   $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
+	SUB    $2, R1, R1
+	CMP    $1, R1
+	BLT    end20
 
 loop19:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ F1, (R0)
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R2, R2
-	CMP   $4, R2
-	BGE   loop19
+	VMOVI $0, V4.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	MOVD  weight_base+96(FP), R13
+	MOVD  bias_base+120(FP), R14
+	MOVD  R9, R0
+	CMP   $8, R0
+	BLT   end22
 
-end20:
-	CBZ   R10, end21
-	FMOVS (R1), F0
-	ADD   R11, R1, R2
-	VLD1  (R2), V0.S[1]
-	ADD   R12, R1, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VFMLA V2.S4, V0.S4, V3.S4
-	ADD   R12, R0, R1
-	VST1  V3.S[2], (R1)
-	ADD   R11, R0, R1
-	VST1  V3.S[1], (R1)
-	FMOVS F3, (R0)
+loop21:
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ (R3), F1
+	WORD  $0x4ea6d421 // fsub v1.4s, v1.4s, v6.4s
+	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V13.S4
+	FMOVQ (R8), F1
+	WORD  $0x4ea9d421 // fsub v1.4s, v1.4s, v9.4s
+	VMOV  V10.B16, V2.B16
+	VFMLA V8.S4, V1.S4, V2.S4
+	FMOVQ (R13), F1
+	FMOVQ (R14), F3
+	VFMLA V1.S4, V2.S4, V3.S4
+	FMOVQ F0, (R10)
+	FMOVQ F3, (R2)
+	FMOVQ 16(R11), F0
+	FMOVQ 16(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD  $0x4ea6d421 // fsub v1.4s, v1.4s, v6.4s
+	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V14.S4
+	FMOVQ 16(R8), F1
+	WORD  $0x4ea9d421 // fsub v1.4s, v1.4s, v9.4s
+	VMOV  V10.B16, V2.B16
+	VFMLA V8.S4, V1.S4, V2.S4
+	FMOVQ 16(R13), F1
+	FMOVQ 16(R14), F3
+	VFMLA V1.S4, V2.S4, V3.S4
+	FMOVQ F0, 16(R10)
+	FMOVQ F3, 16(R2)
+	ADD   $32, R10, R10
+	ADD   $32, R11, R11
+	ADD   $32, R12, R12
+	ADD   $32, R3, R3
+	ADD   $32, R2, R2
+	ADD   $32, R8, R8
+	ADD   $32, R13, R13
+	ADD   $32, R14, R14
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop21
 
-end21:
-	B end16
+end22:
+	CMP $4, R0
+	BLT end24
 
-else15:
-	MOVD bias_base+120(FP), R2
-	MOVD R4, R0
-	MOVD R6, R1
-	MOVD R9, R3
-	CMP  $16, R3
-	BLT  end23
-
-loop22:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ (R2), F0
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 16(R2), F0
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ F0, 16(R0)
-	FMOVQ 32(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 32(R2), F0
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ F0, 32(R0)
-	FMOVQ 48(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 48(R2), F0
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ F0, 48(R0)
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	ADD   $64, R2, R2
-	SUB   $16, R3, R3
-	CMP   $16, R3
-	BGE   loop22
-
-end23:
-	CMP $4, R3
-	BLT end25
-
-loop24:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ (R2), F0
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ F0, (R0)
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
+loop23:
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ (R3), F1
+	WORD  $0x4ea6d421 // fsub v1.4s, v1.4s, v6.4s
+	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V13.S4
+	FMOVQ (R8), F1
+	WORD  $0x4ea9d421 // fsub v1.4s, v1.4s, v9.4s
+	VMOV  V10.B16, V2.B16
+	VFMLA V8.S4, V1.S4, V2.S4
+	FMOVQ (R13), F1
+	FMOVQ (R14), F3
+	VFMLA V1.S4, V2.S4, V3.S4
+	FMOVQ F0, (R10)
+	FMOVQ F3, (R2)
+	ADD   $16, R10, R10
+	ADD   $16, R11, R11
+	ADD   $16, R12, R12
+	ADD   $16, R3, R3
 	ADD   $16, R2, R2
-	SUB   $4, R3, R3
-	CMP   $4, R3
-	BGE   loop24
+	ADD   $16, R8, R8
+	ADD   $16, R13, R13
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop23
+
+end24:
+	CBZ   R4, end25
+	FMOVS (R11), F0
+	ADD   R5, R11, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R11, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	FMOVS (R12), F1
+	ADD   R5, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVS (R3), F1
+	ADD   R5, R3, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R6, R3, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4ea6d421 // fsub v1.4s, v1.4s, v6.4s
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V13.S4
+	FMOVS (R8), F1
+	ADD   R5, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R6, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4ea9d421 // fsub v1.4s, v1.4s, v9.4s
+	VFMLA V8.S4, V1.S4, V10.S4
+	FMOVS (R13), F1
+	ADD   R5, R13, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R6, R13, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	FMOVS (R14), F2
+	ADD   R5, R14, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R6, R14, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V5.B16, V2.B16, V2.B16
+	VFMLA V1.S4, V10.S4, V2.S4
+	ADD   R6, R10, R0
+	VST1  V0.S[2], (R0)
+	ADD   R5, R10, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R10)
+	ADD   R6, R2, R0
+	VST1  V2.S[2], (R0)
+	ADD   R5, R2, R0
+	VST1  V2.S[1], (R0)
+	FMOVS F2, (R2)
+	ADD   R4<<2, R10, R10
+	ADD   R4<<2, R11, R11
+	ADD   R4<<2, R12, R12
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R8, R8
+	ADD   R4<<2, R13, R13
+	ADD   R4<<2, R14, R14
 
 end25:
-	CBZ   R10, end26
-	FMOVS (R1), F0
-	ADD   R11, R1, R3
-	VLD1  (R3), V0.S[1]
-	ADD   R12, R1, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVS (R2), F0
-	ADD   R11, R2, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R12, R2, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
-	ADD   R12, R0, R1
-	VST1  V0.S[2], (R1)
-	ADD   R11, R0, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R0)
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x4e2cd561 // fadd v1.4s, v11.4s, v12.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
+	WORD   $0x4e2ed5a2 // fadd v2.4s, v13.4s, v14.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
+	VFMLS  V1.S4, V1.S4, V0.S4
+	FMOVQ  16(R7), F2
+	VMOVI  $0, V3.B16
+	WORD   $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS  eps+160(FP), F3
+	VDUP   V3.S[0], V3.S4
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD   $0x6e20fc48 // fdiv v8.4s, v2.4s, v0.4s
+	VMOVI  $0, V0.B16
+	WORD   $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD   $0x6e28dc0a // fmul v10.4s, v0.4s, v8.4s
+	VMOV   V6.B16, V9.B16
+	WORD   $0x4e27d480 // fadd v0.4s, v4.4s, v7.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	WORD   $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
+	SUB    $1, R1, R1
+	CMP    $1, R1
+	BGE    loop19
 
-end26:
+end20:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V11.B16
+	MOVD  weight_base+96(FP), R0
+	MOVD  bias_base+120(FP), R1
+	MOVD  R9, R10
+	CMP   $8, R10
+	BLT   end27
 
-end16:
-	B end14
+loop26:
+	FMOVQ (R3), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V7.S4
+	FMOVQ (R8), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V10.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R2)
+	FMOVQ 16(R3), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 16(R8), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V10.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R2)
+	ADD   $32, R3, R3
+	ADD   $32, R2, R2
+	ADD   $32, R8, R8
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	SUB   $8, R10, R10
+	CMP   $8, R10
+	BGE   loop26
 
-else13:
-	MOVD bias_len+128(FP), R0
-	CMP  $0, R0
-	BGT  else27
-	MOVD weight_base+96(FP), R2
-	MOVD R4, R0
-	MOVD R6, R1
-	MOVD R9, R3
-	CMP  $16, R3
-	BLT  end30
+end27:
+	CMP $4, R10
+	BLT end29
 
-loop29:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ (R2), F0
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 16(R2), F0
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	FMOVQ F0, 16(R0)
-	FMOVQ 32(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 32(R2), F0
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	FMOVQ F0, 32(R0)
-	FMOVQ 48(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 48(R2), F0
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	FMOVQ F0, 48(R0)
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	ADD   $64, R2, R2
-	SUB   $16, R3, R3
-	CMP   $16, R3
-	BGE   loop29
-
-end30:
-	CMP $4, R3
-	BLT end32
-
-loop31:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ (R2), F0
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	FMOVQ F0, (R0)
+loop28:
+	FMOVQ (R3), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V7.S4
+	FMOVQ (R8), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V10.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R2)
+	ADD   $16, R3, R3
+	ADD   $16, R2, R2
+	ADD   $16, R8, R8
 	ADD   $16, R0, R0
 	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	SUB   $4, R3, R3
-	CMP   $4, R3
+	SUB   $4, R10, R10
+	CMP   $4, R10
+	BGE   loop28
+
+end29:
+	CBZ   R4, end30
+	FMOVS (R3), F0
+	ADD   R5, R3, R10
+	VLD1  (R10), V0.S[1]
+	ADD   R6, R3, R10
+	VLD1  (R10), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V7.S4
+	FMOVS (R8), F0
+	ADD   R5, R8, R10
+	VLD1  (R10), V0.S[1]
+	ADD   R6, R8, R10
+	VLD1  (R10), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VFMLA V8.S4, V0.S4, V10.S4
+	FMOVS (R0), F0
+	ADD   R5, R0, R10
+	VLD1  (R10), V0.S[1]
+	ADD   R6, R0, R10
+	VLD1  (R10), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	FMOVS (R1), F1
+	ADD   R5, R1, R10
+	VLD1  (R10), V1.S[1]
+	ADD   R6, R1, R10
+	VLD1  (R10), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V10.S4, V1.S4
+	ADD   R6, R2, R10
+	VST1  V1.S[2], (R10)
+	ADD   R5, R2, R10
+	VST1  V1.S[1], (R10)
+	FMOVS F1, (R2)
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R8, R8
+	ADD   R4<<2, R0, R0
+	ADD   R4<<2, R1, R1
+
+end30:
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x4e24d461 // fadd v1.4s, v3.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
+	WORD   $0x4e2bd4e2 // fadd v2.4s, v7.4s, v11.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
+	VFMLS  V1.S4, V1.S4, V0.S4
+	FMOVQ  16(R7), F2
+	VMOVI  $0, V3.B16
+	WORD   $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS  eps+160(FP), F3
+	VDUP   V3.S[0], V3.S4
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD   $0x6e20fc48 // fdiv v8.4s, v2.4s, v0.4s
+	VMOVI  $0, V0.B16
+	WORD   $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD   $0x6e28dc0a // fmul v10.4s, v0.4s, v8.4s
+	VMOV   V6.B16, V9.B16
+
+end8:
+	MOVD weight_base+96(FP), R0
+	MOVD bias_base+120(FP), R1
+	CMP  $8, R9
+	BLT  end32
+
+loop31:
+	FMOVQ (R8), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V10.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R2)
+	FMOVQ 16(R8), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V10.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R2)
+	ADD   $32, R2, R2
+	ADD   $32, R8, R8
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	SUB   $8, R9, R9
+	CMP   $8, R9
 	BGE   loop31
 
 end32:
-	CBZ   R10, end33
-	FMOVS (R1), F0
-	ADD   R11, R1, R3
-	VLD1  (R3), V0.S[1]
-	ADD   R12, R1, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVS (R2), F0
-	ADD   R11, R2, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R12, R2, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	ADD   R12, R0, R1
-	VST1  V0.S[2], (R1)
-	ADD   R11, R0, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R0)
+	CMP $4, R9
+	BLT end34
 
-end33:
-	B end28
-
-else27:
-	MOVD weight_base+96(FP), R2
-	MOVD bias_base+120(FP), R3
-	MOVD R4, R0
-	MOVD R6, R1
-	MOVD R9, R14
-	CMP  $16, R14
-	BLT  end35
-
-loop34:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ (R2), F0
-	FMOVQ (R3), F4
-	VFMLA V0.S4, V1.S4, V4.S4
-	FMOVQ F4, (R0)
-	FMOVQ 16(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 16(R2), F0
-	FMOVQ 16(R3), F4
-	VFMLA V0.S4, V1.S4, V4.S4
-	FMOVQ F4, 16(R0)
-	FMOVQ 32(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 32(R2), F0
-	FMOVQ 32(R3), F4
-	VFMLA V0.S4, V1.S4, V4.S4
-	FMOVQ F4, 32(R0)
-	FMOVQ 48(R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ 48(R2), F0
-	FMOVQ 48(R3), F4
-	VFMLA V0.S4, V1.S4, V4.S4
-	FMOVQ F4, 48(R0)
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	ADD   $64, R2, R2
-	ADD   $64, R3, R3
-	SUB   $16, R14, R14
-	CMP   $16, R14
-	BGE   loop34
-
-end35:
-	CMP $4, R14
-	BLT end37
-
-loop36:
-	FMOVQ (R1), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ (R2), F0
-	FMOVQ (R3), F4
-	VFMLA V0.S4, V1.S4, V4.S4
-	FMOVQ F4, (R0)
+loop33:
+	FMOVQ (R8), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V10.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R2)
+	ADD   $16, R2, R2
+	ADD   $16, R8, R8
 	ADD   $16, R0, R0
 	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	SUB   $4, R14, R14
-	CMP   $4, R14
-	BGE   loop36
+	SUB   $4, R9, R9
+	CMP   $4, R9
+	BGE   loop33
 
-end37:
-	CBZ   R10, end38
-	FMOVS (R1), F0
-	ADD   R11, R1, R14
-	VLD1  (R14), V0.S[1]
-	ADD   R12, R1, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVS (R2), F0
-	ADD   R11, R2, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R12, R2, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	FMOVS (R3), F1
-	ADD   R11, R3, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R12, R3, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V7.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V3.S4, V1.S4
-	ADD   R12, R0, R1
-	VST1  V1.S[2], (R1)
-	ADD   R11, R0, R1
-	VST1  V1.S[1], (R1)
-	FMOVS F1, (R0)
+end34:
+	CBZ   R4, end35
+	FMOVS (R8), F0
+	ADD   R5, R8, R3
+	VLD1  (R3), V0.S[1]
+	ADD   R6, R8, R3
+	VLD1  (R3), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VFMLA V8.S4, V0.S4, V10.S4
+	FMOVS (R0), F0
+	ADD   R5, R0, R3
+	VLD1  (R3), V0.S[1]
+	ADD   R6, R0, R3
+	VLD1  (R3), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	FMOVS (R1), F1
+	ADD   R5, R1, R3
+	VLD1  (R3), V1.S[1]
+	ADD   R6, R1, R3
+	VLD1  (R3), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V10.S4, V1.S4
+	ADD   R6, R2, R3
+	VST1  V1.S[2], (R3)
+	ADD   R5, R2, R3
+	VST1  V1.S[1], (R3)
+	FMOVS F1, (R2)
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R8, R8
+	ADD   R4<<2, R0, R0
+	ADD   R4<<2, R1, R1
 
-end38:
+end35:
 
-end28:
-
-end14:
-	ADD R9<<2, R4, R4
-	ADD R9<<2, R5, R5
-	ADD R9<<2, R6, R6
-	ADD R9<<2, R7, R7
-	SUB $1, R8, R8
-	CMP $1, R8
-	BGE loop1
-
-end2:
+end1:
 	RET
 
 // func rmsNormRowsNEON(dst []float32, x []float32, weight []float32, rows int, cols int, eps float32)
 TEXT ·rmsNormRowsNEON(SB), NOSPLIT, $0-92
-	MOVD   $constants<>(SB), R11
-	MOVD   dst_base+0(FP), R4
-	MOVD   x_base+24(FP), R5
-	MOVD   rows+72(FP), R6
-	MOVD   cols+80(FP), R7
-	FMOVS  eps+88(FP), F5
+	MOVD   $constants<>(SB), R1
+	MOVD   dst_base+0(FP), R6
+	MOVD   x_base+24(FP), R7
+	MOVD   rows+72(FP), R0
+	MOVD   cols+80(FP), R5
+	FMOVS  eps+88(FP), F4
+	VDUP   V4.S[0], V4.S4
+	SCVTFS R5, F5
 	VDUP   V5.S[0], V5.S4
-	SCVTFS R7, F6
-	VDUP   V6.S[0], V6.S4
-	AND    $3, R7, R8
+	VMOVI  $0, V7.B16
+	AND    $3, R5, R8
 	MOVD   $4, R9
 	CMP    $1, R8
 	CSEL   GT, R9, ZR, R9
 	MOVD   $8, R10
 	CMP    $2, R8
 	CSEL   GT, R10, R9, R10
-	SCVTFS R8, F7
-	VDUP   V7.S[0], V7.S4
-	FMOVQ  (R11), F0
-	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
-	CMP    $1, R6
-	BLT    end2
+	SCVTFS R8, F6
+	VDUP   V6.S[0], V6.S4
+	FMOVQ  (R1), F0
+	WORD   $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
+	MOVD   R7, R2
+	CBZ    R0, end1
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	MOVD   R5, R3
+	CMP    $8, R3
+	BLT    end3
 
-loop1:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  R5, R0
-	MOVD  R7, R1
-	CMP   $16, R1
-	BLT   end4
+loop2:
+	FMOVQ (R2), F2
+	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVQ 16(R2), F2
+	VFMLA V2.S4, V2.S4, V1.S4
+	ADD   $32, R2, R2
+	SUB   $8, R3, R3
+	CMP   $8, R3
+	BGE   loop2
 
-loop3:
-	FMOVQ (R0), F4
-	VFMLA V4.S4, V4.S4, V0.S4
-	FMOVQ 16(R0), F4
-	VFMLA V4.S4, V4.S4, V1.S4
-	FMOVQ 32(R0), F4
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 48(R0), F4
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $64, R0, R0
-	SUB   $16, R1, R1
-	CMP   $16, R1
-	BGE   loop3
-
-end4:
-	CMP $4, R1
-	BLT end6
-
-loop5:
-	FMOVQ (R0), F4
-	VFMLA V4.S4, V4.S4, V0.S4
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop5
-
-end6:
-	CBZ   R8, end7
-	FMOVS (R0), F4
-	ADD   R9, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R10, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V7.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V4.S4, V0.S4
-
-end7:
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	FMOVQ 16(R11), F1
-	WORD  $0x6e26fc00 // fdiv v0.4s, v0.4s, v6.4s
-	WORD  $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	MOVD  weight_len+56(FP), R0
-	CMP   $0, R0
-	BGT   else8
-	MOVD  R4, R0
-	MOVD  R5, R1
-	MOVD  R7, R2
-	CMP   $16, R2
-	BLT   end11
-
-loop10:
-	FMOVQ (R1), F0
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R1), F0
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ F0, 16(R0)
-	FMOVQ 32(R1), F0
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ F0, 32(R0)
-	FMOVQ 48(R1), F0
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ F0, 48(R0)
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	SUB   $16, R2, R2
-	CMP   $16, R2
-	BGE   loop10
-
-end11:
-	CMP $4, R2
-	BLT end13
-
-loop12:
-	FMOVQ (R1), F0
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ F0, (R0)
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R2, R2
-	CMP   $4, R2
-	BGE   loop12
-
-end13:
-	CBZ   R8, end14
-	FMOVS (R1), F0
-	ADD   R9, R1, R2
-	VLD1  (R2), V0.S[1]
-	ADD   R10, R1, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	ADD   R10, R0, R1
-	VST1  V0.S[2], (R1)
-	ADD   R9, R0, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R0)
-
-end14:
-	B end9
-
-else8:
-	MOVD weight_base+48(FP), R2
-	MOVD R4, R0
-	MOVD R5, R1
-	MOVD R7, R3
-	CMP  $16, R3
-	BLT  end16
-
-loop15:
-	FMOVQ (R1), F0
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ (R2), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R1), F0
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ 16(R2), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R0)
-	FMOVQ 32(R1), F0
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ 32(R2), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 32(R0)
-	FMOVQ 48(R1), F0
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ 48(R2), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 48(R0)
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	ADD   $64, R2, R2
-	SUB   $16, R3, R3
-	CMP   $16, R3
-	BGE   loop15
-
-end16:
+end3:
 	CMP $4, R3
-	BLT end18
+	BLT end5
 
-loop17:
-	FMOVQ (R1), F0
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ (R2), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R0)
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
+loop4:
+	FMOVQ (R2), F2
+	VFMLA V2.S4, V2.S4, V0.S4
 	ADD   $16, R2, R2
 	SUB   $4, R3, R3
 	CMP   $4, R3
-	BGE   loop17
+	BGE   loop4
+
+end5:
+	CBZ   R8, end6
+	FMOVS (R2), F2
+	ADD   R9, R2, R3
+	VLD1  (R3), V2.S[1]
+	ADD   R10, R2, R3
+	VLD1  (R3), V2.S[2]
+	VAND  V6.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V2.S4, V0.S4
+	ADD   R8<<2, R2, R2
+
+end6:
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e25fc00 // fdiv v0.4s, v0.4s, v5.4s
+	FMOVQ 16(R1), F1
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc27 // fdiv v7.4s, v1.4s, v0.4s
+	SUB   $1, R0, R0
+	CMP   $1, R0
+	BLT   end8
+
+loop7:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD  weight_base+48(FP), R3
+	MOVD  R5, R4
+	CMP   $8, R4
+	BLT   end10
+
+loop9:
+	FMOVQ (R2), F2
+	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVQ (R7), F2
+	WORD  $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	FMOVQ (R3), F3
+	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ F2, (R6)
+	FMOVQ 16(R2), F2
+	VFMLA V2.S4, V2.S4, V1.S4
+	FMOVQ 16(R7), F2
+	WORD  $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	FMOVQ 16(R3), F3
+	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ F2, 16(R6)
+	ADD   $32, R2, R2
+	ADD   $32, R6, R6
+	ADD   $32, R7, R7
+	ADD   $32, R3, R3
+	SUB   $8, R4, R4
+	CMP   $8, R4
+	BGE   loop9
+
+end10:
+	CMP $4, R4
+	BLT end12
+
+loop11:
+	FMOVQ (R2), F2
+	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVQ (R7), F2
+	WORD  $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	FMOVQ (R3), F3
+	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ F2, (R6)
+	ADD   $16, R2, R2
+	ADD   $16, R6, R6
+	ADD   $16, R7, R7
+	ADD   $16, R3, R3
+	SUB   $4, R4, R4
+	CMP   $4, R4
+	BGE   loop11
+
+end12:
+	CBZ   R8, end13
+	FMOVS (R2), F2
+	ADD   R9, R2, R4
+	VLD1  (R4), V2.S[1]
+	ADD   R10, R2, R4
+	VLD1  (R4), V2.S[2]
+	VAND  V6.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVS (R7), F2
+	ADD   R9, R7, R4
+	VLD1  (R4), V2.S[1]
+	ADD   R10, R7, R4
+	VLD1  (R4), V2.S[2]
+	VAND  V6.B16, V2.B16, V2.B16
+	WORD  $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	FMOVS (R3), F3
+	ADD   R9, R3, R4
+	VLD1  (R4), V3.S[1]
+	ADD   R10, R3, R4
+	VLD1  (R4), V3.S[2]
+	VAND  V6.B16, V3.B16, V3.B16
+	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD   R10, R6, R4
+	VST1  V2.S[2], (R4)
+	ADD   R9, R6, R4
+	VST1  V2.S[1], (R4)
+	FMOVS F2, (R6)
+	ADD   R8<<2, R2, R2
+	ADD   R8<<2, R6, R6
+	ADD   R8<<2, R7, R7
+	ADD   R8<<2, R3, R3
+
+end13:
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e25fc00 // fdiv v0.4s, v0.4s, v5.4s
+	FMOVQ 16(R1), F1
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc27 // fdiv v7.4s, v1.4s, v0.4s
+	SUB   $1, R0, R0
+	CMP   $1, R0
+	BGE   loop7
+
+end8:
+	MOVD weight_base+48(FP), R0
+	CMP  $8, R5
+	BLT  end15
+
+loop14:
+	FMOVQ (R7), F0
+	WORD  $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R6)
+	FMOVQ 16(R7), F0
+	WORD  $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
+	FMOVQ 16(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R6)
+	ADD   $32, R6, R6
+	ADD   $32, R7, R7
+	ADD   $32, R0, R0
+	SUB   $8, R5, R5
+	CMP   $8, R5
+	BGE   loop14
+
+end15:
+	CMP $4, R5
+	BLT end17
+
+loop16:
+	FMOVQ (R7), F0
+	WORD  $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R6)
+	ADD   $16, R6, R6
+	ADD   $16, R7, R7
+	ADD   $16, R0, R0
+	SUB   $4, R5, R5
+	CMP   $4, R5
+	BGE   loop16
+
+end17:
+	CBZ   R8, end18
+	FMOVS (R7), F0
+	ADD   R9, R7, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R10, R7, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
+	FMOVS (R0), F1
+	ADD   R9, R0, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R10, R0, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V6.B16, V1.B16, V1.B16
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD   R10, R6, R1
+	VST1  V0.S[2], (R1)
+	ADD   R9, R6, R1
+	VST1  V0.S[1], (R1)
+	FMOVS F0, (R6)
+	ADD   R8<<2, R6, R6
+	ADD   R8<<2, R7, R7
+	ADD   R8<<2, R0, R0
 
 end18:
-	CBZ   R8, end19
-	FMOVS (R1), F0
-	ADD   R9, R1, R3
-	VLD1  (R3), V0.S[1]
-	ADD   R10, R1, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVS (R2), F1
-	ADD   R9, R2, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R10, R2, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R10, R0, R1
-	VST1  V0.S[2], (R1)
-	ADD   R9, R0, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R0)
 
-end19:
-
-end9:
-	ADD R7<<2, R4, R4
-	ADD R7<<2, R5, R5
-	SUB $1, R6, R6
-	CMP $1, R6
-	BGE loop1
-
-end2:
+end1:
 	RET
 
 DATA constants<>+0(SB)/8, $0x3f80000000000000

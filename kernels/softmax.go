@@ -10,7 +10,7 @@ import (
 // microseconds even where memory is slow. Rows longer than this are worked on
 // in pieces; the pieces do not depend on anything but the length, so neither
 // does the result.
-const callElements = 1 << 15
+const callElements = 1 << 16
 
 // sumElements is the longest row that is summed in one piece. The sums of the
 // pieces of longer rows are added in float64, which bounds the error.

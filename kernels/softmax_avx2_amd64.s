@@ -199,6 +199,8 @@ else7:
 	JLT     end15
 
 loop14:
+	VMOVUPS     (DI), Y9
+	VMAXPS      Y9, Y6, Y6
 	VMOVUPS     (CX), Y9
 	VSUBPS      Y3, Y9, Y9
 	VMAXPS      Y9, Y2, Y9
@@ -216,8 +218,8 @@ loop14:
 	VMULPS      Y10, Y9, Y9
 	VADDPS      Y9, Y4, Y4
 	VMOVUPS     Y9, (R8)
-	VMOVUPS     (DI), Y9
-	VMAXPS      Y9, Y6, Y6
+	VMOVUPS     32(DI), Y9
+	VMAXPS      Y9, Y7, Y7
 	VMOVUPS     32(CX), Y9
 	VSUBPS      Y3, Y9, Y9
 	VMAXPS      Y9, Y2, Y9
@@ -235,8 +237,6 @@ loop14:
 	VMULPS      Y10, Y9, Y9
 	VADDPS      Y9, Y8, Y8
 	VMOVUPS     Y9, 32(R8)
-	VMOVUPS     32(DI), Y9
-	VMAXPS      Y9, Y7, Y7
 	ADDQ        $+64, DI
 	ADDQ        $+64, R8
 	ADDQ        $+64, CX
@@ -249,6 +249,8 @@ end15:
 	JLT  end17
 
 loop16:
+	VMOVUPS     (DI), Y9
+	VMAXPS      Y9, Y6, Y6
 	VMOVUPS     (CX), Y9
 	VSUBPS      Y3, Y9, Y9
 	VMAXPS      Y9, Y2, Y9
@@ -266,8 +268,6 @@ loop16:
 	VMULPS      Y10, Y9, Y9
 	VADDPS      Y9, Y4, Y4
 	VMOVUPS     Y9, (R8)
-	VMOVUPS     (DI), Y9
-	VMAXPS      Y9, Y6, Y6
 	ADDQ        $+32, DI
 	ADDQ        $+32, R8
 	ADDQ        $+32, CX
@@ -278,6 +278,10 @@ loop16:
 end17:
 	TESTQ       SI, SI
 	JZ          end18
+	VMASKMOVPS  (DI), Y5, Y9
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y10
+	VBLENDVPS   Y5, Y9, Y10, Y10
+	VMAXPS      Y10, Y6, Y6
 	VMASKMOVPS  (CX), Y5, Y9
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y10
 	VBLENDVPS   Y5, Y9, Y10, Y10
@@ -298,10 +302,6 @@ end17:
 	VANDPS      Y3, Y5, Y9
 	VADDPS      Y9, Y4, Y4
 	VMASKMOVPS  Y3, Y5, (R8)
-	VMASKMOVPS  (DI), Y5, Y3
-	VMOVUPS     f32x8_ff800000<>+0(SB), Y9
-	VBLENDVPS   Y5, Y3, Y9, Y9
-	VMAXPS      Y9, Y6, Y6
 	LEAQ        (DI)(SI*4), DI
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (CX)(SI*4), CX
@@ -339,9 +339,8 @@ loop19:
 	JLT     end22
 
 loop21:
-	VMOVUPS     (AX), Y10
-	VMULPS      Y4, Y10, Y10
-	VMOVUPS     Y10, (AX)
+	VMOVUPS     (DI), Y10
+	VMAXPS      Y10, Y6, Y6
 	VMOVUPS     (CX), Y10
 	VSUBPS      Y3, Y10, Y10
 	VMAXPS      Y10, Y2, Y10
@@ -358,12 +357,12 @@ loop21:
 	VPSLLD      $0x17, Y11, Y11
 	VMULPS      Y11, Y10, Y10
 	VADDPS      Y10, Y8, Y8
+	VMOVUPS     (AX), Y11
+	VMULPS      Y4, Y11, Y11
 	VMOVUPS     Y10, (R8)
-	VMOVUPS     (DI), Y10
-	VMAXPS      Y10, Y6, Y6
-	VMOVUPS     32(AX), Y10
-	VMULPS      Y4, Y10, Y10
-	VMOVUPS     Y10, 32(AX)
+	VMOVUPS     Y11, (AX)
+	VMOVUPS     32(DI), Y10
+	VMAXPS      Y10, Y7, Y7
 	VMOVUPS     32(CX), Y10
 	VSUBPS      Y3, Y10, Y10
 	VMAXPS      Y10, Y2, Y10
@@ -380,9 +379,10 @@ loop21:
 	VPSLLD      $0x17, Y11, Y11
 	VMULPS      Y11, Y10, Y10
 	VADDPS      Y10, Y9, Y9
+	VMOVUPS     32(AX), Y11
+	VMULPS      Y4, Y11, Y11
 	VMOVUPS     Y10, 32(R8)
-	VMOVUPS     32(DI), Y10
-	VMAXPS      Y10, Y7, Y7
+	VMOVUPS     Y11, 32(AX)
 	ADDQ        $+64, DI
 	ADDQ        $+64, R8
 	ADDQ        $+64, CX
@@ -396,9 +396,8 @@ end22:
 	JLT  end24
 
 loop23:
-	VMOVUPS     (AX), Y10
-	VMULPS      Y4, Y10, Y10
-	VMOVUPS     Y10, (AX)
+	VMOVUPS     (DI), Y10
+	VMAXPS      Y10, Y6, Y6
 	VMOVUPS     (CX), Y10
 	VSUBPS      Y3, Y10, Y10
 	VMAXPS      Y10, Y2, Y10
@@ -415,9 +414,10 @@ loop23:
 	VPSLLD      $0x17, Y11, Y11
 	VMULPS      Y11, Y10, Y10
 	VADDPS      Y10, Y8, Y8
+	VMOVUPS     (AX), Y11
+	VMULPS      Y4, Y11, Y11
 	VMOVUPS     Y10, (R8)
-	VMOVUPS     (DI), Y10
-	VMAXPS      Y10, Y6, Y6
+	VMOVUPS     Y11, (AX)
 	ADDQ        $+32, DI
 	ADDQ        $+32, R8
 	ADDQ        $+32, CX
@@ -429,33 +429,33 @@ loop23:
 end24:
 	TESTQ       SI, SI
 	JZ          end25
+	VMASKMOVPS  (DI), Y5, Y10
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y11
+	VBLENDVPS   Y5, Y10, Y11, Y11
+	VMAXPS      Y11, Y6, Y6
+	VMASKMOVPS  (CX), Y5, Y10
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y11
+	VBLENDVPS   Y5, Y10, Y11, Y11
+	VSUBPS      Y3, Y11, Y3
+	VMAXPS      Y3, Y2, Y3
+	VMOVAPS     Y0, Y10
+	VFMADD231PS Y1, Y3, Y10
+	VSUBPS      Y10, Y0, Y11
+	VFMADD231PS Y1, Y3, Y11
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y3
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y11, Y3
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y11, Y3
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y11, Y3
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y11, Y3
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y11, Y3
+	VPSLLD      $0x17, Y10, Y10
+	VMULPS      Y10, Y3, Y3
+	VANDPS      Y3, Y5, Y10
+	VADDPS      Y10, Y8, Y8
 	VMASKMOVPS  (AX), Y5, Y10
 	VMULPS      Y4, Y10, Y4
-	VMASKMOVPS  Y4, Y5, (AX)
-	VMASKMOVPS  (CX), Y5, Y4
-	VMOVUPS     f32x8_ff800000<>+0(SB), Y10
-	VBLENDVPS   Y5, Y4, Y10, Y10
-	VSUBPS      Y3, Y10, Y3
-	VMAXPS      Y3, Y2, Y3
-	VMOVAPS     Y0, Y4
-	VFMADD231PS Y1, Y3, Y4
-	VSUBPS      Y4, Y0, Y10
-	VFMADD231PS Y1, Y3, Y10
-	VMOVUPS     f32x8_3aae0482<>+0(SB), Y3
-	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y10, Y3
-	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y10, Y3
-	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y10, Y3
-	VFMADD213PS f32x8_3f317213<>+0(SB), Y10, Y3
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y10, Y3
-	VPSLLD      $0x17, Y4, Y4
-	VMULPS      Y4, Y3, Y3
-	VANDPS      Y3, Y5, Y4
-	VADDPS      Y4, Y8, Y8
 	VMASKMOVPS  Y3, Y5, (R8)
-	VMASKMOVPS  (DI), Y5, Y3
-	VMOVUPS     f32x8_ff800000<>+0(SB), Y4
-	VBLENDVPS   Y5, Y3, Y4, Y4
-	VMAXPS      Y4, Y6, Y6
+	VMASKMOVPS  Y4, Y5, (AX)
 	LEAQ        (DI)(SI*4), DI
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (CX)(SI*4), CX
@@ -492,9 +492,6 @@ end20:
 	JLT    end27
 
 loop26:
-	VMOVUPS     (AX), Y8
-	VMULPS      Y4, Y8, Y8
-	VMOVUPS     Y8, (AX)
 	VMOVUPS     (CX), Y8
 	VSUBPS      Y3, Y8, Y8
 	VMAXPS      Y8, Y2, Y8
@@ -511,10 +508,10 @@ loop26:
 	VPSLLD      $0x17, Y9, Y9
 	VMULPS      Y9, Y8, Y8
 	VADDPS      Y8, Y6, Y6
+	VMOVUPS     (AX), Y9
+	VMULPS      Y4, Y9, Y9
 	VMOVUPS     Y8, (R8)
-	VMOVUPS     32(AX), Y8
-	VMULPS      Y4, Y8, Y8
-	VMOVUPS     Y8, 32(AX)
+	VMOVUPS     Y9, (AX)
 	VMOVUPS     32(CX), Y8
 	VSUBPS      Y3, Y8, Y8
 	VMAXPS      Y8, Y2, Y8
@@ -531,7 +528,10 @@ loop26:
 	VPSLLD      $0x17, Y9, Y9
 	VMULPS      Y9, Y8, Y8
 	VADDPS      Y8, Y7, Y7
+	VMOVUPS     32(AX), Y9
+	VMULPS      Y4, Y9, Y9
 	VMOVUPS     Y8, 32(R8)
+	VMOVUPS     Y9, 32(AX)
 	ADDQ        $+64, R8
 	ADDQ        $+64, CX
 	ADDQ        $+64, AX
@@ -544,9 +544,6 @@ end27:
 	JLT  end29
 
 loop28:
-	VMOVUPS     (AX), Y8
-	VMULPS      Y4, Y8, Y8
-	VMOVUPS     Y8, (AX)
 	VMOVUPS     (CX), Y8
 	VSUBPS      Y3, Y8, Y8
 	VMAXPS      Y8, Y2, Y8
@@ -563,7 +560,10 @@ loop28:
 	VPSLLD      $0x17, Y9, Y9
 	VMULPS      Y9, Y8, Y8
 	VADDPS      Y8, Y6, Y6
+	VMOVUPS     (AX), Y9
+	VMULPS      Y4, Y9, Y9
 	VMOVUPS     Y8, (R8)
+	VMOVUPS     Y9, (AX)
 	ADDQ        $+32, R8
 	ADDQ        $+32, CX
 	ADDQ        $+32, AX
@@ -574,13 +574,10 @@ loop28:
 end29:
 	TESTQ       SI, SI
 	JZ          end30
-	VMASKMOVPS  (AX), Y5, Y8
-	VMULPS      Y4, Y8, Y4
-	VMASKMOVPS  Y4, Y5, (AX)
-	VMASKMOVPS  (CX), Y5, Y4
-	VMOVUPS     f32x8_ff800000<>+0(SB), Y8
-	VBLENDVPS   Y5, Y4, Y8, Y8
-	VSUBPS      Y3, Y8, Y3
+	VMASKMOVPS  (CX), Y5, Y8
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y9
+	VBLENDVPS   Y5, Y8, Y9, Y9
+	VSUBPS      Y3, Y9, Y3
 	VMAXPS      Y3, Y2, Y2
 	VMOVAPS     Y0, Y3
 	VFMADD231PS Y1, Y2, Y3
@@ -596,7 +593,10 @@ end29:
 	VMULPS      Y0, Y1, Y0
 	VANDPS      Y0, Y5, Y1
 	VADDPS      Y1, Y6, Y6
+	VMASKMOVPS  (AX), Y5, Y1
+	VMULPS      Y4, Y1, Y1
 	VMASKMOVPS  Y0, Y5, (R8)
+	VMASKMOVPS  Y1, Y5, (AX)
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (AX)(SI*4), AX

@@ -201,6 +201,8 @@ else7:
 	JLT     end15
 
 loop14:
+	VMOVUPS     (DI), Z10
+	VMAXPS      Z10, Z7, Z7
 	VMOVUPS     (CX), Z10
 	VSUBPS      Z5, Z10, Z10
 	VMAXPS      Z10, Z4, Z10
@@ -218,8 +220,8 @@ loop14:
 	VMULPS      Z12, Z10, Z10
 	VADDPS      Z10, Z6, Z6
 	VMOVUPS     Z10, (R8)
-	VMOVUPS     (DI), Z10
-	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     64(DI), Z10
+	VMAXPS      Z10, Z8, Z8
 	VMOVUPS     64(CX), Z10
 	VSUBPS      Z5, Z10, Z10
 	VMAXPS      Z10, Z4, Z10
@@ -237,8 +239,6 @@ loop14:
 	VMULPS      Z12, Z10, Z10
 	VADDPS      Z10, Z9, Z9
 	VMOVUPS     Z10, 64(R8)
-	VMOVUPS     64(DI), Z10
-	VMAXPS      Z10, Z8, Z8
 	ADDQ        $+128, DI
 	ADDQ        $+128, R8
 	ADDQ        $+128, CX
@@ -251,6 +251,8 @@ end15:
 	JLT  end17
 
 loop16:
+	VMOVUPS     (DI), Z10
+	VMAXPS      Z10, Z7, Z7
 	VMOVUPS     (CX), Z10
 	VSUBPS      Z5, Z10, Z10
 	VMAXPS      Z10, Z4, Z10
@@ -268,8 +270,6 @@ loop16:
 	VMULPS      Z12, Z10, Z10
 	VADDPS      Z10, Z6, Z6
 	VMOVUPS     Z10, (R8)
-	VMOVUPS     (DI), Z10
-	VMAXPS      Z10, Z7, Z7
 	ADDQ        $+64, DI
 	ADDQ        $+64, R8
 	ADDQ        $+64, CX
@@ -280,6 +280,9 @@ loop16:
 end17:
 	TESTQ       SI, SI
 	JZ          end18
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (DI), K1, Z10
+	VMAXPS      Z10, Z7, Z7
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
 	VMOVUPS     (CX), K1, Z10
 	VSUBPS      Z5, Z10, Z5
@@ -299,9 +302,6 @@ end17:
 	VMOVAPS.Z   Z5, K1, Z10
 	VADDPS      Z10, Z6, Z6
 	VMOVUPS     Z5, K1, (R8)
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS     (DI), K1, Z5
-	VMAXPS      Z5, Z7, Z7
 	LEAQ        (DI)(SI*4), DI
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (CX)(SI*4), CX
@@ -343,9 +343,8 @@ loop19:
 	JLT     end22
 
 loop21:
-	VMOVUPS     (AX), Z11
-	VMULPS      Z6, Z11, Z11
-	VMOVUPS     Z11, (AX)
+	VMOVUPS     (DI), Z11
+	VMAXPS      Z11, Z7, Z7
 	VMOVUPS     (CX), Z11
 	VSUBPS      Z5, Z11, Z11
 	VMAXPS      Z11, Z4, Z11
@@ -362,12 +361,12 @@ loop21:
 	VPADDD      Z12, Z13, Z13
 	VMULPS      Z13, Z11, Z11
 	VADDPS      Z11, Z9, Z9
+	VMOVUPS     (AX), Z12
+	VMULPS      Z6, Z12, Z12
 	VMOVUPS     Z11, (R8)
-	VMOVUPS     (DI), Z11
-	VMAXPS      Z11, Z7, Z7
-	VMOVUPS     64(AX), Z11
-	VMULPS      Z6, Z11, Z11
-	VMOVUPS     Z11, 64(AX)
+	VMOVUPS     Z12, (AX)
+	VMOVUPS     64(DI), Z11
+	VMAXPS      Z11, Z8, Z8
 	VMOVUPS     64(CX), Z11
 	VSUBPS      Z5, Z11, Z11
 	VMAXPS      Z11, Z4, Z11
@@ -384,9 +383,10 @@ loop21:
 	VPADDD      Z12, Z13, Z13
 	VMULPS      Z13, Z11, Z11
 	VADDPS      Z11, Z10, Z10
+	VMOVUPS     64(AX), Z12
+	VMULPS      Z6, Z12, Z12
 	VMOVUPS     Z11, 64(R8)
-	VMOVUPS     64(DI), Z11
-	VMAXPS      Z11, Z8, Z8
+	VMOVUPS     Z12, 64(AX)
 	ADDQ        $+128, DI
 	ADDQ        $+128, R8
 	ADDQ        $+128, CX
@@ -400,9 +400,8 @@ end22:
 	JLT  end24
 
 loop23:
-	VMOVUPS     (AX), Z11
-	VMULPS      Z6, Z11, Z11
-	VMOVUPS     Z11, (AX)
+	VMOVUPS     (DI), Z11
+	VMAXPS      Z11, Z7, Z7
 	VMOVUPS     (CX), Z11
 	VSUBPS      Z5, Z11, Z11
 	VMAXPS      Z11, Z4, Z11
@@ -419,9 +418,10 @@ loop23:
 	VPADDD      Z12, Z13, Z13
 	VMULPS      Z13, Z11, Z11
 	VADDPS      Z11, Z9, Z9
+	VMOVUPS     (AX), Z12
+	VMULPS      Z6, Z12, Z12
 	VMOVUPS     Z11, (R8)
-	VMOVUPS     (DI), Z11
-	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     Z12, (AX)
 	ADDQ        $+64, DI
 	ADDQ        $+64, R8
 	ADDQ        $+64, CX
@@ -433,31 +433,31 @@ loop23:
 end24:
 	TESTQ       SI, SI
 	JZ          end25
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (DI), K1, Z11
+	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K1, Z11
+	VSUBPS      Z5, Z11, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z5, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z5
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z11
+	VADDPS      Z11, Z9, Z9
 	VMOVUPS.Z   (AX), K1, Z11
 	VMULPS      Z6, Z11, Z6
-	VMOVUPS     Z6, K1, (AX)
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z5, Z6, Z5
-	VMAXPS      Z5, Z4, Z5
-	VMOVAPS     Z2, Z6
-	VFMADD231PS Z3, Z5, Z6
-	VSUBPS      Z6, Z2, Z11
-	VFMADD231PS Z3, Z5, Z11
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z5
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z5
-	VMOVAPS     Z6, Z11
-	VPERMI2PS   Z1, Z0, Z11
-	VPSLLD      $0x12, Z6, Z6
-	VPADDD      Z6, Z11, Z11
-	VMULPS      Z11, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z6
-	VADDPS      Z6, Z9, Z9
 	VMOVUPS     Z5, K1, (R8)
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z5
-	VMOVUPS     (DI), K1, Z5
-	VMAXPS      Z5, Z7, Z7
+	VMOVUPS     Z6, K1, (AX)
 	LEAQ        (DI)(SI*4), DI
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (CX)(SI*4), CX
@@ -498,9 +498,6 @@ end20:
 	JLT    end27
 
 loop26:
-	VMOVUPS     (AX), Z9
-	VMULPS      Z6, Z9, Z9
-	VMOVUPS     Z9, (AX)
 	VMOVUPS     (CX), Z9
 	VSUBPS      Z5, Z9, Z9
 	VMAXPS      Z9, Z4, Z9
@@ -517,10 +514,10 @@ loop26:
 	VPADDD      Z10, Z11, Z11
 	VMULPS      Z11, Z9, Z9
 	VADDPS      Z9, Z7, Z7
+	VMOVUPS     (AX), Z10
+	VMULPS      Z6, Z10, Z10
 	VMOVUPS     Z9, (R8)
-	VMOVUPS     64(AX), Z9
-	VMULPS      Z6, Z9, Z9
-	VMOVUPS     Z9, 64(AX)
+	VMOVUPS     Z10, (AX)
 	VMOVUPS     64(CX), Z9
 	VSUBPS      Z5, Z9, Z9
 	VMAXPS      Z9, Z4, Z9
@@ -537,7 +534,10 @@ loop26:
 	VPADDD      Z10, Z11, Z11
 	VMULPS      Z11, Z9, Z9
 	VADDPS      Z9, Z8, Z8
+	VMOVUPS     64(AX), Z10
+	VMULPS      Z6, Z10, Z10
 	VMOVUPS     Z9, 64(R8)
+	VMOVUPS     Z10, 64(AX)
 	ADDQ        $+128, R8
 	ADDQ        $+128, CX
 	ADDQ        $+128, AX
@@ -550,9 +550,6 @@ end27:
 	JLT  end29
 
 loop28:
-	VMOVUPS     (AX), Z9
-	VMULPS      Z6, Z9, Z9
-	VMOVUPS     Z9, (AX)
 	VMOVUPS     (CX), Z9
 	VSUBPS      Z5, Z9, Z9
 	VMAXPS      Z9, Z4, Z9
@@ -569,7 +566,10 @@ loop28:
 	VPADDD      Z10, Z11, Z11
 	VMULPS      Z11, Z9, Z9
 	VADDPS      Z9, Z7, Z7
+	VMOVUPS     (AX), Z10
+	VMULPS      Z6, Z10, Z10
 	VMOVUPS     Z9, (R8)
+	VMOVUPS     Z10, (AX)
 	ADDQ        $+64, R8
 	ADDQ        $+64, CX
 	ADDQ        $+64, AX
@@ -580,12 +580,9 @@ loop28:
 end29:
 	TESTQ       SI, SI
 	JZ          end30
-	VMOVUPS.Z   (AX), K1, Z9
-	VMULPS      Z6, Z9, Z6
-	VMOVUPS     Z6, K1, (AX)
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z6
-	VMOVUPS     (CX), K1, Z6
-	VSUBPS      Z5, Z6, Z5
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K1, Z9
+	VSUBPS      Z5, Z9, Z5
 	VMAXPS      Z5, Z4, Z4
 	VMOVAPS     Z2, Z5
 	VFMADD231PS Z3, Z4, Z5
@@ -601,7 +598,10 @@ end29:
 	VMULPS      Z2, Z3, Z0
 	VMOVAPS.Z   Z0, K1, Z1
 	VADDPS      Z1, Z7, Z7
+	VMOVUPS.Z   (AX), K1, Z1
+	VMULPS      Z6, Z1, Z1
 	VMOVUPS     Z0, K1, (R8)
+	VMOVUPS     Z1, K1, (AX)
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (AX)(SI*4), AX

@@ -222,6 +222,8 @@ else7:
 	BLT   end15
 
 loop14:
+	FMOVQ (R10), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
 	FMOVQ (R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -244,8 +246,8 @@ loop14:
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	FMOVQ F0, (R7)
-	FMOVQ (R10), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	FMOVQ 16(R10), F0
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
 	FMOVQ 16(R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -268,8 +270,6 @@ loop14:
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
 	FMOVQ F0, 16(R7)
-	FMOVQ 16(R10), F0
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
 	ADD   $32, R10, R10
 	ADD   $32, R7, R7
 	ADD   $32, R2, R2
@@ -282,6 +282,8 @@ end15:
 	BLT end17
 
 loop16:
+	FMOVQ (R10), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
 	FMOVQ (R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -304,8 +306,6 @@ loop16:
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	FMOVQ F0, (R7)
-	FMOVQ (R10), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
 	ADD   $16, R10, R10
 	ADD   $16, R7, R7
 	ADD   $16, R2, R2
@@ -315,6 +315,13 @@ loop16:
 
 end17:
 	CBZ   R4, end18
+	FMOVS (R10), F0
+	ADD   R5, R10, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R10, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
 	FMOVS (R2), F0
 	ADD   R5, R2, R0
 	VLD1  (R0), V0.S[1]
@@ -348,13 +355,6 @@ end17:
 	ADD   R5, R7, R0
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R7)
-	FMOVS (R10), F0
-	ADD   R5, R10, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R6, R10, R0
-	VLD1  (R0), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
 	ADD   R4<<2, R10, R10
 	ADD   R4<<2, R7, R7
 	ADD   R4<<2, R2, R2
@@ -382,9 +382,8 @@ loop19:
 	BLT   end22
 
 loop21:
-	FMOVQ (R1), F0
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	FMOVQ F0, (R1)
+	FMOVQ (R10), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
 	FMOVQ (R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -406,12 +405,12 @@ loop21:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ (R1), F1
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, (R7)
-	FMOVQ (R10), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVQ 16(R1), F0
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	FMOVQ F0, 16(R1)
+	FMOVQ F1, (R1)
+	FMOVQ 16(R10), F0
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
 	FMOVQ 16(R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -433,9 +432,10 @@ loop21:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ 16(R1), F1
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, 16(R7)
-	FMOVQ 16(R10), F0
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	FMOVQ F1, 16(R1)
 	ADD   $32, R10, R10
 	ADD   $32, R7, R7
 	ADD   $32, R2, R2
@@ -449,9 +449,8 @@ end22:
 	BLT end24
 
 loop23:
-	FMOVQ (R1), F0
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	FMOVQ F0, (R1)
+	FMOVQ (R10), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
 	FMOVQ (R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -473,9 +472,10 @@ loop23:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ (R1), F1
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, (R7)
-	FMOVQ (R10), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	FMOVQ F1, (R1)
 	ADD   $16, R10, R10
 	ADD   $16, R7, R7
 	ADD   $16, R2, R2
@@ -486,18 +486,13 @@ loop23:
 
 end24:
 	CBZ   R4, end25
-	FMOVS (R1), F0
-	ADD   R5, R1, R0
+	FMOVS (R10), F0
+	ADD   R5, R10, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R6, R1, R0
+	ADD   R6, R10, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	ADD   R6, R1, R0
-	VST1  V0.S[2], (R0)
-	ADD   R5, R1, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R1)
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
 	FMOVS (R2), F0
 	ADD   R5, R2, R0
 	VLD1  (R0), V0.S[1]
@@ -526,18 +521,23 @@ end24:
 	VMOV  V0.B16, V1.B16
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVS (R1), F1
+	ADD   R5, R1, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R6, R1, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	ADD   R6, R7, R0
 	VST1  V0.S[2], (R0)
 	ADD   R5, R7, R0
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R7)
-	FMOVS (R10), F0
-	ADD   R5, R10, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R6, R10, R0
-	VLD1  (R0), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	ADD   R6, R1, R0
+	VST1  V1.S[2], (R0)
+	ADD   R5, R1, R0
+	VST1  V1.S[1], (R0)
+	FMOVS F1, (R1)
 	ADD   R4<<2, R10, R10
 	ADD   R4<<2, R7, R7
 	ADD   R4<<2, R2, R2
@@ -564,9 +564,6 @@ end20:
 	BLT   end27
 
 loop26:
-	FMOVQ (R1), F0
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	FMOVQ F0, (R1)
 	FMOVQ (R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -588,10 +585,10 @@ loop26:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ (R1), F1
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, (R7)
-	FMOVQ 16(R1), F0
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	FMOVQ F0, 16(R1)
+	FMOVQ F1, (R1)
 	FMOVQ 16(R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -613,7 +610,10 @@ loop26:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ 16(R1), F1
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, 16(R7)
+	FMOVQ F1, 16(R1)
 	ADD   $32, R7, R7
 	ADD   $32, R2, R2
 	ADD   $32, R1, R1
@@ -626,9 +626,6 @@ end27:
 	BLT end29
 
 loop28:
-	FMOVQ (R1), F0
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	FMOVQ F0, (R1)
 	FMOVQ (R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -650,7 +647,10 @@ loop28:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ (R1), F1
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, (R7)
+	FMOVQ F1, (R1)
 	ADD   $16, R7, R7
 	ADD   $16, R2, R2
 	ADD   $16, R1, R1
@@ -660,18 +660,6 @@ loop28:
 
 end29:
 	CBZ   R4, end30
-	FMOVS (R1), F0
-	ADD   R5, R1, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R6, R1, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	ADD   R6, R1, R0
-	VST1  V0.S[2], (R0)
-	ADD   R5, R1, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R1)
 	FMOVS (R2), F0
 	ADD   R5, R2, R0
 	VLD1  (R0), V0.S[1]
@@ -700,11 +688,23 @@ end29:
 	VMOV  V0.B16, V1.B16
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVS (R1), F1
+	ADD   R5, R1, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R6, R1, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	ADD   R6, R7, R0
 	VST1  V0.S[2], (R0)
 	ADD   R5, R7, R0
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R7)
+	ADD   R6, R1, R0
+	VST1  V1.S[2], (R0)
+	ADD   R5, R1, R0
+	VST1  V1.S[1], (R0)
+	FMOVS F1, (R1)
 	ADD   R4<<2, R7, R7
 	ADD   R4<<2, R2, R2
 	ADD   R4<<2, R1, R1

@@ -257,15 +257,13 @@ func sumExpVecAVX512(x []float32, max float32) float32
 func sumExpVecAVX2(x []float32, max float32) float32
 
 // layerNormRowsAVX512 computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c]
-// for contiguous rows. weight and bias have cols elements, or none for 1 and 0.
-// cols >= 1; dst may be x itself.
+// for contiguous rows. cols >= 1; dst may be x itself.
 //
 //go:noescape
 func layerNormRowsAVX512(dst, x, weight, bias []float32, rows, cols int, eps float32)
 
 // layerNormRowsAVX2 computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c]
-// for contiguous rows. weight and bias have cols elements, or none for 1 and 0.
-// cols >= 1; dst may be x itself.
+// for contiguous rows. cols >= 1; dst may be x itself.
 //
 //go:noescape
 func layerNormRowsAVX2(dst, x, weight, bias []float32, rows, cols int, eps float32)
@@ -283,13 +281,13 @@ func addLayerNormRowsAVX512(dst, sum, x, residual, weight, bias []float32, rows,
 func addLayerNormRowsAVX2(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32)
 
 // rmsNormRowsAVX512 computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c] for contiguous
-// rows. weight has cols elements, or none for 1. cols >= 1; dst may be x itself.
+// rows. cols >= 1; dst may be x itself.
 //
 //go:noescape
 func rmsNormRowsAVX512(dst, x, weight []float32, rows, cols int, eps float32)
 
 // rmsNormRowsAVX2 computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c] for contiguous
-// rows. weight has cols elements, or none for 1. cols >= 1; dst may be x itself.
+// rows. cols >= 1; dst may be x itself.
 //
 //go:noescape
 func rmsNormRowsAVX2(dst, x, weight []float32, rows, cols int, eps float32)

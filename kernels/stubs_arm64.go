@@ -131,8 +131,7 @@ func expSumVecNEON(dst, x []float32, max float32) float32
 func sumExpVecNEON(x []float32, max float32) float32
 
 // layerNormRowsNEON computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c]
-// for contiguous rows. weight and bias have cols elements, or none for 1 and 0.
-// cols >= 1; dst may be x itself.
+// for contiguous rows. cols >= 1; dst may be x itself.
 //
 //go:noescape
 func layerNormRowsNEON(dst, x, weight, bias []float32, rows, cols int, eps float32)
@@ -144,7 +143,7 @@ func layerNormRowsNEON(dst, x, weight, bias []float32, rows, cols int, eps float
 func addLayerNormRowsNEON(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32)
 
 // rmsNormRowsNEON computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c] for contiguous
-// rows. weight has cols elements, or none for 1. cols >= 1; dst may be x itself.
+// rows. cols >= 1; dst may be x itself.
 //
 //go:noescape
 func rmsNormRowsNEON(dst, x, weight []float32, rows, cols int, eps float32)

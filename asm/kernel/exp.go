@@ -40,9 +40,9 @@ func horner(m vec.Machine, c []float32, x vec.V) vec.V {
 // clamp is x in [lo, hi]. A NaN stays: Min and Max give their second operand.
 func clamp(m vec.Machine, x, lo, hi vec.V) vec.V { return m.Min(hi, m.Max(lo, x)) }
 
-// exp2Split splits t = x*scale into n + f: biased is pow2Bias + n, n the
-// nearest integer, |f| <= 1/2. Both steps are fused, so that f carries no
-// rounding error of x*scale. bias must hold pow2Bias.
+// exp2Split splits t = x*scale into n + f: biased is bias + n, n the nearest
+// multiple of bias's last digit (an integer for pow2Bias), and f is what
+// remains. Both steps are fused, so that f carries no rounding error of x*scale.
 func exp2Split(m vec.Machine, x vec.V, scale vec.Operand, bias vec.V) (biased, f vec.V) {
 	biased = m.Copy(bias)
 	m.FMATo(biased, x, scale)
@@ -128,6 +128,9 @@ var Tanh = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 // GELU is x*Phi(x), Phi = 1/2 + c*P(c^2-centre), c being x clamped to where
 // Phi is 0 or 1. The factor x is clamped below only: the limit at -Inf is -0.
 var GELU = unary(2, func(m vec.Machine) func(vec.V) vec.V {
+	if f := geluSteps(m); f != nil {
+		return f
+	}
 	lo, hi := m.Splat(c32(-approx.PhiClamp)), m.Splat(c32(approx.PhiClamp))
 	zero := m.Zero()
 	return func(x vec.V) vec.V {
@@ -137,6 +140,35 @@ var GELU = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 		return m.Mul(x, m.Max(zero, m.Horner(p, c, f32(0.5))))
 	}
 })
+
+// geluSteps is GELU as x/2 + |x|*(Phi(|x|)-1/2), with a polynomial for each
+// step of |x|, or nil where the machine cannot look up its coefficients. From
+// the clamp on Phi(|x|)-1/2 is 1/2 exactly; the sign of the zero that follows
+// for negative x is put back.
+func geluSteps(m vec.Machine) func(x vec.V) vec.V {
+	var coefficient [len(approx.PhiSteps)]func(vec.V) vec.V
+	for j := range coefficient {
+		if coefficient[j] = m.Lookup16(&approx.PhiSteps[j]); coefficient[j] == nil {
+			return nil
+		}
+	}
+	lo, hi := m.Splat(c32(-approx.PhiClamp)), m.Splat(c32(approx.PhiClamp))
+	sign, magnitude, half := m.Splat(signBit), m.Splat(^signBit), m.Splat(f32(0.5))
+	bias, scale := m.Splat(c32(approx.RoundBias)), m.Splat(c32(approx.PhiStepsScale))
+	return func(x vec.V) vec.V {
+		x = m.Max(lo, x)
+		u := m.And(x, magnitude)
+		step, t := exp2Split(m, m.Min(hi, u), scale, bias)
+		last := len(coefficient) - 1
+		p := coefficient[last](step)
+		for j := last - 1; j >= 0; j-- {
+			p = m.Horner(p, t, coefficient[j](step))
+		}
+		y := m.Mul(x, half)
+		m.FMATo(y, u, m.Min(half, p))
+		return m.Or(y, m.And(x, sign))
+	}
+}
 
 // Erf is c*Q(c^2-centre), c being x clamped to where erf is -1 or 1; the second
 // clamp takes off the last bit by which the product may be above.

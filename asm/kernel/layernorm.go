@@ -3,124 +3,112 @@ package kernel
 import "github.com/avoformer/avoformer/asm/vec"
 
 // LayerNormRows normalises each row of cols elements to mean 0 and variance 1
-// and applies weight and bias. The variance is taken about the mean in a second
-// pass over the row, which is in cache by then.
-func LayerNormRows(m vec.Machine) { layerNorm(m, false) }
-
-// AddLayerNormRows first stores the sum of x and residual, then normalises it.
-func AddLayerNormRows(m vec.Machine) { layerNorm(m, true) }
-
-func layerNorm(m vec.Machine, residual bool) {
+// and applies weight and bias.
+func LayerNormRows(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
-	rowPtrs := []vec.Ptr{dst, x}
-	var sum, res vec.Ptr
-	if residual {
-		sum, res = m.SlicePtr("sum"), m.SlicePtr("residual")
-		rowPtrs = append(rowPtrs, sum, res)
-	}
-	rows, cols, eps := m.IntParam("rows"), m.IntParam("cols"), m.FloatParam("eps")
-	n := m.FloatFromInt(cols)
-	tail := m.Tail(cols)
-	m.Loop(rows, 1, func() {
-		row := x
-		var total vec.V
-		if residual {
-			row = sum
-			total = addRows(m, sum, x, res, cols, tail)
-		} else {
-			total = reduceOf(m, x, cols, tail, 0, m.ReduceAdd, m.AddTo, func(s vec.Span, v, acc vec.V) { m.AddTo(acc, v) })
+	var total [2]vec.V
+	layerNorm(m, dst, m.CopyPtr(x), x, func(mean func(vec.V)) stage {
+		return stage{
+			ptrs:  []vec.Ptr{m.CopyPtr(x)},
+			begin: func() { total = zeros(m) },
+			step: func(s vec.Span, first, i int) func() {
+				m.AddTo(total[i], s.Load(first, i, 0))
+				return nil
+			},
+			end: func() { mean(m.ReduceAdd(m.Add(total[0], total[1]))) },
 		}
-		mean := m.Div(total, n)
-		// The mean is rounded, more so where it is large. What it is off by is
-		// the mean of the differences; it is taken out of the variance and, in
-		// the affine pass, of the differences.
-		rest, square := m.Zero(), m.Zero()
-		rest2, square2 := m.Zero(), m.Zero()
-		vec.Each(m, cols, tail, 2, []vec.Ptr{row}, func(s vec.Span) {
-			for i := range s.Vectors {
-				d := s.Keep(m.Sub(s.Load(0, i, 0), mean), 0)
-				if i == 0 {
-					m.AddTo(rest, d)
-					m.FMATo(square, d, d)
-				} else {
-					m.AddTo(rest2, d)
-					m.FMATo(square2, d, d)
-				}
-			}
+	})
+}
+
+// AddLayerNormRows stores the sum of x and residual, and normalises it.
+func AddLayerNormRows(m vec.Machine) {
+	dst, sum := m.SlicePtr("dst"), m.SlicePtr("sum")
+	var total [2]vec.V
+	layerNorm(m, dst, m.CopyPtr(sum), sum, func(mean func(vec.V)) stage {
+		return stage{
+			ptrs:  []vec.Ptr{m.CopyPtr(sum), m.SlicePtr("x"), m.SlicePtr("residual")},
+			begin: func() { total = zeros(m) },
+			step: func(s vec.Span, first, i int) func() {
+				v := m.Add(s.Load(first+1, i, 0), s.Load(first+2, i, 0))
+				m.AddTo(total[i], v)
+				return func() { s.Store(first, i, v) }
+			},
+			end: func() { mean(m.ReduceAdd(m.Add(total[0], total[1]))) },
+		}
+	})
+}
+
+func zeros(m vec.Machine) [2]vec.V { return [2]vec.V{m.Zero(), m.Zero()} }
+
+// layerNorm normalises the rows at x2 and x3, which are the same, to dst. The
+// first stage hands the total of a row to its argument.
+//
+// The mean is a rounded number, off by more where it is large. What it is off
+// by is the mean of the differences from it; that is taken out of the variance
+// and, together with the division by the deviation, out of the differences.
+func layerNorm(m vec.Machine, dst, x2, x3 vec.Ptr, first func(total func(vec.V)) stage) {
+	rows, cols := m.IntParam("rows"), m.IntParam("cols")
+	mean, previous := m.Zero(), m.Zero()
+	rstd, shift := m.Zero(), m.Zero()
+	var rest, square [2]vec.V
+	pipeline(m, rows, cols, m.Tail(cols), 2,
+		first(func(total vec.V) { m.CopyTo(mean, m.Div(total, m.FloatFromInt(cols))) }),
+		stage{
+			ptrs:  []vec.Ptr{x2},
+			begin: func() { rest, square = zeros(m), zeros(m) },
+			step: func(s vec.Span, first, i int) func() {
+				d := s.Keep(m.Sub(s.Load(first, i, 0), mean), 0)
+				m.AddTo(rest[i], d)
+				m.FMATo(square[i], d, d)
+				return nil
+			},
+			end: func() {
+				n := m.FloatFromInt(cols)
+				off := m.Div(m.ReduceAdd(m.Add(rest[0], rest[1])), n)
+				variance := m.Div(m.ReduceAdd(m.Add(square[0], square[1])), n)
+				m.FNMATo(variance, off, off)
+				m.CopyTo(rstd, m.Div(m.Splat(one), m.Sqrt(m.Add(m.Max(m.Zero(), variance), m.FloatParam("eps")))))
+				m.CopyTo(shift, m.Mul(m.Sub(m.Zero(), off), rstd))
+				m.CopyTo(previous, mean)
+			},
+		},
+		stage{
+			ptrs:   []vec.Ptr{dst, x3},
+			repeat: func() []vec.Ptr { return []vec.Ptr{m.SlicePtr("weight"), m.SlicePtr("bias")} },
+			step: func(s vec.Span, first, i int) func() {
+				y := m.Horner(m.Sub(s.Load(first+1, i, 0), previous), rstd, shift)
+				y = m.Horner(y, s.Load(first+2, i, 0), s.Load(first+3, i, 0))
+				return func() { s.Store(first, i, y) }
+			},
 		})
-		off := m.Div(m.ReduceAdd(m.Add(rest, rest2)), n)
-		variance := m.Div(m.ReduceAdd(m.Add(square, square2)), n)
-		m.FNMATo(variance, off, off)
-		rstd := m.Div(m.Splat(one), m.Sqrt(m.Add(m.Max(m.Zero(), variance), eps)))
-		shift := m.Mul(m.Sub(m.Zero(), off), rstd)
-		affine(m, dst, row, cols, tail, true, func(v vec.V) vec.V { return m.Horner(m.Sub(v, mean), rstd, shift) })
-		for _, p := range rowPtrs {
-			m.BumpBy(p, cols)
-		}
-	})
-}
-
-// addRows stores a + b to sum and returns the total in every lane.
-func addRows(m vec.Machine, sum, a, b vec.Ptr, n vec.Int, tail vec.Tail) vec.V {
-	acc := [2]vec.V{m.Zero(), m.Zero()}
-	vec.Each(m, n, tail, 2, []vec.Ptr{sum, a, b}, func(s vec.Span) {
-		for i := range s.Vectors {
-			v := m.Add(s.Load(1, i, 0), s.Load(2, i, 0))
-			m.AddTo(acc[i], v)
-			s.Store(0, i, v)
-		}
-	})
-	return m.ReduceAdd(m.Add(acc[0], acc[1]))
-}
-
-// affine writes f(x)*weight + bias for n elements at x. An empty weight stands
-// for ones, an empty bias, or none, for zeros.
-func affine(m vec.Machine, dst, x vec.Ptr, n vec.Int, tail vec.Tail, bias bool, f func(vec.V) vec.V) {
-	write := func(hasWeight, hasBias bool) func() {
-		return func() {
-			ptrs := []vec.Ptr{dst, x}
-			if hasWeight {
-				ptrs = append(ptrs, m.SlicePtr("weight"))
-			}
-			if hasBias {
-				ptrs = append(ptrs, m.SlicePtr("bias"))
-			}
-			vec.Each(m, n, tail, 4, ptrs, func(s vec.Span) {
-				for i := range s.Vectors {
-					y := f(s.Load(1, i, 0))
-					switch {
-					case hasWeight && hasBias:
-						y = m.Horner(y, s.Load(2, i, 0), s.Load(3, i, 0))
-					case hasWeight:
-						y = m.Mul(y, s.Load(2, i, 0))
-					case hasBias:
-						y = m.Add(y, s.Load(2, i, 0))
-					}
-					s.Store(0, i, y)
-				}
-			})
-		}
-	}
-	byBias := func(hasWeight bool) func() {
-		if !bias {
-			return write(hasWeight, false)
-		}
-		return func() { m.IfLE(m.SliceLen("bias"), 0, write(hasWeight, false), write(hasWeight, true)) }
-	}
-	m.IfLE(m.SliceLen("weight"), 0, byBias(false), byBias(true))
 }
 
 // RMSNormRows divides each row by its root mean square and applies weight.
 func RMSNormRows(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
 	rows, cols, eps := m.IntParam("rows"), m.IntParam("cols"), m.FloatParam("eps")
-	n := m.FloatFromInt(cols)
-	tail := m.Tail(cols)
-	m.Loop(rows, 1, func() {
-		square := reduceOf(m, x, cols, tail, 0, m.ReduceAdd, m.AddTo, func(s vec.Span, v, acc vec.V) { m.FMATo(acc, v, v) })
-		rstd := m.Div(m.Splat(one), m.Sqrt(m.Add(m.Div(square, n), eps)))
-		affine(m, dst, x, cols, tail, false, func(v vec.V) vec.V { return m.Mul(v, rstd) })
-		m.BumpBy(dst, cols)
-		m.BumpBy(x, cols)
-	})
+	n, rstd := m.FloatFromInt(cols), m.Zero()
+	var square [2]vec.V
+	pipeline(m, rows, cols, m.Tail(cols), 2,
+		stage{
+			ptrs:  []vec.Ptr{m.CopyPtr(x)},
+			begin: func() { square = zeros(m) },
+			step: func(s vec.Span, first, i int) func() {
+				v := s.Load(first, i, 0)
+				m.FMATo(square[i], v, v)
+				return nil
+			},
+			end: func() {
+				mean := m.Div(m.ReduceAdd(m.Add(square[0], square[1])), n)
+				m.CopyTo(rstd, m.Div(m.Splat(one), m.Sqrt(m.Add(mean, eps))))
+			},
+		},
+		stage{
+			ptrs:   []vec.Ptr{dst, x},
+			repeat: func() []vec.Ptr { return []vec.Ptr{m.SlicePtr("weight")} },
+			step: func(s vec.Span, first, i int) func() {
+				y := m.Mul(m.Mul(s.Load(first+1, i, 0), rstd), s.Load(first+2, i, 0))
+				return func() { s.Store(first, i, y) }
+			},
+		})
 }

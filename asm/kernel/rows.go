@@ -9,8 +9,9 @@ type stage struct {
 	ptrs []vec.Ptr
 	// begin prepares for a row, step takes vector i of a span in, and end
 	// concludes the row. Stream p of the stage is stream first+p of the span.
+	// step returns the store that it wants done, or nil.
 	begin func()
-	step  func(s vec.Span, first, i int)
+	step  func(s vec.Span, first, i int) func()
 	end   func()
 	// repeat are the streams that start anew with every row.
 	repeat func() []vec.Ptr
@@ -38,13 +39,20 @@ func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, unroll int, stag
 		}
 		vec.Walk(m, cols, tail, unroll, ptrs, func(s vec.Span) {
 			for i := range s.Vectors {
-				// The later stage is at the earlier row.
-				for k := to - 1; k >= from; k-- {
-					stages[k].step(s, first[k], i)
+				// All loads come before all stores: where the rows are a multiple
+				// of 4 KiB apart, a load that follows a store waits for it.
+				var stores []func()
+				for k := from; k < to; k++ {
+					if store := stages[k].step(s, first[k], i); store != nil {
+						stores = append(stores, store)
+					}
+				}
+				for _, store := range stores {
+					store()
 				}
 			}
 		})
-		// What a stage passes on must not be overwritten before the next has used it.
+		// A later stage ends first: it may hand on what it had from an earlier one.
 		for k := to - 1; k >= from; k-- {
 			if stages[k].end != nil {
 				stages[k].end()

@@ -40,22 +40,28 @@ func SoftmaxRows(m vec.Machine) {
 		stage{
 			ptrs:  []vec.Ptr{m.CopyPtr(x)},
 			begin: func() { top = [2]vec.V{m.Splat(negInf), m.Splat(negInf)} },
-			step:  func(s vec.Span, first, i int) { m.MaxTo(top[i], s.Load(first, i, negInf)) },
-			end:   func() { m.CopyTo(max, m.ReduceMax(m.Max(top[0], top[1]))) },
+			step: func(s vec.Span, first, i int) func() {
+				m.MaxTo(top[i], s.Load(first, i, negInf))
+				return nil
+			},
+			end: func() { m.CopyTo(max, m.ReduceMax(m.Max(top[0], top[1]))) },
 		},
 		stage{
 			ptrs:  []vec.Ptr{m.CopyPtr(dst), x},
 			begin: func() { sum = [2]vec.V{m.Zero(), m.Zero()} },
-			step: func(s vec.Span, first, i int) {
+			step: func(s vec.Span, first, i int) func() {
 				e := exp(s.Load(first+1, i, negInf), max)
 				m.AddTo(sum[i], s.Keep(e, 0))
-				s.Store(first, i, e)
+				return func() { s.Store(first, i, e) }
 			},
 			end: func() { m.CopyTo(inv, m.Div(m.Splat(one), m.ReduceAdd(m.Add(sum[0], sum[1])))) },
 		},
 		stage{
 			ptrs: []vec.Ptr{dst},
-			step: func(s vec.Span, first, i int) { s.Store(first, i, m.Mul(s.Load(first, i, 0), inv)) },
+			step: func(s vec.Span, first, i int) func() {
+				y := m.Mul(s.Load(first, i, 0), inv)
+				return func() { s.Store(first, i, y) }
+			},
 		})
 }
 

@@ -131,7 +131,7 @@ type Machine interface {
 	// Horner is p*x + c, rounded once. It consumes p.
 	Horner(p, x V, c Operand) V
 
-	// And, Or, Xor and AndNot (a &^ b) work on the bits of the lanes.
+	// And, Or and Xor work on the bits of the lanes.
 	And(a V, b Operand) V
 	Or(a V, b Operand) V
 	Xor(a V, b Operand) V
@@ -149,6 +149,9 @@ type Machine interface {
 	// biased = 1.5*2^18 + e; -127 gives 0. It is nil where the machine cannot
 	// look up one of 32 words in every lane with one instruction.
 	Pow2Steps(steps *[32]float32) func(biased V) V
+	// Lookup16 prepares table[i], i being the low 4 bits of each lane. It is nil
+	// where the machine cannot look up one of 16 words with one instruction.
+	Lookup16(table *[16]float32) func(index V) V
 	// RoundedFrom is the integer N for biased = bias + N, bias = 1.5*2^23.
 	RoundedFrom(biased, bias V) Rounded
 	// ScaleByPow2Full is p * 2^r.N for 0.5 < p < 2 and -151 <= r.N <= 129, with
@@ -159,8 +162,8 @@ type Machine interface {
 	// a0 b0 a1 b1, and a2 b2 a3 b3.
 	ZipLow(a, b V) V
 	ZipHigh(a, b V) V
-	// SumQuads adds the Width/4 groups of four lanes of each of Width/4
-	// vectors: group g of the result belongs to vector g.
+	// SumQuads adds the Width/4 groups of four lanes of each of vs, which has 1,
+	// 2 or 4 vectors, up to Width/4: group g of the result belongs to vs[g].
 	SumQuads(vs []V) V
 
 	// TransposeBlock is the side of the square blocks that Transpose moves.
@@ -264,9 +267,6 @@ func ReduceAddEach(m Machine, vs []V) V {
 	var quads []V // each group of four lanes holds a part of the sums of four of vs
 	for ; len(vs) > 0; vs = vs[4:] {
 		quads = append(quads, pairs(pairs(vs[0], vs[2]), pairs(vs[1], vs[3])))
-	}
-	for n := len(quads); len(quads) < m.Width()/4; {
-		quads = append(quads, quads[len(quads)%n])
 	}
 	return m.SumQuads(quads)
 }

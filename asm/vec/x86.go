@@ -517,6 +517,24 @@ func (x *X86) Pow2Steps(steps *[32]float32) func(biased V) V {
 	}
 }
 
+// Lookup16 implements Machine.
+func (x *X86) Lookup16(table *[16]float32) func(index V) V {
+	if x.width != 16 {
+		return nil
+	}
+	words := make([]uint32, len(table))
+	for i, v := range table {
+		words[i] = math.Float32bits(v)
+	}
+	all := x.NewV()
+	x.VMOVUPS(x.data(fmt.Sprintf("lookup_%08x_%08x", words[1], words[2]), words), all)
+	return func(index V) V {
+		w := x.NewV()
+		x.VPERMPS(all, vr(index), w)
+		return V{w}
+	}
+}
+
 // RoundedFrom implements Machine.
 func (x *X86) RoundedFrom(biased, bias V) Rounded {
 	if x.width == 16 {
@@ -567,13 +585,17 @@ func (x *X86) SumQuads(vs []V) V {
 		x.VADDPS(odd, even, w)
 		return V{w}
 	}
-	switch x.width {
-	case 16:
-		return pairs(pairs(vs[0], vs[1]), pairs(vs[2], vs[3]))
-	case 8:
-		return pairs(vs[0], vs[1])
+	if x.width == 4 {
+		return vs[0]
 	}
-	return vs[0]
+	sum := pairs(vs[0], vs[1%len(vs)])
+	if x.width == 8 {
+		return sum
+	}
+	if len(vs) <= 2 {
+		return pairs(sum, sum)
+	}
+	return pairs(sum, pairs(vs[2], vs[3]))
 }
 
 // ReduceAdd implements Machine.

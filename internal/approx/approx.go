@@ -25,6 +25,10 @@
 // sizes add up to no more than P(0). Beyond the clamp Phi is 0 or 1 exactly.
 // erf(x) = x*Q(x^2) likewise.
 //
+// Where a machine looks up 16 entries in one instruction, GELU is
+// x/2 + |x|*(Phi(|x|)-1/2) with one short polynomial, PhiSteps, for each
+// sixteenth of the range.
+//
 // # tanh
 //
 // tanh(x) = E/(E+2) with E = e^(2x) - 1 = 2^n*(2^f - 1) + (2^n - 1), whose first

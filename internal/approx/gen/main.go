@@ -85,6 +85,9 @@ func tables() []table {
 // exp2Shared is the factor in Exp2Shared.
 const exp2Shared = 1 - 7.49e-8
 
+// phiStepsScale takes PhiClamp to just below 15.5, so that 16 steps suffice.
+const phiStepsScale = 2.93
+
 const (
 	phiEnd, phiCentre, phiDegree   = 5.25, 14, 14
 	erfClamp, erfCentre, erfDegree = 3.875, 7, 15
@@ -112,6 +115,7 @@ func main() {
 	}
 	fmt.Fprintf(&b, "// Where the polynomials of the error function are clamped and centred. At PhiClamp\n// the fused float32 evaluation gives Phi(-x) = 0 and Phi(x) = 1.\nconst (\n")
 	fmt.Fprintf(&b, "PhiClamp, PhiCentre float32 = %v, %v\nErfClamp, ErfCentre float32 = %v, %v\n)\n\n", phiClamp(phi), phiCentre, erfClamp, erfCentre)
+	phiSteps(&b, float64(phiClamp(phi)))
 	fmt.Fprintf(&b, "// Exp2Steps is 2^(i/32).\nvar Exp2Steps = [32]float32{\n")
 	for i := range 32 {
 		fmt.Fprintf(&b, "%s,\n", hex(float32(math.Exp2(float64(i)/32))))
@@ -141,6 +145,44 @@ func phiClamp(c []float32) float32 {
 		}
 	}
 	panic("PhiSlope does not reach 1/2 where it is clamped")
+}
+
+// phiSteps writes the polynomials of Phi(u)-1/2 in steps, coefficient by
+// coefficient. The first has no constant, and the last is raised to reach 1/2
+// at the clamp.
+func phiSteps(b *bytes.Buffer, clamp float64) {
+	const degree, steps = 4, 16
+	scale := float64(float32(phiStepsScale))
+	var c [steps][]float32
+	worst := 0.0
+	for i := range steps {
+		mid := float64(i)
+		p := problem{
+			lo: max(0, (mid-0.5)/scale), hi: min(clamp, (mid+0.5)/scale), degree: degree,
+			t: func(u float64) float64 { return u*scale - mid },
+			f: func(u float64) float64 { return math.Erf(u/math.Sqrt2) / 2 }, weight: one,
+		}
+		if i == 0 {
+			p.fixed = map[int]float64{0: 0}
+		}
+		var w float64
+		c[i], w = p.float32Coefficients("PhiSteps")
+		worst = max(worst, w)
+	}
+	c[steps-1][0] += 3 * 0x1p-25
+	fmt.Fprintf(b, "// PhiStepsScale is the number of PhiSteps per unit.\nconst PhiStepsScale float32 = %v\n\n", phiStepsScale)
+	fmt.Fprintf(b, "// PhiSteps[j][i] is the coefficient of t^j in Phi(u)-1/2 for 0 <= u <= PhiClamp,\n")
+	fmt.Fprintf(b, "// where u*PhiStepsScale = i + t, i the nearest integer; the error is at most %.3g,\n", worst)
+	fmt.Fprintf(b, "// but for step 15, which is raised by 3*2^-25.\nvar PhiSteps = [...][%d]float32{\n", steps)
+	for j := range degree + 1 {
+		fmt.Fprint(b, "{")
+		for i := range steps {
+			fmt.Fprintf(b, "%s,", hex(c[i][j]))
+		}
+		fmt.Fprint(b, "},\n")
+	}
+	fmt.Fprint(b, "}\n\n")
+	log.Printf("PhiSteps   degree %2d  float32 %.3g", degree, worst)
 }
 
 // hex writes v exactly.
