@@ -3,10 +3,11 @@ package kernels
 // Where one way of a product overtakes another, measured on Zen 4; see
 // doc/performance.md.
 const (
-	// dotRows is the number of rows of A up to which dot products beat packing
-	// the transpose of B.
-	dotRows = 24
-	// directRows: up to so many rows of A, B is read in place instead of packed.
+	// Dot products beat packing the transpose of B up to so many rows of A: an
+	// eighth of k, since adding up the lanes at the end costs as much whatever k
+	// is; within limits, and as long as A stays in the second-level cache.
+	dotRowsMin, dotRowsMax, dotElements = 12, 64, 1 << 16
+	// directTileRows: up to so many tiles of rows of A, B is read in place instead of packed.
 	directTileRows = 3
 	// parallelWork is the least work worth a second thread, and the least for
 	// each part, in units of workOf.
@@ -20,7 +21,7 @@ func (g *gemmCall) plan(t Threads) {
 	switch {
 	case g.m == 1 && (g.b.packed != nil || !bool(g.b.trans)) && (!bool(g.a.trans) || g.a.ld == 1):
 		g.path = pathGemv
-	case bool(g.b.trans) && g.m <= dotRows && !bool(g.a.trans):
+	case bool(g.b.trans) && !bool(g.a.trans) && g.m <= g.dotRows():
 		g.path = pathDot
 	default:
 		g.path = pathPanels
@@ -29,6 +30,11 @@ func (g *gemmCall) plan(t Threads) {
 		g.copyA = bool(g.a.trans) || g.n > 4*nr && g.m > 1 && aliases(g.a.ld, min(g.m, mr))
 	}
 	g.partition(t, mr, nr)
+}
+
+// dotRows is the number of rows of A up to which dot products are used.
+func (g *gemmCall) dotRows() int {
+	return max(dotRowsMin, min(g.k/8, dotRowsMax, dotElements/g.k))
 }
 
 // aliases reports whether rows ld elements apart crowd into few sets of the
