@@ -1,0 +1,89 @@
+package kernels
+
+import "math"
+
+// SoftmaxMask says what a masked softmax sees, and how it scales.
+type SoftmaxMask struct {
+	// Scale multiplies x. There is no default: 0 makes all visible columns equal.
+	Scale float32
+	// Bias is added after scaling: rows x cols, or nil. -Inf hides.
+	Bias []float32
+	// Visible tells which elements are visible: rows x cols, or nil for all.
+	Visible []bool
+	// Causal lets row r see the columns up to r + Offset only.
+	Causal bool
+	Offset int
+	// ValidLens has for each row the number of leading columns that are
+	// visible, or is nil for all. A length outside [0, cols] is cut to it.
+	ValidLens []int
+}
+
+// MaskedSoftmax sets each row of dst to the softmax of Scale*x + Bias over the
+// columns that every part of the mask admits, and to 0 elsewhere. A row that
+// sees nothing, or nothing but -Inf, is 0; otherwise special values and the
+// bound are those of [Softmax], with one rounding more for the scale and one
+// for the bias, each relative to the term. x and dst are contiguous rows x cols
+// matrices; dst may be x, but may not overlap x or the bias otherwise.
+func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
+	const fn = "MaskedSoftmax"
+	n := mulLen(fn, rows, cols)
+	checkLen(fn, "dst", len(dst), n, "rows*cols")
+	checkLen(fn, "x", len(x), n, "rows*cols")
+	if mask.Bias != nil {
+		checkLen(fn, "Bias", len(mask.Bias), n, "rows*cols")
+	}
+	if mask.Visible != nil {
+		checkLen(fn, "Visible", len(mask.Visible), n, "rows*cols")
+	}
+	if mask.ValidLens != nil {
+		checkLen(fn, "ValidLens", len(mask.ValidLens), rows, "rows")
+	}
+	for r := range rows {
+		d := dst[r*cols:][:cols]
+		seen := mask.visible(r, cols)
+		clear(d[seen:])
+		d = d[:seen]
+		Scale(d, x[r*cols:][:seen], mask.Scale)
+		if mask.Bias != nil {
+			Add(d, d, mask.Bias[r*cols:][:seen])
+		}
+		if mask.Visible != nil {
+			for c, ok := range mask.Visible[r*cols:][:seen] {
+				if !ok {
+					d[c] = float32(math.Inf(-1))
+				}
+			}
+		}
+		if seesNothing(d) {
+			clear(d)
+			continue
+		}
+		Softmax(d, d, 1, seen)
+	}
+}
+
+// visible is the number of leading columns outside of which row r sees nothing.
+func (m *SoftmaxMask) visible(r, cols int) int {
+	n := cols
+	// In this form an offset near the largest int does not overflow.
+	if m.Causal && m.Offset < cols-1-r {
+		n = max(0, r+1+m.Offset)
+	}
+	if m.ValidLens != nil {
+		n = min(n, max(0, m.ValidLens[r]))
+	}
+	return n
+}
+
+// seesNothing reports whether x has nothing but -Inf.
+func seesNothing(x []float32) bool {
+	if rowMax(x) > float32(math.Inf(-1)) {
+		return false
+	}
+	for _, v := range x { // rowMax may have missed a NaN
+		if v != v {
+			return false
+		}
+	}
+	return true
+}
