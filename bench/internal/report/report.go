@@ -28,6 +28,7 @@ type Run struct {
 	Command string
 	Peers   []string // names and versions
 	Missing []string // required peers that were not there
+	Note    string   `json:",omitempty"` // what else a reader must know; written by hand, kept by Merge
 	Peaks   []peak.Machine
 	Entries []Entry
 }
@@ -165,6 +166,7 @@ func (r *Run) Merge(later *Run) {
 	slices.SortStableFunc(entries, func(a, b Entry) int {
 		return cmp.Or(a.Threads-b.Threads, place[a.Case]-place[b.Case])
 	})
+	later.Note = cmp.Or(later.Note, r.Note)
 	if r.Command != later.Command {
 		later.Command = r.Command + "`, then `" + later.Command
 	}
@@ -249,6 +251,9 @@ func (r *Run) Markdown(plots []Plot) string {
 		p("%s\n", n)
 	}
 	p("%s, %s, commit %s. Made by `%s`.\n", r.System, r.Go, r.Commit, r.Command)
+	if r.Note != "" {
+		p("%s\n", r.Note)
+	}
 	p("Every result was checked against the float64 oracle before it was timed. Contestants take turns, round by round; a time is the median over the rounds of one call, and a ratio the median of the ratios within a round. *best/ours* is the time of the fastest other library over the time of avoformer's fastest tier: over 1, avoformer is faster. doc/performance.md tells how to read the rest.\n")
 	p("Libraries: %s.\n", strings.Join(r.Peers, ", "))
 	p("Machine, medians of the same run:\n")
@@ -442,6 +447,9 @@ func (r *Run) Excerpt(link string) string {
 	var b strings.Builder
 	if n := r.Notice(); n != "" {
 		fmt.Fprintf(&b, "%s\n\n", n)
+	}
+	if r.Note != "" {
+		fmt.Fprintf(&b, "%s\n\n", r.Note)
 	}
 	fmt.Fprintf(&b, "%s, %s, %s; times in µs, best/ours over 1 means that avoformer is faster. Libraries: %s.\n\n", r.CPU, r.System, r.Go, strings.Join(r.Peers, ", "))
 	ts := r.threads()
