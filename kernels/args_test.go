@@ -97,6 +97,12 @@ func apiCalls() []call {
 	}
 	calls = append(calls,
 		call{Softmax, "Softmax", []any{zeros(12), zeros(12), 3, 4}, "dst x rows cols", rowSizes("dst", "x")},
+		call{MaskedSoftmax, "MaskedSoftmax", []any{zeros(12), zeros(12), 3, 4, SoftmaxMask{Scale: 1}}, "dst x rows cols mask",
+			cat(rowSizes("dst", "x"), []badArg{
+				{"mask", SoftmaxMask{Bias: zeros(11)}, "len(Bias) = 11, want 12 (rows*cols)"},
+				{"mask", SoftmaxMask{Visible: make([]bool, 13)}, "len(Visible) = 13, want 12 (rows*cols)"},
+				{"mask", SoftmaxMask{ValidLens: make([]int, 4)}, "len(ValidLens) = 4, want 3 (rows)"},
+			})},
 		call{LogSoftmax, "LogSoftmax", []any{zeros(12), zeros(12), 3, 4}, "dst x rows cols", rowSizes("dst", "x")},
 		call{LayerNorm, "LayerNorm", []any{zeros(12), zeros(12), 3, 4, zeros(4), zeros(4), float32(1e-5)}, "dst x rows cols weight bias eps",
 			cat(rowSizes("dst", "x"), lengths(4, "weight", "bias"))},
