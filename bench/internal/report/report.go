@@ -463,7 +463,7 @@ func (r *Run) Excerpt(link string) string {
 		for _, t := range ts {
 			own, peer, ratio := "-", "-", "-"
 			for _, e := range r.entries(t) {
-				if q, ok := e.Ratio(); ok && e.Case == c.String() {
+				if q, ok := e.Ratio(); ok && e.Case == c.String() && !e.Disturbed() {
 					own, peer, ratio, any = micros(e.Own().Seconds), e.Peer().Label()+" "+micros(e.Peer().Seconds), fmt.Sprintf("%.2f", q), true
 					if q < 1-even {
 						ratio = "**" + ratio + "**"
@@ -477,6 +477,7 @@ func (r *Run) Excerpt(link string) string {
 			b.WriteString(line + "\n")
 		}
 	}
+	b.WriteString("\nCases in which the machine was disturbed (a spread over 10%) are left out here, whoever was faster.\n")
 	fmt.Fprintf(&b, "\nOver all cases of [the whole report](%s), made by `%s`:\n\n%s", link, r.Command, r.summary())
 	return b.String()
 }
