@@ -348,8 +348,8 @@ TEXT ·geluVecAVX512(SB), NOSPLIT, $0-48
 	VMOVUPS lookup_bbf52499_bc4dd8e1<>+0(SB), Z2
 	VMOVUPS lookup_bb0fb5dd_ba92602f<>+0(SB), Z3
 	VMOVUPS lookup_3959cba6_39a0e56a<>+0(SB), Z4
-	VMOVUPS f32x16_c0a84e00<>+0(SB), Z5
-	VMOVUPS f32x16_40a84e00<>+0(SB), Z6
+	VMOVUPS f32x16_c0a91eb8<>+0(SB), Z5
+	VMOVUPS f32x16_40a91eb8<>+0(SB), Z6
 	VMOVUPS f32x16_80000000<>+0(SB), Z7
 	VMOVUPS f32x16_7fffffff<>+0(SB), Z8
 	VMOVUPS f32x16_3f000000<>+0(SB), Z9
@@ -497,7 +497,7 @@ DATA lookup_3e08c3f1_3e8150a0<>+44(SB)/4, $0x3efff49b
 DATA lookup_3e08c3f1_3e8150a0<>+48(SB)/4, $0x3efffd3d
 DATA lookup_3e08c3f1_3e8150a0<>+52(SB)/4, $0x3effff67
 DATA lookup_3e08c3f1_3e8150a0<>+56(SB)/4, $0x3effffe2
-DATA lookup_3e08c3f1_3e8150a0<>+60(SB)/4, $0x3efffffe
+DATA lookup_3e08c3f1_3e8150a0<>+60(SB)/4, $0x3efffffd
 GLOBL lookup_3e08c3f1_3e8150a0<>(SB), RODATA|NOPTR, $64
 
 DATA lookup_3e038955_3ddce666<>+0(SB)/4, $0x3e0b6ce4
@@ -515,7 +515,7 @@ DATA lookup_3e038955_3ddce666<>+44(SB)/4, $0x38f8526c
 DATA lookup_3e038955_3ddce666<>+48(SB)/4, $0x38021f01
 DATA lookup_3e038955_3ddce666<>+52(SB)/4, $0x36f2b337
 DATA lookup_3e038955_3ddce666<>+56(SB)/4, $0x35c97156
-DATA lookup_3e038955_3ddce666<>+60(SB)/4, $0x3494d2f3
+DATA lookup_3e038955_3ddce666<>+60(SB)/4, $0x3494cdb7
 GLOBL lookup_3e038955_3ddce666<>(SB), RODATA|NOPTR, $64
 
 DATA lookup_bbf52499_bc4dd8e1<>+0(SB)/4, $0x36818f46
@@ -533,7 +533,7 @@ DATA lookup_bbf52499_bc4dd8e1<>+44(SB)/4, $0xb89effbb
 DATA lookup_bbf52499_bc4dd8e1<>+48(SB)/4, $0xb7b577a9
 DATA lookup_bbf52499_bc4dd8e1<>+52(SB)/4, $0xb6b83a60
 DATA lookup_bbf52499_bc4dd8e1<>+56(SB)/4, $0xb5a3a947
-DATA lookup_bbf52499_bc4dd8e1<>+60(SB)/4, $0xb4822dac
+DATA lookup_bbf52499_bc4dd8e1<>+60(SB)/4, $0xb482613d
 GLOBL lookup_bbf52499_bc4dd8e1<>(SB), RODATA|NOPTR, $64
 
 DATA lookup_bb0fb5dd_ba92602f<>+0(SB)/4, $0xbb2ec3ee
@@ -551,7 +551,7 @@ DATA lookup_bb0fb5dd_ba92602f<>+44(SB)/4, $0x380065bc
 DATA lookup_bb0fb5dd_ba92602f<>+48(SB)/4, $0x3722f897
 DATA lookup_bb0fb5dd_ba92602f<>+52(SB)/4, $0x36350cb9
 DATA lookup_bb0fb5dd_ba92602f<>+56(SB)/4, $0x35307e4c
-DATA lookup_bb0fb5dd_ba92602f<>+60(SB)/4, $0x341624c0
+DATA lookup_bb0fb5dd_ba92602f<>+60(SB)/4, $0x341745fe
 GLOBL lookup_bb0fb5dd_ba92602f<>(SB), RODATA|NOPTR, $64
 
 DATA lookup_3959cba6_39a0e56a<>+0(SB)/4, $0x386a198d
@@ -569,44 +569,44 @@ DATA lookup_3959cba6_39a0e56a<>+44(SB)/4, $0xb70a957e
 DATA lookup_3959cba6_39a0e56a<>+48(SB)/4, $0xb6459be9
 DATA lookup_3959cba6_39a0e56a<>+52(SB)/4, $0xb5732468
 DATA lookup_3959cba6_39a0e56a<>+56(SB)/4, $0xb481d8af
-DATA lookup_3959cba6_39a0e56a<>+60(SB)/4, $0xb380d529
+DATA lookup_3959cba6_39a0e56a<>+60(SB)/4, $0xb37486ab
 GLOBL lookup_3959cba6_39a0e56a<>(SB), RODATA|NOPTR, $64
 
-DATA f32x16_c0a84e00<>+0(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+4(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+8(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+12(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+16(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+20(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+24(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+28(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+32(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+36(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+40(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+44(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+48(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+52(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+56(SB)/4, $0xc0a84e00
-DATA f32x16_c0a84e00<>+60(SB)/4, $0xc0a84e00
-GLOBL f32x16_c0a84e00<>(SB), RODATA|NOPTR, $64
+DATA f32x16_c0a91eb8<>+0(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+4(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+8(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+12(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+16(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+20(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+24(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+28(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+32(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+36(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+40(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+44(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+48(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+52(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+56(SB)/4, $0xc0a91eb8
+DATA f32x16_c0a91eb8<>+60(SB)/4, $0xc0a91eb8
+GLOBL f32x16_c0a91eb8<>(SB), RODATA|NOPTR, $64
 
-DATA f32x16_40a84e00<>+0(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+4(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+8(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+12(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+16(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+20(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+24(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+28(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+32(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+36(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+40(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+44(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+48(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+52(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+56(SB)/4, $0x40a84e00
-DATA f32x16_40a84e00<>+60(SB)/4, $0x40a84e00
-GLOBL f32x16_40a84e00<>(SB), RODATA|NOPTR, $64
+DATA f32x16_40a91eb8<>+0(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+4(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+8(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+12(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+16(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+20(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+24(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+28(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+32(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+36(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+40(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+44(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+48(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+52(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+56(SB)/4, $0x40a91eb8
+DATA f32x16_40a91eb8<>+60(SB)/4, $0x40a91eb8
+GLOBL f32x16_40a91eb8<>(SB), RODATA|NOPTR, $64
 
 DATA f32x16_80000000<>+0(SB)/4, $0x80000000
 DATA f32x16_80000000<>+4(SB)/4, $0x80000000

@@ -152,7 +152,7 @@ func geluSteps(m vec.Machine) func(x vec.V) vec.V {
 			return nil
 		}
 	}
-	lo, hi := m.Splat(c32(-approx.PhiClamp)), m.Splat(c32(approx.PhiClamp))
+	lo, hi := m.Splat(c32(-approx.PhiStepsClamp)), m.Splat(c32(approx.PhiStepsClamp))
 	sign, magnitude, half := m.Splat(signBit), m.Splat(^signBit), m.Splat(f32(0.5))
 	bias, scale := m.Splat(c32(approx.RoundBias)), m.Splat(c32(approx.PhiStepsScale))
 	return func(x vec.V) vec.V {

@@ -86,8 +86,8 @@ func tables() []table {
 // exp2Shared is the factor in Exp2Shared.
 const exp2Shared = 1 - 7.49e-8
 
-// phiStepsScale takes PhiClamp to just below 15.5, so that 16 steps suffice.
-const phiStepsScale = 2.93
+// phiStepsScale takes phiStepsClamp to just below 15.5, so that 16 steps suffice.
+const phiStepsScale, phiStepsClamp = 2.93, 5.285
 
 const (
 	phiEnd, phiCentre, phiDegree   = 5.25, 14, 14
@@ -116,7 +116,7 @@ func main() {
 	}
 	fmt.Fprintf(&b, "// Where the polynomials of the error function are clamped and centred. At PhiClamp\n// the fused float32 evaluation gives Phi(-x) = 0 and Phi(x) = 1.\nconst (\n")
 	fmt.Fprintf(&b, "PhiClamp, PhiCentre float32 = %v, %v\nErfClamp, ErfCentre float32 = %v, %v\n)\n\n", phiClamp(phi), phiCentre, erfClamp, erfCentre)
-	phiSteps(&b, float64(phiClamp(phi)))
+	phiSteps(&b, phiStepsClamp)
 	fmt.Fprintf(&b, "// Exp2Steps is 2^(i/32).\nvar Exp2Steps = [32]float32{\n")
 	for i := range 32 {
 		fmt.Fprintf(&b, "%s,\n", hex(float32(math.Exp2(float64(i)/32))))
@@ -170,11 +170,18 @@ func phiSteps(b *bytes.Buffer, clamp float64) {
 		c[i], w = p.float32Coefficients("PhiSteps")
 		worst = max(worst, w)
 	}
-	c[steps-1][0] += 3 * 0x1p-25
-	fmt.Fprintf(b, "// PhiStepsScale is the number of PhiSteps per unit.\nconst PhiStepsScale float32 = %v\n\n", phiStepsScale)
-	fmt.Fprintf(b, "// PhiSteps[j][i] is the coefficient of t^j in Phi(u)-1/2 for 0 <= u <= PhiClamp,\n")
+	c[steps-1][0] += 2 * 0x1p-25
+	reached := 0.0
+	for j := degree; j >= 0; j-- {
+		reached = float64(float32(reached*(clamp*scale-(steps-1)) + float64(c[steps-1][j])))
+	}
+	if reached < 0.5 {
+		panic("PhiSteps do not reach 1/2 where they are clamped")
+	}
+	fmt.Fprintf(b, "// PhiStepsScale is the number of PhiSteps per unit; from PhiStepsClamp on they give 1/2.\nconst PhiStepsScale, PhiStepsClamp float32 = %v, %v\n\n", phiStepsScale, clamp)
+	fmt.Fprintf(b, "// PhiSteps[j][i] is the coefficient of t^j in Phi(u)-1/2 for 0 <= u <= PhiStepsClamp,\n")
 	fmt.Fprintf(b, "// where u*PhiStepsScale = i + t, i the nearest integer; the error is at most %.3g,\n", worst)
-	fmt.Fprintf(b, "// but for step 15, which is raised by 3*2^-25.\nvar PhiSteps = [...][%d]float32{\n", steps)
+	fmt.Fprintf(b, "// but for step 15, which is raised by 2^-24.\nvar PhiSteps = [...][%d]float32{\n", steps)
 	for j := range degree + 1 {
 		fmt.Fprint(b, "{")
 		for i := range steps {
