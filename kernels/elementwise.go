@@ -65,7 +65,7 @@ func Tanh(dst, x []float32) {
 	}
 }
 
-// Erf sets dst[i] = erf(x), within 4 ULP where the result is a normal number.
+// Erf sets dst[i] = erf(x), within 5 ULP where the result is a normal number.
 func Erf(dst, x []float32) {
 	checkLen("Erf", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
