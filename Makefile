@@ -31,7 +31,7 @@ quick: ## the fast native part of test: build, vet, short tests
 	$(GO) test -short ./...
 
 .PHONY: test
-test: check vet staticcheck test-native test-race test-purego test-tiers test-asm test-second-go test-consumer cross test-arm64 test-avx512 ## everything that CI runs
+test: check vet staticcheck test-native test-race test-purego test-tiers test-asm test-second-go test-consumer cross test-arm64 ## everything that CI runs
 	@echo "make test: all passed"
 
 # Checks that run nothing of the library.
