@@ -13,13 +13,18 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// narrowTier is AVX2 on vectors of four lanes. Nobody ships it: it shows that
-// the width is a parameter of the sources and of nothing else.
-var narrowTier = Tier{Name: "AVX2", File: "avx2", Arch: "amd64", Width: 4,
-	Features: []string{"AVX2", "AVX", "FMA3"}, Gemm: kernel.GemmTile{MR: 6, NR: 8}}
+// narrowTiers stand in for both tiers of amd64, on vectors of four lanes and
+// with the instructions of AVX2. Nobody ships them: they show that the width is
+// a parameter of the sources and of nothing else.
+var narrowTiers = []Tier{narrow("AVX512", "avx512"), narrow("AVX2", "avx2")}
+
+func narrow(name, file string) Tier {
+	return Tier{Name: name, File: file, Arch: "amd64", Width: 4,
+		Features: []string{"AVX2", "AVX", "FMA3"}, Gemm: kernel.GemmTile{MR: 6, NR: 8}}
+}
 
 // TestWidth4 generates the whole catalog for vectors of four lanes, puts it in
-// the place of the AVX2 kernels in a copy of the module, and runs the kernels'
+// the place of the vector kernels in a copy of the module, and runs the kernels'
 // own tests there. Then it breaks one kernel and sees the tests fail.
 func TestWidth4(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
@@ -40,10 +45,10 @@ func TestWidth4(t *testing.T) {
 }
 
 // runKernelTests runs the tests of package kernels, short, in a copy of the
-// module whose only vector tier is narrowTier.
+// module whose vector tiers are narrowTiers.
 func runKernelTests(t *testing.T, catalog []Kernel) ([]byte, error) {
 	t.Helper()
-	files, err := Generate(catalog, []Tier{narrowTier})
+	files, err := Generate(catalog, narrowTiers)
 	if err != nil {
 		t.Fatal(err)
 	}
