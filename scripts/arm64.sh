@@ -14,8 +14,8 @@ trap 'rm -f "$cover"' EXIT
 
 qemu="qemu-aarch64-static -cpu neoverse-n1"
 export GOOS=linux GOARCH=arm64 CGO_ENABLED=0
-AVOFORMER_REQUIRE=neon AVOFORMER_ISA=neon go test -short -exec "$qemu" \
+AVOFORMER_REQUIRE=neon AVOFORMER_ISA=neon go test -short -timeout 30m -exec "$qemu" \
 	-coverpkg=./kernels -coverprofile="$cover" "$@" ./...
-go test -short -tags purego -exec "$qemu" "$@" ./...
+go test -short -timeout 30m -tags purego -exec "$qemu" "$@" ./...
 unset GOOS GOARCH CGO_ENABLED
 [ $# -gt 0 ] || go run ./scripts/tierran NEON "$cover"
