@@ -120,6 +120,9 @@ func stubs(catalog []Kernel, tiers []Tier) string {
 // dispatch writes the function that chooses among the tiers and the generic path.
 func dispatch(catalog []Kernel, tiers []Tier) string {
 	var w bytes.Buffer
+	if len(tiers) > 0 {
+		fmt.Fprintf(&w, "import \"github.com/avoformer/avoformer/internal/race\"\n\n")
+	}
 	for _, k := range catalog {
 		sig := strings.TrimPrefix(k.Signature, "func")
 		args := strings.Join(paramNames(k.Signature), ", ")

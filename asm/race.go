@@ -76,7 +76,7 @@ func raceReports(k Kernel) (calls, unknown string) {
 	sizes := slices.ContainsFunc(params, func(p string) bool {
 		return p != "rows" && p != "cols" && paramType(k.Signature, p) == "int"
 	})
-	fmt.Fprintf(&w, "if raceEnabled {\n")
+	fmt.Fprintf(&w, "if race.Enabled {\n")
 	for _, p := range params {
 		if !strings.HasPrefix(paramType(k.Signature, p), "[]") {
 			continue

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/ref"
 )
@@ -452,7 +453,7 @@ func TestAttentionMemory(t *testing.T) {
 }
 
 func TestAttentionAllocations(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("under the race detector sync.Pool forgets at random")
 	}
 	r := rand.New(rand.NewPCG(9, 10))

@@ -4,8 +4,10 @@
 
 package kernels
 
+import "github.com/avoformer/avoformer/internal/race"
+
 func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, k, n, ldb)
 		raceWriteRows(c, m, n, ldc)
@@ -21,7 +23,7 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 }
 
 func gemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, n, k, ldb)
 		raceWriteRows(c, m, n, ldc)
@@ -37,7 +39,7 @@ func gemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []floa
 }
 
 func gemvPanels(isa ISA, c, a, b []float32, nr int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
 		raceReadRows(b, len(c), len(a), len(a))
@@ -53,7 +55,7 @@ func gemvPanels(isa ISA, c, a, b []float32, nr int) {
 }
 
 func gemvRows(isa ISA, c, a, b []float32, ldb int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
 		raceReadRows(b, len(a), len(c), ldb)
@@ -69,7 +71,7 @@ func gemvRows(isa ISA, c, a, b []float32, ldb int) {
 }
 
 func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, ldx)
 	}
@@ -84,7 +86,7 @@ func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 }
 
 func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, ldx)
 	}
@@ -99,7 +101,7 @@ func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 }
 
 func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, cols, rows, lddst)
 		raceReadRows(x, rows, cols, ldx)
 	}
@@ -114,7 +116,7 @@ func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 }
 
 func finishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
 		raceReadRows(bias, 1, cols, cols)
@@ -131,7 +133,7 @@ func finishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst
 }
 
 func finishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
 		raceReadRows(bias, 1, cols, cols)
@@ -148,7 +150,7 @@ func finishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 }
 
 func finishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
 		raceReadRows(bias, 1, cols, cols)
@@ -165,7 +167,7 @@ func finishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 }
 
 func finishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
 		raceReadRows(bias, 1, cols, cols)
@@ -182,7 +184,7 @@ func finishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst
 }
 
 func finishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
 		raceReadRows(bias, 1, cols, cols)
@@ -199,7 +201,7 @@ func finishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 }
 
 func softmaxRows(dst, x []float32, rows, cols int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -214,7 +216,7 @@ func softmaxRows(dst, x []float32, rows, cols int) {
 }
 
 func maxVec(x []float32) float32 {
-	if raceEnabled {
+	if race.Enabled {
 		raceRead(x)
 	}
 	switch active {
@@ -228,7 +230,7 @@ func maxVec(x []float32) float32 {
 }
 
 func expSumVec(dst, x []float32, max float32) float32 {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -243,7 +245,7 @@ func expSumVec(dst, x []float32, max float32) float32 {
 }
 
 func sumExpVec(x []float32, max float32) float32 {
-	if raceEnabled {
+	if race.Enabled {
 		raceRead(x)
 	}
 	switch active {
@@ -257,7 +259,7 @@ func sumExpVec(x []float32, max float32) float32 {
 }
 
 func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceRead(weight)
@@ -274,7 +276,7 @@ func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) 
 }
 
 func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceWrite(sum)
 		raceRead(x)
@@ -293,7 +295,7 @@ func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols 
 }
 
 func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceRead(weight)
@@ -309,7 +311,7 @@ func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
 }
 
 func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(s, rows, cols, ld)
 		raceWrite(max)
 		raceWrite(sum)
@@ -326,7 +328,7 @@ func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
 }
 
 func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(x, rows, cols, ld)
 		raceRead(factor)
 	}
@@ -341,7 +343,7 @@ func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
 }
 
 func attnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
 		raceWriteRows(s, rows, n, lds)
@@ -357,7 +359,7 @@ func attnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32,
 }
 
 func attnAccumulate(o, p, v []float32, ldv int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(o)
 		raceRead(p)
 		raceReadRows(v, len(p), len(o), ldv)
@@ -373,7 +375,7 @@ func attnAccumulate(o, p, v []float32, ldv int) {
 }
 
 func expVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -388,7 +390,7 @@ func expVec(dst, x []float32) {
 }
 
 func geluVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -403,7 +405,7 @@ func geluVec(dst, x []float32) {
 }
 
 func geluTanhVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -418,7 +420,7 @@ func geluTanhVec(dst, x []float32) {
 }
 
 func siluVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -433,7 +435,7 @@ func siluVec(dst, x []float32) {
 }
 
 func sigmoidVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -448,7 +450,7 @@ func sigmoidVec(dst, x []float32) {
 }
 
 func tanhVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -463,7 +465,7 @@ func tanhVec(dst, x []float32) {
 }
 
 func erfVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -478,7 +480,7 @@ func erfVec(dst, x []float32) {
 }
 
 func reluVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -493,7 +495,7 @@ func reluVec(dst, x []float32) {
 }
 
 func addVec(dst, a, b []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
 		raceRead(b)
@@ -509,7 +511,7 @@ func addVec(dst, a, b []float32) {
 }
 
 func mulVec(dst, a, b []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
 		raceRead(b)
@@ -525,7 +527,7 @@ func mulVec(dst, a, b []float32) {
 }
 
 func scaleVec(dst, x []float32, alpha float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -540,7 +542,7 @@ func scaleVec(dst, x []float32, alpha float32) {
 }
 
 func subSubVec(dst, x []float32, a, b float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -555,7 +557,7 @@ func subSubVec(dst, x []float32, a, b float32) {
 }
 
 func axpyVec(y, x []float32, alpha float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(y)
 		raceRead(x)
 	}

@@ -4,8 +4,10 @@
 
 package kernels
 
+import "github.com/avoformer/avoformer/internal/race"
+
 func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, k, n, ldb)
 		raceWriteRows(c, m, n, ldc)
@@ -19,7 +21,7 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 }
 
 func gemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, n, k, ldb)
 		raceWriteRows(c, m, n, ldc)
@@ -33,7 +35,7 @@ func gemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []floa
 }
 
 func gemvPanels(isa ISA, c, a, b []float32, nr int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
 		raceReadRows(b, len(c), len(a), len(a))
@@ -47,7 +49,7 @@ func gemvPanels(isa ISA, c, a, b []float32, nr int) {
 }
 
 func gemvRows(isa ISA, c, a, b []float32, ldb int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
 		raceReadRows(b, len(a), len(c), ldb)
@@ -61,7 +63,7 @@ func gemvRows(isa ISA, c, a, b []float32, ldb int) {
 }
 
 func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, ldx)
 	}
@@ -74,7 +76,7 @@ func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 }
 
 func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, ldx)
 	}
@@ -87,7 +89,7 @@ func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 }
 
 func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, cols, rows, lddst)
 		raceReadRows(x, rows, cols, ldx)
 	}
@@ -100,7 +102,7 @@ func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 }
 
 func finishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
 		raceReadRows(bias, 1, cols, cols)
@@ -115,7 +117,7 @@ func finishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst
 }
 
 func finishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
 		raceReadRows(bias, 1, cols, cols)
@@ -130,7 +132,7 @@ func finishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 }
 
 func finishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
 		raceReadRows(bias, 1, cols, cols)
@@ -145,7 +147,7 @@ func finishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 }
 
 func finishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
 		raceReadRows(bias, 1, cols, cols)
@@ -160,7 +162,7 @@ func finishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst
 }
 
 func finishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
 		raceReadRows(bias, 1, cols, cols)
@@ -175,7 +177,7 @@ func finishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 }
 
 func softmaxRows(dst, x []float32, rows, cols int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -188,7 +190,7 @@ func softmaxRows(dst, x []float32, rows, cols int) {
 }
 
 func maxVec(x []float32) float32 {
-	if raceEnabled {
+	if race.Enabled {
 		raceRead(x)
 	}
 	switch active {
@@ -200,7 +202,7 @@ func maxVec(x []float32) float32 {
 }
 
 func expSumVec(dst, x []float32, max float32) float32 {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -213,7 +215,7 @@ func expSumVec(dst, x []float32, max float32) float32 {
 }
 
 func sumExpVec(x []float32, max float32) float32 {
-	if raceEnabled {
+	if race.Enabled {
 		raceRead(x)
 	}
 	switch active {
@@ -225,7 +227,7 @@ func sumExpVec(x []float32, max float32) float32 {
 }
 
 func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceRead(weight)
@@ -240,7 +242,7 @@ func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) 
 }
 
 func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceWrite(sum)
 		raceRead(x)
@@ -257,7 +259,7 @@ func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols 
 }
 
 func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceRead(weight)
@@ -271,7 +273,7 @@ func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
 }
 
 func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(s, rows, cols, ld)
 		raceWrite(max)
 		raceWrite(sum)
@@ -286,7 +288,7 @@ func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
 }
 
 func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWriteRows(x, rows, cols, ld)
 		raceRead(factor)
 	}
@@ -299,7 +301,7 @@ func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
 }
 
 func attnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
 		raceWriteRows(s, rows, n, lds)
@@ -313,7 +315,7 @@ func attnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32,
 }
 
 func attnAccumulate(o, p, v []float32, ldv int) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(o)
 		raceRead(p)
 		raceReadRows(v, len(p), len(o), ldv)
@@ -327,7 +329,7 @@ func attnAccumulate(o, p, v []float32, ldv int) {
 }
 
 func expVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -340,7 +342,7 @@ func expVec(dst, x []float32) {
 }
 
 func geluVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -353,7 +355,7 @@ func geluVec(dst, x []float32) {
 }
 
 func geluTanhVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -366,7 +368,7 @@ func geluTanhVec(dst, x []float32) {
 }
 
 func siluVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -379,7 +381,7 @@ func siluVec(dst, x []float32) {
 }
 
 func sigmoidVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -392,7 +394,7 @@ func sigmoidVec(dst, x []float32) {
 }
 
 func tanhVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -405,7 +407,7 @@ func tanhVec(dst, x []float32) {
 }
 
 func erfVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -418,7 +420,7 @@ func erfVec(dst, x []float32) {
 }
 
 func reluVec(dst, x []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -431,7 +433,7 @@ func reluVec(dst, x []float32) {
 }
 
 func addVec(dst, a, b []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
 		raceRead(b)
@@ -445,7 +447,7 @@ func addVec(dst, a, b []float32) {
 }
 
 func mulVec(dst, a, b []float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
 		raceRead(b)
@@ -459,7 +461,7 @@ func mulVec(dst, a, b []float32) {
 }
 
 func scaleVec(dst, x []float32, alpha float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -472,7 +474,7 @@ func scaleVec(dst, x []float32, alpha float32) {
 }
 
 func subSubVec(dst, x []float32, a, b float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
@@ -485,7 +487,7 @@ func subSubVec(dst, x []float32, a, b float32) {
 }
 
 func axpyVec(y, x []float32, alpha float32) {
-	if raceEnabled {
+	if race.Enabled {
 		raceWrite(y)
 		raceRead(x)
 	}

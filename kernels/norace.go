@@ -2,8 +2,6 @@
 
 package kernels
 
-const raceEnabled = false
-
 func raceRead(x []float32)                          {}
 func raceWrite(x []float32)                         {}
 func raceReadRows(x []float32, rows, cols, ld int)  {}

@@ -7,9 +7,8 @@ import (
 	"unsafe"
 )
 
-// raceEnabled makes the dispatching functions report to the race detector the
-// memory that the assembly reads and writes, which it cannot see.
-const raceEnabled = true
+// The dispatching functions report to the race detector the memory that the
+// assembly reads and writes, which it cannot see.
 
 func raceRead(x []float32) { raceReadRows(x, 1, len(x), 0) }
 
