@@ -157,6 +157,10 @@ bench-full: ## time every case beside other libraries, about 20 minutes
 report: ## bench-full, written with plots to bench/results/
 	$(GO) run -C bench ./cmd/report -all -time 20m
 
+.PHONY: sweeps
+sweeps: ## speed at hundreds of sizes, with plots in bench/results/; tells where it falls
+	$(GO) run -C bench ./cmd/sweep -dir results
+
 .PHONY: bench-check
 bench-check: ## benchstat of BASE=revision against the working tree; fails if slower by over THRESHOLD (5) percent; FLAGS for more
 	$(GO) run -C bench ./cmd/benchcheck -base "$(BASE)" -threshold $(or $(THRESHOLD),5) $(FLAGS)

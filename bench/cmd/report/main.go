@@ -154,7 +154,7 @@ func measure(o options) (*report.Run, error) {
 		Go: runtime.Version(), Commit: commit(), Command: command(),
 	}
 	if r.CPU == "" {
-		r.CPU = cpuName()
+		r.CPU = report.CPUName()
 	}
 	kept := map[string]*work.Data{}
 	data := func(c work.Case) *work.Data {
@@ -256,17 +256,4 @@ func commit() string {
 		return "unknown"
 	}
 	return strings.TrimSpace(string(out))
-}
-
-func cpuName() string {
-	b, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(b)) {
-		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
-			return strings.TrimSpace(v)
-		}
-	}
-	if out, err := exec.Command("sysctl", "-n", "machdep.cpu.brand_string").Output(); err == nil {
-		return strings.TrimSpace(string(out))
-	}
-	return "unknown " + runtime.GOARCH + " CPU"
 }

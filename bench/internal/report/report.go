@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -174,12 +176,29 @@ func (r *Run) Merge(later *Run) {
 	r.Entries, r.Peaks = entries, peaks
 }
 
-// Slug is the CPU's name as part of a file name.
-func (r *Run) Slug() string {
-	f := strings.FieldsFunc(strings.ToLower(r.CPU), func(c rune) bool {
+// Slug is the CPU's name as part of a file's name.
+func (r *Run) Slug() string { return Slug(r.CPU) }
+
+// Slug is a CPU's name as part of a file's name.
+func Slug(cpu string) string {
+	f := strings.FieldsFunc(strings.ToLower(cpu), func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < '0' || c > '9')
 	})
 	return strings.Join(f, "-")
+}
+
+// CPUName asks the system for the CPU's name.
+func CPUName() string {
+	b, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(b)) {
+		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
+			return strings.TrimSpace(v)
+		}
+	}
+	if out, err := exec.Command("sysctl", "-n", "machdep.cpu.brand_string").Output(); err == nil {
+		return strings.TrimSpace(string(out))
+	}
+	return "unknown " + runtime.GOARCH + " CPU"
 }
 
 func (r *Run) peak(threads int) peak.Machine {

@@ -43,7 +43,11 @@ const maxOracleFLOPs = 1e8
 const maxLayerRows = 16
 
 // NewData draws the inputs of a case, the same ones every time, and computes the oracle's result.
-func NewData(c Case) *Data {
+func NewData(c Case) *Data { return NewSample(c, maxOracleFLOPs) }
+
+// NewSample is NewData with so many rows of the result, at least eight, that the oracle takes about
+// as many operations as given.
+func NewSample(c Case, flops float64) *Data {
 	d := &Data{Case: c}
 	rng := rand.New(rand.NewPCG(1, uint64(len(c.Op))))
 	for i, n := range c.inputLens() {
@@ -66,13 +70,13 @@ func NewData(c Case) *Data {
 		}
 		d.In = append(d.In, x)
 	}
-	d.sample(rng)
+	d.sample(rng, flops)
 	d.oracle()
 	return d
 }
 
 // sample picks the rows of the result to be checked.
-func (d *Data) sample(rng *rand.Rand) {
+func (d *Data) sample(rng *rand.Rand, flops float64) {
 	out := d.OutputLen()
 	d.cols = d.Dims[len(d.Dims)-1]
 	switch d.Op {
@@ -93,7 +97,7 @@ func (d *Data) sample(rng *rand.Rand) {
 		}
 		return
 	}
-	keep := max(8, int(float64(n)*maxOracleFLOPs/d.FLOPs()))
+	keep := max(8, int(float64(n)*flops/d.FLOPs()))
 	if keep >= n {
 		keep = n
 	}

@@ -1,0 +1,100 @@
+// Sweep times this library at many sizes, one dimension drawn out, and tells where the speed falls
+// from a size to the next by more than it may.
+//
+//	go run -C bench ./cmd/sweep                         all sweeps, printed
+//	go run -C bench ./cmd/sweep -only gemm-m,row        some
+//	go run -C bench ./cmd/sweep -dir results            with a plot of each
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/avoformer/avoformer/bench/internal/ours"
+	"github.com/avoformer/avoformer/bench/internal/report"
+	"github.com/avoformer/avoformer/bench/internal/sweep"
+	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/kernels"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "sweep:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	only := flag.String("only", "", "comma-separated parts of the sweeps' names; all when empty")
+	series := flag.String("series", "", "a part of the series' labels; all when empty")
+	threads := flag.Int("threads", 1, "threads")
+	tier := flag.String("isa", kernels.Active().String(), "tier of this library")
+	rounds := flag.Int("rounds", 11, "rounds")
+	block := flag.Duration("block", time.Millisecond, "time per size and round")
+	dir := flag.String("dir", "", "where plots go; none when empty")
+	cpu := flag.String("cpu", report.CPUName(), "the CPU's name, for titles and files")
+	verbose := flag.Bool("v", false, "every point")
+	flag.Parse()
+
+	isa, err := kernels.ParseISA(*tier)
+	if err != nil {
+		return err
+	}
+	cliffs := 0
+	for _, s := range sweep.All {
+		if !matches(s.Name, *only) {
+			continue
+		}
+		var lines []sweep.Line
+		for _, l := range s.Series {
+			if !strings.Contains(l.Label, *series) {
+				continue
+			}
+			fmt.Fprintf(os.Stderr, "%s: %s\n", s.Name, l.Label)
+			line, err := sweep.Run(s, l, ours.Tier{ISA: isa, Threads: *threads}, sweep.Options{Rounds: *rounds, Block: *block})
+			if errors.Is(err, work.ErrUnsupported) {
+				fmt.Fprintln(os.Stderr, "  not at so many threads")
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			lines = append(lines, line)
+			cliffs += len(line.Cliffs)
+		}
+		if len(lines) == 0 {
+			continue
+		}
+		title := fmt.Sprintf("%s: %s, %d thread(s), %s", s.Title, isa, *threads, *cpu)
+		fmt.Printf("%s (%s)\n\n%s\n", title, s.Name, report.SweepTable(lines))
+		if *verbose {
+			for _, l := range lines {
+				for _, p := range l.Points {
+					fmt.Printf("%s\t%d\t%.4g\n", l.Label, p.Size, p.Speed)
+				}
+			}
+		}
+		if *dir != "" {
+			file := filepath.Join(*dir, fmt.Sprintf("%s-sweep-%s.svg", report.Slug(*cpu), s.Name))
+			if err := report.SweepPlot(title, s.XLabel, lines, file); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Printf("%d cliffs\n", cliffs)
+	return nil
+}
+
+func matches(name, patterns string) bool {
+	for p := range strings.SplitSeq(patterns, ",") {
+		if strings.Contains(name, strings.TrimSpace(p)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,129 @@
+// Package sweep times a case at many sizes and finds cliffs: sizes at which the speed falls by more
+// than a stated part from the size before.
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/avoformer/avoformer/bench/internal/work"
+)
+
+// A Point is a size and the median speed there.
+type Point struct {
+	Size  int
+	Speed float64
+}
+
+// A Line is a measured series.
+type Line struct {
+	Label  string
+	Unit   string
+	Points []Point
+	Cliffs []Cliff
+}
+
+// A Cliff is a fall of the speed that a second measurement, of the two sizes alone, confirmed.
+type Cliff struct {
+	From, To int
+	Fall     float64
+}
+
+// Options say how long to measure.
+type Options struct {
+	Rounds int
+	Block  time.Duration // per size and round
+}
+
+type point struct {
+	work.Case
+	size    int
+	job     work.Job
+	reps    int
+	seconds []float64
+}
+
+func (p *point) time() error {
+	t, err := p.job.Time(p.reps)
+	p.seconds = append(p.seconds, t.Seconds()/float64(p.reps))
+	return err
+}
+
+func (p *point) speed() float64 {
+	s := slices.Sorted(slices.Values(p.seconds))
+	return speed(p.Case, s[len(s)/2])
+}
+
+// Run measures a series. Every size is checked against the oracle first; the rounds go through the
+// sizes in an order drawn anew, so that a slow moment of the machine does not look like a slow size.
+func Run(w Sweep, s Series, c work.Contestant, o Options) (Line, error) {
+	line := Line{Label: s.Label}
+	var points []*point
+	defer func() {
+		for _, p := range points {
+			p.job.Close()
+		}
+	}()
+	for _, n := range s.Sizes {
+		d := work.NewSample(s.Case(n), 1e7)
+		job, err := c.Open(d, c.Variants(d.Case)[0])
+		if errors.Is(err, work.ErrUnsupported) {
+			return line, err
+		}
+		if err != nil {
+			return line, fmt.Errorf("%v: %w", d.Case, err)
+		}
+		p := &point{Case: d.Case, size: n, job: job}
+		points = append(points, p)
+		out, err := job.Output()
+		if err == nil {
+			err = d.Check(out)
+		}
+		if err != nil {
+			return line, fmt.Errorf("%v: %w", d.Case, err)
+		}
+		t, err := job.Time(1)
+		if err != nil {
+			return line, fmt.Errorf("%v: %w", d.Case, err)
+		}
+		p.reps = max(1, int(o.Block/max(t, 1)))
+	}
+	if err := rounds(points, o.Rounds); err != nil {
+		return line, err
+	}
+	for i, p := range points {
+		line.Unit = unit(p.Case)
+		line.Points = append(line.Points, Point{p.size, p.speed()})
+		if i == 0 || !w.From(points[i-1].Case) || fall(points[i-1].speed(), p.speed()) <= w.Fall {
+			continue
+		}
+		pair := []*point{again(points[i-1]), again(p)}
+		if err := rounds(pair, 3*o.Rounds); err != nil {
+			return line, err
+		}
+		if f := fall(pair[0].speed(), pair[1].speed()); f > w.Fall {
+			line.Cliffs = append(line.Cliffs, Cliff{pair[0].size, p.size, f})
+		}
+	}
+	return line, nil
+}
+
+func again(p *point) *point {
+	q := *p
+	q.seconds = nil
+	return &q
+}
+
+func rounds(points []*point, n int) error {
+	for range n {
+		for _, i := range rand.Perm(len(points)) {
+			if err := points[i].time(); err != nil {
+				return fmt.Errorf("%v: %w", points[i].Case, err)
+			}
+		}
+	}
+	return nil
+}

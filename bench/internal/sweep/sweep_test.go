@@ -1,0 +1,72 @@
+package sweep
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/avoformer/avoformer/bench/internal/work"
+)
+
+// fake computes nothing: its times are made up, and its results are the inputs.
+type fake struct {
+	seconds func(size int) float64
+	wrong   bool
+}
+
+func (fake) Name() string                { return "fake" }
+func (fake) Version() string             { return "" }
+func (fake) Variants(work.Case) []string { return []string{""} }
+
+func (f fake) Open(d *work.Data, _ string) (work.Job, error) { return &fakeJob{f, d}, nil }
+
+type fakeJob struct {
+	fake
+	d *work.Data
+}
+
+func (j *fakeJob) Output() ([]float32, error) {
+	out := slices.Clone(j.d.In[0])
+	for i, x := range out {
+		out[i] = max(x, 0)
+	}
+	if j.wrong {
+		out[0]++
+	}
+	return out, nil
+}
+
+func (j *fakeJob) Time(reps int) (time.Duration, error) {
+	return time.Duration(float64(reps) * j.seconds(j.d.Dims[1]) * 1e9), nil
+}
+
+func (*fakeJob) Close() error { return nil }
+
+func TestRun(t *testing.T) {
+	s := Sweep{Fall: 0.1, From: func(c work.Case) bool { return c.Dims[1] > 4 }}
+	series := Series{Sizes: around(8, 20), Case: func(n int) work.Case { return work.Case{Op: work.ReLU, Dims: []int{1, n}} }}
+	o := Options{Rounds: 3, Block: time.Microsecond}
+
+	flat := fake{seconds: func(n int) float64 { return 1e-6 * float64(n) }}
+	line, err := Run(s, series, flat, o)
+	if err != nil || len(line.Cliffs) != 0 || len(line.Points) != 11 {
+		t.Errorf("a time that grows with the size: %d points, cliffs %v, error %v, want 11, none and nil", len(line.Points), line.Cliffs, err)
+	}
+
+	// A third more at 20 is a cliff; at 3 it is below where cliffs count.
+	steep := fake{seconds: func(n int) float64 {
+		if n == 20 || n == 3 {
+			return 1.5e-6 * float64(n)
+		}
+		return 1e-6 * float64(n)
+	}}
+	line, err = Run(s, series, steep, o)
+	if err != nil || len(line.Cliffs) != 1 || line.Cliffs[0].From != 19 || line.Cliffs[0].To != 20 {
+		t.Errorf("cliffs %v, error %v, want one from 19 to 20", line.Cliffs, err)
+	}
+
+	if _, err := Run(s, series, fake{flat.seconds, true}, o); err == nil || errors.Is(err, work.ErrUnsupported) {
+		t.Errorf("a wrong result: error %v, want one that tells", err)
+	}
+}
