@@ -166,9 +166,9 @@ bench-check: ## benchstat of BASE=revision against the working tree; fails if sl
 	$(GO) run -C bench ./cmd/benchcheck -base "$(BASE)" -threshold $(or $(THRESHOLD),5) $(FLAGS)
 
 .PHONY: peers
-peers: ## install other libraries for the benchmarks into bench/.peers, from the Python registry
+peers: ## install other libraries for the benchmarks into bench/.peers, from the Python registry; PEERS=torch for PyTorch too (6 GB)
 	python3 -m venv bench/.peers
-	bench/.peers/bin/pip install scipy-openblas32 onnxruntime mkl onednn-cpu-gomp onednn-devel-cpu-gomp numpy torch
+	bench/.peers/bin/pip install --quiet scipy-openblas32 onnxruntime mkl onednn-cpu-gomp onednn-devel-cpu-gomp numpy $(PEERS)
 
 .PHONY: static-estimates
 static-estimates: ## what llvm-mca predicts for the GEMM and exp loops on CPUs not at hand
