@@ -15,8 +15,8 @@ import (
 // the first call that wants one. A call never waits for a worker: the caller
 // does whatever the workers have not begun, so many concurrent calls on any
 // number of threads keep at most GOMAXPROCS goroutines computing. A worker
-// without work looks for more for some 50 microseconds, giving way to any other
-// goroutine meanwhile, and then sleeps at no cost. StopWorkers ends the workers.
+// without work looks for more for some 50 microseconds and then sleeps at no
+// cost. StopWorkers ends the workers.
 type Threads int
 
 // task is work that falls into parts, which may run in any order and at once.
@@ -46,7 +46,9 @@ func parallel(t Threads, n int, w task) {
 	j := jobs.Get().(*job)
 	j.work, j.n, j.wanted = w, int64(n), helpers
 	j.next.Store(0)
-	workers.submit(j, helpers)
+	if workers.submit(j, helpers) {
+		letWorkersMove()
+	}
 	j.run()
 	workers.withdraw(j)
 	j.wait()
@@ -60,6 +62,7 @@ type job struct {
 	n      int64
 	next   atomic.Int64 // the first part that nobody has taken
 	wanted int          // workers that may still join; guarded by the pool's mutex
+	cpu    int          // the CPU that the caller ran on when it woke workers, or -1
 	// active is the number of workers inside, plus waiting once the caller
 	// sleeps until the last of them leaves.
 	active atomic.Int64
@@ -109,7 +112,8 @@ const (
 )
 
 // spin tries ready again and again for spinTime, and reports whether it came
-// true. Other goroutines come first.
+// true. It keeps its processor: runtime.Gosched would wake further threads to
+// run the goroutine that gave way, and these get into the way of the caller's.
 func spin(ready func() bool) bool {
 	var end time.Time
 	for {
@@ -125,7 +129,6 @@ func spin(ready func() bool) bool {
 		case now.After(end):
 			return false
 		}
-		runtime.Gosched()
 	}
 }
 
@@ -150,21 +153,29 @@ func newWorkerPool() *workerPool {
 	return p
 }
 
-// submit offers a job to n workers, starting or waking those that are missing.
-func (p *workerPool) submit(j *job, n int) {
+// submit offers a job to n workers, starting or waking those that are missing,
+// and reports whether it woke any.
+func (p *workerPool) submit(j *job, n int) (woke bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	j.cpu = -1
 	if p.stopping {
-		return
+		return false
 	}
 	p.jobs = append(p.jobs, j)
 	p.open.Store(int32(len(p.jobs)))
 	for limit := runtime.GOMAXPROCS(0) - 1; p.count < min(n, limit); p.count++ {
 		go p.worker()
 	}
-	for range min(n-p.spinning, p.sleeping) {
+	wake := min(n-p.spinning, p.sleeping)
+	if wake <= 0 {
+		return false
+	}
+	j.cpu = currentCPU()
+	for range wake {
 		p.work.Signal()
 	}
+	return true
 }
 
 // withdraw ends a job's offer: once it returns, no worker joins any more.
@@ -190,6 +201,7 @@ func (p *workerPool) remove(j *job) {
 // worker helps one job after another.
 func (p *workerPool) worker() {
 	p.mu.Lock()
+	slept := false
 	for {
 		// A smaller GOMAXPROCS than before leaves too many of us.
 		if p.stopping || len(p.jobs) == 0 && p.count > runtime.GOMAXPROCS(0)-1 {
@@ -208,6 +220,7 @@ func (p *workerPool) worker() {
 				p.sleeping++
 				p.work.Wait()
 				p.sleeping--
+				slept = true
 			}
 			continue
 		}
@@ -217,6 +230,10 @@ func (p *workerPool) worker() {
 			p.remove(j)
 		}
 		p.mu.Unlock()
+		if slept && j.cpu >= 0 {
+			leaveCPU(j.cpu)
+		}
+		slept = false
 		j.run()
 		j.leave()
 		p.mu.Lock()
