@@ -108,10 +108,9 @@ func (c *attentionCall) plan() {
 }
 
 // do implements task.
-func (c *attentionCall) do(part int) {
+func (c *attentionCall) do(from, to int) {
 	w := attentionScratches.Get().(*attentionScratch)
-	first := part * c.perPart
-	for i := first; i < min(first+c.perPart, c.units*c.splits); i++ {
+	for i := from * c.perPart; i < min(to*c.perPart, c.units*c.splits); i++ {
 		c.piece(w, i)
 	}
 	attentionScratches.Put(w)

@@ -44,11 +44,11 @@ type gemmCall struct {
 	direct bool // B is read in place
 	copyA  bool // A's blocks are copied
 
-	// The partition: partM x partN parts of tall x wide elements for each
-	// product, or perPart whole products for a part.
-	partM, partN int
-	tall, wide   int
-	perPart      int
+	// The partition of each product: cutM x cutN parts of tall x wide elements,
+	// numbered along rows of C, or byRows along its columns.
+	cutM, cutN int
+	tall, wide int
+	byRows     bool
 }
 
 var gemmCalls = sync.Pool{New: func() any { return new(gemmCall) }}
@@ -70,11 +70,9 @@ func grow(buf []float32, n int) []float32 {
 // run computes the product on up to t threads.
 func (g *gemmCall) run(t Threads) {
 	g.plan(t)
-	parts := g.partM * g.partN * ((g.batch + g.perPart - 1) / g.perPart)
+	parts := g.cutM * g.cutN * g.batch
 	if parts == 1 || t <= 1 {
-		for p := range parts {
-			g.do(p)
-		}
+		g.do(0, parts)
 		return
 	}
 	p := gemmCalls.Get().(*gemmCall)
@@ -84,17 +82,23 @@ func (g *gemmCall) run(t Threads) {
 	gemmCalls.Put(p)
 }
 
-// do implements task: one part.
-func (g *gemmCall) do(part int) {
-	if g.perPart > 1 || g.partM*g.partN == 1 {
-		for item := part * g.perPart; item < min((part+1)*g.perPart, g.batch); item++ {
-			g.block(item, 0, 0, g.m, g.n)
-		}
-		return
+// do implements task: runs of neighbouring parts are one block.
+func (g *gemmCall) do(from, to int) {
+	bands, run := g.cutM, g.cutN // a run of parts does not go beyond a band
+	if g.byRows {
+		bands, run = g.cutN, g.cutM
 	}
-	item, part := part/(g.partM*g.partN), part%(g.partM*g.partN)
-	i, j := part/g.partN*g.tall, part%g.partN*g.wide
-	g.block(item, i, j, min(g.tall, g.m-i), min(g.wide, g.n-j))
+	for from < to {
+		item, band, first := from/(bands*run), from/run%bands, from%run
+		last := min(first+to-from, run)
+		i0, i1, j0, j1 := band, band+1, first, last
+		if g.byRows {
+			i0, i1, j0, j1 = j0, j1, i0, i1
+		}
+		i, j := i0*g.tall, j0*g.wide
+		g.block(item, i, j, min(i1*g.tall, g.m)-i, min(j1*g.wide, g.n)-j)
+		from += last - first
+	}
 }
 
 // block computes m rows from row i and n columns from column j of a product.

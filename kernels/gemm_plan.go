@@ -9,10 +9,10 @@ const (
 	dotRowsMin, dotRowsMax, dotElements = 12, 64, 1 << 16
 	// directTileRows: up to so many tiles of rows of A, B is read in place instead of packed.
 	directTileRows = 3
-	// parallelWork is the least work worth a second thread, and the least for
-	// each part, in units of workOf.
+	// parallelWork is the least work worth a second thread, and partWork the
+	// least for a part, in units of workOf.
 	parallelWork = 1 << 20
-	partWork     = 1 << 19
+	partWork     = 1 << 17
 )
 
 // plan decides how the product is computed, and in which parts.
@@ -50,53 +50,65 @@ func aliases(ld, rows int) bool {
 	return sets*4 < rows
 }
 
-// partition cuts the product into parts for t threads: several for each thread,
-// so that one that is held up does not hold up the rest, but none too small,
-// and along the dimension that costs the least copying.
+// partition cuts the product into parts for t threads: small ones, of which
+// runs of neighbours are handed out as one block (see parallel), along the
+// dimension that costs the least copying.
 func (g *gemmCall) partition(t Threads, mr, nr int) {
-	g.partM, g.partN, g.perPart = 1, 1, 1
+	g.cutM, g.cutN = 1, 1
 	g.tall, g.wide = g.m, g.n
-	if t <= 1 {
-		g.perPart = g.batch
-		return
-	}
 	work := g.workOf()
-	total := work * g.batch
-	if total < parallelWork {
-		g.perPart = g.batch
+	if t <= 1 || work*g.batch < parallelWork {
 		return
 	}
-	parts := max(1, min(4*int(t), total/partWork))
-	if g.batch >= parts {
-		g.perPart = max(1, g.batch/parts)
+	blocks := 4 * int(t) // about as many are handed out
+	if g.batch >= blocks {
 		return
 	}
-	parts = (parts + g.batch - 1) / g.batch
+	blocks = (blocks + g.batch - 1) / g.batch
 	rowTiles, colTiles := (g.m+mr-1)/mr, (g.n+nr-1)/nr
 	if g.path == pathGemv {
 		rowTiles = 1
 	}
+	// What a block copies for itself: whole rows of A for however few columns,
+	// and the same of B.
+	copyA, copyB := g.copyA, g.path == pathPanels && g.b.packed == nil && !g.direct
 	best := -1.0
-	for pm := 1; pm <= min(parts, rowTiles); pm++ {
-		pn := min((parts+pm-1)/pm, colTiles)
-		tall, wide := (rowTiles+pm-1)/pm, (colTiles+pn-1)/pn
-		// The cost of a part's tiles, and of what each part copies for itself;
-		// an element copied counts as some 4 multiply-adds of a vector.
+	for bm := 1; bm <= min(blocks, rowTiles); bm++ {
+		bn := min((blocks+bm-1)/bm, colTiles)
+		tall, wide := (rowTiles+bm-1)/bm, (colTiles+bn-1)/bn
+		// An element copied counts as some 6 multiply-adds of a vector.
 		cost := float64(tall*mr) * float64(wide*nr)
 		copied := 0
-		if g.copyA {
+		if copyA {
 			copied += tall * mr
 		}
-		if g.path == pathPanels && g.b.packed == nil && !g.direct {
+		if copyB {
 			copied += wide * nr
 		}
-		cost = (cost + 6*float64(copied)) * float64((pm*pn+int(t)-1)/int(t))
+		cost = (cost + 6*float64(copied)) * float64((bm*bn+int(t)-1)/int(t))
 		if best < 0 || cost < best {
 			best = cost
-			g.partM, g.partN = (rowTiles+tall-1)/tall, (colTiles+wide-1)/wide
-			g.tall, g.wide = tall*mr, wide*nr
+			g.cutM, g.cutN = bm, bn
 		}
 	}
+	// The finer cut is made finer still, down to what is worth a part, and to
+	// where copying would take over 6% of the time.
+	tile := max(1, partWork/max(work/(rowTiles*colTiles), 1)) // tiles in a part
+	bandM, bandN := (rowTiles+g.cutM-1)/g.cutM, (colTiles+g.cutN-1)/g.cutN
+	if g.cutN >= g.cutM {
+		bandN = max(1, tile/bandM)
+		if copyA {
+			bandN = max(bandN, (100+nr-1)/nr)
+		}
+	} else {
+		bandM = max(1, tile/bandN)
+		if copyB {
+			bandM = max(bandM, (100+mr-1)/mr)
+		}
+	}
+	g.byRows = g.cutN < g.cutM
+	g.tall, g.wide = bandM*mr, bandN*nr
+	g.cutM, g.cutN = (rowTiles+bandM-1)/bandM, (colTiles+bandN-1)/bandN
 }
 
 // workOf estimates the time of one product, in multiply-adds at full speed: at

@@ -17,7 +17,7 @@ func (t Threads) split(n, unitElements int, f func(from, to int)) {
 		f(0, n)
 		return
 	}
-	parallel(t, parts, taskFunc(func(i int) { f(i*step, min((i+1)*step, n)) }))
+	parallel(t, parts, taskFunc(func(i, j int) { f(i*step, min(j*step, n)) }))
 }
 
 // Softmax is [Softmax] on t threads.

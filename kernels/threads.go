@@ -19,37 +19,45 @@ import (
 // cost. StopWorkers ends the workers.
 type Threads int
 
-// task is work that falls into parts, which may run in any order and at once.
-// Its value should be a pointer to an object of a sync.Pool, so that a parallel
-// call allocates nothing; a closure would escape to the heap at every call.
-type task interface{ do(part int) }
+// task is work that falls into parts, which may run in any order and at once;
+// do does those in [from, to). Its value should be a pointer to an object of a
+// sync.Pool, so that a parallel call allocates nothing; a closure would escape
+// to the heap at every call.
+type task interface{ do(from, to int) }
 
 // taskFunc is a task from a function, for callers that may allocate.
-type taskFunc func(part int)
+type taskFunc func(from, to int)
 
-func (f taskFunc) do(part int) { f(part) }
+func (f taskFunc) do(from, to int) { f(from, to) }
 
-// parallel runs w.do(i) for every i in [0, n), on at most t goroutines, and
-// returns when all are done. The parts are handed out in order, one at a time.
-// Parts must not panic: one that does on a worker ends the program.
+// parallel has w do all parts in [0, n), on at most t goroutines, and returns
+// when all are done. Parts must not panic: one that does on a worker ends the
+// program.
+//
+// Each goroutine has an equal share of the parts, the same from call to call,
+// so that it meets again in its caches what it read and wrote before. It takes
+// half of what is left of its share at a time, and when nothing is left, half
+// of what is left of another's: parts are handed out many at a time as long as
+// there are many, and one by one at the end, where they decide who waits.
 func parallel(t Threads, n int, w task) {
+	if n <= 0 {
+		return
+	}
 	helpers := min(int(t), n) - 1
 	if helpers > 0 {
 		helpers = min(helpers, runtime.GOMAXPROCS(0)-1)
 	}
 	if helpers <= 0 {
-		for i := range n {
-			w.do(i)
-		}
+		w.do(0, n)
 		return
 	}
 	j := jobs.Get().(*job)
-	j.work, j.n, j.wanted = w, int64(n), helpers
-	j.next.Store(0)
+	j.work, j.wanted = w, helpers
+	j.divide(n, helpers+1)
 	if workers.submit(j, helpers) {
 		letWorkersMove()
 	}
-	j.run()
+	j.run(0)
 	workers.withdraw(j)
 	j.wait()
 	j.work = nil
@@ -59,10 +67,9 @@ func parallel(t Threads, n int, w task) {
 // job is one running call of parallel.
 type job struct {
 	work   task
-	n      int64
-	next   atomic.Int64 // the first part that nobody has taken
-	wanted int          // workers that may still join; guarded by the pool's mutex
-	cpu    int          // the CPU that the caller ran on when it woke workers, or -1
+	shares []share
+	wanted int // workers that may still join; guarded by the pool's mutex
+	cpu    int // the CPU that the caller ran on when it woke workers, or -1
 	// active is the number of workers inside, plus waiting once the caller
 	// sleeps until the last of them leaves.
 	active atomic.Int64
@@ -73,14 +80,70 @@ const waiting = 1 << 32
 
 var jobs = sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)} }}
 
-// run does parts until none is left.
-func (j *job) run() {
+// share is the parts [from, to) that a goroutine has yet to take, as
+// from<<32 | to, on a cache line of its own.
+type share struct {
+	parts atomic.Uint64
+	_     [56]byte
+}
+
+// left is how many parts nobody has taken.
+func (s *share) left() int {
+	v := s.parts.Load()
+	return int(uint32(v)) - int(v>>32)
+}
+
+// take takes half of the parts, at least one, from the front or from the back.
+func (s *share) take(back bool) (from, to int) {
 	for {
-		i := j.next.Add(1) - 1
-		if i >= j.n {
+		v := s.parts.Load()
+		from, to = int(v>>32), int(uint32(v))
+		if from >= to {
+			return 0, 0
+		}
+		half := max(1, (to-from)/2)
+		rest := uint64(from+half)<<32 | uint64(to)
+		if back {
+			rest = uint64(from)<<32 | uint64(to-half)
+		}
+		if !s.parts.CompareAndSwap(v, rest) {
+			continue
+		}
+		if back {
+			return to - half, to
+		}
+		return from, from + half
+	}
+}
+
+// divide gives each of several goroutines its share of n parts.
+func (j *job) divide(n, goroutines int) {
+	if cap(j.shares) < goroutines {
+		j.shares = make([]share, goroutines)
+	}
+	j.shares = j.shares[:goroutines]
+	end := func(i int) uint64 { return uint64(n) * uint64(i) / uint64(goroutines) }
+	for i := range j.shares {
+		j.shares[i].parts.Store(end(i)<<32 | end(i+1))
+	}
+}
+
+// run does parts until all are taken, those of the share own first.
+func (j *job) run(own int) {
+	victim := &j.shares[own]
+	for back := false; ; back = true {
+		for from, to := victim.take(back); from < to; from, to = victim.take(back) {
+			j.work.do(from, to)
+		}
+		victim = &j.shares[0]
+		for i := range j.shares {
+			if j.shares[i].left() > victim.left() {
+				victim = &j.shares[i]
+			}
+		}
+		if victim.left() <= 0 {
 			return
 		}
-		j.work.do(int(i))
 	}
 }
 
@@ -165,7 +228,7 @@ func (p *workerPool) submit(j *job, n int) (woke bool) {
 	p.jobs = append(p.jobs, j)
 	p.open.Store(int32(len(p.jobs)))
 	for limit := runtime.GOMAXPROCS(0) - 1; p.count < min(n, limit); p.count++ {
-		go p.worker()
+		go p.worker(p.count)
 	}
 	wake := min(n-p.spinning, p.sleeping)
 	if wake <= 0 {
@@ -198,8 +261,9 @@ func (p *workerPool) remove(j *job) {
 	}
 }
 
-// worker helps one job after another.
-func (p *workerPool) worker() {
+// worker helps one job after another. Its number decides which share of a job
+// it begins with.
+func (p *workerPool) worker(number int) {
 	p.mu.Lock()
 	slept := false
 	for {
@@ -234,7 +298,7 @@ func (p *workerPool) worker() {
 			leaveCPU(j.cpu)
 		}
 		slept = false
-		j.run()
+		j.run(1 + number%(len(j.shares)-1))
 		j.leave()
 		p.mu.Lock()
 	}

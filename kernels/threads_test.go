@@ -15,6 +15,15 @@ func withProcs(t testing.TB, n int) {
 	t.Cleanup(func() { runtime.GOMAXPROCS(old) })
 }
 
+// each is a task that calls f for one part after the other.
+func each(f func(part int)) task {
+	return taskFunc(func(from, to int) {
+		for i := from; i < to; i++ {
+			f(i)
+		}
+	})
+}
+
 func TestParallelRunsEachPartOnce(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(StopWorkers)
@@ -23,7 +32,7 @@ func TestParallelRunsEachPartOnce(t *testing.T) {
 			t.Run(fmt.Sprintf("threads=%d/n=%d", threads, n), func(t *testing.T) {
 				for range 20 {
 					count := make([]atomic.Int32, n)
-					parallel(threads, n, taskFunc(func(i int) { count[i].Add(1) }))
+					parallel(threads, n, each(func(i int) { count[i].Add(1) }))
 					for i := range count {
 						if got := count[i].Load(); got != 1 {
 							t.Fatalf("part %d ran %d times", i, got)
@@ -46,8 +55,8 @@ func TestParallelConcurrentCalls(t *testing.T) {
 	for range callers {
 		wg.Go(func() {
 			for range calls {
-				parallel(8, parts, taskFunc(func(int) {
-					parallel(3, inner, taskFunc(func(int) { total.Add(1) }))
+				parallel(8, parts, each(func(int) {
+					parallel(3, inner, each(func(int) { total.Add(1) }))
 				}))
 			}
 		})
@@ -75,7 +84,7 @@ func TestParallelUsesWorkers(t *testing.T) {
 	barrier.Add(2)
 	done := make(chan struct{})
 	go func() {
-		parallel(2, 2, taskFunc(func(int) { barrier.Done(); barrier.Wait() }))
+		parallel(2, 2, each(func(int) { barrier.Done(); barrier.Wait() }))
 		close(done)
 	}()
 	select {
@@ -94,12 +103,12 @@ func TestParallelDoesNotWaitForWorkers(t *testing.T) {
 	release := make(chan struct{})
 	finished := make(chan struct{})
 	go func() {
-		parallel(2, 2, taskFunc(func(int) { inside.Done(); <-release }))
+		parallel(2, 2, each(func(int) { inside.Done(); <-release }))
 		close(finished)
 	}()
 	inside.Wait()
 	n := 0
-	parallel(2, 10, taskFunc(func(int) { n++ })) // serial, or the race detector objects
+	parallel(2, 10, each(func(int) { n++ })) // serial, or the race detector objects
 	if n != 10 {
 		t.Errorf("%d parts ran, want 10", n)
 	}
@@ -112,7 +121,7 @@ func TestStopWorkers(t *testing.T) {
 	StopWorkers()
 	before := runtime.NumGoroutine()
 	for range 3 {
-		parallel(4, 100, taskFunc(func(int) { time.Sleep(10 * time.Microsecond) }))
+		parallel(4, 100, each(func(int) { time.Sleep(10 * time.Microsecond) }))
 		if workerCount() == 0 {
 			t.Fatal("no worker was started")
 		}
@@ -134,7 +143,7 @@ func TestStopWorkers(t *testing.T) {
 func TestIdleWorkersSleep(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(StopWorkers)
-	parallel(4, 100, taskFunc(func(int) { time.Sleep(10 * time.Microsecond) }))
+	parallel(4, 100, each(func(int) { time.Sleep(10 * time.Microsecond) }))
 	for range 1000 {
 		workers.mu.Lock()
 		asleep := workers.sleeping == workers.count
@@ -150,10 +159,10 @@ func TestIdleWorkersSleep(t *testing.T) {
 func TestWorkersFollowGOMAXPROCS(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(StopWorkers)
-	parallel(4, 100, taskFunc(func(int) { time.Sleep(10 * time.Microsecond) }))
+	parallel(4, 100, each(func(int) { time.Sleep(10 * time.Microsecond) }))
 	runtime.GOMAXPROCS(2)
 	for range 1000 {
-		parallel(4, 4, taskFunc(func(int) { time.Sleep(10 * time.Microsecond) }))
+		parallel(4, 4, each(func(int) { time.Sleep(10 * time.Microsecond) }))
 		if workerCount() <= 1 {
 			return
 		}
@@ -164,7 +173,7 @@ func TestWorkersFollowGOMAXPROCS(t *testing.T) {
 
 type countTask struct{ n atomic.Int64 }
 
-func (c *countTask) do(int) { c.n.Add(1) }
+func (c *countTask) do(from, to int) { c.n.Add(int64(to - from)) }
 
 func TestParallelDoesNotAllocate(t *testing.T) {
 	withProcs(t, 2)
