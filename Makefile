@@ -31,7 +31,7 @@ quick: ## the fast native part of test: build, vet, short tests
 	$(GO) test -short ./...
 
 .PHONY: test
-test: check vet staticcheck test-native test-race test-purego test-tiers test-asm test-second-go test-consumer cross test-arm64 ## everything that CI runs
+test: check vet staticcheck test-native test-race test-purego test-tiers test-asm test-second-go test-consumer cross test-emulated ## everything that CI runs
 	@echo "make test: all passed"
 
 # Checks that run nothing of the library.
@@ -107,6 +107,11 @@ test-consumer: ## a module that imports this one gets x/sys and nothing else
 	@scripts/consumer.sh
 
 # Tests on other CPUs.
+
+.PHONY: test-emulated
+test-emulated: ## the tiers of other CPUs, side by side: each emulator keeps one processor busy
+	@scripts/install.sh arm64 avx512
+	@$(MAKE) --no-print-directory -j2 --output-sync test-arm64 test-avx512
 
 .PHONY: test-arm64
 test-arm64: ## the NEON tier, under qemu

@@ -325,7 +325,12 @@ func TestAttentionThreads(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(StopWorkers)
 	r := rand.New(rand.NewPCG(5, 6))
-	for _, s := range [][5]int{{1, 3, 300, 300, 64}, {5, 4, 10, 10, 32}, {1, 2, 1, 5000, 64}, {2, 1, 3, 3000, 20}, {1, 1, 8, 9000, 16}} {
+	sizes := [][5]int{{1, 3, 300, 300, 64}, {5, 4, 10, 10, 32}, {1, 2, 1, 5000, 64}, {2, 1, 3, 3000, 20}, {1, 1, 8, 9000, 16}}
+	if testenv.Emulated() {
+		smallBlocks(t)
+		sizes = [][5]int{{1, 3, 40, 40, 20}, {5, 4, 10, 10, 32}, {1, 2, 1, 300, 64}, {1, 1, 8, 200, 16}}
+	}
+	for _, s := range sizes {
 		for _, masked := range []bool{false, true} {
 			p := AttentionParams{Batch: s[0], Heads: s[1], LenQ: s[2], LenK: s[3], HeadDim: s[4], Past: s[3] - s[2]}
 			p.Q, p.K = randomSlice(r, s[0]*s[1]*s[2]*s[4]), randomSlice(r, s[0]*s[1]*s[3]*s[4])
@@ -414,6 +419,9 @@ func scratchBytes(p AttentionParams) int {
 // TestAttentionMemory: the memory of a call is small, and the same for any
 // length.
 func TestAttentionMemory(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("too slow in an emulator, and no tier has memory of its own")
+	}
 	const limit, short, long = 512 << 10, 1024, 65536
 	for _, dim := range []int{64, 128} {
 		for _, kind := range []string{"prefill", "decode", "masked", "relative"} {

@@ -32,10 +32,13 @@ die() { echo "boot.sh: $*" >&2; exit 125; }
 mkdir -p "$cache"
 work=$(mktemp -d)
 # Bochs hears KILL alone, and has a session of its own.
-trap '[ ! -e "$work/pid" ] || kill -KILL "$(cat "$work/pid")" 2>/dev/null || :; rm -rf "$work"' EXIT
+screen=
+trap '[ ! -e "$work/pid" ] || kill -KILL "$(cat "$work/pid")" 2>/dev/null || :; kill $screen 2>/dev/null || :; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
 # The kernel is taken out of Debian's package; nothing is installed.
+exec 9>"$cache/lock"
+flock 9 # another boot may be at it
 if [ ! -e "$cache/vmlinuz" ]; then
 	package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: *//p' | head -n 1)
 	[ -n "$package" ] || die "apt knows no linux-image-cloud-amd64: run apt-get update"
@@ -45,6 +48,7 @@ if [ ! -e "$cache/vmlinuz" ]; then
 	cp "$work"/deb/boot/vmlinuz-* "$work/vmlinuz"
 	mv "$work/vmlinuz" "$cache/vmlinuz"
 fi
+exec 9>&-
 
 # The disk: a CD that starts the kernel with TREE and init as its initramfs.
 token=$$-$RANDOM$RANDOM
@@ -93,7 +97,8 @@ panic: action=fatal
 error: action=ignore
 info: action=ignore
 END
-echo c >"$work/debugger" # Debian's Bochs has its debugger built in: "continue"
+# Debian's Bochs has its debugger built in: continue, and end where it would ask.
+printf 'c\nquit\n' >"$work/debugger"
 : >"$work/serial"
 # The term display wants a terminal, which script(1) provides.
 cat >"$work/emulator" <<END
@@ -102,7 +107,19 @@ exec bochs-bin -q -f "$work/bochsrc" -rc "$work/debugger"
 END
 status=0
 TERM=xterm script -qec "timeout -s KILL $limit sh '$work/emulator'" /dev/null </dev/null >"$work/term" 2>&1 &
-wait "$!" || status=$?
+emulator=$! tty=
+# It shows the guest's screen on yet another terminal. Somebody has to read that:
+# Bochs stops when the buffer of a terminal that nobody reads is full.
+while kill -0 "$emulator" 2>/dev/null; do
+	tty=$(sed -n 's/.*connected to screen "\([^"]*\)".*/\1/p' "$work/term" | head -n 1)
+	[ -z "$tty" ] || break
+	sleep 0.1
+done
+if [ -n "$tty" ]; then
+	cat "$tty" >/dev/null 2>&1 &
+	screen=$!
+fi
+wait "$emulator" || status=$?
 rm -f "$work/pid"
 
 # Bochs buffers the serial port, so its output is shown at the end.

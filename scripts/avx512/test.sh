@@ -9,21 +9,31 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 environment="AVOFORMER_REQUIRE=avx512 AVOFORMER_ISA=avx512 AVOFORMER_EMULATED=1"
 
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
-commands() { printf '%s\n' "$*" >>"$tree/commands"; }
+scripts/install.sh avx512
+
+# Package kernels takes as long as all others, so it has a guest of its own.
+trees=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || :; rm -rf "$trees"' EXIT
 packages=$(GOOS=linux GOARCH=amd64 go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...)
 for package in $packages; do
 	package=${package#"$(go list -m)"/}
+	tree=$trees/others
+	[ "$package" != kernels ] || tree=$trees/kernels
 	dir=$tree/src/$package
 	mkdir -p "$dir"
 	GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go test -c -cover -coverpkg=./kernels -ldflags='-s -w' \
 		-o "$dir/test" "./$package" 2> >(grep -v 'warning: no packages being tested depend on' >&2)
 	find "$package" -name testdata -prune -exec cp -r --parents -t "$tree/src" {} +
 	[ "$package" != internal/avx512probe ] ||
-		commands "! /src/$package $environment AVOFORMER_CANARY=1 ./test -test.run=TestCanary"
-	commands "/src/$package $environment ./test -test.short -test.coverprofile=/out/${package//\//-}.cover $*"
+		echo "! /src/$package $environment AVOFORMER_CANARY=1 ./test -test.run=TestCanary" >>"$tree/commands"
+	echo "/src/$package $environment ./test -test.short -test.coverprofile=/out/${package//\//-}.cover $*" >>"$tree/commands"
 done
 
-scripts/avx512/boot.sh "$tree"
-[ $# -gt 0 ] || go run ./scripts/tierran AVX512 "$tree"/out/*.cover
+status=0
+scripts/avx512/boot.sh "$trees/kernels" >"$trees/log" 2>&1 &
+kernels=$!
+scripts/avx512/boot.sh "$trees/others" || status=$?
+wait "$kernels" || status=$?
+cat "$trees/log"
+[ "$status" = 0 ] || exit "$status"
+[ $# -gt 0 ] || go run ./scripts/tierran AVX512 "$trees"/*/out/*.cover

@@ -129,6 +129,10 @@ func excerpt(file string, r *report.Run, link string) error {
 // threads.
 const keepBelow = 32 << 20
 
+// attempts is how often a case is measured again while the machine disturbs it; the quietest time
+// counts, whoever was faster in it.
+const attempts = 2
+
 // measure runs all cases at all thread counts within the time given.
 func measure(o options) (*report.Run, error) {
 	list := work.All
@@ -183,10 +187,21 @@ func measure(o options) (*report.Run, error) {
 		for _, c := range list {
 			progress.step("%v, %d thread(s)", c, t)
 			d := data(c)
-			results := interleave.Run(d, contestants, interleave.Options{
-				Rounds: 50, Block: 5 * time.Millisecond, Limit: progress.share(), Slow: 300 * time.Millisecond,
-			})
-			r.Entries = append(r.Entries, report.NewEntry(c, t, results))
+			measured := func() report.Entry {
+				return report.NewEntry(c, t, interleave.Run(d, contestants, interleave.Options{
+					Rounds: 50, Block: 5 * time.Millisecond, Limit: progress.share(), Slow: 300 * time.Millisecond,
+				}))
+			}
+			e := measured()
+			for range attempts {
+				if !e.Disturbed() {
+					break
+				}
+				if again := measured(); again.Spread() < e.Spread() {
+					e = again
+				}
+			}
+			r.Entries = append(r.Entries, e)
 		}
 		done()
 		peaks.Raise(peak.Measure(t, scale))

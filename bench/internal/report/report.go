@@ -334,9 +334,17 @@ func (e Entry) mark() string {
 }
 
 // Disturbed reports whether a case should be measured again on a quieter machine.
-func (e Entry) Disturbed() bool {
-	own, peer := e.Own(), e.Peer()
-	return own != nil && own.Spread/2 > disturbed || peer != nil && peer.Spread/2 > disturbed
+func (e Entry) Disturbed() bool { return e.Spread()/2 > disturbed }
+
+// Spread is the larger of those of our best tier and the best peer.
+func (e Entry) Spread() float64 {
+	spread := 0.0
+	for _, r := range []*Result{e.Own(), e.Peer()} {
+		if r != nil {
+			spread = max(spread, r.Spread)
+		}
+	}
+	return spread
 }
 
 // summary counts cases won and lost, and lists the losses, worst first.
