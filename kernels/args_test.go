@@ -74,44 +74,58 @@ func cat(lists ...[]badArg) (all []badArg) {
 	return all
 }
 
-func apiCalls() []call {
-	calls := []call{
-		{Add, "Add", []any{zeros(5), zeros(5), zeros(5)}, "dst a b",
-			cat([]badArg{{"dst", zeros(4), "len(dst) = 4, want 5 (len(a))"}, {"b", zeros(6), "len(b) = 6, want 5 (len(a))"}, {"a", zeros(4), "len(b) = 5, want 4 (len(a))"}})},
-		{Mul, "Mul", []any{zeros(5), zeros(5), zeros(5)}, "dst a b",
-			cat([]badArg{{"dst", zeros(4), "len(dst) = 4, want 5 (len(a))"}, {"b", zeros(6), "len(b) = 6, want 5 (len(a))"}, {"a", zeros(4), "len(b) = 5, want 4 (len(a))"}})},
-		{Scale, "Scale", []any{zeros(5), zeros(5), float32(2)}, "dst x alpha", lengths(5, "dst")},
-		{AXPY, "AXPY", []any{float32(2), zeros(5), zeros(5)}, "alpha x y", lengths(5, "y")},
+// rowAPI is the row kernels and the elementwise functions, on n elements or
+// rows x cols: the functions of the package, or the methods of threads.
+func rowAPI(threads Threads, n, rows, cols int) (calls []call) {
+	add := func(fn any, name, params string, bad []badArg, args ...any) {
+		if threads > 1 {
+			fn = reflect.ValueOf(threads).MethodByName(name).Interface()
+		}
+		calls = append(calls, call{fn, name, args, params, bad})
 	}
+	differ := func(name string, got, want int, of string) string {
+		return fmt.Sprintf("len(%s) = %d, want %d (%s)", name, got, want, of)
+	}
+	pairs := []badArg{{"dst", zeros(n - 1), differ("dst", n-1, n, "len(a)")}, {"b", zeros(n + 1), differ("b", n+1, n, "len(a)")},
+		{"a", zeros(n - 1), differ("b", n, n-1, "len(a)")}}
+	add(Add, "Add", "dst a b", pairs, zeros(n), zeros(n), zeros(n))
+	add(Mul, "Mul", "dst a b", pairs, zeros(n), zeros(n), zeros(n))
+	add(Scale, "Scale", "dst x alpha", lengths(n, "dst"), zeros(n), zeros(n), float32(2))
+	add(AXPY, "AXPY", "alpha x y", lengths(n, "y"), float32(2), zeros(n), zeros(n))
 	for name, f := range map[string]func(dst, x []float32){"Exp": Exp, "ReLU": ReLU, "GELU": GELU, "GELUTanh": GELUTanh,
 		"SiLU": SiLU, "Sigmoid": Sigmoid, "Tanh": Tanh, "Erf": Erf} {
-		calls = append(calls, call{f, name, []any{zeros(5), zeros(5)}, "dst x", lengths(5, "dst")})
+		add(f, name, "dst x", lengths(n, "dst"), zeros(n), zeros(n))
 	}
-	rowSizes := func(data ...string) []badArg {
+
+	all := rows * cols
+	sizes := func(data ...string) []badArg {
 		return cat(sized("rows", "cols"), []badArg{
-			{"rows", huge, fmt.Sprintf("rows*cols = %d*4 overflows int", huge)},
-			{"cols", huge, fmt.Sprintf("rows*cols = 3*%d overflows int", huge)},
-			{"rows", 4, "len(dst) = 12, want 16 (rows*cols)"},
-			{"cols", 3, "len(dst) = 12, want 9 (rows*cols)"},
-		}, lengths(12, data...))
+			{"rows", huge, fmt.Sprintf("rows*cols = %d*%d overflows int", huge, cols)},
+			{"cols", huge, fmt.Sprintf("rows*cols = %d*%d overflows int", rows, huge)},
+			{"rows", rows + 1, differ("dst", all, all+cols, "rows*cols")},
+			{"cols", cols - 1, differ("dst", all, all-rows, "rows*cols")},
+		}, lengths(all, data...))
 	}
-	calls = append(calls,
-		call{Softmax, "Softmax", []any{zeros(12), zeros(12), 3, 4}, "dst x rows cols", rowSizes("dst", "x")},
-		call{MaskedSoftmax, "MaskedSoftmax", []any{zeros(12), zeros(12), 3, 4, SoftmaxMask{Scale: 1}}, "dst x rows cols mask",
-			cat(rowSizes("dst", "x"), []badArg{
-				{"mask", SoftmaxMask{Bias: zeros(11)}, "len(Bias) = 11, want 12 (rows*cols)"},
-				{"mask", SoftmaxMask{Visible: make([]bool, 13)}, "len(Visible) = 13, want 12 (rows*cols)"},
-				{"mask", SoftmaxMask{ValidLens: make([]int, 4)}, "len(ValidLens) = 4, want 3 (rows)"},
-			})},
-		call{LogSoftmax, "LogSoftmax", []any{zeros(12), zeros(12), 3, 4}, "dst x rows cols", rowSizes("dst", "x")},
-		call{LayerNorm, "LayerNorm", []any{zeros(12), zeros(12), 3, 4, zeros(4), zeros(4), float32(1e-5)}, "dst x rows cols weight bias eps",
-			cat(rowSizes("dst", "x"), lengths(4, "weight", "bias"))},
-		call{RMSNorm, "RMSNorm", []any{zeros(12), zeros(12), 3, 4, zeros(4), float32(1e-5)}, "dst x rows cols weight eps",
-			cat(rowSizes("dst", "x"), lengths(4, "weight"))},
-		call{AddLayerNorm, "AddLayerNorm", []any{zeros(12), zeros(12), zeros(12), zeros(12), 3, 4, zeros(4), zeros(4), float32(1e-5)},
-			"dst sum x residual rows cols weight bias eps",
-			cat(rowSizes("dst", "sum", "x", "residual"), lengths(4, "weight", "bias"))},
-	)
+	add(Softmax, "Softmax", "dst x rows cols", sizes("dst", "x"), zeros(all), zeros(all), rows, cols)
+	add(LogSoftmax, "LogSoftmax", "dst x rows cols", sizes("dst", "x"), zeros(all), zeros(all), rows, cols)
+	add(MaskedSoftmax, "MaskedSoftmax", "dst x rows cols mask", cat(sizes("dst", "x"), []badArg{
+		{"mask", SoftmaxMask{Bias: zeros(all - 1)}, differ("Bias", all-1, all, "rows*cols")},
+		{"mask", SoftmaxMask{Visible: make([]bool, all+1)}, differ("Visible", all+1, all, "rows*cols")},
+		{"mask", SoftmaxMask{ValidLens: make([]int, rows+1)}, differ("ValidLens", rows+1, rows, "rows")},
+	}), zeros(all), zeros(all), rows, cols, SoftmaxMask{Scale: 1})
+	add(LayerNorm, "LayerNorm", "dst x rows cols weight bias eps", cat(sizes("dst", "x"), lengths(cols, "weight", "bias")),
+		zeros(all), zeros(all), rows, cols, zeros(cols), zeros(cols), float32(1e-5))
+	add(RMSNorm, "RMSNorm", "dst x rows cols weight eps", cat(sizes("dst", "x"), lengths(cols, "weight")),
+		zeros(all), zeros(all), rows, cols, zeros(cols), float32(1e-5))
+	add(AddLayerNorm, "AddLayerNorm", "dst sum x residual rows cols weight bias eps",
+		cat(sizes("dst", "sum", "x", "residual"), lengths(cols, "weight", "bias")),
+		zeros(all), zeros(all), zeros(all), zeros(all), rows, cols, zeros(cols), zeros(cols), float32(1e-5))
+	return calls
+}
+
+func apiCalls() []call {
+	// The methods need enough elements to use several threads.
+	calls := append(rowAPI(1, 5, 3, 4), rowAPI(2, 3*threadElements, 301, 128)...)
 
 	// Gemm: op(A) is 3 x 2, op(B) is 2 x 5.
 	const m, n, k = 3, 5, 2

@@ -17,12 +17,10 @@ import "sync/atomic"
 //
 //	2^-22 * (|dst| + |weight|*(1 + |z| + 2^-16*|mean|/sqrt(var+eps)))
 func LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps float32) {
-	n := mulLen("LayerNorm", rows, cols)
-	checkLen("LayerNorm", "dst", len(dst), n, "rows*cols")
-	checkLen("LayerNorm", "x", len(x), n, "rows*cols")
+	checkRows("LayerNorm", dst, x, rows, cols)
 	weight = affineVec("LayerNorm", "weight", weight, cols, &sharedOnes, 1)
 	bias = affineVec("LayerNorm", "bias", bias, cols, &sharedZeros, 0)
-	if n == 0 {
+	if len(x) == 0 {
 		return
 	}
 	for from, to := range rowPieces(rows, cols) {
@@ -36,17 +34,15 @@ func LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps flo
 // any of the others, in which case it ends with the normalised rows.
 func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias []float32, eps float32) {
 	const fn = "AddLayerNorm"
-	n := mulLen(fn, rows, cols)
-	checkLen(fn, "dst", len(dst), n, "rows*cols")
+	checkRows(fn, dst, x, rows, cols)
 	if sum == nil {
 		sum = dst // the kernel needs a place for the sum between its passes
 	}
-	checkLen(fn, "sum", len(sum), n, "rows*cols")
-	checkLen(fn, "x", len(x), n, "rows*cols")
-	checkLen(fn, "residual", len(residual), n, "rows*cols")
+	checkLen(fn, "sum", len(sum), len(dst), "rows*cols")
+	checkLen(fn, "residual", len(residual), len(dst), "rows*cols")
 	weight = affineVec(fn, "weight", weight, cols, &sharedOnes, 1)
 	bias = affineVec(fn, "bias", bias, cols, &sharedZeros, 0)
-	if n == 0 {
+	if len(x) == 0 {
 		return
 	}
 	for from, to := range rowPieces(rows, cols) {
@@ -63,11 +59,9 @@ func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias 
 // Shapes and aliasing are those of LayerNorm. The relative error is at most
 // (cols/8 + 8) * 2^-24.
 func RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
-	n := mulLen("RMSNorm", rows, cols)
-	checkLen("RMSNorm", "dst", len(dst), n, "rows*cols")
-	checkLen("RMSNorm", "x", len(x), n, "rows*cols")
+	checkRows("RMSNorm", dst, x, rows, cols)
 	weight = affineVec("RMSNorm", "weight", weight, cols, &sharedOnes, 1)
-	if n == 0 {
+	if len(x) == 0 {
 		return
 	}
 	for from, to := range rowPieces(rows, cols) {

@@ -50,13 +50,9 @@ func rowPieces(rows, cols int) iter.Seq2[int, int] {
 // becomes NaN; -Inf beside finite elements becomes 0. Results below 2^-126 may
 // come out as 0. The relative error is at most
 // (16 + |x[r,c]-max_r| + min(cols, 8192)/8)*2^-24.
-func Softmax(dst, x []float32, rows, cols int) { softmax("Softmax", dst, x, rows, cols) }
-
-func softmax(fn string, dst, x []float32, rows, cols int) {
-	n := mulLen(fn, rows, cols)
-	checkLen(fn, "dst", len(dst), n, "rows*cols")
-	checkLen(fn, "x", len(x), n, "rows*cols")
-	if n == 0 {
+func Softmax(dst, x []float32, rows, cols int) {
+	checkRows("Softmax", dst, x, rows, cols)
+	if len(x) == 0 {
 		return
 	}
 	if cols > sumElements {
@@ -97,13 +93,9 @@ func rowMax(x []float32) float32 {
 // x, as (x - max) - log(sum exp(x - max)). Shapes, aliasing and special values
 // are those of Softmax, but for -Inf beside finite elements, which stays -Inf.
 // The error is at most 2^-22*(1 + |dst[r,c]| + min(cols, 8192)/64).
-func LogSoftmax(dst, x []float32, rows, cols int) { logSoftmax("LogSoftmax", dst, x, rows, cols) }
-
-func logSoftmax(fn string, dst, x []float32, rows, cols int) {
-	n := mulLen(fn, rows, cols)
-	checkLen(fn, "dst", len(dst), n, "rows*cols")
-	checkLen(fn, "x", len(x), n, "rows*cols")
-	if n == 0 {
+func LogSoftmax(dst, x []float32, rows, cols int) {
+	checkRows("LogSoftmax", dst, x, rows, cols)
+	if len(x) == 0 {
 		return
 	}
 	for r := range rows {

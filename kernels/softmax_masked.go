@@ -25,19 +25,7 @@ type SoftmaxMask struct {
 // for the bias, each relative to the term. x and dst are contiguous rows x cols
 // matrices; dst may be x, but may not overlap x or the bias otherwise.
 func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
-	const fn = "MaskedSoftmax"
-	n := mulLen(fn, rows, cols)
-	checkLen(fn, "dst", len(dst), n, "rows*cols")
-	checkLen(fn, "x", len(x), n, "rows*cols")
-	if mask.Bias != nil {
-		checkLen(fn, "Bias", len(mask.Bias), n, "rows*cols")
-	}
-	if mask.Visible != nil {
-		checkLen(fn, "Visible", len(mask.Visible), n, "rows*cols")
-	}
-	if mask.ValidLens != nil {
-		checkLen(fn, "ValidLens", len(mask.ValidLens), rows, "rows")
-	}
+	mask.check("MaskedSoftmax", dst, x, rows, cols)
 	for r := range rows {
 		d := dst[r*cols:][:cols]
 		seen := mask.visible(r, cols)
@@ -60,6 +48,36 @@ func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
 		}
 		Softmax(d, d, 1, seen)
 	}
+}
+
+// check panics unless dst, x and the mask are rows x cols.
+func (m *SoftmaxMask) check(fn string, dst, x []float32, rows, cols int) {
+	checkRows(fn, dst, x, rows, cols)
+	if m.Bias != nil {
+		checkLen(fn, "Bias", len(m.Bias), len(x), "rows*cols")
+	}
+	if m.Visible != nil {
+		checkLen(fn, "Visible", len(m.Visible), len(x), "rows*cols")
+	}
+	if m.ValidLens != nil {
+		checkLen(fn, "ValidLens", len(m.ValidLens), rows, "rows")
+	}
+}
+
+// rows is the mask of the rows [from, to).
+func (m *SoftmaxMask) rows(from, to, cols int) SoftmaxMask {
+	part := *m
+	part.Offset = min(m.Offset, cols) + from // beyond cols, all is seen
+	if m.Bias != nil {
+		part.Bias = m.Bias[from*cols : to*cols]
+	}
+	if m.Visible != nil {
+		part.Visible = m.Visible[from*cols : to*cols]
+	}
+	if m.ValidLens != nil {
+		part.ValidLens = m.ValidLens[from:to]
+	}
+	return part
 }
 
 // visible is the number of leading columns outside of which row r sees nothing.

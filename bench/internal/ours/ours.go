@@ -62,9 +62,6 @@ func (j *job) Time(reps int) (time.Duration, error) {
 func (t Tier) prepare(d *work.Data) (out []float32, run func()) {
 	th := kernels.Threads(t.Threads)
 	s, in := d.Dims, d.In
-	if t.Threads > 1 && len(s) == 2 {
-		return out, nil // rows are worked on by the caller's thread
-	}
 	out = make([]float32, d.OutputLen())
 	switch d.Op {
 	case work.GemmNN:
@@ -95,29 +92,29 @@ func (t Tier) prepare(d *work.Data) (out []float32, run func()) {
 			th.GemmBatched(kernels.NoTrans, trans, h, m, n, k, 1, in[0], k, m*k, in[1], ldb, k*n, 0, out, n, m*n)
 		}
 	case work.Softmax:
-		return out, func() { kernels.Softmax(out, in[0], s[0], s[1]) }
+		return out, func() { th.Softmax(out, in[0], s[0], s[1]) }
 	case work.LayerNorm:
-		return out, func() { kernels.LayerNorm(out, in[0], s[0], s[1], in[1], in[2], 1e-5) }
+		return out, func() { th.LayerNorm(out, in[0], s[0], s[1], in[1], in[2], 1e-5) }
 	case work.SDPA, work.SDPADecode:
 		return out, t.attention(d, out)
 	case work.LogSoftmax:
-		return out, func() { kernels.LogSoftmax(out, in[0], s[0], s[1]) }
+		return out, func() { th.LogSoftmax(out, in[0], s[0], s[1]) }
 	case work.RMSNorm:
-		return out, func() { kernels.RMSNorm(out, in[0], s[0], s[1], in[1], 1e-5) }
+		return out, func() { th.RMSNorm(out, in[0], s[0], s[1], in[1], 1e-5) }
 	case work.AddLayerNorm:
-		return out, func() { kernels.AddLayerNorm(out, nil, in[0], in[3], s[0], s[1], in[1], in[2], 1e-5) }
+		return out, func() { th.AddLayerNorm(out, nil, in[0], in[3], s[0], s[1], in[1], in[2], 1e-5) }
 	case work.Add:
-		return out, func() { kernels.Add(out, in[0], in[1]) }
+		return out, func() { th.Add(out, in[0], in[1]) }
 	case work.Mul:
-		return out, func() { kernels.Mul(out, in[0], in[1]) }
+		return out, func() { th.Mul(out, in[0], in[1]) }
 	}
 	if f := elementwise[d.Op]; f != nil {
-		return out, func() { f(out, in[0]) }
+		return out, func() { f(th, out, in[0]) }
 	}
 	return out, nil
 }
 
-var elementwise = map[work.Op]func(dst, x []float32){
-	work.Exp: kernels.Exp, work.GELU: kernels.GELU, work.GELUTanh: kernels.GELUTanh, work.SiLU: kernels.SiLU,
-	work.ReLU: kernels.ReLU, work.Tanh: kernels.Tanh, work.Sigmoid: kernels.Sigmoid, work.Erf: kernels.Erf,
+var elementwise = map[work.Op]func(t kernels.Threads, dst, x []float32){
+	work.Exp: kernels.Threads.Exp, work.GELU: kernels.Threads.GELU, work.GELUTanh: kernels.Threads.GELUTanh, work.SiLU: kernels.Threads.SiLU,
+	work.ReLU: kernels.Threads.ReLU, work.Tanh: kernels.Threads.Tanh, work.Sigmoid: kernels.Threads.Sigmoid, work.Erf: kernels.Threads.Erf,
 }
