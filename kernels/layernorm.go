@@ -15,7 +15,7 @@ import "sync/atomic"
 // larger than the deviation does no harm: with z the normalised element, the
 // error is at most
 //
-//	2^-22 * (|dst| + |weight|*(1 + |z| + 2^-16*|mean|/sqrt(var+eps)))
+//	2^-22 * (|dst| + |weight|*(1 + 2*|z| + 2^-16*|mean|/sqrt(var+eps)))
 func LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps float32) {
 	checkRows("LayerNorm", dst, x, rows, cols)
 	weight = affineVec("LayerNorm", "weight", weight, cols, &sharedOnes, 1)

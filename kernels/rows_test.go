@@ -302,7 +302,7 @@ func TestSoftmaxSpecialRows(t *testing.T) {
 // layerNormBound is the bound of LayerNorm's comment for one element.
 func layerNormBound(want, x, mean, rstd, weight float64) float64 {
 	z := math.Abs(x-mean) * rstd
-	return 0x1p-22*(math.Abs(want)+math.Abs(weight)*(1+z+0x1p-16*math.Abs(mean)*rstd)) + 0x1p-126
+	return 0x1p-22*(math.Abs(want)+math.Abs(weight)*(1+2*z+0x1p-16*math.Abs(mean)*rstd)) + 0x1p-126
 }
 
 func TestLayerNorm(t *testing.T) {
