@@ -176,7 +176,7 @@ func (f *FeedForward) forward(ws *Workspace, dst, x, residual []float32) error {
 			if err := f.Up.Forward(ws, h, x); err != nil {
 				return err
 			}
-			kernels.Mul(h, h, g)
+			ws.Threads.Mul(h, h, g)
 		} else if err := f.Up.forward(ws, h, x, activation, nil); err != nil {
 			return err
 		}

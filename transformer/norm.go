@@ -1,10 +1,6 @@
 package transformer
 
-import (
-	"math"
-
-	"github.com/avoformer/avoformer/kernels"
-)
+import "math"
 
 // NormConfig describes a normalization.
 type NormConfig struct {
@@ -69,9 +65,9 @@ func (n *Norm) Forward(ws *Workspace, dst, x []float32) error {
 		return err
 	}
 	if n.RMS {
-		kernels.RMSNorm(dst, x, rows, n.size, n.Weight, n.Eps)
+		ws.Threads.RMSNorm(dst, x, rows, n.size, n.Weight, n.Eps)
 	} else {
-		kernels.LayerNorm(dst, x, rows, n.size, n.Weight, n.Bias, n.Eps)
+		ws.Threads.LayerNorm(dst, x, rows, n.size, n.Weight, n.Bias, n.Eps)
 	}
 	return nil
 }
