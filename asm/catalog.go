@@ -75,6 +75,22 @@ var Catalog = []Kernel{
 		Emit: func(t Tier, m vec.Machine) { kernel.GemmPanel(t.Gemm)(m) },
 	},
 	{
+		File: "gemm", Source: "gemm_*.go", Name: "gemmPack", ByISA: true,
+		Signature: "func(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)",
+		Doc: []string{
+			"is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:",
+			"",
+			"\tfor p := range k {",
+			"\t\tfor j := range n {",
+			"\t\t\tdst[p*n+j] = b[p*ldb+j]",
+			"\t\t}",
+			"\t}",
+			"",
+			"dst overlaps none of the others.",
+		},
+		Emit: func(t Tier, m vec.Machine) { kernel.GemmPack(t.Gemm)(m) },
+	},
+	{
 		File: "gemm_dot", Source: "gemm_dot.go", Name: "gemmDot", ByISA: true,
 		Signature: "func(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)",
 		Doc: []string{

@@ -34,6 +34,12 @@ var strided = map[string]map[string]matrix{
 		"b": {"k", "n", "ldb"},
 		"c": {"m", "n", "ldc"},
 	},
+	"gemmPack": {
+		"a":   {"m", "k", "lda"},
+		"b":   {"k", "n", "ldb"},
+		"dst": {"k", "n", "n"},
+		"c":   {"m", "n", "ldc"},
+	},
 	"gemmDot":        {"a": {"m", "k", "lda"}, "b": {"n", "k", "ldb"}, "c": {"m", "n", "ldc"}},
 	"gemvPanels":     {"b": {"len(c)", "len(a)", "len(a)"}},
 	"gemvRows":       {"b": {"len(a)", "len(c)", "ldb"}},

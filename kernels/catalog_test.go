@@ -144,6 +144,27 @@ var plans = map[string]plan{
 			return checkasm.Operand{}, false
 		},
 	},
+	"gemmPack": {
+		scale: 64,
+		shapes: func(im implementation) (shapes []shape) {
+			mr, nr := gemmTile(im.isa)
+			for i, k := range []int{0, 1, 2, 3, 4, 5, 8, 13} {
+				shapes = append(shapes, panelShape(mr, nr, k, i, nr))
+			}
+			return shapes
+		},
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			switch name {
+			case "a":
+				return matrix(name, s["m"], s["k"], s["lda"]), true
+			case "b":
+				return matrix(name, s["k"], s["n"], s["ldb"]), true
+			case "dst":
+				return matrix(name, s["k"], s["n"], 0), true
+			}
+			return matrix(name, s["m"], s["n"], s["ldc"]), name == "c"
+		},
+	},
 	"gemmDot": {
 		scale: 64,
 		shapes: func(im implementation) (shapes []shape) {

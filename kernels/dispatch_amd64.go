@@ -22,6 +22,23 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 }
 
+func gemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, k, n, ldb)
+		raceWriteRows(dst, k, n, n)
+		raceWriteRows(c, m, n, ldc)
+	}
+	switch isa {
+	case AVX512:
+		gemmPackAVX512(m, n, k, alpha, a, lda, b, ldb, dst, beta, c, ldc)
+	case AVX2:
+		gemmPackAVX2(m, n, k, alpha, a, lda, b, ldb, dst, beta, c, ldc)
+	default:
+		gemmPackGeneric(m, n, k, alpha, a, lda, b, ldb, dst, beta, c, ldc)
+	}
+}
+
 func gemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)

@@ -8,6 +8,10 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
+func gemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
+	gemmPackGeneric(m, n, k, alpha, a, lda, b, ldb, dst, beta, c, ldc)
+}
+
 func gemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	gemmDotGeneric(m, n, k, alpha, a, lda, b, ldb, c, ldc)
 }

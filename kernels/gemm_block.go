@@ -11,11 +11,10 @@ import "sync"
 type blocking struct {
 	mc, kc int
 	nc     int // columns of B packed at a time, where A has several blocks of rows
-	strip  int // panels of B packed at a time otherwise: a part of the second-level cache
 	fold   int // rows of B that are packed panel by panel before the next ones
 }
 
-var gemmBlocking = blocking{mc: 168, kc: 384, nc: 3072, strip: 6, fold: 32}
+var gemmBlocking = blocking{mc: 168, kc: 384, nc: 3072, fold: 32}
 
 // gemmPath is a way through a product.
 type gemmPath uint8
@@ -134,12 +133,8 @@ func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int)
 	mc, kc := evenly(m, blk.mc), g.kc()
 	pack := b.packed == nil && !g.direct
 	nc := n
-	if pack {
-		nc = blk.strip * nr
-		if m > mc {
-			nc = blk.nc
-		}
-		nc = min(nc, n)
+	if pack && m > mc {
+		nc = min(blk.nc, n)
 	}
 	var s *gemmScratch
 	if pack || g.copyA {
@@ -164,29 +159,44 @@ func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int)
 				stride, ldb = nr, b.ld
 				panels = b.data[pc*b.ld+j+jc:]
 			default:
-				s.b = grow(s.b, (nb+nr-1)/nr*stride)
+				if m <= mc {
+					stride = 0 // each panel is used as soon as it is packed
+				}
+				s.b = grow(s.b, (nb-1)/nr*stride+kb*nr)
 				panels = s.b
-				b.packPanels(g.isa, panels, pc, j+jc, kb, nb, nr)
 			}
 			for ic := 0; ic < m; ic += mc {
 				mb := min(mc, m-ic)
 				rows, lda := a.data, a.ld
-				switch {
-				case !g.copyA:
-					rows = rows[(i+ic)*lda+pc:]
-				case m <= mc && jc > 0 && kb == g.k:
-					rows, lda = s.a, paddedRow(kb) // still there from the last columns
-				default:
+				if g.copyA {
 					rows, lda = a.copyBlock(g.isa, s, i+ic, pc, mb, kb)
+				} else {
+					rows = rows[(i+ic)*lda+pc:]
 				}
 				for q := 0; q < nb; q += nr {
 					w := min(nr, nb-q)
-					gemmPanel(g.isa, mb, w, kb, g.alpha, rows, lda,
-						panels[q/nr*stride:], ldb, beta, c[ic*g.ldc+jc+q:], g.ldc)
+					panel, to, done := panels[q/nr*stride:], c[ic*g.ldc+jc+q:], 0
+					if pack && ic == 0 {
+						done = g.pack(b, panel, pc, j+jc+q, mb, w, kb, rows, lda, beta, to)
+					}
+					gemmPanel(g.isa, mb-done, w, kb, g.alpha, rows[done*lda:], lda, panel, ldb, beta, to[done*g.ldc:], g.ldc)
 				}
 			}
 		}
 	}
+}
+
+// pack packs rows [p, p+k) and columns [j, j+n) of B, at most NR, into a panel.
+// If it can, it multiplies them with the first of the m rows of A on the way,
+// and tells how many.
+func (g *gemmCall) pack(b *operandB, panel []float32, p, j, m, n, k int, a []float32, lda int, beta float32, c []float32) (rows int) {
+	mr, nr := gemmTile(g.isa)
+	if bool(b.trans) || n < nr || m <= mr {
+		b.packPanels(g.isa, panel, p, j, k, n, nr)
+		return 0
+	}
+	gemmPack(g.isa, mr, nr, k, g.alpha, a, lda, b.data[p*b.ld+j:], b.ld, panel, beta, c, g.ldc)
+	return mr
 }
 
 // kc is the number of steps of k in one block: that of blocking, but all blocks

@@ -68,6 +68,11 @@ func gemmPanelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []floa
 	}
 }
 
+func gemmPackGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
+	copyRowsGeneric(dst, b, k, n, n, ldb)
+	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+}
+
 // gemmDotGeneric has four sums at a time, for two rows of A and two of B.
 func gemmDotGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	for j := 0; j < n; j += 2 {

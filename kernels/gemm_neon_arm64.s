@@ -3784,3 +3784,331 @@ done6x1:
 
 narrower5:
 	RET
+
+// func gemmPackNEON(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)
+TEXT ·gemmPackNEON(SB), NOSPLIT, $0-160
+	MOVD  b_base+64(FP), R13
+	MOVD  c_base+128(FP), R0
+	MOVD  lda+56(FP), R1
+	LSL   $2, R1, R1
+	MOVD  ldb+88(FP), R2
+	LSL   $2, R2, R2
+	MOVD  ldc+152(FP), R3
+	LSL   $2, R3, R3
+	FMOVS beta+120(FP), F0
+	FMOVS F0, R4
+	LSL   $33, R4, R4
+	MOVD  dst_base+96(FP), R5
+	MOVD  a_base+32(FP), R6
+	MOVD  R6, R7
+	ADD   R1, R6, R6
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V9.B16
+	MOVD  R6, R8
+	ADD   R1, R6, R6
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V12.B16
+	MOVD  R6, R9
+	ADD   R1, R6, R6
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V15.B16
+	MOVD  R6, R10
+	ADD   R1, R6, R6
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V18.B16
+	MOVD  R6, R11
+	ADD   R1, R6, R6
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V21.B16
+	MOVD  R6, R12
+	ADD   R1, R6, R6
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	VMOVI $0, V24.B16
+	VMOVI $0, V25.B16
+	MOVD  k+16(FP), R1
+	SUBS  $4, R1, R1
+	BLT   rest
+
+loop:
+	FMOVQ.P 16(R7), F26
+	FMOVQ.P 16(R8), F27
+	FMOVQ.P 16(R9), F28
+	FMOVQ.P 16(R10), F29
+	FMOVQ.P 16(R11), F30
+	FMOVQ.P 16(R12), F31
+	FLDPQ   (R13), (F0, F1)
+	FSTPQ   (F0, F1), (R5)
+	ADD     $32, R5, R5
+	WORD    $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
+	WORD    $0x4f9b100a // fmla v10.4s, v0.4s, v27.s[0]
+	WORD    $0x4f9c100d // fmla v13.4s, v0.4s, v28.s[0]
+	WORD    $0x4f9d1010 // fmla v16.4s, v0.4s, v29.s[0]
+	WORD    $0x4f9e1013 // fmla v19.4s, v0.4s, v30.s[0]
+	WORD    $0x4f9f1016 // fmla v22.4s, v0.4s, v31.s[0]
+	WORD    $0x4f9a1028 // fmla v8.4s, v1.4s, v26.s[0]
+	WORD    $0x4f9b102b // fmla v11.4s, v1.4s, v27.s[0]
+	WORD    $0x4f9c102e // fmla v14.4s, v1.4s, v28.s[0]
+	WORD    $0x4f9d1031 // fmla v17.4s, v1.4s, v29.s[0]
+	WORD    $0x4f9e1034 // fmla v20.4s, v1.4s, v30.s[0]
+	WORD    $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
+	FLDPQ   32(R13), (F0, F1)
+	FSTPQ   (F0, F1), (R5)
+	ADD     $32, R5, R5
+	ADD     R2, R13, R13
+	WORD    $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
+	WORD    $0x4f9b1005 // fmla v5.4s, v0.4s, v27.s[0]
+	WORD    $0x4f9c1004 // fmla v4.4s, v0.4s, v28.s[0]
+	WORD    $0x4f9d1003 // fmla v3.4s, v0.4s, v29.s[0]
+	WORD    $0x4f9e1002 // fmla v2.4s, v0.4s, v30.s[0]
+	WORD    $0x4f9f1018 // fmla v24.4s, v0.4s, v31.s[0]
+	WORD    $0x4f9a1029 // fmla v9.4s, v1.4s, v26.s[0]
+	WORD    $0x4f9b102c // fmla v12.4s, v1.4s, v27.s[0]
+	WORD    $0x4f9c102f // fmla v15.4s, v1.4s, v28.s[0]
+	WORD    $0x4f9d1032 // fmla v18.4s, v1.4s, v29.s[0]
+	WORD    $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
+	WORD    $0x4f9f1039 // fmla v25.4s, v1.4s, v31.s[0]
+	FLDPQ   (R13), (F0, F1)
+	FSTPQ   (F0, F1), (R5)
+	ADD     $32, R5, R5
+	WORD    $0x4fba1007 // fmla v7.4s, v0.4s, v26.s[1]
+	WORD    $0x4fbb100a // fmla v10.4s, v0.4s, v27.s[1]
+	WORD    $0x4fbc100d // fmla v13.4s, v0.4s, v28.s[1]
+	WORD    $0x4fbd1010 // fmla v16.4s, v0.4s, v29.s[1]
+	WORD    $0x4fbe1013 // fmla v19.4s, v0.4s, v30.s[1]
+	WORD    $0x4fbf1016 // fmla v22.4s, v0.4s, v31.s[1]
+	WORD    $0x4fba1028 // fmla v8.4s, v1.4s, v26.s[1]
+	WORD    $0x4fbb102b // fmla v11.4s, v1.4s, v27.s[1]
+	WORD    $0x4fbc102e // fmla v14.4s, v1.4s, v28.s[1]
+	WORD    $0x4fbd1031 // fmla v17.4s, v1.4s, v29.s[1]
+	WORD    $0x4fbe1034 // fmla v20.4s, v1.4s, v30.s[1]
+	WORD    $0x4fbf1037 // fmla v23.4s, v1.4s, v31.s[1]
+	FLDPQ   32(R13), (F0, F1)
+	FSTPQ   (F0, F1), (R5)
+	ADD     $32, R5, R5
+	ADD     R2, R13, R13
+	WORD    $0x4fba1006 // fmla v6.4s, v0.4s, v26.s[1]
+	WORD    $0x4fbb1005 // fmla v5.4s, v0.4s, v27.s[1]
+	WORD    $0x4fbc1004 // fmla v4.4s, v0.4s, v28.s[1]
+	WORD    $0x4fbd1003 // fmla v3.4s, v0.4s, v29.s[1]
+	WORD    $0x4fbe1002 // fmla v2.4s, v0.4s, v30.s[1]
+	WORD    $0x4fbf1018 // fmla v24.4s, v0.4s, v31.s[1]
+	WORD    $0x4fba1029 // fmla v9.4s, v1.4s, v26.s[1]
+	WORD    $0x4fbb102c // fmla v12.4s, v1.4s, v27.s[1]
+	WORD    $0x4fbc102f // fmla v15.4s, v1.4s, v28.s[1]
+	WORD    $0x4fbd1032 // fmla v18.4s, v1.4s, v29.s[1]
+	WORD    $0x4fbe1035 // fmla v21.4s, v1.4s, v30.s[1]
+	WORD    $0x4fbf1039 // fmla v25.4s, v1.4s, v31.s[1]
+	FLDPQ   (R13), (F0, F1)
+	FSTPQ   (F0, F1), (R5)
+	ADD     $32, R5, R5
+	WORD    $0x4f9a1807 // fmla v7.4s, v0.4s, v26.s[2]
+	WORD    $0x4f9b180a // fmla v10.4s, v0.4s, v27.s[2]
+	WORD    $0x4f9c180d // fmla v13.4s, v0.4s, v28.s[2]
+	WORD    $0x4f9d1810 // fmla v16.4s, v0.4s, v29.s[2]
+	WORD    $0x4f9e1813 // fmla v19.4s, v0.4s, v30.s[2]
+	WORD    $0x4f9f1816 // fmla v22.4s, v0.4s, v31.s[2]
+	WORD    $0x4f9a1828 // fmla v8.4s, v1.4s, v26.s[2]
+	WORD    $0x4f9b182b // fmla v11.4s, v1.4s, v27.s[2]
+	WORD    $0x4f9c182e // fmla v14.4s, v1.4s, v28.s[2]
+	WORD    $0x4f9d1831 // fmla v17.4s, v1.4s, v29.s[2]
+	WORD    $0x4f9e1834 // fmla v20.4s, v1.4s, v30.s[2]
+	WORD    $0x4f9f1837 // fmla v23.4s, v1.4s, v31.s[2]
+	FLDPQ   32(R13), (F0, F1)
+	FSTPQ   (F0, F1), (R5)
+	ADD     $32, R5, R5
+	ADD     R2, R13, R13
+	WORD    $0x4f9a1806 // fmla v6.4s, v0.4s, v26.s[2]
+	WORD    $0x4f9b1805 // fmla v5.4s, v0.4s, v27.s[2]
+	WORD    $0x4f9c1804 // fmla v4.4s, v0.4s, v28.s[2]
+	WORD    $0x4f9d1803 // fmla v3.4s, v0.4s, v29.s[2]
+	WORD    $0x4f9e1802 // fmla v2.4s, v0.4s, v30.s[2]
+	WORD    $0x4f9f1818 // fmla v24.4s, v0.4s, v31.s[2]
+	WORD    $0x4f9a1829 // fmla v9.4s, v1.4s, v26.s[2]
+	WORD    $0x4f9b182c // fmla v12.4s, v1.4s, v27.s[2]
+	WORD    $0x4f9c182f // fmla v15.4s, v1.4s, v28.s[2]
+	WORD    $0x4f9d1832 // fmla v18.4s, v1.4s, v29.s[2]
+	WORD    $0x4f9e1835 // fmla v21.4s, v1.4s, v30.s[2]
+	WORD    $0x4f9f1839 // fmla v25.4s, v1.4s, v31.s[2]
+	FLDPQ   (R13), (F0, F1)
+	FSTPQ   (F0, F1), (R5)
+	ADD     $32, R5, R5
+	WORD    $0x4fba1807 // fmla v7.4s, v0.4s, v26.s[3]
+	WORD    $0x4fbb180a // fmla v10.4s, v0.4s, v27.s[3]
+	WORD    $0x4fbc180d // fmla v13.4s, v0.4s, v28.s[3]
+	WORD    $0x4fbd1810 // fmla v16.4s, v0.4s, v29.s[3]
+	WORD    $0x4fbe1813 // fmla v19.4s, v0.4s, v30.s[3]
+	WORD    $0x4fbf1816 // fmla v22.4s, v0.4s, v31.s[3]
+	WORD    $0x4fba1828 // fmla v8.4s, v1.4s, v26.s[3]
+	WORD    $0x4fbb182b // fmla v11.4s, v1.4s, v27.s[3]
+	WORD    $0x4fbc182e // fmla v14.4s, v1.4s, v28.s[3]
+	WORD    $0x4fbd1831 // fmla v17.4s, v1.4s, v29.s[3]
+	WORD    $0x4fbe1834 // fmla v20.4s, v1.4s, v30.s[3]
+	WORD    $0x4fbf1837 // fmla v23.4s, v1.4s, v31.s[3]
+	FLDPQ   32(R13), (F0, F1)
+	FSTPQ   (F0, F1), (R5)
+	ADD     $32, R5, R5
+	ADD     R2, R13, R13
+	WORD    $0x4fba1806 // fmla v6.4s, v0.4s, v26.s[3]
+	WORD    $0x4fbb1805 // fmla v5.4s, v0.4s, v27.s[3]
+	WORD    $0x4fbc1804 // fmla v4.4s, v0.4s, v28.s[3]
+	WORD    $0x4fbd1803 // fmla v3.4s, v0.4s, v29.s[3]
+	WORD    $0x4fbe1802 // fmla v2.4s, v0.4s, v30.s[3]
+	WORD    $0x4fbf1818 // fmla v24.4s, v0.4s, v31.s[3]
+	WORD    $0x4fba1829 // fmla v9.4s, v1.4s, v26.s[3]
+	WORD    $0x4fbb182c // fmla v12.4s, v1.4s, v27.s[3]
+	WORD    $0x4fbc182f // fmla v15.4s, v1.4s, v28.s[3]
+	WORD    $0x4fbd1832 // fmla v18.4s, v1.4s, v29.s[3]
+	WORD    $0x4fbe1835 // fmla v21.4s, v1.4s, v30.s[3]
+	WORD    $0x4fbf1839 // fmla v25.4s, v1.4s, v31.s[3]
+	SUBS    $4, R1, R1
+	BGE     loop
+
+rest:
+	ADD $4, R1, R1
+	CBZ R1, sum
+
+one:
+	FMOVS.P 4(R7), F26
+	FMOVS.P 4(R8), F27
+	FMOVS.P 4(R9), F28
+	FMOVS.P 4(R10), F29
+	FMOVS.P 4(R11), F30
+	FMOVS.P 4(R12), F31
+	FLDPQ   (R13), (F0, F1)
+	FSTPQ   (F0, F1), (R5)
+	ADD     $32, R5, R5
+	WORD    $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
+	WORD    $0x4f9b100a // fmla v10.4s, v0.4s, v27.s[0]
+	WORD    $0x4f9c100d // fmla v13.4s, v0.4s, v28.s[0]
+	WORD    $0x4f9d1010 // fmla v16.4s, v0.4s, v29.s[0]
+	WORD    $0x4f9e1013 // fmla v19.4s, v0.4s, v30.s[0]
+	WORD    $0x4f9f1016 // fmla v22.4s, v0.4s, v31.s[0]
+	WORD    $0x4f9a1028 // fmla v8.4s, v1.4s, v26.s[0]
+	WORD    $0x4f9b102b // fmla v11.4s, v1.4s, v27.s[0]
+	WORD    $0x4f9c102e // fmla v14.4s, v1.4s, v28.s[0]
+	WORD    $0x4f9d1031 // fmla v17.4s, v1.4s, v29.s[0]
+	WORD    $0x4f9e1034 // fmla v20.4s, v1.4s, v30.s[0]
+	WORD    $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
+	FLDPQ   32(R13), (F0, F1)
+	FSTPQ   (F0, F1), (R5)
+	ADD     $32, R5, R5
+	ADD     R2, R13, R13
+	WORD    $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
+	WORD    $0x4f9b1005 // fmla v5.4s, v0.4s, v27.s[0]
+	WORD    $0x4f9c1004 // fmla v4.4s, v0.4s, v28.s[0]
+	WORD    $0x4f9d1003 // fmla v3.4s, v0.4s, v29.s[0]
+	WORD    $0x4f9e1002 // fmla v2.4s, v0.4s, v30.s[0]
+	WORD    $0x4f9f1018 // fmla v24.4s, v0.4s, v31.s[0]
+	WORD    $0x4f9a1029 // fmla v9.4s, v1.4s, v26.s[0]
+	WORD    $0x4f9b102c // fmla v12.4s, v1.4s, v27.s[0]
+	WORD    $0x4f9c102f // fmla v15.4s, v1.4s, v28.s[0]
+	WORD    $0x4f9d1032 // fmla v18.4s, v1.4s, v29.s[0]
+	WORD    $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
+	WORD    $0x4f9f1039 // fmla v25.4s, v1.4s, v31.s[0]
+	SUBS    $1, R1, R1
+	BNE     one
+
+sum:
+	FMOVS alpha+24(FP), F0
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
+	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
+	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	WORD  $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
+	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
+	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
+	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD  $0x4f809252 // fmul v18.4s, v18.4s, v0.s[0]
+	WORD  $0x4f809273 // fmul v19.4s, v19.4s, v0.s[0]
+	WORD  $0x4f809294 // fmul v20.4s, v20.4s, v0.s[0]
+	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD  $0x4f8092b5 // fmul v21.4s, v21.4s, v0.s[0]
+	WORD  $0x4f8092d6 // fmul v22.4s, v22.4s, v0.s[0]
+	WORD  $0x4f8092f7 // fmul v23.4s, v23.4s, v0.s[0]
+	WORD  $0x4f809318 // fmul v24.4s, v24.4s, v0.s[0]
+	WORD  $0x4f809339 // fmul v25.4s, v25.4s, v0.s[0]
+	// beta = 0 must not read C
+	CBZ   R4, store
+	FMOVS beta+120(FP), F26
+	MOVD  R0, R1
+	FLDPQ (R1), (F0, F1)
+	WORD  $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1028 // fmla v8.4s, v1.4s, v26.s[0]
+	FLDPQ 32(R1), (F0, F1)
+	WORD  $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1029 // fmla v9.4s, v1.4s, v26.s[0]
+	ADD   R3, R1, R1
+	FLDPQ (R1), (F0, F1)
+	WORD  $0x4f9a100a // fmla v10.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a102b // fmla v11.4s, v1.4s, v26.s[0]
+	FLDPQ 32(R1), (F0, F1)
+	WORD  $0x4f9a1005 // fmla v5.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a102c // fmla v12.4s, v1.4s, v26.s[0]
+	ADD   R3, R1, R1
+	FLDPQ (R1), (F0, F1)
+	WORD  $0x4f9a100d // fmla v13.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a102e // fmla v14.4s, v1.4s, v26.s[0]
+	FLDPQ 32(R1), (F0, F1)
+	WORD  $0x4f9a1004 // fmla v4.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a102f // fmla v15.4s, v1.4s, v26.s[0]
+	ADD   R3, R1, R1
+	FLDPQ (R1), (F0, F1)
+	WORD  $0x4f9a1010 // fmla v16.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1031 // fmla v17.4s, v1.4s, v26.s[0]
+	FLDPQ 32(R1), (F0, F1)
+	WORD  $0x4f9a1003 // fmla v3.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1032 // fmla v18.4s, v1.4s, v26.s[0]
+	ADD   R3, R1, R1
+	FLDPQ (R1), (F0, F1)
+	WORD  $0x4f9a1013 // fmla v19.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1034 // fmla v20.4s, v1.4s, v26.s[0]
+	FLDPQ 32(R1), (F0, F1)
+	WORD  $0x4f9a1002 // fmla v2.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1035 // fmla v21.4s, v1.4s, v26.s[0]
+	ADD   R3, R1, R1
+	FLDPQ (R1), (F0, F1)
+	WORD  $0x4f9a1016 // fmla v22.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
+	FLDPQ 32(R1), (F0, F1)
+	WORD  $0x4f9a1018 // fmla v24.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1039 // fmla v25.4s, v1.4s, v26.s[0]
+	ADD   R3, R1, R1
+
+store:
+	FSTPQ (F7, F8), (R0)
+	FSTPQ (F6, F9), 32(R0)
+	ADD   R3, R0, R0
+	FSTPQ (F10, F11), (R0)
+	FSTPQ (F5, F12), 32(R0)
+	ADD   R3, R0, R0
+	FSTPQ (F13, F14), (R0)
+	FSTPQ (F4, F15), 32(R0)
+	ADD   R3, R0, R0
+	FSTPQ (F16, F17), (R0)
+	FSTPQ (F3, F18), 32(R0)
+	ADD   R3, R0, R0
+	FSTPQ (F19, F20), (R0)
+	FSTPQ (F2, F21), 32(R0)
+	ADD   R3, R0, R0
+	FSTPQ (F22, F23), (R0)
+	FSTPQ (F24, F25), 32(R0)
+	ADD   R3, R0, R0
+	RET

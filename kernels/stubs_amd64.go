@@ -38,6 +38,32 @@ func gemmPanelAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float
 //go:noescape
 func gemmPanelAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 
+// gemmPackAVX512 is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:
+//
+//	for p := range k {
+//		for j := range n {
+//			dst[p*n+j] = b[p*ldb+j]
+//		}
+//	}
+//
+// dst overlaps none of the others.
+//
+//go:noescape
+func gemmPackAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)
+
+// gemmPackAVX2 is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:
+//
+//	for p := range k {
+//		for j := range n {
+//			dst[p*n+j] = b[p*ldb+j]
+//		}
+//	}
+//
+// dst overlaps none of the others.
+//
+//go:noescape
+func gemmPackAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)
+
 // gemmDotAVX512 computes C = alpha*A*B^T, B being n x k:
 //
 //	for i := range m {

@@ -21,6 +21,19 @@ package kernels
 //go:noescape
 func gemmPanelNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 
+// gemmPackNEON is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:
+//
+//	for p := range k {
+//		for j := range n {
+//			dst[p*n+j] = b[p*ldb+j]
+//		}
+//	}
+//
+// dst overlaps none of the others.
+//
+//go:noescape
+func gemmPackNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)
+
 // gemmDotNEON computes C = alpha*A*B^T, B being n x k:
 //
 //	for i := range m {

@@ -25,3 +25,19 @@ func GemmPanel(tile GemmTile) func(vec.Machine) {
 		}
 	}
 }
+
+// GemmPack is one full tile of GemmPanel on B in place, which also stores the
+// rows of B that it loads, one after the other: the tile's multiply-adds hide
+// what packing costs.
+func GemmPack(tile GemmTile) func(vec.Machine) {
+	return func(m vec.Machine) {
+		switch m := m.(type) {
+		case *vec.X86:
+			gemmPackX86(m, tile.MR)
+		case *vec.NEON:
+			gemmPackNEON(m, tile)
+		default:
+			panic(fmt.Sprintf("kernel.GemmPack: no micro-kernel for %T", m))
+		}
+	}
+}

@@ -18,14 +18,7 @@ import (
 // and rows are dealt to tiles of nearly equal height. Whatever the tile, each
 // element of C is summed in the order of k.
 func gemmNEON(x *vec.NEON, tile GemmTile) {
-	g := &gemmNEONGen{NEON: x, mr: tile.MR}
-	g.b, g.c = g.LoadInt(x.Param("b").Base()), g.LoadInt(x.Param("c").Base())
-	g.lda, g.ldb, g.ldc = g.stride("lda"), g.stride("ldb"), g.stride("ldc")
-	beta := g.V()
-	g.Function.Load(x.Param("beta"), beta)
-	g.beta = g.GP()
-	g.FMOVSToGP(beta, g.beta)
-	g.LSL(arm64.Imm(33), g.beta, g.beta) // drops the sign: -0 is 0 too
+	g := newGemmNEON(x, tile)
 	n := g.LoadInt(x.Param("n"))
 	for width := tile.NR; width > 0; width /= 2 {
 		next := x.NewLabel("narrower")
@@ -41,6 +34,26 @@ func gemmNEON(x *vec.NEON, tile GemmTile) {
 	}
 }
 
+// gemmPackNEON emits GemmPack.
+func gemmPackNEON(x *vec.NEON, tile GemmTile) {
+	g := newGemmNEON(x, tile)
+	g.packed = g.LoadInt(x.Param("dst").Base())
+	a := g.LoadInt(x.Param("a").Base())
+	g.tile(a, g.c, tile.MR, tile.NR, func(what string) string { return what })
+}
+
+func newGemmNEON(x *vec.NEON, tile GemmTile) *gemmNEONGen {
+	g := &gemmNEONGen{NEON: x, mr: tile.MR}
+	g.b, g.c = g.LoadInt(x.Param("b").Base()), g.LoadInt(x.Param("c").Base())
+	g.lda, g.ldb, g.ldc = g.stride("lda"), g.stride("ldb"), g.stride("ldc")
+	beta := g.V()
+	g.Function.Load(x.Param("beta"), beta)
+	g.beta = g.GP()
+	g.FMOVSToGP(beta, g.beta)
+	g.LSL(arm64.Imm(33), g.beta, g.beta) // drops the sign: -0 is 0 too
+	return g
+}
+
 // gemmNEONGen carries what all tiles share.
 type gemmNEONGen struct {
 	*vec.NEON
@@ -48,6 +61,7 @@ type gemmNEONGen struct {
 	b, c          arm64.GP // the strip's first column
 	lda, ldb, ldc arm64.GP // in bytes
 	beta          arm64.GP // 0 if beta is
+	packed        arm64.GP // where to store the rows of B, or the zero value
 }
 
 // stride loads a leading dimension, in bytes.
@@ -112,6 +126,10 @@ func (g *gemmNEONGen) tile(a, c arm64.GP, h, width int, label func(string) strin
 	step := func(av []arm64.Vec, lane int) {
 		for j := 0; j < vectors; j += 2 {
 			bv := g.loadRow(b, j, width)
+			if g.packed != (arm64.GP{}) {
+				g.storeRow(bv, g.packed, 8)
+				g.ADD(arm64.Imm(32), g.packed, g.packed)
+			}
 			if j+2 >= vectors {
 				g.ADD(g.ldb, b, b)
 			}

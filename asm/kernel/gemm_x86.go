@@ -41,6 +41,18 @@ func gemmX86(x *vec.X86, mr int) {
 	g.rows("_narrow", mr)
 }
 
+// gemmPackX86 emits GemmPack.
+func gemmPackX86(x *vec.X86, mr int) {
+	g := &gemmX86Gen{X86: x, lanes: x.Width(), vectors: 2}
+	frame := x.AllocLocal(16)
+	g.a, g.c = frame, frame.Offset(8)
+	g.toSlot("a_base", g.a)
+	g.toSlot("c_base", g.c)
+	g.lda, g.ldb = g.stride("lda"), g.stride("ldb")
+	g.packed = g.Load64("dst_base")
+	g.tile(mr, "pack")
+}
+
 // prefetchRows is how far ahead B is fetched: some 100 cycles at 8 rows of A,
 // enough for the third-level cache, and no further than the first level has
 // ways, since rows a multiple of 4 KiB apart all fall in one set. A scale
@@ -56,7 +68,8 @@ type gemmX86Gen struct {
 	lda, ldb reg.GPVirtual
 	mask     [2]reg.Register
 	masked   bool
-	vectors  int // of columns: 2, or 1 where the panel is that narrow
+	vectors  int          // of columns: 2, or 1 where the panel is that narrow
+	packed   reg.Register // where to store the rows of B; nil if nowhere
 }
 
 func (g *gemmX86Gen) toSlot(param string, slot operand.Mem) {
@@ -175,6 +188,11 @@ func (g *gemmX86Gen) tile(h int, id string) {
 			bv[j] = g.NewV()
 			g.loadCols(operand.Mem{Base: b, Disp: j * g.lanes * 4}, j, bv[j])
 		}
+		if g.packed != nil {
+			for j := range bv {
+				g.VMOVUPS(bv[j], operand.Mem{Base: g.packed, Disp: (kk*g.vectors + j) * g.lanes * 4})
+			}
+		}
 		if !g.masked {
 			for line := 0; line < 2*4*g.lanes; line += 64 {
 				g.PREFETCHT0(operand.Mem{Base: b, Index: g.ldb, Scale: prefetchRows, Disp: line})
@@ -228,6 +246,9 @@ func (g *gemmX86Gen) tile(h int, id string) {
 		for _, r := range bases {
 			g.ADDQ(vec.Imm(4*unroll), r)
 		}
+		if g.packed != nil {
+			g.ADDQ(vec.Imm(unroll*g.vectors*g.lanes*4), g.packed)
+		}
 		g.SUBQ(vec.Imm(unroll), k)
 		g.JGE(operand.LabelRef(loopU))
 		g.Label(rest)
@@ -240,6 +261,9 @@ func (g *gemmX86Gen) tile(h int, id string) {
 	step(0)
 	for _, r := range bases {
 		g.ADDQ(vec.Imm(4), r)
+	}
+	if g.packed != nil {
+		g.ADDQ(vec.Imm(g.vectors*g.lanes*4), g.packed)
 	}
 	g.DECQ(k)
 	g.JNZ(operand.LabelRef(loop1))
