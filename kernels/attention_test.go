@@ -433,7 +433,11 @@ func TestAttentionMemory(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too slow in an emulator, and no tier has memory of its own")
 	}
-	const limit, short, long = 512 << 10, 1024, 65536
+	const limit, short = 512 << 10, 1024
+	long := 65536
+	if testing.Short() {
+		long = 2048
+	}
 	for _, dim := range []int{64, 128} {
 		for _, kind := range []string{"prefill", "decode", "masked", "relative"} {
 			t.Run(fmt.Sprintf("dim=%d/%s", dim, kind), func(t *testing.T) {

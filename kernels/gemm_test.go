@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 )
 
@@ -310,15 +311,19 @@ func TestGemmBatched(t *testing.T) {
 
 // TestGemmDoesNotAllocate looks at steady state: buffers come from pools.
 func TestGemmDoesNotAllocate(t *testing.T) {
-	if raced {
+	if race.Enabled {
 		t.Skip("the race detector makes sync.Pool forget")
 	}
 	withProcs(t, 2)
 	t.Cleanup(StopWorkers)
+	limit := 1 << 24
+	if testing.Short() {
+		limit = 1 << 22
+	}
 	eachISA(t, func(t *testing.T) {
 		for _, s := range gemmShapes {
 			m, n, k := s[0], s[1], s[2]
-			if m*n*k > 1<<24 {
+			if m*n*k > limit {
 				continue
 			}
 			a, b, c := make([]float32, m*k), make([]float32, k*n), make([]float32, m*n)

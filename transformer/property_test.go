@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	tf "github.com/avoformer/avoformer/transformer"
 )
@@ -322,7 +323,7 @@ func TestWindowMemory(t *testing.T) {
 // TestMemoryOfLongSequences: what attention over a long sequence allocates does
 // not depend on its length. The scores of the longer one alone would take 64 MB.
 func TestMemoryOfLongSequences(t *testing.T) {
-	if testenv.Emulated() || raced {
+	if testenv.Emulated() || race.Enabled {
 		t.Skip("too much for an emulator, and the race detector allocates")
 	}
 	const dim = 8

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/naive"
+	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/kernels/ref"
@@ -270,7 +271,7 @@ func TestThreadsChangeNothing(t *testing.T) {
 
 // TestSteadyStateAllocatesLittle passes twice over the same sizes.
 func TestSteadyStateAllocatesLittle(t *testing.T) {
-	if raced {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	for name, c := range twinLayers() {

@@ -1,5 +1,0 @@
-//go:build !race
-
-package transformer_test
-
-const raced = false
