@@ -59,9 +59,12 @@ var strided = map[string]map[string]matrix{
 		"k": {"n", "dim", "ldk"},
 		"s": {"rows", "n", "lds"},
 	},
-	"attnPackKeys": {
-		"k":   {"n", "dim", "ldk"},
-		"dst": {"dim", "n", "ldd"},
+	"attnShort": {
+		"q":    {"rows", "dim", "ldq"},
+		"k":    {"n", "dim", "ldk"},
+		"bias": {"1", "len(bias)", "len(bias)"},
+		"v":    {"n", "cols", "ldv"},
+		"o":    {"rows", "cols", "ldo"},
 	},
 }
 

@@ -28,7 +28,9 @@ const (
 	// cut, and so the memory for their results.
 	maxSplits = 64
 	// partElements bounds the scores of the blocks that make one part of a call.
-	partElements = 1 << 14
+	partElements = 1 << 11
+	// shortKeys is the number of keys, and queries, that attnShort takes.
+	shortKeys = 32
 )
 
 var negInf = float32(math.Inf(-1))
@@ -52,6 +54,7 @@ type attentionCall struct {
 	splits    int // per unit
 	splitKeys int
 	perPart   int // pieces (unit and split) in one part of the parallel loop
+	short     bool
 	partial   []float32
 }
 
@@ -93,8 +96,9 @@ func (c *attentionCall) plan() {
 	c.chunks = (rows + limit - 1) / limit
 	c.rows = (rows + c.chunks - 1) / c.chunks
 	c.units = p.Batch * (p.Heads / c.fold) * c.chunks
+	c.short = c.isShort()
 	c.splits, c.splitKeys = 1, p.LenK
-	if rows <= 8 && p.Weights == nil {
+	if !c.short && rows <= 8 && p.Weights == nil {
 		c.splits = max(1, min(maxSplits/c.units, p.LenK/attentionBlocking.split))
 		c.splitKeys = (p.LenK + c.splits - 1) / c.splits
 		c.splitKeys = (c.splitKeys + c.tile - 1) / c.tile * c.tile
@@ -110,8 +114,12 @@ func (c *attentionCall) plan() {
 // do implements task.
 func (c *attentionCall) do(from, to int) {
 	w := attentionScratches.Get().(*attentionScratch)
-	for i := from * c.perPart; i < min(to*c.perPart, c.units*c.splits); i++ {
-		c.piece(w, i)
+	if from, to = from*c.perPart, min(to*c.perPart, c.units*c.splits); c.short {
+		c.shortHeads(w, from, to)
+	} else {
+		for i := from; i < to; i++ {
+			c.piece(w, i)
+		}
 	}
 	attentionScratches.Put(w)
 }
@@ -317,6 +325,60 @@ func (b *attentionBlock) sees(r, from, to int) bool {
 	return true
 }
 
+// isShort reports whether attnShort takes whole heads.
+func (c *attentionCall) isShort() bool {
+	p := &c.p
+	return p.LenQ <= shortKeys && 1 <= p.LenK && p.LenK <= shortKeys && c.fold == 1 && c.chunks == 1 &&
+		p.Weights == nil && p.Relative == nil && (p.Mask == nil || p.Empty == EmptyZero)
+}
+
+// shortHeads computes the heads [from, to) of all, a call each. The mask is made
+// of what is added to the scores, once for all heads where it is the same.
+func (c *attentionCall) shortHeads(w *attentionScratch, from, to int) {
+	p := &c.p
+	bySequence, byHead := false, false
+	for i := range p.Mask {
+		t := &p.Mask[i]
+		bySequence = bySequence || t.kind == maskLengths || t.kind == maskQueryLengths || t.shape[0] > 1
+		byHead = byHead || t.kind == maskALiBi || t.shape[1] > 1
+	}
+	w.scores = grow(w.scores, 2*shortKeys*shortKeys)
+	s, bias, ldb := w.scores[:p.LenQ*shortKeys], w.scores[shortKeys*shortKeys:], 0
+	clear(bias[:p.LenK])
+	fill(bias[p.LenK:shortKeys], negInf)
+	lo, n := 0, p.LenK
+	group := p.Heads / p.KVHeads
+	for i := from; i < to; i++ {
+		seq, head := i/p.Heads, i%p.Heads
+		if p.Mask != nil && (i == from || byHead || bySequence && head == 0) {
+			b := c.block(w, i)
+			b.visible(0, p.LenK)
+			lo, n, ldb = b.lo, b.hi-b.lo, shortKeys
+			for r := range p.LenQ {
+				row := bias[r*shortKeys:][:shortKeys]
+				clear(row[:n])
+				fill(row[n:], negInf)
+			}
+			b.mask(bias, shortKeys, 0, p.LenQ, lo, n)
+		}
+		o := p.Dst[seq*p.DstStrides.Batch+head*p.DstStrides.Head:]
+		if n <= 0 {
+			for r := range p.LenQ {
+				clear(o[r*p.DstStrides.Row:][:p.ValueDim])
+			}
+			continue
+		}
+		weight := float32(1)
+		if p.HeadMask != nil {
+			weight = p.HeadMask[head]
+		}
+		kv := head / group
+		attnShort(p.LenQ, n, p.HeadDim, p.Scale, p.Q[offset(p.QStrides, seq, head, 0, p.HeadDim):], p.QStrides.Row,
+			p.K[offset(p.KStrides, seq, kv, lo, p.HeadDim):], p.KStrides.Row, bias, ldb, s, weight,
+			p.ValueDim, p.V[offset(p.VStrides, seq, kv, lo, p.ValueDim):], p.VStrides.Row, o, p.DstStrides.Row)
+	}
+}
+
 // online leaves in o the sum of exp(score - max)*value for each row, and in
 // w.max and w.sum the maximum and the sum of the exponentials.
 func (b *attentionBlock) online() {
@@ -480,6 +542,12 @@ func (b *attentionBlock) scores(s []float32, lds, ra, rb, j, n int) {
 	if p.Relative != nil {
 		b.addRelative(s, lds, ra, rb, j, n)
 	}
+	b.mask(s, lds, ra, rb, j, n)
+}
+
+// mask applies the mask to a tile of scores.
+func (b *attentionBlock) mask(s []float32, lds, ra, rb, j, n int) {
+	p, w := &b.c.p, b.w
 	for i := range p.Mask {
 		switch t := &p.Mask[i]; t.kind {
 		case maskBias:

@@ -57,3 +57,29 @@ func attnAccumulateGeneric(o, p, v []float32, ldv int) {
 		}
 	}
 }
+
+func attnShortGeneric(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+	attnDotGeneric(rows, n, dim, alpha, q, ldq, k, ldk, s, shortKeys)
+	for r := range rows {
+		row := s[r*shortKeys:][:n]
+		top := float32(-math.MaxFloat32)
+		for j, b := range bias[r*ldb:][:n] {
+			row[j] += b
+			if b < -math.MaxFloat32 {
+				row[j] = b
+			}
+			if row[j] > top {
+				top = row[j]
+			}
+		}
+		sum := expSumVecGeneric(row, row, top)
+		if sum < 0x1p-126 {
+			sum = 0x1p-126
+		}
+		scaleVecGeneric(row, row, weight/sum)
+		clear(s[r*shortKeys+n:][:shortKeys-n])
+		out := o[r*ldo:][:cols]
+		clear(out)
+		attnAccumulateGeneric(out, row, v, ldv)
+	}
+}

@@ -52,6 +52,8 @@ var catalog = []implementation{
 	{"attnScaleRows", Generic, 1, "x rows cols ld factor", attnScaleRowsGeneric},
 	{"attnDot", NEON, 4, "rows n dim alpha q ldq k ldk s lds", attnDotNEON},
 	{"attnDot", Generic, 1, "rows n dim alpha q ldq k ldk s lds", attnDotGeneric},
+	{"attnShort", NEON, 4, "rows n dim alpha q ldq k ldk bias ldb s weight cols v ldv o ldo", attnShortNEON},
+	{"attnShort", Generic, 1, "rows n dim alpha q ldq k ldk bias ldb s weight cols v ldv o ldo", attnShortGeneric},
 	{"attnAccumulate", NEON, 4, "o p v ldv", attnAccumulateNEON},
 	{"attnAccumulate", Generic, 1, "o p v ldv", attnAccumulateGeneric},
 	{"expVec", NEON, 4, "dst x", expVecNEON},

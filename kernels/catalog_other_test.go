@@ -29,6 +29,7 @@ var catalog = []implementation{
 	{"attnSoftmax", Generic, 1, "s rows cols ld max sum factor", attnSoftmaxGeneric},
 	{"attnScaleRows", Generic, 1, "x rows cols ld factor", attnScaleRowsGeneric},
 	{"attnDot", Generic, 1, "rows n dim alpha q ldq k ldk s lds", attnDotGeneric},
+	{"attnShort", Generic, 1, "rows n dim alpha q ldq k ldk bias ldb s weight cols v ldv o ldo", attnShortGeneric},
 	{"attnAccumulate", Generic, 1, "o p v ldv", attnAccumulateGeneric},
 	{"expVec", Generic, 1, "dst x", expVecGeneric},
 	{"geluVec", Generic, 1, "dst x", geluVecGeneric},

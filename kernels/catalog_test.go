@@ -329,6 +329,44 @@ var plans = map[string]plan{
 			return matrix(name, s["n"], s["dim"], s["ldk"]), name == "k"
 		},
 	},
+	"attnShort": {
+		scale: 256,
+		shapes: func(im implementation) (shapes []shape) {
+			for i, s := range keyShapes(im, "ldv") {
+				s["rows"], s["n"] = i%8, 1+i%shortKeys
+				s["cols"], s["dim"] = s["dim"], 1+s["dim"]*5%67
+				s["ldq"], s["ldk"], s["ldo"], s["ldb"] = s["dim"]+i%4, s["dim"]+i%3, s["cols"]+i%3, i%2*(shortKeys+i%4)
+				shapes = append(shapes, s)
+			}
+			return shapes
+		},
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			switch name {
+			case "q":
+				return matrix(name, s["rows"], s["dim"], s["ldq"]), true
+			case "k":
+				return matrix(name, s["n"], s["dim"], s["ldk"]), true
+			case "v":
+				return matrix(name, s["n"], s["cols"], s["ldv"]), true
+			case "bias":
+				o := matrix(name, s["rows"], shortKeys, s["ldb"])
+				if s["ldb"] == 0 {
+					o = matrix(name, 1, shortKeys, 0)
+				}
+				data := numbers(name, o.Rows*o.Cols)
+				for i := range data {
+					if i%3 == 0 || i/shortKeys == 2 || i%shortKeys >= s["n"] { // row 2 sees nothing
+						data[i] = negInf
+					}
+				}
+				o.Data = data
+				return o, true
+			case "s":
+				return checkasm.Operand{Name: name, Rows: s["rows"], Cols: shortKeys, Write: true}, true
+			}
+			return checkasm.Operand{Name: name, Rows: s["rows"], Cols: s["cols"], LD: s["ldo"], Write: true}, name == "o"
+		},
+	},
 	"attnAccumulate": {
 		scale:  64,
 		shapes: func(im implementation) []shape { return keyShapes(im, "ldv") },
@@ -345,7 +383,7 @@ var plans = map[string]plan{
 }
 
 // scalars are the values of the float32 parameters. No element is above max.
-var scalars = map[string]float32{"eps": 1e-5, "max": 3, "alpha": 1.25, "a": 0.75, "b": -0.5}
+var scalars = map[string]float32{"eps": 1e-5, "max": 3, "alpha": 1.25, "a": 0.75, "b": -0.5, "weight": 0.75}
 
 // betas are the values that "beta" counts through. Only the first leaves C unread.
 var betas = []float32{0, 1, -0.5}

@@ -96,6 +96,10 @@ func attnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32,
 	attnDotGeneric(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
 }
 
+func attnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+	attnShortGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+}
+
 func attnAccumulate(o, p, v []float32, ldv int) {
 	attnAccumulateGeneric(o, p, v, ldv)
 }

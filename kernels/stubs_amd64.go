@@ -378,6 +378,44 @@ func attnDotAVX512(rows, n, dim int, alpha float32, q []float32, ldq int, k []fl
 //go:noescape
 func attnDotAVX2(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
 
+// attnShortAVX512 is attention of one head with at most 32 keys, the rows of s being 32 apart:
+//
+//	for r := range rows {
+//		for j := range n {
+//			s[r*32+j] = alpha * sum_d q[r*ldq+d]*k[j*ldk+d] + bias[r*ldb+j]
+//		}
+//		s[r*32:][:n] = weight * softmax(s[r*32:][:n])
+//		for c := range cols {
+//			o[r*ldo+c] = sum_j s[r*32+j]*v[j*ldv+c]
+//		}
+//	}
+//
+// The rows of bias and s have 32 elements: bias is -Inf from the n-th on, where s
+// becomes 0. A bias of -Inf hides the key, whatever the product; a row of such
+// gives zeros. 1 <= n <= 32; s and o overlap nothing else.
+//
+//go:noescape
+func attnShortAVX512(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
+
+// attnShortAVX2 is attention of one head with at most 32 keys, the rows of s being 32 apart:
+//
+//	for r := range rows {
+//		for j := range n {
+//			s[r*32+j] = alpha * sum_d q[r*ldq+d]*k[j*ldk+d] + bias[r*ldb+j]
+//		}
+//		s[r*32:][:n] = weight * softmax(s[r*32:][:n])
+//		for c := range cols {
+//			o[r*ldo+c] = sum_j s[r*32+j]*v[j*ldv+c]
+//		}
+//	}
+//
+// The rows of bias and s have 32 elements: bias is -Inf from the n-th on, where s
+// becomes 0. A bias of -Inf hides the key, whatever the product; a row of such
+// gives zeros. 1 <= n <= 32; s and o overlap nothing else.
+//
+//go:noescape
+func attnShortAVX2(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
+
 // attnAccumulateAVX512 computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p.
 //
 //go:noescape

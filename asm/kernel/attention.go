@@ -76,32 +76,57 @@ func AttnScaleRows(m vec.Machine) {
 }
 
 // AttnDot multiplies queries with keys, both row by row, where there are too
-// few of either for packing to pay. Groups of Width keys, then of half as many
-// and so on, take turns with all queries, so that the keys come from memory
-// once. A query's products with a group accumulate in one register each, whose
-// sums are formed together at the end.
+// few of either for packing to pay.
 func AttnDot(m vec.Machine) {
-	const unroll = 4
+	dots(m, m.Width(), 1, func(to vec.Ptr, rows int) {
+		for range rows {
+			m.BumpBy(to, m.IntParam("lds"))
+		}
+	})
+}
+
+// dots writes the products of the parameter q's rows with k's to s, whose rows
+// nextRow passes. Groups of keys, most of them of the given size, and then of
+// half as many and so on, take turns with all queries, so that the keys come
+// from memory once. The queries come in blocks, which share the loads of the
+// keys. Each product accumulates in a register, and the sums over the lanes of
+// a query's registers are formed together at the end.
+func dots(m vec.Machine, keys, block int, nextRow func(s vec.Ptr, rows int)) {
+	unroll := 4
+	if block > 1 && m.Width() < 16 {
+		unroll = 2 // 16 registers
+	}
 	bytes := 4 * m.Width()
 	s, k, n := m.SlicePtr("s"), m.SlicePtr("k"), m.IntParam("n")
 	tail, alpha := m.Tail(m.IntParam("dim")), m.FloatParam("alpha")
-	row := func(q, to vec.Ptr, keys int) {
-		acc := make([]vec.V, keys)
-		for j := range acc {
-			acc[j] = m.Zero()
+	products := func(q, to vec.Ptr, queries, keys int) {
+		acc := make([][]vec.V, queries)
+		query := make([]vec.Ptr, queries)
+		for r := range acc {
+			acc[r] = make([]vec.V, keys)
+			for j := range acc[r] {
+				acc[r][j] = m.Zero()
+			}
+			query[r] = m.CopyPtr(q)
+			m.BumpBy(q, m.IntParam("ldq"))
 		}
-		query, first, left := m.CopyPtr(q), m.CopyPtr(k), m.IntParam("dim")
+		first, left := m.CopyPtr(k), m.IntParam("dim")
 		step := func(vectors int, load func(p vec.Ptr, i int) vec.V) {
-			x := make([]vec.V, vectors)
-			for i := range x {
-				x[i] = load(query, i)
+			x := make([][]vec.V, queries)
+			for r := range x {
+				for i := range vectors {
+					x[r] = append(x[r], load(query[r], i))
+				}
 			}
 			key, ldk := m.CopyPtr(first), m.IntParam("ldk")
-			for j := range acc {
-				for i := range x {
-					m.FMATo(acc[j], x[i], load(key, i))
+			for j := range keys {
+				for i := range vectors {
+					v := load(key, i)
+					for r := range acc {
+						m.FMATo(acc[r][j], x[r][i], v)
+					}
 				}
-				if j < len(acc)-1 {
+				if j < keys-1 {
 					m.BumpBy(key, ldk)
 				}
 			}
@@ -109,23 +134,26 @@ func AttnDot(m vec.Machine) {
 		for _, vectors := range []int{unroll, 1} {
 			m.Loop(left, vectors*m.Width(), func() {
 				step(vectors, func(p vec.Ptr, i int) vec.V { return m.Load(p, i*bytes) })
-				m.Bump(query, vectors*bytes)
+				for _, p := range query {
+					m.Bump(p, vectors*bytes)
+				}
 				m.Bump(first, vectors*bytes)
 			})
 		}
 		m.If(left, func() {
 			step(1, func(p vec.Ptr, _ int) vec.V { return m.LoadTail(p, tail, 0) })
 		})
-		m.StoreFirst(to, 0, m.Mul(vec.ReduceAddEach(m, acc), alpha), keys)
+		for r := range acc {
+			m.StoreFirst(to, 0, m.Mul(vec.ReduceAddEach(m, acc[r]), alpha), keys)
+			nextRow(to, 1)
+		}
 	}
-	for keys := m.Width(); keys >= 1; keys /= 2 {
+	for ; keys >= 1; keys /= 2 {
 		m.Loop(n, keys, func() {
 			q, to, rows := m.SlicePtr("q"), m.CopyPtr(s), m.IntParam("rows")
-			m.Loop(rows, 1, func() {
-				row(q, to, keys)
-				m.BumpBy(q, m.IntParam("ldq"))
-				m.BumpBy(to, m.IntParam("lds"))
-			})
+			for queries := block; queries >= 1; queries /= 2 {
+				m.Loop(rows, queries, func() { products(q, to, queries, keys) })
+			}
 			m.Bump(s, 4*keys)
 			ldk := m.IntParam("ldk")
 			for range keys {
@@ -133,6 +161,120 @@ func AttnDot(m vec.Machine) {
 			}
 		})
 	}
+}
+
+// ShortKeys is the number of keys that AttnShort takes at most: its scores are
+// rows of that many elements.
+const ShortKeys = 32
+
+// AttnShort is all of attention for a head with few keys: scores, softmax and
+// product with the values, on a scratch of scores that stays in the first-level
+// cache. The greatest score of a row gives the sum a term of 1, unless all are
+// -Inf, and then anything finite may divide the zeros.
+func AttnShort(m vec.Machine) {
+	const ld = 4 * ShortKeys
+	dots(m, max(4, m.Width()/2), 2, func(s vec.Ptr, rows int) { m.Bump(s, rows*ld) })
+
+	// The vectors of a row stay in registers: as many as hold n keys, or twice that.
+	n, most := m.IntParam("n"), ShortKeys/m.Width()
+	var softmax func(vectors int)
+	softmax = func(vectors int) {
+		if vectors < most {
+			m.IfLE(n, vectors*m.Width(), func() { shortSoftmax(m, vectors) }, func() { softmax(2 * vectors) })
+			return
+		}
+		shortSoftmax(m, vectors)
+	}
+	softmax(1)
+
+	block := 4
+	if m.Width() < 16 {
+		block = 2 // 16 registers
+	}
+	bytes := 4 * m.Width()
+	o, v, left := m.SlicePtr("o"), m.SlicePtr("v"), m.IntParam("cols")
+	tail := m.Tail(left)
+	columns := func(load func(p vec.Ptr, i int) vec.V, store func(p vec.Ptr, i int, x vec.V), vectors int) {
+		p, to, rows := m.SlicePtr("s"), m.CopyPtr(o), m.IntParam("rows")
+		for of := block; of >= 1; of /= 2 {
+			m.Loop(rows, of, func() {
+				acc := make([][]vec.V, of)
+				for r := range acc {
+					for range vectors {
+						acc[r] = append(acc[r], m.Zero())
+					}
+				}
+				weight, row, n, ldv := m.CopyPtr(p), m.CopyPtr(v), m.IntParam("n"), m.IntParam("ldv")
+				m.Loop(n, 1, func() {
+					x := make([]vec.V, vectors)
+					for i := range x {
+						x[i] = load(row, i)
+					}
+					for r := range acc {
+						w := m.LoadScalar(weight, r*ld)
+						for i := range x {
+							m.FMATo(acc[r][i], w, x[i])
+						}
+					}
+					m.Bump(weight, 4)
+					m.BumpBy(row, ldv)
+				})
+				for r := range acc {
+					for i, x := range acc[r] {
+						store(to, i, x)
+					}
+					m.BumpBy(to, m.IntParam("ldo"))
+				}
+				m.Bump(p, of*ld)
+			})
+		}
+	}
+	for _, vectors := range []int{4, 1} {
+		m.Loop(left, vectors*m.Width(), func() {
+			columns(func(p vec.Ptr, i int) vec.V { return m.Load(p, i*bytes) },
+				func(p vec.Ptr, i int, x vec.V) { m.Store(p, i*bytes, x) }, vectors)
+			m.Bump(o, vectors*bytes)
+			m.Bump(v, vectors*bytes)
+		})
+	}
+	m.If(tail.Count, func() {
+		columns(func(p vec.Ptr, _ int) vec.V { return m.LoadTail(p, tail, 0) },
+			func(p vec.Ptr, _ int, x vec.V) { m.StoreTail(p, tail, x) }, 1)
+	})
+}
+
+// shortSoftmax is the softmax of AttnShort's scores, which fill some vectors.
+// Reductions over lanes take most of its time, and the rows' overlap.
+func shortSoftmax(m vec.Machine, vectors int) {
+	const lowest = -math.MaxFloat32
+	bytes := 4 * m.Width()
+	s, bias, rows := m.SlicePtr("s"), m.SlicePtr("bias"), m.IntParam("rows")
+	exp, hidden := expDiff(m), m.Splat(negInf)
+	m.Loop(rows, 1, func() {
+		x := make([]vec.V, vectors)
+		top := m.Splat(f32(lowest))
+		for i := range x {
+			// A hidden key's score is -Inf, even if its product is not finite.
+			b := m.Load(bias, i*bytes)
+			x[i] = m.Select(m.Greater(m.Splat(f32(lowest)), b), hidden, m.Add(b, m.Load(s, i*bytes)))
+			m.MaxTo(top, x[i])
+		}
+		top = m.ReduceMax(top)
+		total := m.Zero()
+		for i := range x {
+			x[i] = exp(x[i], top)
+			m.AddTo(total, x[i])
+		}
+		inv := m.Div(m.FloatParam("weight"), m.Max(m.Splat(f32(0x1p-126)), m.ReduceAdd(total)))
+		for i := range x {
+			m.Store(s, i*bytes, m.Mul(x[i], inv))
+		}
+		for i := vectors; i < ShortKeys/m.Width(); i++ {
+			m.Store(s, i*bytes, m.Zero())
+		}
+		m.Bump(s, 4*ShortKeys)
+		m.BumpBy(bias, m.IntParam("ldb"))
+	})
 }
 
 // AttnAccumulate adds the rows of v, times their weights, to o: a few columns
