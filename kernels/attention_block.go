@@ -13,15 +13,16 @@ import (
 //
 // A block of few query rows, or few keys, takes the scores as dot products of
 // queries and keys in place instead of transposing the keys for the GEMM's
-// kernel; one of very few query rows takes the values so as well. Keys are cut
-// into splits of split keys at least.
+// kernel, and so do the last keys of a tile where they fill no more than one in
+// dotTail columns of the kernel; one of very few query rows takes the values so
+// as well. Keys are cut into splits of split keys at least.
 type attentionBlocks struct {
-	q, k, windowK, relQ, relK        int
-	dotRows, dotKeys, accumulateRows int
-	split                            int
+	q, k, windowK, relQ, relK                 int
+	dotRows, dotKeys, dotTail, accumulateRows int
+	split                                     int
 }
 
-var attentionBlocking = attentionBlocks{q: 256, k: 256, windowK: 128, relQ: 64, relK: 64, dotRows: 12, dotKeys: 32, accumulateRows: 1, split: 1024}
+var attentionBlocking = attentionBlocks{q: 256, k: 256, windowK: 128, relQ: 64, relK: 64, dotRows: 12, dotKeys: 32, dotTail: 4, accumulateRows: 1, split: 1024}
 
 const (
 	// maxSplits bounds the parts into which the keys of all heads together are
@@ -535,6 +536,10 @@ func (b *attentionBlock) scores(s []float32, lds, ra, rb, j, n int) {
 		w.panel = grow(w.panel, c.nr*max(p.HeadDim, c.tile))
 		for at := 0; at < n; at += c.nr {
 			m := min(c.nr, n-at)
+			if m*attentionBlocking.dotTail <= c.nr {
+				attnDot(rb-ra, m, p.HeadDim, p.Scale, q, b.ldq, k[at*p.KStrides.Row:], p.KStrides.Row, s[at:], lds)
+				continue
+			}
 			transpose(c.isa, w.panel, k[at*p.KStrides.Row:], m, p.HeadDim, c.nr, p.KStrides.Row)
 			gemmPanel(c.isa, rb-ra, m, p.HeadDim, p.Scale, q, b.ldq, w.panel, c.nr, 0, s[at:], lds)
 		}

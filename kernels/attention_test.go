@@ -200,7 +200,7 @@ func smallBlocks(t *testing.T) {
 	t.Helper()
 	old := attentionBlocking
 	t.Cleanup(func() { attentionBlocking = old })
-	attentionBlocking = attentionBlocks{q: 5, k: 7, windowK: 4, relQ: 4, relK: 6, dotRows: 1, dotKeys: 3, accumulateRows: 1, split: 8}
+	attentionBlocking = attentionBlocks{q: 5, k: 7, windowK: 4, relQ: 4, relK: 6, dotRows: 1, dotKeys: 3, dotTail: 16, accumulateRows: 1, split: 8}
 }
 
 func randomBools(r *rand.Rand, n int, p float64) []bool {
