@@ -672,3 +672,58 @@ func TestAttnSoftmaxLowest(t *testing.T) {
 		}
 	}
 }
+
+// TestAttnSoftmax takes tile after tile, so that maxima change and do not
+// change, in whole vectors of rows and beside them, and compares with float64.
+func TestAttnSoftmax(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 32))
+	for _, im := range catalog {
+		if im.kernel != "attnSoftmax" || !slices.Contains(Supported(), im.isa) {
+			continue
+		}
+		f := im.fn.(func(s []float32, rows, cols, ld int, max, sum, factor []float32))
+		for _, rows := range []int{1, im.width - 1, im.width, im.width + 1, 2*im.width + 3} {
+			for _, cols := range []int{1, im.width, 2*im.width + 3} {
+				t.Run(fmt.Sprintf("%v/%dx%d", im.isa, rows, cols), func(t *testing.T) {
+					top, sum, factor := make([]float32, rows), make([]float32, rows), make([]float32, rows)
+					wantTop, wantSum := make([]float64, rows), make([]float64, rows)
+					fill(top, -inf32)
+					for i := range wantTop {
+						wantTop[i] = math.Inf(-1)
+					}
+					near := func(what string, got float32, want float64) {
+						t.Helper()
+						if !within(got, want, 1e-5*math.Abs(want)) {
+							t.Fatalf("%s = %v, want %v", what, got, want)
+						}
+					}
+					ld := cols + 3
+					for tile := range 3 {
+						s := randomSlice(r, rows*ld)
+						for i := range s {
+							s[i] *= 4
+						}
+						x := slices.Clone(s)
+						f(s, rows, cols, ld, top, sum, factor)
+						for i := range rows {
+							before := wantTop[i]
+							for _, v := range x[i*ld:][:cols] {
+								wantTop[i] = max(wantTop[i], float64(v))
+							}
+							scale := math.Exp(before - wantTop[i])
+							wantSum[i] *= scale
+							for j, v := range x[i*ld:][:cols] {
+								e := math.Exp(float64(v) - wantTop[i])
+								wantSum[i] += e
+								near(fmt.Sprintf("tile %d: s[%d,%d]", tile, i, j), s[i*ld+j], e)
+							}
+							near(fmt.Sprintf("tile %d: max[%d]", tile, i), top[i], wantTop[i])
+							near(fmt.Sprintf("tile %d: sum[%d]", tile, i), sum[i], wantSum[i])
+							near(fmt.Sprintf("tile %d: factor[%d]", tile, i), factor[i], scale)
+						}
+					}
+				})
+			}
+		}
+	}
+}
