@@ -143,7 +143,7 @@ end2:
 	RET
 
 // func transposeRowsAVX512(dst []float32, x []float32, rows int, cols int, lddst int, ldx int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·transposeRowsAVX512(SB), NOSPLIT, $0-80
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
@@ -265,13 +265,21 @@ loop3:
 	VUNPCKHPD      Y3, Y1, Y0
 	VMOVUPS        Y0, (R14)(SI*4)
 	ADDQ           $-32, R8
+	PREFETCHT0     128(R8)
 	LEAQ           (R8)(DI*4), R8
+	PREFETCHT0     128(R8)
 	LEAQ           (R8)(DI*4), R8
+	PREFETCHT0     128(R8)
 	LEAQ           (R8)(DI*4), R8
+	PREFETCHT0     128(R8)
 	LEAQ           (R8)(DI*4), R8
+	PREFETCHT0     128(R8)
 	LEAQ           (R8)(DI*4), R8
+	PREFETCHT0     128(R8)
 	LEAQ           (R8)(DI*4), R8
+	PREFETCHT0     128(R8)
 	LEAQ           (R8)(DI*4), R8
+	PREFETCHT0     128(R8)
 	LEAQ           (R8)(DI*4), R8
 	ADDQ           $+32, R9
 	SUBQ           $+8, R10
