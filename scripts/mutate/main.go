@@ -62,6 +62,8 @@ func (m mutant) symbol() string { return fmt.Sprintf("%s%sM%d", m.kernel, m.tier
 // equivalent lists mutations that leave a kernel right, by kernel and a prefix
 // of what was done to it, with the reason.
 var equivalent = map[[2]string]string{
+	{"tanhVec", "another constant for 0x41110000"}: "it doubles the limit on x to 18.1, where exp(2x) is finite and the quotient 1 still",
+	{"tanhVec", "another constant for 0xc1110000"}: "the same below 0",
 	{"siluVec", "another constant for 0x42af7218"}: "it halves the limit on x to 43.9, where 1 + exp(-x) is 1 already",
 }
 
