@@ -30,6 +30,9 @@ const (
 	maxSplits = 64
 	// partElements bounds the scores of the blocks that make one part of a call.
 	partElements = 1 << 11
+	// minUnits is how many units a call is cut into at least, as long as that
+	// leaves each more than minRows rows.
+	minUnits, minRows = 32, 64
 	// shortKeys is the number of keys, and queries, that attnShort takes.
 	shortKeys = 32
 )
@@ -94,6 +97,10 @@ func (c *attentionCall) plan() {
 	}
 	// One call of the micro-kernel takes rows*dim*NR steps: bound it.
 	limit = max(1, min(limit, 1<<16/max(p.HeadDim, 1)))
+	// Few units would leave threads waiting for the last of them.
+	for heads := p.Batch * (p.Heads / c.fold); limit > minRows && heads*((rows+limit-1)/limit) < minUnits; {
+		limit /= 2
+	}
 	c.chunks = (rows + limit - 1) / limit
 	c.rows = (rows + c.chunks - 1) / c.chunks
 	c.units = p.Batch * (p.Heads / c.fold) * c.chunks
