@@ -12,9 +12,10 @@ type blocking struct {
 	mc, kc int
 	nc     int // columns of B packed at a time, where A has several blocks of rows
 	fold   int // rows of B that are packed panel by panel before the next ones
+	long   int // steps of k in one call of a kernel that otherwise takes all of k
 }
 
-var gemmBlocking = blocking{mc: 168, kc: 384, nc: 3072, fold: 32}
+var gemmBlocking = blocking{mc: 168, kc: 384, nc: 3072, fold: 32, long: 1 << 16}
 
 // gemmPath is a way through a product.
 type gemmPath uint8
@@ -368,13 +369,24 @@ func (g *gemmCall) panelsWithEpilogue(a *operandA, b *operandB, c []float32, i, 
 }
 
 // dot multiplies rows of A and of B^T. It goes by columns, in calls of some 4
-// million multiply-adds.
+// million multiply-adds, and where k is very long by parts of k too.
 func (g *gemmCall) dot(a *operandA, b *operandB, c []float32, i, j, m, n int) {
-	rows, cols := a.data[i*a.ld:], b.data[j*b.ld:]
-	step := max(4, 1<<22/(m*g.k)&^3)
-	if g.beta == 0 {
+	kc := evenly(g.k, gemmBlocking.long)
+	for pc := 0; pc < g.k; pc += kc {
+		beta := g.beta
+		if pc > 0 {
+			beta = 1
+		}
+		g.dotBlock(a.data[i*a.ld+pc:], a.ld, b.data[j*b.ld+pc:], b.ld, beta, c, m, n, min(kc, g.k-pc))
+	}
+}
+
+// dotBlock is dot for k steps of k, from the first element of a and b.
+func (g *gemmCall) dotBlock(a []float32, lda int, b []float32, ldb int, beta float32, c []float32, m, n, k int) {
+	step := max(4, 1<<22/(m*k)&^3)
+	if beta == 0 {
 		for q := 0; q < n; q += step {
-			gemmDot(g.isa, m, min(step, n-q), g.k, g.alpha, rows, a.ld, cols[q*b.ld:], b.ld, c[q:], g.ldc)
+			gemmDot(g.isa, m, min(step, n-q), k, g.alpha, a, lda, b[q*ldb:], ldb, c[q:], g.ldc)
 		}
 		return
 	}
@@ -383,9 +395,9 @@ func (g *gemmCall) dot(a *operandA, b *operandB, c []float32, i, j, m, n int) {
 	s.a = grow(s.a, m*step)
 	for q := 0; q < n; q += step {
 		w := min(step, n-q)
-		gemmDot(g.isa, m, w, g.k, g.alpha, rows, a.ld, cols[q*b.ld:], b.ld, s.a, w)
-		if g.beta != 1 {
-			scaleMatrix(c[q:], m, w, g.ldc, g.beta)
+		gemmDot(g.isa, m, w, k, g.alpha, a, lda, b[q*ldb:], ldb, s.a, w)
+		if beta != 1 {
+			scaleMatrix(c[q:], m, w, g.ldc, beta)
 		}
 		addRows(g.isa, c[q:], s.a, m, w, g.ldc, w)
 	}

@@ -19,7 +19,7 @@ const (
 func (g *gemmCall) plan(t Threads) {
 	mr, nr := gemmTile(g.isa)
 	switch {
-	case g.m == 1 && (g.b.packed != nil || !bool(g.b.trans)) && (!bool(g.a.trans) || g.a.ld == 1):
+	case g.m == 1 && g.gemvTakesB() && (!bool(g.a.trans) || g.a.ld == 1):
 		g.path = pathGemv
 	case bool(g.b.trans) && !bool(g.a.trans) && g.m <= g.dotRows():
 		g.path = pathDot
@@ -30,6 +30,15 @@ func (g *gemmCall) plan(t Threads) {
 		g.copyA = bool(g.a.trans) || g.n > 4*nr && g.m > 1 && aliases(g.a.ld, min(g.m, mr))
 	}
 	g.partition(t, mr, nr)
+}
+
+// gemvTakesB reports whether B lies as gemv reads it. A panel in one go must not
+// take long: with more steps of k, panels does it block by block.
+func (g *gemmCall) gemvTakesB() bool {
+	if g.b.packed != nil {
+		return g.k <= gemmBlocking.long
+	}
+	return !bool(g.b.trans)
 }
 
 // dotRows is the number of rows of A up to which dot products are used.

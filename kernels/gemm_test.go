@@ -32,7 +32,7 @@ func shrinkBlocks(t *testing.T) {
 	old := gemmBlocking
 	t.Cleanup(func() { gemmBlocking = old })
 	_, nr := gemmTile(active)
-	gemmBlocking = blocking{mc: 17, kc: 9, nc: 2 * nr, fold: 3}
+	gemmBlocking = blocking{mc: 17, kc: 9, nc: 2 * nr, fold: 3, long: 11}
 }
 
 type gemmCase struct {
