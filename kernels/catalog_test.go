@@ -727,3 +727,39 @@ func TestAttnSoftmax(t *testing.T) {
 		}
 	}
 }
+
+// TestFinish compares the epilogues with the elementwise functions of the same
+// tier: they are one source, and the latter are held to tight bounds.
+func TestFinish(t *testing.T) {
+	r := rand.New(rand.NewPCG(41, 42))
+	elementwise := map[string]string{"finishReLU": "reluVec", "finishGELU": "geluVec", "finishGELUTanh": "geluTanhVec", "finishSiLU": "siluVec"}
+	for _, im := range catalog {
+		if elementwise[im.kernel] == "" || !slices.Contains(Supported(), im.isa) {
+			continue
+		}
+		f := im.fn.(func(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int))
+		var vec func(dst, x []float32)
+		for _, other := range catalog {
+			if other.kernel == elementwise[im.kernel] && other.isa == im.isa {
+				vec = other.fn.(func(dst, x []float32))
+			}
+		}
+		t.Run(fmt.Sprintf("%s/%v", im.kernel, im.isa), func(t *testing.T) {
+			_, cols := gemmTile(im.isa) // whole panels is what they are for
+			for rows := range 100 {
+				x, bias := make([]float32, rows*cols), make([]float32, cols)
+				for i := range x { // of all magnitudes that matter to the functions
+					x[i] = float32(math.Copysign(math.Exp(r.Float64()*18-12), r.Float64()-0.5))
+				}
+				got, want := make([]float32, rows*cols), make([]float32, rows*cols)
+				f(got, slices.Clone(x), bias, make([]float32, cols), rows, cols, cols, 0)
+				vec(want, x)
+				for i := range want {
+					if got[i] != want[i] { // -0 + 0 is 0
+						t.Fatalf("%d rows: f(%v) = %v, elementwise %v", rows, x[i], got[i], want[i])
+					}
+				}
+			}
+		})
+	}
+}
