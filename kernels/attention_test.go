@@ -430,20 +430,18 @@ func scratchBytes(p AttentionParams) int {
 // TestAttentionMemory: the memory of a call is small, and the same for any
 // length.
 func TestAttentionMemory(t *testing.T) {
-	if testenv.Emulated() {
-		t.Skip("too slow in an emulator, and no tier has memory of its own")
+	if testing.Short() || testenv.Emulated() {
+		t.Skip("takes long in emulators, and no tier has memory of its own")
 	}
-	const limit, short = 512 << 10, 1024
-	long := 65536
-	if testing.Short() {
-		long = 2048
-	}
+	const limit, short, long = 512 << 10, 1024, 65536
 	for _, dim := range []int{64, 128} {
 		for _, kind := range []string{"prefill", "decode", "masked", "relative"} {
 			t.Run(fmt.Sprintf("dim=%d/%s", dim, kind), func(t *testing.T) {
 				measure := func(n int) int {
 					// A stride of 0 lets all rows be the same memory, so that the test needs little.
-					p := AttentionParams{Batch: 1, Heads: 1, LenQ: n, LenK: n, HeadDim: dim,
+					// Few queries in few heads are cut into small blocks, for the sake of threads.
+					heads := max(1, 8192/n)
+					p := AttentionParams{Batch: 1, Heads: heads, LenQ: n, LenK: n, HeadDim: dim,
 						QStrides: Strides{Batch: 1}, KStrides: Strides{Batch: 1}, VStrides: Strides{Batch: 1}, DstStrides: Strides{Batch: 1}}
 					// Only keys near the query are seen, or it would take minutes.
 					p.Mask = []MaskTerm{WindowMask(300, 0)}
@@ -451,7 +449,7 @@ func TestAttentionMemory(t *testing.T) {
 					case "decode":
 						p.LenQ, p.Past, p.Mask = 1, n-1, nil
 					case "masked":
-						p.Mask = append(p.Mask, ALiBiMask([]float32{1}), KeepMask(make([]bool, n), 1, 1, 1, n))
+						p.Mask = append(p.Mask, ALiBiMask(make([]float32, heads)), KeepMask(make([]bool, n), 1, 1, 1, n))
 						for i := range p.Mask[2].keep {
 							p.Mask[2].keep[i] = true
 						}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
@@ -74,9 +73,6 @@ func TestGolden(t *testing.T) {
 	ran, compared := map[kernels.ISA]int{}, map[kernels.ISA]int{}
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".safetensors"), func(t *testing.T) {
-			if info, err := os.Stat(path); err == nil && info.Size() > 1<<20 && testenv.Emulated() {
-				t.Skipf("%d bytes: too much for an emulator", info.Size())
-			}
 			eachTier(t, func(t *testing.T) {
 				n := runGolden(t, path)
 				compared[kernels.Active()] += n

@@ -100,6 +100,7 @@ END
 # Debian's Bochs has its debugger built in: continue, and end where it would ask.
 printf 'c\nquit\n' >"$work/debugger"
 : >"$work/serial"
+: >"$work/term"
 # The term display wants a terminal, which script(1) provides.
 cat >"$work/emulator" <<END
 echo \$\$ >"$work/pid"

@@ -29,6 +29,15 @@ func main() {
 	}
 }
 
+// pageHead begins the page of all plots.
+const pageHead = `# Sweeps over sizes on %s
+
+Made by ` + "`make sweeps`" + `. A cliff is a size at which the speed falls from the size before by more than 10%% (products
+of over a million multiply-adds), 13%% (rows of over 64 elements: 15%% more time) or 15%% (attention), found
+twice; a ring marks it. There are %d.
+
+`
+
 func run() error {
 	only := flag.String("only", "", "comma-separated parts of the sweeps' names; all when empty")
 	series := flag.String("series", "", "a part of the series' labels; all when empty")
@@ -45,7 +54,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	cliffs := 0
+	cliffs, page := 0, ""
 	for _, s := range sweep.All {
 		if !matches(s.Name, *only) {
 			continue
@@ -71,7 +80,8 @@ func run() error {
 			continue
 		}
 		title := fmt.Sprintf("%s: %s, %d thread(s), %s", s.Title, isa, *threads, *cpu)
-		fmt.Printf("%s (%s)\n\n%s\n", title, s.Name, report.SweepTable(lines))
+		text := fmt.Sprintf("## %s\n\n%s\n", title, report.SweepTable(lines))
+		fmt.Print(text)
 		if *verbose {
 			for _, l := range lines {
 				for _, p := range l.Points {
@@ -80,14 +90,19 @@ func run() error {
 			}
 		}
 		if *dir != "" {
-			file := filepath.Join(*dir, fmt.Sprintf("%s-sweep-%s.svg", report.Slug(*cpu), s.Name))
-			if err := report.SweepPlot(title, s.XLabel, lines, file); err != nil {
+			file := fmt.Sprintf("%s-sweep-%s.svg", report.Slug(*cpu), s.Name)
+			if err := report.SweepPlot(title, s.XLabel, lines, filepath.Join(*dir, file)); err != nil {
 				return err
 			}
+			page += fmt.Sprintf("%s![%s](%s)\n\n", text, title, file)
 		}
 	}
 	fmt.Printf("%d cliffs\n", cliffs)
-	return nil
+	if page == "" {
+		return nil
+	}
+	page = fmt.Sprintf(pageHead, *cpu, cliffs) + page
+	return os.WriteFile(filepath.Join(*dir, report.Slug(*cpu)+"-sweeps.md"), []byte(strings.TrimSpace(page)+"\n"), 0o644)
 }
 
 func matches(name, patterns string) bool {

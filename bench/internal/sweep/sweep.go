@@ -68,7 +68,7 @@ func Run(w Sweep, s Series, c work.Contestant, o Options) (Line, error) {
 		}
 	}()
 	for _, n := range s.Sizes {
-		d := work.NewSample(s.Case(n), 1e7)
+		d := work.NewSample(s.Case(n), 1e6)
 		job, err := c.Open(d, c.Variants(d.Case)[0])
 		if errors.Is(err, work.ErrUnsupported) {
 			return line, err
