@@ -176,11 +176,17 @@ peers: ## install other libraries for the benchmarks into bench/.peers, from the
 	bench/.peers/bin/pip install --quiet scipy-openblas32 onnxruntime mkl onednn-cpu-gomp onednn-devel-cpu-gomp numpy $(PEERS)
 
 .PHONY: static-estimates
-static-estimates: ## what llvm-mca predicts for the GEMM and exp loops on CPUs not at hand
+static-estimates: ## what llvm-mca predicts for the inner loops on CPUs not at hand
 	@scripts/install.sh estimates arm64
 	@$(GO) run ./scripts/estimate -min 95 amd64 gemmPanelAVX512 skylake-avx512
 	@$(GO) run ./scripts/estimate amd64 gemmPanelAVX512 znver4
 	@$(GO) run ./scripts/estimate -min 95 arm64 gemmPanelNEON neoverse-n1 neoverse-v1 apple-m1
 	@$(GO) run ./scripts/estimate -elements 8 arm64 expVecNEON neoverse-n1 neoverse-v1 apple-m1
 	@$(GO) run ./scripts/estimate -elements 16 amd64 expVecAVX2 skylake znver3
+	@for kernel in geluVec softmaxRows layerNormRows; do \
+		$(GO) run ./scripts/estimate -elements 8 arm64 $${kernel}NEON neoverse-n1; \
+		$(GO) run ./scripts/estimate -elements 16 amd64 $${kernel}AVX2 skylake znver3; \
+		$(GO) run ./scripts/estimate -elements 32 amd64 $${kernel}AVX512 skylake-avx512; \
+	done
+	@$(GO) run ./scripts/estimate -elements 32 amd64 expVecAVX512 skylake-avx512
 	@$(GO) run ./scripts/fmlashare

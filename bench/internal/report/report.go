@@ -280,7 +280,7 @@ func (r *Run) Markdown(plots []Plot) string {
 		p("- %v", m)
 	}
 	p("\n## Summary\n")
-	b.WriteString(r.summary())
+	b.WriteString(r.summary(0))
 	for _, plot := range plots {
 		p("\n![%s](%s)", plot.Title, filepath.Base(plot.File))
 	}
@@ -347,8 +347,8 @@ func (e Entry) Spread() float64 {
 	return spread
 }
 
-// summary counts cases won and lost, and lists the losses, worst first.
-func (r *Run) summary() string {
+// summary counts cases won and lost, and lists the losses, worst first: so many at most, or all for 0.
+func (r *Run) summary(most int) string {
 	var b strings.Builder
 	for _, t := range r.threads() {
 		var faster, alike, slower, noisy int
@@ -386,6 +386,10 @@ func (r *Run) summary() string {
 			slices.SortFunc(losses, func(a, b Entry) int { x, _ := a.Ratio(); y, _ := b.Ratio(); return cmp.Compare(x, y) })
 			fmt.Fprintf(&b, "Slower: ")
 			for i, e := range losses {
+				if most > 0 && i == most {
+					fmt.Fprintf(&b, " and %d more", len(losses)-most)
+					break
+				}
 				q, _ := e.Ratio()
 				if i > 0 {
 					b.WriteString(", ")
@@ -505,6 +509,6 @@ func (r *Run) Excerpt(link string) string {
 		}
 	}
 	b.WriteString("\nCases in which the machine was disturbed (a spread over 10%) are left out here, whoever was faster.\n")
-	fmt.Fprintf(&b, "\nOver all cases of [the whole report](%s), made by `%s`:\n\n%s", link, r.Command, r.summary())
+	fmt.Fprintf(&b, "\nOver all cases of [the whole report](%s), made by `%s`:\n\n%s", link, r.Command, r.summary(8))
 	return b.String()
 }
