@@ -31,7 +31,7 @@ die() { echo "boot.sh: $*" >&2; exit 125; }
 "$here/../install.sh" avx512 || exit 125
 mkdir -p "$cache"
 work=$(mktemp -d)
-# Bochs hears KILL alone, and has a session of its own.
+# Bochs hears KILL alone, and script(1) takes it out of our process group.
 screen=
 trap '[ ! -e "$work/pid" ] || kill -KILL "$(cat "$work/pid")" 2>/dev/null || :; kill $screen 2>/dev/null || :; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
