@@ -599,7 +599,7 @@ func (b *attentionBlock) addBias(t *MaskTerm, s []float32, lds, ra, rb, j, n int
 // each one element further to the left.
 func (b *attentionBlock) addALiBi(t *MaskTerm, s []float32, lds, ra, rb, j, n int) {
 	w := b.w
-	w.ramp = grow(w.ramp, b.c.rows+b.c.tile)
+	w.ramp = grow(w.ramp, b.c.rows+n)
 	last := -1
 	for r := ra; r < rb; r++ {
 		shift := b.queryOf(rb-1) - b.queryOf(r)
