@@ -131,10 +131,11 @@ var Catalog = []Kernel{
 	},
 	{
 		File: "gemv", Source: "gemv.go", Name: "gemvRows", ByISA: true,
-		Signature: "func(c, a, b []float32, ldb int)",
+		Signature: "func(c, a, b []float32, ldb, ahead int)",
 		Doc: []string{
 			"computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c,",
-			"which overlaps neither a nor b.",
+			"which overlaps neither a nor b. If ahead is over 0, what lies ahead elements",
+			"further is fetched into the second-level cache on the way.",
 		},
 		Emit: row(kernel.GemvRows),
 	},

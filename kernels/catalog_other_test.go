@@ -10,7 +10,7 @@ var catalog = []implementation{
 	{"gemmPack", Generic, 1, "m n k alpha a lda b ldb dst beta c ldc", gemmPackGeneric},
 	{"gemmDot", Generic, 1, "m n k alpha a lda b ldb c ldc", gemmDotGeneric},
 	{"gemvPanels", Generic, 1, "c a b nr", gemvPanelsGeneric},
-	{"gemvRows", Generic, 1, "c a b ldb", gemvRowsGeneric},
+	{"gemvRows", Generic, 1, "c a b ldb ahead", gemvRowsGeneric},
 	{"copyRows", Generic, 1, "dst x rows cols lddst ldx", copyRowsGeneric},
 	{"addRows", Generic, 1, "dst x rows cols lddst ldx", addRowsGeneric},
 	{"transposeRows", Generic, 1, "dst x rows cols lddst ldx", transposeRowsGeneric},

@@ -218,7 +218,7 @@ var plans = map[string]plan{
 		shapes: func(im implementation) (shapes []shape) {
 			for i, n := range sweepLengths(im) {
 				if n > 0 {
-					shapes = append(shapes, shape{"n": n, "k": i % 10, "ldb": n + i%2*(1+i%7)})
+					shapes = append(shapes, shape{"n": n, "k": i % 11, "ldb": n + i%2*(1+i%7), "ahead": i % 3 * n})
 				}
 			}
 			return shapes

@@ -71,7 +71,7 @@ func gemvPanels(isa ISA, c, a, b []float32, nr int) {
 	}
 }
 
-func gemvRows(isa ISA, c, a, b []float32, ldb int) {
+func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
@@ -79,11 +79,11 @@ func gemvRows(isa ISA, c, a, b []float32, ldb int) {
 	}
 	switch isa {
 	case AVX512:
-		gemvRowsAVX512(c, a, b, ldb)
+		gemvRowsAVX512(c, a, b, ldb, ahead)
 	case AVX2:
-		gemvRowsAVX2(c, a, b, ldb)
+		gemvRowsAVX2(c, a, b, ldb, ahead)
 	default:
-		gemvRowsGeneric(c, a, b, ldb)
+		gemvRowsGeneric(c, a, b, ldb, ahead)
 	}
 }
 

@@ -63,7 +63,7 @@ func gemvPanels(isa ISA, c, a, b []float32, nr int) {
 	}
 }
 
-func gemvRows(isa ISA, c, a, b []float32, ldb int) {
+func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
@@ -71,9 +71,9 @@ func gemvRows(isa ISA, c, a, b []float32, ldb int) {
 	}
 	switch isa {
 	case NEON:
-		gemvRowsNEON(c, a, b, ldb)
+		gemvRowsNEON(c, a, b, ldb, ahead)
 	default:
-		gemvRowsGeneric(c, a, b, ldb)
+		gemvRowsGeneric(c, a, b, ldb, ahead)
 	}
 }
 

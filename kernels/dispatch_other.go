@@ -20,8 +20,8 @@ func gemvPanels(isa ISA, c, a, b []float32, nr int) {
 	gemvPanelsGeneric(c, a, b, nr)
 }
 
-func gemvRows(isa ISA, c, a, b []float32, ldb int) {
-	gemvRowsGeneric(c, a, b, ldb)
+func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
+	gemvRowsGeneric(c, a, b, ldb, ahead)
 }
 
 func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {

@@ -265,11 +265,15 @@ func (g *gemmCall) gemv(a *operandA, b *operandB, c []float32, j, n int) {
 		}
 		// Columns that stay in the first-level cache, and rows of some 1 MiB.
 		const columns = 4096
+		ahead := 0
+		if g.n*g.k >= gemvFar {
+			ahead = gemvGroup * b.ld
+		}
 		for q := 0; q < n; q += columns {
 			w := min(columns, n-q)
-			step := max(4, 1<<18/w&^3)
+			step := max(1, 1<<18/(w*gemvGroup)) * gemvGroup
 			for p := 0; p < g.k; p += step {
-				gemvRows(g.isa, c[q:q+w], x[p:min(p+step, g.k)], b.data[p*b.ld+j+q:], b.ld)
+				gemvRows(g.isa, c[q:q+w], x[p:min(p+step, g.k)], b.data[p*b.ld+j+q:], b.ld, ahead)
 			}
 		}
 		if s != nil {

@@ -9,6 +9,10 @@ const (
 	dotRowsMin, dotRowsMax, dotElements = 12, 64, 1 << 16
 	// directTileRows: up to so many tiles of rows of A, B is read in place instead of packed.
 	directTileRows = 3
+	// gemvRows takes gemvGroup rows of B together. A B of gemvFar elements comes
+	// from memory, where fetching the next such rows gains a sixth; nearer, it
+	// costs as much.
+	gemvGroup, gemvFar = 6, 1 << 23
 	// parallelWork is the least work worth a second thread, and partWork the
 	// least for a part, in units of workOf.
 	parallelWork = 1 << 20

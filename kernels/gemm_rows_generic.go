@@ -85,7 +85,7 @@ func gemvPanelsGeneric(c, a, b []float32, nr int) {
 
 // gemvRowsGeneric takes four rows at a time, so that C is read and written
 // once for four multiplications.
-func gemvRowsGeneric(c, a, b []float32, ldb int) {
+func gemvRowsGeneric(c, a, b []float32, ldb, _ int) {
 	for ; len(a) >= 4; a = a[4:] {
 		a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
 		b0, b1, b2, b3 := b[:len(c)], b[ldb:][:len(c)], b[2*ldb:][:len(c)], b[3*ldb:][:len(c)]

@@ -90,177 +90,485 @@ end2:
 	VZEROUPPER
 	RET
 
-// func gemvRowsAVX2(c []float32, a []float32, b []float32, ldb int)
-// Requires: AVX, FMA3
-TEXT ·gemvRowsAVX2(SB), NOSPLIT, $0-80
-	MOVQ    c_base+0(FP), AX
-	MOVQ    a_base+24(FP), CX
-	MOVQ    b_base+48(FP), DX
+// func gemvRowsAVX2(c []float32, a []float32, b []float32, ldb int, ahead int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·gemvRowsAVX2(SB), NOSPLIT, $0-88
+	MOVQ    a_base+24(FP), AX
+	MOVQ    b_base+48(FP), CX
+	MOVQ    a_len+32(FP), DX
 	MOVQ    c_len+8(FP), BX
-	MOVQ    a_len+32(FP), SI
-	MOVQ    ldb+72(FP), DI
-	MOVQ    BX, R8
-	ANDQ    $+7, R8
-	LEAQ    lanes8<>+0(SB), R9
-	MOVQ    $0x00000008, R10
-	SUBQ    R8, R10
-	LEAQ    (R9)(R10*4), R9
-	VMOVUPS (R9), Y0
-	CMPQ    SI, $+4
+	ANDQ    $+7, BX
+	LEAQ    lanes8<>+0(SB), SI
+	MOVQ    $0x00000008, DI
+	SUBQ    BX, DI
+	LEAQ    (SI)(DI*4), SI
+	VMOVUPS (SI), Y0
+	CMPQ    DX, $+6
 	JLT     end2
 
 loop1:
-	VBROADCASTSS (CX), Y1
-	MOVQ         DX, R9
-	LEAQ         (DX)(DI*4), DX
-	VBROADCASTSS 4(CX), Y2
-	MOVQ         DX, R10
-	LEAQ         (DX)(DI*4), DX
-	VBROADCASTSS 8(CX), Y3
-	MOVQ         DX, R11
-	LEAQ         (DX)(DI*4), DX
-	VBROADCASTSS 12(CX), Y4
-	MOVQ         DX, R12
-	LEAQ         (DX)(DI*4), DX
-	MOVQ         AX, R13
+	MOVQ         c_base+0(FP), SI
+	MOVQ         ldb+72(FP), DI
+	VBROADCASTSS (AX), Y1
+	MOVQ         CX, R8
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 4(AX), Y2
+	MOVQ         CX, R9
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 8(AX), Y3
+	MOVQ         CX, R10
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 12(AX), Y4
+	MOVQ         CX, R11
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 16(AX), Y5
+	MOVQ         CX, R12
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 20(AX), Y6
+	MOVQ         CX, R13
+	LEAQ         (CX)(DI*4), CX
+	ADDQ         $+24, AX
+	MOVQ         ahead+80(FP), DI
+	CMPQ         DI, $+0
+	JGT          else3
+	MOVQ         c_len+8(FP), DI
+	MOVQ         R8, R8
 	MOVQ         R10, R10
 	MOVQ         R12, R12
-	MOVQ         BX, R14
-	CMPQ         R14, $+16
-	JLT          end4
+	MOVQ         DI, DI
+	CMPQ         DI, $+16
+	JLT          end6
 
-loop3:
-	VMOVUPS     (R13), Y5
-	VMOVUPS     32(R13), Y6
-	VMOVUPS     (R9), Y7
-	VFMADD231PS Y7, Y1, Y5
-	VMOVUPS     32(R9), Y7
-	VFMADD231PS Y7, Y1, Y6
-	VMOVUPS     (R10), Y7
-	VFMADD231PS Y7, Y2, Y5
-	VMOVUPS     32(R10), Y7
-	VFMADD231PS Y7, Y2, Y6
-	VMOVUPS     (R11), Y7
-	VFMADD231PS Y7, Y3, Y5
-	VMOVUPS     32(R11), Y7
-	VFMADD231PS Y7, Y3, Y6
-	VMOVUPS     (R12), Y7
-	VFMADD231PS Y7, Y4, Y5
-	VMOVUPS     32(R12), Y7
-	VFMADD231PS Y7, Y4, Y6
-	VMOVUPS     Y5, (R13)
-	VMOVUPS     Y6, 32(R13)
-	ADDQ        $+64, R13
+loop5:
+	VMOVUPS     (SI), Y7
+	VMOVUPS     (R8), Y8
+	VFMADD231PS Y8, Y1, Y7
+	VMOVUPS     (R9), Y8
+	VFMADD231PS Y8, Y2, Y7
+	VMOVUPS     (R10), Y8
+	VFMADD231PS Y8, Y3, Y7
+	VMOVUPS     (R11), Y8
+	VFMADD231PS Y8, Y4, Y7
+	VMOVUPS     (R12), Y8
+	VFMADD231PS Y8, Y5, Y7
+	VMOVUPS     (R13), Y8
+	VFMADD231PS Y8, Y6, Y7
+	VMOVUPS     Y7, (SI)
+	VMOVUPS     32(SI), Y7
+	VMOVUPS     32(R8), Y8
+	VFMADD231PS Y8, Y1, Y7
+	VMOVUPS     32(R9), Y8
+	VFMADD231PS Y8, Y2, Y7
+	VMOVUPS     32(R10), Y8
+	VFMADD231PS Y8, Y3, Y7
+	VMOVUPS     32(R11), Y8
+	VFMADD231PS Y8, Y4, Y7
+	VMOVUPS     32(R12), Y8
+	VFMADD231PS Y8, Y5, Y7
+	VMOVUPS     32(R13), Y8
+	VFMADD231PS Y8, Y6, Y7
+	VMOVUPS     Y7, 32(SI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	ADDQ        $+64, R11
 	ADDQ        $+64, R12
-	SUBQ        $+16, R14
-	CMPQ        R14, $+16
-	JGE         loop3
+	ADDQ        $+64, R13
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop5
 
-end4:
-	CMPQ R14, $+8
-	JLT  end6
+end6:
+	CMPQ DI, $+8
+	JLT  end8
 
-loop5:
-	VMOVUPS     (R13), Y5
-	VMOVUPS     (R9), Y6
-	VFMADD231PS Y6, Y1, Y5
-	VMOVUPS     (R10), Y6
-	VFMADD231PS Y6, Y2, Y5
-	VMOVUPS     (R11), Y6
-	VFMADD231PS Y6, Y3, Y5
-	VMOVUPS     (R12), Y6
-	VFMADD231PS Y6, Y4, Y5
-	VMOVUPS     Y5, (R13)
-	ADDQ        $+32, R13
+loop7:
+	VMOVUPS     (SI), Y7
+	VMOVUPS     (R8), Y8
+	VFMADD231PS Y8, Y1, Y7
+	VMOVUPS     (R9), Y8
+	VFMADD231PS Y8, Y2, Y7
+	VMOVUPS     (R10), Y8
+	VFMADD231PS Y8, Y3, Y7
+	VMOVUPS     (R11), Y8
+	VFMADD231PS Y8, Y4, Y7
+	VMOVUPS     (R12), Y8
+	VFMADD231PS Y8, Y5, Y7
+	VMOVUPS     (R13), Y8
+	VFMADD231PS Y8, Y6, Y7
+	VMOVUPS     Y7, (SI)
+	ADDQ        $+32, SI
+	ADDQ        $+32, R8
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 	ADDQ        $+32, R11
 	ADDQ        $+32, R12
-	SUBQ        $+8, R14
-	CMPQ        R14, $+8
-	JGE         loop5
+	ADDQ        $+32, R13
+	SUBQ        $+8, DI
+	CMPQ        DI, $+8
+	JGE         loop7
 
-end6:
-	TESTQ       R8, R8
-	JZ          end7
-	VMASKMOVPS  (R13), Y0, Y5
-	VMASKMOVPS  (R9), Y0, Y6
-	VFMADD231PS Y6, Y1, Y5
+end8:
+	TESTQ       BX, BX
+	JZ          end9
+	VMASKMOVPS  (SI), Y0, Y7
+	VMASKMOVPS  (R8), Y0, Y8
+	VFMADD231PS Y8, Y1, Y7
+	VMASKMOVPS  (R9), Y0, Y1
+	VFMADD231PS Y1, Y2, Y7
 	VMASKMOVPS  (R10), Y0, Y1
-	VFMADD231PS Y1, Y2, Y5
+	VFMADD231PS Y1, Y3, Y7
 	VMASKMOVPS  (R11), Y0, Y1
-	VFMADD231PS Y1, Y3, Y5
+	VFMADD231PS Y1, Y4, Y7
 	VMASKMOVPS  (R12), Y0, Y1
-	VFMADD231PS Y1, Y4, Y5
-	VMASKMOVPS  Y5, Y0, (R13)
+	VFMADD231PS Y1, Y5, Y7
+	VMASKMOVPS  (R13), Y0, Y1
+	VFMADD231PS Y1, Y6, Y7
+	VMASKMOVPS  Y7, Y0, (SI)
 
-end7:
-	ADDQ $+16, CX
-	SUBQ $+4, SI
-	CMPQ SI, $+4
-	JGE  loop1
+end9:
+	JMP end4
 
-end2:
-	CMPQ SI, $+1
-	JLT  end9
-
-loop8:
-	VBROADCASTSS (CX), Y1
-	MOVQ         DX, R9
-	LEAQ         (DX)(DI*4), DX
-	MOVQ         AX, R10
-	MOVQ         BX, R11
-	CMPQ         R11, $+16
-	JLT          end11
+else3:
+	MOVQ c_len+8(FP), R14
+	MOVQ R8, R8
+	MOVQ R10, R10
+	MOVQ R12, R12
+	MOVQ R14, R14
+	CMPQ R14, $+16
+	JLT  end11
 
 loop10:
-	VMOVUPS     (R10), Y2
-	VMOVUPS     32(R10), Y3
-	VMOVUPS     (R9), Y4
-	VFMADD231PS Y4, Y1, Y2
-	VMOVUPS     32(R9), Y4
-	VFMADD231PS Y4, Y1, Y3
-	VMOVUPS     Y2, (R10)
-	VMOVUPS     Y3, 32(R10)
-	ADDQ        $+64, R10
+	VMOVUPS     (SI), Y7
+	VMOVUPS     (R8), Y8
+	VFMADD231PS Y8, Y1, Y7
+	PREFETCHT1  (R8)(DI*4)
+	VMOVUPS     (R9), Y8
+	VFMADD231PS Y8, Y2, Y7
+	PREFETCHT1  (R9)(DI*4)
+	VMOVUPS     (R10), Y8
+	VFMADD231PS Y8, Y3, Y7
+	PREFETCHT1  (R10)(DI*4)
+	VMOVUPS     (R11), Y8
+	VFMADD231PS Y8, Y4, Y7
+	PREFETCHT1  (R11)(DI*4)
+	VMOVUPS     (R12), Y8
+	VFMADD231PS Y8, Y5, Y7
+	PREFETCHT1  (R12)(DI*4)
+	VMOVUPS     (R13), Y8
+	VFMADD231PS Y8, Y6, Y7
+	PREFETCHT1  (R13)(DI*4)
+	VMOVUPS     Y7, (SI)
+	VMOVUPS     32(SI), Y7
+	VMOVUPS     32(R8), Y8
+	VFMADD231PS Y8, Y1, Y7
+	VMOVUPS     32(R9), Y8
+	VFMADD231PS Y8, Y2, Y7
+	VMOVUPS     32(R10), Y8
+	VFMADD231PS Y8, Y3, Y7
+	VMOVUPS     32(R11), Y8
+	VFMADD231PS Y8, Y4, Y7
+	VMOVUPS     32(R12), Y8
+	VFMADD231PS Y8, Y5, Y7
+	VMOVUPS     32(R13), Y8
+	VFMADD231PS Y8, Y6, Y7
+	VMOVUPS     Y7, 32(SI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
 	ADDQ        $+64, R9
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
+	ADDQ        $+64, R10
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	ADDQ        $+64, R13
+	SUBQ        $+16, R14
+	CMPQ        R14, $+16
 	JGE         loop10
 
 end11:
-	CMPQ R11, $+8
+	CMPQ R14, $+8
 	JLT  end13
 
 loop12:
-	VMOVUPS     (R10), Y2
-	VMOVUPS     (R9), Y3
-	VFMADD231PS Y3, Y1, Y2
-	VMOVUPS     Y2, (R10)
-	ADDQ        $+32, R10
+	VMOVUPS     (SI), Y7
+	VMOVUPS     (R8), Y8
+	VFMADD231PS Y8, Y1, Y7
+	PREFETCHT1  (R8)(DI*4)
+	VMOVUPS     (R9), Y8
+	VFMADD231PS Y8, Y2, Y7
+	PREFETCHT1  (R9)(DI*4)
+	VMOVUPS     (R10), Y8
+	VFMADD231PS Y8, Y3, Y7
+	PREFETCHT1  (R10)(DI*4)
+	VMOVUPS     (R11), Y8
+	VFMADD231PS Y8, Y4, Y7
+	PREFETCHT1  (R11)(DI*4)
+	VMOVUPS     (R12), Y8
+	VFMADD231PS Y8, Y5, Y7
+	PREFETCHT1  (R12)(DI*4)
+	VMOVUPS     (R13), Y8
+	VFMADD231PS Y8, Y6, Y7
+	PREFETCHT1  (R13)(DI*4)
+	VMOVUPS     Y7, (SI)
+	ADDQ        $+32, SI
+	ADDQ        $+32, R8
 	ADDQ        $+32, R9
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
+	ADDQ        $+32, R10
+	ADDQ        $+32, R11
+	ADDQ        $+32, R12
+	ADDQ        $+32, R13
+	SUBQ        $+8, R14
+	CMPQ        R14, $+8
 	JGE         loop12
 
 end13:
-	TESTQ       R8, R8
+	TESTQ       BX, BX
 	JZ          end14
-	VMASKMOVPS  (R10), Y0, Y2
-	VMASKMOVPS  (R9), Y0, Y3
-	VFMADD231PS Y3, Y1, Y2
-	VMASKMOVPS  Y2, Y0, (R10)
+	VMASKMOVPS  (SI), Y0, Y7
+	VMASKMOVPS  (R8), Y0, Y8
+	VFMADD231PS Y8, Y1, Y7
+	VMASKMOVPS  (R9), Y0, Y1
+	VFMADD231PS Y1, Y2, Y7
+	VMASKMOVPS  (R10), Y0, Y1
+	VFMADD231PS Y1, Y3, Y7
+	VMASKMOVPS  (R11), Y0, Y1
+	VFMADD231PS Y1, Y4, Y7
+	VMASKMOVPS  (R12), Y0, Y1
+	VFMADD231PS Y1, Y5, Y7
+	VMASKMOVPS  (R13), Y0, Y1
+	VFMADD231PS Y1, Y6, Y7
+	VMASKMOVPS  Y7, Y0, (SI)
 
 end14:
-	ADDQ $+4, CX
-	SUBQ $+1, SI
-	CMPQ SI, $+1
-	JGE  loop8
+end4:
+	SUBQ $+6, DX
+	CMPQ DX, $+6
+	JGE  loop1
 
-end9:
+end2:
+	CMPQ DX, $+3
+	JLT  end16
+
+loop15:
+	MOVQ         c_base+0(FP), SI
+	MOVQ         ldb+72(FP), DI
+	VBROADCASTSS (AX), Y1
+	MOVQ         CX, R8
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 4(AX), Y2
+	MOVQ         CX, R9
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 8(AX), Y3
+	MOVQ         CX, R10
+	LEAQ         (CX)(DI*4), CX
+	ADDQ         $+12, AX
+	MOVQ         ahead+80(FP), DI
+	CMPQ         DI, $+0
+	JGT          else17
+	MOVQ         c_len+8(FP), DI
+	MOVQ         R8, R8
+	MOVQ         R10, R10
+	CMPQ         DI, $+16
+	JLT          end20
+
+loop19:
+	VMOVUPS     (SI), Y4
+	VMOVUPS     (R8), Y5
+	VFMADD231PS Y5, Y1, Y4
+	VMOVUPS     (R9), Y5
+	VFMADD231PS Y5, Y2, Y4
+	VMOVUPS     (R10), Y5
+	VFMADD231PS Y5, Y3, Y4
+	VMOVUPS     Y4, (SI)
+	VMOVUPS     32(SI), Y4
+	VMOVUPS     32(R8), Y5
+	VFMADD231PS Y5, Y1, Y4
+	VMOVUPS     32(R9), Y5
+	VFMADD231PS Y5, Y2, Y4
+	VMOVUPS     32(R10), Y5
+	VFMADD231PS Y5, Y3, Y4
+	VMOVUPS     Y4, 32(SI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop19
+
+end20:
+	CMPQ DI, $+8
+	JLT  end22
+
+loop21:
+	VMOVUPS     (SI), Y4
+	VMOVUPS     (R8), Y5
+	VFMADD231PS Y5, Y1, Y4
+	VMOVUPS     (R9), Y5
+	VFMADD231PS Y5, Y2, Y4
+	VMOVUPS     (R10), Y5
+	VFMADD231PS Y5, Y3, Y4
+	VMOVUPS     Y4, (SI)
+	ADDQ        $+32, SI
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, DI
+	CMPQ        DI, $+8
+	JGE         loop21
+
+end22:
+	TESTQ       BX, BX
+	JZ          end23
+	VMASKMOVPS  (SI), Y0, Y4
+	VMASKMOVPS  (R8), Y0, Y5
+	VFMADD231PS Y5, Y1, Y4
+	VMASKMOVPS  (R9), Y0, Y1
+	VFMADD231PS Y1, Y2, Y4
+	VMASKMOVPS  (R10), Y0, Y1
+	VFMADD231PS Y1, Y3, Y4
+	VMASKMOVPS  Y4, Y0, (SI)
+
+end23:
+	JMP end18
+
+else17:
+	MOVQ c_len+8(FP), R11
+	MOVQ R8, R8
+	MOVQ R10, R10
+	CMPQ R11, $+16
+	JLT  end25
+
+loop24:
+	VMOVUPS     (SI), Y4
+	VMOVUPS     (R8), Y5
+	VFMADD231PS Y5, Y1, Y4
+	PREFETCHT1  (R8)(DI*4)
+	VMOVUPS     (R9), Y5
+	VFMADD231PS Y5, Y2, Y4
+	PREFETCHT1  (R9)(DI*4)
+	VMOVUPS     (R10), Y5
+	VFMADD231PS Y5, Y3, Y4
+	PREFETCHT1  (R10)(DI*4)
+	VMOVUPS     Y4, (SI)
+	VMOVUPS     32(SI), Y4
+	VMOVUPS     32(R8), Y5
+	VFMADD231PS Y5, Y1, Y4
+	VMOVUPS     32(R9), Y5
+	VFMADD231PS Y5, Y2, Y4
+	VMOVUPS     32(R10), Y5
+	VFMADD231PS Y5, Y3, Y4
+	VMOVUPS     Y4, 32(SI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop24
+
+end25:
+	CMPQ R11, $+8
+	JLT  end27
+
+loop26:
+	VMOVUPS     (SI), Y4
+	VMOVUPS     (R8), Y5
+	VFMADD231PS Y5, Y1, Y4
+	PREFETCHT1  (R8)(DI*4)
+	VMOVUPS     (R9), Y5
+	VFMADD231PS Y5, Y2, Y4
+	PREFETCHT1  (R9)(DI*4)
+	VMOVUPS     (R10), Y5
+	VFMADD231PS Y5, Y3, Y4
+	PREFETCHT1  (R10)(DI*4)
+	VMOVUPS     Y4, (SI)
+	ADDQ        $+32, SI
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop26
+
+end27:
+	TESTQ       BX, BX
+	JZ          end28
+	VMASKMOVPS  (SI), Y0, Y4
+	VMASKMOVPS  (R8), Y0, Y5
+	VFMADD231PS Y5, Y1, Y4
+	VMASKMOVPS  (R9), Y0, Y1
+	VFMADD231PS Y1, Y2, Y4
+	VMASKMOVPS  (R10), Y0, Y1
+	VFMADD231PS Y1, Y3, Y4
+	VMASKMOVPS  Y4, Y0, (SI)
+
+end28:
+end18:
+	SUBQ $+3, DX
+	CMPQ DX, $+3
+	JGE  loop15
+
+end16:
+	CMPQ DX, $+1
+	JLT  end30
+
+loop29:
+	MOVQ         c_base+0(FP), SI
+	MOVQ         ldb+72(FP), DI
+	VBROADCASTSS (AX), Y1
+	MOVQ         CX, R8
+	LEAQ         (CX)(DI*4), CX
+	ADDQ         $+4, AX
+	MOVQ         c_len+8(FP), DI
+	MOVQ         R8, R8
+	CMPQ         DI, $+16
+	JLT          end32
+
+loop31:
+	VMOVUPS     (SI), Y2
+	VMOVUPS     (R8), Y3
+	VFMADD231PS Y3, Y1, Y2
+	VMOVUPS     Y2, (SI)
+	VMOVUPS     32(SI), Y2
+	VMOVUPS     32(R8), Y3
+	VFMADD231PS Y3, Y1, Y2
+	VMOVUPS     Y2, 32(SI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop31
+
+end32:
+	CMPQ DI, $+8
+	JLT  end34
+
+loop33:
+	VMOVUPS     (SI), Y2
+	VMOVUPS     (R8), Y3
+	VFMADD231PS Y3, Y1, Y2
+	VMOVUPS     Y2, (SI)
+	ADDQ        $+32, SI
+	ADDQ        $+32, R8
+	SUBQ        $+8, DI
+	CMPQ        DI, $+8
+	JGE         loop33
+
+end34:
+	TESTQ       BX, BX
+	JZ          end35
+	VMASKMOVPS  (SI), Y0, Y2
+	VMASKMOVPS  (R8), Y0, Y3
+	VFMADD231PS Y3, Y1, Y2
+	VMASKMOVPS  Y2, Y0, (SI)
+
+end35:
+	SUBQ $+1, DX
+	CMPQ DX, $+1
+	JGE  loop29
+
+end30:
 	VZEROUPPER
 	RET
 

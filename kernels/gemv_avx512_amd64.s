@@ -90,174 +90,491 @@ end2:
 	VZEROUPPER
 	RET
 
-// func gemvRowsAVX512(c []float32, a []float32, b []float32, ldb int)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gemvRowsAVX512(SB), NOSPLIT, $0-80
-	MOVQ  c_base+0(FP), AX
-	MOVQ  a_base+24(FP), CX
-	MOVQ  b_base+48(FP), DX
+// func gemvRowsAVX512(c []float32, a []float32, b []float32, ldb int, ahead int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·gemvRowsAVX512(SB), NOSPLIT, $0-88
+	MOVQ  a_base+24(FP), AX
+	MOVQ  b_base+48(FP), CX
+	MOVQ  a_len+32(FP), DX
 	MOVQ  c_len+8(FP), BX
-	MOVQ  a_len+32(FP), SI
-	MOVQ  ldb+72(FP), DI
-	MOVQ  BX, R8
-	ANDQ  $+15, R8
-	MOVQ  $-1, R9
-	BZHIQ R8, R9, R9
-	KMOVW R9, K1
-	CMPQ  SI, $+4
+	ANDQ  $+15, BX
+	MOVQ  $-1, SI
+	BZHIQ BX, SI, SI
+	KMOVW SI, K1
+	CMPQ  DX, $+6
 	JLT   end2
 
 loop1:
-	VBROADCASTSS (CX), Z0
-	MOVQ         DX, R9
-	LEAQ         (DX)(DI*4), DX
-	VBROADCASTSS 4(CX), Z1
-	MOVQ         DX, R10
-	LEAQ         (DX)(DI*4), DX
-	VBROADCASTSS 8(CX), Z2
-	MOVQ         DX, R11
-	LEAQ         (DX)(DI*4), DX
-	VBROADCASTSS 12(CX), Z3
-	MOVQ         DX, R12
-	LEAQ         (DX)(DI*4), DX
-	MOVQ         AX, R13
+	MOVQ         c_base+0(FP), SI
+	MOVQ         ldb+72(FP), DI
+	VBROADCASTSS (AX), Z0
+	MOVQ         CX, R8
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 4(AX), Z1
+	MOVQ         CX, R9
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 8(AX), Z2
+	MOVQ         CX, R10
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 12(AX), Z3
+	MOVQ         CX, R11
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 16(AX), Z4
+	MOVQ         CX, R12
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 20(AX), Z5
+	MOVQ         CX, R13
+	LEAQ         (CX)(DI*4), CX
+	ADDQ         $+24, AX
+	MOVQ         ahead+80(FP), DI
+	CMPQ         DI, $+0
+	JGT          else3
+	MOVQ         c_len+8(FP), DI
+	MOVQ         R8, R8
 	MOVQ         R10, R10
 	MOVQ         R12, R12
-	MOVQ         BX, R14
-	CMPQ         R14, $+32
-	JLT          end4
+	MOVQ         DI, DI
+	CMPQ         DI, $+32
+	JLT          end6
 
-loop3:
-	VMOVUPS     (R13), Z4
-	VMOVUPS     64(R13), Z5
-	VMOVUPS     (R9), Z6
-	VFMADD231PS Z6, Z0, Z4
-	VMOVUPS     64(R9), Z6
-	VFMADD231PS Z6, Z0, Z5
-	VMOVUPS     (R10), Z6
-	VFMADD231PS Z6, Z1, Z4
-	VMOVUPS     64(R10), Z6
-	VFMADD231PS Z6, Z1, Z5
-	VMOVUPS     (R11), Z6
-	VFMADD231PS Z6, Z2, Z4
-	VMOVUPS     64(R11), Z6
-	VFMADD231PS Z6, Z2, Z5
-	VMOVUPS     (R12), Z6
-	VFMADD231PS Z6, Z3, Z4
-	VMOVUPS     64(R12), Z6
-	VFMADD231PS Z6, Z3, Z5
-	VMOVUPS     Z4, (R13)
-	VMOVUPS     Z5, 64(R13)
-	ADDQ        $+128, R13
+loop5:
+	VMOVUPS     (SI), Z6
+	VMOVUPS     (R8), Z7
+	VFMADD231PS Z7, Z0, Z6
+	VMOVUPS     (R9), Z7
+	VFMADD231PS Z7, Z1, Z6
+	VMOVUPS     (R10), Z7
+	VFMADD231PS Z7, Z2, Z6
+	VMOVUPS     (R11), Z7
+	VFMADD231PS Z7, Z3, Z6
+	VMOVUPS     (R12), Z7
+	VFMADD231PS Z7, Z4, Z6
+	VMOVUPS     (R13), Z7
+	VFMADD231PS Z7, Z5, Z6
+	VMOVUPS     Z6, (SI)
+	VMOVUPS     64(SI), Z6
+	VMOVUPS     64(R8), Z7
+	VFMADD231PS Z7, Z0, Z6
+	VMOVUPS     64(R9), Z7
+	VFMADD231PS Z7, Z1, Z6
+	VMOVUPS     64(R10), Z7
+	VFMADD231PS Z7, Z2, Z6
+	VMOVUPS     64(R11), Z7
+	VFMADD231PS Z7, Z3, Z6
+	VMOVUPS     64(R12), Z7
+	VFMADD231PS Z7, Z4, Z6
+	VMOVUPS     64(R13), Z7
+	VFMADD231PS Z7, Z5, Z6
+	VMOVUPS     Z6, 64(SI)
+	ADDQ        $+128, SI
+	ADDQ        $+128, R8
 	ADDQ        $+128, R9
 	ADDQ        $+128, R10
 	ADDQ        $+128, R11
 	ADDQ        $+128, R12
-	SUBQ        $+32, R14
-	CMPQ        R14, $+32
-	JGE         loop3
+	ADDQ        $+128, R13
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JGE         loop5
 
-end4:
-	CMPQ R14, $+16
-	JLT  end6
+end6:
+	CMPQ DI, $+16
+	JLT  end8
 
-loop5:
-	VMOVUPS     (R13), Z4
-	VMOVUPS     (R9), Z5
-	VFMADD231PS Z5, Z0, Z4
-	VMOVUPS     (R10), Z5
-	VFMADD231PS Z5, Z1, Z4
-	VMOVUPS     (R11), Z5
-	VFMADD231PS Z5, Z2, Z4
-	VMOVUPS     (R12), Z5
-	VFMADD231PS Z5, Z3, Z4
-	VMOVUPS     Z4, (R13)
-	ADDQ        $+64, R13
+loop7:
+	VMOVUPS     (SI), Z6
+	VMOVUPS     (R8), Z7
+	VFMADD231PS Z7, Z0, Z6
+	VMOVUPS     (R9), Z7
+	VFMADD231PS Z7, Z1, Z6
+	VMOVUPS     (R10), Z7
+	VFMADD231PS Z7, Z2, Z6
+	VMOVUPS     (R11), Z7
+	VFMADD231PS Z7, Z3, Z6
+	VMOVUPS     (R12), Z7
+	VFMADD231PS Z7, Z4, Z6
+	VMOVUPS     (R13), Z7
+	VFMADD231PS Z7, Z5, Z6
+	VMOVUPS     Z6, (SI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	ADDQ        $+64, R11
 	ADDQ        $+64, R12
-	SUBQ        $+16, R14
-	CMPQ        R14, $+16
-	JGE         loop5
+	ADDQ        $+64, R13
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop7
 
-end6:
-	TESTQ       R8, R8
-	JZ          end7
-	VMOVUPS.Z   (R13), K1, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VFMADD231PS Z5, Z0, Z4
+end8:
+	TESTQ       BX, BX
+	JZ          end9
+	VMOVUPS.Z   (SI), K1, Z6
+	VMOVUPS.Z   (R8), K1, Z7
+	VFMADD231PS Z7, Z0, Z6
+	VMOVUPS.Z   (R9), K1, Z0
+	VFMADD231PS Z0, Z1, Z6
 	VMOVUPS.Z   (R10), K1, Z0
-	VFMADD231PS Z0, Z1, Z4
+	VFMADD231PS Z0, Z2, Z6
 	VMOVUPS.Z   (R11), K1, Z0
-	VFMADD231PS Z0, Z2, Z4
+	VFMADD231PS Z0, Z3, Z6
 	VMOVUPS.Z   (R12), K1, Z0
-	VFMADD231PS Z0, Z3, Z4
-	VMOVUPS     Z4, K1, (R13)
+	VFMADD231PS Z0, Z4, Z6
+	VMOVUPS.Z   (R13), K1, Z0
+	VFMADD231PS Z0, Z5, Z6
+	VMOVUPS     Z6, K1, (SI)
 
-end7:
-	ADDQ $+16, CX
-	SUBQ $+4, SI
-	CMPQ SI, $+4
-	JGE  loop1
+end9:
+	JMP end4
 
-end2:
-	CMPQ SI, $+1
-	JLT  end9
-
-loop8:
-	VBROADCASTSS (CX), Z0
-	MOVQ         DX, R9
-	LEAQ         (DX)(DI*4), DX
-	MOVQ         AX, R10
-	MOVQ         BX, R11
-	CMPQ         R11, $+32
-	JLT          end11
+else3:
+	MOVQ c_len+8(FP), R14
+	MOVQ R8, R8
+	MOVQ R10, R10
+	MOVQ R12, R12
+	MOVQ R14, R14
+	CMPQ R14, $+32
+	JLT  end11
 
 loop10:
-	VMOVUPS     (R10), Z1
-	VMOVUPS     64(R10), Z2
-	VMOVUPS     (R9), Z3
-	VFMADD231PS Z3, Z0, Z1
-	VMOVUPS     64(R9), Z3
-	VFMADD231PS Z3, Z0, Z2
-	VMOVUPS     Z1, (R10)
-	VMOVUPS     Z2, 64(R10)
-	ADDQ        $+128, R10
+	VMOVUPS     (SI), Z6
+	VMOVUPS     (R8), Z7
+	VFMADD231PS Z7, Z0, Z6
+	PREFETCHT1  (R8)(DI*4)
+	VMOVUPS     (R9), Z7
+	VFMADD231PS Z7, Z1, Z6
+	PREFETCHT1  (R9)(DI*4)
+	VMOVUPS     (R10), Z7
+	VFMADD231PS Z7, Z2, Z6
+	PREFETCHT1  (R10)(DI*4)
+	VMOVUPS     (R11), Z7
+	VFMADD231PS Z7, Z3, Z6
+	PREFETCHT1  (R11)(DI*4)
+	VMOVUPS     (R12), Z7
+	VFMADD231PS Z7, Z4, Z6
+	PREFETCHT1  (R12)(DI*4)
+	VMOVUPS     (R13), Z7
+	VFMADD231PS Z7, Z5, Z6
+	PREFETCHT1  (R13)(DI*4)
+	VMOVUPS     Z6, (SI)
+	VMOVUPS     64(SI), Z6
+	VMOVUPS     64(R8), Z7
+	VFMADD231PS Z7, Z0, Z6
+	PREFETCHT1  64(R8)(DI*4)
+	VMOVUPS     64(R9), Z7
+	VFMADD231PS Z7, Z1, Z6
+	PREFETCHT1  64(R9)(DI*4)
+	VMOVUPS     64(R10), Z7
+	VFMADD231PS Z7, Z2, Z6
+	PREFETCHT1  64(R10)(DI*4)
+	VMOVUPS     64(R11), Z7
+	VFMADD231PS Z7, Z3, Z6
+	PREFETCHT1  64(R11)(DI*4)
+	VMOVUPS     64(R12), Z7
+	VFMADD231PS Z7, Z4, Z6
+	PREFETCHT1  64(R12)(DI*4)
+	VMOVUPS     64(R13), Z7
+	VFMADD231PS Z7, Z5, Z6
+	PREFETCHT1  64(R13)(DI*4)
+	VMOVUPS     Z6, 64(SI)
+	ADDQ        $+128, SI
+	ADDQ        $+128, R8
 	ADDQ        $+128, R9
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
+	ADDQ        $+128, R10
+	ADDQ        $+128, R11
+	ADDQ        $+128, R12
+	ADDQ        $+128, R13
+	SUBQ        $+32, R14
+	CMPQ        R14, $+32
 	JGE         loop10
 
 end11:
-	CMPQ R11, $+16
+	CMPQ R14, $+16
 	JLT  end13
 
 loop12:
-	VMOVUPS     (R10), Z1
-	VMOVUPS     (R9), Z2
-	VFMADD231PS Z2, Z0, Z1
-	VMOVUPS     Z1, (R10)
-	ADDQ        $+64, R10
+	VMOVUPS     (SI), Z6
+	VMOVUPS     (R8), Z7
+	VFMADD231PS Z7, Z0, Z6
+	PREFETCHT1  (R8)(DI*4)
+	VMOVUPS     (R9), Z7
+	VFMADD231PS Z7, Z1, Z6
+	PREFETCHT1  (R9)(DI*4)
+	VMOVUPS     (R10), Z7
+	VFMADD231PS Z7, Z2, Z6
+	PREFETCHT1  (R10)(DI*4)
+	VMOVUPS     (R11), Z7
+	VFMADD231PS Z7, Z3, Z6
+	PREFETCHT1  (R11)(DI*4)
+	VMOVUPS     (R12), Z7
+	VFMADD231PS Z7, Z4, Z6
+	PREFETCHT1  (R12)(DI*4)
+	VMOVUPS     (R13), Z7
+	VFMADD231PS Z7, Z5, Z6
+	PREFETCHT1  (R13)(DI*4)
+	VMOVUPS     Z6, (SI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
 	ADDQ        $+64, R9
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
+	ADDQ        $+64, R10
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	ADDQ        $+64, R13
+	SUBQ        $+16, R14
+	CMPQ        R14, $+16
 	JGE         loop12
 
 end13:
-	TESTQ       R8, R8
+	TESTQ       BX, BX
 	JZ          end14
-	VMOVUPS.Z   (R10), K1, Z1
-	VMOVUPS.Z   (R9), K1, Z2
-	VFMADD231PS Z2, Z0, Z1
-	VMOVUPS     Z1, K1, (R10)
+	VMOVUPS.Z   (SI), K1, Z6
+	VMOVUPS.Z   (R8), K1, Z7
+	VFMADD231PS Z7, Z0, Z6
+	VMOVUPS.Z   (R9), K1, Z0
+	VFMADD231PS Z0, Z1, Z6
+	VMOVUPS.Z   (R10), K1, Z0
+	VFMADD231PS Z0, Z2, Z6
+	VMOVUPS.Z   (R11), K1, Z0
+	VFMADD231PS Z0, Z3, Z6
+	VMOVUPS.Z   (R12), K1, Z0
+	VFMADD231PS Z0, Z4, Z6
+	VMOVUPS.Z   (R13), K1, Z0
+	VFMADD231PS Z0, Z5, Z6
+	VMOVUPS     Z6, K1, (SI)
 
 end14:
-	ADDQ $+4, CX
-	SUBQ $+1, SI
-	CMPQ SI, $+1
-	JGE  loop8
+end4:
+	SUBQ $+6, DX
+	CMPQ DX, $+6
+	JGE  loop1
 
-end9:
+end2:
+	CMPQ DX, $+3
+	JLT  end16
+
+loop15:
+	MOVQ         c_base+0(FP), SI
+	MOVQ         ldb+72(FP), DI
+	VBROADCASTSS (AX), Z0
+	MOVQ         CX, R8
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 4(AX), Z1
+	MOVQ         CX, R9
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 8(AX), Z2
+	MOVQ         CX, R10
+	LEAQ         (CX)(DI*4), CX
+	ADDQ         $+12, AX
+	MOVQ         ahead+80(FP), DI
+	CMPQ         DI, $+0
+	JGT          else17
+	MOVQ         c_len+8(FP), DI
+	MOVQ         R8, R8
+	MOVQ         R10, R10
+	CMPQ         DI, $+32
+	JLT          end20
+
+loop19:
+	VMOVUPS     (SI), Z3
+	VMOVUPS     (R8), Z4
+	VFMADD231PS Z4, Z0, Z3
+	VMOVUPS     (R9), Z4
+	VFMADD231PS Z4, Z1, Z3
+	VMOVUPS     (R10), Z4
+	VFMADD231PS Z4, Z2, Z3
+	VMOVUPS     Z3, (SI)
+	VMOVUPS     64(SI), Z3
+	VMOVUPS     64(R8), Z4
+	VFMADD231PS Z4, Z0, Z3
+	VMOVUPS     64(R9), Z4
+	VFMADD231PS Z4, Z1, Z3
+	VMOVUPS     64(R10), Z4
+	VFMADD231PS Z4, Z2, Z3
+	VMOVUPS     Z3, 64(SI)
+	ADDQ        $+128, SI
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JGE         loop19
+
+end20:
+	CMPQ DI, $+16
+	JLT  end22
+
+loop21:
+	VMOVUPS     (SI), Z3
+	VMOVUPS     (R8), Z4
+	VFMADD231PS Z4, Z0, Z3
+	VMOVUPS     (R9), Z4
+	VFMADD231PS Z4, Z1, Z3
+	VMOVUPS     (R10), Z4
+	VFMADD231PS Z4, Z2, Z3
+	VMOVUPS     Z3, (SI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop21
+
+end22:
+	TESTQ       BX, BX
+	JZ          end23
+	VMOVUPS.Z   (SI), K1, Z3
+	VMOVUPS.Z   (R8), K1, Z4
+	VFMADD231PS Z4, Z0, Z3
+	VMOVUPS.Z   (R9), K1, Z0
+	VFMADD231PS Z0, Z1, Z3
+	VMOVUPS.Z   (R10), K1, Z0
+	VFMADD231PS Z0, Z2, Z3
+	VMOVUPS     Z3, K1, (SI)
+
+end23:
+	JMP end18
+
+else17:
+	MOVQ c_len+8(FP), R11
+	MOVQ R8, R8
+	MOVQ R10, R10
+	CMPQ R11, $+32
+	JLT  end25
+
+loop24:
+	VMOVUPS     (SI), Z3
+	VMOVUPS     (R8), Z4
+	VFMADD231PS Z4, Z0, Z3
+	PREFETCHT1  (R8)(DI*4)
+	VMOVUPS     (R9), Z4
+	VFMADD231PS Z4, Z1, Z3
+	PREFETCHT1  (R9)(DI*4)
+	VMOVUPS     (R10), Z4
+	VFMADD231PS Z4, Z2, Z3
+	PREFETCHT1  (R10)(DI*4)
+	VMOVUPS     Z3, (SI)
+	VMOVUPS     64(SI), Z3
+	VMOVUPS     64(R8), Z4
+	VFMADD231PS Z4, Z0, Z3
+	PREFETCHT1  64(R8)(DI*4)
+	VMOVUPS     64(R9), Z4
+	VFMADD231PS Z4, Z1, Z3
+	PREFETCHT1  64(R9)(DI*4)
+	VMOVUPS     64(R10), Z4
+	VFMADD231PS Z4, Z2, Z3
+	PREFETCHT1  64(R10)(DI*4)
+	VMOVUPS     Z3, 64(SI)
+	ADDQ        $+128, SI
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop24
+
+end25:
+	CMPQ R11, $+16
+	JLT  end27
+
+loop26:
+	VMOVUPS     (SI), Z3
+	VMOVUPS     (R8), Z4
+	VFMADD231PS Z4, Z0, Z3
+	PREFETCHT1  (R8)(DI*4)
+	VMOVUPS     (R9), Z4
+	VFMADD231PS Z4, Z1, Z3
+	PREFETCHT1  (R9)(DI*4)
+	VMOVUPS     (R10), Z4
+	VFMADD231PS Z4, Z2, Z3
+	PREFETCHT1  (R10)(DI*4)
+	VMOVUPS     Z3, (SI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop26
+
+end27:
+	TESTQ       BX, BX
+	JZ          end28
+	VMOVUPS.Z   (SI), K1, Z3
+	VMOVUPS.Z   (R8), K1, Z4
+	VFMADD231PS Z4, Z0, Z3
+	VMOVUPS.Z   (R9), K1, Z0
+	VFMADD231PS Z0, Z1, Z3
+	VMOVUPS.Z   (R10), K1, Z0
+	VFMADD231PS Z0, Z2, Z3
+	VMOVUPS     Z3, K1, (SI)
+
+end28:
+end18:
+	SUBQ $+3, DX
+	CMPQ DX, $+3
+	JGE  loop15
+
+end16:
+	CMPQ DX, $+1
+	JLT  end30
+
+loop29:
+	MOVQ         c_base+0(FP), SI
+	MOVQ         ldb+72(FP), DI
+	VBROADCASTSS (AX), Z0
+	MOVQ         CX, R8
+	LEAQ         (CX)(DI*4), CX
+	ADDQ         $+4, AX
+	MOVQ         c_len+8(FP), DI
+	MOVQ         R8, R8
+	CMPQ         DI, $+32
+	JLT          end32
+
+loop31:
+	VMOVUPS     (SI), Z1
+	VMOVUPS     (R8), Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, (SI)
+	VMOVUPS     64(SI), Z1
+	VMOVUPS     64(R8), Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, 64(SI)
+	ADDQ        $+128, SI
+	ADDQ        $+128, R8
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JGE         loop31
+
+end32:
+	CMPQ DI, $+16
+	JLT  end34
+
+loop33:
+	VMOVUPS     (SI), Z1
+	VMOVUPS     (R8), Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, (SI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop33
+
+end34:
+	TESTQ       BX, BX
+	JZ          end35
+	VMOVUPS.Z   (SI), K1, Z1
+	VMOVUPS.Z   (R8), K1, Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, K1, (SI)
+
+end35:
+	SUBQ $+1, DX
+	CMPQ DX, $+1
+	JGE  loop29
+
+end30:
 	VZEROUPPER
 	RET

@@ -129,225 +129,373 @@ end6:
 end2:
 	RET
 
-// func gemvRowsNEON(c []float32, a []float32, b []float32, ldb int)
-TEXT ·gemvRowsNEON(SB), NOSPLIT, $0-80
-	MOVD   $constants<>(SB), R0
-	MOVD   c_base+0(FP), R13
-	MOVD   a_base+24(FP), R5
-	MOVD   b_base+48(FP), R6
-	MOVD   c_len+8(FP), R7
-	MOVD   a_len+32(FP), R8
-	MOVD   ldb+72(FP), R9
-	AND    $3, R7, R10
-	MOVD   $4, R11
-	CMP    $1, R10
-	CSEL   GT, R11, ZR, R11
+// func gemvRowsNEON(c []float32, a []float32, b []float32, ldb int, ahead int)
+TEXT ·gemvRowsNEON(SB), NOSPLIT, $0-88
+	MOVD   $constants<>(SB), R1
+	MOVD   a_base+24(FP), R9
+	MOVD   b_base+48(FP), R10
+	MOVD   a_len+32(FP), R11
+	MOVD   c_len+8(FP), R0
+	AND    $3, R0, R7
+	MOVD   $4, R8
+	CMP    $1, R7
+	CSEL   GT, R8, ZR, R8
 	MOVD   $8, R12
-	CMP    $2, R10
-	CSEL   GT, R12, R11, R12
-	SCVTFS R10, F7
+	CMP    $2, R7
+	CSEL   GT, R12, R8, R12
+	SCVTFS R7, F7
 	VDUP   V7.S[0], V7.S4
-	FMOVQ  (R0), F0
+	FMOVQ  (R1), F0
 	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
-	CMP    $4, R8
+	CMP    $6, R11
 	BLT    end2
 
 loop1:
-	FMOVS (R5), F0
+	MOVD  c_base+0(FP), R5
+	MOVD  ldb+72(FP), R0
+	FMOVS (R9), F0
 	VDUP  V0.S[0], V0.S4
-	MOVD  R6, R0
-	ADD   R9<<2, R6, R6
-	FMOVS 4(R5), F1
+	MOVD  R10, R1
+	ADD   R0<<2, R10, R10
+	FMOVS 4(R9), F1
 	VDUP  V1.S[0], V1.S4
-	MOVD  R6, R1
-	ADD   R9<<2, R6, R6
-	FMOVS 8(R5), F2
+	MOVD  R10, R2
+	ADD   R0<<2, R10, R10
+	FMOVS 8(R9), F2
 	VDUP  V2.S[0], V2.S4
-	MOVD  R6, R2
-	ADD   R9<<2, R6, R6
-	FMOVS 12(R5), F3
-	VDUP  V3.S[0], V3.S4
-	MOVD  R6, R3
-	ADD   R9<<2, R6, R6
-	MOVD  R13, R14
-	MOVD  R7, R4
-	CMP   $8, R4
+	MOVD  R10, R3
+	ADD   R0<<2, R10, R10
+	FMOVS 12(R9), F5
+	VDUP  V5.S[0], V5.S4
+	MOVD  R10, R4
+	ADD   R0<<2, R10, R10
+	FMOVS 16(R9), F6
+	VDUP  V6.S[0], V6.S4
+	MOVD  R10, R6
+	ADD   R0<<2, R10, R10
+	FMOVS 20(R9), F8
+	VDUP  V8.S[0], V8.S4
+	MOVD  R10, R13
+	ADD   R0<<2, R10, R10
+	ADD   $24, R9, R9
+	MOVD  c_len+8(FP), R0
+	CMP   $8, R0
 	BLT   end4
 
 loop3:
-	FMOVQ (R14), F4
-	FMOVQ 16(R14), F5
-	FMOVQ (R0), F6
-	VFMLA V6.S4, V0.S4, V4.S4
-	FMOVQ 16(R0), F6
-	VFMLA V6.S4, V0.S4, V5.S4
-	FMOVQ (R1), F6
-	VFMLA V6.S4, V1.S4, V4.S4
-	FMOVQ 16(R1), F6
-	VFMLA V6.S4, V1.S4, V5.S4
-	FMOVQ (R2), F6
-	VFMLA V6.S4, V2.S4, V4.S4
-	FMOVQ 16(R2), F6
-	VFMLA V6.S4, V2.S4, V5.S4
-	FMOVQ (R3), F6
-	VFMLA V6.S4, V3.S4, V4.S4
-	FMOVQ 16(R3), F6
-	VFMLA V6.S4, V3.S4, V5.S4
-	FMOVQ F4, (R14)
-	FMOVQ F5, 16(R14)
-	ADD   $32, R14, R14
-	ADD   $32, R0, R0
+	FMOVQ (R5), F3
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V3.S4
+	FMOVQ (R2), F4
+	VFMLA V4.S4, V1.S4, V3.S4
+	FMOVQ (R3), F4
+	VFMLA V4.S4, V2.S4, V3.S4
+	FMOVQ (R4), F4
+	VFMLA V4.S4, V5.S4, V3.S4
+	FMOVQ (R6), F4
+	VFMLA V4.S4, V6.S4, V3.S4
+	FMOVQ (R13), F4
+	VFMLA V4.S4, V8.S4, V3.S4
+	FMOVQ F3, (R5)
+	FMOVQ 16(R5), F3
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V0.S4, V3.S4
+	FMOVQ 16(R2), F4
+	VFMLA V4.S4, V1.S4, V3.S4
+	FMOVQ 16(R3), F4
+	VFMLA V4.S4, V2.S4, V3.S4
+	FMOVQ 16(R4), F4
+	VFMLA V4.S4, V5.S4, V3.S4
+	FMOVQ 16(R6), F4
+	VFMLA V4.S4, V6.S4, V3.S4
+	FMOVQ 16(R13), F4
+	VFMLA V4.S4, V8.S4, V3.S4
+	FMOVQ F3, 16(R5)
+	ADD   $32, R5, R5
 	ADD   $32, R1, R1
 	ADD   $32, R2, R2
 	ADD   $32, R3, R3
-	SUB   $8, R4, R4
-	CMP   $8, R4
+	ADD   $32, R4, R4
+	ADD   $32, R6, R6
+	ADD   $32, R13, R13
+	SUB   $8, R0, R0
+	CMP   $8, R0
 	BGE   loop3
 
 end4:
-	CMP $4, R4
+	CMP $4, R0
 	BLT end6
 
 loop5:
-	FMOVQ (R14), F4
-	FMOVQ (R0), F5
-	VFMLA V5.S4, V0.S4, V4.S4
-	FMOVQ (R1), F5
-	VFMLA V5.S4, V1.S4, V4.S4
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V2.S4, V4.S4
-	FMOVQ (R3), F5
-	VFMLA V5.S4, V3.S4, V4.S4
-	FMOVQ F4, (R14)
-	ADD   $16, R14, R14
-	ADD   $16, R0, R0
+	FMOVQ (R5), F3
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V3.S4
+	FMOVQ (R2), F4
+	VFMLA V4.S4, V1.S4, V3.S4
+	FMOVQ (R3), F4
+	VFMLA V4.S4, V2.S4, V3.S4
+	FMOVQ (R4), F4
+	VFMLA V4.S4, V5.S4, V3.S4
+	FMOVQ (R6), F4
+	VFMLA V4.S4, V6.S4, V3.S4
+	FMOVQ (R13), F4
+	VFMLA V4.S4, V8.S4, V3.S4
+	FMOVQ F3, (R5)
+	ADD   $16, R5, R5
 	ADD   $16, R1, R1
 	ADD   $16, R2, R2
 	ADD   $16, R3, R3
-	SUB   $4, R4, R4
-	CMP   $4, R4
+	ADD   $16, R4, R4
+	ADD   $16, R6, R6
+	ADD   $16, R13, R13
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop5
 
 end6:
-	CBZ   R10, end7
-	FMOVS (R14), F4
-	ADD   R11, R14, R4
-	VLD1  (R4), V4.S[1]
-	ADD   R12, R14, R4
-	VLD1  (R4), V4.S[2]
-	VAND  V7.B16, V4.B16, V4.B16
-	FMOVS (R0), F5
-	ADD   R11, R0, R4
-	VLD1  (R4), V5.S[1]
-	ADD   R12, R0, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V7.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V0.S4, V4.S4
-	FMOVS (R1), F0
-	ADD   R11, R1, R0
-	VLD1  (R0), V0.S[1]
+	CBZ   R7, end7
+	FMOVS (R5), F3
+	ADD   R8, R5, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R12, R5, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V7.B16, V3.B16, V3.B16
+	FMOVS (R1), F4
+	ADD   R8, R1, R0
+	VLD1  (R0), V4.S[1]
 	ADD   R12, R1, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	VFMLA V0.S4, V1.S4, V4.S4
+	VLD1  (R0), V4.S[2]
+	VAND  V7.B16, V4.B16, V4.B16
+	VFMLA V4.S4, V0.S4, V3.S4
 	FMOVS (R2), F0
-	ADD   R11, R2, R0
+	ADD   R8, R2, R0
 	VLD1  (R0), V0.S[1]
 	ADD   R12, R2, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V7.B16, V0.B16, V0.B16
-	VFMLA V0.S4, V2.S4, V4.S4
+	VFMLA V0.S4, V1.S4, V3.S4
 	FMOVS (R3), F0
-	ADD   R11, R3, R0
+	ADD   R8, R3, R0
 	VLD1  (R0), V0.S[1]
 	ADD   R12, R3, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V7.B16, V0.B16, V0.B16
-	VFMLA V0.S4, V3.S4, V4.S4
-	ADD   R12, R14, R0
-	VST1  V4.S[2], (R0)
-	ADD   R11, R14, R0
-	VST1  V4.S[1], (R0)
-	FMOVS F4, (R14)
+	VFMLA V0.S4, V2.S4, V3.S4
+	FMOVS (R4), F0
+	ADD   R8, R4, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R12, R4, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V7.B16, V0.B16, V0.B16
+	VFMLA V0.S4, V5.S4, V3.S4
+	FMOVS (R6), F0
+	ADD   R8, R6, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R12, R6, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V7.B16, V0.B16, V0.B16
+	VFMLA V0.S4, V6.S4, V3.S4
+	FMOVS (R13), F0
+	ADD   R8, R13, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R12, R13, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V7.B16, V0.B16, V0.B16
+	VFMLA V0.S4, V8.S4, V3.S4
+	ADD   R12, R5, R0
+	VST1  V3.S[2], (R0)
+	ADD   R8, R5, R0
+	VST1  V3.S[1], (R0)
+	FMOVS F3, (R5)
 
 end7:
-	ADD $16, R5, R5
-	SUB $4, R8, R8
-	CMP $4, R8
+	SUB $6, R11, R11
+	CMP $6, R11
 	BGE loop1
 
 end2:
-	CMP $1, R8
+	CMP $3, R11
 	BLT end9
 
 loop8:
-	FMOVS (R5), F0
+	MOVD  c_base+0(FP), R1
+	MOVD  ldb+72(FP), R0
+	FMOVS (R9), F0
 	VDUP  V0.S[0], V0.S4
-	MOVD  R6, R1
-	ADD   R9<<2, R6, R6
-	MOVD  R13, R0
-	MOVD  R7, R2
-	CMP   $8, R2
+	MOVD  R10, R2
+	ADD   R0<<2, R10, R10
+	FMOVS 4(R9), F1
+	VDUP  V1.S[0], V1.S4
+	MOVD  R10, R3
+	ADD   R0<<2, R10, R10
+	FMOVS 8(R9), F2
+	VDUP  V2.S[0], V2.S4
+	MOVD  R10, R4
+	ADD   R0<<2, R10, R10
+	ADD   $12, R9, R9
+	MOVD  c_len+8(FP), R0
+	CMP   $8, R0
 	BLT   end11
 
 loop10:
-	FMOVQ (R0), F1
-	FMOVQ 16(R0), F2
 	FMOVQ (R1), F3
-	VFMLA V3.S4, V0.S4, V1.S4
+	FMOVQ (R2), F4
+	VFMLA V4.S4, V0.S4, V3.S4
+	FMOVQ (R3), F4
+	VFMLA V4.S4, V1.S4, V3.S4
+	FMOVQ (R4), F4
+	VFMLA V4.S4, V2.S4, V3.S4
+	FMOVQ F3, (R1)
 	FMOVQ 16(R1), F3
-	VFMLA V3.S4, V0.S4, V2.S4
-	FMOVQ F1, (R0)
-	FMOVQ F2, 16(R0)
-	ADD   $32, R0, R0
+	FMOVQ 16(R2), F4
+	VFMLA V4.S4, V0.S4, V3.S4
+	FMOVQ 16(R3), F4
+	VFMLA V4.S4, V1.S4, V3.S4
+	FMOVQ 16(R4), F4
+	VFMLA V4.S4, V2.S4, V3.S4
+	FMOVQ F3, 16(R1)
 	ADD   $32, R1, R1
-	SUB   $8, R2, R2
-	CMP   $8, R2
+	ADD   $32, R2, R2
+	ADD   $32, R3, R3
+	ADD   $32, R4, R4
+	SUB   $8, R0, R0
+	CMP   $8, R0
 	BGE   loop10
 
 end11:
-	CMP $4, R2
+	CMP $4, R0
 	BLT end13
 
 loop12:
-	FMOVQ (R0), F1
-	FMOVQ (R1), F2
-	VFMLA V2.S4, V0.S4, V1.S4
-	FMOVQ F1, (R0)
-	ADD   $16, R0, R0
+	FMOVQ (R1), F3
+	FMOVQ (R2), F4
+	VFMLA V4.S4, V0.S4, V3.S4
+	FMOVQ (R3), F4
+	VFMLA V4.S4, V1.S4, V3.S4
+	FMOVQ (R4), F4
+	VFMLA V4.S4, V2.S4, V3.S4
+	FMOVQ F3, (R1)
 	ADD   $16, R1, R1
-	SUB   $4, R2, R2
-	CMP   $4, R2
+	ADD   $16, R2, R2
+	ADD   $16, R3, R3
+	ADD   $16, R4, R4
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop12
 
 end13:
-	CBZ   R10, end14
-	FMOVS (R0), F1
-	ADD   R11, R0, R2
-	VLD1  (R2), V1.S[1]
-	ADD   R12, R0, R2
-	VLD1  (R2), V1.S[2]
-	VAND  V7.B16, V1.B16, V1.B16
-	FMOVS (R1), F2
-	ADD   R11, R1, R2
-	VLD1  (R2), V2.S[1]
-	ADD   R12, R1, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V7.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	ADD   R12, R0, R1
-	VST1  V1.S[2], (R1)
-	ADD   R11, R0, R1
-	VST1  V1.S[1], (R1)
-	FMOVS F1, (R0)
+	CBZ   R7, end14
+	FMOVS (R1), F3
+	ADD   R8, R1, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R12, R1, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V7.B16, V3.B16, V3.B16
+	FMOVS (R2), F4
+	ADD   R8, R2, R0
+	VLD1  (R0), V4.S[1]
+	ADD   R12, R2, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V7.B16, V4.B16, V4.B16
+	VFMLA V4.S4, V0.S4, V3.S4
+	FMOVS (R3), F0
+	ADD   R8, R3, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R12, R3, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V7.B16, V0.B16, V0.B16
+	VFMLA V0.S4, V1.S4, V3.S4
+	FMOVS (R4), F0
+	ADD   R8, R4, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R12, R4, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V7.B16, V0.B16, V0.B16
+	VFMLA V0.S4, V2.S4, V3.S4
+	ADD   R12, R1, R0
+	VST1  V3.S[2], (R0)
+	ADD   R8, R1, R0
+	VST1  V3.S[1], (R0)
+	FMOVS F3, (R1)
 
 end14:
-	ADD $4, R5, R5
-	SUB $1, R8, R8
-	CMP $1, R8
+	SUB $3, R11, R11
+	CMP $3, R11
 	BGE loop8
 
 end9:
+	CMP $1, R11
+	BLT end16
+
+loop15:
+	MOVD  c_base+0(FP), R1
+	MOVD  ldb+72(FP), R0
+	FMOVS (R9), F0
+	VDUP  V0.S[0], V0.S4
+	MOVD  R10, R2
+	ADD   R0<<2, R10, R10
+	ADD   $4, R9, R9
+	MOVD  c_len+8(FP), R0
+	CMP   $8, R0
+	BLT   end18
+
+loop17:
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	VFMLA V2.S4, V0.S4, V1.S4
+	FMOVQ F1, (R1)
+	FMOVQ 16(R1), F1
+	FMOVQ 16(R2), F2
+	VFMLA V2.S4, V0.S4, V1.S4
+	FMOVQ F1, 16(R1)
+	ADD   $32, R1, R1
+	ADD   $32, R2, R2
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop17
+
+end18:
+	CMP $4, R0
+	BLT end20
+
+loop19:
+	FMOVQ (R1), F1
+	FMOVQ (R2), F2
+	VFMLA V2.S4, V0.S4, V1.S4
+	FMOVQ F1, (R1)
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop19
+
+end20:
+	CBZ   R7, end21
+	FMOVS (R1), F1
+	ADD   R8, R1, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R12, R1, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V7.B16, V1.B16, V1.B16
+	FMOVS (R2), F2
+	ADD   R8, R2, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R12, R2, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V7.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V1.S4
+	ADD   R12, R1, R0
+	VST1  V1.S[2], (R0)
+	ADD   R8, R1, R0
+	VST1  V1.S[1], (R0)
+	FMOVS F1, (R1)
+
+end21:
+	SUB $1, R11, R11
+	CMP $1, R11
+	BGE loop15
+
+end16:
 	RET
 
 DATA constants<>+0(SB)/8, $0x3f80000000000000

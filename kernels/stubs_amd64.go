@@ -131,16 +131,18 @@ func gemvPanelsAVX512(c, a, b []float32, nr int)
 func gemvPanelsAVX2(c, a, b []float32, nr int)
 
 // gemvRowsAVX512 computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c,
-// which overlaps neither a nor b.
+// which overlaps neither a nor b. If ahead is over 0, what lies ahead elements
+// further is fetched into the second-level cache on the way.
 //
 //go:noescape
-func gemvRowsAVX512(c, a, b []float32, ldb int)
+func gemvRowsAVX512(c, a, b []float32, ldb, ahead int)
 
 // gemvRowsAVX2 computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c,
-// which overlaps neither a nor b.
+// which overlaps neither a nor b. If ahead is over 0, what lies ahead elements
+// further is fetched into the second-level cache on the way.
 //
 //go:noescape
-func gemvRowsAVX2(c, a, b []float32, ldb int)
+func gemvRowsAVX2(c, a, b []float32, ldb, ahead int)
 
 // copyRowsAVX512 computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
 // dst and x do not overlap.

@@ -68,10 +68,11 @@ func gemmDotNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, 
 func gemvPanelsNEON(c, a, b []float32, nr int)
 
 // gemvRowsNEON computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c,
-// which overlaps neither a nor b.
+// which overlaps neither a nor b. If ahead is over 0, what lies ahead elements
+// further is fetched into the second-level cache on the way.
 //
 //go:noescape
-func gemvRowsNEON(c, a, b []float32, ldb int)
+func gemvRowsNEON(c, a, b []float32, ldb, ahead int)
 
 // copyRowsNEON computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
 // dst and x do not overlap.

@@ -1,11 +1,6 @@
 package kernel
 
-import (
-	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
-
-	"github.com/avoformer/avoformer/asm/vec"
-)
+import "github.com/avoformer/avoformer/asm/vec"
 
 // Finish is the epilogue of a product for one panel of NR columns: the sums in
 // x, NR to a row, become rows of dst, with a bias and an activation before the
@@ -88,7 +83,7 @@ func TransposeRows(m vec.Machine) {
 				m.Bump(from, -4*side*(blocks-1))
 				for range side {
 					if blocks == 2 {
-						prefetch(m, from, 2*64)
+						prefetch(m, from, 2*cacheLine)
 					}
 					m.BumpBy(from, ldx)
 				}
@@ -99,12 +94,5 @@ func TransposeRows(m vec.Machine) {
 				m.BumpBy(dst, lddst)
 			}
 		})
-	}
-}
-
-// prefetch fetches the cache line bytes after p, on x86.
-func prefetch(m vec.Machine, p vec.Ptr, bytes int) {
-	if x, ok := m.(*vec.X86); ok {
-		x.PREFETCHT0(operand.Mem{Base: p.Reg.(reg.Register), Disp: bytes})
 	}
 }

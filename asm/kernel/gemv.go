@@ -44,35 +44,48 @@ func GemvPanels(nr int) func(vec.Machine) {
 	}
 }
 
-// GemvRows adds a combination of the rows of B to C, four rows at a time.
+// GemvRows adds a combination of the rows of B to C. Six rows go together, so
+// that C is read and written once for six; more than eight would crowd each
+// other out of the first-level cache where they lie a multiple of 4 KiB apart.
 func GemvRows(m vec.Machine) {
-	c, a, b := m.SlicePtr("c"), m.SlicePtr("a"), m.SlicePtr("b")
-	n, k, ldb := m.SliceLen("c"), m.SliceLen("a"), m.IntParam("ldb")
-	t := m.Tail(n)
-	for _, rows := range []int{4, 1} {
+	a, b, k := m.SlicePtr("a"), m.SlicePtr("b"), m.SliceLen("a")
+	t := m.Tail(m.SliceLen("c"))
+	for _, rows := range []int{6, 3, 1} {
 		m.Loop(k, rows, func() {
 			var e []vec.V
-			ptrs := []vec.Ptr{c}
+			streams := []vec.Ptr{m.SlicePtr("c")}
+			ldb := m.IntParam("ldb")
 			for r := range rows {
 				e = append(e, m.LoadScalar(a, 4*r))
-				ptrs = append(ptrs, m.CopyPtr(b))
+				streams = append(streams, m.CopyPtr(b))
 				m.BumpBy(b, ldb)
 			}
-			vec.Each(m, n, t, 2, ptrs, func(s vec.Span) {
-				var sum []vec.V
-				for i := range s.Vectors {
-					sum = append(sum, s.Load(0, i, 0))
-				}
-				for r := range rows {
-					for i := range s.Vectors {
-						m.FMATo(sum[i], e[r], s.Load(1+r, i, 0))
-					}
-				}
-				for i := range s.Vectors {
-					s.Store(0, i, sum[i])
-				}
-			})
 			m.Bump(a, 4*rows)
+			pass := func(fetch func(s vec.Span, stream, i int)) {
+				vec.Each(m, m.SliceLen("c"), t, 2, streams, func(s vec.Span) {
+					for i := range s.Vectors {
+						sum := s.Load(0, i, 0)
+						for r := range rows {
+							m.FMATo(sum, e[r], s.Load(1+r, i, 0))
+							fetch(s, 1+r, i)
+						}
+						s.Store(0, i, sum)
+					}
+				})
+			}
+			plainly := func() { pass(func(vec.Span, int, int) {}) }
+			if rows == 1 || !prefetches(m) {
+				plainly()
+				return
+			}
+			ahead := m.IntParam("ahead")
+			m.IfLE(ahead, 0, plainly, func() {
+				pass(func(s vec.Span, stream, i int) {
+					if off := 4 * i * m.Width(); !s.IsTail() && off%cacheLine == 0 {
+						prefetchFar(m, s.Ptr(stream), off, ahead)
+					}
+				})
+			})
 		})
 	}
 }

@@ -189,6 +189,9 @@ type Span struct {
 // IsTail reports whether the step is the partial vector at the end.
 func (s Span) IsTail() bool { return s.tail != nil }
 
+// Ptr is where the step begins in stream p.
+func (s Span) Ptr(p int) Ptr { return s.ptrs[p] }
+
 // Load reads vector i of the step from stream p; lanes past the end hold fill.
 func (s Span) Load(p, i int, fill Const) V {
 	if s.tail != nil {
