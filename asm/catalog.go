@@ -140,6 +140,15 @@ var Catalog = []Kernel{
 		Emit: row(kernel.GemvRows),
 	},
 	{
+		File: "gemv", Source: "gemv.go", Name: "gemvDot", ByISA: true,
+		Signature: "func(alpha float32, c, a, b []float32, ldb int)",
+		Doc: []string{
+			"computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c, which overlaps",
+			"neither a nor b.",
+		},
+		Emit: row(kernel.GemvDot),
+	},
+	{
 		File: "gemm_rows", Source: "gemm_rows.go", Name: "copyRows", ByISA: true,
 		Signature: "func(dst, x []float32, rows, cols, lddst, ldx int)",
 		Doc: []string{

@@ -16,6 +16,8 @@ var catalog = []implementation{
 	{"gemvPanels", Generic, 1, "c a b nr", gemvPanelsGeneric},
 	{"gemvRows", NEON, 4, "c a b ldb ahead", gemvRowsNEON},
 	{"gemvRows", Generic, 1, "c a b ldb ahead", gemvRowsGeneric},
+	{"gemvDot", NEON, 4, "alpha c a b ldb", gemvDotNEON},
+	{"gemvDot", Generic, 1, "alpha c a b ldb", gemvDotGeneric},
 	{"copyRows", NEON, 4, "dst x rows cols lddst ldx", copyRowsNEON},
 	{"copyRows", Generic, 1, "dst x rows cols lddst ldx", copyRowsGeneric},
 	{"addRows", NEON, 4, "dst x rows cols lddst ldx", addRowsNEON},

@@ -233,6 +233,24 @@ var plans = map[string]plan{
 			return matrix(name, 1, s["n"], 0), name == "c"
 		},
 	},
+	"gemvDot": {
+		scale: 64,
+		shapes: func(im implementation) (shapes []shape) {
+			for i, k := range sweepLengths(im) {
+				shapes = append(shapes, shape{"n": i % 7, "k": k, "ldb": max(k, 1) + i%2*(1+i%5)})
+			}
+			return shapes
+		},
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			switch name {
+			case "a":
+				return matrix(name, 1, s["k"], 0), true
+			case "b":
+				return matrix(name, s["n"], s["k"], s["ldb"]), true
+			}
+			return checkasm.Operand{Name: name, Rows: 1, Cols: s["n"], Write: true}, name == "c"
+		},
+	},
 	"rows cols lddst ldresidual": {
 		scale: 2,
 		shapes: func(im implementation) (shapes []shape) {

@@ -87,6 +87,17 @@ func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	}
 }
 
+func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb int) {
+	switch isa {
+	case AVX512:
+		gemvDotAVX512(alpha, c, a, b, ldb)
+	case AVX2:
+		gemvDotAVX2(alpha, c, a, b, ldb)
+	default:
+		gemvDotGeneric(alpha, c, a, b, ldb)
+	}
+}
+
 func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)

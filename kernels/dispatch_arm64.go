@@ -77,6 +77,15 @@ func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	}
 }
 
+func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb int) {
+	switch isa {
+	case NEON:
+		gemvDotNEON(alpha, c, a, b, ldb)
+	default:
+		gemvDotGeneric(alpha, c, a, b, ldb)
+	}
+}
+
 func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)

@@ -24,6 +24,10 @@ func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	gemvRowsGeneric(c, a, b, ldb, ahead)
 }
 
+func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb int) {
+	gemvDotGeneric(alpha, c, a, b, ldb)
+}
+
 func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	copyRowsGeneric(dst, x, rows, cols, lddst, ldx)
 }

@@ -9,10 +9,12 @@ const (
 	dotRowsMin, dotRowsMax, dotElements = 12, 64, 1 << 16
 	// directTileRows: up to so many tiles of rows of A, B is read in place instead of packed.
 	directTileRows = 3
-	// gemvRows takes gemvGroup rows of B together. A B of gemvFar elements comes
-	// from memory, where fetching the next such rows gains a sixth; nearer, it
-	// costs as much.
-	gemvGroup, gemvFar = 6, 1 << 23
+	// A B of gemvNear elements is beyond a core's own caches, and one of gemvFar
+	// comes from memory.
+	gemvNear, gemvFar = 1 << 17, 1 << 23
+	// gemvRows takes gemvGroup rows of B together. Fetching the next such rows
+	// gains a sixth where B comes from memory; nearer, it costs as much.
+	gemvGroup = 6
 	// parallelWork is the least work worth a second thread, and partWork the
 	// least for a part, in units of workOf.
 	parallelWork = 1 << 20

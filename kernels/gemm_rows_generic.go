@@ -101,3 +101,7 @@ func gemvRowsGeneric(c, a, b []float32, ldb, _ int) {
 		}
 	}
 }
+
+func gemvDotGeneric(alpha float32, c, a, b []float32, ldb int) {
+	gemmDotGeneric(1, len(c), len(a), alpha, a, len(a), b, ldb, c, len(c))
+}

@@ -589,3 +589,342 @@ DATA lanes8<>+52(SB)/4, $0x00000000
 DATA lanes8<>+56(SB)/4, $0x00000000
 DATA lanes8<>+60(SB)/4, $0x00000000
 GLOBL lanes8<>(SB), RODATA|NOPTR, $64
+
+// func gemvDotAVX2(alpha float32, c []float32, a []float32, b []float32, ldb int)
+// Requires: AVX, FMA3
+TEXT ·gemvDotAVX2(SB), NOSPLIT, $0-88
+	MOVQ         b_base+56(FP), AX
+	MOVQ         c_base+8(FP), CX
+	MOVQ         c_len+16(FP), DX
+	VBROADCASTSS alpha+0(FP), Y0
+	MOVQ         a_len+40(FP), BX
+	ANDQ         $+7, BX
+	LEAQ         lanes8<>+0(SB), SI
+	MOVQ         $0x00000008, DI
+	SUBQ         BX, DI
+	LEAQ         (SI)(DI*4), SI
+	VMOVUPS      (SI), Y1
+	CMPQ         DX, $+4
+	JLT          end2
+
+loop1:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   a_len+40(FP), SI
+	MOVQ   a_base+32(FP), DI
+	MOVQ   AX, R8
+	CMPQ   SI, $+32
+	JLT    end4
+
+loop3:
+	VMOVUPS     (DI), Y6
+	VMOVUPS     (R8), Y7
+	VFMADD231PS Y7, Y6, Y2
+	VMOVUPS     32(DI), Y6
+	VMOVUPS     32(R8), Y7
+	VFMADD231PS Y7, Y6, Y3
+	VMOVUPS     64(DI), Y6
+	VMOVUPS     64(R8), Y7
+	VFMADD231PS Y7, Y6, Y4
+	VMOVUPS     96(DI), Y6
+	VMOVUPS     96(R8), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop3
+
+end4:
+	CMPQ SI, $+8
+	JLT  end6
+
+loop5:
+	VMOVUPS     (DI), Y6
+	VMOVUPS     (R8), Y7
+	VFMADD231PS Y7, Y6, Y2
+	ADDQ        $+32, DI
+	ADDQ        $+32, R8
+	SUBQ        $+8, SI
+	CMPQ        SI, $+8
+	JGE         loop5
+
+end6:
+	TESTQ       BX, BX
+	JZ          end7
+	VMASKMOVPS  (DI), Y1, Y6
+	VMASKMOVPS  (R8), Y1, Y7
+	VFMADD231PS Y7, Y6, Y2
+
+end7:
+	MOVQ   ldb+80(FP), SI
+	LEAQ   (AX)(SI*4), AX
+	VADDPS Y3, Y2, Y2
+	VADDPS Y5, Y4, Y4
+	VADDPS Y4, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   a_len+40(FP), SI
+	MOVQ   a_base+32(FP), DI
+	MOVQ   AX, R8
+	CMPQ   SI, $+32
+	JLT    end9
+
+loop8:
+	VMOVUPS     (DI), Y7
+	VMOVUPS     (R8), Y8
+	VFMADD231PS Y8, Y7, Y3
+	VMOVUPS     32(DI), Y7
+	VMOVUPS     32(R8), Y8
+	VFMADD231PS Y8, Y7, Y4
+	VMOVUPS     64(DI), Y7
+	VMOVUPS     64(R8), Y8
+	VFMADD231PS Y8, Y7, Y5
+	VMOVUPS     96(DI), Y7
+	VMOVUPS     96(R8), Y8
+	VFMADD231PS Y8, Y7, Y6
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop8
+
+end9:
+	CMPQ SI, $+8
+	JLT  end11
+
+loop10:
+	VMOVUPS     (DI), Y7
+	VMOVUPS     (R8), Y8
+	VFMADD231PS Y8, Y7, Y3
+	ADDQ        $+32, DI
+	ADDQ        $+32, R8
+	SUBQ        $+8, SI
+	CMPQ        SI, $+8
+	JGE         loop10
+
+end11:
+	TESTQ       BX, BX
+	JZ          end12
+	VMASKMOVPS  (DI), Y1, Y7
+	VMASKMOVPS  (R8), Y1, Y8
+	VFMADD231PS Y8, Y7, Y3
+
+end12:
+	MOVQ   ldb+80(FP), SI
+	LEAQ   (AX)(SI*4), AX
+	VADDPS Y4, Y3, Y3
+	VADDPS Y6, Y5, Y5
+	VADDPS Y5, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   a_len+40(FP), SI
+	MOVQ   a_base+32(FP), DI
+	MOVQ   AX, R8
+	CMPQ   SI, $+32
+	JLT    end14
+
+loop13:
+	VMOVUPS     (DI), Y8
+	VMOVUPS     (R8), Y9
+	VFMADD231PS Y9, Y8, Y4
+	VMOVUPS     32(DI), Y8
+	VMOVUPS     32(R8), Y9
+	VFMADD231PS Y9, Y8, Y5
+	VMOVUPS     64(DI), Y8
+	VMOVUPS     64(R8), Y9
+	VFMADD231PS Y9, Y8, Y6
+	VMOVUPS     96(DI), Y8
+	VMOVUPS     96(R8), Y9
+	VFMADD231PS Y9, Y8, Y7
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop13
+
+end14:
+	CMPQ SI, $+8
+	JLT  end16
+
+loop15:
+	VMOVUPS     (DI), Y8
+	VMOVUPS     (R8), Y9
+	VFMADD231PS Y9, Y8, Y4
+	ADDQ        $+32, DI
+	ADDQ        $+32, R8
+	SUBQ        $+8, SI
+	CMPQ        SI, $+8
+	JGE         loop15
+
+end16:
+	TESTQ       BX, BX
+	JZ          end17
+	VMASKMOVPS  (DI), Y1, Y8
+	VMASKMOVPS  (R8), Y1, Y9
+	VFMADD231PS Y9, Y8, Y4
+
+end17:
+	MOVQ   ldb+80(FP), SI
+	LEAQ   (AX)(SI*4), AX
+	VADDPS Y5, Y4, Y4
+	VADDPS Y7, Y6, Y6
+	VADDPS Y6, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   a_len+40(FP), SI
+	MOVQ   a_base+32(FP), DI
+	MOVQ   AX, R8
+	CMPQ   SI, $+32
+	JLT    end19
+
+loop18:
+	VMOVUPS     (DI), Y9
+	VMOVUPS     (R8), Y10
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     32(DI), Y9
+	VMOVUPS     32(R8), Y10
+	VFMADD231PS Y10, Y9, Y6
+	VMOVUPS     64(DI), Y9
+	VMOVUPS     64(R8), Y10
+	VFMADD231PS Y10, Y9, Y7
+	VMOVUPS     96(DI), Y9
+	VMOVUPS     96(R8), Y10
+	VFMADD231PS Y10, Y9, Y8
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop18
+
+end19:
+	CMPQ SI, $+8
+	JLT  end21
+
+loop20:
+	VMOVUPS     (DI), Y9
+	VMOVUPS     (R8), Y10
+	VFMADD231PS Y10, Y9, Y5
+	ADDQ        $+32, DI
+	ADDQ        $+32, R8
+	SUBQ        $+8, SI
+	CMPQ        SI, $+8
+	JGE         loop20
+
+end21:
+	TESTQ       BX, BX
+	JZ          end22
+	VMASKMOVPS  (DI), Y1, Y9
+	VMASKMOVPS  (R8), Y1, Y10
+	VFMADD231PS Y10, Y9, Y5
+
+end22:
+	MOVQ       ldb+80(FP), SI
+	LEAQ       (AX)(SI*4), AX
+	VADDPS     Y6, Y5, Y5
+	VADDPS     Y8, Y7, Y7
+	VADDPS     Y7, Y5, Y5
+	VUNPCKLPS  Y4, Y2, Y6
+	VUNPCKHPS  Y4, Y2, Y2
+	VADDPS     Y2, Y6, Y2
+	VUNPCKLPS  Y5, Y3, Y4
+	VUNPCKHPS  Y5, Y3, Y3
+	VADDPS     Y3, Y4, Y3
+	VUNPCKLPS  Y3, Y2, Y4
+	VUNPCKHPS  Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x20, Y2, Y2, Y3
+	VPERM2F128 $0x31, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    X2, (CX)
+	ADDQ       $+16, CX
+	SUBQ       $+4, DX
+	CMPQ       DX, $+4
+	JGE        loop1
+
+end2:
+	CMPQ DX, $+1
+	JLT  end24
+
+loop23:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   a_len+40(FP), SI
+	MOVQ   a_base+32(FP), DI
+	MOVQ   AX, R8
+	CMPQ   SI, $+32
+	JLT    end26
+
+loop25:
+	VMOVUPS     (DI), Y6
+	VMOVUPS     (R8), Y7
+	VFMADD231PS Y7, Y6, Y2
+	VMOVUPS     32(DI), Y6
+	VMOVUPS     32(R8), Y7
+	VFMADD231PS Y7, Y6, Y3
+	VMOVUPS     64(DI), Y6
+	VMOVUPS     64(R8), Y7
+	VFMADD231PS Y7, Y6, Y4
+	VMOVUPS     96(DI), Y6
+	VMOVUPS     96(R8), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop25
+
+end26:
+	CMPQ SI, $+8
+	JLT  end28
+
+loop27:
+	VMOVUPS     (DI), Y6
+	VMOVUPS     (R8), Y7
+	VFMADD231PS Y7, Y6, Y2
+	ADDQ        $+32, DI
+	ADDQ        $+32, R8
+	SUBQ        $+8, SI
+	CMPQ        SI, $+8
+	JGE         loop27
+
+end28:
+	TESTQ       BX, BX
+	JZ          end29
+	VMASKMOVPS  (DI), Y1, Y6
+	VMASKMOVPS  (R8), Y1, Y7
+	VFMADD231PS Y7, Y6, Y2
+
+end29:
+	MOVQ       ldb+80(FP), SI
+	LEAQ       (AX)(SI*4), AX
+	VADDPS     Y3, Y2, Y2
+	VADDPS     Y5, Y4, Y4
+	VADDPS     Y4, Y2, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVSS     X2, (CX)
+	ADDQ       $+4, CX
+	SUBQ       $+1, DX
+	CMPQ       DX, $+1
+	JGE        loop23
+
+end24:
+	VZEROUPPER
+	RET

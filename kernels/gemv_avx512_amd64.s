@@ -578,3 +578,345 @@ end35:
 end30:
 	VZEROUPPER
 	RET
+
+// func gemvDotAVX512(alpha float32, c []float32, a []float32, b []float32, ldb int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·gemvDotAVX512(SB), NOSPLIT, $0-88
+	MOVQ         b_base+56(FP), AX
+	MOVQ         c_base+8(FP), CX
+	MOVQ         c_len+16(FP), DX
+	VBROADCASTSS alpha+0(FP), Z0
+	MOVQ         a_len+40(FP), BX
+	ANDQ         $+15, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	CMPQ         DX, $+4
+	JLT          end2
+
+loop1:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   a_len+40(FP), SI
+	MOVQ   a_base+32(FP), DI
+	MOVQ   AX, R8
+	CMPQ   SI, $+64
+	JLT    end4
+
+loop3:
+	VMOVUPS     (DI), Z5
+	VMOVUPS     (R8), Z6
+	VFMADD231PS Z6, Z5, Z1
+	VMOVUPS     64(DI), Z5
+	VMOVUPS     64(R8), Z6
+	VFMADD231PS Z6, Z5, Z2
+	VMOVUPS     128(DI), Z5
+	VMOVUPS     128(R8), Z6
+	VFMADD231PS Z6, Z5, Z3
+	VMOVUPS     192(DI), Z5
+	VMOVUPS     192(R8), Z6
+	VFMADD231PS Z6, Z5, Z4
+	ADDQ        $+256, DI
+	ADDQ        $+256, R8
+	SUBQ        $+64, SI
+	CMPQ        SI, $+64
+	JGE         loop3
+
+end4:
+	CMPQ SI, $+16
+	JLT  end6
+
+loop5:
+	VMOVUPS     (DI), Z5
+	VMOVUPS     (R8), Z6
+	VFMADD231PS Z6, Z5, Z1
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop5
+
+end6:
+	TESTQ       BX, BX
+	JZ          end7
+	VMOVUPS.Z   (DI), K1, Z5
+	VMOVUPS.Z   (R8), K1, Z6
+	VFMADD231PS Z6, Z5, Z1
+
+end7:
+	MOVQ   ldb+80(FP), SI
+	LEAQ   (AX)(SI*4), AX
+	VADDPS Z2, Z1, Z1
+	VADDPS Z4, Z3, Z3
+	VADDPS Z3, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   a_len+40(FP), SI
+	MOVQ   a_base+32(FP), DI
+	MOVQ   AX, R8
+	CMPQ   SI, $+64
+	JLT    end9
+
+loop8:
+	VMOVUPS     (DI), Z6
+	VMOVUPS     (R8), Z7
+	VFMADD231PS Z7, Z6, Z2
+	VMOVUPS     64(DI), Z6
+	VMOVUPS     64(R8), Z7
+	VFMADD231PS Z7, Z6, Z3
+	VMOVUPS     128(DI), Z6
+	VMOVUPS     128(R8), Z7
+	VFMADD231PS Z7, Z6, Z4
+	VMOVUPS     192(DI), Z6
+	VMOVUPS     192(R8), Z7
+	VFMADD231PS Z7, Z6, Z5
+	ADDQ        $+256, DI
+	ADDQ        $+256, R8
+	SUBQ        $+64, SI
+	CMPQ        SI, $+64
+	JGE         loop8
+
+end9:
+	CMPQ SI, $+16
+	JLT  end11
+
+loop10:
+	VMOVUPS     (DI), Z6
+	VMOVUPS     (R8), Z7
+	VFMADD231PS Z7, Z6, Z2
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop10
+
+end11:
+	TESTQ       BX, BX
+	JZ          end12
+	VMOVUPS.Z   (DI), K1, Z6
+	VMOVUPS.Z   (R8), K1, Z7
+	VFMADD231PS Z7, Z6, Z2
+
+end12:
+	MOVQ   ldb+80(FP), SI
+	LEAQ   (AX)(SI*4), AX
+	VADDPS Z3, Z2, Z2
+	VADDPS Z5, Z4, Z4
+	VADDPS Z4, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	MOVQ   a_len+40(FP), SI
+	MOVQ   a_base+32(FP), DI
+	MOVQ   AX, R8
+	CMPQ   SI, $+64
+	JLT    end14
+
+loop13:
+	VMOVUPS     (DI), Z7
+	VMOVUPS     (R8), Z8
+	VFMADD231PS Z8, Z7, Z3
+	VMOVUPS     64(DI), Z7
+	VMOVUPS     64(R8), Z8
+	VFMADD231PS Z8, Z7, Z4
+	VMOVUPS     128(DI), Z7
+	VMOVUPS     128(R8), Z8
+	VFMADD231PS Z8, Z7, Z5
+	VMOVUPS     192(DI), Z7
+	VMOVUPS     192(R8), Z8
+	VFMADD231PS Z8, Z7, Z6
+	ADDQ        $+256, DI
+	ADDQ        $+256, R8
+	SUBQ        $+64, SI
+	CMPQ        SI, $+64
+	JGE         loop13
+
+end14:
+	CMPQ SI, $+16
+	JLT  end16
+
+loop15:
+	VMOVUPS     (DI), Z7
+	VMOVUPS     (R8), Z8
+	VFMADD231PS Z8, Z7, Z3
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop15
+
+end16:
+	TESTQ       BX, BX
+	JZ          end17
+	VMOVUPS.Z   (DI), K1, Z7
+	VMOVUPS.Z   (R8), K1, Z8
+	VFMADD231PS Z8, Z7, Z3
+
+end17:
+	MOVQ   ldb+80(FP), SI
+	LEAQ   (AX)(SI*4), AX
+	VADDPS Z4, Z3, Z3
+	VADDPS Z6, Z5, Z5
+	VADDPS Z5, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   a_len+40(FP), SI
+	MOVQ   a_base+32(FP), DI
+	MOVQ   AX, R8
+	CMPQ   SI, $+64
+	JLT    end19
+
+loop18:
+	VMOVUPS     (DI), Z8
+	VMOVUPS     (R8), Z9
+	VFMADD231PS Z9, Z8, Z4
+	VMOVUPS     64(DI), Z8
+	VMOVUPS     64(R8), Z9
+	VFMADD231PS Z9, Z8, Z5
+	VMOVUPS     128(DI), Z8
+	VMOVUPS     128(R8), Z9
+	VFMADD231PS Z9, Z8, Z6
+	VMOVUPS     192(DI), Z8
+	VMOVUPS     192(R8), Z9
+	VFMADD231PS Z9, Z8, Z7
+	ADDQ        $+256, DI
+	ADDQ        $+256, R8
+	SUBQ        $+64, SI
+	CMPQ        SI, $+64
+	JGE         loop18
+
+end19:
+	CMPQ SI, $+16
+	JLT  end21
+
+loop20:
+	VMOVUPS     (DI), Z8
+	VMOVUPS     (R8), Z9
+	VFMADD231PS Z9, Z8, Z4
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop20
+
+end21:
+	TESTQ       BX, BX
+	JZ          end22
+	VMOVUPS.Z   (DI), K1, Z8
+	VMOVUPS.Z   (R8), K1, Z9
+	VFMADD231PS Z9, Z8, Z4
+
+end22:
+	MOVQ       ldb+80(FP), SI
+	LEAQ       (AX)(SI*4), AX
+	VADDPS     Z5, Z4, Z4
+	VADDPS     Z7, Z6, Z6
+	VADDPS     Z6, Z4, Z4
+	VUNPCKLPS  Z3, Z1, Z5
+	VUNPCKHPS  Z3, Z1, Z1
+	VADDPS     Z1, Z5, Z1
+	VUNPCKLPS  Z4, Z2, Z3
+	VUNPCKHPS  Z4, Z2, Z2
+	VADDPS     Z2, Z3, Z2
+	VUNPCKLPS  Z2, Z1, Z3
+	VUNPCKHPS  Z2, Z1, Z1
+	VADDPS     Z1, Z3, Z1
+	VSHUFF32X4 $0x88, Z1, Z1, Z2
+	VSHUFF32X4 $0xdd, Z1, Z1, Z1
+	VADDPS     Z1, Z2, Z1
+	VSHUFF32X4 $0x88, Z1, Z1, Z2
+	VSHUFF32X4 $0xdd, Z1, Z1, Z1
+	VADDPS     Z1, Z2, Z1
+	VMULPS     Z0, Z1, Z1
+	VMOVUPS    X1, (CX)
+	ADDQ       $+16, CX
+	SUBQ       $+4, DX
+	CMPQ       DX, $+4
+	JGE        loop1
+
+end2:
+	CMPQ DX, $+1
+	JLT  end24
+
+loop23:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   a_len+40(FP), SI
+	MOVQ   a_base+32(FP), DI
+	MOVQ   AX, R8
+	CMPQ   SI, $+64
+	JLT    end26
+
+loop25:
+	VMOVUPS     (DI), Z5
+	VMOVUPS     (R8), Z6
+	VFMADD231PS Z6, Z5, Z1
+	VMOVUPS     64(DI), Z5
+	VMOVUPS     64(R8), Z6
+	VFMADD231PS Z6, Z5, Z2
+	VMOVUPS     128(DI), Z5
+	VMOVUPS     128(R8), Z6
+	VFMADD231PS Z6, Z5, Z3
+	VMOVUPS     192(DI), Z5
+	VMOVUPS     192(R8), Z6
+	VFMADD231PS Z6, Z5, Z4
+	ADDQ        $+256, DI
+	ADDQ        $+256, R8
+	SUBQ        $+64, SI
+	CMPQ        SI, $+64
+	JGE         loop25
+
+end26:
+	CMPQ SI, $+16
+	JLT  end28
+
+loop27:
+	VMOVUPS     (DI), Z5
+	VMOVUPS     (R8), Z6
+	VFMADD231PS Z6, Z5, Z1
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop27
+
+end28:
+	TESTQ       BX, BX
+	JZ          end29
+	VMOVUPS.Z   (DI), K1, Z5
+	VMOVUPS.Z   (R8), K1, Z6
+	VFMADD231PS Z6, Z5, Z1
+
+end29:
+	MOVQ       ldb+80(FP), SI
+	LEAQ       (AX)(SI*4), AX
+	VADDPS     Z2, Z1, Z1
+	VADDPS     Z4, Z3, Z3
+	VADDPS     Z3, Z1, Z1
+	VSHUFF32X4 $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFF32X4 $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VMOVSS     X1, (CX)
+	ADDQ       $+4, CX
+	SUBQ       $+1, DX
+	CMPQ       DX, $+1
+	JGE        loop23
+
+end24:
+	VZEROUPPER
+	RET

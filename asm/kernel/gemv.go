@@ -89,3 +89,35 @@ func GemvRows(m vec.Machine) {
 		})
 	}
 }
+
+// GemvDot multiplies rows of B with a vector, one row after the other: where
+// rows follow one another without a gap, B is one stream of memory. The sums of
+// four rows are formed together.
+func GemvDot(m vec.Machine) {
+	b, c, n := m.SlicePtr("b"), m.SlicePtr("c"), m.SliceLen("c")
+	alpha, t := m.FloatParam("alpha"), m.Tail(m.SliceLen("a"))
+	const unroll = 4
+	for _, rows := range []int{4, 1} {
+		m.Loop(n, rows, func() {
+			var sums []vec.V
+			for range rows {
+				var acc []vec.V
+				for range unroll {
+					acc = append(acc, m.Zero())
+				}
+				vec.Each(m, m.SliceLen("a"), t, unroll, []vec.Ptr{m.SlicePtr("a"), b}, func(s vec.Span) {
+					for i := range s.Vectors {
+						m.FMATo(acc[i], s.Load(0, i, 0), s.Load(1, i, 0))
+					}
+				})
+				m.BumpBy(b, m.IntParam("ldb"))
+				m.AddTo(acc[0], acc[1])
+				m.AddTo(acc[2], acc[3])
+				m.AddTo(acc[0], acc[2])
+				sums = append(sums, acc[0])
+			}
+			m.StoreFirst(c, 0, m.Mul(vec.ReduceAddEach(m, sums), alpha), rows)
+			m.Bump(c, 4*rows)
+		})
+	}
+}
