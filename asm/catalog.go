@@ -141,10 +141,10 @@ var Catalog = []Kernel{
 	},
 	{
 		File: "gemv", Source: "gemv.go", Name: "gemvDot", ByISA: true,
-		Signature: "func(alpha float32, c, a, b []float32, ldb int)",
+		Signature: "func(alpha float32, c, a, b []float32, ldb, ahead int)",
 		Doc: []string{
 			"computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c, which overlaps",
-			"neither a nor b.",
+			"neither a nor b. For ahead as in gemvRows, several rows go together.",
 		},
 		Emit: row(kernel.GemvDot),
 	},

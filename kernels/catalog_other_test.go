@@ -11,7 +11,7 @@ var catalog = []implementation{
 	{"gemmDot", Generic, 1, "m n k alpha a lda b ldb c ldc", gemmDotGeneric},
 	{"gemvPanels", Generic, 1, "c a b nr", gemvPanelsGeneric},
 	{"gemvRows", Generic, 1, "c a b ldb ahead", gemvRowsGeneric},
-	{"gemvDot", Generic, 1, "alpha c a b ldb", gemvDotGeneric},
+	{"gemvDot", Generic, 1, "alpha c a b ldb ahead", gemvDotGeneric},
 	{"copyRows", Generic, 1, "dst x rows cols lddst ldx", copyRowsGeneric},
 	{"addRows", Generic, 1, "dst x rows cols lddst ldx", addRowsGeneric},
 	{"transposeRows", Generic, 1, "dst x rows cols lddst ldx", transposeRowsGeneric},

@@ -237,7 +237,7 @@ var plans = map[string]plan{
 		scale: 64,
 		shapes: func(im implementation) (shapes []shape) {
 			for i, k := range sweepLengths(im) {
-				shapes = append(shapes, shape{"n": i % 7, "k": k, "ldb": max(k, 1) + i%2*(1+i%5)})
+				shapes = append(shapes, shape{"n": i % 11, "k": k, "ldb": max(k, 1) + i%2*(1+i%5), "ahead": i % 3 * k})
 			}
 			return shapes
 		},

@@ -87,14 +87,14 @@ func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	}
 }
 
-func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb int) {
+func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
 	switch isa {
 	case AVX512:
-		gemvDotAVX512(alpha, c, a, b, ldb)
+		gemvDotAVX512(alpha, c, a, b, ldb, ahead)
 	case AVX2:
-		gemvDotAVX2(alpha, c, a, b, ldb)
+		gemvDotAVX2(alpha, c, a, b, ldb, ahead)
 	default:
-		gemvDotGeneric(alpha, c, a, b, ldb)
+		gemvDotGeneric(alpha, c, a, b, ldb, ahead)
 	}
 }
 

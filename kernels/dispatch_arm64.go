@@ -77,12 +77,12 @@ func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	}
 }
 
-func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb int) {
+func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
 	switch isa {
 	case NEON:
-		gemvDotNEON(alpha, c, a, b, ldb)
+		gemvDotNEON(alpha, c, a, b, ldb, ahead)
 	default:
-		gemvDotGeneric(alpha, c, a, b, ldb)
+		gemvDotGeneric(alpha, c, a, b, ldb, ahead)
 	}
 }
 

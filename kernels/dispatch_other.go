@@ -24,8 +24,8 @@ func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	gemvRowsGeneric(c, a, b, ldb, ahead)
 }
 
-func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb int) {
-	gemvDotGeneric(alpha, c, a, b, ldb)
+func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
+	gemvDotGeneric(alpha, c, a, b, ldb, ahead)
 }
 
 func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {

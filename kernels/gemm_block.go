@@ -265,13 +265,10 @@ func (g *gemmCall) gemv(a *operandA, b *operandB, c []float32, j, n int) {
 		}
 		// Columns that stay in the first-level cache, and rows of some 1 MiB.
 		const columns = 4096
-		ahead := 0
-		if g.n*g.k >= gemvFar {
-			ahead = gemvGroup * b.ld
-		}
+		ahead := g.ahead(gemvRowsGroup)
 		for q := 0; q < n; q += columns {
 			w := min(columns, n-q)
-			step := max(1, 1<<18/(w*gemvGroup)) * gemvGroup
+			step := max(1, 1<<18/(w*gemvRowsGroup)) * gemvRowsGroup
 			for p := 0; p < g.k; p += step {
 				gemvRows(g.isa, c[q:q+w], x[p:min(p+step, g.k)], b.data[p*b.ld+j+q:], b.ld, ahead)
 			}
@@ -387,7 +384,7 @@ func (g *gemmCall) dot(a *operandA, b *operandB, c []float32, i, j, m, n int) {
 
 // dotBlock is dot for k steps of k, from the first element of a and b.
 func (g *gemmCall) dotBlock(a []float32, lda int, b []float32, ldb int, beta float32, c []float32, m, n, k int) {
-	step := max(4, 1<<22/(m*k)&^3)
+	step := max(gemvDotGroup, 1<<22/(m*k)/gemvDotGroup*gemvDotGroup)
 	if beta == 0 {
 		for q := 0; q < n; q += step {
 			g.dotCall(m, min(step, n-q), k, a, lda, b[q*ldb:], ldb, c[q:], g.ldc)
@@ -408,13 +405,20 @@ func (g *gemmCall) dotBlock(a []float32, lda int, b []float32, ldb int, beta flo
 	gemmScratchPool.Put(s)
 }
 
-// dotCall is one call of the assembly. Several rows of B at a time share the
-// loads of A; one after the other they are a single stream of memory, which the
-// caches between a core and memory deliver faster.
+// dotCall is one call of the assembly.
 func (g *gemmCall) dotCall(m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
-	if g.m == 1 && gemvNear <= g.n*g.k && g.n*g.k < gemvFar {
-		gemvDot(g.isa, g.alpha, c[:n], a[:k], b, ldb)
+	if g.m == 1 && g.n*g.k >= gemvNear {
+		gemvDot(g.isa, g.alpha, c[:n], a[:k], b, ldb, g.ahead(gemvDotGroup))
 		return
 	}
 	gemmDot(g.isa, m, n, k, g.alpha, a, lda, b, ldb, c, ldc)
+}
+
+// ahead is how far ahead of its use B is to be fetched where so many of its rows
+// go together: 0 if it does not come from memory.
+func (g *gemmCall) ahead(rows int) int {
+	if g.n*g.k < gemvFar {
+		return 0
+	}
+	return rows * g.b.ld
 }

@@ -12,9 +12,10 @@ const (
 	// A B of gemvNear elements is beyond a core's own caches, and one of gemvFar
 	// comes from memory.
 	gemvNear, gemvFar = 1 << 17, 1 << 23
-	// gemvRows takes gemvGroup rows of B together. Fetching the next such rows
-	// gains a sixth where B comes from memory; nearer, it costs as much.
-	gemvGroup = 6
+	// gemvRows takes so many rows of B together, and gemvDot at most so many where
+	// B comes from memory. Then fetching the next such rows gains a sixth to a
+	// third; nearer, it costs as much.
+	gemvRowsGroup, gemvDotGroup = 6, 8
 	// parallelWork is the least work worth a second thread, and partWork the
 	// least for a part, in units of workOf.
 	parallelWork = 1 << 20

@@ -102,6 +102,6 @@ func gemvRowsGeneric(c, a, b []float32, ldb, _ int) {
 	}
 }
 
-func gemvDotGeneric(alpha float32, c, a, b []float32, ldb int) {
+func gemvDotGeneric(alpha float32, c, a, b []float32, ldb, _ int) {
 	gemmDotGeneric(1, len(c), len(a), alpha, a, len(a), b, ldb, c, len(c))
 }

@@ -590,248 +590,255 @@ DATA lanes8<>+56(SB)/4, $0x00000000
 DATA lanes8<>+60(SB)/4, $0x00000000
 GLOBL lanes8<>(SB), RODATA|NOPTR, $64
 
-// func gemvDotAVX2(alpha float32, c []float32, a []float32, b []float32, ldb int)
-// Requires: AVX, FMA3
-TEXT ·gemvDotAVX2(SB), NOSPLIT, $0-88
-	MOVQ         b_base+56(FP), AX
-	MOVQ         c_base+8(FP), CX
-	MOVQ         c_len+16(FP), DX
+// func gemvDotAVX2(alpha float32, c []float32, a []float32, b []float32, ldb int, ahead int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·gemvDotAVX2(SB), NOSPLIT, $0-96
 	VBROADCASTSS alpha+0(FP), Y0
-	MOVQ         a_len+40(FP), BX
-	ANDQ         $+7, BX
-	LEAQ         lanes8<>+0(SB), SI
-	MOVQ         $0x00000008, DI
-	SUBQ         BX, DI
-	LEAQ         (SI)(DI*4), SI
-	VMOVUPS      (SI), Y1
-	CMPQ         DX, $+4
-	JLT          end2
+	MOVQ         a_len+40(FP), AX
+	ANDQ         $+7, AX
+	LEAQ         lanes8<>+0(SB), CX
+	MOVQ         $0x00000008, DX
+	SUBQ         AX, DX
+	LEAQ         (CX)(DX*4), CX
+	VMOVUPS      (CX), Y1
+	MOVQ         b_base+56(FP), CX
+	MOVQ         c_base+8(FP), DX
+	MOVQ         c_len+16(FP), BX
+	MOVQ         ahead+88(FP), SI
+	CMPQ         SI, $+0
+	JGT          else1
+	CMPQ         BX, $+4
+	JLT          end4
 
-loop1:
+loop3:
+	MOVQ   a_base+32(FP), SI
+	MOVQ   ldb+80(FP), DI
+	MOVQ   CX, R8
+	LEAQ   (CX)(DI*4), CX
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   a_len+40(FP), SI
-	MOVQ   a_base+32(FP), DI
-	MOVQ   AX, R8
-	CMPQ   SI, $+32
-	JLT    end4
-
-loop3:
-	VMOVUPS     (DI), Y6
-	VMOVUPS     (R8), Y7
-	VFMADD231PS Y7, Y6, Y2
-	VMOVUPS     32(DI), Y6
-	VMOVUPS     32(R8), Y7
-	VFMADD231PS Y7, Y6, Y3
-	VMOVUPS     64(DI), Y6
-	VMOVUPS     64(R8), Y7
-	VFMADD231PS Y7, Y6, Y4
-	VMOVUPS     96(DI), Y6
-	VMOVUPS     96(R8), Y7
-	VFMADD231PS Y7, Y6, Y5
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop3
-
-end4:
-	CMPQ SI, $+8
-	JLT  end6
+	MOVQ   a_len+40(FP), DI
+	MOVQ   R8, R8
+	CMPQ   DI, $+32
+	JLT    end6
 
 loop5:
-	VMOVUPS     (DI), Y6
+	VMOVUPS     (SI), Y6
 	VMOVUPS     (R8), Y7
 	VFMADD231PS Y7, Y6, Y2
-	ADDQ        $+32, DI
-	ADDQ        $+32, R8
-	SUBQ        $+8, SI
-	CMPQ        SI, $+8
+	VMOVUPS     32(SI), Y6
+	VMOVUPS     32(R8), Y7
+	VFMADD231PS Y7, Y6, Y3
+	VMOVUPS     64(SI), Y6
+	VMOVUPS     64(R8), Y7
+	VFMADD231PS Y7, Y6, Y4
+	VMOVUPS     96(SI), Y6
+	VMOVUPS     96(R8), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $+128, SI
+	ADDQ        $+128, R8
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
 	JGE         loop5
 
 end6:
-	TESTQ       BX, BX
-	JZ          end7
-	VMASKMOVPS  (DI), Y1, Y6
+	CMPQ DI, $+8
+	JLT  end8
+
+loop7:
+	VMOVUPS     (SI), Y6
+	VMOVUPS     (R8), Y7
+	VFMADD231PS Y7, Y6, Y2
+	ADDQ        $+32, SI
+	ADDQ        $+32, R8
+	SUBQ        $+8, DI
+	CMPQ        DI, $+8
+	JGE         loop7
+
+end8:
+	TESTQ       AX, AX
+	JZ          end9
+	VMASKMOVPS  (SI), Y1, Y6
 	VMASKMOVPS  (R8), Y1, Y7
 	VFMADD231PS Y7, Y6, Y2
 
-end7:
-	MOVQ   ldb+80(FP), SI
-	LEAQ   (AX)(SI*4), AX
-	VADDPS Y3, Y2, Y2
-	VADDPS Y5, Y4, Y4
+end9:
 	VADDPS Y4, Y2, Y2
+	VADDPS Y5, Y3, Y3
+	VADDPS Y3, Y2, Y2
+	MOVQ   a_base+32(FP), SI
+	MOVQ   ldb+80(FP), DI
+	MOVQ   CX, R8
+	LEAQ   (CX)(DI*4), CX
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
-	MOVQ   a_len+40(FP), SI
-	MOVQ   a_base+32(FP), DI
-	MOVQ   AX, R8
-	CMPQ   SI, $+32
-	JLT    end9
-
-loop8:
-	VMOVUPS     (DI), Y7
-	VMOVUPS     (R8), Y8
-	VFMADD231PS Y8, Y7, Y3
-	VMOVUPS     32(DI), Y7
-	VMOVUPS     32(R8), Y8
-	VFMADD231PS Y8, Y7, Y4
-	VMOVUPS     64(DI), Y7
-	VMOVUPS     64(R8), Y8
-	VFMADD231PS Y8, Y7, Y5
-	VMOVUPS     96(DI), Y7
-	VMOVUPS     96(R8), Y8
-	VFMADD231PS Y8, Y7, Y6
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop8
-
-end9:
-	CMPQ SI, $+8
-	JLT  end11
+	MOVQ   a_len+40(FP), DI
+	MOVQ   R8, R8
+	CMPQ   DI, $+32
+	JLT    end11
 
 loop10:
-	VMOVUPS     (DI), Y7
+	VMOVUPS     (SI), Y7
 	VMOVUPS     (R8), Y8
 	VFMADD231PS Y8, Y7, Y3
-	ADDQ        $+32, DI
-	ADDQ        $+32, R8
-	SUBQ        $+8, SI
-	CMPQ        SI, $+8
+	VMOVUPS     32(SI), Y7
+	VMOVUPS     32(R8), Y8
+	VFMADD231PS Y8, Y7, Y4
+	VMOVUPS     64(SI), Y7
+	VMOVUPS     64(R8), Y8
+	VFMADD231PS Y8, Y7, Y5
+	VMOVUPS     96(SI), Y7
+	VMOVUPS     96(R8), Y8
+	VFMADD231PS Y8, Y7, Y6
+	ADDQ        $+128, SI
+	ADDQ        $+128, R8
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
 	JGE         loop10
 
 end11:
-	TESTQ       BX, BX
-	JZ          end12
-	VMASKMOVPS  (DI), Y1, Y7
+	CMPQ DI, $+8
+	JLT  end13
+
+loop12:
+	VMOVUPS     (SI), Y7
+	VMOVUPS     (R8), Y8
+	VFMADD231PS Y8, Y7, Y3
+	ADDQ        $+32, SI
+	ADDQ        $+32, R8
+	SUBQ        $+8, DI
+	CMPQ        DI, $+8
+	JGE         loop12
+
+end13:
+	TESTQ       AX, AX
+	JZ          end14
+	VMASKMOVPS  (SI), Y1, Y7
 	VMASKMOVPS  (R8), Y1, Y8
 	VFMADD231PS Y8, Y7, Y3
 
-end12:
-	MOVQ   ldb+80(FP), SI
-	LEAQ   (AX)(SI*4), AX
-	VADDPS Y4, Y3, Y3
-	VADDPS Y6, Y5, Y5
+end14:
 	VADDPS Y5, Y3, Y3
+	VADDPS Y6, Y4, Y4
+	VADDPS Y4, Y3, Y3
+	MOVQ   a_base+32(FP), SI
+	MOVQ   ldb+80(FP), DI
+	MOVQ   CX, R8
+	LEAQ   (CX)(DI*4), CX
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   a_len+40(FP), SI
-	MOVQ   a_base+32(FP), DI
-	MOVQ   AX, R8
-	CMPQ   SI, $+32
-	JLT    end14
-
-loop13:
-	VMOVUPS     (DI), Y8
-	VMOVUPS     (R8), Y9
-	VFMADD231PS Y9, Y8, Y4
-	VMOVUPS     32(DI), Y8
-	VMOVUPS     32(R8), Y9
-	VFMADD231PS Y9, Y8, Y5
-	VMOVUPS     64(DI), Y8
-	VMOVUPS     64(R8), Y9
-	VFMADD231PS Y9, Y8, Y6
-	VMOVUPS     96(DI), Y8
-	VMOVUPS     96(R8), Y9
-	VFMADD231PS Y9, Y8, Y7
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop13
-
-end14:
-	CMPQ SI, $+8
-	JLT  end16
+	MOVQ   a_len+40(FP), DI
+	MOVQ   R8, R8
+	CMPQ   DI, $+32
+	JLT    end16
 
 loop15:
-	VMOVUPS     (DI), Y8
+	VMOVUPS     (SI), Y8
 	VMOVUPS     (R8), Y9
 	VFMADD231PS Y9, Y8, Y4
-	ADDQ        $+32, DI
-	ADDQ        $+32, R8
-	SUBQ        $+8, SI
-	CMPQ        SI, $+8
+	VMOVUPS     32(SI), Y8
+	VMOVUPS     32(R8), Y9
+	VFMADD231PS Y9, Y8, Y5
+	VMOVUPS     64(SI), Y8
+	VMOVUPS     64(R8), Y9
+	VFMADD231PS Y9, Y8, Y6
+	VMOVUPS     96(SI), Y8
+	VMOVUPS     96(R8), Y9
+	VFMADD231PS Y9, Y8, Y7
+	ADDQ        $+128, SI
+	ADDQ        $+128, R8
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
 	JGE         loop15
 
 end16:
-	TESTQ       BX, BX
-	JZ          end17
-	VMASKMOVPS  (DI), Y1, Y8
+	CMPQ DI, $+8
+	JLT  end18
+
+loop17:
+	VMOVUPS     (SI), Y8
+	VMOVUPS     (R8), Y9
+	VFMADD231PS Y9, Y8, Y4
+	ADDQ        $+32, SI
+	ADDQ        $+32, R8
+	SUBQ        $+8, DI
+	CMPQ        DI, $+8
+	JGE         loop17
+
+end18:
+	TESTQ       AX, AX
+	JZ          end19
+	VMASKMOVPS  (SI), Y1, Y8
 	VMASKMOVPS  (R8), Y1, Y9
 	VFMADD231PS Y9, Y8, Y4
 
-end17:
-	MOVQ   ldb+80(FP), SI
-	LEAQ   (AX)(SI*4), AX
-	VADDPS Y5, Y4, Y4
-	VADDPS Y7, Y6, Y6
+end19:
 	VADDPS Y6, Y4, Y4
+	VADDPS Y7, Y5, Y5
+	VADDPS Y5, Y4, Y4
+	MOVQ   a_base+32(FP), SI
+	MOVQ   ldb+80(FP), DI
+	MOVQ   CX, R8
+	LEAQ   (CX)(DI*4), CX
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   a_len+40(FP), SI
-	MOVQ   a_base+32(FP), DI
-	MOVQ   AX, R8
-	CMPQ   SI, $+32
-	JLT    end19
-
-loop18:
-	VMOVUPS     (DI), Y9
-	VMOVUPS     (R8), Y10
-	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     32(DI), Y9
-	VMOVUPS     32(R8), Y10
-	VFMADD231PS Y10, Y9, Y6
-	VMOVUPS     64(DI), Y9
-	VMOVUPS     64(R8), Y10
-	VFMADD231PS Y10, Y9, Y7
-	VMOVUPS     96(DI), Y9
-	VMOVUPS     96(R8), Y10
-	VFMADD231PS Y10, Y9, Y8
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop18
-
-end19:
-	CMPQ SI, $+8
-	JLT  end21
+	MOVQ   a_len+40(FP), DI
+	MOVQ   R8, R8
+	CMPQ   DI, $+32
+	JLT    end21
 
 loop20:
-	VMOVUPS     (DI), Y9
+	VMOVUPS     (SI), Y9
 	VMOVUPS     (R8), Y10
 	VFMADD231PS Y10, Y9, Y5
-	ADDQ        $+32, DI
-	ADDQ        $+32, R8
-	SUBQ        $+8, SI
-	CMPQ        SI, $+8
+	VMOVUPS     32(SI), Y9
+	VMOVUPS     32(R8), Y10
+	VFMADD231PS Y10, Y9, Y6
+	VMOVUPS     64(SI), Y9
+	VMOVUPS     64(R8), Y10
+	VFMADD231PS Y10, Y9, Y7
+	VMOVUPS     96(SI), Y9
+	VMOVUPS     96(R8), Y10
+	VFMADD231PS Y10, Y9, Y8
+	ADDQ        $+128, SI
+	ADDQ        $+128, R8
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
 	JGE         loop20
 
 end21:
-	TESTQ       BX, BX
-	JZ          end22
-	VMASKMOVPS  (DI), Y1, Y9
+	CMPQ DI, $+8
+	JLT  end23
+
+loop22:
+	VMOVUPS     (SI), Y9
+	VMOVUPS     (R8), Y10
+	VFMADD231PS Y10, Y9, Y5
+	ADDQ        $+32, SI
+	ADDQ        $+32, R8
+	SUBQ        $+8, DI
+	CMPQ        DI, $+8
+	JGE         loop22
+
+end23:
+	TESTQ       AX, AX
+	JZ          end24
+	VMASKMOVPS  (SI), Y1, Y9
 	VMASKMOVPS  (R8), Y1, Y10
 	VFMADD231PS Y10, Y9, Y5
 
-end22:
-	MOVQ       ldb+80(FP), SI
-	LEAQ       (AX)(SI*4), AX
-	VADDPS     Y6, Y5, Y5
-	VADDPS     Y8, Y7, Y7
+end24:
 	VADDPS     Y7, Y5, Y5
+	VADDPS     Y8, Y6, Y6
+	VADDPS     Y6, Y5, Y5
 	VUNPCKLPS  Y4, Y2, Y6
 	VUNPCKHPS  Y4, Y2, Y2
 	VADDPS     Y2, Y6, Y2
@@ -845,73 +852,200 @@ end22:
 	VPERM2F128 $0x31, Y2, Y2, Y2
 	VADDPS     Y2, Y3, Y2
 	VMULPS     Y0, Y2, Y2
-	VMOVUPS    X2, (CX)
-	ADDQ       $+16, CX
-	SUBQ       $+4, DX
-	CMPQ       DX, $+4
-	JGE        loop1
+	VMOVUPS    X2, (DX)
+	ADDQ       $+16, DX
+	SUBQ       $+4, BX
+	CMPQ       BX, $+4
+	JGE        loop3
 
+end4:
+	JMP end2
+
+else1:
+	CMPQ BX, $+4
+	JLT  end26
+
+loop25:
+	MOVQ   a_base+32(FP), DI
+	MOVQ   ldb+80(FP), R8
+	MOVQ   CX, R9
+	LEAQ   (CX)(R8*4), CX
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   CX, R10
+	LEAQ   (CX)(R8*4), CX
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   CX, R11
+	LEAQ   (CX)(R8*4), CX
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   CX, R12
+	LEAQ   (CX)(R8*4), CX
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   a_len+40(FP), R8
+	MOVQ   R9, R9
+	MOVQ   R11, R11
+	MOVQ   R8, R8
+	CMPQ   R8, $+16
+	JLT    end28
+
+loop27:
+	VMOVUPS     (DI), Y10
+	VMOVUPS     (R9), Y11
+	VFMADD231PS Y11, Y10, Y2
+	PREFETCHT1  (R9)(SI*4)
+	VMOVUPS     (R10), Y11
+	VFMADD231PS Y11, Y10, Y4
+	PREFETCHT1  (R10)(SI*4)
+	VMOVUPS     (R11), Y11
+	VFMADD231PS Y11, Y10, Y6
+	PREFETCHT1  (R11)(SI*4)
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y8
+	PREFETCHT1  (R12)(SI*4)
+	VMOVUPS     32(DI), Y10
+	VMOVUPS     32(R9), Y11
+	VFMADD231PS Y11, Y10, Y3
+	VMOVUPS     32(R10), Y11
+	VFMADD231PS Y11, Y10, Y5
+	VMOVUPS     32(R11), Y11
+	VFMADD231PS Y11, Y10, Y7
+	VMOVUPS     32(R12), Y11
+	VFMADD231PS Y11, Y10, Y9
+	ADDQ        $+64, DI
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop27
+
+end28:
+	CMPQ R8, $+8
+	JLT  end30
+
+loop29:
+	VMOVUPS     (DI), Y10
+	VMOVUPS     (R9), Y11
+	VFMADD231PS Y11, Y10, Y2
+	VMOVUPS     (R10), Y11
+	VFMADD231PS Y11, Y10, Y4
+	VMOVUPS     (R11), Y11
+	VFMADD231PS Y11, Y10, Y6
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y8
+	ADDQ        $+32, DI
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	ADDQ        $+32, R11
+	ADDQ        $+32, R12
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop29
+
+end30:
+	TESTQ       AX, AX
+	JZ          end31
+	VMASKMOVPS  (DI), Y1, Y10
+	VMASKMOVPS  (R9), Y1, Y11
+	VFMADD231PS Y11, Y10, Y2
+	VMASKMOVPS  (R10), Y1, Y11
+	VFMADD231PS Y11, Y10, Y4
+	VMASKMOVPS  (R11), Y1, Y11
+	VFMADD231PS Y11, Y10, Y6
+	VMASKMOVPS  (R12), Y1, Y11
+	VFMADD231PS Y11, Y10, Y8
+
+end31:
+	VADDPS     Y3, Y2, Y2
+	VADDPS     Y5, Y4, Y4
+	VADDPS     Y7, Y6, Y6
+	VADDPS     Y9, Y8, Y8
+	VUNPCKLPS  Y6, Y2, Y3
+	VUNPCKHPS  Y6, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VUNPCKLPS  Y8, Y4, Y3
+	VUNPCKHPS  Y8, Y4, Y4
+	VADDPS     Y4, Y3, Y3
+	VUNPCKLPS  Y3, Y2, Y4
+	VUNPCKHPS  Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x20, Y2, Y2, Y3
+	VPERM2F128 $0x31, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    X2, (DX)
+	ADDQ       $+16, DX
+	SUBQ       $+4, BX
+	CMPQ       BX, $+4
+	JGE        loop25
+
+end26:
 end2:
-	CMPQ DX, $+1
-	JLT  end24
+	CMPQ BX, $+1
+	JLT  end33
 
-loop23:
+loop32:
+	MOVQ   a_base+32(FP), SI
+	MOVQ   ldb+80(FP), DI
+	MOVQ   CX, R8
+	LEAQ   (CX)(DI*4), CX
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   a_len+40(FP), SI
-	MOVQ   a_base+32(FP), DI
-	MOVQ   AX, R8
-	CMPQ   SI, $+32
-	JLT    end26
+	MOVQ   a_len+40(FP), DI
+	MOVQ   R8, R8
+	CMPQ   DI, $+32
+	JLT    end35
 
-loop25:
-	VMOVUPS     (DI), Y6
+loop34:
+	VMOVUPS     (SI), Y6
 	VMOVUPS     (R8), Y7
 	VFMADD231PS Y7, Y6, Y2
-	VMOVUPS     32(DI), Y6
+	VMOVUPS     32(SI), Y6
 	VMOVUPS     32(R8), Y7
 	VFMADD231PS Y7, Y6, Y3
-	VMOVUPS     64(DI), Y6
+	VMOVUPS     64(SI), Y6
 	VMOVUPS     64(R8), Y7
 	VFMADD231PS Y7, Y6, Y4
-	VMOVUPS     96(DI), Y6
+	VMOVUPS     96(SI), Y6
 	VMOVUPS     96(R8), Y7
 	VFMADD231PS Y7, Y6, Y5
-	ADDQ        $+128, DI
+	ADDQ        $+128, SI
 	ADDQ        $+128, R8
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop25
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JGE         loop34
 
-end26:
-	CMPQ SI, $+8
-	JLT  end28
+end35:
+	CMPQ DI, $+8
+	JLT  end37
 
-loop27:
-	VMOVUPS     (DI), Y6
+loop36:
+	VMOVUPS     (SI), Y6
 	VMOVUPS     (R8), Y7
 	VFMADD231PS Y7, Y6, Y2
-	ADDQ        $+32, DI
+	ADDQ        $+32, SI
 	ADDQ        $+32, R8
-	SUBQ        $+8, SI
-	CMPQ        SI, $+8
-	JGE         loop27
+	SUBQ        $+8, DI
+	CMPQ        DI, $+8
+	JGE         loop36
 
-end28:
-	TESTQ       BX, BX
-	JZ          end29
-	VMASKMOVPS  (DI), Y1, Y6
+end37:
+	TESTQ       AX, AX
+	JZ          end38
+	VMASKMOVPS  (SI), Y1, Y6
 	VMASKMOVPS  (R8), Y1, Y7
 	VFMADD231PS Y7, Y6, Y2
 
-end29:
-	MOVQ       ldb+80(FP), SI
-	LEAQ       (AX)(SI*4), AX
-	VADDPS     Y3, Y2, Y2
-	VADDPS     Y5, Y4, Y4
+end38:
 	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VADDPS     Y3, Y2, Y2
 	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VSHUFPS    $0x4e, Y2, Y2, Y3
@@ -919,12 +1053,12 @@ end29:
 	VSHUFPS    $0xb1, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VMULPS     Y0, Y2, Y2
-	VMOVSS     X2, (CX)
-	ADDQ       $+4, CX
-	SUBQ       $+1, DX
-	CMPQ       DX, $+1
-	JGE        loop23
+	VMOVSS     X2, (DX)
+	ADDQ       $+4, DX
+	SUBQ       $+1, BX
+	CMPQ       BX, $+1
+	JGE        loop32
 
-end24:
+end33:
 	VZEROUPPER
 	RET

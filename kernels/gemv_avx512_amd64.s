@@ -579,246 +579,253 @@ end30:
 	VZEROUPPER
 	RET
 
-// func gemvDotAVX512(alpha float32, c []float32, a []float32, b []float32, ldb int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·gemvDotAVX512(SB), NOSPLIT, $0-88
-	MOVQ         b_base+56(FP), AX
-	MOVQ         c_base+8(FP), CX
-	MOVQ         c_len+16(FP), DX
+// func gemvDotAVX512(alpha float32, c []float32, a []float32, b []float32, ldb int, ahead int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·gemvDotAVX512(SB), NOSPLIT, $8-96
 	VBROADCASTSS alpha+0(FP), Z0
-	MOVQ         a_len+40(FP), BX
-	ANDQ         $+15, BX
-	MOVQ         $-1, SI
-	BZHIQ        BX, SI, SI
-	KMOVW        SI, K1
-	CMPQ         DX, $+4
-	JLT          end2
+	MOVQ         a_len+40(FP), AX
+	ANDQ         $+15, AX
+	MOVQ         $-1, CX
+	BZHIQ        AX, CX, CX
+	KMOVW        CX, K1
+	MOVQ         b_base+56(FP), CX
+	MOVQ         c_base+8(FP), DX
+	MOVQ         c_len+16(FP), BX
+	MOVQ         ahead+88(FP), SI
+	CMPQ         SI, $+0
+	JGT          else1
+	CMPQ         BX, $+4
+	JLT          end4
 
-loop1:
+loop3:
+	MOVQ   a_base+32(FP), SI
+	MOVQ   ldb+80(FP), DI
+	MOVQ   CX, R8
+	LEAQ   (CX)(DI*4), CX
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
-	MOVQ   a_len+40(FP), SI
-	MOVQ   a_base+32(FP), DI
-	MOVQ   AX, R8
-	CMPQ   SI, $+64
-	JLT    end4
-
-loop3:
-	VMOVUPS     (DI), Z5
-	VMOVUPS     (R8), Z6
-	VFMADD231PS Z6, Z5, Z1
-	VMOVUPS     64(DI), Z5
-	VMOVUPS     64(R8), Z6
-	VFMADD231PS Z6, Z5, Z2
-	VMOVUPS     128(DI), Z5
-	VMOVUPS     128(R8), Z6
-	VFMADD231PS Z6, Z5, Z3
-	VMOVUPS     192(DI), Z5
-	VMOVUPS     192(R8), Z6
-	VFMADD231PS Z6, Z5, Z4
-	ADDQ        $+256, DI
-	ADDQ        $+256, R8
-	SUBQ        $+64, SI
-	CMPQ        SI, $+64
-	JGE         loop3
-
-end4:
-	CMPQ SI, $+16
-	JLT  end6
+	MOVQ   a_len+40(FP), DI
+	MOVQ   R8, R8
+	CMPQ   DI, $+64
+	JLT    end6
 
 loop5:
-	VMOVUPS     (DI), Z5
+	VMOVUPS     (SI), Z5
 	VMOVUPS     (R8), Z6
 	VFMADD231PS Z6, Z5, Z1
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
+	VMOVUPS     64(SI), Z5
+	VMOVUPS     64(R8), Z6
+	VFMADD231PS Z6, Z5, Z2
+	VMOVUPS     128(SI), Z5
+	VMOVUPS     128(R8), Z6
+	VFMADD231PS Z6, Z5, Z3
+	VMOVUPS     192(SI), Z5
+	VMOVUPS     192(R8), Z6
+	VFMADD231PS Z6, Z5, Z4
+	ADDQ        $+256, SI
+	ADDQ        $+256, R8
+	SUBQ        $+64, DI
+	CMPQ        DI, $+64
 	JGE         loop5
 
 end6:
-	TESTQ       BX, BX
-	JZ          end7
-	VMOVUPS.Z   (DI), K1, Z5
+	CMPQ DI, $+16
+	JLT  end8
+
+loop7:
+	VMOVUPS     (SI), Z5
+	VMOVUPS     (R8), Z6
+	VFMADD231PS Z6, Z5, Z1
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop7
+
+end8:
+	TESTQ       AX, AX
+	JZ          end9
+	VMOVUPS.Z   (SI), K1, Z5
 	VMOVUPS.Z   (R8), K1, Z6
 	VFMADD231PS Z6, Z5, Z1
 
-end7:
-	MOVQ   ldb+80(FP), SI
-	LEAQ   (AX)(SI*4), AX
-	VADDPS Z2, Z1, Z1
-	VADDPS Z4, Z3, Z3
+end9:
 	VADDPS Z3, Z1, Z1
+	VADDPS Z4, Z2, Z2
+	VADDPS Z2, Z1, Z1
+	MOVQ   a_base+32(FP), SI
+	MOVQ   ldb+80(FP), DI
+	MOVQ   CX, R8
+	LEAQ   (CX)(DI*4), CX
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   a_len+40(FP), SI
-	MOVQ   a_base+32(FP), DI
-	MOVQ   AX, R8
-	CMPQ   SI, $+64
-	JLT    end9
-
-loop8:
-	VMOVUPS     (DI), Z6
-	VMOVUPS     (R8), Z7
-	VFMADD231PS Z7, Z6, Z2
-	VMOVUPS     64(DI), Z6
-	VMOVUPS     64(R8), Z7
-	VFMADD231PS Z7, Z6, Z3
-	VMOVUPS     128(DI), Z6
-	VMOVUPS     128(R8), Z7
-	VFMADD231PS Z7, Z6, Z4
-	VMOVUPS     192(DI), Z6
-	VMOVUPS     192(R8), Z7
-	VFMADD231PS Z7, Z6, Z5
-	ADDQ        $+256, DI
-	ADDQ        $+256, R8
-	SUBQ        $+64, SI
-	CMPQ        SI, $+64
-	JGE         loop8
-
-end9:
-	CMPQ SI, $+16
-	JLT  end11
+	MOVQ   a_len+40(FP), DI
+	MOVQ   R8, R8
+	CMPQ   DI, $+64
+	JLT    end11
 
 loop10:
-	VMOVUPS     (DI), Z6
+	VMOVUPS     (SI), Z6
 	VMOVUPS     (R8), Z7
 	VFMADD231PS Z7, Z6, Z2
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
+	VMOVUPS     64(SI), Z6
+	VMOVUPS     64(R8), Z7
+	VFMADD231PS Z7, Z6, Z3
+	VMOVUPS     128(SI), Z6
+	VMOVUPS     128(R8), Z7
+	VFMADD231PS Z7, Z6, Z4
+	VMOVUPS     192(SI), Z6
+	VMOVUPS     192(R8), Z7
+	VFMADD231PS Z7, Z6, Z5
+	ADDQ        $+256, SI
+	ADDQ        $+256, R8
+	SUBQ        $+64, DI
+	CMPQ        DI, $+64
 	JGE         loop10
 
 end11:
-	TESTQ       BX, BX
-	JZ          end12
-	VMOVUPS.Z   (DI), K1, Z6
+	CMPQ DI, $+16
+	JLT  end13
+
+loop12:
+	VMOVUPS     (SI), Z6
+	VMOVUPS     (R8), Z7
+	VFMADD231PS Z7, Z6, Z2
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop12
+
+end13:
+	TESTQ       AX, AX
+	JZ          end14
+	VMOVUPS.Z   (SI), K1, Z6
 	VMOVUPS.Z   (R8), K1, Z7
 	VFMADD231PS Z7, Z6, Z2
 
-end12:
-	MOVQ   ldb+80(FP), SI
-	LEAQ   (AX)(SI*4), AX
-	VADDPS Z3, Z2, Z2
-	VADDPS Z5, Z4, Z4
+end14:
 	VADDPS Z4, Z2, Z2
+	VADDPS Z5, Z3, Z3
+	VADDPS Z3, Z2, Z2
+	MOVQ   a_base+32(FP), SI
+	MOVQ   ldb+80(FP), DI
+	MOVQ   CX, R8
+	LEAQ   (CX)(DI*4), CX
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	MOVQ   a_len+40(FP), SI
-	MOVQ   a_base+32(FP), DI
-	MOVQ   AX, R8
-	CMPQ   SI, $+64
-	JLT    end14
-
-loop13:
-	VMOVUPS     (DI), Z7
-	VMOVUPS     (R8), Z8
-	VFMADD231PS Z8, Z7, Z3
-	VMOVUPS     64(DI), Z7
-	VMOVUPS     64(R8), Z8
-	VFMADD231PS Z8, Z7, Z4
-	VMOVUPS     128(DI), Z7
-	VMOVUPS     128(R8), Z8
-	VFMADD231PS Z8, Z7, Z5
-	VMOVUPS     192(DI), Z7
-	VMOVUPS     192(R8), Z8
-	VFMADD231PS Z8, Z7, Z6
-	ADDQ        $+256, DI
-	ADDQ        $+256, R8
-	SUBQ        $+64, SI
-	CMPQ        SI, $+64
-	JGE         loop13
-
-end14:
-	CMPQ SI, $+16
-	JLT  end16
+	MOVQ   a_len+40(FP), DI
+	MOVQ   R8, R8
+	CMPQ   DI, $+64
+	JLT    end16
 
 loop15:
-	VMOVUPS     (DI), Z7
+	VMOVUPS     (SI), Z7
 	VMOVUPS     (R8), Z8
 	VFMADD231PS Z8, Z7, Z3
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
+	VMOVUPS     64(SI), Z7
+	VMOVUPS     64(R8), Z8
+	VFMADD231PS Z8, Z7, Z4
+	VMOVUPS     128(SI), Z7
+	VMOVUPS     128(R8), Z8
+	VFMADD231PS Z8, Z7, Z5
+	VMOVUPS     192(SI), Z7
+	VMOVUPS     192(R8), Z8
+	VFMADD231PS Z8, Z7, Z6
+	ADDQ        $+256, SI
+	ADDQ        $+256, R8
+	SUBQ        $+64, DI
+	CMPQ        DI, $+64
 	JGE         loop15
 
 end16:
-	TESTQ       BX, BX
-	JZ          end17
-	VMOVUPS.Z   (DI), K1, Z7
+	CMPQ DI, $+16
+	JLT  end18
+
+loop17:
+	VMOVUPS     (SI), Z7
+	VMOVUPS     (R8), Z8
+	VFMADD231PS Z8, Z7, Z3
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop17
+
+end18:
+	TESTQ       AX, AX
+	JZ          end19
+	VMOVUPS.Z   (SI), K1, Z7
 	VMOVUPS.Z   (R8), K1, Z8
 	VFMADD231PS Z8, Z7, Z3
 
-end17:
-	MOVQ   ldb+80(FP), SI
-	LEAQ   (AX)(SI*4), AX
-	VADDPS Z4, Z3, Z3
-	VADDPS Z6, Z5, Z5
+end19:
 	VADDPS Z5, Z3, Z3
+	VADDPS Z6, Z4, Z4
+	VADDPS Z4, Z3, Z3
+	MOVQ   a_base+32(FP), SI
+	MOVQ   ldb+80(FP), DI
+	MOVQ   CX, R8
+	LEAQ   (CX)(DI*4), CX
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   a_len+40(FP), SI
-	MOVQ   a_base+32(FP), DI
-	MOVQ   AX, R8
-	CMPQ   SI, $+64
-	JLT    end19
-
-loop18:
-	VMOVUPS     (DI), Z8
-	VMOVUPS     (R8), Z9
-	VFMADD231PS Z9, Z8, Z4
-	VMOVUPS     64(DI), Z8
-	VMOVUPS     64(R8), Z9
-	VFMADD231PS Z9, Z8, Z5
-	VMOVUPS     128(DI), Z8
-	VMOVUPS     128(R8), Z9
-	VFMADD231PS Z9, Z8, Z6
-	VMOVUPS     192(DI), Z8
-	VMOVUPS     192(R8), Z9
-	VFMADD231PS Z9, Z8, Z7
-	ADDQ        $+256, DI
-	ADDQ        $+256, R8
-	SUBQ        $+64, SI
-	CMPQ        SI, $+64
-	JGE         loop18
-
-end19:
-	CMPQ SI, $+16
-	JLT  end21
+	MOVQ   a_len+40(FP), DI
+	MOVQ   R8, R8
+	CMPQ   DI, $+64
+	JLT    end21
 
 loop20:
-	VMOVUPS     (DI), Z8
+	VMOVUPS     (SI), Z8
 	VMOVUPS     (R8), Z9
 	VFMADD231PS Z9, Z8, Z4
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
+	VMOVUPS     64(SI), Z8
+	VMOVUPS     64(R8), Z9
+	VFMADD231PS Z9, Z8, Z5
+	VMOVUPS     128(SI), Z8
+	VMOVUPS     128(R8), Z9
+	VFMADD231PS Z9, Z8, Z6
+	VMOVUPS     192(SI), Z8
+	VMOVUPS     192(R8), Z9
+	VFMADD231PS Z9, Z8, Z7
+	ADDQ        $+256, SI
+	ADDQ        $+256, R8
+	SUBQ        $+64, DI
+	CMPQ        DI, $+64
 	JGE         loop20
 
 end21:
-	TESTQ       BX, BX
-	JZ          end22
-	VMOVUPS.Z   (DI), K1, Z8
+	CMPQ DI, $+16
+	JLT  end23
+
+loop22:
+	VMOVUPS     (SI), Z8
+	VMOVUPS     (R8), Z9
+	VFMADD231PS Z9, Z8, Z4
+	ADDQ        $+64, SI
+	ADDQ        $+64, R8
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop22
+
+end23:
+	TESTQ       AX, AX
+	JZ          end24
+	VMOVUPS.Z   (SI), K1, Z8
 	VMOVUPS.Z   (R8), K1, Z9
 	VFMADD231PS Z9, Z8, Z4
 
-end22:
-	MOVQ       ldb+80(FP), SI
-	LEAQ       (AX)(SI*4), AX
-	VADDPS     Z5, Z4, Z4
-	VADDPS     Z7, Z6, Z6
+end24:
 	VADDPS     Z6, Z4, Z4
+	VADDPS     Z7, Z5, Z5
+	VADDPS     Z5, Z4, Z4
 	VUNPCKLPS  Z3, Z1, Z5
 	VUNPCKHPS  Z3, Z1, Z1
 	VADDPS     Z1, Z5, Z1
@@ -835,73 +842,286 @@ end22:
 	VSHUFF32X4 $0xdd, Z1, Z1, Z1
 	VADDPS     Z1, Z2, Z1
 	VMULPS     Z0, Z1, Z1
-	VMOVUPS    X1, (CX)
-	ADDQ       $+16, CX
-	SUBQ       $+4, DX
-	CMPQ       DX, $+4
-	JGE        loop1
+	VMOVUPS    X1, (DX)
+	ADDQ       $+16, DX
+	SUBQ       $+4, BX
+	CMPQ       BX, $+4
+	JGE        loop3
 
+end4:
+	JMP end2
+
+else1:
+	CMPQ BX, $+8
+	JLT  end26
+
+loop25:
+	MOVQ   a_base+32(FP), DI
+	MOVQ   ldb+80(FP), R8
+	MOVQ   CX, R9
+	LEAQ   (CX)(R8*4), CX
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   CX, R10
+	LEAQ   (CX)(R8*4), CX
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   CX, R11
+	LEAQ   (CX)(R8*4), CX
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	MOVQ   CX, R12
+	LEAQ   (CX)(R8*4), CX
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	MOVQ   CX, R13
+	LEAQ   (CX)(R8*4), CX
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	MOVQ   CX, R14
+	LEAQ   (CX)(R8*4), CX
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	MOVQ   CX, R15
+	LEAQ   (CX)(R8*4), CX
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	MOVQ   CX, BP
+	LEAQ   (CX)(R8*4), CX
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	MOVQ   a_len+40(FP), R8
+	MOVQ   R9, R9
+	MOVQ   R11, R11
+	MOVQ   R13, R13
+	MOVQ   R15, R15
+	MOVQ   R8, R8
+	CMPQ   R8, $+32
+	JLT    end28
+
+loop27:
+	VMOVUPS     (DI), Z17
+	VMOVUPS     (R9), Z18
+	VFMADD231PS Z18, Z17, Z1
+	PREFETCHT1  (R9)(SI*4)
+	VMOVUPS     (R10), Z18
+	VFMADD231PS Z18, Z17, Z3
+	PREFETCHT1  (R10)(SI*4)
+	VMOVUPS     (R11), Z18
+	VFMADD231PS Z18, Z17, Z5
+	PREFETCHT1  (R11)(SI*4)
+	VMOVUPS     (R12), Z18
+	VFMADD231PS Z18, Z17, Z7
+	PREFETCHT1  (R12)(SI*4)
+	VMOVUPS     (R13), Z18
+	VFMADD231PS Z18, Z17, Z9
+	PREFETCHT1  (R13)(SI*4)
+	VMOVUPS     (R14), Z18
+	VFMADD231PS Z18, Z17, Z11
+	PREFETCHT1  (R14)(SI*4)
+	VMOVUPS     (R15), Z18
+	VFMADD231PS Z18, Z17, Z13
+	PREFETCHT1  (R15)(SI*4)
+	VMOVUPS     (BP), Z18
+	VFMADD231PS Z18, Z17, Z15
+	PREFETCHT1  (BP)(SI*4)
+	VMOVUPS     64(DI), Z17
+	VMOVUPS     64(R9), Z18
+	VFMADD231PS Z18, Z17, Z2
+	PREFETCHT1  64(R9)(SI*4)
+	VMOVUPS     64(R10), Z18
+	VFMADD231PS Z18, Z17, Z4
+	PREFETCHT1  64(R10)(SI*4)
+	VMOVUPS     64(R11), Z18
+	VFMADD231PS Z18, Z17, Z6
+	PREFETCHT1  64(R11)(SI*4)
+	VMOVUPS     64(R12), Z18
+	VFMADD231PS Z18, Z17, Z8
+	PREFETCHT1  64(R12)(SI*4)
+	VMOVUPS     64(R13), Z18
+	VFMADD231PS Z18, Z17, Z10
+	PREFETCHT1  64(R13)(SI*4)
+	VMOVUPS     64(R14), Z18
+	VFMADD231PS Z18, Z17, Z12
+	PREFETCHT1  64(R14)(SI*4)
+	VMOVUPS     64(R15), Z18
+	VFMADD231PS Z18, Z17, Z14
+	PREFETCHT1  64(R15)(SI*4)
+	VMOVUPS     64(BP), Z18
+	VFMADD231PS Z18, Z17, Z16
+	PREFETCHT1  64(BP)(SI*4)
+	ADDQ        $+128, DI
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	ADDQ        $+128, R11
+	ADDQ        $+128, R12
+	ADDQ        $+128, R13
+	ADDQ        $+128, R14
+	ADDQ        $+128, R15
+	ADDQ        $+128, BP
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop27
+
+end28:
+	CMPQ R8, $+16
+	JLT  end30
+
+loop29:
+	VMOVUPS     (DI), Z17
+	VMOVUPS     (R9), Z18
+	VFMADD231PS Z18, Z17, Z1
+	VMOVUPS     (R10), Z18
+	VFMADD231PS Z18, Z17, Z3
+	VMOVUPS     (R11), Z18
+	VFMADD231PS Z18, Z17, Z5
+	VMOVUPS     (R12), Z18
+	VFMADD231PS Z18, Z17, Z7
+	VMOVUPS     (R13), Z18
+	VFMADD231PS Z18, Z17, Z9
+	VMOVUPS     (R14), Z18
+	VFMADD231PS Z18, Z17, Z11
+	VMOVUPS     (R15), Z18
+	VFMADD231PS Z18, Z17, Z13
+	VMOVUPS     (BP), Z18
+	VFMADD231PS Z18, Z17, Z15
+	ADDQ        $+64, DI
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	ADDQ        $+64, R13
+	ADDQ        $+64, R14
+	ADDQ        $+64, R15
+	ADDQ        $+64, BP
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop29
+
+end30:
+	TESTQ       AX, AX
+	JZ          end31
+	VMOVUPS.Z   (DI), K1, Z17
+	VMOVUPS.Z   (R9), K1, Z18
+	VFMADD231PS Z18, Z17, Z1
+	VMOVUPS.Z   (R10), K1, Z18
+	VFMADD231PS Z18, Z17, Z3
+	VMOVUPS.Z   (R11), K1, Z18
+	VFMADD231PS Z18, Z17, Z5
+	VMOVUPS.Z   (R12), K1, Z18
+	VFMADD231PS Z18, Z17, Z7
+	VMOVUPS.Z   (R13), K1, Z18
+	VFMADD231PS Z18, Z17, Z9
+	VMOVUPS.Z   (R14), K1, Z18
+	VFMADD231PS Z18, Z17, Z11
+	VMOVUPS.Z   (R15), K1, Z18
+	VFMADD231PS Z18, Z17, Z13
+	VMOVUPS.Z   (BP), K1, Z18
+	VFMADD231PS Z18, Z17, Z15
+
+end31:
+	VADDPS     Z2, Z1, Z1
+	VADDPS     Z4, Z3, Z3
+	VADDPS     Z6, Z5, Z5
+	VADDPS     Z8, Z7, Z7
+	VADDPS     Z10, Z9, Z9
+	VADDPS     Z12, Z11, Z11
+	VADDPS     Z14, Z13, Z13
+	VADDPS     Z16, Z15, Z15
+	VUNPCKLPS  Z5, Z1, Z2
+	VUNPCKHPS  Z5, Z1, Z1
+	VADDPS     Z1, Z2, Z1
+	VUNPCKLPS  Z7, Z3, Z2
+	VUNPCKHPS  Z7, Z3, Z3
+	VADDPS     Z3, Z2, Z2
+	VUNPCKLPS  Z2, Z1, Z3
+	VUNPCKHPS  Z2, Z1, Z1
+	VADDPS     Z1, Z3, Z1
+	VUNPCKLPS  Z13, Z9, Z2
+	VUNPCKHPS  Z13, Z9, Z3
+	VADDPS     Z3, Z2, Z2
+	VUNPCKLPS  Z15, Z11, Z3
+	VUNPCKHPS  Z15, Z11, Z4
+	VADDPS     Z4, Z3, Z3
+	VUNPCKLPS  Z3, Z2, Z4
+	VUNPCKHPS  Z3, Z2, Z2
+	VADDPS     Z2, Z4, Z2
+	VSHUFF32X4 $0x88, Z2, Z1, Z3
+	VSHUFF32X4 $0xdd, Z2, Z1, Z1
+	VADDPS     Z1, Z3, Z1
+	VSHUFF32X4 $0x88, Z1, Z1, Z2
+	VSHUFF32X4 $0xdd, Z1, Z1, Z1
+	VADDPS     Z1, Z2, Z1
+	VMULPS     Z0, Z1, Z1
+	VMOVUPS    Y1, (DX)
+	ADDQ       $+32, DX
+	SUBQ       $+8, BX
+	CMPQ       BX, $+8
+	JGE        loop25
+
+end26:
 end2:
-	CMPQ DX, $+1
-	JLT  end24
+	CMPQ BX, $+1
+	JLT  end33
 
-loop23:
+loop32:
+	MOVQ   a_base+32(FP), SI
+	MOVQ   ldb+80(FP), DI
+	MOVQ   CX, R8
+	LEAQ   (CX)(DI*4), CX
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
-	MOVQ   a_len+40(FP), SI
-	MOVQ   a_base+32(FP), DI
-	MOVQ   AX, R8
-	CMPQ   SI, $+64
-	JLT    end26
+	MOVQ   a_len+40(FP), DI
+	MOVQ   R8, R8
+	CMPQ   DI, $+64
+	JLT    end35
 
-loop25:
-	VMOVUPS     (DI), Z5
+loop34:
+	VMOVUPS     (SI), Z5
 	VMOVUPS     (R8), Z6
 	VFMADD231PS Z6, Z5, Z1
-	VMOVUPS     64(DI), Z5
+	VMOVUPS     64(SI), Z5
 	VMOVUPS     64(R8), Z6
 	VFMADD231PS Z6, Z5, Z2
-	VMOVUPS     128(DI), Z5
+	VMOVUPS     128(SI), Z5
 	VMOVUPS     128(R8), Z6
 	VFMADD231PS Z6, Z5, Z3
-	VMOVUPS     192(DI), Z5
+	VMOVUPS     192(SI), Z5
 	VMOVUPS     192(R8), Z6
 	VFMADD231PS Z6, Z5, Z4
-	ADDQ        $+256, DI
+	ADDQ        $+256, SI
 	ADDQ        $+256, R8
-	SUBQ        $+64, SI
-	CMPQ        SI, $+64
-	JGE         loop25
+	SUBQ        $+64, DI
+	CMPQ        DI, $+64
+	JGE         loop34
 
-end26:
-	CMPQ SI, $+16
-	JLT  end28
+end35:
+	CMPQ DI, $+16
+	JLT  end37
 
-loop27:
-	VMOVUPS     (DI), Z5
+loop36:
+	VMOVUPS     (SI), Z5
 	VMOVUPS     (R8), Z6
 	VFMADD231PS Z6, Z5, Z1
-	ADDQ        $+64, DI
+	ADDQ        $+64, SI
 	ADDQ        $+64, R8
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
-	JGE         loop27
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop36
 
-end28:
-	TESTQ       BX, BX
-	JZ          end29
-	VMOVUPS.Z   (DI), K1, Z5
+end37:
+	TESTQ       AX, AX
+	JZ          end38
+	VMOVUPS.Z   (SI), K1, Z5
 	VMOVUPS.Z   (R8), K1, Z6
 	VFMADD231PS Z6, Z5, Z1
 
-end29:
-	MOVQ       ldb+80(FP), SI
-	LEAQ       (AX)(SI*4), AX
-	VADDPS     Z2, Z1, Z1
-	VADDPS     Z4, Z3, Z3
+end38:
 	VADDPS     Z3, Z1, Z1
+	VADDPS     Z4, Z2, Z2
+	VADDPS     Z2, Z1, Z1
 	VSHUFF32X4 $0x4e, Z1, Z1, Z2
 	VADDPS     Z2, Z1, Z1
 	VSHUFF32X4 $0xb1, Z1, Z1, Z2
@@ -911,12 +1131,12 @@ end29:
 	VSHUFPS    $0xb1, Z1, Z1, Z2
 	VADDPS     Z2, Z1, Z1
 	VMULPS     Z0, Z1, Z1
-	VMOVSS     X1, (CX)
-	ADDQ       $+4, CX
-	SUBQ       $+1, DX
-	CMPQ       DX, $+1
-	JGE        loop23
+	VMOVSS     X1, (DX)
+	ADDQ       $+4, DX
+	SUBQ       $+1, BX
+	CMPQ       BX, $+1
+	JGE        loop32
 
-end24:
+end33:
 	VZEROUPPER
 	RET

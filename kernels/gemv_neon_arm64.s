@@ -498,290 +498,293 @@ end21:
 end16:
 	RET
 
-// func gemvDotNEON(alpha float32, c []float32, a []float32, b []float32, ldb int)
-TEXT ·gemvDotNEON(SB), NOSPLIT, $0-88
+// func gemvDotNEON(alpha float32, c []float32, a []float32, b []float32, ldb int, ahead int)
+TEXT ·gemvDotNEON(SB), NOSPLIT, $0-96
 	MOVD   $constants<>(SB), R1
-	MOVD   b_base+56(FP), R5
-	MOVD   c_base+8(FP), R6
-	MOVD   c_len+16(FP), R7
 	FMOVS  alpha+0(FP), F5
 	VDUP   V5.S[0], V5.S4
 	MOVD   a_len+40(FP), R0
-	AND    $3, R0, R3
-	MOVD   $4, R4
-	CMP    $1, R3
-	CSEL   GT, R4, ZR, R4
-	MOVD   $8, R8
-	CMP    $2, R3
-	CSEL   GT, R8, R4, R8
-	SCVTFS R3, F6
+	AND    $3, R0, R5
+	MOVD   $4, R6
+	CMP    $1, R5
+	CSEL   GT, R6, ZR, R6
+	MOVD   $8, R7
+	CMP    $2, R5
+	CSEL   GT, R7, R6, R7
+	SCVTFS R5, F6
 	VDUP   V6.S[0], V6.S4
 	FMOVQ  (R1), F0
 	WORD   $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
-	CMP    $4, R7
-	BLT    end2
+	MOVD   b_base+56(FP), R3
+	MOVD   c_base+8(FP), R4
+	MOVD   c_len+16(FP), R8
+	MOVD   ahead+88(FP), R0
+	CMP    $0, R0
+	BGT    else1
+	CMP    $4, R8
+	BLT    end4
 
-loop1:
+loop3:
+	MOVD  a_base+32(FP), R1
+	MOVD  ldb+80(FP), R0
+	MOVD  R3, R2
+	ADD   R0<<2, R3, R3
 	VMOVI $0, V7.B16
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	MOVD  a_len+40(FP), R2
-	MOVD  a_base+32(FP), R0
-	MOVD  R5, R1
-	CMP   $16, R2
-	BLT   end4
-
-loop3:
-	FMOVQ (R0), F3
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V3.S4, V7.S4
-	FMOVQ 16(R0), F3
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V3.S4, V0.S4
-	FMOVQ 32(R0), F3
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V3.S4, V1.S4
-	FMOVQ 48(R0), F3
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V2.S4
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	SUB   $16, R2, R2
-	CMP   $16, R2
-	BGE   loop3
-
-end4:
-	CMP $4, R2
-	BLT end6
+	MOVD  a_len+40(FP), R0
+	CMP   $16, R0
+	BLT   end6
 
 loop5:
-	FMOVQ (R0), F3
-	FMOVQ (R1), F4
+	FMOVQ (R1), F3
+	FMOVQ (R2), F4
 	VFMLA V4.S4, V3.S4, V7.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R2, R2
-	CMP   $4, R2
+	FMOVQ 16(R1), F3
+	FMOVQ 16(R2), F4
+	VFMLA V4.S4, V3.S4, V0.S4
+	FMOVQ 32(R1), F3
+	FMOVQ 32(R2), F4
+	VFMLA V4.S4, V3.S4, V1.S4
+	FMOVQ 48(R1), F3
+	FMOVQ 48(R2), F4
+	VFMLA V4.S4, V3.S4, V2.S4
+	ADD   $64, R1, R1
+	ADD   $64, R2, R2
+	SUB   $16, R0, R0
+	CMP   $16, R0
 	BGE   loop5
 
 end6:
-	CBZ   R3, end7
-	FMOVS (R0), F3
-	ADD   R4, R0, R2
-	VLD1  (R2), V3.S[1]
-	ADD   R8, R0, R0
+	CMP $4, R0
+	BLT end8
+
+loop7:
+	FMOVQ (R1), F3
+	FMOVQ (R2), F4
+	VFMLA V4.S4, V3.S4, V7.S4
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop7
+
+end8:
+	CBZ   R5, end9
+	FMOVS (R1), F3
+	ADD   R6, R1, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R1, R0
 	VLD1  (R0), V3.S[2]
 	VAND  V6.B16, V3.B16, V3.B16
-	FMOVS (R1), F4
-	ADD   R4, R1, R0
+	FMOVS (R2), F4
+	ADD   R6, R2, R0
 	VLD1  (R0), V4.S[1]
-	ADD   R8, R1, R0
+	ADD   R7, R2, R0
 	VLD1  (R0), V4.S[2]
 	VAND  V6.B16, V4.B16, V4.B16
 	VFMLA V4.S4, V3.S4, V7.S4
 
-end7:
-	MOVD  ldb+80(FP), R0
-	ADD   R0<<2, R5, R5
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+end9:
 	WORD  $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	MOVD  a_base+32(FP), R1
+	MOVD  ldb+80(FP), R0
+	MOVD  R3, R2
+	ADD   R0<<2, R3, R3
 	VMOVI $0, V8.B16
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	MOVD  a_len+40(FP), R2
-	MOVD  a_base+32(FP), R0
-	MOVD  R5, R1
-	CMP   $16, R2
-	BLT   end9
-
-loop8:
-	FMOVQ (R0), F3
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V3.S4, V8.S4
-	FMOVQ 16(R0), F3
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V3.S4, V0.S4
-	FMOVQ 32(R0), F3
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V3.S4, V1.S4
-	FMOVQ 48(R0), F3
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V2.S4
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	SUB   $16, R2, R2
-	CMP   $16, R2
-	BGE   loop8
-
-end9:
-	CMP $4, R2
-	BLT end11
+	MOVD  a_len+40(FP), R0
+	CMP   $16, R0
+	BLT   end11
 
 loop10:
-	FMOVQ (R0), F3
-	FMOVQ (R1), F4
+	FMOVQ (R1), F3
+	FMOVQ (R2), F4
 	VFMLA V4.S4, V3.S4, V8.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R2, R2
-	CMP   $4, R2
+	FMOVQ 16(R1), F3
+	FMOVQ 16(R2), F4
+	VFMLA V4.S4, V3.S4, V0.S4
+	FMOVQ 32(R1), F3
+	FMOVQ 32(R2), F4
+	VFMLA V4.S4, V3.S4, V1.S4
+	FMOVQ 48(R1), F3
+	FMOVQ 48(R2), F4
+	VFMLA V4.S4, V3.S4, V2.S4
+	ADD   $64, R1, R1
+	ADD   $64, R2, R2
+	SUB   $16, R0, R0
+	CMP   $16, R0
 	BGE   loop10
 
 end11:
-	CBZ   R3, end12
-	FMOVS (R0), F3
-	ADD   R4, R0, R2
-	VLD1  (R2), V3.S[1]
-	ADD   R8, R0, R0
+	CMP $4, R0
+	BLT end13
+
+loop12:
+	FMOVQ (R1), F3
+	FMOVQ (R2), F4
+	VFMLA V4.S4, V3.S4, V8.S4
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop12
+
+end13:
+	CBZ   R5, end14
+	FMOVS (R1), F3
+	ADD   R6, R1, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R1, R0
 	VLD1  (R0), V3.S[2]
 	VAND  V6.B16, V3.B16, V3.B16
-	FMOVS (R1), F4
-	ADD   R4, R1, R0
+	FMOVS (R2), F4
+	ADD   R6, R2, R0
 	VLD1  (R0), V4.S[1]
-	ADD   R8, R1, R0
+	ADD   R7, R2, R0
 	VLD1  (R0), V4.S[2]
 	VAND  V6.B16, V4.B16, V4.B16
 	VFMLA V4.S4, V3.S4, V8.S4
 
-end12:
-	MOVD  ldb+80(FP), R0
-	ADD   R0<<2, R5, R5
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+end14:
 	WORD  $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	MOVD  a_base+32(FP), R1
+	MOVD  ldb+80(FP), R0
+	MOVD  R3, R2
+	ADD   R0<<2, R3, R3
 	VMOVI $0, V10.B16
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	MOVD  a_len+40(FP), R2
-	MOVD  a_base+32(FP), R0
-	MOVD  R5, R1
-	CMP   $16, R2
-	BLT   end14
-
-loop13:
-	FMOVQ (R0), F3
-	FMOVQ (R1), F4
-	VFMLA V4.S4, V3.S4, V10.S4
-	FMOVQ 16(R0), F3
-	FMOVQ 16(R1), F4
-	VFMLA V4.S4, V3.S4, V0.S4
-	FMOVQ 32(R0), F3
-	FMOVQ 32(R1), F4
-	VFMLA V4.S4, V3.S4, V1.S4
-	FMOVQ 48(R0), F3
-	FMOVQ 48(R1), F4
-	VFMLA V4.S4, V3.S4, V2.S4
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	SUB   $16, R2, R2
-	CMP   $16, R2
-	BGE   loop13
-
-end14:
-	CMP $4, R2
-	BLT end16
+	MOVD  a_len+40(FP), R0
+	CMP   $16, R0
+	BLT   end16
 
 loop15:
-	FMOVQ (R0), F3
-	FMOVQ (R1), F4
+	FMOVQ (R1), F3
+	FMOVQ (R2), F4
 	VFMLA V4.S4, V3.S4, V10.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R2, R2
-	CMP   $4, R2
+	FMOVQ 16(R1), F3
+	FMOVQ 16(R2), F4
+	VFMLA V4.S4, V3.S4, V0.S4
+	FMOVQ 32(R1), F3
+	FMOVQ 32(R2), F4
+	VFMLA V4.S4, V3.S4, V1.S4
+	FMOVQ 48(R1), F3
+	FMOVQ 48(R2), F4
+	VFMLA V4.S4, V3.S4, V2.S4
+	ADD   $64, R1, R1
+	ADD   $64, R2, R2
+	SUB   $16, R0, R0
+	CMP   $16, R0
 	BGE   loop15
 
 end16:
-	CBZ   R3, end17
-	FMOVS (R0), F3
-	ADD   R4, R0, R2
-	VLD1  (R2), V3.S[1]
-	ADD   R8, R0, R0
+	CMP $4, R0
+	BLT end18
+
+loop17:
+	FMOVQ (R1), F3
+	FMOVQ (R2), F4
+	VFMLA V4.S4, V3.S4, V10.S4
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop17
+
+end18:
+	CBZ   R5, end19
+	FMOVS (R1), F3
+	ADD   R6, R1, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R7, R1, R0
 	VLD1  (R0), V3.S[2]
 	VAND  V6.B16, V3.B16, V3.B16
-	FMOVS (R1), F4
-	ADD   R4, R1, R0
+	FMOVS (R2), F4
+	ADD   R6, R2, R0
 	VLD1  (R0), V4.S[1]
-	ADD   R8, R1, R0
+	ADD   R7, R2, R0
 	VLD1  (R0), V4.S[2]
 	VAND  V6.B16, V4.B16, V4.B16
 	VFMLA V4.S4, V3.S4, V10.S4
 
-end17:
-	MOVD  ldb+80(FP), R0
-	ADD   R0<<2, R5, R5
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+end19:
 	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	MOVD  a_base+32(FP), R1
+	MOVD  ldb+80(FP), R0
+	MOVD  R3, R2
+	ADD   R0<<2, R3, R3
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	MOVD  a_len+40(FP), R2
-	MOVD  a_base+32(FP), R0
-	MOVD  R5, R1
-	CMP   $16, R2
-	BLT   end19
-
-loop18:
-	FMOVQ (R0), F4
-	FMOVQ (R1), F9
-	VFMLA V9.S4, V4.S4, V0.S4
-	FMOVQ 16(R0), F4
-	FMOVQ 16(R1), F9
-	VFMLA V9.S4, V4.S4, V1.S4
-	FMOVQ 32(R0), F4
-	FMOVQ 32(R1), F9
-	VFMLA V9.S4, V4.S4, V2.S4
-	FMOVQ 48(R0), F4
-	FMOVQ 48(R1), F9
-	VFMLA V9.S4, V4.S4, V3.S4
-	ADD   $64, R0, R0
-	ADD   $64, R1, R1
-	SUB   $16, R2, R2
-	CMP   $16, R2
-	BGE   loop18
-
-end19:
-	CMP $4, R2
-	BLT end21
+	MOVD  a_len+40(FP), R0
+	CMP   $16, R0
+	BLT   end21
 
 loop20:
-	FMOVQ (R0), F4
-	FMOVQ (R1), F9
+	FMOVQ (R1), F4
+	FMOVQ (R2), F9
 	VFMLA V9.S4, V4.S4, V0.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R2, R2
-	CMP   $4, R2
+	FMOVQ 16(R1), F4
+	FMOVQ 16(R2), F9
+	VFMLA V9.S4, V4.S4, V1.S4
+	FMOVQ 32(R1), F4
+	FMOVQ 32(R2), F9
+	VFMLA V9.S4, V4.S4, V2.S4
+	FMOVQ 48(R1), F4
+	FMOVQ 48(R2), F9
+	VFMLA V9.S4, V4.S4, V3.S4
+	ADD   $64, R1, R1
+	ADD   $64, R2, R2
+	SUB   $16, R0, R0
+	CMP   $16, R0
 	BGE   loop20
 
 end21:
-	CBZ   R3, end22
-	FMOVS (R0), F4
-	ADD   R4, R0, R2
-	VLD1  (R2), V4.S[1]
-	ADD   R8, R0, R0
+	CMP $4, R0
+	BLT end23
+
+loop22:
+	FMOVQ (R1), F4
+	FMOVQ (R2), F9
+	VFMLA V9.S4, V4.S4, V0.S4
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop22
+
+end23:
+	CBZ   R5, end24
+	FMOVS (R1), F4
+	ADD   R6, R1, R0
+	VLD1  (R0), V4.S[1]
+	ADD   R7, R1, R0
 	VLD1  (R0), V4.S[2]
 	VAND  V6.B16, V4.B16, V4.B16
-	FMOVS (R1), F9
-	ADD   R4, R1, R0
+	FMOVS (R2), F9
+	ADD   R6, R2, R0
 	VLD1  (R0), V9.S[1]
-	ADD   R8, R1, R0
+	ADD   R7, R2, R0
 	VLD1  (R0), V9.S[2]
 	VAND  V6.B16, V9.B16, V9.B16
 	VFMLA V9.S4, V4.S4, V0.S4
 
-end22:
-	MOVD  ldb+80(FP), R0
-	ADD   R0<<2, R5, R5
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+end24:
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VZIP1 V10.S4, V7.S4, V1.S4
 	VZIP2 V10.S4, V7.S4, V2.S4
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
@@ -792,92 +795,233 @@ end22:
 	VZIP2 V0.S4, V1.S4, V0.S4
 	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVQ F0, (R6)
-	ADD   $16, R6, R6
-	SUB   $4, R7, R7
-	CMP   $4, R7
-	BGE   loop1
+	FMOVQ F0, (R4)
+	ADD   $16, R4, R4
+	SUB   $4, R8, R8
+	CMP   $4, R8
+	BGE   loop3
+
+end4:
+	B end2
+
+else1:
+	CMP $4, R8
+	BLT end26
+
+loop25:
+	MOVD  a_base+32(FP), R1
+	MOVD  ldb+80(FP), R0
+	MOVD  R3, R2
+	ADD   R0<<2, R3, R3
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD  R3, R9
+	ADD   R0<<2, R3, R3
+	VMOVI $0, V10.B16
+	VMOVI $0, V2.B16
+	MOVD  R3, R10
+	ADD   R0<<2, R3, R3
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	MOVD  R3, R11
+	ADD   R0<<2, R3, R3
+	VMOVI $0, V11.B16
+	VMOVI $0, V7.B16
+	MOVD  a_len+40(FP), R0
+	CMP   $8, R0
+	BLT   end28
+
+loop27:
+	FMOVQ (R1), F8
+	FMOVQ (R2), F9
+	VFMLA V9.S4, V8.S4, V0.S4
+	FMOVQ (R9), F9
+	VFMLA V9.S4, V8.S4, V10.S4
+	FMOVQ (R10), F9
+	VFMLA V9.S4, V8.S4, V3.S4
+	FMOVQ (R11), F9
+	VFMLA V9.S4, V8.S4, V11.S4
+	FMOVQ 16(R1), F8
+	FMOVQ 16(R2), F9
+	VFMLA V9.S4, V8.S4, V1.S4
+	FMOVQ 16(R9), F9
+	VFMLA V9.S4, V8.S4, V2.S4
+	FMOVQ 16(R10), F9
+	VFMLA V9.S4, V8.S4, V4.S4
+	FMOVQ 16(R11), F9
+	VFMLA V9.S4, V8.S4, V7.S4
+	ADD   $32, R1, R1
+	ADD   $32, R2, R2
+	ADD   $32, R9, R9
+	ADD   $32, R10, R10
+	ADD   $32, R11, R11
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop27
+
+end28:
+	CMP $4, R0
+	BLT end30
+
+loop29:
+	FMOVQ (R1), F8
+	FMOVQ (R2), F9
+	VFMLA V9.S4, V8.S4, V0.S4
+	FMOVQ (R9), F9
+	VFMLA V9.S4, V8.S4, V10.S4
+	FMOVQ (R10), F9
+	VFMLA V9.S4, V8.S4, V3.S4
+	FMOVQ (R11), F9
+	VFMLA V9.S4, V8.S4, V11.S4
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	ADD   $16, R9, R9
+	ADD   $16, R10, R10
+	ADD   $16, R11, R11
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop29
+
+end30:
+	CBZ   R5, end31
+	FMOVS (R1), F8
+	ADD   R6, R1, R0
+	VLD1  (R0), V8.S[1]
+	ADD   R7, R1, R0
+	VLD1  (R0), V8.S[2]
+	VAND  V6.B16, V8.B16, V8.B16
+	FMOVS (R2), F9
+	ADD   R6, R2, R0
+	VLD1  (R0), V9.S[1]
+	ADD   R7, R2, R0
+	VLD1  (R0), V9.S[2]
+	VAND  V6.B16, V9.B16, V9.B16
+	VFMLA V9.S4, V8.S4, V0.S4
+	FMOVS (R9), F9
+	ADD   R6, R9, R0
+	VLD1  (R0), V9.S[1]
+	ADD   R7, R9, R0
+	VLD1  (R0), V9.S[2]
+	VAND  V6.B16, V9.B16, V9.B16
+	VFMLA V9.S4, V8.S4, V10.S4
+	FMOVS (R10), F9
+	ADD   R6, R10, R0
+	VLD1  (R0), V9.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V9.S[2]
+	VAND  V6.B16, V9.B16, V9.B16
+	VFMLA V9.S4, V8.S4, V3.S4
+	FMOVS (R11), F9
+	ADD   R6, R11, R0
+	VLD1  (R0), V9.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V9.S[2]
+	VAND  V6.B16, V9.B16, V9.B16
+	VFMLA V9.S4, V8.S4, V11.S4
+
+end31:
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD  $0x4e27d56b // fadd v11.4s, v11.4s, v7.4s
+	VZIP1 V3.S4, V0.S4, V1.S4
+	VZIP2 V3.S4, V0.S4, V0.S4
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VZIP1 V11.S4, V10.S4, V1.S4
+	VZIP2 V11.S4, V10.S4, V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VZIP1 V1.S4, V0.S4, V2.S4
+	VZIP2 V1.S4, V0.S4, V0.S4
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ F0, (R4)
+	ADD   $16, R4, R4
+	SUB   $4, R8, R8
+	CMP   $4, R8
+	BGE   loop25
+
+end26:
 
 end2:
-	CMP $1, R7
-	BLT end24
+	CMP $1, R8
+	BLT end33
 
-loop23:
+loop32:
+	MOVD  a_base+32(FP), R1
+	MOVD  ldb+80(FP), R0
+	MOVD  R3, R2
+	ADD   R0<<2, R3, R3
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	MOVD  a_len+40(FP), R2
-	MOVD  a_base+32(FP), R0
-	MOVD  R5, R1
-	CMP   $16, R2
-	BLT   end26
+	MOVD  a_len+40(FP), R0
+	CMP   $16, R0
+	BLT   end35
 
-loop25:
-	FMOVQ (R0), F4
-	FMOVQ (R1), F7
+loop34:
+	FMOVQ (R1), F4
+	FMOVQ (R2), F7
 	VFMLA V7.S4, V4.S4, V0.S4
-	FMOVQ 16(R0), F4
-	FMOVQ 16(R1), F7
+	FMOVQ 16(R1), F4
+	FMOVQ 16(R2), F7
 	VFMLA V7.S4, V4.S4, V1.S4
-	FMOVQ 32(R0), F4
-	FMOVQ 32(R1), F7
+	FMOVQ 32(R1), F4
+	FMOVQ 32(R2), F7
 	VFMLA V7.S4, V4.S4, V2.S4
-	FMOVQ 48(R0), F4
-	FMOVQ 48(R1), F7
+	FMOVQ 48(R1), F4
+	FMOVQ 48(R2), F7
 	VFMLA V7.S4, V4.S4, V3.S4
-	ADD   $64, R0, R0
 	ADD   $64, R1, R1
-	SUB   $16, R2, R2
-	CMP   $16, R2
-	BGE   loop25
+	ADD   $64, R2, R2
+	SUB   $16, R0, R0
+	CMP   $16, R0
+	BGE   loop34
 
-end26:
-	CMP $4, R2
-	BLT end28
+end35:
+	CMP $4, R0
+	BLT end37
 
-loop27:
-	FMOVQ (R0), F4
-	FMOVQ (R1), F7
+loop36:
+	FMOVQ (R1), F4
+	FMOVQ (R2), F7
 	VFMLA V7.S4, V4.S4, V0.S4
-	ADD   $16, R0, R0
 	ADD   $16, R1, R1
-	SUB   $4, R2, R2
-	CMP   $4, R2
-	BGE   loop27
+	ADD   $16, R2, R2
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop36
 
-end28:
-	CBZ   R3, end29
-	FMOVS (R0), F4
-	ADD   R4, R0, R2
-	VLD1  (R2), V4.S[1]
-	ADD   R8, R0, R0
+end37:
+	CBZ   R5, end38
+	FMOVS (R1), F4
+	ADD   R6, R1, R0
+	VLD1  (R0), V4.S[1]
+	ADD   R7, R1, R0
 	VLD1  (R0), V4.S[2]
 	VAND  V6.B16, V4.B16, V4.B16
-	FMOVS (R1), F7
-	ADD   R4, R1, R0
+	FMOVS (R2), F7
+	ADD   R6, R2, R0
 	VLD1  (R0), V7.S[1]
-	ADD   R8, R1, R0
+	ADD   R7, R2, R0
 	VLD1  (R0), V7.S[2]
 	VAND  V6.B16, V7.B16, V7.B16
 	VFMLA V7.S4, V4.S4, V0.S4
 
-end29:
-	MOVD  ldb+80(FP), R0
-	ADD   R0<<2, R5, R5
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+end38:
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVS F0, (R6)
-	ADD   $4, R6, R6
-	SUB   $1, R7, R7
-	CMP   $1, R7
-	BGE   loop23
+	FMOVS F0, (R4)
+	ADD   $4, R4, R4
+	SUB   $1, R8, R8
+	CMP   $1, R8
+	BGE   loop32
 
-end24:
+end33:
 	RET
 
 DATA constants<>+0(SB)/8, $0x3f80000000000000

@@ -145,16 +145,16 @@ func gemvRowsAVX512(c, a, b []float32, ldb, ahead int)
 func gemvRowsAVX2(c, a, b []float32, ldb, ahead int)
 
 // gemvDotAVX512 computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c, which overlaps
-// neither a nor b.
+// neither a nor b. For ahead as in gemvRows, several rows go together.
 //
 //go:noescape
-func gemvDotAVX512(alpha float32, c, a, b []float32, ldb int)
+func gemvDotAVX512(alpha float32, c, a, b []float32, ldb, ahead int)
 
 // gemvDotAVX2 computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c, which overlaps
-// neither a nor b.
+// neither a nor b. For ahead as in gemvRows, several rows go together.
 //
 //go:noescape
-func gemvDotAVX2(alpha float32, c, a, b []float32, ldb int)
+func gemvDotAVX2(alpha float32, c, a, b []float32, ldb, ahead int)
 
 // copyRowsAVX512 computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
 // dst and x do not overlap.

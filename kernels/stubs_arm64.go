@@ -75,10 +75,10 @@ func gemvPanelsNEON(c, a, b []float32, nr int)
 func gemvRowsNEON(c, a, b []float32, ldb, ahead int)
 
 // gemvDotNEON computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c, which overlaps
-// neither a nor b.
+// neither a nor b. For ahead as in gemvRows, several rows go together.
 //
 //go:noescape
-func gemvDotNEON(alpha float32, c, a, b []float32, ldb int)
+func gemvDotNEON(alpha float32, c, a, b []float32, ldb, ahead int)
 
 // copyRowsNEON computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
 // dst and x do not overlap.

@@ -90,34 +90,64 @@ func GemvRows(m vec.Machine) {
 	}
 }
 
-// GemvDot multiplies rows of B with a vector, one row after the other: where
-// rows follow one another without a gap, B is one stream of memory. The sums of
-// four rows are formed together.
+// GemvDot multiplies rows of B with a vector. Rows one after the other are a
+// single stream, where nothing lies between them, which suits a cache. From
+// memory several rows together arrive faster, each a stream, with the next such
+// rows fetched on the way.
 func GemvDot(m vec.Machine) {
-	b, c, n := m.SlicePtr("b"), m.SlicePtr("c"), m.SliceLen("c")
-	alpha, t := m.FloatParam("alpha"), m.Tail(m.SliceLen("a"))
-	const unroll = 4
-	for _, rows := range []int{4, 1} {
-		m.Loop(n, rows, func() {
-			var sums []vec.V
-			for range rows {
-				var acc []vec.V
-				for range unroll {
-					acc = append(acc, m.Zero())
-				}
-				vec.Each(m, m.SliceLen("a"), t, unroll, []vec.Ptr{m.SlicePtr("a"), b}, func(s vec.Span) {
-					for i := range s.Vectors {
-						m.FMATo(acc[i], s.Load(0, i, 0), s.Load(1, i, 0))
-					}
-				})
-				m.BumpBy(b, m.IntParam("ldb"))
-				m.AddTo(acc[0], acc[1])
-				m.AddTo(acc[2], acc[3])
-				m.AddTo(acc[0], acc[2])
-				sums = append(sums, acc[0])
-			}
-			m.StoreFirst(c, 0, m.Mul(vec.ReduceAddEach(m, sums), alpha), rows)
-			m.Bump(c, 4*rows)
-		})
+	together, unroll := 4, 2
+	if m.Width() == 16 {
+		together = 8
 	}
+	alpha, t := m.FloatParam("alpha"), m.Tail(m.SliceLen("a"))
+	b, c, n, ahead := m.SlicePtr("b"), m.SlicePtr("c"), m.SliceLen("c"), m.IntParam("ahead")
+	// dots are the products of a with the next rows of B, as lanes to be added up.
+	dots := func(rows, unroll int, fetch bool) (sums []vec.V) {
+		streams := []vec.Ptr{m.SlicePtr("a")}
+		acc := make([][]vec.V, rows)
+		ldb := m.IntParam("ldb")
+		for r := range acc {
+			streams = append(streams, m.CopyPtr(b))
+			m.BumpBy(b, ldb)
+			for range unroll {
+				acc[r] = append(acc[r], m.Zero())
+			}
+		}
+		vec.Each(m, m.SliceLen("a"), t, unroll, streams, func(s vec.Span) {
+			for i := range s.Vectors {
+				x, off := s.Load(0, i, 0), 4*i*m.Width()
+				for r := range acc {
+					m.FMATo(acc[r][i], x, s.Load(1+r, i, 0))
+					if fetch && s.Vectors == unroll && off%cacheLine == 0 {
+						prefetchFar(m, s.Ptr(1+r), off, ahead)
+					}
+				}
+			}
+		})
+		for _, acc := range acc {
+			for w := unroll / 2; w >= 1; w /= 2 {
+				for i := range w {
+					m.AddTo(acc[i], acc[i+w])
+				}
+			}
+			sums = append(sums, acc[0])
+		}
+		return sums
+	}
+	store := func(sums []vec.V) {
+		m.StoreFirst(c, 0, m.Mul(vec.ReduceAddEach(m, sums), alpha), len(sums))
+		m.Bump(c, 4*len(sums))
+	}
+	m.IfLE(ahead, 0, func() {
+		m.Loop(n, 4, func() {
+			var sums []vec.V
+			for range 4 {
+				sums = append(sums, dots(1, 4, false)...)
+			}
+			store(sums)
+		})
+	}, func() {
+		m.Loop(n, together, func() { store(dots(together, unroll, true)) })
+	})
+	m.Loop(n, 1, func() { store(dots(1, 4, false)) })
 }
