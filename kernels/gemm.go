@@ -48,9 +48,11 @@ func (t Threads) Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []
 		scaleMatrix(c, m, n, ldc, beta)
 		return
 	}
-	g := gemmCall{isa: active, m: m, n: n, k: k, alpha: alpha, beta: beta, c: c, ldc: ldc, batch: 1}
-	g.a = operandA{data: a, ld: lda, trans: transA}
-	g.b = operandB{data: b, ld: ldb, trans: transB}
+	var g gemmCall
+	g.isa, g.batch = active, 1
+	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
+	g.a.trans = transA
+	g.b.data, g.b.ld, g.b.trans = b, ldb, transB
 	g.run(t)
 }
 
@@ -94,10 +96,12 @@ func (t Threads) GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha
 		}
 		return
 	}
-	g := gemmCall{isa: active, m: m, n: n, k: k, alpha: alpha, beta: beta, c: c, ldc: ldc, batch: batch,
-		strideA: strideA, strideB: strideB, strideC: strideC}
-	g.a = operandA{data: a, ld: lda, trans: transA}
-	g.b = operandB{data: b, ld: ldb, trans: transB}
+	var g gemmCall
+	g.isa, g.batch = active, batch
+	g.strideA, g.strideB, g.strideC = strideA, strideB, strideC
+	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
+	g.a.trans = transA
+	g.b.data, g.b.ld, g.b.trans = b, ldb, transB
 	g.run(t)
 }
 
@@ -179,9 +183,10 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 	if m == 0 || n == 0 {
 		return
 	}
-	g := gemmCall{isa: b.isa, m: m, n: n, k: k, alpha: alpha, beta: beta, c: c, ldc: ldc, ep: ep, batch: 1}
-	g.a = operandA{data: a, ld: lda}
-	g.b = operandB{packed: b}
+	var g gemmCall
+	g.isa, g.batch = b.isa, 1
+	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
+	g.b.packed, g.ep = b, ep
 	if k == 0 {
 		if ep.any() {
 			g.panelsWithEpilogue(&g.a, &g.b, c, 0, 0, m, n)

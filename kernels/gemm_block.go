@@ -21,9 +21,10 @@ var gemmBlocking = blocking{mc: 168, kc: 384, nc: 3072, fold: 32, long: 1 << 16}
 type gemmPath uint8
 
 const (
-	pathPanels gemmPath = iota // panels of B: packed beforehand, packed here, or in place
-	pathDot                    // dot products of rows of A and of B^T, both in place
-	pathGemv                   // one row of A
+	pathPanels     gemmPath = iota // panels of B: packed beforehand, packed here, or in place
+	pathDot                        // dot products of rows of A and of B^T, both in place
+	pathGemvPanels                 // one row of A and panels of B packed beforehand
+	pathGemvRows                   // one row of A and B in place
 )
 
 // gemmCall is one product or a batch of them, checked and with something to do.
@@ -49,6 +50,20 @@ type gemmCall struct {
 	cutM, cutN int
 	tall, wide int
 	byRows     bool
+
+	// pathGemvRows has chunks parts instead, each of tall steps of k. All but the
+	// first have their sums in partial.
+	chunks  int
+	partial []float32
+}
+
+// set fills in what all products have. A composite literal would be built aside
+// and copied, which waits for the stores: as long as a small product's plan.
+func (g *gemmCall) set(m, n, k int, alpha float32, a []float32, lda int, beta float32, c []float32, ldc int) {
+	g.m, g.n, g.k = m, n, k
+	g.alpha, g.beta = alpha, beta
+	g.a.data, g.a.ld = a, lda
+	g.c, g.ldc = c, ldc
 }
 
 var gemmCalls = sync.Pool{New: func() any { return new(gemmCall) }}
@@ -70,7 +85,14 @@ func grow(buf []float32, n int) []float32 {
 // run computes the product on up to t threads.
 func (g *gemmCall) run(t Threads) {
 	g.plan(t)
-	parts := g.cutM * g.cutN * g.batch
+	if g.path == pathGemvRows {
+		g.runGemvRows(t)
+		return
+	}
+	g.runParts(t, g.cutM*g.cutN*g.batch)
+}
+
+func (g *gemmCall) runParts(t Threads, parts int) {
 	if parts == 1 || t <= 1 {
 		g.do(0, parts)
 		return
@@ -84,6 +106,12 @@ func (g *gemmCall) run(t Threads) {
 
 // do implements task: runs of neighbouring parts are one block.
 func (g *gemmCall) do(from, to int) {
+	if g.path == pathGemvRows {
+		for i := from; i < to; i++ {
+			g.gemvRows(i/g.chunks, i%g.chunks)
+		}
+		return
+	}
 	bands, run := g.cutM, g.cutN // a run of parts does not go beyond a band
 	if g.byRows {
 		bands, run = g.cutN, g.cutM
@@ -106,23 +134,27 @@ func (g *gemmCall) block(item, i, j, m, n int) {
 	if m <= 0 || n <= 0 {
 		return
 	}
-	a, b := g.a, g.b
-	a.data = a.data[item*g.strideA:]
-	if b.packed == nil {
-		b.data = b.data[item*g.strideB:]
+	a, b := &g.a, &g.b
+	if item > 0 {
+		ai, bi := g.a, g.b
+		a, b = &ai, &bi
+		a.data = a.data[item*g.strideA:]
+		if b.packed == nil {
+			b.data = b.data[item*g.strideB:]
+		}
 	}
 	c := g.c[item*g.strideC+i*g.ldc+j:]
 	switch g.path {
-	case pathGemv:
-		g.gemv(&a, &b, c, j, n)
+	case pathGemvPanels:
+		g.gemvPanels(a, b, c, j, n)
 	case pathDot:
-		g.dot(&a, &b, c, i, j, m, n)
+		g.dot(a, b, c, i, j, m, n)
 	default:
 		if g.ep.any() {
-			g.panelsWithEpilogue(&a, &b, c, i, j, m, n)
+			g.panelsWithEpilogue(a, b, c, i, j, m, n)
 			return
 		}
-		g.panels(&a, &b, c, i, j, m, n)
+		g.panels(a, b, c, i, j, m, n)
 	}
 }
 
@@ -219,64 +251,6 @@ func evenly(n, limit int) int {
 	}
 	blocks := (n + limit - 1) / limit
 	return min(limit, ((n+blocks-1)/blocks+7)&^7)
-}
-
-// gemv is one row of C, n columns from column j.
-func (g *gemmCall) gemv(a *operandA, b *operandB, c []float32, j, n int) {
-	c = c[:n]
-	_, nr := gemmTile(g.isa)
-	switch {
-	case b.packed != nil:
-		panels := b.packed.data[j*g.k:]
-		step := max(1, 1<<19/(g.k*nr)) * nr // columns of a call, some 2 MiB of B
-		if g.alpha == 1 && g.beta == 0 && !g.ep.any() && n%nr == 0 {
-			for q := 0; q < n; q += step {
-				gemvPanels(g.isa, c[q:min(q+step, n)], a.data[:g.k], panels[q*g.k:], nr)
-			}
-			return
-		}
-		s := gemmScratchPool.Get().(*gemmScratch)
-		whole := (n + nr - 1) / nr * nr
-		s.tile = grow(s.tile, whole)
-		for q := 0; q < whole; q += step {
-			gemvPanels(g.isa, s.tile[q:min(q+step, whole)], a.data[:g.k], panels[q*g.k:], nr)
-		}
-		for q := range n {
-			s.tile[q] *= g.alpha
-			if g.beta != 0 {
-				s.tile[q] += g.beta * c[q]
-			}
-		}
-		for q := 0; q < n; q += nr {
-			g.finish(c[q:], s.tile[q:], 0, j+q, 1, min(nr, n-q))
-		}
-		gemmScratchPool.Put(s)
-	default:
-		scaleMatrix(c, 1, n, n, g.beta)
-		x := a.data[:g.k]
-		var s *gemmScratch
-		if g.alpha != 1 {
-			s = gemmScratchPool.Get().(*gemmScratch)
-			s.a = grow(s.a, g.k)
-			for p, v := range x {
-				s.a[p] = g.alpha * v
-			}
-			x = s.a
-		}
-		// Columns that stay in the first-level cache, and rows of some 1 MiB.
-		const columns = 4096
-		ahead := g.ahead(gemvRowsGroup)
-		for q := 0; q < n; q += columns {
-			w := min(columns, n-q)
-			step := max(1, 1<<18/(w*gemvRowsGroup)) * gemvRowsGroup
-			for p := 0; p < g.k; p += step {
-				gemvRows(g.isa, c[q:q+w], x[p:min(p+step, g.k)], b.data[p*b.ld+j+q:], b.ld, ahead)
-			}
-		}
-		if s != nil {
-			gemmScratchPool.Put(s)
-		}
-	}
 }
 
 // any reports whether there is anything to do.
@@ -403,22 +377,4 @@ func (g *gemmCall) dotBlock(a []float32, lda int, b []float32, ldb int, beta flo
 		addRows(g.isa, c[q:], s.a, m, w, g.ldc, w)
 	}
 	gemmScratchPool.Put(s)
-}
-
-// dotCall is one call of the assembly.
-func (g *gemmCall) dotCall(m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
-	if g.m == 1 && g.n*g.k >= gemvNear {
-		gemvDot(g.isa, g.alpha, c[:n], a[:k], b, ldb, g.ahead(gemvDotGroup))
-		return
-	}
-	gemmDot(g.isa, m, n, k, g.alpha, a, lda, b, ldb, c, ldc)
-}
-
-// ahead is how far ahead of its use B is to be fetched where so many of its rows
-// go together: 0 if it does not come from memory.
-func (g *gemmCall) ahead(rows int) int {
-	if g.n*g.k < gemvFar {
-		return 0
-	}
-	return rows * g.b.ld
 }

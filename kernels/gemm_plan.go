@@ -26,8 +26,11 @@ const (
 func (g *gemmCall) plan(t Threads) {
 	mr, nr := gemmTile(g.isa)
 	switch {
-	case g.m == 1 && g.gemvTakesB() && (!bool(g.a.trans) || g.a.ld == 1):
-		g.path = pathGemv
+	case g.m == 1 && g.b.packed != nil && g.k <= gemmBlocking.long:
+		g.path = pathGemvPanels // with more steps of k, a panel in one go would take long
+	case g.m == 1 && g.b.packed == nil && !bool(g.b.trans) && (!bool(g.a.trans) || g.a.ld == 1):
+		g.planGemvRows()
+		return
 	case bool(g.b.trans) && !bool(g.a.trans) && g.m <= g.dotRows():
 		g.path = pathDot
 	default:
@@ -37,15 +40,6 @@ func (g *gemmCall) plan(t Threads) {
 		g.copyA = bool(g.a.trans) || g.n > 4*nr && g.m > 1 && aliases(g.a.ld, min(g.m, mr))
 	}
 	g.partition(t, mr, nr)
-}
-
-// gemvTakesB reports whether B lies as gemv reads it. A panel in one go must not
-// take long: with more steps of k, panels does it block by block.
-func (g *gemmCall) gemvTakesB() bool {
-	if g.b.packed != nil {
-		return g.k <= gemmBlocking.long
-	}
-	return !bool(g.b.trans)
 }
 
 // dotRows is the number of rows of A up to which dot products are used.
@@ -82,7 +76,7 @@ func (g *gemmCall) partition(t Threads, mr, nr int) {
 	}
 	blocks = (blocks + g.batch - 1) / g.batch
 	rowTiles, colTiles := (g.m+mr-1)/mr, (g.n+nr-1)/nr
-	if g.path == pathGemv {
+	if g.path == pathGemvPanels {
 		rowTiles = 1
 	}
 	// What a block copies for itself: whole rows of A for however few columns,
