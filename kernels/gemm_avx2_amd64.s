@@ -80,13 +80,30 @@ tile6:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	SUBQ   $+4, SI
-	JLT    krest_6
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	SUBQ       $+4, SI
+	JLT        krest_6
 
 kloop_6:
 	VMOVUPS      (BX), Y12
@@ -220,6 +237,8 @@ kend_6:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_6
 	VBROADCASTSS alpha+24(FP), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -234,6 +253,7 @@ kend_6:
 	VMULPS       Y12, Y10, Y10
 	VMULPS       Y12, Y11, Y11
 
+scaled_6:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -299,13 +319,28 @@ tile5:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	SUBQ   $+4, SI
-	JLT    krest_5
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	SUBQ       $+4, SI
+	JLT        krest_5
 
 kloop_5:
 	VMOVUPS      (BX), Y10
@@ -424,6 +459,8 @@ kend_5:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_5
 	VBROADCASTSS alpha+24(FP), Y10
 	VMULPS       Y10, Y0, Y0
 	VMULPS       Y10, Y1, Y1
@@ -436,6 +473,7 @@ kend_5:
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
 
+scaled_5:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -493,13 +531,26 @@ tile4:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	SUBQ   $+4, SI
-	JLT    krest_4
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	SUBQ       $+4, SI
+	JLT        krest_4
 
 kloop_4:
 	VMOVUPS      (BX), Y8
@@ -603,6 +654,8 @@ kend_4:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_4
 	VBROADCASTSS alpha+24(FP), Y8
 	VMULPS       Y8, Y0, Y0
 	VMULPS       Y8, Y1, Y1
@@ -613,6 +666,7 @@ kend_4:
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
 
+scaled_4:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -662,11 +716,22 @@ tile3:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	SUBQ   $+4, SI
-	JLT    krest_3
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	SUBQ       $+4, SI
+	JLT        krest_3
 
 kloop_3:
 	VMOVUPS      (BX), Y6
@@ -751,6 +816,8 @@ kend_3:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_3
 	VBROADCASTSS alpha+24(FP), Y6
 	VMULPS       Y6, Y0, Y0
 	VMULPS       Y6, Y1, Y1
@@ -759,6 +826,7 @@ kend_3:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 
+scaled_3:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), SI
 	ADDL         SI, SI
@@ -800,11 +868,20 @@ tile2:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	SUBQ   $+4, SI
-	JLT    krest_2
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	SUBQ       $+4, SI
+	JLT        krest_2
 
 kloop_2:
 	VMOVUPS      (BX), Y4
@@ -874,12 +951,15 @@ kend_2:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_2
 	VBROADCASTSS alpha+24(FP), Y4
 	VMULPS       Y4, Y0, Y0
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
+scaled_2:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), SI
 	ADDL         SI, SI
@@ -913,11 +993,18 @@ plain_2:
 tile1:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	SUBQ   $+4, SI
-	JLT    krest_1
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	SUBQ       $+4, SI
+	JLT        krest_1
 
 kloop_1:
 	VMOVUPS      (BX), Y2
@@ -972,10 +1059,13 @@ kend_1:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_1
 	VBROADCASTSS alpha+24(FP), Y2
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y2, Y1, Y1
 
+scaled_1:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), BX
 	ADDL         BX, BX
@@ -1041,13 +1131,30 @@ tile6_masked:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   b_base+64(FP), SI
-	MOVQ   k+16(FP), DI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), R9
-	LEAQ   (DX)(R9*1), R9
-	TESTQ  DI, DI
-	JZ     kend_6_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	MOVQ       b_base+64(FP), SI
+	MOVQ       k+16(FP), DI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), R9
+	LEAQ       (DX)(R9*1), R9
+	TESTQ      DI, DI
+	JZ         kend_6_masked
 
 k1_6_masked:
 	VMOVUPS      (R8), Y12
@@ -1084,6 +1191,8 @@ kend_6_masked:
 	SHLQ         $0x02, SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (DX)(DI*1), DI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_6_masked
 	VBROADCASTSS alpha+24(FP), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -1098,6 +1207,7 @@ kend_6_masked:
 	VMULPS       Y12, Y10, Y10
 	VMULPS       Y12, Y11, Y11
 
+scaled_6_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R9
 	ADDL         R9, R9
@@ -1187,13 +1297,28 @@ tile5_masked:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   b_base+64(FP), SI
-	MOVQ   k+16(FP), DI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), R9
-	LEAQ   (DX)(R9*1), R9
-	TESTQ  DI, DI
-	JZ     kend_5_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	MOVQ       b_base+64(FP), SI
+	MOVQ       k+16(FP), DI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), R9
+	LEAQ       (DX)(R9*1), R9
+	TESTQ      DI, DI
+	JZ         kend_5_masked
 
 k1_5_masked:
 	VMOVUPS      (R8), Y10
@@ -1227,6 +1352,8 @@ kend_5_masked:
 	SHLQ         $0x02, SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (DX)(DI*1), DI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_5_masked
 	VBROADCASTSS alpha+24(FP), Y10
 	VMULPS       Y10, Y0, Y0
 	VMULPS       Y10, Y1, Y1
@@ -1239,6 +1366,7 @@ kend_5_masked:
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
 
+scaled_5_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R9
 	ADDL         R9, R9
@@ -1316,13 +1444,26 @@ tile4_masked:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   b_base+64(FP), SI
-	MOVQ   k+16(FP), DI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), R9
-	LEAQ   (DX)(R9*1), R9
-	TESTQ  DI, DI
-	JZ     kend_4_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	MOVQ       b_base+64(FP), SI
+	MOVQ       k+16(FP), DI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), R9
+	LEAQ       (DX)(R9*1), R9
+	TESTQ      DI, DI
+	JZ         kend_4_masked
 
 k1_4_masked:
 	VMOVUPS      (R8), Y8
@@ -1353,6 +1494,8 @@ kend_4_masked:
 	SHLQ         $0x02, SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (DX)(DI*1), DI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_4_masked
 	VBROADCASTSS alpha+24(FP), Y8
 	VMULPS       Y8, Y0, Y0
 	VMULPS       Y8, Y1, Y1
@@ -1363,6 +1506,7 @@ kend_4_masked:
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
 
+scaled_4_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R9
 	ADDL         R9, R9
@@ -1428,11 +1572,22 @@ tile3_masked:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   b_base+64(FP), SI
-	MOVQ   k+16(FP), DI
-	MOVQ   8(SP), DX
-	TESTQ  DI, DI
-	JZ     kend_3_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	MOVQ       b_base+64(FP), SI
+	MOVQ       k+16(FP), DI
+	MOVQ       8(SP), DX
+	TESTQ      DI, DI
+	JZ         kend_3_masked
 
 k1_3_masked:
 	VMOVUPS      (R8), Y6
@@ -1457,6 +1612,8 @@ kend_3_masked:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), SI
 	SHLQ         $0x02, SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_3_masked
 	VBROADCASTSS alpha+24(FP), Y6
 	VMULPS       Y6, Y0, Y0
 	VMULPS       Y6, Y1, Y1
@@ -1465,6 +1622,7 @@ kend_3_masked:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 
+scaled_3_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -1518,11 +1676,20 @@ tile2_masked:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   b_base+64(FP), SI
-	MOVQ   k+16(FP), DI
-	MOVQ   8(SP), DX
-	TESTQ  DI, DI
-	JZ     kend_2_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	MOVQ       b_base+64(FP), SI
+	MOVQ       k+16(FP), DI
+	MOVQ       8(SP), DX
+	TESTQ      DI, DI
+	JZ         kend_2_masked
 
 k1_2_masked:
 	VMOVUPS      (R8), Y4
@@ -1544,12 +1711,15 @@ kend_2_masked:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), SI
 	SHLQ         $0x02, SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_2_masked
 	VBROADCASTSS alpha+24(FP), Y4
 	VMULPS       Y4, Y0, Y0
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
+scaled_2_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -1591,11 +1761,18 @@ plain_2_masked:
 tile1_masked:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   b_base+64(FP), SI
-	MOVQ   k+16(FP), DI
-	MOVQ   8(SP), DX
-	TESTQ  DI, DI
-	JZ     kend_1_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       SI, DX
+	MOVQ       b_base+64(FP), SI
+	MOVQ       k+16(FP), DI
+	MOVQ       8(SP), DX
+	TESTQ      DI, DI
+	JZ         kend_1_masked
 
 k1_1_masked:
 	VMOVUPS      (R8), Y2
@@ -1614,10 +1791,13 @@ kend_1_masked:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), SI
 	SHLQ         $0x02, SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_1_masked
 	VBROADCASTSS alpha+24(FP), Y2
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y2, Y1, Y1
 
+scaled_1_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), SI
 	ADDL         SI, SI
@@ -1681,13 +1861,30 @@ tile6_narrow:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_6_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_6_narrow
 
 k1_6_narrow:
 	VMOVUPS      (R8), Y6
@@ -1716,6 +1913,8 @@ kend_6_narrow:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_6_narrow
 	VBROADCASTSS alpha+24(FP), Y6
 	VMULPS       Y6, Y0, Y0
 	VMULPS       Y6, Y1, Y1
@@ -1724,6 +1923,7 @@ kend_6_narrow:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 
+scaled_6_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -1778,13 +1978,28 @@ tile5_narrow:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_5_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_5_narrow
 
 k1_5_narrow:
 	VMOVUPS      (R8), Y5
@@ -1811,6 +2026,8 @@ kend_5_narrow:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_5_narrow
 	VBROADCASTSS alpha+24(FP), Y5
 	VMULPS       Y5, Y0, Y0
 	VMULPS       Y5, Y1, Y1
@@ -1818,6 +2035,7 @@ kend_5_narrow:
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
 
+scaled_5_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -1866,13 +2084,26 @@ tile4_narrow:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_4_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_4_narrow
 
 k1_4_narrow:
 	VMOVUPS      (R8), Y4
@@ -1897,12 +2128,15 @@ kend_4_narrow:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_4_narrow
 	VBROADCASTSS alpha+24(FP), Y4
 	VMULPS       Y4, Y0, Y0
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
+scaled_4_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -1945,11 +2179,22 @@ tile3_narrow:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	TESTQ  SI, SI
-	JZ     kend_3_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	TESTQ      SI, SI
+	JZ         kend_3_narrow
 
 k1_3_narrow:
 	VMOVUPS      (R8), Y3
@@ -1969,11 +2214,14 @@ kend_3_narrow:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_3_narrow
 	VBROADCASTSS alpha+24(FP), Y3
 	VMULPS       Y3, Y0, Y0
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
 
+scaled_3_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), SI
 	ADDL         SI, SI
@@ -2010,11 +2258,20 @@ plain_3_narrow:
 tile2_narrow:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	TESTQ  SI, SI
-	JZ     kend_2_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	TESTQ      SI, SI
+	JZ         kend_2_narrow
 
 k1_2_narrow:
 	VMOVUPS      (R8), Y2
@@ -2032,10 +2289,13 @@ kend_2_narrow:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_2_narrow
 	VBROADCASTSS alpha+24(FP), Y2
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y2, Y1, Y1
 
+scaled_2_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), SI
 	ADDL         SI, SI
@@ -2066,11 +2326,18 @@ plain_2_narrow:
 
 tile1_narrow:
 	VXORPS Y0, Y0, Y0
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	TESTQ  SI, SI
-	JZ     kend_1_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	TESTQ      SI, SI
+	JZ         kend_1_narrow
 
 k1_1_narrow:
 	VMOVUPS      (R8), Y1
@@ -2086,9 +2353,12 @@ kend_1_narrow:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_1_narrow
 	VBROADCASTSS alpha+24(FP), Y1
 	VMULPS       Y1, Y0, Y0
 
+scaled_1_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), BX
 	ADDL         BX, BX
@@ -2158,13 +2428,30 @@ TEXT ·gemmPackAVX2(SB), NOSPLIT, $16-160
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   b_base+64(FP), SI
-	MOVQ   k+16(FP), DI
-	MOVQ   (SP), BX
-	LEAQ   (AX)(AX*2), R8
-	LEAQ   (BX)(R8*1), R8
-	SUBQ   $+4, DI
-	JLT    krest_pack
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+152(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       8(SP), BX
+	PREFETCHT1 (BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	ADDQ       SI, BX
+	MOVQ       b_base+64(FP), SI
+	MOVQ       k+16(FP), DI
+	MOVQ       (SP), BX
+	LEAQ       (AX)(AX*2), R8
+	LEAQ       (BX)(R8*1), R8
+	SUBQ       $+4, DI
+	JLT        krest_pack
 
 kloop_pack:
 	VMOVUPS      (SI), Y12
@@ -2310,6 +2597,8 @@ kend_pack:
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_pack
 	VBROADCASTSS alpha+24(FP), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -2324,6 +2613,7 @@ kend_pack:
 	VMULPS       Y12, Y10, Y10
 	VMULPS       Y12, Y11, Y11
 
+scaled_pack:
 	// beta = 0 must not read C
 	MOVL         beta+120(FP), BX
 	ADDL         BX, BX

@@ -110,16 +110,63 @@ tile14:
 	VXORPS Z25, Z25, Z25
 	VXORPS Z26, Z26, Z26
 	VXORPS Z27, Z27, Z27
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	LEAQ   (R10)(DI*1), DI
-	SUBQ   $+2, SI
-	JLT    krest_14
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), R10
+	LEAQ       (R10)(DI*1), DI
+	SUBQ       $+2, SI
+	JLT        krest_14
 
 kloop_14:
 	VMOVUPS          (BX), Z28
@@ -281,6 +328,8 @@ kend_14:
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), R9
 	LEAQ         (R9)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_14
 	VBROADCASTSS alpha+24(FP), Z28
 	VMULPS       Z28, Z0, Z0
 	VMULPS       Z28, Z1, Z1
@@ -311,6 +360,7 @@ kend_14:
 	VMULPS       Z28, Z26, Z26
 	VMULPS       Z28, Z27, Z27
 
+scaled_14:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R10
 	ADDL         R10, R10
@@ -440,16 +490,60 @@ tile13:
 	VXORPS Z23, Z23, Z23
 	VXORPS Z24, Z24, Z24
 	VXORPS Z25, Z25, Z25
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	LEAQ   (R10)(DI*1), DI
-	SUBQ   $+2, SI
-	JLT    krest_13
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), R10
+	LEAQ       (R10)(DI*1), DI
+	SUBQ       $+2, SI
+	JLT        krest_13
 
 kloop_13:
 	VMOVUPS          (BX), Z26
@@ -602,6 +696,8 @@ kend_13:
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), R9
 	LEAQ         (R9)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_13
 	VBROADCASTSS alpha+24(FP), Z26
 	VMULPS       Z26, Z0, Z0
 	VMULPS       Z26, Z1, Z1
@@ -630,6 +726,7 @@ kend_13:
 	VMULPS       Z26, Z24, Z24
 	VMULPS       Z26, Z25, Z25
 
+scaled_13:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R10
 	ADDL         R10, R10
@@ -751,15 +848,56 @@ tile12:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), DI
-	SUBQ   $+2, SI
-	JLT    krest_12
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), DI
+	SUBQ       $+2, SI
+	JLT        krest_12
 
 kloop_12:
 	VMOVUPS          (BX), Z24
@@ -900,6 +1038,8 @@ kend_12:
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_12
 	VBROADCASTSS alpha+24(FP), Z24
 	VMULPS       Z24, Z0, Z0
 	VMULPS       Z24, Z1, Z1
@@ -926,6 +1066,7 @@ kend_12:
 	VMULPS       Z24, Z22, Z22
 	VMULPS       Z24, Z23, Z23
 
+scaled_12:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R9
 	ADDL         R9, R9
@@ -1039,15 +1180,53 @@ tile11:
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
 	VXORPS Z21, Z21, Z21
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), DI
-	SUBQ   $+2, SI
-	JLT    krest_11
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), DI
+	SUBQ       $+2, SI
+	JLT        krest_11
 
 kloop_11:
 	VMOVUPS          (BX), Z22
@@ -1182,6 +1361,8 @@ kend_11:
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_11
 	VBROADCASTSS alpha+24(FP), Z22
 	VMULPS       Z22, Z0, Z0
 	VMULPS       Z22, Z1, Z1
@@ -1206,6 +1387,7 @@ kend_11:
 	VMULPS       Z22, Z20, Z20
 	VMULPS       Z22, Z21, Z21
 
+scaled_11:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R9
 	ADDL         R9, R9
@@ -1311,15 +1493,50 @@ tile10:
 	VXORPS Z17, Z17, Z17
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), DI
-	SUBQ   $+2, SI
-	JLT    krest_10
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), DI
+	SUBQ       $+2, SI
+	JLT        krest_10
 
 kloop_10:
 	VMOVUPS          (BX), Z20
@@ -1445,6 +1662,8 @@ kend_10:
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_10
 	VBROADCASTSS alpha+24(FP), Z20
 	VMULPS       Z20, Z0, Z0
 	VMULPS       Z20, Z1, Z1
@@ -1467,6 +1686,7 @@ kend_10:
 	VMULPS       Z20, Z18, Z18
 	VMULPS       Z20, Z19, Z19
 
+scaled_10:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R9
 	ADDL         R9, R9
@@ -1564,14 +1784,46 @@ tile9:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), DI
-	SUBQ   $+2, SI
-	JLT    krest_9
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), DI
+	SUBQ       $+2, SI
+	JLT        krest_9
 
 kloop_9:
 	VMOVUPS          (BX), Z18
@@ -1685,6 +1937,8 @@ kend_9:
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_9
 	VBROADCASTSS alpha+24(FP), Z18
 	VMULPS       Z18, Z0, Z0
 	VMULPS       Z18, Z1, Z1
@@ -1705,6 +1959,7 @@ kend_9:
 	VMULPS       Z18, Z16, Z16
 	VMULPS       Z18, Z17, Z17
 
+scaled_9:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R8
 	ADDL         R8, R8
@@ -1794,14 +2049,43 @@ tile8:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), DI
-	SUBQ   $+2, SI
-	JLT    krest_8
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), DI
+	SUBQ       $+2, SI
+	JLT        krest_8
 
 kloop_8:
 	VMOVUPS          (BX), Z16
@@ -1909,6 +2193,8 @@ kend_8:
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_8
 	VBROADCASTSS alpha+24(FP), Z16
 	VMULPS       Z16, Z0, Z0
 	VMULPS       Z16, Z1, Z1
@@ -1927,6 +2213,7 @@ kend_8:
 	VMULPS       Z16, Z14, Z14
 	VMULPS       Z16, Z15, Z15
 
+scaled_8:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R8
 	ADDL         R8, R8
@@ -2008,14 +2295,40 @@ tile7:
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), DI
-	SUBQ   $+4, SI
-	JLT    krest_7
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), DI
+	SUBQ       $+4, SI
+	JLT        krest_7
 
 kloop_7:
 	VMOVUPS          (BX), Z14
@@ -2162,6 +2475,8 @@ kend_7:
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_7
 	VBROADCASTSS alpha+24(FP), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -2178,6 +2493,7 @@ kend_7:
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
 
+scaled_7:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R8
 	ADDL         R8, R8
@@ -2251,13 +2567,36 @@ tile6:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	SUBQ   $+4, SI
-	JLT    krest_6
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	SUBQ       $+4, SI
+	JLT        krest_6
 
 kloop_6:
 	VMOVUPS          (BX), Z12
@@ -2386,6 +2725,8 @@ kend_6:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_6
 	VBROADCASTSS alpha+24(FP), Z12
 	VMULPS       Z12, Z0, Z0
 	VMULPS       Z12, Z1, Z1
@@ -2400,6 +2741,7 @@ kend_6:
 	VMULPS       Z12, Z10, Z10
 	VMULPS       Z12, Z11, Z11
 
+scaled_6:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -2465,13 +2807,33 @@ tile5:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	SUBQ   $+4, SI
-	JLT    krest_5
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	SUBQ       $+4, SI
+	JLT        krest_5
 
 kloop_5:
 	VMOVUPS          (BX), Z10
@@ -2590,6 +2952,8 @@ kend_5:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_5
 	VBROADCASTSS alpha+24(FP), Z10
 	VMULPS       Z10, Z0, Z0
 	VMULPS       Z10, Z1, Z1
@@ -2602,6 +2966,7 @@ kend_5:
 	VMULPS       Z10, Z8, Z8
 	VMULPS       Z10, Z9, Z9
 
+scaled_5:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -2659,13 +3024,30 @@ tile4:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	SUBQ   $+4, SI
-	JLT    krest_4
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	SUBQ       $+4, SI
+	JLT        krest_4
 
 kloop_4:
 	VMOVUPS          (BX), Z8
@@ -2769,6 +3151,8 @@ kend_4:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_4
 	VBROADCASTSS alpha+24(FP), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
@@ -2779,6 +3163,7 @@ kend_4:
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
 
+scaled_4:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -2828,11 +3213,25 @@ tile3:
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	SUBQ   $+4, SI
-	JLT    krest_3
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	SUBQ       $+4, SI
+	JLT        krest_3
 
 kloop_3:
 	VMOVUPS          (BX), Z6
@@ -2917,6 +3316,8 @@ kend_3:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_3
 	VBROADCASTSS alpha+24(FP), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
@@ -2925,6 +3326,7 @@ kend_3:
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
 
+scaled_3:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), SI
 	ADDL         SI, SI
@@ -2966,11 +3368,22 @@ tile2:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	SUBQ   $+4, SI
-	JLT    krest_2
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	SUBQ       $+4, SI
+	JLT        krest_2
 
 kloop_2:
 	VMOVUPS      (BX), Z4
@@ -3045,12 +3458,15 @@ kend_2:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_2
 	VBROADCASTSS alpha+24(FP), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
+scaled_2:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), SI
 	ADDL         SI, SI
@@ -3084,11 +3500,19 @@ plain_2:
 tile1:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	SUBQ   $+4, SI
-	JLT    krest_1
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	SUBQ       $+4, SI
+	JLT        krest_1
 
 kloop_1:
 	VMOVUPS      (BX), Z2
@@ -3148,10 +3572,13 @@ kend_1:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_1
 	VBROADCASTSS alpha+24(FP), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
+scaled_1:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), BX
 	ADDL         BX, BX
@@ -3249,16 +3676,63 @@ tile14_masked:
 	VXORPS Z25, Z25, Z25
 	VXORPS Z26, Z26, Z26
 	VXORPS Z27, Z27, Z27
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	LEAQ   (R10)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_14_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), R10
+	LEAQ       (R10)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_14_masked
 
 k1_14_masked:
 	VMOVUPS.Z        (BX), K1, Z28
@@ -3319,6 +3793,8 @@ kend_14_masked:
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), R9
 	LEAQ         (R9)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_14_masked
 	VBROADCASTSS alpha+24(FP), Z28
 	VMULPS       Z28, Z0, Z0
 	VMULPS       Z28, Z1, Z1
@@ -3349,6 +3825,7 @@ kend_14_masked:
 	VMULPS       Z28, Z26, Z26
 	VMULPS       Z28, Z27, Z27
 
+scaled_14_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R10
 	ADDL         R10, R10
@@ -3478,16 +3955,60 @@ tile13_masked:
 	VXORPS Z23, Z23, Z23
 	VXORPS Z24, Z24, Z24
 	VXORPS Z25, Z25, Z25
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	LEAQ   (R10)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_13_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), R10
+	LEAQ       (R10)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_13_masked
 
 k1_13_masked:
 	VMOVUPS.Z        (BX), K1, Z26
@@ -3545,6 +4066,8 @@ kend_13_masked:
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), R9
 	LEAQ         (R9)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_13_masked
 	VBROADCASTSS alpha+24(FP), Z26
 	VMULPS       Z26, Z0, Z0
 	VMULPS       Z26, Z1, Z1
@@ -3573,6 +4096,7 @@ kend_13_masked:
 	VMULPS       Z26, Z24, Z24
 	VMULPS       Z26, Z25, Z25
 
+scaled_13_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R10
 	ADDL         R10, R10
@@ -3694,15 +4218,56 @@ tile12_masked:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_12_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_12_masked
 
 k1_12_masked:
 	VMOVUPS.Z        (BX), K1, Z24
@@ -3755,6 +4320,8 @@ kend_12_masked:
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_12_masked
 	VBROADCASTSS alpha+24(FP), Z24
 	VMULPS       Z24, Z0, Z0
 	VMULPS       Z24, Z1, Z1
@@ -3781,6 +4348,7 @@ kend_12_masked:
 	VMULPS       Z24, Z22, Z22
 	VMULPS       Z24, Z23, Z23
 
+scaled_12_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R9
 	ADDL         R9, R9
@@ -3894,15 +4462,53 @@ tile11_masked:
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
 	VXORPS Z21, Z21, Z21
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_11_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_11_masked
 
 k1_11_masked:
 	VMOVUPS.Z        (BX), K1, Z22
@@ -3953,6 +4559,8 @@ kend_11_masked:
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_11_masked
 	VBROADCASTSS alpha+24(FP), Z22
 	VMULPS       Z22, Z0, Z0
 	VMULPS       Z22, Z1, Z1
@@ -3977,6 +4585,7 @@ kend_11_masked:
 	VMULPS       Z22, Z20, Z20
 	VMULPS       Z22, Z21, Z21
 
+scaled_11_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R9
 	ADDL         R9, R9
@@ -4082,15 +4691,50 @@ tile10_masked:
 	VXORPS Z17, Z17, Z17
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_10_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_10_masked
 
 k1_10_masked:
 	VMOVUPS.Z        (BX), K1, Z20
@@ -4138,6 +4782,8 @@ kend_10_masked:
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_10_masked
 	VBROADCASTSS alpha+24(FP), Z20
 	VMULPS       Z20, Z0, Z0
 	VMULPS       Z20, Z1, Z1
@@ -4160,6 +4806,7 @@ kend_10_masked:
 	VMULPS       Z20, Z18, Z18
 	VMULPS       Z20, Z19, Z19
 
+scaled_10_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R9
 	ADDL         R9, R9
@@ -4257,14 +4904,46 @@ tile9_masked:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_9_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_9_masked
 
 k1_9_masked:
 	VMOVUPS.Z        (BX), K1, Z18
@@ -4307,6 +4986,8 @@ kend_9_masked:
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_9_masked
 	VBROADCASTSS alpha+24(FP), Z18
 	VMULPS       Z18, Z0, Z0
 	VMULPS       Z18, Z1, Z1
@@ -4327,6 +5008,7 @@ kend_9_masked:
 	VMULPS       Z18, Z16, Z16
 	VMULPS       Z18, Z17, Z17
 
+scaled_9_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R8
 	ADDL         R8, R8
@@ -4416,14 +5098,43 @@ tile8_masked:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_8_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_8_masked
 
 k1_8_masked:
 	VMOVUPS.Z        (BX), K1, Z16
@@ -4464,6 +5175,8 @@ kend_8_masked:
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_8_masked
 	VBROADCASTSS alpha+24(FP), Z16
 	VMULPS       Z16, Z0, Z0
 	VMULPS       Z16, Z1, Z1
@@ -4482,6 +5195,7 @@ kend_8_masked:
 	VMULPS       Z16, Z14, Z14
 	VMULPS       Z16, Z15, Z15
 
+scaled_8_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R8
 	ADDL         R8, R8
@@ -4563,14 +5277,40 @@ tile7_masked:
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_7_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_7_masked
 
 k1_7_masked:
 	VMOVUPS.Z        (BX), K1, Z14
@@ -4608,6 +5348,8 @@ kend_7_masked:
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_7_masked
 	VBROADCASTSS alpha+24(FP), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -4624,6 +5366,7 @@ kend_7_masked:
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
 
+scaled_7_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R8
 	ADDL         R8, R8
@@ -4697,13 +5440,36 @@ tile6_masked:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_6_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_6_masked
 
 k1_6_masked:
 	VMOVUPS.Z        (BX), K1, Z12
@@ -4736,6 +5502,8 @@ kend_6_masked:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_6_masked
 	VBROADCASTSS alpha+24(FP), Z12
 	VMULPS       Z12, Z0, Z0
 	VMULPS       Z12, Z1, Z1
@@ -4750,6 +5518,7 @@ kend_6_masked:
 	VMULPS       Z12, Z10, Z10
 	VMULPS       Z12, Z11, Z11
 
+scaled_6_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -4815,13 +5584,33 @@ tile5_masked:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_5_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_5_masked
 
 k1_5_masked:
 	VMOVUPS.Z        (BX), K1, Z10
@@ -4852,6 +5641,8 @@ kend_5_masked:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_5_masked
 	VBROADCASTSS alpha+24(FP), Z10
 	VMULPS       Z10, Z0, Z0
 	VMULPS       Z10, Z1, Z1
@@ -4864,6 +5655,7 @@ kend_5_masked:
 	VMULPS       Z10, Z8, Z8
 	VMULPS       Z10, Z9, Z9
 
+scaled_5_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -4921,13 +5713,30 @@ tile4_masked:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_4_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_4_masked
 
 k1_4_masked:
 	VMOVUPS.Z        (BX), K1, Z8
@@ -4955,6 +5764,8 @@ kend_4_masked:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_4_masked
 	VBROADCASTSS alpha+24(FP), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
@@ -4965,6 +5776,7 @@ kend_4_masked:
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
 
+scaled_4_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -5014,11 +5826,25 @@ tile3_masked:
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	TESTQ  SI, SI
-	JZ     kend_3_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	TESTQ      SI, SI
+	JZ         kend_3_masked
 
 k1_3_masked:
 	VMOVUPS.Z        (BX), K1, Z6
@@ -5040,6 +5866,8 @@ kend_3_masked:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_3_masked
 	VBROADCASTSS alpha+24(FP), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
@@ -5048,6 +5876,7 @@ kend_3_masked:
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
 
+scaled_3_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), SI
 	ADDL         SI, SI
@@ -5089,11 +5918,22 @@ tile2_masked:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	TESTQ  SI, SI
-	JZ     kend_2_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	TESTQ      SI, SI
+	JZ         kend_2_masked
 
 k1_2_masked:
 	VMOVUPS.Z    (BX), K1, Z4
@@ -5113,12 +5953,15 @@ kend_2_masked:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_2_masked
 	VBROADCASTSS alpha+24(FP), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
+scaled_2_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), SI
 	ADDL         SI, SI
@@ -5152,11 +5995,19 @@ plain_2_masked:
 tile1_masked:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	TESTQ  SI, SI
-	JZ     kend_1_masked
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	TESTQ      SI, SI
+	JZ         kend_1_masked
 
 k1_1_masked:
 	VMOVUPS.Z    (BX), K1, Z2
@@ -5173,10 +6024,13 @@ kend_1_masked:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_1_masked
 	VBROADCASTSS alpha+24(FP), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
+scaled_1_masked:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), BX
 	ADDL         BX, BX
@@ -5260,16 +6114,49 @@ tile14_narrow:
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	LEAQ   (R10)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_14_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), R10
+	LEAQ       (R10)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_14_narrow
 
 k1_14_narrow:
 	VMOVUPS.Z        (BX), K1, Z14
@@ -5315,6 +6202,8 @@ kend_14_narrow:
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), R9
 	LEAQ         (R9)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_14_narrow
 	VBROADCASTSS alpha+24(FP), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -5331,6 +6220,7 @@ kend_14_narrow:
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
 
+scaled_14_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R10
 	ADDL         R10, R10
@@ -5405,16 +6295,47 @@ tile13_narrow:
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), R10
-	LEAQ   (R10)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_13_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), R10
+	LEAQ       (R10)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_13_narrow
 
 k1_13_narrow:
 	VMOVUPS.Z        (BX), K1, Z13
@@ -5458,6 +6379,8 @@ kend_13_narrow:
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), R9
 	LEAQ         (R9)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_13_narrow
 	VBROADCASTSS alpha+24(FP), Z13
 	VMULPS       Z13, Z0, Z0
 	VMULPS       Z13, Z1, Z1
@@ -5473,6 +6396,7 @@ kend_13_narrow:
 	VMULPS       Z13, Z11, Z11
 	VMULPS       Z13, Z12, Z12
 
+scaled_13_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R10
 	ADDL         R10, R10
@@ -5543,15 +6467,44 @@ tile12_narrow:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_12_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_12_narrow
 
 k1_12_narrow:
 	VMOVUPS.Z        (BX), K1, Z12
@@ -5591,6 +6544,8 @@ kend_12_narrow:
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_12_narrow
 	VBROADCASTSS alpha+24(FP), Z12
 	VMULPS       Z12, Z0, Z0
 	VMULPS       Z12, Z1, Z1
@@ -5605,6 +6560,7 @@ kend_12_narrow:
 	VMULPS       Z12, Z10, Z10
 	VMULPS       Z12, Z11, Z11
 
+scaled_12_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R9
 	ADDL         R9, R9
@@ -5671,15 +6627,42 @@ tile11_narrow:
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_11_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_11_narrow
 
 k1_11_narrow:
 	VMOVUPS.Z        (BX), K1, Z11
@@ -5718,6 +6701,8 @@ kend_11_narrow:
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_11_narrow
 	VBROADCASTSS alpha+24(FP), Z11
 	VMULPS       Z11, Z0, Z0
 	VMULPS       Z11, Z1, Z1
@@ -5731,6 +6716,7 @@ kend_11_narrow:
 	VMULPS       Z11, Z9, Z9
 	VMULPS       Z11, Z10, Z10
 
+scaled_11_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R9
 	ADDL         R9, R9
@@ -5793,15 +6779,40 @@ tile10_narrow:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), R9
-	LEAQ   (R9)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_10_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), R9
+	LEAQ       (R9)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_10_narrow
 
 k1_10_narrow:
 	VMOVUPS.Z        (BX), K1, Z10
@@ -5838,6 +6849,8 @@ kend_10_narrow:
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), R8
 	LEAQ         (R8)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_10_narrow
 	VBROADCASTSS alpha+24(FP), Z10
 	VMULPS       Z10, Z0, Z0
 	VMULPS       Z10, Z1, Z1
@@ -5850,6 +6863,7 @@ kend_10_narrow:
 	VMULPS       Z10, Z8, Z8
 	VMULPS       Z10, Z9, Z9
 
+scaled_10_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R9
 	ADDL         R9, R9
@@ -5908,14 +6922,37 @@ tile9_narrow:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_9_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_9_narrow
 
 k1_9_narrow:
 	VMOVUPS.Z        (BX), K1, Z9
@@ -5948,6 +6985,8 @@ kend_9_narrow:
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_9_narrow
 	VBROADCASTSS alpha+24(FP), Z9
 	VMULPS       Z9, Z0, Z0
 	VMULPS       Z9, Z1, Z1
@@ -5959,6 +6998,7 @@ kend_9_narrow:
 	VMULPS       Z9, Z7, Z7
 	VMULPS       Z9, Z8, Z8
 
+scaled_9_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R8
 	ADDL         R8, R8
@@ -6013,14 +7053,35 @@ tile8_narrow:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_8_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_8_narrow
 
 k1_8_narrow:
 	VMOVUPS.Z        (BX), K1, Z8
@@ -6052,6 +7113,8 @@ kend_8_narrow:
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_8_narrow
 	VBROADCASTSS alpha+24(FP), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
@@ -6062,6 +7125,7 @@ kend_8_narrow:
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
 
+scaled_8_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R8
 	ADDL         R8, R8
@@ -6112,14 +7176,33 @@ tile7_narrow:
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), R8
-	LEAQ   (R8)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_7_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R8
+	LEAQ       (R8)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_7_narrow
 
 k1_7_narrow:
 	VMOVUPS.Z        (BX), K1, Z7
@@ -6149,6 +7232,8 @@ kend_7_narrow:
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
 	LEAQ         (DI)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_7_narrow
 	VBROADCASTSS alpha+24(FP), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
@@ -6158,6 +7243,7 @@ kend_7_narrow:
 	VMULPS       Z7, Z5, Z5
 	VMULPS       Z7, Z6, Z6
 
+scaled_7_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), R8
 	ADDL         R8, R8
@@ -6204,13 +7290,30 @@ tile6_narrow:
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_6_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_6_narrow
 
 k1_6_narrow:
 	VMOVUPS.Z        (BX), K1, Z6
@@ -6236,6 +7339,8 @@ kend_6_narrow:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_6_narrow
 	VBROADCASTSS alpha+24(FP), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
@@ -6244,6 +7349,7 @@ kend_6_narrow:
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
 
+scaled_6_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -6286,13 +7392,28 @@ tile5_narrow:
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_5_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_5_narrow
 
 k1_5_narrow:
 	VMOVUPS.Z        (BX), K1, Z5
@@ -6317,6 +7438,8 @@ kend_5_narrow:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_5_narrow
 	VBROADCASTSS alpha+24(FP), Z5
 	VMULPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
@@ -6324,6 +7447,7 @@ kend_5_narrow:
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z5, Z4, Z4
 
+scaled_5_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -6362,13 +7486,26 @@ tile4_narrow:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	LEAQ   (AX)(AX*2), DI
-	LEAQ   (DX)(DI*1), DI
-	TESTQ  SI, SI
-	JZ     kend_4_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_4_narrow
 
 k1_4_narrow:
 	VMOVUPS.Z        (BX), K1, Z4
@@ -6391,12 +7528,15 @@ kend_4_narrow:
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_4_narrow
 	VBROADCASTSS alpha+24(FP), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
+scaled_4_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), DI
 	ADDL         DI, DI
@@ -6431,11 +7571,22 @@ tile3_narrow:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	TESTQ  SI, SI
-	JZ     kend_3_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	TESTQ      SI, SI
+	JZ         kend_3_narrow
 
 k1_3_narrow:
 	VMOVUPS.Z        (BX), K1, Z3
@@ -6453,11 +7604,14 @@ kend_3_narrow:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_3_narrow
 	VBROADCASTSS alpha+24(FP), Z3
 	VMULPS       Z3, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VMULPS       Z3, Z2, Z2
 
+scaled_3_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), SI
 	ADDL         SI, SI
@@ -6488,11 +7642,20 @@ plain_3_narrow:
 tile2_narrow:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	TESTQ  SI, SI
-	JZ     kend_2_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	TESTQ      SI, SI
+	JZ         kend_2_narrow
 
 k1_2_narrow:
 	VMOVUPS.Z    (BX), K1, Z2
@@ -6509,10 +7672,13 @@ kend_2_narrow:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_2_narrow
 	VBROADCASTSS alpha+24(FP), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
+scaled_2_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), SI
 	ADDL         SI, SI
@@ -6539,11 +7705,18 @@ plain_2_narrow:
 
 tile1_narrow:
 	VXORPS Z0, Z0, Z0
-	MOVQ   b_base+64(FP), BX
-	MOVQ   k+16(FP), SI
-	MOVQ   8(SP), DX
-	TESTQ  SI, SI
-	JZ     kend_1_narrow
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	TESTQ      SI, SI
+	JZ         kend_1_narrow
 
 k1_1_narrow:
 	VMOVUPS.Z    (BX), K1, Z1
@@ -6558,9 +7731,12 @@ kend_1_narrow:
 	MOVQ         16(SP), DX
 	MOVQ         ldc+128(FP), BX
 	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_1_narrow
 	VBROADCASTSS alpha+24(FP), Z1
 	VMULPS       Z1, Z0, Z0
 
+scaled_1_narrow:
 	// beta = 0 must not read C
 	MOVL         beta+96(FP), BX
 	ADDL         BX, BX
@@ -6626,16 +7802,63 @@ TEXT ·gemmPackAVX512(SB), NOSPLIT, $16-160
 	VXORPS Z25, Z25, Z25
 	VXORPS Z26, Z26, Z26
 	VXORPS Z27, Z27, Z27
-	MOVQ   b_base+64(FP), SI
-	MOVQ   k+16(FP), DI
-	MOVQ   (SP), BX
-	LEAQ   (AX)(AX*2), R8
-	LEAQ   (BX)(R8*1), R9
-	LEAQ   (R9)(R8*1), R10
-	LEAQ   (R10)(R8*1), R11
-	LEAQ   (R11)(R8*1), R8
-	SUBQ   $+2, DI
-	JLT    krest_pack
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+152(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       8(SP), BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	PREFETCHT1 (BX)
+	PREFETCHT1 64(BX)
+	ADDQ       SI, BX
+	MOVQ       b_base+64(FP), SI
+	MOVQ       k+16(FP), DI
+	MOVQ       (SP), BX
+	LEAQ       (AX)(AX*2), R8
+	LEAQ       (BX)(R8*1), R9
+	LEAQ       (R9)(R8*1), R10
+	LEAQ       (R10)(R8*1), R11
+	LEAQ       (R11)(R8*1), R8
+	SUBQ       $+2, DI
+	JLT        krest_pack
 
 kloop_pack:
 	VMOVUPS          (SI), Z28
@@ -6805,6 +8028,8 @@ kend_pack:
 	LEAQ         (BX)(DX*1), SI
 	LEAQ         (SI)(DX*1), DI
 	LEAQ         (DI)(DX*1), DX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_pack
 	VBROADCASTSS alpha+24(FP), Z28
 	VMULPS       Z28, Z0, Z0
 	VMULPS       Z28, Z1, Z1
@@ -6835,6 +8060,7 @@ kend_pack:
 	VMULPS       Z28, Z26, Z26
 	VMULPS       Z28, Z27, Z27
 
+scaled_pack:
 	// beta = 0 must not read C
 	MOVL         beta+120(FP), R8
 	ADDL         R8, R8

@@ -3,11 +3,13 @@ package kernels
 import "sync"
 
 // blocking holds the block sizes of the loops around the micro-kernel, in
-// elements. An mc x kc block of A (256 KiB) stays in the second-level cache
-// while the panels of B pass by, and a tile's rows of it (21 KiB) in the first;
-// one call of the micro-kernel makes at most 2*mc*kc*NR operations (40 us),
-// which bounds the time that it holds a P. kc alone decides in what order an
-// element of C is summed up, so it never depends on the number of threads.
+// elements. A long kc writes C seldom: each pass over it costs as much as 2 to 4%
+// of a large product. A tile's rows of A over kc (56 KiB) then come from the
+// second-level cache as a few streams, and an mc x kc block of A (560 KiB) stays
+// there, or at worst in the third level, while the panels of B pass by. One call
+// of the micro-kernel makes at most 2*mc*kc*NR operations (80 us), which bounds
+// the time that it holds a P. kc alone decides in what order an element of C is
+// summed up, so it never depends on the number of threads, nor on the machine.
 type blocking struct {
 	mc, kc int
 	nc     int // columns of B packed at a time, where A has several blocks of rows
@@ -15,7 +17,7 @@ type blocking struct {
 	long   int // steps of k in one call of a kernel that otherwise takes all of k
 }
 
-var gemmBlocking = blocking{mc: 168, kc: 384, nc: 3072, fold: 32, long: 1 << 16}
+var gemmBlocking = blocking{mc: 140, kc: 1024, nc: 1024, fold: 32, long: 1 << 16}
 
 // gemmPath is a way through a product.
 type gemmPath uint8
@@ -161,9 +163,9 @@ func (g *gemmCall) block(item, i, j, m, n int) {
 // panels goes panel by panel of NR columns. The rows and columns are those of
 // block; c begins at its first element.
 func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int) {
-	_, nr := gemmTile(g.isa)
+	mr, nr := gemmTile(g.isa)
 	blk := &gemmBlocking
-	mc, kc := evenly(m, blk.mc), g.kc()
+	mc, kc := evenly(m, blk.mc, mr), g.kc()
 	pack := b.packed == nil && !g.direct
 	nc := n
 	if pack && m > mc {
@@ -240,17 +242,18 @@ func (g *gemmCall) kc() int {
 	if g.m <= mr {
 		limit *= 4
 	}
-	return evenly(g.k, limit)
+	return evenly(g.k, limit, 8)
 }
 
 // evenly is a block size of at most limit that cuts n into blocks of about the
-// same size, a multiple of 8 where there are several.
-func evenly(n, limit int) int {
+// same size, a multiple of unit where there are several.
+func evenly(n, limit, unit int) int {
 	if n <= limit {
 		return max(n, 1)
 	}
-	blocks := (n + limit - 1) / limit
-	return min(limit, ((n+blocks-1)/blocks+7)&^7)
+	units, most := (n+unit-1)/unit, max(limit/unit, 1)
+	blocks := (units + most - 1) / most
+	return (units + blocks - 1) / blocks * unit
 }
 
 // any reports whether there is anything to do.
@@ -311,7 +314,7 @@ func (g *gemmCall) panelsWithEpilogue(a *operandA, b *operandB, c []float32, i, 
 	kc := g.kc()
 	// All of k is in turn for a block of rows, so they are fewer where k is long.
 	mc := gemmBlocking.mc * gemmBlocking.kc / max(g.k, 1) / mr * mr
-	mc = evenly(m, min(max(mc, 2*mr), gemmBlocking.mc))
+	mc = evenly(m, min(max(mc, 2*mr), gemmBlocking.mc), mr)
 	s := gemmScratchPool.Get().(*gemmScratch)
 	s.tile = grow(s.tile, mc*nr)
 	tile := s.tile
@@ -346,7 +349,7 @@ func (g *gemmCall) panelsWithEpilogue(a *operandA, b *operandB, c []float32, i, 
 // dot multiplies rows of A and of B^T. It goes by columns, in calls of some 4
 // million multiply-adds, and where k is very long by parts of k too.
 func (g *gemmCall) dot(a *operandA, b *operandB, c []float32, i, j, m, n int) {
-	kc := evenly(g.k, gemmBlocking.long)
+	kc := evenly(g.k, gemmBlocking.long, 8)
 	for pc := 0; pc < g.k; pc += kc {
 		beta := g.beta
 		if pc > 0 {

@@ -50,7 +50,7 @@ func (g *gemmCall) runGemvRows(t Threads) {
 	s := gemmScratchPool.Get().(*gemmScratch)
 	s.tile = grow(s.tile, g.batch*(g.chunks-1)*g.n)
 	g.partial = s.tile
-	if g.workOf()*g.batch < parallelWork {
+	if !worthThreads(t, g.workOf()*g.batch) {
 		t = 1
 	}
 	g.runParts(t, g.batch*g.chunks)

@@ -16,9 +16,11 @@ const (
 	// B comes from memory. Then fetching the next such rows gains a sixth to a
 	// third; nearer, it costs as much.
 	gemvRowsGroup, gemvDotGroup = 6, 8
-	// parallelWork is the least work worth a second thread, and partWork the
-	// least for a part, in units of workOf.
+	// parallelWork is the least work worth waking a second thread, readyWork the
+	// least worth one that is awake, and partWork the least for a part, in units of
+	// workOf.
 	parallelWork = 1 << 20
+	readyWork    = 1 << 18
 	partWork     = 1 << 17
 )
 
@@ -67,7 +69,7 @@ func (g *gemmCall) partition(t Threads, mr, nr int) {
 	g.cutM, g.cutN = 1, 1
 	g.tall, g.wide = g.m, g.n
 	work := g.workOf()
-	if t <= 1 || work*g.batch < parallelWork {
+	if !worthThreads(t, work*g.batch) {
 		return
 	}
 	blocks := 4 * int(t) // about as many are handed out
@@ -119,6 +121,11 @@ func (g *gemmCall) partition(t Threads, mr, nr int) {
 	g.byRows = g.cutN < g.cutM
 	g.tall, g.wide = bandM*mr, bandN*nr
 	g.cutM, g.cutN = (rowTiles+bandM-1)/bandM, (colTiles+bandN-1)/bandN
+}
+
+// worthThreads reports whether work is worth a second thread of t.
+func worthThreads(t Threads, work int) bool {
+	return t > 1 && (work >= parallelWork || work >= readyWork && workers.ready())
 }
 
 // workOf estimates the time of one product, in multiply-adds at full speed: at

@@ -52,7 +52,7 @@ func parallel(t Threads, n int, w task) {
 		return
 	}
 	j := jobs.Get().(*job)
-	j.work, j.wanted = w, helpers
+	j.work = w
 	j.divide(n, helpers+1)
 	if workers.submit(j, helpers) {
 		letWorkersMove()
@@ -66,12 +66,13 @@ func parallel(t Threads, n int, w task) {
 
 // job is one running call of parallel.
 type job struct {
-	work   task
-	shares []share
-	wanted int // workers that may still join; guarded by the pool's mutex
-	cpu    int // the CPU that the caller ran on when it woke workers, or -1
-	// active is the number of workers inside, plus waiting once the caller
-	// sleeps until the last of them leaves.
+	work    task
+	shares  []share
+	offered []*worker // to whom it was handed
+	wanted  int       // further workers that may join; guarded by the pool's mutex
+	cpu     int       // the CPU that the caller ran on when it woke workers, or -1
+	// active is the number of workers inside or handed the job, plus waiting once
+	// the caller sleeps until the last of them leaves.
 	active atomic.Int64
 	done   chan struct{} // the last worker's message to a sleeping caller
 }
@@ -193,129 +194,4 @@ func spin(ready func() bool) bool {
 			return false
 		}
 	}
-}
-
-// workerPool is the package's set of workers.
-type workerPool struct {
-	mu       sync.Mutex
-	work     sync.Cond // a sleeping worker waits for it
-	ended    sync.Cond // StopWorkers waits for it
-	jobs     []*job    // those that still want workers, oldest first
-	open     atomic.Int32
-	count    int // workers that exist
-	sleeping int // those that wait on work
-	spinning int // those that look for work
-	stopping bool
-}
-
-var workers = newWorkerPool()
-
-func newWorkerPool() *workerPool {
-	p := &workerPool{}
-	p.work.L, p.ended.L = &p.mu, &p.mu
-	return p
-}
-
-// submit offers a job to n workers, starting or waking those that are missing,
-// and reports whether it woke any.
-func (p *workerPool) submit(j *job, n int) (woke bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	j.cpu = -1
-	if p.stopping {
-		return false
-	}
-	p.jobs = append(p.jobs, j)
-	p.open.Store(int32(len(p.jobs)))
-	for limit := runtime.GOMAXPROCS(0) - 1; p.count < min(n, limit); p.count++ {
-		go p.worker(p.count)
-	}
-	wake := min(n-p.spinning, p.sleeping)
-	if wake <= 0 {
-		return false
-	}
-	j.cpu = currentCPU()
-	for range wake {
-		p.work.Signal()
-	}
-	return true
-}
-
-// withdraw ends a job's offer: once it returns, no worker joins any more.
-func (p *workerPool) withdraw(j *job) {
-	p.mu.Lock()
-	p.remove(j)
-	p.mu.Unlock()
-}
-
-func (p *workerPool) remove(j *job) {
-	for i := range p.jobs {
-		if p.jobs[i] == j {
-			last := len(p.jobs) - 1
-			copy(p.jobs[i:], p.jobs[i+1:])
-			p.jobs[last] = nil
-			p.jobs = p.jobs[:last]
-			p.open.Store(int32(last))
-			return
-		}
-	}
-}
-
-// worker helps one job after another. Its number decides which share of a job
-// it begins with.
-func (p *workerPool) worker(number int) {
-	p.mu.Lock()
-	slept := false
-	for {
-		// A smaller GOMAXPROCS than before leaves too many of us.
-		if p.stopping || len(p.jobs) == 0 && p.count > runtime.GOMAXPROCS(0)-1 {
-			p.count--
-			p.ended.Broadcast()
-			p.mu.Unlock()
-			return
-		}
-		if len(p.jobs) == 0 {
-			p.spinning++
-			p.mu.Unlock()
-			spin(func() bool { return p.open.Load() > 0 })
-			p.mu.Lock()
-			p.spinning--
-			if len(p.jobs) == 0 && !p.stopping {
-				p.sleeping++
-				p.work.Wait()
-				p.sleeping--
-				slept = true
-			}
-			continue
-		}
-		j := p.jobs[0]
-		j.active.Add(1)
-		if j.wanted--; j.wanted == 0 {
-			p.remove(j)
-		}
-		p.mu.Unlock()
-		if slept && j.cpu >= 0 {
-			leaveCPU(j.cpu)
-		}
-		slept = false
-		j.run(1 + number%(len(j.shares)-1))
-		j.leave()
-		p.mu.Lock()
-	}
-}
-
-// StopWorkers ends the package's workers and returns when they are gone. Calls
-// that run meanwhile finish, on fewer threads. The next call that wants workers
-// starts them again. A program needs it only where a goroutine that stays would
-// be in the way, such as a test that looks for leaks.
-func StopWorkers() {
-	p := workers
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stopping = true
-	p.work.Broadcast()
-	for p.count > 0 {
-		p.ended.Wait()
-	}
-	p.stopping = false
 }

@@ -156,6 +156,28 @@ func TestIdleWorkersSleep(t *testing.T) {
 	t.Error("workers still awake a second after the last call")
 }
 
+// TestShortCalls finds that a product that is worth waking nobody for is serial,
+// unless such products follow one another closely.
+func TestShortCalls(t *testing.T) {
+	withProcs(t, 2)
+	StopWorkers()
+	t.Cleanup(StopWorkers)
+	x, c := make([]float32, 64*64), make([]float32, 64*64)
+	call := func() { Threads(2).Gemm(NoTrans, NoTrans, 64, 64, 64, 1, x, 64, x, 64, 0, c, 64) }
+	for range 5 {
+		time.Sleep(10 * spinTime)
+		if call(); workerCount() != 0 {
+			t.Fatal("a short call by itself started a worker")
+		}
+	}
+	for range 10000 {
+		if call(); workerCount() == 1 {
+			return
+		}
+	}
+	t.Error("no worker after 10000 short calls in a row")
+}
+
 func TestWorkersFollowGOMAXPROCS(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(StopWorkers)

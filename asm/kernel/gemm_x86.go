@@ -174,6 +174,16 @@ func (g *gemmX86Gen) tile(h int, id string) {
 		}
 	}
 
+	g.Context.Comment("C is needed when k is through; in the first level its rows could push out A's")
+	next, ldc := g.GP64(), g.stride("ldc")
+	g.MOVQ(g.c, next)
+	for range h {
+		for line := 0; line < 4*g.lanes*g.vectors; line += cacheLine {
+			g.PREFETCHT1(operand.Mem{Base: next, Disp: line})
+		}
+		g.ADDQ(ldc, next)
+	}
+
 	// k steps: A pointers advance by the unrolled steps, B by ldb each step.
 	aBase, b, k := g.GP64(), g.Load64("b_base"), g.Load64("k")
 	g.MOVQ(g.a, aBase)
@@ -272,6 +282,9 @@ func (g *gemmX86Gen) tile(h int, id string) {
 	cBase := g.GP64()
 	g.MOVQ(g.c, cBase)
 	c := rowBase(cBase, g.stride("ldc"))
+	scaled, plain := "scaled_"+id, "plain_"+id
+	g.CMPL(g.ParamAddr("alpha"), operand.U32(0x3f800000)) // 1
+	g.JEQ(operand.LabelRef(scaled))
 	alpha := g.NewV()
 	g.VBROADCASTSS(g.ParamAddr("alpha"), alpha)
 	for i := range acc {
@@ -279,7 +292,7 @@ func (g *gemmX86Gen) tile(h int, id string) {
 			g.VMULPS(alpha, acc[i][j], acc[i][j])
 		}
 	}
-	plain := "plain_" + id
+	g.Label(scaled)
 	g.Context.Comment("beta = 0 must not read C")
 	bits := g.GP32()
 	g.MOVL(g.ParamAddr("beta"), bits)
