@@ -157,25 +157,33 @@ func TestIdleWorkersSleep(t *testing.T) {
 }
 
 // TestShortCalls finds that a product that is worth waking nobody for is serial,
-// unless such products follow one another closely.
+// unless such products follow one another closely, or a worker is awake.
 func TestShortCalls(t *testing.T) {
 	withProcs(t, 2)
 	StopWorkers()
 	t.Cleanup(StopWorkers)
-	x, c := make([]float32, 64*64), make([]float32, 64*64)
-	call := func() { Threads(2).Gemm(NoTrans, NoTrans, 64, 64, 64, 1, x, 64, x, 64, 0, c, 64) }
 	for range 5 {
 		time.Sleep(10 * spinTime)
-		if call(); workerCount() != 0 {
-			t.Fatal("a short call by itself started a worker")
+		if worthThreads(2, readyWork) {
+			t.Fatal("a short call by itself is worth a second thread")
 		}
 	}
-	for range 10000 {
-		if call(); workerCount() == 1 {
-			return
+	eventually := func(what string, before func()) {
+		for range 1000 {
+			if before(); worthThreads(2, readyWork) {
+				if worthThreads(2, readyWork-1) || worthThreads(1, readyWork) {
+					t.Errorf("%s, and it is worth a second thread where there is none or less work", what)
+				}
+				return
+			}
 		}
+		t.Errorf("%s, and it is not worth a second thread", what)
 	}
-	t.Error("no worker after 10000 short calls in a row")
+	eventually("one short call follows another", func() {})
+	eventually("a worker is awake", func() {
+		time.Sleep(10 * spinTime)
+		parallel(2, 2, each(func(int) {}))
+	})
 }
 
 func TestWorkersFollowGOMAXPROCS(t *testing.T) {
