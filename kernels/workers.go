@@ -33,7 +33,9 @@ type worker struct {
 	number int
 	// mail is idle while the worker looks for work, and a job once it is handed one.
 	mail atomic.Pointer[job]
-	_    [48]byte // a cache line of its own
+	// avoid is 1 + the CPU of a caller whose job it did not take: perhaps its own.
+	avoid atomic.Int32
+	_     [40]byte // a cache line of its own
 }
 
 var idle = new(job)
@@ -114,10 +116,17 @@ func (p *workerPool) ready() bool {
 
 // withdraw ends a job's offer: once it returns, no worker joins any more.
 func (p *workerPool) withdraw(j *job) {
+	astray := false
 	for _, w := range j.offered {
 		if w.mail.CompareAndSwap(j, idle) {
-			j.active.Add(-1) // it did not take the job
+			// It looked for work and did not take the job, so it did not get to run.
+			j.active.Add(-1)
+			w.avoid.Store(int32(currentCPU() + 1))
+			astray = true
 		}
+	}
+	if astray {
+		letWorkersMove()
 	}
 	if len(j.offered) == len(j.shares)-1 {
 		return // it was not in the queue
@@ -192,7 +201,12 @@ func (p *workerPool) look(w *worker) *job {
 	defer p.spinning.Add(-1)
 	for {
 		w.mail.Store(idle)
-		found := spin(func() bool { return w.mail.Load() != idle || p.open.Load() > 0 || p.stopping.Load() })
+		found := spin(func() bool {
+			return w.mail.Load() != idle || p.open.Load() > 0 || w.avoid.Load() > 0 || p.stopping.Load()
+		})
+		if cpu := w.avoid.Swap(0) - 1; cpu >= 0 {
+			leaveCPU(int(cpu))
+		}
 		if j := w.close(); j != nil {
 			return j
 		}

@@ -13,6 +13,11 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/work"
 )
 
+// Warm is how long a contestant computes in each round before it is timed. A process that comes from
+// sleep does not run at its usual speed at once: its caches are another's, and Go's monitor thread
+// looks around every 20 µs for the first 50 times, mostly on the CPU that computes.
+const Warm = 6 * time.Millisecond
+
 // Options say how long to measure.
 type Options struct {
 	Rounds int
@@ -63,6 +68,17 @@ func median(x []float64) float64 {
 type entry struct {
 	work.Job
 	reps int // 0: timed already
+	warm int // calls before those
+}
+
+// time is the time of a round's calls.
+func (e entry) time() (time.Duration, error) {
+	if e.warm > 0 {
+		if _, err := e.Time(e.warm); err != nil {
+			return 0, err
+		}
+	}
+	return e.Time(e.reps)
 }
 
 // Run measures a case. A contestant that does not offer it is left out; of its variants the fastest
@@ -77,16 +93,17 @@ func Run(d *work.Data, contestants []work.Contestant, o Options) []Result {
 			continue
 		}
 		r.Variant, r.Refused = variant, err
-		reps := 0
+		reps, warm := 0, 0
 		switch {
 		case err != nil:
 		case o.Slow > 0 && perCall > o.Slow:
 			r.Seconds = []float64{perCall.Seconds()}
 		default:
 			reps = max(1, int(o.Block/perCall))
+			warm = int(min(Warm, o.Block) / perCall)
 		}
 		results = append(results, r)
-		jobs = append(jobs, entry{job, reps})
+		jobs = append(jobs, entry{job, reps, warm})
 	}
 	start := time.Now()
 	for round := range o.Rounds {
@@ -98,7 +115,7 @@ func Run(d *work.Data, contestants []work.Contestant, o Options) []Result {
 			if r.Refused != nil || jobs[i].reps == 0 {
 				continue
 			}
-			t, err := jobs[i].Time(jobs[i].reps)
+			t, err := jobs[i].time()
 			if err != nil {
 				r.Refused, r.Seconds = err, nil
 				continue
