@@ -190,19 +190,29 @@ var Catalog = []Kernel{
 		Emit: row(kernel.SoftmaxRows),
 	},
 	{
+		File: "softmax", Source: "softmax.go", Name: "softmaxRowsStream",
+		Signature: "func(dst, x, tmp []float32, rows, cols int)",
+		Doc: []string{
+			"is softmaxRows for what is in memory and not in a cache. It leaves something in",
+			"tmp, which has cols elements; dst may be x itself.",
+		},
+		Emit: row(kernel.SoftmaxRowsStream),
+	},
+	{
+		File: "softmax", Source: "softmax.go", Name: "expSumRows",
+		Signature: "func(dst, x, max, sum []float32, rows, cols int)",
+		Doc: []string{
+			"computes for each of the contiguous rows max[r] = the maximum of x[r,:], but at",
+			"least the least finite number, dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which",
+			"they add up to; s is a constant within 2^-23 of 1. cols >= 1; dst may be x itself.",
+		},
+		Emit: row(kernel.ExpSumRows),
+	},
+	{
 		File: "softmax", Source: "softmax.go", Name: "maxVec",
 		Signature: "func(x []float32) float32",
 		Doc:       []string{"returns the maximum of x, -Inf if x is empty. It may miss a NaN."},
 		Emit:      row(kernel.MaxVec),
-	},
-	{
-		File: "softmax", Source: "softmax.go", Name: "expSumVec",
-		Signature: "func(dst, x []float32, max float32) float32",
-		Doc: []string{
-			"computes dst[i] = s*exp(x[i]-max) for every i of x and returns their sum;",
-			"s is a constant within 2^-23 of 1. No x[i] is above max; dst may be x itself.",
-		},
-		Emit: row(kernel.ExpSumVec),
 	},
 	{
 		File: "softmax", Source: "softmax.go", Name: "sumExpVec",
@@ -218,6 +228,14 @@ var Catalog = []Kernel{
 			"for contiguous rows. cols >= 1; dst may be x itself.",
 		},
 		Emit: row(kernel.LayerNormRows),
+	},
+	{
+		File: "layernorm", Source: "layernorm.go", Name: "layerNormRowsStream",
+		Signature: "func(dst, x, weight, bias []float32, rows, cols int, eps float32)",
+		Doc: []string{
+			"is layerNormRows for what is in memory and not in a cache.",
+		},
+		Emit: row(kernel.LayerNormRowsStream),
 	},
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "addLayerNormRows",

@@ -69,11 +69,12 @@ var strided = map[string]map[string]matrix{
 }
 
 // written are the operands that kernels write; all others they only read.
-var written = []string{"dst", "sum", "y", "c", "s", "o"}
+var written = []string{"dst", "sum", "tmp", "y", "c", "s", "o"}
 
 // writtenBy are the exceptions: operands written by one kernel only.
 var writtenBy = map[string][]string{
 	"attnSoftmax":   {"max", "factor"},
+	"expSumRows":    {"max"},
 	"attnScaleRows": {"x"},
 }
 

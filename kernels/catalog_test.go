@@ -121,12 +121,24 @@ var plans = map[string]plan{
 			switch name {
 			case "weight", "bias":
 				return matrix(name, 1, s["cols"], 0), true
+			case "tmp":
+				return checkasm.Operand{Name: name, Rows: 1, Cols: s["cols"], Write: true}, true
 			case "dst", "sum", "x", "residual":
 				return matrix(name, s["rows"], s["cols"], 0), true
 			}
 			return checkasm.Operand{}, false
 		},
 		same: [][2]string{{"dst", "x"}, {"dst", "sum"}, {"sum", "x"}},
+	},
+	"expSumRows": {
+		shapes: rowShapes,
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			if name == "max" || name == "sum" {
+				return checkasm.Operand{Name: name, Rows: 1, Cols: s["rows"], Write: true}, true
+			}
+			return matrix(name, s["rows"], s["cols"], 0), true
+		},
+		same: [][2]string{{"dst", "x"}},
 	},
 	"gemmPanel": {
 		scale:  64,

@@ -243,6 +243,39 @@ func softmaxRows(dst, x []float32, rows, cols int) {
 	}
 }
 
+func softmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceRead(x)
+		raceWrite(tmp)
+	}
+	switch active {
+	case AVX512:
+		softmaxRowsStreamAVX512(dst, x, tmp, rows, cols)
+	case AVX2:
+		softmaxRowsStreamAVX2(dst, x, tmp, rows, cols)
+	default:
+		softmaxRowsStreamGeneric(dst, x, tmp, rows, cols)
+	}
+}
+
+func expSumRows(dst, x, max, sum []float32, rows, cols int) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceRead(x)
+		raceWrite(max)
+		raceWrite(sum)
+	}
+	switch active {
+	case AVX512:
+		expSumRowsAVX512(dst, x, max, sum, rows, cols)
+	case AVX2:
+		expSumRowsAVX2(dst, x, max, sum, rows, cols)
+	default:
+		expSumRowsGeneric(dst, x, max, sum, rows, cols)
+	}
+}
+
 func maxVec(x []float32) float32 {
 	if race.Enabled {
 		raceRead(x)
@@ -254,21 +287,6 @@ func maxVec(x []float32) float32 {
 		return maxVecAVX2(x)
 	default:
 		return maxVecGeneric(x)
-	}
-}
-
-func expSumVec(dst, x []float32, max float32) float32 {
-	if race.Enabled {
-		raceWrite(dst)
-		raceRead(x)
-	}
-	switch active {
-	case AVX512:
-		return expSumVecAVX512(dst, x, max)
-	case AVX2:
-		return expSumVecAVX2(dst, x, max)
-	default:
-		return expSumVecGeneric(dst, x, max)
 	}
 }
 
@@ -300,6 +318,23 @@ func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) 
 		layerNormRowsAVX2(dst, x, weight, bias, rows, cols, eps)
 	default:
 		layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
+	}
+}
+
+func layerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceRead(x)
+		raceRead(weight)
+		raceRead(bias)
+	}
+	switch active {
+	case AVX512:
+		layerNormRowsStreamAVX512(dst, x, weight, bias, rows, cols, eps)
+	case AVX2:
+		layerNormRowsStreamAVX2(dst, x, weight, bias, rows, cols, eps)
+	default:
+		layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
 	}
 }
 

@@ -213,6 +213,35 @@ func softmaxRows(dst, x []float32, rows, cols int) {
 	}
 }
 
+func softmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceRead(x)
+		raceWrite(tmp)
+	}
+	switch active {
+	case NEON:
+		softmaxRowsStreamNEON(dst, x, tmp, rows, cols)
+	default:
+		softmaxRowsStreamGeneric(dst, x, tmp, rows, cols)
+	}
+}
+
+func expSumRows(dst, x, max, sum []float32, rows, cols int) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceRead(x)
+		raceWrite(max)
+		raceWrite(sum)
+	}
+	switch active {
+	case NEON:
+		expSumRowsNEON(dst, x, max, sum, rows, cols)
+	default:
+		expSumRowsGeneric(dst, x, max, sum, rows, cols)
+	}
+}
+
 func maxVec(x []float32) float32 {
 	if race.Enabled {
 		raceRead(x)
@@ -222,19 +251,6 @@ func maxVec(x []float32) float32 {
 		return maxVecNEON(x)
 	default:
 		return maxVecGeneric(x)
-	}
-}
-
-func expSumVec(dst, x []float32, max float32) float32 {
-	if race.Enabled {
-		raceWrite(dst)
-		raceRead(x)
-	}
-	switch active {
-	case NEON:
-		return expSumVecNEON(dst, x, max)
-	default:
-		return expSumVecGeneric(dst, x, max)
 	}
 }
 
@@ -262,6 +278,21 @@ func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) 
 		layerNormRowsNEON(dst, x, weight, bias, rows, cols, eps)
 	default:
 		layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
+	}
+}
+
+func layerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceRead(x)
+		raceRead(weight)
+		raceRead(bias)
+	}
+	switch active {
+	case NEON:
+		layerNormRowsStreamNEON(dst, x, weight, bias, rows, cols, eps)
+	default:
+		layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
 	}
 }
 

@@ -64,12 +64,16 @@ func softmaxRows(dst, x []float32, rows, cols int) {
 	softmaxRowsGeneric(dst, x, rows, cols)
 }
 
-func maxVec(x []float32) float32 {
-	return maxVecGeneric(x)
+func softmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
+	softmaxRowsStreamGeneric(dst, x, tmp, rows, cols)
 }
 
-func expSumVec(dst, x []float32, max float32) float32 {
-	return expSumVecGeneric(dst, x, max)
+func expSumRows(dst, x, max, sum []float32, rows, cols int) {
+	expSumRowsGeneric(dst, x, max, sum, rows, cols)
+}
+
+func maxVec(x []float32) float32 {
+	return maxVecGeneric(x)
 }
 
 func sumExpVec(x []float32, max float32) float32 {
@@ -78,6 +82,10 @@ func sumExpVec(x []float32, max float32) float32 {
 
 func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
+}
+
+func layerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+	layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
 }
 
 func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {

@@ -11,19 +11,31 @@ import "sync/atomic"
 // overlap it otherwise. weight and bias have cols elements, or are nil for 1
 // and 0. A row with NaN or an infinity becomes NaN.
 //
-// The variance is taken about the mean in a second pass, so that a mean much
-// larger than the deviation does no harm: with z the normalised element, the
+// The variance is taken about a number within a standard deviation of the mean,
+// so that a mean much larger than the deviation does no harm: with z the normalised element, the
 // error is at most
 //
 //	2^-22 * (|dst| + |weight|*(1 + 2*|z| + 2^-16*|mean|/sqrt(var+eps)))
+//
+// and more only in rows of thousands of elements that are the same but for a few.
 func LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps float32) {
 	checkRows("LayerNorm", dst, x, rows, cols)
 	weight = affineVec("LayerNorm", "weight", weight, cols, &sharedOnes, 1)
 	bias = affineVec("LayerNorm", "bias", bias, cols, &sharedZeros, 0)
+	layerNorm(dst, x, rows, cols, weight, bias, eps, streamed(dst, x))
+}
+
+// layerNorm is LayerNorm of some or all rows of a call, whose results go past the
+// caches if stream is set.
+func layerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps float32, stream bool) {
 	if len(x) == 0 {
 		return
 	}
 	for from, to := range rowPieces(rows, cols) {
+		if stream {
+			layerNormRowsStream(dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
+			continue
+		}
 		layerNormRows(dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
 	}
 }

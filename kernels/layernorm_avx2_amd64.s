@@ -12,303 +12,580 @@ TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $0-116
 	MOVQ    CX, DX
 	MOVQ    rows+96(FP), BX
 	MOVQ    cols+104(FP), SI
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
 	MOVQ    SI, DI
 	ANDQ    $+7, DI
 	LEAQ    lanes8<>+0(SB), R8
 	MOVQ    $0x00000008, R9
 	SUBQ    DI, R9
 	LEAQ    (R8)(R9*4), R8
-	VMOVUPS (R8), Y4
+	VMOVUPS (R8), Y0
+	VXORPS  Y1, Y1, Y1
 	MOVQ    CX, R8
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
 	TESTQ   BX, BX
 	JZ      end1
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    SI, R9
-	CMPQ    R9, $+16
-	JLT     end3
+	CMPQ    SI, $+15
+	JGT     else2
 
-loop2:
-	VMOVUPS (R8), Y2
-	VADDPS  Y2, Y0, Y0
-	VMOVUPS 32(R8), Y2
-	VADDPS  Y2, Y1, Y1
-	ADDQ    $+64, R8
-	SUBQ    $+16, R9
-	CMPQ    R9, $+16
-	JGE     loop2
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y1
+	VMOVAPS      Y1, Y1
+	JMP          end3
+
+else2:
+	// Any number is right for a guess.
+	VXORPS     Y1, Y1, Y1
+	VMOVUPS    (DX), Y2
+	VADDPS     Y2, Y1, Y1
+	VMOVUPS    32(DX), Y2
+	VADDPS     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
 
 end3:
-	CMPQ R9, $+8
-	JLT  end5
-
-loop4:
-	VMOVUPS (R8), Y2
-	VADDPS  Y2, Y0, Y0
-	ADDQ    $+32, R8
-	SUBQ    $+8, R9
-	CMPQ    R9, $+8
-	JGE     loop4
-
-end5:
-	TESTQ      DI, DI
-	JZ         end6
-	VMASKMOVPS (R8), Y4, Y2
-	VADDPS     Y2, Y0, Y0
-	LEAQ       (R8)(DI*4), R8
-
-end6:
-	VADDPS       Y1, Y0, Y0
-	VPERM2F128   $0x01, Y0, Y0, Y1
-	VADDPS       Y1, Y0, Y0
-	VSHUFPS      $0x4e, Y0, Y0, Y1
-	VADDPS       Y1, Y0, Y0
-	VSHUFPS      $0xb1, Y0, Y0, Y1
-	VADDPS       Y1, Y0, Y0
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VMOVAPS      Y0, Y0
-	CMPQ         BX, $+1
-	JGT          else7
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	MOVQ         SI, BX
-	CMPQ         BX, $+16
-	JLT          end10
-
-loop9:
-	VMOVUPS     (DX), Y5
-	VSUBPS      Y0, Y5, Y5
-	VADDPS      Y5, Y1, Y1
-	VFMADD231PS Y5, Y5, Y2
-	VMOVUPS     32(DX), Y5
-	VSUBPS      Y0, Y5, Y5
-	VADDPS      Y5, Y6, Y6
-	VFMADD231PS Y5, Y5, Y3
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop9
-
-end10:
-	CMPQ BX, $+8
-	JLT  end12
-
-loop11:
-	VMOVUPS     (DX), Y5
-	VSUBPS      Y0, Y5, Y5
-	VADDPS      Y5, Y1, Y1
-	VFMADD231PS Y5, Y5, Y2
-	ADDQ        $+32, DX
-	SUBQ        $+8, BX
-	CMPQ        BX, $+8
-	JGE         loop11
-
-end12:
-	TESTQ       DI, DI
-	JZ          end13
-	VMASKMOVPS  (DX), Y4, Y5
-	VSUBPS      Y0, Y5, Y5
-	VANDPS      Y5, Y4, Y5
-	VADDPS      Y5, Y1, Y1
-	VFMADD231PS Y5, Y5, Y2
-	LEAQ        (DX)(DI*4), DX
-
-end13:
-	VXORPS       X5, X5, X5
-	VCVTSI2SSQ   SI, X5, X5
-	VBROADCASTSS X5, Y5
-	VADDPS       Y6, Y1, Y1
-	VPERM2F128   $0x01, Y1, Y1, Y6
-	VADDPS       Y6, Y1, Y1
-	VSHUFPS      $0x4e, Y1, Y1, Y6
-	VADDPS       Y6, Y1, Y1
-	VSHUFPS      $0xb1, Y1, Y1, Y6
-	VADDPS       Y6, Y1, Y1
-	VDIVPS       Y5, Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VPERM2F128   $0x01, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y5, Y2, Y2
-	VFNMADD231PS Y1, Y1, Y2
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y3
-	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y2, Y5, Y2
-	VBROADCASTSS eps+112(FP), Y5
-	VADDPS       Y5, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y3, Y2
-	VMOVAPS      Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VSUBPS       Y1, Y3, Y1
-	VMULPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y3
-	VMOVAPS      Y0, Y1
-	JMP          end8
-
-else7:
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y1, Y1, Y1
-	VXORPS Y8, Y8, Y8
-	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	VXORPS Y6, Y6, Y6
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
 	MOVQ   SI, R9
 	CMPQ   R9, $+16
-	JLT    end15
+	JLT    end5
 
-loop14:
-	VMOVUPS     (R8), Y7
-	VADDPS      Y7, Y5, Y5
-	VMOVUPS     (DX), Y7
-	VSUBPS      Y0, Y7, Y7
-	VADDPS      Y7, Y1, Y1
-	VFMADD231PS Y7, Y7, Y2
-	VMOVUPS     32(R8), Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     32(DX), Y7
-	VSUBPS      Y0, Y7, Y7
-	VADDPS      Y7, Y8, Y8
-	VFMADD231PS Y7, Y7, Y3
-	ADDQ        $+64, R8
+loop4:
+	VMOVUPS     (DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y3, Y3
+	VFMADD231PS Y2, Y2, Y4
+	VMOVUPS     32(DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y6, Y6
+	VFMADD231PS Y2, Y2, Y5
 	ADDQ        $+64, DX
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
-	JGE         loop14
+	JGE         loop4
 
-end15:
+end5:
 	CMPQ R9, $+8
-	JLT  end17
+	JLT  end7
 
-loop16:
-	VMOVUPS     (R8), Y7
-	VADDPS      Y7, Y5, Y5
-	VMOVUPS     (DX), Y7
-	VSUBPS      Y0, Y7, Y7
-	VADDPS      Y7, Y1, Y1
-	VFMADD231PS Y7, Y7, Y2
-	ADDQ        $+32, R8
+loop6:
+	VMOVUPS     (DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y3, Y3
+	VFMADD231PS Y2, Y2, Y4
 	ADDQ        $+32, DX
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
-	JGE         loop16
+	JGE         loop6
 
-end17:
+end7:
 	TESTQ       DI, DI
-	JZ          end18
-	VMASKMOVPS  (R8), Y4, Y7
-	VADDPS      Y7, Y5, Y5
-	VMASKMOVPS  (DX), Y4, Y7
-	VSUBPS      Y0, Y7, Y7
-	VANDPS      Y7, Y4, Y7
-	VADDPS      Y7, Y1, Y1
-	VFMADD231PS Y7, Y7, Y2
-	LEAQ        (R8)(DI*4), R8
+	JZ          end8
+	VMASKMOVPS  (DX), Y0, Y2
+	VSUBPS      Y1, Y2, Y2
+	VANDPS      Y2, Y0, Y2
+	VADDPS      Y2, Y3, Y3
+	VFMADD231PS Y2, Y2, Y4
 	LEAQ        (DX)(DI*4), DX
 
-end18:
-	VXORPS       X7, X7, X7
-	VCVTSI2SSQ   SI, X7, X7
-	VBROADCASTSS X7, Y7
-	VADDPS       Y8, Y1, Y1
-	VPERM2F128   $0x01, Y1, Y1, Y8
-	VADDPS       Y8, Y1, Y1
-	VSHUFPS      $0x4e, Y1, Y1, Y8
-	VADDPS       Y8, Y1, Y1
-	VSHUFPS      $0xb1, Y1, Y1, Y8
-	VADDPS       Y8, Y1, Y1
-	VDIVPS       Y7, Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VPERM2F128   $0x01, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y7, Y2, Y2
-	VFNMADD231PS Y1, Y1, Y2
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y3
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y2, Y7, Y2
-	VBROADCASTSS eps+112(FP), Y7
-	VADDPS       Y7, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y3, Y2
-	VMOVAPS      Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VSUBPS       Y1, Y3, Y1
-	VMULPS       Y2, Y1, Y1
+end8:
+	VMOVAPS      Y1, Y2
+	VADDPS       Y6, Y3, Y1
 	VMOVAPS      Y1, Y3
-	VMOVAPS      Y0, Y1
-	VADDPS       Y6, Y5, Y0
-	VPERM2F128   $0x01, Y0, Y0, Y5
-	VADDPS       Y5, Y0, Y0
-	VSHUFPS      $0x4e, Y0, Y0, Y5
-	VADDPS       Y5, Y0, Y0
-	VSHUFPS      $0xb1, Y0, Y0, Y5
-	VADDPS       Y5, Y0, Y0
+	VADDPS       Y5, Y4, Y1
+	VMOVAPS      Y1, Y4
+	CMPQ         BX, $+1
+	JGT          else9
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VDIVPS       Y1, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VDIVPS       Y1, Y4, Y1
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y3, Y3, Y4
+	VMULPS       Y3, Y3, Y1
+	VUCOMISS     X4, X1
+	JLS          end11
+	VADDPS       Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y4, Y4, Y4
+	MOVQ         R8, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+16
+	JLT          end13
+
+loop12:
+	VMOVUPS     (DX), Y6
+	VSUBPS      Y2, Y6, Y6
+	VADDPS      Y6, Y3, Y3
+	VFMADD231PS Y6, Y6, Y1
+	VMOVUPS     32(DX), Y6
+	VSUBPS      Y2, Y6, Y6
+	VADDPS      Y6, Y5, Y5
+	VFMADD231PS Y6, Y6, Y4
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop12
+
+end13:
+	CMPQ BX, $+8
+	JLT  end15
+
+loop14:
+	VMOVUPS     (DX), Y6
+	VSUBPS      Y2, Y6, Y6
+	VADDPS      Y6, Y3, Y3
+	VFMADD231PS Y6, Y6, Y1
+	ADDQ        $+32, DX
+	SUBQ        $+8, BX
+	CMPQ        BX, $+8
+	JGE         loop14
+
+end15:
+	TESTQ       DI, DI
+	JZ          end16
+	VMASKMOVPS  (DX), Y0, Y6
+	VSUBPS      Y2, Y6, Y6
+	VANDPS      Y6, Y0, Y6
+	VADDPS      Y6, Y3, Y3
+	VFMADD231PS Y6, Y6, Y1
+
+end16:
+	VADDPS       Y5, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VADDPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y4
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VDIVPS       Y1, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VDIVPS       Y1, Y4, Y1
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y3, Y3, Y4
+
+end11:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y1
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y4, Y5, Y4
+	VBROADCASTSS eps+112(FP), Y5
+	VADDPS       Y5, Y4, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y4
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y3
+	LEAQ         (R8)(SI*4), R8
+	VMOVAPS      Y2, Y5
+	VMOVAPS      Y4, Y6
+	VMOVAPS      Y3, Y7
+	JMP          end10
+
+else9:
+	CMPQ SI, $+15
+	JGT  else17
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y1
+	VMOVAPS      Y1, Y1
+	JMP          end18
+
+else17:
+	// Any number is right for a guess.
+	VXORPS     Y1, Y1, Y1
+	VMOVUPS    (DX), Y5
+	VADDPS     Y5, Y1, Y1
+	VMOVUPS    32(DX), Y5
+	VADDPS     Y5, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y5
+	VADDPS     Y5, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y5
+	VADDPS     Y5, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y5
+	VADDPS     Y5, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
+
+end18:
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
 	VXORPS       X5, X5, X5
 	VCVTSI2SSQ   SI, X5, X5
 	VBROADCASTSS X5, Y5
-	VDIVPS       Y5, Y0, Y0
-	VMOVAPS      Y0, Y0
-	SUBQ         $0x02, BX
-	CMPQ         BX, $+1
-	JLT          end20
+	VPERM2F128   $0x01, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VDIVPS       Y5, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VDIVPS       Y5, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y3, Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VUCOMISS     X4, X5
+	JLS          end19
+	VADDPS       Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+16
+	JLT          end21
 
-loop19:
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	MOVQ   weight_base+48(FP), R9
-	MOVQ   bias_base+72(FP), R10
-	MOVQ   SI, R11
-	CMPQ   R11, $+16
-	JLT    end22
+loop20:
+	VMOVUPS     (R9), Y7
+	VSUBPS      Y2, Y7, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y7, Y4
+	VMOVUPS     32(R9), Y7
+	VSUBPS      Y2, Y7, Y7
+	VADDPS      Y7, Y6, Y6
+	VFMADD231PS Y7, Y7, Y5
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop20
 
-loop21:
-	VMOVUPS     (R8), Y11
-	VADDPS      Y11, Y5, Y5
-	VMOVUPS     (DX), Y11
-	VSUBPS      Y0, Y11, Y11
-	VADDPS      Y11, Y7, Y7
-	VFMADD231PS Y11, Y11, Y9
-	VMOVUPS     (CX), Y11
-	VSUBPS      Y1, Y11, Y11
-	VFMADD213PS Y3, Y2, Y11
-	VMOVUPS     (R9), Y12
-	VMOVUPS     (R10), Y13
-	VFMADD213PS Y13, Y12, Y11
-	VMOVUPS     Y11, (AX)
-	VMOVUPS     32(R8), Y11
-	VADDPS      Y11, Y6, Y6
-	VMOVUPS     32(DX), Y11
-	VSUBPS      Y0, Y11, Y11
-	VADDPS      Y11, Y8, Y8
-	VFMADD231PS Y11, Y11, Y10
-	VMOVUPS     32(CX), Y11
-	VSUBPS      Y1, Y11, Y11
-	VFMADD213PS Y3, Y2, Y11
-	VMOVUPS     32(R9), Y12
-	VMOVUPS     32(R10), Y13
-	VFMADD213PS Y13, Y12, Y11
-	VMOVUPS     Y11, 32(AX)
-	ADDQ        $+64, R8
+end21:
+	CMPQ R10, $+8
+	JLT  end23
+
+loop22:
+	VMOVUPS     (R9), Y7
+	VSUBPS      Y2, Y7, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y7, Y4
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop22
+
+end23:
+	TESTQ       DI, DI
+	JZ          end24
+	VMASKMOVPS  (R9), Y0, Y7
+	VSUBPS      Y2, Y7, Y7
+	VANDPS      Y7, Y0, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y7, Y4
+
+end24:
+	VADDPS       Y6, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VADDPS       Y5, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VXORPS       X5, X5, X5
+	VCVTSI2SSQ   SI, X5, X5
+	VBROADCASTSS X5, Y5
+	VPERM2F128   $0x01, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VDIVPS       Y5, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VDIVPS       Y5, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y3, Y3, Y4
+
+end19:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y5
+	VXORPS       Y6, Y6, Y6
+	VMAXPS       Y4, Y6, Y4
+	VBROADCASTSS eps+112(FP), Y6
+	VADDPS       Y6, Y4, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y5, Y4
+	VMOVAPS      Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VSUBPS       Y3, Y5, Y3
+	VMULPS       Y4, Y3, Y3
+	VMOVAPS      Y3, Y3
+	MOVQ         SI, R9
+	CMPQ         R9, $+16
+	JLT          end26
+
+loop25:
+	VMOVUPS     (DX), Y5
+	VSUBPS      Y1, Y5, Y5
+	VADDPS      Y5, Y8, Y8
+	VFMADD231PS Y5, Y5, Y10
+	VMOVUPS     32(DX), Y5
+	VSUBPS      Y1, Y5, Y5
+	VADDPS      Y5, Y9, Y9
+	VFMADD231PS Y5, Y5, Y11
+	ADDQ        $+64, DX
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop25
+
+end26:
+	CMPQ R9, $+8
+	JLT  end28
+
+loop27:
+	VMOVUPS     (DX), Y5
+	VSUBPS      Y1, Y5, Y5
+	VADDPS      Y5, Y8, Y8
+	VFMADD231PS Y5, Y5, Y10
+	ADDQ        $+32, DX
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop27
+
+end28:
+	TESTQ       DI, DI
+	JZ          end29
+	VMASKMOVPS  (DX), Y0, Y5
+	VSUBPS      Y1, Y5, Y5
+	VANDPS      Y5, Y0, Y5
+	VADDPS      Y5, Y8, Y8
+	VFMADD231PS Y5, Y5, Y10
+	LEAQ        (DX)(DI*4), DX
+
+end29:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Y2, Y5
+	VMOVAPS Y4, Y6
+	VMOVAPS Y3, Y7
+	VMOVAPS Y1, Y2
+	VADDPS  Y9, Y8, Y1
+	VMOVAPS Y1, Y3
+	VADDPS  Y11, Y10, Y1
+	VMOVAPS Y1, Y4
+	SUBQ    $0x02, BX
+	CMPQ    BX, $+1
+	JLT     end31
+
+loop30:
+	CMPQ SI, $+15
+	JGT  else32
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y1
+	VMOVAPS      Y1, Y1
+	JMP          end33
+
+else32:
+	// Any number is right for a guess.
+	VXORPS     Y1, Y1, Y1
+	VMOVUPS    (DX), Y8
+	VADDPS     Y8, Y1, Y1
+	VMOVUPS    32(DX), Y8
+	VADDPS     Y8, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y8
+	VADDPS     Y8, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y8
+	VADDPS     Y8, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y8
+	VADDPS     Y8, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
+
+end33:
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       X12, X12, X12
+	VCVTSI2SSQ   SI, X12, X12
+	VBROADCASTSS X12, Y12
+	VPERM2F128   $0x01, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VDIVPS       Y12, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VDIVPS       Y12, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y3, Y3, Y4
+	VMULPS       Y3, Y3, Y12
+	VUCOMISS     X4, X12
+	JLS          end34
+	VADDPS       Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y13, Y13, Y13
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y12, Y12, Y12
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+16
+	JLT          end36
+
+loop35:
+	VMOVUPS     (R9), Y14
+	VSUBPS      Y2, Y14, Y14
+	VADDPS      Y14, Y3, Y3
+	VFMADD231PS Y14, Y14, Y4
+	VMOVUPS     32(R9), Y14
+	VSUBPS      Y2, Y14, Y14
+	VADDPS      Y14, Y13, Y13
+	VFMADD231PS Y14, Y14, Y12
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop35
+
+end36:
+	CMPQ R10, $+8
+	JLT  end38
+
+loop37:
+	VMOVUPS     (R9), Y14
+	VSUBPS      Y2, Y14, Y14
+	VADDPS      Y14, Y3, Y3
+	VFMADD231PS Y14, Y14, Y4
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop37
+
+end38:
+	TESTQ       DI, DI
+	JZ          end39
+	VMASKMOVPS  (R9), Y0, Y14
+	VSUBPS      Y2, Y14, Y14
+	VANDPS      Y14, Y0, Y14
+	VADDPS      Y14, Y3, Y3
+	VFMADD231PS Y14, Y14, Y4
+
+end39:
+	VADDPS       Y13, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VADDPS       Y12, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VXORPS       X12, X12, X12
+	VCVTSI2SSQ   SI, X12, X12
+	VBROADCASTSS X12, Y12
+	VPERM2F128   $0x01, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VDIVPS       Y12, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VDIVPS       Y12, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y3, Y3, Y4
+
+end34:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y12
+	VXORPS       Y13, Y13, Y13
+	VMAXPS       Y4, Y13, Y4
+	VBROADCASTSS eps+112(FP), Y13
+	VADDPS       Y13, Y4, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y12, Y4
+	VMOVAPS      Y4, Y4
+	VXORPS       Y12, Y12, Y12
+	VSUBPS       Y3, Y12, Y3
+	VMULPS       Y4, Y3, Y3
+	VMOVAPS      Y3, Y3
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	MOVQ         SI, R11
+	CMPQ         R11, $+16
+	JLT          end41
+
+loop40:
+	VMOVUPS     (DX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y8, Y8
+	VFMADD231PS Y12, Y12, Y10
+	VMOVUPS     (CX), Y12
+	VSUBPS      Y5, Y12, Y12
+	VFMADD213PS Y7, Y6, Y12
+	VMOVUPS     (R9), Y13
+	VMOVUPS     (R10), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVUPS     Y12, (AX)
+	VMOVUPS     32(DX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y9, Y9
+	VFMADD231PS Y12, Y12, Y11
+	VMOVUPS     32(CX), Y12
+	VSUBPS      Y5, Y12, Y12
+	VFMADD213PS Y7, Y6, Y12
+	VMOVUPS     32(R9), Y13
+	VMOVUPS     32(R10), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVUPS     Y12, 32(AX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
@@ -316,27 +593,24 @@ loop21:
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop21
+	JGE         loop40
 
-end22:
+end41:
 	CMPQ R11, $+8
-	JLT  end24
+	JLT  end43
 
-loop23:
-	VMOVUPS     (R8), Y11
-	VADDPS      Y11, Y5, Y5
-	VMOVUPS     (DX), Y11
-	VSUBPS      Y0, Y11, Y11
-	VADDPS      Y11, Y7, Y7
-	VFMADD231PS Y11, Y11, Y9
-	VMOVUPS     (CX), Y11
-	VSUBPS      Y1, Y11, Y11
-	VFMADD213PS Y3, Y2, Y11
-	VMOVUPS     (R9), Y12
-	VMOVUPS     (R10), Y13
-	VFMADD213PS Y13, Y12, Y11
-	VMOVUPS     Y11, (AX)
-	ADDQ        $+32, R8
+loop42:
+	VMOVUPS     (DX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y8, Y8
+	VFMADD231PS Y12, Y12, Y10
+	VMOVUPS     (CX), Y12
+	VSUBPS      Y5, Y12, Y12
+	VFMADD213PS Y7, Y6, Y12
+	VMOVUPS     (R9), Y13
+	VMOVUPS     (R10), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVUPS     Y12, (AX)
 	ADDQ        $+32, DX
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
@@ -344,271 +618,288 @@ loop23:
 	ADDQ        $+32, R10
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop23
+	JGE         loop42
 
-end24:
+end43:
 	TESTQ       DI, DI
-	JZ          end25
-	VMASKMOVPS  (R8), Y4, Y11
-	VADDPS      Y11, Y5, Y5
-	VMASKMOVPS  (DX), Y4, Y11
-	VSUBPS      Y0, Y11, Y11
-	VANDPS      Y11, Y4, Y11
-	VADDPS      Y11, Y7, Y7
-	VFMADD231PS Y11, Y11, Y9
-	VMASKMOVPS  (CX), Y4, Y11
-	VSUBPS      Y1, Y11, Y1
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS  (R9), Y4, Y2
-	VMASKMOVPS  (R10), Y4, Y3
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS  Y1, Y4, (AX)
-	LEAQ        (R8)(DI*4), R8
+	JZ          end44
+	VMASKMOVPS  (DX), Y0, Y12
+	VSUBPS      Y1, Y12, Y12
+	VANDPS      Y12, Y0, Y12
+	VADDPS      Y12, Y8, Y8
+	VFMADD231PS Y12, Y12, Y10
+	VMASKMOVPS  (CX), Y0, Y12
+	VSUBPS      Y5, Y12, Y5
+	VFMADD213PS Y7, Y6, Y5
+	VMASKMOVPS  (R9), Y0, Y6
+	VMASKMOVPS  (R10), Y0, Y7
+	VFMADD213PS Y7, Y6, Y5
+	VMASKMOVPS  Y5, Y0, (AX)
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (CX)(DI*4), CX
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end25:
+end44:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Y2, Y5
+	VMOVAPS Y4, Y6
+	VMOVAPS Y3, Y7
+	VMOVAPS Y1, Y2
+	VADDPS  Y9, Y8, Y1
+	VMOVAPS Y1, Y3
+	VADDPS  Y11, Y10, Y1
+	VMOVAPS Y1, Y4
+	SUBQ    $+1, BX
+	CMPQ    BX, $+1
+	JGE     loop30
+
+end31:
 	VXORPS       X1, X1, X1
 	VCVTSI2SSQ   SI, X1, X1
 	VBROADCASTSS X1, Y1
-	VADDPS       Y8, Y7, Y2
-	VPERM2F128   $0x01, Y2, Y2, Y3
+	VPERM2F128   $0x01, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VDIVPS       Y1, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VDIVPS       Y1, Y4, Y1
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y3, Y3, Y4
+	VMULPS       Y3, Y3, Y1
+	VUCOMISS     X4, X1
+	JLS          end45
 	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y1, Y2, Y3
-	VADDPS       Y10, Y9, Y2
-	VPERM2F128   $0x01, Y2, Y2, Y7
-	VADDPS       Y7, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y7
-	VADDPS       Y7, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y7
-	VADDPS       Y7, Y2, Y2
-	VDIVPS       Y1, Y2, Y1
-	VFNMADD231PS Y3, Y3, Y1
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y2
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y1, Y7, Y1
-	VBROADCASTSS eps+112(FP), Y7
-	VADDPS       Y7, Y1, Y1
-	VSQRTPS      Y1, Y1
-	VDIVPS       Y1, Y2, Y1
-	VMOVAPS      Y1, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y4, Y4, Y4
+	MOVQ         R8, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+16
+	JLT          end47
+
+loop46:
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y2, Y9, Y9
+	VADDPS      Y9, Y3, Y3
+	VFMADD231PS Y9, Y9, Y1
+	VMOVUPS     32(DX), Y9
+	VSUBPS      Y2, Y9, Y9
+	VADDPS      Y9, Y8, Y8
+	VFMADD231PS Y9, Y9, Y4
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop46
+
+end47:
+	CMPQ BX, $+8
+	JLT  end49
+
+loop48:
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y2, Y9, Y9
+	VADDPS      Y9, Y3, Y3
+	VFMADD231PS Y9, Y9, Y1
+	ADDQ        $+32, DX
+	SUBQ        $+8, BX
+	CMPQ        BX, $+8
+	JGE         loop48
+
+end49:
+	TESTQ       DI, DI
+	JZ          end50
+	VMASKMOVPS  (DX), Y0, Y9
+	VSUBPS      Y2, Y9, Y9
+	VANDPS      Y9, Y0, Y9
+	VADDPS      Y9, Y3, Y3
+	VFMADD231PS Y9, Y9, Y1
+
+end50:
+	VADDPS       Y8, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VADDPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y4
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VDIVPS       Y1, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VDIVPS       Y1, Y4, Y1
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y3, Y3, Y4
+
+end45:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y1
+	VXORPS       Y8, Y8, Y8
+	VMAXPS       Y4, Y8, Y4
+	VBROADCASTSS eps+112(FP), Y8
+	VADDPS       Y8, Y4, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y4
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y2, Y1, Y1
+	VMULPS       Y4, Y1, Y1
 	VMOVAPS      Y1, Y3
-	VMOVAPS      Y0, Y1
-	VADDPS       Y6, Y5, Y0
-	VPERM2F128   $0x01, Y0, Y0, Y5
-	VADDPS       Y5, Y0, Y0
-	VSHUFPS      $0x4e, Y0, Y0, Y5
-	VADDPS       Y5, Y0, Y0
-	VSHUFPS      $0xb1, Y0, Y0, Y5
-	VADDPS       Y5, Y0, Y0
-	VXORPS       X5, X5, X5
-	VCVTSI2SSQ   SI, X5, X5
-	VBROADCASTSS X5, Y5
-	VDIVPS       Y5, Y0, Y0
-	VMOVAPS      Y0, Y0
-	SUBQ         $+1, BX
-	CMPQ         BX, $+1
-	JGE          loop19
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         bias_base+72(FP), BX
+	MOVQ         SI, R9
+	CMPQ         R9, $+16
+	JLT          end52
 
-end20:
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   weight_base+48(FP), BX
-	MOVQ   bias_base+72(FP), R8
-	MOVQ   SI, R9
-	CMPQ   R9, $+16
-	JLT    end27
-
-loop26:
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y5, Y5
-	VFMADD231PS Y9, Y9, Y7
-	VMOVUPS     (CX), Y9
-	VSUBPS      Y1, Y9, Y9
-	VFMADD213PS Y3, Y2, Y9
-	VMOVUPS     (BX), Y10
-	VMOVUPS     (R8), Y11
-	VFMADD213PS Y11, Y10, Y9
-	VMOVUPS     Y9, (AX)
-	VMOVUPS     32(DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y6, Y6
-	VFMADD231PS Y9, Y9, Y8
-	VMOVUPS     32(CX), Y9
-	VSUBPS      Y1, Y9, Y9
-	VFMADD213PS Y3, Y2, Y9
-	VMOVUPS     32(BX), Y10
-	VMOVUPS     32(R8), Y11
-	VFMADD213PS Y11, Y10, Y9
-	VMOVUPS     Y9, 32(AX)
-	ADDQ        $+64, DX
+loop51:
+	VMOVUPS     (CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     (DX), Y8
+	VMOVUPS     (BX), Y9
+	VFMADD213PS Y9, Y8, Y1
+	VMOVUPS     Y1, (AX)
+	VMOVUPS     32(CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     32(DX), Y8
+	VMOVUPS     32(BX), Y9
+	VFMADD213PS Y9, Y8, Y1
+	VMOVUPS     Y1, 32(AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
+	ADDQ        $+64, DX
 	ADDQ        $+64, BX
-	ADDQ        $+64, R8
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
-	JGE         loop26
+	JGE         loop51
 
-end27:
+end52:
 	CMPQ R9, $+8
-	JLT  end29
+	JLT  end54
 
-loop28:
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y5, Y5
-	VFMADD231PS Y9, Y9, Y7
-	VMOVUPS     (CX), Y9
-	VSUBPS      Y1, Y9, Y9
-	VFMADD213PS Y3, Y2, Y9
-	VMOVUPS     (BX), Y10
-	VMOVUPS     (R8), Y11
-	VFMADD213PS Y11, Y10, Y9
-	VMOVUPS     Y9, (AX)
-	ADDQ        $+32, DX
+loop53:
+	VMOVUPS     (CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     (DX), Y8
+	VMOVUPS     (BX), Y9
+	VFMADD213PS Y9, Y8, Y1
+	VMOVUPS     Y1, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
+	ADDQ        $+32, DX
 	ADDQ        $+32, BX
-	ADDQ        $+32, R8
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
-	JGE         loop28
+	JGE         loop53
 
-end29:
+end54:
 	TESTQ       DI, DI
-	JZ          end30
-	VMASKMOVPS  (DX), Y4, Y9
-	VSUBPS      Y0, Y9, Y9
-	VANDPS      Y9, Y4, Y9
-	VADDPS      Y9, Y5, Y5
-	VFMADD231PS Y9, Y9, Y7
-	VMASKMOVPS  (CX), Y4, Y9
-	VSUBPS      Y1, Y9, Y1
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS  (BX), Y4, Y2
-	VMASKMOVPS  (R8), Y4, Y3
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS  Y1, Y4, (AX)
-	LEAQ        (DX)(DI*4), DX
+	JZ          end55
+	VMASKMOVPS  (CX), Y0, Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMASKMOVPS  (DX), Y0, Y5
+	VMASKMOVPS  (BX), Y0, Y6
+	VFMADD213PS Y6, Y5, Y1
+	VMASKMOVPS  Y1, Y0, (AX)
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
-	LEAQ        (R8)(DI*4), R8
 
-end30:
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
-	VADDPS       Y6, Y5, Y2
-	VPERM2F128   $0x01, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y1, Y2, Y3
-	VADDPS       Y8, Y7, Y2
-	VPERM2F128   $0x01, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VDIVPS       Y1, Y2, Y1
-	VFNMADD231PS Y3, Y3, Y1
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y2
-	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y1, Y5, Y1
-	VBROADCASTSS eps+112(FP), Y5
-	VADDPS       Y5, Y1, Y1
-	VSQRTPS      Y1, Y1
-	VDIVPS       Y1, Y2, Y1
-	VMOVAPS      Y1, Y2
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y3
-	VMOVAPS      Y0, Y1
+end55:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Y2, Y5
+	VMOVAPS Y4, Y6
+	VMOVAPS Y3, Y7
 
-end8:
+end10:
 	MOVQ weight_base+48(FP), DX
 	MOVQ bias_base+72(FP), BX
 	CMPQ SI, $+16
-	JLT  end32
+	JLT  end57
 
-loop31:
-	VMOVUPS     (CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     (DX), Y5
-	VMOVUPS     (BX), Y6
-	VFMADD213PS Y6, Y5, Y0
-	VMOVUPS     Y0, (AX)
-	VMOVUPS     32(CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     32(DX), Y5
-	VMOVUPS     32(BX), Y6
-	VFMADD213PS Y6, Y5, Y0
-	VMOVUPS     Y0, 32(AX)
+loop56:
+	VMOVUPS     (CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     (DX), Y2
+	VMOVUPS     (BX), Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMOVUPS     Y1, (AX)
+	VMOVUPS     32(CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     32(DX), Y2
+	VMOVUPS     32(BX), Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMOVUPS     Y1, 32(AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	SUBQ        $+16, SI
 	CMPQ        SI, $+16
-	JGE         loop31
+	JGE         loop56
 
-end32:
+end57:
 	CMPQ SI, $+8
-	JLT  end34
+	JLT  end59
 
-loop33:
-	VMOVUPS     (CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     (DX), Y5
-	VMOVUPS     (BX), Y6
-	VFMADD213PS Y6, Y5, Y0
-	VMOVUPS     Y0, (AX)
+loop58:
+	VMOVUPS     (CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     (DX), Y2
+	VMOVUPS     (BX), Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMOVUPS     Y1, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
 	ADDQ        $+32, BX
 	SUBQ        $+8, SI
 	CMPQ        SI, $+8
-	JGE         loop33
+	JGE         loop58
 
-end34:
+end59:
 	TESTQ       DI, DI
-	JZ          end35
-	VMASKMOVPS  (CX), Y4, Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMASKMOVPS  (DX), Y4, Y1
-	VMASKMOVPS  (BX), Y4, Y2
-	VFMADD213PS Y2, Y1, Y0
-	VMASKMOVPS  Y0, Y4, (AX)
+	JZ          end60
+	VMASKMOVPS  (CX), Y0, Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMASKMOVPS  (DX), Y0, Y2
+	VMASKMOVPS  (BX), Y0, Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMASKMOVPS  Y1, Y0, (AX)
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (CX)(DI*4), CX
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end35:
+end60:
 end1:
 	VZEROUPPER
 	RET
@@ -631,6 +922,16 @@ DATA lanes8<>+56(SB)/4, $0x00000000
 DATA lanes8<>+60(SB)/4, $0x00000000
 GLOBL lanes8<>(SB), RODATA|NOPTR, $64
 
+DATA f32x8_3d800000<>+0(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+4(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+8(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+12(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+16(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+20(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+24(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+28(SB)/4, $0x3d800000
+GLOBL f32x8_3d800000<>(SB), RODATA|NOPTR, $32
+
 DATA f32x8_3f800000<>+0(SB)/4, $0x3f800000
 DATA f32x8_3f800000<>+4(SB)/4, $0x3f800000
 DATA f32x8_3f800000<>+8(SB)/4, $0x3f800000
@@ -641,667 +942,2674 @@ DATA f32x8_3f800000<>+24(SB)/4, $0x3f800000
 DATA f32x8_3f800000<>+28(SB)/4, $0x3f800000
 GLOBL f32x8_3f800000<>(SB), RODATA|NOPTR, $32
 
-// func addLayerNormRowsAVX2(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·addLayerNormRowsAVX2(SB), NOSPLIT, $0-164
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    sum_base+24(FP), CX
-	MOVQ    CX, DX
-	MOVQ    rows+144(FP), BX
-	MOVQ    cols+152(FP), SI
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    SI, DI
-	ANDQ    $+7, DI
-	LEAQ    lanes8<>+0(SB), R8
-	MOVQ    $0x00000008, R9
-	SUBQ    DI, R9
-	LEAQ    (R8)(R9*4), R8
-	VMOVUPS (R8), Y4
-	MOVQ    CX, R8
-	MOVQ    x_base+48(FP), R9
-	MOVQ    residual_base+72(FP), R10
-	TESTQ   BX, BX
-	JZ      end1
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    SI, R11
-	CMPQ    R11, $+16
-	JLT     end3
+// func layerNormRowsStreamAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·layerNormRowsStreamAVX2(SB), NOSPLIT, $0-116
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   x_base+24(FP), CX
+	MOVQ   cols+104(FP), DX
+	LEAQ   (AX)(DX*4), DX
+	ORQ    AX, DX
+	TESTQ  $0x0000001f, DX
+	JNZ    else1
+	MOVQ   CX, DX
+	MOVQ   rows+96(FP), BX
+	MOVQ   cols+104(FP), SI
+	VXORPS Y0, Y0, Y0
+	MOVQ   CX, DI
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	TESTQ  BX, BX
+	JZ     end3
+	CMPQ   SI, $+15
+	JGT    else4
 
-loop2:
-	VMOVUPS (R9), Y2
-	VMOVUPS (R10), Y3
-	VADDPS  Y3, Y2, Y2
-	VADDPS  Y2, Y0, Y0
-	VMOVUPS Y2, (R8)
-	VMOVUPS 32(R9), Y2
-	VMOVUPS 32(R10), Y3
-	VADDPS  Y3, Y2, Y2
-	VADDPS  Y2, Y1, Y1
-	VMOVUPS Y2, 32(R8)
-	ADDQ    $+64, R8
-	ADDQ    $+64, R9
-	ADDQ    $+64, R10
-	SUBQ    $+16, R11
-	CMPQ    R11, $+16
-	JGE     loop2
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y0
+	VMOVAPS      Y0, Y0
+	JMP          end5
 
-end3:
-	CMPQ R11, $+8
-	JLT  end5
-
-loop4:
-	VMOVUPS (R9), Y2
-	VMOVUPS (R10), Y3
-	VADDPS  Y3, Y2, Y2
-	VADDPS  Y2, Y0, Y0
-	VMOVUPS Y2, (R8)
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
-	SUBQ    $+8, R11
-	CMPQ    R11, $+8
-	JGE     loop4
+else4:
+	// Any number is right for a guess.
+	VXORPS     Y0, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    32(DX), Y1
+	VADDPS     Y1, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VSHUFPS    $0x4e, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VSHUFPS    $0xb1, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
+	VMOVAPS    Y0, Y0
 
 end5:
-	TESTQ      DI, DI
-	JZ         end6
-	VMASKMOVPS (R9), Y4, Y2
-	VMASKMOVPS (R10), Y4, Y3
-	VADDPS     Y3, Y2, Y2
-	VADDPS     Y2, Y0, Y0
-	VMASKMOVPS Y2, Y4, (R8)
-	LEAQ       (R8)(DI*4), R8
-	LEAQ       (R9)(DI*4), R9
-	LEAQ       (R10)(DI*4), R10
+	VXORPS Y2, Y2, Y2
+	VXORPS Y5, Y5, Y5
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   SI, R8
+	CMPQ   R8, $+16
+	JLT    end7
 
-end6:
-	VADDPS       Y1, Y0, Y0
-	VPERM2F128   $0x01, Y0, Y0, Y1
-	VADDPS       Y1, Y0, Y0
-	VSHUFPS      $0x4e, Y0, Y0, Y1
-	VADDPS       Y1, Y0, Y0
-	VSHUFPS      $0xb1, Y0, Y0, Y1
-	VADDPS       Y1, Y0, Y0
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VMOVAPS      Y0, Y0
+loop6:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Y1
+	VSUBPS      Y0, Y1, Y1
+	VADDPS      Y1, Y2, Y2
+	VFMADD231PS Y1, Y1, Y3
+	PREFETCHT0  4128(DX)
+	VMOVUPS     32(DX), Y1
+	VSUBPS      Y0, Y1, Y1
+	VADDPS      Y1, Y5, Y5
+	VFMADD231PS Y1, Y1, Y4
+	ADDQ        $+64, DX
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop6
+
+end7:
+	CMPQ R8, $+8
+	JLT  end9
+
+loop8:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Y1
+	VSUBPS      Y0, Y1, Y1
+	VADDPS      Y1, Y2, Y2
+	VFMADD231PS Y1, Y1, Y3
+	ADDQ        $+32, DX
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop8
+
+end9:
+	VMOVAPS      Y0, Y1
+	VADDPS       Y5, Y2, Y0
+	VMOVAPS      Y0, Y2
+	VADDPS       Y4, Y3, Y0
+	VMOVAPS      Y0, Y3
 	CMPQ         BX, $+1
-	JGT          else7
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y6, Y6, Y6
+	JGT          else10
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Y0
+	VPERM2F128   $0x01, Y2, Y2, Y4
+	VADDPS       Y4, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y4
+	VADDPS       Y4, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y4
+	VADDPS       Y4, Y2, Y2
+	VDIVPS       Y0, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VPERM2F128   $0x01, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VDIVPS       Y0, Y3, Y0
+	VMOVAPS      Y0, Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y2, Y2, Y0
+	VUCOMISS     X3, X0
+	JLS          end12
+	VADDPS       Y2, Y1, Y1
 	VXORPS       Y2, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y0, Y0, Y0
 	VXORPS       Y3, Y3, Y3
+	MOVQ         DI, DX
 	MOVQ         SI, BX
 	CMPQ         BX, $+16
-	JLT          end10
+	JLT          end14
 
-loop9:
+loop13:
 	VMOVUPS     (DX), Y5
-	VSUBPS      Y0, Y5, Y5
-	VADDPS      Y5, Y1, Y1
-	VFMADD231PS Y5, Y5, Y2
+	VSUBPS      Y1, Y5, Y5
+	VADDPS      Y5, Y2, Y2
+	VFMADD231PS Y5, Y5, Y0
 	VMOVUPS     32(DX), Y5
-	VSUBPS      Y0, Y5, Y5
-	VADDPS      Y5, Y6, Y6
+	VSUBPS      Y1, Y5, Y5
+	VADDPS      Y5, Y4, Y4
 	VFMADD231PS Y5, Y5, Y3
 	ADDQ        $+64, DX
 	SUBQ        $+16, BX
 	CMPQ        BX, $+16
-	JGE         loop9
+	JGE         loop13
 
-end10:
+end14:
 	CMPQ BX, $+8
-	JLT  end12
+	JLT  end16
 
-loop11:
+loop15:
 	VMOVUPS     (DX), Y5
-	VSUBPS      Y0, Y5, Y5
-	VADDPS      Y5, Y1, Y1
-	VFMADD231PS Y5, Y5, Y2
+	VSUBPS      Y1, Y5, Y5
+	VADDPS      Y5, Y2, Y2
+	VFMADD231PS Y5, Y5, Y0
 	ADDQ        $+32, DX
 	SUBQ        $+8, BX
 	CMPQ        BX, $+8
-	JGE         loop11
+	JGE         loop15
+
+end16:
+	VADDPS       Y4, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VADDPS       Y3, Y0, Y0
+	VMOVAPS      Y0, Y3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Y0
+	VPERM2F128   $0x01, Y2, Y2, Y4
+	VADDPS       Y4, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y4
+	VADDPS       Y4, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y4
+	VADDPS       Y4, Y2, Y2
+	VDIVPS       Y0, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VPERM2F128   $0x01, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VDIVPS       Y0, Y3, Y0
+	VMOVAPS      Y0, Y3
+	VFNMADD231PS Y2, Y2, Y3
 
 end12:
-	TESTQ       DI, DI
-	JZ          end13
-	VMASKMOVPS  (DX), Y4, Y5
-	VSUBPS      Y0, Y5, Y5
-	VANDPS      Y5, Y4, Y5
-	VADDPS      Y5, Y1, Y1
-	VFMADD231PS Y5, Y5, Y2
-	LEAQ        (DX)(DI*4), DX
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y0
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y3, Y4, Y3
+	VBROADCASTSS eps+112(FP), Y4
+	VADDPS       Y4, Y3, Y3
+	VSQRTPS      Y3, Y3
+	VDIVPS       Y3, Y0, Y0
+	VMOVAPS      Y0, Y3
+	VXORPS       Y0, Y0, Y0
+	VSUBPS       Y2, Y0, Y0
+	VMULPS       Y3, Y0, Y0
+	VMOVAPS      Y0, Y2
+	LEAQ         (DI)(SI*4), DI
+	VMOVAPS      Y1, Y4
+	VMOVAPS      Y3, Y5
+	VMOVAPS      Y2, Y6
+	JMP          end11
 
-end13:
-	VXORPS       X5, X5, X5
-	VCVTSI2SSQ   SI, X5, X5
-	VBROADCASTSS X5, Y5
-	VADDPS       Y6, Y1, Y1
-	VPERM2F128   $0x01, Y1, Y1, Y6
-	VADDPS       Y6, Y1, Y1
-	VSHUFPS      $0x4e, Y1, Y1, Y6
-	VADDPS       Y6, Y1, Y1
-	VSHUFPS      $0xb1, Y1, Y1, Y6
-	VADDPS       Y6, Y1, Y1
-	VDIVPS       Y5, Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VPERM2F128   $0x01, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y5, Y2, Y2
-	VFNMADD231PS Y1, Y1, Y2
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y3
-	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y2, Y5, Y2
-	VBROADCASTSS eps+160(FP), Y5
-	VADDPS       Y5, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y3, Y2
-	VMOVAPS      Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VSUBPS       Y1, Y3, Y1
-	VMULPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y3
-	VMOVAPS      Y0, Y1
-	JMP          end8
+else10:
+	CMPQ SI, $+15
+	JGT  else17
 
-else7:
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y1, Y1, Y1
-	VXORPS Y8, Y8, Y8
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   SI, R11
-	CMPQ   R11, $+16
-	JLT    end15
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y0
+	VMOVAPS      Y0, Y0
+	JMP          end18
 
-loop14:
-	VMOVUPS     (R9), Y7
-	VMOVUPS     (R10), Y9
-	VADDPS      Y9, Y7, Y7
-	VADDPS      Y7, Y5, Y5
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y1, Y1
-	VFMADD231PS Y9, Y9, Y2
-	VMOVUPS     Y7, (R8)
-	VMOVUPS     32(R9), Y7
-	VMOVUPS     32(R10), Y9
-	VADDPS      Y9, Y7, Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     32(DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y8, Y8
-	VFMADD231PS Y9, Y9, Y3
-	VMOVUPS     Y7, 32(R8)
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	ADDQ        $+64, DX
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop14
-
-end15:
-	CMPQ R11, $+8
-	JLT  end17
-
-loop16:
-	VMOVUPS     (R9), Y7
-	VMOVUPS     (R10), Y9
-	VADDPS      Y9, Y7, Y7
-	VADDPS      Y7, Y5, Y5
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y1, Y1
-	VFMADD231PS Y9, Y9, Y2
-	VMOVUPS     Y7, (R8)
-	ADDQ        $+32, R8
-	ADDQ        $+32, R9
-	ADDQ        $+32, R10
-	ADDQ        $+32, DX
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
-	JGE         loop16
-
-end17:
-	TESTQ       DI, DI
-	JZ          end18
-	VMASKMOVPS  (R9), Y4, Y7
-	VMASKMOVPS  (R10), Y4, Y9
-	VADDPS      Y9, Y7, Y7
-	VADDPS      Y7, Y5, Y5
-	VMASKMOVPS  (DX), Y4, Y9
-	VSUBPS      Y0, Y9, Y9
-	VANDPS      Y9, Y4, Y9
-	VADDPS      Y9, Y1, Y1
-	VFMADD231PS Y9, Y9, Y2
-	VMASKMOVPS  Y7, Y4, (R8)
-	LEAQ        (R8)(DI*4), R8
-	LEAQ        (R9)(DI*4), R9
-	LEAQ        (R10)(DI*4), R10
-	LEAQ        (DX)(DI*4), DX
+else17:
+	// Any number is right for a guess.
+	VXORPS     Y0, Y0, Y0
+	VMOVUPS    (DX), Y4
+	VADDPS     Y4, Y0, Y0
+	VMOVUPS    32(DX), Y4
+	VADDPS     Y4, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y4
+	VADDPS     Y4, Y0, Y0
+	VSHUFPS    $0x4e, Y0, Y0, Y4
+	VADDPS     Y4, Y0, Y0
+	VSHUFPS    $0xb1, Y0, Y0, Y4
+	VADDPS     Y4, Y0, Y0
+	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
+	VMOVAPS    Y0, Y0
 
 end18:
-	VXORPS       X7, X7, X7
-	VCVTSI2SSQ   SI, X7, X7
-	VBROADCASTSS X7, Y7
-	VADDPS       Y8, Y1, Y1
-	VPERM2F128   $0x01, Y1, Y1, Y8
-	VADDPS       Y8, Y1, Y1
-	VSHUFPS      $0x4e, Y1, Y1, Y8
-	VADDPS       Y8, Y1, Y1
-	VSHUFPS      $0xb1, Y1, Y1, Y8
-	VADDPS       Y8, Y1, Y1
-	VDIVPS       Y7, Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VPERM2F128   $0x01, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y7, Y2, Y2
-	VFNMADD231PS Y1, Y1, Y2
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y3
 	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y2, Y7, Y2
-	VBROADCASTSS eps+160(FP), Y7
-	VADDPS       Y7, Y2, Y2
-	VSQRTPS      Y2, Y2
-	VDIVPS       Y2, Y3, Y2
-	VMOVAPS      Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VSUBPS       Y1, Y3, Y1
-	VMULPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y3
-	VMOVAPS      Y0, Y1
-	VADDPS       Y6, Y5, Y0
-	VPERM2F128   $0x01, Y0, Y0, Y5
-	VADDPS       Y5, Y0, Y0
-	VSHUFPS      $0x4e, Y0, Y0, Y5
-	VADDPS       Y5, Y0, Y0
-	VSHUFPS      $0xb1, Y0, Y0, Y5
-	VADDPS       Y5, Y0, Y0
-	VXORPS       X5, X5, X5
-	VCVTSI2SSQ   SI, X5, X5
-	VBROADCASTSS X5, Y5
-	VDIVPS       Y5, Y0, Y0
-	VMOVAPS      Y0, Y0
-	SUBQ         $0x02, BX
-	CMPQ         BX, $+1
-	JLT          end20
-
-loop19:
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	MOVQ   weight_base+96(FP), R11
-	MOVQ   bias_base+120(FP), R12
-	MOVQ   SI, R13
-	CMPQ   R13, $+16
-	JLT    end22
-
-loop21:
-	VMOVUPS     (R9), Y11
-	VMOVUPS     (R10), Y12
-	VADDPS      Y12, Y11, Y11
-	VADDPS      Y11, Y5, Y5
-	VMOVUPS     (DX), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y7, Y7
-	VFMADD231PS Y12, Y12, Y9
-	VMOVUPS     (CX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VFMADD213PS Y3, Y2, Y12
-	VMOVUPS     (R11), Y13
-	VMOVUPS     (R12), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVUPS     Y11, (R8)
-	VMOVUPS     Y12, (AX)
-	VMOVUPS     32(R9), Y11
-	VMOVUPS     32(R10), Y12
-	VADDPS      Y12, Y11, Y11
-	VADDPS      Y11, Y6, Y6
-	VMOVUPS     32(DX), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y8, Y8
-	VFMADD231PS Y12, Y12, Y10
-	VMOVUPS     32(CX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VFMADD213PS Y3, Y2, Y12
-	VMOVUPS     32(R11), Y13
-	VMOVUPS     32(R12), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVUPS     Y11, 32(R8)
-	VMOVUPS     Y12, 32(AX)
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R11
-	ADDQ        $+64, R12
-	SUBQ        $+16, R13
-	CMPQ        R13, $+16
-	JGE         loop21
-
-end22:
-	CMPQ R13, $+8
-	JLT  end24
-
-loop23:
-	VMOVUPS     (R9), Y11
-	VMOVUPS     (R10), Y12
-	VADDPS      Y12, Y11, Y11
-	VADDPS      Y11, Y5, Y5
-	VMOVUPS     (DX), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y7, Y7
-	VFMADD231PS Y12, Y12, Y9
-	VMOVUPS     (CX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VFMADD213PS Y3, Y2, Y12
-	VMOVUPS     (R11), Y13
-	VMOVUPS     (R12), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVUPS     Y11, (R8)
-	VMOVUPS     Y12, (AX)
-	ADDQ        $+32, R8
-	ADDQ        $+32, R9
-	ADDQ        $+32, R10
-	ADDQ        $+32, DX
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, R11
-	ADDQ        $+32, R12
-	SUBQ        $+8, R13
-	CMPQ        R13, $+8
-	JGE         loop23
-
-end24:
-	TESTQ       DI, DI
-	JZ          end25
-	VMASKMOVPS  (R9), Y4, Y11
-	VMASKMOVPS  (R10), Y4, Y12
-	VADDPS      Y12, Y11, Y11
-	VADDPS      Y11, Y5, Y5
-	VMASKMOVPS  (DX), Y4, Y12
-	VSUBPS      Y0, Y12, Y12
-	VANDPS      Y12, Y4, Y12
-	VADDPS      Y12, Y7, Y7
-	VFMADD231PS Y12, Y12, Y9
-	VMASKMOVPS  (CX), Y4, Y12
-	VSUBPS      Y1, Y12, Y1
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS  (R11), Y4, Y2
-	VMASKMOVPS  (R12), Y4, Y3
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS  Y11, Y4, (R8)
-	VMASKMOVPS  Y1, Y4, (AX)
-	LEAQ        (R8)(DI*4), R8
-	LEAQ        (R9)(DI*4), R9
-	LEAQ        (R10)(DI*4), R10
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R11)(DI*4), R11
-	LEAQ        (R12)(DI*4), R12
-
-end25:
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
-	VADDPS       Y8, Y7, Y2
-	VPERM2F128   $0x01, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y1, Y2, Y3
-	VADDPS       Y10, Y9, Y2
-	VPERM2F128   $0x01, Y2, Y2, Y7
-	VADDPS       Y7, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y7
-	VADDPS       Y7, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y7
-	VADDPS       Y7, Y2, Y2
-	VDIVPS       Y1, Y2, Y1
-	VFNMADD231PS Y3, Y3, Y1
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y2
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y1, Y7, Y1
-	VBROADCASTSS eps+160(FP), Y7
-	VADDPS       Y7, Y1, Y1
-	VSQRTPS      Y1, Y1
-	VDIVPS       Y1, Y2, Y1
-	VMOVAPS      Y1, Y2
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y3
-	VMOVAPS      Y0, Y1
-	VADDPS       Y6, Y5, Y0
-	VPERM2F128   $0x01, Y0, Y0, Y5
-	VADDPS       Y5, Y0, Y0
-	VSHUFPS      $0x4e, Y0, Y0, Y5
-	VADDPS       Y5, Y0, Y0
-	VSHUFPS      $0xb1, Y0, Y0, Y5
-	VADDPS       Y5, Y0, Y0
-	VXORPS       X5, X5, X5
-	VCVTSI2SSQ   SI, X5, X5
-	VBROADCASTSS X5, Y5
-	VDIVPS       Y5, Y0, Y0
-	VMOVAPS      Y0, Y0
-	SUBQ         $+1, BX
-	CMPQ         BX, $+1
-	JGE          loop19
-
-end20:
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   weight_base+96(FP), BX
-	MOVQ   bias_base+120(FP), R8
-	MOVQ   SI, R9
-	CMPQ   R9, $+16
-	JLT    end27
-
-loop26:
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y5, Y5
-	VFMADD231PS Y9, Y9, Y7
-	VMOVUPS     (CX), Y9
-	VSUBPS      Y1, Y9, Y9
-	VFMADD213PS Y3, Y2, Y9
-	VMOVUPS     (BX), Y10
-	VMOVUPS     (R8), Y11
-	VFMADD213PS Y11, Y10, Y9
-	VMOVUPS     Y9, (AX)
-	VMOVUPS     32(DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y6, Y6
-	VFMADD231PS Y9, Y9, Y8
-	VMOVUPS     32(CX), Y9
-	VSUBPS      Y1, Y9, Y9
-	VFMADD213PS Y3, Y2, Y9
-	VMOVUPS     32(BX), Y10
-	VMOVUPS     32(R8), Y11
-	VFMADD213PS Y11, Y10, Y9
-	VMOVUPS     Y9, 32(AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, BX
-	ADDQ        $+64, R8
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop26
-
-end27:
-	CMPQ R9, $+8
-	JLT  end29
-
-loop28:
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y5, Y5
-	VFMADD231PS Y9, Y9, Y7
-	VMOVUPS     (CX), Y9
-	VSUBPS      Y1, Y9, Y9
-	VFMADD213PS Y3, Y2, Y9
-	VMOVUPS     (BX), Y10
-	VMOVUPS     (R8), Y11
-	VFMADD213PS Y11, Y10, Y9
-	VMOVUPS     Y9, (AX)
-	ADDQ        $+32, DX
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, BX
-	ADDQ        $+32, R8
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop28
-
-end29:
-	TESTQ       DI, DI
-	JZ          end30
-	VMASKMOVPS  (DX), Y4, Y9
-	VSUBPS      Y0, Y9, Y9
-	VANDPS      Y9, Y4, Y9
-	VADDPS      Y9, Y5, Y5
-	VFMADD231PS Y9, Y9, Y7
-	VMASKMOVPS  (CX), Y4, Y9
-	VSUBPS      Y1, Y9, Y1
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS  (BX), Y4, Y2
-	VMASKMOVPS  (R8), Y4, Y3
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS  Y1, Y4, (AX)
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (BX)(DI*4), BX
-	LEAQ        (R8)(DI*4), R8
-
-end30:
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
-	VADDPS       Y6, Y5, Y2
-	VPERM2F128   $0x01, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y1, Y2, Y3
-	VADDPS       Y8, Y7, Y2
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Y4
 	VPERM2F128   $0x01, Y2, Y2, Y5
 	VADDPS       Y5, Y2, Y2
 	VSHUFPS      $0x4e, Y2, Y2, Y5
 	VADDPS       Y5, Y2, Y2
 	VSHUFPS      $0xb1, Y2, Y2, Y5
 	VADDPS       Y5, Y2, Y2
-	VDIVPS       Y1, Y2, Y1
-	VFNMADD231PS Y3, Y3, Y1
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y2
+	VDIVPS       Y4, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VPERM2F128   $0x01, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VDIVPS       Y4, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y2, Y2, Y4
+	VUCOMISS     X3, X4
+	JLS          end19
+	VADDPS       Y2, Y1, Y1
+	VXORPS       Y2, Y2, Y2
 	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y1, Y5, Y1
-	VBROADCASTSS eps+160(FP), Y5
-	VADDPS       Y5, Y1, Y1
-	VSQRTPS      Y1, Y1
-	VDIVPS       Y1, Y2, Y1
-	VMOVAPS      Y1, Y2
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y3
-	VMOVAPS      Y0, Y1
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         DI, R8
+	MOVQ         SI, R9
+	CMPQ         R9, $+16
+	JLT          end21
 
-end8:
-	MOVQ weight_base+96(FP), DX
-	MOVQ bias_base+120(FP), BX
-	CMPQ SI, $+16
-	JLT  end32
+loop20:
+	VMOVUPS     (R8), Y6
+	VSUBPS      Y1, Y6, Y6
+	VADDPS      Y6, Y2, Y2
+	VFMADD231PS Y6, Y6, Y3
+	VMOVUPS     32(R8), Y6
+	VSUBPS      Y1, Y6, Y6
+	VADDPS      Y6, Y5, Y5
+	VFMADD231PS Y6, Y6, Y4
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop20
 
-loop31:
+end21:
+	CMPQ R9, $+8
+	JLT  end23
+
+loop22:
+	VMOVUPS     (R8), Y6
+	VSUBPS      Y1, Y6, Y6
+	VADDPS      Y6, Y2, Y2
+	VFMADD231PS Y6, Y6, Y3
+	ADDQ        $+32, R8
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop22
+
+end23:
+	VADDPS       Y5, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VADDPS       Y4, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Y4
+	VPERM2F128   $0x01, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VDIVPS       Y4, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VPERM2F128   $0x01, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VDIVPS       Y4, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS Y2, Y2, Y3
+
+end19:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y3, Y5, Y3
+	VBROADCASTSS eps+112(FP), Y5
+	VADDPS       Y5, Y3, Y3
+	VSQRTPS      Y3, Y3
+	VDIVPS       Y3, Y4, Y3
+	VMOVAPS      Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VSUBPS       Y2, Y4, Y2
+	VMULPS       Y3, Y2, Y2
+	VMOVAPS      Y2, Y2
+	MOVQ         SI, R8
+	CMPQ         R8, $+16
+	JLT          end25
+
+loop24:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Y4
+	VSUBPS      Y0, Y4, Y4
+	VADDPS      Y4, Y7, Y7
+	VFMADD231PS Y4, Y4, Y9
+	PREFETCHT0  4128(DX)
+	VMOVUPS     32(DX), Y4
+	VSUBPS      Y0, Y4, Y4
+	VADDPS      Y4, Y8, Y8
+	VFMADD231PS Y4, Y4, Y10
+	ADDQ        $+64, DX
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop24
+
+end25:
+	CMPQ R8, $+8
+	JLT  end27
+
+loop26:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Y4
+	VSUBPS      Y0, Y4, Y4
+	VADDPS      Y4, Y7, Y7
+	VFMADD231PS Y4, Y4, Y9
+	ADDQ        $+32, DX
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop26
+
+end27:
+	LEAQ    (DI)(SI*4), DI
+	VMOVAPS Y1, Y4
+	VMOVAPS Y3, Y5
+	VMOVAPS Y2, Y6
+	VMOVAPS Y0, Y1
+	VADDPS  Y8, Y7, Y0
+	VMOVAPS Y0, Y2
+	VADDPS  Y10, Y9, Y0
+	VMOVAPS Y0, Y3
+	SUBQ    $0x02, BX
+	CMPQ    BX, $+1
+	JLT     end29
+
+loop28:
+	CMPQ SI, $+15
+	JGT  else30
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y0
+	VMOVAPS      Y0, Y0
+	JMP          end31
+
+else30:
+	// Any number is right for a guess.
+	VXORPS     Y0, Y0, Y0
+	VMOVUPS    (DX), Y7
+	VADDPS     Y7, Y0, Y0
+	VMOVUPS    32(DX), Y7
+	VADDPS     Y7, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y7
+	VADDPS     Y7, Y0, Y0
+	VSHUFPS    $0x4e, Y0, Y0, Y7
+	VADDPS     Y7, Y0, Y0
+	VSHUFPS    $0xb1, Y0, Y0, Y7
+	VADDPS     Y7, Y0, Y0
+	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
+	VMOVAPS    Y0, Y0
+
+end31:
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   SI, X11, X11
+	VBROADCASTSS X11, Y11
+	VPERM2F128   $0x01, Y2, Y2, Y12
+	VADDPS       Y12, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y12
+	VADDPS       Y12, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y12
+	VADDPS       Y12, Y2, Y2
+	VDIVPS       Y11, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VPERM2F128   $0x01, Y3, Y3, Y12
+	VADDPS       Y12, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y12
+	VADDPS       Y12, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y12
+	VADDPS       Y12, Y3, Y3
+	VDIVPS       Y11, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y2, Y2, Y11
+	VUCOMISS     X3, X11
+	JLS          end32
+	VADDPS       Y2, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y12, Y12, Y12
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y11, Y11, Y11
+	MOVQ         DI, R8
+	MOVQ         SI, R9
+	CMPQ         R9, $+16
+	JLT          end34
+
+loop33:
+	VMOVUPS     (R8), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y2, Y2
+	VFMADD231PS Y13, Y13, Y3
+	VMOVUPS     32(R8), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y12, Y12
+	VFMADD231PS Y13, Y13, Y11
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop33
+
+end34:
+	CMPQ R9, $+8
+	JLT  end36
+
+loop35:
+	VMOVUPS     (R8), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y2, Y2
+	VFMADD231PS Y13, Y13, Y3
+	ADDQ        $+32, R8
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop35
+
+end36:
+	VADDPS       Y12, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VADDPS       Y11, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   SI, X11, X11
+	VBROADCASTSS X11, Y11
+	VPERM2F128   $0x01, Y2, Y2, Y12
+	VADDPS       Y12, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y12
+	VADDPS       Y12, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y12
+	VADDPS       Y12, Y2, Y2
+	VDIVPS       Y11, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VPERM2F128   $0x01, Y3, Y3, Y12
+	VADDPS       Y12, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y12
+	VADDPS       Y12, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y12
+	VADDPS       Y12, Y3, Y3
+	VDIVPS       Y11, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS Y2, Y2, Y3
+
+end32:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y11
+	VXORPS       Y12, Y12, Y12
+	VMAXPS       Y3, Y12, Y3
+	VBROADCASTSS eps+112(FP), Y12
+	VADDPS       Y12, Y3, Y3
+	VSQRTPS      Y3, Y3
+	VDIVPS       Y3, Y11, Y3
+	VMOVAPS      Y3, Y3
+	VXORPS       Y11, Y11, Y11
+	VSUBPS       Y2, Y11, Y2
+	VMULPS       Y3, Y2, Y2
+	VMOVAPS      Y2, Y2
+	MOVQ         weight_base+48(FP), R8
+	MOVQ         bias_base+72(FP), R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+16
+	JLT          end38
+
+loop37:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Y11
+	VSUBPS      Y0, Y11, Y11
+	VADDPS      Y11, Y7, Y7
+	VFMADD231PS Y11, Y11, Y9
+	VMOVUPS     (CX), Y11
+	VSUBPS      Y4, Y11, Y11
+	VFMADD213PS Y6, Y5, Y11
+	VMOVUPS     (R8), Y12
+	VMOVUPS     (R9), Y13
+	VFMADD213PS Y13, Y12, Y11
+	VMOVNTPS    Y11, (AX)
+	PREFETCHT0  4128(DX)
+	VMOVUPS     32(DX), Y11
+	VSUBPS      Y0, Y11, Y11
+	VADDPS      Y11, Y8, Y8
+	VFMADD231PS Y11, Y11, Y10
+	VMOVUPS     32(CX), Y11
+	VSUBPS      Y4, Y11, Y11
+	VFMADD213PS Y6, Y5, Y11
+	VMOVUPS     32(R8), Y12
+	VMOVUPS     32(R9), Y13
+	VFMADD213PS Y13, Y12, Y11
+	VMOVNTPS    Y11, 32(AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop37
+
+end38:
+	CMPQ R10, $+8
+	JLT  end40
+
+loop39:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Y11
+	VSUBPS      Y0, Y11, Y11
+	VADDPS      Y11, Y7, Y7
+	VFMADD231PS Y11, Y11, Y9
+	VMOVUPS     (CX), Y11
+	VSUBPS      Y4, Y11, Y11
+	VFMADD213PS Y6, Y5, Y11
+	VMOVUPS     (R8), Y12
+	VMOVUPS     (R9), Y13
+	VFMADD213PS Y13, Y12, Y11
+	VMOVNTPS    Y11, (AX)
+	ADDQ        $+32, DX
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop39
+
+end40:
+	LEAQ    (DI)(SI*4), DI
+	VMOVAPS Y1, Y4
+	VMOVAPS Y3, Y5
+	VMOVAPS Y2, Y6
+	VMOVAPS Y0, Y1
+	VADDPS  Y8, Y7, Y0
+	VMOVAPS Y0, Y2
+	VADDPS  Y10, Y9, Y0
+	VMOVAPS Y0, Y3
+	SUBQ    $+1, BX
+	CMPQ    BX, $+1
+	JGE     loop28
+
+end29:
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Y0
+	VPERM2F128   $0x01, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VDIVPS       Y0, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VPERM2F128   $0x01, Y3, Y3, Y7
+	VADDPS       Y7, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y7
+	VADDPS       Y7, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y7
+	VADDPS       Y7, Y3, Y3
+	VDIVPS       Y0, Y3, Y0
+	VMOVAPS      Y0, Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y2, Y2, Y0
+	VUCOMISS     X3, X0
+	JLS          end41
+	VADDPS       Y2, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y3, Y3, Y3
+	MOVQ         DI, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+16
+	JLT          end43
+
+loop42:
+	VMOVUPS     (DX), Y8
+	VSUBPS      Y1, Y8, Y8
+	VADDPS      Y8, Y2, Y2
+	VFMADD231PS Y8, Y8, Y0
+	VMOVUPS     32(DX), Y8
+	VSUBPS      Y1, Y8, Y8
+	VADDPS      Y8, Y7, Y7
+	VFMADD231PS Y8, Y8, Y3
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop42
+
+end43:
+	CMPQ BX, $+8
+	JLT  end45
+
+loop44:
+	VMOVUPS     (DX), Y8
+	VSUBPS      Y1, Y8, Y8
+	VADDPS      Y8, Y2, Y2
+	VFMADD231PS Y8, Y8, Y0
+	ADDQ        $+32, DX
+	SUBQ        $+8, BX
+	CMPQ        BX, $+8
+	JGE         loop44
+
+end45:
+	VADDPS       Y7, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VADDPS       Y3, Y0, Y0
+	VMOVAPS      Y0, Y3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Y0
+	VPERM2F128   $0x01, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VDIVPS       Y0, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VPERM2F128   $0x01, Y3, Y3, Y7
+	VADDPS       Y7, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y7
+	VADDPS       Y7, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y7
+	VADDPS       Y7, Y3, Y3
+	VDIVPS       Y0, Y3, Y0
+	VMOVAPS      Y0, Y3
+	VFNMADD231PS Y2, Y2, Y3
+
+end41:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y0
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y3, Y7, Y3
+	VBROADCASTSS eps+112(FP), Y7
+	VADDPS       Y7, Y3, Y3
+	VSQRTPS      Y3, Y3
+	VDIVPS       Y3, Y0, Y0
+	VMOVAPS      Y0, Y3
+	VXORPS       Y0, Y0, Y0
+	VSUBPS       Y2, Y0, Y0
+	VMULPS       Y3, Y0, Y0
+	VMOVAPS      Y0, Y2
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         bias_base+72(FP), BX
+	MOVQ         SI, R8
+	CMPQ         R8, $+16
+	JLT          end47
+
+loop46:
 	VMOVUPS     (CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     (DX), Y5
-	VMOVUPS     (BX), Y6
+	VSUBPS      Y4, Y0, Y0
 	VFMADD213PS Y6, Y5, Y0
-	VMOVUPS     Y0, (AX)
+	VMOVUPS     (DX), Y7
+	VMOVUPS     (BX), Y8
+	VFMADD213PS Y8, Y7, Y0
+	VMOVNTPS    Y0, (AX)
 	VMOVUPS     32(CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     32(DX), Y5
-	VMOVUPS     32(BX), Y6
+	VSUBPS      Y4, Y0, Y0
 	VFMADD213PS Y6, Y5, Y0
-	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     32(DX), Y7
+	VMOVUPS     32(BX), Y8
+	VFMADD213PS Y8, Y7, Y0
+	VMOVNTPS    Y0, 32(AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop46
+
+end47:
+	CMPQ R8, $+8
+	JLT  end49
+
+loop48:
+	VMOVUPS     (CX), Y0
+	VSUBPS      Y4, Y0, Y0
+	VFMADD213PS Y6, Y5, Y0
+	VMOVUPS     (DX), Y7
+	VMOVUPS     (BX), Y8
+	VFMADD213PS Y8, Y7, Y0
+	VMOVNTPS    Y0, (AX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop48
+
+end49:
+	LEAQ    (DI)(SI*4), DI
+	VMOVAPS Y1, Y4
+	VMOVAPS Y3, Y5
+	VMOVAPS Y2, Y6
+
+end11:
+	MOVQ weight_base+48(FP), DX
+	MOVQ bias_base+72(FP), BX
+	CMPQ SI, $+16
+	JLT  end51
+
+loop50:
+	VMOVUPS     (CX), Y0
+	VSUBPS      Y4, Y0, Y0
+	VFMADD213PS Y6, Y5, Y0
+	VMOVUPS     (DX), Y1
+	VMOVUPS     (BX), Y2
+	VFMADD213PS Y2, Y1, Y0
+	VMOVNTPS    Y0, (AX)
+	VMOVUPS     32(CX), Y0
+	VSUBPS      Y4, Y0, Y0
+	VFMADD213PS Y6, Y5, Y0
+	VMOVUPS     32(DX), Y1
+	VMOVUPS     32(BX), Y2
+	VFMADD213PS Y2, Y1, Y0
+	VMOVNTPS    Y0, 32(AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	SUBQ        $+16, SI
 	CMPQ        SI, $+16
-	JGE         loop31
+	JGE         loop50
 
-end32:
+end51:
 	CMPQ SI, $+8
-	JLT  end34
+	JLT  end53
 
-loop33:
+loop52:
 	VMOVUPS     (CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     (DX), Y5
-	VMOVUPS     (BX), Y6
+	VSUBPS      Y4, Y0, Y0
 	VFMADD213PS Y6, Y5, Y0
-	VMOVUPS     Y0, (AX)
+	VMOVUPS     (DX), Y1
+	VMOVUPS     (BX), Y2
+	VFMADD213PS Y2, Y1, Y0
+	VMOVNTPS    Y0, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
 	ADDQ        $+32, BX
 	SUBQ        $+8, SI
 	CMPQ        SI, $+8
-	JGE         loop33
+	JGE         loop52
 
-end34:
+end53:
+end3:
+	SFENCE
+	JMP end2
+
+else1:
+	MOVQ    CX, DX
+	MOVQ    rows+96(FP), BX
+	MOVQ    cols+104(FP), SI
+	MOVQ    SI, DI
+	ANDQ    $+7, DI
+	LEAQ    lanes8<>+0(SB), R8
+	MOVQ    $0x00000008, R9
+	SUBQ    DI, R9
+	LEAQ    (R8)(R9*4), R8
+	VMOVUPS (R8), Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    CX, R8
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	TESTQ   BX, BX
+	JZ      end54
+	CMPQ    SI, $+15
+	JGT     else55
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y1
+	VMOVAPS      Y1, Y1
+	JMP          end56
+
+else55:
+	// Any number is right for a guess.
+	VXORPS     Y1, Y1, Y1
+	VMOVUPS    (DX), Y2
+	VADDPS     Y2, Y1, Y1
+	VMOVUPS    32(DX), Y2
+	VADDPS     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
+
+end56:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y6, Y6, Y6
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   SI, R9
+	CMPQ   R9, $+16
+	JLT    end58
+
+loop57:
+	VMOVUPS     (DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y3, Y3
+	VFMADD231PS Y2, Y2, Y4
+	VMOVUPS     32(DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y6, Y6
+	VFMADD231PS Y2, Y2, Y5
+	ADDQ        $+64, DX
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop57
+
+end58:
+	CMPQ R9, $+8
+	JLT  end60
+
+loop59:
+	VMOVUPS     (DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y3, Y3
+	VFMADD231PS Y2, Y2, Y4
+	ADDQ        $+32, DX
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop59
+
+end60:
 	TESTQ       DI, DI
-	JZ          end35
-	VMASKMOVPS  (CX), Y4, Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMASKMOVPS  (DX), Y4, Y1
-	VMASKMOVPS  (BX), Y4, Y2
-	VFMADD213PS Y2, Y1, Y0
-	VMASKMOVPS  Y0, Y4, (AX)
+	JZ          end61
+	VMASKMOVPS  (DX), Y0, Y2
+	VSUBPS      Y1, Y2, Y2
+	VANDPS      Y2, Y0, Y2
+	VADDPS      Y2, Y3, Y3
+	VFMADD231PS Y2, Y2, Y4
+	LEAQ        (DX)(DI*4), DX
+
+end61:
+	VMOVAPS      Y1, Y2
+	VADDPS       Y6, Y3, Y1
+	VMOVAPS      Y1, Y3
+	VADDPS       Y5, Y4, Y1
+	VMOVAPS      Y1, Y4
+	CMPQ         BX, $+1
+	JGT          else62
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VDIVPS       Y1, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VDIVPS       Y1, Y4, Y1
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y3, Y3, Y4
+	VMULPS       Y3, Y3, Y1
+	VUCOMISS     X4, X1
+	JLS          end64
+	VADDPS       Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y4, Y4, Y4
+	MOVQ         R8, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+16
+	JLT          end66
+
+loop65:
+	VMOVUPS     (DX), Y6
+	VSUBPS      Y2, Y6, Y6
+	VADDPS      Y6, Y3, Y3
+	VFMADD231PS Y6, Y6, Y1
+	VMOVUPS     32(DX), Y6
+	VSUBPS      Y2, Y6, Y6
+	VADDPS      Y6, Y5, Y5
+	VFMADD231PS Y6, Y6, Y4
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop65
+
+end66:
+	CMPQ BX, $+8
+	JLT  end68
+
+loop67:
+	VMOVUPS     (DX), Y6
+	VSUBPS      Y2, Y6, Y6
+	VADDPS      Y6, Y3, Y3
+	VFMADD231PS Y6, Y6, Y1
+	ADDQ        $+32, DX
+	SUBQ        $+8, BX
+	CMPQ        BX, $+8
+	JGE         loop67
+
+end68:
+	TESTQ       DI, DI
+	JZ          end69
+	VMASKMOVPS  (DX), Y0, Y6
+	VSUBPS      Y2, Y6, Y6
+	VANDPS      Y6, Y0, Y6
+	VADDPS      Y6, Y3, Y3
+	VFMADD231PS Y6, Y6, Y1
+
+end69:
+	VADDPS       Y5, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VADDPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y4
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VDIVPS       Y1, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VDIVPS       Y1, Y4, Y1
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y3, Y3, Y4
+
+end64:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y1
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y4, Y5, Y4
+	VBROADCASTSS eps+112(FP), Y5
+	VADDPS       Y5, Y4, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y4
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y3
+	LEAQ         (R8)(SI*4), R8
+	VMOVAPS      Y2, Y5
+	VMOVAPS      Y4, Y6
+	VMOVAPS      Y3, Y7
+	JMP          end63
+
+else62:
+	CMPQ SI, $+15
+	JGT  else70
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y1
+	VMOVAPS      Y1, Y1
+	JMP          end71
+
+else70:
+	// Any number is right for a guess.
+	VXORPS     Y1, Y1, Y1
+	VMOVUPS    (DX), Y5
+	VADDPS     Y5, Y1, Y1
+	VMOVUPS    32(DX), Y5
+	VADDPS     Y5, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y5
+	VADDPS     Y5, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y5
+	VADDPS     Y5, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y5
+	VADDPS     Y5, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
+
+end71:
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       X5, X5, X5
+	VCVTSI2SSQ   SI, X5, X5
+	VBROADCASTSS X5, Y5
+	VPERM2F128   $0x01, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VDIVPS       Y5, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VDIVPS       Y5, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y3, Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VUCOMISS     X4, X5
+	JLS          end72
+	VADDPS       Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+16
+	JLT          end74
+
+loop73:
+	VMOVUPS     (R9), Y7
+	VSUBPS      Y2, Y7, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y7, Y4
+	VMOVUPS     32(R9), Y7
+	VSUBPS      Y2, Y7, Y7
+	VADDPS      Y7, Y6, Y6
+	VFMADD231PS Y7, Y7, Y5
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop73
+
+end74:
+	CMPQ R10, $+8
+	JLT  end76
+
+loop75:
+	VMOVUPS     (R9), Y7
+	VSUBPS      Y2, Y7, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y7, Y4
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop75
+
+end76:
+	TESTQ       DI, DI
+	JZ          end77
+	VMASKMOVPS  (R9), Y0, Y7
+	VSUBPS      Y2, Y7, Y7
+	VANDPS      Y7, Y0, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y7, Y4
+
+end77:
+	VADDPS       Y6, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VADDPS       Y5, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VXORPS       X5, X5, X5
+	VCVTSI2SSQ   SI, X5, X5
+	VBROADCASTSS X5, Y5
+	VPERM2F128   $0x01, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VDIVPS       Y5, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VDIVPS       Y5, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y3, Y3, Y4
+
+end72:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y5
+	VXORPS       Y6, Y6, Y6
+	VMAXPS       Y4, Y6, Y4
+	VBROADCASTSS eps+112(FP), Y6
+	VADDPS       Y6, Y4, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y5, Y4
+	VMOVAPS      Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VSUBPS       Y3, Y5, Y3
+	VMULPS       Y4, Y3, Y3
+	VMOVAPS      Y3, Y3
+	MOVQ         SI, R9
+	CMPQ         R9, $+16
+	JLT          end79
+
+loop78:
+	VMOVUPS     (DX), Y5
+	VSUBPS      Y1, Y5, Y5
+	VADDPS      Y5, Y8, Y8
+	VFMADD231PS Y5, Y5, Y10
+	VMOVUPS     32(DX), Y5
+	VSUBPS      Y1, Y5, Y5
+	VADDPS      Y5, Y9, Y9
+	VFMADD231PS Y5, Y5, Y11
+	ADDQ        $+64, DX
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop78
+
+end79:
+	CMPQ R9, $+8
+	JLT  end81
+
+loop80:
+	VMOVUPS     (DX), Y5
+	VSUBPS      Y1, Y5, Y5
+	VADDPS      Y5, Y8, Y8
+	VFMADD231PS Y5, Y5, Y10
+	ADDQ        $+32, DX
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop80
+
+end81:
+	TESTQ       DI, DI
+	JZ          end82
+	VMASKMOVPS  (DX), Y0, Y5
+	VSUBPS      Y1, Y5, Y5
+	VANDPS      Y5, Y0, Y5
+	VADDPS      Y5, Y8, Y8
+	VFMADD231PS Y5, Y5, Y10
+	LEAQ        (DX)(DI*4), DX
+
+end82:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Y2, Y5
+	VMOVAPS Y4, Y6
+	VMOVAPS Y3, Y7
+	VMOVAPS Y1, Y2
+	VADDPS  Y9, Y8, Y1
+	VMOVAPS Y1, Y3
+	VADDPS  Y11, Y10, Y1
+	VMOVAPS Y1, Y4
+	SUBQ    $0x02, BX
+	CMPQ    BX, $+1
+	JLT     end84
+
+loop83:
+	CMPQ SI, $+15
+	JGT  else85
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y1
+	VMOVAPS      Y1, Y1
+	JMP          end86
+
+else85:
+	// Any number is right for a guess.
+	VXORPS     Y1, Y1, Y1
+	VMOVUPS    (DX), Y8
+	VADDPS     Y8, Y1, Y1
+	VMOVUPS    32(DX), Y8
+	VADDPS     Y8, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y8
+	VADDPS     Y8, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y8
+	VADDPS     Y8, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y8
+	VADDPS     Y8, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
+
+end86:
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       X12, X12, X12
+	VCVTSI2SSQ   SI, X12, X12
+	VBROADCASTSS X12, Y12
+	VPERM2F128   $0x01, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VDIVPS       Y12, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VDIVPS       Y12, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y3, Y3, Y4
+	VMULPS       Y3, Y3, Y12
+	VUCOMISS     X4, X12
+	JLS          end87
+	VADDPS       Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y13, Y13, Y13
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y12, Y12, Y12
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+16
+	JLT          end89
+
+loop88:
+	VMOVUPS     (R9), Y14
+	VSUBPS      Y2, Y14, Y14
+	VADDPS      Y14, Y3, Y3
+	VFMADD231PS Y14, Y14, Y4
+	VMOVUPS     32(R9), Y14
+	VSUBPS      Y2, Y14, Y14
+	VADDPS      Y14, Y13, Y13
+	VFMADD231PS Y14, Y14, Y12
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop88
+
+end89:
+	CMPQ R10, $+8
+	JLT  end91
+
+loop90:
+	VMOVUPS     (R9), Y14
+	VSUBPS      Y2, Y14, Y14
+	VADDPS      Y14, Y3, Y3
+	VFMADD231PS Y14, Y14, Y4
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop90
+
+end91:
+	TESTQ       DI, DI
+	JZ          end92
+	VMASKMOVPS  (R9), Y0, Y14
+	VSUBPS      Y2, Y14, Y14
+	VANDPS      Y14, Y0, Y14
+	VADDPS      Y14, Y3, Y3
+	VFMADD231PS Y14, Y14, Y4
+
+end92:
+	VADDPS       Y13, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VADDPS       Y12, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VXORPS       X12, X12, X12
+	VCVTSI2SSQ   SI, X12, X12
+	VBROADCASTSS X12, Y12
+	VPERM2F128   $0x01, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VDIVPS       Y12, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VDIVPS       Y12, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y3, Y3, Y4
+
+end87:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y12
+	VXORPS       Y13, Y13, Y13
+	VMAXPS       Y4, Y13, Y4
+	VBROADCASTSS eps+112(FP), Y13
+	VADDPS       Y13, Y4, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y12, Y4
+	VMOVAPS      Y4, Y4
+	VXORPS       Y12, Y12, Y12
+	VSUBPS       Y3, Y12, Y3
+	VMULPS       Y4, Y3, Y3
+	VMOVAPS      Y3, Y3
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	MOVQ         SI, R11
+	CMPQ         R11, $+16
+	JLT          end94
+
+loop93:
+	VMOVUPS     (DX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y8, Y8
+	VFMADD231PS Y12, Y12, Y10
+	VMOVUPS     (CX), Y12
+	VSUBPS      Y5, Y12, Y12
+	VFMADD213PS Y7, Y6, Y12
+	VMOVUPS     (R9), Y13
+	VMOVUPS     (R10), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVUPS     Y12, (AX)
+	VMOVUPS     32(DX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y9, Y9
+	VFMADD231PS Y12, Y12, Y11
+	VMOVUPS     32(CX), Y12
+	VSUBPS      Y5, Y12, Y12
+	VFMADD213PS Y7, Y6, Y12
+	VMOVUPS     32(R9), Y13
+	VMOVUPS     32(R10), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVUPS     Y12, 32(AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop93
+
+end94:
+	CMPQ R11, $+8
+	JLT  end96
+
+loop95:
+	VMOVUPS     (DX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y8, Y8
+	VFMADD231PS Y12, Y12, Y10
+	VMOVUPS     (CX), Y12
+	VSUBPS      Y5, Y12, Y12
+	VFMADD213PS Y7, Y6, Y12
+	VMOVUPS     (R9), Y13
+	VMOVUPS     (R10), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVUPS     Y12, (AX)
+	ADDQ        $+32, DX
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop95
+
+end96:
+	TESTQ       DI, DI
+	JZ          end97
+	VMASKMOVPS  (DX), Y0, Y12
+	VSUBPS      Y1, Y12, Y12
+	VANDPS      Y12, Y0, Y12
+	VADDPS      Y12, Y8, Y8
+	VFMADD231PS Y12, Y12, Y10
+	VMASKMOVPS  (CX), Y0, Y12
+	VSUBPS      Y5, Y12, Y5
+	VFMADD213PS Y7, Y6, Y5
+	VMASKMOVPS  (R9), Y0, Y6
+	VMASKMOVPS  (R10), Y0, Y7
+	VFMADD213PS Y7, Y6, Y5
+	VMASKMOVPS  Y5, Y0, (AX)
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
+
+end97:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Y2, Y5
+	VMOVAPS Y4, Y6
+	VMOVAPS Y3, Y7
+	VMOVAPS Y1, Y2
+	VADDPS  Y9, Y8, Y1
+	VMOVAPS Y1, Y3
+	VADDPS  Y11, Y10, Y1
+	VMOVAPS Y1, Y4
+	SUBQ    $+1, BX
+	CMPQ    BX, $+1
+	JGE     loop83
+
+end84:
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VDIVPS       Y1, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VDIVPS       Y1, Y4, Y1
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y3, Y3, Y4
+	VMULPS       Y3, Y3, Y1
+	VUCOMISS     X4, X1
+	JLS          end98
+	VADDPS       Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y4, Y4, Y4
+	MOVQ         R8, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+16
+	JLT          end100
+
+loop99:
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y2, Y9, Y9
+	VADDPS      Y9, Y3, Y3
+	VFMADD231PS Y9, Y9, Y1
+	VMOVUPS     32(DX), Y9
+	VSUBPS      Y2, Y9, Y9
+	VADDPS      Y9, Y8, Y8
+	VFMADD231PS Y9, Y9, Y4
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop99
+
+end100:
+	CMPQ BX, $+8
+	JLT  end102
+
+loop101:
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y2, Y9, Y9
+	VADDPS      Y9, Y3, Y3
+	VFMADD231PS Y9, Y9, Y1
+	ADDQ        $+32, DX
+	SUBQ        $+8, BX
+	CMPQ        BX, $+8
+	JGE         loop101
+
+end102:
+	TESTQ       DI, DI
+	JZ          end103
+	VMASKMOVPS  (DX), Y0, Y9
+	VSUBPS      Y2, Y9, Y9
+	VANDPS      Y9, Y0, Y9
+	VADDPS      Y9, Y3, Y3
+	VFMADD231PS Y9, Y9, Y1
+
+end103:
+	VADDPS       Y8, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VADDPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y4
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VDIVPS       Y1, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VDIVPS       Y1, Y4, Y1
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y3, Y3, Y4
+
+end98:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y1
+	VXORPS       Y8, Y8, Y8
+	VMAXPS       Y4, Y8, Y4
+	VBROADCASTSS eps+112(FP), Y8
+	VADDPS       Y8, Y4, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y4
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y3
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         bias_base+72(FP), BX
+	MOVQ         SI, R9
+	CMPQ         R9, $+16
+	JLT          end105
+
+loop104:
+	VMOVUPS     (CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     (DX), Y8
+	VMOVUPS     (BX), Y9
+	VFMADD213PS Y9, Y8, Y1
+	VMOVUPS     Y1, (AX)
+	VMOVUPS     32(CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     32(DX), Y8
+	VMOVUPS     32(BX), Y9
+	VFMADD213PS Y9, Y8, Y1
+	VMOVUPS     Y1, 32(AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop104
+
+end105:
+	CMPQ R9, $+8
+	JLT  end107
+
+loop106:
+	VMOVUPS     (CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     (DX), Y8
+	VMOVUPS     (BX), Y9
+	VFMADD213PS Y9, Y8, Y1
+	VMOVUPS     Y1, (AX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop106
+
+end107:
+	TESTQ       DI, DI
+	JZ          end108
+	VMASKMOVPS  (CX), Y0, Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMASKMOVPS  (DX), Y0, Y5
+	VMASKMOVPS  (BX), Y0, Y6
+	VFMADD213PS Y6, Y5, Y1
+	VMASKMOVPS  Y1, Y0, (AX)
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (CX)(DI*4), CX
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end35:
+end108:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Y2, Y5
+	VMOVAPS Y4, Y6
+	VMOVAPS Y3, Y7
+
+end63:
+	MOVQ weight_base+48(FP), DX
+	MOVQ bias_base+72(FP), BX
+	CMPQ SI, $+16
+	JLT  end110
+
+loop109:
+	VMOVUPS     (CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     (DX), Y2
+	VMOVUPS     (BX), Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMOVUPS     Y1, (AX)
+	VMOVUPS     32(CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     32(DX), Y2
+	VMOVUPS     32(BX), Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMOVUPS     Y1, 32(AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop109
+
+end110:
+	CMPQ SI, $+8
+	JLT  end112
+
+loop111:
+	VMOVUPS     (CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     (DX), Y2
+	VMOVUPS     (BX), Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMOVUPS     Y1, (AX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
+	SUBQ        $+8, SI
+	CMPQ        SI, $+8
+	JGE         loop111
+
+end112:
+	TESTQ       DI, DI
+	JZ          end113
+	VMASKMOVPS  (CX), Y0, Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMASKMOVPS  (DX), Y0, Y2
+	VMASKMOVPS  (BX), Y0, Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMASKMOVPS  Y1, Y0, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (BX)(DI*4), BX
+
+end113:
+end54:
+end2:
+	VZEROUPPER
+	RET
+
+// func addLayerNormRowsAVX2(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·addLayerNormRowsAVX2(SB), NOSPLIT, $0-164
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    sum_base+24(FP), CX
+	MOVQ    CX, DX
+	MOVQ    x_base+48(FP), BX
+	MOVQ    residual_base+72(FP), SI
+	MOVQ    rows+144(FP), DI
+	MOVQ    cols+152(FP), R8
+	MOVQ    R8, R9
+	ANDQ    $+7, R9
+	LEAQ    lanes8<>+0(SB), R10
+	MOVQ    $0x00000008, R11
+	SUBQ    R9, R11
+	LEAQ    (R10)(R11*4), R10
+	VMOVUPS (R10), Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    CX, R10
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	TESTQ   DI, DI
+	JZ      end1
+	CMPQ    R8, $+15
+	JGT     else2
+
+	// Any number is right for a guess.
+	VBROADCASTSS (BX), Y1
+	VBROADCASTSS (SI), Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y1
+	JMP          end3
+
+else2:
+	// Any number is right for a guess.
+	VXORPS     Y1, Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMOVUPS    (SI), Y3
+	VADDPS     Y3, Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMOVUPS    32(SI), Y3
+	VADDPS     Y3, Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
+
+end3:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y6, Y6, Y6
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   R8, R11
+	CMPQ   R11, $+16
+	JLT    end5
+
+loop4:
+	VMOVUPS     (BX), Y2
+	VMOVUPS     (SI), Y7
+	VADDPS      Y7, Y2, Y2
+	VSUBPS      Y1, Y2, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y7, Y4
+	VMOVUPS     Y2, (DX)
+	VMOVUPS     32(BX), Y2
+	VMOVUPS     32(SI), Y7
+	VADDPS      Y7, Y2, Y2
+	VSUBPS      Y1, Y2, Y7
+	VADDPS      Y7, Y6, Y6
+	VFMADD231PS Y7, Y7, Y5
+	VMOVUPS     Y2, 32(DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop4
+
+end5:
+	CMPQ R11, $+8
+	JLT  end7
+
+loop6:
+	VMOVUPS     (BX), Y2
+	VMOVUPS     (SI), Y7
+	VADDPS      Y7, Y2, Y2
+	VSUBPS      Y1, Y2, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y7, Y4
+	VMOVUPS     Y2, (DX)
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
+	ADDQ        $+32, SI
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop6
+
+end7:
+	TESTQ       R9, R9
+	JZ          end8
+	VMASKMOVPS  (BX), Y0, Y2
+	VMASKMOVPS  (SI), Y0, Y7
+	VADDPS      Y7, Y2, Y2
+	VSUBPS      Y1, Y2, Y7
+	VANDPS      Y7, Y0, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y7, Y4
+	VMASKMOVPS  Y2, Y0, (DX)
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+	LEAQ        (SI)(R9*4), SI
+
+end8:
+	VMOVAPS      Y1, Y2
+	VADDPS       Y6, Y3, Y1
+	VMOVAPS      Y1, Y3
+	VADDPS       Y5, Y4, Y1
+	VMOVAPS      Y1, Y4
+	CMPQ         DI, $+1
+	JGT          else9
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   R8, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VDIVPS       Y1, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VDIVPS       Y1, Y4, Y1
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y3, Y3, Y4
+	VMULPS       Y3, Y3, Y1
+	VUCOMISS     X4, X1
+	JLS          end11
+	VADDPS       Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y4, Y4, Y4
+	MOVQ         R10, DX
+	MOVQ         R8, BX
+	CMPQ         BX, $+16
+	JLT          end13
+
+loop12:
+	VMOVUPS     (DX), Y6
+	VSUBPS      Y2, Y6, Y6
+	VADDPS      Y6, Y3, Y3
+	VFMADD231PS Y6, Y6, Y1
+	VMOVUPS     32(DX), Y6
+	VSUBPS      Y2, Y6, Y6
+	VADDPS      Y6, Y5, Y5
+	VFMADD231PS Y6, Y6, Y4
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop12
+
+end13:
+	CMPQ BX, $+8
+	JLT  end15
+
+loop14:
+	VMOVUPS     (DX), Y6
+	VSUBPS      Y2, Y6, Y6
+	VADDPS      Y6, Y3, Y3
+	VFMADD231PS Y6, Y6, Y1
+	ADDQ        $+32, DX
+	SUBQ        $+8, BX
+	CMPQ        BX, $+8
+	JGE         loop14
+
+end15:
+	TESTQ       R9, R9
+	JZ          end16
+	VMASKMOVPS  (DX), Y0, Y6
+	VSUBPS      Y2, Y6, Y6
+	VANDPS      Y6, Y0, Y6
+	VADDPS      Y6, Y3, Y3
+	VFMADD231PS Y6, Y6, Y1
+
+end16:
+	VADDPS       Y5, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VADDPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y4
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   R8, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VDIVPS       Y1, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VDIVPS       Y1, Y4, Y1
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y3, Y3, Y4
+
+end11:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y1
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y4, Y5, Y4
+	VBROADCASTSS eps+160(FP), Y5
+	VADDPS       Y5, Y4, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y4
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y3
+	LEAQ         (R10)(R8*4), R10
+	VMOVAPS      Y2, Y5
+	VMOVAPS      Y4, Y6
+	VMOVAPS      Y3, Y7
+	JMP          end10
+
+else9:
+	CMPQ R8, $+15
+	JGT  else17
+
+	// Any number is right for a guess.
+	VBROADCASTSS (BX), Y1
+	VBROADCASTSS (SI), Y5
+	VADDPS       Y5, Y1, Y1
+	VMOVAPS      Y1, Y1
+	JMP          end18
+
+else17:
+	// Any number is right for a guess.
+	VXORPS     Y1, Y1, Y1
+	VMOVUPS    (BX), Y5
+	VMOVUPS    (SI), Y6
+	VADDPS     Y6, Y5, Y5
+	VADDPS     Y5, Y1, Y1
+	VMOVUPS    32(BX), Y5
+	VMOVUPS    32(SI), Y6
+	VADDPS     Y6, Y5, Y5
+	VADDPS     Y5, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y5
+	VADDPS     Y5, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y5
+	VADDPS     Y5, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y5
+	VADDPS     Y5, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
+
+end18:
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       X5, X5, X5
+	VCVTSI2SSQ   R8, X5, X5
+	VBROADCASTSS X5, Y5
+	VPERM2F128   $0x01, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VDIVPS       Y5, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VDIVPS       Y5, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y3, Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VUCOMISS     X4, X5
+	JLS          end19
+	VADDPS       Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	MOVQ         R10, R11
+	MOVQ         R8, R12
+	CMPQ         R12, $+16
+	JLT          end21
+
+loop20:
+	VMOVUPS     (R11), Y7
+	VSUBPS      Y2, Y7, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y7, Y4
+	VMOVUPS     32(R11), Y7
+	VSUBPS      Y2, Y7, Y7
+	VADDPS      Y7, Y6, Y6
+	VFMADD231PS Y7, Y7, Y5
+	ADDQ        $+64, R11
+	SUBQ        $+16, R12
+	CMPQ        R12, $+16
+	JGE         loop20
+
+end21:
+	CMPQ R12, $+8
+	JLT  end23
+
+loop22:
+	VMOVUPS     (R11), Y7
+	VSUBPS      Y2, Y7, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y7, Y4
+	ADDQ        $+32, R11
+	SUBQ        $+8, R12
+	CMPQ        R12, $+8
+	JGE         loop22
+
+end23:
+	TESTQ       R9, R9
+	JZ          end24
+	VMASKMOVPS  (R11), Y0, Y7
+	VSUBPS      Y2, Y7, Y7
+	VANDPS      Y7, Y0, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y7, Y4
+
+end24:
+	VADDPS       Y6, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VADDPS       Y5, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VXORPS       X5, X5, X5
+	VCVTSI2SSQ   R8, X5, X5
+	VBROADCASTSS X5, Y5
+	VPERM2F128   $0x01, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VDIVPS       Y5, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VDIVPS       Y5, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y3, Y3, Y4
+
+end19:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y5
+	VXORPS       Y6, Y6, Y6
+	VMAXPS       Y4, Y6, Y4
+	VBROADCASTSS eps+160(FP), Y6
+	VADDPS       Y6, Y4, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y5, Y4
+	VMOVAPS      Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VSUBPS       Y3, Y5, Y3
+	VMULPS       Y4, Y3, Y3
+	VMOVAPS      Y3, Y3
+	MOVQ         R8, R11
+	CMPQ         R11, $+16
+	JLT          end26
+
+loop25:
+	VMOVUPS     (BX), Y5
+	VMOVUPS     (SI), Y6
+	VADDPS      Y6, Y5, Y5
+	VSUBPS      Y1, Y5, Y6
+	VADDPS      Y6, Y8, Y8
+	VFMADD231PS Y6, Y6, Y10
+	VMOVUPS     Y5, (DX)
+	VMOVUPS     32(BX), Y5
+	VMOVUPS     32(SI), Y6
+	VADDPS      Y6, Y5, Y5
+	VSUBPS      Y1, Y5, Y6
+	VADDPS      Y6, Y9, Y9
+	VFMADD231PS Y6, Y6, Y11
+	VMOVUPS     Y5, 32(DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop25
+
+end26:
+	CMPQ R11, $+8
+	JLT  end28
+
+loop27:
+	VMOVUPS     (BX), Y5
+	VMOVUPS     (SI), Y6
+	VADDPS      Y6, Y5, Y5
+	VSUBPS      Y1, Y5, Y6
+	VADDPS      Y6, Y8, Y8
+	VFMADD231PS Y6, Y6, Y10
+	VMOVUPS     Y5, (DX)
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
+	ADDQ        $+32, SI
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop27
+
+end28:
+	TESTQ       R9, R9
+	JZ          end29
+	VMASKMOVPS  (BX), Y0, Y5
+	VMASKMOVPS  (SI), Y0, Y6
+	VADDPS      Y6, Y5, Y5
+	VSUBPS      Y1, Y5, Y6
+	VANDPS      Y6, Y0, Y6
+	VADDPS      Y6, Y8, Y8
+	VFMADD231PS Y6, Y6, Y10
+	VMASKMOVPS  Y5, Y0, (DX)
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+	LEAQ        (SI)(R9*4), SI
+
+end29:
+	LEAQ    (R10)(R8*4), R10
+	VMOVAPS Y2, Y5
+	VMOVAPS Y4, Y6
+	VMOVAPS Y3, Y7
+	VMOVAPS Y1, Y2
+	VADDPS  Y9, Y8, Y1
+	VMOVAPS Y1, Y3
+	VADDPS  Y11, Y10, Y1
+	VMOVAPS Y1, Y4
+	SUBQ    $0x02, DI
+	CMPQ    DI, $+1
+	JLT     end31
+
+loop30:
+	CMPQ R8, $+15
+	JGT  else32
+
+	// Any number is right for a guess.
+	VBROADCASTSS (BX), Y1
+	VBROADCASTSS (SI), Y8
+	VADDPS       Y8, Y1, Y1
+	VMOVAPS      Y1, Y1
+	JMP          end33
+
+else32:
+	// Any number is right for a guess.
+	VXORPS     Y1, Y1, Y1
+	VMOVUPS    (BX), Y8
+	VMOVUPS    (SI), Y9
+	VADDPS     Y9, Y8, Y8
+	VADDPS     Y8, Y1, Y1
+	VMOVUPS    32(BX), Y8
+	VMOVUPS    32(SI), Y9
+	VADDPS     Y9, Y8, Y8
+	VADDPS     Y8, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y8
+	VADDPS     Y8, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y8
+	VADDPS     Y8, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y8
+	VADDPS     Y8, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
+
+end33:
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       X12, X12, X12
+	VCVTSI2SSQ   R8, X12, X12
+	VBROADCASTSS X12, Y12
+	VPERM2F128   $0x01, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VDIVPS       Y12, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VDIVPS       Y12, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y3, Y3, Y4
+	VMULPS       Y3, Y3, Y12
+	VUCOMISS     X4, X12
+	JLS          end34
+	VADDPS       Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y13, Y13, Y13
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y12, Y12, Y12
+	MOVQ         R10, R11
+	MOVQ         R8, R12
+	CMPQ         R12, $+16
+	JLT          end36
+
+loop35:
+	VMOVUPS     (R11), Y14
+	VSUBPS      Y2, Y14, Y14
+	VADDPS      Y14, Y3, Y3
+	VFMADD231PS Y14, Y14, Y4
+	VMOVUPS     32(R11), Y14
+	VSUBPS      Y2, Y14, Y14
+	VADDPS      Y14, Y13, Y13
+	VFMADD231PS Y14, Y14, Y12
+	ADDQ        $+64, R11
+	SUBQ        $+16, R12
+	CMPQ        R12, $+16
+	JGE         loop35
+
+end36:
+	CMPQ R12, $+8
+	JLT  end38
+
+loop37:
+	VMOVUPS     (R11), Y14
+	VSUBPS      Y2, Y14, Y14
+	VADDPS      Y14, Y3, Y3
+	VFMADD231PS Y14, Y14, Y4
+	ADDQ        $+32, R11
+	SUBQ        $+8, R12
+	CMPQ        R12, $+8
+	JGE         loop37
+
+end38:
+	TESTQ       R9, R9
+	JZ          end39
+	VMASKMOVPS  (R11), Y0, Y14
+	VSUBPS      Y2, Y14, Y14
+	VANDPS      Y14, Y0, Y14
+	VADDPS      Y14, Y3, Y3
+	VFMADD231PS Y14, Y14, Y4
+
+end39:
+	VADDPS       Y13, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VADDPS       Y12, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VXORPS       X12, X12, X12
+	VCVTSI2SSQ   R8, X12, X12
+	VBROADCASTSS X12, Y12
+	VPERM2F128   $0x01, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y13
+	VADDPS       Y13, Y3, Y3
+	VDIVPS       Y12, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y13
+	VADDPS       Y13, Y4, Y4
+	VDIVPS       Y12, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y3, Y3, Y4
+
+end34:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y12
+	VXORPS       Y13, Y13, Y13
+	VMAXPS       Y4, Y13, Y4
+	VBROADCASTSS eps+160(FP), Y13
+	VADDPS       Y13, Y4, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y12, Y4
+	VMOVAPS      Y4, Y4
+	VXORPS       Y12, Y12, Y12
+	VSUBPS       Y3, Y12, Y3
+	VMULPS       Y4, Y3, Y3
+	VMOVAPS      Y3, Y3
+	MOVQ         weight_base+96(FP), R11
+	MOVQ         bias_base+120(FP), R12
+	MOVQ         R8, R13
+	CMPQ         R13, $+16
+	JLT          end41
+
+loop40:
+	VMOVUPS     (BX), Y12
+	VMOVUPS     (SI), Y13
+	VADDPS      Y13, Y12, Y12
+	VSUBPS      Y1, Y12, Y13
+	VADDPS      Y13, Y8, Y8
+	VFMADD231PS Y13, Y13, Y10
+	VMOVUPS     (CX), Y13
+	VSUBPS      Y5, Y13, Y13
+	VFMADD213PS Y7, Y6, Y13
+	VMOVUPS     (R11), Y14
+	VMOVUPS     (R12), Y15
+	VFMADD213PS Y15, Y14, Y13
+	VMOVUPS     Y12, (DX)
+	VMOVUPS     Y13, (AX)
+	VMOVUPS     32(BX), Y12
+	VMOVUPS     32(SI), Y13
+	VADDPS      Y13, Y12, Y12
+	VSUBPS      Y1, Y12, Y13
+	VADDPS      Y13, Y9, Y9
+	VFMADD231PS Y13, Y13, Y11
+	VMOVUPS     32(CX), Y13
+	VSUBPS      Y5, Y13, Y13
+	VFMADD213PS Y7, Y6, Y13
+	VMOVUPS     32(R11), Y14
+	VMOVUPS     32(R12), Y15
+	VFMADD213PS Y15, Y14, Y13
+	VMOVUPS     Y12, 32(DX)
+	VMOVUPS     Y13, 32(AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	SUBQ        $+16, R13
+	CMPQ        R13, $+16
+	JGE         loop40
+
+end41:
+	CMPQ R13, $+8
+	JLT  end43
+
+loop42:
+	VMOVUPS     (BX), Y12
+	VMOVUPS     (SI), Y13
+	VADDPS      Y13, Y12, Y12
+	VSUBPS      Y1, Y12, Y13
+	VADDPS      Y13, Y8, Y8
+	VFMADD231PS Y13, Y13, Y10
+	VMOVUPS     (CX), Y13
+	VSUBPS      Y5, Y13, Y13
+	VFMADD213PS Y7, Y6, Y13
+	VMOVUPS     (R11), Y14
+	VMOVUPS     (R12), Y15
+	VFMADD213PS Y15, Y14, Y13
+	VMOVUPS     Y12, (DX)
+	VMOVUPS     Y13, (AX)
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
+	ADDQ        $+32, SI
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, R11
+	ADDQ        $+32, R12
+	SUBQ        $+8, R13
+	CMPQ        R13, $+8
+	JGE         loop42
+
+end43:
+	TESTQ       R9, R9
+	JZ          end44
+	VMASKMOVPS  (BX), Y0, Y12
+	VMASKMOVPS  (SI), Y0, Y13
+	VADDPS      Y13, Y12, Y12
+	VSUBPS      Y1, Y12, Y13
+	VANDPS      Y13, Y0, Y13
+	VADDPS      Y13, Y8, Y8
+	VFMADD231PS Y13, Y13, Y10
+	VMASKMOVPS  (CX), Y0, Y13
+	VSUBPS      Y5, Y13, Y5
+	VFMADD213PS Y7, Y6, Y5
+	VMASKMOVPS  (R11), Y0, Y6
+	VMASKMOVPS  (R12), Y0, Y7
+	VFMADD213PS Y7, Y6, Y5
+	VMASKMOVPS  Y12, Y0, (DX)
+	VMASKMOVPS  Y5, Y0, (AX)
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+	LEAQ        (SI)(R9*4), SI
+	LEAQ        (AX)(R9*4), AX
+	LEAQ        (CX)(R9*4), CX
+	LEAQ        (R11)(R9*4), R11
+	LEAQ        (R12)(R9*4), R12
+
+end44:
+	LEAQ    (R10)(R8*4), R10
+	VMOVAPS Y2, Y5
+	VMOVAPS Y4, Y6
+	VMOVAPS Y3, Y7
+	VMOVAPS Y1, Y2
+	VADDPS  Y9, Y8, Y1
+	VMOVAPS Y1, Y3
+	VADDPS  Y11, Y10, Y1
+	VMOVAPS Y1, Y4
+	SUBQ    $+1, DI
+	CMPQ    DI, $+1
+	JGE     loop30
+
+end31:
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   R8, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VDIVPS       Y1, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VDIVPS       Y1, Y4, Y1
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y3, Y3, Y4
+	VMULPS       Y3, Y3, Y1
+	VUCOMISS     X4, X1
+	JLS          end45
+	VADDPS       Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y4, Y4, Y4
+	MOVQ         R10, DX
+	MOVQ         R8, BX
+	CMPQ         BX, $+16
+	JLT          end47
+
+loop46:
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y2, Y9, Y9
+	VADDPS      Y9, Y3, Y3
+	VFMADD231PS Y9, Y9, Y1
+	VMOVUPS     32(DX), Y9
+	VSUBPS      Y2, Y9, Y9
+	VADDPS      Y9, Y8, Y8
+	VFMADD231PS Y9, Y9, Y4
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop46
+
+end47:
+	CMPQ BX, $+8
+	JLT  end49
+
+loop48:
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y2, Y9, Y9
+	VADDPS      Y9, Y3, Y3
+	VFMADD231PS Y9, Y9, Y1
+	ADDQ        $+32, DX
+	SUBQ        $+8, BX
+	CMPQ        BX, $+8
+	JGE         loop48
+
+end49:
+	TESTQ       R9, R9
+	JZ          end50
+	VMASKMOVPS  (DX), Y0, Y9
+	VSUBPS      Y2, Y9, Y9
+	VANDPS      Y9, Y0, Y9
+	VADDPS      Y9, Y3, Y3
+	VFMADD231PS Y9, Y9, Y1
+
+end50:
+	VADDPS       Y8, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VADDPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y4
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   R8, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y8
+	VADDPS       Y8, Y3, Y3
+	VDIVPS       Y1, Y3, Y3
+	VMOVAPS      Y3, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VDIVPS       Y1, Y4, Y1
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y3, Y3, Y4
+
+end45:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y1
+	VXORPS       Y8, Y8, Y8
+	VMAXPS       Y4, Y8, Y4
+	VBROADCASTSS eps+160(FP), Y8
+	VADDPS       Y8, Y4, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y4
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y3
+	MOVQ         weight_base+96(FP), DX
+	MOVQ         bias_base+120(FP), BX
+	MOVQ         R8, SI
+	CMPQ         SI, $+16
+	JLT          end52
+
+loop51:
+	VMOVUPS     (CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     (DX), Y8
+	VMOVUPS     (BX), Y9
+	VFMADD213PS Y9, Y8, Y1
+	VMOVUPS     Y1, (AX)
+	VMOVUPS     32(CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     32(DX), Y8
+	VMOVUPS     32(BX), Y9
+	VFMADD213PS Y9, Y8, Y1
+	VMOVUPS     Y1, 32(AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop51
+
+end52:
+	CMPQ SI, $+8
+	JLT  end54
+
+loop53:
+	VMOVUPS     (CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     (DX), Y8
+	VMOVUPS     (BX), Y9
+	VFMADD213PS Y9, Y8, Y1
+	VMOVUPS     Y1, (AX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
+	SUBQ        $+8, SI
+	CMPQ        SI, $+8
+	JGE         loop53
+
+end54:
+	TESTQ       R9, R9
+	JZ          end55
+	VMASKMOVPS  (CX), Y0, Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMASKMOVPS  (DX), Y0, Y5
+	VMASKMOVPS  (BX), Y0, Y6
+	VFMADD213PS Y6, Y5, Y1
+	VMASKMOVPS  Y1, Y0, (AX)
+	LEAQ        (AX)(R9*4), AX
+	LEAQ        (CX)(R9*4), CX
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+
+end55:
+	LEAQ    (R10)(R8*4), R10
+	VMOVAPS Y2, Y5
+	VMOVAPS Y4, Y6
+	VMOVAPS Y3, Y7
+
+end10:
+	MOVQ weight_base+96(FP), DX
+	MOVQ bias_base+120(FP), BX
+	MOVQ R8, SI
+	CMPQ SI, $+16
+	JLT  end57
+
+loop56:
+	VMOVUPS     (CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     (DX), Y2
+	VMOVUPS     (BX), Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMOVUPS     Y1, (AX)
+	VMOVUPS     32(CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     32(DX), Y2
+	VMOVUPS     32(BX), Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMOVUPS     Y1, 32(AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop56
+
+end57:
+	CMPQ SI, $+8
+	JLT  end59
+
+loop58:
+	VMOVUPS     (CX), Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMOVUPS     (DX), Y2
+	VMOVUPS     (BX), Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMOVUPS     Y1, (AX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
+	SUBQ        $+8, SI
+	CMPQ        SI, $+8
+	JGE         loop58
+
+end59:
+	TESTQ       R9, R9
+	JZ          end60
+	VMASKMOVPS  (CX), Y0, Y1
+	VSUBPS      Y5, Y1, Y1
+	VFMADD213PS Y7, Y6, Y1
+	VMASKMOVPS  (DX), Y0, Y2
+	VMASKMOVPS  (BX), Y0, Y3
+	VFMADD213PS Y3, Y2, Y1
+	VMASKMOVPS  Y1, Y0, (AX)
+	LEAQ        (AX)(R9*4), AX
+	LEAQ        (CX)(R9*4), CX
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+
+end60:
 end1:
 	VZEROUPPER
 	RET
@@ -1318,18 +3626,19 @@ TEXT ·rmsNormRowsAVX2(SB), NOSPLIT, $0-92
 	VCVTSI2SSQ   BX, X1, X1
 	VBROADCASTSS X1, Y1
 	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
 	MOVQ         BX, SI
 	ANDQ         $+7, SI
 	LEAQ         lanes8<>+0(SB), DI
 	MOVQ         $0x00000008, R8
 	SUBQ         SI, R8
 	LEAQ         (DI)(R8*4), DI
-	VMOVUPS      (DI), Y3
+	VMOVUPS      (DI), Y4
 	MOVQ         CX, DI
 	TESTQ        DX, DX
 	JZ           end1
 	VXORPS       Y2, Y2, Y2
-	VXORPS       Y4, Y4, Y4
+	VXORPS       Y3, Y3, Y3
 	MOVQ         BX, R8
 	CMPQ         R8, $+16
 	JLT          end3
@@ -1338,7 +3647,7 @@ loop2:
 	VMOVUPS     (DI), Y5
 	VFMADD231PS Y5, Y5, Y2
 	VMOVUPS     32(DI), Y5
-	VFMADD231PS Y5, Y5, Y4
+	VFMADD231PS Y5, Y5, Y3
 	ADDQ        $+64, DI
 	SUBQ        $+16, R8
 	CMPQ        R8, $+16
@@ -1359,125 +3668,257 @@ loop4:
 end5:
 	TESTQ       SI, SI
 	JZ          end6
-	VMASKMOVPS  (DI), Y3, Y5
+	VMASKMOVPS  (DI), Y4, Y5
 	VFMADD231PS Y5, Y5, Y2
 	LEAQ        (DI)(SI*4), DI
 
 end6:
-	VADDPS     Y4, Y2, Y2
-	VPERM2F128 $0x01, Y2, Y2, Y4
-	VADDPS     Y4, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y4
-	VADDPS     Y4, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y4
-	VADDPS     Y4, Y2, Y2
+	VADDPS     Y3, Y2, Y2
+	VMOVAPS    Y2, Y2
+	CMPQ       DX, $+1
+	JGT        else7
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VDIVPS     Y1, Y2, Y1
+	VMOVAPS    Y1, Y2
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y1
+	VADDPS     Y0, Y2, Y0
+	VSQRTPS    Y0, Y0
+	VDIVPS     Y0, Y1, Y0
+	VMOVAPS    Y0, Y2
+	VMOVAPS    Y2, Y3
+	JMP        end8
+
+else7:
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
 	VDIVPS     Y1, Y2, Y2
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y4
+	VMOVAPS    Y2, Y2
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y3
 	VADDPS     Y0, Y2, Y2
 	VSQRTPS    Y2, Y2
-	VDIVPS     Y2, Y4, Y2
+	VDIVPS     Y2, Y3, Y2
 	VMOVAPS    Y2, Y2
-	SUBQ       $0x01, DX
-	CMPQ       DX, $+1
-	JLT        end8
-
-loop7:
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   weight_base+48(FP), R8
-	MOVQ   BX, R9
-	CMPQ   R9, $+16
-	JLT    end10
+	MOVQ       BX, R8
+	CMPQ       R8, $+16
+	JLT        end10
 
 loop9:
-	VMOVUPS     (DI), Y6
-	VFMADD231PS Y6, Y6, Y4
-	VMOVUPS     (CX), Y6
-	VMULPS      Y2, Y6, Y6
-	VMOVUPS     (R8), Y7
-	VMULPS      Y7, Y6, Y6
-	VMOVUPS     Y6, (AX)
-	VMOVUPS     32(DI), Y6
-	VFMADD231PS Y6, Y6, Y5
-	VMOVUPS     32(CX), Y6
-	VMULPS      Y2, Y6, Y6
-	VMOVUPS     32(R8), Y7
-	VMULPS      Y7, Y6, Y6
-	VMOVUPS     Y6, 32(AX)
+	VMOVUPS     (DI), Y3
+	VFMADD231PS Y3, Y3, Y5
+	VMOVUPS     32(DI), Y3
+	VFMADD231PS Y3, Y3, Y6
+	ADDQ        $+64, DI
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop9
+
+end10:
+	CMPQ R8, $+8
+	JLT  end12
+
+loop11:
+	VMOVUPS     (DI), Y3
+	VFMADD231PS Y3, Y3, Y5
+	ADDQ        $+32, DI
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop11
+
+end12:
+	TESTQ       SI, SI
+	JZ          end13
+	VMASKMOVPS  (DI), Y4, Y3
+	VFMADD231PS Y3, Y3, Y5
+	LEAQ        (DI)(SI*4), DI
+
+end13:
+	VMOVAPS Y2, Y3
+	VADDPS  Y6, Y5, Y2
+	VMOVAPS Y2, Y2
+	SUBQ    $0x02, DX
+	CMPQ    DX, $+1
+	JLT     end15
+
+loop14:
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VPERM2F128 $0x01, Y2, Y2, Y7
+	VADDPS     Y7, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y7
+	VADDPS     Y7, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y7
+	VADDPS     Y7, Y2, Y2
+	VDIVPS     Y1, Y2, Y2
+	VMOVAPS    Y2, Y2
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y7
+	VADDPS     Y0, Y2, Y2
+	VSQRTPS    Y2, Y2
+	VDIVPS     Y2, Y7, Y2
+	VMOVAPS    Y2, Y2
+	MOVQ       weight_base+48(FP), R8
+	MOVQ       BX, R9
+	CMPQ       R9, $+16
+	JLT        end17
+
+loop16:
+	VMOVUPS     (DI), Y7
+	VFMADD231PS Y7, Y7, Y5
+	VMOVUPS     (CX), Y7
+	VMULPS      Y3, Y7, Y7
+	VMOVUPS     (R8), Y8
+	VMULPS      Y8, Y7, Y7
+	VMOVUPS     Y7, (AX)
+	VMOVUPS     32(DI), Y7
+	VFMADD231PS Y7, Y7, Y6
+	VMOVUPS     32(CX), Y7
+	VMULPS      Y3, Y7, Y7
+	VMOVUPS     32(R8), Y8
+	VMULPS      Y8, Y7, Y7
+	VMOVUPS     Y7, 32(AX)
 	ADDQ        $+64, DI
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, R8
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
-	JGE         loop9
+	JGE         loop16
 
-end10:
+end17:
 	CMPQ R9, $+8
-	JLT  end12
+	JLT  end19
 
-loop11:
-	VMOVUPS     (DI), Y6
-	VFMADD231PS Y6, Y6, Y4
-	VMOVUPS     (CX), Y6
-	VMULPS      Y2, Y6, Y6
-	VMOVUPS     (R8), Y7
-	VMULPS      Y7, Y6, Y6
-	VMOVUPS     Y6, (AX)
+loop18:
+	VMOVUPS     (DI), Y7
+	VFMADD231PS Y7, Y7, Y5
+	VMOVUPS     (CX), Y7
+	VMULPS      Y3, Y7, Y7
+	VMOVUPS     (R8), Y8
+	VMULPS      Y8, Y7, Y7
+	VMOVUPS     Y7, (AX)
 	ADDQ        $+32, DI
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, R8
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
-	JGE         loop11
+	JGE         loop18
 
-end12:
+end19:
 	TESTQ       SI, SI
-	JZ          end13
-	VMASKMOVPS  (DI), Y3, Y6
-	VFMADD231PS Y6, Y6, Y4
-	VMASKMOVPS  (CX), Y3, Y6
-	VMULPS      Y2, Y6, Y2
-	VMASKMOVPS  (R8), Y3, Y6
-	VMULPS      Y6, Y2, Y2
-	VMASKMOVPS  Y2, Y3, (AX)
+	JZ          end20
+	VMASKMOVPS  (DI), Y4, Y7
+	VFMADD231PS Y7, Y7, Y5
+	VMASKMOVPS  (CX), Y4, Y7
+	VMULPS      Y3, Y7, Y3
+	VMASKMOVPS  (R8), Y4, Y7
+	VMULPS      Y7, Y3, Y3
+	VMASKMOVPS  Y3, Y4, (AX)
 	LEAQ        (DI)(SI*4), DI
 	LEAQ        (AX)(SI*4), AX
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (R8)(SI*4), R8
 
-end13:
-	VADDPS     Y5, Y4, Y2
-	VPERM2F128 $0x01, Y2, Y2, Y4
-	VADDPS     Y4, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y4
-	VADDPS     Y4, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y4
-	VADDPS     Y4, Y2, Y2
-	VDIVPS     Y1, Y2, Y2
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y4
-	VADDPS     Y0, Y2, Y2
-	VSQRTPS    Y2, Y2
-	VDIVPS     Y2, Y4, Y2
-	VMOVAPS    Y2, Y2
-	SUBQ       $+1, DX
-	CMPQ       DX, $+1
-	JGE        loop7
+end20:
+	VMOVAPS Y2, Y3
+	VADDPS  Y6, Y5, Y2
+	VMOVAPS Y2, Y2
+	SUBQ    $+1, DX
+	CMPQ    DX, $+1
+	JGE     loop14
 
-end8:
-	MOVQ weight_base+48(FP), DX
-	CMPQ BX, $+16
-	JLT  end15
+end15:
+	VPERM2F128 $0x01, Y2, Y2, Y5
+	VADDPS     Y5, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y5
+	VADDPS     Y5, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y5
+	VADDPS     Y5, Y2, Y2
+	VDIVPS     Y1, Y2, Y1
+	VMOVAPS    Y1, Y2
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y1
+	VADDPS     Y0, Y2, Y0
+	VSQRTPS    Y0, Y0
+	VDIVPS     Y0, Y1, Y0
+	VMOVAPS    Y0, Y2
+	MOVQ       weight_base+48(FP), DX
+	MOVQ       BX, DI
+	CMPQ       DI, $+16
+	JLT        end22
 
-loop14:
+loop21:
 	VMOVUPS (CX), Y0
-	VMULPS  Y2, Y0, Y0
+	VMULPS  Y3, Y0, Y0
 	VMOVUPS (DX), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)
 	VMOVUPS 32(CX), Y0
-	VMULPS  Y2, Y0, Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 32(DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	SUBQ    $+16, DI
+	CMPQ    DI, $+16
+	JGE     loop21
+
+end22:
+	CMPQ DI, $+8
+	JLT  end24
+
+loop23:
+	VMOVUPS (CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS (DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	SUBQ    $+8, DI
+	CMPQ    DI, $+8
+	JGE     loop23
+
+end24:
+	TESTQ      SI, SI
+	JZ         end25
+	VMASKMOVPS (CX), Y4, Y0
+	VMULPS     Y3, Y0, Y0
+	VMASKMOVPS (DX), Y4, Y1
+	VMULPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y4, (AX)
+	LEAQ       (AX)(SI*4), AX
+	LEAQ       (CX)(SI*4), CX
+	LEAQ       (DX)(SI*4), DX
+
+end25:
+	VMOVAPS Y2, Y3
+
+end8:
+	MOVQ weight_base+48(FP), DX
+	CMPQ BX, $+16
+	JLT  end27
+
+loop26:
+	VMOVUPS (CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS (DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMULPS  Y3, Y0, Y0
 	VMOVUPS 32(DX), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, 32(AX)
@@ -1486,15 +3927,15 @@ loop14:
 	ADDQ    $+64, DX
 	SUBQ    $+16, BX
 	CMPQ    BX, $+16
-	JGE     loop14
+	JGE     loop26
 
-end15:
+end27:
 	CMPQ BX, $+8
-	JLT  end17
+	JLT  end29
 
-loop16:
+loop28:
 	VMOVUPS (CX), Y0
-	VMULPS  Y2, Y0, Y0
+	VMULPS  Y3, Y0, Y0
 	VMOVUPS (DX), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -1503,21 +3944,21 @@ loop16:
 	ADDQ    $+32, DX
 	SUBQ    $+8, BX
 	CMPQ    BX, $+8
-	JGE     loop16
+	JGE     loop28
 
-end17:
+end29:
 	TESTQ      SI, SI
-	JZ         end18
-	VMASKMOVPS (CX), Y3, Y0
-	VMULPS     Y2, Y0, Y0
-	VMASKMOVPS (DX), Y3, Y1
+	JZ         end30
+	VMASKMOVPS (CX), Y4, Y0
+	VMULPS     Y3, Y0, Y0
+	VMASKMOVPS (DX), Y4, Y1
 	VMULPS     Y1, Y0, Y0
-	VMASKMOVPS Y0, Y3, (AX)
+	VMASKMOVPS Y0, Y4, (AX)
 	LEAQ       (AX)(SI*4), AX
 	LEAQ       (CX)(SI*4), CX
 	LEAQ       (DX)(SI*4), DX
 
-end18:
+end30:
 end1:
 	VZEROUPPER
 	RET

@@ -12,534 +12,103 @@ TEXT ·layerNormRowsAVX512(SB), NOSPLIT, $0-116
 	MOVQ   CX, DX
 	MOVQ   rows+96(FP), BX
 	MOVQ   cols+104(FP), SI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
 	MOVQ   SI, DI
 	ANDQ   $+15, DI
 	MOVQ   $-1, R8
 	BZHIQ  DI, R8, R8
 	KMOVW  R8, K1
-	MOVQ   CX, R8
-	TESTQ  BX, BX
-	JZ     end1
 	VXORPS Z0, Z0, Z0
+	MOVQ   CX, R8
 	VXORPS Z1, Z1, Z1
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
-	JLT    end3
-
-loop2:
-	VMOVUPS (R8), Z2
-	VADDPS  Z2, Z0, Z0
-	VMOVUPS 64(R8), Z2
-	VADDPS  Z2, Z1, Z1
-	ADDQ    $+128, R8
-	SUBQ    $+32, R9
-	CMPQ    R9, $+32
-	JGE     loop2
-
-end3:
-	CMPQ R9, $+16
-	JLT  end5
-
-loop4:
-	VMOVUPS (R8), Z2
-	VADDPS  Z2, Z0, Z0
-	ADDQ    $+64, R8
-	SUBQ    $+16, R9
-	CMPQ    R9, $+16
-	JGE     loop4
-
-end5:
-	TESTQ     DI, DI
-	JZ        end6
-	VMOVUPS.Z (R8), K1, Z2
-	VADDPS    Z2, Z0, Z0
-	LEAQ      (R8)(DI*4), R8
-
-end6:
-	VADDPS       Z1, Z0, Z0
-	VSHUFF32X4   $0x4e, Z0, Z0, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFF32X4   $0xb1, Z0, Z0, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFPS      $0x4e, Z0, Z0, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFPS      $0xb1, Z0, Z0, Z1
-	VADDPS       Z1, Z0, Z0
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVAPS      Z0, Z0
-	CMPQ         BX, $+1
-	JGT          else7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end10
-
-loop9:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z1, Z1
-	VFMADD231PS Z4, Z4, Z2
-	VMOVUPS     64(DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z5, Z5
-	VFMADD231PS Z4, Z4, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop9
-
-end10:
-	CMPQ BX, $+16
-	JLT  end12
-
-loop11:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z1, Z1
-	VFMADD231PS Z4, Z4, Z2
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop11
-
-end12:
-	TESTQ       DI, DI
-	JZ          end13
-	VMOVUPS.Z   (DX), K1, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z4
-	VADDPS      Z4, Z1, Z1
-	VFMADD231PS Z4, Z4, Z2
-	LEAQ        (DX)(DI*4), DX
-
-end13:
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VADDPS       Z5, Z1, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z5
-	VADDPS       Z5, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z5
-	VADDPS       Z5, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z5
-	VADDPS       Z5, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z5
-	VADDPS       Z5, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VFNMADD231PS Z1, Z1, Z2
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z3
-	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z2, Z4, Z2
-	VBROADCASTSS eps+112(FP), Z4
-	VADDPS       Z4, Z2, Z2
-	VSQRTPS      Z2, Z2
-	VDIVPS       Z2, Z3, Z2
-	VMOVAPS      Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VSUBPS       Z1, Z3, Z1
-	VMULPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z3
-	VMOVAPS      Z0, Z1
-	JMP          end8
-
-else7:
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z1, Z1, Z1
-	VXORPS Z7, Z7, Z7
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
-	JLT    end15
-
-loop14:
-	VMOVUPS     (R8), Z6
-	VADDPS      Z6, Z4, Z4
-	VMOVUPS     (DX), Z6
-	VSUBPS      Z0, Z6, Z6
-	VADDPS      Z6, Z1, Z1
-	VFMADD231PS Z6, Z6, Z2
-	VMOVUPS     64(R8), Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVUPS     64(DX), Z6
-	VSUBPS      Z0, Z6, Z6
-	VADDPS      Z6, Z7, Z7
-	VFMADD231PS Z6, Z6, Z3
-	ADDQ        $+128, R8
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop14
-
-end15:
-	CMPQ R9, $+16
-	JLT  end17
-
-loop16:
-	VMOVUPS     (R8), Z6
-	VADDPS      Z6, Z4, Z4
-	VMOVUPS     (DX), Z6
-	VSUBPS      Z0, Z6, Z6
-	VADDPS      Z6, Z1, Z1
-	VFMADD231PS Z6, Z6, Z2
-	ADDQ        $+64, R8
-	ADDQ        $+64, DX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop16
-
-end17:
-	TESTQ       DI, DI
-	JZ          end18
-	VMOVUPS.Z   (R8), K1, Z6
-	VADDPS      Z6, Z4, Z4
-	VMOVUPS.Z   (DX), K1, Z6
-	VSUBPS      Z0, Z6, Z6
-	VMOVAPS.Z   Z6, K1, Z6
-	VADDPS      Z6, Z1, Z1
-	VFMADD231PS Z6, Z6, Z2
-	LEAQ        (R8)(DI*4), R8
-	LEAQ        (DX)(DI*4), DX
-
-end18:
-	VXORPS       X6, X6, X6
-	VCVTSI2SSQ   SI, X6, X6
-	VBROADCASTSS X6, Z6
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z6, Z1, Z1
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z6, Z2, Z2
-	VFNMADD231PS Z1, Z1, Z2
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z3
-	VXORPS       Z6, Z6, Z6
-	VMAXPS       Z2, Z6, Z2
-	VBROADCASTSS eps+112(FP), Z6
-	VADDPS       Z6, Z2, Z2
-	VSQRTPS      Z2, Z2
-	VDIVPS       Z2, Z3, Z2
-	VMOVAPS      Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VSUBPS       Z1, Z3, Z1
-	VMULPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z3
-	VMOVAPS      Z0, Z1
-	VADDPS       Z5, Z4, Z0
-	VSHUFF32X4   $0x4e, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VSHUFF32X4   $0xb1, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VSHUFPS      $0x4e, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VSHUFPS      $0xb1, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VDIVPS       Z4, Z0, Z0
-	VMOVAPS      Z0, Z0
-	SUBQ         $0x02, BX
-	CMPQ         BX, $+1
-	JLT          end20
-
-loop19:
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	MOVQ   weight_base+48(FP), R9
-	MOVQ   bias_base+72(FP), R10
-	MOVQ   SI, R11
-	CMPQ   R11, $+32
-	JLT    end22
+	TESTQ  BX, BX
+	JZ     end1
+	CMPQ   SI, $+15
+	JGT    else2
 
-loop21:
-	VMOVUPS     (R8), Z10
-	VADDPS      Z10, Z4, Z4
-	VMOVUPS     (DX), Z10
-	VSUBPS      Z0, Z10, Z10
-	VADDPS      Z10, Z6, Z6
-	VFMADD231PS Z10, Z10, Z8
-	VMOVUPS     (CX), Z10
-	VSUBPS      Z1, Z10, Z10
-	VFMADD213PS Z3, Z2, Z10
-	VMOVUPS     (R9), Z11
-	VMOVUPS     (R10), Z12
-	VFMADD213PS Z12, Z11, Z10
-	VMOVUPS     Z10, (AX)
-	VMOVUPS     64(R8), Z10
-	VADDPS      Z10, Z5, Z5
-	VMOVUPS     64(DX), Z10
-	VSUBPS      Z0, Z10, Z10
-	VADDPS      Z10, Z7, Z7
-	VFMADD231PS Z10, Z10, Z9
-	VMOVUPS     64(CX), Z10
-	VSUBPS      Z1, Z10, Z10
-	VFMADD213PS Z3, Z2, Z10
-	VMOVUPS     64(R9), Z11
-	VMOVUPS     64(R10), Z12
-	VFMADD213PS Z12, Z11, Z10
-	VMOVUPS     Z10, 64(AX)
-	ADDQ        $+128, R8
-	ADDQ        $+128, DX
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop21
-
-end22:
-	CMPQ R11, $+16
-	JLT  end24
-
-loop23:
-	VMOVUPS     (R8), Z10
-	VADDPS      Z10, Z4, Z4
-	VMOVUPS     (DX), Z10
-	VSUBPS      Z0, Z10, Z10
-	VADDPS      Z10, Z6, Z6
-	VFMADD231PS Z10, Z10, Z8
-	VMOVUPS     (CX), Z10
-	VSUBPS      Z1, Z10, Z10
-	VFMADD213PS Z3, Z2, Z10
-	VMOVUPS     (R9), Z11
-	VMOVUPS     (R10), Z12
-	VFMADD213PS Z12, Z11, Z10
-	VMOVUPS     Z10, (AX)
-	ADDQ        $+64, R8
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop23
-
-end24:
-	TESTQ       DI, DI
-	JZ          end25
-	VMOVUPS.Z   (R8), K1, Z10
-	VADDPS      Z10, Z4, Z4
-	VMOVUPS.Z   (DX), K1, Z10
-	VSUBPS      Z0, Z10, Z10
-	VMOVAPS.Z   Z10, K1, Z10
-	VADDPS      Z10, Z6, Z6
-	VFMADD231PS Z10, Z10, Z8
-	VMOVUPS.Z   (CX), K1, Z10
-	VSUBPS      Z1, Z10, Z1
-	VFMADD213PS Z3, Z2, Z1
-	VMOVUPS.Z   (R9), K1, Z2
-	VMOVUPS.Z   (R10), K1, Z3
-	VFMADD213PS Z3, Z2, Z1
-	VMOVUPS     Z1, K1, (AX)
-	LEAQ        (R8)(DI*4), R8
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R9)(DI*4), R9
-	LEAQ        (R10)(DI*4), R10
-
-end25:
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Z1
-	VADDPS       Z7, Z6, Z2
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z1, Z2, Z3
-	VADDPS       Z9, Z8, Z2
-	VSHUFF32X4   $0x4e, Z2, Z2, Z6
-	VADDPS       Z6, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z6
-	VADDPS       Z6, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z6
-	VADDPS       Z6, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z6
-	VADDPS       Z6, Z2, Z2
-	VDIVPS       Z1, Z2, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
-	VXORPS       Z6, Z6, Z6
-	VMAXPS       Z1, Z6, Z1
-	VBROADCASTSS eps+112(FP), Z6
-	VADDPS       Z6, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z1
-	VMOVAPS      Z1, Z2
-	VXORPS       Z1, Z1, Z1
-	VSUBPS       Z3, Z1, Z1
-	VMULPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z3
-	VMOVAPS      Z0, Z1
-	VADDPS       Z5, Z4, Z0
-	VSHUFF32X4   $0x4e, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VSHUFF32X4   $0xb1, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VSHUFPS      $0x4e, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VSHUFPS      $0xb1, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VDIVPS       Z4, Z0, Z0
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	SUBQ         $+1, BX
-	CMPQ         BX, $+1
-	JGE          loop19
+	JMP          end3
 
-end20:
-	VXORPS Z4, Z4, Z4
+else2:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end3:
+	VXORPS Z2, Z2, Z2
 	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   weight_base+48(FP), BX
-	MOVQ   bias_base+72(FP), R8
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
 	MOVQ   SI, R9
 	CMPQ   R9, $+32
-	JLT    end27
+	JLT    end5
 
-loop26:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z4, Z4
-	VFMADD231PS Z8, Z8, Z6
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VFMADD213PS Z3, Z2, Z8
-	VMOVUPS     (BX), Z9
-	VMOVUPS     (R8), Z10
-	VFMADD213PS Z10, Z9, Z8
-	VMOVUPS     Z8, (AX)
-	VMOVUPS     64(DX), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z5, Z5
-	VFMADD231PS Z8, Z8, Z7
-	VMOVUPS     64(CX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VFMADD213PS Z3, Z2, Z8
-	VMOVUPS     64(BX), Z9
-	VMOVUPS     64(R8), Z10
-	VFMADD213PS Z10, Z9, Z8
-	VMOVUPS     Z8, 64(AX)
+loop4:
+	VMOVUPS     (DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS     64(DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
 	ADDQ        $+128, DX
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, BX
-	ADDQ        $+128, R8
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop26
+	JGE         loop4
 
-end27:
+end5:
 	CMPQ R9, $+16
-	JLT  end29
+	JLT  end7
 
-loop28:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z4, Z4
-	VFMADD231PS Z8, Z8, Z6
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VFMADD213PS Z3, Z2, Z8
-	VMOVUPS     (BX), Z9
-	VMOVUPS     (R8), Z10
-	VFMADD213PS Z10, Z9, Z8
-	VMOVUPS     Z8, (AX)
+loop6:
+	VMOVUPS     (DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
 	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, BX
-	ADDQ        $+64, R8
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
-	JGE         loop28
+	JGE         loop6
 
-end29:
+end7:
 	TESTQ       DI, DI
-	JZ          end30
-	VMOVUPS.Z   (DX), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z4, Z4
-	VFMADD231PS Z8, Z8, Z6
-	VMOVUPS.Z   (CX), K1, Z8
-	VSUBPS      Z1, Z8, Z1
-	VFMADD213PS Z3, Z2, Z1
-	VMOVUPS.Z   (BX), K1, Z2
-	VMOVUPS.Z   (R8), K1, Z3
-	VFMADD213PS Z3, Z2, Z1
-	VMOVUPS     Z1, K1, (AX)
+	JZ          end8
+	VMOVUPS.Z   (DX), K1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
 	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (BX)(DI*4), BX
-	LEAQ        (R8)(DI*4), R8
 
-end30:
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Z1
-	VADDPS       Z5, Z4, Z2
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z1, Z2, Z3
-	VADDPS       Z7, Z6, Z2
+end8:
+	VMOVAPS      Z0, Z1
+	VADDPS       Z5, Z2, Z0
+	VMOVAPS      Z0, Z2
+	VADDPS       Z4, Z3, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         BX, $+1
+	JGT          else9
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -548,42 +117,774 @@ end30:
 	VADDPS       Z4, Z2, Z2
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z1, Z2, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end11
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z1, Z4, Z1
-	VBROADCASTSS eps+112(FP), Z4
-	VADDPS       Z4, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z1
-	VMOVAPS      Z1, Z2
-	VXORPS       Z1, Z1, Z1
-	VSUBPS       Z3, Z1, Z1
-	VMULPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z3
-	VMOVAPS      Z0, Z1
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+32
+	JLT          end13
 
-end8:
+loop12:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop12
+
+end13:
+	CMPQ BX, $+16
+	JLT  end15
+
+loop14:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop14
+
+end15:
+	TESTQ       DI, DI
+	JZ          end16
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z1, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+
+end16:
+	VADDPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end11:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z4, Z4, Z4
+	VMAXPS       Z3, Z4, Z3
+	VBROADCASTSS eps+112(FP), Z4
+	VADDPS       Z4, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	LEAQ         (R8)(SI*4), R8
+	VMOVAPS      Z1, Z4
+	VMOVAPS      Z3, Z5
+	VMOVAPS      Z2, Z6
+	JMP          end10
+
+else9:
+	CMPQ SI, $+15
+	JGT  else17
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end18
+
+else17:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end18:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z4
+	VUCOMISS     X3, X4
+	JLS          end19
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end21
+
+loop20:
+	VMOVUPS     (R9), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     64(R9), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop20
+
+end21:
+	CMPQ R10, $+16
+	JLT  end23
+
+loop22:
+	VMOVUPS     (R9), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop22
+
+end23:
+	TESTQ       DI, DI
+	JZ          end24
+	VMOVUPS.Z   (R9), K1, Z6
+	VSUBPS      Z1, Z6, Z6
+	VMOVAPS.Z   Z6, K1, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+
+end24:
+	VADDPS       Z5, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end19:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
+	VXORPS       Z5, Z5, Z5
+	VMAXPS       Z3, Z5, Z3
+	VBROADCASTSS eps+112(FP), Z5
+	VADDPS       Z5, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z4, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VSUBPS       Z2, Z4, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end26
+
+loop25:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	VMOVUPS     64(DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop25
+
+end26:
+	CMPQ R9, $+16
+	JLT  end28
+
+loop27:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+64, DX
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop27
+
+end28:
+	TESTQ       DI, DI
+	JZ          end29
+	VMOVUPS.Z   (DX), K1, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	LEAQ        (DX)(DI*4), DX
+
+end29:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $0x02, BX
+	CMPQ    BX, $+1
+	JLT     end31
+
+loop30:
+	CMPQ SI, $+15
+	JGT  else32
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end33
+
+else32:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end33:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   SI, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z11
+	VUCOMISS     X3, X11
+	JLS          end34
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z12, Z12, Z12
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end36
+
+loop35:
+	VMOVUPS     (R9), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	VMOVUPS     64(R9), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z12, Z12
+	VFMADD231PS Z13, Z13, Z11
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop35
+
+end36:
+	CMPQ R10, $+16
+	JLT  end38
+
+loop37:
+	VMOVUPS     (R9), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop37
+
+end38:
+	TESTQ       DI, DI
+	JZ          end39
+	VMOVUPS.Z   (R9), K1, Z13
+	VSUBPS      Z1, Z13, Z13
+	VMOVAPS.Z   Z13, K1, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+
+end39:
+	VADDPS       Z12, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   SI, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end34:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
+	VXORPS       Z12, Z12, Z12
+	VMAXPS       Z3, Z12, Z3
+	VBROADCASTSS eps+112(FP), Z12
+	VADDPS       Z12, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z11, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	VSUBPS       Z2, Z11, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	MOVQ         SI, R11
+	CMPQ         R11, $+32
+	JLT          end41
+
+loop40:
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, (AX)
+	VMOVUPS     64(DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
+	VMOVUPS     64(CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     64(R9), Z12
+	VMOVUPS     64(R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, 64(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop40
+
+end41:
+	CMPQ R11, $+16
+	JLT  end43
+
+loop42:
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop42
+
+end43:
+	TESTQ       DI, DI
+	JZ          end44
+	VMOVUPS.Z   (DX), K1, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K1, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS.Z   (CX), K1, Z11
+	VSUBPS      Z4, Z11, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VMOVUPS.Z   (R10), K1, Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     Z4, K1, (AX)
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
+
+end44:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $+1, BX
+	CMPQ    BX, $+1
+	JGE     loop30
+
+end31:
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end45
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+32
+	JLT          end47
+
+loop46:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	VMOVUPS     64(DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop46
+
+end47:
+	CMPQ BX, $+16
+	JLT  end49
+
+loop48:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop48
+
+end49:
+	TESTQ       DI, DI
+	JZ          end50
+	VMOVUPS.Z   (DX), K1, Z8
+	VSUBPS      Z1, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+
+end50:
+	VADDPS       Z7, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end45:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z7, Z7, Z7
+	VMAXPS       Z3, Z7, Z3
+	VBROADCASTSS eps+112(FP), Z7
+	VADDPS       Z7, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         bias_base+72(FP), BX
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end52
+
+loop51:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z7
+	VMOVUPS     64(BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop51
+
+end52:
+	CMPQ R9, $+16
+	JLT  end54
+
+loop53:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop53
+
+end54:
+	TESTQ       DI, DI
+	JZ          end55
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z4
+	VMOVUPS.Z   (BX), K1, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (BX)(DI*4), BX
+
+end55:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+
+end10:
 	MOVQ weight_base+48(FP), DX
 	MOVQ bias_base+72(FP), BX
 	CMPQ SI, $+32
-	JLT  end32
+	JLT  end57
 
-loop31:
+loop56:
 	VMOVUPS     (CX), Z0
-	VSUBPS      Z1, Z0, Z0
-	VFMADD213PS Z3, Z2, Z0
-	VMOVUPS     (DX), Z4
-	VMOVUPS     (BX), Z5
-	VFMADD213PS Z5, Z4, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, (AX)
 	VMOVUPS     64(CX), Z0
-	VSUBPS      Z1, Z0, Z0
-	VFMADD213PS Z3, Z2, Z0
-	VMOVUPS     64(DX), Z4
-	VMOVUPS     64(BX), Z5
-	VFMADD213PS Z5, Z4, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z1
+	VMOVUPS     64(BX), Z2
+	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, 64(AX)
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
@@ -591,19 +892,19 @@ loop31:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop31
+	JGE         loop56
 
-end32:
+end57:
 	CMPQ SI, $+16
-	JLT  end34
+	JLT  end59
 
-loop33:
+loop58:
 	VMOVUPS     (CX), Z0
-	VSUBPS      Z1, Z0, Z0
-	VFMADD213PS Z3, Z2, Z0
-	VMOVUPS     (DX), Z4
-	VMOVUPS     (BX), Z5
-	VFMADD213PS Z5, Z4, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, (AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
@@ -611,14 +912,14 @@ loop33:
 	ADDQ        $+64, BX
 	SUBQ        $+16, SI
 	CMPQ        SI, $+16
-	JGE         loop33
+	JGE         loop58
 
-end34:
+end59:
 	TESTQ       DI, DI
-	JZ          end35
+	JZ          end60
 	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z1, Z0, Z0
-	VFMADD213PS Z3, Z2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS.Z   (DX), K1, Z1
 	VMOVUPS.Z   (BX), K1, Z2
 	VFMADD213PS Z2, Z1, Z0
@@ -628,10 +929,28 @@ end34:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end35:
+end60:
 end1:
 	VZEROUPPER
 	RET
+
+DATA f32x16_3d800000<>+0(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+4(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+8(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+12(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+16(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+20(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+24(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+28(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+32(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+36(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+40(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+44(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+48(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+52(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+56(SB)/4, $0x3d800000
+DATA f32x16_3d800000<>+60(SB)/4, $0x3d800000
+GLOBL f32x16_3d800000<>(SB), RODATA|NOPTR, $64
 
 DATA f32x16_3f800000<>+0(SB)/4, $0x3f800000
 DATA f32x16_3f800000<>+4(SB)/4, $0x3f800000
@@ -651,598 +970,104 @@ DATA f32x16_3f800000<>+56(SB)/4, $0x3f800000
 DATA f32x16_3f800000<>+60(SB)/4, $0x3f800000
 GLOBL f32x16_3f800000<>(SB), RODATA|NOPTR, $64
 
-// func addLayerNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $0-164
+// func layerNormRowsStreamAVX512(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·layerNormRowsStreamAVX512(SB), NOSPLIT, $0-116
 	MOVQ   dst_base+0(FP), AX
-	MOVQ   sum_base+24(FP), CX
+	MOVQ   x_base+24(FP), CX
+	MOVQ   cols+104(FP), DX
+	LEAQ   (AX)(DX*4), DX
+	ORQ    AX, DX
+	TESTQ  $0x0000003f, DX
+	JNZ    else1
 	MOVQ   CX, DX
-	MOVQ   rows+144(FP), BX
-	MOVQ   cols+152(FP), SI
+	MOVQ   rows+96(FP), BX
+	MOVQ   cols+104(FP), SI
 	VXORPS Z0, Z0, Z0
+	MOVQ   CX, DI
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   SI, DI
-	ANDQ   $+15, DI
-	MOVQ   $-1, R8
-	BZHIQ  DI, R8, R8
-	KMOVW  R8, K1
-	MOVQ   CX, R8
-	MOVQ   x_base+48(FP), R9
-	MOVQ   residual_base+72(FP), R10
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
 	TESTQ  BX, BX
-	JZ     end1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   SI, R11
-	CMPQ   R11, $+32
-	JLT    end3
+	JZ     end3
+	CMPQ   SI, $+15
+	JGT    else4
 
-loop2:
-	VMOVUPS (R9), Z2
-	VMOVUPS (R10), Z3
-	VADDPS  Z3, Z2, Z2
-	VADDPS  Z2, Z0, Z0
-	VMOVUPS Z2, (R8)
-	VMOVUPS 64(R9), Z2
-	VMOVUPS 64(R10), Z3
-	VADDPS  Z3, Z2, Z2
-	VADDPS  Z2, Z1, Z1
-	VMOVUPS Z2, 64(R8)
-	ADDQ    $+128, R8
-	ADDQ    $+128, R9
-	ADDQ    $+128, R10
-	SUBQ    $+32, R11
-	CMPQ    R11, $+32
-	JGE     loop2
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end5
 
-end3:
-	CMPQ R11, $+16
-	JLT  end5
-
-loop4:
-	VMOVUPS (R9), Z2
-	VMOVUPS (R10), Z3
-	VADDPS  Z3, Z2, Z2
-	VADDPS  Z2, Z0, Z0
-	VMOVUPS Z2, (R8)
-	ADDQ    $+64, R8
-	ADDQ    $+64, R9
-	ADDQ    $+64, R10
-	SUBQ    $+16, R11
-	CMPQ    R11, $+16
-	JGE     loop4
+else4:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
 
 end5:
-	TESTQ     DI, DI
-	JZ        end6
-	VMOVUPS.Z (R9), K1, Z2
-	VMOVUPS.Z (R10), K1, Z3
-	VADDPS    Z3, Z2, Z2
-	VADDPS    Z2, Z0, Z0
-	VMOVUPS   Z2, K1, (R8)
-	LEAQ      (R8)(DI*4), R8
-	LEAQ      (R9)(DI*4), R9
-	LEAQ      (R10)(DI*4), R10
-
-end6:
-	VADDPS       Z1, Z0, Z0
-	VSHUFF32X4   $0x4e, Z0, Z0, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFF32X4   $0xb1, Z0, Z0, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFPS      $0x4e, Z0, Z0, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFPS      $0xb1, Z0, Z0, Z1
-	VADDPS       Z1, Z0, Z0
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVAPS      Z0, Z0
-	CMPQ         BX, $+1
-	JGT          else7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end10
-
-loop9:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z1, Z1
-	VFMADD231PS Z4, Z4, Z2
-	VMOVUPS     64(DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z5, Z5
-	VFMADD231PS Z4, Z4, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop9
-
-end10:
-	CMPQ BX, $+16
-	JLT  end12
-
-loop11:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z1, Z1
-	VFMADD231PS Z4, Z4, Z2
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop11
-
-end12:
-	TESTQ       DI, DI
-	JZ          end13
-	VMOVUPS.Z   (DX), K1, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z4
-	VADDPS      Z4, Z1, Z1
-	VFMADD231PS Z4, Z4, Z2
-	LEAQ        (DX)(DI*4), DX
-
-end13:
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VADDPS       Z5, Z1, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z5
-	VADDPS       Z5, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z5
-	VADDPS       Z5, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z5
-	VADDPS       Z5, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z5
-	VADDPS       Z5, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VFNMADD231PS Z1, Z1, Z2
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z3
-	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z2, Z4, Z2
-	VBROADCASTSS eps+160(FP), Z4
-	VADDPS       Z4, Z2, Z2
-	VSQRTPS      Z2, Z2
-	VDIVPS       Z2, Z3, Z2
-	VMOVAPS      Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VSUBPS       Z1, Z3, Z1
-	VMULPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z3
-	VMOVAPS      Z0, Z1
-	JMP          end8
-
-else7:
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z1, Z1, Z1
-	VXORPS Z7, Z7, Z7
 	VXORPS Z2, Z2, Z2
+	VXORPS Z5, Z5, Z5
 	VXORPS Z3, Z3, Z3
-	MOVQ   SI, R11
-	CMPQ   R11, $+32
-	JLT    end15
-
-loop14:
-	VMOVUPS     (R9), Z6
-	VMOVUPS     (R10), Z8
-	VADDPS      Z8, Z6, Z6
-	VADDPS      Z6, Z4, Z4
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z1, Z1
-	VFMADD231PS Z8, Z8, Z2
-	VMOVUPS     Z6, (R8)
-	VMOVUPS     64(R9), Z6
-	VMOVUPS     64(R10), Z8
-	VADDPS      Z8, Z6, Z6
-	VADDPS      Z6, Z5, Z5
-	VMOVUPS     64(DX), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	VMOVUPS     Z6, 64(R8)
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
-	ADDQ        $+128, DX
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop14
-
-end15:
-	CMPQ R11, $+16
-	JLT  end17
-
-loop16:
-	VMOVUPS     (R9), Z6
-	VMOVUPS     (R10), Z8
-	VADDPS      Z8, Z6, Z6
-	VADDPS      Z6, Z4, Z4
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z1, Z1
-	VFMADD231PS Z8, Z8, Z2
-	VMOVUPS     Z6, (R8)
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	ADDQ        $+64, DX
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop16
-
-end17:
-	TESTQ       DI, DI
-	JZ          end18
-	VMOVUPS.Z   (R9), K1, Z6
-	VMOVUPS.Z   (R10), K1, Z8
-	VADDPS      Z8, Z6, Z6
-	VADDPS      Z6, Z4, Z4
-	VMOVUPS.Z   (DX), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z1, Z1
-	VFMADD231PS Z8, Z8, Z2
-	VMOVUPS     Z6, K1, (R8)
-	LEAQ        (R8)(DI*4), R8
-	LEAQ        (R9)(DI*4), R9
-	LEAQ        (R10)(DI*4), R10
-	LEAQ        (DX)(DI*4), DX
-
-end18:
-	VXORPS       X6, X6, X6
-	VCVTSI2SSQ   SI, X6, X6
-	VBROADCASTSS X6, Z6
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z6, Z1, Z1
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z6, Z2, Z2
-	VFNMADD231PS Z1, Z1, Z2
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z3
-	VXORPS       Z6, Z6, Z6
-	VMAXPS       Z2, Z6, Z2
-	VBROADCASTSS eps+160(FP), Z6
-	VADDPS       Z6, Z2, Z2
-	VSQRTPS      Z2, Z2
-	VDIVPS       Z2, Z3, Z2
-	VMOVAPS      Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VSUBPS       Z1, Z3, Z1
-	VMULPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z3
-	VMOVAPS      Z0, Z1
-	VADDPS       Z5, Z4, Z0
-	VSHUFF32X4   $0x4e, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VSHUFF32X4   $0xb1, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VSHUFPS      $0x4e, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VSHUFPS      $0xb1, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VDIVPS       Z4, Z0, Z0
-	VMOVAPS      Z0, Z0
-	SUBQ         $0x02, BX
-	CMPQ         BX, $+1
-	JLT          end20
-
-loop19:
 	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	MOVQ   weight_base+96(FP), R11
-	MOVQ   bias_base+120(FP), R12
-	MOVQ   SI, R13
-	CMPQ   R13, $+32
-	JLT    end22
+	MOVQ   SI, R8
+	CMPQ   R8, $+32
+	JLT    end7
 
-loop21:
-	VMOVUPS     (R9), Z10
-	VMOVUPS     (R10), Z11
-	VADDPS      Z11, Z10, Z10
-	VADDPS      Z10, Z4, Z4
-	VMOVUPS     (DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z6, Z6
-	VFMADD231PS Z11, Z11, Z8
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z1, Z11, Z11
-	VFMADD213PS Z3, Z2, Z11
-	VMOVUPS     (R11), Z12
-	VMOVUPS     (R12), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z10, (R8)
-	VMOVUPS     Z11, (AX)
-	VMOVUPS     64(R9), Z10
-	VMOVUPS     64(R10), Z11
-	VADDPS      Z11, Z10, Z10
-	VADDPS      Z10, Z5, Z5
-	VMOVUPS     64(DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS     64(CX), Z11
-	VSUBPS      Z1, Z11, Z11
-	VFMADD213PS Z3, Z2, Z11
-	VMOVUPS     64(R11), Z12
-	VMOVUPS     64(R12), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z10, 64(R8)
-	VMOVUPS     Z11, 64(AX)
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
+loop6:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
 	ADDQ        $+128, DX
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, R11
-	ADDQ        $+128, R12
-	SUBQ        $+32, R13
-	CMPQ        R13, $+32
-	JGE         loop21
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop6
 
-end22:
-	CMPQ R13, $+16
-	JLT  end24
+end7:
+	CMPQ R8, $+16
+	JLT  end9
 
-loop23:
-	VMOVUPS     (R9), Z10
-	VMOVUPS     (R10), Z11
-	VADDPS      Z11, Z10, Z10
-	VADDPS      Z10, Z4, Z4
-	VMOVUPS     (DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z6, Z6
-	VFMADD231PS Z11, Z11, Z8
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z1, Z11, Z11
-	VFMADD213PS Z3, Z2, Z11
-	VMOVUPS     (R11), Z12
-	VMOVUPS     (R12), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z10, (R8)
-	VMOVUPS     Z11, (AX)
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
+loop8:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
 	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R11
-	ADDQ        $+64, R12
-	SUBQ        $+16, R13
-	CMPQ        R13, $+16
-	JGE         loop23
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop8
 
-end24:
-	TESTQ       DI, DI
-	JZ          end25
-	VMOVUPS.Z   (R9), K1, Z10
-	VMOVUPS.Z   (R10), K1, Z11
-	VADDPS      Z11, Z10, Z10
-	VADDPS      Z10, Z4, Z4
-	VMOVUPS.Z   (DX), K1, Z11
-	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K1, Z11
-	VADDPS      Z11, Z6, Z6
-	VFMADD231PS Z11, Z11, Z8
-	VMOVUPS.Z   (CX), K1, Z11
-	VSUBPS      Z1, Z11, Z1
-	VFMADD213PS Z3, Z2, Z1
-	VMOVUPS.Z   (R11), K1, Z2
-	VMOVUPS.Z   (R12), K1, Z3
-	VFMADD213PS Z3, Z2, Z1
-	VMOVUPS     Z10, K1, (R8)
-	VMOVUPS     Z1, K1, (AX)
-	LEAQ        (R8)(DI*4), R8
-	LEAQ        (R9)(DI*4), R9
-	LEAQ        (R10)(DI*4), R10
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R11)(DI*4), R11
-	LEAQ        (R12)(DI*4), R12
-
-end25:
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Z1
-	VADDPS       Z7, Z6, Z2
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z1, Z2, Z3
-	VADDPS       Z9, Z8, Z2
-	VSHUFF32X4   $0x4e, Z2, Z2, Z6
-	VADDPS       Z6, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z6
-	VADDPS       Z6, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z6
-	VADDPS       Z6, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z6
-	VADDPS       Z6, Z2, Z2
-	VDIVPS       Z1, Z2, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
-	VXORPS       Z6, Z6, Z6
-	VMAXPS       Z1, Z6, Z1
-	VBROADCASTSS eps+160(FP), Z6
-	VADDPS       Z6, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z1
-	VMOVAPS      Z1, Z2
-	VXORPS       Z1, Z1, Z1
-	VSUBPS       Z3, Z1, Z1
-	VMULPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z3
+end9:
 	VMOVAPS      Z0, Z1
-	VADDPS       Z5, Z4, Z0
-	VSHUFF32X4   $0x4e, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VSHUFF32X4   $0xb1, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VSHUFPS      $0x4e, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VSHUFPS      $0xb1, Z0, Z0, Z4
-	VADDPS       Z4, Z0, Z0
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VDIVPS       Z4, Z0, Z0
-	VMOVAPS      Z0, Z0
-	SUBQ         $+1, BX
+	VADDPS       Z5, Z2, Z0
+	VMOVAPS      Z0, Z2
+	VADDPS       Z4, Z3, Z0
+	VMOVAPS      Z0, Z3
 	CMPQ         BX, $+1
-	JGE          loop19
-
-end20:
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   weight_base+96(FP), BX
-	MOVQ   bias_base+120(FP), R8
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
-	JLT    end27
-
-loop26:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z4, Z4
-	VFMADD231PS Z8, Z8, Z6
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VFMADD213PS Z3, Z2, Z8
-	VMOVUPS     (BX), Z9
-	VMOVUPS     (R8), Z10
-	VFMADD213PS Z10, Z9, Z8
-	VMOVUPS     Z8, (AX)
-	VMOVUPS     64(DX), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z5, Z5
-	VFMADD231PS Z8, Z8, Z7
-	VMOVUPS     64(CX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VFMADD213PS Z3, Z2, Z8
-	VMOVUPS     64(BX), Z9
-	VMOVUPS     64(R8), Z10
-	VFMADD213PS Z10, Z9, Z8
-	VMOVUPS     Z8, 64(AX)
-	ADDQ        $+128, DX
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, BX
-	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop26
-
-end27:
-	CMPQ R9, $+16
-	JLT  end29
-
-loop28:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z4, Z4
-	VFMADD231PS Z8, Z8, Z6
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VFMADD213PS Z3, Z2, Z8
-	VMOVUPS     (BX), Z9
-	VMOVUPS     (R8), Z10
-	VFMADD213PS Z10, Z9, Z8
-	VMOVUPS     Z8, (AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, BX
-	ADDQ        $+64, R8
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop28
-
-end29:
-	TESTQ       DI, DI
-	JZ          end30
-	VMOVUPS.Z   (DX), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z4, Z4
-	VFMADD231PS Z8, Z8, Z6
-	VMOVUPS.Z   (CX), K1, Z8
-	VSUBPS      Z1, Z8, Z1
-	VFMADD213PS Z3, Z2, Z1
-	VMOVUPS.Z   (BX), K1, Z2
-	VMOVUPS.Z   (R8), K1, Z3
-	VFMADD213PS Z3, Z2, Z1
-	VMOVUPS     Z1, K1, (AX)
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (BX)(DI*4), BX
-	LEAQ        (R8)(DI*4), R8
-
-end30:
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Z1
-	VADDPS       Z5, Z4, Z2
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z1, Z2, Z3
-	VADDPS       Z7, Z6, Z2
+	JGT          else10
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -1251,42 +1076,1609 @@ end30:
 	VADDPS       Z4, Z2, Z2
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z1, Z2, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end12
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z1, Z4, Z1
-	VBROADCASTSS eps+160(FP), Z4
-	VADDPS       Z4, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VDIVPS       Z1, Z2, Z1
-	VMOVAPS      Z1, Z2
-	VXORPS       Z1, Z1, Z1
-	VSUBPS       Z3, Z1, Z1
-	VMULPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z3
-	VMOVAPS      Z0, Z1
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         DI, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+32
+	JLT          end14
 
-end8:
-	MOVQ weight_base+96(FP), DX
-	MOVQ bias_base+120(FP), BX
-	CMPQ SI, $+32
-	JLT  end32
+loop13:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop13
 
-loop31:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z1, Z0, Z0
-	VFMADD213PS Z3, Z2, Z0
+end14:
+	CMPQ BX, $+16
+	JLT  end16
+
+loop15:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop15
+
+end16:
+	VADDPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end12:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z4, Z4, Z4
+	VMAXPS       Z3, Z4, Z3
+	VBROADCASTSS eps+112(FP), Z4
+	VADDPS       Z4, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	LEAQ         (DI)(SI*4), DI
+	VMOVAPS      Z1, Z4
+	VMOVAPS      Z3, Z5
+	VMOVAPS      Z2, Z6
+	JMP          end11
+
+else10:
+	CMPQ SI, $+15
+	JGT  else17
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end18
+
+else17:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end18:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z4
+	VUCOMISS     X3, X4
+	JLS          end19
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	MOVQ         DI, R8
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end21
+
+loop20:
+	VMOVUPS     (R8), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     64(R8), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop20
+
+end21:
+	CMPQ R9, $+16
+	JLT  end23
+
+loop22:
+	VMOVUPS     (R8), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop22
+
+end23:
+	VADDPS       Z5, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end19:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
+	VXORPS       Z5, Z5, Z5
+	VMAXPS       Z3, Z5, Z3
+	VBROADCASTSS eps+112(FP), Z5
+	VADDPS       Z5, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z4, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VSUBPS       Z2, Z4, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         SI, R8
+	CMPQ         R8, $+32
+	JLT          end25
+
+loop24:
+	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z4
-	VMOVUPS     (BX), Z5
-	VFMADD213PS Z5, Z4, Z0
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	ADDQ        $+128, DX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop24
+
+end25:
+	CMPQ R8, $+16
+	JLT  end27
+
+loop26:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+64, DX
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop26
+
+end27:
+	LEAQ    (DI)(SI*4), DI
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $0x02, BX
+	CMPQ    BX, $+1
+	JLT     end29
+
+loop28:
+	CMPQ SI, $+15
+	JGT  else30
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end31
+
+else30:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end31:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   SI, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z11
+	VUCOMISS     X3, X11
+	JLS          end32
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z12, Z12, Z12
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	MOVQ         DI, R8
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end34
+
+loop33:
+	VMOVUPS     (R8), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	VMOVUPS     64(R8), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z12, Z12
+	VFMADD231PS Z13, Z13, Z11
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop33
+
+end34:
+	CMPQ R9, $+16
+	JLT  end36
+
+loop35:
+	VMOVUPS     (R8), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop35
+
+end36:
+	VADDPS       Z12, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   SI, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end32:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
+	VXORPS       Z12, Z12, Z12
+	VMAXPS       Z3, Z12, Z3
+	VBROADCASTSS eps+112(FP), Z12
+	VADDPS       Z12, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z11, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	VSUBPS       Z2, Z11, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         weight_base+48(FP), R8
+	MOVQ         bias_base+72(FP), R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end38
+
+loop37:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R8), Z12
+	VMOVUPS     (R9), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVNTPS    Z11, (AX)
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
+	VMOVUPS     64(CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     64(R8), Z12
+	VMOVUPS     64(R9), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVNTPS    Z11, 64(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop37
+
+end38:
+	CMPQ R10, $+16
+	JLT  end40
+
+loop39:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R8), Z12
+	VMOVUPS     (R9), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVNTPS    Z11, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop39
+
+end40:
+	LEAQ    (DI)(SI*4), DI
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $+1, BX
+	CMPQ    BX, $+1
+	JGE     loop28
+
+end29:
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end41
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         DI, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+32
+	JLT          end43
+
+loop42:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	VMOVUPS     64(DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop42
+
+end43:
+	CMPQ BX, $+16
+	JLT  end45
+
+loop44:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop44
+
+end45:
+	VADDPS       Z7, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end41:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z7, Z7, Z7
+	VMAXPS       Z3, Z7, Z3
+	VBROADCASTSS eps+112(FP), Z7
+	VADDPS       Z7, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         bias_base+72(FP), BX
+	MOVQ         SI, R8
+	CMPQ         R8, $+32
+	JLT          end47
+
+loop46:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVNTPS    Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z7
+	VMOVUPS     64(BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVNTPS    Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop46
+
+end47:
+	CMPQ R8, $+16
+	JLT  end49
+
+loop48:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVNTPS    Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop48
+
+end49:
+	LEAQ    (DI)(SI*4), DI
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+
+end11:
+	MOVQ weight_base+48(FP), DX
+	MOVQ bias_base+72(FP), BX
+	CMPQ SI, $+32
+	JLT  end51
+
+loop50:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVNTPS    Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z1
+	VMOVUPS     64(BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVNTPS    Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop50
+
+end51:
+	CMPQ SI, $+16
+	JLT  end53
+
+loop52:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVNTPS    Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop52
+
+end53:
+end3:
+	SFENCE
+	JMP end2
+
+else1:
+	MOVQ   CX, DX
+	MOVQ   rows+96(FP), BX
+	MOVQ   cols+104(FP), SI
+	MOVQ   SI, DI
+	ANDQ   $+15, DI
+	MOVQ   $-1, R8
+	BZHIQ  DI, R8, R8
+	KMOVW  R8, K1
+	VXORPS Z0, Z0, Z0
+	MOVQ   CX, R8
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	TESTQ  BX, BX
+	JZ     end54
+	CMPQ   SI, $+15
+	JGT    else55
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end56
+
+else55:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end56:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z5, Z5, Z5
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end58
+
+loop57:
+	VMOVUPS     (DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS     64(DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop57
+
+end58:
+	CMPQ R9, $+16
+	JLT  end60
+
+loop59:
+	VMOVUPS     (DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	ADDQ        $+64, DX
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop59
+
+end60:
+	TESTQ       DI, DI
+	JZ          end61
+	VMOVUPS.Z   (DX), K1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	LEAQ        (DX)(DI*4), DX
+
+end61:
+	VMOVAPS      Z0, Z1
+	VADDPS       Z5, Z2, Z0
+	VMOVAPS      Z0, Z2
+	VADDPS       Z4, Z3, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         BX, $+1
+	JGT          else62
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end64
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+32
+	JLT          end66
+
+loop65:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop65
+
+end66:
+	CMPQ BX, $+16
+	JLT  end68
+
+loop67:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop67
+
+end68:
+	TESTQ       DI, DI
+	JZ          end69
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z1, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+
+end69:
+	VADDPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end64:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z4, Z4, Z4
+	VMAXPS       Z3, Z4, Z3
+	VBROADCASTSS eps+112(FP), Z4
+	VADDPS       Z4, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	LEAQ         (R8)(SI*4), R8
+	VMOVAPS      Z1, Z4
+	VMOVAPS      Z3, Z5
+	VMOVAPS      Z2, Z6
+	JMP          end63
+
+else62:
+	CMPQ SI, $+15
+	JGT  else70
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end71
+
+else70:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end71:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z4
+	VUCOMISS     X3, X4
+	JLS          end72
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end74
+
+loop73:
+	VMOVUPS     (R9), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     64(R9), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop73
+
+end74:
+	CMPQ R10, $+16
+	JLT  end76
+
+loop75:
+	VMOVUPS     (R9), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop75
+
+end76:
+	TESTQ       DI, DI
+	JZ          end77
+	VMOVUPS.Z   (R9), K1, Z6
+	VSUBPS      Z1, Z6, Z6
+	VMOVAPS.Z   Z6, K1, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+
+end77:
+	VADDPS       Z5, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end72:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
+	VXORPS       Z5, Z5, Z5
+	VMAXPS       Z3, Z5, Z3
+	VBROADCASTSS eps+112(FP), Z5
+	VADDPS       Z5, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z4, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VSUBPS       Z2, Z4, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end79
+
+loop78:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	VMOVUPS     64(DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop78
+
+end79:
+	CMPQ R9, $+16
+	JLT  end81
+
+loop80:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+64, DX
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop80
+
+end81:
+	TESTQ       DI, DI
+	JZ          end82
+	VMOVUPS.Z   (DX), K1, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	LEAQ        (DX)(DI*4), DX
+
+end82:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $0x02, BX
+	CMPQ    BX, $+1
+	JLT     end84
+
+loop83:
+	CMPQ SI, $+15
+	JGT  else85
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end86
+
+else85:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end86:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   SI, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z11
+	VUCOMISS     X3, X11
+	JLS          end87
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z12, Z12, Z12
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end89
+
+loop88:
+	VMOVUPS     (R9), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	VMOVUPS     64(R9), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z12, Z12
+	VFMADD231PS Z13, Z13, Z11
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop88
+
+end89:
+	CMPQ R10, $+16
+	JLT  end91
+
+loop90:
+	VMOVUPS     (R9), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop90
+
+end91:
+	TESTQ       DI, DI
+	JZ          end92
+	VMOVUPS.Z   (R9), K1, Z13
+	VSUBPS      Z1, Z13, Z13
+	VMOVAPS.Z   Z13, K1, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+
+end92:
+	VADDPS       Z12, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   SI, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end87:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
+	VXORPS       Z12, Z12, Z12
+	VMAXPS       Z3, Z12, Z3
+	VBROADCASTSS eps+112(FP), Z12
+	VADDPS       Z12, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z11, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	VSUBPS       Z2, Z11, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	MOVQ         SI, R11
+	CMPQ         R11, $+32
+	JLT          end94
+
+loop93:
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, (AX)
+	VMOVUPS     64(DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
+	VMOVUPS     64(CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     64(R9), Z12
+	VMOVUPS     64(R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, 64(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop93
+
+end94:
+	CMPQ R11, $+16
+	JLT  end96
+
+loop95:
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop95
+
+end96:
+	TESTQ       DI, DI
+	JZ          end97
+	VMOVUPS.Z   (DX), K1, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K1, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS.Z   (CX), K1, Z11
+	VSUBPS      Z4, Z11, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VMOVUPS.Z   (R10), K1, Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     Z4, K1, (AX)
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
+
+end97:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $+1, BX
+	CMPQ    BX, $+1
+	JGE     loop83
+
+end84:
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end98
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+32
+	JLT          end100
+
+loop99:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	VMOVUPS     64(DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop99
+
+end100:
+	CMPQ BX, $+16
+	JLT  end102
+
+loop101:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop101
+
+end102:
+	TESTQ       DI, DI
+	JZ          end103
+	VMOVUPS.Z   (DX), K1, Z8
+	VSUBPS      Z1, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+
+end103:
+	VADDPS       Z7, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end98:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z7, Z7, Z7
+	VMAXPS       Z3, Z7, Z3
+	VBROADCASTSS eps+112(FP), Z7
+	VADDPS       Z7, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         bias_base+72(FP), BX
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end105
+
+loop104:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
 	VMOVUPS     Z0, (AX)
 	VMOVUPS     64(CX), Z0
-	VSUBPS      Z1, Z0, Z0
-	VFMADD213PS Z3, Z2, Z0
-	VMOVUPS     64(DX), Z4
-	VMOVUPS     64(BX), Z5
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z7
+	VMOVUPS     64(BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop104
+
+end105:
+	CMPQ R9, $+16
+	JLT  end107
+
+loop106:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop106
+
+end107:
+	TESTQ       DI, DI
+	JZ          end108
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z4
+	VMOVUPS.Z   (BX), K1, Z5
 	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (BX)(DI*4), BX
+
+end108:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+
+end63:
+	MOVQ weight_base+48(FP), DX
+	MOVQ bias_base+72(FP), BX
+	CMPQ SI, $+32
+	JLT  end110
+
+loop109:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z1
+	VMOVUPS     64(BX), Z2
+	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, 64(AX)
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
@@ -1294,19 +2686,19 @@ loop31:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop31
+	JGE         loop109
 
-end32:
+end110:
 	CMPQ SI, $+16
-	JLT  end34
+	JLT  end112
 
-loop33:
+loop111:
 	VMOVUPS     (CX), Z0
-	VSUBPS      Z1, Z0, Z0
-	VFMADD213PS Z3, Z2, Z0
-	VMOVUPS     (DX), Z4
-	VMOVUPS     (BX), Z5
-	VFMADD213PS Z5, Z4, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, (AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
@@ -1314,14 +2706,14 @@ loop33:
 	ADDQ        $+64, BX
 	SUBQ        $+16, SI
 	CMPQ        SI, $+16
-	JGE         loop33
+	JGE         loop111
 
-end34:
+end112:
 	TESTQ       DI, DI
-	JZ          end35
+	JZ          end113
 	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z1, Z0, Z0
-	VFMADD213PS Z3, Z2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
 	VMOVUPS.Z   (DX), K1, Z1
 	VMOVUPS.Z   (BX), K1, Z2
 	VFMADD213PS Z2, Z1, Z0
@@ -1331,7 +2723,1007 @@ end34:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end35:
+end113:
+end54:
+end2:
+	VZEROUPPER
+	RET
+
+// func addLayerNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $0-164
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   sum_base+24(FP), CX
+	MOVQ   CX, DX
+	MOVQ   x_base+48(FP), BX
+	MOVQ   residual_base+72(FP), SI
+	MOVQ   rows+144(FP), DI
+	MOVQ   cols+152(FP), R8
+	MOVQ   R8, R9
+	ANDQ   $+15, R9
+	MOVQ   $-1, R10
+	BZHIQ  R9, R10, R10
+	KMOVW  R10, K1
+	VXORPS Z0, Z0, Z0
+	MOVQ   CX, R10
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	TESTQ  DI, DI
+	JZ     end1
+	CMPQ   R8, $+15
+	JGT    else2
+
+	// Any number is right for a guess.
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (SI), Z1
+	VADDPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z0
+	JMP          end3
+
+else2:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (BX), Z1
+	VMOVUPS    (SI), Z2
+	VADDPS     Z2, Z1, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end3:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z5, Z5, Z5
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   R8, R11
+	CMPQ   R11, $+32
+	JLT    end5
+
+loop4:
+	VMOVUPS     (BX), Z1
+	VMOVUPS     (SI), Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z1, (DX)
+	VMOVUPS     64(BX), Z1
+	VMOVUPS     64(SI), Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     Z1, 64(DX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	ADDQ        $+128, SI
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop4
+
+end5:
+	CMPQ R11, $+16
+	JLT  end7
+
+loop6:
+	VMOVUPS     (BX), Z1
+	VMOVUPS     (SI), Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z1, (DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop6
+
+end7:
+	TESTQ       R9, R9
+	JZ          end8
+	VMOVUPS.Z   (BX), K1, Z1
+	VMOVUPS.Z   (SI), K1, Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VMOVAPS.Z   Z6, K1, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z1, K1, (DX)
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+	LEAQ        (SI)(R9*4), SI
+
+end8:
+	VMOVAPS      Z0, Z1
+	VADDPS       Z5, Z2, Z0
+	VMOVAPS      Z0, Z2
+	VADDPS       Z4, Z3, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         DI, $+1
+	JGT          else9
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   R8, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end11
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R10, DX
+	MOVQ         R8, BX
+	CMPQ         BX, $+32
+	JLT          end13
+
+loop12:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop12
+
+end13:
+	CMPQ BX, $+16
+	JLT  end15
+
+loop14:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop14
+
+end15:
+	TESTQ       R9, R9
+	JZ          end16
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z1, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+
+end16:
+	VADDPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   R8, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end11:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z4, Z4, Z4
+	VMAXPS       Z3, Z4, Z3
+	VBROADCASTSS eps+160(FP), Z4
+	VADDPS       Z4, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	LEAQ         (R10)(R8*4), R10
+	VMOVAPS      Z1, Z4
+	VMOVAPS      Z3, Z5
+	VMOVAPS      Z2, Z6
+	JMP          end10
+
+else9:
+	CMPQ R8, $+15
+	JGT  else17
+
+	// Any number is right for a guess.
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (SI), Z4
+	VADDPS       Z4, Z0, Z0
+	VMOVAPS      Z0, Z0
+	JMP          end18
+
+else17:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (BX), Z4
+	VMOVUPS    (SI), Z5
+	VADDPS     Z5, Z4, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end18:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   R8, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z4
+	VUCOMISS     X3, X4
+	JLS          end19
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	MOVQ         R10, R11
+	MOVQ         R8, R12
+	CMPQ         R12, $+32
+	JLT          end21
+
+loop20:
+	VMOVUPS     (R11), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     64(R11), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop20
+
+end21:
+	CMPQ R12, $+16
+	JLT  end23
+
+loop22:
+	VMOVUPS     (R11), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	ADDQ        $+64, R11
+	SUBQ        $+16, R12
+	CMPQ        R12, $+16
+	JGE         loop22
+
+end23:
+	TESTQ       R9, R9
+	JZ          end24
+	VMOVUPS.Z   (R11), K1, Z6
+	VSUBPS      Z1, Z6, Z6
+	VMOVAPS.Z   Z6, K1, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+
+end24:
+	VADDPS       Z5, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   R8, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end19:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
+	VXORPS       Z5, Z5, Z5
+	VMAXPS       Z3, Z5, Z3
+	VBROADCASTSS eps+160(FP), Z5
+	VADDPS       Z5, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z4, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VSUBPS       Z2, Z4, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         R8, R11
+	CMPQ         R11, $+32
+	JLT          end26
+
+loop25:
+	VMOVUPS     (BX), Z4
+	VMOVUPS     (SI), Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VADDPS      Z5, Z7, Z7
+	VFMADD231PS Z5, Z5, Z9
+	VMOVUPS     Z4, (DX)
+	VMOVUPS     64(BX), Z4
+	VMOVUPS     64(SI), Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VADDPS      Z5, Z8, Z8
+	VFMADD231PS Z5, Z5, Z10
+	VMOVUPS     Z4, 64(DX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	ADDQ        $+128, SI
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop25
+
+end26:
+	CMPQ R11, $+16
+	JLT  end28
+
+loop27:
+	VMOVUPS     (BX), Z4
+	VMOVUPS     (SI), Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VADDPS      Z5, Z7, Z7
+	VFMADD231PS Z5, Z5, Z9
+	VMOVUPS     Z4, (DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop27
+
+end28:
+	TESTQ       R9, R9
+	JZ          end29
+	VMOVUPS.Z   (BX), K1, Z4
+	VMOVUPS.Z   (SI), K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z7, Z7
+	VFMADD231PS Z5, Z5, Z9
+	VMOVUPS     Z4, K1, (DX)
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+	LEAQ        (SI)(R9*4), SI
+
+end29:
+	LEAQ    (R10)(R8*4), R10
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $0x02, DI
+	CMPQ    DI, $+1
+	JLT     end31
+
+loop30:
+	CMPQ R8, $+15
+	JGT  else32
+
+	// Any number is right for a guess.
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (SI), Z7
+	VADDPS       Z7, Z0, Z0
+	VMOVAPS      Z0, Z0
+	JMP          end33
+
+else32:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (BX), Z7
+	VMOVUPS    (SI), Z8
+	VADDPS     Z8, Z7, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end33:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   R8, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z11
+	VUCOMISS     X3, X11
+	JLS          end34
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z12, Z12, Z12
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	MOVQ         R10, R11
+	MOVQ         R8, R12
+	CMPQ         R12, $+32
+	JLT          end36
+
+loop35:
+	VMOVUPS     (R11), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	VMOVUPS     64(R11), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z12, Z12
+	VFMADD231PS Z13, Z13, Z11
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop35
+
+end36:
+	CMPQ R12, $+16
+	JLT  end38
+
+loop37:
+	VMOVUPS     (R11), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	ADDQ        $+64, R11
+	SUBQ        $+16, R12
+	CMPQ        R12, $+16
+	JGE         loop37
+
+end38:
+	TESTQ       R9, R9
+	JZ          end39
+	VMOVUPS.Z   (R11), K1, Z13
+	VSUBPS      Z1, Z13, Z13
+	VMOVAPS.Z   Z13, K1, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+
+end39:
+	VADDPS       Z12, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   R8, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end34:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
+	VXORPS       Z12, Z12, Z12
+	VMAXPS       Z3, Z12, Z3
+	VBROADCASTSS eps+160(FP), Z12
+	VADDPS       Z12, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z11, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	VSUBPS       Z2, Z11, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         weight_base+96(FP), R11
+	MOVQ         bias_base+120(FP), R12
+	MOVQ         R8, R13
+	CMPQ         R13, $+32
+	JLT          end41
+
+loop40:
+	VMOVUPS     (BX), Z11
+	VMOVUPS     (SI), Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VADDPS      Z12, Z7, Z7
+	VFMADD231PS Z12, Z12, Z9
+	VMOVUPS     (CX), Z12
+	VSUBPS      Z4, Z12, Z12
+	VFMADD213PS Z6, Z5, Z12
+	VMOVUPS     (R11), Z13
+	VMOVUPS     (R12), Z14
+	VFMADD213PS Z14, Z13, Z12
+	VMOVUPS     Z11, (DX)
+	VMOVUPS     Z12, (AX)
+	VMOVUPS     64(BX), Z11
+	VMOVUPS     64(SI), Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VADDPS      Z12, Z8, Z8
+	VFMADD231PS Z12, Z12, Z10
+	VMOVUPS     64(CX), Z12
+	VSUBPS      Z4, Z12, Z12
+	VFMADD213PS Z6, Z5, Z12
+	VMOVUPS     64(R11), Z13
+	VMOVUPS     64(R12), Z14
+	VFMADD213PS Z14, Z13, Z12
+	VMOVUPS     Z11, 64(DX)
+	VMOVUPS     Z12, 64(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	ADDQ        $+128, SI
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R11
+	ADDQ        $+128, R12
+	SUBQ        $+32, R13
+	CMPQ        R13, $+32
+	JGE         loop40
+
+end41:
+	CMPQ R13, $+16
+	JLT  end43
+
+loop42:
+	VMOVUPS     (BX), Z11
+	VMOVUPS     (SI), Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VADDPS      Z12, Z7, Z7
+	VFMADD231PS Z12, Z12, Z9
+	VMOVUPS     (CX), Z12
+	VSUBPS      Z4, Z12, Z12
+	VFMADD213PS Z6, Z5, Z12
+	VMOVUPS     (R11), Z13
+	VMOVUPS     (R12), Z14
+	VFMADD213PS Z14, Z13, Z12
+	VMOVUPS     Z11, (DX)
+	VMOVUPS     Z12, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	SUBQ        $+16, R13
+	CMPQ        R13, $+16
+	JGE         loop42
+
+end43:
+	TESTQ       R9, R9
+	JZ          end44
+	VMOVUPS.Z   (BX), K1, Z11
+	VMOVUPS.Z   (SI), K1, Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VMOVAPS.Z   Z12, K1, Z12
+	VADDPS      Z12, Z7, Z7
+	VFMADD231PS Z12, Z12, Z9
+	VMOVUPS.Z   (CX), K1, Z12
+	VSUBPS      Z4, Z12, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS.Z   (R11), K1, Z5
+	VMOVUPS.Z   (R12), K1, Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     Z11, K1, (DX)
+	VMOVUPS     Z4, K1, (AX)
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+	LEAQ        (SI)(R9*4), SI
+	LEAQ        (AX)(R9*4), AX
+	LEAQ        (CX)(R9*4), CX
+	LEAQ        (R11)(R9*4), R11
+	LEAQ        (R12)(R9*4), R12
+
+end44:
+	LEAQ    (R10)(R8*4), R10
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $+1, DI
+	CMPQ    DI, $+1
+	JGE     loop30
+
+end31:
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   R8, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end45
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R10, DX
+	MOVQ         R8, BX
+	CMPQ         BX, $+32
+	JLT          end47
+
+loop46:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	VMOVUPS     64(DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop46
+
+end47:
+	CMPQ BX, $+16
+	JLT  end49
+
+loop48:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop48
+
+end49:
+	TESTQ       R9, R9
+	JZ          end50
+	VMOVUPS.Z   (DX), K1, Z8
+	VSUBPS      Z1, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+
+end50:
+	VADDPS       Z7, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   R8, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end45:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z7, Z7, Z7
+	VMAXPS       Z3, Z7, Z3
+	VBROADCASTSS eps+160(FP), Z7
+	VADDPS       Z7, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	MOVQ         weight_base+96(FP), DX
+	MOVQ         bias_base+120(FP), BX
+	MOVQ         R8, SI
+	CMPQ         SI, $+32
+	JLT          end52
+
+loop51:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z7
+	VMOVUPS     64(BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop51
+
+end52:
+	CMPQ SI, $+16
+	JLT  end54
+
+loop53:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop53
+
+end54:
+	TESTQ       R9, R9
+	JZ          end55
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z4
+	VMOVUPS.Z   (BX), K1, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(R9*4), AX
+	LEAQ        (CX)(R9*4), CX
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+
+end55:
+	LEAQ    (R10)(R8*4), R10
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+
+end10:
+	MOVQ weight_base+96(FP), DX
+	MOVQ bias_base+120(FP), BX
+	MOVQ R8, SI
+	CMPQ SI, $+32
+	JLT  end57
+
+loop56:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z1
+	VMOVUPS     64(BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop56
+
+end57:
+	CMPQ SI, $+16
+	JLT  end59
+
+loop58:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop58
+
+end59:
+	TESTQ       R9, R9
+	JZ          end60
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(R9*4), AX
+	LEAQ        (CX)(R9*4), CX
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+
+end60:
 end1:
 	VZEROUPPER
 	RET
@@ -1348,6 +3740,7 @@ TEXT ·rmsNormRowsAVX512(SB), NOSPLIT, $0-92
 	VCVTSI2SSQ   BX, X1, X1
 	VBROADCASTSS X1, Z1
 	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
 	MOVQ         BX, SI
 	ANDQ         $+15, SI
 	MOVQ         $-1, DI
@@ -1393,6 +3786,30 @@ end5:
 
 end6:
 	VADDPS     Z3, Z2, Z2
+	VMOVAPS    Z2, Z2
+	CMPQ       DX, $+1
+	JGT        else7
+	VSHUFF32X4 $0x4e, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFPS    $0x4e, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFPS    $0xb1, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VDIVPS     Z1, Z2, Z1
+	VMOVAPS    Z1, Z2
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z1
+	VADDPS     Z0, Z2, Z0
+	VSQRTPS    Z0, Z0
+	VDIVPS     Z0, Z1, Z0
+	VMOVAPS    Z0, Z2
+	VMOVAPS    Z2, Z3
+	JMP        end8
+
+else7:
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
 	VSHUFF32X4 $0x4e, Z2, Z2, Z3
 	VADDPS     Z3, Z2, Z2
 	VSHUFF32X4 $0xb1, Z2, Z2, Z3
@@ -1402,114 +3819,226 @@ end6:
 	VSHUFPS    $0xb1, Z2, Z2, Z3
 	VADDPS     Z3, Z2, Z2
 	VDIVPS     Z1, Z2, Z2
+	VMOVAPS    Z2, Z2
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z3
 	VADDPS     Z0, Z2, Z2
 	VSQRTPS    Z2, Z2
 	VDIVPS     Z2, Z3, Z2
 	VMOVAPS    Z2, Z2
-	SUBQ       $0x01, DX
-	CMPQ       DX, $+1
-	JLT        end8
-
-loop7:
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	MOVQ   weight_base+48(FP), R8
-	MOVQ   BX, R9
-	CMPQ   R9, $+32
-	JLT    end10
+	MOVQ       BX, R8
+	CMPQ       R8, $+32
+	JLT        end10
 
 loop9:
-	VMOVUPS     (DI), Z5
-	VFMADD231PS Z5, Z5, Z3
-	VMOVUPS     (CX), Z5
-	VMULPS      Z2, Z5, Z5
-	VMOVUPS     (R8), Z6
-	VMULPS      Z6, Z5, Z5
-	VMOVUPS     Z5, (AX)
-	VMOVUPS     64(DI), Z5
-	VFMADD231PS Z5, Z5, Z4
-	VMOVUPS     64(CX), Z5
-	VMULPS      Z2, Z5, Z5
-	VMOVUPS     64(R8), Z6
-	VMULPS      Z6, Z5, Z5
-	VMOVUPS     Z5, 64(AX)
+	VMOVUPS     (DI), Z3
+	VFMADD231PS Z3, Z3, Z4
+	VMOVUPS     64(DI), Z3
+	VFMADD231PS Z3, Z3, Z5
+	ADDQ        $+128, DI
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop9
+
+end10:
+	CMPQ R8, $+16
+	JLT  end12
+
+loop11:
+	VMOVUPS     (DI), Z3
+	VFMADD231PS Z3, Z3, Z4
+	ADDQ        $+64, DI
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop11
+
+end12:
+	TESTQ       SI, SI
+	JZ          end13
+	VMOVUPS.Z   (DI), K1, Z3
+	VFMADD231PS Z3, Z3, Z4
+	LEAQ        (DI)(SI*4), DI
+
+end13:
+	VMOVAPS Z2, Z3
+	VADDPS  Z5, Z4, Z2
+	VMOVAPS Z2, Z2
+	SUBQ    $0x02, DX
+	CMPQ    DX, $+1
+	JLT     end15
+
+loop14:
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VSHUFF32X4 $0x4e, Z2, Z2, Z6
+	VADDPS     Z6, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z6
+	VADDPS     Z6, Z2, Z2
+	VSHUFPS    $0x4e, Z2, Z2, Z6
+	VADDPS     Z6, Z2, Z2
+	VSHUFPS    $0xb1, Z2, Z2, Z6
+	VADDPS     Z6, Z2, Z2
+	VDIVPS     Z1, Z2, Z2
+	VMOVAPS    Z2, Z2
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z6
+	VADDPS     Z0, Z2, Z2
+	VSQRTPS    Z2, Z2
+	VDIVPS     Z2, Z6, Z2
+	VMOVAPS    Z2, Z2
+	MOVQ       weight_base+48(FP), R8
+	MOVQ       BX, R9
+	CMPQ       R9, $+32
+	JLT        end17
+
+loop16:
+	VMOVUPS     (DI), Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     (CX), Z6
+	VMULPS      Z3, Z6, Z6
+	VMOVUPS     (R8), Z7
+	VMULPS      Z7, Z6, Z6
+	VMOVUPS     Z6, (AX)
+	VMOVUPS     64(DI), Z6
+	VFMADD231PS Z6, Z6, Z5
+	VMOVUPS     64(CX), Z6
+	VMULPS      Z3, Z6, Z6
+	VMOVUPS     64(R8), Z7
+	VMULPS      Z7, Z6, Z6
+	VMOVUPS     Z6, 64(AX)
 	ADDQ        $+128, DI
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, R8
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop9
+	JGE         loop16
 
-end10:
+end17:
 	CMPQ R9, $+16
-	JLT  end12
+	JLT  end19
 
-loop11:
-	VMOVUPS     (DI), Z5
-	VFMADD231PS Z5, Z5, Z3
-	VMOVUPS     (CX), Z5
-	VMULPS      Z2, Z5, Z5
-	VMOVUPS     (R8), Z6
-	VMULPS      Z6, Z5, Z5
-	VMOVUPS     Z5, (AX)
+loop18:
+	VMOVUPS     (DI), Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     (CX), Z6
+	VMULPS      Z3, Z6, Z6
+	VMOVUPS     (R8), Z7
+	VMULPS      Z7, Z6, Z6
+	VMOVUPS     Z6, (AX)
 	ADDQ        $+64, DI
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, R8
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
-	JGE         loop11
+	JGE         loop18
 
-end12:
+end19:
 	TESTQ       SI, SI
-	JZ          end13
-	VMOVUPS.Z   (DI), K1, Z5
-	VFMADD231PS Z5, Z5, Z3
-	VMOVUPS.Z   (CX), K1, Z5
-	VMULPS      Z2, Z5, Z2
-	VMOVUPS.Z   (R8), K1, Z5
-	VMULPS      Z5, Z2, Z2
-	VMOVUPS     Z2, K1, (AX)
+	JZ          end20
+	VMOVUPS.Z   (DI), K1, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS.Z   (CX), K1, Z6
+	VMULPS      Z3, Z6, Z3
+	VMOVUPS.Z   (R8), K1, Z6
+	VMULPS      Z6, Z3, Z3
+	VMOVUPS     Z3, K1, (AX)
 	LEAQ        (DI)(SI*4), DI
 	LEAQ        (AX)(SI*4), AX
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (R8)(SI*4), R8
 
-end13:
-	VADDPS     Z4, Z3, Z2
-	VSHUFF32X4 $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z3
-	VADDPS     Z3, Z2, Z2
-	VDIVPS     Z1, Z2, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z3
-	VADDPS     Z0, Z2, Z2
-	VSQRTPS    Z2, Z2
-	VDIVPS     Z2, Z3, Z2
-	VMOVAPS    Z2, Z2
-	SUBQ       $+1, DX
-	CMPQ       DX, $+1
-	JGE        loop7
+end20:
+	VMOVAPS Z2, Z3
+	VADDPS  Z5, Z4, Z2
+	VMOVAPS Z2, Z2
+	SUBQ    $+1, DX
+	CMPQ    DX, $+1
+	JGE     loop14
 
-end8:
-	MOVQ weight_base+48(FP), DX
-	CMPQ BX, $+32
-	JLT  end15
+end15:
+	VSHUFF32X4 $0x4e, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFPS    $0x4e, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFPS    $0xb1, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VDIVPS     Z1, Z2, Z1
+	VMOVAPS    Z1, Z2
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z1
+	VADDPS     Z0, Z2, Z0
+	VSQRTPS    Z0, Z0
+	VDIVPS     Z0, Z1, Z0
+	VMOVAPS    Z0, Z2
+	MOVQ       weight_base+48(FP), DX
+	MOVQ       BX, DI
+	CMPQ       DI, $+32
+	JLT        end22
 
-loop14:
+loop21:
 	VMOVUPS (CX), Z0
-	VMULPS  Z2, Z0, Z0
+	VMULPS  Z3, Z0, Z0
 	VMOVUPS (DX), Z1
 	VMULPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)
 	VMOVUPS 64(CX), Z0
-	VMULPS  Z2, Z0, Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS 64(DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, DI
+	CMPQ    DI, $+32
+	JGE     loop21
+
+end22:
+	CMPQ DI, $+16
+	JLT  end24
+
+loop23:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	SUBQ    $+16, DI
+	CMPQ    DI, $+16
+	JGE     loop23
+
+end24:
+	TESTQ     SI, SI
+	JZ        end25
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DX)(SI*4), DX
+
+end25:
+	VMOVAPS Z2, Z3
+
+end8:
+	MOVQ weight_base+48(FP), DX
+	CMPQ BX, $+32
+	JLT  end27
+
+loop26:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z3, Z0, Z0
 	VMOVUPS 64(DX), Z1
 	VMULPS  Z1, Z0, Z0
 	VMOVUPS Z0, 64(AX)
@@ -1518,15 +4047,15 @@ loop14:
 	ADDQ    $+128, DX
 	SUBQ    $+32, BX
 	CMPQ    BX, $+32
-	JGE     loop14
+	JGE     loop26
 
-end15:
+end27:
 	CMPQ BX, $+16
-	JLT  end17
+	JLT  end29
 
-loop16:
+loop28:
 	VMOVUPS (CX), Z0
-	VMULPS  Z2, Z0, Z0
+	VMULPS  Z3, Z0, Z0
 	VMOVUPS (DX), Z1
 	VMULPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -1535,13 +4064,13 @@ loop16:
 	ADDQ    $+64, DX
 	SUBQ    $+16, BX
 	CMPQ    BX, $+16
-	JGE     loop16
+	JGE     loop28
 
-end17:
+end29:
 	TESTQ     SI, SI
-	JZ        end18
+	JZ        end30
 	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z2, Z0, Z0
+	VMULPS    Z3, Z0, Z0
 	VMOVUPS.Z (DX), K1, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
@@ -1549,7 +4078,7 @@ end17:
 	LEAQ      (CX)(SI*4), CX
 	LEAQ      (DX)(SI*4), DX
 
-end18:
+end30:
 end1:
 	VZEROUPPER
 	RET

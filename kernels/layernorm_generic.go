@@ -21,6 +21,10 @@ func layerNormRowsGeneric(dst, x, weight, bias []float32, rows, cols int, eps fl
 	}
 }
 
+func layerNormRowsStreamGeneric(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+	layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
+}
+
 func addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
 	addVecGeneric(sum, x, residual)
 	layerNormRowsGeneric(dst, sum, weight, bias, rows, cols, eps)

@@ -7,664 +7,12 @@
 // func layerNormRowsNEON(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 TEXT ·layerNormRowsNEON(SB), NOSPLIT, $0-116
 	MOVD   $constants<>(SB), R7
-	MOVD   dst_base+0(FP), R1
-	MOVD   x_base+24(FP), R2
-	MOVD   R2, R3
-	MOVD   rows+96(FP), R9
-	MOVD   cols+104(FP), R8
-	VMOVI  $0, V6.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V9.B16
-	AND    $3, R8, R4
-	MOVD   $4, R5
-	CMP    $1, R4
-	CSEL   GT, R5, ZR, R5
-	MOVD   $8, R6
-	CMP    $2, R4
-	CSEL   GT, R6, R5, R6
-	SCVTFS R4, F5
-	VDUP   V5.S[0], V5.S4
-	FMOVQ  (R7), F0
-	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
-	MOVD   R2, R10
-	CBZ    R9, end1
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
-	MOVD   R8, R0
-	CMP    $8, R0
-	BLT    end3
-
-loop2:
-	FMOVQ (R10), F2
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	FMOVQ 16(R10), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	ADD   $32, R10, R10
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop2
-
-end3:
-	CMP $4, R0
-	BLT end5
-
-loop4:
-	FMOVQ (R10), F2
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	ADD   $16, R10, R10
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop4
-
-end5:
-	CBZ   R4, end6
-	FMOVS (R10), F2
-	ADD   R5, R10, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R6, R10, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V5.B16, V2.B16, V2.B16
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	ADD   R4<<2, R10, R10
-
-end6:
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	SCVTFS R8, F1
-	VDUP   V1.S[0], V1.S4
-	WORD   $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
-	CMP    $1, R9
-	BGT    else7
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	MOVD   R8, R0
-	CMP    $8, R0
-	BLT    end10
-
-loop9:
-	FMOVQ (R3), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R3), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R3, R3
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop9
-
-end10:
-	CMP $4, R0
-	BLT end12
-
-loop11:
-	FMOVQ (R3), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   $16, R3, R3
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop11
-
-end12:
-	CBZ   R4, end13
-	FMOVS (R3), F4
-	ADD   R5, R3, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R6, R3, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   R4<<2, R3, R3
-
-end13:
-	SCVTFS R8, F4
-	VDUP   V4.S[0], V4.S4
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
-	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e24fc21 // fdiv v1.4s, v1.4s, v4.4s
-	VFMLS  V0.S4, V0.S4, V1.S4
-	FMOVQ  16(R7), F2
-	VMOVI  $0, V3.B16
-	WORD   $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
-	FMOVS  eps+112(FP), F3
-	VDUP   V3.S[0], V3.S4
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD   $0x6e21fc43 // fdiv v3.4s, v2.4s, v1.4s
-	VMOVI  $0, V1.B16
-	WORD   $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
-	WORD   $0x6e23dc09 // fmul v9.4s, v0.4s, v3.4s
-	VMOV   V6.B16, V4.B16
-	B      end8
-
-else7:
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  R8, R0
-	CMP   $8, R0
-	BLT   end15
-
-loop14:
-	FMOVQ (R10), F4
-	WORD  $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
-	FMOVQ (R3), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R10), F4
-	WORD  $0x4e24d508 // fadd v8.4s, v8.4s, v4.4s
-	FMOVQ 16(R3), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R10, R10
-	ADD   $32, R3, R3
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop14
-
-end15:
-	CMP $4, R0
-	BLT end17
-
-loop16:
-	FMOVQ (R10), F4
-	WORD  $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
-	FMOVQ (R3), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   $16, R10, R10
-	ADD   $16, R3, R3
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop16
-
-end17:
-	CBZ   R4, end18
-	FMOVS (R10), F4
-	ADD   R5, R10, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R6, R10, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
-	FMOVS (R3), F4
-	ADD   R5, R3, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R6, R3, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   R4<<2, R10, R10
-	ADD   R4<<2, R3, R3
-
-end18:
-	SCVTFS R8, F4
-	VDUP   V4.S[0], V4.S4
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
-	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e24fc21 // fdiv v1.4s, v1.4s, v4.4s
-	VFMLS  V0.S4, V0.S4, V1.S4
-	FMOVQ  16(R7), F2
-	VMOVI  $0, V3.B16
-	WORD   $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
-	FMOVS  eps+112(FP), F3
-	VDUP   V3.S[0], V3.S4
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD   $0x6e21fc43 // fdiv v3.4s, v2.4s, v1.4s
-	VMOVI  $0, V1.B16
-	WORD   $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
-	WORD   $0x6e23dc09 // fmul v9.4s, v0.4s, v3.4s
-	VMOV   V6.B16, V4.B16
-	WORD   $0x4e28d4e0 // fadd v0.4s, v7.4s, v8.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	SCVTFS R8, F1
-	VDUP   V1.S[0], V1.S4
-	WORD   $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
-	SUB    $2, R9, R9
-	CMP    $1, R9
-	BLT    end20
-
-loop19:
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	MOVD  weight_base+48(FP), R11
-	MOVD  bias_base+72(FP), R12
-	MOVD  R8, R0
-	CMP   $8, R0
-	BLT   end22
-
-loop21:
-	FMOVQ (R10), F0
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ (R3), F0
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ (R2), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	VMOV  V9.B16, V1.B16
-	VFMLA V3.S4, V0.S4, V1.S4
-	FMOVQ (R11), F0
-	FMOVQ (R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R1)
-	FMOVQ 16(R10), F0
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FMOVQ 16(R3), F0
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 16(R2), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	VMOV  V9.B16, V1.B16
-	VFMLA V3.S4, V0.S4, V1.S4
-	FMOVQ 16(R11), F0
-	FMOVQ 16(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R1)
-	ADD   $32, R10, R10
-	ADD   $32, R3, R3
-	ADD   $32, R1, R1
-	ADD   $32, R2, R2
-	ADD   $32, R11, R11
-	ADD   $32, R12, R12
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop21
-
-end22:
-	CMP $4, R0
-	BLT end24
-
-loop23:
-	FMOVQ (R10), F0
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ (R3), F0
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ (R2), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	VMOV  V9.B16, V1.B16
-	VFMLA V3.S4, V0.S4, V1.S4
-	FMOVQ (R11), F0
-	FMOVQ (R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R1)
-	ADD   $16, R10, R10
-	ADD   $16, R3, R3
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	ADD   $16, R11, R11
-	ADD   $16, R12, R12
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop23
-
-end24:
-	CBZ   R4, end25
-	FMOVS (R10), F0
-	ADD   R5, R10, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R6, R10, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVS (R3), F0
-	ADD   R5, R3, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R6, R3, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVS (R2), F0
-	ADD   R5, R2, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R6, R2, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	VFMLA V3.S4, V0.S4, V9.S4
-	FMOVS (R11), F0
-	ADD   R5, R11, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R6, R11, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R12), F1
-	ADD   R5, R12, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R6, R12, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V9.S4, V1.S4
-	ADD   R6, R1, R0
-	VST1  V1.S[2], (R0)
-	ADD   R5, R1, R0
-	VST1  V1.S[1], (R0)
-	FMOVS F1, (R1)
-	ADD   R4<<2, R10, R10
-	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R1, R1
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R11, R11
-	ADD   R4<<2, R12, R12
-
-end25:
-	SCVTFS R8, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
-	WORD   $0x4e2dd582 // fadd v2.4s, v12.4s, v13.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
-	VFMLS  V1.S4, V1.S4, V0.S4
-	FMOVQ  16(R7), F2
-	VMOVI  $0, V3.B16
-	WORD   $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS  eps+112(FP), F3
-	VDUP   V3.S[0], V3.S4
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD   $0x6e20fc43 // fdiv v3.4s, v2.4s, v0.4s
-	VMOVI  $0, V0.B16
-	WORD   $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
-	WORD   $0x6e23dc09 // fmul v9.4s, v0.4s, v3.4s
-	VMOV   V6.B16, V4.B16
-	WORD   $0x4e28d4e0 // fadd v0.4s, v7.4s, v8.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	SCVTFS R8, F1
-	VDUP   V1.S[0], V1.S4
-	WORD   $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
-	SUB    $1, R9, R9
-	CMP    $1, R9
-	BGE    loop19
-
-end20:
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	MOVD  weight_base+48(FP), R0
-	MOVD  bias_base+72(FP), R9
-	MOVD  R8, R10
-	CMP   $8, R10
-	BLT   end27
-
-loop26:
-	FMOVQ (R3), F0
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	FMOVQ (R2), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	VMOV  V9.B16, V1.B16
-	VFMLA V3.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R9), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R1)
-	FMOVQ 16(R3), F0
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 16(R2), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	VMOV  V9.B16, V1.B16
-	VFMLA V3.S4, V0.S4, V1.S4
-	FMOVQ 16(R0), F0
-	FMOVQ 16(R9), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R1)
-	ADD   $32, R3, R3
-	ADD   $32, R1, R1
-	ADD   $32, R2, R2
-	ADD   $32, R0, R0
-	ADD   $32, R9, R9
-	SUB   $8, R10, R10
-	CMP   $8, R10
-	BGE   loop26
-
-end27:
-	CMP $4, R10
-	BLT end29
-
-loop28:
-	FMOVQ (R3), F0
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	FMOVQ (R2), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	VMOV  V9.B16, V1.B16
-	VFMLA V3.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R9), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R1)
-	ADD   $16, R3, R3
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	ADD   $16, R0, R0
-	ADD   $16, R9, R9
-	SUB   $4, R10, R10
-	CMP   $4, R10
-	BGE   loop28
-
-end29:
-	CBZ   R4, end30
-	FMOVS (R3), F0
-	ADD   R5, R3, R10
-	VLD1  (R10), V0.S[1]
-	ADD   R6, R3, R10
-	VLD1  (R10), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	FMOVS (R2), F0
-	ADD   R5, R2, R10
-	VLD1  (R10), V0.S[1]
-	ADD   R6, R2, R10
-	VLD1  (R10), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	VFMLA V3.S4, V0.S4, V9.S4
-	FMOVS (R0), F0
-	ADD   R5, R0, R10
-	VLD1  (R10), V0.S[1]
-	ADD   R6, R0, R10
-	VLD1  (R10), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R9), F1
-	ADD   R5, R9, R10
-	VLD1  (R10), V1.S[1]
-	ADD   R6, R9, R10
-	VLD1  (R10), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V9.S4, V1.S4
-	ADD   R6, R1, R10
-	VST1  V1.S[2], (R10)
-	ADD   R5, R1, R10
-	VST1  V1.S[1], (R10)
-	FMOVS F1, (R1)
-	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R1, R1
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R0, R0
-	ADD   R4<<2, R9, R9
-
-end30:
-	SCVTFS R8, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x4e28d4e1 // fadd v1.4s, v7.4s, v8.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
-	WORD   $0x4e2bd542 // fadd v2.4s, v10.4s, v11.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
-	VFMLS  V1.S4, V1.S4, V0.S4
-	FMOVQ  16(R7), F2
-	VMOVI  $0, V3.B16
-	WORD   $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS  eps+112(FP), F3
-	VDUP   V3.S[0], V3.S4
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD   $0x6e20fc43 // fdiv v3.4s, v2.4s, v0.4s
-	VMOVI  $0, V0.B16
-	WORD   $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
-	WORD   $0x6e23dc09 // fmul v9.4s, v0.4s, v3.4s
-	VMOV   V6.B16, V4.B16
-
-end8:
-	MOVD weight_base+48(FP), R0
-	MOVD bias_base+72(FP), R3
-	CMP  $8, R8
-	BLT  end32
-
-loop31:
-	FMOVQ (R2), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	VMOV  V9.B16, V1.B16
-	VFMLA V3.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R3), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R1)
-	FMOVQ 16(R2), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	VMOV  V9.B16, V1.B16
-	VFMLA V3.S4, V0.S4, V1.S4
-	FMOVQ 16(R0), F0
-	FMOVQ 16(R3), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R1)
-	ADD   $32, R1, R1
-	ADD   $32, R2, R2
-	ADD   $32, R0, R0
-	ADD   $32, R3, R3
-	SUB   $8, R8, R8
-	CMP   $8, R8
-	BGE   loop31
-
-end32:
-	CMP $4, R8
-	BLT end34
-
-loop33:
-	FMOVQ (R2), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	VMOV  V9.B16, V1.B16
-	VFMLA V3.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R3), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R1)
-	ADD   $16, R1, R1
-	ADD   $16, R2, R2
-	ADD   $16, R0, R0
-	ADD   $16, R3, R3
-	SUB   $4, R8, R8
-	CMP   $4, R8
-	BGE   loop33
-
-end34:
-	CBZ   R4, end35
-	FMOVS (R2), F0
-	ADD   R5, R2, R7
-	VLD1  (R7), V0.S[1]
-	ADD   R6, R2, R7
-	VLD1  (R7), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	VFMLA V3.S4, V0.S4, V9.S4
-	FMOVS (R0), F0
-	ADD   R5, R0, R7
-	VLD1  (R7), V0.S[1]
-	ADD   R6, R0, R7
-	VLD1  (R7), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R3), F1
-	ADD   R5, R3, R7
-	VLD1  (R7), V1.S[1]
-	ADD   R6, R3, R7
-	VLD1  (R7), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V9.S4, V1.S4
-	ADD   R6, R1, R6
-	VST1  V1.S[2], (R6)
-	ADD   R5, R1, R5
-	VST1  V1.S[1], (R5)
-	FMOVS F1, (R1)
-	ADD   R4<<2, R1, R1
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R0, R0
-	ADD   R4<<2, R3, R3
-
-end35:
-
-end1:
-	RET
-
-// func addLayerNormRowsNEON(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
-TEXT ·addLayerNormRowsNEON(SB), NOSPLIT, $0-164
-	MOVD   $constants<>(SB), R7
+	FMOVQ  32(R7), F7
 	MOVD   dst_base+0(FP), R2
-	MOVD   sum_base+24(FP), R8
-	MOVD   R8, R3
-	MOVD   rows+144(FP), R1
-	MOVD   cols+152(FP), R9
-	VMOVI  $0, V6.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V10.B16
+	MOVD   x_base+24(FP), R3
+	MOVD   R3, R10
+	MOVD   rows+96(FP), R11
+	MOVD   cols+104(FP), R9
 	AND    $3, R9, R4
 	MOVD   $4, R5
 	CMP    $1, R4
@@ -676,432 +24,2466 @@ TEXT ·addLayerNormRowsNEON(SB), NOSPLIT, $0-164
 	VDUP   V5.S[0], V5.S4
 	FMOVQ  (R7), F0
 	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
-	MOVD   R8, R10
-	MOVD   x_base+48(FP), R11
-	MOVD   residual_base+72(FP), R12
-	CBZ    R1, end1
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
-	MOVD   R9, R0
-	CMP    $8, R0
-	BLT    end3
+	VMOVI  $0, V8.B16
+	MOVD   R3, R8
+	VMOVI  $0, V6.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	CBZ    R11, end1
+	CMP    $15, R9
+	BGT    else2
+	// Any number is right for a guess.
+	FMOVS  (R10), F8
+	VDUP   V8.S[0], V8.S4
+	B      end3
 
-loop2:
-	FMOVQ (R11), F2
-	FMOVQ (R12), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	FMOVQ F2, (R10)
-	FMOVQ 16(R11), F2
-	FMOVQ 16(R12), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F2, 16(R10)
-	ADD   $32, R10, R10
-	ADD   $32, R11, R11
-	ADD   $32, R12, R12
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop2
+else2:
+	// Any number is right for a guess.
+	VMOVI $0, V0.B16
+	FMOVQ (R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
 
 end3:
-	CMP $4, R0
-	BLT end5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD  R9, R0
+	CMP   $8, R0
+	BLT   end5
 
 loop4:
-	FMOVQ (R11), F2
-	FMOVQ (R12), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	FMOVQ F2, (R10)
-	ADD   $16, R10, R10
-	ADD   $16, R11, R11
-	ADD   $16, R12, R12
-	SUB   $4, R0, R0
-	CMP   $4, R0
+	FMOVQ (R10), F4
+	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R10), F4
+	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R10, R10
+	SUB   $8, R0, R0
+	CMP   $8, R0
 	BGE   loop4
 
 end5:
-	CBZ   R4, end6
-	FMOVS (R11), F2
-	ADD   R5, R11, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R6, R11, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V5.B16, V2.B16, V2.B16
-	FMOVS (R12), F3
-	ADD   R5, R12, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R6, R12, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V5.B16, V3.B16, V3.B16
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	ADD   R6, R10, R0
-	VST1  V2.S[2], (R0)
-	ADD   R5, R10, R0
-	VST1  V2.S[1], (R0)
-	FMOVS F2, (R10)
-	ADD   R4<<2, R10, R10
-	ADD   R4<<2, R11, R11
-	ADD   R4<<2, R12, R12
+	CMP $4, R0
+	BLT end7
 
-end6:
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	WORD   $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
-	CMP    $1, R1
-	BGT    else7
+loop6:
+	FMOVQ (R10), F4
+	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R10, R10
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop6
+
+end7:
+	CBZ   R4, end8
+	FMOVS (R10), F4
+	ADD   R5, R10, R0
+	VLD1  (R0), V4.S[1]
+	ADD   R6, R10, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   R4<<2, R10, R10
+
+end8:
+	VMOV   V8.B16, V6.B16
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	CMP    $1, R11
+	BGT    else9
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
+	FMOVS  F0, R0
+	CBZ    R0, end11
+	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
 	VMOVI  $0, V0.B16
 	VMOVI  $0, V1.B16
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
-	MOVD   R9, R0
-	CMP    $8, R0
-	BLT    end10
+	MOVD   R8, R0
+	MOVD   R9, R1
+	CMP    $8, R1
+	BLT    end13
 
-loop9:
-	FMOVQ (R3), F4
+loop12:
+	FMOVQ (R0), F4
 	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
 	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R3), F4
+	FMOVQ 16(R0), F4
 	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
 	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
 	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R3, R3
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop9
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop12
 
-end10:
-	CMP $4, R0
-	BLT end12
+end13:
+	CMP $4, R1
+	BLT end15
 
-loop11:
-	FMOVQ (R3), F4
+loop14:
+	FMOVQ (R0), F4
 	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
 	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   $16, R3, R3
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop11
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop14
 
-end12:
-	CBZ   R4, end13
-	FMOVS (R3), F4
-	ADD   R5, R3, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R6, R3, R0
+end15:
+	CBZ   R4, end16
+	FMOVS (R0), F4
+	ADD   R5, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R6, R0, R0
 	VLD1  (R0), V4.S[2]
 	VAND  V5.B16, V4.B16, V4.B16
 	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
 	VAND  V5.B16, V4.B16, V4.B16
 	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   R4<<2, R3, R3
 
-end13:
-	SCVTFS R9, F4
-	VDUP   V4.S[0], V4.S4
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
-	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
+end16:
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
 	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
 	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e24fc21 // fdiv v1.4s, v1.4s, v4.4s
-	VFMLS  V0.S4, V0.S4, V1.S4
-	FMOVQ  16(R7), F2
-	VMOVI  $0, V3.B16
-	WORD   $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
-	FMOVS  eps+160(FP), F3
-	VDUP   V3.S[0], V3.S4
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD   $0x6e21fc48 // fdiv v8.4s, v2.4s, v1.4s
-	VMOVI  $0, V1.B16
-	WORD   $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
-	WORD   $0x6e28dc0a // fmul v10.4s, v0.4s, v8.4s
-	VMOV   V6.B16, V9.B16
-	B      end8
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
 
-else7:
-	VMOVI $0, V4.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V0.B16
+end11:
+	FMOVQ 16(R7), F0
 	VMOVI $0, V1.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	FMOVS eps+112(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
+	VMOVI $0, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	ADD   R9<<2, R8, R8
+	VMOV  V6.B16, V13.B16
+	VMOV  V2.B16, V14.B16
+	VMOV  V4.B16, V15.B16
+	B     end10
+
+else9:
+	CMP   $15, R9
+	BGT   else17
+	// Any number is right for a guess.
+	FMOVS (R10), F8
+	VDUP  V8.S[0], V8.S4
+	B     end18
+
+else17:
+	// Any number is right for a guess.
+	VMOVI $0, V0.B16
+	FMOVQ (R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
+
+end18:
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
+	FMOVS  F0, R0
+	CBZ    R0, end19
+	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	MOVD   R8, R0
+	MOVD   R9, R1
+	CMP    $8, R1
+	BLT    end21
+
+loop20:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop20
+
+end21:
+	CMP $4, R1
+	BLT end23
+
+loop22:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop22
+
+end23:
+	CBZ   R4, end24
+	FMOVS (R0), F4
+	ADD   R5, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R6, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+
+end24:
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+
+end19:
+	FMOVQ 16(R7), F0
+	VMOVI $0, V1.B16
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	FMOVS eps+112(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
+	VMOVI $0, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
 	MOVD  R9, R0
 	CMP   $8, R0
-	BLT   end15
+	BLT   end26
 
-loop14:
-	FMOVQ (R11), F2
-	FMOVQ (R12), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD  $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
-	FMOVQ (R3), F3
-	WORD  $0x4ea6d463 // fsub v3.4s, v3.4s, v6.4s
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	VFMLA V3.S4, V3.S4, V8.S4
-	FMOVQ F2, (R10)
-	FMOVQ 16(R11), F2
-	FMOVQ 16(R12), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD  $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
-	FMOVQ 16(R3), F3
-	WORD  $0x4ea6d463 // fsub v3.4s, v3.4s, v6.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	VFMLA V3.S4, V3.S4, V9.S4
-	FMOVQ F2, 16(R10)
+loop25:
+	FMOVQ (R10), F0
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 16(R10), F0
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
 	ADD   $32, R10, R10
-	ADD   $32, R11, R11
-	ADD   $32, R12, R12
-	ADD   $32, R3, R3
 	SUB   $8, R0, R0
 	CMP   $8, R0
+	BGE   loop25
+
+end26:
+	CMP $4, R0
+	BLT end28
+
+loop27:
+	FMOVQ (R10), F0
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   $16, R10, R10
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop27
+
+end28:
+	CBZ   R4, end29
+	FMOVS (R10), F0
+	ADD   R5, R10, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R10, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   R4<<2, R10, R10
+
+end29:
+	ADD  R9<<2, R8, R8
+	VMOV V6.B16, V13.B16
+	VMOV V2.B16, V14.B16
+	VMOV V4.B16, V15.B16
+	VMOV V8.B16, V6.B16
+	WORD $0x4e2ad524 // fadd v4.4s, v9.4s, v10.4s
+	WORD $0x4e2cd562 // fadd v2.4s, v11.4s, v12.4s
+	SUB  $2, R11, R11
+	CMP  $1, R11
+	BLT  end31
+
+loop30:
+	CMP   $15, R9
+	BGT   else32
+	// Any number is right for a guess.
+	FMOVS (R10), F8
+	VDUP  V8.S[0], V8.S4
+	B     end33
+
+else32:
+	// Any number is right for a guess.
+	VMOVI $0, V0.B16
+	FMOVQ (R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
+
+end33:
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
+	FMOVS  F0, R0
+	CBZ    R0, end34
+	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	MOVD   R8, R0
+	MOVD   R9, R1
+	CMP    $8, R1
+	BLT    end36
+
+loop35:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop35
+
+end36:
+	CMP $4, R1
+	BLT end38
+
+loop37:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop37
+
+end38:
+	CBZ   R4, end39
+	FMOVS (R0), F4
+	ADD   R5, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R6, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+
+end39:
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+
+end34:
+	FMOVQ 16(R7), F0
+	VMOVI $0, V1.B16
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	FMOVS eps+112(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
+	VMOVI $0, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	MOVD  weight_base+48(FP), R0
+	MOVD  bias_base+72(FP), R1
+	MOVD  R9, R12
+	CMP   $8, R12
+	BLT   end41
+
+loop40:
+	FMOVQ (R10), F0
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ (R3), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F3
+	VFMLA V0.S4, V1.S4, V3.S4
+	FMOVQ F3, (R2)
+	FMOVQ 16(R10), F0
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 16(R3), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F3
+	VFMLA V0.S4, V1.S4, V3.S4
+	FMOVQ F3, 16(R2)
+	ADD   $32, R10, R10
+	ADD   $32, R2, R2
+	ADD   $32, R3, R3
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	SUB   $8, R12, R12
+	CMP   $8, R12
+	BGE   loop40
+
+end41:
+	CMP $4, R12
+	BLT end43
+
+loop42:
+	FMOVQ (R10), F0
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ (R3), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F3
+	VFMLA V0.S4, V1.S4, V3.S4
+	FMOVQ F3, (R2)
+	ADD   $16, R10, R10
+	ADD   $16, R2, R2
+	ADD   $16, R3, R3
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	SUB   $4, R12, R12
+	CMP   $4, R12
+	BGE   loop42
+
+end43:
+	CBZ   R4, end44
+	FMOVS (R10), F0
+	ADD   R5, R10, R12
+	VLD1  (R12), V0.S[1]
+	ADD   R6, R10, R12
+	VLD1  (R12), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVS (R3), F0
+	ADD   R5, R3, R12
+	VLD1  (R12), V0.S[1]
+	ADD   R6, R3, R12
+	VLD1  (R12), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VFMLA V14.S4, V0.S4, V15.S4
+	FMOVS (R0), F0
+	ADD   R5, R0, R12
+	VLD1  (R12), V0.S[1]
+	ADD   R6, R0, R12
+	VLD1  (R12), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	FMOVS (R1), F1
+	ADD   R5, R1, R12
+	VLD1  (R12), V1.S[1]
+	ADD   R6, R1, R12
+	VLD1  (R12), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V15.S4, V1.S4
+	ADD   R6, R2, R12
+	VST1  V1.S[2], (R12)
+	ADD   R5, R2, R12
+	VST1  V1.S[1], (R12)
+	FMOVS F1, (R2)
+	ADD   R4<<2, R10, R10
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R0, R0
+	ADD   R4<<2, R1, R1
+
+end44:
+	ADD  R9<<2, R8, R8
+	VMOV V6.B16, V13.B16
+	VMOV V2.B16, V14.B16
+	VMOV V4.B16, V15.B16
+	VMOV V8.B16, V6.B16
+	WORD $0x4e2ad524 // fadd v4.4s, v9.4s, v10.4s
+	WORD $0x4e2cd562 // fadd v2.4s, v11.4s, v12.4s
+	SUB  $1, R11, R11
+	CMP  $1, R11
+	BGE  loop30
+
+end31:
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
+	FMOVS  F0, R0
+	CBZ    R0, end45
+	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	MOVD   R8, R0
+	MOVD   R9, R1
+	CMP    $8, R1
+	BLT    end47
+
+loop46:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop46
+
+end47:
+	CMP $4, R1
+	BLT end49
+
+loop48:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop48
+
+end49:
+	CBZ   R4, end50
+	FMOVS (R0), F4
+	ADD   R5, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R6, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+
+end50:
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+
+end45:
+	FMOVQ 16(R7), F0
+	VMOVI $0, V1.B16
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	FMOVS eps+112(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
+	VMOVI $0, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	MOVD  weight_base+48(FP), R0
+	MOVD  bias_base+72(FP), R1
+	MOVD  R9, R7
+	CMP   $8, R7
+	BLT   end52
+
+loop51:
+	FMOVQ (R3), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F3
+	VFMLA V0.S4, V1.S4, V3.S4
+	FMOVQ F3, (R2)
+	FMOVQ 16(R3), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F3
+	VFMLA V0.S4, V1.S4, V3.S4
+	FMOVQ F3, 16(R2)
+	ADD   $32, R2, R2
+	ADD   $32, R3, R3
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	SUB   $8, R7, R7
+	CMP   $8, R7
+	BGE   loop51
+
+end52:
+	CMP $4, R7
+	BLT end54
+
+loop53:
+	FMOVQ (R3), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F3
+	VFMLA V0.S4, V1.S4, V3.S4
+	FMOVQ F3, (R2)
+	ADD   $16, R2, R2
+	ADD   $16, R3, R3
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	SUB   $4, R7, R7
+	CMP   $4, R7
+	BGE   loop53
+
+end54:
+	CBZ   R4, end55
+	FMOVS (R3), F0
+	ADD   R5, R3, R7
+	VLD1  (R7), V0.S[1]
+	ADD   R6, R3, R7
+	VLD1  (R7), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VFMLA V14.S4, V0.S4, V15.S4
+	FMOVS (R0), F0
+	ADD   R5, R0, R7
+	VLD1  (R7), V0.S[1]
+	ADD   R6, R0, R7
+	VLD1  (R7), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	FMOVS (R1), F1
+	ADD   R5, R1, R7
+	VLD1  (R7), V1.S[1]
+	ADD   R6, R1, R7
+	VLD1  (R7), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V15.S4, V1.S4
+	ADD   R6, R2, R7
+	VST1  V1.S[2], (R7)
+	ADD   R5, R2, R7
+	VST1  V1.S[1], (R7)
+	FMOVS F1, (R2)
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R0, R0
+	ADD   R4<<2, R1, R1
+
+end55:
+	ADD  R9<<2, R8, R8
+	VMOV V6.B16, V13.B16
+	VMOV V2.B16, V14.B16
+	VMOV V4.B16, V15.B16
+
+end10:
+	MOVD weight_base+48(FP), R0
+	MOVD bias_base+72(FP), R1
+	CMP  $8, R9
+	BLT  end57
+
+loop56:
+	FMOVQ (R3), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R2)
+	FMOVQ 16(R3), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R2)
+	ADD   $32, R2, R2
+	ADD   $32, R3, R3
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	SUB   $8, R9, R9
+	CMP   $8, R9
+	BGE   loop56
+
+end57:
+	CMP $4, R9
+	BLT end59
+
+loop58:
+	FMOVQ (R3), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R2)
+	ADD   $16, R2, R2
+	ADD   $16, R3, R3
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	SUB   $4, R9, R9
+	CMP   $4, R9
+	BGE   loop58
+
+end59:
+	CBZ   R4, end60
+	FMOVS (R3), F0
+	ADD   R5, R3, R7
+	VLD1  (R7), V0.S[1]
+	ADD   R6, R3, R7
+	VLD1  (R7), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VFMLA V14.S4, V0.S4, V15.S4
+	FMOVS (R0), F0
+	ADD   R5, R0, R7
+	VLD1  (R7), V0.S[1]
+	ADD   R6, R0, R7
+	VLD1  (R7), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	FMOVS (R1), F1
+	ADD   R5, R1, R7
+	VLD1  (R7), V1.S[1]
+	ADD   R6, R1, R7
+	VLD1  (R7), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V15.S4, V1.S4
+	ADD   R6, R2, R6
+	VST1  V1.S[2], (R6)
+	ADD   R5, R2, R5
+	VST1  V1.S[1], (R5)
+	FMOVS F1, (R2)
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R0, R0
+	ADD   R4<<2, R1, R1
+
+end60:
+
+end1:
+	RET
+
+// func layerNormRowsStreamNEON(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+TEXT ·layerNormRowsStreamNEON(SB), NOSPLIT, $0-116
+	MOVD   $constants<>(SB), R8
+	FMOVQ  32(R8), F7
+	MOVD   dst_base+0(FP), R6
+	MOVD   x_base+24(FP), R7
+	MOVD   cols+104(FP), R0
+	MOVD   R7, R10
+	MOVD   rows+96(FP), R11
+	MOVD   cols+104(FP), R9
+	AND    $3, R9, R2
+	MOVD   $4, R3
+	CMP    $1, R2
+	CSEL   GT, R3, ZR, R3
+	MOVD   $8, R4
+	CMP    $2, R2
+	CSEL   GT, R4, R3, R4
+	SCVTFS R2, F5
+	VDUP   V5.S[0], V5.S4
+	FMOVQ  (R8), F0
+	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
+	VMOVI  $0, V8.B16
+	MOVD   R7, R5
+	VMOVI  $0, V6.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	CBZ    R11, end1
+	CMP    $15, R9
+	BGT    else2
+	// Any number is right for a guess.
+	FMOVS  (R10), F8
+	VDUP   V8.S[0], V8.S4
+	B      end3
+
+else2:
+	// Any number is right for a guess.
+	VMOVI $0, V0.B16
+	FMOVQ (R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
+
+end3:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD  R9, R0
+	CMP   $8, R0
+	BLT   end5
+
+loop4:
+	FMOVQ (R10), F4
+	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R10), F4
+	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R10, R10
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop4
+
+end5:
+	CMP $4, R0
+	BLT end7
+
+loop6:
+	FMOVQ (R10), F4
+	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R10, R10
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop6
+
+end7:
+	CBZ   R2, end8
+	FMOVS (R10), F4
+	ADD   R3, R10, R0
+	VLD1  (R0), V4.S[1]
+	ADD   R4, R10, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   R2<<2, R10, R10
+
+end8:
+	VMOV   V8.B16, V6.B16
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	CMP    $1, R11
+	BGT    else9
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
+	FMOVS  F0, R0
+	CBZ    R0, end11
+	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	MOVD   R5, R0
+	MOVD   R9, R1
+	CMP    $8, R1
+	BLT    end13
+
+loop12:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop12
+
+end13:
+	CMP $4, R1
+	BLT end15
+
+loop14:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
 	BGE   loop14
 
 end15:
-	CMP $4, R0
-	BLT end17
+	CBZ   R2, end16
+	FMOVS (R0), F4
+	ADD   R3, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R4, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
 
-loop16:
-	FMOVQ (R11), F2
-	FMOVQ (R12), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD  $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
-	FMOVQ (R3), F3
-	WORD  $0x4ea6d463 // fsub v3.4s, v3.4s, v6.4s
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	VFMLA V3.S4, V3.S4, V8.S4
-	FMOVQ F2, (R10)
-	ADD   $16, R10, R10
-	ADD   $16, R11, R11
-	ADD   $16, R12, R12
-	ADD   $16, R3, R3
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop16
+end16:
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
 
-end17:
-	CBZ   R4, end18
-	FMOVS (R11), F2
-	ADD   R5, R11, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R6, R11, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V5.B16, V2.B16, V2.B16
-	FMOVS (R12), F3
-	ADD   R5, R12, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R6, R12, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V5.B16, V3.B16, V3.B16
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD  $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
-	FMOVS (R3), F3
-	ADD   R5, R3, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R6, R3, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V5.B16, V3.B16, V3.B16
-	WORD  $0x4ea6d463 // fsub v3.4s, v3.4s, v6.4s
-	VAND  V5.B16, V3.B16, V3.B16
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	VFMLA V3.S4, V3.S4, V8.S4
-	ADD   R6, R10, R0
-	VST1  V2.S[2], (R0)
-	ADD   R5, R10, R0
-	VST1  V2.S[1], (R0)
-	FMOVS F2, (R10)
-	ADD   R4<<2, R10, R10
-	ADD   R4<<2, R11, R11
-	ADD   R4<<2, R12, R12
-	ADD   R4<<2, R3, R3
+end11:
+	FMOVQ 16(R8), F0
+	VMOVI $0, V1.B16
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	FMOVS eps+112(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
+	VMOVI $0, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	ADD   R9<<2, R5, R5
+	VMOV  V6.B16, V13.B16
+	VMOV  V2.B16, V14.B16
+	VMOV  V4.B16, V15.B16
+	B     end10
+
+else9:
+	CMP   $15, R9
+	BGT   else17
+	// Any number is right for a guess.
+	FMOVS (R10), F8
+	VDUP  V8.S[0], V8.S4
+	B     end18
+
+else17:
+	// Any number is right for a guess.
+	VMOVI $0, V0.B16
+	FMOVQ (R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
 
 end18:
-	SCVTFS R9, F2
-	VDUP   V2.S[0], V2.S4
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
-	WORD   $0x4e29d501 // fadd v1.4s, v8.4s, v9.4s
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
 	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
 	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e22fc21 // fdiv v1.4s, v1.4s, v2.4s
-	VFMLS  V0.S4, V0.S4, V1.S4
-	FMOVQ  16(R7), F2
-	VMOVI  $0, V3.B16
-	WORD   $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
-	FMOVS  eps+160(FP), F3
-	VDUP   V3.S[0], V3.S4
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD   $0x6e21fc48 // fdiv v8.4s, v2.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
+	FMOVS  F0, R0
+	CBZ    R0, end19
+	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	VMOVI  $0, V0.B16
 	VMOVI  $0, V1.B16
-	WORD   $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
-	WORD   $0x6e28dc0a // fmul v10.4s, v0.4s, v8.4s
-	VMOV   V6.B16, V9.B16
-	WORD   $0x4e27d480 // fadd v0.4s, v4.4s, v7.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	WORD   $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
-	SUB    $2, R1, R1
-	CMP    $1, R1
-	BLT    end20
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	MOVD   R5, R0
+	MOVD   R9, R1
+	CMP    $8, R1
+	BLT    end21
 
-loop19:
-	VMOVI $0, V4.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	MOVD  weight_base+96(FP), R13
-	MOVD  bias_base+120(FP), R14
+loop20:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop20
+
+end21:
+	CMP $4, R1
+	BLT end23
+
+loop22:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop22
+
+end23:
+	CBZ   R2, end24
+	FMOVS (R0), F4
+	ADD   R3, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R4, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+
+end24:
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+
+end19:
+	FMOVQ 16(R8), F0
+	VMOVI $0, V1.B16
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	FMOVS eps+112(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
+	VMOVI $0, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
 	MOVD  R9, R0
 	CMP   $8, R0
-	BLT   end22
+	BLT   end26
 
-loop21:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
+loop25:
+	FMOVQ (R10), F0
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 16(R10), F0
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	ADD   $32, R10, R10
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop25
+
+end26:
+	CMP $4, R0
+	BLT end28
+
+loop27:
+	FMOVQ (R10), F0
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   $16, R10, R10
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop27
+
+end28:
+	CBZ   R2, end29
+	FMOVS (R10), F0
+	ADD   R3, R10, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R4, R10, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   R2<<2, R10, R10
+
+end29:
+	ADD  R9<<2, R5, R5
+	VMOV V6.B16, V13.B16
+	VMOV V2.B16, V14.B16
+	VMOV V4.B16, V15.B16
+	VMOV V8.B16, V6.B16
+	WORD $0x4e2ad524 // fadd v4.4s, v9.4s, v10.4s
+	WORD $0x4e2cd562 // fadd v2.4s, v11.4s, v12.4s
+	SUB  $2, R11, R11
+	CMP  $1, R11
+	BLT  end31
+
+loop30:
+	CMP   $15, R9
+	BGT   else32
+	// Any number is right for a guess.
+	FMOVS (R10), F8
+	VDUP  V8.S[0], V8.S4
+	B     end33
+
+else32:
+	// Any number is right for a guess.
+	VMOVI $0, V0.B16
+	FMOVQ (R10), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FMOVQ (R3), F1
-	WORD  $0x4ea6d421 // fsub v1.4s, v1.4s, v6.4s
-	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V13.S4
-	FMOVQ (R8), F1
-	WORD  $0x4ea9d421 // fsub v1.4s, v1.4s, v9.4s
-	VMOV  V10.B16, V2.B16
-	VFMLA V8.S4, V1.S4, V2.S4
-	FMOVQ (R13), F1
-	FMOVQ (R14), F3
-	VFMLA V1.S4, V2.S4, V3.S4
-	FMOVQ F0, (R10)
-	FMOVQ F3, (R2)
-	FMOVQ 16(R11), F0
-	FMOVQ 16(R12), F1
+	FMOVQ 16(R10), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD  $0x4ea6d421 // fsub v1.4s, v1.4s, v6.4s
-	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V14.S4
-	FMOVQ 16(R8), F1
-	WORD  $0x4ea9d421 // fsub v1.4s, v1.4s, v9.4s
-	VMOV  V10.B16, V2.B16
-	VFMLA V8.S4, V1.S4, V2.S4
-	FMOVQ 16(R13), F1
-	FMOVQ 16(R14), F3
-	VFMLA V1.S4, V2.S4, V3.S4
-	FMOVQ F0, 16(R10)
-	FMOVQ F3, 16(R2)
+	FMOVQ 32(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
+
+end33:
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
+	FMOVS  F0, R0
+	CBZ    R0, end34
+	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	MOVD   R5, R0
+	MOVD   R9, R1
+	CMP    $8, R1
+	BLT    end36
+
+loop35:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop35
+
+end36:
+	CMP $4, R1
+	BLT end38
+
+loop37:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop37
+
+end38:
+	CBZ   R2, end39
+	FMOVS (R0), F4
+	ADD   R3, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R4, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+
+end39:
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+
+end34:
+	FMOVQ 16(R8), F0
+	VMOVI $0, V1.B16
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	FMOVS eps+112(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
+	VMOVI $0, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	MOVD  weight_base+48(FP), R0
+	MOVD  bias_base+72(FP), R1
+	MOVD  R9, R12
+	CMP   $8, R12
+	BLT   end41
+
+loop40:
+	FMOVQ (R10), F0
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ (R7), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F3
+	VFMLA V0.S4, V1.S4, V3.S4
+	FMOVQ F3, (R6)
+	FMOVQ 16(R10), F0
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 16(R7), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F3
+	VFMLA V0.S4, V1.S4, V3.S4
+	FMOVQ F3, 16(R6)
+	ADD   $32, R10, R10
+	ADD   $32, R6, R6
+	ADD   $32, R7, R7
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	SUB   $8, R12, R12
+	CMP   $8, R12
+	BGE   loop40
+
+end41:
+	CMP $4, R12
+	BLT end43
+
+loop42:
+	FMOVQ (R10), F0
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ (R7), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F3
+	VFMLA V0.S4, V1.S4, V3.S4
+	FMOVQ F3, (R6)
+	ADD   $16, R10, R10
+	ADD   $16, R6, R6
+	ADD   $16, R7, R7
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	SUB   $4, R12, R12
+	CMP   $4, R12
+	BGE   loop42
+
+end43:
+	CBZ   R2, end44
+	FMOVS (R10), F0
+	ADD   R3, R10, R12
+	VLD1  (R12), V0.S[1]
+	ADD   R4, R10, R12
+	VLD1  (R12), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVS (R7), F0
+	ADD   R3, R7, R12
+	VLD1  (R12), V0.S[1]
+	ADD   R4, R7, R12
+	VLD1  (R12), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VFMLA V14.S4, V0.S4, V15.S4
+	FMOVS (R0), F0
+	ADD   R3, R0, R12
+	VLD1  (R12), V0.S[1]
+	ADD   R4, R0, R12
+	VLD1  (R12), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	FMOVS (R1), F1
+	ADD   R3, R1, R12
+	VLD1  (R12), V1.S[1]
+	ADD   R4, R1, R12
+	VLD1  (R12), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V15.S4, V1.S4
+	ADD   R4, R6, R12
+	VST1  V1.S[2], (R12)
+	ADD   R3, R6, R12
+	VST1  V1.S[1], (R12)
+	FMOVS F1, (R6)
+	ADD   R2<<2, R10, R10
+	ADD   R2<<2, R6, R6
+	ADD   R2<<2, R7, R7
+	ADD   R2<<2, R0, R0
+	ADD   R2<<2, R1, R1
+
+end44:
+	ADD  R9<<2, R5, R5
+	VMOV V6.B16, V13.B16
+	VMOV V2.B16, V14.B16
+	VMOV V4.B16, V15.B16
+	VMOV V8.B16, V6.B16
+	WORD $0x4e2ad524 // fadd v4.4s, v9.4s, v10.4s
+	WORD $0x4e2cd562 // fadd v2.4s, v11.4s, v12.4s
+	SUB  $1, R11, R11
+	CMP  $1, R11
+	BGE  loop30
+
+end31:
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
+	FMOVS  F0, R0
+	CBZ    R0, end45
+	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	MOVD   R5, R0
+	MOVD   R9, R1
+	CMP    $8, R1
+	BLT    end47
+
+loop46:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop46
+
+end47:
+	CMP $4, R1
+	BLT end49
+
+loop48:
+	FMOVQ (R0), F4
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop48
+
+end49:
+	CBZ   R2, end50
+	FMOVS (R0), F4
+	ADD   R3, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R4, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	VAND  V5.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+
+end50:
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V2.S4
+
+end45:
+	FMOVQ 16(R8), F0
+	VMOVI $0, V1.B16
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	FMOVS eps+112(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
+	VMOVI $0, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	MOVD  weight_base+48(FP), R0
+	MOVD  bias_base+72(FP), R1
+	MOVD  R9, R8
+	CMP   $8, R8
+	BLT   end52
+
+loop51:
+	FMOVQ (R7), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F3
+	VFMLA V0.S4, V1.S4, V3.S4
+	FMOVQ F3, (R6)
+	FMOVQ 16(R7), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F3
+	VFMLA V0.S4, V1.S4, V3.S4
+	FMOVQ F3, 16(R6)
+	ADD   $32, R6, R6
+	ADD   $32, R7, R7
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	SUB   $8, R8, R8
+	CMP   $8, R8
+	BGE   loop51
+
+end52:
+	CMP $4, R8
+	BLT end54
+
+loop53:
+	FMOVQ (R7), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F3
+	VFMLA V0.S4, V1.S4, V3.S4
+	FMOVQ F3, (R6)
+	ADD   $16, R6, R6
+	ADD   $16, R7, R7
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	SUB   $4, R8, R8
+	CMP   $4, R8
+	BGE   loop53
+
+end54:
+	CBZ   R2, end55
+	FMOVS (R7), F0
+	ADD   R3, R7, R8
+	VLD1  (R8), V0.S[1]
+	ADD   R4, R7, R8
+	VLD1  (R8), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VFMLA V14.S4, V0.S4, V15.S4
+	FMOVS (R0), F0
+	ADD   R3, R0, R8
+	VLD1  (R8), V0.S[1]
+	ADD   R4, R0, R8
+	VLD1  (R8), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	FMOVS (R1), F1
+	ADD   R3, R1, R8
+	VLD1  (R8), V1.S[1]
+	ADD   R4, R1, R8
+	VLD1  (R8), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V15.S4, V1.S4
+	ADD   R4, R6, R8
+	VST1  V1.S[2], (R8)
+	ADD   R3, R6, R8
+	VST1  V1.S[1], (R8)
+	FMOVS F1, (R6)
+	ADD   R2<<2, R6, R6
+	ADD   R2<<2, R7, R7
+	ADD   R2<<2, R0, R0
+	ADD   R2<<2, R1, R1
+
+end55:
+	ADD  R9<<2, R5, R5
+	VMOV V6.B16, V13.B16
+	VMOV V2.B16, V14.B16
+	VMOV V4.B16, V15.B16
+
+end10:
+	MOVD weight_base+48(FP), R0
+	MOVD bias_base+72(FP), R1
+	CMP  $8, R9
+	BLT  end57
+
+loop56:
+	FMOVQ (R7), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R6)
+	FMOVQ 16(R7), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R6)
+	ADD   $32, R6, R6
+	ADD   $32, R7, R7
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	SUB   $8, R9, R9
+	CMP   $8, R9
+	BGE   loop56
+
+end57:
+	CMP $4, R9
+	BLT end59
+
+loop58:
+	FMOVQ (R7), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R6)
+	ADD   $16, R6, R6
+	ADD   $16, R7, R7
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	SUB   $4, R9, R9
+	CMP   $4, R9
+	BGE   loop58
+
+end59:
+	CBZ   R2, end60
+	FMOVS (R7), F0
+	ADD   R3, R7, R5
+	VLD1  (R5), V0.S[1]
+	ADD   R4, R7, R5
+	VLD1  (R5), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VFMLA V14.S4, V0.S4, V15.S4
+	FMOVS (R0), F0
+	ADD   R3, R0, R5
+	VLD1  (R5), V0.S[1]
+	ADD   R4, R0, R5
+	VLD1  (R5), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	FMOVS (R1), F1
+	ADD   R3, R1, R5
+	VLD1  (R5), V1.S[1]
+	ADD   R4, R1, R5
+	VLD1  (R5), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V15.S4, V1.S4
+	ADD   R4, R6, R4
+	VST1  V1.S[2], (R4)
+	ADD   R3, R6, R3
+	VST1  V1.S[1], (R3)
+	FMOVS F1, (R6)
+	ADD   R2<<2, R6, R6
+	ADD   R2<<2, R7, R7
+	ADD   R2<<2, R0, R0
+	ADD   R2<<2, R1, R1
+
+end60:
+
+end1:
+	RET
+
+// func addLayerNormRowsNEON(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
+TEXT ·addLayerNormRowsNEON(SB), NOSPLIT, $0-164
+	MOVD   $constants<>(SB), R7
+	FMOVQ  32(R7), F7
+	MOVD   dst_base+0(FP), R2
+	MOVD   sum_base+24(FP), R3
+	MOVD   R3, R10
+	MOVD   x_base+48(FP), R11
+	MOVD   residual_base+72(FP), R12
+	MOVD   rows+144(FP), R13
+	MOVD   cols+152(FP), R9
+	AND    $3, R9, R4
+	MOVD   $4, R5
+	CMP    $1, R4
+	CSEL   GT, R5, ZR, R5
+	MOVD   $8, R6
+	CMP    $2, R4
+	CSEL   GT, R6, R5, R6
+	SCVTFS R4, F6
+	VDUP   V6.S[0], V6.S4
+	FMOVQ  (R7), F0
+	WORD   $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
+	VMOVI  $0, V8.B16
+	MOVD   R3, R8
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V3.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	CBZ    R13, end1
+	CMP    $15, R9
+	BGT    else2
+	// Any number is right for a guess.
+	FMOVS  (R11), F0
+	VDUP   V0.S[0], V0.S4
+	FMOVS  (R12), F1
+	VDUP   V1.S[0], V1.S4
+	WORD   $0x4e21d408 // fadd v8.4s, v0.4s, v1.4s
+	B      end3
+
+else2:
+	// Any number is right for a guess.
+	VMOVI $0, V0.B16
+	FMOVQ (R11), F1
+	FMOVQ (R12), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R11), F1
+	FMOVQ 16(R12), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R11), F1
+	FMOVQ 32(R12), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R11), F1
+	FMOVQ 48(R12), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
+
+end3:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD  R9, R0
+	CMP   $8, R0
+	BLT   end5
+
+loop4:
+	FMOVQ (R11), F4
+	FMOVQ (R12), F5
+	WORD  $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD  $0x4ea8d485 // fsub v5.4s, v4.4s, v8.4s
+	WORD  $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
+	VFMLA V5.S4, V5.S4, V2.S4
+	FMOVQ F4, (R10)
+	FMOVQ 16(R11), F4
+	FMOVQ 16(R12), F5
+	WORD  $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD  $0x4ea8d485 // fsub v5.4s, v4.4s, v8.4s
+	WORD  $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	VFMLA V5.S4, V5.S4, V3.S4
+	FMOVQ F4, 16(R10)
 	ADD   $32, R10, R10
 	ADD   $32, R11, R11
 	ADD   $32, R12, R12
-	ADD   $32, R3, R3
-	ADD   $32, R2, R2
-	ADD   $32, R8, R8
-	ADD   $32, R13, R13
-	ADD   $32, R14, R14
 	SUB   $8, R0, R0
 	CMP   $8, R0
-	BGE   loop21
+	BGE   loop4
 
-end22:
+end5:
 	CMP $4, R0
-	BLT end24
+	BLT end7
 
-loop23:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FMOVQ (R3), F1
-	WORD  $0x4ea6d421 // fsub v1.4s, v1.4s, v6.4s
-	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V13.S4
-	FMOVQ (R8), F1
-	WORD  $0x4ea9d421 // fsub v1.4s, v1.4s, v9.4s
-	VMOV  V10.B16, V2.B16
-	VFMLA V8.S4, V1.S4, V2.S4
-	FMOVQ (R13), F1
-	FMOVQ (R14), F3
-	VFMLA V1.S4, V2.S4, V3.S4
-	FMOVQ F0, (R10)
-	FMOVQ F3, (R2)
+loop6:
+	FMOVQ (R11), F4
+	FMOVQ (R12), F5
+	WORD  $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD  $0x4ea8d485 // fsub v5.4s, v4.4s, v8.4s
+	WORD  $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
+	VFMLA V5.S4, V5.S4, V2.S4
+	FMOVQ F4, (R10)
 	ADD   $16, R10, R10
 	ADD   $16, R11, R11
 	ADD   $16, R12, R12
-	ADD   $16, R3, R3
-	ADD   $16, R2, R2
-	ADD   $16, R8, R8
-	ADD   $16, R13, R13
-	ADD   $16, R14, R14
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop23
+	BGE   loop6
+
+end7:
+	CBZ   R4, end8
+	FMOVS (R11), F4
+	ADD   R5, R11, R0
+	VLD1  (R0), V4.S[1]
+	ADD   R6, R11, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V6.B16, V4.B16, V4.B16
+	FMOVS (R12), F5
+	ADD   R5, R12, R0
+	VLD1  (R0), V5.S[1]
+	ADD   R6, R12, R0
+	VLD1  (R0), V5.S[2]
+	VAND  V6.B16, V5.B16, V5.B16
+	WORD  $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD  $0x4ea8d485 // fsub v5.4s, v4.4s, v8.4s
+	VAND  V6.B16, V5.B16, V5.B16
+	WORD  $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
+	VFMLA V5.S4, V5.S4, V2.S4
+	ADD   R6, R10, R0
+	VST1  V4.S[2], (R0)
+	ADD   R5, R10, R0
+	VST1  V4.S[1], (R0)
+	FMOVS F4, (R10)
+	ADD   R4<<2, R10, R10
+	ADD   R4<<2, R11, R11
+	ADD   R4<<2, R12, R12
+
+end8:
+	VMOV   V8.B16, V5.B16
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
+	CMP    $1, R13
+	BGT    else9
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V3.S4
+	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD   $0x6ea3e400 // fcmgt v0.4s, v0.4s, v3.4s
+	FMOVS  F0, R0
+	CBZ    R0, end11
+	WORD   $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	MOVD   R8, R0
+	MOVD   R9, R1
+	CMP    $8, R1
+	BLT    end13
+
+loop12:
+	FMOVQ (R0), F4
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R0), F4
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop12
+
+end13:
+	CMP $4, R1
+	BLT end15
+
+loop14:
+	FMOVQ (R0), F4
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop14
+
+end15:
+	CBZ   R4, end16
+	FMOVS (R0), F4
+	ADD   R5, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R6, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V6.B16, V4.B16, V4.B16
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	VAND  V6.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+
+end16:
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V3.S4
+
+end11:
+	FMOVQ 16(R7), F0
+	VMOVI $0, V1.B16
+	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
+	FMOVS eps+160(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc03 // fdiv v3.4s, v0.4s, v1.4s
+	VMOVI $0, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x6e23dc04 // fmul v4.4s, v0.4s, v3.4s
+	ADD   R9<<2, R8, R8
+	VMOV  V5.B16, V13.B16
+	VMOV  V3.B16, V14.B16
+	VMOV  V4.B16, V15.B16
+	B     end10
+
+else9:
+	CMP   $15, R9
+	BGT   else17
+	// Any number is right for a guess.
+	FMOVS (R11), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVS (R12), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d408 // fadd v8.4s, v0.4s, v1.4s
+	B     end18
+
+else17:
+	// Any number is right for a guess.
+	VMOVI $0, V0.B16
+	FMOVQ (R11), F1
+	FMOVQ (R12), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R11), F1
+	FMOVQ 16(R12), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R11), F1
+	FMOVQ 32(R12), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R11), F1
+	FMOVQ 48(R12), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
+
+end18:
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V3.S4
+	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD   $0x6ea3e400 // fcmgt v0.4s, v0.4s, v3.4s
+	FMOVS  F0, R0
+	CBZ    R0, end19
+	WORD   $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	MOVD   R8, R0
+	MOVD   R9, R1
+	CMP    $8, R1
+	BLT    end21
+
+loop20:
+	FMOVQ (R0), F4
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R0), F4
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop20
+
+end21:
+	CMP $4, R1
+	BLT end23
+
+loop22:
+	FMOVQ (R0), F4
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop22
+
+end23:
+	CBZ   R4, end24
+	FMOVS (R0), F4
+	ADD   R5, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R6, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V6.B16, V4.B16, V4.B16
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	VAND  V6.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
 
 end24:
-	CBZ   R4, end25
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V3.S4
+
+end19:
+	FMOVQ 16(R7), F0
+	VMOVI $0, V1.B16
+	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
+	FMOVS eps+160(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc03 // fdiv v3.4s, v0.4s, v1.4s
+	VMOVI $0, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x6e23dc04 // fmul v4.4s, v0.4s, v3.4s
+	MOVD  R9, R0
+	CMP   $8, R0
+	BLT   end26
+
+loop25:
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
+	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V11.S4
+	FMOVQ F0, (R10)
+	FMOVQ 16(R11), F0
+	FMOVQ 16(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
+	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V12.S4
+	FMOVQ F0, 16(R10)
+	ADD   $32, R10, R10
+	ADD   $32, R11, R11
+	ADD   $32, R12, R12
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop25
+
+end26:
+	CMP $4, R0
+	BLT end28
+
+loop27:
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
+	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V11.S4
+	FMOVQ F0, (R10)
+	ADD   $16, R10, R10
+	ADD   $16, R11, R11
+	ADD   $16, R12, R12
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop27
+
+end28:
+	CBZ   R4, end29
 	FMOVS (R11), F0
 	ADD   R5, R11, R0
 	VLD1  (R0), V0.S[1]
 	ADD   R6, R11, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
 	FMOVS (R12), F1
 	ADD   R5, R12, R0
 	VLD1  (R0), V1.S[1]
 	ADD   R6, R12, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
+	VAND  V6.B16, V1.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
+	VAND  V6.B16, V1.B16, V1.B16
+	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V11.S4
+	ADD   R6, R10, R0
+	VST1  V0.S[2], (R0)
+	ADD   R5, R10, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R10)
+	ADD   R4<<2, R10, R10
+	ADD   R4<<2, R11, R11
+	ADD   R4<<2, R12, R12
+
+end29:
+	ADD  R9<<2, R8, R8
+	VMOV V5.B16, V13.B16
+	VMOV V3.B16, V14.B16
+	VMOV V4.B16, V15.B16
+	VMOV V8.B16, V5.B16
+	WORD $0x4e2ad524 // fadd v4.4s, v9.4s, v10.4s
+	WORD $0x4e2cd563 // fadd v3.4s, v11.4s, v12.4s
+	SUB  $2, R13, R13
+	CMP  $1, R13
+	BLT  end31
+
+loop30:
+	CMP   $15, R9
+	BGT   else32
+	// Any number is right for a guess.
+	FMOVS (R11), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVS (R12), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d408 // fadd v8.4s, v0.4s, v1.4s
+	B     end33
+
+else32:
+	// Any number is right for a guess.
+	VMOVI $0, V0.B16
+	FMOVQ (R11), F1
+	FMOVQ (R12), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R11), F1
+	FMOVQ 16(R12), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R11), F1
+	FMOVQ 32(R12), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R11), F1
+	FMOVQ 48(R12), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
+
+end33:
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V3.S4
+	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD   $0x6ea3e400 // fcmgt v0.4s, v0.4s, v3.4s
+	FMOVS  F0, R0
+	CBZ    R0, end34
+	WORD   $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	MOVD   R8, R0
+	MOVD   R9, R1
+	CMP    $8, R1
+	BLT    end36
+
+loop35:
+	FMOVQ (R0), F4
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R0), F4
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop35
+
+end36:
+	CMP $4, R1
+	BLT end38
+
+loop37:
+	FMOVQ (R0), F4
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop37
+
+end38:
+	CBZ   R4, end39
+	FMOVS (R0), F4
+	ADD   R5, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R6, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V6.B16, V4.B16, V4.B16
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	VAND  V6.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+
+end39:
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V3.S4
+
+end34:
+	FMOVQ 16(R7), F0
+	VMOVI $0, V1.B16
+	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
+	FMOVS eps+160(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc03 // fdiv v3.4s, v0.4s, v1.4s
+	VMOVI $0, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x6e23dc04 // fmul v4.4s, v0.4s, v3.4s
+	MOVD  weight_base+96(FP), R1
+	MOVD  bias_base+120(FP), R14
+	MOVD  R9, R0
+	CMP   $8, R0
+	BLT   end41
+
+loop40:
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
+	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V11.S4
+	FMOVQ (R3), F1
+	WORD  $0x4eadd421 // fsub v1.4s, v1.4s, v13.4s
+	VMOV  V15.B16, V2.B16
+	VFMLA V14.S4, V1.S4, V2.S4
+	FMOVQ (R1), F1
+	FMOVQ (R14), F16
+	VFMLA V1.S4, V2.S4, V16.S4
+	FMOVQ F0, (R10)
+	FMOVQ F16, (R2)
+	FMOVQ 16(R11), F0
+	FMOVQ 16(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
+	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V12.S4
+	FMOVQ 16(R3), F1
+	WORD  $0x4eadd421 // fsub v1.4s, v1.4s, v13.4s
+	VMOV  V15.B16, V2.B16
+	VFMLA V14.S4, V1.S4, V2.S4
+	FMOVQ 16(R1), F1
+	FMOVQ 16(R14), F16
+	VFMLA V1.S4, V2.S4, V16.S4
+	FMOVQ F0, 16(R10)
+	FMOVQ F16, 16(R2)
+	ADD   $32, R10, R10
+	ADD   $32, R11, R11
+	ADD   $32, R12, R12
+	ADD   $32, R2, R2
+	ADD   $32, R3, R3
+	ADD   $32, R1, R1
+	ADD   $32, R14, R14
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop40
+
+end41:
+	CMP $4, R0
+	BLT end43
+
+loop42:
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
+	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V11.S4
+	FMOVQ (R3), F1
+	WORD  $0x4eadd421 // fsub v1.4s, v1.4s, v13.4s
+	VMOV  V15.B16, V2.B16
+	VFMLA V14.S4, V1.S4, V2.S4
+	FMOVQ (R1), F1
+	FMOVQ (R14), F16
+	VFMLA V1.S4, V2.S4, V16.S4
+	FMOVQ F0, (R10)
+	FMOVQ F16, (R2)
+	ADD   $16, R10, R10
+	ADD   $16, R11, R11
+	ADD   $16, R12, R12
+	ADD   $16, R2, R2
+	ADD   $16, R3, R3
+	ADD   $16, R1, R1
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop42
+
+end43:
+	CBZ   R4, end44
+	FMOVS (R11), F0
+	ADD   R5, R11, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R11, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	FMOVS (R12), F1
+	ADD   R5, R12, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R6, R12, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V6.B16, V1.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
+	VAND  V6.B16, V1.B16, V1.B16
+	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V11.S4
 	FMOVS (R3), F1
 	ADD   R5, R3, R0
 	VLD1  (R0), V1.S[1]
 	ADD   R6, R3, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4ea6d421 // fsub v1.4s, v1.4s, v6.4s
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V13.S4
-	FMOVS (R8), F1
-	ADD   R5, R8, R0
+	VAND  V6.B16, V1.B16, V1.B16
+	WORD  $0x4eadd421 // fsub v1.4s, v1.4s, v13.4s
+	VFMLA V14.S4, V1.S4, V15.S4
+	FMOVS (R1), F1
+	ADD   R5, R1, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R6, R8, R0
+	ADD   R6, R1, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4ea9d421 // fsub v1.4s, v1.4s, v9.4s
-	VFMLA V8.S4, V1.S4, V10.S4
-	FMOVS (R13), F1
-	ADD   R5, R13, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R6, R13, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
+	VAND  V6.B16, V1.B16, V1.B16
 	FMOVS (R14), F2
 	ADD   R5, R14, R0
 	VLD1  (R0), V2.S[1]
 	ADD   R6, R14, R0
 	VLD1  (R0), V2.S[2]
-	VAND  V5.B16, V2.B16, V2.B16
-	VFMLA V1.S4, V10.S4, V2.S4
+	VAND  V6.B16, V2.B16, V2.B16
+	VFMLA V1.S4, V15.S4, V2.S4
 	ADD   R6, R10, R0
 	VST1  V0.S[2], (R0)
 	ADD   R5, R10, R0
@@ -1115,87 +2497,620 @@ end24:
 	ADD   R4<<2, R10, R10
 	ADD   R4<<2, R11, R11
 	ADD   R4<<2, R12, R12
-	ADD   R4<<2, R3, R3
 	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R8, R8
-	ADD   R4<<2, R13, R13
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R1, R1
 	ADD   R4<<2, R14, R14
 
-end25:
+end44:
+	ADD  R9<<2, R8, R8
+	VMOV V5.B16, V13.B16
+	VMOV V3.B16, V14.B16
+	VMOV V4.B16, V15.B16
+	VMOV V8.B16, V5.B16
+	WORD $0x4e2ad524 // fadd v4.4s, v9.4s, v10.4s
+	WORD $0x4e2cd563 // fadd v3.4s, v11.4s, v12.4s
+	SUB  $1, R13, R13
+	CMP  $1, R13
+	BGE  loop30
+
+end31:
 	SCVTFS R9, F0
 	VDUP   V0.S[0], V0.S4
-	WORD   $0x4e2cd561 // fadd v1.4s, v11.4s, v12.4s
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
 	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
 	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
-	WORD   $0x4e2ed5a2 // fadd v2.4s, v13.4s, v14.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
-	VFMLS  V1.S4, V1.S4, V0.S4
-	FMOVQ  16(R7), F2
-	VMOVI  $0, V3.B16
-	WORD   $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS  eps+160(FP), F3
-	VDUP   V3.S[0], V3.S4
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD   $0x6e20fc48 // fdiv v8.4s, v2.4s, v0.4s
+	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V3.S4
+	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD   $0x6ea3e400 // fcmgt v0.4s, v0.4s, v3.4s
+	FMOVS  F0, R0
+	CBZ    R0, end45
+	WORD   $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
 	VMOVI  $0, V0.B16
-	WORD   $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
-	WORD   $0x6e28dc0a // fmul v10.4s, v0.4s, v8.4s
-	VMOV   V6.B16, V9.B16
-	WORD   $0x4e27d480 // fadd v0.4s, v4.4s, v7.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	WORD   $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
-	SUB    $1, R1, R1
-	CMP    $1, R1
-	BGE    loop19
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	MOVD   R8, R0
+	MOVD   R9, R1
+	CMP    $8, R1
+	BLT    end47
 
-end20:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V11.B16
+loop46:
+	FMOVQ (R0), F4
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ 16(R0), F4
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V3.S4
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop46
+
+end47:
+	CMP $4, R1
+	BLT end49
+
+loop48:
+	FMOVQ (R0), F4
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop48
+
+end49:
+	CBZ   R4, end50
+	FMOVS (R0), F4
+	ADD   R5, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R6, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V6.B16, V4.B16, V4.B16
+	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	VAND  V6.B16, V4.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	VFMLA V4.S4, V4.S4, V2.S4
+
+end50:
+	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD   $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
+	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
+	VFMLS  V4.S4, V4.S4, V3.S4
+
+end45:
+	FMOVQ 16(R7), F0
+	VMOVI $0, V1.B16
+	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
+	FMOVS eps+160(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc03 // fdiv v3.4s, v0.4s, v1.4s
+	VMOVI $0, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x6e23dc04 // fmul v4.4s, v0.4s, v3.4s
 	MOVD  weight_base+96(FP), R0
 	MOVD  bias_base+120(FP), R1
-	MOVD  R9, R10
-	CMP   $8, R10
-	BLT   end27
+	MOVD  R9, R7
+	CMP   $8, R7
+	BLT   end52
 
-loop26:
+loop51:
 	FMOVQ (R3), F0
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V7.S4
-	FMOVQ (R8), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	VMOV  V10.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
 	FMOVQ (R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, (R2)
 	FMOVQ 16(R3), F0
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 16(R8), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	VMOV  V10.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
 	FMOVQ 16(R0), F0
 	FMOVQ 16(R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 16(R2)
-	ADD   $32, R3, R3
 	ADD   $32, R2, R2
-	ADD   $32, R8, R8
+	ADD   $32, R3, R3
 	ADD   $32, R0, R0
 	ADD   $32, R1, R1
+	SUB   $8, R7, R7
+	CMP   $8, R7
+	BGE   loop51
+
+end52:
+	CMP $4, R7
+	BLT end54
+
+loop53:
+	FMOVQ (R3), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R2)
+	ADD   $16, R2, R2
+	ADD   $16, R3, R3
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	SUB   $4, R7, R7
+	CMP   $4, R7
+	BGE   loop53
+
+end54:
+	CBZ   R4, end55
+	FMOVS (R3), F0
+	ADD   R5, R3, R7
+	VLD1  (R7), V0.S[1]
+	ADD   R6, R3, R7
+	VLD1  (R7), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VFMLA V14.S4, V0.S4, V15.S4
+	FMOVS (R0), F0
+	ADD   R5, R0, R7
+	VLD1  (R7), V0.S[1]
+	ADD   R6, R0, R7
+	VLD1  (R7), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	FMOVS (R1), F1
+	ADD   R5, R1, R7
+	VLD1  (R7), V1.S[1]
+	ADD   R6, R1, R7
+	VLD1  (R7), V1.S[2]
+	VAND  V6.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V15.S4, V1.S4
+	ADD   R6, R2, R7
+	VST1  V1.S[2], (R7)
+	ADD   R5, R2, R7
+	VST1  V1.S[1], (R7)
+	FMOVS F1, (R2)
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R0, R0
+	ADD   R4<<2, R1, R1
+
+end55:
+	ADD  R9<<2, R8, R8
+	VMOV V5.B16, V13.B16
+	VMOV V3.B16, V14.B16
+	VMOV V4.B16, V15.B16
+
+end10:
+	MOVD weight_base+96(FP), R0
+	MOVD bias_base+120(FP), R1
+	CMP  $8, R9
+	BLT  end57
+
+loop56:
+	FMOVQ (R3), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R2)
+	FMOVQ 16(R3), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R2)
+	ADD   $32, R2, R2
+	ADD   $32, R3, R3
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	SUB   $8, R9, R9
+	CMP   $8, R9
+	BGE   loop56
+
+end57:
+	CMP $4, R9
+	BLT end59
+
+loop58:
+	FMOVQ (R3), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V14.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R2)
+	ADD   $16, R2, R2
+	ADD   $16, R3, R3
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	SUB   $4, R9, R9
+	CMP   $4, R9
+	BGE   loop58
+
+end59:
+	CBZ   R4, end60
+	FMOVS (R3), F0
+	ADD   R5, R3, R7
+	VLD1  (R7), V0.S[1]
+	ADD   R6, R3, R7
+	VLD1  (R7), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	VFMLA V14.S4, V0.S4, V15.S4
+	FMOVS (R0), F0
+	ADD   R5, R0, R7
+	VLD1  (R7), V0.S[1]
+	ADD   R6, R0, R7
+	VLD1  (R7), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	FMOVS (R1), F1
+	ADD   R5, R1, R7
+	VLD1  (R7), V1.S[1]
+	ADD   R6, R1, R7
+	VLD1  (R7), V1.S[2]
+	VAND  V6.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V15.S4, V1.S4
+	ADD   R6, R2, R6
+	VST1  V1.S[2], (R6)
+	ADD   R5, R2, R5
+	VST1  V1.S[1], (R5)
+	FMOVS F1, (R2)
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R0, R0
+	ADD   R4<<2, R1, R1
+
+end60:
+
+end1:
+	RET
+
+// func rmsNormRowsNEON(dst []float32, x []float32, weight []float32, rows int, cols int, eps float32)
+TEXT ·rmsNormRowsNEON(SB), NOSPLIT, $0-92
+	MOVD   $constants<>(SB), R8
+	MOVD   dst_base+0(FP), R2
+	MOVD   x_base+24(FP), R3
+	MOVD   rows+72(FP), R4
+	MOVD   cols+80(FP), R10
+	FMOVS  eps+88(FP), F5
+	VDUP   V5.S[0], V5.S4
+	SCVTFS R10, F6
+	VDUP   V6.S[0], V6.S4
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V8.B16
+	AND    $3, R10, R5
+	MOVD   $4, R6
+	CMP    $1, R5
+	CSEL   GT, R6, ZR, R6
+	MOVD   $8, R7
+	CMP    $2, R5
+	CSEL   GT, R7, R6, R7
+	SCVTFS R5, F4
+	VDUP   V4.S[0], V4.S4
+	FMOVQ  (R8), F0
+	WORD   $0x6ea0e484 // fcmgt v4.4s, v4.4s, v0.4s
+	MOVD   R3, R9
+	CBZ    R4, end1
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	MOVD   R10, R0
+	CMP    $8, R0
+	BLT    end3
+
+loop2:
+	FMOVQ (R9), F2
+	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVQ 16(R9), F2
+	VFMLA V2.S4, V2.S4, V1.S4
+	ADD   $32, R9, R9
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop2
+
+end3:
+	CMP $4, R0
+	BLT end5
+
+loop4:
+	FMOVQ (R9), F2
+	VFMLA V2.S4, V2.S4, V0.S4
+	ADD   $16, R9, R9
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop4
+
+end5:
+	CBZ   R5, end6
+	FMOVS (R9), F2
+	ADD   R6, R9, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R9, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V4.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V2.S4, V0.S4
+	ADD   R5<<2, R9, R9
+
+end6:
+	WORD  $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	CMP   $1, R4
+	BGT   else7
+	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e26fc07 // fdiv v7.4s, v0.4s, v6.4s
+	FMOVQ 16(R8), F0
+	WORD  $0x4e25d4e1 // fadd v1.4s, v7.4s, v5.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc07 // fdiv v7.4s, v0.4s, v1.4s
+	VMOV  V7.B16, V8.B16
+	B     end8
+
+else7:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	WORD  $0x6e27d4e2 // faddp v2.4s, v7.4s, v7.4s
+	WORD  $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD  $0x6e26fc47 // fdiv v7.4s, v2.4s, v6.4s
+	FMOVQ 16(R8), F2
+	WORD  $0x4e25d4e3 // fadd v3.4s, v7.4s, v5.4s
+	WORD  $0x6ea1f863 // fsqrt v3.4s, v3.4s
+	WORD  $0x6e23fc47 // fdiv v7.4s, v2.4s, v3.4s
+	MOVD  R10, R0
+	CMP   $8, R0
+	BLT   end10
+
+loop9:
+	FMOVQ (R9), F2
+	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVQ 16(R9), F2
+	VFMLA V2.S4, V2.S4, V1.S4
+	ADD   $32, R9, R9
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop9
+
+end10:
+	CMP $4, R0
+	BLT end12
+
+loop11:
+	FMOVQ (R9), F2
+	VFMLA V2.S4, V2.S4, V0.S4
+	ADD   $16, R9, R9
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop11
+
+end12:
+	CBZ   R5, end13
+	FMOVS (R9), F2
+	ADD   R6, R9, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R9, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V4.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V2.S4, V0.S4
+	ADD   R5<<2, R9, R9
+
+end13:
+	VMOV V7.B16, V8.B16
+	WORD $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	SUB  $2, R4, R4
+	CMP  $1, R4
+	BLT  end15
+
+loop14:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	WORD  $0x6e27d4e2 // faddp v2.4s, v7.4s, v7.4s
+	WORD  $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD  $0x6e26fc47 // fdiv v7.4s, v2.4s, v6.4s
+	FMOVQ 16(R8), F2
+	WORD  $0x4e25d4e3 // fadd v3.4s, v7.4s, v5.4s
+	WORD  $0x6ea1f863 // fsqrt v3.4s, v3.4s
+	WORD  $0x6e23fc47 // fdiv v7.4s, v2.4s, v3.4s
+	MOVD  weight_base+48(FP), R0
+	MOVD  R10, R1
+	CMP   $8, R1
+	BLT   end17
+
+loop16:
+	FMOVQ (R9), F2
+	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVQ (R3), F2
+	WORD  $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
+	FMOVQ (R0), F3
+	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ F2, (R2)
+	FMOVQ 16(R9), F2
+	VFMLA V2.S4, V2.S4, V1.S4
+	FMOVQ 16(R3), F2
+	WORD  $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
+	FMOVQ 16(R0), F3
+	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ F2, 16(R2)
+	ADD   $32, R9, R9
+	ADD   $32, R2, R2
+	ADD   $32, R3, R3
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop16
+
+end17:
+	CMP $4, R1
+	BLT end19
+
+loop18:
+	FMOVQ (R9), F2
+	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVQ (R3), F2
+	WORD  $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
+	FMOVQ (R0), F3
+	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ F2, (R2)
+	ADD   $16, R9, R9
+	ADD   $16, R2, R2
+	ADD   $16, R3, R3
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop18
+
+end19:
+	CBZ   R5, end20
+	FMOVS (R9), F2
+	ADD   R6, R9, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R7, R9, R1
+	VLD1  (R1), V2.S[2]
+	VAND  V4.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVS (R3), F2
+	ADD   R6, R3, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R7, R3, R1
+	VLD1  (R1), V2.S[2]
+	VAND  V4.B16, V2.B16, V2.B16
+	WORD  $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
+	FMOVS (R0), F3
+	ADD   R6, R0, R1
+	VLD1  (R1), V3.S[1]
+	ADD   R7, R0, R1
+	VLD1  (R1), V3.S[2]
+	VAND  V4.B16, V3.B16, V3.B16
+	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	ADD   R7, R2, R1
+	VST1  V2.S[2], (R1)
+	ADD   R6, R2, R1
+	VST1  V2.S[1], (R1)
+	FMOVS F2, (R2)
+	ADD   R5<<2, R9, R9
+	ADD   R5<<2, R2, R2
+	ADD   R5<<2, R3, R3
+	ADD   R5<<2, R0, R0
+
+end20:
+	VMOV V7.B16, V8.B16
+	WORD $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	SUB  $1, R4, R4
+	CMP  $1, R4
+	BGE  loop14
+
+end15:
+	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e26fc07 // fdiv v7.4s, v0.4s, v6.4s
+	FMOVQ 16(R8), F0
+	WORD  $0x4e25d4e1 // fadd v1.4s, v7.4s, v5.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc07 // fdiv v7.4s, v0.4s, v1.4s
+	MOVD  weight_base+48(FP), R0
+	MOVD  R10, R1
+	CMP   $8, R1
+	BLT   end22
+
+loop21:
+	FMOVQ (R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R2)
+	FMOVQ 16(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 16(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R2)
+	ADD   $32, R2, R2
+	ADD   $32, R3, R3
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop21
+
+end22:
+	CMP $4, R1
+	BLT end24
+
+loop23:
+	FMOVQ (R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R2)
+	ADD   $16, R2, R2
+	ADD   $16, R3, R3
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop23
+
+end24:
+	CBZ   R5, end25
+	FMOVS (R3), F0
+	ADD   R6, R3, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R3, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V4.B16, V0.B16, V0.B16
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVS (R0), F1
+	ADD   R6, R0, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R7, R0, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V4.B16, V1.B16, V1.B16
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD   R7, R2, R1
+	VST1  V0.S[2], (R1)
+	ADD   R6, R2, R1
+	VST1  V0.S[1], (R1)
+	FMOVS F0, (R2)
+	ADD   R5<<2, R2, R2
+	ADD   R5<<2, R3, R3
+	ADD   R5<<2, R0, R0
+
+end25:
+	VMOV V7.B16, V8.B16
+
+end8:
+	MOVD weight_base+48(FP), R0
+	CMP  $8, R10
+	BLT  end27
+
+loop26:
+	FMOVQ (R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R2)
+	FMOVQ 16(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 16(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R2)
+	ADD   $32, R2, R2
+	ADD   $32, R3, R3
+	ADD   $32, R0, R0
 	SUB   $8, R10, R10
 	CMP   $8, R10
 	BGE   loop26
@@ -1206,425 +3121,43 @@ end27:
 
 loop28:
 	FMOVQ (R3), F0
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V7.S4
-	FMOVQ (R8), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	VMOV  V10.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R2)
-	ADD   $16, R3, R3
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R2)
 	ADD   $16, R2, R2
-	ADD   $16, R8, R8
+	ADD   $16, R3, R3
 	ADD   $16, R0, R0
-	ADD   $16, R1, R1
 	SUB   $4, R10, R10
 	CMP   $4, R10
 	BGE   loop28
 
 end29:
-	CBZ   R4, end30
+	CBZ   R5, end30
 	FMOVS (R3), F0
-	ADD   R5, R3, R10
-	VLD1  (R10), V0.S[1]
-	ADD   R6, R3, R10
-	VLD1  (R10), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V7.S4
-	FMOVS (R8), F0
-	ADD   R5, R8, R10
-	VLD1  (R10), V0.S[1]
-	ADD   R6, R8, R10
-	VLD1  (R10), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	VFMLA V8.S4, V0.S4, V10.S4
-	FMOVS (R0), F0
-	ADD   R5, R0, R10
-	VLD1  (R10), V0.S[1]
-	ADD   R6, R0, R10
-	VLD1  (R10), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R1), F1
-	ADD   R5, R1, R10
-	VLD1  (R10), V1.S[1]
-	ADD   R6, R1, R10
-	VLD1  (R10), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V10.S4, V1.S4
-	ADD   R6, R2, R10
-	VST1  V1.S[2], (R10)
-	ADD   R5, R2, R10
-	VST1  V1.S[1], (R10)
-	FMOVS F1, (R2)
-	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R8, R8
-	ADD   R4<<2, R0, R0
-	ADD   R4<<2, R1, R1
+	ADD   R6, R3, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R7, R3, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V4.B16, V0.B16, V0.B16
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVS (R0), F1
+	ADD   R6, R0, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R7, R0, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V4.B16, V1.B16, V1.B16
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD   R7, R2, R1
+	VST1  V0.S[2], (R1)
+	ADD   R6, R2, R1
+	VST1  V0.S[1], (R1)
+	FMOVS F0, (R2)
+	ADD   R5<<2, R2, R2
+	ADD   R5<<2, R3, R3
+	ADD   R5<<2, R0, R0
 
 end30:
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x4e24d461 // fadd v1.4s, v3.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
-	WORD   $0x4e2bd4e2 // fadd v2.4s, v7.4s, v11.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
-	VFMLS  V1.S4, V1.S4, V0.S4
-	FMOVQ  16(R7), F2
-	VMOVI  $0, V3.B16
-	WORD   $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
-	FMOVS  eps+160(FP), F3
-	VDUP   V3.S[0], V3.S4
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD   $0x6e20fc48 // fdiv v8.4s, v2.4s, v0.4s
-	VMOVI  $0, V0.B16
-	WORD   $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
-	WORD   $0x6e28dc0a // fmul v10.4s, v0.4s, v8.4s
-	VMOV   V6.B16, V9.B16
-
-end8:
-	MOVD weight_base+96(FP), R0
-	MOVD bias_base+120(FP), R1
-	CMP  $8, R9
-	BLT  end32
-
-loop31:
-	FMOVQ (R8), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	VMOV  V10.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R2)
-	FMOVQ 16(R8), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	VMOV  V10.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	FMOVQ 16(R0), F0
-	FMOVQ 16(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R2)
-	ADD   $32, R2, R2
-	ADD   $32, R8, R8
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	SUB   $8, R9, R9
-	CMP   $8, R9
-	BGE   loop31
-
-end32:
-	CMP $4, R9
-	BLT end34
-
-loop33:
-	FMOVQ (R8), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	VMOV  V10.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R2)
-	ADD   $16, R2, R2
-	ADD   $16, R8, R8
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R9, R9
-	CMP   $4, R9
-	BGE   loop33
-
-end34:
-	CBZ   R4, end35
-	FMOVS (R8), F0
-	ADD   R5, R8, R3
-	VLD1  (R3), V0.S[1]
-	ADD   R6, R8, R3
-	VLD1  (R3), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	VFMLA V8.S4, V0.S4, V10.S4
-	FMOVS (R0), F0
-	ADD   R5, R0, R3
-	VLD1  (R3), V0.S[1]
-	ADD   R6, R0, R3
-	VLD1  (R3), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R1), F1
-	ADD   R5, R1, R3
-	VLD1  (R3), V1.S[1]
-	ADD   R6, R1, R3
-	VLD1  (R3), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V10.S4, V1.S4
-	ADD   R6, R2, R3
-	VST1  V1.S[2], (R3)
-	ADD   R5, R2, R3
-	VST1  V1.S[1], (R3)
-	FMOVS F1, (R2)
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R8, R8
-	ADD   R4<<2, R0, R0
-	ADD   R4<<2, R1, R1
-
-end35:
-
-end1:
-	RET
-
-// func rmsNormRowsNEON(dst []float32, x []float32, weight []float32, rows int, cols int, eps float32)
-TEXT ·rmsNormRowsNEON(SB), NOSPLIT, $0-92
-	MOVD   $constants<>(SB), R1
-	MOVD   dst_base+0(FP), R6
-	MOVD   x_base+24(FP), R7
-	MOVD   rows+72(FP), R0
-	MOVD   cols+80(FP), R5
-	FMOVS  eps+88(FP), F4
-	VDUP   V4.S[0], V4.S4
-	SCVTFS R5, F5
-	VDUP   V5.S[0], V5.S4
-	VMOVI  $0, V7.B16
-	AND    $3, R5, R8
-	MOVD   $4, R9
-	CMP    $1, R8
-	CSEL   GT, R9, ZR, R9
-	MOVD   $8, R10
-	CMP    $2, R8
-	CSEL   GT, R10, R9, R10
-	SCVTFS R8, F6
-	VDUP   V6.S[0], V6.S4
-	FMOVQ  (R1), F0
-	WORD   $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
-	MOVD   R7, R2
-	CBZ    R0, end1
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
-	MOVD   R5, R3
-	CMP    $8, R3
-	BLT    end3
-
-loop2:
-	FMOVQ (R2), F2
-	VFMLA V2.S4, V2.S4, V0.S4
-	FMOVQ 16(R2), F2
-	VFMLA V2.S4, V2.S4, V1.S4
-	ADD   $32, R2, R2
-	SUB   $8, R3, R3
-	CMP   $8, R3
-	BGE   loop2
-
-end3:
-	CMP $4, R3
-	BLT end5
-
-loop4:
-	FMOVQ (R2), F2
-	VFMLA V2.S4, V2.S4, V0.S4
-	ADD   $16, R2, R2
-	SUB   $4, R3, R3
-	CMP   $4, R3
-	BGE   loop4
-
-end5:
-	CBZ   R8, end6
-	FMOVS (R2), F2
-	ADD   R9, R2, R3
-	VLD1  (R3), V2.S[1]
-	ADD   R10, R2, R3
-	VLD1  (R3), V2.S[2]
-	VAND  V6.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V2.S4, V0.S4
-	ADD   R8<<2, R2, R2
-
-end6:
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e25fc00 // fdiv v0.4s, v0.4s, v5.4s
-	FMOVQ 16(R1), F1
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc27 // fdiv v7.4s, v1.4s, v0.4s
-	SUB   $1, R0, R0
-	CMP   $1, R0
-	BLT   end8
-
-loop7:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  weight_base+48(FP), R3
-	MOVD  R5, R4
-	CMP   $8, R4
-	BLT   end10
-
-loop9:
-	FMOVQ (R2), F2
-	VFMLA V2.S4, V2.S4, V0.S4
-	FMOVQ (R7), F2
-	WORD  $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
-	FMOVQ (R3), F3
-	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVQ F2, (R6)
-	FMOVQ 16(R2), F2
-	VFMLA V2.S4, V2.S4, V1.S4
-	FMOVQ 16(R7), F2
-	WORD  $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
-	FMOVQ 16(R3), F3
-	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVQ F2, 16(R6)
-	ADD   $32, R2, R2
-	ADD   $32, R6, R6
-	ADD   $32, R7, R7
-	ADD   $32, R3, R3
-	SUB   $8, R4, R4
-	CMP   $8, R4
-	BGE   loop9
-
-end10:
-	CMP $4, R4
-	BLT end12
-
-loop11:
-	FMOVQ (R2), F2
-	VFMLA V2.S4, V2.S4, V0.S4
-	FMOVQ (R7), F2
-	WORD  $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
-	FMOVQ (R3), F3
-	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVQ F2, (R6)
-	ADD   $16, R2, R2
-	ADD   $16, R6, R6
-	ADD   $16, R7, R7
-	ADD   $16, R3, R3
-	SUB   $4, R4, R4
-	CMP   $4, R4
-	BGE   loop11
-
-end12:
-	CBZ   R8, end13
-	FMOVS (R2), F2
-	ADD   R9, R2, R4
-	VLD1  (R4), V2.S[1]
-	ADD   R10, R2, R4
-	VLD1  (R4), V2.S[2]
-	VAND  V6.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V2.S4, V0.S4
-	FMOVS (R7), F2
-	ADD   R9, R7, R4
-	VLD1  (R4), V2.S[1]
-	ADD   R10, R7, R4
-	VLD1  (R4), V2.S[2]
-	VAND  V6.B16, V2.B16, V2.B16
-	WORD  $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
-	FMOVS (R3), F3
-	ADD   R9, R3, R4
-	VLD1  (R4), V3.S[1]
-	ADD   R10, R3, R4
-	VLD1  (R4), V3.S[2]
-	VAND  V6.B16, V3.B16, V3.B16
-	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	ADD   R10, R6, R4
-	VST1  V2.S[2], (R4)
-	ADD   R9, R6, R4
-	VST1  V2.S[1], (R4)
-	FMOVS F2, (R6)
-	ADD   R8<<2, R2, R2
-	ADD   R8<<2, R6, R6
-	ADD   R8<<2, R7, R7
-	ADD   R8<<2, R3, R3
-
-end13:
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e25fc00 // fdiv v0.4s, v0.4s, v5.4s
-	FMOVQ 16(R1), F1
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
-	WORD  $0x6e20fc27 // fdiv v7.4s, v1.4s, v0.4s
-	SUB   $1, R0, R0
-	CMP   $1, R0
-	BGE   loop7
-
-end8:
-	MOVD weight_base+48(FP), R0
-	CMP  $8, R5
-	BLT  end15
-
-loop14:
-	FMOVQ (R7), F0
-	WORD  $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
-	FMOVQ (R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R6)
-	FMOVQ 16(R7), F0
-	WORD  $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
-	FMOVQ 16(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R6)
-	ADD   $32, R6, R6
-	ADD   $32, R7, R7
-	ADD   $32, R0, R0
-	SUB   $8, R5, R5
-	CMP   $8, R5
-	BGE   loop14
-
-end15:
-	CMP $4, R5
-	BLT end17
-
-loop16:
-	FMOVQ (R7), F0
-	WORD  $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
-	FMOVQ (R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R6)
-	ADD   $16, R6, R6
-	ADD   $16, R7, R7
-	ADD   $16, R0, R0
-	SUB   $4, R5, R5
-	CMP   $4, R5
-	BGE   loop16
-
-end17:
-	CBZ   R8, end18
-	FMOVS (R7), F0
-	ADD   R9, R7, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R10, R7, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
-	FMOVS (R0), F1
-	ADD   R9, R0, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R10, R0, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V6.B16, V1.B16, V1.B16
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R10, R6, R1
-	VST1  V0.S[2], (R1)
-	ADD   R9, R6, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R6)
-	ADD   R8<<2, R6, R6
-	ADD   R8<<2, R7, R7
-	ADD   R8<<2, R0, R0
-
-end18:
 
 end1:
 	RET
@@ -1633,4 +3166,6 @@ DATA constants<>+0(SB)/8, $0x3f80000000000000
 DATA constants<>+8(SB)/8, $0x4040000040000000
 DATA constants<>+16(SB)/8, $0x3f8000003f800000
 DATA constants<>+24(SB)/8, $0x3f8000003f800000
-GLOBL constants<>(SB), RODATA|NOPTR, $32
+DATA constants<>+32(SB)/8, $0x3d8000003d800000
+DATA constants<>+40(SB)/8, $0x3d8000003d800000
+GLOBL constants<>(SB), RODATA|NOPTR, $48

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/ref"
@@ -407,6 +409,76 @@ func checkLayerNorm(t *testing.T, x, residual []float32, rows, cols int, weight,
 		if e := math.Abs(float64(got) - want[i]); !(e <= relative*math.Abs(want[i])+0x1p-126) {
 			t.Fatalf("RMSNorm cols=%d [%d,%d]: %v, want %v: off by %.3g", cols, i/cols, i%cols, got, want[i], e)
 		}
+	}
+}
+
+// TestLayerNormFarStart has rows that begin far from their mean, at which the
+// vector tiers' guess of the mean is taken.
+func TestLayerNormFarStart(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(25, 26))
+		for _, cols := range []int{15, 16, 17, 40, 300, 768, 4096} {
+			weight, bias := randomSlice(r, cols), randomSlice(r, cols)
+			for _, far := range []float32{1.5, -3, 100, -1e4} {
+				for _, rows := range []int{1, 4} {
+					x := aligned(rows * cols)
+					copy(x, randomSlice(r, rows*cols))
+					for i := range x {
+						if i%cols < 16 {
+							x[i] += far
+						}
+					}
+					checkLayerNorm(t, x, make([]float32, rows*cols), rows, cols, weight, bias, 1e-5)
+					want := make([]float32, rows*cols)
+					LayerNorm(want, x, rows, cols, weight, bias, 1e-5)
+					layerNormRowsStream(x, x, weight, bias, rows, cols, 1e-5)
+					if !slices.Equal(x, want) {
+						t.Fatalf("cols=%d: written past the caches, results are others", cols)
+					}
+				}
+			}
+		}
+	})
+}
+
+// aligned is a slice that begins with a cache line.
+func aligned(n int) []float32 {
+	s := make([]float32, n+15)
+	for uintptr(unsafe.Pointer(&s[0]))%64 != 0 {
+		s = s[1:]
+	}
+	return s[:n]
+}
+
+// TestStreamed: calls on matrices that are written past the caches give what they
+// give in place, where they are not.
+func TestStreamed(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("too many elements for an emulator; TestCatalog calls the kernels")
+	}
+	r := rand.New(rand.NewPCG(27, 28))
+	for _, cols := range []int{512, 1000, 1025} {
+		rows := (streamElements + cols - 1) / cols
+		n := rows * cols
+		x, weight := randomSlice(r, n), randomSlice(r, cols)
+		if dst := make([]float32, n); !streamed(dst, x) || streamed(x, x) {
+			t.Fatal("the first call does not write past the caches, or that in place does")
+		}
+		eachISA(t, func(t *testing.T) {
+			for name, f := range map[string]func(threads Threads, dst, x []float32){
+				"Softmax":   func(threads Threads, dst, x []float32) { threads.Softmax(dst, x, rows, cols) },
+				"LayerNorm": func(threads Threads, dst, x []float32) { threads.LayerNorm(dst, x, rows, cols, weight, nil, 1e-5) },
+			} {
+				want := slices.Clone(x)
+				f(2, want, want)
+				for _, threads := range []Threads{1, 2} {
+					dst := make([]float32, n)
+					if f(threads, dst, x); !slices.Equal(dst, want) {
+						t.Errorf("%s of %d columns on %d threads gives other results than in place", name, cols, threads)
+					}
+				}
+			}
+		})
 	}
 }
 

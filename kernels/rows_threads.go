@@ -28,6 +28,7 @@ type rowCall struct {
 	unary            func(dst, x []float32)
 	binary           func(dst, x, y []float32)
 	n, cols, perPart int
+	stream           bool
 }
 
 var rowCalls = sync.Pool{New: func() any { return new(rowCall) }}
@@ -63,8 +64,8 @@ func (t Threads) Softmax(dst, x []float32, rows, cols int) {
 		return
 	}
 	checkRows("Softmax", dst, x, rows, cols)
-	t.split(rows, cols, rowCall{dst: dst, x: x, rows: func(c *rowCall, i, j int) {
-		Softmax(c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols)
+	t.split(rows, cols, rowCall{dst: dst, x: x, stream: streamed(dst, x), rows: func(c *rowCall, i, j int) {
+		softmax(c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, c.stream)
 	}})
 }
 
@@ -101,8 +102,8 @@ func (t Threads) LayerNorm(dst, x []float32, rows, cols int, weight, bias []floa
 	checkRows("LayerNorm", dst, x, rows, cols)
 	weight = affineVec("LayerNorm", "weight", weight, cols, &sharedOnes, 1)
 	bias = affineVec("LayerNorm", "bias", bias, cols, &sharedZeros, 0)
-	t.split(rows, cols, rowCall{dst: dst, x: x, weight: weight, bias: bias, eps: eps, rows: func(c *rowCall, i, j int) {
-		LayerNorm(c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, c.weight, c.bias, c.eps)
+	t.split(rows, cols, rowCall{dst: dst, x: x, weight: weight, bias: bias, eps: eps, stream: streamed(dst, x), rows: func(c *rowCall, i, j int) {
+		layerNorm(c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, c.weight, c.bias, c.eps, c.stream)
 	}})
 }
 

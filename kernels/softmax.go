@@ -3,6 +3,7 @@ package kernels
 import (
 	"iter"
 	"math"
+	"sync"
 )
 
 // callElements bounds the elements that one assembly call works on: goroutines
@@ -52,6 +53,12 @@ func rowPieces(rows, cols int) iter.Seq2[int, int] {
 // (16 + |x[r,c]-max_r| + min(cols, 8192)/8)*2^-24.
 func Softmax(dst, x []float32, rows, cols int) {
 	checkRows("Softmax", dst, x, rows, cols)
+	softmax(dst, x, rows, cols, streamed(dst, x))
+}
+
+// softmax is Softmax of some or all rows of a call, whose results go past the
+// caches if stream is set.
+func softmax(dst, x []float32, rows, cols int, stream bool) {
 	if len(x) == 0 {
 		return
 	}
@@ -61,21 +68,64 @@ func Softmax(dst, x []float32, rows, cols int) {
 		}
 		return
 	}
-	for from, to := range rowPieces(rows, cols) {
-		softmaxRows(dst[from*cols:to*cols], x[from*cols:to*cols], to-from, cols)
+	if !stream {
+		for from, to := range rowPieces(rows, cols) {
+			softmaxRows(dst[from*cols:to*cols], x[from*cols:to*cols], to-from, cols)
+		}
+		return
 	}
+	tmp := rowBuffers.Get().(*[sumElements]float32)
+	for from, to := range rowPieces(rows, cols) {
+		softmaxRowsStream(dst[from*cols:to*cols], x[from*cols:to*cols], tmp[:cols], to-from, cols)
+	}
+	rowBuffers.Put(tmp)
 }
 
-// softmaxLongRow is Softmax of a single row, in pieces.
+// rowBuffers are places for the exponentials of a row, or for what is known of blocks.
+var rowBuffers = sync.Pool{New: func() any { return new([sumElements]float32) }}
+
+// streamElements is from how many elements on the result of a call is written past
+// the caches: 16 MiB, of which much would be gone from a shared cache before its
+// next use, and which would have to be read before it is written.
+const streamElements = 1 << 22
+
+// streamed reports whether a call on whole matrices writes past the caches.
+// In place that does not pay, since what is written has just been read.
+func streamed(dst, x []float32) bool { return len(dst) >= streamElements && &dst[0] != &x[0] }
+
+// blockElements is how many elements of a long row have a maximum of their own:
+// so many are in the first-level cache still when their exponentials are taken.
+const blockElements = 1 << 11
+
+// softmaxLongRow is Softmax of a single row: the exponentials of each block, as if
+// it were a row, and then the products with what is left to be divided by.
 func softmaxLongRow(dst, x []float32) {
-	m := rowMax(x)
+	whole := len(x) / blockElements
+	blocks := (len(x) + blockElements - 1) / blockElements
+	buffer := rowBuffers.Get().(*[sumElements]float32)
+	maxs, sums := buffer[:sumElements/2], buffer[sumElements/2:]
+	if blocks > sumElements/2 {
+		maxs, sums = make([]float32, blocks), make([]float32, blocks)
+	}
+	maxs, sums = maxs[:blocks], sums[:blocks]
+	for from, to := range rowPieces(whole, blockElements) {
+		i, j := from*blockElements, to*blockElements
+		expSumRows(dst[i:j], x[i:j], maxs[from:to], sums[from:to], to-from, blockElements)
+	}
+	if rest := whole * blockElements; rest < len(x) {
+		expSumRows(dst[rest:], x[rest:], maxs[whole:], sums[whole:], 1, len(x)-rest)
+	}
+	subSubVec(maxs, maxs, maxVec(maxs), 0)
+	expVec(maxs, maxs)
 	sum := 0.0
-	for i, end := range piecesOf(sumElements, len(x)) {
-		sum += float64(expSumVec(dst[i:end], x[i:end], m))
+	for b, s := range sums {
+		sum += float64(s) * float64(maxs[b])
 	}
-	for i, end := range pieces(len(x)) {
-		scaleVec(dst[i:end], dst[i:end], float32(1/sum))
+	for b, m := range maxs {
+		block := dst[b*blockElements : min((b+1)*blockElements, len(dst))]
+		scaleVec(block, block, float32(float64(m)/sum))
 	}
+	rowBuffers.Put(buffer)
 }
 
 // rowMax is the maximum of x, in pieces. It may miss a NaN.

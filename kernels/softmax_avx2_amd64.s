@@ -16,15 +16,15 @@ TEXT ·softmaxRowsAVX2(SB), NOSPLIT, $0-64
 	VMOVUPS f32x8_c2b00f34<>+0(SB), Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
-	MOVQ    BX, SI
-	ANDQ    $+7, SI
-	LEAQ    lanes8<>+0(SB), DI
-	MOVQ    $0x00000008, R8
-	SUBQ    SI, R8
-	LEAQ    (DI)(R8*4), DI
-	VMOVUPS (DI), Y5
-	MOVQ    CX, DI
-	MOVQ    AX, R8
+	MOVQ    CX, SI
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	ANDQ    $+7, R8
+	LEAQ    lanes8<>+0(SB), R9
+	MOVQ    $0x00000008, R10
+	SUBQ    R8, R10
+	LEAQ    (R9)(R10*4), R9
+	VMOVUPS (R9), Y5
 	TESTQ   DX, DX
 	JZ      end1
 	VMOVUPS f32x8_ff800000<>+0(SB), Y3
@@ -34,11 +34,11 @@ TEXT ·softmaxRowsAVX2(SB), NOSPLIT, $0-64
 	JLT     end3
 
 loop2:
-	VMOVUPS (DI), Y6
+	VMOVUPS (SI), Y6
 	VMAXPS  Y6, Y3, Y3
-	VMOVUPS 32(DI), Y6
+	VMOVUPS 32(SI), Y6
 	VMAXPS  Y6, Y4, Y4
-	ADDQ    $+64, DI
+	ADDQ    $+64, SI
 	SUBQ    $+16, R9
 	CMPQ    R9, $+16
 	JGE     loop2
@@ -48,21 +48,21 @@ end3:
 	JLT  end5
 
 loop4:
-	VMOVUPS (DI), Y6
+	VMOVUPS (SI), Y6
 	VMAXPS  Y6, Y3, Y3
-	ADDQ    $+32, DI
+	ADDQ    $+32, SI
 	SUBQ    $+8, R9
 	CMPQ    R9, $+8
 	JGE     loop4
 
 end5:
-	TESTQ      SI, SI
+	TESTQ      R8, R8
 	JZ         end6
-	VMASKMOVPS (DI), Y5, Y6
+	VMASKMOVPS (SI), Y5, Y6
 	VMOVUPS    f32x8_ff800000<>+0(SB), Y7
 	VBLENDVPS  Y5, Y6, Y7, Y7
 	VMAXPS     Y7, Y3, Y3
-	LEAQ       (DI)(SI*4), DI
+	LEAQ       (SI)(R8*4), SI
 
 end6:
 	VMAXPS     Y4, Y3, Y3
@@ -98,7 +98,7 @@ loop9:
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y8, Y7, Y7
 	VADDPS      Y7, Y4, Y4
-	VMOVUPS     Y7, (R8)
+	VMOVUPS     Y7, (DI)
 	VMOVUPS     32(CX), Y7
 	VSUBPS      Y3, Y7, Y7
 	VMAXPS      Y7, Y2, Y7
@@ -115,9 +115,9 @@ loop9:
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y8, Y7, Y7
 	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y7, 32(R8)
-	ADDQ        $+64, R8
+	VMOVUPS     Y7, 32(DI)
 	ADDQ        $+64, CX
+	ADDQ        $+64, DI
 	SUBQ        $+16, DX
 	CMPQ        DX, $+16
 	JGE         loop9
@@ -143,15 +143,15 @@ loop11:
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y8, Y7, Y7
 	VADDPS      Y7, Y4, Y4
-	VMOVUPS     Y7, (R8)
-	ADDQ        $+32, R8
+	VMOVUPS     Y7, (DI)
 	ADDQ        $+32, CX
+	ADDQ        $+32, DI
 	SUBQ        $+8, DX
 	CMPQ        DX, $+8
 	JGE         loop11
 
 end12:
-	TESTQ       SI, SI
+	TESTQ       R8, R8
 	JZ          end13
 	VMASKMOVPS  (CX), Y5, Y7
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y8
@@ -172,9 +172,9 @@ end12:
 	VMULPS      Y0, Y1, Y0
 	VANDPS      Y0, Y5, Y1
 	VADDPS      Y1, Y4, Y4
-	VMASKMOVPS  Y0, Y5, (R8)
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (CX)(SI*4), CX
+	VMASKMOVPS  Y0, Y5, (DI)
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DI)(R8*4), DI
 
 end13:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y0
@@ -199,7 +199,7 @@ else7:
 	JLT     end15
 
 loop14:
-	VMOVUPS     (DI), Y9
+	VMOVUPS     (SI), Y9
 	VMAXPS      Y9, Y6, Y6
 	VMOVUPS     (CX), Y9
 	VSUBPS      Y3, Y9, Y9
@@ -217,8 +217,8 @@ loop14:
 	VPSLLD      $0x17, Y10, Y10
 	VMULPS      Y10, Y9, Y9
 	VADDPS      Y9, Y4, Y4
-	VMOVUPS     Y9, (R8)
-	VMOVUPS     32(DI), Y9
+	VMOVUPS     Y9, (DI)
+	VMOVUPS     32(SI), Y9
 	VMAXPS      Y9, Y7, Y7
 	VMOVUPS     32(CX), Y9
 	VSUBPS      Y3, Y9, Y9
@@ -236,10 +236,10 @@ loop14:
 	VPSLLD      $0x17, Y10, Y10
 	VMULPS      Y10, Y9, Y9
 	VADDPS      Y9, Y8, Y8
-	VMOVUPS     Y9, 32(R8)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
+	VMOVUPS     Y9, 32(DI)
+	ADDQ        $+64, SI
 	ADDQ        $+64, CX
+	ADDQ        $+64, DI
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
 	JGE         loop14
@@ -249,7 +249,7 @@ end15:
 	JLT  end17
 
 loop16:
-	VMOVUPS     (DI), Y9
+	VMOVUPS     (SI), Y9
 	VMAXPS      Y9, Y6, Y6
 	VMOVUPS     (CX), Y9
 	VSUBPS      Y3, Y9, Y9
@@ -267,18 +267,18 @@ loop16:
 	VPSLLD      $0x17, Y10, Y10
 	VMULPS      Y10, Y9, Y9
 	VADDPS      Y9, Y4, Y4
-	VMOVUPS     Y9, (R8)
-	ADDQ        $+32, DI
-	ADDQ        $+32, R8
+	VMOVUPS     Y9, (DI)
+	ADDQ        $+32, SI
 	ADDQ        $+32, CX
+	ADDQ        $+32, DI
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
 	JGE         loop16
 
 end17:
-	TESTQ       SI, SI
+	TESTQ       R8, R8
 	JZ          end18
-	VMASKMOVPS  (DI), Y5, Y9
+	VMASKMOVPS  (SI), Y5, Y9
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y10
 	VBLENDVPS   Y5, Y9, Y10, Y10
 	VMAXPS      Y10, Y6, Y6
@@ -301,10 +301,10 @@ end17:
 	VMULPS      Y9, Y3, Y3
 	VANDPS      Y3, Y5, Y9
 	VADDPS      Y9, Y4, Y4
-	VMASKMOVPS  Y3, Y5, (R8)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (CX)(SI*4), CX
+	VMASKMOVPS  Y3, Y5, (DI)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DI)(R8*4), DI
 
 end18:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y3
@@ -339,7 +339,7 @@ loop19:
 	JLT     end22
 
 loop21:
-	VMOVUPS     (DI), Y10
+	VMOVUPS     (SI), Y10
 	VMAXPS      Y10, Y6, Y6
 	VMOVUPS     (CX), Y10
 	VSUBPS      Y3, Y10, Y10
@@ -359,9 +359,9 @@ loop21:
 	VADDPS      Y10, Y8, Y8
 	VMOVUPS     (AX), Y11
 	VMULPS      Y4, Y11, Y11
-	VMOVUPS     Y10, (R8)
+	VMOVUPS     Y10, (DI)
 	VMOVUPS     Y11, (AX)
-	VMOVUPS     32(DI), Y10
+	VMOVUPS     32(SI), Y10
 	VMAXPS      Y10, Y7, Y7
 	VMOVUPS     32(CX), Y10
 	VSUBPS      Y3, Y10, Y10
@@ -381,11 +381,11 @@ loop21:
 	VADDPS      Y10, Y9, Y9
 	VMOVUPS     32(AX), Y11
 	VMULPS      Y4, Y11, Y11
-	VMOVUPS     Y10, 32(R8)
+	VMOVUPS     Y10, 32(DI)
 	VMOVUPS     Y11, 32(AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
+	ADDQ        $+64, SI
 	ADDQ        $+64, CX
+	ADDQ        $+64, DI
 	ADDQ        $+64, AX
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
@@ -396,7 +396,7 @@ end22:
 	JLT  end24
 
 loop23:
-	VMOVUPS     (DI), Y10
+	VMOVUPS     (SI), Y10
 	VMAXPS      Y10, Y6, Y6
 	VMOVUPS     (CX), Y10
 	VSUBPS      Y3, Y10, Y10
@@ -416,20 +416,20 @@ loop23:
 	VADDPS      Y10, Y8, Y8
 	VMOVUPS     (AX), Y11
 	VMULPS      Y4, Y11, Y11
-	VMOVUPS     Y10, (R8)
+	VMOVUPS     Y10, (DI)
 	VMOVUPS     Y11, (AX)
-	ADDQ        $+32, DI
-	ADDQ        $+32, R8
+	ADDQ        $+32, SI
 	ADDQ        $+32, CX
+	ADDQ        $+32, DI
 	ADDQ        $+32, AX
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
 	JGE         loop23
 
 end24:
-	TESTQ       SI, SI
+	TESTQ       R8, R8
 	JZ          end25
-	VMASKMOVPS  (DI), Y5, Y10
+	VMASKMOVPS  (SI), Y5, Y10
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y11
 	VBLENDVPS   Y5, Y10, Y11, Y11
 	VMAXPS      Y11, Y6, Y6
@@ -454,12 +454,12 @@ end24:
 	VADDPS      Y10, Y8, Y8
 	VMASKMOVPS  (AX), Y5, Y10
 	VMULPS      Y4, Y10, Y4
-	VMASKMOVPS  Y3, Y5, (R8)
+	VMASKMOVPS  Y3, Y5, (DI)
 	VMASKMOVPS  Y4, Y5, (AX)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (CX)(SI*4), CX
-	LEAQ        (AX)(SI*4), AX
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (AX)(R8*4), AX
 
 end25:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y3
@@ -510,7 +510,7 @@ loop26:
 	VADDPS      Y8, Y6, Y6
 	VMOVUPS     (AX), Y9
 	VMULPS      Y4, Y9, Y9
-	VMOVUPS     Y8, (R8)
+	VMOVUPS     Y8, (DI)
 	VMOVUPS     Y9, (AX)
 	VMOVUPS     32(CX), Y8
 	VSUBPS      Y3, Y8, Y8
@@ -530,10 +530,10 @@ loop26:
 	VADDPS      Y8, Y7, Y7
 	VMOVUPS     32(AX), Y9
 	VMULPS      Y4, Y9, Y9
-	VMOVUPS     Y8, 32(R8)
+	VMOVUPS     Y8, 32(DI)
 	VMOVUPS     Y9, 32(AX)
-	ADDQ        $+64, R8
 	ADDQ        $+64, CX
+	ADDQ        $+64, DI
 	ADDQ        $+64, AX
 	SUBQ        $+16, DX
 	CMPQ        DX, $+16
@@ -562,17 +562,17 @@ loop28:
 	VADDPS      Y8, Y6, Y6
 	VMOVUPS     (AX), Y9
 	VMULPS      Y4, Y9, Y9
-	VMOVUPS     Y8, (R8)
+	VMOVUPS     Y8, (DI)
 	VMOVUPS     Y9, (AX)
-	ADDQ        $+32, R8
 	ADDQ        $+32, CX
+	ADDQ        $+32, DI
 	ADDQ        $+32, AX
 	SUBQ        $+8, DX
 	CMPQ        DX, $+8
 	JGE         loop28
 
 end29:
-	TESTQ       SI, SI
+	TESTQ       R8, R8
 	JZ          end30
 	VMASKMOVPS  (CX), Y5, Y8
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y9
@@ -595,11 +595,11 @@ end29:
 	VADDPS      Y1, Y6, Y6
 	VMASKMOVPS  (AX), Y5, Y1
 	VMULPS      Y4, Y1, Y1
-	VMASKMOVPS  Y0, Y5, (R8)
+	VMASKMOVPS  Y0, Y5, (DI)
 	VMASKMOVPS  Y1, Y5, (AX)
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (CX)(SI*4), CX
-	LEAQ        (AX)(SI*4), AX
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (AX)(R8*4), AX
 
 end30:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y0
@@ -644,12 +644,12 @@ loop33:
 	JGE     loop33
 
 end34:
-	TESTQ      SI, SI
+	TESTQ      R8, R8
 	JZ         end35
 	VMASKMOVPS (AX), Y5, Y0
 	VMULPS     Y4, Y0, Y0
 	VMASKMOVPS Y0, Y5, (AX)
-	LEAQ       (AX)(SI*4), AX
+	LEAQ       (AX)(R8*4), AX
 
 end35:
 end1:
@@ -774,6 +774,1545 @@ DATA f32x8_3f800000<>+24(SB)/4, $0x3f800000
 DATA f32x8_3f800000<>+28(SB)/4, $0x3f800000
 GLOBL f32x8_3f800000<>(SB), RODATA|NOPTR, $32
 
+// func softmaxRowsStreamAVX2(dst []float32, x []float32, tmp []float32, rows int, cols int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·softmaxRowsStreamAVX2(SB), NOSPLIT, $0-88
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    cols+80(FP), DX
+	LEAQ    (AX)(DX*4), DX
+	ORQ     AX, DX
+	TESTQ   $0x0000001f, DX
+	JNZ     else1
+	MOVQ    rows+72(FP), DX
+	MOVQ    cols+80(FP), BX
+	VMOVUPS f32x8_4b40007f<>+0(SB), Y0
+	VMOVUPS f32x8_3fb8aa3b<>+0(SB), Y1
+	VMOVUPS f32x8_c2b00f34<>+0(SB), Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	MOVQ    CX, SI
+	TESTQ   DX, DX
+	JZ      end3
+	VMOVUPS f32x8_ff800000<>+0(SB), Y3
+	VMOVUPS f32x8_ff800000<>+0(SB), Y4
+	MOVQ    BX, DI
+	CMPQ    DI, $+16
+	JLT     end5
+
+loop4:
+	VMOVUPS    (SI), Y5
+	VMAXPS     Y5, Y3, Y3
+	PREFETCHT0 4096(SI)
+	VMOVUPS    32(SI), Y5
+	VMAXPS     Y5, Y4, Y4
+	PREFETCHT0 4128(SI)
+	ADDQ       $+64, SI
+	SUBQ       $+16, DI
+	CMPQ       DI, $+16
+	JGE        loop4
+
+end5:
+	CMPQ DI, $+8
+	JLT  end7
+
+loop6:
+	VMOVUPS    (SI), Y5
+	VMAXPS     Y5, Y3, Y3
+	PREFETCHT0 4096(SI)
+	ADDQ       $+32, SI
+	SUBQ       $+8, DI
+	CMPQ       DI, $+8
+	JGE        loop6
+
+end7:
+	VMAXPS     Y4, Y3, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y4
+	VMAXPS     Y4, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y4
+	VMAXPS     Y4, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y4
+	VMAXPS     Y4, Y3, Y3
+	VMOVAPS    Y3, Y3
+	CMPQ       DX, $+1
+	JGT        else8
+	MOVQ       tmp_base+48(FP), DX
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	MOVQ       BX, SI
+	CMPQ       SI, $+16
+	JLT        end11
+
+loop10:
+	VMOVUPS     (CX), Y6
+	VSUBPS      Y3, Y6, Y6
+	VMAXPS      Y6, Y2, Y6
+	VMOVAPS     Y0, Y7
+	VFMADD231PS Y1, Y6, Y7
+	VSUBPS      Y7, Y0, Y8
+	VFMADD231PS Y1, Y6, Y8
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y6
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y8, Y6
+	VPSLLD      $0x17, Y7, Y7
+	VMULPS      Y7, Y6, Y6
+	VADDPS      Y6, Y4, Y4
+	VMOVUPS     Y6, (DX)
+	VMOVUPS     32(CX), Y6
+	VSUBPS      Y3, Y6, Y6
+	VMAXPS      Y6, Y2, Y6
+	VMOVAPS     Y0, Y7
+	VFMADD231PS Y1, Y6, Y7
+	VSUBPS      Y7, Y0, Y8
+	VFMADD231PS Y1, Y6, Y8
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y6
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y8, Y6
+	VPSLLD      $0x17, Y7, Y7
+	VMULPS      Y7, Y6, Y6
+	VADDPS      Y6, Y5, Y5
+	VMOVUPS     Y6, 32(DX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop10
+
+end11:
+	CMPQ SI, $+8
+	JLT  end13
+
+loop12:
+	VMOVUPS     (CX), Y6
+	VSUBPS      Y3, Y6, Y6
+	VMAXPS      Y6, Y2, Y6
+	VMOVAPS     Y0, Y7
+	VFMADD231PS Y1, Y6, Y7
+	VSUBPS      Y7, Y0, Y8
+	VFMADD231PS Y1, Y6, Y8
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y6
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y8, Y6
+	VPSLLD      $0x17, Y7, Y7
+	VMULPS      Y7, Y6, Y6
+	VADDPS      Y6, Y4, Y4
+	VMOVUPS     Y6, (DX)
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+	SUBQ        $+8, SI
+	CMPQ        SI, $+8
+	JGE         loop12
+
+end13:
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y0
+	VADDPS     Y5, Y4, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VDIVPS     Y1, Y0, Y0
+	VMOVAPS    Y0, Y4
+	JMP        end9
+
+else8:
+	VMOVUPS f32x8_ff800000<>+0(SB), Y5
+	VMOVUPS f32x8_ff800000<>+0(SB), Y6
+	MOVQ    tmp_base+48(FP), DI
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y7, Y7, Y7
+	MOVQ    BX, R8
+	CMPQ    R8, $+16
+	JLT     end15
+
+loop14:
+	VMOVUPS     (SI), Y8
+	VMAXPS      Y8, Y5, Y5
+	PREFETCHT0  4096(SI)
+	VMOVUPS     (CX), Y8
+	VSUBPS      Y3, Y8, Y8
+	VMAXPS      Y8, Y2, Y8
+	VMOVAPS     Y0, Y9
+	VFMADD231PS Y1, Y8, Y9
+	VSUBPS      Y9, Y0, Y10
+	VFMADD231PS Y1, Y8, Y10
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y8
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y10, Y8
+	VPSLLD      $0x17, Y9, Y9
+	VMULPS      Y9, Y8, Y8
+	VADDPS      Y8, Y4, Y4
+	VMOVUPS     Y8, (DI)
+	VMOVUPS     32(SI), Y8
+	VMAXPS      Y8, Y6, Y6
+	PREFETCHT0  4128(SI)
+	VMOVUPS     32(CX), Y8
+	VSUBPS      Y3, Y8, Y8
+	VMAXPS      Y8, Y2, Y8
+	VMOVAPS     Y0, Y9
+	VFMADD231PS Y1, Y8, Y9
+	VSUBPS      Y9, Y0, Y10
+	VFMADD231PS Y1, Y8, Y10
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y8
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y10, Y8
+	VPSLLD      $0x17, Y9, Y9
+	VMULPS      Y9, Y8, Y8
+	VADDPS      Y8, Y7, Y7
+	VMOVUPS     Y8, 32(DI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, CX
+	ADDQ        $+64, DI
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop14
+
+end15:
+	CMPQ R8, $+8
+	JLT  end17
+
+loop16:
+	VMOVUPS     (SI), Y8
+	VMAXPS      Y8, Y5, Y5
+	PREFETCHT0  4096(SI)
+	VMOVUPS     (CX), Y8
+	VSUBPS      Y3, Y8, Y8
+	VMAXPS      Y8, Y2, Y8
+	VMOVAPS     Y0, Y9
+	VFMADD231PS Y1, Y8, Y9
+	VSUBPS      Y9, Y0, Y10
+	VFMADD231PS Y1, Y8, Y10
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y8
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y10, Y8
+	VPSLLD      $0x17, Y9, Y9
+	VMULPS      Y9, Y8, Y8
+	VADDPS      Y8, Y4, Y4
+	VMOVUPS     Y8, (DI)
+	ADDQ        $+32, SI
+	ADDQ        $+32, CX
+	ADDQ        $+32, DI
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop16
+
+end17:
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y3
+	VADDPS     Y7, Y4, Y4
+	VPERM2F128 $0x01, Y4, Y4, Y7
+	VADDPS     Y7, Y4, Y4
+	VSHUFPS    $0x4e, Y4, Y4, Y7
+	VADDPS     Y7, Y4, Y4
+	VSHUFPS    $0xb1, Y4, Y4, Y7
+	VADDPS     Y7, Y4, Y4
+	VDIVPS     Y4, Y3, Y3
+	VMOVAPS    Y3, Y4
+	VMAXPS     Y6, Y5, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VMOVAPS    Y3, Y3
+	SUBQ       $0x02, DX
+	CMPQ       DX, $+1
+	JLT        end19
+
+loop18:
+	VMOVUPS f32x8_ff800000<>+0(SB), Y5
+	VMOVUPS f32x8_ff800000<>+0(SB), Y6
+	MOVQ    tmp_base+48(FP), DI
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    tmp_base+48(FP), R8
+	MOVQ    BX, R9
+	CMPQ    R9, $+16
+	JLT     end21
+
+loop20:
+	VMOVUPS     (SI), Y9
+	VMAXPS      Y9, Y5, Y5
+	PREFETCHT0  4096(SI)
+	VMOVUPS     (CX), Y9
+	VSUBPS      Y3, Y9, Y9
+	VMAXPS      Y9, Y2, Y9
+	VMOVAPS     Y0, Y10
+	VFMADD231PS Y1, Y9, Y10
+	VSUBPS      Y10, Y0, Y11
+	VFMADD231PS Y1, Y9, Y11
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y9
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y11, Y9
+	VPSLLD      $0x17, Y10, Y10
+	VMULPS      Y10, Y9, Y9
+	VADDPS      Y9, Y7, Y7
+	VMOVUPS     (R8), Y10
+	VMULPS      Y4, Y10, Y10
+	VMOVUPS     Y9, (DI)
+	VMOVNTPS    Y10, (AX)
+	VMOVUPS     32(SI), Y9
+	VMAXPS      Y9, Y6, Y6
+	PREFETCHT0  4128(SI)
+	VMOVUPS     32(CX), Y9
+	VSUBPS      Y3, Y9, Y9
+	VMAXPS      Y9, Y2, Y9
+	VMOVAPS     Y0, Y10
+	VFMADD231PS Y1, Y9, Y10
+	VSUBPS      Y10, Y0, Y11
+	VFMADD231PS Y1, Y9, Y11
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y9
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y11, Y9
+	VPSLLD      $0x17, Y10, Y10
+	VMULPS      Y10, Y9, Y9
+	VADDPS      Y9, Y8, Y8
+	VMOVUPS     32(R8), Y10
+	VMULPS      Y4, Y10, Y10
+	VMOVUPS     Y9, 32(DI)
+	VMOVNTPS    Y10, 32(AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, CX
+	ADDQ        $+64, DI
+	ADDQ        $+64, AX
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop20
+
+end21:
+	CMPQ R9, $+8
+	JLT  end23
+
+loop22:
+	VMOVUPS     (SI), Y9
+	VMAXPS      Y9, Y5, Y5
+	PREFETCHT0  4096(SI)
+	VMOVUPS     (CX), Y9
+	VSUBPS      Y3, Y9, Y9
+	VMAXPS      Y9, Y2, Y9
+	VMOVAPS     Y0, Y10
+	VFMADD231PS Y1, Y9, Y10
+	VSUBPS      Y10, Y0, Y11
+	VFMADD231PS Y1, Y9, Y11
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y9
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y11, Y9
+	VPSLLD      $0x17, Y10, Y10
+	VMULPS      Y10, Y9, Y9
+	VADDPS      Y9, Y7, Y7
+	VMOVUPS     (R8), Y10
+	VMULPS      Y4, Y10, Y10
+	VMOVUPS     Y9, (DI)
+	VMOVNTPS    Y10, (AX)
+	ADDQ        $+32, SI
+	ADDQ        $+32, CX
+	ADDQ        $+32, DI
+	ADDQ        $+32, AX
+	ADDQ        $+32, R8
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop22
+
+end23:
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y3
+	VADDPS     Y8, Y7, Y4
+	VPERM2F128 $0x01, Y4, Y4, Y7
+	VADDPS     Y7, Y4, Y4
+	VSHUFPS    $0x4e, Y4, Y4, Y7
+	VADDPS     Y7, Y4, Y4
+	VSHUFPS    $0xb1, Y4, Y4, Y7
+	VADDPS     Y7, Y4, Y4
+	VDIVPS     Y4, Y3, Y3
+	VMOVAPS    Y3, Y4
+	VMAXPS     Y6, Y5, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VMOVAPS    Y3, Y3
+	SUBQ       $+1, DX
+	CMPQ       DX, $+1
+	JGE        loop18
+
+end19:
+	MOVQ   tmp_base+48(FP), DX
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   tmp_base+48(FP), SI
+	MOVQ   BX, DI
+	CMPQ   DI, $+16
+	JLT    end25
+
+loop24:
+	VMOVUPS     (CX), Y7
+	VSUBPS      Y3, Y7, Y7
+	VMAXPS      Y7, Y2, Y7
+	VMOVAPS     Y0, Y8
+	VFMADD231PS Y1, Y7, Y8
+	VSUBPS      Y8, Y0, Y9
+	VFMADD231PS Y1, Y7, Y9
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y7
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y9, Y7
+	VPSLLD      $0x17, Y8, Y8
+	VMULPS      Y8, Y7, Y7
+	VADDPS      Y7, Y5, Y5
+	VMOVUPS     (SI), Y8
+	VMULPS      Y4, Y8, Y8
+	VMOVUPS     Y7, (DX)
+	VMOVNTPS    Y8, (AX)
+	VMOVUPS     32(CX), Y7
+	VSUBPS      Y3, Y7, Y7
+	VMAXPS      Y7, Y2, Y7
+	VMOVAPS     Y0, Y8
+	VFMADD231PS Y1, Y7, Y8
+	VSUBPS      Y8, Y0, Y9
+	VFMADD231PS Y1, Y7, Y9
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y7
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y9, Y7
+	VPSLLD      $0x17, Y8, Y8
+	VMULPS      Y8, Y7, Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     32(SI), Y8
+	VMULPS      Y4, Y8, Y8
+	VMOVUPS     Y7, 32(DX)
+	VMOVNTPS    Y8, 32(AX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, SI
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop24
+
+end25:
+	CMPQ DI, $+8
+	JLT  end27
+
+loop26:
+	VMOVUPS     (CX), Y7
+	VSUBPS      Y3, Y7, Y7
+	VMAXPS      Y7, Y2, Y7
+	VMOVAPS     Y0, Y8
+	VFMADD231PS Y1, Y7, Y8
+	VSUBPS      Y8, Y0, Y9
+	VFMADD231PS Y1, Y7, Y9
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y7
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y9, Y7
+	VPSLLD      $0x17, Y8, Y8
+	VMULPS      Y8, Y7, Y7
+	VADDPS      Y7, Y5, Y5
+	VMOVUPS     (SI), Y8
+	VMULPS      Y4, Y8, Y8
+	VMOVUPS     Y7, (DX)
+	VMOVNTPS    Y8, (AX)
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+	ADDQ        $+32, AX
+	ADDQ        $+32, SI
+	SUBQ        $+8, DI
+	CMPQ        DI, $+8
+	JGE         loop26
+
+end27:
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y0
+	VADDPS     Y6, Y5, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VDIVPS     Y1, Y0, Y0
+	VMOVAPS    Y0, Y4
+
+end9:
+	MOVQ tmp_base+48(FP), CX
+	MOVQ BX, DX
+	CMPQ DX, $+16
+	JLT  end29
+
+loop28:
+	VMOVUPS  (CX), Y0
+	VMULPS   Y4, Y0, Y0
+	VMOVNTPS Y0, (AX)
+	VMOVUPS  32(CX), Y0
+	VMULPS   Y4, Y0, Y0
+	VMOVNTPS Y0, 32(AX)
+	ADDQ     $+64, AX
+	ADDQ     $+64, CX
+	SUBQ     $+16, DX
+	CMPQ     DX, $+16
+	JGE      loop28
+
+end29:
+	CMPQ DX, $+8
+	JLT  end31
+
+loop30:
+	VMOVUPS  (CX), Y0
+	VMULPS   Y4, Y0, Y0
+	VMOVNTPS Y0, (AX)
+	ADDQ     $+32, AX
+	ADDQ     $+32, CX
+	SUBQ     $+8, DX
+	CMPQ     DX, $+8
+	JGE      loop30
+
+end31:
+end3:
+	SFENCE
+	JMP end2
+
+else1:
+	MOVQ    rows+72(FP), DX
+	MOVQ    cols+80(FP), BX
+	VMOVUPS f32x8_4b40007f<>+0(SB), Y0
+	VMOVUPS f32x8_3fb8aa3b<>+0(SB), Y1
+	VMOVUPS f32x8_c2b00f34<>+0(SB), Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	MOVQ    CX, SI
+	MOVQ    BX, DI
+	ANDQ    $+7, DI
+	LEAQ    lanes8<>+0(SB), R8
+	MOVQ    $0x00000008, R9
+	SUBQ    DI, R9
+	LEAQ    (R8)(R9*4), R8
+	VMOVUPS (R8), Y5
+	TESTQ   DX, DX
+	JZ      end32
+	VMOVUPS f32x8_ff800000<>+0(SB), Y3
+	VMOVUPS f32x8_ff800000<>+0(SB), Y4
+	MOVQ    BX, R8
+	CMPQ    R8, $+16
+	JLT     end34
+
+loop33:
+	VMOVUPS (SI), Y6
+	VMAXPS  Y6, Y3, Y3
+	VMOVUPS 32(SI), Y6
+	VMAXPS  Y6, Y4, Y4
+	ADDQ    $+64, SI
+	SUBQ    $+16, R8
+	CMPQ    R8, $+16
+	JGE     loop33
+
+end34:
+	CMPQ R8, $+8
+	JLT  end36
+
+loop35:
+	VMOVUPS (SI), Y6
+	VMAXPS  Y6, Y3, Y3
+	ADDQ    $+32, SI
+	SUBQ    $+8, R8
+	CMPQ    R8, $+8
+	JGE     loop35
+
+end36:
+	TESTQ      DI, DI
+	JZ         end37
+	VMASKMOVPS (SI), Y5, Y6
+	VMOVUPS    f32x8_ff800000<>+0(SB), Y7
+	VBLENDVPS  Y5, Y6, Y7, Y7
+	VMAXPS     Y7, Y3, Y3
+	LEAQ       (SI)(DI*4), SI
+
+end37:
+	VMAXPS     Y4, Y3, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y4
+	VMAXPS     Y4, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y4
+	VMAXPS     Y4, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y4
+	VMAXPS     Y4, Y3, Y3
+	VMOVAPS    Y3, Y3
+	CMPQ       DX, $+1
+	JGT        else38
+	MOVQ       tmp_base+48(FP), DX
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y6, Y6, Y6
+	MOVQ       BX, SI
+	CMPQ       SI, $+16
+	JLT        end41
+
+loop40:
+	VMOVUPS     (CX), Y7
+	VSUBPS      Y3, Y7, Y7
+	VMAXPS      Y7, Y2, Y7
+	VMOVAPS     Y0, Y8
+	VFMADD231PS Y1, Y7, Y8
+	VSUBPS      Y8, Y0, Y9
+	VFMADD231PS Y1, Y7, Y9
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y7
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y9, Y7
+	VPSLLD      $0x17, Y8, Y8
+	VMULPS      Y8, Y7, Y7
+	VADDPS      Y7, Y4, Y4
+	VMOVUPS     Y7, (DX)
+	VMOVUPS     32(CX), Y7
+	VSUBPS      Y3, Y7, Y7
+	VMAXPS      Y7, Y2, Y7
+	VMOVAPS     Y0, Y8
+	VFMADD231PS Y1, Y7, Y8
+	VSUBPS      Y8, Y0, Y9
+	VFMADD231PS Y1, Y7, Y9
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y7
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y9, Y7
+	VPSLLD      $0x17, Y8, Y8
+	VMULPS      Y8, Y7, Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y7, 32(DX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop40
+
+end41:
+	CMPQ SI, $+8
+	JLT  end43
+
+loop42:
+	VMOVUPS     (CX), Y7
+	VSUBPS      Y3, Y7, Y7
+	VMAXPS      Y7, Y2, Y7
+	VMOVAPS     Y0, Y8
+	VFMADD231PS Y1, Y7, Y8
+	VSUBPS      Y8, Y0, Y9
+	VFMADD231PS Y1, Y7, Y9
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y7
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y9, Y7
+	VPSLLD      $0x17, Y8, Y8
+	VMULPS      Y8, Y7, Y7
+	VADDPS      Y7, Y4, Y4
+	VMOVUPS     Y7, (DX)
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+	SUBQ        $+8, SI
+	CMPQ        SI, $+8
+	JGE         loop42
+
+end43:
+	TESTQ       DI, DI
+	JZ          end44
+	VMASKMOVPS  (CX), Y5, Y7
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y8
+	VBLENDVPS   Y5, Y7, Y8, Y8
+	VSUBPS      Y3, Y8, Y3
+	VMAXPS      Y3, Y2, Y2
+	VMOVAPS     Y0, Y3
+	VFMADD231PS Y1, Y2, Y3
+	VSUBPS      Y3, Y0, Y0
+	VFMADD231PS Y1, Y2, Y0
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y1
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y0, Y1
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y0, Y1
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y0, Y1
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y0, Y1
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y0, Y1
+	VPSLLD      $0x17, Y3, Y0
+	VMULPS      Y0, Y1, Y0
+	VANDPS      Y0, Y5, Y1
+	VADDPS      Y1, Y4, Y4
+	VMASKMOVPS  Y0, Y5, (DX)
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+
+end44:
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y0
+	VADDPS     Y6, Y4, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VDIVPS     Y1, Y0, Y0
+	VMOVAPS    Y0, Y4
+	JMP        end39
+
+else38:
+	VMOVUPS f32x8_ff800000<>+0(SB), Y6
+	VMOVUPS f32x8_ff800000<>+0(SB), Y7
+	MOVQ    tmp_base+48(FP), R8
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, R9
+	CMPQ    R9, $+16
+	JLT     end46
+
+loop45:
+	VMOVUPS     (SI), Y9
+	VMAXPS      Y9, Y6, Y6
+	VMOVUPS     (CX), Y9
+	VSUBPS      Y3, Y9, Y9
+	VMAXPS      Y9, Y2, Y9
+	VMOVAPS     Y0, Y10
+	VFMADD231PS Y1, Y9, Y10
+	VSUBPS      Y10, Y0, Y11
+	VFMADD231PS Y1, Y9, Y11
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y9
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y11, Y9
+	VPSLLD      $0x17, Y10, Y10
+	VMULPS      Y10, Y9, Y9
+	VADDPS      Y9, Y4, Y4
+	VMOVUPS     Y9, (R8)
+	VMOVUPS     32(SI), Y9
+	VMAXPS      Y9, Y7, Y7
+	VMOVUPS     32(CX), Y9
+	VSUBPS      Y3, Y9, Y9
+	VMAXPS      Y9, Y2, Y9
+	VMOVAPS     Y0, Y10
+	VFMADD231PS Y1, Y9, Y10
+	VSUBPS      Y10, Y0, Y11
+	VFMADD231PS Y1, Y9, Y11
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y9
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y11, Y9
+	VPSLLD      $0x17, Y10, Y10
+	VMULPS      Y10, Y9, Y9
+	VADDPS      Y9, Y8, Y8
+	VMOVUPS     Y9, 32(R8)
+	ADDQ        $+64, SI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop45
+
+end46:
+	CMPQ R9, $+8
+	JLT  end48
+
+loop47:
+	VMOVUPS     (SI), Y9
+	VMAXPS      Y9, Y6, Y6
+	VMOVUPS     (CX), Y9
+	VSUBPS      Y3, Y9, Y9
+	VMAXPS      Y9, Y2, Y9
+	VMOVAPS     Y0, Y10
+	VFMADD231PS Y1, Y9, Y10
+	VSUBPS      Y10, Y0, Y11
+	VFMADD231PS Y1, Y9, Y11
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y9
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y11, Y9
+	VPSLLD      $0x17, Y10, Y10
+	VMULPS      Y10, Y9, Y9
+	VADDPS      Y9, Y4, Y4
+	VMOVUPS     Y9, (R8)
+	ADDQ        $+32, SI
+	ADDQ        $+32, CX
+	ADDQ        $+32, R8
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop47
+
+end48:
+	TESTQ       DI, DI
+	JZ          end49
+	VMASKMOVPS  (SI), Y5, Y9
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y10
+	VBLENDVPS   Y5, Y9, Y10, Y10
+	VMAXPS      Y10, Y6, Y6
+	VMASKMOVPS  (CX), Y5, Y9
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y10
+	VBLENDVPS   Y5, Y9, Y10, Y10
+	VSUBPS      Y3, Y10, Y3
+	VMAXPS      Y3, Y2, Y3
+	VMOVAPS     Y0, Y9
+	VFMADD231PS Y1, Y3, Y9
+	VSUBPS      Y9, Y0, Y10
+	VFMADD231PS Y1, Y3, Y10
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y3
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y10, Y3
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y10, Y3
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y10, Y3
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y10, Y3
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y10, Y3
+	VPSLLD      $0x17, Y9, Y9
+	VMULPS      Y9, Y3, Y3
+	VANDPS      Y3, Y5, Y9
+	VADDPS      Y9, Y4, Y4
+	VMASKMOVPS  Y3, Y5, (R8)
+	LEAQ        (SI)(DI*4), SI
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R8)(DI*4), R8
+
+end49:
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y3
+	VADDPS     Y8, Y4, Y4
+	VPERM2F128 $0x01, Y4, Y4, Y8
+	VADDPS     Y8, Y4, Y4
+	VSHUFPS    $0x4e, Y4, Y4, Y8
+	VADDPS     Y8, Y4, Y4
+	VSHUFPS    $0xb1, Y4, Y4, Y8
+	VADDPS     Y8, Y4, Y4
+	VDIVPS     Y4, Y3, Y3
+	VMOVAPS    Y3, Y4
+	VMAXPS     Y7, Y6, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y6
+	VMAXPS     Y6, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y6
+	VMAXPS     Y6, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y6
+	VMAXPS     Y6, Y3, Y3
+	VMOVAPS    Y3, Y3
+	SUBQ       $0x02, DX
+	CMPQ       DX, $+1
+	JLT        end51
+
+loop50:
+	VMOVUPS f32x8_ff800000<>+0(SB), Y6
+	VMOVUPS f32x8_ff800000<>+0(SB), Y7
+	MOVQ    tmp_base+48(FP), R8
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    tmp_base+48(FP), R9
+	MOVQ    BX, R10
+	CMPQ    R10, $+16
+	JLT     end53
+
+loop52:
+	VMOVUPS     (SI), Y10
+	VMAXPS      Y10, Y6, Y6
+	VMOVUPS     (CX), Y10
+	VSUBPS      Y3, Y10, Y10
+	VMAXPS      Y10, Y2, Y10
+	VMOVAPS     Y0, Y11
+	VFMADD231PS Y1, Y10, Y11
+	VSUBPS      Y11, Y0, Y12
+	VFMADD231PS Y1, Y10, Y12
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y10
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y12, Y10
+	VPSLLD      $0x17, Y11, Y11
+	VMULPS      Y11, Y10, Y10
+	VADDPS      Y10, Y8, Y8
+	VMOVUPS     (R9), Y11
+	VMULPS      Y4, Y11, Y11
+	VMOVUPS     Y10, (R8)
+	VMOVUPS     Y11, (AX)
+	VMOVUPS     32(SI), Y10
+	VMAXPS      Y10, Y7, Y7
+	VMOVUPS     32(CX), Y10
+	VSUBPS      Y3, Y10, Y10
+	VMAXPS      Y10, Y2, Y10
+	VMOVAPS     Y0, Y11
+	VFMADD231PS Y1, Y10, Y11
+	VSUBPS      Y11, Y0, Y12
+	VFMADD231PS Y1, Y10, Y12
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y10
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y12, Y10
+	VPSLLD      $0x17, Y11, Y11
+	VMULPS      Y11, Y10, Y10
+	VADDPS      Y10, Y9, Y9
+	VMOVUPS     32(R9), Y11
+	VMULPS      Y4, Y11, Y11
+	VMOVUPS     Y10, 32(R8)
+	VMOVUPS     Y11, 32(AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	ADDQ        $+64, AX
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop52
+
+end53:
+	CMPQ R10, $+8
+	JLT  end55
+
+loop54:
+	VMOVUPS     (SI), Y10
+	VMAXPS      Y10, Y6, Y6
+	VMOVUPS     (CX), Y10
+	VSUBPS      Y3, Y10, Y10
+	VMAXPS      Y10, Y2, Y10
+	VMOVAPS     Y0, Y11
+	VFMADD231PS Y1, Y10, Y11
+	VSUBPS      Y11, Y0, Y12
+	VFMADD231PS Y1, Y10, Y12
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y10
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y12, Y10
+	VPSLLD      $0x17, Y11, Y11
+	VMULPS      Y11, Y10, Y10
+	VADDPS      Y10, Y8, Y8
+	VMOVUPS     (R9), Y11
+	VMULPS      Y4, Y11, Y11
+	VMOVUPS     Y10, (R8)
+	VMOVUPS     Y11, (AX)
+	ADDQ        $+32, SI
+	ADDQ        $+32, CX
+	ADDQ        $+32, R8
+	ADDQ        $+32, AX
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop54
+
+end55:
+	TESTQ       DI, DI
+	JZ          end56
+	VMASKMOVPS  (SI), Y5, Y10
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y11
+	VBLENDVPS   Y5, Y10, Y11, Y11
+	VMAXPS      Y11, Y6, Y6
+	VMASKMOVPS  (CX), Y5, Y10
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y11
+	VBLENDVPS   Y5, Y10, Y11, Y11
+	VSUBPS      Y3, Y11, Y3
+	VMAXPS      Y3, Y2, Y3
+	VMOVAPS     Y0, Y10
+	VFMADD231PS Y1, Y3, Y10
+	VSUBPS      Y10, Y0, Y11
+	VFMADD231PS Y1, Y3, Y11
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y3
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y11, Y3
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y11, Y3
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y11, Y3
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y11, Y3
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y11, Y3
+	VPSLLD      $0x17, Y10, Y10
+	VMULPS      Y10, Y3, Y3
+	VANDPS      Y3, Y5, Y10
+	VADDPS      Y10, Y8, Y8
+	VMASKMOVPS  (R9), Y5, Y10
+	VMULPS      Y4, Y10, Y4
+	VMASKMOVPS  Y3, Y5, (R8)
+	VMASKMOVPS  Y4, Y5, (AX)
+	LEAQ        (SI)(DI*4), SI
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R8)(DI*4), R8
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (R9)(DI*4), R9
+
+end56:
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y3
+	VADDPS     Y9, Y8, Y4
+	VPERM2F128 $0x01, Y4, Y4, Y8
+	VADDPS     Y8, Y4, Y4
+	VSHUFPS    $0x4e, Y4, Y4, Y8
+	VADDPS     Y8, Y4, Y4
+	VSHUFPS    $0xb1, Y4, Y4, Y8
+	VADDPS     Y8, Y4, Y4
+	VDIVPS     Y4, Y3, Y3
+	VMOVAPS    Y3, Y4
+	VMAXPS     Y7, Y6, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y6
+	VMAXPS     Y6, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y6
+	VMAXPS     Y6, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y6
+	VMAXPS     Y6, Y3, Y3
+	VMOVAPS    Y3, Y3
+	SUBQ       $+1, DX
+	CMPQ       DX, $+1
+	JGE        loop50
+
+end51:
+	MOVQ   tmp_base+48(FP), DX
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   tmp_base+48(FP), SI
+	MOVQ   BX, R8
+	CMPQ   R8, $+16
+	JLT    end58
+
+loop57:
+	VMOVUPS     (CX), Y8
+	VSUBPS      Y3, Y8, Y8
+	VMAXPS      Y8, Y2, Y8
+	VMOVAPS     Y0, Y9
+	VFMADD231PS Y1, Y8, Y9
+	VSUBPS      Y9, Y0, Y10
+	VFMADD231PS Y1, Y8, Y10
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y8
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y10, Y8
+	VPSLLD      $0x17, Y9, Y9
+	VMULPS      Y9, Y8, Y8
+	VADDPS      Y8, Y6, Y6
+	VMOVUPS     (SI), Y9
+	VMULPS      Y4, Y9, Y9
+	VMOVUPS     Y8, (DX)
+	VMOVUPS     Y9, (AX)
+	VMOVUPS     32(CX), Y8
+	VSUBPS      Y3, Y8, Y8
+	VMAXPS      Y8, Y2, Y8
+	VMOVAPS     Y0, Y9
+	VFMADD231PS Y1, Y8, Y9
+	VSUBPS      Y9, Y0, Y10
+	VFMADD231PS Y1, Y8, Y10
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y8
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y10, Y8
+	VPSLLD      $0x17, Y9, Y9
+	VMULPS      Y9, Y8, Y8
+	VADDPS      Y8, Y7, Y7
+	VMOVUPS     32(SI), Y9
+	VMULPS      Y4, Y9, Y9
+	VMOVUPS     Y8, 32(DX)
+	VMOVUPS     Y9, 32(AX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, SI
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop57
+
+end58:
+	CMPQ R8, $+8
+	JLT  end60
+
+loop59:
+	VMOVUPS     (CX), Y8
+	VSUBPS      Y3, Y8, Y8
+	VMAXPS      Y8, Y2, Y8
+	VMOVAPS     Y0, Y9
+	VFMADD231PS Y1, Y8, Y9
+	VSUBPS      Y9, Y0, Y10
+	VFMADD231PS Y1, Y8, Y10
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y8
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y10, Y8
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y10, Y8
+	VPSLLD      $0x17, Y9, Y9
+	VMULPS      Y9, Y8, Y8
+	VADDPS      Y8, Y6, Y6
+	VMOVUPS     (SI), Y9
+	VMULPS      Y4, Y9, Y9
+	VMOVUPS     Y8, (DX)
+	VMOVUPS     Y9, (AX)
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+	ADDQ        $+32, AX
+	ADDQ        $+32, SI
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop59
+
+end60:
+	TESTQ       DI, DI
+	JZ          end61
+	VMASKMOVPS  (CX), Y5, Y8
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y9
+	VBLENDVPS   Y5, Y8, Y9, Y9
+	VSUBPS      Y3, Y9, Y3
+	VMAXPS      Y3, Y2, Y2
+	VMOVAPS     Y0, Y3
+	VFMADD231PS Y1, Y2, Y3
+	VSUBPS      Y3, Y0, Y0
+	VFMADD231PS Y1, Y2, Y0
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y1
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y0, Y1
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y0, Y1
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y0, Y1
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y0, Y1
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y0, Y1
+	VPSLLD      $0x17, Y3, Y0
+	VMULPS      Y0, Y1, Y0
+	VANDPS      Y0, Y5, Y1
+	VADDPS      Y1, Y6, Y6
+	VMASKMOVPS  (SI), Y5, Y1
+	VMULPS      Y4, Y1, Y1
+	VMASKMOVPS  Y0, Y5, (DX)
+	VMASKMOVPS  Y1, Y5, (AX)
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (SI)(DI*4), SI
+
+end61:
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y0
+	VADDPS     Y7, Y6, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VDIVPS     Y1, Y0, Y0
+	VMOVAPS    Y0, Y4
+
+end39:
+	MOVQ tmp_base+48(FP), CX
+	MOVQ BX, DX
+	CMPQ DX, $+16
+	JLT  end63
+
+loop62:
+	VMOVUPS (CX), Y0
+	VMULPS  Y4, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMULPS  Y4, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	SUBQ    $+16, DX
+	CMPQ    DX, $+16
+	JGE     loop62
+
+end63:
+	CMPQ DX, $+8
+	JLT  end65
+
+loop64:
+	VMOVUPS (CX), Y0
+	VMULPS  Y4, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JGE     loop64
+
+end65:
+	TESTQ      DI, DI
+	JZ         end66
+	VMASKMOVPS (CX), Y5, Y0
+	VMULPS     Y4, Y0, Y0
+	VMASKMOVPS Y0, Y5, (AX)
+	LEAQ       (AX)(DI*4), AX
+	LEAQ       (CX)(DI*4), CX
+
+end66:
+end32:
+end2:
+	VZEROUPPER
+	RET
+
+// func expSumRowsAVX2(dst []float32, x []float32, max []float32, sum []float32, rows int, cols int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expSumRowsAVX2(SB), NOSPLIT, $0-112
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    max_base+48(FP), DX
+	MOVQ    sum_base+72(FP), BX
+	MOVQ    rows+96(FP), SI
+	MOVQ    cols+104(FP), DI
+	VMOVUPS f32x8_4b40007f<>+0(SB), Y0
+	VMOVUPS f32x8_3fb8aa3b<>+0(SB), Y1
+	VMOVUPS f32x8_c2b00f34<>+0(SB), Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    DI, R8
+	ANDQ    $+7, R8
+	LEAQ    lanes8<>+0(SB), R9
+	MOVQ    $0x00000008, R10
+	SUBQ    R8, R10
+	LEAQ    (R9)(R10*4), R9
+	VMOVUPS (R9), Y4
+	MOVQ    CX, R9
+	TESTQ   SI, SI
+	JZ      end1
+	VMOVUPS f32x8_ff7fffff<>+0(SB), Y3
+	VMOVUPS f32x8_ff7fffff<>+0(SB), Y5
+	MOVQ    DI, R10
+	CMPQ    R10, $+16
+	JLT     end3
+
+loop2:
+	VMOVUPS (R9), Y6
+	VMAXPS  Y6, Y3, Y3
+	VMOVUPS 32(R9), Y6
+	VMAXPS  Y6, Y5, Y5
+	ADDQ    $+64, R9
+	SUBQ    $+16, R10
+	CMPQ    R10, $+16
+	JGE     loop2
+
+end3:
+	CMPQ R10, $+8
+	JLT  end5
+
+loop4:
+	VMOVUPS (R9), Y6
+	VMAXPS  Y6, Y3, Y3
+	ADDQ    $+32, R9
+	SUBQ    $+8, R10
+	CMPQ    R10, $+8
+	JGE     loop4
+
+end5:
+	TESTQ      R8, R8
+	JZ         end6
+	VMASKMOVPS (R9), Y4, Y6
+	VMOVUPS    f32x8_ff800000<>+0(SB), Y7
+	VBLENDVPS  Y4, Y6, Y7, Y7
+	VMAXPS     Y7, Y3, Y3
+	LEAQ       (R9)(R8*4), R9
+
+end6:
+	VMAXPS     Y5, Y3, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VMOVAPS    Y3, Y3
+	VMOVSS     X3, (DX)
+	ADDQ       $+4, DX
+	SUBQ       $0x01, SI
+	CMPQ       SI, $+1
+	JLT        end8
+
+loop7:
+	VMOVUPS f32x8_ff7fffff<>+0(SB), Y5
+	VMOVUPS f32x8_ff7fffff<>+0(SB), Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    DI, R10
+	CMPQ    R10, $+16
+	JLT     end10
+
+loop9:
+	VMOVUPS     (R9), Y9
+	VMAXPS      Y9, Y5, Y5
+	VMOVUPS     (CX), Y9
+	VSUBPS      Y3, Y9, Y9
+	VMAXPS      Y9, Y2, Y9
+	VMOVAPS     Y0, Y10
+	VFMADD231PS Y1, Y9, Y10
+	VSUBPS      Y10, Y0, Y11
+	VFMADD231PS Y1, Y9, Y11
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y9
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y11, Y9
+	VPSLLD      $0x17, Y10, Y10
+	VMULPS      Y10, Y9, Y9
+	VADDPS      Y9, Y7, Y7
+	VMOVUPS     Y9, (AX)
+	VMOVUPS     32(R9), Y9
+	VMAXPS      Y9, Y6, Y6
+	VMOVUPS     32(CX), Y9
+	VSUBPS      Y3, Y9, Y9
+	VMAXPS      Y9, Y2, Y9
+	VMOVAPS     Y0, Y10
+	VFMADD231PS Y1, Y9, Y10
+	VSUBPS      Y10, Y0, Y11
+	VFMADD231PS Y1, Y9, Y11
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y9
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y11, Y9
+	VPSLLD      $0x17, Y10, Y10
+	VMULPS      Y10, Y9, Y9
+	VADDPS      Y9, Y8, Y8
+	VMOVUPS     Y9, 32(AX)
+	ADDQ        $+64, R9
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop9
+
+end10:
+	CMPQ R10, $+8
+	JLT  end12
+
+loop11:
+	VMOVUPS     (R9), Y9
+	VMAXPS      Y9, Y5, Y5
+	VMOVUPS     (CX), Y9
+	VSUBPS      Y3, Y9, Y9
+	VMAXPS      Y9, Y2, Y9
+	VMOVAPS     Y0, Y10
+	VFMADD231PS Y1, Y9, Y10
+	VSUBPS      Y10, Y0, Y11
+	VFMADD231PS Y1, Y9, Y11
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y9
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y11, Y9
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y11, Y9
+	VPSLLD      $0x17, Y10, Y10
+	VMULPS      Y10, Y9, Y9
+	VADDPS      Y9, Y7, Y7
+	VMOVUPS     Y9, (AX)
+	ADDQ        $+32, R9
+	ADDQ        $+32, CX
+	ADDQ        $+32, AX
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop11
+
+end12:
+	TESTQ       R8, R8
+	JZ          end13
+	VMASKMOVPS  (R9), Y4, Y9
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y10
+	VBLENDVPS   Y4, Y9, Y10, Y10
+	VMAXPS      Y10, Y5, Y5
+	VMASKMOVPS  (CX), Y4, Y9
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y10
+	VBLENDVPS   Y4, Y9, Y10, Y10
+	VSUBPS      Y3, Y10, Y3
+	VMAXPS      Y3, Y2, Y3
+	VMOVAPS     Y0, Y9
+	VFMADD231PS Y1, Y3, Y9
+	VSUBPS      Y9, Y0, Y10
+	VFMADD231PS Y1, Y3, Y10
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y3
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y10, Y3
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y10, Y3
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y10, Y3
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y10, Y3
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y10, Y3
+	VPSLLD      $0x17, Y9, Y9
+	VMULPS      Y9, Y3, Y3
+	VANDPS      Y3, Y4, Y9
+	VADDPS      Y9, Y7, Y7
+	VMASKMOVPS  Y3, Y4, (AX)
+	LEAQ        (R9)(R8*4), R9
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (AX)(R8*4), AX
+
+end13:
+	VADDPS     Y8, Y7, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y7
+	VADDPS     Y7, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y7
+	VADDPS     Y7, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y7
+	VADDPS     Y7, Y3, Y3
+	VMOVSS     X3, (BX)
+	ADDQ       $+4, BX
+	VMAXPS     Y6, Y5, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VMOVAPS    Y3, Y3
+	VMOVSS     X3, (DX)
+	ADDQ       $+4, DX
+	SUBQ       $+1, SI
+	CMPQ       SI, $+1
+	JGE        loop7
+
+end8:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   DI, DX
+	CMPQ   DX, $+16
+	JLT    end15
+
+loop14:
+	VMOVUPS     (CX), Y7
+	VSUBPS      Y3, Y7, Y7
+	VMAXPS      Y7, Y2, Y7
+	VMOVAPS     Y0, Y8
+	VFMADD231PS Y1, Y7, Y8
+	VSUBPS      Y8, Y0, Y9
+	VFMADD231PS Y1, Y7, Y9
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y7
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y9, Y7
+	VPSLLD      $0x17, Y8, Y8
+	VMULPS      Y8, Y7, Y7
+	VADDPS      Y7, Y5, Y5
+	VMOVUPS     Y7, (AX)
+	VMOVUPS     32(CX), Y7
+	VSUBPS      Y3, Y7, Y7
+	VMAXPS      Y7, Y2, Y7
+	VMOVAPS     Y0, Y8
+	VFMADD231PS Y1, Y7, Y8
+	VSUBPS      Y8, Y0, Y9
+	VFMADD231PS Y1, Y7, Y9
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y7
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y9, Y7
+	VPSLLD      $0x17, Y8, Y8
+	VMULPS      Y8, Y7, Y7
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y7, 32(AX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	SUBQ        $+16, DX
+	CMPQ        DX, $+16
+	JGE         loop14
+
+end15:
+	CMPQ DX, $+8
+	JLT  end17
+
+loop16:
+	VMOVUPS     (CX), Y7
+	VSUBPS      Y3, Y7, Y7
+	VMAXPS      Y7, Y2, Y7
+	VMOVAPS     Y0, Y8
+	VFMADD231PS Y1, Y7, Y8
+	VSUBPS      Y8, Y0, Y9
+	VFMADD231PS Y1, Y7, Y9
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y7
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y9, Y7
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y9, Y7
+	VPSLLD      $0x17, Y8, Y8
+	VMULPS      Y8, Y7, Y7
+	VADDPS      Y7, Y5, Y5
+	VMOVUPS     Y7, (AX)
+	ADDQ        $+32, CX
+	ADDQ        $+32, AX
+	SUBQ        $+8, DX
+	CMPQ        DX, $+8
+	JGE         loop16
+
+end17:
+	TESTQ       R8, R8
+	JZ          end18
+	VMASKMOVPS  (CX), Y4, Y7
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y8
+	VBLENDVPS   Y4, Y7, Y8, Y8
+	VSUBPS      Y3, Y8, Y3
+	VMAXPS      Y3, Y2, Y2
+	VMOVAPS     Y0, Y3
+	VFMADD231PS Y1, Y2, Y3
+	VSUBPS      Y3, Y0, Y0
+	VFMADD231PS Y1, Y2, Y0
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y1
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y0, Y1
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y0, Y1
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y0, Y1
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y0, Y1
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y0, Y1
+	VPSLLD      $0x17, Y3, Y0
+	VMULPS      Y0, Y1, Y0
+	VANDPS      Y0, Y4, Y1
+	VADDPS      Y1, Y5, Y5
+	VMASKMOVPS  Y0, Y4, (AX)
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (AX)(R8*4), AX
+
+end18:
+	VADDPS     Y6, Y5, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VSHUFPS    $0x4e, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VSHUFPS    $0xb1, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVSS     X0, (BX)
+	ADDQ       $+4, BX
+
+end1:
+	VZEROUPPER
+	RET
+
+DATA f32x8_ff7fffff<>+0(SB)/4, $0xff7fffff
+DATA f32x8_ff7fffff<>+4(SB)/4, $0xff7fffff
+DATA f32x8_ff7fffff<>+8(SB)/4, $0xff7fffff
+DATA f32x8_ff7fffff<>+12(SB)/4, $0xff7fffff
+DATA f32x8_ff7fffff<>+16(SB)/4, $0xff7fffff
+DATA f32x8_ff7fffff<>+20(SB)/4, $0xff7fffff
+DATA f32x8_ff7fffff<>+24(SB)/4, $0xff7fffff
+DATA f32x8_ff7fffff<>+28(SB)/4, $0xff7fffff
+GLOBL f32x8_ff7fffff<>(SB), RODATA|NOPTR, $32
+
 // func maxVecAVX2(x []float32) float32
 // Requires: AVX
 TEXT ·maxVecAVX2(SB), NOSPLIT, $0-28
@@ -839,134 +2378,6 @@ end5:
 	VSHUFPS    $0xb1, Y0, Y0, Y1
 	VMAXPS     Y1, Y0, Y0
 	VMOVSS     X0, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func expSumVecAVX2(dst []float32, x []float32, max float32) float32
-// Requires: AVX, AVX2, FMA3
-TEXT ·expSumVecAVX2(SB), NOSPLIT, $0-60
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         x_len+32(FP), DX
-	VBROADCASTSS max+48(FP), Y0
-	VMOVUPS      f32x8_4b40007f<>+0(SB), Y1
-	VMOVUPS      f32x8_3fb8aa3b<>+0(SB), Y2
-	VMOVUPS      f32x8_c2b00f34<>+0(SB), Y3
-	MOVQ         DX, BX
-	ANDQ         $+7, BX
-	LEAQ         lanes8<>+0(SB), SI
-	MOVQ         $0x00000008, DI
-	SUBQ         BX, DI
-	LEAQ         (SI)(DI*4), SI
-	VMOVUPS      (SI), Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	MOVQ         CX, CX
-	CMPQ         DX, $+16
-	JLT          end2
-
-loop1:
-	VMOVUPS     (CX), Y7
-	VSUBPS      Y0, Y7, Y7
-	VMAXPS      Y7, Y3, Y7
-	VMOVAPS     Y1, Y8
-	VFMADD231PS Y2, Y7, Y8
-	VSUBPS      Y8, Y1, Y9
-	VFMADD231PS Y2, Y7, Y9
-	VMOVUPS     f32x8_3aae0482<>+0(SB), Y7
-	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y9, Y7
-	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y9, Y7
-	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y9, Y7
-	VFMADD213PS f32x8_3f317213<>+0(SB), Y9, Y7
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y9, Y7
-	VPSLLD      $0x17, Y8, Y8
-	VMULPS      Y8, Y7, Y7
-	VADDPS      Y7, Y5, Y5
-	VMOVUPS     Y7, (AX)
-	VMOVUPS     32(CX), Y7
-	VSUBPS      Y0, Y7, Y7
-	VMAXPS      Y7, Y3, Y7
-	VMOVAPS     Y1, Y8
-	VFMADD231PS Y2, Y7, Y8
-	VSUBPS      Y8, Y1, Y9
-	VFMADD231PS Y2, Y7, Y9
-	VMOVUPS     f32x8_3aae0482<>+0(SB), Y7
-	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y9, Y7
-	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y9, Y7
-	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y9, Y7
-	VFMADD213PS f32x8_3f317213<>+0(SB), Y9, Y7
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y9, Y7
-	VPSLLD      $0x17, Y8, Y8
-	VMULPS      Y8, Y7, Y7
-	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y7, 32(AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	SUBQ        $+16, DX
-	CMPQ        DX, $+16
-	JGE         loop1
-
-end2:
-	CMPQ DX, $+8
-	JLT  end4
-
-loop3:
-	VMOVUPS     (CX), Y7
-	VSUBPS      Y0, Y7, Y7
-	VMAXPS      Y7, Y3, Y7
-	VMOVAPS     Y1, Y8
-	VFMADD231PS Y2, Y7, Y8
-	VSUBPS      Y8, Y1, Y9
-	VFMADD231PS Y2, Y7, Y9
-	VMOVUPS     f32x8_3aae0482<>+0(SB), Y7
-	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y9, Y7
-	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y9, Y7
-	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y9, Y7
-	VFMADD213PS f32x8_3f317213<>+0(SB), Y9, Y7
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y9, Y7
-	VPSLLD      $0x17, Y8, Y8
-	VMULPS      Y8, Y7, Y7
-	VADDPS      Y7, Y5, Y5
-	VMOVUPS     Y7, (AX)
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	SUBQ        $+8, DX
-	CMPQ        DX, $+8
-	JGE         loop3
-
-end4:
-	TESTQ       BX, BX
-	JZ          end5
-	VMASKMOVPS  (CX), Y4, Y7
-	VMOVUPS     f32x8_ff800000<>+0(SB), Y8
-	VBLENDVPS   Y4, Y7, Y8, Y8
-	VSUBPS      Y0, Y8, Y0
-	VMAXPS      Y0, Y3, Y0
-	VMOVAPS     Y1, Y3
-	VFMADD231PS Y2, Y0, Y3
-	VSUBPS      Y3, Y1, Y1
-	VFMADD231PS Y2, Y0, Y1
-	VMOVUPS     f32x8_3aae0482<>+0(SB), Y0
-	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y1, Y0
-	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y1, Y0
-	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y1, Y0
-	VFMADD213PS f32x8_3f317213<>+0(SB), Y1, Y0
-	VFMADD213PS f32x8_3f800000<>+0(SB), Y1, Y0
-	VPSLLD      $0x17, Y3, Y1
-	VMULPS      Y1, Y0, Y0
-	VANDPS      Y0, Y4, Y1
-	VADDPS      Y1, Y5, Y5
-	VMASKMOVPS  Y0, Y4, (AX)
-
-end5:
-	VADDPS     Y6, Y5, Y0
-	VPERM2F128 $0x01, Y0, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VSHUFPS    $0x4e, Y0, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VSHUFPS    $0xb1, Y0, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VMOVSS     X0, ret+56(FP)
 	VZEROUPPER
 	RET
 

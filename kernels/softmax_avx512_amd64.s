@@ -18,13 +18,13 @@ TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-64
 	VMOVUPS f32x16_c2b00f34<>+0(SB), Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
-	MOVQ    BX, SI
-	ANDQ    $+15, SI
-	MOVQ    $-1, DI
-	BZHIQ   SI, DI, DI
-	KMOVW   DI, K1
-	MOVQ    CX, DI
-	MOVQ    AX, R8
+	MOVQ    CX, SI
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	ANDQ    $+15, R8
+	MOVQ    $-1, R9
+	BZHIQ   R8, R9, R9
+	KMOVW   R9, K1
 	TESTQ   DX, DX
 	JZ      end1
 	VMOVUPS f32x16_ff800000<>+0(SB), Z5
@@ -34,11 +34,11 @@ TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-64
 	JLT     end3
 
 loop2:
-	VMOVUPS (DI), Z7
+	VMOVUPS (SI), Z7
 	VMAXPS  Z7, Z5, Z5
-	VMOVUPS 64(DI), Z7
+	VMOVUPS 64(SI), Z7
 	VMAXPS  Z7, Z6, Z6
-	ADDQ    $+128, DI
+	ADDQ    $+128, SI
 	SUBQ    $+32, R9
 	CMPQ    R9, $+32
 	JGE     loop2
@@ -48,20 +48,20 @@ end3:
 	JLT  end5
 
 loop4:
-	VMOVUPS (DI), Z7
+	VMOVUPS (SI), Z7
 	VMAXPS  Z7, Z5, Z5
-	ADDQ    $+64, DI
+	ADDQ    $+64, SI
 	SUBQ    $+16, R9
 	CMPQ    R9, $+16
 	JGE     loop4
 
 end5:
-	TESTQ   SI, SI
+	TESTQ   R8, R8
 	JZ      end6
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS (DI), K1, Z7
+	VMOVUPS (SI), K1, Z7
 	VMAXPS  Z7, Z5, Z5
-	LEAQ    (DI)(SI*4), DI
+	LEAQ    (SI)(R8*4), SI
 
 end6:
 	VMAXPS     Z6, Z5, Z5
@@ -99,7 +99,7 @@ loop9:
 	VPADDD      Z9, Z10, Z10
 	VMULPS      Z10, Z8, Z8
 	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z8, (R8)
+	VMOVUPS     Z8, (DI)
 	VMOVUPS     64(CX), Z8
 	VSUBPS      Z5, Z8, Z8
 	VMAXPS      Z8, Z4, Z8
@@ -116,9 +116,9 @@ loop9:
 	VPADDD      Z9, Z10, Z10
 	VMULPS      Z10, Z8, Z8
 	VADDPS      Z8, Z7, Z7
-	VMOVUPS     Z8, 64(R8)
-	ADDQ        $+128, R8
+	VMOVUPS     Z8, 64(DI)
 	ADDQ        $+128, CX
+	ADDQ        $+128, DI
 	SUBQ        $+32, DX
 	CMPQ        DX, $+32
 	JGE         loop9
@@ -144,15 +144,15 @@ loop11:
 	VPADDD      Z9, Z10, Z10
 	VMULPS      Z10, Z8, Z8
 	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z8, (R8)
-	ADDQ        $+64, R8
+	VMOVUPS     Z8, (DI)
 	ADDQ        $+64, CX
+	ADDQ        $+64, DI
 	SUBQ        $+16, DX
 	CMPQ        DX, $+16
 	JGE         loop11
 
 end12:
-	TESTQ       SI, SI
+	TESTQ       R8, R8
 	JZ          end13
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
 	VMOVUPS     (CX), K1, Z8
@@ -172,9 +172,9 @@ end12:
 	VMULPS      Z2, Z3, Z0
 	VMOVAPS.Z   Z0, K1, Z1
 	VADDPS      Z1, Z6, Z6
-	VMOVUPS     Z0, K1, (R8)
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (CX)(SI*4), CX
+	VMOVUPS     Z0, K1, (DI)
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DI)(R8*4), DI
 
 end13:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
@@ -201,7 +201,7 @@ else7:
 	JLT     end15
 
 loop14:
-	VMOVUPS     (DI), Z10
+	VMOVUPS     (SI), Z10
 	VMAXPS      Z10, Z7, Z7
 	VMOVUPS     (CX), Z10
 	VSUBPS      Z5, Z10, Z10
@@ -219,8 +219,8 @@ loop14:
 	VPADDD      Z11, Z12, Z12
 	VMULPS      Z12, Z10, Z10
 	VADDPS      Z10, Z6, Z6
-	VMOVUPS     Z10, (R8)
-	VMOVUPS     64(DI), Z10
+	VMOVUPS     Z10, (DI)
+	VMOVUPS     64(SI), Z10
 	VMAXPS      Z10, Z8, Z8
 	VMOVUPS     64(CX), Z10
 	VSUBPS      Z5, Z10, Z10
@@ -238,10 +238,10 @@ loop14:
 	VPADDD      Z11, Z12, Z12
 	VMULPS      Z12, Z10, Z10
 	VADDPS      Z10, Z9, Z9
-	VMOVUPS     Z10, 64(R8)
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
+	VMOVUPS     Z10, 64(DI)
+	ADDQ        $+128, SI
 	ADDQ        $+128, CX
+	ADDQ        $+128, DI
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
 	JGE         loop14
@@ -251,7 +251,7 @@ end15:
 	JLT  end17
 
 loop16:
-	VMOVUPS     (DI), Z10
+	VMOVUPS     (SI), Z10
 	VMAXPS      Z10, Z7, Z7
 	VMOVUPS     (CX), Z10
 	VSUBPS      Z5, Z10, Z10
@@ -269,19 +269,19 @@ loop16:
 	VPADDD      Z11, Z12, Z12
 	VMULPS      Z12, Z10, Z10
 	VADDPS      Z10, Z6, Z6
-	VMOVUPS     Z10, (R8)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
+	VMOVUPS     Z10, (DI)
+	ADDQ        $+64, SI
 	ADDQ        $+64, CX
+	ADDQ        $+64, DI
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
 	JGE         loop16
 
 end17:
-	TESTQ       SI, SI
+	TESTQ       R8, R8
 	JZ          end18
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
-	VMOVUPS     (DI), K1, Z10
+	VMOVUPS     (SI), K1, Z10
 	VMAXPS      Z10, Z7, Z7
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
 	VMOVUPS     (CX), K1, Z10
@@ -301,10 +301,10 @@ end17:
 	VMULPS      Z11, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z10
 	VADDPS      Z10, Z6, Z6
-	VMOVUPS     Z5, K1, (R8)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (CX)(SI*4), CX
+	VMOVUPS     Z5, K1, (DI)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DI)(R8*4), DI
 
 end18:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
@@ -343,7 +343,7 @@ loop19:
 	JLT     end22
 
 loop21:
-	VMOVUPS     (DI), Z11
+	VMOVUPS     (SI), Z11
 	VMAXPS      Z11, Z7, Z7
 	VMOVUPS     (CX), Z11
 	VSUBPS      Z5, Z11, Z11
@@ -363,9 +363,9 @@ loop21:
 	VADDPS      Z11, Z9, Z9
 	VMOVUPS     (AX), Z12
 	VMULPS      Z6, Z12, Z12
-	VMOVUPS     Z11, (R8)
+	VMOVUPS     Z11, (DI)
 	VMOVUPS     Z12, (AX)
-	VMOVUPS     64(DI), Z11
+	VMOVUPS     64(SI), Z11
 	VMAXPS      Z11, Z8, Z8
 	VMOVUPS     64(CX), Z11
 	VSUBPS      Z5, Z11, Z11
@@ -385,11 +385,11 @@ loop21:
 	VADDPS      Z11, Z10, Z10
 	VMOVUPS     64(AX), Z12
 	VMULPS      Z6, Z12, Z12
-	VMOVUPS     Z11, 64(R8)
+	VMOVUPS     Z11, 64(DI)
 	VMOVUPS     Z12, 64(AX)
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
+	ADDQ        $+128, SI
 	ADDQ        $+128, CX
+	ADDQ        $+128, DI
 	ADDQ        $+128, AX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
@@ -400,7 +400,7 @@ end22:
 	JLT  end24
 
 loop23:
-	VMOVUPS     (DI), Z11
+	VMOVUPS     (SI), Z11
 	VMAXPS      Z11, Z7, Z7
 	VMOVUPS     (CX), Z11
 	VSUBPS      Z5, Z11, Z11
@@ -420,21 +420,21 @@ loop23:
 	VADDPS      Z11, Z9, Z9
 	VMOVUPS     (AX), Z12
 	VMULPS      Z6, Z12, Z12
-	VMOVUPS     Z11, (R8)
+	VMOVUPS     Z11, (DI)
 	VMOVUPS     Z12, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
+	ADDQ        $+64, SI
 	ADDQ        $+64, CX
+	ADDQ        $+64, DI
 	ADDQ        $+64, AX
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
 	JGE         loop23
 
 end24:
-	TESTQ       SI, SI
+	TESTQ       R8, R8
 	JZ          end25
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
-	VMOVUPS     (DI), K1, Z11
+	VMOVUPS     (SI), K1, Z11
 	VMAXPS      Z11, Z7, Z7
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
 	VMOVUPS     (CX), K1, Z11
@@ -456,12 +456,12 @@ end24:
 	VADDPS      Z11, Z9, Z9
 	VMOVUPS.Z   (AX), K1, Z11
 	VMULPS      Z6, Z11, Z6
-	VMOVUPS     Z5, K1, (R8)
+	VMOVUPS     Z5, K1, (DI)
 	VMOVUPS     Z6, K1, (AX)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (CX)(SI*4), CX
-	LEAQ        (AX)(SI*4), AX
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (AX)(R8*4), AX
 
 end25:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
@@ -516,7 +516,7 @@ loop26:
 	VADDPS      Z9, Z7, Z7
 	VMOVUPS     (AX), Z10
 	VMULPS      Z6, Z10, Z10
-	VMOVUPS     Z9, (R8)
+	VMOVUPS     Z9, (DI)
 	VMOVUPS     Z10, (AX)
 	VMOVUPS     64(CX), Z9
 	VSUBPS      Z5, Z9, Z9
@@ -536,10 +536,10 @@ loop26:
 	VADDPS      Z9, Z8, Z8
 	VMOVUPS     64(AX), Z10
 	VMULPS      Z6, Z10, Z10
-	VMOVUPS     Z9, 64(R8)
+	VMOVUPS     Z9, 64(DI)
 	VMOVUPS     Z10, 64(AX)
-	ADDQ        $+128, R8
 	ADDQ        $+128, CX
+	ADDQ        $+128, DI
 	ADDQ        $+128, AX
 	SUBQ        $+32, DX
 	CMPQ        DX, $+32
@@ -568,17 +568,17 @@ loop28:
 	VADDPS      Z9, Z7, Z7
 	VMOVUPS     (AX), Z10
 	VMULPS      Z6, Z10, Z10
-	VMOVUPS     Z9, (R8)
+	VMOVUPS     Z9, (DI)
 	VMOVUPS     Z10, (AX)
-	ADDQ        $+64, R8
 	ADDQ        $+64, CX
+	ADDQ        $+64, DI
 	ADDQ        $+64, AX
 	SUBQ        $+16, DX
 	CMPQ        DX, $+16
 	JGE         loop28
 
 end29:
-	TESTQ       SI, SI
+	TESTQ       R8, R8
 	JZ          end30
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
 	VMOVUPS     (CX), K1, Z9
@@ -600,11 +600,11 @@ end29:
 	VADDPS      Z1, Z7, Z7
 	VMOVUPS.Z   (AX), K1, Z1
 	VMULPS      Z6, Z1, Z1
-	VMOVUPS     Z0, K1, (R8)
+	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z1, K1, (AX)
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (CX)(SI*4), CX
-	LEAQ        (AX)(SI*4), AX
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (AX)(R8*4), AX
 
 end30:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
@@ -651,12 +651,12 @@ loop33:
 	JGE     loop33
 
 end34:
-	TESTQ     SI, SI
+	TESTQ     R8, R8
 	JZ        end35
 	VMOVUPS.Z (AX), K1, Z0
 	VMULPS    Z6, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
+	LEAQ      (AX)(R8*4), AX
 
 end35:
 end1:
@@ -823,6 +823,1580 @@ DATA f32x16_3f800000<>+56(SB)/4, $0x3f800000
 DATA f32x16_3f800000<>+60(SB)/4, $0x3f800000
 GLOBL f32x16_3f800000<>(SB), RODATA|NOPTR, $64
 
+// func softmaxRowsStreamAVX512(dst []float32, x []float32, tmp []float32, rows int, cols int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·softmaxRowsStreamAVX512(SB), NOSPLIT, $0-88
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    cols+80(FP), DX
+	LEAQ    (AX)(DX*4), DX
+	ORQ     AX, DX
+	TESTQ   $0x0000003f, DX
+	JNZ     else1
+	MOVQ    rows+72(FP), DX
+	MOVQ    cols+80(FP), BX
+	VMOVUPS pow2steps<>+0(SB), Z0
+	VMOVUPS pow2steps<>+64(SB), Z1
+	VMOVUPS f32x16_48c00000<>+0(SB), Z2
+	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z3
+	VMOVUPS f32x16_c2b00f34<>+0(SB), Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	MOVQ    CX, SI
+	TESTQ   DX, DX
+	JZ      end3
+	VMOVUPS f32x16_ff800000<>+0(SB), Z5
+	VMOVUPS f32x16_ff800000<>+0(SB), Z6
+	MOVQ    BX, DI
+	CMPQ    DI, $+32
+	JLT     end5
+
+loop4:
+	VMOVUPS    (SI), Z7
+	VMAXPS     Z7, Z5, Z5
+	PREFETCHT0 4096(SI)
+	VMOVUPS    64(SI), Z7
+	VMAXPS     Z7, Z6, Z6
+	PREFETCHT0 4160(SI)
+	ADDQ       $+128, SI
+	SUBQ       $+32, DI
+	CMPQ       DI, $+32
+	JGE        loop4
+
+end5:
+	CMPQ DI, $+16
+	JLT  end7
+
+loop6:
+	VMOVUPS    (SI), Z7
+	VMAXPS     Z7, Z5, Z5
+	PREFETCHT0 4096(SI)
+	ADDQ       $+64, SI
+	SUBQ       $+16, DI
+	CMPQ       DI, $+16
+	JGE        loop6
+
+end7:
+	VMAXPS     Z6, Z5, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z5
+	CMPQ       DX, $+1
+	JGT        else8
+	MOVQ       tmp_base+48(FP), DX
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	MOVQ       BX, SI
+	CMPQ       SI, $+32
+	JLT        end11
+
+loop10:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     Z8, (DX)
+	VMOVUPS     64(CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VMOVUPS     Z8, 64(DX)
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop10
+
+end11:
+	CMPQ SI, $+16
+	JLT  end13
+
+loop12:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     Z8, (DX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop12
+
+end13:
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
+	VADDPS     Z7, Z6, Z1
+	VSHUFF32X4 $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFF32X4 $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VDIVPS     Z1, Z0, Z0
+	VMOVAPS    Z0, Z6
+	JMP        end9
+
+else8:
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS f32x16_ff800000<>+0(SB), Z8
+	MOVQ    tmp_base+48(FP), DI
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z9, Z9, Z9
+	MOVQ    BX, R8
+	CMPQ    R8, $+32
+	JLT     end15
+
+loop14:
+	VMOVUPS     (SI), Z10
+	VMAXPS      Z10, Z7, Z7
+	PREFETCHT0  4096(SI)
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z6, Z6
+	VMOVUPS     Z10, (DI)
+	VMOVUPS     64(SI), Z10
+	VMAXPS      Z10, Z8, Z8
+	PREFETCHT0  4160(SI)
+	VMOVUPS     64(CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z10, 64(DI)
+	ADDQ        $+128, SI
+	ADDQ        $+128, CX
+	ADDQ        $+128, DI
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop14
+
+end15:
+	CMPQ R8, $+16
+	JLT  end17
+
+loop16:
+	VMOVUPS     (SI), Z10
+	VMAXPS      Z10, Z7, Z7
+	PREFETCHT0  4096(SI)
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z6, Z6
+	VMOVUPS     Z10, (DI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, CX
+	ADDQ        $+64, DI
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop16
+
+end17:
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
+	VADDPS     Z9, Z6, Z6
+	VSHUFF32X4 $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFF32X4 $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VDIVPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z6
+	VMAXPS     Z8, Z7, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VMOVAPS    Z5, Z5
+	SUBQ       $0x02, DX
+	CMPQ       DX, $+1
+	JLT        end19
+
+loop18:
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS f32x16_ff800000<>+0(SB), Z8
+	MOVQ    tmp_base+48(FP), DI
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	MOVQ    tmp_base+48(FP), R8
+	MOVQ    BX, R9
+	CMPQ    R9, $+32
+	JLT     end21
+
+loop20:
+	VMOVUPS     (SI), Z11
+	VMAXPS      Z11, Z7, Z7
+	PREFETCHT0  4096(SI)
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS     (R8), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, (DI)
+	VMOVNTPS    Z12, (AX)
+	VMOVUPS     64(SI), Z11
+	VMAXPS      Z11, Z8, Z8
+	PREFETCHT0  4160(SI)
+	VMOVUPS     64(CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z10, Z10
+	VMOVUPS     64(R8), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, 64(DI)
+	VMOVNTPS    Z12, 64(AX)
+	ADDQ        $+128, SI
+	ADDQ        $+128, CX
+	ADDQ        $+128, DI
+	ADDQ        $+128, AX
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop20
+
+end21:
+	CMPQ R9, $+16
+	JLT  end23
+
+loop22:
+	VMOVUPS     (SI), Z11
+	VMAXPS      Z11, Z7, Z7
+	PREFETCHT0  4096(SI)
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS     (R8), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, (DI)
+	VMOVNTPS    Z12, (AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, CX
+	ADDQ        $+64, DI
+	ADDQ        $+64, AX
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop22
+
+end23:
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
+	VADDPS     Z10, Z9, Z6
+	VSHUFF32X4 $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFF32X4 $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VDIVPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z6
+	VMAXPS     Z8, Z7, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VMOVAPS    Z5, Z5
+	SUBQ       $+1, DX
+	CMPQ       DX, $+1
+	JGE        loop18
+
+end19:
+	MOVQ   tmp_base+48(FP), DX
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	MOVQ   tmp_base+48(FP), SI
+	MOVQ   BX, DI
+	CMPQ   DI, $+32
+	JLT    end25
+
+loop24:
+	VMOVUPS     (CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z7, Z7
+	VMOVUPS     (SI), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, (DX)
+	VMOVNTPS    Z10, (AX)
+	VMOVUPS     64(CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z8, Z8
+	VMOVUPS     64(SI), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, 64(DX)
+	VMOVNTPS    Z10, 64(AX)
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, SI
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JGE         loop24
+
+end25:
+	CMPQ DI, $+16
+	JLT  end27
+
+loop26:
+	VMOVUPS     (CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z7, Z7
+	VMOVUPS     (SI), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, (DX)
+	VMOVNTPS    Z10, (AX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, SI
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop26
+
+end27:
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
+	VADDPS     Z8, Z7, Z1
+	VSHUFF32X4 $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFF32X4 $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VDIVPS     Z1, Z0, Z0
+	VMOVAPS    Z0, Z6
+
+end9:
+	MOVQ tmp_base+48(FP), CX
+	MOVQ BX, DX
+	CMPQ DX, $+32
+	JLT  end29
+
+loop28:
+	VMOVUPS  (CX), Z0
+	VMULPS   Z6, Z0, Z0
+	VMOVNTPS Z0, (AX)
+	VMOVUPS  64(CX), Z0
+	VMULPS   Z6, Z0, Z0
+	VMOVNTPS Z0, 64(AX)
+	ADDQ     $+128, AX
+	ADDQ     $+128, CX
+	SUBQ     $+32, DX
+	CMPQ     DX, $+32
+	JGE      loop28
+
+end29:
+	CMPQ DX, $+16
+	JLT  end31
+
+loop30:
+	VMOVUPS  (CX), Z0
+	VMULPS   Z6, Z0, Z0
+	VMOVNTPS Z0, (AX)
+	ADDQ     $+64, AX
+	ADDQ     $+64, CX
+	SUBQ     $+16, DX
+	CMPQ     DX, $+16
+	JGE      loop30
+
+end31:
+end3:
+	SFENCE
+	JMP end2
+
+else1:
+	MOVQ    rows+72(FP), DX
+	MOVQ    cols+80(FP), BX
+	VMOVUPS pow2steps<>+0(SB), Z0
+	VMOVUPS pow2steps<>+64(SB), Z1
+	VMOVUPS f32x16_48c00000<>+0(SB), Z2
+	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z3
+	VMOVUPS f32x16_c2b00f34<>+0(SB), Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	MOVQ    CX, SI
+	MOVQ    BX, DI
+	ANDQ    $+15, DI
+	MOVQ    $-1, R8
+	BZHIQ   DI, R8, R8
+	KMOVW   R8, K1
+	TESTQ   DX, DX
+	JZ      end32
+	VMOVUPS f32x16_ff800000<>+0(SB), Z5
+	VMOVUPS f32x16_ff800000<>+0(SB), Z6
+	MOVQ    BX, R8
+	CMPQ    R8, $+32
+	JLT     end34
+
+loop33:
+	VMOVUPS (SI), Z7
+	VMAXPS  Z7, Z5, Z5
+	VMOVUPS 64(SI), Z7
+	VMAXPS  Z7, Z6, Z6
+	ADDQ    $+128, SI
+	SUBQ    $+32, R8
+	CMPQ    R8, $+32
+	JGE     loop33
+
+end34:
+	CMPQ R8, $+16
+	JLT  end36
+
+loop35:
+	VMOVUPS (SI), Z7
+	VMAXPS  Z7, Z5, Z5
+	ADDQ    $+64, SI
+	SUBQ    $+16, R8
+	CMPQ    R8, $+16
+	JGE     loop35
+
+end36:
+	TESTQ   DI, DI
+	JZ      end37
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (SI), K1, Z7
+	VMAXPS  Z7, Z5, Z5
+	LEAQ    (SI)(DI*4), SI
+
+end37:
+	VMAXPS     Z6, Z5, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z5
+	CMPQ       DX, $+1
+	JGT        else38
+	MOVQ       tmp_base+48(FP), DX
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	MOVQ       BX, SI
+	CMPQ       SI, $+32
+	JLT        end41
+
+loop40:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     Z8, (DX)
+	VMOVUPS     64(CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VMOVUPS     Z8, 64(DX)
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop40
+
+end41:
+	CMPQ SI, $+16
+	JLT  end43
+
+loop42:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     Z8, (DX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	SUBQ        $+16, SI
+	CMPQ        SI, $+16
+	JGE         loop42
+
+end43:
+	TESTQ       DI, DI
+	JZ          end44
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K1, Z1
+	VADDPS      Z1, Z6, Z6
+	VMOVUPS     Z0, K1, (DX)
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+
+end44:
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
+	VADDPS     Z7, Z6, Z1
+	VSHUFF32X4 $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFF32X4 $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VDIVPS     Z1, Z0, Z0
+	VMOVAPS    Z0, Z6
+	JMP        end39
+
+else38:
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS f32x16_ff800000<>+0(SB), Z8
+	MOVQ    tmp_base+48(FP), R8
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z9, Z9, Z9
+	MOVQ    BX, R9
+	CMPQ    R9, $+32
+	JLT     end46
+
+loop45:
+	VMOVUPS     (SI), Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z6, Z6
+	VMOVUPS     Z10, (R8)
+	VMOVUPS     64(SI), Z10
+	VMAXPS      Z10, Z8, Z8
+	VMOVUPS     64(CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z10, 64(R8)
+	ADDQ        $+128, SI
+	ADDQ        $+128, CX
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop45
+
+end46:
+	CMPQ R9, $+16
+	JLT  end48
+
+loop47:
+	VMOVUPS     (SI), Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z6, Z6
+	VMOVUPS     Z10, (R8)
+	ADDQ        $+64, SI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop47
+
+end48:
+	TESTQ       DI, DI
+	JZ          end49
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (SI), K1, Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K1, Z10
+	VSUBPS      Z5, Z10, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z5, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z5
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z10
+	VADDPS      Z10, Z6, Z6
+	VMOVUPS     Z5, K1, (R8)
+	LEAQ        (SI)(DI*4), SI
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R8)(DI*4), R8
+
+end49:
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
+	VADDPS     Z9, Z6, Z6
+	VSHUFF32X4 $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFF32X4 $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VDIVPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z6
+	VMAXPS     Z8, Z7, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VMOVAPS    Z5, Z5
+	SUBQ       $0x02, DX
+	CMPQ       DX, $+1
+	JLT        end51
+
+loop50:
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS f32x16_ff800000<>+0(SB), Z8
+	MOVQ    tmp_base+48(FP), R8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	MOVQ    tmp_base+48(FP), R9
+	MOVQ    BX, R10
+	CMPQ    R10, $+32
+	JLT     end53
+
+loop52:
+	VMOVUPS     (SI), Z11
+	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS     (R9), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, (R8)
+	VMOVUPS     Z12, (AX)
+	VMOVUPS     64(SI), Z11
+	VMAXPS      Z11, Z8, Z8
+	VMOVUPS     64(CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z10, Z10
+	VMOVUPS     64(R9), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, 64(R8)
+	VMOVUPS     Z12, 64(AX)
+	ADDQ        $+128, SI
+	ADDQ        $+128, CX
+	ADDQ        $+128, R8
+	ADDQ        $+128, AX
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop52
+
+end53:
+	CMPQ R10, $+16
+	JLT  end55
+
+loop54:
+	VMOVUPS     (SI), Z11
+	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS     (R9), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, (R8)
+	VMOVUPS     Z12, (AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	ADDQ        $+64, AX
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop54
+
+end55:
+	TESTQ       DI, DI
+	JZ          end56
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (SI), K1, Z11
+	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K1, Z11
+	VSUBPS      Z5, Z11, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z5, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z5
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS.Z   (R9), K1, Z11
+	VMULPS      Z6, Z11, Z6
+	VMOVUPS     Z5, K1, (R8)
+	VMOVUPS     Z6, K1, (AX)
+	LEAQ        (SI)(DI*4), SI
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R8)(DI*4), R8
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (R9)(DI*4), R9
+
+end56:
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
+	VADDPS     Z10, Z9, Z6
+	VSHUFF32X4 $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFF32X4 $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VDIVPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z6
+	VMAXPS     Z8, Z7, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VMOVAPS    Z5, Z5
+	SUBQ       $+1, DX
+	CMPQ       DX, $+1
+	JGE        loop50
+
+end51:
+	MOVQ   tmp_base+48(FP), DX
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	MOVQ   tmp_base+48(FP), SI
+	MOVQ   BX, R8
+	CMPQ   R8, $+32
+	JLT    end58
+
+loop57:
+	VMOVUPS     (CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z7, Z7
+	VMOVUPS     (SI), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, (DX)
+	VMOVUPS     Z10, (AX)
+	VMOVUPS     64(CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z8, Z8
+	VMOVUPS     64(SI), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, 64(DX)
+	VMOVUPS     Z10, 64(AX)
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, SI
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop57
+
+end58:
+	CMPQ R8, $+16
+	JLT  end60
+
+loop59:
+	VMOVUPS     (CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z7, Z7
+	VMOVUPS     (SI), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, (DX)
+	VMOVUPS     Z10, (AX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, SI
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop59
+
+end60:
+	TESTQ       DI, DI
+	JZ          end61
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K1, Z9
+	VSUBPS      Z5, Z9, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K1, Z1
+	VADDPS      Z1, Z7, Z7
+	VMOVUPS.Z   (SI), K1, Z1
+	VMULPS      Z6, Z1, Z1
+	VMOVUPS     Z0, K1, (DX)
+	VMOVUPS     Z1, K1, (AX)
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (SI)(DI*4), SI
+
+end61:
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
+	VADDPS     Z8, Z7, Z1
+	VSHUFF32X4 $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFF32X4 $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VDIVPS     Z1, Z0, Z0
+	VMOVAPS    Z0, Z6
+
+end39:
+	MOVQ tmp_base+48(FP), CX
+	MOVQ BX, DX
+	CMPQ DX, $+32
+	JLT  end63
+
+loop62:
+	VMOVUPS (CX), Z0
+	VMULPS  Z6, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z6, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	SUBQ    $+32, DX
+	CMPQ    DX, $+32
+	JGE     loop62
+
+end63:
+	CMPQ DX, $+16
+	JLT  end65
+
+loop64:
+	VMOVUPS (CX), Z0
+	VMULPS  Z6, Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	SUBQ    $+16, DX
+	CMPQ    DX, $+16
+	JGE     loop64
+
+end65:
+	TESTQ     DI, DI
+	JZ        end66
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z6, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(DI*4), AX
+	LEAQ      (CX)(DI*4), CX
+
+end66:
+end32:
+end2:
+	VZEROUPPER
+	RET
+
+// func expSumRowsAVX512(dst []float32, x []float32, max []float32, sum []float32, rows int, cols int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·expSumRowsAVX512(SB), NOSPLIT, $0-112
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    max_base+48(FP), DX
+	MOVQ    sum_base+72(FP), BX
+	MOVQ    rows+96(FP), SI
+	MOVQ    cols+104(FP), DI
+	VMOVUPS pow2steps<>+0(SB), Z0
+	VMOVUPS pow2steps<>+64(SB), Z1
+	VMOVUPS f32x16_48c00000<>+0(SB), Z2
+	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z3
+	VMOVUPS f32x16_c2b00f34<>+0(SB), Z4
+	VXORPS  Z5, Z5, Z5
+	MOVQ    DI, R8
+	ANDQ    $+15, R8
+	MOVQ    $-1, R9
+	BZHIQ   R8, R9, R9
+	KMOVW   R9, K1
+	MOVQ    CX, R9
+	TESTQ   SI, SI
+	JZ      end1
+	VMOVUPS f32x16_ff7fffff<>+0(SB), Z5
+	VMOVUPS f32x16_ff7fffff<>+0(SB), Z6
+	MOVQ    DI, R10
+	CMPQ    R10, $+32
+	JLT     end3
+
+loop2:
+	VMOVUPS (R9), Z7
+	VMAXPS  Z7, Z5, Z5
+	VMOVUPS 64(R9), Z7
+	VMAXPS  Z7, Z6, Z6
+	ADDQ    $+128, R9
+	SUBQ    $+32, R10
+	CMPQ    R10, $+32
+	JGE     loop2
+
+end3:
+	CMPQ R10, $+16
+	JLT  end5
+
+loop4:
+	VMOVUPS (R9), Z7
+	VMAXPS  Z7, Z5, Z5
+	ADDQ    $+64, R9
+	SUBQ    $+16, R10
+	CMPQ    R10, $+16
+	JGE     loop4
+
+end5:
+	TESTQ   R8, R8
+	JZ      end6
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (R9), K1, Z7
+	VMAXPS  Z7, Z5, Z5
+	LEAQ    (R9)(R8*4), R9
+
+end6:
+	VMAXPS     Z6, Z5, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z5
+	VMOVSS     X5, (DX)
+	ADDQ       $+4, DX
+	SUBQ       $0x01, SI
+	CMPQ       SI, $+1
+	JLT        end8
+
+loop7:
+	VMOVUPS f32x16_ff7fffff<>+0(SB), Z6
+	VMOVUPS f32x16_ff7fffff<>+0(SB), Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	MOVQ    DI, R10
+	CMPQ    R10, $+32
+	JLT     end10
+
+loop9:
+	VMOVUPS     (R9), Z10
+	VMAXPS      Z10, Z6, Z6
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z8, Z8
+	VMOVUPS     Z10, (AX)
+	VMOVUPS     64(R9), Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     64(CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z10, 64(AX)
+	ADDQ        $+128, R9
+	ADDQ        $+128, CX
+	ADDQ        $+128, AX
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop9
+
+end10:
+	CMPQ R10, $+16
+	JLT  end12
+
+loop11:
+	VMOVUPS     (R9), Z10
+	VMAXPS      Z10, Z6, Z6
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z8, Z8
+	VMOVUPS     Z10, (AX)
+	ADDQ        $+64, R9
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop11
+
+end12:
+	TESTQ       R8, R8
+	JZ          end13
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (R9), K1, Z10
+	VMAXPS      Z10, Z6, Z6
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K1, Z10
+	VSUBPS      Z5, Z10, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z5, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z5
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z10
+	VADDPS      Z10, Z8, Z8
+	VMOVUPS     Z5, K1, (AX)
+	LEAQ        (R9)(R8*4), R9
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (AX)(R8*4), AX
+
+end13:
+	VADDPS     Z9, Z8, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z8
+	VADDPS     Z8, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z8
+	VADDPS     Z8, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z8
+	VADDPS     Z8, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z8
+	VADDPS     Z8, Z5, Z5
+	VMOVSS     X5, (BX)
+	ADDQ       $+4, BX
+	VMAXPS     Z7, Z6, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z5
+	VMOVSS     X5, (DX)
+	ADDQ       $+4, DX
+	SUBQ       $+1, SI
+	CMPQ       SI, $+1
+	JGE        loop7
+
+end8:
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   DI, DX
+	CMPQ   DX, $+32
+	JLT    end15
+
+loop14:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     Z8, (AX)
+	VMOVUPS     64(CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VMOVUPS     Z8, 64(AX)
+	ADDQ        $+128, CX
+	ADDQ        $+128, AX
+	SUBQ        $+32, DX
+	CMPQ        DX, $+32
+	JGE         loop14
+
+end15:
+	CMPQ DX, $+16
+	JLT  end17
+
+loop16:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     Z8, (AX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	SUBQ        $+16, DX
+	CMPQ        DX, $+16
+	JGE         loop16
+
+end17:
+	TESTQ       R8, R8
+	JZ          end18
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K1, Z1
+	VADDPS      Z1, Z6, Z6
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (AX)(R8*4), AX
+
+end18:
+	VADDPS     Z7, Z6, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VMOVSS     X0, (BX)
+	ADDQ       $+4, BX
+
+end1:
+	VZEROUPPER
+	RET
+
+DATA f32x16_ff7fffff<>+0(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+4(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+8(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+12(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+16(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+20(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+24(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+28(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+32(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+36(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+40(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+44(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+48(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+52(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+56(SB)/4, $0xff7fffff
+DATA f32x16_ff7fffff<>+60(SB)/4, $0xff7fffff
+GLOBL f32x16_ff7fffff<>(SB), RODATA|NOPTR, $64
+
 // func maxVecAVX512(x []float32) float32
 // Requires: AVX, AVX512F, BMI2
 TEXT ·maxVecAVX512(SB), NOSPLIT, $0-28
@@ -887,135 +2461,6 @@ end5:
 	VSHUFPS    $0xb1, Z0, Z0, Z1
 	VMAXPS     Z1, Z0, Z0
 	VMOVSS     X0, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func expSumVecAVX512(dst []float32, x []float32, max float32) float32
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·expSumVecAVX512(SB), NOSPLIT, $0-60
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         x_len+32(FP), DX
-	VBROADCASTSS max+48(FP), Z0
-	VMOVUPS      pow2steps<>+0(SB), Z1
-	VMOVUPS      pow2steps<>+64(SB), Z2
-	VMOVUPS      f32x16_48c00000<>+0(SB), Z3
-	VMOVUPS      f32x16_3fb8aa3b<>+0(SB), Z4
-	VMOVUPS      f32x16_c2b00f34<>+0(SB), Z5
-	MOVQ         DX, BX
-	ANDQ         $+15, BX
-	MOVQ         $-1, SI
-	BZHIQ        BX, SI, SI
-	KMOVW        SI, K1
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	MOVQ         CX, CX
-	CMPQ         DX, $+32
-	JLT          end2
-
-loop1:
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z0, Z8, Z8
-	VMAXPS      Z8, Z5, Z8
-	VMOVAPS     Z3, Z9
-	VFMADD231PS Z4, Z8, Z9
-	VSUBPS      Z9, Z3, Z10
-	VFMADD231PS Z4, Z8, Z10
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VMOVAPS     Z9, Z10
-	VPERMI2PS   Z2, Z1, Z10
-	VPSLLD      $0x12, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z8, (AX)
-	VMOVUPS     64(CX), Z8
-	VSUBPS      Z0, Z8, Z8
-	VMAXPS      Z8, Z5, Z8
-	VMOVAPS     Z3, Z9
-	VFMADD231PS Z4, Z8, Z9
-	VSUBPS      Z9, Z3, Z10
-	VFMADD231PS Z4, Z8, Z10
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VMOVAPS     Z9, Z10
-	VPERMI2PS   Z2, Z1, Z10
-	VPSLLD      $0x12, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VMOVUPS     Z8, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	SUBQ        $+32, DX
-	CMPQ        DX, $+32
-	JGE         loop1
-
-end2:
-	CMPQ DX, $+16
-	JLT  end4
-
-loop3:
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z0, Z8, Z8
-	VMAXPS      Z8, Z5, Z8
-	VMOVAPS     Z3, Z9
-	VFMADD231PS Z4, Z8, Z9
-	VSUBPS      Z9, Z3, Z10
-	VFMADD231PS Z4, Z8, Z10
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VMOVAPS     Z9, Z10
-	VPERMI2PS   Z2, Z1, Z10
-	VPSLLD      $0x12, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z8, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	SUBQ        $+16, DX
-	CMPQ        DX, $+16
-	JGE         loop3
-
-end4:
-	TESTQ       BX, BX
-	JZ          end5
-	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
-	VMOVUPS     (CX), K1, Z8
-	VSUBPS      Z0, Z8, Z0
-	VMAXPS      Z0, Z5, Z0
-	VMOVAPS     Z3, Z5
-	VFMADD231PS Z4, Z0, Z5
-	VSUBPS      Z5, Z3, Z3
-	VFMADD231PS Z4, Z0, Z3
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z0
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z3, Z0
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z3, Z0
-	VMOVAPS     Z5, Z3
-	VPERMI2PS   Z2, Z1, Z3
-	VPSLLD      $0x12, Z5, Z1
-	VPADDD      Z1, Z3, Z3
-	VMULPS      Z3, Z0, Z0
-	VMOVAPS.Z   Z0, K1, Z1
-	VADDPS      Z1, Z6, Z6
-	VMOVUPS     Z0, K1, (AX)
-
-end5:
-	VADDPS     Z7, Z6, Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VMOVSS     X0, ret+56(FP)
 	VZEROUPPER
 	RET
 

@@ -10,6 +10,25 @@ func softmaxRowsGeneric(dst, x []float32, rows, cols int) {
 	}
 }
 
+func softmaxRowsStreamGeneric(dst, x, tmp []float32, rows, cols int) {
+	for r := range rows {
+		s := x[r*cols:][:cols]
+		sum := expSumVecGeneric(tmp, s, maxVecGeneric(s))
+		scaleVecGeneric(dst[r*cols:][:cols], tmp[:cols], 1/sum)
+	}
+}
+
+func expSumRowsGeneric(dst, x, max, sum []float32, rows, cols int) {
+	for r := range rows {
+		s := x[r*cols:][:cols]
+		m := maxVecGeneric(s)
+		if m < -math.MaxFloat32 {
+			m = -math.MaxFloat32
+		}
+		max[r], sum[r] = m, expSumVecGeneric(dst[r*cols:], s, m)
+	}
+}
+
 // maxVecGeneric is the maximum of x, -Inf if x is empty. It ignores NaN: that
 // comes back in the sum of the exponentials.
 func maxVecGeneric(x []float32) float32 {

@@ -17,19 +17,19 @@ TEXT ·softmaxRowsNEON(SB), NOSPLIT, $0-64
 	FMOVQ  32(R3), F6
 	VMOVI  $0, V9.B16
 	VMOVI  $0, V12.B16
-	AND    $3, R8, R4
-	MOVD   $4, R5
-	CMP    $1, R4
-	CSEL   GT, R5, ZR, R5
-	MOVD   $8, R6
-	CMP    $2, R4
-	CSEL   GT, R6, R5, R6
-	SCVTFS R4, F7
+	MOVD   R2, R10
+	MOVD   R1, R4
+	AND    $3, R8, R5
+	MOVD   $4, R6
+	CMP    $1, R5
+	CSEL   GT, R6, ZR, R6
+	MOVD   $8, R7
+	CMP    $2, R5
+	CSEL   GT, R7, R6, R7
+	SCVTFS R5, F7
 	VDUP   V7.S[0], V7.S4
 	FMOVQ  48(R3), F0
 	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
-	MOVD   R2, R10
-	MOVD   R1, R7
 	CBZ    R9, end1
 	FMOVQ  64(R3), F0
 	FMOVQ  64(R3), F1
@@ -60,15 +60,15 @@ loop4:
 	BGE   loop4
 
 end5:
-	CBZ   R4, end6
+	CBZ   R5, end6
 	FMOVS (R10), F2
-	ADD   R5, R10, R0
-	VLD1  (R0), V2.S[1]
 	ADD   R6, R10, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R7, R10, R0
 	VLD1  (R0), V2.S[2]
 	VBIF  V7.B16, V8.B16, V2.B16
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
-	ADD   R4<<2, R10, R10
+	ADD   R5<<2, R10, R10
 
 end6:
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
@@ -104,7 +104,7 @@ loop9:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ F0, (R7)
+	FMOVQ F0, (R4)
 	FMOVQ 16(R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -126,9 +126,9 @@ loop9:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ F0, 16(R7)
-	ADD   $32, R7, R7
+	FMOVQ F0, 16(R4)
 	ADD   $32, R2, R2
+	ADD   $32, R4, R4
 	SUB   $8, R0, R0
 	CMP   $8, R0
 	BGE   loop9
@@ -159,19 +159,19 @@ loop11:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ F0, (R7)
-	ADD   $16, R7, R7
+	FMOVQ F0, (R4)
 	ADD   $16, R2, R2
+	ADD   $16, R4, R4
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop11
 
 end12:
-	CBZ   R4, end13
+	CBZ   R5, end13
 	FMOVS (R2), F0
-	ADD   R5, R2, R0
-	VLD1  (R0), V0.S[1]
 	ADD   R6, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R2, R0
 	VLD1  (R0), V0.S[2]
 	VBIF  V7.B16, V8.B16, V0.B16
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
@@ -196,13 +196,13 @@ end12:
 	VMOV  V0.B16, V1.B16
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD   R6, R7, R0
+	ADD   R7, R4, R0
 	VST1  V0.S[2], (R0)
-	ADD   R5, R7, R0
+	ADD   R6, R4, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R7)
-	ADD   R4<<2, R7, R7
-	ADD   R4<<2, R2, R2
+	FMOVS F0, (R4)
+	ADD   R5<<2, R2, R2
+	ADD   R5<<2, R4, R4
 
 end13:
 	FMOVQ 160(R3), F0
@@ -245,7 +245,7 @@ loop14:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FMOVQ F0, (R7)
+	FMOVQ F0, (R4)
 	FMOVQ 16(R10), F0
 	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
 	FMOVQ 16(R2), F0
@@ -269,10 +269,10 @@ loop14:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ F0, 16(R7)
+	FMOVQ F0, 16(R4)
 	ADD   $32, R10, R10
-	ADD   $32, R7, R7
 	ADD   $32, R2, R2
+	ADD   $32, R4, R4
 	SUB   $8, R0, R0
 	CMP   $8, R0
 	BGE   loop14
@@ -305,27 +305,27 @@ loop16:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FMOVQ F0, (R7)
+	FMOVQ F0, (R4)
 	ADD   $16, R10, R10
-	ADD   $16, R7, R7
 	ADD   $16, R2, R2
+	ADD   $16, R4, R4
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop16
 
 end17:
-	CBZ   R4, end18
+	CBZ   R5, end18
 	FMOVS (R10), F0
-	ADD   R5, R10, R0
-	VLD1  (R0), V0.S[1]
 	ADD   R6, R10, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R10, R0
 	VLD1  (R0), V0.S[2]
 	VBIF  V7.B16, V8.B16, V0.B16
 	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
 	FMOVS (R2), F0
-	ADD   R5, R2, R0
-	VLD1  (R0), V0.S[1]
 	ADD   R6, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R2, R0
 	VLD1  (R0), V0.S[2]
 	VBIF  V7.B16, V8.B16, V0.B16
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
@@ -350,14 +350,14 @@ end17:
 	VMOV  V0.B16, V1.B16
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	ADD   R6, R7, R0
+	ADD   R7, R4, R0
 	VST1  V0.S[2], (R0)
-	ADD   R5, R7, R0
+	ADD   R6, R4, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R7)
-	ADD   R4<<2, R10, R10
-	ADD   R4<<2, R7, R7
-	ADD   R4<<2, R2, R2
+	FMOVS F0, (R4)
+	ADD   R5<<2, R10, R10
+	ADD   R5<<2, R2, R2
+	ADD   R5<<2, R4, R4
 
 end18:
 	FMOVQ 160(R3), F0
@@ -407,7 +407,7 @@ loop21:
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
 	FMOVQ (R1), F1
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	FMOVQ F0, (R7)
+	FMOVQ F0, (R4)
 	FMOVQ F1, (R1)
 	FMOVQ 16(R10), F0
 	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
@@ -434,11 +434,11 @@ loop21:
 	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ 16(R1), F1
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	FMOVQ F0, 16(R7)
+	FMOVQ F0, 16(R4)
 	FMOVQ F1, 16(R1)
 	ADD   $32, R10, R10
-	ADD   $32, R7, R7
 	ADD   $32, R2, R2
+	ADD   $32, R4, R4
 	ADD   $32, R1, R1
 	SUB   $8, R0, R0
 	CMP   $8, R0
@@ -474,29 +474,29 @@ loop23:
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
 	FMOVQ (R1), F1
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	FMOVQ F0, (R7)
+	FMOVQ F0, (R4)
 	FMOVQ F1, (R1)
 	ADD   $16, R10, R10
-	ADD   $16, R7, R7
 	ADD   $16, R2, R2
+	ADD   $16, R4, R4
 	ADD   $16, R1, R1
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop23
 
 end24:
-	CBZ   R4, end25
+	CBZ   R5, end25
 	FMOVS (R10), F0
-	ADD   R5, R10, R0
-	VLD1  (R0), V0.S[1]
 	ADD   R6, R10, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R10, R0
 	VLD1  (R0), V0.S[2]
 	VBIF  V7.B16, V8.B16, V0.B16
 	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
 	FMOVS (R2), F0
-	ADD   R5, R2, R0
-	VLD1  (R0), V0.S[1]
 	ADD   R6, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R2, R0
 	VLD1  (R0), V0.S[2]
 	VBIF  V7.B16, V8.B16, V0.B16
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
@@ -522,26 +522,26 @@ end24:
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
 	FMOVS (R1), F1
-	ADD   R5, R1, R0
-	VLD1  (R0), V1.S[1]
 	ADD   R6, R1, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R1, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	ADD   R6, R7, R0
+	ADD   R7, R4, R0
 	VST1  V0.S[2], (R0)
-	ADD   R5, R7, R0
+	ADD   R6, R4, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R7)
-	ADD   R6, R1, R0
+	FMOVS F0, (R4)
+	ADD   R7, R1, R0
 	VST1  V1.S[2], (R0)
-	ADD   R5, R1, R0
+	ADD   R6, R1, R0
 	VST1  V1.S[1], (R0)
 	FMOVS F1, (R1)
-	ADD   R4<<2, R10, R10
-	ADD   R4<<2, R7, R7
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R1, R1
+	ADD   R5<<2, R10, R10
+	ADD   R5<<2, R2, R2
+	ADD   R5<<2, R4, R4
+	ADD   R5<<2, R1, R1
 
 end25:
 	FMOVQ 160(R3), F0
@@ -587,7 +587,7 @@ loop26:
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	FMOVQ (R1), F1
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	FMOVQ F0, (R7)
+	FMOVQ F0, (R4)
 	FMOVQ F1, (R1)
 	FMOVQ 16(R2), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
@@ -612,10 +612,10 @@ loop26:
 	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ 16(R1), F1
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	FMOVQ F0, 16(R7)
+	FMOVQ F0, 16(R4)
 	FMOVQ F1, 16(R1)
-	ADD   $32, R7, R7
 	ADD   $32, R2, R2
+	ADD   $32, R4, R4
 	ADD   $32, R1, R1
 	SUB   $8, R0, R0
 	CMP   $8, R0
@@ -649,21 +649,21 @@ loop28:
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	FMOVQ (R1), F1
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	FMOVQ F0, (R7)
+	FMOVQ F0, (R4)
 	FMOVQ F1, (R1)
-	ADD   $16, R7, R7
 	ADD   $16, R2, R2
+	ADD   $16, R4, R4
 	ADD   $16, R1, R1
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop28
 
 end29:
-	CBZ   R4, end30
+	CBZ   R5, end30
 	FMOVS (R2), F0
-	ADD   R5, R2, R0
-	VLD1  (R0), V0.S[1]
 	ADD   R6, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R2, R0
 	VLD1  (R0), V0.S[2]
 	VBIF  V7.B16, V8.B16, V0.B16
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
@@ -689,25 +689,25 @@ end29:
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
 	FMOVS (R1), F1
-	ADD   R5, R1, R0
-	VLD1  (R0), V1.S[1]
 	ADD   R6, R1, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R7, R1, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	ADD   R6, R7, R0
+	ADD   R7, R4, R0
 	VST1  V0.S[2], (R0)
-	ADD   R5, R7, R0
+	ADD   R6, R4, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R7)
-	ADD   R6, R1, R0
+	FMOVS F0, (R4)
+	ADD   R7, R1, R0
 	VST1  V1.S[2], (R0)
-	ADD   R5, R1, R0
+	ADD   R6, R1, R0
 	VST1  V1.S[1], (R0)
 	FMOVS F1, (R1)
-	ADD   R4<<2, R7, R7
-	ADD   R4<<2, R2, R2
-	ADD   R4<<2, R1, R1
+	ADD   R5<<2, R2, R2
+	ADD   R5<<2, R4, R4
+	ADD   R5<<2, R1, R1
 
 end30:
 	FMOVQ 160(R3), F0
@@ -746,22 +746,1176 @@ loop33:
 	BGE   loop33
 
 end34:
-	CBZ   R4, end35
+	CBZ   R5, end35
 	FMOVS (R1), F0
-	ADD   R5, R1, R0
-	VLD1  (R0), V0.S[1]
 	ADD   R6, R1, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R1, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V7.B16, V0.B16, V0.B16
 	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	ADD   R6, R1, R0
+	ADD   R7, R1, R0
 	VST1  V0.S[2], (R0)
-	ADD   R5, R1, R0
+	ADD   R6, R1, R0
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R1)
-	ADD   R4<<2, R1, R1
+	ADD   R5<<2, R1, R1
 
 end35:
+
+end1:
+	RET
+
+// func softmaxRowsStreamNEON(dst []float32, x []float32, tmp []float32, rows int, cols int)
+TEXT ·softmaxRowsStreamNEON(SB), NOSPLIT, $0-88
+	MOVD   $constants<>(SB), R7
+	FMOVQ  64(R7), F8
+	MOVD   dst_base+0(FP), R5
+	MOVD   x_base+24(FP), R6
+	MOVD   cols+80(FP), R0
+	MOVD   rows+72(FP), R10
+	MOVD   cols+80(FP), R8
+	FMOVQ  (R7), F4
+	FMOVQ  16(R7), F5
+	FMOVQ  32(R7), F6
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V12.B16
+	MOVD   R6, R11
+	AND    $3, R8, R2
+	MOVD   $4, R3
+	CMP    $1, R2
+	CSEL   GT, R3, ZR, R3
+	MOVD   $8, R4
+	CMP    $2, R2
+	CSEL   GT, R4, R3, R4
+	SCVTFS R2, F7
+	VDUP   V7.S[0], V7.S4
+	FMOVQ  48(R7), F0
+	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
+	CBZ    R10, end1
+	FMOVQ  64(R7), F0
+	FMOVQ  64(R7), F1
+	MOVD   R8, R0
+	CMP    $8, R0
+	BLT    end3
+
+loop2:
+	FMOVQ (R11), F2
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	FMOVQ 16(R11), F2
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	ADD   $32, R11, R11
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop2
+
+end3:
+	CMP $4, R0
+	BLT end5
+
+loop4:
+	FMOVQ (R11), F2
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	ADD   $16, R11, R11
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop4
+
+end5:
+	CBZ   R2, end6
+	FMOVS (R11), F2
+	ADD   R3, R11, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R4, R11, R0
+	VLD1  (R0), V2.S[2]
+	VBIF  V7.B16, V8.B16, V2.B16
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	ADD   R2<<2, R11, R11
+
+end6:
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
+	CMP   $1, R10
+	BGT   else7
+	MOVD  tmp_base+48(FP), R0
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	MOVD  R8, R1
+	CMP   $8, R1
+	BLT   end10
+
+loop9:
+	FMOVQ (R6), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ F0, (R0)
+	FMOVQ 16(R6), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ F0, 16(R0)
+	ADD   $32, R6, R6
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop9
+
+end10:
+	CMP $4, R1
+	BLT end12
+
+loop11:
+	FMOVQ (R6), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ F0, (R0)
+	ADD   $16, R6, R6
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop11
+
+end12:
+	CBZ   R2, end13
+	FMOVS (R6), F0
+	ADD   R3, R6, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R4, R6, R1
+	VLD1  (R1), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD   R4, R0, R1
+	VST1  V0.S[2], (R1)
+	ADD   R3, R0, R1
+	VST1  V0.S[1], (R1)
+	FMOVS F0, (R0)
+	ADD   R2<<2, R6, R6
+	ADD   R2<<2, R0, R0
+
+end13:
+	FMOVQ 160(R7), F0
+	WORD  $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	B     end8
+
+else7:
+	FMOVQ 64(R7), F10
+	FMOVQ 64(R7), F11
+	MOVD  tmp_base+48(FP), R0
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	MOVD  R8, R1
+	CMP   $8, R1
+	BLT   end15
+
+loop14:
+	FMOVQ (R11), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	FMOVQ (R6), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ F0, (R0)
+	FMOVQ 16(R11), F0
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	FMOVQ 16(R6), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ F0, 16(R0)
+	ADD   $32, R11, R11
+	ADD   $32, R6, R6
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop14
+
+end15:
+	CMP $4, R1
+	BLT end17
+
+loop16:
+	FMOVQ (R11), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	FMOVQ (R6), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ F0, (R0)
+	ADD   $16, R11, R11
+	ADD   $16, R6, R6
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop16
+
+end17:
+	CBZ   R2, end18
+	FMOVS (R11), F0
+	ADD   R3, R11, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R4, R11, R1
+	VLD1  (R1), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	FMOVS (R6), F0
+	ADD   R3, R6, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R4, R6, R1
+	VLD1  (R1), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	ADD   R4, R0, R1
+	VST1  V0.S[2], (R1)
+	ADD   R3, R0, R1
+	VST1  V0.S[1], (R1)
+	FMOVS F0, (R0)
+	ADD   R2<<2, R11, R11
+	ADD   R2<<2, R6, R6
+	ADD   R2<<2, R0, R0
+
+end18:
+	FMOVQ 160(R7), F0
+	WORD  $0x4e2dd581 // fadd v1.4s, v12.4s, v13.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	WORD  $0x4e2bf540 // fmax v0.4s, v10.4s, v11.4s
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
+	SUB   $2, R10, R10
+	CMP   $1, R10
+	BLT   end20
+
+loop19:
+	FMOVQ 64(R7), F10
+	FMOVQ 64(R7), F11
+	MOVD  tmp_base+48(FP), R0
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	MOVD  tmp_base+48(FP), R1
+	MOVD  R8, R9
+	CMP   $8, R9
+	BLT   end22
+
+loop21:
+	FMOVQ (R11), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	FMOVQ (R6), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ (R1), F1
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	FMOVQ F0, (R0)
+	FMOVQ F1, (R5)
+	FMOVQ 16(R11), F0
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	FMOVQ 16(R6), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ 16(R1), F1
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ F1, 16(R5)
+	ADD   $32, R11, R11
+	ADD   $32, R6, R6
+	ADD   $32, R0, R0
+	ADD   $32, R5, R5
+	ADD   $32, R1, R1
+	SUB   $8, R9, R9
+	CMP   $8, R9
+	BGE   loop21
+
+end22:
+	CMP $4, R9
+	BLT end24
+
+loop23:
+	FMOVQ (R11), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	FMOVQ (R6), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ (R1), F1
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	FMOVQ F0, (R0)
+	FMOVQ F1, (R5)
+	ADD   $16, R11, R11
+	ADD   $16, R6, R6
+	ADD   $16, R0, R0
+	ADD   $16, R5, R5
+	ADD   $16, R1, R1
+	SUB   $4, R9, R9
+	CMP   $4, R9
+	BGE   loop23
+
+end24:
+	CBZ   R2, end25
+	FMOVS (R11), F0
+	ADD   R3, R11, R9
+	VLD1  (R9), V0.S[1]
+	ADD   R4, R11, R9
+	VLD1  (R9), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	FMOVS (R6), F0
+	ADD   R3, R6, R9
+	VLD1  (R9), V0.S[1]
+	ADD   R4, R6, R9
+	VLD1  (R9), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVS (R1), F1
+	ADD   R3, R1, R9
+	VLD1  (R9), V1.S[1]
+	ADD   R4, R1, R9
+	VLD1  (R9), V1.S[2]
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	ADD   R4, R0, R9
+	VST1  V0.S[2], (R9)
+	ADD   R3, R0, R9
+	VST1  V0.S[1], (R9)
+	FMOVS F0, (R0)
+	ADD   R4, R5, R9
+	VST1  V1.S[2], (R9)
+	ADD   R3, R5, R9
+	VST1  V1.S[1], (R9)
+	FMOVS F1, (R5)
+	ADD   R2<<2, R11, R11
+	ADD   R2<<2, R6, R6
+	ADD   R2<<2, R0, R0
+	ADD   R2<<2, R5, R5
+	ADD   R2<<2, R1, R1
+
+end25:
+	FMOVQ 160(R7), F0
+	WORD  $0x4e2ed5a1 // fadd v1.4s, v13.4s, v14.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	WORD  $0x4e2bf540 // fmax v0.4s, v10.4s, v11.4s
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
+	SUB   $1, R10, R10
+	CMP   $1, R10
+	BGE   loop19
+
+end20:
+	MOVD  tmp_base+48(FP), R0
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	MOVD  tmp_base+48(FP), R1
+	MOVD  R8, R9
+	CMP   $8, R9
+	BLT   end27
+
+loop26:
+	FMOVQ (R6), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ (R1), F1
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	FMOVQ F0, (R0)
+	FMOVQ F1, (R5)
+	FMOVQ 16(R6), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ 16(R1), F1
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ F1, 16(R5)
+	ADD   $32, R6, R6
+	ADD   $32, R0, R0
+	ADD   $32, R5, R5
+	ADD   $32, R1, R1
+	SUB   $8, R9, R9
+	CMP   $8, R9
+	BGE   loop26
+
+end27:
+	CMP $4, R9
+	BLT end29
+
+loop28:
+	FMOVQ (R6), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ (R1), F1
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	FMOVQ F0, (R0)
+	FMOVQ F1, (R5)
+	ADD   $16, R6, R6
+	ADD   $16, R0, R0
+	ADD   $16, R5, R5
+	ADD   $16, R1, R1
+	SUB   $4, R9, R9
+	CMP   $4, R9
+	BGE   loop28
+
+end29:
+	CBZ   R2, end30
+	FMOVS (R6), F0
+	ADD   R3, R6, R9
+	VLD1  (R9), V0.S[1]
+	ADD   R4, R6, R9
+	VLD1  (R9), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R7), F0
+	FMOVQ 96(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R7), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R7), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVS (R1), F1
+	ADD   R3, R1, R9
+	VLD1  (R9), V1.S[1]
+	ADD   R4, R1, R9
+	VLD1  (R9), V1.S[2]
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	ADD   R4, R0, R9
+	VST1  V0.S[2], (R9)
+	ADD   R3, R0, R9
+	VST1  V0.S[1], (R9)
+	FMOVS F0, (R0)
+	ADD   R4, R5, R9
+	VST1  V1.S[2], (R9)
+	ADD   R3, R5, R9
+	VST1  V1.S[1], (R9)
+	FMOVS F1, (R5)
+	ADD   R2<<2, R6, R6
+	ADD   R2<<2, R0, R0
+	ADD   R2<<2, R5, R5
+	ADD   R2<<2, R1, R1
+
+end30:
+	FMOVQ 160(R7), F0
+	WORD  $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+
+end8:
+	MOVD tmp_base+48(FP), R0
+	CMP  $8, R8
+	BLT  end32
+
+loop31:
+	FMOVQ (R0), F0
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	FMOVQ F0, (R5)
+	FMOVQ 16(R0), F0
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	FMOVQ F0, 16(R5)
+	ADD   $32, R5, R5
+	ADD   $32, R0, R0
+	SUB   $8, R8, R8
+	CMP   $8, R8
+	BGE   loop31
+
+end32:
+	CMP $4, R8
+	BLT end34
+
+loop33:
+	FMOVQ (R0), F0
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	FMOVQ F0, (R5)
+	ADD   $16, R5, R5
+	ADD   $16, R0, R0
+	SUB   $4, R8, R8
+	CMP   $4, R8
+	BGE   loop33
+
+end34:
+	CBZ   R2, end35
+	FMOVS (R0), F0
+	ADD   R3, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V7.B16, V0.B16, V0.B16
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	ADD   R4, R5, R1
+	VST1  V0.S[2], (R1)
+	ADD   R3, R5, R1
+	VST1  V0.S[1], (R1)
+	FMOVS F0, (R5)
+	ADD   R2<<2, R5, R5
+	ADD   R2<<2, R0, R0
+
+end35:
+
+end1:
+	RET
+
+// func expSumRowsNEON(dst []float32, x []float32, max []float32, sum []float32, rows int, cols int)
+TEXT ·expSumRowsNEON(SB), NOSPLIT, $0-112
+	MOVD   $constants<>(SB), R2
+	FMOVQ  64(R2), F8
+	MOVD   dst_base+0(FP), R8
+	MOVD   x_base+24(FP), R9
+	MOVD   max_base+48(FP), R0
+	MOVD   sum_base+72(FP), R10
+	MOVD   rows+96(FP), R1
+	MOVD   cols+104(FP), R7
+	FMOVQ  (R2), F4
+	FMOVQ  16(R2), F5
+	FMOVQ  32(R2), F6
+	VMOVI  $0, V9.B16
+	AND    $3, R7, R11
+	MOVD   $4, R3
+	CMP    $1, R11
+	CSEL   GT, R3, ZR, R3
+	MOVD   $8, R4
+	CMP    $2, R11
+	CSEL   GT, R4, R3, R4
+	SCVTFS R11, F7
+	VDUP   V7.S[0], V7.S4
+	FMOVQ  48(R2), F0
+	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
+	MOVD   R9, R5
+	CBZ    R1, end1
+	FMOVQ  176(R2), F0
+	FMOVQ  176(R2), F1
+	MOVD   R7, R6
+	CMP    $8, R6
+	BLT    end3
+
+loop2:
+	FMOVQ (R5), F2
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	FMOVQ 16(R5), F2
+	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	ADD   $32, R5, R5
+	SUB   $8, R6, R6
+	CMP   $8, R6
+	BGE   loop2
+
+end3:
+	CMP $4, R6
+	BLT end5
+
+loop4:
+	FMOVQ (R5), F2
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	ADD   $16, R5, R5
+	SUB   $4, R6, R6
+	CMP   $4, R6
+	BGE   loop4
+
+end5:
+	CBZ   R11, end6
+	FMOVS (R5), F2
+	ADD   R3, R5, R6
+	VLD1  (R6), V2.S[1]
+	ADD   R4, R5, R6
+	VLD1  (R6), V2.S[2]
+	VBIF  V7.B16, V8.B16, V2.B16
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	ADD   R11<<2, R5, R5
+
+end6:
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
+	FMOVS F9, (R0)
+	ADD   $4, R0, R0
+	SUB   $1, R1, R1
+	CMP   $1, R1
+	BLT   end8
+
+loop7:
+	FMOVQ 176(R2), F10
+	FMOVQ 176(R2), F11
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	MOVD  R7, R6
+	CMP   $8, R6
+	BLT   end10
+
+loop9:
+	FMOVQ (R5), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	FMOVQ (R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R2), F0
+	FMOVQ 96(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ F0, (R8)
+	FMOVQ 16(R5), F0
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	FMOVQ 16(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R2), F0
+	FMOVQ 96(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ F0, 16(R8)
+	ADD   $32, R5, R5
+	ADD   $32, R9, R9
+	ADD   $32, R8, R8
+	SUB   $8, R6, R6
+	CMP   $8, R6
+	BGE   loop9
+
+end10:
+	CMP $4, R6
+	BLT end12
+
+loop11:
+	FMOVQ (R5), F0
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	FMOVQ (R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R2), F0
+	FMOVQ 96(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ F0, (R8)
+	ADD   $16, R5, R5
+	ADD   $16, R9, R9
+	ADD   $16, R8, R8
+	SUB   $4, R6, R6
+	CMP   $4, R6
+	BGE   loop11
+
+end12:
+	CBZ   R11, end13
+	FMOVS (R5), F0
+	ADD   R3, R5, R6
+	VLD1  (R6), V0.S[1]
+	ADD   R4, R5, R6
+	VLD1  (R6), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	FMOVS (R9), F0
+	ADD   R3, R9, R6
+	VLD1  (R6), V0.S[1]
+	ADD   R4, R9, R6
+	VLD1  (R6), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R2), F0
+	FMOVQ 96(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	ADD   R4, R8, R6
+	VST1  V0.S[2], (R6)
+	ADD   R3, R8, R6
+	VST1  V0.S[1], (R6)
+	FMOVS F0, (R8)
+	ADD   R11<<2, R5, R5
+	ADD   R11<<2, R9, R9
+	ADD   R11<<2, R8, R8
+
+end13:
+	WORD  $0x4e2dd580 // fadd v0.4s, v12.4s, v13.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	FMOVS F0, (R10)
+	ADD   $4, R10, R10
+	WORD  $0x4e2bf540 // fmax v0.4s, v10.4s, v11.4s
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
+	FMOVS F9, (R0)
+	ADD   $4, R0, R0
+	SUB   $1, R1, R1
+	CMP   $1, R1
+	BGE   loop7
+
+end8:
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	CMP   $8, R7
+	BLT   end15
+
+loop14:
+	FMOVQ (R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R2), F0
+	FMOVQ 96(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ F0, (R8)
+	FMOVQ 16(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R2), F0
+	FMOVQ 96(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ F0, 16(R8)
+	ADD   $32, R9, R9
+	ADD   $32, R8, R8
+	SUB   $8, R7, R7
+	CMP   $8, R7
+	BGE   loop14
+
+end15:
+	CMP $4, R7
+	BLT end17
+
+loop16:
+	FMOVQ (R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R2), F0
+	FMOVQ 96(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ F0, (R8)
+	ADD   $16, R9, R9
+	ADD   $16, R8, R8
+	SUB   $4, R7, R7
+	CMP   $4, R7
+	BGE   loop16
+
+end17:
+	CBZ   R11, end18
+	FMOVS (R9), F0
+	ADD   R3, R9, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R4, R9, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V7.B16, V8.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R2), F0
+	FMOVQ 96(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD   R4, R8, R0
+	VST1  V0.S[2], (R0)
+	ADD   R3, R8, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R8)
+	ADD   R11<<2, R9, R9
+	ADD   R11<<2, R8, R8
+
+end18:
+	WORD  $0x4e2bd540 // fadd v0.4s, v10.4s, v11.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	FMOVS F0, (R10)
+	ADD   $4, R10, R10
 
 end1:
 	RET
@@ -833,161 +1987,6 @@ end5:
 	WORD  $0x6e21f420 // fmaxp v0.4s, v1.4s, v1.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	FMOVS F0, ret+24(FP)
-	RET
-
-// func expSumVecNEON(dst []float32, x []float32, max float32) float32
-TEXT ·expSumVecNEON(SB), NOSPLIT, $0-60
-	MOVD   $constants<>(SB), R0
-	FMOVQ  64(R0), F10
-	MOVD   dst_base+0(FP), R4
-	MOVD   x_base+24(FP), R5
-	MOVD   x_len+32(FP), R6
-	FMOVS  max+48(FP), F5
-	VDUP   V5.S[0], V5.S4
-	FMOVQ  (R0), F6
-	FMOVQ  16(R0), F7
-	FMOVQ  32(R0), F8
-	AND    $3, R6, R1
-	MOVD   $4, R2
-	CMP    $1, R1
-	CSEL   GT, R2, ZR, R2
-	MOVD   $8, R3
-	CMP    $2, R1
-	CSEL   GT, R3, R2, R3
-	SCVTFS R1, F9
-	VDUP   V9.S[0], V9.S4
-	FMOVQ  48(R0), F0
-	WORD   $0x6ea0e529 // fcmgt v9.4s, v9.4s, v0.4s
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V11.B16
-	CMP    $8, R6
-	BLT    end2
-
-loop1:
-	FMOVQ (R5), F0
-	WORD  $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
-	WORD  $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
-	VMOV  V6.B16, V1.B16
-	VFMLA V7.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
-	VFMLA V7.S4, V0.S4, V2.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 96(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R0), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R0), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FMOVQ F0, (R4)
-	FMOVQ 16(R5), F0
-	WORD  $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
-	WORD  $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
-	VMOV  V6.B16, V1.B16
-	VFMLA V7.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
-	VFMLA V7.S4, V0.S4, V2.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 96(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R0), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R0), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ F0, 16(R4)
-	ADD   $32, R4, R4
-	ADD   $32, R5, R5
-	SUB   $8, R6, R6
-	CMP   $8, R6
-	BGE   loop1
-
-end2:
-	CMP $4, R6
-	BLT end4
-
-loop3:
-	FMOVQ (R5), F0
-	WORD  $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
-	WORD  $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
-	VMOV  V6.B16, V1.B16
-	VFMLA V7.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
-	VFMLA V7.S4, V0.S4, V2.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 96(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R0), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R0), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FMOVQ F0, (R4)
-	ADD   $16, R4, R4
-	ADD   $16, R5, R5
-	SUB   $4, R6, R6
-	CMP   $4, R6
-	BGE   loop3
-
-end4:
-	CBZ   R1, end5
-	FMOVS (R5), F0
-	ADD   R2, R5, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R3, R5, R1
-	VLD1  (R1), V0.S[2]
-	VBIF  V9.B16, V10.B16, V0.B16
-	WORD  $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
-	WORD  $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
-	VMOV  V6.B16, V1.B16
-	VFMLA V7.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4c2 // fsub v2.4s, v6.4s, v1.4s
-	VFMLA V7.S4, V0.S4, V2.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 96(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R0), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R0), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	VMOV  V0.B16, V1.B16
-	VAND  V9.B16, V1.B16, V1.B16
-	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
-	ADD   R3, R4, R0
-	VST1  V0.S[2], (R0)
-	ADD   R2, R4, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R4)
-
-end5:
-	WORD  $0x4e2bd480 // fadd v0.4s, v4.4s, v11.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	FMOVS F0, ret+56(FP)
 	RET
 
 // func sumExpVecNEON(x []float32, max float32) float32
@@ -1155,4 +2154,6 @@ DATA constants<>+144(SB)/8, $0x3f3172133f317213
 DATA constants<>+152(SB)/8, $0x3f3172133f317213
 DATA constants<>+160(SB)/8, $0x3f8000003f800000
 DATA constants<>+168(SB)/8, $0x3f8000003f800000
-GLOBL constants<>(SB), RODATA|NOPTR, $176
+DATA constants<>+176(SB)/8, $0xff7fffffff7fffff
+DATA constants<>+184(SB)/8, $0xff7fffffff7fffff
+GLOBL constants<>(SB), RODATA|NOPTR, $192

@@ -264,6 +264,32 @@ func softmaxRowsAVX512(dst, x []float32, rows, cols int)
 //go:noescape
 func softmaxRowsAVX2(dst, x []float32, rows, cols int)
 
+// softmaxRowsStreamAVX512 is softmaxRows for what is in memory and not in a cache. It leaves something in
+// tmp, which has cols elements; dst may be x itself.
+//
+//go:noescape
+func softmaxRowsStreamAVX512(dst, x, tmp []float32, rows, cols int)
+
+// softmaxRowsStreamAVX2 is softmaxRows for what is in memory and not in a cache. It leaves something in
+// tmp, which has cols elements; dst may be x itself.
+//
+//go:noescape
+func softmaxRowsStreamAVX2(dst, x, tmp []float32, rows, cols int)
+
+// expSumRowsAVX512 computes for each of the contiguous rows max[r] = the maximum of x[r,:], but at
+// least the least finite number, dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which
+// they add up to; s is a constant within 2^-23 of 1. cols >= 1; dst may be x itself.
+//
+//go:noescape
+func expSumRowsAVX512(dst, x, max, sum []float32, rows, cols int)
+
+// expSumRowsAVX2 computes for each of the contiguous rows max[r] = the maximum of x[r,:], but at
+// least the least finite number, dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which
+// they add up to; s is a constant within 2^-23 of 1. cols >= 1; dst may be x itself.
+//
+//go:noescape
+func expSumRowsAVX2(dst, x, max, sum []float32, rows, cols int)
+
 // maxVecAVX512 returns the maximum of x, -Inf if x is empty. It may miss a NaN.
 //
 //go:noescape
@@ -273,18 +299,6 @@ func maxVecAVX512(x []float32) float32
 //
 //go:noescape
 func maxVecAVX2(x []float32) float32
-
-// expSumVecAVX512 computes dst[i] = s*exp(x[i]-max) for every i of x and returns their sum;
-// s is a constant within 2^-23 of 1. No x[i] is above max; dst may be x itself.
-//
-//go:noescape
-func expSumVecAVX512(dst, x []float32, max float32) float32
-
-// expSumVecAVX2 computes dst[i] = s*exp(x[i]-max) for every i of x and returns their sum;
-// s is a constant within 2^-23 of 1. No x[i] is above max; dst may be x itself.
-//
-//go:noescape
-func expSumVecAVX2(dst, x []float32, max float32) float32
 
 // sumExpVecAVX512 returns the sum of exp(x[i]-max) over x, of which no element is above max.
 //
@@ -307,6 +321,16 @@ func layerNormRowsAVX512(dst, x, weight, bias []float32, rows, cols int, eps flo
 //
 //go:noescape
 func layerNormRowsAVX2(dst, x, weight, bias []float32, rows, cols int, eps float32)
+
+// layerNormRowsStreamAVX512 is layerNormRows for what is in memory and not in a cache.
+//
+//go:noescape
+func layerNormRowsStreamAVX512(dst, x, weight, bias []float32, rows, cols int, eps float32)
+
+// layerNormRowsStreamAVX2 is layerNormRows for what is in memory and not in a cache.
+//
+//go:noescape
+func layerNormRowsStreamAVX2(dst, x, weight, bias []float32, rows, cols int, eps float32)
 
 // addLayerNormRowsAVX512 computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
 // dst, sum, x and residual may be the same.

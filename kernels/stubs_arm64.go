@@ -134,16 +134,23 @@ func finishSiLUNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresid
 //go:noescape
 func softmaxRowsNEON(dst, x []float32, rows, cols int)
 
+// softmaxRowsStreamNEON is softmaxRows for what is in memory and not in a cache. It leaves something in
+// tmp, which has cols elements; dst may be x itself.
+//
+//go:noescape
+func softmaxRowsStreamNEON(dst, x, tmp []float32, rows, cols int)
+
+// expSumRowsNEON computes for each of the contiguous rows max[r] = the maximum of x[r,:], but at
+// least the least finite number, dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which
+// they add up to; s is a constant within 2^-23 of 1. cols >= 1; dst may be x itself.
+//
+//go:noescape
+func expSumRowsNEON(dst, x, max, sum []float32, rows, cols int)
+
 // maxVecNEON returns the maximum of x, -Inf if x is empty. It may miss a NaN.
 //
 //go:noescape
 func maxVecNEON(x []float32) float32
-
-// expSumVecNEON computes dst[i] = s*exp(x[i]-max) for every i of x and returns their sum;
-// s is a constant within 2^-23 of 1. No x[i] is above max; dst may be x itself.
-//
-//go:noescape
-func expSumVecNEON(dst, x []float32, max float32) float32
 
 // sumExpVecNEON returns the sum of exp(x[i]-max) over x, of which no element is above max.
 //
@@ -155,6 +162,11 @@ func sumExpVecNEON(x []float32, max float32) float32
 //
 //go:noescape
 func layerNormRowsNEON(dst, x, weight, bias []float32, rows, cols int, eps float32)
+
+// layerNormRowsStreamNEON is layerNormRows for what is in memory and not in a cache.
+//
+//go:noescape
+func layerNormRowsStreamNEON(dst, x, weight, bias []float32, rows, cols int, eps float32)
 
 // addLayerNormRowsNEON computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
 // dst, sum, x and residual may be the same.

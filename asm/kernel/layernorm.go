@@ -5,80 +5,148 @@ import "github.com/avoformer/avoformer/asm/vec"
 // LayerNormRows normalises each row of cols elements to mean 0 and variance 1
 // and applies weight and bias.
 func LayerNormRows(m vec.Machine) {
+	layerNormRows(m, m.SlicePtr("dst"), m.SlicePtr("x"), cached)
+}
+
+// LayerNormRowsStream is LayerNormRows for rows that come from memory and go there.
+func LayerNormRowsStream(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
-	var total [2]vec.V
-	layerNorm(m, dst, m.CopyPtr(x), x, func(mean func(vec.V)) stage {
-		return stage{
-			ptrs:  []vec.Ptr{m.CopyPtr(x)},
-			begin: func() { total = zeros(m) },
-			step: func(s vec.Span, first, i int) func() {
-				m.AddTo(total[i], s.Load(first, i, 0))
-				return nil
-			},
-			end: func() { mean(m.ReduceAdd(m.Add(total[0], total[1]))) },
-		}
+	m.IfStream(dst, m.IntParam("cols"),
+		func() { layerNormRows(m, dst, x, streamed) },
+		func() { layerNormRows(m, dst, x, cached) })
+}
+
+func layerNormRows(m vec.Machine, dst, x vec.Ptr, out output) {
+	from := m.CopyPtr(x)
+	layerNorm(m, dst, x, out, normInput{
+		ptrs: []vec.Ptr{from},
+		at:   func(load func(p vec.Ptr) vec.V) vec.V { return load(from) },
+		step: func(s vec.Span, first, i int) (vec.V, func()) {
+			out.prefetch(s, first, i)
+			return s.Load(first, i, 0), nil
+		},
 	})
 }
 
 // AddLayerNormRows stores the sum of x and residual, and normalises it.
 func AddLayerNormRows(m vec.Machine) {
 	dst, sum := m.SlicePtr("dst"), m.SlicePtr("sum")
-	var total [2]vec.V
-	layerNorm(m, dst, m.CopyPtr(sum), sum, func(mean func(vec.V)) stage {
-		return stage{
-			ptrs:  []vec.Ptr{m.CopyPtr(sum), m.SlicePtr("x"), m.SlicePtr("residual")},
-			begin: func() { total = zeros(m) },
-			step: func(s vec.Span, first, i int) func() {
-				v := m.Add(s.Load(first+1, i, 0), s.Load(first+2, i, 0))
-				m.AddTo(total[i], v)
-				return func() { s.Store(first, i, v) }
-			},
-			end: func() { mean(m.ReduceAdd(m.Add(total[0], total[1]))) },
-		}
+	to, x, residual := m.CopyPtr(sum), m.SlicePtr("x"), m.SlicePtr("residual")
+	layerNorm(m, dst, sum, cached, normInput{
+		ptrs: []vec.Ptr{to, x, residual},
+		at:   func(load func(p vec.Ptr) vec.V) vec.V { return m.Add(load(x), load(residual)) },
+		step: func(s vec.Span, first, i int) (vec.V, func()) {
+			v := m.Add(s.Load(first+1, i, 0), s.Load(first+2, i, 0))
+			return v, func() { s.Store(first, i, v) }
+		},
 	})
 }
 
-func zeros(m vec.Machine) [2]vec.V { return [2]vec.V{m.Zero(), m.Zero()} }
+// normInput is where a normalisation takes its rows from.
+type normInput struct {
+	// ptrs are the streams that it reads and writes.
+	ptrs []vec.Ptr
+	// at is what begins where ptrs point to, read by load.
+	at func(load func(p vec.Ptr) vec.V) vec.V
+	// step is vector i of a span, and the store that is to be done, or nil.
+	step func(s vec.Span, first, i int) (vec.V, func())
+}
 
-// layerNorm normalises the rows at x2 and x3, which are the same, to dst. The
-// first stage hands the total of a row to its argument.
+// guessElements is how many elements of a row make the first guess of its mean.
+const guessElements = 16
+
+// layerNorm normalises the rows at x, which are those of in, to dst.
 //
-// The mean is a rounded number, off by more where it is large. What it is off
-// by is the mean of the differences from it; that is taken out of the variance
-// and, together with the division by the deviation, out of the differences.
-func layerNorm(m vec.Machine, dst, x2, x3 vec.Ptr, first func(total func(vec.V)) stage) {
+// The differences from a guess of the mean, and their squares, are summed in one
+// pass: with off the mean of the differences, the variance is the mean of the
+// squares less off^2. The guess is the mean of the first elements of the row, or the first if it is short. Where it
+// is off by more than the deviation, so that more than one bit of the
+// variance would be lost, a further pass takes the differences from the mean itself.
+// That is a rounded number too: what it is off by is taken out likewise.
+func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 	rows, cols := m.IntParam("rows"), m.IntParam("cols")
-	mean, previous := m.Zero(), m.Zero()
-	rstd, shift := m.Zero(), m.Zero()
+	tail := out.tail(m, cols)
+	// add adds the differences from mean to the sums.
+	add := func(s vec.Span, i int, v, mean vec.V, rest, square [2]vec.V) {
+		d := s.Keep(m.Sub(v, mean), 0)
+		m.AddTo(rest[i], d)
+		m.FMATo(square[i], d, d)
+	}
+	guess := m.Zero()
 	var rest, square [2]vec.V
-	pipeline(m, rows, cols, m.Tail(cols), 2,
-		first(func(total vec.V) { m.CopyTo(mean, m.Div(total, m.FloatFromInt(cols))) }),
+	// What is known of the row before that, and of the one before that.
+	again := m.CopyPtr(x)
+	mean, off, variance := m.Zero(), m.Zero(), m.Zero()
+	previous, rstd, shift := m.Zero(), m.Zero(), m.Zero()
+	conclude := func() {
+		n := m.FloatFromInt(cols)
+		m.CopyTo(off, m.Div(m.ReduceAdd(off), n))
+		m.CopyTo(variance, m.Div(m.ReduceAdd(variance), n))
+		m.FNMATo(variance, off, off)
+	}
+	pipeline(m, rows, cols, tail, 2,
 		stage{
-			ptrs:  []vec.Ptr{x2},
-			begin: func() { rest, square = zeros(m), zeros(m) },
+			ptrs: in.ptrs,
+			begin: func() {
+				const any = "Any number is right for a guess."
+				m.IfLE(cols, guessElements-1,
+					func() {
+						m.Comment(any)
+						m.CopyTo(guess, in.at(func(p vec.Ptr) vec.V { return m.LoadScalar(p, 0) }))
+					},
+					func() {
+						m.Comment(any)
+						total := m.Zero()
+						for i := 0; i < guessElements; i += m.Width() {
+							m.AddTo(total, in.at(func(p vec.Ptr) vec.V { return m.Load(p, 4*i) }))
+						}
+						m.CopyTo(guess, m.Mul(m.ReduceAdd(total), f32(1./guessElements)))
+					})
+				rest, square = zeros(m), zeros(m)
+			},
 			step: func(s vec.Span, first, i int) func() {
-				d := s.Keep(m.Sub(s.Load(first, i, 0), mean), 0)
-				m.AddTo(rest[i], d)
-				m.FMATo(square[i], d, d)
-				return nil
+				v, store := in.step(s, first, i)
+				add(s, i, v, guess, rest, square)
+				return store
 			},
 			end: func() {
-				n := m.FloatFromInt(cols)
-				off := m.Div(m.ReduceAdd(m.Add(rest[0], rest[1])), n)
-				variance := m.Div(m.ReduceAdd(m.Add(square[0], square[1])), n)
-				m.FNMATo(variance, off, off)
-				m.CopyTo(rstd, m.Div(m.Splat(one), m.Sqrt(m.Add(m.Max(m.Zero(), variance), m.FloatParam("eps")))))
-				m.CopyTo(shift, m.Mul(m.Sub(m.Zero(), off), rstd))
-				m.CopyTo(previous, mean)
+				m.CopyTo(mean, guess)
+				m.CopyTo(off, m.Add(rest[0], rest[1]))
+				m.CopyTo(variance, m.Add(square[0], square[1]))
 			},
 		},
 		stage{
-			ptrs:   []vec.Ptr{dst, x3},
+			begin: func() {
+				conclude()
+				m.IfGreater(m.Mul(off, off), variance, func() {
+					m.AddTo(mean, off)
+					rest, square := zeros(m), zeros(m)
+					vec.Each(m, cols, tail, 2, []vec.Ptr{again}, func(s vec.Span) {
+						for i := range s.Vectors {
+							add(s, i, s.Load(0, i, 0), mean, rest, square)
+						}
+					})
+					m.CopyTo(off, m.Add(rest[0], rest[1]))
+					m.CopyTo(variance, m.Add(square[0], square[1]))
+					conclude()
+				})
+				m.CopyTo(variance, m.Div(m.Splat(one), m.Sqrt(m.Add(m.Max(m.Zero(), variance), m.FloatParam("eps")))))
+				m.CopyTo(off, m.Mul(m.Sub(m.Zero(), off), variance))
+			},
+			end: func() {
+				m.BumpBy(again, cols)
+				m.CopyTo(previous, mean)
+				m.CopyTo(rstd, variance)
+				m.CopyTo(shift, off)
+			},
+		},
+		stage{
+			ptrs:   []vec.Ptr{dst, x},
 			repeat: func() []vec.Ptr { return []vec.Ptr{m.SlicePtr("weight"), m.SlicePtr("bias")} },
 			step: func(s vec.Span, first, i int) func() {
 				y := m.Horner(m.Sub(s.Load(first+1, i, 0), previous), rstd, shift)
 				y = m.Horner(y, s.Load(first+2, i, 0), s.Load(first+3, i, 0))
-				return func() { s.Store(first, i, y) }
+				return func() { out.store(s, first, i, y) }
 			},
 		})
 }
@@ -87,7 +155,7 @@ func layerNorm(m vec.Machine, dst, x2, x3 vec.Ptr, first func(total func(vec.V))
 func RMSNormRows(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
 	rows, cols, eps := m.IntParam("rows"), m.IntParam("cols"), m.FloatParam("eps")
-	n, rstd := m.FloatFromInt(cols), m.Zero()
+	n, mean, rstd := m.FloatFromInt(cols), m.Zero(), m.Zero()
 	var square [2]vec.V
 	pipeline(m, rows, cols, m.Tail(cols), 2,
 		stage{
@@ -98,10 +166,14 @@ func RMSNormRows(m vec.Machine) {
 				m.FMATo(square[i], v, v)
 				return nil
 			},
-			end: func() {
-				mean := m.Div(m.ReduceAdd(m.Add(square[0], square[1])), n)
-				m.CopyTo(rstd, m.Div(m.Splat(one), m.Sqrt(m.Add(mean, eps))))
+			end: func() { m.CopyTo(mean, m.Add(square[0], square[1])) },
+		},
+		stage{
+			begin: func() {
+				m.CopyTo(mean, m.Div(m.ReduceAdd(mean), n))
+				m.CopyTo(mean, m.Div(m.Splat(one), m.Sqrt(m.Add(mean, eps))))
 			},
+			end: func() { m.CopyTo(rstd, mean) },
 		},
 		stage{
 			ptrs:   []vec.Ptr{dst, x},

@@ -9,13 +9,43 @@ type stage struct {
 	ptrs []vec.Ptr
 	// begin prepares for a row, step takes vector i of a span in, and end
 	// concludes the row. Stream p of the stage is stream first+p of the span.
-	// step returns the store that it wants done, or nil.
+	// step returns the store that it wants done, or nil. A stage without step only
+	// begins and ends: that is for what takes long, and is not needed before the end.
 	begin func()
 	step  func(s vec.Span, first, i int) func()
 	end   func()
 	// repeat are the streams that start anew with every row.
 	repeat func() []vec.Ptr
 }
+
+// output is how a kernel writes its rows, and whether it fetches those that it reads.
+type output struct {
+	store func(s vec.Span, p, i int, v vec.V)
+	ahead int  // bytes that reading is ahead of its use, or 0
+	whole bool // rows are whole vectors
+}
+
+var (
+	cached = output{store: vec.Span.Store}
+	// streamed is for rows from and to memory: they are fetched a page ahead, since
+	// the hardware's prefetch ends with the page.
+	streamed = output{store: vec.Span.StoreStream, ahead: 4096, whole: true}
+)
+
+func (o output) prefetch(s vec.Span, p, i int) {
+	if o.ahead > 0 {
+		s.Prefetch(p, i, o.ahead)
+	}
+}
+
+func (o output) tail(m vec.Machine, cols vec.Int) vec.Tail {
+	if o.whole {
+		return vec.Tail{}
+	}
+	return m.Tail(cols)
+}
+
+func zeros(m vec.Machine) [2]vec.V { return [2]vec.V{m.Zero(), m.Zero()} }
 
 // pipeline runs the stages, two or three, over rows of cols elements. The
 // stages work on different rows at once, in one loop: while the second stage is
@@ -37,12 +67,15 @@ func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, unroll int, stag
 				stages[k].begin()
 			}
 		}
-		vec.Walk(m, cols, tail, unroll, ptrs, func(s vec.Span) {
+		walk := func(s vec.Span) {
 			for i := range s.Vectors {
 				// All loads come before all stores: where the rows are a multiple
 				// of 4 KiB apart, a load that follows a store waits for it.
 				var stores []func()
 				for k := from; k < to; k++ {
+					if stages[k].step == nil {
+						continue
+					}
 					if store := stages[k].step(s, first[k], i); store != nil {
 						stores = append(stores, store)
 					}
@@ -51,7 +84,10 @@ func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, unroll int, stag
 					store()
 				}
 			}
-		})
+		}
+		if len(ptrs) > 0 {
+			vec.Walk(m, cols, tail, unroll, ptrs, walk)
+		}
 		// A later stage ends first: it may hand on what it had from an earlier one.
 		for k := to - 1; k >= from; k-- {
 			if stages[k].end != nil {

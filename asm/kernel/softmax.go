@@ -31,36 +31,91 @@ func expFrom(m vec.Machine, poly []float32) func(x, max vec.V) vec.V {
 // exponentials and their sum, then the division by the sum. NaN or +Inf in a
 // row, or nothing but -Inf, makes the sum NaN and so the row.
 func SoftmaxRows(m vec.Machine) {
+	softmaxRows(m, m.SlicePtr("dst"), m.SlicePtr("x"), false, cached)
+}
+
+// SoftmaxRowsStream is SoftmaxRows for rows that come from memory and go there.
+// The exponentials are in tmp, where each vector of one row is taken out before
+// that of the next row is put in.
+func SoftmaxRowsStream(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
+	m.IfStream(dst, m.IntParam("cols"),
+		func() { softmaxRows(m, dst, x, true, streamed) },
+		func() { softmaxRows(m, dst, x, true, cached) })
+}
+
+// softmaxRows has the exponentials of a row in tmp or in dst.
+func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 	rows, cols := m.IntParam("rows"), m.IntParam("cols")
 	exp := expDiff(m)
 	max, inv := m.Zero(), m.Zero()
 	var top, sum [2]vec.V
+	ahead := m.CopyPtr(x)
+	second, third, from := stage{ptrs: []vec.Ptr{x}}, stage{ptrs: []vec.Ptr{dst}}, 0
+	if inTmp {
+		second.repeat = func() []vec.Ptr { return []vec.Ptr{m.SlicePtr("tmp")} }
+		third.repeat, from = second.repeat, 1
+	} else {
+		second.ptrs = append(second.ptrs, m.CopyPtr(dst))
+	}
+	second.begin = func() { sum = zeros(m) }
+	second.step = func(s vec.Span, first, i int) func() {
+		e := exp(s.Load(first, i, negInf), max)
+		m.AddTo(sum[i], s.Keep(e, 0))
+		return func() { s.Store(first+1, i, e) }
+	}
+	second.end = func() { m.CopyTo(inv, m.Div(m.Splat(one), m.ReduceAdd(m.Add(sum[0], sum[1])))) }
+	third.step = func(s vec.Span, first, i int) func() {
+		y := m.Mul(s.Load(first+from, i, 0), inv)
+		return func() { out.store(s, first, i, y) }
+	}
+	pipeline(m, rows, cols, out.tail(m, cols), 2,
+		stage{
+			ptrs:  []vec.Ptr{ahead},
+			begin: func() { top = [2]vec.V{m.Splat(negInf), m.Splat(negInf)} },
+			step: func(s vec.Span, first, i int) func() {
+				m.MaxTo(top[i], s.Load(first, i, negInf))
+				out.prefetch(s, first, i)
+				return nil
+			},
+			end: func() { m.CopyTo(max, m.ReduceMax(m.Max(top[0], top[1]))) },
+		}, second, third)
+}
+
+// ExpSumRows makes of each row of cols elements the exponentials of the differences
+// from its maximum, and their sum. A row of nothing but -Inf gives zeros: its
+// maximum is the least finite number.
+func ExpSumRows(m vec.Machine) {
+	dst, x, maxs, sums := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("max"), m.SlicePtr("sum")
+	rows, cols := m.IntParam("rows"), m.IntParam("cols")
+	exp := expDiff(m)
+	max := m.Zero()
+	var top, sum [2]vec.V
 	pipeline(m, rows, cols, m.Tail(cols), 2,
 		stage{
 			ptrs:  []vec.Ptr{m.CopyPtr(x)},
-			begin: func() { top = [2]vec.V{m.Splat(negInf), m.Splat(negInf)} },
+			begin: func() { top = [2]vec.V{m.Splat(f32(-math.MaxFloat32)), m.Splat(f32(-math.MaxFloat32))} },
 			step: func(s vec.Span, first, i int) func() {
 				m.MaxTo(top[i], s.Load(first, i, negInf))
 				return nil
 			},
-			end: func() { m.CopyTo(max, m.ReduceMax(m.Max(top[0], top[1]))) },
-		},
-		stage{
-			ptrs:  []vec.Ptr{m.CopyPtr(dst), x},
-			begin: func() { sum = [2]vec.V{m.Zero(), m.Zero()} },
-			step: func(s vec.Span, first, i int) func() {
-				e := exp(s.Load(first+1, i, negInf), max)
-				m.AddTo(sum[i], s.Keep(e, 0))
-				return func() { s.Store(first, i, e) }
+			end: func() {
+				m.CopyTo(max, m.ReduceMax(m.Max(top[0], top[1])))
+				m.StoreScalar(maxs, 0, max)
+				m.Bump(maxs, 4)
 			},
-			end: func() { m.CopyTo(inv, m.Div(m.Splat(one), m.ReduceAdd(m.Add(sum[0], sum[1])))) },
 		},
 		stage{
-			ptrs: []vec.Ptr{dst},
+			ptrs:  []vec.Ptr{x, dst},
+			begin: func() { sum = zeros(m) },
 			step: func(s vec.Span, first, i int) func() {
-				y := m.Mul(s.Load(first, i, 0), inv)
-				return func() { s.Store(first, i, y) }
+				e := exp(s.Load(first, i, negInf), max)
+				m.AddTo(sum[i], s.Keep(e, 0))
+				return func() { s.Store(first+1, i, e) }
+			},
+			end: func() {
+				m.StoreScalar(sums, 0, m.ReduceAdd(m.Add(sum[0], sum[1])))
+				m.Bump(sums, 4)
 			},
 		})
 }
@@ -94,26 +149,6 @@ func reduceOf(m vec.Machine, x vec.Ptr, n vec.Int, tail vec.Tail, identity vec.C
 func MaxVec(m vec.Machine) {
 	n := m.SliceLen("x")
 	m.Return(maxOf(m, m.SlicePtr("x"), n, m.Tail(n)))
-}
-
-// expSum writes exp(x-max) to dst and returns the sum in every lane. Each
-// accumulator takes every other vector, which halves the error of the sum.
-func expSum(m vec.Machine, exp func(x, max vec.V) vec.V, dst, x vec.Ptr, n vec.Int, tail vec.Tail, max vec.V) vec.V {
-	sum := [2]vec.V{m.Zero(), m.Zero()}
-	vec.Each(m, n, tail, 2, []vec.Ptr{dst, x}, func(s vec.Span) {
-		for i := range s.Vectors {
-			e := exp(s.Load(1, i, negInf), max)
-			m.AddTo(sum[i], s.Keep(e, 0))
-			s.Store(0, i, e)
-		}
-	})
-	return m.ReduceAdd(m.Add(sum[0], sum[1]))
-}
-
-// ExpSumVec writes exp(x-max) and returns the sum.
-func ExpSumVec(m vec.Machine) {
-	dst, x, n, max := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("x"), m.FloatParam("max")
-	m.Return(expSum(m, expDiff(m), dst, x, n, m.Tail(n), max))
 }
 
 // SumExpVec returns the sum of exp(x-max).

@@ -146,6 +146,15 @@ func (x *NEON) IfLE(n Int, limit int, then, else_ func()) {
 	}
 }
 
+// IfGreater implements Machine.
+func (x *NEON) IfGreater(a, b V, body func()) {
+	greater, end := x.GP(), x.NewLabel("end")
+	x.FMOVSToGP(x.Greater(a, b).Reg.(arm64.Vec), greater)
+	x.CBZ(greater, end)
+	body()
+	x.Label(end)
+}
+
 // Zero implements Machine.
 func (x *NEON) Zero() V {
 	v := x.V()
@@ -182,6 +191,15 @@ func (x *NEON) Load(p Ptr, off int) V {
 
 // Store implements Machine.
 func (x *NEON) Store(p Ptr, off int, v V) { x.FMOVQStore(nv(v), arm64.At(np(p), off)) }
+
+// IfStream implements Machine: there are no such stores here.
+func (x *NEON) IfStream(p Ptr, n Int, then, else_ func()) { else_() }
+
+// StoreStream implements Machine.
+func (x *NEON) StoreStream(p Ptr, off int, v V) { x.Store(p, off, v) }
+
+// Prefetch implements Machine.
+func (x *NEON) Prefetch(p Ptr, off int) {}
 
 // LoadScalar implements Machine.
 func (x *NEON) LoadScalar(p Ptr, off int) V {

@@ -25,7 +25,8 @@ type Ptr struct{ Reg any }
 type Mask struct{ Reg any }
 
 // Tail describes the last, partial vector of a run of elements. It is made by
-// Machine.Tail and may be used by any number of loads and stores.
+// Machine.Tail and may be used by any number of loads and stores. The zero Tail is
+// that of runs which are known to have none.
 type Tail struct {
 	Count Int // 0 to Width-1
 	Mask  any // what the backend needs to load and store that many lanes
@@ -81,6 +82,9 @@ type Machine interface {
 	// IfLE runs then when n <= limit, and otherwise runs else_ (which may be nil).
 	IfLE(n Int, limit int, then, else_ func())
 
+	// IfGreater runs body when a > b in lane 0, and not where either is NaN.
+	IfGreater(a, b V, body func())
+
 	// Comment annotates the next instruction.
 	Comment(text string)
 
@@ -96,6 +100,13 @@ type Machine interface {
 	Load(p Ptr, off int) V
 	// Store writes Width elements at p + off bytes.
 	Store(p Ptr, off int, v V)
+	// IfStream runs then where rows of n elements that begin at p can be written
+	// past the caches: those have no tail. Otherwise it runs else_. Within then, StoreStream is Store
+	// past the caches; what is written so comes before all that follows then.
+	IfStream(p Ptr, n Int, then, else_ func())
+	StoreStream(p Ptr, off int, v V)
+	// Prefetch fetches the cache line at p + off bytes, if there is any. It is a hint.
+	Prefetch(p Ptr, off int)
 	// LoadScalar reads one element at p + off bytes into every lane.
 	LoadScalar(p Ptr, off int) V
 	// StoreScalar writes lane 0 at p + off bytes.
@@ -209,6 +220,16 @@ func (s Span) Store(p, i int, v V) {
 	s.m.Store(s.ptrs[p], i*4*s.m.Width(), v)
 }
 
+// StoreStream is Store past the caches, within Machine.IfStream, where no row has a tail.
+func (s Span) StoreStream(p, i int, v V) { s.m.StoreStream(s.ptrs[p], i*4*s.m.Width(), v) }
+
+// Prefetch fetches what in stream p lies a number of bytes behind vector i of the step.
+func (s Span) Prefetch(p, i, bytes int) {
+	if s.tail == nil {
+		s.m.Prefetch(s.ptrs[p], i*4*s.m.Width()+bytes)
+	}
+}
+
 // Keep is v with fill in the lanes that are past the end of the elements.
 func (s Span) Keep(v V, fill Const) V {
 	if s.tail != nil {
@@ -251,6 +272,9 @@ func each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span), aft
 		step(unroll)
 	}
 	step(1)
+	if t == (Tail{}) {
+		return
+	}
 	m.If(t.Count, func() {
 		body(Span{m: m, ptrs: ptrs, tail: &t, Vectors: 1})
 		afterTail()

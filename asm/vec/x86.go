@@ -227,6 +227,15 @@ func (x *X86) IfLE(n Int, limit int, then, else_ func()) {
 	}
 }
 
+// IfGreater implements Machine.
+func (x *X86) IfGreater(a, b V, body func()) {
+	end := x.newLabel("end")
+	x.VUCOMISS(vr(b).(reg.Vec).AsX(), vr(a).(reg.Vec).AsX())
+	x.JLS(operand.LabelRef(end)) // also where they cannot be compared
+	body()
+	x.Label(end)
+}
+
 // Comment implements Machine.
 func (x *X86) Comment(text string) { x.Context.Comment(text) }
 
@@ -266,6 +275,27 @@ func (x *X86) Load(p Ptr, off int) V {
 
 // Store implements Machine.
 func (x *X86) Store(p Ptr, off int, v V) { x.VMOVUPS(vr(v), at(p, off)) }
+
+// IfStream implements Machine: the stores need whole vectors that are aligned.
+func (x *X86) IfStream(p Ptr, n Int, then, else_ func()) {
+	both, other, end := x.GP64(), x.newLabel("else"), x.newLabel("end")
+	x.LEAQ(operand.Mem{Base: p.Reg.(reg.Register), Index: ir(n), Scale: 4}, both)
+	x.ORQ(p.Reg.(reg.Register), both)
+	x.TESTQ(operand.U32(uint32(4*x.width-1)), both)
+	x.JNZ(operand.LabelRef(other))
+	then()
+	x.SFENCE()
+	x.JMP(operand.LabelRef(end))
+	x.Label(other)
+	else_()
+	x.Label(end)
+}
+
+// StoreStream implements Machine.
+func (x *X86) StoreStream(p Ptr, off int, v V) { x.VMOVNTPS(vr(v), at(p, off)) }
+
+// Prefetch implements Machine.
+func (x *X86) Prefetch(p Ptr, off int) { x.PREFETCHT0(at(p, off)) }
 
 // LoadScalar implements Machine.
 func (x *X86) LoadScalar(p Ptr, off int) V {
