@@ -2,14 +2,17 @@ package kernels
 
 import (
 	"math"
+	"slices"
 	"sync"
 )
 
-// attentionBlocks are the sizes of the work: q query rows share each packed
-// panel of keys; k keys are scored, exponentiated and multiplied with their
-// values while the tile of q*k scores is in the second-level cache. Calls with
-// a window, whose hidden tiles are skipped, have smaller tiles, windowK keys,
-// and those with a relative term, which need two more tiles, the smallest.
+// attentionBlocks are the sizes of the work: q query rows share each tile of k
+// packed keys. Strip by strip, two tiles of the micro-kernel high, the rows are
+// scored, exponentiated and multiplied with the values, while a strip's scores
+// are in the first-level cache and the tile's keys and values in the second.
+// Calls with a window, whose hidden tiles are skipped, have smaller tiles,
+// windowK keys, and those with a relative term, which need two more tiles, the
+// smallest.
 //
 // A block of few query rows, or few keys, takes the scores as dot products of
 // queries and keys in place instead of transposing the keys for the GEMM's
@@ -52,6 +55,7 @@ type attentionCall struct {
 	nr        int
 	fold      int // query heads in a unit
 	rows      int // query rows of a unit, except the last of a head
+	strip     int // rows of a unit that are scored at a time
 	tile      int // keys of a tile
 	chunks    int // units of a head
 	units     int
@@ -79,7 +83,8 @@ func (c *attentionCall) run(t Threads) {
 func (c *attentionCall) plan() {
 	p := &c.p
 	c.isa = active
-	_, c.nr = gemmTile(c.isa)
+	mr, nr := gemmTile(c.isa)
+	c.nr = nr
 	c.fold = 1
 	if p.LenQ == 1 && p.Relative == nil {
 		c.fold = p.Heads / p.KVHeads
@@ -95,6 +100,7 @@ func (c *attentionCall) plan() {
 	if p.Relative != nil {
 		limit, c.tile = attentionBlocking.relQ, attentionBlocking.relK
 	}
+	c.strip = 2 * mr
 	// One call of the micro-kernel takes rows*dim*NR steps: bound it.
 	limit = max(1, min(limit, 1<<16/max(p.HeadDim, 1)))
 	// Few units would leave threads waiting for the last of them.
@@ -201,12 +207,14 @@ func expFactor(m, top float32) float32 {
 
 // attentionScratch is the memory of one goroutine.
 type attentionScratch struct {
-	scores   []float32 // tile: rows x tile keys
-	panel    []float32 // NR keys transposed, or NR columns of values
+	scores   []float32 // strip: rows x tile keys
+	keys     []float32 // the tile's keys: panels of NR, transposed
+	panel    []float32 // NR relative embeddings, transposed
 	relative [2][]float32
 	ramp     []float32
 	max, sum []float32 // per row: the running maximum and sum
 	factor   []float32
+	fresh    []bool
 	lo, hi   []int // per row: the interval of keys outside of which all are hidden
 	b        attentionBlock
 }
@@ -306,9 +314,8 @@ func (b *attentionBlock) visible(from, to int) {
 	b.hi = max(b.hi, b.lo)
 }
 
-// hull is the range of rows that see any of the keys [from, to).
-func (b *attentionBlock) hull(from, to int) (ra, rb int) {
-	ra, rb = 0, b.rows
+// hull is the range of the rows [ra, rb) that see any of the keys [from, to).
+func (b *attentionBlock) hull(ra, rb, from, to int) (int, int) {
 	for ra < rb && !b.sees(ra, from, to) {
 		ra++
 	}
@@ -388,42 +395,68 @@ func (c *attentionCall) shortHeads(w *attentionScratch, from, to int) {
 }
 
 // online leaves in o the sum of exp(score - max)*value for each row, and in
-// w.max and w.sum the maximum and the sum of the exponentials.
+// w.max and w.sum the maximum and the sum of the exponentials. The rows take
+// their turn strip by strip, so that a strip's scores stay in the first-level
+// cache from the product to the values.
 func (b *attentionBlock) online() {
 	c, w, dim := b.c, b.w, b.c.p.ValueDim
 	fill(w.max[:b.rows], negInf)
 	clear(w.sum[:b.rows])
-	w.scores = grow(w.scores, c.rows*c.tile)
-	fresh := true // o holds nothing yet
-	for j := b.lo; j < b.hi; j += c.tile {
-		n := min(c.tile, b.hi-j)
-		ra, rb := b.hull(j, j+n)
-		if ra == rb {
-			continue
-		}
-		if fresh && rb-ra < b.rows {
-			b.clearOutput()
-			fresh = false
-		}
-		s := w.scores[ra*c.tile:]
-		b.scores(s, c.tile, ra, rb, j, n)
-		attnSoftmax(s, rb-ra, n, c.tile, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
-		beta := float32(1)
-		if fresh {
-			beta = 0
-		} else {
-			attnScaleRows(b.o[ra*b.ldo:], rb-ra, dim, b.ldo, w.factor[ra:rb])
-		}
-		b.values(s, c.tile, ra, rb, j, n, beta)
-		fresh = false
+	w.scores = grow(w.scores, min(c.rows, c.strip+attentionBlocking.dotRows)*c.tile)
+	if cap(w.fresh) < b.rows {
+		w.fresh = make([]bool, c.rows)
 	}
-	if fresh {
-		b.clearOutput()
+	w.fresh = w.fresh[:b.rows] // o holds nothing yet: for the strip that begins at the row
+	for r := range w.fresh {
+		w.fresh[r] = true
+	}
+	for j := b.lo; j < b.hi; j += c.tile {
+		n, packed := min(c.tile, b.hi-j), -1
+		for from, to := 0, 0; from < b.rows; from = to {
+			to = b.stripEnd(from)
+			ra, rb := b.hull(from, to, j, j+n)
+			if ra == rb {
+				continue
+			}
+			if packed < 0 {
+				packed = b.packKeys(j, n)
+			}
+			m := min(n, slices.Max(w.hi[ra:rb])-j)
+			if w.fresh[from] && rb-ra < to-from {
+				b.clearOutput(from, to)
+				w.fresh[from] = false
+			}
+			b.scores(w.scores, c.tile, ra, rb, j, m, packed)
+			attnSoftmax(w.scores, rb-ra, m, c.tile, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
+			beta := float32(1)
+			if w.fresh[from] {
+				beta = 0
+			} else {
+				attnScaleRows(b.o[ra*b.ldo:], rb-ra, dim, b.ldo, w.factor[ra:rb])
+			}
+			b.values(w.scores, c.tile, ra, rb, j, m, beta)
+			w.fresh[from] = false
+		}
+	}
+	for from, to := 0, 0; from < b.rows; from = to {
+		if to = b.stripEnd(from); w.fresh[from] {
+			b.clearOutput(from, to)
+		}
 	}
 }
 
-func (b *attentionBlock) clearOutput() {
-	for r := range b.rows {
+// stripEnd is where the strip that begins at row from ends. The last one takes
+// a few rows more rather than leave them by themselves.
+func (b *attentionBlock) stripEnd(from int) int {
+	to := from + b.c.strip
+	if b.rows-to <= attentionBlocking.dotRows {
+		return b.rows
+	}
+	return to
+}
+
+func (b *attentionBlock) clearOutput(from, to int) {
+	for r := from; r < to; r++ {
 		clear(b.o[r*b.ldo:][:b.c.p.ValueDim])
 	}
 }
@@ -498,7 +531,8 @@ func (b *attentionBlock) whole() {
 	}
 	if n > 0 {
 		for j := b.lo; j < b.hi; j += c.tile {
-			b.scores(b.weights[j:], p.LenK, 0, b.rows, j, min(c.tile, b.hi-j))
+			m := min(c.tile, b.hi-j)
+			b.scores(b.weights[j:], p.LenK, 0, b.rows, j, m, b.packKeys(j, m))
 		}
 		for from, to := range rowPieces(b.rows, n) {
 			attnSoftmax(b.weights[from*p.LenK+b.lo:], to-from, n, p.LenK, w.max[from:to], w.sum[from:to], w.factor[from:to])
@@ -517,7 +551,7 @@ func (b *attentionBlock) whole() {
 		beta = 1
 	}
 	if n <= 0 {
-		b.clearOutput()
+		b.clearOutput(0, b.rows)
 	}
 	if p.HeadMask != nil {
 		for r := range b.rows {
@@ -532,24 +566,36 @@ func (b *attentionBlock) whole() {
 	}
 }
 
-// scores computes the tile of rows [ra, rb) and keys [j, j+n) into s, whose
-// element 0 is its first: scaled, with the biases, -Inf where hidden.
-func (b *attentionBlock) scores(s []float32, lds, ra, rb, j, n int) {
+// packKeys transposes the keys [j, j+n), panel by panel of NR, into w.keys, and
+// returns how many. The others are taken in place, as dot products with the
+// queries: all where there are few rows or keys, or the last ones of a panel.
+func (b *attentionBlock) packKeys(j, n int) (packed int) {
 	c, p, w := b.c, &b.c.p, b.w
-	q, k := b.q[ra*b.ldq:], b.k[j*p.KStrides.Row:]
-	if rb-ra <= attentionBlocking.dotRows || n <= attentionBlocking.dotKeys {
-		attnDot(rb-ra, n, p.HeadDim, p.Scale, q, b.ldq, k, p.KStrides.Row, s, lds)
-	} else {
-		w.panel = grow(w.panel, c.nr*max(p.HeadDim, c.tile))
-		for at := 0; at < n; at += c.nr {
-			m := min(c.nr, n-at)
-			if m*attentionBlocking.dotTail <= c.nr {
-				attnDot(rb-ra, m, p.HeadDim, p.Scale, q, b.ldq, k[at*p.KStrides.Row:], p.KStrides.Row, s[at:], lds)
-				continue
-			}
-			transpose(c.isa, w.panel, k[at*p.KStrides.Row:], m, p.HeadDim, c.nr, p.KStrides.Row)
-			gemmPanel(c.isa, rb-ra, m, p.HeadDim, p.Scale, q, b.ldq, w.panel, c.nr, 0, s[at:], lds)
-		}
+	if b.rows <= attentionBlocking.dotRows || n <= attentionBlocking.dotKeys {
+		return 0
+	}
+	if tail := n % c.nr; tail*attentionBlocking.dotTail <= c.nr {
+		n -= tail
+	}
+	w.keys = grow(w.keys, (c.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
+	for at := 0; at < n; at += c.nr {
+		transpose(c.isa, w.keys[at*p.HeadDim:], b.k[(j+at)*p.KStrides.Row:], min(c.nr, n-at), p.HeadDim, c.nr, p.KStrides.Row)
+	}
+	return n
+}
+
+// scores computes the tile of rows [ra, rb) and keys [j, j+n) into s, whose
+// element 0 is its first: scaled, with the biases, -Inf where hidden. So many of
+// the keys, or more, are packed.
+func (b *attentionBlock) scores(s []float32, lds, ra, rb, j, n, packed int) {
+	c, p, w := b.c, &b.c.p, b.w
+	q := b.q[ra*b.ldq:]
+	packed = min(packed, n)
+	for at := 0; at < packed; at += c.nr {
+		gemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, p.Scale, q, b.ldq, w.keys[at*p.HeadDim:], c.nr, 0, s[at:], lds)
+	}
+	if packed < n {
+		attnDot(rb-ra, n-packed, p.HeadDim, p.Scale, q, b.ldq, b.k[(j+packed)*p.KStrides.Row:], p.KStrides.Row, s[packed:], lds)
 	}
 	if p.Relative != nil {
 		b.addRelative(s, lds, ra, rb, j, n)
@@ -640,7 +686,7 @@ func (b *attentionBlock) addRelative(s []float32, lds, ra, rb, j, n int) {
 		}
 		return out
 	}
-	w.panel = grow(w.panel, c.nr*max(dim, c.tile))
+	w.panel = grow(w.panel, c.nr*dim)
 	byQuery := product(0, m, b.q[ra*b.ldq:], b.ldq)
 	for r := range m {
 		row := s[r*lds:][:n]

@@ -422,9 +422,9 @@ func scratchBytes(p AttentionParams) int {
 	for i := range c.units * c.splits {
 		c.piece(w, i)
 	}
-	floats := cap(c.partial) + cap(w.scores) + cap(w.panel) + cap(w.ramp) + cap(w.max) + cap(w.sum) + cap(w.factor) +
+	floats := cap(c.partial) + cap(w.scores) + cap(w.keys) + cap(w.panel) + cap(w.ramp) + cap(w.max) + cap(w.sum) + cap(w.factor) +
 		cap(w.relative[0]) + cap(w.relative[1])
-	return 4*floats + 8*(cap(w.lo)+cap(w.hi))
+	return 4*floats + 8*(cap(w.lo)+cap(w.hi)) + cap(w.fresh)
 }
 
 // TestAttentionMemory: the memory of a call is small, and the same for any
