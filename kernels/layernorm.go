@@ -12,12 +12,13 @@ import "sync/atomic"
 // and 0. A row with NaN or an infinity becomes NaN.
 //
 // The variance is taken about a number within a standard deviation of the mean,
-// so that a mean much larger than the deviation does no harm: with z the normalised element, the
-// error is at most
+// so that a mean much larger than the deviation does no harm: with z the
+// normalised element, the error is at most
 //
-//	2^-22 * (|dst| + |weight|*(1 + 2*|z| + 2^-16*|mean|/sqrt(var+eps)))
+//	2^-22 * (|dst| + |weight|*((1+cols/16)*(1+2*|z|) + 2^-16*|mean|/sqrt(var+eps)))
 //
-// and more only in rows of thousands of elements that are the same but for a few.
+// and where the roundings of the row's sums average out, as they do unless most
+// elements are the same, it stays below that without cols/16.
 func LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps float32) {
 	checkRows("LayerNorm", dst, x, rows, cols)
 	weight = affineVec("LayerNorm", "weight", weight, cols, &sharedOnes, 1)
