@@ -229,8 +229,8 @@ var plans = map[string]plan{
 		scale: 64,
 		shapes: func(im implementation) (shapes []shape) {
 			for i, n := range sweepLengths(im) {
-				if n > 0 {
-					shapes = append(shapes, shape{"n": n, "k": i % 11, "ldb": n + i%2*(1+i%7), "ahead": i % 3 * n})
+				if n > 0 { // beta says that c is read
+					shapes = append(shapes, shape{"n": n, "k": i % 11, "ldb": n + i%2*(1+i%7), "ahead": i % 3 * n, "beta": 1})
 				}
 			}
 			return shapes
