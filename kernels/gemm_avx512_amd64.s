@@ -171,8 +171,8 @@ tile14:
 kloop_14:
 	VMOVUPS          (BX), Z28
 	VMOVUPS          64(BX), Z29
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z30
 	VBROADCASTSS     (DX)(AX*1), Z31
@@ -214,8 +214,8 @@ kloop_14:
 	VFMADD231PS      Z29, Z31, Z27
 	VMOVUPS          (BX), Z28
 	VMOVUPS          64(BX), Z29
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     4(DX), Z30
 	VBROADCASTSS     4(DX)(AX*1), Z31
@@ -270,8 +270,8 @@ krest_14:
 k1_14:
 	VMOVUPS          (BX), Z28
 	VMOVUPS          64(BX), Z29
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z30
 	VBROADCASTSS     (DX)(AX*1), Z31
@@ -548,8 +548,8 @@ tile13:
 kloop_13:
 	VMOVUPS          (BX), Z26
 	VMOVUPS          64(BX), Z27
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z28
 	VBROADCASTSS     (DX)(AX*1), Z29
@@ -588,8 +588,8 @@ kloop_13:
 	VFMADD231PS      Z27, Z28, Z25
 	VMOVUPS          (BX), Z26
 	VMOVUPS          64(BX), Z27
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     4(DX), Z28
 	VBROADCASTSS     4(DX)(AX*1), Z29
@@ -641,8 +641,8 @@ krest_13:
 k1_13:
 	VMOVUPS          (BX), Z26
 	VMOVUPS          64(BX), Z27
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z28
 	VBROADCASTSS     (DX)(AX*1), Z29
@@ -902,8 +902,8 @@ tile12:
 kloop_12:
 	VMOVUPS          (BX), Z24
 	VMOVUPS          64(BX), Z25
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z26
 	VBROADCASTSS     (DX)(AX*1), Z27
@@ -939,8 +939,8 @@ kloop_12:
 	VFMADD231PS.BCST (DI)(AX*2), Z25, Z23
 	VMOVUPS          (BX), Z24
 	VMOVUPS          64(BX), Z25
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     4(DX), Z26
 	VBROADCASTSS     4(DX)(AX*1), Z27
@@ -988,8 +988,8 @@ krest_12:
 k1_12:
 	VMOVUPS          (BX), Z24
 	VMOVUPS          64(BX), Z25
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z26
 	VBROADCASTSS     (DX)(AX*1), Z27
@@ -1231,8 +1231,8 @@ tile11:
 kloop_11:
 	VMOVUPS          (BX), Z22
 	VMOVUPS          64(BX), Z23
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z24
 	VBROADCASTSS     (DX)(AX*1), Z25
@@ -1266,8 +1266,8 @@ kloop_11:
 	VFMADD231PS      Z23, Z25, Z21
 	VMOVUPS          (BX), Z22
 	VMOVUPS          64(BX), Z23
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     4(DX), Z24
 	VBROADCASTSS     4(DX)(AX*1), Z25
@@ -1313,8 +1313,8 @@ krest_11:
 k1_11:
 	VMOVUPS          (BX), Z22
 	VMOVUPS          64(BX), Z23
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z24
 	VBROADCASTSS     (DX)(AX*1), Z25
@@ -1541,8 +1541,8 @@ tile10:
 kloop_10:
 	VMOVUPS          (BX), Z20
 	VMOVUPS          64(BX), Z21
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z22
 	VBROADCASTSS     (DX)(AX*1), Z23
@@ -1573,8 +1573,8 @@ kloop_10:
 	VFMADD231PS      Z21, Z22, Z19
 	VMOVUPS          (BX), Z20
 	VMOVUPS          64(BX), Z21
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     4(DX), Z22
 	VBROADCASTSS     4(DX)(AX*1), Z23
@@ -1617,8 +1617,8 @@ krest_10:
 k1_10:
 	VMOVUPS          (BX), Z20
 	VMOVUPS          64(BX), Z21
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z22
 	VBROADCASTSS     (DX)(AX*1), Z23
@@ -1828,8 +1828,8 @@ tile9:
 kloop_9:
 	VMOVUPS          (BX), Z18
 	VMOVUPS          64(BX), Z19
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z20
 	VBROADCASTSS     (DX)(AX*1), Z21
@@ -1857,8 +1857,8 @@ kloop_9:
 	VFMADD231PS.BCST (DI)(AX*2), Z19, Z17
 	VMOVUPS          (BX), Z18
 	VMOVUPS          64(BX), Z19
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     4(DX), Z20
 	VBROADCASTSS     4(DX)(AX*1), Z21
@@ -1897,8 +1897,8 @@ krest_9:
 k1_9:
 	VMOVUPS          (BX), Z18
 	VMOVUPS          64(BX), Z19
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z20
 	VBROADCASTSS     (DX)(AX*1), Z21
@@ -2090,8 +2090,8 @@ tile8:
 kloop_8:
 	VMOVUPS          (BX), Z16
 	VMOVUPS          64(BX), Z17
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z18
 	VBROADCASTSS     (DX)(AX*1), Z19
@@ -2117,8 +2117,8 @@ kloop_8:
 	VFMADD231PS      Z17, Z19, Z15
 	VMOVUPS          (BX), Z16
 	VMOVUPS          64(BX), Z17
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     4(DX), Z18
 	VBROADCASTSS     4(DX)(AX*1), Z19
@@ -2155,8 +2155,8 @@ krest_8:
 k1_8:
 	VMOVUPS          (BX), Z16
 	VMOVUPS          64(BX), Z17
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z18
 	VBROADCASTSS     (DX)(AX*1), Z19
@@ -2333,8 +2333,8 @@ tile7:
 kloop_7:
 	VMOVUPS          (BX), Z14
 	VMOVUPS          64(BX), Z15
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z16
 	VBROADCASTSS     (DX)(AX*1), Z17
@@ -2357,8 +2357,8 @@ kloop_7:
 	VFMADD231PS      Z15, Z16, Z13
 	VMOVUPS          (BX), Z14
 	VMOVUPS          64(BX), Z15
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     4(DX), Z16
 	VBROADCASTSS     4(DX)(AX*1), Z17
@@ -2381,8 +2381,8 @@ kloop_7:
 	VFMADD231PS      Z15, Z16, Z13
 	VMOVUPS          (BX), Z14
 	VMOVUPS          64(BX), Z15
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     8(DX), Z16
 	VBROADCASTSS     8(DX)(AX*1), Z17
@@ -2405,8 +2405,8 @@ kloop_7:
 	VFMADD231PS      Z15, Z16, Z13
 	VMOVUPS          (BX), Z14
 	VMOVUPS          64(BX), Z15
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     12(DX), Z16
 	VBROADCASTSS     12(DX)(AX*1), Z17
@@ -2440,8 +2440,8 @@ krest_7:
 k1_7:
 	VMOVUPS          (BX), Z14
 	VMOVUPS          64(BX), Z15
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z16
 	VBROADCASTSS     (DX)(AX*1), Z17
@@ -2601,8 +2601,8 @@ tile6:
 kloop_6:
 	VMOVUPS          (BX), Z12
 	VMOVUPS          64(BX), Z13
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z14
 	VBROADCASTSS     (DX)(AX*1), Z15
@@ -2622,8 +2622,8 @@ kloop_6:
 	VFMADD231PS.BCST (DI)(AX*2), Z13, Z11
 	VMOVUPS          (BX), Z12
 	VMOVUPS          64(BX), Z13
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     4(DX), Z14
 	VBROADCASTSS     4(DX)(AX*1), Z15
@@ -2643,8 +2643,8 @@ kloop_6:
 	VFMADD231PS.BCST 4(DI)(AX*2), Z13, Z11
 	VMOVUPS          (BX), Z12
 	VMOVUPS          64(BX), Z13
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     8(DX), Z14
 	VBROADCASTSS     8(DX)(AX*1), Z15
@@ -2664,8 +2664,8 @@ kloop_6:
 	VFMADD231PS.BCST 8(DI)(AX*2), Z13, Z11
 	VMOVUPS          (BX), Z12
 	VMOVUPS          64(BX), Z13
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     12(DX), Z14
 	VBROADCASTSS     12(DX)(AX*1), Z15
@@ -2695,8 +2695,8 @@ krest_6:
 k1_6:
 	VMOVUPS          (BX), Z12
 	VMOVUPS          64(BX), Z13
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z14
 	VBROADCASTSS     (DX)(AX*1), Z15
@@ -2838,8 +2838,8 @@ tile5:
 kloop_5:
 	VMOVUPS          (BX), Z10
 	VMOVUPS          64(BX), Z11
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z12
 	VBROADCASTSS     (DX)(AX*1), Z13
@@ -2857,8 +2857,8 @@ kloop_5:
 	VFMADD231PS      Z11, Z13, Z9
 	VMOVUPS          (BX), Z10
 	VMOVUPS          64(BX), Z11
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     4(DX), Z12
 	VBROADCASTSS     4(DX)(AX*1), Z13
@@ -2876,8 +2876,8 @@ kloop_5:
 	VFMADD231PS      Z11, Z13, Z9
 	VMOVUPS          (BX), Z10
 	VMOVUPS          64(BX), Z11
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     8(DX), Z12
 	VBROADCASTSS     8(DX)(AX*1), Z13
@@ -2895,8 +2895,8 @@ kloop_5:
 	VFMADD231PS      Z11, Z13, Z9
 	VMOVUPS          (BX), Z10
 	VMOVUPS          64(BX), Z11
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     12(DX), Z12
 	VBROADCASTSS     12(DX)(AX*1), Z13
@@ -2924,8 +2924,8 @@ krest_5:
 k1_5:
 	VMOVUPS          (BX), Z10
 	VMOVUPS          64(BX), Z11
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z12
 	VBROADCASTSS     (DX)(AX*1), Z13
@@ -3052,8 +3052,8 @@ tile4:
 kloop_4:
 	VMOVUPS          (BX), Z8
 	VMOVUPS          64(BX), Z9
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z10
 	VBROADCASTSS     (DX)(AX*1), Z11
@@ -3068,8 +3068,8 @@ kloop_4:
 	VFMADD231PS      Z9, Z10, Z7
 	VMOVUPS          (BX), Z8
 	VMOVUPS          64(BX), Z9
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     4(DX), Z10
 	VBROADCASTSS     4(DX)(AX*1), Z11
@@ -3084,8 +3084,8 @@ kloop_4:
 	VFMADD231PS      Z9, Z10, Z7
 	VMOVUPS          (BX), Z8
 	VMOVUPS          64(BX), Z9
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     8(DX), Z10
 	VBROADCASTSS     8(DX)(AX*1), Z11
@@ -3100,8 +3100,8 @@ kloop_4:
 	VFMADD231PS      Z9, Z10, Z7
 	VMOVUPS          (BX), Z8
 	VMOVUPS          64(BX), Z9
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     12(DX), Z10
 	VBROADCASTSS     12(DX)(AX*1), Z11
@@ -3126,8 +3126,8 @@ krest_4:
 k1_4:
 	VMOVUPS          (BX), Z8
 	VMOVUPS          64(BX), Z9
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z10
 	VBROADCASTSS     (DX)(AX*1), Z11
@@ -3236,8 +3236,8 @@ tile3:
 kloop_3:
 	VMOVUPS          (BX), Z6
 	VMOVUPS          64(BX), Z7
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z8
 	VBROADCASTSS     (DX)(AX*1), Z9
@@ -3249,8 +3249,8 @@ kloop_3:
 	VFMADD231PS.BCST (DX)(AX*2), Z7, Z5
 	VMOVUPS          (BX), Z6
 	VMOVUPS          64(BX), Z7
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     4(DX), Z8
 	VBROADCASTSS     4(DX)(AX*1), Z9
@@ -3262,8 +3262,8 @@ kloop_3:
 	VFMADD231PS.BCST 4(DX)(AX*2), Z7, Z5
 	VMOVUPS          (BX), Z6
 	VMOVUPS          64(BX), Z7
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     8(DX), Z8
 	VBROADCASTSS     8(DX)(AX*1), Z9
@@ -3275,8 +3275,8 @@ kloop_3:
 	VFMADD231PS.BCST 8(DX)(AX*2), Z7, Z5
 	VMOVUPS          (BX), Z6
 	VMOVUPS          64(BX), Z7
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     12(DX), Z8
 	VBROADCASTSS     12(DX)(AX*1), Z9
@@ -3297,8 +3297,8 @@ krest_3:
 k1_3:
 	VMOVUPS          (BX), Z6
 	VMOVUPS          64(BX), Z7
-	PREFETCHT0       (BX)(CX*8)
-	PREFETCHT0       64(BX)(CX*8)
+	PREFETCHT1       (BX)(CX*8)
+	PREFETCHT1       64(BX)(CX*8)
 	ADDQ             CX, BX
 	VBROADCASTSS     (DX), Z8
 	VBROADCASTSS     (DX)(AX*1), Z9
@@ -3388,8 +3388,8 @@ tile2:
 kloop_2:
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
-	PREFETCHT0   (BX)(CX*8)
-	PREFETCHT0   64(BX)(CX*8)
+	PREFETCHT1   (BX)(CX*8)
+	PREFETCHT1   64(BX)(CX*8)
 	ADDQ         CX, BX
 	VBROADCASTSS (DX), Z6
 	VBROADCASTSS (DX)(AX*1), Z7
@@ -3399,8 +3399,8 @@ kloop_2:
 	VFMADD231PS  Z5, Z7, Z3
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
-	PREFETCHT0   (BX)(CX*8)
-	PREFETCHT0   64(BX)(CX*8)
+	PREFETCHT1   (BX)(CX*8)
+	PREFETCHT1   64(BX)(CX*8)
 	ADDQ         CX, BX
 	VBROADCASTSS 4(DX), Z6
 	VBROADCASTSS 4(DX)(AX*1), Z7
@@ -3410,8 +3410,8 @@ kloop_2:
 	VFMADD231PS  Z5, Z7, Z3
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
-	PREFETCHT0   (BX)(CX*8)
-	PREFETCHT0   64(BX)(CX*8)
+	PREFETCHT1   (BX)(CX*8)
+	PREFETCHT1   64(BX)(CX*8)
 	ADDQ         CX, BX
 	VBROADCASTSS 8(DX), Z6
 	VBROADCASTSS 8(DX)(AX*1), Z7
@@ -3421,8 +3421,8 @@ kloop_2:
 	VFMADD231PS  Z5, Z7, Z3
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
-	PREFETCHT0   (BX)(CX*8)
-	PREFETCHT0   64(BX)(CX*8)
+	PREFETCHT1   (BX)(CX*8)
+	PREFETCHT1   64(BX)(CX*8)
 	ADDQ         CX, BX
 	VBROADCASTSS 12(DX), Z6
 	VBROADCASTSS 12(DX)(AX*1), Z7
@@ -3441,8 +3441,8 @@ krest_2:
 k1_2:
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
-	PREFETCHT0   (BX)(CX*8)
-	PREFETCHT0   64(BX)(CX*8)
+	PREFETCHT1   (BX)(CX*8)
+	PREFETCHT1   64(BX)(CX*8)
 	ADDQ         CX, BX
 	VBROADCASTSS (DX), Z6
 	VBROADCASTSS (DX)(AX*1), Z7
@@ -3517,32 +3517,32 @@ tile1:
 kloop_1:
 	VMOVUPS      (BX), Z2
 	VMOVUPS      64(BX), Z3
-	PREFETCHT0   (BX)(CX*8)
-	PREFETCHT0   64(BX)(CX*8)
+	PREFETCHT1   (BX)(CX*8)
+	PREFETCHT1   64(BX)(CX*8)
 	ADDQ         CX, BX
 	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	VMOVUPS      (BX), Z2
 	VMOVUPS      64(BX), Z3
-	PREFETCHT0   (BX)(CX*8)
-	PREFETCHT0   64(BX)(CX*8)
+	PREFETCHT1   (BX)(CX*8)
+	PREFETCHT1   64(BX)(CX*8)
 	ADDQ         CX, BX
 	VBROADCASTSS 4(DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	VMOVUPS      (BX), Z2
 	VMOVUPS      64(BX), Z3
-	PREFETCHT0   (BX)(CX*8)
-	PREFETCHT0   64(BX)(CX*8)
+	PREFETCHT1   (BX)(CX*8)
+	PREFETCHT1   64(BX)(CX*8)
 	ADDQ         CX, BX
 	VBROADCASTSS 8(DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	VMOVUPS      (BX), Z2
 	VMOVUPS      64(BX), Z3
-	PREFETCHT0   (BX)(CX*8)
-	PREFETCHT0   64(BX)(CX*8)
+	PREFETCHT1   (BX)(CX*8)
+	PREFETCHT1   64(BX)(CX*8)
 	ADDQ         CX, BX
 	VBROADCASTSS 12(DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
@@ -3558,8 +3558,8 @@ krest_1:
 k1_1:
 	VMOVUPS      (BX), Z2
 	VMOVUPS      64(BX), Z3
-	PREFETCHT0   (BX)(CX*8)
-	PREFETCHT0   64(BX)(CX*8)
+	PREFETCHT1   (BX)(CX*8)
+	PREFETCHT1   64(BX)(CX*8)
 	ADDQ         CX, BX
 	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
@@ -7865,8 +7865,8 @@ kloop_pack:
 	VMOVUPS          64(SI), Z29
 	VMOVUPS          Z28, (DX)
 	VMOVUPS          Z29, 64(DX)
-	PREFETCHT0       (SI)(CX*8)
-	PREFETCHT0       64(SI)(CX*8)
+	PREFETCHT1       (SI)(CX*8)
+	PREFETCHT1       64(SI)(CX*8)
 	ADDQ             CX, SI
 	VBROADCASTSS     (BX), Z30
 	VBROADCASTSS     (BX)(AX*1), Z31
@@ -7910,8 +7910,8 @@ kloop_pack:
 	VMOVUPS          64(SI), Z29
 	VMOVUPS          Z28, 128(DX)
 	VMOVUPS          Z29, 192(DX)
-	PREFETCHT0       (SI)(CX*8)
-	PREFETCHT0       64(SI)(CX*8)
+	PREFETCHT1       (SI)(CX*8)
+	PREFETCHT1       64(SI)(CX*8)
 	ADDQ             CX, SI
 	VBROADCASTSS     4(BX), Z30
 	VBROADCASTSS     4(BX)(AX*1), Z31
@@ -7969,8 +7969,8 @@ k1_pack:
 	VMOVUPS          64(SI), Z29
 	VMOVUPS          Z28, (DX)
 	VMOVUPS          Z29, 64(DX)
-	PREFETCHT0       (SI)(CX*8)
-	PREFETCHT0       64(SI)(CX*8)
+	PREFETCHT1       (SI)(CX*8)
+	PREFETCHT1       64(SI)(CX*8)
 	ADDQ             CX, SI
 	VBROADCASTSS     (BX), Z30
 	VBROADCASTSS     (BX)(AX*1), Z31

@@ -53,10 +53,9 @@ func gemmPackX86(x *vec.X86, mr int) {
 	g.tile(mr, "pack")
 }
 
-// prefetchRows is how far ahead B is fetched: some 100 cycles at 8 rows of A,
-// enough for the third-level cache, and no further than the first level has
-// ways, since rows a multiple of 4 KiB apart all fall in one set. A scale
-// factor of an address, so at most 8.
+// prefetchRows is how far ahead B is fetched, into the second-level cache: some
+// 100 cycles at 8 rows of A. In the first level, rows a multiple of 4 KiB apart
+// would push each other out. A scale factor of an address, so at most 8.
 const prefetchRows = 8
 
 // gemmX86Gen carries what all tiles share. What the inner loop does not need
@@ -205,7 +204,7 @@ func (g *gemmX86Gen) tile(h int, id string) {
 		}
 		if !g.masked {
 			for line := 0; line < 2*4*g.lanes; line += 64 {
-				g.PREFETCHT0(operand.Mem{Base: b, Index: g.ldb, Scale: prefetchRows, Disp: line})
+				g.PREFETCHT1(operand.Mem{Base: b, Index: g.ldb, Scale: prefetchRows, Disp: line})
 			}
 		}
 		g.ADDQ(g.ldb, b)
