@@ -6,9 +6,12 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
 	"math"
+	"math/bits"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,6 +20,7 @@ import (
 type call struct {
 	fn   any
 	name string // of the function, as messages have it
+	recv string // the type whose method it is, or ""
 	args []any
 	// params are the parameters' names as messages have them.
 	params string
@@ -32,6 +36,10 @@ type badArg struct {
 }
 
 const huge = maxInt/2 + 1 // twice it overflows
+
+// wrapped is n and something that vanishes in a product with factor, a power of
+// two, that is not checked for overflow: such a product is what it was.
+func wrapped(n, factor int) int { return n + (maxInt/factor+1)*2 }
 
 // zeros is an operand of n elements.
 func zeros(n int) []float32 { return make([]float32, n) }
@@ -74,113 +82,166 @@ func cat(lists ...[]badArg) (all []badArg) {
 	return all
 }
 
-// rowAPI is the row kernels and the elementwise functions, on n elements or
-// rows x cols: the functions of the package, or the methods of threads.
-func rowAPI(threads Threads, n, rows, cols int) (calls []call) {
+// apiSize are the sizes of the calls of the API: elementwise functions take n
+// elements, row kernels rows x cols, cols a power of two, and GEMM m, k and width.
+type apiSize struct{ n, rows, cols, m, width, k int }
+
+var (
+	smallAPI = apiSize{5, 3, 4, 3, 5, 2}
+	// largeAPI is enough for several threads.
+	largeAPI = apiSize{3 * threadElements, 301, 128, 70, 90, 60}
+)
+
+// apiCalls is the whole API, the functions of the package and the methods of
+// threads, with right and wrong arguments.
+func apiCalls() []call {
+	return slices.Concat(
+		rowAPI(1, smallAPI, zeros), rowAPI(2, largeAPI, zeros),
+		gemmAPI(1, smallAPI, zeros), gemmAPI(2, smallAPI, zeros),
+		attentionAPI(1, zeros), attentionAPI(2, zeros),
+		[]call{{fn: Use, name: "Use", args: []any{Generic}, params: "isa", bad: []badArg{{"isa", AVX512 + 1, "isa = ISA(4), want one of [generic"}}}},
+	)
+}
+
+// onThreads makes the call that of a method of threads, if it is more than one.
+func (c call) onThreads(threads Threads) call {
+	if threads > 1 {
+		c.fn, c.recv = reflect.ValueOf(threads).MethodByName(c.name).Interface(), "Threads"
+	}
+	return c
+}
+
+// rowAPI is the row kernels and the elementwise functions. Data makes their
+// operands.
+func rowAPI(threads Threads, size apiSize, data func(n int) []float32) (calls []call) {
+	n, rows, cols := size.n, size.rows, size.cols
 	add := func(fn any, name, params string, bad []badArg, args ...any) {
-		if threads > 1 {
-			fn = reflect.ValueOf(threads).MethodByName(name).Interface()
-		}
-		calls = append(calls, call{fn, name, args, params, bad})
+		calls = append(calls, call{fn: fn, name: name, args: args, params: params, bad: bad}.onThreads(threads))
 	}
 	differ := func(name string, got, want int, of string) string {
 		return fmt.Sprintf("len(%s) = %d, want %d (%s)", name, got, want, of)
 	}
 	pairs := []badArg{{"dst", zeros(n - 1), differ("dst", n-1, n, "len(a)")}, {"b", zeros(n + 1), differ("b", n+1, n, "len(a)")},
 		{"a", zeros(n - 1), differ("b", n, n-1, "len(a)")}}
-	add(Add, "Add", "dst a b", pairs, zeros(n), zeros(n), zeros(n))
-	add(Mul, "Mul", "dst a b", pairs, zeros(n), zeros(n), zeros(n))
-	add(Scale, "Scale", "dst x alpha", lengths(n, "dst"), zeros(n), zeros(n), float32(2))
-	add(AXPY, "AXPY", "alpha x y", lengths(n, "y"), float32(2), zeros(n), zeros(n))
+	add(Add, "Add", "dst a b", pairs, data(n), data(n), data(n))
+	add(Mul, "Mul", "dst a b", pairs, data(n), data(n), data(n))
+	add(Scale, "Scale", "dst x alpha", lengths(n, "dst"), data(n), data(n), float32(2))
+	add(AXPY, "AXPY", "alpha x y", lengths(n, "y"), float32(2), data(n), data(n))
 	for name, f := range map[string]func(dst, x []float32){"Exp": Exp, "ReLU": ReLU, "GELU": GELU, "GELUTanh": GELUTanh,
 		"SiLU": SiLU, "Sigmoid": Sigmoid, "Tanh": Tanh, "Erf": Erf} {
-		add(f, name, "dst x", lengths(n, "dst"), zeros(n), zeros(n))
+		add(f, name, "dst x", lengths(n, "dst"), data(n), data(n))
 	}
 
 	all := rows * cols
-	sizes := func(data ...string) []badArg {
+	sizes := func(operands ...string) []badArg {
 		return cat(sized("rows", "cols"), []badArg{
 			{"rows", huge, fmt.Sprintf("rows*cols = %d*%d overflows int", huge, cols)},
 			{"cols", huge, fmt.Sprintf("rows*cols = %d*%d overflows int", rows, huge)},
+			{"rows", wrapped(rows, cols), fmt.Sprintf("rows*cols = %d*%d overflows int", wrapped(rows, cols), cols)},
 			{"rows", rows + 1, differ("dst", all, all+cols, "rows*cols")},
 			{"cols", cols - 1, differ("dst", all, all-rows, "rows*cols")},
-		}, lengths(all, data...))
+		}, lengths(all, operands...))
 	}
-	add(Softmax, "Softmax", "dst x rows cols", sizes("dst", "x"), zeros(all), zeros(all), rows, cols)
-	add(LogSoftmax, "LogSoftmax", "dst x rows cols", sizes("dst", "x"), zeros(all), zeros(all), rows, cols)
+	add(Softmax, "Softmax", "dst x rows cols", sizes("dst", "x"), data(all), data(all), rows, cols)
+	add(LogSoftmax, "LogSoftmax", "dst x rows cols", sizes("dst", "x"), data(all), data(all), rows, cols)
 	add(MaskedSoftmax, "MaskedSoftmax", "dst x rows cols mask", cat(sizes("dst", "x"), []badArg{
 		{"mask", SoftmaxMask{Bias: zeros(all - 1)}, differ("Bias", all-1, all, "rows*cols")},
 		{"mask", SoftmaxMask{Visible: make([]bool, all+1)}, differ("Visible", all+1, all, "rows*cols")},
 		{"mask", SoftmaxMask{ValidLens: make([]int, rows+1)}, differ("ValidLens", rows+1, rows, "rows")},
-	}), zeros(all), zeros(all), rows, cols, SoftmaxMask{Scale: 1})
+	}), data(all), data(all), rows, cols, SoftmaxMask{Scale: 1})
 	add(LayerNorm, "LayerNorm", "dst x rows cols weight bias eps", cat(sizes("dst", "x"), lengths(cols, "weight", "bias")),
-		zeros(all), zeros(all), rows, cols, zeros(cols), zeros(cols), float32(1e-5))
+		data(all), data(all), rows, cols, data(cols), data(cols), float32(1e-5))
 	add(RMSNorm, "RMSNorm", "dst x rows cols weight eps", cat(sizes("dst", "x"), lengths(cols, "weight")),
-		zeros(all), zeros(all), rows, cols, zeros(cols), float32(1e-5))
+		data(all), data(all), rows, cols, data(cols), float32(1e-5))
 	add(AddLayerNorm, "AddLayerNorm", "dst sum x residual rows cols weight bias eps",
 		cat(sizes("dst", "sum", "x", "residual"), lengths(cols, "weight", "bias")),
-		zeros(all), zeros(all), zeros(all), zeros(all), rows, cols, zeros(cols), zeros(cols), float32(1e-5))
+		data(all), data(all), data(all), data(all), rows, cols, data(cols), data(cols), float32(1e-5))
 	return calls
 }
 
-func apiCalls() []call {
-	// The methods need enough elements to use several threads.
-	calls := append(rowAPI(1, 5, 3, 4), rowAPI(2, 3*threadElements, 301, 128)...)
-
-	// Gemm: op(A) is 3 x 2, op(B) is 2 x 5.
-	const m, n, k = 3, 5, 2
+// gemmAPI is GEMM in all its forms.
+func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls []call) {
+	m, n, k := size.m, size.width, size.k
+	add := func(c call) { calls = append(calls, c.onThreads(threads)) }
+	lda, ldb, ldc := ceilPower(max(m, k)), ceilPower(max(n, k)), ceilPower(n)
 	for _, t := range []struct {
 		a, b               Transpose
 		rowsA, colsA, rowB int
 	}{{NoTrans, NoTrans, m, k, k}, {Trans, Trans, k, m, n}} {
 		colsB := n + k - t.rowB
-		c := call{Gemm, "Gemm",
-			[]any{t.a, t.b, m, n, k, float32(1), zeros((t.rowsA-1)*7 + t.colsA), 7, zeros((t.rowB-1)*8 + colsB), 8, float32(0), zeros((m-1)*9 + n), 9},
-			"transA transB m n k alpha a lda b ldb beta c ldc",
-			cat(sized("m", "n", "k"), matrixArg("a", t.rowsA, t.colsA, 7), matrixArg("b", t.rowB, colsB, 8), matrixArg("c", m, n, 9),
-				[]badArg{
-					{"m", huge, "a"}, // too short, or its rows too close: either way a is named
-					{"n", huge, "b"},
-					{"k", huge, "a"},
-				})}
-		calls = append(calls, c)
-		threads := c
-		threads.fn = Threads(2).Gemm
-		calls = append(calls, threads)
+		lenA, lenB, lenC := (t.rowsA-1)*lda+t.colsA, (t.rowB-1)*ldb+colsB, (m-1)*ldc+n
+		tooLarge := []badArg{
+			{"m", huge, "a"}, // too short, or its rows too close: either way a is named
+			{"n", huge, "b"},
+			{"k", huge, "a"},
+			{"m", wrapped(m, ldc), "a"}, // (m-1)*ld is what it was
+			{"n", wrapped(n, ldb), "b"},
+			{"k", wrapped(k, lda), "a"},
+		}
+		add(call{fn: Gemm, name: "Gemm",
+			args:   []any{t.a, t.b, m, n, k, float32(1), data(lenA), lda, data(lenB), ldb, float32(0), data(lenC), ldc},
+			params: "transA transB m n k alpha a lda b ldb beta c ldc",
+			bad: cat(sized("m", "n", "k"), matrixArg("a", t.rowsA, t.colsA, lda), matrixArg("b", t.rowB, colsB, ldb),
+				matrixArg("c", m, n, ldc), tooLarge)})
 
-		calls = append(calls, call{PackB, "PackB", []any{t.b, k, n, zeros((t.rowB-1)*8 + colsB), 8}, "transB k n b ldb",
-			cat(sized("k", "n"), matrixArg("b", t.rowB, colsB, 8), []badArg{{"n", huge, "b"}, {"k", huge, "b"}})})
+		const batch = 5 // 4 strides, a power of two
+		add(call{fn: GemmBatched, name: "GemmBatched",
+			args: []any{t.a, t.b, batch, m, n, k, float32(1), data((batch-1)*lenA + lenA), lda, lenA, data((batch-1)*(lenB+1) + lenB), ldb, lenB + 1,
+				float32(0), data((batch-1)*lenC + lenC), ldc, lenC},
+			params: "transA transB batch m n k alpha a lda strideA b ldb strideB beta c ldc strideC",
+			bad: cat(sized("batch", "m", "n", "k", "strideA", "strideB", "strideC"), tooLarge, []badArg{
+				{"lda", t.colsA - 1, fmt.Sprintf("lda = %d, want at least %d", t.colsA-1, t.colsA)},
+				{"ldb", colsB - 1, fmt.Sprintf("ldb = %d, want at least %d", colsB-1, colsB)},
+				{"ldc", -1, fmt.Sprintf("ldc = -1, want at least %d", n)},
+				{"a", zeros(batch*lenA - 1), fmt.Sprintf("len(a) = %d, want at least (5-1)*%d+(%d-1)*%d+%d", batch*lenA-1, lenA, t.rowsA, lda, t.colsA)},
+				{"b", zeros(lenB), fmt.Sprintf("len(b) = %d, want at least (5-1)*%d+(%d-1)*%d+%d", lenB, lenB+1, t.rowB, ldb, colsB)},
+				{"b", zeros(lenB - 1), fmt.Sprintf("len(b) = %d, want at least ", lenB-1)},
+				{"c", []float32(nil), "len(c) = 0, want at least "},
+				{"batch", batch + 1, "len(a) = "},
+				{"batch", maxInt, "len(a) = "},
+				{"strideA", lenA + 1, "len(a) = "},
+				{"strideA", wrapped(lenA, batch-1), "len(a) = "},
+				{"strideB", maxInt, "len(b) = "},
+				{"strideC", huge, "len(c) = "},
+			})})
+
+		if threads == 1 {
+			add(call{fn: PackB, name: "PackB", args: []any{t.b, k, n, data(lenB), ldb}, params: "transB k n b ldb",
+				bad: cat(sized("k", "n"), matrixArg("b", t.rowB, colsB, ldb),
+					[]badArg{{"n", huge, "b"}, {"k", huge, "b"}, {"k", wrapped(k, ldb), "b"}, {"n", wrapped(n, ldb), "b"}})})
+		}
 	}
 
-	b := PackB(NoTrans, k, n, zeros(k*n), n)
-	packed := call{GemmPacked, "GemmPacked",
-		[]any{m, float32(1), zeros((m-1)*7 + k), 7, b, float32(0), zeros((m-1)*9 + n), 9, Epilogue{}},
-		"m alpha a lda b beta c ldc ep",
-		cat(sized("m"), matrixArg("a", m, k, 7), matrixArg("c", m, n, 9), []badArg{
+	lda = ceilPower(k)
+	lenA, lenC := (m-1)*lda+k, (m-1)*ldc+n
+	add(call{fn: GemmPacked, name: "GemmPacked",
+		args: []any{m, float32(1), data(lenA), lda, PackB(NoTrans, k, n, data(k*n), n), float32(0), data(lenC), ldc,
+			Epilogue{Bias: data(n), Activation: ActGELUTanh, Residual: data(lenC), LdResidual: ldc}},
+		params: "m alpha a lda b beta c ldc ep",
+		bad: cat(sized("m"), matrixArg("a", m, k, lda), matrixArg("c", m, n, ldc), []badArg{
 			{"m", huge, "len(a)"},
+			{"m", wrapped(m, lda), "len(a)"},
 			{"b", (*PackedB)(nil), "b is nil"},
-			{"ep", Epilogue{Bias: zeros(n - 1)}, "len(ep.Bias) = 4, want 5 (n)"},
+			{"ep", Epilogue{Bias: zeros(n - 1)}, fmt.Sprintf("len(ep.Bias) = %d, want %d (n)", n-1, n)},
 			{"ep", Epilogue{Activation: ActSiLU + 1}, fmt.Sprintf("ep.Activation = %d", ActSiLU+1)},
-			{"ep", Epilogue{Residual: zeros(2*6 + n - 1), LdResidual: 6}, "len(ep.Residual) = 16, want at least (3-1)*6+5"},
-			{"ep", Epilogue{Residual: zeros(15), LdResidual: n - 1}, "ldep.Residual = 4, want at least 5"},
-		})}
-	threads := packed
-	threads.fn = Threads(2).GemmPacked
-	return append(calls, packed, threads)
+			{"ep", Epilogue{Residual: zeros(lenC - 1), LdResidual: ldc}, fmt.Sprintf("len(ep.Residual) = %d, want at least (%d-1)*%d+%d", lenC-1, m, ldc, n)},
+			{"ep", Epilogue{Residual: zeros(lenC), LdResidual: n - 1}, fmt.Sprintf("ldep.Residual = %d, want at least %d", n-1, n)},
+		})})
+	return calls
 }
 
-// attentionBad are the wrong fields of the parameters of right.
-func attentionBad() (right AttentionParams, bad []struct {
-	change func(p *AttentionParams)
-	want   string
-}) {
-	right = AttentionParams{Batch: 2, Heads: 4, LenQ: 3, LenK: 5, HeadDim: 8,
-		Dst: zeros(2 * 4 * 3 * 8), Q: zeros(2 * 4 * 3 * 8), K: zeros(2 * 4 * 5 * 8), V: zeros(2 * 4 * 5 * 8)}
+// ceilPower is the least power of two above n.
+func ceilPower(n int) int { return 1 << bits.Len(uint(n)) }
+
+// attentionAPI is Attention, with each field of its parameters wrong in turn.
+func attentionAPI(threads Threads, data func(n int) []float32) []call {
+	right := AttentionParams{Batch: 2, Heads: 4, LenQ: 3, LenK: 5, HeadDim: 8,
+		Dst: data(2 * 4 * 3 * 8), Q: data(2 * 4 * 3 * 8), K: data(2 * 4 * 5 * 8), V: data(2 * 4 * 5 * 8)}
+	c := call{fn: Attention, name: "Attention", args: []any{right}, params: "p"}
 	add := func(want string, change func(p *AttentionParams)) {
-		bad = append(bad, struct {
-			change func(p *AttentionParams)
-			want   string
-		}{change, want})
+		p := right
+		change(&p)
+		c.bad = append(c.bad, badArg{"p", p, want})
 	}
 	for _, f := range []string{"Batch", "Heads", "KVHeads", "LenQ", "LenK", "HeadDim", "ValueDim", "Past"} {
 		for _, v := range []int{-1, maxInt} {
@@ -222,7 +283,20 @@ func attentionBad() (right AttentionParams, bad []struct {
 	} {
 		add(m.want, func(p *AttentionParams) { p.Mask = []MaskTerm{CausalMask(), m.term} })
 	}
-	return right, bad
+	calls := []call{c.onThreads(threads)}
+
+	// Right in other ways: decoding, and with everything that is optional.
+	decode := AttentionParams{Batch: 1, Heads: 4, KVHeads: 2, LenQ: 1, LenK: 2100, HeadDim: 16, Past: 2099,
+		Dst: data(4 * 16), Q: data(4 * 16), K: data(2 * 2100 * 16), V: data(2 * 2100 * 16)}
+	all := AttentionParams{Batch: 2, Heads: 2, LenQ: 40, LenK: 50, HeadDim: 8, ValueDim: 4, Past: 10,
+		Dst: data(2 * 2 * 40 * 4), Q: data(2 * 2 * 40 * 8), K: data(2 * 2 * 50 * 8), V: data(2 * 2 * 50 * 4),
+		HeadMask: data(2), Weights: data(2 * 2 * 40 * 50), Relative: data((2*50 - 1) * 8), RelativeKeys: true, Empty: EmptyUniform,
+		Mask: []MaskTerm{CausalMask(), WindowMask(30, 2), LengthMask([]int{50, 20}), QueryLengthMask(make([]int, 80)),
+			ALiBiMask(data(2)), BiasMask(data(50), 1, 1, 1, 50), KeepMask(make([]bool, 50), 1, 1, 1, 50), BlockMask(make([]bool, 40), 1, 1, 40, 1)}}
+	for _, p := range []AttentionParams{decode, all} {
+		calls = append(calls, call{fn: Attention, name: "Attention", args: []any{p}, params: "p"}.onThreads(threads))
+	}
+	return calls
 }
 
 // panicOf is the text of the panic in which f ends, "" if it returns.
@@ -241,7 +315,7 @@ func panicOf(f func()) (text string) {
 // before anything is written.
 func TestArguments(t *testing.T) {
 	for _, c := range apiCalls() {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(c.recv+c.name, func(t *testing.T) {
 			if p := panicOf(func() { c.with("", nil) }); p != "" {
 				t.Fatalf("the right arguments: %s", p)
 			}
@@ -253,57 +327,79 @@ func TestArguments(t *testing.T) {
 			}
 		})
 	}
-	t.Run("Attention", func(t *testing.T) {
-		right, bad := attentionBad()
-		for _, threads := range []Threads{1, 2} {
-			p := right
-			if text := panicOf(func() { threads.Attention(p) }); text != "" {
-				t.Fatalf("the right parameters: %s", text)
-			}
-			for _, b := range bad {
-				p := right
-				p.Dst = full(len(right.Dst))
-				all := p.Dst
-				b.change(&p)
-				text := panicOf(func() { threads.Attention(p) })
-				if !strings.HasPrefix(text, "kernels.Attention: ") || !strings.Contains(text, b.want) {
-					t.Errorf("panic %q, want kernels.Attention and %q", text, b.want)
-				}
-				if i := firstWritten(all); i >= 0 {
-					t.Errorf("%s: wrote Dst[%d]", b.want, i)
-				}
-			}
-		}
-	})
 }
 
-// with calls the function with one argument replaced. All float32 slices hold a
-// value that no function here would give; where one changed before a panic, the
-// panic says so.
+// with calls the function with one argument replaced. All slices that it may
+// write hold a value that no function here would give; where one changed before
+// a panic, the panic says so.
 func (c *call) with(param string, value any) {
-	names := strings.Fields(c.params)
-	args := make([]reflect.Value, len(names))
-	for i, name := range names {
-		a := c.args[i]
+	args := slices.Clone(c.args)
+	var operands [][]float32
+	keep := func(x []float32) []float32 {
+		if x == nil {
+			return nil
+		}
+		operands = append(operands, full(len(x)))
+		return operands[len(operands)-1]
+	}
+	for i, name := range strings.Fields(c.params) {
 		if name == param {
-			a = value
+			args[i] = value
 		}
-		if x, ok := a.([]float32); ok && x != nil {
-			a = full(len(x))
+		switch a := args[i].(type) {
+		case []float32:
+			args[i] = keep(a)
+		case AttentionParams:
+			a.Dst, a.Weights = keep(a.Dst), keep(a.Weights)
+			args[i] = a
 		}
-		args[i] = reflect.ValueOf(a)
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			for i, a := range args {
-				if x, ok := a.Interface().([]float32); ok && firstWritten(x) >= 0 {
-					p = fmt.Sprintf("after writing to %s: %v", names[i], p)
+			for _, x := range operands {
+				if i := firstWritten(x); i >= 0 {
+					p = fmt.Sprintf("after writing element %d of %d: %v", i, len(x), p)
 				}
 			}
 			panic(p)
 		}
 	}()
-	reflect.ValueOf(c.fn).Call(args)
+	c.do(args)
+}
+
+// do makes the call and returns its results.
+func (c *call) do(args []any) (results []any) {
+	in := make([]reflect.Value, len(args))
+	for i, a := range args {
+		in[i] = reflect.ValueOf(a)
+	}
+	for _, r := range reflect.ValueOf(c.fn).Call(in) {
+		results = append(results, r.Interface())
+	}
+	return results
+}
+
+// outputs are the parameters that functions write to.
+var outputs = []string{"dst", "sum", "y", "c"}
+
+// outcome makes the call on copies of what it writes to, and returns those and
+// its results. Everything else it shares with other calls of c.
+func (c *call) outcome() (all []any) {
+	args := slices.Clone(c.args)
+	for i, name := range strings.Fields(c.params) {
+		switch a := args[i].(type) {
+		case []float32:
+			if slices.Contains(outputs, name) {
+				args[i] = slices.Clone(a)
+				all = append(all, args[i])
+			}
+		case AttentionParams:
+			a.Dst, a.Weights = slices.Clone(a.Dst), slices.Clone(a.Weights)
+			args[i] = a
+			all = append(all, a.Dst, a.Weights)
+		}
+	}
+	return append(all, c.do(args)...)
 }
 
 const untouched = 0x7fc12345
@@ -332,12 +428,29 @@ func brief(v any) string {
 	return fmt.Sprint(v)
 }
 
-// TestArgumentsCoverAPI fails for an exported function that takes slices and is
-// not in the table.
+// takesAnything has the functions with arguments of which none is wrong, or
+// that say so otherwise.
+var takesAnything = map[string]string{
+	"ISA.String":      "has a name for every number",
+	"ParseISA":        "returns an error",
+	"BLHD":            "multiplies; what it gives, Attention checks",
+	"WindowMask":      "cuts what no sequence reaches",
+	"LengthMask":      "keeps what Attention checks",
+	"QueryLengthMask": "keeps what Attention checks",
+	"KeepMask":        "keeps what Attention checks",
+	"BlockMask":       "keeps what Attention checks",
+	"BiasMask":        "keeps what Attention checks",
+	"ALiBiMask":       "keeps what Attention checks",
+}
+
+// TestArgumentsCoverAPI fails for an exported function or method with
+// parameters that is not in the table.
 func TestArgumentsCoverAPI(t *testing.T) {
-	covered := map[string]bool{"Attention": true}
+	covered := map[string]bool{}
 	for _, c := range apiCalls() {
-		covered[c.name] = true
+		key := strings.TrimPrefix(c.recv+"."+c.name, ".")
+		first := !covered[key]
+		covered[key] = true
 		// Every argument that can be wrong is made wrong. Inputs of functions
 		// that take the length of everything from them are right by definition.
 		changed := map[string]bool{}
@@ -349,21 +462,41 @@ func TestArgumentsCoverAPI(t *testing.T) {
 			case float32, Transpose:
 				continue
 			}
-			if !changed[p] && p != "x" {
-				t.Errorf("%s: no wrong value for %s", c.name, p)
+			if first && !changed[p] && p != "x" {
+				t.Errorf("%s: no wrong value for %s", key, p)
 			}
 		}
 	}
-	for name, f := range exportedFunctions(t) {
-		for _, field := range f.Type.Params.List {
-			if s := types.ExprString(field.Type); s == "[]float32" && f.Recv == nil && f.Type.Results == nil && !covered[name] {
-				t.Errorf("%s is not in the table", name)
+	// Every field of the parameters of Attention is made wrong too.
+	fields := map[string]bool{"Scale": true, "RelativeKeys": true} // any value is right
+	for _, b := range attentionAPI(1, zeros)[0].bad {
+		got, right := reflect.ValueOf(b.value), reflect.ValueOf(attentionAPI(1, zeros)[0].args[0])
+		for i := range got.NumField() {
+			if !reflect.DeepEqual(got.Field(i).Interface(), right.Field(i).Interface()) {
+				fields[got.Type().Field(i).Name] = true
 			}
 		}
+	}
+	for i := range reflect.TypeFor[AttentionParams]().NumField() {
+		if name := reflect.TypeFor[AttentionParams]().Field(i).Name; !fields[name] {
+			t.Errorf("no wrong value for AttentionParams.%s", name)
+		}
+	}
+
+	exempt := maps.Clone(takesAnything)
+	for name, f := range exportedFunctions(t) {
+		if f.Type.Params.NumFields() > 0 && !covered[name] && takesAnything[name] == "" {
+			t.Errorf("%s is not in the table", name)
+		}
+		delete(exempt, name)
+	}
+	for name := range exempt {
+		t.Errorf("there is no %s", name)
 	}
 }
 
-// exportedFunctions parses the package's functions and methods.
+// exportedFunctions parses the package's functions and methods. A method's name
+// has that of its type before it.
 func exportedFunctions(t *testing.T) map[string]*ast.FuncDecl {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -381,7 +514,14 @@ func exportedFunctions(t *testing.T) map[string]*ast.FuncDecl {
 		}
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.FuncDecl); ok && d.Name.IsExported() {
-				found[d.Name.Name] = d
+				key := d.Name.Name
+				if d.Recv != nil {
+					key = strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*") + "." + key
+					if !token.IsExported(key) {
+						continue
+					}
+				}
+				found[key] = d
 			}
 		}
 	}

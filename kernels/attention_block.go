@@ -122,7 +122,7 @@ func (c *attentionCall) plan() {
 		c.partial = grow(c.partial, c.units*c.splits*c.rows*(p.ValueDim+2))
 	}
 	pieces := c.units * c.splits
-	c.perPart = min(pieces, max(1, partElements/(c.rows*max(c.splitKeys, 1))))
+	c.perPart = min(pieces, max(1, partElements/c.rows/max(c.splitKeys, 1)))
 }
 
 // do implements task.

@@ -1,5 +1,10 @@
 package kernels
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Transpose says whether a matrix enters a product as stored or transposed.
 type Transpose bool
 
@@ -105,15 +110,16 @@ func (t Threads) GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha
 	g.run(t)
 }
 
-// checkBatch is checkMatrix for the last of several matrices.
+// checkBatch is checkMatrix for several matrices that begin stride apart.
 func checkBatch(fn, arg string, length, batch, stride, rows, cols, ld int) {
 	if stride < 0 {
-		panicSize(fn, "stride of "+arg, stride, "want at least 0")
-	}
-	if rows > 0 && cols > 0 {
-		length -= mulLen(fn, batch-1, stride)
+		panicSize(fn, "stride"+strings.ToUpper(arg), stride, "want at least 0")
 	}
 	checkMatrix(fn, arg, length, rows, cols, ld)
+	if rows > 0 && cols > 0 && batch > 1 && stride > (length-(rows-1)*ld-cols)/(batch-1) {
+		panic(fmt.Sprintf("kernels.%s: len(%s) = %d, want at least (%d-1)*%d+(%d-1)*%d+%d ((batch-1)*stride+(rows-1)*ld+columns)",
+			fn, arg, length, batch, stride, rows, ld, cols))
+	}
 }
 
 // scaleMatrix is C = beta*C, without reading C when beta is 0.

@@ -27,8 +27,12 @@ func PackB(transB Transpose, k, n int, b []float32, ldb int) *PackedB {
 		checkMatrix("PackB", "b", len(b), k, n, ldb)
 	}
 	_, nr := gemmTile(active)
+	p := &PackedB{isa: active, k: k, n: n, nr: nr}
+	if k == 0 || n == 0 {
+		return p
+	}
 	panels := (n + nr - 1) / nr
-	p := &PackedB{isa: active, k: k, n: n, nr: nr, data: make([]float32, mulLen("PackB", panels, mulLen("PackB", k, nr)))}
+	p.data = make([]float32, mulLen("PackB", panels, mulLen("PackB", k, nr)))
 	src := operandB{data: b, ld: ldb, trans: transB}
 	src.packPanels(p.isa, p.data, 0, 0, k, n, nr)
 	return p
