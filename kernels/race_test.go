@@ -6,22 +6,57 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// races are calls that touch x while another goroutine writes it.
-var races = map[string]func(x []float32){
-	"gemm reads A": func(x []float32) {
-		Gemm(NoTrans, NoTrans, 8, 8, 8, 1, x, 8, make([]float32, 64), 8, 0, make([]float32, 64), 8)
-	},
-	"gemm writes C": func(x []float32) {
-		Gemm(NoTrans, NoTrans, 8, 8, 8, 1, make([]float32, 64), 8, make([]float32, 64), 8, 0, x, 8)
-	},
-	"softmax reads x":  func(x []float32) { Softmax(make([]float32, 64), x, 8, 8) },
-	"layernorm writes": func(x []float32) { LayerNorm(x, make([]float32, 64), 8, 8, nil, nil, 1e-5) },
-	"exp in place":     func(x []float32) { Exp(x, x) },
-	"weight is read":   func(x []float32) { RMSNorm(make([]float32, 128), make([]float32, 128), 2, 64, x, 1e-5) },
+// races are calls that touch x, of n elements, while another goroutine writes its
+// last one.
+var races = []struct {
+	name string
+	n    int
+	call func(x []float32)
+}{
+	{"gemm reads A", 64, func(x []float32) {
+		Gemm(NoTrans, NoTrans, 8, 8, 8, 1, x, 8, zeros(64), 8, 0, zeros(64), 8)
+	}},
+	{"gemm reads B", 64, func(x []float32) {
+		Gemm(NoTrans, Trans, 8, 8, 8, 1, zeros(64), 8, x, 8, 0, zeros(64), 8)
+	}},
+	{"gemm writes C", 64, func(x []float32) {
+		Gemm(NoTrans, NoTrans, 8, 8, 8, 1, zeros(64), 8, zeros(64), 8, 0, x, 8)
+	}},
+	{"one row by a matrix", 64, func(x []float32) {
+		Gemm(NoTrans, NoTrans, 1, 8, 8, 1, zeros(8), 8, x, 8, 0, zeros(8), 8)
+	}},
+	{"one row by a transposed matrix", 64, func(x []float32) {
+		Gemm(NoTrans, Trans, 1, 8, 8, 1, zeros(8), 8, x, 8, 0, zeros(8), 8)
+	}},
+	{"gemm on threads", 256 * 64, func(x []float32) {
+		Threads(2).Gemm(NoTrans, NoTrans, 256, 64, 64, 1, x, 64, zeros(64*64), 64, 0, zeros(256*64), 64)
+	}},
+	{"packing reads B", 64, func(x []float32) { PackB(Trans, 8, 8, x, 8) }},
+	{"epilogue reads the residual", 64, func(x []float32) {
+		b := PackB(NoTrans, 8, 8, zeros(64), 8)
+		GemmPacked(8, 1, zeros(64), 8, b, 0, zeros(64), 8, Epilogue{Activation: ActGELU, Residual: x, LdResidual: 8})
+	}},
+	{"softmax reads x", 64, func(x []float32) { Softmax(zeros(64), x, 8, 8) }},
+	{"layernorm writes", 64, func(x []float32) { LayerNorm(x, zeros(64), 8, 8, nil, nil, 1e-5) }},
+	{"exp in place", 64, func(x []float32) { Exp(x, x) }},
+	{"gelu on threads", 4 * threadElements, func(x []float32) { Threads(2).GELU(zeros(len(x)), x) }},
+	{"weight is read", 64, func(x []float32) { RMSNorm(zeros(128), zeros(128), 2, 64, x, 1e-5) }},
+	{"attention reads q", 40 * 8, func(x []float32) { raceAttention(40, 40, x, zeros(40*8), zeros(40*8)) }},
+	{"attention reads k", 40 * 8, func(x []float32) { raceAttention(40, 40, zeros(40*8), x, zeros(40*8)) }},
+	{"attention reads v", 40 * 8, func(x []float32) { raceAttention(40, 40, zeros(40*8), zeros(40*8), x) }},
+	{"short attention reads k", 64, func(x []float32) { raceAttention(8, 8, zeros(64), x, zeros(64)) }},
+	{"decoding reads k", 40 * 8, func(x []float32) { raceAttention(1, 40, zeros(8), x, zeros(40*8)) }},
+	{"decoding reads v", 40 * 8, func(x []float32) { raceAttention(1, 40, zeros(8), zeros(40*8), x) }},
+}
+
+// raceAttention is attention of one head of 8 elements.
+func raceAttention(lenQ, lenK int, q, k, v []float32) {
+	Attention(AttentionParams{Batch: 1, Heads: 1, LenQ: lenQ, LenK: lenK, HeadDim: 8, Dst: zeros(len(q)), Q: q, K: k, V: v})
 }
 
 // TestRaceIsReported runs each race in a program of its own, this test binary,
@@ -29,31 +64,29 @@ var races = map[string]func(x []float32){
 func TestRaceIsReported(t *testing.T) {
 	const variable = "AVOFORMER_TEST_RACE"
 	if v := os.Getenv(variable); v != "" {
-		name, when, _ := strings.Cut(v, "/")
-		x := make([]float32, 64)
-		done := make(chan bool)
-		write := func() { x[63] = 1; done <- true }
+		number, when, _ := strings.Cut(v, "/")
+		i, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, done := zeros(races[i].n), make(chan bool)
+		go func() { x[len(x)-1] = 1; done <- true }()
 		if when == "after" {
-			go write()
 			<-done
-			races[name](x)
+			races[i].call(x)
 			return
 		}
-		go write()
-		races[name](x)
+		races[i].call(x)
 		<-done
 		return
 	}
 	for _, isa := range Supported() {
-		for name := range races {
-			if testing.Short() && !strings.HasPrefix(name, "gemm") {
-				continue
-			}
+		for i, race := range races {
 			for _, when := range []string{"meanwhile", "after"} {
-				t.Run(fmt.Sprintf("%s/%s/%s", isa, name, when), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/%s", isa, race.name, when), func(t *testing.T) {
 					t.Parallel()
 					cmd := exec.Command(os.Args[0], "-test.run=^TestRaceIsReported$")
-					cmd.Env = append(os.Environ(), variable+"="+name+"/"+when, "AVOFORMER_ISA="+isa.String(), "GORACE=")
+					cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d/%s", variable, i, when), "AVOFORMER_ISA="+isa.String(), "GORACE=atexit_sleep_ms=0")
 					out, err := cmd.CombinedOutput()
 					reported := strings.Contains(string(out), "WARNING: DATA RACE")
 					if reported != (when == "meanwhile") || (err != nil) != reported {
