@@ -36,8 +36,9 @@ const (
 	// minUnits is how many units a call is cut into at least, as long as that
 	// leaves each more than minRows rows.
 	minUnits, minRows = 32, 64
-	// shortKeys is the number of keys, and queries, that attnShort takes.
-	shortKeys = 32
+	// shortKeys is the number of keys, and queries, that attnShort takes, and
+	// shortDim the width of a head.
+	shortKeys, shortDim = 32, 1 << 11
 )
 
 var negInf = float32(math.Inf(-1))
@@ -101,8 +102,11 @@ func (c *attentionCall) plan() {
 		limit, c.tile = attentionBlocking.relQ, attentionBlocking.relK
 	}
 	c.strip = 2 * mr
-	// One call of the micro-kernel takes rows*dim*NR steps: bound it.
-	limit = max(1, min(limit, 1<<16/max(p.HeadDim, 1)))
+	// One call of the micro-kernel takes rows*dim*NR steps, and others take
+	// dim*keys elements: bound them.
+	dim := max(p.HeadDim, p.ValueDim)
+	limit = max(1, min(limit, 1<<16/max(dim, 1)))
+	c.tile = max(1, min(c.tile, 1<<18/max(dim, 1)))
 	// Few units would leave threads waiting for the last of them.
 	for heads := p.Batch * (p.Heads / c.fold); limit > minRows && heads*((rows+limit-1)/limit) < minUnits; {
 		limit /= 2
@@ -344,7 +348,7 @@ func (b *attentionBlock) sees(r, from, to int) bool {
 func (c *attentionCall) isShort() bool {
 	p := &c.p
 	return p.LenQ <= shortKeys && 1 <= p.LenK && p.LenK <= shortKeys && c.fold == 1 && c.chunks == 1 &&
-		p.Weights == nil && p.Relative == nil && (p.Mask == nil || p.Empty == EmptyZero)
+		max(p.HeadDim, p.ValueDim) <= shortDim && p.Weights == nil && p.Relative == nil && (p.Mask == nil || p.Empty == EmptyZero)
 }
 
 // shortHeads computes the heads [from, to) of all, a call each. The mask is made

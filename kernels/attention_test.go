@@ -330,6 +330,20 @@ func TestAttention(t *testing.T) {
 	})
 }
 
+// TestAttentionWide has heads so wide that tiles shrink, and that short sequences
+// are not one call of the assembly each.
+func TestAttentionWide(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("too many elements for an emulator")
+	}
+	eachISA(t, func(t *testing.T) {
+		for _, s := range [][4]int{{5, 9, shortDim, 8}, {5, 9, shortDim + 1, 8}, {5, 9, 8, shortDim + 1}, {14, 120, 5000, 3}, {40, 45, 7, 20000}, {2, 3, 4, 1<<18 + 1}, {1, 300, 3000, 2000}} {
+			p := AttentionParams{Batch: 1, Heads: 2, LenQ: s[0], LenK: s[1], HeadDim: s[2], ValueDim: s[3], Past: s[1] - s[0], Mask: []MaskTerm{CausalMask()}}
+			t.Run(fmt.Sprint(s), func(t *testing.T) { attentionCase{p: p}.run(t, 2) })
+		}
+	})
+}
+
 // TestAttentionThreads: results do not depend on the number of threads, bit for
 // bit, in any of the ways that the work is cut.
 func TestAttentionThreads(t *testing.T) {

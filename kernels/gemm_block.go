@@ -347,7 +347,7 @@ func (g *gemmCall) panelsWithEpilogue(a *operandA, b *operandB, c []float32, i, 
 }
 
 // dot multiplies rows of A and of B^T. It goes by columns, in calls of some 4
-// million multiply-adds, and where k is very long by parts of k too.
+// million multiply-adds or a million elements of B, and where k is very long by parts of k too.
 func (g *gemmCall) dot(a *operandA, b *operandB, c []float32, i, j, m, n int) {
 	kc := evenly(g.k, gemmBlocking.long, 8)
 	for pc := 0; pc < g.k; pc += kc {
@@ -361,7 +361,7 @@ func (g *gemmCall) dot(a *operandA, b *operandB, c []float32, i, j, m, n int) {
 
 // dotBlock is dot for k steps of k, from the first element of a and b.
 func (g *gemmCall) dotBlock(a []float32, lda int, b []float32, ldb int, beta float32, c []float32, m, n, k int) {
-	step := max(gemvDotGroup, 1<<22/(m*k)/gemvDotGroup*gemvDotGroup)
+	step := max(gemvDotGroup, 1<<22/(max(m, 4)*k)/gemvDotGroup*gemvDotGroup)
 	if beta == 0 {
 		for q := 0; q < n; q += step {
 			g.dotCall(m, min(step, n-q), k, a, lda, b[q*ldb:], ldb, c[q:], g.ldc)

@@ -54,10 +54,14 @@ func paddedRow(k int) int { return ((k+15)/16 | 1) * 16 }
 func (a *operandA) copyBlock(isa ISA, s *gemmScratch, i, p, m, k int) (rows []float32, ld int) {
 	ld = paddedRow(k)
 	s.a = grow(s.a, m*ld)
-	if a.trans {
-		transpose(isa, s.a, a.data[p*a.ld+i:], k, m, ld, a.ld)
-	} else {
-		copyRows(isa, s.a, a.data[i*a.ld+p:], m, k, ld, a.ld)
+	step := max(8, 1<<18/m&^7) // columns of a call
+	for q := 0; q < k; q += step {
+		w := min(step, k-q)
+		if a.trans {
+			transpose(isa, s.a[q:], a.data[(p+q)*a.ld+i:], w, m, ld, a.ld)
+		} else {
+			copyRows(isa, s.a[q:], a.data[i*a.ld+p+q:], m, w, ld, a.ld)
+		}
 	}
 	return s.a, ld
 }

@@ -1,6 +1,9 @@
 package kernels
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // LayerNorm normalises each row of x to mean 0 and variance 1 (the biased
 // variance, plus eps) and applies weight and bias (Ba, Kiros and Hinton, 2016):
@@ -32,6 +35,12 @@ func layerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps flo
 	if len(x) == 0 {
 		return
 	}
+	if cols > callElements && active != Generic {
+		for r := range rows {
+			layerNormLongRow(dst[r*cols:][:cols], x[r*cols:][:cols], weight, bias, eps)
+		}
+		return
+	}
 	for from, to := range rowPieces(rows, cols) {
 		if stream {
 			layerNormRowsStream(dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
@@ -58,6 +67,11 @@ func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias 
 	if len(x) == 0 {
 		return
 	}
+	if cols > callElements && active != Generic {
+		Add(sum, x, residual)
+		layerNorm(dst, sum, rows, cols, weight, bias, eps, false)
+		return
+	}
 	for from, to := range rowPieces(rows, cols) {
 		i, j := from*cols, to*cols
 		addLayerNormRows(dst[i:j], sum[i:j], x[i:j], residual[i:j], weight, bias, to-from, cols, eps)
@@ -77,9 +91,67 @@ func RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
 	if len(x) == 0 {
 		return
 	}
+	if cols > callElements && active != Generic {
+		for r := range rows {
+			rmsNormLongRow(dst[r*cols:][:cols], x[r*cols:][:cols], weight, eps)
+		}
+		return
+	}
 	for from, to := range rowPieces(rows, cols) {
 		rmsNormRows(dst[from*cols:to*cols], x[from*cols:to*cols], weight, to-from, cols, eps)
 	}
+}
+
+// layerNormLongRow is LayerNorm of a row that is too long for one call of the
+// assembly, piece by piece, with sums of pieces added in float64. The mean is
+// that of the differences from the first element, and again of those from what
+// was found, so that it is exact where all elements are the same and good
+// wherever the first one lies.
+func layerNormLongRow(dst, x, weight, bias []float32, eps float32) {
+	buffer := rowBuffers.Get().(*[sumElements]float32)
+	ones := affineVec("LayerNorm", "weight", nil, sumElements, &sharedOnes, 1)
+	n := float64(len(x))
+	mean, rest, square := x[0], 0.0, 0.0 // of the differences from mean, and of their squares
+	for range 3 {
+		mean += float32(rest / n)
+		rest, square = 0, 0
+		for i, end := range piecesOf(sumElements, len(x)) {
+			d := buffer[:end-i]
+			subSubVec(d, x[i:end], mean, 0)
+			rest += float64(dotVec(d, ones[:end-i]))
+			square += float64(dotVec(d, d))
+		}
+	}
+	rest /= n
+	scale := float32(1 / math.Sqrt(max(square/n-rest*rest, 0)+float64(eps)))
+	for i, end := range piecesOf(sumElements, len(x)) {
+		d := buffer[:end-i]
+		subSubVec(d, x[i:end], mean, float32(rest))
+		scaleVec(d, d, scale)
+		mulVec(d, d, weight[i:end])
+		addVec(dst[i:end], d, bias[i:end])
+	}
+	rowBuffers.Put(buffer)
+}
+
+// rmsNormLongRow is the same for RMSNorm.
+func rmsNormLongRow(dst, x, weight []float32, eps float32) {
+	square := 0.0
+	for i, end := range piecesOf(sumElements, len(x)) {
+		square += float64(dotVec(x[i:end], x[i:end]))
+	}
+	scale := float32(1 / math.Sqrt(square/float64(len(x))+float64(eps)))
+	for i, end := range piecesOf(sumElements, len(x)) {
+		scaleVec(dst[i:end], x[i:end], scale)
+		mulVec(dst[i:end], dst[i:end], weight[i:end])
+	}
+}
+
+// dotVec is the dot product of two vectors.
+func dotVec(x, y []float32) float32 {
+	var sum [1]float32
+	gemmDot(active, 1, 1, len(x), 1, x, len(x), y, len(x), sum[:], 1)
+	return sum[0]
 }
 
 // affineVec is v, checked to have cols elements, or where v is nil cols times

@@ -25,30 +25,72 @@ func TestPauses(t *testing.T) {
 	const limit = time.Millisecond
 	const n = 1024
 	a, b := make([]float32, n*n), make([]float32, n*n)
+	long := make([]float32, 1<<24)
+	elements := func(n int, f func(x []float32)) func() func() {
+		return func() func() {
+			x := make([]float32, n)
+			return func() { f(x) }
+		}
+	}
+	attention := func(p AttentionParams) func() func() {
+		dim := max(p.ValueDim, p.HeadDim)
+		return elements(p.Batch*p.Heads*p.LenQ*dim, func(x []float32) {
+			p := p
+			p.Dst, p.Q = x, long[:p.Heads*p.LenQ*p.HeadDim]
+			p.K, p.V = long, long
+			Attention(p)
+		})
+	}
 	eachISA(t, func(t *testing.T) {
 		if active == Generic {
 			t.Skip("Go code is preemptible")
 		}
+		packed := PackB(Trans, n, n, b, n)
+		packedLong := PackB(Trans, 1<<17, 80, long, 1<<17)
 		loads := []struct {
 			name string
 			call func() func()
 		}{
-			{"gemm", func() func() {
-				c := make([]float32, n*n)
-				return func() { Gemm(NoTrans, Trans, n, n, n, 1, a, n, b, n, 0, c, n) }
-			}},
-			{"softmax", func() func() {
-				x := make([]float32, 1<<22)
-				return func() { Softmax(x, x, 1, len(x)) }
-			}},
-			{"layernorm", func() func() {
-				x := make([]float32, 1<<20)
-				return func() { LayerNorm(x, x, 1<<10, 1<<10, nil, nil, 1e-5) }
-			}},
-			{"gelu", func() func() {
-				x := make([]float32, 1<<20)
-				return func() { GELU(x, x) }
-			}},
+			{"gemm", elements(n*n, func(c []float32) { Gemm(NoTrans, Trans, n, n, n, 1, a, n, b, n, 0, c, n) })},
+			{"packed gemm", elements(n*n, func(c []float32) {
+				GemmPacked(n, 1, a, n, packed, 0, c, n, Epilogue{Activation: ActGELU})
+			})},
+			{"batched gemm", elements(n*n, func(c []float32) {
+				GemmBatched(NoTrans, NoTrans, n, 32, 32, 32, 1, a, 32, n, b, 32, n, 0, c, 32, n)
+			})},
+			{"gelu", elements(1<<20, func(x []float32) { GELU(x, x) })},
+			{"layernorm", elements(1<<20, func(x []float32) { LayerNorm(x, x, 1<<10, 1<<10, nil, nil, 1e-5) })},
+			{"attention", attention(AttentionParams{Batch: 1, Heads: 8, LenQ: n, LenK: n, HeadDim: 64})},
+			{"decoding", attention(AttentionParams{Batch: 1, Heads: 8, KVHeads: 2, LenQ: 1, LenK: 1 << 16, HeadDim: 64})},
+
+			// What could be one call of the assembly of 10 ms or more.
+			{"softmax of a long row", elements(1<<25, func(x []float32) { Softmax(x, x, 1, len(x)) })},
+			{"log-softmax of a long row", elements(1<<24, func(x []float32) { LogSoftmax(x, x, 1, len(x)) })},
+			{"layernorm of a long row", elements(1<<24, func(x []float32) { LayerNorm(x, x, 1, len(x), long, long, 1e-5) })},
+			{"rmsnorm of a long row", elements(1<<24, func(x []float32) { RMSNorm(x, x, 1, len(x), long, 1e-5) })},
+			{"exp of a long row", elements(1<<24, func(x []float32) { Exp(x, x) })},
+			{"gemm of long rows", elements(36, func(c []float32) {
+				Gemm(NoTrans, NoTrans, 6, 6, 1<<20, 1, long, 1<<20, long, 6, 0, c, 6)
+			})},
+			{"gemm of long rows, transposed", elements(36, func(c []float32) {
+				Gemm(NoTrans, Trans, 6, 6, 1<<20, 1, long, 1<<20, long, 1<<20, 0, c, 6)
+			})},
+			{"packed gemm of long rows", elements(48*80, func(c []float32) {
+				GemmPacked(48, 1, long, 1<<17, packedLong, 0, c, 80, Epilogue{Activation: ActReLU})
+			})},
+			{"one row by a matrix", elements(n, func(c []float32) { Gemm(NoTrans, NoTrans, 1, n, 1<<14, 1, long, 1<<14, long, n, 0, c, n) })},
+			{"one row by a transposed matrix", elements(1<<14, func(c []float32) {
+				Gemm(NoTrans, Trans, 1, 1<<14, n, 1, long, n, long, n, 0, c, 1<<14)
+			})},
+			{"one long row by a transposed matrix", elements(1<<8, func(c []float32) {
+				Gemm(NoTrans, Trans, 1, 1<<8, 1<<16, 1, long, 1<<16, long, 1<<16, 0, c, 1<<8)
+			})},
+			{"one row by a packed matrix", elements(80, func(c []float32) {
+				GemmPacked(1, 1, long, 1<<17, packedLong, 0, c, 80, Epilogue{})
+			})},
+			{"attention with wide heads", attention(AttentionParams{Batch: 1, Heads: 1, LenQ: 32, LenK: 32, HeadDim: 1 << 18})},
+			{"decoding with wide heads", attention(AttentionParams{Batch: 1, Heads: 1, LenQ: 1, LenK: 256, HeadDim: 1 << 16})},
+			{"attention with wide values", attention(AttentionParams{Batch: 1, Heads: 1, LenQ: 64, LenK: 64, HeadDim: 8, ValueDim: 1 << 17})},
 		}
 		for _, l := range loads {
 			t.Run(l.name, func(t *testing.T) {
@@ -99,18 +141,23 @@ func TestPausesAreSeen(t *testing.T) {
 }
 
 // pauses runs a call made by load on each P, over and over, with a collection
-// every 2 ms for 0.3 s, and returns the 99th percentile of the pauses.
+// every 2 ms for 0.3 s after the first ones, which meet memory not yet there, and
+// returns the 99th percentile of the pauses.
 func pauses(load func() func()) time.Duration {
 	var stop atomic.Bool
-	var wg sync.WaitGroup
+	var warm, wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		call := load()
+		warm.Add(1)
 		wg.Go(func() {
+			call()
+			warm.Done()
 			for !stop.Load() {
 				call()
 			}
 		})
 	}
+	warm.Wait()
 	before := pauseHistogram()
 	for begin := time.Now(); time.Since(begin) < 300*time.Millisecond; time.Sleep(2 * time.Millisecond) {
 		runtime.GC()

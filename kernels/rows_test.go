@@ -417,6 +417,43 @@ func checkLayerNorm(t *testing.T, roundings float64, x, residual []float32, rows
 	}
 }
 
+// TestNormsOfLongRows has the longest row that the assembly takes, and longer
+// ones, which are cut up.
+func TestNormsOfLongRows(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("too many elements for an emulator")
+	}
+	eachISA(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(37, 38))
+		for _, cols := range []int{callElements, callElements + 1, 3*callElements + 5} {
+			weight, bias := randomSlice(r, cols), randomSlice(r, cols)
+			residual := randomSlice(r, 2*cols)
+			for _, first := range []float32{0, -3, 1e4, 1e12} {
+				x := hardRows(r, 2, cols, 2)
+				x[0] += first
+				roundings := float64(averagedOut)
+				switch {
+				case first != 0 && cols > callElements:
+					roundings = atWorst(sumElements)
+				case first != 0:
+					roundings = atWorst(cols)
+				}
+				checkLayerNorm(t, roundings, x, residual, 2, cols, weight, bias, 1e-5)
+			}
+			// Without deviation, and spoilt.
+			x, dst := zeros(2*cols), zeros(2*cols)
+			fill(x, 0.1)
+			x[cols+cols/2] = inf32
+			LayerNorm(dst, x, 2, cols, weight, bias, 1e-5)
+			for i, v := range dst {
+				if i < cols && v != bias[i] || i >= cols && v == v {
+					t.Fatalf("cols=%d: [%d,%d] = %v, want the bias %v in row 0, NaN in row 1", cols, i/cols, i%cols, v, bias[i%cols])
+				}
+			}
+		}
+	})
+}
+
 // TestLayerNormFarStart has rows that begin far from their mean, at which the
 // vector tiers' guess of the mean is taken.
 func TestLayerNormFarStart(t *testing.T) {
