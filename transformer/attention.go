@@ -262,7 +262,7 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 	}
 	c.KVHeads, c.Scale = a.KVHeads, a.Scale
 	if c.Rotary != nil {
-		if _, err := NewRotary(*c.Rotary, c.HeadDim); err != nil {
+		if _, err := c.Rotary.withDefaults(c.HeadDim); err != nil {
 			return c, err
 		}
 	}
@@ -328,10 +328,10 @@ func (l loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAtt
 		}
 	}
 	if sameWidth && !c.CrossOnly {
-		a.QKV = must(NewLinear(c.Dim, dim+2*kvDim, concat(weights), concat(biases)))
+		a.QKV = l.linearOf(c.Dim, dim+2*kvDim, concat(weights), concat(biases))
 	} else {
 		for i, to := range []**Linear{&a.Query, &a.Key, &a.Value} {
-			*to = must(NewLinear(ins[i], outs[i], weights[i], biases[i]))
+			*to = l.linearOf(ins[i], outs[i], weights[i], biases[i])
 		}
 	}
 	if names.Out != "" {
@@ -339,7 +339,7 @@ func (l loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAtt
 	} else {
 		a.OutDim = dim
 	}
-	if c.Rotary != nil {
+	if c.Rotary != nil && !l.failed() {
 		a.Rotary = must(NewRotary(*c.Rotary, c.HeadDim))
 	}
 	if c.Relative != NoRelative {
@@ -348,8 +348,11 @@ func (l loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAtt
 	return a
 }
 
-// split cuts x in a part of first elements and two of rest.
-func split(x []float32, first, rest int) [3][]float32 {
+// split cuts x, unless it is missing, in a part of first elements and two of rest.
+func split(x []float32, first, rest int) (parts [3][]float32) {
+	if x == nil {
+		return parts
+	}
 	return [3][]float32{x[:first:first], x[first : first+rest : first+rest], x[first+rest:]}
 }
 

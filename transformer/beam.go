@@ -43,7 +43,7 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 	if len(prompt) == 0 {
 		return nil, errorf(ErrShape, "beam search without prompt")
 	}
-	if c.LengthPenalty < 0 {
+	if !(c.LengthPenalty >= 0) {
 		return nil, errorf(ErrConfig, "beam search: length penalty %g", c.LengthPenalty)
 	}
 	vocab := d.Vocab()

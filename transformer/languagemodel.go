@@ -69,7 +69,7 @@ func NewLanguageModel(c LanguageModelConfig, names LanguageModelNames, w Weights
 		mask:                causal,
 	}
 	if c.TiedHead {
-		m.Head = must(NewLinear(dim, c.Vocab, m.Embedding.Weight, nil))
+		m.Head = l.linearOf(dim, c.Vocab, m.Embedding.Weight, nil)
 	} else {
 		m.Head = l.at(names.Head).linear(dim, c.Vocab, false)
 	}

@@ -253,7 +253,11 @@ func NewStack(c StackConfig, names StackNames, w Weights, prefix string) (*Stack
 // stack loads a stack whose configuration is complete and checked.
 func (l loader) stack(c StackConfig, names StackNames) *Stack {
 	s := &Stack{Dim: c.Layer.Self.Dim, kvHeads: c.Layer.Self.KVHeads, headDim: c.Layer.Self.HeadDim, name: l.name()}
+	const maxErrors = 1 << 14 // of a hostile number of layers, few will be there
 	for i := range c.Layers {
+		if l.state.err.count() > maxErrors {
+			break
+		}
 		s.Layers = append(s.Layers, l.at(strings.ReplaceAll(names.Layers, "%d", strconv.Itoa(i))).layer(c.Layer, names.Layer))
 	}
 	if c.FinalNorm {

@@ -17,8 +17,8 @@ func NewLinear(in, out int, weight, bias []float32) (*Linear, error) {
 	if err := positive("linear layer", size{"in", in}, size{"out", out}); err != nil {
 		return nil, err
 	}
-	if err := checkLen("weight", weight, in*out, "out*in"); err != nil {
-		return nil, err
+	if len(weight)/in != out || len(weight)%in != 0 { // in*out may overflow
+		return nil, errorf(ErrShape, "weight has %d elements, want %d*%d (out*in)", len(weight), out, in)
 	}
 	if bias != nil {
 		if err := checkLen("bias", bias, out, "out"); err != nil {
@@ -30,7 +30,15 @@ func NewLinear(in, out int, weight, bias []float32) (*Linear, error) {
 
 func (l loader) linear(in, out int, bias bool) *Linear {
 	weight := l.tensor("weight", out, in)
-	return must(NewLinear(in, out, weight, l.optional(bias, "bias", out)))
+	return l.linearOf(in, out, weight, l.optional(bias, "bias", out))
+}
+
+// linearOf is NewLinear with weights of l, of which some may be missing.
+func (l loader) linearOf(in, out int, weight, bias []float32) *Linear {
+	if l.failed() {
+		return nil
+	}
+	return must(NewLinear(in, out, weight, bias))
 }
 
 // must is for constructors whose arguments have been checked already.

@@ -28,23 +28,36 @@ type Rotary struct {
 	cos, sin []float32 // [MaxPositions, Dim/2], computed in float64
 }
 
-// NewRotary makes the table of angles for heads of the given size.
-func NewRotary(c RotaryConfig, headDim int) (*Rotary, error) {
+// maxTable bounds the elements of a table of positions: 1 GiB. Its size comes from
+// the configuration alone, and no file has to be as large.
+const maxTable = 1 << 28
+
+func (c RotaryConfig) withDefaults(headDim int) (RotaryConfig, error) {
 	if c.Theta == 0 {
 		c.Theta = 10000
 	}
 	if c.Dim == 0 {
 		c.Dim = headDim
 	}
+	var err error
 	switch {
 	case c.Pairing != PairHalves && c.Pairing != PairNeighbours:
-		return nil, errorf(ErrConfig, "rotary: pairing %d; it has no default", c.Pairing)
+		err = errorf(ErrConfig, "rotary: pairing %d; it has no default", c.Pairing)
 	case c.Dim < 0 || c.Dim > headDim || c.Dim%2 != 0:
-		return nil, errorf(ErrConfig, "rotary: dim %d of a head of %d, want an even number within it", c.Dim, headDim)
+		err = errorf(ErrConfig, "rotary: dim %d of a head of %d, want an even number within it", c.Dim, headDim)
 	case !(c.Theta > 0):
-		return nil, errorf(ErrConfig, "rotary: theta %g", c.Theta)
-	case c.MaxPositions < 1:
-		return nil, errorf(ErrConfig, "rotary: max positions %d", c.MaxPositions)
+		err = errorf(ErrConfig, "rotary: theta %g", c.Theta)
+	case c.MaxPositions < 1 || c.MaxPositions > maxTable/max(c.Dim, 1):
+		err = errorf(ErrConfig, "rotary: max positions %d of dim %d, want at least 1 and a table of at most %d elements", c.MaxPositions, c.Dim, maxTable)
+	}
+	return c, err
+}
+
+// NewRotary makes the table of angles for heads of the given size.
+func NewRotary(c RotaryConfig, headDim int) (*Rotary, error) {
+	c, err := c.withDefaults(headDim)
+	if err != nil {
+		return nil, err
 	}
 	half := c.Dim / 2
 	r := &Rotary{c, make([]float32, c.MaxPositions*half), make([]float32, c.MaxPositions*half)}

@@ -155,6 +155,9 @@ func NewSeq2Seq(c Seq2SeqConfig, names Seq2SeqNames, w Weights) (*Seq2Seq, error
 	if d := c.Decoder.Layer.Self.Dim; d != dim {
 		return nil, errorf(ErrConfig, "encoder-decoder: encoder of width %d, decoder of %d", dim, d)
 	}
+	if c.MaxLen > maxTable/dim {
+		return nil, errorf(ErrConfig, "encoder-decoder: max len %d of width %d, want a table of at most %d elements", c.MaxLen, dim, maxTable)
+	}
 	l := newLoader(w, "")
 	m := &Seq2Seq{
 		Seq2SeqConfig:   c,
@@ -162,10 +165,12 @@ func NewSeq2Seq(c Seq2SeqConfig, names Seq2SeqNames, w Weights) (*Seq2Seq, error
 		TargetEmbedding: l.at(names.TargetEmbedding).embedding(c.TargetVocab, dim),
 		Transformer:     l.at(names.Transformer).transformer(c.TransformerConfig, names.TransformerNames),
 		Generator:       l.at(names.Generator).linear(dim, c.TargetVocab, true),
-		positions:       Sinusoidal(c.MaxLen, dim),
 	}
 	m.SourceEmbedding.Scale = float32(math.Sqrt(float64(dim)))
 	m.TargetEmbedding.Scale = m.SourceEmbedding.Scale
+	if !l.failed() {
+		m.positions = Sinusoidal(c.MaxLen, dim)
+	}
 	return finish(m, l)
 }
 

@@ -57,8 +57,8 @@ func NewViT(c ViTConfig, w Weights, prefix string) (*ViT, error) {
 	patch := l.at("patch_embed.proj.")
 	v := &ViT{
 		ViTConfig: c,
-		Patch: must(NewLinear(c.Channels*c.PatchHeight*c.PatchWidth, c.Dim,
-			patch.tensor("weight", c.Dim, c.Channels, c.PatchHeight, c.PatchWidth), patch.tensor("bias", c.Dim))),
+		Patch: l.linearOf(c.Channels*c.PatchHeight*c.PatchWidth, c.Dim,
+			patch.tensor("weight", c.Dim, c.Channels, c.PatchHeight, c.PatchWidth), patch.tensor("bias", c.Dim)),
 		Class:     l.tensor("cls_token", 1, 1, c.Dim),
 		Positions: l.tensor("pos_embed", 1, 1+c.Patches(), c.Dim),
 		Blocks:    l.stack(stack, TimmBlocks),

@@ -185,7 +185,8 @@ func (l loader) at(prefix string) loader {
 func (l loader) name() string { return strings.TrimRight(l.prefix, ".") }
 
 // tensor is the named tensor. Where there is none of that shape, it notes why
-// and returns zeros, so that loading can go on.
+// and returns nil, and loading goes on to see what else is wrong: without memory
+// for what is not there, whose sizes may be those of a hostile configuration.
 func (l loader) tensor(name string, shape ...int) []float32 {
 	name = l.prefix + name
 	l.state.used[name] = true
@@ -201,7 +202,15 @@ func (l loader) tensor(name string, shape ...int) []float32 {
 	default:
 		l.state.err.other = append(l.state.err.other, err)
 	}
-	return make([]float32, product(shape))
+	return nil
+}
+
+// failed reports whether something was wrong, so that there will be no model.
+func (l loader) failed() bool { return l.state.err.count() > 0 }
+
+// count is the number of things wrong.
+func (e *LoadError) count() int {
+	return len(e.Missing) + len(e.Misshapen) + len(e.LeftOver) + len(e.other)
 }
 
 // optional is the tensor if wanted, else nil.
@@ -221,7 +230,7 @@ func (l loader) finish() error {
 			e.LeftOver = append(e.LeftOver, name)
 		}
 	}
-	if len(e.Missing)+len(e.Misshapen)+len(e.LeftOver)+len(e.other) == 0 {
+	if e.count() == 0 {
 		return nil
 	}
 	slices.Sort(e.LeftOver)

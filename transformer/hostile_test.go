@@ -1,0 +1,171 @@
+package transformer_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"runtime"
+	"testing"
+
+	tf "github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
+)
+
+// configs are configurations of every kind of model, with a constructor.
+func configs() map[string]struct {
+	config any // a pointer
+	build  func(w tf.Weights) error
+} {
+	type model = struct {
+		config any
+		build  func(w tf.Weights) error
+	}
+	rotary := tf.RotaryConfig{Pairing: tf.PairHalves, MaxPositions: 16}
+	llama := tf.LlamaConfig(9, 8, 2, 1, 2, 12, 1e-6, rotary)
+	llama.Window = 4
+	bert := tf.BERTConfig{Vocab: 9, Types: 2, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 2, FeedForward: 12, Activation: tf.GELU, Eps: 1e-12,
+		Relative: tf.RelativeKey, MemoryDim: 6, Chunk: 2, Pooler: true}
+	vit := tf.ViTConfig{Height: 8, Width: 8, PatchHeight: 4, PatchWidth: 4, Channels: 3, Dim: 8, Heads: 2, Layers: 2, FeedForward: 12,
+		Activation: tf.GELU, Eps: 1e-6, Classes: 3}
+	seq := tf.Seq2SeqConfig{TransformerConfig: tf.D2LConfig(8, 2, 2, 12, false), SourceVocab: 7, TargetVocab: 8, MaxLen: 10}
+	torch := tf.TorchConfig(8, 2, 2, 2, 12, tf.ReLU, false)
+	return map[string]model{
+		"BERT":  {&bert, func(w tf.Weights) error { return second(tf.NewBERT(bert, w, "")) }},
+		"ViT":   {&vit, func(w tf.Weights) error { return second(tf.NewViT(vit, w, "")) }},
+		"d2l":   {&seq, func(w tf.Weights) error { return second(tf.NewSeq2Seq(seq, tf.D2LSeq2Seq, w)) }},
+		"torch": {&torch, func(w tf.Weights) error { return second(tf.NewTransformer(torch, tf.TorchTransformer, w, "")) }},
+		"LLaMA": {&llama, func(w tf.Weights) error { return second(tf.NewLanguageModel(llama, tf.Llama, w)) }},
+	}
+}
+
+// numbersOf calls f with every number in a configuration.
+func numbersOf(v reflect.Value, path string, f func(path string, v reflect.Value)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			numbersOf(v.Elem(), path, f)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			numbersOf(v.Field(i), path+"."+v.Type().Field(i).Name, f)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			numbersOf(v.Index(i), fmt.Sprintf("%s[%d]", path, i), f)
+		}
+	case reflect.Int, reflect.Uint8, reflect.Float32, reflect.Float64:
+		f(path, v)
+	}
+}
+
+// TestHostileConfigs makes each number of each configuration negative, huge or
+// not a number in turn, with the weights of the right one. There is an error that
+// says which kind, or a model; no panic; and no memory for what is not there.
+func TestHostileConfigs(t *testing.T) {
+	matches := []error{tf.ErrConfig, tf.ErrMissing, tf.ErrMisshapen, tf.ErrLeftOver, tf.ErrShape}
+	for name, m := range configs() {
+		weights := collect{tf.TensorMap{}}
+		noError(t, m.build(weights))
+		numbersOf(reflect.ValueOf(m.config), name, func(path string, v reflect.Value) {
+			right := reflect.ValueOf(v.Interface())
+			defer v.Set(right)
+			var wrong []any
+			switch {
+			case v.CanInt():
+				for _, n := range []int64{-1, 0, 1, 3, 1 << 18, 1 << 31, math.MaxInt64/2 + 1, math.MaxInt64, math.MinInt64} {
+					if int64(int(n)) == n {
+						wrong = append(wrong, int(n))
+					}
+				}
+			case v.CanUint():
+				wrong = append(wrong, uint8(0), uint8(77), uint8(255))
+			default:
+				wrong = append(wrong, 0, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64)
+			}
+			for _, x := range wrong {
+				v.Set(reflect.ValueOf(x).Convert(v.Type()))
+				for what, w := range map[string]tf.Weights{"weights": weights.tensors, "no weights": tf.TensorMap{}} {
+					var before, after runtime.MemStats
+					runtime.ReadMemStats(&before)
+					err := m.build(w)
+					runtime.ReadMemStats(&after)
+					if got := after.TotalAlloc - before.TotalAlloc; got > 32<<20 {
+						t.Errorf("%s = %v, %s: %d bytes allocated", path, x, what, got)
+					}
+					known := err == nil
+					for _, want := range matches {
+						known = known || errors.Is(err, want)
+					}
+					if !known {
+						t.Errorf("%s = %v, %s: error %v matches none of %v", path, x, what, err, matches)
+					}
+					if err == nil && what == "no weights" {
+						t.Errorf("%s = %v: a model without weights", path, x)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestHostileCheckpoints gives each tensor of each model another shape, of as
+// many elements or not, and elements that do not fit its shape.
+func TestHostileCheckpoints(t *testing.T) {
+	for name, m := range configs() {
+		weights := collect{tf.TensorMap{}}
+		noError(t, m.build(weights))
+		for tensor, right := range weights.tensors {
+			for _, wrong := range []safetensors.Tensor{
+				{Shape: append([]int{1}, right.Shape...), Data: right.Data},
+				{Shape: []int{len(right.Data)}, Data: right.Data},
+				{Shape: right.Shape, Data: right.Data[1:]},
+				{Shape: right.Shape},
+				{Shape: []int{-1, -len(right.Data)}, Data: right.Data},
+				{Shape: []int{1 << 31, 1 << 31, 4}},
+				{},
+			} {
+				weights.tensors[tensor] = wrong
+				err := m.build(weights.tensors)
+				if !errors.Is(err, tf.ErrMisshapen) && !reflect.DeepEqual(wrong, right) {
+					t.Errorf("%s: %s of shape %v with %d elements, want %v: error %v", name, tensor, wrong.Shape, len(wrong.Data), right.Shape, err)
+				}
+			}
+			weights.tensors[tensor] = right
+		}
+	}
+}
+
+// TestHostileSampling has settings and logits that are no numbers: a token of the
+// vocabulary comes out, or an error.
+func TestHostileSampling(t *testing.T) {
+	m := tiny(t, 7)
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, s := range []tf.Sampling{{Temperature: nan}, {Temperature: inf}, {Temperature: -1}, {Temperature: 1e-300}, {Temperature: 1, TopK: -3},
+		{Temperature: 1, TopK: 1 << 40}, {Temperature: 1, TopP: nan}, {Temperature: 1, TopP: -1}, {Temperature: 1, TopP: 1e-300}} {
+		tokens, err := tf.Collect(tf.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, s, tf.Limits{MaxTokens: 3}))
+		if err != nil || len(tokens) != 3 {
+			t.Errorf("%+v: %v, %v", s, tokens, err)
+		}
+	}
+	for _, penalty := range []float64{nan, -1, math.Inf(-1)} {
+		_, err := tf.Beam(t.Context(), m.Start(new(tf.Workspace), 2), []int{1}, tf.BeamConfig{Width: 2, MaxTokens: 3, LengthPenalty: penalty})
+		if !errors.Is(err, tf.ErrConfig) {
+			t.Errorf("length penalty %v: error %v", penalty, err)
+		}
+	}
+	spoilt := tiny(t, 7)
+	for i := range spoilt.Embedding.Weight {
+		spoilt.Embedding.Weight[i] = float32(nan)
+	}
+	for _, s := range []tf.Sampling{{}, {Temperature: 1}, {Temperature: 1, TopK: 3, TopP: 0.5}} {
+		for token, err := range tf.Generate(t.Context(), spoilt.Start(new(tf.Workspace), 1), []int{1}, s, tf.Limits{MaxTokens: 3}) {
+			if err != nil || token < 0 || token >= 7 {
+				t.Errorf("%+v, logits NaN: token %d, %v", s, token, err)
+			}
+		}
+	}
+	if _, err := tf.Beam(t.Context(), spoilt.Start(new(tf.Workspace), 2), []int{1}, tf.BeamConfig{Width: 2, MaxTokens: 3}); err != nil {
+		t.Logf("beam search over NaN: %v", err)
+	}
+}
