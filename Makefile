@@ -121,14 +121,15 @@ test-arm64: ## the NEON tier, under qemu
 
 # The self-test, and every kernel with every length and placement. Elsewhere
 # these are tests among others.
+CHECKASM_PACKAGES := ./internal/checkasm ./kernels
 CHECKASM := ^(TestBroken|TestRight|TestInPlace|TestGaps|TestCatalog)$$
 
 .PHONY: checkasm
 checkasm: ## every kernel between guard pages, on every tier: here, under qemu, in the emulator
-	$(GO) test -count=1 -run='$(CHECKASM)' ./internal/checkasm ./kernels
+	@$(GO) test -count=1 -v -run='$(CHECKASM)' $(CHECKASM_PACKAGES) 2>&1 | scripts/checkasm.awk -v what=here
 	@scripts/install.sh arm64
-	scripts/arm64.sh -run='$(CHECKASM)'
-	scripts/avx512/test.sh -test.run='$(CHECKASM)'
+	@PACKAGES="$(CHECKASM_PACKAGES)" scripts/arm64.sh -v -run='$(CHECKASM)' 2>&1 | scripts/checkasm.awk -v what=qemu
+	@PACKAGES="$(CHECKASM_PACKAGES)" scripts/avx512/test.sh -test.v -test.run='$(CHECKASM)' 2>&1 | scripts/checkasm.awk -v what=emulator
 
 .PHONY: test-mutations
 test-mutations: ## break each kernel of each tier in a copy, and see the tests notice (half an hour)

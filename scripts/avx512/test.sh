@@ -4,7 +4,8 @@
 # It fails if a test fails, if the tier did not run, if one of its kernels was
 # never called, or if a kernel that is wrong on purpose goes unnoticed.
 # Arguments are passed to the test binaries, for example -test.run=Softmax; the
-# check that every kernel was called is left out then.
+# check that every kernel was called is left out then. PACKAGES names other
+# packages than ./... .
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 environment="AVOFORMER_REQUIRE=avx512 AVOFORMER_ISA=avx512 AVOFORMER_EMULATED=1"
@@ -14,7 +15,8 @@ scripts/install.sh avx512
 # Package kernels takes as long as all others, so it has a guest of its own.
 trees=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || :; rm -rf "$trees"' EXIT
-packages=$(GOOS=linux GOARCH=amd64 go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...)
+# shellcheck disable=SC2086 # several
+packages=$(GOOS=linux GOARCH=amd64 go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ${PACKAGES:-./...})
 for package in $packages; do
 	package=${package#"$(go list -m)"/}
 	tree=$trees/others
