@@ -304,9 +304,13 @@ var plans = map[string]plan{
 	},
 	"transposeRows": {
 		shapes: func(im implementation) (shapes []shape) {
-			for rows := 0; rows <= 32; rows += 8 {
-				for cols := 0; cols <= 40; cols += 8 {
-					shapes = append(shapes, shape{"rows": rows, "cols": cols, "ldx": cols + rows/8, "lddst": rows + cols/8})
+			side := 8 // of the squares that the kernel transposes
+			if im.isa == NEON {
+				side = 4
+			}
+			for rows := 0; rows <= 4*side; rows += side {
+				for cols := 0; cols <= 5*side; cols += side {
+					shapes = append(shapes, shape{"rows": rows, "cols": cols, "ldx": cols + rows/side, "lddst": rows + cols/side})
 				}
 			}
 			return shapes

@@ -1,6 +1,6 @@
 // Command mutate shows that the tests of package kernels notice a wrong kernel:
 //
-//	mutate [-arch ARCH] [-n N] [-j JOBS] [-v] [-list] [KERNEL...]
+//	mutate [-arch ARCH] [-n N] [-j JOBS] [-v] [-list] [-run REGEXP] [KERNEL...]
 //
 // It breaks every kernel on every tier of the architecture, or those named, in
 // four ways: a constant gets another exponent, the code for the last, partial
@@ -40,9 +40,10 @@ func main() {
 	n := flag.Int("n", 6, "stores, and instructions, to break in each kernel")
 	jobs := flag.Int("j", runtime.GOMAXPROCS(0), "tests to run at once")
 	verbose := flag.Bool("v", false, "print every mutant, not only those that pass")
+	run := flag.String("run", "", "break only what matches this regular `expression`, of a line as -v prints it")
 	list := flag.Bool("list", false, "print the mutants and run nothing")
 	flag.Parse()
-	m := mutator{arch: *arch, n: *n, jobs: *jobs, verbose: *verbose, list: *list, only: flag.Args()}
+	m := mutator{arch: *arch, n: *n, jobs: *jobs, verbose: *verbose, list: *list, only: flag.Args(), match: regexp.MustCompile(*run)}
 	if err := m.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(1)
@@ -66,9 +67,11 @@ func (m mutant) symbol() string { return fmt.Sprintf("%s%sM%d", m.kernel, m.tier
 // equivalent lists mutations that leave a kernel right, by kernel and a prefix
 // of what was done to it, with the reason.
 var equivalent = map[[2]string]string{
-	{"tanhVec", "another constant for 0x41110000"}: "it doubles the limit on x to 18.1, where exp(2x) is finite and the quotient 1 still",
-	{"tanhVec", "another constant for 0xc1110000"}: "the same below 0",
-	{"siluVec", "another constant for 0x42af7218"}: "it halves the limit on x to 43.9, where 1 + exp(-x) is 1 already",
+	{"tanhVec", "another constant for 0x41110000"}:    "it doubles the limit on x to 18.1, where exp(2x) is finite and the quotient 1 still",
+	{"tanhVec", "another constant for 0xc1110000"}:    "the same below 0",
+	{"siluVec", "another constant for 0x42af7218"}:    "it halves the limit on x to 43.9, where 1 + exp(-x) is 1 already",
+	{"sigmoidVec", "another constant for 0x42af7218"}: "the same",
+	{"finishSiLU", "another constant for 0x42af7218"}: "the same",
 }
 
 type mutator struct {
@@ -77,6 +80,7 @@ type mutator struct {
 	verbose bool
 	list    bool
 	only    []string
+	match   *regexp.Regexp
 
 	dir     string
 	mutants []mutant
@@ -289,13 +293,16 @@ func (m *mutator) breakAll() error {
 			for _, e := range edits(lines, start, stop, m.n) {
 				u := mutant{id: len(m.mutants) + 1, kernel: f[1], tier: f[2],
 					at: fmt.Sprintf("%s:%d", filepath.Base(file), e.line+1), what: e.what}
+				if !m.match.MatchString(u.String()) {
+					continue
+				}
 				m.mutants = append(m.mutants, u)
 				body := slices.Clone(lines[start:stop])
 				body[0] = strings.Replace(body[0], f[1]+f[2], u.symbol(), 1)
 				for i := range body {
 					body[i] = strings.ReplaceAll(e.apply(start+i, body[i]), mutantData, fmt.Sprint("mutant", u.id, "<>"))
 				}
-				b = append(b, "\n"+strings.Join(body, "\n")...)
+				b = append(b, "\n"+strings.Join(body, "\n")+"\n"...) // its last line may be a comment
 				b = append(b, strings.ReplaceAll(strings.Join(e.data, "\n"), mutantData, fmt.Sprint("mutant", u.id, "<>"))...)
 				b = append(b, '\n')
 			}
