@@ -193,8 +193,8 @@ func (f *File) parseHeader(header []byte, dataLen int64) error {
 		}
 		var raw struct {
 			DType   DType   `json:"dtype"`
-			Shape   []int64 `json:"shape"`
-			Offsets []int64 `json:"data_offsets"`
+			Shape   numbers `json:"shape"`
+			Offsets numbers `json:"data_offsets"`
 		}
 		if err := d.Decode(&raw); err != nil {
 			return fmt.Errorf("%w: tensor %q: %v", ErrFormat, name, err)
@@ -218,6 +218,18 @@ func (f *File) parseHeader(header []byte, dataLen int64) error {
 		return fmt.Errorf("%w: text behind the header's object", ErrFormat)
 	}
 	return f.checkLayout(dataLen)
+}
+
+// numbers is a list of few: the numbers of a long one would take several times the
+// memory of their text.
+type numbers []int64
+
+func (n *numbers) UnmarshalJSON(text []byte) error {
+	const most = 64
+	if bytes.Count(text, []byte(",")) >= most {
+		return fmt.Errorf("a list of more than %d numbers", most)
+	}
+	return json.Unmarshal(text, (*[]int64)(n))
 }
 
 // setShape checks that the shape is of non-negative sizes and that its bytes

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -154,6 +155,8 @@ var hostile = map[string][]byte{
 	"name twice":         file(`{"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"x":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, make([]byte, 2)),
 	"metadata no object": file(`{"__metadata__":3}`, nil),
 	"metadata numbers":   file(`{"__metadata__":{"a":3}}`, nil),
+	"shape endless":      file(`{"x":{"dtype":"F32","shape":[0`+strings.Repeat(",0", 100000)+`],"data_offsets":[0,0]}}`, nil),
+	"offsets endless":    file(`{"x":{"dtype":"F32","shape":[0],"data_offsets":[0`+strings.Repeat(",0", 100000)+`]}}`, nil),
 	"deep nesting":       file(`{"x":`+strings.Repeat("[", 100000)+`}`, nil),
 }
 
@@ -185,6 +188,70 @@ func TestClaimsAreNotAllocated(t *testing.T) {
 	}
 	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
 		t.Errorf("%d bytes allocated for a header that is not there", got)
+	}
+}
+
+// TestMemory parses files of a megabyte that is all header, in the ways that make
+// most of each byte. What is kept is within a small factor of the file's size.
+func TestMemory(t *testing.T) {
+	const size = 1 << 20
+	fill := func(entry func(i int) string) []byte {
+		var b strings.Builder
+		b.WriteString("{")
+		for i := 0; b.Len() < size; i++ {
+			if i > 0 {
+				b.WriteString(",")
+			}
+			b.WriteString(entry(i))
+		}
+		return []byte(b.String())
+	}
+	tensors := fill(func(i int) string {
+		return fmt.Sprintf(`"%x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}`, i)
+	})
+	metadata := append([]byte(`{"__metadata__":`), fill(func(i int) string { return fmt.Sprintf(`"%x":""`, i) })...)
+	for name, header := range map[string][]byte{
+		"tensors":  append(tensors, '}'),
+		"metadata": append(metadata, "}}"...),
+		"zeros":    []byte(`{"x":{"dtype":"U8","shape":[0` + strings.Repeat(",0", size/2) + `],"data_offsets":[0,0]}}`),
+		"nesting":  []byte(`{"x":` + strings.Repeat(`{"x":`, size/5) + `}`),
+	} {
+		data := file(string(header), nil)
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		f, err := Parse(data)
+		runtime.ReadMemStats(&after)
+		total := float64(after.TotalAlloc-before.TotalAlloc) / float64(len(data))
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		kept := (float64(after.HeapAlloc) - float64(before.HeapAlloc)) / float64(len(data))
+		runtime.KeepAlive(f)
+		t.Logf("%s: %.1f bytes allocated and %.1f kept for each of the file, %v", name, total, kept, err != nil)
+		if total > 40 || kept > 10 {
+			t.Errorf("%s: %.1f bytes allocated and %.1f kept for each of the file", name, total, kept)
+		}
+	}
+}
+
+// TestTruncated cuts a file at every byte, as a file of that size, and as one whose
+// reader ends early.
+func TestTruncated(t *testing.T) {
+	whole := file(`{"__metadata__":{"a":"b"},"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"y":{"dtype":"U8","shape":[],"data_offsets":[8,9]}}`, make([]byte, 9))
+	for n := range len(whole) {
+		if _, err := Parse(whole[:n]); !errors.Is(err, ErrFormat) {
+			t.Errorf("%d of %d bytes: error %v, want ErrFormat", n, len(whole), err)
+		}
+		f, err := NewFile(bytes.NewReader(whole[:n]), int64(len(whole)))
+		if err == nil {
+			_, err = f.Float32("x")
+		}
+		if err == nil {
+			_, err = f.Int64("y")
+		}
+		if !errors.Is(err, ErrFormat) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("a reader of %d of %d bytes: error %v, want ErrFormat or one of io", n, len(whole), err)
+		}
 	}
 }
 
