@@ -72,6 +72,7 @@ var equivalent = map[[2]string]string{
 	{"siluVec", "another constant for 0x42af7218"}:    "it halves the limit on x to 43.9, where 1 + exp(-x) is 1 already",
 	{"sigmoidVec", "another constant for 0x42af7218"}: "the same",
 	{"finishSiLU", "another constant for 0x42af7218"}: "the same",
+	{"sumExpVec", "another constant for 0xff800000"}:  "it fills the lanes past the end, whose exponentials are not added",
 }
 
 type mutator struct {
