@@ -47,16 +47,20 @@ func (g *gemmCall) planGemvRows() {
 }
 
 func (g *gemmCall) runGemvRows(t Threads) {
-	s := gemmScratchPool.Get().(*gemmScratch)
-	s.tile = grow(s.tile, g.batch*(g.chunks-1)*g.n)
-	g.partial = s.tile
 	if !worthThreads(t, g.workOf()*g.batch) {
 		t = 1
 	}
+	if g.chunks == 1 {
+		g.runParts(t, g.batch)
+		return
+	}
+	s := gemmScratchPool.Get().(*gemmScratch)
+	s.tile = grow(s.tile, g.batch*(g.chunks-1)*g.n)
+	g.partial = s.tile
 	g.runParts(t, g.batch*g.chunks)
 	const columns = 1 << 12
 	for item := range g.batch {
-		for j := 0; j < g.n && g.chunks > 1; j += columns {
+		for j := 0; j < g.n; j += columns {
 			addRows(g.isa, g.c[item*g.strideC+j:], g.partialOf(item, 1)[j:], g.chunks-1, min(columns, g.n-j), 0, g.n)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/naive"
+	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -399,11 +400,15 @@ func TestSteadyState(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	limit := 10.0
+	if race.Enabled {
+		limit = 60 // sync.Pool then forgets things at random
+	}
 	if got := testing.AllocsPerRun(10, func() {
 		if _, err := d.Feed(feed); err != nil {
 			t.Fatal(err)
 		}
-	}); got > 24 {
+	}); got > limit {
 		t.Errorf("%v allocations per token", got)
 	} else {
 		t.Logf("%v allocations per token", got)
