@@ -99,7 +99,7 @@ func apiCalls() []call {
 		rowAPI(1, smallAPI, zeros), rowAPI(2, largeAPI, zeros),
 		gemmAPI(1, smallAPI, zeros), gemmAPI(2, smallAPI, zeros),
 		attentionAPI(1, zeros), attentionAPI(2, zeros),
-		[]call{{fn: Use, name: "Use", args: []any{Generic}, params: "isa", bad: []badArg{{"isa", AVX512 + 1, "isa = ISA(4), want one of [generic"}}}},
+		[]call{{fn: Use, name: "Use", args: []any{Active()}, params: "isa", bad: []badArg{{"isa", AVX512 + 1, "isa = ISA(4), want one of [generic"}}}},
 	)
 }
 
@@ -314,6 +314,12 @@ func panicOf(f func()) (text string) {
 // must name function, argument, what it is and what it should be, and come
 // before anything is written.
 func TestArguments(t *testing.T) {
+	tier := Active()
+	t.Cleanup(func() {
+		if Active() != tier {
+			t.Errorf("the active tier is %v, and was %v", Active(), tier)
+		}
+	})
 	for _, c := range apiCalls() {
 		t.Run(c.recv+c.name, func(t *testing.T) {
 			if p := panicOf(func() { c.with("", nil) }); p != "" {
