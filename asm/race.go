@@ -43,6 +43,7 @@ var strided = map[string]map[string]matrix{
 	"gemmDot":        {"a": {"m", "k", "lda"}, "b": {"n", "k", "ldb"}, "c": {"m", "n", "ldc"}},
 	"gemvPanels":     {"b": {"len(c)", "len(a)", "len(a)"}},
 	"gemvRows":       {"b": {"len(a)", "len(c)", "ldb"}},
+	"gemvDot":        {"b": {"len(c)", "len(a)", "ldb"}},
 	"copyRows":       {"dst": {"rows", "cols", "lddst"}, "x": {"rows", "cols", "ldx"}},
 	"addRows":        {"dst": {"rows", "cols", "lddst"}, "x": {"rows", "cols", "ldx"}},
 	"transposeRows":  {"dst": {"cols", "rows", "lddst"}, "x": {"rows", "cols", "ldx"}},

@@ -88,6 +88,11 @@ func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 }
 
 func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
+	if race.Enabled {
+		raceWrite(c)
+		raceRead(a)
+		raceReadRows(b, len(c), len(a), ldb)
+	}
 	switch isa {
 	case AVX512:
 		gemvDotAVX512(alpha, c, a, b, ldb, ahead)

@@ -78,6 +78,11 @@ func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 }
 
 func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
+	if race.Enabled {
+		raceWrite(c)
+		raceRead(a)
+		raceReadRows(b, len(c), len(a), ldb)
+	}
 	switch isa {
 	case NEON:
 		gemvDotNEON(alpha, c, a, b, ldb, ahead)
