@@ -25,7 +25,9 @@ for package in $packages; do
 	mkdir -p "$dir"
 	GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go test -c -cover -coverpkg=./kernels -ldflags='-s -w' \
 		-o "$dir/test" "./$package" 2> >(grep -v 'warning: no packages being tested depend on' >&2)
+	# what tests read: their data, and the sources they parse
 	find "$package" -name testdata -prune -exec cp -r --parents -t "$tree/src" {} +
+	cp --parents -t "$tree/src" "$package"/*.go
 	[ "$package" != internal/avx512probe ] ||
 		echo "! /src/$package $environment AVOFORMER_CANARY=1 ./test -test.run=TestCanary" >>"$tree/commands"
 	echo "/src/$package $environment ./test -test.short -test.coverprofile=/out/${package//\//-}.cover $*" >>"$tree/commands"
