@@ -58,7 +58,7 @@ var Catalog = []Kernel{
 		File: "gemm", Source: "gemm_*.go", Name: "gemmPanel", ByISA: true,
 		Signature: "func(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)",
 		Doc: []string{
-			"computes one panel of C, at most the tier's NR columns wide:",
+			"computes one panel of C, at most the tier's NR columns wide, or just twice as wide:",
 			"",
 			"\tfor i := range m {",
 			"\t\tfor j := range n {",

@@ -649,13 +649,13 @@ func keyShapes(im implementation, ld string) (shapes []shape) {
 func panelShapes(im implementation) (shapes []shape) {
 	mr, nr := gemmTile(im.isa)
 	for i, m := range []int{1, mr - 1, mr, mr + 1} {
-		for j, n := range []int{1, nr/2 - 1, nr / 2, nr/2 + 1, nr - 1, nr} {
+		for j, n := range []int{1, nr/2 - 1, nr / 2, nr/2 + 1, nr - 1, nr, 2 * nr} {
 			k := []int{1, 3, 4, 5, 8}[(i+j)%5]
 			shapes = append(shapes, panelShape(m, n, k, i+j, nr))
 		}
 	}
 	if testenv.Emulated() {
-		shapes = shapes[:6]
+		shapes = shapes[:7]
 	}
 	return shapes
 }
@@ -664,9 +664,13 @@ func panelShapes(im implementation) (shapes []shape) {
 func panelMoreShapes(im implementation) (shapes []shape) {
 	mr, nr := gemmTile(im.isa)
 	for m := range 2*mr + 3 {
-		for n := 1; n <= nr; n++ {
+		for n := 1; n <= nr+1; n++ {
 			if testenv.Emulated() && (m+n)%7 != 0 {
 				continue
+			}
+			n := n
+			if n > nr {
+				n = 2 * nr
 			}
 			for _, k := range []int{1, 2 + n%8, 13} {
 				shapes = append(shapes, panelShape(m, n, k, m+n+k, nr))
@@ -678,7 +682,7 @@ func panelMoreShapes(im implementation) (shapes []shape) {
 
 // panelShape has B packed or in place, and rows that touch or have gaps.
 func panelShape(m, n, k, turn, nr int) shape {
-	s := shape{"m": m, "n": n, "k": k, "lda": k, "ldb": nr, "ldc": n, "beta": turn % len(betas)}
+	s := shape{"m": m, "n": n, "k": k, "lda": k, "ldb": max(n, nr), "ldc": n, "beta": turn % len(betas)}
 	if turn%2 == 1 {
 		s["lda"], s["ldb"], s["ldc"] = k+1+turn%5, n+turn%3, n+3
 	}

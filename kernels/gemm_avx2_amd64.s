@@ -41,7 +41,8 @@ TEXT ·gemmPanelAVX2(SB), NOSPLIT, $24-136
 	CMPQ    DX, $+8
 	JLE     tiles_narrow
 	CMPQ    DX, $+16
-	JNE     tiles_masked
+	JLT     tiles_masked
+	JGT     tiles_wide
 
 tiles:
 	MOVQ (SP), DX
@@ -1094,6 +1095,580 @@ done:
 	VZEROUPPER
 	RET
 
+tiles_wide:
+	MOVQ (SP), DX
+	CMPQ DX, $+6
+	JGE  tile3_wide
+	CMPQ DX, $+3
+	JLE  pick_wide
+
+	// between one tile and two: halve, rounding up
+	INCQ DX
+	SHRQ $0x01, DX
+
+pick_wide:
+	CMPQ DX, $+1
+	JLT  done_wide
+	JEQ  tile1_wide
+	CMPQ DX, $+2
+	JEQ  tile2_wide
+
+tile3_wide:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	SUBQ       $+4, SI
+	JLT        krest_3_wide
+
+kloop_3_wide:
+	VBROADCASTSS (DX), Y12
+	VBROADCASTSS (DX)(AX*1), Y13
+	VBROADCASTSS (DX)(AX*2), Y14
+	VMOVUPS      (BX), Y15
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y15, Y12, Y0
+	VFMADD231PS  Y15, Y13, Y4
+	VFMADD231PS  Y15, Y14, Y8
+	VMOVUPS      32(BX), Y15
+	VFMADD231PS  Y15, Y12, Y1
+	VFMADD231PS  Y15, Y13, Y5
+	VFMADD231PS  Y15, Y14, Y9
+	VMOVUPS      64(BX), Y15
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y15, Y12, Y2
+	VFMADD231PS  Y15, Y13, Y6
+	VFMADD231PS  Y15, Y14, Y10
+	VMOVUPS      96(BX), Y15
+	VFMADD231PS  Y15, Y12, Y3
+	VFMADD231PS  Y15, Y13, Y7
+	VFMADD231PS  Y15, Y14, Y11
+	ADDQ         CX, BX
+	VBROADCASTSS 4(DX), Y12
+	VBROADCASTSS 4(DX)(AX*1), Y13
+	VBROADCASTSS 4(DX)(AX*2), Y14
+	VMOVUPS      (BX), Y15
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y15, Y12, Y0
+	VFMADD231PS  Y15, Y13, Y4
+	VFMADD231PS  Y15, Y14, Y8
+	VMOVUPS      32(BX), Y15
+	VFMADD231PS  Y15, Y12, Y1
+	VFMADD231PS  Y15, Y13, Y5
+	VFMADD231PS  Y15, Y14, Y9
+	VMOVUPS      64(BX), Y15
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y15, Y12, Y2
+	VFMADD231PS  Y15, Y13, Y6
+	VFMADD231PS  Y15, Y14, Y10
+	VMOVUPS      96(BX), Y15
+	VFMADD231PS  Y15, Y12, Y3
+	VFMADD231PS  Y15, Y13, Y7
+	VFMADD231PS  Y15, Y14, Y11
+	ADDQ         CX, BX
+	VBROADCASTSS 8(DX), Y12
+	VBROADCASTSS 8(DX)(AX*1), Y13
+	VBROADCASTSS 8(DX)(AX*2), Y14
+	VMOVUPS      (BX), Y15
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y15, Y12, Y0
+	VFMADD231PS  Y15, Y13, Y4
+	VFMADD231PS  Y15, Y14, Y8
+	VMOVUPS      32(BX), Y15
+	VFMADD231PS  Y15, Y12, Y1
+	VFMADD231PS  Y15, Y13, Y5
+	VFMADD231PS  Y15, Y14, Y9
+	VMOVUPS      64(BX), Y15
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y15, Y12, Y2
+	VFMADD231PS  Y15, Y13, Y6
+	VFMADD231PS  Y15, Y14, Y10
+	VMOVUPS      96(BX), Y15
+	VFMADD231PS  Y15, Y12, Y3
+	VFMADD231PS  Y15, Y13, Y7
+	VFMADD231PS  Y15, Y14, Y11
+	ADDQ         CX, BX
+	VBROADCASTSS 12(DX), Y12
+	VBROADCASTSS 12(DX)(AX*1), Y13
+	VBROADCASTSS 12(DX)(AX*2), Y14
+	VMOVUPS      (BX), Y15
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y15, Y12, Y0
+	VFMADD231PS  Y15, Y13, Y4
+	VFMADD231PS  Y15, Y14, Y8
+	VMOVUPS      32(BX), Y15
+	VFMADD231PS  Y15, Y12, Y1
+	VFMADD231PS  Y15, Y13, Y5
+	VFMADD231PS  Y15, Y14, Y9
+	VMOVUPS      64(BX), Y15
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y15, Y12, Y2
+	VFMADD231PS  Y15, Y13, Y6
+	VFMADD231PS  Y15, Y14, Y10
+	VMOVUPS      96(BX), Y15
+	VFMADD231PS  Y15, Y12, Y3
+	VFMADD231PS  Y15, Y13, Y7
+	VFMADD231PS  Y15, Y14, Y11
+	ADDQ         CX, BX
+	ADDQ         $+16, DX
+	SUBQ         $+4, SI
+	JGE          kloop_3_wide
+
+krest_3_wide:
+	ADDQ $+4, SI
+	JZ   kend_3_wide
+
+k1_3_wide:
+	VBROADCASTSS (DX), Y12
+	VBROADCASTSS (DX)(AX*1), Y13
+	VBROADCASTSS (DX)(AX*2), Y14
+	VMOVUPS      (BX), Y15
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y15, Y12, Y0
+	VFMADD231PS  Y15, Y13, Y4
+	VFMADD231PS  Y15, Y14, Y8
+	VMOVUPS      32(BX), Y15
+	VFMADD231PS  Y15, Y12, Y1
+	VFMADD231PS  Y15, Y13, Y5
+	VFMADD231PS  Y15, Y14, Y9
+	VMOVUPS      64(BX), Y15
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y15, Y12, Y2
+	VFMADD231PS  Y15, Y13, Y6
+	VFMADD231PS  Y15, Y14, Y10
+	VMOVUPS      96(BX), Y15
+	VFMADD231PS  Y15, Y12, Y3
+	VFMADD231PS  Y15, Y13, Y7
+	VFMADD231PS  Y15, Y14, Y11
+	ADDQ         CX, BX
+	ADDQ         $+4, DX
+	DECQ         SI
+	JNZ          k1_3_wide
+
+kend_3_wide:
+	MOVQ         16(SP), DX
+	MOVQ         ldc+128(FP), BX
+	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_3_wide
+	VBROADCASTSS alpha+24(FP), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y12, Y5, Y5
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y12, Y7, Y7
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+
+scaled_3_wide:
+	// beta = 0 must not read C
+	MOVL         beta+96(FP), SI
+	ADDL         SI, SI
+	JZ           plain_3_wide
+	VBROADCASTSS beta+96(FP), Y12
+	VMOVUPS      (DX), Y13
+	VFMADD231PS  Y13, Y12, Y0
+	VMOVUPS      32(DX), Y13
+	VFMADD231PS  Y13, Y12, Y1
+	VMOVUPS      64(DX), Y13
+	VFMADD231PS  Y13, Y12, Y2
+	VMOVUPS      96(DX), Y13
+	VFMADD231PS  Y13, Y12, Y3
+	VMOVUPS      (DX)(BX*1), Y13
+	VFMADD231PS  Y13, Y12, Y4
+	VMOVUPS      32(DX)(BX*1), Y13
+	VFMADD231PS  Y13, Y12, Y5
+	VMOVUPS      64(DX)(BX*1), Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VMOVUPS      96(DX)(BX*1), Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VMOVUPS      (DX)(BX*2), Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VMOVUPS      32(DX)(BX*2), Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VMOVUPS      64(DX)(BX*2), Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VMOVUPS      96(DX)(BX*2), Y13
+	VFMADD231PS  Y13, Y12, Y11
+
+plain_3_wide:
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, 32(DX)
+	VMOVUPS Y2, 64(DX)
+	VMOVUPS Y3, 96(DX)
+	VMOVUPS Y4, (DX)(BX*1)
+	VMOVUPS Y5, 32(DX)(BX*1)
+	VMOVUPS Y6, 64(DX)(BX*1)
+	VMOVUPS Y7, 96(DX)(BX*1)
+	VMOVUPS Y8, (DX)(BX*2)
+	VMOVUPS Y9, 32(DX)(BX*2)
+	VMOVUPS Y10, 64(DX)(BX*2)
+	VMOVUPS Y11, 96(DX)(BX*2)
+
+	// the next rows are 3 further
+	IMUL3Q $+3, AX, DX
+	ADDQ   DX, 8(SP)
+	MOVQ   ldc+128(FP), DX
+	SHLQ   $0x02, DX
+	IMUL3Q $+3, DX, DX
+	ADDQ   DX, 16(SP)
+	SUBQ   $+3, (SP)
+	JMP    tiles_wide
+
+tile2_wide:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	SUBQ       $+4, SI
+	JLT        krest_2_wide
+
+kloop_2_wide:
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS (DX)(AX*1), Y9
+	VMOVUPS      (BX), Y10
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y4
+	VMOVUPS      32(BX), Y10
+	VFMADD231PS  Y10, Y8, Y1
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      64(BX), Y10
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y6
+	VMOVUPS      96(BX), Y10
+	VFMADD231PS  Y10, Y8, Y3
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         CX, BX
+	VBROADCASTSS 4(DX), Y8
+	VBROADCASTSS 4(DX)(AX*1), Y9
+	VMOVUPS      (BX), Y10
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y4
+	VMOVUPS      32(BX), Y10
+	VFMADD231PS  Y10, Y8, Y1
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      64(BX), Y10
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y6
+	VMOVUPS      96(BX), Y10
+	VFMADD231PS  Y10, Y8, Y3
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         CX, BX
+	VBROADCASTSS 8(DX), Y8
+	VBROADCASTSS 8(DX)(AX*1), Y9
+	VMOVUPS      (BX), Y10
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y4
+	VMOVUPS      32(BX), Y10
+	VFMADD231PS  Y10, Y8, Y1
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      64(BX), Y10
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y6
+	VMOVUPS      96(BX), Y10
+	VFMADD231PS  Y10, Y8, Y3
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         CX, BX
+	VBROADCASTSS 12(DX), Y8
+	VBROADCASTSS 12(DX)(AX*1), Y9
+	VMOVUPS      (BX), Y10
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y4
+	VMOVUPS      32(BX), Y10
+	VFMADD231PS  Y10, Y8, Y1
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      64(BX), Y10
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y6
+	VMOVUPS      96(BX), Y10
+	VFMADD231PS  Y10, Y8, Y3
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         CX, BX
+	ADDQ         $+16, DX
+	SUBQ         $+4, SI
+	JGE          kloop_2_wide
+
+krest_2_wide:
+	ADDQ $+4, SI
+	JZ   kend_2_wide
+
+k1_2_wide:
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS (DX)(AX*1), Y9
+	VMOVUPS      (BX), Y10
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y4
+	VMOVUPS      32(BX), Y10
+	VFMADD231PS  Y10, Y8, Y1
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      64(BX), Y10
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y6
+	VMOVUPS      96(BX), Y10
+	VFMADD231PS  Y10, Y8, Y3
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         CX, BX
+	ADDQ         $+4, DX
+	DECQ         SI
+	JNZ          k1_2_wide
+
+kend_2_wide:
+	MOVQ         16(SP), DX
+	MOVQ         ldc+128(FP), BX
+	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_2_wide
+	VBROADCASTSS alpha+24(FP), Y8
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
+
+scaled_2_wide:
+	// beta = 0 must not read C
+	MOVL         beta+96(FP), SI
+	ADDL         SI, SI
+	JZ           plain_2_wide
+	VBROADCASTSS beta+96(FP), Y8
+	VMOVUPS      (DX), Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VMOVUPS      32(DX), Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VMOVUPS      64(DX), Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VMOVUPS      96(DX), Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VMOVUPS      (DX)(BX*1), Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VMOVUPS      32(DX)(BX*1), Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VMOVUPS      64(DX)(BX*1), Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VMOVUPS      96(DX)(BX*1), Y9
+	VFMADD231PS  Y9, Y8, Y7
+
+plain_2_wide:
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, 32(DX)
+	VMOVUPS Y2, 64(DX)
+	VMOVUPS Y3, 96(DX)
+	VMOVUPS Y4, (DX)(BX*1)
+	VMOVUPS Y5, 32(DX)(BX*1)
+	VMOVUPS Y6, 64(DX)(BX*1)
+	VMOVUPS Y7, 96(DX)(BX*1)
+
+	// the next rows are 2 further
+	IMUL3Q $+2, AX, DX
+	ADDQ   DX, 8(SP)
+	MOVQ   ldc+128(FP), DX
+	SHLQ   $0x02, DX
+	IMUL3Q $+2, DX, DX
+	ADDQ   DX, 16(SP)
+	SUBQ   $+2, (SP)
+	JMP    tiles_wide
+
+tile1_wide:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	PREFETCHT1 64(DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	SUBQ       $+4, SI
+	JLT        krest_1_wide
+
+kloop_1_wide:
+	VBROADCASTSS (DX), Y4
+	VMOVUPS      (BX), Y5
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVUPS      32(BX), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVUPS      64(BX), Y5
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y5, Y4, Y2
+	VMOVUPS      96(BX), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         CX, BX
+	VBROADCASTSS 4(DX), Y4
+	VMOVUPS      (BX), Y5
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVUPS      32(BX), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVUPS      64(BX), Y5
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y5, Y4, Y2
+	VMOVUPS      96(BX), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         CX, BX
+	VBROADCASTSS 8(DX), Y4
+	VMOVUPS      (BX), Y5
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVUPS      32(BX), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVUPS      64(BX), Y5
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y5, Y4, Y2
+	VMOVUPS      96(BX), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         CX, BX
+	VBROADCASTSS 12(DX), Y4
+	VMOVUPS      (BX), Y5
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVUPS      32(BX), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVUPS      64(BX), Y5
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y5, Y4, Y2
+	VMOVUPS      96(BX), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         CX, BX
+	ADDQ         $+16, DX
+	SUBQ         $+4, SI
+	JGE          kloop_1_wide
+
+krest_1_wide:
+	ADDQ $+4, SI
+	JZ   kend_1_wide
+
+k1_1_wide:
+	VBROADCASTSS (DX), Y4
+	VMOVUPS      (BX), Y5
+	PREFETCHT1   (BX)(CX*8)
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVUPS      32(BX), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVUPS      64(BX), Y5
+	PREFETCHT1   64(BX)(CX*8)
+	VFMADD231PS  Y5, Y4, Y2
+	VMOVUPS      96(BX), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         CX, BX
+	ADDQ         $+4, DX
+	DECQ         SI
+	JNZ          k1_1_wide
+
+kend_1_wide:
+	MOVQ         16(SP), DX
+	MOVQ         ldc+128(FP), BX
+	SHLQ         $0x02, BX
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_1_wide
+	VBROADCASTSS alpha+24(FP), Y4
+	VMULPS       Y4, Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
+
+scaled_1_wide:
+	// beta = 0 must not read C
+	MOVL         beta+96(FP), BX
+	ADDL         BX, BX
+	JZ           plain_1_wide
+	VBROADCASTSS beta+96(FP), Y4
+	VMOVUPS      (DX), Y5
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVUPS      32(DX), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVUPS      64(DX), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VMOVUPS      96(DX), Y5
+	VFMADD231PS  Y5, Y4, Y3
+
+plain_1_wide:
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, 32(DX)
+	VMOVUPS Y2, 64(DX)
+	VMOVUPS Y3, 96(DX)
+
+	// the next rows are 1 further
+	IMUL3Q $+1, AX, DX
+	ADDQ   DX, 8(SP)
+	MOVQ   ldc+128(FP), DX
+	SHLQ   $0x02, DX
+	IMUL3Q $+1, DX, DX
+	ADDQ   DX, 16(SP)
+	SUBQ   $+1, (SP)
+	JMP    tiles_wide
+
+done_wide:
+	VZEROUPPER
+	RET
+
 tiles_masked:
 	MOVQ (SP), DX
 	CMPQ DX, $+12
@@ -1832,9 +2407,9 @@ done_masked:
 
 tiles_narrow:
 	MOVQ (SP), DX
+	CMPQ DX, $+24
+	JGE  tile12_narrow
 	CMPQ DX, $+12
-	JGE  tile6_narrow
-	CMPQ DX, $+6
 	JLE  pick_narrow
 
 	// between one tile and two: halve, rounding up
@@ -1853,6 +2428,984 @@ pick_narrow:
 	JEQ  tile4_narrow
 	CMPQ DX, $+5
 	JEQ  tile5_narrow
+	CMPQ DX, $+6
+	JEQ  tile6_narrow
+	CMPQ DX, $+7
+	JEQ  tile7_narrow
+	CMPQ DX, $+8
+	JEQ  tile8_narrow
+	CMPQ DX, $+9
+	JEQ  tile9_narrow
+	CMPQ DX, $+10
+	JEQ  tile10_narrow
+	CMPQ DX, $+11
+	JEQ  tile11_narrow
+
+tile12_narrow:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R9
+	LEAQ       (R9)(DI*1), R10
+	LEAQ       (R10)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_12_narrow
+
+k1_12_narrow:
+	VMOVUPS      (R8), Y12
+	VMASKMOVPS   (BX), Y12, Y12
+	ADDQ         CX, BX
+	VBROADCASTSS (DX), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS (DX)(AX*1), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	VBROADCASTSS (DX)(AX*2), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R9), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R9)(AX*1), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R9)(AX*2), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R10), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R10)(AX*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R10)(AX*2), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (DI), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (DI)(AX*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (DI)(AX*2), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         $+4, DX
+	ADDQ         $+4, R9
+	ADDQ         $+4, R10
+	ADDQ         $+4, DI
+	DECQ         SI
+	JNZ          k1_12_narrow
+
+kend_12_narrow:
+	MOVQ         16(SP), DX
+	MOVQ         ldc+128(FP), BX
+	SHLQ         $0x02, BX
+	LEAQ         (BX)(BX*2), SI
+	LEAQ         (DX)(SI*1), DI
+	LEAQ         (DI)(SI*1), R9
+	LEAQ         (R9)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_12_narrow
+	VBROADCASTSS alpha+24(FP), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y12, Y5, Y5
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y12, Y7, Y7
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+
+scaled_12_narrow:
+	// beta = 0 must not read C
+	MOVL         beta+96(FP), R10
+	ADDL         R10, R10
+	JZ           plain_12_narrow
+	VBROADCASTSS beta+96(FP), Y12
+	VMOVUPS      (R8), Y13
+	VMASKMOVPS   (DX), Y13, Y13
+	VFMADD231PS  Y13, Y12, Y0
+	VMOVUPS      (R8), Y13
+	VMASKMOVPS   (DX)(BX*1), Y13, Y13
+	VFMADD231PS  Y13, Y12, Y1
+	VMOVUPS      (R8), Y13
+	VMASKMOVPS   (DX)(BX*2), Y13, Y13
+	VFMADD231PS  Y13, Y12, Y2
+	VMOVUPS      (R8), Y13
+	VMASKMOVPS   (DI), Y13, Y13
+	VFMADD231PS  Y13, Y12, Y3
+	VMOVUPS      (R8), Y13
+	VMASKMOVPS   (DI)(BX*1), Y13, Y13
+	VFMADD231PS  Y13, Y12, Y4
+	VMOVUPS      (R8), Y13
+	VMASKMOVPS   (DI)(BX*2), Y13, Y13
+	VFMADD231PS  Y13, Y12, Y5
+	VMOVUPS      (R8), Y13
+	VMASKMOVPS   (R9), Y13, Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VMOVUPS      (R8), Y13
+	VMASKMOVPS   (R9)(BX*1), Y13, Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VMOVUPS      (R8), Y13
+	VMASKMOVPS   (R9)(BX*2), Y13, Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VMOVUPS      (R8), Y13
+	VMASKMOVPS   (SI), Y13, Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VMOVUPS      (R8), Y13
+	VMASKMOVPS   (SI)(BX*1), Y13, Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VMOVUPS      (R8), Y13
+	VMASKMOVPS   (SI)(BX*2), Y13, Y13
+	VFMADD231PS  Y13, Y12, Y11
+
+plain_12_narrow:
+	VMOVUPS    (R8), Y12
+	VMASKMOVPS Y0, Y12, (DX)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y1, Y0, (DX)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (DX)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y3, Y0, (DI)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y4, Y0, (DI)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y5, Y0, (DI)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y6, Y0, (R9)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y7, Y0, (R9)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y8, Y0, (R9)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y9, Y0, (SI)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y10, Y0, (SI)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y11, Y0, (SI)(BX*2)
+
+	// the next rows are 12 further
+	IMUL3Q $+12, AX, DX
+	ADDQ   DX, 8(SP)
+	MOVQ   ldc+128(FP), DX
+	SHLQ   $0x02, DX
+	IMUL3Q $+12, DX, DX
+	ADDQ   DX, 16(SP)
+	SUBQ   $+12, (SP)
+	JMP    tiles_narrow
+
+tile11_narrow:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R9
+	LEAQ       (R9)(DI*1), R10
+	LEAQ       (R10)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_11_narrow
+
+k1_11_narrow:
+	VMOVUPS      (R8), Y11
+	VMASKMOVPS   (BX), Y11, Y11
+	ADDQ         CX, BX
+	VBROADCASTSS (DX), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS (DX)(AX*1), Y12
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS (DX)(AX*2), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (R9)(AX*1), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS (R9)(AX*2), Y12
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R10), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS (R10)(AX*1), Y12
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS (R10)(AX*2), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS (DI), Y12
+	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS (DI)(AX*1), Y12
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         $+4, DX
+	ADDQ         $+4, R9
+	ADDQ         $+4, R10
+	ADDQ         $+4, DI
+	DECQ         SI
+	JNZ          k1_11_narrow
+
+kend_11_narrow:
+	MOVQ         16(SP), DX
+	MOVQ         ldc+128(FP), BX
+	SHLQ         $0x02, BX
+	LEAQ         (BX)(BX*2), SI
+	LEAQ         (DX)(SI*1), DI
+	LEAQ         (DI)(SI*1), R9
+	LEAQ         (R9)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_11_narrow
+	VBROADCASTSS alpha+24(FP), Y11
+	VMULPS       Y11, Y0, Y0
+	VMULPS       Y11, Y1, Y1
+	VMULPS       Y11, Y2, Y2
+	VMULPS       Y11, Y3, Y3
+	VMULPS       Y11, Y4, Y4
+	VMULPS       Y11, Y5, Y5
+	VMULPS       Y11, Y6, Y6
+	VMULPS       Y11, Y7, Y7
+	VMULPS       Y11, Y8, Y8
+	VMULPS       Y11, Y9, Y9
+	VMULPS       Y11, Y10, Y10
+
+scaled_11_narrow:
+	// beta = 0 must not read C
+	MOVL         beta+96(FP), R10
+	ADDL         R10, R10
+	JZ           plain_11_narrow
+	VBROADCASTSS beta+96(FP), Y11
+	VMOVUPS      (R8), Y12
+	VMASKMOVPS   (DX), Y12, Y12
+	VFMADD231PS  Y12, Y11, Y0
+	VMOVUPS      (R8), Y12
+	VMASKMOVPS   (DX)(BX*1), Y12, Y12
+	VFMADD231PS  Y12, Y11, Y1
+	VMOVUPS      (R8), Y12
+	VMASKMOVPS   (DX)(BX*2), Y12, Y12
+	VFMADD231PS  Y12, Y11, Y2
+	VMOVUPS      (R8), Y12
+	VMASKMOVPS   (DI), Y12, Y12
+	VFMADD231PS  Y12, Y11, Y3
+	VMOVUPS      (R8), Y12
+	VMASKMOVPS   (DI)(BX*1), Y12, Y12
+	VFMADD231PS  Y12, Y11, Y4
+	VMOVUPS      (R8), Y12
+	VMASKMOVPS   (DI)(BX*2), Y12, Y12
+	VFMADD231PS  Y12, Y11, Y5
+	VMOVUPS      (R8), Y12
+	VMASKMOVPS   (R9), Y12, Y12
+	VFMADD231PS  Y12, Y11, Y6
+	VMOVUPS      (R8), Y12
+	VMASKMOVPS   (R9)(BX*1), Y12, Y12
+	VFMADD231PS  Y12, Y11, Y7
+	VMOVUPS      (R8), Y12
+	VMASKMOVPS   (R9)(BX*2), Y12, Y12
+	VFMADD231PS  Y12, Y11, Y8
+	VMOVUPS      (R8), Y12
+	VMASKMOVPS   (SI), Y12, Y12
+	VFMADD231PS  Y12, Y11, Y9
+	VMOVUPS      (R8), Y12
+	VMASKMOVPS   (SI)(BX*1), Y12, Y12
+	VFMADD231PS  Y12, Y11, Y10
+
+plain_11_narrow:
+	VMOVUPS    (R8), Y11
+	VMASKMOVPS Y0, Y11, (DX)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y1, Y0, (DX)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (DX)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y3, Y0, (DI)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y4, Y0, (DI)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y5, Y0, (DI)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y6, Y0, (R9)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y7, Y0, (R9)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y8, Y0, (R9)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y9, Y0, (SI)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y10, Y0, (SI)(BX*1)
+
+	// the next rows are 11 further
+	IMUL3Q $+11, AX, DX
+	ADDQ   DX, 8(SP)
+	MOVQ   ldc+128(FP), DX
+	SHLQ   $0x02, DX
+	IMUL3Q $+11, DX, DX
+	ADDQ   DX, 16(SP)
+	SUBQ   $+11, (SP)
+	JMP    tiles_narrow
+
+tile10_narrow:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R9
+	LEAQ       (R9)(DI*1), R10
+	LEAQ       (R10)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_10_narrow
+
+k1_10_narrow:
+	VMOVUPS      (R8), Y10
+	VMASKMOVPS   (BX), Y10, Y10
+	ADDQ         CX, BX
+	VBROADCASTSS (DX), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS (DX)(AX*1), Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VBROADCASTSS (DX)(AX*2), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (R9), Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VBROADCASTSS (R9)(AX*1), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS (R9)(AX*2), Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS (R10), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS (R10)(AX*1), Y11
+	VFMADD231PS  Y10, Y11, Y7
+	VBROADCASTSS (R10)(AX*2), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	VBROADCASTSS (DI), Y11
+	VFMADD231PS  Y10, Y11, Y9
+	ADDQ         $+4, DX
+	ADDQ         $+4, R9
+	ADDQ         $+4, R10
+	ADDQ         $+4, DI
+	DECQ         SI
+	JNZ          k1_10_narrow
+
+kend_10_narrow:
+	MOVQ         16(SP), DX
+	MOVQ         ldc+128(FP), BX
+	SHLQ         $0x02, BX
+	LEAQ         (BX)(BX*2), SI
+	LEAQ         (DX)(SI*1), DI
+	LEAQ         (DI)(SI*1), R9
+	LEAQ         (R9)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_10_narrow
+	VBROADCASTSS alpha+24(FP), Y10
+	VMULPS       Y10, Y0, Y0
+	VMULPS       Y10, Y1, Y1
+	VMULPS       Y10, Y2, Y2
+	VMULPS       Y10, Y3, Y3
+	VMULPS       Y10, Y4, Y4
+	VMULPS       Y10, Y5, Y5
+	VMULPS       Y10, Y6, Y6
+	VMULPS       Y10, Y7, Y7
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+
+scaled_10_narrow:
+	// beta = 0 must not read C
+	MOVL         beta+96(FP), R10
+	ADDL         R10, R10
+	JZ           plain_10_narrow
+	VBROADCASTSS beta+96(FP), Y10
+	VMOVUPS      (R8), Y11
+	VMASKMOVPS   (DX), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y0
+	VMOVUPS      (R8), Y11
+	VMASKMOVPS   (DX)(BX*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y1
+	VMOVUPS      (R8), Y11
+	VMASKMOVPS   (DX)(BX*2), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VMOVUPS      (R8), Y11
+	VMASKMOVPS   (DI), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VMOVUPS      (R8), Y11
+	VMASKMOVPS   (DI)(BX*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VMOVUPS      (R8), Y11
+	VMASKMOVPS   (DI)(BX*2), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y5
+	VMOVUPS      (R8), Y11
+	VMASKMOVPS   (R9), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y6
+	VMOVUPS      (R8), Y11
+	VMASKMOVPS   (R9)(BX*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y7
+	VMOVUPS      (R8), Y11
+	VMASKMOVPS   (R9)(BX*2), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y8
+	VMOVUPS      (R8), Y11
+	VMASKMOVPS   (SI), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y9
+
+plain_10_narrow:
+	VMOVUPS    (R8), Y10
+	VMASKMOVPS Y0, Y10, (DX)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y1, Y0, (DX)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (DX)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y3, Y0, (DI)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y4, Y0, (DI)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y5, Y0, (DI)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y6, Y0, (R9)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y7, Y0, (R9)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y8, Y0, (R9)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y9, Y0, (SI)
+
+	// the next rows are 10 further
+	IMUL3Q $+10, AX, DX
+	ADDQ   DX, 8(SP)
+	MOVQ   ldc+128(FP), DX
+	SHLQ   $0x02, DX
+	IMUL3Q $+10, DX, DX
+	ADDQ   DX, 16(SP)
+	SUBQ   $+10, (SP)
+	JMP    tiles_narrow
+
+tile9_narrow:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R9
+	LEAQ       (R9)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_9_narrow
+
+k1_9_narrow:
+	VMOVUPS      (R8), Y9
+	VMASKMOVPS   (BX), Y9, Y9
+	ADDQ         CX, BX
+	VBROADCASTSS (DX), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS (DX)(AX*1), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (DX)(AX*2), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (R9)(AX*1), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS (R9)(AX*2), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (DI), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS (DI)(AX*1), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS (DI)(AX*2), Y10
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         $+4, DX
+	ADDQ         $+4, R9
+	ADDQ         $+4, DI
+	DECQ         SI
+	JNZ          k1_9_narrow
+
+kend_9_narrow:
+	MOVQ         16(SP), DX
+	MOVQ         ldc+128(FP), BX
+	SHLQ         $0x02, BX
+	LEAQ         (BX)(BX*2), SI
+	LEAQ         (DX)(SI*1), DI
+	LEAQ         (DI)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_9_narrow
+	VBROADCASTSS alpha+24(FP), Y9
+	VMULPS       Y9, Y0, Y0
+	VMULPS       Y9, Y1, Y1
+	VMULPS       Y9, Y2, Y2
+	VMULPS       Y9, Y3, Y3
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y9, Y5, Y5
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y9, Y7, Y7
+	VMULPS       Y9, Y8, Y8
+
+scaled_9_narrow:
+	// beta = 0 must not read C
+	MOVL         beta+96(FP), R9
+	ADDL         R9, R9
+	JZ           plain_9_narrow
+	VBROADCASTSS beta+96(FP), Y9
+	VMOVUPS      (R8), Y10
+	VMASKMOVPS   (DX), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y0
+	VMOVUPS      (R8), Y10
+	VMASKMOVPS   (DX)(BX*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VMOVUPS      (R8), Y10
+	VMASKMOVPS   (DX)(BX*2), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VMOVUPS      (R8), Y10
+	VMASKMOVPS   (DI), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VMOVUPS      (R8), Y10
+	VMASKMOVPS   (DI)(BX*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VMOVUPS      (R8), Y10
+	VMASKMOVPS   (DI)(BX*2), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      (R8), Y10
+	VMASKMOVPS   (SI), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VMOVUPS      (R8), Y10
+	VMASKMOVPS   (SI)(BX*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VMOVUPS      (R8), Y10
+	VMASKMOVPS   (SI)(BX*2), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+
+plain_9_narrow:
+	VMOVUPS    (R8), Y9
+	VMASKMOVPS Y0, Y9, (DX)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y1, Y0, (DX)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (DX)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y3, Y0, (DI)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y4, Y0, (DI)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y5, Y0, (DI)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y6, Y0, (SI)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y7, Y0, (SI)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y8, Y0, (SI)(BX*2)
+
+	// the next rows are 9 further
+	IMUL3Q $+9, AX, DX
+	ADDQ   DX, 8(SP)
+	MOVQ   ldc+128(FP), DX
+	SHLQ   $0x02, DX
+	IMUL3Q $+9, DX, DX
+	ADDQ   DX, 16(SP)
+	SUBQ   $+9, (SP)
+	JMP    tiles_narrow
+
+tile8_narrow:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R9
+	LEAQ       (R9)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_8_narrow
+
+k1_8_narrow:
+	VMOVUPS      (R8), Y8
+	VMASKMOVPS   (BX), Y8, Y8
+	ADDQ         CX, BX
+	VBROADCASTSS (DX), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS (DX)(AX*1), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VBROADCASTSS (DX)(AX*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (R9), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VBROADCASTSS (R9)(AX*1), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS (R9)(AX*2), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VBROADCASTSS (DI), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS (DI)(AX*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         $+4, DX
+	ADDQ         $+4, R9
+	ADDQ         $+4, DI
+	DECQ         SI
+	JNZ          k1_8_narrow
+
+kend_8_narrow:
+	MOVQ         16(SP), DX
+	MOVQ         ldc+128(FP), BX
+	SHLQ         $0x02, BX
+	LEAQ         (BX)(BX*2), SI
+	LEAQ         (DX)(SI*1), DI
+	LEAQ         (DI)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_8_narrow
+	VBROADCASTSS alpha+24(FP), Y8
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
+
+scaled_8_narrow:
+	// beta = 0 must not read C
+	MOVL         beta+96(FP), R9
+	ADDL         R9, R9
+	JZ           plain_8_narrow
+	VBROADCASTSS beta+96(FP), Y8
+	VMOVUPS      (R8), Y9
+	VMASKMOVPS   (DX), Y9, Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VMOVUPS      (R8), Y9
+	VMASKMOVPS   (DX)(BX*1), Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VMOVUPS      (R8), Y9
+	VMASKMOVPS   (DX)(BX*2), Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VMOVUPS      (R8), Y9
+	VMASKMOVPS   (DI), Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VMOVUPS      (R8), Y9
+	VMASKMOVPS   (DI)(BX*1), Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VMOVUPS      (R8), Y9
+	VMASKMOVPS   (DI)(BX*2), Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VMOVUPS      (R8), Y9
+	VMASKMOVPS   (SI), Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VMOVUPS      (R8), Y9
+	VMASKMOVPS   (SI)(BX*1), Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+
+plain_8_narrow:
+	VMOVUPS    (R8), Y8
+	VMASKMOVPS Y0, Y8, (DX)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y1, Y0, (DX)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (DX)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y3, Y0, (DI)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y4, Y0, (DI)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y5, Y0, (DI)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y6, Y0, (SI)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y7, Y0, (SI)(BX*1)
+
+	// the next rows are 8 further
+	IMUL3Q $+8, AX, DX
+	ADDQ   DX, 8(SP)
+	MOVQ   ldc+128(FP), DX
+	SHLQ   $0x02, DX
+	IMUL3Q $+8, DX, DX
+	ADDQ   DX, 16(SP)
+	SUBQ   $+8, (SP)
+	JMP    tiles_narrow
+
+tile7_narrow:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+
+	// C is needed when k is through; in the first level its rows could push out A's
+	MOVQ       ldc+128(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       16(SP), DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	PREFETCHT1 (DX)
+	ADDQ       BX, DX
+	MOVQ       b_base+64(FP), BX
+	MOVQ       k+16(FP), SI
+	MOVQ       8(SP), DX
+	LEAQ       (AX)(AX*2), DI
+	LEAQ       (DX)(DI*1), R9
+	LEAQ       (R9)(DI*1), DI
+	TESTQ      SI, SI
+	JZ         kend_7_narrow
+
+k1_7_narrow:
+	VMOVUPS      (R8), Y7
+	VMASKMOVPS   (BX), Y7, Y7
+	ADDQ         CX, BX
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS (DX)(AX*1), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (DX)(AX*2), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS (R9), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS (R9)(AX*1), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS (R9)(AX*2), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (DI), Y8
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         $+4, DX
+	ADDQ         $+4, R9
+	ADDQ         $+4, DI
+	DECQ         SI
+	JNZ          k1_7_narrow
+
+kend_7_narrow:
+	MOVQ         16(SP), DX
+	MOVQ         ldc+128(FP), BX
+	SHLQ         $0x02, BX
+	LEAQ         (BX)(BX*2), SI
+	LEAQ         (DX)(SI*1), DI
+	LEAQ         (DI)(SI*1), SI
+	CMPL         alpha+24(FP), $0x3f800000
+	JEQ          scaled_7_narrow
+	VBROADCASTSS alpha+24(FP), Y7
+	VMULPS       Y7, Y0, Y0
+	VMULPS       Y7, Y1, Y1
+	VMULPS       Y7, Y2, Y2
+	VMULPS       Y7, Y3, Y3
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y7, Y5, Y5
+	VMULPS       Y7, Y6, Y6
+
+scaled_7_narrow:
+	// beta = 0 must not read C
+	MOVL         beta+96(FP), R9
+	ADDL         R9, R9
+	JZ           plain_7_narrow
+	VBROADCASTSS beta+96(FP), Y7
+	VMOVUPS      (R8), Y8
+	VMASKMOVPS   (DX), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VMOVUPS      (R8), Y8
+	VMASKMOVPS   (DX)(BX*1), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VMOVUPS      (R8), Y8
+	VMASKMOVPS   (DX)(BX*2), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VMOVUPS      (R8), Y8
+	VMASKMOVPS   (DI), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VMOVUPS      (R8), Y8
+	VMASKMOVPS   (DI)(BX*1), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VMOVUPS      (R8), Y8
+	VMASKMOVPS   (DI)(BX*2), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VMOVUPS      (R8), Y8
+	VMASKMOVPS   (SI), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+
+plain_7_narrow:
+	VMOVUPS    (R8), Y7
+	VMASKMOVPS Y0, Y7, (DX)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y1, Y0, (DX)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (DX)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y3, Y0, (DI)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y4, Y0, (DI)(BX*1)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y5, Y0, (DI)(BX*2)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y6, Y0, (SI)
+
+	// the next rows are 7 further
+	IMUL3Q $+7, AX, DX
+	ADDQ   DX, 8(SP)
+	MOVQ   ldc+128(FP), DX
+	SHLQ   $0x02, DX
+	IMUL3Q $+7, DX, DX
+	ADDQ   DX, 16(SP)
+	SUBQ   $+7, (SP)
+	JMP    tiles_narrow
 
 tile6_narrow:
 	VXORPS Y0, Y0, Y0

@@ -47,6 +47,9 @@ type gemmCall struct {
 	direct bool // B is read in place
 	copyA  bool // A's blocks are copied
 
+	wideTiles bool // of half the height and twice the width
+	dots      int  // the last columns, which are dot products
+
 	// The partition of each product: cutM x cutN parts of tall x wide elements,
 	// numbered along rows of C, or byRows along its columns.
 	cutM, cutN int
@@ -71,7 +74,7 @@ func (g *gemmCall) set(m, n, k int, alpha float32, a []float32, lda int, beta fl
 var gemmCalls = sync.Pool{New: func() any { return new(gemmCall) }}
 
 // gemmScratch holds the buffers of one running block.
-type gemmScratch struct{ a, b, tile []float32 }
+type gemmScratch struct{ a, b, dots, tile []float32 }
 
 var gemmScratchPool = sync.Pool{New: func() any { return new(gemmScratch) }}
 
@@ -95,7 +98,11 @@ func (g *gemmCall) run(t Threads) {
 }
 
 func (g *gemmCall) runParts(t Threads, parts int) {
-	if parts == 1 || t <= 1 {
+	switch {
+	case parts == 1 && g.path != pathGemvRows:
+		g.block(0, 0, 0, g.m, g.n)
+		return
+	case t <= 1:
 		g.do(0, parts)
 		return
 	}
@@ -126,7 +133,11 @@ func (g *gemmCall) do(from, to int) {
 			i0, i1, j0, j1 = j0, j1, i0, i1
 		}
 		i, j := i0*g.tall, j0*g.wide
-		g.block(item, i, j, min(i1*g.tall, g.m)-i, min(j1*g.wide, g.n)-j)
+		m, n := min(i1*g.tall, g.m)-i, min(j1*g.wide, g.n)-j
+		if j1 == g.cutN {
+			n = g.n - j
+		}
+		g.block(item, i, j, m, n)
 		from += last - first
 	}
 }
@@ -167,16 +178,18 @@ func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int)
 	blk := &gemmBlocking
 	mc, kc := evenly(m, blk.mc, mr), g.kc()
 	pack := b.packed == nil && !g.direct
-	nc := n
+	dots := g.dotsOf(j, n)
+	n -= dots
+	nc := max(n, 1)
 	if pack && m > mc {
-		nc = min(blk.nc, n)
+		nc = min(blk.nc, nc)
 	}
 	var s *gemmScratch
-	if pack || g.copyA {
+	if pack || g.copyA || dots > 0 {
 		s = gemmScratchPool.Get().(*gemmScratch)
 		defer gemmScratchPool.Put(s)
 	}
-	for jc := 0; jc < n; jc += nc {
+	for jc := 0; jc < max(n, 1); jc += nc {
 		nb := min(nc, n-jc)
 		for pc := 0; pc < g.k; pc += kc {
 			kb := min(kc, g.k-pc)
@@ -187,6 +200,7 @@ func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int)
 			var panels []float32 // panel q of these columns at q*stride, its rows ldb apart
 			stride, ldb := kb*nr, nr
 			switch {
+			case nb == 0:
 			case b.packed != nil:
 				stride = g.k * nr
 				panels = b.packed.data[(j+jc)/nr*stride+pc*nr:]
@@ -208,17 +222,50 @@ func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int)
 				} else {
 					rows = rows[(i+ic)*lda+pc:]
 				}
-				for q := 0; q < nb; q += nr {
-					w := min(nr, nb-q)
-					panel, to, done := panels[q/nr*stride:], c[ic*g.ldc+jc+q:], 0
-					if pack && ic == 0 {
-						done = g.pack(b, panel, pc, j+jc+q, mb, w, kb, rows, lda, beta, to)
+				to := c[ic*g.ldc+jc:]
+				for q, w := 0, 0; q < nb; q += w {
+					w = min(nr, nb-q)
+					if g.wideTiles && nb-q >= 2*nr {
+						w = 2 * nr
 					}
-					gemmPanel(g.isa, mb-done, w, kb, g.alpha, rows[done*lda:], lda, panel, ldb, beta, to[done*g.ldc:], g.ldc)
+					panel, done := panels[q/nr*stride:], 0
+					if pack && ic == 0 {
+						done = g.pack(b, panel, pc, j+jc+q, mb, w, kb, rows, lda, beta, to[q:])
+					}
+					gemmPanel(g.isa, mb-done, w, kb, g.alpha, rows[done*lda:], lda, panel, ldb, beta, to[q+done*g.ldc:], g.ldc)
+				}
+				if dots > 0 && jc+nb == n {
+					columns, ldd := g.dotOperand(b, s, pc, kb, ic == 0)
+					g.dotBlock(rows, lda, columns, ldd, beta, to[nb:], g.ldc, mb, dots, kb)
 				}
 			}
 		}
 	}
+}
+
+// dotsOf is how many of n columns from column j are dot products: the last ones.
+func (g *gemmCall) dotsOf(j, n int) int {
+	if j+n == g.n {
+		return g.dots
+	}
+	return 0
+}
+
+// dotOperand is rows [p, p+k) of the columns of B that are dot products, column
+// by column, ld apart. Where they have to be brought together, that is done in s if they are new.
+func (g *gemmCall) dotOperand(b *operandB, s *gemmScratch, p, k int, isNew bool) (columns []float32, ld int) {
+	j := g.n - g.dots
+	switch {
+	case b.packed != nil:
+		return b.packed.data[b.packed.wide()*g.k+p:], g.k
+	case bool(b.trans):
+		return b.data[j*b.ld+p:], b.ld
+	}
+	if isNew {
+		s.dots = grow(s.dots, g.dots*k)
+		b.packDots(g.isa, s.dots, p, j, k, g.dots)
+	}
+	return s.dots, k
 }
 
 // pack packs rows [p, p+k) and columns [j, j+n) of B, at most NR, into a panel.
@@ -311,7 +358,7 @@ func finishPanel(isa ISA, act Activation, c, x, bias, residual []float32, rows, 
 // through: C is written once, and never where the residual has still to be read.
 func (g *gemmCall) panelsWithEpilogue(a *operandA, b *operandB, c []float32, i, j, m, n int) {
 	mr, nr := gemmTile(g.isa)
-	kc := g.kc()
+	kc, dots := g.kc(), g.dotsOf(j, n)
 	// All of k is in turn for a block of rows, so they are fewer where k is long.
 	mc := gemmBlocking.mc * gemmBlocking.kc / max(g.k, 1) / mr * mr
 	mc = evenly(m, min(max(mc, 2*mr), gemmBlocking.mc), mr)
@@ -330,14 +377,22 @@ func (g *gemmCall) panelsWithEpilogue(a *operandA, b *operandB, c []float32, i, 
 		}
 		for q := 0; q < n; q += nr {
 			w := min(nr, n-q)
-			panel := b.packed.data[(j+q)*g.k:]
+			tiles := max(0, min(w, n-dots-q)) // of the columns; the others are dot products
+			panel := b.packed.data[min(j+q, b.packed.wide())*g.k:]
 			to := c[ic*g.ldc+q:]
 			beta := g.beta
 			if beta != 0 {
 				copyRows(g.isa, tile, to, mb, w, nr, g.ldc)
 			}
 			for pc := 0; pc == 0 || pc < g.k; pc += kc { // once for k = 0
-				gemmPanel(g.isa, mb, w, min(kc, g.k-pc), g.alpha, rows[pc:], lda, panel[pc*nr:], nr, beta, tile, nr)
+				kb := min(kc, g.k-pc)
+				if tiles > 0 {
+					gemmPanel(g.isa, mb, tiles, kb, g.alpha, rows[pc:], lda, panel[pc*nr:], nr, beta, tile, nr)
+				}
+				if tiles < w {
+					columns, ldd := g.dotOperand(b, s, pc, kb, false)
+					g.dotBlock(rows[pc:], lda, columns, ldd, beta, tile[tiles:], nr, mb, w-tiles, kb)
+				}
 				beta = 1
 			}
 			g.finish(to, tile, i+ic, j+q, mb, w)
@@ -355,29 +410,29 @@ func (g *gemmCall) dot(a *operandA, b *operandB, c []float32, i, j, m, n int) {
 		if pc > 0 {
 			beta = 1
 		}
-		g.dotBlock(a.data[i*a.ld+pc:], a.ld, b.data[j*b.ld+pc:], b.ld, beta, c, m, n, min(kc, g.k-pc))
+		g.dotBlock(a.data[i*a.ld+pc:], a.ld, b.data[j*b.ld+pc:], b.ld, beta, c, g.ldc, m, n, min(kc, g.k-pc))
 	}
 }
 
 // dotBlock is dot for k steps of k, from the first element of a and b.
-func (g *gemmCall) dotBlock(a []float32, lda int, b []float32, ldb int, beta float32, c []float32, m, n, k int) {
+func (g *gemmCall) dotBlock(a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc, m, n, k int) {
 	step := max(gemvDotGroup, 1<<22/(max(m, 4)*k)/gemvDotGroup*gemvDotGroup)
 	if beta == 0 {
 		for q := 0; q < n; q += step {
-			g.dotCall(m, min(step, n-q), k, a, lda, b[q*ldb:], ldb, c[q:], g.ldc)
+			g.dotCall(m, min(step, n-q), k, a, lda, b[q*ldb:], ldb, c[q:], ldc)
 		}
 		return
 	}
 	s := gemmScratchPool.Get().(*gemmScratch)
-	step = min(step, 256)
+	step = min(step, n, 256)
 	s.a = grow(s.a, m*step)
 	for q := 0; q < n; q += step {
 		w := min(step, n-q)
 		g.dotCall(m, w, k, a, lda, b[q*ldb:], ldb, s.a, w)
 		if beta != 1 {
-			scaleMatrix(c[q:], m, w, g.ldc, beta)
+			scaleMatrix(c[q:], m, w, ldc, beta)
 		}
-		addRows(g.isa, c[q:], s.a, m, w, g.ldc, w)
+		addRows(g.isa, c[q:], s.a, m, w, ldc, w)
 	}
 	gemmScratchPool.Put(s)
 }

@@ -16,10 +16,15 @@ func (g *gemmCall) gemvPanels(a *operandA, b *operandB, c []float32, j, n int) {
 		return
 	}
 	s := gemmScratchPool.Get().(*gemmScratch)
-	whole := (n + nr - 1) / nr * nr
-	s.tile = grow(s.tile, whole)
+	s.tile = grow(s.tile, (n+nr-1)/nr*nr)
+	dots := g.dotsOf(j, n)
+	whole := (n - dots + nr - 1) / nr * nr
 	for q := 0; q < whole; q += step {
 		gemvPanels(g.isa, s.tile[q:min(q+step, whole)], a.data[:g.k], panels[q*g.k:], nr)
+	}
+	if dots > 0 {
+		columns, ldd := g.dotOperand(b, s, 0, g.k, false)
+		gemmDot(g.isa, 1, dots, g.k, 1, a.data, a.ld, columns, ldd, s.tile[n-dots:], nr)
 	}
 	for q := range n {
 		s.tile[q] *= g.alpha

@@ -6,29 +6,688 @@
 
 // func gemmPanelNEON(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 TEXT ·gemmPanelNEON(SB), NOSPLIT, $0-136
-	MOVD  b_base+64(FP), R9
-	MOVD  c_base+104(FP), R20
-	MOVD  lda+56(FP), R10
-	LSL   $2, R10, R10
-	MOVD  ldb+88(FP), R11
-	LSL   $2, R11, R11
-	MOVD  ldc+128(FP), R12
-	LSL   $2, R12, R12
+	MOVD  b_base+64(FP), R13
+	MOVD  c_base+104(FP), R14
+	MOVD  lda+56(FP), R5
+	LSL   $2, R5, R5
+	MOVD  ldb+88(FP), R6
+	LSL   $2, R6, R6
+	MOVD  ldc+128(FP), R7
+	LSL   $2, R7, R7
 	FMOVS beta+96(FP), F0
-	FMOVS F0, R13
-	LSL   $33, R13, R13
-	MOVD  n+8(FP), R14
-	CMP   $16, R14
+	FMOVS F0, R8
+	LSL   $33, R8, R8
+	MOVD  n+8(FP), R9
+	CMP   $32, R9
 	BLT   narrower1
-	MOVD  m+0(FP), R15
-	MOVD  a_base+32(FP), R8
-	MOVD  R20, R19
+	MOVD  m+0(FP), R10
+	MOVD  a_base+32(FP), R11
+	MOVD  R14, R12
+
+tiles3x32:
+	CMP  $6, R10
+	BGE  tile3x32
+	MOVD R10, R0
+	CMP  $3, R10
+	BLE  pick3x32
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick3x32:
+	CMP $1, R0
+	BLT done3x32
+	BEQ tile1x32
+	CMP $2, R0
+	BEQ tile2x32
+
+tile3x32:
+	MOVD  R11, R0
+	ADD   R5, R11, R11
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	MOVD  R11, R1
+	ADD   R5, R11, R11
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	MOVD  R11, R2
+	ADD   R5, R11, R11
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V23.B16
+	VMOVI $0, V24.B16
+	VMOVI $0, V25.B16
+	MOVD  k+16(FP), R3
+	MOVD  R13, R4
+	SUBS  $4, R3, R3
+	BLT   rest3x32
+
+loop3x32:
+	FMOVQ.P 16(R0), F26
+	FMOVQ.P 16(R1), F27
+	FMOVQ.P 16(R2), F28
+	FLDPQ   (R4), (F0, F1)
+	WORD    $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
+	WORD    $0x4f9b100d // fmla v13.4s, v0.4s, v27.s[0]
+	WORD    $0x4f9c1013 // fmla v19.4s, v0.4s, v28.s[0]
+	WORD    $0x4f9a1028 // fmla v8.4s, v1.4s, v26.s[0]
+	WORD    $0x4f9b102e // fmla v14.4s, v1.4s, v27.s[0]
+	WORD    $0x4f9c1034 // fmla v20.4s, v1.4s, v28.s[0]
+	FLDPQ   32(R4), (F0, F1)
+	WORD    $0x4f9a1009 // fmla v9.4s, v0.4s, v26.s[0]
+	WORD    $0x4f9b100f // fmla v15.4s, v0.4s, v27.s[0]
+	WORD    $0x4f9c1015 // fmla v21.4s, v0.4s, v28.s[0]
+	WORD    $0x4f9a102a // fmla v10.4s, v1.4s, v26.s[0]
+	WORD    $0x4f9b1030 // fmla v16.4s, v1.4s, v27.s[0]
+	WORD    $0x4f9c1036 // fmla v22.4s, v1.4s, v28.s[0]
+	FLDPQ   64(R4), (F0, F1)
+	WORD    $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
+	WORD    $0x4f9b1005 // fmla v5.4s, v0.4s, v27.s[0]
+	WORD    $0x4f9c1004 // fmla v4.4s, v0.4s, v28.s[0]
+	WORD    $0x4f9a1023 // fmla v3.4s, v1.4s, v26.s[0]
+	WORD    $0x4f9b1022 // fmla v2.4s, v1.4s, v27.s[0]
+	WORD    $0x4f9c1037 // fmla v23.4s, v1.4s, v28.s[0]
+	FLDPQ   96(R4), (F0, F1)
+	ADD     R6, R4, R4
+	WORD    $0x4f9a100b // fmla v11.4s, v0.4s, v26.s[0]
+	WORD    $0x4f9b1011 // fmla v17.4s, v0.4s, v27.s[0]
+	WORD    $0x4f9c1018 // fmla v24.4s, v0.4s, v28.s[0]
+	WORD    $0x4f9a102c // fmla v12.4s, v1.4s, v26.s[0]
+	WORD    $0x4f9b1032 // fmla v18.4s, v1.4s, v27.s[0]
+	WORD    $0x4f9c1039 // fmla v25.4s, v1.4s, v28.s[0]
+	FLDPQ   (R4), (F0, F1)
+	WORD    $0x4fba1007 // fmla v7.4s, v0.4s, v26.s[1]
+	WORD    $0x4fbb100d // fmla v13.4s, v0.4s, v27.s[1]
+	WORD    $0x4fbc1013 // fmla v19.4s, v0.4s, v28.s[1]
+	WORD    $0x4fba1028 // fmla v8.4s, v1.4s, v26.s[1]
+	WORD    $0x4fbb102e // fmla v14.4s, v1.4s, v27.s[1]
+	WORD    $0x4fbc1034 // fmla v20.4s, v1.4s, v28.s[1]
+	FLDPQ   32(R4), (F0, F1)
+	WORD    $0x4fba1009 // fmla v9.4s, v0.4s, v26.s[1]
+	WORD    $0x4fbb100f // fmla v15.4s, v0.4s, v27.s[1]
+	WORD    $0x4fbc1015 // fmla v21.4s, v0.4s, v28.s[1]
+	WORD    $0x4fba102a // fmla v10.4s, v1.4s, v26.s[1]
+	WORD    $0x4fbb1030 // fmla v16.4s, v1.4s, v27.s[1]
+	WORD    $0x4fbc1036 // fmla v22.4s, v1.4s, v28.s[1]
+	FLDPQ   64(R4), (F0, F1)
+	WORD    $0x4fba1006 // fmla v6.4s, v0.4s, v26.s[1]
+	WORD    $0x4fbb1005 // fmla v5.4s, v0.4s, v27.s[1]
+	WORD    $0x4fbc1004 // fmla v4.4s, v0.4s, v28.s[1]
+	WORD    $0x4fba1023 // fmla v3.4s, v1.4s, v26.s[1]
+	WORD    $0x4fbb1022 // fmla v2.4s, v1.4s, v27.s[1]
+	WORD    $0x4fbc1037 // fmla v23.4s, v1.4s, v28.s[1]
+	FLDPQ   96(R4), (F0, F1)
+	ADD     R6, R4, R4
+	WORD    $0x4fba100b // fmla v11.4s, v0.4s, v26.s[1]
+	WORD    $0x4fbb1011 // fmla v17.4s, v0.4s, v27.s[1]
+	WORD    $0x4fbc1018 // fmla v24.4s, v0.4s, v28.s[1]
+	WORD    $0x4fba102c // fmla v12.4s, v1.4s, v26.s[1]
+	WORD    $0x4fbb1032 // fmla v18.4s, v1.4s, v27.s[1]
+	WORD    $0x4fbc1039 // fmla v25.4s, v1.4s, v28.s[1]
+	FLDPQ   (R4), (F0, F1)
+	WORD    $0x4f9a1807 // fmla v7.4s, v0.4s, v26.s[2]
+	WORD    $0x4f9b180d // fmla v13.4s, v0.4s, v27.s[2]
+	WORD    $0x4f9c1813 // fmla v19.4s, v0.4s, v28.s[2]
+	WORD    $0x4f9a1828 // fmla v8.4s, v1.4s, v26.s[2]
+	WORD    $0x4f9b182e // fmla v14.4s, v1.4s, v27.s[2]
+	WORD    $0x4f9c1834 // fmla v20.4s, v1.4s, v28.s[2]
+	FLDPQ   32(R4), (F0, F1)
+	WORD    $0x4f9a1809 // fmla v9.4s, v0.4s, v26.s[2]
+	WORD    $0x4f9b180f // fmla v15.4s, v0.4s, v27.s[2]
+	WORD    $0x4f9c1815 // fmla v21.4s, v0.4s, v28.s[2]
+	WORD    $0x4f9a182a // fmla v10.4s, v1.4s, v26.s[2]
+	WORD    $0x4f9b1830 // fmla v16.4s, v1.4s, v27.s[2]
+	WORD    $0x4f9c1836 // fmla v22.4s, v1.4s, v28.s[2]
+	FLDPQ   64(R4), (F0, F1)
+	WORD    $0x4f9a1806 // fmla v6.4s, v0.4s, v26.s[2]
+	WORD    $0x4f9b1805 // fmla v5.4s, v0.4s, v27.s[2]
+	WORD    $0x4f9c1804 // fmla v4.4s, v0.4s, v28.s[2]
+	WORD    $0x4f9a1823 // fmla v3.4s, v1.4s, v26.s[2]
+	WORD    $0x4f9b1822 // fmla v2.4s, v1.4s, v27.s[2]
+	WORD    $0x4f9c1837 // fmla v23.4s, v1.4s, v28.s[2]
+	FLDPQ   96(R4), (F0, F1)
+	ADD     R6, R4, R4
+	WORD    $0x4f9a180b // fmla v11.4s, v0.4s, v26.s[2]
+	WORD    $0x4f9b1811 // fmla v17.4s, v0.4s, v27.s[2]
+	WORD    $0x4f9c1818 // fmla v24.4s, v0.4s, v28.s[2]
+	WORD    $0x4f9a182c // fmla v12.4s, v1.4s, v26.s[2]
+	WORD    $0x4f9b1832 // fmla v18.4s, v1.4s, v27.s[2]
+	WORD    $0x4f9c1839 // fmla v25.4s, v1.4s, v28.s[2]
+	FLDPQ   (R4), (F0, F1)
+	WORD    $0x4fba1807 // fmla v7.4s, v0.4s, v26.s[3]
+	WORD    $0x4fbb180d // fmla v13.4s, v0.4s, v27.s[3]
+	WORD    $0x4fbc1813 // fmla v19.4s, v0.4s, v28.s[3]
+	WORD    $0x4fba1828 // fmla v8.4s, v1.4s, v26.s[3]
+	WORD    $0x4fbb182e // fmla v14.4s, v1.4s, v27.s[3]
+	WORD    $0x4fbc1834 // fmla v20.4s, v1.4s, v28.s[3]
+	FLDPQ   32(R4), (F0, F1)
+	WORD    $0x4fba1809 // fmla v9.4s, v0.4s, v26.s[3]
+	WORD    $0x4fbb180f // fmla v15.4s, v0.4s, v27.s[3]
+	WORD    $0x4fbc1815 // fmla v21.4s, v0.4s, v28.s[3]
+	WORD    $0x4fba182a // fmla v10.4s, v1.4s, v26.s[3]
+	WORD    $0x4fbb1830 // fmla v16.4s, v1.4s, v27.s[3]
+	WORD    $0x4fbc1836 // fmla v22.4s, v1.4s, v28.s[3]
+	FLDPQ   64(R4), (F0, F1)
+	WORD    $0x4fba1806 // fmla v6.4s, v0.4s, v26.s[3]
+	WORD    $0x4fbb1805 // fmla v5.4s, v0.4s, v27.s[3]
+	WORD    $0x4fbc1804 // fmla v4.4s, v0.4s, v28.s[3]
+	WORD    $0x4fba1823 // fmla v3.4s, v1.4s, v26.s[3]
+	WORD    $0x4fbb1822 // fmla v2.4s, v1.4s, v27.s[3]
+	WORD    $0x4fbc1837 // fmla v23.4s, v1.4s, v28.s[3]
+	FLDPQ   96(R4), (F0, F1)
+	ADD     R6, R4, R4
+	WORD    $0x4fba180b // fmla v11.4s, v0.4s, v26.s[3]
+	WORD    $0x4fbb1811 // fmla v17.4s, v0.4s, v27.s[3]
+	WORD    $0x4fbc1818 // fmla v24.4s, v0.4s, v28.s[3]
+	WORD    $0x4fba182c // fmla v12.4s, v1.4s, v26.s[3]
+	WORD    $0x4fbb1832 // fmla v18.4s, v1.4s, v27.s[3]
+	WORD    $0x4fbc1839 // fmla v25.4s, v1.4s, v28.s[3]
+	SUBS    $4, R3, R3
+	BGE     loop3x32
+
+rest3x32:
+	ADD $4, R3, R3
+	CBZ R3, sum3x32
+
+one3x32:
+	FMOVS.P 4(R0), F26
+	FMOVS.P 4(R1), F27
+	FMOVS.P 4(R2), F28
+	FLDPQ   (R4), (F0, F1)
+	WORD    $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
+	WORD    $0x4f9b100d // fmla v13.4s, v0.4s, v27.s[0]
+	WORD    $0x4f9c1013 // fmla v19.4s, v0.4s, v28.s[0]
+	WORD    $0x4f9a1028 // fmla v8.4s, v1.4s, v26.s[0]
+	WORD    $0x4f9b102e // fmla v14.4s, v1.4s, v27.s[0]
+	WORD    $0x4f9c1034 // fmla v20.4s, v1.4s, v28.s[0]
+	FLDPQ   32(R4), (F0, F1)
+	WORD    $0x4f9a1009 // fmla v9.4s, v0.4s, v26.s[0]
+	WORD    $0x4f9b100f // fmla v15.4s, v0.4s, v27.s[0]
+	WORD    $0x4f9c1015 // fmla v21.4s, v0.4s, v28.s[0]
+	WORD    $0x4f9a102a // fmla v10.4s, v1.4s, v26.s[0]
+	WORD    $0x4f9b1030 // fmla v16.4s, v1.4s, v27.s[0]
+	WORD    $0x4f9c1036 // fmla v22.4s, v1.4s, v28.s[0]
+	FLDPQ   64(R4), (F0, F1)
+	WORD    $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
+	WORD    $0x4f9b1005 // fmla v5.4s, v0.4s, v27.s[0]
+	WORD    $0x4f9c1004 // fmla v4.4s, v0.4s, v28.s[0]
+	WORD    $0x4f9a1023 // fmla v3.4s, v1.4s, v26.s[0]
+	WORD    $0x4f9b1022 // fmla v2.4s, v1.4s, v27.s[0]
+	WORD    $0x4f9c1037 // fmla v23.4s, v1.4s, v28.s[0]
+	FLDPQ   96(R4), (F0, F1)
+	ADD     R6, R4, R4
+	WORD    $0x4f9a100b // fmla v11.4s, v0.4s, v26.s[0]
+	WORD    $0x4f9b1011 // fmla v17.4s, v0.4s, v27.s[0]
+	WORD    $0x4f9c1018 // fmla v24.4s, v0.4s, v28.s[0]
+	WORD    $0x4f9a102c // fmla v12.4s, v1.4s, v26.s[0]
+	WORD    $0x4f9b1032 // fmla v18.4s, v1.4s, v27.s[0]
+	WORD    $0x4f9c1039 // fmla v25.4s, v1.4s, v28.s[0]
+	SUBS    $1, R3, R3
+	BNE     one3x32
+
+sum3x32:
+	FMOVS alpha+24(FP), F0
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
+	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
+	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
+	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	WORD  $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
+	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
+	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
+	WORD  $0x4f809252 // fmul v18.4s, v18.4s, v0.s[0]
+	WORD  $0x4f809273 // fmul v19.4s, v19.4s, v0.s[0]
+	WORD  $0x4f809294 // fmul v20.4s, v20.4s, v0.s[0]
+	WORD  $0x4f8092b5 // fmul v21.4s, v21.4s, v0.s[0]
+	WORD  $0x4f8092d6 // fmul v22.4s, v22.4s, v0.s[0]
+	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD  $0x4f8092f7 // fmul v23.4s, v23.4s, v0.s[0]
+	WORD  $0x4f809318 // fmul v24.4s, v24.4s, v0.s[0]
+	WORD  $0x4f809339 // fmul v25.4s, v25.4s, v0.s[0]
+	// beta = 0 must not read C
+	CBZ   R8, store3x32
+	FMOVS beta+96(FP), F26
+	MOVD  R12, R0
+	FLDPQ (R0), (F0, F1)
+	WORD  $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1028 // fmla v8.4s, v1.4s, v26.s[0]
+	FLDPQ 32(R0), (F0, F1)
+	WORD  $0x4f9a1009 // fmla v9.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a102a // fmla v10.4s, v1.4s, v26.s[0]
+	FLDPQ 64(R0), (F0, F1)
+	WORD  $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1023 // fmla v3.4s, v1.4s, v26.s[0]
+	FLDPQ 96(R0), (F0, F1)
+	WORD  $0x4f9a100b // fmla v11.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a102c // fmla v12.4s, v1.4s, v26.s[0]
+	ADD   R7, R0, R0
+	FLDPQ (R0), (F0, F1)
+	WORD  $0x4f9a100d // fmla v13.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a102e // fmla v14.4s, v1.4s, v26.s[0]
+	FLDPQ 32(R0), (F0, F1)
+	WORD  $0x4f9a100f // fmla v15.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1030 // fmla v16.4s, v1.4s, v26.s[0]
+	FLDPQ 64(R0), (F0, F1)
+	WORD  $0x4f9a1005 // fmla v5.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1022 // fmla v2.4s, v1.4s, v26.s[0]
+	FLDPQ 96(R0), (F0, F1)
+	WORD  $0x4f9a1011 // fmla v17.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1032 // fmla v18.4s, v1.4s, v26.s[0]
+	ADD   R7, R0, R0
+	FLDPQ (R0), (F0, F1)
+	WORD  $0x4f9a1013 // fmla v19.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1034 // fmla v20.4s, v1.4s, v26.s[0]
+	FLDPQ 32(R0), (F0, F1)
+	WORD  $0x4f9a1015 // fmla v21.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1036 // fmla v22.4s, v1.4s, v26.s[0]
+	FLDPQ 64(R0), (F0, F1)
+	WORD  $0x4f9a1004 // fmla v4.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
+	FLDPQ 96(R0), (F0, F1)
+	WORD  $0x4f9a1018 // fmla v24.4s, v0.4s, v26.s[0]
+	WORD  $0x4f9a1039 // fmla v25.4s, v1.4s, v26.s[0]
+	ADD   R7, R0, R0
+
+store3x32:
+	FSTPQ (F7, F8), (R12)
+	FSTPQ (F9, F10), 32(R12)
+	FSTPQ (F6, F3), 64(R12)
+	FSTPQ (F11, F12), 96(R12)
+	ADD   R7, R12, R12
+	FSTPQ (F13, F14), (R12)
+	FSTPQ (F15, F16), 32(R12)
+	FSTPQ (F5, F2), 64(R12)
+	FSTPQ (F17, F18), 96(R12)
+	ADD   R7, R12, R12
+	FSTPQ (F19, F20), (R12)
+	FSTPQ (F21, F22), 32(R12)
+	FSTPQ (F4, F23), 64(R12)
+	FSTPQ (F24, F25), 96(R12)
+	ADD   R7, R12, R12
+	SUB   $3, R10, R10
+	B     tiles3x32
+
+tile2x32:
+	MOVD  R11, R0
+	ADD   R5, R11, R11
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V9.B16
+	MOVD  R11, R1
+	ADD   R5, R11, R11
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	MOVD  k+16(FP), R2
+	MOVD  R13, R3
+	SUBS  $4, R2, R2
+	BLT   rest2x32
+
+loop2x32:
+	FMOVQ.P 16(R0), F18
+	FMOVQ.P 16(R1), F19
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4f921003 // fmla v3.4s, v0.4s, v18.s[0]
+	WORD    $0x4f93100a // fmla v10.4s, v0.4s, v19.s[0]
+	WORD    $0x4f921024 // fmla v4.4s, v1.4s, v18.s[0]
+	WORD    $0x4f93102b // fmla v11.4s, v1.4s, v19.s[0]
+	FLDPQ   32(R3), (F0, F1)
+	WORD    $0x4f921005 // fmla v5.4s, v0.4s, v18.s[0]
+	WORD    $0x4f93100c // fmla v12.4s, v0.4s, v19.s[0]
+	WORD    $0x4f921026 // fmla v6.4s, v1.4s, v18.s[0]
+	WORD    $0x4f93102d // fmla v13.4s, v1.4s, v19.s[0]
+	FLDPQ   64(R3), (F0, F1)
+	WORD    $0x4f921007 // fmla v7.4s, v0.4s, v18.s[0]
+	WORD    $0x4f93100e // fmla v14.4s, v0.4s, v19.s[0]
+	WORD    $0x4f921028 // fmla v8.4s, v1.4s, v18.s[0]
+	WORD    $0x4f93102f // fmla v15.4s, v1.4s, v19.s[0]
+	FLDPQ   96(R3), (F0, F1)
+	ADD     R6, R3, R3
+	WORD    $0x4f921002 // fmla v2.4s, v0.4s, v18.s[0]
+	WORD    $0x4f931010 // fmla v16.4s, v0.4s, v19.s[0]
+	WORD    $0x4f921029 // fmla v9.4s, v1.4s, v18.s[0]
+	WORD    $0x4f931031 // fmla v17.4s, v1.4s, v19.s[0]
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4fb21003 // fmla v3.4s, v0.4s, v18.s[1]
+	WORD    $0x4fb3100a // fmla v10.4s, v0.4s, v19.s[1]
+	WORD    $0x4fb21024 // fmla v4.4s, v1.4s, v18.s[1]
+	WORD    $0x4fb3102b // fmla v11.4s, v1.4s, v19.s[1]
+	FLDPQ   32(R3), (F0, F1)
+	WORD    $0x4fb21005 // fmla v5.4s, v0.4s, v18.s[1]
+	WORD    $0x4fb3100c // fmla v12.4s, v0.4s, v19.s[1]
+	WORD    $0x4fb21026 // fmla v6.4s, v1.4s, v18.s[1]
+	WORD    $0x4fb3102d // fmla v13.4s, v1.4s, v19.s[1]
+	FLDPQ   64(R3), (F0, F1)
+	WORD    $0x4fb21007 // fmla v7.4s, v0.4s, v18.s[1]
+	WORD    $0x4fb3100e // fmla v14.4s, v0.4s, v19.s[1]
+	WORD    $0x4fb21028 // fmla v8.4s, v1.4s, v18.s[1]
+	WORD    $0x4fb3102f // fmla v15.4s, v1.4s, v19.s[1]
+	FLDPQ   96(R3), (F0, F1)
+	ADD     R6, R3, R3
+	WORD    $0x4fb21002 // fmla v2.4s, v0.4s, v18.s[1]
+	WORD    $0x4fb31010 // fmla v16.4s, v0.4s, v19.s[1]
+	WORD    $0x4fb21029 // fmla v9.4s, v1.4s, v18.s[1]
+	WORD    $0x4fb31031 // fmla v17.4s, v1.4s, v19.s[1]
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4f921803 // fmla v3.4s, v0.4s, v18.s[2]
+	WORD    $0x4f93180a // fmla v10.4s, v0.4s, v19.s[2]
+	WORD    $0x4f921824 // fmla v4.4s, v1.4s, v18.s[2]
+	WORD    $0x4f93182b // fmla v11.4s, v1.4s, v19.s[2]
+	FLDPQ   32(R3), (F0, F1)
+	WORD    $0x4f921805 // fmla v5.4s, v0.4s, v18.s[2]
+	WORD    $0x4f93180c // fmla v12.4s, v0.4s, v19.s[2]
+	WORD    $0x4f921826 // fmla v6.4s, v1.4s, v18.s[2]
+	WORD    $0x4f93182d // fmla v13.4s, v1.4s, v19.s[2]
+	FLDPQ   64(R3), (F0, F1)
+	WORD    $0x4f921807 // fmla v7.4s, v0.4s, v18.s[2]
+	WORD    $0x4f93180e // fmla v14.4s, v0.4s, v19.s[2]
+	WORD    $0x4f921828 // fmla v8.4s, v1.4s, v18.s[2]
+	WORD    $0x4f93182f // fmla v15.4s, v1.4s, v19.s[2]
+	FLDPQ   96(R3), (F0, F1)
+	ADD     R6, R3, R3
+	WORD    $0x4f921802 // fmla v2.4s, v0.4s, v18.s[2]
+	WORD    $0x4f931810 // fmla v16.4s, v0.4s, v19.s[2]
+	WORD    $0x4f921829 // fmla v9.4s, v1.4s, v18.s[2]
+	WORD    $0x4f931831 // fmla v17.4s, v1.4s, v19.s[2]
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4fb21803 // fmla v3.4s, v0.4s, v18.s[3]
+	WORD    $0x4fb3180a // fmla v10.4s, v0.4s, v19.s[3]
+	WORD    $0x4fb21824 // fmla v4.4s, v1.4s, v18.s[3]
+	WORD    $0x4fb3182b // fmla v11.4s, v1.4s, v19.s[3]
+	FLDPQ   32(R3), (F0, F1)
+	WORD    $0x4fb21805 // fmla v5.4s, v0.4s, v18.s[3]
+	WORD    $0x4fb3180c // fmla v12.4s, v0.4s, v19.s[3]
+	WORD    $0x4fb21826 // fmla v6.4s, v1.4s, v18.s[3]
+	WORD    $0x4fb3182d // fmla v13.4s, v1.4s, v19.s[3]
+	FLDPQ   64(R3), (F0, F1)
+	WORD    $0x4fb21807 // fmla v7.4s, v0.4s, v18.s[3]
+	WORD    $0x4fb3180e // fmla v14.4s, v0.4s, v19.s[3]
+	WORD    $0x4fb21828 // fmla v8.4s, v1.4s, v18.s[3]
+	WORD    $0x4fb3182f // fmla v15.4s, v1.4s, v19.s[3]
+	FLDPQ   96(R3), (F0, F1)
+	ADD     R6, R3, R3
+	WORD    $0x4fb21802 // fmla v2.4s, v0.4s, v18.s[3]
+	WORD    $0x4fb31810 // fmla v16.4s, v0.4s, v19.s[3]
+	WORD    $0x4fb21829 // fmla v9.4s, v1.4s, v18.s[3]
+	WORD    $0x4fb31831 // fmla v17.4s, v1.4s, v19.s[3]
+	SUBS    $4, R2, R2
+	BGE     loop2x32
+
+rest2x32:
+	ADD $4, R2, R2
+	CBZ R2, sum2x32
+
+one2x32:
+	FMOVS.P 4(R0), F0
+	FMOVS.P 4(R1), F1
+	FLDPQ   (R3), (F18, F19)
+	WORD    $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
+	WORD    $0x4f81124a // fmla v10.4s, v18.4s, v1.s[0]
+	WORD    $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
+	WORD    $0x4f81126b // fmla v11.4s, v19.4s, v1.s[0]
+	FLDPQ   32(R3), (F18, F19)
+	WORD    $0x4f801245 // fmla v5.4s, v18.4s, v0.s[0]
+	WORD    $0x4f81124c // fmla v12.4s, v18.4s, v1.s[0]
+	WORD    $0x4f801266 // fmla v6.4s, v19.4s, v0.s[0]
+	WORD    $0x4f81126d // fmla v13.4s, v19.4s, v1.s[0]
+	FLDPQ   64(R3), (F18, F19)
+	WORD    $0x4f801247 // fmla v7.4s, v18.4s, v0.s[0]
+	WORD    $0x4f81124e // fmla v14.4s, v18.4s, v1.s[0]
+	WORD    $0x4f801268 // fmla v8.4s, v19.4s, v0.s[0]
+	WORD    $0x4f81126f // fmla v15.4s, v19.4s, v1.s[0]
+	FLDPQ   96(R3), (F18, F19)
+	ADD     R6, R3, R3
+	WORD    $0x4f801242 // fmla v2.4s, v18.4s, v0.s[0]
+	WORD    $0x4f811250 // fmla v16.4s, v18.4s, v1.s[0]
+	WORD    $0x4f801269 // fmla v9.4s, v19.4s, v0.s[0]
+	WORD    $0x4f811271 // fmla v17.4s, v19.4s, v1.s[0]
+	SUBS    $1, R2, R2
+	BNE     one2x32
+
+sum2x32:
+	FMOVS alpha+24(FP), F0
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
+	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
+	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
+	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	WORD  $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
+	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
+	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
+	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
+	// beta = 0 must not read C
+	CBZ   R8, store2x32
+	FMOVS beta+96(FP), F18
+	MOVD  R12, R0
+	FLDPQ (R0), (F0, F1)
+	WORD  $0x4f921003 // fmla v3.4s, v0.4s, v18.s[0]
+	WORD  $0x4f921024 // fmla v4.4s, v1.4s, v18.s[0]
+	FLDPQ 32(R0), (F0, F1)
+	WORD  $0x4f921005 // fmla v5.4s, v0.4s, v18.s[0]
+	WORD  $0x4f921026 // fmla v6.4s, v1.4s, v18.s[0]
+	FLDPQ 64(R0), (F0, F1)
+	WORD  $0x4f921007 // fmla v7.4s, v0.4s, v18.s[0]
+	WORD  $0x4f921028 // fmla v8.4s, v1.4s, v18.s[0]
+	FLDPQ 96(R0), (F0, F1)
+	WORD  $0x4f921002 // fmla v2.4s, v0.4s, v18.s[0]
+	WORD  $0x4f921029 // fmla v9.4s, v1.4s, v18.s[0]
+	ADD   R7, R0, R0
+	FLDPQ (R0), (F0, F1)
+	WORD  $0x4f92100a // fmla v10.4s, v0.4s, v18.s[0]
+	WORD  $0x4f92102b // fmla v11.4s, v1.4s, v18.s[0]
+	FLDPQ 32(R0), (F0, F1)
+	WORD  $0x4f92100c // fmla v12.4s, v0.4s, v18.s[0]
+	WORD  $0x4f92102d // fmla v13.4s, v1.4s, v18.s[0]
+	FLDPQ 64(R0), (F0, F1)
+	WORD  $0x4f92100e // fmla v14.4s, v0.4s, v18.s[0]
+	WORD  $0x4f92102f // fmla v15.4s, v1.4s, v18.s[0]
+	FLDPQ 96(R0), (F0, F1)
+	WORD  $0x4f921010 // fmla v16.4s, v0.4s, v18.s[0]
+	WORD  $0x4f921031 // fmla v17.4s, v1.4s, v18.s[0]
+	ADD   R7, R0, R0
+
+store2x32:
+	FSTPQ (F3, F4), (R12)
+	FSTPQ (F5, F6), 32(R12)
+	FSTPQ (F7, F8), 64(R12)
+	FSTPQ (F2, F9), 96(R12)
+	ADD   R7, R12, R12
+	FSTPQ (F10, F11), (R12)
+	FSTPQ (F12, F13), 32(R12)
+	FSTPQ (F14, F15), 64(R12)
+	FSTPQ (F16, F17), 96(R12)
+	ADD   R7, R12, R12
+	SUB   $2, R10, R10
+	B     tiles3x32
+
+tile1x32:
+	MOVD  R11, R0
+	ADD   R5, R11, R11
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V9.B16
+	MOVD  k+16(FP), R1
+	MOVD  R13, R2
+	SUBS  $4, R1, R1
+	BLT   rest1x32
+
+loop1x32:
+	FMOVQ.P 16(R0), F10
+	FLDPQ   (R2), (F0, F1)
+	WORD    $0x4f8a1003 // fmla v3.4s, v0.4s, v10.s[0]
+	WORD    $0x4f8a1024 // fmla v4.4s, v1.4s, v10.s[0]
+	FLDPQ   32(R2), (F0, F1)
+	WORD    $0x4f8a1005 // fmla v5.4s, v0.4s, v10.s[0]
+	WORD    $0x4f8a1026 // fmla v6.4s, v1.4s, v10.s[0]
+	FLDPQ   64(R2), (F0, F1)
+	WORD    $0x4f8a1007 // fmla v7.4s, v0.4s, v10.s[0]
+	WORD    $0x4f8a1028 // fmla v8.4s, v1.4s, v10.s[0]
+	FLDPQ   96(R2), (F0, F1)
+	ADD     R6, R2, R2
+	WORD    $0x4f8a1002 // fmla v2.4s, v0.4s, v10.s[0]
+	WORD    $0x4f8a1029 // fmla v9.4s, v1.4s, v10.s[0]
+	FLDPQ   (R2), (F0, F1)
+	WORD    $0x4faa1003 // fmla v3.4s, v0.4s, v10.s[1]
+	WORD    $0x4faa1024 // fmla v4.4s, v1.4s, v10.s[1]
+	FLDPQ   32(R2), (F0, F1)
+	WORD    $0x4faa1005 // fmla v5.4s, v0.4s, v10.s[1]
+	WORD    $0x4faa1026 // fmla v6.4s, v1.4s, v10.s[1]
+	FLDPQ   64(R2), (F0, F1)
+	WORD    $0x4faa1007 // fmla v7.4s, v0.4s, v10.s[1]
+	WORD    $0x4faa1028 // fmla v8.4s, v1.4s, v10.s[1]
+	FLDPQ   96(R2), (F0, F1)
+	ADD     R6, R2, R2
+	WORD    $0x4faa1002 // fmla v2.4s, v0.4s, v10.s[1]
+	WORD    $0x4faa1029 // fmla v9.4s, v1.4s, v10.s[1]
+	FLDPQ   (R2), (F0, F1)
+	WORD    $0x4f8a1803 // fmla v3.4s, v0.4s, v10.s[2]
+	WORD    $0x4f8a1824 // fmla v4.4s, v1.4s, v10.s[2]
+	FLDPQ   32(R2), (F0, F1)
+	WORD    $0x4f8a1805 // fmla v5.4s, v0.4s, v10.s[2]
+	WORD    $0x4f8a1826 // fmla v6.4s, v1.4s, v10.s[2]
+	FLDPQ   64(R2), (F0, F1)
+	WORD    $0x4f8a1807 // fmla v7.4s, v0.4s, v10.s[2]
+	WORD    $0x4f8a1828 // fmla v8.4s, v1.4s, v10.s[2]
+	FLDPQ   96(R2), (F0, F1)
+	ADD     R6, R2, R2
+	WORD    $0x4f8a1802 // fmla v2.4s, v0.4s, v10.s[2]
+	WORD    $0x4f8a1829 // fmla v9.4s, v1.4s, v10.s[2]
+	FLDPQ   (R2), (F0, F1)
+	WORD    $0x4faa1803 // fmla v3.4s, v0.4s, v10.s[3]
+	WORD    $0x4faa1824 // fmla v4.4s, v1.4s, v10.s[3]
+	FLDPQ   32(R2), (F0, F1)
+	WORD    $0x4faa1805 // fmla v5.4s, v0.4s, v10.s[3]
+	WORD    $0x4faa1826 // fmla v6.4s, v1.4s, v10.s[3]
+	FLDPQ   64(R2), (F0, F1)
+	WORD    $0x4faa1807 // fmla v7.4s, v0.4s, v10.s[3]
+	WORD    $0x4faa1828 // fmla v8.4s, v1.4s, v10.s[3]
+	FLDPQ   96(R2), (F0, F1)
+	ADD     R6, R2, R2
+	WORD    $0x4faa1802 // fmla v2.4s, v0.4s, v10.s[3]
+	WORD    $0x4faa1829 // fmla v9.4s, v1.4s, v10.s[3]
+	SUBS    $4, R1, R1
+	BGE     loop1x32
+
+rest1x32:
+	ADD $4, R1, R1
+	CBZ R1, sum1x32
+
+one1x32:
+	FMOVS.P 4(R0), F0
+	FLDPQ   (R2), (F1, F10)
+	WORD    $0x4f801023 // fmla v3.4s, v1.4s, v0.s[0]
+	WORD    $0x4f801144 // fmla v4.4s, v10.4s, v0.s[0]
+	FLDPQ   32(R2), (F1, F10)
+	WORD    $0x4f801025 // fmla v5.4s, v1.4s, v0.s[0]
+	WORD    $0x4f801146 // fmla v6.4s, v10.4s, v0.s[0]
+	FLDPQ   64(R2), (F1, F10)
+	WORD    $0x4f801027 // fmla v7.4s, v1.4s, v0.s[0]
+	WORD    $0x4f801148 // fmla v8.4s, v10.4s, v0.s[0]
+	FLDPQ   96(R2), (F1, F10)
+	ADD     R6, R2, R2
+	WORD    $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
+	WORD    $0x4f801149 // fmla v9.4s, v10.4s, v0.s[0]
+	SUBS    $1, R1, R1
+	BNE     one1x32
+
+sum1x32:
+	FMOVS alpha+24(FP), F0
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	// beta = 0 must not read C
+	CBZ   R8, store1x32
+	FMOVS beta+96(FP), F0
+	MOVD  R12, R0
+	FLDPQ (R0), (F1, F10)
+	WORD  $0x4f801023 // fmla v3.4s, v1.4s, v0.s[0]
+	WORD  $0x4f801144 // fmla v4.4s, v10.4s, v0.s[0]
+	FLDPQ 32(R0), (F1, F10)
+	WORD  $0x4f801025 // fmla v5.4s, v1.4s, v0.s[0]
+	WORD  $0x4f801146 // fmla v6.4s, v10.4s, v0.s[0]
+	FLDPQ 64(R0), (F1, F10)
+	WORD  $0x4f801027 // fmla v7.4s, v1.4s, v0.s[0]
+	WORD  $0x4f801148 // fmla v8.4s, v10.4s, v0.s[0]
+	FLDPQ 96(R0), (F1, F10)
+	WORD  $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
+	WORD  $0x4f801149 // fmla v9.4s, v10.4s, v0.s[0]
+	ADD   R7, R0, R0
+
+store1x32:
+	FSTPQ (F3, F4), (R12)
+	FSTPQ (F5, F6), 32(R12)
+	FSTPQ (F7, F8), 64(R12)
+	FSTPQ (F2, F9), 96(R12)
+	ADD   R7, R12, R12
+	SUB   $1, R10, R10
+	B     tiles3x32
+
+done3x32:
+	SUB $32, R9, R9
+	ADD $128, R13, R13
+	ADD $128, R14, R14
+
+narrower1:
+	CMP  $16, R9
+	BLT  narrower2
+	MOVD m+0(FP), R19
+	MOVD a_base+32(FP), R15
+	MOVD R14, R20
 
 tiles6x16:
-	CMP  $12, R15
+	CMP  $12, R19
 	BGE  tile6x16
-	MOVD R15, R0
-	CMP  $6, R15
+	MOVD R19, R0
+	CMP  $6, R19
 	BLE  pick6x16
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
@@ -48,45 +707,45 @@ pick6x16:
 	BEQ tile5x16
 
 tile6x16:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V9.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V12.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V15.B16
-	MOVD  R8, R3
-	ADD   R10, R8, R8
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V18.B16
-	MOVD  R8, R4
-	ADD   R10, R8, R8
+	MOVD  R15, R4
+	ADD   R5, R15, R15
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V21.B16
-	MOVD  R8, R5
-	ADD   R10, R8, R8
+	MOVD  R15, R10
+	ADD   R5, R15, R15
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
 	VMOVI $0, V24.B16
 	VMOVI $0, V25.B16
-	MOVD  k+16(FP), R6
-	MOVD  R9, R7
-	SUBS  $4, R6, R6
+	MOVD  k+16(FP), R11
+	MOVD  R13, R12
+	SUBS  $4, R11, R11
 	BLT   rest6x16
 
 loop6x16:
@@ -95,8 +754,8 @@ loop6x16:
 	FMOVQ.P 16(R2), F28
 	FMOVQ.P 16(R3), F29
 	FMOVQ.P 16(R4), F30
-	FMOVQ.P 16(R5), F31
-	FLDPQ   (R7), (F0, F1)
+	FMOVQ.P 16(R10), F31
+	FLDPQ   (R12), (F0, F1)
 	WORD    $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b100a // fmla v10.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c100d // fmla v13.4s, v0.4s, v28.s[0]
@@ -109,8 +768,8 @@ loop6x16:
 	WORD    $0x4f9d1031 // fmla v17.4s, v1.4s, v29.s[0]
 	WORD    $0x4f9e1034 // fmla v20.4s, v1.4s, v30.s[0]
 	WORD    $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
-	FLDPQ   32(R7), (F0, F1)
-	ADD     R11, R7, R7
+	FLDPQ   32(R12), (F0, F1)
+	ADD     R6, R12, R12
 	WORD    $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b1005 // fmla v5.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1004 // fmla v4.4s, v0.4s, v28.s[0]
@@ -123,7 +782,7 @@ loop6x16:
 	WORD    $0x4f9d1032 // fmla v18.4s, v1.4s, v29.s[0]
 	WORD    $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
 	WORD    $0x4f9f1039 // fmla v25.4s, v1.4s, v31.s[0]
-	FLDPQ   (R7), (F0, F1)
+	FLDPQ   (R12), (F0, F1)
 	WORD    $0x4fba1007 // fmla v7.4s, v0.4s, v26.s[1]
 	WORD    $0x4fbb100a // fmla v10.4s, v0.4s, v27.s[1]
 	WORD    $0x4fbc100d // fmla v13.4s, v0.4s, v28.s[1]
@@ -136,8 +795,8 @@ loop6x16:
 	WORD    $0x4fbd1031 // fmla v17.4s, v1.4s, v29.s[1]
 	WORD    $0x4fbe1034 // fmla v20.4s, v1.4s, v30.s[1]
 	WORD    $0x4fbf1037 // fmla v23.4s, v1.4s, v31.s[1]
-	FLDPQ   32(R7), (F0, F1)
-	ADD     R11, R7, R7
+	FLDPQ   32(R12), (F0, F1)
+	ADD     R6, R12, R12
 	WORD    $0x4fba1006 // fmla v6.4s, v0.4s, v26.s[1]
 	WORD    $0x4fbb1005 // fmla v5.4s, v0.4s, v27.s[1]
 	WORD    $0x4fbc1004 // fmla v4.4s, v0.4s, v28.s[1]
@@ -150,7 +809,7 @@ loop6x16:
 	WORD    $0x4fbd1032 // fmla v18.4s, v1.4s, v29.s[1]
 	WORD    $0x4fbe1035 // fmla v21.4s, v1.4s, v30.s[1]
 	WORD    $0x4fbf1039 // fmla v25.4s, v1.4s, v31.s[1]
-	FLDPQ   (R7), (F0, F1)
+	FLDPQ   (R12), (F0, F1)
 	WORD    $0x4f9a1807 // fmla v7.4s, v0.4s, v26.s[2]
 	WORD    $0x4f9b180a // fmla v10.4s, v0.4s, v27.s[2]
 	WORD    $0x4f9c180d // fmla v13.4s, v0.4s, v28.s[2]
@@ -163,8 +822,8 @@ loop6x16:
 	WORD    $0x4f9d1831 // fmla v17.4s, v1.4s, v29.s[2]
 	WORD    $0x4f9e1834 // fmla v20.4s, v1.4s, v30.s[2]
 	WORD    $0x4f9f1837 // fmla v23.4s, v1.4s, v31.s[2]
-	FLDPQ   32(R7), (F0, F1)
-	ADD     R11, R7, R7
+	FLDPQ   32(R12), (F0, F1)
+	ADD     R6, R12, R12
 	WORD    $0x4f9a1806 // fmla v6.4s, v0.4s, v26.s[2]
 	WORD    $0x4f9b1805 // fmla v5.4s, v0.4s, v27.s[2]
 	WORD    $0x4f9c1804 // fmla v4.4s, v0.4s, v28.s[2]
@@ -177,7 +836,7 @@ loop6x16:
 	WORD    $0x4f9d1832 // fmla v18.4s, v1.4s, v29.s[2]
 	WORD    $0x4f9e1835 // fmla v21.4s, v1.4s, v30.s[2]
 	WORD    $0x4f9f1839 // fmla v25.4s, v1.4s, v31.s[2]
-	FLDPQ   (R7), (F0, F1)
+	FLDPQ   (R12), (F0, F1)
 	WORD    $0x4fba1807 // fmla v7.4s, v0.4s, v26.s[3]
 	WORD    $0x4fbb180a // fmla v10.4s, v0.4s, v27.s[3]
 	WORD    $0x4fbc180d // fmla v13.4s, v0.4s, v28.s[3]
@@ -190,8 +849,8 @@ loop6x16:
 	WORD    $0x4fbd1831 // fmla v17.4s, v1.4s, v29.s[3]
 	WORD    $0x4fbe1834 // fmla v20.4s, v1.4s, v30.s[3]
 	WORD    $0x4fbf1837 // fmla v23.4s, v1.4s, v31.s[3]
-	FLDPQ   32(R7), (F0, F1)
-	ADD     R11, R7, R7
+	FLDPQ   32(R12), (F0, F1)
+	ADD     R6, R12, R12
 	WORD    $0x4fba1806 // fmla v6.4s, v0.4s, v26.s[3]
 	WORD    $0x4fbb1805 // fmla v5.4s, v0.4s, v27.s[3]
 	WORD    $0x4fbc1804 // fmla v4.4s, v0.4s, v28.s[3]
@@ -204,12 +863,12 @@ loop6x16:
 	WORD    $0x4fbd1832 // fmla v18.4s, v1.4s, v29.s[3]
 	WORD    $0x4fbe1835 // fmla v21.4s, v1.4s, v30.s[3]
 	WORD    $0x4fbf1839 // fmla v25.4s, v1.4s, v31.s[3]
-	SUBS    $4, R6, R6
+	SUBS    $4, R11, R11
 	BGE     loop6x16
 
 rest6x16:
-	ADD $4, R6, R6
-	CBZ R6, sum6x16
+	ADD $4, R11, R11
+	CBZ R11, sum6x16
 
 one6x16:
 	FMOVS.P 4(R0), F26
@@ -217,8 +876,8 @@ one6x16:
 	FMOVS.P 4(R2), F28
 	FMOVS.P 4(R3), F29
 	FMOVS.P 4(R4), F30
-	FMOVS.P 4(R5), F31
-	FLDPQ   (R7), (F0, F1)
+	FMOVS.P 4(R10), F31
+	FLDPQ   (R12), (F0, F1)
 	WORD    $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b100a // fmla v10.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c100d // fmla v13.4s, v0.4s, v28.s[0]
@@ -231,8 +890,8 @@ one6x16:
 	WORD    $0x4f9d1031 // fmla v17.4s, v1.4s, v29.s[0]
 	WORD    $0x4f9e1034 // fmla v20.4s, v1.4s, v30.s[0]
 	WORD    $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
-	FLDPQ   32(R7), (F0, F1)
-	ADD     R11, R7, R7
+	FLDPQ   32(R12), (F0, F1)
+	ADD     R6, R12, R12
 	WORD    $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b1005 // fmla v5.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1004 // fmla v4.4s, v0.4s, v28.s[0]
@@ -245,7 +904,7 @@ one6x16:
 	WORD    $0x4f9d1032 // fmla v18.4s, v1.4s, v29.s[0]
 	WORD    $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
 	WORD    $0x4f9f1039 // fmla v25.4s, v1.4s, v31.s[0]
-	SUBS    $1, R6, R6
+	SUBS    $1, R11, R11
 	BNE     one6x16
 
 sum6x16:
@@ -275,108 +934,108 @@ sum6x16:
 	WORD  $0x4f809318 // fmul v24.4s, v24.4s, v0.s[0]
 	WORD  $0x4f809339 // fmul v25.4s, v25.4s, v0.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store6x16
+	CBZ   R8, store6x16
 	FMOVS beta+96(FP), F26
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
 	WORD  $0x4f9a1028 // fmla v8.4s, v1.4s, v26.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
 	WORD  $0x4f9a1029 // fmla v9.4s, v1.4s, v26.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f9a100a // fmla v10.4s, v0.4s, v26.s[0]
 	WORD  $0x4f9a102b // fmla v11.4s, v1.4s, v26.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f9a1005 // fmla v5.4s, v0.4s, v26.s[0]
 	WORD  $0x4f9a102c // fmla v12.4s, v1.4s, v26.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f9a100d // fmla v13.4s, v0.4s, v26.s[0]
 	WORD  $0x4f9a102e // fmla v14.4s, v1.4s, v26.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f9a1004 // fmla v4.4s, v0.4s, v26.s[0]
 	WORD  $0x4f9a102f // fmla v15.4s, v1.4s, v26.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f9a1010 // fmla v16.4s, v0.4s, v26.s[0]
 	WORD  $0x4f9a1031 // fmla v17.4s, v1.4s, v26.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f9a1003 // fmla v3.4s, v0.4s, v26.s[0]
 	WORD  $0x4f9a1032 // fmla v18.4s, v1.4s, v26.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f9a1013 // fmla v19.4s, v0.4s, v26.s[0]
 	WORD  $0x4f9a1034 // fmla v20.4s, v1.4s, v26.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f9a1002 // fmla v2.4s, v0.4s, v26.s[0]
 	WORD  $0x4f9a1035 // fmla v21.4s, v1.4s, v26.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f9a1016 // fmla v22.4s, v0.4s, v26.s[0]
 	WORD  $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f9a1018 // fmla v24.4s, v0.4s, v26.s[0]
 	WORD  $0x4f9a1039 // fmla v25.4s, v1.4s, v26.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store6x16:
-	FSTPQ (F7, F8), (R19)
-	FSTPQ (F6, F9), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F10, F11), (R19)
-	FSTPQ (F5, F12), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F13, F14), (R19)
-	FSTPQ (F4, F15), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F16, F17), (R19)
-	FSTPQ (F3, F18), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F19, F20), (R19)
-	FSTPQ (F2, F21), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F22, F23), (R19)
-	FSTPQ (F24, F25), 32(R19)
-	ADD   R12, R19, R19
-	SUB   $6, R15, R15
+	FSTPQ (F7, F8), (R20)
+	FSTPQ (F6, F9), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F10, F11), (R20)
+	FSTPQ (F5, F12), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F13, F14), (R20)
+	FSTPQ (F4, F15), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F16, F17), (R20)
+	FSTPQ (F3, F18), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F19, F20), (R20)
+	FSTPQ (F2, F21), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F22, F23), (R20)
+	FSTPQ (F24, F25), 32(R20)
+	ADD   R7, R20, R20
+	SUB   $6, R19, R19
 	B     tiles6x16
 
 tile5x16:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V5.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V4.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V3.B16
-	MOVD  R8, R3
-	ADD   R10, R8, R8
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V2.B16
-	MOVD  R8, R4
-	ADD   R10, R8, R8
+	MOVD  R15, R4
+	ADD   R5, R15, R15
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V21.B16
-	MOVD  k+16(FP), R5
-	MOVD  R9, R6
-	SUBS  $4, R5, R5
+	MOVD  k+16(FP), R10
+	MOVD  R13, R11
+	SUBS  $4, R10, R10
 	BLT   rest5x16
 
 loop5x16:
@@ -385,7 +1044,7 @@ loop5x16:
 	FMOVQ.P 16(R2), F24
 	FMOVQ.P 16(R3), F25
 	FMOVQ.P 16(R4), F26
-	FLDPQ   (R6), (F0, F1)
+	FLDPQ   (R11), (F0, F1)
 	WORD    $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD    $0x4f97100d // fmla v13.4s, v0.4s, v23.s[0]
 	WORD    $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
@@ -396,8 +1055,8 @@ loop5x16:
 	WORD    $0x4f981030 // fmla v16.4s, v1.4s, v24.s[0]
 	WORD    $0x4f991032 // fmla v18.4s, v1.4s, v25.s[0]
 	WORD    $0x4f9a1034 // fmla v20.4s, v1.4s, v26.s[0]
-	FLDPQ   32(R6), (F0, F1)
-	ADD     R11, R6, R6
+	FLDPQ   32(R11), (F0, F1)
+	ADD     R6, R11, R11
 	WORD    $0x4f96100a // fmla v10.4s, v0.4s, v22.s[0]
 	WORD    $0x4f971009 // fmla v9.4s, v0.4s, v23.s[0]
 	WORD    $0x4f981008 // fmla v8.4s, v0.4s, v24.s[0]
@@ -408,7 +1067,7 @@ loop5x16:
 	WORD    $0x4f981023 // fmla v3.4s, v1.4s, v24.s[0]
 	WORD    $0x4f991022 // fmla v2.4s, v1.4s, v25.s[0]
 	WORD    $0x4f9a1035 // fmla v21.4s, v1.4s, v26.s[0]
-	FLDPQ   (R6), (F0, F1)
+	FLDPQ   (R11), (F0, F1)
 	WORD    $0x4fb6100b // fmla v11.4s, v0.4s, v22.s[1]
 	WORD    $0x4fb7100d // fmla v13.4s, v0.4s, v23.s[1]
 	WORD    $0x4fb8100f // fmla v15.4s, v0.4s, v24.s[1]
@@ -419,8 +1078,8 @@ loop5x16:
 	WORD    $0x4fb81030 // fmla v16.4s, v1.4s, v24.s[1]
 	WORD    $0x4fb91032 // fmla v18.4s, v1.4s, v25.s[1]
 	WORD    $0x4fba1034 // fmla v20.4s, v1.4s, v26.s[1]
-	FLDPQ   32(R6), (F0, F1)
-	ADD     R11, R6, R6
+	FLDPQ   32(R11), (F0, F1)
+	ADD     R6, R11, R11
 	WORD    $0x4fb6100a // fmla v10.4s, v0.4s, v22.s[1]
 	WORD    $0x4fb71009 // fmla v9.4s, v0.4s, v23.s[1]
 	WORD    $0x4fb81008 // fmla v8.4s, v0.4s, v24.s[1]
@@ -431,7 +1090,7 @@ loop5x16:
 	WORD    $0x4fb81023 // fmla v3.4s, v1.4s, v24.s[1]
 	WORD    $0x4fb91022 // fmla v2.4s, v1.4s, v25.s[1]
 	WORD    $0x4fba1035 // fmla v21.4s, v1.4s, v26.s[1]
-	FLDPQ   (R6), (F0, F1)
+	FLDPQ   (R11), (F0, F1)
 	WORD    $0x4f96180b // fmla v11.4s, v0.4s, v22.s[2]
 	WORD    $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
 	WORD    $0x4f98180f // fmla v15.4s, v0.4s, v24.s[2]
@@ -442,8 +1101,8 @@ loop5x16:
 	WORD    $0x4f981830 // fmla v16.4s, v1.4s, v24.s[2]
 	WORD    $0x4f991832 // fmla v18.4s, v1.4s, v25.s[2]
 	WORD    $0x4f9a1834 // fmla v20.4s, v1.4s, v26.s[2]
-	FLDPQ   32(R6), (F0, F1)
-	ADD     R11, R6, R6
+	FLDPQ   32(R11), (F0, F1)
+	ADD     R6, R11, R11
 	WORD    $0x4f96180a // fmla v10.4s, v0.4s, v22.s[2]
 	WORD    $0x4f971809 // fmla v9.4s, v0.4s, v23.s[2]
 	WORD    $0x4f981808 // fmla v8.4s, v0.4s, v24.s[2]
@@ -454,7 +1113,7 @@ loop5x16:
 	WORD    $0x4f981823 // fmla v3.4s, v1.4s, v24.s[2]
 	WORD    $0x4f991822 // fmla v2.4s, v1.4s, v25.s[2]
 	WORD    $0x4f9a1835 // fmla v21.4s, v1.4s, v26.s[2]
-	FLDPQ   (R6), (F0, F1)
+	FLDPQ   (R11), (F0, F1)
 	WORD    $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
 	WORD    $0x4fb7180d // fmla v13.4s, v0.4s, v23.s[3]
 	WORD    $0x4fb8180f // fmla v15.4s, v0.4s, v24.s[3]
@@ -465,8 +1124,8 @@ loop5x16:
 	WORD    $0x4fb81830 // fmla v16.4s, v1.4s, v24.s[3]
 	WORD    $0x4fb91832 // fmla v18.4s, v1.4s, v25.s[3]
 	WORD    $0x4fba1834 // fmla v20.4s, v1.4s, v26.s[3]
-	FLDPQ   32(R6), (F0, F1)
-	ADD     R11, R6, R6
+	FLDPQ   32(R11), (F0, F1)
+	ADD     R6, R11, R11
 	WORD    $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
 	WORD    $0x4fb71809 // fmla v9.4s, v0.4s, v23.s[3]
 	WORD    $0x4fb81808 // fmla v8.4s, v0.4s, v24.s[3]
@@ -477,12 +1136,12 @@ loop5x16:
 	WORD    $0x4fb81823 // fmla v3.4s, v1.4s, v24.s[3]
 	WORD    $0x4fb91822 // fmla v2.4s, v1.4s, v25.s[3]
 	WORD    $0x4fba1835 // fmla v21.4s, v1.4s, v26.s[3]
-	SUBS    $4, R5, R5
+	SUBS    $4, R10, R10
 	BGE     loop5x16
 
 rest5x16:
-	ADD $4, R5, R5
-	CBZ R5, sum5x16
+	ADD $4, R10, R10
+	CBZ R10, sum5x16
 
 one5x16:
 	FMOVS.P 4(R0), F0
@@ -490,7 +1149,7 @@ one5x16:
 	FMOVS.P 4(R2), F22
 	FMOVS.P 4(R3), F23
 	FMOVS.P 4(R4), F24
-	FLDPQ   (R6), (F25, F26)
+	FLDPQ   (R11), (F25, F26)
 	WORD    $0x4f80132b // fmla v11.4s, v25.4s, v0.s[0]
 	WORD    $0x4f81132d // fmla v13.4s, v25.4s, v1.s[0]
 	WORD    $0x4f96132f // fmla v15.4s, v25.4s, v22.s[0]
@@ -501,8 +1160,8 @@ one5x16:
 	WORD    $0x4f961350 // fmla v16.4s, v26.4s, v22.s[0]
 	WORD    $0x4f971352 // fmla v18.4s, v26.4s, v23.s[0]
 	WORD    $0x4f981354 // fmla v20.4s, v26.4s, v24.s[0]
-	FLDPQ   32(R6), (F25, F26)
-	ADD     R11, R6, R6
+	FLDPQ   32(R11), (F25, F26)
+	ADD     R6, R11, R11
 	WORD    $0x4f80132a // fmla v10.4s, v25.4s, v0.s[0]
 	WORD    $0x4f811329 // fmla v9.4s, v25.4s, v1.s[0]
 	WORD    $0x4f961328 // fmla v8.4s, v25.4s, v22.s[0]
@@ -513,7 +1172,7 @@ one5x16:
 	WORD    $0x4f961343 // fmla v3.4s, v26.4s, v22.s[0]
 	WORD    $0x4f971342 // fmla v2.4s, v26.4s, v23.s[0]
 	WORD    $0x4f981355 // fmla v21.4s, v26.4s, v24.s[0]
-	SUBS    $1, R5, R5
+	SUBS    $1, R10, R10
 	BNE     one5x16
 
 sum5x16:
@@ -539,91 +1198,91 @@ sum5x16:
 	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
 	WORD  $0x4f8092b5 // fmul v21.4s, v21.4s, v0.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store5x16
+	CBZ   R8, store5x16
 	FMOVS beta+96(FP), F22
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD  $0x4f96102c // fmla v12.4s, v1.4s, v22.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f96100a // fmla v10.4s, v0.4s, v22.s[0]
 	WORD  $0x4f961025 // fmla v5.4s, v1.4s, v22.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f96100d // fmla v13.4s, v0.4s, v22.s[0]
 	WORD  $0x4f96102e // fmla v14.4s, v1.4s, v22.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f961009 // fmla v9.4s, v0.4s, v22.s[0]
 	WORD  $0x4f961024 // fmla v4.4s, v1.4s, v22.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f96100f // fmla v15.4s, v0.4s, v22.s[0]
 	WORD  $0x4f961030 // fmla v16.4s, v1.4s, v22.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f961008 // fmla v8.4s, v0.4s, v22.s[0]
 	WORD  $0x4f961023 // fmla v3.4s, v1.4s, v22.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f961011 // fmla v17.4s, v0.4s, v22.s[0]
 	WORD  $0x4f961032 // fmla v18.4s, v1.4s, v22.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f961007 // fmla v7.4s, v0.4s, v22.s[0]
 	WORD  $0x4f961022 // fmla v2.4s, v1.4s, v22.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f961013 // fmla v19.4s, v0.4s, v22.s[0]
 	WORD  $0x4f961034 // fmla v20.4s, v1.4s, v22.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f961006 // fmla v6.4s, v0.4s, v22.s[0]
 	WORD  $0x4f961035 // fmla v21.4s, v1.4s, v22.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store5x16:
-	FSTPQ (F11, F12), (R19)
-	FSTPQ (F10, F5), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F13, F14), (R19)
-	FSTPQ (F9, F4), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F15, F16), (R19)
-	FSTPQ (F8, F3), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F17, F18), (R19)
-	FSTPQ (F7, F2), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F19, F20), (R19)
-	FSTPQ (F6, F21), 32(R19)
-	ADD   R12, R19, R19
-	SUB   $5, R15, R15
+	FSTPQ (F11, F12), (R20)
+	FSTPQ (F10, F5), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F13, F14), (R20)
+	FSTPQ (F9, F4), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F15, F16), (R20)
+	FSTPQ (F8, F3), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F17, F18), (R20)
+	FSTPQ (F7, F2), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F19, F20), (R20)
+	FSTPQ (F6, F21), 32(R20)
+	ADD   R7, R20, R20
+	SUB   $5, R19, R19
 	B     tiles6x16
 
 tile4x16:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V3.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
-	MOVD  R8, R3
-	ADD   R10, R8, R8
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	MOVD  k+16(FP), R4
-	MOVD  R9, R5
+	MOVD  R13, R10
 	SUBS  $4, R4, R4
 	BLT   rest4x16
 
@@ -632,7 +1291,7 @@ loop4x16:
 	FMOVQ.P 16(R1), F19
 	FMOVQ.P 16(R2), F20
 	FMOVQ.P 16(R3), F21
-	FLDPQ   (R5), (F0, F1)
+	FLDPQ   (R10), (F0, F1)
 	WORD    $0x4f921004 // fmla v4.4s, v0.4s, v18.s[0]
 	WORD    $0x4f931003 // fmla v3.4s, v0.4s, v19.s[0]
 	WORD    $0x4f941002 // fmla v2.4s, v0.4s, v20.s[0]
@@ -641,8 +1300,8 @@ loop4x16:
 	WORD    $0x4f931028 // fmla v8.4s, v1.4s, v19.s[0]
 	WORD    $0x4f94102b // fmla v11.4s, v1.4s, v20.s[0]
 	WORD    $0x4f95102f // fmla v15.4s, v1.4s, v21.s[0]
-	FLDPQ   32(R5), (F0, F1)
-	ADD     R11, R5, R5
+	FLDPQ   32(R10), (F0, F1)
+	ADD     R6, R10, R10
 	WORD    $0x4f921006 // fmla v6.4s, v0.4s, v18.s[0]
 	WORD    $0x4f931009 // fmla v9.4s, v0.4s, v19.s[0]
 	WORD    $0x4f94100c // fmla v12.4s, v0.4s, v20.s[0]
@@ -651,7 +1310,7 @@ loop4x16:
 	WORD    $0x4f93102a // fmla v10.4s, v1.4s, v19.s[0]
 	WORD    $0x4f94102d // fmla v13.4s, v1.4s, v20.s[0]
 	WORD    $0x4f951031 // fmla v17.4s, v1.4s, v21.s[0]
-	FLDPQ   (R5), (F0, F1)
+	FLDPQ   (R10), (F0, F1)
 	WORD    $0x4fb21004 // fmla v4.4s, v0.4s, v18.s[1]
 	WORD    $0x4fb31003 // fmla v3.4s, v0.4s, v19.s[1]
 	WORD    $0x4fb41002 // fmla v2.4s, v0.4s, v20.s[1]
@@ -660,8 +1319,8 @@ loop4x16:
 	WORD    $0x4fb31028 // fmla v8.4s, v1.4s, v19.s[1]
 	WORD    $0x4fb4102b // fmla v11.4s, v1.4s, v20.s[1]
 	WORD    $0x4fb5102f // fmla v15.4s, v1.4s, v21.s[1]
-	FLDPQ   32(R5), (F0, F1)
-	ADD     R11, R5, R5
+	FLDPQ   32(R10), (F0, F1)
+	ADD     R6, R10, R10
 	WORD    $0x4fb21006 // fmla v6.4s, v0.4s, v18.s[1]
 	WORD    $0x4fb31009 // fmla v9.4s, v0.4s, v19.s[1]
 	WORD    $0x4fb4100c // fmla v12.4s, v0.4s, v20.s[1]
@@ -670,7 +1329,7 @@ loop4x16:
 	WORD    $0x4fb3102a // fmla v10.4s, v1.4s, v19.s[1]
 	WORD    $0x4fb4102d // fmla v13.4s, v1.4s, v20.s[1]
 	WORD    $0x4fb51031 // fmla v17.4s, v1.4s, v21.s[1]
-	FLDPQ   (R5), (F0, F1)
+	FLDPQ   (R10), (F0, F1)
 	WORD    $0x4f921804 // fmla v4.4s, v0.4s, v18.s[2]
 	WORD    $0x4f931803 // fmla v3.4s, v0.4s, v19.s[2]
 	WORD    $0x4f941802 // fmla v2.4s, v0.4s, v20.s[2]
@@ -679,8 +1338,8 @@ loop4x16:
 	WORD    $0x4f931828 // fmla v8.4s, v1.4s, v19.s[2]
 	WORD    $0x4f94182b // fmla v11.4s, v1.4s, v20.s[2]
 	WORD    $0x4f95182f // fmla v15.4s, v1.4s, v21.s[2]
-	FLDPQ   32(R5), (F0, F1)
-	ADD     R11, R5, R5
+	FLDPQ   32(R10), (F0, F1)
+	ADD     R6, R10, R10
 	WORD    $0x4f921806 // fmla v6.4s, v0.4s, v18.s[2]
 	WORD    $0x4f931809 // fmla v9.4s, v0.4s, v19.s[2]
 	WORD    $0x4f94180c // fmla v12.4s, v0.4s, v20.s[2]
@@ -689,7 +1348,7 @@ loop4x16:
 	WORD    $0x4f93182a // fmla v10.4s, v1.4s, v19.s[2]
 	WORD    $0x4f94182d // fmla v13.4s, v1.4s, v20.s[2]
 	WORD    $0x4f951831 // fmla v17.4s, v1.4s, v21.s[2]
-	FLDPQ   (R5), (F0, F1)
+	FLDPQ   (R10), (F0, F1)
 	WORD    $0x4fb21804 // fmla v4.4s, v0.4s, v18.s[3]
 	WORD    $0x4fb31803 // fmla v3.4s, v0.4s, v19.s[3]
 	WORD    $0x4fb41802 // fmla v2.4s, v0.4s, v20.s[3]
@@ -698,8 +1357,8 @@ loop4x16:
 	WORD    $0x4fb31828 // fmla v8.4s, v1.4s, v19.s[3]
 	WORD    $0x4fb4182b // fmla v11.4s, v1.4s, v20.s[3]
 	WORD    $0x4fb5182f // fmla v15.4s, v1.4s, v21.s[3]
-	FLDPQ   32(R5), (F0, F1)
-	ADD     R11, R5, R5
+	FLDPQ   32(R10), (F0, F1)
+	ADD     R6, R10, R10
 	WORD    $0x4fb21806 // fmla v6.4s, v0.4s, v18.s[3]
 	WORD    $0x4fb31809 // fmla v9.4s, v0.4s, v19.s[3]
 	WORD    $0x4fb4180c // fmla v12.4s, v0.4s, v20.s[3]
@@ -720,7 +1379,7 @@ one4x16:
 	FMOVS.P 4(R1), F1
 	FMOVS.P 4(R2), F18
 	FMOVS.P 4(R3), F19
-	FLDPQ   (R5), (F20, F21)
+	FLDPQ   (R10), (F20, F21)
 	WORD    $0x4f801284 // fmla v4.4s, v20.4s, v0.s[0]
 	WORD    $0x4f811283 // fmla v3.4s, v20.4s, v1.s[0]
 	WORD    $0x4f921282 // fmla v2.4s, v20.4s, v18.s[0]
@@ -729,8 +1388,8 @@ one4x16:
 	WORD    $0x4f8112a8 // fmla v8.4s, v21.4s, v1.s[0]
 	WORD    $0x4f9212ab // fmla v11.4s, v21.4s, v18.s[0]
 	WORD    $0x4f9312af // fmla v15.4s, v21.4s, v19.s[0]
-	FLDPQ   32(R5), (F20, F21)
-	ADD     R11, R5, R5
+	FLDPQ   32(R10), (F20, F21)
+	ADD     R6, R10, R10
 	WORD    $0x4f801286 // fmla v6.4s, v20.4s, v0.s[0]
 	WORD    $0x4f811289 // fmla v9.4s, v20.4s, v1.s[0]
 	WORD    $0x4f92128c // fmla v12.4s, v20.4s, v18.s[0]
@@ -761,75 +1420,75 @@ sum4x16:
 	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
 	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store4x16
+	CBZ   R8, store4x16
 	FMOVS beta+96(FP), F18
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f921004 // fmla v4.4s, v0.4s, v18.s[0]
 	WORD  $0x4f921025 // fmla v5.4s, v1.4s, v18.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f921006 // fmla v6.4s, v0.4s, v18.s[0]
 	WORD  $0x4f921027 // fmla v7.4s, v1.4s, v18.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f921003 // fmla v3.4s, v0.4s, v18.s[0]
 	WORD  $0x4f921028 // fmla v8.4s, v1.4s, v18.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
 	WORD  $0x4f92102a // fmla v10.4s, v1.4s, v18.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f921002 // fmla v2.4s, v0.4s, v18.s[0]
 	WORD  $0x4f92102b // fmla v11.4s, v1.4s, v18.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f92100c // fmla v12.4s, v0.4s, v18.s[0]
 	WORD  $0x4f92102d // fmla v13.4s, v1.4s, v18.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f92100e // fmla v14.4s, v0.4s, v18.s[0]
 	WORD  $0x4f92102f // fmla v15.4s, v1.4s, v18.s[0]
 	FLDPQ 32(R0), (F0, F1)
 	WORD  $0x4f921010 // fmla v16.4s, v0.4s, v18.s[0]
 	WORD  $0x4f921031 // fmla v17.4s, v1.4s, v18.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store4x16:
-	FSTPQ (F4, F5), (R19)
-	FSTPQ (F6, F7), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F3, F8), (R19)
-	FSTPQ (F9, F10), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F2, F11), (R19)
-	FSTPQ (F12, F13), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F14, F15), (R19)
-	FSTPQ (F16, F17), 32(R19)
-	ADD   R12, R19, R19
-	SUB   $4, R15, R15
+	FSTPQ (F4, F5), (R20)
+	FSTPQ (F6, F7), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F3, F8), (R20)
+	FSTPQ (F9, F10), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F2, F11), (R20)
+	FSTPQ (F12, F13), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F14, F15), (R20)
+	FSTPQ (F16, F17), 32(R20)
+	ADD   R7, R20, R20
+	SUB   $4, R19, R19
 	B     tiles6x16
 
 tile3x16:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V14.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V5.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V13.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V15.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V12.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V16.B16
 	MOVD  k+16(FP), R3
-	MOVD  R9, R4
+	MOVD  R13, R4
 	SUBS  $4, R3, R3
 	BLT   rest3x16
 
@@ -845,7 +1504,7 @@ loop3x16:
 	WORD    $0x4f81108a // fmla v10.4s, v4.4s, v1.s[0]
 	WORD    $0x4f821089 // fmla v9.4s, v4.4s, v2.s[0]
 	FLDPQ   32(R4), (F3, F4)
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
 	WORD    $0x4f811067 // fmla v7.4s, v3.4s, v1.s[0]
 	WORD    $0x4f821066 // fmla v6.4s, v3.4s, v2.s[0]
@@ -860,7 +1519,7 @@ loop3x16:
 	WORD    $0x4fa1108a // fmla v10.4s, v4.4s, v1.s[1]
 	WORD    $0x4fa21089 // fmla v9.4s, v4.4s, v2.s[1]
 	FLDPQ   32(R4), (F3, F4)
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4fa01068 // fmla v8.4s, v3.4s, v0.s[1]
 	WORD    $0x4fa11067 // fmla v7.4s, v3.4s, v1.s[1]
 	WORD    $0x4fa21066 // fmla v6.4s, v3.4s, v2.s[1]
@@ -875,7 +1534,7 @@ loop3x16:
 	WORD    $0x4f81188a // fmla v10.4s, v4.4s, v1.s[2]
 	WORD    $0x4f821889 // fmla v9.4s, v4.4s, v2.s[2]
 	FLDPQ   32(R4), (F3, F4)
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f801868 // fmla v8.4s, v3.4s, v0.s[2]
 	WORD    $0x4f811867 // fmla v7.4s, v3.4s, v1.s[2]
 	WORD    $0x4f821866 // fmla v6.4s, v3.4s, v2.s[2]
@@ -890,7 +1549,7 @@ loop3x16:
 	WORD    $0x4fa1188a // fmla v10.4s, v4.4s, v1.s[3]
 	WORD    $0x4fa21889 // fmla v9.4s, v4.4s, v2.s[3]
 	FLDPQ   32(R4), (F3, F4)
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4fa01868 // fmla v8.4s, v3.4s, v0.s[3]
 	WORD    $0x4fa11867 // fmla v7.4s, v3.4s, v1.s[3]
 	WORD    $0x4fa21866 // fmla v6.4s, v3.4s, v2.s[3]
@@ -916,7 +1575,7 @@ one3x16:
 	WORD    $0x4f81108a // fmla v10.4s, v4.4s, v1.s[0]
 	WORD    $0x4f821089 // fmla v9.4s, v4.4s, v2.s[0]
 	FLDPQ   32(R4), (F3, F4)
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
 	WORD    $0x4f811067 // fmla v7.4s, v3.4s, v1.s[0]
 	WORD    $0x4f821066 // fmla v6.4s, v3.4s, v2.s[0]
@@ -941,59 +1600,59 @@ sum3x16:
 	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
 	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store3x16
+	CBZ   R8, store3x16
 	FMOVS beta+96(FP), F0
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
 	WORD  $0x4f80104b // fmla v11.4s, v2.4s, v0.s[0]
 	FLDPQ 32(R0), (F1, F2)
 	WORD  $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
 	WORD  $0x4f801045 // fmla v5.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102d // fmla v13.4s, v1.4s, v0.s[0]
 	WORD  $0x4f80104a // fmla v10.4s, v2.4s, v0.s[0]
 	FLDPQ 32(R0), (F1, F2)
 	WORD  $0x4f801027 // fmla v7.4s, v1.4s, v0.s[0]
 	WORD  $0x4f80104f // fmla v15.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
 	WORD  $0x4f801049 // fmla v9.4s, v2.4s, v0.s[0]
 	FLDPQ 32(R0), (F1, F2)
 	WORD  $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
 	WORD  $0x4f801050 // fmla v16.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store3x16:
-	FSTPQ (F14, F11), (R19)
-	FSTPQ (F8, F5), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F13, F10), (R19)
-	FSTPQ (F7, F15), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F12, F9), (R19)
-	FSTPQ (F6, F16), 32(R19)
-	ADD   R12, R19, R19
-	SUB   $3, R15, R15
+	FSTPQ (F14, F11), (R20)
+	FSTPQ (F8, F5), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F13, F10), (R20)
+	FSTPQ (F7, F15), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F12, F9), (R20)
+	FSTPQ (F6, F16), 32(R20)
+	ADD   R7, R20, R20
+	SUB   $3, R19, R19
 	B     tiles6x16
 
 tile2x16:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V10.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V7.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V6.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V11.B16
 	MOVD  k+16(FP), R2
-	MOVD  R9, R3
+	MOVD  R13, R3
 	SUBS  $4, R2, R2
 	BLT   rest2x16
 
@@ -1006,7 +1665,7 @@ loop2x16:
 	WORD    $0x4f801069 // fmla v9.4s, v3.4s, v0.s[0]
 	WORD    $0x4f811065 // fmla v5.4s, v3.4s, v1.s[0]
 	FLDPQ   32(R3), (F2, F3)
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
 	WORD    $0x4f811044 // fmla v4.4s, v2.4s, v1.s[0]
 	WORD    $0x4f801067 // fmla v7.4s, v3.4s, v0.s[0]
@@ -1017,7 +1676,7 @@ loop2x16:
 	WORD    $0x4fa01069 // fmla v9.4s, v3.4s, v0.s[1]
 	WORD    $0x4fa11065 // fmla v5.4s, v3.4s, v1.s[1]
 	FLDPQ   32(R3), (F2, F3)
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4fa01048 // fmla v8.4s, v2.4s, v0.s[1]
 	WORD    $0x4fa11044 // fmla v4.4s, v2.4s, v1.s[1]
 	WORD    $0x4fa01067 // fmla v7.4s, v3.4s, v0.s[1]
@@ -1028,7 +1687,7 @@ loop2x16:
 	WORD    $0x4f801869 // fmla v9.4s, v3.4s, v0.s[2]
 	WORD    $0x4f811865 // fmla v5.4s, v3.4s, v1.s[2]
 	FLDPQ   32(R3), (F2, F3)
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f801848 // fmla v8.4s, v2.4s, v0.s[2]
 	WORD    $0x4f811844 // fmla v4.4s, v2.4s, v1.s[2]
 	WORD    $0x4f801867 // fmla v7.4s, v3.4s, v0.s[2]
@@ -1039,7 +1698,7 @@ loop2x16:
 	WORD    $0x4fa01869 // fmla v9.4s, v3.4s, v0.s[3]
 	WORD    $0x4fa11865 // fmla v5.4s, v3.4s, v1.s[3]
 	FLDPQ   32(R3), (F2, F3)
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4fa01848 // fmla v8.4s, v2.4s, v0.s[3]
 	WORD    $0x4fa11844 // fmla v4.4s, v2.4s, v1.s[3]
 	WORD    $0x4fa01867 // fmla v7.4s, v3.4s, v0.s[3]
@@ -1060,7 +1719,7 @@ one2x16:
 	WORD    $0x4f801069 // fmla v9.4s, v3.4s, v0.s[0]
 	WORD    $0x4f811065 // fmla v5.4s, v3.4s, v1.s[0]
 	FLDPQ   32(R3), (F2, F3)
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
 	WORD    $0x4f811044 // fmla v4.4s, v2.4s, v1.s[0]
 	WORD    $0x4f801067 // fmla v7.4s, v3.4s, v0.s[0]
@@ -1079,43 +1738,43 @@ sum2x16:
 	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
 	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store2x16
+	CBZ   R8, store2x16
 	FMOVS beta+96(FP), F0
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
 	WORD  $0x4f801049 // fmla v9.4s, v2.4s, v0.s[0]
 	FLDPQ 32(R0), (F1, F2)
 	WORD  $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
 	WORD  $0x4f801047 // fmla v7.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
 	WORD  $0x4f801045 // fmla v5.4s, v2.4s, v0.s[0]
 	FLDPQ 32(R0), (F1, F2)
 	WORD  $0x4f801024 // fmla v4.4s, v1.4s, v0.s[0]
 	WORD  $0x4f80104b // fmla v11.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store2x16:
-	FSTPQ (F10, F9), (R19)
-	FSTPQ (F8, F7), 32(R19)
-	ADD   R12, R19, R19
-	FSTPQ (F6, F5), (R19)
-	FSTPQ (F4, F11), 32(R19)
-	ADD   R12, R19, R19
-	SUB   $2, R15, R15
+	FSTPQ (F10, F9), (R20)
+	FSTPQ (F8, F7), 32(R20)
+	ADD   R7, R20, R20
+	FSTPQ (F6, F5), (R20)
+	FSTPQ (F4, F11), 32(R20)
+	ADD   R7, R20, R20
+	SUB   $2, R19, R19
 	B     tiles6x16
 
 tile1x16:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	MOVD  k+16(FP), R1
-	MOVD  R9, R2
+	MOVD  R13, R2
 	SUBS  $4, R1, R1
 	BLT   rest1x16
 
@@ -1125,28 +1784,28 @@ loop1x16:
 	WORD    $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
 	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	FLDPQ   32(R2), (F5, F6)
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
 	WORD    $0x4f8410c3 // fmla v3.4s, v6.4s, v4.s[0]
 	FLDPQ   (R2), (F5, F6)
 	WORD    $0x4fa410a0 // fmla v0.4s, v5.4s, v4.s[1]
 	WORD    $0x4fa410c1 // fmla v1.4s, v6.4s, v4.s[1]
 	FLDPQ   32(R2), (F5, F6)
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4fa410a2 // fmla v2.4s, v5.4s, v4.s[1]
 	WORD    $0x4fa410c3 // fmla v3.4s, v6.4s, v4.s[1]
 	FLDPQ   (R2), (F5, F6)
 	WORD    $0x4f8418a0 // fmla v0.4s, v5.4s, v4.s[2]
 	WORD    $0x4f8418c1 // fmla v1.4s, v6.4s, v4.s[2]
 	FLDPQ   32(R2), (F5, F6)
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f8418a2 // fmla v2.4s, v5.4s, v4.s[2]
 	WORD    $0x4f8418c3 // fmla v3.4s, v6.4s, v4.s[2]
 	FLDPQ   (R2), (F5, F6)
 	WORD    $0x4fa418a0 // fmla v0.4s, v5.4s, v4.s[3]
 	WORD    $0x4fa418c1 // fmla v1.4s, v6.4s, v4.s[3]
 	FLDPQ   32(R2), (F5, F6)
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4fa418a2 // fmla v2.4s, v5.4s, v4.s[3]
 	WORD    $0x4fa418c3 // fmla v3.4s, v6.4s, v4.s[3]
 	SUBS    $4, R1, R1
@@ -1162,7 +1821,7 @@ one1x16:
 	WORD    $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
 	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	FLDPQ   32(R2), (F5, F6)
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
 	WORD    $0x4f8410c3 // fmla v3.4s, v6.4s, v4.s[0]
 	SUBS    $1, R1, R1
@@ -1175,41 +1834,41 @@ sum1x16:
 	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
 	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store1x16
+	CBZ   R8, store1x16
 	FMOVS beta+96(FP), F4
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FLDPQ (R0), (F5, F6)
 	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
 	WORD  $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	FLDPQ 32(R0), (F5, F6)
 	WORD  $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
 	WORD  $0x4f8410c3 // fmla v3.4s, v6.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store1x16:
-	FSTPQ (F0, F1), (R19)
-	FSTPQ (F2, F3), 32(R19)
-	ADD   R12, R19, R19
-	SUB   $1, R15, R15
+	FSTPQ (F0, F1), (R20)
+	FSTPQ (F2, F3), 32(R20)
+	ADD   R7, R20, R20
+	SUB   $1, R19, R19
 	B     tiles6x16
 
 done6x16:
-	SUB $16, R14, R14
-	ADD $64, R9, R9
-	ADD $64, R20, R20
+	SUB $16, R9, R9
+	ADD $64, R13, R13
+	ADD $64, R14, R14
 
-narrower1:
-	CMP  $8, R14
-	BLT  narrower2
-	MOVD m+0(FP), R15
-	MOVD a_base+32(FP), R8
-	MOVD R20, R19
+narrower2:
+	CMP  $8, R9
+	BLT  narrower3
+	MOVD m+0(FP), R19
+	MOVD a_base+32(FP), R15
+	MOVD R14, R20
 
 tiles6x8:
-	CMP  $12, R15
+	CMP  $12, R19
 	BGE  tile6x8
-	MOVD R15, R0
-	CMP  $6, R15
+	MOVD R19, R0
+	CMP  $6, R19
 	BLE  pick6x8
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
@@ -1229,33 +1888,33 @@ pick6x8:
 	BEQ tile5x8
 
 tile6x8:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V11.B16
 	VMOVI $0, V14.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V10.B16
 	VMOVI $0, V15.B16
-	MOVD  R8, R3
-	ADD   R10, R8, R8
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V9.B16
 	VMOVI $0, V16.B16
-	MOVD  R8, R4
-	ADD   R10, R8, R8
+	MOVD  R15, R4
+	ADD   R5, R15, R15
 	VMOVI $0, V8.B16
 	VMOVI $0, V17.B16
-	MOVD  R8, R5
-	ADD   R10, R8, R8
+	MOVD  R15, R10
+	ADD   R5, R15, R15
 	VMOVI $0, V18.B16
 	VMOVI $0, V19.B16
-	MOVD  k+16(FP), R6
-	MOVD  R9, R7
-	SUBS  $4, R6, R6
+	MOVD  k+16(FP), R11
+	MOVD  R13, R12
+	SUBS  $4, R11, R11
 	BLT   rest6x8
 
 loop6x8:
@@ -1264,9 +1923,9 @@ loop6x8:
 	FMOVQ.P 16(R2), F2
 	FMOVQ.P 16(R3), F3
 	FMOVQ.P 16(R4), F4
-	FMOVQ.P 16(R5), F5
-	FLDPQ   (R7), (F6, F7)
-	ADD     R11, R7, R7
+	FMOVQ.P 16(R10), F5
+	FLDPQ   (R12), (F6, F7)
+	ADD     R6, R12, R12
 	WORD    $0x4f8010cc // fmla v12.4s, v6.4s, v0.s[0]
 	WORD    $0x4f8110cb // fmla v11.4s, v6.4s, v1.s[0]
 	WORD    $0x4f8210ca // fmla v10.4s, v6.4s, v2.s[0]
@@ -1279,8 +1938,8 @@ loop6x8:
 	WORD    $0x4f8310f0 // fmla v16.4s, v7.4s, v3.s[0]
 	WORD    $0x4f8410f1 // fmla v17.4s, v7.4s, v4.s[0]
 	WORD    $0x4f8510f3 // fmla v19.4s, v7.4s, v5.s[0]
-	FLDPQ   (R7), (F6, F7)
-	ADD     R11, R7, R7
+	FLDPQ   (R12), (F6, F7)
+	ADD     R6, R12, R12
 	WORD    $0x4fa010cc // fmla v12.4s, v6.4s, v0.s[1]
 	WORD    $0x4fa110cb // fmla v11.4s, v6.4s, v1.s[1]
 	WORD    $0x4fa210ca // fmla v10.4s, v6.4s, v2.s[1]
@@ -1293,8 +1952,8 @@ loop6x8:
 	WORD    $0x4fa310f0 // fmla v16.4s, v7.4s, v3.s[1]
 	WORD    $0x4fa410f1 // fmla v17.4s, v7.4s, v4.s[1]
 	WORD    $0x4fa510f3 // fmla v19.4s, v7.4s, v5.s[1]
-	FLDPQ   (R7), (F6, F7)
-	ADD     R11, R7, R7
+	FLDPQ   (R12), (F6, F7)
+	ADD     R6, R12, R12
 	WORD    $0x4f8018cc // fmla v12.4s, v6.4s, v0.s[2]
 	WORD    $0x4f8118cb // fmla v11.4s, v6.4s, v1.s[2]
 	WORD    $0x4f8218ca // fmla v10.4s, v6.4s, v2.s[2]
@@ -1307,8 +1966,8 @@ loop6x8:
 	WORD    $0x4f8318f0 // fmla v16.4s, v7.4s, v3.s[2]
 	WORD    $0x4f8418f1 // fmla v17.4s, v7.4s, v4.s[2]
 	WORD    $0x4f8518f3 // fmla v19.4s, v7.4s, v5.s[2]
-	FLDPQ   (R7), (F6, F7)
-	ADD     R11, R7, R7
+	FLDPQ   (R12), (F6, F7)
+	ADD     R6, R12, R12
 	WORD    $0x4fa018cc // fmla v12.4s, v6.4s, v0.s[3]
 	WORD    $0x4fa118cb // fmla v11.4s, v6.4s, v1.s[3]
 	WORD    $0x4fa218ca // fmla v10.4s, v6.4s, v2.s[3]
@@ -1321,12 +1980,12 @@ loop6x8:
 	WORD    $0x4fa318f0 // fmla v16.4s, v7.4s, v3.s[3]
 	WORD    $0x4fa418f1 // fmla v17.4s, v7.4s, v4.s[3]
 	WORD    $0x4fa518f3 // fmla v19.4s, v7.4s, v5.s[3]
-	SUBS    $4, R6, R6
+	SUBS    $4, R11, R11
 	BGE     loop6x8
 
 rest6x8:
-	ADD $4, R6, R6
-	CBZ R6, sum6x8
+	ADD $4, R11, R11
+	CBZ R11, sum6x8
 
 one6x8:
 	FMOVS.P 4(R0), F0
@@ -1334,9 +1993,9 @@ one6x8:
 	FMOVS.P 4(R2), F2
 	FMOVS.P 4(R3), F3
 	FMOVS.P 4(R4), F4
-	FMOVS.P 4(R5), F5
-	FLDPQ   (R7), (F6, F7)
-	ADD     R11, R7, R7
+	FMOVS.P 4(R10), F5
+	FLDPQ   (R12), (F6, F7)
+	ADD     R6, R12, R12
 	WORD    $0x4f8010cc // fmla v12.4s, v6.4s, v0.s[0]
 	WORD    $0x4f8110cb // fmla v11.4s, v6.4s, v1.s[0]
 	WORD    $0x4f8210ca // fmla v10.4s, v6.4s, v2.s[0]
@@ -1349,7 +2008,7 @@ one6x8:
 	WORD    $0x4f8310f0 // fmla v16.4s, v7.4s, v3.s[0]
 	WORD    $0x4f8410f1 // fmla v17.4s, v7.4s, v4.s[0]
 	WORD    $0x4f8510f3 // fmla v19.4s, v7.4s, v5.s[0]
-	SUBS    $1, R6, R6
+	SUBS    $1, R11, R11
 	BNE     one6x8
 
 sum6x8:
@@ -1367,74 +2026,74 @@ sum6x8:
 	WORD  $0x4f809252 // fmul v18.4s, v18.4s, v0.s[0]
 	WORD  $0x4f809273 // fmul v19.4s, v19.4s, v0.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store6x8
+	CBZ   R8, store6x8
 	FMOVS beta+96(FP), F0
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
 	WORD  $0x4f80104d // fmla v13.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102b // fmla v11.4s, v1.4s, v0.s[0]
 	WORD  $0x4f80104e // fmla v14.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
 	WORD  $0x4f80104f // fmla v15.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f801029 // fmla v9.4s, v1.4s, v0.s[0]
 	WORD  $0x4f801050 // fmla v16.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
 	WORD  $0x4f801051 // fmla v17.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f801032 // fmla v18.4s, v1.4s, v0.s[0]
 	WORD  $0x4f801053 // fmla v19.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store6x8:
-	FSTPQ (F12, F13), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F11, F14), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F10, F15), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F9, F16), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F8, F17), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F18, F19), (R19)
-	ADD   R12, R19, R19
-	SUB   $6, R15, R15
+	FSTPQ (F12, F13), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F11, F14), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F10, F15), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F9, F16), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F8, F17), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F18, F19), (R20)
+	ADD   R7, R20, R20
+	SUB   $6, R19, R19
 	B     tiles6x8
 
 tile5x8:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
-	MOVD  R8, R3
-	ADD   R10, R8, R8
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	MOVD  R8, R4
-	ADD   R10, R8, R8
+	MOVD  R15, R4
+	ADD   R5, R15, R15
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
-	MOVD  k+16(FP), R5
-	MOVD  R9, R6
-	SUBS  $4, R5, R5
+	MOVD  k+16(FP), R10
+	MOVD  R13, R11
+	SUBS  $4, R10, R10
 	BLT   rest5x8
 
 loop5x8:
@@ -1443,8 +2102,8 @@ loop5x8:
 	FMOVQ.P 16(R2), F2
 	FMOVQ.P 16(R3), F3
 	FMOVQ.P 16(R4), F4
-	FLDPQ   (R6), (F5, F6)
-	ADD     R11, R6, R6
+	FLDPQ   (R11), (F5, F6)
+	ADD     R6, R11, R11
 	WORD    $0x4f8010a7 // fmla v7.4s, v5.4s, v0.s[0]
 	WORD    $0x4f8110a9 // fmla v9.4s, v5.4s, v1.s[0]
 	WORD    $0x4f8210ab // fmla v11.4s, v5.4s, v2.s[0]
@@ -1455,8 +2114,8 @@ loop5x8:
 	WORD    $0x4f8210cc // fmla v12.4s, v6.4s, v2.s[0]
 	WORD    $0x4f8310ce // fmla v14.4s, v6.4s, v3.s[0]
 	WORD    $0x4f8410d0 // fmla v16.4s, v6.4s, v4.s[0]
-	FLDPQ   (R6), (F5, F6)
-	ADD     R11, R6, R6
+	FLDPQ   (R11), (F5, F6)
+	ADD     R6, R11, R11
 	WORD    $0x4fa010a7 // fmla v7.4s, v5.4s, v0.s[1]
 	WORD    $0x4fa110a9 // fmla v9.4s, v5.4s, v1.s[1]
 	WORD    $0x4fa210ab // fmla v11.4s, v5.4s, v2.s[1]
@@ -1467,8 +2126,8 @@ loop5x8:
 	WORD    $0x4fa210cc // fmla v12.4s, v6.4s, v2.s[1]
 	WORD    $0x4fa310ce // fmla v14.4s, v6.4s, v3.s[1]
 	WORD    $0x4fa410d0 // fmla v16.4s, v6.4s, v4.s[1]
-	FLDPQ   (R6), (F5, F6)
-	ADD     R11, R6, R6
+	FLDPQ   (R11), (F5, F6)
+	ADD     R6, R11, R11
 	WORD    $0x4f8018a7 // fmla v7.4s, v5.4s, v0.s[2]
 	WORD    $0x4f8118a9 // fmla v9.4s, v5.4s, v1.s[2]
 	WORD    $0x4f8218ab // fmla v11.4s, v5.4s, v2.s[2]
@@ -1479,8 +2138,8 @@ loop5x8:
 	WORD    $0x4f8218cc // fmla v12.4s, v6.4s, v2.s[2]
 	WORD    $0x4f8318ce // fmla v14.4s, v6.4s, v3.s[2]
 	WORD    $0x4f8418d0 // fmla v16.4s, v6.4s, v4.s[2]
-	FLDPQ   (R6), (F5, F6)
-	ADD     R11, R6, R6
+	FLDPQ   (R11), (F5, F6)
+	ADD     R6, R11, R11
 	WORD    $0x4fa018a7 // fmla v7.4s, v5.4s, v0.s[3]
 	WORD    $0x4fa118a9 // fmla v9.4s, v5.4s, v1.s[3]
 	WORD    $0x4fa218ab // fmla v11.4s, v5.4s, v2.s[3]
@@ -1491,12 +2150,12 @@ loop5x8:
 	WORD    $0x4fa218cc // fmla v12.4s, v6.4s, v2.s[3]
 	WORD    $0x4fa318ce // fmla v14.4s, v6.4s, v3.s[3]
 	WORD    $0x4fa418d0 // fmla v16.4s, v6.4s, v4.s[3]
-	SUBS    $4, R5, R5
+	SUBS    $4, R10, R10
 	BGE     loop5x8
 
 rest5x8:
-	ADD $4, R5, R5
-	CBZ R5, sum5x8
+	ADD $4, R10, R10
+	CBZ R10, sum5x8
 
 one5x8:
 	FMOVS.P 4(R0), F0
@@ -1504,8 +2163,8 @@ one5x8:
 	FMOVS.P 4(R2), F2
 	FMOVS.P 4(R3), F3
 	FMOVS.P 4(R4), F4
-	FLDPQ   (R6), (F5, F6)
-	ADD     R11, R6, R6
+	FLDPQ   (R11), (F5, F6)
+	ADD     R6, R11, R11
 	WORD    $0x4f8010a7 // fmla v7.4s, v5.4s, v0.s[0]
 	WORD    $0x4f8110a9 // fmla v9.4s, v5.4s, v1.s[0]
 	WORD    $0x4f8210ab // fmla v11.4s, v5.4s, v2.s[0]
@@ -1516,7 +2175,7 @@ one5x8:
 	WORD    $0x4f8210cc // fmla v12.4s, v6.4s, v2.s[0]
 	WORD    $0x4f8310ce // fmla v14.4s, v6.4s, v3.s[0]
 	WORD    $0x4f8410d0 // fmla v16.4s, v6.4s, v4.s[0]
-	SUBS    $1, R5, R5
+	SUBS    $1, R10, R10
 	BNE     one5x8
 
 sum5x8:
@@ -1532,63 +2191,63 @@ sum5x8:
 	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
 	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store5x8
+	CBZ   R8, store5x8
 	FMOVS beta+96(FP), F0
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f801027 // fmla v7.4s, v1.4s, v0.s[0]
 	WORD  $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f801029 // fmla v9.4s, v1.4s, v0.s[0]
 	WORD  $0x4f80104a // fmla v10.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102b // fmla v11.4s, v1.4s, v0.s[0]
 	WORD  $0x4f80104c // fmla v12.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102d // fmla v13.4s, v1.4s, v0.s[0]
 	WORD  $0x4f80104e // fmla v14.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102f // fmla v15.4s, v1.4s, v0.s[0]
 	WORD  $0x4f801050 // fmla v16.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store5x8:
-	FSTPQ (F7, F8), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F9, F10), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F11, F12), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F13, F14), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F15, F16), (R19)
-	ADD   R12, R19, R19
-	SUB   $5, R15, R15
+	FSTPQ (F7, F8), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F9, F10), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F11, F12), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F13, F14), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F15, F16), (R20)
+	ADD   R7, R20, R20
+	SUB   $5, R19, R19
 	B     tiles6x8
 
 tile4x8:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	MOVD  R8, R3
-	ADD   R10, R8, R8
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	MOVD  k+16(FP), R4
-	MOVD  R9, R5
+	MOVD  R13, R10
 	SUBS  $4, R4, R4
 	BLT   rest4x8
 
@@ -1597,8 +2256,8 @@ loop4x8:
 	FMOVQ.P 16(R1), F1
 	FMOVQ.P 16(R2), F2
 	FMOVQ.P 16(R3), F3
-	FLDPQ   (R5), (F4, F5)
-	ADD     R11, R5, R5
+	FLDPQ   (R10), (F4, F5)
+	ADD     R6, R10, R10
 	WORD    $0x4f801086 // fmla v6.4s, v4.4s, v0.s[0]
 	WORD    $0x4f811088 // fmla v8.4s, v4.4s, v1.s[0]
 	WORD    $0x4f82108a // fmla v10.4s, v4.4s, v2.s[0]
@@ -1607,8 +2266,8 @@ loop4x8:
 	WORD    $0x4f8110a9 // fmla v9.4s, v5.4s, v1.s[0]
 	WORD    $0x4f8210ab // fmla v11.4s, v5.4s, v2.s[0]
 	WORD    $0x4f8310ad // fmla v13.4s, v5.4s, v3.s[0]
-	FLDPQ   (R5), (F4, F5)
-	ADD     R11, R5, R5
+	FLDPQ   (R10), (F4, F5)
+	ADD     R6, R10, R10
 	WORD    $0x4fa01086 // fmla v6.4s, v4.4s, v0.s[1]
 	WORD    $0x4fa11088 // fmla v8.4s, v4.4s, v1.s[1]
 	WORD    $0x4fa2108a // fmla v10.4s, v4.4s, v2.s[1]
@@ -1617,8 +2276,8 @@ loop4x8:
 	WORD    $0x4fa110a9 // fmla v9.4s, v5.4s, v1.s[1]
 	WORD    $0x4fa210ab // fmla v11.4s, v5.4s, v2.s[1]
 	WORD    $0x4fa310ad // fmla v13.4s, v5.4s, v3.s[1]
-	FLDPQ   (R5), (F4, F5)
-	ADD     R11, R5, R5
+	FLDPQ   (R10), (F4, F5)
+	ADD     R6, R10, R10
 	WORD    $0x4f801886 // fmla v6.4s, v4.4s, v0.s[2]
 	WORD    $0x4f811888 // fmla v8.4s, v4.4s, v1.s[2]
 	WORD    $0x4f82188a // fmla v10.4s, v4.4s, v2.s[2]
@@ -1627,8 +2286,8 @@ loop4x8:
 	WORD    $0x4f8118a9 // fmla v9.4s, v5.4s, v1.s[2]
 	WORD    $0x4f8218ab // fmla v11.4s, v5.4s, v2.s[2]
 	WORD    $0x4f8318ad // fmla v13.4s, v5.4s, v3.s[2]
-	FLDPQ   (R5), (F4, F5)
-	ADD     R11, R5, R5
+	FLDPQ   (R10), (F4, F5)
+	ADD     R6, R10, R10
 	WORD    $0x4fa01886 // fmla v6.4s, v4.4s, v0.s[3]
 	WORD    $0x4fa11888 // fmla v8.4s, v4.4s, v1.s[3]
 	WORD    $0x4fa2188a // fmla v10.4s, v4.4s, v2.s[3]
@@ -1649,8 +2308,8 @@ one4x8:
 	FMOVS.P 4(R1), F1
 	FMOVS.P 4(R2), F2
 	FMOVS.P 4(R3), F3
-	FLDPQ   (R5), (F4, F5)
-	ADD     R11, R5, R5
+	FLDPQ   (R10), (F4, F5)
+	ADD     R6, R10, R10
 	WORD    $0x4f801086 // fmla v6.4s, v4.4s, v0.s[0]
 	WORD    $0x4f811088 // fmla v8.4s, v4.4s, v1.s[0]
 	WORD    $0x4f82108a // fmla v10.4s, v4.4s, v2.s[0]
@@ -1673,53 +2332,53 @@ sum4x8:
 	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
 	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store4x8
+	CBZ   R8, store4x8
 	FMOVS beta+96(FP), F0
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
 	WORD  $0x4f801047 // fmla v7.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
 	WORD  $0x4f801049 // fmla v9.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
 	WORD  $0x4f80104b // fmla v11.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
 	WORD  $0x4f80104d // fmla v13.4s, v2.4s, v0.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store4x8:
-	FSTPQ (F6, F7), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F8, F9), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F10, F11), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F12, F13), (R19)
-	ADD   R12, R19, R19
-	SUB   $4, R15, R15
+	FSTPQ (F6, F7), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F8, F9), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F10, F11), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F12, F13), (R20)
+	ADD   R7, R20, R20
+	SUB   $4, R19, R19
 	B     tiles6x8
 
 tile3x8:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	MOVD  k+16(FP), R3
-	MOVD  R9, R4
+	MOVD  R13, R4
 	SUBS  $4, R3, R3
 	BLT   rest3x8
 
@@ -1728,7 +2387,7 @@ loop3x8:
 	FMOVQ.P 16(R1), F7
 	FMOVQ.P 16(R2), F8
 	FLDPQ   (R4), (F9, F10)
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f861120 // fmla v0.4s, v9.4s, v6.s[0]
 	WORD    $0x4f871122 // fmla v2.4s, v9.4s, v7.s[0]
 	WORD    $0x4f881124 // fmla v4.4s, v9.4s, v8.s[0]
@@ -1736,7 +2395,7 @@ loop3x8:
 	WORD    $0x4f871143 // fmla v3.4s, v10.4s, v7.s[0]
 	WORD    $0x4f881145 // fmla v5.4s, v10.4s, v8.s[0]
 	FLDPQ   (R4), (F9, F10)
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4fa61120 // fmla v0.4s, v9.4s, v6.s[1]
 	WORD    $0x4fa71122 // fmla v2.4s, v9.4s, v7.s[1]
 	WORD    $0x4fa81124 // fmla v4.4s, v9.4s, v8.s[1]
@@ -1744,7 +2403,7 @@ loop3x8:
 	WORD    $0x4fa71143 // fmla v3.4s, v10.4s, v7.s[1]
 	WORD    $0x4fa81145 // fmla v5.4s, v10.4s, v8.s[1]
 	FLDPQ   (R4), (F9, F10)
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f861920 // fmla v0.4s, v9.4s, v6.s[2]
 	WORD    $0x4f871922 // fmla v2.4s, v9.4s, v7.s[2]
 	WORD    $0x4f881924 // fmla v4.4s, v9.4s, v8.s[2]
@@ -1752,7 +2411,7 @@ loop3x8:
 	WORD    $0x4f871943 // fmla v3.4s, v10.4s, v7.s[2]
 	WORD    $0x4f881945 // fmla v5.4s, v10.4s, v8.s[2]
 	FLDPQ   (R4), (F9, F10)
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4fa61920 // fmla v0.4s, v9.4s, v6.s[3]
 	WORD    $0x4fa71922 // fmla v2.4s, v9.4s, v7.s[3]
 	WORD    $0x4fa81924 // fmla v4.4s, v9.4s, v8.s[3]
@@ -1771,7 +2430,7 @@ one3x8:
 	FMOVS.P 4(R1), F7
 	FMOVS.P 4(R2), F8
 	FLDPQ   (R4), (F9, F10)
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f861120 // fmla v0.4s, v9.4s, v6.s[0]
 	WORD    $0x4f871122 // fmla v2.4s, v9.4s, v7.s[0]
 	WORD    $0x4f881124 // fmla v4.4s, v9.4s, v8.s[0]
@@ -1790,43 +2449,43 @@ sum3x8:
 	WORD  $0x4f869084 // fmul v4.4s, v4.4s, v6.s[0]
 	WORD  $0x4f8690a5 // fmul v5.4s, v5.4s, v6.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store3x8
+	CBZ   R8, store3x8
 	FMOVS beta+96(FP), F6
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FLDPQ (R0), (F7, F8)
 	WORD  $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
 	WORD  $0x4f861101 // fmla v1.4s, v8.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F7, F8)
 	WORD  $0x4f8610e2 // fmla v2.4s, v7.4s, v6.s[0]
 	WORD  $0x4f861103 // fmla v3.4s, v8.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F7, F8)
 	WORD  $0x4f8610e4 // fmla v4.4s, v7.4s, v6.s[0]
 	WORD  $0x4f861105 // fmla v5.4s, v8.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store3x8:
-	FSTPQ (F0, F1), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F2, F3), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F4, F5), (R19)
-	ADD   R12, R19, R19
-	SUB   $3, R15, R15
+	FSTPQ (F0, F1), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F2, F3), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F4, F5), (R20)
+	ADD   R7, R20, R20
+	SUB   $3, R19, R19
 	B     tiles6x8
 
 tile2x8:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	MOVD  k+16(FP), R2
-	MOVD  R9, R3
+	MOVD  R13, R3
 	SUBS  $4, R2, R2
 	BLT   rest2x8
 
@@ -1834,25 +2493,25 @@ loop2x8:
 	FMOVQ.P 16(R0), F4
 	FMOVQ.P 16(R1), F5
 	FLDPQ   (R3), (F6, F7)
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f8410c0 // fmla v0.4s, v6.4s, v4.s[0]
 	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
 	WORD    $0x4f8410e1 // fmla v1.4s, v7.4s, v4.s[0]
 	WORD    $0x4f8510e3 // fmla v3.4s, v7.4s, v5.s[0]
 	FLDPQ   (R3), (F6, F7)
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4fa410c0 // fmla v0.4s, v6.4s, v4.s[1]
 	WORD    $0x4fa510c2 // fmla v2.4s, v6.4s, v5.s[1]
 	WORD    $0x4fa410e1 // fmla v1.4s, v7.4s, v4.s[1]
 	WORD    $0x4fa510e3 // fmla v3.4s, v7.4s, v5.s[1]
 	FLDPQ   (R3), (F6, F7)
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f8418c0 // fmla v0.4s, v6.4s, v4.s[2]
 	WORD    $0x4f8518c2 // fmla v2.4s, v6.4s, v5.s[2]
 	WORD    $0x4f8418e1 // fmla v1.4s, v7.4s, v4.s[2]
 	WORD    $0x4f8518e3 // fmla v3.4s, v7.4s, v5.s[2]
 	FLDPQ   (R3), (F6, F7)
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4fa418c0 // fmla v0.4s, v6.4s, v4.s[3]
 	WORD    $0x4fa518c2 // fmla v2.4s, v6.4s, v5.s[3]
 	WORD    $0x4fa418e1 // fmla v1.4s, v7.4s, v4.s[3]
@@ -1868,7 +2527,7 @@ one2x8:
 	FMOVS.P 4(R0), F4
 	FMOVS.P 4(R1), F5
 	FLDPQ   (R3), (F6, F7)
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f8410c0 // fmla v0.4s, v6.4s, v4.s[0]
 	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
 	WORD    $0x4f8410e1 // fmla v1.4s, v7.4s, v4.s[0]
@@ -1883,52 +2542,52 @@ sum2x8:
 	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
 	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store2x8
+	CBZ   R8, store2x8
 	FMOVS beta+96(FP), F4
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FLDPQ (R0), (F5, F6)
 	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
 	WORD  $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FLDPQ (R0), (F5, F6)
 	WORD  $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
 	WORD  $0x4f8410c3 // fmla v3.4s, v6.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store2x8:
-	FSTPQ (F0, F1), (R19)
-	ADD   R12, R19, R19
-	FSTPQ (F2, F3), (R19)
-	ADD   R12, R19, R19
-	SUB   $2, R15, R15
+	FSTPQ (F0, F1), (R20)
+	ADD   R7, R20, R20
+	FSTPQ (F2, F3), (R20)
+	ADD   R7, R20, R20
+	SUB   $2, R19, R19
 	B     tiles6x8
 
 tile1x8:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  k+16(FP), R1
-	MOVD  R9, R2
+	MOVD  R13, R2
 	SUBS  $4, R1, R1
 	BLT   rest1x8
 
 loop1x8:
 	FMOVQ.P 16(R0), F2
 	FLDPQ   (R2), (F3, F4)
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
 	WORD    $0x4f821081 // fmla v1.4s, v4.4s, v2.s[0]
 	FLDPQ   (R2), (F3, F4)
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4fa21060 // fmla v0.4s, v3.4s, v2.s[1]
 	WORD    $0x4fa21081 // fmla v1.4s, v4.4s, v2.s[1]
 	FLDPQ   (R2), (F3, F4)
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f821860 // fmla v0.4s, v3.4s, v2.s[2]
 	WORD    $0x4f821881 // fmla v1.4s, v4.4s, v2.s[2]
 	FLDPQ   (R2), (F3, F4)
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4fa21860 // fmla v0.4s, v3.4s, v2.s[3]
 	WORD    $0x4fa21881 // fmla v1.4s, v4.4s, v2.s[3]
 	SUBS    $4, R1, R1
@@ -1941,7 +2600,7 @@ rest1x8:
 one1x8:
 	FMOVS.P 4(R0), F2
 	FLDPQ   (R2), (F3, F4)
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
 	WORD    $0x4f821081 // fmla v1.4s, v4.4s, v2.s[0]
 	SUBS    $1, R1, R1
@@ -1952,37 +2611,37 @@ sum1x8:
 	WORD  $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
 	WORD  $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store1x8
+	CBZ   R8, store1x8
 	FMOVS beta+96(FP), F2
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FLDPQ (R0), (F3, F4)
 	WORD  $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
 	WORD  $0x4f821081 // fmla v1.4s, v4.4s, v2.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store1x8:
-	FSTPQ (F0, F1), (R19)
-	ADD   R12, R19, R19
-	SUB   $1, R15, R15
+	FSTPQ (F0, F1), (R20)
+	ADD   R7, R20, R20
+	SUB   $1, R19, R19
 	B     tiles6x8
 
 done6x8:
-	SUB $8, R14, R14
-	ADD $32, R9, R9
-	ADD $32, R20, R20
+	SUB $8, R9, R9
+	ADD $32, R13, R13
+	ADD $32, R14, R14
 
-narrower2:
-	CMP  $4, R14
-	BLT  narrower3
-	MOVD m+0(FP), R15
-	MOVD a_base+32(FP), R8
-	MOVD R20, R19
+narrower3:
+	CMP  $4, R9
+	BLT  narrower4
+	MOVD m+0(FP), R19
+	MOVD a_base+32(FP), R15
+	MOVD R14, R20
 
 tiles6x4:
-	CMP  $12, R15
+	CMP  $12, R19
 	BGE  tile6x4
-	MOVD R15, R0
-	CMP  $6, R15
+	MOVD R19, R0
+	CMP  $6, R19
 	BLE  pick6x4
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
@@ -2002,27 +2661,27 @@ pick6x4:
 	BEQ tile5x4
 
 tile6x4:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
-	MOVD  R8, R3
-	ADD   R10, R8, R8
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V3.B16
-	MOVD  R8, R4
-	ADD   R10, R8, R8
+	MOVD  R15, R4
+	ADD   R5, R15, R15
 	VMOVI $0, V4.B16
-	MOVD  R8, R5
-	ADD   R10, R8, R8
+	MOVD  R15, R10
+	ADD   R5, R15, R15
 	VMOVI $0, V5.B16
-	MOVD  k+16(FP), R6
-	MOVD  R9, R7
-	SUBS  $4, R6, R6
+	MOVD  k+16(FP), R11
+	MOVD  R13, R12
+	SUBS  $4, R11, R11
 	BLT   rest6x4
 
 loop6x4:
@@ -2031,45 +2690,45 @@ loop6x4:
 	FMOVQ.P 16(R2), F8
 	FMOVQ.P 16(R3), F9
 	FMOVQ.P 16(R4), F10
-	FMOVQ.P 16(R5), F11
-	FMOVQ   (R7), F12
-	ADD     R11, R7, R7
+	FMOVQ.P 16(R10), F11
+	FMOVQ   (R12), F12
+	ADD     R6, R12, R12
 	WORD    $0x4f861180 // fmla v0.4s, v12.4s, v6.s[0]
 	WORD    $0x4f871181 // fmla v1.4s, v12.4s, v7.s[0]
 	WORD    $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
 	WORD    $0x4f891183 // fmla v3.4s, v12.4s, v9.s[0]
 	WORD    $0x4f8a1184 // fmla v4.4s, v12.4s, v10.s[0]
 	WORD    $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	FMOVQ   (R7), F12
-	ADD     R11, R7, R7
+	FMOVQ   (R12), F12
+	ADD     R6, R12, R12
 	WORD    $0x4fa61180 // fmla v0.4s, v12.4s, v6.s[1]
 	WORD    $0x4fa71181 // fmla v1.4s, v12.4s, v7.s[1]
 	WORD    $0x4fa81182 // fmla v2.4s, v12.4s, v8.s[1]
 	WORD    $0x4fa91183 // fmla v3.4s, v12.4s, v9.s[1]
 	WORD    $0x4faa1184 // fmla v4.4s, v12.4s, v10.s[1]
 	WORD    $0x4fab1185 // fmla v5.4s, v12.4s, v11.s[1]
-	FMOVQ   (R7), F12
-	ADD     R11, R7, R7
+	FMOVQ   (R12), F12
+	ADD     R6, R12, R12
 	WORD    $0x4f861980 // fmla v0.4s, v12.4s, v6.s[2]
 	WORD    $0x4f871981 // fmla v1.4s, v12.4s, v7.s[2]
 	WORD    $0x4f881982 // fmla v2.4s, v12.4s, v8.s[2]
 	WORD    $0x4f891983 // fmla v3.4s, v12.4s, v9.s[2]
 	WORD    $0x4f8a1984 // fmla v4.4s, v12.4s, v10.s[2]
 	WORD    $0x4f8b1985 // fmla v5.4s, v12.4s, v11.s[2]
-	FMOVQ   (R7), F12
-	ADD     R11, R7, R7
+	FMOVQ   (R12), F12
+	ADD     R6, R12, R12
 	WORD    $0x4fa61980 // fmla v0.4s, v12.4s, v6.s[3]
 	WORD    $0x4fa71981 // fmla v1.4s, v12.4s, v7.s[3]
 	WORD    $0x4fa81982 // fmla v2.4s, v12.4s, v8.s[3]
 	WORD    $0x4fa91983 // fmla v3.4s, v12.4s, v9.s[3]
 	WORD    $0x4faa1984 // fmla v4.4s, v12.4s, v10.s[3]
 	WORD    $0x4fab1985 // fmla v5.4s, v12.4s, v11.s[3]
-	SUBS    $4, R6, R6
+	SUBS    $4, R11, R11
 	BGE     loop6x4
 
 rest6x4:
-	ADD $4, R6, R6
-	CBZ R6, sum6x4
+	ADD $4, R11, R11
+	CBZ R11, sum6x4
 
 one6x4:
 	FMOVS.P 4(R0), F6
@@ -2077,16 +2736,16 @@ one6x4:
 	FMOVS.P 4(R2), F8
 	FMOVS.P 4(R3), F9
 	FMOVS.P 4(R4), F10
-	FMOVS.P 4(R5), F11
-	FMOVQ   (R7), F12
-	ADD     R11, R7, R7
+	FMOVS.P 4(R10), F11
+	FMOVQ   (R12), F12
+	ADD     R6, R12, R12
 	WORD    $0x4f861180 // fmla v0.4s, v12.4s, v6.s[0]
 	WORD    $0x4f871181 // fmla v1.4s, v12.4s, v7.s[0]
 	WORD    $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
 	WORD    $0x4f891183 // fmla v3.4s, v12.4s, v9.s[0]
 	WORD    $0x4f8a1184 // fmla v4.4s, v12.4s, v10.s[0]
 	WORD    $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	SUBS    $1, R6, R6
+	SUBS    $1, R11, R11
 	BNE     one6x4
 
 sum6x4:
@@ -2098,63 +2757,63 @@ sum6x4:
 	WORD  $0x4f869084 // fmul v4.4s, v4.4s, v6.s[0]
 	WORD  $0x4f8690a5 // fmul v5.4s, v5.4s, v6.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store6x4
+	CBZ   R8, store6x4
 	FMOVS beta+96(FP), F6
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FMOVQ (R0), F7
 	WORD  $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F7
 	WORD  $0x4f8610e1 // fmla v1.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F7
 	WORD  $0x4f8610e2 // fmla v2.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F7
 	WORD  $0x4f8610e3 // fmla v3.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F7
 	WORD  $0x4f8610e4 // fmla v4.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F7
 	WORD  $0x4f8610e5 // fmla v5.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store6x4:
-	FMOVQ F0, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F1, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F2, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F3, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F4, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F5, (R19)
-	ADD   R12, R19, R19
-	SUB   $6, R15, R15
+	FMOVQ F0, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F1, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F2, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F3, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F4, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F5, (R20)
+	ADD   R7, R20, R20
+	SUB   $6, R19, R19
 	B     tiles6x4
 
 tile5x4:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
-	MOVD  R8, R3
-	ADD   R10, R8, R8
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V3.B16
-	MOVD  R8, R4
-	ADD   R10, R8, R8
+	MOVD  R15, R4
+	ADD   R5, R15, R15
 	VMOVI $0, V4.B16
-	MOVD  k+16(FP), R5
-	MOVD  R9, R6
-	SUBS  $4, R5, R5
+	MOVD  k+16(FP), R10
+	MOVD  R13, R11
+	SUBS  $4, R10, R10
 	BLT   rest5x4
 
 loop5x4:
@@ -2163,40 +2822,40 @@ loop5x4:
 	FMOVQ.P 16(R2), F7
 	FMOVQ.P 16(R3), F8
 	FMOVQ.P 16(R4), F9
-	FMOVQ   (R6), F10
-	ADD     R11, R6, R6
+	FMOVQ   (R11), F10
+	ADD     R6, R11, R11
 	WORD    $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
 	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
 	WORD    $0x4f871142 // fmla v2.4s, v10.4s, v7.s[0]
 	WORD    $0x4f881143 // fmla v3.4s, v10.4s, v8.s[0]
 	WORD    $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
-	FMOVQ   (R6), F10
-	ADD     R11, R6, R6
+	FMOVQ   (R11), F10
+	ADD     R6, R11, R11
 	WORD    $0x4fa51140 // fmla v0.4s, v10.4s, v5.s[1]
 	WORD    $0x4fa61141 // fmla v1.4s, v10.4s, v6.s[1]
 	WORD    $0x4fa71142 // fmla v2.4s, v10.4s, v7.s[1]
 	WORD    $0x4fa81143 // fmla v3.4s, v10.4s, v8.s[1]
 	WORD    $0x4fa91144 // fmla v4.4s, v10.4s, v9.s[1]
-	FMOVQ   (R6), F10
-	ADD     R11, R6, R6
+	FMOVQ   (R11), F10
+	ADD     R6, R11, R11
 	WORD    $0x4f851940 // fmla v0.4s, v10.4s, v5.s[2]
 	WORD    $0x4f861941 // fmla v1.4s, v10.4s, v6.s[2]
 	WORD    $0x4f871942 // fmla v2.4s, v10.4s, v7.s[2]
 	WORD    $0x4f881943 // fmla v3.4s, v10.4s, v8.s[2]
 	WORD    $0x4f891944 // fmla v4.4s, v10.4s, v9.s[2]
-	FMOVQ   (R6), F10
-	ADD     R11, R6, R6
+	FMOVQ   (R11), F10
+	ADD     R6, R11, R11
 	WORD    $0x4fa51940 // fmla v0.4s, v10.4s, v5.s[3]
 	WORD    $0x4fa61941 // fmla v1.4s, v10.4s, v6.s[3]
 	WORD    $0x4fa71942 // fmla v2.4s, v10.4s, v7.s[3]
 	WORD    $0x4fa81943 // fmla v3.4s, v10.4s, v8.s[3]
 	WORD    $0x4fa91944 // fmla v4.4s, v10.4s, v9.s[3]
-	SUBS    $4, R5, R5
+	SUBS    $4, R10, R10
 	BGE     loop5x4
 
 rest5x4:
-	ADD $4, R5, R5
-	CBZ R5, sum5x4
+	ADD $4, R10, R10
+	CBZ R10, sum5x4
 
 one5x4:
 	FMOVS.P 4(R0), F5
@@ -2204,14 +2863,14 @@ one5x4:
 	FMOVS.P 4(R2), F7
 	FMOVS.P 4(R3), F8
 	FMOVS.P 4(R4), F9
-	FMOVQ   (R6), F10
-	ADD     R11, R6, R6
+	FMOVQ   (R11), F10
+	ADD     R6, R11, R11
 	WORD    $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
 	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
 	WORD    $0x4f871142 // fmla v2.4s, v10.4s, v7.s[0]
 	WORD    $0x4f881143 // fmla v3.4s, v10.4s, v8.s[0]
 	WORD    $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
-	SUBS    $1, R5, R5
+	SUBS    $1, R10, R10
 	BNE     one5x4
 
 sum5x4:
@@ -2222,54 +2881,54 @@ sum5x4:
 	WORD  $0x4f859063 // fmul v3.4s, v3.4s, v5.s[0]
 	WORD  $0x4f859084 // fmul v4.4s, v4.4s, v5.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store5x4
+	CBZ   R8, store5x4
 	FMOVS beta+96(FP), F5
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FMOVQ (R0), F6
 	WORD  $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F6
 	WORD  $0x4f8510c1 // fmla v1.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F6
 	WORD  $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F6
 	WORD  $0x4f8510c3 // fmla v3.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F6
 	WORD  $0x4f8510c4 // fmla v4.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store5x4:
-	FMOVQ F0, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F1, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F2, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F3, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F4, (R19)
-	ADD   R12, R19, R19
-	SUB   $5, R15, R15
+	FMOVQ F0, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F1, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F2, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F3, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F4, (R20)
+	ADD   R7, R20, R20
+	SUB   $5, R19, R19
 	B     tiles6x4
 
 tile4x4:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
-	MOVD  R8, R3
-	ADD   R10, R8, R8
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V3.B16
 	MOVD  k+16(FP), R4
-	MOVD  R9, R5
+	MOVD  R13, R10
 	SUBS  $4, R4, R4
 	BLT   rest4x4
 
@@ -2278,26 +2937,26 @@ loop4x4:
 	FMOVQ.P 16(R1), F5
 	FMOVQ.P 16(R2), F6
 	FMOVQ.P 16(R3), F7
-	FMOVQ   (R5), F8
-	ADD     R11, R5, R5
+	FMOVQ   (R10), F8
+	ADD     R6, R10, R10
 	WORD    $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
 	WORD    $0x4f851101 // fmla v1.4s, v8.4s, v5.s[0]
 	WORD    $0x4f861102 // fmla v2.4s, v8.4s, v6.s[0]
 	WORD    $0x4f871103 // fmla v3.4s, v8.4s, v7.s[0]
-	FMOVQ   (R5), F8
-	ADD     R11, R5, R5
+	FMOVQ   (R10), F8
+	ADD     R6, R10, R10
 	WORD    $0x4fa41100 // fmla v0.4s, v8.4s, v4.s[1]
 	WORD    $0x4fa51101 // fmla v1.4s, v8.4s, v5.s[1]
 	WORD    $0x4fa61102 // fmla v2.4s, v8.4s, v6.s[1]
 	WORD    $0x4fa71103 // fmla v3.4s, v8.4s, v7.s[1]
-	FMOVQ   (R5), F8
-	ADD     R11, R5, R5
+	FMOVQ   (R10), F8
+	ADD     R6, R10, R10
 	WORD    $0x4f841900 // fmla v0.4s, v8.4s, v4.s[2]
 	WORD    $0x4f851901 // fmla v1.4s, v8.4s, v5.s[2]
 	WORD    $0x4f861902 // fmla v2.4s, v8.4s, v6.s[2]
 	WORD    $0x4f871903 // fmla v3.4s, v8.4s, v7.s[2]
-	FMOVQ   (R5), F8
-	ADD     R11, R5, R5
+	FMOVQ   (R10), F8
+	ADD     R6, R10, R10
 	WORD    $0x4fa41900 // fmla v0.4s, v8.4s, v4.s[3]
 	WORD    $0x4fa51901 // fmla v1.4s, v8.4s, v5.s[3]
 	WORD    $0x4fa61902 // fmla v2.4s, v8.4s, v6.s[3]
@@ -2314,8 +2973,8 @@ one4x4:
 	FMOVS.P 4(R1), F5
 	FMOVS.P 4(R2), F6
 	FMOVS.P 4(R3), F7
-	FMOVQ   (R5), F8
-	ADD     R11, R5, R5
+	FMOVQ   (R10), F8
+	ADD     R6, R10, R10
 	WORD    $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
 	WORD    $0x4f851101 // fmla v1.4s, v8.4s, v5.s[0]
 	WORD    $0x4f861102 // fmla v2.4s, v8.4s, v6.s[0]
@@ -2330,46 +2989,46 @@ sum4x4:
 	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
 	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store4x4
+	CBZ   R8, store4x4
 	FMOVS beta+96(FP), F4
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FMOVQ (R0), F5
 	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F5
 	WORD  $0x4f8410a1 // fmla v1.4s, v5.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F5
 	WORD  $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F5
 	WORD  $0x4f8410a3 // fmla v3.4s, v5.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store4x4:
-	FMOVQ F0, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F1, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F2, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F3, (R19)
-	ADD   R12, R19, R19
-	SUB   $4, R15, R15
+	FMOVQ F0, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F1, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F2, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F3, (R20)
+	ADD   R7, R20, R20
+	SUB   $4, R19, R19
 	B     tiles6x4
 
 tile3x4:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
 	MOVD  k+16(FP), R3
-	MOVD  R9, R4
+	MOVD  R13, R4
 	SUBS  $4, R3, R3
 	BLT   rest3x4
 
@@ -2378,22 +3037,22 @@ loop3x4:
 	FMOVQ.P 16(R1), F4
 	FMOVQ.P 16(R2), F5
 	FMOVQ   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f8310c0 // fmla v0.4s, v6.4s, v3.s[0]
 	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
 	FMOVQ   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4fa310c0 // fmla v0.4s, v6.4s, v3.s[1]
 	WORD    $0x4fa410c1 // fmla v1.4s, v6.4s, v4.s[1]
 	WORD    $0x4fa510c2 // fmla v2.4s, v6.4s, v5.s[1]
 	FMOVQ   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f8318c0 // fmla v0.4s, v6.4s, v3.s[2]
 	WORD    $0x4f8418c1 // fmla v1.4s, v6.4s, v4.s[2]
 	WORD    $0x4f8518c2 // fmla v2.4s, v6.4s, v5.s[2]
 	FMOVQ   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4fa318c0 // fmla v0.4s, v6.4s, v3.s[3]
 	WORD    $0x4fa418c1 // fmla v1.4s, v6.4s, v4.s[3]
 	WORD    $0x4fa518c2 // fmla v2.4s, v6.4s, v5.s[3]
@@ -2409,7 +3068,7 @@ one3x4:
 	FMOVS.P 4(R1), F4
 	FMOVS.P 4(R2), F5
 	FMOVQ   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f8310c0 // fmla v0.4s, v6.4s, v3.s[0]
 	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
@@ -2422,38 +3081,38 @@ sum3x4:
 	WORD  $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
 	WORD  $0x4f839042 // fmul v2.4s, v2.4s, v3.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store3x4
+	CBZ   R8, store3x4
 	FMOVS beta+96(FP), F3
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FMOVQ (R0), F4
 	WORD  $0x4f831080 // fmla v0.4s, v4.4s, v3.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F4
 	WORD  $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F4
 	WORD  $0x4f831082 // fmla v2.4s, v4.4s, v3.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store3x4:
-	FMOVQ F0, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F1, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F2, (R19)
-	ADD   R12, R19, R19
-	SUB   $3, R15, R15
+	FMOVQ F0, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F1, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F2, (R20)
+	ADD   R7, R20, R20
+	SUB   $3, R19, R19
 	B     tiles6x4
 
 tile2x4:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
 	MOVD  k+16(FP), R2
-	MOVD  R9, R3
+	MOVD  R13, R3
 	SUBS  $4, R2, R2
 	BLT   rest2x4
 
@@ -2461,19 +3120,19 @@ loop2x4:
 	FMOVQ.P 16(R0), F2
 	FMOVQ.P 16(R1), F3
 	FMOVQ   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f821080 // fmla v0.4s, v4.4s, v2.s[0]
 	WORD    $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
 	FMOVQ   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4fa21080 // fmla v0.4s, v4.4s, v2.s[1]
 	WORD    $0x4fa31081 // fmla v1.4s, v4.4s, v3.s[1]
 	FMOVQ   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f821880 // fmla v0.4s, v4.4s, v2.s[2]
 	WORD    $0x4f831881 // fmla v1.4s, v4.4s, v3.s[2]
 	FMOVQ   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4fa21880 // fmla v0.4s, v4.4s, v2.s[3]
 	WORD    $0x4fa31881 // fmla v1.4s, v4.4s, v3.s[3]
 	SUBS    $4, R2, R2
@@ -2487,7 +3146,7 @@ one2x4:
 	FMOVS.P 4(R0), F2
 	FMOVS.P 4(R1), F3
 	FMOVQ   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f821080 // fmla v0.4s, v4.4s, v2.s[0]
 	WORD    $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
 	SUBS    $1, R2, R2
@@ -2498,46 +3157,46 @@ sum2x4:
 	WORD  $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
 	WORD  $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store2x4
+	CBZ   R8, store2x4
 	FMOVS beta+96(FP), F2
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FMOVQ (R0), F3
 	WORD  $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVQ (R0), F3
 	WORD  $0x4f821061 // fmla v1.4s, v3.4s, v2.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store2x4:
-	FMOVQ F0, (R19)
-	ADD   R12, R19, R19
-	FMOVQ F1, (R19)
-	ADD   R12, R19, R19
-	SUB   $2, R15, R15
+	FMOVQ F0, (R20)
+	ADD   R7, R20, R20
+	FMOVQ F1, (R20)
+	ADD   R7, R20, R20
+	SUB   $2, R19, R19
 	B     tiles6x4
 
 tile1x4:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
 	MOVD  k+16(FP), R1
-	MOVD  R9, R2
+	MOVD  R13, R2
 	SUBS  $4, R1, R1
 	BLT   rest1x4
 
 loop1x4:
 	FMOVQ.P 16(R0), F1
 	FMOVQ   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
 	FMOVQ   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4fa11040 // fmla v0.4s, v2.4s, v1.s[1]
 	FMOVQ   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f811840 // fmla v0.4s, v2.4s, v1.s[2]
 	FMOVQ   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4fa11840 // fmla v0.4s, v2.4s, v1.s[3]
 	SUBS    $4, R1, R1
 	BGE     loop1x4
@@ -2549,7 +3208,7 @@ rest1x4:
 one1x4:
 	FMOVS.P 4(R0), F1
 	FMOVQ   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
 	SUBS    $1, R1, R1
 	BNE     one1x4
@@ -2558,36 +3217,36 @@ sum1x4:
 	FMOVS alpha+24(FP), F1
 	WORD  $0x4f819000 // fmul v0.4s, v0.4s, v1.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store1x4
+	CBZ   R8, store1x4
 	FMOVS beta+96(FP), F1
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FMOVQ (R0), F2
 	WORD  $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store1x4:
-	FMOVQ F0, (R19)
-	ADD   R12, R19, R19
-	SUB   $1, R15, R15
+	FMOVQ F0, (R20)
+	ADD   R7, R20, R20
+	SUB   $1, R19, R19
 	B     tiles6x4
 
 done6x4:
-	SUB $4, R14, R14
-	ADD $16, R9, R9
-	ADD $16, R20, R20
+	SUB $4, R9, R9
+	ADD $16, R13, R13
+	ADD $16, R14, R14
 
-narrower3:
-	CMP  $2, R14
-	BLT  narrower4
-	MOVD m+0(FP), R15
-	MOVD a_base+32(FP), R8
-	MOVD R20, R19
+narrower4:
+	CMP  $2, R9
+	BLT  narrower5
+	MOVD m+0(FP), R19
+	MOVD a_base+32(FP), R15
+	MOVD R14, R20
 
 tiles6x2:
-	CMP  $12, R15
+	CMP  $12, R19
 	BGE  tile6x2
-	MOVD R15, R0
-	CMP  $6, R15
+	MOVD R19, R0
+	CMP  $6, R19
 	BLE  pick6x2
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
@@ -2607,27 +3266,27 @@ pick6x2:
 	BEQ tile5x2
 
 tile6x2:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
-	MOVD  R8, R3
-	ADD   R10, R8, R8
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V3.B16
-	MOVD  R8, R4
-	ADD   R10, R8, R8
+	MOVD  R15, R4
+	ADD   R5, R15, R15
 	VMOVI $0, V4.B16
-	MOVD  R8, R5
-	ADD   R10, R8, R8
+	MOVD  R15, R10
+	ADD   R5, R15, R15
 	VMOVI $0, V5.B16
-	MOVD  k+16(FP), R6
-	MOVD  R9, R7
-	SUBS  $4, R6, R6
+	MOVD  k+16(FP), R11
+	MOVD  R13, R12
+	SUBS  $4, R11, R11
 	BLT   rest6x2
 
 loop6x2:
@@ -2636,45 +3295,45 @@ loop6x2:
 	FMOVQ.P 16(R2), F8
 	FMOVQ.P 16(R3), F9
 	FMOVQ.P 16(R4), F10
-	FMOVQ.P 16(R5), F11
-	FMOVD   (R7), F12
-	ADD     R11, R7, R7
+	FMOVQ.P 16(R10), F11
+	FMOVD   (R12), F12
+	ADD     R6, R12, R12
 	WORD    $0x4f861180 // fmla v0.4s, v12.4s, v6.s[0]
 	WORD    $0x4f871181 // fmla v1.4s, v12.4s, v7.s[0]
 	WORD    $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
 	WORD    $0x4f891183 // fmla v3.4s, v12.4s, v9.s[0]
 	WORD    $0x4f8a1184 // fmla v4.4s, v12.4s, v10.s[0]
 	WORD    $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	FMOVD   (R7), F12
-	ADD     R11, R7, R7
+	FMOVD   (R12), F12
+	ADD     R6, R12, R12
 	WORD    $0x4fa61180 // fmla v0.4s, v12.4s, v6.s[1]
 	WORD    $0x4fa71181 // fmla v1.4s, v12.4s, v7.s[1]
 	WORD    $0x4fa81182 // fmla v2.4s, v12.4s, v8.s[1]
 	WORD    $0x4fa91183 // fmla v3.4s, v12.4s, v9.s[1]
 	WORD    $0x4faa1184 // fmla v4.4s, v12.4s, v10.s[1]
 	WORD    $0x4fab1185 // fmla v5.4s, v12.4s, v11.s[1]
-	FMOVD   (R7), F12
-	ADD     R11, R7, R7
+	FMOVD   (R12), F12
+	ADD     R6, R12, R12
 	WORD    $0x4f861980 // fmla v0.4s, v12.4s, v6.s[2]
 	WORD    $0x4f871981 // fmla v1.4s, v12.4s, v7.s[2]
 	WORD    $0x4f881982 // fmla v2.4s, v12.4s, v8.s[2]
 	WORD    $0x4f891983 // fmla v3.4s, v12.4s, v9.s[2]
 	WORD    $0x4f8a1984 // fmla v4.4s, v12.4s, v10.s[2]
 	WORD    $0x4f8b1985 // fmla v5.4s, v12.4s, v11.s[2]
-	FMOVD   (R7), F12
-	ADD     R11, R7, R7
+	FMOVD   (R12), F12
+	ADD     R6, R12, R12
 	WORD    $0x4fa61980 // fmla v0.4s, v12.4s, v6.s[3]
 	WORD    $0x4fa71981 // fmla v1.4s, v12.4s, v7.s[3]
 	WORD    $0x4fa81982 // fmla v2.4s, v12.4s, v8.s[3]
 	WORD    $0x4fa91983 // fmla v3.4s, v12.4s, v9.s[3]
 	WORD    $0x4faa1984 // fmla v4.4s, v12.4s, v10.s[3]
 	WORD    $0x4fab1985 // fmla v5.4s, v12.4s, v11.s[3]
-	SUBS    $4, R6, R6
+	SUBS    $4, R11, R11
 	BGE     loop6x2
 
 rest6x2:
-	ADD $4, R6, R6
-	CBZ R6, sum6x2
+	ADD $4, R11, R11
+	CBZ R11, sum6x2
 
 one6x2:
 	FMOVS.P 4(R0), F6
@@ -2682,16 +3341,16 @@ one6x2:
 	FMOVS.P 4(R2), F8
 	FMOVS.P 4(R3), F9
 	FMOVS.P 4(R4), F10
-	FMOVS.P 4(R5), F11
-	FMOVD   (R7), F12
-	ADD     R11, R7, R7
+	FMOVS.P 4(R10), F11
+	FMOVD   (R12), F12
+	ADD     R6, R12, R12
 	WORD    $0x4f861180 // fmla v0.4s, v12.4s, v6.s[0]
 	WORD    $0x4f871181 // fmla v1.4s, v12.4s, v7.s[0]
 	WORD    $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
 	WORD    $0x4f891183 // fmla v3.4s, v12.4s, v9.s[0]
 	WORD    $0x4f8a1184 // fmla v4.4s, v12.4s, v10.s[0]
 	WORD    $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	SUBS    $1, R6, R6
+	SUBS    $1, R11, R11
 	BNE     one6x2
 
 sum6x2:
@@ -2703,63 +3362,63 @@ sum6x2:
 	WORD  $0x4f869084 // fmul v4.4s, v4.4s, v6.s[0]
 	WORD  $0x4f8690a5 // fmul v5.4s, v5.4s, v6.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store6x2
+	CBZ   R8, store6x2
 	FMOVS beta+96(FP), F6
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FMOVD (R0), F7
 	WORD  $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F7
 	WORD  $0x4f8610e1 // fmla v1.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F7
 	WORD  $0x4f8610e2 // fmla v2.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F7
 	WORD  $0x4f8610e3 // fmla v3.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F7
 	WORD  $0x4f8610e4 // fmla v4.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F7
 	WORD  $0x4f8610e5 // fmla v5.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store6x2:
-	FMOVD F0, (R19)
-	ADD   R12, R19, R19
-	FMOVD F1, (R19)
-	ADD   R12, R19, R19
-	FMOVD F2, (R19)
-	ADD   R12, R19, R19
-	FMOVD F3, (R19)
-	ADD   R12, R19, R19
-	FMOVD F4, (R19)
-	ADD   R12, R19, R19
-	FMOVD F5, (R19)
-	ADD   R12, R19, R19
-	SUB   $6, R15, R15
+	FMOVD F0, (R20)
+	ADD   R7, R20, R20
+	FMOVD F1, (R20)
+	ADD   R7, R20, R20
+	FMOVD F2, (R20)
+	ADD   R7, R20, R20
+	FMOVD F3, (R20)
+	ADD   R7, R20, R20
+	FMOVD F4, (R20)
+	ADD   R7, R20, R20
+	FMOVD F5, (R20)
+	ADD   R7, R20, R20
+	SUB   $6, R19, R19
 	B     tiles6x2
 
 tile5x2:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
-	MOVD  R8, R3
-	ADD   R10, R8, R8
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V3.B16
-	MOVD  R8, R4
-	ADD   R10, R8, R8
+	MOVD  R15, R4
+	ADD   R5, R15, R15
 	VMOVI $0, V4.B16
-	MOVD  k+16(FP), R5
-	MOVD  R9, R6
-	SUBS  $4, R5, R5
+	MOVD  k+16(FP), R10
+	MOVD  R13, R11
+	SUBS  $4, R10, R10
 	BLT   rest5x2
 
 loop5x2:
@@ -2768,40 +3427,40 @@ loop5x2:
 	FMOVQ.P 16(R2), F7
 	FMOVQ.P 16(R3), F8
 	FMOVQ.P 16(R4), F9
-	FMOVD   (R6), F10
-	ADD     R11, R6, R6
+	FMOVD   (R11), F10
+	ADD     R6, R11, R11
 	WORD    $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
 	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
 	WORD    $0x4f871142 // fmla v2.4s, v10.4s, v7.s[0]
 	WORD    $0x4f881143 // fmla v3.4s, v10.4s, v8.s[0]
 	WORD    $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
-	FMOVD   (R6), F10
-	ADD     R11, R6, R6
+	FMOVD   (R11), F10
+	ADD     R6, R11, R11
 	WORD    $0x4fa51140 // fmla v0.4s, v10.4s, v5.s[1]
 	WORD    $0x4fa61141 // fmla v1.4s, v10.4s, v6.s[1]
 	WORD    $0x4fa71142 // fmla v2.4s, v10.4s, v7.s[1]
 	WORD    $0x4fa81143 // fmla v3.4s, v10.4s, v8.s[1]
 	WORD    $0x4fa91144 // fmla v4.4s, v10.4s, v9.s[1]
-	FMOVD   (R6), F10
-	ADD     R11, R6, R6
+	FMOVD   (R11), F10
+	ADD     R6, R11, R11
 	WORD    $0x4f851940 // fmla v0.4s, v10.4s, v5.s[2]
 	WORD    $0x4f861941 // fmla v1.4s, v10.4s, v6.s[2]
 	WORD    $0x4f871942 // fmla v2.4s, v10.4s, v7.s[2]
 	WORD    $0x4f881943 // fmla v3.4s, v10.4s, v8.s[2]
 	WORD    $0x4f891944 // fmla v4.4s, v10.4s, v9.s[2]
-	FMOVD   (R6), F10
-	ADD     R11, R6, R6
+	FMOVD   (R11), F10
+	ADD     R6, R11, R11
 	WORD    $0x4fa51940 // fmla v0.4s, v10.4s, v5.s[3]
 	WORD    $0x4fa61941 // fmla v1.4s, v10.4s, v6.s[3]
 	WORD    $0x4fa71942 // fmla v2.4s, v10.4s, v7.s[3]
 	WORD    $0x4fa81943 // fmla v3.4s, v10.4s, v8.s[3]
 	WORD    $0x4fa91944 // fmla v4.4s, v10.4s, v9.s[3]
-	SUBS    $4, R5, R5
+	SUBS    $4, R10, R10
 	BGE     loop5x2
 
 rest5x2:
-	ADD $4, R5, R5
-	CBZ R5, sum5x2
+	ADD $4, R10, R10
+	CBZ R10, sum5x2
 
 one5x2:
 	FMOVS.P 4(R0), F5
@@ -2809,14 +3468,14 @@ one5x2:
 	FMOVS.P 4(R2), F7
 	FMOVS.P 4(R3), F8
 	FMOVS.P 4(R4), F9
-	FMOVD   (R6), F10
-	ADD     R11, R6, R6
+	FMOVD   (R11), F10
+	ADD     R6, R11, R11
 	WORD    $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
 	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
 	WORD    $0x4f871142 // fmla v2.4s, v10.4s, v7.s[0]
 	WORD    $0x4f881143 // fmla v3.4s, v10.4s, v8.s[0]
 	WORD    $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
-	SUBS    $1, R5, R5
+	SUBS    $1, R10, R10
 	BNE     one5x2
 
 sum5x2:
@@ -2827,54 +3486,54 @@ sum5x2:
 	WORD  $0x4f859063 // fmul v3.4s, v3.4s, v5.s[0]
 	WORD  $0x4f859084 // fmul v4.4s, v4.4s, v5.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store5x2
+	CBZ   R8, store5x2
 	FMOVS beta+96(FP), F5
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FMOVD (R0), F6
 	WORD  $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F6
 	WORD  $0x4f8510c1 // fmla v1.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F6
 	WORD  $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F6
 	WORD  $0x4f8510c3 // fmla v3.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F6
 	WORD  $0x4f8510c4 // fmla v4.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store5x2:
-	FMOVD F0, (R19)
-	ADD   R12, R19, R19
-	FMOVD F1, (R19)
-	ADD   R12, R19, R19
-	FMOVD F2, (R19)
-	ADD   R12, R19, R19
-	FMOVD F3, (R19)
-	ADD   R12, R19, R19
-	FMOVD F4, (R19)
-	ADD   R12, R19, R19
-	SUB   $5, R15, R15
+	FMOVD F0, (R20)
+	ADD   R7, R20, R20
+	FMOVD F1, (R20)
+	ADD   R7, R20, R20
+	FMOVD F2, (R20)
+	ADD   R7, R20, R20
+	FMOVD F3, (R20)
+	ADD   R7, R20, R20
+	FMOVD F4, (R20)
+	ADD   R7, R20, R20
+	SUB   $5, R19, R19
 	B     tiles6x2
 
 tile4x2:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
-	MOVD  R8, R3
-	ADD   R10, R8, R8
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V3.B16
 	MOVD  k+16(FP), R4
-	MOVD  R9, R5
+	MOVD  R13, R10
 	SUBS  $4, R4, R4
 	BLT   rest4x2
 
@@ -2883,26 +3542,26 @@ loop4x2:
 	FMOVQ.P 16(R1), F5
 	FMOVQ.P 16(R2), F6
 	FMOVQ.P 16(R3), F7
-	FMOVD   (R5), F8
-	ADD     R11, R5, R5
+	FMOVD   (R10), F8
+	ADD     R6, R10, R10
 	WORD    $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
 	WORD    $0x4f851101 // fmla v1.4s, v8.4s, v5.s[0]
 	WORD    $0x4f861102 // fmla v2.4s, v8.4s, v6.s[0]
 	WORD    $0x4f871103 // fmla v3.4s, v8.4s, v7.s[0]
-	FMOVD   (R5), F8
-	ADD     R11, R5, R5
+	FMOVD   (R10), F8
+	ADD     R6, R10, R10
 	WORD    $0x4fa41100 // fmla v0.4s, v8.4s, v4.s[1]
 	WORD    $0x4fa51101 // fmla v1.4s, v8.4s, v5.s[1]
 	WORD    $0x4fa61102 // fmla v2.4s, v8.4s, v6.s[1]
 	WORD    $0x4fa71103 // fmla v3.4s, v8.4s, v7.s[1]
-	FMOVD   (R5), F8
-	ADD     R11, R5, R5
+	FMOVD   (R10), F8
+	ADD     R6, R10, R10
 	WORD    $0x4f841900 // fmla v0.4s, v8.4s, v4.s[2]
 	WORD    $0x4f851901 // fmla v1.4s, v8.4s, v5.s[2]
 	WORD    $0x4f861902 // fmla v2.4s, v8.4s, v6.s[2]
 	WORD    $0x4f871903 // fmla v3.4s, v8.4s, v7.s[2]
-	FMOVD   (R5), F8
-	ADD     R11, R5, R5
+	FMOVD   (R10), F8
+	ADD     R6, R10, R10
 	WORD    $0x4fa41900 // fmla v0.4s, v8.4s, v4.s[3]
 	WORD    $0x4fa51901 // fmla v1.4s, v8.4s, v5.s[3]
 	WORD    $0x4fa61902 // fmla v2.4s, v8.4s, v6.s[3]
@@ -2919,8 +3578,8 @@ one4x2:
 	FMOVS.P 4(R1), F5
 	FMOVS.P 4(R2), F6
 	FMOVS.P 4(R3), F7
-	FMOVD   (R5), F8
-	ADD     R11, R5, R5
+	FMOVD   (R10), F8
+	ADD     R6, R10, R10
 	WORD    $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
 	WORD    $0x4f851101 // fmla v1.4s, v8.4s, v5.s[0]
 	WORD    $0x4f861102 // fmla v2.4s, v8.4s, v6.s[0]
@@ -2935,46 +3594,46 @@ sum4x2:
 	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
 	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store4x2
+	CBZ   R8, store4x2
 	FMOVS beta+96(FP), F4
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FMOVD (R0), F5
 	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F5
 	WORD  $0x4f8410a1 // fmla v1.4s, v5.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F5
 	WORD  $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F5
 	WORD  $0x4f8410a3 // fmla v3.4s, v5.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store4x2:
-	FMOVD F0, (R19)
-	ADD   R12, R19, R19
-	FMOVD F1, (R19)
-	ADD   R12, R19, R19
-	FMOVD F2, (R19)
-	ADD   R12, R19, R19
-	FMOVD F3, (R19)
-	ADD   R12, R19, R19
-	SUB   $4, R15, R15
+	FMOVD F0, (R20)
+	ADD   R7, R20, R20
+	FMOVD F1, (R20)
+	ADD   R7, R20, R20
+	FMOVD F2, (R20)
+	ADD   R7, R20, R20
+	FMOVD F3, (R20)
+	ADD   R7, R20, R20
+	SUB   $4, R19, R19
 	B     tiles6x2
 
 tile3x2:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
-	MOVD  R8, R2
-	ADD   R10, R8, R8
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
 	MOVD  k+16(FP), R3
-	MOVD  R9, R4
+	MOVD  R13, R4
 	SUBS  $4, R3, R3
 	BLT   rest3x2
 
@@ -2983,22 +3642,22 @@ loop3x2:
 	FMOVQ.P 16(R1), F4
 	FMOVQ.P 16(R2), F5
 	FMOVD   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f8310c0 // fmla v0.4s, v6.4s, v3.s[0]
 	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
 	FMOVD   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4fa310c0 // fmla v0.4s, v6.4s, v3.s[1]
 	WORD    $0x4fa410c1 // fmla v1.4s, v6.4s, v4.s[1]
 	WORD    $0x4fa510c2 // fmla v2.4s, v6.4s, v5.s[1]
 	FMOVD   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f8318c0 // fmla v0.4s, v6.4s, v3.s[2]
 	WORD    $0x4f8418c1 // fmla v1.4s, v6.4s, v4.s[2]
 	WORD    $0x4f8518c2 // fmla v2.4s, v6.4s, v5.s[2]
 	FMOVD   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4fa318c0 // fmla v0.4s, v6.4s, v3.s[3]
 	WORD    $0x4fa418c1 // fmla v1.4s, v6.4s, v4.s[3]
 	WORD    $0x4fa518c2 // fmla v2.4s, v6.4s, v5.s[3]
@@ -3014,7 +3673,7 @@ one3x2:
 	FMOVS.P 4(R1), F4
 	FMOVS.P 4(R2), F5
 	FMOVD   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f8310c0 // fmla v0.4s, v6.4s, v3.s[0]
 	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
@@ -3027,38 +3686,38 @@ sum3x2:
 	WORD  $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
 	WORD  $0x4f839042 // fmul v2.4s, v2.4s, v3.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store3x2
+	CBZ   R8, store3x2
 	FMOVS beta+96(FP), F3
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FMOVD (R0), F4
 	WORD  $0x4f831080 // fmla v0.4s, v4.4s, v3.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F4
 	WORD  $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F4
 	WORD  $0x4f831082 // fmla v2.4s, v4.4s, v3.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store3x2:
-	FMOVD F0, (R19)
-	ADD   R12, R19, R19
-	FMOVD F1, (R19)
-	ADD   R12, R19, R19
-	FMOVD F2, (R19)
-	ADD   R12, R19, R19
-	SUB   $3, R15, R15
+	FMOVD F0, (R20)
+	ADD   R7, R20, R20
+	FMOVD F1, (R20)
+	ADD   R7, R20, R20
+	FMOVD F2, (R20)
+	ADD   R7, R20, R20
+	SUB   $3, R19, R19
 	B     tiles6x2
 
 tile2x2:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
 	MOVD  k+16(FP), R2
-	MOVD  R9, R3
+	MOVD  R13, R3
 	SUBS  $4, R2, R2
 	BLT   rest2x2
 
@@ -3066,19 +3725,19 @@ loop2x2:
 	FMOVQ.P 16(R0), F2
 	FMOVQ.P 16(R1), F3
 	FMOVD   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f821080 // fmla v0.4s, v4.4s, v2.s[0]
 	WORD    $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
 	FMOVD   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4fa21080 // fmla v0.4s, v4.4s, v2.s[1]
 	WORD    $0x4fa31081 // fmla v1.4s, v4.4s, v3.s[1]
 	FMOVD   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f821880 // fmla v0.4s, v4.4s, v2.s[2]
 	WORD    $0x4f831881 // fmla v1.4s, v4.4s, v3.s[2]
 	FMOVD   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4fa21880 // fmla v0.4s, v4.4s, v2.s[3]
 	WORD    $0x4fa31881 // fmla v1.4s, v4.4s, v3.s[3]
 	SUBS    $4, R2, R2
@@ -3092,7 +3751,7 @@ one2x2:
 	FMOVS.P 4(R0), F2
 	FMOVS.P 4(R1), F3
 	FMOVD   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f821080 // fmla v0.4s, v4.4s, v2.s[0]
 	WORD    $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
 	SUBS    $1, R2, R2
@@ -3103,46 +3762,46 @@ sum2x2:
 	WORD  $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
 	WORD  $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store2x2
+	CBZ   R8, store2x2
 	FMOVS beta+96(FP), F2
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FMOVD (R0), F3
 	WORD  $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVD (R0), F3
 	WORD  $0x4f821061 // fmla v1.4s, v3.4s, v2.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store2x2:
-	FMOVD F0, (R19)
-	ADD   R12, R19, R19
-	FMOVD F1, (R19)
-	ADD   R12, R19, R19
-	SUB   $2, R15, R15
+	FMOVD F0, (R20)
+	ADD   R7, R20, R20
+	FMOVD F1, (R20)
+	ADD   R7, R20, R20
+	SUB   $2, R19, R19
 	B     tiles6x2
 
 tile1x2:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
 	MOVD  k+16(FP), R1
-	MOVD  R9, R2
+	MOVD  R13, R2
 	SUBS  $4, R1, R1
 	BLT   rest1x2
 
 loop1x2:
 	FMOVQ.P 16(R0), F1
 	FMOVD   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
 	FMOVD   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4fa11040 // fmla v0.4s, v2.4s, v1.s[1]
 	FMOVD   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f811840 // fmla v0.4s, v2.4s, v1.s[2]
 	FMOVD   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4fa11840 // fmla v0.4s, v2.4s, v1.s[3]
 	SUBS    $4, R1, R1
 	BGE     loop1x2
@@ -3154,7 +3813,7 @@ rest1x2:
 one1x2:
 	FMOVS.P 4(R0), F1
 	FMOVD   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
 	SUBS    $1, R1, R1
 	BNE     one1x2
@@ -3163,35 +3822,35 @@ sum1x2:
 	FMOVS alpha+24(FP), F1
 	WORD  $0x4f819000 // fmul v0.4s, v0.4s, v1.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store1x2
+	CBZ   R8, store1x2
 	FMOVS beta+96(FP), F1
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FMOVD (R0), F2
 	WORD  $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store1x2:
-	FMOVD F0, (R19)
-	ADD   R12, R19, R19
-	SUB   $1, R15, R15
+	FMOVD F0, (R20)
+	ADD   R7, R20, R20
+	SUB   $1, R19, R19
 	B     tiles6x2
 
 done6x2:
-	SUB $2, R14, R14
-	ADD $8, R9, R9
-	ADD $8, R20, R20
+	SUB $2, R9, R9
+	ADD $8, R13, R13
+	ADD $8, R14, R14
 
-narrower4:
-	CMP  $1, R14
-	BLT  narrower5
-	MOVD m+0(FP), R8
-	MOVD a_base+32(FP), R14
+narrower5:
+	CMP  $1, R9
+	BLT  narrower6
+	MOVD m+0(FP), R12
+	MOVD a_base+32(FP), R15
 
 tiles6x1:
-	CMP  $12, R8
+	CMP  $12, R12
 	BGE  tile6x1
-	MOVD R8, R0
-	CMP  $6, R8
+	MOVD R12, R0
+	CMP  $6, R12
 	BLE  pick6x1
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
@@ -3211,27 +3870,27 @@ pick6x1:
 	BEQ tile5x1
 
 tile6x1:
-	MOVD  R14, R0
-	ADD   R10, R14, R14
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R14, R1
-	ADD   R10, R14, R14
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
-	MOVD  R14, R2
-	ADD   R10, R14, R14
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
-	MOVD  R14, R3
-	ADD   R10, R14, R14
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V3.B16
-	MOVD  R14, R4
-	ADD   R10, R14, R14
+	MOVD  R15, R4
+	ADD   R5, R15, R15
 	VMOVI $0, V4.B16
-	MOVD  R14, R5
-	ADD   R10, R14, R14
+	MOVD  R15, R9
+	ADD   R5, R15, R15
 	VMOVI $0, V5.B16
-	MOVD  k+16(FP), R6
-	MOVD  R9, R7
-	SUBS  $4, R6, R6
+	MOVD  k+16(FP), R10
+	MOVD  R13, R11
+	SUBS  $4, R10, R10
 	BLT   rest6x1
 
 loop6x1:
@@ -3240,45 +3899,45 @@ loop6x1:
 	FMOVQ.P 16(R2), F8
 	FMOVQ.P 16(R3), F9
 	FMOVQ.P 16(R4), F10
-	FMOVQ.P 16(R5), F11
-	FMOVS   (R7), F12
-	ADD     R11, R7, R7
+	FMOVQ.P 16(R9), F11
+	FMOVS   (R11), F12
+	ADD     R6, R11, R11
 	WORD    $0x4f861180 // fmla v0.4s, v12.4s, v6.s[0]
 	WORD    $0x4f871181 // fmla v1.4s, v12.4s, v7.s[0]
 	WORD    $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
 	WORD    $0x4f891183 // fmla v3.4s, v12.4s, v9.s[0]
 	WORD    $0x4f8a1184 // fmla v4.4s, v12.4s, v10.s[0]
 	WORD    $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	FMOVS   (R7), F12
-	ADD     R11, R7, R7
+	FMOVS   (R11), F12
+	ADD     R6, R11, R11
 	WORD    $0x4fa61180 // fmla v0.4s, v12.4s, v6.s[1]
 	WORD    $0x4fa71181 // fmla v1.4s, v12.4s, v7.s[1]
 	WORD    $0x4fa81182 // fmla v2.4s, v12.4s, v8.s[1]
 	WORD    $0x4fa91183 // fmla v3.4s, v12.4s, v9.s[1]
 	WORD    $0x4faa1184 // fmla v4.4s, v12.4s, v10.s[1]
 	WORD    $0x4fab1185 // fmla v5.4s, v12.4s, v11.s[1]
-	FMOVS   (R7), F12
-	ADD     R11, R7, R7
+	FMOVS   (R11), F12
+	ADD     R6, R11, R11
 	WORD    $0x4f861980 // fmla v0.4s, v12.4s, v6.s[2]
 	WORD    $0x4f871981 // fmla v1.4s, v12.4s, v7.s[2]
 	WORD    $0x4f881982 // fmla v2.4s, v12.4s, v8.s[2]
 	WORD    $0x4f891983 // fmla v3.4s, v12.4s, v9.s[2]
 	WORD    $0x4f8a1984 // fmla v4.4s, v12.4s, v10.s[2]
 	WORD    $0x4f8b1985 // fmla v5.4s, v12.4s, v11.s[2]
-	FMOVS   (R7), F12
-	ADD     R11, R7, R7
+	FMOVS   (R11), F12
+	ADD     R6, R11, R11
 	WORD    $0x4fa61980 // fmla v0.4s, v12.4s, v6.s[3]
 	WORD    $0x4fa71981 // fmla v1.4s, v12.4s, v7.s[3]
 	WORD    $0x4fa81982 // fmla v2.4s, v12.4s, v8.s[3]
 	WORD    $0x4fa91983 // fmla v3.4s, v12.4s, v9.s[3]
 	WORD    $0x4faa1984 // fmla v4.4s, v12.4s, v10.s[3]
 	WORD    $0x4fab1985 // fmla v5.4s, v12.4s, v11.s[3]
-	SUBS    $4, R6, R6
+	SUBS    $4, R10, R10
 	BGE     loop6x1
 
 rest6x1:
-	ADD $4, R6, R6
-	CBZ R6, sum6x1
+	ADD $4, R10, R10
+	CBZ R10, sum6x1
 
 one6x1:
 	FMOVS.P 4(R0), F6
@@ -3286,16 +3945,16 @@ one6x1:
 	FMOVS.P 4(R2), F8
 	FMOVS.P 4(R3), F9
 	FMOVS.P 4(R4), F10
-	FMOVS.P 4(R5), F11
-	FMOVS   (R7), F12
-	ADD     R11, R7, R7
+	FMOVS.P 4(R9), F11
+	FMOVS   (R11), F12
+	ADD     R6, R11, R11
 	WORD    $0x4f861180 // fmla v0.4s, v12.4s, v6.s[0]
 	WORD    $0x4f871181 // fmla v1.4s, v12.4s, v7.s[0]
 	WORD    $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
 	WORD    $0x4f891183 // fmla v3.4s, v12.4s, v9.s[0]
 	WORD    $0x4f8a1184 // fmla v4.4s, v12.4s, v10.s[0]
 	WORD    $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	SUBS    $1, R6, R6
+	SUBS    $1, R10, R10
 	BNE     one6x1
 
 sum6x1:
@@ -3307,63 +3966,63 @@ sum6x1:
 	WORD  $0x4f869084 // fmul v4.4s, v4.4s, v6.s[0]
 	WORD  $0x4f8690a5 // fmul v5.4s, v5.4s, v6.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store6x1
+	CBZ   R8, store6x1
 	FMOVS beta+96(FP), F6
-	MOVD  R20, R0
+	MOVD  R14, R0
 	FMOVS (R0), F7
 	WORD  $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F7
 	WORD  $0x4f8610e1 // fmla v1.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F7
 	WORD  $0x4f8610e2 // fmla v2.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F7
 	WORD  $0x4f8610e3 // fmla v3.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F7
 	WORD  $0x4f8610e4 // fmla v4.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F7
 	WORD  $0x4f8610e5 // fmla v5.4s, v7.4s, v6.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store6x1:
-	FMOVS F0, (R20)
-	ADD   R12, R20, R20
-	FMOVS F1, (R20)
-	ADD   R12, R20, R20
-	FMOVS F2, (R20)
-	ADD   R12, R20, R20
-	FMOVS F3, (R20)
-	ADD   R12, R20, R20
-	FMOVS F4, (R20)
-	ADD   R12, R20, R20
-	FMOVS F5, (R20)
-	ADD   R12, R20, R20
-	SUB   $6, R8, R8
+	FMOVS F0, (R14)
+	ADD   R7, R14, R14
+	FMOVS F1, (R14)
+	ADD   R7, R14, R14
+	FMOVS F2, (R14)
+	ADD   R7, R14, R14
+	FMOVS F3, (R14)
+	ADD   R7, R14, R14
+	FMOVS F4, (R14)
+	ADD   R7, R14, R14
+	FMOVS F5, (R14)
+	ADD   R7, R14, R14
+	SUB   $6, R12, R12
 	B     tiles6x1
 
 tile5x1:
-	MOVD  R14, R0
-	ADD   R10, R14, R14
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R14, R1
-	ADD   R10, R14, R14
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
-	MOVD  R14, R2
-	ADD   R10, R14, R14
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
-	MOVD  R14, R3
-	ADD   R10, R14, R14
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V3.B16
-	MOVD  R14, R4
-	ADD   R10, R14, R14
+	MOVD  R15, R4
+	ADD   R5, R15, R15
 	VMOVI $0, V4.B16
-	MOVD  k+16(FP), R5
-	MOVD  R9, R6
-	SUBS  $4, R5, R5
+	MOVD  k+16(FP), R9
+	MOVD  R13, R10
+	SUBS  $4, R9, R9
 	BLT   rest5x1
 
 loop5x1:
@@ -3372,40 +4031,40 @@ loop5x1:
 	FMOVQ.P 16(R2), F7
 	FMOVQ.P 16(R3), F8
 	FMOVQ.P 16(R4), F9
-	FMOVS   (R6), F10
-	ADD     R11, R6, R6
+	FMOVS   (R10), F10
+	ADD     R6, R10, R10
 	WORD    $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
 	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
 	WORD    $0x4f871142 // fmla v2.4s, v10.4s, v7.s[0]
 	WORD    $0x4f881143 // fmla v3.4s, v10.4s, v8.s[0]
 	WORD    $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
-	FMOVS   (R6), F10
-	ADD     R11, R6, R6
+	FMOVS   (R10), F10
+	ADD     R6, R10, R10
 	WORD    $0x4fa51140 // fmla v0.4s, v10.4s, v5.s[1]
 	WORD    $0x4fa61141 // fmla v1.4s, v10.4s, v6.s[1]
 	WORD    $0x4fa71142 // fmla v2.4s, v10.4s, v7.s[1]
 	WORD    $0x4fa81143 // fmla v3.4s, v10.4s, v8.s[1]
 	WORD    $0x4fa91144 // fmla v4.4s, v10.4s, v9.s[1]
-	FMOVS   (R6), F10
-	ADD     R11, R6, R6
+	FMOVS   (R10), F10
+	ADD     R6, R10, R10
 	WORD    $0x4f851940 // fmla v0.4s, v10.4s, v5.s[2]
 	WORD    $0x4f861941 // fmla v1.4s, v10.4s, v6.s[2]
 	WORD    $0x4f871942 // fmla v2.4s, v10.4s, v7.s[2]
 	WORD    $0x4f881943 // fmla v3.4s, v10.4s, v8.s[2]
 	WORD    $0x4f891944 // fmla v4.4s, v10.4s, v9.s[2]
-	FMOVS   (R6), F10
-	ADD     R11, R6, R6
+	FMOVS   (R10), F10
+	ADD     R6, R10, R10
 	WORD    $0x4fa51940 // fmla v0.4s, v10.4s, v5.s[3]
 	WORD    $0x4fa61941 // fmla v1.4s, v10.4s, v6.s[3]
 	WORD    $0x4fa71942 // fmla v2.4s, v10.4s, v7.s[3]
 	WORD    $0x4fa81943 // fmla v3.4s, v10.4s, v8.s[3]
 	WORD    $0x4fa91944 // fmla v4.4s, v10.4s, v9.s[3]
-	SUBS    $4, R5, R5
+	SUBS    $4, R9, R9
 	BGE     loop5x1
 
 rest5x1:
-	ADD $4, R5, R5
-	CBZ R5, sum5x1
+	ADD $4, R9, R9
+	CBZ R9, sum5x1
 
 one5x1:
 	FMOVS.P 4(R0), F5
@@ -3413,14 +4072,14 @@ one5x1:
 	FMOVS.P 4(R2), F7
 	FMOVS.P 4(R3), F8
 	FMOVS.P 4(R4), F9
-	FMOVS   (R6), F10
-	ADD     R11, R6, R6
+	FMOVS   (R10), F10
+	ADD     R6, R10, R10
 	WORD    $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
 	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
 	WORD    $0x4f871142 // fmla v2.4s, v10.4s, v7.s[0]
 	WORD    $0x4f881143 // fmla v3.4s, v10.4s, v8.s[0]
 	WORD    $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
-	SUBS    $1, R5, R5
+	SUBS    $1, R9, R9
 	BNE     one5x1
 
 sum5x1:
@@ -3431,54 +4090,54 @@ sum5x1:
 	WORD  $0x4f859063 // fmul v3.4s, v3.4s, v5.s[0]
 	WORD  $0x4f859084 // fmul v4.4s, v4.4s, v5.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store5x1
+	CBZ   R8, store5x1
 	FMOVS beta+96(FP), F5
-	MOVD  R20, R0
+	MOVD  R14, R0
 	FMOVS (R0), F6
 	WORD  $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F6
 	WORD  $0x4f8510c1 // fmla v1.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F6
 	WORD  $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F6
 	WORD  $0x4f8510c3 // fmla v3.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F6
 	WORD  $0x4f8510c4 // fmla v4.4s, v6.4s, v5.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store5x1:
-	FMOVS F0, (R20)
-	ADD   R12, R20, R20
-	FMOVS F1, (R20)
-	ADD   R12, R20, R20
-	FMOVS F2, (R20)
-	ADD   R12, R20, R20
-	FMOVS F3, (R20)
-	ADD   R12, R20, R20
-	FMOVS F4, (R20)
-	ADD   R12, R20, R20
-	SUB   $5, R8, R8
+	FMOVS F0, (R14)
+	ADD   R7, R14, R14
+	FMOVS F1, (R14)
+	ADD   R7, R14, R14
+	FMOVS F2, (R14)
+	ADD   R7, R14, R14
+	FMOVS F3, (R14)
+	ADD   R7, R14, R14
+	FMOVS F4, (R14)
+	ADD   R7, R14, R14
+	SUB   $5, R12, R12
 	B     tiles6x1
 
 tile4x1:
-	MOVD  R14, R0
-	ADD   R10, R14, R14
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R14, R1
-	ADD   R10, R14, R14
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
-	MOVD  R14, R2
-	ADD   R10, R14, R14
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
-	MOVD  R14, R3
-	ADD   R10, R14, R14
+	MOVD  R15, R3
+	ADD   R5, R15, R15
 	VMOVI $0, V3.B16
 	MOVD  k+16(FP), R4
-	MOVD  R9, R5
+	MOVD  R13, R9
 	SUBS  $4, R4, R4
 	BLT   rest4x1
 
@@ -3487,26 +4146,26 @@ loop4x1:
 	FMOVQ.P 16(R1), F5
 	FMOVQ.P 16(R2), F6
 	FMOVQ.P 16(R3), F7
-	FMOVS   (R5), F8
-	ADD     R11, R5, R5
+	FMOVS   (R9), F8
+	ADD     R6, R9, R9
 	WORD    $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
 	WORD    $0x4f851101 // fmla v1.4s, v8.4s, v5.s[0]
 	WORD    $0x4f861102 // fmla v2.4s, v8.4s, v6.s[0]
 	WORD    $0x4f871103 // fmla v3.4s, v8.4s, v7.s[0]
-	FMOVS   (R5), F8
-	ADD     R11, R5, R5
+	FMOVS   (R9), F8
+	ADD     R6, R9, R9
 	WORD    $0x4fa41100 // fmla v0.4s, v8.4s, v4.s[1]
 	WORD    $0x4fa51101 // fmla v1.4s, v8.4s, v5.s[1]
 	WORD    $0x4fa61102 // fmla v2.4s, v8.4s, v6.s[1]
 	WORD    $0x4fa71103 // fmla v3.4s, v8.4s, v7.s[1]
-	FMOVS   (R5), F8
-	ADD     R11, R5, R5
+	FMOVS   (R9), F8
+	ADD     R6, R9, R9
 	WORD    $0x4f841900 // fmla v0.4s, v8.4s, v4.s[2]
 	WORD    $0x4f851901 // fmla v1.4s, v8.4s, v5.s[2]
 	WORD    $0x4f861902 // fmla v2.4s, v8.4s, v6.s[2]
 	WORD    $0x4f871903 // fmla v3.4s, v8.4s, v7.s[2]
-	FMOVS   (R5), F8
-	ADD     R11, R5, R5
+	FMOVS   (R9), F8
+	ADD     R6, R9, R9
 	WORD    $0x4fa41900 // fmla v0.4s, v8.4s, v4.s[3]
 	WORD    $0x4fa51901 // fmla v1.4s, v8.4s, v5.s[3]
 	WORD    $0x4fa61902 // fmla v2.4s, v8.4s, v6.s[3]
@@ -3523,8 +4182,8 @@ one4x1:
 	FMOVS.P 4(R1), F5
 	FMOVS.P 4(R2), F6
 	FMOVS.P 4(R3), F7
-	FMOVS   (R5), F8
-	ADD     R11, R5, R5
+	FMOVS   (R9), F8
+	ADD     R6, R9, R9
 	WORD    $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
 	WORD    $0x4f851101 // fmla v1.4s, v8.4s, v5.s[0]
 	WORD    $0x4f861102 // fmla v2.4s, v8.4s, v6.s[0]
@@ -3539,46 +4198,46 @@ sum4x1:
 	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
 	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store4x1
+	CBZ   R8, store4x1
 	FMOVS beta+96(FP), F4
-	MOVD  R20, R0
+	MOVD  R14, R0
 	FMOVS (R0), F5
 	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F5
 	WORD  $0x4f8410a1 // fmla v1.4s, v5.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F5
 	WORD  $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F5
 	WORD  $0x4f8410a3 // fmla v3.4s, v5.4s, v4.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store4x1:
-	FMOVS F0, (R20)
-	ADD   R12, R20, R20
-	FMOVS F1, (R20)
-	ADD   R12, R20, R20
-	FMOVS F2, (R20)
-	ADD   R12, R20, R20
-	FMOVS F3, (R20)
-	ADD   R12, R20, R20
-	SUB   $4, R8, R8
+	FMOVS F0, (R14)
+	ADD   R7, R14, R14
+	FMOVS F1, (R14)
+	ADD   R7, R14, R14
+	FMOVS F2, (R14)
+	ADD   R7, R14, R14
+	FMOVS F3, (R14)
+	ADD   R7, R14, R14
+	SUB   $4, R12, R12
 	B     tiles6x1
 
 tile3x1:
-	MOVD  R14, R0
-	ADD   R10, R14, R14
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R14, R1
-	ADD   R10, R14, R14
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
-	MOVD  R14, R2
-	ADD   R10, R14, R14
+	MOVD  R15, R2
+	ADD   R5, R15, R15
 	VMOVI $0, V2.B16
 	MOVD  k+16(FP), R3
-	MOVD  R9, R4
+	MOVD  R13, R4
 	SUBS  $4, R3, R3
 	BLT   rest3x1
 
@@ -3587,22 +4246,22 @@ loop3x1:
 	FMOVQ.P 16(R1), F4
 	FMOVQ.P 16(R2), F5
 	FMOVS   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f8310c0 // fmla v0.4s, v6.4s, v3.s[0]
 	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
 	FMOVS   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4fa310c0 // fmla v0.4s, v6.4s, v3.s[1]
 	WORD    $0x4fa410c1 // fmla v1.4s, v6.4s, v4.s[1]
 	WORD    $0x4fa510c2 // fmla v2.4s, v6.4s, v5.s[1]
 	FMOVS   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f8318c0 // fmla v0.4s, v6.4s, v3.s[2]
 	WORD    $0x4f8418c1 // fmla v1.4s, v6.4s, v4.s[2]
 	WORD    $0x4f8518c2 // fmla v2.4s, v6.4s, v5.s[2]
 	FMOVS   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4fa318c0 // fmla v0.4s, v6.4s, v3.s[3]
 	WORD    $0x4fa418c1 // fmla v1.4s, v6.4s, v4.s[3]
 	WORD    $0x4fa518c2 // fmla v2.4s, v6.4s, v5.s[3]
@@ -3618,7 +4277,7 @@ one3x1:
 	FMOVS.P 4(R1), F4
 	FMOVS.P 4(R2), F5
 	FMOVS   (R4), F6
-	ADD     R11, R4, R4
+	ADD     R6, R4, R4
 	WORD    $0x4f8310c0 // fmla v0.4s, v6.4s, v3.s[0]
 	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
@@ -3631,38 +4290,38 @@ sum3x1:
 	WORD  $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
 	WORD  $0x4f839042 // fmul v2.4s, v2.4s, v3.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store3x1
+	CBZ   R8, store3x1
 	FMOVS beta+96(FP), F3
-	MOVD  R20, R0
+	MOVD  R14, R0
 	FMOVS (R0), F4
 	WORD  $0x4f831080 // fmla v0.4s, v4.4s, v3.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F4
 	WORD  $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F4
 	WORD  $0x4f831082 // fmla v2.4s, v4.4s, v3.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store3x1:
-	FMOVS F0, (R20)
-	ADD   R12, R20, R20
-	FMOVS F1, (R20)
-	ADD   R12, R20, R20
-	FMOVS F2, (R20)
-	ADD   R12, R20, R20
-	SUB   $3, R8, R8
+	FMOVS F0, (R14)
+	ADD   R7, R14, R14
+	FMOVS F1, (R14)
+	ADD   R7, R14, R14
+	FMOVS F2, (R14)
+	ADD   R7, R14, R14
+	SUB   $3, R12, R12
 	B     tiles6x1
 
 tile2x1:
-	MOVD  R14, R0
-	ADD   R10, R14, R14
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
-	MOVD  R14, R1
-	ADD   R10, R14, R14
+	MOVD  R15, R1
+	ADD   R5, R15, R15
 	VMOVI $0, V1.B16
 	MOVD  k+16(FP), R2
-	MOVD  R9, R3
+	MOVD  R13, R3
 	SUBS  $4, R2, R2
 	BLT   rest2x1
 
@@ -3670,19 +4329,19 @@ loop2x1:
 	FMOVQ.P 16(R0), F2
 	FMOVQ.P 16(R1), F3
 	FMOVS   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f821080 // fmla v0.4s, v4.4s, v2.s[0]
 	WORD    $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
 	FMOVS   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4fa21080 // fmla v0.4s, v4.4s, v2.s[1]
 	WORD    $0x4fa31081 // fmla v1.4s, v4.4s, v3.s[1]
 	FMOVS   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f821880 // fmla v0.4s, v4.4s, v2.s[2]
 	WORD    $0x4f831881 // fmla v1.4s, v4.4s, v3.s[2]
 	FMOVS   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4fa21880 // fmla v0.4s, v4.4s, v2.s[3]
 	WORD    $0x4fa31881 // fmla v1.4s, v4.4s, v3.s[3]
 	SUBS    $4, R2, R2
@@ -3696,7 +4355,7 @@ one2x1:
 	FMOVS.P 4(R0), F2
 	FMOVS.P 4(R1), F3
 	FMOVS   (R3), F4
-	ADD     R11, R3, R3
+	ADD     R6, R3, R3
 	WORD    $0x4f821080 // fmla v0.4s, v4.4s, v2.s[0]
 	WORD    $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
 	SUBS    $1, R2, R2
@@ -3707,46 +4366,46 @@ sum2x1:
 	WORD  $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
 	WORD  $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store2x1
+	CBZ   R8, store2x1
 	FMOVS beta+96(FP), F2
-	MOVD  R20, R0
+	MOVD  R14, R0
 	FMOVS (R0), F3
 	WORD  $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 	FMOVS (R0), F3
 	WORD  $0x4f821061 // fmla v1.4s, v3.4s, v2.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store2x1:
-	FMOVS F0, (R20)
-	ADD   R12, R20, R20
-	FMOVS F1, (R20)
-	ADD   R12, R20, R20
-	SUB   $2, R8, R8
+	FMOVS F0, (R14)
+	ADD   R7, R14, R14
+	FMOVS F1, (R14)
+	ADD   R7, R14, R14
+	SUB   $2, R12, R12
 	B     tiles6x1
 
 tile1x1:
-	MOVD  R14, R0
-	ADD   R10, R14, R14
+	MOVD  R15, R0
+	ADD   R5, R15, R15
 	VMOVI $0, V0.B16
 	MOVD  k+16(FP), R1
-	MOVD  R9, R2
+	MOVD  R13, R2
 	SUBS  $4, R1, R1
 	BLT   rest1x1
 
 loop1x1:
 	FMOVQ.P 16(R0), F1
 	FMOVS   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
 	FMOVS   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4fa11040 // fmla v0.4s, v2.4s, v1.s[1]
 	FMOVS   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f811840 // fmla v0.4s, v2.4s, v1.s[2]
 	FMOVS   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4fa11840 // fmla v0.4s, v2.4s, v1.s[3]
 	SUBS    $4, R1, R1
 	BGE     loop1x1
@@ -3758,7 +4417,7 @@ rest1x1:
 one1x1:
 	FMOVS.P 4(R0), F1
 	FMOVS   (R2), F2
-	ADD     R11, R2, R2
+	ADD     R6, R2, R2
 	WORD    $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
 	SUBS    $1, R1, R1
 	BNE     one1x1
@@ -3767,22 +4426,22 @@ sum1x1:
 	FMOVS alpha+24(FP), F1
 	WORD  $0x4f819000 // fmul v0.4s, v0.4s, v1.s[0]
 	// beta = 0 must not read C
-	CBZ   R13, store1x1
+	CBZ   R8, store1x1
 	FMOVS beta+96(FP), F1
-	MOVD  R20, R0
+	MOVD  R14, R0
 	FMOVS (R0), F2
 	WORD  $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
-	ADD   R12, R0, R0
+	ADD   R7, R0, R0
 
 store1x1:
-	FMOVS F0, (R20)
-	ADD   R12, R20, R20
-	SUB   $1, R8, R8
+	FMOVS F0, (R14)
+	ADD   R7, R14, R14
+	SUB   $1, R12, R12
 	B     tiles6x1
 
 done6x1:
 
-narrower5:
+narrower6:
 	RET
 
 // func gemmPackNEON(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)

@@ -1,12 +1,14 @@
 package kernels
 
 // PackedB is a matrix op(B) in the layout that the inner loops of one tier
-// read: panels of NR columns, each panel k rows of NR consecutive elements. It
-// is immutable and may be shared by goroutines.
+// read: panels of NR columns, each panel k rows of NR consecutive elements, and
+// the last few columns, if they are dot products, one after the other. It is
+// immutable and may be shared by goroutines.
 type PackedB struct {
 	isa  ISA
 	k, n int
 	nr   int
+	dots int       // columns that are dot products
 	data []float32 // panel j at j*k*nr
 }
 
@@ -31,12 +33,17 @@ func PackB(transB Transpose, k, n int, b []float32, ldb int) *PackedB {
 	if k == 0 || n == 0 {
 		return p
 	}
-	panels := (n + nr - 1) / nr
-	p.data = make([]float32, mulLen("PackB", panels, mulLen("PackB", k, nr)))
+	p.dots = dotColumns(p.isa, n, k, 0)
+	n -= p.dots
+	p.data = make([]float32, mulLen("PackB", p.wide()+p.dots, k))
 	src := operandB{data: b, ld: ldb, trans: transB}
 	src.packPanels(p.isa, p.data, 0, 0, k, n, nr)
+	src.packDots(p.isa, p.data[p.wide()*k:], 0, n, k, p.dots)
 	return p
 }
+
+// wide is the number of columns of all panels, with those that are not used.
+func (b *PackedB) wide() int { return (b.n - b.dots + b.nr - 1) / b.nr * b.nr }
 
 // operandA is op(A).
 type operandA struct {
@@ -102,6 +109,18 @@ func (b *operandB) packRows(isa ISA, dst []float32, p, j, k, n, nr int) {
 		return
 	}
 	copyRows(isa, dst, b.data[p*b.ld+j:], k, n, nr, b.ld)
+}
+
+// packDots packs rows [p, p+k) and columns [j, j+n) of op(B) into dst, column by
+// column.
+func (b *operandB) packDots(isa ISA, dst []float32, p, j, k, n int) {
+	switch {
+	case n == 0:
+	case bool(b.trans):
+		copyRows(isa, dst, b.data[j*b.ld+p:], n, k, k, b.ld)
+	default:
+		transpose(isa, dst, b.data[p*b.ld+j:], k, n, k, b.ld)
+	}
 }
 
 // transpose computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols: the

@@ -8,7 +8,16 @@ const (
 	// is; within limits, and as long as A stays in the second-level cache.
 	dotRowsMin, dotRowsMax, dotElements = 12, 64, 1 << 16
 	// directTileRows: up to so many tiles of rows of A, B is read in place instead of packed.
-	directTileRows = 3
+	// So it is for more rows where a panel of so many elements stays in the first-level
+	// cache and the matrix around it spans so many: some 32 pages, which leaves
+	// translations for those of C.
+	directTileRows, directPanel, directSpan = 3, 1 << 12, 1 << 15
+	// wideTiles: up to so many rows, B in place is read by wide tiles, as a part of
+	// a tile's rows: 8 of AVX-512's 14, two tiles of four, and 3 of the others' 6.
+	wideNum, wideDen = 4, 7
+	// dotSum is what adding up a dot product's lanes costs, in steps of a vector, and
+	// dotGather what an element of B costs that is brought into place for one.
+	dotSum, dotGather = 3, 2
 	// A B of gemvNear elements is beyond a core's own caches, and one of gemvFar
 	// comes from memory.
 	gemvNear, gemvFar = 1 << 17, 1 << 23
@@ -27,6 +36,9 @@ const (
 // plan decides how the product is computed, and in which parts.
 func (g *gemmCall) plan(t Threads) {
 	mr, nr := gemmTile(g.isa)
+	if g.b.packed != nil {
+		g.dots = g.b.packed.dots
+	}
 	switch {
 	case g.m == 1 && g.b.packed != nil && g.k <= gemmBlocking.long:
 		g.path = pathGemvPanels // with more steps of k, a panel in one go would take long
@@ -38,7 +50,15 @@ func (g *gemmCall) plan(t Threads) {
 	default:
 		g.path = pathPanels
 		g.direct = g.b.packed == nil && !bool(g.b.trans) &&
-			(g.m <= directTileRows*mr || g.k*nr*4 <= 1<<14)
+			(g.m <= directTileRows*mr || g.k*nr <= directPanel && g.k*g.b.ld <= directSpan)
+		g.wideTiles = g.direct && g.m <= mr*wideNum/wideDen
+		if g.b.packed == nil {
+			gather := g.m
+			if g.b.trans {
+				gather = 0
+			}
+			g.dots = dotColumns(g.isa, g.n, g.k, gather)
+		}
 		g.copyA = bool(g.a.trans) || g.n > 4*nr && g.m > 1 && aliases(g.a.ld, min(g.m, mr))
 	}
 	g.partition(t, mr, nr)
@@ -47,6 +67,23 @@ func (g *gemmCall) plan(t Threads) {
 // dotRows is the number of rows of A up to which dot products are used.
 func (g *gemmCall) dotRows() int {
 	return max(dotRowsMin, min(g.k/8, dotRowsMax, dotElements/g.k))
+}
+
+// dotColumns is how many of the last columns of a product are dot products. A
+// tile takes as long for a few columns as for a vector of them. Where the columns of
+// B must be gathered, that has to pay for gather rows of A; if it is 0 they need not be.
+func dotColumns(isa ISA, n, k, gather int) int {
+	if isa != AVX2 && isa != AVX512 {
+		return 0 // NEON's tiles are as narrow as need be, and Go needs none
+	}
+	_, nr := gemmTile(isa)
+	lanes := nr / 2
+	dots := n % lanes
+	gain := k - dots*(k/lanes+dotSum)
+	if gain <= 0 || gather > 0 && gather*gain <= dots*k*dotGather {
+		return 0
+	}
+	return dots
 }
 
 // aliases reports whether rows ld elements apart crowd into few sets of the
@@ -77,7 +114,7 @@ func (g *gemmCall) partition(t Threads, mr, nr int) {
 		return
 	}
 	blocks = (blocks + g.batch - 1) / g.batch
-	rowTiles, colTiles := (g.m+mr-1)/mr, (g.n+nr-1)/nr
+	rowTiles, colTiles := (g.m+mr-1)/mr, max(1, (g.n-g.dots+nr-1)/nr)
 	if g.path == pathGemvPanels {
 		rowTiles = 1
 	}

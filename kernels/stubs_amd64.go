@@ -4,7 +4,7 @@
 
 package kernels
 
-// gemmPanelAVX512 computes one panel of C, at most the tier's NR columns wide:
+// gemmPanelAVX512 computes one panel of C, at most the tier's NR columns wide, or just twice as wide:
 //
 //	for i := range m {
 //		for j := range n {
@@ -21,7 +21,7 @@ package kernels
 //go:noescape
 func gemmPanelAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 
-// gemmPanelAVX2 computes one panel of C, at most the tier's NR columns wide:
+// gemmPanelAVX2 computes one panel of C, at most the tier's NR columns wide, or just twice as wide:
 //
 //	for i := range m {
 //		for j := range n {

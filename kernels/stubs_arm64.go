@@ -4,7 +4,7 @@
 
 package kernels
 
-// gemmPanelNEON computes one panel of C, at most the tier's NR columns wide:
+// gemmPanelNEON computes one panel of C, at most the tier's NR columns wide, or just twice as wide:
 //
 //	for i := range m {
 //		for j := range n {

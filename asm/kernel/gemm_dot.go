@@ -117,11 +117,18 @@ func gemmDotX86(x *vec.X86) {
 	}{{"n", g.n}, {"b_base", g.b}, {"c_base", g.c}} {
 		g.MOVQ(g.Load64(s.param), s.to)
 	}
-	for _, cols := range []int{dotCols, 1} {
+	// Fewer than three columns wait for A's loads, so 5 are 3 and 2.
+	for _, cols := range []int{4, 3, 2, 1} {
 		again, done := fmt.Sprintf("columns%d", cols), fmt.Sprintf("columns%d_done", cols)
 		g.Label(again)
+		start := fmt.Sprintf("start%d", cols)
 		g.CMPQ(g.n, vec.Imm(cols))
+		if cols == 4 {
+			g.JEQ(operand.LabelRef(start))
+			g.CMPQ(g.n, vec.Imm(7))
+		}
 		g.JLT(operand.LabelRef(done))
+		g.Label(start)
 		g.MOVQ(g.Load64("m"), g.m)
 		g.MOVQ(g.Load64("a_base"), g.a)
 		row := g.GP64()
@@ -268,10 +275,16 @@ func (g *gemmDotX86Gen) tile(h, w int, id string) {
 	for i := range acc {
 		sum := g.sum(acc[i])
 		g.VMULPS(alpha, sum, sum)
-		if w == 1 {
-			g.VMOVSS(sum, operand.Mem{Base: out})
-		} else {
-			g.VMOVUPS(sum, operand.Mem{Base: out})
+		switch to := (operand.Mem{Base: out}); w {
+		case 1:
+			g.VMOVSS(sum, to)
+		case 4:
+			g.VMOVUPS(sum, to)
+		default:
+			g.VMOVLPS(sum, to)
+			if w == 3 {
+				g.VEXTRACTPS(operand.U8(2), sum, to.Offset(8))
+			}
 		}
 		if i+1 < h {
 			g.ADDQ(ldc, out)
@@ -279,7 +292,7 @@ func (g *gemmDotX86Gen) tile(h, w int, id string) {
 	}
 }
 
-// sum makes the sums of one or four vectors the lanes of one.
+// sum makes the sums of up to four vectors the lanes of one.
 func (g *gemmDotX86Gen) sum(vs []reg.VecVirtual) reg.VecVirtual {
 	ys := make([]reg.Register, len(vs))
 	for i, v := range vs {

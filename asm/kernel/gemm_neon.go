@@ -20,11 +20,13 @@ import (
 func gemmNEON(x *vec.NEON, tile GemmTile) {
 	g := newGemmNEON(x, tile)
 	n := g.LoadInt(x.Param("n"))
-	for width := tile.NR; width > 0; width /= 2 {
+	g.mr /= 2
+	for width := 2 * tile.NR; width > 0; width /= 2 {
 		next := x.NewLabel("narrower")
 		g.CMP(arm64.Imm(width), n)
 		g.BCond(arm64.LT, next)
 		g.rows(width)
+		g.mr = tile.MR
 		if width > 1 {
 			g.SUB(arm64.Imm(width), n, n)
 			g.ADD(arm64.Imm(4*width), g.b, g.b)

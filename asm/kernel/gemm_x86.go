@@ -32,13 +32,16 @@ func gemmX86(x *vec.X86, mr int) {
 	x.CMPQ(n, vec.Imm(g.lanes))
 	x.JLE(operand.LabelRef("tiles_narrow"))
 	x.CMPQ(n, vec.Imm(2*g.lanes))
-	x.JNE(operand.LabelRef("tiles_masked"))
+	x.JLT(operand.LabelRef("tiles_masked"))
+	x.JGT(operand.LabelRef("tiles_wide"))
 	g.vectors = 2
 	g.rows("", mr)
-	g.masked = true
+	g.vectors = 4
+	g.rows("_wide", mr/2)
+	g.vectors, g.masked = 2, true
 	g.rows("_masked", mr)
 	g.vectors = 1
-	g.rows("_narrow", mr)
+	g.rows("_narrow", max(mr, 12)) // so many sums at least, or they wait for one another
 }
 
 // gemmPackX86 emits GemmPack.
@@ -67,7 +70,7 @@ type gemmX86Gen struct {
 	lda, ldb reg.GPVirtual
 	mask     [2]reg.Register
 	masked   bool
-	vectors  int          // of columns: 2, or 1 where the panel is that narrow
+	vectors  int          // of columns: 2, 1 where the panel is that narrow, 4 where it is wide
 	packed   reg.Register // where to store the rows of B; nil if nowhere
 }
 
@@ -137,7 +140,7 @@ func (g *gemmX86Gen) rows(suffix string, mr int) {
 		g.JMP(operand.LabelRef(again))
 	}
 	g.Label(done)
-	if g.vectors == 2 {
+	if g.vectors > 1 {
 		g.End()
 	}
 }
@@ -191,6 +194,30 @@ func (g *gemmX86Gen) tile(h int, id string) {
 	for i := 0; i < h; i += 3 {
 		bases = append(bases, a(i, 0).Base)
 	}
+	wideStep := func(kk int) {
+		free := 15 - h*g.vectors // registers but for the sums and one of B
+		if g.lanes == 16 {
+			free += 16
+		}
+		av := make([]reg.VecVirtual, min(h, free))
+		for i := range av {
+			av[i] = g.NewV()
+			g.VBROADCASTSS(a(i, 4*kk), av[i])
+		}
+		for j := range g.vectors {
+			bv := g.NewV()
+			g.VMOVUPS(operand.Mem{Base: b, Disp: j * g.lanes * 4}, bv)
+			g.fetch(b, j)
+			for i := range acc {
+				if i < len(av) {
+					g.VFMADD231PS(bv, av[i], acc[i][j])
+				} else {
+					g.VFMADD231PS_BCST(a(i, 4*kk), bv, acc[i][j])
+				}
+			}
+		}
+		g.ADDQ(g.ldb, b)
+	}
 	step := func(kk int) {
 		bv := make([]reg.VecVirtual, g.vectors)
 		for j := range bv {
@@ -203,26 +230,26 @@ func (g *gemmX86Gen) tile(h int, id string) {
 			}
 		}
 		if !g.masked {
-			for line := 0; line < 2*4*g.lanes; line += 64 {
-				g.PREFETCHT1(operand.Mem{Base: b, Index: g.ldb, Scale: prefetchRows, Disp: line})
+			for j := range bv {
+				g.fetch(b, j)
 			}
 		}
 		g.ADDQ(g.ldb, b)
 		ahead, embedded := g.broadcasts()
 		av := make([]reg.VecVirtual, h)
-		fetched := 0
-		fetch := func() { // A's element for the next row that takes a register
-			for fetched < h && embedded(fetched) {
-				fetched++
+		row := 0
+		broadcast := func() { // A's element for the next row that takes a register
+			for row < h && embedded(row) {
+				row++
 			}
-			if fetched < h {
-				av[fetched] = g.NewV()
-				g.VBROADCASTSS(a(fetched, 4*kk), av[fetched])
-				fetched++
+			if row < h {
+				av[row] = g.NewV()
+				g.VBROADCASTSS(a(row, 4*kk), av[row])
+				row++
 			}
 		}
 		for range ahead {
-			fetch()
+			broadcast()
 		}
 		for i := range h {
 			if embedded(i) {
@@ -234,14 +261,17 @@ func (g *gemmX86Gen) tile(h int, id string) {
 			for j := range bv {
 				g.VFMADD231PS(bv[j], av[i], acc[i][j])
 			}
-			fetch()
+			broadcast()
 		}
+	}
+	if g.vectors > 2 {
+		step = wideStep
 	}
 	unroll := 4
 	switch {
 	case g.masked:
 		unroll = 1
-	case h > 7:
+	case h*g.vectors > 14:
 		unroll = 2
 	}
 	loopU, rest, loop1, end := "kloop_"+id, "krest_"+id, "k1_"+id, "kend_"+id
@@ -311,6 +341,13 @@ func (g *gemmX86Gen) tile(h int, id string) {
 		for j := range acc[i] {
 			g.storeCols(acc[i][j], j, c(i, j*g.lanes*4))
 		}
+	}
+}
+
+// fetch fetches what vector j of a row of B is prefetchRows rows on.
+func (g *gemmX86Gen) fetch(b reg.Register, j int) {
+	if disp := j * g.lanes * 4; disp%cacheLine == 0 {
+		g.PREFETCHT1(operand.Mem{Base: b, Index: g.ldb, Scale: prefetchRows, Disp: disp})
 	}
 }
 
