@@ -67,6 +67,13 @@ var strided = map[string]map[string]matrix{
 		"v":    {"n", "cols", "ldv"},
 		"o":    {"rows", "cols", "ldo"},
 	},
+	"attnFew": {
+		"q":    {"rows", "dim", "ldq"},
+		"k":    {"n", "dim", "ldk"},
+		"bias": {"1", "len(bias)", "len(bias)"},
+		"v":    {"n", "cols", "ldv"},
+		"o":    {"rows", "cols", "ldo"},
+	},
 }
 
 // written are the operands that kernels write; all others they only read.

@@ -1156,6 +1156,1089 @@ end29:
 // Requires: AVX, AVX2, FMA3
 TEXT ·attnShortAVX2(SB), NOSPLIT, $0-232
 	MOVQ         s_base+128(FP), AX
+	MOVQ         q_base+32(FP), CX
+	MOVQ         rows+0(FP), DX
+	MOVQ         dim+16(FP), BX
+	ANDQ         $+7, BX
+	LEAQ         lanes8<>+0(SB), SI
+	MOVQ         $0x00000008, DI
+	SUBQ         BX, DI
+	LEAQ         (SI)(DI*4), SI
+	VMOVUPS      (SI), Y0
+	VBROADCASTSS alpha+24(FP), Y1
+	CMPQ         DX, $+4
+	JLT          end2
+
+loop1:
+	MOVQ k_base+64(FP), BX
+	MOVQ AX, SI
+	MOVQ n+8(FP), DI
+	CMPQ DI, $+2
+	JLT  end4
+
+loop3:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   BX, R8
+	MOVQ   ldk+88(FP), R9
+	LEAQ   (BX)(R9*4), BX
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   BX, R9
+	MOVQ   ldk+88(FP), R10
+	LEAQ   (BX)(R10*4), BX
+	MOVQ   CX, R10
+	MOVQ   dim+16(FP), R11
+	CMPQ   R11, $+16
+	JLT    end6
+
+loop5:
+	VMOVUPS     (R8), Y10
+	VMOVUPS     32(R8), Y11
+	VMOVUPS     (R9), Y12
+	VMOVUPS     32(R9), Y13
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y2
+	VFMADD231PS Y14, Y12, Y6
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y2
+	VFMADD231PS Y14, Y13, Y6
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y3
+	VFMADD231PS Y14, Y12, Y7
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y3
+	VFMADD231PS Y14, Y13, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y4
+	VFMADD231PS Y14, Y12, Y8
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y4
+	VFMADD231PS Y14, Y13, Y8
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y5
+	VFMADD231PS Y14, Y12, Y9
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y11, Y5
+	VFMADD231PS Y10, Y13, Y9
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop5
+
+end6:
+	CMPQ R11, $+8
+	JLT  end8
+
+loop7:
+	VMOVUPS     (R8), Y10
+	VMOVUPS     (R9), Y11
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y2
+	VFMADD231PS Y12, Y11, Y6
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y3
+	VFMADD231PS Y12, Y11, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y8
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y5
+	VFMADD231PS Y12, Y11, Y9
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop7
+
+end8:
+	TESTQ       R11, R11
+	JZ          end9
+	VMASKMOVPS  (R8), Y0, Y10
+	VMASKMOVPS  (R9), Y0, Y11
+	MOVQ        R10, R8
+	MOVQ        ldq+56(FP), R9
+	VMASKMOVPS  (R8), Y0, Y12
+	VFMADD231PS Y12, Y10, Y2
+	VFMADD231PS Y12, Y11, Y6
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y12
+	VFMADD231PS Y12, Y10, Y3
+	VFMADD231PS Y12, Y11, Y7
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y12
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y8
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y12
+	VFMADD231PS Y12, Y10, Y5
+	VFMADD231PS Y12, Y11, Y9
+
+end9:
+	VUNPCKLPS  Y4, Y2, Y10
+	VUNPCKHPS  Y4, Y2, Y2
+	VADDPS     Y2, Y10, Y2
+	VUNPCKLPS  Y5, Y3, Y4
+	VUNPCKHPS  Y5, Y3, Y3
+	VADDPS     Y3, Y4, Y3
+	VUNPCKLPS  Y3, Y2, Y4
+	VUNPCKHPS  Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x20, Y2, Y2, Y3
+	VPERM2F128 $0x31, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVUPS    X2, (SI)
+	ADDQ       $+256, SI
+	VUNPCKLPS  Y8, Y6, Y2
+	VUNPCKHPS  Y8, Y6, Y3
+	VADDPS     Y3, Y2, Y2
+	VUNPCKLPS  Y9, Y7, Y3
+	VUNPCKHPS  Y9, Y7, Y4
+	VADDPS     Y4, Y3, Y3
+	VUNPCKLPS  Y3, Y2, Y4
+	VUNPCKHPS  Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x20, Y2, Y2, Y3
+	VPERM2F128 $0x31, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVUPS    X2, (SI)
+	ADDQ       $+256, SI
+	SUBQ       $+2, DI
+	CMPQ       DI, $+2
+	JGE        loop3
+
+end4:
+	CMPQ DI, $+1
+	JLT  end11
+
+loop10:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   BX, R8
+	MOVQ   ldk+88(FP), R9
+	LEAQ   (BX)(R9*4), BX
+	MOVQ   CX, R9
+	MOVQ   dim+16(FP), R10
+	CMPQ   R10, $+16
+	JLT    end13
+
+loop12:
+	VMOVUPS     (R8), Y6
+	VMOVUPS     32(R8), Y7
+	MOVQ        R9, R11
+	MOVQ        ldq+56(FP), R12
+	VMOVUPS     (R11), Y8
+	VFMADD231PS Y8, Y6, Y2
+	VMOVUPS     32(R11), Y8
+	VFMADD231PS Y8, Y7, Y2
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y8
+	VFMADD231PS Y8, Y6, Y3
+	VMOVUPS     32(R11), Y8
+	VFMADD231PS Y8, Y7, Y3
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y8
+	VFMADD231PS Y8, Y6, Y4
+	VMOVUPS     32(R11), Y8
+	VFMADD231PS Y8, Y7, Y4
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y8
+	VFMADD231PS Y8, Y6, Y5
+	VMOVUPS     32(R11), Y6
+	VFMADD231PS Y6, Y7, Y5
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop12
+
+end13:
+	CMPQ R10, $+8
+	JLT  end15
+
+loop14:
+	VMOVUPS     (R8), Y6
+	MOVQ        R9, R11
+	MOVQ        ldq+56(FP), R12
+	VMOVUPS     (R11), Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop14
+
+end15:
+	TESTQ       R10, R10
+	JZ          end16
+	VMASKMOVPS  (R8), Y0, Y6
+	MOVQ        R9, R8
+	MOVQ        ldq+56(FP), R9
+	VMASKMOVPS  (R8), Y0, Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y7
+	VFMADD231PS Y7, Y6, Y5
+
+end16:
+	VUNPCKLPS  Y4, Y2, Y6
+	VUNPCKHPS  Y4, Y2, Y2
+	VADDPS     Y2, Y6, Y2
+	VUNPCKLPS  Y5, Y3, Y4
+	VUNPCKHPS  Y5, Y3, Y3
+	VADDPS     Y3, Y4, Y3
+	VUNPCKLPS  Y3, Y2, Y4
+	VUNPCKHPS  Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x20, Y2, Y2, Y3
+	VPERM2F128 $0x31, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVUPS    X2, (SI)
+	ADDQ       $+256, SI
+	SUBQ       $+1, DI
+	CMPQ       DI, $+1
+	JGE        loop10
+
+end11:
+	ADDQ $+16, AX
+	MOVQ ldq+56(FP), BX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	SUBQ $+4, DX
+	CMPQ DX, $+4
+	JGE  loop1
+
+end2:
+	CMPQ DX, $+2
+	JLT  end18
+
+loop17:
+	MOVQ k_base+64(FP), BX
+	MOVQ AX, SI
+	MOVQ n+8(FP), DI
+	CMPQ DI, $+2
+	JLT  end20
+
+loop19:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   BX, R8
+	MOVQ   ldk+88(FP), R9
+	LEAQ   (BX)(R9*4), BX
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   BX, R9
+	MOVQ   ldk+88(FP), R10
+	LEAQ   (BX)(R10*4), BX
+	MOVQ   CX, R10
+	MOVQ   dim+16(FP), R11
+	CMPQ   R11, $+16
+	JLT    end22
+
+loop21:
+	VMOVUPS     (R8), Y6
+	VMOVUPS     32(R8), Y7
+	VMOVUPS     (R9), Y8
+	VMOVUPS     32(R9), Y9
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y2
+	VFMADD231PS Y10, Y8, Y4
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y2
+	VFMADD231PS Y10, Y9, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y3
+	VFMADD231PS Y10, Y8, Y5
+	VMOVUPS     32(R12), Y6
+	VFMADD231PS Y6, Y7, Y3
+	VFMADD231PS Y6, Y9, Y5
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop21
+
+end22:
+	CMPQ R11, $+8
+	JLT  end24
+
+loop23:
+	VMOVUPS     (R8), Y6
+	VMOVUPS     (R9), Y7
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y8
+	VFMADD231PS Y8, Y6, Y2
+	VFMADD231PS Y8, Y7, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y8
+	VFMADD231PS Y8, Y6, Y3
+	VFMADD231PS Y8, Y7, Y5
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop23
+
+end24:
+	TESTQ       R11, R11
+	JZ          end25
+	VMASKMOVPS  (R8), Y0, Y6
+	VMASKMOVPS  (R9), Y0, Y7
+	MOVQ        R10, R8
+	MOVQ        ldq+56(FP), R9
+	VMASKMOVPS  (R8), Y0, Y8
+	VFMADD231PS Y8, Y6, Y2
+	VFMADD231PS Y8, Y7, Y4
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y8
+	VFMADD231PS Y8, Y6, Y3
+	VFMADD231PS Y8, Y7, Y5
+
+end25:
+	VUNPCKLPS  Y2, Y2, Y6
+	VUNPCKHPS  Y2, Y2, Y2
+	VADDPS     Y2, Y6, Y2
+	VUNPCKLPS  Y3, Y3, Y6
+	VUNPCKHPS  Y3, Y3, Y3
+	VADDPS     Y3, Y6, Y3
+	VUNPCKLPS  Y3, Y2, Y6
+	VUNPCKHPS  Y3, Y2, Y2
+	VADDPS     Y2, Y6, Y2
+	VPERM2F128 $0x20, Y2, Y2, Y3
+	VPERM2F128 $0x31, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVLPS    X2, (SI)
+	ADDQ       $+256, SI
+	VUNPCKLPS  Y4, Y4, Y2
+	VUNPCKHPS  Y4, Y4, Y3
+	VADDPS     Y3, Y2, Y2
+	VUNPCKLPS  Y5, Y5, Y3
+	VUNPCKHPS  Y5, Y5, Y4
+	VADDPS     Y4, Y3, Y3
+	VUNPCKLPS  Y3, Y2, Y4
+	VUNPCKHPS  Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x20, Y2, Y2, Y3
+	VPERM2F128 $0x31, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVLPS    X2, (SI)
+	ADDQ       $+256, SI
+	SUBQ       $+2, DI
+	CMPQ       DI, $+2
+	JGE        loop19
+
+end20:
+	CMPQ DI, $+1
+	JLT  end27
+
+loop26:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   BX, R8
+	MOVQ   ldk+88(FP), R9
+	LEAQ   (BX)(R9*4), BX
+	MOVQ   CX, R9
+	MOVQ   dim+16(FP), R10
+	CMPQ   R10, $+16
+	JLT    end29
+
+loop28:
+	VMOVUPS     (R8), Y4
+	VMOVUPS     32(R8), Y5
+	MOVQ        R9, R11
+	MOVQ        ldq+56(FP), R12
+	VMOVUPS     (R11), Y6
+	VFMADD231PS Y6, Y4, Y2
+	VMOVUPS     32(R11), Y6
+	VFMADD231PS Y6, Y5, Y2
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y6
+	VFMADD231PS Y6, Y4, Y3
+	VMOVUPS     32(R11), Y4
+	VFMADD231PS Y4, Y5, Y3
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop28
+
+end29:
+	CMPQ R10, $+8
+	JLT  end31
+
+loop30:
+	VMOVUPS     (R8), Y4
+	MOVQ        R9, R11
+	MOVQ        ldq+56(FP), R12
+	VMOVUPS     (R11), Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R11)(R12*4), R11
+	VMOVUPS     (R11), Y5
+	VFMADD231PS Y5, Y4, Y3
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop30
+
+end31:
+	TESTQ       R10, R10
+	JZ          end32
+	VMASKMOVPS  (R8), Y0, Y4
+	MOVQ        R9, R8
+	MOVQ        ldq+56(FP), R9
+	VMASKMOVPS  (R8), Y0, Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R8)(R9*4), R8
+	VMASKMOVPS  (R8), Y0, Y5
+	VFMADD231PS Y5, Y4, Y3
+
+end32:
+	VUNPCKLPS  Y2, Y2, Y4
+	VUNPCKHPS  Y2, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VUNPCKLPS  Y3, Y3, Y4
+	VUNPCKHPS  Y3, Y3, Y3
+	VADDPS     Y3, Y4, Y3
+	VUNPCKLPS  Y3, Y2, Y4
+	VUNPCKHPS  Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x20, Y2, Y2, Y3
+	VPERM2F128 $0x31, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVLPS    X2, (SI)
+	ADDQ       $+256, SI
+	SUBQ       $+1, DI
+	CMPQ       DI, $+1
+	JGE        loop26
+
+end27:
+	ADDQ $+8, AX
+	MOVQ ldq+56(FP), BX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (CX)(BX*4), CX
+	SUBQ $+2, DX
+	CMPQ DX, $+2
+	JGE  loop17
+
+end18:
+	CMPQ DX, $+1
+	JLT  end34
+
+loop33:
+	MOVQ k_base+64(FP), BX
+	MOVQ AX, SI
+	MOVQ n+8(FP), DI
+	CMPQ DI, $+2
+	JLT  end36
+
+loop35:
+	VXORPS Y2, Y2, Y2
+	MOVQ   BX, R8
+	MOVQ   ldk+88(FP), R9
+	LEAQ   (BX)(R9*4), BX
+	VXORPS Y3, Y3, Y3
+	MOVQ   BX, R9
+	MOVQ   ldk+88(FP), R10
+	LEAQ   (BX)(R10*4), BX
+	MOVQ   CX, R10
+	MOVQ   dim+16(FP), R11
+	CMPQ   R11, $+16
+	JLT    end38
+
+loop37:
+	VMOVUPS     (R8), Y4
+	VMOVUPS     32(R8), Y5
+	VMOVUPS     (R9), Y6
+	VMOVUPS     32(R9), Y7
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y8
+	VFMADD231PS Y8, Y4, Y2
+	VFMADD231PS Y8, Y6, Y3
+	VMOVUPS     32(R12), Y4
+	VFMADD231PS Y4, Y5, Y2
+	VFMADD231PS Y4, Y7, Y3
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop37
+
+end38:
+	CMPQ R11, $+8
+	JLT  end40
+
+loop39:
+	VMOVUPS     (R8), Y4
+	VMOVUPS     (R9), Y5
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y6
+	VFMADD231PS Y6, Y4, Y2
+	VFMADD231PS Y6, Y5, Y3
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop39
+
+end40:
+	TESTQ       R11, R11
+	JZ          end41
+	VMASKMOVPS  (R8), Y0, Y4
+	VMASKMOVPS  (R9), Y0, Y5
+	MOVQ        R10, R8
+	MOVQ        ldq+56(FP), R9
+	VMASKMOVPS  (R8), Y0, Y6
+	VFMADD231PS Y6, Y4, Y2
+	VFMADD231PS Y6, Y5, Y3
+
+end41:
+	VPERM2F128 $0x01, Y2, Y2, Y4
+	VADDPS     Y4, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y4
+	VADDPS     Y4, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y4
+	VADDPS     Y4, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVSS     X2, (SI)
+	ADDQ       $+256, SI
+	VPERM2F128 $0x01, Y3, Y3, Y2
+	VADDPS     Y2, Y3, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVSS     X2, (SI)
+	ADDQ       $+256, SI
+	SUBQ       $+2, DI
+	CMPQ       DI, $+2
+	JGE        loop35
+
+end36:
+	CMPQ DI, $+1
+	JLT  end43
+
+loop42:
+	VXORPS Y2, Y2, Y2
+	MOVQ   BX, R8
+	MOVQ   ldk+88(FP), R9
+	LEAQ   (BX)(R9*4), BX
+	MOVQ   CX, R9
+	MOVQ   dim+16(FP), R10
+	CMPQ   R10, $+16
+	JLT    end45
+
+loop44:
+	VMOVUPS     (R8), Y3
+	VMOVUPS     32(R8), Y4
+	MOVQ        R9, R11
+	MOVQ        ldq+56(FP), R12
+	VMOVUPS     (R11), Y5
+	VFMADD231PS Y5, Y3, Y2
+	VMOVUPS     32(R11), Y3
+	VFMADD231PS Y3, Y4, Y2
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop44
+
+end45:
+	CMPQ R10, $+8
+	JLT  end47
+
+loop46:
+	VMOVUPS     (R8), Y3
+	MOVQ        R9, R11
+	MOVQ        ldq+56(FP), R12
+	VMOVUPS     (R11), Y4
+	VFMADD231PS Y4, Y3, Y2
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop46
+
+end47:
+	TESTQ       R10, R10
+	JZ          end48
+	VMASKMOVPS  (R8), Y0, Y3
+	MOVQ        R9, R8
+	MOVQ        ldq+56(FP), R9
+	VMASKMOVPS  (R8), Y0, Y4
+	VFMADD231PS Y4, Y3, Y2
+
+end48:
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVSS     X2, (SI)
+	ADDQ       $+256, SI
+	SUBQ       $+1, DI
+	CMPQ       DI, $+1
+	JGE        loop42
+
+end43:
+	ADDQ $+4, AX
+	MOVQ ldq+56(FP), BX
+	LEAQ (CX)(BX*4), CX
+	SUBQ $+1, DX
+	CMPQ DX, $+1
+	JGE  loop33
+
+end34:
+	MOVQ    s_base+128(FP), AX
+	MOVQ    bias_base+96(FP), CX
+	MOVQ    rows+0(FP), DX
+	VMOVUPS f32x8_4b40007f<>+0(SB), Y0
+	VMOVUPS f32x8_3fb8aa3b<>+0(SB), Y1
+	VMOVUPS f32x8_c2b00f34<>+0(SB), Y2
+	ADDQ    $+7, DX
+	CMPQ    DX, $+8
+	JLT     end50
+
+loop49:
+	VMOVUPS f32x8_ff7fffff<>+0(SB), Y3
+	MOVQ    CX, BX
+	MOVQ    ldb+120(FP), SI
+	MOVQ    AX, DI
+	MOVQ    n+8(FP), R8
+	CMPQ    R8, $+1
+	JLT     end52
+
+loop51:
+	VMOVUPS   (DI), Y4
+	VMOVUPS   (BX), Y5
+	VMOVUPS   f32x8_ff7fffff<>+0(SB), Y6
+	VCMPPS    $0x1e, Y5, Y6, Y6
+	VMOVUPS   f32x8_ff800000<>+0(SB), Y7
+	VADDPS    Y4, Y5, Y4
+	VBLENDVPS Y6, Y7, Y4, Y4
+	VMAXPS    Y4, Y3, Y3
+	VMOVUPS   Y4, (DI)
+	ADDQ      $+256, DI
+	LEAQ      (BX)(SI*4), BX
+	SUBQ      $+1, R8
+	CMPQ      R8, $+1
+	JGE       loop51
+
+end52:
+	VXORPS Y4, Y4, Y4
+	MOVQ   AX, BX
+	MOVQ   n+8(FP), SI
+	CMPQ   SI, $+1
+	JLT    end54
+
+loop53:
+	VMOVUPS     (BX), Y5
+	VSUBPS      Y3, Y5, Y5
+	VMAXPS      Y5, Y2, Y5
+	VMOVAPS     Y0, Y6
+	VFMADD231PS Y1, Y5, Y6
+	VSUBPS      Y6, Y0, Y7
+	VFMADD231PS Y1, Y5, Y7
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y5
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y7, Y5
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y7, Y5
+	VPSLLD      $0x17, Y6, Y6
+	VMULPS      Y6, Y5, Y5
+	VADDPS      Y5, Y4, Y4
+	VMOVUPS     Y5, (BX)
+	ADDQ        $+256, BX
+	SUBQ        $+1, SI
+	CMPQ        SI, $+1
+	JGE         loop53
+
+end54:
+	VBROADCASTSS weight+152(FP), Y3
+	VMOVUPS      f32x8_00800000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VDIVPS       Y4, Y3, Y3
+	MOVQ         AX, BX
+	MOVQ         n+8(FP), SI
+	CMPQ         SI, $+1
+	JLT          end56
+
+loop55:
+	VMOVUPS (BX), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS Y4, (BX)
+	ADDQ    $+256, BX
+	SUBQ    $+1, SI
+	CMPQ    SI, $+1
+	JGE     loop55
+
+end56:
+	ADDQ $+32, AX
+	ADDQ $+32, CX
+	SUBQ $+8, DX
+	CMPQ DX, $+8
+	JGE  loop49
+
+end50:
+	MOVQ    o_base+200(FP), AX
+	MOVQ    v_base+168(FP), CX
+	MOVQ    cols+160(FP), DX
+	MOVQ    DX, BX
+	ANDQ    $+7, BX
+	LEAQ    lanes8<>+0(SB), SI
+	MOVQ    $0x00000008, DI
+	SUBQ    BX, DI
+	LEAQ    (SI)(DI*4), SI
+	VMOVUPS (SI), Y0
+	CMPQ    DX, $+32
+	JLT     end58
+
+loop57:
+	MOVQ s_base+128(FP), SI
+	MOVQ AX, DI
+	MOVQ rows+0(FP), R8
+	CMPQ R8, $+2
+	JLT  end60
+
+loop59:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   SI, R9
+	MOVQ   CX, R10
+	MOVQ   n+8(FP), R11
+	MOVQ   ldv+192(FP), R12
+	CMPQ   R11, $+1
+	JLT    end62
+
+loop61:
+	VMOVUPS      (R10), Y9
+	VMOVUPS      32(R10), Y10
+	VMOVUPS      64(R10), Y11
+	VMOVUPS      96(R10), Y12
+	VBROADCASTSS (R9), Y13
+	VFMADD231PS  Y9, Y13, Y1
+	VFMADD231PS  Y10, Y13, Y2
+	VFMADD231PS  Y11, Y13, Y3
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS 4(R9), Y13
+	VFMADD231PS  Y9, Y13, Y5
+	VFMADD231PS  Y10, Y13, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	VFMADD231PS  Y12, Y13, Y8
+	ADDQ         $+256, R9
+	LEAQ         (R10)(R12*4), R10
+	SUBQ         $+1, R11
+	CMPQ         R11, $+1
+	JGE          loop61
+
+end62:
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y2, 32(DI)
+	VMOVUPS Y3, 64(DI)
+	VMOVUPS Y4, 96(DI)
+	MOVQ    ldo+224(FP), R9
+	LEAQ    (DI)(R9*4), DI
+	VMOVUPS Y5, (DI)
+	VMOVUPS Y6, 32(DI)
+	VMOVUPS Y7, 64(DI)
+	VMOVUPS Y8, 96(DI)
+	MOVQ    ldo+224(FP), R9
+	LEAQ    (DI)(R9*4), DI
+	ADDQ    $+8, SI
+	SUBQ    $+2, R8
+	CMPQ    R8, $+2
+	JGE     loop59
+
+end60:
+	CMPQ R8, $+1
+	JLT  end64
+
+loop63:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   SI, R9
+	MOVQ   CX, R10
+	MOVQ   n+8(FP), R11
+	MOVQ   ldv+192(FP), R12
+	CMPQ   R11, $+1
+	JLT    end66
+
+loop65:
+	VMOVUPS      (R10), Y5
+	VMOVUPS      32(R10), Y6
+	VMOVUPS      64(R10), Y7
+	VMOVUPS      96(R10), Y8
+	VBROADCASTSS (R9), Y9
+	VFMADD231PS  Y5, Y9, Y1
+	VFMADD231PS  Y6, Y9, Y2
+	VFMADD231PS  Y7, Y9, Y3
+	VFMADD231PS  Y8, Y9, Y4
+	ADDQ         $+256, R9
+	LEAQ         (R10)(R12*4), R10
+	SUBQ         $+1, R11
+	CMPQ         R11, $+1
+	JGE          loop65
+
+end66:
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y2, 32(DI)
+	VMOVUPS Y3, 64(DI)
+	VMOVUPS Y4, 96(DI)
+	MOVQ    ldo+224(FP), R9
+	LEAQ    (DI)(R9*4), DI
+	ADDQ    $+4, SI
+	SUBQ    $+1, R8
+	CMPQ    R8, $+1
+	JGE     loop63
+
+end64:
+	ADDQ $+128, AX
+	ADDQ $+128, CX
+	SUBQ $+32, DX
+	CMPQ DX, $+32
+	JGE  loop57
+
+end58:
+	CMPQ DX, $+8
+	JLT  end68
+
+loop67:
+	MOVQ s_base+128(FP), SI
+	MOVQ AX, DI
+	MOVQ rows+0(FP), R8
+	CMPQ R8, $+2
+	JLT  end70
+
+loop69:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   SI, R9
+	MOVQ   CX, R10
+	MOVQ   n+8(FP), R11
+	MOVQ   ldv+192(FP), R12
+	CMPQ   R11, $+1
+	JLT    end72
+
+loop71:
+	VMOVUPS      (R10), Y3
+	VBROADCASTSS (R9), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS 4(R9), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         $+256, R9
+	LEAQ         (R10)(R12*4), R10
+	SUBQ         $+1, R11
+	CMPQ         R11, $+1
+	JGE          loop71
+
+end72:
+	VMOVUPS Y1, (DI)
+	MOVQ    ldo+224(FP), R9
+	LEAQ    (DI)(R9*4), DI
+	VMOVUPS Y2, (DI)
+	MOVQ    ldo+224(FP), R9
+	LEAQ    (DI)(R9*4), DI
+	ADDQ    $+8, SI
+	SUBQ    $+2, R8
+	CMPQ    R8, $+2
+	JGE     loop69
+
+end70:
+	CMPQ R8, $+1
+	JLT  end74
+
+loop73:
+	VXORPS Y1, Y1, Y1
+	MOVQ   SI, R9
+	MOVQ   CX, R10
+	MOVQ   n+8(FP), R11
+	MOVQ   ldv+192(FP), R12
+	CMPQ   R11, $+1
+	JLT    end76
+
+loop75:
+	VMOVUPS      (R10), Y2
+	VBROADCASTSS (R9), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $+256, R9
+	LEAQ         (R10)(R12*4), R10
+	SUBQ         $+1, R11
+	CMPQ         R11, $+1
+	JGE          loop75
+
+end76:
+	VMOVUPS Y1, (DI)
+	MOVQ    ldo+224(FP), R9
+	LEAQ    (DI)(R9*4), DI
+	ADDQ    $+4, SI
+	SUBQ    $+1, R8
+	CMPQ    R8, $+1
+	JGE     loop73
+
+end74:
+	ADDQ $+32, AX
+	ADDQ $+32, CX
+	SUBQ $+8, DX
+	CMPQ DX, $+8
+	JGE  loop67
+
+end68:
+	TESTQ BX, BX
+	JZ    end77
+	MOVQ  s_base+128(FP), DX
+	MOVQ  rows+0(FP), BX
+	CMPQ  BX, $+2
+	JLT   end79
+
+loop78:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   DX, SI
+	MOVQ   CX, DI
+	MOVQ   n+8(FP), R8
+	MOVQ   ldv+192(FP), R9
+	CMPQ   R8, $+1
+	JLT    end81
+
+loop80:
+	VMASKMOVPS   (DI), Y0, Y3
+	VBROADCASTSS (SI), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS 4(SI), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         $+256, SI
+	LEAQ         (DI)(R9*4), DI
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop80
+
+end81:
+	VMASKMOVPS Y1, Y0, (AX)
+	MOVQ       ldo+224(FP), SI
+	LEAQ       (AX)(SI*4), AX
+	VMASKMOVPS Y2, Y0, (AX)
+	MOVQ       ldo+224(FP), SI
+	LEAQ       (AX)(SI*4), AX
+	ADDQ       $+8, DX
+	SUBQ       $+2, BX
+	CMPQ       BX, $+2
+	JGE        loop78
+
+end79:
+	CMPQ BX, $+1
+	JLT  end83
+
+loop82:
+	VXORPS Y1, Y1, Y1
+	MOVQ   DX, SI
+	MOVQ   CX, DI
+	MOVQ   n+8(FP), R8
+	MOVQ   ldv+192(FP), R9
+	CMPQ   R8, $+1
+	JLT    end85
+
+loop84:
+	VMASKMOVPS   (DI), Y0, Y2
+	VBROADCASTSS (SI), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $+256, SI
+	LEAQ         (DI)(R9*4), DI
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop84
+
+end85:
+	VMASKMOVPS Y1, Y0, (AX)
+	MOVQ       ldo+224(FP), SI
+	LEAQ       (AX)(SI*4), AX
+	ADDQ       $+4, DX
+	SUBQ       $+1, BX
+	CMPQ       BX, $+1
+	JGE        loop82
+
+end83:
+end77:
+	VZEROUPPER
+	RET
+
+DATA f32x8_00800000<>+0(SB)/4, $0x00800000
+DATA f32x8_00800000<>+4(SB)/4, $0x00800000
+DATA f32x8_00800000<>+8(SB)/4, $0x00800000
+DATA f32x8_00800000<>+12(SB)/4, $0x00800000
+DATA f32x8_00800000<>+16(SB)/4, $0x00800000
+DATA f32x8_00800000<>+20(SB)/4, $0x00800000
+DATA f32x8_00800000<>+24(SB)/4, $0x00800000
+DATA f32x8_00800000<>+28(SB)/4, $0x00800000
+GLOBL f32x8_00800000<>(SB), RODATA|NOPTR, $32
+
+// func attnFewAVX2(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·attnFewAVX2(SB), NOSPLIT, $0-232
+	MOVQ         s_base+128(FP), AX
 	MOVQ         k_base+64(FP), CX
 	MOVQ         n+8(FP), DX
 	MOVQ         dim+16(FP), BX
@@ -1306,7 +2389,7 @@ end9:
 	VADDPS     Y2, Y3, Y2
 	VMULPS     Y1, Y2, Y2
 	VMOVUPS    X2, (SI)
-	ADDQ       $+128, SI
+	ADDQ       $+1024, SI
 	VUNPCKLPS  Y8, Y6, Y2
 	VUNPCKHPS  Y8, Y6, Y3
 	VADDPS     Y3, Y2, Y2
@@ -1321,7 +2404,7 @@ end9:
 	VADDPS     Y2, Y3, Y2
 	VMULPS     Y1, Y2, Y2
 	VMOVUPS    X2, (SI)
-	ADDQ       $+128, SI
+	ADDQ       $+1024, SI
 	SUBQ       $+2, DI
 	CMPQ       DI, $+2
 	JGE        loop3
@@ -1431,7 +2514,7 @@ end16:
 	VADDPS     Y2, Y3, Y2
 	VMULPS     Y1, Y2, Y2
 	VMOVUPS    X2, (SI)
-	ADDQ       $+128, SI
+	ADDQ       $+1024, SI
 	SUBQ       $+1, DI
 	CMPQ       DI, $+1
 	JGE        loop10
@@ -1554,7 +2637,7 @@ end25:
 	VADDPS     Y2, Y3, Y2
 	VMULPS     Y1, Y2, Y2
 	VMOVLPS    X2, (SI)
-	ADDQ       $+128, SI
+	ADDQ       $+1024, SI
 	VUNPCKLPS  Y4, Y4, Y2
 	VUNPCKHPS  Y4, Y4, Y3
 	VADDPS     Y3, Y2, Y2
@@ -1569,7 +2652,7 @@ end25:
 	VADDPS     Y2, Y3, Y2
 	VMULPS     Y1, Y2, Y2
 	VMOVLPS    X2, (SI)
-	ADDQ       $+128, SI
+	ADDQ       $+1024, SI
 	SUBQ       $+2, DI
 	CMPQ       DI, $+2
 	JGE        loop19
@@ -1655,7 +2738,7 @@ end32:
 	VADDPS     Y2, Y3, Y2
 	VMULPS     Y1, Y2, Y2
 	VMOVLPS    X2, (SI)
-	ADDQ       $+128, SI
+	ADDQ       $+1024, SI
 	SUBQ       $+1, DI
 	CMPQ       DI, $+1
 	JGE        loop26
@@ -1753,7 +2836,7 @@ end41:
 	VADDPS     Y4, Y2, Y2
 	VMULPS     Y1, Y2, Y2
 	VMOVSS     X2, (SI)
-	ADDQ       $+128, SI
+	ADDQ       $+1024, SI
 	VPERM2F128 $0x01, Y3, Y3, Y2
 	VADDPS     Y2, Y3, Y2
 	VSHUFPS    $0x4e, Y2, Y2, Y3
@@ -1762,7 +2845,7 @@ end41:
 	VADDPS     Y3, Y2, Y2
 	VMULPS     Y1, Y2, Y2
 	VMOVSS     X2, (SI)
-	ADDQ       $+128, SI
+	ADDQ       $+1024, SI
 	SUBQ       $+2, DI
 	CMPQ       DI, $+2
 	JGE        loop35
@@ -1830,7 +2913,7 @@ end48:
 	VADDPS     Y3, Y2, Y2
 	VMULPS     Y1, Y2, Y2
 	VMOVSS     X2, (SI)
-	ADDQ       $+128, SI
+	ADDQ       $+1024, SI
 	SUBQ       $+1, DI
 	CMPQ       DI, $+1
 	JGE        loop42
@@ -1844,307 +2927,250 @@ end43:
 	JGE  loop33
 
 end34:
-	MOVQ    n+8(FP), AX
-	CMPQ    AX, $+8
-	JGT     else49
 	MOVQ    s_base+128(FP), AX
 	MOVQ    bias_base+96(FP), CX
 	MOVQ    rows+0(FP), DX
+	MOVQ    n+8(FP), BX
+	ADDQ    $+7, BX
 	VMOVUPS f32x8_4b40007f<>+0(SB), Y0
 	VMOVUPS f32x8_3fb8aa3b<>+0(SB), Y1
 	VMOVUPS f32x8_c2b00f34<>+0(SB), Y2
-	VMOVUPS f32x8_ff800000<>+0(SB), Y3
 	CMPQ    DX, $+1
-	JLT     end52
+	JLT     end50
 
-loop51:
+loop49:
+	CMPQ         BX, $+15
+	JGT          else51
+	VMOVUPS      (AX), Y3
+	VMOVUPS      (CX), Y4
+	VMOVUPS      f32x8_ff7fffff<>+0(SB), Y5
+	VCMPPS       $0x1e, Y4, Y5, Y5
+	VMOVUPS      f32x8_ff800000<>+0(SB), Y6
+	VADDPS       Y3, Y4, Y3
+	VBLENDVPS    Y5, Y6, Y3, Y3
 	VMOVUPS      f32x8_ff7fffff<>+0(SB), Y4
-	VMOVUPS      (CX), Y5
-	VMOVUPS      f32x8_ff7fffff<>+0(SB), Y6
-	VCMPPS       $0x1e, Y5, Y6, Y6
-	VMOVUPS      (AX), Y7
-	VADDPS       Y7, Y5, Y5
-	VBLENDVPS    Y6, Y3, Y5, Y5
+	VMAXPS       Y4, Y3, Y4
+	VPERM2F128   $0x01, Y4, Y4, Y5
 	VMAXPS       Y5, Y4, Y4
-	VPERM2F128   $0x01, Y4, Y4, Y6
-	VMAXPS       Y6, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y6
-	VMAXPS       Y6, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y6
-	VMAXPS       Y6, Y4, Y4
-	VXORPS       Y6, Y6, Y6
-	VSUBPS       Y4, Y5, Y4
-	VMAXPS       Y4, Y2, Y4
-	VMOVAPS      Y0, Y5
-	VFMADD231PS  Y1, Y4, Y5
-	VSUBPS       Y5, Y0, Y7
-	VFMADD231PS  Y1, Y4, Y7
-	VMOVUPS      f32x8_3aae0482<>+0(SB), Y4
-	VFMADD213PS  f32x8_3c1e8646<>+0(SB), Y7, Y4
-	VFMADD213PS  f32x8_3d635b8f<>+0(SB), Y7, Y4
-	VFMADD213PS  f32x8_3e75fc88<>+0(SB), Y7, Y4
-	VFMADD213PS  f32x8_3f317213<>+0(SB), Y7, Y4
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y7, Y4
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VADDPS       Y4, Y6, Y6
+	VSHUFPS      $0x4e, Y4, Y4, Y5
+	VMAXPS       Y5, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y5
+	VMAXPS       Y5, Y4, Y4
+	VSUBPS       Y4, Y3, Y3
+	VMAXPS       Y3, Y2, Y3
+	VMOVAPS      Y0, Y4
+	VFMADD231PS  Y1, Y3, Y4
+	VSUBPS       Y4, Y0, Y5
+	VFMADD231PS  Y1, Y3, Y5
+	VMOVUPS      f32x8_3aae0482<>+0(SB), Y3
+	VFMADD213PS  f32x8_3c1e8646<>+0(SB), Y5, Y3
+	VFMADD213PS  f32x8_3d635b8f<>+0(SB), Y5, Y3
+	VFMADD213PS  f32x8_3e75fc88<>+0(SB), Y5, Y3
+	VFMADD213PS  f32x8_3f317213<>+0(SB), Y5, Y3
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y5, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VPERM2F128   $0x01, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
 	VBROADCASTSS weight+152(FP), Y5
-	VMOVUPS      f32x8_00800000<>+0(SB), Y7
-	VPERM2F128   $0x01, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0x4e, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0xb1, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VMAXPS       Y6, Y7, Y6
-	VDIVPS       Y6, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VMOVUPS      Y4, (AX)
-	VXORPS       Y4, Y4, Y4
-	VMOVUPS      Y4, 32(AX)
-	VXORPS       Y4, Y4, Y4
-	VMOVUPS      Y4, 64(AX)
-	VXORPS       Y4, Y4, Y4
-	VMOVUPS      Y4, 96(AX)
-	ADDQ         $+128, AX
-	MOVQ         ldb+120(FP), BX
-	LEAQ         (CX)(BX*4), CX
-	SUBQ         $+1, DX
-	CMPQ         DX, $+1
-	JGE          loop51
+	VMOVUPS      f32x8_00800000<>+0(SB), Y6
+	VMAXPS       Y4, Y6, Y4
+	VDIVPS       Y4, Y5, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      Y3, (AX)
+	JMP          end52
 
-end52:
-	JMP end50
+else51:
+	VMOVUPS f32x8_ff7fffff<>+0(SB), Y3
+	VMOVUPS f32x8_ff7fffff<>+0(SB), Y4
+	MOVQ    AX, SI
+	MOVQ    CX, DI
+	MOVQ    BX, R8
+	CMPQ    R8, $+16
+	JLT     end54
 
-else49:
-	CMPQ    AX, $+16
-	JGT     else53
-	MOVQ    s_base+128(FP), AX
-	MOVQ    bias_base+96(FP), CX
-	MOVQ    rows+0(FP), DX
-	VMOVUPS f32x8_4b40007f<>+0(SB), Y0
-	VMOVUPS f32x8_3fb8aa3b<>+0(SB), Y1
-	VMOVUPS f32x8_c2b00f34<>+0(SB), Y2
-	VMOVUPS f32x8_ff800000<>+0(SB), Y3
-	CMPQ    DX, $+1
-	JLT     end56
+loop53:
+	VMOVUPS   (SI), Y5
+	VMOVUPS   (DI), Y6
+	VMOVUPS   f32x8_ff7fffff<>+0(SB), Y7
+	VCMPPS    $0x1e, Y6, Y7, Y7
+	VMOVUPS   f32x8_ff800000<>+0(SB), Y8
+	VADDPS    Y5, Y6, Y5
+	VBLENDVPS Y7, Y8, Y5, Y5
+	VMAXPS    Y5, Y3, Y3
+	VMOVUPS   Y5, (SI)
+	VMOVUPS   32(SI), Y5
+	VMOVUPS   32(DI), Y6
+	VMOVUPS   f32x8_ff7fffff<>+0(SB), Y7
+	VCMPPS    $0x1e, Y6, Y7, Y7
+	VMOVUPS   f32x8_ff800000<>+0(SB), Y8
+	VADDPS    Y5, Y6, Y5
+	VBLENDVPS Y7, Y8, Y5, Y5
+	VMAXPS    Y5, Y4, Y4
+	VMOVUPS   Y5, 32(SI)
+	ADDQ      $+64, SI
+	ADDQ      $+64, DI
+	SUBQ      $+16, R8
+	CMPQ      R8, $+16
+	JGE       loop53
+
+end54:
+	CMPQ R8, $+8
+	JLT  end56
 
 loop55:
-	VMOVUPS      f32x8_ff7fffff<>+0(SB), Y4
-	VMOVUPS      (CX), Y5
-	VMOVUPS      f32x8_ff7fffff<>+0(SB), Y6
-	VCMPPS       $0x1e, Y5, Y6, Y6
-	VMOVUPS      (AX), Y7
-	VADDPS       Y7, Y5, Y5
-	VBLENDVPS    Y6, Y3, Y5, Y5
-	VMAXPS       Y5, Y4, Y4
-	VMOVUPS      32(CX), Y6
-	VMOVUPS      f32x8_ff7fffff<>+0(SB), Y7
-	VCMPPS       $0x1e, Y6, Y7, Y7
-	VMOVUPS      32(AX), Y8
-	VADDPS       Y8, Y6, Y6
-	VBLENDVPS    Y7, Y3, Y6, Y6
-	VMAXPS       Y6, Y4, Y4
-	VPERM2F128   $0x01, Y4, Y4, Y7
-	VMAXPS       Y7, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y7
-	VMAXPS       Y7, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y7
-	VMAXPS       Y7, Y4, Y4
-	VXORPS       Y7, Y7, Y7
-	VSUBPS       Y4, Y5, Y5
-	VMAXPS       Y5, Y2, Y5
-	VMOVAPS      Y0, Y8
-	VFMADD231PS  Y1, Y5, Y8
-	VSUBPS       Y8, Y0, Y9
-	VFMADD231PS  Y1, Y5, Y9
-	VMOVUPS      f32x8_3aae0482<>+0(SB), Y5
-	VFMADD213PS  f32x8_3c1e8646<>+0(SB), Y9, Y5
-	VFMADD213PS  f32x8_3d635b8f<>+0(SB), Y9, Y5
-	VFMADD213PS  f32x8_3e75fc88<>+0(SB), Y9, Y5
-	VFMADD213PS  f32x8_3f317213<>+0(SB), Y9, Y5
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y9, Y5
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y5, Y5
-	VADDPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y4
-	VMAXPS       Y4, Y2, Y4
-	VMOVAPS      Y0, Y6
-	VFMADD231PS  Y1, Y4, Y6
-	VSUBPS       Y6, Y0, Y8
-	VFMADD231PS  Y1, Y4, Y8
-	VMOVUPS      f32x8_3aae0482<>+0(SB), Y4
-	VFMADD213PS  f32x8_3c1e8646<>+0(SB), Y8, Y4
-	VFMADD213PS  f32x8_3d635b8f<>+0(SB), Y8, Y4
-	VFMADD213PS  f32x8_3e75fc88<>+0(SB), Y8, Y4
-	VFMADD213PS  f32x8_3f317213<>+0(SB), Y8, Y4
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y8, Y4
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y4, Y4
-	VADDPS       Y4, Y7, Y7
-	VBROADCASTSS weight+152(FP), Y6
-	VMOVUPS      f32x8_00800000<>+0(SB), Y8
-	VPERM2F128   $0x01, Y7, Y7, Y9
-	VADDPS       Y9, Y7, Y7
-	VSHUFPS      $0x4e, Y7, Y7, Y9
-	VADDPS       Y9, Y7, Y7
-	VSHUFPS      $0xb1, Y7, Y7, Y9
-	VADDPS       Y9, Y7, Y7
-	VMAXPS       Y7, Y8, Y7
-	VDIVPS       Y7, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VMOVUPS      Y5, (AX)
-	VMULPS       Y6, Y4, Y4
-	VMOVUPS      Y4, 32(AX)
-	VXORPS       Y4, Y4, Y4
-	VMOVUPS      Y4, 64(AX)
-	VXORPS       Y4, Y4, Y4
-	VMOVUPS      Y4, 96(AX)
-	ADDQ         $+128, AX
-	MOVQ         ldb+120(FP), BX
-	LEAQ         (CX)(BX*4), CX
-	SUBQ         $+1, DX
-	CMPQ         DX, $+1
-	JGE          loop55
+	VMOVUPS   (SI), Y5
+	VMOVUPS   (DI), Y6
+	VMOVUPS   f32x8_ff7fffff<>+0(SB), Y7
+	VCMPPS    $0x1e, Y6, Y7, Y7
+	VMOVUPS   f32x8_ff800000<>+0(SB), Y8
+	VADDPS    Y5, Y6, Y5
+	VBLENDVPS Y7, Y8, Y5, Y5
+	VMAXPS    Y5, Y3, Y3
+	VMOVUPS   Y5, (SI)
+	ADDQ      $+32, SI
+	ADDQ      $+32, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JGE       loop55
 
 end56:
-	JMP end54
-
-else53:
-	MOVQ    s_base+128(FP), AX
-	MOVQ    bias_base+96(FP), CX
-	MOVQ    rows+0(FP), DX
-	VMOVUPS f32x8_4b40007f<>+0(SB), Y0
-	VMOVUPS f32x8_3fb8aa3b<>+0(SB), Y1
-	VMOVUPS f32x8_c2b00f34<>+0(SB), Y2
-	VMOVUPS f32x8_ff800000<>+0(SB), Y3
-	CMPQ    DX, $+1
-	JLT     end58
+	VMAXPS     Y4, Y3, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y4
+	VMAXPS     Y4, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y4
+	VMAXPS     Y4, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y4
+	VMAXPS     Y4, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	MOVQ       AX, SI
+	MOVQ       BX, DI
+	CMPQ       DI, $+16
+	JLT        end58
 
 loop57:
-	VMOVUPS      f32x8_ff7fffff<>+0(SB), Y4
-	VMOVUPS      (CX), Y5
-	VMOVUPS      f32x8_ff7fffff<>+0(SB), Y6
-	VCMPPS       $0x1e, Y5, Y6, Y6
-	VMOVUPS      (AX), Y7
-	VADDPS       Y7, Y5, Y5
-	VBLENDVPS    Y6, Y3, Y5, Y5
-	VMAXPS       Y5, Y4, Y4
-	VMOVUPS      32(CX), Y6
-	VMOVUPS      f32x8_ff7fffff<>+0(SB), Y7
-	VCMPPS       $0x1e, Y6, Y7, Y7
-	VMOVUPS      32(AX), Y8
-	VADDPS       Y8, Y6, Y6
-	VBLENDVPS    Y7, Y3, Y6, Y6
-	VMAXPS       Y6, Y4, Y4
-	VMOVUPS      64(CX), Y7
-	VMOVUPS      f32x8_ff7fffff<>+0(SB), Y8
-	VCMPPS       $0x1e, Y7, Y8, Y8
-	VMOVUPS      64(AX), Y9
-	VADDPS       Y9, Y7, Y7
-	VBLENDVPS    Y8, Y3, Y7, Y7
-	VMAXPS       Y7, Y4, Y4
-	VMOVUPS      96(CX), Y8
-	VMOVUPS      f32x8_ff7fffff<>+0(SB), Y9
-	VCMPPS       $0x1e, Y8, Y9, Y9
-	VMOVUPS      96(AX), Y10
-	VADDPS       Y10, Y8, Y8
-	VBLENDVPS    Y9, Y3, Y8, Y8
-	VMAXPS       Y8, Y4, Y4
-	VPERM2F128   $0x01, Y4, Y4, Y9
-	VMAXPS       Y9, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y9
-	VMAXPS       Y9, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y9
-	VMAXPS       Y9, Y4, Y4
-	VXORPS       Y9, Y9, Y9
-	VSUBPS       Y4, Y5, Y5
-	VMAXPS       Y5, Y2, Y5
-	VMOVAPS      Y0, Y10
-	VFMADD231PS  Y1, Y5, Y10
-	VSUBPS       Y10, Y0, Y11
-	VFMADD231PS  Y1, Y5, Y11
-	VMOVUPS      f32x8_3aae0482<>+0(SB), Y5
-	VFMADD213PS  f32x8_3c1e8646<>+0(SB), Y11, Y5
-	VFMADD213PS  f32x8_3d635b8f<>+0(SB), Y11, Y5
-	VFMADD213PS  f32x8_3e75fc88<>+0(SB), Y11, Y5
-	VFMADD213PS  f32x8_3f317213<>+0(SB), Y11, Y5
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y5
-	VPSLLD       $0x17, Y10, Y10
-	VMULPS       Y10, Y5, Y5
-	VADDPS       Y5, Y9, Y9
-	VSUBPS       Y4, Y6, Y6
-	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y0, Y10
-	VFMADD231PS  Y1, Y6, Y10
-	VSUBPS       Y10, Y0, Y11
-	VFMADD231PS  Y1, Y6, Y11
-	VMOVUPS      f32x8_3aae0482<>+0(SB), Y6
-	VFMADD213PS  f32x8_3c1e8646<>+0(SB), Y11, Y6
-	VFMADD213PS  f32x8_3d635b8f<>+0(SB), Y11, Y6
-	VFMADD213PS  f32x8_3e75fc88<>+0(SB), Y11, Y6
-	VFMADD213PS  f32x8_3f317213<>+0(SB), Y11, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y6
-	VPSLLD       $0x17, Y10, Y10
-	VMULPS       Y10, Y6, Y6
-	VADDPS       Y6, Y9, Y9
-	VSUBPS       Y4, Y7, Y7
-	VMAXPS       Y7, Y2, Y7
-	VMOVAPS      Y0, Y10
-	VFMADD231PS  Y1, Y7, Y10
-	VSUBPS       Y10, Y0, Y11
-	VFMADD231PS  Y1, Y7, Y11
-	VMOVUPS      f32x8_3aae0482<>+0(SB), Y7
-	VFMADD213PS  f32x8_3c1e8646<>+0(SB), Y11, Y7
-	VFMADD213PS  f32x8_3d635b8f<>+0(SB), Y11, Y7
-	VFMADD213PS  f32x8_3e75fc88<>+0(SB), Y11, Y7
-	VFMADD213PS  f32x8_3f317213<>+0(SB), Y11, Y7
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y7
-	VPSLLD       $0x17, Y10, Y10
-	VMULPS       Y10, Y7, Y7
-	VADDPS       Y7, Y9, Y9
-	VSUBPS       Y4, Y8, Y4
-	VMAXPS       Y4, Y2, Y4
-	VMOVAPS      Y0, Y8
-	VFMADD231PS  Y1, Y4, Y8
-	VSUBPS       Y8, Y0, Y10
-	VFMADD231PS  Y1, Y4, Y10
-	VMOVUPS      f32x8_3aae0482<>+0(SB), Y4
-	VFMADD213PS  f32x8_3c1e8646<>+0(SB), Y10, Y4
-	VFMADD213PS  f32x8_3d635b8f<>+0(SB), Y10, Y4
-	VFMADD213PS  f32x8_3e75fc88<>+0(SB), Y10, Y4
-	VFMADD213PS  f32x8_3f317213<>+0(SB), Y10, Y4
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y10, Y4
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y4, Y4
-	VADDPS       Y4, Y9, Y9
-	VBROADCASTSS weight+152(FP), Y8
-	VMOVUPS      f32x8_00800000<>+0(SB), Y10
-	VPERM2F128   $0x01, Y9, Y9, Y11
-	VADDPS       Y11, Y9, Y9
-	VSHUFPS      $0x4e, Y9, Y9, Y11
-	VADDPS       Y11, Y9, Y9
-	VSHUFPS      $0xb1, Y9, Y9, Y11
-	VADDPS       Y11, Y9, Y9
-	VMAXPS       Y9, Y10, Y9
-	VDIVPS       Y9, Y8, Y8
-	VMULPS       Y8, Y5, Y5
-	VMOVUPS      Y5, (AX)
-	VMULPS       Y8, Y6, Y5
-	VMOVUPS      Y5, 32(AX)
-	VMULPS       Y8, Y7, Y5
-	VMOVUPS      Y5, 64(AX)
-	VMULPS       Y8, Y4, Y4
-	VMOVUPS      Y4, 96(AX)
-	ADDQ         $+128, AX
-	MOVQ         ldb+120(FP), BX
-	LEAQ         (CX)(BX*4), CX
-	SUBQ         $+1, DX
-	CMPQ         DX, $+1
-	JGE          loop57
+	VMOVUPS     (SI), Y6
+	VSUBPS      Y3, Y6, Y6
+	VMAXPS      Y6, Y2, Y6
+	VMOVAPS     Y0, Y7
+	VFMADD231PS Y1, Y6, Y7
+	VSUBPS      Y7, Y0, Y8
+	VFMADD231PS Y1, Y6, Y8
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y6
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y8, Y6
+	VPSLLD      $0x17, Y7, Y7
+	VMULPS      Y7, Y6, Y6
+	VADDPS      Y6, Y4, Y4
+	VMOVUPS     Y6, (SI)
+	VMOVUPS     32(SI), Y6
+	VSUBPS      Y3, Y6, Y6
+	VMAXPS      Y6, Y2, Y6
+	VMOVAPS     Y0, Y7
+	VFMADD231PS Y1, Y6, Y7
+	VSUBPS      Y7, Y0, Y8
+	VFMADD231PS Y1, Y6, Y8
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y6
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y8, Y6
+	VPSLLD      $0x17, Y7, Y7
+	VMULPS      Y7, Y6, Y6
+	VADDPS      Y6, Y5, Y5
+	VMOVUPS     Y6, 32(SI)
+	ADDQ        $+64, SI
+	SUBQ        $+16, DI
+	CMPQ        DI, $+16
+	JGE         loop57
 
 end58:
-end54:
+	CMPQ DI, $+8
+	JLT  end60
+
+loop59:
+	VMOVUPS     (SI), Y6
+	VSUBPS      Y3, Y6, Y6
+	VMAXPS      Y6, Y2, Y6
+	VMOVAPS     Y0, Y7
+	VFMADD231PS Y1, Y6, Y7
+	VSUBPS      Y7, Y0, Y8
+	VFMADD231PS Y1, Y6, Y8
+	VMOVUPS     f32x8_3aae0482<>+0(SB), Y6
+	VFMADD213PS f32x8_3c1e8646<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3d635b8f<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3e75fc88<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3f317213<>+0(SB), Y8, Y6
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y8, Y6
+	VPSLLD      $0x17, Y7, Y7
+	VMULPS      Y7, Y6, Y6
+	VADDPS      Y6, Y4, Y4
+	VMOVUPS     Y6, (SI)
+	ADDQ        $+32, SI
+	SUBQ        $+8, DI
+	CMPQ        DI, $+8
+	JGE         loop59
+
+end60:
+	VADDPS       Y5, Y4, Y3
+	VPERM2F128   $0x01, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VBROADCASTSS weight+152(FP), Y4
+	VMOVUPS      f32x8_00800000<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y3
+	VDIVPS       Y3, Y4, Y3
+	MOVQ         AX, SI
+	MOVQ         BX, DI
+	CMPQ         DI, $+16
+	JLT          end62
+
+loop61:
+	VMOVUPS (SI), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS Y4, (SI)
+	VMOVUPS 32(SI), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS Y4, 32(SI)
+	ADDQ    $+64, SI
+	SUBQ    $+16, DI
+	CMPQ    DI, $+16
+	JGE     loop61
+
+end62:
+	CMPQ DI, $+8
+	JLT  end64
+
+loop63:
+	VMOVUPS (SI), Y4
+	VMULPS  Y3, Y4, Y4
+	VMOVUPS Y4, (SI)
+	ADDQ    $+32, SI
+	SUBQ    $+8, DI
+	CMPQ    DI, $+8
+	JGE     loop63
+
+end64:
+end52:
+	ADDQ $+1024, AX
+	MOVQ ldb+120(FP), SI
+	LEAQ (CX)(SI*4), CX
+	SUBQ $+1, DX
+	CMPQ DX, $+1
+	JGE  loop49
+
 end50:
 	MOVQ    o_base+200(FP), AX
 	MOVQ    v_base+168(FP), CX
@@ -2157,16 +3183,16 @@ end50:
 	LEAQ    (SI)(DI*4), SI
 	VMOVUPS (SI), Y0
 	CMPQ    DX, $+32
-	JLT     end60
+	JLT     end66
 
-loop59:
+loop65:
 	MOVQ s_base+128(FP), SI
 	MOVQ AX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+2
-	JLT  end62
+	JLT  end68
 
-loop61:
+loop67:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -2180,9 +3206,9 @@ loop61:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end64
+	JLT    end70
 
-loop63:
+loop69:
 	VMOVUPS      (R10), Y9
 	VMOVUPS      32(R10), Y10
 	VMOVUPS      64(R10), Y11
@@ -2192,7 +3218,7 @@ loop63:
 	VFMADD231PS  Y10, Y13, Y2
 	VFMADD231PS  Y11, Y13, Y3
 	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS 128(R9), Y13
+	VBROADCASTSS 1024(R9), Y13
 	VFMADD231PS  Y9, Y13, Y5
 	VFMADD231PS  Y10, Y13, Y6
 	VFMADD231PS  Y11, Y13, Y7
@@ -2201,9 +3227,9 @@ loop63:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop63
+	JGE          loop69
 
-end64:
+end70:
 	VMOVUPS Y1, (DI)
 	VMOVUPS Y2, 32(DI)
 	VMOVUPS Y3, 64(DI)
@@ -2216,16 +3242,16 @@ end64:
 	VMOVUPS Y8, 96(DI)
 	MOVQ    ldo+224(FP), R9
 	LEAQ    (DI)(R9*4), DI
-	ADDQ    $+256, SI
+	ADDQ    $+2048, SI
 	SUBQ    $+2, R8
 	CMPQ    R8, $+2
-	JGE     loop61
+	JGE     loop67
 
-end62:
+end68:
 	CMPQ R8, $+1
-	JLT  end66
+	JLT  end72
 
-loop65:
+loop71:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -2235,9 +3261,9 @@ loop65:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end68
+	JLT    end74
 
-loop67:
+loop73:
 	VMOVUPS      (R10), Y5
 	VMOVUPS      32(R10), Y6
 	VMOVUPS      64(R10), Y7
@@ -2251,39 +3277,39 @@ loop67:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop67
+	JGE          loop73
 
-end68:
+end74:
 	VMOVUPS Y1, (DI)
 	VMOVUPS Y2, 32(DI)
 	VMOVUPS Y3, 64(DI)
 	VMOVUPS Y4, 96(DI)
 	MOVQ    ldo+224(FP), R9
 	LEAQ    (DI)(R9*4), DI
-	ADDQ    $+128, SI
+	ADDQ    $+1024, SI
 	SUBQ    $+1, R8
 	CMPQ    R8, $+1
-	JGE     loop65
+	JGE     loop71
 
-end66:
+end72:
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	SUBQ $+32, DX
 	CMPQ DX, $+32
-	JGE  loop59
+	JGE  loop65
 
-end60:
+end66:
 	CMPQ DX, $+8
-	JLT  end70
+	JLT  end76
 
-loop69:
+loop75:
 	MOVQ s_base+128(FP), SI
 	MOVQ AX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+2
-	JLT  end72
+	JLT  end78
 
-loop71:
+loop77:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   SI, R9
@@ -2291,46 +3317,46 @@ loop71:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end74
+	JLT    end80
 
-loop73:
+loop79:
 	VMOVUPS      (R10), Y3
 	VBROADCASTSS (R9), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS 128(R9), Y4
+	VBROADCASTSS 1024(R9), Y4
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $+4, R9
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop73
+	JGE          loop79
 
-end74:
+end80:
 	VMOVUPS Y1, (DI)
 	MOVQ    ldo+224(FP), R9
 	LEAQ    (DI)(R9*4), DI
 	VMOVUPS Y2, (DI)
 	MOVQ    ldo+224(FP), R9
 	LEAQ    (DI)(R9*4), DI
-	ADDQ    $+256, SI
+	ADDQ    $+2048, SI
 	SUBQ    $+2, R8
 	CMPQ    R8, $+2
-	JGE     loop71
+	JGE     loop77
 
-end72:
+end78:
 	CMPQ R8, $+1
-	JLT  end76
+	JLT  end82
 
-loop75:
+loop81:
 	VXORPS Y1, Y1, Y1
 	MOVQ   SI, R9
 	MOVQ   CX, R10
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end78
+	JLT    end84
 
-loop77:
+loop83:
 	VMOVUPS      (R10), Y2
 	VBROADCASTSS (R9), Y3
 	VFMADD231PS  Y2, Y3, Y1
@@ -2338,33 +3364,33 @@ loop77:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop77
+	JGE          loop83
 
-end78:
+end84:
 	VMOVUPS Y1, (DI)
 	MOVQ    ldo+224(FP), R9
 	LEAQ    (DI)(R9*4), DI
-	ADDQ    $+128, SI
+	ADDQ    $+1024, SI
 	SUBQ    $+1, R8
 	CMPQ    R8, $+1
-	JGE     loop75
+	JGE     loop81
 
-end76:
+end82:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	SUBQ $+8, DX
 	CMPQ DX, $+8
-	JGE  loop69
+	JGE  loop75
 
-end70:
+end76:
 	TESTQ BX, BX
-	JZ    end79
+	JZ    end85
 	MOVQ  s_base+128(FP), DX
 	MOVQ  rows+0(FP), BX
 	CMPQ  BX, $+2
-	JLT   end81
+	JLT   end87
 
-loop80:
+loop86:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, SI
@@ -2372,46 +3398,46 @@ loop80:
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end83
+	JLT    end89
 
-loop82:
+loop88:
 	VMASKMOVPS   (DI), Y0, Y3
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS 128(SI), Y4
+	VBROADCASTSS 1024(SI), Y4
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $+4, SI
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop82
+	JGE          loop88
 
-end83:
+end89:
 	VMASKMOVPS Y1, Y0, (AX)
 	MOVQ       ldo+224(FP), SI
 	LEAQ       (AX)(SI*4), AX
 	VMASKMOVPS Y2, Y0, (AX)
 	MOVQ       ldo+224(FP), SI
 	LEAQ       (AX)(SI*4), AX
-	ADDQ       $+256, DX
+	ADDQ       $+2048, DX
 	SUBQ       $+2, BX
 	CMPQ       BX, $+2
-	JGE        loop80
+	JGE        loop86
 
-end81:
+end87:
 	CMPQ BX, $+1
-	JLT  end85
+	JLT  end91
 
-loop84:
+loop90:
 	VXORPS Y1, Y1, Y1
 	MOVQ   DX, SI
 	MOVQ   CX, DI
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end87
+	JLT    end93
 
-loop86:
+loop92:
 	VMASKMOVPS   (DI), Y0, Y2
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y1
@@ -2419,31 +3445,21 @@ loop86:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop86
+	JGE          loop92
 
-end87:
+end93:
 	VMASKMOVPS Y1, Y0, (AX)
 	MOVQ       ldo+224(FP), SI
 	LEAQ       (AX)(SI*4), AX
-	ADDQ       $+128, DX
+	ADDQ       $+1024, DX
 	SUBQ       $+1, BX
 	CMPQ       BX, $+1
-	JGE        loop84
+	JGE        loop90
 
+end91:
 end85:
-end79:
 	VZEROUPPER
 	RET
-
-DATA f32x8_00800000<>+0(SB)/4, $0x00800000
-DATA f32x8_00800000<>+4(SB)/4, $0x00800000
-DATA f32x8_00800000<>+8(SB)/4, $0x00800000
-DATA f32x8_00800000<>+12(SB)/4, $0x00800000
-DATA f32x8_00800000<>+16(SB)/4, $0x00800000
-DATA f32x8_00800000<>+20(SB)/4, $0x00800000
-DATA f32x8_00800000<>+24(SB)/4, $0x00800000
-DATA f32x8_00800000<>+28(SB)/4, $0x00800000
-GLOBL f32x8_00800000<>(SB), RODATA|NOPTR, $32
 
 // func attnAccumulateAVX2(o []float32, p []float32, v []float32, ldv int)
 // Requires: AVX, FMA3

@@ -36,9 +36,11 @@ const (
 	// minUnits is how many units a call is cut into at least, as long as that
 	// leaves each more than minRows rows.
 	minUnits, minRows = 32, 64
-	// shortKeys is the number of keys, and queries, that attnShort takes, and
-	// shortDim the width of a head.
-	shortKeys, shortDim = 32, 1 << 11
+	// shortKeys is the number of queries and of keys up to which attnShort takes any head,
+	// and mostKeys the one up to which it takes some; fewQueries and fewKeys are those of attnFew.
+	// A head is at most shortDim wide, and makes at most shortSteps steps of a product.
+	shortKeys, mostKeys, fewQueries, fewKeys = 32, 64, 7, 256
+	shortDim, shortSteps                     = 1 << 11, 1 << 21
 )
 
 var negInf = float32(math.Inf(-1))
@@ -62,8 +64,9 @@ type attentionCall struct {
 	units     int
 	splits    int // per unit
 	splitKeys int
-	perPart   int // pieces (unit and split) in one part of the parallel loop
-	short     bool
+	perPart   int  // pieces (unit and split) in one part of the parallel loop
+	short     bool // attnShort or attnFew takes whole heads
+	few       bool // then, attnFew: the queries are few, and vectors are of keys
 	partial   []float32
 }
 
@@ -344,11 +347,22 @@ func (b *attentionBlock) sees(r, from, to int) bool {
 	return true
 }
 
-// isShort reports whether attnShort takes whole heads.
+// isShort reports whether attnShort or attnFew takes whole heads. The sums over lanes
+// at the end of the dot products weigh less the wider a head is; vectors of 8 are
+// no match for the GEMM's kernel from 33 keys on.
 func (c *attentionCall) isShort() bool {
 	p := &c.p
-	return p.LenQ <= shortKeys && 1 <= p.LenK && p.LenK <= shortKeys && c.fold == 1 && c.chunks == 1 &&
-		max(p.HeadDim, p.ValueDim) <= shortDim && p.Weights == nil && p.Relative == nil && (p.Mask == nil || p.Empty == EmptyZero)
+	most := shortKeys
+	if c.isa == AVX512 {
+		most = max(most, min(p.HeadDim, mostKeys))
+	}
+	c.few = p.LenQ < c.nr/4 || p.LenK > most
+	fits := p.LenQ <= most
+	if c.few {
+		fits = p.LenQ <= fewQueries && p.LenK <= fewKeys
+	}
+	return fits && p.LenK > 0 && max(p.HeadDim, p.ValueDim) <= min(shortDim, shortSteps/(p.LenQ*p.LenK)) && c.fold == 1 && c.chunks == 1 &&
+		p.Weights == nil && p.Relative == nil && (p.Mask == nil || p.Empty == EmptyZero)
 }
 
 // shortHeads computes the heads [from, to) of all, a call each. The mask is made
@@ -361,24 +375,35 @@ func (c *attentionCall) shortHeads(w *attentionScratch, from, to int) {
 		bySequence = bySequence || t.kind == maskLengths || t.kind == maskQueryLengths || t.shape[0] > 1
 		byHead = byHead || t.kind == maskALiBi || t.shape[1] > 1
 	}
-	w.scores = grow(w.scores, 2*shortKeys*shortKeys)
-	s, bias, ldb := w.scores[:p.LenQ*shortKeys], w.scores[shortKeys*shortKeys:], 0
-	clear(bias[:p.LenK])
-	fill(bias[p.LenK:shortKeys], negInf)
-	lo, n := 0, p.LenK
+	kernel := attnShort
+	if c.few {
+		kernel = attnFew
+	}
+	const most = max(mostKeys*mostKeys, fewQueries*fewKeys)
+	w.scores = grow(w.scores, 3*most)
+	s, bias, mask := w.scores[:most], w.scores[most:2*most], w.scores[2*most:]
+	lo, n, ldb, ldm := 0, p.LenK, 0, (p.LenK+15)&^15
+	clear(bias[:max(p.LenK, mostKeys)])
+	if c.few {
+		fill(bias[n:ldm], negInf)
+	}
 	group := p.Heads / p.KVHeads
 	for i := from; i < to; i++ {
 		seq, head := i/p.Heads, i%p.Heads
 		if p.Mask != nil && (i == from || byHead || bySequence && head == 0) {
 			b := c.block(w, i)
 			b.visible(0, p.LenK)
-			lo, n, ldb = b.lo, b.hi-b.lo, shortKeys
+			lo, n = b.lo, b.hi-b.lo
 			for r := range p.LenQ {
-				row := bias[r*shortKeys:][:shortKeys]
+				row := mask[r*ldm:][:ldm]
 				clear(row[:n])
 				fill(row[n:], negInf)
 			}
-			b.mask(bias, shortKeys, 0, p.LenQ, lo, n)
+			b.mask(mask, ldm, 0, p.LenQ, lo, n)
+			if bias, ldb = mask, ldm; !c.few {
+				bias, ldb = w.scores[most:2*most], mostKeys
+				transposeRows(c.isa, bias, mask, (p.LenQ+7)&^7, (n+7)&^7, ldb, ldm)
+			}
 		}
 		o := p.Dst[seq*p.DstStrides.Batch+head*p.DstStrides.Head:]
 		if n <= 0 {
@@ -392,7 +417,7 @@ func (c *attentionCall) shortHeads(w *attentionScratch, from, to int) {
 			weight = p.HeadMask[head]
 		}
 		kv := head / group
-		attnShort(p.LenQ, n, p.HeadDim, p.Scale, p.Q[offset(p.QStrides, seq, head, 0, p.HeadDim):], p.QStrides.Row,
+		kernel(p.LenQ, n, p.HeadDim, p.Scale, p.Q[offset(p.QStrides, seq, head, 0, p.HeadDim):], p.QStrides.Row,
 			p.K[offset(p.KStrides, seq, kv, lo, p.HeadDim):], p.KStrides.Row, bias, ldb, s, weight,
 			p.ValueDim, p.V[offset(p.VStrides, seq, kv, lo, p.ValueDim):], p.VStrides.Row, o, p.DstStrides.Row)
 	}

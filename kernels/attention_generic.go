@@ -59,9 +59,19 @@ func attnAccumulateGeneric(o, p, v []float32, ldv int) {
 }
 
 func attnShortGeneric(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
-	attnDotGeneric(rows, n, dim, alpha, q, ldq, k, ldk, s, shortKeys)
+	b := s[n:][:n]
 	for r := range rows {
-		row := s[r*shortKeys:][:n]
+		for j := range b {
+			b[j] = bias[j*ldb+r]
+		}
+		attnFewGeneric(1, n, dim, alpha, q[r*ldq:], 0, k, ldk, b, 0, s, weight, cols, v, ldv, o[r*ldo:], 0)
+	}
+}
+
+func attnFewGeneric(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+	for r := range rows {
+		row := s[:n]
+		attnDotGeneric(1, n, dim, alpha, q[r*ldq:], 0, k, ldk, row, 0)
 		top := float32(-math.MaxFloat32)
 		for j, b := range bias[r*ldb:][:n] {
 			row[j] += b
@@ -77,7 +87,6 @@ func attnShortGeneric(rows, n, dim int, alpha float32, q []float32, ldq int, k [
 			sum = 0x1p-126
 		}
 		scaleVecGeneric(row, row, weight/sum)
-		clear(s[r*shortKeys+n:][:shortKeys-n])
 		out := o[r*ldo:][:cols]
 		clear(out)
 		attnAccumulateGeneric(out, row, v, ldv)

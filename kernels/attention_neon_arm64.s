@@ -857,6 +857,1194 @@ end20:
 TEXT ·attnShortNEON(SB), NOSPLIT, $0-232
 	MOVD   $constants<>(SB), R11
 	MOVD   s_base+128(FP), R8
+	MOVD   q_base+32(FP), R9
+	MOVD   rows+0(FP), R10
+	MOVD   dim+16(FP), R0
+	AND    $3, R0, R0
+	MOVD   $4, R7
+	CMP    $1, R0
+	CSEL   GT, R7, ZR, R7
+	MOVD   $8, R12
+	CMP    $2, R0
+	CSEL   GT, R12, R7, R12
+	SCVTFS R0, F13
+	VDUP   V13.S[0], V13.S4
+	FMOVQ  (R11), F0
+	WORD   $0x6ea0e5ad // fcmgt v13.4s, v13.4s, v0.4s
+	FMOVS  alpha+24(FP), F6
+	VDUP   V6.S[0], V6.S4
+	CMP    $4, R10
+	BLT    end2
+
+loop1:
+	MOVD k_base+64(FP), R5
+	MOVD R8, R6
+	MOVD n+8(FP), R13
+	CMP  $2, R13
+	BLT  end4
+
+loop3:
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V9.B16
+	MOVD  R5, R0
+	MOVD  ldk+88(FP), R1
+	ADD   R1<<2, R5, R5
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	MOVD  R5, R1
+	MOVD  ldk+88(FP), R2
+	ADD   R2<<2, R5, R5
+	MOVD  R9, R14
+	MOVD  dim+16(FP), R2
+	CMP   $8, R2
+	BLT   end6
+
+loop5:
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ (R1), F2
+	FMOVQ 16(R1), F3
+	MOVD  R14, R3
+	MOVD  ldq+56(FP), R4
+	FMOVQ (R3), F4
+	VFMLA V4.S4, V0.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V10.S4
+	FMOVQ 16(R3), F4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V3.S4, V10.S4
+	ADD   R4<<2, R3, R3
+	FMOVQ (R3), F4
+	VFMLA V4.S4, V0.S4, V8.S4
+	VFMLA V4.S4, V2.S4, V11.S4
+	FMOVQ 16(R3), F4
+	VFMLA V4.S4, V1.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V11.S4
+	ADD   R4<<2, R3, R3
+	FMOVQ (R3), F4
+	VFMLA V4.S4, V0.S4, V5.S4
+	VFMLA V4.S4, V2.S4, V12.S4
+	FMOVQ 16(R3), F4
+	VFMLA V4.S4, V1.S4, V5.S4
+	VFMLA V4.S4, V3.S4, V12.S4
+	ADD   R4<<2, R3, R3
+	FMOVQ (R3), F4
+	VFMLA V4.S4, V0.S4, V9.S4
+	VFMLA V4.S4, V2.S4, V14.S4
+	FMOVQ 16(R3), F0
+	VFMLA V0.S4, V1.S4, V9.S4
+	VFMLA V0.S4, V3.S4, V14.S4
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	ADD   $32, R14, R14
+	SUB   $8, R2, R2
+	CMP   $8, R2
+	BGE   loop5
+
+end6:
+	CMP $4, R2
+	BLT end8
+
+loop7:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	MOVD  R14, R3
+	MOVD  ldq+56(FP), R4
+	FMOVQ (R3), F2
+	VFMLA V2.S4, V0.S4, V7.S4
+	VFMLA V2.S4, V1.S4, V10.S4
+	ADD   R4<<2, R3, R3
+	FMOVQ (R3), F2
+	VFMLA V2.S4, V0.S4, V8.S4
+	VFMLA V2.S4, V1.S4, V11.S4
+	ADD   R4<<2, R3, R3
+	FMOVQ (R3), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	VFMLA V2.S4, V1.S4, V12.S4
+	ADD   R4<<2, R3, R3
+	FMOVQ (R3), F2
+	VFMLA V2.S4, V0.S4, V9.S4
+	VFMLA V2.S4, V1.S4, V14.S4
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	ADD   $16, R14, R14
+	SUB   $4, R2, R2
+	CMP   $4, R2
+	BGE   loop7
+
+end8:
+	CBZ   R2, end9
+	FMOVS (R0), F0
+	ADD   R7, R0, R2
+	VLD1  (R2), V0.S[1]
+	ADD   R12, R0, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V13.B16, V0.B16, V0.B16
+	FMOVS (R1), F1
+	ADD   R7, R1, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R12, R1, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R14), F2
+	ADD   R7, R14, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V7.S4
+	VFMLA V2.S4, V1.S4, V10.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F2
+	ADD   R7, R14, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V8.S4
+	VFMLA V2.S4, V1.S4, V11.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F2
+	ADD   R7, R14, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V5.S4
+	VFMLA V2.S4, V1.S4, V12.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F2
+	ADD   R7, R14, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V9.S4
+	VFMLA V2.S4, V1.S4, V14.S4
+
+end9:
+	VZIP1 V5.S4, V7.S4, V0.S4
+	VZIP2 V5.S4, V7.S4, V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VZIP1 V9.S4, V8.S4, V1.S4
+	VZIP2 V9.S4, V8.S4, V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VZIP1 V1.S4, V0.S4, V2.S4
+	VZIP2 V1.S4, V0.S4, V0.S4
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVQ F0, (R6)
+	ADD   $256, R6, R6
+	VZIP1 V12.S4, V10.S4, V0.S4
+	VZIP2 V12.S4, V10.S4, V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VZIP1 V14.S4, V11.S4, V1.S4
+	VZIP2 V14.S4, V11.S4, V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VZIP1 V1.S4, V0.S4, V2.S4
+	VZIP2 V1.S4, V0.S4, V0.S4
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVQ F0, (R6)
+	ADD   $256, R6, R6
+	SUB   $2, R13, R13
+	CMP   $2, R13
+	BGE   loop3
+
+end4:
+	CMP $1, R13
+	BLT end11
+
+loop10:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD  R5, R0
+	MOVD  ldk+88(FP), R1
+	ADD   R1<<2, R5, R5
+	MOVD  R9, R4
+	MOVD  dim+16(FP), R1
+	CMP   $8, R1
+	BLT   end13
+
+loop12:
+	FMOVQ (R0), F4
+	FMOVQ 16(R0), F5
+	MOVD  R4, R2
+	MOVD  ldq+56(FP), R3
+	FMOVQ (R2), F7
+	VFMLA V7.S4, V4.S4, V0.S4
+	FMOVQ 16(R2), F7
+	VFMLA V7.S4, V5.S4, V0.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F7
+	VFMLA V7.S4, V4.S4, V1.S4
+	FMOVQ 16(R2), F7
+	VFMLA V7.S4, V5.S4, V1.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F7
+	VFMLA V7.S4, V4.S4, V2.S4
+	FMOVQ 16(R2), F7
+	VFMLA V7.S4, V5.S4, V2.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F7
+	VFMLA V7.S4, V4.S4, V3.S4
+	FMOVQ 16(R2), F4
+	VFMLA V4.S4, V5.S4, V3.S4
+	ADD   $32, R0, R0
+	ADD   $32, R4, R4
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop12
+
+end13:
+	CMP $4, R1
+	BLT end15
+
+loop14:
+	FMOVQ (R0), F4
+	MOVD  R4, R2
+	MOVD  ldq+56(FP), R3
+	FMOVQ (R2), F5
+	VFMLA V5.S4, V4.S4, V0.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F5
+	VFMLA V5.S4, V4.S4, V1.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F5
+	VFMLA V5.S4, V4.S4, V2.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F5
+	VFMLA V5.S4, V4.S4, V3.S4
+	ADD   $16, R0, R0
+	ADD   $16, R4, R4
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop14
+
+end15:
+	CBZ   R1, end16
+	FMOVS (R0), F4
+	ADD   R7, R0, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R12, R0, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V13.B16, V4.B16, V4.B16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R4), F5
+	ADD   R7, R4, R1
+	VLD1  (R1), V5.S[1]
+	ADD   R12, R4, R1
+	VLD1  (R1), V5.S[2]
+	VAND  V13.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V4.S4, V0.S4
+	ADD   R0<<2, R4, R4
+	FMOVS (R4), F5
+	ADD   R7, R4, R1
+	VLD1  (R1), V5.S[1]
+	ADD   R12, R4, R1
+	VLD1  (R1), V5.S[2]
+	VAND  V13.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V4.S4, V1.S4
+	ADD   R0<<2, R4, R4
+	FMOVS (R4), F5
+	ADD   R7, R4, R1
+	VLD1  (R1), V5.S[1]
+	ADD   R12, R4, R1
+	VLD1  (R1), V5.S[2]
+	VAND  V13.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V4.S4, V2.S4
+	ADD   R0<<2, R4, R4
+	FMOVS (R4), F5
+	ADD   R7, R4, R0
+	VLD1  (R0), V5.S[1]
+	ADD   R12, R4, R0
+	VLD1  (R0), V5.S[2]
+	VAND  V13.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V4.S4, V3.S4
+
+end16:
+	VZIP1 V2.S4, V0.S4, V4.S4
+	VZIP2 V2.S4, V0.S4, V0.S4
+	WORD  $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
+	VZIP1 V3.S4, V1.S4, V2.S4
+	VZIP2 V3.S4, V1.S4, V1.S4
+	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	VZIP1 V1.S4, V0.S4, V2.S4
+	VZIP2 V1.S4, V0.S4, V0.S4
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVQ F0, (R6)
+	ADD   $256, R6, R6
+	SUB   $1, R13, R13
+	CMP   $1, R13
+	BGE   loop10
+
+end11:
+	ADD  $16, R8, R8
+	MOVD ldq+56(FP), R0
+	ADD  R0<<2, R9, R9
+	ADD  R0<<2, R9, R9
+	ADD  R0<<2, R9, R9
+	ADD  R0<<2, R9, R9
+	SUB  $4, R10, R10
+	CMP  $4, R10
+	BGE  loop1
+
+end2:
+	CMP $2, R10
+	BLT end18
+
+loop17:
+	MOVD k_base+64(FP), R5
+	MOVD R8, R6
+	MOVD n+8(FP), R13
+	CMP  $2, R13
+	BLT  end20
+
+loop19:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD  R5, R0
+	MOVD  ldk+88(FP), R1
+	ADD   R1<<2, R5, R5
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  R5, R1
+	MOVD  ldk+88(FP), R2
+	ADD   R2<<2, R5, R5
+	MOVD  R9, R14
+	MOVD  dim+16(FP), R2
+	CMP   $8, R2
+	BLT   end22
+
+loop21:
+	FMOVQ (R0), F2
+	FMOVQ 16(R0), F3
+	FMOVQ (R1), F4
+	FMOVQ 16(R1), F5
+	MOVD  R14, R3
+	MOVD  ldq+56(FP), R4
+	FMOVQ (R3), F7
+	VFMLA V7.S4, V2.S4, V0.S4
+	VFMLA V7.S4, V4.S4, V8.S4
+	FMOVQ 16(R3), F7
+	VFMLA V7.S4, V3.S4, V0.S4
+	VFMLA V7.S4, V5.S4, V8.S4
+	ADD   R4<<2, R3, R3
+	FMOVQ (R3), F7
+	VFMLA V7.S4, V2.S4, V1.S4
+	VFMLA V7.S4, V4.S4, V9.S4
+	FMOVQ 16(R3), F2
+	VFMLA V2.S4, V3.S4, V1.S4
+	VFMLA V2.S4, V5.S4, V9.S4
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	ADD   $32, R14, R14
+	SUB   $8, R2, R2
+	CMP   $8, R2
+	BGE   loop21
+
+end22:
+	CMP $4, R2
+	BLT end24
+
+loop23:
+	FMOVQ (R0), F2
+	FMOVQ (R1), F3
+	MOVD  R14, R3
+	MOVD  ldq+56(FP), R4
+	FMOVQ (R3), F4
+	VFMLA V4.S4, V2.S4, V0.S4
+	VFMLA V4.S4, V3.S4, V8.S4
+	ADD   R4<<2, R3, R3
+	FMOVQ (R3), F4
+	VFMLA V4.S4, V2.S4, V1.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	ADD   $16, R14, R14
+	SUB   $4, R2, R2
+	CMP   $4, R2
+	BGE   loop23
+
+end24:
+	CBZ   R2, end25
+	FMOVS (R0), F2
+	ADD   R7, R0, R2
+	VLD1  (R2), V2.S[1]
+	ADD   R12, R0, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	FMOVS (R1), F3
+	ADD   R7, R1, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R12, R1, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V13.B16, V3.B16, V3.B16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R14), F4
+	ADD   R7, R14, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V4.S[2]
+	VAND  V13.B16, V4.B16, V4.B16
+	VFMLA V4.S4, V2.S4, V0.S4
+	VFMLA V4.S4, V3.S4, V8.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F4
+	ADD   R7, R14, R0
+	VLD1  (R0), V4.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V13.B16, V4.B16, V4.B16
+	VFMLA V4.S4, V2.S4, V1.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+
+end25:
+	VZIP1 V0.S4, V0.S4, V2.S4
+	VZIP2 V0.S4, V0.S4, V0.S4
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	VZIP1 V1.S4, V1.S4, V2.S4
+	VZIP2 V1.S4, V1.S4, V1.S4
+	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	VZIP1 V1.S4, V0.S4, V2.S4
+	VZIP2 V1.S4, V0.S4, V0.S4
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVD F0, (R6)
+	ADD   $256, R6, R6
+	VZIP1 V8.S4, V8.S4, V0.S4
+	VZIP2 V8.S4, V8.S4, V1.S4
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VZIP1 V9.S4, V9.S4, V1.S4
+	VZIP2 V9.S4, V9.S4, V2.S4
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VZIP1 V1.S4, V0.S4, V2.S4
+	VZIP2 V1.S4, V0.S4, V0.S4
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVD F0, (R6)
+	ADD   $256, R6, R6
+	SUB   $2, R13, R13
+	CMP   $2, R13
+	BGE   loop19
+
+end20:
+	CMP $1, R13
+	BLT end27
+
+loop26:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD  R5, R0
+	MOVD  ldk+88(FP), R1
+	ADD   R1<<2, R5, R5
+	MOVD  R9, R4
+	MOVD  dim+16(FP), R1
+	CMP   $8, R1
+	BLT   end29
+
+loop28:
+	FMOVQ (R0), F2
+	FMOVQ 16(R0), F3
+	MOVD  R4, R2
+	MOVD  ldq+56(FP), R3
+	FMOVQ (R2), F4
+	VFMLA V4.S4, V2.S4, V0.S4
+	FMOVQ 16(R2), F4
+	VFMLA V4.S4, V3.S4, V0.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F4
+	VFMLA V4.S4, V2.S4, V1.S4
+	FMOVQ 16(R2), F2
+	VFMLA V2.S4, V3.S4, V1.S4
+	ADD   $32, R0, R0
+	ADD   $32, R4, R4
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop28
+
+end29:
+	CMP $4, R1
+	BLT end31
+
+loop30:
+	FMOVQ (R0), F2
+	MOVD  R4, R2
+	MOVD  ldq+56(FP), R3
+	FMOVQ (R2), F3
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R3<<2, R2, R2
+	FMOVQ (R2), F3
+	VFMLA V3.S4, V2.S4, V1.S4
+	ADD   $16, R0, R0
+	ADD   $16, R4, R4
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop30
+
+end31:
+	CBZ   R1, end32
+	FMOVS (R0), F2
+	ADD   R7, R0, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R12, R0, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R4), F3
+	ADD   R7, R4, R1
+	VLD1  (R1), V3.S[1]
+	ADD   R12, R4, R1
+	VLD1  (R1), V3.S[2]
+	VAND  V13.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R0<<2, R4, R4
+	FMOVS (R4), F3
+	ADD   R7, R4, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R12, R4, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V13.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V1.S4
+
+end32:
+	VZIP1 V0.S4, V0.S4, V2.S4
+	VZIP2 V0.S4, V0.S4, V0.S4
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	VZIP1 V1.S4, V1.S4, V2.S4
+	VZIP2 V1.S4, V1.S4, V1.S4
+	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	VZIP1 V1.S4, V0.S4, V2.S4
+	VZIP2 V1.S4, V0.S4, V0.S4
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVD F0, (R6)
+	ADD   $256, R6, R6
+	SUB   $1, R13, R13
+	CMP   $1, R13
+	BGE   loop26
+
+end27:
+	ADD  $8, R8, R8
+	MOVD ldq+56(FP), R0
+	ADD  R0<<2, R9, R9
+	ADD  R0<<2, R9, R9
+	SUB  $2, R10, R10
+	CMP  $2, R10
+	BGE  loop17
+
+end18:
+	CMP $1, R10
+	BLT end34
+
+loop33:
+	MOVD k_base+64(FP), R5
+	MOVD R8, R6
+	MOVD n+8(FP), R13
+	CMP  $2, R13
+	BLT  end36
+
+loop35:
+	VMOVI $0, V0.B16
+	MOVD  R5, R0
+	MOVD  ldk+88(FP), R1
+	ADD   R1<<2, R5, R5
+	VMOVI $0, V1.B16
+	MOVD  R5, R1
+	MOVD  ldk+88(FP), R2
+	ADD   R2<<2, R5, R5
+	MOVD  R9, R4
+	MOVD  dim+16(FP), R2
+	CMP   $8, R2
+	BLT   end38
+
+loop37:
+	FMOVQ (R0), F2
+	FMOVQ 16(R0), F3
+	FMOVQ (R1), F4
+	FMOVQ 16(R1), F5
+	MOVD  ldq+56(FP), R3
+	FMOVQ (R4), F7
+	VFMLA V7.S4, V2.S4, V0.S4
+	VFMLA V7.S4, V4.S4, V1.S4
+	FMOVQ 16(R4), F2
+	VFMLA V2.S4, V3.S4, V0.S4
+	VFMLA V2.S4, V5.S4, V1.S4
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	ADD   $32, R4, R4
+	SUB   $8, R2, R2
+	CMP   $8, R2
+	BGE   loop37
+
+end38:
+	CMP $4, R2
+	BLT end40
+
+loop39:
+	FMOVQ (R0), F2
+	FMOVQ (R1), F3
+	MOVD  ldq+56(FP), R3
+	FMOVQ (R4), F4
+	VFMLA V4.S4, V2.S4, V0.S4
+	VFMLA V4.S4, V3.S4, V1.S4
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	ADD   $16, R4, R4
+	SUB   $4, R2, R2
+	CMP   $4, R2
+	BGE   loop39
+
+end40:
+	CBZ   R2, end41
+	FMOVS (R0), F2
+	ADD   R7, R0, R2
+	VLD1  (R2), V2.S[1]
+	ADD   R12, R0, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	FMOVS (R1), F3
+	ADD   R7, R1, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R12, R1, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V13.B16, V3.B16, V3.B16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R4), F4
+	ADD   R7, R4, R0
+	VLD1  (R0), V4.S[1]
+	ADD   R12, R4, R0
+	VLD1  (R0), V4.S[2]
+	VAND  V13.B16, V4.B16, V4.B16
+	VFMLA V4.S4, V2.S4, V0.S4
+	VFMLA V4.S4, V3.S4, V1.S4
+
+end41:
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVS F0, (R6)
+	ADD   $256, R6, R6
+	WORD  $0x6e21d420 // faddp v0.4s, v1.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVS F0, (R6)
+	ADD   $256, R6, R6
+	SUB   $2, R13, R13
+	CMP   $2, R13
+	BGE   loop35
+
+end36:
+	CMP $1, R13
+	BLT end43
+
+loop42:
+	VMOVI $0, V0.B16
+	MOVD  R5, R0
+	MOVD  ldk+88(FP), R1
+	ADD   R1<<2, R5, R5
+	MOVD  R9, R3
+	MOVD  dim+16(FP), R1
+	CMP   $8, R1
+	BLT   end45
+
+loop44:
+	FMOVQ (R0), F1
+	FMOVQ 16(R0), F2
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R3), F3
+	VFMLA V3.S4, V1.S4, V0.S4
+	FMOVQ 16(R3), F1
+	VFMLA V1.S4, V2.S4, V0.S4
+	ADD   $32, R0, R0
+	ADD   $32, R3, R3
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop44
+
+end45:
+	CMP $4, R1
+	BLT end47
+
+loop46:
+	FMOVQ (R0), F1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R3), F2
+	VFMLA V2.S4, V1.S4, V0.S4
+	ADD   $16, R0, R0
+	ADD   $16, R3, R3
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop46
+
+end47:
+	CBZ   R1, end48
+	FMOVS (R0), F1
+	ADD   R7, R0, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R12, R0, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R3), F2
+	ADD   R7, R3, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R12, R3, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V1.S4, V0.S4
+
+end48:
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVS F0, (R6)
+	ADD   $256, R6, R6
+	SUB   $1, R13, R13
+	CMP   $1, R13
+	BGE   loop42
+
+end43:
+	ADD  $4, R8, R8
+	MOVD ldq+56(FP), R0
+	ADD  R0<<2, R9, R9
+	SUB  $1, R10, R10
+	CMP  $1, R10
+	BGE  loop33
+
+end34:
+	MOVD  s_base+128(FP), R0
+	MOVD  bias_base+96(FP), R1
+	MOVD  rows+0(FP), R2
+	FMOVQ 48(R11), F0
+	FMOVQ 64(R11), F1
+	FMOVQ 80(R11), F2
+	ADD   $3, R2, R2
+	CMP   $4, R2
+	BLT   end50
+
+loop49:
+	FMOVQ 32(R11), F3
+	MOVD  R1, R3
+	MOVD  ldb+120(FP), R4
+	MOVD  R0, R5
+	MOVD  n+8(FP), R6
+	CMP   $1, R6
+	BLT   end52
+
+loop51:
+	FMOVQ (R5), F4
+	FMOVQ (R3), F5
+	FMOVQ 32(R11), F6
+	WORD  $0x6ea5e4c7 // fcmgt v7.4s, v6.4s, v5.4s
+	FMOVQ 16(R11), F6
+	WORD  $0x4e24d4a4 // fadd v4.4s, v5.4s, v4.4s
+	VBSL  V4.B16, V6.B16, V7.B16
+	WORD  $0x4e27f463 // fmax v3.4s, v3.4s, v7.4s
+	FMOVQ F7, (R5)
+	ADD   $256, R5, R5
+	ADD   R4<<2, R3, R3
+	SUB   $1, R6, R6
+	CMP   $1, R6
+	BGE   loop51
+
+end52:
+	VMOVI $0, V4.B16
+	MOVD  R0, R3
+	MOVD  n+8(FP), R4
+	CMP   $1, R4
+	BLT   end54
+
+loop53:
+	FMOVQ (R3), F5
+	WORD  $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	WORD  $0x4e25f445 // fmax v5.4s, v2.4s, v5.4s
+	VMOV  V0.B16, V6.B16
+	VFMLA V1.S4, V5.S4, V6.S4
+	WORD  $0x4ea6d407 // fsub v7.4s, v0.4s, v6.4s
+	VFMLA V1.S4, V5.S4, V7.S4
+	FMOVQ 208(R11), F5
+	FMOVQ 224(R11), F8
+	VFMLA V7.S4, V5.S4, V8.S4
+	FMOVQ 240(R11), F5
+	VFMLA V7.S4, V8.S4, V5.S4
+	FMOVQ 256(R11), F8
+	VFMLA V7.S4, V5.S4, V8.S4
+	FMOVQ 272(R11), F5
+	VFMLA V7.S4, V8.S4, V5.S4
+	FMOVQ 192(R11), F8
+	VFMLA V7.S4, V5.S4, V8.S4
+	VSHL  $23, V6.S4, V5.S4
+	WORD  $0x6e25dd05 // fmul v5.4s, v8.4s, v5.4s
+	WORD  $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	FMOVQ F5, (R3)
+	ADD   $256, R3, R3
+	SUB   $1, R4, R4
+	CMP   $1, R4
+	BGE   loop53
+
+end54:
+	FMOVS weight+152(FP), F3
+	VDUP  V3.S[0], V3.S4
+	FMOVQ 288(R11), F5
+	WORD  $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD  $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	MOVD  R0, R3
+	MOVD  n+8(FP), R4
+	CMP   $1, R4
+	BLT   end56
+
+loop55:
+	FMOVQ (R3), F4
+	WORD  $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ F4, (R3)
+	ADD   $256, R3, R3
+	SUB   $1, R4, R4
+	CMP   $1, R4
+	BGE   loop55
+
+end56:
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUB $4, R2, R2
+	CMP $4, R2
+	BGE loop49
+
+end50:
+	MOVD   o_base+200(FP), R13
+	MOVD   v_base+168(FP), R7
+	MOVD   cols+160(FP), R8
+	AND    $3, R8, R9
+	MOVD   $4, R10
+	CMP    $1, R9
+	CSEL   GT, R10, ZR, R10
+	MOVD   $8, R12
+	CMP    $2, R9
+	CSEL   GT, R12, R10, R12
+	SCVTFS R9, F13
+	VDUP   V13.S[0], V13.S4
+	FMOVQ  (R11), F0
+	WORD   $0x6ea0e5ad // fcmgt v13.4s, v13.4s, v0.4s
+	CMP    $16, R8
+	BLT    end58
+
+loop57:
+	MOVD s_base+128(FP), R0
+	MOVD R13, R1
+	MOVD rows+0(FP), R2
+	CMP  $2, R2
+	BLT  end60
+
+loop59:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	MOVD  R0, R3
+	MOVD  R7, R4
+	MOVD  n+8(FP), R5
+	MOVD  ldv+192(FP), R6
+	CMP   $1, R5
+	BLT   end62
+
+loop61:
+	FMOVQ (R4), F8
+	FMOVQ 16(R4), F9
+	FMOVQ 32(R4), F10
+	FMOVQ 48(R4), F11
+	FMOVS (R3), F12
+	VDUP  V12.S[0], V12.S4
+	VFMLA V8.S4, V12.S4, V0.S4
+	VFMLA V9.S4, V12.S4, V1.S4
+	VFMLA V10.S4, V12.S4, V2.S4
+	VFMLA V11.S4, V12.S4, V3.S4
+	FMOVS 4(R3), F12
+	VDUP  V12.S[0], V12.S4
+	VFMLA V8.S4, V12.S4, V4.S4
+	VFMLA V9.S4, V12.S4, V5.S4
+	VFMLA V10.S4, V12.S4, V6.S4
+	VFMLA V11.S4, V12.S4, V7.S4
+	ADD   $256, R3, R3
+	ADD   R6<<2, R4, R4
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop61
+
+end62:
+	FMOVQ F0, (R1)
+	FMOVQ F1, 16(R1)
+	FMOVQ F2, 32(R1)
+	FMOVQ F3, 48(R1)
+	MOVD  ldo+224(FP), R3
+	ADD   R3<<2, R1, R1
+	FMOVQ F4, (R1)
+	FMOVQ F5, 16(R1)
+	FMOVQ F6, 32(R1)
+	FMOVQ F7, 48(R1)
+	MOVD  ldo+224(FP), R3
+	ADD   R3<<2, R1, R1
+	ADD   $8, R0, R0
+	SUB   $2, R2, R2
+	CMP   $2, R2
+	BGE   loop59
+
+end60:
+	CMP $1, R2
+	BLT end64
+
+loop63:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD  R0, R3
+	MOVD  R7, R4
+	MOVD  n+8(FP), R5
+	MOVD  ldv+192(FP), R6
+	CMP   $1, R5
+	BLT   end66
+
+loop65:
+	FMOVQ (R4), F4
+	FMOVQ 16(R4), F5
+	FMOVQ 32(R4), F6
+	FMOVQ 48(R4), F7
+	FMOVS (R3), F8
+	VDUP  V8.S[0], V8.S4
+	VFMLA V4.S4, V8.S4, V0.S4
+	VFMLA V5.S4, V8.S4, V1.S4
+	VFMLA V6.S4, V8.S4, V2.S4
+	VFMLA V7.S4, V8.S4, V3.S4
+	ADD   $256, R3, R3
+	ADD   R6<<2, R4, R4
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop65
+
+end66:
+	FMOVQ F0, (R1)
+	FMOVQ F1, 16(R1)
+	FMOVQ F2, 32(R1)
+	FMOVQ F3, 48(R1)
+	MOVD  ldo+224(FP), R3
+	ADD   R3<<2, R1, R1
+	ADD   $4, R0, R0
+	SUB   $1, R2, R2
+	CMP   $1, R2
+	BGE   loop63
+
+end64:
+	ADD $64, R13, R13
+	ADD $64, R7, R7
+	SUB $16, R8, R8
+	CMP $16, R8
+	BGE loop57
+
+end58:
+	CMP $4, R8
+	BLT end68
+
+loop67:
+	MOVD s_base+128(FP), R0
+	MOVD R13, R1
+	MOVD rows+0(FP), R2
+	CMP  $2, R2
+	BLT  end70
+
+loop69:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD  R0, R3
+	MOVD  R7, R4
+	MOVD  n+8(FP), R5
+	MOVD  ldv+192(FP), R6
+	CMP   $1, R5
+	BLT   end72
+
+loop71:
+	FMOVQ (R4), F2
+	FMOVS (R3), F3
+	VDUP  V3.S[0], V3.S4
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVS 4(R3), F3
+	VDUP  V3.S[0], V3.S4
+	VFMLA V2.S4, V3.S4, V1.S4
+	ADD   $256, R3, R3
+	ADD   R6<<2, R4, R4
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop71
+
+end72:
+	FMOVQ F0, (R1)
+	MOVD  ldo+224(FP), R3
+	ADD   R3<<2, R1, R1
+	FMOVQ F1, (R1)
+	MOVD  ldo+224(FP), R3
+	ADD   R3<<2, R1, R1
+	ADD   $8, R0, R0
+	SUB   $2, R2, R2
+	CMP   $2, R2
+	BGE   loop69
+
+end70:
+	CMP $1, R2
+	BLT end74
+
+loop73:
+	VMOVI $0, V0.B16
+	MOVD  R0, R3
+	MOVD  R7, R4
+	MOVD  n+8(FP), R5
+	MOVD  ldv+192(FP), R6
+	CMP   $1, R5
+	BLT   end76
+
+loop75:
+	FMOVQ (R4), F1
+	FMOVS (R3), F2
+	VDUP  V2.S[0], V2.S4
+	VFMLA V1.S4, V2.S4, V0.S4
+	ADD   $256, R3, R3
+	ADD   R6<<2, R4, R4
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop75
+
+end76:
+	FMOVQ F0, (R1)
+	MOVD  ldo+224(FP), R3
+	ADD   R3<<2, R1, R1
+	ADD   $4, R0, R0
+	SUB   $1, R2, R2
+	CMP   $1, R2
+	BGE   loop73
+
+end74:
+	ADD $16, R13, R13
+	ADD $16, R7, R7
+	SUB $4, R8, R8
+	CMP $4, R8
+	BGE loop67
+
+end68:
+	CBZ  R9, end77
+	MOVD s_base+128(FP), R5
+	MOVD rows+0(FP), R6
+	CMP  $2, R6
+	BLT  end79
+
+loop78:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD  R5, R0
+	MOVD  R7, R1
+	MOVD  n+8(FP), R2
+	MOVD  ldv+192(FP), R3
+	CMP   $1, R2
+	BLT   end81
+
+loop80:
+	FMOVS (R1), F2
+	ADD   R10, R1, R4
+	VLD1  (R4), V2.S[1]
+	ADD   R12, R1, R4
+	VLD1  (R4), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	FMOVS (R0), F3
+	VDUP  V3.S[0], V3.S4
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVS 4(R0), F3
+	VDUP  V3.S[0], V3.S4
+	VFMLA V2.S4, V3.S4, V1.S4
+	ADD   $256, R0, R0
+	ADD   R3<<2, R1, R1
+	SUB   $1, R2, R2
+	CMP   $1, R2
+	BGE   loop80
+
+end81:
+	ADD   R12, R13, R0
+	VST1  V0.S[2], (R0)
+	ADD   R10, R13, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R13)
+	MOVD  ldo+224(FP), R0
+	ADD   R0<<2, R13, R13
+	ADD   R12, R13, R0
+	VST1  V1.S[2], (R0)
+	ADD   R10, R13, R0
+	VST1  V1.S[1], (R0)
+	FMOVS F1, (R13)
+	MOVD  ldo+224(FP), R0
+	ADD   R0<<2, R13, R13
+	ADD   $8, R5, R5
+	SUB   $2, R6, R6
+	CMP   $2, R6
+	BGE   loop78
+
+end79:
+	CMP $1, R6
+	BLT end83
+
+loop82:
+	VMOVI $0, V0.B16
+	MOVD  R5, R0
+	MOVD  R7, R1
+	MOVD  n+8(FP), R2
+	MOVD  ldv+192(FP), R3
+	CMP   $1, R2
+	BLT   end85
+
+loop84:
+	FMOVS (R1), F1
+	ADD   R10, R1, R4
+	VLD1  (R4), V1.S[1]
+	ADD   R12, R1, R4
+	VLD1  (R4), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	FMOVS (R0), F2
+	VDUP  V2.S[0], V2.S4
+	VFMLA V1.S4, V2.S4, V0.S4
+	ADD   $256, R0, R0
+	ADD   R3<<2, R1, R1
+	SUB   $1, R2, R2
+	CMP   $1, R2
+	BGE   loop84
+
+end85:
+	ADD   R12, R13, R0
+	VST1  V0.S[2], (R0)
+	ADD   R10, R13, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R13)
+	MOVD  ldo+224(FP), R0
+	ADD   R0<<2, R13, R13
+	ADD   $4, R5, R5
+	SUB   $1, R6, R6
+	CMP   $1, R6
+	BGE   loop82
+
+end83:
+
+end77:
+	RET
+
+// func attnFewNEON(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
+TEXT ·attnFewNEON(SB), NOSPLIT, $0-232
+	MOVD   $constants<>(SB), R11
+	MOVD   s_base+128(FP), R8
 	MOVD   k_base+64(FP), R9
 	MOVD   n+8(FP), R10
 	MOVD   dim+16(FP), R0
@@ -1038,7 +2226,7 @@ end9:
 	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	FMOVQ F0, (R6)
-	ADD   $128, R6, R6
+	ADD   $1024, R6, R6
 	VZIP1 V12.S4, V10.S4, V0.S4
 	VZIP2 V12.S4, V10.S4, V1.S4
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -1050,7 +2238,7 @@ end9:
 	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	FMOVQ F0, (R6)
-	ADD   $128, R6, R6
+	ADD   $1024, R6, R6
 	SUB   $2, R13, R13
 	CMP   $2, R13
 	BGE   loop3
@@ -1180,7 +2368,7 @@ end16:
 	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	FMOVQ F0, (R6)
-	ADD   $128, R6, R6
+	ADD   $1024, R6, R6
 	SUB   $1, R13, R13
 	CMP   $1, R13
 	BGE   loop10
@@ -1318,7 +2506,7 @@ end25:
 	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	FMOVD F0, (R6)
-	ADD   $128, R6, R6
+	ADD   $1024, R6, R6
 	VZIP1 V8.S4, V8.S4, V0.S4
 	VZIP2 V8.S4, V8.S4, V1.S4
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -1330,7 +2518,7 @@ end25:
 	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	FMOVD F0, (R6)
-	ADD   $128, R6, R6
+	ADD   $1024, R6, R6
 	SUB   $2, R13, R13
 	CMP   $2, R13
 	BGE   loop19
@@ -1426,7 +2614,7 @@ end32:
 	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	FMOVD F0, (R6)
-	ADD   $128, R6, R6
+	ADD   $1024, R6, R6
 	SUB   $1, R13, R13
 	CMP   $1, R13
 	BGE   loop26
@@ -1531,12 +2719,12 @@ end41:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	FMOVS F0, (R6)
-	ADD   $128, R6, R6
+	ADD   $1024, R6, R6
 	WORD  $0x6e21d420 // faddp v0.4s, v1.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	FMOVS F0, (R6)
-	ADD   $128, R6, R6
+	ADD   $1024, R6, R6
 	SUB   $2, R13, R13
 	CMP   $2, R13
 	BGE   loop35
@@ -1606,7 +2794,7 @@ end48:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	FMOVS F0, (R6)
-	ADD   $128, R6, R6
+	ADD   $1024, R6, R6
 	SUB   $1, R13, R13
 	CMP   $1, R13
 	BGE   loop42
@@ -1620,276 +2808,32 @@ end43:
 	BGE  loop33
 
 end34:
-	MOVD  n+8(FP), R0
-	CMP   $4, R0
-	BGT   else49
 	MOVD  s_base+128(FP), R0
 	MOVD  bias_base+96(FP), R1
 	MOVD  rows+0(FP), R2
-	FMOVQ 48(R11), F5
-	FMOVQ 64(R11), F6
-	FMOVQ 80(R11), F7
-	FMOVQ 16(R11), F8
-	CMP   $1, R2
-	BLT   end52
-
-loop51:
-	FMOVQ 32(R11), F0
-	FMOVQ (R1), F1
-	FMOVQ 32(R11), F2
-	WORD  $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
-	FMOVQ (R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VBSL  V1.B16, V8.B16, V3.B16
-	WORD  $0x4e23f400 // fmax v0.4s, v0.4s, v3.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	VMOVI $0, V1.B16
-	WORD  $0x4ea0d460 // fsub v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
-	VMOV  V5.B16, V2.B16
-	VFMLA V6.S4, V0.S4, V2.S4
-	WORD  $0x4ea2d4a3 // fsub v3.4s, v5.4s, v2.4s
-	VFMLA V6.S4, V0.S4, V3.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F4
-	VFMLA V3.S4, V0.S4, V4.S4
-	FMOVQ 240(R11), F0
-	VFMLA V3.S4, V4.S4, V0.S4
-	FMOVQ 256(R11), F4
-	VFMLA V3.S4, V0.S4, V4.S4
-	FMOVQ 272(R11), F0
-	VFMLA V3.S4, V4.S4, V0.S4
-	FMOVQ 192(R11), F4
-	VFMLA V3.S4, V0.S4, V4.S4
-	VSHL  $23, V2.S4, V0.S4
-	WORD  $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	FMOVS weight+152(FP), F2
-	VDUP  V2.S[0], V2.S4
-	FMOVQ 288(R11), F3
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
-	WORD  $0x6e21fc41 // fdiv v1.4s, v2.4s, v1.4s
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 16(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 32(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 48(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 64(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 80(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 96(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 112(R0)
-	ADD   $128, R0, R0
-	MOVD  ldb+120(FP), R3
-	ADD   R3<<2, R1, R1
-	SUB   $1, R2, R2
-	CMP   $1, R2
-	BGE   loop51
-
-end52:
-	B end50
-
-else49:
-	CMP   $8, R0
-	BGT   else53
-	MOVD  s_base+128(FP), R0
-	MOVD  bias_base+96(FP), R1
-	MOVD  rows+0(FP), R2
-	FMOVQ 48(R11), F6
-	FMOVQ 64(R11), F7
-	FMOVQ 80(R11), F8
-	FMOVQ 16(R11), F9
-	CMP   $1, R2
-	BLT   end56
-
-loop55:
-	FMOVQ 32(R11), F0
-	FMOVQ (R1), F1
-	FMOVQ 32(R11), F2
-	WORD  $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
-	FMOVQ (R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VBSL  V1.B16, V9.B16, V3.B16
-	WORD  $0x4e23f400 // fmax v0.4s, v0.4s, v3.4s
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R11), F2
-	WORD  $0x6ea1e444 // fcmgt v4.4s, v2.4s, v1.4s
-	FMOVQ 16(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VBSL  V1.B16, V9.B16, V4.B16
-	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	VMOVI $0, V10.B16
-	WORD  $0x4ea0d461 // fsub v1.4s, v3.4s, v0.4s
-	WORD  $0x4e21f501 // fmax v1.4s, v8.4s, v1.4s
-	VMOV  V6.B16, V2.B16
-	VFMLA V7.S4, V1.S4, V2.S4
-	WORD  $0x4ea2d4c3 // fsub v3.4s, v6.4s, v2.4s
-	VFMLA V7.S4, V1.S4, V3.S4
-	FMOVQ 208(R11), F1
-	FMOVQ 224(R11), F5
-	VFMLA V3.S4, V1.S4, V5.S4
-	FMOVQ 240(R11), F1
-	VFMLA V3.S4, V5.S4, V1.S4
-	FMOVQ 256(R11), F5
-	VFMLA V3.S4, V1.S4, V5.S4
-	FMOVQ 272(R11), F1
-	VFMLA V3.S4, V5.S4, V1.S4
-	FMOVQ 192(R11), F5
-	VFMLA V3.S4, V1.S4, V5.S4
-	VSHL  $23, V2.S4, V1.S4
-	WORD  $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
-	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD  $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
-	WORD  $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
-	VMOV  V6.B16, V2.B16
-	VFMLA V7.S4, V0.S4, V2.S4
-	WORD  $0x4ea2d4c3 // fsub v3.4s, v6.4s, v2.4s
-	VFMLA V7.S4, V0.S4, V3.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F4
-	VFMLA V3.S4, V0.S4, V4.S4
-	FMOVQ 240(R11), F0
-	VFMLA V3.S4, V4.S4, V0.S4
-	FMOVQ 256(R11), F4
-	VFMLA V3.S4, V0.S4, V4.S4
-	FMOVQ 272(R11), F0
-	VFMLA V3.S4, V4.S4, V0.S4
-	FMOVQ 192(R11), F4
-	VFMLA V3.S4, V0.S4, V4.S4
-	VSHL  $23, V2.S4, V0.S4
-	WORD  $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVS weight+152(FP), F2
-	VDUP  V2.S[0], V2.S4
-	FMOVQ 288(R11), F3
-	WORD  $0x6e2ad544 // faddp v4.4s, v10.4s, v10.4s
-	WORD  $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
-	WORD  $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
-	WORD  $0x6e23fc42 // fdiv v2.4s, v2.4s, v3.4s
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F1, (R0)
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ F0, 16(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 32(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 48(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 64(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 80(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 96(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 112(R0)
-	ADD   $128, R0, R0
-	MOVD  ldb+120(FP), R3
-	ADD   R3<<2, R1, R1
-	SUB   $1, R2, R2
-	CMP   $1, R2
-	BGE   loop55
-
-end56:
-	B end54
-
-else53:
-	CMP   $16, R0
-	BGT   else57
-	MOVD  s_base+128(FP), R0
-	MOVD  bias_base+96(FP), R1
-	MOVD  rows+0(FP), R2
+	MOVD  n+8(FP), R3
+	ADD   $3, R3, R3
 	FMOVQ 48(R11), F4
 	FMOVQ 64(R11), F5
 	FMOVQ 80(R11), F6
-	FMOVQ 16(R11), F7
 	CMP   $1, R2
-	BLT   end60
+	BLT   end50
 
-loop59:
-	FMOVQ 32(R11), F0
+loop49:
+	CMP   $7, R3
+	BGT   else51
+	FMOVQ (R0), F0
 	FMOVQ (R1), F1
 	FMOVQ 32(R11), F2
 	WORD  $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
-	FMOVQ (R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VBSL  V1.B16, V7.B16, V3.B16
-	WORD  $0x4e23f400 // fmax v0.4s, v0.4s, v3.4s
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R11), F2
-	WORD  $0x6ea1e44a // fcmgt v10.4s, v2.4s, v1.4s
-	FMOVQ 16(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VBSL  V1.B16, V7.B16, V10.B16
-	WORD  $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
-	FMOVQ 32(R1), F1
-	FMOVQ 32(R11), F2
-	WORD  $0x6ea1e448 // fcmgt v8.4s, v2.4s, v1.4s
-	FMOVQ 32(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VBSL  V1.B16, V7.B16, V8.B16
-	WORD  $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
-	FMOVQ 48(R1), F1
-	FMOVQ 32(R11), F2
-	WORD  $0x6ea1e449 // fcmgt v9.4s, v2.4s, v1.4s
-	FMOVQ 48(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VBSL  V1.B16, V7.B16, V9.B16
-	WORD  $0x4e29f400 // fmax v0.4s, v0.4s, v9.4s
+	FMOVQ 16(R11), F2
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	VBSL  V0.B16, V2.B16, V3.B16
+	FMOVQ 32(R11), F0
+	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f40b // fmaxp v11.4s, v0.4s, v0.4s
-	VMOVI $0, V12.B16
-	WORD  $0x4eabd460 // fsub v0.4s, v3.4s, v11.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 240(R11), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 256(R11), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 272(R11), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 192(R11), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc6d // fmul v13.4s, v3.4s, v0.4s
-	WORD  $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
-	WORD  $0x4eabd540 // fsub v0.4s, v10.4s, v11.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 240(R11), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 256(R11), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 272(R11), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 192(R11), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc6a // fmul v10.4s, v3.4s, v0.4s
-	WORD  $0x4e2ad58c // fadd v12.4s, v12.4s, v10.4s
-	WORD  $0x4eabd500 // fsub v0.4s, v8.4s, v11.4s
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD  $0x4ea0d460 // fsub v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
@@ -1908,327 +2852,212 @@ loop59:
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	WORD  $0x4eabd521 // fsub v1.4s, v9.4s, v11.4s
-	WORD  $0x4e21f4c1 // fmax v1.4s, v6.4s, v1.4s
-	VMOV  V4.B16, V2.B16
-	VFMLA V5.S4, V1.S4, V2.S4
-	WORD  $0x4ea2d483 // fsub v3.4s, v4.4s, v2.4s
-	VFMLA V5.S4, V1.S4, V3.S4
-	FMOVQ 208(R11), F1
-	FMOVQ 224(R11), F8
-	VFMLA V3.S4, V1.S4, V8.S4
-	FMOVQ 240(R11), F1
-	VFMLA V3.S4, V8.S4, V1.S4
-	FMOVQ 256(R11), F8
-	VFMLA V3.S4, V1.S4, V8.S4
-	FMOVQ 272(R11), F1
-	VFMLA V3.S4, V8.S4, V1.S4
-	FMOVQ 192(R11), F8
-	VFMLA V3.S4, V1.S4, V8.S4
-	VSHL  $23, V2.S4, V1.S4
-	WORD  $0x6e21dd01 // fmul v1.4s, v8.4s, v1.4s
-	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD  $0x6e20d401 // faddp v1.4s, v0.4s, v0.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	FMOVS weight+152(FP), F2
 	VDUP  V2.S[0], V2.S4
 	FMOVQ 288(R11), F3
-	WORD  $0x6e2cd588 // faddp v8.4s, v12.4s, v12.4s
-	WORD  $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
-	WORD  $0x4e28f463 // fmax v3.4s, v3.4s, v8.4s
-	WORD  $0x6e23fc42 // fdiv v2.4s, v2.4s, v3.4s
-	WORD  $0x6e22dda3 // fmul v3.4s, v13.4s, v2.4s
-	FMOVQ F3, (R0)
-	WORD  $0x6e22dd43 // fmul v3.4s, v10.4s, v2.4s
-	FMOVQ F3, 16(R0)
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	FMOVQ F0, 32(R0)
-	WORD  $0x6e22dc20 // fmul v0.4s, v1.4s, v2.4s
-	FMOVQ F0, 48(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 64(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 80(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 96(R0)
-	VMOVI $0, V0.B16
-	FMOVQ F0, 112(R0)
-	ADD   $128, R0, R0
-	MOVD  ldb+120(FP), R3
-	ADD   R3<<2, R1, R1
-	SUB   $1, R2, R2
-	CMP   $1, R2
+	WORD  $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
+	WORD  $0x6e21fc41 // fdiv v1.4s, v2.4s, v1.4s
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R0)
+	B     end52
+
+else51:
+	FMOVQ 32(R11), F0
+	FMOVQ 32(R11), F1
+	MOVD  R0, R4
+	MOVD  R1, R5
+	MOVD  R3, R6
+	CMP   $8, R6
+	BLT   end54
+
+loop53:
+	FMOVQ (R4), F2
+	FMOVQ (R5), F3
+	FMOVQ 32(R11), F7
+	WORD  $0x6ea3e4e8 // fcmgt v8.4s, v7.4s, v3.4s
+	FMOVQ 16(R11), F7
+	WORD  $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
+	VBSL  V2.B16, V7.B16, V8.B16
+	WORD  $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
+	FMOVQ F8, (R4)
+	FMOVQ 16(R4), F2
+	FMOVQ 16(R5), F3
+	FMOVQ 32(R11), F7
+	WORD  $0x6ea3e4e8 // fcmgt v8.4s, v7.4s, v3.4s
+	FMOVQ 16(R11), F7
+	WORD  $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
+	VBSL  V2.B16, V7.B16, V8.B16
+	WORD  $0x4e28f421 // fmax v1.4s, v1.4s, v8.4s
+	FMOVQ F8, 16(R4)
+	ADD   $32, R4, R4
+	ADD   $32, R5, R5
+	SUB   $8, R6, R6
+	CMP   $8, R6
+	BGE   loop53
+
+end54:
+	CMP $4, R6
+	BLT end56
+
+loop55:
+	FMOVQ (R4), F2
+	FMOVQ (R5), F3
+	FMOVQ 32(R11), F7
+	WORD  $0x6ea3e4e8 // fcmgt v8.4s, v7.4s, v3.4s
+	FMOVQ 16(R11), F7
+	WORD  $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
+	VBSL  V2.B16, V7.B16, V8.B16
+	WORD  $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
+	FMOVQ F8, (R4)
+	ADD   $16, R4, R4
+	ADD   $16, R5, R5
+	SUB   $4, R6, R6
+	CMP   $4, R6
+	BGE   loop55
+
+end56:
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20f407 // fmaxp v7.4s, v0.4s, v0.4s
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  R0, R4
+	MOVD  R3, R5
+	CMP   $8, R5
+	BLT   end58
+
+loop57:
+	FMOVQ (R4), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 208(R11), F0
+	FMOVQ 224(R11), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R11), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R11), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R11), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R11), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ F0, (R4)
+	FMOVQ 16(R4), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 208(R11), F0
+	FMOVQ 224(R11), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R11), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R11), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R11), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R11), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ F0, 16(R4)
+	ADD   $32, R4, R4
+	SUB   $8, R5, R5
+	CMP   $8, R5
+	BGE   loop57
+
+end58:
+	CMP $4, R5
+	BLT end60
+
+loop59:
+	FMOVQ (R4), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 208(R11), F0
+	FMOVQ 224(R11), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R11), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R11), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R11), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R11), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ F0, (R4)
+	ADD   $16, R4, R4
+	SUB   $4, R5, R5
+	CMP   $4, R5
 	BGE   loop59
 
 end60:
-	B end58
-
-else57:
-	MOVD  s_base+128(FP), R0
-	MOVD  bias_base+96(FP), R1
-	MOVD  rows+0(FP), R2
-	FMOVQ 48(R11), F3
-	FMOVQ 64(R11), F4
-	FMOVQ 80(R11), F5
-	FMOVQ 16(R11), F6
-	CMP   $1, R2
-	BLT   end62
-
-loop61:
-	FMOVQ 32(R11), F2
-	FMOVQ (R1), F0
-	FMOVQ 32(R11), F1
-	WORD  $0x6ea0e427 // fcmgt v7.4s, v1.4s, v0.4s
-	FMOVQ (R0), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VBSL  V0.B16, V6.B16, V7.B16
-	WORD  $0x4e27f442 // fmax v2.4s, v2.4s, v7.4s
-	FMOVQ 16(R1), F0
-	FMOVQ 32(R11), F1
-	WORD  $0x6ea0e428 // fcmgt v8.4s, v1.4s, v0.4s
-	FMOVQ 16(R0), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VBSL  V0.B16, V6.B16, V8.B16
-	WORD  $0x4e28f442 // fmax v2.4s, v2.4s, v8.4s
-	FMOVQ 32(R1), F0
-	FMOVQ 32(R11), F1
-	WORD  $0x6ea0e429 // fcmgt v9.4s, v1.4s, v0.4s
-	FMOVQ 32(R0), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VBSL  V0.B16, V6.B16, V9.B16
-	WORD  $0x4e29f442 // fmax v2.4s, v2.4s, v9.4s
-	FMOVQ 48(R1), F0
-	FMOVQ 32(R11), F1
-	WORD  $0x6ea0e42a // fcmgt v10.4s, v1.4s, v0.4s
-	FMOVQ 48(R0), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VBSL  V0.B16, V6.B16, V10.B16
-	WORD  $0x4e2af442 // fmax v2.4s, v2.4s, v10.4s
-	FMOVQ 64(R1), F0
-	FMOVQ 32(R11), F1
-	WORD  $0x6ea0e42b // fcmgt v11.4s, v1.4s, v0.4s
-	FMOVQ 64(R0), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VBSL  V0.B16, V6.B16, V11.B16
-	WORD  $0x4e2bf442 // fmax v2.4s, v2.4s, v11.4s
-	FMOVQ 80(R1), F0
-	FMOVQ 32(R11), F1
-	WORD  $0x6ea0e42c // fcmgt v12.4s, v1.4s, v0.4s
-	FMOVQ 80(R0), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VBSL  V0.B16, V6.B16, V12.B16
-	WORD  $0x4e2cf442 // fmax v2.4s, v2.4s, v12.4s
-	FMOVQ 96(R1), F0
-	FMOVQ 32(R11), F1
-	WORD  $0x6ea0e42d // fcmgt v13.4s, v1.4s, v0.4s
-	FMOVQ 96(R0), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VBSL  V0.B16, V6.B16, V13.B16
-	WORD  $0x4e2df442 // fmax v2.4s, v2.4s, v13.4s
-	FMOVQ 112(R1), F0
-	FMOVQ 32(R11), F1
-	WORD  $0x6ea0e42e // fcmgt v14.4s, v1.4s, v0.4s
-	FMOVQ 112(R0), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VBSL  V0.B16, V6.B16, V14.B16
-	WORD  $0x4e2ef442 // fmax v2.4s, v2.4s, v14.4s
-	WORD  $0x6e22f440 // fmaxp v0.4s, v2.4s, v2.4s
-	WORD  $0x6e20f40f // fmaxp v15.4s, v0.4s, v0.4s
-	VMOVI $0, V16.B16
-	WORD  $0x4eafd4e0 // fsub v0.4s, v7.4s, v15.4s
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V4.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d462 // fsub v2.4s, v3.4s, v1.4s
-	VFMLA V4.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 240(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 256(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 272(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 192(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dcf1 // fmul v17.4s, v7.4s, v0.4s
-	WORD  $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
-	WORD  $0x4eafd500 // fsub v0.4s, v8.4s, v15.4s
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V4.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d462 // fsub v2.4s, v3.4s, v1.4s
-	VFMLA V4.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 240(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 256(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 272(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 192(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dce8 // fmul v8.4s, v7.4s, v0.4s
-	WORD  $0x4e28d610 // fadd v16.4s, v16.4s, v8.4s
-	WORD  $0x4eafd520 // fsub v0.4s, v9.4s, v15.4s
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V4.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d462 // fsub v2.4s, v3.4s, v1.4s
-	VFMLA V4.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 240(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 256(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 272(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 192(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dce9 // fmul v9.4s, v7.4s, v0.4s
-	WORD  $0x4e29d610 // fadd v16.4s, v16.4s, v9.4s
-	WORD  $0x4eafd540 // fsub v0.4s, v10.4s, v15.4s
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V4.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d462 // fsub v2.4s, v3.4s, v1.4s
-	VFMLA V4.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 240(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 256(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 272(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 192(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dcea // fmul v10.4s, v7.4s, v0.4s
-	WORD  $0x4e2ad610 // fadd v16.4s, v16.4s, v10.4s
-	WORD  $0x4eafd560 // fsub v0.4s, v11.4s, v15.4s
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V4.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d462 // fsub v2.4s, v3.4s, v1.4s
-	VFMLA V4.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 240(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 256(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 272(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 192(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dceb // fmul v11.4s, v7.4s, v0.4s
-	WORD  $0x4e2bd610 // fadd v16.4s, v16.4s, v11.4s
-	WORD  $0x4eafd580 // fsub v0.4s, v12.4s, v15.4s
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V4.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d462 // fsub v2.4s, v3.4s, v1.4s
-	VFMLA V4.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 240(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 256(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 272(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 192(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dcec // fmul v12.4s, v7.4s, v0.4s
-	WORD  $0x4e2cd610 // fadd v16.4s, v16.4s, v12.4s
-	WORD  $0x4eafd5a0 // fsub v0.4s, v13.4s, v15.4s
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V4.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d462 // fsub v2.4s, v3.4s, v1.4s
-	VFMLA V4.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 240(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 256(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 272(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 192(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dced // fmul v13.4s, v7.4s, v0.4s
-	WORD  $0x4e2dd610 // fadd v16.4s, v16.4s, v13.4s
-	WORD  $0x4eafd5c0 // fsub v0.4s, v14.4s, v15.4s
-	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
-	VMOV  V3.B16, V1.B16
-	VFMLA V4.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d462 // fsub v2.4s, v3.4s, v1.4s
-	VFMLA V4.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 240(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 256(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	FMOVQ 272(R11), F0
-	VFMLA V2.S4, V7.S4, V0.S4
-	FMOVQ 192(R11), F7
-	VFMLA V2.S4, V0.S4, V7.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dce0 // fmul v0.4s, v7.4s, v0.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD  $0x4e29d500 // fadd v0.4s, v8.4s, v9.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	FMOVS weight+152(FP), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVQ 288(R11), F2
-	WORD  $0x6e30d607 // faddp v7.4s, v16.4s, v16.4s
-	WORD  $0x6e27d4e7 // faddp v7.4s, v7.4s, v7.4s
-	WORD  $0x4e27f442 // fmax v2.4s, v2.4s, v7.4s
-	WORD  $0x6e22fc21 // fdiv v1.4s, v1.4s, v2.4s
-	WORD  $0x6e21de22 // fmul v2.4s, v17.4s, v1.4s
-	FMOVQ F2, (R0)
-	WORD  $0x6e21dd02 // fmul v2.4s, v8.4s, v1.4s
-	FMOVQ F2, 16(R0)
-	WORD  $0x6e21dd22 // fmul v2.4s, v9.4s, v1.4s
-	FMOVQ F2, 32(R0)
-	WORD  $0x6e21dd42 // fmul v2.4s, v10.4s, v1.4s
-	FMOVQ F2, 48(R0)
-	WORD  $0x6e21dd62 // fmul v2.4s, v11.4s, v1.4s
-	FMOVQ F2, 64(R0)
-	WORD  $0x6e21dd82 // fmul v2.4s, v12.4s, v1.4s
-	FMOVQ F2, 80(R0)
-	WORD  $0x6e21dda2 // fmul v2.4s, v13.4s, v1.4s
-	FMOVQ F2, 96(R0)
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 112(R0)
-	ADD   $128, R0, R0
-	MOVD  ldb+120(FP), R3
-	ADD   R3<<2, R1, R1
-	SUB   $1, R2, R2
-	CMP   $1, R2
+	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD  $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
+	MOVD  R0, R4
+	MOVD  R3, R5
+	CMP   $8, R5
+	BLT   end62
+
+loop61:
+	FMOVQ (R4), F1
+	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	FMOVQ F1, (R4)
+	FMOVQ 16(R4), F1
+	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	FMOVQ F1, 16(R4)
+	ADD   $32, R4, R4
+	SUB   $8, R5, R5
+	CMP   $8, R5
 	BGE   loop61
 
 end62:
+	CMP $4, R5
+	BLT end64
 
-end58:
+loop63:
+	FMOVQ (R4), F1
+	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	FMOVQ F1, (R4)
+	ADD   $16, R4, R4
+	SUB   $4, R5, R5
+	CMP   $4, R5
+	BGE   loop63
 
-end54:
+end64:
+
+end52:
+	ADD  $1024, R0, R0
+	MOVD ldb+120(FP), R4
+	ADD  R4<<2, R1, R1
+	SUB  $1, R2, R2
+	CMP  $1, R2
+	BGE  loop49
 
 end50:
 	MOVD   o_base+200(FP), R13
@@ -2246,16 +3075,16 @@ end50:
 	FMOVQ  (R11), F0
 	WORD   $0x6ea0e5ad // fcmgt v13.4s, v13.4s, v0.4s
 	CMP    $16, R8
-	BLT    end64
+	BLT    end66
 
-loop63:
+loop65:
 	MOVD s_base+128(FP), R0
 	MOVD R13, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end66
+	BLT  end68
 
-loop65:
+loop67:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -2269,9 +3098,9 @@ loop65:
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end68
+	BLT   end70
 
-loop67:
+loop69:
 	FMOVQ (R4), F8
 	FMOVQ 16(R4), F9
 	FMOVQ 32(R4), F10
@@ -2282,7 +3111,7 @@ loop67:
 	VFMLA V9.S4, V12.S4, V1.S4
 	VFMLA V10.S4, V12.S4, V2.S4
 	VFMLA V11.S4, V12.S4, V3.S4
-	FMOVS 128(R3), F12
+	FMOVS 1024(R3), F12
 	VDUP  V12.S[0], V12.S4
 	VFMLA V8.S4, V12.S4, V4.S4
 	VFMLA V9.S4, V12.S4, V5.S4
@@ -2292,9 +3121,9 @@ loop67:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop67
+	BGE   loop69
 
-end68:
+end70:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -2307,16 +3136,16 @@ end68:
 	FMOVQ F7, 48(R1)
 	MOVD  ldo+224(FP), R3
 	ADD   R3<<2, R1, R1
-	ADD   $256, R0, R0
+	ADD   $2048, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop65
+	BGE   loop67
 
-end66:
+end68:
 	CMP $1, R2
-	BLT end70
+	BLT end72
 
-loop69:
+loop71:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -2326,9 +3155,9 @@ loop69:
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end72
+	BLT   end74
 
-loop71:
+loop73:
 	FMOVQ (R4), F4
 	FMOVQ 16(R4), F5
 	FMOVQ 32(R4), F6
@@ -2343,39 +3172,39 @@ loop71:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop71
+	BGE   loop73
 
-end72:
+end74:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
 	FMOVQ F3, 48(R1)
 	MOVD  ldo+224(FP), R3
 	ADD   R3<<2, R1, R1
-	ADD   $128, R0, R0
+	ADD   $1024, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop69
+	BGE   loop71
 
-end70:
+end72:
 	ADD $64, R13, R13
 	ADD $64, R7, R7
 	SUB $16, R8, R8
 	CMP $16, R8
-	BGE loop63
+	BGE loop65
 
-end64:
+end66:
 	CMP $4, R8
-	BLT end74
+	BLT end76
 
-loop73:
+loop75:
 	MOVD s_base+128(FP), R0
 	MOVD R13, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end76
+	BLT  end78
 
-loop75:
+loop77:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R0, R3
@@ -2383,48 +3212,48 @@ loop75:
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end78
+	BLT   end80
 
-loop77:
+loop79:
 	FMOVQ (R4), F2
 	FMOVS (R3), F3
 	VDUP  V3.S[0], V3.S4
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVS 128(R3), F3
+	FMOVS 1024(R3), F3
 	VDUP  V3.S[0], V3.S4
 	VFMLA V2.S4, V3.S4, V1.S4
 	ADD   $4, R3, R3
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop77
+	BGE   loop79
 
-end78:
+end80:
 	FMOVQ F0, (R1)
 	MOVD  ldo+224(FP), R3
 	ADD   R3<<2, R1, R1
 	FMOVQ F1, (R1)
 	MOVD  ldo+224(FP), R3
 	ADD   R3<<2, R1, R1
-	ADD   $256, R0, R0
+	ADD   $2048, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop75
+	BGE   loop77
 
-end76:
+end78:
 	CMP $1, R2
-	BLT end80
+	BLT end82
 
-loop79:
+loop81:
 	VMOVI $0, V0.B16
 	MOVD  R0, R3
 	MOVD  R7, R4
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end82
+	BLT   end84
 
-loop81:
+loop83:
 	FMOVQ (R4), F1
 	FMOVS (R3), F2
 	VDUP  V2.S[0], V2.S4
@@ -2433,32 +3262,32 @@ loop81:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop81
+	BGE   loop83
 
-end82:
+end84:
 	FMOVQ F0, (R1)
 	MOVD  ldo+224(FP), R3
 	ADD   R3<<2, R1, R1
-	ADD   $128, R0, R0
+	ADD   $1024, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop79
+	BGE   loop81
 
-end80:
+end82:
 	ADD $16, R13, R13
 	ADD $16, R7, R7
 	SUB $4, R8, R8
 	CMP $4, R8
-	BGE loop73
+	BGE loop75
 
-end74:
-	CBZ  R9, end83
+end76:
+	CBZ  R9, end85
 	MOVD s_base+128(FP), R5
 	MOVD rows+0(FP), R6
 	CMP  $2, R6
-	BLT  end85
+	BLT  end87
 
-loop84:
+loop86:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R5, R0
@@ -2466,9 +3295,9 @@ loop84:
 	MOVD  n+8(FP), R2
 	MOVD  ldv+192(FP), R3
 	CMP   $1, R2
-	BLT   end87
+	BLT   end89
 
-loop86:
+loop88:
 	FMOVS (R1), F2
 	ADD   R10, R1, R4
 	VLD1  (R4), V2.S[1]
@@ -2478,16 +3307,16 @@ loop86:
 	FMOVS (R0), F3
 	VDUP  V3.S[0], V3.S4
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVS 128(R0), F3
+	FMOVS 1024(R0), F3
 	VDUP  V3.S[0], V3.S4
 	VFMLA V2.S4, V3.S4, V1.S4
 	ADD   $4, R0, R0
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop86
+	BGE   loop88
 
-end87:
+end89:
 	ADD   R12, R13, R0
 	VST1  V0.S[2], (R0)
 	ADD   R10, R13, R0
@@ -2502,25 +3331,25 @@ end87:
 	FMOVS F1, (R13)
 	MOVD  ldo+224(FP), R0
 	ADD   R0<<2, R13, R13
-	ADD   $256, R5, R5
+	ADD   $2048, R5, R5
 	SUB   $2, R6, R6
 	CMP   $2, R6
-	BGE   loop84
+	BGE   loop86
 
-end85:
+end87:
 	CMP $1, R6
-	BLT end89
+	BLT end91
 
-loop88:
+loop90:
 	VMOVI $0, V0.B16
 	MOVD  R5, R0
 	MOVD  R7, R1
 	MOVD  n+8(FP), R2
 	MOVD  ldv+192(FP), R3
 	CMP   $1, R2
-	BLT   end91
+	BLT   end93
 
-loop90:
+loop92:
 	FMOVS (R1), F1
 	ADD   R10, R1, R4
 	VLD1  (R4), V1.S[1]
@@ -2534,9 +3363,9 @@ loop90:
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop90
+	BGE   loop92
 
-end91:
+end93:
 	ADD   R12, R13, R0
 	VST1  V0.S[2], (R0)
 	ADD   R10, R13, R0
@@ -2544,14 +3373,14 @@ end91:
 	FMOVS F0, (R13)
 	MOVD  ldo+224(FP), R0
 	ADD   R0<<2, R13, R13
-	ADD   $128, R5, R5
+	ADD   $1024, R5, R5
 	SUB   $1, R6, R6
 	CMP   $1, R6
-	BGE   loop88
+	BGE   loop90
 
-end89:
+end91:
 
-end83:
+end85:
 	RET
 
 // func attnAccumulateNEON(o []float32, p []float32, v []float32, ldv int)

@@ -60,6 +60,8 @@ var catalog = []implementation{
 	{"attnDot", Generic, 1, "rows n dim alpha q ldq k ldk s lds", attnDotGeneric},
 	{"attnShort", NEON, 4, "rows n dim alpha q ldq k ldk bias ldb s weight cols v ldv o ldo", attnShortNEON},
 	{"attnShort", Generic, 1, "rows n dim alpha q ldq k ldk bias ldb s weight cols v ldv o ldo", attnShortGeneric},
+	{"attnFew", NEON, 4, "rows n dim alpha q ldq k ldk bias ldb s weight cols v ldv o ldo", attnFewNEON},
+	{"attnFew", Generic, 1, "rows n dim alpha q ldq k ldk bias ldb s weight cols v ldv o ldo", attnFewGeneric},
 	{"attnAccumulate", NEON, 4, "o p v ldv", attnAccumulateNEON},
 	{"attnAccumulate", Generic, 1, "o p v ldv", attnAccumulateGeneric},
 	{"expVec", NEON, 4, "dst x", expVecNEON},

@@ -33,6 +33,7 @@ var catalog = []implementation{
 	{"attnScaleRows", Generic, 1, "x rows cols ld factor", attnScaleRowsGeneric},
 	{"attnDot", Generic, 1, "rows n dim alpha q ldq k ldk s lds", attnDotGeneric},
 	{"attnShort", Generic, 1, "rows n dim alpha q ldq k ldk bias ldb s weight cols v ldv o ldo", attnShortGeneric},
+	{"attnFew", Generic, 1, "rows n dim alpha q ldq k ldk bias ldb s weight cols v ldv o ldo", attnFewGeneric},
 	{"attnAccumulate", Generic, 1, "o p v ldv", attnAccumulateGeneric},
 	{"expVec", Generic, 1, "dst x", expVecGeneric},
 	{"geluVec", Generic, 1, "dst x", geluVecGeneric},

@@ -363,44 +363,8 @@ var plans = map[string]plan{
 			return matrix(name, s["n"], s["dim"], s["ldk"]), name == "k"
 		},
 	},
-	"attnShort": {
-		scale: 256,
-		shapes: func(im implementation) (shapes []shape) {
-			for i, s := range keyShapes(im, "ldv") {
-				s["rows"], s["n"] = i%8, 1+i%shortKeys
-				s["cols"], s["dim"] = s["dim"], 1+s["dim"]*5%67
-				s["ldq"], s["ldk"], s["ldo"], s["ldb"] = s["dim"]+i%4, s["dim"]+i%3, s["cols"]+i%3, i%2*(shortKeys+i%4)
-				shapes = append(shapes, s)
-			}
-			return shapes
-		},
-		operand: func(name string, s shape) (checkasm.Operand, bool) {
-			switch name {
-			case "q":
-				return matrix(name, s["rows"], s["dim"], s["ldq"]), true
-			case "k":
-				return matrix(name, s["n"], s["dim"], s["ldk"]), true
-			case "v":
-				return matrix(name, s["n"], s["cols"], s["ldv"]), true
-			case "bias":
-				o := matrix(name, s["rows"], shortKeys, s["ldb"])
-				if s["ldb"] == 0 {
-					o = matrix(name, 1, shortKeys, 0)
-				}
-				data := numbers(name, o.Rows*o.Cols)
-				for i := range data {
-					if i%3 == 0 || i/shortKeys == 2 || i%shortKeys >= s["n"] { // row 2 sees nothing
-						data[i] = negInf
-					}
-				}
-				o.Data = data
-				return o, true
-			case "s":
-				return checkasm.Operand{Name: name, Rows: s["rows"], Cols: shortKeys, Write: true}, true
-			}
-			return checkasm.Operand{Name: name, Rows: s["rows"], Cols: s["cols"], LD: s["ldo"], Write: true}, name == "o"
-		},
-	},
+	"attnShort": wholeHeads(mostKeys, mostKeys, true),
+	"attnFew":   wholeHeads(fewQueries, fewKeys, false),
 	"attnAccumulate": {
 		scale:  64,
 		shapes: func(im implementation) []shape { return keyShapes(im, "ldv") },
@@ -414,6 +378,58 @@ var plans = map[string]plan{
 			return matrix(name, 1, s["keys"], 0), name == "p"
 		},
 	},
+}
+
+// wholeHeads is the plan of a kernel that is all of attention for so many queries and
+// keys, with the queries, or else the keys, side by side in the rows of scores.
+func wholeHeads(queries, keys int, byQuery bool) plan {
+	return plan{
+		scale: 256,
+		shapes: func(im implementation) (shapes []shape) {
+			for i, s := range keyShapes(im, "ldv") {
+				s["rows"], s["n"] = i*i%(queries+1), 1+i*7%min(keys, 80)
+				s["cols"], s["dim"] = s["dim"], 1+s["dim"]*5%67
+				s["ldq"], s["ldk"], s["ldo"] = s["dim"]+i%4, s["dim"]+i%3, s["cols"]+i%3
+				s["lines"], s["lanes"], s["lds"] = s["rows"], (s["n"]+15)&^15, keys
+				if byQuery {
+					s["lines"], s["lanes"], s["lds"] = s["n"], queries, queries
+				}
+				s["ldb"] = i % 2 * (s["lanes"] + i%4)
+				shapes = append(shapes, s)
+			}
+			return shapes
+		},
+		operand: func(name string, s shape) (checkasm.Operand, bool) {
+			switch name {
+			case "q":
+				return matrix(name, s["rows"], s["dim"], s["ldq"]), true
+			case "k":
+				return matrix(name, s["n"], s["dim"], s["ldk"]), true
+			case "v":
+				return matrix(name, s["n"], s["cols"], s["ldv"]), true
+			case "bias":
+				o := matrix(name, s["lines"], s["lanes"], s["ldb"])
+				if s["ldb"] == 0 {
+					o = matrix(name, 1, s["lanes"], 0)
+				}
+				data := numbers(name, o.Rows*o.Cols)
+				for i := range data {
+					query, key := i/s["lanes"], i%s["lanes"]
+					if byQuery {
+						query, key = key, query
+					}
+					if i%3 == 0 || query == 2 || key >= s["n"] { // query 2 sees nothing
+						data[i] = negInf
+					}
+				}
+				o.Data = data
+				return o, true
+			case "s":
+				return checkasm.Operand{Name: name, Rows: s["lines"], Cols: s["lds"], Write: true, Scratch: true}, true
+			}
+			return checkasm.Operand{Name: name, Rows: s["rows"], Cols: s["cols"], LD: s["ldo"], Write: true}, name == "o"
+		},
+	}
 }
 
 // scalars are the values of the float32 parameters. No element is above max.

@@ -445,6 +445,25 @@ func attnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float3
 	}
 }
 
+func attnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+	if race.Enabled {
+		raceReadRows(q, rows, dim, ldq)
+		raceReadRows(k, n, dim, ldk)
+		raceReadRows(bias, 1, len(bias), len(bias))
+		raceWrite(s)
+		raceReadRows(v, n, cols, ldv)
+		raceWriteRows(o, rows, cols, ldo)
+	}
+	switch active {
+	case AVX512:
+		attnFewAVX512(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+	case AVX2:
+		attnFewAVX2(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+	default:
+		attnFewGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+	}
+}
+
 func attnAccumulate(o, p, v []float32, ldv int) {
 	if race.Enabled {
 		raceWrite(o)

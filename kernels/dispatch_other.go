@@ -112,6 +112,10 @@ func attnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float3
 	attnShortGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 }
 
+func attnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+	attnFewGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
+}
+
 func attnAccumulate(o, p, v []float32, ldv int) {
 	attnAccumulateGeneric(o, p, v, ldv)
 }

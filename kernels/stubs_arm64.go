@@ -210,24 +210,31 @@ func attnScaleRowsNEON(x []float32, rows, cols, ld int, factor []float32)
 //go:noescape
 func attnDotNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
 
-// attnShortNEON is attention of one head with at most 32 keys, the rows of s being 32 apart:
+// attnShortNEON is attention of one head with at most 64 queries:
 //
 //	for r := range rows {
 //		for j := range n {
-//			s[r*32+j] = alpha * sum_d q[r*ldq+d]*k[j*ldk+d] + bias[r*ldb+j]
+//			s[j*64+r] = alpha * sum_d q[r*ldq+d]*k[j*ldk+d] + bias[j*ldb+r]
 //		}
-//		s[r*32:][:n] = weight * softmax(s[r*32:][:n])
+//		s[:][r] = weight * softmax(s[:][r])
 //		for c := range cols {
-//			o[r*ldo+c] = sum_j s[r*32+j]*v[j*ldv+c]
+//			o[r*ldo+c] = sum_j s[j*64+r]*v[j*ldv+c]
 //		}
 //	}
 //
-// The rows of bias and s have 32 elements: bias is -Inf from the n-th on, where s
-// becomes 0. A bias of -Inf hides the key, whatever the product; a row of such
-// gives zeros. 1 <= n <= 32; s and o overlap nothing else.
+// The rows of bias and s have 64 elements, of which those from the number of rows
+// on do not matter. A bias of -Inf hides the key, whatever the product; a query
+// that sees none has zeros. n >= 1; s and o overlap nothing else.
 //
 //go:noescape
 func attnShortNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
+
+// attnFewNEON is attnShort for fewer queries and up to 256 keys, with s[r*256+j] for s[j*64+r]
+// and bias[r*ldb+j] for bias[j*ldb+r]. The rows of bias have n elements, rounded up
+// to a multiple of 16, and -Inf from the n-th on.
+//
+//go:noescape
+func attnFewNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
 // attnAccumulateNEON computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p.
 //

@@ -47,6 +47,8 @@ type Operand struct {
 	LD int
 	// Write is set where the function may change the elements.
 	Write bool
+	// Scratch is set where it may leave anything in them.
+	Scratch bool
 	// Nil passes a nil slice.
 	Nil bool
 	// Same makes the operand the very slice of the named earlier operand, for
@@ -168,7 +170,7 @@ func Check(pool *Pool, c Case) error {
 		}
 	}
 	for _, o := range ops {
-		if !o.Write {
+		if !o.Write || o.Scratch {
 			continue
 		}
 		if err := o.compare(want[o.arg], c.Close); err != nil {
