@@ -2,9 +2,9 @@ package kernels
 
 import "sync"
 
-// The row kernels on several threads. Rows, and elements of elementwise
-// functions, are computed alone, so results do not depend on how they are
-// handed out.
+// The row kernels on several threads. Rows, elements of elementwise functions,
+// and blocks of the long rows of a softmax are computed alone, so results do not
+// depend on how they are handed out.
 
 // threadElements is how many elements a part of a parallel call has about: some
 // microseconds' work, several times what it costs to hand it out. A call with
@@ -59,6 +59,13 @@ func checkRows(fn string, dst, x []float32, rows, cols int) {
 
 // Softmax is [Softmax] on t threads.
 func (t Threads) Softmax(dst, x []float32, rows, cols int) {
+	if t.cuts(rows, cols) {
+		checkRows("Softmax", dst, x, rows, cols)
+		for r := range rows {
+			t.softmaxLongRow(dst[r*cols:][:cols], x[r*cols:][:cols])
+		}
+		return
+	}
 	if t.alone(rows, cols) {
 		Softmax(dst, x, rows, cols)
 		return
@@ -71,6 +78,13 @@ func (t Threads) Softmax(dst, x []float32, rows, cols int) {
 
 // LogSoftmax is [LogSoftmax] on t threads.
 func (t Threads) LogSoftmax(dst, x []float32, rows, cols int) {
+	if t.cuts(rows, cols) {
+		checkRows("LogSoftmax", dst, x, rows, cols)
+		for r := range rows {
+			t.logSoftmaxLongRow(dst[r*cols:][:cols], x[r*cols:][:cols])
+		}
+		return
+	}
 	if t.alone(rows, cols) {
 		LogSoftmax(dst, x, rows, cols)
 		return

@@ -12,7 +12,7 @@ import (
 // TestRowsThreads asks for the same bits from any number of threads.
 func TestRowsThreads(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
-	for _, s := range [][2]int{{0, 5}, {1, 3}, {3, 0}, {700, 129}, {3, 20000}, {40000, 1}} {
+	for _, s := range [][2]int{{0, 5}, {1, 3}, {3, 0}, {700, 129}, {3, 20000}, {1, 50257}, {40000, 1}} {
 		rows, cols := s[0], s[1]
 		n := rows * cols
 		x, residual := randomSlice(r, n), randomSlice(r, n)
@@ -62,14 +62,16 @@ func TestRowsThreadsAllocations(t *testing.T) {
 	if race.Enabled {
 		t.Skip("under the race detector sync.Pool forgets at random")
 	}
-	const rows, cols = 400, 128
+	const rows, cols = 400, 128 // or one row of all
 	x, dst := make([]float32, rows*cols), make([]float32, rows*cols)
 	for name, f := range map[string]func(t Threads){
-		"Softmax":       func(t Threads) { t.Softmax(dst, x, rows, cols) },
-		"MaskedSoftmax": func(t Threads) { t.MaskedSoftmax(dst, x, rows, cols, SoftmaxMask{Causal: true}) },
-		"AddLayerNorm":  func(t Threads) { t.AddLayerNorm(dst, nil, x, x, rows, cols, nil, nil, 1e-5) },
-		"GELU":          func(t Threads) { t.GELU(dst, x) },
-		"Add":           func(t Threads) { t.Add(dst, x, x) },
+		"Softmax":                  func(t Threads) { t.Softmax(dst, x, rows, cols) },
+		"Softmax of a long row":    func(t Threads) { t.Softmax(dst, x, 1, rows*cols) },
+		"LogSoftmax of a long row": func(t Threads) { t.LogSoftmax(dst, x, 1, rows*cols) },
+		"MaskedSoftmax":            func(t Threads) { t.MaskedSoftmax(dst, x, rows, cols, SoftmaxMask{Causal: true}) },
+		"AddLayerNorm":             func(t Threads) { t.AddLayerNorm(dst, nil, x, x, rows, cols, nil, nil, 1e-5) },
+		"GELU":                     func(t Threads) { t.GELU(dst, x) },
+		"Add":                      func(t Threads) { t.Add(dst, x, x) },
 	} {
 		for _, threads := range []Threads{1, 2} {
 			if n := testing.AllocsPerRun(50, func() { f(threads) }); n >= 1 {

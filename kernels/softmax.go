@@ -64,7 +64,7 @@ func softmax(dst, x []float32, rows, cols int, stream bool) {
 	}
 	if cols > sumElements {
 		for r := range rows {
-			softmaxLongRow(dst[r*cols:][:cols], x[r*cols:][:cols])
+			Threads(1).softmaxLongRow(dst[r*cols:][:cols], x[r*cols:][:cols])
 		}
 		return
 	}
@@ -81,7 +81,7 @@ func softmax(dst, x []float32, rows, cols int, stream bool) {
 	rowBuffers.Put(tmp)
 }
 
-// rowBuffers are places for the exponentials of a row, or for what is known of blocks.
+// rowBuffers are places for a row's exponentials or differences.
 var rowBuffers = sync.Pool{New: func() any { return new([sumElements]float32) }}
 
 // streamElements is from how many elements on the result of a call is written past
@@ -92,41 +92,6 @@ const streamElements = 1 << 22
 // streamed reports whether a call on whole matrices writes past the caches.
 // In place that does not pay, since what is written has just been read.
 func streamed(dst, x []float32) bool { return len(dst) >= streamElements && &dst[0] != &x[0] }
-
-// blockElements is how many elements of a long row have a maximum of their own:
-// so many are in the first-level cache still when their exponentials are taken.
-const blockElements = 1 << 11
-
-// softmaxLongRow is Softmax of a single row: the exponentials of each block, as if
-// it were a row, and then the products with what is left to be divided by.
-func softmaxLongRow(dst, x []float32) {
-	whole := len(x) / blockElements
-	blocks := (len(x) + blockElements - 1) / blockElements
-	buffer := rowBuffers.Get().(*[sumElements]float32)
-	maxs, sums := buffer[:sumElements/2], buffer[sumElements/2:]
-	if blocks > sumElements/2 {
-		maxs, sums = make([]float32, blocks), make([]float32, blocks)
-	}
-	maxs, sums = maxs[:blocks], sums[:blocks]
-	for from, to := range rowPieces(whole, blockElements) {
-		i, j := from*blockElements, to*blockElements
-		expSumRows(dst[i:j], x[i:j], maxs[from:to], sums[from:to], to-from, blockElements)
-	}
-	if rest := whole * blockElements; rest < len(x) {
-		expSumRows(dst[rest:], x[rest:], maxs[whole:], sums[whole:], 1, len(x)-rest)
-	}
-	subSubVec(maxs, maxs, maxVec(maxs), 0)
-	expVec(maxs, maxs)
-	sum := 0.0
-	for b, s := range sums {
-		sum += float64(s) * float64(maxs[b])
-	}
-	for b, m := range maxs {
-		block := dst[b*blockElements : min((b+1)*blockElements, len(dst))]
-		scaleVec(block, block, float32(float64(m)/sum))
-	}
-	rowBuffers.Put(buffer)
-}
 
 // rowMax is the maximum of x, in pieces. It may miss a NaN.
 func rowMax(x []float32) float32 {
@@ -149,19 +114,12 @@ func LogSoftmax(dst, x []float32, rows, cols int) {
 		return
 	}
 	for r := range rows {
-		logSoftmaxRow(dst[r*cols:][:cols], x[r*cols:][:cols])
-	}
-}
-
-// logSoftmaxRow needs no room for the exponentials: they are summed only.
-func logSoftmaxRow(dst, x []float32) {
-	m := rowMax(x)
-	sum := 0.0
-	for i, end := range piecesOf(sumElements, len(x)) {
-		sum += float64(sumExpVec(x[i:end], m))
-	}
-	lse := float32(math.Log(sum))
-	for i, end := range pieces(len(x)) {
-		subSubVec(dst[i:end], x[i:end], m, lse)
+		d, s := dst[r*cols:][:cols], x[r*cols:][:cols]
+		if cols > sumElements {
+			Threads(1).logSoftmaxLongRow(d, s)
+			continue
+		}
+		m := maxVec(s) // what it misses if there is a NaN, the sum does not
+		subSubVec(d, s, m, float32(math.Log(float64(sumExpVec(s, m)))))
 	}
 }
