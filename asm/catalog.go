@@ -318,9 +318,9 @@ var Catalog = []Kernel{
 		File: "attention", Source: "attention.go", Name: "attnFew",
 		Signature: "func(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)",
 		Doc: []string{
-			"is attnShort for fewer queries and up to 256 keys, with s[r*256+j] for s[j*64+r]",
-			"and bias[r*ldb+j] for bias[j*ldb+r]. The rows of bias have n elements, rounded up",
-			"to a multiple of 16, and -Inf from the n-th on.",
+			"is attnShort for fewer queries and up to 256 keys, or one query and any number, with",
+			"s[r*256+j] for s[j*64+r] and bias[r*ldb+j] for bias[j*ldb+r]. The rows of bias have",
+			"n elements, rounded up to a multiple of 16, and -Inf from the n-th on.",
 		},
 		Emit: row(kernel.AttnFew),
 	},

@@ -37,10 +37,10 @@ const (
 	// leaves each more than minRows rows.
 	minUnits, minRows = 32, 64
 	// shortKeys is the number of queries and of keys up to which attnShort takes any head,
-	// and mostKeys the one up to which it takes some; fewQueries and fewKeys are those of attnFew.
-	// A head is at most shortDim wide, and makes at most shortSteps steps of a product.
-	shortKeys, mostKeys, fewQueries, fewKeys = 32, 64, 7, 256
-	shortDim, shortSteps                     = 1 << 11, 1 << 21
+	// and mostKeys the one up to which it takes some; fewQueries and fewKeys are those of attnFew,
+	// which takes oneKeys of one query. A head is at most shortDim wide, and makes at most shortSteps steps of a product.
+	shortKeys, mostKeys, fewQueries, fewKeys, oneKeys = 32, 64, 7, 256, 1024
+	shortDim, shortSteps                              = 1 << 11, 1 << 21
 )
 
 var negInf = float32(math.Inf(-1))
@@ -359,7 +359,7 @@ func (c *attentionCall) isShort() bool {
 	c.few = p.LenQ < c.nr/4 || p.LenK > most
 	fits := p.LenQ <= most
 	if c.few {
-		fits = p.LenQ <= fewQueries && p.LenK <= fewKeys
+		fits = p.LenQ <= fewQueries && p.LenK <= fewKeys || p.LenQ == 1 && p.LenK <= oneKeys
 	}
 	return fits && p.LenK > 0 && max(p.HeadDim, p.ValueDim) <= min(shortDim, shortSteps/(p.LenQ*p.LenK)) && c.fold == 1 && c.chunks == 1 &&
 		p.Weights == nil && p.Relative == nil && (p.Mask == nil || p.Empty == EmptyZero)

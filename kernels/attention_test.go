@@ -292,7 +292,7 @@ func attentionCases() []attentionCase {
 	with("decode/relative", func(p *AttentionParams) {
 		p.LenQ, p.Past, p.KVHeads, p.Relative = 1, 30, 2, randomSlice(r, (2*40-1)*20)
 	})
-	for _, l := range [][2]int{{1, 60}, {3, 20}, {5, 75}, {40, 50}, {64, 64}} {
+	for _, l := range [][2]int{{1, 60}, {1, 600}, {3, 20}, {5, 75}, {40, 50}, {64, 64}} {
 		with(fmt.Sprintf("short/%d/%d", l[0], l[1]), func(p *AttentionParams) {
 			p.LenQ, p.LenK, p.Past, p.HeadDim, p.ValueDim, p.HeadMask = l[0], l[1], l[1]-l[0], 64, 37, []float32{1, 0, 0.5, 2}
 			p.Mask = []MaskTerm{CausalMask(), LengthMask([]int{l[1] / 2, l[1]}), KeepMask(randomBools(r, l[0]*l[1], 0.7), 1, 1, l[0], l[1]),

@@ -218,8 +218,8 @@ func biased(m vec.Machine, s, b vec.V) vec.V {
 	return m.Select(m.Greater(m.Splat(lowest), b), m.Splat(negInf), m.Add(b, s))
 }
 
-// FewKeys is the number of keys that AttnFew takes at most: its scores are rows of that
-// many elements.
+// FewKeys is the number of keys that AttnFew takes at most for more than one query: its
+// scores are rows of that many elements.
 const FewKeys = 256
 
 // AttnFew is AttnShort for few queries, which would not fill vectors: there is a row of
