@@ -95,6 +95,9 @@ func streamed(dst, x []float32) bool { return len(dst) >= streamElements && &dst
 
 // rowMax is the maximum of x, in pieces. It may miss a NaN.
 func rowMax(x []float32) float32 {
+	if len(x) <= callElements {
+		return maxVec(x)
+	}
 	m := float32(math.Inf(-1))
 	for i, end := range pieces(len(x)) {
 		if v := maxVec(x[i:end]); v > m {

@@ -26,6 +26,16 @@ type SoftmaxMask struct {
 // matrices; dst may be x, but may not overlap x or the bias otherwise.
 func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
 	mask.check("MaskedSoftmax", dst, x, rows, cols)
+	// Whole rows that follow one another are faster together, while they are in a cache.
+	waiting := 0
+	whole := func(end int) {
+		if waiting == 0 {
+			return
+		}
+		from := end - waiting
+		Softmax(dst[from*cols:end*cols], dst[from*cols:end*cols], waiting, cols)
+		waiting = 0
+	}
 	for r := range rows {
 		d := dst[r*cols:][:cols]
 		seen := mask.visible(r, cols)
@@ -42,12 +52,20 @@ func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
 				}
 			}
 		}
-		if seesNothing(d) {
+		switch {
+		case seesNothing(d):
 			clear(d)
+		case seen == cols:
+			if waiting++; waiting*cols >= sumElements {
+				whole(r + 1)
+			}
 			continue
+		default:
+			Softmax(d, d, 1, seen)
 		}
-		Softmax(d, d, 1, seen)
+		whole(r)
 	}
+	whole(rows)
 }
 
 // check panics unless dst, x and the mask are rows x cols.

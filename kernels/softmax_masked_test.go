@@ -12,7 +12,7 @@ import (
 func TestMaskedSoftmax(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(31, 32))
-		for _, cols := range []int{1, 3, 8, 17, 64, 100} {
+		for _, cols := range []int{1, 3, 8, 17, 64, 100, 3000} {
 			const rows = 9
 			for choice := range 16 {
 				mask := SoftmaxMask{Scale: 0.25}
