@@ -18,6 +18,8 @@ const (
 	// dotSum is what adding up a dot product's lanes costs, in steps of a vector, and
 	// dotGather what an element of B costs that is brought into place for one.
 	dotSum, dotGather = 3, 2
+	// copyColumns is how many columns are worth a copy of A's rows.
+	copyColumns = 64
 	// A B of gemvNear elements is beyond a core's own caches, and one of gemvFar
 	// comes from memory.
 	gemvNear, gemvFar = 1 << 17, 1 << 23
@@ -59,7 +61,7 @@ func (g *gemmCall) plan(t Threads) {
 			}
 			g.dots = dotColumns(g.isa, g.n, g.k, gather)
 		}
-		g.copyA = bool(g.a.trans) || g.n > 4*nr && g.m > 1 && aliases(g.a.ld, min(g.m, mr))
+		g.copyA = bool(g.a.trans) || g.n >= copyColumns && g.crowded(min(g.m, mr), nr)
 	}
 	g.partition(t, mr, nr)
 }
@@ -86,17 +88,26 @@ func dotColumns(isa ISA, n, k, gather int) int {
 	return dots
 }
 
-// aliases reports whether rows ld elements apart crowd into few sets of the
-// first-level cache, 64 sets of 64 bytes: rows 4 KiB apart all share one.
-func aliases(ld, rows int) bool {
-	if ld%16 != 0 {
-		return false // the rows move on by parts of a line
+// crowded reports whether a tile's rows of A crowd each other out of the cache, so
+// that a copy with other distances pays: if they all share a set, or, for
+// more panels, if they take over half of its eight ways.
+func (g *gemmCall) crowded(rows, nr int) bool {
+	n := aliases(g.a.ld, rows)
+	return n > 8 || n > 4 && g.n > 4*nr
+}
+
+// aliases is how many of some rows ld elements apart share a set of the
+// first-level cache, 64 sets of 64 bytes, at the most: all if they are about
+// 4 KiB apart.
+func aliases(ld, rows int) int {
+	var sets [64]uint8
+	most := uint8(0)
+	for i := range rows {
+		set := &sets[i*ld/16%64]
+		*set++
+		most = max(most, *set)
 	}
-	sets := 64
-	for step := ld / 16; sets > 1 && step%2 == 0; step /= 2 {
-		sets /= 2
-	}
-	return sets*4 < rows
+	return int(most)
 }
 
 // partition cuts the product into parts for t threads: small ones, of which
