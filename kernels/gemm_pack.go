@@ -112,14 +112,19 @@ func (b *operandB) packRows(isa ISA, dst []float32, p, j, k, n, nr int) {
 }
 
 // packDots packs rows [p, p+k) and columns [j, j+n) of op(B) into dst, column by
-// column.
+// column, which are k elements apart.
 func (b *operandB) packDots(isa ISA, dst []float32, p, j, k, n int) {
-	switch {
-	case n == 0:
-	case bool(b.trans):
-		copyRows(isa, dst, b.data[j*b.ld+p:], n, k, k, b.ld)
-	default:
-		transpose(isa, dst, b.data[p*b.ld+j:], k, n, k, b.ld)
+	if n == 0 {
+		return
+	}
+	const step = 1 << 15 // rows of a call
+	for q := 0; q < k; q += step {
+		rows := min(step, k-q)
+		if b.trans {
+			copyRows(isa, dst[q:], b.data[j*b.ld+p+q:], n, rows, k, b.ld)
+		} else {
+			transpose(isa, dst[q:], b.data[(p+q)*b.ld+j:], rows, n, k, b.ld)
+		}
 	}
 }
 

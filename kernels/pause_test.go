@@ -46,7 +46,7 @@ func TestPauses(t *testing.T) {
 			t.Skip("Go code is preemptible")
 		}
 		packed := PackB(Trans, n, n, b, n)
-		packedLong := PackB(Trans, 1<<17, 80, long, 1<<17)
+		packedLong := PackB(Trans, 1<<17, 87, long, 1<<17)
 		loads := []struct {
 			name string
 			call func() func()
@@ -75,9 +75,10 @@ func TestPauses(t *testing.T) {
 			{"gemm of long rows, transposed", elements(36, func(c []float32) {
 				Gemm(NoTrans, Trans, 6, 6, 1<<20, 1, long, 1<<20, long, 1<<20, 0, c, 6)
 			})},
-			{"packed gemm of long rows", elements(48*80, func(c []float32) {
-				GemmPacked(48, 1, long, 1<<17, packedLong, 0, c, 80, Epilogue{Activation: ActReLU})
+			{"packed gemm of long rows", elements(48*87, func(c []float32) {
+				GemmPacked(48, 1, long, 1<<17, packedLong, 0, c, 87, Epilogue{Activation: ActReLU})
 			})},
+			{"packing of long columns", elements(0, func([]float32) { PackB(Trans, 7e5, 23, long, 7e5) })},
 			{"one row by a matrix", elements(n, func(c []float32) { Gemm(NoTrans, NoTrans, 1, n, 1<<14, 1, long, 1<<14, long, n, 0, c, n) })},
 			{"one row by a transposed matrix", elements(1<<14, func(c []float32) {
 				Gemm(NoTrans, Trans, 1, 1<<14, n, 1, long, n, long, n, 0, c, 1<<14)
@@ -85,8 +86,8 @@ func TestPauses(t *testing.T) {
 			{"one long row by a transposed matrix", elements(1<<8, func(c []float32) {
 				Gemm(NoTrans, Trans, 1, 1<<8, 1<<16, 1, long, 1<<16, long, 1<<16, 0, c, 1<<8)
 			})},
-			{"one row by a packed matrix", elements(80, func(c []float32) {
-				GemmPacked(1, 1, long, 1<<17, packedLong, 0, c, 80, Epilogue{})
+			{"one row by a packed matrix", elements(87, func(c []float32) {
+				GemmPacked(1, 1, long, 1<<17, packedLong, 0, c, 87, Epilogue{})
 			})},
 			{"attention with wide heads", attention(AttentionParams{Batch: 1, Heads: 1, LenQ: 32, LenK: 32, HeadDim: 1 << 18})},
 			{"decoding with wide heads", attention(AttentionParams{Batch: 1, Heads: 1, LenQ: 1, LenK: 256, HeadDim: 1 << 16})},
