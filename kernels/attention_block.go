@@ -20,12 +20,12 @@ import (
 // dotTail columns of the kernel; one of very few query rows takes the values so
 // as well. Keys are cut into splits of split keys at least.
 type attentionBlocks struct {
-	q, k, windowK, relQ, relK                 int
-	dotRows, dotKeys, dotTail, accumulateRows int
-	split                                     int
+	q, k, windowK, relQ, relK                           int
+	dotRows, dotKeys, dotTail, accumulateRows, copyRows int
+	split                                               int
 }
 
-var attentionBlocking = attentionBlocks{q: 256, k: 256, windowK: 128, relQ: 64, relK: 64, dotRows: 12, dotKeys: 32, dotTail: 4, accumulateRows: 1, split: 1024}
+var attentionBlocking = attentionBlocks{q: 256, k: 256, windowK: 128, relQ: 64, relK: 64, dotRows: 12, dotKeys: 32, dotTail: 4, accumulateRows: 1, copyRows: 32, split: 1024}
 
 const (
 	// maxSplits bounds the parts into which the keys of all heads together are
@@ -41,6 +41,8 @@ const (
 	// which takes oneKeys of one query. A head is at most shortDim wide, and makes at most shortSteps steps of a product.
 	shortKeys, mostKeys, fewQueries, fewKeys, oneKeys = 32, 64, 7, 256, 1024
 	shortDim, shortSteps                              = 1 << 11, 1 << 21
+	// copyElements bounds a copy of queries or values.
+	copyElements = 1 << 16
 )
 
 var negInf = float32(math.Inf(-1))
@@ -149,6 +151,7 @@ func (c *attentionCall) do(from, to int) {
 func (c *attentionCall) piece(w *attentionScratch, i int) {
 	unit, split := i/c.splits, i%c.splits
 	b := c.block(w, unit)
+	b.packQueries()
 	from := split * c.splitKeys
 	b.visible(from, min(from+c.splitKeys, c.p.LenK))
 	switch {
@@ -216,6 +219,8 @@ func expFactor(m, top float32) float32 {
 type attentionScratch struct {
 	scores   []float32 // strip: rows x tile keys
 	keys     []float32 // the tile's keys: panels of NR, transposed
+	values   []float32 // the tile's values, if they are copied: panels of NR
+	queries  []float32 // the unit's queries, if they are copied
 	panel    []float32 // NR relative embeddings, transposed
 	relative [2][]float32
 	ramp     []float32
@@ -240,8 +245,11 @@ type attentionBlock struct {
 	ldq, ldo int
 	k, v     []float32 // the key head
 	weights  []float32 // rows LenK apart, or nil
-	lo, hi   int       // the hull of the rows' intervals
-	empty    bool      // some row's interval is empty
+	// The values at hand: rows ldv apart, panels of NR columns panel apart.
+	tile       []float32
+	panel, ldv int
+	lo, hi     int  // the hull of the rows' intervals
+	empty      bool // some row's interval is empty
 }
 
 // block prepares the unit.
@@ -348,12 +356,12 @@ func (b *attentionBlock) sees(r, from, to int) bool {
 }
 
 // isShort reports whether attnShort or attnFew takes whole heads. The sums over lanes
-// at the end of the dot products weigh less the wider a head is; vectors of 8 are
-// no match for the GEMM's kernel from 33 keys on.
+// at the end of the dot products weigh less the wider a head is; vectors of 8, and
+// rows that crowd, are no match for the GEMM's kernel from 33 keys on.
 func (c *attentionCall) isShort() bool {
 	p := &c.p
 	most := shortKeys
-	if c.isa == AVX512 {
+	if c.isa == AVX512 && aliases(p.KStrides.Row, 16) <= 8 {
 		most = max(most, min(p.HeadDim, mostKeys))
 	}
 	c.few = p.LenQ < c.nr/4 || p.LenK > most
@@ -449,6 +457,7 @@ func (b *attentionBlock) online() {
 			}
 			if packed < 0 {
 				packed = b.packKeys(j, n)
+				b.packValues(j, n)
 			}
 			m := min(n, slices.Max(w.hi[ra:rb])-j)
 			if w.fresh[from] && rb-ra < to-from {
@@ -463,7 +472,7 @@ func (b *attentionBlock) online() {
 			} else {
 				attnScaleRows(b.o[ra*b.ldo:], rb-ra, dim, b.ldo, w.factor[ra:rb])
 			}
-			b.values(w.scores, c.tile, ra, rb, j, m, beta)
+			b.values(w.scores, c.tile, ra, rb, m, beta)
 			w.fresh[from] = false
 		}
 	}
@@ -576,7 +585,9 @@ func (b *attentionBlock) whole() {
 	}
 	beta := float32(0)
 	for j := b.lo; j < b.hi; j += c.tile {
-		b.values(b.weights[j:], p.LenK, 0, b.rows, j, min(c.tile, b.hi-j), beta)
+		n := min(c.tile, b.hi-j)
+		b.packValues(j, n)
+		b.values(b.weights[j:], p.LenK, 0, b.rows, n, beta)
 		beta = 1
 	}
 	if n <= 0 {
@@ -735,22 +746,54 @@ func (b *attentionBlock) addRelative(s []float32, lds, ra, rb, j, n int) {
 	}
 }
 
-// values is o = beta*o + the tile s times the values of keys [j, j+n).
-func (b *attentionBlock) values(s []float32, lds, ra, rb, j, n int, beta float32) {
+// crowded reports whether so many rows of dim elements, which are ld apart, are
+// better copied: for many queries, if they share a set of the cache, as those of a
+// fused projection of 1024 features do, which are 12 KiB apart.
+func (b *attentionBlock) crowded(ld, rows, dim int) bool {
+	return b.rows >= attentionBlocking.copyRows && rows*dim <= copyElements && aliases(ld, 16) > 8
+}
+
+// packQueries copies the queries of a block.
+func (b *attentionBlock) packQueries() {
+	p, w := &b.c.p, b.w
+	if !b.crowded(b.ldq, b.rows, p.HeadDim) {
+		return
+	}
+	ld := paddedRow(p.HeadDim)
+	w.queries = grow(w.queries, b.c.rows*ld)
+	copyRows(b.c.isa, w.queries, b.q, b.rows, p.HeadDim, ld, b.ldq)
+	b.q, b.ldq = w.queries, ld
+}
+
+// packValues prepares the values [j, j+n) for values: in place, or in panels of NR columns.
+func (b *attentionBlock) packValues(j, n int) {
+	c, p, w := b.c, &b.c.p, b.w
+	b.tile, b.panel, b.ldv = b.v[j*p.VStrides.Row:], c.nr, p.VStrides.Row
+	if !b.crowded(b.ldv, n, p.ValueDim) {
+		return
+	}
+	w.values = grow(w.values, (p.ValueDim+c.nr-1)/c.nr*c.nr*c.tile)
+	v := operandB{data: b.v, ld: p.VStrides.Row}
+	v.packPanels(c.isa, w.values, j, 0, n, p.ValueDim, c.nr)
+	b.tile, b.panel, b.ldv = w.values, n*c.nr, c.nr
+}
+
+// values is o = beta*o + the tile s times the first n of the prepared values.
+func (b *attentionBlock) values(s []float32, lds, ra, rb, n int, beta float32) {
 	c, p := b.c, &b.c.p
-	o, v := b.o[ra*b.ldo:], b.v[j*p.VStrides.Row:]
+	o := b.o[ra*b.ldo:]
 	if rb-ra <= attentionBlocking.accumulateRows {
 		for r := range rb - ra {
 			row := o[r*b.ldo:][:p.ValueDim]
 			if beta == 0 {
 				clear(row)
 			}
-			attnAccumulate(row, s[r*lds:][:n], v, p.VStrides.Row)
+			attnAccumulate(row, s[r*lds:][:n], b.tile, b.ldv)
 		}
 		return
 	}
 	for at := 0; at < p.ValueDim; at += c.nr {
-		gemmPanel(c.isa, rb-ra, min(c.nr, p.ValueDim-at), n, 1, s, lds, v[at:], p.VStrides.Row, beta, o[at:], b.ldo)
+		gemmPanel(c.isa, rb-ra, min(c.nr, p.ValueDim-at), n, 1, s, lds, b.tile[at/c.nr*b.panel:], b.ldv, beta, o[at:], b.ldo)
 	}
 }
 

@@ -200,7 +200,7 @@ func smallBlocks(t *testing.T) {
 	t.Helper()
 	old := attentionBlocking
 	t.Cleanup(func() { attentionBlocking = old })
-	attentionBlocking = attentionBlocks{q: 5, k: 7, windowK: 4, relQ: 4, relK: 6, dotRows: 1, dotKeys: 3, dotTail: 16, accumulateRows: 1, split: 8}
+	attentionBlocking = attentionBlocks{q: 5, k: 7, windowK: 4, relQ: 4, relK: 6, dotRows: 1, dotKeys: 3, dotTail: 16, accumulateRows: 1, copyRows: 3, split: 8}
 }
 
 func randomBools(r *rand.Rand, n int, p float64) []bool {
@@ -241,6 +241,18 @@ func attentionCases() []attentionCase {
 		p.QStrides = BLHD(13, 3*d, 20)
 		p.KStrides, p.VStrides, p.DstStrides = p.QStrides, p.QStrides, BLHD(13, d, 20)
 	})
+	for _, name := range []string{"crowded", "crowded/causal"} {
+		with(name, func(p *AttentionParams) { // rows 4 KiB apart
+			p.LenQ, p.LenK, p.Past, p.ValueDim = 70, 70, 0, 37
+			x := randomSlice(r, 2*70<<10)
+			p.Q, p.K, p.V = x, x[4*20:], x[8*20:]
+			p.QStrides = Strides{Batch: 70 << 10, Head: 20, Row: 1 << 10}
+			p.KStrides, p.VStrides = p.QStrides, Strides{Batch: 70 << 10, Head: 37, Row: 1 << 10}
+			if name != "crowded" {
+				p.Mask = []MaskTerm{CausalMask()}
+			}
+		})
+	}
 	with("padded", func(p *AttentionParams) {
 		p.QStrides, p.KStrides = Strides{2000, 400, 23}, Strides{4000, 800, 24}
 		p.VStrides, p.DstStrides = Strides{4000, 801, 25}, Strides{2001, 401, 21}

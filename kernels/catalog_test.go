@@ -387,8 +387,14 @@ func wholeHeads(queries, keys int, byQuery bool) plan {
 		scale: 256,
 		shapes: func(im implementation) (shapes []shape) {
 			for i, s := range keyShapes(im, "ldv") {
-				s["rows"], s["n"] = i*i%(queries+1), 1+i*7%min(keys, 80)
+				s["rows"], s["n"] = (i*5+i/7)%(queries+1), 1+i*7%min(keys, 80)
 				s["cols"], s["dim"] = s["dim"], 1+s["dim"]*5%67
+				switch i % 3 {
+				case 0: // keys for one vector
+					s["n"] = 1 + i/3%im.width
+				case 1: // several vectors of elements
+					s["dim"] += 64
+				}
 				s["ldq"], s["ldk"], s["ldo"] = s["dim"]+i%4, s["dim"]+i%3, s["cols"]+i%3
 				s["lines"], s["lanes"], s["lds"] = s["rows"], (s["n"]+15)&^15, keys
 				if byQuery {

@@ -96,14 +96,19 @@ func (g *gemmCall) crowded(rows, nr int) bool {
 	return n > 8 || n > 4 && g.n > 4*nr
 }
 
-// aliases is how many of some rows ld elements apart share a set of the
-// first-level cache, 64 sets of 64 bytes, at the most: all if they are about
-// 4 KiB apart.
+// aliases is how many lines of some rows ld elements apart share a set of the
+// first-level cache, 64 sets of 64 bytes, at the most: one of each if the rows are
+// about 4 KiB apart.
 func aliases(ld, rows int) int {
 	var sets [64]uint8
-	most := uint8(0)
+	most, last := uint8(0), -1
 	for i := range rows {
-		set := &sets[i*ld/16%64]
+		line := i * ld / 16
+		if line == last {
+			continue
+		}
+		last = line
+		set := &sets[line%64]
 		*set++
 		most = max(most, *set)
 	}

@@ -483,6 +483,36 @@ func TestLayerNormFarStart(t *testing.T) {
 	})
 }
 
+// TestSoftmaxStreamSpecialRows has rows that differ in what they hold, for the form
+// that a call takes only from 16 MiB on. It agrees with the other.
+func TestSoftmaxStreamSpecialRows(t *testing.T) {
+	const cols = 64
+	rows := []func(c int) float32{
+		func(c int) float32 { return float32(c % 7) },
+		func(int) float32 { return -inf32 },
+		func(int) float32 { return -math.MaxFloat32 },
+		func(c int) float32 { return float32(-3 * c) }, // exponentials that vanish
+		func(c int) float32 { return []float32{1, nan32}[min(c/63, 1)] },
+		func(c int) float32 { return []float32{inf32, 1}[min(c, 1)] },
+		func(c int) float32 { return []float32{-inf32, 2}[c%2] },
+		func(c int) float32 { return 1e30 * float32(c-100) },
+	}
+	x := aligned(len(rows) * cols)
+	for i := range x {
+		x[i] = rows[i/cols](i % cols)
+	}
+	eachISA(t, func(t *testing.T) {
+		want, got := aligned(len(x)), aligned(len(x))
+		softmaxRows(want, x, len(rows), cols)
+		softmaxRowsStream(got, x, make([]float32, cols), len(rows), cols)
+		for i := range got {
+			if nan := want[i] != want[i]; nan != (got[i] != got[i]) || !nan && math.Abs(float64(got[i]-want[i])) > 1e-6*math.Abs(float64(want[i])) {
+				t.Fatalf("row %d, column %d: %v, want %v", i/cols, i%cols, got[i], want[i])
+			}
+		}
+	})
+}
+
 // aligned is a slice that begins with a cache line.
 func aligned(n int) []float32 {
 	s := make([]float32, n+15)

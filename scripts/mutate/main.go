@@ -67,12 +67,13 @@ func (m mutant) symbol() string { return fmt.Sprintf("%s%sM%d", m.kernel, m.tier
 // equivalent lists mutations that leave a kernel right, by kernel and a prefix
 // of what was done to it, with the reason.
 var equivalent = map[[2]string]string{
-	{"tanhVec", "another constant for 0x41110000"}:    "it doubles the limit on x to 18.1, where exp(2x) is finite and the quotient 1 still",
-	{"tanhVec", "another constant for 0xc1110000"}:    "the same below 0",
-	{"siluVec", "another constant for 0x42af7218"}:    "it halves the limit on x to 43.9, where 1 + exp(-x) is 1 already",
-	{"sigmoidVec", "another constant for 0x42af7218"}: "the same",
-	{"finishSiLU", "another constant for 0x42af7218"}: "the same",
-	{"sumExpVec", "another constant for 0xff800000"}:  "it fills the lanes past the end, whose exponentials are not added",
+	{"tanhVec", "another constant for 0x41110000"}:          "it doubles the limit on x to 18.1, where exp(2x) is finite and the quotient 1 still",
+	{"tanhVec", "another constant for 0xc1110000"}:          "the same below 0",
+	{"siluVec", "another constant for 0x42af7218"}:          "it halves the limit on x to 43.9, where 1 + exp(-x) is 1 already",
+	{"sigmoidVec", "another constant for 0x42af7218"}:       "the same",
+	{"finishSiLU", "another constant for 0x42af7218"}:       "the same",
+	{"addLayerNormRows", "another constant for 0x3d800000"}: "it makes a guess of the mean, and any number is right for a guess",
+	{"sumExpVec", "another constant for 0xff800000"}:        "it fills the lanes past the end, whose exponentials are not added",
 }
 
 type mutator struct {
