@@ -220,6 +220,8 @@ type attentionScratch struct {
 	scores   []float32 // strip: rows x tile keys
 	keys     []float32 // the tile's keys: panels of NR, transposed
 	values   []float32 // the tile's values, if they are copied: panels of NR
+	last     []float32 // its last columns, one by one, where they are dot products
+	products []float32 // and these
 	queries  []float32 // the unit's queries, if they are copied
 	panel    []float32 // NR relative embeddings, transposed
 	relative [2][]float32
@@ -245,9 +247,10 @@ type attentionBlock struct {
 	ldq, ldo int
 	k, v     []float32 // the key head
 	weights  []float32 // rows LenK apart, or nil
-	// The values at hand: rows ldv apart, panels of NR columns panel apart.
+	// The values at hand: rows ldv apart, panels of NR columns panel apart, which is NR in place.
 	tile       []float32
 	panel, ldv int
+	dots, keys int  // so many of the last columns are dot products, over so many keys
 	lo, hi     int  // the hull of the rows' intervals
 	empty      bool // some row's interval is empty
 }
@@ -769,11 +772,17 @@ func (b *attentionBlock) packQueries() {
 func (b *attentionBlock) packValues(j, n int) {
 	c, p, w := b.c, &b.c.p, b.w
 	b.tile, b.panel, b.ldv = b.v[j*p.VStrides.Row:], c.nr, p.VStrides.Row
+	b.dots, b.keys = 0, n
+	v := operandB{data: b.v, ld: p.VStrides.Row}
+	if b.rows > attentionBlocking.accumulateRows {
+		b.dots = dotColumns(c.isa, p.ValueDim, n, b.rows)
+		w.last = grow(w.last, b.dots*c.tile)
+		v.packDots(c.isa, w.last, j, p.ValueDim-b.dots, n, b.dots)
+	}
 	if !b.crowded(b.ldv, n, p.ValueDim) {
 		return
 	}
 	w.values = grow(w.values, (p.ValueDim+c.nr-1)/c.nr*c.nr*c.tile)
-	v := operandB{data: b.v, ld: p.VStrides.Row}
 	v.packPanels(c.isa, w.values, j, 0, n, p.ValueDim, c.nr)
 	b.tile, b.panel, b.ldv = w.values, n*c.nr, c.nr
 }
@@ -782,7 +791,7 @@ func (b *attentionBlock) packValues(j, n int) {
 func (b *attentionBlock) values(s []float32, lds, ra, rb, n int, beta float32) {
 	c, p := b.c, &b.c.p
 	o := b.o[ra*b.ldo:]
-	if rb-ra <= attentionBlocking.accumulateRows {
+	if rb-ra <= attentionBlocking.accumulateRows && b.panel == c.nr { // rows in place
 		for r := range rb - ra {
 			row := o[r*b.ldo:][:p.ValueDim]
 			if beta == 0 {
@@ -792,8 +801,20 @@ func (b *attentionBlock) values(s []float32, lds, ra, rb, n int, beta float32) {
 		}
 		return
 	}
-	for at := 0; at < p.ValueDim; at += c.nr {
-		gemmPanel(c.isa, rb-ra, min(c.nr, p.ValueDim-at), n, 1, s, lds, b.tile[at/c.nr*b.panel:], b.ldv, beta, o[at:], b.ldo)
+	dim := p.ValueDim - b.dots
+	for at := 0; at < dim; at += c.nr {
+		gemmPanel(c.isa, rb-ra, min(c.nr, dim-at), n, 1, s, lds, b.tile[at/c.nr*b.panel:], b.ldv, beta, o[at:], b.ldo)
+	}
+	if b.dots == 0 {
+		return
+	}
+	w := b.w
+	w.products = grow(w.products, (rb-ra)*b.dots)
+	gemmDot(c.isa, rb-ra, b.dots, n, 1, s, lds, w.last, b.keys, w.products, b.dots)
+	if beta == 0 {
+		copyRows(c.isa, o[dim:], w.products, rb-ra, b.dots, b.ldo, b.dots)
+	} else {
+		addRows(c.isa, o[dim:], w.products, rb-ra, b.dots, b.ldo, b.dots)
 	}
 }
 

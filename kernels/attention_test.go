@@ -241,15 +241,22 @@ func attentionCases() []attentionCase {
 		p.QStrides = BLHD(13, 3*d, 20)
 		p.KStrides, p.VStrides, p.DstStrides = p.QStrides, p.QStrides, BLHD(13, d, 20)
 	})
-	for _, name := range []string{"crowded", "crowded/causal"} {
+	for _, name := range []string{"crowded", "crowded/causal", "crowded/queryLengths"} {
 		with(name, func(p *AttentionParams) { // rows 4 KiB apart
 			p.LenQ, p.LenK, p.Past, p.ValueDim = 70, 70, 0, 37
 			x := randomSlice(r, 2*70<<10)
 			p.Q, p.K, p.V = x, x[4*20:], x[8*20:]
 			p.QStrides = Strides{Batch: 70 << 10, Head: 20, Row: 1 << 10}
 			p.KStrides, p.VStrides = p.QStrides, Strides{Batch: 70 << 10, Head: 37, Row: 1 << 10}
-			if name != "crowded" {
+			switch name {
+			case "crowded/causal":
 				p.Mask = []MaskTerm{CausalMask()}
+			case "crowded/queryLengths": // some alone with the last keys
+				lengths := make([]int, p.Batch*p.LenQ)
+				for i := range lengths {
+					lengths[i] = r.IntN(20) + i%7/6*r.IntN(50)
+				}
+				p.Mask = []MaskTerm{QueryLengthMask(lengths)}
 			}
 		})
 	}
