@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/race"
@@ -243,11 +244,11 @@ func attentionCases() []attentionCase {
 	})
 	for _, name := range []string{"crowded", "crowded/causal", "crowded/queryLengths"} {
 		with(name, func(p *AttentionParams) { // rows 4 KiB apart
-			p.LenQ, p.LenK, p.Past, p.ValueDim = 70, 70, 0, 37
-			x := randomSlice(r, 2*70<<10)
-			p.Q, p.K, p.V = x, x[4*20:], x[8*20:]
-			p.QStrides = Strides{Batch: 70 << 10, Head: 20, Row: 1 << 10}
-			p.KStrides, p.VStrides = p.QStrides, Strides{Batch: 70 << 10, Head: 37, Row: 1 << 10}
+			p.Batch, p.Heads, p.LenQ, p.LenK, p.Past, p.ValueDim = 1, 1, 70, 70, 0, 37
+			x := randomSlice(r, 70<<10)
+			p.Q, p.K, p.V = x, x[20:], x[40:]
+			p.QStrides = Strides{Row: 1 << 10}
+			p.KStrides, p.VStrides = p.QStrides, p.QStrides
 			switch name {
 			case "crowded/causal":
 				p.Mask = []MaskTerm{CausalMask()}
@@ -340,7 +341,7 @@ func TestAttention(t *testing.T) {
 				for _, c := range attentionCases() {
 					for _, weights := range []bool{false, true} {
 						for _, empty := range []EmptyRow{EmptyZero, EmptyNaN, EmptyUniform} {
-							if empty != EmptyZero && (c.p.Mask == nil && c.p.LenK > 0 || weights && testenv.Emulated()) {
+							if empty != EmptyZero && (c.p.Mask == nil && c.p.LenK > 0 || testenv.Emulated() && (weights || strings.HasPrefix(c.name, "short/"))) {
 								continue
 							}
 							t.Run(fmt.Sprintf("%s/weights=%v/empty=%d", c.name, weights, empty), func(t *testing.T) {
