@@ -199,7 +199,7 @@ var closest = map[string]string{
 	"attention":   "Attn|Attention",
 	"elementwise": "Elementwise",
 	"exp":         "Elementwise|Finish|Exp",
-	"gemm":        "Gemm",
+	"gemm":        "Finish|Gemm",
 	"gemv":        "Gemm",
 	"layernorm":   "Norm",
 	"softmax":     "Softmax",
