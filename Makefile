@@ -81,8 +81,8 @@ test-race: ## short tests under the race detector
 	CGO_ENABLED=1 $(GO) test -race -short ./...
 
 .PHONY: test-purego
-test-purego: ## all tests without any assembly
-	$(GO) test -tags purego ./...
+test-purego: ## short tests without any assembly
+	$(GO) test -short -tags purego ./...
 
 # A tier that this machine lacks is left to the emulators below.
 .PHONY: test-tiers

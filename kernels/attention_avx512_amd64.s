@@ -89,8 +89,8 @@ end7:
 
 end2:
 	VMOVUPS f32x16_ff7fffff<>+0(SB), Z0
-	VMOVUPS pow2steps<>+0(SB), Z1
-	VMOVUPS pow2steps<>+64(SB), Z2
+	VMOVUPS lookup_3f7ecd87_3f7daac3<>+0(SB), Z1
+	VMOVUPS lookup_3f7ecd87_3f7daac3<>+64(SB), Z2
 	VMOVUPS f32x16_48c00000<>+0(SB), Z3
 	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z4
 	VMOVUPS f32x16_c2b00f34<>+0(SB), Z5
@@ -166,8 +166,8 @@ end9:
 	VMOVUPS     Z1, K2, (R8)
 
 end10:
-	VMOVUPS pow2steps<>+0(SB), Z1
-	VMOVUPS pow2steps<>+64(SB), Z2
+	VMOVUPS lookup_3f7ecd87_3f7daac3<>+0(SB), Z1
+	VMOVUPS lookup_3f7ecd87_3f7daac3<>+64(SB), Z2
 	VMOVUPS f32x16_48c00000<>+0(SB), Z3
 	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z4
 	VMOVUPS f32x16_c2b00f34<>+0(SB), Z5
@@ -333,39 +333,39 @@ DATA f32x16_ff7fffff<>+56(SB)/4, $0xff7fffff
 DATA f32x16_ff7fffff<>+60(SB)/4, $0xff7fffff
 GLOBL f32x16_ff7fffff<>(SB), RODATA|NOPTR, $64
 
-DATA pow2steps<>+0(SB)/4, $0x3f800000
-DATA pow2steps<>+4(SB)/4, $0x3f7ecd87
-DATA pow2steps<>+8(SB)/4, $0x3f7daac3
-DATA pow2steps<>+12(SB)/4, $0x3f7c980f
-DATA pow2steps<>+16(SB)/4, $0x3f7b95c2
-DATA pow2steps<>+20(SB)/4, $0x3f7aa43a
-DATA pow2steps<>+24(SB)/4, $0x3f79c3d3
-DATA pow2steps<>+28(SB)/4, $0x3f78f4f0
-DATA pow2steps<>+32(SB)/4, $0x3f7837f0
-DATA pow2steps<>+36(SB)/4, $0x3f778d3a
-DATA pow2steps<>+40(SB)/4, $0x3f76f532
-DATA pow2steps<>+44(SB)/4, $0x3f767043
-DATA pow2steps<>+48(SB)/4, $0x3f75fed7
-DATA pow2steps<>+52(SB)/4, $0x3f75a15b
-DATA pow2steps<>+56(SB)/4, $0x3f75583f
-DATA pow2steps<>+60(SB)/4, $0x3f7523f6
-DATA pow2steps<>+64(SB)/4, $0x3f7504f3
-DATA pow2steps<>+68(SB)/4, $0x3f74fbaf
-DATA pow2steps<>+72(SB)/4, $0x3f7508a4
-DATA pow2steps<>+76(SB)/4, $0x3f752c4d
-DATA pow2steps<>+80(SB)/4, $0x3f75672a
-DATA pow2steps<>+84(SB)/4, $0x3f75b9be
-DATA pow2steps<>+88(SB)/4, $0x3f76248c
-DATA pow2steps<>+92(SB)/4, $0x3f76a81e
-DATA pow2steps<>+96(SB)/4, $0x3f7744fd
-DATA pow2steps<>+100(SB)/4, $0x3f77fbb8
-DATA pow2steps<>+104(SB)/4, $0x3f78ccdf
-DATA pow2steps<>+108(SB)/4, $0x3f79b907
-DATA pow2steps<>+112(SB)/4, $0x3f7ac0c7
-DATA pow2steps<>+116(SB)/4, $0x3f7be4ba
-DATA pow2steps<>+120(SB)/4, $0x3f7d257d
-DATA pow2steps<>+124(SB)/4, $0x3f7e83b3
-GLOBL pow2steps<>(SB), RODATA|NOPTR, $128
+DATA lookup_3f7ecd87_3f7daac3<>+0(SB)/4, $0x3f800000
+DATA lookup_3f7ecd87_3f7daac3<>+4(SB)/4, $0x3f7ecd87
+DATA lookup_3f7ecd87_3f7daac3<>+8(SB)/4, $0x3f7daac3
+DATA lookup_3f7ecd87_3f7daac3<>+12(SB)/4, $0x3f7c980f
+DATA lookup_3f7ecd87_3f7daac3<>+16(SB)/4, $0x3f7b95c2
+DATA lookup_3f7ecd87_3f7daac3<>+20(SB)/4, $0x3f7aa43a
+DATA lookup_3f7ecd87_3f7daac3<>+24(SB)/4, $0x3f79c3d3
+DATA lookup_3f7ecd87_3f7daac3<>+28(SB)/4, $0x3f78f4f0
+DATA lookup_3f7ecd87_3f7daac3<>+32(SB)/4, $0x3f7837f0
+DATA lookup_3f7ecd87_3f7daac3<>+36(SB)/4, $0x3f778d3a
+DATA lookup_3f7ecd87_3f7daac3<>+40(SB)/4, $0x3f76f532
+DATA lookup_3f7ecd87_3f7daac3<>+44(SB)/4, $0x3f767043
+DATA lookup_3f7ecd87_3f7daac3<>+48(SB)/4, $0x3f75fed7
+DATA lookup_3f7ecd87_3f7daac3<>+52(SB)/4, $0x3f75a15b
+DATA lookup_3f7ecd87_3f7daac3<>+56(SB)/4, $0x3f75583f
+DATA lookup_3f7ecd87_3f7daac3<>+60(SB)/4, $0x3f7523f6
+DATA lookup_3f7ecd87_3f7daac3<>+64(SB)/4, $0x3f7504f3
+DATA lookup_3f7ecd87_3f7daac3<>+68(SB)/4, $0x3f74fbaf
+DATA lookup_3f7ecd87_3f7daac3<>+72(SB)/4, $0x3f7508a4
+DATA lookup_3f7ecd87_3f7daac3<>+76(SB)/4, $0x3f752c4d
+DATA lookup_3f7ecd87_3f7daac3<>+80(SB)/4, $0x3f75672a
+DATA lookup_3f7ecd87_3f7daac3<>+84(SB)/4, $0x3f75b9be
+DATA lookup_3f7ecd87_3f7daac3<>+88(SB)/4, $0x3f76248c
+DATA lookup_3f7ecd87_3f7daac3<>+92(SB)/4, $0x3f76a81e
+DATA lookup_3f7ecd87_3f7daac3<>+96(SB)/4, $0x3f7744fd
+DATA lookup_3f7ecd87_3f7daac3<>+100(SB)/4, $0x3f77fbb8
+DATA lookup_3f7ecd87_3f7daac3<>+104(SB)/4, $0x3f78ccdf
+DATA lookup_3f7ecd87_3f7daac3<>+108(SB)/4, $0x3f79b907
+DATA lookup_3f7ecd87_3f7daac3<>+112(SB)/4, $0x3f7ac0c7
+DATA lookup_3f7ecd87_3f7daac3<>+116(SB)/4, $0x3f7be4ba
+DATA lookup_3f7ecd87_3f7daac3<>+120(SB)/4, $0x3f7d257d
+DATA lookup_3f7ecd87_3f7daac3<>+124(SB)/4, $0x3f7e83b3
+GLOBL lookup_3f7ecd87_3f7daac3<>(SB), RODATA|NOPTR, $128
 
 DATA f32x16_48c00000<>+0(SB)/4, $0x48c00000
 DATA f32x16_48c00000<>+4(SB)/4, $0x48c00000
@@ -2860,8 +2860,8 @@ end50:
 	MOVQ    s_base+128(FP), AX
 	MOVQ    bias_base+96(FP), CX
 	MOVQ    rows+0(FP), DX
-	VMOVUPS pow2steps<>+0(SB), Z0
-	VMOVUPS pow2steps<>+64(SB), Z1
+	VMOVUPS lookup_3f7ecd87_3f7daac3<>+0(SB), Z0
+	VMOVUPS lookup_3f7ecd87_3f7daac3<>+64(SB), Z1
 	VMOVUPS f32x16_48c00000<>+0(SB), Z2
 	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z3
 	VMOVUPS f32x16_c2b00f34<>+0(SB), Z4
@@ -4776,8 +4776,8 @@ end50:
 	MOVQ    rows+0(FP), DX
 	MOVQ    n+8(FP), BX
 	ADDQ    $+15, BX
-	VMOVUPS pow2steps<>+0(SB), Z0
-	VMOVUPS pow2steps<>+64(SB), Z1
+	VMOVUPS lookup_3f7ecd87_3f7daac3<>+0(SB), Z0
+	VMOVUPS lookup_3f7ecd87_3f7daac3<>+64(SB), Z1
 	VMOVUPS f32x16_48c00000<>+0(SB), Z2
 	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z3
 	VMOVUPS f32x16_c2b00f34<>+0(SB), Z4

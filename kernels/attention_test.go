@@ -51,7 +51,9 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 					k := offset(p.DstStrides, b, h, i, p.ValueDim) + d
 					at[k] = true
 					row := (b*p.Heads+h)*p.LenQ + i
-					checkClose(t, fmt.Sprintf("Dst[%d,%d,%d,%d]", b, h, i, d), p.Dst[k], want[row*p.ValueDim+d], biases[row])
+					if want := want[row*p.ValueDim+d]; !closeTo(p.Dst[k], want, biases[row]) {
+						t.Fatalf("Dst[%d,%d,%d,%d] = %v, want %v", b, h, i, d, p.Dst[k], want)
+					}
 				}
 			}
 		}
@@ -62,21 +64,17 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 		}
 	}
 	for k, v := range p.Weights {
-		checkClose(t, fmt.Sprintf("Weights[%d]", k), v, wantWeights[k], biases[k/p.LenK])
+		if !closeTo(v, wantWeights[k], biases[k/p.LenK]) {
+			t.Fatalf("Weights[%d] = %v, want %v", k, v, wantWeights[k])
+		}
 	}
 }
 
-// checkClose allows for the rounding of scores that a bias makes large: half an
+// closeTo allows for the rounding of scores that a bias makes large: half an
 // ulp of a score is as much of its exponential.
-func checkClose(t *testing.T, what string, got float32, want, bias float64) {
-	t.Helper()
+func closeTo(got float32, want, bias float64) bool {
 	g := float64(got)
-	if math.IsNaN(want) && math.IsNaN(g) {
-		return
-	}
-	if !(math.Abs(g-want) <= 5e-6*(1+math.Abs(want))*max(1, bias/16)) {
-		t.Fatalf("%s = %v, want %v", what, got, want)
-	}
+	return math.IsNaN(want) && math.IsNaN(g) || math.Abs(g-want) <= 5e-6*(1+math.Abs(want))*max(1, bias/16)
 }
 
 // oracle is the call in float64, from the definitions: [Batch, Heads, LenQ,
@@ -129,7 +127,7 @@ func oracle(p *AttentionParams) (out, weights, biases []float64) {
 				}
 				biases = append(biases, largest)
 			}
-			a := ref.AttentionParams{LenQ: p.LenQ, LenK: p.LenK, Dim: p.HeadDim, DimV: p.ValueDim, Q: q, K: k, V: v,
+			a := ref.AttentionParams{LenQ: p.LenQ, LenK: p.LenK, Dim: p.HeadDim, Q: q, K: k,
 				Scale: float64(p.Scale), Relative: relative, Bias: bias, Visible: func(q, k int) bool { return visible[q*p.LenK+k] }}
 			_, w := ref.Attention(a)
 			for i := range p.LenQ {

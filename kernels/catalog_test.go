@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/checkasm"
+	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 )
 
@@ -22,6 +23,10 @@ type implementation struct {
 	params string // names of the parameters
 	fn     any
 }
+
+// few asks for few sizes: in an emulator, and under the race detector, which knows
+// nothing of assembly and makes the checks around it slow.
+var few = testenv.Emulated() || race.Enabled
 
 // TestCatalog calls every implementation with every length, alignment and
 // distance from unmapped memory that vector code can get wrong, and compares it
@@ -191,7 +196,7 @@ var plans = map[string]plan{
 					}
 				}
 			}
-			if testenv.Emulated() {
+			if few {
 				shapes = shapes[len(shapes)-24:]
 			}
 			return shapes
@@ -510,7 +515,7 @@ type namedCase struct {
 // cases makes the calls for one implementation.
 func (p plan) cases(im implementation) func(yield func(namedCase) bool) {
 	places := checkasm.Placements(4)
-	if testenv.Emulated() {
+	if few {
 		places = []checkasm.Placement{{}, {Distance: 20}, {Front: true}, {Front: true, Distance: 12}}
 	}
 	return func(yield func(namedCase) bool) {
@@ -623,7 +628,7 @@ func vectorShapes(im implementation) (shapes []shape) {
 
 func sweepLengths(im implementation) []int {
 	w := max(im.width, 4)
-	if testenv.Emulated() {
+	if few {
 		return []int{0, 1, w - 1, w, w + 1, 2*w + 3, 4*w + 3, 8 * w}
 	}
 	return checkasm.Lengths(w, 6*w, 8*w, 16*w)
@@ -676,7 +681,7 @@ func panelShapes(im implementation) (shapes []shape) {
 			shapes = append(shapes, panelShape(m, n, k, i+j, nr))
 		}
 	}
-	if testenv.Emulated() {
+	if few {
 		shapes = shapes[:7]
 	}
 	return shapes
@@ -687,7 +692,7 @@ func panelMoreShapes(im implementation) (shapes []shape) {
 	mr, nr := gemmTile(im.isa)
 	for m := range 2*mr + 3 {
 		for n := 1; n <= nr+1; n++ {
-			if testenv.Emulated() && (m+n)%7 != 0 {
+			if few && (m+n)%7 != 0 {
 				continue
 			}
 			n := n

@@ -1340,8 +1340,8 @@ DATA constants<>+464(SB)/8, $0x3e08d0103e08d010
 DATA constants<>+472(SB)/8, $0x3e08d0103e08d010
 DATA constants<>+480(SB)/8, $0x3f0000003f000000
 DATA constants<>+488(SB)/8, $0x3f0000003f000000
-DATA constants<>+496(SB)/8, $0xc1210000c1210000
-DATA constants<>+504(SB)/8, $0xc1210000c1210000
+DATA constants<>+496(SB)/8, $0xc120f9dbc120f9db
+DATA constants<>+504(SB)/8, $0xc120f9dbc120f9db
 DATA constants<>+512(SB)/8, $0x4120000041200000
 DATA constants<>+520(SB)/8, $0x4120000041200000
 DATA constants<>+528(SB)/8, $0x4b40007f4b40007f

@@ -978,8 +978,8 @@ DATA constants<>+288(SB)/8, $0x3e08d0103e08d010
 DATA constants<>+296(SB)/8, $0x3e08d0103e08d010
 DATA constants<>+304(SB)/8, $0x3f0000003f000000
 DATA constants<>+312(SB)/8, $0x3f0000003f000000
-DATA constants<>+320(SB)/8, $0xc1210000c1210000
-DATA constants<>+328(SB)/8, $0xc1210000c1210000
+DATA constants<>+320(SB)/8, $0xc120f9dbc120f9db
+DATA constants<>+328(SB)/8, $0xc120f9dbc120f9db
 DATA constants<>+336(SB)/8, $0x4120000041200000
 DATA constants<>+344(SB)/8, $0x4120000041200000
 DATA constants<>+352(SB)/8, $0x4b40007f4b40007f

@@ -49,6 +49,9 @@ func TestExpEveryFloat(t *testing.T) {
 			expOn(isa, got[:len(x)], x)
 			var w result
 			for i := range x {
+				if got[i] == float32(want[i]) {
+					continue // off by at most half an ULP
+				}
 				if e := checkasm.ULP(got[i], want[i]); e > w.ulp {
 					w = result{e, x[i]}
 				}

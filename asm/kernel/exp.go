@@ -51,25 +51,50 @@ func exp2Split(m vec.Machine, x vec.V, scale vec.Operand, bias vec.V) (biased, f
 	return biased, f
 }
 
+// exp2Step is 2^f for |f| <= 1/64, to go with approx.Exp2Steps.
+var exp2Step = append([]float32{1}, approx.Exp2StepM1[:]...)
+
+// powersOf2 prepares 2^(n+f) = pow2(bias+n) * poly(f): n is an integer and poly is
+// whole; or, where the machine looks up powers in steps of 1/32, n is a multiple of
+// that and poly is step, which has less left to do.
+func powersOf2(m vec.Machine, whole, step []float32) (pow2 func(biased vec.V) vec.V, bias vec.Const, poly []float32) {
+	if steps := m.Pow2Steps(&approx.Exp2Steps); steps != nil {
+		return steps, c32(approx.RoundBias / 32), step
+	}
+	return m.Pow2, pow2Bias, whole
+}
+
 // Exp is exp(x) over the whole range, denormal results included.
 var Exp = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(approx.ExpMin)), m.Splat(c32(approx.ExpMax))
-	bias, log2e := m.Splat(c32(approx.RoundBias)), m.Splat(c32(approx.Log2E))
+	exp2 := func(_, f vec.V) vec.V { return horner(m, approx.Exp2[:], f) }
+	biasConst := c32(approx.RoundBias)
+	if steps := m.Lookup32(&approx.Exp2Steps); steps != nil {
+		biasConst = c32(approx.RoundBias / 32)
+		exp2 = func(biased, f vec.V) vec.V {
+			s := steps(biased)
+			m.FMATo(s, m.Mul(s, f), horner(m, approx.Exp2StepM1[:], f))
+			return s
+		}
+	}
+	bias, log2e := m.Splat(biasConst), m.Splat(c32(approx.Log2E))
 	return func(x vec.V) vec.V {
 		x = clamp(m, x, lo, hi)
 		biased, f := exp2Split(m, x, log2e, bias)
 		m.FMATo(f, x, c32(approx.Log2ELow))
-		p := horner(m, approx.Exp2[:], f)
-		return m.ScaleByPow2Full(p, m.RoundedFrom(biased, bias))
+		return m.ScaleByPow2Full(exp2(biased, f), m.RoundedFrom(biased, bias))
 	}
 })
 
-// logistic is 1 + e^-x for |x| <= sigmoidReach; at -sigmoidReach it is +Inf.
-// scale must hold -approx.Log2E, bias pow2Bias.
-func logistic(m vec.Machine, x, scale, bias vec.V) vec.V {
-	biased, f := exp2Split(m, x, scale, bias)
-	m.FMATo(f, x, c32(-approx.Log2ELow))
-	return m.Horner(horner(m, approx.Exp2[:], f), m.Pow2(biased), one)
+// logistic prepares 1 + e^-x for |x| <= sigmoidReach; at -sigmoidReach it is +Inf.
+func logistic(m vec.Machine) func(x vec.V) vec.V {
+	pow2, biasConst, poly := powersOf2(m, approx.Exp2[:], exp2Step)
+	bias, scale := m.Splat(biasConst), m.Splat(c32(-approx.Log2E))
+	return func(x vec.V) vec.V {
+		biased, f := exp2Split(m, x, scale, bias)
+		m.FMATo(f, x, c32(-approx.Log2ELow))
+		return m.Horner(horner(m, poly, f), pow2(biased), one)
+	}
 }
 
 // sigmoidReach is 128*ln(2), above which e^-x cannot be scaled.
@@ -78,36 +103,35 @@ const sigmoidReach = 88.7228394
 // Sigmoid is 1/(1+e^-x).
 var Sigmoid = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(f32(-sigmoidReach)), m.Splat(f32(sigmoidReach-1))
-	bias, scale, num := m.Splat(pow2Bias), m.Splat(c32(-approx.Log2E)), m.Splat(one)
-	return func(x vec.V) vec.V {
-		return m.Div(num, logistic(m, clamp(m, x, lo, hi), scale, bias))
-	}
+	logistic, num := logistic(m), m.Splat(one)
+	return func(x vec.V) vec.V { return m.Div(num, logistic(clamp(m, x, lo, hi))) }
 })
 
 // SiLU is x/(1+e^-x). The numerator is clamped below, for the limit -0 at -Inf.
 var SiLU = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(f32(-sigmoidReach)), m.Splat(f32(sigmoidReach-1))
-	bias, scale := m.Splat(pow2Bias), m.Splat(c32(-approx.Log2E))
+	logistic := logistic(m)
 	return func(x vec.V) vec.V {
 		x = m.Max(lo, x)
-		return m.Div(x, logistic(m, m.Min(hi, x), scale, bias))
+		return m.Div(x, logistic(m.Min(hi, x)))
 	}
 })
 
-// geluTanhReach is where the exponent of GELUTanh passes 128.
-const geluTanhReach = 10.0625
+// geluTanhReach is where the exponent of GELUTanh is 128, to 1/64.
+const geluTanhReach = 10.061
 
 // GELUTanh is x/(1+e^-2u), u = sqrt(2/pi)*(x + 0.044715*x^3).
 var GELUTanh = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(f32(-geluTanhReach)), m.Splat(f32(10))
-	bias, a, b := m.Splat(pow2Bias), m.Splat(c32(-approx.GELUTanhA)), m.Splat(c32(-approx.GELUTanhB))
+	pow2, biasConst, poly := powersOf2(m, approx.Exp2[:], exp2Step)
+	bias, a, b := m.Splat(biasConst), m.Splat(c32(-approx.GELUTanhA)), m.Splat(c32(-approx.GELUTanhB))
 	return func(x vec.V) vec.V {
 		x = m.Max(lo, x)
 		c := m.Min(hi, x)
 		t := m.Mul(c, m.Horner(m.Copy(b), m.Mul(c, c), a))
 		biased := m.Add(t, bias)
 		f := m.Add(m.Sub(bias, biased), t)
-		return m.Div(x, m.Horner(horner(m, approx.Exp2[:], f), m.Pow2(biased), one))
+		return m.Div(x, m.Horner(horner(m, poly, f), pow2(biased), one))
 	}
 })
 

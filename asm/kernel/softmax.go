@@ -15,10 +15,7 @@ func expDiff(m vec.Machine) func(x, max vec.V) vec.V { return expFrom(m, approx.
 // 2^f. Below 2^-127 the result is 0, exactly. Where the machine looks up powers
 // in steps of 1/32, those leave less to the polynomial.
 func expFrom(m vec.Machine, poly []float32) func(x, max vec.V) vec.V {
-	pow2, biasConst := m.Pow2, pow2Bias
-	if steps := m.Pow2Steps(&approx.Exp2Steps); steps != nil {
-		pow2, biasConst, poly = steps, c32(approx.RoundBias/32), approx.Exp2Table[:]
-	}
+	pow2, biasConst, poly := powersOf2(m, poly, approx.Exp2StepShared[:])
 	bias, log2e := m.Splat(biasConst), m.Splat(c32(approx.Log2E))
 	lo := m.Splat(f32(-127 * math.Ln2))
 	return func(x, max vec.V) vec.V {

@@ -160,10 +160,14 @@ type Machine interface {
 	// biased = 1.5*2^18 + e; -127 gives 0. It is nil where the machine cannot
 	// look up one of 32 words in every lane with one instruction.
 	Pow2Steps(steps *[32]float32) func(biased V) V
-	// Lookup16 prepares table[i], i being the low 4 bits of each lane. It is nil
-	// where the machine cannot look up one of 16 words with one instruction.
+	// Lookup16 prepares table[i], i being the low 4 bits of each lane, Lookup32
+	// the same of 5 bits. They are nil where the machine cannot look up one of so
+	// many words with one instruction.
 	Lookup16(table *[16]float32) func(index V) V
-	// RoundedFrom is the integer N for biased = bias + N, bias = 1.5*2^23.
+	Lookup32(table *[32]float32) func(index V) V
+	// RoundedFrom is the integer N for biased = bias + N, bias = 1.5*2^23. On a
+	// machine that has Lookup32, bias may be smaller and N have a fraction, which
+	// ScaleByPow2Full leaves out: it takes the integer below.
 	RoundedFrom(biased, bias V) Rounded
 	// ScaleByPow2Full is p * 2^r.N for 0.5 < p < 2 and -151 <= r.N <= 129, with
 	// denormal results rounded once and overflow to infinity.

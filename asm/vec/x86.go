@@ -530,17 +530,13 @@ func (x *X86) Pow2Steps(steps *[32]float32) func(biased V) V {
 	if x.width != 16 {
 		return nil
 	}
-	words := make([]uint32, len(steps))
+	words := *steps
 	for i, s := range steps {
-		words[i] = math.Float32bits(s) - uint32(i)<<18
+		words[i] = math.Float32frombits(math.Float32bits(s) - uint32(i)<<18)
 	}
-	table := x.data("pow2steps", words)
-	low, high := x.NewV(), x.NewV()
-	x.VMOVUPS(table, low)
-	x.VMOVUPS(table.Offset(64), high)
+	lookup := x.Lookup32(&words)
 	return func(biased V) V {
-		w, shifted := x.Copy(biased), x.NewV()
-		x.VPERMI2PS(high, low, vr(w))
+		w, shifted := lookup(biased), x.NewV()
 		x.VPSLLD(operand.U8(18), vr(biased), shifted)
 		x.VPADDD(shifted, vr(w), vr(w))
 		return w
@@ -552,17 +548,38 @@ func (x *X86) Lookup16(table *[16]float32) func(index V) V {
 	if x.width != 16 {
 		return nil
 	}
-	words := make([]uint32, len(table))
-	for i, v := range table {
-		words[i] = math.Float32bits(v)
-	}
 	all := x.NewV()
-	x.VMOVUPS(x.data(fmt.Sprintf("lookup_%08x_%08x", words[1], words[2]), words), all)
+	x.VMOVUPS(x.lookupTable(table[:]), all)
 	return func(index V) V {
 		w := x.NewV()
 		x.VPERMPS(all, vr(index), w)
 		return V{w}
 	}
+}
+
+// Lookup32 implements Machine.
+func (x *X86) Lookup32(table *[32]float32) func(index V) V {
+	if x.width != 16 {
+		return nil
+	}
+	words := x.lookupTable(table[:])
+	low, high := x.NewV(), x.NewV()
+	x.VMOVUPS(words, low)
+	x.VMOVUPS(words.Offset(64), high)
+	return func(index V) V {
+		w := x.Copy(index)
+		x.VPERMI2PS(high, low, vr(w))
+		return w
+	}
+}
+
+// lookupTable is where table stands in memory.
+func (x *X86) lookupTable(table []float32) operand.Mem {
+	words := make([]uint32, len(table))
+	for i, v := range table {
+		words[i] = math.Float32bits(v)
+	}
+	return x.data(fmt.Sprintf("lookup_%08x_%08x", words[1], words[2]), words)
 }
 
 // RoundedFrom implements Machine.

@@ -14,7 +14,8 @@
 //
 // 2^f is a polynomial: Exp2 (degree 6) where the value itself is the result,
 // Exp2Shared (degree 5) in a softmax. On machines that look up 32 entries in
-// one instruction, 2^f = Exp2Steps[i] * Exp2Table(f-i/32), degree 2.
+// one instruction, 2^f = Exp2Steps[i] * 2^(f-i/32), whose last factor is
+// 1 + (f-i/32)*Exp2StepM1 (degree 2) or, in a softmax, Exp2StepShared (degree 2).
 //
 // # The error function
 //

@@ -16,18 +16,17 @@ func GemmAbs(transA, transB bool, m, n, k int, alpha float64, a []float64, lda i
 }
 
 func gemm(transA, transB bool, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int, f func(float64) float64) {
-	at := func(x []float64, ld int, trans bool, i, j int) float64 {
-		if trans {
-			i, j = j, i
-		}
-		return f(x[i*ld+j])
-	}
+	a, b = operand(transA, m, k, a, lda, f), operand(transB, k, n, b, ldb, f)
+	sums := make([]float64, n)
 	for i := range m {
-		for j := range n {
-			sum := 0.0
-			for p := range k {
-				sum += at(a, lda, transA, i, p) * at(b, ldb, transB, p, j)
+		clear(sums)
+		for p := range k {
+			x := a[i*k+p]
+			for j, y := range b[p*n:][:n] {
+				sums[j] += x * y
 			}
+		}
+		for j, sum := range sums {
 			y := f(alpha) * sum
 			if beta != 0 {
 				y += f(beta) * f(c[i*ldc+j])
@@ -35,4 +34,19 @@ func gemm(transA, transB bool, m, n, k int, alpha float64, a []float64, lda int,
 			c[i*ldc+j] = y
 		}
 	}
+}
+
+// operand is f of each element of op(X), rows x cols.
+func operand(trans bool, rows, cols int, x []float64, ld int, f func(float64) float64) []float64 {
+	y := make([]float64, 0, rows*cols)
+	for i := range rows {
+		for j := range cols {
+			if trans {
+				y = append(y, f(x[j*ld+i]))
+			} else {
+				y = append(y, f(x[i*ld+j]))
+			}
+		}
+	}
+	return y
 }

@@ -12,7 +12,8 @@
 // module, in which the dispatching functions choose among them: so one build is
 // enough for all. For each, first the kernel's own part of TestCatalog runs,
 // then the tests that are about it, and if those pass, all short tests do. Those
-// of arm64 run under qemu, and those for a tier that the machine lacks not at all.
+// of arm64 run under qemu, the tests that are about a kernel in their small form
+// first, and those for a tier that the machine lacks not at all.
 //
 // Mutate fails where a broken kernel passes all tests. Where a mutation changes
 // nothing that could be wrong, equivalent says so, and why.
@@ -131,7 +132,7 @@ func (m *mutator) run() error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the broken kernels: %w\n%s", err, out)
 	}
-	if out, err := m.test(0, "."); err != nil {
+	if out, err := m.test(0, ".", m.emulated()); err != nil {
 		return fmt.Errorf("the tests fail without a mutation: %w\n%s", err, out)
 	}
 	return m.hunt()
@@ -208,12 +209,20 @@ var closest = map[string]string{
 // try says what notices the mutant, "" if nothing does.
 func (m *mutator) try(u mutant) string {
 	file, _, _ := strings.Cut(u.at, "_")
-	for _, tests := range []string{
-		"^TestCatalog$/^" + u.kernel + "$/^" + strings.ToLower(u.tier) + "$",
-		cmp.Or(closest[file], u.kernel),
-		".",
+	about := cmp.Or(closest[file], u.kernel)
+	for _, t := range []struct {
+		tests string
+		small bool
+	}{
+		{"^TestCatalog$/^" + u.kernel + "$/^" + strings.ToLower(u.tier) + "$", false},
+		{about, true},
+		{about, false},
+		{".", false},
 	} {
-		out, err := m.test(u.id, tests)
+		if t.small && !m.emulated() {
+			continue
+		}
+		out, err := m.test(u.id, t.tests, t.small)
 		switch {
 		case err != nil && firstFailure(out) != "":
 			return "noticed by " + firstFailure(out)
@@ -226,14 +235,18 @@ func (m *mutator) try(u mutant) string {
 	return ""
 }
 
-// test runs tests with one mutant, or none for 0. Of TestCatalog, which calls
-// the kernels one by one, it runs a part only if that is what tests are.
-func (m *mutator) test(id int, tests string) (string, error) {
+// emulated says whether tests run under qemu.
+func (m *mutator) emulated() bool { return m.arch == "arm64" && runtime.GOARCH != "arm64" }
+
+// test runs tests, or their small form, with one mutant, or none for 0. Of
+// TestCatalog, which calls the kernels one by one, it runs a part only if that
+// is what tests are.
+func (m *mutator) test(id int, tests string, small bool) (string, error) {
 	args := []string{"./mutants.test", "-test.short", "-test.failfast", "-test.v", "-test.timeout=0", "-test.run", tests}
 	if id != 0 && !strings.HasPrefix(tests, "^TestCatalog") {
 		args = append(args, "-test.skip", "^TestCatalog$")
 	}
-	if m.arch == "arm64" && runtime.GOARCH != "arm64" {
+	if m.emulated() {
 		args = append([]string{"qemu-aarch64-static", "-cpu", "neoverse-n1"}, args...)
 	}
 	// Processor time, so that a busy machine does not look like an endless loop.
@@ -241,6 +254,9 @@ func (m *mutator) test(id int, tests string) (string, error) {
 	cmd := exec.Command("sh", args...)
 	cmd.Dir = m.dir
 	cmd.Env = append(os.Environ(), fmt.Sprintf("AVOFORMER_MUTANT=%d", id))
+	if small {
+		cmd.Env = append(cmd.Env, "AVOFORMER_EMULATED=1")
+	}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

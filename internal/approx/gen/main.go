@@ -56,6 +56,12 @@ func tables() []table {
 			fixed:  fixed,
 		}}
 	}
+	exp2M1 := func(name, use string, degree int, half float64) table {
+		return table{name, fmt.Sprintf("is (2^f-1)/f for |f| <= %v, %s; the error is relative.", half, use), problem{
+			lo: -half, hi: half, degree: degree, t: identity, f: exp2m1Slope,
+			weight: func(f float64) float64 { return 1 / exp2m1Slope(f) },
+		}}
+	}
 	return []table{
 		// The best polynomial has p(0) = 1 + 7.5e-8, which is no float32. All
 		// errors scale with the function, so ask for the multiple of it that has p(0) = 1.
@@ -65,11 +71,9 @@ func tables() []table {
 			weight: func(f float64) float64 { return math.Exp2(-f) },
 		}},
 		exp2("Exp2", "for exp itself", 6, 0.5, unit),
-		exp2("Exp2Table", "to go with Exp2Steps", 2, 1.0/64, unit),
-		{"Exp2M1", "is (2^f-1)/f for |f| <= 0.5, for tanh; the error is relative.", problem{
-			lo: -0.5, hi: 0.5, degree: 5, t: identity, f: exp2m1Slope,
-			weight: func(f float64) float64 { return 1 / exp2m1Slope(f) },
-		}},
+		exp2("Exp2StepShared", "to go with Exp2Steps in a softmax", 2, 1.0/64, unit),
+		exp2M1("Exp2StepM1", "to go with Exp2Steps elsewhere", 2, 1.0/64),
+		exp2M1("Exp2M1", "for tanh", 5, 0.5),
 		{"PhiSlope", "is (Phi(x)-1/2)/x in powers of x^2-PhiCentre for |x| <= 5.25;\n// the error is that of (1+x^2)/2*PhiSlope.", problem{
 			lo: 0, hi: phiEnd, degree: phiDegree,
 			t: func(x float64) float64 { return x*x - phiCentre },
