@@ -51,15 +51,28 @@ func exp2Split(m vec.Machine, x vec.V, scale vec.Operand, bias vec.V) (biased, f
 	return biased, f
 }
 
-// exp2Step is 2^f for |f| <= 1/64, to go with approx.Exp2Steps.
-var exp2Step = append([]float32{1}, approx.Exp2StepM1[:]...)
+// exp2Step is 2^f for |f| <= 1/64, to go with approx.Exp2Steps, and exp2Eighth for
+// |f| <= 1/16, to go with eighths, which are 2^(i/8).
+var (
+	exp2Step   = append([]float32{1}, approx.Exp2StepM1[:]...)
+	exp2Eighth = append([]float32{1}, approx.Exp2EighthM1[:]...)
+	eighths    = func() (e [8]float32) {
+		for i := range e {
+			e[i] = approx.Exp2Steps[4*i]
+		}
+		return e
+	}()
+)
 
 // powersOf2 prepares 2^(n+f) = pow2(bias+n) * poly(f): n is an integer and poly is
-// whole; or, where the machine looks up powers in steps of 1/32, n is a multiple of
-// that and poly is step, which has less left to do.
+// whole; or, where the machine looks up powers in steps of 1/32 or 1/8, n is a
+// multiple of that and poly, step or exp2Eighth, has less left to do.
 func powersOf2(m vec.Machine, whole, step []float32) (pow2 func(biased vec.V) vec.V, bias vec.Const, poly []float32) {
-	if steps := m.Pow2Steps(&approx.Exp2Steps); steps != nil {
+	if steps := m.Pow2Steps(approx.Exp2Steps[:]); steps != nil {
 		return steps, c32(approx.RoundBias / 32), step
+	}
+	if steps := m.Pow2Steps(eighths[:]); steps != nil {
+		return steps, c32(approx.RoundBias / 8), exp2Eighth
 	}
 	return m.Pow2, pow2Bias, whole
 }
@@ -69,7 +82,7 @@ var Exp = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(approx.ExpMin)), m.Splat(c32(approx.ExpMax))
 	exp2 := func(_, f vec.V) vec.V { return horner(m, approx.Exp2[:], f) }
 	biasConst := c32(approx.RoundBias)
-	if steps := m.Lookup32(&approx.Exp2Steps); steps != nil {
+	if steps := m.Lookup(approx.Exp2Steps[:]); steps != nil {
 		biasConst = c32(approx.RoundBias / 32)
 		exp2 = func(biased, f vec.V) vec.V {
 			s := steps(biased)
@@ -172,7 +185,7 @@ var GELU = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 func geluSteps(m vec.Machine) func(x vec.V) vec.V {
 	var coefficient [len(approx.PhiSteps)]func(vec.V) vec.V
 	for j := range coefficient {
-		if coefficient[j] = m.Lookup16(&approx.PhiSteps[j]); coefficient[j] == nil {
+		if coefficient[j] = m.Lookup(approx.PhiSteps[j][:]); coefficient[j] == nil {
 			return nil
 		}
 	}

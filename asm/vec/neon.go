@@ -395,14 +395,11 @@ func (x *NEON) Pow2(biased V) V {
 	return V{w}
 }
 
+// Lookup implements Machine.
+func (x *NEON) Lookup([]float32) func(V) V { return nil }
+
 // Pow2Steps implements Machine.
-func (x *NEON) Pow2Steps(*[32]float32) func(V) V { return nil }
-
-// Lookup16 implements Machine.
-func (x *NEON) Lookup16(*[16]float32) func(V) V { return nil }
-
-// Lookup32 implements Machine.
-func (x *NEON) Lookup32(*[32]float32) func(V) V { return nil }
+func (x *NEON) Pow2Steps([]float32) func(V) V { return nil }
 
 // RoundedFrom implements Machine.
 func (x *NEON) RoundedFrom(biased, bias V) Rounded { return Rounded{Biased: biased} }

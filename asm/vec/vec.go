@@ -156,18 +156,17 @@ type Machine interface {
 	// Pow2 is 2^n for biased = 1.5*2^23 + 127 + n, -127 <= n <= 128, where -127
 	// gives 0 and 128 gives +Inf. It shifts n + 127 into the exponent's place.
 	Pow2(biased V) V
-	// Pow2Steps prepares 2^e for multiples e of 1/32, -127 <= e < 128, given as
-	// biased = 1.5*2^18 + e; -127 gives 0. It is nil where the machine cannot
-	// look up one of 32 words in every lane with one instruction.
-	Pow2Steps(steps *[32]float32) func(biased V) V
-	// Lookup16 prepares table[i], i being the low 4 bits of each lane, Lookup32
-	// the same of 5 bits. They are nil where the machine cannot look up one of so
-	// many words with one instruction.
-	Lookup16(table *[16]float32) func(index V) V
-	Lookup32(table *[32]float32) func(index V) V
+	// Lookup prepares table[i], i being the low bits of each lane; table has 8, 16
+	// or 32 elements. It is nil where the machine cannot look up one of so many in
+	// every lane with one instruction.
+	Lookup(table []float32) func(index V) V
+	// Pow2Steps prepares 2^e for multiples e of 1/n, -127 <= e < 128, given as
+	// biased = 1.5*2^23/n + e; -127 gives 0. steps are 2^(i/n) for i < n. It is nil
+	// where Lookup is.
+	Pow2Steps(steps []float32) func(biased V) V
 	// RoundedFrom is the integer N for biased = bias + N, bias = 1.5*2^23. On a
-	// machine that has Lookup32, bias may be smaller and N have a fraction, which
-	// ScaleByPow2Full leaves out: it takes the integer below.
+	// machine that looks up 32 elements, bias may be smaller and N have a fraction,
+	// which ScaleByPow2Full leaves out: it takes the integer below.
 	RoundedFrom(biased, bias V) Rounded
 	// ScaleByPow2Full is p * 2^r.N for 0.5 < p < 2 and -151 <= r.N <= 129, with
 	// denormal results rounded once and overflow to infinity.

@@ -3,6 +3,7 @@ package vec
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
@@ -523,63 +524,54 @@ func (x *X86) Pow2(biased V) V {
 	return V{w}
 }
 
-// Pow2Steps implements Machine. biased*32 stands in the low bits of biased: 18
-// places up, its whole part adds to an exponent, and its steps are in the
-// mantissa, where the table has them subtracted already.
-func (x *X86) Pow2Steps(steps *[32]float32) func(biased V) V {
-	if x.width != 16 {
-		return nil
-	}
-	words := *steps
-	for i, s := range steps {
-		words[i] = math.Float32frombits(math.Float32bits(s) - uint32(i)<<18)
-	}
-	lookup := x.Lookup32(&words)
-	return func(biased V) V {
-		w, shifted := lookup(biased), x.NewV()
-		x.VPSLLD(operand.U8(18), vr(biased), shifted)
-		x.VPADDD(shifted, vr(w), vr(w))
-		return w
-	}
-}
-
-// Lookup16 implements Machine.
-func (x *X86) Lookup16(table *[16]float32) func(index V) V {
-	if x.width != 16 {
-		return nil
-	}
-	all := x.NewV()
-	x.VMOVUPS(x.lookupTable(table[:]), all)
-	return func(index V) V {
-		w := x.NewV()
-		x.VPERMPS(all, vr(index), w)
-		return V{w}
-	}
-}
-
-// Lookup32 implements Machine.
-func (x *X86) Lookup32(table *[32]float32) func(index V) V {
-	if x.width != 16 {
-		return nil
-	}
-	words := x.lookupTable(table[:])
-	low, high := x.NewV(), x.NewV()
-	x.VMOVUPS(words, low)
-	x.VMOVUPS(words.Offset(64), high)
-	return func(index V) V {
-		w := x.Copy(index)
-		x.VPERMI2PS(high, low, vr(w))
-		return w
-	}
-}
-
-// lookupTable is where table stands in memory.
-func (x *X86) lookupTable(table []float32) operand.Mem {
+// Lookup implements Machine.
+func (x *X86) Lookup(table []float32) func(index V) V {
 	words := make([]uint32, len(table))
 	for i, v := range table {
 		words[i] = math.Float32bits(v)
 	}
-	return x.data(fmt.Sprintf("lookup_%08x_%08x", words[1], words[2]), words)
+	in := func() operand.Mem { return x.data(fmt.Sprintf("lookup_%08x_%08x", words[1], words[2]), words) }
+	switch {
+	case len(table) == x.width && x.width >= 8:
+		all := x.NewV()
+		x.VMOVUPS(in(), all)
+		return func(index V) V {
+			w := x.NewV()
+			x.VPERMPS(all, vr(index), w)
+			return V{w}
+		}
+	case len(table) == 32 && x.width == 16:
+		low, high := x.NewV(), x.NewV()
+		x.VMOVUPS(in(), low)
+		x.VMOVUPS(in().Offset(64), high)
+		return func(index V) V {
+			w := x.Copy(index)
+			x.VPERMI2PS(high, low, vr(w))
+			return w
+		}
+	}
+	return nil
+}
+
+// Pow2Steps implements Machine. biased*n stands in the low bits of biased: moved
+// up, its whole part adds to an exponent, and its steps are in the mantissa, where
+// the table has them subtracted already.
+func (x *X86) Pow2Steps(steps []float32) func(biased V) V {
+	up := 23 - bits.TrailingZeros(uint(len(steps)))
+	less := make([]float32, len(steps))
+	for i, s := range steps {
+		less[i] = math.Float32frombits(math.Float32bits(s) - uint32(i)<<up)
+	}
+	lookup := x.Lookup(less)
+	if lookup == nil {
+		return nil
+	}
+	return func(biased V) V {
+		w, shifted := lookup(biased), x.NewV()
+		x.VPSLLD(operand.U8(up), vr(biased), shifted)
+		x.VPADDD(shifted, vr(w), vr(w))
+		return w
+	}
 }
 
 // RoundedFrom implements Machine.

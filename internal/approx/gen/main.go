@@ -73,6 +73,7 @@ func tables() []table {
 		exp2("Exp2", "for exp itself", 6, 0.5, unit),
 		exp2("Exp2StepShared", "to go with Exp2Steps in a softmax", 2, 1.0/64, unit),
 		exp2M1("Exp2StepM1", "to go with Exp2Steps elsewhere", 2, 1.0/64),
+		exp2M1("Exp2EighthM1", "to go with every fourth of Exp2Steps", 2, 1.0/16),
 		exp2M1("Exp2M1", "for tanh", 5, 0.5),
 		{"PhiSlope", "is (Phi(x)-1/2)/x in powers of x^2-PhiCentre for |x| <= 5.25;\n// the error is that of (1+x^2)/2*PhiSlope.", problem{
 			lo: 0, hi: phiEnd, degree: phiDegree,
