@@ -400,13 +400,19 @@ func wholeHeads(queries, keys int, byQuery bool) plan {
 				case 1: // several vectors of elements
 					s["dim"] += 64
 				}
+				shapes = append(shapes, s)
+			}
+			// A last query and a last key by themselves, which count.
+			for tail := 1; tail < im.width; tail++ {
+				shapes = append(shapes, shape{"rows": 5, "n": 3, "dim": im.width + tail, "cols": 3, "ldv": 3})
+			}
+			for i, s := range shapes {
 				s["ldq"], s["ldk"], s["ldo"] = s["dim"]+i%4, s["dim"]+i%3, s["cols"]+i%3
 				s["lines"], s["lanes"], s["lds"] = s["rows"], (s["n"]+15)&^15, keys
 				if byQuery {
 					s["lines"], s["lanes"], s["lds"] = s["n"], queries, queries
 				}
 				s["ldb"] = i % 2 * (s["lanes"] + i%4)
-				shapes = append(shapes, s)
 			}
 			return shapes
 		},
