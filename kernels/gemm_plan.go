@@ -1,5 +1,10 @@
 package kernels
 
+import (
+	"math"
+	"math/bits"
+)
+
 // Where one way of a product overtakes another, measured on Zen 4; see
 // doc/performance.md.
 const (
@@ -33,6 +38,8 @@ const (
 	parallelWork = 1 << 20
 	readyWork    = 1 << 18
 	partWork     = 1 << 17
+	// A product is cut into at most so many bands for each thread.
+	bandsMax = 4
 )
 
 // plan decides how the product is computed, and in which parts.
@@ -61,7 +68,7 @@ func (g *gemmCall) plan(t Threads) {
 			}
 			g.dots = dotColumns(g.isa, g.n, g.k, gather)
 		}
-		g.copyA = bool(g.a.trans) || g.n >= copyColumns && g.crowded(min(g.m, mr), nr)
+		g.copyA = bool(g.a.trans) || g.n >= copyColumns && g.crowded(min(g.m, mr))
 	}
 	g.partition(t, mr, nr)
 }
@@ -89,12 +96,8 @@ func dotColumns(isa ISA, n, k, gather int) int {
 }
 
 // crowded reports whether a tile's rows of A crowd each other out of the cache, so
-// that a copy with other distances pays: if they all share a set, or, for
-// more panels, if they take over half of its eight ways.
-func (g *gemmCall) crowded(rows, nr int) bool {
-	n := aliases(g.a.ld, rows)
-	return n > 8 || n > 4 && g.n > 4*nr
-}
+// that a copy with other distances pays: if more share a set than it has ways.
+func (g *gemmCall) crowded(rows int) bool { return aliases(g.a.ld, rows) > 8 }
 
 // aliases is how many lines of some rows ld elements apart share a set of the
 // first-level cache, 64 sets of 64 bytes, at the most: one of each if the rows are
@@ -115,65 +118,84 @@ func aliases(ld, rows int) int {
 	return int(most)
 }
 
-// partition cuts the product into parts for t threads: small ones, of which
-// runs of neighbours are handed out as one block (see parallel), along the
-// dimension that costs the least copying.
+// partition cuts the product for t threads: into bands, of rows or of columns, and
+// these into parts along the other dimension. Runs of neighbouring parts are handed
+// out as one block (see parallel).
 func (g *gemmCall) partition(t Threads, mr, nr int) {
 	g.cutM, g.cutN = 1, 1
 	g.tall, g.wide = g.m, g.n
 	work := g.workOf()
-	if !worthThreads(t, work*g.batch) {
+	if !worthThreads(t, work*g.batch) || g.batch >= bandsMax*int(t) {
 		return
 	}
-	blocks := 4 * int(t) // about as many are handed out
-	if g.batch >= blocks {
-		return
-	}
-	blocks = (blocks + g.batch - 1) / g.batch
-	rowTiles, colTiles := (g.m+mr-1)/mr, max(1, (g.n-g.dots+nr-1)/nr)
-	if g.path == pathGemvPanels {
-		rowTiles = 1
-	}
-	// What a block copies for itself: whole rows of A for however few columns,
-	// and the same of B.
-	copyA, copyB := g.copyA, g.path == pathPanels && g.b.packed == nil && !g.direct
-	best := -1.0
-	for bm := 1; bm <= min(blocks, rowTiles); bm++ {
-		bn := min((blocks+bm-1)/bm, colTiles)
-		tall, wide := (rowTiles+bm-1)/bm, (colTiles+bn-1)/bn
-		// An element copied counts as some 6 multiply-adds of a vector.
-		cost := float64(tall*mr) * float64(wide*nr)
-		copied := 0
-		if copyA {
-			copied += tall * mr
+	threads := max(1, int(t)/g.batch)
+	rows := dimension{size: g.m, unit: mr, copied: g.copyA}
+	cols := dimension{size: max(1, g.n-g.dots), unit: nr, copied: g.path == pathPanels && g.b.packed == nil && !g.direct}
+	element := max(1, work/(g.m*g.n)) // of C
+	best := math.Inf(1)
+	for _, byRows := range []bool{false, true} {
+		across, along := rows, cols
+		if byRows {
+			across, along = cols, rows
 		}
-		if copyB {
-			copied += wide * nr
-		}
-		cost = (cost + 6*float64(copied)) * float64((bm*bn+int(t)-1)/int(t))
-		if best < 0 || cost < best {
-			best = cost
-			g.cutM, g.cutN = bm, bn
-		}
-	}
-	// The finer cut is made finer still, down to what is worth a part, and to
-	// where copying would take over 6% of the time.
-	tile := max(1, partWork/max(work/(rowTiles*colTiles), 1)) // tiles in a part
-	bandM, bandN := (rowTiles+g.cutM-1)/g.cutM, (colTiles+g.cutN-1)/g.cutN
-	if g.cutN >= g.cutM {
-		bandN = max(1, tile/bandM)
-		if copyA {
-			bandN = max(bandN, (100+nr-1)/nr)
-		}
-	} else {
-		bandM = max(1, tile/bandN)
-		if copyB {
-			bandM = max(bandM, (100+mr-1)/mr)
+		most := min(across.tiles(), work/partWork+1)
+		for bands := bandsMax * threads; bands >= 1; bands /= 2 {
+			if bands > most {
+				continue
+			}
+			band := across.cut(bands, byRows)
+			part := max(partWork/(element*band), 1)
+			if across.copied { // for every block again: not over 6% of the time
+				part = max(part, 100)
+			}
+			part = min((part+along.unit-1)/along.unit, along.tiles()) * along.unit
+			n := (across.size + band - 1) / band
+			if cost := cutCost(across, along, band, part, float64(n)/float64(threads)); cost < best {
+				best = cost
+				g.byRows = byRows
+				g.tall, g.wide = band, part
+				if byRows {
+					g.tall, g.wide = part, band
+				}
+			}
 		}
 	}
-	g.byRows = g.cutN < g.cutM
-	g.tall, g.wide = bandM*mr, bandN*nr
-	g.cutM, g.cutN = (rowTiles+bandM-1)/bandM, (colTiles+bandN-1)/bandN
+	g.cutM, g.cutN = (g.m+g.tall-1)/g.tall, (cols.size+g.wide-1)/g.wide
+}
+
+// dimension is one of C's: so many rows or columns, those of a tile, and whether a
+// block copies what it has of it, rows of A or columns of B.
+type dimension struct {
+	size, unit int
+	copied     bool
+}
+
+func (d dimension) tiles() int { return (d.size + d.unit - 1) / d.unit }
+
+// cut is the size of each of so many bands. Bands of columns are whole panels;
+// those of rows may be any number of rows, where it is some tiles, since these have
+// any height.
+func (d dimension) cut(bands int, columns bool) int {
+	if n := (d.size + bands - 1) / bands; !columns && n >= 4*d.unit {
+		return n
+	}
+	return (d.tiles() + bands - 1) / bands * d.unit
+}
+
+// cutCost estimates the time of a thread that has share bands of C, band wide
+// across, and is handed runs of parts along them, in multiply-adds for each step of
+// k: the products, half a part for which it waits at the end, and what its blocks
+// read or copy. Of its last band, halves of what is left are handed out.
+func cutCost(across, along dimension, band, part int, share float64) float64 {
+	width, length := float64(band), float64(along.size)*share
+	blocks := max(share, 1) + float64(bits.Len(uint(min(length, float64(along.size)))/uint(part)))
+	price := func(d dimension) float64 { // of an element, in multiply-adds of a vector
+		if d.copied {
+			return 6
+		}
+		return 1
+	}
+	return width*(length+float64(part)/2) + price(across)*width*blocks + price(along)*length
 }
 
 // worthThreads reports whether work is worth a second thread of t.
