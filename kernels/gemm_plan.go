@@ -144,12 +144,12 @@ func (g *gemmCall) partition(t Threads, mr, nr int) {
 				continue
 			}
 			band := across.cut(bands, byRows)
-			part := max(partWork/(element*band), 1)
-			if across.copied { // for every block again: not over 6% of the time
-				part = max(part, 100)
-			}
-			part = min((part+along.unit-1)/along.unit, along.tiles()) * along.unit
 			n := (across.size + band - 1) / band
+			part := max(partWork/(element*band), 1)
+			if across.copied { // for every block again: not over 6% of the time, if there are enough
+				part = max(part, min(100, along.size*n/threads))
+			}
+			part = min((part+along.unit-1)/along.unit*along.unit, along.size)
 			if cost := cutCost(across, along, band, part, float64(n)/float64(threads)); cost < best {
 				best = cost
 				g.byRows = byRows
@@ -179,7 +179,7 @@ func (d dimension) cut(bands int, columns bool) int {
 	if n := (d.size + bands - 1) / bands; !columns && n >= 4*d.unit {
 		return n
 	}
-	return (d.tiles() + bands - 1) / bands * d.unit
+	return min((d.tiles()+bands-1)/bands*d.unit, d.size)
 }
 
 // cutCost estimates the time of a thread that has share bands of C, band wide
@@ -195,7 +195,7 @@ func cutCost(across, along dimension, band, part int, share float64) float64 {
 		}
 		return 1
 	}
-	return width*(length+float64(part)/2) + price(across)*width*blocks + price(along)*length
+	return width*max(length+float64(part)/2, float64(part)) + price(across)*width*blocks + price(along)*length
 }
 
 // worthThreads reports whether work is worth a second thread of t.
