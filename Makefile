@@ -132,7 +132,7 @@ checkasm: ## every kernel between guard pages, on every tier: here, under qemu, 
 	@PACKAGES="$(CHECKASM_PACKAGES)" scripts/avx512/test.sh -test.v -test.run='$(CHECKASM)' 2>&1 | scripts/checkasm.awk -v what=emulator
 
 .PHONY: test-mutations
-test-mutations: ## break each kernel of each tier in a copy, and see the tests notice (over an hour)
+test-mutations: ## break each kernel of each tier in a copy, and see the tests notice (about 45 minutes on 2 CPUs)
 	@scripts/install.sh arm64
 	$(GO) run ./scripts/mutate -arch amd64
 	$(GO) run ./scripts/mutate -arch arm64

@@ -402,9 +402,13 @@ func wholeHeads(queries, keys int, byQuery bool) plan {
 				}
 				shapes = append(shapes, s)
 			}
-			// A last query and a last key by themselves, which count.
+			// The last queries and keys, where they count: few, with every tail of dim,
+			// and with several vectors of it.
 			for tail := 1; tail < im.width; tail++ {
 				shapes = append(shapes, shape{"rows": 5, "n": 3, "dim": im.width + tail, "cols": 3, "ldv": 3})
+			}
+			for i, s := range [][2]int{{5, 3}, {2, 2}, {3, 6}, {7, 7}, {4, 5}} {
+				shapes = append(shapes, shape{"rows": min(s[0], queries), "n": s[1], "dim": 4*im.width + i, "cols": 3, "ldv": 3})
 			}
 			for i, s := range shapes {
 				s["ldq"], s["ldk"], s["ldo"] = s["dim"]+i%4, s["dim"]+i%3, s["cols"]+i%3
