@@ -403,12 +403,16 @@ func wholeHeads(queries, keys int, byQuery bool) plan {
 				shapes = append(shapes, s)
 			}
 			// The last queries and keys, where they count: few, with every tail of dim,
-			// and with several vectors of it.
+			// and with several vectors of it. Then scores whose exponentials overflow
+			// unless the greatest is found.
 			for tail := 1; tail < im.width; tail++ {
 				shapes = append(shapes, shape{"rows": 5, "n": 3, "dim": im.width + tail, "cols": 3, "ldv": 3})
 			}
-			for i, s := range [][2]int{{5, 3}, {2, 2}, {3, 6}, {7, 7}, {4, 5}} {
-				shapes = append(shapes, shape{"rows": min(s[0], queries), "n": s[1], "dim": 4*im.width + i, "cols": 3, "ldv": 3})
+			for i, s := range [][2]int{{5, 3}, {2, 2}, {3, 6}, {7, 7}, {4, 5}, {2, 3}, {6, 3}, {7, 3}} {
+				shapes = append(shapes, shape{"rows": s[0], "n": s[1], "dim": 4*im.width + i, "cols": 3, "ldv": 3})
+			}
+			for _, n := range []int{im.width, im.width + 1, 3 * im.width, 6 * im.width} {
+				shapes = append(shapes, shape{"rows": 7, "n": min(n, keys), "dim": 16 * im.width, "cols": 3, "ldv": 3})
 			}
 			for i, s := range shapes {
 				s["ldq"], s["ldk"], s["ldo"] = s["dim"]+i%4, s["dim"]+i%3, s["cols"]+i%3
@@ -423,7 +427,15 @@ func wholeHeads(queries, keys int, byQuery bool) plan {
 		operand: func(name string, s shape) (checkasm.Operand, bool) {
 			switch name {
 			case "q":
-				return matrix(name, s["rows"], s["dim"], s["ldq"]), true
+				o := matrix(name, s["rows"], s["dim"], s["ldq"])
+				if s["n"] < 8 { // so that no key outweighs all others
+					data := numbers(name, o.Rows*o.Cols)
+					for i := range data {
+						data[i] /= 16
+					}
+					o.Data = data
+				}
+				return o, true
 			case "k":
 				return matrix(name, s["n"], s["dim"], s["ldk"]), true
 			case "v":
