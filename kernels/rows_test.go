@@ -456,7 +456,7 @@ func TestNormsOfLongRows(t *testing.T) {
 func TestLayerNormFarStart(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(25, 26))
-		for _, cols := range []int{15, 16, 17, 40, 300, 768, 4096} {
+		for _, cols := range []int{15, 16, 17, 40, 60, 300, 768, 4096} {
 			weight, bias := randomSlice(r, cols), randomSlice(r, cols)
 			for _, far := range []float32{1.5, -3, 100, -1e4, -1e6, 1e12} {
 				for _, rows := range []int{1, 4} {
@@ -470,6 +470,14 @@ func TestLayerNormFarStart(t *testing.T) {
 					checkLayerNorm(t, atWorst(cols), x, make([]float32, rows*cols), rows, cols, weight, bias, 1e-5)
 					want := make([]float32, rows*cols)
 					LayerNorm(want, x, rows, cols, weight, bias, 1e-5)
+					half, added, sum := make([]float32, len(x)), make([]float32, len(x)), make([]float32, len(x))
+					for i, v := range x {
+						half[i] = v / 2
+					}
+					addLayerNormRows(added, sum, half, half, weight, bias, rows, cols, 1e-5)
+					if !slices.Equal(added, want) || !slices.Equal(sum, x) {
+						t.Fatalf("cols=%d: of a sum, results are others", cols)
+					}
 					layerNormRowsStream(x, x, weight, bias, rows, cols, 1e-5)
 					if !slices.Equal(x, want) {
 						t.Fatalf("cols=%d: written past the caches, results are others", cols)
