@@ -136,7 +136,7 @@ const geluTanhReach = 10.061
 // GELUTanh is x/(1+e^-2u), u = sqrt(2/pi)*(x + 0.044715*x^3).
 var GELUTanh = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(f32(-geluTanhReach)), m.Splat(f32(10))
-	pow2, biasConst, poly := powersOf2(m, approx.Exp2[:], exp2Step)
+	pow2, biasConst, poly := powersOf2(m, approx.Exp2[:], approx.Exp2StepShared[:])
 	bias, a, b := m.Splat(biasConst), m.Splat(c32(-approx.GELUTanhA)), m.Splat(c32(-approx.GELUTanhB))
 	return func(x vec.V) vec.V {
 		x = m.Max(lo, x)

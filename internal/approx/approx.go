@@ -15,7 +15,8 @@
 // 2^f is a polynomial: Exp2 (degree 6) where the value itself is the result,
 // Exp2Shared (degree 5) in a softmax. On machines that look up 32 entries in
 // one instruction, 2^f = Exp2Steps[i] * 2^(f-i/32), whose last factor is
-// 1 + (f-i/32)*Exp2StepM1 (degree 2) or, in a softmax, Exp2StepShared (degree 2).
+// 1 + (f-i/32)*Exp2StepM1 (degree 2) or, in a softmax and for GELU's tanh form,
+// Exp2StepShared (degree 2).
 // On those that look up 8 it is 2^(f-i/8) = 1 + (f-i/8)*Exp2EighthM1 (degree 2).
 //
 // # The error function
