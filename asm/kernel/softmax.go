@@ -13,7 +13,7 @@ func expDiff(m vec.Machine) func(x, max vec.V) vec.V { return expFrom(m, approx.
 
 // expFrom prepares exp(x-max) for x <= max with one of approx's polynomials for
 // 2^f. Below 2^-127 the result is 0, exactly. Where the machine looks up powers
-// in steps of 1/32, those leave less to the polynomial.
+// in steps, those leave less to the polynomial.
 func expFrom(m vec.Machine, poly []float32) func(x, max vec.V) vec.V {
 	pow2, biasConst, poly := powersOf2(m, poly, approx.Exp2StepShared[:])
 	bias, log2e := m.Splat(biasConst), m.Splat(c32(approx.Log2E))

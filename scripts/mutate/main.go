@@ -132,8 +132,13 @@ func (m *mutator) run() error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the broken kernels: %w\n%s", err, out)
 	}
-	if out, err := m.test(0, ".", m.emulated()); err != nil {
-		return fmt.Errorf("the tests fail without a mutation: %w\n%s", err, out)
+	for _, small := range []bool{true, false} {
+		if small && !m.emulated() {
+			continue
+		}
+		if out, err := m.test(0, ".", small); err != nil {
+			return fmt.Errorf("the tests fail without a mutation: %w\n%s", err, out)
+		}
 	}
 	return m.hunt()
 }

@@ -71,7 +71,7 @@ func tables() []table {
 			weight: func(f float64) float64 { return math.Exp2(-f) },
 		}},
 		exp2("Exp2", "for exp itself", 6, 0.5, unit),
-		exp2("Exp2StepShared", "to go with Exp2Steps in a softmax", 2, 1.0/64, unit),
+		exp2("Exp2StepShared", "to go with Exp2Steps in a softmax and GELUTanh", 2, 1.0/64, unit),
 		exp2M1("Exp2StepM1", "to go with Exp2Steps elsewhere", 2, 1.0/64),
 		exp2M1("Exp2EighthM1", "to go with every fourth of Exp2Steps", 2, 1.0/16),
 		exp2M1("Exp2M1", "for tanh", 5, 0.5),
