@@ -6,7 +6,8 @@ import "math"
 type SoftmaxMask struct {
 	// Scale multiplies x. There is no default: 0 makes all visible columns equal.
 	Scale float32
-	// Bias is added after scaling: rows x cols, or nil. -Inf hides.
+	// Bias is added after scaling: rows x cols, or nil. -Inf gives a weight of 0,
+	// unless there is a NaN or +Inf in the row, at that column too.
 	Bias []float32
 	// Visible tells which elements are visible: rows x cols, or nil for all.
 	Visible []bool
@@ -34,6 +35,7 @@ func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
 		}
 		from := end - waiting
 		Softmax(dst[from*cols:end*cols], dst[from*cols:end*cols], waiting, cols)
+		mask.clearHidden(dst, from, end, cols)
 		waiting = 0
 	}
 	for r := range rows {
@@ -62,6 +64,7 @@ func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
 			continue
 		default:
 			Softmax(d, d, 1, seen)
+			mask.clearHidden(dst, r, r+1, cols)
 		}
 		whole(r)
 	}
@@ -79,6 +82,25 @@ func (m *SoftmaxMask) check(fn string, dst, x []float32, rows, cols int) {
 	}
 	if m.ValidLens != nil {
 		checkLen(fn, "ValidLens", len(m.ValidLens), rows, "rows")
+	}
+}
+
+// clearHidden clears what is not visible in those of the rows [from, to) of dst that
+// became NaN.
+func (m *SoftmaxMask) clearHidden(dst []float32, from, to, cols int) {
+	if m.Visible == nil {
+		return
+	}
+	for r := from; r < to; r++ {
+		d := dst[r*cols:][:cols]
+		if d[0] == d[0] {
+			continue
+		}
+		for c, ok := range m.Visible[r*cols:][:cols] {
+			if !ok {
+				d[c] = 0
+			}
+		}
 	}
 }
 

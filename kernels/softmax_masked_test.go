@@ -67,6 +67,10 @@ func TestMaskedSoftmaxSpecialRows(t *testing.T) {
 			{[]float32{-inf32, nan32}, SoftmaxMask{Scale: 1}, []float32{nan32, nan32}},
 			{[]float32{1, nan32}, SoftmaxMask{Scale: 1, ValidLens: []int{1}}, []float32{1, 0}},
 			{[]float32{1, inf32}, SoftmaxMask{Scale: 1, Visible: []bool{true, false}}, []float32{1, 0}},
+			{[]float32{5, nan32}, SoftmaxMask{Scale: 1, Visible: []bool{false, true}}, []float32{0, nan32}},
+			{[]float32{inf32, 5}, SoftmaxMask{Scale: 1, Visible: []bool{true, false}}, []float32{nan32, 0}},
+			{[]float32{nan32, 5}, SoftmaxMask{Scale: 1, Visible: []bool{true, true}, ValidLens: []int{1}}, []float32{nan32, 0}},
+			{[]float32{1, nan32}, SoftmaxMask{Scale: 1, Bias: []float32{0, -inf32}}, []float32{nan32, nan32}},
 			{[]float32{1, 2}, SoftmaxMask{Scale: 1, Causal: true, Offset: math.MinInt}, []float32{0, 0}},
 			{[]float32{2, 2}, SoftmaxMask{Scale: 1, Causal: true, Offset: math.MaxInt}, []float32{0.5, 0.5}},
 		} {
