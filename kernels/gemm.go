@@ -161,7 +161,8 @@ type Epilogue struct {
 // packed beforehand by PackB: the form for weights, which are used many times.
 //
 // A is m x K and C is m x N, row-major with rows lda and ldc apart. C must not
-// overlap A. When beta is 0, C is not read, unless it is also the residual.
+// overlap A. When beta is 0, C is not read, unless it is also the residual; when
+// alpha or K is 0, A and B are not.
 // It runs on the tier that B was packed for.
 func GemmPacked(m int, alpha float32, a []float32, lda int, b *PackedB, beta float32, c []float32, ldc int, ep Epilogue) {
 	Threads(1).GemmPacked(m, alpha, a, lda, b, beta, c, ldc, ep)
@@ -174,8 +175,11 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 		panic("kernels.GemmPacked: b is nil, want a matrix from PackB")
 	}
 	n, k := b.n, b.k
+	if alpha == 0 {
+		k = 0 // neither A nor B is read
+	}
 	checkSize(fn, "m", m)
-	checkMatrix(fn, "a", len(a), m, k, lda)
+	checkMatrix(fn, "a", len(a), m, b.k, lda)
 	checkMatrix(fn, "c", len(c), m, n, ldc)
 	if ep.Bias != nil {
 		checkLen(fn, "ep.Bias", len(ep.Bias), n, "n")

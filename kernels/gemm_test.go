@@ -64,11 +64,13 @@ func gemmCases() []gemmCase {
 			}
 		}
 	}
-	return append(cases, gemmCase{m: 5, n: 4, k: 0, alpha: 1, beta: 0.5}, gemmCase{m: 5, n: 4, k: 3, alpha: 0, beta: 0})
+	return append(cases, gemmCase{m: 5, n: 4, k: 0, alpha: 1, beta: 0.5}, gemmCase{m: 5, n: 4, k: 3, alpha: 0, beta: 0},
+		gemmCase{m: 1, n: 70, k: 40, alpha: 0, beta: 0.5}, gemmCase{m: 7, n: 35, k: 40, transB: true, alpha: 0, beta: 0.5})
 }
 
 // run makes the operands, multiplies with f, and compares with the oracle. C is
-// full of NaN where beta is 0, and so is the padding of every row.
+// full of NaN where beta is 0, A and B where alpha is 0, and so is the padding of
+// every row.
 func (c gemmCase) run(t *testing.T, f func(a []float32, lda int, b []float32, ldb int, out []float32, ldc int)) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(c.m*1000+c.n), uint64(c.k)))
@@ -91,7 +93,7 @@ func (c gemmCase) run(t *testing.T, f func(a []float32, lda int, b []float32, ld
 		return s
 	}
 	lda, ldb, ldc := max(1, colsA)+c.padA, max(1, colsB)+c.padB, c.n+c.padC
-	a, b := matrix(rowsA, colsA, lda, false), matrix(rowsB, colsB, ldb, false)
+	a, b := matrix(rowsA, colsA, lda, c.alpha == 0), matrix(rowsB, colsB, ldb, c.alpha == 0)
 	out := matrix(c.m, c.n, ldc, c.beta == 0)
 	at := func(s []float32, ld int, trans Transpose, i, j int) float64 {
 		if trans {
@@ -214,12 +216,19 @@ func TestEpilogue(t *testing.T) {
 	}
 	eachISA(t, func(t *testing.T) {
 		shrinkBlocks(t)
-		for _, s := range [][3]int{{1, 50, 7}, {1, 64, 30}, {5, 40, 4}, {40, 70, 30}, {3, 1, 0}, {200, 2, 0}} {
+		for i, s := range [][3]int{{1, 50, 7}, {1, 64, 30}, {5, 40, 4}, {40, 70, 30}, {3, 1, 0}, {200, 2, 0}, {1, 67, 30}, {20, 67, 30}} {
 			m, n, k := s[0], s[1], s[2]
+			alpha := float32(1.5)
+			if i >= 6 {
+				alpha = 0
+			}
 			r := rand.New(rand.NewPCG(4, uint64(m+n)))
 			lda, ldc, ldr := k+1, n+2, n+3
 			a, b, c0 := randomSlice(r, m*lda), randomSlice(r, k*n), randomSlice(r, m*ldc)
 			bias, residual := randomSlice(r, n), randomSlice(r, m*ldr)
+			if alpha == 0 { // so that neither is read
+				a[0], b[0] = nan32, nan32
+			}
 			packed := PackB(NoTrans, k, n, b, n)
 			for act, f := range activations {
 				for _, beta := range []float32{0, 0.5} {
@@ -229,7 +238,7 @@ func TestEpilogue(t *testing.T) {
 							ep.Bias = bias
 						}
 						got, want := slices.Clone(c0), slices.Clone(c0)
-						Gemm(NoTrans, NoTrans, m, n, k, 1.5, a, lda, b, n, beta, want, ldc)
+						Gemm(NoTrans, NoTrans, m, n, k, alpha, a, lda, b, n, beta, want, ldc)
 						res, ld := residual, ldr
 						if mode&4 != 0 {
 							res, ld = c0, ldc // as it was before the call
@@ -250,9 +259,9 @@ func TestEpilogue(t *testing.T) {
 								ep.Residual = got
 							}
 						}
-						GemmPacked(m, 1.5, a, lda, packed, beta, got, ldc, ep)
+						GemmPacked(m, alpha, a, lda, packed, beta, got, ldc, ep)
 						for i := range got {
-							if math.Abs(float64(got[i]-want[i])) > 1e-4 || i%ldc >= n && got[i] != c0[i] {
+							if !(math.Abs(float64(got[i]-want[i])) <= 1e-4) || i%ldc >= n && got[i] != c0[i] {
 								t.Fatalf("%dx%dx%d activation %d beta %v mode %d: C[%d,%d] = %v, want %v", m, n, k, act, beta, mode, i/ldc, i%ldc, got[i], want[i])
 							}
 						}
