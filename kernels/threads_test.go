@@ -139,6 +139,36 @@ func TestStopWorkers(t *testing.T) {
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
+// TestStopWorkersTwice has two goroutines stop the workers that others start anew.
+func TestStopWorkersTwice(t *testing.T) {
+	withProcs(t, 4)
+	t.Cleanup(StopWorkers)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 500 {
+			var stopping, calls sync.WaitGroup
+			var stopped atomic.Bool
+			for range 2 {
+				calls.Go(func() {
+					for !stopped.Load() {
+						parallel(4, 8, each(func(int) {}))
+					}
+				})
+				stopping.Go(StopWorkers)
+			}
+			stopping.Wait()
+			stopped.Store(true)
+			calls.Wait()
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(2 * time.Minute):
+		panic("StopWorkers hangs") // and so would the cleanup
+	}
+}
+
 // TestIdleWorkersSleep finds every worker asleep soon after the last call.
 func TestIdleWorkersSleep(t *testing.T) {
 	withProcs(t, 4)

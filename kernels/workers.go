@@ -239,9 +239,9 @@ func StopWorkers() {
 	p := workers
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stopping.Store(true)
-	p.work.Broadcast()
-	for p.count > 0 {
+	for p.count > 0 { // another StopWorkers may have ended, and new workers begun, meanwhile
+		p.stopping.Store(true)
+		p.work.Broadcast()
 		p.ended.Wait()
 	}
 	p.stopping.Store(false)
