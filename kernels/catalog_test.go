@@ -753,7 +753,7 @@ func TestAttnSoftmaxLowest(t *testing.T) {
 			}
 			top, sum, factor := []float32{-inf32}, []float32{0}, []float32{nan32}
 			f(s, 1, cols, cols, top, sum, factor)
-			if top[0] != -math.MaxFloat32 || math.Abs(float64(sum[0])-float64(cols)) > 1e-4 || factor[0] != 0 {
+			if top[0] != -math.MaxFloat32 || !(math.Abs(float64(sum[0])-float64(cols)) <= 1e-4) || factor[0] != 0 {
 				t.Errorf("%v, %d columns: maximum %v, sum %v, factor %v, want %v, %d, 0", im.isa, cols, top[0], sum[0], factor[0], -math.MaxFloat32, cols)
 			}
 		}

@@ -598,7 +598,7 @@ func TestBinaryElementwise(t *testing.T) {
 				dst := make([]float32, n)
 				c.f(dst, a, b)
 				for i := range dst {
-					if want := c.want(a[i], b[i]); dst[i] != want && name != "AXPY" || math.Abs(float64(dst[i]-want)) > 1e-6 {
+					if want := c.want(a[i], b[i]); dst[i] != want && name != "AXPY" || !(math.Abs(float64(dst[i]-want)) <= 1e-6) {
 						t.Fatalf("%s n=%d [%d] = %v, want %v", name, n, i, dst[i], want)
 					}
 				}

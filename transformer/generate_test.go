@@ -89,7 +89,7 @@ func TestBeamEqualsExhaustiveSearch(t *testing.T) {
 				}
 				for i, w := range want {
 					g := got[i]
-					if math.Abs(g.Score-w.Score) > 1e-4 || math.Abs(g.LogProb-w.LogProb) > 1e-4 {
+					if !(math.Abs(g.Score-w.Score) <= 1e-4 && math.Abs(g.LogProb-w.LogProb) <= 1e-4) {
 						t.Errorf("%s: hypothesis %d is %+v, want %+v", name, i, g, w)
 					}
 				}
@@ -123,7 +123,7 @@ func TestBeamWidths(t *testing.T) {
 			for i, token := range seq[1:] {
 				sum += logSoftmax(logits[i*m.Vocab : (i+1)*m.Vocab])[token]
 			}
-			if math.Abs(sum-h.LogProb) > 1e-3 {
+			if !(math.Abs(sum-h.LogProb) <= 1e-3) {
 				t.Errorf("width %d: %v has log probability %v, the model says %v", width, h.Tokens, h.LogProb, sum)
 			}
 		}

@@ -82,7 +82,7 @@ func TestAttentionGradients(t *testing.T) {
 			for _, s := range g.Scores[r*keys : (r+1)*keys] {
 				sum += s
 			}
-			if math.Abs(float64(sum)) > 1e-5 {
+			if !(math.Abs(float64(sum)) <= 1e-5) {
 				t.Errorf("%s: gradients of the scores of row %d add up to %v", name, r, sum)
 			}
 		}

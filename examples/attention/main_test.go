@@ -52,7 +52,7 @@ func TestMap(t *testing.T) {
 			for _, w := range row {
 				sum += float64(w)
 			}
-			if len(row) != len(m.english) || math.Abs(sum-1) > 1e-5 {
+			if len(row) != len(m.english) || !(math.Abs(sum-1) <= 1e-5) {
 				t.Errorf("%d weights of %s add up to %v", len(row), m.french[i], sum)
 			}
 		}
