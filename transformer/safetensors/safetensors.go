@@ -131,7 +131,10 @@ func NewFile(r io.ReaderAt, size int64) (*File, error) {
 	if size < int64(len(length)) {
 		return nil, fmt.Errorf("%w: %d bytes, too short for a header length", ErrFormat, size)
 	}
-	if _, err := r.ReadAt(length[:], 0); err != nil {
+	if n, err := r.ReadAt(length[:], 0); n < len(length) {
+		if err == io.EOF {
+			return nil, fmt.Errorf("%w: %d bytes, too short for a header length", ErrFormat, n)
+		}
 		return nil, fmt.Errorf("safetensors: header length: %w", err)
 	}
 	n := binary.LittleEndian.Uint64(length[:])
@@ -201,6 +204,9 @@ func (f *File) parseHeader(header []byte, dataLen int64) error {
 		}
 		if len(raw.Offsets) != 2 {
 			return fmt.Errorf("%w: tensor %q: data_offsets has %d numbers, want 2", ErrFormat, name, len(raw.Offsets))
+		}
+		if raw.Shape == nil {
+			return fmt.Errorf("%w: tensor %q has no shape", ErrFormat, name)
 		}
 		e := entry{Info: Info{DType: raw.DType}, begin: raw.Offsets[0], end: raw.Offsets[1]}
 		if e.begin < 0 || e.begin > e.end || e.end > dataLen {
