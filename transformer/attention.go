@@ -191,7 +191,7 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 		if in.Weights != nil {
 			call.Weights = in.Weights[captured : captured+weights]
 		}
-		if in.Scores != nil {
+		if in.Scores != nil && weights > 0 {
 			scores(in.Scores[captured:captured+weights], &call)
 		}
 		ws.Threads.Attention(call)

@@ -92,6 +92,9 @@ func (b *BERT) Forward(ws *Workspace, dst []float32, in BERTInput, cache *Cache)
 	if len(in.Tokens) != rows || in.Types != nil && len(in.Types) != rows {
 		return errorf(ErrShape, "%d tokens and %d types in a batch of %d rows", len(in.Tokens), len(in.Types), rows)
 	}
+	if err := cache.check(in.Batch); err != nil {
+		return err
+	}
 	defer ws.release(ws.mark())
 	x := ws.alloc(rows * b.Dim) // [rows, D]
 	if err := b.Words.Forward(x, in.Tokens); err != nil {

@@ -10,7 +10,8 @@ import "github.com/avoformer/avoformer/kernels"
 // The keys of a layer are stored as [sequences, key heads, capacity, head dim],
 // and so are the values: what a head reads is contiguous, and appending a row
 // copies that row only. The capacity doubles when it is exceeded; a cache with a
-// window first forgets the rows that no query will see.
+// window first forgets the rows that no query will see, unless room for two
+// windows is enough.
 type Cache struct {
 	sequences      int
 	capacity       int          // rows that each sequence has room for
@@ -28,8 +29,9 @@ type layerCache struct {
 	// For self-attention:
 	cache *Cache
 	// For cross-attention:
-	memory bool
-	batch  Batch // of the memory's rows
+	memory  bool
+	batch   Batch // of the memory's rows
+	settled bool  // the pass that brought them went well
 }
 
 // NewCache is an empty cache for a number of sequences. room, which may be 0,
@@ -44,8 +46,8 @@ func NewCache(sequences, room int) *Cache {
 // and not on the lengths of the sequences. Masks with data do not go with it. A
 // window of 0 forgets nothing.
 func NewWindowCache(sequences, window int) *Cache {
-	c := NewCache(sequences, 2*window)
-	c.window = max(window, 0)
+	c := NewCache(sequences, 0)
+	c.window = min(max(window, 0), unbounded)
 	return c
 }
 
@@ -67,11 +69,19 @@ func (c *Cache) need(batch Batch) int {
 	return need
 }
 
+// check returns an error unless the cache, or none, is for the sequences of batch.
+func (c *Cache) check(batch Batch) error {
+	if c != nil && batch.Len() != c.sequences {
+		return errorf(ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), c.sequences)
+	}
+	return nil
+}
+
 // begin makes room for the rows of batch in a stack of layers, whose keys have
 // the given heads.
 func (c *Cache) begin(batch Batch, layers, heads, headDim int) error {
-	if batch.Len() != c.sequences {
-		return errorf(ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), c.sequences)
+	if err := c.check(batch); err != nil {
+		return err
 	}
 	if c.layers == nil {
 		c.heads, c.headDim = heads, headDim
@@ -85,8 +95,13 @@ func (c *Cache) begin(batch Batch, layers, heads, headDim int) error {
 		return errorf(ErrShape, "cache of %d layers with %d heads of %d used with %d layers with %d heads of %d",
 			len(c.layers), c.heads, c.headDim, layers, heads, headDim)
 	}
+	for i := range c.memories {
+		if m := &c.memories[i]; !m.settled {
+			m.key, m.value = nil, nil
+		}
+	}
 	need := c.need(batch)
-	if need > c.capacity && c.window > 0 {
+	if c.window > 0 && need > max(c.capacity, 2*c.window) {
 		c.forget()
 		need = c.need(batch)
 	}
@@ -94,6 +109,9 @@ func (c *Cache) begin(batch Batch, layers, heads, headDim int) error {
 		capacity := c.capacity
 		for capacity < need {
 			capacity *= 2
+		}
+		if c.window > 0 {
+			capacity = min(capacity, max(need, 2*c.window))
 		}
 		c.resize(capacity)
 	}
@@ -146,6 +164,9 @@ func (c *Cache) forget() {
 func (c *Cache) end(batch Batch) {
 	for i := range c.lens {
 		c.lens[i] += batch.Length(i)
+	}
+	for i := range c.memories {
+		c.memories[i].settled = c.memories[i].key != nil
 	}
 }
 
@@ -207,7 +228,8 @@ func (c *Cache) copyOf(x []float32, sequence int) []float32 {
 }
 
 // Reorder makes sequence i go on from what sequence parents[i] was: the step of
-// beam search that drops some hypotheses and splits others.
+// beam search that drops some hypotheses and splits others. What cross-attention
+// attends to stays: where sequences do not share it, parents have to have the same.
 func (c *Cache) Reorder(parents []int) error {
 	if len(parents) != c.sequences {
 		return errorf(ErrShape, "%d parents for a cache of %d sequences", len(parents), c.sequences)

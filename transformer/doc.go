@@ -11,6 +11,9 @@
 // more than its real tokens. A comment [B, L, D] describes the special case of
 // B sequences of the same length L.
 //
+// What a function writes to comes before what it reads, and must not overlap it unless
+// its comment says that it may.
+//
 // # Building models
 //
 // Each layer is a small struct with its configuration, its weights and a
@@ -31,5 +34,5 @@
 //
 // Constructors and passes return errors that match [ErrConfig], [ErrShape],
 // [ErrToken], [ErrTooLong], [ErrMissing], [ErrMisshapen] or [ErrLeftOver] with
-// errors.Is. What a destination holds after an error is undefined.
+// errors.Is, and constructors those of reading the weights. What a destination holds after an error is undefined.
 package transformer

@@ -140,6 +140,16 @@ func TestHostileCheckpoints(t *testing.T) {
 	}
 }
 
+// TestShapesThatOverflow has a tensor without elements, as its shape has if the
+// product wraps around.
+func TestShapesThatOverflow(t *testing.T) {
+	shape := []int{1 << 30, 1 << 30, 16}
+	w := tf.TensorMap{"weight": {Shape: shape}, "bias": {Shape: shape}}
+	if _, err := tf.NewNorm(tf.NormConfig{Shape: shape, Eps: 1}, w, ""); !errors.Is(err, tf.ErrMisshapen) {
+		t.Errorf("error %v, want ErrMisshapen", err)
+	}
+}
+
 // TestHostileSampling has settings and logits that are no numbers: a token of the
 // vocabulary comes out, or an error.
 func TestHostileSampling(t *testing.T) {

@@ -136,6 +136,13 @@ func (l *Layer) forward(ws *Workspace, dst []float32, in LayerInput, self, memor
 	if err := checkLen("layer: dst", dst, rows*l.Dim, "rows*dim"); err != nil {
 		return err
 	}
+	if length := l.SelfNorm.size / l.Dim; length > 1 { // rows that are normalized together are those of a sequence
+		for i := range in.Batch.Len() {
+			if n := in.Batch.Length(i); n%length != 0 {
+				return errorf(ErrShape, "layer: normalization of %d rows together, sequence %d has %d", length, i, n)
+			}
+		}
+	}
 	cross := l.Cross != nil && !in.SkipCross
 	if cross && in.Memory == nil && (memory == nil || memory.key == nil) {
 		return errorf(ErrShape, "layer: cross-attention without memory")

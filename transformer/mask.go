@@ -113,6 +113,9 @@ func KerasMask(mask []float32, batch, heads, queries, keys int) *Mask {
 
 // ValidLengths hides from sequence i the keys at index lengths[i] and behind.
 func ValidLengths(lengths ...int) *Mask {
+	if lengths == nil { // of a batch without sequences
+		lengths = []int{}
+	}
 	return &Mask{terms: []maskTerm{{lengths: lengths}}}
 }
 

@@ -1,6 +1,7 @@
 package transformer_test
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -201,6 +202,47 @@ func TestEmptyRows(t *testing.T) {
 	})
 }
 
+// TestNothing has batches without sequences or rows, and memories without rows.
+func TestNothing(t *testing.T) {
+	ws := new(tf.Workspace)
+	s := newStack(t, twinLayers()["post-norm"])
+	for name, in := range map[string]tf.LayerInput{
+		"zero":               {},
+		"no sequences":       {Batch: tf.Ragged(), Mask: tf.ValidLengths().And(tf.Causal())},
+		"empty sequences":    {Batch: tf.Uniform(3, 0), Mask: tf.ValidLengths(0, 0, 0)},
+		"empty, with a bias": {Batch: tf.Uniform(3, 0), Mask: tf.AdditiveMask(nil, 3, 1, 0, 0)},
+	} {
+		if err := s.Forward(ws, nil, in, nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	dst, empty := normal(1, 6), make([]float32, 0)
+	noError(t, tf.Attention{Heads: 2, HeadDim: 3}.Forward(ws, dst, tf.AttentionInput{
+		Query: normal(2, 6), Batch: tf.Uniform(1, 1), Key: empty, KeyBatch: tf.Uniform(1, 0), Weights: empty, Scores: empty,
+	}))
+	if !slices.Equal(dst, make([]float32, 6)) {
+		t.Errorf("attention to nothing gives %v", dst)
+	}
+}
+
+// TestRetry repeats a pass that failed behind the projection of its memory, which a
+// cache must not keep.
+func TestRetry(t *testing.T) {
+	s := newStack(t, twinLayers()["decoder"])
+	ws, cache := new(tf.Workspace), tf.NewCache(2, 0)
+	in := tf.LayerInput{X: normal(1, 2*s.Dim), Batch: tf.Uniform(2, 1), Memory: normal(2, 6*20), MemoryBatch: tf.Uniform(3, 2)}
+	got, want := make([]float32, 2*s.Dim), make([]float32, 2*s.Dim)
+	if err := s.Forward(ws, got, in, cache); !errors.Is(err, tf.ErrShape) {
+		t.Fatalf("three memories for two sequences: error %v", err)
+	}
+	in.Memory, in.MemoryBatch = normal(3, 6*20), tf.Uniform(2, 3)
+	noError(t, s.Forward(ws, want, in, nil))
+	noError(t, s.Forward(ws, got, in, cache))
+	if !slices.Equal(got, want) {
+		t.Error("a pass after one that failed gives something else than without it")
+	}
+}
+
 // TestMaskOfRaggedBatch gives masks with data, padded to the longest sequence,
 // to a batch of different lengths.
 func TestMaskOfRaggedBatch(t *testing.T) {
@@ -317,6 +359,44 @@ func TestWindowMemory(t *testing.T) {
 	}
 	if d.Cache().Len(0) != len(tokens) {
 		t.Errorf("Len = %d, want %d", d.Cache().Len(0), len(tokens))
+	}
+
+	// A window that no sequence fills takes no memory.
+	c.Window = math.MaxInt / 2
+	m = must(tf.NewLanguageModel(c, tf.Llama, tf.Random(2)))(t)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	must(m.Start(ws, 1).Feed([][]int{tokens[:3]}))(t)
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+		t.Errorf("%d bytes for three tokens", got)
+	}
+}
+
+// TestWindowCacheGrows fills caches of windows between the powers of two, with pieces
+// of sizes around them, and compares their memory with what is promised.
+func TestWindowCacheGrows(t *testing.T) {
+	s := newStack(t, twinLayers()["pre-norm GELU"])
+	ws := new(tf.Workspace)
+	for _, window := range []int{1, 7, 16, 20, 33} {
+		for _, piece := range []int{1, 5, 16, 50} {
+			const rounds = 12
+			length := piece * rounds
+			in := tf.LayerInput{X: normal(1, length*s.Dim), Batch: tf.Uniform(1, length), Mask: tf.SlidingWindow(window)}
+			want := stackForward(t, s, in)
+			cache := tf.NewWindowCache(1, window)
+			for i := range rounds {
+				rows := in.X[i*piece*s.Dim : (i+1)*piece*s.Dim]
+				got := make([]float32, len(rows))
+				noError(t, s.Forward(ws, got, tf.LayerInput{X: rows, Batch: tf.Uniform(1, piece), Mask: in.Mask}, cache))
+				if text := mismatch(got, want[i*piece*s.Dim:][:len(got)], func(int, float64) float64 { return 1e-4 }); text != "" {
+					t.Fatalf("window %d, piece %d of %d rows: %s", window, i, piece, text)
+				}
+				if held := len(cache.Keys(0, 0)) / s.Dim; held > max(2*window, window-1+piece, 16) {
+					t.Fatalf("window %d, pieces of %d rows: the cache holds %d", window, piece, held)
+				}
+			}
+		}
 	}
 }
 

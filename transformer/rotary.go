@@ -43,7 +43,7 @@ func (c RotaryConfig) withDefaults(headDim int) (RotaryConfig, error) {
 	switch {
 	case c.Pairing != PairHalves && c.Pairing != PairNeighbours:
 		err = errorf(ErrConfig, "rotary: pairing %d; it has no default", c.Pairing)
-	case c.Dim < 0 || c.Dim > headDim || c.Dim%2 != 0:
+	case headDim < 1 || c.Dim < 0 || c.Dim > headDim || c.Dim%2 != 0:
 		err = errorf(ErrConfig, "rotary: dim %d of a head of %d, want an even number within it", c.Dim, headDim)
 	case !(c.Theta > 0):
 		err = errorf(ErrConfig, "rotary: theta %g", c.Theta)

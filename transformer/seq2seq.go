@@ -225,6 +225,9 @@ func (m *Seq2Seq) decode(ws *Workspace, dst []float32, target []int, batch Batch
 	if err := checkLen("logits", dst, batch.Rows()*m.TargetVocab, "rows*vocabulary"); err != nil {
 		return err
 	}
+	if err := cache.check(batch); err != nil {
+		return err
+	}
 	from := fromZero
 	if cache != nil && !m.RestartPositions {
 		from = cache.Len

@@ -1,5 +1,7 @@
 package transformer
 
+import "math"
+
 // ViTConfig describes a vision transformer.
 type ViTConfig struct {
 	Height, Width           int // of the image
@@ -48,6 +50,9 @@ func NewViT(c ViTConfig, w Weights, prefix string) (*ViT, error) {
 	}
 	if c.Height%c.PatchHeight != 0 || c.Width%c.PatchWidth != 0 {
 		return nil, errorf(ErrConfig, "ViT: image of %dx%d in patches of %dx%d", c.Height, c.Width, c.PatchHeight, c.PatchWidth)
+	}
+	if product([]int{c.Channels, c.Height, c.Width}) == math.MaxInt {
+		return nil, errorf(ErrConfig, "ViT: image of %dx%d with %d channels", c.Height, c.Width, c.Channels)
 	}
 	stack, err := StackConfig{Layers: c.Layers, Layer: c.BlockConfig(), FinalNorm: true}.withDefaults()
 	if err != nil {

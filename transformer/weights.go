@@ -108,13 +108,22 @@ type hidden struct {
 	patterns []string
 }
 
-func (h hidden) Names() []string {
-	return slices.DeleteFunc(slices.Clone(h.Weights.Names()), func(name string) bool {
-		return slices.ContainsFunc(h.patterns, func(p string) bool {
-			ok, _ := path.Match(p, name)
-			return ok
-		})
+func (h hidden) hides(name string) bool {
+	return slices.ContainsFunc(h.patterns, func(p string) bool {
+		ok, _ := path.Match(p, name)
+		return ok
 	})
+}
+
+func (h hidden) Names() []string {
+	return slices.DeleteFunc(slices.Clone(h.Weights.Names()), h.hides)
+}
+
+func (h hidden) Tensor(name string, shape ...int) ([]float32, error) {
+	if h.hides(name) {
+		return nil, errorf(ErrMissing, "%s", name)
+	}
+	return h.Weights.Tensor(name, shape...)
 }
 
 // A LoadError lists everything that is wrong with the weights of a model. It
@@ -245,9 +254,13 @@ func finish[T any](model *T, l loader) (*T, error) {
 	return model, nil
 }
 
+// product is the product of sizes, the largest int if that is too small for it.
 func product(sizes []int) int {
 	n := 1
 	for _, s := range sizes {
+		if s > 0 && n > math.MaxInt/s {
+			return math.MaxInt
+		}
 		n *= s
 	}
 	return n

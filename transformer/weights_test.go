@@ -146,6 +146,20 @@ func TestLoadReportsReadErrors(t *testing.T) {
 	}
 }
 
+// TestHide wants hidden tensors to be neither listed nor there.
+func TestHide(t *testing.T) {
+	one := safetensors.Tensor{Shape: []int{1}, Data: []float32{1}}
+	w := tf.Hide(tf.TensorMap{"a.weight": one, "a.bias": one, "b": one}, "a.*", "c")
+	if got := w.Names(); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("Names() = %q", got)
+	}
+	for name, want := range map[string]error{"a.bias": tf.ErrMissing, "b": nil} {
+		if _, err := w.Tensor(name, 1); !errors.Is(err, want) {
+			t.Errorf("Tensor(%q): error %v, want %v", name, err, want)
+		}
+	}
+}
+
 // TestConfigErrors makes models of configurations that make no sense.
 func TestConfigErrors(t *testing.T) {
 	w := tf.Random(1)
@@ -179,6 +193,8 @@ func TestConfigErrors(t *testing.T) {
 		"feed-forward width":      layer(func(c *tf.LayerConfig) { c.FeedForward.Dim = 3 }),
 		"cross width":             layer(func(c *tf.LayerConfig) { c.Cross.Dim = 12 }),
 		"no layers":               second(tf.NewStack(tf.StackConfig{Layer: twinLayers()["post-norm"]}, tf.TorchEncoder, w, "")),
+		"rotary of no head":       second(tf.NewRotary(tf.RotaryConfig{Pairing: tf.PairHalves, MaxPositions: 4}, 0)),
+		"image of 2^64 pixels":    second(tf.NewViT(tf.ViTConfig{Height: 1 << 30, Width: 1 << 30, PatchHeight: 1, PatchWidth: 1, Channels: 16}, w, "")),
 		"patches":                 second(tf.NewViT(tf.ViTConfig{Height: 5, Width: 4, PatchHeight: 2, PatchWidth: 2, Channels: 1}, w, "")),
 		"linear":                  second(tf.NewLinear(0, 3, nil, nil)),
 	} {
@@ -207,6 +223,12 @@ func TestForwardErrors(t *testing.T) {
 		return l.Forward(ws, make([]float32, 6*l.Dim), in)
 	}
 	long := tf.Uniform(1, 90)
+	pairs := twinLayers()["post-norm"]
+	pairs.Norm.Shape = []int{2, l.Dim}
+	whole := must(tf.NewLayer(pairs, layerNames, tf.Random(1), ""))(t)
+	bert := must(tf.NewBERT(tf.BERTConfig{Vocab: 9, Types: 1, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 1, FeedForward: 8, Activation: tf.ReLU, Eps: 1}, tf.Random(1), ""))(t)
+	seq := must(tf.NewSeq2Seq(tf.Seq2SeqConfig{TransformerConfig: tf.D2LConfig(8, 2, 1, 8, false), SourceVocab: 9, TargetVocab: 9, MaxLen: 8}, tf.D2LSeq2Seq, tf.Random(1)))(t)
+	pair := tf.BERTInput{LayerInput: tf.LayerInput{Batch: tf.Uniform(2, 1)}, Tokens: []int{1, 2}}
 	for name, c := range map[string]struct{ err, want error }{
 		"short x":              {forward(l, func(in *tf.LayerInput) { in.X = in.X[1:] }), tf.ErrShape},
 		"dst":                  {l.Forward(ws, nil, good()), tf.ErrShape},
@@ -228,6 +250,9 @@ func TestForwardErrors(t *testing.T) {
 		"negative token":       {model.Logits(ws, make([]float32, 9), []int{-1}, tf.Uniform(1, 1), nil), tf.ErrToken},
 		"tokens and batch":     {model.Logits(ws, make([]float32, 9), []int{1}, tf.Uniform(1, 2), nil), tf.ErrShape},
 		"cache of another":     {model.Logits(ws, make([]float32, 9), []int{1}, tf.Uniform(1, 1), tf.NewCache(2, 0)), tf.ErrShape},
+		"BERT, cache":          {bert.Forward(ws, make([]float32, 2*8), pair, tf.NewCache(1, 0)), tf.ErrShape},
+		"feed too many":        {second(seq.Decode(ws, tf.Memory{X: make([]float32, 8), Batch: tf.Uniform(1, 1)}, 1).Feed([][]int{{1}, {2}})), tf.ErrShape},
+		"norm across":          {whole.Forward(ws, make([]float32, 6*l.Dim), tf.LayerInput{X: normal(1, 6*l.Dim), Batch: tf.Uniform(2, 3)}), tf.ErrShape},
 		"reorder too few":      {tf.NewCache(2, 0).Reorder([]int{0}), tf.ErrShape},
 		"reorder out of range": {tf.NewCache(2, 0).Reorder([]int{0, 2}), tf.ErrShape},
 	} {
