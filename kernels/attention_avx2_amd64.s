@@ -494,25 +494,26 @@ end2:
 // func attnDotAVX2(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
 // Requires: AVX, FMA3
 TEXT ·attnDotAVX2(SB), NOSPLIT, $0-128
-	MOVQ         s_base+96(FP), AX
-	MOVQ         k_base+64(FP), CX
-	MOVQ         n+8(FP), DX
-	MOVQ         dim+16(FP), BX
-	ANDQ         $+7, BX
-	LEAQ         lanes8<>+0(SB), SI
-	MOVQ         $0x00000008, DI
-	SUBQ         BX, DI
-	LEAQ         (SI)(DI*4), SI
-	VMOVUPS      (SI), Y0
+	MOVQ         dim+16(FP), AX
+	MOVQ         s_base+96(FP), CX
+	MOVQ         k_base+64(FP), DX
+	MOVQ         n+8(FP), BX
+	MOVQ         AX, SI
+	ANDQ         $+7, SI
+	LEAQ         lanes8<>+0(SB), DI
+	MOVQ         $0x00000008, R8
+	SUBQ         SI, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Y0
 	VBROADCASTSS alpha+24(FP), Y1
-	CMPQ         DX, $+8
+	CMPQ         BX, $+8
 	JLT          end2
 
 loop1:
-	MOVQ q_base+32(FP), BX
-	MOVQ AX, SI
-	MOVQ rows+0(FP), DI
-	CMPQ DI, $+1
+	MOVQ q_base+32(FP), SI
+	MOVQ CX, DI
+	MOVQ rows+0(FP), R8
+	CMPQ R8, $+1
 	JLT  end4
 
 loop3:
@@ -524,219 +525,224 @@ loop3:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   BX, R8
-	MOVQ   ldq+56(FP), R9
-	LEAQ   (BX)(R9*4), BX
-	MOVQ   CX, R9
-	MOVQ   dim+16(FP), R10
-	CMPQ   R10, $+32
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+32
 	JLT    end6
 
 loop5:
-	VMOVUPS     (R8), Y10
-	VMOVUPS     32(R8), Y11
-	VMOVUPS     64(R8), Y12
-	VMOVUPS     96(R8), Y13
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y14
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	VMOVUPS     32(R12), Y11
+	VMOVUPS     64(R12), Y12
+	VMOVUPS     96(R12), Y13
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y14
 	VFMADD231PS Y14, Y10, Y2
-	VMOVUPS     32(R11), Y14
+	VMOVUPS     32(R12), Y14
 	VFMADD231PS Y14, Y11, Y2
-	VMOVUPS     64(R11), Y14
+	VMOVUPS     64(R12), Y14
 	VFMADD231PS Y14, Y12, Y2
-	VMOVUPS     96(R11), Y14
+	VMOVUPS     96(R12), Y14
 	VFMADD231PS Y14, Y13, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y14
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
 	VFMADD231PS Y14, Y10, Y3
-	VMOVUPS     32(R11), Y14
+	VMOVUPS     32(R12), Y14
 	VFMADD231PS Y14, Y11, Y3
-	VMOVUPS     64(R11), Y14
+	VMOVUPS     64(R12), Y14
 	VFMADD231PS Y14, Y12, Y3
-	VMOVUPS     96(R11), Y14
+	VMOVUPS     96(R12), Y14
 	VFMADD231PS Y14, Y13, Y3
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y14
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
 	VFMADD231PS Y14, Y10, Y4
-	VMOVUPS     32(R11), Y14
+	VMOVUPS     32(R12), Y14
 	VFMADD231PS Y14, Y11, Y4
-	VMOVUPS     64(R11), Y14
+	VMOVUPS     64(R12), Y14
 	VFMADD231PS Y14, Y12, Y4
-	VMOVUPS     96(R11), Y14
+	VMOVUPS     96(R12), Y14
 	VFMADD231PS Y14, Y13, Y4
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y14
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
 	VFMADD231PS Y14, Y10, Y5
-	VMOVUPS     32(R11), Y14
+	VMOVUPS     32(R12), Y14
 	VFMADD231PS Y14, Y11, Y5
-	VMOVUPS     64(R11), Y14
+	VMOVUPS     64(R12), Y14
 	VFMADD231PS Y14, Y12, Y5
-	VMOVUPS     96(R11), Y14
+	VMOVUPS     96(R12), Y14
 	VFMADD231PS Y14, Y13, Y5
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y14
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
 	VFMADD231PS Y14, Y10, Y6
-	VMOVUPS     32(R11), Y14
+	VMOVUPS     32(R12), Y14
 	VFMADD231PS Y14, Y11, Y6
-	VMOVUPS     64(R11), Y14
+	VMOVUPS     64(R12), Y14
 	VFMADD231PS Y14, Y12, Y6
-	VMOVUPS     96(R11), Y14
+	VMOVUPS     96(R12), Y14
 	VFMADD231PS Y14, Y13, Y6
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y14
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
 	VFMADD231PS Y14, Y10, Y7
-	VMOVUPS     32(R11), Y14
+	VMOVUPS     32(R12), Y14
 	VFMADD231PS Y14, Y11, Y7
-	VMOVUPS     64(R11), Y14
+	VMOVUPS     64(R12), Y14
 	VFMADD231PS Y14, Y12, Y7
-	VMOVUPS     96(R11), Y14
+	VMOVUPS     96(R12), Y14
 	VFMADD231PS Y14, Y13, Y7
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y14
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
 	VFMADD231PS Y14, Y10, Y8
-	VMOVUPS     32(R11), Y14
+	VMOVUPS     32(R12), Y14
 	VFMADD231PS Y14, Y11, Y8
-	VMOVUPS     64(R11), Y14
+	VMOVUPS     64(R12), Y14
 	VFMADD231PS Y14, Y12, Y8
-	VMOVUPS     96(R11), Y14
+	VMOVUPS     96(R12), Y14
 	VFMADD231PS Y14, Y13, Y8
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y14
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
 	VFMADD231PS Y14, Y10, Y9
-	VMOVUPS     32(R11), Y10
+	VMOVUPS     32(R12), Y10
 	VFMADD231PS Y10, Y11, Y9
-	VMOVUPS     64(R11), Y10
+	VMOVUPS     64(R12), Y10
 	VFMADD231PS Y10, Y12, Y9
-	VMOVUPS     96(R11), Y10
+	VMOVUPS     96(R12), Y10
 	VFMADD231PS Y10, Y13, Y9
-	ADDQ        $+128, R8
 	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
 	JGE         loop5
 
 end6:
-	CMPQ R10, $+8
+	CMPQ R11, $+8
 	JLT  end8
 
 loop7:
-	VMOVUPS     (R8), Y10
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y11
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y11
 	VFMADD231PS Y11, Y10, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y11
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
 	VFMADD231PS Y11, Y10, Y3
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y11
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
 	VFMADD231PS Y11, Y10, Y4
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y11
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
 	VFMADD231PS Y11, Y10, Y5
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y11
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
 	VFMADD231PS Y11, Y10, Y6
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y11
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
 	VFMADD231PS Y11, Y10, Y7
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y11
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
 	VFMADD231PS Y11, Y10, Y8
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y11
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
 	VFMADD231PS Y11, Y10, Y9
-	ADDQ        $+32, R8
 	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
 	JGE         loop7
 
 end8:
-	TESTQ       R10, R10
+	TESTQ       R11, R11
 	JZ          end9
-	VMASKMOVPS  (R8), Y0, Y10
-	MOVQ        R9, R8
-	MOVQ        ldk+88(FP), R9
-	VMASKMOVPS  (R8), Y0, Y11
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R9), Y0, Y10
+	MOVQ        R10, R9
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y11
 	VFMADD231PS Y11, Y10, Y2
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y11
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
 	VFMADD231PS Y11, Y10, Y3
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y11
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
 	VFMADD231PS Y11, Y10, Y4
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y11
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
 	VFMADD231PS Y11, Y10, Y5
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y11
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
 	VFMADD231PS Y11, Y10, Y6
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y11
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
 	VFMADD231PS Y11, Y10, Y7
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y11
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
 	VFMADD231PS Y11, Y10, Y8
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y11
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
 	VFMADD231PS Y11, Y10, Y9
 
 end9:
-	VUNPCKLPS  Y4, Y2, Y10
-	VUNPCKHPS  Y4, Y2, Y2
-	VADDPS     Y2, Y10, Y2
-	VUNPCKLPS  Y5, Y3, Y4
-	VUNPCKHPS  Y5, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y2, Y10
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y10, Y2, Y2
+	VSHUFPS    $0x4e, Y5, Y4, Y3
+	VBLENDPS   $0xcc, Y5, Y4, Y4
 	VADDPS     Y3, Y4, Y3
-	VUNPCKLPS  Y3, Y2, Y4
-	VUNPCKHPS  Y3, Y2, Y2
+	VSHUFPS    $0x88, Y3, Y2, Y4
+	VSHUFPS    $0xdd, Y3, Y2, Y2
 	VADDPS     Y2, Y4, Y2
-	VUNPCKLPS  Y8, Y6, Y3
-	VUNPCKHPS  Y8, Y6, Y4
-	VADDPS     Y4, Y3, Y3
-	VUNPCKLPS  Y9, Y7, Y4
-	VUNPCKHPS  Y9, Y7, Y5
-	VADDPS     Y5, Y4, Y4
-	VUNPCKLPS  Y4, Y3, Y5
-	VUNPCKHPS  Y4, Y3, Y3
+	VSHUFPS    $0x4e, Y7, Y6, Y3
+	VBLENDPS   $0xcc, Y7, Y6, Y4
+	VADDPS     Y3, Y4, Y3
+	VSHUFPS    $0x4e, Y9, Y8, Y4
+	VBLENDPS   $0xcc, Y9, Y8, Y5
+	VADDPS     Y4, Y5, Y4
+	VSHUFPS    $0x88, Y4, Y3, Y5
+	VSHUFPS    $0xdd, Y4, Y3, Y3
 	VADDPS     Y3, Y5, Y3
-	VPERM2F128 $0x20, Y3, Y2, Y4
-	VPERM2F128 $0x31, Y3, Y2, Y2
+	VBLENDPS   $0xf0, Y3, Y2, Y4
+	VPERM2F128 $0x21, Y3, Y2, Y2
 	VADDPS     Y2, Y4, Y2
 	VMULPS     Y1, Y2, Y2
-	VMOVUPS    Y2, (SI)
-	MOVQ       lds+120(FP), R8
-	LEAQ       (SI)(R8*4), SI
-	SUBQ       $+1, DI
-	CMPQ       DI, $+1
+	VMOVUPS    Y2, (DI)
+	MOVQ       lds+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	MOVQ       ldq+56(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
 	JGE        loop3
 
 end4:
-	ADDQ $+32, AX
-	MOVQ ldk+88(FP), BX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+8, DX
-	CMPQ DX, $+8
+	ADDQ $+32, CX
+	MOVQ ldk+88(FP), SI
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	SUBQ $+8, BX
+	CMPQ BX, $+8
 	JGE  loop1
 
 end2:
-	CMPQ DX, $+4
+	CMPQ BX, $+4
 	JLT  end11
 
 loop10:
-	MOVQ q_base+32(FP), BX
-	MOVQ AX, SI
-	MOVQ rows+0(FP), DI
-	CMPQ DI, $+1
+	MOVQ q_base+32(FP), SI
+	MOVQ CX, DI
+	MOVQ rows+0(FP), R8
+	CMPQ R8, $+2
 	JLT  end13
 
 loop12:
@@ -744,318 +750,1143 @@ loop12:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   BX, R8
-	MOVQ   ldq+56(FP), R9
-	LEAQ   (BX)(R9*4), BX
-	MOVQ   CX, R9
-	MOVQ   dim+16(FP), R10
-	CMPQ   R10, $+32
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+16
 	JLT    end15
 
 loop14:
-	VMOVUPS     (R8), Y6
-	VMOVUPS     32(R8), Y7
-	VMOVUPS     64(R8), Y8
-	VMOVUPS     96(R8), Y9
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y10
-	VFMADD231PS Y10, Y6, Y2
-	VMOVUPS     32(R11), Y10
-	VFMADD231PS Y10, Y7, Y2
-	VMOVUPS     64(R11), Y10
-	VFMADD231PS Y10, Y8, Y2
-	VMOVUPS     96(R11), Y10
-	VFMADD231PS Y10, Y9, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y10
-	VFMADD231PS Y10, Y6, Y3
-	VMOVUPS     32(R11), Y10
-	VFMADD231PS Y10, Y7, Y3
-	VMOVUPS     64(R11), Y10
-	VFMADD231PS Y10, Y8, Y3
-	VMOVUPS     96(R11), Y10
-	VFMADD231PS Y10, Y9, Y3
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y10
-	VFMADD231PS Y10, Y6, Y4
-	VMOVUPS     32(R11), Y10
-	VFMADD231PS Y10, Y7, Y4
-	VMOVUPS     64(R11), Y10
-	VFMADD231PS Y10, Y8, Y4
-	VMOVUPS     96(R11), Y10
-	VFMADD231PS Y10, Y9, Y4
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y10
-	VFMADD231PS Y10, Y6, Y5
-	VMOVUPS     32(R11), Y6
-	VFMADD231PS Y6, Y7, Y5
-	VMOVUPS     64(R11), Y6
-	VFMADD231PS Y6, Y8, Y5
-	VMOVUPS     96(R11), Y6
-	VFMADD231PS Y6, Y9, Y5
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	VMOVUPS     32(R12), Y11
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VMOVUPS     32(R12), Y13
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y2
+	VFMADD231PS Y14, Y12, Y6
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y2
+	VFMADD231PS Y14, Y13, Y6
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y3
+	VFMADD231PS Y14, Y12, Y7
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y3
+	VFMADD231PS Y14, Y13, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y4
+	VFMADD231PS Y14, Y12, Y8
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y4
+	VFMADD231PS Y14, Y13, Y8
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y5
+	VFMADD231PS Y14, Y12, Y9
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y11, Y5
+	VFMADD231PS Y10, Y13, Y9
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
 	JGE         loop14
 
 end15:
-	CMPQ R10, $+8
+	CMPQ R11, $+8
 	JLT  end17
 
 loop16:
-	VMOVUPS     (R8), Y6
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y7
-	VFMADD231PS Y7, Y6, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y7
-	VFMADD231PS Y7, Y6, Y3
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y7
-	VFMADD231PS Y7, Y6, Y4
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y7
-	VFMADD231PS Y7, Y6, Y5
-	ADDQ        $+32, R8
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y2
+	VFMADD231PS Y12, Y11, Y6
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y3
+	VFMADD231PS Y12, Y11, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y8
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y5
+	VFMADD231PS Y12, Y11, Y9
 	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
 	JGE         loop16
 
 end17:
-	TESTQ       R10, R10
+	TESTQ       R11, R11
 	JZ          end18
-	VMASKMOVPS  (R8), Y0, Y6
-	MOVQ        R9, R8
-	MOVQ        ldk+88(FP), R9
-	VMASKMOVPS  (R8), Y0, Y7
-	VFMADD231PS Y7, Y6, Y2
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y7
-	VFMADD231PS Y7, Y6, Y3
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y7
-	VFMADD231PS Y7, Y6, Y4
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y7
-	VFMADD231PS Y7, Y6, Y5
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R9), Y0, Y10
+	LEAQ        (R9)(R11*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	MOVQ        R10, R9
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y2
+	VFMADD231PS Y12, Y11, Y6
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y3
+	VFMADD231PS Y12, Y11, Y7
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y8
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y5
+	VFMADD231PS Y12, Y11, Y9
 
 end18:
-	VUNPCKLPS  Y4, Y2, Y6
-	VUNPCKHPS  Y4, Y2, Y2
-	VADDPS     Y2, Y6, Y2
-	VUNPCKLPS  Y5, Y3, Y4
-	VUNPCKHPS  Y5, Y3, Y3
-	VADDPS     Y3, Y4, Y3
-	VUNPCKLPS  Y3, Y2, Y4
-	VUNPCKHPS  Y3, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVUPS    X2, (SI)
-	MOVQ       lds+120(FP), R8
-	LEAQ       (SI)(R8*4), SI
-	SUBQ       $+1, DI
-	CMPQ       DI, $+1
-	JGE        loop12
+	VSHUFPS      $0x4e, Y3, Y2, Y10
+	VBLENDPS     $0xcc, Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VSHUFPS      $0x4e, Y5, Y4, Y3
+	VBLENDPS     $0xcc, Y5, Y4, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x88, Y3, Y2, Y4
+	VSHUFPS      $0xdd, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VSHUFPS      $0x4e, Y7, Y6, Y3
+	VBLENDPS     $0xcc, Y7, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x4e, Y9, Y8, Y4
+	VBLENDPS     $0xcc, Y9, Y8, Y5
+	VADDPS       Y4, Y5, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VADDPS       Y3, Y5, Y3
+	VBLENDPS     $0xf0, Y3, Y2, Y4
+	VPERM2F128   $0x21, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      X2, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VEXTRACTF128 $0x01, Y2, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	MOVQ         ldq+56(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	SUBQ         $+2, R8
+	CMPQ         R8, $+2
+	JGE          loop12
 
 end13:
-	ADDQ $+16, AX
-	MOVQ ldk+88(FP), BX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+4, DX
-	CMPQ DX, $+4
-	JGE  loop10
-
-end11:
-	CMPQ DX, $+2
+	CMPQ R8, $+1
 	JLT  end20
 
 loop19:
-	MOVQ q_base+32(FP), BX
-	MOVQ AX, SI
-	MOVQ rows+0(FP), DI
-	CMPQ DI, $+1
-	JLT  end22
-
-loop21:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   BX, R8
-	MOVQ   ldq+56(FP), R9
-	LEAQ   (BX)(R9*4), BX
-	MOVQ   CX, R9
-	MOVQ   dim+16(FP), R10
-	CMPQ   R10, $+32
-	JLT    end24
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+32
+	JLT    end22
+
+loop21:
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y6
+	VMOVUPS     32(R12), Y7
+	VMOVUPS     64(R12), Y8
+	VMOVUPS     96(R12), Y9
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y2
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y2
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y3
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y3
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y3
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y4
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y4
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y4
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y5
+	VMOVUPS     32(R12), Y6
+	VFMADD231PS Y6, Y7, Y5
+	VMOVUPS     64(R12), Y6
+	VFMADD231PS Y6, Y8, Y5
+	VMOVUPS     96(R12), Y6
+	VFMADD231PS Y6, Y9, Y5
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop21
+
+end22:
+	CMPQ R11, $+8
+	JLT  end24
 
 loop23:
-	VMOVUPS     (R8), Y4
-	VMOVUPS     32(R8), Y5
-	VMOVUPS     64(R8), Y6
-	VMOVUPS     96(R8), Y7
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y8
-	VFMADD231PS Y8, Y4, Y2
-	VMOVUPS     32(R11), Y8
-	VFMADD231PS Y8, Y5, Y2
-	VMOVUPS     64(R11), Y8
-	VFMADD231PS Y8, Y6, Y2
-	VMOVUPS     96(R11), Y8
-	VFMADD231PS Y8, Y7, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y8
-	VFMADD231PS Y8, Y4, Y3
-	VMOVUPS     32(R11), Y4
-	VFMADD231PS Y4, Y5, Y3
-	VMOVUPS     64(R11), Y4
-	VFMADD231PS Y4, Y6, Y3
-	VMOVUPS     96(R11), Y4
-	VFMADD231PS Y4, Y7, Y3
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y6
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
 	JGE         loop23
 
 end24:
-	CMPQ R10, $+8
-	JLT  end26
+	TESTQ       R11, R11
+	JZ          end25
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R9), Y0, Y6
+	MOVQ        R10, R9
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y5
 
-loop25:
-	VMOVUPS     (R8), Y4
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y5
-	VFMADD231PS Y5, Y4, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y5
-	VFMADD231PS Y5, Y4, Y3
-	ADDQ        $+32, R8
-	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop25
-
-end26:
-	TESTQ       R10, R10
-	JZ          end27
-	VMASKMOVPS  (R8), Y0, Y4
-	MOVQ        R9, R8
-	MOVQ        ldk+88(FP), R9
-	VMASKMOVPS  (R8), Y0, Y5
-	VFMADD231PS Y5, Y4, Y2
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y5
-	VFMADD231PS Y5, Y4, Y3
-
-end27:
-	VUNPCKLPS  Y2, Y2, Y4
-	VUNPCKHPS  Y2, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VUNPCKLPS  Y3, Y3, Y4
-	VUNPCKHPS  Y3, Y3, Y3
+end25:
+	VSHUFPS    $0x4e, Y3, Y2, Y6
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y6, Y2, Y2
+	VSHUFPS    $0x4e, Y5, Y4, Y3
+	VBLENDPS   $0xcc, Y5, Y4, Y4
 	VADDPS     Y3, Y4, Y3
-	VUNPCKLPS  Y3, Y2, Y4
-	VUNPCKHPS  Y3, Y2, Y2
+	VSHUFPS    $0x88, Y3, Y2, Y4
+	VSHUFPS    $0xdd, Y3, Y2, Y2
 	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
 	VMULPS     Y1, Y2, Y2
-	VMOVLPS    X2, (SI)
-	MOVQ       lds+120(FP), R8
-	LEAQ       (SI)(R8*4), SI
-	SUBQ       $+1, DI
-	CMPQ       DI, $+1
-	JGE        loop21
-
-end22:
-	ADDQ $+8, AX
-	MOVQ ldk+88(FP), BX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+2, DX
-	CMPQ DX, $+2
-	JGE  loop19
+	VMOVUPS    X2, (DI)
+	MOVQ       lds+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	MOVQ       ldq+56(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
+	JGE        loop19
 
 end20:
-	CMPQ DX, $+1
+	ADDQ $+16, CX
+	MOVQ ldk+88(FP), SI
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	SUBQ $+4, BX
+	CMPQ BX, $+4
+	JGE  loop10
+
+end11:
+	CMPQ BX, $+2
+	JLT  end27
+
+loop26:
+	MOVQ q_base+32(FP), SI
+	MOVQ CX, DI
+	MOVQ rows+0(FP), R8
+	CMPQ R8, $+4
 	JLT  end29
 
 loop28:
-	MOVQ q_base+32(FP), BX
-	MOVQ AX, SI
-	MOVQ rows+0(FP), DI
-	CMPQ DI, $+1
-	JLT  end31
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+16
+	JLT    end31
 
 loop30:
-	VXORPS Y2, Y2, Y2
-	MOVQ   BX, R8
-	MOVQ   ldq+56(FP), R9
-	LEAQ   (BX)(R9*4), BX
-	MOVQ   CX, R9
-	MOVQ   dim+16(FP), R10
-	CMPQ   R10, $+32
-	JLT    end33
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	VMOVUPS     32(R12), Y11
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VMOVUPS     32(R12), Y13
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y2
+	VFMADD231PS Y14, Y12, Y3
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y2
+	VFMADD231PS Y14, Y13, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y4
+	VFMADD231PS Y14, Y12, Y5
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y4
+	VFMADD231PS Y14, Y13, Y5
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y6
+	VFMADD231PS Y14, Y12, Y7
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y6
+	VFMADD231PS Y14, Y13, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y8
+	VFMADD231PS Y14, Y12, Y9
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y11, Y8
+	VFMADD231PS Y10, Y13, Y9
+	ADDQ        $+64, R10
+	ADDQ        $+64, R9
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop30
+
+end31:
+	CMPQ R11, $+8
+	JLT  end33
 
 loop32:
-	VMOVUPS     (R8), Y3
-	VMOVUPS     32(R8), Y4
-	VMOVUPS     64(R8), Y5
-	VMOVUPS     96(R8), Y6
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y7
-	VFMADD231PS Y7, Y3, Y2
-	VMOVUPS     32(R11), Y3
-	VFMADD231PS Y3, Y4, Y2
-	VMOVUPS     64(R11), Y3
-	VFMADD231PS Y3, Y5, Y2
-	VMOVUPS     96(R11), Y3
-	VFMADD231PS Y3, Y6, Y2
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y2
+	VFMADD231PS Y12, Y11, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y5
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y6
+	VFMADD231PS Y12, Y11, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y8
+	VFMADD231PS Y12, Y11, Y9
+	ADDQ        $+32, R10
+	ADDQ        $+32, R9
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
 	JGE         loop32
 
 end33:
-	CMPQ R10, $+8
-	JLT  end35
+	TESTQ       R11, R11
+	JZ          end34
+	MOVQ        ldk+88(FP), R11
+	VMASKMOVPS  (R10), Y0, Y10
+	LEAQ        (R10)(R11*4), R10
+	VMASKMOVPS  (R10), Y0, Y11
+	MOVQ        ldq+56(FP), R10
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y2
+	VFMADD231PS Y12, Y11, Y3
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y5
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y6
+	VFMADD231PS Y12, Y11, Y7
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y8
+	VFMADD231PS Y12, Y11, Y9
 
-loop34:
-	VMOVUPS     (R8), Y3
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y4
-	VFMADD231PS Y4, Y3, Y2
-	ADDQ        $+32, R8
+end34:
+	VSHUFPS      $0x4e, Y3, Y2, Y10
+	VBLENDPS     $0xcc, Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VSHUFPS      $0x4e, Y5, Y4, Y3
+	VBLENDPS     $0xcc, Y5, Y4, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x88, Y3, Y2, Y4
+	VSHUFPS      $0xdd, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VSHUFPS      $0x4e, Y7, Y6, Y3
+	VBLENDPS     $0xcc, Y7, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x4e, Y9, Y8, Y4
+	VBLENDPS     $0xcc, Y9, Y8, Y5
+	VADDPS       Y4, Y5, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VADDPS       Y3, Y5, Y3
+	VBLENDPS     $0xf0, Y3, Y2, Y4
+	VPERM2F128   $0x21, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVLPS      X2, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VMOVHPS      X2, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VEXTRACTF128 $0x01, Y2, X3
+	VMOVLPS      X3, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VEXTRACTF128 $0x01, Y2, X2
+	VMOVHPS      X2, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	MOVQ         ldq+56(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	SUBQ         $+4, R8
+	CMPQ         R8, $+4
+	JGE          loop28
+
+end29:
+	CMPQ R8, $+2
+	JLT  end36
+
+loop35:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+16
+	JLT    end38
+
+loop37:
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y6
+	VMOVUPS     32(R12), Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y8
+	VMOVUPS     32(R12), Y9
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y2
+	VFMADD231PS Y10, Y8, Y4
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y2
+	VFMADD231PS Y10, Y9, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y3
+	VFMADD231PS Y10, Y8, Y5
+	VMOVUPS     32(R12), Y6
+	VFMADD231PS Y6, Y7, Y3
+	VFMADD231PS Y6, Y9, Y5
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop37
+
+end38:
+	CMPQ R11, $+8
+	JLT  end40
+
+loop39:
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y6
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y8
+	VFMADD231PS Y8, Y6, Y2
+	VFMADD231PS Y8, Y7, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y8
+	VFMADD231PS Y8, Y6, Y3
+	VFMADD231PS Y8, Y7, Y5
 	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop34
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop39
 
-end35:
-	TESTQ       R10, R10
-	JZ          end36
-	VMASKMOVPS  (R8), Y0, Y3
-	MOVQ        R9, R8
-	MOVQ        ldk+88(FP), R9
-	VMASKMOVPS  (R8), Y0, Y4
-	VFMADD231PS Y4, Y3, Y2
+end40:
+	TESTQ       R11, R11
+	JZ          end41
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R9), Y0, Y6
+	LEAQ        (R9)(R11*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	MOVQ        R10, R9
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y8
+	VFMADD231PS Y8, Y6, Y2
+	VFMADD231PS Y8, Y7, Y4
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y8
+	VFMADD231PS Y8, Y6, Y3
+	VFMADD231PS Y8, Y7, Y5
+
+end41:
+	VSHUFPS    $0x4e, Y3, Y2, Y6
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y6, Y2, Y2
+	VSHUFPS    $0x4e, Y5, Y4, Y3
+	VBLENDPS   $0xcc, Y5, Y4, Y4
+	VADDPS     Y3, Y4, Y3
+	VSHUFPS    $0x88, Y3, Y2, Y4
+	VSHUFPS    $0xdd, Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVLPS    X2, (DI)
+	MOVQ       lds+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	VMOVHPS    X2, (DI)
+	MOVQ       lds+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	MOVQ       ldq+56(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+2, R8
+	CMPQ       R8, $+2
+	JGE        loop35
 
 end36:
+	CMPQ R8, $+1
+	JLT  end43
+
+loop42:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+8
+	JLT    end45
+
+loop44:
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y4
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y5, Y4, Y3
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop44
+
+end45:
+	TESTQ       R11, R11
+	JZ          end46
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R9), Y0, Y4
+	MOVQ        R10, R9
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y5
+	VFMADD231PS Y5, Y4, Y3
+
+end46:
+	VSHUFPS    $0x4e, Y3, Y2, Y4
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y4, Y2, Y2
+	VSHUFPS    $0x88, Y2, Y2, Y3
+	VSHUFPS    $0xdd, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVLPS    X2, (DI)
+	MOVQ       lds+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	MOVQ       ldq+56(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
+	JGE        loop42
+
+end43:
+	ADDQ $+8, CX
+	MOVQ ldk+88(FP), SI
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	SUBQ $+2, BX
+	CMPQ BX, $+2
+	JGE  loop26
+
+end27:
+	CMPQ BX, $+1
+	JLT  end48
+
+loop47:
+	MOVQ q_base+32(FP), SI
+	MOVQ CX, DI
+	MOVQ rows+0(FP), R8
+	CMPQ R8, $+8
+	JLT  end50
+
+loop49:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+32
+	JLT    end52
+
+loop51:
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	VMOVUPS     32(R12), Y11
+	VMOVUPS     64(R12), Y12
+	VMOVUPS     96(R12), Y13
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y2
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y2
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y3
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y3
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y3
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y4
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y4
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y5
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y5
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y5
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y5
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y6
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y6
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y6
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y7
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y7
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y7
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y8
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y8
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y8
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y9
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y11, Y9
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y12, Y9
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y13, Y9
+	ADDQ        $+128, R10
+	ADDQ        $+128, R9
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop51
+
+end52:
+	CMPQ R11, $+8
+	JLT  end54
+
+loop53:
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y5
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y6
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y8
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y9
+	ADDQ        $+32, R10
+	ADDQ        $+32, R9
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop53
+
+end54:
+	TESTQ       R11, R11
+	JZ          end55
+	MOVQ        ldk+88(FP), R11
+	VMASKMOVPS  (R10), Y0, Y10
+	MOVQ        ldq+56(FP), R10
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y3
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y4
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y5
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y6
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y7
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y8
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y9
+
+end55:
+	VSHUFPS      $0x4e, Y3, Y2, Y10
+	VBLENDPS     $0xcc, Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VSHUFPS      $0x4e, Y5, Y4, Y3
+	VBLENDPS     $0xcc, Y5, Y4, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x88, Y3, Y2, Y4
+	VSHUFPS      $0xdd, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VSHUFPS      $0x4e, Y7, Y6, Y3
+	VBLENDPS     $0xcc, Y7, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x4e, Y9, Y8, Y4
+	VBLENDPS     $0xcc, Y9, Y8, Y5
+	VADDPS       Y4, Y5, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VADDPS       Y3, Y5, Y3
+	VBLENDPS     $0xf0, Y3, Y2, Y4
+	VPERM2F128   $0x21, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVSS       X2, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VEXTRACTPS   $0x01, X2, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VEXTRACTPS   $0x02, X2, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VEXTRACTPS   $0x03, X2, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VEXTRACTF128 $0x01, Y2, X3
+	VMOVSS       X3, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VEXTRACTF128 $0x01, Y2, X3
+	VEXTRACTPS   $0x01, X3, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VEXTRACTF128 $0x01, Y2, X3
+	VEXTRACTPS   $0x02, X3, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	VEXTRACTF128 $0x01, Y2, X2
+	VEXTRACTPS   $0x03, X2, (DI)
+	MOVQ         lds+120(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	MOVQ         ldq+56(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JGE          loop49
+
+end50:
+	CMPQ R8, $+4
+	JLT  end57
+
+loop56:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+32
+	JLT    end59
+
+loop58:
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y6
+	VMOVUPS     32(R12), Y7
+	VMOVUPS     64(R12), Y8
+	VMOVUPS     96(R12), Y9
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y2
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y2
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y3
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y3
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y3
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y4
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y4
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y4
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y5
+	VMOVUPS     32(R12), Y6
+	VFMADD231PS Y6, Y7, Y5
+	VMOVUPS     64(R12), Y6
+	VFMADD231PS Y6, Y8, Y5
+	VMOVUPS     96(R12), Y6
+	VFMADD231PS Y6, Y9, Y5
+	ADDQ        $+128, R10
+	ADDQ        $+128, R9
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop58
+
+end59:
+	CMPQ R11, $+8
+	JLT  end61
+
+loop60:
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y6
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $+32, R10
+	ADDQ        $+32, R9
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop60
+
+end61:
+	TESTQ       R11, R11
+	JZ          end62
+	MOVQ        ldk+88(FP), R11
+	VMASKMOVPS  (R10), Y0, Y6
+	MOVQ        ldq+56(FP), R10
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y5
+
+end62:
+	VSHUFPS    $0x4e, Y3, Y2, Y6
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y6, Y2, Y2
+	VSHUFPS    $0x4e, Y5, Y4, Y3
+	VBLENDPS   $0xcc, Y5, Y4, Y4
+	VADDPS     Y3, Y4, Y3
+	VSHUFPS    $0x88, Y3, Y2, Y4
+	VSHUFPS    $0xdd, Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVSS     X2, (DI)
+	MOVQ       lds+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	VEXTRACTPS $0x01, X2, (DI)
+	MOVQ       lds+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	VEXTRACTPS $0x02, X2, (DI)
+	MOVQ       lds+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	VEXTRACTPS $0x03, X2, (DI)
+	MOVQ       lds+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	MOVQ       ldq+56(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+4, R8
+	CMPQ       R8, $+4
+	JGE        loop56
+
+end57:
+	CMPQ R8, $+2
+	JLT  end64
+
+loop63:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+8
+	JLT    end66
+
+loop65:
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y4
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y5, Y4, Y3
+	ADDQ        $+32, R10
+	ADDQ        $+32, R9
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop65
+
+end66:
+	TESTQ       R11, R11
+	JZ          end67
+	MOVQ        ldk+88(FP), R11
+	VMASKMOVPS  (R10), Y0, Y4
+	MOVQ        ldq+56(FP), R10
+	VMASKMOVPS  (R9), Y0, Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y5
+	VFMADD231PS Y5, Y4, Y3
+
+end67:
+	VSHUFPS    $0x4e, Y3, Y2, Y4
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y4, Y2, Y2
+	VSHUFPS    $0x88, Y2, Y2, Y3
+	VSHUFPS    $0xdd, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVSS     X2, (DI)
+	MOVQ       lds+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	VEXTRACTPS $0x01, X2, (DI)
+	MOVQ       lds+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	MOVQ       ldq+56(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+2, R8
+	CMPQ       R8, $+2
+	JGE        loop63
+
+end64:
+	CMPQ R8, $+1
+	JLT  end69
+
+loop68:
+	VXORPS Y2, Y2, Y2
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+8
+	JLT    end71
+
+loop70:
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y3
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y4
+	VFMADD231PS Y4, Y3, Y2
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop70
+
+end71:
+	TESTQ       R11, R11
+	JZ          end72
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R9), Y0, Y3
+	MOVQ        R10, R9
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y4
+	VFMADD231PS Y4, Y3, Y2
+
+end72:
 	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VSHUFPS    $0x4e, Y2, Y2, Y3
@@ -1063,74 +1894,144 @@ end36:
 	VSHUFPS    $0xb1, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VMULPS     Y1, Y2, Y2
-	VMOVSS     X2, (SI)
-	MOVQ       lds+120(FP), R8
-	LEAQ       (SI)(R8*4), SI
-	SUBQ       $+1, DI
-	CMPQ       DI, $+1
-	JGE        loop30
+	VMOVSS     X2, (DI)
+	MOVQ       lds+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	MOVQ       ldq+56(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
+	JGE        loop68
 
-end31:
-	ADDQ $+4, AX
-	MOVQ ldk+88(FP), BX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+1, DX
-	CMPQ DX, $+1
-	JGE  loop28
+end69:
+	ADDQ $+4, CX
+	MOVQ ldk+88(FP), SI
+	LEAQ (DX)(SI*4), DX
+	SUBQ $+1, BX
+	CMPQ BX, $+1
+	JGE  loop47
 
-end29:
+end48:
 	VZEROUPPER
 	RET
 
 // func attnShortAVX2(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·attnShortAVX2(SB), NOSPLIT, $0-232
-	MOVQ         s_base+128(FP), AX
-	MOVQ         q_base+32(FP), CX
-	MOVQ         rows+0(FP), DX
-	MOVQ         dim+16(FP), BX
-	ANDQ         $+7, BX
-	LEAQ         lanes8<>+0(SB), SI
-	MOVQ         $0x00000008, DI
-	SUBQ         BX, DI
-	LEAQ         (SI)(DI*4), SI
-	VMOVUPS      (SI), Y0
-	VBROADCASTSS alpha+24(FP), Y1
-	CMPQ         DX, $+4
-	JLT          end2
+	MOVQ    s_base+128(FP), AX
+	MOVQ    q_base+32(FP), CX
+	MOVQ    dim+16(FP), DX
+	MOVQ    DX, BX
+	ANDQ    $+7, BX
+	LEAQ    lanes8<>+0(SB), SI
+	MOVQ    $0x00000008, DI
+	SUBQ    BX, DI
+	LEAQ    (SI)(DI*4), SI
+	VMOVUPS (SI), Y0
+	CMPQ    BX, $+2
+	JGT     else1
+	SUBQ    BX, DX
+	JMP     end2
 
-loop1:
-	MOVQ k_base+64(FP), BX
+else1:
+	SUBQ BX, BX
+
+end2:
+	TESTQ BX, BX
+	JZ    end3
+	LEAQ  (CX)(DX*4), CX
+	ADDQ  $+16384, AX
+	ADDQ  $+256, AX
+	CMPQ  BX, $+1
+	JLT   end5
+
+loop4:
+	MOVQ CX, DX
 	MOVQ AX, SI
-	MOVQ n+8(FP), DI
-	CMPQ DI, $+2
-	JLT  end4
+	MOVQ rows+0(FP), DI
+	CMPQ DI, $+1
+	JLT  end7
 
-loop3:
+loop6:
+	VBROADCASTSS (DX), Y0
+	VMOVSS       X0, (SI)
+	MOVQ         ldq+56(FP), R8
+	LEAQ         (DX)(R8*4), DX
+	ADDQ         $+4, SI
+	SUBQ         $+1, DI
+	CMPQ         DI, $+1
+	JGE          loop6
+
+end7:
+	ADDQ $+4, CX
+	ADDQ $+256, AX
+	SUBQ $+1, BX
+	CMPQ BX, $+1
+	JGE  loop4
+
+end5:
+end3:
+	MOVQ    dim+16(FP), AX
+	MOVQ    AX, CX
+	ANDQ    $+7, CX
+	LEAQ    lanes8<>+0(SB), DX
+	MOVQ    $0x00000008, BX
+	SUBQ    CX, BX
+	LEAQ    (DX)(BX*4), DX
+	VMOVUPS (DX), Y0
+	CMPQ    CX, $+2
+	JGT     else8
+	SUBQ    CX, AX
+	JMP     end9
+
+else8:
+	SUBQ CX, CX
+
+end9:
+	MOVQ         s_base+128(FP), CX
+	MOVQ         q_base+32(FP), DX
+	MOVQ         rows+0(FP), BX
+	MOVQ         AX, SI
+	ANDQ         $+7, SI
+	LEAQ         lanes8<>+0(SB), DI
+	MOVQ         $0x00000008, R8
+	SUBQ         SI, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Y0
+	VBROADCASTSS alpha+24(FP), Y1
+	CMPQ         BX, $+4
+	JLT          end11
+
+loop10:
+	MOVQ k_base+64(FP), SI
+	MOVQ CX, DI
+	MOVQ n+8(FP), R8
+	CMPQ R8, $+2
+	JLT  end13
+
+loop12:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   BX, R8
-	MOVQ   ldk+88(FP), R9
-	LEAQ   (BX)(R9*4), BX
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   BX, R9
-	MOVQ   ldk+88(FP), R10
-	LEAQ   (BX)(R10*4), BX
-	MOVQ   CX, R10
-	MOVQ   dim+16(FP), R11
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end6
+	JLT    end15
 
-loop5:
-	VMOVUPS     (R8), Y10
-	VMOVUPS     32(R8), Y11
-	VMOVUPS     (R9), Y12
-	VMOVUPS     32(R9), Y13
+loop14:
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	VMOVUPS     32(R12), Y11
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VMOVUPS     32(R12), Y13
 	MOVQ        R10, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Y14
@@ -1160,20 +2061,22 @@ loop5:
 	VMOVUPS     32(R12), Y10
 	VFMADD231PS Y10, Y11, Y5
 	VFMADD231PS Y10, Y13, Y9
-	ADDQ        $+64, R8
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop5
+	JGE         loop14
 
-end6:
+end15:
 	CMPQ R11, $+8
-	JLT  end8
+	JLT  end17
 
-loop7:
-	VMOVUPS     (R8), Y10
-	VMOVUPS     (R9), Y11
+loop16:
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
 	MOVQ        R10, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Y12
@@ -1191,224 +2094,405 @@ loop7:
 	VMOVUPS     (R12), Y12
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y9
-	ADDQ        $+32, R8
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop7
+	JGE         loop16
 
-end8:
+end17:
 	TESTQ       R11, R11
-	JZ          end9
-	VMASKMOVPS  (R8), Y0, Y10
+	JZ          end18
+	MOVQ        ldk+88(FP), R11
+	VMASKMOVPS  (R9), Y0, Y10
+	LEAQ        (R9)(R11*4), R9
 	VMASKMOVPS  (R9), Y0, Y11
-	MOVQ        R10, R8
-	MOVQ        ldq+56(FP), R9
-	VMASKMOVPS  (R8), Y0, Y12
+	MOVQ        R10, R9
+	MOVQ        ldq+56(FP), R10
+	VMASKMOVPS  (R9), Y0, Y12
 	VFMADD231PS Y12, Y10, Y2
 	VFMADD231PS Y12, Y11, Y6
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y12
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
 	VFMADD231PS Y12, Y10, Y3
 	VFMADD231PS Y12, Y11, Y7
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y12
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
 	VFMADD231PS Y12, Y10, Y4
 	VFMADD231PS Y12, Y11, Y8
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y12
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y9
 
-end9:
-	VUNPCKLPS  Y4, Y2, Y10
-	VUNPCKHPS  Y4, Y2, Y2
-	VADDPS     Y2, Y10, Y2
-	VUNPCKLPS  Y5, Y3, Y4
-	VUNPCKHPS  Y5, Y3, Y3
-	VADDPS     Y3, Y4, Y3
-	VUNPCKLPS  Y3, Y2, Y4
-	VUNPCKHPS  Y3, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVUPS    X2, (SI)
-	ADDQ       $+256, SI
-	VUNPCKLPS  Y8, Y6, Y2
-	VUNPCKHPS  Y8, Y6, Y3
-	VADDPS     Y3, Y2, Y2
-	VUNPCKLPS  Y9, Y7, Y3
-	VUNPCKHPS  Y9, Y7, Y4
-	VADDPS     Y4, Y3, Y3
-	VUNPCKLPS  Y3, Y2, Y4
-	VUNPCKHPS  Y3, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVUPS    X2, (SI)
-	ADDQ       $+256, SI
-	SUBQ       $+2, DI
-	CMPQ       DI, $+2
-	JGE        loop3
-
-end4:
-	CMPQ DI, $+1
-	JLT  end11
-
-loop10:
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   BX, R8
-	MOVQ   ldk+88(FP), R9
-	LEAQ   (BX)(R9*4), BX
-	MOVQ   CX, R9
-	MOVQ   dim+16(FP), R10
-	CMPQ   R10, $+16
-	JLT    end13
-
-loop12:
-	VMOVUPS     (R8), Y6
-	VMOVUPS     32(R8), Y7
-	MOVQ        R9, R11
-	MOVQ        ldq+56(FP), R12
-	VMOVUPS     (R11), Y8
-	VFMADD231PS Y8, Y6, Y2
-	VMOVUPS     32(R11), Y8
-	VFMADD231PS Y8, Y7, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y8
-	VFMADD231PS Y8, Y6, Y3
-	VMOVUPS     32(R11), Y8
-	VFMADD231PS Y8, Y7, Y3
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y8
-	VFMADD231PS Y8, Y6, Y4
-	VMOVUPS     32(R11), Y8
-	VFMADD231PS Y8, Y7, Y4
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y8
-	VFMADD231PS Y8, Y6, Y5
-	VMOVUPS     32(R11), Y6
-	VFMADD231PS Y6, Y7, Y5
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop12
+end18:
+	VSHUFPS      $0x4e, Y3, Y2, Y10
+	VBLENDPS     $0xcc, Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VSHUFPS      $0x4e, Y5, Y4, Y3
+	VBLENDPS     $0xcc, Y5, Y4, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x88, Y3, Y2, Y4
+	VSHUFPS      $0xdd, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VSHUFPS      $0x4e, Y7, Y6, Y3
+	VBLENDPS     $0xcc, Y7, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x4e, Y9, Y8, Y4
+	VBLENDPS     $0xcc, Y9, Y8, Y5
+	VADDPS       Y4, Y5, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VADDPS       Y3, Y5, Y3
+	VBLENDPS     $0xf0, Y3, Y2, Y4
+	VPERM2F128   $0x21, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      X2, (DI)
+	ADDQ         $+256, DI
+	VEXTRACTF128 $0x01, Y2, (DI)
+	ADDQ         $+256, DI
+	MOVQ         ldk+88(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	SUBQ         $+2, R8
+	CMPQ         R8, $+2
+	JGE          loop12
 
 end13:
-	CMPQ R10, $+8
-	JLT  end15
-
-loop14:
-	VMOVUPS     (R8), Y6
-	MOVQ        R9, R11
-	MOVQ        ldq+56(FP), R12
-	VMOVUPS     (R11), Y7
-	VFMADD231PS Y7, Y6, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y7
-	VFMADD231PS Y7, Y6, Y3
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y7
-	VFMADD231PS Y7, Y6, Y4
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y7
-	VFMADD231PS Y7, Y6, Y5
-	ADDQ        $+32, R8
-	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop14
-
-end15:
-	TESTQ       R10, R10
-	JZ          end16
-	VMASKMOVPS  (R8), Y0, Y6
-	MOVQ        R9, R8
-	MOVQ        ldq+56(FP), R9
-	VMASKMOVPS  (R8), Y0, Y7
-	VFMADD231PS Y7, Y6, Y2
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y7
-	VFMADD231PS Y7, Y6, Y3
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y7
-	VFMADD231PS Y7, Y6, Y4
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y7
-	VFMADD231PS Y7, Y6, Y5
-
-end16:
-	VUNPCKLPS  Y4, Y2, Y6
-	VUNPCKHPS  Y4, Y2, Y2
-	VADDPS     Y2, Y6, Y2
-	VUNPCKLPS  Y5, Y3, Y4
-	VUNPCKHPS  Y5, Y3, Y3
-	VADDPS     Y3, Y4, Y3
-	VUNPCKLPS  Y3, Y2, Y4
-	VUNPCKHPS  Y3, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVUPS    X2, (SI)
-	ADDQ       $+256, SI
-	SUBQ       $+1, DI
-	CMPQ       DI, $+1
-	JGE        loop10
-
-end11:
-	ADDQ $+16, AX
-	MOVQ ldq+56(FP), BX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+4, DX
-	CMPQ DX, $+4
-	JGE  loop1
-
-end2:
-	CMPQ DX, $+2
-	JLT  end18
-
-loop17:
-	MOVQ k_base+64(FP), BX
-	MOVQ AX, SI
-	MOVQ n+8(FP), DI
-	CMPQ DI, $+2
+	CMPQ R8, $+1
 	JLT  end20
 
 loop19:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   BX, R8
-	MOVQ   ldk+88(FP), R9
-	LEAQ   (BX)(R9*4), BX
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   BX, R9
-	MOVQ   ldk+88(FP), R10
-	LEAQ   (BX)(R10*4), BX
-	MOVQ   CX, R10
-	MOVQ   dim+16(FP), R11
-	CMPQ   R11, $+16
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+32
 	JLT    end22
 
 loop21:
-	VMOVUPS     (R8), Y6
-	VMOVUPS     32(R8), Y7
-	VMOVUPS     (R9), Y8
-	VMOVUPS     32(R9), Y9
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y6
+	VMOVUPS     32(R12), Y7
+	VMOVUPS     64(R12), Y8
+	VMOVUPS     96(R12), Y9
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y2
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y2
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y3
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y3
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y3
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y4
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y4
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y4
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y5
+	VMOVUPS     32(R12), Y6
+	VFMADD231PS Y6, Y7, Y5
+	VMOVUPS     64(R12), Y6
+	VFMADD231PS Y6, Y8, Y5
+	VMOVUPS     96(R12), Y6
+	VFMADD231PS Y6, Y9, Y5
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop21
+
+end22:
+	CMPQ R11, $+8
+	JLT  end24
+
+loop23:
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y6
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop23
+
+end24:
+	TESTQ       R11, R11
+	JZ          end25
+	MOVQ        ldk+88(FP), R11
+	VMASKMOVPS  (R9), Y0, Y6
+	MOVQ        R10, R9
+	MOVQ        ldq+56(FP), R10
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y5
+
+end25:
+	VSHUFPS    $0x4e, Y3, Y2, Y6
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y6, Y2, Y2
+	VSHUFPS    $0x4e, Y5, Y4, Y3
+	VBLENDPS   $0xcc, Y5, Y4, Y4
+	VADDPS     Y3, Y4, Y3
+	VSHUFPS    $0x88, Y3, Y2, Y4
+	VSHUFPS    $0xdd, Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVUPS    X2, (DI)
+	ADDQ       $+256, DI
+	MOVQ       ldk+88(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
+	JGE        loop19
+
+end20:
+	ADDQ $+16, CX
+	MOVQ ldq+56(FP), SI
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	SUBQ $+4, BX
+	CMPQ BX, $+4
+	JGE  loop10
+
+end11:
+	CMPQ BX, $+2
+	JLT  end27
+
+loop26:
+	MOVQ k_base+64(FP), SI
+	MOVQ CX, DI
+	MOVQ n+8(FP), R8
+	CMPQ R8, $+4
+	JLT  end29
+
+loop28:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+16
+	JLT    end31
+
+loop30:
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	VMOVUPS     32(R12), Y11
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VMOVUPS     32(R12), Y13
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y2
+	VFMADD231PS Y14, Y12, Y3
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y2
+	VFMADD231PS Y14, Y13, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y4
+	VFMADD231PS Y14, Y12, Y5
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y4
+	VFMADD231PS Y14, Y13, Y5
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y6
+	VFMADD231PS Y14, Y12, Y7
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y6
+	VFMADD231PS Y14, Y13, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y8
+	VFMADD231PS Y14, Y12, Y9
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y11, Y8
+	VFMADD231PS Y10, Y13, Y9
+	ADDQ        $+64, R10
+	ADDQ        $+64, R9
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop30
+
+end31:
+	CMPQ R11, $+8
+	JLT  end33
+
+loop32:
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y2
+	VFMADD231PS Y12, Y11, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y5
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y6
+	VFMADD231PS Y12, Y11, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y8
+	VFMADD231PS Y12, Y11, Y9
+	ADDQ        $+32, R10
+	ADDQ        $+32, R9
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop32
+
+end33:
+	TESTQ       R11, R11
+	JZ          end34
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R10), Y0, Y10
+	LEAQ        (R10)(R11*4), R10
+	VMASKMOVPS  (R10), Y0, Y11
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y2
+	VFMADD231PS Y12, Y11, Y3
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y5
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y6
+	VFMADD231PS Y12, Y11, Y7
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y8
+	VFMADD231PS Y12, Y11, Y9
+
+end34:
+	VSHUFPS      $0x4e, Y3, Y2, Y10
+	VBLENDPS     $0xcc, Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VSHUFPS      $0x4e, Y5, Y4, Y3
+	VBLENDPS     $0xcc, Y5, Y4, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x88, Y3, Y2, Y4
+	VSHUFPS      $0xdd, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VSHUFPS      $0x4e, Y7, Y6, Y3
+	VBLENDPS     $0xcc, Y7, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x4e, Y9, Y8, Y4
+	VBLENDPS     $0xcc, Y9, Y8, Y5
+	VADDPS       Y4, Y5, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VADDPS       Y3, Y5, Y3
+	VBLENDPS     $0xf0, Y3, Y2, Y4
+	VPERM2F128   $0x21, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVLPS      X2, (DI)
+	ADDQ         $+256, DI
+	VMOVHPS      X2, (DI)
+	ADDQ         $+256, DI
+	VEXTRACTF128 $0x01, Y2, X3
+	VMOVLPS      X3, (DI)
+	ADDQ         $+256, DI
+	VEXTRACTF128 $0x01, Y2, X2
+	VMOVHPS      X2, (DI)
+	ADDQ         $+256, DI
+	MOVQ         ldk+88(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	SUBQ         $+4, R8
+	CMPQ         R8, $+4
+	JGE          loop28
+
+end29:
+	CMPQ R8, $+2
+	JLT  end36
+
+loop35:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+16
+	JLT    end38
+
+loop37:
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y6
+	VMOVUPS     32(R12), Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y8
+	VMOVUPS     32(R12), Y9
 	MOVQ        R10, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Y10
@@ -1424,220 +2508,6 @@ loop21:
 	VMOVUPS     32(R12), Y6
 	VFMADD231PS Y6, Y7, Y3
 	VFMADD231PS Y6, Y9, Y5
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop21
-
-end22:
-	CMPQ R11, $+8
-	JLT  end24
-
-loop23:
-	VMOVUPS     (R8), Y6
-	VMOVUPS     (R9), Y7
-	MOVQ        R10, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Y8
-	VFMADD231PS Y8, Y6, Y2
-	VFMADD231PS Y8, Y7, Y4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y8
-	VFMADD231PS Y8, Y6, Y3
-	VFMADD231PS Y8, Y7, Y5
-	ADDQ        $+32, R8
-	ADDQ        $+32, R9
-	ADDQ        $+32, R10
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
-	JGE         loop23
-
-end24:
-	TESTQ       R11, R11
-	JZ          end25
-	VMASKMOVPS  (R8), Y0, Y6
-	VMASKMOVPS  (R9), Y0, Y7
-	MOVQ        R10, R8
-	MOVQ        ldq+56(FP), R9
-	VMASKMOVPS  (R8), Y0, Y8
-	VFMADD231PS Y8, Y6, Y2
-	VFMADD231PS Y8, Y7, Y4
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y8
-	VFMADD231PS Y8, Y6, Y3
-	VFMADD231PS Y8, Y7, Y5
-
-end25:
-	VUNPCKLPS  Y2, Y2, Y6
-	VUNPCKHPS  Y2, Y2, Y2
-	VADDPS     Y2, Y6, Y2
-	VUNPCKLPS  Y3, Y3, Y6
-	VUNPCKHPS  Y3, Y3, Y3
-	VADDPS     Y3, Y6, Y3
-	VUNPCKLPS  Y3, Y2, Y6
-	VUNPCKHPS  Y3, Y2, Y2
-	VADDPS     Y2, Y6, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVLPS    X2, (SI)
-	ADDQ       $+256, SI
-	VUNPCKLPS  Y4, Y4, Y2
-	VUNPCKHPS  Y4, Y4, Y3
-	VADDPS     Y3, Y2, Y2
-	VUNPCKLPS  Y5, Y5, Y3
-	VUNPCKHPS  Y5, Y5, Y4
-	VADDPS     Y4, Y3, Y3
-	VUNPCKLPS  Y3, Y2, Y4
-	VUNPCKHPS  Y3, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVLPS    X2, (SI)
-	ADDQ       $+256, SI
-	SUBQ       $+2, DI
-	CMPQ       DI, $+2
-	JGE        loop19
-
-end20:
-	CMPQ DI, $+1
-	JLT  end27
-
-loop26:
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   BX, R8
-	MOVQ   ldk+88(FP), R9
-	LEAQ   (BX)(R9*4), BX
-	MOVQ   CX, R9
-	MOVQ   dim+16(FP), R10
-	CMPQ   R10, $+16
-	JLT    end29
-
-loop28:
-	VMOVUPS     (R8), Y4
-	VMOVUPS     32(R8), Y5
-	MOVQ        R9, R11
-	MOVQ        ldq+56(FP), R12
-	VMOVUPS     (R11), Y6
-	VFMADD231PS Y6, Y4, Y2
-	VMOVUPS     32(R11), Y6
-	VFMADD231PS Y6, Y5, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y6
-	VFMADD231PS Y6, Y4, Y3
-	VMOVUPS     32(R11), Y4
-	VFMADD231PS Y4, Y5, Y3
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop28
-
-end29:
-	CMPQ R10, $+8
-	JLT  end31
-
-loop30:
-	VMOVUPS     (R8), Y4
-	MOVQ        R9, R11
-	MOVQ        ldq+56(FP), R12
-	VMOVUPS     (R11), Y5
-	VFMADD231PS Y5, Y4, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y5
-	VFMADD231PS Y5, Y4, Y3
-	ADDQ        $+32, R8
-	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop30
-
-end31:
-	TESTQ       R10, R10
-	JZ          end32
-	VMASKMOVPS  (R8), Y0, Y4
-	MOVQ        R9, R8
-	MOVQ        ldq+56(FP), R9
-	VMASKMOVPS  (R8), Y0, Y5
-	VFMADD231PS Y5, Y4, Y2
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y5
-	VFMADD231PS Y5, Y4, Y3
-
-end32:
-	VUNPCKLPS  Y2, Y2, Y4
-	VUNPCKHPS  Y2, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VUNPCKLPS  Y3, Y3, Y4
-	VUNPCKHPS  Y3, Y3, Y3
-	VADDPS     Y3, Y4, Y3
-	VUNPCKLPS  Y3, Y2, Y4
-	VUNPCKHPS  Y3, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVLPS    X2, (SI)
-	ADDQ       $+256, SI
-	SUBQ       $+1, DI
-	CMPQ       DI, $+1
-	JGE        loop26
-
-end27:
-	ADDQ $+8, AX
-	MOVQ ldq+56(FP), BX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+2, DX
-	CMPQ DX, $+2
-	JGE  loop17
-
-end18:
-	CMPQ DX, $+1
-	JLT  end34
-
-loop33:
-	MOVQ k_base+64(FP), BX
-	MOVQ AX, SI
-	MOVQ n+8(FP), DI
-	CMPQ DI, $+2
-	JLT  end36
-
-loop35:
-	VXORPS Y2, Y2, Y2
-	MOVQ   BX, R8
-	MOVQ   ldk+88(FP), R9
-	LEAQ   (BX)(R9*4), BX
-	VXORPS Y3, Y3, Y3
-	MOVQ   BX, R9
-	MOVQ   ldk+88(FP), R10
-	LEAQ   (BX)(R10*4), BX
-	MOVQ   CX, R10
-	MOVQ   dim+16(FP), R11
-	CMPQ   R11, $+16
-	JLT    end38
-
-loop37:
-	VMOVUPS     (R8), Y4
-	VMOVUPS     32(R8), Y5
-	VMOVUPS     (R9), Y6
-	VMOVUPS     32(R9), Y7
-	MOVQ        R10, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Y8
-	VFMADD231PS Y8, Y4, Y2
-	VFMADD231PS Y8, Y6, Y3
-	VMOVUPS     32(R12), Y4
-	VFMADD231PS Y4, Y5, Y2
-	VFMADD231PS Y4, Y7, Y3
-	ADDQ        $+64, R8
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
@@ -1649,14 +2519,20 @@ end38:
 	JLT  end40
 
 loop39:
-	VMOVUPS     (R8), Y4
-	VMOVUPS     (R9), Y5
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y6
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
 	MOVQ        R10, R12
 	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Y6
-	VFMADD231PS Y6, Y4, Y2
-	VFMADD231PS Y6, Y5, Y3
-	ADDQ        $+32, R8
+	VMOVUPS     (R12), Y8
+	VFMADD231PS Y8, Y6, Y2
+	VFMADD231PS Y8, Y7, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y8
+	VFMADD231PS Y8, Y6, Y3
+	VFMADD231PS Y8, Y7, Y5
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 	SUBQ        $+8, R11
@@ -1666,92 +2542,591 @@ loop39:
 end40:
 	TESTQ       R11, R11
 	JZ          end41
-	VMASKMOVPS  (R8), Y0, Y4
-	VMASKMOVPS  (R9), Y0, Y5
-	MOVQ        R10, R8
-	MOVQ        ldq+56(FP), R9
-	VMASKMOVPS  (R8), Y0, Y6
-	VFMADD231PS Y6, Y4, Y2
-	VFMADD231PS Y6, Y5, Y3
+	MOVQ        ldk+88(FP), R11
+	VMASKMOVPS  (R9), Y0, Y6
+	LEAQ        (R9)(R11*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	MOVQ        R10, R9
+	MOVQ        ldq+56(FP), R10
+	VMASKMOVPS  (R9), Y0, Y8
+	VFMADD231PS Y8, Y6, Y2
+	VFMADD231PS Y8, Y7, Y4
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y8
+	VFMADD231PS Y8, Y6, Y3
+	VFMADD231PS Y8, Y7, Y5
 
 end41:
-	VPERM2F128 $0x01, Y2, Y2, Y4
-	VADDPS     Y4, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y4
-	VADDPS     Y4, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y4
-	VADDPS     Y4, Y2, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVSS     X2, (SI)
-	ADDQ       $+256, SI
-	VPERM2F128 $0x01, Y3, Y3, Y2
-	VADDPS     Y2, Y3, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y3
+	VSHUFPS    $0x4e, Y3, Y2, Y6
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y6, Y2, Y2
+	VSHUFPS    $0x4e, Y5, Y4, Y3
+	VBLENDPS   $0xcc, Y5, Y4, Y4
+	VADDPS     Y3, Y4, Y3
+	VSHUFPS    $0x88, Y3, Y2, Y4
+	VSHUFPS    $0xdd, Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VMULPS     Y1, Y2, Y2
-	VMOVSS     X2, (SI)
-	ADDQ       $+256, SI
-	SUBQ       $+2, DI
-	CMPQ       DI, $+2
+	VMOVLPS    X2, (DI)
+	ADDQ       $+256, DI
+	VMOVHPS    X2, (DI)
+	ADDQ       $+256, DI
+	MOVQ       ldk+88(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+2, R8
+	CMPQ       R8, $+2
 	JGE        loop35
 
 end36:
-	CMPQ DI, $+1
+	CMPQ R8, $+1
 	JLT  end43
 
 loop42:
 	VXORPS Y2, Y2, Y2
-	MOVQ   BX, R8
-	MOVQ   ldk+88(FP), R9
-	LEAQ   (BX)(R9*4), BX
-	MOVQ   CX, R9
-	MOVQ   dim+16(FP), R10
-	CMPQ   R10, $+16
+	VXORPS Y3, Y3, Y3
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+8
 	JLT    end45
 
 loop44:
-	VMOVUPS     (R8), Y3
-	VMOVUPS     32(R8), Y4
-	MOVQ        R9, R11
-	MOVQ        ldq+56(FP), R12
-	VMOVUPS     (R11), Y5
-	VFMADD231PS Y5, Y3, Y2
-	VMOVUPS     32(R11), Y3
-	VFMADD231PS Y3, Y4, Y2
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y4
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y5, Y4, Y3
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
 	JGE         loop44
 
 end45:
-	CMPQ R10, $+8
-	JLT  end47
+	TESTQ       R11, R11
+	JZ          end46
+	MOVQ        ldk+88(FP), R11
+	VMASKMOVPS  (R9), Y0, Y4
+	MOVQ        R10, R9
+	MOVQ        ldq+56(FP), R10
+	VMASKMOVPS  (R9), Y0, Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y5
+	VFMADD231PS Y5, Y4, Y3
 
-loop46:
-	VMOVUPS     (R8), Y3
-	MOVQ        R9, R11
-	MOVQ        ldq+56(FP), R12
-	VMOVUPS     (R11), Y4
-	VFMADD231PS Y4, Y3, Y2
-	ADDQ        $+32, R8
+end46:
+	VSHUFPS    $0x4e, Y3, Y2, Y4
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y4, Y2, Y2
+	VSHUFPS    $0x88, Y2, Y2, Y3
+	VSHUFPS    $0xdd, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVLPS    X2, (DI)
+	ADDQ       $+256, DI
+	MOVQ       ldk+88(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
+	JGE        loop42
+
+end43:
+	ADDQ $+8, CX
+	MOVQ ldq+56(FP), SI
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	SUBQ $+2, BX
+	CMPQ BX, $+2
+	JGE  loop26
+
+end27:
+	CMPQ BX, $+1
+	JLT  end48
+
+loop47:
+	MOVQ k_base+64(FP), SI
+	MOVQ CX, DI
+	MOVQ n+8(FP), R8
+	CMPQ R8, $+8
+	JLT  end50
+
+loop49:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+32
+	JLT    end52
+
+loop51:
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	VMOVUPS     32(R12), Y11
+	VMOVUPS     64(R12), Y12
+	VMOVUPS     96(R12), Y13
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y2
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y2
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y3
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y3
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y3
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y4
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y4
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y5
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y5
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y5
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y5
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y6
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y6
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y6
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y7
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y7
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y7
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y8
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y8
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y8
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y9
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y11, Y9
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y12, Y9
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y13, Y9
+	ADDQ        $+128, R10
+	ADDQ        $+128, R9
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop51
+
+end52:
+	CMPQ R11, $+8
+	JLT  end54
+
+loop53:
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y5
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y6
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y8
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y9
+	ADDQ        $+32, R10
 	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop46
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop53
 
-end47:
-	TESTQ       R10, R10
-	JZ          end48
-	VMASKMOVPS  (R8), Y0, Y3
-	MOVQ        R9, R8
-	MOVQ        ldq+56(FP), R9
-	VMASKMOVPS  (R8), Y0, Y4
+end54:
+	TESTQ       R11, R11
+	JZ          end55
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R10), Y0, Y10
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y3
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y4
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y5
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y6
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y7
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y8
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y9
+
+end55:
+	VSHUFPS      $0x4e, Y3, Y2, Y10
+	VBLENDPS     $0xcc, Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VSHUFPS      $0x4e, Y5, Y4, Y3
+	VBLENDPS     $0xcc, Y5, Y4, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x88, Y3, Y2, Y4
+	VSHUFPS      $0xdd, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VSHUFPS      $0x4e, Y7, Y6, Y3
+	VBLENDPS     $0xcc, Y7, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x4e, Y9, Y8, Y4
+	VBLENDPS     $0xcc, Y9, Y8, Y5
+	VADDPS       Y4, Y5, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VADDPS       Y3, Y5, Y3
+	VBLENDPS     $0xf0, Y3, Y2, Y4
+	VPERM2F128   $0x21, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVSS       X2, (DI)
+	ADDQ         $+256, DI
+	VEXTRACTPS   $0x01, X2, (DI)
+	ADDQ         $+256, DI
+	VEXTRACTPS   $0x02, X2, (DI)
+	ADDQ         $+256, DI
+	VEXTRACTPS   $0x03, X2, (DI)
+	ADDQ         $+256, DI
+	VEXTRACTF128 $0x01, Y2, X3
+	VMOVSS       X3, (DI)
+	ADDQ         $+256, DI
+	VEXTRACTF128 $0x01, Y2, X3
+	VEXTRACTPS   $0x01, X3, (DI)
+	ADDQ         $+256, DI
+	VEXTRACTF128 $0x01, Y2, X3
+	VEXTRACTPS   $0x02, X3, (DI)
+	ADDQ         $+256, DI
+	VEXTRACTF128 $0x01, Y2, X2
+	VEXTRACTPS   $0x03, X2, (DI)
+	ADDQ         $+256, DI
+	MOVQ         ldk+88(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JGE          loop49
+
+end50:
+	CMPQ R8, $+4
+	JLT  end57
+
+loop56:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+32
+	JLT    end59
+
+loop58:
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y6
+	VMOVUPS     32(R12), Y7
+	VMOVUPS     64(R12), Y8
+	VMOVUPS     96(R12), Y9
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y2
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y2
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y3
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y3
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y3
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y4
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y4
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y4
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y5
+	VMOVUPS     32(R12), Y6
+	VFMADD231PS Y6, Y7, Y5
+	VMOVUPS     64(R12), Y6
+	VFMADD231PS Y6, Y8, Y5
+	VMOVUPS     96(R12), Y6
+	VFMADD231PS Y6, Y9, Y5
+	ADDQ        $+128, R10
+	ADDQ        $+128, R9
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop58
+
+end59:
+	CMPQ R11, $+8
+	JLT  end61
+
+loop60:
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y6
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $+32, R10
+	ADDQ        $+32, R9
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop60
+
+end61:
+	TESTQ       R11, R11
+	JZ          end62
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R10), Y0, Y6
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y5
+
+end62:
+	VSHUFPS    $0x4e, Y3, Y2, Y6
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y6, Y2, Y2
+	VSHUFPS    $0x4e, Y5, Y4, Y3
+	VBLENDPS   $0xcc, Y5, Y4, Y4
+	VADDPS     Y3, Y4, Y3
+	VSHUFPS    $0x88, Y3, Y2, Y4
+	VSHUFPS    $0xdd, Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVSS     X2, (DI)
+	ADDQ       $+256, DI
+	VEXTRACTPS $0x01, X2, (DI)
+	ADDQ       $+256, DI
+	VEXTRACTPS $0x02, X2, (DI)
+	ADDQ       $+256, DI
+	VEXTRACTPS $0x03, X2, (DI)
+	ADDQ       $+256, DI
+	MOVQ       ldk+88(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+4, R8
+	CMPQ       R8, $+4
+	JGE        loop56
+
+end57:
+	CMPQ R8, $+2
+	JLT  end64
+
+loop63:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+8
+	JLT    end66
+
+loop65:
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y4
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y5, Y4, Y3
+	ADDQ        $+32, R10
+	ADDQ        $+32, R9
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop65
+
+end66:
+	TESTQ       R11, R11
+	JZ          end67
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R10), Y0, Y4
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y5
+	VFMADD231PS Y5, Y4, Y3
+
+end67:
+	VSHUFPS    $0x4e, Y3, Y2, Y4
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y4, Y2, Y2
+	VSHUFPS    $0x88, Y2, Y2, Y3
+	VSHUFPS    $0xdd, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVSS     X2, (DI)
+	ADDQ       $+256, DI
+	VEXTRACTPS $0x01, X2, (DI)
+	ADDQ       $+256, DI
+	MOVQ       ldk+88(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+2, R8
+	CMPQ       R8, $+2
+	JGE        loop63
+
+end64:
+	CMPQ R8, $+1
+	JLT  end69
+
+loop68:
+	VXORPS Y2, Y2, Y2
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+8
+	JLT    end71
+
+loop70:
+	MOVQ        R9, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y3
+	MOVQ        R10, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y4
+	VFMADD231PS Y4, Y3, Y2
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop70
+
+end71:
+	TESTQ       R11, R11
+	JZ          end72
+	MOVQ        ldk+88(FP), R11
+	VMASKMOVPS  (R9), Y0, Y3
+	MOVQ        R10, R9
+	MOVQ        ldq+56(FP), R10
+	VMASKMOVPS  (R9), Y0, Y4
 	VFMADD231PS Y4, Y3, Y2
 
-end48:
+end72:
 	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VSHUFPS    $0x4e, Y2, Y2, Y3
@@ -1759,21 +3134,23 @@ end48:
 	VSHUFPS    $0xb1, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VMULPS     Y1, Y2, Y2
-	VMOVSS     X2, (SI)
-	ADDQ       $+256, SI
-	SUBQ       $+1, DI
-	CMPQ       DI, $+1
-	JGE        loop42
+	VMOVSS     X2, (DI)
+	ADDQ       $+256, DI
+	MOVQ       ldk+88(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
+	JGE        loop68
 
-end43:
-	ADDQ $+4, AX
-	MOVQ ldq+56(FP), BX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+1, DX
-	CMPQ DX, $+1
-	JGE  loop33
+end69:
+	ADDQ $+4, CX
+	MOVQ ldq+56(FP), SI
+	LEAQ (DX)(SI*4), DX
+	SUBQ $+1, BX
+	CMPQ BX, $+1
+	JGE  loop47
 
-end34:
+end48:
 	MOVQ    s_base+128(FP), AX
 	MOVQ    bias_base+96(FP), CX
 	MOVQ    rows+0(FP), DX
@@ -1783,18 +3160,96 @@ end34:
 	VMOVUPS f32x8_c2b00f34<>+0(SB), Y3
 	ADDQ    $+7, DX
 	CMPQ    DX, $+8
-	JLT     end50
+	JLT     end74
 
-loop49:
+loop73:
+	MOVQ    k_base+64(FP), BX
+	MOVQ    AX, SI
+	MOVQ    dim+16(FP), DI
+	MOVQ    DI, R8
+	ANDQ    $+7, R8
+	LEAQ    lanes8<>+0(SB), R9
+	MOVQ    $0x00000008, R10
+	SUBQ    R8, R10
+	LEAQ    (R9)(R10*4), R9
+	VMOVUPS (R9), Y4
+	CMPQ    R8, $+2
+	JGT     else75
+	SUBQ    R8, DI
+	JMP     end76
+
+else75:
+	SUBQ R8, R8
+
+end76:
+	TESTQ R8, R8
+	JZ    end77
+	LEAQ  (BX)(DI*4), BX
+	ADDQ  $+16384, SI
+	ADDQ  $+256, SI
+	CMPQ  R8, $+1
+	JLT   end79
+
+loop78:
+	VMOVUPS      (SI), Y4
+	VBROADCASTSS alpha+24(FP), Y5
+	VMULPS       Y5, Y4, Y4
+	MOVQ         BX, DI
+	MOVQ         ldk+88(FP), R9
+	MOVQ         AX, R10
+	MOVQ         n+8(FP), R11
+	CMPQ         R11, $+1
+	JLT          end81
+
+loop80:
+	VMOVUPS      (R10), Y5
+	VBROADCASTSS (DI), Y6
+	VFMADD231PS  Y6, Y4, Y5
+	VMOVUPS      Y5, (R10)
+	LEAQ         (DI)(R9*4), DI
+	ADDQ         $+256, R10
+	SUBQ         $+1, R11
+	CMPQ         R11, $+1
+	JGE          loop80
+
+end81:
+	ADDQ $+4, BX
+	ADDQ $+256, SI
+	SUBQ $+1, R8
+	CMPQ R8, $+1
+	JGE  loop78
+
+end79:
+end77:
 	VMOVUPS f32x8_ff7fffff<>+0(SB), Y4
-	MOVQ    CX, BX
-	MOVQ    ldb+120(FP), SI
-	MOVQ    AX, DI
-	MOVQ    n+8(FP), R8
-	CMPQ    R8, $+1
-	JLT     end52
+	MOVQ    bias_len+104(FP), BX
+	CMPQ    BX, $+0
+	JGT     else82
+	MOVQ    AX, BX
+	MOVQ    n+8(FP), SI
+	CMPQ    SI, $+1
+	JLT     end85
 
-loop51:
+loop84:
+	VMOVUPS (BX), Y5
+	VMAXPS  Y5, Y4, Y4
+	ADDQ    $+256, BX
+	SUBQ    $+1, SI
+	CMPQ    SI, $+1
+	JGE     loop84
+
+end85:
+	JMP end83
+
+else82:
+	MOVQ CX, BX
+	MOVQ ldb+120(FP), SI
+	MOVQ AX, DI
+	MOVQ n+8(FP), R8
+	CMPQ R8, $+1
+	JLT  end87
+
+loop86:
 	VMOVUPS   (DI), Y5
 	VMOVUPS   (BX), Y6
 	VMOVUPS   f32x8_ff7fffff<>+0(SB), Y7
@@ -1804,20 +3259,21 @@ loop51:
 	VBLENDVPS Y7, Y8, Y5, Y5
 	VMAXPS    Y5, Y4, Y4
 	VMOVUPS   Y5, (DI)
-	ADDQ      $+256, DI
 	LEAQ      (BX)(SI*4), BX
+	ADDQ      $+256, DI
 	SUBQ      $+1, R8
 	CMPQ      R8, $+1
-	JGE       loop51
+	JGE       loop86
 
-end52:
+end87:
+end83:
 	VXORPS Y5, Y5, Y5
 	MOVQ   AX, BX
 	MOVQ   n+8(FP), SI
 	CMPQ   SI, $+1
-	JLT    end54
+	JLT    end89
 
-loop53:
+loop88:
 	VMOVUPS     (BX), Y6
 	VSUBPS      Y4, Y6, Y6
 	VMAXPS      Y6, Y3, Y6
@@ -1838,56 +3294,115 @@ loop53:
 	ADDQ        $+256, BX
 	SUBQ        $+1, SI
 	CMPQ        SI, $+1
-	JGE         loop53
+	JGE         loop88
 
-end54:
+end89:
 	VBROADCASTSS weight+152(FP), Y4
 	VMOVUPS      f32x8_00800000<>+0(SB), Y6
 	VMAXPS       Y5, Y6, Y5
 	VDIVPS       Y5, Y4, Y4
-	MOVQ         AX, BX
-	MOVQ         n+8(FP), SI
-	CMPQ         SI, $+1
-	JLT          end56
+	VMOVUPS      Y4, (BX)
+	MOVQ         v_base+168(FP), BX
+	MOVQ         AX, SI
+	MOVQ         cols+160(FP), DI
+	MOVQ         DI, R8
+	ANDQ         $+7, R8
+	LEAQ         lanes8<>+0(SB), R9
+	MOVQ         $0x00000008, R10
+	SUBQ         R8, R10
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      (R9), Y5
+	CMPQ         R8, $+2
+	JGT          else90
+	SUBQ         R8, DI
+	JMP          end91
 
-loop55:
-	VMOVUPS (BX), Y5
+else90:
+	SUBQ R8, R8
+
+end91:
+	TESTQ R8, R8
+	JZ    end92
+	LEAQ  (BX)(DI*4), BX
+	ADDQ  $+16384, SI
+	ADDQ  $+256, SI
+	CMPQ  R8, $+1
+	JLT   end94
+
+loop93:
+	VXORPS Y5, Y5, Y5
+	MOVQ   BX, DI
+	MOVQ   ldv+192(FP), R9
+	MOVQ   AX, R10
+	MOVQ   n+8(FP), R11
+	CMPQ   R11, $+1
+	JLT    end96
+
+loop95:
+	VMOVUPS      (R10), Y6
+	VBROADCASTSS (DI), Y7
+	VFMADD231PS  Y7, Y6, Y5
+	LEAQ         (DI)(R9*4), DI
+	ADDQ         $+256, R10
+	SUBQ         $+1, R11
+	CMPQ         R11, $+1
+	JGE          loop95
+
+end96:
 	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, (BX)
-	ADDQ    $+256, BX
-	SUBQ    $+1, SI
-	CMPQ    SI, $+1
-	JGE     loop55
+	VMOVUPS Y5, (SI)
+	ADDQ    $+4, BX
+	ADDQ    $+256, SI
+	SUBQ    $+1, R8
+	CMPQ    R8, $+1
+	JGE     loop93
 
-end56:
+end94:
+end92:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	SUBQ $+8, DX
 	CMPQ DX, $+8
-	JGE  loop49
+	JGE  loop73
 
-end50:
-	MOVQ    o_base+200(FP), AX
-	MOVQ    v_base+168(FP), CX
-	MOVQ    cols+160(FP), DX
-	MOVQ    DX, BX
+end74:
+	MOVQ    cols+160(FP), AX
+	MOVQ    AX, CX
+	ANDQ    $+7, CX
+	LEAQ    lanes8<>+0(SB), DX
+	MOVQ    $0x00000008, BX
+	SUBQ    CX, BX
+	LEAQ    (DX)(BX*4), DX
+	VMOVUPS (DX), Y0
+	CMPQ    CX, $+2
+	JGT     else97
+	SUBQ    CX, AX
+	JMP     end98
+
+else97:
+	SUBQ CX, CX
+
+end98:
+	MOVQ    o_base+200(FP), CX
+	MOVQ    v_base+168(FP), DX
+	MOVQ    AX, BX
 	ANDQ    $+7, BX
 	LEAQ    lanes8<>+0(SB), SI
 	MOVQ    $0x00000008, DI
 	SUBQ    BX, DI
 	LEAQ    (SI)(DI*4), SI
 	VMOVUPS (SI), Y0
-	CMPQ    DX, $+32
-	JLT     end58
+	CMPQ    AX, $+32
+	JLT     end100
 
-loop57:
+loop99:
 	MOVQ s_base+128(FP), SI
-	MOVQ AX, DI
+	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+2
-	JLT  end60
+	JLT  end102
 
-loop59:
+loop101:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -1897,13 +3412,13 @@ loop59:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	MOVQ   SI, R9
-	MOVQ   CX, R10
+	MOVQ   DX, R10
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end62
+	JLT    end104
 
-loop61:
+loop103:
 	VMOVUPS      (R10), Y9
 	VMOVUPS      32(R10), Y10
 	VMOVUPS      64(R10), Y11
@@ -1922,43 +3437,53 @@ loop61:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop61
+	JGE          loop103
 
-end62:
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, 32(DI)
-	VMOVUPS Y3, 64(DI)
-	VMOVUPS Y4, 96(DI)
-	MOVQ    ldo+224(FP), R9
-	LEAQ    (DI)(R9*4), DI
-	VMOVUPS Y5, (DI)
-	VMOVUPS Y6, 32(DI)
-	VMOVUPS Y7, 64(DI)
-	VMOVUPS Y8, 96(DI)
-	MOVQ    ldo+224(FP), R9
-	LEAQ    (DI)(R9*4), DI
-	ADDQ    $+8, SI
-	SUBQ    $+2, R8
-	CMPQ    R8, $+2
-	JGE     loop59
+end104:
+	VBROADCASTSS (R9), Y9
+	VMULPS       Y9, Y1, Y1
+	VMOVUPS      Y1, (DI)
+	VMULPS       Y9, Y2, Y1
+	VMOVUPS      Y1, 32(DI)
+	VMULPS       Y9, Y3, Y1
+	VMOVUPS      Y1, 64(DI)
+	VMULPS       Y9, Y4, Y1
+	VMOVUPS      Y1, 96(DI)
+	MOVQ         ldo+224(FP), R10
+	LEAQ         (DI)(R10*4), DI
+	VBROADCASTSS 4(R9), Y1
+	VMULPS       Y1, Y5, Y2
+	VMOVUPS      Y2, (DI)
+	VMULPS       Y1, Y6, Y2
+	VMOVUPS      Y2, 32(DI)
+	VMULPS       Y1, Y7, Y2
+	VMOVUPS      Y2, 64(DI)
+	VMULPS       Y1, Y8, Y1
+	VMOVUPS      Y1, 96(DI)
+	MOVQ         ldo+224(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	ADDQ         $+8, SI
+	SUBQ         $+2, R8
+	CMPQ         R8, $+2
+	JGE          loop101
 
-end60:
+end102:
 	CMPQ R8, $+1
-	JLT  end64
+	JLT  end106
 
-loop63:
+loop105:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	MOVQ   SI, R9
-	MOVQ   CX, R10
+	MOVQ   DX, R10
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end66
+	JLT    end108
 
-loop65:
+loop107:
 	VMOVUPS      (R10), Y5
 	VMOVUPS      32(R10), Y6
 	VMOVUPS      64(R10), Y7
@@ -1972,49 +3497,54 @@ loop65:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop65
+	JGE          loop107
 
-end66:
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, 32(DI)
-	VMOVUPS Y3, 64(DI)
-	VMOVUPS Y4, 96(DI)
-	MOVQ    ldo+224(FP), R9
-	LEAQ    (DI)(R9*4), DI
-	ADDQ    $+4, SI
-	SUBQ    $+1, R8
-	CMPQ    R8, $+1
-	JGE     loop63
+end108:
+	VBROADCASTSS (R9), Y5
+	VMULPS       Y5, Y1, Y1
+	VMOVUPS      Y1, (DI)
+	VMULPS       Y5, Y2, Y1
+	VMOVUPS      Y1, 32(DI)
+	VMULPS       Y5, Y3, Y1
+	VMOVUPS      Y1, 64(DI)
+	VMULPS       Y5, Y4, Y1
+	VMOVUPS      Y1, 96(DI)
+	MOVQ         ldo+224(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	ADDQ         $+4, SI
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop105
 
-end64:
-	ADDQ $+128, AX
+end106:
 	ADDQ $+128, CX
-	SUBQ $+32, DX
-	CMPQ DX, $+32
-	JGE  loop57
+	ADDQ $+128, DX
+	SUBQ $+32, AX
+	CMPQ AX, $+32
+	JGE  loop99
 
-end58:
-	CMPQ DX, $+8
-	JLT  end68
+end100:
+	CMPQ AX, $+8
+	JLT  end110
 
-loop67:
+loop109:
 	MOVQ s_base+128(FP), SI
-	MOVQ AX, DI
+	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+2
-	JLT  end70
+	JLT  end112
 
-loop69:
+loop111:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   SI, R9
-	MOVQ   CX, R10
+	MOVQ   DX, R10
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end72
+	JLT    end114
 
-loop71:
+loop113:
 	VMOVUPS      (R10), Y3
 	VBROADCASTSS (R9), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -2024,34 +3554,38 @@ loop71:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop71
+	JGE          loop113
 
-end72:
-	VMOVUPS Y1, (DI)
-	MOVQ    ldo+224(FP), R9
-	LEAQ    (DI)(R9*4), DI
-	VMOVUPS Y2, (DI)
-	MOVQ    ldo+224(FP), R9
-	LEAQ    (DI)(R9*4), DI
-	ADDQ    $+8, SI
-	SUBQ    $+2, R8
-	CMPQ    R8, $+2
-	JGE     loop69
+end114:
+	VBROADCASTSS (R9), Y3
+	VMULPS       Y3, Y1, Y1
+	VMOVUPS      Y1, (DI)
+	MOVQ         ldo+224(FP), R10
+	LEAQ         (DI)(R10*4), DI
+	VBROADCASTSS 4(R9), Y1
+	VMULPS       Y1, Y2, Y1
+	VMOVUPS      Y1, (DI)
+	MOVQ         ldo+224(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	ADDQ         $+8, SI
+	SUBQ         $+2, R8
+	CMPQ         R8, $+2
+	JGE          loop111
 
-end70:
+end112:
 	CMPQ R8, $+1
-	JLT  end74
+	JLT  end116
 
-loop73:
+loop115:
 	VXORPS Y1, Y1, Y1
 	MOVQ   SI, R9
-	MOVQ   CX, R10
+	MOVQ   DX, R10
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end76
+	JLT    end118
 
-loop75:
+loop117:
 	VMOVUPS      (R10), Y2
 	VBROADCASTSS (R9), Y3
 	VFMADD231PS  Y2, Y3, Y1
@@ -2059,43 +3593,45 @@ loop75:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop75
+	JGE          loop117
 
-end76:
-	VMOVUPS Y1, (DI)
-	MOVQ    ldo+224(FP), R9
-	LEAQ    (DI)(R9*4), DI
-	ADDQ    $+4, SI
-	SUBQ    $+1, R8
-	CMPQ    R8, $+1
-	JGE     loop73
+end118:
+	VBROADCASTSS (R9), Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, (DI)
+	MOVQ         ldo+224(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	ADDQ         $+4, SI
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop115
 
-end74:
-	ADDQ $+32, AX
+end116:
 	ADDQ $+32, CX
-	SUBQ $+8, DX
-	CMPQ DX, $+8
-	JGE  loop67
+	ADDQ $+32, DX
+	SUBQ $+8, AX
+	CMPQ AX, $+8
+	JGE  loop109
 
-end68:
+end110:
 	TESTQ BX, BX
-	JZ    end77
-	MOVQ  s_base+128(FP), DX
+	JZ    end119
+	MOVQ  s_base+128(FP), AX
 	MOVQ  rows+0(FP), BX
 	CMPQ  BX, $+2
-	JLT   end79
+	JLT   end121
 
-loop78:
+loop120:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   DX, SI
-	MOVQ   CX, DI
+	MOVQ   AX, SI
+	MOVQ   DX, DI
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end81
+	JLT    end123
 
-loop80:
+loop122:
 	VMASKMOVPS   (DI), Y0, Y3
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -2105,34 +3641,38 @@ loop80:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop80
+	JGE          loop122
 
-end81:
-	VMASKMOVPS Y1, Y0, (AX)
-	MOVQ       ldo+224(FP), SI
-	LEAQ       (AX)(SI*4), AX
-	VMASKMOVPS Y2, Y0, (AX)
-	MOVQ       ldo+224(FP), SI
-	LEAQ       (AX)(SI*4), AX
-	ADDQ       $+8, DX
-	SUBQ       $+2, BX
-	CMPQ       BX, $+2
-	JGE        loop78
+end123:
+	VBROADCASTSS (SI), Y3
+	VMULPS       Y3, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (CX)
+	MOVQ         ldo+224(FP), DI
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 4(SI), Y1
+	VMULPS       Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (CX)
+	MOVQ         ldo+224(FP), SI
+	LEAQ         (CX)(SI*4), CX
+	ADDQ         $+8, AX
+	SUBQ         $+2, BX
+	CMPQ         BX, $+2
+	JGE          loop120
 
-end79:
+end121:
 	CMPQ BX, $+1
-	JLT  end83
+	JLT  end125
 
-loop82:
+loop124:
 	VXORPS Y1, Y1, Y1
-	MOVQ   DX, SI
-	MOVQ   CX, DI
+	MOVQ   AX, SI
+	MOVQ   DX, DI
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end85
+	JLT    end127
 
-loop84:
+loop126:
 	VMASKMOVPS   (DI), Y0, Y2
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y1
@@ -2140,19 +3680,74 @@ loop84:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop84
+	JGE          loop126
 
-end85:
-	VMASKMOVPS Y1, Y0, (AX)
-	MOVQ       ldo+224(FP), SI
-	LEAQ       (AX)(SI*4), AX
-	ADDQ       $+4, DX
-	SUBQ       $+1, BX
-	CMPQ       BX, $+1
-	JGE        loop82
+end127:
+	VBROADCASTSS (SI), Y2
+	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (CX)
+	MOVQ         ldo+224(FP), SI
+	LEAQ         (CX)(SI*4), CX
+	ADDQ         $+4, AX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop124
 
-end83:
-end77:
+end125:
+end119:
+	MOVQ    s_base+128(FP), AX
+	MOVQ    o_base+200(FP), CX
+	MOVQ    cols+160(FP), DX
+	MOVQ    DX, BX
+	ANDQ    $+7, BX
+	LEAQ    lanes8<>+0(SB), SI
+	MOVQ    $0x00000008, DI
+	SUBQ    BX, DI
+	LEAQ    (SI)(DI*4), SI
+	VMOVUPS (SI), Y0
+	CMPQ    BX, $+2
+	JGT     else128
+	SUBQ    BX, DX
+	JMP     end129
+
+else128:
+	SUBQ BX, BX
+
+end129:
+	TESTQ BX, BX
+	JZ    end130
+	LEAQ  (CX)(DX*4), CX
+	ADDQ  $+16384, AX
+	ADDQ  $+256, AX
+	CMPQ  BX, $+1
+	JLT   end132
+
+loop131:
+	MOVQ CX, DX
+	MOVQ AX, SI
+	MOVQ rows+0(FP), DI
+	CMPQ DI, $+1
+	JLT  end134
+
+loop133:
+	VBROADCASTSS (SI), Y0
+	VMOVSS       X0, (DX)
+	MOVQ         ldo+224(FP), R8
+	LEAQ         (DX)(R8*4), DX
+	ADDQ         $+4, SI
+	SUBQ         $+1, DI
+	CMPQ         DI, $+1
+	JGE          loop133
+
+end134:
+	ADDQ $+4, CX
+	ADDQ $+256, AX
+	SUBQ $+1, BX
+	CMPQ BX, $+1
+	JGE  loop131
+
+end132:
+end130:
 	VZEROUPPER
 	RET
 
@@ -2169,25 +3764,26 @@ GLOBL f32x8_00800000<>(SB), RODATA|NOPTR, $32
 // func attnFewAVX2(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·attnFewAVX2(SB), NOSPLIT, $0-232
-	MOVQ         s_base+128(FP), AX
-	MOVQ         k_base+64(FP), CX
-	MOVQ         n+8(FP), DX
-	MOVQ         dim+16(FP), BX
-	ANDQ         $+7, BX
-	LEAQ         lanes8<>+0(SB), SI
-	MOVQ         $0x00000008, DI
-	SUBQ         BX, DI
-	LEAQ         (SI)(DI*4), SI
-	VMOVUPS      (SI), Y0
+	MOVQ         dim+16(FP), AX
+	MOVQ         s_base+128(FP), CX
+	MOVQ         k_base+64(FP), DX
+	MOVQ         n+8(FP), BX
+	MOVQ         AX, SI
+	ANDQ         $+7, SI
+	LEAQ         lanes8<>+0(SB), DI
+	MOVQ         $0x00000008, R8
+	SUBQ         SI, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Y0
 	VBROADCASTSS alpha+24(FP), Y1
-	CMPQ         DX, $+4
+	CMPQ         BX, $+4
 	JLT          end2
 
 loop1:
-	MOVQ q_base+32(FP), BX
-	MOVQ AX, SI
-	MOVQ rows+0(FP), DI
-	CMPQ DI, $+2
+	MOVQ q_base+32(FP), SI
+	MOVQ CX, DI
+	MOVQ rows+0(FP), R8
+	CMPQ R8, $+2
 	JLT  end4
 
 loop3:
@@ -2195,26 +3791,24 @@ loop3:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   BX, R8
-	MOVQ   ldq+56(FP), R9
-	LEAQ   (BX)(R9*4), BX
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   BX, R9
-	MOVQ   ldq+56(FP), R10
-	LEAQ   (BX)(R10*4), BX
-	MOVQ   CX, R10
-	MOVQ   dim+16(FP), R11
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
 	CMPQ   R11, $+16
 	JLT    end6
 
 loop5:
-	VMOVUPS     (R8), Y10
-	VMOVUPS     32(R8), Y11
-	VMOVUPS     (R9), Y12
-	VMOVUPS     32(R9), Y13
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	VMOVUPS     32(R12), Y11
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VMOVUPS     32(R12), Y13
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Y14
@@ -2244,7 +3838,6 @@ loop5:
 	VMOVUPS     32(R12), Y10
 	VFMADD231PS Y10, Y11, Y5
 	VFMADD231PS Y10, Y13, Y9
-	ADDQ        $+64, R8
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
@@ -2256,8 +3849,11 @@ end6:
 	JLT  end8
 
 loop7:
-	VMOVUPS     (R8), Y10
-	VMOVUPS     (R9), Y11
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Y12
@@ -2275,7 +3871,6 @@ loop7:
 	VMOVUPS     (R12), Y12
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y9
-	ADDQ        $+32, R8
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 	SUBQ        $+8, R11
@@ -2285,63 +3880,64 @@ loop7:
 end8:
 	TESTQ       R11, R11
 	JZ          end9
-	VMASKMOVPS  (R8), Y0, Y10
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R9), Y0, Y10
+	LEAQ        (R9)(R11*4), R9
 	VMASKMOVPS  (R9), Y0, Y11
-	MOVQ        R10, R8
-	MOVQ        ldk+88(FP), R9
-	VMASKMOVPS  (R8), Y0, Y12
+	MOVQ        R10, R9
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y12
 	VFMADD231PS Y12, Y10, Y2
 	VFMADD231PS Y12, Y11, Y6
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y12
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
 	VFMADD231PS Y12, Y10, Y3
 	VFMADD231PS Y12, Y11, Y7
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y12
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
 	VFMADD231PS Y12, Y10, Y4
 	VFMADD231PS Y12, Y11, Y8
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y12
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
 	VFMADD231PS Y12, Y10, Y5
 	VFMADD231PS Y12, Y11, Y9
 
 end9:
-	VUNPCKLPS  Y4, Y2, Y10
-	VUNPCKHPS  Y4, Y2, Y2
-	VADDPS     Y2, Y10, Y2
-	VUNPCKLPS  Y5, Y3, Y4
-	VUNPCKHPS  Y5, Y3, Y3
-	VADDPS     Y3, Y4, Y3
-	VUNPCKLPS  Y3, Y2, Y4
-	VUNPCKHPS  Y3, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVUPS    X2, (SI)
-	ADDQ       $+1024, SI
-	VUNPCKLPS  Y8, Y6, Y2
-	VUNPCKHPS  Y8, Y6, Y3
-	VADDPS     Y3, Y2, Y2
-	VUNPCKLPS  Y9, Y7, Y3
-	VUNPCKHPS  Y9, Y7, Y4
-	VADDPS     Y4, Y3, Y3
-	VUNPCKLPS  Y3, Y2, Y4
-	VUNPCKHPS  Y3, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVUPS    X2, (SI)
-	ADDQ       $+1024, SI
-	SUBQ       $+2, DI
-	CMPQ       DI, $+2
-	JGE        loop3
+	VSHUFPS      $0x4e, Y3, Y2, Y10
+	VBLENDPS     $0xcc, Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VSHUFPS      $0x4e, Y5, Y4, Y3
+	VBLENDPS     $0xcc, Y5, Y4, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x88, Y3, Y2, Y4
+	VSHUFPS      $0xdd, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VSHUFPS      $0x4e, Y7, Y6, Y3
+	VBLENDPS     $0xcc, Y7, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x4e, Y9, Y8, Y4
+	VBLENDPS     $0xcc, Y9, Y8, Y5
+	VADDPS       Y4, Y5, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VADDPS       Y3, Y5, Y3
+	VBLENDPS     $0xf0, Y3, Y2, Y4
+	VPERM2F128   $0x21, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      X2, (DI)
+	ADDQ         $+1088, DI
+	VEXTRACTF128 $0x01, Y2, (DI)
+	ADDQ         $+1088, DI
+	MOVQ         ldq+56(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	SUBQ         $+2, R8
+	CMPQ         R8, $+2
+	JGE          loop3
 
 end4:
-	CMPQ DI, $+1
+	CMPQ R8, $+1
 	JLT  end11
 
 loop10:
@@ -2349,150 +3945,331 @@ loop10:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   BX, R8
-	MOVQ   ldq+56(FP), R9
-	LEAQ   (BX)(R9*4), BX
-	MOVQ   CX, R9
-	MOVQ   dim+16(FP), R10
-	CMPQ   R10, $+16
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+32
 	JLT    end13
 
 loop12:
-	VMOVUPS     (R8), Y6
-	VMOVUPS     32(R8), Y7
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y8
-	VFMADD231PS Y8, Y6, Y2
-	VMOVUPS     32(R11), Y8
-	VFMADD231PS Y8, Y7, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y8
-	VFMADD231PS Y8, Y6, Y3
-	VMOVUPS     32(R11), Y8
-	VFMADD231PS Y8, Y7, Y3
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y8
-	VFMADD231PS Y8, Y6, Y4
-	VMOVUPS     32(R11), Y8
-	VFMADD231PS Y8, Y7, Y4
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y8
-	VFMADD231PS Y8, Y6, Y5
-	VMOVUPS     32(R11), Y6
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y6
+	VMOVUPS     32(R12), Y7
+	VMOVUPS     64(R12), Y8
+	VMOVUPS     96(R12), Y9
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y2
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y2
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y3
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y3
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y3
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y4
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y4
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y4
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y5
+	VMOVUPS     32(R12), Y6
 	VFMADD231PS Y6, Y7, Y5
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
+	VMOVUPS     64(R12), Y6
+	VFMADD231PS Y6, Y8, Y5
+	VMOVUPS     96(R12), Y6
+	VFMADD231PS Y6, Y9, Y5
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
 	JGE         loop12
 
 end13:
-	CMPQ R10, $+8
+	CMPQ R11, $+8
 	JLT  end15
 
 loop14:
-	VMOVUPS     (R8), Y6
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y7
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y6
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y7
 	VFMADD231PS Y7, Y6, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
 	VFMADD231PS Y7, Y6, Y3
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
 	VFMADD231PS Y7, Y6, Y4
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
 	VFMADD231PS Y7, Y6, Y5
-	ADDQ        $+32, R8
 	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
 	JGE         loop14
 
 end15:
-	TESTQ       R10, R10
+	TESTQ       R11, R11
 	JZ          end16
-	VMASKMOVPS  (R8), Y0, Y6
-	MOVQ        R9, R8
-	MOVQ        ldk+88(FP), R9
-	VMASKMOVPS  (R8), Y0, Y7
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R9), Y0, Y6
+	MOVQ        R10, R9
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y7
 	VFMADD231PS Y7, Y6, Y2
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y7
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
 	VFMADD231PS Y7, Y6, Y3
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y7
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
 	VFMADD231PS Y7, Y6, Y4
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y7
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
 	VFMADD231PS Y7, Y6, Y5
 
 end16:
-	VUNPCKLPS  Y4, Y2, Y6
-	VUNPCKHPS  Y4, Y2, Y2
-	VADDPS     Y2, Y6, Y2
-	VUNPCKLPS  Y5, Y3, Y4
-	VUNPCKHPS  Y5, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y2, Y6
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y6, Y2, Y2
+	VSHUFPS    $0x4e, Y5, Y4, Y3
+	VBLENDPS   $0xcc, Y5, Y4, Y4
 	VADDPS     Y3, Y4, Y3
-	VUNPCKLPS  Y3, Y2, Y4
-	VUNPCKHPS  Y3, Y2, Y2
+	VSHUFPS    $0x88, Y3, Y2, Y4
+	VSHUFPS    $0xdd, Y3, Y2, Y2
 	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
 	VMULPS     Y1, Y2, Y2
-	VMOVUPS    X2, (SI)
-	ADDQ       $+1024, SI
-	SUBQ       $+1, DI
-	CMPQ       DI, $+1
+	VMOVUPS    X2, (DI)
+	ADDQ       $+1088, DI
+	MOVQ       ldq+56(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
 	JGE        loop10
 
 end11:
-	ADDQ $+16, AX
-	MOVQ ldk+88(FP), BX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+4, DX
-	CMPQ DX, $+4
+	ADDQ $+16, CX
+	MOVQ ldk+88(FP), SI
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	SUBQ $+4, BX
+	CMPQ BX, $+4
 	JGE  loop1
 
 end2:
-	CMPQ DX, $+2
+	CMPQ BX, $+2
 	JLT  end18
 
 loop17:
-	MOVQ q_base+32(FP), BX
-	MOVQ AX, SI
-	MOVQ rows+0(FP), DI
-	CMPQ DI, $+2
+	MOVQ q_base+32(FP), SI
+	MOVQ CX, DI
+	MOVQ rows+0(FP), R8
+	CMPQ R8, $+4
 	JLT  end20
 
 loop19:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   BX, R8
-	MOVQ   ldq+56(FP), R9
-	LEAQ   (BX)(R9*4), BX
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   BX, R9
-	MOVQ   ldq+56(FP), R10
-	LEAQ   (BX)(R10*4), BX
-	MOVQ   CX, R10
-	MOVQ   dim+16(FP), R11
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
 	CMPQ   R11, $+16
 	JLT    end22
 
 loop21:
-	VMOVUPS     (R8), Y6
-	VMOVUPS     32(R8), Y7
-	VMOVUPS     (R9), Y8
-	VMOVUPS     32(R9), Y9
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	VMOVUPS     32(R12), Y11
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VMOVUPS     32(R12), Y13
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y2
+	VFMADD231PS Y14, Y12, Y3
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y2
+	VFMADD231PS Y14, Y13, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y4
+	VFMADD231PS Y14, Y12, Y5
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y4
+	VFMADD231PS Y14, Y13, Y5
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y6
+	VFMADD231PS Y14, Y12, Y7
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y6
+	VFMADD231PS Y14, Y13, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y8
+	VFMADD231PS Y14, Y12, Y9
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y11, Y8
+	VFMADD231PS Y10, Y13, Y9
+	ADDQ        $+64, R10
+	ADDQ        $+64, R9
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop21
+
+end22:
+	CMPQ R11, $+8
+	JLT  end24
+
+loop23:
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y2
+	VFMADD231PS Y12, Y11, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y5
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y6
+	VFMADD231PS Y12, Y11, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y12
+	VFMADD231PS Y12, Y10, Y8
+	VFMADD231PS Y12, Y11, Y9
+	ADDQ        $+32, R10
+	ADDQ        $+32, R9
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop23
+
+end24:
+	TESTQ       R11, R11
+	JZ          end25
+	MOVQ        ldk+88(FP), R11
+	VMASKMOVPS  (R10), Y0, Y10
+	LEAQ        (R10)(R11*4), R10
+	VMASKMOVPS  (R10), Y0, Y11
+	MOVQ        ldq+56(FP), R10
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y2
+	VFMADD231PS Y12, Y11, Y3
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y5
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y6
+	VFMADD231PS Y12, Y11, Y7
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y12
+	VFMADD231PS Y12, Y10, Y8
+	VFMADD231PS Y12, Y11, Y9
+
+end25:
+	VSHUFPS      $0x4e, Y3, Y2, Y10
+	VBLENDPS     $0xcc, Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VSHUFPS      $0x4e, Y5, Y4, Y3
+	VBLENDPS     $0xcc, Y5, Y4, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x88, Y3, Y2, Y4
+	VSHUFPS      $0xdd, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VSHUFPS      $0x4e, Y7, Y6, Y3
+	VBLENDPS     $0xcc, Y7, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x4e, Y9, Y8, Y4
+	VBLENDPS     $0xcc, Y9, Y8, Y5
+	VADDPS       Y4, Y5, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VADDPS       Y3, Y5, Y3
+	VBLENDPS     $0xf0, Y3, Y2, Y4
+	VPERM2F128   $0x21, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVLPS      X2, (DI)
+	ADDQ         $+1088, DI
+	VMOVHPS      X2, (DI)
+	ADDQ         $+1088, DI
+	VEXTRACTF128 $0x01, Y2, X3
+	VMOVLPS      X3, (DI)
+	ADDQ         $+1088, DI
+	VEXTRACTF128 $0x01, Y2, X2
+	VMOVHPS      X2, (DI)
+	ADDQ         $+1088, DI
+	MOVQ         ldq+56(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	SUBQ         $+4, R8
+	CMPQ         R8, $+4
+	JGE          loop19
+
+end20:
+	CMPQ R8, $+2
+	JLT  end27
+
+loop26:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+16
+	JLT    end29
+
+loop28:
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y6
+	VMOVUPS     32(R12), Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y8
+	VMOVUPS     32(R12), Y9
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Y10
@@ -2508,20 +4285,22 @@ loop21:
 	VMOVUPS     32(R12), Y6
 	VFMADD231PS Y6, Y7, Y3
 	VFMADD231PS Y6, Y9, Y5
-	ADDQ        $+64, R8
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop21
+	JGE         loop28
 
-end22:
+end29:
 	CMPQ R11, $+8
-	JLT  end24
+	JLT  end31
 
-loop23:
-	VMOVUPS     (R8), Y6
-	VMOVUPS     (R9), Y7
+loop30:
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y6
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Y8
@@ -2531,311 +4310,600 @@ loop23:
 	VMOVUPS     (R12), Y8
 	VFMADD231PS Y8, Y6, Y3
 	VFMADD231PS Y8, Y7, Y5
-	ADDQ        $+32, R8
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop23
-
-end24:
-	TESTQ       R11, R11
-	JZ          end25
-	VMASKMOVPS  (R8), Y0, Y6
-	VMASKMOVPS  (R9), Y0, Y7
-	MOVQ        R10, R8
-	MOVQ        ldk+88(FP), R9
-	VMASKMOVPS  (R8), Y0, Y8
-	VFMADD231PS Y8, Y6, Y2
-	VFMADD231PS Y8, Y7, Y4
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y8
-	VFMADD231PS Y8, Y6, Y3
-	VFMADD231PS Y8, Y7, Y5
-
-end25:
-	VUNPCKLPS  Y2, Y2, Y6
-	VUNPCKHPS  Y2, Y2, Y2
-	VADDPS     Y2, Y6, Y2
-	VUNPCKLPS  Y3, Y3, Y6
-	VUNPCKHPS  Y3, Y3, Y3
-	VADDPS     Y3, Y6, Y3
-	VUNPCKLPS  Y3, Y2, Y6
-	VUNPCKHPS  Y3, Y2, Y2
-	VADDPS     Y2, Y6, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVLPS    X2, (SI)
-	ADDQ       $+1024, SI
-	VUNPCKLPS  Y4, Y4, Y2
-	VUNPCKHPS  Y4, Y4, Y3
-	VADDPS     Y3, Y2, Y2
-	VUNPCKLPS  Y5, Y5, Y3
-	VUNPCKHPS  Y5, Y5, Y4
-	VADDPS     Y4, Y3, Y3
-	VUNPCKLPS  Y3, Y2, Y4
-	VUNPCKHPS  Y3, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVLPS    X2, (SI)
-	ADDQ       $+1024, SI
-	SUBQ       $+2, DI
-	CMPQ       DI, $+2
-	JGE        loop19
-
-end20:
-	CMPQ DI, $+1
-	JLT  end27
-
-loop26:
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   BX, R8
-	MOVQ   ldq+56(FP), R9
-	LEAQ   (BX)(R9*4), BX
-	MOVQ   CX, R9
-	MOVQ   dim+16(FP), R10
-	CMPQ   R10, $+16
-	JLT    end29
-
-loop28:
-	VMOVUPS     (R8), Y4
-	VMOVUPS     32(R8), Y5
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y6
-	VFMADD231PS Y6, Y4, Y2
-	VMOVUPS     32(R11), Y6
-	VFMADD231PS Y6, Y5, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y6
-	VFMADD231PS Y6, Y4, Y3
-	VMOVUPS     32(R11), Y4
-	VFMADD231PS Y4, Y5, Y3
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop28
-
-end29:
-	CMPQ R10, $+8
-	JLT  end31
-
-loop30:
-	VMOVUPS     (R8), Y4
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y5
-	VFMADD231PS Y5, Y4, Y2
-	LEAQ        (R11)(R12*4), R11
-	VMOVUPS     (R11), Y5
-	VFMADD231PS Y5, Y4, Y3
-	ADDQ        $+32, R8
-	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
 	JGE         loop30
 
 end31:
-	TESTQ       R10, R10
+	TESTQ       R11, R11
 	JZ          end32
-	VMASKMOVPS  (R8), Y0, Y4
-	MOVQ        R9, R8
-	MOVQ        ldk+88(FP), R9
-	VMASKMOVPS  (R8), Y0, Y5
-	VFMADD231PS Y5, Y4, Y2
-	LEAQ        (R8)(R9*4), R8
-	VMASKMOVPS  (R8), Y0, Y5
-	VFMADD231PS Y5, Y4, Y3
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R9), Y0, Y6
+	LEAQ        (R9)(R11*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	MOVQ        R10, R9
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y8
+	VFMADD231PS Y8, Y6, Y2
+	VFMADD231PS Y8, Y7, Y4
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y8
+	VFMADD231PS Y8, Y6, Y3
+	VFMADD231PS Y8, Y7, Y5
 
 end32:
-	VUNPCKLPS  Y2, Y2, Y4
-	VUNPCKHPS  Y2, Y2, Y2
-	VADDPS     Y2, Y4, Y2
-	VUNPCKLPS  Y3, Y3, Y4
-	VUNPCKHPS  Y3, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y2, Y6
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y6, Y2, Y2
+	VSHUFPS    $0x4e, Y5, Y4, Y3
+	VBLENDPS   $0xcc, Y5, Y4, Y4
 	VADDPS     Y3, Y4, Y3
-	VUNPCKLPS  Y3, Y2, Y4
-	VUNPCKHPS  Y3, Y2, Y2
+	VSHUFPS    $0x88, Y3, Y2, Y4
+	VSHUFPS    $0xdd, Y3, Y2, Y2
 	VADDPS     Y2, Y4, Y2
-	VPERM2F128 $0x20, Y2, Y2, Y3
-	VPERM2F128 $0x31, Y2, Y2, Y2
-	VADDPS     Y2, Y3, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
 	VMULPS     Y1, Y2, Y2
-	VMOVLPS    X2, (SI)
-	ADDQ       $+1024, SI
-	SUBQ       $+1, DI
-	CMPQ       DI, $+1
+	VMOVLPS    X2, (DI)
+	ADDQ       $+1088, DI
+	VMOVHPS    X2, (DI)
+	ADDQ       $+1088, DI
+	MOVQ       ldq+56(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+2, R8
+	CMPQ       R8, $+2
 	JGE        loop26
 
 end27:
-	ADDQ $+8, AX
-	MOVQ ldk+88(FP), BX
-	LEAQ (CX)(BX*4), CX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+2, DX
-	CMPQ DX, $+2
-	JGE  loop17
-
-end18:
-	CMPQ DX, $+1
+	CMPQ R8, $+1
 	JLT  end34
 
 loop33:
-	MOVQ q_base+32(FP), BX
-	MOVQ AX, SI
-	MOVQ rows+0(FP), DI
-	CMPQ DI, $+2
-	JLT  end36
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+8
+	JLT    end36
 
 loop35:
-	VXORPS Y2, Y2, Y2
-	MOVQ   BX, R8
-	MOVQ   ldq+56(FP), R9
-	LEAQ   (BX)(R9*4), BX
-	VXORPS Y3, Y3, Y3
-	MOVQ   BX, R9
-	MOVQ   ldq+56(FP), R10
-	LEAQ   (BX)(R10*4), BX
-	MOVQ   CX, R10
-	MOVQ   dim+16(FP), R11
-	CMPQ   R11, $+16
-	JLT    end38
-
-loop37:
-	VMOVUPS     (R8), Y4
-	VMOVUPS     32(R8), Y5
-	VMOVUPS     (R9), Y6
-	VMOVUPS     32(R9), Y7
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y4
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Y8
-	VFMADD231PS Y8, Y4, Y2
-	VFMADD231PS Y8, Y6, Y3
-	VMOVUPS     32(R12), Y4
-	VFMADD231PS Y4, Y5, Y2
-	VFMADD231PS Y4, Y7, Y3
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop37
-
-end38:
-	CMPQ R11, $+8
-	JLT  end40
-
-loop39:
-	VMOVUPS     (R8), Y4
-	VMOVUPS     (R9), Y5
-	MOVQ        R10, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Y6
-	VFMADD231PS Y6, Y4, Y2
-	VFMADD231PS Y6, Y5, Y3
-	ADDQ        $+32, R8
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y5, Y4, Y3
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop39
-
-end40:
-	TESTQ       R11, R11
-	JZ          end41
-	VMASKMOVPS  (R8), Y0, Y4
-	VMASKMOVPS  (R9), Y0, Y5
-	MOVQ        R10, R8
-	MOVQ        ldk+88(FP), R9
-	VMASKMOVPS  (R8), Y0, Y6
-	VFMADD231PS Y6, Y4, Y2
-	VFMADD231PS Y6, Y5, Y3
-
-end41:
-	VPERM2F128 $0x01, Y2, Y2, Y4
-	VADDPS     Y4, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y4
-	VADDPS     Y4, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y4
-	VADDPS     Y4, Y2, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVSS     X2, (SI)
-	ADDQ       $+1024, SI
-	VPERM2F128 $0x01, Y3, Y3, Y2
-	VADDPS     Y2, Y3, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y3
-	VADDPS     Y3, Y2, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVSS     X2, (SI)
-	ADDQ       $+1024, SI
-	SUBQ       $+2, DI
-	CMPQ       DI, $+2
-	JGE        loop35
+	JGE         loop35
 
 end36:
-	CMPQ DI, $+1
-	JLT  end43
+	TESTQ       R11, R11
+	JZ          end37
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R9), Y0, Y4
+	MOVQ        R10, R9
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y5
+	VFMADD231PS Y5, Y4, Y3
+
+end37:
+	VSHUFPS    $0x4e, Y3, Y2, Y4
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y4, Y2, Y2
+	VSHUFPS    $0x88, Y2, Y2, Y3
+	VSHUFPS    $0xdd, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVLPS    X2, (DI)
+	ADDQ       $+1088, DI
+	MOVQ       ldq+56(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
+	JGE        loop33
+
+end34:
+	ADDQ $+8, CX
+	MOVQ ldk+88(FP), SI
+	LEAQ (DX)(SI*4), DX
+	LEAQ (DX)(SI*4), DX
+	SUBQ $+2, BX
+	CMPQ BX, $+2
+	JGE  loop17
+
+end18:
+	CMPQ BX, $+1
+	JLT  end39
+
+loop38:
+	MOVQ q_base+32(FP), SI
+	MOVQ CX, DI
+	MOVQ rows+0(FP), R8
+	CMPQ R8, $+8
+	JLT  end41
+
+loop40:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+32
+	JLT    end43
 
 loop42:
-	VXORPS Y2, Y2, Y2
-	MOVQ   BX, R8
-	MOVQ   ldq+56(FP), R9
-	LEAQ   (BX)(R9*4), BX
-	MOVQ   CX, R9
-	MOVQ   dim+16(FP), R10
-	CMPQ   R10, $+16
-	JLT    end45
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	VMOVUPS     32(R12), Y11
+	VMOVUPS     64(R12), Y12
+	VMOVUPS     96(R12), Y13
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y2
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y2
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y2
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y3
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y3
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y3
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y4
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y4
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y5
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y5
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y5
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y5
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y6
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y6
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y6
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y6
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y7
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y7
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y7
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y8
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y14, Y11, Y8
+	VMOVUPS     64(R12), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VMOVUPS     96(R12), Y14
+	VFMADD231PS Y14, Y13, Y8
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y14, Y10, Y9
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y11, Y9
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y12, Y9
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y13, Y9
+	ADDQ        $+128, R10
+	ADDQ        $+128, R9
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop42
+
+end43:
+	CMPQ R11, $+8
+	JLT  end45
 
 loop44:
-	VMOVUPS     (R8), Y3
-	VMOVUPS     32(R8), Y4
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y5
-	VFMADD231PS Y5, Y3, Y2
-	VMOVUPS     32(R11), Y3
-	VFMADD231PS Y3, Y4, Y2
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y10
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y5
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y6
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y7
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y8
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y11, Y10, Y9
+	ADDQ        $+32, R10
+	ADDQ        $+32, R9
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
 	JGE         loop44
 
 end45:
-	CMPQ R10, $+8
-	JLT  end47
+	TESTQ       R11, R11
+	JZ          end46
+	MOVQ        ldk+88(FP), R11
+	VMASKMOVPS  (R10), Y0, Y10
+	MOVQ        ldq+56(FP), R10
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y3
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y4
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y5
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y6
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y7
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y8
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y10, Y9
 
-loop46:
-	VMOVUPS     (R8), Y3
-	MOVQ        R9, R11
-	MOVQ        ldk+88(FP), R12
-	VMOVUPS     (R11), Y4
-	VFMADD231PS Y4, Y3, Y2
-	ADDQ        $+32, R8
+end46:
+	VSHUFPS      $0x4e, Y3, Y2, Y10
+	VBLENDPS     $0xcc, Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VSHUFPS      $0x4e, Y5, Y4, Y3
+	VBLENDPS     $0xcc, Y5, Y4, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x88, Y3, Y2, Y4
+	VSHUFPS      $0xdd, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VSHUFPS      $0x4e, Y7, Y6, Y3
+	VBLENDPS     $0xcc, Y7, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x4e, Y9, Y8, Y4
+	VBLENDPS     $0xcc, Y9, Y8, Y5
+	VADDPS       Y4, Y5, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VADDPS       Y3, Y5, Y3
+	VBLENDPS     $0xf0, Y3, Y2, Y4
+	VPERM2F128   $0x21, Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVSS       X2, (DI)
+	ADDQ         $+1088, DI
+	VEXTRACTPS   $0x01, X2, (DI)
+	ADDQ         $+1088, DI
+	VEXTRACTPS   $0x02, X2, (DI)
+	ADDQ         $+1088, DI
+	VEXTRACTPS   $0x03, X2, (DI)
+	ADDQ         $+1088, DI
+	VEXTRACTF128 $0x01, Y2, X3
+	VMOVSS       X3, (DI)
+	ADDQ         $+1088, DI
+	VEXTRACTF128 $0x01, Y2, X3
+	VEXTRACTPS   $0x01, X3, (DI)
+	ADDQ         $+1088, DI
+	VEXTRACTF128 $0x01, Y2, X3
+	VEXTRACTPS   $0x02, X3, (DI)
+	ADDQ         $+1088, DI
+	VEXTRACTF128 $0x01, Y2, X2
+	VEXTRACTPS   $0x03, X2, (DI)
+	ADDQ         $+1088, DI
+	MOVQ         ldq+56(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (SI)(R9*4), SI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JGE          loop40
+
+end41:
+	CMPQ R8, $+4
+	JLT  end48
+
+loop47:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+32
+	JLT    end50
+
+loop49:
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y6
+	VMOVUPS     32(R12), Y7
+	VMOVUPS     64(R12), Y8
+	VMOVUPS     96(R12), Y9
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y2
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y2
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y3
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y3
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y3
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y4
+	VMOVUPS     32(R12), Y10
+	VFMADD231PS Y10, Y7, Y4
+	VMOVUPS     64(R12), Y10
+	VFMADD231PS Y10, Y8, Y4
+	VMOVUPS     96(R12), Y10
+	VFMADD231PS Y10, Y9, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y10, Y6, Y5
+	VMOVUPS     32(R12), Y6
+	VFMADD231PS Y6, Y7, Y5
+	VMOVUPS     64(R12), Y6
+	VFMADD231PS Y6, Y8, Y5
+	VMOVUPS     96(R12), Y6
+	VFMADD231PS Y6, Y9, Y5
+	ADDQ        $+128, R10
+	ADDQ        $+128, R9
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop49
+
+end50:
+	CMPQ R11, $+8
+	JLT  end52
+
+loop51:
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y6
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y7, Y6, Y5
+	ADDQ        $+32, R10
 	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop46
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop51
 
-end47:
-	TESTQ       R10, R10
-	JZ          end48
-	VMASKMOVPS  (R8), Y0, Y3
-	MOVQ        R9, R8
-	MOVQ        ldk+88(FP), R9
-	VMASKMOVPS  (R8), Y0, Y4
-	VFMADD231PS Y4, Y3, Y2
+end52:
+	TESTQ       R11, R11
+	JZ          end53
+	MOVQ        ldk+88(FP), R11
+	VMASKMOVPS  (R10), Y0, Y6
+	MOVQ        ldq+56(FP), R10
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y3
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y4
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y6, Y5
+
+end53:
+	VSHUFPS    $0x4e, Y3, Y2, Y6
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y6, Y2, Y2
+	VSHUFPS    $0x4e, Y5, Y4, Y3
+	VBLENDPS   $0xcc, Y5, Y4, Y4
+	VADDPS     Y3, Y4, Y3
+	VSHUFPS    $0x88, Y3, Y2, Y4
+	VSHUFPS    $0xdd, Y3, Y2, Y2
+	VADDPS     Y2, Y4, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVSS     X2, (DI)
+	ADDQ       $+1088, DI
+	VEXTRACTPS $0x01, X2, (DI)
+	ADDQ       $+1088, DI
+	VEXTRACTPS $0x02, X2, (DI)
+	ADDQ       $+1088, DI
+	VEXTRACTPS $0x03, X2, (DI)
+	ADDQ       $+1088, DI
+	MOVQ       ldq+56(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+4, R8
+	CMPQ       R8, $+4
+	JGE        loop47
 
 end48:
+	CMPQ R8, $+2
+	JLT  end55
+
+loop54:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+8
+	JLT    end57
+
+loop56:
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y4
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R12)(R13*4), R12
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y5, Y4, Y3
+	ADDQ        $+32, R10
+	ADDQ        $+32, R9
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop56
+
+end57:
+	TESTQ       R11, R11
+	JZ          end58
+	MOVQ        ldk+88(FP), R11
+	VMASKMOVPS  (R10), Y0, Y4
+	MOVQ        ldq+56(FP), R10
+	VMASKMOVPS  (R9), Y0, Y5
+	VFMADD231PS Y5, Y4, Y2
+	LEAQ        (R9)(R10*4), R9
+	VMASKMOVPS  (R9), Y0, Y5
+	VFMADD231PS Y5, Y4, Y3
+
+end58:
+	VSHUFPS    $0x4e, Y3, Y2, Y4
+	VBLENDPS   $0xcc, Y3, Y2, Y2
+	VADDPS     Y4, Y2, Y2
+	VSHUFPS    $0x88, Y2, Y2, Y3
+	VSHUFPS    $0xdd, Y2, Y2, Y2
+	VADDPS     Y2, Y3, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVSS     X2, (DI)
+	ADDQ       $+1088, DI
+	VEXTRACTPS $0x01, X2, (DI)
+	ADDQ       $+1088, DI
+	MOVQ       ldq+56(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+2, R8
+	CMPQ       R8, $+2
+	JGE        loop54
+
+end55:
+	CMPQ R8, $+1
+	JLT  end60
+
+loop59:
+	VXORPS Y2, Y2, Y2
+	MOVQ   SI, R9
+	MOVQ   DX, R10
+	MOVQ   AX, R11
+	CMPQ   R11, $+8
+	JLT    end62
+
+loop61:
+	MOVQ        R9, R12
+	MOVQ        ldq+56(FP), R13
+	VMOVUPS     (R12), Y3
+	MOVQ        R10, R12
+	MOVQ        ldk+88(FP), R13
+	VMOVUPS     (R12), Y4
+	VFMADD231PS Y4, Y3, Y2
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop61
+
+end62:
+	TESTQ       R11, R11
+	JZ          end63
+	MOVQ        ldq+56(FP), R11
+	VMASKMOVPS  (R9), Y0, Y3
+	MOVQ        R10, R9
+	MOVQ        ldk+88(FP), R10
+	VMASKMOVPS  (R9), Y0, Y4
+	VFMADD231PS Y4, Y3, Y2
+
+end63:
 	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VSHUFPS    $0x4e, Y2, Y2, Y3
@@ -2843,21 +4911,23 @@ end48:
 	VSHUFPS    $0xb1, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VMULPS     Y1, Y2, Y2
-	VMOVSS     X2, (SI)
-	ADDQ       $+1024, SI
-	SUBQ       $+1, DI
-	CMPQ       DI, $+1
-	JGE        loop42
+	VMOVSS     X2, (DI)
+	ADDQ       $+1088, DI
+	MOVQ       ldq+56(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
+	JGE        loop59
 
-end43:
-	ADDQ $+4, AX
-	MOVQ ldk+88(FP), BX
-	LEAQ (CX)(BX*4), CX
-	SUBQ $+1, DX
-	CMPQ DX, $+1
-	JGE  loop33
+end60:
+	ADDQ $+4, CX
+	MOVQ ldk+88(FP), SI
+	LEAQ (DX)(SI*4), DX
+	SUBQ $+1, BX
+	CMPQ BX, $+1
+	JGE  loop38
 
-end34:
+end39:
 	MOVQ    s_base+128(FP), AX
 	MOVQ    bias_base+96(FP), CX
 	MOVQ    rows+0(FP), DX
@@ -2868,11 +4938,14 @@ end34:
 	VMOVUPS f32x8_3fb8aa3b<>+0(SB), Y2
 	VMOVUPS f32x8_c2b00f34<>+0(SB), Y3
 	CMPQ    DX, $+1
-	JLT     end50
+	JLT     end65
 
-loop49:
+loop64:
+	MOVQ         AX, SI
+	MOVQ         n+8(FP), DI
+	LEAQ         (SI)(DI*4), SI
 	CMPQ         BX, $+15
-	JGT          else51
+	JGT          else66
 	VMOVUPS      (AX), Y4
 	VMOVUPS      (CX), Y5
 	VMOVUPS      f32x8_ff7fffff<>+0(SB), Y6
@@ -2902,75 +4975,75 @@ loop49:
 	VPSLLD       $0x14, Y5, Y5
 	VPADDD       Y5, Y6, Y6
 	VMULPS       Y6, Y4, Y4
-	VPERM2F128   $0x01, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y6
-	VADDPS       Y6, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y6
-	VADDPS       Y6, Y5, Y5
-	VBROADCASTSS weight+152(FP), Y6
-	VMOVUPS      f32x8_00800000<>+0(SB), Y7
-	VMAXPS       Y5, Y7, Y5
-	VDIVPS       Y5, Y6, Y5
-	VMULPS       Y5, Y4, Y4
 	VMOVUPS      Y4, (AX)
-	JMP          end52
+	VPERM2F128   $0x01, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VBROADCASTSS weight+152(FP), Y5
+	VMOVUPS      f32x8_00800000<>+0(SB), Y6
+	VMAXPS       Y4, Y6, Y4
+	VDIVPS       Y4, Y5, Y4
+	VMOVSS       X4, (SI)
+	JMP          end67
 
-else51:
+else66:
 	VMOVUPS f32x8_ff7fffff<>+0(SB), Y4
 	VMOVUPS f32x8_ff7fffff<>+0(SB), Y5
-	MOVQ    AX, SI
-	MOVQ    CX, DI
-	MOVQ    BX, R8
-	CMPQ    R8, $+16
-	JLT     end54
+	MOVQ    AX, DI
+	MOVQ    CX, R8
+	MOVQ    BX, R9
+	CMPQ    R9, $+16
+	JLT     end69
 
-loop53:
-	VMOVUPS   (SI), Y6
-	VMOVUPS   (DI), Y7
+loop68:
+	VMOVUPS   (DI), Y6
+	VMOVUPS   (R8), Y7
 	VMOVUPS   f32x8_ff7fffff<>+0(SB), Y8
 	VCMPPS    $0x1e, Y7, Y8, Y8
 	VMOVUPS   f32x8_ff800000<>+0(SB), Y9
 	VADDPS    Y6, Y7, Y6
 	VBLENDVPS Y8, Y9, Y6, Y6
 	VMAXPS    Y6, Y4, Y4
-	VMOVUPS   Y6, (SI)
-	VMOVUPS   32(SI), Y6
-	VMOVUPS   32(DI), Y7
+	VMOVUPS   Y6, (DI)
+	VMOVUPS   32(DI), Y6
+	VMOVUPS   32(R8), Y7
 	VMOVUPS   f32x8_ff7fffff<>+0(SB), Y8
 	VCMPPS    $0x1e, Y7, Y8, Y8
 	VMOVUPS   f32x8_ff800000<>+0(SB), Y9
 	VADDPS    Y6, Y7, Y6
 	VBLENDVPS Y8, Y9, Y6, Y6
 	VMAXPS    Y6, Y5, Y5
-	VMOVUPS   Y6, 32(SI)
-	ADDQ      $+64, SI
+	VMOVUPS   Y6, 32(DI)
 	ADDQ      $+64, DI
-	SUBQ      $+16, R8
-	CMPQ      R8, $+16
-	JGE       loop53
+	ADDQ      $+64, R8
+	SUBQ      $+16, R9
+	CMPQ      R9, $+16
+	JGE       loop68
 
-end54:
-	CMPQ R8, $+8
-	JLT  end56
+end69:
+	CMPQ R9, $+8
+	JLT  end71
 
-loop55:
-	VMOVUPS   (SI), Y6
-	VMOVUPS   (DI), Y7
+loop70:
+	VMOVUPS   (DI), Y6
+	VMOVUPS   (R8), Y7
 	VMOVUPS   f32x8_ff7fffff<>+0(SB), Y8
 	VCMPPS    $0x1e, Y7, Y8, Y8
 	VMOVUPS   f32x8_ff800000<>+0(SB), Y9
 	VADDPS    Y6, Y7, Y6
 	VBLENDVPS Y8, Y9, Y6, Y6
 	VMAXPS    Y6, Y4, Y4
-	VMOVUPS   Y6, (SI)
-	ADDQ      $+32, SI
+	VMOVUPS   Y6, (DI)
 	ADDQ      $+32, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
-	JGE       loop55
+	ADDQ      $+32, R8
+	SUBQ      $+8, R9
+	CMPQ      R9, $+8
+	JGE       loop70
 
-end56:
+end71:
 	VMAXPS     Y5, Y4, Y4
 	VPERM2F128 $0x01, Y4, Y4, Y5
 	VMAXPS     Y5, Y4, Y4
@@ -2980,13 +5053,13 @@ end56:
 	VMAXPS     Y5, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
-	MOVQ       AX, SI
-	MOVQ       BX, DI
-	CMPQ       DI, $+16
-	JLT        end58
+	MOVQ       AX, DI
+	MOVQ       BX, R8
+	CMPQ       R8, $+16
+	JLT        end73
 
-loop57:
-	VMOVUPS     (SI), Y7
+loop72:
+	VMOVUPS     (DI), Y7
 	VSUBPS      Y4, Y7, Y7
 	VMAXPS      Y7, Y3, Y7
 	VMOVAPS     Y1, Y8
@@ -3002,8 +5075,8 @@ loop57:
 	VPADDD      Y8, Y9, Y9
 	VMULPS      Y9, Y7, Y7
 	VADDPS      Y7, Y5, Y5
-	VMOVUPS     Y7, (SI)
-	VMOVUPS     32(SI), Y7
+	VMOVUPS     Y7, (DI)
+	VMOVUPS     32(DI), Y7
 	VSUBPS      Y4, Y7, Y7
 	VMAXPS      Y7, Y3, Y7
 	VMOVAPS     Y1, Y8
@@ -3019,18 +5092,18 @@ loop57:
 	VPADDD      Y8, Y9, Y9
 	VMULPS      Y9, Y7, Y7
 	VADDPS      Y7, Y6, Y6
-	VMOVUPS     Y7, 32(SI)
-	ADDQ        $+64, SI
-	SUBQ        $+16, DI
-	CMPQ        DI, $+16
-	JGE         loop57
+	VMOVUPS     Y7, 32(DI)
+	ADDQ        $+64, DI
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop72
 
-end58:
-	CMPQ DI, $+8
-	JLT  end60
+end73:
+	CMPQ R8, $+8
+	JLT  end75
 
-loop59:
-	VMOVUPS     (SI), Y7
+loop74:
+	VMOVUPS     (DI), Y7
 	VSUBPS      Y4, Y7, Y7
 	VMAXPS      Y7, Y3, Y7
 	VMOVAPS     Y1, Y8
@@ -3046,13 +5119,13 @@ loop59:
 	VPADDD      Y8, Y9, Y9
 	VMULPS      Y9, Y7, Y7
 	VADDPS      Y7, Y5, Y5
-	VMOVUPS     Y7, (SI)
-	ADDQ        $+32, SI
-	SUBQ        $+8, DI
-	CMPQ        DI, $+8
-	JGE         loop59
+	VMOVUPS     Y7, (DI)
+	ADDQ        $+32, DI
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop74
 
-end60:
+end75:
 	VADDPS       Y6, Y5, Y4
 	VPERM2F128   $0x01, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
@@ -3064,67 +5137,38 @@ end60:
 	VMOVUPS      f32x8_00800000<>+0(SB), Y6
 	VMAXPS       Y4, Y6, Y4
 	VDIVPS       Y4, Y5, Y4
-	MOVQ         AX, SI
-	MOVQ         BX, DI
-	CMPQ         DI, $+16
-	JLT          end62
+	VMOVSS       X4, (SI)
 
-loop61:
-	VMOVUPS (SI), Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, (SI)
-	VMOVUPS 32(SI), Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, 32(SI)
-	ADDQ    $+64, SI
-	SUBQ    $+16, DI
-	CMPQ    DI, $+16
-	JGE     loop61
-
-end62:
-	CMPQ DI, $+8
-	JLT  end64
-
-loop63:
-	VMOVUPS (SI), Y5
-	VMULPS  Y4, Y5, Y5
-	VMOVUPS Y5, (SI)
-	ADDQ    $+32, SI
-	SUBQ    $+8, DI
-	CMPQ    DI, $+8
-	JGE     loop63
-
-end64:
-end52:
-	ADDQ $+1024, AX
+end67:
+	ADDQ $+1088, AX
 	MOVQ ldb+120(FP), SI
 	LEAQ (CX)(SI*4), CX
 	SUBQ $+1, DX
 	CMPQ DX, $+1
-	JGE  loop49
+	JGE  loop64
 
-end50:
-	MOVQ    o_base+200(FP), AX
-	MOVQ    v_base+168(FP), CX
-	MOVQ    cols+160(FP), DX
-	MOVQ    DX, BX
+end65:
+	MOVQ    cols+160(FP), AX
+	MOVQ    o_base+200(FP), CX
+	MOVQ    v_base+168(FP), DX
+	MOVQ    AX, BX
 	ANDQ    $+7, BX
 	LEAQ    lanes8<>+0(SB), SI
 	MOVQ    $0x00000008, DI
 	SUBQ    BX, DI
 	LEAQ    (SI)(DI*4), SI
 	VMOVUPS (SI), Y0
-	CMPQ    DX, $+32
-	JLT     end66
+	CMPQ    AX, $+32
+	JLT     end77
 
-loop65:
+loop76:
 	MOVQ s_base+128(FP), SI
-	MOVQ AX, DI
+	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+2
-	JLT  end68
+	JLT  end79
 
-loop67:
+loop78:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -3134,13 +5178,13 @@ loop67:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	MOVQ   SI, R9
-	MOVQ   CX, R10
+	MOVQ   DX, R10
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end70
+	JLT    end81
 
-loop69:
+loop80:
 	VMOVUPS      (R10), Y9
 	VMOVUPS      32(R10), Y10
 	VMOVUPS      64(R10), Y11
@@ -3150,7 +5194,7 @@ loop69:
 	VFMADD231PS  Y10, Y13, Y2
 	VFMADD231PS  Y11, Y13, Y3
 	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS 1024(R9), Y13
+	VBROADCASTSS 1088(R9), Y13
 	VFMADD231PS  Y9, Y13, Y5
 	VFMADD231PS  Y10, Y13, Y6
 	VFMADD231PS  Y11, Y13, Y7
@@ -3159,43 +5203,53 @@ loop69:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop69
+	JGE          loop80
 
-end70:
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, 32(DI)
-	VMOVUPS Y3, 64(DI)
-	VMOVUPS Y4, 96(DI)
-	MOVQ    ldo+224(FP), R9
-	LEAQ    (DI)(R9*4), DI
-	VMOVUPS Y5, (DI)
-	VMOVUPS Y6, 32(DI)
-	VMOVUPS Y7, 64(DI)
-	VMOVUPS Y8, 96(DI)
-	MOVQ    ldo+224(FP), R9
-	LEAQ    (DI)(R9*4), DI
-	ADDQ    $+2048, SI
-	SUBQ    $+2, R8
-	CMPQ    R8, $+2
-	JGE     loop67
+end81:
+	VBROADCASTSS (R9), Y9
+	VMULPS       Y9, Y1, Y1
+	VMOVUPS      Y1, (DI)
+	VMULPS       Y9, Y2, Y1
+	VMOVUPS      Y1, 32(DI)
+	VMULPS       Y9, Y3, Y1
+	VMOVUPS      Y1, 64(DI)
+	VMULPS       Y9, Y4, Y1
+	VMOVUPS      Y1, 96(DI)
+	MOVQ         ldo+224(FP), R10
+	LEAQ         (DI)(R10*4), DI
+	VBROADCASTSS 1088(R9), Y1
+	VMULPS       Y1, Y5, Y2
+	VMOVUPS      Y2, (DI)
+	VMULPS       Y1, Y6, Y2
+	VMOVUPS      Y2, 32(DI)
+	VMULPS       Y1, Y7, Y2
+	VMOVUPS      Y2, 64(DI)
+	VMULPS       Y1, Y8, Y1
+	VMOVUPS      Y1, 96(DI)
+	MOVQ         ldo+224(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	ADDQ         $+2176, SI
+	SUBQ         $+2, R8
+	CMPQ         R8, $+2
+	JGE          loop78
 
-end68:
+end79:
 	CMPQ R8, $+1
-	JLT  end72
+	JLT  end83
 
-loop71:
+loop82:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	MOVQ   SI, R9
-	MOVQ   CX, R10
+	MOVQ   DX, R10
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end74
+	JLT    end85
 
-loop73:
+loop84:
 	VMOVUPS      (R10), Y5
 	VMOVUPS      32(R10), Y6
 	VMOVUPS      64(R10), Y7
@@ -3209,86 +5263,95 @@ loop73:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop73
+	JGE          loop84
 
-end74:
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, 32(DI)
-	VMOVUPS Y3, 64(DI)
-	VMOVUPS Y4, 96(DI)
-	MOVQ    ldo+224(FP), R9
-	LEAQ    (DI)(R9*4), DI
-	ADDQ    $+1024, SI
-	SUBQ    $+1, R8
-	CMPQ    R8, $+1
-	JGE     loop71
+end85:
+	VBROADCASTSS (R9), Y5
+	VMULPS       Y5, Y1, Y1
+	VMOVUPS      Y1, (DI)
+	VMULPS       Y5, Y2, Y1
+	VMOVUPS      Y1, 32(DI)
+	VMULPS       Y5, Y3, Y1
+	VMOVUPS      Y1, 64(DI)
+	VMULPS       Y5, Y4, Y1
+	VMOVUPS      Y1, 96(DI)
+	MOVQ         ldo+224(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	ADDQ         $+1088, SI
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop82
 
-end72:
-	ADDQ $+128, AX
+end83:
 	ADDQ $+128, CX
-	SUBQ $+32, DX
-	CMPQ DX, $+32
-	JGE  loop65
+	ADDQ $+128, DX
+	SUBQ $+32, AX
+	CMPQ AX, $+32
+	JGE  loop76
 
-end66:
-	CMPQ DX, $+8
-	JLT  end76
+end77:
+	CMPQ AX, $+8
+	JLT  end87
 
-loop75:
+loop86:
 	MOVQ s_base+128(FP), SI
-	MOVQ AX, DI
+	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+2
-	JLT  end78
+	JLT  end89
 
-loop77:
+loop88:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   SI, R9
-	MOVQ   CX, R10
+	MOVQ   DX, R10
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end80
+	JLT    end91
 
-loop79:
+loop90:
 	VMOVUPS      (R10), Y3
 	VBROADCASTSS (R9), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS 1024(R9), Y4
+	VBROADCASTSS 1088(R9), Y4
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $+4, R9
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop79
+	JGE          loop90
 
-end80:
-	VMOVUPS Y1, (DI)
-	MOVQ    ldo+224(FP), R9
-	LEAQ    (DI)(R9*4), DI
-	VMOVUPS Y2, (DI)
-	MOVQ    ldo+224(FP), R9
-	LEAQ    (DI)(R9*4), DI
-	ADDQ    $+2048, SI
-	SUBQ    $+2, R8
-	CMPQ    R8, $+2
-	JGE     loop77
+end91:
+	VBROADCASTSS (R9), Y3
+	VMULPS       Y3, Y1, Y1
+	VMOVUPS      Y1, (DI)
+	MOVQ         ldo+224(FP), R10
+	LEAQ         (DI)(R10*4), DI
+	VBROADCASTSS 1088(R9), Y1
+	VMULPS       Y1, Y2, Y1
+	VMOVUPS      Y1, (DI)
+	MOVQ         ldo+224(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	ADDQ         $+2176, SI
+	SUBQ         $+2, R8
+	CMPQ         R8, $+2
+	JGE          loop88
 
-end78:
+end89:
 	CMPQ R8, $+1
-	JLT  end82
+	JLT  end93
 
-loop81:
+loop92:
 	VXORPS Y1, Y1, Y1
 	MOVQ   SI, R9
-	MOVQ   CX, R10
+	MOVQ   DX, R10
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end84
+	JLT    end95
 
-loop83:
+loop94:
 	VMOVUPS      (R10), Y2
 	VBROADCASTSS (R9), Y3
 	VFMADD231PS  Y2, Y3, Y1
@@ -3296,80 +5359,86 @@ loop83:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop83
+	JGE          loop94
 
-end84:
-	VMOVUPS Y1, (DI)
-	MOVQ    ldo+224(FP), R9
-	LEAQ    (DI)(R9*4), DI
-	ADDQ    $+1024, SI
-	SUBQ    $+1, R8
-	CMPQ    R8, $+1
-	JGE     loop81
+end95:
+	VBROADCASTSS (R9), Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, (DI)
+	MOVQ         ldo+224(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	ADDQ         $+1088, SI
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop92
 
-end82:
-	ADDQ $+32, AX
+end93:
 	ADDQ $+32, CX
-	SUBQ $+8, DX
-	CMPQ DX, $+8
-	JGE  loop75
+	ADDQ $+32, DX
+	SUBQ $+8, AX
+	CMPQ AX, $+8
+	JGE  loop86
 
-end76:
+end87:
 	TESTQ BX, BX
-	JZ    end85
-	MOVQ  s_base+128(FP), DX
+	JZ    end96
+	MOVQ  s_base+128(FP), AX
 	MOVQ  rows+0(FP), BX
 	CMPQ  BX, $+2
-	JLT   end87
+	JLT   end98
 
-loop86:
+loop97:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   DX, SI
-	MOVQ   CX, DI
+	MOVQ   AX, SI
+	MOVQ   DX, DI
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end89
+	JLT    end100
 
-loop88:
+loop99:
 	VMASKMOVPS   (DI), Y0, Y3
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS 1024(SI), Y4
+	VBROADCASTSS 1088(SI), Y4
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $+4, SI
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop88
+	JGE          loop99
 
-end89:
-	VMASKMOVPS Y1, Y0, (AX)
-	MOVQ       ldo+224(FP), SI
-	LEAQ       (AX)(SI*4), AX
-	VMASKMOVPS Y2, Y0, (AX)
-	MOVQ       ldo+224(FP), SI
-	LEAQ       (AX)(SI*4), AX
-	ADDQ       $+2048, DX
-	SUBQ       $+2, BX
-	CMPQ       BX, $+2
-	JGE        loop86
+end100:
+	VBROADCASTSS (SI), Y3
+	VMULPS       Y3, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (CX)
+	MOVQ         ldo+224(FP), DI
+	LEAQ         (CX)(DI*4), CX
+	VBROADCASTSS 1088(SI), Y1
+	VMULPS       Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (CX)
+	MOVQ         ldo+224(FP), SI
+	LEAQ         (CX)(SI*4), CX
+	ADDQ         $+2176, AX
+	SUBQ         $+2, BX
+	CMPQ         BX, $+2
+	JGE          loop97
 
-end87:
+end98:
 	CMPQ BX, $+1
-	JLT  end91
+	JLT  end102
 
-loop90:
+loop101:
 	VXORPS Y1, Y1, Y1
-	MOVQ   DX, SI
-	MOVQ   CX, DI
+	MOVQ   AX, SI
+	MOVQ   DX, DI
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end93
+	JLT    end104
 
-loop92:
+loop103:
 	VMASKMOVPS   (DI), Y0, Y2
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y1
@@ -3377,19 +5446,21 @@ loop92:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop92
+	JGE          loop103
 
-end93:
-	VMASKMOVPS Y1, Y0, (AX)
-	MOVQ       ldo+224(FP), SI
-	LEAQ       (AX)(SI*4), AX
-	ADDQ       $+1024, DX
-	SUBQ       $+1, BX
-	CMPQ       BX, $+1
-	JGE        loop90
+end104:
+	VBROADCASTSS (SI), Y2
+	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (CX)
+	MOVQ         ldo+224(FP), SI
+	LEAQ         (CX)(SI*4), CX
+	ADDQ         $+1088, AX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop101
 
-end91:
-end85:
+end102:
+end96:
 	VZEROUPPER
 	RET
 

@@ -41,6 +41,8 @@ const (
 	// which takes oneKeys of one query. A head is at most shortDim wide, and makes at most shortSteps steps of a product.
 	shortKeys, mostKeys, fewQueries, fewKeys, oneKeys = 32, 64, 7, 256, 1024
 	shortDim, shortSteps                              = 1 << 11, 1 << 21
+	// shortRows is how many rows of mostKeys elements attnShort needs, and fewRow how long those of attnFew are.
+	shortRows, fewRow = mostKeys + 5, fewKeys + 16
 	// copyElements bounds a copy of queries or values.
 	copyElements = 1 << 16
 )
@@ -390,13 +392,16 @@ func (c *attentionCall) shortHeads(w *attentionScratch, from, to int) {
 	if c.few {
 		kernel = attnFew
 	}
-	const most = max(mostKeys*mostKeys, fewQueries*fewKeys)
+	const most = max(shortRows*mostKeys, fewQueries*fewRow)
 	w.scores = grow(w.scores, 3*most)
 	s, bias, mask := w.scores[:most], w.scores[most:2*most], w.scores[2*most:]
 	lo, n, ldb, ldm := 0, p.LenK, 0, (p.LenK+15)&^15
-	clear(bias[:max(p.LenK, mostKeys)])
-	if c.few {
+	switch {
+	case c.few:
+		clear(bias[:n])
 		fill(bias[n:ldm], negInf)
+	case p.Mask == nil:
+		bias = nil
 	}
 	group := p.Heads / p.KVHeads
 	for i := from; i < to; i++ {

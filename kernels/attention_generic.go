@@ -60,9 +60,12 @@ func attnAccumulateGeneric(o, p, v []float32, ldv int) {
 
 func attnShortGeneric(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	b := s[n:][:n]
+	clear(b)
 	for r := range rows {
-		for j := range b {
-			b[j] = bias[j*ldb+r]
+		if len(bias) > 0 {
+			for j := range b {
+				b[j] = bias[j*ldb+r]
+			}
 		}
 		attnFewGeneric(1, n, dim, alpha, q[r*ldq:], 0, k, ldk, b, 0, s, weight, cols, v, ldv, o[r*ldo:], 0)
 	}

@@ -452,31 +452,31 @@ end2:
 // func attnDotNEON(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
 TEXT ·attnDotNEON(SB), NOSPLIT, $0-128
 	MOVD   $constants<>(SB), R1
-	MOVD   s_base+96(FP), R6
-	MOVD   k_base+64(FP), R7
-	MOVD   n+8(FP), R8
-	MOVD   dim+16(FP), R0
-	AND    $3, R0, R0
-	MOVD   $4, R5
+	MOVD   dim+16(FP), R6
+	MOVD   s_base+96(FP), R7
+	MOVD   k_base+64(FP), R8
+	MOVD   n+8(FP), R9
+	AND    $3, R6, R0
+	MOVD   $4, R10
 	CMP    $1, R0
-	CSEL   GT, R5, ZR, R5
-	MOVD   $8, R9
+	CSEL   GT, R10, ZR, R10
+	MOVD   $8, R11
 	CMP    $2, R0
-	CSEL   GT, R9, R5, R9
+	CSEL   GT, R11, R10, R11
 	SCVTFS R0, F9
 	VDUP   V9.S[0], V9.S4
 	FMOVQ  (R1), F0
 	WORD   $0x6ea0e529 // fcmgt v9.4s, v9.4s, v0.4s
 	FMOVS  alpha+24(FP), F5
 	VDUP   V5.S[0], V5.S4
-	CMP    $4, R8
+	CMP    $4, R9
 	BLT    end2
 
 loop1:
 	MOVD q_base+32(FP), R4
-	MOVD R6, R10
-	MOVD rows+0(FP), R11
-	CMP  $1, R11
+	MOVD R7, R5
+	MOVD rows+0(FP), R12
+	CMP  $1, R12
 	BLT  end4
 
 loop3:
@@ -484,1265 +484,2363 @@ loop3:
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V10.B16
-	MOVD  R4, R0
-	MOVD  ldq+56(FP), R1
-	ADD   R1<<2, R4, R4
-	MOVD  R7, R12
-	MOVD  dim+16(FP), R1
-	CMP   $16, R1
+	MOVD  R4, R3
+	MOVD  R8, R13
+	MOVD  R6, R0
+	CMP   $16, R0
 	BLT   end6
 
 loop5:
-	FMOVQ (R0), F0
-	FMOVQ 16(R0), F1
-	FMOVQ 32(R0), F2
-	FMOVQ 48(R0), F3
-	MOVD  R12, R2
-	MOVD  ldk+88(FP), R3
-	FMOVQ (R2), F4
+	MOVD  ldq+56(FP), R1
+	FMOVQ (R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	FMOVQ 48(R3), F3
+	MOVD  R13, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V6.S4
-	FMOVQ 16(R2), F4
+	FMOVQ 16(R1), F4
 	VFMLA V4.S4, V1.S4, V6.S4
-	FMOVQ 32(R2), F4
+	FMOVQ 32(R1), F4
 	VFMLA V4.S4, V2.S4, V6.S4
-	FMOVQ 48(R2), F4
+	FMOVQ 48(R1), F4
 	VFMLA V4.S4, V3.S4, V6.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V7.S4
-	FMOVQ 16(R2), F4
+	FMOVQ 16(R1), F4
 	VFMLA V4.S4, V1.S4, V7.S4
-	FMOVQ 32(R2), F4
+	FMOVQ 32(R1), F4
 	VFMLA V4.S4, V2.S4, V7.S4
-	FMOVQ 48(R2), F4
+	FMOVQ 48(R1), F4
 	VFMLA V4.S4, V3.S4, V7.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V8.S4
-	FMOVQ 16(R2), F4
+	FMOVQ 16(R1), F4
 	VFMLA V4.S4, V1.S4, V8.S4
-	FMOVQ 32(R2), F4
+	FMOVQ 32(R1), F4
 	VFMLA V4.S4, V2.S4, V8.S4
-	FMOVQ 48(R2), F4
+	FMOVQ 48(R1), F4
 	VFMLA V4.S4, V3.S4, V8.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V10.S4
-	FMOVQ 16(R2), F0
+	FMOVQ 16(R1), F0
 	VFMLA V0.S4, V1.S4, V10.S4
-	FMOVQ 32(R2), F0
+	FMOVQ 32(R1), F0
 	VFMLA V0.S4, V2.S4, V10.S4
-	FMOVQ 48(R2), F0
+	FMOVQ 48(R1), F0
 	VFMLA V0.S4, V3.S4, V10.S4
-	ADD   $64, R0, R0
-	ADD   $64, R12, R12
-	SUB   $16, R1, R1
-	CMP   $16, R1
+	ADD   $64, R3, R3
+	ADD   $64, R13, R13
+	SUB   $16, R0, R0
+	CMP   $16, R0
 	BGE   loop5
 
 end6:
-	CMP $4, R1
+	CMP $4, R0
 	BLT end8
 
 loop7:
-	FMOVQ (R0), F0
-	MOVD  R12, R2
-	MOVD  ldk+88(FP), R3
-	FMOVQ (R2), F1
+	MOVD  ldq+56(FP), R1
+	FMOVQ (R3), F0
+	MOVD  R13, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F1
 	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F1
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
 	VFMLA V1.S4, V0.S4, V7.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F1
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
 	VFMLA V1.S4, V0.S4, V8.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F1
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
 	VFMLA V1.S4, V0.S4, V10.S4
-	ADD   $16, R0, R0
-	ADD   $16, R12, R12
-	SUB   $4, R1, R1
-	CMP   $4, R1
+	ADD   $16, R3, R3
+	ADD   $16, R13, R13
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop7
 
 end8:
-	CBZ   R1, end9
-	FMOVS (R0), F0
-	ADD   R5, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R9, R0, R0
+	CBZ   R0, end9
+	MOVD  ldq+56(FP), R0
+	FMOVS (R3), F0
+	ADD   R10, R3, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R11, R3, R0
 	VLD1  (R0), V0.S[2]
 	VAND  V9.B16, V0.B16, V0.B16
 	MOVD  ldk+88(FP), R0
-	FMOVS (R12), F1
-	ADD   R5, R12, R1
+	FMOVS (R13), F1
+	ADD   R10, R13, R1
 	VLD1  (R1), V1.S[1]
-	ADD   R9, R12, R1
+	ADD   R11, R13, R1
 	VLD1  (R1), V1.S[2]
 	VAND  V9.B16, V1.B16, V1.B16
 	VFMLA V1.S4, V0.S4, V6.S4
-	ADD   R0<<2, R12, R12
-	FMOVS (R12), F1
-	ADD   R5, R12, R1
+	ADD   R0<<2, R13, R13
+	FMOVS (R13), F1
+	ADD   R10, R13, R1
 	VLD1  (R1), V1.S[1]
-	ADD   R9, R12, R1
+	ADD   R11, R13, R1
 	VLD1  (R1), V1.S[2]
 	VAND  V9.B16, V1.B16, V1.B16
 	VFMLA V1.S4, V0.S4, V7.S4
-	ADD   R0<<2, R12, R12
-	FMOVS (R12), F1
-	ADD   R5, R12, R1
+	ADD   R0<<2, R13, R13
+	FMOVS (R13), F1
+	ADD   R10, R13, R1
 	VLD1  (R1), V1.S[1]
-	ADD   R9, R12, R1
+	ADD   R11, R13, R1
 	VLD1  (R1), V1.S[2]
 	VAND  V9.B16, V1.B16, V1.B16
 	VFMLA V1.S4, V0.S4, V8.S4
-	ADD   R0<<2, R12, R12
-	FMOVS (R12), F1
-	ADD   R5, R12, R0
+	ADD   R0<<2, R13, R13
+	FMOVS (R13), F1
+	ADD   R10, R13, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R9, R12, R0
+	ADD   R11, R13, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V9.B16, V1.B16, V1.B16
 	VFMLA V1.S4, V0.S4, V10.S4
 
 end9:
-	VZIP1 V8.S4, V6.S4, V0.S4
-	VZIP2 V8.S4, V6.S4, V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VZIP1 V10.S4, V7.S4, V1.S4
-	VZIP2 V10.S4, V7.S4, V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e27d4c0 // faddp v0.4s, v6.4s, v7.4s
+	WORD  $0x6e2ad501 // faddp v1.4s, v8.4s, v10.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
 	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVQ F0, (R10)
+	FMOVQ F0, (R5)
 	MOVD  lds+120(FP), R0
-	ADD   R0<<2, R10, R10
-	SUB   $1, R11, R11
-	CMP   $1, R11
+	ADD   R0<<2, R5, R5
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R4, R4
+	SUB   $1, R12, R12
+	CMP   $1, R12
 	BGE   loop3
 
 end4:
-	ADD  $16, R6, R6
+	ADD  $16, R7, R7
 	MOVD ldk+88(FP), R0
-	ADD  R0<<2, R7, R7
-	ADD  R0<<2, R7, R7
-	ADD  R0<<2, R7, R7
-	ADD  R0<<2, R7, R7
-	SUB  $4, R8, R8
-	CMP  $4, R8
+	ADD  R0<<2, R8, R8
+	ADD  R0<<2, R8, R8
+	ADD  R0<<2, R8, R8
+	ADD  R0<<2, R8, R8
+	SUB  $4, R9, R9
+	CMP  $4, R9
 	BGE  loop1
 
 end2:
-	CMP $2, R8
+	CMP $2, R9
 	BLT end11
 
 loop10:
-	MOVD q_base+32(FP), R0
-	MOVD R6, R1
-	MOVD rows+0(FP), R2
-	CMP  $1, R2
+	MOVD q_base+32(FP), R4
+	MOVD R7, R5
+	MOVD rows+0(FP), R12
+	CMP  $2, R12
 	BLT  end13
 
 loop12:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	MOVD  R0, R3
-	MOVD  ldq+56(FP), R4
-	ADD   R4<<2, R0, R0
-	MOVD  R7, R12
-	MOVD  dim+16(FP), R4
-	CMP   $16, R4
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD  R4, R3
+	MOVD  R8, R13
+	MOVD  R6, R0
+	CMP   $8, R0
 	BLT   end15
 
 loop14:
+	MOVD  R3, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F4
+	FMOVQ 16(R1), F6
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F7
+	FMOVQ 16(R1), F8
+	MOVD  R13, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V4.S4, V0.S4
+	VFMLA V10.S4, V7.S4, V2.S4
+	FMOVQ 16(R1), F10
+	VFMLA V10.S4, V6.S4, V0.S4
+	VFMLA V10.S4, V8.S4, V2.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V4.S4, V1.S4
+	VFMLA V10.S4, V7.S4, V3.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V6.S4, V1.S4
+	VFMLA V4.S4, V8.S4, V3.S4
+	ADD   $32, R3, R3
+	ADD   $32, R13, R13
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop14
+
+end15:
+	CMP $4, R0
+	BLT end17
+
+loop16:
+	MOVD  R3, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F6
+	MOVD  R13, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F7
+	VFMLA V7.S4, V4.S4, V0.S4
+	VFMLA V7.S4, V6.S4, V2.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F7
+	VFMLA V7.S4, V4.S4, V1.S4
+	VFMLA V7.S4, V6.S4, V3.S4
+	ADD   $16, R3, R3
+	ADD   $16, R13, R13
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop16
+
+end17:
+	CBZ   R0, end18
+	MOVD  ldq+56(FP), R0
+	FMOVS (R3), F4
+	ADD   R10, R3, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R11, R3, R1
+	VLD1  (R1), V4.S[2]
+	VAND  V9.B16, V4.B16, V4.B16
+	ADD   R0<<2, R3, R3
+	FMOVS (R3), F6
+	ADD   R10, R3, R0
+	VLD1  (R0), V6.S[1]
+	ADD   R11, R3, R0
+	VLD1  (R0), V6.S[2]
+	VAND  V9.B16, V6.B16, V6.B16
+	MOVD  ldk+88(FP), R0
+	FMOVS (R13), F7
+	ADD   R10, R13, R1
+	VLD1  (R1), V7.S[1]
+	ADD   R11, R13, R1
+	VLD1  (R1), V7.S[2]
+	VAND  V9.B16, V7.B16, V7.B16
+	VFMLA V7.S4, V4.S4, V0.S4
+	VFMLA V7.S4, V6.S4, V2.S4
+	ADD   R0<<2, R13, R13
+	FMOVS (R13), F7
+	ADD   R10, R13, R0
+	VLD1  (R0), V7.S[1]
+	ADD   R11, R13, R0
+	VLD1  (R0), V7.S[2]
+	VAND  V9.B16, V7.B16, V7.B16
+	VFMLA V7.S4, V4.S4, V1.S4
+	VFMLA V7.S4, V6.S4, V3.S4
+
+end18:
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e23d441 // faddp v1.4s, v2.4s, v3.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVD F0, (R5)
+	MOVD  lds+120(FP), R0
+	ADD   R0<<2, R5, R5
+	VST1  V0.D[1], (R5)
+	MOVD  lds+120(FP), R0
+	ADD   R0<<2, R5, R5
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	SUB   $2, R12, R12
+	CMP   $2, R12
+	BGE   loop12
+
+end13:
+	CMP $1, R12
+	BLT end20
+
+loop19:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD  R4, R3
+	MOVD  R8, R13
+	MOVD  R6, R0
+	CMP   $16, R0
+	BLT   end22
+
+loop21:
+	MOVD  ldq+56(FP), R1
 	FMOVQ (R3), F2
 	FMOVQ 16(R3), F3
 	FMOVQ 32(R3), F4
 	FMOVQ 48(R3), F6
-	MOVD  R12, R10
-	MOVD  ldk+88(FP), R11
-	FMOVQ (R10), F7
+	MOVD  R13, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F7
 	VFMLA V7.S4, V2.S4, V0.S4
-	FMOVQ 16(R10), F7
+	FMOVQ 16(R1), F7
 	VFMLA V7.S4, V3.S4, V0.S4
-	FMOVQ 32(R10), F7
+	FMOVQ 32(R1), F7
 	VFMLA V7.S4, V4.S4, V0.S4
-	FMOVQ 48(R10), F7
+	FMOVQ 48(R1), F7
 	VFMLA V7.S4, V6.S4, V0.S4
-	ADD   R11<<2, R10, R10
-	FMOVQ (R10), F7
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F7
 	VFMLA V7.S4, V2.S4, V1.S4
-	FMOVQ 16(R10), F2
+	FMOVQ 16(R1), F2
 	VFMLA V2.S4, V3.S4, V1.S4
-	FMOVQ 32(R10), F2
+	FMOVQ 32(R1), F2
 	VFMLA V2.S4, V4.S4, V1.S4
-	FMOVQ 48(R10), F2
+	FMOVQ 48(R1), F2
 	VFMLA V2.S4, V6.S4, V1.S4
 	ADD   $64, R3, R3
-	ADD   $64, R12, R12
-	SUB   $16, R4, R4
-	CMP   $16, R4
-	BGE   loop14
-
-end15:
-	CMP $4, R4
-	BLT end17
-
-loop16:
-	FMOVQ (R3), F2
-	MOVD  R12, R10
-	MOVD  ldk+88(FP), R11
-	FMOVQ (R10), F3
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R11<<2, R10, R10
-	FMOVQ (R10), F3
-	VFMLA V3.S4, V2.S4, V1.S4
-	ADD   $16, R3, R3
-	ADD   $16, R12, R12
-	SUB   $4, R4, R4
-	CMP   $4, R4
-	BGE   loop16
-
-end17:
-	CBZ   R4, end18
-	FMOVS (R3), F2
-	ADD   R5, R3, R4
-	VLD1  (R4), V2.S[1]
-	ADD   R9, R3, R3
-	VLD1  (R3), V2.S[2]
-	VAND  V9.B16, V2.B16, V2.B16
-	MOVD  ldk+88(FP), R3
-	FMOVS (R12), F3
-	ADD   R5, R12, R4
-	VLD1  (R4), V3.S[1]
-	ADD   R9, R12, R4
-	VLD1  (R4), V3.S[2]
-	VAND  V9.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R3<<2, R12, R12
-	FMOVS (R12), F3
-	ADD   R5, R12, R3
-	VLD1  (R3), V3.S[1]
-	ADD   R9, R12, R3
-	VLD1  (R3), V3.S[2]
-	VAND  V9.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V1.S4
-
-end18:
-	VZIP1 V0.S4, V0.S4, V2.S4
-	VZIP2 V0.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	VZIP1 V1.S4, V1.S4, V2.S4
-	VZIP2 V1.S4, V1.S4, V1.S4
-	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVD F0, (R1)
-	MOVD  lds+120(FP), R3
-	ADD   R3<<2, R1, R1
-	SUB   $1, R2, R2
-	CMP   $1, R2
-	BGE   loop12
-
-end13:
-	ADD  $8, R6, R6
-	MOVD ldk+88(FP), R0
-	ADD  R0<<2, R7, R7
-	ADD  R0<<2, R7, R7
-	SUB  $2, R8, R8
-	CMP  $2, R8
-	BGE  loop10
-
-end11:
-	CMP $1, R8
-	BLT end20
-
-loop19:
-	MOVD q_base+32(FP), R0
-	MOVD R6, R1
-	MOVD rows+0(FP), R2
-	CMP  $1, R2
-	BLT  end22
-
-loop21:
-	VMOVI $0, V0.B16
-	MOVD  R0, R3
-	MOVD  ldq+56(FP), R4
-	ADD   R4<<2, R0, R0
-	MOVD  R7, R11
-	MOVD  dim+16(FP), R4
-	CMP   $16, R4
-	BLT   end24
-
-loop23:
-	FMOVQ (R3), F1
-	FMOVQ 16(R3), F2
-	FMOVQ 32(R3), F3
-	FMOVQ 48(R3), F4
-	MOVD  ldk+88(FP), R10
-	FMOVQ (R11), F6
-	VFMLA V6.S4, V1.S4, V0.S4
-	FMOVQ 16(R11), F1
-	VFMLA V1.S4, V2.S4, V0.S4
-	FMOVQ 32(R11), F1
-	VFMLA V1.S4, V3.S4, V0.S4
-	FMOVQ 48(R11), F1
-	VFMLA V1.S4, V4.S4, V0.S4
-	ADD   $64, R3, R3
-	ADD   $64, R11, R11
-	SUB   $16, R4, R4
-	CMP   $16, R4
-	BGE   loop23
-
-end24:
-	CMP $4, R4
-	BLT end26
-
-loop25:
-	FMOVQ (R3), F1
-	MOVD  ldk+88(FP), R10
-	FMOVQ (R11), F2
-	VFMLA V2.S4, V1.S4, V0.S4
-	ADD   $16, R3, R3
-	ADD   $16, R11, R11
-	SUB   $4, R4, R4
-	CMP   $4, R4
-	BGE   loop25
-
-end26:
-	CBZ   R4, end27
-	FMOVS (R3), F1
-	ADD   R5, R3, R4
-	VLD1  (R4), V1.S[1]
-	ADD   R9, R3, R3
-	VLD1  (R3), V1.S[2]
-	VAND  V9.B16, V1.B16, V1.B16
-	MOVD  ldk+88(FP), R3
-	FMOVS (R11), F2
-	ADD   R5, R11, R3
-	VLD1  (R3), V2.S[1]
-	ADD   R9, R11, R3
-	VLD1  (R3), V2.S[2]
-	VAND  V9.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V1.S4, V0.S4
-
-end27:
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	FMOVS F0, (R1)
-	MOVD  lds+120(FP), R3
-	ADD   R3<<2, R1, R1
-	SUB   $1, R2, R2
-	CMP   $1, R2
+	ADD   $64, R13, R13
+	SUB   $16, R0, R0
+	CMP   $16, R0
 	BGE   loop21
 
 end22:
-	ADD  $4, R6, R6
-	MOVD ldk+88(FP), R0
-	ADD  R0<<2, R7, R7
-	SUB  $1, R8, R8
-	CMP  $1, R8
-	BGE  loop19
+	CMP $4, R0
+	BLT end24
+
+loop23:
+	MOVD  ldq+56(FP), R1
+	FMOVQ (R3), F2
+	MOVD  R13, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V1.S4
+	ADD   $16, R3, R3
+	ADD   $16, R13, R13
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop23
+
+end24:
+	CBZ   R0, end25
+	MOVD  ldq+56(FP), R0
+	FMOVS (R3), F2
+	ADD   R10, R3, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R11, R3, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V9.B16, V2.B16, V2.B16
+	MOVD  ldk+88(FP), R0
+	FMOVS (R13), F3
+	ADD   R10, R13, R1
+	VLD1  (R1), V3.S[1]
+	ADD   R11, R13, R1
+	VLD1  (R1), V3.S[2]
+	VAND  V9.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R0<<2, R13, R13
+	FMOVS (R13), F3
+	ADD   R10, R13, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R11, R13, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V9.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V1.S4
+
+end25:
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVD F0, (R5)
+	MOVD  lds+120(FP), R0
+	ADD   R0<<2, R5, R5
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R4, R4
+	SUB   $1, R12, R12
+	CMP   $1, R12
+	BGE   loop19
 
 end20:
+	ADD  $8, R7, R7
+	MOVD ldk+88(FP), R0
+	ADD  R0<<2, R8, R8
+	ADD  R0<<2, R8, R8
+	SUB  $2, R9, R9
+	CMP  $2, R9
+	BGE  loop10
+
+end11:
+	CMP $1, R9
+	BLT end27
+
+loop26:
+	MOVD q_base+32(FP), R4
+	MOVD R7, R5
+	MOVD rows+0(FP), R12
+	CMP  $4, R12
+	BLT  end29
+
+loop28:
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	MOVD  R4, R13
+	MOVD  R8, R3
+	MOVD  R6, R0
+	CMP   $16, R0
+	BLT   end31
+
+loop30:
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	FMOVQ 48(R3), F3
+	MOVD  R13, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V6.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V6.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V6.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V6.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V7.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V7.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V7.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V8.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V8.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V8.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V10.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V1.S4, V10.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V2.S4, V10.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V3.S4, V10.S4
+	ADD   $64, R3, R3
+	ADD   $64, R13, R13
+	SUB   $16, R0, R0
+	CMP   $16, R0
+	BGE   loop30
+
+end31:
+	CMP $4, R0
+	BLT end33
+
+loop32:
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R3), F0
+	MOVD  R13, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V6.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V10.S4
+	ADD   $16, R3, R3
+	ADD   $16, R13, R13
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop32
+
+end33:
+	CBZ   R0, end34
+	MOVD  ldk+88(FP), R0
+	FMOVS (R3), F0
+	ADD   R10, R3, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R11, R3, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V9.B16, V0.B16, V0.B16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R13), F1
+	ADD   R10, R13, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R11, R13, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V9.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V6.S4
+	ADD   R0<<2, R13, R13
+	FMOVS (R13), F1
+	ADD   R10, R13, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R11, R13, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V9.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V7.S4
+	ADD   R0<<2, R13, R13
+	FMOVS (R13), F1
+	ADD   R10, R13, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R11, R13, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V9.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   R0<<2, R13, R13
+	FMOVS (R13), F1
+	ADD   R10, R13, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R11, R13, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V9.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V10.S4
+
+end34:
+	WORD  $0x6e27d4c0 // faddp v0.4s, v6.4s, v7.4s
+	WORD  $0x6e2ad501 // faddp v1.4s, v8.4s, v10.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVS F0, (R5)
+	MOVD  lds+120(FP), R0
+	ADD   R0<<2, R5, R5
+	VST1  V0.S[1], (R5)
+	MOVD  lds+120(FP), R0
+	ADD   R0<<2, R5, R5
+	VST1  V0.S[2], (R5)
+	MOVD  lds+120(FP), R0
+	ADD   R0<<2, R5, R5
+	VST1  V0.S[3], (R5)
+	MOVD  lds+120(FP), R0
+	ADD   R0<<2, R5, R5
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	SUB   $4, R12, R12
+	CMP   $4, R12
+	BGE   loop28
+
+end29:
+	CMP $2, R12
+	BLT end36
+
+loop35:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD  R4, R13
+	MOVD  R8, R3
+	MOVD  R6, R0
+	CMP   $16, R0
+	BLT   end38
+
+loop37:
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R3), F2
+	FMOVQ 16(R3), F3
+	FMOVQ 32(R3), F4
+	FMOVQ 48(R3), F6
+	MOVD  R13, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F7
+	VFMLA V7.S4, V2.S4, V0.S4
+	FMOVQ 16(R1), F7
+	VFMLA V7.S4, V3.S4, V0.S4
+	FMOVQ 32(R1), F7
+	VFMLA V7.S4, V4.S4, V0.S4
+	FMOVQ 48(R1), F7
+	VFMLA V7.S4, V6.S4, V0.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F7
+	VFMLA V7.S4, V2.S4, V1.S4
+	FMOVQ 16(R1), F2
+	VFMLA V2.S4, V3.S4, V1.S4
+	FMOVQ 32(R1), F2
+	VFMLA V2.S4, V4.S4, V1.S4
+	FMOVQ 48(R1), F2
+	VFMLA V2.S4, V6.S4, V1.S4
+	ADD   $64, R3, R3
+	ADD   $64, R13, R13
+	SUB   $16, R0, R0
+	CMP   $16, R0
+	BGE   loop37
+
+end38:
+	CMP $4, R0
+	BLT end40
+
+loop39:
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R3), F2
+	MOVD  R13, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V1.S4
+	ADD   $16, R3, R3
+	ADD   $16, R13, R13
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop39
+
+end40:
+	CBZ   R0, end41
+	MOVD  ldk+88(FP), R0
+	FMOVS (R3), F2
+	ADD   R10, R3, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R11, R3, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V9.B16, V2.B16, V2.B16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R13), F3
+	ADD   R10, R13, R1
+	VLD1  (R1), V3.S[1]
+	ADD   R11, R13, R1
+	VLD1  (R1), V3.S[2]
+	VAND  V9.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R0<<2, R13, R13
+	FMOVS (R13), F3
+	ADD   R10, R13, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R11, R13, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V9.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V1.S4
+
+end41:
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVS F0, (R5)
+	MOVD  lds+120(FP), R0
+	ADD   R0<<2, R5, R5
+	VST1  V0.S[1], (R5)
+	MOVD  lds+120(FP), R0
+	ADD   R0<<2, R5, R5
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	SUB   $2, R12, R12
+	CMP   $2, R12
+	BGE   loop35
+
+end36:
+	CMP $1, R12
+	BLT end43
+
+loop42:
+	VMOVI $0, V0.B16
+	MOVD  R4, R2
+	MOVD  R8, R3
+	MOVD  R6, R0
+	CMP   $4, R0
+	BLT   end45
+
+loop44:
+	MOVD  ldq+56(FP), R1
+	FMOVQ (R2), F1
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R3), F2
+	VFMLA V2.S4, V1.S4, V0.S4
+	ADD   $16, R2, R2
+	ADD   $16, R3, R3
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop44
+
+end45:
+	CBZ   R0, end46
+	MOVD  ldq+56(FP), R0
+	FMOVS (R2), F1
+	ADD   R10, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R11, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V9.B16, V1.B16, V1.B16
+	MOVD  ldk+88(FP), R0
+	FMOVS (R3), F2
+	ADD   R10, R3, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R11, R3, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V9.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V1.S4, V0.S4
+
+end46:
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVS F0, (R5)
+	MOVD  lds+120(FP), R0
+	ADD   R0<<2, R5, R5
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R4, R4
+	SUB   $1, R12, R12
+	CMP   $1, R12
+	BGE   loop42
+
+end43:
+	ADD  $4, R7, R7
+	MOVD ldk+88(FP), R0
+	ADD  R0<<2, R8, R8
+	SUB  $1, R9, R9
+	CMP  $1, R9
+	BGE  loop26
+
+end27:
 	RET
 
 // func attnShortNEON(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 TEXT ·attnShortNEON(SB), NOSPLIT, $0-232
-	MOVD   $constants<>(SB), R11
+	MOVD   $constants<>(SB), R7
+	MOVD   s_base+128(FP), R1
+	MOVD   q_base+32(FP), R0
+	MOVD   dim+16(FP), R2
+	AND    $3, R2, R3
+	MOVD   $4, R4
+	CMP    $1, R3
+	CSEL   GT, R4, ZR, R4
+	MOVD   $8, R5
+	CMP    $2, R3
+	CSEL   GT, R5, R4, R5
+	SCVTFS R3, F0
+	VDUP   V0.S[0], V0.S4
+	FMOVQ  (R7), F1
+	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
+	CMP    $1, R3
+	BGT    else1
+	SUB    R3, R2, R2
+	B      end2
+
+else1:
+	SUB R3, R3, R3
+
+end2:
+	CBZ R3, end3
+	ADD R2<<2, R0, R0
+	ADD $16384, R1, R1
+	ADD $256, R1, R1
+	CMP $1, R3
+	BLT end5
+
+loop4:
+	MOVD R0, R2
+	MOVD R1, R4
+	MOVD rows+0(FP), R5
+	CMP  $1, R5
+	BLT  end7
+
+loop6:
+	FMOVS (R2), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVS F0, (R4)
+	MOVD  ldq+56(FP), R6
+	ADD   R6<<2, R2, R2
+	ADD   $4, R4, R4
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop6
+
+end7:
+	ADD $4, R0, R0
+	ADD $256, R1, R1
+	SUB $1, R3, R3
+	CMP $1, R3
+	BGE loop4
+
+end5:
+
+end3:
+	MOVD   dim+16(FP), R10
+	AND    $3, R10, R0
+	MOVD   $4, R1
+	CMP    $1, R0
+	CSEL   GT, R1, ZR, R1
+	MOVD   $8, R2
+	CMP    $2, R0
+	CSEL   GT, R2, R1, R2
+	SCVTFS R0, F0
+	VDUP   V0.S[0], V0.S4
+	FMOVQ  (R7), F1
+	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
+	CMP    $1, R0
+	BGT    else8
+	SUB    R0, R10, R10
+	B      end9
+
+else8:
+	SUB R0, R0, R0
+
+end9:
 	MOVD   s_base+128(FP), R8
 	MOVD   q_base+32(FP), R9
-	MOVD   rows+0(FP), R10
-	MOVD   dim+16(FP), R0
-	AND    $3, R0, R0
-	MOVD   $4, R7
+	MOVD   rows+0(FP), R11
+	AND    $3, R10, R0
+	MOVD   $4, R12
 	CMP    $1, R0
-	CSEL   GT, R7, ZR, R7
-	MOVD   $8, R12
+	CSEL   GT, R12, ZR, R12
+	MOVD   $8, R13
 	CMP    $2, R0
-	CSEL   GT, R12, R7, R12
+	CSEL   GT, R13, R12, R13
 	SCVTFS R0, F13
 	VDUP   V13.S[0], V13.S4
-	FMOVQ  (R11), F0
+	FMOVQ  (R7), F0
 	WORD   $0x6ea0e5ad // fcmgt v13.4s, v13.4s, v0.4s
 	FMOVS  alpha+24(FP), F6
 	VDUP   V6.S[0], V6.S4
-	CMP    $4, R10
-	BLT    end2
+	CMP    $4, R11
+	BLT    end11
 
-loop1:
-	MOVD k_base+64(FP), R5
-	MOVD R8, R6
-	MOVD n+8(FP), R13
-	CMP  $2, R13
-	BLT  end4
+loop10:
+	MOVD k_base+64(FP), R3
+	MOVD R8, R4
+	MOVD n+8(FP), R5
+	CMP  $2, R5
+	BLT  end13
 
-loop3:
+loop12:
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V9.B16
-	MOVD  R5, R0
-	MOVD  ldk+88(FP), R1
-	ADD   R1<<2, R5, R5
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V14.B16
-	MOVD  R5, R1
-	MOVD  ldk+88(FP), R2
-	ADD   R2<<2, R5, R5
+	MOVD  R3, R6
 	MOVD  R9, R14
-	MOVD  dim+16(FP), R2
-	CMP   $8, R2
-	BLT   end6
+	MOVD  R10, R0
+	CMP   $8, R0
+	BLT   end15
 
-loop5:
-	FMOVQ (R0), F0
-	FMOVQ 16(R0), F1
+loop14:
+	MOVD  R6, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD   R2<<2, R1, R1
 	FMOVQ (R1), F2
 	FMOVQ 16(R1), F3
-	MOVD  R14, R3
-	MOVD  ldq+56(FP), R4
-	FMOVQ (R3), F4
+	MOVD  R14, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V7.S4
 	VFMLA V4.S4, V2.S4, V10.S4
-	FMOVQ 16(R3), F4
+	FMOVQ 16(R1), F4
 	VFMLA V4.S4, V1.S4, V7.S4
 	VFMLA V4.S4, V3.S4, V10.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V8.S4
 	VFMLA V4.S4, V2.S4, V11.S4
-	FMOVQ 16(R3), F4
+	FMOVQ 16(R1), F4
 	VFMLA V4.S4, V1.S4, V8.S4
 	VFMLA V4.S4, V3.S4, V11.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V5.S4
 	VFMLA V4.S4, V2.S4, V12.S4
-	FMOVQ 16(R3), F4
+	FMOVQ 16(R1), F4
 	VFMLA V4.S4, V1.S4, V5.S4
 	VFMLA V4.S4, V3.S4, V12.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V9.S4
 	VFMLA V4.S4, V2.S4, V14.S4
-	FMOVQ 16(R3), F0
+	FMOVQ 16(R1), F0
 	VFMLA V0.S4, V1.S4, V9.S4
 	VFMLA V0.S4, V3.S4, V14.S4
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
+	ADD   $32, R6, R6
 	ADD   $32, R14, R14
-	SUB   $8, R2, R2
-	CMP   $8, R2
-	BGE   loop5
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop14
 
-end6:
-	CMP $4, R2
-	BLT end8
+end15:
+	CMP $4, R0
+	BLT end17
 
-loop7:
-	FMOVQ (R0), F0
+loop16:
+	MOVD  R6, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F0
+	ADD   R2<<2, R1, R1
 	FMOVQ (R1), F1
-	MOVD  R14, R3
-	MOVD  ldq+56(FP), R4
-	FMOVQ (R3), F2
+	MOVD  R14, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F2
 	VFMLA V2.S4, V0.S4, V7.S4
 	VFMLA V2.S4, V1.S4, V10.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F2
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
 	VFMLA V2.S4, V0.S4, V8.S4
 	VFMLA V2.S4, V1.S4, V11.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F2
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
 	VFMLA V2.S4, V0.S4, V5.S4
 	VFMLA V2.S4, V1.S4, V12.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F2
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
 	VFMLA V2.S4, V0.S4, V9.S4
 	VFMLA V2.S4, V1.S4, V14.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
+	ADD   $16, R6, R6
 	ADD   $16, R14, R14
-	SUB   $4, R2, R2
-	CMP   $4, R2
-	BGE   loop7
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop16
 
-end8:
-	CBZ   R2, end9
-	FMOVS (R0), F0
-	ADD   R7, R0, R2
-	VLD1  (R2), V0.S[1]
-	ADD   R12, R0, R0
-	VLD1  (R0), V0.S[2]
+end17:
+	CBZ   R0, end18
+	MOVD  ldk+88(FP), R0
+	FMOVS (R6), F0
+	ADD   R12, R6, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R13, R6, R1
+	VLD1  (R1), V0.S[2]
 	VAND  V13.B16, V0.B16, V0.B16
-	FMOVS (R1), F1
-	ADD   R7, R1, R0
+	ADD   R0<<2, R6, R6
+	FMOVS (R6), F1
+	ADD   R12, R6, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R12, R1, R0
+	ADD   R13, R6, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V13.B16, V1.B16, V1.B16
 	MOVD  ldq+56(FP), R0
 	FMOVS (R14), F2
-	ADD   R7, R14, R1
-	VLD1  (R1), V2.S[1]
 	ADD   R12, R14, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R13, R14, R1
 	VLD1  (R1), V2.S[2]
 	VAND  V13.B16, V2.B16, V2.B16
 	VFMLA V2.S4, V0.S4, V7.S4
 	VFMLA V2.S4, V1.S4, V10.S4
 	ADD   R0<<2, R14, R14
 	FMOVS (R14), F2
-	ADD   R7, R14, R1
-	VLD1  (R1), V2.S[1]
 	ADD   R12, R14, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R13, R14, R1
 	VLD1  (R1), V2.S[2]
 	VAND  V13.B16, V2.B16, V2.B16
 	VFMLA V2.S4, V0.S4, V8.S4
 	VFMLA V2.S4, V1.S4, V11.S4
 	ADD   R0<<2, R14, R14
 	FMOVS (R14), F2
-	ADD   R7, R14, R1
-	VLD1  (R1), V2.S[1]
 	ADD   R12, R14, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R13, R14, R1
 	VLD1  (R1), V2.S[2]
 	VAND  V13.B16, V2.B16, V2.B16
 	VFMLA V2.S4, V0.S4, V5.S4
 	VFMLA V2.S4, V1.S4, V12.S4
 	ADD   R0<<2, R14, R14
 	FMOVS (R14), F2
-	ADD   R7, R14, R0
-	VLD1  (R0), V2.S[1]
 	ADD   R12, R14, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R13, R14, R0
 	VLD1  (R0), V2.S[2]
 	VAND  V13.B16, V2.B16, V2.B16
 	VFMLA V2.S4, V0.S4, V9.S4
 	VFMLA V2.S4, V1.S4, V14.S4
 
-end9:
-	VZIP1 V5.S4, V7.S4, V0.S4
-	VZIP2 V5.S4, V7.S4, V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VZIP1 V9.S4, V8.S4, V1.S4
-	VZIP2 V9.S4, V8.S4, V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+end18:
+	WORD  $0x6e28d4e0 // faddp v0.4s, v7.4s, v8.4s
+	WORD  $0x6e29d4a1 // faddp v1.4s, v5.4s, v9.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVQ F0, (R6)
-	ADD   $256, R6, R6
-	VZIP1 V12.S4, V10.S4, V0.S4
-	VZIP2 V12.S4, V10.S4, V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VZIP1 V14.S4, V11.S4, V1.S4
-	VZIP2 V14.S4, V11.S4, V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ F0, (R4)
+	ADD   $256, R4, R4
+	WORD  $0x6e2bd540 // faddp v0.4s, v10.4s, v11.4s
+	WORD  $0x6e2ed581 // faddp v1.4s, v12.4s, v14.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVQ F0, (R6)
-	ADD   $256, R6, R6
-	SUB   $2, R13, R13
-	CMP   $2, R13
-	BGE   loop3
-
-end4:
-	CMP $1, R13
-	BLT end11
-
-loop10:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  R5, R0
-	MOVD  ldk+88(FP), R1
-	ADD   R1<<2, R5, R5
-	MOVD  R9, R4
-	MOVD  dim+16(FP), R1
-	CMP   $8, R1
-	BLT   end13
-
-loop12:
-	FMOVQ (R0), F4
-	FMOVQ 16(R0), F5
-	MOVD  R4, R2
-	MOVD  ldq+56(FP), R3
-	FMOVQ (R2), F7
-	VFMLA V7.S4, V4.S4, V0.S4
-	FMOVQ 16(R2), F7
-	VFMLA V7.S4, V5.S4, V0.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F7
-	VFMLA V7.S4, V4.S4, V1.S4
-	FMOVQ 16(R2), F7
-	VFMLA V7.S4, V5.S4, V1.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F7
-	VFMLA V7.S4, V4.S4, V2.S4
-	FMOVQ 16(R2), F7
-	VFMLA V7.S4, V5.S4, V2.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F7
-	VFMLA V7.S4, V4.S4, V3.S4
-	FMOVQ 16(R2), F4
-	VFMLA V4.S4, V5.S4, V3.S4
-	ADD   $32, R0, R0
-	ADD   $32, R4, R4
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ F0, (R4)
+	ADD   $256, R4, R4
+	MOVD  ldk+88(FP), R0
+	ADD   R0<<2, R3, R3
+	ADD   R0<<2, R3, R3
+	SUB   $2, R5, R5
+	CMP   $2, R5
 	BGE   loop12
 
 end13:
-	CMP $4, R1
-	BLT end15
+	CMP $1, R5
+	BLT end20
 
-loop14:
-	FMOVQ (R0), F4
-	MOVD  R4, R2
-	MOVD  ldq+56(FP), R3
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V4.S4, V0.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V4.S4, V1.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V4.S4, V2.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V4.S4, V3.S4
-	ADD   $16, R0, R0
-	ADD   $16, R4, R4
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop14
+loop19:
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  R3, R6
+	MOVD  R9, R14
+	MOVD  R10, R0
+	CMP   $16, R0
+	BLT   end22
 
-end15:
-	CBZ   R1, end16
-	FMOVS (R0), F4
-	ADD   R7, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R12, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V13.B16, V4.B16, V4.B16
+loop21:
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 32(R6), F2
+	FMOVQ 48(R6), F3
+	MOVD  R14, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V5.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V5.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V5.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V5.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V7.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V7.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V7.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V8.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V8.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V8.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V9.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V1.S4, V9.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V2.S4, V9.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V3.S4, V9.S4
+	ADD   $64, R6, R6
+	ADD   $64, R14, R14
+	SUB   $16, R0, R0
+	CMP   $16, R0
+	BGE   loop21
+
+end22:
+	CMP $4, R0
+	BLT end24
+
+loop23:
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R6), F0
+	MOVD  R14, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V5.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V9.S4
+	ADD   $16, R6, R6
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop23
+
+end24:
+	CBZ   R0, end25
+	MOVD  ldk+88(FP), R0
+	FMOVS (R6), F0
+	ADD   R12, R6, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R13, R6, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V13.B16, V0.B16, V0.B16
 	MOVD  ldq+56(FP), R0
-	FMOVS (R4), F5
-	ADD   R7, R4, R1
-	VLD1  (R1), V5.S[1]
-	ADD   R12, R4, R1
-	VLD1  (R1), V5.S[2]
-	VAND  V13.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V0.S4
-	ADD   R0<<2, R4, R4
-	FMOVS (R4), F5
-	ADD   R7, R4, R1
-	VLD1  (R1), V5.S[1]
-	ADD   R12, R4, R1
-	VLD1  (R1), V5.S[2]
-	VAND  V13.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V1.S4
-	ADD   R0<<2, R4, R4
-	FMOVS (R4), F5
-	ADD   R7, R4, R1
-	VLD1  (R1), V5.S[1]
-	ADD   R12, R4, R1
-	VLD1  (R1), V5.S[2]
-	VAND  V13.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V2.S4
-	ADD   R0<<2, R4, R4
-	FMOVS (R4), F5
-	ADD   R7, R4, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R12, R4, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V13.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V3.S4
+	FMOVS (R14), F1
+	ADD   R12, R14, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R13, R14, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V5.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F1
+	ADD   R12, R14, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R13, R14, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V7.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F1
+	ADD   R12, R14, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R13, R14, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F1
+	ADD   R12, R14, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R13, R14, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V9.S4
 
-end16:
-	VZIP1 V2.S4, V0.S4, V4.S4
-	VZIP2 V2.S4, V0.S4, V0.S4
-	WORD  $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
-	VZIP1 V3.S4, V1.S4, V2.S4
-	VZIP2 V3.S4, V1.S4, V1.S4
-	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+end25:
+	WORD  $0x6e27d4a0 // faddp v0.4s, v5.4s, v7.4s
+	WORD  $0x6e29d501 // faddp v1.4s, v8.4s, v9.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVQ F0, (R6)
-	ADD   $256, R6, R6
-	SUB   $1, R13, R13
-	CMP   $1, R13
-	BGE   loop10
+	FMOVQ F0, (R4)
+	ADD   $256, R4, R4
+	MOVD  ldk+88(FP), R0
+	ADD   R0<<2, R3, R3
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop19
 
-end11:
+end20:
 	ADD  $16, R8, R8
 	MOVD ldq+56(FP), R0
 	ADD  R0<<2, R9, R9
 	ADD  R0<<2, R9, R9
 	ADD  R0<<2, R9, R9
 	ADD  R0<<2, R9, R9
-	SUB  $4, R10, R10
-	CMP  $4, R10
-	BGE  loop1
+	SUB  $4, R11, R11
+	CMP  $4, R11
+	BGE  loop10
 
-end2:
-	CMP $2, R10
-	BLT end18
-
-loop17:
-	MOVD k_base+64(FP), R5
-	MOVD R8, R6
-	MOVD n+8(FP), R13
-	CMP  $2, R13
-	BLT  end20
-
-loop19:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  R5, R0
-	MOVD  ldk+88(FP), R1
-	ADD   R1<<2, R5, R5
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	MOVD  R5, R1
-	MOVD  ldk+88(FP), R2
-	ADD   R2<<2, R5, R5
-	MOVD  R9, R14
-	MOVD  dim+16(FP), R2
-	CMP   $8, R2
-	BLT   end22
-
-loop21:
-	FMOVQ (R0), F2
-	FMOVQ 16(R0), F3
-	FMOVQ (R1), F4
-	FMOVQ 16(R1), F5
-	MOVD  R14, R3
-	MOVD  ldq+56(FP), R4
-	FMOVQ (R3), F7
-	VFMLA V7.S4, V2.S4, V0.S4
-	VFMLA V7.S4, V4.S4, V8.S4
-	FMOVQ 16(R3), F7
-	VFMLA V7.S4, V3.S4, V0.S4
-	VFMLA V7.S4, V5.S4, V8.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F7
-	VFMLA V7.S4, V2.S4, V1.S4
-	VFMLA V7.S4, V4.S4, V9.S4
-	FMOVQ 16(R3), F2
-	VFMLA V2.S4, V3.S4, V1.S4
-	VFMLA V2.S4, V5.S4, V9.S4
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	ADD   $32, R14, R14
-	SUB   $8, R2, R2
-	CMP   $8, R2
-	BGE   loop21
-
-end22:
-	CMP $4, R2
-	BLT end24
-
-loop23:
-	FMOVQ (R0), F2
-	FMOVQ (R1), F3
-	MOVD  R14, R3
-	MOVD  ldq+56(FP), R4
-	FMOVQ (R3), F4
-	VFMLA V4.S4, V2.S4, V0.S4
-	VFMLA V4.S4, V3.S4, V8.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F4
-	VFMLA V4.S4, V2.S4, V1.S4
-	VFMLA V4.S4, V3.S4, V9.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	ADD   $16, R14, R14
-	SUB   $4, R2, R2
-	CMP   $4, R2
-	BGE   loop23
-
-end24:
-	CBZ   R2, end25
-	FMOVS (R0), F2
-	ADD   R7, R0, R2
-	VLD1  (R2), V2.S[1]
-	ADD   R12, R0, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V13.B16, V2.B16, V2.B16
-	FMOVS (R1), F3
-	ADD   R7, R1, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R12, R1, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V13.B16, V3.B16, V3.B16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R14), F4
-	ADD   R7, R14, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V4.S[2]
-	VAND  V13.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V2.S4, V0.S4
-	VFMLA V4.S4, V3.S4, V8.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F4
-	ADD   R7, R14, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V13.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V2.S4, V1.S4
-	VFMLA V4.S4, V3.S4, V9.S4
-
-end25:
-	VZIP1 V0.S4, V0.S4, V2.S4
-	VZIP2 V0.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	VZIP1 V1.S4, V1.S4, V2.S4
-	VZIP2 V1.S4, V1.S4, V1.S4
-	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVD F0, (R6)
-	ADD   $256, R6, R6
-	VZIP1 V8.S4, V8.S4, V0.S4
-	VZIP2 V8.S4, V8.S4, V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VZIP1 V9.S4, V9.S4, V1.S4
-	VZIP2 V9.S4, V9.S4, V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVD F0, (R6)
-	ADD   $256, R6, R6
-	SUB   $2, R13, R13
-	CMP   $2, R13
-	BGE   loop19
-
-end20:
-	CMP $1, R13
+end11:
+	CMP $2, R11
 	BLT end27
 
 loop26:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  R5, R0
-	MOVD  ldk+88(FP), R1
-	ADD   R1<<2, R5, R5
-	MOVD  R9, R4
-	MOVD  dim+16(FP), R1
-	CMP   $8, R1
-	BLT   end29
+	MOVD k_base+64(FP), R3
+	MOVD R8, R4
+	MOVD n+8(FP), R5
+	CMP  $4, R5
+	BLT  end29
 
 loop28:
-	FMOVQ (R0), F2
-	FMOVQ 16(R0), F3
-	MOVD  R4, R2
-	MOVD  ldq+56(FP), R3
-	FMOVQ (R2), F4
-	VFMLA V4.S4, V2.S4, V0.S4
-	FMOVQ 16(R2), F4
-	VFMLA V4.S4, V3.S4, V0.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F4
-	VFMLA V4.S4, V2.S4, V1.S4
-	FMOVQ 16(R2), F2
-	VFMLA V2.S4, V3.S4, V1.S4
-	ADD   $32, R0, R0
-	ADD   $32, R4, R4
-	SUB   $8, R1, R1
-	CMP   $8, R1
-	BGE   loop28
-
-end29:
-	CMP $4, R1
-	BLT end31
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	MOVD  R3, R14
+	MOVD  R9, R6
+	MOVD  R10, R0
+	CMP   $8, R0
+	BLT   end31
 
 loop30:
-	FMOVQ (R0), F2
-	MOVD  R4, R2
-	MOVD  ldq+56(FP), R3
-	FMOVQ (R2), F3
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F3
-	VFMLA V3.S4, V2.S4, V1.S4
-	ADD   $16, R0, R0
-	ADD   $16, R4, R4
-	SUB   $4, R1, R1
-	CMP   $4, R1
+	MOVD  R6, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
+	FMOVQ 16(R1), F3
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V3.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V9.S4
+	VFMLA V4.S4, V2.S4, V10.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V9.S4
+	VFMLA V4.S4, V3.S4, V10.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V5.S4
+	VFMLA V4.S4, V2.S4, V11.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V5.S4
+	VFMLA V4.S4, V3.S4, V11.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V12.S4
+	VFMLA V4.S4, V2.S4, V14.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V1.S4, V12.S4
+	VFMLA V0.S4, V3.S4, V14.S4
+	ADD   $32, R6, R6
+	ADD   $32, R14, R14
+	SUB   $8, R0, R0
+	CMP   $8, R0
 	BGE   loop30
 
 end31:
-	CBZ   R1, end32
-	FMOVS (R0), F2
-	ADD   R7, R0, R1
+	CMP $4, R0
+	BLT end33
+
+loop32:
+	MOVD  R6, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F0
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F2
+	VFMLA V2.S4, V0.S4, V7.S4
+	VFMLA V2.S4, V1.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
+	VFMLA V2.S4, V0.S4, V9.S4
+	VFMLA V2.S4, V1.S4, V10.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	VFMLA V2.S4, V1.S4, V11.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
+	VFMLA V2.S4, V0.S4, V12.S4
+	VFMLA V2.S4, V1.S4, V14.S4
+	ADD   $16, R6, R6
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop32
+
+end33:
+	CBZ   R0, end34
+	MOVD  ldq+56(FP), R0
+	FMOVS (R6), F0
+	ADD   R12, R6, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R13, R6, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V13.B16, V0.B16, V0.B16
+	ADD   R0<<2, R6, R6
+	FMOVS (R6), F1
+	ADD   R12, R6, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R13, R6, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	MOVD  ldk+88(FP), R0
+	FMOVS (R14), F2
+	ADD   R12, R14, R1
 	VLD1  (R1), V2.S[1]
-	ADD   R12, R0, R0
+	ADD   R13, R14, R1
+	VLD1  (R1), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V7.S4
+	VFMLA V2.S4, V1.S4, V8.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F2
+	ADD   R12, R14, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R13, R14, R1
+	VLD1  (R1), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V9.S4
+	VFMLA V2.S4, V1.S4, V10.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F2
+	ADD   R12, R14, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R13, R14, R1
+	VLD1  (R1), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V5.S4
+	VFMLA V2.S4, V1.S4, V11.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F2
+	ADD   R12, R14, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R13, R14, R0
 	VLD1  (R0), V2.S[2]
 	VAND  V13.B16, V2.B16, V2.B16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R4), F3
-	ADD   R7, R4, R1
-	VLD1  (R1), V3.S[1]
-	ADD   R12, R4, R1
-	VLD1  (R1), V3.S[2]
-	VAND  V13.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R0<<2, R4, R4
-	FMOVS (R4), F3
-	ADD   R7, R4, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R12, R4, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V13.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V1.S4
+	VFMLA V2.S4, V0.S4, V12.S4
+	VFMLA V2.S4, V1.S4, V14.S4
 
-end32:
-	VZIP1 V0.S4, V0.S4, V2.S4
-	VZIP2 V0.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	VZIP1 V1.S4, V1.S4, V2.S4
-	VZIP2 V1.S4, V1.S4, V1.S4
-	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+end34:
+	WORD  $0x6e28d4e0 // faddp v0.4s, v7.4s, v8.4s
+	WORD  $0x6e2ad521 // faddp v1.4s, v9.4s, v10.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVD F0, (R6)
-	ADD   $256, R6, R6
-	SUB   $1, R13, R13
-	CMP   $1, R13
-	BGE   loop26
+	FMOVD F0, (R4)
+	ADD   $256, R4, R4
+	VST1  V0.D[1], (R4)
+	ADD   $256, R4, R4
+	WORD  $0x6e2bd4a0 // faddp v0.4s, v5.4s, v11.4s
+	WORD  $0x6e2ed581 // faddp v1.4s, v12.4s, v14.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVD F0, (R4)
+	ADD   $256, R4, R4
+	VST1  V0.D[1], (R4)
+	ADD   $256, R4, R4
+	MOVD  ldk+88(FP), R0
+	ADD   R0<<2, R3, R3
+	ADD   R0<<2, R3, R3
+	ADD   R0<<2, R3, R3
+	ADD   R0<<2, R3, R3
+	SUB   $4, R5, R5
+	CMP   $4, R5
+	BGE   loop28
 
-end27:
-	ADD  $8, R8, R8
-	MOVD ldq+56(FP), R0
-	ADD  R0<<2, R9, R9
-	ADD  R0<<2, R9, R9
-	SUB  $2, R10, R10
-	CMP  $2, R10
-	BGE  loop17
-
-end18:
-	CMP $1, R10
-	BLT end34
-
-loop33:
-	MOVD k_base+64(FP), R5
-	MOVD R8, R6
-	MOVD n+8(FP), R13
-	CMP  $2, R13
-	BLT  end36
+end29:
+	CMP $2, R5
+	BLT end36
 
 loop35:
 	VMOVI $0, V0.B16
-	MOVD  R5, R0
-	MOVD  ldk+88(FP), R1
-	ADD   R1<<2, R5, R5
 	VMOVI $0, V1.B16
-	MOVD  R5, R1
-	MOVD  ldk+88(FP), R2
-	ADD   R2<<2, R5, R5
-	MOVD  R9, R4
-	MOVD  dim+16(FP), R2
-	CMP   $8, R2
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD  R3, R6
+	MOVD  R9, R14
+	MOVD  R10, R0
+	CMP   $8, R0
 	BLT   end38
 
 loop37:
-	FMOVQ (R0), F2
-	FMOVQ 16(R0), F3
+	MOVD  R6, R1
+	MOVD  ldk+88(FP), R2
 	FMOVQ (R1), F4
 	FMOVQ 16(R1), F5
-	MOVD  ldq+56(FP), R3
-	FMOVQ (R4), F7
-	VFMLA V7.S4, V2.S4, V0.S4
-	VFMLA V7.S4, V4.S4, V1.S4
-	FMOVQ 16(R4), F2
-	VFMLA V2.S4, V3.S4, V0.S4
-	VFMLA V2.S4, V5.S4, V1.S4
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	ADD   $32, R4, R4
-	SUB   $8, R2, R2
-	CMP   $8, R2
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F7
+	FMOVQ 16(R1), F8
+	MOVD  R14, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F9
+	VFMLA V9.S4, V4.S4, V0.S4
+	VFMLA V9.S4, V7.S4, V2.S4
+	FMOVQ 16(R1), F9
+	VFMLA V9.S4, V5.S4, V0.S4
+	VFMLA V9.S4, V8.S4, V2.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F9
+	VFMLA V9.S4, V4.S4, V1.S4
+	VFMLA V9.S4, V7.S4, V3.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V5.S4, V1.S4
+	VFMLA V4.S4, V8.S4, V3.S4
+	ADD   $32, R6, R6
+	ADD   $32, R14, R14
+	SUB   $8, R0, R0
+	CMP   $8, R0
 	BGE   loop37
 
 end38:
-	CMP $4, R2
+	CMP $4, R0
 	BLT end40
 
 loop39:
-	FMOVQ (R0), F2
-	FMOVQ (R1), F3
-	MOVD  ldq+56(FP), R3
-	FMOVQ (R4), F4
-	VFMLA V4.S4, V2.S4, V0.S4
-	VFMLA V4.S4, V3.S4, V1.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	ADD   $16, R4, R4
-	SUB   $4, R2, R2
-	CMP   $4, R2
+	MOVD  R6, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F5
+	MOVD  R14, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F7
+	VFMLA V7.S4, V4.S4, V0.S4
+	VFMLA V7.S4, V5.S4, V2.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F7
+	VFMLA V7.S4, V4.S4, V1.S4
+	VFMLA V7.S4, V5.S4, V3.S4
+	ADD   $16, R6, R6
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop39
 
 end40:
-	CBZ   R2, end41
-	FMOVS (R0), F2
-	ADD   R7, R0, R2
-	VLD1  (R2), V2.S[1]
-	ADD   R12, R0, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V13.B16, V2.B16, V2.B16
-	FMOVS (R1), F3
-	ADD   R7, R1, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R12, R1, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V13.B16, V3.B16, V3.B16
-	MOVD  ldq+56(FP), R0
-	FMOVS (R4), F4
-	ADD   R7, R4, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R12, R4, R0
-	VLD1  (R0), V4.S[2]
+	CBZ   R0, end41
+	MOVD  ldk+88(FP), R0
+	FMOVS (R6), F4
+	ADD   R12, R6, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R13, R6, R1
+	VLD1  (R1), V4.S[2]
 	VAND  V13.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V2.S4, V0.S4
-	VFMLA V4.S4, V3.S4, V1.S4
+	ADD   R0<<2, R6, R6
+	FMOVS (R6), F5
+	ADD   R12, R6, R0
+	VLD1  (R0), V5.S[1]
+	ADD   R13, R6, R0
+	VLD1  (R0), V5.S[2]
+	VAND  V13.B16, V5.B16, V5.B16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R14), F7
+	ADD   R12, R14, R1
+	VLD1  (R1), V7.S[1]
+	ADD   R13, R14, R1
+	VLD1  (R1), V7.S[2]
+	VAND  V13.B16, V7.B16, V7.B16
+	VFMLA V7.S4, V4.S4, V0.S4
+	VFMLA V7.S4, V5.S4, V2.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F7
+	ADD   R12, R14, R0
+	VLD1  (R0), V7.S[1]
+	ADD   R13, R14, R0
+	VLD1  (R0), V7.S[2]
+	VAND  V13.B16, V7.B16, V7.B16
+	VFMLA V7.S4, V4.S4, V1.S4
+	VFMLA V7.S4, V5.S4, V3.S4
 
 end41:
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e23d441 // faddp v1.4s, v2.4s, v3.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVS F0, (R6)
-	ADD   $256, R6, R6
-	WORD  $0x6e21d420 // faddp v0.4s, v1.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVS F0, (R6)
-	ADD   $256, R6, R6
-	SUB   $2, R13, R13
-	CMP   $2, R13
+	FMOVD F0, (R4)
+	ADD   $256, R4, R4
+	VST1  V0.D[1], (R4)
+	ADD   $256, R4, R4
+	MOVD  ldk+88(FP), R0
+	ADD   R0<<2, R3, R3
+	ADD   R0<<2, R3, R3
+	SUB   $2, R5, R5
+	CMP   $2, R5
 	BGE   loop35
 
 end36:
-	CMP $1, R13
+	CMP $1, R5
 	BLT end43
 
 loop42:
 	VMOVI $0, V0.B16
-	MOVD  R5, R0
-	MOVD  ldk+88(FP), R1
-	ADD   R1<<2, R5, R5
-	MOVD  R9, R3
-	MOVD  dim+16(FP), R1
-	CMP   $8, R1
+	VMOVI $0, V1.B16
+	MOVD  R3, R6
+	MOVD  R9, R14
+	MOVD  R10, R0
+	CMP   $4, R0
 	BLT   end45
 
 loop44:
-	FMOVQ (R0), F1
-	FMOVQ 16(R0), F2
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R6), F2
+	MOVD  R14, R1
 	MOVD  ldq+56(FP), R2
-	FMOVQ (R3), F3
-	VFMLA V3.S4, V1.S4, V0.S4
-	FMOVQ 16(R3), F1
-	VFMLA V1.S4, V2.S4, V0.S4
-	ADD   $32, R0, R0
-	ADD   $32, R3, R3
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V1.S4
+	ADD   $16, R6, R6
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop44
 
 end45:
-	CMP $4, R1
-	BLT end47
+	CBZ   R0, end46
+	MOVD  ldk+88(FP), R0
+	FMOVS (R6), F2
+	ADD   R12, R6, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R13, R6, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R14), F3
+	ADD   R12, R14, R1
+	VLD1  (R1), V3.S[1]
+	ADD   R13, R14, R1
+	VLD1  (R1), V3.S[2]
+	VAND  V13.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F3
+	ADD   R12, R14, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R13, R14, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V13.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V1.S4
 
-loop46:
-	FMOVQ (R0), F1
-	MOVD  ldq+56(FP), R2
+end46:
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVD F0, (R4)
+	ADD   $256, R4, R4
+	MOVD  ldk+88(FP), R0
+	ADD   R0<<2, R3, R3
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop42
+
+end43:
+	ADD  $8, R8, R8
+	MOVD ldq+56(FP), R0
+	ADD  R0<<2, R9, R9
+	ADD  R0<<2, R9, R9
+	SUB  $2, R11, R11
+	CMP  $2, R11
+	BGE  loop26
+
+end27:
+	CMP $1, R11
+	BLT end48
+
+loop47:
+	MOVD k_base+64(FP), R4
+	MOVD R8, R5
+	MOVD n+8(FP), R6
+	CMP  $8, R6
+	BLT  end50
+
+loop49:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  R4, R14
+	MOVD  R9, R3
+	MOVD  R10, R0
+	CMP   $16, R0
+	BLT   end52
+
+loop51:
+	MOVD  ldq+56(FP), R1
+	FMOVQ (R3), F10
+	FMOVQ 16(R3), F11
+	FMOVQ 32(R3), F12
+	FMOVQ 48(R3), F14
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V1.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V1.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V1.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V1.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V2.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V2.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V2.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V2.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V3.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V3.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V3.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V3.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V4.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V4.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V4.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V4.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V5.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V5.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V5.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V5.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V7.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V7.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V7.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V8.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V8.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V8.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V9.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V9.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V9.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V9.S4
+	ADD   $64, R3, R3
+	ADD   $64, R14, R14
+	SUB   $16, R0, R0
+	CMP   $16, R0
+	BGE   loop51
+
+end52:
+	CMP $4, R0
+	BLT end54
+
+loop53:
+	MOVD  ldq+56(FP), R1
+	FMOVQ (R3), F0
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V1.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V2.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V3.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V4.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V5.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V9.S4
+	ADD   $16, R3, R3
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop53
+
+end54:
+	CBZ   R0, end55
+	MOVD  ldq+56(FP), R0
+	FMOVS (R3), F0
+	ADD   R12, R3, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R13, R3, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V13.B16, V0.B16, V0.B16
+	MOVD  ldk+88(FP), R1
+	FMOVS (R14), F10
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R13, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R13, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V2.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R13, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V3.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R13, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V4.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R13, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V5.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R13, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V7.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R13, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V8.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R13, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V9.S4
+
+end55:
+	WORD  $0x6e22d420 // faddp v0.4s, v1.4s, v2.4s
+	WORD  $0x6e24d461 // faddp v1.4s, v3.4s, v4.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVS F0, (R5)
+	ADD   $256, R5, R5
+	VST1  V0.S[1], (R5)
+	ADD   $256, R5, R5
+	VST1  V0.S[2], (R5)
+	ADD   $256, R5, R5
+	VST1  V0.S[3], (R5)
+	ADD   $256, R5, R5
+	WORD  $0x6e27d4a0 // faddp v0.4s, v5.4s, v7.4s
+	WORD  $0x6e29d501 // faddp v1.4s, v8.4s, v9.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVS F0, (R5)
+	ADD   $256, R5, R5
+	VST1  V0.S[1], (R5)
+	ADD   $256, R5, R5
+	VST1  V0.S[2], (R5)
+	ADD   $256, R5, R5
+	VST1  V0.S[3], (R5)
+	ADD   $256, R5, R5
+	MOVD  ldk+88(FP), R0
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	SUB   $8, R6, R6
+	CMP   $8, R6
+	BGE   loop49
+
+end50:
+	CMP $4, R6
+	BLT end57
+
+loop56:
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  R4, R14
+	MOVD  R9, R3
+	MOVD  R10, R0
+	CMP   $16, R0
+	BLT   end59
+
+loop58:
+	MOVD  ldq+56(FP), R1
+	FMOVQ (R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	FMOVQ 48(R3), F3
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V5.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V5.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V5.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V5.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V7.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V7.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V7.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V8.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V8.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V8.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V9.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V1.S4, V9.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V2.S4, V9.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V3.S4, V9.S4
+	ADD   $64, R3, R3
+	ADD   $64, R14, R14
+	SUB   $16, R0, R0
+	CMP   $16, R0
+	BGE   loop58
+
+end59:
+	CMP $4, R0
+	BLT end61
+
+loop60:
+	MOVD  ldq+56(FP), R1
+	FMOVQ (R3), F0
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V5.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V9.S4
+	ADD   $16, R3, R3
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop60
+
+end61:
+	CBZ   R0, end62
+	MOVD  ldq+56(FP), R0
+	FMOVS (R3), F0
+	ADD   R12, R3, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R13, R3, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V13.B16, V0.B16, V0.B16
+	MOVD  ldk+88(FP), R0
+	FMOVS (R14), F1
+	ADD   R12, R14, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R13, R14, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V5.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F1
+	ADD   R12, R14, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R13, R14, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V7.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F1
+	ADD   R12, R14, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R13, R14, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F1
+	ADD   R12, R14, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R13, R14, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V9.S4
+
+end62:
+	WORD  $0x6e27d4a0 // faddp v0.4s, v5.4s, v7.4s
+	WORD  $0x6e29d501 // faddp v1.4s, v8.4s, v9.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVS F0, (R5)
+	ADD   $256, R5, R5
+	VST1  V0.S[1], (R5)
+	ADD   $256, R5, R5
+	VST1  V0.S[2], (R5)
+	ADD   $256, R5, R5
+	VST1  V0.S[3], (R5)
+	ADD   $256, R5, R5
+	MOVD  ldk+88(FP), R0
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	SUB   $4, R6, R6
+	CMP   $4, R6
+	BGE   loop56
+
+end57:
+	CMP $2, R6
+	BLT end64
+
+loop63:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD  R4, R14
+	MOVD  R9, R3
+	MOVD  R10, R0
+	CMP   $4, R0
+	BLT   end66
+
+loop65:
+	MOVD  ldq+56(FP), R1
+	FMOVQ (R3), F2
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V1.S4
+	ADD   $16, R3, R3
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop65
+
+end66:
+	CBZ   R0, end67
+	MOVD  ldq+56(FP), R0
+	FMOVS (R3), F2
+	ADD   R12, R3, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R13, R3, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	MOVD  ldk+88(FP), R0
+	FMOVS (R14), F3
+	ADD   R12, R14, R1
+	VLD1  (R1), V3.S[1]
+	ADD   R13, R14, R1
+	VLD1  (R1), V3.S[2]
+	VAND  V13.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F3
+	ADD   R12, R14, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R13, R14, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V13.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V1.S4
+
+end67:
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVS F0, (R5)
+	ADD   $256, R5, R5
+	VST1  V0.S[1], (R5)
+	ADD   $256, R5, R5
+	MOVD  ldk+88(FP), R0
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	SUB   $2, R6, R6
+	CMP   $2, R6
+	BGE   loop63
+
+end64:
+	CMP $1, R6
+	BLT end69
+
+loop68:
+	VMOVI $0, V0.B16
+	MOVD  R4, R2
+	MOVD  R9, R3
+	MOVD  R10, R0
+	CMP   $4, R0
+	BLT   end71
+
+loop70:
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R2), F1
+	MOVD  ldq+56(FP), R1
 	FMOVQ (R3), F2
 	VFMLA V2.S4, V1.S4, V0.S4
-	ADD   $16, R0, R0
+	ADD   $16, R2, R2
 	ADD   $16, R3, R3
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop46
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop70
 
-end47:
-	CBZ   R1, end48
-	FMOVS (R0), F1
-	ADD   R7, R0, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R12, R0, R0
+end71:
+	CBZ   R0, end72
+	MOVD  ldk+88(FP), R0
+	FMOVS (R2), F1
+	ADD   R12, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R13, R2, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V13.B16, V1.B16, V1.B16
 	MOVD  ldq+56(FP), R0
 	FMOVS (R3), F2
-	ADD   R7, R3, R0
-	VLD1  (R0), V2.S[1]
 	ADD   R12, R3, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R13, R3, R0
 	VLD1  (R0), V2.S[2]
 	VAND  V13.B16, V2.B16, V2.B16
 	VFMLA V2.S4, V1.S4, V0.S4
 
-end48:
+end72:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVS F0, (R6)
-	ADD   $256, R6, R6
-	SUB   $1, R13, R13
-	CMP   $1, R13
-	BGE   loop42
+	FMOVS F0, (R5)
+	ADD   $256, R5, R5
+	MOVD  ldk+88(FP), R0
+	ADD   R0<<2, R4, R4
+	SUB   $1, R6, R6
+	CMP   $1, R6
+	BGE   loop68
 
-end43:
+end69:
 	ADD  $4, R8, R8
 	MOVD ldq+56(FP), R0
 	ADD  R0<<2, R9, R9
-	SUB  $1, R10, R10
-	CMP  $1, R10
-	BGE  loop33
+	SUB  $1, R11, R11
+	CMP  $1, R11
+	BGE  loop47
 
-end34:
-	MOVD  s_base+128(FP), R0
-	MOVD  bias_base+96(FP), R1
-	MOVD  rows+0(FP), R2
-	FMOVQ 48(R11), F0
-	FMOVQ 64(R11), F1
-	FMOVQ 80(R11), F2
-	ADD   $3, R2, R2
-	CMP   $4, R2
-	BLT   end50
+end48:
+	MOVD  s_base+128(FP), R10
+	MOVD  bias_base+96(FP), R8
+	MOVD  rows+0(FP), R9
+	FMOVQ 48(R7), F6
+	FMOVQ 64(R7), F7
+	FMOVQ 80(R7), F8
+	ADD   $3, R9, R9
+	CMP   $4, R9
+	BLT   end74
 
-loop49:
-	FMOVQ 32(R11), F3
-	MOVD  R1, R3
-	MOVD  ldb+120(FP), R4
-	MOVD  R0, R5
+loop73:
+	MOVD   k_base+64(FP), R0
+	MOVD   R10, R1
+	MOVD   dim+16(FP), R2
+	AND    $3, R2, R3
+	MOVD   $4, R4
+	CMP    $1, R3
+	CSEL   GT, R4, ZR, R4
+	MOVD   $8, R5
+	CMP    $2, R3
+	CSEL   GT, R5, R4, R5
+	SCVTFS R3, F0
+	VDUP   V0.S[0], V0.S4
+	FMOVQ  (R7), F1
+	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
+	CMP    $1, R3
+	BGT    else75
+	SUB    R3, R2, R2
+	B      end76
+
+else75:
+	SUB R3, R3, R3
+
+end76:
+	CBZ R3, end77
+	ADD R2<<2, R0, R0
+	ADD $16384, R1, R1
+	ADD $256, R1, R1
+	CMP $1, R3
+	BLT end79
+
+loop78:
+	FMOVQ (R1), F0
+	FMOVS alpha+24(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD  R0, R2
+	MOVD  ldk+88(FP), R4
+	MOVD  R10, R5
 	MOVD  n+8(FP), R6
 	CMP   $1, R6
-	BLT   end52
+	BLT   end81
 
-loop51:
-	FMOVQ (R5), F4
-	FMOVQ (R3), F5
-	FMOVQ 32(R11), F6
-	WORD  $0x6ea5e4c7 // fcmgt v7.4s, v6.4s, v5.4s
-	FMOVQ 16(R11), F6
-	WORD  $0x4e24d4a4 // fadd v4.4s, v5.4s, v4.4s
-	VBSL  V4.B16, V6.B16, V7.B16
-	WORD  $0x4e27f463 // fmax v3.4s, v3.4s, v7.4s
-	FMOVQ F7, (R5)
+loop80:
+	FMOVQ (R5), F1
+	FMOVS (R2), F2
+	VDUP  V2.S[0], V2.S4
+	VFMLA V2.S4, V0.S4, V1.S4
+	FMOVQ F1, (R5)
+	ADD   R4<<2, R2, R2
 	ADD   $256, R5, R5
-	ADD   R4<<2, R3, R3
 	SUB   $1, R6, R6
 	CMP   $1, R6
-	BGE   loop51
+	BGE   loop80
 
-end52:
-	VMOVI $0, V4.B16
-	MOVD  R0, R3
-	MOVD  n+8(FP), R4
-	CMP   $1, R4
-	BLT   end54
+end81:
+	ADD $4, R0, R0
+	ADD $256, R1, R1
+	SUB $1, R3, R3
+	CMP $1, R3
+	BGE loop78
 
-loop53:
-	FMOVQ (R3), F5
-	WORD  $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
-	WORD  $0x4e25f445 // fmax v5.4s, v2.4s, v5.4s
-	VMOV  V0.B16, V6.B16
-	VFMLA V1.S4, V5.S4, V6.S4
-	WORD  $0x4ea6d407 // fsub v7.4s, v0.4s, v6.4s
-	VFMLA V1.S4, V5.S4, V7.S4
-	FMOVQ 208(R11), F5
-	FMOVQ 224(R11), F8
-	VFMLA V7.S4, V5.S4, V8.S4
-	FMOVQ 240(R11), F5
-	VFMLA V7.S4, V8.S4, V5.S4
-	FMOVQ 256(R11), F8
-	VFMLA V7.S4, V5.S4, V8.S4
-	FMOVQ 272(R11), F5
-	VFMLA V7.S4, V8.S4, V5.S4
-	FMOVQ 192(R11), F8
-	VFMLA V7.S4, V5.S4, V8.S4
-	VSHL  $23, V6.S4, V5.S4
-	WORD  $0x6e25dd05 // fmul v5.4s, v8.4s, v5.4s
-	WORD  $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	FMOVQ F5, (R3)
-	ADD   $256, R3, R3
-	SUB   $1, R4, R4
-	CMP   $1, R4
-	BGE   loop53
+end79:
 
-end54:
-	FMOVS weight+152(FP), F3
+end77:
+	FMOVQ 32(R7), F0
+	MOVD  bias_len+104(FP), R0
+	CMP   $0, R0
+	BGT   else82
+	MOVD  R10, R0
+	MOVD  n+8(FP), R1
+	CMP   $1, R1
+	BLT   end85
+
+loop84:
+	FMOVQ (R0), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	ADD   $256, R0, R0
+	SUB   $1, R1, R1
+	CMP   $1, R1
+	BGE   loop84
+
+end85:
+	B end83
+
+else82:
+	MOVD R8, R0
+	MOVD ldb+120(FP), R1
+	MOVD R10, R2
+	MOVD n+8(FP), R3
+	CMP  $1, R3
+	BLT  end87
+
+loop86:
+	FMOVQ (R2), F1
+	FMOVQ (R0), F2
+	FMOVQ 32(R7), F3
+	WORD  $0x6ea2e464 // fcmgt v4.4s, v3.4s, v2.4s
+	FMOVQ 16(R7), F3
+	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	VBSL  V1.B16, V3.B16, V4.B16
+	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
+	FMOVQ F4, (R2)
+	ADD   R1<<2, R0, R0
+	ADD   $256, R2, R2
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop86
+
+end87:
+
+end83:
+	VMOVI $0, V1.B16
+	MOVD  R10, R0
+	MOVD  n+8(FP), R1
+	CMP   $1, R1
+	BLT   end89
+
+loop88:
+	FMOVQ (R0), F2
+	WORD  $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	WORD  $0x4e22f502 // fmax v2.4s, v8.4s, v2.4s
+	VMOV  V6.B16, V3.B16
+	VFMLA V7.S4, V2.S4, V3.S4
+	WORD  $0x4ea3d4c4 // fsub v4.4s, v6.4s, v3.4s
+	VFMLA V7.S4, V2.S4, V4.S4
+	FMOVQ 208(R7), F2
+	FMOVQ 224(R7), F5
+	VFMLA V4.S4, V2.S4, V5.S4
+	FMOVQ 240(R7), F2
+	VFMLA V4.S4, V5.S4, V2.S4
+	FMOVQ 256(R7), F5
+	VFMLA V4.S4, V2.S4, V5.S4
+	FMOVQ 272(R7), F2
+	VFMLA V4.S4, V5.S4, V2.S4
+	FMOVQ 192(R7), F5
+	VFMLA V4.S4, V2.S4, V5.S4
+	VSHL  $23, V3.S4, V2.S4
+	WORD  $0x6e22dca2 // fmul v2.4s, v5.4s, v2.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ F2, (R0)
+	ADD   $256, R0, R0
+	SUB   $1, R1, R1
+	CMP   $1, R1
+	BGE   loop88
+
+end89:
+	FMOVS  weight+152(FP), F0
+	VDUP   V0.S[0], V0.S4
+	FMOVQ  288(R7), F2
+	WORD   $0x4e21f441 // fmax v1.4s, v2.4s, v1.4s
+	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	FMOVQ  F0, (R0)
+	MOVD   v_base+168(FP), R0
+	MOVD   R10, R1
+	MOVD   cols+160(FP), R2
+	AND    $3, R2, R3
+	MOVD   $4, R4
+	CMP    $1, R3
+	CSEL   GT, R4, ZR, R4
+	MOVD   $8, R5
+	CMP    $2, R3
+	CSEL   GT, R5, R4, R5
+	SCVTFS R3, F1
+	VDUP   V1.S[0], V1.S4
+	FMOVQ  (R7), F2
+	WORD   $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
+	CMP    $1, R3
+	BGT    else90
+	SUB    R3, R2, R2
+	B      end91
+
+else90:
+	SUB R3, R3, R3
+
+end91:
+	CBZ R3, end92
+	ADD R2<<2, R0, R0
+	ADD $16384, R1, R1
+	ADD $256, R1, R1
+	CMP $1, R3
+	BLT end94
+
+loop93:
+	VMOVI $0, V1.B16
+	MOVD  R0, R2
+	MOVD  ldv+192(FP), R4
+	MOVD  R10, R5
+	MOVD  n+8(FP), R6
+	CMP   $1, R6
+	BLT   end96
+
+loop95:
+	FMOVQ (R5), F2
+	FMOVS (R2), F3
 	VDUP  V3.S[0], V3.S4
-	FMOVQ 288(R11), F5
-	WORD  $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
-	WORD  $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	MOVD  R0, R3
-	MOVD  n+8(FP), R4
-	CMP   $1, R4
-	BLT   end56
+	VFMLA V3.S4, V2.S4, V1.S4
+	ADD   R4<<2, R2, R2
+	ADD   $256, R5, R5
+	SUB   $1, R6, R6
+	CMP   $1, R6
+	BGE   loop95
 
-loop55:
-	FMOVQ (R3), F4
-	WORD  $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
-	FMOVQ F4, (R3)
-	ADD   $256, R3, R3
-	SUB   $1, R4, R4
-	CMP   $1, R4
-	BGE   loop55
+end96:
+	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	FMOVQ F1, (R1)
+	ADD   $4, R0, R0
+	ADD   $256, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop93
 
-end56:
-	ADD $16, R0, R0
-	ADD $16, R1, R1
-	SUB $4, R2, R2
-	CMP $4, R2
-	BGE loop49
+end94:
 
-end50:
+end92:
+	ADD $16, R10, R10
+	ADD $16, R8, R8
+	SUB $4, R9, R9
+	CMP $4, R9
+	BGE loop73
+
+end74:
+	MOVD   cols+160(FP), R10
+	AND    $3, R10, R0
+	MOVD   $4, R1
+	CMP    $1, R0
+	CSEL   GT, R1, ZR, R1
+	MOVD   $8, R2
+	CMP    $2, R0
+	CSEL   GT, R2, R1, R2
+	SCVTFS R0, F0
+	VDUP   V0.S[0], V0.S4
+	FMOVQ  (R7), F1
+	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
+	CMP    $1, R0
+	BGT    else97
+	SUB    R0, R10, R10
+	B      end98
+
+else97:
+	SUB R0, R0, R0
+
+end98:
 	MOVD   o_base+200(FP), R13
-	MOVD   v_base+168(FP), R7
-	MOVD   cols+160(FP), R8
-	AND    $3, R8, R9
-	MOVD   $4, R10
+	MOVD   v_base+168(FP), R8
+	AND    $3, R10, R9
+	MOVD   $4, R11
 	CMP    $1, R9
-	CSEL   GT, R10, ZR, R10
+	CSEL   GT, R11, ZR, R11
 	MOVD   $8, R12
 	CMP    $2, R9
-	CSEL   GT, R12, R10, R12
+	CSEL   GT, R12, R11, R12
 	SCVTFS R9, F13
 	VDUP   V13.S[0], V13.S4
-	FMOVQ  (R11), F0
+	FMOVQ  (R7), F0
 	WORD   $0x6ea0e5ad // fcmgt v13.4s, v13.4s, v0.4s
-	CMP    $16, R8
-	BLT    end58
+	CMP    $16, R10
+	BLT    end100
 
-loop57:
+loop99:
 	MOVD s_base+128(FP), R0
 	MOVD R13, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end60
+	BLT  end102
 
-loop59:
+loop101:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -1752,13 +2850,13 @@ loop59:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	MOVD  R0, R3
-	MOVD  R7, R4
+	MOVD  R8, R4
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end62
+	BLT   end104
 
-loop61:
+loop103:
 	FMOVQ (R4), F8
 	FMOVQ 16(R4), F9
 	FMOVQ 32(R4), F10
@@ -1779,43 +2877,55 @@ loop61:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop61
+	BGE   loop103
 
-end62:
+end104:
+	FMOVS (R3), F8
+	VDUP  V8.S[0], V8.S4
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ F0, (R1)
+	WORD  $0x6e28dc20 // fmul v0.4s, v1.4s, v8.4s
+	FMOVQ F0, 16(R1)
+	WORD  $0x6e28dc40 // fmul v0.4s, v2.4s, v8.4s
+	FMOVQ F0, 32(R1)
+	WORD  $0x6e28dc60 // fmul v0.4s, v3.4s, v8.4s
+	FMOVQ F0, 48(R1)
+	MOVD  ldo+224(FP), R4
+	ADD   R4<<2, R1, R1
+	FMOVS 4(R3), F0
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dc81 // fmul v1.4s, v4.4s, v0.4s
+	FMOVQ F1, (R1)
+	WORD  $0x6e20dca1 // fmul v1.4s, v5.4s, v0.4s
 	FMOVQ F1, 16(R1)
-	FMOVQ F2, 32(R1)
-	FMOVQ F3, 48(R1)
-	MOVD  ldo+224(FP), R3
-	ADD   R3<<2, R1, R1
-	FMOVQ F4, (R1)
-	FMOVQ F5, 16(R1)
-	FMOVQ F6, 32(R1)
-	FMOVQ F7, 48(R1)
+	WORD  $0x6e20dcc1 // fmul v1.4s, v6.4s, v0.4s
+	FMOVQ F1, 32(R1)
+	WORD  $0x6e20dce0 // fmul v0.4s, v7.4s, v0.4s
+	FMOVQ F0, 48(R1)
 	MOVD  ldo+224(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $8, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop59
+	BGE   loop101
 
-end60:
+end102:
 	CMP $1, R2
-	BLT end64
+	BLT end106
 
-loop63:
+loop105:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	MOVD  R0, R3
-	MOVD  R7, R4
+	MOVD  R8, R4
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end66
+	BLT   end108
 
-loop65:
+loop107:
 	FMOVQ (R4), F4
 	FMOVQ 16(R4), F5
 	FMOVQ 32(R4), F6
@@ -1830,49 +2940,55 @@ loop65:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop65
+	BGE   loop107
 
-end66:
+end108:
+	FMOVS (R3), F4
+	VDUP  V4.S[0], V4.S4
+	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	FMOVQ F0, (R1)
-	FMOVQ F1, 16(R1)
-	FMOVQ F2, 32(R1)
-	FMOVQ F3, 48(R1)
+	WORD  $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
+	FMOVQ F0, 16(R1)
+	WORD  $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
+	FMOVQ F0, 32(R1)
+	WORD  $0x6e24dc60 // fmul v0.4s, v3.4s, v4.4s
+	FMOVQ F0, 48(R1)
 	MOVD  ldo+224(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $4, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop63
+	BGE   loop105
 
-end64:
+end106:
 	ADD $64, R13, R13
-	ADD $64, R7, R7
-	SUB $16, R8, R8
-	CMP $16, R8
-	BGE loop57
+	ADD $64, R8, R8
+	SUB $16, R10, R10
+	CMP $16, R10
+	BGE loop99
 
-end58:
-	CMP $4, R8
-	BLT end68
+end100:
+	CMP $4, R10
+	BLT end110
 
-loop67:
+loop109:
 	MOVD s_base+128(FP), R0
 	MOVD R13, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end70
+	BLT  end112
 
-loop69:
+loop111:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R0, R3
-	MOVD  R7, R4
+	MOVD  R8, R4
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end72
+	BLT   end114
 
-loop71:
+loop113:
 	FMOVQ (R4), F2
 	FMOVS (R3), F3
 	VDUP  V3.S[0], V3.S4
@@ -1884,34 +3000,40 @@ loop71:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop71
+	BGE   loop113
 
-end72:
+end114:
+	FMOVS (R3), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	FMOVQ F0, (R1)
-	MOVD  ldo+224(FP), R3
-	ADD   R3<<2, R1, R1
-	FMOVQ F1, (R1)
+	MOVD  ldo+224(FP), R4
+	ADD   R4<<2, R1, R1
+	FMOVS 4(R3), F0
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	FMOVQ F0, (R1)
 	MOVD  ldo+224(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $8, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop69
+	BGE   loop111
 
-end70:
+end112:
 	CMP $1, R2
-	BLT end74
+	BLT end116
 
-loop73:
+loop115:
 	VMOVI $0, V0.B16
 	MOVD  R0, R3
-	MOVD  R7, R4
+	MOVD  R8, R4
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end76
+	BLT   end118
 
-loop75:
+loop117:
 	FMOVQ (R4), F1
 	FMOVS (R3), F2
 	VDUP  V2.S[0], V2.S4
@@ -1920,44 +3042,47 @@ loop75:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop75
+	BGE   loop117
 
-end76:
+end118:
+	FMOVS (R3), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ F0, (R1)
 	MOVD  ldo+224(FP), R3
 	ADD   R3<<2, R1, R1
 	ADD   $4, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop73
+	BGE   loop115
 
-end74:
+end116:
 	ADD $16, R13, R13
-	ADD $16, R7, R7
-	SUB $4, R8, R8
-	CMP $4, R8
-	BGE loop67
+	ADD $16, R8, R8
+	SUB $4, R10, R10
+	CMP $4, R10
+	BGE loop109
 
-end68:
-	CBZ  R9, end77
+end110:
+	CBZ  R9, end119
 	MOVD s_base+128(FP), R5
 	MOVD rows+0(FP), R6
 	CMP  $2, R6
-	BLT  end79
+	BLT  end121
 
-loop78:
+loop120:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R5, R0
-	MOVD  R7, R1
+	MOVD  R8, R1
 	MOVD  n+8(FP), R2
 	MOVD  ldv+192(FP), R3
 	CMP   $1, R2
-	BLT   end81
+	BLT   end123
 
-loop80:
+loop122:
 	FMOVS (R1), F2
-	ADD   R10, R1, R4
+	ADD   R11, R1, R4
 	VLD1  (R4), V2.S[1]
 	ADD   R12, R1, R4
 	VLD1  (R4), V2.S[2]
@@ -1972,44 +3097,50 @@ loop80:
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop80
+	BGE   loop122
 
-end81:
+end123:
+	FMOVS (R0), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	ADD   R12, R13, R1
+	VST1  V0.S[2], (R1)
+	ADD   R11, R13, R1
+	VST1  V0.S[1], (R1)
+	FMOVS F0, (R13)
+	MOVD  ldo+224(FP), R1
+	ADD   R1<<2, R13, R13
+	FMOVS 4(R0), F0
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
 	ADD   R12, R13, R0
 	VST1  V0.S[2], (R0)
-	ADD   R10, R13, R0
+	ADD   R11, R13, R0
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R13)
-	MOVD  ldo+224(FP), R0
-	ADD   R0<<2, R13, R13
-	ADD   R12, R13, R0
-	VST1  V1.S[2], (R0)
-	ADD   R10, R13, R0
-	VST1  V1.S[1], (R0)
-	FMOVS F1, (R13)
 	MOVD  ldo+224(FP), R0
 	ADD   R0<<2, R13, R13
 	ADD   $8, R5, R5
 	SUB   $2, R6, R6
 	CMP   $2, R6
-	BGE   loop78
+	BGE   loop120
 
-end79:
+end121:
 	CMP $1, R6
-	BLT end83
+	BLT end125
 
-loop82:
+loop124:
 	VMOVI $0, V0.B16
 	MOVD  R5, R0
-	MOVD  R7, R1
+	MOVD  R8, R1
 	MOVD  n+8(FP), R2
 	MOVD  ldv+192(FP), R3
 	CMP   $1, R2
-	BLT   end85
+	BLT   end127
 
-loop84:
+loop126:
 	FMOVS (R1), F1
-	ADD   R10, R1, R4
+	ADD   R11, R1, R4
 	VLD1  (R4), V1.S[1]
 	ADD   R12, R1, R4
 	VLD1  (R4), V1.S[2]
@@ -2021,12 +3152,15 @@ loop84:
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop84
+	BGE   loop126
 
-end85:
+end127:
+	FMOVS (R0), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	ADD   R12, R13, R0
 	VST1  V0.S[2], (R0)
-	ADD   R10, R13, R0
+	ADD   R11, R13, R0
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R13)
 	MOVD  ldo+224(FP), R0
@@ -2034,30 +3168,88 @@ end85:
 	ADD   $4, R5, R5
 	SUB   $1, R6, R6
 	CMP   $1, R6
-	BGE   loop82
+	BGE   loop124
 
-end83:
+end125:
 
-end77:
+end119:
+	MOVD   s_base+128(FP), R1
+	MOVD   o_base+200(FP), R0
+	MOVD   cols+160(FP), R2
+	AND    $3, R2, R3
+	MOVD   $4, R4
+	CMP    $1, R3
+	CSEL   GT, R4, ZR, R4
+	MOVD   $8, R5
+	CMP    $2, R3
+	CSEL   GT, R5, R4, R5
+	SCVTFS R3, F0
+	VDUP   V0.S[0], V0.S4
+	FMOVQ  (R7), F1
+	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
+	CMP    $1, R3
+	BGT    else128
+	SUB    R3, R2, R2
+	B      end129
+
+else128:
+	SUB R3, R3, R3
+
+end129:
+	CBZ R3, end130
+	ADD R2<<2, R0, R0
+	ADD $16384, R1, R1
+	ADD $256, R1, R1
+	CMP $1, R3
+	BLT end132
+
+loop131:
+	MOVD R0, R2
+	MOVD R1, R4
+	MOVD rows+0(FP), R5
+	CMP  $1, R5
+	BLT  end134
+
+loop133:
+	FMOVS (R4), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVS F0, (R2)
+	MOVD  ldo+224(FP), R6
+	ADD   R6<<2, R2, R2
+	ADD   $4, R4, R4
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop133
+
+end134:
+	ADD $4, R0, R0
+	ADD $256, R1, R1
+	SUB $1, R3, R3
+	CMP $1, R3
+	BGE loop131
+
+end132:
+
+end130:
 	RET
 
 // func attnFewNEON(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 TEXT ·attnFewNEON(SB), NOSPLIT, $0-232
-	MOVD   $constants<>(SB), R11
+	MOVD   $constants<>(SB), R13
+	MOVD   dim+16(FP), R7
 	MOVD   s_base+128(FP), R8
 	MOVD   k_base+64(FP), R9
 	MOVD   n+8(FP), R10
-	MOVD   dim+16(FP), R0
-	AND    $3, R0, R0
-	MOVD   $4, R7
+	AND    $3, R7, R0
+	MOVD   $4, R11
 	CMP    $1, R0
-	CSEL   GT, R7, ZR, R7
+	CSEL   GT, R11, ZR, R11
 	MOVD   $8, R12
 	CMP    $2, R0
-	CSEL   GT, R12, R7, R12
+	CSEL   GT, R12, R11, R12
 	SCVTFS R0, F13
 	VDUP   V13.S[0], V13.S4
-	FMOVQ  (R11), F0
+	FMOVQ  (R13), F0
 	WORD   $0x6ea0e5ad // fcmgt v13.4s, v13.4s, v0.4s
 	FMOVS  alpha+24(FP), F6
 	VDUP   V6.S[0], V6.S4
@@ -2065,10 +3257,10 @@ TEXT ·attnFewNEON(SB), NOSPLIT, $0-232
 	BLT    end2
 
 loop1:
-	MOVD q_base+32(FP), R5
-	MOVD R8, R6
-	MOVD rows+0(FP), R13
-	CMP  $2, R13
+	MOVD q_base+32(FP), R3
+	MOVD R8, R4
+	MOVD rows+0(FP), R5
+	CMP  $2, R5
 	BLT  end4
 
 loop3:
@@ -2076,110 +3268,111 @@ loop3:
 	VMOVI $0, V8.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V9.B16
-	MOVD  R5, R0
-	MOVD  ldq+56(FP), R1
-	ADD   R1<<2, R5, R5
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V14.B16
-	MOVD  R5, R1
-	MOVD  ldq+56(FP), R2
-	ADD   R2<<2, R5, R5
+	MOVD  R3, R6
 	MOVD  R9, R14
-	MOVD  dim+16(FP), R2
-	CMP   $8, R2
+	MOVD  R7, R0
+	CMP   $8, R0
 	BLT   end6
 
 loop5:
-	FMOVQ (R0), F0
-	FMOVQ 16(R0), F1
+	MOVD  R6, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD   R2<<2, R1, R1
 	FMOVQ (R1), F2
 	FMOVQ 16(R1), F3
-	MOVD  R14, R3
-	MOVD  ldk+88(FP), R4
-	FMOVQ (R3), F4
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V7.S4
 	VFMLA V4.S4, V2.S4, V10.S4
-	FMOVQ 16(R3), F4
+	FMOVQ 16(R1), F4
 	VFMLA V4.S4, V1.S4, V7.S4
 	VFMLA V4.S4, V3.S4, V10.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V8.S4
 	VFMLA V4.S4, V2.S4, V11.S4
-	FMOVQ 16(R3), F4
+	FMOVQ 16(R1), F4
 	VFMLA V4.S4, V1.S4, V8.S4
 	VFMLA V4.S4, V3.S4, V11.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V5.S4
 	VFMLA V4.S4, V2.S4, V12.S4
-	FMOVQ 16(R3), F4
+	FMOVQ 16(R1), F4
 	VFMLA V4.S4, V1.S4, V5.S4
 	VFMLA V4.S4, V3.S4, V12.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V9.S4
 	VFMLA V4.S4, V2.S4, V14.S4
-	FMOVQ 16(R3), F0
+	FMOVQ 16(R1), F0
 	VFMLA V0.S4, V1.S4, V9.S4
 	VFMLA V0.S4, V3.S4, V14.S4
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
+	ADD   $32, R6, R6
 	ADD   $32, R14, R14
-	SUB   $8, R2, R2
-	CMP   $8, R2
+	SUB   $8, R0, R0
+	CMP   $8, R0
 	BGE   loop5
 
 end6:
-	CMP $4, R2
+	CMP $4, R0
 	BLT end8
 
 loop7:
-	FMOVQ (R0), F0
+	MOVD  R6, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F0
+	ADD   R2<<2, R1, R1
 	FMOVQ (R1), F1
-	MOVD  R14, R3
-	MOVD  ldk+88(FP), R4
-	FMOVQ (R3), F2
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F2
 	VFMLA V2.S4, V0.S4, V7.S4
 	VFMLA V2.S4, V1.S4, V10.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F2
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
 	VFMLA V2.S4, V0.S4, V8.S4
 	VFMLA V2.S4, V1.S4, V11.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F2
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
 	VFMLA V2.S4, V0.S4, V5.S4
 	VFMLA V2.S4, V1.S4, V12.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F2
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
 	VFMLA V2.S4, V0.S4, V9.S4
 	VFMLA V2.S4, V1.S4, V14.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
+	ADD   $16, R6, R6
 	ADD   $16, R14, R14
-	SUB   $4, R2, R2
-	CMP   $4, R2
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop7
 
 end8:
-	CBZ   R2, end9
-	FMOVS (R0), F0
-	ADD   R7, R0, R2
-	VLD1  (R2), V0.S[1]
-	ADD   R12, R0, R0
-	VLD1  (R0), V0.S[2]
+	CBZ   R0, end9
+	MOVD  ldq+56(FP), R0
+	FMOVS (R6), F0
+	ADD   R11, R6, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R12, R6, R1
+	VLD1  (R1), V0.S[2]
 	VAND  V13.B16, V0.B16, V0.B16
-	FMOVS (R1), F1
-	ADD   R7, R1, R0
+	ADD   R0<<2, R6, R6
+	FMOVS (R6), F1
+	ADD   R11, R6, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R12, R1, R0
+	ADD   R12, R6, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V13.B16, V1.B16, V1.B16
 	MOVD  ldk+88(FP), R0
 	FMOVS (R14), F2
-	ADD   R7, R14, R1
+	ADD   R11, R14, R1
 	VLD1  (R1), V2.S[1]
 	ADD   R12, R14, R1
 	VLD1  (R1), V2.S[2]
@@ -2188,7 +3381,7 @@ end8:
 	VFMLA V2.S4, V1.S4, V10.S4
 	ADD   R0<<2, R14, R14
 	FMOVS (R14), F2
-	ADD   R7, R14, R1
+	ADD   R11, R14, R1
 	VLD1  (R1), V2.S[1]
 	ADD   R12, R14, R1
 	VLD1  (R1), V2.S[2]
@@ -2197,7 +3390,7 @@ end8:
 	VFMLA V2.S4, V1.S4, V11.S4
 	ADD   R0<<2, R14, R14
 	FMOVS (R14), F2
-	ADD   R7, R14, R1
+	ADD   R11, R14, R1
 	VLD1  (R1), V2.S[1]
 	ADD   R12, R14, R1
 	VLD1  (R1), V2.S[2]
@@ -2206,7 +3399,7 @@ end8:
 	VFMLA V2.S4, V1.S4, V12.S4
 	ADD   R0<<2, R14, R14
 	FMOVS (R14), F2
-	ADD   R7, R14, R0
+	ADD   R11, R14, R0
 	VLD1  (R0), V2.S[1]
 	ADD   R12, R14, R0
 	VLD1  (R0), V2.S[2]
@@ -2215,162 +3408,168 @@ end8:
 	VFMLA V2.S4, V1.S4, V14.S4
 
 end9:
-	VZIP1 V5.S4, V7.S4, V0.S4
-	VZIP2 V5.S4, V7.S4, V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VZIP1 V9.S4, V8.S4, V1.S4
-	VZIP2 V9.S4, V8.S4, V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e28d4e0 // faddp v0.4s, v7.4s, v8.4s
+	WORD  $0x6e29d4a1 // faddp v1.4s, v5.4s, v9.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVQ F0, (R6)
-	ADD   $1024, R6, R6
-	VZIP1 V12.S4, V10.S4, V0.S4
-	VZIP2 V12.S4, V10.S4, V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VZIP1 V14.S4, V11.S4, V1.S4
-	VZIP2 V14.S4, V11.S4, V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ F0, (R4)
+	ADD   $1088, R4, R4
+	WORD  $0x6e2bd540 // faddp v0.4s, v10.4s, v11.4s
+	WORD  $0x6e2ed581 // faddp v1.4s, v12.4s, v14.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVQ F0, (R6)
-	ADD   $1024, R6, R6
-	SUB   $2, R13, R13
-	CMP   $2, R13
+	FMOVQ F0, (R4)
+	ADD   $1088, R4, R4
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R3, R3
+	ADD   R0<<2, R3, R3
+	SUB   $2, R5, R5
+	CMP   $2, R5
 	BGE   loop3
 
 end4:
-	CMP $1, R13
+	CMP $1, R5
 	BLT end11
 
 loop10:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  R5, R0
-	MOVD  ldq+56(FP), R1
-	ADD   R1<<2, R5, R5
-	MOVD  R9, R4
-	MOVD  dim+16(FP), R1
-	CMP   $8, R1
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  R3, R6
+	MOVD  R9, R14
+	MOVD  R7, R0
+	CMP   $16, R0
 	BLT   end13
 
 loop12:
-	FMOVQ (R0), F4
-	FMOVQ 16(R0), F5
-	MOVD  R4, R2
-	MOVD  ldk+88(FP), R3
-	FMOVQ (R2), F7
-	VFMLA V7.S4, V4.S4, V0.S4
-	FMOVQ 16(R2), F7
-	VFMLA V7.S4, V5.S4, V0.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F7
-	VFMLA V7.S4, V4.S4, V1.S4
-	FMOVQ 16(R2), F7
-	VFMLA V7.S4, V5.S4, V1.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F7
-	VFMLA V7.S4, V4.S4, V2.S4
-	FMOVQ 16(R2), F7
-	VFMLA V7.S4, V5.S4, V2.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F7
-	VFMLA V7.S4, V4.S4, V3.S4
-	FMOVQ 16(R2), F4
-	VFMLA V4.S4, V5.S4, V3.S4
-	ADD   $32, R0, R0
-	ADD   $32, R4, R4
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	MOVD  ldq+56(FP), R1
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 32(R6), F2
+	FMOVQ 48(R6), F3
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V5.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V5.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V5.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V5.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V7.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V7.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V7.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V8.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V8.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V8.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V9.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V1.S4, V9.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V2.S4, V9.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V3.S4, V9.S4
+	ADD   $64, R6, R6
+	ADD   $64, R14, R14
+	SUB   $16, R0, R0
+	CMP   $16, R0
 	BGE   loop12
 
 end13:
-	CMP $4, R1
+	CMP $4, R0
 	BLT end15
 
 loop14:
-	FMOVQ (R0), F4
-	MOVD  R4, R2
-	MOVD  ldk+88(FP), R3
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V4.S4, V0.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V4.S4, V1.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V4.S4, V2.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F5
-	VFMLA V5.S4, V4.S4, V3.S4
-	ADD   $16, R0, R0
-	ADD   $16, R4, R4
-	SUB   $4, R1, R1
-	CMP   $4, R1
+	MOVD  ldq+56(FP), R1
+	FMOVQ (R6), F0
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V5.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V9.S4
+	ADD   $16, R6, R6
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop14
 
 end15:
-	CBZ   R1, end16
-	FMOVS (R0), F4
-	ADD   R7, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R12, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V13.B16, V4.B16, V4.B16
+	CBZ   R0, end16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R6), F0
+	ADD   R11, R6, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R12, R6, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V13.B16, V0.B16, V0.B16
 	MOVD  ldk+88(FP), R0
-	FMOVS (R4), F5
-	ADD   R7, R4, R1
-	VLD1  (R1), V5.S[1]
-	ADD   R12, R4, R1
-	VLD1  (R1), V5.S[2]
-	VAND  V13.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V0.S4
-	ADD   R0<<2, R4, R4
-	FMOVS (R4), F5
-	ADD   R7, R4, R1
-	VLD1  (R1), V5.S[1]
-	ADD   R12, R4, R1
-	VLD1  (R1), V5.S[2]
-	VAND  V13.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V1.S4
-	ADD   R0<<2, R4, R4
-	FMOVS (R4), F5
-	ADD   R7, R4, R1
-	VLD1  (R1), V5.S[1]
-	ADD   R12, R4, R1
-	VLD1  (R1), V5.S[2]
-	VAND  V13.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V2.S4
-	ADD   R0<<2, R4, R4
-	FMOVS (R4), F5
-	ADD   R7, R4, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R12, R4, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V13.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V4.S4, V3.S4
+	FMOVS (R14), F1
+	ADD   R11, R14, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V5.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F1
+	ADD   R11, R14, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V7.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F1
+	ADD   R11, R14, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F1
+	ADD   R11, R14, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V9.S4
 
 end16:
-	VZIP1 V2.S4, V0.S4, V4.S4
-	VZIP2 V2.S4, V0.S4, V0.S4
-	WORD  $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
-	VZIP1 V3.S4, V1.S4, V2.S4
-	VZIP2 V3.S4, V1.S4, V1.S4
-	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e27d4a0 // faddp v0.4s, v5.4s, v7.4s
+	WORD  $0x6e29d501 // faddp v1.4s, v8.4s, v9.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVQ F0, (R6)
-	ADD   $1024, R6, R6
-	SUB   $1, R13, R13
-	CMP   $1, R13
+	FMOVQ F0, (R4)
+	ADD   $1088, R4, R4
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R3, R3
+	SUB   $1, R5, R5
+	CMP   $1, R5
 	BGE   loop10
 
 end11:
@@ -2389,237 +3588,370 @@ end2:
 	BLT end18
 
 loop17:
-	MOVD q_base+32(FP), R5
-	MOVD R8, R6
-	MOVD rows+0(FP), R13
-	CMP  $2, R13
+	MOVD q_base+32(FP), R3
+	MOVD R8, R4
+	MOVD rows+0(FP), R5
+	CMP  $4, R5
 	BLT  end20
 
 loop19:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  R5, R0
-	MOVD  ldq+56(FP), R1
-	ADD   R1<<2, R5, R5
+	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
-	MOVD  R5, R1
-	MOVD  ldq+56(FP), R2
-	ADD   R2<<2, R5, R5
-	MOVD  R9, R14
-	MOVD  dim+16(FP), R2
-	CMP   $8, R2
+	VMOVI $0, V10.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	MOVD  R3, R14
+	MOVD  R9, R6
+	MOVD  R7, R0
+	CMP   $8, R0
 	BLT   end22
 
 loop21:
-	FMOVQ (R0), F2
-	FMOVQ 16(R0), F3
+	MOVD  R6, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
+	FMOVQ 16(R1), F3
+	MOVD  R14, R1
+	MOVD  ldq+56(FP), R2
 	FMOVQ (R1), F4
-	FMOVQ 16(R1), F5
-	MOVD  R14, R3
-	MOVD  ldk+88(FP), R4
-	FMOVQ (R3), F7
-	VFMLA V7.S4, V2.S4, V0.S4
-	VFMLA V7.S4, V4.S4, V8.S4
-	FMOVQ 16(R3), F7
-	VFMLA V7.S4, V3.S4, V0.S4
-	VFMLA V7.S4, V5.S4, V8.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F7
-	VFMLA V7.S4, V2.S4, V1.S4
-	VFMLA V7.S4, V4.S4, V9.S4
-	FMOVQ 16(R3), F2
-	VFMLA V2.S4, V3.S4, V1.S4
-	VFMLA V2.S4, V5.S4, V9.S4
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
+	VFMLA V4.S4, V0.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V3.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V9.S4
+	VFMLA V4.S4, V2.S4, V10.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V9.S4
+	VFMLA V4.S4, V3.S4, V10.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V5.S4
+	VFMLA V4.S4, V2.S4, V11.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V5.S4
+	VFMLA V4.S4, V3.S4, V11.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V12.S4
+	VFMLA V4.S4, V2.S4, V14.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V1.S4, V12.S4
+	VFMLA V0.S4, V3.S4, V14.S4
+	ADD   $32, R6, R6
 	ADD   $32, R14, R14
-	SUB   $8, R2, R2
-	CMP   $8, R2
+	SUB   $8, R0, R0
+	CMP   $8, R0
 	BGE   loop21
 
 end22:
-	CMP $4, R2
+	CMP $4, R0
 	BLT end24
 
 loop23:
-	FMOVQ (R0), F2
-	FMOVQ (R1), F3
-	MOVD  R14, R3
-	MOVD  ldk+88(FP), R4
-	FMOVQ (R3), F4
-	VFMLA V4.S4, V2.S4, V0.S4
-	VFMLA V4.S4, V3.S4, V8.S4
-	ADD   R4<<2, R3, R3
-	FMOVQ (R3), F4
-	VFMLA V4.S4, V2.S4, V1.S4
-	VFMLA V4.S4, V3.S4, V9.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
+	MOVD  R6, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F0
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	MOVD  R14, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F2
+	VFMLA V2.S4, V0.S4, V7.S4
+	VFMLA V2.S4, V1.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
+	VFMLA V2.S4, V0.S4, V9.S4
+	VFMLA V2.S4, V1.S4, V10.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
+	VFMLA V2.S4, V0.S4, V5.S4
+	VFMLA V2.S4, V1.S4, V11.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F2
+	VFMLA V2.S4, V0.S4, V12.S4
+	VFMLA V2.S4, V1.S4, V14.S4
+	ADD   $16, R6, R6
 	ADD   $16, R14, R14
-	SUB   $4, R2, R2
-	CMP   $4, R2
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop23
 
 end24:
-	CBZ   R2, end25
-	FMOVS (R0), F2
-	ADD   R7, R0, R2
-	VLD1  (R2), V2.S[1]
-	ADD   R12, R0, R0
+	CBZ   R0, end25
+	MOVD  ldk+88(FP), R0
+	FMOVS (R6), F0
+	ADD   R11, R6, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R12, R6, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V13.B16, V0.B16, V0.B16
+	ADD   R0<<2, R6, R6
+	FMOVS (R6), F1
+	ADD   R11, R6, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R12, R6, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R14), F2
+	ADD   R11, R14, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V7.S4
+	VFMLA V2.S4, V1.S4, V8.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F2
+	ADD   R11, R14, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V9.S4
+	VFMLA V2.S4, V1.S4, V10.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F2
+	ADD   R11, R14, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V5.S4
+	VFMLA V2.S4, V1.S4, V11.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F2
+	ADD   R11, R14, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R12, R14, R0
 	VLD1  (R0), V2.S[2]
 	VAND  V13.B16, V2.B16, V2.B16
-	FMOVS (R1), F3
-	ADD   R7, R1, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R12, R1, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V13.B16, V3.B16, V3.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R14), F4
-	ADD   R7, R14, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R12, R14, R1
-	VLD1  (R1), V4.S[2]
-	VAND  V13.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V2.S4, V0.S4
-	VFMLA V4.S4, V3.S4, V8.S4
-	ADD   R0<<2, R14, R14
-	FMOVS (R14), F4
-	ADD   R7, R14, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V13.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V2.S4, V1.S4
-	VFMLA V4.S4, V3.S4, V9.S4
+	VFMLA V2.S4, V0.S4, V12.S4
+	VFMLA V2.S4, V1.S4, V14.S4
 
 end25:
-	VZIP1 V0.S4, V0.S4, V2.S4
-	VZIP2 V0.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	VZIP1 V1.S4, V1.S4, V2.S4
-	VZIP2 V1.S4, V1.S4, V1.S4
-	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e28d4e0 // faddp v0.4s, v7.4s, v8.4s
+	WORD  $0x6e2ad521 // faddp v1.4s, v9.4s, v10.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVD F0, (R6)
-	ADD   $1024, R6, R6
-	VZIP1 V8.S4, V8.S4, V0.S4
-	VZIP2 V8.S4, V8.S4, V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VZIP1 V9.S4, V9.S4, V1.S4
-	VZIP2 V9.S4, V9.S4, V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVD F0, (R4)
+	ADD   $1088, R4, R4
+	VST1  V0.D[1], (R4)
+	ADD   $1088, R4, R4
+	WORD  $0x6e2bd4a0 // faddp v0.4s, v5.4s, v11.4s
+	WORD  $0x6e2ed581 // faddp v1.4s, v12.4s, v14.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVD F0, (R6)
-	ADD   $1024, R6, R6
-	SUB   $2, R13, R13
-	CMP   $2, R13
+	FMOVD F0, (R4)
+	ADD   $1088, R4, R4
+	VST1  V0.D[1], (R4)
+	ADD   $1088, R4, R4
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R3, R3
+	ADD   R0<<2, R3, R3
+	ADD   R0<<2, R3, R3
+	ADD   R0<<2, R3, R3
+	SUB   $4, R5, R5
+	CMP   $4, R5
 	BGE   loop19
 
 end20:
-	CMP $1, R13
+	CMP $2, R5
 	BLT end27
 
 loop26:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	MOVD  R5, R0
-	MOVD  ldq+56(FP), R1
-	ADD   R1<<2, R5, R5
-	MOVD  R9, R4
-	MOVD  dim+16(FP), R1
-	CMP   $8, R1
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD  R3, R6
+	MOVD  R9, R14
+	MOVD  R7, R0
+	CMP   $8, R0
 	BLT   end29
 
 loop28:
-	FMOVQ (R0), F2
-	FMOVQ 16(R0), F3
-	MOVD  R4, R2
-	MOVD  ldk+88(FP), R3
-	FMOVQ (R2), F4
-	VFMLA V4.S4, V2.S4, V0.S4
-	FMOVQ 16(R2), F4
-	VFMLA V4.S4, V3.S4, V0.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F4
-	VFMLA V4.S4, V2.S4, V1.S4
-	FMOVQ 16(R2), F2
-	VFMLA V2.S4, V3.S4, V1.S4
-	ADD   $32, R0, R0
-	ADD   $32, R4, R4
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	MOVD  R6, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F4
+	FMOVQ 16(R1), F5
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F7
+	FMOVQ 16(R1), F8
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F9
+	VFMLA V9.S4, V4.S4, V0.S4
+	VFMLA V9.S4, V7.S4, V2.S4
+	FMOVQ 16(R1), F9
+	VFMLA V9.S4, V5.S4, V0.S4
+	VFMLA V9.S4, V8.S4, V2.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F9
+	VFMLA V9.S4, V4.S4, V1.S4
+	VFMLA V9.S4, V7.S4, V3.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V5.S4, V1.S4
+	VFMLA V4.S4, V8.S4, V3.S4
+	ADD   $32, R6, R6
+	ADD   $32, R14, R14
+	SUB   $8, R0, R0
+	CMP   $8, R0
 	BGE   loop28
 
 end29:
-	CMP $4, R1
+	CMP $4, R0
 	BLT end31
 
 loop30:
-	FMOVQ (R0), F2
-	MOVD  R4, R2
-	MOVD  ldk+88(FP), R3
-	FMOVQ (R2), F3
-	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R3<<2, R2, R2
-	FMOVQ (R2), F3
-	VFMLA V3.S4, V2.S4, V1.S4
-	ADD   $16, R0, R0
-	ADD   $16, R4, R4
-	SUB   $4, R1, R1
-	CMP   $4, R1
+	MOVD  R6, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F5
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F7
+	VFMLA V7.S4, V4.S4, V0.S4
+	VFMLA V7.S4, V5.S4, V2.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F7
+	VFMLA V7.S4, V4.S4, V1.S4
+	VFMLA V7.S4, V5.S4, V3.S4
+	ADD   $16, R6, R6
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop30
 
 end31:
-	CBZ   R1, end32
-	FMOVS (R0), F2
-	ADD   R7, R0, R1
-	VLD1  (R1), V2.S[1]
-	ADD   R12, R0, R0
+	CBZ   R0, end32
+	MOVD  ldq+56(FP), R0
+	FMOVS (R6), F4
+	ADD   R11, R6, R1
+	VLD1  (R1), V4.S[1]
+	ADD   R12, R6, R1
+	VLD1  (R1), V4.S[2]
+	VAND  V13.B16, V4.B16, V4.B16
+	ADD   R0<<2, R6, R6
+	FMOVS (R6), F5
+	ADD   R11, R6, R0
+	VLD1  (R0), V5.S[1]
+	ADD   R12, R6, R0
+	VLD1  (R0), V5.S[2]
+	VAND  V13.B16, V5.B16, V5.B16
+	MOVD  ldk+88(FP), R0
+	FMOVS (R14), F7
+	ADD   R11, R14, R1
+	VLD1  (R1), V7.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V7.S[2]
+	VAND  V13.B16, V7.B16, V7.B16
+	VFMLA V7.S4, V4.S4, V0.S4
+	VFMLA V7.S4, V5.S4, V2.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F7
+	ADD   R11, R14, R0
+	VLD1  (R0), V7.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V7.S[2]
+	VAND  V13.B16, V7.B16, V7.B16
+	VFMLA V7.S4, V4.S4, V1.S4
+	VFMLA V7.S4, V5.S4, V3.S4
+
+end32:
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e23d441 // faddp v1.4s, v2.4s, v3.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVD F0, (R4)
+	ADD   $1088, R4, R4
+	VST1  V0.D[1], (R4)
+	ADD   $1088, R4, R4
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R3, R3
+	ADD   R0<<2, R3, R3
+	SUB   $2, R5, R5
+	CMP   $2, R5
+	BGE   loop26
+
+end27:
+	CMP $1, R5
+	BLT end34
+
+loop33:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD  R3, R6
+	MOVD  R9, R14
+	MOVD  R7, R0
+	CMP   $4, R0
+	BLT   end36
+
+loop35:
+	MOVD  ldq+56(FP), R1
+	FMOVQ (R6), F2
+	MOVD  R14, R1
+	MOVD  ldk+88(FP), R2
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V1.S4
+	ADD   $16, R6, R6
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop35
+
+end36:
+	CBZ   R0, end37
+	MOVD  ldq+56(FP), R0
+	FMOVS (R6), F2
+	ADD   R11, R6, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R12, R6, R0
 	VLD1  (R0), V2.S[2]
 	VAND  V13.B16, V2.B16, V2.B16
 	MOVD  ldk+88(FP), R0
-	FMOVS (R4), F3
-	ADD   R7, R4, R1
+	FMOVS (R14), F3
+	ADD   R11, R14, R1
 	VLD1  (R1), V3.S[1]
-	ADD   R12, R4, R1
+	ADD   R12, R14, R1
 	VLD1  (R1), V3.S[2]
 	VAND  V13.B16, V3.B16, V3.B16
 	VFMLA V3.S4, V2.S4, V0.S4
-	ADD   R0<<2, R4, R4
-	FMOVS (R4), F3
-	ADD   R7, R4, R0
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F3
+	ADD   R11, R14, R0
 	VLD1  (R0), V3.S[1]
-	ADD   R12, R4, R0
+	ADD   R12, R14, R0
 	VLD1  (R0), V3.S[2]
 	VAND  V13.B16, V3.B16, V3.B16
 	VFMLA V3.S4, V2.S4, V1.S4
 
-end32:
-	VZIP1 V0.S4, V0.S4, V2.S4
-	VZIP2 V0.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	VZIP1 V1.S4, V1.S4, V2.S4
-	VZIP2 V1.S4, V1.S4, V1.S4
-	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
-	VZIP1 V1.S4, V0.S4, V2.S4
-	VZIP2 V1.S4, V0.S4, V0.S4
-	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+end37:
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVD F0, (R6)
-	ADD   $1024, R6, R6
-	SUB   $1, R13, R13
-	CMP   $1, R13
-	BGE   loop26
+	FMOVD F0, (R4)
+	ADD   $1088, R4, R4
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R3, R3
+	SUB   $1, R5, R5
+	CMP   $1, R5
+	BGE   loop33
 
-end27:
+end34:
 	ADD  $8, R8, R8
 	MOVD ldk+88(FP), R0
 	ADD  R0<<2, R9, R9
@@ -2630,206 +3962,577 @@ end27:
 
 end18:
 	CMP $1, R10
-	BLT end34
+	BLT end39
 
-loop33:
-	MOVD q_base+32(FP), R5
-	MOVD R8, R6
-	MOVD rows+0(FP), R13
-	CMP  $2, R13
-	BLT  end36
+loop38:
+	MOVD q_base+32(FP), R4
+	MOVD R8, R5
+	MOVD rows+0(FP), R6
+	CMP  $8, R6
+	BLT  end41
 
-loop35:
-	VMOVI $0, V0.B16
-	MOVD  R5, R0
-	MOVD  ldq+56(FP), R1
-	ADD   R1<<2, R5, R5
+loop40:
 	VMOVI $0, V1.B16
-	MOVD  R5, R1
-	MOVD  ldq+56(FP), R2
-	ADD   R2<<2, R5, R5
-	MOVD  R9, R4
-	MOVD  dim+16(FP), R2
-	CMP   $8, R2
-	BLT   end38
-
-loop37:
-	FMOVQ (R0), F2
-	FMOVQ 16(R0), F3
-	FMOVQ (R1), F4
-	FMOVQ 16(R1), F5
-	MOVD  ldk+88(FP), R3
-	FMOVQ (R4), F7
-	VFMLA V7.S4, V2.S4, V0.S4
-	VFMLA V7.S4, V4.S4, V1.S4
-	FMOVQ 16(R4), F2
-	VFMLA V2.S4, V3.S4, V0.S4
-	VFMLA V2.S4, V5.S4, V1.S4
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	ADD   $32, R4, R4
-	SUB   $8, R2, R2
-	CMP   $8, R2
-	BGE   loop37
-
-end38:
-	CMP $4, R2
-	BLT end40
-
-loop39:
-	FMOVQ (R0), F2
-	FMOVQ (R1), F3
-	MOVD  ldk+88(FP), R3
-	FMOVQ (R4), F4
-	VFMLA V4.S4, V2.S4, V0.S4
-	VFMLA V4.S4, V3.S4, V1.S4
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	ADD   $16, R4, R4
-	SUB   $4, R2, R2
-	CMP   $4, R2
-	BGE   loop39
-
-end40:
-	CBZ   R2, end41
-	FMOVS (R0), F2
-	ADD   R7, R0, R2
-	VLD1  (R2), V2.S[1]
-	ADD   R12, R0, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V13.B16, V2.B16, V2.B16
-	FMOVS (R1), F3
-	ADD   R7, R1, R0
-	VLD1  (R0), V3.S[1]
-	ADD   R12, R1, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V13.B16, V3.B16, V3.B16
-	MOVD  ldk+88(FP), R0
-	FMOVS (R4), F4
-	ADD   R7, R4, R0
-	VLD1  (R0), V4.S[1]
-	ADD   R12, R4, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V13.B16, V4.B16, V4.B16
-	VFMLA V4.S4, V2.S4, V0.S4
-	VFMLA V4.S4, V3.S4, V1.S4
-
-end41:
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVS F0, (R6)
-	ADD   $1024, R6, R6
-	WORD  $0x6e21d420 // faddp v0.4s, v1.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVS F0, (R6)
-	ADD   $1024, R6, R6
-	SUB   $2, R13, R13
-	CMP   $2, R13
-	BGE   loop35
-
-end36:
-	CMP $1, R13
-	BLT end43
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  R4, R14
+	MOVD  R9, R3
+	MOVD  R7, R0
+	CMP   $16, R0
+	BLT   end43
 
 loop42:
-	VMOVI $0, V0.B16
-	MOVD  R5, R0
-	MOVD  ldq+56(FP), R1
-	ADD   R1<<2, R5, R5
-	MOVD  R9, R3
-	MOVD  dim+16(FP), R1
-	CMP   $8, R1
-	BLT   end45
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R3), F10
+	FMOVQ 16(R3), F11
+	FMOVQ 32(R3), F12
+	FMOVQ 48(R3), F14
+	MOVD  R14, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V1.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V1.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V1.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V1.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V2.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V2.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V2.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V2.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V3.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V3.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V3.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V3.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V4.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V4.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V4.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V4.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V5.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V5.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V5.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V5.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V7.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V7.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V7.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V8.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V8.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V8.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F0
+	VFMLA V0.S4, V10.S4, V9.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V11.S4, V9.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V12.S4, V9.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V14.S4, V9.S4
+	ADD   $64, R3, R3
+	ADD   $64, R14, R14
+	SUB   $16, R0, R0
+	CMP   $16, R0
+	BGE   loop42
+
+end43:
+	CMP $4, R0
+	BLT end45
 
 loop44:
-	FMOVQ (R0), F1
-	FMOVQ 16(R0), F2
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R3), F3
-	VFMLA V3.S4, V1.S4, V0.S4
-	FMOVQ 16(R3), F1
-	VFMLA V1.S4, V2.S4, V0.S4
-	ADD   $32, R0, R0
-	ADD   $32, R3, R3
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R3), F0
+	MOVD  R14, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V1.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V2.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V3.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V4.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V5.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F10
+	VFMLA V10.S4, V0.S4, V9.S4
+	ADD   $16, R3, R3
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop44
 
 end45:
-	CMP $4, R1
-	BLT end47
+	CBZ   R0, end46
+	MOVD  ldk+88(FP), R0
+	FMOVS (R3), F0
+	ADD   R11, R3, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R12, R3, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V13.B16, V0.B16, V0.B16
+	MOVD  ldq+56(FP), R1
+	FMOVS (R14), F10
+	ADD   R11, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R11, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V2.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R11, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V3.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R11, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V4.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R11, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V5.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R11, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V7.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R11, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V8.S4
+	ADD   R1<<2, R14, R14
+	FMOVS (R14), F10
+	ADD   R11, R14, R0
+	VLD1  (R0), V10.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V10.S[2]
+	VAND  V13.B16, V10.B16, V10.B16
+	VFMLA V10.S4, V0.S4, V9.S4
 
-loop46:
-	FMOVQ (R0), F1
-	MOVD  ldk+88(FP), R2
+end46:
+	WORD  $0x6e22d420 // faddp v0.4s, v1.4s, v2.4s
+	WORD  $0x6e24d461 // faddp v1.4s, v3.4s, v4.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVS F0, (R5)
+	ADD   $1088, R5, R5
+	VST1  V0.S[1], (R5)
+	ADD   $1088, R5, R5
+	VST1  V0.S[2], (R5)
+	ADD   $1088, R5, R5
+	VST1  V0.S[3], (R5)
+	ADD   $1088, R5, R5
+	WORD  $0x6e27d4a0 // faddp v0.4s, v5.4s, v7.4s
+	WORD  $0x6e29d501 // faddp v1.4s, v8.4s, v9.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVS F0, (R5)
+	ADD   $1088, R5, R5
+	VST1  V0.S[1], (R5)
+	ADD   $1088, R5, R5
+	VST1  V0.S[2], (R5)
+	ADD   $1088, R5, R5
+	VST1  V0.S[3], (R5)
+	ADD   $1088, R5, R5
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	SUB   $8, R6, R6
+	CMP   $8, R6
+	BGE   loop40
+
+end41:
+	CMP $4, R6
+	BLT end48
+
+loop47:
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD  R4, R14
+	MOVD  R9, R3
+	MOVD  R7, R0
+	CMP   $16, R0
+	BLT   end50
+
+loop49:
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	FMOVQ 48(R3), F3
+	MOVD  R14, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V5.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V5.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V5.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V5.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V7.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V7.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V7.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V8.S4
+	FMOVQ 16(R1), F4
+	VFMLA V4.S4, V1.S4, V8.S4
+	FMOVQ 32(R1), F4
+	VFMLA V4.S4, V2.S4, V8.S4
+	FMOVQ 48(R1), F4
+	VFMLA V4.S4, V3.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F4
+	VFMLA V4.S4, V0.S4, V9.S4
+	FMOVQ 16(R1), F0
+	VFMLA V0.S4, V1.S4, V9.S4
+	FMOVQ 32(R1), F0
+	VFMLA V0.S4, V2.S4, V9.S4
+	FMOVQ 48(R1), F0
+	VFMLA V0.S4, V3.S4, V9.S4
+	ADD   $64, R3, R3
+	ADD   $64, R14, R14
+	SUB   $16, R0, R0
+	CMP   $16, R0
+	BGE   loop49
+
+end50:
+	CMP $4, R0
+	BLT end52
+
+loop51:
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R3), F0
+	MOVD  R14, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V5.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V7.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V0.S4, V9.S4
+	ADD   $16, R3, R3
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop51
+
+end52:
+	CBZ   R0, end53
+	MOVD  ldk+88(FP), R0
+	FMOVS (R3), F0
+	ADD   R11, R3, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R12, R3, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V13.B16, V0.B16, V0.B16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R14), F1
+	ADD   R11, R14, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V5.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F1
+	ADD   R11, R14, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V7.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F1
+	ADD   R11, R14, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F1
+	ADD   R11, R14, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V13.B16, V1.B16, V1.B16
+	VFMLA V1.S4, V0.S4, V9.S4
+
+end53:
+	WORD  $0x6e27d4a0 // faddp v0.4s, v5.4s, v7.4s
+	WORD  $0x6e29d501 // faddp v1.4s, v8.4s, v9.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVS F0, (R5)
+	ADD   $1088, R5, R5
+	VST1  V0.S[1], (R5)
+	ADD   $1088, R5, R5
+	VST1  V0.S[2], (R5)
+	ADD   $1088, R5, R5
+	VST1  V0.S[3], (R5)
+	ADD   $1088, R5, R5
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	SUB   $4, R6, R6
+	CMP   $4, R6
+	BGE   loop47
+
+end48:
+	CMP $2, R6
+	BLT end55
+
+loop54:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD  R4, R14
+	MOVD  R9, R3
+	MOVD  R7, R0
+	CMP   $4, R0
+	BLT   end57
+
+loop56:
+	MOVD  ldk+88(FP), R1
+	FMOVQ (R3), F2
+	MOVD  R14, R1
+	MOVD  ldq+56(FP), R2
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R2<<2, R1, R1
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V1.S4
+	ADD   $16, R3, R3
+	ADD   $16, R14, R14
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop56
+
+end57:
+	CBZ   R0, end58
+	MOVD  ldk+88(FP), R0
+	FMOVS (R3), F2
+	ADD   R11, R3, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R12, R3, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V13.B16, V2.B16, V2.B16
+	MOVD  ldq+56(FP), R0
+	FMOVS (R14), F3
+	ADD   R11, R14, R1
+	VLD1  (R1), V3.S[1]
+	ADD   R12, R14, R1
+	VLD1  (R1), V3.S[2]
+	VAND  V13.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V0.S4
+	ADD   R0<<2, R14, R14
+	FMOVS (R14), F3
+	ADD   R11, R14, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R12, R14, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V13.B16, V3.B16, V3.B16
+	VFMLA V3.S4, V2.S4, V1.S4
+
+end58:
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVS F0, (R5)
+	ADD   $1088, R5, R5
+	VST1  V0.S[1], (R5)
+	ADD   $1088, R5, R5
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R4, R4
+	ADD   R0<<2, R4, R4
+	SUB   $2, R6, R6
+	CMP   $2, R6
+	BGE   loop54
+
+end55:
+	CMP $1, R6
+	BLT end60
+
+loop59:
+	VMOVI $0, V0.B16
+	MOVD  R4, R2
+	MOVD  R9, R3
+	MOVD  R7, R0
+	CMP   $4, R0
+	BLT   end62
+
+loop61:
+	MOVD  ldq+56(FP), R1
+	FMOVQ (R2), F1
+	MOVD  ldk+88(FP), R1
 	FMOVQ (R3), F2
 	VFMLA V2.S4, V1.S4, V0.S4
-	ADD   $16, R0, R0
+	ADD   $16, R2, R2
 	ADD   $16, R3, R3
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop46
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop61
 
-end47:
-	CBZ   R1, end48
-	FMOVS (R0), F1
-	ADD   R7, R0, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R12, R0, R0
+end62:
+	CBZ   R0, end63
+	MOVD  ldq+56(FP), R0
+	FMOVS (R2), F1
+	ADD   R11, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R12, R2, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V13.B16, V1.B16, V1.B16
 	MOVD  ldk+88(FP), R0
 	FMOVS (R3), F2
-	ADD   R7, R3, R0
+	ADD   R11, R3, R0
 	VLD1  (R0), V2.S[1]
 	ADD   R12, R3, R0
 	VLD1  (R0), V2.S[2]
 	VAND  V13.B16, V2.B16, V2.B16
 	VFMLA V2.S4, V1.S4, V0.S4
 
-end48:
+end63:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVS F0, (R6)
-	ADD   $1024, R6, R6
-	SUB   $1, R13, R13
-	CMP   $1, R13
-	BGE   loop42
+	FMOVS F0, (R5)
+	ADD   $1088, R5, R5
+	MOVD  ldq+56(FP), R0
+	ADD   R0<<2, R4, R4
+	SUB   $1, R6, R6
+	CMP   $1, R6
+	BGE   loop59
 
-end43:
+end60:
 	ADD  $4, R8, R8
 	MOVD ldk+88(FP), R0
 	ADD  R0<<2, R9, R9
 	SUB  $1, R10, R10
 	CMP  $1, R10
-	BGE  loop33
+	BGE  loop38
 
-end34:
+end39:
 	MOVD  s_base+128(FP), R0
 	MOVD  bias_base+96(FP), R1
 	MOVD  rows+0(FP), R2
 	MOVD  n+8(FP), R3
 	ADD   $3, R3, R3
-	FMOVQ 48(R11), F4
-	FMOVQ 64(R11), F5
-	FMOVQ 80(R11), F6
+	FMOVQ 48(R13), F4
+	FMOVQ 64(R13), F5
+	FMOVQ 80(R13), F6
 	CMP   $1, R2
-	BLT   end50
+	BLT   end65
 
-loop49:
+loop64:
+	MOVD  R0, R4
+	MOVD  n+8(FP), R5
+	ADD   R5<<2, R4, R4
 	CMP   $7, R3
-	BGT   else51
+	BGT   else66
 	FMOVQ (R0), F0
 	FMOVQ (R1), F1
-	FMOVQ 32(R11), F2
+	FMOVQ 32(R13), F2
 	WORD  $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
-	FMOVQ 16(R11), F2
+	FMOVQ 16(R13), F2
 	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
 	VBSL  V0.B16, V2.B16, V3.B16
-	FMOVQ 32(R11), F0
+	FMOVQ 32(R13), F0
 	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
@@ -2839,252 +4542,222 @@ loop49:
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F3
+	FMOVQ 208(R13), F0
+	FMOVQ 224(R13), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 240(R11), F0
+	FMOVQ 240(R13), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 256(R11), F3
+	FMOVQ 256(R13), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 272(R11), F0
+	FMOVQ 272(R13), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 192(R11), F3
+	FMOVQ 192(R13), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x6e20d401 // faddp v1.4s, v0.4s, v0.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	FMOVS weight+152(FP), F2
-	VDUP  V2.S[0], V2.S4
-	FMOVQ 288(R11), F3
-	WORD  $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
-	WORD  $0x6e21fc41 // fdiv v1.4s, v2.4s, v1.4s
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ F0, (R0)
-	B     end52
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	FMOVS weight+152(FP), F1
+	VDUP  V1.S[0], V1.S4
+	FMOVQ 288(R13), F2
+	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD  $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
+	FMOVS F0, (R4)
+	B     end67
 
-else51:
-	FMOVQ 32(R11), F0
-	FMOVQ 32(R11), F1
-	MOVD  R0, R4
-	MOVD  R1, R5
-	MOVD  R3, R6
-	CMP   $8, R6
-	BLT   end54
+else66:
+	FMOVQ 32(R13), F0
+	FMOVQ 32(R13), F1
+	MOVD  R0, R5
+	MOVD  R1, R6
+	MOVD  R3, R7
+	CMP   $8, R7
+	BLT   end69
 
-loop53:
-	FMOVQ (R4), F2
-	FMOVQ (R5), F3
-	FMOVQ 32(R11), F7
+loop68:
+	FMOVQ (R5), F2
+	FMOVQ (R6), F3
+	FMOVQ 32(R13), F7
 	WORD  $0x6ea3e4e8 // fcmgt v8.4s, v7.4s, v3.4s
-	FMOVQ 16(R11), F7
+	FMOVQ 16(R13), F7
 	WORD  $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
 	VBSL  V2.B16, V7.B16, V8.B16
 	WORD  $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
-	FMOVQ F8, (R4)
-	FMOVQ 16(R4), F2
-	FMOVQ 16(R5), F3
-	FMOVQ 32(R11), F7
+	FMOVQ F8, (R5)
+	FMOVQ 16(R5), F2
+	FMOVQ 16(R6), F3
+	FMOVQ 32(R13), F7
 	WORD  $0x6ea3e4e8 // fcmgt v8.4s, v7.4s, v3.4s
-	FMOVQ 16(R11), F7
+	FMOVQ 16(R13), F7
 	WORD  $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
 	VBSL  V2.B16, V7.B16, V8.B16
 	WORD  $0x4e28f421 // fmax v1.4s, v1.4s, v8.4s
-	FMOVQ F8, 16(R4)
-	ADD   $32, R4, R4
+	FMOVQ F8, 16(R5)
 	ADD   $32, R5, R5
-	SUB   $8, R6, R6
-	CMP   $8, R6
-	BGE   loop53
+	ADD   $32, R6, R6
+	SUB   $8, R7, R7
+	CMP   $8, R7
+	BGE   loop68
 
-end54:
-	CMP $4, R6
-	BLT end56
+end69:
+	CMP $4, R7
+	BLT end71
 
-loop55:
-	FMOVQ (R4), F2
-	FMOVQ (R5), F3
-	FMOVQ 32(R11), F7
+loop70:
+	FMOVQ (R5), F2
+	FMOVQ (R6), F3
+	FMOVQ 32(R13), F7
 	WORD  $0x6ea3e4e8 // fcmgt v8.4s, v7.4s, v3.4s
-	FMOVQ 16(R11), F7
+	FMOVQ 16(R13), F7
 	WORD  $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
 	VBSL  V2.B16, V7.B16, V8.B16
 	WORD  $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
-	FMOVQ F8, (R4)
-	ADD   $16, R4, R4
+	FMOVQ F8, (R5)
 	ADD   $16, R5, R5
-	SUB   $4, R6, R6
-	CMP   $4, R6
-	BGE   loop55
+	ADD   $16, R6, R6
+	SUB   $4, R7, R7
+	CMP   $4, R7
+	BGE   loop70
 
-end56:
+end71:
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20f407 // fmaxp v7.4s, v0.4s, v0.4s
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
-	MOVD  R0, R4
-	MOVD  R3, R5
-	CMP   $8, R5
-	BLT   end58
+	MOVD  R0, R5
+	MOVD  R3, R6
+	CMP   $8, R6
+	BLT   end73
 
-loop57:
-	FMOVQ (R4), F0
+loop72:
+	FMOVQ (R5), F0
 	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F3
+	FMOVQ 208(R13), F0
+	FMOVQ 224(R13), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 240(R11), F0
+	FMOVQ 240(R13), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 256(R11), F3
+	FMOVQ 256(R13), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 272(R11), F0
+	FMOVQ 272(R13), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 192(R11), F3
+	FMOVQ 192(R13), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FMOVQ F0, (R4)
-	FMOVQ 16(R4), F0
+	FMOVQ F0, (R5)
+	FMOVQ 16(R5), F0
 	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F3
+	FMOVQ 208(R13), F0
+	FMOVQ 224(R13), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 240(R11), F0
+	FMOVQ 240(R13), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 256(R11), F3
+	FMOVQ 256(R13), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 272(R11), F0
+	FMOVQ 272(R13), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 192(R11), F3
+	FMOVQ 192(R13), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ F0, 16(R4)
-	ADD   $32, R4, R4
-	SUB   $8, R5, R5
-	CMP   $8, R5
-	BGE   loop57
+	FMOVQ F0, 16(R5)
+	ADD   $32, R5, R5
+	SUB   $8, R6, R6
+	CMP   $8, R6
+	BGE   loop72
 
-end58:
-	CMP $4, R5
-	BLT end60
+end73:
+	CMP $4, R6
+	BLT end75
 
-loop59:
-	FMOVQ (R4), F0
+loop74:
+	FMOVQ (R5), F0
 	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 208(R11), F0
-	FMOVQ 224(R11), F3
+	FMOVQ 208(R13), F0
+	FMOVQ 224(R13), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 240(R11), F0
+	FMOVQ 240(R13), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 256(R11), F3
+	FMOVQ 256(R13), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 272(R11), F0
+	FMOVQ 272(R13), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 192(R11), F3
+	FMOVQ 192(R13), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FMOVQ F0, (R4)
-	ADD   $16, R4, R4
-	SUB   $4, R5, R5
-	CMP   $4, R5
-	BGE   loop59
+	FMOVQ F0, (R5)
+	ADD   $16, R5, R5
+	SUB   $4, R6, R6
+	CMP   $4, R6
+	BGE   loop74
 
-end60:
+end75:
 	WORD  $0x4e29d500 // fadd v0.4s, v8.4s, v9.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	FMOVS weight+152(FP), F1
 	VDUP  V1.S[0], V1.S4
-	FMOVQ 288(R11), F2
+	FMOVQ 288(R13), F2
 	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
 	WORD  $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
-	MOVD  R0, R4
-	MOVD  R3, R5
-	CMP   $8, R5
-	BLT   end62
+	FMOVS F0, (R4)
 
-loop61:
-	FMOVQ (R4), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R4)
-	FMOVQ 16(R4), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R4)
-	ADD   $32, R4, R4
-	SUB   $8, R5, R5
-	CMP   $8, R5
-	BGE   loop61
-
-end62:
-	CMP $4, R5
-	BLT end64
-
-loop63:
-	FMOVQ (R4), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R4)
-	ADD   $16, R4, R4
-	SUB   $4, R5, R5
-	CMP   $4, R5
-	BGE   loop63
-
-end64:
-
-end52:
-	ADD  $1024, R0, R0
+end67:
+	ADD  $1088, R0, R0
 	MOVD ldb+120(FP), R4
 	ADD  R4<<2, R1, R1
 	SUB  $1, R2, R2
 	CMP  $1, R2
-	BGE  loop49
+	BGE  loop64
 
-end50:
-	MOVD   o_base+200(FP), R13
-	MOVD   v_base+168(FP), R7
+end65:
 	MOVD   cols+160(FP), R8
+	MOVD   o_base+200(FP), R12
+	MOVD   v_base+168(FP), R7
 	AND    $3, R8, R9
 	MOVD   $4, R10
 	CMP    $1, R9
 	CSEL   GT, R10, ZR, R10
-	MOVD   $8, R12
+	MOVD   $8, R11
 	CMP    $2, R9
-	CSEL   GT, R12, R10, R12
+	CSEL   GT, R11, R10, R11
 	SCVTFS R9, F13
 	VDUP   V13.S[0], V13.S4
-	FMOVQ  (R11), F0
+	FMOVQ  (R13), F0
 	WORD   $0x6ea0e5ad // fcmgt v13.4s, v13.4s, v0.4s
 	CMP    $16, R8
-	BLT    end66
+	BLT    end77
 
-loop65:
+loop76:
 	MOVD s_base+128(FP), R0
-	MOVD R13, R1
+	MOVD R12, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end68
+	BLT  end79
 
-loop67:
+loop78:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -3098,9 +4771,9 @@ loop67:
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end70
+	BLT   end81
 
-loop69:
+loop80:
 	FMOVQ (R4), F8
 	FMOVQ 16(R4), F9
 	FMOVQ 32(R4), F10
@@ -3111,7 +4784,7 @@ loop69:
 	VFMLA V9.S4, V12.S4, V1.S4
 	VFMLA V10.S4, V12.S4, V2.S4
 	VFMLA V11.S4, V12.S4, V3.S4
-	FMOVS 1024(R3), F12
+	FMOVS 1088(R3), F12
 	VDUP  V12.S[0], V12.S4
 	VFMLA V8.S4, V12.S4, V4.S4
 	VFMLA V9.S4, V12.S4, V5.S4
@@ -3121,31 +4794,43 @@ loop69:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop69
+	BGE   loop80
 
-end70:
+end81:
+	FMOVS (R3), F8
+	VDUP  V8.S[0], V8.S4
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVQ F0, (R1)
+	WORD  $0x6e28dc20 // fmul v0.4s, v1.4s, v8.4s
+	FMOVQ F0, 16(R1)
+	WORD  $0x6e28dc40 // fmul v0.4s, v2.4s, v8.4s
+	FMOVQ F0, 32(R1)
+	WORD  $0x6e28dc60 // fmul v0.4s, v3.4s, v8.4s
+	FMOVQ F0, 48(R1)
+	MOVD  ldo+224(FP), R4
+	ADD   R4<<2, R1, R1
+	FMOVS 1088(R3), F0
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dc81 // fmul v1.4s, v4.4s, v0.4s
+	FMOVQ F1, (R1)
+	WORD  $0x6e20dca1 // fmul v1.4s, v5.4s, v0.4s
 	FMOVQ F1, 16(R1)
-	FMOVQ F2, 32(R1)
-	FMOVQ F3, 48(R1)
+	WORD  $0x6e20dcc1 // fmul v1.4s, v6.4s, v0.4s
+	FMOVQ F1, 32(R1)
+	WORD  $0x6e20dce0 // fmul v0.4s, v7.4s, v0.4s
+	FMOVQ F0, 48(R1)
 	MOVD  ldo+224(FP), R3
 	ADD   R3<<2, R1, R1
-	FMOVQ F4, (R1)
-	FMOVQ F5, 16(R1)
-	FMOVQ F6, 32(R1)
-	FMOVQ F7, 48(R1)
-	MOVD  ldo+224(FP), R3
-	ADD   R3<<2, R1, R1
-	ADD   $2048, R0, R0
+	ADD   $2176, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop67
+	BGE   loop78
 
-end68:
+end79:
 	CMP $1, R2
-	BLT end72
+	BLT end83
 
-loop71:
+loop82:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -3155,9 +4840,9 @@ loop71:
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end74
+	BLT   end85
 
-loop73:
+loop84:
 	FMOVQ (R4), F4
 	FMOVQ 16(R4), F5
 	FMOVQ 32(R4), F6
@@ -3172,39 +4857,45 @@ loop73:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop73
+	BGE   loop84
 
-end74:
+end85:
+	FMOVS (R3), F4
+	VDUP  V4.S[0], V4.S4
+	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	FMOVQ F0, (R1)
-	FMOVQ F1, 16(R1)
-	FMOVQ F2, 32(R1)
-	FMOVQ F3, 48(R1)
+	WORD  $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
+	FMOVQ F0, 16(R1)
+	WORD  $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
+	FMOVQ F0, 32(R1)
+	WORD  $0x6e24dc60 // fmul v0.4s, v3.4s, v4.4s
+	FMOVQ F0, 48(R1)
 	MOVD  ldo+224(FP), R3
 	ADD   R3<<2, R1, R1
-	ADD   $1024, R0, R0
+	ADD   $1088, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop71
+	BGE   loop82
 
-end72:
-	ADD $64, R13, R13
+end83:
+	ADD $64, R12, R12
 	ADD $64, R7, R7
 	SUB $16, R8, R8
 	CMP $16, R8
-	BGE loop65
+	BGE loop76
 
-end66:
+end77:
 	CMP $4, R8
-	BLT end76
+	BLT end87
 
-loop75:
+loop86:
 	MOVD s_base+128(FP), R0
-	MOVD R13, R1
+	MOVD R12, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end78
+	BLT  end89
 
-loop77:
+loop88:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R0, R3
@@ -3212,48 +4903,54 @@ loop77:
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end80
+	BLT   end91
 
-loop79:
+loop90:
 	FMOVQ (R4), F2
 	FMOVS (R3), F3
 	VDUP  V3.S[0], V3.S4
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVS 1024(R3), F3
+	FMOVS 1088(R3), F3
 	VDUP  V3.S[0], V3.S4
 	VFMLA V2.S4, V3.S4, V1.S4
 	ADD   $4, R3, R3
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop79
+	BGE   loop90
 
-end80:
+end91:
+	FMOVS (R3), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	FMOVQ F0, (R1)
+	MOVD  ldo+224(FP), R4
+	ADD   R4<<2, R1, R1
+	FMOVS 1088(R3), F0
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
 	FMOVQ F0, (R1)
 	MOVD  ldo+224(FP), R3
 	ADD   R3<<2, R1, R1
-	FMOVQ F1, (R1)
-	MOVD  ldo+224(FP), R3
-	ADD   R3<<2, R1, R1
-	ADD   $2048, R0, R0
+	ADD   $2176, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop77
+	BGE   loop88
 
-end78:
+end89:
 	CMP $1, R2
-	BLT end82
+	BLT end93
 
-loop81:
+loop92:
 	VMOVI $0, V0.B16
 	MOVD  R0, R3
 	MOVD  R7, R4
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end84
+	BLT   end95
 
-loop83:
+loop94:
 	FMOVQ (R4), F1
 	FMOVS (R3), F2
 	VDUP  V2.S[0], V2.S4
@@ -3262,32 +4959,35 @@ loop83:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop83
+	BGE   loop94
 
-end84:
+end95:
+	FMOVS (R3), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ F0, (R1)
 	MOVD  ldo+224(FP), R3
 	ADD   R3<<2, R1, R1
-	ADD   $1024, R0, R0
+	ADD   $1088, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop81
+	BGE   loop92
 
-end82:
-	ADD $16, R13, R13
+end93:
+	ADD $16, R12, R12
 	ADD $16, R7, R7
 	SUB $4, R8, R8
 	CMP $4, R8
-	BGE loop75
+	BGE loop86
 
-end76:
-	CBZ  R9, end85
+end87:
+	CBZ  R9, end96
 	MOVD s_base+128(FP), R5
 	MOVD rows+0(FP), R6
 	CMP  $2, R6
-	BLT  end87
+	BLT  end98
 
-loop86:
+loop97:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R5, R0
@@ -3295,65 +4995,71 @@ loop86:
 	MOVD  n+8(FP), R2
 	MOVD  ldv+192(FP), R3
 	CMP   $1, R2
-	BLT   end89
+	BLT   end100
 
-loop88:
+loop99:
 	FMOVS (R1), F2
 	ADD   R10, R1, R4
 	VLD1  (R4), V2.S[1]
-	ADD   R12, R1, R4
+	ADD   R11, R1, R4
 	VLD1  (R4), V2.S[2]
 	VAND  V13.B16, V2.B16, V2.B16
 	FMOVS (R0), F3
 	VDUP  V3.S[0], V3.S4
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVS 1024(R0), F3
+	FMOVS 1088(R0), F3
 	VDUP  V3.S[0], V3.S4
 	VFMLA V2.S4, V3.S4, V1.S4
 	ADD   $4, R0, R0
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop88
+	BGE   loop99
 
-end89:
-	ADD   R12, R13, R0
+end100:
+	FMOVS (R0), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	ADD   R11, R12, R1
+	VST1  V0.S[2], (R1)
+	ADD   R10, R12, R1
+	VST1  V0.S[1], (R1)
+	FMOVS F0, (R12)
+	MOVD  ldo+224(FP), R1
+	ADD   R1<<2, R12, R12
+	FMOVS 1088(R0), F0
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	ADD   R11, R12, R0
 	VST1  V0.S[2], (R0)
-	ADD   R10, R13, R0
+	ADD   R10, R12, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R13)
+	FMOVS F0, (R12)
 	MOVD  ldo+224(FP), R0
-	ADD   R0<<2, R13, R13
-	ADD   R12, R13, R0
-	VST1  V1.S[2], (R0)
-	ADD   R10, R13, R0
-	VST1  V1.S[1], (R0)
-	FMOVS F1, (R13)
-	MOVD  ldo+224(FP), R0
-	ADD   R0<<2, R13, R13
-	ADD   $2048, R5, R5
+	ADD   R0<<2, R12, R12
+	ADD   $2176, R5, R5
 	SUB   $2, R6, R6
 	CMP   $2, R6
-	BGE   loop86
+	BGE   loop97
 
-end87:
+end98:
 	CMP $1, R6
-	BLT end91
+	BLT end102
 
-loop90:
+loop101:
 	VMOVI $0, V0.B16
 	MOVD  R5, R0
 	MOVD  R7, R1
 	MOVD  n+8(FP), R2
 	MOVD  ldv+192(FP), R3
 	CMP   $1, R2
-	BLT   end93
+	BLT   end104
 
-loop92:
+loop103:
 	FMOVS (R1), F1
 	ADD   R10, R1, R4
 	VLD1  (R4), V1.S[1]
-	ADD   R12, R1, R4
+	ADD   R11, R1, R4
 	VLD1  (R4), V1.S[2]
 	VAND  V13.B16, V1.B16, V1.B16
 	FMOVS (R0), F2
@@ -3363,24 +5069,27 @@ loop92:
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop92
+	BGE   loop103
 
-end93:
-	ADD   R12, R13, R0
+end104:
+	FMOVS (R0), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD   R11, R12, R0
 	VST1  V0.S[2], (R0)
-	ADD   R10, R13, R0
+	ADD   R10, R12, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R13)
+	FMOVS F0, (R12)
 	MOVD  ldo+224(FP), R0
-	ADD   R0<<2, R13, R13
-	ADD   $1024, R5, R5
+	ADD   R0<<2, R12, R12
+	ADD   $1088, R5, R5
 	SUB   $1, R6, R6
 	CMP   $1, R6
-	BGE   loop90
+	BGE   loop101
 
-end91:
+end102:
 
-end85:
+end96:
 	RET
 
 // func attnAccumulateNEON(o []float32, p []float32, v []float32, ldv int)

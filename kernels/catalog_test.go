@@ -416,9 +416,10 @@ func wholeHeads(queries, keys int, byQuery bool) plan {
 			}
 			for i, s := range shapes {
 				s["ldq"], s["ldk"], s["ldo"] = s["dim"]+i%4, s["dim"]+i%3, s["cols"]+i%3
-				s["lines"], s["lanes"], s["lds"] = s["rows"], (s["n"]+15)&^15, keys
+				s["lines"], s["lanes"], s["lds"], s["scores"] = s["rows"], (s["n"]+15)&^15, fewRow, s["rows"]
 				if byQuery {
-					s["lines"], s["lanes"], s["lds"] = s["n"], queries, queries
+					s["lines"], s["lanes"], s["lds"], s["scores"] = s["n"], queries, queries, shortRows
+					s["bare"] = i / 3 % 2
 				}
 				s["ldb"] = i % 2 * (s["lanes"] + i%4)
 			}
@@ -445,6 +446,9 @@ func wholeHeads(queries, keys int, byQuery bool) plan {
 				if s["ldb"] == 0 {
 					o = matrix(name, 1, s["lanes"], 0)
 				}
+				if s["bare"] == 1 {
+					o = matrix(name, 0, 0, 0)
+				}
 				data := numbers(name, o.Rows*o.Cols)
 				for i := range data {
 					query, key := i/s["lanes"], i%s["lanes"]
@@ -458,7 +462,7 @@ func wholeHeads(queries, keys int, byQuery bool) plan {
 				o.Data = data
 				return o, true
 			case "s":
-				return checkasm.Operand{Name: name, Rows: s["lines"], Cols: s["lds"], Write: true, Scratch: true}, true
+				return checkasm.Operand{Name: name, Rows: s["scores"], Cols: s["lds"], Write: true, Scratch: true}, true
 			}
 			return checkasm.Operand{Name: name, Rows: s["rows"], Cols: s["cols"], LD: s["ldo"], Write: true}, name == "o"
 		},

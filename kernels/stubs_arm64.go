@@ -210,28 +210,30 @@ func attnScaleRowsNEON(x []float32, rows, cols, ld int, factor []float32)
 //go:noescape
 func attnDotNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
 
-// attnShortNEON is attention of one head with at most 64 queries:
+// attnShortNEON is attention of one head with at most 64 queries and keys:
 //
 //	for r := range rows {
 //		for j := range n {
-//			s[j*64+r] = alpha * sum_d q[r*ldq+d]*k[j*ldk+d] + bias[j*ldb+r]
+//			score[j] = alpha * sum_d q[r*ldq+d]*k[j*ldk+d] + bias[j*ldb+r]
 //		}
-//		s[:][r] = weight * softmax(s[:][r])
+//		p := weight * softmax(score)
 //		for c := range cols {
-//			o[r*ldo+c] = sum_j s[j*64+r]*v[j*ldv+c]
+//			o[r*ldo+c] = sum_j p[j]*v[j*ldv+c]
 //		}
 //	}
 //
-// The rows of bias and s have 64 elements, of which those from the number of rows
-// on do not matter. A bias of -Inf hides the key, whatever the product; a query
-// that sees none has zeros. n >= 1; s and o overlap nothing else.
+// The rows of bias have 64 elements, of which those from the number of rows on do
+// not matter. A bias of -Inf hides the key, whatever the product; a query that sees
+// none has zeros. There is no bias where that is empty. s is memory for 69 rows of
+// 64 elements. n >= 1; s and o overlap nothing else.
 //
 //go:noescape
 func attnShortNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
 // attnFewNEON is attnShort for fewer queries and up to 256 keys, or one query and any number, with
-// s[r*256+j] for s[j*64+r] and bias[r*ldb+j] for bias[j*ldb+r]. The rows of bias have
-// n elements, rounded up to a multiple of 16, and -Inf from the n-th on.
+// bias[r*ldb+j] for bias[j*ldb+r]. The rows of bias, which is not empty, have n elements,
+// rounded up to a multiple of 16, and -Inf from the n-th on. s has a row of 272 elements
+// for each query, or of n+1, rounded up in the same way, for a single one.
 //
 //go:noescape
 func attnFewNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)

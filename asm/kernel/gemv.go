@@ -99,7 +99,7 @@ func GemvDot(m vec.Machine) {
 	if m.Width() == 16 {
 		together = 8
 	}
-	alpha, t := m.FloatParam("alpha"), m.Tail(m.SliceLen("a"))
+	alpha, t, sumEach := m.FloatParam("alpha"), m.Tail(m.SliceLen("a")), m.Sums()
 	b, c, n, ahead := m.SlicePtr("b"), m.SlicePtr("c"), m.SliceLen("c"), m.IntParam("ahead")
 	// dots are the products of a with the next rows of B, as lanes to be added up.
 	dots := func(rows, unroll int, fetch bool) (sums []vec.V) {
@@ -135,7 +135,7 @@ func GemvDot(m vec.Machine) {
 		return sums
 	}
 	store := func(sums []vec.V) {
-		m.StoreFirst(c, 0, m.Mul(vec.ReduceAddEach(m, sums), alpha), len(sums))
+		m.StoreLanes(c, m.Mul(sumEach(sums), alpha), 0, len(sums))
 		m.Bump(c, 4*len(sums))
 	}
 	m.IfLE(ahead, 0, func() {

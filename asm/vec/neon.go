@@ -97,6 +97,9 @@ func (x *NEON) CopyPtr(p Ptr) Ptr { return Ptr(x.CopyInt(Int(p))) }
 // Subtract implements Machine.
 func (x *NEON) Subtract(n Int, k int) { x.SUB(arm64.Imm(k), ni(n), ni(n)) }
 
+// SubtractInt implements Machine.
+func (x *NEON) SubtractInt(n, k Int) { x.SUB(ni(k), ni(n), ni(n)) }
+
 // Bump implements Machine.
 func (x *NEON) Bump(p Ptr, bytes int) {
 	if bytes < 0 {
@@ -212,15 +215,20 @@ func (x *NEON) LoadScalar(p Ptr, off int) V {
 // StoreScalar implements Machine.
 func (x *NEON) StoreScalar(p Ptr, off int, v V) { x.FMOVSStore(nv(v), arm64.At(np(p), off)) }
 
-// StoreFirst implements Machine.
-func (x *NEON) StoreFirst(p Ptr, off int, v V, n int) {
-	switch n {
-	case 1:
-		x.FMOVSStore(nv(v), arm64.At(np(p), off))
-	case 2:
-		x.FMOVDStore(nv(v), arm64.At(np(p), off))
+// StoreLanes implements Machine.
+func (x *NEON) StoreLanes(p Ptr, v V, first, n int) {
+	to := arm64.At(np(p), 0)
+	switch {
+	case n == 4:
+		x.FMOVQStore(nv(v), to)
+	case n == 2 && first == 0:
+		x.FMOVDStore(nv(v), to)
+	case n == 2:
+		x.VST1Lane(nv(v).D(1), to)
+	case first == 0:
+		x.FMOVSStore(nv(v), to)
 	default:
-		x.Store(p, off, v)
+		x.VST1Lane(nv(v).S(first), to)
 	}
 }
 
@@ -421,14 +429,19 @@ func (x *NEON) ScaleByPow2Full(p V, r Rounded) V {
 	return V{w}
 }
 
-// ZipLow implements Machine.
-func (x *NEON) ZipLow(a, b V) V { return x.three(x.VZIP1, a, b) }
-
-// ZipHigh implements Machine.
-func (x *NEON) ZipHigh(a, b V) V { return x.three(x.VZIP2, a, b) }
-
-// SumQuads implements Machine.
-func (x *NEON) SumQuads(vs []V) V { return vs[0] }
+// Sums implements Machine, by adding pairs twice.
+func (x *NEON) Sums() func(vs []V) V {
+	return func(vs []V) V {
+		for range 2 {
+			var sums []V
+			for i := 0; i < len(vs); i += 2 {
+				sums = append(sums, x.three(x.VFADDP, vs[i], vs[min(i+1, len(vs)-1)]))
+			}
+			vs = sums
+		}
+		return vs[0]
+	}
+}
 
 // ReduceAdd implements Machine.
 func (x *NEON) ReduceAdd(v V) V { return x.reduce(x.VFADDP, v) }

@@ -68,8 +68,9 @@ type Machine interface {
 	// CopyInt and CopyPtr copy into a fresh register.
 	CopyInt(n Int) Int
 	CopyPtr(p Ptr) Ptr
-	// Subtract takes k from n in place.
+	// Subtract takes k from n in place, and SubtractInt another integer.
 	Subtract(n Int, k int)
+	SubtractInt(n, k Int)
 	// Bump advances p by a number of bytes.
 	Bump(p Ptr, bytes int)
 	// BumpBy advances p by n float32 elements.
@@ -111,9 +112,9 @@ type Machine interface {
 	LoadScalar(p Ptr, off int) V
 	// StoreScalar writes lane 0 at p + off bytes.
 	StoreScalar(p Ptr, off int, v V)
-	// StoreFirst writes the first n lanes at p + off bytes: 1, 2, 4 or more by
-	// powers of two, up to Width.
-	StoreFirst(p Ptr, off int, v V, n int)
+	// StoreLanes writes n lanes, from lane first on, at p: 1, 2, 4 or more by powers
+	// of two, up to Width; first is a multiple of n.
+	StoreLanes(p Ptr, v V, first, n int)
 
 	// Tail describes the last n mod Width elements of a run of n.
 	Tail(n Int) Tail
@@ -172,13 +173,9 @@ type Machine interface {
 	// denormal results rounded once and overflow to infinity.
 	ScaleByPow2Full(p V, r Rounded) V
 
-	// ZipLow and ZipHigh interleave a and b within each group of four lanes:
-	// a0 b0 a1 b1, and a2 b2 a3 b3.
-	ZipLow(a, b V) V
-	ZipHigh(a, b V) V
-	// SumQuads adds the Width/4 groups of four lanes of each of vs, which has 1,
-	// 2 or 4 vectors, up to Width/4: group g of the result belongs to vs[g].
-	SumQuads(vs []V) V
+	// Sums prepares vectors whose first len(vs) lanes are the sums of all lanes of
+	// each of vs: 1, 2, 4 or more by powers of two, up to Width. They consume vs.
+	Sums() func(vs []V) V
 
 	// TransposeBlock is the side of the square blocks that Transpose moves.
 	TransposeBlock() int
@@ -282,21 +279,4 @@ func each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span), aft
 		body(Span{m: m, ptrs: ptrs, tail: &t, Vectors: 1})
 		afterTail()
 	})
-}
-
-// ReduceAddEach is a vector whose first len(vs) lanes are the sums of all lanes
-// of each of vs: 1, 2, 4 or more by powers of two, up to Width.
-func ReduceAddEach(m Machine, vs []V) V {
-	if len(vs) == 1 {
-		return m.ReduceAdd(vs[0])
-	}
-	if len(vs) == 2 {
-		vs = []V{vs[0], vs[1], vs[0], vs[1]}
-	}
-	pairs := func(a, b V) V { return m.Add(m.ZipLow(a, b), m.ZipHigh(a, b)) }
-	var quads []V // each group of four lanes holds a part of the sums of four of vs
-	for ; len(vs) > 0; vs = vs[4:] {
-		quads = append(quads, pairs(pairs(vs[0], vs[2]), pairs(vs[1], vs[3])))
-	}
-	return m.SumQuads(quads)
 }

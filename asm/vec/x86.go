@@ -181,6 +181,9 @@ func (x *X86) CopyPtr(p Ptr) Ptr { return Ptr(x.CopyInt(Int(p))) }
 // Subtract implements Machine.
 func (x *X86) Subtract(n Int, k int) { x.SUBQ(operand.Imm(uint64(k)), ir(n)) }
 
+// SubtractInt implements Machine.
+func (x *X86) SubtractInt(n, k Int) { x.SUBQ(ir(k), ir(n)) }
+
 // Bump implements Machine.
 func (x *X86) Bump(p Ptr, bytes int) { x.ADDQ(Imm(bytes), p.Reg.(reg.Register)) }
 
@@ -310,20 +313,37 @@ func (x *X86) StoreScalar(p Ptr, off int, v V) {
 	x.VMOVSS(vr(v).(reg.Vec).AsX(), at(p, off))
 }
 
-// StoreFirst implements Machine.
-func (x *X86) StoreFirst(p Ptr, off int, v V, n int) {
-	r := vr(v).(reg.Vec)
-	switch n {
-	case 1:
-		x.VMOVSS(r.AsX(), at(p, off))
-	case 2:
-		x.VMOVLPS(r.AsX(), at(p, off))
-	case 4:
-		x.VMOVUPS(r.AsX(), at(p, off))
-	case 8:
-		x.VMOVUPS(r.AsY(), at(p, off))
+// StoreLanes implements Machine.
+func (x *X86) StoreLanes(p Ptr, v V, first, n int) {
+	from, to := vr(v), at(p, 0)
+	extract := func(dst operand.Op) { x.VEXTRACTF128(operand.U8(uint8(first/4)), from, dst) }
+	if x.width == 16 {
+		extract = func(dst operand.Op) { x.VEXTRACTF32X4(operand.U8(uint8(first/4)), from, dst) }
+	}
+	low := from.(reg.Vec).AsX()
+	if n < 4 && first >= 4 {
+		low = x.XMM()
+		extract(low)
+	}
+	switch lane := first % 4; {
+	case n == x.width:
+		x.VMOVUPS(from, to)
+	case n == 8 && first == 0:
+		x.VMOVUPS(from.(reg.Vec).AsY(), to)
+	case n == 8:
+		x.VEXTRACTF64X4(operand.U8(1), from, to)
+	case n == 4 && first == 0:
+		x.VMOVUPS(low, to)
+	case n == 4:
+		extract(to)
+	case n == 2 && lane == 0:
+		x.VMOVLPS(low, to)
+	case n == 2:
+		x.VMOVHPS(low, to)
+	case lane == 0:
+		x.VMOVSS(low, to)
 	default:
-		x.VMOVUPS(vr(v), at(p, off))
+		x.VEXTRACTPS(operand.U8(uint8(lane)), low, to)
 	}
 }
 
@@ -603,38 +623,56 @@ func (x *X86) ScaleByPow2Full(p V, r Rounded) V {
 	return V{rest}
 }
 
-// ZipLow implements Machine.
-func (x *X86) ZipLow(a, b V) V { w := x.NewV(); x.VUNPCKLPS(vr(b), vr(a), w); return V{w} }
-
-// ZipHigh implements Machine.
-func (x *X86) ZipHigh(a, b V) V { w := x.NewV(); x.VUNPCKHPS(vr(b), vr(a), w); return V{w} }
-
-// SumQuads implements Machine.
-func (x *X86) SumQuads(vs []V) V {
-	// pairs adds groups 0 and 1, and 2 and 3, of a and then of b.
-	pairs := func(a, b V) V {
-		even, odd, w := x.NewV(), x.NewV(), x.NewV()
-		if x.width == 16 {
-			x.VSHUFF32X4(operand.U8(0x88), vr(b), vr(a), even)
-			x.VSHUFF32X4(operand.U8(0xdd), vr(b), vr(a), odd)
-		} else {
-			x.VPERM2F128(operand.U8(0x20), vr(b), vr(a), even)
-			x.VPERM2F128(operand.U8(0x31), vr(b), vr(a), odd)
+// Sums implements Machine: four vectors at a time within groups of four lanes, and
+// then across the groups. Half of what a first addition takes is blended, since few
+// ports shuffle.
+func (x *X86) Sums() func(vs []V) V {
+	with := func(imm uint8, op func(...operand.Op)) func(a, b V) V {
+		return func(a, b V) V { w := x.NewV(); op(operand.U8(imm), vr(b), vr(a), w); return V{w} }
+	}
+	blend := func(bits uint32) func(a, b V) V {
+		if x.width < 16 {
+			return with(uint8(bits)&(1<<x.width-1), func(ops ...operand.Op) { x.VBLENDPS(ops[0], ops[1], ops[2], ops[3]) })
 		}
-		x.VADDPS(odd, even, w)
-		return V{w}
+		from, mask := x.GP32(), x.K()
+		x.MOVL(operand.U32(bits), from)
+		x.KMOVW(from, mask)
+		return func(a, b V) V { x.VMOVAPS(vr(b), mask, vr(a)); return a } // VBLENDMPS, in avo's eyes, reads what it overwrites
 	}
-	if x.width == 4 {
-		return vs[0]
+	// fours adds the four parts of each vector, of which there are two or four.
+	fours := func(op func(...operand.Op), upper func(a, b V) V) func(vs []V) V {
+		crossed, even, odd := with(0x4e, op), with(0x88, op), with(0xdd, op)
+		return func(vs []V) V {
+			var halves []V
+			for i := 0; i < len(vs); i += 2 {
+				lower := crossed(vs[i], vs[i+1])
+				halves = append(halves, x.Add(upper(vs[i], vs[i+1]), lower))
+			}
+			a, b := halves[0], halves[len(halves)-1]
+			return x.Add(even(a, b), odd(a, b))
+		}
 	}
-	sum := pairs(vs[0], vs[1%len(vs)])
-	if x.width == 8 {
-		return sum
+	lanes, groups := fours(x.VSHUFPS, blend(0xcccc)), func([]V) V { panic("vec: no groups of lanes") }
+	switch x.width {
+	case 8:
+		upper, crossed := blend(0xf0), with(0x21, func(ops ...operand.Op) { x.VPERM2F128(ops[0], ops[1], ops[2], ops[3]) })
+		groups = func(vs []V) V { return x.Add(upper(vs[0], vs[1]), crossed(vs[0], vs[1])) }
+	case 16:
+		groups = fours(x.VSHUFF32X4, blend(0xff00))
 	}
-	if len(vs) <= 2 {
-		return pairs(sum, sum)
+	return func(vs []V) V {
+		if len(vs) == 1 {
+			return x.ReduceAdd(vs[0])
+		}
+		var sums []V
+		for ; len(vs) > 0; vs = vs[min(4, len(vs)):] {
+			sums = append(sums, lanes(vs[:min(4, len(vs))]))
+		}
+		if len(sums) > 1 {
+			return groups(sums)
+		}
+		return V{x.acrossGroups(vr(sums[0]), func(a, b, w reg.Register) { x.VADDPS(a, b, w) })}
 	}
-	return pairs(sum, pairs(vs[2], vs[3]))
 }
 
 // ReduceAdd implements Machine.
@@ -646,7 +684,18 @@ func (x *X86) ReduceMax(v V) V { return x.reduce(v, func(a, b, w reg.Register) {
 // reduce combines each lane with its partner at distance 8, 4, 2, 1, so that
 // every lane ends with the whole.
 func (x *X86) reduce(v V, op func(a, b, w reg.Register)) V {
-	cur := vr(v)
+	cur := x.acrossGroups(vr(v), op)
+	for _, imm := range []uint8{0x4e, 0xb1} {
+		s, w := x.NewV(), x.NewV()
+		x.VSHUFPS(operand.U8(imm), cur, cur, s)
+		op(s, cur, w)
+		cur = w
+	}
+	return V{cur}
+}
+
+// acrossGroups combines the groups of four lanes.
+func (x *X86) acrossGroups(cur reg.Register, op func(a, b, w reg.Register)) reg.Register {
 	stage := func(shuffle func(w reg.Register)) {
 		s, w := x.NewV(), x.NewV()
 		shuffle(s)
@@ -660,9 +709,7 @@ func (x *X86) reduce(v V, op func(a, b, w reg.Register)) V {
 	if x.width == 8 {
 		stage(func(w reg.Register) { x.VPERM2F128(operand.U8(0x01), cur, cur, w) })
 	}
-	stage(func(w reg.Register) { x.VSHUFPS(operand.U8(0x4e), cur, cur, w) })
-	stage(func(w reg.Register) { x.VSHUFPS(operand.U8(0xb1), cur, cur, w) })
-	return V{cur}
+	return cur
 }
 
 // TransposeBlock implements Machine.
