@@ -1404,7 +1404,7 @@ loop47:
 	MOVQ q_base+32(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
-	CMPQ R8, $+8
+	CMPQ R8, $+4
 	JLT  end50
 
 loop49:
@@ -1412,10 +1412,6 @@ loop49:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
@@ -1423,240 +1419,6 @@ loop49:
 	JLT    end52
 
 loop51:
-	MOVQ        R10, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Y10
-	VMOVUPS     32(R12), Y11
-	VMOVUPS     64(R12), Y12
-	VMOVUPS     96(R12), Y13
-	MOVQ        R9, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y2
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y2
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y2
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y3
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y3
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y3
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y4
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y4
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y4
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y5
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y5
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y5
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y6
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y6
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y6
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y7
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y7
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y7
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y8
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y8
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y8
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y8
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y9
-	VMOVUPS     32(R12), Y10
-	VFMADD231PS Y10, Y11, Y9
-	VMOVUPS     64(R12), Y10
-	VFMADD231PS Y10, Y12, Y9
-	VMOVUPS     96(R12), Y10
-	VFMADD231PS Y10, Y13, Y9
-	ADDQ        $+128, R10
-	ADDQ        $+128, R9
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop51
-
-end52:
-	CMPQ R11, $+8
-	JLT  end54
-
-loop53:
-	MOVQ        R10, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Y10
-	MOVQ        R9, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y8
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y9
-	ADDQ        $+32, R10
-	ADDQ        $+32, R9
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
-	JGE         loop53
-
-end54:
-	TESTQ       R11, R11
-	JZ          end55
-	MOVQ        ldk+88(FP), R11
-	VMASKMOVPS  (R10), Y0, Y10
-	MOVQ        ldq+56(FP), R10
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y2
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y3
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y4
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y5
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y6
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y7
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y8
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y9
-
-end55:
-	VSHUFPS      $0x4e, Y3, Y2, Y10
-	VBLENDPS     $0xcc, Y3, Y2, Y2
-	VADDPS       Y10, Y2, Y2
-	VSHUFPS      $0x4e, Y5, Y4, Y3
-	VBLENDPS     $0xcc, Y5, Y4, Y4
-	VADDPS       Y3, Y4, Y3
-	VSHUFPS      $0x88, Y3, Y2, Y4
-	VSHUFPS      $0xdd, Y3, Y2, Y2
-	VADDPS       Y2, Y4, Y2
-	VSHUFPS      $0x4e, Y7, Y6, Y3
-	VBLENDPS     $0xcc, Y7, Y6, Y4
-	VADDPS       Y3, Y4, Y3
-	VSHUFPS      $0x4e, Y9, Y8, Y4
-	VBLENDPS     $0xcc, Y9, Y8, Y5
-	VADDPS       Y4, Y5, Y4
-	VSHUFPS      $0x88, Y4, Y3, Y5
-	VSHUFPS      $0xdd, Y4, Y3, Y3
-	VADDPS       Y3, Y5, Y3
-	VBLENDPS     $0xf0, Y3, Y2, Y4
-	VPERM2F128   $0x21, Y3, Y2, Y2
-	VADDPS       Y2, Y4, Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVSS       X2, (DI)
-	MOVQ         lds+120(FP), R9
-	LEAQ         (DI)(R9*4), DI
-	VEXTRACTPS   $0x01, X2, (DI)
-	MOVQ         lds+120(FP), R9
-	LEAQ         (DI)(R9*4), DI
-	VEXTRACTPS   $0x02, X2, (DI)
-	MOVQ         lds+120(FP), R9
-	LEAQ         (DI)(R9*4), DI
-	VEXTRACTPS   $0x03, X2, (DI)
-	MOVQ         lds+120(FP), R9
-	LEAQ         (DI)(R9*4), DI
-	VEXTRACTF128 $0x01, Y2, X3
-	VMOVSS       X3, (DI)
-	MOVQ         lds+120(FP), R9
-	LEAQ         (DI)(R9*4), DI
-	VEXTRACTF128 $0x01, Y2, X3
-	VEXTRACTPS   $0x01, X3, (DI)
-	MOVQ         lds+120(FP), R9
-	LEAQ         (DI)(R9*4), DI
-	VEXTRACTF128 $0x01, Y2, X3
-	VEXTRACTPS   $0x02, X3, (DI)
-	MOVQ         lds+120(FP), R9
-	LEAQ         (DI)(R9*4), DI
-	VEXTRACTF128 $0x01, Y2, X2
-	VEXTRACTPS   $0x03, X2, (DI)
-	MOVQ         lds+120(FP), R9
-	LEAQ         (DI)(R9*4), DI
-	MOVQ         ldq+56(FP), R9
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JGE          loop49
-
-end50:
-	CMPQ R8, $+4
-	JLT  end57
-
-loop56:
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   AX, R11
-	CMPQ   R11, $+32
-	JLT    end59
-
-loop58:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Y6
@@ -1704,13 +1466,13 @@ loop58:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop58
+	JGE         loop51
 
-end59:
+end52:
 	CMPQ R11, $+8
-	JLT  end61
+	JLT  end54
 
-loop60:
+loop53:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Y6
@@ -1731,11 +1493,11 @@ loop60:
 	ADDQ        $+32, R9
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop60
+	JGE         loop53
 
-end61:
+end54:
 	TESTQ       R11, R11
-	JZ          end62
+	JZ          end55
 	MOVQ        ldk+88(FP), R11
 	VMASKMOVPS  (R10), Y0, Y6
 	MOVQ        ldq+56(FP), R10
@@ -1751,7 +1513,7 @@ end61:
 	VMASKMOVPS  (R9), Y0, Y7
 	VFMADD231PS Y7, Y6, Y5
 
-end62:
+end55:
 	VSHUFPS    $0x4e, Y3, Y2, Y6
 	VBLENDPS   $0xcc, Y3, Y2, Y2
 	VADDPS     Y6, Y2, Y2
@@ -1783,22 +1545,22 @@ end62:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+4, R8
 	CMPQ       R8, $+4
-	JGE        loop56
+	JGE        loop49
 
-end57:
+end50:
 	CMPQ R8, $+2
-	JLT  end64
+	JLT  end57
 
-loop63:
+loop56:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+8
-	JLT    end66
+	JLT    end59
 
-loop65:
+loop58:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Y4
@@ -1813,11 +1575,11 @@ loop65:
 	ADDQ        $+32, R9
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop65
+	JGE         loop58
 
-end66:
+end59:
 	TESTQ       R11, R11
-	JZ          end67
+	JZ          end60
 	MOVQ        ldk+88(FP), R11
 	VMASKMOVPS  (R10), Y0, Y4
 	MOVQ        ldq+56(FP), R10
@@ -1827,7 +1589,7 @@ end66:
 	VMASKMOVPS  (R9), Y0, Y5
 	VFMADD231PS Y5, Y4, Y3
 
-end67:
+end60:
 	VSHUFPS    $0x4e, Y3, Y2, Y4
 	VBLENDPS   $0xcc, Y3, Y2, Y2
 	VADDPS     Y4, Y2, Y2
@@ -1848,21 +1610,21 @@ end67:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+2, R8
 	CMPQ       R8, $+2
-	JGE        loop63
+	JGE        loop56
 
-end64:
+end57:
 	CMPQ R8, $+1
-	JLT  end69
+	JLT  end62
 
-loop68:
+loop61:
 	VXORPS Y2, Y2, Y2
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+8
-	JLT    end71
+	JLT    end64
 
-loop70:
+loop63:
 	MOVQ        R9, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Y3
@@ -1874,11 +1636,11 @@ loop70:
 	ADDQ        $+32, R10
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop70
+	JGE         loop63
 
-end71:
+end64:
 	TESTQ       R11, R11
-	JZ          end72
+	JZ          end65
 	MOVQ        ldq+56(FP), R11
 	VMASKMOVPS  (R9), Y0, Y3
 	MOVQ        R10, R9
@@ -1886,7 +1648,7 @@ end71:
 	VMASKMOVPS  (R9), Y0, Y4
 	VFMADD231PS Y4, Y3, Y2
 
-end72:
+end65:
 	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VSHUFPS    $0x4e, Y2, Y2, Y3
@@ -1901,9 +1663,9 @@ end72:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+1, R8
 	CMPQ       R8, $+1
-	JGE        loop68
+	JGE        loop61
 
-end69:
+end62:
 	ADDQ $+4, CX
 	MOVQ ldk+88(FP), SI
 	LEAQ (DX)(SI*4), DX
@@ -2658,7 +2420,7 @@ loop47:
 	MOVQ k_base+64(FP), SI
 	MOVQ CX, DI
 	MOVQ n+8(FP), R8
-	CMPQ R8, $+8
+	CMPQ R8, $+4
 	JLT  end50
 
 loop49:
@@ -2666,10 +2428,6 @@ loop49:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
@@ -2677,232 +2435,6 @@ loop49:
 	JLT    end52
 
 loop51:
-	MOVQ        R10, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Y10
-	VMOVUPS     32(R12), Y11
-	VMOVUPS     64(R12), Y12
-	VMOVUPS     96(R12), Y13
-	MOVQ        R9, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y2
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y2
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y2
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y3
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y3
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y3
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y4
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y4
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y4
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y5
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y5
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y5
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y6
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y6
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y6
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y7
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y7
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y7
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y8
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y8
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y8
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y8
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y9
-	VMOVUPS     32(R12), Y10
-	VFMADD231PS Y10, Y11, Y9
-	VMOVUPS     64(R12), Y10
-	VFMADD231PS Y10, Y12, Y9
-	VMOVUPS     96(R12), Y10
-	VFMADD231PS Y10, Y13, Y9
-	ADDQ        $+128, R10
-	ADDQ        $+128, R9
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop51
-
-end52:
-	CMPQ R11, $+8
-	JLT  end54
-
-loop53:
-	MOVQ        R10, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Y10
-	MOVQ        R9, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y8
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y9
-	ADDQ        $+32, R10
-	ADDQ        $+32, R9
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
-	JGE         loop53
-
-end54:
-	TESTQ       R11, R11
-	JZ          end55
-	MOVQ        ldq+56(FP), R11
-	VMASKMOVPS  (R10), Y0, Y10
-	MOVQ        ldk+88(FP), R10
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y2
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y3
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y4
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y5
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y6
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y7
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y8
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y9
-
-end55:
-	VSHUFPS      $0x4e, Y3, Y2, Y10
-	VBLENDPS     $0xcc, Y3, Y2, Y2
-	VADDPS       Y10, Y2, Y2
-	VSHUFPS      $0x4e, Y5, Y4, Y3
-	VBLENDPS     $0xcc, Y5, Y4, Y4
-	VADDPS       Y3, Y4, Y3
-	VSHUFPS      $0x88, Y3, Y2, Y4
-	VSHUFPS      $0xdd, Y3, Y2, Y2
-	VADDPS       Y2, Y4, Y2
-	VSHUFPS      $0x4e, Y7, Y6, Y3
-	VBLENDPS     $0xcc, Y7, Y6, Y4
-	VADDPS       Y3, Y4, Y3
-	VSHUFPS      $0x4e, Y9, Y8, Y4
-	VBLENDPS     $0xcc, Y9, Y8, Y5
-	VADDPS       Y4, Y5, Y4
-	VSHUFPS      $0x88, Y4, Y3, Y5
-	VSHUFPS      $0xdd, Y4, Y3, Y3
-	VADDPS       Y3, Y5, Y3
-	VBLENDPS     $0xf0, Y3, Y2, Y4
-	VPERM2F128   $0x21, Y3, Y2, Y2
-	VADDPS       Y2, Y4, Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVSS       X2, (DI)
-	ADDQ         $+256, DI
-	VEXTRACTPS   $0x01, X2, (DI)
-	ADDQ         $+256, DI
-	VEXTRACTPS   $0x02, X2, (DI)
-	ADDQ         $+256, DI
-	VEXTRACTPS   $0x03, X2, (DI)
-	ADDQ         $+256, DI
-	VEXTRACTF128 $0x01, Y2, X3
-	VMOVSS       X3, (DI)
-	ADDQ         $+256, DI
-	VEXTRACTF128 $0x01, Y2, X3
-	VEXTRACTPS   $0x01, X3, (DI)
-	ADDQ         $+256, DI
-	VEXTRACTF128 $0x01, Y2, X3
-	VEXTRACTPS   $0x02, X3, (DI)
-	ADDQ         $+256, DI
-	VEXTRACTF128 $0x01, Y2, X2
-	VEXTRACTPS   $0x03, X2, (DI)
-	ADDQ         $+256, DI
-	MOVQ         ldk+88(FP), R9
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JGE          loop49
-
-end50:
-	CMPQ R8, $+4
-	JLT  end57
-
-loop56:
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   AX, R11
-	CMPQ   R11, $+32
-	JLT    end59
-
-loop58:
 	MOVQ        R10, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Y6
@@ -2950,13 +2482,13 @@ loop58:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop58
+	JGE         loop51
 
-end59:
+end52:
 	CMPQ R11, $+8
-	JLT  end61
+	JLT  end54
 
-loop60:
+loop53:
 	MOVQ        R10, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Y6
@@ -2977,11 +2509,11 @@ loop60:
 	ADDQ        $+32, R9
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop60
+	JGE         loop53
 
-end61:
+end54:
 	TESTQ       R11, R11
-	JZ          end62
+	JZ          end55
 	MOVQ        ldq+56(FP), R11
 	VMASKMOVPS  (R10), Y0, Y6
 	MOVQ        ldk+88(FP), R10
@@ -2997,7 +2529,7 @@ end61:
 	VMASKMOVPS  (R9), Y0, Y7
 	VFMADD231PS Y7, Y6, Y5
 
-end62:
+end55:
 	VSHUFPS    $0x4e, Y3, Y2, Y6
 	VBLENDPS   $0xcc, Y3, Y2, Y2
 	VADDPS     Y6, Y2, Y2
@@ -3025,22 +2557,22 @@ end62:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+4, R8
 	CMPQ       R8, $+4
-	JGE        loop56
+	JGE        loop49
 
-end57:
+end50:
 	CMPQ R8, $+2
-	JLT  end64
+	JLT  end57
 
-loop63:
+loop56:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+8
-	JLT    end66
+	JLT    end59
 
-loop65:
+loop58:
 	MOVQ        R10, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Y4
@@ -3055,11 +2587,11 @@ loop65:
 	ADDQ        $+32, R9
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop65
+	JGE         loop58
 
-end66:
+end59:
 	TESTQ       R11, R11
-	JZ          end67
+	JZ          end60
 	MOVQ        ldq+56(FP), R11
 	VMASKMOVPS  (R10), Y0, Y4
 	MOVQ        ldk+88(FP), R10
@@ -3069,7 +2601,7 @@ end66:
 	VMASKMOVPS  (R9), Y0, Y5
 	VFMADD231PS Y5, Y4, Y3
 
-end67:
+end60:
 	VSHUFPS    $0x4e, Y3, Y2, Y4
 	VBLENDPS   $0xcc, Y3, Y2, Y2
 	VADDPS     Y4, Y2, Y2
@@ -3088,21 +2620,21 @@ end67:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+2, R8
 	CMPQ       R8, $+2
-	JGE        loop63
+	JGE        loop56
 
-end64:
+end57:
 	CMPQ R8, $+1
-	JLT  end69
+	JLT  end62
 
-loop68:
+loop61:
 	VXORPS Y2, Y2, Y2
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+8
-	JLT    end71
+	JLT    end64
 
-loop70:
+loop63:
 	MOVQ        R9, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Y3
@@ -3114,11 +2646,11 @@ loop70:
 	ADDQ        $+32, R10
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop70
+	JGE         loop63
 
-end71:
+end64:
 	TESTQ       R11, R11
-	JZ          end72
+	JZ          end65
 	MOVQ        ldk+88(FP), R11
 	VMASKMOVPS  (R9), Y0, Y3
 	MOVQ        R10, R9
@@ -3126,7 +2658,7 @@ end71:
 	VMASKMOVPS  (R9), Y0, Y4
 	VFMADD231PS Y4, Y3, Y2
 
-end72:
+end65:
 	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VSHUFPS    $0x4e, Y2, Y2, Y3
@@ -3140,9 +2672,9 @@ end72:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+1, R8
 	CMPQ       R8, $+1
-	JGE        loop68
+	JGE        loop61
 
-end69:
+end62:
 	ADDQ $+4, CX
 	MOVQ ldq+56(FP), SI
 	LEAQ (DX)(SI*4), DX
@@ -3160,9 +2692,9 @@ end48:
 	VMOVUPS f32x8_c2b00f34<>+0(SB), Y3
 	ADDQ    $+7, DX
 	CMPQ    DX, $+8
-	JLT     end74
+	JLT     end67
 
-loop73:
+loop66:
 	MOVQ    k_base+64(FP), BX
 	MOVQ    AX, SI
 	MOVQ    dim+16(FP), DI
@@ -3174,23 +2706,23 @@ loop73:
 	LEAQ    (R9)(R10*4), R9
 	VMOVUPS (R9), Y4
 	CMPQ    R8, $+2
-	JGT     else75
+	JGT     else68
 	SUBQ    R8, DI
-	JMP     end76
+	JMP     end69
 
-else75:
+else68:
 	SUBQ R8, R8
 
-end76:
+end69:
 	TESTQ R8, R8
-	JZ    end77
+	JZ    end70
 	LEAQ  (BX)(DI*4), BX
 	ADDQ  $+16384, SI
 	ADDQ  $+256, SI
 	CMPQ  R8, $+1
-	JLT   end79
+	JLT   end72
 
-loop78:
+loop71:
 	VMOVUPS      (SI), Y4
 	VBROADCASTSS alpha+24(FP), Y5
 	VMULPS       Y5, Y4, Y4
@@ -3199,9 +2731,9 @@ loop78:
 	MOVQ         AX, R10
 	MOVQ         n+8(FP), R11
 	CMPQ         R11, $+1
-	JLT          end81
+	JLT          end74
 
-loop80:
+loop73:
 	VMOVUPS      (R10), Y5
 	VBROADCASTSS (DI), Y6
 	VFMADD231PS  Y6, Y4, Y5
@@ -3210,46 +2742,46 @@ loop80:
 	ADDQ         $+256, R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop80
+	JGE          loop73
 
-end81:
+end74:
 	ADDQ $+4, BX
 	ADDQ $+256, SI
 	SUBQ $+1, R8
 	CMPQ R8, $+1
-	JGE  loop78
+	JGE  loop71
 
-end79:
-end77:
+end72:
+end70:
 	VMOVUPS f32x8_ff7fffff<>+0(SB), Y4
 	MOVQ    bias_len+104(FP), BX
 	CMPQ    BX, $+0
-	JGT     else82
+	JGT     else75
 	MOVQ    AX, BX
 	MOVQ    n+8(FP), SI
 	CMPQ    SI, $+1
-	JLT     end85
+	JLT     end78
 
-loop84:
+loop77:
 	VMOVUPS (BX), Y5
 	VMAXPS  Y5, Y4, Y4
 	ADDQ    $+256, BX
 	SUBQ    $+1, SI
 	CMPQ    SI, $+1
-	JGE     loop84
+	JGE     loop77
 
-end85:
-	JMP end83
+end78:
+	JMP end76
 
-else82:
+else75:
 	MOVQ CX, BX
 	MOVQ ldb+120(FP), SI
 	MOVQ AX, DI
 	MOVQ n+8(FP), R8
 	CMPQ R8, $+1
-	JLT  end87
+	JLT  end80
 
-loop86:
+loop79:
 	VMOVUPS   (DI), Y5
 	VMOVUPS   (BX), Y6
 	VMOVUPS   f32x8_ff7fffff<>+0(SB), Y7
@@ -3263,17 +2795,17 @@ loop86:
 	ADDQ      $+256, DI
 	SUBQ      $+1, R8
 	CMPQ      R8, $+1
-	JGE       loop86
+	JGE       loop79
 
-end87:
-end83:
+end80:
+end76:
 	VXORPS Y5, Y5, Y5
 	MOVQ   AX, BX
 	MOVQ   n+8(FP), SI
 	CMPQ   SI, $+1
-	JLT    end89
+	JLT    end82
 
-loop88:
+loop81:
 	VMOVUPS     (BX), Y6
 	VSUBPS      Y4, Y6, Y6
 	VMAXPS      Y6, Y3, Y6
@@ -3294,9 +2826,9 @@ loop88:
 	ADDQ        $+256, BX
 	SUBQ        $+1, SI
 	CMPQ        SI, $+1
-	JGE         loop88
+	JGE         loop81
 
-end89:
+end82:
 	VBROADCASTSS weight+152(FP), Y4
 	VMOVUPS      f32x8_00800000<>+0(SB), Y6
 	VMAXPS       Y5, Y6, Y5
@@ -3313,32 +2845,32 @@ end89:
 	LEAQ         (R9)(R10*4), R9
 	VMOVUPS      (R9), Y5
 	CMPQ         R8, $+2
-	JGT          else90
+	JGT          else83
 	SUBQ         R8, DI
-	JMP          end91
+	JMP          end84
 
-else90:
+else83:
 	SUBQ R8, R8
 
-end91:
+end84:
 	TESTQ R8, R8
-	JZ    end92
+	JZ    end85
 	LEAQ  (BX)(DI*4), BX
 	ADDQ  $+16384, SI
 	ADDQ  $+256, SI
 	CMPQ  R8, $+1
-	JLT   end94
+	JLT   end87
 
-loop93:
+loop86:
 	VXORPS Y5, Y5, Y5
 	MOVQ   BX, DI
 	MOVQ   ldv+192(FP), R9
 	MOVQ   AX, R10
 	MOVQ   n+8(FP), R11
 	CMPQ   R11, $+1
-	JLT    end96
+	JLT    end89
 
-loop95:
+loop88:
 	VMOVUPS      (R10), Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y7, Y6, Y5
@@ -3346,26 +2878,26 @@ loop95:
 	ADDQ         $+256, R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop95
+	JGE          loop88
 
-end96:
+end89:
 	VMULPS  Y4, Y5, Y5
 	VMOVUPS Y5, (SI)
 	ADDQ    $+4, BX
 	ADDQ    $+256, SI
 	SUBQ    $+1, R8
 	CMPQ    R8, $+1
-	JGE     loop93
+	JGE     loop86
 
-end94:
-end92:
+end87:
+end85:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	SUBQ $+8, DX
 	CMPQ DX, $+8
-	JGE  loop73
+	JGE  loop66
 
-end74:
+end67:
 	MOVQ    cols+160(FP), AX
 	MOVQ    AX, CX
 	ANDQ    $+7, CX
@@ -3375,14 +2907,14 @@ end74:
 	LEAQ    (DX)(BX*4), DX
 	VMOVUPS (DX), Y0
 	CMPQ    CX, $+2
-	JGT     else97
+	JGT     else90
 	SUBQ    CX, AX
-	JMP     end98
+	JMP     end91
 
-else97:
+else90:
 	SUBQ CX, CX
 
-end98:
+end91:
 	MOVQ    o_base+200(FP), CX
 	MOVQ    v_base+168(FP), DX
 	MOVQ    AX, BX
@@ -3393,16 +2925,16 @@ end98:
 	LEAQ    (SI)(DI*4), SI
 	VMOVUPS (SI), Y0
 	CMPQ    AX, $+32
-	JLT     end100
+	JLT     end93
 
-loop99:
+loop92:
 	MOVQ s_base+128(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+2
-	JLT  end102
+	JLT  end95
 
-loop101:
+loop94:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -3416,9 +2948,9 @@ loop101:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end104
+	JLT    end97
 
-loop103:
+loop96:
 	VMOVUPS      (R10), Y9
 	VMOVUPS      32(R10), Y10
 	VMOVUPS      64(R10), Y11
@@ -3437,9 +2969,9 @@ loop103:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop103
+	JGE          loop96
 
-end104:
+end97:
 	VBROADCASTSS (R9), Y9
 	VMULPS       Y9, Y1, Y1
 	VMOVUPS      Y1, (DI)
@@ -3465,13 +2997,13 @@ end104:
 	ADDQ         $+8, SI
 	SUBQ         $+2, R8
 	CMPQ         R8, $+2
-	JGE          loop101
+	JGE          loop94
 
-end102:
+end95:
 	CMPQ R8, $+1
-	JLT  end106
+	JLT  end99
 
-loop105:
+loop98:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -3481,9 +3013,9 @@ loop105:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end108
+	JLT    end101
 
-loop107:
+loop100:
 	VMOVUPS      (R10), Y5
 	VMOVUPS      32(R10), Y6
 	VMOVUPS      64(R10), Y7
@@ -3497,9 +3029,9 @@ loop107:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop107
+	JGE          loop100
 
-end108:
+end101:
 	VBROADCASTSS (R9), Y5
 	VMULPS       Y5, Y1, Y1
 	VMOVUPS      Y1, (DI)
@@ -3514,27 +3046,27 @@ end108:
 	ADDQ         $+4, SI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop105
+	JGE          loop98
 
-end106:
+end99:
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $+32, AX
 	CMPQ AX, $+32
-	JGE  loop99
+	JGE  loop92
 
-end100:
+end93:
 	CMPQ AX, $+8
-	JLT  end110
+	JLT  end103
 
-loop109:
+loop102:
 	MOVQ s_base+128(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+2
-	JLT  end112
+	JLT  end105
 
-loop111:
+loop104:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   SI, R9
@@ -3542,9 +3074,9 @@ loop111:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end114
+	JLT    end107
 
-loop113:
+loop106:
 	VMOVUPS      (R10), Y3
 	VBROADCASTSS (R9), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -3554,9 +3086,9 @@ loop113:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop113
+	JGE          loop106
 
-end114:
+end107:
 	VBROADCASTSS (R9), Y3
 	VMULPS       Y3, Y1, Y1
 	VMOVUPS      Y1, (DI)
@@ -3570,22 +3102,22 @@ end114:
 	ADDQ         $+8, SI
 	SUBQ         $+2, R8
 	CMPQ         R8, $+2
-	JGE          loop111
+	JGE          loop104
 
-end112:
+end105:
 	CMPQ R8, $+1
-	JLT  end116
+	JLT  end109
 
-loop115:
+loop108:
 	VXORPS Y1, Y1, Y1
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end118
+	JLT    end111
 
-loop117:
+loop110:
 	VMOVUPS      (R10), Y2
 	VBROADCASTSS (R9), Y3
 	VFMADD231PS  Y2, Y3, Y1
@@ -3593,9 +3125,9 @@ loop117:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop117
+	JGE          loop110
 
-end118:
+end111:
 	VBROADCASTSS (R9), Y2
 	VMULPS       Y2, Y1, Y1
 	VMOVUPS      Y1, (DI)
@@ -3604,24 +3136,24 @@ end118:
 	ADDQ         $+4, SI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop115
+	JGE          loop108
 
-end116:
+end109:
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 	SUBQ $+8, AX
 	CMPQ AX, $+8
-	JGE  loop109
+	JGE  loop102
 
-end110:
+end103:
 	TESTQ BX, BX
-	JZ    end119
+	JZ    end112
 	MOVQ  s_base+128(FP), AX
 	MOVQ  rows+0(FP), BX
 	CMPQ  BX, $+2
-	JLT   end121
+	JLT   end114
 
-loop120:
+loop113:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   AX, SI
@@ -3629,9 +3161,9 @@ loop120:
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end123
+	JLT    end116
 
-loop122:
+loop115:
 	VMASKMOVPS   (DI), Y0, Y3
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -3641,9 +3173,9 @@ loop122:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop122
+	JGE          loop115
 
-end123:
+end116:
 	VBROADCASTSS (SI), Y3
 	VMULPS       Y3, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (CX)
@@ -3657,22 +3189,22 @@ end123:
 	ADDQ         $+8, AX
 	SUBQ         $+2, BX
 	CMPQ         BX, $+2
-	JGE          loop120
+	JGE          loop113
 
-end121:
+end114:
 	CMPQ BX, $+1
-	JLT  end125
+	JLT  end118
 
-loop124:
+loop117:
 	VXORPS Y1, Y1, Y1
 	MOVQ   AX, SI
 	MOVQ   DX, DI
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end127
+	JLT    end120
 
-loop126:
+loop119:
 	VMASKMOVPS   (DI), Y0, Y2
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y1
@@ -3680,9 +3212,9 @@ loop126:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop126
+	JGE          loop119
 
-end127:
+end120:
 	VBROADCASTSS (SI), Y2
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (CX)
@@ -3691,10 +3223,10 @@ end127:
 	ADDQ         $+4, AX
 	SUBQ         $+1, BX
 	CMPQ         BX, $+1
-	JGE          loop124
+	JGE          loop117
 
-end125:
-end119:
+end118:
+end112:
 	MOVQ    s_base+128(FP), AX
 	MOVQ    o_base+200(FP), CX
 	MOVQ    cols+160(FP), DX
@@ -3706,30 +3238,30 @@ end119:
 	LEAQ    (SI)(DI*4), SI
 	VMOVUPS (SI), Y0
 	CMPQ    BX, $+2
-	JGT     else128
+	JGT     else121
 	SUBQ    BX, DX
-	JMP     end129
+	JMP     end122
 
-else128:
+else121:
 	SUBQ BX, BX
 
-end129:
+end122:
 	TESTQ BX, BX
-	JZ    end130
+	JZ    end123
 	LEAQ  (CX)(DX*4), CX
 	ADDQ  $+16384, AX
 	ADDQ  $+256, AX
 	CMPQ  BX, $+1
-	JLT   end132
+	JLT   end125
 
-loop131:
+loop124:
 	MOVQ CX, DX
 	MOVQ AX, SI
 	MOVQ rows+0(FP), DI
 	CMPQ DI, $+1
-	JLT  end134
+	JLT  end127
 
-loop133:
+loop126:
 	VBROADCASTSS (SI), Y0
 	VMOVSS       X0, (DX)
 	MOVQ         ldo+224(FP), R8
@@ -3737,17 +3269,17 @@ loop133:
 	ADDQ         $+4, SI
 	SUBQ         $+1, DI
 	CMPQ         DI, $+1
-	JGE          loop133
+	JGE          loop126
 
-end134:
+end127:
 	ADDQ $+4, CX
 	ADDQ $+256, AX
 	SUBQ $+1, BX
 	CMPQ BX, $+1
-	JGE  loop131
+	JGE  loop124
 
-end132:
-end130:
+end125:
+end123:
 	VZEROUPPER
 	RET
 
@@ -4435,7 +3967,7 @@ loop38:
 	MOVQ q_base+32(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
-	CMPQ R8, $+8
+	CMPQ R8, $+4
 	JLT  end41
 
 loop40:
@@ -4443,10 +3975,6 @@ loop40:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
@@ -4454,232 +3982,6 @@ loop40:
 	JLT    end43
 
 loop42:
-	MOVQ        R10, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Y10
-	VMOVUPS     32(R12), Y11
-	VMOVUPS     64(R12), Y12
-	VMOVUPS     96(R12), Y13
-	MOVQ        R9, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y2
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y2
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y2
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y3
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y3
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y3
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y4
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y4
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y4
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y5
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y5
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y5
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y6
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y6
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y6
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y7
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y7
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y7
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y8
-	VMOVUPS     32(R12), Y14
-	VFMADD231PS Y14, Y11, Y8
-	VMOVUPS     64(R12), Y14
-	VFMADD231PS Y14, Y12, Y8
-	VMOVUPS     96(R12), Y14
-	VFMADD231PS Y14, Y13, Y8
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y14
-	VFMADD231PS Y14, Y10, Y9
-	VMOVUPS     32(R12), Y10
-	VFMADD231PS Y10, Y11, Y9
-	VMOVUPS     64(R12), Y10
-	VFMADD231PS Y10, Y12, Y9
-	VMOVUPS     96(R12), Y10
-	VFMADD231PS Y10, Y13, Y9
-	ADDQ        $+128, R10
-	ADDQ        $+128, R9
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop42
-
-end43:
-	CMPQ R11, $+8
-	JLT  end45
-
-loop44:
-	MOVQ        R10, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Y10
-	MOVQ        R9, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y8
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Y11
-	VFMADD231PS Y11, Y10, Y9
-	ADDQ        $+32, R10
-	ADDQ        $+32, R9
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
-	JGE         loop44
-
-end45:
-	TESTQ       R11, R11
-	JZ          end46
-	MOVQ        ldk+88(FP), R11
-	VMASKMOVPS  (R10), Y0, Y10
-	MOVQ        ldq+56(FP), R10
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y2
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y3
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y4
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y5
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y6
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y7
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y8
-	LEAQ        (R9)(R10*4), R9
-	VMASKMOVPS  (R9), Y0, Y11
-	VFMADD231PS Y11, Y10, Y9
-
-end46:
-	VSHUFPS      $0x4e, Y3, Y2, Y10
-	VBLENDPS     $0xcc, Y3, Y2, Y2
-	VADDPS       Y10, Y2, Y2
-	VSHUFPS      $0x4e, Y5, Y4, Y3
-	VBLENDPS     $0xcc, Y5, Y4, Y4
-	VADDPS       Y3, Y4, Y3
-	VSHUFPS      $0x88, Y3, Y2, Y4
-	VSHUFPS      $0xdd, Y3, Y2, Y2
-	VADDPS       Y2, Y4, Y2
-	VSHUFPS      $0x4e, Y7, Y6, Y3
-	VBLENDPS     $0xcc, Y7, Y6, Y4
-	VADDPS       Y3, Y4, Y3
-	VSHUFPS      $0x4e, Y9, Y8, Y4
-	VBLENDPS     $0xcc, Y9, Y8, Y5
-	VADDPS       Y4, Y5, Y4
-	VSHUFPS      $0x88, Y4, Y3, Y5
-	VSHUFPS      $0xdd, Y4, Y3, Y3
-	VADDPS       Y3, Y5, Y3
-	VBLENDPS     $0xf0, Y3, Y2, Y4
-	VPERM2F128   $0x21, Y3, Y2, Y2
-	VADDPS       Y2, Y4, Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVSS       X2, (DI)
-	ADDQ         $+1088, DI
-	VEXTRACTPS   $0x01, X2, (DI)
-	ADDQ         $+1088, DI
-	VEXTRACTPS   $0x02, X2, (DI)
-	ADDQ         $+1088, DI
-	VEXTRACTPS   $0x03, X2, (DI)
-	ADDQ         $+1088, DI
-	VEXTRACTF128 $0x01, Y2, X3
-	VMOVSS       X3, (DI)
-	ADDQ         $+1088, DI
-	VEXTRACTF128 $0x01, Y2, X3
-	VEXTRACTPS   $0x01, X3, (DI)
-	ADDQ         $+1088, DI
-	VEXTRACTF128 $0x01, Y2, X3
-	VEXTRACTPS   $0x02, X3, (DI)
-	ADDQ         $+1088, DI
-	VEXTRACTF128 $0x01, Y2, X2
-	VEXTRACTPS   $0x03, X2, (DI)
-	ADDQ         $+1088, DI
-	MOVQ         ldq+56(FP), R9
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (SI)(R9*4), SI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JGE          loop40
-
-end41:
-	CMPQ R8, $+4
-	JLT  end48
-
-loop47:
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   AX, R11
-	CMPQ   R11, $+32
-	JLT    end50
-
-loop49:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Y6
@@ -4727,13 +4029,13 @@ loop49:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop49
+	JGE         loop42
 
-end50:
+end43:
 	CMPQ R11, $+8
-	JLT  end52
+	JLT  end45
 
-loop51:
+loop44:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Y6
@@ -4754,11 +4056,11 @@ loop51:
 	ADDQ        $+32, R9
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop51
+	JGE         loop44
 
-end52:
+end45:
 	TESTQ       R11, R11
-	JZ          end53
+	JZ          end46
 	MOVQ        ldk+88(FP), R11
 	VMASKMOVPS  (R10), Y0, Y6
 	MOVQ        ldq+56(FP), R10
@@ -4774,7 +4076,7 @@ end52:
 	VMASKMOVPS  (R9), Y0, Y7
 	VFMADD231PS Y7, Y6, Y5
 
-end53:
+end46:
 	VSHUFPS    $0x4e, Y3, Y2, Y6
 	VBLENDPS   $0xcc, Y3, Y2, Y2
 	VADDPS     Y6, Y2, Y2
@@ -4802,22 +4104,22 @@ end53:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+4, R8
 	CMPQ       R8, $+4
-	JGE        loop47
+	JGE        loop40
 
-end48:
+end41:
 	CMPQ R8, $+2
-	JLT  end55
+	JLT  end48
 
-loop54:
+loop47:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+8
-	JLT    end57
+	JLT    end50
 
-loop56:
+loop49:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Y4
@@ -4832,11 +4134,11 @@ loop56:
 	ADDQ        $+32, R9
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop56
+	JGE         loop49
 
-end57:
+end50:
 	TESTQ       R11, R11
-	JZ          end58
+	JZ          end51
 	MOVQ        ldk+88(FP), R11
 	VMASKMOVPS  (R10), Y0, Y4
 	MOVQ        ldq+56(FP), R10
@@ -4846,7 +4148,7 @@ end57:
 	VMASKMOVPS  (R9), Y0, Y5
 	VFMADD231PS Y5, Y4, Y3
 
-end58:
+end51:
 	VSHUFPS    $0x4e, Y3, Y2, Y4
 	VBLENDPS   $0xcc, Y3, Y2, Y2
 	VADDPS     Y4, Y2, Y2
@@ -4865,21 +4167,21 @@ end58:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+2, R8
 	CMPQ       R8, $+2
-	JGE        loop54
+	JGE        loop47
 
-end55:
+end48:
 	CMPQ R8, $+1
-	JLT  end60
+	JLT  end53
 
-loop59:
+loop52:
 	VXORPS Y2, Y2, Y2
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+8
-	JLT    end62
+	JLT    end55
 
-loop61:
+loop54:
 	MOVQ        R9, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Y3
@@ -4891,11 +4193,11 @@ loop61:
 	ADDQ        $+32, R10
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop61
+	JGE         loop54
 
-end62:
+end55:
 	TESTQ       R11, R11
-	JZ          end63
+	JZ          end56
 	MOVQ        ldq+56(FP), R11
 	VMASKMOVPS  (R9), Y0, Y3
 	MOVQ        R10, R9
@@ -4903,7 +4205,7 @@ end62:
 	VMASKMOVPS  (R9), Y0, Y4
 	VFMADD231PS Y4, Y3, Y2
 
-end63:
+end56:
 	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VSHUFPS    $0x4e, Y2, Y2, Y3
@@ -4917,9 +4219,9 @@ end63:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+1, R8
 	CMPQ       R8, $+1
-	JGE        loop59
+	JGE        loop52
 
-end60:
+end53:
 	ADDQ $+4, CX
 	MOVQ ldk+88(FP), SI
 	LEAQ (DX)(SI*4), DX
@@ -4938,14 +4240,14 @@ end39:
 	VMOVUPS f32x8_3fb8aa3b<>+0(SB), Y2
 	VMOVUPS f32x8_c2b00f34<>+0(SB), Y3
 	CMPQ    DX, $+1
-	JLT     end65
+	JLT     end58
 
-loop64:
+loop57:
 	MOVQ         AX, SI
 	MOVQ         n+8(FP), DI
 	LEAQ         (SI)(DI*4), SI
 	CMPQ         BX, $+15
-	JGT          else66
+	JGT          else59
 	VMOVUPS      (AX), Y4
 	VMOVUPS      (CX), Y5
 	VMOVUPS      f32x8_ff7fffff<>+0(SB), Y6
@@ -4987,18 +4289,18 @@ loop64:
 	VMAXPS       Y4, Y6, Y4
 	VDIVPS       Y4, Y5, Y4
 	VMOVSS       X4, (SI)
-	JMP          end67
+	JMP          end60
 
-else66:
+else59:
 	VMOVUPS f32x8_ff7fffff<>+0(SB), Y4
 	VMOVUPS f32x8_ff7fffff<>+0(SB), Y5
 	MOVQ    AX, DI
 	MOVQ    CX, R8
 	MOVQ    BX, R9
 	CMPQ    R9, $+16
-	JLT     end69
+	JLT     end62
 
-loop68:
+loop61:
 	VMOVUPS   (DI), Y6
 	VMOVUPS   (R8), Y7
 	VMOVUPS   f32x8_ff7fffff<>+0(SB), Y8
@@ -5021,13 +4323,13 @@ loop68:
 	ADDQ      $+64, R8
 	SUBQ      $+16, R9
 	CMPQ      R9, $+16
-	JGE       loop68
+	JGE       loop61
 
-end69:
+end62:
 	CMPQ R9, $+8
-	JLT  end71
+	JLT  end64
 
-loop70:
+loop63:
 	VMOVUPS   (DI), Y6
 	VMOVUPS   (R8), Y7
 	VMOVUPS   f32x8_ff7fffff<>+0(SB), Y8
@@ -5041,9 +4343,9 @@ loop70:
 	ADDQ      $+32, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
-	JGE       loop70
+	JGE       loop63
 
-end71:
+end64:
 	VMAXPS     Y5, Y4, Y4
 	VPERM2F128 $0x01, Y4, Y4, Y5
 	VMAXPS     Y5, Y4, Y4
@@ -5056,9 +4358,9 @@ end71:
 	MOVQ       AX, DI
 	MOVQ       BX, R8
 	CMPQ       R8, $+16
-	JLT        end73
+	JLT        end66
 
-loop72:
+loop65:
 	VMOVUPS     (DI), Y7
 	VSUBPS      Y4, Y7, Y7
 	VMAXPS      Y7, Y3, Y7
@@ -5096,13 +4398,13 @@ loop72:
 	ADDQ        $+64, DI
 	SUBQ        $+16, R8
 	CMPQ        R8, $+16
-	JGE         loop72
+	JGE         loop65
 
-end73:
+end66:
 	CMPQ R8, $+8
-	JLT  end75
+	JLT  end68
 
-loop74:
+loop67:
 	VMOVUPS     (DI), Y7
 	VSUBPS      Y4, Y7, Y7
 	VMAXPS      Y7, Y3, Y7
@@ -5123,9 +4425,9 @@ loop74:
 	ADDQ        $+32, DI
 	SUBQ        $+8, R8
 	CMPQ        R8, $+8
-	JGE         loop74
+	JGE         loop67
 
-end75:
+end68:
 	VADDPS       Y6, Y5, Y4
 	VPERM2F128   $0x01, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
@@ -5139,15 +4441,15 @@ end75:
 	VDIVPS       Y4, Y5, Y4
 	VMOVSS       X4, (SI)
 
-end67:
+end60:
 	ADDQ $+1088, AX
 	MOVQ ldb+120(FP), SI
 	LEAQ (CX)(SI*4), CX
 	SUBQ $+1, DX
 	CMPQ DX, $+1
-	JGE  loop64
+	JGE  loop57
 
-end65:
+end58:
 	MOVQ    cols+160(FP), AX
 	MOVQ    o_base+200(FP), CX
 	MOVQ    v_base+168(FP), DX
@@ -5159,16 +4461,16 @@ end65:
 	LEAQ    (SI)(DI*4), SI
 	VMOVUPS (SI), Y0
 	CMPQ    AX, $+32
-	JLT     end77
+	JLT     end70
 
-loop76:
+loop69:
 	MOVQ s_base+128(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+2
-	JLT  end79
+	JLT  end72
 
-loop78:
+loop71:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -5182,9 +4484,9 @@ loop78:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end81
+	JLT    end74
 
-loop80:
+loop73:
 	VMOVUPS      (R10), Y9
 	VMOVUPS      32(R10), Y10
 	VMOVUPS      64(R10), Y11
@@ -5203,9 +4505,9 @@ loop80:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop80
+	JGE          loop73
 
-end81:
+end74:
 	VBROADCASTSS (R9), Y9
 	VMULPS       Y9, Y1, Y1
 	VMOVUPS      Y1, (DI)
@@ -5231,13 +4533,13 @@ end81:
 	ADDQ         $+2176, SI
 	SUBQ         $+2, R8
 	CMPQ         R8, $+2
-	JGE          loop78
+	JGE          loop71
 
-end79:
+end72:
 	CMPQ R8, $+1
-	JLT  end83
+	JLT  end76
 
-loop82:
+loop75:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -5247,9 +4549,9 @@ loop82:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end85
+	JLT    end78
 
-loop84:
+loop77:
 	VMOVUPS      (R10), Y5
 	VMOVUPS      32(R10), Y6
 	VMOVUPS      64(R10), Y7
@@ -5263,9 +4565,9 @@ loop84:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop84
+	JGE          loop77
 
-end85:
+end78:
 	VBROADCASTSS (R9), Y5
 	VMULPS       Y5, Y1, Y1
 	VMOVUPS      Y1, (DI)
@@ -5280,27 +4582,27 @@ end85:
 	ADDQ         $+1088, SI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop82
+	JGE          loop75
 
-end83:
+end76:
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $+32, AX
 	CMPQ AX, $+32
-	JGE  loop76
+	JGE  loop69
 
-end77:
+end70:
 	CMPQ AX, $+8
-	JLT  end87
+	JLT  end80
 
-loop86:
+loop79:
 	MOVQ s_base+128(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+2
-	JLT  end89
+	JLT  end82
 
-loop88:
+loop81:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   SI, R9
@@ -5308,9 +4610,9 @@ loop88:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end91
+	JLT    end84
 
-loop90:
+loop83:
 	VMOVUPS      (R10), Y3
 	VBROADCASTSS (R9), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -5320,9 +4622,9 @@ loop90:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop90
+	JGE          loop83
 
-end91:
+end84:
 	VBROADCASTSS (R9), Y3
 	VMULPS       Y3, Y1, Y1
 	VMOVUPS      Y1, (DI)
@@ -5336,22 +4638,22 @@ end91:
 	ADDQ         $+2176, SI
 	SUBQ         $+2, R8
 	CMPQ         R8, $+2
-	JGE          loop88
+	JGE          loop81
 
-end89:
+end82:
 	CMPQ R8, $+1
-	JLT  end93
+	JLT  end86
 
-loop92:
+loop85:
 	VXORPS Y1, Y1, Y1
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end95
+	JLT    end88
 
-loop94:
+loop87:
 	VMOVUPS      (R10), Y2
 	VBROADCASTSS (R9), Y3
 	VFMADD231PS  Y2, Y3, Y1
@@ -5359,9 +4661,9 @@ loop94:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop94
+	JGE          loop87
 
-end95:
+end88:
 	VBROADCASTSS (R9), Y2
 	VMULPS       Y2, Y1, Y1
 	VMOVUPS      Y1, (DI)
@@ -5370,24 +4672,24 @@ end95:
 	ADDQ         $+1088, SI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop92
+	JGE          loop85
 
-end93:
+end86:
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 	SUBQ $+8, AX
 	CMPQ AX, $+8
-	JGE  loop86
+	JGE  loop79
 
-end87:
+end80:
 	TESTQ BX, BX
-	JZ    end96
+	JZ    end89
 	MOVQ  s_base+128(FP), AX
 	MOVQ  rows+0(FP), BX
 	CMPQ  BX, $+2
-	JLT   end98
+	JLT   end91
 
-loop97:
+loop90:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   AX, SI
@@ -5395,9 +4697,9 @@ loop97:
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end100
+	JLT    end93
 
-loop99:
+loop92:
 	VMASKMOVPS   (DI), Y0, Y3
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -5407,9 +4709,9 @@ loop99:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop99
+	JGE          loop92
 
-end100:
+end93:
 	VBROADCASTSS (SI), Y3
 	VMULPS       Y3, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (CX)
@@ -5423,22 +4725,22 @@ end100:
 	ADDQ         $+2176, AX
 	SUBQ         $+2, BX
 	CMPQ         BX, $+2
-	JGE          loop97
+	JGE          loop90
 
-end98:
+end91:
 	CMPQ BX, $+1
-	JLT  end102
+	JLT  end95
 
-loop101:
+loop94:
 	VXORPS Y1, Y1, Y1
 	MOVQ   AX, SI
 	MOVQ   DX, DI
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end104
+	JLT    end97
 
-loop103:
+loop96:
 	VMASKMOVPS   (DI), Y0, Y2
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y1
@@ -5446,9 +4748,9 @@ loop103:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop103
+	JGE          loop96
 
-end104:
+end97:
 	VBROADCASTSS (SI), Y2
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (CX)
@@ -5457,10 +4759,10 @@ end104:
 	ADDQ         $+1088, AX
 	SUBQ         $+1, BX
 	CMPQ         BX, $+1
-	JGE          loop101
+	JGE          loop94
 
-end102:
-end96:
+end95:
+end89:
 	VZEROUPPER
 	RET
 

@@ -2020,7 +2020,7 @@ loop47:
 	MOVQ q_base+32(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
-	CMPQ R8, $+8
+	CMPQ R8, $+4
 	JLT  end50
 
 loop49:
@@ -2032,14 +2032,6 @@ loop49:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
@@ -2047,327 +2039,6 @@ loop49:
 	JLT    end52
 
 loop51:
-	MOVQ        R10, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Z17
-	VMOVUPS     64(R12), Z18
-	VMOVUPS     128(R12), Z19
-	VMOVUPS     192(R12), Z20
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z21
-	VMOVUPS     64(R12), Z22
-	VMOVUPS     128(R12), Z23
-	VMOVUPS     192(R12), Z24
-	MOVQ        R9, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z1
-	VFMADD231PS Z25, Z21, Z2
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z1
-	VFMADD231PS Z25, Z22, Z2
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z1
-	VFMADD231PS Z25, Z23, Z2
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z1
-	VFMADD231PS Z25, Z24, Z2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z3
-	VFMADD231PS Z25, Z21, Z4
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z3
-	VFMADD231PS Z25, Z22, Z4
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z3
-	VFMADD231PS Z25, Z23, Z4
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z3
-	VFMADD231PS Z25, Z24, Z4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z5
-	VFMADD231PS Z25, Z21, Z6
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z5
-	VFMADD231PS Z25, Z22, Z6
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z5
-	VFMADD231PS Z25, Z23, Z6
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z5
-	VFMADD231PS Z25, Z24, Z6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z7
-	VFMADD231PS Z25, Z21, Z8
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z7
-	VFMADD231PS Z25, Z22, Z8
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z7
-	VFMADD231PS Z25, Z23, Z8
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z7
-	VFMADD231PS Z25, Z24, Z8
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z9
-	VFMADD231PS Z25, Z21, Z10
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z9
-	VFMADD231PS Z25, Z22, Z10
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z9
-	VFMADD231PS Z25, Z23, Z10
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z9
-	VFMADD231PS Z25, Z24, Z10
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z11
-	VFMADD231PS Z25, Z21, Z12
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z11
-	VFMADD231PS Z25, Z22, Z12
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z11
-	VFMADD231PS Z25, Z23, Z12
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z11
-	VFMADD231PS Z25, Z24, Z12
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z13
-	VFMADD231PS Z25, Z21, Z14
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z13
-	VFMADD231PS Z25, Z22, Z14
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z13
-	VFMADD231PS Z25, Z23, Z14
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z13
-	VFMADD231PS Z25, Z24, Z14
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z15
-	VFMADD231PS Z25, Z21, Z16
-	VMOVUPS     64(R12), Z17
-	VFMADD231PS Z17, Z18, Z15
-	VFMADD231PS Z17, Z22, Z16
-	VMOVUPS     128(R12), Z17
-	VFMADD231PS Z17, Z19, Z15
-	VFMADD231PS Z17, Z23, Z16
-	VMOVUPS     192(R12), Z17
-	VFMADD231PS Z17, Z20, Z15
-	VFMADD231PS Z17, Z24, Z16
-	ADDQ        $+256, R10
-	ADDQ        $+256, R9
-	SUBQ        $+64, R11
-	CMPQ        R11, $+64
-	JGE         loop51
-
-end52:
-	CMPQ R11, $+16
-	JLT  end54
-
-loop53:
-	MOVQ        R10, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Z17
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z18
-	MOVQ        R9, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z1
-	VFMADD231PS Z19, Z18, Z2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z3
-	VFMADD231PS Z19, Z18, Z4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z5
-	VFMADD231PS Z19, Z18, Z6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z7
-	VFMADD231PS Z19, Z18, Z8
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z9
-	VFMADD231PS Z19, Z18, Z10
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z11
-	VFMADD231PS Z19, Z18, Z12
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z13
-	VFMADD231PS Z19, Z18, Z14
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z15
-	VFMADD231PS Z19, Z18, Z16
-	ADDQ        $+64, R10
-	ADDQ        $+64, R9
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop53
-
-end54:
-	TESTQ       R11, R11
-	JZ          end55
-	MOVQ        ldk+88(FP), R11
-	VMOVUPS.Z   (R10), K1, Z17
-	LEAQ        (R10)(R11*4), R10
-	VMOVUPS.Z   (R10), K1, Z18
-	MOVQ        ldq+56(FP), R10
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z1
-	VFMADD231PS Z19, Z18, Z2
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z3
-	VFMADD231PS Z19, Z18, Z4
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z5
-	VFMADD231PS Z19, Z18, Z6
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z7
-	VFMADD231PS Z19, Z18, Z8
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z9
-	VFMADD231PS Z19, Z18, Z10
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z11
-	VFMADD231PS Z19, Z18, Z12
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z13
-	VFMADD231PS Z19, Z18, Z14
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z15
-	VFMADD231PS Z19, Z18, Z16
-
-end55:
-	VSHUFPS       $0x4e, Z2, Z1, Z17
-	VMOVAPS       Z2, K2, Z1
-	VADDPS        Z17, Z1, Z1
-	VSHUFPS       $0x4e, Z4, Z3, Z2
-	VMOVAPS       Z4, K2, Z3
-	VADDPS        Z2, Z3, Z2
-	VSHUFPS       $0x88, Z2, Z1, Z3
-	VSHUFPS       $0xdd, Z2, Z1, Z1
-	VADDPS        Z1, Z3, Z1
-	VSHUFPS       $0x4e, Z6, Z5, Z2
-	VMOVAPS       Z6, K2, Z5
-	VADDPS        Z2, Z5, Z2
-	VSHUFPS       $0x4e, Z8, Z7, Z3
-	VMOVAPS       Z8, K2, Z7
-	VADDPS        Z3, Z7, Z3
-	VSHUFPS       $0x88, Z3, Z2, Z4
-	VSHUFPS       $0xdd, Z3, Z2, Z2
-	VADDPS        Z2, Z4, Z2
-	VSHUFPS       $0x4e, Z10, Z9, Z3
-	VMOVAPS       Z10, K2, Z9
-	VADDPS        Z3, Z9, Z3
-	VSHUFPS       $0x4e, Z12, Z11, Z4
-	VMOVAPS       Z12, K2, Z11
-	VADDPS        Z4, Z11, Z4
-	VSHUFPS       $0x88, Z4, Z3, Z5
-	VSHUFPS       $0xdd, Z4, Z3, Z3
-	VADDPS        Z3, Z5, Z3
-	VSHUFPS       $0x4e, Z14, Z13, Z4
-	VMOVAPS       Z14, K2, Z13
-	VADDPS        Z4, Z13, Z4
-	VSHUFPS       $0x4e, Z16, Z15, Z5
-	VMOVAPS       Z16, K2, Z15
-	VADDPS        Z5, Z15, Z5
-	VSHUFPS       $0x88, Z5, Z4, Z6
-	VSHUFPS       $0xdd, Z5, Z4, Z4
-	VADDPS        Z4, Z6, Z4
-	VSHUFF32X4    $0x4e, Z2, Z1, Z5
-	VMOVAPS       Z2, K3, Z1
-	VADDPS        Z5, Z1, Z1
-	VSHUFF32X4    $0x4e, Z4, Z3, Z2
-	VMOVAPS       Z4, K3, Z3
-	VADDPS        Z2, Z3, Z2
-	VSHUFF32X4    $0x88, Z2, Z1, Z3
-	VSHUFF32X4    $0xdd, Z2, Z1, Z1
-	VADDPS        Z1, Z3, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVLPS       X1, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VMOVHPS       X1, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VEXTRACTF32X4 $0x01, Z1, X2
-	VMOVLPS       X2, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VEXTRACTF32X4 $0x01, Z1, X2
-	VMOVHPS       X2, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VEXTRACTF32X4 $0x02, Z1, X2
-	VMOVLPS       X2, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VEXTRACTF32X4 $0x02, Z1, X2
-	VMOVHPS       X2, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VEXTRACTF32X4 $0x03, Z1, X2
-	VMOVLPS       X2, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VEXTRACTF32X4 $0x03, Z1, X1
-	VMOVHPS       X1, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	MOVQ          ldq+56(FP), R9
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	SUBQ          $+8, R8
-	CMPQ          R8, $+8
-	JGE           loop49
-
-end50:
-	CMPQ R8, $+4
-	JLT  end57
-
-loop56:
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   AX, R11
-	CMPQ   R11, $+64
-	JLT    end59
-
-loop58:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Z9
@@ -2436,13 +2107,13 @@ loop58:
 	ADDQ        $+256, R9
 	SUBQ        $+64, R11
 	CMPQ        R11, $+64
-	JGE         loop58
+	JGE         loop51
 
-end59:
+end52:
 	CMPQ R11, $+16
-	JLT  end61
+	JLT  end54
 
-loop60:
+loop53:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Z9
@@ -2469,11 +2140,11 @@ loop60:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop60
+	JGE         loop53
 
-end61:
+end54:
 	TESTQ       R11, R11
-	JZ          end62
+	JZ          end55
 	MOVQ        ldk+88(FP), R11
 	VMOVUPS.Z   (R10), K1, Z9
 	LEAQ        (R10)(R11*4), R10
@@ -2495,7 +2166,7 @@ end61:
 	VFMADD231PS Z11, Z9, Z7
 	VFMADD231PS Z11, Z10, Z8
 
-end62:
+end55:
 	VSHUFPS       $0x4e, Z2, Z1, Z9
 	VMOVAPS       Z2, K2, Z1
 	VADDPS        Z9, Z1, Z1
@@ -2542,13 +2213,13 @@ end62:
 	LEAQ          (SI)(R9*4), SI
 	SUBQ          $+4, R8
 	CMPQ          R8, $+4
-	JGE           loop56
+	JGE           loop49
 
-end57:
+end50:
 	CMPQ R8, $+2
-	JLT  end64
+	JLT  end57
 
-loop63:
+loop56:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -2557,9 +2228,9 @@ loop63:
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end66
+	JLT    end59
 
-loop65:
+loop58:
 	MOVQ        R9, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Z5
@@ -2578,11 +2249,11 @@ loop65:
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop65
+	JGE         loop58
 
-end66:
+end59:
 	TESTQ       R11, R11
-	JZ          end67
+	JZ          end60
 	MOVQ        ldq+56(FP), R11
 	VMOVUPS.Z   (R9), K1, Z5
 	LEAQ        (R9)(R11*4), R9
@@ -2597,7 +2268,7 @@ end66:
 	VFMADD231PS Z7, Z5, Z2
 	VFMADD231PS Z7, Z6, Z4
 
-end67:
+end60:
 	VSHUFPS    $0x4e, Z2, Z1, Z5
 	VMOVAPS    Z2, K2, Z1
 	VADDPS     Z5, Z1, Z1
@@ -2623,22 +2294,22 @@ end67:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+2, R8
 	CMPQ       R8, $+2
-	JGE        loop63
+	JGE        loop56
 
-end64:
+end57:
 	CMPQ R8, $+1
-	JLT  end69
+	JLT  end62
 
-loop68:
+loop61:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end71
+	JLT    end64
 
-loop70:
+loop63:
 	MOVQ        R9, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Z3
@@ -2653,11 +2324,11 @@ loop70:
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop70
+	JGE         loop63
 
-end71:
+end64:
 	TESTQ       R11, R11
-	JZ          end72
+	JZ          end65
 	MOVQ        ldq+56(FP), R11
 	VMOVUPS.Z   (R9), K1, Z3
 	MOVQ        R10, R9
@@ -2668,7 +2339,7 @@ end71:
 	VMOVUPS.Z   (R9), K1, Z4
 	VFMADD231PS Z4, Z3, Z2
 
-end72:
+end65:
 	VSHUFPS    $0x4e, Z2, Z1, Z3
 	VMOVAPS    Z2, K2, Z1
 	VADDPS     Z3, Z1, Z1
@@ -2687,9 +2358,9 @@ end72:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+1, R8
 	CMPQ       R8, $+1
-	JGE        loop68
+	JGE        loop61
 
-end69:
+end62:
 	ADDQ $+8, CX
 	MOVQ ldk+88(FP), SI
 	LEAQ (DX)(SI*4), DX
@@ -2700,257 +2371,16 @@ end69:
 
 end48:
 	CMPQ BX, $+1
-	JLT  end74
+	JLT  end67
 
-loop73:
+loop66:
 	MOVQ q_base+32(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
-	CMPQ R8, $+8
-	JLT  end76
-
-loop75:
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   AX, R11
-	CMPQ   R11, $+64
-	JLT    end78
-
-loop77:
-	MOVQ        R10, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Z9
-	VMOVUPS     64(R12), Z10
-	VMOVUPS     128(R12), Z11
-	VMOVUPS     192(R12), Z12
-	MOVQ        R9, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z1
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z1
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z1
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z1
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z2
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z2
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z2
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z3
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z3
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z3
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z4
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z4
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z4
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z5
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z5
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z5
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z6
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z6
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z6
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z7
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z7
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z7
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z8
-	VMOVUPS     64(R12), Z9
-	VFMADD231PS Z9, Z10, Z8
-	VMOVUPS     128(R12), Z9
-	VFMADD231PS Z9, Z11, Z8
-	VMOVUPS     192(R12), Z9
-	VFMADD231PS Z9, Z12, Z8
-	ADDQ        $+256, R10
-	ADDQ        $+256, R9
-	SUBQ        $+64, R11
-	CMPQ        R11, $+64
-	JGE         loop77
-
-end78:
-	CMPQ R11, $+16
-	JLT  end80
-
-loop79:
-	MOVQ        R10, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Z9
-	MOVQ        R9, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z1
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z8
-	ADDQ        $+64, R10
-	ADDQ        $+64, R9
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop79
-
-end80:
-	TESTQ       R11, R11
-	JZ          end81
-	MOVQ        ldk+88(FP), R11
-	VMOVUPS.Z   (R10), K1, Z9
-	MOVQ        ldq+56(FP), R10
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z1
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z2
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z3
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z4
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z5
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z6
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z7
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z8
-
-end81:
-	VSHUFPS       $0x4e, Z2, Z1, Z9
-	VMOVAPS       Z2, K2, Z1
-	VADDPS        Z9, Z1, Z1
-	VSHUFPS       $0x4e, Z4, Z3, Z2
-	VMOVAPS       Z4, K2, Z3
-	VADDPS        Z2, Z3, Z2
-	VSHUFPS       $0x88, Z2, Z1, Z3
-	VSHUFPS       $0xdd, Z2, Z1, Z1
-	VADDPS        Z1, Z3, Z1
-	VSHUFPS       $0x4e, Z6, Z5, Z2
-	VMOVAPS       Z6, K2, Z5
-	VADDPS        Z2, Z5, Z2
-	VSHUFPS       $0x4e, Z8, Z7, Z3
-	VMOVAPS       Z8, K2, Z7
-	VADDPS        Z3, Z7, Z3
-	VSHUFPS       $0x88, Z3, Z2, Z4
-	VSHUFPS       $0xdd, Z3, Z2, Z2
-	VADDPS        Z2, Z4, Z2
-	VSHUFF32X4    $0x4e, Z2, Z1, Z3
-	VMOVAPS       Z2, K3, Z1
-	VADDPS        Z3, Z1, Z1
-	VSHUFF32X4    $0x88, Z1, Z1, Z2
-	VSHUFF32X4    $0xdd, Z1, Z1, Z1
-	VADDPS        Z1, Z2, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVSS        X1, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VEXTRACTPS    $0x01, X1, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VEXTRACTPS    $0x02, X1, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VEXTRACTPS    $0x03, X1, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VEXTRACTF32X4 $0x01, Z1, X2
-	VMOVSS        X2, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VEXTRACTF32X4 $0x01, Z1, X2
-	VEXTRACTPS    $0x01, X2, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VEXTRACTF32X4 $0x01, Z1, X2
-	VEXTRACTPS    $0x02, X2, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	VEXTRACTF32X4 $0x01, Z1, X1
-	VEXTRACTPS    $0x03, X1, (DI)
-	MOVQ          lds+120(FP), R9
-	LEAQ          (DI)(R9*4), DI
-	MOVQ          ldq+56(FP), R9
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	SUBQ          $+8, R8
-	CMPQ          R8, $+8
-	JGE           loop75
-
-end76:
 	CMPQ R8, $+4
-	JLT  end83
+	JLT  end69
 
-loop82:
+loop68:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -2959,9 +2389,9 @@ loop82:
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end85
+	JLT    end71
 
-loop84:
+loop70:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Z5
@@ -2982,11 +2412,11 @@ loop84:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop84
+	JGE         loop70
 
-end85:
+end71:
 	TESTQ       R11, R11
-	JZ          end86
+	JZ          end72
 	MOVQ        ldk+88(FP), R11
 	VMOVUPS.Z   (R10), K1, Z5
 	MOVQ        ldq+56(FP), R10
@@ -3002,7 +2432,7 @@ end85:
 	VMOVUPS.Z   (R9), K1, Z6
 	VFMADD231PS Z6, Z5, Z4
 
-end86:
+end72:
 	VSHUFPS    $0x4e, Z2, Z1, Z5
 	VMOVAPS    Z2, K2, Z1
 	VADDPS     Z5, Z1, Z1
@@ -3036,22 +2466,22 @@ end86:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+4, R8
 	CMPQ       R8, $+4
-	JGE        loop82
+	JGE        loop68
 
-end83:
+end69:
 	CMPQ R8, $+2
-	JLT  end88
+	JLT  end74
 
-loop87:
+loop73:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end90
+	JLT    end76
 
-loop89:
+loop75:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Z3
@@ -3066,11 +2496,11 @@ loop89:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop89
+	JGE         loop75
 
-end90:
+end76:
 	TESTQ       R11, R11
-	JZ          end91
+	JZ          end77
 	MOVQ        ldk+88(FP), R11
 	VMOVUPS.Z   (R10), K1, Z3
 	MOVQ        ldq+56(FP), R10
@@ -3080,7 +2510,7 @@ end90:
 	VMOVUPS.Z   (R9), K1, Z4
 	VFMADD231PS Z4, Z3, Z2
 
-end91:
+end77:
 	VSHUFPS    $0x4e, Z2, Z1, Z3
 	VMOVAPS    Z2, K2, Z1
 	VADDPS     Z3, Z1, Z1
@@ -3103,21 +2533,21 @@ end91:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+2, R8
 	CMPQ       R8, $+2
-	JGE        loop87
+	JGE        loop73
 
-end88:
+end74:
 	CMPQ R8, $+1
-	JLT  end93
+	JLT  end79
 
-loop92:
+loop78:
 	VXORPS Z1, Z1, Z1
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end95
+	JLT    end81
 
-loop94:
+loop80:
 	MOVQ        R9, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Z2
@@ -3129,11 +2559,11 @@ loop94:
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop94
+	JGE         loop80
 
-end95:
+end81:
 	TESTQ       R11, R11
-	JZ          end96
+	JZ          end82
 	MOVQ        ldq+56(FP), R11
 	VMOVUPS.Z   (R9), K1, Z2
 	MOVQ        R10, R9
@@ -3141,7 +2571,7 @@ end95:
 	VMOVUPS.Z   (R9), K1, Z3
 	VFMADD231PS Z3, Z2, Z1
 
-end96:
+end82:
 	VSHUFF32X4 $0x4e, Z1, Z1, Z2
 	VADDPS     Z2, Z1, Z1
 	VSHUFF32X4 $0xb1, Z1, Z1, Z2
@@ -3158,17 +2588,17 @@ end96:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+1, R8
 	CMPQ       R8, $+1
-	JGE        loop92
+	JGE        loop78
 
-end93:
+end79:
 	ADDQ $+4, CX
 	MOVQ ldk+88(FP), SI
 	LEAQ (DX)(SI*4), DX
 	SUBQ $+1, BX
 	CMPQ BX, $+1
-	JGE  loop73
+	JGE  loop66
 
-end74:
+end67:
 	VZEROUPPER
 	RET
 
@@ -4311,7 +3741,7 @@ loop47:
 	MOVQ k_base+64(FP), SI
 	MOVQ CX, DI
 	MOVQ n+8(FP), R8
-	CMPQ R8, $+8
+	CMPQ R8, $+4
 	JLT  end50
 
 loop49:
@@ -4323,14 +3753,6 @@ loop49:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
@@ -4338,319 +3760,6 @@ loop49:
 	JLT    end52
 
 loop51:
-	MOVQ        R10, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Z18
-	VMOVUPS     64(R12), Z19
-	VMOVUPS     128(R12), Z20
-	VMOVUPS     192(R12), Z21
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z22
-	VMOVUPS     64(R12), Z23
-	VMOVUPS     128(R12), Z24
-	VMOVUPS     192(R12), Z25
-	MOVQ        R9, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Z26
-	VFMADD231PS Z26, Z18, Z2
-	VFMADD231PS Z26, Z22, Z3
-	VMOVUPS     64(R12), Z26
-	VFMADD231PS Z26, Z19, Z2
-	VFMADD231PS Z26, Z23, Z3
-	VMOVUPS     128(R12), Z26
-	VFMADD231PS Z26, Z20, Z2
-	VFMADD231PS Z26, Z24, Z3
-	VMOVUPS     192(R12), Z26
-	VFMADD231PS Z26, Z21, Z2
-	VFMADD231PS Z26, Z25, Z3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z26
-	VFMADD231PS Z26, Z18, Z4
-	VFMADD231PS Z26, Z22, Z5
-	VMOVUPS     64(R12), Z26
-	VFMADD231PS Z26, Z19, Z4
-	VFMADD231PS Z26, Z23, Z5
-	VMOVUPS     128(R12), Z26
-	VFMADD231PS Z26, Z20, Z4
-	VFMADD231PS Z26, Z24, Z5
-	VMOVUPS     192(R12), Z26
-	VFMADD231PS Z26, Z21, Z4
-	VFMADD231PS Z26, Z25, Z5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z26
-	VFMADD231PS Z26, Z18, Z6
-	VFMADD231PS Z26, Z22, Z7
-	VMOVUPS     64(R12), Z26
-	VFMADD231PS Z26, Z19, Z6
-	VFMADD231PS Z26, Z23, Z7
-	VMOVUPS     128(R12), Z26
-	VFMADD231PS Z26, Z20, Z6
-	VFMADD231PS Z26, Z24, Z7
-	VMOVUPS     192(R12), Z26
-	VFMADD231PS Z26, Z21, Z6
-	VFMADD231PS Z26, Z25, Z7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z26
-	VFMADD231PS Z26, Z18, Z8
-	VFMADD231PS Z26, Z22, Z9
-	VMOVUPS     64(R12), Z26
-	VFMADD231PS Z26, Z19, Z8
-	VFMADD231PS Z26, Z23, Z9
-	VMOVUPS     128(R12), Z26
-	VFMADD231PS Z26, Z20, Z8
-	VFMADD231PS Z26, Z24, Z9
-	VMOVUPS     192(R12), Z26
-	VFMADD231PS Z26, Z21, Z8
-	VFMADD231PS Z26, Z25, Z9
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z26
-	VFMADD231PS Z26, Z18, Z10
-	VFMADD231PS Z26, Z22, Z11
-	VMOVUPS     64(R12), Z26
-	VFMADD231PS Z26, Z19, Z10
-	VFMADD231PS Z26, Z23, Z11
-	VMOVUPS     128(R12), Z26
-	VFMADD231PS Z26, Z20, Z10
-	VFMADD231PS Z26, Z24, Z11
-	VMOVUPS     192(R12), Z26
-	VFMADD231PS Z26, Z21, Z10
-	VFMADD231PS Z26, Z25, Z11
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z26
-	VFMADD231PS Z26, Z18, Z12
-	VFMADD231PS Z26, Z22, Z13
-	VMOVUPS     64(R12), Z26
-	VFMADD231PS Z26, Z19, Z12
-	VFMADD231PS Z26, Z23, Z13
-	VMOVUPS     128(R12), Z26
-	VFMADD231PS Z26, Z20, Z12
-	VFMADD231PS Z26, Z24, Z13
-	VMOVUPS     192(R12), Z26
-	VFMADD231PS Z26, Z21, Z12
-	VFMADD231PS Z26, Z25, Z13
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z26
-	VFMADD231PS Z26, Z18, Z14
-	VFMADD231PS Z26, Z22, Z15
-	VMOVUPS     64(R12), Z26
-	VFMADD231PS Z26, Z19, Z14
-	VFMADD231PS Z26, Z23, Z15
-	VMOVUPS     128(R12), Z26
-	VFMADD231PS Z26, Z20, Z14
-	VFMADD231PS Z26, Z24, Z15
-	VMOVUPS     192(R12), Z26
-	VFMADD231PS Z26, Z21, Z14
-	VFMADD231PS Z26, Z25, Z15
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z26
-	VFMADD231PS Z26, Z18, Z16
-	VFMADD231PS Z26, Z22, Z17
-	VMOVUPS     64(R12), Z18
-	VFMADD231PS Z18, Z19, Z16
-	VFMADD231PS Z18, Z23, Z17
-	VMOVUPS     128(R12), Z18
-	VFMADD231PS Z18, Z20, Z16
-	VFMADD231PS Z18, Z24, Z17
-	VMOVUPS     192(R12), Z18
-	VFMADD231PS Z18, Z21, Z16
-	VFMADD231PS Z18, Z25, Z17
-	ADDQ        $+256, R10
-	ADDQ        $+256, R9
-	SUBQ        $+64, R11
-	CMPQ        R11, $+64
-	JGE         loop51
-
-end52:
-	CMPQ R11, $+16
-	JLT  end54
-
-loop53:
-	MOVQ        R10, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Z18
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	MOVQ        R9, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Z20
-	VFMADD231PS Z20, Z18, Z2
-	VFMADD231PS Z20, Z19, Z3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z20
-	VFMADD231PS Z20, Z18, Z4
-	VFMADD231PS Z20, Z19, Z5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z20
-	VFMADD231PS Z20, Z18, Z6
-	VFMADD231PS Z20, Z19, Z7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z20
-	VFMADD231PS Z20, Z18, Z8
-	VFMADD231PS Z20, Z19, Z9
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z20
-	VFMADD231PS Z20, Z18, Z10
-	VFMADD231PS Z20, Z19, Z11
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z20
-	VFMADD231PS Z20, Z18, Z12
-	VFMADD231PS Z20, Z19, Z13
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z20
-	VFMADD231PS Z20, Z18, Z14
-	VFMADD231PS Z20, Z19, Z15
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z20
-	VFMADD231PS Z20, Z18, Z16
-	VFMADD231PS Z20, Z19, Z17
-	ADDQ        $+64, R10
-	ADDQ        $+64, R9
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop53
-
-end54:
-	TESTQ       R11, R11
-	JZ          end55
-	MOVQ        ldq+56(FP), R11
-	VMOVUPS.Z   (R10), K1, Z18
-	LEAQ        (R10)(R11*4), R10
-	VMOVUPS.Z   (R10), K1, Z19
-	MOVQ        ldk+88(FP), R10
-	VMOVUPS.Z   (R9), K1, Z20
-	VFMADD231PS Z20, Z18, Z2
-	VFMADD231PS Z20, Z19, Z3
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z20
-	VFMADD231PS Z20, Z18, Z4
-	VFMADD231PS Z20, Z19, Z5
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z20
-	VFMADD231PS Z20, Z18, Z6
-	VFMADD231PS Z20, Z19, Z7
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z20
-	VFMADD231PS Z20, Z18, Z8
-	VFMADD231PS Z20, Z19, Z9
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z20
-	VFMADD231PS Z20, Z18, Z10
-	VFMADD231PS Z20, Z19, Z11
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z20
-	VFMADD231PS Z20, Z18, Z12
-	VFMADD231PS Z20, Z19, Z13
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z20
-	VFMADD231PS Z20, Z18, Z14
-	VFMADD231PS Z20, Z19, Z15
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z20
-	VFMADD231PS Z20, Z18, Z16
-	VFMADD231PS Z20, Z19, Z17
-
-end55:
-	VSHUFPS       $0x4e, Z3, Z2, Z18
-	VMOVAPS       Z3, K2, Z2
-	VADDPS        Z18, Z2, Z2
-	VSHUFPS       $0x4e, Z5, Z4, Z3
-	VMOVAPS       Z5, K2, Z4
-	VADDPS        Z3, Z4, Z3
-	VSHUFPS       $0x88, Z3, Z2, Z4
-	VSHUFPS       $0xdd, Z3, Z2, Z2
-	VADDPS        Z2, Z4, Z2
-	VSHUFPS       $0x4e, Z7, Z6, Z3
-	VMOVAPS       Z7, K2, Z6
-	VADDPS        Z3, Z6, Z3
-	VSHUFPS       $0x4e, Z9, Z8, Z4
-	VMOVAPS       Z9, K2, Z8
-	VADDPS        Z4, Z8, Z4
-	VSHUFPS       $0x88, Z4, Z3, Z5
-	VSHUFPS       $0xdd, Z4, Z3, Z3
-	VADDPS        Z3, Z5, Z3
-	VSHUFPS       $0x4e, Z11, Z10, Z4
-	VMOVAPS       Z11, K2, Z10
-	VADDPS        Z4, Z10, Z4
-	VSHUFPS       $0x4e, Z13, Z12, Z5
-	VMOVAPS       Z13, K2, Z12
-	VADDPS        Z5, Z12, Z5
-	VSHUFPS       $0x88, Z5, Z4, Z6
-	VSHUFPS       $0xdd, Z5, Z4, Z4
-	VADDPS        Z4, Z6, Z4
-	VSHUFPS       $0x4e, Z15, Z14, Z5
-	VMOVAPS       Z15, K2, Z14
-	VADDPS        Z5, Z14, Z5
-	VSHUFPS       $0x4e, Z17, Z16, Z6
-	VMOVAPS       Z17, K2, Z16
-	VADDPS        Z6, Z16, Z6
-	VSHUFPS       $0x88, Z6, Z5, Z7
-	VSHUFPS       $0xdd, Z6, Z5, Z5
-	VADDPS        Z5, Z7, Z5
-	VSHUFF32X4    $0x4e, Z3, Z2, Z6
-	VMOVAPS       Z3, K3, Z2
-	VADDPS        Z6, Z2, Z2
-	VSHUFF32X4    $0x4e, Z5, Z4, Z3
-	VMOVAPS       Z5, K3, Z4
-	VADDPS        Z3, Z4, Z3
-	VSHUFF32X4    $0x88, Z3, Z2, Z4
-	VSHUFF32X4    $0xdd, Z3, Z2, Z2
-	VADDPS        Z2, Z4, Z2
-	VMULPS        Z0, Z2, Z2
-	VMOVLPS       X2, (DI)
-	ADDQ          $+256, DI
-	VMOVHPS       X2, (DI)
-	ADDQ          $+256, DI
-	VEXTRACTF32X4 $0x01, Z2, X3
-	VMOVLPS       X3, (DI)
-	ADDQ          $+256, DI
-	VEXTRACTF32X4 $0x01, Z2, X3
-	VMOVHPS       X3, (DI)
-	ADDQ          $+256, DI
-	VEXTRACTF32X4 $0x02, Z2, X3
-	VMOVLPS       X3, (DI)
-	ADDQ          $+256, DI
-	VEXTRACTF32X4 $0x02, Z2, X3
-	VMOVHPS       X3, (DI)
-	ADDQ          $+256, DI
-	VEXTRACTF32X4 $0x03, Z2, X3
-	VMOVLPS       X3, (DI)
-	ADDQ          $+256, DI
-	VEXTRACTF32X4 $0x03, Z2, X2
-	VMOVHPS       X2, (DI)
-	ADDQ          $+256, DI
-	MOVQ          ldk+88(FP), R9
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	SUBQ          $+8, R8
-	CMPQ          R8, $+8
-	JGE           loop49
-
-end50:
-	CMPQ R8, $+4
-	JLT  end57
-
-loop56:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   AX, R11
-	CMPQ   R11, $+64
-	JLT    end59
-
-loop58:
 	MOVQ        R10, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Z10
@@ -4719,13 +3828,13 @@ loop58:
 	ADDQ        $+256, R9
 	SUBQ        $+64, R11
 	CMPQ        R11, $+64
-	JGE         loop58
+	JGE         loop51
 
-end59:
+end52:
 	CMPQ R11, $+16
-	JLT  end61
+	JLT  end54
 
-loop60:
+loop53:
 	MOVQ        R10, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Z10
@@ -4752,11 +3861,11 @@ loop60:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop60
+	JGE         loop53
 
-end61:
+end54:
 	TESTQ       R11, R11
-	JZ          end62
+	JZ          end55
 	MOVQ        ldq+56(FP), R11
 	VMOVUPS.Z   (R10), K1, Z10
 	LEAQ        (R10)(R11*4), R10
@@ -4778,7 +3887,7 @@ end61:
 	VFMADD231PS Z12, Z10, Z8
 	VFMADD231PS Z12, Z11, Z9
 
-end62:
+end55:
 	VSHUFPS       $0x4e, Z3, Z2, Z10
 	VMOVAPS       Z3, K2, Z2
 	VADDPS        Z10, Z2, Z2
@@ -4821,13 +3930,13 @@ end62:
 	LEAQ          (SI)(R9*4), SI
 	SUBQ          $+4, R8
 	CMPQ          R8, $+4
-	JGE           loop56
+	JGE           loop49
 
-end57:
+end50:
 	CMPQ R8, $+2
-	JLT  end64
+	JLT  end57
 
-loop63:
+loop56:
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
@@ -4836,9 +3945,9 @@ loop63:
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end66
+	JLT    end59
 
-loop65:
+loop58:
 	MOVQ        R9, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Z6
@@ -4857,11 +3966,11 @@ loop65:
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop65
+	JGE         loop58
 
-end66:
+end59:
 	TESTQ       R11, R11
-	JZ          end67
+	JZ          end60
 	MOVQ        ldk+88(FP), R11
 	VMOVUPS.Z   (R9), K1, Z6
 	LEAQ        (R9)(R11*4), R9
@@ -4876,7 +3985,7 @@ end66:
 	VFMADD231PS Z8, Z6, Z3
 	VFMADD231PS Z8, Z7, Z5
 
-end67:
+end60:
 	VSHUFPS    $0x4e, Z3, Z2, Z6
 	VMOVAPS    Z3, K2, Z2
 	VADDPS     Z6, Z2, Z2
@@ -4900,22 +4009,22 @@ end67:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+2, R8
 	CMPQ       R8, $+2
-	JGE        loop63
+	JGE        loop56
 
-end64:
+end57:
 	CMPQ R8, $+1
-	JLT  end69
+	JLT  end62
 
-loop68:
+loop61:
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end71
+	JLT    end64
 
-loop70:
+loop63:
 	MOVQ        R9, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Z4
@@ -4930,11 +4039,11 @@ loop70:
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop70
+	JGE         loop63
 
-end71:
+end64:
 	TESTQ       R11, R11
-	JZ          end72
+	JZ          end65
 	MOVQ        ldk+88(FP), R11
 	VMOVUPS.Z   (R9), K1, Z4
 	MOVQ        R10, R9
@@ -4945,7 +4054,7 @@ end71:
 	VMOVUPS.Z   (R9), K1, Z5
 	VFMADD231PS Z5, Z4, Z3
 
-end72:
+end65:
 	VSHUFPS    $0x4e, Z3, Z2, Z4
 	VMOVAPS    Z3, K2, Z2
 	VADDPS     Z4, Z2, Z2
@@ -4963,9 +4072,9 @@ end72:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+1, R8
 	CMPQ       R8, $+1
-	JGE        loop68
+	JGE        loop61
 
-end69:
+end62:
 	ADDQ $+8, CX
 	MOVQ ldq+56(FP), SI
 	LEAQ (DX)(SI*4), DX
@@ -4976,249 +4085,16 @@ end69:
 
 end48:
 	CMPQ BX, $+1
-	JLT  end74
+	JLT  end67
 
-loop73:
+loop66:
 	MOVQ k_base+64(FP), SI
 	MOVQ CX, DI
 	MOVQ n+8(FP), R8
-	CMPQ R8, $+8
-	JLT  end76
-
-loop75:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   AX, R11
-	CMPQ   R11, $+64
-	JLT    end78
-
-loop77:
-	MOVQ        R10, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Z10
-	VMOVUPS     64(R12), Z11
-	VMOVUPS     128(R12), Z12
-	VMOVUPS     192(R12), Z13
-	MOVQ        R9, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Z14
-	VFMADD231PS Z14, Z10, Z2
-	VMOVUPS     64(R12), Z14
-	VFMADD231PS Z14, Z11, Z2
-	VMOVUPS     128(R12), Z14
-	VFMADD231PS Z14, Z12, Z2
-	VMOVUPS     192(R12), Z14
-	VFMADD231PS Z14, Z13, Z2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z14
-	VFMADD231PS Z14, Z10, Z3
-	VMOVUPS     64(R12), Z14
-	VFMADD231PS Z14, Z11, Z3
-	VMOVUPS     128(R12), Z14
-	VFMADD231PS Z14, Z12, Z3
-	VMOVUPS     192(R12), Z14
-	VFMADD231PS Z14, Z13, Z3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z14
-	VFMADD231PS Z14, Z10, Z4
-	VMOVUPS     64(R12), Z14
-	VFMADD231PS Z14, Z11, Z4
-	VMOVUPS     128(R12), Z14
-	VFMADD231PS Z14, Z12, Z4
-	VMOVUPS     192(R12), Z14
-	VFMADD231PS Z14, Z13, Z4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z14
-	VFMADD231PS Z14, Z10, Z5
-	VMOVUPS     64(R12), Z14
-	VFMADD231PS Z14, Z11, Z5
-	VMOVUPS     128(R12), Z14
-	VFMADD231PS Z14, Z12, Z5
-	VMOVUPS     192(R12), Z14
-	VFMADD231PS Z14, Z13, Z5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z14
-	VFMADD231PS Z14, Z10, Z6
-	VMOVUPS     64(R12), Z14
-	VFMADD231PS Z14, Z11, Z6
-	VMOVUPS     128(R12), Z14
-	VFMADD231PS Z14, Z12, Z6
-	VMOVUPS     192(R12), Z14
-	VFMADD231PS Z14, Z13, Z6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z14
-	VFMADD231PS Z14, Z10, Z7
-	VMOVUPS     64(R12), Z14
-	VFMADD231PS Z14, Z11, Z7
-	VMOVUPS     128(R12), Z14
-	VFMADD231PS Z14, Z12, Z7
-	VMOVUPS     192(R12), Z14
-	VFMADD231PS Z14, Z13, Z7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z14
-	VFMADD231PS Z14, Z10, Z8
-	VMOVUPS     64(R12), Z14
-	VFMADD231PS Z14, Z11, Z8
-	VMOVUPS     128(R12), Z14
-	VFMADD231PS Z14, Z12, Z8
-	VMOVUPS     192(R12), Z14
-	VFMADD231PS Z14, Z13, Z8
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z14
-	VFMADD231PS Z14, Z10, Z9
-	VMOVUPS     64(R12), Z10
-	VFMADD231PS Z10, Z11, Z9
-	VMOVUPS     128(R12), Z10
-	VFMADD231PS Z10, Z12, Z9
-	VMOVUPS     192(R12), Z10
-	VFMADD231PS Z10, Z13, Z9
-	ADDQ        $+256, R10
-	ADDQ        $+256, R9
-	SUBQ        $+64, R11
-	CMPQ        R11, $+64
-	JGE         loop77
-
-end78:
-	CMPQ R11, $+16
-	JLT  end80
-
-loop79:
-	MOVQ        R10, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Z10
-	MOVQ        R9, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Z11
-	VFMADD231PS Z11, Z10, Z2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z11
-	VFMADD231PS Z11, Z10, Z3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z11
-	VFMADD231PS Z11, Z10, Z4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z11
-	VFMADD231PS Z11, Z10, Z5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z11
-	VFMADD231PS Z11, Z10, Z6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z11
-	VFMADD231PS Z11, Z10, Z7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z11
-	VFMADD231PS Z11, Z10, Z8
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z11
-	VFMADD231PS Z11, Z10, Z9
-	ADDQ        $+64, R10
-	ADDQ        $+64, R9
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop79
-
-end80:
-	TESTQ       R11, R11
-	JZ          end81
-	MOVQ        ldq+56(FP), R11
-	VMOVUPS.Z   (R10), K1, Z10
-	MOVQ        ldk+88(FP), R10
-	VMOVUPS.Z   (R9), K1, Z11
-	VFMADD231PS Z11, Z10, Z2
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z11
-	VFMADD231PS Z11, Z10, Z3
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z11
-	VFMADD231PS Z11, Z10, Z4
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z11
-	VFMADD231PS Z11, Z10, Z5
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z11
-	VFMADD231PS Z11, Z10, Z6
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z11
-	VFMADD231PS Z11, Z10, Z7
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z11
-	VFMADD231PS Z11, Z10, Z8
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z11
-	VFMADD231PS Z11, Z10, Z9
-
-end81:
-	VSHUFPS       $0x4e, Z3, Z2, Z10
-	VMOVAPS       Z3, K2, Z2
-	VADDPS        Z10, Z2, Z2
-	VSHUFPS       $0x4e, Z5, Z4, Z3
-	VMOVAPS       Z5, K2, Z4
-	VADDPS        Z3, Z4, Z3
-	VSHUFPS       $0x88, Z3, Z2, Z4
-	VSHUFPS       $0xdd, Z3, Z2, Z2
-	VADDPS        Z2, Z4, Z2
-	VSHUFPS       $0x4e, Z7, Z6, Z3
-	VMOVAPS       Z7, K2, Z6
-	VADDPS        Z3, Z6, Z3
-	VSHUFPS       $0x4e, Z9, Z8, Z4
-	VMOVAPS       Z9, K2, Z8
-	VADDPS        Z4, Z8, Z4
-	VSHUFPS       $0x88, Z4, Z3, Z5
-	VSHUFPS       $0xdd, Z4, Z3, Z3
-	VADDPS        Z3, Z5, Z3
-	VSHUFF32X4    $0x4e, Z3, Z2, Z4
-	VMOVAPS       Z3, K3, Z2
-	VADDPS        Z4, Z2, Z2
-	VSHUFF32X4    $0x88, Z2, Z2, Z3
-	VSHUFF32X4    $0xdd, Z2, Z2, Z2
-	VADDPS        Z2, Z3, Z2
-	VMULPS        Z0, Z2, Z2
-	VMOVSS        X2, (DI)
-	ADDQ          $+256, DI
-	VEXTRACTPS    $0x01, X2, (DI)
-	ADDQ          $+256, DI
-	VEXTRACTPS    $0x02, X2, (DI)
-	ADDQ          $+256, DI
-	VEXTRACTPS    $0x03, X2, (DI)
-	ADDQ          $+256, DI
-	VEXTRACTF32X4 $0x01, Z2, X3
-	VMOVSS        X3, (DI)
-	ADDQ          $+256, DI
-	VEXTRACTF32X4 $0x01, Z2, X3
-	VEXTRACTPS    $0x01, X3, (DI)
-	ADDQ          $+256, DI
-	VEXTRACTF32X4 $0x01, Z2, X3
-	VEXTRACTPS    $0x02, X3, (DI)
-	ADDQ          $+256, DI
-	VEXTRACTF32X4 $0x01, Z2, X2
-	VEXTRACTPS    $0x03, X2, (DI)
-	ADDQ          $+256, DI
-	MOVQ          ldk+88(FP), R9
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	SUBQ          $+8, R8
-	CMPQ          R8, $+8
-	JGE           loop75
-
-end76:
 	CMPQ R8, $+4
-	JLT  end83
+	JLT  end69
 
-loop82:
+loop68:
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
@@ -5227,9 +4103,9 @@ loop82:
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end85
+	JLT    end71
 
-loop84:
+loop70:
 	MOVQ        R10, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Z6
@@ -5250,11 +4126,11 @@ loop84:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop84
+	JGE         loop70
 
-end85:
+end71:
 	TESTQ       R11, R11
-	JZ          end86
+	JZ          end72
 	MOVQ        ldq+56(FP), R11
 	VMOVUPS.Z   (R10), K1, Z6
 	MOVQ        ldk+88(FP), R10
@@ -5270,7 +4146,7 @@ end85:
 	VMOVUPS.Z   (R9), K1, Z7
 	VFMADD231PS Z7, Z6, Z5
 
-end86:
+end72:
 	VSHUFPS    $0x4e, Z3, Z2, Z6
 	VMOVAPS    Z3, K2, Z2
 	VADDPS     Z6, Z2, Z2
@@ -5300,22 +4176,22 @@ end86:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+4, R8
 	CMPQ       R8, $+4
-	JGE        loop82
+	JGE        loop68
 
-end83:
+end69:
 	CMPQ R8, $+2
-	JLT  end88
+	JLT  end74
 
-loop87:
+loop73:
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end90
+	JLT    end76
 
-loop89:
+loop75:
 	MOVQ        R10, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Z4
@@ -5330,11 +4206,11 @@ loop89:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop89
+	JGE         loop75
 
-end90:
+end76:
 	TESTQ       R11, R11
-	JZ          end91
+	JZ          end77
 	MOVQ        ldq+56(FP), R11
 	VMOVUPS.Z   (R10), K1, Z4
 	MOVQ        ldk+88(FP), R10
@@ -5344,7 +4220,7 @@ end90:
 	VMOVUPS.Z   (R9), K1, Z5
 	VFMADD231PS Z5, Z4, Z3
 
-end91:
+end77:
 	VSHUFPS    $0x4e, Z3, Z2, Z4
 	VMOVAPS    Z3, K2, Z2
 	VADDPS     Z4, Z2, Z2
@@ -5365,21 +4241,21 @@ end91:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+2, R8
 	CMPQ       R8, $+2
-	JGE        loop87
+	JGE        loop73
 
-end88:
+end74:
 	CMPQ R8, $+1
-	JLT  end93
+	JLT  end79
 
-loop92:
+loop78:
 	VXORPS Z2, Z2, Z2
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end95
+	JLT    end81
 
-loop94:
+loop80:
 	MOVQ        R9, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Z3
@@ -5391,11 +4267,11 @@ loop94:
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop94
+	JGE         loop80
 
-end95:
+end81:
 	TESTQ       R11, R11
-	JZ          end96
+	JZ          end82
 	MOVQ        ldk+88(FP), R11
 	VMOVUPS.Z   (R9), K1, Z3
 	MOVQ        R10, R9
@@ -5403,7 +4279,7 @@ end95:
 	VMOVUPS.Z   (R9), K1, Z4
 	VFMADD231PS Z4, Z3, Z2
 
-end96:
+end82:
 	VSHUFF32X4 $0x4e, Z2, Z2, Z3
 	VADDPS     Z3, Z2, Z2
 	VSHUFF32X4 $0xb1, Z2, Z2, Z3
@@ -5419,17 +4295,17 @@ end96:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+1, R8
 	CMPQ       R8, $+1
-	JGE        loop92
+	JGE        loop78
 
-end93:
+end79:
 	ADDQ $+4, CX
 	MOVQ ldq+56(FP), SI
 	LEAQ (DX)(SI*4), DX
 	SUBQ $+1, BX
 	CMPQ BX, $+1
-	JGE  loop73
+	JGE  loop66
 
-end74:
+end67:
 	MOVQ    s_base+128(FP), AX
 	MOVQ    bias_base+96(FP), CX
 	MOVQ    rows+0(FP), DX
@@ -5440,9 +4316,9 @@ end74:
 	VMOVUPS f32x16_c2b00f34<>+0(SB), Z5
 	ADDQ    $+15, DX
 	CMPQ    DX, $+16
-	JLT     end98
+	JLT     end84
 
-loop97:
+loop83:
 	MOVQ  k_base+64(FP), BX
 	MOVQ  AX, SI
 	MOVQ  dim+16(FP), DI
@@ -5452,23 +4328,23 @@ loop97:
 	BZHIQ R8, R9, R9
 	KMOVW R9, K1
 	CMPQ  R8, $+4
-	JGT   else99
+	JGT   else85
 	SUBQ  R8, DI
-	JMP   end100
+	JMP   end86
 
-else99:
+else85:
 	SUBQ R8, R8
 
-end100:
+end86:
 	TESTQ R8, R8
-	JZ    end101
+	JZ    end87
 	LEAQ  (BX)(DI*4), BX
 	ADDQ  $+16384, SI
 	ADDQ  $+256, SI
 	CMPQ  R8, $+1
-	JLT   end103
+	JLT   end89
 
-loop102:
+loop88:
 	VMOVUPS      (SI), Z6
 	VBROADCASTSS alpha+24(FP), Z7
 	VMULPS       Z7, Z6, Z6
@@ -5477,9 +4353,9 @@ loop102:
 	MOVQ         AX, R10
 	MOVQ         n+8(FP), R11
 	CMPQ         R11, $+1
-	JLT          end105
+	JLT          end91
 
-loop104:
+loop90:
 	VMOVUPS      (R10), Z7
 	VBROADCASTSS (DI), Z8
 	VFMADD231PS  Z8, Z6, Z7
@@ -5488,46 +4364,46 @@ loop104:
 	ADDQ         $+256, R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop104
+	JGE          loop90
 
-end105:
+end91:
 	ADDQ $+4, BX
 	ADDQ $+256, SI
 	SUBQ $+1, R8
 	CMPQ R8, $+1
-	JGE  loop102
+	JGE  loop88
 
-end103:
-end101:
+end89:
+end87:
 	VMOVUPS f32x16_ff7fffff<>+0(SB), Z6
 	MOVQ    bias_len+104(FP), BX
 	CMPQ    BX, $+0
-	JGT     else106
+	JGT     else92
 	MOVQ    AX, BX
 	MOVQ    n+8(FP), SI
 	CMPQ    SI, $+1
-	JLT     end109
+	JLT     end95
 
-loop108:
+loop94:
 	VMOVUPS (BX), Z7
 	VMAXPS  Z7, Z6, Z6
 	ADDQ    $+256, BX
 	SUBQ    $+1, SI
 	CMPQ    SI, $+1
-	JGE     loop108
+	JGE     loop94
 
-end109:
-	JMP end107
+end95:
+	JMP end93
 
-else106:
+else92:
 	MOVQ CX, BX
 	MOVQ ldb+120(FP), SI
 	MOVQ AX, DI
 	MOVQ n+8(FP), R8
 	CMPQ R8, $+1
-	JLT  end111
+	JLT  end97
 
-loop110:
+loop96:
 	VMOVUPS   (DI), Z7
 	VMOVUPS   (BX), Z8
 	VMOVUPS   f32x16_ff7fffff<>+0(SB), Z9
@@ -5541,17 +4417,17 @@ loop110:
 	ADDQ      $+256, DI
 	SUBQ      $+1, R8
 	CMPQ      R8, $+1
-	JGE       loop110
+	JGE       loop96
 
-end111:
-end107:
+end97:
+end93:
 	VXORPS Z7, Z7, Z7
 	MOVQ   AX, BX
 	MOVQ   n+8(FP), SI
 	CMPQ   SI, $+1
-	JLT    end113
+	JLT    end99
 
-loop112:
+loop98:
 	VMOVUPS     (BX), Z8
 	VSUBPS      Z6, Z8, Z8
 	VMAXPS      Z8, Z5, Z8
@@ -5572,9 +4448,9 @@ loop112:
 	ADDQ        $+256, BX
 	SUBQ        $+1, SI
 	CMPQ        SI, $+1
-	JGE         loop112
+	JGE         loop98
 
-end113:
+end99:
 	VBROADCASTSS weight+152(FP), Z6
 	VMOVUPS      f32x16_00800000<>+0(SB), Z8
 	VMAXPS       Z7, Z8, Z7
@@ -5589,32 +4465,32 @@ end113:
 	BZHIQ        R8, R9, R9
 	KMOVW        R9, K1
 	CMPQ         R8, $+4
-	JGT          else114
+	JGT          else100
 	SUBQ         R8, DI
-	JMP          end115
+	JMP          end101
 
-else114:
+else100:
 	SUBQ R8, R8
 
-end115:
+end101:
 	TESTQ R8, R8
-	JZ    end116
+	JZ    end102
 	LEAQ  (BX)(DI*4), BX
 	ADDQ  $+16384, SI
 	ADDQ  $+256, SI
 	CMPQ  R8, $+1
-	JLT   end118
+	JLT   end104
 
-loop117:
+loop103:
 	VXORPS Z7, Z7, Z7
 	MOVQ   BX, DI
 	MOVQ   ldv+192(FP), R9
 	MOVQ   AX, R10
 	MOVQ   n+8(FP), R11
 	CMPQ   R11, $+1
-	JLT    end120
+	JLT    end106
 
-loop119:
+loop105:
 	VMOVUPS      (R10), Z8
 	VBROADCASTSS (DI), Z9
 	VFMADD231PS  Z9, Z8, Z7
@@ -5622,26 +4498,26 @@ loop119:
 	ADDQ         $+256, R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop119
+	JGE          loop105
 
-end120:
+end106:
 	VMULPS  Z6, Z7, Z7
 	VMOVUPS Z7, (SI)
 	ADDQ    $+4, BX
 	ADDQ    $+256, SI
 	SUBQ    $+1, R8
 	CMPQ    R8, $+1
-	JGE     loop117
+	JGE     loop103
 
-end118:
-end116:
+end104:
+end102:
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 	SUBQ $+16, DX
 	CMPQ DX, $+16
-	JGE  loop97
+	JGE  loop83
 
-end98:
+end84:
 	MOVQ  cols+160(FP), AX
 	MOVQ  AX, CX
 	ANDQ  $+15, CX
@@ -5649,14 +4525,14 @@ end98:
 	BZHIQ CX, DX, DX
 	KMOVW DX, K1
 	CMPQ  CX, $+4
-	JGT   else121
+	JGT   else107
 	SUBQ  CX, AX
-	JMP   end122
+	JMP   end108
 
-else121:
+else107:
 	SUBQ CX, CX
 
-end122:
+end108:
 	MOVQ  o_base+200(FP), CX
 	MOVQ  v_base+168(FP), DX
 	MOVQ  AX, BX
@@ -5665,16 +4541,16 @@ end122:
 	BZHIQ BX, SI, SI
 	KMOVW SI, K1
 	CMPQ  AX, $+64
-	JLT   end124
+	JLT   end110
 
-loop123:
+loop109:
 	MOVQ s_base+128(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+4
-	JLT  end126
+	JLT  end112
 
-loop125:
+loop111:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -5696,9 +4572,9 @@ loop125:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end128
+	JLT    end114
 
-loop127:
+loop113:
 	VMOVUPS      (R10), Z16
 	VMOVUPS      64(R10), Z17
 	VMOVUPS      128(R10), Z18
@@ -5727,9 +4603,9 @@ loop127:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop127
+	JGE          loop113
 
-end128:
+end114:
 	VBROADCASTSS (R9), Z16
 	VMULPS       Z16, Z0, Z0
 	VMOVUPS      Z0, (DI)
@@ -5777,13 +4653,13 @@ end128:
 	ADDQ         $+16, SI
 	SUBQ         $+4, R8
 	CMPQ         R8, $+4
-	JGE          loop125
+	JGE          loop111
 
-end126:
+end112:
 	CMPQ R8, $+2
-	JLT  end130
+	JLT  end116
 
-loop129:
+loop115:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -5797,9 +4673,9 @@ loop129:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end132
+	JLT    end118
 
-loop131:
+loop117:
 	VMOVUPS      (R10), Z8
 	VMOVUPS      64(R10), Z9
 	VMOVUPS      128(R10), Z10
@@ -5818,9 +4694,9 @@ loop131:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop131
+	JGE          loop117
 
-end132:
+end118:
 	VBROADCASTSS (R9), Z8
 	VMULPS       Z8, Z0, Z0
 	VMOVUPS      Z0, (DI)
@@ -5846,13 +4722,13 @@ end132:
 	ADDQ         $+8, SI
 	SUBQ         $+2, R8
 	CMPQ         R8, $+2
-	JGE          loop129
+	JGE          loop115
 
-end130:
+end116:
 	CMPQ R8, $+1
-	JLT  end134
+	JLT  end120
 
-loop133:
+loop119:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -5862,9 +4738,9 @@ loop133:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end136
+	JLT    end122
 
-loop135:
+loop121:
 	VMOVUPS      (R10), Z4
 	VMOVUPS      64(R10), Z5
 	VMOVUPS      128(R10), Z6
@@ -5878,9 +4754,9 @@ loop135:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop135
+	JGE          loop121
 
-end136:
+end122:
 	VBROADCASTSS (R9), Z4
 	VMULPS       Z4, Z0, Z0
 	VMOVUPS      Z0, (DI)
@@ -5895,27 +4771,27 @@ end136:
 	ADDQ         $+4, SI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop133
+	JGE          loop119
 
-end134:
+end120:
 	ADDQ $+256, CX
 	ADDQ $+256, DX
 	SUBQ $+64, AX
 	CMPQ AX, $+64
-	JGE  loop123
+	JGE  loop109
 
-end124:
+end110:
 	CMPQ AX, $+16
-	JLT  end138
+	JLT  end124
 
-loop137:
+loop123:
 	MOVQ s_base+128(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+4
-	JLT  end140
+	JLT  end126
 
-loop139:
+loop125:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -5925,9 +4801,9 @@ loop139:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end142
+	JLT    end128
 
-loop141:
+loop127:
 	VMOVUPS      (R10), Z4
 	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -5941,9 +4817,9 @@ loop141:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop141
+	JGE          loop127
 
-end142:
+end128:
 	VBROADCASTSS (R9), Z4
 	VMULPS       Z4, Z0, Z0
 	VMOVUPS      Z0, (DI)
@@ -5967,13 +4843,13 @@ end142:
 	ADDQ         $+16, SI
 	SUBQ         $+4, R8
 	CMPQ         R8, $+4
-	JGE          loop139
+	JGE          loop125
 
-end140:
+end126:
 	CMPQ R8, $+2
-	JLT  end144
+	JLT  end130
 
-loop143:
+loop129:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	MOVQ   SI, R9
@@ -5981,9 +4857,9 @@ loop143:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end146
+	JLT    end132
 
-loop145:
+loop131:
 	VMOVUPS      (R10), Z2
 	VBROADCASTSS (R9), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -5993,9 +4869,9 @@ loop145:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop145
+	JGE          loop131
 
-end146:
+end132:
 	VBROADCASTSS (R9), Z2
 	VMULPS       Z2, Z0, Z0
 	VMOVUPS      Z0, (DI)
@@ -6009,22 +4885,22 @@ end146:
 	ADDQ         $+8, SI
 	SUBQ         $+2, R8
 	CMPQ         R8, $+2
-	JGE          loop143
+	JGE          loop129
 
-end144:
+end130:
 	CMPQ R8, $+1
-	JLT  end148
+	JLT  end134
 
-loop147:
+loop133:
 	VXORPS Z0, Z0, Z0
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end150
+	JLT    end136
 
-loop149:
+loop135:
 	VMOVUPS      (R10), Z1
 	VBROADCASTSS (R9), Z2
 	VFMADD231PS  Z1, Z2, Z0
@@ -6032,9 +4908,9 @@ loop149:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop149
+	JGE          loop135
 
-end150:
+end136:
 	VBROADCASTSS (R9), Z1
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, (DI)
@@ -6043,24 +4919,24 @@ end150:
 	ADDQ         $+4, SI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop147
+	JGE          loop133
 
-end148:
+end134:
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 	SUBQ $+16, AX
 	CMPQ AX, $+16
-	JGE  loop137
+	JGE  loop123
 
-end138:
+end124:
 	TESTQ BX, BX
-	JZ    end151
+	JZ    end137
 	MOVQ  s_base+128(FP), AX
 	MOVQ  rows+0(FP), BX
 	CMPQ  BX, $+4
-	JLT   end153
+	JLT   end139
 
-loop152:
+loop138:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -6070,9 +4946,9 @@ loop152:
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end155
+	JLT    end141
 
-loop154:
+loop140:
 	VMOVUPS.Z    (DI), K1, Z4
 	VBROADCASTSS (SI), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -6086,9 +4962,9 @@ loop154:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop154
+	JGE          loop140
 
-end155:
+end141:
 	VBROADCASTSS (SI), Z4
 	VMULPS       Z4, Z0, Z0
 	VMOVUPS      Z0, K1, (CX)
@@ -6112,13 +4988,13 @@ end155:
 	ADDQ         $+16, AX
 	SUBQ         $+4, BX
 	CMPQ         BX, $+4
-	JGE          loop152
+	JGE          loop138
 
-end153:
+end139:
 	CMPQ BX, $+2
-	JLT  end157
+	JLT  end143
 
-loop156:
+loop142:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	MOVQ   AX, SI
@@ -6126,9 +5002,9 @@ loop156:
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end159
+	JLT    end145
 
-loop158:
+loop144:
 	VMOVUPS.Z    (DI), K1, Z2
 	VBROADCASTSS (SI), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -6138,9 +5014,9 @@ loop158:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop158
+	JGE          loop144
 
-end159:
+end145:
 	VBROADCASTSS (SI), Z2
 	VMULPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (CX)
@@ -6154,22 +5030,22 @@ end159:
 	ADDQ         $+8, AX
 	SUBQ         $+2, BX
 	CMPQ         BX, $+2
-	JGE          loop156
+	JGE          loop142
 
-end157:
+end143:
 	CMPQ BX, $+1
-	JLT  end161
+	JLT  end147
 
-loop160:
+loop146:
 	VXORPS Z0, Z0, Z0
 	MOVQ   AX, SI
 	MOVQ   DX, DI
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end163
+	JLT    end149
 
-loop162:
+loop148:
 	VMOVUPS.Z    (DI), K1, Z1
 	VBROADCASTSS (SI), Z2
 	VFMADD231PS  Z1, Z2, Z0
@@ -6177,9 +5053,9 @@ loop162:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop162
+	JGE          loop148
 
-end163:
+end149:
 	VBROADCASTSS (SI), Z1
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (CX)
@@ -6188,10 +5064,10 @@ end163:
 	ADDQ         $+4, AX
 	SUBQ         $+1, BX
 	CMPQ         BX, $+1
-	JGE          loop160
+	JGE          loop146
 
-end161:
-end151:
+end147:
+end137:
 	MOVQ  s_base+128(FP), AX
 	MOVQ  o_base+200(FP), CX
 	MOVQ  cols+160(FP), DX
@@ -6201,30 +5077,30 @@ end151:
 	BZHIQ BX, SI, SI
 	KMOVW SI, K1
 	CMPQ  BX, $+4
-	JGT   else164
+	JGT   else150
 	SUBQ  BX, DX
-	JMP   end165
+	JMP   end151
 
-else164:
+else150:
 	SUBQ BX, BX
 
-end165:
+end151:
 	TESTQ BX, BX
-	JZ    end166
+	JZ    end152
 	LEAQ  (CX)(DX*4), CX
 	ADDQ  $+16384, AX
 	ADDQ  $+256, AX
 	CMPQ  BX, $+1
-	JLT   end168
+	JLT   end154
 
-loop167:
+loop153:
 	MOVQ CX, DX
 	MOVQ AX, SI
 	MOVQ rows+0(FP), DI
 	CMPQ DI, $+1
-	JLT  end170
+	JLT  end156
 
-loop169:
+loop155:
 	VBROADCASTSS (SI), Z0
 	VMOVSS       X0, (DX)
 	MOVQ         ldo+224(FP), R8
@@ -6232,17 +5108,17 @@ loop169:
 	ADDQ         $+4, SI
 	SUBQ         $+1, DI
 	CMPQ         DI, $+1
-	JGE          loop169
+	JGE          loop155
 
-end170:
+end156:
 	ADDQ $+4, CX
 	ADDQ $+256, AX
 	SUBQ $+1, BX
 	CMPQ BX, $+1
-	JGE  loop167
+	JGE  loop153
 
-end168:
-end166:
+end154:
+end152:
 	VZEROUPPER
 	RET
 
@@ -7338,7 +6214,7 @@ loop38:
 	MOVQ q_base+32(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
-	CMPQ R8, $+8
+	CMPQ R8, $+4
 	JLT  end41
 
 loop40:
@@ -7350,14 +6226,6 @@ loop40:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
@@ -7365,319 +6233,6 @@ loop40:
 	JLT    end43
 
 loop42:
-	MOVQ        R10, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Z17
-	VMOVUPS     64(R12), Z18
-	VMOVUPS     128(R12), Z19
-	VMOVUPS     192(R12), Z20
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z21
-	VMOVUPS     64(R12), Z22
-	VMOVUPS     128(R12), Z23
-	VMOVUPS     192(R12), Z24
-	MOVQ        R9, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z1
-	VFMADD231PS Z25, Z21, Z2
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z1
-	VFMADD231PS Z25, Z22, Z2
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z1
-	VFMADD231PS Z25, Z23, Z2
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z1
-	VFMADD231PS Z25, Z24, Z2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z3
-	VFMADD231PS Z25, Z21, Z4
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z3
-	VFMADD231PS Z25, Z22, Z4
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z3
-	VFMADD231PS Z25, Z23, Z4
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z3
-	VFMADD231PS Z25, Z24, Z4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z5
-	VFMADD231PS Z25, Z21, Z6
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z5
-	VFMADD231PS Z25, Z22, Z6
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z5
-	VFMADD231PS Z25, Z23, Z6
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z5
-	VFMADD231PS Z25, Z24, Z6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z7
-	VFMADD231PS Z25, Z21, Z8
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z7
-	VFMADD231PS Z25, Z22, Z8
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z7
-	VFMADD231PS Z25, Z23, Z8
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z7
-	VFMADD231PS Z25, Z24, Z8
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z9
-	VFMADD231PS Z25, Z21, Z10
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z9
-	VFMADD231PS Z25, Z22, Z10
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z9
-	VFMADD231PS Z25, Z23, Z10
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z9
-	VFMADD231PS Z25, Z24, Z10
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z11
-	VFMADD231PS Z25, Z21, Z12
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z11
-	VFMADD231PS Z25, Z22, Z12
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z11
-	VFMADD231PS Z25, Z23, Z12
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z11
-	VFMADD231PS Z25, Z24, Z12
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z13
-	VFMADD231PS Z25, Z21, Z14
-	VMOVUPS     64(R12), Z25
-	VFMADD231PS Z25, Z18, Z13
-	VFMADD231PS Z25, Z22, Z14
-	VMOVUPS     128(R12), Z25
-	VFMADD231PS Z25, Z19, Z13
-	VFMADD231PS Z25, Z23, Z14
-	VMOVUPS     192(R12), Z25
-	VFMADD231PS Z25, Z20, Z13
-	VFMADD231PS Z25, Z24, Z14
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z25
-	VFMADD231PS Z25, Z17, Z15
-	VFMADD231PS Z25, Z21, Z16
-	VMOVUPS     64(R12), Z17
-	VFMADD231PS Z17, Z18, Z15
-	VFMADD231PS Z17, Z22, Z16
-	VMOVUPS     128(R12), Z17
-	VFMADD231PS Z17, Z19, Z15
-	VFMADD231PS Z17, Z23, Z16
-	VMOVUPS     192(R12), Z17
-	VFMADD231PS Z17, Z20, Z15
-	VFMADD231PS Z17, Z24, Z16
-	ADDQ        $+256, R10
-	ADDQ        $+256, R9
-	SUBQ        $+64, R11
-	CMPQ        R11, $+64
-	JGE         loop42
-
-end43:
-	CMPQ R11, $+16
-	JLT  end45
-
-loop44:
-	MOVQ        R10, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Z17
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z18
-	MOVQ        R9, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z1
-	VFMADD231PS Z19, Z18, Z2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z3
-	VFMADD231PS Z19, Z18, Z4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z5
-	VFMADD231PS Z19, Z18, Z6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z7
-	VFMADD231PS Z19, Z18, Z8
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z9
-	VFMADD231PS Z19, Z18, Z10
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z11
-	VFMADD231PS Z19, Z18, Z12
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z13
-	VFMADD231PS Z19, Z18, Z14
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z19
-	VFMADD231PS Z19, Z17, Z15
-	VFMADD231PS Z19, Z18, Z16
-	ADDQ        $+64, R10
-	ADDQ        $+64, R9
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop44
-
-end45:
-	TESTQ       R11, R11
-	JZ          end46
-	MOVQ        ldk+88(FP), R11
-	VMOVUPS.Z   (R10), K1, Z17
-	LEAQ        (R10)(R11*4), R10
-	VMOVUPS.Z   (R10), K1, Z18
-	MOVQ        ldq+56(FP), R10
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z1
-	VFMADD231PS Z19, Z18, Z2
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z3
-	VFMADD231PS Z19, Z18, Z4
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z5
-	VFMADD231PS Z19, Z18, Z6
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z7
-	VFMADD231PS Z19, Z18, Z8
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z9
-	VFMADD231PS Z19, Z18, Z10
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z11
-	VFMADD231PS Z19, Z18, Z12
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z13
-	VFMADD231PS Z19, Z18, Z14
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z19
-	VFMADD231PS Z19, Z17, Z15
-	VFMADD231PS Z19, Z18, Z16
-
-end46:
-	VSHUFPS       $0x4e, Z2, Z1, Z17
-	VMOVAPS       Z2, K2, Z1
-	VADDPS        Z17, Z1, Z1
-	VSHUFPS       $0x4e, Z4, Z3, Z2
-	VMOVAPS       Z4, K2, Z3
-	VADDPS        Z2, Z3, Z2
-	VSHUFPS       $0x88, Z2, Z1, Z3
-	VSHUFPS       $0xdd, Z2, Z1, Z1
-	VADDPS        Z1, Z3, Z1
-	VSHUFPS       $0x4e, Z6, Z5, Z2
-	VMOVAPS       Z6, K2, Z5
-	VADDPS        Z2, Z5, Z2
-	VSHUFPS       $0x4e, Z8, Z7, Z3
-	VMOVAPS       Z8, K2, Z7
-	VADDPS        Z3, Z7, Z3
-	VSHUFPS       $0x88, Z3, Z2, Z4
-	VSHUFPS       $0xdd, Z3, Z2, Z2
-	VADDPS        Z2, Z4, Z2
-	VSHUFPS       $0x4e, Z10, Z9, Z3
-	VMOVAPS       Z10, K2, Z9
-	VADDPS        Z3, Z9, Z3
-	VSHUFPS       $0x4e, Z12, Z11, Z4
-	VMOVAPS       Z12, K2, Z11
-	VADDPS        Z4, Z11, Z4
-	VSHUFPS       $0x88, Z4, Z3, Z5
-	VSHUFPS       $0xdd, Z4, Z3, Z3
-	VADDPS        Z3, Z5, Z3
-	VSHUFPS       $0x4e, Z14, Z13, Z4
-	VMOVAPS       Z14, K2, Z13
-	VADDPS        Z4, Z13, Z4
-	VSHUFPS       $0x4e, Z16, Z15, Z5
-	VMOVAPS       Z16, K2, Z15
-	VADDPS        Z5, Z15, Z5
-	VSHUFPS       $0x88, Z5, Z4, Z6
-	VSHUFPS       $0xdd, Z5, Z4, Z4
-	VADDPS        Z4, Z6, Z4
-	VSHUFF32X4    $0x4e, Z2, Z1, Z5
-	VMOVAPS       Z2, K3, Z1
-	VADDPS        Z5, Z1, Z1
-	VSHUFF32X4    $0x4e, Z4, Z3, Z2
-	VMOVAPS       Z4, K3, Z3
-	VADDPS        Z2, Z3, Z2
-	VSHUFF32X4    $0x88, Z2, Z1, Z3
-	VSHUFF32X4    $0xdd, Z2, Z1, Z1
-	VADDPS        Z1, Z3, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVLPS       X1, (DI)
-	ADDQ          $+1088, DI
-	VMOVHPS       X1, (DI)
-	ADDQ          $+1088, DI
-	VEXTRACTF32X4 $0x01, Z1, X2
-	VMOVLPS       X2, (DI)
-	ADDQ          $+1088, DI
-	VEXTRACTF32X4 $0x01, Z1, X2
-	VMOVHPS       X2, (DI)
-	ADDQ          $+1088, DI
-	VEXTRACTF32X4 $0x02, Z1, X2
-	VMOVLPS       X2, (DI)
-	ADDQ          $+1088, DI
-	VEXTRACTF32X4 $0x02, Z1, X2
-	VMOVHPS       X2, (DI)
-	ADDQ          $+1088, DI
-	VEXTRACTF32X4 $0x03, Z1, X2
-	VMOVLPS       X2, (DI)
-	ADDQ          $+1088, DI
-	VEXTRACTF32X4 $0x03, Z1, X1
-	VMOVHPS       X1, (DI)
-	ADDQ          $+1088, DI
-	MOVQ          ldq+56(FP), R9
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	SUBQ          $+8, R8
-	CMPQ          R8, $+8
-	JGE           loop40
-
-end41:
-	CMPQ R8, $+4
-	JLT  end48
-
-loop47:
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   AX, R11
-	CMPQ   R11, $+64
-	JLT    end50
-
-loop49:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Z9
@@ -7746,13 +6301,13 @@ loop49:
 	ADDQ        $+256, R9
 	SUBQ        $+64, R11
 	CMPQ        R11, $+64
-	JGE         loop49
+	JGE         loop42
 
-end50:
+end43:
 	CMPQ R11, $+16
-	JLT  end52
+	JLT  end45
 
-loop51:
+loop44:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Z9
@@ -7779,11 +6334,11 @@ loop51:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop51
+	JGE         loop44
 
-end52:
+end45:
 	TESTQ       R11, R11
-	JZ          end53
+	JZ          end46
 	MOVQ        ldk+88(FP), R11
 	VMOVUPS.Z   (R10), K1, Z9
 	LEAQ        (R10)(R11*4), R10
@@ -7805,7 +6360,7 @@ end52:
 	VFMADD231PS Z11, Z9, Z7
 	VFMADD231PS Z11, Z10, Z8
 
-end53:
+end46:
 	VSHUFPS       $0x4e, Z2, Z1, Z9
 	VMOVAPS       Z2, K2, Z1
 	VADDPS        Z9, Z1, Z1
@@ -7848,13 +6403,13 @@ end53:
 	LEAQ          (SI)(R9*4), SI
 	SUBQ          $+4, R8
 	CMPQ          R8, $+4
-	JGE           loop47
+	JGE           loop40
 
-end48:
+end41:
 	CMPQ R8, $+2
-	JLT  end55
+	JLT  end48
 
-loop54:
+loop47:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -7863,9 +6418,9 @@ loop54:
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end57
+	JLT    end50
 
-loop56:
+loop49:
 	MOVQ        R9, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Z5
@@ -7884,11 +6439,11 @@ loop56:
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop56
+	JGE         loop49
 
-end57:
+end50:
 	TESTQ       R11, R11
-	JZ          end58
+	JZ          end51
 	MOVQ        ldq+56(FP), R11
 	VMOVUPS.Z   (R9), K1, Z5
 	LEAQ        (R9)(R11*4), R9
@@ -7903,7 +6458,7 @@ end57:
 	VFMADD231PS Z7, Z5, Z2
 	VFMADD231PS Z7, Z6, Z4
 
-end58:
+end51:
 	VSHUFPS    $0x4e, Z2, Z1, Z5
 	VMOVAPS    Z2, K2, Z1
 	VADDPS     Z5, Z1, Z1
@@ -7927,22 +6482,22 @@ end58:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+2, R8
 	CMPQ       R8, $+2
-	JGE        loop54
+	JGE        loop47
 
-end55:
+end48:
 	CMPQ R8, $+1
-	JLT  end60
+	JLT  end53
 
-loop59:
+loop52:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end62
+	JLT    end55
 
-loop61:
+loop54:
 	MOVQ        R9, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Z3
@@ -7957,11 +6512,11 @@ loop61:
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop61
+	JGE         loop54
 
-end62:
+end55:
 	TESTQ       R11, R11
-	JZ          end63
+	JZ          end56
 	MOVQ        ldq+56(FP), R11
 	VMOVUPS.Z   (R9), K1, Z3
 	MOVQ        R10, R9
@@ -7972,7 +6527,7 @@ end62:
 	VMOVUPS.Z   (R9), K1, Z4
 	VFMADD231PS Z4, Z3, Z2
 
-end63:
+end56:
 	VSHUFPS    $0x4e, Z2, Z1, Z3
 	VMOVAPS    Z2, K2, Z1
 	VADDPS     Z3, Z1, Z1
@@ -7990,9 +6545,9 @@ end63:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+1, R8
 	CMPQ       R8, $+1
-	JGE        loop59
+	JGE        loop52
 
-end60:
+end53:
 	ADDQ $+8, CX
 	MOVQ ldk+88(FP), SI
 	LEAQ (DX)(SI*4), DX
@@ -8003,249 +6558,16 @@ end60:
 
 end39:
 	CMPQ BX, $+1
-	JLT  end65
+	JLT  end58
 
-loop64:
+loop57:
 	MOVQ q_base+32(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
-	CMPQ R8, $+8
-	JLT  end67
-
-loop66:
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	MOVQ   SI, R9
-	MOVQ   DX, R10
-	MOVQ   AX, R11
-	CMPQ   R11, $+64
-	JLT    end69
-
-loop68:
-	MOVQ        R10, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Z9
-	VMOVUPS     64(R12), Z10
-	VMOVUPS     128(R12), Z11
-	VMOVUPS     192(R12), Z12
-	MOVQ        R9, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z1
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z1
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z1
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z1
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z2
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z2
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z2
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z3
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z3
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z3
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z4
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z4
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z4
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z5
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z5
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z5
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z6
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z6
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z6
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z7
-	VMOVUPS     64(R12), Z13
-	VFMADD231PS Z13, Z10, Z7
-	VMOVUPS     128(R12), Z13
-	VFMADD231PS Z13, Z11, Z7
-	VMOVUPS     192(R12), Z13
-	VFMADD231PS Z13, Z12, Z7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z13
-	VFMADD231PS Z13, Z9, Z8
-	VMOVUPS     64(R12), Z9
-	VFMADD231PS Z9, Z10, Z8
-	VMOVUPS     128(R12), Z9
-	VFMADD231PS Z9, Z11, Z8
-	VMOVUPS     192(R12), Z9
-	VFMADD231PS Z9, Z12, Z8
-	ADDQ        $+256, R10
-	ADDQ        $+256, R9
-	SUBQ        $+64, R11
-	CMPQ        R11, $+64
-	JGE         loop68
-
-end69:
-	CMPQ R11, $+16
-	JLT  end71
-
-loop70:
-	MOVQ        R10, R12
-	MOVQ        ldk+88(FP), R13
-	VMOVUPS     (R12), Z9
-	MOVQ        R9, R12
-	MOVQ        ldq+56(FP), R13
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z1
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z2
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z3
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z4
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z5
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z6
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z7
-	LEAQ        (R12)(R13*4), R12
-	VMOVUPS     (R12), Z10
-	VFMADD231PS Z10, Z9, Z8
-	ADDQ        $+64, R10
-	ADDQ        $+64, R9
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop70
-
-end71:
-	TESTQ       R11, R11
-	JZ          end72
-	MOVQ        ldk+88(FP), R11
-	VMOVUPS.Z   (R10), K1, Z9
-	MOVQ        ldq+56(FP), R10
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z1
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z2
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z3
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z4
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z5
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z6
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z7
-	LEAQ        (R9)(R10*4), R9
-	VMOVUPS.Z   (R9), K1, Z10
-	VFMADD231PS Z10, Z9, Z8
-
-end72:
-	VSHUFPS       $0x4e, Z2, Z1, Z9
-	VMOVAPS       Z2, K2, Z1
-	VADDPS        Z9, Z1, Z1
-	VSHUFPS       $0x4e, Z4, Z3, Z2
-	VMOVAPS       Z4, K2, Z3
-	VADDPS        Z2, Z3, Z2
-	VSHUFPS       $0x88, Z2, Z1, Z3
-	VSHUFPS       $0xdd, Z2, Z1, Z1
-	VADDPS        Z1, Z3, Z1
-	VSHUFPS       $0x4e, Z6, Z5, Z2
-	VMOVAPS       Z6, K2, Z5
-	VADDPS        Z2, Z5, Z2
-	VSHUFPS       $0x4e, Z8, Z7, Z3
-	VMOVAPS       Z8, K2, Z7
-	VADDPS        Z3, Z7, Z3
-	VSHUFPS       $0x88, Z3, Z2, Z4
-	VSHUFPS       $0xdd, Z3, Z2, Z2
-	VADDPS        Z2, Z4, Z2
-	VSHUFF32X4    $0x4e, Z2, Z1, Z3
-	VMOVAPS       Z2, K3, Z1
-	VADDPS        Z3, Z1, Z1
-	VSHUFF32X4    $0x88, Z1, Z1, Z2
-	VSHUFF32X4    $0xdd, Z1, Z1, Z1
-	VADDPS        Z1, Z2, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVSS        X1, (DI)
-	ADDQ          $+1088, DI
-	VEXTRACTPS    $0x01, X1, (DI)
-	ADDQ          $+1088, DI
-	VEXTRACTPS    $0x02, X1, (DI)
-	ADDQ          $+1088, DI
-	VEXTRACTPS    $0x03, X1, (DI)
-	ADDQ          $+1088, DI
-	VEXTRACTF32X4 $0x01, Z1, X2
-	VMOVSS        X2, (DI)
-	ADDQ          $+1088, DI
-	VEXTRACTF32X4 $0x01, Z1, X2
-	VEXTRACTPS    $0x01, X2, (DI)
-	ADDQ          $+1088, DI
-	VEXTRACTF32X4 $0x01, Z1, X2
-	VEXTRACTPS    $0x02, X2, (DI)
-	ADDQ          $+1088, DI
-	VEXTRACTF32X4 $0x01, Z1, X1
-	VEXTRACTPS    $0x03, X1, (DI)
-	ADDQ          $+1088, DI
-	MOVQ          ldq+56(FP), R9
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	LEAQ          (SI)(R9*4), SI
-	SUBQ          $+8, R8
-	CMPQ          R8, $+8
-	JGE           loop66
-
-end67:
 	CMPQ R8, $+4
-	JLT  end74
+	JLT  end60
 
-loop73:
+loop59:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -8254,9 +6576,9 @@ loop73:
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end76
+	JLT    end62
 
-loop75:
+loop61:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Z5
@@ -8277,11 +6599,11 @@ loop75:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop75
+	JGE         loop61
 
-end76:
+end62:
 	TESTQ       R11, R11
-	JZ          end77
+	JZ          end63
 	MOVQ        ldk+88(FP), R11
 	VMOVUPS.Z   (R10), K1, Z5
 	MOVQ        ldq+56(FP), R10
@@ -8297,7 +6619,7 @@ end76:
 	VMOVUPS.Z   (R9), K1, Z6
 	VFMADD231PS Z6, Z5, Z4
 
-end77:
+end63:
 	VSHUFPS    $0x4e, Z2, Z1, Z5
 	VMOVAPS    Z2, K2, Z1
 	VADDPS     Z5, Z1, Z1
@@ -8327,22 +6649,22 @@ end77:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+4, R8
 	CMPQ       R8, $+4
-	JGE        loop73
+	JGE        loop59
 
-end74:
+end60:
 	CMPQ R8, $+2
-	JLT  end79
+	JLT  end65
 
-loop78:
+loop64:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end81
+	JLT    end67
 
-loop80:
+loop66:
 	MOVQ        R10, R12
 	MOVQ        ldk+88(FP), R13
 	VMOVUPS     (R12), Z3
@@ -8357,11 +6679,11 @@ loop80:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop80
+	JGE         loop66
 
-end81:
+end67:
 	TESTQ       R11, R11
-	JZ          end82
+	JZ          end68
 	MOVQ        ldk+88(FP), R11
 	VMOVUPS.Z   (R10), K1, Z3
 	MOVQ        ldq+56(FP), R10
@@ -8371,7 +6693,7 @@ end81:
 	VMOVUPS.Z   (R9), K1, Z4
 	VFMADD231PS Z4, Z3, Z2
 
-end82:
+end68:
 	VSHUFPS    $0x4e, Z2, Z1, Z3
 	VMOVAPS    Z2, K2, Z1
 	VADDPS     Z3, Z1, Z1
@@ -8392,21 +6714,21 @@ end82:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+2, R8
 	CMPQ       R8, $+2
-	JGE        loop78
+	JGE        loop64
 
-end79:
+end65:
 	CMPQ R8, $+1
-	JLT  end84
+	JLT  end70
 
-loop83:
+loop69:
 	VXORPS Z1, Z1, Z1
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   AX, R11
 	CMPQ   R11, $+16
-	JLT    end86
+	JLT    end72
 
-loop85:
+loop71:
 	MOVQ        R9, R12
 	MOVQ        ldq+56(FP), R13
 	VMOVUPS     (R12), Z2
@@ -8418,11 +6740,11 @@ loop85:
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop85
+	JGE         loop71
 
-end86:
+end72:
 	TESTQ       R11, R11
-	JZ          end87
+	JZ          end73
 	MOVQ        ldq+56(FP), R11
 	VMOVUPS.Z   (R9), K1, Z2
 	MOVQ        R10, R9
@@ -8430,7 +6752,7 @@ end86:
 	VMOVUPS.Z   (R9), K1, Z3
 	VFMADD231PS Z3, Z2, Z1
 
-end87:
+end73:
 	VSHUFF32X4 $0x4e, Z1, Z1, Z2
 	VADDPS     Z2, Z1, Z1
 	VSHUFF32X4 $0xb1, Z1, Z1, Z2
@@ -8446,17 +6768,17 @@ end87:
 	LEAQ       (SI)(R9*4), SI
 	SUBQ       $+1, R8
 	CMPQ       R8, $+1
-	JGE        loop83
+	JGE        loop69
 
-end84:
+end70:
 	ADDQ $+4, CX
 	MOVQ ldk+88(FP), SI
 	LEAQ (DX)(SI*4), DX
 	SUBQ $+1, BX
 	CMPQ BX, $+1
-	JGE  loop64
+	JGE  loop57
 
-end65:
+end58:
 	MOVQ    s_base+128(FP), AX
 	MOVQ    bias_base+96(FP), CX
 	MOVQ    rows+0(FP), DX
@@ -8468,14 +6790,14 @@ end65:
 	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z3
 	VMOVUPS f32x16_c2b00f34<>+0(SB), Z4
 	CMPQ    DX, $+1
-	JLT     end89
+	JLT     end75
 
-loop88:
+loop74:
 	MOVQ         AX, SI
 	MOVQ         n+8(FP), DI
 	LEAQ         (SI)(DI*4), SI
 	CMPQ         BX, $+31
-	JGT          else90
+	JGT          else76
 	VMOVUPS      (AX), Z5
 	VMOVUPS      (CX), Z6
 	VMOVUPS      f32x16_ff7fffff<>+0(SB), Z7
@@ -8521,18 +6843,18 @@ loop88:
 	VMAXPS       Z5, Z7, Z5
 	VDIVPS       Z5, Z6, Z5
 	VMOVSS       X5, (SI)
-	JMP          end91
+	JMP          end77
 
-else90:
+else76:
 	VMOVUPS f32x16_ff7fffff<>+0(SB), Z5
 	VMOVUPS f32x16_ff7fffff<>+0(SB), Z6
 	MOVQ    AX, DI
 	MOVQ    CX, R8
 	MOVQ    BX, R9
 	CMPQ    R9, $+32
-	JLT     end93
+	JLT     end79
 
-loop92:
+loop78:
 	VMOVUPS   (DI), Z7
 	VMOVUPS   (R8), Z8
 	VMOVUPS   f32x16_ff7fffff<>+0(SB), Z9
@@ -8555,13 +6877,13 @@ loop92:
 	ADDQ      $+128, R8
 	SUBQ      $+32, R9
 	CMPQ      R9, $+32
-	JGE       loop92
+	JGE       loop78
 
-end93:
+end79:
 	CMPQ R9, $+16
-	JLT  end95
+	JLT  end81
 
-loop94:
+loop80:
 	VMOVUPS   (DI), Z7
 	VMOVUPS   (R8), Z8
 	VMOVUPS   f32x16_ff7fffff<>+0(SB), Z9
@@ -8575,9 +6897,9 @@ loop94:
 	ADDQ      $+64, R8
 	SUBQ      $+16, R9
 	CMPQ      R9, $+16
-	JGE       loop94
+	JGE       loop80
 
-end95:
+end81:
 	VMAXPS     Z6, Z5, Z5
 	VSHUFF32X4 $0x4e, Z5, Z5, Z6
 	VMAXPS     Z6, Z5, Z5
@@ -8592,9 +6914,9 @@ end95:
 	MOVQ       AX, DI
 	MOVQ       BX, R8
 	CMPQ       R8, $+32
-	JLT        end97
+	JLT        end83
 
-loop96:
+loop82:
 	VMOVUPS     (DI), Z8
 	VSUBPS      Z5, Z8, Z8
 	VMAXPS      Z8, Z4, Z8
@@ -8632,13 +6954,13 @@ loop96:
 	ADDQ        $+128, DI
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop96
+	JGE         loop82
 
-end97:
+end83:
 	CMPQ R8, $+16
-	JLT  end99
+	JLT  end85
 
-loop98:
+loop84:
 	VMOVUPS     (DI), Z8
 	VSUBPS      Z5, Z8, Z8
 	VMAXPS      Z8, Z4, Z8
@@ -8659,9 +6981,9 @@ loop98:
 	ADDQ        $+64, DI
 	SUBQ        $+16, R8
 	CMPQ        R8, $+16
-	JGE         loop98
+	JGE         loop84
 
-end99:
+end85:
 	VADDPS       Z7, Z6, Z5
 	VSHUFF32X4   $0x4e, Z5, Z5, Z6
 	VADDPS       Z6, Z5, Z5
@@ -8677,15 +6999,15 @@ end99:
 	VDIVPS       Z5, Z6, Z5
 	VMOVSS       X5, (SI)
 
-end91:
+end77:
 	ADDQ $+1088, AX
 	MOVQ ldb+120(FP), SI
 	LEAQ (CX)(SI*4), CX
 	SUBQ $+1, DX
 	CMPQ DX, $+1
-	JGE  loop88
+	JGE  loop74
 
-end89:
+end75:
 	MOVQ  cols+160(FP), AX
 	MOVQ  o_base+200(FP), CX
 	MOVQ  v_base+168(FP), DX
@@ -8695,16 +7017,16 @@ end89:
 	BZHIQ BX, SI, SI
 	KMOVW SI, K1
 	CMPQ  AX, $+64
-	JLT   end101
+	JLT   end87
 
-loop100:
+loop86:
 	MOVQ s_base+128(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+4
-	JLT  end103
+	JLT  end89
 
-loop102:
+loop88:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -8726,9 +7048,9 @@ loop102:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end105
+	JLT    end91
 
-loop104:
+loop90:
 	VMOVUPS      (R10), Z16
 	VMOVUPS      64(R10), Z17
 	VMOVUPS      128(R10), Z18
@@ -8757,9 +7079,9 @@ loop104:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop104
+	JGE          loop90
 
-end105:
+end91:
 	VBROADCASTSS (R9), Z16
 	VMULPS       Z16, Z0, Z0
 	VMOVUPS      Z0, (DI)
@@ -8807,13 +7129,13 @@ end105:
 	ADDQ         $+4352, SI
 	SUBQ         $+4, R8
 	CMPQ         R8, $+4
-	JGE          loop102
+	JGE          loop88
 
-end103:
+end89:
 	CMPQ R8, $+2
-	JLT  end107
+	JLT  end93
 
-loop106:
+loop92:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -8827,9 +7149,9 @@ loop106:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end109
+	JLT    end95
 
-loop108:
+loop94:
 	VMOVUPS      (R10), Z8
 	VMOVUPS      64(R10), Z9
 	VMOVUPS      128(R10), Z10
@@ -8848,9 +7170,9 @@ loop108:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop108
+	JGE          loop94
 
-end109:
+end95:
 	VBROADCASTSS (R9), Z8
 	VMULPS       Z8, Z0, Z0
 	VMOVUPS      Z0, (DI)
@@ -8876,13 +7198,13 @@ end109:
 	ADDQ         $+2176, SI
 	SUBQ         $+2, R8
 	CMPQ         R8, $+2
-	JGE          loop106
+	JGE          loop92
 
-end107:
+end93:
 	CMPQ R8, $+1
-	JLT  end111
+	JLT  end97
 
-loop110:
+loop96:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -8892,9 +7214,9 @@ loop110:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end113
+	JLT    end99
 
-loop112:
+loop98:
 	VMOVUPS      (R10), Z4
 	VMOVUPS      64(R10), Z5
 	VMOVUPS      128(R10), Z6
@@ -8908,9 +7230,9 @@ loop112:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop112
+	JGE          loop98
 
-end113:
+end99:
 	VBROADCASTSS (R9), Z4
 	VMULPS       Z4, Z0, Z0
 	VMOVUPS      Z0, (DI)
@@ -8925,27 +7247,27 @@ end113:
 	ADDQ         $+1088, SI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop110
+	JGE          loop96
 
-end111:
+end97:
 	ADDQ $+256, CX
 	ADDQ $+256, DX
 	SUBQ $+64, AX
 	CMPQ AX, $+64
-	JGE  loop100
+	JGE  loop86
 
-end101:
+end87:
 	CMPQ AX, $+16
-	JLT  end115
+	JLT  end101
 
-loop114:
+loop100:
 	MOVQ s_base+128(FP), SI
 	MOVQ CX, DI
 	MOVQ rows+0(FP), R8
 	CMPQ R8, $+4
-	JLT  end117
+	JLT  end103
 
-loop116:
+loop102:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -8955,9 +7277,9 @@ loop116:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end119
+	JLT    end105
 
-loop118:
+loop104:
 	VMOVUPS      (R10), Z4
 	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -8971,9 +7293,9 @@ loop118:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop118
+	JGE          loop104
 
-end119:
+end105:
 	VBROADCASTSS (R9), Z4
 	VMULPS       Z4, Z0, Z0
 	VMOVUPS      Z0, (DI)
@@ -8997,13 +7319,13 @@ end119:
 	ADDQ         $+4352, SI
 	SUBQ         $+4, R8
 	CMPQ         R8, $+4
-	JGE          loop116
+	JGE          loop102
 
-end117:
+end103:
 	CMPQ R8, $+2
-	JLT  end121
+	JLT  end107
 
-loop120:
+loop106:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	MOVQ   SI, R9
@@ -9011,9 +7333,9 @@ loop120:
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end123
+	JLT    end109
 
-loop122:
+loop108:
 	VMOVUPS      (R10), Z2
 	VBROADCASTSS (R9), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -9023,9 +7345,9 @@ loop122:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop122
+	JGE          loop108
 
-end123:
+end109:
 	VBROADCASTSS (R9), Z2
 	VMULPS       Z2, Z0, Z0
 	VMOVUPS      Z0, (DI)
@@ -9039,22 +7361,22 @@ end123:
 	ADDQ         $+2176, SI
 	SUBQ         $+2, R8
 	CMPQ         R8, $+2
-	JGE          loop120
+	JGE          loop106
 
-end121:
+end107:
 	CMPQ R8, $+1
-	JLT  end125
+	JLT  end111
 
-loop124:
+loop110:
 	VXORPS Z0, Z0, Z0
 	MOVQ   SI, R9
 	MOVQ   DX, R10
 	MOVQ   n+8(FP), R11
 	MOVQ   ldv+192(FP), R12
 	CMPQ   R11, $+1
-	JLT    end127
+	JLT    end113
 
-loop126:
+loop112:
 	VMOVUPS      (R10), Z1
 	VBROADCASTSS (R9), Z2
 	VFMADD231PS  Z1, Z2, Z0
@@ -9062,9 +7384,9 @@ loop126:
 	LEAQ         (R10)(R12*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop126
+	JGE          loop112
 
-end127:
+end113:
 	VBROADCASTSS (R9), Z1
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, (DI)
@@ -9073,24 +7395,24 @@ end127:
 	ADDQ         $+1088, SI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop124
+	JGE          loop110
 
-end125:
+end111:
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 	SUBQ $+16, AX
 	CMPQ AX, $+16
-	JGE  loop114
+	JGE  loop100
 
-end115:
+end101:
 	TESTQ BX, BX
-	JZ    end128
+	JZ    end114
 	MOVQ  s_base+128(FP), AX
 	MOVQ  rows+0(FP), BX
 	CMPQ  BX, $+4
-	JLT   end130
+	JLT   end116
 
-loop129:
+loop115:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -9100,9 +7422,9 @@ loop129:
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end132
+	JLT    end118
 
-loop131:
+loop117:
 	VMOVUPS.Z    (DI), K1, Z4
 	VBROADCASTSS (SI), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -9116,9 +7438,9 @@ loop131:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop131
+	JGE          loop117
 
-end132:
+end118:
 	VBROADCASTSS (SI), Z4
 	VMULPS       Z4, Z0, Z0
 	VMOVUPS      Z0, K1, (CX)
@@ -9142,13 +7464,13 @@ end132:
 	ADDQ         $+4352, AX
 	SUBQ         $+4, BX
 	CMPQ         BX, $+4
-	JGE          loop129
+	JGE          loop115
 
-end130:
+end116:
 	CMPQ BX, $+2
-	JLT  end134
+	JLT  end120
 
-loop133:
+loop119:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	MOVQ   AX, SI
@@ -9156,9 +7478,9 @@ loop133:
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end136
+	JLT    end122
 
-loop135:
+loop121:
 	VMOVUPS.Z    (DI), K1, Z2
 	VBROADCASTSS (SI), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -9168,9 +7490,9 @@ loop135:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop135
+	JGE          loop121
 
-end136:
+end122:
 	VBROADCASTSS (SI), Z2
 	VMULPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (CX)
@@ -9184,22 +7506,22 @@ end136:
 	ADDQ         $+2176, AX
 	SUBQ         $+2, BX
 	CMPQ         BX, $+2
-	JGE          loop133
+	JGE          loop119
 
-end134:
+end120:
 	CMPQ BX, $+1
-	JLT  end138
+	JLT  end124
 
-loop137:
+loop123:
 	VXORPS Z0, Z0, Z0
 	MOVQ   AX, SI
 	MOVQ   DX, DI
 	MOVQ   n+8(FP), R8
 	MOVQ   ldv+192(FP), R9
 	CMPQ   R8, $+1
-	JLT    end140
+	JLT    end126
 
-loop139:
+loop125:
 	VMOVUPS.Z    (DI), K1, Z1
 	VBROADCASTSS (SI), Z2
 	VFMADD231PS  Z1, Z2, Z0
@@ -9207,9 +7529,9 @@ loop139:
 	LEAQ         (DI)(R9*4), DI
 	SUBQ         $+1, R8
 	CMPQ         R8, $+1
-	JGE          loop139
+	JGE          loop125
 
-end140:
+end126:
 	VBROADCASTSS (SI), Z1
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (CX)
@@ -9218,10 +7540,10 @@ end140:
 	ADDQ         $+1088, AX
 	SUBQ         $+1, BX
 	CMPQ         BX, $+1
-	JGE          loop137
+	JGE          loop123
 
-end138:
-end128:
+end124:
+end114:
 	VZEROUPPER
 	RET
 

@@ -2024,14 +2024,10 @@ loop47:
 	MOVD k_base+64(FP), R4
 	MOVD R8, R5
 	MOVD n+8(FP), R6
-	CMP  $8, R6
+	CMP  $4, R6
 	BLT  end50
 
 loop49:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
@@ -2043,256 +2039,6 @@ loop49:
 	BLT   end52
 
 loop51:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R3), F10
-	FMOVQ 16(R3), F11
-	FMOVQ 32(R3), F12
-	FMOVQ 48(R3), F14
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V1.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V1.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V1.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V1.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V2.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V2.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V2.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V2.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V3.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V3.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V3.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V3.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V4.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V4.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V4.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V4.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V5.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V5.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V5.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V5.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V7.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V7.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V7.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V7.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V8.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V8.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V8.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V8.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V9.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V9.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V9.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V9.S4
-	ADD   $64, R3, R3
-	ADD   $64, R14, R14
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop51
-
-end52:
-	CMP $4, R0
-	BLT end54
-
-loop53:
-	MOVD  ldq+56(FP), R1
-	FMOVQ (R3), F0
-	MOVD  R14, R1
-	MOVD  ldk+88(FP), R2
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V1.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V2.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V3.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V4.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V5.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V7.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V8.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V9.S4
-	ADD   $16, R3, R3
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop53
-
-end54:
-	CBZ   R0, end55
-	MOVD  ldq+56(FP), R0
-	FMOVS (R3), F0
-	ADD   R12, R3, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R13, R3, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V13.B16, V0.B16, V0.B16
-	MOVD  ldk+88(FP), R1
-	FMOVS (R14), F10
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V1.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V2.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V3.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V4.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V5.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V7.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V8.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R13, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V9.S4
-
-end55:
-	WORD  $0x6e22d420 // faddp v0.4s, v1.4s, v2.4s
-	WORD  $0x6e24d461 // faddp v1.4s, v3.4s, v4.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVS F0, (R5)
-	ADD   $256, R5, R5
-	VST1  V0.S[1], (R5)
-	ADD   $256, R5, R5
-	VST1  V0.S[2], (R5)
-	ADD   $256, R5, R5
-	VST1  V0.S[3], (R5)
-	ADD   $256, R5, R5
-	WORD  $0x6e27d4a0 // faddp v0.4s, v5.4s, v7.4s
-	WORD  $0x6e29d501 // faddp v1.4s, v8.4s, v9.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVS F0, (R5)
-	ADD   $256, R5, R5
-	VST1  V0.S[1], (R5)
-	ADD   $256, R5, R5
-	VST1  V0.S[2], (R5)
-	ADD   $256, R5, R5
-	VST1  V0.S[3], (R5)
-	ADD   $256, R5, R5
-	MOVD  ldk+88(FP), R0
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	SUB   $8, R6, R6
-	CMP   $8, R6
-	BGE   loop49
-
-end50:
-	CMP $4, R6
-	BLT end57
-
-loop56:
-	VMOVI $0, V5.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	MOVD  R4, R14
-	MOVD  R9, R3
-	MOVD  R10, R0
-	CMP   $16, R0
-	BLT   end59
-
-loop58:
 	MOVD  ldq+56(FP), R1
 	FMOVQ (R3), F0
 	FMOVQ 16(R3), F1
@@ -2339,13 +2085,13 @@ loop58:
 	ADD   $64, R14, R14
 	SUB   $16, R0, R0
 	CMP   $16, R0
-	BGE   loop58
+	BGE   loop51
 
-end59:
+end52:
 	CMP $4, R0
-	BLT end61
+	BLT end54
 
-loop60:
+loop53:
 	MOVD  ldq+56(FP), R1
 	FMOVQ (R3), F0
 	MOVD  R14, R1
@@ -2365,10 +2111,10 @@ loop60:
 	ADD   $16, R14, R14
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop60
+	BGE   loop53
 
-end61:
-	CBZ   R0, end62
+end54:
+	CBZ   R0, end55
 	MOVD  ldq+56(FP), R0
 	FMOVS (R3), F0
 	ADD   R12, R3, R0
@@ -2409,7 +2155,7 @@ end61:
 	VAND  V13.B16, V1.B16, V1.B16
 	VFMLA V1.S4, V0.S4, V9.S4
 
-end62:
+end55:
 	WORD  $0x6e27d4a0 // faddp v0.4s, v5.4s, v7.4s
 	WORD  $0x6e29d501 // faddp v1.4s, v8.4s, v9.4s
 	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
@@ -2429,22 +2175,22 @@ end62:
 	ADD   R0<<2, R4, R4
 	SUB   $4, R6, R6
 	CMP   $4, R6
-	BGE   loop56
+	BGE   loop49
 
-end57:
+end50:
 	CMP $2, R6
-	BLT end64
+	BLT end57
 
-loop63:
+loop56:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R4, R14
 	MOVD  R9, R3
 	MOVD  R10, R0
 	CMP   $4, R0
-	BLT   end66
+	BLT   end59
 
-loop65:
+loop58:
 	MOVD  ldq+56(FP), R1
 	FMOVQ (R3), F2
 	MOVD  R14, R1
@@ -2458,10 +2204,10 @@ loop65:
 	ADD   $16, R14, R14
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop65
+	BGE   loop58
 
-end66:
-	CBZ   R0, end67
+end59:
+	CBZ   R0, end60
 	MOVD  ldq+56(FP), R0
 	FMOVS (R3), F2
 	ADD   R12, R3, R0
@@ -2486,7 +2232,7 @@ end66:
 	VAND  V13.B16, V3.B16, V3.B16
 	VFMLA V3.S4, V2.S4, V1.S4
 
-end67:
+end60:
 	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
@@ -2499,21 +2245,21 @@ end67:
 	ADD   R0<<2, R4, R4
 	SUB   $2, R6, R6
 	CMP   $2, R6
-	BGE   loop63
+	BGE   loop56
 
-end64:
+end57:
 	CMP $1, R6
-	BLT end69
+	BLT end62
 
-loop68:
+loop61:
 	VMOVI $0, V0.B16
 	MOVD  R4, R2
 	MOVD  R9, R3
 	MOVD  R10, R0
 	CMP   $4, R0
-	BLT   end71
+	BLT   end64
 
-loop70:
+loop63:
 	MOVD  ldk+88(FP), R1
 	FMOVQ (R2), F1
 	MOVD  ldq+56(FP), R1
@@ -2523,10 +2269,10 @@ loop70:
 	ADD   $16, R3, R3
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop70
+	BGE   loop63
 
-end71:
-	CBZ   R0, end72
+end64:
+	CBZ   R0, end65
 	MOVD  ldk+88(FP), R0
 	FMOVS (R2), F1
 	ADD   R12, R2, R0
@@ -2543,7 +2289,7 @@ end71:
 	VAND  V13.B16, V2.B16, V2.B16
 	VFMLA V2.S4, V1.S4, V0.S4
 
-end72:
+end65:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
@@ -2553,9 +2299,9 @@ end72:
 	ADD   R0<<2, R4, R4
 	SUB   $1, R6, R6
 	CMP   $1, R6
-	BGE   loop68
+	BGE   loop61
 
-end69:
+end62:
 	ADD  $4, R8, R8
 	MOVD ldq+56(FP), R0
 	ADD  R0<<2, R9, R9
@@ -2572,9 +2318,9 @@ end48:
 	FMOVQ 80(R7), F8
 	ADD   $3, R9, R9
 	CMP   $4, R9
-	BLT   end74
+	BLT   end67
 
-loop73:
+loop66:
 	MOVD   k_base+64(FP), R0
 	MOVD   R10, R1
 	MOVD   dim+16(FP), R2
@@ -2590,22 +2336,22 @@ loop73:
 	FMOVQ  (R7), F1
 	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
 	CMP    $1, R3
-	BGT    else75
+	BGT    else68
 	SUB    R3, R2, R2
-	B      end76
+	B      end69
 
-else75:
+else68:
 	SUB R3, R3, R3
 
-end76:
-	CBZ R3, end77
+end69:
+	CBZ R3, end70
 	ADD R2<<2, R0, R0
 	ADD $16384, R1, R1
 	ADD $256, R1, R1
 	CMP $1, R3
-	BLT end79
+	BLT end72
 
-loop78:
+loop71:
 	FMOVQ (R1), F0
 	FMOVS alpha+24(FP), F1
 	VDUP  V1.S[0], V1.S4
@@ -2615,9 +2361,9 @@ loop78:
 	MOVD  R10, R5
 	MOVD  n+8(FP), R6
 	CMP   $1, R6
-	BLT   end81
+	BLT   end74
 
-loop80:
+loop73:
 	FMOVQ (R5), F1
 	FMOVS (R2), F2
 	VDUP  V2.S[0], V2.S4
@@ -2627,47 +2373,47 @@ loop80:
 	ADD   $256, R5, R5
 	SUB   $1, R6, R6
 	CMP   $1, R6
-	BGE   loop80
+	BGE   loop73
 
-end81:
+end74:
 	ADD $4, R0, R0
 	ADD $256, R1, R1
 	SUB $1, R3, R3
 	CMP $1, R3
-	BGE loop78
+	BGE loop71
 
-end79:
+end72:
 
-end77:
+end70:
 	FMOVQ 32(R7), F0
 	MOVD  bias_len+104(FP), R0
 	CMP   $0, R0
-	BGT   else82
+	BGT   else75
 	MOVD  R10, R0
 	MOVD  n+8(FP), R1
 	CMP   $1, R1
-	BLT   end85
+	BLT   end78
 
-loop84:
+loop77:
 	FMOVQ (R0), F1
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD   $256, R0, R0
 	SUB   $1, R1, R1
 	CMP   $1, R1
-	BGE   loop84
+	BGE   loop77
 
-end85:
-	B end83
+end78:
+	B end76
 
-else82:
+else75:
 	MOVD R8, R0
 	MOVD ldb+120(FP), R1
 	MOVD R10, R2
 	MOVD n+8(FP), R3
 	CMP  $1, R3
-	BLT  end87
+	BLT  end80
 
-loop86:
+loop79:
 	FMOVQ (R2), F1
 	FMOVQ (R0), F2
 	FMOVQ 32(R7), F3
@@ -2681,18 +2427,18 @@ loop86:
 	ADD   $256, R2, R2
 	SUB   $1, R3, R3
 	CMP   $1, R3
-	BGE   loop86
+	BGE   loop79
 
-end87:
+end80:
 
-end83:
+end76:
 	VMOVI $0, V1.B16
 	MOVD  R10, R0
 	MOVD  n+8(FP), R1
 	CMP   $1, R1
-	BLT   end89
+	BLT   end82
 
-loop88:
+loop81:
 	FMOVQ (R0), F2
 	WORD  $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	WORD  $0x4e22f502 // fmax v2.4s, v8.4s, v2.4s
@@ -2718,9 +2464,9 @@ loop88:
 	ADD   $256, R0, R0
 	SUB   $1, R1, R1
 	CMP   $1, R1
-	BGE   loop88
+	BGE   loop81
 
-end89:
+end82:
 	FMOVS  weight+152(FP), F0
 	VDUP   V0.S[0], V0.S4
 	FMOVQ  288(R7), F2
@@ -2742,31 +2488,31 @@ end89:
 	FMOVQ  (R7), F2
 	WORD   $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
 	CMP    $1, R3
-	BGT    else90
+	BGT    else83
 	SUB    R3, R2, R2
-	B      end91
+	B      end84
 
-else90:
+else83:
 	SUB R3, R3, R3
 
-end91:
-	CBZ R3, end92
+end84:
+	CBZ R3, end85
 	ADD R2<<2, R0, R0
 	ADD $16384, R1, R1
 	ADD $256, R1, R1
 	CMP $1, R3
-	BLT end94
+	BLT end87
 
-loop93:
+loop86:
 	VMOVI $0, V1.B16
 	MOVD  R0, R2
 	MOVD  ldv+192(FP), R4
 	MOVD  R10, R5
 	MOVD  n+8(FP), R6
 	CMP   $1, R6
-	BLT   end96
+	BLT   end89
 
-loop95:
+loop88:
 	FMOVQ (R5), F2
 	FMOVS (R2), F3
 	VDUP  V3.S[0], V3.S4
@@ -2775,27 +2521,27 @@ loop95:
 	ADD   $256, R5, R5
 	SUB   $1, R6, R6
 	CMP   $1, R6
-	BGE   loop95
+	BGE   loop88
 
-end96:
+end89:
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
 	FMOVQ F1, (R1)
 	ADD   $4, R0, R0
 	ADD   $256, R1, R1
 	SUB   $1, R3, R3
 	CMP   $1, R3
-	BGE   loop93
+	BGE   loop86
 
-end94:
+end87:
 
-end92:
+end85:
 	ADD $16, R10, R10
 	ADD $16, R8, R8
 	SUB $4, R9, R9
 	CMP $4, R9
-	BGE loop73
+	BGE loop66
 
-end74:
+end67:
 	MOVD   cols+160(FP), R10
 	AND    $3, R10, R0
 	MOVD   $4, R1
@@ -2809,14 +2555,14 @@ end74:
 	FMOVQ  (R7), F1
 	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
 	CMP    $1, R0
-	BGT    else97
+	BGT    else90
 	SUB    R0, R10, R10
-	B      end98
+	B      end91
 
-else97:
+else90:
 	SUB R0, R0, R0
 
-end98:
+end91:
 	MOVD   o_base+200(FP), R13
 	MOVD   v_base+168(FP), R8
 	AND    $3, R10, R9
@@ -2831,16 +2577,16 @@ end98:
 	FMOVQ  (R7), F0
 	WORD   $0x6ea0e5ad // fcmgt v13.4s, v13.4s, v0.4s
 	CMP    $16, R10
-	BLT    end100
+	BLT    end93
 
-loop99:
+loop92:
 	MOVD s_base+128(FP), R0
 	MOVD R13, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end102
+	BLT  end95
 
-loop101:
+loop94:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -2854,9 +2600,9 @@ loop101:
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end104
+	BLT   end97
 
-loop103:
+loop96:
 	FMOVQ (R4), F8
 	FMOVQ 16(R4), F9
 	FMOVQ 32(R4), F10
@@ -2877,9 +2623,9 @@ loop103:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop103
+	BGE   loop96
 
-end104:
+end97:
 	FMOVS (R3), F8
 	VDUP  V8.S[0], V8.S4
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
@@ -2907,13 +2653,13 @@ end104:
 	ADD   $8, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop101
+	BGE   loop94
 
-end102:
+end95:
 	CMP $1, R2
-	BLT end106
+	BLT end99
 
-loop105:
+loop98:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -2923,9 +2669,9 @@ loop105:
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end108
+	BLT   end101
 
-loop107:
+loop100:
 	FMOVQ (R4), F4
 	FMOVQ 16(R4), F5
 	FMOVQ 32(R4), F6
@@ -2940,9 +2686,9 @@ loop107:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop107
+	BGE   loop100
 
-end108:
+end101:
 	FMOVS (R3), F4
 	VDUP  V4.S[0], V4.S4
 	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
@@ -2958,27 +2704,27 @@ end108:
 	ADD   $4, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop105
+	BGE   loop98
 
-end106:
+end99:
 	ADD $64, R13, R13
 	ADD $64, R8, R8
 	SUB $16, R10, R10
 	CMP $16, R10
-	BGE loop99
+	BGE loop92
 
-end100:
+end93:
 	CMP $4, R10
-	BLT end110
+	BLT end103
 
-loop109:
+loop102:
 	MOVD s_base+128(FP), R0
 	MOVD R13, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end112
+	BLT  end105
 
-loop111:
+loop104:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R0, R3
@@ -2986,9 +2732,9 @@ loop111:
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end114
+	BLT   end107
 
-loop113:
+loop106:
 	FMOVQ (R4), F2
 	FMOVS (R3), F3
 	VDUP  V3.S[0], V3.S4
@@ -3000,9 +2746,9 @@ loop113:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop113
+	BGE   loop106
 
-end114:
+end107:
 	FMOVS (R3), F2
 	VDUP  V2.S[0], V2.S4
 	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
@@ -3018,22 +2764,22 @@ end114:
 	ADD   $8, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop111
+	BGE   loop104
 
-end112:
+end105:
 	CMP $1, R2
-	BLT end116
+	BLT end109
 
-loop115:
+loop108:
 	VMOVI $0, V0.B16
 	MOVD  R0, R3
 	MOVD  R8, R4
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end118
+	BLT   end111
 
-loop117:
+loop110:
 	FMOVQ (R4), F1
 	FMOVS (R3), F2
 	VDUP  V2.S[0], V2.S4
@@ -3042,9 +2788,9 @@ loop117:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop117
+	BGE   loop110
 
-end118:
+end111:
 	FMOVS (R3), F1
 	VDUP  V1.S[0], V1.S4
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
@@ -3054,23 +2800,23 @@ end118:
 	ADD   $4, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop115
+	BGE   loop108
 
-end116:
+end109:
 	ADD $16, R13, R13
 	ADD $16, R8, R8
 	SUB $4, R10, R10
 	CMP $4, R10
-	BGE loop109
+	BGE loop102
 
-end110:
-	CBZ  R9, end119
+end103:
+	CBZ  R9, end112
 	MOVD s_base+128(FP), R5
 	MOVD rows+0(FP), R6
 	CMP  $2, R6
-	BLT  end121
+	BLT  end114
 
-loop120:
+loop113:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R5, R0
@@ -3078,9 +2824,9 @@ loop120:
 	MOVD  n+8(FP), R2
 	MOVD  ldv+192(FP), R3
 	CMP   $1, R2
-	BLT   end123
+	BLT   end116
 
-loop122:
+loop115:
 	FMOVS (R1), F2
 	ADD   R11, R1, R4
 	VLD1  (R4), V2.S[1]
@@ -3097,9 +2843,9 @@ loop122:
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop122
+	BGE   loop115
 
-end123:
+end116:
 	FMOVS (R0), F2
 	VDUP  V2.S[0], V2.S4
 	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
@@ -3123,22 +2869,22 @@ end123:
 	ADD   $8, R5, R5
 	SUB   $2, R6, R6
 	CMP   $2, R6
-	BGE   loop120
+	BGE   loop113
 
-end121:
+end114:
 	CMP $1, R6
-	BLT end125
+	BLT end118
 
-loop124:
+loop117:
 	VMOVI $0, V0.B16
 	MOVD  R5, R0
 	MOVD  R8, R1
 	MOVD  n+8(FP), R2
 	MOVD  ldv+192(FP), R3
 	CMP   $1, R2
-	BLT   end127
+	BLT   end120
 
-loop126:
+loop119:
 	FMOVS (R1), F1
 	ADD   R11, R1, R4
 	VLD1  (R4), V1.S[1]
@@ -3152,9 +2898,9 @@ loop126:
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop126
+	BGE   loop119
 
-end127:
+end120:
 	FMOVS (R0), F1
 	VDUP  V1.S[0], V1.S4
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
@@ -3168,11 +2914,11 @@ end127:
 	ADD   $4, R5, R5
 	SUB   $1, R6, R6
 	CMP   $1, R6
-	BGE   loop124
+	BGE   loop117
 
-end125:
+end118:
 
-end119:
+end112:
 	MOVD   s_base+128(FP), R1
 	MOVD   o_base+200(FP), R0
 	MOVD   cols+160(FP), R2
@@ -3188,29 +2934,29 @@ end119:
 	FMOVQ  (R7), F1
 	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
 	CMP    $1, R3
-	BGT    else128
+	BGT    else121
 	SUB    R3, R2, R2
-	B      end129
+	B      end122
 
-else128:
+else121:
 	SUB R3, R3, R3
 
-end129:
-	CBZ R3, end130
+end122:
+	CBZ R3, end123
 	ADD R2<<2, R0, R0
 	ADD $16384, R1, R1
 	ADD $256, R1, R1
 	CMP $1, R3
-	BLT end132
+	BLT end125
 
-loop131:
+loop124:
 	MOVD R0, R2
 	MOVD R1, R4
 	MOVD rows+0(FP), R5
 	CMP  $1, R5
-	BLT  end134
+	BLT  end127
 
-loop133:
+loop126:
 	FMOVS (R4), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS F0, (R2)
@@ -3219,18 +2965,18 @@ loop133:
 	ADD   $4, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop133
+	BGE   loop126
 
-end134:
+end127:
 	ADD $4, R0, R0
 	ADD $256, R1, R1
 	SUB $1, R3, R3
 	CMP $1, R3
-	BGE loop131
+	BGE loop124
 
-end132:
+end125:
 
-end130:
+end123:
 	RET
 
 // func attnFewNEON(rows int, n int, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
@@ -3968,14 +3714,10 @@ loop38:
 	MOVD q_base+32(FP), R4
 	MOVD R8, R5
 	MOVD rows+0(FP), R6
-	CMP  $8, R6
+	CMP  $4, R6
 	BLT  end41
 
 loop40:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
@@ -3987,256 +3729,6 @@ loop40:
 	BLT   end43
 
 loop42:
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R3), F10
-	FMOVQ 16(R3), F11
-	FMOVQ 32(R3), F12
-	FMOVQ 48(R3), F14
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V1.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V1.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V1.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V1.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V2.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V2.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V2.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V2.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V3.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V3.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V3.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V3.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V4.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V4.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V4.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V4.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V5.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V5.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V5.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V5.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V7.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V7.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V7.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V7.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V8.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V8.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V8.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V8.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F0
-	VFMLA V0.S4, V10.S4, V9.S4
-	FMOVQ 16(R1), F0
-	VFMLA V0.S4, V11.S4, V9.S4
-	FMOVQ 32(R1), F0
-	VFMLA V0.S4, V12.S4, V9.S4
-	FMOVQ 48(R1), F0
-	VFMLA V0.S4, V14.S4, V9.S4
-	ADD   $64, R3, R3
-	ADD   $64, R14, R14
-	SUB   $16, R0, R0
-	CMP   $16, R0
-	BGE   loop42
-
-end43:
-	CMP $4, R0
-	BLT end45
-
-loop44:
-	MOVD  ldk+88(FP), R1
-	FMOVQ (R3), F0
-	MOVD  R14, R1
-	MOVD  ldq+56(FP), R2
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V1.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V2.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V3.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V4.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V5.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V7.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V8.S4
-	ADD   R2<<2, R1, R1
-	FMOVQ (R1), F10
-	VFMLA V10.S4, V0.S4, V9.S4
-	ADD   $16, R3, R3
-	ADD   $16, R14, R14
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop44
-
-end45:
-	CBZ   R0, end46
-	MOVD  ldk+88(FP), R0
-	FMOVS (R3), F0
-	ADD   R11, R3, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R12, R3, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V13.B16, V0.B16, V0.B16
-	MOVD  ldq+56(FP), R1
-	FMOVS (R14), F10
-	ADD   R11, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V1.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R11, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V2.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R11, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V3.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R11, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V4.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R11, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V5.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R11, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V7.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R11, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V8.S4
-	ADD   R1<<2, R14, R14
-	FMOVS (R14), F10
-	ADD   R11, R14, R0
-	VLD1  (R0), V10.S[1]
-	ADD   R12, R14, R0
-	VLD1  (R0), V10.S[2]
-	VAND  V13.B16, V10.B16, V10.B16
-	VFMLA V10.S4, V0.S4, V9.S4
-
-end46:
-	WORD  $0x6e22d420 // faddp v0.4s, v1.4s, v2.4s
-	WORD  $0x6e24d461 // faddp v1.4s, v3.4s, v4.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVS F0, (R5)
-	ADD   $1088, R5, R5
-	VST1  V0.S[1], (R5)
-	ADD   $1088, R5, R5
-	VST1  V0.S[2], (R5)
-	ADD   $1088, R5, R5
-	VST1  V0.S[3], (R5)
-	ADD   $1088, R5, R5
-	WORD  $0x6e27d4a0 // faddp v0.4s, v5.4s, v7.4s
-	WORD  $0x6e29d501 // faddp v1.4s, v8.4s, v9.4s
-	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	FMOVS F0, (R5)
-	ADD   $1088, R5, R5
-	VST1  V0.S[1], (R5)
-	ADD   $1088, R5, R5
-	VST1  V0.S[2], (R5)
-	ADD   $1088, R5, R5
-	VST1  V0.S[3], (R5)
-	ADD   $1088, R5, R5
-	MOVD  ldq+56(FP), R0
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	ADD   R0<<2, R4, R4
-	SUB   $8, R6, R6
-	CMP   $8, R6
-	BGE   loop40
-
-end41:
-	CMP $4, R6
-	BLT end48
-
-loop47:
-	VMOVI $0, V5.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	MOVD  R4, R14
-	MOVD  R9, R3
-	MOVD  R7, R0
-	CMP   $16, R0
-	BLT   end50
-
-loop49:
 	MOVD  ldk+88(FP), R1
 	FMOVQ (R3), F0
 	FMOVQ 16(R3), F1
@@ -4283,13 +3775,13 @@ loop49:
 	ADD   $64, R14, R14
 	SUB   $16, R0, R0
 	CMP   $16, R0
-	BGE   loop49
+	BGE   loop42
 
-end50:
+end43:
 	CMP $4, R0
-	BLT end52
+	BLT end45
 
-loop51:
+loop44:
 	MOVD  ldk+88(FP), R1
 	FMOVQ (R3), F0
 	MOVD  R14, R1
@@ -4309,10 +3801,10 @@ loop51:
 	ADD   $16, R14, R14
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop51
+	BGE   loop44
 
-end52:
-	CBZ   R0, end53
+end45:
+	CBZ   R0, end46
 	MOVD  ldk+88(FP), R0
 	FMOVS (R3), F0
 	ADD   R11, R3, R0
@@ -4353,7 +3845,7 @@ end52:
 	VAND  V13.B16, V1.B16, V1.B16
 	VFMLA V1.S4, V0.S4, V9.S4
 
-end53:
+end46:
 	WORD  $0x6e27d4a0 // faddp v0.4s, v5.4s, v7.4s
 	WORD  $0x6e29d501 // faddp v1.4s, v8.4s, v9.4s
 	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
@@ -4373,22 +3865,22 @@ end53:
 	ADD   R0<<2, R4, R4
 	SUB   $4, R6, R6
 	CMP   $4, R6
-	BGE   loop47
+	BGE   loop40
 
-end48:
+end41:
 	CMP $2, R6
-	BLT end55
+	BLT end48
 
-loop54:
+loop47:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R4, R14
 	MOVD  R9, R3
 	MOVD  R7, R0
 	CMP   $4, R0
-	BLT   end57
+	BLT   end50
 
-loop56:
+loop49:
 	MOVD  ldk+88(FP), R1
 	FMOVQ (R3), F2
 	MOVD  R14, R1
@@ -4402,10 +3894,10 @@ loop56:
 	ADD   $16, R14, R14
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop56
+	BGE   loop49
 
-end57:
-	CBZ   R0, end58
+end50:
+	CBZ   R0, end51
 	MOVD  ldk+88(FP), R0
 	FMOVS (R3), F2
 	ADD   R11, R3, R0
@@ -4430,7 +3922,7 @@ end57:
 	VAND  V13.B16, V3.B16, V3.B16
 	VFMLA V3.S4, V2.S4, V1.S4
 
-end58:
+end51:
 	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
@@ -4443,21 +3935,21 @@ end58:
 	ADD   R0<<2, R4, R4
 	SUB   $2, R6, R6
 	CMP   $2, R6
-	BGE   loop54
+	BGE   loop47
 
-end55:
+end48:
 	CMP $1, R6
-	BLT end60
+	BLT end53
 
-loop59:
+loop52:
 	VMOVI $0, V0.B16
 	MOVD  R4, R2
 	MOVD  R9, R3
 	MOVD  R7, R0
 	CMP   $4, R0
-	BLT   end62
+	BLT   end55
 
-loop61:
+loop54:
 	MOVD  ldq+56(FP), R1
 	FMOVQ (R2), F1
 	MOVD  ldk+88(FP), R1
@@ -4467,10 +3959,10 @@ loop61:
 	ADD   $16, R3, R3
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop61
+	BGE   loop54
 
-end62:
-	CBZ   R0, end63
+end55:
+	CBZ   R0, end56
 	MOVD  ldq+56(FP), R0
 	FMOVS (R2), F1
 	ADD   R11, R2, R0
@@ -4487,7 +3979,7 @@ end62:
 	VAND  V13.B16, V2.B16, V2.B16
 	VFMLA V2.S4, V1.S4, V0.S4
 
-end63:
+end56:
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
@@ -4497,9 +3989,9 @@ end63:
 	ADD   R0<<2, R4, R4
 	SUB   $1, R6, R6
 	CMP   $1, R6
-	BGE   loop59
+	BGE   loop52
 
-end60:
+end53:
 	ADD  $4, R8, R8
 	MOVD ldk+88(FP), R0
 	ADD  R0<<2, R9, R9
@@ -4517,14 +4009,14 @@ end39:
 	FMOVQ 64(R13), F5
 	FMOVQ 80(R13), F6
 	CMP   $1, R2
-	BLT   end65
+	BLT   end58
 
-loop64:
+loop57:
 	MOVD  R0, R4
 	MOVD  n+8(FP), R5
 	ADD   R5<<2, R4, R4
 	CMP   $7, R3
-	BGT   else66
+	BGT   else59
 	FMOVQ (R0), F0
 	FMOVQ (R1), F1
 	FMOVQ 32(R13), F2
@@ -4564,18 +4056,18 @@ loop64:
 	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
 	WORD  $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
 	FMOVS F0, (R4)
-	B     end67
+	B     end60
 
-else66:
+else59:
 	FMOVQ 32(R13), F0
 	FMOVQ 32(R13), F1
 	MOVD  R0, R5
 	MOVD  R1, R6
 	MOVD  R3, R7
 	CMP   $8, R7
-	BLT   end69
+	BLT   end62
 
-loop68:
+loop61:
 	FMOVQ (R5), F2
 	FMOVQ (R6), F3
 	FMOVQ 32(R13), F7
@@ -4598,13 +4090,13 @@ loop68:
 	ADD   $32, R6, R6
 	SUB   $8, R7, R7
 	CMP   $8, R7
-	BGE   loop68
+	BGE   loop61
 
-end69:
+end62:
 	CMP $4, R7
-	BLT end71
+	BLT end64
 
-loop70:
+loop63:
 	FMOVQ (R5), F2
 	FMOVQ (R6), F3
 	FMOVQ 32(R13), F7
@@ -4618,9 +4110,9 @@ loop70:
 	ADD   $16, R6, R6
 	SUB   $4, R7, R7
 	CMP   $4, R7
-	BGE   loop70
+	BGE   loop63
 
-end71:
+end64:
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20f407 // fmaxp v7.4s, v0.4s, v0.4s
@@ -4629,9 +4121,9 @@ end71:
 	MOVD  R0, R5
 	MOVD  R3, R6
 	CMP   $8, R6
-	BLT   end73
+	BLT   end66
 
-loop72:
+loop65:
 	FMOVQ (R5), F0
 	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -4679,13 +4171,13 @@ loop72:
 	ADD   $32, R5, R5
 	SUB   $8, R6, R6
 	CMP   $8, R6
-	BGE   loop72
+	BGE   loop65
 
-end73:
+end66:
 	CMP $4, R6
-	BLT end75
+	BLT end68
 
-loop74:
+loop67:
 	FMOVQ (R5), F0
 	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -4711,9 +4203,9 @@ loop74:
 	ADD   $16, R5, R5
 	SUB   $4, R6, R6
 	CMP   $4, R6
-	BGE   loop74
+	BGE   loop67
 
-end75:
+end68:
 	WORD  $0x4e29d500 // fadd v0.4s, v8.4s, v9.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
@@ -4724,15 +4216,15 @@ end75:
 	WORD  $0x6e20fc20 // fdiv v0.4s, v1.4s, v0.4s
 	FMOVS F0, (R4)
 
-end67:
+end60:
 	ADD  $1088, R0, R0
 	MOVD ldb+120(FP), R4
 	ADD  R4<<2, R1, R1
 	SUB  $1, R2, R2
 	CMP  $1, R2
-	BGE  loop64
+	BGE  loop57
 
-end65:
+end58:
 	MOVD   cols+160(FP), R8
 	MOVD   o_base+200(FP), R12
 	MOVD   v_base+168(FP), R7
@@ -4748,16 +4240,16 @@ end65:
 	FMOVQ  (R13), F0
 	WORD   $0x6ea0e5ad // fcmgt v13.4s, v13.4s, v0.4s
 	CMP    $16, R8
-	BLT    end77
+	BLT    end70
 
-loop76:
+loop69:
 	MOVD s_base+128(FP), R0
 	MOVD R12, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end79
+	BLT  end72
 
-loop78:
+loop71:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -4771,9 +4263,9 @@ loop78:
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end81
+	BLT   end74
 
-loop80:
+loop73:
 	FMOVQ (R4), F8
 	FMOVQ 16(R4), F9
 	FMOVQ 32(R4), F10
@@ -4794,9 +4286,9 @@ loop80:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop80
+	BGE   loop73
 
-end81:
+end74:
 	FMOVS (R3), F8
 	VDUP  V8.S[0], V8.S4
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
@@ -4824,13 +4316,13 @@ end81:
 	ADD   $2176, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop78
+	BGE   loop71
 
-end79:
+end72:
 	CMP $1, R2
-	BLT end83
+	BLT end76
 
-loop82:
+loop75:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -4840,9 +4332,9 @@ loop82:
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end85
+	BLT   end78
 
-loop84:
+loop77:
 	FMOVQ (R4), F4
 	FMOVQ 16(R4), F5
 	FMOVQ 32(R4), F6
@@ -4857,9 +4349,9 @@ loop84:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop84
+	BGE   loop77
 
-end85:
+end78:
 	FMOVS (R3), F4
 	VDUP  V4.S[0], V4.S4
 	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
@@ -4875,27 +4367,27 @@ end85:
 	ADD   $1088, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop82
+	BGE   loop75
 
-end83:
+end76:
 	ADD $64, R12, R12
 	ADD $64, R7, R7
 	SUB $16, R8, R8
 	CMP $16, R8
-	BGE loop76
+	BGE loop69
 
-end77:
+end70:
 	CMP $4, R8
-	BLT end87
+	BLT end80
 
-loop86:
+loop79:
 	MOVD s_base+128(FP), R0
 	MOVD R12, R1
 	MOVD rows+0(FP), R2
 	CMP  $2, R2
-	BLT  end89
+	BLT  end82
 
-loop88:
+loop81:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R0, R3
@@ -4903,9 +4395,9 @@ loop88:
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end91
+	BLT   end84
 
-loop90:
+loop83:
 	FMOVQ (R4), F2
 	FMOVS (R3), F3
 	VDUP  V3.S[0], V3.S4
@@ -4917,9 +4409,9 @@ loop90:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop90
+	BGE   loop83
 
-end91:
+end84:
 	FMOVS (R3), F2
 	VDUP  V2.S[0], V2.S4
 	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
@@ -4935,22 +4427,22 @@ end91:
 	ADD   $2176, R0, R0
 	SUB   $2, R2, R2
 	CMP   $2, R2
-	BGE   loop88
+	BGE   loop81
 
-end89:
+end82:
 	CMP $1, R2
-	BLT end93
+	BLT end86
 
-loop92:
+loop85:
 	VMOVI $0, V0.B16
 	MOVD  R0, R3
 	MOVD  R7, R4
 	MOVD  n+8(FP), R5
 	MOVD  ldv+192(FP), R6
 	CMP   $1, R5
-	BLT   end95
+	BLT   end88
 
-loop94:
+loop87:
 	FMOVQ (R4), F1
 	FMOVS (R3), F2
 	VDUP  V2.S[0], V2.S4
@@ -4959,9 +4451,9 @@ loop94:
 	ADD   R6<<2, R4, R4
 	SUB   $1, R5, R5
 	CMP   $1, R5
-	BGE   loop94
+	BGE   loop87
 
-end95:
+end88:
 	FMOVS (R3), F1
 	VDUP  V1.S[0], V1.S4
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
@@ -4971,23 +4463,23 @@ end95:
 	ADD   $1088, R0, R0
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop92
+	BGE   loop85
 
-end93:
+end86:
 	ADD $16, R12, R12
 	ADD $16, R7, R7
 	SUB $4, R8, R8
 	CMP $4, R8
-	BGE loop86
+	BGE loop79
 
-end87:
-	CBZ  R9, end96
+end80:
+	CBZ  R9, end89
 	MOVD s_base+128(FP), R5
 	MOVD rows+0(FP), R6
 	CMP  $2, R6
-	BLT  end98
+	BLT  end91
 
-loop97:
+loop90:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	MOVD  R5, R0
@@ -4995,9 +4487,9 @@ loop97:
 	MOVD  n+8(FP), R2
 	MOVD  ldv+192(FP), R3
 	CMP   $1, R2
-	BLT   end100
+	BLT   end93
 
-loop99:
+loop92:
 	FMOVS (R1), F2
 	ADD   R10, R1, R4
 	VLD1  (R4), V2.S[1]
@@ -5014,9 +4506,9 @@ loop99:
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop99
+	BGE   loop92
 
-end100:
+end93:
 	FMOVS (R0), F2
 	VDUP  V2.S[0], V2.S4
 	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
@@ -5040,22 +4532,22 @@ end100:
 	ADD   $2176, R5, R5
 	SUB   $2, R6, R6
 	CMP   $2, R6
-	BGE   loop97
+	BGE   loop90
 
-end98:
+end91:
 	CMP $1, R6
-	BLT end102
+	BLT end95
 
-loop101:
+loop94:
 	VMOVI $0, V0.B16
 	MOVD  R5, R0
 	MOVD  R7, R1
 	MOVD  n+8(FP), R2
 	MOVD  ldv+192(FP), R3
 	CMP   $1, R2
-	BLT   end104
+	BLT   end97
 
-loop103:
+loop96:
 	FMOVS (R1), F1
 	ADD   R10, R1, R4
 	VLD1  (R4), V1.S[1]
@@ -5069,9 +4561,9 @@ loop103:
 	ADD   R3<<2, R1, R1
 	SUB   $1, R2, R2
 	CMP   $1, R2
-	BGE   loop103
+	BGE   loop96
 
-end104:
+end97:
 	FMOVS (R0), F1
 	VDUP  V1.S[0], V1.S4
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
@@ -5085,11 +4577,11 @@ end104:
 	ADD   $1088, R5, R5
 	SUB   $1, R6, R6
 	CMP   $1, R6
-	BGE   loop101
+	BGE   loop94
 
-end102:
+end95:
 
-end96:
+end89:
 	RET
 
 // func attnAccumulateNEON(o []float32, p []float32, v []float32, ldv int)

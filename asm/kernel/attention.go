@@ -93,7 +93,7 @@ var queries, keys = side{"q", "ldq", "rows"}, side{"k", "ldk", "n"}
 // share the loads of the group, and are as many more as the group is smaller. Each product
 // accumulates in a register, and the sums over the lanes of these are formed together at the end.
 func dots(m vec.Machine, down, across side, dim vec.Int, group, block int, nextRow func(s vec.Ptr)) {
-	const mostRows = 8
+	const mostRows = 4
 	atOnce, registers := group*block, 8 // for what is held
 	if m.Width() < 16 {
 		registers = 4
