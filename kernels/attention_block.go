@@ -36,11 +36,12 @@ const (
 	// minUnits is how many units a call is cut into at least, as long as that
 	// leaves each more than minRows rows.
 	minUnits, minRows = 32, 64
-	// shortKeys is the number of queries and of keys up to which attnShort takes any head,
-	// and mostKeys the one up to which it takes some; fewQueries and fewKeys are those of attnFew,
+	// shortKeys is the number of queries and of keys up to which attnShort takes any head, someKeys the one
+	// on AVX-512, and mostKeys the one up to which it takes some; fewQueries and fewKeys are those of attnFew,
 	// which takes oneKeys of one query. A head is at most shortDim wide, and makes at most shortSteps steps of a product.
-	shortKeys, mostKeys, fewQueries, fewKeys, oneKeys = 32, 64, 7, 256, 1024
-	shortDim, shortSteps                              = 1 << 11, 1 << 21
+	shortKeys, someKeys, mostKeys = 32, 40, 64
+	fewQueries, fewKeys, oneKeys  = 7, 256, 1024
+	shortDim, shortSteps          = 1 << 11, 1 << 21
 	// shortRows is how many rows of mostKeys elements attnShort needs, and fewRow how long those of attnFew are.
 	shortRows, fewRow = mostKeys + 5, fewKeys + 16
 	// copyElements bounds a copy of queries or values.
@@ -362,12 +363,12 @@ func (b *attentionBlock) sees(r, from, to int) bool {
 
 // isShort reports whether attnShort or attnFew takes whole heads. The sums over lanes
 // at the end of the dot products weigh less the wider a head is; vectors of 8, and
-// rows that crowd, are no match for the GEMM's kernel from 33 keys on.
+// rows that crowd, are no match for the GEMM's kernel from shortKeys on.
 func (c *attentionCall) isShort() bool {
 	p := &c.p
 	most := shortKeys
 	if c.isa == AVX512 && aliases(p.KStrides.Row, 16) <= 8 {
-		most = max(most, min(p.HeadDim, mostKeys))
+		most = max(someKeys, min(p.HeadDim, mostKeys))
 	}
 	c.few = p.LenQ < c.nr/4 || p.LenK > most
 	fits := p.LenQ <= most
