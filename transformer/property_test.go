@@ -256,13 +256,14 @@ func TestMaskOfRaggedBatch(t *testing.T) {
 	}
 	perQuery := make([]int, 3*longest)
 	for i := range perQuery {
-		perQuery[i] = 1 + r.IntN(longest)
+		perQuery[i] = 1 + r.IntN(2)
 	}
+	column := normal(8, longest) // of all queries of all sequences
 	batch := tf.Ragged(lengths...)
 	x := normal(1, batch.Rows()*8)
 	y := make([]float32, len(x))
 	mask := tf.KeepMask(keep, 3, heads, longest, longest).And(tf.AdditiveMask(bias, 3, heads, longest, longest)).
-		And(tf.ValidLengthsPerQuery(perQuery, longest)).And(tf.ALiBi(tf.ALiBiSlopes(heads)...))
+		And(tf.ValidLengthsPerQuery(perQuery, longest)).And(tf.ALiBi(tf.ALiBiSlopes(heads)...)).And(tf.AdditiveMask(column, 1, 1, 1, longest))
 	noError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: x, Batch: batch, Mask: mask}))
 	for i, n := range lengths { // each alone, with its own part of the mask
 		var k []bool
@@ -274,13 +275,149 @@ func TestMaskOfRaggedBatch(t *testing.T) {
 			}
 		}
 		mask := tf.KeepMask(k, 1, heads, n, n).And(tf.AdditiveMask(b, 1, heads, n, n)).
-			And(tf.ValidLengthsPerQuery(perQuery[i*longest:i*longest+n], n)).And(tf.ALiBi(tf.ALiBiSlopes(heads)...))
+			And(tf.ValidLengthsPerQuery(perQuery[i*longest:i*longest+n], n)).And(tf.ALiBi(tf.ALiBiSlopes(heads)...)).And(tf.AdditiveMask(column[:n], 1, 1, 1, n))
 		from, to := batch.Start(i)*8, batch.Start(i+1)*8
 		want := make([]float32, to-from)
 		noError(t, a.Forward(new(tf.Workspace), want, tf.AttentionInput{Query: x[from:to], Batch: tf.Uniform(1, n), Mask: mask}))
 		if text := mismatch(y[from:to], want, func(int, float64) float64 { return 1e-6 }); text != "" {
 			t.Errorf("sequence %d: %s", i, text)
 		}
+	}
+}
+
+// TestWeightsOfRaggedBatch captures the weights and scores of runs of sequences, whose
+// heads share keys, and compares each sequence with itself alone.
+func TestWeightsOfRaggedBatch(t *testing.T) {
+	a := tf.Attention{Heads: 6, KVHeads: 2, HeadDim: 4}
+	const dim, kvDim = 6 * 4, 2 * 4
+	batch := tf.Ragged(3, 3, 5, 5, 2)
+	total := 6 * (2*9 + 2*25 + 4)
+	run := func(q, k []float32, batch tf.Batch, size int) (weights, scores []float32) {
+		weights, scores = make([]float32, size), make([]float32, size)
+		noError(t, a.Forward(new(tf.Workspace), make([]float32, len(q)), tf.AttentionInput{
+			Query: q, Batch: batch, Key: k, KeyBatch: batch, Weights: weights, Scores: scores,
+		}))
+		return weights, scores
+	}
+	q, k := normal(1, batch.Rows()*dim), normal(2, batch.Rows()*kvDim)
+	weights, scores := run(q, k, batch, total)
+	for i := range batch.Len() {
+		from, to, n := batch.Start(i), batch.Start(i+1), batch.Length(i)
+		size := 6 * n * n
+		w, s := run(q[from*dim:to*dim], k[from*kvDim:to*kvDim], tf.Uniform(1, n), size)
+		for h := range 6 { // the scores as they are defined
+			want := float32(0)
+			for d := range 4 {
+				want += q[from*dim+h*4+d] * k[(from+1)*kvDim+h/3*4+d] / 2
+			}
+			if got := s[h*n*n+1]; !(math.Abs(float64(got-want)) <= 1e-5) {
+				t.Errorf("sequence %d, head %d: score %v, want %v", i, h, got, want)
+			}
+		}
+		for _, c := range [][2][]float32{{weights, w}, {scores, s}} {
+			if text := mismatch(c[0][:size], c[1], func(int, float64) float64 { return 1e-5 }); text != "" {
+				t.Errorf("sequence %d: %s", i, text)
+			}
+		}
+		weights, scores = weights[size:], scores[size:]
+	}
+}
+
+// TestEmptyRowsOfBoth joins masks that treat empty rows differently.
+func TestEmptyRowsOfBoth(t *testing.T) {
+	zero, uniform := tf.ValidLengths(0), tf.D2LMask(0)
+	for _, c := range []struct {
+		mask *tf.Mask
+		want float32
+	}{{zero.And(uniform), 0}, {uniform.And(zero), 2}} {
+		y := make([]float32, 2)
+		noError(t, tf.Attention{Heads: 1, HeadDim: 1}.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: []float32{1, 3}, Batch: tf.Uniform(1, 2), Mask: c.mask}))
+		if y[0] != c.want || y[1] != c.want {
+			t.Errorf("rows that see nothing give %v, want %v", y, c.want)
+		}
+	}
+}
+
+// TestHeadMaskOfLayer silences all heads of a layer, which then notices nothing of its
+// memory.
+func TestHeadMaskOfLayer(t *testing.T) {
+	c := twinLayers()["pre-norm decoder"]
+	c.Cross.Heads = c.Self.Heads
+	l := must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
+	run := func(memory []float32, mask []float32) []float32 {
+		y := make([]float32, 3*l.Dim)
+		noError(t, l.Forward(new(tf.Workspace), y, tf.LayerInput{X: normal(1, 3*l.Dim), Batch: tf.Uniform(1, 3), HeadMask: mask,
+			Memory: memory, MemoryBatch: tf.Uniform(1, 4)}))
+		return y
+	}
+	one, other, none := normal(2, 4*20), normal(3, 4*20), make([]float32, c.Self.Heads)
+	if !slices.Equal(run(one, none), run(other, none)) {
+		t.Error("cross-attention without heads sees its memory")
+	}
+	if slices.Equal(run(one, nil), run(other, nil)) {
+		t.Error("cross-attention does not see its memory")
+	}
+}
+
+// TestReorderOfWindowCache moves sequences of different lengths, of which the cache
+// has forgotten different numbers of rows.
+func TestReorderOfWindowCache(t *testing.T) {
+	s := newStack(t, twinLayers()["rotary halves"])
+	ws, in := new(tf.Workspace), tf.LayerInput{Mask: tf.SlidingWindow(6)}
+	feed := func(cache *tf.Cache, lengths ...int) []float32 {
+		in.Batch = tf.Ragged(lengths...)
+		in.X = nil
+		for _, n := range lengths {
+			in.X = append(in.X, normal(uint64(n), n*s.Dim)...)
+		}
+		y := make([]float32, len(in.X))
+		noError(t, s.Forward(ws, y, in, cache))
+		return y
+	}
+	cache, moved := tf.NewWindowCache(2, 6), tf.NewWindowCache(2, 6)
+	for _, n := range [][2]int{{15, 3}, {15, 2}, {7, 2}} {
+		feed(cache, n[0], n[1])
+		feed(moved, n[0], n[1])
+	}
+	noError(t, moved.Reorder([]int{1, 0}))
+	if moved.Len(0) != 7 || moved.Len(1) != 37 {
+		t.Errorf("lengths %d and %d after reordering", moved.Len(0), moved.Len(1))
+	}
+	want, got := feed(cache, 1, 1), feed(moved, 1, 1)
+	if !slices.Equal(got[:s.Dim], want[s.Dim:]) || !slices.Equal(got[s.Dim:], want[:s.Dim]) {
+		t.Error("sequences that changed places go on differently")
+	}
+}
+
+// TestPiecesOfDifferentLengths feeds sequences to a BERT in pieces that differ from
+// sequence to sequence, so that each is at a position of its own.
+func TestPiecesOfDifferentLengths(t *testing.T) {
+	b := must(tf.NewBERT(tf.BERTConfig{Vocab: 9, Types: 1, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 1, FeedForward: 8, Activation: tf.ReLU, Eps: 1e-6}, tf.Random(1), ""))(t)
+	run := func(tokens []int, batch tf.Batch, cache *tf.Cache) []float32 {
+		y := make([]float32, len(tokens)*8)
+		in := tf.BERTInput{LayerInput: tf.LayerInput{Batch: batch, Mask: tf.Causal()}, Tokens: tokens}
+		noError(t, b.Forward(new(tf.Workspace), y, in, cache))
+		return y
+	}
+	tokens := []int{3, 1, 4, 1, 5}
+	whole := run(tokens, tf.Uniform(1, 5), nil)
+	cache := tf.NewCache(2, 0)
+	run([]int{3, 1, 4, 3}, tf.Ragged(3, 1), cache)
+	got := run([]int{1, 5, 1, 4, 1}, tf.Ragged(2, 3), cache)
+	want := slices.Concat(whole[3*8:], whole[8:4*8])
+	if text := mismatch(got, want, func(int, float64) float64 { return 1e-5 }); text != "" {
+		t.Error(text)
+	}
+}
+
+// TestEmbedding looks up and adds scaled vectors.
+func TestEmbedding(t *testing.T) {
+	e := tf.Embedding{Vocab: 2, Dim: 2, Weight: []float32{1, 2, 3, 4}, Scale: 10}
+	x := make([]float32, 4)
+	noError(t, e.Forward(x, []int{1, 0}))
+	noError(t, e.Add(x, []int{1, 1}))
+	if want := []float32{60, 80, 40, 60}; !slices.Equal(x, want) {
+		t.Errorf("%v, want %v", x, want)
 	}
 }
 

@@ -226,8 +226,12 @@ func TestForwardErrors(t *testing.T) {
 	pairs := twinLayers()["post-norm"]
 	pairs.Norm.Shape = []int{2, l.Dim}
 	whole := must(tf.NewLayer(pairs, layerNames, tf.Random(1), ""))(t)
-	bert := must(tf.NewBERT(tf.BERTConfig{Vocab: 9, Types: 1, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 1, FeedForward: 8, Activation: tf.ReLU, Eps: 1}, tf.Random(1), ""))(t)
+	bert := must(tf.NewBERT(tf.BERTConfig{Vocab: 9, Types: 1, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 1, FeedForward: 8, Activation: tf.ReLU, Eps: 1, Pooler: true}, tf.Random(1), ""))(t)
 	seq := must(tf.NewSeq2Seq(tf.Seq2SeqConfig{TransformerConfig: tf.D2LConfig(8, 2, 1, 8, false), SourceVocab: 9, TargetVocab: 9, MaxLen: 8}, tf.D2LSeq2Seq, tf.Random(1)))(t)
+	apart := must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, CrossOnly: true, Relative: tf.RelativeKey, MaxPositions: 4},
+		layerNames.Attention, tf.Random(1), ""))(t)
+	full := tf.NewCache(2, 0)
+	noError(t, bert.Forward(ws, make([]float32, 2*8*8), tf.BERTInput{LayerInput: tf.LayerInput{Batch: tf.Uniform(2, 8)}, Tokens: make([]int, 16)}, full))
 	pair := tf.BERTInput{LayerInput: tf.LayerInput{Batch: tf.Uniform(2, 1)}, Tokens: []int{1, 2}}
 	for name, c := range map[string]struct{ err, want error }{
 		"short x":              {forward(l, func(in *tf.LayerInput) { in.X = in.X[1:] }), tf.ErrShape},
@@ -252,6 +256,13 @@ func TestForwardErrors(t *testing.T) {
 		"cache of another":     {model.Logits(ws, make([]float32, 9), []int{1}, tf.Uniform(1, 1), tf.NewCache(2, 0)), tf.ErrShape},
 		"BERT, cache":          {bert.Forward(ws, make([]float32, 2*8), pair, tf.NewCache(1, 0)), tf.ErrShape},
 		"feed too many":        {second(seq.Decode(ws, tf.Memory{X: make([]float32, 8), Batch: tf.Uniform(1, 1)}, 1).Feed([][]int{{1}, {2}})), tf.ErrShape},
+		"pool nothing":         {bert.Pool(ws, make([]float32, 2*8), make([]float32, 8), tf.Ragged(1, 0)), tf.ErrShape},
+		"BERT, past the end":   {bert.Forward(ws, make([]float32, 2*8), pair, full), tf.ErrTooLong},
+		"relative, one beyond": {relative.Forward(ws, make([]float32, 81*l.Dim), tf.LayerInput{X: make([]float32, 81*l.Dim), Batch: tf.Uniform(1, 81)}), tf.ErrTooLong},
+		"relative keys": {apart.Forward(ws, make([]float32, 8), tf.AttentionInput{Query: make([]float32, 8), Batch: tf.Uniform(1, 1),
+			Key: make([]float32, 5*8), KeyBatch: tf.Uniform(1, 5)}), tf.ErrTooLong},
+		"relative queries": {apart.Forward(ws, make([]float32, 5*8), tf.AttentionInput{Query: make([]float32, 5*8), Batch: tf.Uniform(1, 5),
+			Key: make([]float32, 8), KeyBatch: tf.Uniform(1, 1)}), tf.ErrTooLong},
 		"norm across":          {whole.Forward(ws, make([]float32, 6*l.Dim), tf.LayerInput{X: normal(1, 6*l.Dim), Batch: tf.Uniform(2, 3)}), tf.ErrShape},
 		"reorder too few":      {tf.NewCache(2, 0).Reorder([]int{0}), tf.ErrShape},
 		"reorder out of range": {tf.NewCache(2, 0).Reorder([]int{0, 2}), tf.ErrShape},
