@@ -140,6 +140,36 @@ func TestBeamWidths(t *testing.T) {
 	}
 }
 
+// hesitant stops at once with a probability of 0.6, and else goes on for good.
+type hesitant struct{ step int }
+
+func (*hesitant) Vocab() int          { return 2 }
+func (*hesitant) Reorder([]int) error { return nil }
+func (h *hesitant) Feed([][]int) ([]float32, error) {
+	if h.step++; h.step == 1 {
+		return []float32{float32(math.Log(0.6)), float32(math.Log(0.4))}, nil
+	}
+	return []float32{-50, 0}, nil
+}
+
+// TestBeamWaits has a hypothesis that is the worse one for as long as it is short.
+func TestBeamWaits(t *testing.T) {
+	found := must(tf.Beam(t.Context(), new(hesitant), []int{0}, tf.BeamConfig{Width: 1, MaxTokens: 4, Stop: []int{0}, LengthPenalty: 1}))(t)
+	if len(found) != 1 || !slices.Equal(found[0].Tokens, []int{1, 1, 1, 1}) {
+		t.Errorf("%+v, want four tokens", found)
+	}
+}
+
+// TestFeedNothing feeds one of two sequences, and wants the other's logits again.
+func TestFeedNothing(t *testing.T) {
+	d := tiny(t, 5).Start(new(tf.Workspace), 2)
+	first := slices.Clone(must(d.Feed([][]int{{1, 2}, {3}}))(t))
+	second := must(d.Feed([][]int{nil, {4}}))(t)
+	if !slices.Equal(second[:5], first[:5]) || slices.Equal(second[5:], first[5:]) {
+		t.Errorf("logits %v, then %v", first, second)
+	}
+}
+
 func TestGreedyIsArgMaxOfFullPass(t *testing.T) {
 	m := tiny(t, 13)
 	seq := []int{1, 7, 2}

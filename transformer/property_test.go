@@ -410,6 +410,60 @@ func TestPiecesOfDifferentLengths(t *testing.T) {
 	}
 }
 
+// TestPatches compares the patches of images that are no squares with the convolution.
+func TestPatches(t *testing.T) {
+	const channels, height, width, ph, pw, dim = 2, 4, 9, 2, 3, 4
+	v := must(tf.NewViT(tf.ViTConfig{Height: height, Width: width, PatchHeight: ph, PatchWidth: pw, Channels: channels, Dim: dim, Heads: 1, Layers: 1,
+		FeedForward: 4, Activation: tf.GELU, Eps: 1e-6}, tf.Random(1), ""))(t)
+	images := normal(1, 2*channels*height*width)
+	var want []float32
+	for n := range 2 {
+		for y := 0; y < height; y += ph {
+			for x := 0; x < width; x += pw {
+				for d := range dim {
+					sum := float64(v.Patch.Bias[d])
+					for i := range channels * ph * pw {
+						c, dy, dx := i/(ph*pw), i/pw%ph, i%pw
+						sum += float64(v.Patch.Weight[d*channels*ph*pw+i]) * float64(images[((n*channels+c)*height+y+dy)*width+x+dx])
+					}
+					want = append(want, float32(sum))
+				}
+			}
+		}
+	}
+	var got []float32
+	ws := &tf.Workspace{Trace: func(name string, values []float32, _ ...int) {
+		if name == "patch_embed" {
+			got = slices.Clone(values)
+		}
+	}}
+	noError(t, v.Forward(ws, make([]float32, v.Batch(2).Rows()*dim), images))
+	if text := mismatch(got, want, func(int, float64) float64 { return 1e-5 }); text != "" {
+		t.Error(text)
+	}
+}
+
+// TestBatch has lengths that are equal, different, none and negative.
+func TestBatch(t *testing.T) {
+	for _, c := range []struct {
+		batch          tf.Batch
+		len, rows, max int
+		starts         []int
+	}{
+		{tf.Batch{}, 0, 0, 0, []int{0}}, {tf.Ragged(), 0, 0, 0, []int{0}}, {tf.Uniform(2, 3), 2, 6, 3, []int{0, 3, 6}},
+		{tf.Ragged(3, 3), 2, 6, 3, []int{0, 3, 6}}, {tf.Ragged(3, -1, 5), 3, 8, 5, []int{0, 3, 3, 8}},
+		{tf.Ragged(-1, -1), 2, 0, 0, []int{0, 0, 0}}, {tf.Uniform(-2, 3), 0, 0, 0, []int{0}}, {tf.Uniform(2, -3), 2, 0, 0, []int{0, 0, 0}},
+	} {
+		var starts []int
+		for i := range c.batch.Len() + 1 {
+			starts = append(starts, c.batch.Start(i))
+		}
+		if b := c.batch; b.Len() != c.len || b.Rows() != c.rows || b.MaxLength() != c.max || !slices.Equal(starts, c.starts) {
+			t.Errorf("%+v: %d sequences, %d rows, longest %d, starts %v, want %+v", b, b.Len(), b.Rows(), b.MaxLength(), starts, c)
+		}
+	}
+}
+
 // TestEmbedding looks up and adds scaled vectors.
 func TestEmbedding(t *testing.T) {
 	e := tf.Embedding{Vocab: 2, Dim: 2, Weight: []float32{1, 2, 3, 4}, Scale: 10}

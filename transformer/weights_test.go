@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +188,7 @@ func TestConfigErrors(t *testing.T) {
 		"rotary dim too large":    rotary(tf.RotaryConfig{Pairing: tf.PairHalves, Dim: 10, MaxPositions: 4}),
 		"no rotary positions":     rotary(tf.RotaryConfig{Pairing: tf.PairHalves}),
 		"no eps":                  layer(func(c *tf.LayerConfig) { c.Norm.Eps = 0 }),
+		"eps NaN":                 layer(func(c *tf.LayerConfig) { c.Norm.Eps = float32(math.NaN()) }),
 		"no activation":           layer(func(c *tf.LayerConfig) { c.FeedForward.Activation = 0 }),
 		"norm of another width":   layer(func(c *tf.LayerConfig) { c.Norm.Shape = []int{5} }),
 		"hidden width":            layer(func(c *tf.LayerConfig) { c.FeedForward.Hidden = 0 }),
