@@ -56,7 +56,7 @@ const unarySig = "func(dst, x []float32)"
 var Catalog = []Kernel{
 	{
 		File: "gemm", Source: "gemm_*.go", Name: "gemmPanel", ByISA: true,
-		Signature: "func(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)",
+		Signature: "func(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int)",
 		Doc: []string{
 			"computes one panel of C, at most the tier's NR columns wide, or just twice as wide:",
 			"",
@@ -71,6 +71,11 @@ var Catalog = []Kernel{
 			"\t}",
 			"",
 			"C is not read when beta is 0. m >= 0, n >= 1, k >= 0; c overlaps neither a nor b.",
+			"",
+			"next and pace change nothing but the time: if next is not 0, a panel begins so many elements",
+			"from b that is used next, and may be fetched into the cache, if it is contiguous by every tile",
+			"of rows in turn, pace bytes for each step of k, and if its rows are ldb apart, where pace is 0,",
+			"by the last one. Only x86 does.",
 		},
 		Emit: func(t Tier, m vec.Machine) { kernel.GemmPanel(t.Gemm)(m) },
 	},

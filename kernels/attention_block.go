@@ -367,7 +367,7 @@ func (b *attentionBlock) sees(r, from, to int) bool {
 func (c *attentionCall) isShort() bool {
 	p := &c.p
 	most := shortKeys
-	if c.isa == AVX512 && aliases(p.KStrides.Row, 16) <= 8 {
+	if c.isa == AVX512 && !crowd(p.KStrides.Row, 16) {
 		most = max(someKeys, min(p.HeadDim, mostKeys))
 	}
 	c.few = p.LenQ < c.nr/4 || p.LenK > most
@@ -641,7 +641,7 @@ func (b *attentionBlock) scores(s []float32, lds, ra, rb, j, n, packed int) {
 	q := b.q[ra*b.ldq:]
 	packed = min(packed, n)
 	for at := 0; at < packed; at += c.nr {
-		gemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, p.Scale, q, b.ldq, w.keys[at*p.HeadDim:], c.nr, 0, s[at:], lds)
+		gemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, p.Scale, q, b.ldq, w.keys[at*p.HeadDim:], c.nr, 0, 0, 0, s[at:], lds)
 	}
 	if packed < n {
 		attnDot(rb-ra, n-packed, p.HeadDim, p.Scale, q, b.ldq, b.k[(j+packed)*p.KStrides.Row:], p.KStrides.Row, s[packed:], lds)
@@ -731,7 +731,7 @@ func (b *attentionBlock) addRelative(s []float32, lds, ra, rb, j, n int) {
 		for at := 0; at < count; at += c.nr {
 			e := min(c.nr, count-at)
 			transpose(c.isa, w.panel, p.Relative[(first+at)*dim:], e, dim, c.nr, dim)
-			gemmPanel(c.isa, rows, e, dim, p.Scale, a, lda, w.panel, c.nr, 0, out[at:], ld)
+			gemmPanel(c.isa, rows, e, dim, p.Scale, a, lda, w.panel, c.nr, 0, 0, 0, out[at:], ld)
 		}
 		return out
 	}
@@ -759,7 +759,7 @@ func (b *attentionBlock) addRelative(s []float32, lds, ra, rb, j, n int) {
 // better copied: for many queries, if they share a set of the cache, as those of a
 // fused projection of 1024 features do, which are 12 KiB apart.
 func (b *attentionBlock) crowded(ld, rows, dim int) bool {
-	return b.rows >= attentionBlocking.copyRows && rows*dim <= copyElements && aliases(ld, 16) > 8
+	return b.rows >= attentionBlocking.copyRows && rows*dim <= copyElements && crowd(ld, 16)
 }
 
 // packQueries copies the queries of a block.
@@ -809,7 +809,7 @@ func (b *attentionBlock) values(s []float32, lds, ra, rb, n int, beta float32) {
 	}
 	dim := p.ValueDim - b.dots
 	for at := 0; at < dim; at += c.nr {
-		gemmPanel(c.isa, rb-ra, min(c.nr, dim-at), n, 1, s, lds, b.tile[at/c.nr*b.panel:], b.ldv, beta, o[at:], b.ldo)
+		gemmPanel(c.isa, rb-ra, min(c.nr, dim-at), n, 1, s, lds, b.tile[at/c.nr*b.panel:], b.ldv, 0, 0, beta, o[at:], b.ldo)
 	}
 	if b.dots == 0 {
 		return

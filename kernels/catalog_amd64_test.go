@@ -6,9 +6,9 @@ package kernels
 
 // catalog lists every implementation of every generated kernel.
 var catalog = []implementation{
-	{"gemmPanel", AVX512, 16, "m n k alpha a lda b ldb beta c ldc", gemmPanelAVX512},
-	{"gemmPanel", AVX2, 8, "m n k alpha a lda b ldb beta c ldc", gemmPanelAVX2},
-	{"gemmPanel", Generic, 1, "m n k alpha a lda b ldb beta c ldc", gemmPanelGeneric},
+	{"gemmPanel", AVX512, 16, "m n k alpha a lda b ldb next pace beta c ldc", gemmPanelAVX512},
+	{"gemmPanel", AVX2, 8, "m n k alpha a lda b ldb next pace beta c ldc", gemmPanelAVX2},
+	{"gemmPanel", Generic, 1, "m n k alpha a lda b ldb next pace beta c ldc", gemmPanelGeneric},
 	{"gemmPack", AVX512, 16, "m n k alpha a lda b ldb dst beta c ldc", gemmPackAVX512},
 	{"gemmPack", AVX2, 8, "m n k alpha a lda b ldb dst beta c ldc", gemmPackAVX2},
 	{"gemmPack", Generic, 1, "m n k alpha a lda b ldb dst beta c ldc", gemmPackGeneric},

@@ -6,8 +6,8 @@ package kernels
 
 // catalog lists every implementation of every generated kernel.
 var catalog = []implementation{
-	{"gemmPanel", NEON, 4, "m n k alpha a lda b ldb beta c ldc", gemmPanelNEON},
-	{"gemmPanel", Generic, 1, "m n k alpha a lda b ldb beta c ldc", gemmPanelGeneric},
+	{"gemmPanel", NEON, 4, "m n k alpha a lda b ldb next pace beta c ldc", gemmPanelNEON},
+	{"gemmPanel", Generic, 1, "m n k alpha a lda b ldb next pace beta c ldc", gemmPanelGeneric},
 	{"gemmPack", NEON, 4, "m n k alpha a lda b ldb dst beta c ldc", gemmPackNEON},
 	{"gemmPack", Generic, 1, "m n k alpha a lda b ldb dst beta c ldc", gemmPackGeneric},
 	{"gemmDot", NEON, 4, "m n k alpha a lda b ldb c ldc", gemmDotNEON},

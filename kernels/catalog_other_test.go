@@ -6,7 +6,7 @@ package kernels
 
 // catalog lists every implementation of every generated kernel.
 var catalog = []implementation{
-	{"gemmPanel", Generic, 1, "m n k alpha a lda b ldb beta c ldc", gemmPanelGeneric},
+	{"gemmPanel", Generic, 1, "m n k alpha a lda b ldb next pace beta c ldc", gemmPanelGeneric},
 	{"gemmPack", Generic, 1, "m n k alpha a lda b ldb dst beta c ldc", gemmPackGeneric},
 	{"gemmDot", Generic, 1, "m n k alpha a lda b ldb c ldc", gemmDotGeneric},
 	{"gemvPanels", Generic, 1, "c a b nr", gemvPanelsGeneric},

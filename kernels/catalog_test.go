@@ -733,9 +733,11 @@ func panelMoreShapes(im implementation) (shapes []shape) {
 	return shapes
 }
 
-// panelShape has B packed or in place, and rows that touch or have gaps.
+// panelShape has B packed or in place, rows that touch or have gaps, and the next panel
+// after it, before it or nowhere.
 func panelShape(m, n, k, turn, nr int) shape {
-	s := shape{"m": m, "n": n, "k": k, "lda": k, "ldb": max(n, nr), "ldc": n, "beta": turn % len(betas)}
+	s := shape{"m": m, "n": n, "k": k, "lda": k, "ldb": max(n, nr), "ldc": n, "beta": turn % len(betas),
+		"next": []int{0, k * nr, -nr}[turn/2%3], "pace": []int{0, 4 * nr, 3}[turn%3]}
 	if turn%2 == 1 {
 		s["lda"], s["ldb"], s["ldc"] = k+1+turn%5, n+turn%3, n+3
 	}

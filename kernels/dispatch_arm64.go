@@ -6,7 +6,7 @@ package kernels
 
 import "github.com/avoformer/avoformer/internal/race"
 
-func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, k, n, ldb)
@@ -14,9 +14,9 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 	switch isa {
 	case NEON:
-		gemmPanelNEON(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		gemmPanelNEON(m, n, k, alpha, a, lda, b, ldb, next, pace, beta, c, ldc)
 	default:
-		gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, beta, c, ldc)
 	}
 }
 

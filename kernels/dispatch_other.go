@@ -4,8 +4,8 @@
 
 package kernels
 
-func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int) {
+	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, beta, c, ldc)
 }
 
 func gemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {

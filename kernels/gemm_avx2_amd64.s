@@ -4,19 +4,24 @@
 
 #include "textflag.h"
 
-// func gemmPanelAVX2(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+// func gemmPanelAVX2(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, next int, pace int, beta float32, c []float32, ldc int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gemmPanelAVX2(SB), NOSPLIT, $24-136
+TEXT ·gemmPanelAVX2(SB), NOSPLIT, $32-152
 	MOVQ    m+0(FP), AX
 	MOVQ    AX, (SP)
 	MOVQ    a_base+32(FP), AX
 	MOVQ    AX, 8(SP)
-	MOVQ    c_base+104(FP), AX
+	MOVQ    c_base+120(FP), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    lda+56(FP), AX
 	SHLQ    $0x02, AX
 	MOVQ    ldb+88(FP), CX
 	SHLQ    $0x02, CX
+	MOVQ    next+96(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    b_base+64(FP), BX
+	ADDQ    BX, DX
+	MOVQ    DX, 24(SP)
 	MOVQ    n+8(FP), DX
 	XORQ    BX, BX
 	MOVQ    $+8, SI
@@ -83,7 +88,7 @@ tile6:
 	VXORPS Y11, Y11, Y11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -98,19 +103,40 @@ tile6:
 	ADDQ       BX, DX
 	PREFETCHT1 (DX)
 	ADDQ       BX, DX
-	MOVQ       b_base+64(FP), BX
-	MOVQ       k+16(FP), SI
-	MOVQ       8(SP), DX
-	LEAQ       (AX)(AX*2), DI
-	LEAQ       (DX)(DI*1), DI
-	SUBQ       $+4, SI
-	JLT        krest_6
+	MOVQ       b_base+64(FP), DX
+	MOVQ       CX, SI
+	LEAQ       (DX)(CX*8), BX
+	MOVQ       next+96(FP), DI
+	SHLQ       $0x02, DI
+	CMPQ       DI, $+0
+	JEQ        ready_6
+	CMPQ       pace+104(FP), $+0
+	JEQ        in_place_6
+	MOVQ       pace+104(FP), DX
+	MOVQ       DX, SI
+	MOVQ       24(SP), BX
+	JMP        ready_6
+
+in_place_6:
+	CMPQ (SP), $+6
+	JNE  ready_6
+	LEAQ (DX)(DI*1), BX
+
+ready_6:
+	MOVQ b_base+64(FP), DI
+	MOVQ k+16(FP), R8
+	MOVQ 8(SP), DX
+	LEAQ (AX)(AX*2), R9
+	LEAQ (DX)(R9*1), R9
+	SUBQ $+4, R8
+	JLT  krest_6
 
 kloop_6:
-	VMOVUPS      (BX), Y12
-	VMOVUPS      32(BX), Y13
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -120,19 +146,20 @@ kloop_6:
 	VBROADCASTSS (DX)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (DI), Y14
+	VBROADCASTSS (R9), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (DI)(AX*1), Y14
+	VBROADCASTSS (R9)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (DI)(AX*2), Y14
+	VBROADCASTSS (R9)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	VMOVUPS      (BX), Y12
-	VMOVUPS      32(BX), Y13
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -142,19 +169,20 @@ kloop_6:
 	VBROADCASTSS 4(DX)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 4(DI), Y14
+	VBROADCASTSS 4(R9), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS 4(DI)(AX*1), Y14
+	VBROADCASTSS 4(R9)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS 4(DI)(AX*2), Y14
+	VBROADCASTSS 4(R9)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	VMOVUPS      (BX), Y12
-	VMOVUPS      32(BX), Y13
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -164,19 +192,20 @@ kloop_6:
 	VBROADCASTSS 8(DX)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 8(DI), Y14
+	VBROADCASTSS 8(R9), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS 8(DI)(AX*1), Y14
+	VBROADCASTSS 8(R9)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS 8(DI)(AX*2), Y14
+	VBROADCASTSS 8(R9)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	VMOVUPS      (BX), Y12
-	VMOVUPS      32(BX), Y13
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -186,29 +215,30 @@ kloop_6:
 	VBROADCASTSS 12(DX)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 12(DI), Y14
+	VBROADCASTSS 12(R9), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS 12(DI)(AX*1), Y14
+	VBROADCASTSS 12(R9)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS 12(DI)(AX*2), Y14
+	VBROADCASTSS 12(R9)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         $+16, DX
-	ADDQ         $+16, DI
-	SUBQ         $+4, SI
+	ADDQ         $+16, R9
+	SUBQ         $+4, R8
 	JGE          kloop_6
 
 krest_6:
-	ADDQ $+4, SI
+	ADDQ $+4, R8
 	JZ   kend_6
 
 k1_6:
-	VMOVUPS      (BX), Y12
-	VMOVUPS      32(BX), Y13
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -218,23 +248,24 @@ k1_6:
 	VBROADCASTSS (DX)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (DI), Y14
+	VBROADCASTSS (R9), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (DI)(AX*1), Y14
+	VBROADCASTSS (R9)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (DI)(AX*2), Y14
+	VBROADCASTSS (R9)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         $+4, DX
-	ADDQ         $+4, DI
-	DECQ         SI
+	ADDQ         $+4, R9
+	DECQ         R8
 	JNZ          k1_6
 
 kend_6:
+	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -256,10 +287,10 @@ kend_6:
 
 scaled_6:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), DI
+	MOVL         beta+112(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6
-	VBROADCASTSS beta+96(FP), Y12
+	VBROADCASTSS beta+112(FP), Y12
 	VMOVUPS      (DX), Y13
 	VFMADD231PS  Y13, Y12, Y0
 	VMOVUPS      32(DX), Y13
@@ -302,7 +333,7 @@ plain_6:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -322,7 +353,7 @@ tile5:
 	VXORPS Y9, Y9, Y9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -335,19 +366,40 @@ tile5:
 	ADDQ       BX, DX
 	PREFETCHT1 (DX)
 	ADDQ       BX, DX
-	MOVQ       b_base+64(FP), BX
-	MOVQ       k+16(FP), SI
-	MOVQ       8(SP), DX
-	LEAQ       (AX)(AX*2), DI
-	LEAQ       (DX)(DI*1), DI
-	SUBQ       $+4, SI
-	JLT        krest_5
+	MOVQ       b_base+64(FP), DX
+	MOVQ       CX, SI
+	LEAQ       (DX)(CX*8), BX
+	MOVQ       next+96(FP), DI
+	SHLQ       $0x02, DI
+	CMPQ       DI, $+0
+	JEQ        ready_5
+	CMPQ       pace+104(FP), $+0
+	JEQ        in_place_5
+	MOVQ       pace+104(FP), DX
+	MOVQ       DX, SI
+	MOVQ       24(SP), BX
+	JMP        ready_5
+
+in_place_5:
+	CMPQ (SP), $+5
+	JNE  ready_5
+	LEAQ (DX)(DI*1), BX
+
+ready_5:
+	MOVQ b_base+64(FP), DI
+	MOVQ k+16(FP), R8
+	MOVQ 8(SP), DX
+	LEAQ (AX)(AX*2), R9
+	LEAQ (DX)(R9*1), R9
+	SUBQ $+4, R8
+	JLT  krest_5
 
 kloop_5:
-	VMOVUPS      (BX), Y10
-	VMOVUPS      32(BX), Y11
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -357,16 +409,17 @@ kloop_5:
 	VBROADCASTSS (DX)(AX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (DI), Y12
+	VBROADCASTSS (R9), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (DI)(AX*1), Y12
+	VBROADCASTSS (R9)(AX*1), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	VMOVUPS      (BX), Y10
-	VMOVUPS      32(BX), Y11
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -376,16 +429,17 @@ kloop_5:
 	VBROADCASTSS 4(DX)(AX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS 4(DI), Y12
+	VBROADCASTSS 4(R9), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS 4(DI)(AX*1), Y12
+	VBROADCASTSS 4(R9)(AX*1), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	VMOVUPS      (BX), Y10
-	VMOVUPS      32(BX), Y11
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -395,16 +449,17 @@ kloop_5:
 	VBROADCASTSS 8(DX)(AX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS 8(DI), Y12
+	VBROADCASTSS 8(R9), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS 8(DI)(AX*1), Y12
+	VBROADCASTSS 8(R9)(AX*1), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	VMOVUPS      (BX), Y10
-	VMOVUPS      32(BX), Y11
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -414,26 +469,27 @@ kloop_5:
 	VBROADCASTSS 12(DX)(AX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS 12(DI), Y12
+	VBROADCASTSS 12(R9), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS 12(DI)(AX*1), Y12
+	VBROADCASTSS 12(R9)(AX*1), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         $+16, DX
-	ADDQ         $+16, DI
-	SUBQ         $+4, SI
+	ADDQ         $+16, R9
+	SUBQ         $+4, R8
 	JGE          kloop_5
 
 krest_5:
-	ADDQ $+4, SI
+	ADDQ $+4, R8
 	JZ   kend_5
 
 k1_5:
-	VMOVUPS      (BX), Y10
-	VMOVUPS      32(BX), Y11
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y10
+	VMOVUPS      32(DI), Y11
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -443,20 +499,21 @@ k1_5:
 	VBROADCASTSS (DX)(AX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (DI), Y12
+	VBROADCASTSS (R9), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (DI)(AX*1), Y12
+	VBROADCASTSS (R9)(AX*1), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         $+4, DX
-	ADDQ         $+4, DI
-	DECQ         SI
+	ADDQ         $+4, R9
+	DECQ         R8
 	JNZ          k1_5
 
 kend_5:
+	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -476,10 +533,10 @@ kend_5:
 
 scaled_5:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), DI
+	MOVL         beta+112(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5
-	VBROADCASTSS beta+96(FP), Y10
+	VBROADCASTSS beta+112(FP), Y10
 	VMOVUPS      (DX), Y11
 	VFMADD231PS  Y11, Y10, Y0
 	VMOVUPS      32(DX), Y11
@@ -516,7 +573,7 @@ plain_5:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -534,7 +591,7 @@ tile4:
 	VXORPS Y7, Y7, Y7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -545,19 +602,40 @@ tile4:
 	ADDQ       BX, DX
 	PREFETCHT1 (DX)
 	ADDQ       BX, DX
-	MOVQ       b_base+64(FP), BX
-	MOVQ       k+16(FP), SI
-	MOVQ       8(SP), DX
-	LEAQ       (AX)(AX*2), DI
-	LEAQ       (DX)(DI*1), DI
-	SUBQ       $+4, SI
-	JLT        krest_4
+	MOVQ       b_base+64(FP), DX
+	MOVQ       CX, SI
+	LEAQ       (DX)(CX*8), BX
+	MOVQ       next+96(FP), DI
+	SHLQ       $0x02, DI
+	CMPQ       DI, $+0
+	JEQ        ready_4
+	CMPQ       pace+104(FP), $+0
+	JEQ        in_place_4
+	MOVQ       pace+104(FP), DX
+	MOVQ       DX, SI
+	MOVQ       24(SP), BX
+	JMP        ready_4
+
+in_place_4:
+	CMPQ (SP), $+4
+	JNE  ready_4
+	LEAQ (DX)(DI*1), BX
+
+ready_4:
+	MOVQ b_base+64(FP), DI
+	MOVQ k+16(FP), R8
+	MOVQ 8(SP), DX
+	LEAQ (AX)(AX*2), R9
+	LEAQ (DX)(R9*1), R9
+	SUBQ $+4, R8
+	JLT  krest_4
 
 kloop_4:
-	VMOVUPS      (BX), Y8
-	VMOVUPS      32(BX), Y9
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -567,13 +645,14 @@ kloop_4:
 	VBROADCASTSS (DX)(AX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (DI), Y10
+	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	VMOVUPS      (BX), Y8
-	VMOVUPS      32(BX), Y9
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -583,13 +662,14 @@ kloop_4:
 	VBROADCASTSS 4(DX)(AX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 4(DI), Y10
+	VBROADCASTSS 4(R9), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	VMOVUPS      (BX), Y8
-	VMOVUPS      32(BX), Y9
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -599,13 +679,14 @@ kloop_4:
 	VBROADCASTSS 8(DX)(AX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 8(DI), Y10
+	VBROADCASTSS 8(R9), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	VMOVUPS      (BX), Y8
-	VMOVUPS      32(BX), Y9
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -615,23 +696,24 @@ kloop_4:
 	VBROADCASTSS 12(DX)(AX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(DI), Y10
+	VBROADCASTSS 12(R9), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $+16, DX
-	ADDQ         $+16, DI
-	SUBQ         $+4, SI
+	ADDQ         $+16, R9
+	SUBQ         $+4, R8
 	JGE          kloop_4
 
 krest_4:
-	ADDQ $+4, SI
+	ADDQ $+4, R8
 	JZ   kend_4
 
 k1_4:
-	VMOVUPS      (BX), Y8
-	VMOVUPS      32(BX), Y9
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -641,17 +723,18 @@ k1_4:
 	VBROADCASTSS (DX)(AX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (DI), Y10
+	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $+4, DX
-	ADDQ         $+4, DI
-	DECQ         SI
+	ADDQ         $+4, R9
+	DECQ         R8
 	JNZ          k1_4
 
 kend_4:
+	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -669,10 +752,10 @@ kend_4:
 
 scaled_4:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), DI
+	MOVL         beta+112(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4
-	VBROADCASTSS beta+96(FP), Y8
+	VBROADCASTSS beta+112(FP), Y8
 	VMOVUPS      (DX), Y9
 	VFMADD231PS  Y9, Y8, Y0
 	VMOVUPS      32(DX), Y9
@@ -703,7 +786,7 @@ plain_4:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -719,7 +802,7 @@ tile3:
 	VXORPS Y5, Y5, Y5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -728,17 +811,38 @@ tile3:
 	ADDQ       BX, DX
 	PREFETCHT1 (DX)
 	ADDQ       BX, DX
-	MOVQ       b_base+64(FP), BX
-	MOVQ       k+16(FP), SI
-	MOVQ       8(SP), DX
-	SUBQ       $+4, SI
-	JLT        krest_3
+	MOVQ       b_base+64(FP), DX
+	MOVQ       CX, SI
+	LEAQ       (DX)(CX*8), BX
+	MOVQ       next+96(FP), DI
+	SHLQ       $0x02, DI
+	CMPQ       DI, $+0
+	JEQ        ready_3
+	CMPQ       pace+104(FP), $+0
+	JEQ        in_place_3
+	MOVQ       pace+104(FP), DX
+	MOVQ       DX, SI
+	MOVQ       24(SP), BX
+	JMP        ready_3
+
+in_place_3:
+	CMPQ (SP), $+3
+	JNE  ready_3
+	LEAQ (DX)(DI*1), BX
+
+ready_3:
+	MOVQ b_base+64(FP), DI
+	MOVQ k+16(FP), R8
+	MOVQ 8(SP), DX
+	SUBQ $+4, R8
+	JLT  krest_3
 
 kloop_3:
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -748,10 +852,11 @@ kloop_3:
 	VBROADCASTSS (DX)(AX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -761,10 +866,11 @@ kloop_3:
 	VBROADCASTSS 4(DX)(AX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -774,10 +880,11 @@ kloop_3:
 	VBROADCASTSS 8(DX)(AX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -788,18 +895,19 @@ kloop_3:
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $+16, DX
-	SUBQ         $+4, SI
+	SUBQ         $+4, R8
 	JGE          kloop_3
 
 krest_3:
-	ADDQ $+4, SI
+	ADDQ $+4, R8
 	JZ   kend_3
 
 k1_3:
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -810,12 +918,13 @@ k1_3:
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $+4, DX
-	DECQ         SI
+	DECQ         R8
 	JNZ          k1_3
 
 kend_3:
+	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3
@@ -829,10 +938,10 @@ kend_3:
 
 scaled_3:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), SI
+	MOVL         beta+112(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3
-	VBROADCASTSS beta+96(FP), Y6
+	VBROADCASTSS beta+112(FP), Y6
 	VMOVUPS      (DX), Y7
 	VFMADD231PS  Y7, Y6, Y0
 	VMOVUPS      32(DX), Y7
@@ -857,7 +966,7 @@ plain_3:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -871,54 +980,78 @@ tile2:
 	VXORPS Y3, Y3, Y3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
 	ADDQ       BX, DX
 	PREFETCHT1 (DX)
 	ADDQ       BX, DX
-	MOVQ       b_base+64(FP), BX
-	MOVQ       k+16(FP), SI
-	MOVQ       8(SP), DX
-	SUBQ       $+4, SI
-	JLT        krest_2
+	MOVQ       b_base+64(FP), DX
+	MOVQ       CX, SI
+	LEAQ       (DX)(CX*8), BX
+	MOVQ       next+96(FP), DI
+	SHLQ       $0x02, DI
+	CMPQ       DI, $+0
+	JEQ        ready_2
+	CMPQ       pace+104(FP), $+0
+	JEQ        in_place_2
+	MOVQ       pace+104(FP), DX
+	MOVQ       DX, SI
+	MOVQ       24(SP), BX
+	JMP        ready_2
+
+in_place_2:
+	CMPQ (SP), $+2
+	JNE  ready_2
+	LEAQ (DX)(DI*1), BX
+
+ready_2:
+	MOVQ b_base+64(FP), DI
+	MOVQ k+16(FP), R8
+	MOVQ 8(SP), DX
+	SUBQ $+4, R8
+	JLT  krest_2
 
 kloop_2:
-	VMOVUPS      (BX), Y4
-	VMOVUPS      32(BX), Y5
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
 	VBROADCASTSS (DX)(AX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVUPS      (BX), Y4
-	VMOVUPS      32(BX), Y5
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
 	VBROADCASTSS 4(DX)(AX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVUPS      (BX), Y4
-	VMOVUPS      32(BX), Y5
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
 	VBROADCASTSS 8(DX)(AX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVUPS      (BX), Y4
-	VMOVUPS      32(BX), Y5
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -926,18 +1059,19 @@ kloop_2:
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $+16, DX
-	SUBQ         $+4, SI
+	SUBQ         $+4, R8
 	JGE          kloop_2
 
 krest_2:
-	ADDQ $+4, SI
+	ADDQ $+4, R8
 	JZ   kend_2
 
 k1_2:
-	VMOVUPS      (BX), Y4
-	VMOVUPS      32(BX), Y5
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -945,12 +1079,13 @@ k1_2:
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $+4, DX
-	DECQ         SI
+	DECQ         R8
 	JNZ          k1_2
 
 kend_2:
+	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2
@@ -962,10 +1097,10 @@ kend_2:
 
 scaled_2:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), SI
+	MOVL         beta+112(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2
-	VBROADCASTSS beta+96(FP), Y4
+	VBROADCASTSS beta+112(FP), Y4
 	VMOVUPS      (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
 	VMOVUPS      32(DX), Y5
@@ -984,7 +1119,7 @@ plain_2:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -996,69 +1131,95 @@ tile1:
 	VXORPS Y1, Y1, Y1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
 	ADDQ       BX, DX
-	MOVQ       b_base+64(FP), BX
-	MOVQ       k+16(FP), SI
-	MOVQ       8(SP), DX
-	SUBQ       $+4, SI
-	JLT        krest_1
+	MOVQ       b_base+64(FP), DX
+	MOVQ       CX, SI
+	LEAQ       (DX)(CX*8), BX
+	MOVQ       next+96(FP), DI
+	SHLQ       $0x02, DI
+	CMPQ       DI, $+0
+	JEQ        ready_1
+	CMPQ       pace+104(FP), $+0
+	JEQ        in_place_1
+	MOVQ       pace+104(FP), DX
+	MOVQ       DX, SI
+	MOVQ       24(SP), BX
+	JMP        ready_1
+
+in_place_1:
+	CMPQ (SP), $+1
+	JNE  ready_1
+	LEAQ (DX)(DI*1), BX
+
+ready_1:
+	MOVQ b_base+64(FP), DI
+	MOVQ k+16(FP), R8
+	MOVQ 8(SP), DX
+	SUBQ $+4, R8
+	JLT  krest_1
 
 kloop_1:
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y2
+	VMOVUPS      32(DI), Y3
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y2
+	VMOVUPS      32(DI), Y3
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y2
+	VMOVUPS      32(DI), Y3
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y2
+	VMOVUPS      32(DI), Y3
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $+16, DX
-	SUBQ         $+4, SI
+	SUBQ         $+4, R8
 	JGE          kloop_1
 
 krest_1:
-	ADDQ $+4, SI
+	ADDQ $+4, R8
 	JZ   kend_1
 
 k1_1:
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	PREFETCHT1   (BX)(CX*8)
-	ADDQ         CX, BX
+	VMOVUPS      (DI), Y2
+	VMOVUPS      32(DI), Y3
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $+4, DX
-	DECQ         SI
+	DECQ         R8
 	JNZ          k1_1
 
 kend_1:
+	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1
@@ -1068,10 +1229,10 @@ kend_1:
 
 scaled_1:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), BX
+	MOVL         beta+112(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1
-	VBROADCASTSS beta+96(FP), Y2
+	VBROADCASTSS beta+112(FP), Y2
 	VMOVUPS      (DX), Y3
 	VFMADD231PS  Y3, Y2, Y0
 	VMOVUPS      32(DX), Y3
@@ -1084,7 +1245,7 @@ plain_1:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1128,7 +1289,7 @@ tile3_wide:
 	VXORPS Y11, Y11, Y11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -1140,139 +1301,165 @@ tile3_wide:
 	PREFETCHT1 (DX)
 	PREFETCHT1 64(DX)
 	ADDQ       BX, DX
-	MOVQ       b_base+64(FP), BX
-	MOVQ       k+16(FP), SI
-	MOVQ       8(SP), DX
-	SUBQ       $+4, SI
-	JLT        krest_3_wide
+	MOVQ       b_base+64(FP), DX
+	MOVQ       CX, SI
+	LEAQ       (DX)(CX*8), BX
+	MOVQ       next+96(FP), DI
+	SHLQ       $0x02, DI
+	CMPQ       DI, $+0
+	JEQ        ready_3_wide
+	CMPQ       pace+104(FP), $+0
+	JEQ        in_place_3_wide
+	MOVQ       pace+104(FP), DX
+	MOVQ       DX, SI
+	MOVQ       24(SP), BX
+	JMP        ready_3_wide
+
+in_place_3_wide:
+	CMPQ (SP), $+3
+	JNE  ready_3_wide
+	LEAQ (DX)(DI*1), BX
+
+ready_3_wide:
+	MOVQ b_base+64(FP), DI
+	MOVQ k+16(FP), R8
+	MOVQ 8(SP), DX
+	SUBQ $+4, R8
+	JLT  krest_3_wide
 
 kloop_3_wide:
 	VBROADCASTSS (DX), Y12
 	VBROADCASTSS (DX)(AX*1), Y13
 	VBROADCASTSS (DX)(AX*2), Y14
-	VMOVUPS      (BX), Y15
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y15
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y15, Y12, Y0
 	VFMADD231PS  Y15, Y13, Y4
 	VFMADD231PS  Y15, Y14, Y8
-	VMOVUPS      32(BX), Y15
+	VMOVUPS      32(DI), Y15
 	VFMADD231PS  Y15, Y12, Y1
 	VFMADD231PS  Y15, Y13, Y5
 	VFMADD231PS  Y15, Y14, Y9
-	VMOVUPS      64(BX), Y15
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y15
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y15, Y12, Y2
 	VFMADD231PS  Y15, Y13, Y6
 	VFMADD231PS  Y15, Y14, Y10
-	VMOVUPS      96(BX), Y15
+	VMOVUPS      96(DI), Y15
 	VFMADD231PS  Y15, Y12, Y3
 	VFMADD231PS  Y15, Y13, Y7
 	VFMADD231PS  Y15, Y14, Y11
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 4(DX), Y12
 	VBROADCASTSS 4(DX)(AX*1), Y13
 	VBROADCASTSS 4(DX)(AX*2), Y14
-	VMOVUPS      (BX), Y15
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y15
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y15, Y12, Y0
 	VFMADD231PS  Y15, Y13, Y4
 	VFMADD231PS  Y15, Y14, Y8
-	VMOVUPS      32(BX), Y15
+	VMOVUPS      32(DI), Y15
 	VFMADD231PS  Y15, Y12, Y1
 	VFMADD231PS  Y15, Y13, Y5
 	VFMADD231PS  Y15, Y14, Y9
-	VMOVUPS      64(BX), Y15
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y15
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y15, Y12, Y2
 	VFMADD231PS  Y15, Y13, Y6
 	VFMADD231PS  Y15, Y14, Y10
-	VMOVUPS      96(BX), Y15
+	VMOVUPS      96(DI), Y15
 	VFMADD231PS  Y15, Y12, Y3
 	VFMADD231PS  Y15, Y13, Y7
 	VFMADD231PS  Y15, Y14, Y11
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 8(DX), Y12
 	VBROADCASTSS 8(DX)(AX*1), Y13
 	VBROADCASTSS 8(DX)(AX*2), Y14
-	VMOVUPS      (BX), Y15
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y15
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y15, Y12, Y0
 	VFMADD231PS  Y15, Y13, Y4
 	VFMADD231PS  Y15, Y14, Y8
-	VMOVUPS      32(BX), Y15
+	VMOVUPS      32(DI), Y15
 	VFMADD231PS  Y15, Y12, Y1
 	VFMADD231PS  Y15, Y13, Y5
 	VFMADD231PS  Y15, Y14, Y9
-	VMOVUPS      64(BX), Y15
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y15
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y15, Y12, Y2
 	VFMADD231PS  Y15, Y13, Y6
 	VFMADD231PS  Y15, Y14, Y10
-	VMOVUPS      96(BX), Y15
+	VMOVUPS      96(DI), Y15
 	VFMADD231PS  Y15, Y12, Y3
 	VFMADD231PS  Y15, Y13, Y7
 	VFMADD231PS  Y15, Y14, Y11
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 12(DX), Y12
 	VBROADCASTSS 12(DX)(AX*1), Y13
 	VBROADCASTSS 12(DX)(AX*2), Y14
-	VMOVUPS      (BX), Y15
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y15
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y15, Y12, Y0
 	VFMADD231PS  Y15, Y13, Y4
 	VFMADD231PS  Y15, Y14, Y8
-	VMOVUPS      32(BX), Y15
+	VMOVUPS      32(DI), Y15
 	VFMADD231PS  Y15, Y12, Y1
 	VFMADD231PS  Y15, Y13, Y5
 	VFMADD231PS  Y15, Y14, Y9
-	VMOVUPS      64(BX), Y15
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y15
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y15, Y12, Y2
 	VFMADD231PS  Y15, Y13, Y6
 	VFMADD231PS  Y15, Y14, Y10
-	VMOVUPS      96(BX), Y15
+	VMOVUPS      96(DI), Y15
 	VFMADD231PS  Y15, Y12, Y3
 	VFMADD231PS  Y15, Y13, Y7
 	VFMADD231PS  Y15, Y14, Y11
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	ADDQ         $+16, DX
-	SUBQ         $+4, SI
+	SUBQ         $+4, R8
 	JGE          kloop_3_wide
 
 krest_3_wide:
-	ADDQ $+4, SI
+	ADDQ $+4, R8
 	JZ   kend_3_wide
 
 k1_3_wide:
 	VBROADCASTSS (DX), Y12
 	VBROADCASTSS (DX)(AX*1), Y13
 	VBROADCASTSS (DX)(AX*2), Y14
-	VMOVUPS      (BX), Y15
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y15
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y15, Y12, Y0
 	VFMADD231PS  Y15, Y13, Y4
 	VFMADD231PS  Y15, Y14, Y8
-	VMOVUPS      32(BX), Y15
+	VMOVUPS      32(DI), Y15
 	VFMADD231PS  Y15, Y12, Y1
 	VFMADD231PS  Y15, Y13, Y5
 	VFMADD231PS  Y15, Y14, Y9
-	VMOVUPS      64(BX), Y15
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y15
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y15, Y12, Y2
 	VFMADD231PS  Y15, Y13, Y6
 	VFMADD231PS  Y15, Y14, Y10
-	VMOVUPS      96(BX), Y15
+	VMOVUPS      96(DI), Y15
 	VFMADD231PS  Y15, Y12, Y3
 	VFMADD231PS  Y15, Y13, Y7
 	VFMADD231PS  Y15, Y14, Y11
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	ADDQ         $+4, DX
-	DECQ         SI
+	DECQ         R8
 	JNZ          k1_3_wide
 
 kend_3_wide:
+	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_wide
@@ -1292,10 +1479,10 @@ kend_3_wide:
 
 scaled_3_wide:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), SI
+	MOVL         beta+112(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3_wide
-	VBROADCASTSS beta+96(FP), Y12
+	VBROADCASTSS beta+112(FP), Y12
 	VMOVUPS      (DX), Y13
 	VFMADD231PS  Y13, Y12, Y0
 	VMOVUPS      32(DX), Y13
@@ -1338,7 +1525,7 @@ plain_3_wide:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1356,7 +1543,7 @@ tile2_wide:
 	VXORPS Y7, Y7, Y7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -1365,114 +1552,140 @@ tile2_wide:
 	PREFETCHT1 (DX)
 	PREFETCHT1 64(DX)
 	ADDQ       BX, DX
-	MOVQ       b_base+64(FP), BX
-	MOVQ       k+16(FP), SI
-	MOVQ       8(SP), DX
-	SUBQ       $+4, SI
-	JLT        krest_2_wide
+	MOVQ       b_base+64(FP), DX
+	MOVQ       CX, SI
+	LEAQ       (DX)(CX*8), BX
+	MOVQ       next+96(FP), DI
+	SHLQ       $0x02, DI
+	CMPQ       DI, $+0
+	JEQ        ready_2_wide
+	CMPQ       pace+104(FP), $+0
+	JEQ        in_place_2_wide
+	MOVQ       pace+104(FP), DX
+	MOVQ       DX, SI
+	MOVQ       24(SP), BX
+	JMP        ready_2_wide
+
+in_place_2_wide:
+	CMPQ (SP), $+2
+	JNE  ready_2_wide
+	LEAQ (DX)(DI*1), BX
+
+ready_2_wide:
+	MOVQ b_base+64(FP), DI
+	MOVQ k+16(FP), R8
+	MOVQ 8(SP), DX
+	SUBQ $+4, R8
+	JLT  krest_2_wide
 
 kloop_2_wide:
 	VBROADCASTSS (DX), Y8
 	VBROADCASTSS (DX)(AX*1), Y9
-	VMOVUPS      (BX), Y10
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y10
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y4
-	VMOVUPS      32(BX), Y10
+	VMOVUPS      32(DI), Y10
 	VFMADD231PS  Y10, Y8, Y1
 	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      64(BX), Y10
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y10
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y6
-	VMOVUPS      96(BX), Y10
+	VMOVUPS      96(DI), Y10
 	VFMADD231PS  Y10, Y8, Y3
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 4(DX), Y8
 	VBROADCASTSS 4(DX)(AX*1), Y9
-	VMOVUPS      (BX), Y10
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y10
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y4
-	VMOVUPS      32(BX), Y10
+	VMOVUPS      32(DI), Y10
 	VFMADD231PS  Y10, Y8, Y1
 	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      64(BX), Y10
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y10
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y6
-	VMOVUPS      96(BX), Y10
+	VMOVUPS      96(DI), Y10
 	VFMADD231PS  Y10, Y8, Y3
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 8(DX), Y8
 	VBROADCASTSS 8(DX)(AX*1), Y9
-	VMOVUPS      (BX), Y10
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y10
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y4
-	VMOVUPS      32(BX), Y10
+	VMOVUPS      32(DI), Y10
 	VFMADD231PS  Y10, Y8, Y1
 	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      64(BX), Y10
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y10
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y6
-	VMOVUPS      96(BX), Y10
+	VMOVUPS      96(DI), Y10
 	VFMADD231PS  Y10, Y8, Y3
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 12(DX), Y8
 	VBROADCASTSS 12(DX)(AX*1), Y9
-	VMOVUPS      (BX), Y10
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y10
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y4
-	VMOVUPS      32(BX), Y10
+	VMOVUPS      32(DI), Y10
 	VFMADD231PS  Y10, Y8, Y1
 	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      64(BX), Y10
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y10
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y6
-	VMOVUPS      96(BX), Y10
+	VMOVUPS      96(DI), Y10
 	VFMADD231PS  Y10, Y8, Y3
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	ADDQ         $+16, DX
-	SUBQ         $+4, SI
+	SUBQ         $+4, R8
 	JGE          kloop_2_wide
 
 krest_2_wide:
-	ADDQ $+4, SI
+	ADDQ $+4, R8
 	JZ   kend_2_wide
 
 k1_2_wide:
 	VBROADCASTSS (DX), Y8
 	VBROADCASTSS (DX)(AX*1), Y9
-	VMOVUPS      (BX), Y10
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y10
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y4
-	VMOVUPS      32(BX), Y10
+	VMOVUPS      32(DI), Y10
 	VFMADD231PS  Y10, Y8, Y1
 	VFMADD231PS  Y10, Y9, Y5
-	VMOVUPS      64(BX), Y10
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y10
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y6
-	VMOVUPS      96(BX), Y10
+	VMOVUPS      96(DI), Y10
 	VFMADD231PS  Y10, Y8, Y3
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	ADDQ         $+4, DX
-	DECQ         SI
+	DECQ         R8
 	JNZ          k1_2_wide
 
 kend_2_wide:
+	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_wide
@@ -1488,10 +1701,10 @@ kend_2_wide:
 
 scaled_2_wide:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), SI
+	MOVL         beta+112(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2_wide
-	VBROADCASTSS beta+96(FP), Y8
+	VBROADCASTSS beta+112(FP), Y8
 	VMOVUPS      (DX), Y9
 	VFMADD231PS  Y9, Y8, Y0
 	VMOVUPS      32(DX), Y9
@@ -1522,7 +1735,7 @@ plain_2_wide:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1536,95 +1749,121 @@ tile1_wide:
 	VXORPS Y3, Y3, Y3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
 	PREFETCHT1 64(DX)
 	ADDQ       BX, DX
-	MOVQ       b_base+64(FP), BX
-	MOVQ       k+16(FP), SI
-	MOVQ       8(SP), DX
-	SUBQ       $+4, SI
-	JLT        krest_1_wide
+	MOVQ       b_base+64(FP), DX
+	MOVQ       CX, SI
+	LEAQ       (DX)(CX*8), BX
+	MOVQ       next+96(FP), DI
+	SHLQ       $0x02, DI
+	CMPQ       DI, $+0
+	JEQ        ready_1_wide
+	CMPQ       pace+104(FP), $+0
+	JEQ        in_place_1_wide
+	MOVQ       pace+104(FP), DX
+	MOVQ       DX, SI
+	MOVQ       24(SP), BX
+	JMP        ready_1_wide
+
+in_place_1_wide:
+	CMPQ (SP), $+1
+	JNE  ready_1_wide
+	LEAQ (DX)(DI*1), BX
+
+ready_1_wide:
+	MOVQ b_base+64(FP), DI
+	MOVQ k+16(FP), R8
+	MOVQ 8(SP), DX
+	SUBQ $+4, R8
+	JLT  krest_1_wide
 
 kloop_1_wide:
 	VBROADCASTSS (DX), Y4
-	VMOVUPS      (BX), Y5
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y5
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y5, Y4, Y0
-	VMOVUPS      32(BX), Y5
+	VMOVUPS      32(DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVUPS      64(BX), Y5
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y5
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y5, Y4, Y2
-	VMOVUPS      96(BX), Y5
+	VMOVUPS      96(DI), Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 4(DX), Y4
-	VMOVUPS      (BX), Y5
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y5
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y5, Y4, Y0
-	VMOVUPS      32(BX), Y5
+	VMOVUPS      32(DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVUPS      64(BX), Y5
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y5
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y5, Y4, Y2
-	VMOVUPS      96(BX), Y5
+	VMOVUPS      96(DI), Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 8(DX), Y4
-	VMOVUPS      (BX), Y5
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y5
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y5, Y4, Y0
-	VMOVUPS      32(BX), Y5
+	VMOVUPS      32(DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVUPS      64(BX), Y5
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y5
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y5, Y4, Y2
-	VMOVUPS      96(BX), Y5
+	VMOVUPS      96(DI), Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 12(DX), Y4
-	VMOVUPS      (BX), Y5
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y5
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y5, Y4, Y0
-	VMOVUPS      32(BX), Y5
+	VMOVUPS      32(DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVUPS      64(BX), Y5
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y5
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y5, Y4, Y2
-	VMOVUPS      96(BX), Y5
+	VMOVUPS      96(DI), Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	ADDQ         $+16, DX
-	SUBQ         $+4, SI
+	SUBQ         $+4, R8
 	JGE          kloop_1_wide
 
 krest_1_wide:
-	ADDQ $+4, SI
+	ADDQ $+4, R8
 	JZ   kend_1_wide
 
 k1_1_wide:
 	VBROADCASTSS (DX), Y4
-	VMOVUPS      (BX), Y5
-	PREFETCHT1   (BX)(CX*8)
+	VMOVUPS      (DI), Y5
+	PREFETCHT1   (BX)
 	VFMADD231PS  Y5, Y4, Y0
-	VMOVUPS      32(BX), Y5
+	VMOVUPS      32(DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVUPS      64(BX), Y5
-	PREFETCHT1   64(BX)(CX*8)
+	VMOVUPS      64(DI), Y5
+	PREFETCHT1   64(BX)
 	VFMADD231PS  Y5, Y4, Y2
-	VMOVUPS      96(BX), Y5
+	VMOVUPS      96(DI), Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         CX, BX
+	ADDQ         CX, DI
+	ADDQ         SI, BX
 	ADDQ         $+4, DX
-	DECQ         SI
+	DECQ         R8
 	JNZ          k1_1_wide
 
 kend_1_wide:
+	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_wide
@@ -1636,10 +1875,10 @@ kend_1_wide:
 
 scaled_1_wide:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), BX
+	MOVL         beta+112(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1_wide
-	VBROADCASTSS beta+96(FP), Y4
+	VBROADCASTSS beta+112(FP), Y4
 	VMOVUPS      (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
 	VMOVUPS      32(DX), Y5
@@ -1658,7 +1897,7 @@ plain_1_wide:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1708,7 +1947,7 @@ tile6_masked:
 	VXORPS Y11, Y11, Y11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), SI
+	MOVQ       ldc+144(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -1762,7 +2001,7 @@ k1_6_masked:
 
 kend_6_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), SI
+	MOVQ         ldc+144(FP), SI
 	SHLQ         $0x02, SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (DX)(DI*1), DI
@@ -1784,10 +2023,10 @@ kend_6_masked:
 
 scaled_6_masked:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), R9
+	MOVL         beta+112(FP), R9
 	ADDL         R9, R9
 	JZ           plain_6_masked
-	VBROADCASTSS beta+96(FP), Y12
+	VBROADCASTSS beta+112(FP), Y12
 	VMOVUPS      (R8), Y13
 	VMASKMOVPS   (DX), Y13, Y13
 	VFMADD231PS  Y13, Y12, Y0
@@ -1854,7 +2093,7 @@ plain_6_masked:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1874,7 +2113,7 @@ tile5_masked:
 	VXORPS Y9, Y9, Y9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), SI
+	MOVQ       ldc+144(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -1923,7 +2162,7 @@ k1_5_masked:
 
 kend_5_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), SI
+	MOVQ         ldc+144(FP), SI
 	SHLQ         $0x02, SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (DX)(DI*1), DI
@@ -1943,10 +2182,10 @@ kend_5_masked:
 
 scaled_5_masked:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), R9
+	MOVL         beta+112(FP), R9
 	ADDL         R9, R9
 	JZ           plain_5_masked
-	VBROADCASTSS beta+96(FP), Y10
+	VBROADCASTSS beta+112(FP), Y10
 	VMOVUPS      (R8), Y11
 	VMASKMOVPS   (DX), Y11, Y11
 	VFMADD231PS  Y11, Y10, Y0
@@ -2003,7 +2242,7 @@ plain_5_masked:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2021,7 +2260,7 @@ tile4_masked:
 	VXORPS Y7, Y7, Y7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), SI
+	MOVQ       ldc+144(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -2065,7 +2304,7 @@ k1_4_masked:
 
 kend_4_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), SI
+	MOVQ         ldc+144(FP), SI
 	SHLQ         $0x02, SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (DX)(DI*1), DI
@@ -2083,10 +2322,10 @@ kend_4_masked:
 
 scaled_4_masked:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), R9
+	MOVL         beta+112(FP), R9
 	ADDL         R9, R9
 	JZ           plain_4_masked
-	VBROADCASTSS beta+96(FP), Y8
+	VBROADCASTSS beta+112(FP), Y8
 	VMOVUPS      (R8), Y9
 	VMASKMOVPS   (DX), Y9, Y9
 	VFMADD231PS  Y9, Y8, Y0
@@ -2133,7 +2372,7 @@ plain_4_masked:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2149,7 +2388,7 @@ tile3_masked:
 	VXORPS Y5, Y5, Y5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), SI
+	MOVQ       ldc+144(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -2185,7 +2424,7 @@ k1_3_masked:
 
 kend_3_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), SI
+	MOVQ         ldc+144(FP), SI
 	SHLQ         $0x02, SI
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_masked
@@ -2199,10 +2438,10 @@ kend_3_masked:
 
 scaled_3_masked:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), DI
+	MOVL         beta+112(FP), DI
 	ADDL         DI, DI
 	JZ           plain_3_masked
-	VBROADCASTSS beta+96(FP), Y6
+	VBROADCASTSS beta+112(FP), Y6
 	VMOVUPS      (R8), Y7
 	VMASKMOVPS   (DX), Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
@@ -2239,7 +2478,7 @@ plain_3_masked:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2253,7 +2492,7 @@ tile2_masked:
 	VXORPS Y3, Y3, Y3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), SI
+	MOVQ       ldc+144(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -2284,7 +2523,7 @@ k1_2_masked:
 
 kend_2_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), SI
+	MOVQ         ldc+144(FP), SI
 	SHLQ         $0x02, SI
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_masked
@@ -2296,10 +2535,10 @@ kend_2_masked:
 
 scaled_2_masked:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), DI
+	MOVL         beta+112(FP), DI
 	ADDL         DI, DI
 	JZ           plain_2_masked
-	VBROADCASTSS beta+96(FP), Y4
+	VBROADCASTSS beta+112(FP), Y4
 	VMOVUPS      (R8), Y5
 	VMASKMOVPS   (DX), Y5, Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -2326,7 +2565,7 @@ plain_2_masked:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2338,7 +2577,7 @@ tile1_masked:
 	VXORPS Y1, Y1, Y1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), SI
+	MOVQ       ldc+144(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -2364,7 +2603,7 @@ k1_1_masked:
 
 kend_1_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), SI
+	MOVQ         ldc+144(FP), SI
 	SHLQ         $0x02, SI
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_masked
@@ -2374,10 +2613,10 @@ kend_1_masked:
 
 scaled_1_masked:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), SI
+	MOVL         beta+112(FP), SI
 	ADDL         SI, SI
 	JZ           plain_1_masked
-	VBROADCASTSS beta+96(FP), Y2
+	VBROADCASTSS beta+112(FP), Y2
 	VMOVUPS      (R8), Y3
 	VMASKMOVPS   (DX), Y3, Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -2394,7 +2633,7 @@ plain_1_masked:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2456,7 +2695,7 @@ tile12_narrow:
 	VXORPS Y11, Y11, Y11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -2530,7 +2769,7 @@ k1_12_narrow:
 
 kend_12_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -2554,10 +2793,10 @@ kend_12_narrow:
 
 scaled_12_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), R10
+	MOVL         beta+112(FP), R10
 	ADDL         R10, R10
 	JZ           plain_12_narrow
-	VBROADCASTSS beta+96(FP), Y12
+	VBROADCASTSS beta+112(FP), Y12
 	VMOVUPS      (R8), Y13
 	VMASKMOVPS   (DX), Y13, Y13
 	VFMADD231PS  Y13, Y12, Y0
@@ -2624,7 +2863,7 @@ plain_12_narrow:
 	// the next rows are 12 further
 	IMUL3Q $+12, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+12, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2645,7 +2884,7 @@ tile11_narrow:
 	VXORPS Y10, Y10, Y10
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -2715,7 +2954,7 @@ k1_11_narrow:
 
 kend_11_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -2738,10 +2977,10 @@ kend_11_narrow:
 
 scaled_11_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), R10
+	MOVL         beta+112(FP), R10
 	ADDL         R10, R10
 	JZ           plain_11_narrow
-	VBROADCASTSS beta+96(FP), Y11
+	VBROADCASTSS beta+112(FP), Y11
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   (DX), Y12, Y12
 	VFMADD231PS  Y12, Y11, Y0
@@ -2803,7 +3042,7 @@ plain_11_narrow:
 	// the next rows are 11 further
 	IMUL3Q $+11, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+11, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2823,7 +3062,7 @@ tile10_narrow:
 	VXORPS Y9, Y9, Y9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -2889,7 +3128,7 @@ k1_10_narrow:
 
 kend_10_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -2911,10 +3150,10 @@ kend_10_narrow:
 
 scaled_10_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), R10
+	MOVL         beta+112(FP), R10
 	ADDL         R10, R10
 	JZ           plain_10_narrow
-	VBROADCASTSS beta+96(FP), Y10
+	VBROADCASTSS beta+112(FP), Y10
 	VMOVUPS      (R8), Y11
 	VMASKMOVPS   (DX), Y11, Y11
 	VFMADD231PS  Y11, Y10, Y0
@@ -2971,7 +3210,7 @@ plain_10_narrow:
 	// the next rows are 10 further
 	IMUL3Q $+10, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+10, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2990,7 +3229,7 @@ tile9_narrow:
 	VXORPS Y8, Y8, Y8
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -3050,7 +3289,7 @@ k1_9_narrow:
 
 kend_9_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -3070,10 +3309,10 @@ kend_9_narrow:
 
 scaled_9_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), R9
+	MOVL         beta+112(FP), R9
 	ADDL         R9, R9
 	JZ           plain_9_narrow
-	VBROADCASTSS beta+96(FP), Y9
+	VBROADCASTSS beta+112(FP), Y9
 	VMOVUPS      (R8), Y10
 	VMASKMOVPS   (DX), Y10, Y10
 	VFMADD231PS  Y10, Y9, Y0
@@ -3125,7 +3364,7 @@ plain_9_narrow:
 	// the next rows are 9 further
 	IMUL3Q $+9, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+9, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3143,7 +3382,7 @@ tile8_narrow:
 	VXORPS Y7, Y7, Y7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -3199,7 +3438,7 @@ k1_8_narrow:
 
 kend_8_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -3218,10 +3457,10 @@ kend_8_narrow:
 
 scaled_8_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), R9
+	MOVL         beta+112(FP), R9
 	ADDL         R9, R9
 	JZ           plain_8_narrow
-	VBROADCASTSS beta+96(FP), Y8
+	VBROADCASTSS beta+112(FP), Y8
 	VMOVUPS      (R8), Y9
 	VMASKMOVPS   (DX), Y9, Y9
 	VFMADD231PS  Y9, Y8, Y0
@@ -3268,7 +3507,7 @@ plain_8_narrow:
 	// the next rows are 8 further
 	IMUL3Q $+8, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+8, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3285,7 +3524,7 @@ tile7_narrow:
 	VXORPS Y6, Y6, Y6
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -3337,7 +3576,7 @@ k1_7_narrow:
 
 kend_7_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -3355,10 +3594,10 @@ kend_7_narrow:
 
 scaled_7_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), R9
+	MOVL         beta+112(FP), R9
 	ADDL         R9, R9
 	JZ           plain_7_narrow
-	VBROADCASTSS beta+96(FP), Y7
+	VBROADCASTSS beta+112(FP), Y7
 	VMOVUPS      (R8), Y8
 	VMASKMOVPS   (DX), Y8, Y8
 	VFMADD231PS  Y8, Y7, Y0
@@ -3400,7 +3639,7 @@ plain_7_narrow:
 	// the next rows are 7 further
 	IMUL3Q $+7, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+7, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3416,7 +3655,7 @@ tile6_narrow:
 	VXORPS Y5, Y5, Y5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -3462,7 +3701,7 @@ k1_6_narrow:
 
 kend_6_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3478,10 +3717,10 @@ kend_6_narrow:
 
 scaled_6_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), DI
+	MOVL         beta+112(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6_narrow
-	VBROADCASTSS beta+96(FP), Y6
+	VBROADCASTSS beta+112(FP), Y6
 	VMOVUPS      (R8), Y7
 	VMASKMOVPS   (DX), Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
@@ -3518,7 +3757,7 @@ plain_6_narrow:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3533,7 +3772,7 @@ tile5_narrow:
 	VXORPS Y4, Y4, Y4
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -3575,7 +3814,7 @@ k1_5_narrow:
 
 kend_5_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3590,10 +3829,10 @@ kend_5_narrow:
 
 scaled_5_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), DI
+	MOVL         beta+112(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5_narrow
-	VBROADCASTSS beta+96(FP), Y5
+	VBROADCASTSS beta+112(FP), Y5
 	VMOVUPS      (R8), Y6
 	VMASKMOVPS   (DX), Y6, Y6
 	VFMADD231PS  Y6, Y5, Y0
@@ -3625,7 +3864,7 @@ plain_5_narrow:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3639,7 +3878,7 @@ tile4_narrow:
 	VXORPS Y3, Y3, Y3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -3677,7 +3916,7 @@ k1_4_narrow:
 
 kend_4_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3691,10 +3930,10 @@ kend_4_narrow:
 
 scaled_4_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), DI
+	MOVL         beta+112(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4_narrow
-	VBROADCASTSS beta+96(FP), Y4
+	VBROADCASTSS beta+112(FP), Y4
 	VMOVUPS      (R8), Y5
 	VMASKMOVPS   (DX), Y5, Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -3721,7 +3960,7 @@ plain_4_narrow:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3734,7 +3973,7 @@ tile3_narrow:
 	VXORPS Y2, Y2, Y2
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -3765,7 +4004,7 @@ k1_3_narrow:
 
 kend_3_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_narrow
@@ -3776,10 +4015,10 @@ kend_3_narrow:
 
 scaled_3_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), SI
+	MOVL         beta+112(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3_narrow
-	VBROADCASTSS beta+96(FP), Y3
+	VBROADCASTSS beta+112(FP), Y3
 	VMOVUPS      (R8), Y4
 	VMASKMOVPS   (DX), Y4, Y4
 	VFMADD231PS  Y4, Y3, Y0
@@ -3801,7 +4040,7 @@ plain_3_narrow:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3813,7 +4052,7 @@ tile2_narrow:
 	VXORPS Y1, Y1, Y1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -3840,7 +4079,7 @@ k1_2_narrow:
 
 kend_2_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_narrow
@@ -3850,10 +4089,10 @@ kend_2_narrow:
 
 scaled_2_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), SI
+	MOVL         beta+112(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2_narrow
-	VBROADCASTSS beta+96(FP), Y2
+	VBROADCASTSS beta+112(FP), Y2
 	VMOVUPS      (R8), Y3
 	VMASKMOVPS   (DX), Y3, Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -3870,7 +4109,7 @@ plain_2_narrow:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3881,7 +4120,7 @@ tile1_narrow:
 	VXORPS Y0, Y0, Y0
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+128(FP), BX
+	MOVQ       ldc+144(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 (DX)
@@ -3904,7 +4143,7 @@ k1_1_narrow:
 
 kend_1_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+128(FP), BX
+	MOVQ         ldc+144(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_narrow
@@ -3913,10 +4152,10 @@ kend_1_narrow:
 
 scaled_1_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+96(FP), BX
+	MOVL         beta+112(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1_narrow
-	VBROADCASTSS beta+96(FP), Y1
+	VBROADCASTSS beta+112(FP), Y1
 	VMOVUPS      (R8), Y2
 	VMASKMOVPS   (DX), Y2, Y2
 	VFMADD231PS  Y2, Y1, Y0
@@ -3928,7 +4167,7 @@ plain_1_narrow:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+128(FP), DX
+	MOVQ   ldc+144(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3998,150 +4237,158 @@ TEXT ·gemmPackAVX2(SB), NOSPLIT, $16-160
 	ADDQ       SI, BX
 	PREFETCHT1 (BX)
 	ADDQ       SI, BX
-	MOVQ       b_base+64(FP), SI
-	MOVQ       k+16(FP), DI
-	MOVQ       (SP), BX
-	LEAQ       (AX)(AX*2), R8
-	LEAQ       (BX)(R8*1), R8
-	SUBQ       $+4, DI
+	MOVQ       b_base+64(FP), BX
+	MOVQ       CX, SI
+	LEAQ       64(BX), BX
+	MOVQ       b_base+64(FP), R8
+	MOVQ       k+16(FP), R9
+	MOVQ       (SP), DI
+	LEAQ       (AX)(AX*2), R10
+	LEAQ       (DI)(R10*1), R10
+	SUBQ       $+4, R9
 	JLT        krest_pack
 
 kloop_pack:
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
+	VMOVUPS      (R8), Y12
+	VMOVUPS      32(R8), Y13
 	VMOVUPS      Y12, (DX)
 	VMOVUPS      Y13, 32(DX)
-	PREFETCHT1   (SI)(CX*8)
-	ADDQ         CX, SI
-	VBROADCASTSS (BX), Y14
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, R8
+	VBROADCASTSS (DI), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (BX)(AX*1), Y14
+	VBROADCASTSS (DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (BX)(AX*2), Y14
+	VBROADCASTSS (DI)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R8), Y14
+	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R8)(AX*1), Y14
+	VBROADCASTSS (R10)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R8)(AX*2), Y14
+	VBROADCASTSS (R10)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
+	VMOVUPS      (R8), Y12
+	VMOVUPS      32(R8), Y13
 	VMOVUPS      Y12, 64(DX)
 	VMOVUPS      Y13, 96(DX)
-	PREFETCHT1   (SI)(CX*8)
-	ADDQ         CX, SI
-	VBROADCASTSS 4(BX), Y14
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, R8
+	VBROADCASTSS 4(DI), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 4(BX)(AX*1), Y14
+	VBROADCASTSS 4(DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS 4(BX)(AX*2), Y14
+	VBROADCASTSS 4(DI)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 4(R8), Y14
+	VBROADCASTSS 4(R10), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS 4(R8)(AX*1), Y14
+	VBROADCASTSS 4(R10)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS 4(R8)(AX*2), Y14
+	VBROADCASTSS 4(R10)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
+	VMOVUPS      (R8), Y12
+	VMOVUPS      32(R8), Y13
 	VMOVUPS      Y12, 128(DX)
 	VMOVUPS      Y13, 160(DX)
-	PREFETCHT1   (SI)(CX*8)
-	ADDQ         CX, SI
-	VBROADCASTSS 8(BX), Y14
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, R8
+	VBROADCASTSS 8(DI), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 8(BX)(AX*1), Y14
+	VBROADCASTSS 8(DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS 8(BX)(AX*2), Y14
+	VBROADCASTSS 8(DI)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 8(R8), Y14
+	VBROADCASTSS 8(R10), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS 8(R8)(AX*1), Y14
+	VBROADCASTSS 8(R10)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS 8(R8)(AX*2), Y14
+	VBROADCASTSS 8(R10)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
+	VMOVUPS      (R8), Y12
+	VMOVUPS      32(R8), Y13
 	VMOVUPS      Y12, 192(DX)
 	VMOVUPS      Y13, 224(DX)
-	PREFETCHT1   (SI)(CX*8)
-	ADDQ         CX, SI
-	VBROADCASTSS 12(BX), Y14
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, R8
+	VBROADCASTSS 12(DI), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 12(BX)(AX*1), Y14
+	VBROADCASTSS 12(DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS 12(BX)(AX*2), Y14
+	VBROADCASTSS 12(DI)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 12(R8), Y14
+	VBROADCASTSS 12(R10), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS 12(R8)(AX*1), Y14
+	VBROADCASTSS 12(R10)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS 12(R8)(AX*2), Y14
+	VBROADCASTSS 12(R10)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         $+16, BX
-	ADDQ         $+16, R8
+	ADDQ         $+16, DI
+	ADDQ         $+16, R10
 	ADDQ         $+256, DX
-	SUBQ         $+4, DI
+	SUBQ         $+4, R9
 	JGE          kloop_pack
 
 krest_pack:
-	ADDQ $+4, DI
+	ADDQ $+4, R9
 	JZ   kend_pack
 
 k1_pack:
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
+	VMOVUPS      (R8), Y12
+	VMOVUPS      32(R8), Y13
 	VMOVUPS      Y12, (DX)
 	VMOVUPS      Y13, 32(DX)
-	PREFETCHT1   (SI)(CX*8)
-	ADDQ         CX, SI
-	VBROADCASTSS (BX), Y14
+	PREFETCHT1   (BX)
+	ADDQ         SI, BX
+	ADDQ         CX, R8
+	VBROADCASTSS (DI), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (BX)(AX*1), Y14
+	VBROADCASTSS (DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (BX)(AX*2), Y14
+	VBROADCASTSS (DI)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R8), Y14
+	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R8)(AX*1), Y14
+	VBROADCASTSS (R10)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R8)(AX*2), Y14
+	VBROADCASTSS (R10)(AX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         $+4, BX
-	ADDQ         $+4, R8
+	ADDQ         $+4, DI
+	ADDQ         $+4, R10
 	ADDQ         $+64, DX
-	DECQ         DI
+	DECQ         R9
 	JNZ          k1_pack
 
 kend_pack:

@@ -178,6 +178,7 @@ func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int)
 	blk := &gemmBlocking
 	mc, kc := evenly(m, blk.mc, mr), g.kc()
 	pack := b.packed == nil && !g.direct
+	fetch := g.fetchesNext(m)
 	dots := g.dotsOf(j, n)
 	n -= dots
 	nc := max(n, 1)
@@ -216,6 +217,10 @@ func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int)
 			}
 			for ic := 0; ic < m; ic += mc {
 				mb := min(mc, m-ic)
+				pace := 0
+				if !g.direct {
+					pace = fetchPace(mb, mr, nr)
+				}
 				rows, lda := a.data, a.ld
 				if g.copyA {
 					rows, lda = a.copyBlock(g.isa, s, i+ic, pc, mb, kb)
@@ -232,7 +237,15 @@ func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int)
 					if pack && ic == 0 {
 						done = g.pack(b, panel, pc, j+jc+q, mb, w, kb, rows, lda, beta, to[q:])
 					}
-					gemmPanel(g.isa, mb-done, w, kb, g.alpha, rows[done*lda:], lda, panel, ldb, beta, to[q+done*g.ldc:], g.ldc)
+					next := 0
+					switch {
+					case !fetch || pack && ic == 0: // the next panel is not there yet
+					case q+w < nb:
+						next = w / nr * stride
+					case ic+mb < m:
+						next = -q / nr * stride
+					}
+					gemmPanel(g.isa, mb-done, w, kb, g.alpha, rows[done*lda:], lda, panel, ldb, next, pace, beta, to[q+done*g.ldc:], g.ldc)
 				}
 				if dots > 0 && jc+nb == n {
 					columns, ldd := g.dotOperand(b, s, pc, kb, ic == 0)
@@ -241,6 +254,21 @@ func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int)
 			}
 		}
 	}
+}
+
+// fetchesNext reports whether gemmPanel is to fetch the next panel while it multiplies
+// one with m rows. A packed B that few rows are multiplied with comes from memory
+// fastest as one stream.
+func (g *gemmCall) fetchesNext(m int) bool {
+	mr, _ := gemmTile(g.isa)
+	return g.direct || m > mr*fetchNum/fetchDen
+}
+
+// fetchPace is the pace at which gemmPanel fetches a panel of NR columns in the time
+// of m rows.
+func fetchPace(m, mr, nr int) int {
+	tiles := (m + mr - 1) / mr
+	return (4*nr + tiles - 1) / tiles
 }
 
 // dotsOf is how many of n columns from column j are dot products: the last ones.
@@ -358,7 +386,7 @@ func finishPanel(isa ISA, act Activation, c, x, bias, residual []float32, rows, 
 // through: C is written once, and never where the residual has still to be read.
 func (g *gemmCall) panelsWithEpilogue(a *operandA, b *operandB, c []float32, i, j, m, n int) {
 	mr, nr := gemmTile(g.isa)
-	kc, dots := g.kc(), g.dotsOf(j, n)
+	kc, dots, fetch := g.kc(), g.dotsOf(j, n), g.fetchesNext(m)
 	// All of k is in turn for a block of rows, so they are fewer where k is long.
 	mc := gemmBlocking.mc * gemmBlocking.kc / max(g.k, 1) / mr * mr
 	mc = evenly(m, min(max(mc, 2*mr), gemmBlocking.mc), mr)
@@ -387,7 +415,15 @@ func (g *gemmCall) panelsWithEpilogue(a *operandA, b *operandB, c []float32, i, 
 			for pc := 0; pc == 0 || pc < g.k; pc += kc { // once for k = 0
 				kb := min(kc, g.k-pc)
 				if tiles > 0 {
-					gemmPanel(g.isa, mb, tiles, kb, g.alpha, rows[pc:], lda, panel[pc*nr:], nr, beta, tile, nr)
+					next := 0
+					switch {
+					case !fetch:
+					case pc+kb < g.k || q+nr < n:
+						next = kb * nr
+					case ic+mb < m:
+						next = -(q*g.k + pc*nr)
+					}
+					gemmPanel(g.isa, mb, tiles, kb, g.alpha, rows[pc:], lda, panel[pc*nr:], nr, next, fetchPace(mb, mr, nr), beta, tile, nr)
 				}
 				if tiles < w {
 					columns, ldd := g.dotOperand(b, s, pc, kb, false)

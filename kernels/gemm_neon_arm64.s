@@ -4,17 +4,17 @@
 
 #include "textflag.h"
 
-// func gemmPanelNEON(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
-TEXT ·gemmPanelNEON(SB), NOSPLIT, $0-136
+// func gemmPanelNEON(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, next int, pace int, beta float32, c []float32, ldc int)
+TEXT ·gemmPanelNEON(SB), NOSPLIT, $0-152
 	MOVD  b_base+64(FP), R13
-	MOVD  c_base+104(FP), R14
+	MOVD  c_base+120(FP), R14
 	MOVD  lda+56(FP), R5
 	LSL   $2, R5, R5
 	MOVD  ldb+88(FP), R6
 	LSL   $2, R6, R6
-	MOVD  ldc+128(FP), R7
+	MOVD  ldc+144(FP), R7
 	LSL   $2, R7, R7
-	FMOVS beta+96(FP), F0
+	FMOVS beta+112(FP), F0
 	FMOVS F0, R8
 	LSL   $33, R8, R8
 	MOVD  n+8(FP), R9
@@ -268,7 +268,7 @@ sum3x32:
 	WORD  $0x4f809339 // fmul v25.4s, v25.4s, v0.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store3x32
-	FMOVS beta+96(FP), F26
+	FMOVS beta+112(FP), F26
 	MOVD  R12, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
@@ -496,7 +496,7 @@ sum2x32:
 	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store2x32
-	FMOVS beta+96(FP), F18
+	FMOVS beta+112(FP), F18
 	MOVD  R12, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f921003 // fmla v3.4s, v0.4s, v18.s[0]
@@ -646,7 +646,7 @@ sum1x32:
 	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store1x32
-	FMOVS beta+96(FP), F0
+	FMOVS beta+112(FP), F0
 	MOVD  R12, R0
 	FLDPQ (R0), (F1, F10)
 	WORD  $0x4f801023 // fmla v3.4s, v1.4s, v0.s[0]
@@ -935,7 +935,7 @@ sum6x16:
 	WORD  $0x4f809339 // fmul v25.4s, v25.4s, v0.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store6x16
-	FMOVS beta+96(FP), F26
+	FMOVS beta+112(FP), F26
 	MOVD  R20, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
@@ -1199,7 +1199,7 @@ sum5x16:
 	WORD  $0x4f8092b5 // fmul v21.4s, v21.4s, v0.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store5x16
-	FMOVS beta+96(FP), F22
+	FMOVS beta+112(FP), F22
 	MOVD  R20, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
@@ -1421,7 +1421,7 @@ sum4x16:
 	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store4x16
-	FMOVS beta+96(FP), F18
+	FMOVS beta+112(FP), F18
 	MOVD  R20, R0
 	FLDPQ (R0), (F0, F1)
 	WORD  $0x4f921004 // fmla v4.4s, v0.4s, v18.s[0]
@@ -1601,7 +1601,7 @@ sum3x16:
 	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store3x16
-	FMOVS beta+96(FP), F0
+	FMOVS beta+112(FP), F0
 	MOVD  R20, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
@@ -1739,7 +1739,7 @@ sum2x16:
 	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store2x16
-	FMOVS beta+96(FP), F0
+	FMOVS beta+112(FP), F0
 	MOVD  R20, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
@@ -1835,7 +1835,7 @@ sum1x16:
 	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store1x16
-	FMOVS beta+96(FP), F4
+	FMOVS beta+112(FP), F4
 	MOVD  R20, R0
 	FLDPQ (R0), (F5, F6)
 	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
@@ -2027,7 +2027,7 @@ sum6x8:
 	WORD  $0x4f809273 // fmul v19.4s, v19.4s, v0.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store6x8
-	FMOVS beta+96(FP), F0
+	FMOVS beta+112(FP), F0
 	MOVD  R20, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
@@ -2192,7 +2192,7 @@ sum5x8:
 	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store5x8
-	FMOVS beta+96(FP), F0
+	FMOVS beta+112(FP), F0
 	MOVD  R20, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f801027 // fmla v7.4s, v1.4s, v0.s[0]
@@ -2333,7 +2333,7 @@ sum4x8:
 	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store4x8
-	FMOVS beta+96(FP), F0
+	FMOVS beta+112(FP), F0
 	MOVD  R20, R0
 	FLDPQ (R0), (F1, F2)
 	WORD  $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
@@ -2450,7 +2450,7 @@ sum3x8:
 	WORD  $0x4f8690a5 // fmul v5.4s, v5.4s, v6.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store3x8
-	FMOVS beta+96(FP), F6
+	FMOVS beta+112(FP), F6
 	MOVD  R20, R0
 	FLDPQ (R0), (F7, F8)
 	WORD  $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
@@ -2543,7 +2543,7 @@ sum2x8:
 	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store2x8
-	FMOVS beta+96(FP), F4
+	FMOVS beta+112(FP), F4
 	MOVD  R20, R0
 	FLDPQ (R0), (F5, F6)
 	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
@@ -2612,7 +2612,7 @@ sum1x8:
 	WORD  $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store1x8
-	FMOVS beta+96(FP), F2
+	FMOVS beta+112(FP), F2
 	MOVD  R20, R0
 	FLDPQ (R0), (F3, F4)
 	WORD  $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
@@ -2758,7 +2758,7 @@ sum6x4:
 	WORD  $0x4f8690a5 // fmul v5.4s, v5.4s, v6.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store6x4
-	FMOVS beta+96(FP), F6
+	FMOVS beta+112(FP), F6
 	MOVD  R20, R0
 	FMOVQ (R0), F7
 	WORD  $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
@@ -2882,7 +2882,7 @@ sum5x4:
 	WORD  $0x4f859084 // fmul v4.4s, v4.4s, v5.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store5x4
-	FMOVS beta+96(FP), F5
+	FMOVS beta+112(FP), F5
 	MOVD  R20, R0
 	FMOVQ (R0), F6
 	WORD  $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
@@ -2990,7 +2990,7 @@ sum4x4:
 	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store4x4
-	FMOVS beta+96(FP), F4
+	FMOVS beta+112(FP), F4
 	MOVD  R20, R0
 	FMOVQ (R0), F5
 	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
@@ -3082,7 +3082,7 @@ sum3x4:
 	WORD  $0x4f839042 // fmul v2.4s, v2.4s, v3.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store3x4
-	FMOVS beta+96(FP), F3
+	FMOVS beta+112(FP), F3
 	MOVD  R20, R0
 	FMOVQ (R0), F4
 	WORD  $0x4f831080 // fmla v0.4s, v4.4s, v3.s[0]
@@ -3158,7 +3158,7 @@ sum2x4:
 	WORD  $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store2x4
-	FMOVS beta+96(FP), F2
+	FMOVS beta+112(FP), F2
 	MOVD  R20, R0
 	FMOVQ (R0), F3
 	WORD  $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
@@ -3218,7 +3218,7 @@ sum1x4:
 	WORD  $0x4f819000 // fmul v0.4s, v0.4s, v1.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store1x4
-	FMOVS beta+96(FP), F1
+	FMOVS beta+112(FP), F1
 	MOVD  R20, R0
 	FMOVQ (R0), F2
 	WORD  $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
@@ -3363,7 +3363,7 @@ sum6x2:
 	WORD  $0x4f8690a5 // fmul v5.4s, v5.4s, v6.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store6x2
-	FMOVS beta+96(FP), F6
+	FMOVS beta+112(FP), F6
 	MOVD  R20, R0
 	FMOVD (R0), F7
 	WORD  $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
@@ -3487,7 +3487,7 @@ sum5x2:
 	WORD  $0x4f859084 // fmul v4.4s, v4.4s, v5.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store5x2
-	FMOVS beta+96(FP), F5
+	FMOVS beta+112(FP), F5
 	MOVD  R20, R0
 	FMOVD (R0), F6
 	WORD  $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
@@ -3595,7 +3595,7 @@ sum4x2:
 	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store4x2
-	FMOVS beta+96(FP), F4
+	FMOVS beta+112(FP), F4
 	MOVD  R20, R0
 	FMOVD (R0), F5
 	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
@@ -3687,7 +3687,7 @@ sum3x2:
 	WORD  $0x4f839042 // fmul v2.4s, v2.4s, v3.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store3x2
-	FMOVS beta+96(FP), F3
+	FMOVS beta+112(FP), F3
 	MOVD  R20, R0
 	FMOVD (R0), F4
 	WORD  $0x4f831080 // fmla v0.4s, v4.4s, v3.s[0]
@@ -3763,7 +3763,7 @@ sum2x2:
 	WORD  $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store2x2
-	FMOVS beta+96(FP), F2
+	FMOVS beta+112(FP), F2
 	MOVD  R20, R0
 	FMOVD (R0), F3
 	WORD  $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
@@ -3823,7 +3823,7 @@ sum1x2:
 	WORD  $0x4f819000 // fmul v0.4s, v0.4s, v1.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store1x2
-	FMOVS beta+96(FP), F1
+	FMOVS beta+112(FP), F1
 	MOVD  R20, R0
 	FMOVD (R0), F2
 	WORD  $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
@@ -3967,7 +3967,7 @@ sum6x1:
 	WORD  $0x4f8690a5 // fmul v5.4s, v5.4s, v6.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store6x1
-	FMOVS beta+96(FP), F6
+	FMOVS beta+112(FP), F6
 	MOVD  R14, R0
 	FMOVS (R0), F7
 	WORD  $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
@@ -4091,7 +4091,7 @@ sum5x1:
 	WORD  $0x4f859084 // fmul v4.4s, v4.4s, v5.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store5x1
-	FMOVS beta+96(FP), F5
+	FMOVS beta+112(FP), F5
 	MOVD  R14, R0
 	FMOVS (R0), F6
 	WORD  $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
@@ -4199,7 +4199,7 @@ sum4x1:
 	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store4x1
-	FMOVS beta+96(FP), F4
+	FMOVS beta+112(FP), F4
 	MOVD  R14, R0
 	FMOVS (R0), F5
 	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
@@ -4291,7 +4291,7 @@ sum3x1:
 	WORD  $0x4f839042 // fmul v2.4s, v2.4s, v3.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store3x1
-	FMOVS beta+96(FP), F3
+	FMOVS beta+112(FP), F3
 	MOVD  R14, R0
 	FMOVS (R0), F4
 	WORD  $0x4f831080 // fmla v0.4s, v4.4s, v3.s[0]
@@ -4367,7 +4367,7 @@ sum2x1:
 	WORD  $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store2x1
-	FMOVS beta+96(FP), F2
+	FMOVS beta+112(FP), F2
 	MOVD  R14, R0
 	FMOVS (R0), F3
 	WORD  $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
@@ -4427,7 +4427,7 @@ sum1x1:
 	WORD  $0x4f819000 // fmul v0.4s, v0.4s, v1.s[0]
 	// beta = 0 must not read C
 	CBZ   R8, store1x1
-	FMOVS beta+96(FP), F1
+	FMOVS beta+112(FP), F1
 	MOVD  R14, R0
 	FMOVS (R0), F2
 	WORD  $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]

@@ -105,7 +105,13 @@ func (b *operandB) packPanels(isa ISA, dst []float32, p, j, k, n, nr int) {
 // rows nr apart. The columns from n on are left as they are: nobody uses them.
 func (b *operandB) packRows(isa ISA, dst []float32, p, j, k, n, nr int) {
 	if b.trans {
-		transpose(isa, dst, b.data[j*b.ld+p:], n, k, nr, b.ld)
+		group := n // rows that crowd each other out of the cache are taken by eight
+		if crowd(b.ld, n) {
+			group = 8
+		}
+		for c := 0; c < n; c += group {
+			transpose(isa, dst[c:], b.data[(j+c)*b.ld+p:], min(group, n-c), k, nr, b.ld)
+		}
 		return
 	}
 	copyRows(isa, dst, b.data[p*b.ld+j:], k, n, nr, b.ld)

@@ -20,6 +20,9 @@ const (
 	// wideTiles: up to so many rows, B in place is read by wide tiles, as a part of
 	// a tile's rows: 8 of AVX-512's 14, two tiles of four, and 3 of the others' 6.
 	wideNum, wideDen = 4, 7
+	// fetchesNext: up to so many rows, as a part of a tile's, which are 5 of AVX-512's and 2
+	// of AVX2's, a packed B is read as fast as memory delivers it.
+	fetchNum, fetchDen = 2, 5
 	// dotSum is what adding up a dot product's lanes costs, in steps of a vector, and
 	// dotGather what an element of B costs that is brought into place for one.
 	dotSum, dotGather = 3, 2
@@ -68,7 +71,7 @@ func (g *gemmCall) plan(t Threads) {
 			}
 			g.dots = dotColumns(g.isa, g.n, g.k, gather)
 		}
-		g.copyA = bool(g.a.trans) || g.n >= copyColumns && g.crowded(min(g.m, mr))
+		g.copyA = bool(g.a.trans) || g.n >= copyColumns && crowd(g.a.ld, min(g.m, mr))
 	}
 	g.partition(t, mr, nr)
 }
@@ -95,9 +98,9 @@ func dotColumns(isa ISA, n, k, gather int) int {
 	return dots
 }
 
-// crowded reports whether a tile's rows of A crowd each other out of the cache, so
-// that a copy with other distances pays: if more share a set than it has ways.
-func (g *gemmCall) crowded(rows int) bool { return aliases(g.a.ld, rows) > 8 }
+// crowd reports whether some rows ld elements apart crowd each other out of the
+// cache: if more share a set than it has ways.
+func crowd(ld, rows int) bool { return aliases(ld, rows) > 8 }
 
 // aliases is how many lines of some rows ld elements apart share a set of the
 // first-level cache, 64 sets of 64 bytes, at the most: one of each if the rows are

@@ -18,8 +18,13 @@ package kernels
 //
 // C is not read when beta is 0. m >= 0, n >= 1, k >= 0; c overlaps neither a nor b.
 //
+// next and pace change nothing but the time: if next is not 0, a panel begins so many elements
+// from b that is used next, and may be fetched into the cache, if it is contiguous by every tile
+// of rows in turn, pace bytes for each step of k, and if its rows are ldb apart, where pace is 0,
+// by the last one. Only x86 does.
+//
 //go:noescape
-func gemmPanelNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+func gemmPanelNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int)
 
 // gemmPackNEON is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:
 //

@@ -20,13 +20,15 @@ import (
 // to tiles of nearly equal height: 8 rows at MR = 6 are 4 + 4, not 6 + 2.
 func gemmX86(x *vec.X86, mr int) {
 	g := &gemmX86Gen{X86: x, lanes: x.Width()}
-	frame := x.AllocLocal(24)
-	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
+	frame := x.AllocLocal(32)
+	g.m, g.a, g.c, g.ahead = frame, frame.Offset(8), frame.Offset(16), frame.Offset(24)
 	g.toSlot("m", g.m)
 	g.toSlot("a_base", g.a)
 	g.toSlot("c_base", g.c)
 	g.lda, g.ldb = g.stride("lda"), g.stride("ldb")
-
+	ahead := g.stride("next")
+	g.ADDQ(g.Load64("b_base"), ahead)
+	g.MOVQ(ahead, g.ahead)
 	n := x.Load64("n")
 	g.columnMasks(n)
 	x.CMPQ(n, vec.Imm(g.lanes))
@@ -56,9 +58,10 @@ func gemmPackX86(x *vec.X86, mr int) {
 	g.tile(mr, "pack")
 }
 
-// prefetchRows is how far ahead B is fetched, into the second-level cache: some
-// 100 cycles at 8 rows of A. In the first level, rows a multiple of 4 KiB apart
-// would push each other out. A scale factor of an address, so at most 8.
+// prefetchRows is how far ahead a panel that was not fetched by the one before it is
+// fetched, into the second-level cache: some 100 cycles at 8 rows of A. In the first
+// level, rows a multiple of 4 KiB apart would push each other out. A scale factor of
+// an address, so at most 8.
 const prefetchRows = 8
 
 // gemmX86Gen carries what all tiles share. What the inner loop does not need
@@ -67,6 +70,7 @@ type gemmX86Gen struct {
 	*vec.X86
 	lanes    int
 	m, a, c  operand.Mem // rows left; the next tile's rows of A and C
+	ahead    operand.Mem // what it fetches of the next panel
 	lda, ldb reg.GPVirtual
 	mask     [2]reg.Register
 	masked   bool
@@ -186,6 +190,11 @@ func (g *gemmX86Gen) tile(h int, id string) {
 		g.ADDQ(ldc, next)
 	}
 
+	var fetch, pace reg.GPVirtual
+	if !g.masked {
+		fetch, pace = g.startFetch(h, id)
+	}
+
 	// k steps: A pointers advance by the unrolled steps, B by ldb each step.
 	aBase, b, k := g.GP64(), g.Load64("b_base"), g.Load64("k")
 	g.MOVQ(g.a, aBase)
@@ -207,7 +216,7 @@ func (g *gemmX86Gen) tile(h int, id string) {
 		for j := range g.vectors {
 			bv := g.NewV()
 			g.VMOVUPS(operand.Mem{Base: b, Disp: j * g.lanes * 4}, bv)
-			g.fetch(b, j)
+			g.prefetch(fetch, j)
 			for i := range acc {
 				if i < len(av) {
 					g.VFMADD231PS(bv, av[i], acc[i][j])
@@ -217,6 +226,7 @@ func (g *gemmX86Gen) tile(h int, id string) {
 			}
 		}
 		g.ADDQ(g.ldb, b)
+		g.ADDQ(pace, fetch)
 	}
 	step := func(kk int) {
 		bv := make([]reg.VecVirtual, g.vectors)
@@ -231,11 +241,12 @@ func (g *gemmX86Gen) tile(h int, id string) {
 		}
 		if !g.masked {
 			for j := range bv {
-				g.fetch(b, j)
+				g.prefetch(fetch, j)
 			}
+			g.ADDQ(pace, fetch)
 		}
 		g.ADDQ(g.ldb, b)
-		ahead, embedded := g.broadcasts()
+		early, embedded := g.broadcasts()
 		av := make([]reg.VecVirtual, h)
 		row := 0
 		broadcast := func() { // A's element for the next row that takes a register
@@ -248,7 +259,7 @@ func (g *gemmX86Gen) tile(h int, id string) {
 				row++
 			}
 		}
-		for range ahead {
+		for range early {
 			broadcast()
 		}
 		for i := range h {
@@ -307,6 +318,9 @@ func (g *gemmX86Gen) tile(h int, id string) {
 	g.DECQ(k)
 	g.JNZ(operand.LabelRef(loop1))
 	g.Label(end)
+	if !g.masked && g.packed == nil {
+		g.MOVQ(fetch, g.ahead)
+	}
 
 	cBase := g.GP64()
 	g.MOVQ(g.c, cBase)
@@ -344,10 +358,39 @@ func (g *gemmX86Gen) tile(h int, id string) {
 	}
 }
 
-// fetch fetches what vector j of a row of B is prefetchRows rows on.
-func (g *gemmX86Gen) fetch(b reg.Register, j int) {
+// startFetch is where a tile begins to fetch B, and how far it goes on with each
+// step of k: see gemmPanel. A tile that packs fetches the panel beside its own, of
+// which nobody else would fetch the rows before they are packed.
+func (g *gemmX86Gen) startFetch(h int, id string) (fetch, pace reg.GPVirtual) {
+	b := g.Load64("b_base")
+	fetch, pace = g.GP64(), g.GP64()
+	g.MOVQ(g.ldb, pace)
+	if g.packed != nil {
+		g.LEAQ(operand.Mem{Base: b, Disp: g.vectors * g.lanes * 4}, fetch)
+		return fetch, pace
+	}
+	inPlace, ready := operand.LabelRef("in_place_"+id), operand.LabelRef("ready_"+id)
+	g.LEAQ(operand.Mem{Base: b, Index: g.ldb, Scale: prefetchRows}, fetch)
+	next := g.stride("next")
+	g.CMPQ(next, vec.Imm(0))
+	g.JEQ(ready)
+	g.CMPQ(g.ParamAddr("pace"), vec.Imm(0))
+	g.JEQ(inPlace)
+	g.MOVQ(g.Load64("pace"), pace)
+	g.MOVQ(g.ahead, fetch)
+	g.JMP(ready)
+	g.Label(string(inPlace))
+	g.CMPQ(g.m, vec.Imm(h))
+	g.JNE(ready)
+	g.LEAQ(operand.Mem{Base: b, Index: next, Scale: 1}, fetch)
+	g.Label(string(ready))
+	return fetch, pace
+}
+
+// prefetch fetches vector j of a row of B.
+func (g *gemmX86Gen) prefetch(row reg.Register, j int) {
 	if disp := j * g.lanes * 4; disp%cacheLine == 0 {
-		g.PREFETCHT1(operand.Mem{Base: b, Index: g.ldb, Scale: prefetchRows, Disp: disp})
+		g.PREFETCHT1(operand.Mem{Base: row, Disp: disp})
 	}
 }
 
