@@ -640,3 +640,24 @@ func BenchmarkRows(b *testing.B) {
 		}
 	}
 }
+
+// TestSoftmaxOfManyBlocks has a row of more blocks than a longRow has room for.
+func TestSoftmaxOfManyBlocks(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("too long for an emulator")
+	}
+	const n = sumElements/2*blockElements + 3
+	eachISA(t, func(t *testing.T) {
+		x := make([]float32, n)
+		x[n-1] = float32(math.Log(n + 1)) // as much as all others together
+		Threads(2).Softmax(x, x, 1, n)
+		for _, c := range []struct {
+			i    int
+			want float64
+		}{{0, 1.0 / (2 * n)}, {n / 2, 1.0 / (2 * n)}, {n - 2, 1.0 / (2 * n)}, {n - 1, 0.5}} {
+			if got := float64(x[c.i]); !(math.Abs(got-c.want) <= 1e-4*c.want) {
+				t.Errorf("element %d is %v, want %v", c.i, got, c.want)
+			}
+		}
+	})
+}
