@@ -509,6 +509,6 @@ func (r *Run) Excerpt(link string) string {
 		}
 	}
 	b.WriteString("\nCases in which the machine was disturbed (a spread over 10%) are left out here, whoever was faster.\n")
-	fmt.Fprintf(&b, "\nOver all cases of [the whole report](%s), made by `%s`:\n\n%s", link, r.Command, r.summary(8))
+	fmt.Fprintf(&b, "\nOver all cases of [the whole report](%s), which names the commands that made it:\n\n%s", link, r.summary(8))
 	return b.String()
 }
