@@ -661,7 +661,17 @@ func sweepLengths(im implementation) []int {
 }
 
 func rowShapes(im implementation) (shapes []shape) {
-	for i, n := range sweepLengths(im) {
+	lengths := sweepLengths(im)
+	if im.width == 16 { // rows as long as that may be taken in aligned vectors
+		step := 1
+		if few {
+			step = 7
+		}
+		for n := 257; n < 257+3*16; n += step {
+			lengths = append(lengths, n)
+		}
+	}
+	for i, n := range lengths {
 		if n > 0 {
 			shapes = append(shapes, shape{"rows": 1 + i%3, "cols": n})
 		}

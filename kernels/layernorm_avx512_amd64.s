@@ -75,20 +75,8 @@ loop4:
 	JGE         loop4
 
 end5:
-	CMPQ R9, $+16
-	JLT  end7
-
-loop6:
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
-	ADDQ        $+64, DX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop6
-
-end7:
+	CMPQ        R9, $+15
+	JGT         else6
 	TESTQ       DI, DI
 	JZ          end8
 	VMOVUPS.Z   (DX), K1, Z1
@@ -99,13 +87,32 @@ end7:
 	LEAQ        (DX)(DI*4), DX
 
 end8:
+	JMP end7
+
+else6:
+	VMOVUPS     (DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end9
+	VMOVUPS.Z   (DX), K1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K1, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
+	LEAQ        (DX)(DI*4), DX
+
+end9:
+end7:
 	VMOVAPS      Z0, Z1
 	VADDPS       Z5, Z2, Z0
 	VMOVAPS      Z0, Z2
 	VADDPS       Z4, Z3, Z0
 	VMOVAPS      Z0, Z3
 	CMPQ         BX, $+1
-	JGT          else9
+	JGT          else10
 	VXORPS       X0, X0, X0
 	VCVTSI2SSQ   SI, X0, X0
 	VBROADCASTSS X0, Z0
@@ -132,7 +139,7 @@ end8:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z0
 	VUCOMISS     X3, X0
-	JLS          end11
+	JLS          end12
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
@@ -141,9 +148,9 @@ end8:
 	MOVQ         R8, DX
 	MOVQ         SI, BX
 	CMPQ         BX, $+32
-	JLT          end13
+	JLT          end14
 
-loop12:
+loop13:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z1, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -155,13 +162,13 @@ loop12:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop12
+	JGE         loop13
 
-end13:
+end14:
 	CMPQ BX, $+16
-	JLT  end15
+	JLT  end16
 
-loop14:
+loop15:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z1, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -169,18 +176,18 @@ loop14:
 	ADDQ        $+64, DX
 	SUBQ        $+16, BX
 	CMPQ        BX, $+16
-	JGE         loop14
+	JGE         loop15
 
-end15:
+end16:
 	TESTQ       DI, DI
-	JZ          end16
+	JZ          end17
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z1, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z0
 
-end16:
+end17:
 	VADDPS       Z4, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z3, Z0, Z0
@@ -210,7 +217,7 @@ end16:
 	VMOVAPS      Z0, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end11:
+end12:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
 	VXORPS       Z4, Z4, Z4
 	VMAXPS       Z3, Z4, Z3
@@ -227,18 +234,18 @@ end11:
 	VMOVAPS      Z1, Z4
 	VMOVAPS      Z3, Z5
 	VMOVAPS      Z2, Z6
-	JMP          end10
+	JMP          end11
 
-else9:
+else10:
 	CMPQ SI, $+15
-	JGT  else17
+	JGT  else18
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end18
+	JMP          end19
 
-else17:
+else18:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (DX), Z4
@@ -254,7 +261,7 @@ else17:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end18:
+end19:
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
@@ -285,7 +292,7 @@ end18:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z4
 	VUCOMISS     X3, X4
-	JLS          end19
+	JLS          end20
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z5, Z5, Z5
@@ -294,9 +301,9 @@ end18:
 	MOVQ         R8, R9
 	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end21
+	JLT          end22
 
-loop20:
+loop21:
 	VMOVUPS     (R9), Z6
 	VSUBPS      Z1, Z6, Z6
 	VADDPS      Z6, Z2, Z2
@@ -308,13 +315,13 @@ loop20:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop20
+	JGE         loop21
 
-end21:
+end22:
 	CMPQ R10, $+16
-	JLT  end23
+	JLT  end24
 
-loop22:
+loop23:
 	VMOVUPS     (R9), Z6
 	VSUBPS      Z1, Z6, Z6
 	VADDPS      Z6, Z2, Z2
@@ -322,18 +329,18 @@ loop22:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R10
 	CMPQ        R10, $+16
-	JGE         loop22
+	JGE         loop23
 
-end23:
+end24:
 	TESTQ       DI, DI
-	JZ          end24
+	JZ          end25
 	VMOVUPS.Z   (R9), K1, Z6
 	VSUBPS      Z1, Z6, Z6
 	VMOVAPS.Z   Z6, K1, Z6
 	VADDPS      Z6, Z2, Z2
 	VFMADD231PS Z6, Z6, Z3
 
-end24:
+end25:
 	VADDPS       Z5, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z4, Z3, Z3
@@ -363,7 +370,7 @@ end24:
 	VMOVAPS      Z3, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end19:
+end20:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
 	VXORPS       Z5, Z5, Z5
 	VMAXPS       Z3, Z5, Z3
@@ -378,9 +385,9 @@ end19:
 	VMOVAPS      Z2, Z2
 	MOVQ         SI, R9
 	CMPQ         R9, $+32
-	JLT          end26
+	JLT          end27
 
-loop25:
+loop26:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z7, Z7
@@ -392,25 +399,13 @@ loop25:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop25
+	JGE         loop26
 
-end26:
-	CMPQ R9, $+16
-	JLT  end28
-
-loop27:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+64, DX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop27
-
-end28:
+end27:
+	CMPQ        R9, $+15
+	JGT         else28
 	TESTQ       DI, DI
-	JZ          end29
+	JZ          end30
 	VMOVUPS.Z   (DX), K1, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K1, Z4
@@ -418,6 +413,25 @@ end28:
 	VFMADD231PS Z4, Z4, Z9
 	LEAQ        (DX)(DI*4), DX
 
+end30:
+	JMP end29
+
+else28:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end31
+	VMOVUPS.Z   (DX), K1, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	LEAQ        (DX)(DI*4), DX
+
+end31:
 end29:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
@@ -430,18 +444,18 @@ end29:
 	VMOVAPS Z0, Z3
 	SUBQ    $0x02, BX
 	CMPQ    BX, $+1
-	JLT     end31
+	JLT     end33
 
-loop30:
+loop32:
 	CMPQ SI, $+15
-	JGT  else32
+	JGT  else34
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end33
+	JMP          end35
 
-else32:
+else34:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (DX), Z7
@@ -457,7 +471,7 @@ else32:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end33:
+end35:
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
@@ -488,7 +502,7 @@ end33:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z11
 	VUCOMISS     X3, X11
-	JLS          end34
+	JLS          end36
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z12, Z12, Z12
@@ -497,9 +511,9 @@ end33:
 	MOVQ         R8, R9
 	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end36
+	JLT          end38
 
-loop35:
+loop37:
 	VMOVUPS     (R9), Z13
 	VSUBPS      Z1, Z13, Z13
 	VADDPS      Z13, Z2, Z2
@@ -511,13 +525,13 @@ loop35:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop35
+	JGE         loop37
 
-end36:
+end38:
 	CMPQ R10, $+16
-	JLT  end38
+	JLT  end40
 
-loop37:
+loop39:
 	VMOVUPS     (R9), Z13
 	VSUBPS      Z1, Z13, Z13
 	VADDPS      Z13, Z2, Z2
@@ -525,18 +539,18 @@ loop37:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R10
 	CMPQ        R10, $+16
-	JGE         loop37
+	JGE         loop39
 
-end38:
+end40:
 	TESTQ       DI, DI
-	JZ          end39
+	JZ          end41
 	VMOVUPS.Z   (R9), K1, Z13
 	VSUBPS      Z1, Z13, Z13
 	VMOVAPS.Z   Z13, K1, Z13
 	VADDPS      Z13, Z2, Z2
 	VFMADD231PS Z13, Z13, Z3
 
-end39:
+end41:
 	VADDPS       Z12, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z11, Z3, Z3
@@ -566,7 +580,7 @@ end39:
 	VMOVAPS      Z3, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end34:
+end36:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
 	VXORPS       Z12, Z12, Z12
 	VMAXPS       Z3, Z12, Z3
@@ -583,9 +597,9 @@ end34:
 	MOVQ         bias_base+72(FP), R10
 	MOVQ         SI, R11
 	CMPQ         R11, $+32
-	JLT          end41
+	JLT          end43
 
-loop40:
+loop42:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
@@ -615,36 +629,13 @@ loop40:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop40
-
-end41:
-	CMPQ R11, $+16
-	JLT  end43
-
-loop42:
-	VMOVUPS     (DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS     (R9), Z12
-	VMOVUPS     (R10), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, (AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
 	JGE         loop42
 
 end43:
+	CMPQ        R11, $+15
+	JGT         else44
 	TESTQ       DI, DI
-	JZ          end44
+	JZ          end46
 	VMOVUPS.Z   (DX), K1, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K1, Z11
@@ -663,7 +654,48 @@ end43:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end44:
+end46:
+	JMP end45
+
+else44:
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	TESTQ       DI, DI
+	JZ          end47
+	VMOVUPS.Z   (DX), K1, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K1, Z11
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
+	VMOVUPS.Z   (CX), K1, Z11
+	VSUBPS      Z4, Z11, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VMOVUPS.Z   (R10), K1, Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     Z4, K1, (AX)
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
+
+end47:
+end45:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
@@ -675,9 +707,9 @@ end44:
 	VMOVAPS Z0, Z3
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
-	JGE     loop30
+	JGE     loop32
 
-end31:
+end33:
 	VXORPS       X0, X0, X0
 	VCVTSI2SSQ   SI, X0, X0
 	VBROADCASTSS X0, Z0
@@ -704,7 +736,7 @@ end31:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z0
 	VUCOMISS     X3, X0
-	JLS          end45
+	JLS          end48
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
@@ -713,9 +745,9 @@ end31:
 	MOVQ         R8, DX
 	MOVQ         SI, BX
 	CMPQ         BX, $+32
-	JLT          end47
+	JLT          end50
 
-loop46:
+loop49:
 	VMOVUPS     (DX), Z8
 	VSUBPS      Z1, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -727,13 +759,13 @@ loop46:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop46
+	JGE         loop49
 
-end47:
+end50:
 	CMPQ BX, $+16
-	JLT  end49
+	JLT  end52
 
-loop48:
+loop51:
 	VMOVUPS     (DX), Z8
 	VSUBPS      Z1, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -741,18 +773,18 @@ loop48:
 	ADDQ        $+64, DX
 	SUBQ        $+16, BX
 	CMPQ        BX, $+16
-	JGE         loop48
+	JGE         loop51
 
-end49:
+end52:
 	TESTQ       DI, DI
-	JZ          end50
+	JZ          end53
 	VMOVUPS.Z   (DX), K1, Z8
 	VSUBPS      Z1, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z0
 
-end50:
+end53:
 	VADDPS       Z7, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z3, Z0, Z0
@@ -782,7 +814,7 @@ end50:
 	VMOVAPS      Z0, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end45:
+end48:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
 	VXORPS       Z7, Z7, Z7
 	VMAXPS       Z3, Z7, Z3
@@ -799,9 +831,9 @@ end45:
 	MOVQ         bias_base+72(FP), BX
 	MOVQ         SI, R9
 	CMPQ         R9, $+32
-	JLT          end52
+	JLT          end55
 
-loop51:
+loop54:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -822,31 +854,13 @@ loop51:
 	ADDQ        $+128, BX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop51
+	JGE         loop54
 
-end52:
-	CMPQ R9, $+16
-	JLT  end54
-
-loop53:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop53
-
-end54:
+end55:
+	CMPQ        R9, $+15
+	JGT         else56
 	TESTQ       DI, DI
-	JZ          end55
+	JZ          end58
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -859,19 +873,49 @@ end54:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end55:
+end58:
+	JMP end57
+
+else56:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	TESTQ       DI, DI
+	JZ          end59
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z4
+	VMOVUPS.Z   (BX), K1, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (BX)(DI*4), BX
+
+end59:
+end57:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
 	VMOVAPS Z2, Z6
 
-end10:
+end11:
 	MOVQ weight_base+48(FP), DX
 	MOVQ bias_base+72(FP), BX
 	CMPQ SI, $+32
-	JLT  end57
+	JLT  end61
 
-loop56:
+loop60:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -892,31 +936,13 @@ loop56:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop56
+	JGE         loop60
 
-end57:
-	CMPQ SI, $+16
-	JLT  end59
-
-loop58:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
-	JGE         loop58
-
-end59:
+end61:
+	CMPQ        SI, $+15
+	JGT         else62
 	TESTQ       DI, DI
-	JZ          end60
+	JZ          end64
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -929,7 +955,37 @@ end59:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end60:
+end64:
+	JMP end63
+
+else62:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	TESTQ       DI, DI
+	JZ          end65
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (BX)(DI*4), BX
+
+end65:
+end63:
 end1:
 	VZEROUPPER
 	RET
@@ -1043,19 +1099,17 @@ loop6:
 	JGE         loop6
 
 end7:
-	CMPQ R8, $+16
-	JLT  end9
+	CMPQ R8, $+15
+	JGT  else8
+	JMP  end9
 
-loop8:
+else8:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z1
 	VSUBPS      Z0, Z1, Z1
 	VADDPS      Z1, Z2, Z2
 	VFMADD231PS Z1, Z1, Z3
 	ADDQ        $+64, DX
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop8
 
 end9:
 	VMOVAPS      Z0, Z1
@@ -1338,19 +1392,17 @@ loop24:
 	JGE         loop24
 
 end25:
-	CMPQ R8, $+16
-	JLT  end27
+	CMPQ R8, $+15
+	JGT  else26
+	JMP  end27
 
-loop26:
+else26:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z7, Z7
 	VFMADD231PS Z4, Z4, Z9
 	ADDQ        $+64, DX
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop26
 
 end27:
 	LEAQ    (DI)(SI*4), DI
@@ -1545,30 +1597,28 @@ loop37:
 	JGE         loop37
 
 end38:
-	CMPQ R10, $+16
-	JLT  end40
+	CMPQ R10, $+15
+	JGT  else39
+	JMP  end40
 
-loop39:
+else39:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
 	VFMADD231PS Z11, Z11, Z9
 	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS     (R8), Z12
-	VMOVUPS     (R9), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVNTPS    Z11, (AX)
+	VSUBPS      Z4, Z11, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     (R8), Z5
+	VMOVUPS     (R9), Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVNTPS    Z4, (AX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, R8
 	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop39
 
 end40:
 	LEAQ    (DI)(SI*4), DI
@@ -1723,24 +1773,22 @@ loop46:
 	JGE         loop46
 
 end47:
-	CMPQ R8, $+16
-	JLT  end49
+	CMPQ R8, $+15
+	JGT  else48
+	JMP  end49
 
-loop48:
+else48:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     (DX), Z4
+	VMOVUPS     (BX), Z5
+	VFMADD213PS Z5, Z4, Z0
 	VMOVNTPS    Z0, (AX)
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop48
 
 end49:
 	LEAQ    (DI)(SI*4), DI
@@ -1778,10 +1826,11 @@ loop50:
 	JGE         loop50
 
 end51:
-	CMPQ SI, $+16
-	JLT  end53
+	CMPQ SI, $+15
+	JGT  else52
+	JMP  end53
 
-loop52:
+else52:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -1793,9 +1842,6 @@ loop52:
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
-	JGE         loop52
 
 end53:
 end3:
@@ -1869,20 +1915,8 @@ loop57:
 	JGE         loop57
 
 end58:
-	CMPQ R9, $+16
-	JLT  end60
-
-loop59:
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
-	ADDQ        $+64, DX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop59
-
-end60:
+	CMPQ        R9, $+15
+	JGT         else59
 	TESTQ       DI, DI
 	JZ          end61
 	VMOVUPS.Z   (DX), K1, Z1
@@ -1893,13 +1927,32 @@ end60:
 	LEAQ        (DX)(DI*4), DX
 
 end61:
+	JMP end60
+
+else59:
+	VMOVUPS     (DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end62
+	VMOVUPS.Z   (DX), K1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K1, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
+	LEAQ        (DX)(DI*4), DX
+
+end62:
+end60:
 	VMOVAPS      Z0, Z1
 	VADDPS       Z5, Z2, Z0
 	VMOVAPS      Z0, Z2
 	VADDPS       Z4, Z3, Z0
 	VMOVAPS      Z0, Z3
 	CMPQ         BX, $+1
-	JGT          else62
+	JGT          else63
 	VXORPS       X0, X0, X0
 	VCVTSI2SSQ   SI, X0, X0
 	VBROADCASTSS X0, Z0
@@ -1926,7 +1979,7 @@ end61:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z0
 	VUCOMISS     X3, X0
-	JLS          end64
+	JLS          end65
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
@@ -1935,9 +1988,9 @@ end61:
 	MOVQ         R8, DX
 	MOVQ         SI, BX
 	CMPQ         BX, $+32
-	JLT          end66
+	JLT          end67
 
-loop65:
+loop66:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z1, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -1949,13 +2002,13 @@ loop65:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop65
+	JGE         loop66
 
-end66:
+end67:
 	CMPQ BX, $+16
-	JLT  end68
+	JLT  end69
 
-loop67:
+loop68:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z1, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -1963,18 +2016,18 @@ loop67:
 	ADDQ        $+64, DX
 	SUBQ        $+16, BX
 	CMPQ        BX, $+16
-	JGE         loop67
+	JGE         loop68
 
-end68:
+end69:
 	TESTQ       DI, DI
-	JZ          end69
+	JZ          end70
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z1, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z0
 
-end69:
+end70:
 	VADDPS       Z4, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z3, Z0, Z0
@@ -2004,7 +2057,7 @@ end69:
 	VMOVAPS      Z0, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end64:
+end65:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
 	VXORPS       Z4, Z4, Z4
 	VMAXPS       Z3, Z4, Z3
@@ -2021,18 +2074,18 @@ end64:
 	VMOVAPS      Z1, Z4
 	VMOVAPS      Z3, Z5
 	VMOVAPS      Z2, Z6
-	JMP          end63
+	JMP          end64
 
-else62:
+else63:
 	CMPQ SI, $+15
-	JGT  else70
+	JGT  else71
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end71
+	JMP          end72
 
-else70:
+else71:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (DX), Z4
@@ -2048,7 +2101,7 @@ else70:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end71:
+end72:
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
@@ -2079,7 +2132,7 @@ end71:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z4
 	VUCOMISS     X3, X4
-	JLS          end72
+	JLS          end73
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z5, Z5, Z5
@@ -2088,9 +2141,9 @@ end71:
 	MOVQ         R8, R9
 	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end74
+	JLT          end75
 
-loop73:
+loop74:
 	VMOVUPS     (R9), Z6
 	VSUBPS      Z1, Z6, Z6
 	VADDPS      Z6, Z2, Z2
@@ -2102,13 +2155,13 @@ loop73:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop73
+	JGE         loop74
 
-end74:
+end75:
 	CMPQ R10, $+16
-	JLT  end76
+	JLT  end77
 
-loop75:
+loop76:
 	VMOVUPS     (R9), Z6
 	VSUBPS      Z1, Z6, Z6
 	VADDPS      Z6, Z2, Z2
@@ -2116,18 +2169,18 @@ loop75:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R10
 	CMPQ        R10, $+16
-	JGE         loop75
+	JGE         loop76
 
-end76:
+end77:
 	TESTQ       DI, DI
-	JZ          end77
+	JZ          end78
 	VMOVUPS.Z   (R9), K1, Z6
 	VSUBPS      Z1, Z6, Z6
 	VMOVAPS.Z   Z6, K1, Z6
 	VADDPS      Z6, Z2, Z2
 	VFMADD231PS Z6, Z6, Z3
 
-end77:
+end78:
 	VADDPS       Z5, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z4, Z3, Z3
@@ -2157,7 +2210,7 @@ end77:
 	VMOVAPS      Z3, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end72:
+end73:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
 	VXORPS       Z5, Z5, Z5
 	VMAXPS       Z3, Z5, Z3
@@ -2172,9 +2225,9 @@ end72:
 	VMOVAPS      Z2, Z2
 	MOVQ         SI, R9
 	CMPQ         R9, $+32
-	JLT          end79
+	JLT          end80
 
-loop78:
+loop79:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z7, Z7
@@ -2186,25 +2239,13 @@ loop78:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop78
+	JGE         loop79
 
-end79:
-	CMPQ R9, $+16
-	JLT  end81
-
-loop80:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+64, DX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop80
-
-end81:
+end80:
+	CMPQ        R9, $+15
+	JGT         else81
 	TESTQ       DI, DI
-	JZ          end82
+	JZ          end83
 	VMOVUPS.Z   (DX), K1, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K1, Z4
@@ -2212,6 +2253,25 @@ end81:
 	VFMADD231PS Z4, Z4, Z9
 	LEAQ        (DX)(DI*4), DX
 
+end83:
+	JMP end82
+
+else81:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end84
+	VMOVUPS.Z   (DX), K1, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	LEAQ        (DX)(DI*4), DX
+
+end84:
 end82:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
@@ -2224,18 +2284,18 @@ end82:
 	VMOVAPS Z0, Z3
 	SUBQ    $0x02, BX
 	CMPQ    BX, $+1
-	JLT     end84
+	JLT     end86
 
-loop83:
+loop85:
 	CMPQ SI, $+15
-	JGT  else85
+	JGT  else87
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end86
+	JMP          end88
 
-else85:
+else87:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (DX), Z7
@@ -2251,7 +2311,7 @@ else85:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end86:
+end88:
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
@@ -2282,7 +2342,7 @@ end86:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z11
 	VUCOMISS     X3, X11
-	JLS          end87
+	JLS          end89
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z12, Z12, Z12
@@ -2291,9 +2351,9 @@ end86:
 	MOVQ         R8, R9
 	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end89
+	JLT          end91
 
-loop88:
+loop90:
 	VMOVUPS     (R9), Z13
 	VSUBPS      Z1, Z13, Z13
 	VADDPS      Z13, Z2, Z2
@@ -2305,13 +2365,13 @@ loop88:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop88
+	JGE         loop90
 
-end89:
+end91:
 	CMPQ R10, $+16
-	JLT  end91
+	JLT  end93
 
-loop90:
+loop92:
 	VMOVUPS     (R9), Z13
 	VSUBPS      Z1, Z13, Z13
 	VADDPS      Z13, Z2, Z2
@@ -2319,18 +2379,18 @@ loop90:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R10
 	CMPQ        R10, $+16
-	JGE         loop90
+	JGE         loop92
 
-end91:
+end93:
 	TESTQ       DI, DI
-	JZ          end92
+	JZ          end94
 	VMOVUPS.Z   (R9), K1, Z13
 	VSUBPS      Z1, Z13, Z13
 	VMOVAPS.Z   Z13, K1, Z13
 	VADDPS      Z13, Z2, Z2
 	VFMADD231PS Z13, Z13, Z3
 
-end92:
+end94:
 	VADDPS       Z12, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z11, Z3, Z3
@@ -2360,7 +2420,7 @@ end92:
 	VMOVAPS      Z3, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end87:
+end89:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
 	VXORPS       Z12, Z12, Z12
 	VMAXPS       Z3, Z12, Z3
@@ -2377,9 +2437,9 @@ end87:
 	MOVQ         bias_base+72(FP), R10
 	MOVQ         SI, R11
 	CMPQ         R11, $+32
-	JLT          end94
+	JLT          end96
 
-loop93:
+loop95:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
@@ -2409,36 +2469,13 @@ loop93:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop93
-
-end94:
-	CMPQ R11, $+16
-	JLT  end96
-
-loop95:
-	VMOVUPS     (DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS     (R9), Z12
-	VMOVUPS     (R10), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, (AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
 	JGE         loop95
 
 end96:
+	CMPQ        R11, $+15
+	JGT         else97
 	TESTQ       DI, DI
-	JZ          end97
+	JZ          end99
 	VMOVUPS.Z   (DX), K1, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K1, Z11
@@ -2457,7 +2494,48 @@ end96:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end97:
+end99:
+	JMP end98
+
+else97:
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	TESTQ       DI, DI
+	JZ          end100
+	VMOVUPS.Z   (DX), K1, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K1, Z11
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
+	VMOVUPS.Z   (CX), K1, Z11
+	VSUBPS      Z4, Z11, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VMOVUPS.Z   (R10), K1, Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     Z4, K1, (AX)
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
+
+end100:
+end98:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
@@ -2469,9 +2547,9 @@ end97:
 	VMOVAPS Z0, Z3
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
-	JGE     loop83
+	JGE     loop85
 
-end84:
+end86:
 	VXORPS       X0, X0, X0
 	VCVTSI2SSQ   SI, X0, X0
 	VBROADCASTSS X0, Z0
@@ -2498,7 +2576,7 @@ end84:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z0
 	VUCOMISS     X3, X0
-	JLS          end98
+	JLS          end101
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
@@ -2507,9 +2585,9 @@ end84:
 	MOVQ         R8, DX
 	MOVQ         SI, BX
 	CMPQ         BX, $+32
-	JLT          end100
+	JLT          end103
 
-loop99:
+loop102:
 	VMOVUPS     (DX), Z8
 	VSUBPS      Z1, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -2521,13 +2599,13 @@ loop99:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop99
+	JGE         loop102
 
-end100:
+end103:
 	CMPQ BX, $+16
-	JLT  end102
+	JLT  end105
 
-loop101:
+loop104:
 	VMOVUPS     (DX), Z8
 	VSUBPS      Z1, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -2535,18 +2613,18 @@ loop101:
 	ADDQ        $+64, DX
 	SUBQ        $+16, BX
 	CMPQ        BX, $+16
-	JGE         loop101
+	JGE         loop104
 
-end102:
+end105:
 	TESTQ       DI, DI
-	JZ          end103
+	JZ          end106
 	VMOVUPS.Z   (DX), K1, Z8
 	VSUBPS      Z1, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z0
 
-end103:
+end106:
 	VADDPS       Z7, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z3, Z0, Z0
@@ -2576,7 +2654,7 @@ end103:
 	VMOVAPS      Z0, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end98:
+end101:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
 	VXORPS       Z7, Z7, Z7
 	VMAXPS       Z3, Z7, Z3
@@ -2593,9 +2671,9 @@ end98:
 	MOVQ         bias_base+72(FP), BX
 	MOVQ         SI, R9
 	CMPQ         R9, $+32
-	JLT          end105
+	JLT          end108
 
-loop104:
+loop107:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2616,31 +2694,13 @@ loop104:
 	ADDQ        $+128, BX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop104
+	JGE         loop107
 
-end105:
-	CMPQ R9, $+16
-	JLT  end107
-
-loop106:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop106
-
-end107:
+end108:
+	CMPQ        R9, $+15
+	JGT         else109
 	TESTQ       DI, DI
-	JZ          end108
+	JZ          end111
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2653,19 +2713,49 @@ end107:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end108:
+end111:
+	JMP end110
+
+else109:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	TESTQ       DI, DI
+	JZ          end112
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z4
+	VMOVUPS.Z   (BX), K1, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (BX)(DI*4), BX
+
+end112:
+end110:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
 	VMOVAPS Z2, Z6
 
-end63:
+end64:
 	MOVQ weight_base+48(FP), DX
 	MOVQ bias_base+72(FP), BX
 	CMPQ SI, $+32
-	JLT  end110
+	JLT  end114
 
-loop109:
+loop113:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2686,31 +2776,13 @@ loop109:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop109
+	JGE         loop113
 
-end110:
-	CMPQ SI, $+16
-	JLT  end112
-
-loop111:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
-	JGE         loop111
-
-end112:
+end114:
+	CMPQ        SI, $+15
+	JGT         else115
 	TESTQ       DI, DI
-	JZ          end113
+	JZ          end117
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2723,7 +2795,37 @@ end112:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end113:
+end117:
+	JMP end116
+
+else115:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	TESTQ       DI, DI
+	JZ          end118
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (BX)(DI*4), BX
+
+end118:
+end116:
 end54:
 end2:
 	VZEROUPPER
@@ -2814,25 +2916,8 @@ loop4:
 	JGE         loop4
 
 end5:
-	CMPQ R11, $+16
-	JLT  end7
-
-loop6:
-	VMOVUPS     (BX), Z1
-	VMOVUPS     (SI), Z6
-	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z1, (DX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop6
-
-end7:
+	CMPQ        R11, $+15
+	JGT         else6
 	TESTQ       R9, R9
 	JZ          end8
 	VMOVUPS.Z   (BX), K1, Z1
@@ -2848,13 +2933,42 @@ end7:
 	LEAQ        (SI)(R9*4), SI
 
 end8:
+	JMP end7
+
+else6:
+	VMOVUPS     (BX), Z1
+	VMOVUPS     (SI), Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z1, (DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	TESTQ       R9, R9
+	JZ          end9
+	VMOVUPS.Z   (BX), K1, Z1
+	VMOVUPS.Z   (SI), K1, Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VMOVAPS.Z   Z6, K1, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     Z1, K1, (DX)
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+	LEAQ        (SI)(R9*4), SI
+
+end9:
+end7:
 	VMOVAPS      Z0, Z1
 	VADDPS       Z5, Z2, Z0
 	VMOVAPS      Z0, Z2
 	VADDPS       Z4, Z3, Z0
 	VMOVAPS      Z0, Z3
 	CMPQ         DI, $+1
-	JGT          else9
+	JGT          else10
 	VXORPS       X0, X0, X0
 	VCVTSI2SSQ   R8, X0, X0
 	VBROADCASTSS X0, Z0
@@ -2881,7 +2995,7 @@ end8:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z0
 	VUCOMISS     X3, X0
-	JLS          end11
+	JLS          end12
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
@@ -2890,9 +3004,9 @@ end8:
 	MOVQ         R10, DX
 	MOVQ         R8, BX
 	CMPQ         BX, $+32
-	JLT          end13
+	JLT          end14
 
-loop12:
+loop13:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z1, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -2904,13 +3018,13 @@ loop12:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop12
+	JGE         loop13
 
-end13:
+end14:
 	CMPQ BX, $+16
-	JLT  end15
+	JLT  end16
 
-loop14:
+loop15:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z1, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -2918,18 +3032,18 @@ loop14:
 	ADDQ        $+64, DX
 	SUBQ        $+16, BX
 	CMPQ        BX, $+16
-	JGE         loop14
+	JGE         loop15
 
-end15:
+end16:
 	TESTQ       R9, R9
-	JZ          end16
+	JZ          end17
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z1, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z0
 
-end16:
+end17:
 	VADDPS       Z4, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z3, Z0, Z0
@@ -2959,7 +3073,7 @@ end16:
 	VMOVAPS      Z0, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end11:
+end12:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
 	VXORPS       Z4, Z4, Z4
 	VMAXPS       Z3, Z4, Z3
@@ -2976,20 +3090,20 @@ end11:
 	VMOVAPS      Z1, Z4
 	VMOVAPS      Z3, Z5
 	VMOVAPS      Z2, Z6
-	JMP          end10
+	JMP          end11
 
-else9:
+else10:
 	CMPQ R8, $+15
-	JGT  else17
+	JGT  else18
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z4
 	VADDPS       Z4, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end18
+	JMP          end19
 
-else17:
+else18:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (BX), Z4
@@ -3007,7 +3121,7 @@ else17:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end18:
+end19:
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
@@ -3038,7 +3152,7 @@ end18:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z4
 	VUCOMISS     X3, X4
-	JLS          end19
+	JLS          end20
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z5, Z5, Z5
@@ -3047,9 +3161,9 @@ end18:
 	MOVQ         R10, R11
 	MOVQ         R8, R12
 	CMPQ         R12, $+32
-	JLT          end21
+	JLT          end22
 
-loop20:
+loop21:
 	VMOVUPS     (R11), Z6
 	VSUBPS      Z1, Z6, Z6
 	VADDPS      Z6, Z2, Z2
@@ -3061,13 +3175,13 @@ loop20:
 	ADDQ        $+128, R11
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop20
+	JGE         loop21
 
-end21:
+end22:
 	CMPQ R12, $+16
-	JLT  end23
+	JLT  end24
 
-loop22:
+loop23:
 	VMOVUPS     (R11), Z6
 	VSUBPS      Z1, Z6, Z6
 	VADDPS      Z6, Z2, Z2
@@ -3075,18 +3189,18 @@ loop22:
 	ADDQ        $+64, R11
 	SUBQ        $+16, R12
 	CMPQ        R12, $+16
-	JGE         loop22
+	JGE         loop23
 
-end23:
+end24:
 	TESTQ       R9, R9
-	JZ          end24
+	JZ          end25
 	VMOVUPS.Z   (R11), K1, Z6
 	VSUBPS      Z1, Z6, Z6
 	VMOVAPS.Z   Z6, K1, Z6
 	VADDPS      Z6, Z2, Z2
 	VFMADD231PS Z6, Z6, Z3
 
-end24:
+end25:
 	VADDPS       Z5, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z4, Z3, Z3
@@ -3116,7 +3230,7 @@ end24:
 	VMOVAPS      Z3, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end19:
+end20:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
 	VXORPS       Z5, Z5, Z5
 	VMAXPS       Z3, Z5, Z3
@@ -3131,9 +3245,9 @@ end19:
 	VMOVAPS      Z2, Z2
 	MOVQ         R8, R11
 	CMPQ         R11, $+32
-	JLT          end26
+	JLT          end27
 
-loop25:
+loop26:
 	VMOVUPS     (BX), Z4
 	VMOVUPS     (SI), Z5
 	VADDPS      Z5, Z4, Z4
@@ -3153,30 +3267,13 @@ loop25:
 	ADDQ        $+128, SI
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop25
+	JGE         loop26
 
-end26:
-	CMPQ R11, $+16
-	JLT  end28
-
-loop27:
-	VMOVUPS     (BX), Z4
-	VMOVUPS     (SI), Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VADDPS      Z5, Z7, Z7
-	VFMADD231PS Z5, Z5, Z9
-	VMOVUPS     Z4, (DX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop27
-
-end28:
+end27:
+	CMPQ        R11, $+15
+	JGT         else28
 	TESTQ       R9, R9
-	JZ          end29
+	JZ          end30
 	VMOVUPS.Z   (BX), K1, Z4
 	VMOVUPS.Z   (SI), K1, Z5
 	VADDPS      Z5, Z4, Z4
@@ -3189,6 +3286,35 @@ end28:
 	LEAQ        (BX)(R9*4), BX
 	LEAQ        (SI)(R9*4), SI
 
+end30:
+	JMP end29
+
+else28:
+	VMOVUPS     (BX), Z4
+	VMOVUPS     (SI), Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VADDPS      Z5, Z7, Z7
+	VFMADD231PS Z5, Z5, Z9
+	VMOVUPS     Z4, (DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	TESTQ       R9, R9
+	JZ          end31
+	VMOVUPS.Z   (BX), K1, Z4
+	VMOVUPS.Z   (SI), K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z8, Z8
+	VFMADD231PS Z5, Z5, Z10
+	VMOVUPS     Z4, K1, (DX)
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+	LEAQ        (SI)(R9*4), SI
+
+end31:
 end29:
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
@@ -3201,20 +3327,20 @@ end29:
 	VMOVAPS Z0, Z3
 	SUBQ    $0x02, DI
 	CMPQ    DI, $+1
-	JLT     end31
+	JLT     end33
 
-loop30:
+loop32:
 	CMPQ R8, $+15
-	JGT  else32
+	JGT  else34
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z7
 	VADDPS       Z7, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end33
+	JMP          end35
 
-else32:
+else34:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (BX), Z7
@@ -3232,7 +3358,7 @@ else32:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end33:
+end35:
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
@@ -3263,7 +3389,7 @@ end33:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z11
 	VUCOMISS     X3, X11
-	JLS          end34
+	JLS          end36
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z12, Z12, Z12
@@ -3272,9 +3398,9 @@ end33:
 	MOVQ         R10, R11
 	MOVQ         R8, R12
 	CMPQ         R12, $+32
-	JLT          end36
+	JLT          end38
 
-loop35:
+loop37:
 	VMOVUPS     (R11), Z13
 	VSUBPS      Z1, Z13, Z13
 	VADDPS      Z13, Z2, Z2
@@ -3286,13 +3412,13 @@ loop35:
 	ADDQ        $+128, R11
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop35
+	JGE         loop37
 
-end36:
+end38:
 	CMPQ R12, $+16
-	JLT  end38
+	JLT  end40
 
-loop37:
+loop39:
 	VMOVUPS     (R11), Z13
 	VSUBPS      Z1, Z13, Z13
 	VADDPS      Z13, Z2, Z2
@@ -3300,18 +3426,18 @@ loop37:
 	ADDQ        $+64, R11
 	SUBQ        $+16, R12
 	CMPQ        R12, $+16
-	JGE         loop37
+	JGE         loop39
 
-end38:
+end40:
 	TESTQ       R9, R9
-	JZ          end39
+	JZ          end41
 	VMOVUPS.Z   (R11), K1, Z13
 	VSUBPS      Z1, Z13, Z13
 	VMOVAPS.Z   Z13, K1, Z13
 	VADDPS      Z13, Z2, Z2
 	VFMADD231PS Z13, Z13, Z3
 
-end39:
+end41:
 	VADDPS       Z12, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z11, Z3, Z3
@@ -3341,7 +3467,7 @@ end39:
 	VMOVAPS      Z3, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end34:
+end36:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
 	VXORPS       Z12, Z12, Z12
 	VMAXPS       Z3, Z12, Z3
@@ -3358,9 +3484,9 @@ end34:
 	MOVQ         bias_base+120(FP), R12
 	MOVQ         R8, R13
 	CMPQ         R13, $+32
-	JLT          end41
+	JLT          end43
 
-loop40:
+loop42:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
@@ -3398,41 +3524,13 @@ loop40:
 	ADDQ        $+128, R12
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JGE         loop40
-
-end41:
-	CMPQ R13, $+16
-	JLT  end43
-
-loop42:
-	VMOVUPS     (BX), Z11
-	VMOVUPS     (SI), Z12
-	VADDPS      Z12, Z11, Z11
-	VSUBPS      Z0, Z11, Z12
-	VADDPS      Z12, Z7, Z7
-	VFMADD231PS Z12, Z12, Z9
-	VMOVUPS     (CX), Z12
-	VSUBPS      Z4, Z12, Z12
-	VFMADD213PS Z6, Z5, Z12
-	VMOVUPS     (R11), Z13
-	VMOVUPS     (R12), Z14
-	VFMADD213PS Z14, Z13, Z12
-	VMOVUPS     Z11, (DX)
-	VMOVUPS     Z12, (AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R11
-	ADDQ        $+64, R12
-	SUBQ        $+16, R13
-	CMPQ        R13, $+16
 	JGE         loop42
 
 end43:
+	CMPQ        R13, $+15
+	JGT         else44
 	TESTQ       R9, R9
-	JZ          end44
+	JZ          end46
 	VMOVUPS.Z   (BX), K1, Z11
 	VMOVUPS.Z   (SI), K1, Z12
 	VADDPS      Z12, Z11, Z11
@@ -3456,7 +3554,58 @@ end43:
 	LEAQ        (R11)(R9*4), R11
 	LEAQ        (R12)(R9*4), R12
 
-end44:
+end46:
+	JMP end45
+
+else44:
+	VMOVUPS     (BX), Z11
+	VMOVUPS     (SI), Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VADDPS      Z12, Z7, Z7
+	VFMADD231PS Z12, Z12, Z9
+	VMOVUPS     (CX), Z12
+	VSUBPS      Z4, Z12, Z12
+	VFMADD213PS Z6, Z5, Z12
+	VMOVUPS     (R11), Z13
+	VMOVUPS     (R12), Z14
+	VFMADD213PS Z14, Z13, Z12
+	VMOVUPS     Z11, (DX)
+	VMOVUPS     Z12, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	TESTQ       R9, R9
+	JZ          end47
+	VMOVUPS.Z   (BX), K1, Z11
+	VMOVUPS.Z   (SI), K1, Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VMOVAPS.Z   Z12, K1, Z12
+	VADDPS      Z12, Z8, Z8
+	VFMADD231PS Z12, Z12, Z10
+	VMOVUPS.Z   (CX), K1, Z12
+	VSUBPS      Z4, Z12, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS.Z   (R11), K1, Z5
+	VMOVUPS.Z   (R12), K1, Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     Z11, K1, (DX)
+	VMOVUPS     Z4, K1, (AX)
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+	LEAQ        (SI)(R9*4), SI
+	LEAQ        (AX)(R9*4), AX
+	LEAQ        (CX)(R9*4), CX
+	LEAQ        (R11)(R9*4), R11
+	LEAQ        (R12)(R9*4), R12
+
+end47:
+end45:
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
@@ -3468,9 +3617,9 @@ end44:
 	VMOVAPS Z0, Z3
 	SUBQ    $+1, DI
 	CMPQ    DI, $+1
-	JGE     loop30
+	JGE     loop32
 
-end31:
+end33:
 	VXORPS       X0, X0, X0
 	VCVTSI2SSQ   R8, X0, X0
 	VBROADCASTSS X0, Z0
@@ -3497,7 +3646,7 @@ end31:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z0
 	VUCOMISS     X3, X0
-	JLS          end45
+	JLS          end48
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
@@ -3506,9 +3655,9 @@ end31:
 	MOVQ         R10, DX
 	MOVQ         R8, BX
 	CMPQ         BX, $+32
-	JLT          end47
+	JLT          end50
 
-loop46:
+loop49:
 	VMOVUPS     (DX), Z8
 	VSUBPS      Z1, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -3520,13 +3669,13 @@ loop46:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop46
+	JGE         loop49
 
-end47:
+end50:
 	CMPQ BX, $+16
-	JLT  end49
+	JLT  end52
 
-loop48:
+loop51:
 	VMOVUPS     (DX), Z8
 	VSUBPS      Z1, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -3534,18 +3683,18 @@ loop48:
 	ADDQ        $+64, DX
 	SUBQ        $+16, BX
 	CMPQ        BX, $+16
-	JGE         loop48
+	JGE         loop51
 
-end49:
+end52:
 	TESTQ       R9, R9
-	JZ          end50
+	JZ          end53
 	VMOVUPS.Z   (DX), K1, Z8
 	VSUBPS      Z1, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z0
 
-end50:
+end53:
 	VADDPS       Z7, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z3, Z0, Z0
@@ -3575,7 +3724,7 @@ end50:
 	VMOVAPS      Z0, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end45:
+end48:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
 	VXORPS       Z7, Z7, Z7
 	VMAXPS       Z3, Z7, Z3
@@ -3592,9 +3741,9 @@ end45:
 	MOVQ         bias_base+120(FP), BX
 	MOVQ         R8, SI
 	CMPQ         SI, $+32
-	JLT          end52
+	JLT          end55
 
-loop51:
+loop54:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -3615,31 +3764,13 @@ loop51:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop51
+	JGE         loop54
 
-end52:
-	CMPQ SI, $+16
-	JLT  end54
-
-loop53:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
-	JGE         loop53
-
-end54:
+end55:
+	CMPQ        SI, $+15
+	JGT         else56
 	TESTQ       R9, R9
-	JZ          end55
+	JZ          end58
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -3652,20 +3783,50 @@ end54:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end55:
+end58:
+	JMP end57
+
+else56:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	TESTQ       R9, R9
+	JZ          end59
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z4
+	VMOVUPS.Z   (BX), K1, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(R9*4), AX
+	LEAQ        (CX)(R9*4), CX
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+
+end59:
+end57:
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
 	VMOVAPS Z2, Z6
 
-end10:
+end11:
 	MOVQ weight_base+96(FP), DX
 	MOVQ bias_base+120(FP), BX
 	MOVQ R8, SI
 	CMPQ SI, $+32
-	JLT  end57
+	JLT  end61
 
-loop56:
+loop60:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -3686,31 +3847,13 @@ loop56:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop56
+	JGE         loop60
 
-end57:
-	CMPQ SI, $+16
-	JLT  end59
-
-loop58:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
-	JGE         loop58
-
-end59:
+end61:
+	CMPQ        SI, $+15
+	JGT         else62
 	TESTQ       R9, R9
-	JZ          end60
+	JZ          end64
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -3723,7 +3866,37 @@ end59:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end60:
+end64:
+	JMP end63
+
+else62:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	TESTQ       R9, R9
+	JZ          end65
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(R9*4), AX
+	LEAQ        (CX)(R9*4), CX
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+
+end65:
+end63:
 end1:
 	VZEROUPPER
 	RET
@@ -3766,18 +3939,8 @@ loop2:
 	JGE         loop2
 
 end3:
-	CMPQ R8, $+16
-	JLT  end5
-
-loop4:
-	VMOVUPS     (DI), Z4
-	VFMADD231PS Z4, Z4, Z2
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop4
-
-end5:
+	CMPQ        R8, $+15
+	JGT         else4
 	TESTQ       SI, SI
 	JZ          end6
 	VMOVUPS.Z   (DI), K1, Z4
@@ -3785,10 +3948,24 @@ end5:
 	LEAQ        (DI)(SI*4), DI
 
 end6:
+	JMP end5
+
+else4:
+	VMOVUPS     (DI), Z4
+	VFMADD231PS Z4, Z4, Z2
+	ADDQ        $+64, DI
+	TESTQ       SI, SI
+	JZ          end7
+	VMOVUPS.Z   (DI), K1, Z4
+	VFMADD231PS Z4, Z4, Z3
+	LEAQ        (DI)(SI*4), DI
+
+end7:
+end5:
 	VADDPS     Z3, Z2, Z2
 	VMOVAPS    Z2, Z2
 	CMPQ       DX, $+1
-	JGT        else7
+	JGT        else8
 	VSHUFF32X4 $0x4e, Z2, Z2, Z3
 	VADDPS     Z3, Z2, Z2
 	VSHUFF32X4 $0xb1, Z2, Z2, Z3
@@ -3805,9 +3982,9 @@ end6:
 	VDIVPS     Z0, Z1, Z0
 	VMOVAPS    Z0, Z2
 	VMOVAPS    Z2, Z3
-	JMP        end8
+	JMP        end9
 
-else7:
+else8:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	VSHUFF32X4 $0x4e, Z2, Z2, Z3
@@ -3827,9 +4004,9 @@ else7:
 	VMOVAPS    Z2, Z2
 	MOVQ       BX, R8
 	CMPQ       R8, $+32
-	JLT        end10
+	JLT        end11
 
-loop9:
+loop10:
 	VMOVUPS     (DI), Z3
 	VFMADD231PS Z3, Z3, Z4
 	VMOVUPS     64(DI), Z3
@@ -3837,36 +4014,40 @@ loop9:
 	ADDQ        $+128, DI
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop9
+	JGE         loop10
 
-end10:
-	CMPQ R8, $+16
-	JLT  end12
-
-loop11:
-	VMOVUPS     (DI), Z3
-	VFMADD231PS Z3, Z3, Z4
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop11
-
-end12:
+end11:
+	CMPQ        R8, $+15
+	JGT         else12
 	TESTQ       SI, SI
-	JZ          end13
+	JZ          end14
 	VMOVUPS.Z   (DI), K1, Z3
 	VFMADD231PS Z3, Z3, Z4
 	LEAQ        (DI)(SI*4), DI
 
+end14:
+	JMP end13
+
+else12:
+	VMOVUPS     (DI), Z3
+	VFMADD231PS Z3, Z3, Z4
+	ADDQ        $+64, DI
+	TESTQ       SI, SI
+	JZ          end15
+	VMOVUPS.Z   (DI), K1, Z3
+	VFMADD231PS Z3, Z3, Z5
+	LEAQ        (DI)(SI*4), DI
+
+end15:
 end13:
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
 	SUBQ    $0x02, DX
 	CMPQ    DX, $+1
-	JLT     end15
+	JLT     end17
 
-loop14:
+loop16:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	VSHUFF32X4 $0x4e, Z2, Z2, Z6
@@ -3887,9 +4068,9 @@ loop14:
 	MOVQ       weight_base+48(FP), R8
 	MOVQ       BX, R9
 	CMPQ       R9, $+32
-	JLT        end17
+	JLT        end19
 
-loop16:
+loop18:
 	VMOVUPS     (DI), Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS     (CX), Z6
@@ -3910,31 +4091,13 @@ loop16:
 	ADDQ        $+128, R8
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop16
-
-end17:
-	CMPQ R9, $+16
-	JLT  end19
-
-loop18:
-	VMOVUPS     (DI), Z6
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS     (CX), Z6
-	VMULPS      Z3, Z6, Z6
-	VMOVUPS     (R8), Z7
-	VMULPS      Z7, Z6, Z6
-	VMOVUPS     Z6, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
 	JGE         loop18
 
 end19:
+	CMPQ        R9, $+15
+	JGT         else20
 	TESTQ       SI, SI
-	JZ          end20
+	JZ          end22
 	VMOVUPS.Z   (DI), K1, Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS.Z   (CX), K1, Z6
@@ -3947,15 +4110,45 @@ end19:
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (R8)(SI*4), R8
 
-end20:
+end22:
+	JMP end21
+
+else20:
+	VMOVUPS     (DI), Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     (CX), Z6
+	VMULPS      Z3, Z6, Z6
+	VMOVUPS     (R8), Z7
+	VMULPS      Z7, Z6, Z6
+	VMOVUPS     Z6, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	TESTQ       SI, SI
+	JZ          end23
+	VMOVUPS.Z   (DI), K1, Z6
+	VFMADD231PS Z6, Z6, Z5
+	VMOVUPS.Z   (CX), K1, Z6
+	VMULPS      Z3, Z6, Z3
+	VMOVUPS.Z   (R8), K1, Z6
+	VMULPS      Z6, Z3, Z3
+	VMOVUPS     Z3, K1, (AX)
+	LEAQ        (DI)(SI*4), DI
+	LEAQ        (AX)(SI*4), AX
+	LEAQ        (CX)(SI*4), CX
+	LEAQ        (R8)(SI*4), R8
+
+end23:
+end21:
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
 	SUBQ    $+1, DX
 	CMPQ    DX, $+1
-	JGE     loop14
+	JGE     loop16
 
-end15:
+end17:
 	VSHUFF32X4 $0x4e, Z2, Z2, Z4
 	VADDPS     Z4, Z2, Z2
 	VSHUFF32X4 $0xb1, Z2, Z2, Z4
@@ -3974,9 +4167,9 @@ end15:
 	MOVQ       weight_base+48(FP), DX
 	MOVQ       BX, DI
 	CMPQ       DI, $+32
-	JLT        end22
+	JLT        end25
 
-loop21:
+loop24:
 	VMOVUPS (CX), Z0
 	VMULPS  Z3, Z0, Z0
 	VMOVUPS (DX), Z1
@@ -3992,28 +4185,13 @@ loop21:
 	ADDQ    $+128, DX
 	SUBQ    $+32, DI
 	CMPQ    DI, $+32
-	JGE     loop21
+	JGE     loop24
 
-end22:
-	CMPQ DI, $+16
-	JLT  end24
-
-loop23:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, CX
-	ADDQ    $+64, DX
-	SUBQ    $+16, DI
-	CMPQ    DI, $+16
-	JGE     loop23
-
-end24:
+end25:
+	CMPQ      DI, $+15
+	JGT       else26
 	TESTQ     SI, SI
-	JZ        end25
+	JZ        end28
 	VMOVUPS.Z (CX), K1, Z0
 	VMULPS    Z3, Z0, Z0
 	VMOVUPS.Z (DX), K1, Z1
@@ -4023,15 +4201,39 @@ end24:
 	LEAQ      (CX)(SI*4), CX
 	LEAQ      (DX)(SI*4), DX
 
-end25:
+end28:
+	JMP end27
+
+else26:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (DX), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	TESTQ     SI, SI
+	JZ        end29
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DX)(SI*4), DX
+
+end29:
+end27:
 	VMOVAPS Z2, Z3
 
-end8:
+end9:
 	MOVQ weight_base+48(FP), DX
 	CMPQ BX, $+32
-	JLT  end27
+	JLT  end31
 
-loop26:
+loop30:
 	VMOVUPS (CX), Z0
 	VMULPS  Z3, Z0, Z0
 	VMOVUPS (DX), Z1
@@ -4047,28 +4249,13 @@ loop26:
 	ADDQ    $+128, DX
 	SUBQ    $+32, BX
 	CMPQ    BX, $+32
-	JGE     loop26
+	JGE     loop30
 
-end27:
-	CMPQ BX, $+16
-	JLT  end29
-
-loop28:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DX), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, CX
-	ADDQ    $+64, DX
-	SUBQ    $+16, BX
-	CMPQ    BX, $+16
-	JGE     loop28
-
-end29:
+end31:
+	CMPQ      BX, $+15
+	JGT       else32
 	TESTQ     SI, SI
-	JZ        end30
+	JZ        end34
 	VMOVUPS.Z (CX), K1, Z0
 	VMULPS    Z3, Z0, Z0
 	VMOVUPS.Z (DX), K1, Z1
@@ -4078,7 +4265,31 @@ end29:
 	LEAQ      (CX)(SI*4), CX
 	LEAQ      (DX)(SI*4), DX
 
-end30:
+end34:
+	JMP end33
+
+else32:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (DX), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	TESTQ     SI, SI
+	JZ        end35
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DX)(SI*4), DX
+
+end35:
+end33:
 end1:
 	VZEROUPPER
 	RET

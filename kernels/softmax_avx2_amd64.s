@@ -117,8 +117,8 @@ loop9:
 	VMULPS      Y10, Y8, Y8
 	VADDPS      Y8, Y7, Y7
 	VMOVUPS     Y8, 32(DI)
-	ADDQ        $+64, CX
 	ADDQ        $+64, DI
+	ADDQ        $+64, CX
 	SUBQ        $+16, DX
 	CMPQ        DX, $+16
 	JGE         loop9
@@ -145,8 +145,8 @@ loop11:
 	VMULPS      Y10, Y8, Y8
 	VADDPS      Y8, Y5, Y5
 	VMOVUPS     Y8, (DI)
-	ADDQ        $+32, CX
 	ADDQ        $+32, DI
+	ADDQ        $+32, CX
 	SUBQ        $+8, DX
 	CMPQ        DX, $+8
 	JGE         loop11
@@ -174,8 +174,8 @@ end12:
 	VANDPS      Y0, Y6, Y1
 	VADDPS      Y1, Y5, Y5
 	VMASKMOVPS  Y0, Y6, (DI)
-	LEAQ        (CX)(R8*4), CX
 	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
 
 end13:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y0
@@ -239,8 +239,8 @@ loop14:
 	VADDPS      Y10, Y9, Y9
 	VMOVUPS     Y10, 32(DI)
 	ADDQ        $+64, SI
-	ADDQ        $+64, CX
 	ADDQ        $+64, DI
+	ADDQ        $+64, CX
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
 	JGE         loop14
@@ -270,8 +270,8 @@ loop16:
 	VADDPS      Y10, Y5, Y5
 	VMOVUPS     Y10, (DI)
 	ADDQ        $+32, SI
-	ADDQ        $+32, CX
 	ADDQ        $+32, DI
+	ADDQ        $+32, CX
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
 	JGE         loop16
@@ -304,8 +304,8 @@ end17:
 	VADDPS      Y10, Y5, Y5
 	VMASKMOVPS  Y4, Y6, (DI)
 	LEAQ        (SI)(R8*4), SI
-	LEAQ        (CX)(R8*4), CX
 	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
 
 end18:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y4
@@ -385,8 +385,8 @@ loop21:
 	VMOVUPS     Y11, 32(DI)
 	VMOVUPS     Y12, 32(AX)
 	ADDQ        $+64, SI
-	ADDQ        $+64, CX
 	ADDQ        $+64, DI
+	ADDQ        $+64, CX
 	ADDQ        $+64, AX
 	SUBQ        $+16, R9
 	CMPQ        R9, $+16
@@ -420,8 +420,8 @@ loop23:
 	VMOVUPS     Y11, (DI)
 	VMOVUPS     Y12, (AX)
 	ADDQ        $+32, SI
-	ADDQ        $+32, CX
 	ADDQ        $+32, DI
+	ADDQ        $+32, CX
 	ADDQ        $+32, AX
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
@@ -458,8 +458,8 @@ end24:
 	VMASKMOVPS  Y4, Y6, (DI)
 	VMASKMOVPS  Y5, Y6, (AX)
 	LEAQ        (SI)(R8*4), SI
-	LEAQ        (CX)(R8*4), CX
 	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
 	LEAQ        (AX)(R8*4), AX
 
 end25:
@@ -533,8 +533,8 @@ loop26:
 	VMULPS      Y5, Y10, Y10
 	VMOVUPS     Y9, 32(DI)
 	VMOVUPS     Y10, 32(AX)
-	ADDQ        $+64, CX
 	ADDQ        $+64, DI
+	ADDQ        $+64, CX
 	ADDQ        $+64, AX
 	SUBQ        $+16, DX
 	CMPQ        DX, $+16
@@ -565,8 +565,8 @@ loop28:
 	VMULPS      Y5, Y10, Y10
 	VMOVUPS     Y9, (DI)
 	VMOVUPS     Y10, (AX)
-	ADDQ        $+32, CX
 	ADDQ        $+32, DI
+	ADDQ        $+32, CX
 	ADDQ        $+32, AX
 	SUBQ        $+8, DX
 	CMPQ        DX, $+8
@@ -598,8 +598,8 @@ end29:
 	VMULPS      Y5, Y1, Y1
 	VMASKMOVPS  Y0, Y6, (DI)
 	VMASKMOVPS  Y1, Y6, (AX)
-	LEAQ        (CX)(R8*4), CX
 	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
 	LEAQ        (AX)(R8*4), AX
 
 end30:
@@ -784,6 +784,7 @@ TEXT ·softmaxRowsStreamAVX2(SB), NOSPLIT, $0-88
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	MOVQ    CX, SI
+	MOVQ    AX, DI
 	TESTQ   DX, DX
 	JZ      end3
 	VMOVUPS f32x8_ff800000<>+0(SB), Y4
@@ -1308,6 +1309,7 @@ else1:
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	MOVQ    CX, SI
+	MOVQ    AX, DI
 	MOVQ    BX, DI
 	ANDQ    $+7, DI
 	LEAQ    lanes8<>+0(SB), R8
@@ -2088,8 +2090,8 @@ loop9:
 	VADDPS      Y10, Y9, Y9
 	VMOVUPS     Y10, 32(AX)
 	ADDQ        $+64, R9
-	ADDQ        $+64, CX
 	ADDQ        $+64, AX
+	ADDQ        $+64, CX
 	SUBQ        $+16, R10
 	CMPQ        R10, $+16
 	JGE         loop9
@@ -2119,8 +2121,8 @@ loop11:
 	VADDPS      Y10, Y8, Y8
 	VMOVUPS     Y10, (AX)
 	ADDQ        $+32, R9
-	ADDQ        $+32, CX
 	ADDQ        $+32, AX
+	ADDQ        $+32, CX
 	SUBQ        $+8, R10
 	CMPQ        R10, $+8
 	JGE         loop11
@@ -2153,8 +2155,8 @@ end12:
 	VADDPS      Y10, Y8, Y8
 	VMASKMOVPS  Y4, Y5, (AX)
 	LEAQ        (R9)(R8*4), R9
-	LEAQ        (CX)(R8*4), CX
 	LEAQ        (AX)(R8*4), AX
+	LEAQ        (CX)(R8*4), CX
 
 end13:
 	VADDPS     Y9, Y8, Y4
@@ -2222,8 +2224,8 @@ loop14:
 	VMULPS      Y10, Y8, Y8
 	VADDPS      Y8, Y7, Y7
 	VMOVUPS     Y8, 32(AX)
-	ADDQ        $+64, CX
 	ADDQ        $+64, AX
+	ADDQ        $+64, CX
 	SUBQ        $+16, DX
 	CMPQ        DX, $+16
 	JGE         loop14
@@ -2250,8 +2252,8 @@ loop16:
 	VMULPS      Y10, Y8, Y8
 	VADDPS      Y8, Y6, Y6
 	VMOVUPS     Y8, (AX)
-	ADDQ        $+32, CX
 	ADDQ        $+32, AX
+	ADDQ        $+32, CX
 	SUBQ        $+8, DX
 	CMPQ        DX, $+8
 	JGE         loop16
@@ -2279,8 +2281,8 @@ end17:
 	VANDPS      Y0, Y5, Y1
 	VADDPS      Y1, Y6, Y6
 	VMASKMOVPS  Y0, Y5, (AX)
-	LEAQ        (CX)(R8*4), CX
 	LEAQ        (AX)(R8*4), AX
+	LEAQ        (CX)(R8*4), CX
 
 end18:
 	VADDPS     Y7, Y6, Y0

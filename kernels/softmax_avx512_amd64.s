@@ -25,15 +25,1450 @@ TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-64
 	MOVQ    $-1, R9
 	BZHIQ   R8, R9, R9
 	KMOVW   R9, K1
+	CMPQ    BX, $+256
+	JLT     else1
+	MOVQ    BX, R9
+	SHLQ    $0x02, R9
+	ORQ     SI, R9
+	ORQ     DI, R9
+	ORQ     CX, R9
+	ORQ     AX, R9
+	TESTQ   $0x0000001f, R9
+	JZ      else1
 	TESTQ   DX, DX
-	JZ      end1
+	JZ      end3
+	VMOVUPS f32x16_ff800000<>+0(SB), Z5
+	VMOVUPS f32x16_ff800000<>+0(SB), Z6
+	MOVQ    SI, R8
+	ANDQ    $+63, R8
+	SHRQ    $0x02, R8
+	MOVQ    $-1, R9
+	SHLXQ   R8, R9, R9
+	KMOVW   R9, K1
+	MOVQ    R8, R9
+	SHLQ    $0x02, R9
+	SUBQ    R9, SI
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (SI), K1, Z7
+	VMAXPS  Z7, Z5, Z5
+	ADDQ    $+64, SI
+	MOVQ    BX, R9
+	ADDQ    $+14, R9
+	ANDQ    $-16, R9
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JLT     end5
+
+loop4:
+	VMOVUPS (SI), Z7
+	VMAXPS  Z7, Z6, Z6
+	VMOVUPS 64(SI), Z7
+	VMAXPS  Z7, Z5, Z5
+	ADDQ    $+128, SI
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop4
+
+end5:
+	MOVQ    BX, R10
+	ADDQ    R8, R10
+	MOVQ    BX, R8
+	ADDQ    $+14, R8
+	ANDQ    $-16, R8
+	SUBQ    $+32, R8
+	SUBQ    R8, R10
+	SUBQ    $+16, R10
+	CMPQ    R9, $+15
+	JGT     else6
+	MOVQ    $-1, R8
+	BZHIQ   R10, R8, R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (SI), K1, Z7
+	VMAXPS  Z7, Z6, Z6
+	ADDQ    $+64, SI
+	MOVQ    R10, R8
+	SUBQ    $+17, R8
+	TESTQ   R8, R8
+	JS      end8
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (SI), K2, Z7
+	VMAXPS  Z7, Z5, Z5
+
+end8:
+	JMP end7
+
+else6:
+	VMOVUPS (SI), Z7
+	VMAXPS  Z7, Z6, Z6
+	ADDQ    $+64, SI
+	MOVQ    $-1, R8
+	BZHIQ   R10, R8, R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (SI), K1, Z7
+	VMAXPS  Z7, Z5, Z5
+	ADDQ    $+64, SI
+	MOVQ    R10, R8
+	SUBQ    $+17, R8
+	TESTQ   R8, R8
+	JS      end9
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (SI), K2, Z7
+	VMAXPS  Z7, Z6, Z6
+
+end9:
+end7:
+	ADDQ        $-64, SI
+	LEAQ        (SI)(R10*4), SI
+	VMAXPS      Z6, Z5, Z5
+	VSHUFF32X4  $0x4e, Z5, Z5, Z6
+	VMAXPS      Z6, Z5, Z5
+	VSHUFF32X4  $0xb1, Z5, Z5, Z6
+	VMAXPS      Z6, Z5, Z5
+	VSHUFPS     $0x4e, Z5, Z5, Z6
+	VMAXPS      Z6, Z5, Z5
+	VSHUFPS     $0xb1, Z5, Z5, Z6
+	VMAXPS      Z6, Z5, Z5
+	VMOVAPS     Z5, Z5
+	CMPQ        DX, $+1
+	JGT         else10
+	VXORPS      Z6, Z6, Z6
+	VXORPS      Z7, Z7, Z7
+	MOVQ        DI, DX
+	ANDQ        $+63, DX
+	SHRQ        $0x02, DX
+	MOVQ        $-1, SI
+	SHLXQ       DX, SI, SI
+	KMOVW       SI, K1
+	MOVQ        DX, SI
+	SHLQ        $0x02, SI
+	SUBQ        SI, DI
+	MOVQ        DX, SI
+	SHLQ        $0x02, SI
+	SUBQ        SI, CX
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z9
+	VADDPS      Z9, Z6, Z6
+	VMOVUPS     Z8, K1, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	MOVQ        BX, SI
+	ADDQ        $+14, SI
+	ANDQ        $-16, SI
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JLT         end13
+
+loop12:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VMOVUPS     Z8, (DI)
+	VMOVUPS     64(CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     Z8, 64(DI)
+	ADDQ        $+128, DI
+	ADDQ        $+128, CX
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop12
+
+end13:
+	MOVQ        BX, R8
+	ADDQ        DX, R8
+	MOVQ        BX, DX
+	ADDQ        $+14, DX
+	ANDQ        $-16, DX
+	SUBQ        $+32, DX
+	SUBQ        DX, R8
+	SUBQ        $+16, R8
+	CMPQ        SI, $+15
+	JGT         else14
+	MOVQ        $-1, DX
+	BZHIQ       R8, DX, DX
+	KMOVW       DX, K1
+	SHRQ        $0x10, DX
+	KMOVW       DX, K2
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z9
+	VADDPS      Z9, Z7, Z7
+	VMOVUPS     Z8, K1, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	MOVQ        R8, DX
+	SUBQ        $+17, DX
+	TESTQ       DX, DX
+	JS          end16
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K2, Z8
+	VSUBPS      Z5, Z8, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K2, Z1
+	VADDPS      Z1, Z6, Z6
+	VMOVUPS     Z0, K2, (DI)
+
+end16:
+	JMP end15
+
+else14:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VMOVUPS     Z8, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	MOVQ        $-1, DX
+	BZHIQ       R8, DX, DX
+	KMOVW       DX, K1
+	SHRQ        $0x10, DX
+	KMOVW       DX, K2
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z9
+	VADDPS      Z9, Z6, Z6
+	VMOVUPS     Z8, K1, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	MOVQ        R8, DX
+	SUBQ        $+17, DX
+	TESTQ       DX, DX
+	JS          end17
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K2, Z8
+	VSUBPS      Z5, Z8, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K2, Z1
+	VADDPS      Z1, Z7, Z7
+	VMOVUPS     Z0, K2, (DI)
+
+end17:
+end15:
+	ADDQ       $-64, DI
+	LEAQ       (DI)(R8*4), DI
+	ADDQ       $-64, CX
+	LEAQ       (CX)(R8*4), CX
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
+	VADDPS     Z7, Z6, Z1
+	VSHUFF32X4 $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFF32X4 $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VDIVPS     Z1, Z0, Z0
+	VMOVAPS    Z0, Z6
+	JMP        end11
+
+else10:
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VXORPS      Z6, Z6, Z6
+	VXORPS      Z9, Z9, Z9
+	MOVQ        SI, R8
+	ANDQ        $+63, R8
+	SHRQ        $0x02, R8
+	MOVQ        $-1, R9
+	SHLXQ       R8, R9, R9
+	KMOVW       R9, K1
+	MOVQ        DI, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K2
+	MOVQ        R8, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, SI
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DI
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, CX
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (SI), K1, Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K2, Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VMOVAPS.Z   Z10, K2, Z11
+	VADDPS      Z11, Z6, Z6
+	VMOVUPS     Z10, K2, (DI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	MOVQ        BX, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JLT         end19
+
+loop18:
+	VMOVUPS     (SI), Z10
+	VMAXPS      Z10, Z8, Z8
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z10, (DI)
+	VMOVUPS     64(SI), Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     64(CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z6, Z6
+	VMOVUPS     Z10, 64(DI)
+	ADDQ        $+128, SI
+	ADDQ        $+128, DI
+	ADDQ        $+128, CX
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop18
+
+end19:
+	MOVQ        BX, R11
+	ADDQ        R8, R11
+	MOVQ        BX, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	SUBQ        R8, R11
+	SUBQ        $+16, R11
+	MOVQ        BX, R8
+	ADDQ        R9, R8
+	MOVQ        BX, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	SUBQ        R9, R8
+	SUBQ        $+16, R8
+	CMPQ        R10, $+15
+	JGT         else20
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K1
+	SHRQ        $0x10, R9
+	KMOVW       R9, K2
+	MOVQ        $-1, R9
+	BZHIQ       R8, R9, R9
+	KMOVW       R9, K3
+	SHRQ        $0x10, R9
+	KMOVW       R9, K4
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (SI), K1, Z10
+	VMAXPS      Z10, Z8, Z8
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K3, Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VMOVAPS.Z   Z10, K3, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS     Z10, K3, (DI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	MOVQ        R8, R10
+	SUBQ        $+17, R10
+	ANDQ        R10, R9
+	TESTQ       R9, R9
+	JS          end22
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (SI), K2, Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K4, Z10
+	VSUBPS      Z5, Z10, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z5, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z5
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z5, Z5
+	VMOVAPS.Z   Z5, K4, Z10
+	VADDPS      Z10, Z6, Z6
+	VMOVUPS     Z5, K4, (DI)
+
+end22:
+	JMP end21
+
+else20:
+	VMOVUPS     (SI), Z10
+	VMAXPS      Z10, Z8, Z8
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z10, (DI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K1
+	SHRQ        $0x10, R9
+	KMOVW       R9, K2
+	MOVQ        $-1, R9
+	BZHIQ       R8, R9, R9
+	KMOVW       R9, K3
+	SHRQ        $0x10, R9
+	KMOVW       R9, K4
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (SI), K1, Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K3, Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VMOVAPS.Z   Z10, K3, Z11
+	VADDPS      Z11, Z6, Z6
+	VMOVUPS     Z10, K3, (DI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	MOVQ        R8, R10
+	SUBQ        $+17, R10
+	ANDQ        R10, R9
+	TESTQ       R9, R9
+	JS          end23
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (SI), K2, Z10
+	VMAXPS      Z10, Z8, Z8
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K4, Z10
+	VSUBPS      Z5, Z10, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z5, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z5
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z5, Z5
+	VMOVAPS.Z   Z5, K4, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z5, K4, (DI)
+
+end23:
+end21:
+	ADDQ       $-64, SI
+	LEAQ       (SI)(R11*4), SI
+	ADDQ       $-64, DI
+	LEAQ       (DI)(R8*4), DI
+	ADDQ       $-64, CX
+	LEAQ       (CX)(R8*4), CX
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
+	VADDPS     Z9, Z6, Z6
+	VSHUFF32X4 $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFF32X4 $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VDIVPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z6
+	VMAXPS     Z8, Z7, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VMOVAPS    Z5, Z5
+	SUBQ       $0x02, DX
+	CMPQ       DX, $+1
+	JLT        end25
+
+loop24:
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VXORPS      Z9, Z9, Z9
+	VXORPS      Z10, Z10, Z10
+	MOVQ        SI, R8
+	ANDQ        $+63, R8
+	SHRQ        $0x02, R8
+	MOVQ        $-1, R9
+	SHLXQ       R8, R9, R9
+	KMOVW       R9, K1
+	MOVQ        DI, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K2
+	MOVQ        AX, R10
+	ANDQ        $+63, R10
+	SHRQ        $0x02, R10
+	MOVQ        $-1, R11
+	SHLXQ       R10, R11, R11
+	KMOVW       R11, K3
+	MOVQ        R8, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, SI
+	MOVQ        R9, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, DI
+	MOVQ        R9, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, CX
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, AX
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (SI), K1, Z11
+	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K2, Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VMOVAPS.Z   Z11, K2, Z12
+	VADDPS      Z12, Z9, Z9
+	VMOVUPS.Z   (AX), K3, Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, K2, (DI)
+	VMOVUPS     Z12, K3, (AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	MOVQ        BX, R11
+	ADDQ        $+14, R11
+	ANDQ        $-16, R11
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JLT         end27
+
+loop26:
+	VMOVUPS     (SI), Z11
+	VMAXPS      Z11, Z8, Z8
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z10, Z10
+	VMOVUPS     (AX), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, (DI)
+	VMOVUPS     Z12, (AX)
+	VMOVUPS     64(SI), Z11
+	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     64(CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS     64(AX), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, 64(DI)
+	VMOVUPS     Z12, 64(AX)
+	ADDQ        $+128, SI
+	ADDQ        $+128, DI
+	ADDQ        $+128, CX
+	ADDQ        $+128, AX
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop26
+
+end27:
+	MOVQ        BX, R12
+	ADDQ        R8, R12
+	MOVQ        BX, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	SUBQ        R8, R12
+	SUBQ        $+16, R12
+	MOVQ        BX, R8
+	ADDQ        R9, R8
+	MOVQ        BX, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	SUBQ        R9, R8
+	SUBQ        $+16, R8
+	MOVQ        BX, R9
+	ADDQ        R10, R9
+	MOVQ        BX, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	SUBQ        R10, R9
+	SUBQ        $+16, R9
+	CMPQ        R11, $+15
+	JGT         else28
+	MOVQ        $-1, R10
+	BZHIQ       R12, R10, R10
+	KMOVW       R10, K1
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	MOVQ        $-1, R10
+	BZHIQ       R8, R10, R10
+	KMOVW       R10, K3
+	SHRQ        $0x10, R10
+	KMOVW       R10, K4
+	MOVQ        $-1, R10
+	BZHIQ       R9, R10, R10
+	KMOVW       R10, K5
+	SHRQ        $0x10, R10
+	KMOVW       R10, K6
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (SI), K1, Z11
+	VMAXPS      Z11, Z8, Z8
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K3, Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VMOVAPS.Z   Z11, K3, Z12
+	VADDPS      Z12, Z10, Z10
+	VMOVUPS.Z   (AX), K5, Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, K3, (DI)
+	VMOVUPS     Z12, K5, (AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	MOVQ        R12, R10
+	SUBQ        $+17, R10
+	MOVQ        R8, R11
+	SUBQ        $+17, R11
+	ANDQ        R11, R10
+	MOVQ        R9, R11
+	SUBQ        $+17, R11
+	ANDQ        R11, R10
+	TESTQ       R10, R10
+	JS          end30
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (SI), K2, Z11
+	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K4, Z11
+	VSUBPS      Z5, Z11, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z5, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z5
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z5, Z5
+	VMOVAPS.Z   Z5, K4, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS.Z   (AX), K6, Z11
+	VMULPS      Z6, Z11, Z6
+	VMOVUPS     Z5, K4, (DI)
+	VMOVUPS     Z6, K6, (AX)
+
+end30:
+	JMP end29
+
+else28:
+	VMOVUPS     (SI), Z11
+	VMAXPS      Z11, Z8, Z8
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z10, Z10
+	VMOVUPS     (AX), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, (DI)
+	VMOVUPS     Z12, (AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	MOVQ        $-1, R10
+	BZHIQ       R12, R10, R10
+	KMOVW       R10, K1
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	MOVQ        $-1, R10
+	BZHIQ       R8, R10, R10
+	KMOVW       R10, K3
+	SHRQ        $0x10, R10
+	KMOVW       R10, K4
+	MOVQ        $-1, R10
+	BZHIQ       R9, R10, R10
+	KMOVW       R10, K5
+	SHRQ        $0x10, R10
+	KMOVW       R10, K6
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (SI), K1, Z11
+	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K3, Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VMOVAPS.Z   Z11, K3, Z12
+	VADDPS      Z12, Z9, Z9
+	VMOVUPS.Z   (AX), K5, Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, K3, (DI)
+	VMOVUPS     Z12, K5, (AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	MOVQ        R12, R10
+	SUBQ        $+17, R10
+	MOVQ        R8, R11
+	SUBQ        $+17, R11
+	ANDQ        R11, R10
+	MOVQ        R9, R11
+	SUBQ        $+17, R11
+	ANDQ        R11, R10
+	TESTQ       R10, R10
+	JS          end31
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (SI), K2, Z11
+	VMAXPS      Z11, Z8, Z8
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K4, Z11
+	VSUBPS      Z5, Z11, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z5, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z5
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z5, Z5
+	VMOVAPS.Z   Z5, K4, Z11
+	VADDPS      Z11, Z10, Z10
+	VMOVUPS.Z   (AX), K6, Z11
+	VMULPS      Z6, Z11, Z6
+	VMOVUPS     Z5, K4, (DI)
+	VMOVUPS     Z6, K6, (AX)
+
+end31:
+end29:
+	ADDQ       $-64, SI
+	LEAQ       (SI)(R12*4), SI
+	ADDQ       $-64, DI
+	LEAQ       (DI)(R8*4), DI
+	ADDQ       $-64, CX
+	LEAQ       (CX)(R8*4), CX
+	ADDQ       $-64, AX
+	LEAQ       (AX)(R9*4), AX
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
+	VADDPS     Z10, Z9, Z6
+	VSHUFF32X4 $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFF32X4 $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VDIVPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z6
+	VMAXPS     Z8, Z7, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VMOVAPS    Z5, Z5
+	SUBQ       $+1, DX
+	CMPQ       DX, $+1
+	JGE        loop24
+
+end25:
+	VXORPS      Z7, Z7, Z7
+	VXORPS      Z8, Z8, Z8
+	MOVQ        DI, DX
+	ANDQ        $+63, DX
+	SHRQ        $0x02, DX
+	MOVQ        $-1, SI
+	SHLXQ       DX, SI, SI
+	KMOVW       SI, K1
+	MOVQ        AX, SI
+	ANDQ        $+63, SI
+	SHRQ        $0x02, SI
+	MOVQ        $-1, R8
+	SHLXQ       SI, R8, R8
+	KMOVW       R8, K2
+	MOVQ        DX, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, DI
+	MOVQ        DX, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, CX
+	MOVQ        SI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, AX
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K1, Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VMOVAPS.Z   Z9, K1, Z10
+	VADDPS      Z10, Z7, Z7
+	VMOVUPS.Z   (AX), K2, Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, K1, (DI)
+	VMOVUPS     Z10, K2, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	MOVQ        BX, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JLT         end33
+
+loop32:
+	VMOVUPS     (CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z8, Z8
+	VMOVUPS     (AX), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, (DI)
+	VMOVUPS     Z10, (AX)
+	VMOVUPS     64(CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z7, Z7
+	VMOVUPS     64(AX), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, 64(DI)
+	VMOVUPS     Z10, 64(AX)
+	ADDQ        $+128, DI
+	ADDQ        $+128, CX
+	ADDQ        $+128, AX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop32
+
+end33:
+	MOVQ        BX, R9
+	ADDQ        DX, R9
+	MOVQ        BX, DX
+	ADDQ        $+14, DX
+	ANDQ        $-16, DX
+	SUBQ        $+32, DX
+	SUBQ        DX, R9
+	SUBQ        $+16, R9
+	MOVQ        BX, DX
+	ADDQ        SI, DX
+	MOVQ        BX, SI
+	ADDQ        $+14, SI
+	ANDQ        $-16, SI
+	SUBQ        $+32, SI
+	SUBQ        SI, DX
+	SUBQ        $+16, DX
+	CMPQ        R8, $+15
+	JGT         else34
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	MOVQ        $-1, SI
+	BZHIQ       DX, SI, SI
+	KMOVW       SI, K3
+	SHRQ        $0x10, SI
+	KMOVW       SI, K4
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K1, Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VMOVAPS.Z   Z9, K1, Z10
+	VADDPS      Z10, Z8, Z8
+	VMOVUPS.Z   (AX), K3, Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, K1, (DI)
+	VMOVUPS     Z10, K3, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	MOVQ        DX, R8
+	SUBQ        $+17, R8
+	ANDQ        R8, SI
+	TESTQ       SI, SI
+	JS          end36
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K2, Z9
+	VSUBPS      Z5, Z9, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K2, Z1
+	VADDPS      Z1, Z7, Z7
+	VMOVUPS.Z   (AX), K4, Z1
+	VMULPS      Z6, Z1, Z1
+	VMOVUPS     Z0, K2, (DI)
+	VMOVUPS     Z1, K4, (AX)
+
+end36:
+	JMP end35
+
+else34:
+	VMOVUPS     (CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z8, Z8
+	VMOVUPS     (AX), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, (DI)
+	VMOVUPS     Z10, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	MOVQ        $-1, SI
+	BZHIQ       DX, SI, SI
+	KMOVW       SI, K3
+	SHRQ        $0x10, SI
+	KMOVW       SI, K4
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K1, Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VMOVAPS.Z   Z9, K1, Z10
+	VADDPS      Z10, Z7, Z7
+	VMOVUPS.Z   (AX), K3, Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, K1, (DI)
+	VMOVUPS     Z10, K3, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	MOVQ        DX, R8
+	SUBQ        $+17, R8
+	ANDQ        R8, SI
+	TESTQ       SI, SI
+	JS          end37
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K2, Z9
+	VSUBPS      Z5, Z9, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K2, Z1
+	VADDPS      Z1, Z8, Z8
+	VMOVUPS.Z   (AX), K4, Z1
+	VMULPS      Z6, Z1, Z1
+	VMOVUPS     Z0, K2, (DI)
+	VMOVUPS     Z1, K4, (AX)
+
+end37:
+end35:
+	ADDQ       $-64, DI
+	LEAQ       (DI)(R9*4), DI
+	ADDQ       $-64, CX
+	LEAQ       (CX)(R9*4), CX
+	ADDQ       $-64, AX
+	LEAQ       (AX)(DX*4), AX
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
+	VADDPS     Z8, Z7, Z1
+	VSHUFF32X4 $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFF32X4 $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VDIVPS     Z1, Z0, Z0
+	VMOVAPS    Z0, Z6
+
+end11:
+	MOVQ      AX, CX
+	ANDQ      $+63, CX
+	SHRQ      $0x02, CX
+	MOVQ      $-1, DX
+	SHLXQ     CX, DX, DX
+	KMOVW     DX, K1
+	MOVQ      CX, DX
+	SHLQ      $0x02, DX
+	SUBQ      DX, AX
+	VMOVUPS.Z (AX), K1, Z0
+	VMULPS    Z6, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	MOVQ      BX, DX
+	ADDQ      $+14, DX
+	ANDQ      $-16, DX
+	SUBQ      $+32, DX
+	CMPQ      DX, $+32
+	JLT       end39
+
+loop38:
+	VMOVUPS (AX), Z0
+	VMULPS  Z6, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(AX), Z0
+	VMULPS  Z6, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	SUBQ    $+32, DX
+	CMPQ    DX, $+32
+	JGE     loop38
+
+end39:
+	MOVQ      BX, SI
+	ADDQ      CX, SI
+	MOVQ      BX, CX
+	ADDQ      $+14, CX
+	ANDQ      $-16, CX
+	SUBQ      $+32, CX
+	SUBQ      CX, SI
+	SUBQ      $+16, SI
+	CMPQ      DX, $+15
+	JGT       else40
+	MOVQ      $-1, CX
+	BZHIQ     SI, CX, CX
+	KMOVW     CX, K1
+	SHRQ      $0x10, CX
+	KMOVW     CX, K2
+	VMOVUPS.Z (AX), K1, Z0
+	VMULPS    Z6, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	MOVQ      SI, CX
+	SUBQ      $+17, CX
+	TESTQ     CX, CX
+	JS        end42
+	VMOVUPS.Z (AX), K2, Z0
+	VMULPS    Z6, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end42:
+	JMP end41
+
+else40:
+	VMOVUPS   (AX), Z0
+	VMULPS    Z6, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	MOVQ      $-1, CX
+	BZHIQ     SI, CX, CX
+	KMOVW     CX, K1
+	SHRQ      $0x10, CX
+	KMOVW     CX, K2
+	VMOVUPS.Z (AX), K1, Z0
+	VMULPS    Z6, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	MOVQ      SI, CX
+	SUBQ      $+17, CX
+	TESTQ     CX, CX
+	JS        end43
+	VMOVUPS.Z (AX), K2, Z0
+	VMULPS    Z6, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end43:
+end41:
+	ADDQ $-64, AX
+	LEAQ (AX)(SI*4), AX
+
+end3:
+	JMP end2
+
+else1:
+	TESTQ   DX, DX
+	JZ      end44
 	VMOVUPS f32x16_ff800000<>+0(SB), Z5
 	VMOVUPS f32x16_ff800000<>+0(SB), Z6
 	MOVQ    BX, R9
 	CMPQ    R9, $+32
-	JLT     end3
+	JLT     end46
 
-loop2:
+loop45:
 	VMOVUPS (SI), Z7
 	VMAXPS  Z7, Z5, Z5
 	VMOVUPS 64(SI), Z7
@@ -41,29 +1476,34 @@ loop2:
 	ADDQ    $+128, SI
 	SUBQ    $+32, R9
 	CMPQ    R9, $+32
-	JGE     loop2
+	JGE     loop45
 
-end3:
-	CMPQ R9, $+16
-	JLT  end5
-
-loop4:
-	VMOVUPS (SI), Z7
-	VMAXPS  Z7, Z5, Z5
-	ADDQ    $+64, SI
-	SUBQ    $+16, R9
-	CMPQ    R9, $+16
-	JGE     loop4
-
-end5:
+end46:
+	CMPQ    R9, $+15
+	JGT     else47
 	TESTQ   R8, R8
-	JZ      end6
+	JZ      end49
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS (SI), K1, Z7
 	VMAXPS  Z7, Z5, Z5
 	LEAQ    (SI)(R8*4), SI
 
-end6:
+end49:
+	JMP end48
+
+else47:
+	VMOVUPS (SI), Z7
+	VMAXPS  Z7, Z5, Z5
+	ADDQ    $+64, SI
+	TESTQ   R8, R8
+	JZ      end50
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (SI), K1, Z7
+	VMAXPS  Z7, Z6, Z6
+	LEAQ    (SI)(R8*4), SI
+
+end50:
+end48:
 	VMAXPS     Z6, Z5, Z5
 	VSHUFF32X4 $0x4e, Z5, Z5, Z6
 	VMAXPS     Z6, Z5, Z5
@@ -75,14 +1515,14 @@ end6:
 	VMAXPS     Z6, Z5, Z5
 	VMOVAPS    Z5, Z5
 	CMPQ       DX, $+1
-	JGT        else7
+	JGT        else51
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	MOVQ       BX, DX
 	CMPQ       DX, $+32
-	JLT        end10
+	JLT        end54
 
-loop9:
+loop53:
 	VMOVUPS     (CX), Z8
 	VSUBPS      Z5, Z8, Z8
 	VMAXPS      Z8, Z4, Z8
@@ -117,43 +1557,17 @@ loop9:
 	VMULPS      Z10, Z8, Z8
 	VADDPS      Z8, Z7, Z7
 	VMOVUPS     Z8, 64(DI)
-	ADDQ        $+128, CX
 	ADDQ        $+128, DI
+	ADDQ        $+128, CX
 	SUBQ        $+32, DX
 	CMPQ        DX, $+32
-	JGE         loop9
+	JGE         loop53
 
-end10:
-	CMPQ DX, $+16
-	JLT  end12
-
-loop11:
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z5, Z8, Z8
-	VMAXPS      Z8, Z4, Z8
-	VMOVAPS     Z2, Z9
-	VFMADD231PS Z3, Z8, Z9
-	VSUBPS      Z9, Z2, Z10
-	VFMADD231PS Z3, Z8, Z10
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VMOVAPS     Z9, Z10
-	VPERMI2PS   Z1, Z0, Z10
-	VPSLLD      $0x12, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z8, (DI)
-	ADDQ        $+64, CX
-	ADDQ        $+64, DI
-	SUBQ        $+16, DX
-	CMPQ        DX, $+16
-	JGE         loop11
-
-end12:
+end54:
+	CMPQ        DX, $+15
+	JGT         else55
 	TESTQ       R8, R8
-	JZ          end13
+	JZ          end57
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
 	VMOVUPS     (CX), K1, Z8
 	VSUBPS      Z5, Z8, Z5
@@ -173,10 +1587,58 @@ end12:
 	VMOVAPS.Z   Z0, K1, Z1
 	VADDPS      Z1, Z6, Z6
 	VMOVUPS     Z0, K1, (DI)
-	LEAQ        (CX)(R8*4), CX
 	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
 
-end13:
+end57:
+	JMP end56
+
+else55:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     Z8, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	TESTQ       R8, R8
+	JZ          end58
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K1, Z1
+	VADDPS      Z1, Z7, Z7
+	VMOVUPS     Z0, K1, (DI)
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+
+end58:
+end56:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
 	VADDPS     Z7, Z6, Z1
 	VSHUFF32X4 $0x4e, Z1, Z1, Z2
@@ -189,18 +1651,18 @@ end13:
 	VADDPS     Z2, Z1, Z1
 	VDIVPS     Z1, Z0, Z0
 	VMOVAPS    Z0, Z6
-	JMP        end8
+	JMP        end52
 
-else7:
+else51:
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS f32x16_ff800000<>+0(SB), Z8
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z9, Z9, Z9
 	MOVQ    BX, R9
 	CMPQ    R9, $+32
-	JLT     end15
+	JLT     end60
 
-loop14:
+loop59:
 	VMOVUPS     (SI), Z10
 	VMAXPS      Z10, Z7, Z7
 	VMOVUPS     (CX), Z10
@@ -240,46 +1702,17 @@ loop14:
 	VADDPS      Z10, Z9, Z9
 	VMOVUPS     Z10, 64(DI)
 	ADDQ        $+128, SI
-	ADDQ        $+128, CX
 	ADDQ        $+128, DI
+	ADDQ        $+128, CX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop14
+	JGE         loop59
 
-end15:
-	CMPQ R9, $+16
-	JLT  end17
-
-loop16:
-	VMOVUPS     (SI), Z10
-	VMAXPS      Z10, Z7, Z7
-	VMOVUPS     (CX), Z10
-	VSUBPS      Z5, Z10, Z10
-	VMAXPS      Z10, Z4, Z10
-	VMOVAPS     Z2, Z11
-	VFMADD231PS Z3, Z10, Z11
-	VSUBPS      Z11, Z2, Z12
-	VFMADD231PS Z3, Z10, Z12
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VMOVAPS     Z11, Z12
-	VPERMI2PS   Z1, Z0, Z12
-	VPSLLD      $0x12, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z6, Z6
-	VMOVUPS     Z10, (DI)
-	ADDQ        $+64, SI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DI
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop16
-
-end17:
+end60:
+	CMPQ        R9, $+15
+	JGT         else61
 	TESTQ       R8, R8
-	JZ          end18
+	JZ          end63
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
 	VMOVUPS     (SI), K1, Z10
 	VMAXPS      Z10, Z7, Z7
@@ -303,10 +1736,65 @@ end17:
 	VADDPS      Z10, Z6, Z6
 	VMOVUPS     Z5, K1, (DI)
 	LEAQ        (SI)(R8*4), SI
-	LEAQ        (CX)(R8*4), CX
 	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
 
-end18:
+end63:
+	JMP end62
+
+else61:
+	VMOVUPS     (SI), Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z6, Z6
+	VMOVUPS     Z10, (DI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	TESTQ       R8, R8
+	JZ          end64
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (SI), K1, Z10
+	VMAXPS      Z10, Z8, Z8
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K1, Z10
+	VSUBPS      Z5, Z10, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z5, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z5
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z5, K1, (DI)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+
+end64:
+end62:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
 	VADDPS     Z9, Z6, Z6
 	VSHUFF32X4 $0x4e, Z6, Z6, Z9
@@ -331,18 +1819,18 @@ end18:
 	VMOVAPS    Z5, Z5
 	SUBQ       $0x02, DX
 	CMPQ       DX, $+1
-	JLT        end20
+	JLT        end66
 
-loop19:
+loop65:
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS f32x16_ff800000<>+0(SB), Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
 	MOVQ    BX, R9
 	CMPQ    R9, $+32
-	JLT     end22
+	JLT     end68
 
-loop21:
+loop67:
 	VMOVUPS     (SI), Z11
 	VMAXPS      Z11, Z7, Z7
 	VMOVUPS     (CX), Z11
@@ -388,51 +1876,18 @@ loop21:
 	VMOVUPS     Z11, 64(DI)
 	VMOVUPS     Z12, 64(AX)
 	ADDQ        $+128, SI
-	ADDQ        $+128, CX
 	ADDQ        $+128, DI
+	ADDQ        $+128, CX
 	ADDQ        $+128, AX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop21
+	JGE         loop67
 
-end22:
-	CMPQ R9, $+16
-	JLT  end24
-
-loop23:
-	VMOVUPS     (SI), Z11
-	VMAXPS      Z11, Z7, Z7
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z5, Z11, Z11
-	VMAXPS      Z11, Z4, Z11
-	VMOVAPS     Z2, Z12
-	VFMADD231PS Z3, Z11, Z12
-	VSUBPS      Z12, Z2, Z13
-	VFMADD231PS Z3, Z11, Z13
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
-	VMOVAPS     Z12, Z13
-	VPERMI2PS   Z1, Z0, Z13
-	VPSLLD      $0x12, Z12, Z12
-	VPADDD      Z12, Z13, Z13
-	VMULPS      Z13, Z11, Z11
-	VADDPS      Z11, Z9, Z9
-	VMOVUPS     (AX), Z12
-	VMULPS      Z6, Z12, Z12
-	VMOVUPS     Z11, (DI)
-	VMOVUPS     Z12, (AX)
-	ADDQ        $+64, SI
-	ADDQ        $+64, CX
-	ADDQ        $+64, DI
-	ADDQ        $+64, AX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop23
-
-end24:
+end68:
+	CMPQ        R9, $+15
+	JGT         else69
 	TESTQ       R8, R8
-	JZ          end25
+	JZ          end71
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
 	VMOVUPS     (SI), K1, Z11
 	VMAXPS      Z11, Z7, Z7
@@ -459,11 +1914,74 @@ end24:
 	VMOVUPS     Z5, K1, (DI)
 	VMOVUPS     Z6, K1, (AX)
 	LEAQ        (SI)(R8*4), SI
-	LEAQ        (CX)(R8*4), CX
 	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
 	LEAQ        (AX)(R8*4), AX
 
-end25:
+end71:
+	JMP end70
+
+else69:
+	VMOVUPS     (SI), Z11
+	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS     (AX), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, (DI)
+	VMOVUPS     Z12, (AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	TESTQ       R8, R8
+	JZ          end72
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (SI), K1, Z11
+	VMAXPS      Z11, Z8, Z8
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K1, Z11
+	VSUBPS      Z5, Z11, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z5, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z5
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z11
+	VADDPS      Z11, Z10, Z10
+	VMOVUPS.Z   (AX), K1, Z11
+	VMULPS      Z6, Z11, Z6
+	VMOVUPS     Z5, K1, (DI)
+	VMOVUPS     Z6, K1, (AX)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (AX)(R8*4), AX
+
+end72:
+end70:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
 	VADDPS     Z10, Z9, Z6
 	VSHUFF32X4 $0x4e, Z6, Z6, Z9
@@ -488,16 +2006,16 @@ end25:
 	VMOVAPS    Z5, Z5
 	SUBQ       $+1, DX
 	CMPQ       DX, $+1
-	JGE        loop19
+	JGE        loop65
 
-end20:
+end66:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	MOVQ   BX, DX
 	CMPQ   DX, $+32
-	JLT    end27
+	JLT    end74
 
-loop26:
+loop73:
 	VMOVUPS     (CX), Z9
 	VSUBPS      Z5, Z9, Z9
 	VMAXPS      Z9, Z4, Z9
@@ -538,48 +2056,18 @@ loop26:
 	VMULPS      Z6, Z10, Z10
 	VMOVUPS     Z9, 64(DI)
 	VMOVUPS     Z10, 64(AX)
-	ADDQ        $+128, CX
 	ADDQ        $+128, DI
+	ADDQ        $+128, CX
 	ADDQ        $+128, AX
 	SUBQ        $+32, DX
 	CMPQ        DX, $+32
-	JGE         loop26
+	JGE         loop73
 
-end27:
-	CMPQ DX, $+16
-	JLT  end29
-
-loop28:
-	VMOVUPS     (CX), Z9
-	VSUBPS      Z5, Z9, Z9
-	VMAXPS      Z9, Z4, Z9
-	VMOVAPS     Z2, Z10
-	VFMADD231PS Z3, Z9, Z10
-	VSUBPS      Z10, Z2, Z11
-	VFMADD231PS Z3, Z9, Z11
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VMOVAPS     Z10, Z11
-	VPERMI2PS   Z1, Z0, Z11
-	VPSLLD      $0x12, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VADDPS      Z9, Z7, Z7
-	VMOVUPS     (AX), Z10
-	VMULPS      Z6, Z10, Z10
-	VMOVUPS     Z9, (DI)
-	VMOVUPS     Z10, (AX)
-	ADDQ        $+64, CX
-	ADDQ        $+64, DI
-	ADDQ        $+64, AX
-	SUBQ        $+16, DX
-	CMPQ        DX, $+16
-	JGE         loop28
-
-end29:
+end74:
+	CMPQ        DX, $+15
+	JGT         else75
 	TESTQ       R8, R8
-	JZ          end30
+	JZ          end77
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
 	VMOVUPS     (CX), K1, Z9
 	VSUBPS      Z5, Z9, Z5
@@ -602,11 +2090,67 @@ end29:
 	VMULPS      Z6, Z1, Z1
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z1, K1, (AX)
-	LEAQ        (CX)(R8*4), CX
 	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
 	LEAQ        (AX)(R8*4), AX
 
-end30:
+end77:
+	JMP end76
+
+else75:
+	VMOVUPS     (CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z7, Z7
+	VMOVUPS     (AX), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, (DI)
+	VMOVUPS     Z10, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, AX
+	TESTQ       R8, R8
+	JZ          end78
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K1, Z9
+	VSUBPS      Z5, Z9, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K1, Z1
+	VADDPS      Z1, Z8, Z8
+	VMOVUPS.Z   (AX), K1, Z1
+	VMULPS      Z6, Z1, Z1
+	VMOVUPS     Z0, K1, (DI)
+	VMOVUPS     Z1, K1, (AX)
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (AX)(R8*4), AX
+
+end78:
+end76:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
 	VADDPS     Z8, Z7, Z1
 	VSHUFF32X4 $0x4e, Z1, Z1, Z2
@@ -620,12 +2164,12 @@ end30:
 	VDIVPS     Z1, Z0, Z0
 	VMOVAPS    Z0, Z6
 
-end8:
+end52:
 	MOVQ BX, CX
 	CMPQ CX, $+32
-	JLT  end32
+	JLT  end80
 
-loop31:
+loop79:
 	VMOVUPS (AX), Z0
 	VMULPS  Z6, Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -635,31 +2179,37 @@ loop31:
 	ADDQ    $+128, AX
 	SUBQ    $+32, CX
 	CMPQ    CX, $+32
-	JGE     loop31
+	JGE     loop79
 
-end32:
-	CMPQ CX, $+16
-	JLT  end34
-
-loop33:
-	VMOVUPS (AX), Z0
-	VMULPS  Z6, Z0, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    $+64, AX
-	SUBQ    $+16, CX
-	CMPQ    CX, $+16
-	JGE     loop33
-
-end34:
+end80:
+	CMPQ      CX, $+15
+	JGT       else81
 	TESTQ     R8, R8
-	JZ        end35
+	JZ        end83
 	VMOVUPS.Z (AX), K1, Z0
 	VMULPS    Z6, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 	LEAQ      (AX)(R8*4), AX
 
-end35:
-end1:
+end83:
+	JMP end82
+
+else81:
+	VMOVUPS   (AX), Z0
+	VMULPS    Z6, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	TESTQ     R8, R8
+	JZ        end84
+	VMOVUPS.Z (AX), K1, Z0
+	VMULPS    Z6, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(R8*4), AX
+
+end84:
+end82:
+end44:
+end2:
 	VZEROUPPER
 	RET
 
@@ -843,6 +2393,7 @@ TEXT ·softmaxRowsStreamAVX512(SB), NOSPLIT, $0-88
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
 	MOVQ    CX, SI
+	MOVQ    AX, DI
 	TESTQ   DX, DX
 	JZ      end3
 	VMOVUPS f32x16_ff800000<>+0(SB), Z5
@@ -864,17 +2415,15 @@ loop4:
 	JGE        loop4
 
 end5:
-	CMPQ DI, $+16
-	JLT  end7
+	CMPQ DI, $+15
+	JGT  else6
+	JMP  end7
 
-loop6:
+else6:
 	VMOVUPS    (SI), Z7
 	VMAXPS     Z7, Z5, Z5
 	PREFETCHT0 4096(SI)
 	ADDQ       $+64, SI
-	SUBQ       $+16, DI
-	CMPQ       DI, $+16
-	JGE        loop6
 
 end7:
 	VMAXPS     Z6, Z5, Z5
@@ -938,32 +2487,30 @@ loop10:
 	JGE         loop10
 
 end11:
-	CMPQ SI, $+16
-	JLT  end13
+	CMPQ SI, $+15
+	JGT  else12
+	JMP  end13
 
-loop12:
+else12:
 	VMOVUPS     (CX), Z8
-	VSUBPS      Z5, Z8, Z8
-	VMAXPS      Z8, Z4, Z8
-	VMOVAPS     Z2, Z9
-	VFMADD231PS Z3, Z8, Z9
-	VSUBPS      Z9, Z2, Z10
-	VFMADD231PS Z3, Z8, Z10
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VMOVAPS     Z9, Z10
-	VPERMI2PS   Z1, Z0, Z10
-	VPSLLD      $0x12, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z8, (DX)
+	VSUBPS      Z5, Z8, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VADDPS      Z0, Z6, Z6
+	VMOVUPS     Z0, (DX)
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
-	JGE         loop12
 
 end13:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
@@ -1039,36 +2586,34 @@ loop14:
 	JGE         loop14
 
 end15:
-	CMPQ R8, $+16
-	JLT  end17
+	CMPQ R8, $+15
+	JGT  else16
+	JMP  end17
 
-loop16:
+else16:
 	VMOVUPS     (SI), Z10
 	VMAXPS      Z10, Z7, Z7
 	PREFETCHT0  4096(SI)
 	VMOVUPS     (CX), Z10
-	VSUBPS      Z5, Z10, Z10
-	VMAXPS      Z10, Z4, Z10
-	VMOVAPS     Z2, Z11
-	VFMADD231PS Z3, Z10, Z11
-	VSUBPS      Z11, Z2, Z12
-	VFMADD231PS Z3, Z10, Z12
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VMOVAPS     Z11, Z12
-	VPERMI2PS   Z1, Z0, Z12
-	VPSLLD      $0x12, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z6, Z6
-	VMOVUPS     Z10, (DI)
+	VSUBPS      Z5, Z10, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z5, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z5
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z5, Z5
+	VADDPS      Z5, Z6, Z6
+	VMOVUPS     Z5, (DI)
 	ADDQ        $+64, SI
 	ADDQ        $+64, CX
 	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop16
 
 end17:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
@@ -1165,41 +2710,39 @@ loop20:
 	JGE         loop20
 
 end21:
-	CMPQ R9, $+16
-	JLT  end23
+	CMPQ R9, $+15
+	JGT  else22
+	JMP  end23
 
-loop22:
+else22:
 	VMOVUPS     (SI), Z11
 	VMAXPS      Z11, Z7, Z7
 	PREFETCHT0  4096(SI)
 	VMOVUPS     (CX), Z11
-	VSUBPS      Z5, Z11, Z11
-	VMAXPS      Z11, Z4, Z11
-	VMOVAPS     Z2, Z12
-	VFMADD231PS Z3, Z11, Z12
-	VSUBPS      Z12, Z2, Z13
-	VFMADD231PS Z3, Z11, Z13
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
-	VMOVAPS     Z12, Z13
-	VPERMI2PS   Z1, Z0, Z13
-	VPSLLD      $0x12, Z12, Z12
-	VPADDD      Z12, Z13, Z13
-	VMULPS      Z13, Z11, Z11
-	VADDPS      Z11, Z9, Z9
-	VMOVUPS     (R8), Z12
-	VMULPS      Z6, Z12, Z12
-	VMOVUPS     Z11, (DI)
-	VMOVNTPS    Z12, (AX)
+	VSUBPS      Z5, Z11, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z5, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z5
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z5, Z5
+	VADDPS      Z5, Z9, Z9
+	VMOVUPS     (R8), Z11
+	VMULPS      Z6, Z11, Z6
+	VMOVUPS     Z5, (DI)
+	VMOVNTPS    Z6, (AX)
 	ADDQ        $+64, SI
 	ADDQ        $+64, CX
 	ADDQ        $+64, DI
 	ADDQ        $+64, AX
 	ADDQ        $+64, R8
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop22
 
 end23:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
@@ -1287,37 +2830,35 @@ loop24:
 	JGE         loop24
 
 end25:
-	CMPQ DI, $+16
-	JLT  end27
+	CMPQ DI, $+15
+	JGT  else26
+	JMP  end27
 
-loop26:
+else26:
 	VMOVUPS     (CX), Z9
-	VSUBPS      Z5, Z9, Z9
-	VMAXPS      Z9, Z4, Z9
-	VMOVAPS     Z2, Z10
-	VFMADD231PS Z3, Z9, Z10
-	VSUBPS      Z10, Z2, Z11
-	VFMADD231PS Z3, Z9, Z11
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VMOVAPS     Z10, Z11
-	VPERMI2PS   Z1, Z0, Z11
-	VPSLLD      $0x12, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VADDPS      Z9, Z7, Z7
-	VMOVUPS     (SI), Z10
-	VMULPS      Z6, Z10, Z10
-	VMOVUPS     Z9, (DX)
-	VMOVNTPS    Z10, (AX)
+	VSUBPS      Z5, Z9, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VADDPS      Z0, Z7, Z7
+	VMOVUPS     (SI), Z1
+	VMULPS      Z6, Z1, Z1
+	VMOVUPS     Z0, (DX)
+	VMOVNTPS    Z1, (AX)
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, AX
 	ADDQ        $+64, SI
-	SUBQ        $+16, DI
-	CMPQ        DI, $+16
-	JGE         loop26
 
 end27:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
@@ -1353,18 +2894,16 @@ loop28:
 	JGE      loop28
 
 end29:
-	CMPQ DX, $+16
-	JLT  end31
+	CMPQ DX, $+15
+	JGT  else30
+	JMP  end31
 
-loop30:
+else30:
 	VMOVUPS  (CX), Z0
 	VMULPS   Z6, Z0, Z0
 	VMOVNTPS Z0, (AX)
 	ADDQ     $+64, AX
 	ADDQ     $+64, CX
-	SUBQ     $+16, DX
-	CMPQ     DX, $+16
-	JGE      loop30
 
 end31:
 end3:
@@ -1382,6 +2921,7 @@ else1:
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
 	MOVQ    CX, SI
+	MOVQ    AX, DI
 	MOVQ    BX, DI
 	ANDQ    $+15, DI
 	MOVQ    $-1, R8
@@ -1406,18 +2946,8 @@ loop33:
 	JGE     loop33
 
 end34:
-	CMPQ R8, $+16
-	JLT  end36
-
-loop35:
-	VMOVUPS (SI), Z7
-	VMAXPS  Z7, Z5, Z5
-	ADDQ    $+64, SI
-	SUBQ    $+16, R8
-	CMPQ    R8, $+16
-	JGE     loop35
-
-end36:
+	CMPQ    R8, $+15
+	JGT     else35
 	TESTQ   DI, DI
 	JZ      end37
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
@@ -1426,6 +2956,21 @@ end36:
 	LEAQ    (SI)(DI*4), SI
 
 end37:
+	JMP end36
+
+else35:
+	VMOVUPS (SI), Z7
+	VMAXPS  Z7, Z5, Z5
+	ADDQ    $+64, SI
+	TESTQ   DI, DI
+	JZ      end38
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (SI), K1, Z7
+	VMAXPS  Z7, Z6, Z6
+	LEAQ    (SI)(DI*4), SI
+
+end38:
+end36:
 	VMAXPS     Z6, Z5, Z5
 	VSHUFF32X4 $0x4e, Z5, Z5, Z6
 	VMAXPS     Z6, Z5, Z5
@@ -1437,15 +2982,15 @@ end37:
 	VMAXPS     Z6, Z5, Z5
 	VMOVAPS    Z5, Z5
 	CMPQ       DX, $+1
-	JGT        else38
+	JGT        else39
 	MOVQ       tmp_base+48(FP), DX
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	MOVQ       BX, SI
 	CMPQ       SI, $+32
-	JLT        end41
+	JLT        end42
 
-loop40:
+loop41:
 	VMOVUPS     (CX), Z8
 	VSUBPS      Z5, Z8, Z8
 	VMAXPS      Z8, Z4, Z8
@@ -1484,39 +3029,13 @@ loop40:
 	ADDQ        $+128, DX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop40
+	JGE         loop41
 
-end41:
-	CMPQ SI, $+16
-	JLT  end43
-
-loop42:
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z5, Z8, Z8
-	VMAXPS      Z8, Z4, Z8
-	VMOVAPS     Z2, Z9
-	VFMADD231PS Z3, Z8, Z9
-	VSUBPS      Z9, Z2, Z10
-	VFMADD231PS Z3, Z8, Z10
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VMOVAPS     Z9, Z10
-	VPERMI2PS   Z1, Z0, Z10
-	VPSLLD      $0x12, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z8, (DX)
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
-	JGE         loop42
-
-end43:
+end42:
+	CMPQ        SI, $+15
+	JGT         else43
 	TESTQ       DI, DI
-	JZ          end44
+	JZ          end45
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
 	VMOVUPS     (CX), K1, Z8
 	VSUBPS      Z5, Z8, Z5
@@ -1539,6 +3058,54 @@ end43:
 	LEAQ        (CX)(DI*4), CX
 	LEAQ        (DX)(DI*4), DX
 
+end45:
+	JMP end44
+
+else43:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     Z8, (DX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end46
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K1, Z1
+	VADDPS      Z1, Z7, Z7
+	VMOVUPS     Z0, K1, (DX)
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+
+end46:
 end44:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
 	VADDPS     Z7, Z6, Z1
@@ -1552,9 +3119,9 @@ end44:
 	VADDPS     Z2, Z1, Z1
 	VDIVPS     Z1, Z0, Z0
 	VMOVAPS    Z0, Z6
-	JMP        end39
+	JMP        end40
 
-else38:
+else39:
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS f32x16_ff800000<>+0(SB), Z8
 	MOVQ    tmp_base+48(FP), R8
@@ -1562,9 +3129,9 @@ else38:
 	VXORPS  Z9, Z9, Z9
 	MOVQ    BX, R9
 	CMPQ    R9, $+32
-	JLT     end46
+	JLT     end48
 
-loop45:
+loop47:
 	VMOVUPS     (SI), Z10
 	VMAXPS      Z10, Z7, Z7
 	VMOVUPS     (CX), Z10
@@ -1608,42 +3175,13 @@ loop45:
 	ADDQ        $+128, R8
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop45
-
-end46:
-	CMPQ R9, $+16
-	JLT  end48
-
-loop47:
-	VMOVUPS     (SI), Z10
-	VMAXPS      Z10, Z7, Z7
-	VMOVUPS     (CX), Z10
-	VSUBPS      Z5, Z10, Z10
-	VMAXPS      Z10, Z4, Z10
-	VMOVAPS     Z2, Z11
-	VFMADD231PS Z3, Z10, Z11
-	VSUBPS      Z11, Z2, Z12
-	VFMADD231PS Z3, Z10, Z12
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VMOVAPS     Z11, Z12
-	VPERMI2PS   Z1, Z0, Z12
-	VPSLLD      $0x12, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z6, Z6
-	VMOVUPS     Z10, (R8)
-	ADDQ        $+64, SI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
 	JGE         loop47
 
 end48:
+	CMPQ        R9, $+15
+	JGT         else49
 	TESTQ       DI, DI
-	JZ          end49
+	JZ          end51
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
 	VMOVUPS     (SI), K1, Z10
 	VMAXPS      Z10, Z7, Z7
@@ -1670,7 +3208,62 @@ end48:
 	LEAQ        (CX)(DI*4), CX
 	LEAQ        (R8)(DI*4), R8
 
-end49:
+end51:
+	JMP end50
+
+else49:
+	VMOVUPS     (SI), Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z6, Z6
+	VMOVUPS     Z10, (R8)
+	ADDQ        $+64, SI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	TESTQ       DI, DI
+	JZ          end52
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (SI), K1, Z10
+	VMAXPS      Z10, Z8, Z8
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K1, Z10
+	VSUBPS      Z5, Z10, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z5, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z5
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z5, K1, (R8)
+	LEAQ        (SI)(DI*4), SI
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R8)(DI*4), R8
+
+end52:
+end50:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
 	VADDPS     Z9, Z6, Z6
 	VSHUFF32X4 $0x4e, Z6, Z6, Z9
@@ -1695,9 +3288,9 @@ end49:
 	VMOVAPS    Z5, Z5
 	SUBQ       $0x02, DX
 	CMPQ       DX, $+1
-	JLT        end51
+	JLT        end54
 
-loop50:
+loop53:
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS f32x16_ff800000<>+0(SB), Z8
 	MOVQ    tmp_base+48(FP), R8
@@ -1706,9 +3299,9 @@ loop50:
 	MOVQ    tmp_base+48(FP), R9
 	MOVQ    BX, R10
 	CMPQ    R10, $+32
-	JLT     end53
+	JLT     end56
 
-loop52:
+loop55:
 	VMOVUPS     (SI), Z11
 	VMAXPS      Z11, Z7, Z7
 	VMOVUPS     (CX), Z11
@@ -1760,47 +3353,13 @@ loop52:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop52
+	JGE         loop55
 
-end53:
-	CMPQ R10, $+16
-	JLT  end55
-
-loop54:
-	VMOVUPS     (SI), Z11
-	VMAXPS      Z11, Z7, Z7
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z5, Z11, Z11
-	VMAXPS      Z11, Z4, Z11
-	VMOVAPS     Z2, Z12
-	VFMADD231PS Z3, Z11, Z12
-	VSUBPS      Z12, Z2, Z13
-	VFMADD231PS Z3, Z11, Z13
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
-	VMOVAPS     Z12, Z13
-	VPERMI2PS   Z1, Z0, Z13
-	VPSLLD      $0x12, Z12, Z12
-	VPADDD      Z12, Z13, Z13
-	VMULPS      Z13, Z11, Z11
-	VADDPS      Z11, Z9, Z9
-	VMOVUPS     (R9), Z12
-	VMULPS      Z6, Z12, Z12
-	VMOVUPS     Z11, (R8)
-	VMOVUPS     Z12, (AX)
-	ADDQ        $+64, SI
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	ADDQ        $+64, AX
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop54
-
-end55:
+end56:
+	CMPQ        R10, $+15
+	JGT         else57
 	TESTQ       DI, DI
-	JZ          end56
+	JZ          end59
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
 	VMOVUPS     (SI), K1, Z11
 	VMAXPS      Z11, Z7, Z7
@@ -1832,7 +3391,72 @@ end55:
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (R9)(DI*4), R9
 
-end56:
+end59:
+	JMP end58
+
+else57:
+	VMOVUPS     (SI), Z11
+	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS     (R9), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, (R8)
+	VMOVUPS     Z12, (AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	ADDQ        $+64, AX
+	ADDQ        $+64, R9
+	TESTQ       DI, DI
+	JZ          end60
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (SI), K1, Z11
+	VMAXPS      Z11, Z8, Z8
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K1, Z11
+	VSUBPS      Z5, Z11, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z5, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z5
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z11
+	VADDPS      Z11, Z10, Z10
+	VMOVUPS.Z   (R9), K1, Z11
+	VMULPS      Z6, Z11, Z6
+	VMOVUPS     Z5, K1, (R8)
+	VMOVUPS     Z6, K1, (AX)
+	LEAQ        (SI)(DI*4), SI
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R8)(DI*4), R8
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (R9)(DI*4), R9
+
+end60:
+end58:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
 	VADDPS     Z10, Z9, Z6
 	VSHUFF32X4 $0x4e, Z6, Z6, Z9
@@ -1857,18 +3481,18 @@ end56:
 	VMOVAPS    Z5, Z5
 	SUBQ       $+1, DX
 	CMPQ       DX, $+1
-	JGE        loop50
+	JGE        loop53
 
-end51:
+end54:
 	MOVQ   tmp_base+48(FP), DX
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	MOVQ   tmp_base+48(FP), SI
 	MOVQ   BX, R8
 	CMPQ   R8, $+32
-	JLT    end58
+	JLT    end62
 
-loop57:
+loop61:
 	VMOVUPS     (CX), Z9
 	VSUBPS      Z5, Z9, Z9
 	VMAXPS      Z9, Z4, Z9
@@ -1915,44 +3539,13 @@ loop57:
 	ADDQ        $+128, SI
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop57
+	JGE         loop61
 
-end58:
-	CMPQ R8, $+16
-	JLT  end60
-
-loop59:
-	VMOVUPS     (CX), Z9
-	VSUBPS      Z5, Z9, Z9
-	VMAXPS      Z9, Z4, Z9
-	VMOVAPS     Z2, Z10
-	VFMADD231PS Z3, Z9, Z10
-	VSUBPS      Z10, Z2, Z11
-	VFMADD231PS Z3, Z9, Z11
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
-	VMOVAPS     Z10, Z11
-	VPERMI2PS   Z1, Z0, Z11
-	VPSLLD      $0x12, Z10, Z10
-	VPADDD      Z10, Z11, Z11
-	VMULPS      Z11, Z9, Z9
-	VADDPS      Z9, Z7, Z7
-	VMOVUPS     (SI), Z10
-	VMULPS      Z6, Z10, Z10
-	VMOVUPS     Z9, (DX)
-	VMOVUPS     Z10, (AX)
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, SI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop59
-
-end60:
+end62:
+	CMPQ        R8, $+15
+	JGT         else63
 	TESTQ       DI, DI
-	JZ          end61
+	JZ          end65
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
 	VMOVUPS     (CX), K1, Z9
 	VSUBPS      Z5, Z9, Z5
@@ -1980,7 +3573,65 @@ end60:
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (SI)(DI*4), SI
 
-end61:
+end65:
+	JMP end64
+
+else63:
+	VMOVUPS     (CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z7, Z7
+	VMOVUPS     (SI), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, (DX)
+	VMOVUPS     Z10, (AX)
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, SI
+	TESTQ       DI, DI
+	JZ          end66
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K1, Z9
+	VSUBPS      Z5, Z9, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K1, Z1
+	VADDPS      Z1, Z8, Z8
+	VMOVUPS.Z   (SI), K1, Z1
+	VMULPS      Z6, Z1, Z1
+	VMOVUPS     Z0, K1, (DX)
+	VMOVUPS     Z1, K1, (AX)
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (SI)(DI*4), SI
+
+end66:
+end64:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
 	VADDPS     Z8, Z7, Z1
 	VSHUFF32X4 $0x4e, Z1, Z1, Z2
@@ -1994,13 +3645,13 @@ end61:
 	VDIVPS     Z1, Z0, Z0
 	VMOVAPS    Z0, Z6
 
-end39:
+end40:
 	MOVQ tmp_base+48(FP), CX
 	MOVQ BX, DX
 	CMPQ DX, $+32
-	JLT  end63
+	JLT  end68
 
-loop62:
+loop67:
 	VMOVUPS (CX), Z0
 	VMULPS  Z6, Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -2011,32 +3662,38 @@ loop62:
 	ADDQ    $+128, CX
 	SUBQ    $+32, DX
 	CMPQ    DX, $+32
-	JGE     loop62
+	JGE     loop67
 
-end63:
-	CMPQ DX, $+16
-	JLT  end65
-
-loop64:
-	VMOVUPS (CX), Z0
-	VMULPS  Z6, Z0, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, CX
-	SUBQ    $+16, DX
-	CMPQ    DX, $+16
-	JGE     loop64
-
-end65:
+end68:
+	CMPQ      DX, $+15
+	JGT       else69
 	TESTQ     DI, DI
-	JZ        end66
+	JZ        end71
 	VMOVUPS.Z (CX), K1, Z0
 	VMULPS    Z6, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 	LEAQ      (AX)(DI*4), AX
 	LEAQ      (CX)(DI*4), CX
 
-end66:
+end71:
+	JMP end70
+
+else69:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z6, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	TESTQ     DI, DI
+	JZ        end72
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z6, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(DI*4), AX
+	LEAQ      (CX)(DI*4), CX
+
+end72:
+end70:
 end32:
 end2:
 	VZEROUPPER
@@ -2063,45 +3720,105 @@ TEXT ·expSumRowsAVX512(SB), NOSPLIT, $0-112
 	BZHIQ   R8, R9, R9
 	KMOVW   R9, K1
 	MOVQ    CX, R9
+	CMPQ    DI, $+256
+	JLT     else1
+	MOVQ    DI, R10
+	SHLQ    $0x02, R10
+	ORQ     R9, R10
+	ORQ     AX, R10
+	ORQ     CX, R10
+	TESTQ   $0x0000001f, R10
+	JZ      else1
 	TESTQ   SI, SI
-	JZ      end1
+	JZ      end3
 	VMOVUPS f32x16_ff7fffff<>+0(SB), Z5
 	VMOVUPS f32x16_ff7fffff<>+0(SB), Z6
-	MOVQ    DI, R10
-	CMPQ    R10, $+32
-	JLT     end3
-
-loop2:
-	VMOVUPS (R9), Z7
-	VMAXPS  Z7, Z5, Z5
-	VMOVUPS 64(R9), Z7
-	VMAXPS  Z7, Z6, Z6
-	ADDQ    $+128, R9
-	SUBQ    $+32, R10
-	CMPQ    R10, $+32
-	JGE     loop2
-
-end3:
-	CMPQ R10, $+16
-	JLT  end5
-
-loop4:
-	VMOVUPS (R9), Z7
-	VMAXPS  Z7, Z5, Z5
-	ADDQ    $+64, R9
-	SUBQ    $+16, R10
-	CMPQ    R10, $+16
-	JGE     loop4
-
-end5:
-	TESTQ   R8, R8
-	JZ      end6
+	MOVQ    R9, R8
+	ANDQ    $+63, R8
+	SHRQ    $0x02, R8
+	MOVQ    $-1, R10
+	SHLXQ   R8, R10, R10
+	KMOVW   R10, K1
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS (R9), K1, Z7
 	VMAXPS  Z7, Z5, Z5
-	LEAQ    (R9)(R8*4), R9
+	ADDQ    $+64, R9
+	MOVQ    DI, R10
+	ADDQ    $+14, R10
+	ANDQ    $-16, R10
+	SUBQ    $+32, R10
+	CMPQ    R10, $+32
+	JLT     end5
 
-end6:
+loop4:
+	VMOVUPS (R9), Z7
+	VMAXPS  Z7, Z6, Z6
+	VMOVUPS 64(R9), Z7
+	VMAXPS  Z7, Z5, Z5
+	ADDQ    $+128, R9
+	SUBQ    $+32, R10
+	CMPQ    R10, $+32
+	JGE     loop4
+
+end5:
+	MOVQ    DI, R11
+	ADDQ    R8, R11
+	MOVQ    DI, R8
+	ADDQ    $+14, R8
+	ANDQ    $-16, R8
+	SUBQ    $+32, R8
+	SUBQ    R8, R11
+	SUBQ    $+16, R11
+	CMPQ    R10, $+15
+	JGT     else6
+	MOVQ    $-1, R8
+	BZHIQ   R11, R8, R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (R9), K1, Z7
+	VMAXPS  Z7, Z6, Z6
+	ADDQ    $+64, R9
+	MOVQ    R11, R8
+	SUBQ    $+17, R8
+	TESTQ   R8, R8
+	JS      end8
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (R9), K2, Z7
+	VMAXPS  Z7, Z5, Z5
+
+end8:
+	JMP end7
+
+else6:
+	VMOVUPS (R9), Z7
+	VMAXPS  Z7, Z6, Z6
+	ADDQ    $+64, R9
+	MOVQ    $-1, R8
+	BZHIQ   R11, R8, R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (R9), K1, Z7
+	VMAXPS  Z7, Z5, Z5
+	ADDQ    $+64, R9
+	MOVQ    R11, R8
+	SUBQ    $+17, R8
+	TESTQ   R8, R8
+	JS      end9
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (R9), K2, Z7
+	VMAXPS  Z7, Z6, Z6
+
+end9:
+end7:
+	ADDQ       $-64, R9
+	LEAQ       (R9)(R11*4), R9
 	VMAXPS     Z6, Z5, Z5
 	VSHUFF32X4 $0x4e, Z5, Z5, Z6
 	VMAXPS     Z6, Z5, Z5
@@ -2116,18 +3833,632 @@ end6:
 	ADDQ       $+4, DX
 	SUBQ       $0x01, SI
 	CMPQ       SI, $+1
-	JLT        end8
+	JLT        end11
 
-loop7:
+loop10:
+	VMOVUPS     f32x16_ff7fffff<>+0(SB), Z6
+	VMOVUPS     f32x16_ff7fffff<>+0(SB), Z7
+	VXORPS      Z8, Z8, Z8
+	VXORPS      Z9, Z9, Z9
+	MOVQ        R9, R8
+	ANDQ        $+63, R8
+	SHRQ        $0x02, R8
+	MOVQ        $-1, R10
+	SHLXQ       R8, R10, R10
+	KMOVW       R10, K1
+	MOVQ        AX, R10
+	ANDQ        $+63, R10
+	SHRQ        $0x02, R10
+	MOVQ        $-1, R11
+	SHLXQ       R10, R11, R11
+	KMOVW       R11, K2
+	MOVQ        R8, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, R9
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, AX
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, CX
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (R9), K1, Z10
+	VMAXPS      Z10, Z6, Z6
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K2, Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VMOVAPS.Z   Z10, K2, Z11
+	VADDPS      Z11, Z8, Z8
+	VMOVUPS     Z10, K2, (AX)
+	ADDQ        $+64, R9
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	MOVQ        DI, R11
+	ADDQ        $+14, R11
+	ANDQ        $-16, R11
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JLT         end13
+
+loop12:
+	VMOVUPS     (R9), Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z10, (AX)
+	VMOVUPS     64(R9), Z10
+	VMAXPS      Z10, Z6, Z6
+	VMOVUPS     64(CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z8, Z8
+	VMOVUPS     Z10, 64(AX)
+	ADDQ        $+128, R9
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop12
+
+end13:
+	MOVQ        DI, R12
+	ADDQ        R8, R12
+	MOVQ        DI, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	SUBQ        R8, R12
+	SUBQ        $+16, R12
+	MOVQ        DI, R8
+	ADDQ        R10, R8
+	MOVQ        DI, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	SUBQ        R10, R8
+	SUBQ        $+16, R8
+	CMPQ        R11, $+15
+	JGT         else14
+	MOVQ        $-1, R10
+	BZHIQ       R12, R10, R10
+	KMOVW       R10, K1
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	MOVQ        $-1, R10
+	BZHIQ       R8, R10, R10
+	KMOVW       R10, K3
+	SHRQ        $0x10, R10
+	KMOVW       R10, K4
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (R9), K1, Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K3, Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VMOVAPS.Z   Z10, K3, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS     Z10, K3, (AX)
+	ADDQ        $+64, R9
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	MOVQ        R12, R10
+	SUBQ        $+17, R10
+	MOVQ        R8, R11
+	SUBQ        $+17, R11
+	ANDQ        R11, R10
+	TESTQ       R10, R10
+	JS          end16
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (R9), K2, Z10
+	VMAXPS      Z10, Z6, Z6
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K4, Z10
+	VSUBPS      Z5, Z10, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z5, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z5
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z5, Z5
+	VMOVAPS.Z   Z5, K4, Z10
+	VADDPS      Z10, Z8, Z8
+	VMOVUPS     Z5, K4, (AX)
+
+end16:
+	JMP end15
+
+else14:
+	VMOVUPS     (R9), Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z10, (AX)
+	ADDQ        $+64, R9
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	MOVQ        $-1, R10
+	BZHIQ       R12, R10, R10
+	KMOVW       R10, K1
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	MOVQ        $-1, R10
+	BZHIQ       R8, R10, R10
+	KMOVW       R10, K3
+	SHRQ        $0x10, R10
+	KMOVW       R10, K4
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (R9), K1, Z10
+	VMAXPS      Z10, Z6, Z6
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K3, Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VMOVAPS.Z   Z10, K3, Z11
+	VADDPS      Z11, Z8, Z8
+	VMOVUPS     Z10, K3, (AX)
+	ADDQ        $+64, R9
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	MOVQ        R12, R10
+	SUBQ        $+17, R10
+	MOVQ        R8, R11
+	SUBQ        $+17, R11
+	ANDQ        R11, R10
+	TESTQ       R10, R10
+	JS          end17
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (R9), K2, Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K4, Z10
+	VSUBPS      Z5, Z10, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z5, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z5
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z5, Z5
+	VMOVAPS.Z   Z5, K4, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z5, K4, (AX)
+
+end17:
+end15:
+	ADDQ       $-64, R9
+	LEAQ       (R9)(R12*4), R9
+	ADDQ       $-64, AX
+	LEAQ       (AX)(R8*4), AX
+	ADDQ       $-64, CX
+	LEAQ       (CX)(R8*4), CX
+	VADDPS     Z9, Z8, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z8
+	VADDPS     Z8, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z8
+	VADDPS     Z8, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z8
+	VADDPS     Z8, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z8
+	VADDPS     Z8, Z5, Z5
+	VMOVSS     X5, (BX)
+	ADDQ       $+4, BX
+	VMAXPS     Z7, Z6, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z5
+	VMOVSS     X5, (DX)
+	ADDQ       $+4, DX
+	SUBQ       $+1, SI
+	CMPQ       SI, $+1
+	JGE        loop10
+
+end11:
+	VXORPS      Z6, Z6, Z6
+	VXORPS      Z7, Z7, Z7
+	MOVQ        AX, DX
+	ANDQ        $+63, DX
+	SHRQ        $0x02, DX
+	MOVQ        $-1, SI
+	SHLXQ       DX, SI, SI
+	KMOVW       SI, K1
+	MOVQ        DX, SI
+	SHLQ        $0x02, SI
+	SUBQ        SI, AX
+	MOVQ        DX, SI
+	SHLQ        $0x02, SI
+	SUBQ        SI, CX
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z9
+	VADDPS      Z9, Z6, Z6
+	VMOVUPS     Z8, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	MOVQ        DI, SI
+	ADDQ        $+14, SI
+	ANDQ        $-16, SI
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JLT         end19
+
+loop18:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VMOVUPS     Z8, (AX)
+	VMOVUPS     64(CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     Z8, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop18
+
+end19:
+	MOVQ        DI, R8
+	ADDQ        DX, R8
+	MOVQ        DI, DX
+	ADDQ        $+14, DX
+	ANDQ        $-16, DX
+	SUBQ        $+32, DX
+	SUBQ        DX, R8
+	SUBQ        $+16, R8
+	CMPQ        SI, $+15
+	JGT         else20
+	MOVQ        $-1, DX
+	BZHIQ       R8, DX, DX
+	KMOVW       DX, K1
+	SHRQ        $0x10, DX
+	KMOVW       DX, K2
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z9
+	VADDPS      Z9, Z7, Z7
+	VMOVUPS     Z8, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	MOVQ        R8, DX
+	SUBQ        $+17, DX
+	TESTQ       DX, DX
+	JS          end22
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K2, Z8
+	VSUBPS      Z5, Z8, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K2, Z1
+	VADDPS      Z1, Z6, Z6
+	VMOVUPS     Z0, K2, (AX)
+
+end22:
+	JMP end21
+
+else20:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VMOVUPS     Z8, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	MOVQ        $-1, DX
+	BZHIQ       R8, DX, DX
+	KMOVW       DX, K1
+	SHRQ        $0x10, DX
+	KMOVW       DX, K2
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z9
+	VADDPS      Z9, Z6, Z6
+	VMOVUPS     Z8, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	MOVQ        R8, DX
+	SUBQ        $+17, DX
+	TESTQ       DX, DX
+	JS          end23
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K2, Z8
+	VSUBPS      Z5, Z8, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K2, Z1
+	VADDPS      Z1, Z7, Z7
+	VMOVUPS     Z0, K2, (AX)
+
+end23:
+end21:
+	ADDQ       $-64, AX
+	LEAQ       (AX)(R8*4), AX
+	ADDQ       $-64, CX
+	LEAQ       (CX)(R8*4), CX
+	VADDPS     Z7, Z6, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VMOVSS     X0, (BX)
+	ADDQ       $+4, BX
+
+end3:
+	JMP end2
+
+else1:
+	TESTQ   SI, SI
+	JZ      end24
+	VMOVUPS f32x16_ff7fffff<>+0(SB), Z5
+	VMOVUPS f32x16_ff7fffff<>+0(SB), Z6
+	MOVQ    DI, R10
+	CMPQ    R10, $+32
+	JLT     end26
+
+loop25:
+	VMOVUPS (R9), Z7
+	VMAXPS  Z7, Z5, Z5
+	VMOVUPS 64(R9), Z7
+	VMAXPS  Z7, Z6, Z6
+	ADDQ    $+128, R9
+	SUBQ    $+32, R10
+	CMPQ    R10, $+32
+	JGE     loop25
+
+end26:
+	CMPQ    R10, $+15
+	JGT     else27
+	TESTQ   R8, R8
+	JZ      end29
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (R9), K1, Z7
+	VMAXPS  Z7, Z5, Z5
+	LEAQ    (R9)(R8*4), R9
+
+end29:
+	JMP end28
+
+else27:
+	VMOVUPS (R9), Z7
+	VMAXPS  Z7, Z5, Z5
+	ADDQ    $+64, R9
+	TESTQ   R8, R8
+	JZ      end30
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (R9), K1, Z7
+	VMAXPS  Z7, Z6, Z6
+	LEAQ    (R9)(R8*4), R9
+
+end30:
+end28:
+	VMAXPS     Z6, Z5, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z6
+	VMAXPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z5
+	VMOVSS     X5, (DX)
+	ADDQ       $+4, DX
+	SUBQ       $0x01, SI
+	CMPQ       SI, $+1
+	JLT        end32
+
+loop31:
 	VMOVUPS f32x16_ff7fffff<>+0(SB), Z6
 	VMOVUPS f32x16_ff7fffff<>+0(SB), Z7
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	MOVQ    DI, R10
 	CMPQ    R10, $+32
-	JLT     end10
+	JLT     end34
 
-loop9:
+loop33:
 	VMOVUPS     (R9), Z10
 	VMAXPS      Z10, Z6, Z6
 	VMOVUPS     (CX), Z10
@@ -2167,46 +4498,17 @@ loop9:
 	VADDPS      Z10, Z9, Z9
 	VMOVUPS     Z10, 64(AX)
 	ADDQ        $+128, R9
-	ADDQ        $+128, CX
 	ADDQ        $+128, AX
+	ADDQ        $+128, CX
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop9
+	JGE         loop33
 
-end10:
-	CMPQ R10, $+16
-	JLT  end12
-
-loop11:
-	VMOVUPS     (R9), Z10
-	VMAXPS      Z10, Z6, Z6
-	VMOVUPS     (CX), Z10
-	VSUBPS      Z5, Z10, Z10
-	VMAXPS      Z10, Z4, Z10
-	VMOVAPS     Z2, Z11
-	VFMADD231PS Z3, Z10, Z11
-	VSUBPS      Z11, Z2, Z12
-	VFMADD231PS Z3, Z10, Z12
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
-	VMOVAPS     Z11, Z12
-	VPERMI2PS   Z1, Z0, Z12
-	VPSLLD      $0x12, Z11, Z11
-	VPADDD      Z11, Z12, Z12
-	VMULPS      Z12, Z10, Z10
-	VADDPS      Z10, Z8, Z8
-	VMOVUPS     Z10, (AX)
-	ADDQ        $+64, R9
-	ADDQ        $+64, CX
-	ADDQ        $+64, AX
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop11
-
-end12:
+end34:
+	CMPQ        R10, $+15
+	JGT         else35
 	TESTQ       R8, R8
-	JZ          end13
+	JZ          end37
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
 	VMOVUPS     (R9), K1, Z10
 	VMAXPS      Z10, Z6, Z6
@@ -2230,10 +4532,65 @@ end12:
 	VADDPS      Z10, Z8, Z8
 	VMOVUPS     Z5, K1, (AX)
 	LEAQ        (R9)(R8*4), R9
-	LEAQ        (CX)(R8*4), CX
 	LEAQ        (AX)(R8*4), AX
+	LEAQ        (CX)(R8*4), CX
 
-end13:
+end37:
+	JMP end36
+
+else35:
+	VMOVUPS     (R9), Z10
+	VMAXPS      Z10, Z6, Z6
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z8, Z8
+	VMOVUPS     Z10, (AX)
+	ADDQ        $+64, R9
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	TESTQ       R8, R8
+	JZ          end38
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (R9), K1, Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K1, Z10
+	VSUBPS      Z5, Z10, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z5, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z5
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z5, K1, (AX)
+	LEAQ        (R9)(R8*4), R9
+	LEAQ        (AX)(R8*4), AX
+	LEAQ        (CX)(R8*4), CX
+
+end38:
+end36:
 	VADDPS     Z9, Z8, Z5
 	VSHUFF32X4 $0x4e, Z5, Z5, Z8
 	VADDPS     Z8, Z5, Z5
@@ -2259,16 +4616,16 @@ end13:
 	ADDQ       $+4, DX
 	SUBQ       $+1, SI
 	CMPQ       SI, $+1
-	JGE        loop7
+	JGE        loop31
 
-end8:
+end32:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	MOVQ   DI, DX
 	CMPQ   DX, $+32
-	JLT    end15
+	JLT    end40
 
-loop14:
+loop39:
 	VMOVUPS     (CX), Z8
 	VSUBPS      Z5, Z8, Z8
 	VMAXPS      Z8, Z4, Z8
@@ -2303,43 +4660,17 @@ loop14:
 	VMULPS      Z10, Z8, Z8
 	VADDPS      Z8, Z7, Z7
 	VMOVUPS     Z8, 64(AX)
-	ADDQ        $+128, CX
 	ADDQ        $+128, AX
+	ADDQ        $+128, CX
 	SUBQ        $+32, DX
 	CMPQ        DX, $+32
-	JGE         loop14
+	JGE         loop39
 
-end15:
-	CMPQ DX, $+16
-	JLT  end17
-
-loop16:
-	VMOVUPS     (CX), Z8
-	VSUBPS      Z5, Z8, Z8
-	VMAXPS      Z8, Z4, Z8
-	VMOVAPS     Z2, Z9
-	VFMADD231PS Z3, Z8, Z9
-	VSUBPS      Z9, Z2, Z10
-	VFMADD231PS Z3, Z8, Z10
-	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
-	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
-	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
-	VMOVAPS     Z9, Z10
-	VPERMI2PS   Z1, Z0, Z10
-	VPSLLD      $0x12, Z9, Z9
-	VPADDD      Z9, Z10, Z10
-	VMULPS      Z10, Z8, Z8
-	VADDPS      Z8, Z6, Z6
-	VMOVUPS     Z8, (AX)
-	ADDQ        $+64, CX
-	ADDQ        $+64, AX
-	SUBQ        $+16, DX
-	CMPQ        DX, $+16
-	JGE         loop16
-
-end17:
+end40:
+	CMPQ        DX, $+15
+	JGT         else41
 	TESTQ       R8, R8
-	JZ          end18
+	JZ          end43
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
 	VMOVUPS     (CX), K1, Z8
 	VSUBPS      Z5, Z8, Z5
@@ -2359,10 +4690,58 @@ end17:
 	VMOVAPS.Z   Z0, K1, Z1
 	VADDPS      Z1, Z6, Z6
 	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (CX)(R8*4), CX
 	LEAQ        (AX)(R8*4), AX
+	LEAQ        (CX)(R8*4), CX
 
-end18:
+end43:
+	JMP end42
+
+else41:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     Z8, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	TESTQ       R8, R8
+	JZ          end44
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K1, Z1
+	VADDPS      Z1, Z7, Z7
+	VMOVUPS     Z0, K1, (AX)
+	LEAQ        (AX)(R8*4), AX
+	LEAQ        (CX)(R8*4), CX
+
+end44:
+end42:
 	VADDPS     Z7, Z6, Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z1
 	VADDPS     Z1, Z0, Z0
@@ -2375,7 +4754,8 @@ end18:
 	VMOVSS     X0, (BX)
 	ADDQ       $+4, BX
 
-end1:
+end24:
+end2:
 	VZEROUPPER
 	RET
 

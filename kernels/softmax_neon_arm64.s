@@ -127,8 +127,8 @@ loop9:
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ F0, 16(R4)
-	ADD   $32, R2, R2
 	ADD   $32, R4, R4
+	ADD   $32, R2, R2
 	SUB   $8, R0, R0
 	CMP   $8, R0
 	BGE   loop9
@@ -160,8 +160,8 @@ loop11:
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	FMOVQ F0, (R4)
-	ADD   $16, R2, R2
 	ADD   $16, R4, R4
+	ADD   $16, R2, R2
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop11
@@ -201,8 +201,8 @@ end12:
 	ADD   R6, R4, R0
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R4)
-	ADD   R5<<2, R2, R2
 	ADD   R5<<2, R4, R4
+	ADD   R5<<2, R2, R2
 
 end13:
 	FMOVQ 160(R3), F0
@@ -271,8 +271,8 @@ loop14:
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
 	FMOVQ F0, 16(R4)
 	ADD   $32, R10, R10
-	ADD   $32, R2, R2
 	ADD   $32, R4, R4
+	ADD   $32, R2, R2
 	SUB   $8, R0, R0
 	CMP   $8, R0
 	BGE   loop14
@@ -307,8 +307,8 @@ loop16:
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	FMOVQ F0, (R4)
 	ADD   $16, R10, R10
-	ADD   $16, R2, R2
 	ADD   $16, R4, R4
+	ADD   $16, R2, R2
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop16
@@ -356,8 +356,8 @@ end17:
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R4)
 	ADD   R5<<2, R10, R10
-	ADD   R5<<2, R2, R2
 	ADD   R5<<2, R4, R4
+	ADD   R5<<2, R2, R2
 
 end18:
 	FMOVQ 160(R3), F0
@@ -437,8 +437,8 @@ loop21:
 	FMOVQ F0, 16(R4)
 	FMOVQ F1, 16(R1)
 	ADD   $32, R10, R10
-	ADD   $32, R2, R2
 	ADD   $32, R4, R4
+	ADD   $32, R2, R2
 	ADD   $32, R1, R1
 	SUB   $8, R0, R0
 	CMP   $8, R0
@@ -477,8 +477,8 @@ loop23:
 	FMOVQ F0, (R4)
 	FMOVQ F1, (R1)
 	ADD   $16, R10, R10
-	ADD   $16, R2, R2
 	ADD   $16, R4, R4
+	ADD   $16, R2, R2
 	ADD   $16, R1, R1
 	SUB   $4, R0, R0
 	CMP   $4, R0
@@ -539,8 +539,8 @@ end24:
 	VST1  V1.S[1], (R0)
 	FMOVS F1, (R1)
 	ADD   R5<<2, R10, R10
-	ADD   R5<<2, R2, R2
 	ADD   R5<<2, R4, R4
+	ADD   R5<<2, R2, R2
 	ADD   R5<<2, R1, R1
 
 end25:
@@ -614,8 +614,8 @@ loop26:
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, 16(R4)
 	FMOVQ F1, 16(R1)
-	ADD   $32, R2, R2
 	ADD   $32, R4, R4
+	ADD   $32, R2, R2
 	ADD   $32, R1, R1
 	SUB   $8, R0, R0
 	CMP   $8, R0
@@ -651,8 +651,8 @@ loop28:
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, (R4)
 	FMOVQ F1, (R1)
-	ADD   $16, R2, R2
 	ADD   $16, R4, R4
+	ADD   $16, R2, R2
 	ADD   $16, R1, R1
 	SUB   $4, R0, R0
 	CMP   $4, R0
@@ -705,8 +705,8 @@ end29:
 	ADD   R6, R1, R0
 	VST1  V1.S[1], (R0)
 	FMOVS F1, (R1)
-	ADD   R5<<2, R2, R2
 	ADD   R5<<2, R4, R4
+	ADD   R5<<2, R2, R2
 	ADD   R5<<2, R1, R1
 
 end30:
@@ -1679,8 +1679,8 @@ loop9:
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
 	FMOVQ F0, 16(R8)
 	ADD   $32, R5, R5
-	ADD   $32, R9, R9
 	ADD   $32, R8, R8
+	ADD   $32, R9, R9
 	SUB   $8, R6, R6
 	CMP   $8, R6
 	BGE   loop9
@@ -1715,8 +1715,8 @@ loop11:
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	FMOVQ F0, (R8)
 	ADD   $16, R5, R5
-	ADD   $16, R9, R9
 	ADD   $16, R8, R8
+	ADD   $16, R9, R9
 	SUB   $4, R6, R6
 	CMP   $4, R6
 	BGE   loop11
@@ -1764,8 +1764,8 @@ end12:
 	VST1  V0.S[1], (R6)
 	FMOVS F0, (R8)
 	ADD   R11<<2, R5, R5
-	ADD   R11<<2, R9, R9
 	ADD   R11<<2, R8, R8
+	ADD   R11<<2, R9, R9
 
 end13:
 	WORD  $0x4e2dd580 // fadd v0.4s, v12.4s, v13.4s
@@ -1833,8 +1833,8 @@ loop14:
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ F0, 16(R8)
-	ADD   $32, R9, R9
 	ADD   $32, R8, R8
+	ADD   $32, R9, R9
 	SUB   $8, R7, R7
 	CMP   $8, R7
 	BGE   loop14
@@ -1866,8 +1866,8 @@ loop16:
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	FMOVQ F0, (R8)
-	ADD   $16, R9, R9
 	ADD   $16, R8, R8
+	ADD   $16, R9, R9
 	SUB   $4, R7, R7
 	CMP   $4, R7
 	BGE   loop16
@@ -1907,8 +1907,8 @@ end17:
 	ADD   R3, R8, R0
 	VST1  V0.S[1], (R0)
 	FMOVS F0, (R8)
-	ADD   R11<<2, R9, R9
 	ADD   R11<<2, R8, R8
+	ADD   R11<<2, R9, R9
 
 end18:
 	WORD  $0x4e2bd540 // fadd v0.4s, v10.4s, v11.4s

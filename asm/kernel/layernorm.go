@@ -21,9 +21,9 @@ func layerNormRows(m vec.Machine, dst, x vec.Ptr, out output) {
 	layerNorm(m, dst, x, out, normInput{
 		ptrs: []vec.Ptr{from},
 		at:   func(load func(p vec.Ptr) vec.V) vec.V { return load(from) },
-		step: func(s vec.Span, first, i int) (vec.V, func()) {
-			out.prefetch(s, first, i)
-			return s.Load(first, i, 0), nil
+		step: func(s vec.Span, i int) (vec.V, func()) {
+			out.prefetch(s, 0, i)
+			return s.Load(0, i, 0), nil
 		},
 	})
 }
@@ -35,9 +35,9 @@ func AddLayerNormRows(m vec.Machine) {
 	layerNorm(m, dst, sum, cached, normInput{
 		ptrs: []vec.Ptr{to, x, residual},
 		at:   func(load func(p vec.Ptr) vec.V) vec.V { return m.Add(load(x), load(residual)) },
-		step: func(s vec.Span, first, i int) (vec.V, func()) {
-			v := m.Add(s.Load(first+1, i, 0), s.Load(first+2, i, 0))
-			return v, func() { s.Store(first, i, v) }
+		step: func(s vec.Span, i int) (vec.V, func()) {
+			v := m.Add(s.Load(1, i, 0), s.Load(2, i, 0))
+			return v, func() { s.Store(0, i, v) }
 		},
 	})
 }
@@ -49,7 +49,7 @@ type normInput struct {
 	// at is what begins where ptrs point to, read by load.
 	at func(load func(p vec.Ptr) vec.V) vec.V
 	// step is vector i of a span, and the store that is to be done, or nil.
-	step func(s vec.Span, first, i int) (vec.V, func())
+	step func(s vec.Span, i int) (vec.V, func())
 }
 
 // guessElements is how many elements of a row make the first guess of its mean.
@@ -69,8 +69,8 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 	// add adds the differences from mean to the sums.
 	add := func(s vec.Span, i int, v, mean vec.V, rest, square [2]vec.V) {
 		d := s.Keep(m.Sub(v, mean), 0)
-		m.AddTo(rest[i], d)
-		m.FMATo(square[i], d, d)
+		m.AddTo(rest[s.Chain(i)], d)
+		m.FMATo(square[s.Chain(i)], d, d)
 	}
 	guess := m.Zero()
 	var rest, square [2]vec.V
@@ -84,7 +84,7 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 		m.CopyTo(variance, m.Div(m.ReduceAdd(variance), n))
 		m.FNMATo(variance, off, off)
 	}
-	pipeline(m, rows, cols, tail, 2,
+	pipeline(m, rows, cols, tail,
 		stage{
 			ptrs: in.ptrs,
 			begin: func() {
@@ -104,8 +104,8 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 					})
 				rest, square = zeros(m), zeros(m)
 			},
-			step: func(s vec.Span, first, i int) func() {
-				v, store := in.step(s, first, i)
+			step: func(s vec.Span, i int) func() {
+				v, store := in.step(s, i)
 				add(s, i, v, guess, rest, square)
 				return store
 			},
@@ -143,10 +143,10 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 		stage{
 			ptrs:   []vec.Ptr{dst, x},
 			repeat: func() []vec.Ptr { return []vec.Ptr{m.SlicePtr("weight"), m.SlicePtr("bias")} },
-			step: func(s vec.Span, first, i int) func() {
-				y := m.Horner(m.Sub(s.Load(first+1, i, 0), previous), rstd, shift)
-				y = m.Horner(y, s.Load(first+2, i, 0), s.Load(first+3, i, 0))
-				return func() { out.store(s, first, i, y) }
+			step: func(s vec.Span, i int) func() {
+				y := m.Horner(m.Sub(s.Load(1, i, 0), previous), rstd, shift)
+				y = m.Horner(y, s.Load(2, i, 0), s.Load(3, i, 0))
+				return func() { out.store(s, 0, i, y) }
 			},
 		})
 }
@@ -157,13 +157,13 @@ func RMSNormRows(m vec.Machine) {
 	rows, cols, eps := m.IntParam("rows"), m.IntParam("cols"), m.FloatParam("eps")
 	n, mean, rstd := m.FloatFromInt(cols), m.Zero(), m.Zero()
 	var square [2]vec.V
-	pipeline(m, rows, cols, m.Tail(cols), 2,
+	pipeline(m, rows, cols, m.Tail(cols),
 		stage{
 			ptrs:  []vec.Ptr{m.CopyPtr(x)},
 			begin: func() { square = zeros(m) },
-			step: func(s vec.Span, first, i int) func() {
-				v := s.Load(first, i, 0)
-				m.FMATo(square[i], v, v)
+			step: func(s vec.Span, i int) func() {
+				v := s.Load(0, i, 0)
+				m.FMATo(square[s.Chain(i)], v, v)
 				return nil
 			},
 			end: func() { m.CopyTo(mean, m.Add(square[0], square[1])) },
@@ -178,9 +178,9 @@ func RMSNormRows(m vec.Machine) {
 		stage{
 			ptrs:   []vec.Ptr{dst, x},
 			repeat: func() []vec.Ptr { return []vec.Ptr{m.SlicePtr("weight")} },
-			step: func(s vec.Span, first, i int) func() {
-				y := m.Mul(m.Mul(s.Load(first+1, i, 0), rstd), s.Load(first+2, i, 0))
-				return func() { s.Store(first, i, y) }
+			step: func(s vec.Span, i int) func() {
+				y := m.Mul(m.Mul(s.Load(1, i, 0), rstd), s.Load(2, i, 0))
+				return func() { s.Store(0, i, y) }
 			},
 		})
 }

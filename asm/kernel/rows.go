@@ -1,21 +1,25 @@
 package kernel
 
-import "github.com/avoformer/avoformer/asm/vec"
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/asm/vec"
+)
 
 // stage is one pass over a row. What a pass finds at the end of its row, such
 // as a maximum, the next pass needs at the start of the same row.
 type stage struct {
 	// ptrs are the streams it reads and writes, one row after the other.
 	ptrs []vec.Ptr
+	// repeat are those that start anew with every row. They come after ptrs.
+	repeat func() []vec.Ptr
 	// begin prepares for a row, step takes vector i of a span in, and end
-	// concludes the row. Stream p of the stage is stream first+p of the span.
+	// concludes the row.
 	// step returns the store that it wants done, or nil. A stage without step only
 	// begins and ends: that is for what takes long, and is not needed before the end.
 	begin func()
-	step  func(s vec.Span, first, i int) func()
+	step  func(s vec.Span, i int) func()
 	end   func()
-	// repeat are the streams that start anew with every row.
-	repeat func() []vec.Ptr
 }
 
 // output is how a kernel writes its rows, and whether it fetches those that it reads.
@@ -47,51 +51,80 @@ func (o output) tail(m vec.Machine, cols vec.Int) vec.Tail {
 
 func zeros(m vec.Machine) [2]vec.V { return [2]vec.V{m.Zero(), m.Zero()} }
 
+// alignedLeast is how long rows must be for aligned vectors to pay.
+const alignedLeast = 256
+
 // pipeline runs the stages, two or three, over rows of cols elements. The
 // stages work on different rows at once, in one loop: while the second stage is
 // at row r, the first is at row r+1 and the third at row r-1. So the latencies
 // at the end of a pass (the reduction of a vector, a division) are hidden
 // behind the other passes, and rows come from memory while others are computed.
 // rows may be 0; cols is at least 1. rows is consumed.
-func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, unroll int, stages ...stage) {
+//
+// Rows that do not begin at multiples of a vector are taken in aligned vectors, where
+// the machine can and no stream starts anew with every row: such a stream lies otherwise,
+// and masked loads before its first element are slow where that page was never used.
+func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, stages ...stage) {
+	plain := func() {
+		passes(m, rows, stages, func(groups [][]vec.Ptr, body func([]vec.Span)) {
+			vec.Walk(m, cols, tail, groups, body)
+		})
+	}
+	masking, ok := vec.AsMasking(m)
+	ok = ok && !slices.ContainsFunc(stages, func(st stage) bool { return st.repeat != nil })
+	if !ok {
+		plain()
+		return
+	}
+	var all []vec.Ptr
+	for _, st := range stages {
+		all = append(all, st.ptrs...)
+	}
+	masking.IfAcross(all, cols, alignedLeast, func() {
+		passes(m, rows, stages, func(groups [][]vec.Ptr, body func([]vec.Span)) {
+			vec.WalkAligned(masking, cols, groups, body)
+		})
+	}, plain)
+}
+
+// passes are those of a pipeline; walk goes through the rows of one.
+func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups [][]vec.Ptr, body func([]vec.Span))) {
 	pass := func(from, to int) {
-		var ptrs []vec.Ptr
-		first := make([]int, len(stages))
-		for k := from; k < to; k++ {
-			first[k] = len(ptrs)
-			ptrs = append(ptrs, stages[k].ptrs...)
-			if stages[k].repeat != nil {
-				ptrs = append(ptrs, stages[k].repeat()...)
+		var groups [][]vec.Ptr
+		var steps []func(s vec.Span, i int) func()
+		for _, st := range stages[from:to] {
+			if st.step != nil {
+				ptrs := slices.Clone(st.ptrs)
+				if st.repeat != nil {
+					ptrs = append(ptrs, st.repeat()...)
+				}
+				groups, steps = append(groups, ptrs), append(steps, st.step)
 			}
-			if stages[k].begin != nil {
-				stages[k].begin()
+			if st.begin != nil {
+				st.begin()
 			}
 		}
-		walk := func(s vec.Span) {
-			for i := range s.Vectors {
-				// All loads come before all stores: where the rows are a multiple
-				// of 4 KiB apart, a load that follows a store waits for it.
-				var stores []func()
-				for k := from; k < to; k++ {
-					if stages[k].step == nil {
-						continue
+		if len(groups) > 0 {
+			walk(groups, func(spans []vec.Span) {
+				for i := range spans[0].Vectors {
+					// All loads come before all stores: where the rows are a multiple
+					// of 4 KiB apart, a load that follows a store waits for it.
+					var stores []func()
+					for g, step := range steps {
+						if store := step(spans[g], i); store != nil {
+							stores = append(stores, store)
+						}
 					}
-					if store := stages[k].step(s, first[k], i); store != nil {
-						stores = append(stores, store)
+					for _, store := range stores {
+						store()
 					}
 				}
-				for _, store := range stores {
-					store()
-				}
-			}
-		}
-		if len(ptrs) > 0 {
-			vec.Walk(m, cols, tail, unroll, ptrs, walk)
+			})
 		}
 		// A later stage ends first: it may hand on what it had from an earlier one.
-		for k := to - 1; k >= from; k-- {
-			if stages[k].end != nil {
-				stages[k].end()
+		for _, st := range slices.Backward(stages[from:to]) {
+			if st.end != nil {
+				st.end()
 			}
 		}
 	}

@@ -48,31 +48,33 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 	max, inv := m.Zero(), m.Zero()
 	var top, sum [2]vec.V
 	ahead := m.CopyPtr(x)
-	second, third, from := stage{ptrs: []vec.Ptr{x}}, stage{ptrs: []vec.Ptr{dst}}, 0
+	// The first stream of a stage says where its rows begin.
+	second, third := stage{ptrs: []vec.Ptr{m.CopyPtr(dst), x}}, stage{ptrs: []vec.Ptr{dst}}
+	to, from, exps := 0, 1, 0
 	if inTmp {
+		to, from, exps = 1, 0, 1
+		second.ptrs = []vec.Ptr{x}
 		second.repeat = func() []vec.Ptr { return []vec.Ptr{m.SlicePtr("tmp")} }
-		third.repeat, from = second.repeat, 1
-	} else {
-		second.ptrs = append(second.ptrs, m.CopyPtr(dst))
+		third.repeat = second.repeat
 	}
 	second.begin = func() { sum = zeros(m) }
-	second.step = func(s vec.Span, first, i int) func() {
-		e := exp(s.Load(first, i, negInf), max)
-		m.AddTo(sum[i], s.Keep(e, 0))
-		return func() { s.Store(first+1, i, e) }
+	second.step = func(s vec.Span, i int) func() {
+		e := exp(s.Load(from, i, negInf), max)
+		m.AddTo(sum[s.Chain(i)], s.Keep(e, 0))
+		return func() { s.Store(to, i, e) }
 	}
 	second.end = func() { m.CopyTo(inv, m.Div(m.Splat(one), m.ReduceAdd(m.Add(sum[0], sum[1])))) }
-	third.step = func(s vec.Span, first, i int) func() {
-		y := m.Mul(s.Load(first+from, i, 0), inv)
-		return func() { out.store(s, first, i, y) }
+	third.step = func(s vec.Span, i int) func() {
+		y := m.Mul(s.Load(exps, i, 0), inv)
+		return func() { out.store(s, 0, i, y) }
 	}
-	pipeline(m, rows, cols, out.tail(m, cols), 2,
+	pipeline(m, rows, cols, out.tail(m, cols),
 		stage{
 			ptrs:  []vec.Ptr{ahead},
 			begin: func() { top = [2]vec.V{m.Splat(negInf), m.Splat(negInf)} },
-			step: func(s vec.Span, first, i int) func() {
-				m.MaxTo(top[i], s.Load(first, i, negInf))
-				out.prefetch(s, first, i)
+			step: func(s vec.Span, i int) func() {
+				m.MaxTo(top[s.Chain(i)], s.Load(0, i, negInf))
+				out.prefetch(s, 0, i)
 				return nil
 			},
 			end: func() { m.CopyTo(max, m.ReduceMax(m.Max(top[0], top[1]))) },
@@ -88,12 +90,12 @@ func ExpSumRows(m vec.Machine) {
 	exp := expDiff(m)
 	max := m.Zero()
 	var top, sum [2]vec.V
-	pipeline(m, rows, cols, m.Tail(cols), 2,
+	pipeline(m, rows, cols, m.Tail(cols),
 		stage{
 			ptrs:  []vec.Ptr{m.CopyPtr(x)},
 			begin: func() { top = [2]vec.V{m.Splat(f32(-math.MaxFloat32)), m.Splat(f32(-math.MaxFloat32))} },
-			step: func(s vec.Span, first, i int) func() {
-				m.MaxTo(top[i], s.Load(first, i, negInf))
+			step: func(s vec.Span, i int) func() {
+				m.MaxTo(top[s.Chain(i)], s.Load(0, i, negInf))
 				return nil
 			},
 			end: func() {
@@ -103,12 +105,12 @@ func ExpSumRows(m vec.Machine) {
 			},
 		},
 		stage{
-			ptrs:  []vec.Ptr{x, dst},
+			ptrs:  []vec.Ptr{dst, x},
 			begin: func() { sum = zeros(m) },
-			step: func(s vec.Span, first, i int) func() {
-				e := exp(s.Load(first, i, negInf), max)
-				m.AddTo(sum[i], s.Keep(e, 0))
-				return func() { s.Store(first+1, i, e) }
+			step: func(s vec.Span, i int) func() {
+				e := exp(s.Load(1, i, negInf), max)
+				m.AddTo(sum[s.Chain(i)], s.Keep(e, 0))
+				return func() { s.Store(0, i, e) }
 			},
 			end: func() {
 				m.StoreScalar(sums, 0, m.ReduceAdd(m.Add(sum[0], sum[1])))

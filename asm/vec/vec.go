@@ -12,6 +12,8 @@
 // how accumulators live across the iterations of a loop.
 package vec
 
+import "slices"
+
 // V is a vector of Width float32 lanes in a virtual register.
 type V struct{ Reg any }
 
@@ -188,14 +190,49 @@ type Machine interface {
 	ReduceMax(v V) V
 }
 
+// Masking is a Machine that loads and stores any lanes of a vector at no cost.
+type Masking interface {
+	Machine
+	// IfAcross runs then where rows of n elements, one after the other from each of ps
+	// on, do not all begin at a multiple of a vector. Otherwise, and for n below least,
+	// it runs else_.
+	IfAcross(ps []Ptr, n Int, least int, then, else_ func())
+	// Misaligned is the number of elements from the multiple of a vector at or before p to p.
+	Misaligned(p Ptr) Int
+	// BumpBack moves p back by n float32 elements.
+	BumpBack(p Ptr, n Int)
+	// LanesFrom are the lanes from n on.
+	LanesFrom(n Int) Tail
+	// IfTwo runs body if any of ns is more than a vector.
+	IfTwo(ns []Int, body func())
+	// LanesOfTwo are the first n lanes of two vectors.
+	LanesOfTwo(n Int) (first, second Tail)
+	// AlignedWhole and AlignedRest count a row of n elements that begins before lanes
+	// into an aligned vector: those between the first vector and the last two, which
+	// do not depend on before, and those in the last two.
+	AlignedWhole(n Int) Int
+	AlignedRest(n, before Int) Int
+}
+
+// AsMasking is m if it is Masking.
+func AsMasking(m Machine) (Masking, bool) {
+	x, ok := m.(Masking)
+	return x, ok && m.Width() == 16
+}
+
 // Span is one step of Each: some whole vectors, or the tail.
 type Span struct {
-	m    Machine
-	ptrs []Ptr
-	tail *Tail
+	m     Machine
+	ptrs  []Ptr
+	tail  *Tail
+	chain int
 	// Vectors is how many vectors the step covers.
 	Vectors int
 }
+
+// Chain is which of two chains of sums vector i of the step belongs to: they take
+// turns in a row, since one alone would wait for itself.
+func (s Span) Chain(i int) int { return (s.chain + i) % 2 }
 
 // IsTail reports whether the step is the partial vector at the end.
 func (s Span) IsTail() bool { return s.tail != nil }
@@ -246,24 +283,11 @@ func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
 	for i, p := range ptrs {
 		cur[i] = m.CopyPtr(p)
 	}
-	each(m, n, t, unroll, cur, body, func() {})
-}
-
-// Walk is Each with streams that move: it leaves ptrs behind the last element.
-func Walk(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
-	each(m, n, t, unroll, ptrs, body, func() {
-		for _, p := range ptrs {
-			m.BumpBy(p, t.Count)
-		}
-	})
-}
-
-func each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span), afterTail func()) {
 	left := m.CopyInt(n)
 	step := func(u int) {
 		m.Loop(left, u*m.Width(), func() {
-			body(Span{m: m, ptrs: ptrs, Vectors: u})
-			for _, p := range ptrs {
+			body(Span{m: m, ptrs: cur, Vectors: u})
+			for _, p := range cur {
 				m.Bump(p, 4*u*m.Width())
 			}
 		})
@@ -272,11 +296,114 @@ func each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span), aft
 		step(unroll)
 	}
 	step(1)
-	if t == (Tail{}) {
+	if t != (Tail{}) {
+		m.If(t.Count, func() { body(Span{m: m, ptrs: cur, tail: &t, Vectors: 1}) })
+	}
+}
+
+// Walk goes through a row of n elements in each group of streams at once: like Each,
+// two vectors at a time, but body gets a span for each group, and the streams move:
+// it leaves them behind the last element.
+func Walk(m Machine, n Int, t Tail, groups [][]Ptr, body func([]Span)) {
+	w := walk{m, groups, body}
+	left := m.CopyInt(n)
+	m.Loop(left, 2*m.Width(), func() { w.whole(2, 0) })
+	tail := func(chain int) {
+		if t == (Tail{}) {
+			return
+		}
+		m.If(t.Count, func() {
+			w.step(1, chain, slices.Repeat([]Tail{t}, len(groups)))
+			w.eachStream(func(p Ptr, g int) { m.BumpBy(p, t.Count) })
+		})
+	}
+	if _, ok := AsMasking(m); !ok {
+		m.Loop(left, m.Width(), func() { w.whole(1, 0) })
+		tail(0)
 		return
 	}
-	m.If(t.Count, func() {
-		body(Span{m: m, ptrs: ptrs, tail: &t, Vectors: 1})
-		afterTail()
+	// The sums are those of WalkAligned.
+	m.IfLE(left, m.Width()-1, func() { tail(0) }, func() {
+		w.whole(1, 0)
+		tail(1)
 	})
+}
+
+// WalkAligned is Walk in aligned vectors, so that no access crosses a cache line, but
+// for those of streams that lie otherwise than the first one of their group. Of the
+// first vector and of the last two only some lanes belong to the row, of the very last
+// perhaps none. n is at least 2*Width.
+//
+// Where a row begins does not show in sums of both chains and then of all lanes. The elements
+// of one lane, a vector apart, are in one lane still, in the same order, and the chains take turns;
+// and ReduceAdd gives the same for lanes that are turned about.
+func WalkAligned(m Masking, n Int, groups [][]Ptr, body func([]Span)) {
+	w, width := walk{m, groups, body}, m.Width()
+	before := make([]Int, len(groups)) // lanes of the first vector before the row
+	var first []Tail
+	for g, ptrs := range groups {
+		before[g] = m.Misaligned(ptrs[0])
+		first = append(first, m.LanesFrom(before[g]))
+	}
+	w.eachStream(func(p Ptr, g int) { m.BumpBack(p, before[g]) })
+	w.step(1, 0, first)
+	w.eachStream(func(p Ptr, g int) { m.Bump(p, 4*width) })
+	whole := m.AlignedWhole(n)
+	m.Loop(whole, 2*width, func() { w.whole(2, 1) })
+	rest := make([]Int, len(groups)) // elements in the last two vectors
+	for g := range groups {
+		rest[g] = m.AlignedRest(n, before[g])
+	}
+	lastTwo := func(chain int) {
+		var first, second []Tail
+		for g := range groups {
+			a, b := m.LanesOfTwo(rest[g])
+			first, second = append(first, a), append(second, b)
+		}
+		w.step(1, chain, first)
+		w.eachStream(func(p Ptr, g int) { m.Bump(p, 4*width) })
+		m.IfTwo(rest, func() { w.step(1, chain+1, second) })
+	}
+	m.IfLE(whole, width-1, func() { lastTwo(1) }, func() {
+		w.whole(1, 1)
+		lastTwo(0)
+	})
+	w.eachStream(func(p Ptr, g int) {
+		m.Bump(p, -4*width)
+		m.BumpBy(p, rest[g])
+	})
+}
+
+// walk is what Walk and WalkAligned have in common.
+type walk struct {
+	m      Machine
+	groups [][]Ptr
+	body   func([]Span)
+}
+
+func (w walk) eachStream(do func(p Ptr, g int)) {
+	for g, ptrs := range w.groups {
+		for _, p := range ptrs {
+			do(p, g)
+		}
+	}
+}
+
+// step takes so many vectors, the first of which belongs to this chain; where there
+// are tails, one vector, and of it those lanes.
+func (w walk) step(vectors, chain int, tails []Tail) {
+	spans := make([]Span, len(w.groups))
+	for g, ptrs := range w.groups {
+		spans[g] = Span{m: w.m, ptrs: ptrs, chain: chain, Vectors: vectors}
+		if tails != nil {
+			spans[g].tail = &tails[g]
+		}
+	}
+	w.body(spans)
+}
+
+// whole is a step of whole vectors, and on to the next.
+func (w walk) whole(vectors, chain int) {
+	w.step(vectors, chain, nil)
+	w.eachStream(func(p Ptr, g int) { w.m.Bump(p, 4*vectors*w.m.Width()) })
 }

@@ -411,6 +411,97 @@ func (x *X86) StoreMasked(v reg.VecVirtual, src reg.Register, m operand.Mem) {
 	x.VMASKMOVPS(v, mask, m)
 }
 
+// IfAcross implements Masking.
+func (x *X86) IfAcross(ps []Ptr, n Int, least int, then, else_ func()) {
+	all, other, end := x.GP64(), x.newLabel("else"), x.newLabel("end")
+	x.CMPQ(ir(n), Imm(least))
+	x.JLT(operand.LabelRef(other))
+	x.MOVQ(ir(n), all)
+	x.SHLQ(operand.U8(2), all)
+	for _, p := range ps {
+		x.ORQ(p.Reg.(reg.Register), all)
+	}
+	x.TESTQ(operand.U32(uint32(4*x.width/2-1)), all)
+	x.JZ(operand.LabelRef(other))
+	then()
+	x.JMP(operand.LabelRef(end))
+	x.Label(other)
+	else_()
+	x.Label(end)
+}
+
+// Misaligned implements Masking.
+func (x *X86) Misaligned(p Ptr) Int {
+	n := x.CopyInt(Int(p))
+	x.ANDQ(Imm(4*x.width-1), ir(n))
+	x.SHRQ(operand.U8(2), ir(n))
+	return n
+}
+
+// BumpBack implements Masking.
+func (x *X86) BumpBack(p Ptr, n Int) {
+	by := x.GP64()
+	x.MOVQ(ir(n), by)
+	x.SHLQ(operand.U8(2), by)
+	x.SUBQ(by, p.Reg.(reg.Register))
+}
+
+// LanesFrom implements Masking.
+func (x *X86) LanesFrom(n Int) Tail {
+	k, lanes := x.K(), x.GP64()
+	x.MOVQ(operand.I32(-1), lanes)
+	x.SHLXQ(ir(n), lanes, lanes)
+	x.KMOVW(lanes.As32(), k)
+	return Tail{Mask: k}
+}
+
+// IfTwo implements Masking.
+func (x *X86) IfTwo(ns []Int, body func()) {
+	all, end := x.GP64(), x.newLabel("end")
+	x.MOVQ(ir(ns[0]), all)
+	x.SUBQ(Imm(x.width+1), all)
+	for _, n := range ns[1:] {
+		next := x.GP64()
+		x.MOVQ(ir(n), next)
+		x.SUBQ(Imm(x.width+1), next)
+		x.ANDQ(next, all)
+	}
+	x.TESTQ(all, all)
+	x.JS(operand.LabelRef(end))
+	body()
+	x.Label(end)
+}
+
+// LanesOfTwo implements Masking.
+func (x *X86) LanesOfTwo(n Int) (first, second Tail) {
+	a, b, lanes := x.K(), x.K(), x.GP64()
+	x.MOVQ(operand.I32(-1), lanes)
+	x.BZHIQ(ir(n), lanes, lanes)
+	x.KMOVW(lanes.As32(), a)
+	x.SHRQ(operand.U8(uint8(x.width)), lanes)
+	x.KMOVW(lanes.As32(), b)
+	return Tail{Mask: a}, Tail{Mask: b}
+}
+
+// AlignedWhole implements Masking: the row is in n/width + 1 vectors if n is a multiple
+// of width or one more, wherever it begins, and in one more otherwise.
+func (x *X86) AlignedWhole(n Int) Int {
+	whole := x.CopyInt(n)
+	x.ADDQ(Imm(x.width-2), ir(whole))
+	x.ANDQ(Imm(-x.width), ir(whole))
+	x.SUBQ(Imm(2*x.width), ir(whole))
+	return whole
+}
+
+// AlignedRest implements Masking.
+func (x *X86) AlignedRest(n, before Int) Int {
+	rest := x.CopyInt(n)
+	x.ADDQ(ir(before), ir(rest))
+	x.SUBQ(ir(x.AlignedWhole(n)), ir(rest))
+	x.SUBQ(Imm(x.width), ir(rest))
+	return rest
+}
+
 // LoadTail implements Machine.
 func (x *X86) LoadTail(p Ptr, t Tail, fill Const) V {
 	v := x.NewV()
