@@ -676,7 +676,7 @@ func rowShapes(im implementation) (shapes []shape) {
 			shapes = append(shapes, shape{"rows": 1 + i%3, "cols": n})
 		}
 	}
-	return append(shapes, shape{"rows": 0, "cols": 5})
+	return append(shapes, shape{"rows": 0, "cols": 5}, shape{"rows": 0, "cols": 259})
 }
 
 func stridedShapes(im implementation) (shapes []shape) {
