@@ -43,6 +43,8 @@ func edits(lines []string, start, stop, n int) []edit {
 		}
 		switch {
 		case guess: // nothing there is wrong
+		case op == "JZ" && strings.Contains(lines[i-1], "TESTQ") && strings.Contains(lines[i-1], "$"):
+			// Of two ways to the same result, how addresses lie decides.
 		case op == "JZ" && strings.Contains(lines[i-1], "TESTQ"), op == "CBZ" && strings.Contains(args, "end"):
 			label := args[strings.LastIndexAny(args, " ,")+1:]
 			jump := map[string]string{"JZ": "JMP", "CBZ": "B"}[op]
