@@ -535,3 +535,23 @@ func TestAttentionAllocations(t *testing.T) {
 		})
 	}
 }
+
+// TestRelativeReach has tables one distance too short, on either side.
+func TestRelativeReach(t *testing.T) {
+	const dim = 3
+	for _, c := range []struct{ lenQ, lenK, past, reach int }{{1, 5, 0, 5}, {5, 1, 0, 5}, {2, 6, 4, 6}, {1, 9, 2, 7}} {
+		for short := range 2 {
+			n := c.reach - short
+			p := AttentionParams{Batch: 1, Heads: 1, LenQ: c.lenQ, LenK: c.lenK, HeadDim: dim, Past: c.past, Dst: make([]float32, c.lenQ*dim),
+				Q: make([]float32, c.lenQ*dim), K: make([]float32, c.lenK*dim), V: make([]float32, c.lenK*dim), Relative: make([]float32, (2*n-1)*dim)}
+			panicked := func() (panicked bool) {
+				defer func() { panicked = strings.HasPrefix(fmt.Sprint(recover()), "kernels.Attention: len(Relative)") }()
+				Attention(p)
+				return
+			}()
+			if panicked != (short > 0) {
+				t.Errorf("%+v, %d distances: panic is %v", c, n, panicked)
+			}
+		}
+	}
+}

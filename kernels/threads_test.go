@@ -139,6 +139,35 @@ func TestStopWorkers(t *testing.T) {
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
+// TestParallelKeepsToItsThreads has a call's job wait while all workers are busy with
+// another, and then more of them come free than it asks for.
+func TestParallelKeepsToItsThreads(t *testing.T) {
+	withProcs(t, 4)
+	t.Cleanup(StopWorkers)
+	for range 20 {
+		var other sync.WaitGroup
+		var begun atomic.Int32
+		other.Go(func() {
+			parallel(4, 4, each(func(int) { begun.Add(1); time.Sleep(2 * time.Millisecond) }))
+		})
+		for begun.Load() < 4 {
+			runtime.Gosched()
+		}
+		var now, most atomic.Int32
+		parallel(2, 16, each(func(int) {
+			n := now.Add(1)
+			for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+			}
+			time.Sleep(time.Millisecond)
+			now.Add(-1)
+		}))
+		other.Wait()
+		if got := most.Load(); got > 2 {
+			t.Fatalf("%d goroutines for 2 threads", got)
+		}
+	}
+}
+
 // TestStopWorkersTwice has two goroutines stop the workers that others start anew.
 // One that waits for workers which nobody told to end hangs.
 func TestStopWorkersTwice(t *testing.T) {
