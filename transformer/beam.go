@@ -27,8 +27,10 @@ type Hypothesis struct {
 
 // beam is a hypothesis that is being extended.
 type beam struct {
-	Hypothesis
+	tokens   []int
+	logProb  float64
 	sequence int // of the decoder, before reordering
+	token    int // the last, before it is among tokens
 }
 
 // Beam searches for the tokens that follow prompt with the best score, and
@@ -51,7 +53,7 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 	feed[0] = prompt // the others start as its copies
 	live := []beam{{}}
 	var complete []Hypothesis
-	var next []beam
+	next := best[beam]{k: c.Width, order: func(a, b beam) int { return cmp.Compare(b.logProb, a.logProb) }}
 	for step := 1; len(live) > 0; step++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -64,47 +66,41 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 			return nil, errorf(ErrShape, "beam search of width %d with a decoder of %d sequences", c.Width, len(logits)/max(vocab, 1))
 		}
 		// All continuations, of which the best are kept.
-		next = next[:0]
+		next.kept, next.full = next.kept[:0], false
 		for i, b := range live {
 			row := logits[i*vocab : (i+1)*vocab]
 			norm := logSumExp(row)
 			for token, l := range row {
-				n := beam{Hypothesis{LogProb: b.LogProb + float64(l) - norm}, i}
+				n := beam{tokens: b.tokens, logProb: b.logProb + float64(l) - norm, sequence: i, token: token}
 				if slices.Contains(c.Stop, token) {
-					n.Tokens, n.Stopped = b.Tokens, true
-					n.Score = c.score(n.LogProb, step)
-					complete = append(complete, n.Hypothesis)
-					continue
+					complete = append(complete, c.hypothesis(n, step, true))
+				} else {
+					next.offer(n)
 				}
-				n.Tokens = []int{token} // for now: most are dropped
-				next = append(next, n)
 			}
 		}
-		slices.SortStableFunc(next, func(a, b beam) int { return cmp.Compare(b.LogProb, a.LogProb) })
-		next = next[:min(len(next), c.Width)]
-		for i := range next {
-			n := &next[i]
-			n.Tokens = append(slices.Clip(slices.Clone(live[n.sequence].Tokens)), n.Tokens...)
-			n.Score = c.score(n.LogProb, step)
+		extended := next.sorted()
+		for i := range extended {
+			n := &extended[i]
+			n.tokens = append(slices.Clip(n.tokens), n.token)
 		}
-		best := func(a, b Hypothesis) int { return cmp.Compare(b.Score, a.Score) }
 		if step == c.MaxTokens {
-			for _, n := range next {
-				complete = append(complete, n.Hypothesis)
+			for _, n := range extended {
+				complete = append(complete, c.hypothesis(n, step, false))
 			}
-			next = next[:0]
+			extended = nil
 		}
-		slices.SortStableFunc(complete, best)
+		slices.SortStableFunc(complete, func(a, b Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
 		complete = complete[:min(len(complete), c.Width)]
-		live = append(live[:0], next...)
+		live = append(live[:0], extended...)
 		// The best that a live hypothesis can still reach is to lose nothing.
-		if len(complete) == c.Width && len(live) > 0 && complete[c.Width-1].Score >= c.score(live[0].LogProb, c.MaxTokens) {
+		if len(complete) == c.Width && len(live) > 0 && complete[c.Width-1].Score >= c.score(live[0].logProb, c.MaxTokens) {
 			break
 		}
 		for i := range parents {
 			parents[i], feed[i] = i, nil
 			if i < len(live) {
-				parents[i], feed[i] = live[i].sequence, live[i].Tokens[step-1:]
+				parents[i], feed[i] = live[i].sequence, live[i].tokens[step-1:]
 			}
 		}
 		if len(live) > 0 {
@@ -114,6 +110,10 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 		}
 	}
 	return complete, nil
+}
+
+func (c BeamConfig) hypothesis(b beam, tokens int, stopped bool) Hypothesis {
+	return Hypothesis{Tokens: b.tokens, LogProb: b.logProb, Score: c.score(b.logProb, tokens), Stopped: stopped}
 }
 
 func (c BeamConfig) score(logProb float64, tokens int) float64 {

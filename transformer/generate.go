@@ -22,20 +22,23 @@ type Decoder interface {
 	Reorder(parents []int) error
 }
 
-// feeder turns the pieces of Feed into a batch, and picks the logits of the
-// last row of each. Its buffers are kept from call to call.
+// feeder turns the pieces of Feed into a batch, and projects the last row of each to
+// logits: those of a prompt's other tokens, of which nobody asks, would be many. Its
+// buffers are kept from call to call.
 type feeder struct {
 	flat, lengths []int
-	all, last     []float32
+	x, last       []float32
 }
 
-func (f *feeder) feed(tokens [][]int, vocab int, run func(dst []float32, flat []int, batch Batch) error) ([]float32, error) {
+// feed runs hidden, which sets x to [rows, D], and then head on the last rows.
+func (f *feeder) feed(tokens [][]int, ws *Workspace, head *Linear, hidden func(x []float32, flat []int, batch Batch) error) ([]float32, error) {
 	f.flat, f.lengths = f.flat[:0], f.lengths[:0]
-	same := true
+	same, fed := true, 0
 	for _, t := range tokens {
 		f.flat = append(f.flat, t...)
 		f.lengths = append(f.lengths, len(t))
 		same = same && len(t) == len(tokens[0])
+		fed += min(len(t), 1)
 	}
 	batch := Uniform(len(tokens), 0)
 	if same && len(tokens) > 0 {
@@ -43,17 +46,35 @@ func (f *feeder) feed(tokens [][]int, vocab int, run func(dst []float32, flat []
 	} else if !same {
 		batch = Ragged(f.lengths...)
 	}
-	f.all = slices.Grow(f.all[:0], len(f.flat)*vocab)[:len(f.flat)*vocab]
-	if err := run(f.all, f.flat, batch); err != nil {
+	dim, vocab := head.In, head.Out
+	f.x = slices.Grow(f.x[:0], len(f.flat)*dim)[:len(f.flat)*dim] // [rows, D]
+	if err := hidden(f.x, f.flat, batch); err != nil {
 		return nil, err
 	}
 	if len(f.last) != len(tokens)*vocab {
-		f.last = make([]float32, len(tokens)*vocab)
+		f.last = make([]float32, len(tokens)*vocab) // [sequences, V]
 	}
+	rows := f.x[:0] // [fed, D]
 	for i := range tokens {
 		if batch.Length(i) > 0 {
 			end := batch.Start(i + 1)
-			copy(f.last[i*vocab:(i+1)*vocab], f.all[(end-1)*vocab:end*vocab])
+			rows = append(rows, f.x[(end-1)*dim:end*dim]...)
+		}
+	}
+	if fed == len(tokens) {
+		if err := head.Forward(ws, f.last, rows); err != nil {
+			return nil, err
+		}
+		return f.last, nil
+	}
+	defer ws.release(ws.mark())
+	logits := ws.alloc(fed * vocab) // [fed, V]
+	if err := head.Forward(ws, logits, rows); err != nil {
+		return nil, err
+	}
+	for i := range tokens {
+		if batch.Length(i) > 0 {
+			logits = logits[copy(f.last[i*vocab:(i+1)*vocab], logits):]
 		}
 	}
 	return f.last, nil
@@ -152,21 +173,31 @@ func (s Sampling) sampler() *sampler {
 
 // choose is the next token. Of equal logits it prefers the first.
 func (s *sampler) choose(logits []float32) int {
+	first := argmax(logits)
 	if s.Temperature <= 0 {
-		return argmax(logits)
+		return first
 	}
-	s.kept = s.kept[:0]
-	top := float64(logits[argmax(logits)])
+	kept := s.kept[:0]
+	top := float64(logits[first])
 	for i, l := range logits {
-		s.kept = append(s.kept, candidate{i, math.Exp((float64(l) - top) / s.Temperature)})
+		kept = append(kept, candidate{i, math.Exp((float64(l) - top) / s.Temperature)})
 	}
-	slices.SortStableFunc(s.kept, func(a, b candidate) int { return cmp.Compare(b.p, a.p) })
-	kept := s.kept
+	s.kept = kept
+	likelier := func(a, b candidate) int { return cmp.Compare(b.p, a.p) }
 	if s.TopK > 0 && s.TopK < len(kept) {
-		kept = kept[:s.TopK]
+		best := best[candidate]{k: s.TopK, order: likelier, kept: kept[:0]}
+		for _, c := range kept {
+			best.offer(c)
+		}
+		kept = best.sorted()
 	}
 	total := sum(kept)
 	if s.TopP > 0 && s.TopP < 1 {
+		// All that are this unlikely have together less than what is left out. That
+		// spares sorting them; the half is for rounding.
+		least := (1 - s.TopP) * total / float64(2*len(kept))
+		kept = slices.DeleteFunc(kept, func(c candidate) bool { return c.p < least })
+		slices.SortStableFunc(kept, likelier)
 		reached := 0.0
 		for i, c := range kept {
 			if reached += c.p; reached >= s.TopP*total {
@@ -182,7 +213,7 @@ func (s *sampler) choose(logits []float32) int {
 			return c.token
 		}
 	}
-	return kept[0].token // rounding, or NaN
+	return first // rounding, NaN, or +Inf
 }
 
 func sum(c []candidate) float64 {
@@ -202,4 +233,31 @@ func argmax(x []float32) int {
 		}
 	}
 	return best
+}
+
+// best keeps the k least in order, which are the best, of what it is offered, and of
+// equals the first. Most of many are no better than k that came before, which
+// shows at once; the others are sorted k at a time.
+type best[T any] struct {
+	k     int
+	order func(a, b T) int
+	kept  []T  // the k best of earlier ones, sorted, and some that are better than the last of them
+	full  bool // there are k earlier ones
+}
+
+func (b *best[T]) offer(x T) {
+	if b.full && b.order(b.kept[b.k-1], x) <= 0 {
+		return
+	}
+	if b.kept = append(b.kept, x); len(b.kept)-b.k >= b.k {
+		b.sorted()
+	}
+}
+
+// sorted is what is kept, the best first.
+func (b *best[T]) sorted() []T {
+	slices.SortStableFunc(b.kept, b.order)
+	b.kept = b.kept[:min(len(b.kept), b.k)]
+	b.full = len(b.kept) == b.k
+	return b.kept
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -353,3 +354,149 @@ func TestGenerationReportsErrors(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// drawn gives logits of one decimal, so that many are equal, and some that are -Inf.
+type drawn struct {
+	rand   *rand.Rand
+	vocab  int
+	logits []float32
+}
+
+func (d *drawn) Vocab() int          { return d.vocab }
+func (d *drawn) Reorder([]int) error { return nil }
+func (d *drawn) Feed(tokens [][]int) ([]float32, error) {
+	d.logits = make([]float32, len(tokens)*d.vocab)
+	for i := range d.logits {
+		d.logits[i] = float32(math.Round(d.rand.NormFloat64()*20)) / 10
+		if d.rand.IntN(10) == 0 {
+			d.logits[i] = float32(math.Inf(-1))
+		}
+	}
+	return d.logits, nil
+}
+
+// TestSamplingSorts compares what Generate draws with drawing from all tokens sorted.
+func TestSamplingSorts(t *testing.T) {
+	for _, s := range []tf.Sampling{
+		{Temperature: 0.7, TopK: 5}, {Temperature: 3, TopK: 40}, {Temperature: 1, TopP: 0.3}, {Temperature: 2, TopP: 0.99},
+		{Temperature: 1.5, TopK: 60, TopP: 0.8}, {Temperature: 1, TopK: 1000, TopP: 0.9},
+	} {
+		s.Seed = 11
+		draws := rand.New(rand.NewPCG(s.Seed, 0))
+		d := &drawn{rand: rand.New(rand.NewPCG(1, 2)), vocab: 300}
+		step := 0
+		for token, err := range tf.Generate(t.Context(), d, []int{1}, s, tf.Limits{MaxTokens: 200}) {
+			noError(t, err)
+			step++
+			p, order := make([]float64, d.vocab), make([]int, d.vocab)
+			for i, l := range d.logits {
+				p[i], order[i] = math.Exp(float64(l-slices.Max(d.logits))/s.Temperature), i
+			}
+			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+			total := func() (sum float64) {
+				for _, i := range order {
+					sum += p[i]
+				}
+				return sum
+			}
+			if s.TopK > 0 {
+				order = order[:min(s.TopK, len(order))]
+			}
+			if all, reached := total(), 0.0; s.TopP > 0 {
+				end := slices.IndexFunc(order, func(i int) bool { reached += p[i]; return reached >= s.TopP*all*(1-1e-12) })
+				order = order[:end+1]
+			}
+			at, want := draws.Float64()*total(), -1
+			for _, i := range order {
+				if at -= p[i]; at < 0 {
+					want = i
+					break
+				}
+			}
+			if token != want {
+				t.Fatalf("%+v: token %d is %d, want %d", s, step, token, want)
+			}
+		}
+	}
+}
+
+// TestSamplingInfinite has a token that is certain.
+func TestSamplingInfinite(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for _, s := range []tf.Sampling{{Temperature: 1}, {Temperature: 1, TopK: 2}, {Temperature: 1, TopP: 0.5}} {
+		d := fixed{0, 3, inf, -inf}
+		if got := must(tf.Collect(tf.Generate(t.Context(), d, []int{0}, s, tf.Limits{MaxTokens: 3})))(t); !slices.Equal(got, []int{2, 2, 2}) {
+			t.Errorf("%+v: %v, want the token with +Inf", s, got)
+		}
+	}
+}
+
+// TestBeamSorts compares Beam with sorting all continuations at each step.
+func TestBeamSorts(t *testing.T) {
+	for _, width := range []int{1, 2, 3, 7, 20} {
+		const vocab, steps = 30, 6
+		found := must(tf.Beam(t.Context(), &drawn{rand: rand.New(rand.NewPCG(3, 4)), vocab: vocab}, []int{0}, tf.BeamConfig{Width: width, MaxTokens: steps}))(t)
+		d := &drawn{rand: rand.New(rand.NewPCG(3, 4)), vocab: vocab}
+		live := []tf.Hypothesis{{}}
+		for range steps {
+			logits := must(d.Feed(make([][]int, width)))(t)
+			var all []tf.Hypothesis
+			for i, h := range live {
+				for token, l := range logSoftmax(logits[i*vocab:][:vocab]) {
+					all = append(all, tf.Hypothesis{Tokens: append(slices.Clone(h.Tokens), token), LogProb: h.LogProb + l})
+				}
+			}
+			slices.SortStableFunc(all, func(a, b tf.Hypothesis) int {
+				if math.Abs(a.LogProb-b.LogProb) <= 1e-9 { // equal but for rounding
+					return 0
+				}
+				return cmp.Compare(b.LogProb, a.LogProb)
+			})
+			live = all[:min(width, len(all))]
+		}
+		for i, h := range found {
+			if !slices.Equal(h.Tokens, live[i].Tokens) || !(math.Abs(h.LogProb-live[i].LogProb) <= 1e-9) {
+				t.Fatalf("width %d: hypothesis %d is %v, %v, want %v, %v", width, i, h.Tokens, h.LogProb, live[i].Tokens, live[i].LogProb)
+			}
+		}
+		if len(found) != len(live) {
+			t.Errorf("width %d: %d hypotheses, want %d", width, len(found), len(live))
+		}
+	}
+}
+
+// TestPromptLogits: of a prompt, only the last token's logits are computed.
+func TestPromptLogits(t *testing.T) {
+	const vocab, length = 5000, 64
+	m := tiny(t, vocab)
+	prompt := make([]int, length)
+	for i := range prompt {
+		prompt[i] = i * 7 % vocab
+	}
+	ws := new(tf.Workspace)
+	last := must(m.Start(ws, 1).Feed([][]int{prompt}))(t)
+	all := make([]float32, length*vocab)
+	noError(t, m.Logits(ws, all, prompt, tf.Uniform(1, length), nil))
+	for i, got := range last {
+		if want := all[(length-1)*vocab+i]; !(math.Abs(float64(got-want)) <= 1e-4*max(1, math.Abs(float64(want)))) {
+			t.Fatalf("logit %d is %v, that of the whole pass %v", i, got, want)
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	must(m.Start(new(tf.Workspace), 1).Feed([][]int{prompt}))(t)
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > length*vocab {
+		t.Errorf("%d bytes for a prompt of %d tokens; all logits would take %d", got, length, 4*length*vocab)
+	}
+}
+
+// TestLogitsLength: logits of a wrong length leave the cache as it was.
+func TestLogitsLength(t *testing.T) {
+	m := tiny(t, 7)
+	cache := tf.NewCache(1, 1)
+	err := m.Logits(new(tf.Workspace), make([]float32, 6), []int{1}, tf.Uniform(1, 1), cache)
+	if !errors.Is(err, tf.ErrShape) || cache.Len(0) != 0 {
+		t.Errorf("%v, and %d tokens in the cache", err, cache.Len(0))
+	}
+}

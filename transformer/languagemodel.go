@@ -82,18 +82,26 @@ func NewLanguageModel(c LanguageModelConfig, names LanguageModelNames, w Weights
 // Logits sets dst, [rows, Vocab], to the logits of the token behind each token.
 // cache may be nil; else the tokens follow those that it holds.
 func (m *LanguageModel) Logits(ws *Workspace, dst []float32, tokens []int, batch Batch, cache *Cache) error {
-	if len(tokens) != batch.Rows() {
-		return errorf(ErrShape, "%d tokens in a batch of %d rows", len(tokens), batch.Rows())
-	}
-	defer ws.release(ws.mark())
-	x := ws.alloc(len(tokens) * m.Embedding.Dim) // [rows, D]
-	if err := m.Embedding.Forward(x, tokens); err != nil {
+	if err := checkLen("logits", dst, batch.Rows()*m.Vocab, "rows*vocabulary"); err != nil {
 		return err
 	}
-	if err := m.Stack.Forward(ws, x, LayerInput{X: x, Batch: batch, Mask: m.mask}, cache); err != nil {
+	defer ws.release(ws.mark())
+	x := ws.alloc(batch.Rows() * m.Embedding.Dim) // [rows, D]
+	if err := m.hidden(ws, x, tokens, batch, cache); err != nil {
 		return err
 	}
 	return m.Head.Forward(ws, dst, x) // [rows, V]
+}
+
+// hidden sets x, [rows, D], to what the logits are made of.
+func (m *LanguageModel) hidden(ws *Workspace, x []float32, tokens []int, batch Batch, cache *Cache) error {
+	if len(tokens) != batch.Rows() {
+		return errorf(ErrShape, "%d tokens in a batch of %d rows", len(tokens), batch.Rows())
+	}
+	if err := m.Embedding.Forward(x, tokens); err != nil {
+		return err
+	}
+	return m.Stack.Forward(ws, x, LayerInput{X: x, Batch: batch, Mask: m.mask}, cache)
 }
 
 // Conversation is the state of generating sequences with a LanguageModel. It is a
@@ -119,8 +127,8 @@ func (c *Conversation) Vocab() int { return c.model.Vocab }
 
 // Feed implements Decoder.
 func (c *Conversation) Feed(tokens [][]int) ([]float32, error) {
-	return c.feeder.feed(tokens, c.model.Vocab, func(dst []float32, flat []int, batch Batch) error {
-		return c.model.Logits(c.ws, dst, flat, batch, c.cache)
+	return c.feeder.feed(tokens, c.ws, c.model.Head, func(x []float32, flat []int, batch Batch) error {
+		return c.model.hidden(c.ws, x, flat, batch, c.cache)
 	})
 }
 

@@ -211,7 +211,15 @@ func (m *Seq2Seq) Encode(ws *Workspace, dst []float32, tokens []int, batch Batch
 // behind each target token, which sees the target tokens up to itself and the
 // memory: the pass of training, and that which decoding step by step equals.
 func (m *Seq2Seq) Logits(ws *Workspace, dst []float32, target []int, batch Batch, memory Memory) error {
-	return m.decode(ws, dst, target, batch, memory, nil)
+	if err := checkLen("logits", dst, batch.Rows()*m.TargetVocab, "rows*vocabulary"); err != nil {
+		return err
+	}
+	defer ws.release(ws.mark())
+	x := ws.alloc(batch.Rows() * m.TargetEmbedding.Dim) // [rows, D]
+	if err := m.decode(ws, x, target, batch, memory, nil); err != nil {
+		return err
+	}
+	return m.Generator.Forward(ws, dst, x) // [rows, V]
 }
 
 // Memory is the output of an encoder.
@@ -221,10 +229,8 @@ type Memory struct {
 	Mask  *Mask // which rows each target sequence sees; nil: all
 }
 
-func (m *Seq2Seq) decode(ws *Workspace, dst []float32, target []int, batch Batch, memory Memory, cache *Cache) error {
-	if err := checkLen("logits", dst, batch.Rows()*m.TargetVocab, "rows*vocabulary"); err != nil {
-		return err
-	}
+// decode sets x, [rows, D], to what the logits are made of.
+func (m *Seq2Seq) decode(ws *Workspace, x []float32, target []int, batch Batch, memory Memory, cache *Cache) error {
 	if err := cache.check(batch); err != nil {
 		return err
 	}
@@ -232,20 +238,14 @@ func (m *Seq2Seq) decode(ws *Workspace, dst []float32, target []int, batch Batch
 	if cache != nil && !m.RestartPositions {
 		from = cache.Len
 	}
-	defer ws.release(ws.mark())
-	x := ws.alloc(len(target) * m.TargetEmbedding.Dim) // [rows, D]
 	if err := m.embed(x, m.TargetEmbedding, target, batch, from); err != nil {
 		return err
 	}
 	ws.trace("decoder", "embedded", x, batch.shape(m.TargetEmbedding.Dim)...)
-	err := m.Transformer.Decoder.Forward(ws, x, LayerInput{
+	return m.Transformer.Decoder.Forward(ws, x, LayerInput{
 		X: x, Batch: batch, Mask: causal,
 		Memory: memory.X, MemoryBatch: memory.Batch, MemoryMask: memory.Mask,
 	}, cache)
-	if err != nil {
-		return err
-	}
-	return m.Generator.Forward(ws, dst, x) // [rows, V]
 }
 
 // causal is shared, so that decoding does not allocate it again and again.
@@ -275,8 +275,8 @@ func (d *Decoding) Vocab() int { return d.model.TargetVocab }
 
 // Feed implements Decoder.
 func (d *Decoding) Feed(tokens [][]int) ([]float32, error) {
-	return d.feeder.feed(tokens, d.model.TargetVocab, func(dst []float32, flat []int, batch Batch) error {
-		return d.model.decode(d.ws, dst, flat, batch, d.memory, d.cache)
+	return d.feeder.feed(tokens, d.ws, d.model.Generator, func(x []float32, flat []int, batch Batch) error {
+		return d.model.decode(d.ws, x, flat, batch, d.memory, d.cache)
 	})
 }
 
