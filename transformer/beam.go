@@ -53,7 +53,6 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 	feed[0] = prompt // the others start as its copies
 	live := []beam{{}}
 	var complete []Hypothesis
-	next := best[beam]{k: c.Width, order: func(a, b beam) int { return cmp.Compare(b.logProb, a.logProb) }}
 	for step := 1; len(live) > 0; step++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -66,7 +65,7 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 			return nil, errorf(ErrShape, "beam search of width %d with a decoder of %d sequences", c.Width, len(logits)/max(vocab, 1))
 		}
 		// All continuations, of which the best are kept.
-		next.kept, next.full = next.kept[:0], false
+		next := best[beam]{k: c.Width, order: func(a, b beam) int { return cmp.Compare(b.logProb, a.logProb) }}
 		for i, b := range live {
 			row := logits[i*vocab : (i+1)*vocab]
 			norm := logSumExp(row)
@@ -92,7 +91,7 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 		}
 		slices.SortStableFunc(complete, func(a, b Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
 		complete = complete[:min(len(complete), c.Width)]
-		live = append(live[:0], extended...)
+		live = extended
 		// The best that a live hypothesis can still reach is to lose nothing.
 		if len(complete) == c.Width && len(live) > 0 && complete[c.Width-1].Score >= c.score(live[0].logProb, c.MaxTokens) {
 			break

@@ -34,5 +34,6 @@
 //
 // Constructors and passes return errors that match [ErrConfig], [ErrShape],
 // [ErrToken], [ErrTooLong], [ErrMissing], [ErrMisshapen] or [ErrLeftOver] with
-// errors.Is, and constructors those of reading the weights. What a destination holds after an error is undefined.
+// errors.Is, and constructors those of reading the weights. What a destination holds
+// after an error is undefined.
 package transformer

@@ -185,11 +185,11 @@ func (s *sampler) choose(logits []float32) int {
 	s.kept = kept
 	likelier := func(a, b candidate) int { return cmp.Compare(b.p, a.p) }
 	if s.TopK > 0 && s.TopK < len(kept) {
-		best := best[candidate]{k: s.TopK, order: likelier, kept: kept[:0]}
+		likeliest := best[candidate]{k: s.TopK, order: likelier, kept: kept[:0]}
 		for _, c := range kept {
-			best.offer(c)
+			likeliest.offer(c)
 		}
-		kept = best.sorted()
+		kept = likeliest.sorted()
 	}
 	total := sum(kept)
 	if s.TopP > 0 && s.TopP < 1 {
@@ -235,14 +235,14 @@ func argmax(x []float32) int {
 	return best
 }
 
-// best keeps the k least in order, which are the best, of what it is offered, and of
-// equals the first. Most of many are no better than k that came before, which
-// shows at once; the others are sorted k at a time.
+// best keeps the k best of what it is offered, those that come first in order, and of
+// equals those offered first. Of many most are no better than k that came before, which
+// one comparison shows; the others are sorted k at a time.
 type best[T any] struct {
 	k     int
 	order func(a, b T) int
-	kept  []T  // the k best of earlier ones, sorted, and some that are better than the last of them
-	full  bool // there are k earlier ones
+	kept  []T // if full, the k best so far but for those that follow them, in order
+	full  bool
 }
 
 func (b *best[T]) offer(x T) {

@@ -61,9 +61,11 @@ const alignedLeast = 256
 // behind the other passes, and rows come from memory while others are computed.
 // rows may be 0; cols is at least 1. rows is consumed.
 //
-// Rows that do not begin at multiples of a vector are taken in aligned vectors, where
-// the machine can and no stream starts anew with every row: such a stream lies otherwise,
-// and masked loads before its first element are slow where that page was never used.
+// Rows that do not begin at multiples of half a vector are taken in aligned vectors,
+// where the machine can and no stream starts anew with every row: such a stream lies
+// otherwise, and masked loads before its first element are slow where that page was never
+// used. At multiples of half a vector every other access crosses a cache line, which
+// costs less than the vectors at both ends.
 func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, stages ...stage) {
 	plain := func() {
 		passes(m, rows, stages, func(groups [][]vec.Ptr, body func([]vec.Span)) {

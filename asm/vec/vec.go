@@ -194,8 +194,8 @@ type Machine interface {
 type Masking interface {
 	Machine
 	// IfAcross runs then where rows of n elements, one after the other from each of ps
-	// on, do not all begin at a multiple of a vector. Otherwise, and for n below least,
-	// it runs else_.
+	// on, do not all begin at a multiple of half a vector. Otherwise, and for n below
+	// least, it runs else_.
 	IfAcross(ps []Ptr, n Int, least int, then, else_ func())
 	// Misaligned is the number of elements from the multiple of a vector at or before p to p.
 	Misaligned(p Ptr) Int
