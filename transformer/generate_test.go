@@ -467,7 +467,7 @@ func TestBeamSorts(t *testing.T) {
 
 // TestPromptLogits: of a prompt, only the last token's logits are computed.
 func TestPromptLogits(t *testing.T) {
-	const vocab, length = 5000, 64
+	const vocab, length = 20000, 64
 	m := tiny(t, vocab)
 	prompt := make([]int, length)
 	for i := range prompt {
@@ -486,7 +486,7 @@ func TestPromptLogits(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	must(m.Start(new(tf.Workspace), 1).Feed([][]int{prompt}))(t)
 	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; got > length*vocab {
+	if got := after.TotalAlloc - before.TotalAlloc; got > 2*length*vocab { // the race detector has pools forget at random
 		t.Errorf("%d bytes for a prompt of %d tokens; all logits would take %d", got, length, 4*length*vocab)
 	}
 }
