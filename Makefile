@@ -9,8 +9,11 @@ GO ?= go
 SECOND_GO := go1.27.4
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# Modules beside the root; each has a go.mod of its own.
+# Modules beside the root; each has a go.mod of its own. Those that nobody
+# requires replace the root module; the published ones find it through go.work.
 NESTED := $(patsubst %/go.mod,%,$(wildcard asm/go.mod bench/go.mod))
+PUBLISHED := $(patsubst %/go.mod,%,$(wildcard text/go.mod cmd/*/go.mod))
+IN_WORKSPACE := GOWORK=$(CURDIR)/go.work
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 js/wasm
 VET_ARCHS := amd64 arm64 386 riscv64
 
@@ -31,7 +34,7 @@ quick: ## the fast native part of test: build, vet, short tests
 	$(GO) test -short ./...
 
 .PHONY: test
-test: check vet staticcheck test-native test-race test-purego test-tiers test-asm test-second-go test-consumer cross test-emulated ## everything that CI runs
+test: check vet staticcheck test-native test-text test-race test-purego test-tiers test-asm test-second-go test-consumer cross test-emulated ## everything that CI runs
 	@echo "make test: all passed"
 
 # Checks that run nothing of the library.
@@ -44,6 +47,7 @@ generate: ## write the assembly, its stubs and dispatch from asm/
 check: ## gofmt, tidy go.mod files, committed assembly is what the generator writes
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w $$files"; exit 1; }
 	@for m in . $(NESTED); do (cd $$m && $(GO) mod tidy -diff); done
+	@scripts/tidy-published.sh $(PUBLISHED)
 	$(GO) run -C asm ./cmd/kernelgen -check
 
 .PHONY: vet
@@ -54,11 +58,15 @@ vet: ## go vet for four architectures, with and without purego, in every module
 	done; done
 	@echo "go vet GOOS=darwin GOARCH=arm64"; GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./...
 	@for m in $(NESTED); do echo "go vet in $$m"; (cd $$m && $(GO) vet ./...); done
+	@for m in $(PUBLISHED); do for arch in $(VET_ARCHS); do echo "go vet GOARCH=$$arch in $$m"; \
+		(cd $$m && $(IN_WORKSPACE) GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./...); \
+	done; done
 
 .PHONY: staticcheck
 staticcheck: ## staticcheck in every module, for amd64, arm64 and purego
 	@bin=$$(mktemp -d); trap 'rm -rf "$$bin"' EXIT; GOBIN=$$bin $(GO) install $(STATICCHECK); \
 	for m in . $(NESTED); do echo "staticcheck in $$m"; (cd $$m && $$bin/staticcheck ./...); done; \
+	for m in $(PUBLISHED); do echo "staticcheck in $$m"; (cd $$m && $(IN_WORKSPACE) $$bin/staticcheck ./...); done; \
 	echo "staticcheck -tags=purego"; $$bin/staticcheck -tags=purego ./...; \
 	echo "staticcheck GOARCH=arm64"; GOARCH=arm64 CGO_ENABLED=0 $$bin/staticcheck ./...
 
@@ -67,6 +75,7 @@ cross: ## build everything for the platforms of the support matrix
 	@for platform in $(PLATFORMS); do \
 		echo "go build for $$platform"; \
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(GO) build ./...; \
+		for m in $(PUBLISHED); do (cd $$m && $(IN_WORKSPACE) GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(GO) build ./...); done; \
 	done
 
 # Tests on this machine.
@@ -74,6 +83,10 @@ cross: ## build everything for the platforms of the support matrix
 .PHONY: test-native
 test-native: ## all tests of the root module, on every tier of this machine
 	$(GO) test ./...
+
+.PHONY: test-text
+test-text: ## tests of the published nested modules, with the root module of this tree
+	@for m in $(PUBLISHED); do echo "go test in $$m"; (cd $$m && $(IN_WORKSPACE) $(GO) test ./...); done
 
 .PHONY: test-race
 test-race: ## short tests under the race detector

@@ -1,0 +1,28 @@
+#!/bin/bash
+# tidy-published.sh MODULE...: go.mod and go.sum of the nested modules that are
+# published say what `go mod tidy` would write, the modules of this tree standing
+# in for the released ones. A published go.mod holds no replace, so the check
+# adds them to a copy.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export GOWORK=off
+
+for m in "$@"; do
+	cd "$root/$m"
+	cp go.mod "$dir/copy.mod"
+	cp go.sum "$dir/copy.sum"
+	while read -r module version; do
+		case $module in
+		github.com/avoformer/avoformer*)
+			local=$root${module#github.com/avoformer/avoformer}
+			go mod edit -replace="$module@$version=$local" "$dir/copy.mod" ;;
+		esac
+	done < <(go mod edit -json | sed -n '/"Require"/,/\]/p' | awk -F'"' '/"Path"/ { p = $4 } /"Version"/ { print p, $4 }')
+	if grep -q '^replace' go.mod; then
+		echo "tidy-published.sh: $m/go.mod has a replace" >&2
+		exit 1
+	fi
+	go mod tidy -diff -modfile="$dir/copy.mod"
+done
