@@ -20,6 +20,8 @@ import (
 	"math"
 	"os"
 	"slices"
+
+	"github.com/avoformer/avoformer/internal/half"
 )
 
 // Errors that those of this package match, for use with errors.Is.
@@ -363,11 +365,11 @@ func (f *File) Float32(name string) ([]float32, error) {
 		}
 	case F16:
 		for i := range x {
-			x[i] = float16(le.Uint16(raw[2*i:]))
+			x[i] = half.Float16(le.Uint16(raw[2*i:]))
 		}
 	case BF16:
 		for i := range x {
-			x[i] = math.Float32frombits(uint32(le.Uint16(raw[2*i:])) << 16)
+			x[i] = half.BFloat16(le.Uint16(raw[2*i:]))
 		}
 	case F64:
 		for i := range x {
@@ -377,19 +379,6 @@ func (f *File) Float32(name string) ([]float32, error) {
 		return nil, fmt.Errorf("%w: %q is %s, want floating point", ErrDType, name, d)
 	}
 	return x, nil
-}
-
-// float16 is the value of an IEEE 754 half-precision number.
-func float16(h uint16) float32 {
-	sign, exp, frac := uint32(h>>15)<<31, uint32(h>>10&0x1f), uint32(h&0x3ff)
-	switch exp {
-	case 0: // zero or subnormal: frac * 2^-24, which float32 holds exactly
-		v := float32(frac) * (1.0 / (1 << 24))
-		return math.Float32frombits(sign | math.Float32bits(v))
-	case 0x1f: // infinity or NaN
-		return math.Float32frombits(sign | 0x7f800000 | frac<<13)
-	}
-	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
 }
 
 // Int64 reads a tensor of integers or booleans (as 0 and 1).

@@ -1,0 +1,166 @@
+// Package gguf reads the GGUF format, in which quantized models are published: typed
+// metadata by key, among them a model's sizes and its tokenizer's vocabulary, and
+// tensors of floating-point numbers or of blocks with shared scales.
+//
+// Versions 1 to 3 are read, in little-endian order. A file is not trusted. Reading
+// one that is truncated, inconsistent or made up gives an error that matches
+// [ErrFormat]; no size that a file merely claims is ever allocated. The package gives
+// the same numbers on big-endian machines.
+//
+// Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
+package gguf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+)
+
+// Errors that those of this package match, for use with errors.Is.
+var (
+	ErrFormat = errors.New("gguf: malformed file")
+	ErrAbsent = errors.New("gguf: no such tensor or key")
+	ErrType   = errors.New("gguf: type does not fit")
+)
+
+// Info describes a tensor.
+type Info struct {
+	Type Type
+	// Shape is row-major, the rows' length last, as elsewhere in this module; the
+	// file has it the other way around. It is empty for a scalar.
+	Shape []int
+}
+
+// Len is the number of elements.
+func (i Info) Len() int {
+	n := 1
+	for _, d := range i.Shape {
+		n *= d
+	}
+	return n
+}
+
+// entry is a tensor with its place in the data.
+type entry struct {
+	Info
+	begin, end int64 // bytes, relative to the start of the data
+}
+
+// A File is an open GGUF file. It may be used by several goroutines if its reader may.
+type File struct {
+	r        io.ReaderAt
+	version  int
+	data     int64 // where the data starts
+	entries  map[string]*entry
+	metadata map[string]any
+	closer   io.Closer
+}
+
+// Open opens the file at path. Tensors are read when asked for, so a file may be
+// larger than memory.
+func Open(path string) (*File, error) {
+	osFile, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	stat, err := osFile.Stat()
+	if err != nil {
+		osFile.Close()
+		return nil, err
+	}
+	f, err := NewFile(osFile, stat.Size())
+	if err != nil {
+		osFile.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	f.closer = osFile
+	return f, nil
+}
+
+// Parse reads a file that is in memory, such as an embedded one. It keeps data.
+func Parse(data []byte) (*File, error) {
+	return NewFile(bytes.NewReader(data), int64(len(data)))
+}
+
+// NewFile reads the metadata and the list of tensors of the GGUF file of size bytes
+// that r holds.
+func NewFile(r io.ReaderAt, size int64) (*File, error) {
+	f := &File{r: r, entries: map[string]*entry{}, metadata: map[string]any{}}
+	h := newHeader(r, size)
+	if err := f.readHeader(h); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Close closes a file that came from Open; otherwise it does nothing.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// Version is the version of the format, 1 to 3.
+func (f *File) Version() int { return f.version }
+
+// Names lists the tensors in alphabetical order.
+func (f *File) Names() []string { return sortedKeys(f.entries) }
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Info describes the named tensor, and tells whether there is one.
+func (f *File) Info(name string) (Info, bool) {
+	e, ok := f.entries[name]
+	if !ok {
+		return Info{}, false
+	}
+	return Info{e.Type, slices.Clone(e.Shape)}, true
+}
+
+// Bytes reads the raw little-endian data of the named tensor, row by row.
+func (f *File) Bytes(name string) ([]byte, error) {
+	e, ok := f.entries[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: tensor %q", ErrAbsent, name)
+	}
+	if e.end-e.begin > math.MaxInt {
+		return nil, fmt.Errorf("gguf: %q has %d bytes, too many for this machine", name, e.end-e.begin)
+	}
+	raw, err := io.ReadAll(io.NewSectionReader(f.r, f.data+e.begin, e.end-e.begin))
+	if err != nil {
+		return nil, fmt.Errorf("gguf: %q: %w", name, err)
+	}
+	if int64(len(raw)) != e.end-e.begin {
+		return nil, fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
+	}
+	return raw, nil
+}
+
+// Float32 reads a tensor of any format that [Dequantize] knows, in row-major order.
+func (f *File) Float32(name string) ([]float32, error) {
+	raw, err := f.Bytes(name)
+	if err != nil {
+		return nil, err
+	}
+	info := f.entries[name].Info
+	if dequantizers[info.Type] == nil {
+		return nil, fmt.Errorf("%w: %q is %v, want one that can be converted to float32", ErrType, name, info.Type)
+	}
+	x := make([]float32, info.Len())
+	if err := Dequantize(info.Type, x, raw); err != nil {
+		return nil, fmt.Errorf("%q: %w", name, err)
+	}
+	return x, nil
+}
