@@ -1,0 +1,65 @@
+"""Whisper, and the log-mel spectrogram that it takes."""
+
+import numpy
+import torch
+import transformers as hf
+
+from folder import Folder, folder, greedy
+
+PROMPT = [90, 91, 92, 93]
+
+
+@folder("whisper")
+def _(out, name):
+    c = hf.WhisperConfig(vocab_size=101, num_mel_bins=12, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48,
+                         max_source_positions=30, max_target_positions=40, begin_suppress_tokens=None, pad_token_id=100, bos_token_id=100, eos_token_id=100, decoder_start_token_id=90)
+    f = Folder(out, name)
+    g = torch.Generator().manual_seed(6)
+    features = torch.randn((2, 12, 60), generator=g)
+    target = torch.cat([torch.tensor([PROMPT] * 2), torch.randint(0, 90, (2, 6), generator=g)], 1)
+    inputs = {"input_features": features, "decoder_input_ids": target, "decoder_prompt": torch.tensor(PROMPT)}
+
+    def run(m, dtype):
+        with torch.no_grad():
+            o = m(input_features=features.to(dtype), decoder_input_ids=target, use_cache=False)
+        return {"encoder_last_hidden_state": o.encoder_last_hidden_state, "logits": o.logits}
+
+    def decode(m):
+        tokens, margin = {}, float("inf")
+        for i in range(2):
+            with torch.no_grad():
+                ids, gap = greedy(lambda x: m(input_features=features[i:i + 1], decoder_input_ids=torch.tensor([x]), use_cache=False).logits[0, -1], PROMPT, 12)
+            tokens[f"greedy_{i}"] = torch.tensor(ids)
+            margin = min(margin, gap)
+        return tokens, margin
+
+    f.write(hf.WhisperForConditionalGeneration(c), hf.WhisperForConditionalGeneration, run, decode, eos=[100], inputs=inputs, seed=1500, keep=["encoder.embed_positions"], scale=[("embed_tokens", 0.2)])
+
+
+def speechlike(n, seed):
+    """n samples at 16 kHz: a few gliding tones that come and go, and noise."""
+    r = numpy.random.default_rng(seed)
+    t = numpy.arange(n) / 16000
+    x = 0.003 * r.standard_normal(n)
+    for f in (140.0, 420.0, 1300.0, 3100.0, 6500.0):
+        x += 0.15 * numpy.sin(2 * numpy.pi * (f * t + 20 * numpy.sin(3 * t))) * numpy.clip(numpy.sin(2 * numpy.pi * t * (1 + f / 4000)), 0, 1)
+    return x.astype(numpy.float32)
+
+
+@folder("log-mel")
+def _(out, name):
+    """samples_K and mel_K, [bins, frames], without the padding to 30 seconds that Whisper itself adds, and
+    mel_padded, the first frames of samples_0 with it."""
+    f = Folder(out, name)
+    tensors = {}
+    for i, (bins, n) in enumerate([(80, 16000), (80, 7777), (128, 4000)]):
+        x = speechlike(n, i)
+        e = hf.WhisperFeatureExtractor(feature_size=bins)
+        mel = e(x, sampling_rate=16000, padding=False, truncation=False, return_tensors="np").input_features[0]
+        tensors |= {f"samples_{i}": torch.from_numpy(x), f"mel_{i}": torch.from_numpy(mel)}
+        if i == 0:
+            padded = e(x, sampling_rate=16000, return_tensors="np").input_features[0]
+            assert padded.shape == (80, 3000)
+            tensors["mel_padded"] = torch.from_numpy(padded[:, :110].copy())
+    f.expected(tensors, {"class": "WhisperFeatureExtractor", "transformers": hf.__version__})
+    print(f"{name:24}", {k: tuple(v.shape) for k, v in tensors.items()}, flush=True)

@@ -1,0 +1,166 @@
+"""Decoder-only language models."""
+
+import torch
+import transformers as hf
+
+from folder import Folder, folder, greedy, random_batch
+
+VOCAB, EOS = 101, 100
+PROMPTS = [[11, 45, 7, 80], [60, 3, 33, 71, 9, 15, 22, 48, 5, 90, 13, 2, 37]]
+BATCH = random_batch([21, 6], 3, EOS, 0)
+
+
+def logits(m, ids):
+    """All logits of one sequence. Dynamic frequencies depend on its length only: those of the
+    longer sequence before are forgotten."""
+    r = getattr(m.model, "rotary_emb", None) if hasattr(m, "model") else None
+    if r is not None and getattr(r, "rope_type", "") == "dynamic":
+        r.inv_freq, r.max_seq_len_cached = r.original_inv_freq, r.original_max_seq_len
+    with torch.no_grad():
+        return m(ids, use_cache=False).logits[0]
+
+
+def outputs(m):
+    ids, mask = BATCH
+    # Row by row: right of the padding is nothing that could change a result.
+    rows = [logits(m, ids[i:i + 1, :int(n)]) for i, n in enumerate(mask.sum(1))]
+    return {"logits": torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)}
+
+
+def tokens(m, new=12):
+    out, margin = {}, float("inf")
+    for i, prompt in enumerate(PROMPTS):
+        ids, gap = greedy(lambda x: logits(m, torch.tensor([x]))[-1], prompt, new)
+        out |= {f"prompt_{i}": torch.tensor(prompt), f"greedy_{i}": torch.tensor(ids)}
+        margin = min(margin, gap)
+    return out, margin
+
+
+def decoder(out, name, model, cls, **options):
+    f = Folder(out, name)
+    inputs = dict(zip(("input_ids", "attention_mask"), BATCH))
+    return f.write(model, cls, lambda m, dtype: outputs(m), tokens, eos=[EOS], inputs=inputs, **options)
+
+
+@folder("gpt2", "gpt2-hub")
+def _(out, name):
+    """gpt2-hub is without the prefix transformer. and with the buffers of the causal mask."""
+    c = hf.GPT2Config(vocab_size=VOCAB, n_embd=32, n_layer=2, n_head=4, n_positions=48, n_inner=None if name == "gpt2" else 48, bos_token_id=EOS, eos_token_id=EOS)
+
+    def rename(w):
+        w = {k.removeprefix("transformer."): v for k, v in w.items()}
+        return w | {f"h.{i}.attn.bias": torch.ones(48, 48).tril()[None, None] for i in range(2)}
+
+    decoder(out, name, hf.GPT2LMHeadModel(c), hf.GPT2LMHeadModel, seed=800, rename=rename if name == "gpt2-hub" else None)
+
+
+def llama(cls, **more):
+    return cls(**(dict(vocab_size=VOCAB, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+                       max_position_embeddings=256, rms_norm_eps=1e-5, bos_token_id=1, eos_token_id=EOS, pad_token_id=None) | more))
+
+
+def old_rope(c):
+    """Turns rope_parameters into the keys of transformers 4."""
+    p = c.pop("rope_parameters")
+    c["rope_theta"] = p.pop("rope_theta")
+    c["rope_scaling"] = p if p.get("rope_type", "default") != "default" else None
+    c["torch_dtype"] = c.pop("dtype", "float32")
+
+
+def rope(kind, theta=10000.0, **more):
+    return {"rope_type": kind, "rope_theta": theta} | more
+
+
+LLAMA3 = rope("llama3", 500000.0, factor=32.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)
+LLAMAS = {
+    "llama": (dict(), dict(config=old_rope, dtype=None)),
+    "llama-tied-rope3": (dict(tie_word_embeddings=True, max_position_embeddings=2048, rope_parameters=LLAMA3), dict(config=old_rope)),
+    "llama-rope3-new": (dict(rope_parameters=LLAMA3, max_position_embeddings=2048, head_dim=12), dict(shard="15KB")),
+    "llama-bias": (dict(attention_bias=True, mlp_bias=True, num_key_value_heads=4), dict()),
+    "llama-linear": (dict(rope_parameters=rope("linear", factor=4.0)), dict(config=old_rope)),
+    "llama-dynamic": (dict(rope_parameters=rope("dynamic", factor=2.0), max_position_embeddings=14), dict(config=old_rope)),
+    "llama-yarn": (dict(rope_parameters=rope("yarn", factor=4.0, original_max_position_embeddings=16), max_position_embeddings=64), dict(config=old_rope)),
+    "llama-yarn-keys": (dict(rope_parameters=rope("yarn", factor=8.0, original_max_position_embeddings=32, beta_fast=16.0, beta_slow=2.0, mscale=0.7, mscale_all_dim=1.2, truncate=False)), dict()),
+}
+
+
+@folder(*LLAMAS)
+def _(out, name):
+    config, options = LLAMAS[name]
+    decoder(out, name, hf.LlamaForCausalLM(llama(hf.LlamaConfig, **config)), hf.LlamaForCausalLM, seed=900, **options)
+
+
+@folder("mistral", "mistral-full")
+def _(out, name):
+    """Of mistral each token sees 6; mistral-full has a sliding_window of null, and head_dim."""
+    more = dict(sliding_window=6) if name == "mistral" else dict(sliding_window=None, head_dim=12)
+    decoder(out, name, hf.MistralForCausalLM(llama(hf.MistralConfig, **more)), hf.MistralForCausalLM, seed=950, config=old_rope)
+
+
+@folder("qwen2", "qwen2-window")
+def _(out, name):
+    """Biases in queries, keys and values. Of qwen2-window the last layer sees 5 tokens."""
+    more = dict(use_sliding_window=True, sliding_window=5, max_window_layers=1) if name == "qwen2-window" else dict(use_sliding_window=False, tie_word_embeddings=True)
+
+    def config(c):
+        old_rope(c)
+        c.pop("layer_types", None)
+        if name == "qwen2":  # published so
+            c.update(sliding_window=32768, max_window_layers=28)
+
+    c = llama(hf.Qwen2Config, rms_norm_eps=1e-6, rope_parameters=rope("default", 1000000.0), **more)
+    decoder(out, name, hf.Qwen2ForCausalLM(c), hf.Qwen2ForCausalLM, seed=1000, dtype=torch.float16, config=config)
+
+
+@folder("qwen3", "qwen3-yarn")
+def _(out, name):
+    """Normalized queries and keys; heads that together are wider than the rows."""
+    p = rope("default", 1000000.0) if name == "qwen3" else rope("yarn", 1000000.0, factor=4.0, original_max_position_embeddings=16)
+    c = llama(hf.Qwen3Config, head_dim=12, rms_norm_eps=1e-6, rope_parameters=p, tie_word_embeddings=name == "qwen3")
+    decoder(out, name, hf.Qwen3ForCausalLM(c), hf.Qwen3ForCausalLM, seed=1010, config=old_rope)
+
+
+@folder("gemma")
+def _(out, name):
+    c = llama(hf.GemmaConfig, head_dim=12, num_key_value_heads=1, hidden_activation="gelu_pytorch_tanh")
+    decoder(out, name, hf.GemmaForCausalLM(c), hf.GemmaForCausalLM, seed=1090, norm=0.0, scale=[("embed_tokens", 0.1)], config=old_rope)
+
+
+def gemma(cls, **more):
+    return llama(cls, **(dict(head_dim=16, num_hidden_layers=3, query_pre_attn_scalar=20, sliding_window=6) | more))
+
+
+@folder("gemma2")
+def _(out, name):
+    def config(c):
+        old_rope(c)
+        for k in ("layer_types", "rope_scaling"):
+            c.pop(k, None)
+
+    c = gemma(hf.Gemma2Config, attn_logit_softcapping=2.0, final_logit_softcapping=2.0)
+    decoder(out, name, hf.Gemma2ForCausalLM(c), hf.Gemma2ForCausalLM, seed=1100, norm=0.0, scale=[("embed_tokens", 0.1)], config=config)
+
+
+@folder("gemma3_text", "gemma3_text-new")
+def _(out, name):
+    """With the keys of the hub and with those of transformers 5."""
+    types = ["sliding_attention", "sliding_attention", "full_attention"]
+    c = gemma(hf.Gemma3TextConfig, layer_types=types, rope_parameters={"full_attention": rope("linear", 1000000.0, factor=8.0), "sliding_attention": rope("default")})
+
+    def config(c):
+        for k in ("layer_types", "rope_parameters", "_sliding_window_pattern"):
+            c.pop(k, None)
+        c.update(rope_theta=1000000.0, rope_local_base_freq=10000.0, rope_scaling={"factor": 8.0, "rope_type": "linear"}, sliding_window_pattern=3)
+
+    decoder(out, name, hf.Gemma3ForCausalLM(c), hf.Gemma3ForCausalLM, seed=1110, norm=0.0, scale=[("embed_tokens", 0.1)], config=config if name == "gemma3_text" else None)
+
+
+@folder("phi3", "phi3-long")
+def _(out, name):
+    """Fused weights. phi3-long has longrope, and rotates three quarters of each head."""
+    p = rope("default")
+    if name == "phi3-long":
+        p = rope("longrope", short_factor=[1.0, 1.1, 1.3], long_factor=[1.2, 2.0, 4.0], partial_rotary_factor=0.75, original_max_position_embeddings=16)
+    more = dict(original_max_position_embeddings=16, max_position_embeddings=64, partial_rotary_factor=0.75) if name == "phi3-long" else dict(sliding_window=7)
+    c = llama(hf.Phi3Config, rope_parameters=p, pad_token_id=0, **more)
+    decoder(out, name, hf.Phi3ForCausalLM(c), hf.Phi3ForCausalLM, seed=1150, config=old_rope if name == "phi3" else None)

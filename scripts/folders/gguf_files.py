@@ -1,0 +1,1 @@
+"""Files in the format of llama.cpp."""

@@ -1,0 +1,68 @@
+"""Encoder-decoders from text to text."""
+
+import torch
+import transformers as hf
+
+from folder import Folder, folder, greedy, hide, random_batch
+
+VOCAB = 101
+
+
+def seq2seq(out, name, model, cls, pad, eos, new=12, **options):
+    f = Folder(out, name)
+    ids, mask = random_batch([11, 7, 1, 4], 5, VOCAB - 1, pad)
+    start = model.config.decoder_start_token_id
+    target = torch.randint(5, VOCAB - 1, (4, 7), generator=torch.Generator().manual_seed(5))
+    target[:, 0] = start
+    inputs = {"input_ids": ids, "attention_mask": mask, "decoder_input_ids": target}
+
+    def run(m, dtype):
+        with torch.no_grad():
+            o = m(**inputs, use_cache=False)
+        return {"encoder_last_hidden_state": hide(o.encoder_last_hidden_state, mask), "logits": o.logits}
+
+    def decode(m):
+        tokens, margin = {}, float("inf")
+        for i in range(2):
+            source = ids[i:i + 1, :int(mask[i].sum())]
+            with torch.no_grad():
+                new_ids, gap = greedy(lambda x: m(input_ids=source, decoder_input_ids=torch.tensor([x]), use_cache=False).logits[0, -1], [start], new)
+            tokens[f"greedy_{i}"] = torch.tensor(new_ids)
+            margin = min(margin, gap)
+        return tokens, margin
+
+    f.write(model, cls, run, decode, eos=[eos], inputs=inputs, **options)
+
+
+@folder("t5", "t5-gated")
+def _(out, name):
+    """t5-gated is as T5 1.1 and Flan-T5."""
+    more = dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False, num_decoder_layers=2) if name == "t5-gated" else {}
+    c = hf.T5Config(**(dict(vocab_size=VOCAB, d_model=32, d_kv=12, d_ff=48, num_layers=2, num_decoder_layers=1, num_heads=3, relative_attention_num_buckets=8, relative_attention_max_distance=10,
+                            decoder_start_token_id=0, pad_token_id=0, eos_token_id=1) | more))
+    scale = [(".q.", 12 ** -0.5)] + ([("lm_head", 3)] if name == "t5-gated" else [(".o.", 4), (".wo.", 4)])
+    seq2seq(out, name, hf.T5ForConditionalGeneration(c), hf.T5ForConditionalGeneration, 0, 1, seed=1200, scale=scale)
+
+
+def two_stacks(cls, **more):
+    return cls(**(dict(vocab_size=VOCAB, max_position_embeddings=48, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
+                       encoder_ffn_dim=48, decoder_ffn_dim=48, forced_eos_token_id=None, forced_bos_token_id=None) | more))
+
+
+@folder("bart")
+def _(out, name):
+    c = two_stacks(hf.BartConfig, decoder_layers=1, decoder_attention_heads=8, decoder_ffn_dim=40, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2)
+    seq2seq(out, name, hf.BartForConditionalGeneration(c), hf.BartForConditionalGeneration, 1, 2, seed=1300, scale=[("shared", 0.2)])
+
+
+@folder("marian")
+def _(out, name):
+    c = two_stacks(hf.MarianConfig, activation_function="swish", scale_embedding=True, pad_token_id=100, decoder_start_token_id=100, eos_token_id=0)
+    seq2seq(out, name, hf.MarianMTModel(c), hf.MarianMTModel, 100, 0, seed=1400, dtype=None, keep=["embed_positions"], scale=[("shared", 0.5), ("encoder_attn.out_proj", 0.6), ("fc2", 5)])
+
+
+@folder("m2m_100")
+def _(out, name):
+    """Normalization first, ReLU, sinusoids in halves counted from pad+1 over what is no padding."""
+    c = two_stacks(hf.M2M100Config, activation_function="relu", scale_embedding=True, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2)
+    seq2seq(out, name, hf.M2M100ForConditionalGeneration(c), hf.M2M100ForConditionalGeneration, 1, 2, seed=1450, dtype=None, keep=["embed_positions"], scale=[("shared", 0.3), ("self_attn.out_proj", 3), ("fc2", 3)])

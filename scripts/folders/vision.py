@@ -1,0 +1,92 @@
+"""Vision transformers, and models with a tower for images and one for texts."""
+
+import torch
+import transformers as hf
+
+from folder import Folder, folder, random_batch
+
+SIZE = 24  # of the images, in patches of 8
+
+
+def pixels(height, width):
+    return torch.randn((2, 3, height, width), generator=torch.Generator().manual_seed(9))
+
+
+def timm_names(w):
+    """The weights of a ViT with timm's names."""
+    def concat(p, kind):
+        return torch.cat([w[f"{p}attention.attention.{k}.{kind}"] for k in ("query", "key", "value")])
+
+    new = {
+        "cls_token": w["vit.embeddings.cls_token"], "pos_embed": w["vit.embeddings.position_embeddings"],
+        "patch_embed.proj.weight": w["vit.embeddings.patch_embeddings.projection.weight"], "patch_embed.proj.bias": w["vit.embeddings.patch_embeddings.projection.bias"],
+    }
+    pairs = [("vit.layernorm.", "norm."), ("classifier.", "head.")]
+    for i in range(2):
+        p, b = f"vit.encoder.layer.{i}.", f"blocks.{i}."
+        for kind in ("weight", "bias"):
+            new[f"{b}attn.qkv.{kind}"] = concat(p, kind)
+        pairs += [(p + "layernorm_before.", b + "norm1."), (p + "layernorm_after.", b + "norm2."), (p + "attention.output.dense.", b + "attn.proj."),
+                  (p + "intermediate.dense.", b + "mlp.fc1."), (p + "output.dense.", b + "mlp.fc2.")]
+    for old, name in pairs:
+        for kind in ("weight", "bias"):
+            new[name + kind] = w[old + kind]
+    return new
+
+
+@folder("vit", "vit-interpolate", "vit-timm")
+def _(out, name):
+    """Of vit-interpolate the images are larger than the positions were made for."""
+    c = hf.ViTConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, image_size=SIZE, patch_size=8, num_labels=5)
+    interpolate = name == "vit-interpolate"
+    inputs = {"pixel_values": pixels(40, 32) if interpolate else pixels(SIZE, SIZE)}
+
+    def run(m, dtype):
+        x = inputs["pixel_values"].to(dtype)
+        with torch.no_grad():
+            return {"last_hidden_state": m.vit(x, interpolate_pos_encoding=interpolate).last_hidden_state, "logits": m(x, interpolate_pos_encoding=interpolate).logits}
+
+    def timm_config(c):
+        c.clear()
+        c.update(architecture="vit_tiny_patch8_24", num_classes=5, num_features=32, global_pool="token", model_args={"img_size": SIZE, "patch_size": 8, "embed_dim": 32, "depth": 2, "num_heads": 4, "mlp_ratio": 1.5},
+                 pretrained_cfg={"input_size": [3, SIZE, SIZE], "num_classes": 5})
+
+    f = Folder(out, name)
+    published = {"config": timm_config, "rename": timm_names} if name == "vit-timm" else None
+    f.write(hf.ViTForImageClassification(c), hf.ViTForImageClassification, run, inputs=inputs, seed=700, published=published)
+    if not published:
+        f.json("preprocessor_config.json", {"do_normalize": True, "do_resize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "image_processor_type": "ViTImageProcessor", "resample": 2, "size": {"height": SIZE, "width": SIZE}})
+
+
+def two_towers(out, name, model, cls, lengths, **options):
+    f = Folder(out, name)
+    c = model.config.text_config
+    ids, mask = random_batch(lengths, 4, c.vocab_size - 1, 1)
+    if name == "clip":  # the embedding is that of the token of highest id
+        for i, n in enumerate(lengths):
+            ids[i, n - 1] = c.eos_token_id
+    inputs = {"pixel_values": pixels(SIZE, SIZE), "input_ids": ids, "attention_mask": mask}
+
+    def run(m, dtype):
+        with torch.no_grad():
+            o = m(pixel_values=inputs["pixel_values"].to(dtype), input_ids=ids, attention_mask=mask)
+        return {k: getattr(o, k) for k in ("image_embeds", "text_embeds", "logits_per_image")}
+
+    f.write(model, cls, run, inputs=inputs, **options)
+    f.json("preprocessor_config.json", {"do_normalize": True, "do_resize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "image_processor_type": "SiglipImageProcessor", "resample": 3, "size": {"height": SIZE, "width": SIZE}})
+
+
+TOWER = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4)
+
+
+@folder("siglip")
+def _(out, name):
+    """Texts are padded to their full length, and padding is seen."""
+    c = hf.SiglipConfig(text_config=TOWER | dict(vocab_size=101, max_position_embeddings=16, projection_size=32), vision_config=TOWER | dict(image_size=SIZE, patch_size=8))
+    two_towers(out, name, hf.SiglipModel(c), hf.SiglipModel, [16, 16, 16], seed=720)
+
+
+@folder("clip")
+def _(out, name):
+    c = hf.CLIPConfig(text_config=TOWER | dict(vocab_size=101, max_position_embeddings=16, projection_dim=24, eos_token_id=100, bos_token_id=0, pad_token_id=1), vision_config=TOWER | dict(image_size=SIZE, patch_size=8, projection_dim=24), projection_dim=24)
+    two_towers(out, name, hf.CLIPModel(c), hf.CLIPModel, [12, 7, 9], seed=740)
