@@ -1,5 +1,5 @@
 // Package asm is the catalog of avoformer's generated kernels: every assembly
-// file, declaration and dispatch switch in package kernels comes from it, by
+// file, declaration and dispatch switch in package kernels/internal/simd comes from it, by
 // way of cmd/kernelgen.
 package asm
 
@@ -10,7 +10,7 @@ import (
 
 // Tier is an instruction set that kernels are generated for.
 type Tier struct {
-	Name     string // suffix of the symbols, and the name of the kernels.ISA constant
+	Name     string // suffix of the symbols, and the name of the simd.ISA constant
 	File     string // part of the file name
 	Arch     string // GOARCH
 	Width    int    // float32 lanes of a vector
@@ -32,7 +32,7 @@ var Tiers = []Tier{
 
 // Kernel is one operation of the catalog.
 type Kernel struct {
-	File      string // the kernels/ file, without tier and architecture
+	File      string // the file of package simd, without tier and architecture
 	Source    string // the file of asm/kernel that it comes from
 	Name      string // the dispatching function; tiers and Generic are suffixes
 	Signature string // Go function type; parameters of builtin types only

@@ -27,7 +27,7 @@ var backends = map[string]backend{"amd64": generateX86, "arm64": generateNEON}
 // genericTile is the register tile of the pure-Go path.
 var genericTile = kernel.GemmTile{MR: 4, NR: 8}
 
-// Generate makes every generated file of package kernels, by name.
+// Generate makes every generated file of package simd, by name.
 func Generate(catalog []Kernel, tiers []Tier) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, t := range tiers {
@@ -69,8 +69,23 @@ func Generate(catalog []Kernel, tiers []Tier) (map[string][]byte, error) {
 	if err := goFile(files, "dispatch_other.go", elsewhere, dispatch(catalog, nil)); err != nil {
 		return nil, err
 	}
-	err := goFile(files, "catalog_other_test.go", elsewhere, implementations(catalog, nil))
-	return files, err
+	if err := goFile(files, "catalog_other_test.go", elsewhere, implementations(catalog, nil)); err != nil {
+		return nil, err
+	}
+	return files, goFile(files, "limits.go", "", limits())
+}
+
+// limits are the constants of the kernels' contracts that their callers need.
+func limits() string {
+	return fmt.Sprintf(`const (
+	// ShortQueries is the number of queries, and of keys, that AttnShort takes at most, whose
+	// scores need ShortRows rows of as many elements.
+	ShortQueries, ShortRows = %d, ShortQueries + 5
+	// FewKeys is the number of keys that AttnFew takes at most for more than one query. The
+	// scores of a query need FewRow elements.
+	FewKeys, FewRow = %d, FewKeys + 16
+)
+`, kernel.ShortQueries, kernel.FewKeys)
 }
 
 // byFile groups the catalog by File, in order of first appearance.
@@ -90,7 +105,10 @@ func byFile(catalog []Kernel) [][]Kernel {
 }
 
 func goFile(files map[string][]byte, name, constraint string, body string) error {
-	src := header("catalog.go") + "\n//go:build " + constraint + "\n\npackage kernels\n\n" + body
+	if constraint != "" {
+		constraint = "\n//go:build " + constraint + "\n"
+	}
+	src := header("catalog.go") + constraint + "\npackage simd\n\n" + body
 	b, err := format.Source([]byte(src))
 	if err != nil {
 		return fmt.Errorf("%s: %w\n%s", name, err, src)
@@ -134,7 +152,7 @@ func dispatch(catalog []Kernel, tiers []Tier) string {
 		if k.ByISA {
 			sig, on = "(isa ISA, "+strings.TrimPrefix(sig, "("), "isa"
 		}
-		fmt.Fprintf(&w, "func %s%s {\n", k.Name, sig)
+		fmt.Fprintf(&w, "func %s%s {\n", exported(k.Name), sig)
 		if len(tiers) == 0 {
 			fmt.Fprintf(&w, "%s%sGeneric(%s)\n}\n\n", ret, k.Name, args)
 			continue
@@ -146,7 +164,7 @@ func dispatch(catalog []Kernel, tiers []Tier) string {
 		}
 		fmt.Fprintf(&w, "default:\n%s%sGeneric(%s)\n}\n}\n\n", ret, k.Name, args)
 	}
-	fmt.Fprintf(&w, "// gemmTile is the register tile of a tier's gemmPanel: mr rows by nr columns.\nfunc gemmTile(isa ISA) (mr, nr int) {\nswitch isa {\n")
+	fmt.Fprintf(&w, "// GemmTile is the register tile of a tier's GemmPanel: mr rows by nr columns.\nfunc GemmTile(isa ISA) (mr, nr int) {\nswitch isa {\n")
 	for _, t := range tiers {
 		fmt.Fprintf(&w, "case %s:\nreturn %d, %d\n", t.Name, t.Gemm.MR, t.Gemm.NR)
 	}
@@ -168,6 +186,19 @@ func implementations(catalog []Kernel, tiers []Tier) string {
 	}
 	fmt.Fprintf(&w, "}\n")
 	return w.String()
+}
+
+// spelled are the words of names that begin with more than one capital letter.
+var spelled = []struct{ lower, upper string }{{"axpy", "AXPY"}, {"gelu", "GELU"}, {"relu", "ReLU"}, {"rms", "RMS"}, {"silu", "SiLU"}}
+
+// exported is the name of the function that chooses among a kernel's tiers.
+func exported(name string) string {
+	for _, s := range spelled {
+		if rest, ok := strings.CutPrefix(name, s.lower); ok {
+			return s.upper + rest
+		}
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
 }
 
 func funcType(signature string) *ast.FuncType {

@@ -14,11 +14,11 @@ func TestGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range files {
-		got, err := os.ReadFile(filepath.Join("..", "kernels", name))
+		got, err := os.ReadFile(filepath.Join("..", "kernels", "internal", "simd", name))
 		if err != nil {
 			t.Error(err)
 		} else if !bytes.Equal(got, want) {
-			t.Errorf("kernels/%s is out of date: run go generate", name)
+			t.Errorf("kernels/internal/simd/%s is out of date: run go generate", name)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func generateX86(t Tier, source string, kernels []Kernel) ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w", fn.Name, err)
 		}
 	}
-	b, err := printer.NewGoAsm(printer.Config{Name: "kernelgen", Pkg: "kernels"}).Print(file)
+	b, err := printer.NewGoAsm(printer.Config{Name: "kernelgen", Pkg: "simd"}).Print(file)
 	if err != nil {
 		return nil, err
 	}

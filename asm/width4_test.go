@@ -44,7 +44,9 @@ func TestWidth4(t *testing.T) {
 	}
 }
 
-// runKernelTests runs the tests of package kernels, short, in a copy of the
+const simd = "kernels/internal/simd"
+
+// runKernelTests runs the tests of packages kernels and simd, short, in a copy of the
 // module whose vector tiers are narrowTiers.
 func runKernelTests(t *testing.T, catalog []Kernel) ([]byte, error) {
 	t.Helper()
@@ -67,7 +69,7 @@ func runKernelTests(t *testing.T, catalog []Kernel) ([]byte, error) {
 			t.Fatal(err)
 		}
 	}
-	old, err := filepath.Glob(filepath.Join(dir, "kernels", "*_amd64.s"))
+	old, err := filepath.Glob(filepath.Join(dir, simd, "*_amd64.s"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +79,11 @@ func runKernelTests(t *testing.T, catalog []Kernel) ([]byte, error) {
 		}
 	}
 	for name, b := range files {
-		if err := os.WriteFile(filepath.Join(dir, "kernels", name), b, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, simd, name), b, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("go", "test", "-short", "./kernels")
+	cmd := exec.Command("go", "test", "-short", "./kernels", "./"+simd)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "AVOFORMER_ISA=avx2", "GOFLAGS=-mod=mod")
 	return cmd.CombinedOutput()

@@ -437,7 +437,6 @@ func brief(v any) string {
 // takesAnything has the functions with arguments of which none is wrong, or
 // that say so otherwise.
 var takesAnything = map[string]string{
-	"ISA.String":      "has a name for every number",
 	"ParseISA":        "returns an error",
 	"BLHD":            "multiplies; what it gives, Attention checks",
 	"WindowMask":      "cuts what no sequence reaches",

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 // attentionBlocks are the sizes of the work: q query rows share each tile of k
@@ -39,11 +41,9 @@ const (
 	// shortKeys is the number of queries and of keys up to which attnShort takes any head, someKeys the one
 	// on AVX-512, and mostKeys the one up to which it takes some; fewQueries and fewKeys are those of attnFew,
 	// which takes oneKeys of one query. A head is at most shortDim wide, and makes at most shortSteps steps of a product.
-	shortKeys, someKeys, mostKeys = 32, 40, 64
-	fewQueries, fewKeys, oneKeys  = 7, 256, 1024
+	shortKeys, someKeys, mostKeys = 32, 40, simd.ShortQueries
+	fewQueries, fewKeys, oneKeys  = 7, simd.FewKeys, 1024
 	shortDim, shortSteps          = 1 << 11, 1 << 21
-	// shortRows is how many rows of mostKeys elements attnShort needs, and fewRow how long those of attnFew are.
-	shortRows, fewRow = mostKeys + 5, fewKeys + 16
 	// copyElements bounds a copy of queries or values.
 	copyElements = 1 << 16
 )
@@ -91,8 +91,8 @@ func (c *attentionCall) run(t Threads) {
 // plan cuts the work into units, splits and parts.
 func (c *attentionCall) plan() {
 	p := &c.p
-	c.isa = active
-	mr, nr := gemmTile(c.isa)
+	c.isa = Active()
+	mr, nr := simd.GemmTile(c.isa)
 	c.nr = nr
 	c.fold = 1
 	if p.LenQ == 1 && p.Relative == nil {
@@ -389,11 +389,11 @@ func (c *attentionCall) shortHeads(w *attentionScratch, from, to int) {
 		bySequence = bySequence || t.kind == maskLengths || t.kind == maskQueryLengths || t.shape[0] > 1
 		byHead = byHead || t.kind == maskALiBi || t.shape[1] > 1
 	}
-	kernel := attnShort
+	kernel := simd.AttnShort
 	if c.few {
-		kernel = attnFew
+		kernel = simd.AttnFew
 	}
-	const most = max(shortRows*mostKeys, fewQueries*fewRow)
+	const most = max(simd.ShortRows*mostKeys, fewQueries*simd.FewRow)
 	w.scores = grow(w.scores, 3*most)
 	s, bias, mask := w.scores[:most], w.scores[most:2*most], w.scores[2*most:]
 	lo, n, ldb, ldm := 0, p.LenK, 0, (p.LenK+15)&^15
@@ -419,7 +419,7 @@ func (c *attentionCall) shortHeads(w *attentionScratch, from, to int) {
 			b.mask(mask, ldm, 0, p.LenQ, lo, n)
 			if bias, ldb = mask, ldm; !c.few {
 				bias, ldb = w.scores[most:2*most], mostKeys
-				transposeRows(c.isa, bias, mask, (p.LenQ+7)&^7, (n+7)&^7, ldb, ldm)
+				simd.TransposeRows(c.isa, bias, mask, (p.LenQ+7)&^7, (n+7)&^7, ldb, ldm)
 			}
 		}
 		o := p.Dst[seq*p.DstStrides.Batch+head*p.DstStrides.Head:]
@@ -474,12 +474,12 @@ func (b *attentionBlock) online() {
 				w.fresh[from] = false
 			}
 			b.scores(w.scores, c.tile, ra, rb, j, m, packed)
-			attnSoftmax(w.scores, rb-ra, m, c.tile, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
+			simd.AttnSoftmax(w.scores, rb-ra, m, c.tile, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
 			beta := float32(1)
 			if w.fresh[from] {
 				beta = 0
 			} else {
-				attnScaleRows(b.o[ra*b.ldo:], rb-ra, dim, b.ldo, w.factor[ra:rb])
+				simd.AttnScaleRows(b.o[ra*b.ldo:], rb-ra, dim, b.ldo, w.factor[ra:rb])
 			}
 			b.values(w.scores, c.tile, ra, rb, m, beta)
 			w.fresh[from] = false
@@ -522,7 +522,7 @@ func (b *attentionBlock) finish() {
 		}
 		w.factor[r] = f
 	}
-	attnScaleRows(b.o, b.rows, p.ValueDim, b.ldo, w.factor[:b.rows])
+	simd.AttnScaleRows(b.o, b.rows, p.ValueDim, b.ldo, w.factor[:b.rows])
 	if hidden && p.Empty != EmptyZero {
 		for r, sum := range w.sum[:b.rows] {
 			if sum == 0 {
@@ -549,7 +549,7 @@ func (b *attentionBlock) emptyRow(r int) {
 	}
 	if p.Empty == EmptyUniform && p.LenK > 0 {
 		for j := range p.LenK {
-			addVec(o, o, b.v[j*p.VStrides.Row:][:len(o)])
+			simd.AddVec(o, o, b.v[j*p.VStrides.Row:][:len(o)])
 		}
 		if p.HeadMask != nil {
 			weight *= p.HeadMask[b.headOf(r)]
@@ -582,14 +582,14 @@ func (b *attentionBlock) whole() {
 			b.scores(b.weights[j:], p.LenK, 0, b.rows, j, m, b.packKeys(j, m))
 		}
 		for from, to := range rowPieces(b.rows, n) {
-			attnSoftmax(b.weights[from*p.LenK+b.lo:], to-from, n, p.LenK, w.max[from:to], w.sum[from:to], w.factor[from:to])
+			simd.AttnSoftmax(b.weights[from*p.LenK+b.lo:], to-from, n, p.LenK, w.max[from:to], w.sum[from:to], w.factor[from:to])
 			for r := from; r < to; r++ {
 				w.factor[r] = 1 / w.sum[r]
 				if w.sum[r] == 0 {
 					w.factor[r] = 0
 				}
 			}
-			attnScaleRows(b.weights[from*p.LenK+b.lo:], to-from, n, p.LenK, w.factor[from:to])
+			simd.AttnScaleRows(b.weights[from*p.LenK+b.lo:], to-from, n, p.LenK, w.factor[from:to])
 		}
 	}
 	beta := float32(0)
@@ -606,7 +606,7 @@ func (b *attentionBlock) whole() {
 		for r := range b.rows {
 			w.factor[r] = p.HeadMask[b.headOf(r)]
 		}
-		attnScaleRows(b.o, b.rows, p.ValueDim, b.ldo, w.factor[:b.rows])
+		simd.AttnScaleRows(b.o, b.rows, p.ValueDim, b.ldo, w.factor[:b.rows])
 	}
 	for r, sum := range w.sum[:b.rows] {
 		if sum == 0 {
@@ -641,10 +641,10 @@ func (b *attentionBlock) scores(s []float32, lds, ra, rb, j, n, packed int) {
 	q := b.q[ra*b.ldq:]
 	packed = min(packed, n)
 	for at := 0; at < packed; at += c.nr {
-		gemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, p.Scale, q, b.ldq, w.keys[at*p.HeadDim:], c.nr, 0, 0, 0, s[at:], lds)
+		simd.GemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, p.Scale, q, b.ldq, w.keys[at*p.HeadDim:], c.nr, 0, 0, 0, s[at:], lds)
 	}
 	if packed < n {
-		attnDot(rb-ra, n-packed, p.HeadDim, p.Scale, q, b.ldq, b.k[(j+packed)*p.KStrides.Row:], p.KStrides.Row, s[packed:], lds)
+		simd.AttnDot(rb-ra, n-packed, p.HeadDim, p.Scale, q, b.ldq, b.k[(j+packed)*p.KStrides.Row:], p.KStrides.Row, s[packed:], lds)
 	}
 	if p.Relative != nil {
 		b.addRelative(s, lds, ra, rb, j, n)
@@ -680,7 +680,7 @@ func (b *attentionBlock) addBias(t *MaskTerm, s []float32, lds, ra, rb, j, n int
 		at, step := t.row(b.seq, b.headOf(r), b.queryOf(r))
 		row := s[(r-ra)*lds:][:n]
 		if step == 1 {
-			addVec(row, row, t.bias[at+j:][:n])
+			simd.AddVec(row, row, t.bias[at+j:][:n])
 			continue
 		}
 		bias := t.bias[at]
@@ -707,7 +707,7 @@ func (b *attentionBlock) addALiBi(t *MaskTerm, s []float32, lds, ra, rb, j, n in
 			}
 		}
 		row := s[(r-ra)*lds:][:n]
-		addVec(row, row, w.ramp[shift:][:n])
+		simd.AddVec(row, row, w.ramp[shift:][:n])
 	}
 }
 
@@ -731,7 +731,7 @@ func (b *attentionBlock) addRelative(s []float32, lds, ra, rb, j, n int) {
 		for at := 0; at < count; at += c.nr {
 			e := min(c.nr, count-at)
 			transpose(c.isa, w.panel, p.Relative[(first+at)*dim:], e, dim, c.nr, dim)
-			gemmPanel(c.isa, rows, e, dim, p.Scale, a, lda, w.panel, c.nr, 0, 0, 0, out[at:], ld)
+			simd.GemmPanel(c.isa, rows, e, dim, p.Scale, a, lda, w.panel, c.nr, 0, 0, 0, out[at:], ld)
 		}
 		return out
 	}
@@ -770,7 +770,7 @@ func (b *attentionBlock) packQueries() {
 	}
 	ld := paddedRow(p.HeadDim)
 	w.queries = grow(w.queries, b.c.rows*ld)
-	copyRows(b.c.isa, w.queries, b.q, b.rows, p.HeadDim, ld, b.ldq)
+	simd.CopyRows(b.c.isa, w.queries, b.q, b.rows, p.HeadDim, ld, b.ldq)
 	b.q, b.ldq = w.queries, ld
 }
 
@@ -803,24 +803,24 @@ func (b *attentionBlock) values(s []float32, lds, ra, rb, n int, beta float32) {
 			if beta == 0 {
 				clear(row)
 			}
-			attnAccumulate(row, s[r*lds:][:n], b.tile, b.ldv)
+			simd.AttnAccumulate(row, s[r*lds:][:n], b.tile, b.ldv)
 		}
 		return
 	}
 	dim := p.ValueDim - b.dots
 	for at := 0; at < dim; at += c.nr {
-		gemmPanel(c.isa, rb-ra, min(c.nr, dim-at), n, 1, s, lds, b.tile[at/c.nr*b.panel:], b.ldv, 0, 0, beta, o[at:], b.ldo)
+		simd.GemmPanel(c.isa, rb-ra, min(c.nr, dim-at), n, 1, s, lds, b.tile[at/c.nr*b.panel:], b.ldv, 0, 0, beta, o[at:], b.ldo)
 	}
 	if b.dots == 0 {
 		return
 	}
 	w := b.w
 	w.products = grow(w.products, (rb-ra)*b.dots)
-	gemmDot(c.isa, rb-ra, b.dots, n, 1, s, lds, w.last, b.keys, w.products, b.dots)
+	simd.GemmDot(c.isa, rb-ra, b.dots, n, 1, s, lds, w.last, b.keys, w.products, b.dots)
 	if beta == 0 {
-		copyRows(c.isa, o[dim:], w.products, rb-ra, b.dots, b.ldo, b.dots)
+		simd.CopyRows(c.isa, o[dim:], w.products, rb-ra, b.dots, b.ldo, b.dots)
 	} else {
-		addRows(c.isa, o[dim:], w.products, rb-ra, b.dots, b.ldo, b.dots)
+		simd.AddRows(c.isa, o[dim:], w.products, rb-ra, b.dots, b.ldo, b.dots)
 	}
 }
 

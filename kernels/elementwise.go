@@ -1,5 +1,7 @@
 package kernels
 
+import "github.com/avoformer/avoformer/kernels/internal/simd"
+
 // The functions of this file work element by element on slices of one length.
 // dst may be an input, but may not overlap one otherwise.
 
@@ -8,7 +10,7 @@ package kernels
 func Exp(dst, x []float32) {
 	checkLen("Exp", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		expVec(dst[i:end], x[i:end])
+		simd.ExpVec(dst[i:end], x[i:end])
 	}
 }
 
@@ -16,7 +18,7 @@ func Exp(dst, x []float32) {
 func ReLU(dst, x []float32) {
 	checkLen("ReLU", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		reluVec(dst[i:end], x[i:end])
+		simd.ReLUVec(dst[i:end], x[i:end])
 	}
 }
 
@@ -26,7 +28,7 @@ func ReLU(dst, x []float32) {
 func GELU(dst, x []float32) {
 	checkLen("GELU", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		geluVec(dst[i:end], x[i:end])
+		simd.GELUVec(dst[i:end], x[i:end])
 	}
 }
 
@@ -35,7 +37,7 @@ func GELU(dst, x []float32) {
 func GELUTanh(dst, x []float32) {
 	checkLen("GELUTanh", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		geluTanhVec(dst[i:end], x[i:end])
+		simd.GELUTanhVec(dst[i:end], x[i:end])
 	}
 }
 
@@ -44,7 +46,7 @@ func GELUTanh(dst, x []float32) {
 func SiLU(dst, x []float32) {
 	checkLen("SiLU", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		siluVec(dst[i:end], x[i:end])
+		simd.SiLUVec(dst[i:end], x[i:end])
 	}
 }
 
@@ -53,7 +55,7 @@ func SiLU(dst, x []float32) {
 func Sigmoid(dst, x []float32) {
 	checkLen("Sigmoid", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		sigmoidVec(dst[i:end], x[i:end])
+		simd.SigmoidVec(dst[i:end], x[i:end])
 	}
 }
 
@@ -61,7 +63,7 @@ func Sigmoid(dst, x []float32) {
 func Tanh(dst, x []float32) {
 	checkLen("Tanh", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		tanhVec(dst[i:end], x[i:end])
+		simd.TanhVec(dst[i:end], x[i:end])
 	}
 }
 
@@ -69,7 +71,7 @@ func Tanh(dst, x []float32) {
 func Erf(dst, x []float32) {
 	checkLen("Erf", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		erfVec(dst[i:end], x[i:end])
+		simd.ErfVec(dst[i:end], x[i:end])
 	}
 }
 
@@ -78,7 +80,7 @@ func Add(dst, a, b []float32) {
 	checkLen("Add", "b", len(b), len(a), "len(a)")
 	checkLen("Add", "dst", len(dst), len(a), "len(a)")
 	for i, end := range pieces(len(a)) {
-		addVec(dst[i:end], a[i:end], b[i:end])
+		simd.AddVec(dst[i:end], a[i:end], b[i:end])
 	}
 }
 
@@ -87,7 +89,7 @@ func Mul(dst, a, b []float32) {
 	checkLen("Mul", "b", len(b), len(a), "len(a)")
 	checkLen("Mul", "dst", len(dst), len(a), "len(a)")
 	for i, end := range pieces(len(a)) {
-		mulVec(dst[i:end], a[i:end], b[i:end])
+		simd.MulVec(dst[i:end], a[i:end], b[i:end])
 	}
 }
 
@@ -95,7 +97,7 @@ func Mul(dst, a, b []float32) {
 func Scale(dst, x []float32, alpha float32) {
 	checkLen("Scale", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		scaleVec(dst[i:end], x[i:end], alpha)
+		simd.ScaleVec(dst[i:end], x[i:end], alpha)
 	}
 }
 
@@ -103,6 +105,6 @@ func Scale(dst, x []float32, alpha float32) {
 func AXPY(alpha float32, x, y []float32) {
 	checkLen("AXPY", "y", len(y), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		axpyVec(y[i:end], x[i:end], alpha)
+		simd.AXPYVec(y[i:end], x[i:end], alpha)
 	}
 }

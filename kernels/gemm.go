@@ -54,7 +54,7 @@ func (t Threads) Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []
 		return
 	}
 	var g gemmCall
-	g.isa, g.batch = active, 1
+	g.isa, g.batch = Active(), 1
 	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
 	g.a.trans = transA
 	g.b.data, g.b.ld, g.b.trans = b, ldb, transB
@@ -102,7 +102,7 @@ func (t Threads) GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha
 		return
 	}
 	var g gemmCall
-	g.isa, g.batch = active, batch
+	g.isa, g.batch = Active(), batch
 	g.strideA, g.strideB, g.strideC = strideA, strideB, strideC
 	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
 	g.a.trans = transA

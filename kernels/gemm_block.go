@@ -1,6 +1,10 @@
 package kernels
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
 
 // blocking holds the block sizes of the loops around the micro-kernel, in
 // elements. A long kc writes C seldom: each pass over it costs as much as 2 to 4%
@@ -174,7 +178,7 @@ func (g *gemmCall) block(item, i, j, m, n int) {
 // panels goes panel by panel of NR columns. The rows and columns are those of
 // block; c begins at its first element.
 func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int) {
-	mr, nr := gemmTile(g.isa)
+	mr, nr := simd.GemmTile(g.isa)
 	blk := &gemmBlocking
 	mc, kc := evenly(m, blk.mc, mr), g.kc()
 	pack := b.packed == nil && !g.direct
@@ -245,7 +249,7 @@ func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int)
 					case ic+mb < m:
 						next = -q / nr * stride
 					}
-					gemmPanel(g.isa, mb-done, w, kb, g.alpha, rows[done*lda:], lda, panel, ldb, next, pace, beta, to[q+done*g.ldc:], g.ldc)
+					simd.GemmPanel(g.isa, mb-done, w, kb, g.alpha, rows[done*lda:], lda, panel, ldb, next, pace, beta, to[q+done*g.ldc:], g.ldc)
 				}
 				if dots > 0 && jc+nb == n {
 					columns, ldd := g.dotOperand(b, s, pc, kb, ic == 0)
@@ -260,7 +264,7 @@ func (g *gemmCall) panels(a *operandA, b *operandB, c []float32, i, j, m, n int)
 // one with m rows. A packed B that few rows are multiplied with comes from memory
 // fastest as one stream.
 func (g *gemmCall) fetchesNext(m int) bool {
-	mr, _ := gemmTile(g.isa)
+	mr, _ := simd.GemmTile(g.isa)
 	return g.direct || m > mr*fetchNum/fetchDen
 }
 
@@ -300,19 +304,19 @@ func (g *gemmCall) dotOperand(b *operandB, s *gemmScratch, p, k int, isNew bool)
 // If it can, it multiplies them with the first of the m rows of A on the way,
 // and tells how many.
 func (g *gemmCall) pack(b *operandB, panel []float32, p, j, m, n, k int, a []float32, lda int, beta float32, c []float32) (rows int) {
-	mr, nr := gemmTile(g.isa)
+	mr, nr := simd.GemmTile(g.isa)
 	if bool(b.trans) || n < nr || m <= mr {
 		b.packPanels(g.isa, panel, p, j, k, n, nr)
 		return 0
 	}
-	gemmPack(g.isa, mr, nr, k, g.alpha, a, lda, b.data[p*b.ld+j:], b.ld, panel, beta, c, g.ldc)
+	simd.GemmPack(g.isa, mr, nr, k, g.alpha, a, lda, b.data[p*b.ld+j:], b.ld, panel, beta, c, g.ldc)
 	return mr
 }
 
 // kc is the number of steps of k in one block: that of blocking, but all blocks
 // alike, and more where A has few rows.
 func (g *gemmCall) kc() int {
-	mr, _ := gemmTile(g.isa)
+	mr, _ := simd.GemmTile(g.isa)
 	limit := gemmBlocking.kc
 	if g.m <= mr {
 		limit *= 4
@@ -343,7 +347,7 @@ var zeroRow [64]float32
 // and columns from j of C, n at most NR and the rows NR apart, and writes them to
 // c. The tile may lose its contents.
 func (g *gemmCall) finish(c, tile []float32, i, j, m, n int) {
-	_, nr := gemmTile(g.isa)
+	_, nr := simd.GemmTile(g.isa)
 	bias, residual, ldr := zeroRow[:nr], zeroRow[:nr], 0
 	if g.ep.Bias != nil {
 		bias = g.ep.Bias[j : j+n]
@@ -361,23 +365,23 @@ func (g *gemmCall) finish(c, tile []float32, i, j, m, n int) {
 	copy(wide[:], bias[:n])
 	finishPanel(g.isa, g.ep.Activation, tile, tile, wide[:nr], zeroRow[:nr], m, nr, nr, 0)
 	if g.ep.Residual != nil {
-		addRows(g.isa, tile, residual, m, n, nr, ldr)
+		simd.AddRows(g.isa, tile, residual, m, n, nr, ldr)
 	}
-	copyRows(g.isa, c, tile, m, n, g.ldc, nr)
+	simd.CopyRows(g.isa, c, tile, m, n, g.ldc, nr)
 }
 
 func finishPanel(isa ISA, act Activation, c, x, bias, residual []float32, rows, nr, ldc, ldr int) {
 	switch act {
 	case Identity:
-		finishIdentity(isa, c, x, bias, residual, rows, nr, ldc, ldr)
+		simd.FinishIdentity(isa, c, x, bias, residual, rows, nr, ldc, ldr)
 	case ActReLU:
-		finishReLU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
+		simd.FinishReLU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
 	case ActGELU:
-		finishGELU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
+		simd.FinishGELU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
 	case ActGELUTanh:
-		finishGELUTanh(isa, c, x, bias, residual, rows, nr, ldc, ldr)
+		simd.FinishGELUTanh(isa, c, x, bias, residual, rows, nr, ldc, ldr)
 	case ActSiLU:
-		finishSiLU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
+		simd.FinishSiLU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
 	}
 }
 
@@ -385,7 +389,7 @@ func finishPanel(isa ISA, act Activation, c, x, bias, residual []float32, rows, 
 // panel stay in a tile of their own, in the first-level cache, until all of k is
 // through: C is written once, and never where the residual has still to be read.
 func (g *gemmCall) panelsWithEpilogue(a *operandA, b *operandB, c []float32, i, j, m, n int) {
-	mr, nr := gemmTile(g.isa)
+	mr, nr := simd.GemmTile(g.isa)
 	kc, dots, fetch := g.kc(), g.dotsOf(j, n), g.fetchesNext(m)
 	// All of k is in turn for a block of rows, so they are fewer where k is long.
 	mc := gemmBlocking.mc * gemmBlocking.kc / max(g.k, 1) / mr * mr
@@ -410,7 +414,7 @@ func (g *gemmCall) panelsWithEpilogue(a *operandA, b *operandB, c []float32, i, 
 			to := c[ic*g.ldc+q:]
 			beta := g.beta
 			if beta != 0 {
-				copyRows(g.isa, tile, to, mb, w, nr, g.ldc)
+				simd.CopyRows(g.isa, tile, to, mb, w, nr, g.ldc)
 			}
 			for pc := 0; pc == 0 || pc < g.k; pc += kc { // once for k = 0
 				kb := min(kc, g.k-pc)
@@ -423,7 +427,7 @@ func (g *gemmCall) panelsWithEpilogue(a *operandA, b *operandB, c []float32, i, 
 					case ic+mb < m:
 						next = -(q*g.k + pc*nr)
 					}
-					gemmPanel(g.isa, mb, tiles, kb, g.alpha, rows[pc:], lda, panel[pc*nr:], nr, next, fetchPace(mb, mr, nr), beta, tile, nr)
+					simd.GemmPanel(g.isa, mb, tiles, kb, g.alpha, rows[pc:], lda, panel[pc*nr:], nr, next, fetchPace(mb, mr, nr), beta, tile, nr)
 				}
 				if tiles < w {
 					columns, ldd := g.dotOperand(b, s, pc, kb, false)
@@ -468,7 +472,7 @@ func (g *gemmCall) dotBlock(a []float32, lda int, b []float32, ldb int, beta flo
 		if beta != 1 {
 			scaleMatrix(c[q:], m, w, ldc, beta)
 		}
-		addRows(g.isa, c[q:], s.a, m, w, ldc, w)
+		simd.AddRows(g.isa, c[q:], s.a, m, w, ldc, w)
 	}
 	gemmScratchPool.Put(s)
 }

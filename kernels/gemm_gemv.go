@@ -1,17 +1,19 @@
 package kernels
 
+import "github.com/avoformer/avoformer/kernels/internal/simd"
+
 // Products of one row of A are bound by reading B: what counts is that it comes
 // in an order that the machine fetches ahead.
 
 // gemvPanels is n columns of one row of C, from column j, of a packed B.
 func (g *gemmCall) gemvPanels(a *operandA, b *operandB, c []float32, j, n int) {
 	c = c[:n]
-	_, nr := gemmTile(g.isa)
+	_, nr := simd.GemmTile(g.isa)
 	panels := b.packed.data[j*g.k:]
 	step := max(1, 1<<19/(g.k*nr)) * nr // columns of a call, some 2 MiB of B
 	if g.alpha == 1 && g.beta == 0 && !g.ep.any() && n%nr == 0 {
 		for q := 0; q < n; q += step {
-			gemvPanels(g.isa, c[q:min(q+step, n)], a.data[:g.k], panels[q*g.k:], nr)
+			simd.GemvPanels(g.isa, c[q:min(q+step, n)], a.data[:g.k], panels[q*g.k:], nr)
 		}
 		return
 	}
@@ -20,11 +22,11 @@ func (g *gemmCall) gemvPanels(a *operandA, b *operandB, c []float32, j, n int) {
 	dots := g.dotsOf(j, n)
 	whole := (n - dots + nr - 1) / nr * nr
 	for q := 0; q < whole; q += step {
-		gemvPanels(g.isa, s.tile[q:min(q+step, whole)], a.data[:g.k], panels[q*g.k:], nr)
+		simd.GemvPanels(g.isa, s.tile[q:min(q+step, whole)], a.data[:g.k], panels[q*g.k:], nr)
 	}
 	if dots > 0 {
 		columns, ldd := g.dotOperand(b, s, 0, g.k, false)
-		gemmDot(g.isa, 1, dots, g.k, 1, a.data, a.ld, columns, ldd, s.tile[n-dots:], nr)
+		simd.GemmDot(g.isa, 1, dots, g.k, 1, a.data, a.ld, columns, ldd, s.tile[n-dots:], nr)
 	}
 	for q := range n {
 		s.tile[q] *= g.alpha
@@ -66,7 +68,7 @@ func (g *gemmCall) runGemvRows(t Threads) {
 	const columns = 1 << 12
 	for item := range g.batch {
 		for j := 0; j < g.n; j += columns {
-			addRows(g.isa, g.c[item*g.strideC+j:], g.partialOf(item, 1)[j:], g.chunks-1, min(columns, g.n-j), 0, g.n)
+			simd.AddRows(g.isa, g.c[item*g.strideC+j:], g.partialOf(item, 1)[j:], g.chunks-1, min(columns, g.n-j), 0, g.n)
 		}
 	}
 	gemmScratchPool.Put(s)
@@ -95,7 +97,7 @@ func (g *gemmCall) gemvRows(item, chunk int) {
 	if g.alpha != 1 {
 		s = gemmScratchPool.Get().(*gemmScratch)
 		s.a = grow(s.a, k)
-		scaleVec(s.a, x, g.alpha)
+		simd.ScaleVec(s.a, x, g.alpha)
 		x = s.a
 	}
 	// Columns that stay in the first-level cache, and rows of some 1 MiB.
@@ -105,7 +107,7 @@ func (g *gemmCall) gemvRows(item, chunk int) {
 		w := min(columns, g.n-j)
 		step := max(1, 1<<18/(w*gemvRowsGroup)) * gemvRowsGroup
 		for p := 0; p < k; p += step {
-			gemvRows(g.isa, c[j:j+w], x[p:min(p+step, k)], b[p*g.b.ld+j:], g.b.ld, ahead)
+			simd.GemvRows(g.isa, c[j:j+w], x[p:min(p+step, k)], b[p*g.b.ld+j:], g.b.ld, ahead)
 		}
 	}
 	if s != nil {
@@ -116,10 +118,10 @@ func (g *gemmCall) gemvRows(item, chunk int) {
 // dotCall is one call of the assembly.
 func (g *gemmCall) dotCall(m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	if g.m == 1 && g.n*g.k >= gemvNear {
-		gemvDot(g.isa, g.alpha, c[:n], a[:k], b, ldb, g.ahead(gemvDotGroup))
+		simd.GemvDot(g.isa, g.alpha, c[:n], a[:k], b, ldb, g.ahead(gemvDotGroup))
 		return
 	}
-	gemmDot(g.isa, m, n, k, g.alpha, a, lda, b, ldb, c, ldc)
+	simd.GemmDot(g.isa, m, n, k, g.alpha, a, lda, b, ldb, c, ldc)
 }
 
 // ahead is how far ahead of its use B is to be fetched where so many of its rows

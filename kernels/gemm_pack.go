@@ -1,5 +1,7 @@
 package kernels
 
+import "github.com/avoformer/avoformer/kernels/internal/simd"
+
 // PackedB is a matrix op(B) in the layout that the inner loops of one tier
 // read: panels of NR columns, each panel k rows of NR consecutive elements, and
 // the last few columns, if they are dot products, one after the other. It is
@@ -28,8 +30,8 @@ func PackB(transB Transpose, k, n int, b []float32, ldb int) *PackedB {
 	} else {
 		checkMatrix("PackB", "b", len(b), k, n, ldb)
 	}
-	_, nr := gemmTile(active)
-	p := &PackedB{isa: active, k: k, n: n, nr: nr}
+	_, nr := simd.GemmTile(Active())
+	p := &PackedB{isa: Active(), k: k, n: n, nr: nr}
 	if k == 0 || n == 0 {
 		return p
 	}
@@ -67,7 +69,7 @@ func (a *operandA) copyBlock(isa ISA, s *gemmScratch, i, p, m, k int) (rows []fl
 		if a.trans {
 			transpose(isa, s.a[q:], a.data[(p+q)*a.ld+i:], w, m, ld, a.ld)
 		} else {
-			copyRows(isa, s.a[q:], a.data[i*a.ld+p+q:], m, w, ld, a.ld)
+			simd.CopyRows(isa, s.a[q:], a.data[i*a.ld+p+q:], m, w, ld, a.ld)
 		}
 	}
 	return s.a, ld
@@ -114,7 +116,7 @@ func (b *operandB) packRows(isa ISA, dst []float32, p, j, k, n, nr int) {
 		}
 		return
 	}
-	copyRows(isa, dst, b.data[p*b.ld+j:], k, n, nr, b.ld)
+	simd.CopyRows(isa, dst, b.data[p*b.ld+j:], k, n, nr, b.ld)
 }
 
 // packDots packs rows [p, p+k) and columns [j, j+n) of op(B) into dst, column by
@@ -127,7 +129,7 @@ func (b *operandB) packDots(isa ISA, dst []float32, p, j, k, n int) {
 	for q := 0; q < k; q += step {
 		rows := min(step, k-q)
 		if b.trans {
-			copyRows(isa, dst[q:], b.data[j*b.ld+p+q:], n, rows, k, b.ld)
+			simd.CopyRows(isa, dst[q:], b.data[j*b.ld+p+q:], n, rows, k, b.ld)
 		} else {
 			transpose(isa, dst[q:], b.data[(p+q)*b.ld+j:], rows, n, k, b.ld)
 		}
@@ -139,7 +141,7 @@ func (b *operandB) packDots(isa ISA, dst []float32, p, j, k, n int) {
 func transpose(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	r, c := rows&^7, cols&^7
 	if r > 0 && c > 0 {
-		transposeRows(isa, dst, x, r, c, lddst, ldx)
+		simd.TransposeRows(isa, dst, x, r, c, lddst, ldx)
 	}
 	for i := range rows {
 		from := c

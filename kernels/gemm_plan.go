@@ -3,6 +3,8 @@ package kernels
 import (
 	"math"
 	"math/bits"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 // Where one way of a product overtakes another, measured on Zen 4; see
@@ -47,7 +49,7 @@ const (
 
 // plan decides how the product is computed, and in which parts.
 func (g *gemmCall) plan(t Threads) {
-	mr, nr := gemmTile(g.isa)
+	mr, nr := simd.GemmTile(g.isa)
 	if g.b.packed != nil {
 		g.dots = g.b.packed.dots
 	}
@@ -88,7 +90,7 @@ func dotColumns(isa ISA, n, k, gather int) int {
 	if isa != AVX2 && isa != AVX512 {
 		return 0 // NEON's tiles are as narrow as need be, and Go needs none
 	}
-	_, nr := gemmTile(isa)
+	_, nr := simd.GemmTile(isa)
 	lanes := nr / 2
 	dots := n % lanes
 	gain := k - dots*(k/lanes+dotSum)

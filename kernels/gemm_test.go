@@ -9,12 +9,13 @@ import (
 
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 // eachISA runs f as a subtest on every tier of this machine.
 func eachISA(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	testenv.EachTier(t, Supported(), active, Use, f)
+	testenv.EachTier(t, Supported(), Active(), Use, f)
 }
 
 func randomSlice(r *rand.Rand, n int) []float32 {
@@ -31,7 +32,7 @@ func shrinkBlocks(t *testing.T) {
 	t.Helper()
 	old := gemmBlocking
 	t.Cleanup(func() { gemmBlocking = old })
-	_, nr := gemmTile(active)
+	_, nr := simd.GemmTile(Active())
 	gemmBlocking = blocking{mc: 17, kc: 9, nc: 2 * nr, fold: 3, long: 11}
 }
 

@@ -3,6 +3,8 @@ package kernels
 import (
 	"math"
 	"sync/atomic"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 // LayerNorm normalises each row of x to mean 0 and variance 1 (the biased
@@ -35,7 +37,7 @@ func layerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps flo
 	if len(x) == 0 {
 		return
 	}
-	if cols > callElements && active != Generic {
+	if cols > callElements && Active() != Generic {
 		for r := range rows {
 			layerNormLongRow(dst[r*cols:][:cols], x[r*cols:][:cols], weight, bias, eps)
 		}
@@ -43,10 +45,10 @@ func layerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps flo
 	}
 	for from, to := range rowPieces(rows, cols) {
 		if stream {
-			layerNormRowsStream(dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
+			simd.LayerNormRowsStream(dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
 			continue
 		}
-		layerNormRows(dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
+		simd.LayerNormRows(dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
 	}
 }
 
@@ -67,14 +69,14 @@ func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias 
 	if len(x) == 0 {
 		return
 	}
-	if cols > callElements && active != Generic {
+	if cols > callElements && Active() != Generic {
 		Add(sum, x, residual)
 		layerNorm(dst, sum, rows, cols, weight, bias, eps, false)
 		return
 	}
 	for from, to := range rowPieces(rows, cols) {
 		i, j := from*cols, to*cols
-		addLayerNormRows(dst[i:j], sum[i:j], x[i:j], residual[i:j], weight, bias, to-from, cols, eps)
+		simd.AddLayerNormRows(dst[i:j], sum[i:j], x[i:j], residual[i:j], weight, bias, to-from, cols, eps)
 	}
 }
 
@@ -91,14 +93,14 @@ func RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
 	if len(x) == 0 {
 		return
 	}
-	if cols > callElements && active != Generic {
+	if cols > callElements && Active() != Generic {
 		for r := range rows {
 			rmsNormLongRow(dst[r*cols:][:cols], x[r*cols:][:cols], weight, eps)
 		}
 		return
 	}
 	for from, to := range rowPieces(rows, cols) {
-		rmsNormRows(dst[from*cols:to*cols], x[from*cols:to*cols], weight, to-from, cols, eps)
+		simd.RMSNormRows(dst[from*cols:to*cols], x[from*cols:to*cols], weight, to-from, cols, eps)
 	}
 }
 
@@ -117,7 +119,7 @@ func layerNormLongRow(dst, x, weight, bias []float32, eps float32) {
 		rest, square = 0, 0
 		for i, end := range piecesOf(sumElements, len(x)) {
 			d := buffer[:end-i]
-			subSubVec(d, x[i:end], mean, 0)
+			simd.SubSubVec(d, x[i:end], mean, 0)
 			rest += float64(dotVec(d, ones[:end-i]))
 			square += float64(dotVec(d, d))
 		}
@@ -126,10 +128,10 @@ func layerNormLongRow(dst, x, weight, bias []float32, eps float32) {
 	scale := float32(1 / math.Sqrt(max(square/n-rest*rest, 0)+float64(eps)))
 	for i, end := range piecesOf(sumElements, len(x)) {
 		d := buffer[:end-i]
-		subSubVec(d, x[i:end], mean, float32(rest))
-		scaleVec(d, d, scale)
-		mulVec(d, d, weight[i:end])
-		addVec(dst[i:end], d, bias[i:end])
+		simd.SubSubVec(d, x[i:end], mean, float32(rest))
+		simd.ScaleVec(d, d, scale)
+		simd.MulVec(d, d, weight[i:end])
+		simd.AddVec(dst[i:end], d, bias[i:end])
 	}
 	rowBuffers.Put(buffer)
 }
@@ -142,15 +144,15 @@ func rmsNormLongRow(dst, x, weight []float32, eps float32) {
 	}
 	scale := float32(1 / math.Sqrt(square/float64(len(x))+float64(eps)))
 	for i, end := range piecesOf(sumElements, len(x)) {
-		scaleVec(dst[i:end], x[i:end], scale)
-		mulVec(dst[i:end], dst[i:end], weight[i:end])
+		simd.ScaleVec(dst[i:end], x[i:end], scale)
+		simd.MulVec(dst[i:end], dst[i:end], weight[i:end])
 	}
 }
 
 // dotVec is the dot product of two vectors.
 func dotVec(x, y []float32) float32 {
 	var sum [1]float32
-	gemmDot(active, 1, 1, len(x), 1, x, len(x), y, len(x), sum[:], 1)
+	simd.GemmDot(Active(), 1, 1, len(x), 1, x, len(x), y, len(x), sum[:], 1)
 	return sum[0]
 }
 

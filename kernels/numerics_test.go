@@ -1,100 +1,19 @@
 package kernels
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/avoformer/avoformer/internal/checkasm"
 	"github.com/avoformer/avoformer/internal/testenv"
 )
-
-// TestExpEveryFloat compares Exp with math.Exp for each of the 2^32 float32
-// numbers, on every tier: the error is at most 1.5 ULP, denormal results
-// included. With -short, and where there is no time, it takes a sample.
-func TestExpEveryFloat(t *testing.T) {
-	stride := uint64(1)
-	switch {
-	case testenv.Emulated():
-		stride = 1 << 20
-	case testing.Short() || runtime.GOARCH != "amd64":
-		stride = 4093
-	}
-	tiers := Supported()
-	const block = 1 << 14
-	type result struct {
-		ulp float64
-		at  float32
-	}
-	worst := make([]result, len(tiers))
-	var mu sync.Mutex
-	// The oracle, which takes most of the time, is asked once for all tiers.
-	check := func(first uint64) {
-		x, want, got := make([]float32, 0, block), make([]float64, block), make([]float32, block)
-		for b := first; b < min(first+block*stride, 1<<32); b += stride {
-			x = append(x, math.Float32frombits(uint32(b)))
-		}
-		for i, v := range x {
-			want[i] = math.Exp(float64(v))
-		}
-		for k, isa := range tiers {
-			expOn(isa, got[:len(x)], x)
-			var w result
-			for i := range x {
-				if got[i] == float32(want[i]) {
-					continue // off by at most half an ULP
-				}
-				if e := checkasm.ULP(got[i], want[i]); e > w.ulp {
-					w = result{e, x[i]}
-				}
-			}
-			mu.Lock()
-			if w.ulp > worst[k].ulp {
-				worst[k] = w
-			}
-			mu.Unlock()
-		}
-	}
-	var wg sync.WaitGroup
-	next := make(chan uint64)
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for first := range next {
-				check(first)
-			}
-		})
-	}
-	for first := uint64(0); first < 1<<32; first += block * stride {
-		next <- first
-	}
-	close(next)
-	wg.Wait()
-	for k, isa := range tiers {
-		t.Logf("%v: %.3f ULP, at %v", isa, worst[k].ulp, worst[k].at)
-		if worst[k].ulp > 1.5 {
-			t.Errorf("%v: exp(%v) is off by %.3f ULP, want at most 1.5", isa, worst[k].at, worst[k].ulp)
-		}
-	}
-}
-
-// expOn is exp on a tier, whichever is active.
-func expOn(isa ISA, dst, x []float32) {
-	for _, im := range catalog {
-		if im.kernel == "expVec" && im.isa == isa {
-			im.fn.(func(dst, x []float32))(dst, x)
-			return
-		}
-	}
-	panic(fmt.Sprintf("no expVec for %v", isa))
-}
 
 // TestSameBits runs everything that is split among threads again and again, on
 // several numbers of them: the bits never change.
@@ -226,19 +145,20 @@ func TestNumericsDocument(t *testing.T) {
 	}
 }
 
-// testFunctions are the names of the package's tests.
+// testFunctions are the names of the tests of this package and of the kernels below it.
 func testFunctions(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	entries, err := os.ReadDir(".")
+	files, err := filepath.Glob("*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), "_test.go") {
-			continue
-		}
-		b, err := os.ReadFile(e.Name())
+	below, err := filepath.Glob("internal/simd/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(files, below...) {
+		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}

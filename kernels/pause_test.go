@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 // Assembly cannot be preempted, so the garbage collector waits for a call to
@@ -42,7 +43,7 @@ func TestPauses(t *testing.T) {
 		})
 	}
 	eachISA(t, func(t *testing.T) {
-		if active == Generic {
+		if Active() == Generic {
 			t.Skip("Go code is preemptible")
 		}
 		packed := PackB(Trans, n, n, b, n)
@@ -131,11 +132,11 @@ func spinning() func() {
 // TestPausesAreSeen shows that the measurement finds a kernel call that is too
 // long: one over 1<<24 elements, which the package's functions would cut up.
 func TestPausesAreSeen(t *testing.T) {
-	if testing.Short() || testenv.Emulated() || active == Generic {
+	if testing.Short() || testenv.Emulated() || Active() == Generic {
 		t.Skip("measures time, of assembly")
 	}
 	x := make([]float32, 1<<24)
-	p99 := pauses(func() func() { return func() { expVec(x[:len(x):len(x)], x) } })
+	p99 := pauses(func() func() { return func() { simd.ExpVec(x[:len(x):len(x)], x) } })
 	if p99 < time.Millisecond {
 		t.Errorf("99th percentile of the pauses is %v with calls of several milliseconds", p99)
 	}

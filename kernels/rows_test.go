@@ -8,7 +8,9 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
@@ -474,11 +476,11 @@ func TestLayerNormFarStart(t *testing.T) {
 					for i, v := range x {
 						half[i] = v / 2
 					}
-					addLayerNormRows(added, sum, half, half, weight, bias, rows, cols, 1e-5)
+					simd.AddLayerNormRows(added, sum, half, half, weight, bias, rows, cols, 1e-5)
 					if !slices.Equal(added, want) || !slices.Equal(sum, x) {
 						t.Fatalf("cols=%d: of a sum, results are others", cols)
 					}
-					layerNormRowsStream(x, x, weight, bias, rows, cols, 1e-5)
+					simd.LayerNormRowsStream(x, x, weight, bias, rows, cols, 1e-5)
 					if !slices.Equal(x, want) {
 						t.Fatalf("cols=%d: written past the caches, results are others", cols)
 					}
@@ -493,7 +495,7 @@ func TestLayerNormFarStart(t *testing.T) {
 func TestSoftmaxAnywhere(t *testing.T) {
 	const rows = 4
 	lengths := []int{255, 256, 257, 263, 264, 271, 272, 273, 280, 289, 1023, 1032, 8200, 8209}
-	if few {
+	if testenv.Emulated() || race.Enabled {
 		lengths = []int{257, 272, 280}
 	}
 	eachISA(t, func(t *testing.T) {
@@ -545,8 +547,8 @@ func TestSoftmaxStreamSpecialRows(t *testing.T) {
 	}
 	eachISA(t, func(t *testing.T) {
 		want, got := aligned(len(x)), aligned(len(x))
-		softmaxRows(want, x, len(rows), cols)
-		softmaxRowsStream(got, x, make([]float32, cols), len(rows), cols)
+		simd.SoftmaxRows(want, x, len(rows), cols)
+		simd.SoftmaxRowsStream(got, x, make([]float32, cols), len(rows), cols)
 		for i := range got {
 			if nan := want[i] != want[i]; nan != (got[i] != got[i]) || !nan && math.Abs(float64(got[i]-want[i])) > 1e-6*math.Abs(float64(want[i])) {
 				t.Fatalf("row %d, column %d: %v, want %v", i/cols, i%cols, got[i], want[i])

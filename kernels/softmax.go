@@ -4,6 +4,8 @@ import (
 	"iter"
 	"math"
 	"sync"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 // callElements bounds the elements that one assembly call works on: goroutines
@@ -70,13 +72,13 @@ func softmax(dst, x []float32, rows, cols int, stream bool) {
 	}
 	if !stream {
 		for from, to := range rowPieces(rows, cols) {
-			softmaxRows(dst[from*cols:to*cols], x[from*cols:to*cols], to-from, cols)
+			simd.SoftmaxRows(dst[from*cols:to*cols], x[from*cols:to*cols], to-from, cols)
 		}
 		return
 	}
 	tmp := rowBuffers.Get().(*[sumElements]float32)
 	for from, to := range rowPieces(rows, cols) {
-		softmaxRowsStream(dst[from*cols:to*cols], x[from*cols:to*cols], tmp[:cols], to-from, cols)
+		simd.SoftmaxRowsStream(dst[from*cols:to*cols], x[from*cols:to*cols], tmp[:cols], to-from, cols)
 	}
 	rowBuffers.Put(tmp)
 }
@@ -96,11 +98,11 @@ func streamed(dst, x []float32) bool { return len(dst) >= streamElements && &dst
 // rowMax is the maximum of x, in pieces. It may miss a NaN.
 func rowMax(x []float32) float32 {
 	if len(x) <= callElements {
-		return maxVec(x)
+		return simd.MaxVec(x)
 	}
 	m := float32(math.Inf(-1))
 	for i, end := range pieces(len(x)) {
-		if v := maxVec(x[i:end]); v > m {
+		if v := simd.MaxVec(x[i:end]); v > m {
 			m = v
 		}
 	}
@@ -122,7 +124,7 @@ func LogSoftmax(dst, x []float32, rows, cols int) {
 			Threads(1).logSoftmaxLongRow(d, s)
 			continue
 		}
-		m := maxVec(s) // what it misses if there is a NaN, the sum does not
-		subSubVec(d, s, m, float32(math.Log(float64(sumExpVec(s, m)))))
+		m := simd.MaxVec(s) // what it misses if there is a NaN, the sum does not
+		simd.SubSubVec(d, s, m, float32(math.Log(float64(simd.SumExpVec(s, m)))))
 	}
 }

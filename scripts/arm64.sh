@@ -16,7 +16,7 @@ trap 'rm -f "$cover"' EXIT
 qemu="qemu-aarch64-static -cpu neoverse-n1"
 export GOOS=linux GOARCH=arm64 CGO_ENABLED=0
 AVOFORMER_REQUIRE=neon AVOFORMER_ISA=neon go test -short -timeout 30m -exec "$qemu" \
-	-coverpkg=./kernels -coverprofile="$cover" "$@" "${packages[@]}"
+	-coverpkg=./kernels/internal/simd -coverprofile="$cover" "$@" "${packages[@]}"
 AVOFORMER_EMULATED=1 go test -short -timeout 30m -tags purego -exec "$qemu" "$@" "${packages[@]}"
 unset GOOS GOARCH CGO_ENABLED
 [ $# -gt 0 ] || go run ./scripts/tierran NEON "$cover"

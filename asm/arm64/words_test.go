@@ -213,12 +213,12 @@ var wordLine = regexp.MustCompile(`^\s*WORD\s+\$0x([0-9a-f]{8}) // (.+)$`)
 // committedWords reads every arm64 file of package kernels.
 func committedWords(t *testing.T) []committedWord {
 	t.Helper()
-	files, err := filepath.Glob("../../kernels/*_arm64.s")
+	files, err := filepath.Glob("../../kernels/internal/simd/*_arm64.s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(files) == 0 {
-		t.Fatal("no arm64 assembly in package kernels")
+		t.Fatal("no arm64 assembly in package simd")
 	}
 	var list []committedWord
 	for _, file := range files {
@@ -264,7 +264,7 @@ func TestCommittedWords(t *testing.T) {
 // The committed text keeps off the registers that are not ours, by a rule that
 // owes nothing to the allocator, and its functions are leaves without a frame.
 func TestCommittedRegisters(t *testing.T) {
-	files, err := filepath.Glob("../../kernels/*_arm64.s")
+	files, err := filepath.Glob("../../kernels/internal/simd/*_arm64.s")
 	if err != nil {
 		t.Fatal(err)
 	}

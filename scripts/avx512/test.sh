@@ -12,7 +12,7 @@ environment="AVOFORMER_REQUIRE=avx512 AVOFORMER_ISA=avx512 AVOFORMER_EMULATED=1"
 
 scripts/install.sh avx512
 
-# Package kernels takes as long as all others, so it has a guest of its own.
+# The packages of kernels take as long as all others, so they have a guest of their own.
 trees=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || :; rm -rf "$trees"' EXIT
 # shellcheck disable=SC2086 # several
@@ -20,10 +20,10 @@ packages=$(GOOS=linux GOARCH=amd64 go list -f '{{if or .TestGoFiles .XTestGoFile
 for package in $packages; do
 	package=${package#"$(go list -m)"/}
 	tree=$trees/others
-	[ "$package" != kernels ] || tree=$trees/kernels
+	[[ $package != kernels* ]] || tree=$trees/kernels
 	dir=$tree/src/$package
 	mkdir -p "$dir"
-	GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go test -c -cover -coverpkg=./kernels -ldflags='-s -w' \
+	GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go test -c -cover -coverpkg=./kernels/internal/simd -ldflags='-s -w' \
 		-o "$dir/test" "./$package" 2> >(grep -v 'warning: no packages being tested depend on' >&2)
 	# what tests read: their data, and the sources they parse
 	find "$package" -name testdata -prune -exec cp -r --parents -t "$tree/src" {} +

@@ -3,7 +3,7 @@
 //
 //	estimate [-min PERCENT] [-elements N] GOARCH SYMBOL CPU...
 //
-// It builds the tests of package kernels for GOARCH, disassembles SYMBOL, takes
+// It builds the tests of package simd for GOARCH, disassembles SYMBOL, takes
 // its innermost loop with the most fused multiply-adds, and prints for each CPU
 // model a row of a Markdown table: cycles an iteration, the bound that the
 // multiply-adds alone would set on that model, and their ratio. With -min it
@@ -140,21 +140,21 @@ type instruction struct {
 	source  string // file:line of the assembly source
 }
 
-// disassemble returns a function of package kernels, in AT&T syntax on amd64.
+// disassemble returns a function of package simd, in AT&T syntax on amd64.
 func disassemble(goarch, symbol string) ([]instruction, error) {
 	dir, err := os.MkdirTemp("", "estimate")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	binary := filepath.Join(dir, "kernels.test")
-	build := exec.Command("go", "test", "-c", "-o", binary, "./kernels")
+	binary := filepath.Join(dir, "simd.test")
+	build := exec.Command("go", "test", "-c", "-o", binary, "./kernels/internal/simd")
 	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+goarch, "CGO_ENABLED=0")
 	if _, err := output(build); err != nil {
 		return nil, err
 	}
 	text, err := output(exec.Command("llvm-objdump-19", "-d", "-l", "--no-show-raw-insn", "--mattr=+all",
-		"--disassemble-symbols=github.com/avoformer/avoformer/kernels."+symbol+".abi0", binary))
+		"--disassemble-symbols=github.com/avoformer/avoformer/kernels/internal/simd."+symbol+".abi0", binary))
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func disassemble(goarch, symbol string) ([]instruction, error) {
 		code = append(code, instruction{n, strings.TrimSpace(text), source})
 	}
 	if len(code) == 0 {
-		return nil, fmt.Errorf("%s is not in the %s build of package kernels", symbol, goarch)
+		return nil, fmt.Errorf("%s is not in the %s build of package simd", symbol, goarch)
 	}
 	return code, nil
 }

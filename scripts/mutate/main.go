@@ -1,4 +1,4 @@
-// Command mutate shows that the tests of package kernels notice a wrong kernel:
+// Command mutate shows that the tests of packages kernels and simd notice a wrong kernel:
 //
 //	mutate [-arch ARCH] [-n N] [-j JOBS] [-v] [-list] [-run REGEXP] [KERNEL...]
 //
@@ -85,7 +85,8 @@ type mutator struct {
 	only    []string
 	match   *regexp.Regexp
 
-	dir     string
+	root    string // of the copy of the module
+	dir     string // of package simd in it
 	mutants []mutant
 }
 
@@ -95,7 +96,7 @@ func (m *mutator) run() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	m.dir = filepath.Join(dir, "kernels")
+	m.root, m.dir = dir, filepath.Join(dir, "kernels", "internal", "simd")
 	for _, part := range []string{"kernels", "internal"} {
 		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(part)); err != nil {
 			return err
@@ -126,11 +127,13 @@ func (m *mutator) run() error {
 	if err := m.wire(); err != nil {
 		return err
 	}
-	build := exec.Command("go", "test", "-c", "-o", "mutants.test", ".")
-	build.Dir = m.dir
-	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+m.arch, "CGO_ENABLED=0", "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the broken kernels: %w\n%s", err, out)
+	for _, pkg := range packages {
+		build := exec.Command("go", "test", "-c", "-o", "mutants.test", ".")
+		build.Dir = filepath.Join(m.root, pkg)
+		build.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+m.arch, "CGO_ENABLED=0", "GOWORK=off")
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("building the broken kernels: %w\n%s", err, out)
+		}
 	}
 	for _, small := range []bool{true, false} {
 		if small && !m.emulated() {
@@ -243,10 +246,28 @@ func (m *mutator) try(u mutant) string {
 // emulated says whether tests run under qemu.
 func (m *mutator) emulated() bool { return m.arch == "arm64" && runtime.GOARCH != "arm64" }
 
-// test runs tests, or their small form, with one mutant, or none for 0. Of
-// TestCatalog, which calls the kernels one by one, it runs a part only if that
-// is what tests are.
+// packages are those whose tests a mutant must not pass: of the kernels themselves and of their callers.
+var packages = []string{"kernels/internal/simd", "kernels"}
+
+// test runs tests, or their small form, with one mutant, or none for 0.
 func (m *mutator) test(id int, tests string, small bool) (string, error) {
+	var all strings.Builder
+	for _, pkg := range packages {
+		out, err := m.testPackage(pkg, id, tests, small)
+		all.WriteString(out)
+		if err != nil {
+			return all.String(), err
+		}
+		if strings.HasPrefix(tests, "^TestCatalog") {
+			break
+		}
+	}
+	return all.String(), nil
+}
+
+// testPackage is test for one package. Of TestCatalog, which calls the kernels one by
+// one, it runs a part only if that is what tests are.
+func (m *mutator) testPackage(pkg string, id int, tests string, small bool) (string, error) {
 	args := []string{"./mutants.test", "-test.short", "-test.failfast", "-test.v", "-test.timeout=0", "-test.run", tests}
 	if id != 0 && !strings.HasPrefix(tests, "^TestCatalog") {
 		args = append(args, "-test.skip", "^TestCatalog$")
@@ -257,7 +278,7 @@ func (m *mutator) test(id int, tests string, small bool) (string, error) {
 	// Processor time, so that a busy machine does not look like an endless loop.
 	args = append([]string{"-c", `ulimit -t 900; exec "$@"`, "sh"}, args...)
 	cmd := exec.Command("sh", args...)
-	cmd.Dir = m.dir
+	cmd.Dir = filepath.Join(m.root, pkg)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("AVOFORMER_MUTANT=%d", id))
 	if small {
 		cmd.Env = append(cmd.Env, "AVOFORMER_EMULATED=1")
@@ -350,8 +371,8 @@ func (m *mutator) wire() error {
 	}
 	declared := regexp.MustCompile(`(?m)^func (\w+)(\(.*)$`).FindAllStringSubmatch(string(stubs), -1)
 	var decls, table bytes.Buffer
-	fmt.Fprintf(&decls, "package kernels\n\nimport (\n\"os\"\n\"strconv\"\n)\n\nvar mutant, _ = strconv.Atoi(os.Getenv(\"AVOFORMER_MUTANT\"))\n")
-	fmt.Fprintf(&table, "package kernels\n\nfunc init() {\nfor i := range catalog {\nim := &catalog[i]\nswitch {\n")
+	fmt.Fprintf(&decls, "package simd\n\nimport (\n\"os\"\n\"strconv\"\n)\n\nvar mutant, _ = strconv.Atoi(os.Getenv(\"AVOFORMER_MUTANT\"))\n")
+	fmt.Fprintf(&table, "package simd\n\nfunc init() {\nfor i := range catalog {\nim := &catalog[i]\nswitch {\n")
 	for _, d := range declared {
 		for _, u := range byKernel[d[1]] {
 			fmt.Fprintf(&decls, "\n//go:noescape\nfunc %s%s\n", u.symbol(), d[2])

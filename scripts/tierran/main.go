@@ -4,7 +4,7 @@
 //	tierran ISA PROFILE...
 //
 // ISA is the suffix of the kernels' names, such as AVX512. It is run at the
-// root of the repository with profiles of package kernels.
+// root of the repository with profiles of package kernels/internal/simd.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-const dir = "kernels"
+const dir = "kernels/internal/simd"
 
 func main() {
 	if len(os.Args) < 3 {

@@ -1,4 +1,4 @@
-// Kernelgen writes every generated file of package kernels from asm.Catalog:
+// Kernelgen writes every generated file of package kernels/internal/simd from asm.Catalog:
 // the assembly of each tier, its declarations, and the dispatch switches.
 //
 //	go run ./cmd/kernelgen [-check] [-dir DIR]
@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	dir := flag.String("dir", "../kernels", "directory of package kernels")
+	dir := flag.String("dir", "../kernels/internal/simd", "directory of package simd")
 	check := flag.Bool("check", false, "compare with the files on disk instead of writing them")
 	flag.Parse()
 	if err := run(*dir, *check); err != nil {

@@ -2,7 +2,7 @@
 
 //go:build arm64 && !purego
 
-package kernels
+package simd
 
 // gemmPanelNEON computes one panel of C, at most the tier's NR columns wide, or just twice as wide:
 //

@@ -1,6 +1,6 @@
 //go:build purego || !(amd64 || arm64)
 
-package kernels
+package simd
 
 func machineISAs() []ISA { return nil }
 

@@ -2,7 +2,7 @@
 
 //go:build amd64 && !purego
 
-package kernels
+package simd
 
 // catalog lists every implementation of every generated kernel.
 var catalog = []implementation{

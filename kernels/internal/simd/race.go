@@ -1,6 +1,6 @@
 //go:build race && !purego && (amd64 || arm64)
 
-package kernels
+package simd
 
 import (
 	"runtime"

@@ -1,6 +1,6 @@
 //go:build amd64 && !purego
 
-package kernels
+package simd
 
 import (
 	"os"
@@ -23,17 +23,17 @@ func TestCPUID(t *testing.T) {
 		}
 		return string(m[1])
 	}
-	if got, want := vendor(), field("vendor_id"); got != want {
-		t.Errorf("vendor() = %q, want %q", got, want)
+	if got, want := Vendor(), field("vendor_id"); got != want {
+		t.Errorf("Vendor() = %q, want %q", got, want)
 	}
-	family, model := familyModel()
+	family, model := FamilyModel()
 	if got, want := strconv.Itoa(family), field("cpu family"); got != want {
 		t.Errorf("family = %s, want %s", got, want)
 	}
 	if got, want := strconv.Itoa(model), field("model"); got != want {
 		t.Errorf("model = %s, want %s", got, want)
 	}
-	for level, size := range machineCaches() {
+	for level, size := range Caches() {
 		t.Logf("level %d: %d KiB", level, size>>10)
 		if size < 0 || level == 1 && size > 1<<20 {
 			t.Errorf("level %d: %d bytes", level, size)

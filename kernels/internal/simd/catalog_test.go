@@ -1,4 +1,4 @@
-package kernels
+package simd
 
 import (
 	"fmt"
@@ -164,7 +164,7 @@ var plans = map[string]plan{
 	"gemmPack": {
 		scale: 64,
 		shapes: func(im implementation) (shapes []shape) {
-			mr, nr := gemmTile(im.isa)
+			mr, nr := GemmTile(im.isa)
 			for i, k := range []int{0, 1, 2, 3, 4, 5, 8, 13} {
 				shapes = append(shapes, panelShape(mr, nr, k, i, nr))
 			}
@@ -214,7 +214,7 @@ var plans = map[string]plan{
 	"gemvPanels": {
 		scale: 64,
 		shapes: func(im implementation) (shapes []shape) {
-			_, nr := gemmTile(im.isa)
+			_, nr := GemmTile(im.isa)
 			for k := range 10 {
 				shapes = append(shapes, shape{"n": (1 + k%3) * nr, "k": k, "nr": nr})
 			}
@@ -271,7 +271,7 @@ var plans = map[string]plan{
 	"rows cols lddst ldresidual": {
 		scale: 2,
 		shapes: func(im implementation) (shapes []shape) {
-			_, nr := gemmTile(im.isa)
+			_, nr := GemmTile(im.isa)
 			for rows := range 7 {
 				shapes = append(shapes, shape{"rows": rows, "cols": nr, "lddst": nr + rows%3, "ldresidual": nr + rows%3})
 			}
@@ -368,8 +368,8 @@ var plans = map[string]plan{
 			return matrix(name, s["n"], s["dim"], s["ldk"]), name == "k"
 		},
 	},
-	"attnShort": wholeHeads(mostKeys, mostKeys, true),
-	"attnFew":   wholeHeads(fewQueries, fewKeys, false),
+	"attnShort": wholeHeads(ShortQueries, ShortQueries, true),
+	"attnFew":   wholeHeads(7, FewKeys, false),
 	"attnAccumulate": {
 		scale:  64,
 		shapes: func(im implementation) []shape { return keyShapes(im, "ldv") },
@@ -416,9 +416,9 @@ func wholeHeads(queries, keys int, byQuery bool) plan {
 			}
 			for i, s := range shapes {
 				s["ldq"], s["ldk"], s["ldo"] = s["dim"]+i%4, s["dim"]+i%3, s["cols"]+i%3
-				s["lines"], s["lanes"], s["lds"], s["scores"] = s["rows"], (s["n"]+15)&^15, fewRow, s["rows"]
+				s["lines"], s["lanes"], s["lds"], s["scores"] = s["rows"], (s["n"]+15)&^15, FewRow, s["rows"]
 				if byQuery {
-					s["lines"], s["lanes"], s["lds"], s["scores"] = s["n"], queries, queries, shortRows
+					s["lines"], s["lanes"], s["lds"], s["scores"] = s["n"], queries, queries, ShortRows
 					s["bare"] = i / 3 % 2
 				}
 				s["ldb"] = i % 2 * (s["lanes"] + i%4)
@@ -456,7 +456,7 @@ func wholeHeads(queries, keys int, byQuery bool) plan {
 						query, key = key, query
 					}
 					if i%3 == 0 || query == 2 || key >= s["n"] { // query 2 sees nothing
-						data[i] = negInf
+						data[i] = -inf32
 					}
 				}
 				o.Data = data
@@ -710,7 +710,7 @@ func keyShapes(im implementation, ld string) (shapes []shape) {
 
 // panelShapes has the corners of the GEMM micro-kernel.
 func panelShapes(im implementation) (shapes []shape) {
-	mr, nr := gemmTile(im.isa)
+	mr, nr := GemmTile(im.isa)
 	for i, m := range []int{1, mr - 1, mr, mr + 1} {
 		for j, n := range []int{1, nr/2 - 1, nr / 2, nr/2 + 1, nr - 1, nr, 2 * nr} {
 			k := []int{1, 3, 4, 5, 8}[(i+j)%5]
@@ -725,7 +725,7 @@ func panelShapes(im implementation) (shapes []shape) {
 
 // panelMoreShapes has every height to past two tiles and every width.
 func panelMoreShapes(im implementation) (shapes []shape) {
-	mr, nr := gemmTile(im.isa)
+	mr, nr := GemmTile(im.isa)
 	for m := range 2*mr + 3 {
 		for n := 1; n <= nr+1; n++ {
 			if few && (m+n)%7 != 0 {
@@ -752,117 +752,4 @@ func panelShape(m, n, k, turn, nr int) shape {
 		s["lda"], s["ldb"], s["ldc"] = k+1+turn%5, n+turn%3, n+3
 	}
 	return s
-}
-
-// TestAttnSoftmaxLowest has nothing but the lowest float32 in a row, which is
-// more than the -Inf that a maximum starts with.
-func TestAttnSoftmaxLowest(t *testing.T) {
-	for _, im := range catalog {
-		if im.kernel != "attnSoftmax" || !slices.Contains(Supported(), im.isa) {
-			continue
-		}
-		f := im.fn.(func(s []float32, rows, cols, ld int, max, sum, factor []float32))
-		for _, cols := range []int{1, 3, 4, 15, 16, 33} {
-			s := make([]float32, cols)
-			for i := range s {
-				s[i] = -math.MaxFloat32
-			}
-			top, sum, factor := []float32{-inf32}, []float32{0}, []float32{nan32}
-			f(s, 1, cols, cols, top, sum, factor)
-			if top[0] != -math.MaxFloat32 || !(math.Abs(float64(sum[0])-float64(cols)) <= 1e-4) || factor[0] != 0 {
-				t.Errorf("%v, %d columns: maximum %v, sum %v, factor %v, want %v, %d, 0", im.isa, cols, top[0], sum[0], factor[0], -math.MaxFloat32, cols)
-			}
-		}
-	}
-}
-
-// TestAttnSoftmax takes tile after tile, so that maxima change and do not
-// change, in whole vectors of rows and beside them, and compares with float64.
-func TestAttnSoftmax(t *testing.T) {
-	r := rand.New(rand.NewPCG(31, 32))
-	for _, im := range catalog {
-		if im.kernel != "attnSoftmax" || !slices.Contains(Supported(), im.isa) {
-			continue
-		}
-		f := im.fn.(func(s []float32, rows, cols, ld int, max, sum, factor []float32))
-		for _, rows := range []int{1, im.width - 1, im.width, im.width + 1, 2*im.width + 3} {
-			for _, cols := range []int{1, im.width, 2*im.width + 3} {
-				t.Run(fmt.Sprintf("%v/%dx%d", im.isa, rows, cols), func(t *testing.T) {
-					top, sum, factor := make([]float32, rows), make([]float32, rows), make([]float32, rows)
-					wantTop, wantSum := make([]float64, rows), make([]float64, rows)
-					fill(top, -inf32)
-					for i := range wantTop {
-						wantTop[i] = math.Inf(-1)
-					}
-					near := func(what string, got float32, want float64) {
-						t.Helper()
-						if !within(got, want, 1e-5*math.Abs(want)) {
-							t.Fatalf("%s = %v, want %v", what, got, want)
-						}
-					}
-					ld := cols + 3
-					for tile := range 3 {
-						s := randomSlice(r, rows*ld)
-						for i := range s {
-							s[i] *= 4
-						}
-						x := slices.Clone(s)
-						f(s, rows, cols, ld, top, sum, factor)
-						for i := range rows {
-							before := wantTop[i]
-							for _, v := range x[i*ld:][:cols] {
-								wantTop[i] = max(wantTop[i], float64(v))
-							}
-							scale := math.Exp(before - wantTop[i])
-							wantSum[i] *= scale
-							for j, v := range x[i*ld:][:cols] {
-								e := math.Exp(float64(v) - wantTop[i])
-								wantSum[i] += e
-								near(fmt.Sprintf("tile %d: s[%d,%d]", tile, i, j), s[i*ld+j], e)
-							}
-							near(fmt.Sprintf("tile %d: max[%d]", tile, i), top[i], wantTop[i])
-							near(fmt.Sprintf("tile %d: sum[%d]", tile, i), sum[i], wantSum[i])
-							near(fmt.Sprintf("tile %d: factor[%d]", tile, i), factor[i], scale)
-						}
-					}
-				})
-			}
-		}
-	}
-}
-
-// TestFinish compares the epilogues with the elementwise functions of the same
-// tier: they are one source, and the latter are held to tight bounds.
-func TestFinish(t *testing.T) {
-	r := rand.New(rand.NewPCG(41, 42))
-	elementwise := map[string]string{"finishReLU": "reluVec", "finishGELU": "geluVec", "finishGELUTanh": "geluTanhVec", "finishSiLU": "siluVec"}
-	for _, im := range catalog {
-		if elementwise[im.kernel] == "" || !slices.Contains(Supported(), im.isa) {
-			continue
-		}
-		f := im.fn.(func(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int))
-		var vec func(dst, x []float32)
-		for _, other := range catalog {
-			if other.kernel == elementwise[im.kernel] && other.isa == im.isa {
-				vec = other.fn.(func(dst, x []float32))
-			}
-		}
-		t.Run(fmt.Sprintf("%s/%v", im.kernel, im.isa), func(t *testing.T) {
-			_, cols := gemmTile(im.isa) // whole panels is what they are for
-			for rows := range 100 {
-				x, bias := make([]float32, rows*cols), make([]float32, cols)
-				for i := range x { // of all magnitudes that matter to the functions
-					x[i] = float32(math.Copysign(math.Exp(r.Float64()*18-12), r.Float64()-0.5))
-				}
-				got, want := make([]float32, rows*cols), make([]float32, rows*cols)
-				f(got, slices.Clone(x), bias, make([]float32, cols), rows, cols, cols, 0)
-				vec(want, x)
-				for i := range want {
-					if got[i] != want[i] { // -0 + 0 is 0
-						t.Fatalf("%d rows: f(%v) = %v, elementwise %v", rows, x[i], got[i], want[i])
-					}
-				}
-			}
-		})
-	}
 }

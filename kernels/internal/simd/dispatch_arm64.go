@@ -2,11 +2,11 @@
 
 //go:build arm64 && !purego
 
-package kernels
+package simd
 
 import "github.com/avoformer/avoformer/internal/race"
 
-func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int) {
+func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, k, n, ldb)
@@ -20,7 +20,7 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 }
 
-func gemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
+func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, k, n, ldb)
@@ -35,7 +35,7 @@ func gemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []flo
 	}
 }
 
-func gemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
+func GemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, n, k, ldb)
@@ -49,7 +49,7 @@ func gemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []floa
 	}
 }
 
-func gemvPanels(isa ISA, c, a, b []float32, nr int) {
+func GemvPanels(isa ISA, c, a, b []float32, nr int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
@@ -63,7 +63,7 @@ func gemvPanels(isa ISA, c, a, b []float32, nr int) {
 	}
 }
 
-func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
+func GemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
@@ -77,7 +77,7 @@ func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	}
 }
 
-func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
+func GemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
@@ -91,7 +91,7 @@ func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
 	}
 }
 
-func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+func CopyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, ldx)
@@ -104,7 +104,7 @@ func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+func AddRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, ldx)
@@ -117,7 +117,7 @@ func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+func TransposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, cols, rows, lddst)
 		raceReadRows(x, rows, cols, ldx)
@@ -130,7 +130,7 @@ func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-func finishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+func FinishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
@@ -145,7 +145,7 @@ func finishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst
 	}
 }
 
-func finishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+func FinishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
@@ -160,7 +160,7 @@ func finishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-func finishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+func FinishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
@@ -175,7 +175,7 @@ func finishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-func finishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+func FinishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
@@ -190,7 +190,7 @@ func finishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst
 	}
 }
 
-func finishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+func FinishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
@@ -205,7 +205,7 @@ func finishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-func softmaxRows(dst, x []float32, rows, cols int) {
+func SoftmaxRows(dst, x []float32, rows, cols int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -218,7 +218,7 @@ func softmaxRows(dst, x []float32, rows, cols int) {
 	}
 }
 
-func softmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
+func SoftmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -232,7 +232,7 @@ func softmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
 	}
 }
 
-func expSumRows(dst, x, max, sum []float32, rows, cols int) {
+func ExpSumRows(dst, x, max, sum []float32, rows, cols int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -247,7 +247,7 @@ func expSumRows(dst, x, max, sum []float32, rows, cols int) {
 	}
 }
 
-func maxVec(x []float32) float32 {
+func MaxVec(x []float32) float32 {
 	if race.Enabled {
 		raceRead(x)
 	}
@@ -259,7 +259,7 @@ func maxVec(x []float32) float32 {
 	}
 }
 
-func sumExpVec(x []float32, max float32) float32 {
+func SumExpVec(x []float32, max float32) float32 {
 	if race.Enabled {
 		raceRead(x)
 	}
@@ -271,7 +271,7 @@ func sumExpVec(x []float32, max float32) float32 {
 	}
 }
 
-func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -286,7 +286,7 @@ func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) 
 	}
 }
 
-func layerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -301,7 +301,7 @@ func layerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps flo
 	}
 }
 
-func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
+func AddLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceWrite(sum)
@@ -318,7 +318,7 @@ func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols 
 	}
 }
 
-func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
+func RMSNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -332,7 +332,7 @@ func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
 	}
 }
 
-func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
+func AttnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(s, rows, cols, ld)
 		raceWrite(max)
@@ -347,7 +347,7 @@ func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	}
 }
 
-func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
+func AttnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(x, rows, cols, ld)
 		raceRead(factor)
@@ -360,7 +360,7 @@ func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-func attnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
+func AttnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
@@ -374,7 +374,7 @@ func attnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32,
 	}
 }
 
-func attnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
@@ -391,7 +391,7 @@ func attnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float3
 	}
 }
 
-func attnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
@@ -408,7 +408,7 @@ func attnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32,
 	}
 }
 
-func attnAccumulate(o, p, v []float32, ldv int) {
+func AttnAccumulate(o, p, v []float32, ldv int) {
 	if race.Enabled {
 		raceWrite(o)
 		raceRead(p)
@@ -422,7 +422,7 @@ func attnAccumulate(o, p, v []float32, ldv int) {
 	}
 }
 
-func expVec(dst, x []float32) {
+func ExpVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -435,7 +435,7 @@ func expVec(dst, x []float32) {
 	}
 }
 
-func geluVec(dst, x []float32) {
+func GELUVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -448,7 +448,7 @@ func geluVec(dst, x []float32) {
 	}
 }
 
-func geluTanhVec(dst, x []float32) {
+func GELUTanhVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -461,7 +461,7 @@ func geluTanhVec(dst, x []float32) {
 	}
 }
 
-func siluVec(dst, x []float32) {
+func SiLUVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -474,7 +474,7 @@ func siluVec(dst, x []float32) {
 	}
 }
 
-func sigmoidVec(dst, x []float32) {
+func SigmoidVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -487,7 +487,7 @@ func sigmoidVec(dst, x []float32) {
 	}
 }
 
-func tanhVec(dst, x []float32) {
+func TanhVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -500,7 +500,7 @@ func tanhVec(dst, x []float32) {
 	}
 }
 
-func erfVec(dst, x []float32) {
+func ErfVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -513,7 +513,7 @@ func erfVec(dst, x []float32) {
 	}
 }
 
-func reluVec(dst, x []float32) {
+func ReLUVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -526,7 +526,7 @@ func reluVec(dst, x []float32) {
 	}
 }
 
-func addVec(dst, a, b []float32) {
+func AddVec(dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
@@ -540,7 +540,7 @@ func addVec(dst, a, b []float32) {
 	}
 }
 
-func mulVec(dst, a, b []float32) {
+func MulVec(dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
@@ -554,7 +554,7 @@ func mulVec(dst, a, b []float32) {
 	}
 }
 
-func scaleVec(dst, x []float32, alpha float32) {
+func ScaleVec(dst, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -567,7 +567,7 @@ func scaleVec(dst, x []float32, alpha float32) {
 	}
 }
 
-func subSubVec(dst, x []float32, a, b float32) {
+func SubSubVec(dst, x []float32, a, b float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -580,7 +580,7 @@ func subSubVec(dst, x []float32, a, b float32) {
 	}
 }
 
-func axpyVec(y, x []float32, alpha float32) {
+func AXPYVec(y, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(y)
 		raceRead(x)
@@ -593,8 +593,8 @@ func axpyVec(y, x []float32, alpha float32) {
 	}
 }
 
-// gemmTile is the register tile of a tier's gemmPanel: mr rows by nr columns.
-func gemmTile(isa ISA) (mr, nr int) {
+// GemmTile is the register tile of a tier's GemmPanel: mr rows by nr columns.
+func GemmTile(isa ISA) (mr, nr int) {
 	switch isa {
 	case NEON:
 		return 6, 16

@@ -1,6 +1,6 @@
 //go:build arm64 && !purego
 
-package kernels
+package simd
 
 // machineISAs lists the vector tiers of this machine: Advanced SIMD is part of
 // every arm64 that Go runs on.

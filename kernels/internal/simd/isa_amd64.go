@@ -1,6 +1,6 @@
 //go:build amd64 && !purego
 
-package kernels
+package simd
 
 import (
 	"slices"
@@ -34,7 +34,7 @@ func machineISAs() []ISA {
 // hardly change their clock, and Zen 4, which splits 512-bit operations in two,
 // gains from the registers, the opmasks and half as many instructions.
 func preferred(supported []ISA) ISA {
-	if family, model := familyModel(); vendor() == "GenuineIntel" && family == 6 && model == 0x55 &&
+	if family, model := FamilyModel(); Vendor() == "GenuineIntel" && family == 6 && model == 0x55 &&
 		slices.Contains(supported, AVX2) {
 		return AVX2
 	}

@@ -2,7 +2,7 @@
 
 //go:build amd64 && !purego
 
-package kernels
+package simd
 
 // gemmPanelAVX512 computes one panel of C, at most the tier's NR columns wide, or just twice as wide:
 //

@@ -1,4 +1,4 @@
-package kernels
+package simd
 
 // gemmPanelGeneric is the micro-kernel in pure Go; the contract is that of
 // gemmPanelAVX2. Four rows by two columns are eight sums, which the compiler

@@ -2,11 +2,11 @@
 
 //go:build amd64 && !purego
 
-package kernels
+package simd
 
 import "github.com/avoformer/avoformer/internal/race"
 
-func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int) {
+func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, k, n, ldb)
@@ -22,7 +22,7 @@ func gemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 }
 
-func gemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
+func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, k, n, ldb)
@@ -39,7 +39,7 @@ func gemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []flo
 	}
 }
 
-func gemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
+func GemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, n, k, ldb)
@@ -55,7 +55,7 @@ func gemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []floa
 	}
 }
 
-func gemvPanels(isa ISA, c, a, b []float32, nr int) {
+func GemvPanels(isa ISA, c, a, b []float32, nr int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
@@ -71,7 +71,7 @@ func gemvPanels(isa ISA, c, a, b []float32, nr int) {
 	}
 }
 
-func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
+func GemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
@@ -87,7 +87,7 @@ func gemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	}
 }
 
-func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
+func GemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
@@ -103,7 +103,7 @@ func gemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
 	}
 }
 
-func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+func CopyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, ldx)
@@ -118,7 +118,7 @@ func copyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+func AddRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, ldx)
@@ -133,7 +133,7 @@ func addRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
+func TransposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, cols, rows, lddst)
 		raceReadRows(x, rows, cols, ldx)
@@ -148,7 +148,7 @@ func transposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-func finishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+func FinishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
@@ -165,7 +165,7 @@ func finishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst
 	}
 }
 
-func finishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+func FinishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
@@ -182,7 +182,7 @@ func finishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-func finishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+func FinishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
@@ -199,7 +199,7 @@ func finishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-func finishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+func FinishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
@@ -216,7 +216,7 @@ func finishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst
 	}
 }
 
-func finishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+func FinishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
@@ -233,7 +233,7 @@ func finishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-func softmaxRows(dst, x []float32, rows, cols int) {
+func SoftmaxRows(dst, x []float32, rows, cols int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -248,7 +248,7 @@ func softmaxRows(dst, x []float32, rows, cols int) {
 	}
 }
 
-func softmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
+func SoftmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -264,7 +264,7 @@ func softmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
 	}
 }
 
-func expSumRows(dst, x, max, sum []float32, rows, cols int) {
+func ExpSumRows(dst, x, max, sum []float32, rows, cols int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -281,7 +281,7 @@ func expSumRows(dst, x, max, sum []float32, rows, cols int) {
 	}
 }
 
-func maxVec(x []float32) float32 {
+func MaxVec(x []float32) float32 {
 	if race.Enabled {
 		raceRead(x)
 	}
@@ -295,7 +295,7 @@ func maxVec(x []float32) float32 {
 	}
 }
 
-func sumExpVec(x []float32, max float32) float32 {
+func SumExpVec(x []float32, max float32) float32 {
 	if race.Enabled {
 		raceRead(x)
 	}
@@ -309,7 +309,7 @@ func sumExpVec(x []float32, max float32) float32 {
 	}
 }
 
-func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -326,7 +326,7 @@ func layerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) 
 	}
 }
 
-func layerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -343,7 +343,7 @@ func layerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps flo
 	}
 }
 
-func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
+func AddLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceWrite(sum)
@@ -362,7 +362,7 @@ func addLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols 
 	}
 }
 
-func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
+func RMSNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -378,7 +378,7 @@ func rmsNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
 	}
 }
 
-func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
+func AttnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(s, rows, cols, ld)
 		raceWrite(max)
@@ -395,7 +395,7 @@ func attnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	}
 }
 
-func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
+func AttnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(x, rows, cols, ld)
 		raceRead(factor)
@@ -410,7 +410,7 @@ func attnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-func attnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
+func AttnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
@@ -426,7 +426,7 @@ func attnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32,
 	}
 }
 
-func attnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
@@ -445,7 +445,7 @@ func attnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float3
 	}
 }
 
-func attnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
@@ -464,7 +464,7 @@ func attnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32,
 	}
 }
 
-func attnAccumulate(o, p, v []float32, ldv int) {
+func AttnAccumulate(o, p, v []float32, ldv int) {
 	if race.Enabled {
 		raceWrite(o)
 		raceRead(p)
@@ -480,7 +480,7 @@ func attnAccumulate(o, p, v []float32, ldv int) {
 	}
 }
 
-func expVec(dst, x []float32) {
+func ExpVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -495,7 +495,7 @@ func expVec(dst, x []float32) {
 	}
 }
 
-func geluVec(dst, x []float32) {
+func GELUVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -510,7 +510,7 @@ func geluVec(dst, x []float32) {
 	}
 }
 
-func geluTanhVec(dst, x []float32) {
+func GELUTanhVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -525,7 +525,7 @@ func geluTanhVec(dst, x []float32) {
 	}
 }
 
-func siluVec(dst, x []float32) {
+func SiLUVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -540,7 +540,7 @@ func siluVec(dst, x []float32) {
 	}
 }
 
-func sigmoidVec(dst, x []float32) {
+func SigmoidVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -555,7 +555,7 @@ func sigmoidVec(dst, x []float32) {
 	}
 }
 
-func tanhVec(dst, x []float32) {
+func TanhVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -570,7 +570,7 @@ func tanhVec(dst, x []float32) {
 	}
 }
 
-func erfVec(dst, x []float32) {
+func ErfVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -585,7 +585,7 @@ func erfVec(dst, x []float32) {
 	}
 }
 
-func reluVec(dst, x []float32) {
+func ReLUVec(dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -600,7 +600,7 @@ func reluVec(dst, x []float32) {
 	}
 }
 
-func addVec(dst, a, b []float32) {
+func AddVec(dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
@@ -616,7 +616,7 @@ func addVec(dst, a, b []float32) {
 	}
 }
 
-func mulVec(dst, a, b []float32) {
+func MulVec(dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
@@ -632,7 +632,7 @@ func mulVec(dst, a, b []float32) {
 	}
 }
 
-func scaleVec(dst, x []float32, alpha float32) {
+func ScaleVec(dst, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -647,7 +647,7 @@ func scaleVec(dst, x []float32, alpha float32) {
 	}
 }
 
-func subSubVec(dst, x []float32, a, b float32) {
+func SubSubVec(dst, x []float32, a, b float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
@@ -662,7 +662,7 @@ func subSubVec(dst, x []float32, a, b float32) {
 	}
 }
 
-func axpyVec(y, x []float32, alpha float32) {
+func AXPYVec(y, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(y)
 		raceRead(x)
@@ -677,8 +677,8 @@ func axpyVec(y, x []float32, alpha float32) {
 	}
 }
 
-// gemmTile is the register tile of a tier's gemmPanel: mr rows by nr columns.
-func gemmTile(isa ISA) (mr, nr int) {
+// GemmTile is the register tile of a tier's GemmPanel: mr rows by nr columns.
+func GemmTile(isa ISA) (mr, nr int) {
 	switch isa {
 	case AVX512:
 		return 14, 32

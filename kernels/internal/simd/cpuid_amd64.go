@@ -1,6 +1,6 @@
 //go:build amd64 && !purego
 
-package kernels
+package simd
 
 import "encoding/binary"
 
@@ -8,8 +8,8 @@ import "encoding/binary"
 // the model and the caches, is asked for here.
 func cpuid(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
 
-// vendor is the processor's maker, such as "GenuineIntel" or "AuthenticAMD".
-func vendor() string {
+// Vendor is the processor's maker, such as "GenuineIntel" or "AuthenticAMD".
+func Vendor() string {
 	_, b, c, d := cpuid(0, 0)
 	var s [12]byte
 	binary.LittleEndian.PutUint32(s[0:], b)
@@ -18,9 +18,9 @@ func vendor() string {
 	return string(s[:])
 }
 
-// familyModel is the processor's display family and model (Intel SDM volume
+// FamilyModel is the processor's display family and model (Intel SDM volume
 // 2A and AMD APM volume 3, CPUID leaf 1).
-func familyModel() (family, model int) {
+func FamilyModel() (family, model int) {
 	a, _, _, _ := cpuid(1, 0)
 	family, model = int(a>>8&0xf), int(a>>4&0xf)
 	if family == 6 || family == 15 {
@@ -32,12 +32,12 @@ func familyModel() (family, model int) {
 	return family, model
 }
 
-// machineCaches is the size in bytes of the data or unified cache of each level
+// Caches is the size in bytes of the data or unified cache of each level
 // that one core sees, from CPUID's deterministic cache parameters: leaf 4 on
 // Intel, 0x8000001D on AMD. A level that is not reported is 0.
-func machineCaches() (sizes [4]int) {
+func Caches() (sizes [4]int) {
 	leaf, first := uint32(4), uint32(0)
-	if vendor() == "AuthenticAMD" {
+	if Vendor() == "AuthenticAMD" {
 		leaf, first = 0x8000001d, 0x80000000
 	}
 	if top, _, _, _ := cpuid(first, 0); top < leaf {

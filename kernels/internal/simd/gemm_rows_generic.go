@@ -1,4 +1,4 @@
-package kernels
+package simd
 
 // The kernels on parts of matrices that the products need, in pure Go.
 
@@ -31,27 +31,38 @@ func transposeRowsGeneric(dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
+// activation is what finishRows applies.
+type activation uint8
+
+const (
+	identity activation = iota
+	relu
+	gelu
+	geluTanh
+	silu
+)
+
 func finishIdentityGeneric(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	finishRows(Identity, dst, x, bias, residual, rows, cols, lddst, ldresidual)
+	finishRows(identity, dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
 func finishReLUGeneric(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	finishRows(ActReLU, dst, x, bias, residual, rows, cols, lddst, ldresidual)
+	finishRows(relu, dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
 func finishGELUGeneric(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	finishRows(ActGELU, dst, x, bias, residual, rows, cols, lddst, ldresidual)
+	finishRows(gelu, dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
 func finishGELUTanhGeneric(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	finishRows(ActGELUTanh, dst, x, bias, residual, rows, cols, lddst, ldresidual)
+	finishRows(geluTanh, dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
 func finishSiLUGeneric(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
-	finishRows(ActSiLU, dst, x, bias, residual, rows, cols, lddst, ldresidual)
+	finishRows(silu, dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
-func finishRows(act Activation, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
+func finishRows(act activation, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	var buf [64]float32 // the sum, since dst may be the residual
 	y := buf[:cols]
 	bias = bias[:cols]
@@ -61,13 +72,13 @@ func finishRows(act Activation, dst, x, bias, residual []float32, rows, cols, ld
 			y[j] = v[j] + bias[j]
 		}
 		switch act { // not a function value: y would escape to the heap
-		case ActReLU:
+		case relu:
 			reluVecGeneric(y, y)
-		case ActGELU:
+		case gelu:
 			geluVecGeneric(y, y)
-		case ActGELUTanh:
+		case geluTanh:
 			geluTanhVecGeneric(y, y)
-		case ActSiLU:
+		case silu:
 			siluVecGeneric(y, y)
 		}
 		d, r := dst[i*lddst:][:cols], residual[i*ldresidual:][:cols]

@@ -1,0 +1,13 @@
+//go:build purego || !amd64
+
+package simd
+
+// Vendor is the processor's maker, where CPUID says it.
+func Vendor() string { return "" }
+
+// FamilyModel is the processor's display family and model, where CPUID says it.
+func FamilyModel() (family, model int) { return 0, 0 }
+
+// Caches is the size in bytes of the data or unified cache of each level that
+// one core sees. A level that is not reported is 0.
+func Caches() (sizes [4]int) { return sizes }
