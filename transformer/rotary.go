@@ -1,6 +1,10 @@
 package transformer
 
-import "math"
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+)
 
 // Pairing says which features rotary positions turn together. There is no
 // default: checkpoints of the two kinds look alike.
@@ -17,16 +21,32 @@ type RotaryConfig struct {
 	Pairing Pairing
 	Theta   float64 // base of the frequencies; 0: 10000
 	// Dim is the number of leading features of a head that are rotated; 0: all.
-	Dim          int
+	Dim int
+	// MaxPositions is the number of positions that there may be; 0: any.
 	MaxPositions int
+	// Frequencies, [Dim/2], are the angles in radians by which the pairs turn from one
+	// position to the next; nil: Theta^(-2i/Dim).
+	Frequencies []float64
+	// FrequenciesAt, unless nil, gives the frequencies for a sequence of the given
+	// number of positions, in place of Frequencies. It is called often, and what it
+	// returns is not written to.
+	FrequenciesAt func(length int) []float64
+	// Factor multiplies the rotated features: the attention factor of YaRN and
+	// LongRoPE. 0: 1.
+	Factor float64
 }
 
 // Rotary turns pairs of features by angles that grow with the position, so that
-// scores depend on distances (Su et al., 2021).
+// scores depend on distances (Su et al., 2021). Make it with NewRotary.
 type Rotary struct {
 	RotaryConfig
-	cos, sin []float32 // [MaxPositions, Dim/2], computed in float64
+	mu    sync.Mutex
+	table atomic.Pointer[rotaryTable] // grows with the positions that are asked for
 }
+
+// rotaryTable is the cosines and sines of the first positions, [positions, Dim/2],
+// computed in float64.
+type rotaryTable struct{ cos, sin []float32 }
 
 // maxTable bounds the elements of a table of positions: 1 GiB. Its size comes from
 // the configuration alone, and no file has to be as large.
@@ -39,6 +59,9 @@ func (c RotaryConfig) withDefaults(headDim int) (RotaryConfig, error) {
 	if c.Dim == 0 {
 		c.Dim = headDim
 	}
+	if c.Factor == 0 {
+		c.Factor = 1
+	}
 	var err error
 	switch {
 	case c.Pairing != PairHalves && c.Pairing != PairNeighbours:
@@ -47,49 +70,118 @@ func (c RotaryConfig) withDefaults(headDim int) (RotaryConfig, error) {
 		err = errorf(ErrConfig, "rotary: dim %d of a head of %d, want an even number within it", c.Dim, headDim)
 	case !(c.Theta > 0):
 		err = errorf(ErrConfig, "rotary: theta %g", c.Theta)
-	case c.MaxPositions < 1 || c.MaxPositions > maxTable/max(c.Dim, 1):
-		err = errorf(ErrConfig, "rotary: max positions %d of dim %d, want at least 1 and a table of at most %d elements", c.MaxPositions, c.Dim, maxTable)
+	case c.MaxPositions < 0 || c.MaxPositions > maxTable/max(c.Dim, 1):
+		err = errorf(ErrConfig, "rotary: max positions %d of dim %d, want a table of at most %d elements", c.MaxPositions, c.Dim, maxTable)
+	case c.Frequencies != nil && len(c.Frequencies) != c.Dim/2:
+		err = errorf(ErrConfig, "rotary: %d frequencies for %d rotated features", len(c.Frequencies), c.Dim)
+	case !(c.Factor > 0):
+		err = errorf(ErrConfig, "rotary: factor %g", c.Factor)
 	}
 	return c, err
 }
 
-// NewRotary makes the table of angles for heads of the given size.
+// Frequencies are those of rotary positions without scaling, theta^(-2i/dim), [dim/2].
+func Frequencies(theta float64, dim int) []float64 {
+	f := make([]float64, dim/2)
+	for i := range f {
+		f[i] = math.Pow(theta, -2*float64(i)/float64(dim))
+	}
+	return f
+}
+
+// NewRotary is the rotation of heads of the given size.
 func NewRotary(c RotaryConfig, headDim int) (*Rotary, error) {
 	c, err := c.withDefaults(headDim)
 	if err != nil {
 		return nil, err
 	}
-	half := c.Dim / 2
-	r := &Rotary{c, make([]float32, c.MaxPositions*half), make([]float32, c.MaxPositions*half)}
-	for i := range half {
-		frequency := math.Pow(c.Theta, -2*float64(i)/float64(c.Dim))
-		for p := range c.MaxPositions {
-			sin, cos := math.Sincos(float64(p) * frequency)
-			r.cos[p*half+i], r.sin[p*half+i] = float32(cos), float32(sin)
-		}
+	if c.Frequencies == nil {
+		c.Frequencies = Frequencies(c.Theta, c.Dim)
 	}
+	r := &Rotary{RotaryConfig: c}
+	r.table.Store(&rotaryTable{})
 	return r, nil
 }
 
-// Apply rotates in place the heads of a row at the given position. x holds
-// heads of headDim features one after the other.
+// angles are the cosines and sines of the given position in a sequence of the given
+// length, [Dim/2].
+func (r *Rotary) angles(position, length int) (cos, sin []float32) {
+	half := r.Dim / 2
+	if r.FrequenciesAt != nil {
+		cos, sin = make([]float32, half), make([]float32, half)
+		turn(cos, sin, r.FrequenciesAt(length), float64(position), r.Factor)
+		return cos, sin
+	}
+	t := r.table.Load()
+	if (position+1)*half > len(t.cos) {
+		t = r.grow(position + 1)
+	}
+	return t.cos[position*half : (position+1)*half], t.sin[position*half : (position+1)*half]
+}
+
+// turn sets cos and sin to those of frequencies times position, scaled.
+func turn(cos, sin []float32, frequencies []float64, position, scale float64) {
+	for i, f := range frequencies {
+		s, c := math.Sincos(position * f)
+		cos[i], sin[i] = float32(scale*c), float32(scale*s)
+	}
+}
+
+// grow makes the table reach the given number of positions at least.
+func (r *Rotary) grow(positions int) *rotaryTable {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	half, old := r.Dim/2, r.table.Load()
+	rows := len(old.cos) / half
+	if positions <= rows {
+		return old
+	}
+	positions = max(positions, 2*rows, 64)
+	if r.MaxPositions > 0 {
+		positions = min(positions, r.MaxPositions)
+	}
+	t := &rotaryTable{make([]float32, positions*half), make([]float32, positions*half)}
+	copy(t.cos, old.cos)
+	copy(t.sin, old.sin)
+	for p := rows; p < positions; p++ {
+		turn(t.cos[p*half:(p+1)*half], t.sin[p*half:(p+1)*half], r.Frequencies, float64(p), r.Factor)
+	}
+	r.table.Store(t)
+	return t
+}
+
+// Apply rotates in place the heads of a row at the given position, the last of its
+// sequence. x holds heads of headDim features one after the other.
 func (r *Rotary) Apply(x []float32, headDim, position int) error {
-	if position < 0 || position >= r.MaxPositions {
-		return errorf(ErrTooLong, "position %d, the rotary table has %d", position, r.MaxPositions)
+	return r.ApplyIn(x, headDim, position, position+1)
+}
+
+// ApplyIn is Apply for a row of a sequence of the given length, on which the
+// frequencies may depend.
+func (r *Rotary) ApplyIn(x []float32, headDim, position, length int) error {
+	if position < 0 || r.MaxPositions > 0 && position >= r.MaxPositions {
+		return errorf(ErrTooLong, "position %d, the rotary positions are %d", position, r.MaxPositions)
 	}
 	if headDim < r.Dim || len(x)%headDim != 0 {
 		return errorf(ErrShape, "rotary: %d features in heads of %d, of which %d are rotated", len(x), headDim, r.Dim)
 	}
-	half := r.Dim / 2
-	cos, sin := r.cos[position*half:(position+1)*half], r.sin[position*half:(position+1)*half]
+	if r.Dim > 0 {
+		cos, sin := r.angles(position, length)
+		rotate(x, headDim, cos, sin, r.Pairing)
+	}
+	return nil
+}
+
+// rotate turns the pairs of every head of x, [heads, headDim].
+func rotate(x []float32, headDim int, cos, sin []float32, pairing Pairing) {
+	half := len(cos)
 	for ; len(x) > 0; x = x[headDim:] {
 		for i, c := range cos {
 			a, b := i, i+half
-			if r.Pairing == PairNeighbours {
+			if pairing == PairNeighbours {
 				a, b = 2*i, 2*i+1
 			}
 			x[a], x[b] = x[a]*c-x[b]*sin[i], x[b]*c+x[a]*sin[i]
 		}
 	}
-	return nil
 }
