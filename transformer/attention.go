@@ -298,71 +298,50 @@ func NewMultiHeadAttention(c AttentionConfig, names AttentionNames, w Weights, p
 	if err != nil {
 		return nil, err
 	}
-	l := newLoader(w, prefix)
+	l := NewLoader(w).At(prefix)
 	return finish(l.attention(c, names), l)
 }
 
 // attention loads an attention whose configuration is complete and checked.
-func (l loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAttention {
-	a := &MultiHeadAttention{AttentionConfig: c, name: l.name()}
+func (l *Loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAttention {
+	a := &MultiHeadAttention{AttentionConfig: c, name: l.Name()}
 	dim, kvDim := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	outs, ins := [3]int{dim, kvDim, kvDim}, [3]int{c.Dim, c.KeyDim, c.ValueDim}
+	ins := [3]int{c.Dim, c.KeyDim, c.ValueDim}
 	sameWidth := c.KeyDim == c.Dim && c.ValueDim == c.Dim
 
-	var weights, biases [3][]float32
+	all := dim + 2*kvDim
+	parts := [3]Part{{Name: names.Query, Rows: dim}, {Name: names.Key, Rows: kvDim}, {Name: names.Value, Rows: kvDim}}
 	if names.Packed != "" && sameWidth {
-		w := l.tensor(names.Packed+"weight", dim+2*kvDim, c.Dim)
-		weights = split(w, dim*c.Dim, kvDim*c.Dim)
-	} else {
-		for i, n := range []string{names.Query, names.Key, names.Value} {
-			weights[i] = l.tensor(n+"weight", outs[i], ins[i])
+		for i, from := range []int{0, dim, dim + kvDim} {
+			parts[i].Name, parts[i].From, parts[i].Of = names.Packed, from, all
 		}
 	}
 	switch {
-	case !c.Bias:
-	case names.Packed != "":
-		biases = split(l.tensor(names.Packed+"bias", dim+2*kvDim), dim, kvDim)
-	default:
-		for i, n := range []string{names.Query, names.Key, names.Value} {
-			biases[i] = l.tensor(n+"bias", outs[i])
-		}
-	}
-	if sameWidth && !c.CrossOnly {
-		a.QKV = l.linearOf(c.Dim, dim+2*kvDim, concat(weights), concat(biases))
-	} else {
+	case !sameWidth || c.CrossOnly:
+		bias := c.Bias && (sameWidth || names.Packed == "")
 		for i, to := range []**Linear{&a.Query, &a.Key, &a.Value} {
-			*to = l.linearOf(ins[i], outs[i], weights[i], biases[i])
+			*to = l.Stacked(ins[i], bias, parts[i])
 		}
+		if b := l.Optional(c.Bias && !bias, names.Packed+"bias", all); b != nil && !l.Failed() {
+			a.Query.Bias, a.Key.Bias, a.Value.Bias = b[:dim:dim], b[dim:dim+kvDim:dim+kvDim], b[dim+kvDim:]
+		}
+	case names.Packed != "":
+		a.QKV = l.Stacked(c.Dim, c.Bias, Part{Name: names.Packed, Rows: all})
+	default:
+		a.QKV = l.Stacked(c.Dim, c.Bias, parts[:]...)
 	}
 	if names.Out != "" {
-		a.Out = l.at(names.Out).linear(dim, c.OutDim, c.OutBias)
+		a.Out = l.At(names.Out).Linear(dim, c.OutDim, c.OutBias)
 	} else {
 		a.OutDim = dim
 	}
-	if c.Rotary != nil && !l.failed() {
+	if c.Rotary != nil && !l.Failed() {
 		a.Rotary = must(NewRotary(*c.Rotary, c.HeadDim))
 	}
 	if c.Relative != NoRelative {
-		a.Relative = &Relative{c.Relative, c.MaxPositions, l.at(names.Distance).tensor("weight", 2*c.MaxPositions-1, c.HeadDim)}
+		a.Relative = &Relative{c.Relative, c.MaxPositions, l.At(names.Distance).Tensor("weight", 2*c.MaxPositions-1, c.HeadDim)}
 	}
 	return a
-}
-
-// split cuts x, unless it is missing, in a part of first elements and two of rest.
-func split(x []float32, first, rest int) (parts [3][]float32) {
-	if x == nil {
-		return parts
-	}
-	return [3][]float32{x[:first:first], x[first : first+rest : first+rest], x[first+rest:]}
-}
-
-// concat joins the parts, nil if there are none.
-func concat(parts [3][]float32) []float32 {
-	var all []float32
-	for _, p := range parts {
-		all = append(all, p...)
-	}
-	return all
 }
 
 // Forward sets dst, [rows, OutDim], to the attention of in.Query, [rows, Dim],
@@ -402,7 +381,7 @@ func (a *MultiHeadAttention) forward(ws *Workspace, dst []float32, in AttentionI
 	if err := checkLen("attention: dst", dst, rows*a.OutDim, "rows*out dim"); err != nil {
 		return err
 	}
-	defer ws.release(ws.mark())
+	defer ws.Release(ws.Mark())
 	var p projected
 	var err error
 	if in.Key == nil && (cache == nil || !cache.memory) {
@@ -414,11 +393,11 @@ func (a *MultiHeadAttention) forward(ws *Workspace, dst []float32, in AttentionI
 		return err
 	}
 	if ws.Trace != nil && in.Weights == nil {
-		in.Weights = ws.alloc(a.weightsLen(in, p))
+		in.Weights = ws.Alloc(a.weightsLen(in, p))
 	}
 	context := dst // [rows, heads*hd]
 	if a.Out != nil {
-		context = ws.alloc(rows * a.Heads * a.HeadDim)
+		context = ws.Alloc(rows * a.Heads * a.HeadDim)
 	}
 	if err := a.core().attend(ws, context, p, in, a.Relative); err != nil {
 		return err
@@ -439,7 +418,7 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 	in.KeyBatch = in.Batch
 	var k, v []float32 // the new keys and values
 	if a.QKV != nil {
-		qkv := ws.alloc(rows * a.QKV.Out) // [rows, heads*hd + 2*kv heads*hd]
+		qkv := ws.Alloc(rows * a.QKV.Out) // [rows, heads*hd + 2*kv heads*hd]
 		if err := a.QKV.Forward(ws, qkv, in.Query); err != nil {
 			return p, err
 		}
@@ -448,7 +427,7 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 			k, v = qkv[dim:], qkv[dim+kvDim:]
 		}
 	} else {
-		p.q, k, v = ws.alloc(rows*dim), ws.alloc(rows*kvDim), ws.alloc(rows*kvDim)
+		p.q, k, v = ws.Alloc(rows*dim), ws.Alloc(rows*kvDim), ws.Alloc(rows*kvDim)
 		p.qRow, p.kRow = dim, kvDim
 		for _, l := range []struct {
 			*Linear
@@ -490,7 +469,7 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 	if a.Query == nil {
 		return p, errorf(ErrConfig, "attention: made for self-attention; set CrossOnly")
 	}
-	p.q, p.qRow, p.kRow, p.vRow = ws.alloc(rows*dim), dim, kvDim, kvDim
+	p.q, p.qRow, p.kRow, p.vRow = ws.Alloc(rows*dim), dim, kvDim, kvDim
 	if err := a.Query.Forward(ws, p.q, in.Query); err != nil {
 		return p, err
 	}
@@ -513,7 +492,7 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 		cache.key, cache.value, cache.batch = make([]float32, keys*kvDim), make([]float32, keys*kvDim), in.KeyBatch
 		p.k, p.v = cache.key, cache.value
 	} else {
-		p.k, p.v = ws.alloc(keys*kvDim), ws.alloc(keys*kvDim)
+		p.k, p.v = ws.Alloc(keys*kvDim), ws.Alloc(keys*kvDim)
 	}
 	if err := a.Key.Forward(ws, p.k, in.Key); err != nil {
 		return p, err
@@ -544,10 +523,10 @@ func (a *MultiHeadAttention) trace(ws *Workspace, in AttentionInput, p projected
 	if ws.Trace == nil {
 		return
 	}
-	defer ws.release(ws.mark())
+	defer ws.Release(ws.Mark())
 	dim, kvDim := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
 	dense := func(x []float32, rows, row, width int) []float32 {
-		d := ws.alloc(rows * width)
+		d := ws.Alloc(rows * width)
 		for r := range rows {
 			copy(d[r*width:(r+1)*width], x[r*row:])
 		}

@@ -61,19 +61,19 @@ func NewBERT(c BERTConfig, w Weights, prefix string) (*BERT, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := newLoader(w, prefix)
+	l := NewLoader(w).At(prefix)
 	b := &BERT{
 		BERTConfig:    c,
-		Words:         l.at("embeddings.word_embeddings.").embedding(c.Vocab, c.Dim),
-		Types:         l.at("embeddings.token_type_embeddings.").embedding(c.Types, c.Dim),
-		EmbeddingNorm: l.at("embeddings.LayerNorm.").norm(stack.Layer.Norm),
+		Words:         l.At("embeddings.word_embeddings.").embedding(c.Vocab, c.Dim),
+		Types:         l.At("embeddings.token_type_embeddings.").embedding(c.Types, c.Dim),
+		EmbeddingNorm: l.At("embeddings.LayerNorm.").norm(stack.Layer.Norm),
 		Encoder:       l.stack(stack, BERTEncoder),
 	}
 	if c.Relative == NoRelative {
-		b.Positions = l.at("embeddings.position_embeddings.").embedding(c.MaxPositions, c.Dim)
+		b.Positions = l.At("embeddings.position_embeddings.").embedding(c.MaxPositions, c.Dim)
 	}
 	if c.Pooler {
-		b.Pooler = l.at("pooler.dense.").linear(c.Dim, c.Dim, true)
+		b.Pooler = l.At("pooler.dense.").Linear(c.Dim, c.Dim, true)
 	}
 	return finish(b, l)
 }
@@ -95,8 +95,8 @@ func (b *BERT) Forward(ws *Workspace, dst []float32, in BERTInput, cache *Cache)
 	if err := cache.check(in.Batch); err != nil {
 		return err
 	}
-	defer ws.release(ws.mark())
-	x := ws.alloc(rows * b.Dim) // [rows, D]
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(rows * b.Dim) // [rows, D]
 	if err := b.Words.Forward(x, in.Tokens); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (b *BERT) Pool(ws *Workspace, dst, x []float32, batch Batch) error {
 	if b.Pooler == nil {
 		return errorf(ErrConfig, "BERT without pooler")
 	}
-	defer ws.release(ws.mark())
+	defer ws.Release(ws.Mark())
 	first, err := firstRows(ws, x, batch, b.Dim) // [sequences, D]
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func firstRows(ws *Workspace, x []float32, batch Batch, dim int) ([]float32, err
 	if err := checkLen("x", x, batch.Rows()*dim, "rows*dim"); err != nil {
 		return nil, err
 	}
-	first := ws.alloc(batch.Len() * dim)
+	first := ws.Alloc(batch.Len() * dim)
 	for i := range batch.Len() {
 		if batch.Length(i) == 0 {
 			return nil, errorf(ErrShape, "sequence %d is empty", i)

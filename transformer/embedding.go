@@ -10,8 +10,8 @@ type Embedding struct {
 	Scale float32
 }
 
-func (l loader) embedding(vocab, dim int) *Embedding {
-	return &Embedding{Vocab: vocab, Dim: dim, Weight: l.tensor("weight", vocab, dim)}
+func (l *Loader) embedding(vocab, dim int) *Embedding {
+	return &Embedding{Vocab: vocab, Dim: dim, Weight: l.Tensor("weight", vocab, dim)}
 }
 
 // Forward sets dst, [len(tokens), Dim], to the vectors of the tokens.

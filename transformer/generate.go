@@ -67,8 +67,8 @@ func (f *feeder) feed(tokens [][]int, ws *Workspace, head *Linear, hidden func(x
 		}
 		return f.last, nil
 	}
-	defer ws.release(ws.mark())
-	logits := ws.alloc(fed * vocab) // [fed, V]
+	defer ws.Release(ws.Mark())
+	logits := ws.Alloc(fed * vocab) // [fed, V]
 	if err := head.Forward(ws, logits, rows); err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (a *MultiHeadAttention) Backward(ws *Workspace, g AttentionGradients, in At
 	if inputs && (a.Rotary != nil || a.Relative != nil) {
 		return errorf(ErrConfig, "gradients of inputs through rotary or relative positions")
 	}
-	defer ws.release(ws.mark())
+	defer ws.Release(ws.Mark())
 
 	// The forward pass again, for queries, keys, values and weights.
 	quiet := Workspace{Threads: ws.Threads}
@@ -61,19 +61,19 @@ func (a *MultiHeadAttention) Backward(ws *Workspace, g AttentionGradients, in At
 	if self && (g.Key != nil || g.Value != nil) {
 		return errorf(ErrShape, "gradients of keys and values of self-attention are part of the query's")
 	}
-	in.Weights, in.Scores = ws.alloc(n), nil
-	if err := a.core().attend(ws, ws.alloc(rows*dim), p, in, a.Relative); err != nil {
+	in.Weights, in.Scores = ws.Alloc(n), nil
+	if err := a.core().attend(ws, ws.Alloc(rows*dim), p, in, a.Relative); err != nil {
 		return err
 	}
 
 	context := out // gradient of the heads' concatenation, [rows, heads*hd]
 	if a.Out != nil {
-		context = ws.alloc(rows * dim)
+		context = ws.Alloc(rows * dim)
 		if err := a.Out.Backward(context, out); err != nil {
 			return err
 		}
 	}
-	dq, dk, dv := ws.alloc(rows*dim), ws.alloc(keys*kvDim), ws.alloc(keys*kvDim)
+	dq, dk, dv := ws.Alloc(rows*dim), ws.Alloc(keys*kvDim), ws.Alloc(keys*kvDim)
 	clear(dk)
 	clear(dv)
 	captured := 0
@@ -95,7 +95,7 @@ func (a *MultiHeadAttention) Backward(ws *Workspace, g AttentionGradients, in At
 				mask = in.HeadMask[h]
 			}
 			// dW = headMask * dC·Vᵀ,  dV += headMask * Wᵀ·dC
-			dw := ws.alloc(size)
+			dw := ws.Alloc(size)
 			kernels.Gemm(kernels.NoTrans, kernels.Trans, lenQ, lenK, a.HeadDim, mask, dc, dim, v, p.vRow, 0, dw, lenK)
 			kernels.Gemm(kernels.Trans, kernels.NoTrans, lenK, a.HeadDim, lenQ, mask, w, lenK, dc, dim, 1, dv[k0*kvDim+kv:], kvDim)
 			if g.Weights != nil {
@@ -124,7 +124,7 @@ func (a *MultiHeadAttention) Backward(ws *Workspace, g AttentionGradients, in At
 		return nil
 	}
 	if a.QKV != nil { // the three side by side, as the projection made them
-		all := ws.alloc(rows * a.QKV.Out)
+		all := ws.Alloc(rows * a.QKV.Out)
 		for r := range rows {
 			row := all[r*a.QKV.Out:]
 			copy(row, dq[r*dim:(r+1)*dim])
@@ -149,7 +149,7 @@ func (a *MultiHeadAttention) Backward(ws *Workspace, g AttentionGradients, in At
 			dy []float32
 			l  *Linear
 		}{{dk, a.Key}, {dv, a.Value}} {
-			dx := ws.alloc(len(g.Query))
+			dx := ws.Alloc(len(g.Query))
 			if err := c.l.Backward(dx, c.dy); err != nil {
 				return err
 			}
@@ -169,7 +169,7 @@ func (l *Linear) Backward(dx, dy []float32) error {
 	if err := checkLen("linear layer: dst", dx, rows*l.In, "rows*in"); err != nil {
 		return err
 	}
-	kernels.Gemm(kernels.NoTrans, kernels.NoTrans, rows, l.In, l.Out, 1, dy, l.Out, l.Weight, l.In, 0, dx, l.In)
+	kernels.Gemm(kernels.NoTrans, kernels.NoTrans, rows, l.In, l.Out, 1, dy, l.Out, l.Weight(), l.In, 0, dx, l.In)
 	return nil
 }
 

@@ -61,17 +61,17 @@ func NewLanguageModel(c LanguageModelConfig, names LanguageModelNames, w Weights
 		return nil, errorf(ErrConfig, "language model with cross-attention")
 	}
 	dim := c.Stack.Layer.Self.Dim
-	l := newLoader(w, "")
+	l := NewLoader(w)
 	m := &LanguageModel{
 		LanguageModelConfig: c,
-		Embedding:           l.at(names.Embedding).embedding(c.Vocab, dim),
+		Embedding:           l.At(names.Embedding).embedding(c.Vocab, dim),
 		Stack:               l.stack(c.Stack, names.Stack),
 		mask:                causal,
 	}
 	if c.TiedHead {
 		m.Head = l.linearOf(dim, c.Vocab, m.Embedding.Weight, nil)
 	} else {
-		m.Head = l.at(names.Head).linear(dim, c.Vocab, false)
+		m.Head = l.At(names.Head).Linear(dim, c.Vocab, false)
 	}
 	if c.Window > 0 {
 		m.mask = SlidingWindow(c.Window)
@@ -85,8 +85,8 @@ func (m *LanguageModel) Logits(ws *Workspace, dst []float32, tokens []int, batch
 	if err := checkLen("logits", dst, batch.Rows()*m.Vocab, "rows*vocabulary"); err != nil {
 		return err
 	}
-	defer ws.release(ws.mark())
-	x := ws.alloc(batch.Rows() * m.Embedding.Dim) // [rows, D]
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(batch.Rows() * m.Embedding.Dim) // [rows, D]
 	if err := m.hidden(ws, x, tokens, batch, cache); err != nil {
 		return err
 	}

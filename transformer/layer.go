@@ -82,22 +82,22 @@ func NewLayer(c LayerConfig, names LayerNames, w Weights, prefix string) (*Layer
 	if err != nil {
 		return nil, err
 	}
-	l := newLoader(w, prefix)
+	l := NewLoader(w).At(prefix)
 	return finish(l.layer(c, names), l)
 }
 
 // layer loads a layer whose configuration is complete and checked.
-func (l loader) layer(c LayerConfig, names LayerNames) *Layer {
+func (l *Loader) layer(c LayerConfig, names LayerNames) *Layer {
 	layer := &Layer{
-		Dim: c.Self.Dim, NormFirst: c.NormFirst, name: l.name(),
-		Self:     l.at(names.Self).attention(c.Self, names.Attention),
-		SelfNorm: l.at(names.SelfNorm).norm(c.Norm),
+		Dim: c.Self.Dim, NormFirst: c.NormFirst, name: l.Name(),
+		Self:     l.At(names.Self).attention(c.Self, names.Attention),
+		SelfNorm: l.At(names.SelfNorm).norm(c.Norm),
 		Feed:     l.feedForward(c.FeedForward, names),
-		FeedNorm: l.at(names.FeedNorm).norm(c.Norm),
+		FeedNorm: l.At(names.FeedNorm).norm(c.Norm),
 	}
 	if c.Cross != nil {
-		layer.Cross = l.at(names.Cross).attention(*c.Cross, names.Attention)
-		layer.CrossNorm = l.at(names.CrossNorm).norm(c.Norm)
+		layer.Cross = l.At(names.Cross).attention(*c.Cross, names.Attention)
+		layer.CrossNorm = l.At(names.CrossNorm).norm(c.Norm)
 	}
 	return layer
 }
@@ -147,8 +147,8 @@ func (l *Layer) forward(ws *Workspace, dst []float32, in LayerInput, self, memor
 	if cross && in.Memory == nil && (memory == nil || memory.key == nil) {
 		return errorf(ErrShape, "layer: cross-attention without memory")
 	}
-	defer ws.release(ws.mark())
-	h, norm := ws.alloc(len(dst)), ws.alloc(len(dst)) // [rows, D]
+	defer ws.Release(ws.Mark())
+	h, norm := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
 
 	err := l.residual(ws, h, in.X, norm, l.SelfNorm, func(dst, x, residual []float32) error {
 		return l.Self.forward(ws, dst, AttentionInput{
@@ -163,7 +163,7 @@ func (l *Layer) forward(ws *Workspace, dst []float32, in LayerInput, self, memor
 	if cross {
 		x := h
 		if l.NormFirst { // where the result is written while x is still added
-			h = ws.alloc(len(dst))
+			h = ws.Alloc(len(dst))
 		}
 		err := l.residual(ws, h, x, norm, l.CrossNorm, func(dst, x, residual []float32) error {
 			return l.Cross.forward(ws, dst, AttentionInput{
@@ -253,22 +253,22 @@ func NewStack(c StackConfig, names StackNames, w Weights, prefix string) (*Stack
 	if err != nil {
 		return nil, err
 	}
-	l := newLoader(w, prefix)
+	l := NewLoader(w).At(prefix)
 	return finish(l.stack(c, names), l)
 }
 
 // stack loads a stack whose configuration is complete and checked.
-func (l loader) stack(c StackConfig, names StackNames) *Stack {
-	s := &Stack{Dim: c.Layer.Self.Dim, kvHeads: c.Layer.Self.KVHeads, headDim: c.Layer.Self.HeadDim, name: l.name()}
+func (l *Loader) stack(c StackConfig, names StackNames) *Stack {
+	s := &Stack{Dim: c.Layer.Self.Dim, kvHeads: c.Layer.Self.KVHeads, headDim: c.Layer.Self.HeadDim, name: l.Name()}
 	const maxErrors = 1 << 14 // of a hostile number of layers, few will be there
 	for i := range c.Layers {
 		if l.state.err.count() > maxErrors {
 			break
 		}
-		s.Layers = append(s.Layers, l.at(strings.ReplaceAll(names.Layers, "%d", strconv.Itoa(i))).layer(c.Layer, names.Layer))
+		s.Layers = append(s.Layers, l.At(strings.ReplaceAll(names.Layers, "%d", strconv.Itoa(i))).layer(c.Layer, names.Layer))
 	}
 	if c.FinalNorm {
-		s.Norm = l.at(names.Norm).norm(c.Layer.Norm)
+		s.Norm = l.At(names.Norm).norm(c.Layer.Norm)
 	}
 	return s
 }

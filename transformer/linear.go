@@ -2,17 +2,16 @@ package transformer
 
 import "github.com/avoformer/avoformer/kernels"
 
-// Linear computes x*Wᵀ + b over the last axis, as torch.nn.Linear does. Make it
-// with NewLinear or as part of a model.
+// Linear computes x*Wᵀ + b over the last axis, as torch.nn.Linear does. It holds
+// its weights in packed form only. Make it with NewLinear or as part of a model.
 type Linear struct {
 	In, Out int
-	Weight  []float32 // [Out, In]
 	Bias    []float32 // [Out], or nil
 	packed  *kernels.PackedB
 }
 
-// NewLinear is the layer with these weights, which it keeps. bias may be nil.
-// The weights are packed for the kernels active now.
+// NewLinear is the layer with weight, [out, in], which is packed for the kernels
+// active now, and bias, [out] or nil, which the layer keeps.
 func NewLinear(in, out int, weight, bias []float32) (*Linear, error) {
 	if err := positive("linear layer", size{"in", in}, size{"out", out}); err != nil {
 		return nil, err
@@ -25,20 +24,30 @@ func NewLinear(in, out int, weight, bias []float32) (*Linear, error) {
 			return nil, err
 		}
 	}
-	return &Linear{in, out, weight, bias, kernels.PackB(kernels.Trans, in, out, weight, in)}, nil
+	return &Linear{in, out, bias, kernels.PackB(kernels.Trans, in, out, weight, in)}, nil
 }
 
-func (l loader) linear(in, out int, bias bool) *Linear {
-	weight := l.tensor("weight", out, in)
-	return l.linearOf(in, out, weight, l.optional(bias, "bias", out))
-}
-
-// linearOf is NewLinear with weights of l, of which some may be missing.
-func (l loader) linearOf(in, out int, weight, bias []float32) *Linear {
-	if l.failed() {
-		return nil
+// Weight is the matrix that the layer multiplies with, [Out, In], unpacked: for
+// gradients and for looking at, not for every pass. It is read off the products
+// with unit vectors.
+func (l *Linear) Weight() []float32 {
+	const step = 64
+	w := make([]float32, l.Out*l.In)
+	unit, columns := make([]float32, step*l.In), make([]float32, step*l.Out)
+	for i := 0; i < l.In; i += step {
+		n := min(step, l.In-i)
+		clear(unit)
+		for r := range n {
+			unit[r*l.In+i+r] = 1
+		}
+		kernels.GemmPacked(n, 1, unit, l.In, l.packed, 0, columns, l.Out, kernels.Epilogue{})
+		for r := range n {
+			for o := range l.Out {
+				w[o*l.In+i+r] = columns[r*l.Out+o]
+			}
+		}
 	}
-	return must(NewLinear(in, out, weight, bias))
+	return w
 }
 
 // must is for constructors whose arguments have been checked already.
@@ -57,6 +66,9 @@ func (l *Linear) Forward(ws *Workspace, dst, x []float32) error {
 // forward is dst = activation(x*Wᵀ + b) + residual; residual is nil or [rows,
 // Out] and may be dst.
 func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Activation, residual []float32) error {
+	if l == nil || l.packed == nil || l.packed.K() != l.In || l.packed.N() != l.Out {
+		return errorf(ErrConfig, "linear layer that NewLinear did not make, or edited since")
+	}
 	rows := len(x) / l.In
 	if err := checkLen("linear layer: x", x, rows*l.In, "rows*in"); err != nil {
 		return err
@@ -120,7 +132,7 @@ func NewFeedForward(c FeedForwardConfig, names LayerNames, w Weights, prefix str
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	l := newLoader(w, prefix)
+	l := NewLoader(w).At(prefix)
 	return finish(l.feedForward(c, names), l)
 }
 
@@ -134,17 +146,17 @@ func (c FeedForwardConfig) check() error {
 	return positive("feed-forward", size{"dim", c.Dim}, size{"hidden", c.Hidden})
 }
 
-func (l loader) feedForward(c FeedForwardConfig, names LayerNames) *FeedForward {
+func (l *Loader) feedForward(c FeedForwardConfig, names LayerNames) *FeedForward {
 	if c.OutDim == 0 {
 		c.OutDim = c.Dim
 	}
 	f := &FeedForward{FeedForwardConfig: c}
 	f.activation, _ = c.Activation.kernel()
-	f.Up = l.at(names.Up).linear(c.Dim, c.Hidden, c.Bias)
+	f.Up = l.At(names.Up).Linear(c.Dim, c.Hidden, c.Bias)
 	if c.Gated {
-		f.Gate = l.at(names.Gate).linear(c.Dim, c.Hidden, c.Bias)
+		f.Gate = l.At(names.Gate).Linear(c.Dim, c.Hidden, c.Bias)
 	}
-	f.Down = l.at(names.Down).linear(c.Hidden, c.OutDim, c.Bias)
+	f.Down = l.At(names.Down).Linear(c.Hidden, c.OutDim, c.Bias)
 	return f
 }
 
@@ -166,11 +178,11 @@ func (f *FeedForward) forward(ws *Workspace, dst, x, residual []float32) error {
 	if chunk == 0 {
 		chunk = rows
 	}
-	defer ws.release(ws.mark())
-	hidden := ws.alloc(min(chunk, rows) * f.Hidden)
+	defer ws.Release(ws.Mark())
+	hidden := ws.Alloc(min(chunk, rows) * f.Hidden)
 	var gate []float32
 	if f.Gate != nil {
-		gate = ws.alloc(len(hidden))
+		gate = ws.Alloc(len(hidden))
 	}
 	for r := 0; r < rows; r += chunk {
 		n := min(chunk, rows-r)

@@ -27,7 +27,7 @@ func NewNorm(c NormConfig, w Weights, prefix string) (*Norm, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	l := newLoader(w, prefix)
+	l := NewLoader(w).At(prefix)
 	return finish(l.norm(c), l)
 }
 
@@ -46,11 +46,11 @@ func (c NormConfig) check() error {
 	return nil
 }
 
-func (l loader) norm(c NormConfig) *Norm {
+func (l *Loader) norm(c NormConfig) *Norm {
 	return &Norm{
 		NormConfig: c,
-		Weight:     l.tensor("weight", c.Shape...),
-		Bias:       l.optional(!c.RMS, "bias", c.Shape...),
+		Weight:     l.Tensor("weight", c.Shape...),
+		Bias:       l.Optional(!c.RMS, "bias", c.Shape...),
 		size:       product(c.Shape),
 	}
 }

@@ -416,6 +416,7 @@ func TestPatches(t *testing.T) {
 	v := must(tf.NewViT(tf.ViTConfig{Height: height, Width: width, PatchHeight: ph, PatchWidth: pw, Channels: channels, Dim: dim, Heads: 1, Layers: 1,
 		FeedForward: 4, Activation: tf.GELU, Eps: 1e-6}, tf.Random(1), ""))(t)
 	images := normal(1, 2*channels*height*width)
+	weight := v.Patch.Weight()
 	var want []float32
 	for n := range 2 {
 		for y := 0; y < height; y += ph {
@@ -424,7 +425,7 @@ func TestPatches(t *testing.T) {
 					sum := float64(v.Patch.Bias[d])
 					for i := range channels * ph * pw {
 						c, dy, dx := i/(ph*pw), i/pw%ph, i%pw
-						sum += float64(v.Patch.Weight[d*channels*ph*pw+i]) * float64(images[((n*channels+c)*height+y+dy)*width+x+dx])
+						sum += float64(weight[d*channels*ph*pw+i]) * float64(images[((n*channels+c)*height+y+dy)*width+x+dx])
 					}
 					want = append(want, float32(sum))
 				}

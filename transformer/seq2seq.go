@@ -81,14 +81,14 @@ func NewTransformer(c TransformerConfig, names TransformerNames, w Weights, pref
 	if err != nil {
 		return nil, err
 	}
-	l := newLoader(w, prefix)
+	l := NewLoader(w).At(prefix)
 	return finish(l.transformer(c, names), l)
 }
 
-func (l loader) transformer(c TransformerConfig, names TransformerNames) *Transformer {
+func (l *Loader) transformer(c TransformerConfig, names TransformerNames) *Transformer {
 	return &Transformer{
-		Encoder: l.at(names.Encoder).stack(c.Encoder, names.EncoderNames),
-		Decoder: l.at(names.Decoder).stack(c.Decoder, names.DecoderNames),
+		Encoder: l.At(names.Encoder).stack(c.Encoder, names.EncoderNames),
+		Decoder: l.At(names.Decoder).stack(c.Decoder, names.DecoderNames),
 	}
 }
 
@@ -97,8 +97,8 @@ func (l loader) transformer(c TransformerConfig, names TransformerNames) *Transf
 // target.MemoryMask is that of cross-attention. target's memory is the
 // encoder's output and need not be set.
 func (t *Transformer) Forward(ws *Workspace, dst []float32, source, target LayerInput) error {
-	defer ws.release(ws.mark())
-	memory := ws.alloc(source.Batch.Rows() * t.Encoder.Dim) // [source rows, D]
+	defer ws.Release(ws.Mark())
+	memory := ws.Alloc(source.Batch.Rows() * t.Encoder.Dim) // [source rows, D]
 	if err := t.Encoder.Forward(ws, memory, source, nil); err != nil {
 		return err
 	}
@@ -158,17 +158,17 @@ func NewSeq2Seq(c Seq2SeqConfig, names Seq2SeqNames, w Weights) (*Seq2Seq, error
 	if c.MaxLen > maxTable/dim {
 		return nil, errorf(ErrConfig, "encoder-decoder: max len %d of width %d, want a table of at most %d elements", c.MaxLen, dim, maxTable)
 	}
-	l := newLoader(w, "")
+	l := NewLoader(w)
 	m := &Seq2Seq{
 		Seq2SeqConfig:   c,
-		SourceEmbedding: l.at(names.SourceEmbedding).embedding(c.SourceVocab, dim),
-		TargetEmbedding: l.at(names.TargetEmbedding).embedding(c.TargetVocab, dim),
-		Transformer:     l.at(names.Transformer).transformer(c.TransformerConfig, names.TransformerNames),
-		Generator:       l.at(names.Generator).linear(dim, c.TargetVocab, true),
+		SourceEmbedding: l.At(names.SourceEmbedding).embedding(c.SourceVocab, dim),
+		TargetEmbedding: l.At(names.TargetEmbedding).embedding(c.TargetVocab, dim),
+		Transformer:     l.At(names.Transformer).transformer(c.TransformerConfig, names.TransformerNames),
+		Generator:       l.At(names.Generator).Linear(dim, c.TargetVocab, true),
 	}
 	m.SourceEmbedding.Scale = float32(math.Sqrt(float64(dim)))
 	m.TargetEmbedding.Scale = m.SourceEmbedding.Scale
-	if !l.failed() {
+	if !l.Failed() {
 		m.positions = Sinusoidal(c.MaxLen, dim)
 	}
 	return finish(m, l)
@@ -198,8 +198,8 @@ func fromZero(int) int { return 0 }
 // of a batch, the memory of a decoder. mask is for padded batches; a Ragged
 // batch needs none.
 func (m *Seq2Seq) Encode(ws *Workspace, dst []float32, tokens []int, batch Batch, mask *Mask) error {
-	defer ws.release(ws.mark())
-	x := ws.alloc(len(tokens) * m.SourceEmbedding.Dim) // [rows, D]
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(len(tokens) * m.SourceEmbedding.Dim) // [rows, D]
 	if err := m.embed(x, m.SourceEmbedding, tokens, batch, fromZero); err != nil {
 		return err
 	}
@@ -214,8 +214,8 @@ func (m *Seq2Seq) Logits(ws *Workspace, dst []float32, target []int, batch Batch
 	if err := checkLen("logits", dst, batch.Rows()*m.TargetVocab, "rows*vocabulary"); err != nil {
 		return err
 	}
-	defer ws.release(ws.mark())
-	x := ws.alloc(batch.Rows() * m.TargetEmbedding.Dim) // [rows, D]
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(batch.Rows() * m.TargetEmbedding.Dim) // [rows, D]
 	if err := m.decode(ws, x, target, batch, memory, nil); err != nil {
 		return err
 	}

@@ -58,18 +58,18 @@ func NewViT(c ViTConfig, w Weights, prefix string) (*ViT, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := newLoader(w, prefix)
-	patch := l.at("patch_embed.proj.")
+	l := NewLoader(w).At(prefix)
+	patch := l.At("patch_embed.proj.")
 	v := &ViT{
 		ViTConfig: c,
 		Patch: l.linearOf(c.Channels*c.PatchHeight*c.PatchWidth, c.Dim,
-			patch.tensor("weight", c.Dim, c.Channels, c.PatchHeight, c.PatchWidth), patch.tensor("bias", c.Dim)),
-		Class:     l.tensor("cls_token", 1, 1, c.Dim),
-		Positions: l.tensor("pos_embed", 1, 1+c.Patches(), c.Dim),
+			patch.Tensor("weight", c.Dim, c.Channels, c.PatchHeight, c.PatchWidth), patch.Tensor("bias", c.Dim)),
+		Class:     l.Tensor("cls_token", 1, 1, c.Dim),
+		Positions: l.Tensor("pos_embed", 1, 1+c.Patches(), c.Dim),
 		Blocks:    l.stack(stack, TimmBlocks),
 	}
 	if c.Classes > 0 {
-		v.Head = l.at("head.").linear(c.Dim, c.Classes, true)
+		v.Head = l.At("head.").Linear(c.Dim, c.Classes, true)
 	}
 	return finish(v, l)
 }
@@ -90,16 +90,16 @@ func (v *ViT) Forward(ws *Workspace, dst, images []float32) error {
 	if err := checkLen("dst", dst, batch.Rows()*v.Dim, "images*(1+patches)*dim"); err != nil {
 		return err
 	}
-	defer ws.release(ws.mark())
+	defer ws.Release(ws.Mark())
 	count := v.Patches()
-	cut := ws.alloc(n * count * v.Patch.In) // [images, patches, channels*ph*pw]
+	cut := ws.Alloc(n * count * v.Patch.In) // [images, patches, channels*ph*pw]
 	v.cut(cut, images)
-	patches := ws.alloc(n * count * v.Dim) // [images, patches, D]
+	patches := ws.Alloc(n * count * v.Dim) // [images, patches, D]
 	if err := v.Patch.Forward(ws, patches, cut); err != nil {
 		return err
 	}
 	ws.trace("patch_embed", "", patches, n, count, v.Dim)
-	x := ws.alloc(batch.Rows() * v.Dim) // [images, 1+patches, D]
+	x := ws.Alloc(batch.Rows() * v.Dim) // [images, 1+patches, D]
 	for i := range n {
 		rows := x[batch.Start(i)*v.Dim : batch.Start(i+1)*v.Dim]
 		copy(rows, v.Class)
@@ -134,8 +134,8 @@ func (v *ViT) Classify(ws *Workspace, dst, images []float32) error {
 		return errorf(ErrConfig, "ViT without head")
 	}
 	n := len(images) / (v.Channels * v.Height * v.Width)
-	defer ws.release(ws.mark())
-	x := ws.alloc(v.Batch(n).Rows() * v.Dim) // [images, 1+patches, D]
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(v.Batch(n).Rows() * v.Dim) // [images, 1+patches, D]
 	if err := v.Forward(ws, x, images); err != nil {
 		return err
 	}

@@ -1,8 +1,6 @@
 package transformer
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"path"
@@ -22,7 +20,18 @@ type Weights interface {
 	Tensor(name string, shape ...int) ([]float32, error)
 }
 
-// FromSafetensors is the weights in a safetensors file.
+// A Reader is Weights whose tensors are read piece by piece, so that packing them
+// needs no second copy: a file.
+type Reader interface {
+	Weights
+	// Shape is the named tensor's, and false if there is none.
+	Shape(name string) ([]int, bool)
+	// Read sets dst to the elements of the named tensor from the given one on, in
+	// row-major order.
+	Read(dst []float32, name string, from int) error
+}
+
+// FromSafetensors is the weights in a safetensors file, a [Reader].
 func FromSafetensors(f *safetensors.File) Weights { return fileWeights{f} }
 
 type fileWeights struct{ f *safetensors.File }
@@ -38,6 +47,15 @@ func (w fileWeights) Tensor(name string, shape ...int) ([]float32, error) {
 		return nil, errorf(ErrMisshapen, "%s has shape %v, want %v", name, info.Shape, shape)
 	}
 	return w.f.Float32(name)
+}
+
+func (w fileWeights) Shape(name string) ([]int, bool) {
+	info, ok := w.f.Info(name)
+	return info.Shape, ok
+}
+
+func (w fileWeights) Read(dst []float32, name string, from int) error {
+	return w.f.ReadFloat32(dst, name, from)
 }
 
 // TensorMap is weights in memory.
@@ -124,134 +142,6 @@ func (h hidden) Tensor(name string, shape ...int) ([]float32, error) {
 		return nil, errorf(ErrMissing, "%s", name)
 	}
 	return h.Weights.Tensor(name, shape...)
-}
-
-// A LoadError lists everything that is wrong with the weights of a model. It
-// matches ErrMissing, ErrMisshapen and ErrLeftOver where it has such entries.
-type LoadError struct {
-	Missing   []string // names that the model needs and the weights lack
-	Misshapen []string // what shape each has and should have
-	LeftOver  []string // names that the model did not ask for
-	other     []error  // failures to read
-}
-
-func (e *LoadError) Error() string {
-	var b strings.Builder
-	b.WriteString("transformer: weights do not fit the model")
-	list := func(what string, items []string) {
-		if len(items) > 0 {
-			fmt.Fprintf(&b, "; %d %s: %s", len(items), what, strings.Join(items, ", "))
-		}
-	}
-	list("missing", e.Missing)
-	list("misshapen", e.Misshapen)
-	list("left over", e.LeftOver)
-	for _, err := range e.other {
-		fmt.Fprintf(&b, "; %v", err)
-	}
-	return b.String()
-}
-
-// Unwrap lists the errors that e matches.
-func (e *LoadError) Unwrap() []error {
-	errs := slices.Clone(e.other)
-	if len(e.Missing) > 0 {
-		errs = append(errs, ErrMissing)
-	}
-	if len(e.Misshapen) > 0 {
-		errs = append(errs, ErrMisshapen)
-	}
-	if len(e.LeftOver) > 0 {
-		errs = append(errs, ErrLeftOver)
-	}
-	return errs
-}
-
-// loader hands out the weights under a prefix and collects what is wrong, so
-// that all of it is reported at once.
-type loader struct {
-	src    Weights
-	prefix string
-	state  *loadState
-}
-
-type loadState struct {
-	used map[string]bool
-	err  LoadError
-}
-
-func newLoader(src Weights, prefix string) loader {
-	return loader{src, prefix, &loadState{used: map[string]bool{}}}
-}
-
-// at is the loader of a part of the model.
-func (l loader) at(prefix string) loader {
-	l.prefix += prefix
-	return l
-}
-
-// name is the name of the part, without the dot that joins it to its weights.
-func (l loader) name() string { return strings.TrimRight(l.prefix, ".") }
-
-// tensor is the named tensor. Where there is none of that shape, it notes why
-// and returns nil, and loading goes on to see what else is wrong: without memory
-// for what is not there, whose sizes may be those of a hostile configuration.
-func (l loader) tensor(name string, shape ...int) []float32 {
-	name = l.prefix + name
-	l.state.used[name] = true
-	x, err := l.src.Tensor(name, shape...)
-	switch {
-	case err == nil:
-		return x
-	case errors.Is(err, ErrMissing):
-		l.state.err.Missing = append(l.state.err.Missing, name)
-	case errors.Is(err, ErrMisshapen):
-		text := strings.TrimPrefix(err.Error(), ErrMisshapen.Error()+": ")
-		l.state.err.Misshapen = append(l.state.err.Misshapen, text)
-	default:
-		l.state.err.other = append(l.state.err.other, err)
-	}
-	return nil
-}
-
-// failed reports whether something was wrong, so that there will be no model.
-func (l loader) failed() bool { return l.state.err.count() > 0 }
-
-// count is the number of things wrong.
-func (e *LoadError) count() int {
-	return len(e.Missing) + len(e.Misshapen) + len(e.LeftOver) + len(e.other)
-}
-
-// optional is the tensor if wanted, else nil.
-func (l loader) optional(wanted bool, name string, shape ...int) []float32 {
-	if !wanted {
-		return nil
-	}
-	return l.tensor(name, shape...)
-}
-
-// finish is the error that loading ends with: nil if every weight was there in
-// the right shape and none under the prefix is left over.
-func (l loader) finish() error {
-	e := &l.state.err
-	for _, name := range l.src.Names() {
-		if strings.HasPrefix(name, l.prefix) && !l.state.used[name] {
-			e.LeftOver = append(e.LeftOver, name)
-		}
-	}
-	if e.count() == 0 {
-		return nil
-	}
-	slices.Sort(e.LeftOver)
-	return e
-}
-
-// finish is what a constructor returns: the model, if loading it went well.
-func finish[T any](model *T, l loader) (*T, error) {
-	if err := l.finish(); err != nil {
-		return nil, err
-	}
-	return model, nil
 }
 
 // product is the product of sizes, the largest int if that is too small for it.

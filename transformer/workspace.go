@@ -23,16 +23,18 @@ type Workspace struct {
 	terms  []kernels.MaskTerm // of the attention that is running
 }
 
-// mark is a height of the stack of allocations.
-type mark struct{ chunk, used int }
+// A Mark is a height of the stack of allocations.
+type Mark struct{ chunk, used int }
 
-func (w *Workspace) mark() mark { return mark{w.chunk, w.used} }
+// Mark is the present height, for Release.
+func (w *Workspace) Mark() Mark { return Mark{w.chunk, w.used} }
 
-// release frees what was allocated since m was taken. Once everything is free,
-// several chunks are replaced by a single one that will do for the next pass.
-func (w *Workspace) release(m mark) {
+// Release frees what was allocated since m was taken: defer ws.Release(ws.Mark()).
+// Once everything is free, several chunks are replaced by a single one that will do
+// for the next pass.
+func (w *Workspace) Release(m Mark) {
 	w.chunk, w.used = m.chunk, m.used
-	if m == (mark{}) && len(w.chunks) > 1 {
+	if m == (Mark{}) && len(w.chunks) > 1 {
 		total := 0
 		for _, c := range w.chunks {
 			total += len(c)
@@ -41,9 +43,9 @@ func (w *Workspace) release(m mark) {
 	}
 }
 
-// alloc is a slice of n elements of any value, valid until the release of a
-// mark taken before.
-func (w *Workspace) alloc(n int) []float32 {
+// Alloc is a slice of n elements of any value, valid until the release of a mark
+// taken before.
+func (w *Workspace) Alloc(n int) []float32 {
 	for ; w.chunk < len(w.chunks); w.chunk, w.used = w.chunk+1, 0 {
 		if c := w.chunks[w.chunk]; n <= len(c)-w.used {
 			s := c[w.used : w.used+n : w.used+n]

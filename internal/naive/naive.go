@@ -24,7 +24,7 @@ type matrix struct {
 }
 
 func widen(l *transformer.Linear) matrix {
-	m := matrix{l.In, l.Out, ref.Widen(l.Weight), nil}
+	m := matrix{l.In, l.Out, ref.Widen(l.Weight()), nil}
 	if l.Bias != nil {
 		m.bias = ref.Widen(l.Bias)
 	}

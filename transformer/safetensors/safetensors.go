@@ -20,6 +20,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/avoformer/avoformer/internal/half"
 )
@@ -244,8 +245,9 @@ func (n *numbers) UnmarshalJSON(text []byte) error {
 // are those between the offsets.
 func (e *entry) setShape(shape []int64) error {
 	size := int64(e.DType.size())
-	if size == 0 {
-		return fmt.Errorf("unknown dtype %q", e.DType)
+	known := size != 0
+	if !known {
+		size = 1 // reading it will fail; its bytes are not checked
 	}
 	length := e.end - e.begin
 	bytes := size
@@ -256,7 +258,7 @@ func (e *entry) setShape(shape []int64) error {
 			return fmt.Errorf("size %d in shape %v", d, shape)
 		}
 		e.Shape[i] = int(d)
-		if empty {
+		if empty || !known {
 			continue
 		}
 		if d > length/bytes { // bytes*d > length, in a form that cannot overflow
@@ -267,7 +269,7 @@ func (e *entry) setShape(shape []int64) error {
 	if empty {
 		bytes = 0
 	}
-	if bytes != length {
+	if known && bytes != length {
 		return fmt.Errorf("shape %v of %s needs %d bytes, data_offsets say %d", shape, e.DType, bytes, length)
 	}
 	return nil
@@ -350,14 +352,69 @@ func (f *File) Bytes(name string) ([]byte, error) {
 // Float32 reads a tensor of F32, F16, BF16 (both exact) or F64 (rounded)
 // elements, in row-major order.
 func (f *File) Float32(name string) ([]float32, error) {
-	raw, err := f.Bytes(name)
-	if err != nil {
-		return nil, err
+	e, ok := f.entries[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %q", ErrAbsent, name)
 	}
+	if e.DType.size() == 0 || e.end-e.begin > math.MaxInt {
+		return nil, fmt.Errorf("%w: %q is %s, want floating point", ErrDType, name, e.DType)
+	}
+	// As much as is really there: the reader may hold less than its size says.
+	x := make([]float32, 0, min(e.Len(), chunk))
+	for len(x) < e.Len() {
+		from := len(x)
+		x = slices.Grow(x, min(e.Len()-from, max(from, chunk)))
+		x = x[:min(cap(x), e.Len())]
+		if err := f.ReadFloat32(x[from:], name, from); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// chunk is the number of bytes that are read at a time.
+const chunk = 1 << 17
+
+// buffers are of chunk bytes each.
+var buffers = sync.Pool{New: func() any { return new([chunk]byte) }}
+
+// ReadFloat32 sets dst to elements [from, from+len(dst)) of the named tensor, as
+// Float32 has them.
+func (f *File) ReadFloat32(dst []float32, name string, from int) error {
+	e, ok := f.entries[name]
+	if !ok {
+		return fmt.Errorf("%w: %q", ErrAbsent, name)
+	}
+	switch e.DType {
+	case F32, F16, BF16, F64:
+	default:
+		return fmt.Errorf("%w: %q is %s, want floating point", ErrDType, name, e.DType)
+	}
+	if from < 0 || from > e.Len()-len(dst) {
+		return fmt.Errorf("safetensors: %q: elements %d to %d of %d", name, from, from+len(dst), e.Len())
+	}
+	size := e.DType.size()
+	buffer := buffers.Get().(*[chunk]byte)
+	defer buffers.Put(buffer)
+	at := f.data + e.begin + int64(from)*int64(size)
+	for len(dst) > 0 {
+		n := min(len(dst), chunk/size)
+		raw := buffer[:n*size]
+		if got, err := f.r.ReadAt(raw, at); got < len(raw) {
+			if err == io.EOF {
+				return fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
+			}
+			return fmt.Errorf("safetensors: %q: %w", name, err)
+		}
+		widen(dst[:n], raw, e.DType)
+		dst, at = dst[n:], at+int64(len(raw))
+	}
+	return nil
+}
+
+// widen sets x to the elements in raw.
+func widen(x []float32, raw []byte, d DType) {
 	le := binary.LittleEndian
-	d := f.entries[name].DType
-	size := d.size()
-	x := make([]float32, len(raw)/size)
 	switch d {
 	case F32:
 		for i := range x {
@@ -375,10 +432,7 @@ func (f *File) Float32(name string) ([]float32, error) {
 		for i := range x {
 			x[i] = float32(math.Float64frombits(le.Uint64(raw[8*i:])))
 		}
-	default:
-		return nil, fmt.Errorf("%w: %q is %s, want floating point", ErrDType, name, d)
 	}
-	return x, nil
 }
 
 // Int64 reads a tensor of integers or booleans (as 0 and 1).
@@ -389,6 +443,9 @@ func (f *File) Int64(name string) ([]int64, error) {
 	}
 	le := binary.LittleEndian
 	d := f.entries[name].DType
+	if d.size() == 0 {
+		return nil, fmt.Errorf("%w: %q is %s, want integers", ErrDType, name, d)
+	}
 	x := make([]int64, len(raw)/d.size())
 	for i := range x {
 		switch d {
