@@ -48,6 +48,9 @@ type AttentionInput struct {
 
 	Mask     *Mask
 	HeadMask []float32 // [heads], multiplies the weights after softmax; nil: 1
+	// Residual, [rows, width of the result] or nil, is added to the result. It may
+	// be dst. Only MultiHeadAttention has it.
+	Residual []float32
 	// Weights and Scores, unless nil, receive what softmax gives, and q·kᵀ*Scale
 	// without relative positions and mask. Both are [B, heads, L, keys], or for
 	// sequences of different lengths [heads, L, keys] of one after the other.
@@ -93,7 +96,7 @@ func (a Attention) Forward(ws *Workspace, dst []float32, in AttentionInput) erro
 type projected struct {
 	q, k, v          []float32
 	qRow, kRow, vRow int
-	cache            *Cache // whose layout k and v have, unless nil
+	cache            *LayerCache // whose layout k and v have, unless nil
 }
 
 // attend computes the attention: the one place that does. Runs of sequences of
@@ -231,6 +234,12 @@ type AttentionConfig struct {
 	// three projections are not worth fusing.
 	CrossOnly bool
 
+	// QKNorm, unless nil, normalizes the queries and keys of each head, before
+	// their positions, in self-attention. Its Shape may be left out: {HeadDim}.
+	QKNorm *NormConfig
+	// NoKeyBias leaves the keys' bias out where Bias is set, as in Whisper.
+	NoKeyBias bool
+
 	Rotary   *RotaryConfig // nil: none
 	Relative RelativeKind
 	// MaxPositions is the reach of the table of relative positions.
@@ -266,6 +275,19 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 			return c, err
 		}
 	}
+	if c.QKNorm != nil {
+		norm := *c.QKNorm
+		if len(norm.Shape) == 0 {
+			norm.Shape = []int{c.HeadDim}
+		}
+		if err := norm.check(); err != nil {
+			return c, err
+		}
+		if n := product(norm.Shape); c.HeadDim%n != 0 && !(n == c.Heads*c.HeadDim && c.KVHeads == c.Heads) {
+			return c, errorf(ErrConfig, "attention: normalization of %d features in heads of %d", n, c.HeadDim)
+		}
+		c.QKNorm = &norm
+	}
 	if c.Relative > RelativeKeyQuery || c.Relative != NoRelative && c.MaxPositions < 1 {
 		return c, errorf(ErrConfig, "attention: relative positions of kind %d with %d positions", c.Relative, c.MaxPositions)
 	}
@@ -284,12 +306,13 @@ type MultiHeadAttention struct {
 	// Query, Key and Value project to [rows, Heads*HeadDim] and twice [rows,
 	// KVHeads*HeadDim]. For self-attention they are fused in QKV, whose output
 	// has the three side by side. Either the three or QKV is nil.
-	Query, Key, Value *Linear
-	QKV               *Linear
-	Out               *Linear // nil: the result is the heads' concatenation
-	Rotary            *Rotary // nil: none
-	Relative          *Relative
-	name              string
+	Query, Key, Value  *Linear
+	QKV                *Linear
+	Out                *Linear // nil: the result is the heads' concatenation
+	QueryNorm, KeyNorm *Norm   // nil: none
+	Rotary             *Rotary // nil: none
+	Relative           *Relative
+	name               string
 }
 
 // NewMultiHeadAttention takes the weights with the given names under prefix.
@@ -302,6 +325,15 @@ func NewMultiHeadAttention(c AttentionConfig, names AttentionNames, w Weights, p
 	return finish(l.attention(c, names), l)
 }
 
+// Attention is the attention whose weights have the given names.
+func (l *Loader) Attention(c AttentionConfig, names AttentionNames) *MultiHeadAttention {
+	c, err := c.withDefaults()
+	if l.Fail(err) {
+		return nil
+	}
+	return l.attention(c, names)
+}
+
 // attention loads an attention whose configuration is complete and checked.
 func (l *Loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAttention {
 	a := &MultiHeadAttention{AttentionConfig: c, name: l.Name()}
@@ -310,7 +342,7 @@ func (l *Loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 	sameWidth := c.KeyDim == c.Dim && c.ValueDim == c.Dim
 
 	all := dim + 2*kvDim
-	parts := [3]Part{{Name: names.Query, Rows: dim}, {Name: names.Key, Rows: kvDim}, {Name: names.Value, Rows: kvDim}}
+	parts := [3]Part{{Name: names.Query, Rows: dim}, {Name: names.Key, Rows: kvDim, NoBias: c.NoKeyBias}, {Name: names.Value, Rows: kvDim}}
 	if names.Packed != "" && sameWidth {
 		for i, from := range []int{0, dim, dim + kvDim} {
 			parts[i].Name, parts[i].From, parts[i].Of = names.Packed, from, all
@@ -335,6 +367,9 @@ func (l *Loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 	} else {
 		a.OutDim = dim
 	}
+	if c.QKNorm != nil {
+		a.QueryNorm, a.KeyNorm = l.At(names.QueryNorm).norm(*c.QKNorm), l.At(names.KeyNorm).norm(*c.QKNorm)
+	}
 	if c.Rotary != nil && !l.Failed() {
 		a.Rotary = must(NewRotary(*c.Rotary, c.HeadDim))
 	}
@@ -345,41 +380,35 @@ func (l *Loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 }
 
 // Forward sets dst, [rows, OutDim], to the attention of in.Query, [rows, Dim],
-// to in.Key, [key rows, KeyDim], and in.Value, [key rows, ValueDim].
+// to in.Key, [key rows, KeyDim], and in.Value, [key rows, ValueDim], plus
+// in.Residual. cache is nil or, for self-attention, the layer's part of a cache that
+// holds the keys and values of earlier rows, to which those of the new rows are
+// added; for cross-attention, that of the memory, whose keys and values are computed
+// in the first pass.
 //
 // Trace reports "query", "key" and "value" as they enter the scores, "weights",
 // and "context", the concatenation of the heads' results.
-func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionInput) error {
-	return a.forward(ws, dst, in, nil, nil)
-}
-
-// ForwardCached is the self-attention of the next rows of sequences whose
-// earlier rows a cache holds, to which their keys and values are added. The
-// cache must be used with this attention only.
-func (a *MultiHeadAttention) ForwardCached(ws *Workspace, dst []float32, in AttentionInput, cache *Cache) error {
-	if in.Key != nil {
-		return errorf(ErrShape, "attention with a cache takes no keys")
+func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionInput, cache *LayerCache) error {
+	if a == nil || a.Heads == 0 {
+		return errorf(ErrConfig, "attention that NewMultiHeadAttention did not make")
 	}
-	if err := cache.begin(in.Batch, 1, a.KVHeads, a.HeadDim); err != nil {
+	if err := ws.check(); err != nil {
 		return err
 	}
-	if err := a.forward(ws, dst, in, cache.layer(0), nil); err != nil {
-		return err
+	if in.Key != nil && cache != nil && !cache.memory {
+		return errorf(ErrShape, "attention with a cache of its own rows takes no keys")
 	}
-	cache.end(in.Batch)
-	return nil
-}
-
-// forward adds residual, nil or [rows, OutDim], to the result. cache, unless
-// nil, holds the keys and values of earlier rows for self-attention, and of the
-// memory for cross-attention.
-func (a *MultiHeadAttention) forward(ws *Workspace, dst []float32, in AttentionInput, cache *layerCache, residual []float32) error {
 	rows := in.Batch.Rows()
 	if err := checkLen("attention: query", in.Query, rows*a.Dim, "rows*dim"); err != nil {
 		return err
 	}
 	if err := checkLen("attention: dst", dst, rows*a.OutDim, "rows*out dim"); err != nil {
 		return err
+	}
+	if in.Residual != nil {
+		if err := checkLen("attention: residual", in.Residual, rows*a.OutDim, "rows*out dim"); err != nil {
+			return err
+		}
 	}
 	defer ws.Release(ws.Mark())
 	var p projected
@@ -404,16 +433,14 @@ func (a *MultiHeadAttention) forward(ws *Workspace, dst []float32, in AttentionI
 	}
 	a.trace(ws, in, p, context)
 	if a.Out == nil {
-		if residual != nil {
-			addTo(dst, residual)
-		}
+		addTo(dst, in.Residual)
 		return nil
 	}
-	return a.Out.forward(ws, dst, context, 0, residual) // [rows, out]
+	return a.Out.forward(ws, dst, context, 0, in.Residual) // [rows, out]
 }
 
 // projectSelf projects rows that attend to each other and to those in the cache.
-func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cache *layerCache) (p projected, err error) {
+func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cache *LayerCache) (p projected, err error) {
 	rows, dim, kvDim := in.Batch.Rows(), a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
 	in.KeyBatch = in.Batch
 	var k, v []float32 // the new keys and values
@@ -438,33 +465,45 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 			}
 		}
 	}
-	if a.Rotary != nil {
-		for i := range in.Batch.Len() {
-			for j := range in.Batch.Length(i) {
-				r, position := in.Batch.Start(i)+j, j
-				if cache != nil {
-					position += cache.cache.lens[i]
-				}
-				if err := a.Rotary.Apply(p.q[r*p.qRow:r*p.qRow+dim], a.HeadDim, position); err != nil {
-					return p, err
-				}
-				if err := a.Rotary.Apply(k[r*p.kRow:r*p.kRow+kvDim], a.HeadDim, position); err != nil {
-					return p, err
-				}
+	for i := range in.Batch.Len() {
+		for j := range in.Batch.Length(i) {
+			r, past := in.Batch.Start(i)+j, cache.Past(i)
+			if err := a.place(ws, p.q[r*p.qRow:r*p.qRow+dim], a.QueryNorm, past+j, past+in.Batch.Length(i)); err != nil {
+				return p, err
+			}
+			if err := a.place(ws, k[r*p.kRow:r*p.kRow+kvDim], a.KeyNorm, past+j, past+in.Batch.Length(i)); err != nil {
+				return p, err
 			}
 		}
 	}
 	p.k, p.v, p.vRow = k, v, p.kRow
 	if cache != nil {
+		if err := cache.makeRoom(in.Batch, a.KVHeads, a.HeadDim); err != nil {
+			return p, err
+		}
 		cache.append(in.Batch, k, v, p.kRow)
-		p.k, p.v, p.cache = cache.key, cache.value, cache.cache
+		p.k, p.v, p.cache = cache.key, cache.value, cache
 	}
 	return p, nil
 }
 
+// place normalizes and rotates the heads of a row, queries or keys, at a position of
+// a sequence of the given length.
+func (a *MultiHeadAttention) place(ws *Workspace, row []float32, norm *Norm, position, length int) error {
+	if norm != nil {
+		if err := norm.Forward(ws, row, row); err != nil {
+			return err
+		}
+	}
+	if a.Rotary != nil {
+		return a.Rotary.ApplyIn(row, a.HeadDim, position, length)
+	}
+	return nil
+}
+
 // projectCross projects rows that attend to others: to in.Key and in.Value, or
 // to the memory whose keys and values the cache holds from the first call on.
-func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cache *layerCache) (p projected, err error) {
+func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cache *LayerCache) (p projected, err error) {
 	rows, dim, kvDim := in.Batch.Rows(), a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
 	if a.Query == nil {
 		return p, errorf(ErrConfig, "attention: made for self-attention; set CrossOnly")
@@ -473,7 +512,7 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 	if err := a.Query.Forward(ws, p.q, in.Query); err != nil {
 		return p, err
 	}
-	if cache != nil && cache.memory && cache.key != nil {
+	if cache != nil && cache.key != nil {
 		in.KeyBatch = cache.batch
 		p.k, p.v = cache.key, cache.value
 		return p, nil

@@ -64,13 +64,13 @@ func NewBERT(c BERTConfig, w Weights, prefix string) (*BERT, error) {
 	l := NewLoader(w).At(prefix)
 	b := &BERT{
 		BERTConfig:    c,
-		Words:         l.At("embeddings.word_embeddings.").embedding(c.Vocab, c.Dim),
-		Types:         l.At("embeddings.token_type_embeddings.").embedding(c.Types, c.Dim),
+		Words:         l.At("embeddings.word_embeddings.").Embedding(c.Vocab, c.Dim),
+		Types:         l.At("embeddings.token_type_embeddings.").Embedding(c.Types, c.Dim),
 		EmbeddingNorm: l.At("embeddings.LayerNorm.").norm(stack.Layer.Norm),
 		Encoder:       l.stack(stack, BERTEncoder),
 	}
 	if c.Relative == NoRelative {
-		b.Positions = l.At("embeddings.position_embeddings.").embedding(c.MaxPositions, c.Dim)
+		b.Positions = l.At("embeddings.position_embeddings.").Embedding(c.MaxPositions, c.Dim)
 	}
 	if c.Pooler {
 		b.Pooler = l.At("pooler.dense.").Linear(c.Dim, c.Dim, true)
@@ -97,11 +97,11 @@ func (b *BERT) Forward(ws *Workspace, dst []float32, in BERTInput, cache *Cache)
 	}
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(rows * b.Dim) // [rows, D]
-	if err := b.Words.Forward(x, in.Tokens); err != nil {
+	if err := b.Words.Forward(ws, x, in.Tokens); err != nil {
 		return err
 	}
 	if in.Types != nil {
-		if err := b.Types.Add(x, in.Types); err != nil {
+		if err := b.Types.Add(ws, x, in.Types); err != nil {
 			return err
 		}
 	} else {

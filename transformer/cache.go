@@ -7,66 +7,45 @@ import "github.com/avoformer/avoformer/kernels"
 // attends to. Feeding a sequence piece by piece with a cache gives what feeding
 // it at once gives. A Cache must not be used by two goroutines at a time.
 //
-// The keys of a layer are stored as [sequences, key heads, capacity, head dim],
-// and so are the values: what a head reads is contiguous, and appending a row
-// copies that row only. The capacity doubles when it is exceeded; a cache with a
-// window first forgets the rows that no query will see, unless room for two
-// windows is enough.
+// A pass begins with Begin, hands each layer its part, and ends with End. What a
+// pass that fails has added does not count.
 type Cache struct {
-	sequences      int
-	capacity       int          // rows that each sequence has room for
-	lens           []int        // rows passed through the stack so far, per sequence
-	window         int          // rows that a query sees, itself included; 0: all
-	dropped        []int        // rows forgotten, per sequence
-	layers         []layerCache // self-attention
-	memories       []layerCache // cross-attention
-	heads, headDim int          // of keys
-}
-
-// layerCache is what the cache holds for one attention.
-type layerCache struct {
-	key, value []float32
-	// For self-attention:
-	cache *Cache
-	// For cross-attention:
-	memory  bool
-	batch   Batch // of the memory's rows
-	settled bool  // the pass that brought them went well
+	sequences int
+	room      int   // rows of each sequence to make room for at first
+	lens      []int // rows passed through the stack so far, per sequence
+	windows   []int // of the layers, or one of all
+	layers    []LayerCache
 }
 
 // NewCache is an empty cache for a number of sequences. room, which may be 0,
 // is the number of rows of each to make room for at first.
 func NewCache(sequences, room int) *Cache {
 	sequences = max(sequences, 0)
-	return &Cache{sequences: sequences, capacity: max(room, 16), lens: make([]int, sequences), dropped: make([]int, sequences)}
+	return &Cache{sequences: sequences, room: max(room, 16), lens: make([]int, sequences)}
 }
 
 // NewWindowCache is a cache that forgets what a SlidingWindow mask of the given
 // size hides from all further queries, so that its memory depends on the window
 // and not on the lengths of the sequences. Masks with data do not go with it. A
-// window of 0 forgets nothing.
-func NewWindowCache(sequences, window int) *Cache {
+// window of 0 forgets nothing. There is one window for all layers, or one for each.
+func NewWindowCache(sequences int, windows ...int) *Cache {
 	c := NewCache(sequences, 0)
-	c.window = min(max(window, 0), unbounded)
+	for _, w := range windows {
+		c.windows = append(c.windows, min(max(w, 0), unbounded))
+	}
 	return c
 }
 
 // Sequences is the number of sequences.
 func (c *Cache) Sequences() int { return c.sequences }
 
-// Len is the number of rows of sequence i that have passed through the stack.
-func (c *Cache) Len(i int) int { return c.lens[i] }
-
-// held is the number of rows that the cache has of sequence i.
-func (c *Cache) held(i int) int { return c.lens[i] - c.dropped[i] }
-
-// need is the capacity that the rows of batch need.
-func (c *Cache) need(batch Batch) int {
-	need := 0
-	for i := range c.lens {
-		need = max(need, c.held(i)+batch.Length(i))
+// Len is the number of rows of sequence i that have passed through the stack: the
+// position of its next row. It is 0 without a cache.
+func (c *Cache) Len(i int) int {
+	if c == nil {
+		return 0
 	}
-	return need
+	return c.lens[i]
 }
 
 // check returns an error unless the cache, or none, is for the sequences of batch.
@@ -77,154 +56,72 @@ func (c *Cache) check(batch Batch) error {
 	return nil
 }
 
-// begin makes room for the rows of batch in a stack of layers, whose keys have
-// the given heads.
-func (c *Cache) begin(batch Batch, layers, heads, headDim int) error {
+// Begin starts a pass of the rows of batch through a number of layers. It does
+// nothing without a cache.
+func (c *Cache) Begin(batch Batch, layers int) error {
+	if c == nil {
+		return nil
+	}
 	if err := c.check(batch); err != nil {
 		return err
 	}
 	if c.layers == nil {
-		c.heads, c.headDim = heads, headDim
-		c.layers, c.memories = make([]layerCache, layers), make([]layerCache, layers)
-		for i := range layers {
-			c.layers[i].cache, c.memories[i].memory = c, true
+		if n := len(c.windows); n > 1 && n != layers {
+			return errorf(ErrShape, "cache with %d windows used with %d layers", n, layers)
 		}
-		c.resize(c.capacity)
+		c.layers = make([]LayerCache, layers)
+		for i := range layers {
+			c.layers[i] = LayerCache{cache: c, dropped: make([]int, c.sequences), cross: &LayerCache{memory: true}}
+			if n := len(c.windows); n > 0 {
+				c.layers[i].window = c.windows[min(i, n-1)]
+			}
+		}
 	}
-	if len(c.layers) != layers || c.heads != heads || c.headDim != headDim {
-		return errorf(ErrShape, "cache of %d layers with %d heads of %d used with %d layers with %d heads of %d",
-			len(c.layers), c.heads, c.headDim, layers, heads, headDim)
+	if len(c.layers) != layers {
+		return errorf(ErrShape, "cache of %d layers used with %d", len(c.layers), layers)
 	}
-	for i := range c.memories {
-		if m := &c.memories[i]; !m.settled {
+	for i := range c.layers {
+		if m := c.layers[i].cross; !m.settled {
 			m.key, m.value = nil, nil
 		}
-	}
-	need := c.need(batch)
-	if c.window > 0 && need > max(c.capacity, 2*c.window) {
-		c.forget()
-		need = c.need(batch)
-	}
-	if need > c.capacity {
-		capacity := c.capacity
-		for capacity < need {
-			capacity *= 2
-		}
-		if c.window > 0 {
-			capacity = min(capacity, max(need, 2*c.window))
-		}
-		c.resize(capacity)
 	}
 	return nil
 }
 
-// each calls f for the rows of every head, with room for capacity rows, of
-// sequence i in all layers.
-func (c *Cache) each(i int, f func(rows []float32)) {
-	size := c.capacity * c.headDim
-	for _, l := range c.layers {
-		for h := range c.heads {
-			at := (i*c.heads + h) * size
-			f(l.key[at : at+size])
-			f(l.value[at : at+size])
-		}
+// End counts the rows of batch, after all layers have added theirs.
+func (c *Cache) End(batch Batch) {
+	if c == nil {
+		return
 	}
-}
-
-// resize moves all rows to slices with room for capacity rows.
-func (c *Cache) resize(capacity int) {
-	from, to := c.capacity*c.headDim, capacity*c.headDim
-	for i := range c.layers {
-		l := &c.layers[i]
-		for _, x := range []*[]float32{&l.key, &l.value} {
-			old := *x
-			*x = make([]float32, c.sequences*c.heads*to)
-			for j := range len(old) / max(from, 1) {
-				copy((*x)[j*to:(j+1)*to], old[j*from:(j+1)*from])
-			}
-		}
-	}
-	c.capacity = capacity
-}
-
-// forget drops the rows that lie outside the window of all queries to come.
-func (c *Cache) forget() {
-	for i := range c.lens {
-		held := c.held(i)
-		drop := held - (c.window - 1)
-		if drop <= 0 {
-			continue
-		}
-		c.each(i, func(rows []float32) { copy(rows, rows[drop*c.headDim:held*c.headDim]) })
-		c.dropped[i] += drop
-	}
-}
-
-// end counts the rows of batch, after all layers have appended theirs.
-func (c *Cache) end(batch Batch) {
 	for i := range c.lens {
 		c.lens[i] += batch.Length(i)
 	}
-	for i := range c.memories {
-		c.memories[i].settled = c.memories[i].key != nil
+	for i := range c.layers {
+		m := c.layers[i].cross
+		m.settled = m.key != nil
 	}
 }
 
-// layer is the part for the self-attention of layer i, nil without a cache.
-func (c *Cache) layer(i int) *layerCache {
+// Layer is the part of layer i, nil without a cache.
+func (c *Cache) Layer(i int) *LayerCache {
 	if c == nil {
 		return nil
 	}
 	return &c.layers[i]
 }
 
-// memory is the part for the cross-attention of layer i, nil without a cache.
-func (c *Cache) memory(i int) *layerCache {
-	if c == nil {
-		return nil
-	}
-	return &c.memories[i]
-}
-
-// append stores the keys and values of the new rows of batch, which lie row
-// elements apart.
-func (l *layerCache) append(batch Batch, k, v []float32, row int) {
-	c := l.cache
-	for i := range c.lens {
-		for j := range batch.Length(i) {
-			from := (batch.Start(i) + j) * row
-			for h := range c.heads {
-				to := ((i*c.heads+h)*c.capacity + c.held(i) + j) * c.headDim
-				copy(l.key[to:to+c.headDim], k[from+h*c.headDim:])
-				copy(l.value[to:to+c.headDim], v[from+h*c.headDim:])
-			}
-		}
-	}
-}
-
-// strides says where the keys lie, and the values.
-func (c *Cache) strides() kernels.Strides {
-	head := c.capacity * c.headDim
-	return kernels.Strides{Batch: c.heads * head, Head: head, Row: c.headDim}
-}
-
 // Keys returns a copy of the keys that a layer of the stack has of a sequence,
 // [key heads, Len, head dim], after rotary positions. With a window, the first
 // rows may be gone.
-func (c *Cache) Keys(layer, sequence int) []float32 { return c.copyOf(c.layers[layer].key, sequence) }
+func (c *Cache) Keys(layer, sequence int) []float32 {
+	l := &c.layers[layer]
+	return l.copyOf(l.key, sequence)
+}
 
 // Values returns a copy of the values, like Keys.
 func (c *Cache) Values(layer, sequence int) []float32 {
-	return c.copyOf(c.layers[layer].value, sequence)
-}
-
-func (c *Cache) copyOf(x []float32, sequence int) []float32 {
-	var rows []float32
-	for h := range c.heads {
-		at := (sequence*c.heads + h) * c.capacity * c.headDim
-		rows = append(rows, x[at:at+c.held(sequence)*c.headDim]...)
-	}
-	return rows
+	l := &c.layers[layer]
+	return l.copyOf(l.value, sequence)
 }
 
 // Reorder makes sequence i go on from what sequence parents[i] was: the step of
@@ -244,23 +141,199 @@ func (c *Cache) Reorder(parents []int) error {
 	if !moved {
 		return nil
 	}
-	size := c.heads * c.capacity * c.headDim
 	for i := range c.layers {
-		l := &c.layers[i]
-		for _, x := range []*[]float32{&l.key, &l.value} {
-			to := make([]float32, len(*x))
-			for s, p := range parents {
-				copy(to[s*size:(s+1)*size], (*x)[p*size:])
-			}
-			*x = to
+		c.layers[i].reorder(parents)
+	}
+	c.lens = pick(c.lens, parents)
+	return nil
+}
+
+// Continue is a new cache of n sequences that all go on from what a sequence of c
+// is: continuations of one prompt, which is computed once. Of cross-attention,
+// what c attends to must be shared by its sequences.
+func (c *Cache) Continue(sequence, n int) (*Cache, error) {
+	if sequence < 0 || sequence >= c.sequences || n < 1 {
+		return nil, errorf(ErrShape, "%d continuations of sequence %d in a cache of %d sequences", n, sequence, c.sequences)
+	}
+	parents := make([]int, n)
+	for i := range parents {
+		parents[i] = sequence
+	}
+	d := &Cache{sequences: n, room: c.room, lens: pick(c.lens, parents), windows: c.windows}
+	for i := range c.layers {
+		l := c.layers[i]
+		l.cache = d
+		l.reorder(parents)
+		if m := *l.cross; m.settled && m.batch.Len() != 1 && c.sequences != 1 {
+			return nil, errorf(ErrShape, "continuations with a memory of each sequence")
+		} else {
+			l.cross = &m
+		}
+		d.layers = append(d.layers, l)
+	}
+	return d, nil
+}
+
+// pick is the elements of x at the given indices.
+func pick(x, at []int) []int {
+	y := make([]int, len(at))
+	for i, p := range at {
+		y[i] = x[p]
+	}
+	return y
+}
+
+// LayerCache is what a cache holds for one layer: the keys and values of the earlier
+// rows, for self-attention, and its Memory for cross-attention.
+//
+// The keys are stored as [sequences, key heads, capacity, head dim], and so are
+// the values: what a head reads is contiguous, and appending a row copies that row
+// only. The capacity doubles when it is exceeded; with a window, rows that no query
+// will see are forgotten first, unless room for two windows is enough.
+type LayerCache struct {
+	key, value []float32
+	// For self-attention:
+	cache          *Cache
+	window         int   // rows that a query sees, itself included; 0: all
+	dropped        []int // rows forgotten, per sequence
+	capacity       int   // rows that each sequence has room for
+	heads, headDim int   // of keys; 0 before the first row
+	// For cross-attention:
+	memory  bool
+	batch   Batch // of the memory's rows
+	settled bool  // the pass that brought them went well
+
+	cross *LayerCache // the memory's part of a layer
+}
+
+// Memory is the part for cross-attention, nil without a cache.
+func (l *LayerCache) Memory() *LayerCache {
+	if l == nil {
+		return nil
+	}
+	return l.cross
+}
+
+// Past is the number of rows of sequence i that have passed: the position of its
+// next row. It is 0 without a cache.
+func (l *LayerCache) Past(i int) int {
+	if l == nil || l.cache == nil {
+		return 0
+	}
+	return l.cache.lens[i]
+}
+
+// held is the number of rows that the cache has of sequence i.
+func (l *LayerCache) held(i int) int { return l.cache.lens[i] - l.dropped[i] }
+
+// need is the capacity that the rows of batch need.
+func (l *LayerCache) need(batch Batch) int {
+	need := 0
+	for i := range l.dropped {
+		need = max(need, l.held(i)+batch.Length(i))
+	}
+	return need
+}
+
+// makeRoom prepares for the rows of batch, whose keys have the given heads.
+func (l *LayerCache) makeRoom(batch Batch, heads, headDim int) error {
+	if l.heads == 0 {
+		l.heads, l.headDim = heads, headDim
+		l.resize(l.cache.room)
+	}
+	if l.heads != heads || l.headDim != headDim {
+		return errorf(ErrShape, "cache of a layer with %d heads of %d used with %d heads of %d", l.heads, l.headDim, heads, headDim)
+	}
+	need := l.need(batch)
+	if l.window > 0 && need > max(l.capacity, 2*l.window) {
+		l.forget()
+		need = l.need(batch)
+	}
+	if need > l.capacity {
+		capacity := l.capacity
+		for capacity < need {
+			capacity *= 2
+		}
+		if l.window > 0 {
+			capacity = min(capacity, max(need, 2*l.window))
+		}
+		l.resize(capacity)
+	}
+	return nil
+}
+
+// resize moves all rows to slices with room for capacity rows.
+func (l *LayerCache) resize(capacity int) {
+	from, to := l.capacity*l.headDim, capacity*l.headDim
+	for _, x := range []*[]float32{&l.key, &l.value} {
+		old := *x
+		*x = make([]float32, len(l.dropped)*l.heads*to)
+		for j := range len(old) / max(from, 1) {
+			copy((*x)[j*to:(j+1)*to], old[j*from:(j+1)*from])
 		}
 	}
-	for _, x := range []*[]int{&c.lens, &c.dropped} {
-		to := make([]int, c.sequences)
-		for i, p := range parents {
-			to[i] = (*x)[p]
+	l.capacity = capacity
+}
+
+// forget drops the rows that lie outside the window of all queries to come.
+func (l *LayerCache) forget() {
+	size := l.capacity * l.headDim
+	for i := range l.dropped {
+		held := l.held(i)
+		drop := held - (l.window - 1)
+		if drop <= 0 {
+			continue
+		}
+		for h := range l.heads {
+			at := (i*l.heads + h) * size
+			for _, x := range [][]float32{l.key, l.value} {
+				rows := x[at : at+size]
+				copy(rows, rows[drop*l.headDim:held*l.headDim])
+			}
+		}
+		l.dropped[i] += drop
+	}
+}
+
+// append stores the keys and values of the new rows of batch, which lie row
+// elements apart.
+func (l *LayerCache) append(batch Batch, k, v []float32, row int) {
+	for i := range l.dropped {
+		for j := range batch.Length(i) {
+			from := (batch.Start(i) + j) * row
+			for h := range l.heads {
+				to := ((i*l.heads+h)*l.capacity + l.held(i) + j) * l.headDim
+				copy(l.key[to:to+l.headDim], k[from+h*l.headDim:])
+				copy(l.value[to:to+l.headDim], v[from+h*l.headDim:])
+			}
+		}
+	}
+}
+
+// strides says where the keys lie, and the values.
+func (l *LayerCache) strides() kernels.Strides {
+	head := l.capacity * l.headDim
+	return kernels.Strides{Batch: l.heads * head, Head: head, Row: l.headDim}
+}
+
+func (l *LayerCache) copyOf(x []float32, sequence int) []float32 {
+	var rows []float32
+	for h := range l.heads {
+		at := (sequence*l.heads + h) * l.capacity * l.headDim
+		rows = append(rows, x[at:at+l.held(sequence)*l.headDim]...)
+	}
+	return rows
+}
+
+// reorder makes sequence i what sequence parents[i] was.
+func (l *LayerCache) reorder(parents []int) {
+	size := l.heads * l.capacity * l.headDim
+	for _, x := range []*[]float32{&l.key, &l.value} {
+		to := make([]float32, len(parents)*size)
+		for s, p := range parents {
+			copy(to[s*size:(s+1)*size], (*x)[p*size:])
 		}
 		*x = to
 	}
-	return nil
+	l.dropped = pick(l.dropped, parents)
 }

@@ -10,21 +10,42 @@ type Embedding struct {
 	Scale float32
 }
 
-func (l *Loader) embedding(vocab, dim int) *Embedding {
+// NewEmbedding is the table with weight, [vocab, dim], which it keeps.
+func NewEmbedding(vocab, dim int, weight []float32) (*Embedding, error) {
+	if err := positive("embedding", size{"vocabulary", vocab}, size{"dim", dim}); err != nil {
+		return nil, err
+	}
+	if len(weight)/dim != vocab || len(weight)%dim != 0 {
+		return nil, errorf(ErrShape, "embedding: weight has %d elements, want %d*%d (vocabulary*dim)", len(weight), vocab, dim)
+	}
+	return &Embedding{Vocab: vocab, Dim: dim, Weight: weight}, nil
+}
+
+// Embedding is the table in the tensor weight, [vocab, dim].
+func (l *Loader) Embedding(vocab, dim int) *Embedding {
+	if l.Fail(positive("embedding "+l.Name(), size{"vocabulary", vocab}, size{"dim", dim})) {
+		return nil
+	}
 	return &Embedding{Vocab: vocab, Dim: dim, Weight: l.Tensor("weight", vocab, dim)}
 }
 
 // Forward sets dst, [len(tokens), Dim], to the vectors of the tokens.
-func (e *Embedding) Forward(dst []float32, tokens []int) error {
-	return e.lookup(dst, tokens, false)
+func (e *Embedding) Forward(ws *Workspace, dst []float32, tokens []int) error {
+	return e.lookup(ws, dst, tokens, false)
 }
 
 // Add adds the vectors of the tokens to dst, [len(tokens), Dim].
-func (e *Embedding) Add(dst []float32, tokens []int) error {
-	return e.lookup(dst, tokens, true)
+func (e *Embedding) Add(ws *Workspace, dst []float32, tokens []int) error {
+	return e.lookup(ws, dst, tokens, true)
 }
 
-func (e *Embedding) lookup(dst []float32, tokens []int, add bool) error {
+func (e *Embedding) lookup(ws *Workspace, dst []float32, tokens []int, add bool) error {
+	if e == nil || e.Dim < 1 || len(e.Weight) != e.Vocab*e.Dim {
+		return errorf(ErrConfig, "embedding that NewEmbedding did not make, or edited since")
+	}
+	if err := ws.check(); err != nil {
+		return err
+	}
 	if err := checkLen("embedding: dst", dst, len(tokens)*e.Dim, "tokens*dim"); err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func ExampleMultiHeadAttention() {
 	check(a.Forward(ws, y, transformer.AttentionInput{
 		Query: x, Batch: transformer.Uniform(batch, length),
 		Mask: transformer.Causal(), Weights: weights,
-	}))
+	}, nil))
 	// All rows of x are equal here, so each attends alike to those it sees.
 	fmt.Printf("row 3 of head 0 attends with %.2f\n", weights[3*length:4*length])
 	// Output:
@@ -132,7 +132,7 @@ func ExampleMultiHeadAttention_Backward() {
 	in := transformer.AttentionInput{Query: []float32{3, 0, 0, 3, 1, 1}, Batch: transformer.Uniform(1, 3)}
 	in.Weights = make([]float32, 9)
 	ws, y := new(transformer.Workspace), make([]float32, 6)
-	check(a.Forward(ws, y, in))
+	check(a.Forward(ws, y, in, nil))
 
 	// The loss is column 1 of row 0 of the output.
 	gradient := make([]float32, 9)
@@ -164,7 +164,7 @@ func ExampleLayer_crossModal() {
 	check(l.Forward(ws, x, transformer.LayerInput{
 		X: x, Batch: text, Mask: transformer.Causal(),
 		Memory: make([]float32, vision.Rows()*c.MemoryDim), MemoryBatch: vision,
-	}))
+	}, nil))
 	// Output:
 	// attention.weights [1 4 4 4]
 	// crossattention.weights [1 4 4 17]
@@ -263,11 +263,11 @@ func ExampleSlidingWindow() {
 	}
 	y := make([]float32, len(x))
 	ws := new(transformer.Workspace)
-	check(a.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: transformer.Uniform(1, length), Mask: transformer.SlidingWindow(16)}))
+	check(a.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: transformer.Uniform(1, length), Mask: transformer.SlidingWindow(16)}, nil))
 
 	// The last row sees 16 rows only: the same without the others.
 	last := make([]float32, 16*64)
-	check(a.Forward(ws, last, transformer.AttentionInput{Query: x[(length-16)*64:], Batch: transformer.Uniform(1, 16), Mask: transformer.Causal()}))
+	check(a.Forward(ws, last, transformer.AttentionInput{Query: x[(length-16)*64:], Batch: transformer.Uniform(1, 16), Mask: transformer.Causal()}, nil))
 	worst := float32(0)
 	for i, v := range last[15*64:] {
 		worst = max(worst, v-y[(length-1)*64+i], y[(length-1)*64+i]-v)

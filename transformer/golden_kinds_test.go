@@ -98,7 +98,7 @@ func (g *golden) attentionOf(a *tf.MultiHeadAttention, q, k, v []float32, batch,
 	if k != nil {
 		in.Key, in.Value, in.KeyBatch = k, v, tf.Uniform(batch, lenK)
 	}
-	g.ok(a.Forward(g.ws, y, in))
+	g.ok(a.Forward(g.ws, y, in, nil))
 	return y, weights
 }
 
@@ -205,7 +205,7 @@ func torchEncoderLayer(g *golden) {
 			"nomask": nil, "padding": g.paddingMask("in.src_key_padding_mask"), "causal": g.blockMask("in.src_mask_causal"),
 		} {
 			y := make([]float32, batch*length*dim)
-			g.ok(l.Forward(g.ws, y, tf.LayerInput{X: x, Batch: tf.Uniform(batch, length), Mask: mask}))
+			g.ok(l.Forward(g.ws, y, tf.LayerInput{X: x, Batch: tf.Uniform(batch, length), Mask: mask}, nil))
 			if !g.flag("batch_first") {
 				y = swapAxes(y, batch, length)
 			}
@@ -229,7 +229,7 @@ func torchDecoderLayer(g *golden) {
 			g.ok(l.Forward(g.ws, y, tf.LayerInput{
 				X: g.tensor("in.tgt"), Batch: tf.Uniform(batch, lenT), Mask: masks[0],
 				Memory: g.tensor("in.memory"), MemoryBatch: tf.Uniform(batch, lenS), MemoryMask: masks[1],
-			}))
+			}, nil))
 			g.check(variant+name, y)
 		}
 	})
@@ -272,7 +272,7 @@ func d2lFeedForward(g *golden) {
 	g.ok(f.Up.Forward(g.ws, h, x))
 	kernels.ReLU(h, h)
 	g.check("mid.ffn_hidden", h)
-	g.ok(f.Forward(g.ws, z, x))
+	g.ok(f.Forward(g.ws, z, x, nil))
 	g.check("out.ffn", z)
 	for name, shape := range map[string][]int{"addnorm_d": {dim}, "addnorm_ld": {length, dim}} {
 		n, err := tf.NewNorm(tf.NormConfig{Shape: shape, Eps: float32(g.real("eps"))}, g.weights("w."), name+".ln.")
@@ -329,7 +329,7 @@ func d2lEncoderBlock(g *golden) {
 	g.check("mid.attention", attention)
 	y := make([]float32, batch*length*dim)
 	seen := g.traced(func() error {
-		return l.Forward(g.ws, y, tf.LayerInput{X: x, Batch: tf.Uniform(batch, length), Mask: mask})
+		return l.Forward(g.ws, y, tf.LayerInput{X: x, Batch: tf.Uniform(batch, length), Mask: mask}, nil)
 	})
 	g.check("mid.addnorm1", g.get(seen, "after_self"))
 	g.check("out.y", y)
@@ -433,9 +433,9 @@ func vitBlock(g *golden) {
 			g.check("mid.attn_probs", weights)
 		}
 		y := make([]float32, len(x))
-		g.ok(b.Feed.Forward(g.ws, y, x))
+		g.ok(b.Feed.Forward(g.ws, y, x, nil))
 		g.check("out.mlp"+suffix, y)
-		g.ok(b.Forward(g.ws, y, tf.LayerInput{X: x, Batch: tf.Uniform(batch, tokens)}))
+		g.ok(b.Forward(g.ws, y, tf.LayerInput{X: x, Batch: tf.Uniform(batch, tokens)}, nil))
 		g.check("out.block"+suffix, y)
 	}
 }
@@ -496,7 +496,7 @@ func bertSelfAttention(g *golden) {
 		g.check("out.fullmask.context", y)
 		g.ok(a.Forward(g.ws, y, tf.AttentionInput{
 			Query: x, Batch: tf.Uniform(batch, length), Mask: mask, HeadMask: g.tensor("in.head_mask"),
-		}))
+		}, nil))
 		g.check("out.headmask.context", y)
 	}
 }
@@ -567,9 +567,11 @@ func bertCache(g *golden) {
 		cache, y, from := tf.NewCache(batch, 0), make([]float32, len(full)), 0
 		for _, n := range pieces {
 			rows := make([]float32, batch*n*dim)
-			g.ok(a.ForwardCached(g.ws, rows, tf.AttentionInput{
+			g.ok(cache.Begin(tf.Uniform(batch, n), 1))
+			g.ok(a.Forward(g.ws, rows, tf.AttentionInput{
 				Query: steps(x, batch, length, from, n), Batch: tf.Uniform(batch, n), Mask: tf.Causal(),
-			}, cache))
+			}, cache.Layer(0)))
+			cache.End(tf.Uniform(batch, n))
 			putSteps(y, rows, batch, length, from, n)
 			from += n
 		}
@@ -598,7 +600,7 @@ func bertLayer(g *golden) {
 		l, err = tf.NewLayer(c.LayerConfig(), tf.BERTLayer, g.weights("w."), "")
 		g.ok(err)
 		seen := g.traced(func() error {
-			return l.Forward(g.ws, y, tf.LayerInput{X: x, Batch: tf.Uniform(batch, length), Mask: mask, SkipCross: true})
+			return l.Forward(g.ws, y, tf.LayerInput{X: x, Batch: tf.Uniform(batch, length), Mask: mask, SkipCross: true}, nil)
 		})
 		g.check("out.text.y", y)
 		g.check("mid.text.attention_output", g.get(seen, "after_self"))
@@ -608,7 +610,7 @@ func bertLayer(g *golden) {
 		return l.Forward(g.ws, y, tf.LayerInput{
 			X: x, Batch: tf.Uniform(batch, length), Mask: mask,
 			Memory: g.tensor("in.vision_features"), MemoryBatch: tf.Uniform(batch, lenEnc), MemoryMask: g.additiveMask("in.encoder_attention_mask"),
-		})
+		}, nil)
 	})
 	g.check("out.multimodal.y", y)
 	g.check("mid.multimodal.attention_output", g.get(seen, "after_cross"))
@@ -634,7 +636,7 @@ func bertLayer(g *golden) {
 			headMask[h] = 1
 		}
 	}
-	g.ok(l.Self.Forward(g.ws, z, tf.AttentionInput{Query: x, Batch: tf.Uniform(batch, length), Mask: mask, HeadMask: headMask}))
+	g.ok(l.Self.Forward(g.ws, z, tf.AttentionInput{Query: x, Batch: tf.Uniform(batch, length), Mask: mask, HeadMask: headMask}, nil))
 	sum = addSlices(z, x)
 	g.ok(l.SelfNorm.Forward(g.ws, z, sum))
 	g.check("out.pruned.attention_output", z)
@@ -708,7 +710,7 @@ func llamaBlock(g *golden) {
 			g.check("mid.probs", g.get(seen, "self_attn.weights"))
 			g.check("mid.after_attention", after)
 			g.ok(l.FeedNorm.Forward(g.ws, normed, after))
-			g.ok(l.Feed.Forward(g.ws, y, normed))
+			g.ok(l.Feed.Forward(g.ws, y, normed, nil))
 			g.check("mid.mlp", y)
 		}
 		// In pieces, through the cache.

@@ -64,7 +64,7 @@ func NewLanguageModel(c LanguageModelConfig, names LanguageModelNames, w Weights
 	l := NewLoader(w)
 	m := &LanguageModel{
 		LanguageModelConfig: c,
-		Embedding:           l.At(names.Embedding).embedding(c.Vocab, dim),
+		Embedding:           l.At(names.Embedding).Embedding(c.Vocab, dim),
 		Stack:               l.stack(c.Stack, names.Stack),
 		mask:                causal,
 	}
@@ -98,7 +98,7 @@ func (m *LanguageModel) hidden(ws *Workspace, x []float32, tokens []int, batch B
 	if len(tokens) != batch.Rows() {
 		return errorf(ErrShape, "%d tokens in a batch of %d rows", len(tokens), batch.Rows())
 	}
-	if err := m.Embedding.Forward(x, tokens); err != nil {
+	if err := m.Embedding.Forward(ws, x, tokens); err != nil {
 		return err
 	}
 	return m.Stack.Forward(ws, x, LayerInput{X: x, Batch: batch, Mask: m.mask}, cache)

@@ -123,12 +123,8 @@ type LayerInput struct {
 //
 // Trace reports "after_self" and "after_cross", the rows behind each attention
 // with its residual and, in post-norm, its normalization, and the output under
-// the layer's own name.
-func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput) error {
-	return l.forward(ws, dst, in, nil, nil)
-}
-
-func (l *Layer) forward(ws *Workspace, dst []float32, in LayerInput, self, memory *layerCache) error {
+// the layer's own name. cache is nil, or the layer's part of one.
+func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *LayerCache) error {
 	rows := in.Batch.Rows()
 	if err := checkLen("layer: x", in.X, rows*l.Dim, "rows*dim"); err != nil {
 		return err
@@ -143,7 +139,7 @@ func (l *Layer) forward(ws *Workspace, dst []float32, in LayerInput, self, memor
 			}
 		}
 	}
-	cross := l.Cross != nil && !in.SkipCross
+	cross, memory := l.Cross != nil && !in.SkipCross, cache.Memory()
 	if cross && in.Memory == nil && (memory == nil || memory.key == nil) {
 		return errorf(ErrShape, "layer: cross-attention without memory")
 	}
@@ -151,9 +147,9 @@ func (l *Layer) forward(ws *Workspace, dst []float32, in LayerInput, self, memor
 	h, norm := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
 
 	err := l.residual(ws, h, in.X, norm, l.SelfNorm, func(dst, x, residual []float32) error {
-		return l.Self.forward(ws, dst, AttentionInput{
-			Query: x, Batch: in.Batch, Mask: in.Mask, HeadMask: in.HeadMask,
-		}, self, residual)
+		return l.Self.Forward(ws, dst, AttentionInput{
+			Query: x, Batch: in.Batch, Mask: in.Mask, HeadMask: in.HeadMask, Residual: residual,
+		}, cache)
 	})
 	if err != nil {
 		return err
@@ -166,9 +162,9 @@ func (l *Layer) forward(ws *Workspace, dst []float32, in LayerInput, self, memor
 			h = ws.Alloc(len(dst))
 		}
 		err := l.residual(ws, h, x, norm, l.CrossNorm, func(dst, x, residual []float32) error {
-			return l.Cross.forward(ws, dst, AttentionInput{
-				Query: x, Batch: in.Batch, Key: in.Memory, KeyBatch: in.MemoryBatch, Mask: in.MemoryMask, HeadMask: in.HeadMask,
-			}, memory, residual)
+			return l.Cross.Forward(ws, dst, AttentionInput{
+				Query: x, Batch: in.Batch, Key: in.Memory, KeyBatch: in.MemoryBatch, Mask: in.MemoryMask, HeadMask: in.HeadMask, Residual: residual,
+			}, memory)
 		})
 		if err != nil {
 			return err
@@ -177,7 +173,7 @@ func (l *Layer) forward(ws *Workspace, dst []float32, in LayerInput, self, memor
 	}
 
 	err = l.residual(ws, dst, h, norm, l.FeedNorm, func(dst, x, residual []float32) error {
-		return l.Feed.forward(ws, dst, x, residual)
+		return l.Feed.Forward(ws, dst, x, residual)
 	})
 	if err != nil {
 		return err
@@ -231,11 +227,10 @@ var (
 // Stack is layers one behind the other: an encoder, or with cross-attention a
 // decoder.
 type Stack struct {
-	Dim              int
-	Layers           []*Layer
-	Norm             *Norm // behind the last layer, or nil
-	kvHeads, headDim int
-	name             string
+	Dim    int
+	Layers []*Layer
+	Norm   *Norm // behind the last layer, or nil
+	name   string
 }
 
 func (c StackConfig) withDefaults() (StackConfig, error) {
@@ -259,7 +254,7 @@ func NewStack(c StackConfig, names StackNames, w Weights, prefix string) (*Stack
 
 // stack loads a stack whose configuration is complete and checked.
 func (l *Loader) stack(c StackConfig, names StackNames) *Stack {
-	s := &Stack{Dim: c.Layer.Self.Dim, kvHeads: c.Layer.Self.KVHeads, headDim: c.Layer.Self.HeadDim, name: l.Name()}
+	s := &Stack{Dim: c.Layer.Self.Dim, name: l.Name()}
 	const maxErrors = 1 << 14 // of a hostile number of layers, few will be there
 	for i := range c.Layers {
 		if l.state.err.count() > maxErrors {
@@ -286,20 +281,16 @@ func (s *Stack) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Cach
 	if err := checkLen("stack: dst", dst, rows*s.Dim, "rows*dim"); err != nil {
 		return err
 	}
-	if cache != nil {
-		if err := cache.begin(in.Batch, len(s.Layers), s.kvHeads, s.headDim); err != nil {
-			return err
-		}
+	if err := cache.Begin(in.Batch, len(s.Layers)); err != nil {
+		return err
 	}
 	for i, l := range s.Layers {
-		if err := l.forward(ws, dst, in, cache.layer(i), cache.memory(i)); err != nil {
+		if err := l.Forward(ws, dst, in, cache.Layer(i)); err != nil {
 			return err
 		}
 		in.X = dst
 	}
-	if cache != nil {
-		cache.end(in.Batch)
-	}
+	cache.End(in.Batch)
 	if s.Norm != nil {
 		if err := s.Norm.Forward(ws, dst, dst); err != nil {
 			return err

@@ -63,11 +63,20 @@ func (l *Linear) Forward(ws *Workspace, dst, x []float32) error {
 	return l.forward(ws, dst, x, kernels.Identity, nil)
 }
 
+// ForwardAdd sets dst, [rows, Out], to x*Wᵀ + b + residual for x, [rows, In], and
+// residual, [rows, Out], which may be dst.
+func (l *Linear) ForwardAdd(ws *Workspace, dst, x, residual []float32) error {
+	return l.forward(ws, dst, x, kernels.Identity, residual)
+}
+
 // forward is dst = activation(x*Wᵀ + b) + residual; residual is nil or [rows,
 // Out] and may be dst.
 func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Activation, residual []float32) error {
 	if l == nil || l.packed == nil || l.packed.K() != l.In || l.packed.N() != l.Out {
 		return errorf(ErrConfig, "linear layer that NewLinear did not make, or edited since")
+	}
+	if err := ws.check(); err != nil {
+		return err
 	}
 	rows := len(x) / l.In
 	if err := checkLen("linear layer: x", x, rows*l.In, "rows*in"); err != nil {
@@ -75,6 +84,14 @@ func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Act
 	}
 	if err := checkLen("linear layer: dst", dst, rows*l.Out, "rows*out"); err != nil {
 		return err
+	}
+	if residual != nil {
+		if err := checkLen("linear layer: residual", residual, rows*l.Out, "rows*out"); err != nil {
+			return err
+		}
+	}
+	if l.Bias != nil && len(l.Bias) != l.Out {
+		return errorf(ErrShape, "linear layer: bias has %d elements, want %d", len(l.Bias), l.Out)
 	}
 	ws.Threads.GemmPacked(rows, 1, x, l.In, l.packed, 0, dst, l.Out,
 		kernels.Epilogue{Bias: l.Bias, Activation: activation, Residual: residual, LdResidual: l.Out})
@@ -136,6 +153,14 @@ func NewFeedForward(c FeedForwardConfig, names LayerNames, w Weights, prefix str
 	return finish(l.feedForward(c, names), l)
 }
 
+// FeedForward is the network whose weights have the given names.
+func (l *Loader) FeedForward(c FeedForwardConfig, names LayerNames) *FeedForward {
+	if l.Fail(c.check()) {
+		return nil
+	}
+	return l.feedForward(c, names)
+}
+
 func (c FeedForwardConfig) check() error {
 	if _, err := c.Activation.kernel(); err != nil {
 		return err
@@ -160,19 +185,26 @@ func (l *Loader) feedForward(c FeedForwardConfig, names LayerNames) *FeedForward
 	return f
 }
 
-// Forward sets dst, [rows, OutDim], to the network's value at x, [rows, Dim].
-func (f *FeedForward) Forward(ws *Workspace, dst, x []float32) error {
-	return f.forward(ws, dst, x, nil)
-}
-
-// forward adds residual, nil or [rows, OutDim], to the result. It may be dst.
-func (f *FeedForward) forward(ws *Workspace, dst, x, residual []float32) error {
+// Forward sets dst, [rows, OutDim], to the network's value at x, [rows, Dim], plus
+// residual, nil or [rows, OutDim], which may be dst.
+func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
+	if f == nil || f.Dim == 0 {
+		return errorf(ErrConfig, "feed-forward network that NewFeedForward did not make")
+	}
+	if err := ws.check(); err != nil {
+		return err
+	}
 	rows := len(x) / f.Dim
 	if err := checkLen("feed-forward: x", x, rows*f.Dim, "rows*dim"); err != nil {
 		return err
 	}
 	if err := checkLen("feed-forward: dst", dst, rows*f.OutDim, "rows*out"); err != nil {
 		return err
+	}
+	if residual != nil {
+		if err := checkLen("feed-forward: residual", residual, rows*f.OutDim, "rows*out"); err != nil {
+			return err
+		}
 	}
 	chunk := f.Chunk
 	if chunk == 0 {

@@ -9,6 +9,8 @@ type AttentionNames struct {
 	// separate and only the bias is packed, as in torch.nn.MultiheadAttention.
 	Packed string
 	Out    string // empty where there is no output projection
+	// QueryNorm and KeyNorm are the prefixes of the heads' normalizations.
+	QueryNorm, KeyNorm string
 	// Distance is the prefix of the table of relative positions.
 	Distance string
 }

@@ -12,13 +12,15 @@ type NormConfig struct {
 	Eps float32
 	// RMS chooses root mean square normalization, without mean and bias.
 	RMS bool
+	// NoBias leaves the bias out of layer normalization, as in ModernBERT.
+	NoBias bool
 }
 
 // Norm is layer normalization, (x-mean)/sqrt(var+eps)*weight + bias with the
 // biased variance, or RMS normalization, x/sqrt(mean(x²)+eps)*weight.
 type Norm struct {
 	NormConfig
-	Weight, Bias []float32 // of Shape; Bias is nil for RMS
+	Weight, Bias []float32 // of Shape; Bias is nil for RMS and NoBias
 	size         int
 }
 
@@ -29,6 +31,14 @@ func NewNorm(c NormConfig, w Weights, prefix string) (*Norm, error) {
 	}
 	l := NewLoader(w).At(prefix)
 	return finish(l.norm(c), l)
+}
+
+// Norm is the normalization with the tensors weight and bias.
+func (l *Loader) Norm(c NormConfig) *Norm {
+	if l.Fail(c.check()) {
+		return nil
+	}
+	return l.norm(c)
 }
 
 func (c NormConfig) check() error {
@@ -50,13 +60,19 @@ func (l *Loader) norm(c NormConfig) *Norm {
 	return &Norm{
 		NormConfig: c,
 		Weight:     l.Tensor("weight", c.Shape...),
-		Bias:       l.Optional(!c.RMS, "bias", c.Shape...),
+		Bias:       l.Optional(!c.RMS && !c.NoBias, "bias", c.Shape...),
 		size:       product(c.Shape),
 	}
 }
 
 // Forward sets dst to the normalized x, both a multiple of Shape. dst may be x.
 func (n *Norm) Forward(ws *Workspace, dst, x []float32) error {
+	if n == nil || n.size == 0 || len(n.Weight) != n.size || n.Bias != nil && len(n.Bias) != n.size {
+		return errorf(ErrConfig, "normalization that NewNorm did not make, or edited since")
+	}
+	if err := ws.check(); err != nil {
+		return err
+	}
 	rows := len(x) / n.size
 	if err := checkLen("normalization: x", x, rows*n.size, "a multiple of the shape"); err != nil {
 		return err

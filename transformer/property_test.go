@@ -64,7 +64,7 @@ func TestPermutedKeys(t *testing.T) {
 		q, k, v := normal(1, lenQ*24), normal(2, lenK*24), normal(3, lenK*24)
 		run := func(k, v []float32) []float32 {
 			y := make([]float32, lenQ*24)
-			noError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: q, Batch: tf.Uniform(1, lenQ), Key: k, Value: v, KeyBatch: tf.Uniform(1, lenK)}))
+			noError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: q, Batch: tf.Uniform(1, lenQ), Key: k, Value: v, KeyBatch: tf.Uniform(1, lenK)}, nil))
 			return y
 		}
 		want := run(k, v)
@@ -347,7 +347,7 @@ func TestHeadMaskOfLayer(t *testing.T) {
 	run := func(memory []float32, mask []float32) []float32 {
 		y := make([]float32, 3*l.Dim)
 		noError(t, l.Forward(new(tf.Workspace), y, tf.LayerInput{X: normal(1, 3*l.Dim), Batch: tf.Uniform(1, 3), HeadMask: mask,
-			Memory: memory, MemoryBatch: tf.Uniform(1, 4)}))
+			Memory: memory, MemoryBatch: tf.Uniform(1, 4)}, nil))
 		return y
 	}
 	one, other, none := normal(2, 4*20), normal(3, 4*20), make([]float32, c.Self.Heads)
@@ -469,8 +469,8 @@ func TestBatch(t *testing.T) {
 func TestEmbedding(t *testing.T) {
 	e := tf.Embedding{Vocab: 2, Dim: 2, Weight: []float32{1, 2, 3, 4}, Scale: 10}
 	x := make([]float32, 4)
-	noError(t, e.Forward(x, []int{1, 0}))
-	noError(t, e.Add(x, []int{1, 1}))
+	noError(t, e.Forward(new(tf.Workspace), x, []int{1, 0}))
+	noError(t, e.Add(new(tf.Workspace), x, []int{1, 1}))
 	if want := []float32{60, 80, 40, 60}; !slices.Equal(x, want) {
 		t.Errorf("%v, want %v", x, want)
 	}

@@ -161,8 +161,8 @@ func NewSeq2Seq(c Seq2SeqConfig, names Seq2SeqNames, w Weights) (*Seq2Seq, error
 	l := NewLoader(w)
 	m := &Seq2Seq{
 		Seq2SeqConfig:   c,
-		SourceEmbedding: l.At(names.SourceEmbedding).embedding(c.SourceVocab, dim),
-		TargetEmbedding: l.At(names.TargetEmbedding).embedding(c.TargetVocab, dim),
+		SourceEmbedding: l.At(names.SourceEmbedding).Embedding(c.SourceVocab, dim),
+		TargetEmbedding: l.At(names.TargetEmbedding).Embedding(c.TargetVocab, dim),
 		Transformer:     l.At(names.Transformer).transformer(c.TransformerConfig, names.TransformerNames),
 		Generator:       l.At(names.Generator).Linear(dim, c.TargetVocab, true),
 	}
@@ -176,11 +176,11 @@ func NewSeq2Seq(c Seq2SeqConfig, names Seq2SeqNames, w Weights) (*Seq2Seq, error
 
 // embed sets dst to the scaled vectors of the tokens plus their positions,
 // which start at from(i) in sequence i.
-func (m *Seq2Seq) embed(dst []float32, e *Embedding, tokens []int, batch Batch, from func(i int) int) error {
+func (m *Seq2Seq) embed(ws *Workspace, dst []float32, e *Embedding, tokens []int, batch Batch, from func(i int) int) error {
 	if len(tokens) != batch.Rows() {
 		return errorf(ErrShape, "%d tokens in a batch of %d rows", len(tokens), batch.Rows())
 	}
-	if err := e.Forward(dst, tokens); err != nil {
+	if err := e.Forward(ws, dst, tokens); err != nil {
 		return err
 	}
 	for i := range batch.Len() {
@@ -200,7 +200,7 @@ func fromZero(int) int { return 0 }
 func (m *Seq2Seq) Encode(ws *Workspace, dst []float32, tokens []int, batch Batch, mask *Mask) error {
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(len(tokens) * m.SourceEmbedding.Dim) // [rows, D]
-	if err := m.embed(x, m.SourceEmbedding, tokens, batch, fromZero); err != nil {
+	if err := m.embed(ws, x, m.SourceEmbedding, tokens, batch, fromZero); err != nil {
 		return err
 	}
 	ws.trace("encoder", "embedded", x, batch.shape(m.SourceEmbedding.Dim)...)
@@ -238,7 +238,7 @@ func (m *Seq2Seq) decode(ws *Workspace, x []float32, target []int, batch Batch, 
 	if cache != nil && !m.RestartPositions {
 		from = cache.Len
 	}
-	if err := m.embed(x, m.TargetEmbedding, target, batch, from); err != nil {
+	if err := m.embed(ws, x, m.TargetEmbedding, target, batch, from); err != nil {
 		return err
 	}
 	ws.trace("decoder", "embedded", x, batch.shape(m.TargetEmbedding.Dim)...)

@@ -132,7 +132,7 @@ func TestLayersAgainstTwin(t *testing.T) {
 					if l.Cross != nil {
 						in.Memory, in.MemoryBatch = memory, tf.Uniform(1, lenMemory)
 					}
-					noError(t, l.Forward(new(tf.Workspace), y, in))
+					noError(t, l.Forward(new(tf.Workspace), y, in, nil))
 					for i := range batch.Len() {
 						from, to := batch.Start(i)*l.Dim, batch.Start(i+1)*l.Dim
 						if from == to {
@@ -158,7 +158,7 @@ func TestAttentionWeightsAgainstTwin(t *testing.T) {
 		q, k := tf.Ragged(3, 8), tf.Ragged(9, 4)
 		x, kv := normal(1, q.Rows()*24), normal(2, k.Rows()*10)
 		y, weights := make([]float32, len(x)), make([]float32, 4*(3*9+8*4))
-		noError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: x, Batch: q, Key: kv, KeyBatch: k, Weights: weights}))
+		noError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: x, Batch: q, Key: kv, KeyBatch: k, Weights: weights}, nil))
 		at := 0
 		for i := range q.Len() {
 			wantY, want := naive.MultiHeadAttention(a, ref.Widen(x[q.Start(i)*24:q.Start(i+1)*24]), ref.Widen(kv[k.Start(i)*10:k.Start(i+1)*10]), nil)
@@ -181,7 +181,7 @@ func TestTwinNotices(t *testing.T) {
 		in := tf.LayerInput{X: x, Batch: tf.Uniform(1, 7), Mask: tf.Causal(), Memory: memory, MemoryBatch: tf.Uniform(1, 11)}
 		change(l, &in)
 		y := make([]float32, len(x))
-		noError(t, l.Forward(new(tf.Workspace), y, in))
+		noError(t, l.Forward(new(tf.Workspace), y, in, nil))
 		return y
 	}
 	allowed := func(int, float64) float64 { return twinTolerance * 5 }
@@ -261,7 +261,7 @@ func TestThreadsChangeNothing(t *testing.T) {
 		var results [3][]float32
 		for i := range results {
 			results[i] = make([]float32, len(in.X))
-			noError(t, l.Forward(&tf.Workspace{Threads: kernels.Threads(i + 1)}, results[i], in))
+			noError(t, l.Forward(&tf.Workspace{Threads: kernels.Threads(i + 1)}, results[i], in, nil))
 		}
 		if !slices.Equal(results[0], results[1]) || !slices.Equal(results[0], results[2]) {
 			t.Errorf("%s: results depend on the number of threads", name)
@@ -281,7 +281,7 @@ func TestSteadyStateAllocatesLittle(t *testing.T) {
 			in.Memory, in.MemoryBatch = normal(3, 11*20), tf.Uniform(1, 11)
 		}
 		ws, y := new(tf.Workspace), make([]float32, len(in.X))
-		if got := testing.AllocsPerRun(5, func() { noError(t, l.Forward(ws, y, in)) }); got > 6 {
+		if got := testing.AllocsPerRun(5, func() { noError(t, l.Forward(ws, y, in, nil)) }); got > 6 {
 			t.Errorf("%s: %v allocations a pass", name, got)
 		}
 	}

@@ -224,7 +224,7 @@ func TestForwardErrors(t *testing.T) {
 	forward := func(l *tf.Layer, change func(in *tf.LayerInput)) error {
 		in := good()
 		change(&in)
-		return l.Forward(ws, make([]float32, 6*l.Dim), in)
+		return l.Forward(ws, make([]float32, 6*l.Dim), in, nil)
 	}
 	long := tf.Uniform(1, 90)
 	pairs := twinLayers()["post-norm"]
@@ -239,7 +239,7 @@ func TestForwardErrors(t *testing.T) {
 	pair := tf.BERTInput{LayerInput: tf.LayerInput{Batch: tf.Uniform(2, 1)}, Tokens: []int{1, 2}}
 	for name, c := range map[string]struct{ err, want error }{
 		"short x":              {forward(l, func(in *tf.LayerInput) { in.X = in.X[1:] }), tf.ErrShape},
-		"dst":                  {l.Forward(ws, nil, good()), tf.ErrShape},
+		"dst":                  {l.Forward(ws, nil, good(), nil), tf.ErrShape},
 		"batch":                {forward(l, func(in *tf.LayerInput) { in.Batch = tf.Uniform(2, 4) }), tf.ErrShape},
 		"no memory":            {forward(l, func(in *tf.LayerInput) { in.Memory = nil }), tf.ErrShape},
 		"memory batch":         {forward(l, func(in *tf.LayerInput) { in.MemoryBatch = tf.Uniform(4, 2) }), tf.ErrShape},
@@ -252,8 +252,8 @@ func TestForwardErrors(t *testing.T) {
 		"no mask data":         {forward(l, func(in *tf.LayerInput) { in.Mask = tf.AdditiveMask(nil, 2, 1, 3, 3) }), tf.ErrShape},
 		"slopes":               {forward(l, func(in *tf.LayerInput) { in.Mask = tf.ALiBi(1, 2) }), tf.ErrShape},
 		"head mask":            {forward(l, func(in *tf.LayerInput) { in.HeadMask = make([]float32, 2) }), tf.ErrShape},
-		"relative too long":    {relative.Forward(ws, make([]float32, 90*l.Dim), tf.LayerInput{X: make([]float32, 90*l.Dim), Batch: long}), tf.ErrTooLong},
-		"rotary too long":      {rotary.Forward(ws, make([]float32, 90*l.Dim), tf.LayerInput{X: make([]float32, 90*l.Dim), Batch: long}), tf.ErrTooLong},
+		"relative too long":    {relative.Forward(ws, make([]float32, 90*l.Dim), tf.LayerInput{X: make([]float32, 90*l.Dim), Batch: long}, nil), tf.ErrTooLong},
+		"rotary too long":      {rotary.Forward(ws, make([]float32, 90*l.Dim), tf.LayerInput{X: make([]float32, 90*l.Dim), Batch: long}, nil), tf.ErrTooLong},
 		"token":                {model.Logits(ws, make([]float32, 9), []int{9}, tf.Uniform(1, 1), nil), tf.ErrToken},
 		"negative token":       {model.Logits(ws, make([]float32, 9), []int{-1}, tf.Uniform(1, 1), nil), tf.ErrToken},
 		"tokens and batch":     {model.Logits(ws, make([]float32, 9), []int{1}, tf.Uniform(1, 2), nil), tf.ErrShape},
@@ -262,12 +262,12 @@ func TestForwardErrors(t *testing.T) {
 		"feed too many":        {second(seq.Decode(ws, tf.Memory{X: make([]float32, 8), Batch: tf.Uniform(1, 1)}, 1).Feed([][]int{{1}, {2}})), tf.ErrShape},
 		"pool nothing":         {bert.Pool(ws, make([]float32, 2*8), make([]float32, 8), tf.Ragged(1, 0)), tf.ErrShape},
 		"BERT, past the end":   {bert.Forward(ws, make([]float32, 2*8), pair, full), tf.ErrTooLong},
-		"relative, one beyond": {relative.Forward(ws, make([]float32, 81*l.Dim), tf.LayerInput{X: make([]float32, 81*l.Dim), Batch: tf.Uniform(1, 81)}), tf.ErrTooLong},
+		"relative, one beyond": {relative.Forward(ws, make([]float32, 81*l.Dim), tf.LayerInput{X: make([]float32, 81*l.Dim), Batch: tf.Uniform(1, 81)}, nil), tf.ErrTooLong},
 		"relative keys": {apart.Forward(ws, make([]float32, 8), tf.AttentionInput{Query: make([]float32, 8), Batch: tf.Uniform(1, 1),
-			Key: make([]float32, 5*8), KeyBatch: tf.Uniform(1, 5)}), tf.ErrTooLong},
+			Key: make([]float32, 5*8), KeyBatch: tf.Uniform(1, 5)}, nil), tf.ErrTooLong},
 		"relative queries": {apart.Forward(ws, make([]float32, 5*8), tf.AttentionInput{Query: make([]float32, 5*8), Batch: tf.Uniform(1, 5),
-			Key: make([]float32, 8), KeyBatch: tf.Uniform(1, 1)}), tf.ErrTooLong},
-		"norm across":          {whole.Forward(ws, make([]float32, 6*l.Dim), tf.LayerInput{X: normal(1, 6*l.Dim), Batch: tf.Uniform(2, 3)}), tf.ErrShape},
+			Key: make([]float32, 8), KeyBatch: tf.Uniform(1, 1)}, nil), tf.ErrTooLong},
+		"norm across":          {whole.Forward(ws, make([]float32, 6*l.Dim), tf.LayerInput{X: normal(1, 6*l.Dim), Batch: tf.Uniform(2, 3)}, nil), tf.ErrShape},
 		"reorder too few":      {tf.NewCache(2, 0).Reorder([]int{0}), tf.ErrShape},
 		"reorder out of range": {tf.NewCache(2, 0).Reorder([]int{0, 2}), tf.ErrShape},
 	} {
@@ -277,5 +277,5 @@ func TestForwardErrors(t *testing.T) {
 	}
 	// A workspace is of use after an error.
 	in := good()
-	noError(t, l.Forward(ws, make([]float32, 6*l.Dim), in))
+	noError(t, l.Forward(ws, make([]float32, 6*l.Dim), in, nil))
 }

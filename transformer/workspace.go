@@ -23,6 +23,14 @@ type Workspace struct {
 	terms  []kernels.MaskTerm // of the attention that is running
 }
 
+// check returns an error without a workspace.
+func (w *Workspace) check() error {
+	if w == nil {
+		return errorf(ErrConfig, "workspace is nil; pass new(Workspace)")
+	}
+	return nil
+}
+
 // A Mark is a height of the stack of allocations.
 type Mark struct{ chunk, used int }
 

@@ -106,7 +106,7 @@ func run(w io.Writer) error {
 	err = attention.Forward(ws, again, transformer.AttentionInput{
 		Query: x, Batch: transformer.Uniform(batch, length),
 		Key: x, KeyBatch: transformer.Uniform(batch, length),
-	})
+	}, nil)
 	if err != nil {
 		return err
 	}

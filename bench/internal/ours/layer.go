@@ -62,7 +62,7 @@ func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
 		if err != nil {
 			return nil, err
 		}
-		forward = func() error { return m.Forward(ws, out, d.In[0]) }
+		forward = func() error { return m.Forward(ws, out, d.In[0], nil) }
 	case work.SelfAttention:
 		attentionWeights(d, w, "", 1, s[2])
 		m, err := transformer.NewMultiHeadAttention(attention(s[2], s[3]), transformer.TorchAttention, w, "")
@@ -70,7 +70,7 @@ func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
 			return nil, err
 		}
 		in := transformer.AttentionInput{Query: d.In[0], Batch: transformer.Uniform(s[0], s[1])}
-		forward = func() error { return m.Forward(ws, out, in) }
+		forward = func() error { return m.Forward(ws, out, in, nil) }
 	case work.EncoderLayer:
 		n, heads, f := s[2], s[3], s[4]
 		attentionWeights(d, w, "self_attn.", 1, n)
@@ -83,7 +83,7 @@ func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
 			return nil, err
 		}
 		in := transformer.LayerInput{X: d.In[0], Batch: transformer.Uniform(s[0], s[1])}
-		forward = func() error { return m.Forward(ws, out, in) }
+		forward = func() error { return m.Forward(ws, out, in, nil) }
 	case work.DecoderLayer:
 		n, heads, f := s[3], s[4], s[5]
 		attentionWeights(d, w, "self_attn.", 1, n)
@@ -100,7 +100,7 @@ func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
 		}
 		in := transformer.LayerInput{X: d.In[0], Batch: transformer.Uniform(s[0], s[1]), Mask: transformer.Causal(),
 			Memory: d.In[13], MemoryBatch: transformer.Uniform(s[0], s[2])}
-		forward = func() error { return m.Forward(ws, out, in) }
+		forward = func() error { return m.Forward(ws, out, in, nil) }
 	default:
 		return nil, nil
 	}
