@@ -49,17 +49,22 @@ def speechlike(n, seed):
 @folder("log-mel")
 def _(out, name):
     """samples_K and mel_K, [bins, frames], without the padding to 30 seconds that Whisper itself adds, and
-    mel_padded, the first frames of samples_0 with it."""
+    mel_padded, the first frames of samples_0 with it. mel is what the extractor's numpy implementation
+    computes; noise is how far its default, float32 in torch, is from that."""
     f = Folder(out, name)
-    tensors = {}
+    tensors, noise = {}, {}
     for i, (bins, n) in enumerate([(80, 16000), (80, 7777), (128, 4000)]):
         x = speechlike(n, i)
         e = hf.WhisperFeatureExtractor(feature_size=bins)
-        mel = e(x, sampling_rate=16000, padding=False, truncation=False, return_tensors="np").input_features[0]
-        tensors |= {f"samples_{i}": torch.from_numpy(x), f"mel_{i}": torch.from_numpy(mel)}
+        mel = {f"mel_{i}": e._np_extract_fbank_features(x[None], "cpu")[0]}
+        default = {f"mel_{i}": e(x, sampling_rate=16000, padding=False, truncation=False, return_tensors="np").input_features[0]}
         if i == 0:
-            padded = e(x, sampling_rate=16000, return_tensors="np").input_features[0]
-            assert padded.shape == (80, 3000)
-            tensors["mel_padded"] = torch.from_numpy(padded[:, :110].copy())
-    f.expected(tensors, {"class": "WhisperFeatureExtractor", "transformers": hf.__version__})
-    print(f"{name:24}", {k: tuple(v.shape) for k, v in tensors.items()}, flush=True)
+            padded = numpy.pad(x, (0, 480000 - n))
+            mel["mel_padded"] = e._np_extract_fbank_features(padded[None], "cpu")[0][:, :110]
+            default["mel_padded"] = e(x, sampling_rate=16000, return_tensors="np").input_features[0][:, :110]
+        for k in mel:
+            noise[k] = "%.2g" % abs(mel[k] - default[k]).max()
+            tensors[k] = torch.from_numpy(mel[k].astype(numpy.float32).copy())
+        tensors[f"samples_{i}"] = torch.from_numpy(x)
+    f.expected(tensors, {"class": "WhisperFeatureExtractor", "transformers": hf.__version__, "noise": noise})
+    print(f"{name:24}", {k: tuple(v.shape) for k, v in tensors.items()}, noise, flush=True)
