@@ -36,9 +36,6 @@ type Kernel struct {
 	Source    string // the file of asm/kernel that it comes from
 	Name      string // the dispatching function; tiers and Generic are suffixes
 	Signature string // Go function type; parameters of builtin types only
-	// ByISA is set where the caller chooses the tier: the dispatching function
-	// takes it as its first argument instead of looking at the active one.
-	ByISA bool
 	// Doc says what the kernel computes, its preconditions and what may alias.
 	Doc []string
 	// Emit writes the body for one tier.
@@ -55,7 +52,7 @@ const unarySig = "func(dst, x []float32)"
 // Catalog is every generated kernel.
 var Catalog = []Kernel{
 	{
-		File: "gemm", Source: "gemm_*.go", Name: "gemmPanel", ByISA: true,
+		File: "gemm", Source: "gemm_*.go", Name: "gemmPanel",
 		Signature: "func(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int)",
 		Doc: []string{
 			"computes one panel of C, at most the tier's NR columns wide, or just twice as wide:",
@@ -80,7 +77,7 @@ var Catalog = []Kernel{
 		Emit: func(t Tier, m vec.Machine) { kernel.GemmPanel(t.Gemm)(m) },
 	},
 	{
-		File: "gemm", Source: "gemm_*.go", Name: "gemmPack", ByISA: true,
+		File: "gemm", Source: "gemm_*.go", Name: "gemmPack",
 		Signature: "func(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)",
 		Doc: []string{
 			"is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:",
@@ -96,7 +93,7 @@ var Catalog = []Kernel{
 		Emit: func(t Tier, m vec.Machine) { kernel.GemmPack(t.Gemm)(m) },
 	},
 	{
-		File: "gemm_dot", Source: "gemm_dot.go", Name: "gemmDot", ByISA: true,
+		File: "gemm_dot", Source: "gemm_dot.go", Name: "gemmDot",
 		Signature: "func(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)",
 		Doc: []string{
 			"computes C = alpha*A*B^T, B being n x k:",
@@ -117,7 +114,7 @@ var Catalog = []Kernel{
 		Emit: row(kernel.GemmDot),
 	},
 	{
-		File: "gemv", Source: "gemv.go", Name: "gemvPanels", ByISA: true,
+		File: "gemv", Source: "gemv.go", Name: "gemvPanels",
 		Signature: "func(c, a, b []float32, nr int)",
 		Doc: []string{
 			"multiplies the vector a with panels of nr columns, the tier's NR:",
@@ -135,7 +132,7 @@ var Catalog = []Kernel{
 		Emit: func(t Tier, m vec.Machine) { kernel.GemvPanels(t.Gemm.NR)(m) },
 	},
 	{
-		File: "gemv", Source: "gemv.go", Name: "gemvRows", ByISA: true,
+		File: "gemv", Source: "gemv.go", Name: "gemvRows",
 		Signature: "func(c, a, b []float32, ldb, ahead int)",
 		Doc: []string{
 			"computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c,",
@@ -145,7 +142,7 @@ var Catalog = []Kernel{
 		Emit: row(kernel.GemvRows),
 	},
 	{
-		File: "gemv", Source: "gemv.go", Name: "gemvDot", ByISA: true,
+		File: "gemv", Source: "gemv.go", Name: "gemvDot",
 		Signature: "func(alpha float32, c, a, b []float32, ldb, ahead int)",
 		Doc: []string{
 			"computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c, which overlaps",
@@ -154,7 +151,7 @@ var Catalog = []Kernel{
 		Emit: row(kernel.GemvDot),
 	},
 	{
-		File: "gemm_rows", Source: "gemm_rows.go", Name: "copyRows", ByISA: true,
+		File: "gemm_rows", Source: "gemm_rows.go", Name: "copyRows",
 		Signature: "func(dst, x []float32, rows, cols, lddst, ldx int)",
 		Doc: []string{
 			"computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.",
@@ -163,7 +160,7 @@ var Catalog = []Kernel{
 		Emit: row(kernel.CopyRows),
 	},
 	{
-		File: "gemm_rows", Source: "gemm_rows.go", Name: "addRows", ByISA: true,
+		File: "gemm_rows", Source: "gemm_rows.go", Name: "addRows",
 		Signature: "func(dst, x []float32, rows, cols, lddst, ldx int)",
 		Doc: []string{
 			"computes dst[i*lddst+j] += x[i*ldx+j] for i < rows and j < cols.",
@@ -172,7 +169,7 @@ var Catalog = []Kernel{
 		Emit: row(kernel.AddRows),
 	},
 	{
-		File: "gemm_rows", Source: "gemm_rows.go", Name: "transposeRows", ByISA: true,
+		File: "gemm_rows", Source: "gemm_rows.go", Name: "transposeRows",
 		Signature: "func(dst, x []float32, rows, cols, lddst, ldx int)",
 		Doc: []string{
 			"computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both",
@@ -371,7 +368,7 @@ func unary(file, name, value string, u kernel.Unary) Kernel {
 
 // finish is the epilogue of a product with an activation.
 func finish(name, function string, u kernel.Unary) Kernel {
-	return Kernel{File: "gemm_rows", Source: "gemm_rows.go", Name: name, ByISA: true,
+	return Kernel{File: "gemm_rows", Source: "gemm_rows.go", Name: name,
 		Signature: "func(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)",
 		Doc: []string{
 			"computes dst[i*lddst+j] = " + function + "(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]",

@@ -148,17 +148,14 @@ func dispatch(catalog []Kernel, tiers []Tier) string {
 		if hasResult(k.Signature) {
 			ret = "return "
 		}
-		on := "active"
-		if k.ByISA {
-			sig, on = "(isa ISA, "+strings.TrimPrefix(sig, "("), "isa"
-		}
+		sig = "(isa ISA, " + strings.TrimPrefix(sig, "(")
 		fmt.Fprintf(&w, "func %s%s {\n", exported(k.Name), sig)
 		if len(tiers) == 0 {
 			fmt.Fprintf(&w, "%s%sGeneric(%s)\n}\n\n", ret, k.Name, args)
 			continue
 		}
 		reports, _ := raceReports(k)
-		fmt.Fprintf(&w, "%sswitch %s {\n", reports, on)
+		fmt.Fprintf(&w, "%sswitch isa {\n", reports)
 		for _, t := range tiers {
 			fmt.Fprintf(&w, "case %s:\n%s%s%s(%s)\n", t.Name, ret, k.Name, t.Name, args)
 		}

@@ -434,7 +434,7 @@ func (c *attentionCall) shortHeads(w *attentionScratch, from, to int) {
 			weight = p.HeadMask[head]
 		}
 		kv := head / group
-		kernel(p.LenQ, n, p.HeadDim, p.Scale, p.Q[offset(p.QStrides, seq, head, 0, p.HeadDim):], p.QStrides.Row,
+		kernel(c.isa, p.LenQ, n, p.HeadDim, p.Scale, p.Q[offset(p.QStrides, seq, head, 0, p.HeadDim):], p.QStrides.Row,
 			p.K[offset(p.KStrides, seq, kv, lo, p.HeadDim):], p.KStrides.Row, bias, ldb, s, weight,
 			p.ValueDim, p.V[offset(p.VStrides, seq, kv, lo, p.ValueDim):], p.VStrides.Row, o, p.DstStrides.Row)
 	}
@@ -474,12 +474,12 @@ func (b *attentionBlock) online() {
 				w.fresh[from] = false
 			}
 			b.scores(w.scores, c.tile, ra, rb, j, m, packed)
-			simd.AttnSoftmax(w.scores, rb-ra, m, c.tile, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
+			simd.AttnSoftmax(c.isa, w.scores, rb-ra, m, c.tile, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
 			beta := float32(1)
 			if w.fresh[from] {
 				beta = 0
 			} else {
-				simd.AttnScaleRows(b.o[ra*b.ldo:], rb-ra, dim, b.ldo, w.factor[ra:rb])
+				simd.AttnScaleRows(c.isa, b.o[ra*b.ldo:], rb-ra, dim, b.ldo, w.factor[ra:rb])
 			}
 			b.values(w.scores, c.tile, ra, rb, m, beta)
 			w.fresh[from] = false
@@ -522,7 +522,7 @@ func (b *attentionBlock) finish() {
 		}
 		w.factor[r] = f
 	}
-	simd.AttnScaleRows(b.o, b.rows, p.ValueDim, b.ldo, w.factor[:b.rows])
+	simd.AttnScaleRows(b.c.isa, b.o, b.rows, p.ValueDim, b.ldo, w.factor[:b.rows])
 	if hidden && p.Empty != EmptyZero {
 		for r, sum := range w.sum[:b.rows] {
 			if sum == 0 {
@@ -549,7 +549,7 @@ func (b *attentionBlock) emptyRow(r int) {
 	}
 	if p.Empty == EmptyUniform && p.LenK > 0 {
 		for j := range p.LenK {
-			simd.AddVec(o, o, b.v[j*p.VStrides.Row:][:len(o)])
+			simd.AddVec(b.c.isa, o, o, b.v[j*p.VStrides.Row:][:len(o)])
 		}
 		if p.HeadMask != nil {
 			weight *= p.HeadMask[b.headOf(r)]
@@ -582,14 +582,14 @@ func (b *attentionBlock) whole() {
 			b.scores(b.weights[j:], p.LenK, 0, b.rows, j, m, b.packKeys(j, m))
 		}
 		for from, to := range rowPieces(b.rows, n) {
-			simd.AttnSoftmax(b.weights[from*p.LenK+b.lo:], to-from, n, p.LenK, w.max[from:to], w.sum[from:to], w.factor[from:to])
+			simd.AttnSoftmax(c.isa, b.weights[from*p.LenK+b.lo:], to-from, n, p.LenK, w.max[from:to], w.sum[from:to], w.factor[from:to])
 			for r := from; r < to; r++ {
 				w.factor[r] = 1 / w.sum[r]
 				if w.sum[r] == 0 {
 					w.factor[r] = 0
 				}
 			}
-			simd.AttnScaleRows(b.weights[from*p.LenK+b.lo:], to-from, n, p.LenK, w.factor[from:to])
+			simd.AttnScaleRows(c.isa, b.weights[from*p.LenK+b.lo:], to-from, n, p.LenK, w.factor[from:to])
 		}
 	}
 	beta := float32(0)
@@ -606,7 +606,7 @@ func (b *attentionBlock) whole() {
 		for r := range b.rows {
 			w.factor[r] = p.HeadMask[b.headOf(r)]
 		}
-		simd.AttnScaleRows(b.o, b.rows, p.ValueDim, b.ldo, w.factor[:b.rows])
+		simd.AttnScaleRows(c.isa, b.o, b.rows, p.ValueDim, b.ldo, w.factor[:b.rows])
 	}
 	for r, sum := range w.sum[:b.rows] {
 		if sum == 0 {
@@ -644,7 +644,7 @@ func (b *attentionBlock) scores(s []float32, lds, ra, rb, j, n, packed int) {
 		simd.GemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, p.Scale, q, b.ldq, w.keys[at*p.HeadDim:], c.nr, 0, 0, 0, s[at:], lds)
 	}
 	if packed < n {
-		simd.AttnDot(rb-ra, n-packed, p.HeadDim, p.Scale, q, b.ldq, b.k[(j+packed)*p.KStrides.Row:], p.KStrides.Row, s[packed:], lds)
+		simd.AttnDot(c.isa, rb-ra, n-packed, p.HeadDim, p.Scale, q, b.ldq, b.k[(j+packed)*p.KStrides.Row:], p.KStrides.Row, s[packed:], lds)
 	}
 	if p.Relative != nil {
 		b.addRelative(s, lds, ra, rb, j, n)
@@ -680,7 +680,7 @@ func (b *attentionBlock) addBias(t *MaskTerm, s []float32, lds, ra, rb, j, n int
 		at, step := t.row(b.seq, b.headOf(r), b.queryOf(r))
 		row := s[(r-ra)*lds:][:n]
 		if step == 1 {
-			simd.AddVec(row, row, t.bias[at+j:][:n])
+			simd.AddVec(b.c.isa, row, row, t.bias[at+j:][:n])
 			continue
 		}
 		bias := t.bias[at]
@@ -707,7 +707,7 @@ func (b *attentionBlock) addALiBi(t *MaskTerm, s []float32, lds, ra, rb, j, n in
 			}
 		}
 		row := s[(r-ra)*lds:][:n]
-		simd.AddVec(row, row, w.ramp[shift:][:n])
+		simd.AddVec(b.c.isa, row, row, w.ramp[shift:][:n])
 	}
 }
 
@@ -803,7 +803,7 @@ func (b *attentionBlock) values(s []float32, lds, ra, rb, n int, beta float32) {
 			if beta == 0 {
 				clear(row)
 			}
-			simd.AttnAccumulate(row, s[r*lds:][:n], b.tile, b.ldv)
+			simd.AttnAccumulate(c.isa, row, s[r*lds:][:n], b.tile, b.ldv)
 		}
 		return
 	}

@@ -10,7 +10,7 @@ import "github.com/avoformer/avoformer/kernels/internal/simd"
 func Exp(dst, x []float32) {
 	checkLen("Exp", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		simd.ExpVec(dst[i:end], x[i:end])
+		simd.ExpVec(Active(), dst[i:end], x[i:end])
 	}
 }
 
@@ -18,7 +18,7 @@ func Exp(dst, x []float32) {
 func ReLU(dst, x []float32) {
 	checkLen("ReLU", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		simd.ReLUVec(dst[i:end], x[i:end])
+		simd.ReLUVec(Active(), dst[i:end], x[i:end])
 	}
 }
 
@@ -28,7 +28,7 @@ func ReLU(dst, x []float32) {
 func GELU(dst, x []float32) {
 	checkLen("GELU", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		simd.GELUVec(dst[i:end], x[i:end])
+		simd.GELUVec(Active(), dst[i:end], x[i:end])
 	}
 }
 
@@ -37,7 +37,7 @@ func GELU(dst, x []float32) {
 func GELUTanh(dst, x []float32) {
 	checkLen("GELUTanh", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		simd.GELUTanhVec(dst[i:end], x[i:end])
+		simd.GELUTanhVec(Active(), dst[i:end], x[i:end])
 	}
 }
 
@@ -46,7 +46,7 @@ func GELUTanh(dst, x []float32) {
 func SiLU(dst, x []float32) {
 	checkLen("SiLU", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		simd.SiLUVec(dst[i:end], x[i:end])
+		simd.SiLUVec(Active(), dst[i:end], x[i:end])
 	}
 }
 
@@ -55,7 +55,7 @@ func SiLU(dst, x []float32) {
 func Sigmoid(dst, x []float32) {
 	checkLen("Sigmoid", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		simd.SigmoidVec(dst[i:end], x[i:end])
+		simd.SigmoidVec(Active(), dst[i:end], x[i:end])
 	}
 }
 
@@ -63,7 +63,7 @@ func Sigmoid(dst, x []float32) {
 func Tanh(dst, x []float32) {
 	checkLen("Tanh", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		simd.TanhVec(dst[i:end], x[i:end])
+		simd.TanhVec(Active(), dst[i:end], x[i:end])
 	}
 }
 
@@ -71,7 +71,7 @@ func Tanh(dst, x []float32) {
 func Erf(dst, x []float32) {
 	checkLen("Erf", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		simd.ErfVec(dst[i:end], x[i:end])
+		simd.ErfVec(Active(), dst[i:end], x[i:end])
 	}
 }
 
@@ -80,7 +80,7 @@ func Add(dst, a, b []float32) {
 	checkLen("Add", "b", len(b), len(a), "len(a)")
 	checkLen("Add", "dst", len(dst), len(a), "len(a)")
 	for i, end := range pieces(len(a)) {
-		simd.AddVec(dst[i:end], a[i:end], b[i:end])
+		simd.AddVec(Active(), dst[i:end], a[i:end], b[i:end])
 	}
 }
 
@@ -89,7 +89,7 @@ func Mul(dst, a, b []float32) {
 	checkLen("Mul", "b", len(b), len(a), "len(a)")
 	checkLen("Mul", "dst", len(dst), len(a), "len(a)")
 	for i, end := range pieces(len(a)) {
-		simd.MulVec(dst[i:end], a[i:end], b[i:end])
+		simd.MulVec(Active(), dst[i:end], a[i:end], b[i:end])
 	}
 }
 
@@ -97,7 +97,7 @@ func Mul(dst, a, b []float32) {
 func Scale(dst, x []float32, alpha float32) {
 	checkLen("Scale", "dst", len(dst), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		simd.ScaleVec(dst[i:end], x[i:end], alpha)
+		simd.ScaleVec(Active(), dst[i:end], x[i:end], alpha)
 	}
 }
 
@@ -105,6 +105,6 @@ func Scale(dst, x []float32, alpha float32) {
 func AXPY(alpha float32, x, y []float32) {
 	checkLen("AXPY", "y", len(y), len(x), "len(x)")
 	for i, end := range pieces(len(x)) {
-		simd.AXPYVec(y[i:end], x[i:end], alpha)
+		simd.AXPYVec(Active(), y[i:end], x[i:end], alpha)
 	}
 }

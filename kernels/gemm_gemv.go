@@ -97,7 +97,7 @@ func (g *gemmCall) gemvRows(item, chunk int) {
 	if g.alpha != 1 {
 		s = gemmScratchPool.Get().(*gemmScratch)
 		s.a = grow(s.a, k)
-		simd.ScaleVec(s.a, x, g.alpha)
+		simd.ScaleVec(g.isa, s.a, x, g.alpha)
 		x = s.a
 	}
 	// Columns that stay in the first-level cache, and rows of some 1 MiB.

@@ -45,10 +45,10 @@ func layerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps flo
 	}
 	for from, to := range rowPieces(rows, cols) {
 		if stream {
-			simd.LayerNormRowsStream(dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
+			simd.LayerNormRowsStream(Active(), dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
 			continue
 		}
-		simd.LayerNormRows(dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
+		simd.LayerNormRows(Active(), dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
 	}
 }
 
@@ -76,7 +76,7 @@ func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias 
 	}
 	for from, to := range rowPieces(rows, cols) {
 		i, j := from*cols, to*cols
-		simd.AddLayerNormRows(dst[i:j], sum[i:j], x[i:j], residual[i:j], weight, bias, to-from, cols, eps)
+		simd.AddLayerNormRows(Active(), dst[i:j], sum[i:j], x[i:j], residual[i:j], weight, bias, to-from, cols, eps)
 	}
 }
 
@@ -100,7 +100,7 @@ func RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
 		return
 	}
 	for from, to := range rowPieces(rows, cols) {
-		simd.RMSNormRows(dst[from*cols:to*cols], x[from*cols:to*cols], weight, to-from, cols, eps)
+		simd.RMSNormRows(Active(), dst[from*cols:to*cols], x[from*cols:to*cols], weight, to-from, cols, eps)
 	}
 }
 
@@ -119,7 +119,7 @@ func layerNormLongRow(dst, x, weight, bias []float32, eps float32) {
 		rest, square = 0, 0
 		for i, end := range piecesOf(sumElements, len(x)) {
 			d := buffer[:end-i]
-			simd.SubSubVec(d, x[i:end], mean, 0)
+			simd.SubSubVec(Active(), d, x[i:end], mean, 0)
 			rest += float64(dotVec(d, ones[:end-i]))
 			square += float64(dotVec(d, d))
 		}
@@ -128,10 +128,10 @@ func layerNormLongRow(dst, x, weight, bias []float32, eps float32) {
 	scale := float32(1 / math.Sqrt(max(square/n-rest*rest, 0)+float64(eps)))
 	for i, end := range piecesOf(sumElements, len(x)) {
 		d := buffer[:end-i]
-		simd.SubSubVec(d, x[i:end], mean, float32(rest))
-		simd.ScaleVec(d, d, scale)
-		simd.MulVec(d, d, weight[i:end])
-		simd.AddVec(dst[i:end], d, bias[i:end])
+		simd.SubSubVec(Active(), d, x[i:end], mean, float32(rest))
+		simd.ScaleVec(Active(), d, d, scale)
+		simd.MulVec(Active(), d, d, weight[i:end])
+		simd.AddVec(Active(), dst[i:end], d, bias[i:end])
 	}
 	rowBuffers.Put(buffer)
 }
@@ -144,8 +144,8 @@ func rmsNormLongRow(dst, x, weight []float32, eps float32) {
 	}
 	scale := float32(1 / math.Sqrt(square/float64(len(x))+float64(eps)))
 	for i, end := range piecesOf(sumElements, len(x)) {
-		simd.ScaleVec(dst[i:end], x[i:end], scale)
-		simd.MulVec(dst[i:end], dst[i:end], weight[i:end])
+		simd.ScaleVec(Active(), dst[i:end], x[i:end], scale)
+		simd.MulVec(Active(), dst[i:end], dst[i:end], weight[i:end])
 	}
 }
 

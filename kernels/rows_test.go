@@ -476,11 +476,11 @@ func TestLayerNormFarStart(t *testing.T) {
 					for i, v := range x {
 						half[i] = v / 2
 					}
-					simd.AddLayerNormRows(added, sum, half, half, weight, bias, rows, cols, 1e-5)
+					simd.AddLayerNormRows(Active(), added, sum, half, half, weight, bias, rows, cols, 1e-5)
 					if !slices.Equal(added, want) || !slices.Equal(sum, x) {
 						t.Fatalf("cols=%d: of a sum, results are others", cols)
 					}
-					simd.LayerNormRowsStream(x, x, weight, bias, rows, cols, 1e-5)
+					simd.LayerNormRowsStream(Active(), x, x, weight, bias, rows, cols, 1e-5)
 					if !slices.Equal(x, want) {
 						t.Fatalf("cols=%d: written past the caches, results are others", cols)
 					}
@@ -547,8 +547,8 @@ func TestSoftmaxStreamSpecialRows(t *testing.T) {
 	}
 	eachISA(t, func(t *testing.T) {
 		want, got := aligned(len(x)), aligned(len(x))
-		simd.SoftmaxRows(want, x, len(rows), cols)
-		simd.SoftmaxRowsStream(got, x, make([]float32, cols), len(rows), cols)
+		simd.SoftmaxRows(Active(), want, x, len(rows), cols)
+		simd.SoftmaxRowsStream(Active(), got, x, make([]float32, cols), len(rows), cols)
 		for i := range got {
 			if nan := want[i] != want[i]; nan != (got[i] != got[i]) || !nan && math.Abs(float64(got[i]-want[i])) > 1e-6*math.Abs(float64(want[i])) {
 				t.Fatalf("row %d, column %d: %v, want %v", i/cols, i%cols, got[i], want[i])

@@ -72,13 +72,13 @@ func softmax(dst, x []float32, rows, cols int, stream bool) {
 	}
 	if !stream {
 		for from, to := range rowPieces(rows, cols) {
-			simd.SoftmaxRows(dst[from*cols:to*cols], x[from*cols:to*cols], to-from, cols)
+			simd.SoftmaxRows(Active(), dst[from*cols:to*cols], x[from*cols:to*cols], to-from, cols)
 		}
 		return
 	}
 	tmp := rowBuffers.Get().(*[sumElements]float32)
 	for from, to := range rowPieces(rows, cols) {
-		simd.SoftmaxRowsStream(dst[from*cols:to*cols], x[from*cols:to*cols], tmp[:cols], to-from, cols)
+		simd.SoftmaxRowsStream(Active(), dst[from*cols:to*cols], x[from*cols:to*cols], tmp[:cols], to-from, cols)
 	}
 	rowBuffers.Put(tmp)
 }
@@ -98,11 +98,11 @@ func streamed(dst, x []float32) bool { return len(dst) >= streamElements && &dst
 // rowMax is the maximum of x, in pieces. It may miss a NaN.
 func rowMax(x []float32) float32 {
 	if len(x) <= callElements {
-		return simd.MaxVec(x)
+		return simd.MaxVec(Active(), x)
 	}
 	m := float32(math.Inf(-1))
 	for i, end := range pieces(len(x)) {
-		if v := simd.MaxVec(x[i:end]); v > m {
+		if v := simd.MaxVec(Active(), x[i:end]); v > m {
 			m = v
 		}
 	}
@@ -124,7 +124,7 @@ func LogSoftmax(dst, x []float32, rows, cols int) {
 			Threads(1).logSoftmaxLongRow(d, s)
 			continue
 		}
-		m := simd.MaxVec(s) // what it misses if there is a NaN, the sum does not
-		simd.SubSubVec(d, s, m, float32(math.Log(float64(simd.SumExpVec(s, m)))))
+		m := simd.MaxVec(Active(), s) // what it misses if there is a NaN, the sum does not
+		simd.SubSubVec(Active(), d, s, m, float32(math.Log(float64(simd.SumExpVec(Active(), s, m)))))
 	}
 }

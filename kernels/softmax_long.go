@@ -78,8 +78,8 @@ func (t Threads) softmaxLongRow(dst, x []float32) {
 	l := newLongRow(dst, x, blockElements)
 	l.run(t, expSumBlocks)
 	factors, sums := l.of[0], l.of[1]
-	simd.SubSubVec(factors, factors, simd.MaxVec(factors), 0)
-	simd.ExpVec(factors, factors)
+	simd.SubSubVec(Active(), factors, factors, simd.MaxVec(Active(), factors), 0)
+	simd.ExpVec(Active(), factors, factors)
 	sum := 0.0
 	for b, s := range sums {
 		sum += float64(s) * float64(factors[b])
@@ -90,7 +90,7 @@ func (t Threads) softmaxLongRow(dst, x []float32) {
 	l.run(t, func(l *longRow, from, to int) {
 		for b := from; b < to; b++ {
 			block := l.span(l.dst, b, b+1)
-			simd.ScaleVec(block, block, l.of[0][b])
+			simd.ScaleVec(Active(), block, block, l.of[0][b])
 		}
 	})
 	l.free()
@@ -101,7 +101,7 @@ func expSumBlocks(l *longRow, from, to int) {
 	run := func(from, to, cols int) {
 		i := from * l.size
 		j := i + (to-from)*cols
-		simd.ExpSumRows(l.dst[i:j], l.x[i:j], l.of[0][from:to], l.of[1][from:to], to-from, cols)
+		simd.ExpSumRows(Active(), l.dst[i:j], l.x[i:j], l.of[0][from:to], l.of[1][from:to], to-from, cols)
 	}
 	whole := min(to, len(l.x)/l.size)
 	for i, j := range rowPieces(whole-from, l.size) {
@@ -125,7 +125,7 @@ func (t Threads) logSoftmaxLongRow(dst, x []float32) {
 	l.max = rowMax(l.of[0])
 	l.run(t, func(l *longRow, from, to int) {
 		for b := from; b < to; b++ {
-			l.of[1][b] = simd.SumExpVec(l.span(l.x, b, b+1), l.max)
+			l.of[1][b] = simd.SumExpVec(Active(), l.span(l.x, b, b+1), l.max)
 		}
 	})
 	sum := 0.0
@@ -136,7 +136,7 @@ func (t Threads) logSoftmaxLongRow(dst, x []float32) {
 	l.run(t, func(l *longRow, from, to int) {
 		d, x := l.span(l.dst, from, to), l.span(l.x, from, to)
 		for i, end := range pieces(len(x)) {
-			simd.SubSubVec(d[i:end], x[i:end], l.max, l.lse)
+			simd.SubSubVec(Active(), d[i:end], x[i:end], l.max, l.lse)
 		}
 	})
 	l.free()

@@ -233,12 +233,12 @@ func FinishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-func SoftmaxRows(dst, x []float32, rows, cols int) {
+func SoftmaxRows(isa ISA, dst, x []float32, rows, cols int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		softmaxRowsAVX512(dst, x, rows, cols)
 	case AVX2:
@@ -248,13 +248,13 @@ func SoftmaxRows(dst, x []float32, rows, cols int) {
 	}
 }
 
-func SoftmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
+func SoftmaxRowsStream(isa ISA, dst, x, tmp []float32, rows, cols int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceWrite(tmp)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		softmaxRowsStreamAVX512(dst, x, tmp, rows, cols)
 	case AVX2:
@@ -264,14 +264,14 @@ func SoftmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
 	}
 }
 
-func ExpSumRows(dst, x, max, sum []float32, rows, cols int) {
+func ExpSumRows(isa ISA, dst, x, max, sum []float32, rows, cols int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceWrite(max)
 		raceWrite(sum)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		expSumRowsAVX512(dst, x, max, sum, rows, cols)
 	case AVX2:
@@ -281,11 +281,11 @@ func ExpSumRows(dst, x, max, sum []float32, rows, cols int) {
 	}
 }
 
-func MaxVec(x []float32) float32 {
+func MaxVec(isa ISA, x []float32) float32 {
 	if race.Enabled {
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		return maxVecAVX512(x)
 	case AVX2:
@@ -295,11 +295,11 @@ func MaxVec(x []float32) float32 {
 	}
 }
 
-func SumExpVec(x []float32, max float32) float32 {
+func SumExpVec(isa ISA, x []float32, max float32) float32 {
 	if race.Enabled {
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		return sumExpVecAVX512(x, max)
 	case AVX2:
@@ -309,14 +309,14 @@ func SumExpVec(x []float32, max float32) float32 {
 	}
 }
 
-func LayerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceRead(weight)
 		raceRead(bias)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		layerNormRowsAVX512(dst, x, weight, bias, rows, cols, eps)
 	case AVX2:
@@ -326,14 +326,14 @@ func LayerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) 
 	}
 }
 
-func LayerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceRead(weight)
 		raceRead(bias)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		layerNormRowsStreamAVX512(dst, x, weight, bias, rows, cols, eps)
 	case AVX2:
@@ -343,7 +343,7 @@ func LayerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps flo
 	}
 }
 
-func AddLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
+func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceWrite(sum)
@@ -352,7 +352,7 @@ func AddLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols 
 		raceRead(weight)
 		raceRead(bias)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		addLayerNormRowsAVX512(dst, sum, x, residual, weight, bias, rows, cols, eps)
 	case AVX2:
@@ -362,13 +362,13 @@ func AddLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols 
 	}
 }
 
-func RMSNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
+func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceRead(weight)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		rmsNormRowsAVX512(dst, x, weight, rows, cols, eps)
 	case AVX2:
@@ -378,14 +378,14 @@ func RMSNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
 	}
 }
 
-func AttnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
+func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(s, rows, cols, ld)
 		raceWrite(max)
 		raceWrite(sum)
 		raceWrite(factor)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		attnSoftmaxAVX512(s, rows, cols, ld, max, sum, factor)
 	case AVX2:
@@ -395,12 +395,12 @@ func AttnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	}
 }
 
-func AttnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
+func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(x, rows, cols, ld)
 		raceRead(factor)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		attnScaleRowsAVX512(x, rows, cols, ld, factor)
 	case AVX2:
@@ -410,13 +410,13 @@ func AttnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-func AttnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
+func AttnDot(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
 		raceWriteRows(s, rows, n, lds)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		attnDotAVX512(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
 	case AVX2:
@@ -426,7 +426,7 @@ func AttnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32,
 	}
 }
 
-func AttnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnShort(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
@@ -435,7 +435,7 @@ func AttnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float3
 		raceReadRows(v, n, cols, ldv)
 		raceWriteRows(o, rows, cols, ldo)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		attnShortAVX512(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	case AVX2:
@@ -445,7 +445,7 @@ func AttnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float3
 	}
 }
 
-func AttnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnFew(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
@@ -454,7 +454,7 @@ func AttnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32,
 		raceReadRows(v, n, cols, ldv)
 		raceWriteRows(o, rows, cols, ldo)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		attnFewAVX512(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	case AVX2:
@@ -464,13 +464,13 @@ func AttnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32,
 	}
 }
 
-func AttnAccumulate(o, p, v []float32, ldv int) {
+func AttnAccumulate(isa ISA, o, p, v []float32, ldv int) {
 	if race.Enabled {
 		raceWrite(o)
 		raceRead(p)
 		raceReadRows(v, len(p), len(o), ldv)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		attnAccumulateAVX512(o, p, v, ldv)
 	case AVX2:
@@ -480,12 +480,12 @@ func AttnAccumulate(o, p, v []float32, ldv int) {
 	}
 }
 
-func ExpVec(dst, x []float32) {
+func ExpVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		expVecAVX512(dst, x)
 	case AVX2:
@@ -495,12 +495,12 @@ func ExpVec(dst, x []float32) {
 	}
 }
 
-func GELUVec(dst, x []float32) {
+func GELUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		geluVecAVX512(dst, x)
 	case AVX2:
@@ -510,12 +510,12 @@ func GELUVec(dst, x []float32) {
 	}
 }
 
-func GELUTanhVec(dst, x []float32) {
+func GELUTanhVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		geluTanhVecAVX512(dst, x)
 	case AVX2:
@@ -525,12 +525,12 @@ func GELUTanhVec(dst, x []float32) {
 	}
 }
 
-func SiLUVec(dst, x []float32) {
+func SiLUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		siluVecAVX512(dst, x)
 	case AVX2:
@@ -540,12 +540,12 @@ func SiLUVec(dst, x []float32) {
 	}
 }
 
-func SigmoidVec(dst, x []float32) {
+func SigmoidVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		sigmoidVecAVX512(dst, x)
 	case AVX2:
@@ -555,12 +555,12 @@ func SigmoidVec(dst, x []float32) {
 	}
 }
 
-func TanhVec(dst, x []float32) {
+func TanhVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		tanhVecAVX512(dst, x)
 	case AVX2:
@@ -570,12 +570,12 @@ func TanhVec(dst, x []float32) {
 	}
 }
 
-func ErfVec(dst, x []float32) {
+func ErfVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		erfVecAVX512(dst, x)
 	case AVX2:
@@ -585,12 +585,12 @@ func ErfVec(dst, x []float32) {
 	}
 }
 
-func ReLUVec(dst, x []float32) {
+func ReLUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		reluVecAVX512(dst, x)
 	case AVX2:
@@ -600,13 +600,13 @@ func ReLUVec(dst, x []float32) {
 	}
 }
 
-func AddVec(dst, a, b []float32) {
+func AddVec(isa ISA, dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
 		raceRead(b)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		addVecAVX512(dst, a, b)
 	case AVX2:
@@ -616,13 +616,13 @@ func AddVec(dst, a, b []float32) {
 	}
 }
 
-func MulVec(dst, a, b []float32) {
+func MulVec(isa ISA, dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
 		raceRead(b)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		mulVecAVX512(dst, a, b)
 	case AVX2:
@@ -632,12 +632,12 @@ func MulVec(dst, a, b []float32) {
 	}
 }
 
-func ScaleVec(dst, x []float32, alpha float32) {
+func ScaleVec(isa ISA, dst, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		scaleVecAVX512(dst, x, alpha)
 	case AVX2:
@@ -647,12 +647,12 @@ func ScaleVec(dst, x []float32, alpha float32) {
 	}
 }
 
-func SubSubVec(dst, x []float32, a, b float32) {
+func SubSubVec(isa ISA, dst, x []float32, a, b float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		subSubVecAVX512(dst, x, a, b)
 	case AVX2:
@@ -662,12 +662,12 @@ func SubSubVec(dst, x []float32, a, b float32) {
 	}
 }
 
-func AXPYVec(y, x []float32, alpha float32) {
+func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(y)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case AVX512:
 		axpyVecAVX512(y, x, alpha)
 	case AVX2:

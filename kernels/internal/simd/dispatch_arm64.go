@@ -205,12 +205,12 @@ func FinishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-func SoftmaxRows(dst, x []float32, rows, cols int) {
+func SoftmaxRows(isa ISA, dst, x []float32, rows, cols int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		softmaxRowsNEON(dst, x, rows, cols)
 	default:
@@ -218,13 +218,13 @@ func SoftmaxRows(dst, x []float32, rows, cols int) {
 	}
 }
 
-func SoftmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
+func SoftmaxRowsStream(isa ISA, dst, x, tmp []float32, rows, cols int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceWrite(tmp)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		softmaxRowsStreamNEON(dst, x, tmp, rows, cols)
 	default:
@@ -232,14 +232,14 @@ func SoftmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
 	}
 }
 
-func ExpSumRows(dst, x, max, sum []float32, rows, cols int) {
+func ExpSumRows(isa ISA, dst, x, max, sum []float32, rows, cols int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceWrite(max)
 		raceWrite(sum)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		expSumRowsNEON(dst, x, max, sum, rows, cols)
 	default:
@@ -247,11 +247,11 @@ func ExpSumRows(dst, x, max, sum []float32, rows, cols int) {
 	}
 }
 
-func MaxVec(x []float32) float32 {
+func MaxVec(isa ISA, x []float32) float32 {
 	if race.Enabled {
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		return maxVecNEON(x)
 	default:
@@ -259,11 +259,11 @@ func MaxVec(x []float32) float32 {
 	}
 }
 
-func SumExpVec(x []float32, max float32) float32 {
+func SumExpVec(isa ISA, x []float32, max float32) float32 {
 	if race.Enabled {
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		return sumExpVecNEON(x, max)
 	default:
@@ -271,14 +271,14 @@ func SumExpVec(x []float32, max float32) float32 {
 	}
 }
 
-func LayerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceRead(weight)
 		raceRead(bias)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		layerNormRowsNEON(dst, x, weight, bias, rows, cols, eps)
 	default:
@@ -286,14 +286,14 @@ func LayerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) 
 	}
 }
 
-func LayerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceRead(weight)
 		raceRead(bias)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		layerNormRowsStreamNEON(dst, x, weight, bias, rows, cols, eps)
 	default:
@@ -301,7 +301,7 @@ func LayerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps flo
 	}
 }
 
-func AddLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
+func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceWrite(sum)
@@ -310,7 +310,7 @@ func AddLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols 
 		raceRead(weight)
 		raceRead(bias)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		addLayerNormRowsNEON(dst, sum, x, residual, weight, bias, rows, cols, eps)
 	default:
@@ -318,13 +318,13 @@ func AddLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols 
 	}
 }
 
-func RMSNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
+func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 		raceRead(weight)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		rmsNormRowsNEON(dst, x, weight, rows, cols, eps)
 	default:
@@ -332,14 +332,14 @@ func RMSNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
 	}
 }
 
-func AttnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
+func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(s, rows, cols, ld)
 		raceWrite(max)
 		raceWrite(sum)
 		raceWrite(factor)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		attnSoftmaxNEON(s, rows, cols, ld, max, sum, factor)
 	default:
@@ -347,12 +347,12 @@ func AttnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	}
 }
 
-func AttnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
+func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(x, rows, cols, ld)
 		raceRead(factor)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		attnScaleRowsNEON(x, rows, cols, ld, factor)
 	default:
@@ -360,13 +360,13 @@ func AttnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-func AttnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
+func AttnDot(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
 		raceWriteRows(s, rows, n, lds)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		attnDotNEON(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
 	default:
@@ -374,7 +374,7 @@ func AttnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32,
 	}
 }
 
-func AttnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnShort(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
@@ -383,7 +383,7 @@ func AttnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float3
 		raceReadRows(v, n, cols, ldv)
 		raceWriteRows(o, rows, cols, ldo)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		attnShortNEON(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	default:
@@ -391,7 +391,7 @@ func AttnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float3
 	}
 }
 
-func AttnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnFew(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
@@ -400,7 +400,7 @@ func AttnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32,
 		raceReadRows(v, n, cols, ldv)
 		raceWriteRows(o, rows, cols, ldo)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		attnFewNEON(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	default:
@@ -408,13 +408,13 @@ func AttnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32,
 	}
 }
 
-func AttnAccumulate(o, p, v []float32, ldv int) {
+func AttnAccumulate(isa ISA, o, p, v []float32, ldv int) {
 	if race.Enabled {
 		raceWrite(o)
 		raceRead(p)
 		raceReadRows(v, len(p), len(o), ldv)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		attnAccumulateNEON(o, p, v, ldv)
 	default:
@@ -422,12 +422,12 @@ func AttnAccumulate(o, p, v []float32, ldv int) {
 	}
 }
 
-func ExpVec(dst, x []float32) {
+func ExpVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		expVecNEON(dst, x)
 	default:
@@ -435,12 +435,12 @@ func ExpVec(dst, x []float32) {
 	}
 }
 
-func GELUVec(dst, x []float32) {
+func GELUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		geluVecNEON(dst, x)
 	default:
@@ -448,12 +448,12 @@ func GELUVec(dst, x []float32) {
 	}
 }
 
-func GELUTanhVec(dst, x []float32) {
+func GELUTanhVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		geluTanhVecNEON(dst, x)
 	default:
@@ -461,12 +461,12 @@ func GELUTanhVec(dst, x []float32) {
 	}
 }
 
-func SiLUVec(dst, x []float32) {
+func SiLUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		siluVecNEON(dst, x)
 	default:
@@ -474,12 +474,12 @@ func SiLUVec(dst, x []float32) {
 	}
 }
 
-func SigmoidVec(dst, x []float32) {
+func SigmoidVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		sigmoidVecNEON(dst, x)
 	default:
@@ -487,12 +487,12 @@ func SigmoidVec(dst, x []float32) {
 	}
 }
 
-func TanhVec(dst, x []float32) {
+func TanhVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		tanhVecNEON(dst, x)
 	default:
@@ -500,12 +500,12 @@ func TanhVec(dst, x []float32) {
 	}
 }
 
-func ErfVec(dst, x []float32) {
+func ErfVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		erfVecNEON(dst, x)
 	default:
@@ -513,12 +513,12 @@ func ErfVec(dst, x []float32) {
 	}
 }
 
-func ReLUVec(dst, x []float32) {
+func ReLUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		reluVecNEON(dst, x)
 	default:
@@ -526,13 +526,13 @@ func ReLUVec(dst, x []float32) {
 	}
 }
 
-func AddVec(dst, a, b []float32) {
+func AddVec(isa ISA, dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
 		raceRead(b)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		addVecNEON(dst, a, b)
 	default:
@@ -540,13 +540,13 @@ func AddVec(dst, a, b []float32) {
 	}
 }
 
-func MulVec(dst, a, b []float32) {
+func MulVec(isa ISA, dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
 		raceRead(b)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		mulVecNEON(dst, a, b)
 	default:
@@ -554,12 +554,12 @@ func MulVec(dst, a, b []float32) {
 	}
 }
 
-func ScaleVec(dst, x []float32, alpha float32) {
+func ScaleVec(isa ISA, dst, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		scaleVecNEON(dst, x, alpha)
 	default:
@@ -567,12 +567,12 @@ func ScaleVec(dst, x []float32, alpha float32) {
 	}
 }
 
-func SubSubVec(dst, x []float32, a, b float32) {
+func SubSubVec(isa ISA, dst, x []float32, a, b float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		subSubVecNEON(dst, x, a, b)
 	default:
@@ -580,12 +580,12 @@ func SubSubVec(dst, x []float32, a, b float32) {
 	}
 }
 
-func AXPYVec(y, x []float32, alpha float32) {
+func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(y)
 		raceRead(x)
 	}
-	switch active {
+	switch isa {
 	case NEON:
 		axpyVecNEON(y, x, alpha)
 	default:

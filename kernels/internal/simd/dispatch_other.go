@@ -60,115 +60,115 @@ func FinishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	finishSiLUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
-func SoftmaxRows(dst, x []float32, rows, cols int) {
+func SoftmaxRows(isa ISA, dst, x []float32, rows, cols int) {
 	softmaxRowsGeneric(dst, x, rows, cols)
 }
 
-func SoftmaxRowsStream(dst, x, tmp []float32, rows, cols int) {
+func SoftmaxRowsStream(isa ISA, dst, x, tmp []float32, rows, cols int) {
 	softmaxRowsStreamGeneric(dst, x, tmp, rows, cols)
 }
 
-func ExpSumRows(dst, x, max, sum []float32, rows, cols int) {
+func ExpSumRows(isa ISA, dst, x, max, sum []float32, rows, cols int) {
 	expSumRowsGeneric(dst, x, max, sum, rows, cols)
 }
 
-func MaxVec(x []float32) float32 {
+func MaxVec(isa ISA, x []float32) float32 {
 	return maxVecGeneric(x)
 }
 
-func SumExpVec(x []float32, max float32) float32 {
+func SumExpVec(isa ISA, x []float32, max float32) float32 {
 	return sumExpVecGeneric(x, max)
 }
 
-func LayerNormRows(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
 }
 
-func LayerNormRowsStream(dst, x, weight, bias []float32, rows, cols int, eps float32) {
+func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
 }
 
-func AddLayerNormRows(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
+func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
 	addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias, rows, cols, eps)
 }
 
-func RMSNormRows(dst, x, weight []float32, rows, cols int, eps float32) {
+func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) {
 	rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
 }
 
-func AttnSoftmax(s []float32, rows, cols, ld int, max, sum, factor []float32) {
+func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	attnSoftmaxGeneric(s, rows, cols, ld, max, sum, factor)
 }
 
-func AttnScaleRows(x []float32, rows, cols, ld int, factor []float32) {
+func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	attnScaleRowsGeneric(x, rows, cols, ld, factor)
 }
 
-func AttnDot(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
+func AttnDot(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
 	attnDotGeneric(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
 }
 
-func AttnShort(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnShort(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	attnShortGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 }
 
-func AttnFew(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
+func AttnFew(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	attnFewGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 }
 
-func AttnAccumulate(o, p, v []float32, ldv int) {
+func AttnAccumulate(isa ISA, o, p, v []float32, ldv int) {
 	attnAccumulateGeneric(o, p, v, ldv)
 }
 
-func ExpVec(dst, x []float32) {
+func ExpVec(isa ISA, dst, x []float32) {
 	expVecGeneric(dst, x)
 }
 
-func GELUVec(dst, x []float32) {
+func GELUVec(isa ISA, dst, x []float32) {
 	geluVecGeneric(dst, x)
 }
 
-func GELUTanhVec(dst, x []float32) {
+func GELUTanhVec(isa ISA, dst, x []float32) {
 	geluTanhVecGeneric(dst, x)
 }
 
-func SiLUVec(dst, x []float32) {
+func SiLUVec(isa ISA, dst, x []float32) {
 	siluVecGeneric(dst, x)
 }
 
-func SigmoidVec(dst, x []float32) {
+func SigmoidVec(isa ISA, dst, x []float32) {
 	sigmoidVecGeneric(dst, x)
 }
 
-func TanhVec(dst, x []float32) {
+func TanhVec(isa ISA, dst, x []float32) {
 	tanhVecGeneric(dst, x)
 }
 
-func ErfVec(dst, x []float32) {
+func ErfVec(isa ISA, dst, x []float32) {
 	erfVecGeneric(dst, x)
 }
 
-func ReLUVec(dst, x []float32) {
+func ReLUVec(isa ISA, dst, x []float32) {
 	reluVecGeneric(dst, x)
 }
 
-func AddVec(dst, a, b []float32) {
+func AddVec(isa ISA, dst, a, b []float32) {
 	addVecGeneric(dst, a, b)
 }
 
-func MulVec(dst, a, b []float32) {
+func MulVec(isa ISA, dst, a, b []float32) {
 	mulVecGeneric(dst, a, b)
 }
 
-func ScaleVec(dst, x []float32, alpha float32) {
+func ScaleVec(isa ISA, dst, x []float32, alpha float32) {
 	scaleVecGeneric(dst, x, alpha)
 }
 
-func SubSubVec(dst, x []float32, a, b float32) {
+func SubSubVec(isa ISA, dst, x []float32, a, b float32) {
 	subSubVecGeneric(dst, x, a, b)
 }
 
-func AXPYVec(y, x []float32, alpha float32) {
+func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 	axpyVecGeneric(y, x, alpha)
 }
 
