@@ -16,6 +16,9 @@ type Attention struct {
 	ValueDim int
 	// Scale multiplies the scores; 0: 1/sqrt(HeadDim).
 	Scale float32
+	// SoftCap bounds the scaled scores s before the mask: SoftCap*tanh(s/SoftCap). 0: no
+	// bound. It does not go with relative positions.
+	SoftCap float32
 }
 
 func (a Attention) withDefaults() (Attention, error) {
@@ -30,6 +33,9 @@ func (a Attention) withDefaults() (Attention, error) {
 	}
 	if a.Heads%a.KVHeads != 0 {
 		return a, errorf(ErrConfig, "attention: %d heads are no multiple of %d kv heads", a.Heads, a.KVHeads)
+	}
+	if !(a.SoftCap >= 0) || math.IsInf(float64(a.SoftCap), 1) {
+		return a, errorf(ErrConfig, "attention: soft cap %g", a.SoftCap)
 	}
 	if a.Scale == 0 {
 		a.Scale = float32(1 / math.Sqrt(float64(a.HeadDim)))
@@ -195,26 +201,17 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 			call.Weights = in.Weights[captured : captured+weights]
 		}
 		if in.Scores != nil && weights > 0 {
-			scores(in.Scores[captured:captured+weights], &call)
+			scaledScores(ws.Threads, in.Scores[captured:captured+weights], &call, a.Scale)
 		}
-		ws.Threads.Attention(call)
+		if a.SoftCap > 0 {
+			attendCapped(ws, call, a.SoftCap, in.Mask.ofPositions())
+		} else {
+			ws.Threads.Attention(call)
+		}
 		captured += weights
 		i = end
 	}
 	return nil
-}
-
-// scores sets dst, [batch, heads, lenQ, lenK], to the scaled products of
-// queries and keys.
-func scores(dst []float32, p *kernels.AttentionParams) {
-	for b := range p.Batch {
-		for h := range p.Heads {
-			q := p.Q[b*p.QStrides.Batch+h*p.QStrides.Head:]
-			k := p.K[b*p.KStrides.Batch+h/(p.Heads/p.KVHeads)*p.KStrides.Head:]
-			kernels.Gemm(kernels.NoTrans, kernels.Trans, p.LenQ, p.LenK, p.HeadDim, p.Scale, q, p.QStrides.Row, k, p.KStrides.Row, 0, dst, p.LenK)
-			dst = dst[p.LenQ*p.LenK:]
-		}
-	}
 }
 
 // AttentionConfig describes a multi-head attention.
@@ -227,7 +224,9 @@ type AttentionConfig struct {
 	KVHeads  int // number of key and value heads, which divides Heads; 0: Heads
 	HeadDim  int // 0: Dim/Heads
 	// Scale multiplies the scores; 0: 1/sqrt(HeadDim).
-	Scale   float32
+	Scale float32
+	// SoftCap bounds the scaled scores; see [Attention]. 0: no bound.
+	SoftCap float32
 	Bias    bool // in the projections of queries, keys and values
 	OutBias bool // in the output projection
 	// CrossOnly is set where keys are never the queries' own rows, so that the
@@ -288,6 +287,9 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 		}
 		c.QKNorm = &norm
 	}
+	if c.SoftCap > 0 && c.Relative != NoRelative {
+		return c, errorf(ErrConfig, "attention: soft cap with relative positions")
+	}
 	if c.Relative > RelativeKeyQuery || c.Relative != NoRelative && c.MaxPositions < 1 {
 		return c, errorf(ErrConfig, "attention: relative positions of kind %d with %d positions", c.Relative, c.MaxPositions)
 	}
@@ -296,7 +298,7 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 
 // core is the attention between the projections.
 func (c AttentionConfig) core() Attention {
-	return Attention{Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, ValueDim: c.HeadDim, Scale: c.Scale}
+	return Attention{Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, ValueDim: c.HeadDim, Scale: c.Scale, SoftCap: c.SoftCap}
 }
 
 // MultiHeadAttention projects rows to queries, keys and values, lets every head
@@ -480,6 +482,9 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 	if cache != nil {
 		if err := cache.makeRoom(in.Batch, a.KVHeads, a.HeadDim); err != nil {
 			return p, err
+		}
+		if a.Rotary != nil && a.Rotary.FrequenciesAt != nil {
+			cache.turn(a.Rotary, in.Batch)
 		}
 		cache.append(in.Batch, k, v, p.kRow)
 		p.k, p.v, p.cache = cache.key, cache.value, cache

@@ -1,6 +1,10 @@
 package transformer
 
-import "github.com/avoformer/avoformer/kernels"
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/kernels"
+)
 
 // A Cache holds the keys and values of the rows that a batch of sequences has
 // passed through a stack of layers so far, and those of the memory that it
@@ -175,8 +179,8 @@ func (c *Cache) Continue(sequence, n int) (*Cache, error) {
 }
 
 // pick is the elements of x at the given indices.
-func pick(x, at []int) []int {
-	y := make([]int, len(at))
+func pick[T any](x []T, at []int) []T {
+	y := make([]T, len(at))
 	for i, p := range at {
 		y[i] = x[p]
 	}
@@ -198,6 +202,9 @@ type LayerCache struct {
 	dropped        []int // rows forgotten, per sequence
 	capacity       int   // rows that each sequence has room for
 	heads, headDim int   // of keys; 0 before the first row
+	// turned is, for each sequence, by which frequencies its keys are rotated, where
+	// those depend on its length.
+	turned [][]float64
 	// For cross-attention:
 	memory  bool
 	batch   Batch // of the memory's rows
@@ -310,6 +317,33 @@ func (l *LayerCache) append(batch Batch, k, v []float32, row int) {
 	}
 }
 
+// turn rotates the keys of earlier rows from the frequencies that their sequences had to
+// those that they have with the rows of batch.
+func (l *LayerCache) turn(r *Rotary, batch Batch) {
+	if l.turned == nil {
+		l.turned = make([][]float64, len(l.dropped))
+	}
+	half := r.Dim / 2
+	by, cos, sin := make([]float64, half), make([]float32, half), make([]float32, half)
+	for i := range l.turned {
+		old, now := l.turned[i], r.FrequenciesAt(l.Past(i)+batch.Length(i))
+		l.turned[i] = now
+		if old == nil || slices.Equal(old, now) {
+			continue
+		}
+		for d := range by {
+			by[d] = now[d] - old[d]
+		}
+		for j := range l.held(i) {
+			turn(cos, sin, by, float64(l.dropped[i]+j), 1)
+			for h := range l.heads {
+				at := ((i*l.heads+h)*l.capacity + j) * l.headDim
+				rotate(l.key[at:at+l.headDim], l.headDim, cos, sin, r.Pairing)
+			}
+		}
+	}
+}
+
 // strides says where the keys lie, and the values.
 func (l *LayerCache) strides() kernels.Strides {
 	head := l.capacity * l.headDim
@@ -336,4 +370,7 @@ func (l *LayerCache) reorder(parents []int) {
 		*x = to
 	}
 	l.dropped = pick(l.dropped, parents)
+	if l.turned != nil {
+		l.turned = pick(l.turned, parents)
+	}
 }

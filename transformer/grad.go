@@ -27,6 +27,9 @@ func (a *MultiHeadAttention) Backward(ws *Workspace, g AttentionGradients, in At
 	if inputs && (a.Rotary != nil || a.Relative != nil) {
 		return errorf(ErrConfig, "gradients of inputs through rotary or relative positions")
 	}
+	if a.SoftCap > 0 {
+		return errorf(ErrConfig, "gradients of capped scores")
+	}
 	defer ws.Release(ws.Mark())
 
 	// The forward pass again, for queries, keys, values and weights.

@@ -202,6 +202,20 @@ func (m *Mask) check(batch, heads, maxQ, maxK int) error {
 	return nil
 }
 
+// ofPositions reports whether what m shows of a query depends on its position and its
+// sequence alone, so that it may be lowered for some of the queries.
+func (m *Mask) ofPositions() bool {
+	if m == nil {
+		return true
+	}
+	for _, t := range m.terms {
+		if !t.window && t.slopes == nil && (t.lengths == nil || t.queries > 0) {
+			return false
+		}
+	}
+	return true
+}
+
 // lower appends the terms of m for sequences [first, first+n) of a batch, which
 // have lenQ queries and lenK keys each. Where those are fewer than the mask's
 // longest, its data is copied.

@@ -1,0 +1,50 @@
+package transformer
+
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// cappedScores is the number of scores that attention with a soft cap holds at a time.
+const cappedScores = 1 << 20
+
+// attendCapped is attention whose scaled scores s become cap*tanh(s/cap) before the
+// mask, as in Gemma 2. The capped scores enter as a bias to scores that are 0, for a
+// piece of the queries after the other where the mask is one of positions alone.
+func attendCapped(ws *Workspace, p kernels.AttentionParams, softCap float32, splits bool) {
+	defer ws.Release(ws.Mark())
+	size := p.LenQ
+	if splits && p.Weights == nil {
+		size = min(size, max(1, cappedScores/max(p.Batch*p.Heads*p.LenK, 1)))
+	}
+	scores := ws.Alloc(p.Batch * p.Heads * size * p.LenK) // [batch, heads, size, keys]
+	zero := ws.Alloc(size)
+	clear(zero)
+	for from := 0; from < p.LenQ; from += size {
+		piece := p
+		piece.LenQ, piece.Past = min(size, p.LenQ-from), p.Past+from
+		piece.Dst, piece.Q = p.Dst[from*p.DstStrides.Row:], p.Q[from*p.QStrides.Row:]
+		s := scores[:p.Batch*p.Heads*piece.LenQ*p.LenK]
+		scaledScores(ws.Threads, s, &piece, p.Scale/softCap)
+		ws.Threads.Tanh(s, s)
+		ws.Threads.Scale(s, s, softCap)
+		piece.Mask = append(slices.Clone(p.Mask), kernels.BiasMask(s, p.Batch, p.Heads, piece.LenQ, p.LenK))
+		piece.Q, piece.QStrides, piece.HeadDim = zero, kernels.Strides{Row: 1}, 1
+		ws.Threads.Attention(piece)
+	}
+}
+
+// scaledScores sets dst, [batch, heads, queries, keys], to the products of queries and
+// keys times scale.
+func scaledScores(threads kernels.Threads, dst []float32, p *kernels.AttentionParams, scale float32) {
+	group, size := p.Heads/p.KVHeads, p.LenQ*p.LenK
+	for b := range p.Batch {
+		for h := range p.KVHeads { // the heads that share keys
+			q := p.Q[b*p.QStrides.Batch+h*group*p.QStrides.Head:]
+			k := p.K[b*p.KStrides.Batch+h*p.KStrides.Head:]
+			threads.GemmBatched(kernels.NoTrans, kernels.Trans, group, p.LenQ, p.LenK, p.HeadDim, scale, q, p.QStrides.Row, p.QStrides.Head, k, p.KStrides.Row, 0, 0, dst, p.LenK, size)
+			dst = dst[group*size:]
+		}
+	}
+}
