@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -78,7 +79,7 @@ type attentionCall struct {
 func (c *attentionCall) run(t Threads) {
 	c.plan()
 	pieces := c.units * c.splits
-	parallel(t, (pieces+c.perPart-1)/c.perPart, c)
+	par.Run(int(t), (pieces+c.perPart-1)/c.perPart, c)
 	if c.splits > 1 {
 		w := attentionScratches.Get().(*attentionScratch)
 		for u := range c.units {
@@ -137,8 +138,8 @@ func (c *attentionCall) plan() {
 	c.perPart = min(pieces, max(1, partElements/c.rows/max(c.splitKeys, 1)))
 }
 
-// do implements task.
-func (c *attentionCall) do(from, to int) {
+// Do implements par.Task.
+func (c *attentionCall) Do(from, to int) {
 	w := attentionScratches.Get().(*attentionScratch)
 	if from, to = from*c.perPart, min(to*c.perPart, c.units*c.splits); c.short {
 		c.shortHeads(w, from, to)

@@ -3,6 +3,7 @@ package kernels
 import (
 	"sync"
 
+	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -107,18 +108,18 @@ func (g *gemmCall) runParts(t Threads, parts int) {
 		g.block(0, 0, 0, g.m, g.n)
 		return
 	case t <= 1:
-		g.do(0, parts)
+		g.Do(0, parts)
 		return
 	}
 	p := gemmCalls.Get().(*gemmCall)
 	*p = *g
-	parallel(t, parts, p)
+	par.Run(int(t), parts, p)
 	*p = gemmCall{}
 	gemmCalls.Put(p)
 }
 
-// do implements task: runs of neighbouring parts are one block.
-func (g *gemmCall) do(from, to int) {
+// Do implements par.Task: runs of neighbouring parts are one block.
+func (g *gemmCall) Do(from, to int) {
 	if g.path == pathGemvRows {
 		for i := from; i < to; i++ {
 			g.gemvRows(i/g.chunks, i%g.chunks)

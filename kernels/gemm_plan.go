@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -125,7 +126,7 @@ func aliases(ld, rows int) int {
 
 // partition cuts the product for t threads: into bands, of rows or of columns, and
 // these into parts along the other dimension. Runs of neighbouring parts are handed
-// out as one block (see parallel).
+// out as one block (see par.Run).
 func (g *gemmCall) partition(t Threads, mr, nr int) {
 	g.cutM, g.cutN = 1, 1
 	g.tall, g.wide = g.m, g.n
@@ -205,7 +206,7 @@ func cutCost(across, along dimension, band, part int, share float64) float64 {
 
 // worthThreads reports whether work is worth a second thread of t.
 func worthThreads(t Threads, work int) bool {
-	return t > 1 && (work >= parallelWork || work >= readyWork && workers.ready())
+	return t > 1 && (work >= parallelWork || work >= readyWork && par.Ready())
 }
 
 // workOf estimates the time of one product, in multiply-adds at full speed: at

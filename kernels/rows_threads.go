@@ -1,6 +1,10 @@
 package kernels
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/avoformer/avoformer/kernels/internal/par"
+)
 
 // The row kernels on several threads. Rows, elements of elementwise functions,
 // and blocks of the long rows of a softmax are computed alone, so results do not
@@ -39,13 +43,13 @@ func (t Threads) split(n, cols int, call rowCall) {
 	*c = call
 	c.n, c.cols = n, cols
 	c.perPart = max(1, threadElements/cols)
-	parallel(t, (n+c.perPart-1)/c.perPart, c)
+	par.Run(int(t), (n+c.perPart-1)/c.perPart, c)
 	*c = rowCall{}
 	rowCalls.Put(c)
 }
 
-// do implements task.
-func (c *rowCall) do(from, to int) { c.rows(c, from*c.perPart, min(to*c.perPart, c.n)) }
+// Do implements par.Task.
+func (c *rowCall) Do(from, to int) { c.rows(c, from*c.perPart, min(to*c.perPart, c.n)) }
 
 // at is the rows [from, to) of a matrix of the call.
 func (c *rowCall) at(x []float32, from, to int) []float32 { return x[from*c.cols : to*c.cols] }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -58,11 +59,11 @@ func (l *longRow) free() {
 func (l *longRow) run(t Threads, pass func(l *longRow, from, to int)) {
 	l.pass = pass
 	per := cutPart / l.size
-	parallel(t, (l.blocks+per-1)/per, l)
+	par.Run(int(t), (l.blocks+per-1)/per, l)
 }
 
-// do implements task.
-func (l *longRow) do(from, to int) {
+// Do implements par.Task.
+func (l *longRow) Do(from, to int) {
 	per := cutPart / l.size
 	l.pass(l, from*per, min(to*per, l.blocks))
 }

@@ -1,12 +1,13 @@
 package kernels
 
 import (
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
 // withProcs runs the rest of the test with another GOMAXPROCS.
@@ -15,273 +16,52 @@ func withProcs(t testing.TB, n int) {
 	t.Cleanup(func() { runtime.GOMAXPROCS(old) })
 }
 
-// each is a task that calls f for one part after the other.
-func each(f func(part int)) task {
-	return taskFunc(func(from, to int) {
-		for i := from; i < to; i++ {
-			f(i)
-		}
-	})
-}
-
-func TestParallelRunsEachPartOnce(t *testing.T) {
-	withProcs(t, 4)
+// TestConcurrentCallsHaveWorkers has eight goroutines make products on two threads,
+// for which the pool is to have eight workers.
+func TestConcurrentCallsHaveWorkers(t *testing.T) {
+	const callers, n = 8, 128
+	withProcs(t, 16)
+	StopWorkers()
 	t.Cleanup(StopWorkers)
-	for _, threads := range []Threads{-1, 0, 1, 2, 3, 4, 100} {
-		for _, n := range []int{0, 1, 2, 3, 7, 100} {
-			t.Run(fmt.Sprintf("threads=%d/n=%d", threads, n), func(t *testing.T) {
-				for range 20 {
-					count := make([]atomic.Int32, n)
-					parallel(threads, n, each(func(i int) { count[i].Add(1) }))
-					for i := range count {
-						if got := count[i].Load(); got != 1 {
-							t.Fatalf("part %d ran %d times", i, got)
-						}
-					}
-				}
-			})
-		}
-	}
-}
-
-// TestParallelConcurrentCalls has more callers than processors, each with more
-// threads than processors, and calls within calls.
-func TestParallelConcurrentCalls(t *testing.T) {
-	withProcs(t, 4)
-	t.Cleanup(StopWorkers)
-	var total atomic.Int64
+	var enough atomic.Bool
 	var wg sync.WaitGroup
-	const callers, calls, parts, inner = 16, 50, 9, 5
+	most := 0
 	for range callers {
 		wg.Go(func() {
-			for range calls {
-				parallel(8, parts, each(func(int) {
-					parallel(3, inner, each(func(int) { total.Add(1) }))
-				}))
+			a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
+			for !enough.Load() {
+				Threads(2).Gemm(NoTrans, NoTrans, n, n, n, 1, a, n, b, n, 0, c, n)
 			}
 		})
 	}
+	for start := time.Now(); most < callers && time.Since(start) < 30*time.Second; time.Sleep(time.Millisecond) {
+		most = max(most, par.Workers())
+	}
+	enough.Store(true)
 	wg.Wait()
-	if got, want := total.Load(), int64(callers*calls*parts*inner); got != want {
-		t.Errorf("%d parts ran, want %d", got, want)
+	if most = max(most, par.Workers()); most != callers {
+		t.Errorf("%d workers for %d concurrent calls of two threads", most, callers)
 	}
-	if got := workerCount(); got > 3 {
-		t.Errorf("%d workers, want at most GOMAXPROCS-1 = 3", got)
-	}
-}
-
-func workerCount() int {
-	workers.mu.Lock()
-	defer workers.mu.Unlock()
-	return workers.count
-}
-
-// TestParallelUsesWorkers needs two parts to be under way at once.
-func TestParallelUsesWorkers(t *testing.T) {
-	withProcs(t, 2)
-	t.Cleanup(StopWorkers)
-	var barrier sync.WaitGroup
-	barrier.Add(2)
-	done := make(chan struct{})
-	go func() {
-		parallel(2, 2, each(func(int) { barrier.Done(); barrier.Wait() }))
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatal("the second part did not start while the first one ran")
-	}
-}
-
-// TestParallelDoesNotWaitForWorkers has the only worker busy with another call.
-func TestParallelDoesNotWaitForWorkers(t *testing.T) {
-	withProcs(t, 2)
-	t.Cleanup(StopWorkers)
-	var inside sync.WaitGroup
-	inside.Add(2)
-	release := make(chan struct{})
-	finished := make(chan struct{})
-	go func() {
-		parallel(2, 2, each(func(int) { inside.Done(); <-release }))
-		close(finished)
-	}()
-	inside.Wait()
-	n := 0
-	parallel(2, 10, each(func(int) { n++ })) // serial, or the race detector objects
-	if n != 10 {
-		t.Errorf("%d parts ran, want 10", n)
-	}
-	close(release)
-	<-finished
-}
-
-func TestStopWorkers(t *testing.T) {
-	withProcs(t, 4)
-	StopWorkers()
-	before := runtime.NumGoroutine()
-	for range 3 {
-		parallel(4, 100, each(func(int) { time.Sleep(10 * time.Microsecond) }))
-		if workerCount() == 0 {
-			t.Fatal("no worker was started")
-		}
-		StopWorkers()
-		if got := workerCount(); got != 0 {
-			t.Fatalf("%d workers after StopWorkers", got)
-		}
-	}
-	for range 100 { // a goroutine counts until its exit is complete
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
-}
-
-// TestParallelKeepsToItsThreads has a call's job wait while all workers are busy with
-// another, and then more of them come free than it asks for.
-func TestParallelKeepsToItsThreads(t *testing.T) {
-	withProcs(t, 4)
-	t.Cleanup(StopWorkers)
-	for range 20 {
-		var other sync.WaitGroup
-		var begun atomic.Int32
-		other.Go(func() {
-			parallel(4, 4, each(func(int) { begun.Add(1); time.Sleep(2 * time.Millisecond) }))
-		})
-		for begun.Load() < 4 {
-			runtime.Gosched()
-		}
-		var now, most atomic.Int32
-		parallel(2, 16, each(func(int) {
-			n := now.Add(1)
-			for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
-			}
-			time.Sleep(time.Millisecond)
-			now.Add(-1)
-		}))
-		other.Wait()
-		if got := most.Load(); got > 2 {
-			t.Fatalf("%d goroutines for 2 threads", got)
-		}
-	}
-}
-
-// TestStopWorkersTwice has two goroutines stop the workers that others start anew.
-// One that waits for workers which nobody told to end hangs.
-func TestStopWorkersTwice(t *testing.T) {
-	withProcs(t, 4)
-	t.Cleanup(StopWorkers)
-	for range 300 {
-		var stopping, calls sync.WaitGroup
-		var stopped atomic.Bool
-		for range 2 {
-			calls.Go(func() {
-				for !stopped.Load() {
-					parallel(4, 8, each(func(int) {}))
-				}
-			})
-			stopping.Go(StopWorkers)
-		}
-		stopping.Wait()
-		stopped.Store(true)
-		calls.Wait()
-	}
-}
-
-// TestIdleWorkersSleep finds every worker asleep soon after the last call.
-func TestIdleWorkersSleep(t *testing.T) {
-	withProcs(t, 4)
-	t.Cleanup(StopWorkers)
-	parallel(4, 100, each(func(int) { time.Sleep(10 * time.Microsecond) }))
-	for range 1000 {
-		workers.mu.Lock()
-		asleep := workers.sleeping == workers.count
-		workers.mu.Unlock()
-		if asleep {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Error("workers still awake a second after the last call")
 }
 
 // TestShortCalls finds that a product that is worth waking nobody for is serial,
-// unless such products follow one another closely, or a worker is awake.
+// unless such products follow one another closely.
 func TestShortCalls(t *testing.T) {
 	withProcs(t, 2)
 	StopWorkers()
 	t.Cleanup(StopWorkers)
 	for range 5 {
-		time.Sleep(10 * spinTime)
+		time.Sleep(time.Millisecond)
 		if worthThreads(2, readyWork) {
 			t.Fatal("a short call by itself is worth a second thread")
 		}
 	}
-	eventually := func(what string, before func()) { // a busy machine may let it wait
-		for start := time.Now(); time.Since(start) < 30*time.Second; {
-			if before(); worthThreads(2, readyWork) {
-				if worthThreads(2, readyWork-1) || worthThreads(1, readyWork) {
-					t.Errorf("%s, and it is worth a second thread where there is none or less work", what)
-				}
-				return
-			}
+	for start := time.Now(); !worthThreads(2, readyWork); { // a busy machine may let it wait
+		if time.Since(start) > 30*time.Second {
+			t.Fatal("one short call follows another, and it is not worth a second thread")
 		}
-		t.Errorf("%s, and it is not worth a second thread", what)
 	}
-	eventually("one short call follows another", func() {})
-	eventually("a worker is awake", func() {
-		time.Sleep(10 * spinTime)
-		parallel(2, 2, each(func(int) {}))
-	})
-}
-
-func TestWorkersFollowGOMAXPROCS(t *testing.T) {
-	withProcs(t, 4)
-	t.Cleanup(StopWorkers)
-	parallel(4, 100, each(func(int) { time.Sleep(10 * time.Microsecond) }))
-	runtime.GOMAXPROCS(2)
-	for range 1000 {
-		parallel(4, 4, each(func(int) { time.Sleep(10 * time.Microsecond) }))
-		if workerCount() <= 1 {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Errorf("%d workers at GOMAXPROCS = 2", workerCount())
-}
-
-type countTask struct{ n atomic.Int64 }
-
-func (c *countTask) do(from, to int) { c.n.Add(int64(to - from)) }
-
-func TestParallelDoesNotAllocate(t *testing.T) {
-	withProcs(t, 2)
-	t.Cleanup(StopWorkers)
-	var c countTask
-	if got := testing.AllocsPerRun(200, func() { parallel(2, 8, &c) }); got != 0 {
-		t.Errorf("%v allocations a call", got)
-	}
-}
-
-// BenchmarkParallel is the cost of a call whose parts do nothing, one after the
-// other and with a pause that lets the workers fall asleep.
-func BenchmarkParallel(b *testing.B) {
-	b.Cleanup(StopWorkers)
-	var c countTask
-	for _, pause := range []time.Duration{0, 200 * time.Microsecond} {
-		b.Run(fmt.Sprintf("pause=%v", pause), func(b *testing.B) {
-			var busy time.Duration
-			for b.Loop() {
-				if pause > 0 {
-					time.Sleep(pause)
-				}
-				start := time.Now()
-				parallel(2, 2, &c)
-				busy += time.Since(start)
-			}
-			b.ReportMetric(float64(busy.Nanoseconds())/float64(b.N), "ns/call")
-		})
+	if worthThreads(2, readyWork-1) || worthThreads(1, readyWork) {
+		t.Error("a call with less work, or on one thread, is worth a second thread")
 	}
 }

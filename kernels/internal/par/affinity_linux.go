@@ -1,4 +1,4 @@
-package kernels
+package par
 
 import (
 	"runtime"
@@ -6,13 +6,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// Linux may wake a worker on the CPU of the goroutine that wants its help and
-// leave the two there for some 10 ms while another CPU idles: where all CPUs
-// that share a cache were busy of late, it does not search them for an idle one
-// (select_idle_cpu in kernel/sched/fair.c). A small virtual machine that has
-// just computed on all its CPUs is such a place. So a worker that wakes to find
-// itself on its caller's CPU goes elsewhere.
 
 // currentCPU is the CPU that the caller runs on, or -1 if it cannot be told.
 func currentCPU() int {
@@ -43,7 +36,5 @@ func leaveCPU(cpu int) {
 	}
 }
 
-// letWorkersMove lets a worker that was woken on the caller's CPU run for as
-// long as it takes to leave. It costs a fraction of a microsecond if there is
-// none.
-func letWorkersMove() { unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+// yieldThread gives way to other threads on the calling thread's CPU.
+func yieldThread() { unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

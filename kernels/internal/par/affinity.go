@@ -1,0 +1,44 @@
+package par
+
+import "sync/atomic"
+
+// Linux may wake a worker on the CPU of the goroutine that wants its help and
+// leave the two there for some 10 ms while another CPU idles: where all CPUs
+// that share a cache were busy of late, it does not search them for an idle one
+// (select_idle_cpu in kernel/sched/fair.c). A small virtual machine that has
+// just computed on all its CPUs is such a place. If the program allows it, a worker
+// that wakes to find itself on its caller's CPU goes elsewhere.
+
+var affinity atomic.Bool
+
+// AllowAffinityChanges says whether workers may change the affinity of their threads
+// for a moment, and returns what it was before. At first they may not.
+func AllowAffinityChanges(allow bool) (before bool) { return affinity.Swap(allow) }
+
+// callerCPU is the CPU that the caller runs on, or -1 if it cannot be told, or if
+// no worker would leave it.
+func callerCPU() int {
+	if !affinity.Load() {
+		return -1
+	}
+	return currentCPU()
+}
+
+// avoidCallerCPU has the worker leave the CPU of the caller, once it gets to run, and
+// reports whether it will.
+func (w *worker) avoidCallerCPU() bool {
+	cpu := callerCPU()
+	if cpu < 0 {
+		return false
+	}
+	w.avoid.Store(int32(cpu + 1))
+	return true
+}
+
+// letWorkersMove lets a worker that was woken on the caller's CPU run for as long
+// as it takes to leave. It costs a fraction of a microsecond if there is none.
+func letWorkersMove() {
+	if affinity.Load() {
+		yieldThread()
+	}
+}

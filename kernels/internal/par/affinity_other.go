@@ -1,0 +1,11 @@
+//go:build !linux
+
+package par
+
+// Other systems place a waking thread well, or do not let it be moved.
+
+func currentCPU() int { return -1 }
+
+func leaveCPU(int) {}
+
+func yieldThread() {}

@@ -1,0 +1,119 @@
+package par
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// job is one running call of Run.
+type job struct {
+	task    Task
+	shares  []share
+	offered []*worker // the workers that it was handed to directly
+	queued  bool      // it was put into the queue
+	wanted  int       // further workers that may join from the queue; guarded by the pool's mutex
+	cpu     int       // the CPU that the caller ran on when it woke workers, or -1
+	// active is the number of workers inside or handed the job, plus callerSleeps
+	// once the caller sleeps until the last of them leaves.
+	active atomic.Int64
+	done   chan struct{} // the last worker's message to a sleeping caller
+}
+
+const callerSleeps = 1 << 32
+
+var jobs = sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)} }}
+
+// share is the parts [from, to) that a goroutine has yet to take, as
+// from<<32 | to, on a cache line of its own.
+type share struct {
+	parts atomic.Uint64
+	_     [56]byte
+}
+
+// left is how many parts nobody has taken.
+func (s *share) left() int {
+	v := s.parts.Load()
+	return int(uint32(v)) - int(v>>32)
+}
+
+// take takes half of the parts, at least one, from the front or from the back.
+func (s *share) take(back bool) (from, to int) {
+	for {
+		v := s.parts.Load()
+		from, to = int(v>>32), int(uint32(v))
+		if from >= to {
+			return 0, 0
+		}
+		half := max(1, (to-from)/2)
+		rest := uint64(from+half)<<32 | uint64(to)
+		if back {
+			rest = uint64(from)<<32 | uint64(to-half)
+		}
+		if !s.parts.CompareAndSwap(v, rest) {
+			continue
+		}
+		if back {
+			return to - half, to
+		}
+		return from, from + half
+	}
+}
+
+// divide gives each of several goroutines its share of n parts.
+func (j *job) divide(n, goroutines int) {
+	if cap(j.shares) < goroutines {
+		j.shares = make([]share, goroutines)
+	}
+	j.shares = j.shares[:goroutines]
+	end := func(i int) uint64 { return uint64(n) * uint64(i) / uint64(goroutines) }
+	for i := range j.shares {
+		j.shares[i].parts.Store(end(i)<<32 | end(i+1))
+	}
+}
+
+// run does parts until all are taken, those of the share own first.
+func (j *job) run(own int) {
+	victim := &j.shares[own]
+	for back := false; ; back = true {
+		for from, to := victim.take(back); from < to; from, to = victim.take(back) {
+			j.task.Do(from, to)
+		}
+		victim = &j.shares[0]
+		for i := range j.shares {
+			if j.shares[i].left() > victim.left() {
+				victim = &j.shares[i]
+			}
+		}
+		if victim.left() <= 0 {
+			return
+		}
+	}
+}
+
+// empty takes all parts that nobody has taken, so that nobody begins them. After
+// run has returned there are none.
+func (j *job) empty() {
+	for i := range j.shares {
+		j.shares[i].parts.Store(0)
+	}
+}
+
+// leave is a worker's farewell; j may belong to another call right after it.
+func (j *job) leave() {
+	if j.active.Add(-1) == callerSleeps {
+		j.active.Store(0)
+		j.done <- struct{}{}
+	}
+}
+
+// wait returns when no worker is inside any more. Nobody can join by now.
+func (j *job) wait() {
+	if spin(func() bool { return j.active.Load() == 0 }) {
+		return
+	}
+	if j.active.Add(callerSleeps) == callerSleeps {
+		j.active.Store(0) // the last worker left in between
+		return
+	}
+	<-j.done
+}

@@ -1,0 +1,61 @@
+// Package par runs the parts of a computation on several goroutines: the calling
+// one and the workers of one pool.
+//
+// The files: par.go has what other packages call, job.go one running call, pool.go
+// the set of workers, worker.go a worker's life, spin.go waiting without sleeping,
+// and affinity.go leaving the caller's CPU.
+package par
+
+// Task is work that falls into parts, which may run in any order and at once; Do
+// does those in [from, to). Its value should be a pointer to an object of a
+// sync.Pool, so that a call of Run allocates nothing; a closure would escape to the
+// heap at every call.
+type Task interface{ Do(from, to int) }
+
+// Func is a Task from a function, for callers that may allocate.
+type Func func(from, to int)
+
+// Do calls f.
+func (f Func) Do(from, to int) { f(from, to) }
+
+// Run has task do all parts in [0, n), on at most the given number of goroutines,
+// and returns when all are done. Run never waits for a worker to come: the caller
+// does whatever parts the workers have not begun.
+//
+// A part that panics on the calling goroutine ends the call: parts that are under
+// way are waited for, others are not begun, and the panic goes on. A part that
+// panics on a worker ends the program.
+//
+// Each goroutine has an equal share of the parts, the same from call to call, so
+// that it meets again in its caches what it read and wrote before. It takes half of
+// what is left of its share at a time, and when nothing is left, half of what is
+// left of another goroutine's share: parts are handed out many at a time as long as
+// there are many, and one by one at the end, where they decide who waits.
+func Run(threads, n int, task Task) {
+	if n <= 0 {
+		return
+	}
+	helpers := workers.helpers(min(threads, n) - 1)
+	if helpers <= 0 {
+		task.Do(0, n)
+		return
+	}
+	j := jobs.Get().(*job)
+	j.task = task
+	j.divide(n, helpers+1)
+	defer workers.finish(j) // after a panic too: no worker may write to the caller's memory any more
+	workers.submit(j, helpers)
+	j.run(0)
+}
+
+// Ready reports whether a call that is not worth waking a worker should ask for
+// one all the same: because a worker is awake, or because such calls follow one
+// another so closely that a worker, once awake, stays awake.
+func Ready() bool { return workers.ready() }
+
+// Stop ends the workers and returns when they are gone. Calls that run meanwhile
+// finish, on fewer threads. The next call that wants workers starts them again.
+func Stop() { workers.stop() }
+
+// Workers is the number of workers that exist.
+func Workers() int { return len(*workers.all.Load()) }

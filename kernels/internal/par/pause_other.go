@@ -1,0 +1,6 @@
+//go:build !(amd64 || arm64) || purego
+
+package par
+
+// pause does nothing where no instruction is known for it.
+func pause() {}

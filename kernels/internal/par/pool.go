@@ -1,0 +1,210 @@
+package par
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// pool is a set of workers. A worker that looks for work is handed a job without a
+// lock; busy and sleeping workers find jobs in a queue.
+type pool struct {
+	mu    sync.Mutex
+	work  sync.Cond // a sleeping worker waits for it
+	ended sync.Cond // stop waits for it
+	jobs  []*job    // those that still want workers, oldest first
+
+	all      atomic.Pointer[[]*worker] // the workers that exist; replaced under mu
+	open     atomic.Int32              // len(jobs)
+	sleeping atomic.Int32              // workers that wait on work; changes under mu
+	spinning atomic.Int32              // workers that look for work
+	stopping atomic.Bool
+
+	// demand has the number of running calls, times oneCall, plus the number of
+	// helpers that they want together.
+	demand atomic.Int64
+	// limit is GOMAXPROCS-1 at the time of asked.
+	limit atomic.Int32
+	asked atomic.Int64
+	// shortCall is when a call last asked for a worker that is not worth waking one.
+	shortCall atomic.Int64
+}
+
+const oneCall = 1 << 32
+
+// askEvery is how old limit may become: runtime.GOMAXPROCS takes the scheduler's
+// lock, which is not to be had for nothing at every call.
+const askEvery = 10 * time.Millisecond
+
+var workers = newPool()
+
+func newPool() *pool {
+	p := &pool{}
+	p.work.L, p.ended.L = &p.mu, &p.mu
+	p.all.Store(new([]*worker))
+	p.asked.Store(math.MinInt64 / 2)
+	return p
+}
+
+// epoch is what asked and shortCall count from, on the monotonic clock.
+var epoch = time.Now()
+
+func now() int64 { return int64(time.Since(epoch)) }
+
+// helpers is how many of the wanted helpers a call may have.
+func (p *pool) helpers(wanted int) int {
+	if wanted <= int(p.limit.Load()) {
+		return wanted
+	}
+	return min(wanted, p.currentLimit())
+}
+
+// currentLimit is limit, which it brings up to date. Where that is less than
+// before, sleeping workers wake to see whether they are too many.
+func (p *pool) currentLimit() int {
+	if t := now(); t-p.asked.Load() > int64(askEvery) {
+		p.asked.Store(t)
+		limit := int32(runtime.GOMAXPROCS(0) - 1)
+		if old := p.limit.Swap(limit); limit < old {
+			p.mu.Lock()
+			p.work.Broadcast()
+			p.mu.Unlock()
+		}
+	}
+	return int(p.limit.Load())
+}
+
+// surplus reports whether there are more workers than GOMAXPROCS has room for.
+func (p *pool) surplus() bool { return len(*p.all.Load()) > int(p.limit.Load()) }
+
+// crowded reports whether the running calls and the workers that are awake are
+// more goroutines than run at a time: then a worker that spins keeps one of them
+// from running.
+func (p *pool) crowded() bool {
+	awake := len(*p.all.Load()) - int(p.sleeping.Load())
+	return int(p.demand.Load()/oneCall)+awake > int(p.limit.Load())+1
+}
+
+// submit offers a job to n workers, starting or waking those that are missing.
+func (p *pool) submit(j *job, n int) {
+	j.offered, j.queued, j.cpu = j.offered[:0], false, -1
+	p.demand.Add(oneCall + int64(n))
+	if p.spinning.Load() > 0 {
+		for _, w := range *p.all.Load() {
+			if len(j.offered) == n {
+				return
+			}
+			if w.mail.Load() != idle {
+				continue
+			}
+			j.active.Add(1)
+			if w.mail.CompareAndSwap(idle, j) {
+				j.offered = append(j.offered, w)
+			} else {
+				j.active.Add(-1)
+			}
+		}
+	}
+	if len(j.offered) < n && p.enqueue(j, n-len(j.offered)) {
+		letWorkersMove()
+	}
+}
+
+// enqueue puts a job into the queue, for n workers to join, and reports whether it
+// woke any.
+func (p *pool) enqueue(j *job, n int) (woke bool) {
+	limit := p.currentLimit()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopping.Load() {
+		return false
+	}
+	j.wanted, j.queued = n, true
+	p.jobs = append(p.jobs, j)
+	p.open.Store(int32(len(p.jobs)))
+	p.grow(min(limit, int(p.demand.Load()%oneCall)))
+	wake := min(n, int(p.sleeping.Load()))
+	if wake <= 0 {
+		return false
+	}
+	j.cpu = callerCPU()
+	for range wake {
+		p.work.Signal()
+	}
+	return true
+}
+
+// grow starts workers until there are n. The caller holds mu.
+func (p *pool) grow(n int) {
+	for count := len(*p.all.Load()); count < n; count++ {
+		w := &worker{number: count}
+		p.setAll(append(slices.Clone(*p.all.Load()), w))
+		go p.live(w)
+	}
+}
+
+func (p *pool) setAll(all []*worker) { p.all.Store(&all) }
+
+// finish ends a job's offer, waits for the workers that are inside, and keeps the
+// job for another call.
+func (p *pool) finish(j *job) {
+	j.empty()
+	p.demand.Add(-oneCall - int64(len(j.shares)-1))
+	p.withdraw(j)
+	j.wait()
+	j.task = nil
+	jobs.Put(j)
+}
+
+// withdraw ends a job's offer: once it returns, no worker joins any more.
+func (p *pool) withdraw(j *job) {
+	astray := false
+	for _, w := range j.offered {
+		if w.mail.CompareAndSwap(j, idle) {
+			j.active.Add(-1)
+			// It looked for work and yet did not take the job, so it did not get to run.
+			astray = w.avoidCallerCPU() || astray
+		}
+	}
+	if astray {
+		letWorkersMove()
+	}
+	if !j.queued {
+		return
+	}
+	p.mu.Lock()
+	p.remove(j)
+	p.mu.Unlock()
+}
+
+// remove takes a job out of the queue, if it is there. The caller holds mu.
+func (p *pool) remove(j *job) {
+	if i := slices.Index(p.jobs, j); i >= 0 {
+		p.jobs = slices.Delete(p.jobs, i, i+1)
+		p.open.Store(int32(len(p.jobs)))
+	}
+}
+
+// ready is Ready.
+func (p *pool) ready() bool {
+	if p.spinning.Load() > 0 {
+		return true
+	}
+	t := now()
+	return t-p.shortCall.Swap(t) < int64(spinTime)
+}
+
+// stop is Stop.
+func (p *pool) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(*p.all.Load()) > 0 { // another stop may have ended, and new workers begun, meanwhile
+		p.stopping.Store(true)
+		p.work.Broadcast()
+		p.ended.Wait()
+	}
+	p.stopping.Store(false)
+}

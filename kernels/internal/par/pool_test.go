@@ -1,0 +1,185 @@
+package par
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestPoolGrowsToAllCalls has several calls of two threads under way at once, each of
+// whose parts waits until all parts of all calls have begun.
+func TestPoolGrowsToAllCalls(t *testing.T) {
+	const calls = 8
+	withProcs(t, 2*calls)
+	Stop()
+	t.Cleanup(Stop)
+	var begun atomic.Int32
+	var all sync.WaitGroup
+	end := time.Now().Add(10 * time.Second)
+	for range calls {
+		all.Go(func() {
+			Run(2, 2, each(func(int) {
+				for begun.Add(1); begun.Load() < 2*calls && time.Now().Before(end); {
+					time.Sleep(time.Millisecond)
+				}
+			}))
+		})
+	}
+	all.Wait()
+	if time.Now().After(end) {
+		t.Error("some parts did not begin while the others ran")
+	}
+	if got := Workers(); got != calls {
+		t.Errorf("%d workers for %d concurrent calls of two threads", got, calls)
+	}
+}
+
+// TestPoolKeepsToDemand has one call of two threads after the other, which need one
+// worker, however often they find it busy, spinning or asleep.
+func TestPoolKeepsToDemand(t *testing.T) {
+	withProcs(t, 8)
+	Stop()
+	t.Cleanup(Stop)
+	for i := range 3000 {
+		Run(2, 4, each(func(int) {}))
+		if i%100 == 0 {
+			time.Sleep(2 * spinTime)
+		}
+	}
+	if got := Workers(); got > 1 {
+		t.Errorf("%d workers for calls of two threads one after the other", got)
+	}
+}
+
+// TestPoolFollowsGOMAXPROCS lowers GOMAXPROCS under a pool of which all calls from
+// then on need one worker: the others must not sleep for ever.
+func TestPoolFollowsGOMAXPROCS(t *testing.T) {
+	withProcs(t, 16)
+	t.Cleanup(Stop)
+	var begun sync.WaitGroup
+	begun.Add(16)
+	Run(16, 16, each(func(int) { begun.Done(); begun.Wait() }))
+	if got := Workers(); got != 15 {
+		t.Fatalf("%d workers at GOMAXPROCS = 16", got)
+	}
+	runtime.GOMAXPROCS(4)
+	for start := time.Now(); Workers() > 3; {
+		if time.Since(start) > 10*time.Second {
+			t.Fatalf("%d workers at GOMAXPROCS = 4", Workers())
+		}
+		Run(2, 2, each(func(int) {}))
+	}
+	runtime.GOMAXPROCS(1)
+	for start := time.Now(); Workers() > 0; {
+		if time.Since(start) > 10*time.Second {
+			t.Fatalf("%d workers at GOMAXPROCS = 1", Workers())
+		}
+		Run(2, 2, each(func(int) {}))
+	}
+	runtime.GOMAXPROCS(3)
+	for start := time.Now(); Workers() != 2; {
+		if time.Since(start) > 10*time.Second {
+			t.Fatalf("%d workers at GOMAXPROCS = 3", Workers())
+		}
+		Run(3, 3, each(func(int) { time.Sleep(10 * time.Microsecond) }))
+	}
+}
+
+// TestPanicOnCaller recovers a panic of a part on the calling goroutine while workers
+// are inside others. From then on no part may run or begin.
+func TestPanicOnCaller(t *testing.T) {
+	withProcs(t, 4)
+	t.Cleanup(Stop)
+	for threads := 2; threads <= 4; threads++ {
+		for _, by := range []string{"panic", "Goexit"} {
+			t.Run(fmt.Sprintf("threads=%d/%s", threads, by), func(t *testing.T) {
+				const parts = 64
+				var inside, begun atomic.Int32
+				callerIsIn := make(chan struct{})
+				memory := make([]int, parts) // written without locks: a late part is a race too
+				part := func(i int) {
+					if i == 0 { // the first part of the caller's share; workers wait for it
+						close(callerIsIn)
+						for inside.Load() == 0 {
+							runtime.Gosched()
+						}
+						if by == "Goexit" {
+							runtime.Goexit()
+						}
+						panic("part 0")
+					}
+					inside.Add(1)
+					begun.Add(1)
+					<-callerIsIn
+					time.Sleep(3 * time.Millisecond)
+					memory[i]++
+					inside.Add(-1)
+				}
+				var recovered any
+				var caller sync.WaitGroup
+				caller.Go(func() {
+					defer func() {
+						recovered = recover()
+						if n := inside.Load(); n != 0 {
+							t.Errorf("%d parts still run", n)
+						}
+						for i := range memory {
+							memory[i]++
+						}
+					}()
+					Run(threads, parts, each(part))
+				})
+				caller.Wait()
+				if want := by == "panic"; (recovered != nil) != want {
+					t.Errorf("recovered %v", recovered)
+				}
+				before := begun.Load()
+				time.Sleep(10 * time.Millisecond)
+				if after := begun.Load(); after != before || before == parts-1 {
+					t.Errorf("%d of %d parts had begun when the call ended, and %d later", before, parts, after)
+				}
+				n := atomic.Int32{}
+				Run(threads, 10, each(func(int) { n.Add(1) }))
+				if n.Load() != 10 {
+					t.Errorf("the next call did %d parts of 10", n.Load())
+				}
+			})
+		}
+	}
+}
+
+// TestAffinityIsLeftAlone finds no worker told to leave a CPU, unless that is allowed.
+func TestAffinityIsLeftAlone(t *testing.T) {
+	if AllowAffinityChanges(false) {
+		t.Fatal("affinity changes are allowed from the start")
+	}
+	w := new(worker)
+	if callerCPU() >= 0 || w.avoidCallerCPU() || w.avoid.Load() != 0 {
+		t.Error("a worker would leave the caller's CPU")
+	}
+	if AllowAffinityChanges(true) || !AllowAffinityChanges(false) {
+		t.Error("AllowAffinityChanges does not return what it was before")
+	}
+}
+
+// TestCrowdedWorkersSleep finds no worker spinning while as many calls are under way
+// as there are processors.
+func TestCrowdedWorkersSleep(t *testing.T) {
+	withProcs(t, 2)
+	Stop()
+	t.Cleanup(Stop)
+	Run(2, 100, each(func(int) { time.Sleep(10 * time.Microsecond) })) // starts the worker
+	if workers.crowded() {
+		t.Error("crowded without a call")
+	}
+	workers.demand.Add(2 * oneCall)
+	defer workers.demand.Add(-2 * oneCall)
+	for start := time.Now(); workers.spinning.Load() > 0; {
+		if time.Since(start) > 10*time.Second {
+			t.Fatal("a worker spins beside two calls on two processors")
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package par
+
+import "time"
+
+// Spinning for longer than a sleeping goroutine takes to wake is never worth
+// it, and most calls are followed by the next within this time.
+const (
+	spinTime   = 50 * time.Microsecond
+	spinRounds = 50 // tries between two looks at the clock
+)
+
+// spin tries ready again and again for spinTime, and reports whether it came true.
+// It keeps its processor for that time: runtime.Gosched would wake further threads
+// to run the goroutine that gave way, and these get into the way of the caller's.
+func spin(ready func() bool) bool {
+	var end int64
+	for {
+		for range spinRounds {
+			if ready() {
+				return true
+			}
+			pause()
+		}
+		t := now()
+		switch {
+		case end == 0:
+			end = t + int64(spinTime)
+		case t > end:
+			return false
+		}
+	}
+}

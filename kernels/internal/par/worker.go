@@ -1,0 +1,108 @@
+package par
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// worker is a goroutine that helps with one job after another. Its number decides
+// which share of a job it begins with.
+type worker struct {
+	number int
+	// mail is idle while the worker looks for work, and a job once it is handed one.
+	mail atomic.Pointer[job]
+	// avoid is 1 + the CPU of a caller whose job the worker did not take: perhaps
+	// its own CPU. It stays 0 unless affinity may be changed.
+	avoid atomic.Int32
+	_     [40]byte // a cache line of its own
+}
+
+// idle stands in mail for a worker that may be handed a job.
+var idle = new(job)
+
+// live is a worker's life.
+func (p *pool) live(w *worker) {
+	for {
+		j, woken := p.next(w)
+		if j == nil {
+			return
+		}
+		for ; j != nil; j, woken = p.look(w), false {
+			if woken && j.cpu >= 0 {
+				leaveCPU(j.cpu)
+			}
+			j.run(1 + w.number%(len(j.shares)-1))
+			j.leave()
+			p.currentLimit()
+		}
+	}
+}
+
+// next takes a job from the queue, sleeping until there is one, and reports
+// whether it slept. It returns nil when the worker is to end.
+func (p *pool) next(w *worker) (j *job, slept bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		if p.stopping.Load() || p.surplus() {
+			p.setAll(slices.DeleteFunc(slices.Clone(*p.all.Load()), func(v *worker) bool { return v == w }))
+			p.ended.Broadcast()
+			return nil, slept
+		}
+		if len(p.jobs) > 0 {
+			j := p.jobs[0]
+			j.active.Add(1)
+			if j.wanted--; j.wanted == 0 {
+				p.remove(j)
+			}
+			return j, slept
+		}
+		p.sleeping.Add(1)
+		p.work.Wait()
+		p.sleeping.Add(-1)
+		slept = true
+	}
+}
+
+// look waits to be handed a job, for as long as spin does. It returns nil if it
+// is not, or if there is something to do in next.
+func (p *pool) look(w *worker) *job {
+	p.spinning.Add(1)
+	defer p.spinning.Add(-1)
+	for {
+		w.mail.Store(idle)
+		found := spin(func() bool {
+			return w.mail.Load() != idle || w.avoid.Load() > 0 || p.callsNext()
+		})
+		if cpu := w.avoid.Swap(0) - 1; cpu >= 0 {
+			leaveCPU(int(cpu))
+		}
+		if j := w.close(); j != nil {
+			return j
+		}
+		if !found || p.callsNext() {
+			return nil
+		}
+	}
+}
+
+// callsNext reports whether next has something to do other than sleep, or should
+// sleep since others want to run.
+func (p *pool) callsNext() bool {
+	return p.open.Load() > 0 || p.stopping.Load() || p.surplus() || p.crowded()
+}
+
+// close ends the time in which the worker can be handed a job, and returns the
+// job that it has been handed, or nil.
+func (w *worker) close() *job {
+	for {
+		j := w.mail.Load()
+		if !w.mail.CompareAndSwap(j, nil) {
+			continue // handed or withdrawn in between
+		}
+		if j == idle {
+			return nil
+		}
+		return j
+	}
+}
