@@ -437,15 +437,16 @@ func brief(v any) string {
 // takesAnything has the functions with arguments of which none is wrong, or
 // that say so otherwise.
 var takesAnything = map[string]string{
-	"ParseISA":        "returns an error",
-	"BLHD":            "multiplies; what it gives, Attention checks",
-	"WindowMask":      "cuts what no sequence reaches",
-	"LengthMask":      "keeps what Attention checks",
-	"QueryLengthMask": "keeps what Attention checks",
-	"KeepMask":        "keeps what Attention checks",
-	"BlockMask":       "keeps what Attention checks",
-	"BiasMask":        "keeps what Attention checks",
-	"ALiBiMask":       "keeps what Attention checks",
+	"AllowAffinityChanges": "either value is right",
+	"ParseISA":             "returns an error",
+	"BLHD":                 "multiplies; what it gives, Attention checks",
+	"WindowMask":           "cuts what no sequence reaches",
+	"LengthMask":           "keeps what Attention checks",
+	"QueryLengthMask":      "keeps what Attention checks",
+	"KeepMask":             "keeps what Attention checks",
+	"BlockMask":            "keeps what Attention checks",
+	"BiasMask":             "keeps what Attention checks",
+	"ALiBiMask":            "keeps what Attention checks",
 }
 
 // TestArgumentsCoverAPI fails for an exported function or method with
