@@ -1,6 +1,17 @@
 package models
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that those of this package match, for use with errors.Is, beside those of
+// package transformer.
+var (
+	ErrFolder    = errors.New("models: no model folder")             // what is needed is not there
+	ErrModelType = errors.New("models: model_type is not supported") // nobody registered it
+	ErrConfig    = errors.New("models: configuration")               // a value unknown, contradictory or of the wrong type
+)
 
 // errorf is an error that matches sentinel.
 func errorf(sentinel error, format string, args ...any) error {

@@ -263,9 +263,9 @@ func d2lFeedForward(g *golden) {
 	dim, hidden, out, length := g.num("d"), g.num("ffn_hidden"), g.num("ffn_out"), g.num("len")
 	x, y := g.tensor("in.x"), g.tensor("in.y")
 	rows := len(x) / dim
-	f, err := tf.NewFeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, OutDim: out, Activation: tf.ReLU, Bias: true}, tf.D2LEncoderBlock, g.weights("w."), "")
+	f, err := tf.NewFeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, OutDim: out, Activation: tf.ReLU, Bias: true}, tf.D2LEncoderBlock.Feed, g.weights("w."), "")
 	if err != nil { // the file also holds the weights of the normalizations
-		f, err = tf.NewFeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, OutDim: out, Activation: tf.ReLU, Bias: true}, tf.D2LEncoderBlock, tf.Hide(g.weights("w."), "addnorm*"), "")
+		f, err = tf.NewFeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, OutDim: out, Activation: tf.ReLU, Bias: true}, tf.D2LEncoderBlock.Feed, tf.Hide(g.weights("w."), "addnorm*"), "")
 	}
 	g.ok(err)
 	h, z := make([]float32, rows*hidden), make([]float32, rows*out)

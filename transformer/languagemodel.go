@@ -69,7 +69,7 @@ func NewLanguageModel(c LanguageModelConfig, names LanguageModelNames, w Weights
 		mask:                causal,
 	}
 	if c.TiedHead {
-		m.Head = l.linearOf(dim, c.Vocab, m.Embedding.Weight, nil)
+		m.Head = l.LinearOf(dim, c.Vocab, m.Embedding.Weight, nil)
 	} else {
 		m.Head = l.At(names.Head).Linear(dim, c.Vocab, false)
 	}

@@ -86,13 +86,22 @@ func NewLayer(c LayerConfig, names LayerNames, w Weights, prefix string) (*Layer
 	return finish(l.layer(c, names), l)
 }
 
+// Layer is the layer whose weights have the given names.
+func (l *Loader) Layer(c LayerConfig, names LayerNames) *Layer {
+	c, err := c.withDefaults()
+	if l.Fail(err) {
+		return nil
+	}
+	return l.layer(c, names)
+}
+
 // layer loads a layer whose configuration is complete and checked.
 func (l *Loader) layer(c LayerConfig, names LayerNames) *Layer {
 	layer := &Layer{
 		Dim: c.Self.Dim, NormFirst: c.NormFirst, name: l.Name(),
 		Self:     l.At(names.Self).attention(c.Self, names.Attention),
 		SelfNorm: l.At(names.SelfNorm).norm(c.Norm),
-		Feed:     l.feedForward(c.FeedForward, names),
+		Feed:     l.feedForward(c.FeedForward, names.Feed),
 		FeedNorm: l.At(names.FeedNorm).norm(c.Norm),
 	}
 	if c.Cross != nil {
@@ -250,6 +259,15 @@ func NewStack(c StackConfig, names StackNames, w Weights, prefix string) (*Stack
 	}
 	l := NewLoader(w).At(prefix)
 	return finish(l.stack(c, names), l)
+}
+
+// Stack is the stack whose weights have the given names.
+func (l *Loader) Stack(c StackConfig, names StackNames) *Stack {
+	c, err := c.withDefaults()
+	if l.Fail(err) {
+		return nil
+	}
+	return l.stack(c, names)
 }
 
 // stack loads a stack whose configuration is complete and checked.

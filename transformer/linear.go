@@ -100,29 +100,15 @@ func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Act
 
 // Activation is the non-linear function of a feed-forward network. There is no
 // default: models that say GELU differ in which one they mean.
-type Activation uint8
+type Activation = kernels.Activation
 
 // The activations.
 const (
-	ReLU     Activation = iota + 1
-	GELU                // x*Φ(x), with the error function: PyTorch's and BERT's "gelu"
-	GELUTanh            // its approximation with tanh: "gelu_new", "gelu_pytorch_tanh"
-	SiLU                // x*sigmoid(x), also called swish
+	ReLU     = kernels.ActReLU
+	GELU     = kernels.ActGELU     // x*Φ(x), with the error function: PyTorch's and BERT's "gelu"
+	GELUTanh = kernels.ActGELUTanh // its approximation with tanh: "gelu_new", "gelu_pytorch_tanh"
+	SiLU     = kernels.ActSiLU     // x*sigmoid(x), also called swish
 )
-
-func (a Activation) kernel() (kernels.Activation, error) {
-	switch a {
-	case ReLU:
-		return kernels.ActReLU, nil
-	case GELU:
-		return kernels.ActGELU, nil
-	case GELUTanh:
-		return kernels.ActGELUTanh, nil
-	case SiLU:
-		return kernels.ActSiLU, nil
-	}
-	return 0, errorf(ErrConfig, "activation %d; it has no default", a)
-}
 
 // FeedForwardConfig describes a position-wise feed-forward network.
 type FeedForwardConfig struct {
@@ -139,13 +125,12 @@ type FeedForwardConfig struct {
 // FeedForward is the same two-layer network applied to every row.
 type FeedForward struct {
 	FeedForwardConfig
-	Up, Down   *Linear
-	Gate       *Linear // nil unless Gated
-	activation kernels.Activation
+	Up, Down *Linear
+	Gate     *Linear // nil unless Gated
 }
 
 // NewFeedForward takes the weights with the given names under prefix.
-func NewFeedForward(c FeedForwardConfig, names LayerNames, w Weights, prefix string) (*FeedForward, error) {
+func NewFeedForward(c FeedForwardConfig, names FeedForwardNames, w Weights, prefix string) (*FeedForward, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -154,7 +139,7 @@ func NewFeedForward(c FeedForwardConfig, names LayerNames, w Weights, prefix str
 }
 
 // FeedForward is the network whose weights have the given names.
-func (l *Loader) FeedForward(c FeedForwardConfig, names LayerNames) *FeedForward {
+func (l *Loader) FeedForward(c FeedForwardConfig, names FeedForwardNames) *FeedForward {
 	if l.Fail(c.check()) {
 		return nil
 	}
@@ -162,8 +147,8 @@ func (l *Loader) FeedForward(c FeedForwardConfig, names LayerNames) *FeedForward
 }
 
 func (c FeedForwardConfig) check() error {
-	if _, err := c.Activation.kernel(); err != nil {
-		return err
+	if c.Activation < ReLU || c.Activation > SiLU {
+		return errorf(ErrConfig, "feed-forward: activation %d; it has no default", c.Activation)
 	}
 	if c.OutDim < 0 || c.Chunk < 0 {
 		return errorf(ErrConfig, "feed-forward: out dim %d, chunk %d, want at least 0", c.OutDim, c.Chunk)
@@ -171,15 +156,22 @@ func (c FeedForwardConfig) check() error {
 	return positive("feed-forward", size{"dim", c.Dim}, size{"hidden", c.Hidden})
 }
 
-func (l *Loader) feedForward(c FeedForwardConfig, names LayerNames) *FeedForward {
+func (l *Loader) feedForward(c FeedForwardConfig, names FeedForwardNames) *FeedForward {
 	if c.OutDim == 0 {
 		c.OutDim = c.Dim
 	}
 	f := &FeedForward{FeedForwardConfig: c}
-	f.activation, _ = c.Activation.kernel()
-	f.Up = l.At(names.Up).Linear(c.Dim, c.Hidden, c.Bias)
-	if c.Gated {
+	switch {
+	case c.Gated && names.Packed != "":
+		half := Part{Name: names.Packed, Rows: c.Hidden, Of: 2 * c.Hidden}
+		f.Gate = l.Stacked(c.Dim, c.Bias, half)
+		half.From = c.Hidden
+		f.Up = l.Stacked(c.Dim, c.Bias, half)
+	case c.Gated:
 		f.Gate = l.At(names.Gate).Linear(c.Dim, c.Hidden, c.Bias)
+		fallthrough
+	default:
+		f.Up = l.At(names.Up).Linear(c.Dim, c.Hidden, c.Bias)
 	}
 	f.Down = l.At(names.Down).Linear(c.Hidden, c.OutDim, c.Bias)
 	return f
@@ -219,10 +211,10 @@ func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 	for r := 0; r < rows; r += chunk {
 		n := min(chunk, rows-r)
 		x, h := x[r*f.Dim:(r+n)*f.Dim], hidden[:n*f.Hidden] // [n, D], [n, hidden]
-		activation := f.activation
+		activation := f.Activation
 		if f.Gate != nil {
 			g := gate[:n*f.Hidden]
-			if err := f.Gate.forward(ws, g, x, f.activation, nil); err != nil {
+			if err := f.Gate.forward(ws, g, x, f.Activation, nil); err != nil {
 				return err
 			}
 			if err := f.Up.Forward(ws, h, x); err != nil {

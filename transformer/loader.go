@@ -298,12 +298,30 @@ func (l *Loader) buffer(n int) []float32 {
 	return l.state.scratch[:n]
 }
 
-// linearOf is a linear layer with weights of l, of which some may be missing.
-func (l *Loader) linearOf(in, out int, weight, bias []float32) *Linear {
+// LinearOf is the linear layer with tensors of l, of which some may be missing. It
+// does not keep weight, [out, in].
+func (l *Loader) LinearOf(in, out int, weight, bias []float32) *Linear {
 	if l.Failed() {
 		return nil
 	}
-	return must(NewLinear(in, out, weight, bias))
+	linear, err := NewLinear(in, out, weight, bias)
+	l.Fail(err)
+	return linear
+}
+
+// Tied is the projection to the vocabulary whose weight is that of the embedding.
+// If the checkpoint has the tensor weight all the same, it must be equal.
+func (l *Loader) Tied(e *Embedding, bias []float32) *Linear {
+	if l.Failed() || e == nil {
+		return nil
+	}
+	if l.Has("weight") {
+		if own := l.Tensor("weight", e.Vocab, e.Dim); own != nil && !slices.Equal(own, e.Weight) {
+			l.Fail(errorf(ErrConfig, "%sweight differs from the embedding that the configuration ties it to", l.prefix))
+			return nil
+		}
+	}
+	return l.LinearOf(e.Dim, e.Vocab, e.Weight, bias)
 }
 
 // Finish is the error that loading ends with: nil if every tensor was there in

@@ -27,6 +27,15 @@ var (
 	BERTSelfAttention = AttentionNames{Query: "query.", Key: "key.", Value: "value.", Distance: "distance_embedding."}
 )
 
+// FeedForwardNames says what an ecosystem calls the weights of a feed-forward
+// network, as prefixes.
+type FeedForwardNames struct {
+	Up, Down string
+	Gate     string // where it has one
+	// Packed, if set, is the prefix of the gate and, behind it, Up in one tensor.
+	Packed string
+}
+
 // LayerNames says what an ecosystem calls the parts of a layer, as prefixes.
 type LayerNames struct {
 	Self      string // self-attention, with the names Attention
@@ -34,8 +43,7 @@ type LayerNames struct {
 	Attention AttentionNames
 	SelfNorm  string // the normalization that belongs to each
 	CrossNorm string
-	Up, Down  string // feed-forward network
-	Gate      string // its gate, where it has one
+	Feed      FeedForwardNames
 	FeedNorm  string
 }
 
@@ -43,33 +51,33 @@ type LayerNames struct {
 var (
 	TorchEncoderLayer = LayerNames{
 		Self: "self_attn.", Attention: TorchAttention, SelfNorm: "norm1.",
-		Up: "linear1.", Down: "linear2.", FeedNorm: "norm2.",
+		Feed: FeedForwardNames{Up: "linear1.", Down: "linear2."}, FeedNorm: "norm2.",
 	}
 	TorchDecoderLayer = LayerNames{
 		Self: "self_attn.", Attention: TorchAttention, SelfNorm: "norm1.",
 		Cross: "multihead_attn.", CrossNorm: "norm2.",
-		Up: "linear1.", Down: "linear2.", FeedNorm: "norm3.",
+		Feed: FeedForwardNames{Up: "linear1.", Down: "linear2."}, FeedNorm: "norm3.",
 	}
 	D2LEncoderBlock = LayerNames{
 		Self: "attention.", Attention: D2LAttention, SelfNorm: "addnorm1.ln.",
-		Up: "ffn.dense1.", Down: "ffn.dense2.", FeedNorm: "addnorm2.ln.",
+		Feed: FeedForwardNames{Up: "ffn.dense1.", Down: "ffn.dense2."}, FeedNorm: "addnorm2.ln.",
 	}
 	D2LDecoderBlock = LayerNames{
 		Self: "attention1.", Attention: D2LAttention, SelfNorm: "addnorm1.ln.",
 		Cross: "attention2.", CrossNorm: "addnorm2.ln.",
-		Up: "ffn.dense1.", Down: "ffn.dense2.", FeedNorm: "addnorm3.ln.",
+		Feed: FeedForwardNames{Up: "ffn.dense1.", Down: "ffn.dense2."}, FeedNorm: "addnorm3.ln.",
 	}
 	TimmBlock = LayerNames{
 		Self: "attn.", Attention: TimmAttention, SelfNorm: "norm1.",
-		Up: "mlp.fc1.", Down: "mlp.fc2.", FeedNorm: "norm2.",
+		Feed: FeedForwardNames{Up: "mlp.fc1.", Down: "mlp.fc2."}, FeedNorm: "norm2.",
 	}
 	BERTLayer = LayerNames{
 		Self: "attention.", Attention: BERTAttention, SelfNorm: "attention.output.LayerNorm.",
 		Cross: "crossattention.", CrossNorm: "crossattention.output.LayerNorm.",
-		Up: "intermediate.dense.", Down: "output.dense.", FeedNorm: "output.LayerNorm.",
+		Feed: FeedForwardNames{Up: "intermediate.dense.", Down: "output.dense."}, FeedNorm: "output.LayerNorm.",
 	}
 	LlamaLayer = LayerNames{
 		Self: "self_attn.", Attention: LlamaAttention, SelfNorm: "input_layernorm.",
-		Up: "mlp.up_proj.", Down: "mlp.down_proj.", Gate: "mlp.gate_proj.", FeedNorm: "post_attention_layernorm.",
+		Feed: FeedForwardNames{Up: "mlp.up_proj.", Down: "mlp.down_proj.", Gate: "mlp.gate_proj."}, FeedNorm: "post_attention_layernorm.",
 	}
 )

@@ -108,7 +108,7 @@ var twinMasks = map[string]struct {
 // layerNames has a name for every part.
 var layerNames = tf.LayerNames{
 	Self: "self.", Attention: tf.AttentionNames{Query: "q.", Key: "k.", Value: "v.", Out: "o.", Distance: "e."}, SelfNorm: "n1.",
-	Cross: "cross.", CrossNorm: "n2.", Up: "up.", Gate: "gate.", Down: "down.", FeedNorm: "n3.",
+	Cross: "cross.", CrossNorm: "n2.", Feed: tf.FeedForwardNames{Up: "up.", Gate: "gate.", Down: "down."}, FeedNorm: "n3.",
 }
 
 // TestLayersAgainstTwin compares layers of all kinds with the float64 twin, for

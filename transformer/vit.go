@@ -62,7 +62,7 @@ func NewViT(c ViTConfig, w Weights, prefix string) (*ViT, error) {
 	patch := l.At("patch_embed.proj.")
 	v := &ViT{
 		ViTConfig: c,
-		Patch: l.linearOf(c.Channels*c.PatchHeight*c.PatchWidth, c.Dim,
+		Patch: l.LinearOf(c.Channels*c.PatchHeight*c.PatchWidth, c.Dim,
 			patch.Tensor("weight", c.Dim, c.Channels, c.PatchHeight, c.PatchWidth), patch.Tensor("bias", c.Dim)),
 		Class:     l.Tensor("cls_token", 1, 1, c.Dim),
 		Positions: l.Tensor("pos_embed", 1, 1+c.Patches(), c.Dim),

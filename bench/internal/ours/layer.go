@@ -58,7 +58,7 @@ func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
 	switch d.Op {
 	case work.FeedForward:
 		feedForwardWeights(d, w, 1, s[1], s[2])
-		m, err := transformer.NewFeedForward(feedForward(s[1], s[2]), transformer.TorchEncoderLayer, w, "")
+		m, err := transformer.NewFeedForward(feedForward(s[1], s[2]), transformer.TorchEncoderLayer.Feed, w, "")
 		if err != nil {
 			return nil, err
 		}

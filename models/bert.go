@@ -1,0 +1,207 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// BERT: Devlin et al., 2019, "BERT: Pre-training of Deep Bidirectional Transformers
+// for Language Understanding".
+
+func init() { Register(newBERT, "bert") }
+
+// bertConfig is what config.json says of BERT and its relatives.
+type bertConfig struct {
+	Vocab        int     `json:"vocab_size"`
+	Dim          int     `json:"hidden_size"`
+	Layers       int     `json:"num_hidden_layers"`
+	Heads        int     `json:"num_attention_heads"`
+	Hidden       int     `json:"intermediate_size"`
+	Activation   string  `json:"hidden_act"`
+	MaxPositions int     `json:"max_position_embeddings"`
+	Types        int     `json:"type_vocab_size" min:"0"`
+	Eps          float32 `json:"layer_norm_eps"`
+	Positions    string  `json:"position_embedding_type"`
+}
+
+// layer is the configuration of a layer of the encoder.
+func (c bertConfig) layer(d Document) (transformer.LayerConfig, error) {
+	activation, err := d.Activation("hidden_act", c.Activation)
+	if err != nil {
+		return transformer.LayerConfig{}, err
+	}
+	relative, ok := map[string]transformer.RelativeKind{
+		"absolute": transformer.NoRelative, "relative_key": transformer.RelativeKey, "relative_key_query": transformer.RelativeKeyQuery,
+	}[c.Positions]
+	if !ok {
+		return transformer.LayerConfig{}, d.Errorf("position_embedding_type", "want absolute, relative_key or relative_key_query")
+	}
+	if c.Dim%c.Heads != 0 {
+		return transformer.LayerConfig{}, d.Errorf("num_attention_heads", "does not divide hidden_size = %d", c.Dim)
+	}
+	return transformer.LayerConfig{
+		Self: transformer.AttentionConfig{
+			Dim: c.Dim, Heads: c.Heads, Bias: true, OutBias: true, Relative: relative, MaxPositions: c.MaxPositions,
+		},
+		FeedForward: transformer.FeedForwardConfig{Hidden: c.Hidden, Activation: activation, Bias: true},
+		Norm:        transformer.NormConfig{Eps: c.Eps},
+	}, nil
+}
+
+var bertLayers = transformer.StackNames{Layers: "encoder.layer.%d.", Layer: transformer.LayerNames{
+	Self: "attention.", SelfNorm: "attention.output.LayerNorm.",
+	Attention: transformer.AttentionNames{
+		Query: "self.query.", Key: "self.key.", Value: "self.value.", Out: "output.dense.", Distance: "self.distance_embedding.",
+	},
+	Feed:     transformer.FeedForwardNames{Up: "intermediate.dense.", Down: "output.dense."},
+	FeedNorm: "output.LayerNorm.",
+}}
+
+// bert is the encoder of BERT and its relatives.
+type bert struct {
+	words     *transformer.Embedding
+	positions *transformer.Embedding // nil where they are relative
+	types     *transformer.Embedding // or nil
+	norm      *transformer.Norm
+	layers    *transformer.Stack
+	first     int // position of the first token
+}
+
+func newBERT(c *Checkpoint) (*Model, error) {
+	config := bertConfig{Activation: "gelu", Types: 2, Eps: 1e-12, Positions: "absolute"}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	body := c.Loader.Under("embeddings.word_embeddings.weight", "bert.", "")
+	b, err := c.loadBERT(config, body, 0)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Encoder: b}
+	if body.Has("pooler.dense.weight") {
+		m.Pooler = &head{pool: poolFirst, dense: body.At("pooler.dense.").Linear(config.Dim, config.Dim, true), act: tanh}
+	}
+	classifier := c.Loader.At("classifier.")
+	switch c.Config.Head() {
+	case "Model":
+	case "ForPreTraining", "ForMaskedLM":
+		c.Loader.Ignore("cls.seq_relationship.*") // whether two texts follow each other
+		m.MaskedLM = c.bertMaskedLM(config, b.words)
+	case "ForSequenceClassification":
+		m.Classifier = &head{
+			pool:  poolFirst,
+			dense: body.At("pooler.dense.").Linear(config.Dim, config.Dim, true), act: tanh,
+			out: classifier.Linear(config.Dim, c.Config.labels(), true),
+		}
+	case "ForTokenClassification":
+		m.TokenClassifier = &head{out: classifier.Linear(config.Dim, c.Config.labels(), true)}
+	default:
+		return nil, c.unknownHead()
+	}
+	return m, nil
+}
+
+// loadBERT is the encoder whose tensors body has, with first as the position of the
+// first token.
+func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first int) (*bert, error) {
+	layer, err := config.layer(c.JSON)
+	if err != nil {
+		return nil, err
+	}
+	if config.MaxPositions <= first {
+		return nil, c.JSON.Errorf("max_position_embeddings", "the first position is %d", first)
+	}
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions-first
+	tables := body.At("embeddings.")
+	b := &bert{
+		words:  tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
+		norm:   tables.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}),
+		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, bertLayers),
+		first:  first,
+	}
+	if config.Types > 0 {
+		b.types = tables.At("token_type_embeddings.").Embedding(config.Types, config.Dim)
+	}
+	if layer.Self.Relative == transformer.NoRelative {
+		b.positions = tables.At("position_embeddings.").Embedding(config.MaxPositions, config.Dim)
+	}
+	return b, nil
+}
+
+// bertMaskedLM is the head that predicts hidden words.
+func (c *Checkpoint) bertMaskedLM(config bertConfig, words *transformer.Embedding) *head {
+	l := c.Loader.At("cls.predictions.")
+	activation, _ := c.JSON.Activation("hidden_act", config.Activation)
+	l.Ignore("decoder.bias") // the same as bias
+	return &head{
+		dense: l.At("transform.dense.").Linear(config.Dim, config.Dim, true),
+		act:   activate(activation),
+		norm:  l.At("transform.LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}),
+		out:   l.At("decoder.").Tied(words, l.Tensor("bias", config.Vocab)),
+	}
+}
+
+func (b *bert) Dim() int { return b.words.Dim }
+
+func (b *bert) Encode(ws *Workspace, dst []float32, in Tokens) error {
+	if err := in.check(dst, b.words.Dim); err != nil {
+		return err
+	}
+	err := inOrder(
+		b.words.Forward(ws, dst, in.IDs),  // word vectors, [rows, D]
+		addTypes(ws, dst, b.types, in),    // + those of types
+		b.addPositions(ws, dst, in.Batch), // + those of positions
+		b.norm.Forward(ws, dst, dst),      // [rows, D]
+	)
+	if err != nil {
+		return err
+	}
+	return b.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: in.Batch}, nil) // [rows, D]
+}
+
+// addPositions adds the vectors of positions, counted in each sequence, to x.
+func (b *bert) addPositions(ws *Workspace, x []float32, batch Batch) error {
+	if b.positions == nil {
+		return nil
+	}
+	return addRows(x, b.positions, batch, b.first)
+}
+
+// addTypes adds the vectors of token types, 0 unless given, to x.
+func addTypes(ws *Workspace, x []float32, types *transformer.Embedding, in Tokens) error {
+	if types == nil {
+		return nil
+	}
+	ids := in.Types
+	if ids == nil {
+		ids = make([]int, in.Batch.Rows())
+	}
+	return types.Add(ws, x, ids)
+}
+
+// addRows adds rows first, first+1, … of a table to the rows of each sequence of x.
+func addRows(x []float32, table *transformer.Embedding, batch Batch, first int) error {
+	if n := first + batch.MaxLength(); n > table.Vocab {
+		return fmt.Errorf("%w: %d tokens, there are positions for %d", transformer.ErrTooLong, batch.MaxLength(), table.Vocab-first)
+	}
+	for i := range batch.Len() {
+		rows := x[batch.Start(i)*table.Dim : batch.Start(i+1)*table.Dim]
+		for j, v := range table.Weight[first*table.Dim : first*table.Dim+len(rows)] {
+			rows[j] += v
+		}
+	}
+	return nil
+}
+
+// check returns an error unless tokens and dst, [rows, dim], fit the batch.
+func (in Tokens) check(dst []float32, dim int) error {
+	rows := in.Batch.Rows()
+	if len(in.IDs) != rows || in.Types != nil && len(in.Types) != rows {
+		return fmt.Errorf("%w: %d tokens and %d types in a batch of %d rows", transformer.ErrShape, len(in.IDs), len(in.Types), rows)
+	}
+	if len(dst) != rows*dim {
+		return fmt.Errorf("%w: dst has %d elements, want %d rows of %d", transformer.ErrShape, len(dst), rows, dim)
+	}
+	return nil
+}

@@ -1,0 +1,409 @@
+package models_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
+)
+
+// own is the project's model folders. AVOFORMER_HF names others.
+const own = "testdata/folders"
+
+// allowance is how many times the noise that a folder states for an output, the
+// difference between float32 and float64 there, may be the difference here.
+const allowance = 20
+
+// notBuilt lists model types, and folders, that are not supported yet.
+var notBuilt = map[string]bool{
+	"bart":             true,
+	"clip":             true,
+	"distilbert":       true,
+	"gemma":            true,
+	"gemma2":           true,
+	"gemma3_text":      true,
+	"gpt2":             true,
+	"m2m_100":          true,
+	"marian":           true,
+	"mistral":          true,
+	"modernbert":       true,
+	"mpnet":            true,
+	"nomic_bert":       true,
+	"phi3":             true,
+	"qwen2":            true,
+	"qwen3":            true,
+	"roberta":          true,
+	"siglip":           true,
+	"t5":               true,
+	"vit":              true,
+	"vit-timm":         true,
+	"whisper":          true,
+	"llama-bias":       true,
+	"llama-dynamic":    true,
+	"llama-linear":     true,
+	"llama-rope3-new":  true,
+	"llama-tied-rope3": true,
+	"llama-yarn":       true,
+	"llama-yarn-keys":  true,
+	"xlm-roberta":      true,
+}
+
+// TestFolders loads each folder, computes every output that its expected.safetensors
+// has, and compares, on every tier.
+func TestFolders(t *testing.T) {
+	root, given := os.LookupEnv("AVOFORMER_HF")
+	if !given {
+		root = own
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, compared := 0, 0
+	for _, e := range entries {
+		dir := filepath.Join(root, e.Name())
+		if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
+			continue // an index of the folders, a script
+		}
+		folders++
+		t.Run(e.Name(), func(t *testing.T) {
+			if !given && (notBuilt[modelType(t, dir)] || notBuilt[e.Name()]) {
+				t.Skip("not built")
+			}
+			for _, isa := range kernels.Supported() {
+				t.Run(isa.String(), func(t *testing.T) {
+					defer kernels.Use(isa)()
+					compared += compareFolder(t, dir)
+				})
+			}
+		})
+	}
+	if folders == 0 {
+		t.Fatalf("no model folders under %s", root)
+	}
+	t.Logf("%d folders, %d outputs compared", folders, compared)
+}
+
+func modelType(t *testing.T, dir string) string {
+	text, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c struct {
+		Type string `json:"model_type"`
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c.Type
+}
+
+// expected is what a folder's expected.safetensors holds.
+type expected struct {
+	t       *testing.T
+	file    *safetensors.File
+	noise   map[string]float64
+	used    map[string]bool
+	outputs int
+}
+
+// compareFolder compares all outputs of a folder, and returns their number.
+func compareFolder(t *testing.T, dir string) int {
+	file, err := safetensors.Open(filepath.Join(dir, "expected.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var about struct {
+		Noise map[string]string `json:"noise"`
+	}
+	if err := json.Unmarshal([]byte(file.Metadata()["about"]), &about); err != nil {
+		t.Fatalf("metadata: %v", err)
+	}
+	e := &expected{t: t, file: file, noise: map[string]float64{}, used: map[string]bool{}}
+	for name, text := range about.Noise {
+		if e.noise[name], err = strconv.ParseFloat(text, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := models.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws := new(models.Workspace)
+	e.text(ws, m)
+	e.image(ws, m)
+	e.generation(ws, m)
+	for _, name := range file.Names() {
+		if !e.used[name] {
+			t.Errorf("%s is not compared", name)
+		}
+	}
+	if e.outputs == 0 {
+		t.Error("nothing compared")
+	}
+	return e.outputs
+}
+
+func (e *expected) has(name string) bool { _, ok := e.file.Info(name); return ok }
+
+// floats is an input, or an output that is expected.
+func (e *expected) floats(name string) []float32 {
+	e.used[name] = true
+	x, err := e.file.Float32(name)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return x
+}
+
+func (e *expected) ints(name string) []int {
+	e.used[name] = true
+	x, err := e.file.Int64(name)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	y := make([]int, len(x))
+	for i, v := range x {
+		y[i] = int(v)
+	}
+	return y
+}
+
+func (e *expected) shape(name string) []int { info, _ := e.file.Info(name); return info.Shape }
+
+func (e *expected) ok(err error) {
+	e.t.Helper()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// check compares an output. A shape of fewer rows than expected is filled by padded.
+func (e *expected) check(name string, got []float32) {
+	e.t.Helper()
+	want := e.floats(name)
+	e.outputs++
+	noise, ok := e.noise[name]
+	if !ok || !(noise > 0) {
+		e.t.Errorf("%s: no noise stated", name)
+		return
+	}
+	if len(got) != len(want) {
+		e.t.Errorf("%s: %d elements, want %d", name, len(got), len(want))
+		return
+	}
+	worst, at := 0.0, 0
+	for i := range want {
+		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= worst) {
+			worst, at = d, i
+		}
+	}
+	if !(worst <= allowance*noise) {
+		e.t.Errorf("%s: element %d is %v, want %v: %.3g off, %.1f times the noise", name, at, got[at], want[at], worst, worst/noise)
+	}
+}
+
+// batch is the rows of padded input, [sequences, length], that a mask admits.
+type batch struct {
+	models.Tokens
+	rows   []int // of the padded input
+	padded int   // number of rows with padding
+}
+
+// tokens is the named input without its padding.
+func (e *expected) tokens(ids, mask, types string) batch {
+	b := batch{}
+	all := e.ints(ids)
+	b.padded = len(all)
+	keep := make([]int, len(all))
+	for i := range keep {
+		keep[i] = 1
+	}
+	if e.has(mask) {
+		keep = e.ints(mask)
+	}
+	var kinds []int
+	if e.has(types) {
+		kinds = e.ints(types)
+	}
+	shape := e.shape(ids)
+	var lengths []int
+	for s := range shape[0] {
+		n := 0
+		for i := s * shape[1]; i < (s+1)*shape[1]; i++ {
+			if keep[i] == 0 {
+				continue
+			}
+			n++
+			b.rows = append(b.rows, i)
+			b.IDs = append(b.IDs, all[i])
+			if kinds != nil {
+				b.Types = append(b.Types, kinds[i])
+			}
+		}
+		lengths = append(lengths, n)
+	}
+	b.Batch = transformer.Ragged(lengths...)
+	return b
+}
+
+// pad is x, [rows, width], with rows of 0 for padding.
+func (b batch) pad(x []float32) []float32 {
+	width := len(x) / max(len(b.rows), 1)
+	y := make([]float32, b.padded*width)
+	for r, to := range b.rows {
+		copy(y[to*width:(to+1)*width], x[r*width:(r+1)*width])
+	}
+	return y
+}
+
+// head applies a head to hidden states, with results rows.
+func (e *expected) head(ws *models.Workspace, h models.Head, x []float32, b models.Batch, results int) []float32 {
+	e.t.Helper()
+	y := make([]float32, results*h.Out())
+	e.ok(h.Forward(ws, y, x, b))
+	return y
+}
+
+// text compares what encoders give.
+func (e *expected) text(ws *models.Workspace, m *models.Model) {
+	if m.Encoder == nil || m.LM != nil || !e.has("input_ids") {
+		return
+	}
+	in := e.tokens("input_ids", "attention_mask", "token_type_ids")
+	n := in.Batch.Len()
+	x := make([]float32, in.Batch.Rows()*m.Encoder.Dim())
+	e.ok(m.Encoder.Encode(ws, x, in.Tokens))
+	if e.has("last_hidden_state") {
+		e.check("last_hidden_state", in.pad(x))
+	}
+	if e.has("pooler_output") && m.Pooler != nil {
+		e.check("pooler_output", e.head(ws, m.Pooler, x, in.Batch, n))
+	}
+	if e.has("logits") {
+		switch {
+		case m.Classifier != nil:
+			e.check("logits", e.head(ws, m.Classifier, x, in.Batch, n))
+		case m.TokenClassifier != nil:
+			e.check("logits", in.pad(e.head(ws, m.TokenClassifier, x, in.Batch, len(in.IDs))))
+		case m.MaskedLM != nil:
+			e.check("logits", in.pad(e.head(ws, m.MaskedLM, x, in.Batch, len(in.IDs))))
+		}
+	}
+	if e.has("sentence_embedding") && m.Sentence != nil {
+		y := make([]float32, n*m.Sentence.Dim())
+		e.ok(m.Sentence.Embed(ws, y, in.Tokens))
+		e.check("sentence_embedding", y)
+	}
+}
+
+// image compares what encoders of images give.
+func (e *expected) image(ws *models.Workspace, m *models.Model) {
+	if m.Image == nil || !e.has("pixel_values") {
+		return
+	}
+	pixels, shape := e.floats("pixel_values"), e.shape("pixel_values")
+	n, h, w := shape[0], shape[2], shape[3]
+	rows, err := m.Image.Rows(h, w)
+	e.ok(err)
+	x := make([]float32, n*rows*m.Image.Dim())
+	e.ok(m.Image.EncodeImages(ws, x, pixels, n, h, w))
+	if e.has("last_hidden_state") {
+		e.check("last_hidden_state", x)
+	}
+	if e.has("logits") && m.ImageClassifier != nil {
+		e.check("logits", e.head(ws, m.ImageClassifier, x, transformer.Uniform(n, rows), n))
+	}
+	if e.has("pooler_output") && m.ImagePooler != nil {
+		e.check("pooler_output", e.head(ws, m.ImagePooler, x, transformer.Uniform(n, rows), n))
+	}
+}
+
+// generation compares logits and greedy tokens of language models.
+func (e *expected) generation(ws *models.Workspace, m *models.Model) {
+	if m.LM == nil {
+		return
+	}
+	memory, memories := e.memory(ws, m)
+	ids, mask := "input_ids", "attention_mask"
+	if memory != nil {
+		ids, mask = "decoder_input_ids", "decoder_attention_mask"
+	}
+	in := e.tokens(ids, mask, "")
+	x := make([]float32, len(in.IDs)*m.LM.Dim())
+	e.ok(m.LM.Hidden(ws, x, in.IDs, in.Batch, memory, nil))
+	y := make([]float32, len(in.IDs)*m.LM.Vocab())
+	e.ok(m.LM.Logits(ws, y, x))
+	e.check("logits", in.pad(y))
+
+	var greedy []string
+	for _, name := range e.file.Names() {
+		if strings.HasPrefix(name, "greedy_") {
+			greedy = append(greedy, name)
+		}
+	}
+	sort.Strings(greedy)
+	for _, name := range greedy {
+		i, err := strconv.Atoi(strings.TrimPrefix(name, "greedy_"))
+		e.ok(err)
+		prompt := []int{m.Config.DecoderStart}
+		if e.has("decoder_prompt") {
+			prompt = e.ints("decoder_prompt")
+		} else if memory == nil {
+			prompt = e.ints(fmt.Sprintf("prompt_%d", i))
+		}
+		want := e.ints(name)
+		var own *models.Memory
+		if memory != nil {
+			own = &memories[i]
+		}
+		got, err := transformer.Collect(transformer.Generate(e.t.Context(), models.Start(ws, m.LM, own, 1), prompt,
+			transformer.Sampling{}, transformer.Limits{MaxTokens: len(want)}))
+		e.ok(err)
+		e.outputs++
+		if !slices.Equal(got, want) {
+			e.t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// memory is the output of the encoder, if there is one: of all sequences, and of each.
+func (e *expected) memory(ws *models.Workspace, m *models.Model) (*models.Memory, []models.Memory) {
+	var all models.Memory
+	dim := 0
+	switch {
+	case m.Audio != nil:
+		features, shape := e.floats("input_features"), e.shape("input_features")
+		n, frames := shape[0], shape[2]
+		rows := m.Audio.Rows(frames)
+		dim = m.Audio.Dim()
+		all = models.Memory{X: make([]float32, n*rows*dim), Batch: transformer.Uniform(n, rows)}
+		e.ok(m.Audio.EncodeAudio(ws, all.X, features, n, frames))
+		e.check("encoder_last_hidden_state", all.X)
+	case m.Encoder != nil:
+		in := e.tokens("input_ids", "attention_mask", "")
+		dim = m.Encoder.Dim()
+		all = models.Memory{X: make([]float32, len(in.IDs)*dim), Batch: in.Batch}
+		e.ok(m.Encoder.Encode(ws, all.X, in.Tokens))
+		e.check("encoder_last_hidden_state", in.pad(all.X))
+	default:
+		return nil, nil
+	}
+	var each []models.Memory
+	for i := range all.Batch.Len() {
+		each = append(each, models.Memory{X: all.X[all.Batch.Start(i)*dim : all.Batch.Start(i+1)*dim], Batch: transformer.Uniform(1, all.Batch.Length(i))})
+	}
+	return &all, each
+}

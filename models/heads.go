@@ -1,0 +1,104 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Heads: what turns hidden states into logits and pooled vectors.
+
+// head pools the rows of each sequence, or takes every row, and passes them through
+// those of its layers that are not nil.
+type head struct {
+	pool  pooling // nil: every row is a result
+	dense *transformer.Linear
+	act   func(t kernels.Threads, x []float32) // in place
+	norm  *transformer.Norm
+	out   *transformer.Linear
+}
+
+func (h *head) Out() int {
+	if h.out == nil {
+		return h.dense.Out
+	}
+	return h.out.Out
+}
+
+func (h *head) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
+	defer ws.Release(ws.Mark())
+	dim := h.width()
+	if len(x) != batch.Rows()*dim {
+		return fmt.Errorf("%w: %d hidden states for %d rows of %d", transformer.ErrShape, len(x), batch.Rows(), dim)
+	}
+	if h.pool != nil {
+		pooled := ws.Alloc(batch.Len() * dim) // [sequences, D]
+		if err := h.pool(pooled, x, batch, dim); err != nil {
+			return err
+		}
+		x = pooled
+	}
+	if h.dense != nil {
+		y := dst // [results, D]
+		if h.out != nil {
+			y = ws.Alloc(len(x) / dim * h.dense.Out)
+		}
+		if err := h.dense.Forward(ws, y, x); err != nil {
+			return err
+		}
+		x = y
+	}
+	if h.act != nil {
+		h.act(ws.Threads, x)
+	}
+	if h.norm != nil {
+		if err := h.norm.Forward(ws, x, x); err != nil {
+			return err
+		}
+	}
+	if h.out == nil {
+		return nil
+	}
+	return h.out.Forward(ws, dst, x) // [results, labels]
+}
+
+// width is that of the hidden states.
+func (h *head) width() int {
+	if h.dense != nil {
+		return h.dense.In
+	}
+	return h.out.In
+}
+
+// activate applies an activation in place.
+func activate(a transformer.Activation) func(t kernels.Threads, x []float32) {
+	return func(t kernels.Threads, x []float32) {
+		switch a {
+		case transformer.ReLU:
+			t.ReLU(x, x)
+		case transformer.GELU:
+			t.GELU(x, x)
+		case transformer.GELUTanh:
+			t.GELUTanh(x, x)
+		case transformer.SiLU:
+			t.SiLU(x, x)
+		}
+	}
+}
+
+func tanh(t kernels.Threads, x []float32) { t.Tanh(x, x) }
+
+// labels is the number of labels of a classifier: two without id2label, as in
+// transformers.
+func (c *Config) labels() int {
+	if len(c.Labels) == 0 {
+		c.Labels = []string{"LABEL_0", "LABEL_1"}
+	}
+	return len(c.Labels)
+}
+
+// unknownHead is the error of an architecture with a head that is not supported.
+func (c *Checkpoint) unknownHead() error {
+	return c.JSON.Errorf("architectures", "this head is not supported")
+}

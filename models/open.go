@@ -1,0 +1,244 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
+)
+
+// Open loads the model in the folder dir, which has config.json and
+// model.safetensors, or shards of it with model.safetensors.index.json. A folder of
+// the hub's cache may be given too: a snapshot with its links, or the model's folder,
+// of which refs/main chooses the snapshot.
+//
+// The weights are packed for the kernels active now; no file is needed afterwards.
+func Open(dir string) (*Model, error) {
+	if ref, err := os.ReadFile(path.Join(dir, "refs", "main")); err == nil {
+		dir = path.Join(dir, "snapshots", path.Base(strings.TrimSpace(string(ref))))
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return nil, errorf(ErrFolder, "%w", err)
+	case !info.IsDir():
+		return nil, errorf(ErrFolder, "%s is no folder", dir)
+	}
+	m, err := OpenFS(os.DirFS(dir))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return m, nil
+}
+
+// OpenFS is Open for a file system whose root is the folder, such as an embedded one.
+func OpenFS(fsys fs.FS) (*Model, error) {
+	doc, err := readJSON(fsys, "config.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errorf(ErrFolder, "config.json: %w", err)
+	} else if err != nil {
+		return nil, err
+	}
+	generation, err := readJSON(fsys, "generation_config.json")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	c := &Checkpoint{JSON: doc}
+	if c.Config, err = common(doc, generation); err != nil {
+		return nil, err
+	}
+	build, ok := builderOf(c.Config.ModelType)
+	if !ok {
+		return nil, errorf(ErrModelType, "config.json: model_type = %q, want one of %s", c.Config.ModelType, strings.Join(ModelTypes(), ", "))
+	}
+	weights, err := openWeights(fsys)
+	if err != nil {
+		return nil, err
+	}
+	defer weights.Close()
+	c.Loader = transformer.NewLoader(weights)
+	m, err := build(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Loader.Finish(); err != nil {
+		return nil, fmt.Errorf("%s: %w", weights.name, err)
+	}
+	m.Config = c.Config
+	if m.Sentence, err = openSentence(fsys, m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// readJSON reads the object in a file.
+func readJSON(fsys fs.FS, name string) (Document, error) {
+	text, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return Document{Name: name}, err
+	}
+	return parse(name, text)
+}
+
+// files is the tensors of one or several safetensors files.
+type files struct {
+	name  string // of the only file, or of the index
+	of    map[string]*safetensors.File
+	open  []fs.File
+	names []string
+}
+
+const (
+	single = "model.safetensors"
+	index  = "model.safetensors.index.json"
+)
+
+// openWeights opens the folder's weights.
+func openWeights(fsys fs.FS) (*files, error) {
+	w := &files{name: single, of: map[string]*safetensors.File{}}
+	shards := []string{single}
+	doc, err := readJSON(fsys, index)
+	switch {
+	case err == nil && !exists(fsys, single):
+		if shards, err = w.indexed(doc); err != nil {
+			return nil, err
+		}
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		if !exists(fsys, single) {
+			return nil, noWeights(fsys)
+		}
+	default:
+		return nil, err
+	}
+	listed := w.of // which tensors shards should have, by the index
+	w.of = map[string]*safetensors.File{}
+	for _, shard := range shards {
+		if err := w.add(fsys, shard); err != nil {
+			w.Close()
+			return nil, fmt.Errorf("%s: %w", shard, err)
+		}
+	}
+	for name := range listed {
+		if w.of[name] == nil {
+			w.Close()
+			return nil, errorf(ErrFolder, "%s lists %s, which no shard has", index, name)
+		}
+	}
+	for name := range w.of {
+		w.names = append(w.names, name)
+	}
+	slices.Sort(w.names)
+	return w, nil
+}
+
+func exists(fsys fs.FS, name string) bool {
+	_, err := fs.Stat(fsys, name)
+	return err == nil
+}
+
+// noWeights is the error of a folder without safetensors.
+func noWeights(fsys fs.FS) error {
+	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack"} {
+		if exists(fsys, name) {
+			return errorf(ErrFolder, "%s is no safetensors file; in Python, from_pretrained(folder) and then save_pretrained(folder) of transformers writes %s", name, single)
+		}
+	}
+	return errorf(ErrFolder, "neither %s nor %s", single, index)
+}
+
+// indexed is the shards that an index names. It notes the tensors.
+func (w *files) indexed(doc Document) ([]string, error) {
+	w.name = index
+	raw := struct {
+		Map map[string]string `json:"weight_map"`
+	}{}
+	if err := doc.Decode(&raw); err != nil {
+		return nil, err
+	}
+	if len(raw.Map) == 0 {
+		return nil, errorf(ErrFolder, "%s: weight_map is missing or empty", index)
+	}
+	var shards []string
+	for tensor, shard := range raw.Map {
+		if shard != path.Base(shard) || !fs.ValidPath(shard) {
+			return nil, errorf(ErrFolder, "%s: %s is in %q, want the name of a file", index, tensor, shard)
+		}
+		w.of[tensor] = nil
+		shards = append(shards, shard)
+	}
+	slices.Sort(shards)
+	return slices.Compact(shards), nil
+}
+
+// add opens a file and notes its tensors.
+func (w *files) add(fsys fs.FS, name string) error {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return errorf(ErrFolder, "%w", err)
+	}
+	w.open = append(w.open, f)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var s *safetensors.File
+	if r, ok := f.(io.ReaderAt); ok {
+		s, err = safetensors.NewFile(r, info.Size())
+	} else { // a file system that cannot seek, such as a zip file
+		var data []byte
+		if data, err = io.ReadAll(f); err == nil {
+			s, err = safetensors.Parse(data)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, tensor := range s.Names() {
+		if w.of[tensor] != nil {
+			return errorf(ErrFolder, "tensor %s is in another shard too", tensor)
+		}
+		w.of[tensor] = s
+	}
+	return nil
+}
+
+// Close closes the files.
+func (w *files) Close() {
+	for _, f := range w.open {
+		f.Close()
+	}
+}
+
+// Names implements transformer.Weights.
+func (w *files) Names() []string { return w.names }
+
+// Tensor implements transformer.Weights.
+func (w *files) Tensor(name string, shape ...int) ([]float32, error) {
+	f, ok := w.of[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", transformer.ErrMissing, name)
+	}
+	return transformer.FromSafetensors(f).Tensor(name, shape...)
+}
+
+// Shape implements transformer.Reader.
+func (w *files) Shape(name string) ([]int, bool) {
+	f, ok := w.of[name]
+	if !ok {
+		return nil, false
+	}
+	info, ok := f.Info(name)
+	return info.Shape, ok
+}
+
+// Read implements transformer.Reader.
+func (w *files) Read(dst []float32, name string, from int) error {
+	return w.of[name].ReadFloat32(dst, name, from)
+}

@@ -1,0 +1,227 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// A SentenceEmbedder makes one vector of a text, by the modules that
+// sentence-transformers' modules.json lists behind the encoder: pooling, dense layers,
+// normalization.
+type SentenceEmbedder struct {
+	// MaxLength is the most tokens of a text (max_seq_length); 0: as the model says.
+	MaxLength int
+
+	encoder Encoder
+	pools   []pooling // joined
+	rest    []sentenceModule
+	out     int
+}
+
+// sentenceModule is a dense layer with an activation, or else normalization.
+type sentenceModule struct {
+	dense *transformer.Linear
+	act   func(t kernels.Threads, x []float32)
+}
+
+// openSentence reads modules.json, if there is one.
+func openSentence(fsys fs.FS, m *Model) (*SentenceEmbedder, error) {
+	text, err := fs.ReadFile(fsys, "modules.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	doc, err := parse("modules.json", append(append([]byte(`{"modules":`), text...), '}'))
+	if err != nil {
+		return nil, err
+	}
+	var modules []struct {
+		Type string `json:"type"`
+		Path string `json:"path"`
+	}
+	if err := doc.Field("modules", &modules); err != nil {
+		return nil, err
+	}
+	if m.Encoder == nil {
+		return nil, errorf(ErrFolder, "modules.json beside a model_type %q that is no encoder", m.Config.ModelType)
+	}
+	s := &SentenceEmbedder{encoder: m.Encoder}
+	for i, module := range modules {
+		kind := module.Type[strings.LastIndex(module.Type, ".")+1:]
+		switch {
+		case i == 0 && kind == "Transformer":
+			if module.Path != "" {
+				return nil, errorf(ErrFolder, "modules.json: the model is in %q, want the folder itself", module.Path)
+			}
+		case i == 1 && kind == "Pooling":
+			err = s.addPooling(fsys, module.Path)
+		case i > 1 && kind == "Dense":
+			err = s.addDense(fsys, module.Path)
+		case i > 1 && kind == "Normalize":
+			s.rest = append(s.rest, sentenceModule{})
+		default:
+			err = errorf(ErrConfig, "modules.json: module %d of type %q is not supported there", i, module.Type)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(s.pools) == 0 {
+		return nil, errorf(ErrConfig, "modules.json: no pooling")
+	}
+	if doc, err := readJSON(fsys, "sentence_bert_config.json"); err == nil {
+		raw := struct {
+			MaxLength int `json:"max_seq_length" min:"0"`
+		}{}
+		if err := doc.Decode(&raw); err != nil {
+			return nil, err
+		}
+		s.MaxLength = raw.MaxLength
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return s, nil
+}
+
+// addPooling reads the pooling module in a folder.
+func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
+	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	if err != nil {
+		return errorf(ErrFolder, "%s: %w", doc.Name, err)
+	}
+	raw := struct {
+		Dim      int  `json:"word_embedding_dimension"`
+		First    bool `json:"pooling_mode_cls_token"`
+		Max      bool `json:"pooling_mode_max_tokens"`
+		Mean     bool `json:"pooling_mode_mean_tokens"`
+		Sqrt     bool `json:"pooling_mode_mean_sqrt_len_tokens"`
+		Weighted bool `json:"pooling_mode_weightedmean_tokens"`
+		Last     bool `json:"pooling_mode_lasttoken"`
+	}{}
+	if err := doc.Decode(&raw); err != nil {
+		return err
+	}
+	if raw.Dim != s.encoder.Dim() {
+		return doc.Errorf("word_embedding_dimension", "the encoder's is %d", s.encoder.Dim())
+	}
+	for _, mode := range []struct {
+		chosen bool
+		pool   pooling
+	}{{raw.First, poolFirst}, {raw.Max, poolMax}, {raw.Mean, poolMean}, {raw.Sqrt, poolMeanSqrt}, {raw.Weighted, poolWeightedMean}, {raw.Last, poolLast}} {
+		if mode.chosen {
+			s.pools = append(s.pools, mode.pool)
+		}
+	}
+	if len(s.pools) == 0 {
+		return errorf(ErrConfig, "%s: no pooling_mode is true", doc.Name)
+	}
+	s.out = len(s.pools) * raw.Dim
+	return nil
+}
+
+// addDense reads the dense module in a folder.
+func (s *SentenceEmbedder) addDense(fsys fs.FS, dir string) error {
+	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	if err != nil {
+		return errorf(ErrFolder, "%s: %w", doc.Name, err)
+	}
+	raw := struct {
+		In         int    `json:"in_features"`
+		Out        int    `json:"out_features"`
+		Bias       bool   `json:"bias"`
+		Activation string `json:"activation_function"`
+	}{Bias: true, Activation: "Tanh"}
+	if err := doc.Decode(&raw); err != nil {
+		return err
+	}
+	if raw.In != s.out {
+		return doc.Errorf("in_features", "the module before gives %d", s.out)
+	}
+	module := sentenceModule{}
+	switch name := raw.Activation[strings.LastIndex(raw.Activation, ".")+1:]; name {
+	case "Identity":
+	case "Tanh":
+		module.act = tanh
+	case "ReLU":
+		module.act = activate(transformer.ReLU)
+	case "GELU":
+		module.act = activate(transformer.GELU)
+	case "SiLU":
+		module.act = activate(transformer.SiLU)
+	default:
+		return doc.Errorf("activation_function", "unknown activation")
+	}
+	sub, err := fs.Sub(fsys, path.Clean(dir))
+	if err != nil {
+		return errorf(ErrFolder, "modules.json: %w", err)
+	}
+	weights, err := openWeights(sub)
+	if err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	defer weights.Close()
+	l := transformer.NewLoader(weights)
+	module.dense = l.At("linear.").Linear(raw.In, raw.Out, raw.Bias)
+	if err := l.Finish(); err != nil {
+		return fmt.Errorf("%s/%s: %w", dir, weights.name, err)
+	}
+	s.rest = append(s.rest, module)
+	s.out = raw.Out
+	return nil
+}
+
+// Dim is the width of a vector.
+func (s *SentenceEmbedder) Dim() int { return s.out }
+
+// Embed sets dst, [sequences, Dim], to the vectors of texts.
+func (s *SentenceEmbedder) Embed(ws *Workspace, dst []float32, in Tokens) error {
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(in.Batch.Rows() * s.encoder.Dim()) // [rows, D]
+	if err := s.encoder.Encode(ws, x, in); err != nil {
+		return err
+	}
+	return s.Pool(ws, dst, x, in.Batch)
+}
+
+// Pool sets dst, [sequences, Dim], to the vectors of texts whose hidden states are x.
+func (s *SentenceEmbedder) Pool(ws *Workspace, dst, x []float32, batch Batch) error {
+	if len(dst) != batch.Len()*s.out {
+		return fmt.Errorf("%w: %d elements for %d vectors of %d", transformer.ErrShape, len(dst), batch.Len(), s.out)
+	}
+	defer ws.Release(ws.Mark())
+	dim := s.encoder.Dim()
+	width := len(s.pools) * dim
+	y := ws.Alloc(batch.Len() * width) // [sequences, pools*D]
+	one := ws.Alloc(batch.Len() * dim) // [sequences, D]
+	for p, pool := range s.pools {
+		if err := pool(one, x, batch, dim); err != nil {
+			return err
+		}
+		for i := range batch.Len() {
+			copy(y[i*width+p*dim:], one[i*dim:(i+1)*dim])
+		}
+	}
+	for _, module := range s.rest {
+		if module.dense == nil {
+			normalizeRows(y, width)
+			continue
+		}
+		z := ws.Alloc(batch.Len() * module.dense.Out) // [sequences, out]
+		if err := module.dense.Forward(ws, z, y); err != nil {
+			return err
+		}
+		if module.act != nil {
+			module.act(ws.Threads, z)
+		}
+		y, width = z, module.dense.Out
+	}
+	copy(dst, y)
+	return nil
+}
