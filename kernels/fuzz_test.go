@@ -160,9 +160,9 @@ func FuzzGemm(f *testing.F) {
 			}
 		}
 		if small {
-			old := gemmBlocking
-			defer func() { gemmBlocking = old }()
-			gemmBlocking.mc, gemmBlocking.kc, gemmBlocking.nc = 17, 9, 64
+			order, size := gemmOrder, tuned.gemm
+			defer func() { gemmOrder, tuned.gemm = order, size }()
+			gemmOrder.kc, tuned.gemm.mc, tuned.gemm.nc = 9, 17, 64
 		}
 		check := func(what string, got []float32) {
 			for i := range m * ldc {

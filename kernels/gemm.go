@@ -1,5 +1,8 @@
 package kernels
 
+// Products of two matrices as they lie in the caller's memory, one or a batch of
+// them: what the functions promise, and the checks of their arguments.
+
 import (
 	"fmt"
 	"strings"
@@ -134,76 +137,4 @@ func scaleMatrix(c []float32, m, n, ldc int, beta float32) {
 			row[j] *= beta
 		}
 	}
-}
-
-// Activation is the function that an Epilogue applies.
-type Activation uint8
-
-// The activations of an Epilogue.
-const (
-	Identity    Activation = iota
-	ActReLU                // max(x, 0)
-	ActGELU                // x*Phi(x), with erf
-	ActGELUTanh            // GELU's tanh approximation
-	ActSiLU                // x*sigmoid(x)
-)
-
-// Epilogue is what GemmPacked does to a finished part of C while it is still in
-// cache: C = Activation(C + Bias) + Residual. The zero Epilogue does nothing.
-type Epilogue struct {
-	Bias       []float32 // [n], added to every row; or nil
-	Activation Activation
-	Residual   []float32 // [m x n], rows LdResidual apart, added last; or nil. May be C itself.
-	LdResidual int
-}
-
-// GemmPacked computes C = act(alpha*A*B + beta*C + bias) + residual with B
-// packed beforehand by PackB: the form for weights, which are used many times.
-//
-// A is m x K and C is m x N, row-major with rows lda and ldc apart. C must not
-// overlap A. When beta is 0, C is not read, unless it is also the residual; when
-// alpha or K is 0, A and B are not.
-// It runs on the tier that B was packed for.
-func GemmPacked(m int, alpha float32, a []float32, lda int, b *PackedB, beta float32, c []float32, ldc int, ep Epilogue) {
-	Threads(1).GemmPacked(m, alpha, a, lda, b, beta, c, ldc, ep)
-}
-
-// GemmPacked is the function GemmPacked on up to t threads.
-func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *PackedB, beta float32, c []float32, ldc int, ep Epilogue) {
-	const fn = "GemmPacked"
-	if b == nil {
-		panic("kernels.GemmPacked: b is nil, want a matrix from PackB")
-	}
-	n, k := b.n, b.k
-	if alpha == 0 {
-		k = 0 // neither A nor B is read
-	}
-	checkSize(fn, "m", m)
-	checkMatrix(fn, "a", len(a), m, b.k, lda)
-	checkMatrix(fn, "c", len(c), m, n, ldc)
-	if ep.Bias != nil {
-		checkLen(fn, "ep.Bias", len(ep.Bias), n, "n")
-	}
-	if ep.Residual != nil {
-		checkMatrix(fn, "ep.Residual", len(ep.Residual), m, n, ep.LdResidual)
-	}
-	if ep.Activation > ActSiLU {
-		panicSize(fn, "ep.Activation", int(ep.Activation), "want Identity to ActSiLU")
-	}
-	if m == 0 || n == 0 {
-		return
-	}
-	var g gemmCall
-	g.isa, g.batch = b.isa, 1
-	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
-	g.b.packed, g.ep = b, ep
-	if k == 0 {
-		if ep.any() {
-			g.panelsWithEpilogue(&g.a, &g.b, c, 0, 0, m, n)
-		} else {
-			scaleMatrix(c, m, n, ldc, beta)
-		}
-		return
-	}
-	g.run(t)
 }

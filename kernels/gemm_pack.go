@@ -2,50 +2,7 @@ package kernels
 
 import "github.com/avoformer/avoformer/kernels/internal/simd"
 
-// PackedB is a matrix op(B) in the layout that the inner loops of one tier
-// read: panels of NR columns, each panel k rows of NR consecutive elements, and
-// the last few columns, if they are dot products, one after the other. It is
-// immutable and may be shared by goroutines.
-type PackedB struct {
-	isa  ISA
-	k, n int
-	nr   int
-	dots int       // columns that are dot products
-	data []float32 // panel j at j*k*nr
-}
-
-// K and N are the dimensions of op(B).
-func (b *PackedB) K() int { return b.k }
-
-// N is the number of columns of op(B).
-func (b *PackedB) N() int { return b.n }
-
-// PackB packs op(B), which is k x n, for GemmPacked on the active tier. B is
-// stored k x n with rows ldb apart, or n x k with transB = Trans.
-func PackB(transB Transpose, k, n int, b []float32, ldb int) *PackedB {
-	checkSize("PackB", "k", k)
-	checkSize("PackB", "n", n)
-	if transB {
-		checkMatrix("PackB", "b", len(b), n, k, ldb)
-	} else {
-		checkMatrix("PackB", "b", len(b), k, n, ldb)
-	}
-	_, nr := simd.GemmTile(Active())
-	p := &PackedB{isa: Active(), k: k, n: n, nr: nr}
-	if k == 0 || n == 0 {
-		return p
-	}
-	p.dots = dotColumns(p.isa, n, k, 0)
-	n -= p.dots
-	p.data = make([]float32, mulLen("PackB", p.wide()+p.dots, k))
-	src := operandB{data: b, ld: ldb, trans: transB}
-	src.packPanels(p.isa, p.data, 0, 0, k, n, nr)
-	src.packDots(p.isa, p.data[p.wide()*k:], 0, n, k, p.dots)
-	return p
-}
-
-// wide is the number of columns of all panels, with those that are not used.
-func (b *PackedB) wide() int { return (b.n - b.dots + b.nr - 1) / b.nr * b.nr }
+// Copies of A and B in the order in which the loops read them.
 
 // operandA is op(A).
 type operandA struct {
@@ -58,8 +15,28 @@ type operandA struct {
 // cache lines, so that the rows of a tile spread over all sets.
 func paddedRow(k int) int { return ((k+15)/16 | 1) * 16 }
 
-// copyBlock copies rows [i, i+m) and columns [p, p+k) of op(A) into s.a, rows
-// of contiguous elements ld apart.
+// from is op(A) of the product whose A begins offset elements further, from row i.
+func (a *operandA) from(offset, i int) operandA {
+	if a.trans {
+		return operandA{a.data[offset+i:], a.ld, a.trans}
+	}
+	return operandA{a.data[offset+i*a.ld:], a.ld, a.trans}
+}
+
+// rowsOfA is rows [i, i+m) and steps [p, p+k) of op(A), the rows ld apart: in place,
+// or a copy, which the next one replaces.
+func (b *gemmBlock) rowsOfA(i, p, m, k int) (rows []float32, ld int) {
+	switch {
+	case k == 0: // there is no A
+		return nil, 0
+	case !b.g.copyA:
+		return b.a.data[i*b.a.ld+p:], b.a.ld
+	}
+	return b.a.copyBlock(b.g.isa, b.s, i, p, m, k)
+}
+
+// copyBlock copies rows [i, i+m) and steps [p, p+k) of op(A) into s.a, rows of
+// contiguous elements ld apart.
 func (a *operandA) copyBlock(isa ISA, s *gemmScratch, i, p, m, k int) (rows []float32, ld int) {
 	ld = paddedRow(k)
 	s.a = grow(s.a, m*ld)
@@ -75,12 +52,24 @@ func (a *operandA) copyBlock(isa ISA, s *gemmScratch, i, p, m, k int) (rows []fl
 	return s.a, ld
 }
 
-// operandB is op(B): packed beforehand, or to be packed block by block.
+// operandB is op(B): packed by PackB, from some column on, or in the caller's memory.
 type operandB struct {
 	packed *PackedB
+	column int
 	data   []float32
 	ld     int
 	trans  Transpose
+}
+
+// from is op(B) of the product whose B begins offset elements further, from column j.
+func (b *operandB) from(offset, j int) operandB {
+	switch {
+	case b.packed != nil:
+		return operandB{packed: b.packed, column: j}
+	case bool(b.trans):
+		j *= b.ld
+	}
+	return operandB{data: b.data[offset+j:], ld: b.ld, trans: b.trans}
 }
 
 // packPanels packs rows [p, p+k) and columns [j, j+n) of op(B) into panels of nr
@@ -91,12 +80,12 @@ func (b *operandB) packPanels(isa ISA, dst []float32, p, j, k, n, nr int) {
 	if n <= 0 || k <= 0 {
 		return
 	}
-	fold := gemmBlocking.fold
+	step := tuned.gemm.packRows
 	if b.trans {
-		fold *= 4
+		step *= 4
 	}
-	for q := 0; q < k; q += fold {
-		rows := min(fold, k-q)
+	for q := 0; q < k; q += step {
+		rows := min(step, k-q)
 		for c := 0; c < n; c += nr {
 			b.packRows(isa, dst[c*k+q*nr:], p+q, j+c, rows, min(nr, n-c), nr)
 		}

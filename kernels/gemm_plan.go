@@ -8,75 +8,101 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Where one way of a product overtakes another, measured on Zen 4; see
-// doc/performance.md.
+// How a product is computed, and how it is cut for several threads.
+
+// gemmOrder bounds the steps of k that one call sums up: kc of the micro-kernel, long
+// of dot products and products of one row. It decides, with the constants below, in
+// what order the products of an element of C are summed up: so all of them are the same
+// for any number of threads and on every machine, and none is a matter of tuning.
+//
+// A long kc writes C seldom: each pass over it costs as much as 2 to 4% of a large
+// product. A tile's rows of A over kc (56 KiB) then come from the second-level cache as
+// a few streams.
+var gemmOrder = struct{ kc, long int }{kc: 1024, long: 1 << 16}
+
+// Where one order overtakes another, measured on Zen 4; see doc/performance.md.
 const (
-	// Dot products beat packing the transpose of B up to so many rows of A: an
+	// Dot products beat packing the transpose of B up to some rows of A: an
 	// eighth of k, since adding up the lanes at the end costs as much whatever k
 	// is; within limits, and as long as A stays in the second-level cache.
 	dotRowsMin, dotRowsMax, dotElements = 12, 64, 1 << 16
-	// directTileRows: up to so many tiles of rows of A, B is read in place instead of packed.
-	// So it is for more rows where a panel of so many elements stays in the first-level
-	// cache and the matrix around it spans so many: some 32 pages, which leaves
-	// translations for those of C.
-	directTileRows, directPanel, directSpan = 3, 1 << 12, 1 << 15
-	// wideTiles: up to so many rows, B in place is read by wide tiles, as a part of
-	// a tile's rows: 8 of AVX-512's 14, two tiles of four, and 3 of the others' 6.
-	wideNum, wideDen = 4, 7
-	// fetchesNext: up to so many rows, as a part of a tile's, which are 5 of AVX-512's and 2
-	// of AVX2's, a packed B is read as fast as memory delivers it.
-	fetchNum, fetchDen = 2, 5
 	// dotSum is what adding up a dot product's lanes costs, in steps of a vector, and
 	// dotGather what an element of B costs that is brought into place for one.
 	dotSum, dotGather = 3, 2
-	// copyColumns is how many columns are worth a copy of A's rows.
-	copyColumns = 64
-	// A B of gemvNear elements is beyond a core's own caches, and one of gemvFar
-	// comes from memory.
-	gemvNear, gemvFar = 1 << 17, 1 << 23
-	// gemvRows takes so many rows of B together, and gemvDot at most so many where
-	// B comes from memory. Then fetching the next such rows gains a sixth to a
-	// third; nearer, it costs as much.
+	// One row: gemvRows takes 6 rows of B together, and gemvDot 8 where B, of gemvNear
+	// elements or more, is beyond a core's own caches.
 	gemvRowsGroup, gemvDotGroup = 6, 8
-	// parallelWork is the least work worth waking a second thread, readyWork the
-	// least worth one that is awake, and partWork the least for a part, in units of
-	// workOf.
-	parallelWork = 1 << 20
-	readyWork    = 1 << 18
-	partWork     = 1 << 17
-	// A product is cut into at most so many bands for each thread.
-	bandsMax = 4
+	gemvNear                    = 1 << 17
 )
+
+// gemmPath is a way through a product.
+type gemmPath uint8
+
+const (
+	pathPanels gemmPath = iota // rows of A and panels of B
+	pathDot                    // dot products of rows of A and of B^T, both in place
+	pathRow                    // one row of A and panels of B packed by PackB
+)
+
+// gemmPlan is how a product is computed.
+type gemmPlan struct {
+	path      gemmPath
+	source    sourceKind // of the panels
+	wideTiles bool       // the micro-kernel's tiles have half the height and twice the width
+	copyA     bool       // A's blocks are copied
+	tail      int        // the last columns, which are dot products
+
+	// The partition of each product: cutM x cutN parts of tall x wide elements,
+	// numbered along rows of C, or byRows along its columns. The tail belongs to the
+	// last parts.
+	cutM, cutN int
+	tall, wide int
+	byRows     bool
+}
 
 // plan decides how the product is computed, and in which parts.
 func (g *gemmCall) plan(t Threads) {
-	mr, nr := simd.GemmTile(g.isa)
-	if g.b.packed != nil {
-		g.dots = g.b.packed.dots
-	}
+	size, packed := &tuned.gemm, g.b.packed
 	switch {
-	case g.m == 1 && g.b.packed != nil && g.k <= gemmBlocking.long:
-		g.path = pathGemvPanels // with more steps of k, a panel in one go would take long
-	case g.m == 1 && g.b.packed == nil && !bool(g.b.trans) && (!bool(g.a.trans) || g.a.ld == 1):
-		g.planGemvRows()
-		return
+	case packed != nil && packed.format.widen == nil && g.m == 1 && g.k <= gemmOrder.long:
+		g.path = pathRow // with more steps of k, a panel in one go would take long
+		g.tail = packed.tail
+	case packed != nil:
+		g.copyA = g.copiesA()
+		g.tail = packed.tail
+		if packed.format.widen != nil {
+			g.source = widened
+		}
 	case bool(g.b.trans) && !bool(g.a.trans) && g.m <= g.dotRows():
 		g.path = pathDot
 	default:
-		g.path = pathPanels
-		g.direct = g.b.packed == nil && !bool(g.b.trans) &&
-			(g.m <= directTileRows*mr || g.k*nr <= directPanel && g.k*g.b.ld <= directSpan)
-		g.wideTiles = g.direct && g.m <= mr*wideNum/wideDen
-		if g.b.packed == nil {
-			gather := g.m
-			if g.b.trans {
-				gather = 0
+		g.copyA = g.copiesA()
+		g.source = packedHere
+		gather := 0 // columns of B^T are contiguous
+		if !g.b.trans {
+			gather = g.m
+			if g.m <= size.inPlaceTiles*g.mr || g.k*g.nr <= size.inPlacePanel && g.k*g.b.ld <= size.inPlaceSpan {
+				g.source = inPlace
+				g.wideTiles = g.m <= g.mr*size.wideNum/size.wideDen
 			}
-			g.dots = dotColumns(g.isa, g.n, g.k, gather)
 		}
-		g.copyA = bool(g.a.trans) || g.n >= copyColumns && crowd(g.a.ld, min(g.m, mr))
+		g.tail = dotColumns(g.isa, g.n, g.k, gather)
 	}
-	g.partition(t, mr, nr)
+	g.partition(t)
+}
+
+// copiesA reports whether the rows of A are copied: if they have to be transposed, or
+// would crowd each other out of the cache.
+func (g *gemmCall) copiesA() bool {
+	return bool(g.a.trans) || g.n >= tuned.gemm.copyColumns && crowd(g.a.ld, min(g.m, g.mr))
+}
+
+// prefetches reports whether gemmPanel is to fetch the next panel while it multiplies
+// one with m rows. A packed B that few rows are multiplied with comes from memory
+// fastest as one stream.
+func (g *gemmCall) prefetches(m int) bool {
+	size := &tuned.gemm
+	return g.source == inPlace || m > g.mr*size.streamNum/size.streamDen
 }
 
 // dotRows is the number of rows of A up to which dot products are used.
@@ -103,7 +129,7 @@ func dotColumns(isa ISA, n, k, gather int) int {
 
 // crowd reports whether some rows ld elements apart crowd each other out of the
 // cache: if more share a set than it has ways.
-func crowd(ld, rows int) bool { return aliases(ld, rows) > 8 }
+func crowd(ld, rows int) bool { return aliases(ld, rows) > tuned.ways }
 
 // aliases is how many lines of some rows ld elements apart share a set of the
 // first-level cache, 64 sets of 64 bytes, at the most: one of each if the rows are
@@ -127,16 +153,17 @@ func aliases(ld, rows int) int {
 // partition cuts the product for t threads: into bands, of rows or of columns, and
 // these into parts along the other dimension. Runs of neighbouring parts are handed
 // out as one block (see par.Run).
-func (g *gemmCall) partition(t Threads, mr, nr int) {
+func (g *gemmCall) partition(t Threads) {
+	size := &tuned.threads
 	g.cutM, g.cutN = 1, 1
 	g.tall, g.wide = g.m, g.n
 	work := g.workOf()
-	if !worthThreads(t, work*g.batch) || g.batch >= bandsMax*int(t) {
+	if !worthThreads(t, work*g.batch) || g.batch >= size.bands*int(t) {
 		return
 	}
 	threads := max(1, int(t)/g.batch)
-	rows := dimension{size: g.m, unit: mr, copied: g.copyA}
-	cols := dimension{size: max(1, g.n-g.dots), unit: nr, copied: g.path == pathPanels && g.b.packed == nil && !g.direct}
+	rows := dimension{size: g.m, unit: g.mr, copied: g.copyA}
+	cols := dimension{size: max(1, g.n-g.tail), unit: g.nr, copied: g.path == pathPanels && (g.source == packedHere || g.source == widened)}
 	element := max(1, work/(g.m*g.n)) // of C
 	best := math.Inf(1)
 	for _, byRows := range []bool{false, true} {
@@ -144,14 +171,14 @@ func (g *gemmCall) partition(t Threads, mr, nr int) {
 		if byRows {
 			across, along = cols, rows
 		}
-		most := min(across.tiles(), work/partWork+1)
-		for bands := bandsMax * threads; bands >= 1; bands /= 2 {
+		most := min(across.tiles(), work/size.partWork+1)
+		for bands := size.bands * threads; bands >= 1; bands /= 2 {
 			if bands > most {
 				continue
 			}
 			band := across.cut(bands, byRows)
 			n := (across.size + band - 1) / band
-			part := max(partWork/(element*band), 1)
+			part := max(size.partWork/(element*band), 1)
 			if across.copied { // for every block again: not over 6% of the time, if there are enough
 				part = max(part, min(100, along.size*n/threads))
 			}
@@ -206,7 +233,7 @@ func cutCost(across, along dimension, band, part int, share float64) float64 {
 
 // worthThreads reports whether work is worth a second thread of t.
 func worthThreads(t Threads, work int) bool {
-	return t > 1 && (work >= parallelWork || work >= readyWork && par.Ready())
+	return t > 1 && (work >= tuned.threads.wakeWork || work >= tuned.threads.readyWork && par.Ready())
 }
 
 // workOf estimates the time of one product, in multiply-adds at full speed: at

@@ -30,10 +30,11 @@ func randomSlice(r *rand.Rand, n int) []float32 {
 // blocks and every kind of edge.
 func shrinkBlocks(t *testing.T) {
 	t.Helper()
-	old := gemmBlocking
-	t.Cleanup(func() { gemmBlocking = old })
+	order, size := gemmOrder, tuned.gemm
+	t.Cleanup(func() { gemmOrder, tuned.gemm = order, size })
 	_, nr := simd.GemmTile(Active())
-	gemmBlocking = blocking{mc: 17, kc: 9, nc: 2 * nr, fold: 3, long: 11}
+	gemmOrder.kc, gemmOrder.long = 9, 11
+	tuned.gemm.mc, tuned.gemm.nc, tuned.gemm.packRows = 17, 2*nr, 3
 }
 
 type gemmCase struct {

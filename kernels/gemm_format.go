@@ -1,0 +1,129 @@
+package kernels
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// The formats of packed weights. What the drivers know of one stands in its record.
+//
+// To add one: a Format and its name, its record in newFormat, and the functions that the
+// record names. That is all that GemmPacked needs: it has a panel made float32 by
+// widen whenever it uses it. A format with a micro-kernel of its own names it in the record
+// too, and nest.panel calls it instead of gemmPanel.
+
+// Format says what the elements of a packed matrix are.
+type Format uint8
+
+// The formats.
+const (
+	FormatF32 Format = iota // float32, as given
+)
+
+var formatNames = [...]string{"f32"}
+
+// String is the format's name in lower case.
+func (f Format) String() string {
+	if int(f) < len(formatNames) {
+		return formatNames[f]
+	}
+	return fmt.Sprintf("Format(%d)", uint8(f))
+}
+
+// format is the record of a Format on one tier.
+//
+// A packed matrix is panels of nr columns, the last one filled up with zeros. A panel is blocks, one
+// after the other, of some steps of k: what the bytes of a block mean is known to pack,
+// widen and the format's kernels alone. A range of steps that the drivers ask for
+// begins at a block.
+type format struct {
+	Format
+	isa    ISA
+	mr, nr int // the register tile: rows of A and columns of B that the micro-kernel takes
+	steps  int // steps of k in a block
+	bytes  int // bytes of a block, with scales if it has any
+
+	// pack writes a panel from n <= nr of its columns, each of them k contiguous
+	// elements of columns.
+	pack func(panel []byte, columns []float32, n, k int)
+	// widen makes blocks float32: dst[p*nr+j] is step p of column j. It is nil where they
+	// are float32 already, in that order.
+	widen func(dst []float32, blocks []byte)
+	// hasTail says that the last columns may be dot products; see dotColumns. They lie
+	// as float32, column by column, behind the panels.
+	hasTail bool
+}
+
+// formats has the record of every format on every tier.
+var formats = func() (all [len(formatNames)][AVX512 + 1]format) {
+	for f := range all {
+		for isa := range all[f] {
+			all[f][isa] = newFormat(Format(f), ISA(isa))
+		}
+	}
+	return all
+}()
+
+func formatOf(f Format, isa ISA) *format { return &formats[f][isa] }
+
+func newFormat(f Format, isa ISA) format {
+	mr, nr := simd.GemmTile(isa)
+	r := format{Format: f, isa: isa, mr: mr, nr: nr}
+	switch f {
+	case FormatF32:
+		r.steps, r.bytes, r.hasTail = 1, 4*nr, true
+		r.pack = func(panel []byte, columns []float32, n, k int) {
+			b := operandB{data: columns, ld: k, trans: Trans}
+			b.packPanels(isa, asFloats(panel), 0, 0, k, n, nr)
+		}
+	}
+	return r
+}
+
+// panelBytes is the size of a panel of k steps.
+func (f *format) panelBytes(k int) int { return (k + f.steps - 1) / f.steps * f.bytes }
+
+// newPackedB has room for a k x n matrix; its elements are zero.
+func newPackedB(fn string, f *format, k, n int) *PackedB {
+	p := &PackedB{format: f, k: k, n: n}
+	if k == 0 || n == 0 {
+		return p
+	}
+	if f.hasTail {
+		p.tail = dotColumns(f.isa, n, k, 0)
+	}
+	mulLen(fn, mulLen(fn, (k+f.steps-1)/f.steps, f.bytes), p.panels()+p.tail) // may be too large
+	size := p.panels()*f.panelBytes(k) + 4*p.tail*k
+	words := make([]uint64, (size+7)/8) // on a page, if there are many
+	p.data = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size)
+	return p
+}
+
+// panels is how many panels there are.
+func (b *PackedB) panels() int { return (b.n - b.tail + b.format.nr - 1) / b.format.nr }
+
+// panel is the memory from the panel of column j and the block of step p on.
+func (b *PackedB) panel(j, p int) []byte {
+	f := b.format
+	return b.data[j/f.nr*f.panelBytes(b.k)+p/f.steps*f.bytes:]
+}
+
+// floats is panel, where the elements are float32.
+func (b *PackedB) floats(j, p int) []float32 { return asFloats(b.panel(j, p)) }
+
+// widen makes k steps from step p of the panel of column j float32.
+func (b *PackedB) widen(dst []float32, j, p, k int) {
+	b.format.widen(dst, b.panel(j, p)[:b.format.panelBytes(k)])
+}
+
+// tailColumns is the columns that are dot products, K elements each.
+func (b *PackedB) tailColumns() []float32 {
+	return asFloats(b.data[b.panels()*b.format.panelBytes(b.k):])
+}
+
+// asFloats is the same memory, which must be aligned for float32.
+func asFloats(b []byte) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}

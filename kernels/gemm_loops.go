@@ -1,0 +1,147 @@
+package kernels
+
+import "github.com/avoformer/avoformer/kernels/internal/simd"
+
+// The loops around the micro-kernel: one nest for every product of several rows,
+// unless it consists of dot products.
+
+// nest is the loops over one block: their steps, what is in turn, and where the
+// panels of B are. All positions count from the block's first row and column.
+type nest struct {
+	b                   *gemmBlock
+	columns, rows, kAll int  // the steps of the outer loops: NC, MC, and KC or all of k
+	kc                  int  // the steps of k in one call of the micro-kernel
+	finish              bool // there is an epilogue: all of k is summed up aside, and then C written
+	prefetch            bool // a panel is fetched while the one before it is multiplied
+	source              panelSource
+
+	j, n int       // columns [j, j+n)
+	p, k int       // steps [p, p+k) of k
+	i, m int       // rows [i, i+m)
+	a    []float32 // A at these rows and steps, the rows lda apart
+	lda  int
+}
+
+// panels computes a block with panels of B.
+func (b *gemmBlock) panels() {
+	l := nest{b: b}
+	l.plan()
+	if g := b.g; l.finish || g.copyA || b.tail > 0 || g.source == packedHere || g.source == widened {
+		s := gemmScratchPool.Get().(*gemmScratch)
+		defer gemmScratchPool.Put(s)
+		b.s = s
+		if l.finish {
+			s.sums = grow(s.sums, l.rows*b.g.nr)
+		}
+	}
+	for l.j = 0; l.j < b.n; l.j += l.columns { // all, or as many as are packed at a time
+		l.n = min(l.columns, b.n-l.j)
+		for l.p = 0; l.p == 0 || l.p < b.g.k; l.p += l.kAll { // once if k is 0
+			l.k = min(l.kAll, b.g.k-l.p)
+			l.source = l.openSource()
+			for l.i = 0; l.i < b.m; l.i += l.rows { // what the second-level cache holds
+				l.m = min(l.rows, b.m-l.i)
+				l.a, l.lda = b.rowsOfA(l.i, l.p, l.m, l.k)
+				for q, w := 0, 0; q < l.n; q += w {
+					w = l.source.width(q, l.n)
+					l.panel(q, w)
+				}
+			}
+		}
+	}
+}
+
+// plan chooses the steps.
+func (l *nest) plan() {
+	b, g, size := l.b, l.b.g, &tuned.gemm
+	l.finish = b.ep.any()
+	l.kc = g.kc()
+	l.kAll = l.kc
+	if l.finish {
+		l.kAll = max(g.k, 1)
+	}
+	rows := size.mc * gemmOrder.kc / l.kAll / g.mr * g.mr // fewer where k is long
+	l.rows = evenly(b.m, min(max(rows, 2*g.mr), size.mc), g.mr)
+	l.columns = b.n
+	if g.source == packedHere && l.rows < b.m && b.n-b.tail > size.nc {
+		l.columns = size.nc
+	}
+	l.prefetch = g.source != widened && g.prefetches(b.m)
+}
+
+// panel multiplies the rows of A that are in turn with w columns of B from column q
+// of those in turn.
+func (l *nest) panel(q, w int) {
+	b, g := l.b, l.b.g
+	beta := g.beta
+	if l.p > 0 {
+		beta = 1
+	}
+	c := b.c[l.i*g.ldc+l.j+q:]
+	sums, lds := c, g.ldc
+	if l.finish {
+		sums, lds = b.s.sums, g.nr
+		if beta != 0 {
+			simd.CopyRows(g.isa, sums, c, l.m, w, lds, g.ldc)
+		}
+	}
+	inPanel := max(0, min(w, l.source.n-q)) // the others are dot products
+	for p := 0; p == 0 || p < l.k; p += l.kc {
+		k := min(l.kc, l.k-p)
+		if inPanel > 0 {
+			panel, done := l.source.panel(l, q, p, inPanel, k, beta, sums, lds)
+			next, pace := l.next(q, p, w, k)
+			simd.GemmPanel(g.isa, l.m-done, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, next, pace, beta, sums[done*lds:], lds)
+		}
+		if inPanel < w {
+			columns, ldb := b.tailOf(l.p+p, k, l.i == 0)
+			b.dotBlock(l.a[p:], l.lda, columns, ldb, beta, sums[inPanel:], lds, l.m, w-inPanel, k)
+		}
+		beta = 1
+	}
+	if l.finish {
+		b.finish(c, sums, l.i, l.j+q, l.m, w)
+	}
+}
+
+// next is how far behind this panel the one begins that is multiplied next, or 0 if
+// it is not to be fetched, and the pace at which it is fetched; see gemmPanel.
+func (l *nest) next(q, p, w, k int) (next, pace int) {
+	s := &l.source
+	switch {
+	case !l.prefetch || s.kind == packedHere && l.i == 0: // it is not there yet
+		return 0, 0
+	case p+k < l.k:
+		next = s.offset(q, p+k) - s.offset(q, p)
+	case q+w < s.n:
+		next = s.offset(q+w, 0) - s.offset(q, p)
+	case l.i+l.m < l.b.m:
+		next = -s.offset(q, p)
+	}
+	if s.kind != inPlace {
+		tiles := (l.m + l.b.g.mr - 1) / l.b.g.mr
+		pace = (4*s.nr + tiles - 1) / tiles
+	}
+	return next, pace
+}
+
+// kc is the number of steps of k in one call of the micro-kernel: gemmOrder's, but
+// all calls alike, and more where A has few rows.
+func (g *gemmCall) kc() int {
+	limit := gemmOrder.kc
+	if g.m <= g.mr {
+		limit *= 4
+	}
+	return evenly(g.k, limit, 8)
+}
+
+// evenly is a block size of at most limit that cuts n into blocks of about the
+// same size, a multiple of unit where there are several.
+func evenly(n, limit, unit int) int {
+	if n <= limit {
+		return max(n, 1)
+	}
+	units, most := (n+unit-1)/unit, max(limit/unit, 1)
+	blocks := (units + most - 1) / most
+	return (units + blocks - 1) / blocks * unit
+}

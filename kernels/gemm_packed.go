@@ -1,0 +1,154 @@
+package kernels
+
+import "fmt"
+
+// Products with a B that was packed beforehand, and packing it.
+
+// GemmPacked computes C = act(alpha*A*B + beta*C + bias) + residual with B
+// packed beforehand by PackB: the form for weights, which are used many times.
+//
+// A is m x K and C is m x N, row-major with rows lda and ldc apart. C must not
+// overlap A. When beta is 0, C is not read, unless it is also the residual; when
+// alpha or K is 0, A and B are not.
+// It runs on the tier that B was packed for.
+func GemmPacked(m int, alpha float32, a []float32, lda int, b *PackedB, beta float32, c []float32, ldc int, ep Epilogue) {
+	Threads(1).GemmPacked(m, alpha, a, lda, b, beta, c, ldc, ep)
+}
+
+// GemmPacked is the function GemmPacked on up to t threads.
+func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *PackedB, beta float32, c []float32, ldc int, ep Epilogue) {
+	const fn = "GemmPacked"
+	if b == nil {
+		panic("kernels.GemmPacked: b is nil, want a matrix from PackB")
+	}
+	n, k := b.n, b.k
+	if alpha == 0 {
+		k = 0 // neither A nor B is read
+	}
+	checkSize(fn, "m", m)
+	checkMatrix(fn, "a", len(a), m, b.k, lda)
+	checkMatrix(fn, "c", len(c), m, n, ldc)
+	if ep.Bias != nil {
+		checkLen(fn, "ep.Bias", len(ep.Bias), n, "n")
+	}
+	if ep.Residual != nil {
+		checkMatrix(fn, "ep.Residual", len(ep.Residual), m, n, ep.LdResidual)
+	}
+	if ep.Activation > ActSiLU {
+		panicSize(fn, "ep.Activation", int(ep.Activation), "want Identity to ActSiLU")
+	}
+	if m == 0 || n == 0 {
+		return
+	}
+	var g gemmCall
+	g.isa, g.batch = b.format.isa, 1
+	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
+	g.b.packed, g.ep = b, ep
+	switch {
+	case k > 0:
+		g.run(t)
+	case ep.any():
+		g.mr, g.nr = b.format.mr, b.format.nr
+		g.block(0, 0, 0, m, n)
+	default:
+		scaleMatrix(c, m, n, ldc, beta)
+	}
+}
+
+// PackedB is a matrix op(B) in the order in which the inner loops of one tier read
+// it, in one of several formats. It is immutable, holds all that is needed of B, and
+// may be shared by goroutines.
+type PackedB struct {
+	format *format
+	k, n   int
+	tail   int    // the last columns, which are dot products, behind the panels
+	data   []byte // panels, and the tail
+}
+
+// K is the number of rows of op(B).
+func (b *PackedB) K() int { return b.k }
+
+// N is the number of columns of op(B).
+func (b *PackedB) N() int { return b.n }
+
+// Bytes is the memory that the packed elements take.
+func (b *PackedB) Bytes() int { return len(b.data) }
+
+// PackB packs op(B), which is k x n, for GemmPacked on the active tier. B is
+// stored k x n with rows ldb apart, or n x k with transB = Trans. It is not needed
+// any more afterwards.
+func PackB(transB Transpose, k, n int, b []float32, ldb int) *PackedB {
+	checkSize("PackB", "k", k)
+	checkSize("PackB", "n", n)
+	if transB {
+		checkMatrix("PackB", "b", len(b), n, k, ldb)
+	} else {
+		checkMatrix("PackB", "b", len(b), k, n, ldb)
+	}
+	p := newPackedB("PackB", formatOf(FormatF32, Active()), k, n)
+	if k == 0 || n == 0 {
+		return p
+	}
+	src := operandB{data: b, ld: ldb, trans: transB}
+	src.packPanels(Active(), p.floats(0, 0), 0, 0, k, n-p.tail, p.format.nr)
+	src.packDots(Active(), p.tailColumns(), 0, n-p.tail, k, p.tail)
+	return p
+}
+
+// PackBRows packs the n x k matrix B^T, the layout of torch.nn.Linear weights, from
+// its rows: row writes the k elements of row j to dst. It is called once for every
+// row, in order, so that a matrix can be read from a file, or be made float32, row by row.
+// Beside the packed form it takes the memory of one panel of rows.
+func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
+	const fn = "PackBRows"
+	checkSize(fn, "n", n)
+	checkSize(fn, "k", k)
+	if int(f) >= len(formatNames) {
+		panicSize(fn, "f", int(f), "want a Format")
+	}
+	p := newPackedB(fn, formatOf(f, Active()), k, n)
+	nr := p.format.nr
+	rows := make([]float32, min(nr, n)*k)
+	for j := 0; j < n-p.tail; j += nr {
+		w := min(nr, n-p.tail-j)
+		for c := range w {
+			row(j+c, rows[c*k:][:k])
+		}
+		p.format.pack(p.panel(j, 0), rows, w, k)
+	}
+	for c := range p.tail {
+		row(n-p.tail+c, p.tailColumns()[c*k:][:k])
+	}
+	return p
+}
+
+// Column writes column j of op(B), a row of B^T, to dst, which has K elements: as it
+// was packed, or rounded to the format.
+func (b *PackedB) Column(dst []float32, j int) {
+	if j < 0 || j >= b.n {
+		panicSize("PackedB.Column", "j", j, fmt.Sprintf("want 0 to %d", b.n-1))
+	}
+	checkLen("PackedB.Column", "dst", len(dst), b.k, "K")
+	if from := b.n - b.tail; j >= from {
+		copy(dst, b.tailColumns()[(j-from)*b.k:])
+		return
+	}
+	nr := b.format.nr
+	if b.format.widen == nil {
+		for p, x := 0, b.floats(j, 0)[j%nr:]; p < b.k; p++ {
+			dst[p] = x[p*nr]
+		}
+		return
+	}
+	const steps = 256
+	s := gemmScratchPool.Get().(*gemmScratch)
+	s.b = grow(s.b, steps*nr)
+	for p := 0; p < b.k; p += steps {
+		k := min(steps, b.k-p)
+		b.widen(s.b, j, p, k)
+		for i := range k {
+			dst[p+i] = s.b[i*nr+j%nr]
+		}
+	}
+	gemmScratchPool.Put(s)
+}
