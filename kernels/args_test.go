@@ -212,6 +212,14 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 		}
 	}
 
+	if threads == 1 {
+		add(call{fn: PackBRows, name: "PackBRows", args: []any{FormatF32, n, k, func(int, []float32) {}}, params: "f n k row",
+			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"},
+				{"f", Format(len(formatNames)), "want a Format"}, {"row", (func(int, []float32))(nil), "row is nil"}})})
+		add(call{fn: PackB(NoTrans, k, n, data(k*n), n).Column, name: "PackedB.Column", args: []any{data(k), n - 1}, params: "dst j",
+			bad: cat(lengths(k, "dst"), []badArg{{"j", -1, "j = -1, want 0 to"}, {"j", n, fmt.Sprintf("want 0 to %d", n-1)}})})
+	}
+
 	lda = ceilPower(k)
 	lenA, lenC := (m-1)*lda+k, (m-1)*ldc+n
 	add(call{fn: GemmPacked, name: "GemmPacked",

@@ -103,7 +103,7 @@ type gemmBlock struct {
 }
 
 // block computes m rows from row i and n columns from column j of a product of the
-// batch.
+// batch. It sets field by field, as set does.
 func (g *gemmCall) block(item, i, j, m, n int) {
 	if m <= 0 || n <= 0 {
 		return
@@ -113,8 +113,10 @@ func (g *gemmCall) block(item, i, j, m, n int) {
 	if j+n == g.n {
 		b.tail = g.tail
 	}
-	b.a = g.a.from(item*g.strideA, i)
-	b.b = g.b.from(item*g.strideB, j)
+	b.a.data, b.a.ld, b.a.trans = g.a.at(item*g.strideA, i), g.a.ld, g.a.trans
+	if b.b.packed, b.b.column = g.b.packed, j; b.b.packed == nil {
+		b.b.data, b.b.ld, b.b.trans = g.b.at(item*g.strideB, j), g.b.ld, g.b.trans
+	}
 	b.c = g.c[item*g.strideC+i*g.ldc+j:]
 	if g.ep.any() {
 		b.ep = g.ep.from(i, j)

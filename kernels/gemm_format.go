@@ -87,7 +87,7 @@ func (f *format) panelBytes(k int) int { return (k + f.steps - 1) / f.steps * f.
 
 // newPackedB has room for a k x n matrix; its elements are zero.
 func newPackedB(fn string, f *format, k, n int) *PackedB {
-	p := &PackedB{format: f, k: k, n: n}
+	p := &PackedB{format: f, k: k, n: n, stride: f.panelBytes(k)}
 	if k == 0 || n == 0 {
 		return p
 	}
@@ -95,7 +95,7 @@ func newPackedB(fn string, f *format, k, n int) *PackedB {
 		p.tail = dotColumns(f.isa, n, k, 0)
 	}
 	mulLen(fn, mulLen(fn, (k+f.steps-1)/f.steps, f.bytes), p.panels()+p.tail) // may be too large
-	size := p.panels()*f.panelBytes(k) + 4*p.tail*k
+	size := p.panels()*p.stride + 4*p.tail*k
 	words := make([]uint64, (size+7)/8) // on a page, if there are many
 	p.data = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size)
 	return p
@@ -107,7 +107,7 @@ func (b *PackedB) panels() int { return (b.n - b.tail + b.format.nr - 1) / b.for
 // panel is the memory from the panel of column j and the block of step p on.
 func (b *PackedB) panel(j, p int) []byte {
 	f := b.format
-	return b.data[j/f.nr*f.panelBytes(b.k)+p/f.steps*f.bytes:]
+	return b.data[j/f.nr*b.stride+p/f.steps*f.bytes:]
 }
 
 // floats is panel, where the elements are float32.
@@ -120,7 +120,7 @@ func (b *PackedB) widen(dst []float32, j, p, k int) {
 
 // tailColumns is the columns that are dot products, K elements each.
 func (b *PackedB) tailColumns() []float32 {
-	return asFloats(b.data[b.panels()*b.format.panelBytes(b.k):])
+	return asFloats(b.data[b.panels()*b.stride:])
 }
 
 // asFloats is the same memory, which must be aligned for float32.

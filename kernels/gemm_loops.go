@@ -13,41 +13,46 @@ type nest struct {
 	kc                  int  // the steps of k in one call of the micro-kernel
 	finish              bool // there is an epilogue: all of k is summed up aside, and then C written
 	prefetch            bool // a panel is fetched while the one before it is multiplied
-	source              panelSource
 
-	j, n int       // columns [j, j+n)
-	p, k int       // steps [p, p+k) of k
-	i, m int       // rows [i, i+m)
-	a    []float32 // A at these rows and steps, the rows lda apart
-	lda  int
+	j, n   int // columns [j, j+n)
+	p, k   int // steps [p, p+k) of k
+	source panelSource
+	i, m   int       // rows [i, i+m)
+	a      []float32 // A at these rows and steps, the rows lda apart
+	lda    int
 }
 
 // panels computes a block with panels of B.
 func (b *gemmBlock) panels() {
-	l := nest{b: b}
+	var l nest
+	l.b = b
 	l.plan()
+	var s *gemmScratch
 	if g := b.g; l.finish || g.copyA || b.tail > 0 || g.source == packedHere || g.source == widened {
-		s := gemmScratchPool.Get().(*gemmScratch)
-		defer gemmScratchPool.Put(s)
+		s = gemmScratchPool.Get().(*gemmScratch)
 		b.s = s
-		if l.finish {
-			s.sums = grow(s.sums, l.rows*b.g.nr)
-		}
+	}
+	if l.finish {
+		s.sums = grow(s.sums, l.rows*b.g.nr)
 	}
 	for l.j = 0; l.j < b.n; l.j += l.columns { // all, or as many as are packed at a time
 		l.n = min(l.columns, b.n-l.j)
+		l.source.n = max(0, min(l.n, b.n-b.tail-l.j))
 		for l.p = 0; l.p == 0 || l.p < b.g.k; l.p += l.kAll { // once if k is 0
 			l.k = min(l.kAll, b.g.k-l.p)
-			l.source = l.openSource()
+			l.source.first, l.source.ofColumn, l.source.ofStep, l.source.ld = l.openPanels()
 			for l.i = 0; l.i < b.m; l.i += l.rows { // what the second-level cache holds
 				l.m = min(l.rows, b.m-l.i)
 				l.a, l.lda = b.rowsOfA(l.i, l.p, l.m, l.k)
 				for q, w := 0, 0; q < l.n; q += w {
-					w = l.source.width(q, l.n)
+					w = l.width(q)
 					l.panel(q, w)
 				}
 			}
 		}
+	}
+	if s != nil {
+		gemmScratchPool.Put(s)
 	}
 }
 
@@ -60,17 +65,20 @@ func (l *nest) plan() {
 	if l.finish {
 		l.kAll = max(g.k, 1)
 	}
-	rows := size.mc * gemmOrder.kc / l.kAll / g.mr * g.mr // fewer where k is long
-	l.rows = evenly(b.m, min(max(rows, 2*g.mr), size.mc), g.mr)
+	l.rows = size.mc
+	if l.kAll > gemmOrder.kc { // fewer
+		l.rows = min(max(size.mc*gemmOrder.kc/l.kAll/g.mr, 2)*g.mr, size.mc)
+	}
+	l.rows = evenly(b.m, l.rows, g.mr)
 	l.columns = b.n
 	if g.source == packedHere && l.rows < b.m && b.n-b.tail > size.nc {
 		l.columns = size.nc
 	}
-	l.prefetch = g.source != widened && g.prefetches(b.m)
+	l.prefetch = g.prefetches(b.m)
 }
 
-// panel multiplies the rows of A that are in turn with w columns of B from column q
-// of those in turn.
+// panel multiplies the rows of A that are in turn with w columns of B, from column q of
+// those in turn: a panel, or two, and the last columns as dot products.
 func (l *nest) panel(q, w int) {
 	b, g := l.b, l.b.g
 	beta := g.beta
@@ -85,11 +93,12 @@ func (l *nest) panel(q, w int) {
 			simd.CopyRows(g.isa, sums, c, l.m, w, lds, g.ldc)
 		}
 	}
-	inPanel := max(0, min(w, l.source.n-q)) // the others are dot products
+	inPanel := max(0, min(w, l.source.n-q))
 	for p := 0; p == 0 || p < l.k; p += l.kc {
 		k := min(l.kc, l.k-p)
 		if inPanel > 0 {
-			panel, done := l.source.panel(l, q, p, inPanel, k, beta, sums, lds)
+			panel := l.source.first[l.source.offset(q, p):]
+			done := l.makePanel(panel, q, p, inPanel, k, beta, sums, lds)
 			next, pace := l.next(q, p, w, k)
 			simd.GemmPanel(g.isa, l.m-done, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, next, pace, beta, sums[done*lds:], lds)
 		}
@@ -107,20 +116,20 @@ func (l *nest) panel(q, w int) {
 // next is how far behind this panel the one begins that is multiplied next, or 0 if
 // it is not to be fetched, and the pace at which it is fetched; see gemmPanel.
 func (l *nest) next(q, p, w, k int) (next, pace int) {
-	s := &l.source
+	s, g := &l.source, l.b.g
 	switch {
-	case !l.prefetch || s.kind == packedHere && l.i == 0: // it is not there yet
+	case !l.prefetch || g.source == packedHere && l.i == 0: // it is not there yet
 		return 0, 0
 	case p+k < l.k:
-		next = s.offset(q, p+k) - s.offset(q, p)
+		next = k * s.ofStep
 	case q+w < s.n:
 		next = s.offset(q+w, 0) - s.offset(q, p)
 	case l.i+l.m < l.b.m:
 		next = -s.offset(q, p)
 	}
-	if s.kind != inPlace {
-		tiles := (l.m + l.b.g.mr - 1) / l.b.g.mr
-		pace = (4*s.nr + tiles - 1) / tiles
+	if next != 0 && g.source != inPlace {
+		tiles := (l.m + g.mr - 1) / g.mr
+		pace = (4*g.nr + tiles - 1) / tiles
 	}
 	return next, pace
 }

@@ -15,12 +15,12 @@ type operandA struct {
 // cache lines, so that the rows of a tile spread over all sets.
 func paddedRow(k int) int { return ((k+15)/16 | 1) * 16 }
 
-// from is op(A) of the product whose A begins offset elements further, from row i.
-func (a *operandA) from(offset, i int) operandA {
-	if a.trans {
-		return operandA{a.data[offset+i:], a.ld, a.trans}
+// at is A from row i on of op(A), of the product whose A begins offset elements further.
+func (a *operandA) at(offset, i int) []float32 {
+	if !a.trans {
+		i *= a.ld
 	}
-	return operandA{a.data[offset+i*a.ld:], a.ld, a.trans}
+	return a.data[offset+i:]
 }
 
 // rowsOfA is rows [i, i+m) and steps [p, p+k) of op(A), the rows ld apart: in place,
@@ -61,15 +61,12 @@ type operandB struct {
 	trans  Transpose
 }
 
-// from is op(B) of the product whose B begins offset elements further, from column j.
-func (b *operandB) from(offset, j int) operandB {
-	switch {
-	case b.packed != nil:
-		return operandB{packed: b.packed, column: j}
-	case bool(b.trans):
+// at is B from column j on of op(B), of the product whose B begins offset elements further.
+func (b *operandB) at(offset, j int) []float32 {
+	if b.trans {
 		j *= b.ld
 	}
-	return operandB{data: b.data[offset+j:], ld: b.ld, trans: b.trans}
+	return b.data[offset+j:]
 }
 
 // packPanels packs rows [p, p+k) and columns [j, j+n) of op(B) into panels of nr

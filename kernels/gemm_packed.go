@@ -62,6 +62,7 @@ type PackedB struct {
 	format *format
 	k, n   int
 	tail   int    // the last columns, which are dot products, behind the panels
+	stride int    // bytes of a panel
 	data   []byte // panels, and the tail
 }
 
@@ -105,6 +106,9 @@ func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
 	checkSize(fn, "k", k)
 	if int(f) >= len(formatNames) {
 		panicSize(fn, "f", int(f), "want a Format")
+	}
+	if row == nil {
+		panic("kernels.PackBRows: row is nil")
 	}
 	p := newPackedB(fn, formatOf(f, Active()), k, n)
 	nr := p.format.nr

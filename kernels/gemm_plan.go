@@ -83,7 +83,7 @@ func (g *gemmCall) plan(t Threads) {
 			gather = g.m
 			if g.m <= size.inPlaceTiles*g.mr || g.k*g.nr <= size.inPlacePanel && g.k*g.b.ld <= size.inPlaceSpan {
 				g.source = inPlace
-				g.wideTiles = g.m <= g.mr*size.wideNum/size.wideDen
+				g.wideTiles = g.m*size.wideDen <= g.mr*size.wideNum
 			}
 		}
 		g.tail = dotColumns(g.isa, g.n, g.k, gather)
@@ -102,7 +102,7 @@ func (g *gemmCall) copiesA() bool {
 // fastest as one stream.
 func (g *gemmCall) prefetches(m int) bool {
 	size := &tuned.gemm
-	return g.source == inPlace || m > g.mr*size.streamNum/size.streamDen
+	return g.source == inPlace || g.source != widened && m*size.streamDen > g.mr*size.streamNum
 }
 
 // dotRows is the number of rows of A up to which dot products are used.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,5 +36,17 @@ func TestWorse(t *testing.T) {
 func TestReadRefusesNothing(t *testing.T) {
 	if _, err := read(strings.NewReader("PASS\n")); err == nil {
 		t.Error("no error for output without a benchmark")
+	}
+}
+
+func TestMeans(t *testing.T) {
+	old := map[string][]float64{"A/threads=1": {4, 4, 4}, "B/threads=1": {9, 9, 9}, "A/threads=2": {2, 2, 2}, "gone/threads=2": {1}, "C": {1}}
+	new := map[string][]float64{"A/threads=1": {1, 1, 1}, "B/threads=1": {9, 9, 9}, "A/threads=2": {4, 4, 4}, "come/threads=2": {7}, "C": {5}}
+	want := []string{
+		"threads=1: geometric mean of base/tree 2.000 (2 benchmarks)",
+		"threads=2: geometric mean of base/tree 0.500 (1 benchmarks)",
+	}
+	if got := means(old, new); !slices.Equal(got, want) {
+		t.Errorf("means = %q, want %q", got, want)
 	}
 }
