@@ -133,6 +133,9 @@ func (b *PackedB) Column(dst []float32, j int) {
 		panicSize("PackedB.Column", "j", j, fmt.Sprintf("want 0 to %d", b.n-1))
 	}
 	checkLen("PackedB.Column", "dst", len(dst), b.k, "K")
+	if b.k == 0 {
+		return
+	}
 	if from := b.n - b.tail; j >= from {
 		copy(dst, b.tailColumns()[(j-from)*b.k:])
 		return
