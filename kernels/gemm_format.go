@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -19,10 +20,12 @@ type Format uint8
 
 // The formats.
 const (
-	FormatF32 Format = iota // float32, as given
+	FormatF32  Format = iota // float32, as given
+	FormatBF16               // bfloat16, rounded to nearest: half the memory
+	FormatF16                // IEEE 754 binary16, rounded to nearest; beyond 65504 it is infinite
 )
 
-var formatNames = [...]string{"f32"}
+var formatNames = [...]string{"f32", "bf16", "f16"}
 
 // String is the format's name in lower case.
 func (f Format) String() string {
@@ -78,8 +81,20 @@ func newFormat(f Format, isa ISA) format {
 			b := operandB{data: columns, ld: k, trans: Trans}
 			b.packPanels(isa, asFloats(panel), 0, 0, k, n, nr)
 		}
+	case FormatBF16:
+		halfFormat(&r, half.ToBFloat16, widenBF16)
+	case FormatF16:
+		halfFormat(&r, half.ToFloat16, widenF16)
 	}
 	return r
+}
+
+// source is what is done about the panels of a matrix of this format.
+func (f *format) source() sourceKind {
+	if f.widen != nil {
+		return widened
+	}
+	return packedBefore
 }
 
 // panelBytes is the size of a panel of k steps.

@@ -48,7 +48,7 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 	case k > 0:
 		g.run(t)
 	case ep.any():
-		g.mr, g.nr = b.format.mr, b.format.nr
+		g.mr, g.nr, g.source = b.format.mr, b.format.nr, b.format.source()
 		g.block(0, 0, 0, m, n)
 	default:
 		scaleMatrix(c, m, n, ldc, beta)

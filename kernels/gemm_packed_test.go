@@ -3,9 +3,12 @@ package kernels
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/avoformer/avoformer/internal/half"
 )
 
 // TestPackBRows wants the same packed form from the rows of B^T as from B in either
@@ -46,6 +49,80 @@ func TestPackBRows(t *testing.T) {
 					}
 				}
 			})
+		}
+	})
+}
+
+// TestFormats wants products with each format to be those with its values as float32,
+// within what a sum in another order gives, for every epilogue and number of threads,
+// and the values themselves to be the nearest of the format.
+func TestFormats(t *testing.T) {
+	withProcs(t, 4)
+	t.Cleanup(StopWorkers)
+	narrow := map[Format]func(x float32) float32{
+		FormatF32:  func(x float32) float32 { return x },
+		FormatBF16: func(x float32) float32 { return half.BFloat16(half.ToBFloat16(x)) },
+		FormatF16:  func(x float32) float32 { return half.Float16(half.ToFloat16(x)) },
+	}
+	eachISA(t, func(t *testing.T) {
+		shrinkBlocks(t)
+		for f, round := range narrow {
+			for _, s := range [][3]int{{1, 70, 30}, {5, 40, 4}, {40, 70, 30}, {20, 3, 300}, {60, 200, 45}} {
+				m, n, k := s[0], s[1], s[2]
+				t.Run(fmt.Sprintf("%v/%dx%dx%d", f, m, n, k), func(t *testing.T) {
+					r := rand.New(rand.NewPCG(7, uint64(m)))
+					a, b, bias, c0 := randomSlice(r, m*k), randomSlice(r, n*k), randomSlice(r, n), randomSlice(r, m*n)
+					packed := PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, b[j*k:]) })
+					if f != FormatF32 && packed.Bytes() > 2*k*(n+packed.format.nr) {
+						t.Errorf("%d bytes for %dx%d elements of two bytes", packed.Bytes(), n, k)
+					}
+					for i := range b {
+						b[i] = round(b[i])
+					}
+					column := make([]float32, k)
+					if packed.Column(column, n-1); !slices.Equal(column, b[(n-1)*k:]) {
+						t.Errorf("the last column is %v, want %v", column, b[(n-1)*k:])
+					}
+					for _, ep := range []Epilogue{{}, {Bias: bias, Activation: ActGELU, Residual: c0, LdResidual: n}} {
+						for _, alpha := range []float32{0, 1.5} {
+							want := slices.Clone(c0)
+							GemmPacked(m, alpha, a, k, PackB(Trans, k, n, b, k), 0.5, want, n, ep)
+							var first []float32
+							for _, threads := range []Threads{1, 2, 4} {
+								got := slices.Clone(c0)
+								threads.GemmPacked(m, alpha, a, k, packed, 0.5, got, n, ep)
+								for i := range got {
+									if !(math.Abs(float64(got[i]-want[i])) <= 2e-5) {
+										t.Fatalf("alpha %v: C[%d,%d] = %v, want %v", alpha, i/n, i%n, got[i], want[i])
+									}
+								}
+								if first == nil {
+									first = got
+								} else if !slices.Equal(got, first) {
+									t.Errorf("%d threads differ from one", threads)
+								}
+							}
+						}
+					}
+				})
+			}
+		}
+	})
+}
+
+// TestFormatsSpecialValues wants NaN and infinities of the weights in the product.
+func TestFormatsSpecialValues(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		for _, f := range []Format{FormatF32, FormatBF16, FormatF16} {
+			weights := []float32{inf32, -inf32, nan32, 0, 0x1p-24, -1}
+			packed := PackBRows(f, len(weights), 1, func(j int, dst []float32) { dst[0] = weights[j] })
+			got := make([]float32, len(weights))
+			GemmPacked(1, 1, []float32{2}, 1, packed, 0, got, len(weights), Epilogue{})
+			for i, want := range []float32{inf32, -inf32, nan32, 0, 0x1p-23, -2} {
+				if got[i] != want && !(got[i] != got[i] && want != want) {
+					t.Errorf("%v: 2*%v = %v", f, weights[i], got[i])
+				}
+			}
 		}
 	})
 }

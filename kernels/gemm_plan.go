@@ -64,14 +64,12 @@ type gemmPlan struct {
 func (g *gemmCall) plan(t Threads) {
 	size, packed := &tuned.gemm, g.b.packed
 	switch {
-	case packed != nil && packed.format.widen == nil && g.m == 1 && g.k <= gemmOrder.long:
-		g.path = pathRow // with more steps of k, a panel in one go would take long
-		g.tail = packed.tail
 	case packed != nil:
-		g.copyA = g.copiesA()
-		g.tail = packed.tail
-		if packed.format.widen != nil {
-			g.source = widened
+		g.source, g.tail = packed.format.source(), packed.tail
+		if g.m == 1 && g.source == packedBefore && g.k <= gemmOrder.long {
+			g.path = pathRow // with more steps of k, a panel in one go would take long
+		} else {
+			g.copyA = g.copiesA()
 		}
 	case bool(g.b.trans) && !bool(g.a.trans) && g.m <= g.dotRows():
 		g.path = pathDot

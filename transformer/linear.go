@@ -28,24 +28,11 @@ func NewLinear(in, out int, weight, bias []float32) (*Linear, error) {
 }
 
 // Weight is the matrix that the layer multiplies with, [Out, In], unpacked: for
-// gradients and for looking at, not for every pass. It is read off the products
-// with unit vectors.
+// gradients and for looking at, not for every pass.
 func (l *Linear) Weight() []float32 {
-	const step = 64
 	w := make([]float32, l.Out*l.In)
-	unit, columns := make([]float32, step*l.In), make([]float32, step*l.Out)
-	for i := 0; i < l.In; i += step {
-		n := min(step, l.In-i)
-		clear(unit)
-		for r := range n {
-			unit[r*l.In+i+r] = 1
-		}
-		kernels.GemmPacked(n, 1, unit, l.In, l.packed, 0, columns, l.Out, kernels.Epilogue{})
-		for r := range n {
-			for o := range l.Out {
-				w[o*l.In+i+r] = columns[r*l.Out+o]
-			}
-		}
+	for o := range l.Out {
+		l.packed.Column(w[o*l.In:][:l.In], o)
 	}
 	return w
 }
