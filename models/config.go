@@ -139,21 +139,21 @@ var neutral = map[string][]string{
 }
 
 // Decode fills the struct that into points to, whose tags name the fields. It has the
-// defaults beforehand, which null and absent fields leave. Integers must be at least 1
+// defaults beforehand, which null and absent fields leave. Fields of structs embedded in
+// it count as its own. Integers must be at least 1
 // and floating-point numbers above 0, or what a tag min says. Fields of the object that
 // would change what the model computes, and that the struct does not have, are errors.
 func (d Document) Decode(into any) error {
 	v := reflect.ValueOf(into).Elem()
 	known := map[string]bool{}
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
+	for _, f := range reflect.VisibleFields(v.Type()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" {
 			continue
 		}
 		known[name] = true
 		if d.Has(name) {
-			if err := d.Field(name, v.Field(i).Addr().Interface()); err != nil {
+			if err := d.Field(name, v.FieldByIndex(f.Index).Addr().Interface()); err != nil {
 				return err
 			}
 		}
@@ -164,7 +164,7 @@ func (d Document) Decode(into any) error {
 				panic(fmt.Sprintf("models: tag min of %s: %v", f.Name, err))
 			}
 		}
-		switch x := v.Field(i); {
+		switch x := v.FieldByIndex(f.Index); {
 		case x.CanInt() && (float64(x.Int()) < least || x.Int() > math.MaxInt32):
 			return d.Errorf(name, "want an integer from %g to %d", least, math.MaxInt32)
 		case x.CanFloat() && (math.IsInf(x.Float(), 0) || given && !(x.Float() >= least) || !given && !(x.Float() > 0)):
@@ -180,6 +180,21 @@ func (d Document) Decode(into any) error {
 		}
 	}
 	return nil
+}
+
+// DecodeAll is Decode of an object that has no fields besides those of the struct.
+func (d Document) DecodeAll(into any) error {
+	known := map[string]bool{}
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(into).Elem()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		known[name] = true
+	}
+	for name := range d.fields {
+		if !known[name] {
+			return d.Errorf(name, "unknown field")
+		}
+	}
+	return d.Decode(into)
 }
 
 // Field decodes the value of one field, which must be there.

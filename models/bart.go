@@ -1,0 +1,206 @@
+package models
+
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// BART: Lewis et al., 2020, "BART: Denoising Sequence-to-Sequence Pre-training"; and
+// those made like it: Marian (Junczys-Dowmunt et al., 2018) and M2M-100 (Fan et al.,
+// 2021, "Beyond English-Centric Multilingual Machine Translation").
+
+func init() {
+	Register(newBART, "bart")
+	Register(newMarian, "marian")
+	Register(newM2M100, "m2m_100")
+}
+
+// bartFields is what config.json says of BART and those made like it.
+type bartFields struct {
+	Vocab          int    `json:"vocab_size"`
+	Dim            int    `json:"d_model"`
+	EncoderLayers  int    `json:"encoder_layers"`
+	DecoderLayers  int    `json:"decoder_layers"`
+	EncoderHeads   int    `json:"encoder_attention_heads"`
+	DecoderHeads   int    `json:"decoder_attention_heads"`
+	EncoderHidden  int    `json:"encoder_ffn_dim"`
+	DecoderHidden  int    `json:"decoder_ffn_dim"`
+	Activation     string `json:"activation_function"`
+	ScaleEmbedding bool   `json:"scale_embedding"`
+	Tied           bool   `json:"tie_word_embeddings"`
+}
+
+type bartConfig struct {
+	bartFields
+	MaxPositions int `json:"max_position_embeddings"`
+	Pad          int `json:"pad_token_id" min:"0"`
+}
+
+type marianConfig struct {
+	bartConfig
+	DecoderVocab int  `json:"decoder_vocab_size" min:"0"` // 0: that of the encoder
+	Shared       bool `json:"share_encoder_decoder_embeddings"`
+}
+
+// bartNames is the names of a stack.
+var bartNames = transformer.StackNames{Layers: "layers.%d.", Norm: "layer_norm.", Layer: transformer.LayerNames{
+	Self: "self_attn.", SelfNorm: "self_attn_layer_norm.",
+	Cross: "encoder_attn.", CrossNorm: "encoder_attn_layer_norm.",
+	Attention: transformer.AttentionNames{Query: "q_proj.", Key: "k_proj.", Value: "v_proj.", Out: "out_proj."},
+	Feed:      transformer.FeedForwardNames{Up: "fc1.", Down: "fc2."}, FeedNorm: "final_layer_norm.",
+}}
+
+var bartNorm = transformer.NormConfig{Eps: 1e-5}
+
+// layers is the configuration of a layer of the encoder and one of the decoder.
+func (f *bartFields) layers(c *Checkpoint, normFirst bool) (encoder, decoder transformer.LayerConfig, err error) {
+	activation, err := c.JSON.Activation("activation_function", f.Activation)
+	switch {
+	case err != nil:
+	case f.Dim%f.EncoderHeads != 0:
+		err = c.JSON.Errorf("encoder_attention_heads", "does not divide d_model = %d", f.Dim)
+	case f.Dim%f.DecoderHeads != 0:
+		err = c.JSON.Errorf("decoder_attention_heads", "does not divide d_model = %d", f.Dim)
+	}
+	layer := func(heads, hidden int) transformer.LayerConfig {
+		return transformer.LayerConfig{
+			Self:        transformer.AttentionConfig{Dim: f.Dim, Heads: heads, Bias: true, OutBias: true},
+			FeedForward: transformer.FeedForwardConfig{Hidden: hidden, Activation: activation, Bias: true},
+			Norm:        bartNorm,
+			NormFirst:   normFirst,
+		}
+	}
+	encoder, decoder = layer(f.EncoderHeads, f.EncoderHidden), layer(f.DecoderHeads, f.DecoderHidden)
+	cross := decoder.Self
+	decoder.Cross = &cross
+	return encoder, decoder, err
+}
+
+// bart is an encoder-decoder whose embedders are e and d. Where normalization comes
+// first, there is one behind the last layer too.
+func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, e, d embedder, normFirst bool) (*Model, error) {
+	encoderLayer, decoderLayer, err := f.layers(c, normFirst)
+	if err != nil {
+		return nil, err
+	}
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers = f.Vocab, f.Dim, f.EncoderLayers
+	if f.ScaleEmbedding && !c.Loader.Failed() {
+		e.tokens.Scale = float32(math.Sqrt(float64(f.Dim)))
+		d.tokens.Scale = e.tokens.Scale
+	}
+	lm := &decoder{embedder: d}
+	for i := 0; i < f.DecoderLayers && !c.Loader.Failed(); i++ {
+		lm.add(body.At("decoder."+bartNames.Layers, i).Layer(decoderLayer, bartNames.Layer), 0)
+	}
+	if normFirst {
+		norm := bartNorm
+		norm.Shape = []int{f.Dim}
+		lm.norm = body.At("decoder.layer_norm.").Norm(norm)
+	}
+	m := &Model{LM: lm, Encoder: &textEncoder{
+		embedder: e,
+		layers:   body.At("encoder.").Stack(transformer.StackConfig{Layers: f.EncoderLayers, Layer: encoderLayer, FinalNorm: normFirst}, bartNames),
+	}}
+	return m, c.bartHead(lm, f.Tied)
+}
+
+// bartHead loads the decoder's head and, if there is one, its bias.
+func (c *Checkpoint) bartHead(d *decoder, tied bool) error {
+	if err := c.causalHead(d, tied); err != nil {
+		return err
+	}
+	if c.Loader.Has("final_logits_bias") && d.head != nil {
+		d.head.Bias = c.Loader.Tensor("final_logits_bias", 1, d.tokens.Vocab)
+	}
+	return nil
+}
+
+// bartBody is the loader of what is not head, whose copies of the shared embedding are
+// ignored.
+func (c *Checkpoint) bartBody() *transformer.Loader {
+	body := c.Loader.Under("shared.weight", "model.", "")
+	if body.Has("shared.weight") {
+		body.Ignore("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
+	}
+	return body
+}
+
+func newBART(c *Checkpoint) (*Model, error) {
+	config := bartConfig{bartFields: bartFields{Activation: "gelu", Tied: true}, MaxPositions: 1024, Pad: 1}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	body := c.bartBody()
+	shared := body.At("shared.").Embedding(config.Vocab, config.Dim)
+	embed := func(l *transformer.Loader) embedder {
+		const first = 2 // the table has two more rows in front
+		norm := bartNorm
+		norm.Shape = []int{config.Dim}
+		return embedder{
+			tokens: shared, positions: l.At("embed_positions.").Embedding(config.MaxPositions+first, config.Dim), first: first,
+			embedNorm: l.At("layernorm_embedding.").Norm(norm),
+		}
+	}
+	c.Config.MaxLength = config.MaxPositions
+	return c.bart(config.bartFields, body, embed(body.At("encoder.")), embed(body.At("decoder.")), false)
+}
+
+func newMarian(c *Checkpoint) (*Model, error) {
+	config := marianConfig{bartConfig: bartConfig{bartFields: bartFields{Activation: "gelu", Tied: true}, MaxPositions: 1024}, Shared: true}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	if config.DecoderVocab == 0 {
+		config.DecoderVocab = config.Vocab
+	}
+	body := c.bartBody()
+	table := sinusoids(config.MaxPositions, config.Dim, math.Pow(10000, -2/float64(config.Dim)))
+	embed := func(l *transformer.Loader, tokens *transformer.Embedding) embedder {
+		positions := table
+		if l.Has("embed_positions.weight") {
+			positions = l.At("embed_positions.").Embedding(config.MaxPositions, config.Dim)
+		}
+		return embedder{tokens: tokens, positions: positions}
+	}
+	e, d := body.At("encoder."), body.At("decoder.")
+	var source, target *transformer.Embedding
+	if config.Shared {
+		source = body.At("shared.").Embedding(config.Vocab, config.Dim)
+		target = source
+	} else {
+		source, target = e.At("embed_tokens.").Embedding(config.Vocab, config.Dim), d.At("embed_tokens.").Embedding(config.DecoderVocab, config.Dim)
+	}
+	c.Config.MaxLength = config.MaxPositions
+	return c.bart(config.bartFields, body, embed(e, source), embed(d, target), false)
+}
+
+func newM2M100(c *Checkpoint) (*Model, error) {
+	config := bartConfig{bartFields: bartFields{Activation: "relu", Tied: true, ScaleEmbedding: true}, MaxPositions: 1024, Pad: 1}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	body := c.bartBody()
+	body.Ignore("*embed_positions.weights") // what is computed here
+	first := config.Pad + 1
+	positions := sinusoids(config.MaxPositions+first, config.Dim, math.Pow(10000, -1/float64(config.Dim/2-1)))
+	e := embedder{tokens: body.At("shared.").Embedding(config.Vocab, config.Dim), positions: positions, first: first}
+	c.Config.MaxLength = config.MaxPositions
+	return c.bart(config.bartFields, body, e, e, true)
+}
+
+// sinusoids is a table of positions, [length, dim], whose first half is sines and whose
+// second is cosines, each ratio times slower than the one before. A dim that is odd ends
+// with zeros.
+func sinusoids(length, dim int, ratio float64) *transformer.Embedding {
+	half := dim / 2
+	e := &transformer.Embedding{Vocab: length, Dim: dim, Weight: make([]float32, length*dim)}
+	for p := range length {
+		row := e.Weight[p*dim : (p+1)*dim]
+		for i := range half {
+			sin, cos := math.Sincos(float64(p) * math.Pow(ratio, float64(i)))
+			row[i], row[half+i] = float32(sin), float32(cos)
+		}
+	}
+	return e
+}

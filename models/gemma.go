@@ -1,0 +1,91 @@
+package models
+
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Gemma: Gemma Team, 2024, "Gemma: Open Models Based on Gemini Research and
+// Technology": Llama with a larger head, GELU, scaled embeddings, and normalizations
+// whose stored weights w stand for 1+w.
+
+func init() { Register(newGemma, "gemma") }
+
+// gemmaFields is what the versions of Gemma have in common.
+type gemmaFields struct {
+	llamaFields
+	Bias             bool   `json:"attention_bias"`
+	HiddenActivation string `json:"hidden_activation"` // goes before hidden_act
+	Bidirectional    bool   `json:"use_bidirectional_attention"`
+}
+
+// gemmaDefaults are those of transformers where config.json is silent.
+func gemmaDefaults() gemmaFields {
+	f := gemmaFields{llamaFields: llamaDefaults}
+	f.Activation, f.HeadDim, f.Tied, f.MaxPositions = "gelu_pytorch_tanh", 256, true, 8192
+	return f
+}
+
+// layer is the configuration of a layer of a kind.
+func (f *gemmaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig, error) {
+	switch {
+	case f.Bidirectional:
+		return transformer.LayerConfig{}, c.JSON.Errorf("use_bidirectional_attention", "not supported")
+	case f.HiddenActivation != "":
+		f.Activation = f.HiddenActivation
+	case f.Activation == "gelu": // what the first configurations said, and did not mean
+		f.Activation = "gelu_pytorch_tanh"
+	}
+	layer, err := f.llamaFields.layer(c, kind)
+	layer.Self.Bias, layer.Self.OutBias = f.Bias, f.Bias
+	return layer, err
+}
+
+func newGemma(c *Checkpoint) (*Model, error) {
+	config := gemmaDefaults()
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	layer, err := config.layer(c, "")
+	if err != nil {
+		return nil, err
+	}
+	return c.gemma(config, 0, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+		g := l.Layer(layer, transformer.LlamaLayer)
+		if g == nil {
+			return nil, 0
+		}
+		onePlus(g.SelfNorm, g.FeedNorm)
+		return g, 0
+	})
+}
+
+// gemma is [Checkpoint.llama] with scaled embeddings, 1+w in the last normalization and a
+// cap of the logits, 0 for none.
+func (c *Checkpoint) gemma(f gemmaFields, logitCap float32, layer func(l *transformer.Loader, i int) (decoderLayer, int)) (*Model, error) {
+	m, err := c.llama(f.llamaFields, layer)
+	if err != nil || c.Loader.Failed() {
+		return m, err
+	}
+	d := m.LM.(*decoder)
+	d.tokens.Scale = float32(math.Sqrt(float64(f.Dim)))
+	d.cap = logitCap
+	onePlus(d.norm)
+	return m, nil
+}
+
+// onePlus makes the weights w of normalizations 1+w. Some may be nil, or lack their
+// weights, where loading failed.
+func onePlus(norms ...*transformer.Norm) {
+	for _, n := range norms {
+		if n == nil {
+			continue
+		}
+		weight := make([]float32, len(n.Weight)) // those of a TensorMap are not ours
+		for i, w := range n.Weight {
+			weight[i] = 1 + w
+		}
+		n.Weight = weight
+	}
+}

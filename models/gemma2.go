@@ -1,0 +1,154 @@
+package models
+
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Gemma 2 and 3: Gemma Team, 2024, "Gemma 2: Improving Open Language Models at a
+// Practical Size", and 2025, "Gemma 3 Technical Report". Normalizations in front of and
+// behind attention and feed-forward network, windows in some layers; version 2 caps
+// scores and logits, version 3 normalizes queries and keys, and has a base of its own
+// for the rotary positions of layers with windows.
+
+func init() {
+	Register(newGemma2, "gemma2")
+	Register(newGemma3, "gemma3_text")
+}
+
+type gemma2Config struct {
+	gemmaFields
+	windowFields
+	QueryScale float64 `json:"query_pre_attn_scalar"` // scores are divided by its root
+	ScoreCap   float32 `json:"attn_logit_softcapping" min:"0"`
+	LogitCap   float32 `json:"final_logit_softcapping" min:"0"`
+}
+
+type gemma3Config struct {
+	gemma2Config
+	LocalTheta float64 `json:"rope_local_base_freq"`
+	Pattern    int     `json:"sliding_window_pattern"`  // one layer of so many sees all
+	OldPattern int     `json:"_sliding_window_pattern"` // the same
+}
+
+func gemma2Defaults() gemma2Config {
+	return gemma2Config{gemmaFields: gemmaDefaults(), windowFields: windowFields{Window: 4096}, QueryScale: 256}
+}
+
+func newGemma2(c *Checkpoint) (*Model, error) {
+	config := gemma2Defaults()
+	if !c.JSON.isNull("attn_logit_softcapping") {
+		config.ScoreCap = 50
+	}
+	if !c.JSON.isNull("final_logit_softcapping") {
+		config.LogitCap = 30
+	}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	windows, err := c.windows(config.windowFields, config.Layers, func(i int) bool { return i%2 == 0 })
+	if err != nil {
+		return nil, err
+	}
+	layer, err := config.layer(c, "")
+	if err != nil {
+		return nil, err
+	}
+	return c.gemma(config.gemmaFields, config.LogitCap, func(l *transformer.Loader, i int) (decoderLayer, int) {
+		return loadGemma2Layer(l, layer), windows(i)
+	})
+}
+
+func newGemma3(c *Checkpoint) (*Model, error) {
+	config := gemma3Config{gemma2Config: gemma2Defaults(), LocalTheta: 10000, Pattern: 6, OldPattern: 6}
+	config.RopeTheta, config.MaxPositions = 1e6, 131072
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	pattern := config.Pattern
+	if !c.JSON.Has("sliding_window_pattern") {
+		pattern = config.OldPattern
+	}
+	windows, err := c.windows(config.windowFields, config.Layers, func(i int) bool { return (i+1)%pattern != 0 })
+	if err != nil {
+		return nil, err
+	}
+	global, err := config.layer(c, fullAttention)
+	if err != nil {
+		return nil, err
+	}
+	sliding := global
+	if c.JSON.Has("rope_parameters") {
+		if sliding.Self.Rotary, err = c.JSON.rotary(config.ropeFields, slidingAttention, config.HeadDim, config.MaxPositions); err != nil {
+			return nil, err
+		}
+	} else {
+		sliding.Self.Rotary = &transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: config.LocalTheta}
+	}
+	norm := &transformer.NormConfig{Eps: config.Eps, RMS: true}
+	global.Self.QKNorm, sliding.Self.QKNorm = norm, norm
+	return c.gemma(config.gemmaFields, config.LogitCap, func(l *transformer.Loader, i int) (decoderLayer, int) {
+		if w := windows(i); w > 0 {
+			return loadGemma2Layer(l, sliding), w
+		}
+		return loadGemma2Layer(l, global), 0
+	})
+}
+
+// layer is the configuration of a layer of a kind.
+func (f *gemma2Config) layer(c *Checkpoint, kind string) (transformer.LayerConfig, error) {
+	layer, err := f.gemmaFields.layer(c, kind)
+	layer.Self.Scale, layer.Self.SoftCap = float32(1/math.Sqrt(f.QueryScale)), f.ScoreCap
+	return layer, err
+}
+
+// gemma2Layer normalizes what enters each part and what leaves it.
+type gemma2Layer struct {
+	attentionNorm, attentionPostNorm *transformer.Norm
+	feedNorm, feedPostNorm           *transformer.Norm
+	attention                        *transformer.MultiHeadAttention
+	feed                             *transformer.FeedForward
+}
+
+func loadGemma2Layer(l *transformer.Loader, config transformer.LayerConfig) *gemma2Layer {
+	names, norm := transformer.LlamaLayer, config.Norm
+	names.Attention.QueryNorm, names.Attention.KeyNorm = "q_norm.", "k_norm."
+	norm.Shape = []int{config.Self.Dim}
+	config.FeedForward.Dim = config.Self.Dim
+	g := &gemma2Layer{
+		attentionNorm:     l.At("input_layernorm.").Norm(norm),
+		attention:         l.At(names.Self).Attention(config.Self, names.Attention),
+		attentionPostNorm: l.At("post_attention_layernorm.").Norm(norm),
+		feedNorm:          l.At("pre_feedforward_layernorm.").Norm(norm),
+		feed:              l.FeedForward(config.FeedForward, names.Feed),
+		feedPostNorm:      l.At("post_feedforward_layernorm.").Norm(norm),
+	}
+	if !l.Failed() {
+		onePlus(g.attentionNorm, g.attentionPostNorm, g.feedNorm, g.feedPostNorm, g.attention.QueryNorm, g.attention.KeyNorm)
+	}
+	return g
+}
+
+// Forward sets dst, [rows, D], to the layer's output for in.X.
+func (l *gemma2Layer) Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
+	defer ws.Release(ws.Mark())
+	x, y := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
+	if err := inOrder(
+		l.attentionNorm.Forward(ws, x, in.X), // x = norm(in)       [rows, D]
+		l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, cache),
+		l.attentionPostNorm.Forward(ws, y, y), // y = norm(attention(x))
+	); err != nil {
+		return err
+	}
+	ws.Threads.Add(dst, in.X, y) // dst = in + y        [rows, D]
+	if err := inOrder(
+		l.feedNorm.Forward(ws, x, dst),   // x = norm(dst)       [rows, D]
+		l.feed.Forward(ws, y, x, nil),    // y = down(gelu(gate(x)) * up(x))
+		l.feedPostNorm.Forward(ws, y, y), // y = norm(y)
+	); err != nil {
+		return err
+	}
+	ws.Threads.Add(dst, dst, y) // dst += y            [rows, D]
+	return nil
+}

@@ -1,0 +1,30 @@
+package models
+
+import "github.com/avoformer/avoformer/transformer"
+
+// Mistral: Jiang et al., 2023, "Mistral 7B": Llama with a sliding window.
+
+func init() { Register(newMistral, "mistral") }
+
+type mistralConfig struct {
+	llamaFields
+	Window int `json:"sliding_window" min:"0"` // 0: null
+}
+
+func newMistral(c *Checkpoint) (*Model, error) {
+	config := mistralConfig{llamaFields: llamaDefaults}
+	config.KVHeads, config.Window = 8, 4096
+	if c.JSON.isNull("sliding_window") {
+		config.Window = 0
+	}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	layer, err := config.layer(c, "")
+	if err != nil {
+		return nil, err
+	}
+	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+		return l.Layer(layer, transformer.LlamaLayer), config.Window
+	})
+}

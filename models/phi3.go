@@ -1,0 +1,30 @@
+package models
+
+import "github.com/avoformer/avoformer/transformer"
+
+// Phi-3: Abdin et al., 2024, "Phi-3 Technical Report": Llama with fused weights.
+
+func init() { Register(newPhi3, "phi3") }
+
+type phi3Config struct {
+	llamaFields
+	Window int `json:"sliding_window" min:"0"` // 0: none
+}
+
+func newPhi3(c *Checkpoint) (*Model, error) {
+	config := phi3Config{llamaFields: llamaDefaults}
+	config.Eps, config.RopeOriginal = 1e-5, 4096
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	layer, err := config.layer(c, "")
+	if err != nil {
+		return nil, err
+	}
+	names := transformer.LlamaLayer
+	names.Attention.Packed = "qkv_proj."
+	names.Feed.Packed = "mlp.gate_up_proj."
+	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+		return l.Layer(layer, names), config.Window
+	})
+}

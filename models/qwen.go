@@ -1,0 +1,54 @@
+package models
+
+import "github.com/avoformer/avoformer/transformer"
+
+// Qwen 2 and 3: Yang et al., 2024, "Qwen2 Technical Report", and 2025, "Qwen3 Technical
+// Report". Version 2 is Llama with biases in queries, keys and values; version 3
+// normalizes queries and keys instead.
+
+func init() {
+	Register(newQwen2, "qwen2")
+	Register(newQwen3, "qwen3")
+}
+
+type qwenConfig struct {
+	llamaFields
+	windowFields
+	UseWindow    bool `json:"use_sliding_window"`
+	WindowLayers int  `json:"max_window_layers" min:"0"` // the first that have no window
+}
+
+func newQwen2(c *Checkpoint) (*Model, error) {
+	return c.qwen(func(a *transformer.AttentionConfig, _ float32) { a.Bias = true })
+}
+
+func newQwen3(c *Checkpoint) (*Model, error) {
+	return c.qwen(func(a *transformer.AttentionConfig, eps float32) {
+		a.QKNorm = &transformer.NormConfig{Eps: eps, RMS: true}
+	})
+}
+
+func (c *Checkpoint) qwen(change func(a *transformer.AttentionConfig, eps float32)) (*Model, error) {
+	config := qwenConfig{llamaFields: llamaDefaults, WindowLayers: 28}
+	config.MaxPositions = 32768
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	if !config.UseWindow {
+		config.Window = 0 // published with one that is not used
+	}
+	windows, err := c.windows(config.windowFields, config.Layers, func(i int) bool { return i >= config.WindowLayers })
+	if err != nil {
+		return nil, err
+	}
+	layer, err := config.layer(c, "")
+	if err != nil {
+		return nil, err
+	}
+	change(&layer.Self, config.Eps)
+	names := transformer.LlamaLayer
+	names.Attention.QueryNorm, names.Attention.KeyNorm = "q_norm.", "k_norm."
+	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {
+		return l.Layer(layer, names), windows(i)
+	})
+}

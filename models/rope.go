@@ -1,0 +1,215 @@
+package models
+
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// This file reads what config.json says of rotary positions, in the keys of
+// transformers 4 (rope_theta, rope_scaling) and 5 (rope_parameters).
+
+// ropeFields are the fields of config.json; embedded in an architecture's configuration,
+// they make it one that has rotary positions. See [Document.rotary].
+type ropeFields struct {
+	RopeTheta      float64 `json:"rope_theta"` // the architecture's default beforehand
+	RopeScaling    any     `json:"rope_scaling"`
+	RopeParameters any     `json:"rope_parameters"`
+	RopePart       float64 `json:"partial_rotary_factor"`
+	RopeOriginal   int     `json:"original_max_position_embeddings" min:"0"`
+}
+
+// rope starts ropeFields with a default of theta.
+func rope(theta float64) ropeFields { return ropeFields{RopeTheta: theta, RopePart: 1} }
+
+// ropeScaling is the object that says how frequencies are scaled.
+type ropeScaling struct {
+	Type            string    `json:"rope_type"`
+	OldType         string    `json:"type"`
+	Theta           float64   `json:"rope_theta"`
+	Part            float64   `json:"partial_rotary_factor"`
+	Factor          float64   `json:"factor" min:"0"` // 0: absent
+	Original        int       `json:"original_max_position_embeddings" min:"0"`
+	AttentionFactor float64   `json:"attention_factor" min:"0"`
+	BetaFast        float64   `json:"beta_fast"`
+	BetaSlow        float64   `json:"beta_slow"`
+	MScale          float64   `json:"mscale" min:"0"`
+	MScaleAll       float64   `json:"mscale_all_dim" min:"0"`
+	Truncate        bool      `json:"truncate"`
+	Low             float64   `json:"low_freq_factor" min:"0"`
+	High            float64   `json:"high_freq_factor" min:"0"`
+	Short           []float64 `json:"short_factor"`
+	Long            []float64 `json:"long_factor"`
+	Finetuned       bool      `json:"finetuned"` // says nothing about what is computed
+}
+
+// rotary is the rotary positions for heads of the given size in layers of a kind of
+// layer_types, whose parameters may be kept apart. maxPositions is the length that the
+// model was made for.
+func (d Document) rotary(f ropeFields, kind string, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
+	s := ropeScaling{Theta: f.RopeTheta, Part: f.RopePart, Original: f.RopeOriginal, BetaFast: 32, BetaSlow: 1, Truncate: true}
+	object, err := d, error(nil)
+	for _, field := range []string{"rope_scaling", "rope_parameters"} {
+		if !d.Has(field) {
+			continue
+		}
+		if object, err = d.Sub(field); err != nil {
+			return nil, err
+		}
+		if object.Has(kind) {
+			if object, err = object.Sub(kind); err != nil {
+				return nil, err
+			}
+		}
+		if err := object.DecodeAll(&s); err != nil {
+			return nil, err
+		}
+	}
+	if s.Type == "" {
+		s.Type = s.OldType
+	}
+	dim := int(float64(headDim) * s.Part)
+	if dim < 2 || dim > headDim || dim%2 != 0 {
+		return nil, d.Errorf("partial_rotary_factor", "rotates %d features of heads of %d, want an even number", dim, headDim)
+	}
+	c := &transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: s.Theta, Dim: dim, Frequencies: transformer.Frequencies(s.Theta, dim)}
+	return c, s.scale(object, c, maxPositions)
+}
+
+// scale changes the frequencies of c as s says, which d holds.
+func (s ropeScaling) scale(d Document, c *transformer.RotaryConfig, maxPositions int) error {
+	factor := func() error {
+		if s.Factor < 1 {
+			return d.Errorf("factor", "want a number of at least 1")
+		}
+		return nil
+	}
+	original := func() error {
+		if s.Original < 1 {
+			return d.Errorf("original_max_position_embeddings", "want at least 1")
+		}
+		return nil
+	}
+	switch s.Type {
+	case "", "default":
+		return nil
+	case "linear":
+		for i := range c.Frequencies {
+			c.Frequencies[i] /= s.Factor
+		}
+		return factor()
+	case "dynamic":
+		c.FrequenciesAt = s.dynamic(c, maxPositions)
+		return factor()
+	case "yarn":
+		if s.Original == 0 {
+			s.Original = maxPositions
+		}
+		if s.Factor == 0 {
+			s.Factor = float64(maxPositions) / float64(s.Original)
+		}
+		s.yarn(c)
+		return inOrder(factor(), original())
+	case "llama3":
+		if !(s.Low > 0) || !(s.High > s.Low) {
+			return d.Errorf("high_freq_factor", "want more than low_freq_factor = %g, and that above 0", s.Low)
+		}
+		s.llama3(c)
+		return inOrder(factor(), original())
+	case "longrope", "su":
+		half := len(c.Frequencies)
+		if len(s.Short) != half {
+			return d.Errorf("short_factor", "want %d numbers", half)
+		}
+		if len(s.Long) != half {
+			return d.Errorf("long_factor", "want %d numbers", half)
+		}
+		s.longrope(c, maxPositions)
+		return original()
+	}
+	return d.Errorf("rope_type", "%q is unknown", s.Type)
+}
+
+// dynamic raises the base for sequences longer than those trained on, by so much that
+// the slowest pair turns as far as before (NTK-aware interpolation).
+func (s ropeScaling) dynamic(c *transformer.RotaryConfig, maxPositions int) func(length int) []float64 {
+	trained, dim, theta := c.Frequencies, c.Dim, c.Theta
+	return func(length int) []float64 {
+		if length <= maxPositions || dim <= 2 {
+			return trained
+		}
+		grown := s.Factor*float64(length)/float64(maxPositions) - (s.Factor - 1)
+		return transformer.Frequencies(theta*math.Pow(grown, float64(dim)/float64(dim-2)), dim)
+	}
+}
+
+// yarn interpolates the pairs that turn slowly, leaves those that turn fast, and blends
+// in between; attention is sharpened (Peng et al., 2023, "YaRN").
+func (s ropeScaling) yarn(c *transformer.RotaryConfig) {
+	// pair is the index of the pair that makes the given number of turns in the length
+	// trained on.
+	pair := func(turns float64) float64 {
+		return float64(c.Dim) * math.Log(float64(s.Original)/(turns*2*math.Pi)) / (2 * math.Log(c.Theta))
+	}
+	low, high := pair(s.BetaFast), pair(s.BetaSlow)
+	if s.Truncate {
+		low, high = math.Floor(low), math.Ceil(high)
+	}
+	low, high = max(low, 0), min(high, float64(c.Dim-1))
+	if low == high {
+		high += 0.001
+	}
+	for i, f := range c.Frequencies {
+		slow := min(max((float64(i)-low)/(high-low), 0), 1)
+		c.Frequencies[i] = f/s.Factor*slow + f*(1-slow)
+	}
+	sharpen := func(m float64) float64 {
+		if s.Factor <= 1 {
+			return 1
+		}
+		return 0.1*m*math.Log(s.Factor) + 1
+	}
+	switch {
+	case s.AttentionFactor > 0:
+		c.Factor = s.AttentionFactor
+	case s.MScale > 0 && s.MScaleAll > 0:
+		c.Factor = sharpen(s.MScale) / sharpen(s.MScaleAll)
+	default:
+		c.Factor = sharpen(1)
+	}
+}
+
+// llama3 interpolates the pairs that turn less than Low times in the length trained on,
+// leaves those that turn more than High times, and blends in between.
+func (s ropeScaling) llama3(c *transformer.RotaryConfig) {
+	for i, f := range c.Frequencies {
+		turns := float64(s.Original) * f / (2 * math.Pi)
+		fast := min(max((turns-s.Low)/(s.High-s.Low), 0), 1)
+		c.Frequencies[i] = f/s.Factor*(1-fast) + f*fast
+	}
+}
+
+// longrope divides each frequency by a number of its own, and by another one in
+// sequences longer than those trained on (Ding et al., 2024, "LongRoPE").
+func (s ropeScaling) longrope(c *transformer.RotaryConfig, maxPositions int) {
+	short, long := make([]float64, len(s.Short)), make([]float64, len(s.Short))
+	for i, f := range c.Frequencies {
+		short[i], long[i] = f/s.Short[i], f/s.Long[i]
+	}
+	c.FrequenciesAt = func(length int) []float64 {
+		if length > s.Original {
+			return long
+		}
+		return short
+	}
+	factor := s.Factor
+	if factor == 0 {
+		factor = float64(maxPositions) / float64(s.Original)
+	}
+	switch {
+	case s.AttentionFactor > 0:
+		c.Factor = s.AttentionFactor
+	case factor > 1:
+		c.Factor = math.Sqrt(1 + math.Log(factor)/math.Log(float64(s.Original)))
+	}
+}

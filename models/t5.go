@@ -1,0 +1,150 @@
+package models
+
+import (
+	"math"
+	"strings"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// T5: Raffel et al., 2020, "Exploring the Limits of Transfer Learning with a Unified
+// Text-to-Text Transformer". RMS normalization first, no biases, scores that are not
+// scaled, and positions by a bias of the scores that all layers share.
+
+func init() { Register(newT5, "t5") }
+
+type t5Config struct {
+	Vocab         int     `json:"vocab_size"`
+	Dim           int     `json:"d_model"`
+	HeadDim       int     `json:"d_kv"`
+	Hidden        int     `json:"d_ff"`
+	EncoderLayers int     `json:"num_layers"`
+	DecoderLayers int     `json:"num_decoder_layers" min:"0"` // 0: as many
+	Heads         int     `json:"num_heads"`
+	Buckets       int     `json:"relative_attention_num_buckets" min:"4"`
+	MaxDistance   int     `json:"relative_attention_max_distance"`
+	Eps           float32 `json:"layer_norm_epsilon"`
+	FeedForward   string  `json:"feed_forward_proj"`
+	Tied          bool    `json:"tie_word_embeddings"`
+	// ScaleOutputs is whether the hidden states are divided by sqrt(Dim) before the
+	// logits; before transformers 5 that of Tied.
+	ScaleOutputs bool `json:"scale_decoder_outputs"`
+}
+
+// t5Layers is the names of a stack whose feed-forward network is part number feed of a
+// layer.
+func t5Layers(feed string) transformer.StackNames {
+	feed = "layer." + feed + "."
+	return transformer.StackNames{Layers: "block.%d.", Norm: "final_layer_norm.", Layer: transformer.LayerNames{
+		Self: "layer.0.SelfAttention.", SelfNorm: "layer.0.layer_norm.",
+		Cross: "layer.1.EncDecAttention.", CrossNorm: "layer.1.layer_norm.",
+		Attention: transformer.AttentionNames{Query: "q.", Key: "k.", Value: "v.", Out: "o."},
+		Feed:      transformer.FeedForwardNames{Up: feed + "DenseReluDense.wi.", Down: feed + "DenseReluDense.wo."},
+		FeedNorm:  feed + "layer_norm.",
+	}}
+}
+
+func newT5(c *Checkpoint) (*Model, error) {
+	config := t5Config{Buckets: 32, MaxDistance: 128, Eps: 1e-6, FeedForward: "relu", Tied: true}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	if !c.JSON.Has("scale_decoder_outputs") {
+		config.ScaleOutputs = config.Tied
+	}
+	if config.DecoderLayers == 0 {
+		config.DecoderLayers = config.EncoderLayers
+	}
+	if config.MaxDistance <= config.Buckets/2 {
+		return nil, c.JSON.Errorf("relative_attention_max_distance", "want more than half of relative_attention_num_buckets = %d", config.Buckets)
+	}
+	layer, err := config.layer(c.JSON)
+	if err != nil {
+		return nil, err
+	}
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers = config.Vocab, config.Dim, config.EncoderLayers
+	c.Loader.Ignore("encoder.embed_tokens.weight", "decoder.embed_tokens.weight") // copies of shared
+	shared := c.Loader.At("shared.").Embedding(config.Vocab, config.Dim)
+	names := config.names(t5Layers("1"))
+	m := &Model{Encoder: &textEncoder{
+		embedder: embedder{tokens: shared},
+		layers:   c.Loader.At("encoder.").Stack(transformer.StackConfig{Layers: config.EncoderLayers, Layer: layer, FinalNorm: true}, names),
+		bias:     config.bias(c.Loader.At("encoder.block.0.layer.0.SelfAttention."), true),
+	}}
+	switch c.Config.Head() {
+	case "EncoderModel", "Model":
+		if c.Config.Head() == "EncoderModel" || !c.Loader.Has("decoder.final_layer_norm.weight") {
+			return m, nil
+		}
+	}
+	cross := layer.Self
+	layer.Cross = &cross
+	names = config.names(t5Layers("2"))
+	body := c.Loader.At("decoder.")
+	d := &decoder{
+		embedder: embedder{tokens: shared},
+		bias:     config.bias(body.At("block.0.layer.0.SelfAttention."), false),
+		norm:     body.At(names.Norm).Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps, RMS: true}),
+	}
+	for i := 0; i < config.DecoderLayers && !c.Loader.Failed(); i++ {
+		d.add(body.At(names.Layers, i).Layer(layer, names.Layer), 0)
+	}
+	m.LM = d
+	d.head, err = config.head(c, shared)
+	return m, err
+}
+
+// layer is the configuration of a layer of the encoder.
+func (config *t5Config) layer(d Document) (transformer.LayerConfig, error) {
+	name, gated := strings.CutPrefix(config.FeedForward, "gated-")
+	if gated && name == "gelu" {
+		name = "gelu_new"
+	}
+	activation, err := d.Activation("feed_forward_proj", name)
+	return transformer.LayerConfig{
+		Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim, Scale: 1},
+		FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Gated: gated},
+		Norm:        transformer.NormConfig{Eps: config.Eps, RMS: true},
+		NormFirst:   true,
+	}, err
+}
+
+// names is n with the gate's names where there is one.
+func (config *t5Config) names(n transformer.StackNames) transformer.StackNames {
+	if strings.HasPrefix(config.FeedForward, "gated-") {
+		up := strings.TrimSuffix(n.Layer.Feed.Up, ".")
+		n.Layer.Feed.Gate, n.Layer.Feed.Up = up+"_0.", up+"_1."
+	}
+	return n
+}
+
+func (config *t5Config) bias(l *transformer.Loader, bothWays bool) *relativeBias {
+	return &relativeBias{
+		weight: l.Tensor("relative_attention_bias.weight", config.Buckets, config.Heads),
+		heads:  config.Heads, buckets: config.Buckets, maxDistance: config.MaxDistance, bothWays: bothWays,
+	}
+}
+
+// head is the projection to logits, with the scale of what enters it.
+func (config *t5Config) head(c *Checkpoint, shared *transformer.Embedding) (*transformer.Linear, error) {
+	l := c.Loader.At("lm_head.")
+	switch c.Config.Head() {
+	case "ForConditionalGeneration", "WithLMHeadModel", "LMHeadModel", "":
+	default:
+		return nil, c.unknownHead()
+	}
+	weight := shared.Weight
+	if l.Has("weight") {
+		weight = l.Tensor("weight", config.Vocab, config.Dim)
+	} else if !config.Tied {
+		return l.Linear(config.Dim, config.Vocab, false), nil // which notes that it is missing
+	}
+	if config.ScaleOutputs {
+		scaled, by := make([]float32, len(weight)), float32(1/math.Sqrt(float64(config.Dim)))
+		for i, w := range weight {
+			scaled[i] = by * w
+		}
+		weight = scaled
+	}
+	return l.LinearOf(config.Dim, config.Vocab, weight, nil), nil
+}
