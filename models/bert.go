@@ -23,6 +23,7 @@ type bertConfig struct {
 	Types        int     `json:"type_vocab_size" min:"0"`
 	Eps          float32 `json:"layer_norm_eps"`
 	Positions    string  `json:"position_embedding_type"`
+	Pad          int     `json:"pad_token_id" min:"0"`
 }
 
 // layer is the configuration of a layer of the encoder.
@@ -145,19 +146,23 @@ func (c *Checkpoint) bertMaskedLM(config bertConfig, words *transformer.Embeddin
 func (b *bert) Dim() int { return b.words.Dim }
 
 func (b *bert) Encode(ws *Workspace, dst []float32, in Tokens) error {
-	if err := in.check(dst, b.words.Dim); err != nil {
-		return err
-	}
-	err := inOrder(
-		b.words.Forward(ws, dst, in.IDs),  // word vectors, [rows, D]
-		addTypes(ws, dst, b.types, in),    // + those of types
-		b.addPositions(ws, dst, in.Batch), // + those of positions
-		b.norm.Forward(ws, dst, dst),      // [rows, D]
-	)
-	if err != nil {
+	if err := b.embed(ws, dst, in); err != nil { // [rows, D]
 		return err
 	}
 	return b.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: in.Batch}, nil) // [rows, D]
+}
+
+// embed sets dst, [rows, D], to what enters the layers.
+func (b *bert) embed(ws *Workspace, dst []float32, in Tokens) error {
+	if err := in.check(dst, b.words.Dim); err != nil {
+		return err
+	}
+	return inOrder(
+		b.words.Forward(ws, dst, in.IDs),  // word vectors        [rows, D]
+		addTypes(ws, dst, b.types, in),    // + those of types     [rows, D]
+		b.addPositions(ws, dst, in.Batch), // + those of positions [rows, D]
+		b.norm.Forward(ws, dst, dst),      //                      [rows, D]
+	)
 }
 
 // addPositions adds the vectors of positions, counted in each sequence, to x.

@@ -1,0 +1,75 @@
+package models
+
+import "github.com/avoformer/avoformer/transformer"
+
+// DistilBERT: Sanh et al., 2019, "DistilBERT, a distilled version of BERT". It is BERT
+// without token types, by names of its own.
+
+func init() { Register(newDistilBERT, "distilbert") }
+
+type distilbertConfig struct {
+	Vocab        int    `json:"vocab_size"`
+	Dim          int    `json:"dim"`
+	Layers       int    `json:"n_layers"`
+	Heads        int    `json:"n_heads"`
+	Hidden       int    `json:"hidden_dim"`
+	Activation   string `json:"activation"`
+	MaxPositions int    `json:"max_position_embeddings"`
+}
+
+var distilbertLayers = transformer.StackNames{Layers: "transformer.layer.%d.", Layer: transformer.LayerNames{
+	Self: "attention.", SelfNorm: "sa_layer_norm.",
+	Attention: transformer.AttentionNames{Query: "q_lin.", Key: "k_lin.", Value: "v_lin.", Out: "out_lin."},
+	Feed:      transformer.FeedForwardNames{Up: "ffn.lin1.", Down: "ffn.lin2."},
+	FeedNorm:  "output_layer_norm.",
+}}
+
+func newDistilBERT(c *Checkpoint) (*Model, error) {
+	config := distilbertConfig{Vocab: 30522, Dim: 768, Layers: 6, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 512}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	activation, err := c.JSON.Activation("activation", config.Activation)
+	if err != nil {
+		return nil, err
+	}
+	if config.Dim%config.Heads != 0 {
+		return nil, c.JSON.Errorf("n_heads", "does not divide dim = %d", config.Dim)
+	}
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
+
+	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: 1e-12}
+	body := c.Loader.Under("embeddings.word_embeddings.weight", "distilbert.", "")
+	tables := body.At("embeddings.")
+	b := &bert{
+		words:     tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
+		positions: tables.At("position_embeddings.").Embedding(config.MaxPositions, config.Dim),
+		norm:      tables.At("LayerNorm.").Norm(norm),
+		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
+			Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: true, OutBias: true},
+			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Bias: true},
+			Norm:        norm,
+		}}, distilbertLayers),
+	}
+	m := &Model{Encoder: b}
+	l, dim := c.Loader, config.Dim
+	switch c.Config.Head() {
+	case "Model":
+	case "ForMaskedLM":
+		m.MaskedLM = &head{
+			dense: l.At("vocab_transform.").Linear(dim, dim, true), act: activate(activation),
+			norm: l.At("vocab_layer_norm.").Norm(norm),
+			out:  l.At("vocab_projector.").Tied(b.words, l.Tensor("vocab_projector.bias", config.Vocab)),
+		}
+	case "ForSequenceClassification":
+		m.Classifier = &head{
+			pool: poolFirst, dense: l.At("pre_classifier.").Linear(dim, dim, true), act: activate(transformer.ReLU),
+			out: l.At("classifier.").Linear(dim, c.Config.labels(), true),
+		}
+	case "ForTokenClassification":
+		m.TokenClassifier = &head{out: l.At("classifier.").Linear(dim, c.Config.labels(), true)}
+	default:
+		return nil, c.unknownHead()
+	}
+	return m, nil
+}

@@ -1,0 +1,91 @@
+package models
+
+import "github.com/avoformer/avoformer/transformer"
+
+// MPNet: Song et al., 2020, "MPNet: Masked and Permuted Pre-training for Language
+// Understanding". It is RoBERTa without token types, with a bias on the scores that
+// depends on the distance of query and key and that all layers share.
+
+func init() { Register(newMPNet, "mpnet") }
+
+type mpnetConfig struct {
+	Vocab        int     `json:"vocab_size"`
+	Dim          int     `json:"hidden_size"`
+	Layers       int     `json:"num_hidden_layers"`
+	Heads        int     `json:"num_attention_heads"`
+	Hidden       int     `json:"intermediate_size"`
+	Activation   string  `json:"hidden_act"`
+	MaxPositions int     `json:"max_position_embeddings"`
+	Eps          float32 `json:"layer_norm_eps"`
+	Buckets      int     `json:"relative_attention_num_buckets" min:"4"`
+	Pad          int     `json:"pad_token_id" min:"0"`
+}
+
+var mpnetLayers = transformer.StackNames{Layers: "encoder.layer.%d.", Layer: transformer.LayerNames{
+	Self: "attention.", SelfNorm: "attention.LayerNorm.",
+	Attention: transformer.AttentionNames{Query: "attn.q.", Key: "attn.k.", Value: "attn.v.", Out: "attn.o."},
+	Feed:      transformer.FeedForwardNames{Up: "intermediate.dense.", Down: "output.dense."},
+	FeedNorm:  "output.LayerNorm.",
+}}
+
+// mpnet is BERT's embeddings and layers with the bias.
+type mpnet struct {
+	bert
+	relative *relativeBias
+}
+
+func newMPNet(c *Checkpoint) (*Model, error) {
+	config := mpnetConfig{
+		Vocab: 30527, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 512, Eps: 1e-12, Buckets: 32, Pad: 1,
+	}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	if err != nil {
+		return nil, err
+	}
+	const maxDistance = 128
+	if maxDistance <= config.Buckets/4 {
+		return nil, c.JSON.Errorf("relative_attention_num_buckets", "want less than %d", 4*maxDistance)
+	}
+	first := config.Pad + 1
+	if config.MaxPositions <= first {
+		return nil, c.JSON.Errorf("max_position_embeddings", "the first position is %d", first)
+	}
+	if config.Dim%config.Heads != 0 {
+		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+	}
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions-first
+
+	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
+	body := c.Loader.Under("embeddings.word_embeddings.weight", "mpnet.", "")
+	tables := body.At("embeddings.")
+	m := &mpnet{
+		bert: bert{
+			words:     tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
+			positions: tables.At("position_embeddings.").Embedding(config.MaxPositions, config.Dim),
+			first:     first,
+			norm:      tables.At("LayerNorm.").Norm(norm),
+			layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
+				Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: true, OutBias: true},
+				FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Bias: true},
+				Norm:        norm,
+			}}, mpnetLayers),
+		},
+		relative: &relativeBias{
+			weight: body.Tensor("encoder.relative_attention_bias.weight", config.Buckets, config.Heads),
+			heads:  config.Heads, buckets: config.Buckets, maxDistance: maxDistance, bothWays: true,
+		},
+	}
+	return c.robertaHeads(&Model{Encoder: m}, body, m.words, config.Eps)
+}
+
+func (m *mpnet) Encode(ws *Workspace, dst []float32, in Tokens) error {
+	if err := m.embed(ws, dst, in); err != nil { // [rows, D]
+		return err
+	}
+	defer ws.Release(ws.Mark())
+	mask := m.relative.mask(ws, in.Batch, nil)                                                         // [1, heads, L, L]
+	return m.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: in.Batch, Mask: mask}, nil) // [rows, D]
+}

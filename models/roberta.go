@@ -1,0 +1,52 @@
+package models
+
+import "github.com/avoformer/avoformer/transformer"
+
+// RoBERTa: Liu et al., 2019, "RoBERTa: A Robustly Optimized BERT Pretraining
+// Approach"; and XLM-RoBERTa: Conneau et al., 2020, "Unsupervised Cross-lingual
+// Representation Learning at Scale". They are BERT with other heads, and with
+// positions that begin behind the number of the padding token.
+
+func init() { Register(newRoBERTa, "roberta", "xlm-roberta", "camembert") }
+
+func newRoBERTa(c *Checkpoint) (*Model, error) {
+	config := bertConfig{Activation: "gelu", Types: 2, Eps: 1e-12, Positions: "absolute", Pad: 1}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	body := c.Loader.Under("embeddings.word_embeddings.weight", "roberta.", "")
+	b, err := c.loadBERT(config, body, config.Pad+1)
+	if err != nil {
+		return nil, err
+	}
+	return c.robertaHeads(&Model{Encoder: b}, body, b.words, config.Eps)
+}
+
+// robertaHeads adds the heads of RoBERTa, which MPNet has too.
+func (c *Checkpoint) robertaHeads(m *Model, body *transformer.Loader, words *transformer.Embedding, eps float32) (*Model, error) {
+	dim := c.Config.Dim
+	if body.Has("pooler.dense.weight") {
+		m.Pooler = &head{pool: poolFirst, dense: body.At("pooler.dense.").Linear(dim, dim, true), act: tanh}
+	}
+	classifier, lm := c.Loader.At("classifier."), c.Loader.At("lm_head.")
+	switch c.Config.Head() {
+	case "Model":
+	case "ForMaskedLM":
+		lm.Ignore("decoder.bias") // the same as bias
+		m.MaskedLM = &head{
+			dense: lm.At("dense.").Linear(dim, dim, true), act: activate(transformer.GELU),
+			norm: lm.At("layer_norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: eps}),
+			out:  lm.At("decoder.").Tied(words, lm.Tensor("bias", c.Config.Vocab)),
+		}
+	case "ForSequenceClassification":
+		m.Classifier = &head{
+			pool: poolFirst, dense: classifier.At("dense.").Linear(dim, dim, true), act: tanh,
+			out: classifier.At("out_proj.").Linear(dim, c.Config.labels(), true),
+		}
+	case "ForTokenClassification":
+		m.TokenClassifier = &head{out: classifier.Linear(dim, c.Config.labels(), true)}
+	default:
+		return nil, c.unknownHead()
+	}
+	return m, nil
+}
