@@ -36,8 +36,6 @@ var notBuilt = map[string]bool{
 	"m2m_100":          true,
 	"marian":           true,
 	"mistral":          true,
-	"modernbert":       true,
-	"nomic_bert":       true,
 	"phi3":             true,
 	"qwen2":            true,
 	"qwen3":            true,

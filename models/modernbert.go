@@ -1,0 +1,221 @@
+package models
+
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// ModernBERT: Warner et al., 2024, "Smarter, Better, Faster, Longer: A Modern
+// Bidirectional Encoder". Rotary positions, gated feed-forward networks, and layers that
+// see all tokens or only those nearby.
+
+func init() { Register(newModernBERT, "modernbert") }
+
+type modernbertConfig struct {
+	Vocab        int      `json:"vocab_size"`
+	Dim          int      `json:"hidden_size"`
+	Layers       int      `json:"num_hidden_layers"`
+	Heads        int      `json:"num_attention_heads"`
+	Hidden       int      `json:"intermediate_size"`
+	Activation   string   `json:"hidden_activation"`
+	MaxPositions int      `json:"max_position_embeddings"`
+	Eps          float32  `json:"norm_eps"`
+	NormBias     bool     `json:"norm_bias"`
+	Bias         bool     `json:"attention_bias"`
+	FeedBias     bool     `json:"mlp_bias"`
+	Window       int      `json:"local_attention" min:"0"` // both sides together
+	GlobalEvery  int      `json:"global_attn_every_n_layers"`
+	GlobalTheta  float64  `json:"global_rope_theta"`
+	LocalTheta   float64  `json:"local_rope_theta"`
+	LayerTypes   []string `json:"layer_types"`
+	// Rope has the thetas in newer configurations.
+	Rope map[string]struct {
+		Theta float64 `json:"rope_theta"`
+		Type  string  `json:"rope_type"`
+	} `json:"rope_parameters"`
+
+	Pooling        string `json:"classifier_pooling"`
+	HeadBias       bool   `json:"classifier_bias"`
+	HeadActivation string `json:"classifier_activation"`
+	DecoderBias    bool   `json:"decoder_bias"`
+	Tied           bool   `json:"tie_word_embeddings"`
+}
+
+// read decodes and completes the configuration.
+func (config *modernbertConfig) read(d Document) error {
+	*config = modernbertConfig{
+		Vocab: 50368, Dim: 768, Layers: 22, Heads: 12, Hidden: 1152, Activation: "gelu", MaxPositions: 8192, Eps: 1e-5,
+		Window: 128, GlobalEvery: 3, GlobalTheta: 160000, LocalTheta: 10000,
+		Pooling: "cls", HeadActivation: "gelu", DecoderBias: true, Tied: true,
+	}
+	if err := d.Decode(config); err != nil {
+		return err
+	}
+	for kind, theta := range map[string]*float64{"full_attention": &config.GlobalTheta, "sliding_attention": &config.LocalTheta} {
+		rope, ok := config.Rope[kind]
+		switch {
+		case !ok:
+			continue
+		case rope.Type != "" && rope.Type != "default":
+			return d.Errorf("rope_parameters", "rope_type %q is not supported by this model_type", rope.Type)
+		case rope.Theta != 0:
+			*theta = rope.Theta
+		}
+		if !(*theta > 0) {
+			return d.Errorf("rope_parameters", "rope_theta of %s, want a number above 0", kind)
+		}
+	}
+	switch n := len(config.LayerTypes); {
+	case n != 0 && n != config.Layers:
+		return d.Errorf("layer_types", "%d layers, num_hidden_layers = %d", n, config.Layers)
+	case config.Dim%config.Heads != 0:
+		return d.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+	case !slices.Contains([]string{"cls", "mean"}, config.Pooling):
+		return d.Errorf("classifier_pooling", "want cls or mean")
+	}
+	for _, kind := range config.LayerTypes {
+		if kind != "full_attention" && kind != "sliding_attention" {
+			return d.Errorf("layer_types", "%q, want full_attention or sliding_attention", kind)
+		}
+	}
+	return nil
+}
+
+// global reports whether a layer sees all tokens.
+func (config *modernbertConfig) global(layer int) bool {
+	if len(config.LayerTypes) > 0 {
+		return config.LayerTypes[layer] == "full_attention"
+	}
+	return layer%config.GlobalEvery == 0
+}
+
+type modernbert struct {
+	words     *transformer.Embedding
+	norm      *transformer.Norm
+	layers    []modernbertLayer
+	finalNorm *transformer.Norm
+}
+
+type modernbertLayer struct {
+	attentionNorm *transformer.Norm // nil in the first layer
+	attention     *transformer.MultiHeadAttention
+	mask          *transformer.Mask
+	feedNorm      *transformer.Norm
+	feed          *transformer.FeedForward
+}
+
+func newModernBERT(c *Checkpoint) (*Model, error) {
+	var config modernbertConfig
+	if err := config.read(c.JSON); err != nil {
+		return nil, err
+	}
+	activation, err := c.JSON.Activation("hidden_activation", config.Activation)
+	if err != nil {
+		return nil, err
+	}
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
+	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps, NoBias: !config.NormBias}
+	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Gated: true, Bias: config.FeedBias}
+	local := transformer.LocalWindow(config.Window/2, config.Window/2)
+
+	body := c.Loader.Under("embeddings.tok_embeddings.weight", "model.", "")
+	m := &modernbert{
+		words:     body.At("embeddings.tok_embeddings.").Embedding(config.Vocab, config.Dim),
+		norm:      body.At("embeddings.norm.").Norm(norm),
+		finalNorm: body.At("final_norm.").Norm(norm),
+	}
+	for i := 0; i < config.Layers && !c.Loader.Failed(); i++ {
+		l := body.At("layers.%d.", i)
+		rotary := transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: config.LocalTheta}
+		layer := modernbertLayer{mask: local}
+		if config.global(i) {
+			rotary.Theta, layer.mask = config.GlobalTheta, nil
+		}
+		if i > 0 {
+			layer.attentionNorm = l.At("attn_norm.").Norm(norm)
+		}
+		layer.attention = l.At("attn.").Attention(transformer.AttentionConfig{
+			Dim: config.Dim, Heads: config.Heads, Bias: config.Bias, OutBias: config.Bias, Rotary: &rotary,
+		}, transformer.AttentionNames{Packed: "Wqkv.", Out: "Wo."})
+		layer.feedNorm = l.At("mlp_norm.").Norm(norm)
+		layer.feed = l.At("mlp.").FeedForward(feed, transformer.FeedForwardNames{Packed: "Wi.", Down: "Wo."})
+		m.layers = append(m.layers, layer)
+	}
+	return config.heads(c, &Model{Encoder: m}, m.words, norm)
+}
+
+// heads adds the checkpoint's heads.
+func (config *modernbertConfig) heads(c *Checkpoint, m *Model, words *transformer.Embedding, norm transformer.NormConfig) (*Model, error) {
+	l := c.Loader
+	name := c.Config.Head()
+	if name == "Model" {
+		return m, nil
+	}
+	activation, err := c.JSON.Activation("classifier_activation", config.HeadActivation)
+	if err != nil {
+		return nil, err
+	}
+	h := &head{
+		dense: l.At("head.dense.").Linear(config.Dim, config.Dim, config.HeadBias), act: activate(activation),
+		norm: l.At("head.norm.").Norm(norm),
+	}
+	switch name {
+	case "ForMaskedLM":
+		m.MaskedLM = h
+		bias := l.Optional(config.DecoderBias, "decoder.bias", config.Vocab)
+		if config.Tied {
+			h.out = l.At("decoder.").Tied(words, bias)
+		} else {
+			h.out = l.LinearOf(config.Dim, config.Vocab, l.Tensor("decoder.weight", config.Vocab, config.Dim), bias)
+		}
+		return m, nil
+	case "ForSequenceClassification":
+		m.Classifier = h
+		h.pool = map[string]pooling{"cls": poolFirst, "mean": poolMean}[config.Pooling]
+	case "ForTokenClassification":
+		m.TokenClassifier = h
+	default:
+		return nil, c.unknownHead()
+	}
+	h.out = l.At("classifier.").Linear(config.Dim, c.Config.labels(), true)
+	return m, nil
+}
+
+func (m *modernbert) Dim() int { return m.words.Dim }
+
+func (m *modernbert) Encode(ws *Workspace, dst []float32, in Tokens) error {
+	if err := in.check(dst, m.words.Dim); err != nil {
+		return err
+	}
+	if err := inOrder(
+		m.words.Forward(ws, dst, in.IDs), // word vectors  [rows, D]
+		m.norm.Forward(ws, dst, dst),     //               [rows, D]
+	); err != nil {
+		return err
+	}
+	for _, l := range m.layers {
+		if err := l.forward(ws, dst, in.Batch); err != nil { // [rows, D]
+			return err
+		}
+	}
+	return m.finalNorm.Forward(ws, dst, dst) // [rows, D]
+}
+
+// forward replaces x by the layer's output.
+func (l *modernbertLayer) forward(ws *Workspace, x []float32, batch Batch) error {
+	defer ws.Release(ws.Mark())
+	y := ws.Alloc(len(x)) // [rows, D]
+	if l.attentionNorm == nil {
+		copy(y, x)
+	} else if err := l.attentionNorm.Forward(ws, y, x); err != nil { // y = norm(x)  [rows, D]
+		return err
+	}
+	return inOrder(
+		l.attention.Forward(ws, x, transformer.AttentionInput{ // x += attention(y)  [rows, D]
+			Query: y, Batch: batch, Mask: l.mask, Residual: x,
+		}, nil),
+		l.feedNorm.Forward(ws, y, x), // y = norm(x)                          [rows, D]
+		l.feed.Forward(ws, x, y, x),  // x += down(activation(gate(y)) * up(y))  [rows, D]
+	)
+}

@@ -1,0 +1,143 @@
+package models
+
+import (
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Nomic BERT: Nussbaum et al., 2024, "Nomic Embed: Training a Reproducible Long Context
+// Text Embedder". BERT with rotary positions and gated feed-forward networks, without
+// biases. Its configuration and its weights have two sets of names each: those it was
+// published with, which are GPT-2's, and those of transformers 5.
+
+func init() { Register(newNomicBERT, "nomic_bert") }
+
+type nomicConfig struct {
+	Vocab        int     `json:"vocab_size"`
+	Dim          int     `json:"hidden_size"`
+	Layers       int     `json:"num_hidden_layers"`
+	Heads        int     `json:"num_attention_heads"`
+	HeadDim      int     `json:"head_dim" min:"0"`
+	Hidden       int     `json:"intermediate_size"`
+	Activation   string  `json:"hidden_act"`
+	MaxPositions int     `json:"max_position_embeddings"`
+	Types        int     `json:"type_vocab_size" min:"0"`
+	Eps          float32 `json:"layer_norm_eps"`
+	Rope         struct {
+		Theta float64 `json:"rope_theta"`
+		Type  string  `json:"rope_type"`
+	} `json:"rope_parameters"`
+}
+
+// nomicHubConfig is the published form of the configuration.
+type nomicHubConfig struct {
+	Vocab        int      `json:"vocab_size"`
+	Dim          int      `json:"n_embd"`
+	Layers       int      `json:"n_layer"`
+	Heads        int      `json:"n_head"`
+	Hidden       int      `json:"n_inner"`
+	Activation   string   `json:"activation_function"`
+	MaxPositions int      `json:"n_positions"`
+	Types        int      `json:"type_vocab_size" min:"0"`
+	Eps          float32  `json:"layer_norm_epsilon"`
+	Theta        float64  `json:"rotary_emb_base"`
+	Fraction     float64  `json:"rotary_emb_fraction"`
+	Interleaved  bool     `json:"rotary_emb_interleaved"`
+	ScaleBase    *float64 `json:"rotary_emb_scale_base" min:"0"`
+	Scaling      *float64 `json:"rotary_scaling_factor" min:"0"`
+	QKVBias      bool     `json:"qkv_proj_bias"`
+	UpBias       bool     `json:"mlp_fc1_bias"`
+	DownBias     bool     `json:"mlp_fc2_bias"`
+	Prenorm      bool     `json:"prenorm"`
+	RMS          bool     `json:"use_rms_norm"`
+	Parallel     bool     `json:"parallel_block"`
+	Causal       bool     `json:"causal"`
+	PadTo        int      `json:"pad_vocab_size_multiple"`
+}
+
+// read decodes either form.
+func (config *nomicConfig) read(d Document) error {
+	*config = nomicConfig{Vocab: 30528, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "silu", MaxPositions: 2048, Types: 2, Eps: 1e-12}
+	config.Rope.Theta = 1000
+	if !d.Has("n_embd") {
+		if err := d.Decode(config); err != nil {
+			return err
+		}
+		if t := config.Rope.Type; t != "" && t != "default" || !(config.Rope.Theta > 0) {
+			return d.Errorf("rope_parameters", "want rope_type default and a rope_theta above 0")
+		}
+		return nil
+	}
+	hub := nomicHubConfig{
+		Vocab: 30528, Layers: 12, Heads: 12, Activation: "swiglu", MaxPositions: 2048, Types: 2, Eps: 1e-12,
+		Theta: 1000, Fraction: 1, QKVBias: true, UpBias: true, DownBias: true, PadTo: 1,
+	}
+	if err := d.Decode(&hub); err != nil {
+		return err
+	}
+	for field, bad := range map[string]bool{
+		"activation_function": hub.Activation != "swiglu", "rotary_emb_fraction": hub.Fraction != 1, "rotary_emb_interleaved": hub.Interleaved,
+		"rotary_emb_scale_base": hub.ScaleBase != nil, "rotary_scaling_factor": hub.Scaling != nil, "qkv_proj_bias": hub.QKVBias,
+		"mlp_fc1_bias": hub.UpBias, "mlp_fc2_bias": hub.DownBias, "prenorm": hub.Prenorm, "use_rms_norm": hub.RMS, "parallel_block": hub.Parallel, "causal": hub.Causal,
+	} {
+		if bad {
+			return d.Errorf(field, "not supported by this model_type")
+		}
+	}
+	config.Vocab, config.Dim, config.Layers, config.Heads, config.Hidden = hub.Vocab, hub.Dim, hub.Layers, hub.Heads, hub.Hidden
+	config.MaxPositions, config.Types, config.Eps, config.Rope.Theta = hub.MaxPositions, hub.Types, hub.Eps, hub.Theta
+	return nil
+}
+
+var (
+	nomicLayers = transformer.StackNames{Layers: "layers.%d.", Layer: transformer.LayerNames{
+		Self: "self_attn.", SelfNorm: "post_attention_layernorm.", FeedNorm: "post_mlp_layernorm.",
+		Attention: transformer.AttentionNames{Query: "q_proj.", Key: "k_proj.", Value: "v_proj.", Out: "o_proj."},
+		Feed:      transformer.FeedForwardNames{Gate: "mlp.gate_proj.", Up: "mlp.up_proj.", Down: "mlp.down_proj."},
+	}}
+	nomicHubLayers = transformer.StackNames{Layers: "encoder.layers.%d.", Layer: transformer.LayerNames{
+		Self: "attn.", SelfNorm: "norm1.", FeedNorm: "norm2.",
+		Attention: transformer.AttentionNames{Packed: "Wqkv.", Out: "out_proj."},
+		Feed:      transformer.FeedForwardNames{Gate: "mlp.fc12.", Up: "mlp.fc11.", Down: "mlp.fc2."},
+	}}
+)
+
+func newNomicBERT(c *Checkpoint) (*Model, error) {
+	var config nomicConfig
+	if err := config.read(c.JSON); err != nil {
+		return nil, err
+	}
+	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	if err != nil {
+		return nil, err
+	}
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
+	body := c.Loader.Under("embeddings.word_embeddings.weight", "nomic_bert.", "bert.", "")
+	names, embeddingNorm := nomicLayers, "embeddings.LayerNorm."
+	if body.Has("emb_ln.weight") {
+		names, embeddingNorm = nomicHubLayers, "emb_ln."
+	}
+	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
+	b := &bert{
+		words: body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),
+		norm:  body.At(embeddingNorm).Norm(norm),
+		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
+			Self: transformer.AttentionConfig{
+				Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim,
+				Rotary: &transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: config.Rope.Theta},
+			},
+			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Gated: true},
+			Norm:        norm,
+		}}, names),
+	}
+	if config.Types > 0 {
+		b.types = body.At("embeddings.token_type_embeddings.").Embedding(config.Types, config.Dim)
+	}
+	m := &Model{Encoder: b}
+	if body.Has("pooler.dense.weight") {
+		m.Pooler = &head{pool: poolFirst, dense: body.At("pooler.dense.").Linear(config.Dim, config.Dim, true), act: tanh}
+	}
+	if c.Config.Head() != "Model" {
+		return nil, c.unknownHead()
+	}
+	return m, nil
+}
