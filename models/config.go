@@ -261,6 +261,13 @@ func common(d, generation Document) (Config, error) {
 	if err := (Document{generation.Name, keep(generation.fields, "bos_token_id", "pad_token_id", "eos_token_id", "decoder_start_token_id")}).Decode(&raw); err != nil {
 		return Config{}, err
 	}
+	if raw.ModelType == "" && d.Has("architecture") { // timm's: vit_base_patch16_224
+		var name string
+		if err := d.Field("architecture", &name); err != nil {
+			return Config{}, err
+		}
+		raw.ModelType, _, _ = strings.Cut(name, "_")
+	}
 	if raw.ModelType == "" {
 		return Config{}, errorf(ErrConfig, "%s: model_type is missing", d.Name)
 	}

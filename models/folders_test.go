@@ -41,8 +41,6 @@ var notBuilt = map[string]bool{
 	"qwen3":            true,
 	"siglip":           true,
 	"t5":               true,
-	"vit":              true,
-	"vit-timm":         true,
 	"whisper":          true,
 	"llama-bias":       true,
 	"llama-dynamic":    true,

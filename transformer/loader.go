@@ -116,6 +116,15 @@ func (l *Loader) lookup(name string) string {
 // Has reports whether the checkpoint lists the named tensor.
 func (l *Loader) Has(name string) bool { return l.state.names[l.lookup(name)] }
 
+// Shape is that of the named tensor, and false if there is none or the weights do not
+// tell.
+func (l *Loader) Shape(name string) ([]int, bool) {
+	if r, ok := l.state.src.(Reader); ok {
+		return r.Shape(l.lookup(name))
+	}
+	return nil, false
+}
+
 // Fail notes that the model cannot be made. It returns whether err is not nil.
 func (l *Loader) Fail(err error) bool {
 	if err != nil {

@@ -1,0 +1,95 @@
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Images: what encoders of images share.
+
+// patches cuts images into patches and projects each to a row.
+type patches struct {
+	channels, height, width int // of a patch
+	project                 *transformer.Linear
+}
+
+// loadPatches is the patches whose projection is the convolution in weight, [dim,
+// channels, height, width], whose stride is its size.
+func loadPatches(l *transformer.Loader, dim, channels, height, width int, bias bool) *patches {
+	weight, b := l.Tensor("weight", dim, channels, height, width), l.Optional(bias, "bias", dim)
+	return &patches{channels, height, width, l.LinearOf(channels*height*width, dim, weight, b)}
+}
+
+// grid is the number of patches of an image, down and across.
+func (p *patches) grid(height, width int) (down, across int, err error) {
+	if height < p.height || width < p.width || height%p.height != 0 || width%p.width != 0 {
+		return 0, 0, fmt.Errorf("%w: image of %dx%d, want multiples of the patch of %dx%d", transformer.ErrShape, height, width, p.height, p.width)
+	}
+	return height / p.height, width / p.width, nil
+}
+
+// forward sets dst, [images, patches, D], to the patches of pixels, [images, channels,
+// height, width], row by row.
+func (p *patches) forward(ws *Workspace, dst, pixels []float32, images, height, width int) error {
+	down, across, err := p.grid(height, width)
+	if err != nil {
+		return err
+	}
+	if len(pixels) != images*p.channels*height*width {
+		return fmt.Errorf("%w: %d pixels for %d images of %d channels of %dx%d", transformer.ErrShape, len(pixels), images, p.channels, height, width)
+	}
+	defer ws.Release(ws.Mark())
+	cut := ws.Alloc(images * down * across * p.project.In) // [images, patches, channels*ph*pw]
+	for to := cut; len(pixels) > 0; pixels = pixels[p.channels*height*width:] {
+		for y := 0; y < height; y += p.height {
+			for x := 0; x < width; x += p.width {
+				for c := range p.channels {
+					for dy := range p.height {
+						from := (c*height+y+dy)*width + x
+						to = to[copy(to, pixels[from:from+p.width]):]
+					}
+				}
+			}
+		}
+	}
+	return p.project.Forward(ws, dst, cut) // [images, patches, D]
+}
+
+// interpolate resizes a table of positions, [down, across, dim], bicubically (Keys,
+// 1981, with a = -0.75) to another grid, as PyTorch does where corners are not aligned.
+func interpolate(table []float32, dim, down, across, toDown, toAcross int) []float32 {
+	dst := make([]float32, toDown*toAcross*dim)
+	for y := range toDown {
+		rows, rowWeights := taps(y, toDown, down)
+		for x := range toAcross {
+			columns, columnWeights := taps(x, toAcross, across)
+			to := dst[(y*toAcross+x)*dim:][:dim]
+			for i, r := range rows {
+				for j, c := range columns {
+					w := float32(rowWeights[i] * columnWeights[j])
+					for d, v := range table[(r*across+c)*dim:][:dim] {
+						to[d] += w * v
+					}
+				}
+			}
+		}
+	}
+	return dst
+}
+
+// taps are the four places of n that place i of to is made of, and their weights.
+func taps(i, to, n int) (at [4]int, weights [4]float64) {
+	const a = -0.75
+	source := (float64(i)+0.5)*float64(n)/float64(to) - 0.5
+	first := math.Floor(source)
+	t := source - first
+	near := func(x float64) float64 { return ((a+2)*x-(a+3))*x*x + 1 }  // |x| <= 1
+	far := func(x float64) float64 { return ((a*x-5*a)*x+8*a)*x - 4*a } // 1 < |x| < 2
+	weights = [4]float64{far(t + 1), near(t), near(1 - t), far(2 - t)}
+	for j := range at {
+		at[j] = min(max(int(first)-1+j, 0), n-1)
+	}
+	return at, weights
+}

@@ -1,0 +1,232 @@
+package models
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// ViT: Dosovitskiy et al., 2021, "An Image is Worth 16x16 Words: Transformers for Image
+// Recognition at Scale". An image is cut into patches, which are projected to rows
+// behind that of a class token. Checkpoints have the names of transformers or of timm.
+
+func init() { Register(newViT, "vit") }
+
+type vitConfig struct {
+	Dim              int     `json:"hidden_size"`
+	Layers           int     `json:"num_hidden_layers"`
+	Heads            int     `json:"num_attention_heads"`
+	Hidden           int     `json:"intermediate_size"`
+	Activation       string  `json:"hidden_act"`
+	Eps              float32 `json:"layer_norm_eps"`
+	Image            int     `json:"image_size"`
+	Patch            int     `json:"patch_size"`
+	Channels         int     `json:"num_channels"`
+	QKVBias          bool    `json:"qkv_bias"`
+	PoolerActivation string  `json:"pooler_act"`
+	PoolerDim        int     `json:"pooler_output_size" min:"0"`
+}
+
+// vitNames is what the parts of a checkpoint are called.
+type vitNames struct {
+	class, positions, patches, norm string
+	layers                          transformer.StackNames
+}
+
+var vitHub = vitNames{
+	class: "embeddings.cls_token", positions: "embeddings.position_embeddings",
+	patches: "embeddings.patch_embeddings.projection.", norm: "layernorm.",
+	layers: transformer.StackNames{Layers: "encoder.layer.%d.", Norm: "layernorm.", Layer: transformer.LayerNames{
+		Self: "attention.", SelfNorm: "layernorm_before.", FeedNorm: "layernorm_after.",
+		Attention: transformer.AttentionNames{Query: "attention.query.", Key: "attention.key.", Value: "attention.value.", Out: "output.dense."},
+		Feed:      transformer.FeedForwardNames{Up: "intermediate.dense.", Down: "output.dense."},
+	}},
+}
+
+var vitTimm = vitNames{
+	class: "cls_token", positions: "pos_embed", patches: "patch_embed.proj.", norm: "norm.",
+	layers: transformer.StackNames{Layers: "blocks.%d.", Norm: "norm.", Layer: transformer.LayerNames{
+		Self: "attn.", SelfNorm: "norm1.", FeedNorm: "norm2.",
+		Attention: transformer.AttentionNames{Packed: "qkv.", Out: "proj."},
+		Feed:      transformer.FeedForwardNames{Up: "mlp.fc1.", Down: "mlp.fc2."},
+	}},
+}
+
+type vit struct {
+	dim, size, side int // width, of the image, of the grid of patches
+	patches         *patches
+	class           []float32 // [D]
+	positions       []float32 // [1+side*side, D]
+	layers          *transformer.Stack
+}
+
+func newViT(c *Checkpoint) (*Model, error) {
+	if c.JSON.Has("architecture") {
+		return newTimmViT(c)
+	}
+	config := vitConfig{
+		Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", Eps: 1e-12, Image: 224, Patch: 16, Channels: 3, QKVBias: true,
+		PoolerActivation: "tanh",
+	}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	body := c.Loader.Under(vitHub.class, "vit.", "")
+	v, err := c.loadViT(config, body, vitHub, "hidden_act")
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Image: v}
+	if body.Has("pooler.dense.weight") {
+		if config.PoolerActivation != "tanh" {
+			return nil, c.JSON.Errorf("pooler_act", "want tanh")
+		}
+		out := config.PoolerDim
+		if out == 0 {
+			out = config.Dim
+		}
+		m.ImagePooler = &head{pool: poolFirst, dense: body.At("pooler.dense.").Linear(config.Dim, out, true), act: tanh}
+	}
+	switch c.Config.Head() {
+	case "Model":
+	case "ForImageClassification":
+		m.ImageClassifier = &head{pool: poolFirst, out: c.Loader.At("classifier.").Linear(config.Dim, c.Config.labels(), true)}
+	default:
+		return nil, c.unknownHead()
+	}
+	return m, nil
+}
+
+// timmConfig is what timm writes.
+type timmConfig struct {
+	Architecture string `json:"architecture"`
+	Classes      int    `json:"num_classes" min:"0"`
+	Dim          int    `json:"num_features"`
+	Pool         string `json:"global_pool"`
+	Args         struct {
+		Image    int     `json:"img_size"`
+		Heads    int     `json:"num_heads"`
+		MLPRatio float64 `json:"mlp_ratio"`
+	} `json:"model_args"`
+}
+
+// newTimmViT is the model of a checkpoint of timm, whose sizes are those of its tensors.
+func newTimmViT(c *Checkpoint) (*Model, error) {
+	t := timmConfig{Pool: "token"}
+	if err := c.JSON.Decode(&t); err != nil {
+		return nil, err
+	}
+	if t.Pool != "token" {
+		return nil, c.JSON.Errorf("global_pool", "want token")
+	}
+	for _, other := range []string{"_distilled", "_clip", "_gap", "_reg", "_rope", "_dinov", "_relpos", "_srelpos", "_so1", "_mci", "_siglip"} {
+		if strings.Contains(t.Architecture, other) {
+			return nil, c.JSON.Errorf("architecture", "want a plain vit")
+		}
+	}
+	config := vitConfig{Dim: t.Dim, Heads: t.Args.Heads, Activation: "gelu", Eps: 1e-6, QKVBias: true}
+	if config.Heads == 0 {
+		config.Heads = t.Dim / 64 // of tiny, small, base and large
+		if strings.Contains(t.Architecture, "_huge_") {
+			config.Heads = 16
+		}
+	}
+	l := c.Loader
+	for l.Has(fmt.Sprintf("blocks.%d.norm1.weight", config.Layers)) {
+		config.Layers++
+	}
+	if s, ok := l.Shape("patch_embed.proj.weight"); ok && len(s) == 4 {
+		config.Channels, config.Patch = s[1], s[2]
+	}
+	if s, ok := l.Shape("pos_embed"); ok && len(s) == 3 {
+		config.Image = int(math.Sqrt(float64(s[1]-1))) * config.Patch
+	}
+	if s, ok := l.Shape("blocks.0.mlp.fc1.weight"); ok && len(s) == 2 {
+		config.Hidden = s[0]
+	}
+	if slices.Contains([]int{config.Layers, config.Patch, config.Image, config.Hidden, config.Heads, config.Channels}, 0) {
+		return nil, c.JSON.Errorf("architecture", "the tensors are not those of a vit")
+	}
+	v, err := c.loadViT(config, l, vitTimm, "architecture")
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Image: v}
+	if t.Classes > 0 {
+		m.ImageClassifier = &head{pool: poolFirst, out: l.At("head.").Linear(t.Dim, t.Classes, true)}
+	}
+	return m, nil
+}
+
+// loadViT is the encoder whose tensors body has.
+func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names vitNames, activationField string) (*vit, error) {
+	activation, err := c.JSON.Activation(activationField, config.Activation)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case config.Dim%config.Heads != 0:
+		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+	case config.Image%config.Patch != 0:
+		return nil, c.JSON.Errorf("image_size", "no multiple of patch_size = %d", config.Patch)
+	}
+	c.Config.Dim, c.Config.Layers = config.Dim, config.Layers
+	side := config.Image / config.Patch
+	if side > 1<<15 {
+		return nil, c.JSON.Errorf("image_size", "%d patches of %d in a row", side, config.Patch)
+	}
+	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
+	return &vit{
+		dim: config.Dim, size: config.Image, side: side,
+		patches:   loadPatches(body.At(names.patches), config.Dim, config.Channels, config.Patch, config.Patch, true),
+		class:     body.Tensor(names.class, 1, 1, config.Dim),
+		positions: body.Tensor(names.positions, 1, 1+side*side, config.Dim),
+		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, FinalNorm: true, Layer: transformer.LayerConfig{
+			Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: config.QKVBias, OutBias: true},
+			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Bias: true},
+			Norm:        norm, NormFirst: true,
+		}}, names.layers),
+	}, nil
+}
+
+func (v *vit) Dim() int                  { return v.dim }
+func (v *vit) Channels() int             { return v.patches.channels }
+func (v *vit) Size() (height, width int) { return v.size, v.size }
+
+func (v *vit) Rows(height, width int) (int, error) {
+	down, across, err := v.patches.grid(height, width)
+	return 1 + down*across, err
+}
+
+// EncodeImages interpolates the positions for images of another size.
+func (v *vit) EncodeImages(ws *Workspace, dst, pixels []float32, images, height, width int) error {
+	rows, err := v.Rows(height, width)
+	if err != nil {
+		return err
+	}
+	if len(dst) != images*rows*v.dim {
+		return fmt.Errorf("%w: dst has %d elements, want %d images of %d rows of %d", transformer.ErrShape, len(dst), images, rows, v.dim)
+	}
+	positions := v.positions // [1+patches, D]
+	if height != v.size || width != v.size {
+		patches := interpolate(positions[v.dim:], v.dim, v.side, v.side, height/v.patches.height, width/v.patches.width)
+		positions = slices.Concat(positions[:v.dim], patches)
+	}
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(images * (rows - 1) * v.dim) // [images, patches, D]
+	if err := v.patches.forward(ws, x, pixels, images, height, width); err != nil {
+		return err
+	}
+	for i := range images {
+		to := dst[i*rows*v.dim : (i+1)*rows*v.dim] // [1+patches, D]
+		copy(to, v.class)
+		copy(to[v.dim:], x[i*(rows-1)*v.dim:])
+		for j, p := range positions {
+			to[j] += p
+		}
+	}
+	return v.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: transformer.Uniform(images, rows)}, nil) // [images, 1+patches, D]
+}
