@@ -582,7 +582,7 @@ func (b *attentionBlock) whole() {
 			m := min(c.tile, b.hi-j)
 			b.scores(b.weights[j:], p.LenK, 0, b.rows, j, m, b.packKeys(j, m))
 		}
-		for from, to := range rowPieces(b.rows, n) {
+		for from, to := range computingBudget.rows(b.rows, n) {
 			simd.AttnSoftmax(c.isa, b.weights[from*p.LenK+b.lo:], to-from, n, p.LenK, w.max[from:to], w.sum[from:to], w.factor[from:to])
 			for r := from; r < to; r++ {
 				w.factor[r] = 1 / w.sum[r]

@@ -1,110 +1,175 @@
 package kernels
 
-import "github.com/avoformer/avoformer/kernels/internal/simd"
+// Activations and other functions that work element by element, on slices of one
+// length. dst may be an input, but may not overlap one otherwise. As methods of
+// Threads they run on several threads.
 
-// The functions of this file work element by element on slices of one length.
-// dst may be an input, but may not overlap one otherwise.
+import "github.com/avoformer/avoformer/kernels/internal/simd"
 
 // Exp sets dst[i] = exp(x[i]), within 1.5 ULP, denormal results included.
 // exp(+Inf) = +Inf, exp(-Inf) = 0, exp(NaN) = NaN.
-func Exp(dst, x []float32) {
-	checkLen("Exp", "dst", len(dst), len(x), "len(x)")
-	for i, end := range pieces(len(x)) {
-		simd.ExpVec(Active(), dst[i:end], x[i:end])
-	}
+func Exp(dst, x []float32) { Threads(1).Exp(dst, x) }
+
+// Exp is the function [Exp] on up to t threads.
+func (t Threads) Exp(dst, x []float32) {
+	t.unary("Exp", simd.ExpVec, computingBudget, dst, x)
 }
 
 // ReLU sets dst[i] = max(x[i], 0). NaN stays.
-func ReLU(dst, x []float32) {
-	checkLen("ReLU", "dst", len(dst), len(x), "len(x)")
-	for i, end := range pieces(len(x)) {
-		simd.ReLUVec(Active(), dst[i:end], x[i:end])
-	}
+func ReLU(dst, x []float32) { Threads(1).ReLU(dst, x) }
+
+// ReLU is the function [ReLU] on up to t threads.
+func (t Threads) ReLU(dst, x []float32) {
+	t.unary("ReLU", simd.ReLUVec, movingBudget, dst, x)
 }
 
 // GELU sets dst[i] = x*Phi(x), the erf form of Hendrycks and Gimpel (2016):
 // within 4 ULP for x >= 0, and within 2e-7*max(1, |x|) everywhere.
 // GELU(-Inf) = -0, the limit.
-func GELU(dst, x []float32) {
-	checkLen("GELU", "dst", len(dst), len(x), "len(x)")
-	for i, end := range pieces(len(x)) {
-		simd.GELUVec(Active(), dst[i:end], x[i:end])
-	}
+func GELU(dst, x []float32) { Threads(1).GELU(dst, x) }
+
+// GELU is the function [GELU] on up to t threads.
+func (t Threads) GELU(dst, x []float32) {
+	t.unary("GELU", simd.GELUVec, computingBudget, dst, x)
 }
 
 // GELUTanh sets dst[i] = 0.5*x*(1 + tanh(sqrt(2/pi)*(x + 0.044715*x^3))),
 // the tanh form of GELU, within 2e-7*max(1, |x|). GELUTanh(-Inf) = -0.
-func GELUTanh(dst, x []float32) {
-	checkLen("GELUTanh", "dst", len(dst), len(x), "len(x)")
-	for i, end := range pieces(len(x)) {
-		simd.GELUTanhVec(Active(), dst[i:end], x[i:end])
-	}
+func GELUTanh(dst, x []float32) { Threads(1).GELUTanh(dst, x) }
+
+// GELUTanh is the function [GELUTanh] on up to t threads.
+func (t Threads) GELUTanh(dst, x []float32) {
+	t.unary("GELUTanh", simd.GELUTanhVec, computingBudget, dst, x)
 }
 
 // SiLU sets dst[i] = x/(1 + exp(-x)), within 4 ULP where the result is a
 // normal number. SiLU(-Inf) = -0, the limit.
-func SiLU(dst, x []float32) {
-	checkLen("SiLU", "dst", len(dst), len(x), "len(x)")
-	for i, end := range pieces(len(x)) {
-		simd.SiLUVec(Active(), dst[i:end], x[i:end])
-	}
+func SiLU(dst, x []float32) { Threads(1).SiLU(dst, x) }
+
+// SiLU is the function [SiLU] on up to t threads.
+func (t Threads) SiLU(dst, x []float32) {
+	t.unary("SiLU", simd.SiLUVec, computingBudget, dst, x)
 }
 
 // Sigmoid sets dst[i] = 1/(1 + exp(-x)), within 4 ULP where the result is a
 // normal number.
-func Sigmoid(dst, x []float32) {
-	checkLen("Sigmoid", "dst", len(dst), len(x), "len(x)")
-	for i, end := range pieces(len(x)) {
-		simd.SigmoidVec(Active(), dst[i:end], x[i:end])
-	}
+func Sigmoid(dst, x []float32) { Threads(1).Sigmoid(dst, x) }
+
+// Sigmoid is the function [Sigmoid] on up to t threads.
+func (t Threads) Sigmoid(dst, x []float32) {
+	t.unary("Sigmoid", simd.SigmoidVec, computingBudget, dst, x)
 }
 
 // Tanh sets dst[i] = tanh(x), within 4 ULP. Tanh(-0) = -0.
-func Tanh(dst, x []float32) {
-	checkLen("Tanh", "dst", len(dst), len(x), "len(x)")
-	for i, end := range pieces(len(x)) {
-		simd.TanhVec(Active(), dst[i:end], x[i:end])
-	}
+func Tanh(dst, x []float32) { Threads(1).Tanh(dst, x) }
+
+// Tanh is the function [Tanh] on up to t threads.
+func (t Threads) Tanh(dst, x []float32) {
+	t.unary("Tanh", simd.TanhVec, computingBudget, dst, x)
 }
 
 // Erf sets dst[i] = erf(x), within 5 ULP where the result is a normal number.
-func Erf(dst, x []float32) {
-	checkLen("Erf", "dst", len(dst), len(x), "len(x)")
-	for i, end := range pieces(len(x)) {
-		simd.ErfVec(Active(), dst[i:end], x[i:end])
-	}
+func Erf(dst, x []float32) { Threads(1).Erf(dst, x) }
+
+// Erf is the function [Erf] on up to t threads.
+func (t Threads) Erf(dst, x []float32) {
+	t.unary("Erf", simd.ErfVec, computingBudget, dst, x)
 }
 
 // Add sets dst[i] = a[i] + b[i].
-func Add(dst, a, b []float32) {
-	checkLen("Add", "b", len(b), len(a), "len(a)")
-	checkLen("Add", "dst", len(dst), len(a), "len(a)")
-	for i, end := range pieces(len(a)) {
-		simd.AddVec(Active(), dst[i:end], a[i:end], b[i:end])
-	}
+func Add(dst, a, b []float32) { Threads(1).Add(dst, a, b) }
+
+// Add is the function [Add] on up to t threads.
+func (t Threads) Add(dst, a, b []float32) {
+	t.binary("Add", simd.AddVec, movingBudget, dst, a, b)
 }
 
 // Mul sets dst[i] = a[i] * b[i].
-func Mul(dst, a, b []float32) {
-	checkLen("Mul", "b", len(b), len(a), "len(a)")
-	checkLen("Mul", "dst", len(dst), len(a), "len(a)")
-	for i, end := range pieces(len(a)) {
-		simd.MulVec(Active(), dst[i:end], a[i:end], b[i:end])
-	}
+func Mul(dst, a, b []float32) { Threads(1).Mul(dst, a, b) }
+
+// Mul is the function [Mul] on up to t threads.
+func (t Threads) Mul(dst, a, b []float32) {
+	t.binary("Mul", simd.MulVec, movingBudget, dst, a, b)
 }
 
 // Scale sets dst[i] = alpha*x[i].
-func Scale(dst, x []float32, alpha float32) {
+func Scale(dst, x []float32, alpha float32) { Threads(1).Scale(dst, x, alpha) }
+
+// Scale is the function [Scale] on up to t threads.
+func (t Threads) Scale(dst, x []float32, alpha float32) {
 	checkLen("Scale", "dst", len(dst), len(x), "len(x)")
-	for i, end := range pieces(len(x)) {
-		simd.ScaleVec(Active(), dst[i:end], x[i:end], alpha)
-	}
+	t.scaled(simd.ScaleVec, alpha, dst, x)
 }
 
 // AXPY sets y[i] = alpha*x[i] + y[i]. y may be x itself.
-func AXPY(alpha float32, x, y []float32) {
+func AXPY(alpha float32, x, y []float32) { Threads(1).AXPY(alpha, x, y) }
+
+// AXPY is the function [AXPY] on up to t threads.
+func (t Threads) AXPY(alpha float32, x, y []float32) {
 	checkLen("AXPY", "y", len(y), len(x), "len(x)")
-	for i, end := range pieces(len(x)) {
-		simd.AXPYVec(Active(), y[i:end], x[i:end], alpha)
+	t.scaled(simd.AXPYVec, alpha, y, x)
+}
+
+// unary checks and computes a function of one input.
+func (t Threads) unary(fn string, kernel unaryKernel, b budget, dst, x []float32) {
+	checkLen(fn, "dst", len(dst), len(x), "len(x)")
+	isa := Active()
+	if t.alone(len(x), len(x)) {
+		kernel.apply(isa, b, dst, x)
+		return
+	}
+	t.split(len(x), 1, rowCall{isa: isa, dst: dst, x: x, unary: kernel, budget: b, do: func(c *rowCall, i, j int) {
+		c.unary.apply(c.isa, c.budget, c.dst[i:j], c.x[i:j])
+	}})
+}
+
+// binary checks and computes a function of two inputs.
+func (t Threads) binary(fn string, kernel binaryKernel, b budget, dst, x, y []float32) {
+	checkLen(fn, "b", len(y), len(x), "len(a)")
+	checkLen(fn, "dst", len(dst), len(x), "len(a)")
+	isa := Active()
+	if t.alone(len(x), len(x)) {
+		kernel.apply(isa, b, dst, x, y)
+		return
+	}
+	t.split(len(x), 1, rowCall{isa: isa, dst: dst, x: x, y: y, binary: kernel, budget: b, do: func(c *rowCall, i, j int) {
+		c.binary.apply(c.isa, c.budget, c.dst[i:j], c.x[i:j], c.y[i:j])
+	}})
+}
+
+// scaled computes a function of one input and a factor.
+func (t Threads) scaled(kernel scaledKernel, alpha float32, dst, x []float32) {
+	isa := Active()
+	if t.alone(len(x), len(x)) {
+		kernel.apply(isa, alpha, dst, x)
+		return
+	}
+	t.split(len(x), 1, rowCall{isa: isa, dst: dst, x: x, scaled: kernel, alpha: alpha, do: func(c *rowCall, i, j int) {
+		c.scaled.apply(c.isa, c.alpha, c.dst[i:j], c.x[i:j])
+	}})
+}
+
+// The kinds of kernels. apply calls one piece by piece.
+type (
+	unaryKernel  func(isa ISA, dst, x []float32)
+	binaryKernel func(isa ISA, dst, x, y []float32)
+	scaledKernel func(isa ISA, dst, x []float32, alpha float32)
+)
+
+func (kernel unaryKernel) apply(isa ISA, b budget, dst, x []float32) {
+	for i, end := range b.pieces(len(x)) {
+		kernel(isa, dst[i:end], x[i:end])
+	}
+}
+
+func (kernel binaryKernel) apply(isa ISA, b budget, dst, x, y []float32) {
+	for i, end := range b.pieces(len(x)) {
+		kernel(isa, dst[i:end], x[i:end], y[i:end])
+	}
+}
+
+func (kernel scaledKernel) apply(isa ISA, alpha float32, dst, x []float32) {
+	for i, end := range movingBudget.pieces(len(x)) {
+		kernel(isa, dst[i:end], x[i:end], alpha)
 	}
 }

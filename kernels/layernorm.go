@@ -1,5 +1,7 @@
 package kernels
 
+// LayerNorm, the same after a residual connection, and RMSNorm.
+
 import (
 	"math"
 	"sync/atomic"
@@ -25,30 +27,46 @@ import (
 // and where the roundings of the row's sums average out, as they do unless most
 // elements are the same, it stays below that without cols/16.
 func LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps float32) {
-	checkRows("LayerNorm", dst, x, rows, cols)
-	weight = affineVec("LayerNorm", "weight", weight, cols, &sharedOnes, 1)
-	bias = affineVec("LayerNorm", "bias", bias, cols, &sharedZeros, 0)
-	layerNorm(dst, x, rows, cols, weight, bias, eps, streamed(dst, x))
+	Threads(1).LayerNorm(dst, x, rows, cols, weight, bias, eps)
 }
 
-// layerNorm is LayerNorm of some or all rows of a call, whose results go past the
+// LayerNorm is the function [LayerNorm] on up to t threads.
+func (t Threads) LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps float32) {
+	const fn = "LayerNorm"
+	checkRows(fn, dst, x, rows, cols)
+	weight = affineVec(fn, "weight", weight, cols, &sharedOnes, 1)
+	bias = affineVec(fn, "bias", bias, cols, &sharedZeros, 0)
+	isa, stream := Active(), streamed(dst, x)
+	if t.alone(rows, len(x)) {
+		layerNormRows(isa, dst, x, rows, cols, weight, bias, eps, stream)
+		return
+	}
+	t.split(rows, cols, rowCall{isa: isa, dst: dst, x: x, weight: weight, bias: bias, eps: eps, stream: stream, do: func(c *rowCall, i, j int) {
+		layerNormRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, c.weight, c.bias, c.eps, c.stream)
+	}})
+}
+
+// normElements is the longest row that one call of the assembly normalises. Longer rows
+// are summed in pieces.
+const normElements = 1 << 16
+
+// layerNormRows is LayerNorm of some or all rows of a call, whose results go past the
 // caches if stream is set.
-func layerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps float32, stream bool) {
-	if len(x) == 0 {
-		return
-	}
-	if cols > callElements && Active() != Generic {
+func layerNormRows(isa ISA, dst, x []float32, rows, cols int, weight, bias []float32, eps float32, stream bool) {
+	switch {
+	case len(x) == 0:
+	case cols > normElements:
 		for r := range rows {
-			layerNormLongRow(dst[r*cols:][:cols], x[r*cols:][:cols], weight, bias, eps)
+			layerNormLongRow(isa, dst[r*cols:][:cols], x[r*cols:][:cols], weight, bias, eps)
 		}
-		return
-	}
-	for from, to := range rowPieces(rows, cols) {
-		if stream {
-			simd.LayerNormRowsStream(Active(), dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
-			continue
+	case stream:
+		for from, to := range movingBudget.rows(rows, cols) {
+			simd.LayerNormRowsStream(isa, dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
 		}
-		simd.LayerNormRows(Active(), dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
+	default:
+		for from, to := range movingBudget.rows(rows, cols) {
+			simd.LayerNormRows(isa, dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
+		}
 	}
 }
 
@@ -57,6 +75,11 @@ func layerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps flo
 // contiguous rows x cols matrices. sum may be nil, x or residual; dst may be
 // any of the others, in which case it ends with the normalised rows.
 func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias []float32, eps float32) {
+	Threads(1).AddLayerNorm(dst, sum, x, residual, rows, cols, weight, bias, eps)
+}
+
+// AddLayerNorm is the function [AddLayerNorm] on up to t threads.
+func (t Threads) AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias []float32, eps float32) {
 	const fn = "AddLayerNorm"
 	checkRows(fn, dst, x, rows, cols)
 	if sum == nil {
@@ -66,17 +89,31 @@ func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias 
 	checkLen(fn, "residual", len(residual), len(dst), "rows*cols")
 	weight = affineVec(fn, "weight", weight, cols, &sharedOnes, 1)
 	bias = affineVec(fn, "bias", bias, cols, &sharedZeros, 0)
+	isa := Active()
+	if t.alone(rows, len(x)) {
+		addLayerNormRows(isa, dst, sum, x, residual, rows, cols, weight, bias, eps)
+		return
+	}
+	t.split(rows, cols, rowCall{isa: isa, dst: dst, sum: sum, x: x, y: residual, weight: weight, bias: bias, eps: eps, do: func(c *rowCall, i, j int) {
+		addLayerNormRows(c.isa, c.at(c.dst, i, j), c.at(c.sum, i, j), c.at(c.x, i, j), c.at(c.y, i, j), j-i, c.cols, c.weight, c.bias, c.eps)
+	}})
+}
+
+// addLayerNormRows is AddLayerNorm of some or all rows of a call.
+func addLayerNormRows(isa ISA, dst, sum, x, residual []float32, rows, cols int, weight, bias []float32, eps float32) {
 	if len(x) == 0 {
 		return
 	}
-	if cols > callElements && Active() != Generic {
-		Add(sum, x, residual)
-		layerNorm(dst, sum, rows, cols, weight, bias, eps, false)
+	if cols > normElements {
+		for i, j := range movingBudget.pieces(len(x)) {
+			simd.AddVec(isa, sum[i:j], x[i:j], residual[i:j])
+		}
+		layerNormRows(isa, dst, sum, rows, cols, weight, bias, eps, false)
 		return
 	}
-	for from, to := range rowPieces(rows, cols) {
+	for from, to := range movingBudget.rows(rows, cols) {
 		i, j := from*cols, to*cols
-		simd.AddLayerNormRows(Active(), dst[i:j], sum[i:j], x[i:j], residual[i:j], weight, bias, to-from, cols, eps)
+		simd.AddLayerNormRows(isa, dst[i:j], sum[i:j], x[i:j], residual[i:j], weight, bias, to-from, cols, eps)
 	}
 }
 
@@ -88,19 +125,37 @@ func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias 
 // Shapes and aliasing are those of LayerNorm. The relative error is at most
 // (cols/8 + 8) * 2^-24.
 func RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
-	checkRows("RMSNorm", dst, x, rows, cols)
-	weight = affineVec("RMSNorm", "weight", weight, cols, &sharedOnes, 1)
+	Threads(1).RMSNorm(dst, x, rows, cols, weight, eps)
+}
+
+// RMSNorm is the function [RMSNorm] on up to t threads.
+func (t Threads) RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
+	const fn = "RMSNorm"
+	checkRows(fn, dst, x, rows, cols)
+	weight = affineVec(fn, "weight", weight, cols, &sharedOnes, 1)
+	isa := Active()
+	if t.alone(rows, len(x)) {
+		rmsNormRows(isa, dst, x, rows, cols, weight, eps)
+		return
+	}
+	t.split(rows, cols, rowCall{isa: isa, dst: dst, x: x, weight: weight, eps: eps, do: func(c *rowCall, i, j int) {
+		rmsNormRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, c.weight, c.eps)
+	}})
+}
+
+// rmsNormRows is RMSNorm of some or all rows of a call.
+func rmsNormRows(isa ISA, dst, x []float32, rows, cols int, weight []float32, eps float32) {
 	if len(x) == 0 {
 		return
 	}
-	if cols > callElements && Active() != Generic {
+	if cols > normElements {
 		for r := range rows {
-			rmsNormLongRow(dst[r*cols:][:cols], x[r*cols:][:cols], weight, eps)
+			rmsNormLongRow(isa, dst[r*cols:][:cols], x[r*cols:][:cols], weight, eps)
 		}
 		return
 	}
-	for from, to := range rowPieces(rows, cols) {
-		simd.RMSNormRows(Active(), dst[from*cols:to*cols], x[from*cols:to*cols], weight, to-from, cols, eps)
+	for from, to := range movingBudget.rows(rows, cols) {
+		simd.RMSNormRows(isa, dst[from*cols:to*cols], x[from*cols:to*cols], weight, to-from, cols, eps)
 	}
 }
 
@@ -109,7 +164,7 @@ func RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
 // that of the differences from the first element, and again of those from what
 // was found, so that it is exact where all elements are the same and good
 // wherever the first one lies.
-func layerNormLongRow(dst, x, weight, bias []float32, eps float32) {
+func layerNormLongRow(isa ISA, dst, x, weight, bias []float32, eps float32) {
 	buffer := rowBuffers.Get().(*[sumElements]float32)
 	ones := affineVec("LayerNorm", "weight", nil, sumElements, &sharedOnes, 1)
 	n := float64(len(x))
@@ -117,42 +172,42 @@ func layerNormLongRow(dst, x, weight, bias []float32, eps float32) {
 	for range 3 {
 		mean += float32(rest / n)
 		rest, square = 0, 0
-		for i, end := range piecesOf(sumElements, len(x)) {
+		for i, end := range budget(sumElements).pieces(len(x)) {
 			d := buffer[:end-i]
-			simd.SubSubVec(Active(), d, x[i:end], mean, 0)
-			rest += float64(dotVec(d, ones[:end-i]))
-			square += float64(dotVec(d, d))
+			simd.SubSubVec(isa, d, x[i:end], mean, 0)
+			rest += float64(dotVec(isa, d, ones[:end-i]))
+			square += float64(dotVec(isa, d, d))
 		}
 	}
 	rest /= n
 	scale := float32(1 / math.Sqrt(max(square/n-rest*rest, 0)+float64(eps)))
-	for i, end := range piecesOf(sumElements, len(x)) {
+	for i, end := range budget(sumElements).pieces(len(x)) {
 		d := buffer[:end-i]
-		simd.SubSubVec(Active(), d, x[i:end], mean, float32(rest))
-		simd.ScaleVec(Active(), d, d, scale)
-		simd.MulVec(Active(), d, d, weight[i:end])
-		simd.AddVec(Active(), dst[i:end], d, bias[i:end])
+		simd.SubSubVec(isa, d, x[i:end], mean, float32(rest))
+		simd.ScaleVec(isa, d, d, scale)
+		simd.MulVec(isa, d, d, weight[i:end])
+		simd.AddVec(isa, dst[i:end], d, bias[i:end])
 	}
 	rowBuffers.Put(buffer)
 }
 
 // rmsNormLongRow is the same for RMSNorm.
-func rmsNormLongRow(dst, x, weight []float32, eps float32) {
+func rmsNormLongRow(isa ISA, dst, x, weight []float32, eps float32) {
 	square := 0.0
-	for i, end := range piecesOf(sumElements, len(x)) {
-		square += float64(dotVec(x[i:end], x[i:end]))
+	for i, end := range budget(sumElements).pieces(len(x)) {
+		square += float64(dotVec(isa, x[i:end], x[i:end]))
 	}
 	scale := float32(1 / math.Sqrt(square/float64(len(x))+float64(eps)))
-	for i, end := range piecesOf(sumElements, len(x)) {
-		simd.ScaleVec(Active(), dst[i:end], x[i:end], scale)
-		simd.MulVec(Active(), dst[i:end], dst[i:end], weight[i:end])
+	for i, end := range budget(sumElements).pieces(len(x)) {
+		simd.ScaleVec(isa, dst[i:end], x[i:end], scale)
+		simd.MulVec(isa, dst[i:end], dst[i:end], weight[i:end])
 	}
 }
 
 // dotVec is the dot product of two vectors.
-func dotVec(x, y []float32) float32 {
+func dotVec(isa ISA, x, y []float32) float32 {
 	var sum [1]float32
-	simd.GemmDot(Active(), 1, 1, len(x), 1, x, len(x), y, len(x), sum[:], 1)
+	simd.GemmDot(isa, 1, 1, len(x), 1, x, len(x), y, len(x), sum[:], 1)
 	return sum[0]
 }
 

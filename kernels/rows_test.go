@@ -202,7 +202,7 @@ func softmaxBound(x, want, max float64, cols int) float64 {
 func TestSoftmax(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
-		for _, cols := range append(rowLengths(), sumElements+3, callElements+3) {
+		for _, cols := range append(rowLengths(), sumElements+3, normElements+3) {
 			rows := 5
 			if cols > 1000 {
 				rows = 2
@@ -234,7 +234,7 @@ func TestSoftmax(t *testing.T) {
 func TestLogSoftmax(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
-		for _, cols := range append(rowLengths(), sumElements+3, callElements+3) {
+		for _, cols := range append(rowLengths(), sumElements+3, normElements+3) {
 			const rows = 2
 			x := hardRows(r, rows, cols, 4)
 			want := ref.Widen(x)
@@ -424,7 +424,7 @@ func TestNormsOfLongRows(t *testing.T) {
 	}
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(37, 38))
-		for _, cols := range []int{callElements, callElements + 1, 3*callElements + 5} {
+		for _, cols := range []int{normElements, normElements + 1, 3*normElements + 5} {
 			weight, bias := randomSlice(r, cols), randomSlice(r, cols)
 			residual := randomSlice(r, 2*cols)
 			for _, first := range []float32{0, -3, 1e4, 1e12} {
@@ -432,7 +432,7 @@ func TestNormsOfLongRows(t *testing.T) {
 				x[0] += first
 				roundings := float64(averagedOut)
 				switch {
-				case first != 0 && cols > callElements:
+				case first != 0 && cols > normElements:
 					roundings = atWorst(sumElements)
 				case first != 0:
 					roundings = atWorst(cols)

@@ -1,5 +1,7 @@
 package kernels
 
+// Softmax and its logarithm of rows that are too long to be summed in one piece.
+
 import (
 	"math"
 	"sync"
@@ -8,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// blockElements is how many elements of a long row have a maximum of their own:
-// so many are in the first-level cache still when their exponentials are taken.
+// blockElements is how many elements of a long row have a maximum of their own: a
+// block is still in the first-level cache when its exponentials are taken.
 const blockElements = 1 << 11
 
 // cutPart is how many elements of a long row a part of a parallel call has: half as
@@ -21,37 +23,39 @@ const (
 	cutElements = 7 * cutPart / 2
 )
 
-// cuts reports whether t threads take each of so many rows together.
-func (t Threads) cuts(rows, cols int) bool { return rows < int(t) && cols >= cutElements }
+// cutsRows reports whether t threads share each row, instead of each having rows of
+// its own.
+func (t Threads) cutsRows(rows, cols int) bool { return rows < int(t) && cols >= cutElements }
 
-// longRow is a row of a softmax that is worked on in blocks, which do not depend on
-// anything but its length: so neither does the result. Threads take some of them at
-// a time. For each block it has two numbers.
+// longRow is a row of a softmax that is worked on in blocks. They depend on its length
+// only, and so does the order of all sums. Threads take some blocks at a time.
 type longRow struct {
+	isa      ISA
 	dst, x   []float32
 	size     int // of a block
 	blocks   int
 	pass     func(l *longRow, from, to int)
-	of       [2][]float32
-	max, lse float32
+	maxima   []float32 // per block; those of Softmax become factors
+	sums     []float32 // per block, of exponentials
+	max, lse float32   // of the row: the maximum, and the logarithm of the sum
 	room     [sumElements]float32
 }
 
 var longRows = sync.Pool{New: func() any { return new(longRow) }}
 
-func newLongRow(dst, x []float32, size int) *longRow {
+func newLongRow(isa ISA, dst, x []float32, size int) *longRow {
 	l := longRows.Get().(*longRow)
-	l.dst, l.x, l.size, l.blocks = dst, x, size, (len(x)+size-1)/size
+	l.isa, l.dst, l.x, l.size, l.blocks = isa, dst, x, size, (len(x)+size-1)/size
 	room := l.room[:]
 	if 2*l.blocks > len(room) {
 		room = make([]float32, 2*l.blocks)
 	}
-	l.of = [2][]float32{room[:l.blocks], room[l.blocks : 2*l.blocks]}
+	l.maxima, l.sums = room[:l.blocks], room[l.blocks:2*l.blocks]
 	return l
 }
 
 func (l *longRow) free() {
-	l.dst, l.x, l.of = nil, nil, [2][]float32{}
+	l.dst, l.x, l.maxima, l.sums = nil, nil, nil, nil
 	longRows.Put(l)
 }
 
@@ -75,14 +79,14 @@ func (l *longRow) span(x []float32, from, to int) []float32 {
 
 // softmaxLongRow is Softmax of a single row: the exponentials of each block, as if
 // it were a row, and then the products with what is left to be divided by.
-func (t Threads) softmaxLongRow(dst, x []float32) {
-	l := newLongRow(dst, x, blockElements)
+func (t Threads) softmaxLongRow(isa ISA, dst, x []float32) {
+	l := newLongRow(isa, dst, x, blockElements)
 	l.run(t, expSumBlocks)
-	factors, sums := l.of[0], l.of[1]
-	simd.SubSubVec(Active(), factors, factors, simd.MaxVec(Active(), factors), 0)
-	simd.ExpVec(Active(), factors, factors)
+	factors := l.maxima
+	simd.SubSubVec(isa, factors, factors, simd.MaxVec(isa, factors), 0)
+	simd.ExpVec(isa, factors, factors)
 	sum := 0.0
-	for b, s := range sums {
+	for b, s := range l.sums {
 		sum += float64(s) * float64(factors[b])
 	}
 	for b, f := range factors {
@@ -91,7 +95,7 @@ func (t Threads) softmaxLongRow(dst, x []float32) {
 	l.run(t, func(l *longRow, from, to int) {
 		for b := from; b < to; b++ {
 			block := l.span(l.dst, b, b+1)
-			simd.ScaleVec(Active(), block, block, l.of[0][b])
+			simd.ScaleVec(l.isa, block, block, l.maxima[b])
 		}
 	})
 	l.free()
@@ -102,10 +106,10 @@ func expSumBlocks(l *longRow, from, to int) {
 	run := func(from, to, cols int) {
 		i := from * l.size
 		j := i + (to-from)*cols
-		simd.ExpSumRows(Active(), l.dst[i:j], l.x[i:j], l.of[0][from:to], l.of[1][from:to], to-from, cols)
+		simd.ExpSumRows(l.isa, l.dst[i:j], l.x[i:j], l.maxima[from:to], l.sums[from:to], to-from, cols)
 	}
 	whole := min(to, len(l.x)/l.size)
-	for i, j := range rowPieces(whole-from, l.size) {
+	for i, j := range computingBudget.rows(whole-from, l.size) {
 		run(from+i, from+j, l.size)
 	}
 	if whole < to {
@@ -115,29 +119,29 @@ func expSumBlocks(l *longRow, from, to int) {
 
 // logSoftmaxLongRow is LogSoftmax of a single row. It needs no maxima of blocks, as
 // it does not keep the exponentials.
-func (t Threads) logSoftmaxLongRow(dst, x []float32) {
-	l := newLongRow(dst, x, sumElements)
+func (t Threads) logSoftmaxLongRow(isa ISA, dst, x []float32) {
+	l := newLongRow(isa, dst, x, sumElements)
 	l.run(t, func(l *longRow, from, to int) {
-		m := rowMax(l.span(l.x, from, to))
+		m := rowMax(l.isa, l.span(l.x, from, to))
 		for b := from; b < to; b++ {
-			l.of[0][b] = m
+			l.maxima[b] = m
 		}
 	})
-	l.max = rowMax(l.of[0])
+	l.max = rowMax(l.isa, l.maxima)
 	l.run(t, func(l *longRow, from, to int) {
 		for b := from; b < to; b++ {
-			l.of[1][b] = simd.SumExpVec(Active(), l.span(l.x, b, b+1), l.max)
+			l.sums[b] = simd.SumExpVec(l.isa, l.span(l.x, b, b+1), l.max)
 		}
 	})
 	sum := 0.0
-	for _, s := range l.of[1] {
+	for _, s := range l.sums {
 		sum += float64(s)
 	}
 	l.lse = float32(math.Log(sum))
 	l.run(t, func(l *longRow, from, to int) {
 		d, x := l.span(l.dst, from, to), l.span(l.x, from, to)
-		for i, end := range pieces(len(x)) {
-			simd.SubSubVec(Active(), d[i:end], x[i:end], l.max, l.lse)
+		for i, end := range movingBudget.pieces(len(x)) {
+			simd.SubSubVec(l.isa, d[i:end], x[i:end], l.max, l.lse)
 		}
 	})
 	l.free()

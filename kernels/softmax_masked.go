@@ -1,6 +1,8 @@
 package kernels
 
-import "math"
+// Softmax with a mask.
+
+import "github.com/avoformer/avoformer/kernels/internal/simd"
 
 // SoftmaxMask says what a masked softmax sees, and how it scales.
 type SoftmaxMask struct {
@@ -26,7 +28,26 @@ type SoftmaxMask struct {
 // for the bias, each relative to the term. x and dst are contiguous rows x cols
 // matrices; dst may be x, but may not overlap x or the bias otherwise.
 func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
+	Threads(1).MaskedSoftmax(dst, x, rows, cols, mask)
+}
+
+// MaskedSoftmax is the function [MaskedSoftmax] on up to t threads.
+func (t Threads) MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
 	mask.check("MaskedSoftmax", dst, x, rows, cols)
+	isa := Active()
+	if t.alone(rows, len(x)) {
+		maskedSoftmaxRows(isa, dst, x, rows, cols, &mask)
+		return
+	}
+	t.split(rows, cols, rowCall{isa: isa, dst: dst, x: x, mask: mask, do: func(c *rowCall, i, j int) {
+		part := c.mask.rows(i, j, c.cols)
+		maskedSoftmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, &part)
+	}})
+}
+
+// maskedSoftmaxRows is MaskedSoftmax of some or all rows of a call, with the mask of
+// these rows.
+func maskedSoftmaxRows(isa ISA, dst, x []float32, rows, cols int, mask *SoftmaxMask) {
 	// Whole rows that follow one another are faster together, while they are in a cache.
 	waiting := 0
 	whole := func(end int) {
@@ -34,7 +55,7 @@ func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
 			return
 		}
 		from := end - waiting
-		Softmax(dst[from*cols:end*cols], dst[from*cols:end*cols], waiting, cols)
+		softmaxRows(isa, dst[from*cols:end*cols], dst[from*cols:end*cols], waiting, cols, false)
 		mask.clearHidden(dst, from, end, cols)
 		waiting = 0
 	}
@@ -43,19 +64,9 @@ func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
 		seen := mask.visible(r, cols)
 		clear(d[seen:])
 		d = d[:seen]
-		Scale(d, x[r*cols:][:seen], mask.Scale)
-		if mask.Bias != nil {
-			Add(d, d, mask.Bias[r*cols:][:seen])
-		}
-		if mask.Visible != nil {
-			for c, ok := range mask.Visible[r*cols:][:seen] {
-				if !ok {
-					d[c] = float32(math.Inf(-1))
-				}
-			}
-		}
+		mask.apply(isa, d, x[r*cols:][:seen], r, cols)
 		switch {
-		case seesNothing(d):
+		case seesNothing(isa, d):
 			clear(d)
 		case seen == cols:
 			if waiting++; waiting*cols >= sumElements {
@@ -63,12 +74,31 @@ func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
 			}
 			continue
 		default:
-			Softmax(d, d, 1, seen)
+			softmaxRows(isa, d, d, 1, seen, false)
 			mask.clearHidden(dst, r, r+1, cols)
 		}
 		whole(r)
 	}
 	whole(rows)
+}
+
+// apply sets d to the scaled and biased beginning of row r, with -Inf for what is not
+// visible.
+func (m *SoftmaxMask) apply(isa ISA, d, x []float32, r, cols int) {
+	for i, end := range movingBudget.pieces(len(d)) {
+		simd.ScaleVec(isa, d[i:end], x[i:end], m.Scale)
+		if m.Bias != nil {
+			simd.AddVec(isa, d[i:end], d[i:end], m.Bias[r*cols+i:r*cols+end])
+		}
+	}
+	if m.Visible == nil {
+		return
+	}
+	for c, ok := range m.Visible[r*cols:][:len(d)] {
+		if !ok {
+			d[c] = negInf
+		}
+	}
 }
 
 // check panics unless dst, x and the mask are rows x cols.
@@ -134,8 +164,8 @@ func (m *SoftmaxMask) visible(r, cols int) int {
 }
 
 // seesNothing reports whether x has nothing but -Inf.
-func seesNothing(x []float32) bool {
-	if rowMax(x) > float32(math.Inf(-1)) {
+func seesNothing(isa ISA, x []float32) bool {
+	if rowMax(isa, x) > negInf {
 		return false
 	}
 	for _, v := range x { // rowMax may have missed a NaN
