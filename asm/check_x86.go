@@ -22,11 +22,11 @@ var everyAMD64 = []string{"CMOV", "MMX+"}
 
 // checkX86 proves of a compiled function what the assembler does not:
 //
-//   - it stays within the features and registers of its tier;
+//   - it stays within the features and registers of its implementation;
 //   - every RET comes right after a VZEROUPPER, and is the only way out, so that
 //     SSE code that follows is not slowed down;
 //   - it uses no instruction that its tests cannot vouch for.
-func checkX86(t Tier, fn *ir.Function) error {
+func checkX86(im implementation, fn *ir.Function) error {
 	instructions := fn.Instructions()
 	for n, i := range instructions {
 		// Vector and opmask instructions that avo's own constructors did not
@@ -35,13 +35,13 @@ func checkX86(t Tier, fn *ir.Function) error {
 			return fmt.Errorf("%s names no CPU feature", i.Opcode)
 		}
 		for _, feature := range i.ISA {
-			if !slices.Contains(t.Features, feature) && !slices.Contains(everyAMD64, feature) {
-				return fmt.Errorf("%s needs %s, which tier %s does not have", i.Opcode, feature, t.Name)
+			if !slices.Contains(im.features(), feature) && !slices.Contains(everyAMD64, feature) {
+				return fmt.Errorf("%s needs %s, which %s does not have", i.Opcode, feature, im.name())
 			}
 		}
 		for _, r := range i.Registers() {
-			if t.Width < 16 && r.Kind() == reg.KindVector && r.(reg.Physical).PhysicalIndex() > 15 {
-				return fmt.Errorf("%s uses vector register %s: too many live vectors for tier %s", i.Opcode, r.Asm(), t.Name)
+			if im.tier.Width < 16 && r.Kind() == reg.KindVector && r.(reg.Physical).PhysicalIndex() > 15 {
+				return fmt.Errorf("%s uses vector register %s: too many live vectors for tier %s", i.Opcode, r.Asm(), im.name())
 			}
 		}
 		opcode, _, _ := strings.Cut(i.Opcode, ".")

@@ -123,7 +123,7 @@ func TestCheckX86(t *testing.T) {
 			if err := pass.Compile.Execute(file); err != nil {
 				t.Fatal(err)
 			}
-			err = checkX86(tier(t, test.tier), file.Functions()[0])
+			err = checkX86(implementation{tier: tier(t, test.tier)}, file.Functions()[0])
 			switch {
 			case err == nil && test.want != "":
 				t.Errorf("accepted, want an error with %q", test.want)
@@ -137,7 +137,7 @@ func TestCheckX86(t *testing.T) {
 // TestAssemblyText reads the committed assembly as text, by rules that owe
 // nothing to avo's tables, so that a mistake there or in the check is seen.
 func TestAssemblyText(t *testing.T) {
-	names, err := filepath.Glob("../kernels/*_amd64.s")
+	names, err := filepath.Glob("../kernels/internal/simd/*_amd64.s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,12 +204,12 @@ func TestAssemblyText(t *testing.T) {
 	}
 }
 
-// TestEveryKernelInEveryTier looks for the symbol of each catalog entry in the
-// committed assembly of each tier.
-func TestEveryKernelInEveryTier(t *testing.T) {
+// TestEveryImplementation looks for the symbol of each implementation in the
+// committed assembly of its tier.
+func TestEveryImplementation(t *testing.T) {
 	for _, tier := range Tiers {
 		var text strings.Builder
-		names, err := filepath.Glob("../kernels/*_" + tier.File + "_" + tier.Arch + ".s")
+		names, err := filepath.Glob("../kernels/internal/simd/*_" + tier.File + "_" + tier.Arch + ".s")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,8 +221,10 @@ func TestEveryKernelInEveryTier(t *testing.T) {
 			text.Write(b)
 		}
 		for _, k := range Catalog {
-			if symbol := k.Name + tier.Name; !strings.Contains(text.String(), "TEXT ·"+symbol+"(SB)") {
-				t.Errorf("%s has no assembly", symbol)
+			for _, im := range k.implementations([]Tier{tier}) {
+				if !strings.Contains(text.String(), "TEXT ·"+im.symbol()+"(SB)") {
+					t.Errorf("%s has no assembly", im.symbol())
+				}
 			}
 		}
 	}

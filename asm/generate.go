@@ -1,15 +1,9 @@
 package asm
 
 import (
-	"bytes"
 	"fmt"
-	"go/ast"
 	"go/format"
-	"go/parser"
-	"go/types"
 	"strings"
-
-	"github.com/avoformer/avoformer/asm/kernel"
 )
 
 // HeaderPrefix begins every generated file.
@@ -19,213 +13,90 @@ func header(source string) string {
 	return fmt.Sprintf("%s from asm/%s. DO NOT EDIT.\n", HeaderPrefix, source)
 }
 
-// A backend turns the kernels of one file into assembly for one tier.
-type backend func(t Tier, source string, kernels []Kernel) ([]byte, error)
+// A backend turns the implementations of one file into assembly for one tier.
+type backend func(source string, implementations []implementation) ([]byte, error)
 
 var backends = map[string]backend{"amd64": generateX86, "arm64": generateNEON}
 
-// genericTile is the register tile of the pure-Go path.
-var genericTile = kernel.GemmTile{MR: 4, NR: 8}
-
 // Generate makes every generated file of package simd, by name.
 func Generate(catalog []Kernel, tiers []Tier) (map[string][]byte, error) {
+	for _, k := range catalog {
+		if err := k.check(); err != nil {
+			return nil, err
+		}
+	}
 	files := map[string][]byte{}
 	for _, t := range tiers {
-		for _, group := range byFile(catalog) {
-			name := fmt.Sprintf("%s_%s_%s.s", group[0].File, t.File, t.Arch)
-			b, err := backends[t.Arch](t, "kernel/"+group[0].Source, group)
+		for _, group := range byFile(catalog, t) {
+			k := group[0].kernel
+			name := fmt.Sprintf("%s_%s_%s.s", k.File, t.File, t.Arch)
+			b, err := backends[t.Arch]("kernel/"+k.Source, group)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			files[name] = b
 		}
 	}
-	var archs []string
-	for _, t := range tiers {
-		if len(archs) == 0 || archs[len(archs)-1] != t.Arch {
-			archs = append(archs, t.Arch)
-		}
-	}
-	others := make([]string, len(archs))
-	for i, arch := range archs {
-		var of []Tier
-		for _, t := range tiers {
-			if t.Arch == arch {
-				of = append(of, t)
-			}
-		}
-		others[i] = "!" + arch
-		if err := goFile(files, "stubs_"+arch+".go", arch+" && !purego", stubs(catalog, of)); err != nil {
-			return nil, err
-		}
-		if err := goFile(files, "dispatch_"+arch+".go", arch+" && !purego", dispatch(catalog, of)); err != nil {
-			return nil, err
-		}
-		if err := goFile(files, "catalog_"+arch+"_test.go", arch+" && !purego", implementations(catalog, of)); err != nil {
-			return nil, err
-		}
-	}
-	elsewhere := "purego || (" + strings.Join(others, " && ") + ")"
-	if err := goFile(files, "dispatch_other.go", elsewhere, dispatch(catalog, nil)); err != nil {
-		return nil, err
-	}
-	if err := goFile(files, "catalog_other_test.go", elsewhere, implementations(catalog, nil)); err != nil {
-		return nil, err
-	}
-	return files, goFile(files, "limits.go", "", limits())
+	return files, goFiles(files, catalog, tiers)
 }
 
-// limits are the constants of the kernels' contracts that their callers need.
-func limits() string {
-	return fmt.Sprintf(`const (
-	// ShortQueries is the number of queries, and of keys, that AttnShort takes at most, whose
-	// scores need ShortRows rows of as many elements.
-	ShortQueries, ShortRows = %d, ShortQueries + 5
-	// FewKeys is the number of keys that AttnFew takes at most for more than one query. The
-	// scores of a query need FewRow elements.
-	FewKeys, FewRow = %d, FewKeys + 16
-)
-`, kernel.ShortQueries, kernel.FewKeys)
-}
-
-// byFile groups the catalog by File, in order of first appearance.
-func byFile(catalog []Kernel) [][]Kernel {
-	var groups [][]Kernel
+// byFile groups the implementations on one tier by their kernels' File, in order of first appearance.
+func byFile(catalog []Kernel, t Tier) [][]implementation {
+	var groups [][]implementation
 	index := map[string]int{}
 	for _, k := range catalog {
-		i, ok := index[k.File]
-		if !ok {
-			i = len(groups)
-			index[k.File] = i
-			groups = append(groups, nil)
+		for _, im := range k.implementations([]Tier{t}) {
+			i, ok := index[k.File]
+			if !ok {
+				i = len(groups)
+				index[k.File] = i
+				groups = append(groups, nil)
+			}
+			groups[i] = append(groups[i], im)
 		}
-		groups[i] = append(groups[i], k)
 	}
 	return groups
 }
 
-func goFile(files map[string][]byte, name, constraint string, body string) error {
-	if constraint != "" {
-		constraint = "\n//go:build " + constraint + "\n"
+// goFiles adds the files in Go: for each architecture and for all others.
+func goFiles(files map[string][]byte, catalog []Kernel, tiers []Tier) error {
+	byArch := map[string][]Tier{}
+	var archs, others []string
+	for _, t := range tiers {
+		if byArch[t.Arch] == nil {
+			archs, others = append(archs, t.Arch), append(others, "!"+t.Arch)
+		}
+		byArch[t.Arch] = append(byArch[t.Arch], t)
 	}
-	src := header("catalog.go") + constraint + "\npackage simd\n\n" + body
-	b, err := format.Source([]byte(src))
-	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", name, err, src)
+	elsewhere := "purego || (" + strings.Join(others, " && ") + ")"
+	var bodies []goBody
+	for _, arch := range append(archs, "other") {
+		of, constraint := byArch[arch], arch+" && !purego"
+		if arch == "other" {
+			constraint = elsewhere
+		} else {
+			bodies = append(bodies, goBody{"stubs_" + arch + ".go", constraint, stubs(catalog, of)})
+		}
+		bodies = append(bodies,
+			goBody{"dispatch_" + arch + ".go", constraint, dispatch(catalog, of)},
+			goBody{"implementations_" + arch + ".go", constraint, implementationTable(catalog, of)},
+			goBody{"catalog_" + arch + "_test.go", constraint, functionTable(catalog, of)})
 	}
-	files[name] = b
+	bodies = append(bodies, goBody{"kernels.go", "", enumeration(catalog)}, goBody{"records_test.go", "", recordTable(catalog)})
+	for _, b := range bodies {
+		src := header("catalog.go") + "\n"
+		if b.constraint != "" {
+			src += "//go:build " + b.constraint + "\n\n"
+		}
+		src += "package simd\n\n" + b.text
+		text, err := format.Source([]byte(src))
+		if err != nil {
+			return fmt.Errorf("%s: %w\n%s", b.name, err, src)
+		}
+		files[b.name] = text
+	}
 	return nil
 }
 
-// stubs declares the assembly functions.
-func stubs(catalog []Kernel, tiers []Tier) string {
-	var w bytes.Buffer
-	for _, k := range catalog {
-		for _, t := range tiers {
-			symbol := k.Name + t.Name
-			for i, line := range k.Doc {
-				if i == 0 {
-					line = symbol + " " + line
-				}
-				fmt.Fprintf(&w, "// %s\n", line)
-			}
-			fmt.Fprintf(&w, "//\n//go:noescape\nfunc %s%s\n\n", symbol, strings.TrimPrefix(k.Signature, "func"))
-		}
-	}
-	return w.String()
-}
-
-// dispatch writes the function that chooses among the tiers and the generic path.
-func dispatch(catalog []Kernel, tiers []Tier) string {
-	var w bytes.Buffer
-	if len(tiers) > 0 {
-		fmt.Fprintf(&w, "import \"github.com/avoformer/avoformer/internal/race\"\n\n")
-	}
-	for _, k := range catalog {
-		sig := strings.TrimPrefix(k.Signature, "func")
-		args := strings.Join(paramNames(k.Signature), ", ")
-		ret := ""
-		if hasResult(k.Signature) {
-			ret = "return "
-		}
-		sig = "(isa ISA, " + strings.TrimPrefix(sig, "(")
-		fmt.Fprintf(&w, "func %s%s {\n", exported(k.Name), sig)
-		if len(tiers) == 0 {
-			fmt.Fprintf(&w, "%s%sGeneric(%s)\n}\n\n", ret, k.Name, args)
-			continue
-		}
-		reports, _ := raceReports(k)
-		fmt.Fprintf(&w, "%sswitch isa {\n", reports)
-		for _, t := range tiers {
-			fmt.Fprintf(&w, "case %s:\n%s%s%s(%s)\n", t.Name, ret, k.Name, t.Name, args)
-		}
-		fmt.Fprintf(&w, "default:\n%s%sGeneric(%s)\n}\n}\n\n", ret, k.Name, args)
-	}
-	fmt.Fprintf(&w, "// GemmTile is the register tile of a tier's GemmPanel: mr rows by nr columns.\nfunc GemmTile(isa ISA) (mr, nr int) {\nswitch isa {\n")
-	for _, t := range tiers {
-		fmt.Fprintf(&w, "case %s:\nreturn %d, %d\n", t.Name, t.Gemm.MR, t.Gemm.NR)
-	}
-	fmt.Fprintf(&w, "}\nreturn %d, %d\n}\n", genericTile.MR, genericTile.NR)
-	return w.String()
-}
-
-// implementations writes the list of everything that tests must cover: each
-// kernel on each tier, and its generic twin.
-func implementations(catalog []Kernel, tiers []Tier) string {
-	var w bytes.Buffer
-	fmt.Fprintf(&w, "// catalog lists every implementation of every generated kernel.\nvar catalog = []implementation{\n")
-	for _, k := range catalog {
-		params := strings.Join(paramNames(k.Signature), " ")
-		for _, t := range tiers {
-			fmt.Fprintf(&w, "{%q, %s, %d, %q, %s%s},\n", k.Name, t.Name, t.Width, params, k.Name, t.Name)
-		}
-		fmt.Fprintf(&w, "{%q, Generic, 1, %q, %sGeneric},\n", k.Name, params, k.Name)
-	}
-	fmt.Fprintf(&w, "}\n")
-	return w.String()
-}
-
-// spelled are the words of names that begin with more than one capital letter.
-var spelled = []struct{ lower, upper string }{{"axpy", "AXPY"}, {"gelu", "GELU"}, {"relu", "ReLU"}, {"rms", "RMS"}, {"silu", "SiLU"}}
-
-// exported is the name of the function that chooses among a kernel's tiers.
-func exported(name string) string {
-	for _, s := range spelled {
-		if rest, ok := strings.CutPrefix(name, s.lower); ok {
-			return s.upper + rest
-		}
-	}
-	return strings.ToUpper(name[:1]) + name[1:]
-}
-
-func funcType(signature string) *ast.FuncType {
-	e, err := parser.ParseExpr(signature)
-	if err != nil {
-		panic(fmt.Sprintf("catalog: signature %q: %v", signature, err))
-	}
-	return e.(*ast.FuncType)
-}
-
-func paramNames(signature string) []string {
-	var names []string
-	for _, f := range funcType(signature).Params.List {
-		for _, n := range f.Names {
-			names = append(names, n.Name)
-		}
-	}
-	return names
-}
-
-// paramType is the type of the parameter of that name.
-func paramType(signature, name string) string {
-	for _, f := range funcType(signature).Params.List {
-		for _, n := range f.Names {
-			if n.Name == name {
-				return types.ExprString(f.Type)
-			}
-		}
-	}
-	return ""
-}
-
-func hasResult(signature string) bool { return funcType(signature).Results != nil }
+// goBody is a generated file in Go, without its header.
+type goBody struct{ name, constraint, text string }

@@ -6,13 +6,13 @@ import (
 )
 
 // generateNEON is the backend for NEON, on arm64.
-func generateNEON(t Tier, source string, kernels []Kernel) ([]byte, error) {
+func generateNEON(source string, implementations []implementation) ([]byte, error) {
 	file := arm64.NewFile()
 	file.Header = header(source)
 	file.Constraint = "arm64 && !purego"
-	for _, k := range kernels {
-		m := vec.NewNEON(file.Function(k.Name+t.Name, k.Signature))
-		k.Emit(t, m)
+	for _, im := range implementations {
+		m := vec.NewNEON(file.Function(im.symbol(), im.kernel.signature()))
+		im.on.Emit(im.tier, m)
 		m.End()
 	}
 	return file.Assembly()

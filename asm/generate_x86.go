@@ -13,16 +13,16 @@ import (
 )
 
 // generateX86 is the backend for amd64.
-func generateX86(t Tier, source string, kernels []Kernel) ([]byte, error) {
+func generateX86(source string, implementations []implementation) ([]byte, error) {
 	ctx := build.NewContext()
 	ctx.ConstraintExpr("amd64,!purego")
 	pool := vec.NewConstPool()
-	for _, k := range kernels {
-		ctx.Function(k.Name + t.Name)
+	for _, im := range implementations {
+		ctx.Function(im.symbol())
 		ctx.Attributes(attr.NOSPLIT)
-		ctx.SignatureExpr(k.Signature)
-		x := vec.NewX86(ctx, t.Width, pool)
-		k.Emit(t, x)
+		ctx.SignatureExpr(im.kernel.signature())
+		x := vec.NewX86(ctx, im.tier.Width, pool)
+		im.on.Emit(im.tier, x)
 		x.End()
 	}
 	file, err := ctx.Result()
@@ -32,8 +32,8 @@ func generateX86(t Tier, source string, kernels []Kernel) ([]byte, error) {
 	if err := pass.Compile.Execute(file); err != nil {
 		return nil, err
 	}
-	for _, fn := range file.Functions() {
-		if err := checkX86(t, fn); err != nil {
+	for i, fn := range file.Functions() {
+		if err := checkX86(implementations[i], fn); err != nil {
 			return nil, fmt.Errorf("%s: %w", fn.Name, err)
 		}
 	}

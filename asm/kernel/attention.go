@@ -186,8 +186,8 @@ func dots(m vec.Machine, down, across side, dim vec.Int, group, block int, nextR
 }
 
 // ShortQueries is the number of queries, and of keys, that AttnShort takes at most: its
-// scores are rows of that many elements.
-const ShortQueries = 64
+// scores are ShortRows rows of that many elements.
+const ShortQueries, ShortRows = 64, 64 + 5
 
 // AttnShort is all of attention for a head with few keys: scores, softmax and
 // product with the values, on a scratch of scores that stays in the first-level
@@ -311,8 +311,8 @@ func biased(m vec.Machine, s, b vec.V) vec.V {
 }
 
 // FewKeys is the number of keys that AttnFew takes at most for more than one query: its
-// scores are rows of a few elements more.
-const FewKeys = 256
+// scores are rows of FewRow elements.
+const FewKeys, FewRow = 256, 256 + 16
 
 // AttnFew is AttnShort for few queries, which would not fill vectors: there is a row of
 // scores for each of them. Only whole vectors of it are used, since what is stored

@@ -301,7 +301,8 @@ func firstFailure(out string) string {
 	return name
 }
 
-var textLine = regexp.MustCompile(`^TEXT ·(\w+?)(AVX2|AVX512|NEON)\(SB\)`)
+// textLine begins a function: of a kernel, for a tier and features.
+var textLine = regexp.MustCompile(`^TEXT ·(\w+?)((?:AVX2|AVX512|NEON)\w*)\(SB\)`)
 
 // breakAll appends the broken functions to the files they come from.
 func (m *mutator) breakAll() error {
@@ -376,7 +377,8 @@ func (m *mutator) wire() error {
 	for _, d := range declared {
 		for _, u := range byKernel[d[1]] {
 			fmt.Fprintf(&decls, "\n//go:noescape\nfunc %s%s\n", u.symbol(), d[2])
-			fmt.Fprintf(&table, "case mutant == %d && im.kernel == %q && im.isa == %s:\nim.fn = %s\n", u.id, u.kernel, u.tier, u.symbol())
+			fmt.Fprintf(&table, "case mutant == %d && kernelNames[im.kernel] == %q && im.Name == %q:\nim.fn = %s\n",
+				u.id, u.kernel, strings.ToLower(u.tier), u.symbol())
 		}
 	}
 	fmt.Fprintf(&table, "}\n}\n}\n")

@@ -6,20 +6,22 @@ package simd
 
 import "github.com/avoformer/avoformer/internal/race"
 
+// GemmPanel runs the implementation of gemmPanel for the tier.
 func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, k, n, ldb)
 		raceWriteRows(c, m, n, ldc)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelGemmPanel][isa&isaMask] {
+	case 0:
 		gemmPanelNEON(m, n, k, alpha, a, lda, b, ldb, next, pace, beta, c, ldc)
 	default:
 		gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, beta, c, ldc)
 	}
 }
 
+// GemmPack runs the implementation of gemmPack for the tier.
 func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -27,311 +29,333 @@ func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []flo
 		raceWriteRows(dst, k, n, n)
 		raceWriteRows(c, m, n, ldc)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelGemmPack][isa&isaMask] {
+	case 0:
 		gemmPackNEON(m, n, k, alpha, a, lda, b, ldb, dst, beta, c, ldc)
 	default:
 		gemmPackGeneric(m, n, k, alpha, a, lda, b, ldb, dst, beta, c, ldc)
 	}
 }
 
+// GemmDot runs the implementation of gemmDot for the tier.
 func GemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, n, k, ldb)
 		raceWriteRows(c, m, n, ldc)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelGemmDot][isa&isaMask] {
+	case 0:
 		gemmDotNEON(m, n, k, alpha, a, lda, b, ldb, c, ldc)
 	default:
 		gemmDotGeneric(m, n, k, alpha, a, lda, b, ldb, c, ldc)
 	}
 }
 
+// GemvPanels runs the implementation of gemvPanels for the tier.
 func GemvPanels(isa ISA, c, a, b []float32, nr int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
 		raceReadRows(b, len(c), len(a), len(a))
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelGemvPanels][isa&isaMask] {
+	case 0:
 		gemvPanelsNEON(c, a, b, nr)
 	default:
 		gemvPanelsGeneric(c, a, b, nr)
 	}
 }
 
+// GemvRows runs the implementation of gemvRows for the tier.
 func GemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
 		raceReadRows(b, len(a), len(c), ldb)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelGemvRows][isa&isaMask] {
+	case 0:
 		gemvRowsNEON(c, a, b, ldb, ahead)
 	default:
 		gemvRowsGeneric(c, a, b, ldb, ahead)
 	}
 }
 
+// GemvDot runs the implementation of gemvDot for the tier.
 func GemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
 		raceReadRows(b, len(c), len(a), ldb)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelGemvDot][isa&isaMask] {
+	case 0:
 		gemvDotNEON(alpha, c, a, b, ldb, ahead)
 	default:
 		gemvDotGeneric(alpha, c, a, b, ldb, ahead)
 	}
 }
 
+// CopyRows runs the implementation of copyRows for the tier.
 func CopyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, ldx)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelCopyRows][isa&isaMask] {
+	case 0:
 		copyRowsNEON(dst, x, rows, cols, lddst, ldx)
 	default:
 		copyRowsGeneric(dst, x, rows, cols, lddst, ldx)
 	}
 }
 
+// AddRows runs the implementation of addRows for the tier.
 func AddRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, ldx)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelAddRows][isa&isaMask] {
+	case 0:
 		addRowsNEON(dst, x, rows, cols, lddst, ldx)
 	default:
 		addRowsGeneric(dst, x, rows, cols, lddst, ldx)
 	}
 }
 
+// TransposeRows runs the implementation of transposeRows for the tier.
 func TransposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, cols, rows, lddst)
 		raceReadRows(x, rows, cols, ldx)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelTransposeRows][isa&isaMask] {
+	case 0:
 		transposeRowsNEON(dst, x, rows, cols, lddst, ldx)
 	default:
 		transposeRowsGeneric(dst, x, rows, cols, lddst, ldx)
 	}
 }
 
+// FinishIdentity runs the implementation of finishIdentity for the tier.
 func FinishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
-		raceReadRows(bias, 1, cols, cols)
+		raceRead(bias)
 		raceReadRows(residual, rows, cols, ldresidual)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelFinishIdentity][isa&isaMask] {
+	case 0:
 		finishIdentityNEON(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	default:
 		finishIdentityGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	}
 }
 
+// FinishReLU runs the implementation of finishReLU for the tier.
 func FinishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
-		raceReadRows(bias, 1, cols, cols)
+		raceRead(bias)
 		raceReadRows(residual, rows, cols, ldresidual)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelFinishReLU][isa&isaMask] {
+	case 0:
 		finishReLUNEON(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	default:
 		finishReLUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	}
 }
 
+// FinishGELU runs the implementation of finishGELU for the tier.
 func FinishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
-		raceReadRows(bias, 1, cols, cols)
+		raceRead(bias)
 		raceReadRows(residual, rows, cols, ldresidual)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelFinishGELU][isa&isaMask] {
+	case 0:
 		finishGELUNEON(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	default:
 		finishGELUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	}
 }
 
+// FinishGELUTanh runs the implementation of finishGELUTanh for the tier.
 func FinishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
-		raceReadRows(bias, 1, cols, cols)
+		raceRead(bias)
 		raceReadRows(residual, rows, cols, ldresidual)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelFinishGELUTanh][isa&isaMask] {
+	case 0:
 		finishGELUTanhNEON(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	default:
 		finishGELUTanhGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	}
 }
 
+// FinishSiLU runs the implementation of finishSiLU for the tier.
 func FinishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
 		raceReadRows(x, rows, cols, cols)
-		raceReadRows(bias, 1, cols, cols)
+		raceRead(bias)
 		raceReadRows(residual, rows, cols, ldresidual)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelFinishSiLU][isa&isaMask] {
+	case 0:
 		finishSiLUNEON(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	default:
 		finishSiLUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 	}
 }
 
+// SoftmaxRows runs the implementation of softmaxRows for the tier.
 func SoftmaxRows(isa ISA, dst, x []float32, rows, cols int) {
 	if race.Enabled {
-		raceWrite(dst)
-		raceRead(x)
+		raceWriteRows(dst, rows, cols, cols)
+		raceReadRows(x, rows, cols, cols)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelSoftmaxRows][isa&isaMask] {
+	case 0:
 		softmaxRowsNEON(dst, x, rows, cols)
 	default:
 		softmaxRowsGeneric(dst, x, rows, cols)
 	}
 }
 
+// SoftmaxRowsStream runs the implementation of softmaxRowsStream for the tier.
 func SoftmaxRowsStream(isa ISA, dst, x, tmp []float32, rows, cols int) {
 	if race.Enabled {
-		raceWrite(dst)
-		raceRead(x)
+		raceWriteRows(dst, rows, cols, cols)
+		raceReadRows(x, rows, cols, cols)
 		raceWrite(tmp)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelSoftmaxRowsStream][isa&isaMask] {
+	case 0:
 		softmaxRowsStreamNEON(dst, x, tmp, rows, cols)
 	default:
 		softmaxRowsStreamGeneric(dst, x, tmp, rows, cols)
 	}
 }
 
+// ExpSumRows runs the implementation of expSumRows for the tier.
 func ExpSumRows(isa ISA, dst, x, max, sum []float32, rows, cols int) {
 	if race.Enabled {
-		raceWrite(dst)
-		raceRead(x)
+		raceWriteRows(dst, rows, cols, cols)
+		raceReadRows(x, rows, cols, cols)
 		raceWrite(max)
 		raceWrite(sum)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelExpSumRows][isa&isaMask] {
+	case 0:
 		expSumRowsNEON(dst, x, max, sum, rows, cols)
 	default:
 		expSumRowsGeneric(dst, x, max, sum, rows, cols)
 	}
 }
 
+// MaxVec runs the implementation of maxVec for the tier.
 func MaxVec(isa ISA, x []float32) float32 {
 	if race.Enabled {
 		raceRead(x)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelMaxVec][isa&isaMask] {
+	case 0:
 		return maxVecNEON(x)
 	default:
 		return maxVecGeneric(x)
 	}
 }
 
+// SumExpVec runs the implementation of sumExpVec for the tier.
 func SumExpVec(isa ISA, x []float32, max float32) float32 {
 	if race.Enabled {
 		raceRead(x)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelSumExpVec][isa&isaMask] {
+	case 0:
 		return sumExpVecNEON(x, max)
 	default:
 		return sumExpVecGeneric(x, max)
 	}
 }
 
+// LayerNormRows runs the implementation of layerNormRows for the tier.
 func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
-		raceWrite(dst)
-		raceRead(x)
+		raceWriteRows(dst, rows, cols, cols)
+		raceReadRows(x, rows, cols, cols)
 		raceRead(weight)
 		raceRead(bias)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelLayerNormRows][isa&isaMask] {
+	case 0:
 		layerNormRowsNEON(dst, x, weight, bias, rows, cols, eps)
 	default:
 		layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
 	}
 }
 
+// LayerNormRowsStream runs the implementation of layerNormRowsStream for the tier.
 func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
-		raceWrite(dst)
-		raceRead(x)
+		raceWriteRows(dst, rows, cols, cols)
+		raceReadRows(x, rows, cols, cols)
 		raceRead(weight)
 		raceRead(bias)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelLayerNormRowsStream][isa&isaMask] {
+	case 0:
 		layerNormRowsStreamNEON(dst, x, weight, bias, rows, cols, eps)
 	default:
 		layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
 	}
 }
 
+// AddLayerNormRows runs the implementation of addLayerNormRows for the tier.
 func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
 	if race.Enabled {
-		raceWrite(dst)
-		raceWrite(sum)
-		raceRead(x)
-		raceRead(residual)
+		raceWriteRows(dst, rows, cols, cols)
+		raceWriteRows(sum, rows, cols, cols)
+		raceReadRows(x, rows, cols, cols)
+		raceReadRows(residual, rows, cols, cols)
 		raceRead(weight)
 		raceRead(bias)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelAddLayerNormRows][isa&isaMask] {
+	case 0:
 		addLayerNormRowsNEON(dst, sum, x, residual, weight, bias, rows, cols, eps)
 	default:
 		addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias, rows, cols, eps)
 	}
 }
 
+// RMSNormRows runs the implementation of rmsNormRows for the tier.
 func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) {
 	if race.Enabled {
-		raceWrite(dst)
-		raceRead(x)
+		raceWriteRows(dst, rows, cols, cols)
+		raceReadRows(x, rows, cols, cols)
 		raceRead(weight)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelRMSNormRows][isa&isaMask] {
+	case 0:
 		rmsNormRowsNEON(dst, x, weight, rows, cols, eps)
 	default:
 		rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
 	}
 }
 
+// AttnSoftmax runs the implementation of attnSoftmax for the tier.
 func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(s, rows, cols, ld)
@@ -339,265 +363,276 @@ func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []fl
 		raceWrite(sum)
 		raceWrite(factor)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelAttnSoftmax][isa&isaMask] {
+	case 0:
 		attnSoftmaxNEON(s, rows, cols, ld, max, sum, factor)
 	default:
 		attnSoftmaxGeneric(s, rows, cols, ld, max, sum, factor)
 	}
 }
 
+// AttnScaleRows runs the implementation of attnScaleRows for the tier.
 func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(x, rows, cols, ld)
 		raceRead(factor)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelAttnScaleRows][isa&isaMask] {
+	case 0:
 		attnScaleRowsNEON(x, rows, cols, ld, factor)
 	default:
 		attnScaleRowsGeneric(x, rows, cols, ld, factor)
 	}
 }
 
+// AttnDot runs the implementation of attnDot for the tier.
 func AttnDot(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
 		raceWriteRows(s, rows, n, lds)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelAttnDot][isa&isaMask] {
+	case 0:
 		attnDotNEON(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
 	default:
 		attnDotGeneric(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
 	}
 }
 
+// AttnShort runs the implementation of attnShort for the tier.
 func AttnShort(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
-		raceReadRows(bias, 1, len(bias), len(bias))
+		if len(bias) > 0 {
+			raceReadRows(bias, n, 64, ldb)
+		}
 		raceWrite(s)
 		raceReadRows(v, n, cols, ldv)
 		raceWriteRows(o, rows, cols, ldo)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelAttnShort][isa&isaMask] {
+	case 0:
 		attnShortNEON(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	default:
 		attnShortGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	}
 }
 
+// AttnFew runs the implementation of attnFew for the tier.
 func AttnFew(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		raceReadRows(q, rows, dim, ldq)
 		raceReadRows(k, n, dim, ldk)
-		raceReadRows(bias, 1, len(bias), len(bias))
+		raceReadRows(bias, rows, (n+15)&^15, ldb)
 		raceWrite(s)
 		raceReadRows(v, n, cols, ldv)
 		raceWriteRows(o, rows, cols, ldo)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelAttnFew][isa&isaMask] {
+	case 0:
 		attnFewNEON(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	default:
 		attnFewGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 	}
 }
 
+// AttnAccumulate runs the implementation of attnAccumulate for the tier.
 func AttnAccumulate(isa ISA, o, p, v []float32, ldv int) {
 	if race.Enabled {
 		raceWrite(o)
 		raceRead(p)
 		raceReadRows(v, len(p), len(o), ldv)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelAttnAccumulate][isa&isaMask] {
+	case 0:
 		attnAccumulateNEON(o, p, v, ldv)
 	default:
 		attnAccumulateGeneric(o, p, v, ldv)
 	}
 }
 
+// ExpVec runs the implementation of expVec for the tier.
 func ExpVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelExpVec][isa&isaMask] {
+	case 0:
 		expVecNEON(dst, x)
 	default:
 		expVecGeneric(dst, x)
 	}
 }
 
+// GELUVec runs the implementation of geluVec for the tier.
 func GELUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelGELUVec][isa&isaMask] {
+	case 0:
 		geluVecNEON(dst, x)
 	default:
 		geluVecGeneric(dst, x)
 	}
 }
 
+// GELUTanhVec runs the implementation of geluTanhVec for the tier.
 func GELUTanhVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelGELUTanhVec][isa&isaMask] {
+	case 0:
 		geluTanhVecNEON(dst, x)
 	default:
 		geluTanhVecGeneric(dst, x)
 	}
 }
 
+// SiLUVec runs the implementation of siluVec for the tier.
 func SiLUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelSiLUVec][isa&isaMask] {
+	case 0:
 		siluVecNEON(dst, x)
 	default:
 		siluVecGeneric(dst, x)
 	}
 }
 
+// SigmoidVec runs the implementation of sigmoidVec for the tier.
 func SigmoidVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelSigmoidVec][isa&isaMask] {
+	case 0:
 		sigmoidVecNEON(dst, x)
 	default:
 		sigmoidVecGeneric(dst, x)
 	}
 }
 
+// TanhVec runs the implementation of tanhVec for the tier.
 func TanhVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelTanhVec][isa&isaMask] {
+	case 0:
 		tanhVecNEON(dst, x)
 	default:
 		tanhVecGeneric(dst, x)
 	}
 }
 
+// ErfVec runs the implementation of erfVec for the tier.
 func ErfVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelErfVec][isa&isaMask] {
+	case 0:
 		erfVecNEON(dst, x)
 	default:
 		erfVecGeneric(dst, x)
 	}
 }
 
+// ReLUVec runs the implementation of reluVec for the tier.
 func ReLUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelReLUVec][isa&isaMask] {
+	case 0:
 		reluVecNEON(dst, x)
 	default:
 		reluVecGeneric(dst, x)
 	}
 }
 
+// AddVec runs the implementation of addVec for the tier.
 func AddVec(isa ISA, dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
 		raceRead(b)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelAddVec][isa&isaMask] {
+	case 0:
 		addVecNEON(dst, a, b)
 	default:
 		addVecGeneric(dst, a, b)
 	}
 }
 
+// MulVec runs the implementation of mulVec for the tier.
 func MulVec(isa ISA, dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(a)
 		raceRead(b)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelMulVec][isa&isaMask] {
+	case 0:
 		mulVecNEON(dst, a, b)
 	default:
 		mulVecGeneric(dst, a, b)
 	}
 }
 
+// ScaleVec runs the implementation of scaleVec for the tier.
 func ScaleVec(isa ISA, dst, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelScaleVec][isa&isaMask] {
+	case 0:
 		scaleVecNEON(dst, x, alpha)
 	default:
 		scaleVecGeneric(dst, x, alpha)
 	}
 }
 
+// SubSubVec runs the implementation of subSubVec for the tier.
 func SubSubVec(isa ISA, dst, x []float32, a, b float32) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelSubSubVec][isa&isaMask] {
+	case 0:
 		subSubVecNEON(dst, x, a, b)
 	default:
 		subSubVecGeneric(dst, x, a, b)
 	}
 }
 
+// AXPYVec runs the implementation of axpyVec for the tier.
 func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(y)
 		raceRead(x)
 	}
-	switch isa {
-	case NEON:
+	switch chosen[KernelAXPYVec][isa&isaMask] {
+	case 0:
 		axpyVecNEON(y, x, alpha)
 	default:
 		axpyVecGeneric(y, x, alpha)
 	}
-}
-
-// GemmTile is the register tile of a tier's GemmPanel: mr rows by nr columns.
-func GemmTile(isa ISA) (mr, nr int) {
-	switch isa {
-	case NEON:
-		return 6, 16
-	}
-	return 4, 8
 }

@@ -4,177 +4,212 @@
 
 package simd
 
+// GemmPanel runs the implementation of gemmPanel for the tier.
 func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int) {
 	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, beta, c, ldc)
 }
 
+// GemmPack runs the implementation of gemmPack for the tier.
 func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	gemmPackGeneric(m, n, k, alpha, a, lda, b, ldb, dst, beta, c, ldc)
 }
 
+// GemmDot runs the implementation of gemmDot for the tier.
 func GemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	gemmDotGeneric(m, n, k, alpha, a, lda, b, ldb, c, ldc)
 }
 
+// GemvPanels runs the implementation of gemvPanels for the tier.
 func GemvPanels(isa ISA, c, a, b []float32, nr int) {
 	gemvPanelsGeneric(c, a, b, nr)
 }
 
+// GemvRows runs the implementation of gemvRows for the tier.
 func GemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	gemvRowsGeneric(c, a, b, ldb, ahead)
 }
 
+// GemvDot runs the implementation of gemvDot for the tier.
 func GemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
 	gemvDotGeneric(alpha, c, a, b, ldb, ahead)
 }
 
+// CopyRows runs the implementation of copyRows for the tier.
 func CopyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	copyRowsGeneric(dst, x, rows, cols, lddst, ldx)
 }
 
+// AddRows runs the implementation of addRows for the tier.
 func AddRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	addRowsGeneric(dst, x, rows, cols, lddst, ldx)
 }
 
+// TransposeRows runs the implementation of transposeRows for the tier.
 func TransposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	transposeRowsGeneric(dst, x, rows, cols, lddst, ldx)
 }
 
+// FinishIdentity runs the implementation of finishIdentity for the tier.
 func FinishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	finishIdentityGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
+// FinishReLU runs the implementation of finishReLU for the tier.
 func FinishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	finishReLUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
+// FinishGELU runs the implementation of finishGELU for the tier.
 func FinishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	finishGELUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
+// FinishGELUTanh runs the implementation of finishGELUTanh for the tier.
 func FinishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	finishGELUTanhGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
+// FinishSiLU runs the implementation of finishSiLU for the tier.
 func FinishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	finishSiLUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
+// SoftmaxRows runs the implementation of softmaxRows for the tier.
 func SoftmaxRows(isa ISA, dst, x []float32, rows, cols int) {
 	softmaxRowsGeneric(dst, x, rows, cols)
 }
 
+// SoftmaxRowsStream runs the implementation of softmaxRowsStream for the tier.
 func SoftmaxRowsStream(isa ISA, dst, x, tmp []float32, rows, cols int) {
 	softmaxRowsStreamGeneric(dst, x, tmp, rows, cols)
 }
 
+// ExpSumRows runs the implementation of expSumRows for the tier.
 func ExpSumRows(isa ISA, dst, x, max, sum []float32, rows, cols int) {
 	expSumRowsGeneric(dst, x, max, sum, rows, cols)
 }
 
+// MaxVec runs the implementation of maxVec for the tier.
 func MaxVec(isa ISA, x []float32) float32 {
 	return maxVecGeneric(x)
 }
 
+// SumExpVec runs the implementation of sumExpVec for the tier.
 func SumExpVec(isa ISA, x []float32, max float32) float32 {
 	return sumExpVecGeneric(x, max)
 }
 
+// LayerNormRows runs the implementation of layerNormRows for the tier.
 func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
 }
 
+// LayerNormRowsStream runs the implementation of layerNormRowsStream for the tier.
 func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) {
 	layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
 }
 
+// AddLayerNormRows runs the implementation of addLayerNormRows for the tier.
 func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) {
 	addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias, rows, cols, eps)
 }
 
+// RMSNormRows runs the implementation of rmsNormRows for the tier.
 func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) {
 	rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
 }
 
+// AttnSoftmax runs the implementation of attnSoftmax for the tier.
 func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	attnSoftmaxGeneric(s, rows, cols, ld, max, sum, factor)
 }
 
+// AttnScaleRows runs the implementation of attnScaleRows for the tier.
 func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	attnScaleRowsGeneric(x, rows, cols, ld, factor)
 }
 
+// AttnDot runs the implementation of attnDot for the tier.
 func AttnDot(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int) {
 	attnDotGeneric(rows, n, dim, alpha, q, ldq, k, ldk, s, lds)
 }
 
+// AttnShort runs the implementation of attnShort for the tier.
 func AttnShort(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	attnShortGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 }
 
+// AttnFew runs the implementation of attnFew for the tier.
 func AttnFew(isa ISA, rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	attnFewGeneric(rows, n, dim, alpha, q, ldq, k, ldk, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 }
 
+// AttnAccumulate runs the implementation of attnAccumulate for the tier.
 func AttnAccumulate(isa ISA, o, p, v []float32, ldv int) {
 	attnAccumulateGeneric(o, p, v, ldv)
 }
 
+// ExpVec runs the implementation of expVec for the tier.
 func ExpVec(isa ISA, dst, x []float32) {
 	expVecGeneric(dst, x)
 }
 
+// GELUVec runs the implementation of geluVec for the tier.
 func GELUVec(isa ISA, dst, x []float32) {
 	geluVecGeneric(dst, x)
 }
 
+// GELUTanhVec runs the implementation of geluTanhVec for the tier.
 func GELUTanhVec(isa ISA, dst, x []float32) {
 	geluTanhVecGeneric(dst, x)
 }
 
+// SiLUVec runs the implementation of siluVec for the tier.
 func SiLUVec(isa ISA, dst, x []float32) {
 	siluVecGeneric(dst, x)
 }
 
+// SigmoidVec runs the implementation of sigmoidVec for the tier.
 func SigmoidVec(isa ISA, dst, x []float32) {
 	sigmoidVecGeneric(dst, x)
 }
 
+// TanhVec runs the implementation of tanhVec for the tier.
 func TanhVec(isa ISA, dst, x []float32) {
 	tanhVecGeneric(dst, x)
 }
 
+// ErfVec runs the implementation of erfVec for the tier.
 func ErfVec(isa ISA, dst, x []float32) {
 	erfVecGeneric(dst, x)
 }
 
+// ReLUVec runs the implementation of reluVec for the tier.
 func ReLUVec(isa ISA, dst, x []float32) {
 	reluVecGeneric(dst, x)
 }
 
+// AddVec runs the implementation of addVec for the tier.
 func AddVec(isa ISA, dst, a, b []float32) {
 	addVecGeneric(dst, a, b)
 }
 
+// MulVec runs the implementation of mulVec for the tier.
 func MulVec(isa ISA, dst, a, b []float32) {
 	mulVecGeneric(dst, a, b)
 }
 
+// ScaleVec runs the implementation of scaleVec for the tier.
 func ScaleVec(isa ISA, dst, x []float32, alpha float32) {
 	scaleVecGeneric(dst, x, alpha)
 }
 
+// SubSubVec runs the implementation of subSubVec for the tier.
 func SubSubVec(isa ISA, dst, x []float32, a, b float32) {
 	subSubVecGeneric(dst, x, a, b)
 }
 
+// AXPYVec runs the implementation of axpyVec for the tier.
 func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 	axpyVecGeneric(y, x, alpha)
-}
-
-// GemmTile is the register tile of a tier's GemmPanel: mr rows by nr columns.
-func GemmTile(isa ISA) (mr, nr int) {
-	switch isa {
-	}
-	return 4, 8
 }

@@ -24,6 +24,20 @@ func machineISAs() []ISA {
 	return isas
 }
 
+// machineFeatures are those of this machine.
+func machineFeatures() (f Features) {
+	x := &cpu.X86
+	for _, has := range []struct {
+		yes     bool
+		feature Features
+	}{{x.HasAVX512VNNI, AVX512VNNI}, {x.HasAVX512BF16, AVX512BF16}, {x.HasAVXVNNI && x.HasAVX2, AVXVNNI}, {x.HasF16C && x.HasAVX, F16C}} {
+		if has.yes {
+			f |= has.feature
+		}
+	}
+	return f
+}
+
 // preferred is the tier to run on by default: the widest, with one exception.
 //
 // Intel's first AVX-512 servers (family 6, model 0x55: Skylake-SP, Cascade Lake,

@@ -4,4 +4,6 @@ package simd
 
 func machineISAs() []ISA { return nil }
 
+func machineFeatures() Features { return 0 }
+
 func preferred(supported []ISA) ISA { return supported[len(supported)-1] }

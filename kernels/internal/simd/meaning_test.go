@@ -14,7 +14,7 @@ import (
 // more than the -Inf that a maximum starts with.
 func TestAttnSoftmaxLowest(t *testing.T) {
 	for _, im := range catalog {
-		if im.kernel != "attnSoftmax" || !slices.Contains(Supported(), im.isa) {
+		if im.kernel != KernelAttnSoftmax || !im.runs() {
 			continue
 		}
 		f := im.fn.(func(s []float32, rows, cols, ld int, max, sum, factor []float32))
@@ -26,7 +26,7 @@ func TestAttnSoftmaxLowest(t *testing.T) {
 			top, sum, factor := []float32{-inf32}, []float32{0}, []float32{nan32}
 			f(s, 1, cols, cols, top, sum, factor)
 			if top[0] != -math.MaxFloat32 || !(math.Abs(float64(sum[0])-float64(cols)) <= 1e-4) || factor[0] != 0 {
-				t.Errorf("%v, %d columns: maximum %v, sum %v, factor %v, want %v, %d, 0", im.isa, cols, top[0], sum[0], factor[0], -math.MaxFloat32, cols)
+				t.Errorf("%v, %d columns: maximum %v, sum %v, factor %v, want %v, %d, 0", im.Name, cols, top[0], sum[0], factor[0], -math.MaxFloat32, cols)
 			}
 		}
 	}
@@ -37,13 +37,13 @@ func TestAttnSoftmaxLowest(t *testing.T) {
 func TestAttnSoftmax(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))
 	for _, im := range catalog {
-		if im.kernel != "attnSoftmax" || !slices.Contains(Supported(), im.isa) {
+		if im.kernel != KernelAttnSoftmax || !im.runs() {
 			continue
 		}
 		f := im.fn.(func(s []float32, rows, cols, ld int, max, sum, factor []float32))
-		for _, rows := range []int{1, im.width - 1, im.width, im.width + 1, 2*im.width + 3} {
-			for _, cols := range []int{1, im.width, 2*im.width + 3} {
-				t.Run(fmt.Sprintf("%v/%dx%d", im.isa, rows, cols), func(t *testing.T) {
+		for _, rows := range []int{1, im.Width - 1, im.Width, im.Width + 1, 2*im.Width + 3} {
+			for _, cols := range []int{1, im.Width, 2*im.Width + 3} {
+				t.Run(fmt.Sprintf("%v/%dx%d", im.Name, rows, cols), func(t *testing.T) {
 					top, sum, factor := make([]float32, rows), make([]float32, rows), make([]float32, rows)
 					wantTop, wantSum := make([]float64, rows), make([]float64, rows)
 					for i := range wantTop {
@@ -90,20 +90,18 @@ func TestAttnSoftmax(t *testing.T) {
 // tier: they are one source, and the latter are held to tight bounds.
 func TestFinish(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 42))
-	elementwise := map[string]string{"finishReLU": "reluVec", "finishGELU": "geluVec", "finishGELUTanh": "geluTanhVec", "finishSiLU": "siluVec"}
+	elementwise := map[Kernel]Kernel{KernelFinishReLU: KernelReLUVec, KernelFinishGELU: KernelGELUVec,
+		KernelFinishGELUTanh: KernelGELUTanhVec, KernelFinishSiLU: KernelSiLUVec}
 	for _, im := range catalog {
-		if elementwise[im.kernel] == "" || !slices.Contains(Supported(), im.isa) {
+		unary, ok := elementwise[im.kernel]
+		if !ok || !im.runs() {
 			continue
 		}
 		f := im.fn.(func(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int))
-		var vec func(dst, x []float32)
-		for _, other := range catalog {
-			if other.kernel == elementwise[im.kernel] && other.isa == im.isa {
-				vec = other.fn.(func(dst, x []float32))
-			}
-		}
-		t.Run(fmt.Sprintf("%s/%v", im.kernel, im.isa), func(t *testing.T) {
-			_, cols := GemmTile(im.isa) // whole panels is what they are for
+		i := slices.IndexFunc(catalog, func(other tested) bool { return other.kernel == unary && other.Name == im.Name })
+		vec := catalog[i].fn.(func(dst, x []float32))
+		t.Run(fmt.Sprintf("%s/%v", im.kernel, im.Name), func(t *testing.T) {
+			cols := im.NR // whole panels is what they are for
 			for rows := range 100 {
 				x, bias := make([]float32, rows*cols), make([]float32, cols)
 				for i := range x { // of all magnitudes that matter to the functions

@@ -16,12 +16,16 @@ package simd
 //		}
 //	}
 //
-// C is not read when beta is 0. m >= 0, n >= 1, k >= 0; c overlaps neither a nor b.
+// next and pace are hints, heeded on x86 alone. If next is not 0, the panel used next begins next
+// elements from b and is fetched into the cache meanwhile. A contiguous panel is fetched by every tile
+// of rows in turn, pace bytes for each step of k; one whose rows are ldb apart, where pace is 0, by
+// the last tile.
 //
-// next and pace change nothing but the time: if next is not 0, a panel begins so many elements
-// from b that is used next, and may be fetched into the cache, if it is contiguous by every tile
-// of rows in turn, pace bytes for each step of k, and if its rows are ldb apart, where pace is 0,
-// by the last one. Only x86 does.
+//	a m x k, rows lda apart
+//	b k x n, rows ldb apart
+//	c m x n, rows ldc apart, written, and read unless beta is 0
+//
+// n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemmPanelAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int)
@@ -38,12 +42,16 @@ func gemmPanelAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float
 //		}
 //	}
 //
-// C is not read when beta is 0. m >= 0, n >= 1, k >= 0; c overlaps neither a nor b.
+// next and pace are hints, heeded on x86 alone. If next is not 0, the panel used next begins next
+// elements from b and is fetched into the cache meanwhile. A contiguous panel is fetched by every tile
+// of rows in turn, pace bytes for each step of k; one whose rows are ldb apart, where pace is 0, by
+// the last tile.
 //
-// next and pace change nothing but the time: if next is not 0, a panel begins so many elements
-// from b that is used next, and may be fetched into the cache, if it is contiguous by every tile
-// of rows in turn, pace bytes for each step of k, and if its rows are ldb apart, where pace is 0,
-// by the last one. Only x86 does.
+//	a m x k, rows lda apart
+//	b k x n, rows ldb apart
+//	c m x n, rows ldc apart, written, and read unless beta is 0
+//
+// n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemmPanelAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int)
@@ -56,7 +64,12 @@ func gemmPanelAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32
 //		}
 //	}
 //
-// dst overlaps none of the others.
+//	a   m x k, rows lda apart
+//	b   k x n, rows ldb apart
+//	dst k x n, written
+//	c   m x n, rows ldc apart, written, and read unless beta is 0
+//
+// m >= 1, n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemmPackAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)
@@ -69,12 +82,17 @@ func gemmPackAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float3
 //		}
 //	}
 //
-// dst overlaps none of the others.
+//	a   m x k, rows lda apart
+//	b   k x n, rows ldb apart
+//	dst k x n, written
+//	c   m x n, rows ldc apart, written, and read unless beta is 0
+//
+// m >= 1, n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemmPackAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)
 
-// gemmDotAVX512 computes C = alpha*A*B^T, B being n x k:
+// gemmDotAVX512 computes C = alpha*A*B^T:
 //
 //	for i := range m {
 //		for j := range n {
@@ -86,13 +104,18 @@ func gemmPackAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32,
 //		}
 //	}
 //
-// Each lane of a vector has its own partial sums. C is not read and overlaps
-// neither a nor b.
+// Each lane of a vector has its own partial sums.
+//
+//	a m x k, rows lda apart
+//	b n x k, rows ldb apart
+//	c m x n, rows ldc apart, written
+//
+// k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemmDotAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
 
-// gemmDotAVX2 computes C = alpha*A*B^T, B being n x k:
+// gemmDotAVX2 computes C = alpha*A*B^T:
 //
 //	for i := range m {
 //		for j := range n {
@@ -104,8 +127,13 @@ func gemmDotAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32
 //		}
 //	}
 //
-// Each lane of a vector has its own partial sums. C is not read and overlaps
-// neither a nor b.
+// Each lane of a vector has its own partial sums.
+//
+//	a m x k, rows lda apart
+//	b n x k, rows ldb apart
+//	c m x n, rows ldc apart, written
+//
+// k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemmDotAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
@@ -120,7 +148,13 @@ func gemmDotAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, 
 //		}
 //	}
 //
-// len(c) is a multiple of nr; c overlaps neither a nor b.
+// n is a multiple of nr.
+//
+//	c n, written
+//	a k
+//	b n x k
+//
+// nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemvPanelsAVX512(c, a, b []float32, nr int)
@@ -135,238 +169,460 @@ func gemvPanelsAVX512(c, a, b []float32, nr int)
 //		}
 //	}
 //
-// len(c) is a multiple of nr; c overlaps neither a nor b.
+// n is a multiple of nr.
+//
+//	c n, written
+//	a k
+//	b n x k
+//
+// nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemvPanelsAVX2(c, a, b []float32, nr int)
 
-// gemvRowsAVX512 computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c,
-// which overlaps neither a nor b. If ahead is over 0, what lies ahead elements
-// further is fetched into the second-level cache on the way.
+// gemvRowsAVX512 computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead
+// is over 0, what lies ahead elements further is fetched into the second-level cache on the way.
+//
+//	c n, read and written
+//	a k
+//	b k x n, rows ldb apart
+//
+// n >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemvRowsAVX512(c, a, b []float32, ldb, ahead int)
 
-// gemvRowsAVX2 computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c,
-// which overlaps neither a nor b. If ahead is over 0, what lies ahead elements
-// further is fetched into the second-level cache on the way.
+// gemvRowsAVX2 computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead
+// is over 0, what lies ahead elements further is fetched into the second-level cache on the way.
+//
+//	c n, read and written
+//	a k
+//	b k x n, rows ldb apart
+//
+// n >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemvRowsAVX2(c, a, b []float32, ldb, ahead int)
 
-// gemvDotAVX512 computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c, which overlaps
-// neither a nor b. For ahead as in gemvRows, several rows go together.
+// gemvDotAVX512 computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c. If ahead is over 0, several
+// rows go together, and what lies ahead elements further is fetched as by gemvRows.
+//
+//	c n, written
+//	a k
+//	b n x k, rows ldb apart
+//
+// k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemvDotAVX512(alpha float32, c, a, b []float32, ldb, ahead int)
 
-// gemvDotAVX2 computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c, which overlaps
-// neither a nor b. For ahead as in gemvRows, several rows go together.
+// gemvDotAVX2 computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c. If ahead is over 0, several
+// rows go together, and what lies ahead elements further is fetched as by gemvRows.
+//
+//	c n, written
+//	a k
+//	b n x k, rows ldb apart
+//
+// k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemvDotAVX2(alpha float32, c, a, b []float32, ldb, ahead int)
 
 // copyRowsAVX512 computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
-// dst and x do not overlap.
+//
+//	dst rows x cols, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func copyRowsAVX512(dst, x []float32, rows, cols, lddst, ldx int)
 
 // copyRowsAVX2 computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
-// dst and x do not overlap.
+//
+//	dst rows x cols, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func copyRowsAVX2(dst, x []float32, rows, cols, lddst, ldx int)
 
 // addRowsAVX512 computes dst[i*lddst+j] += x[i*ldx+j] for i < rows and j < cols.
-// dst may be x itself; ldx = 0 adds one row to all.
+//
+//	dst rows x cols, rows lddst apart, read and written, may be x itself
+//	x   rows x cols, rows ldx apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func addRowsAVX512(dst, x []float32, rows, cols, lddst, ldx int)
 
 // addRowsAVX2 computes dst[i*lddst+j] += x[i*ldx+j] for i < rows and j < cols.
-// dst may be x itself; ldx = 0 adds one row to all.
+//
+//	dst rows x cols, rows lddst apart, read and written, may be x itself
+//	x   rows x cols, rows ldx apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func addRowsAVX2(dst, x []float32, rows, cols, lddst, ldx int)
 
-// transposeRowsAVX512 computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both
-// multiples of 8. dst and x do not overlap.
+// transposeRowsAVX512 computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both multiples of 8.
+//
+//	dst cols x rows, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func transposeRowsAVX512(dst, x []float32, rows, cols, lddst, ldx int)
 
-// transposeRowsAVX2 computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both
-// multiples of 8. dst and x do not overlap.
+// transposeRowsAVX2 computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both multiples of 8.
+//
+//	dst cols x rows, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func transposeRowsAVX2(dst, x []float32, rows, cols, lddst, ldx int)
 
 // finishIdentityAVX512 computes dst[i*lddst+j] = (x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishIdentityAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // finishIdentityAVX2 computes dst[i*lddst+j] = (x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishIdentityAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // finishReLUAVX512 computes dst[i*lddst+j] = ReLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishReLUAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // finishReLUAVX2 computes dst[i*lddst+j] = ReLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishReLUAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // finishGELUAVX512 computes dst[i*lddst+j] = GELU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishGELUAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // finishGELUAVX2 computes dst[i*lddst+j] = GELU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishGELUAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // finishGELUTanhAVX512 computes dst[i*lddst+j] = GELUTanh(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishGELUTanhAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // finishGELUTanhAVX2 computes dst[i*lddst+j] = GELUTanh(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishGELUTanhAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // finishSiLUAVX512 computes dst[i*lddst+j] = SiLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishSiLUAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // finishSiLUAVX2 computes dst[i*lddst+j] = SiLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishSiLUAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// softmaxRowsAVX512 computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r)
-// for contiguous rows. cols >= 1; dst may be x itself.
+// softmaxRowsAVX512 computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r).
+//
+//	dst rows x cols, written, may be x itself
+//	x   rows x cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func softmaxRowsAVX512(dst, x []float32, rows, cols int)
 
-// softmaxRowsAVX2 computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r)
-// for contiguous rows. cols >= 1; dst may be x itself.
+// softmaxRowsAVX2 computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r).
+//
+//	dst rows x cols, written, may be x itself
+//	x   rows x cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func softmaxRowsAVX2(dst, x []float32, rows, cols int)
 
-// softmaxRowsStreamAVX512 is softmaxRows for what is in memory and not in a cache. It leaves something in
-// tmp, which has cols elements; dst may be x itself.
+// softmaxRowsStreamAVX512 is softmaxRows for what is in memory and not in a cache.
+//
+//	dst rows x cols, written, may be x itself
+//	x   rows x cols
+//	tmp cols, scratch
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func softmaxRowsStreamAVX512(dst, x, tmp []float32, rows, cols int)
 
-// softmaxRowsStreamAVX2 is softmaxRows for what is in memory and not in a cache. It leaves something in
-// tmp, which has cols elements; dst may be x itself.
+// softmaxRowsStreamAVX2 is softmaxRows for what is in memory and not in a cache.
+//
+//	dst rows x cols, written, may be x itself
+//	x   rows x cols
+//	tmp cols, scratch
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func softmaxRowsStreamAVX2(dst, x, tmp []float32, rows, cols int)
 
-// expSumRowsAVX512 computes for each of the contiguous rows max[r] = the maximum of x[r,:], but at
-// least the least finite number, dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which
-// they add up to; s is a constant within 2^-23 of 1. cols >= 1; dst may be x itself.
+// expSumRowsAVX512 computes for each row max[r] = the maximum of x[r,:], but at least the least finite number,
+// dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which they add up to; s is a constant within
+// 2^-23 of 1.
+//
+//	dst rows x cols, written, may be x itself
+//	x   rows x cols
+//	max rows, written
+//	sum rows, written
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func expSumRowsAVX512(dst, x, max, sum []float32, rows, cols int)
 
-// expSumRowsAVX2 computes for each of the contiguous rows max[r] = the maximum of x[r,:], but at
-// least the least finite number, dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which
-// they add up to; s is a constant within 2^-23 of 1. cols >= 1; dst may be x itself.
+// expSumRowsAVX2 computes for each row max[r] = the maximum of x[r,:], but at least the least finite number,
+// dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which they add up to; s is a constant within
+// 2^-23 of 1.
+//
+//	dst rows x cols, written, may be x itself
+//	x   rows x cols
+//	max rows, written
+//	sum rows, written
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func expSumRowsAVX2(dst, x, max, sum []float32, rows, cols int)
 
 // maxVecAVX512 returns the maximum of x, -Inf if x is empty. It may miss a NaN.
 //
+//	x n
+//
+// Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func maxVecAVX512(x []float32) float32
 
 // maxVecAVX2 returns the maximum of x, -Inf if x is empty. It may miss a NaN.
+//
+//	x n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func maxVecAVX2(x []float32) float32
 
 // sumExpVecAVX512 returns the sum of exp(x[i]-max) over x, of which no element is above max.
 //
+//	x n
+//
+// Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func sumExpVecAVX512(x []float32, max float32) float32
 
 // sumExpVecAVX2 returns the sum of exp(x[i]-max) over x, of which no element is above max.
 //
+//	x n
+//
+// Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func sumExpVecAVX2(x []float32, max float32) float32
 
-// layerNormRowsAVX512 computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c]
-// for contiguous rows. cols >= 1; dst may be x itself.
+// layerNormRowsAVX512 computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].
+//
+//	dst    rows x cols, written, may be x itself
+//	x      rows x cols
+//	weight cols
+//	bias   cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func layerNormRowsAVX512(dst, x, weight, bias []float32, rows, cols int, eps float32)
 
-// layerNormRowsAVX2 computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c]
-// for contiguous rows. cols >= 1; dst may be x itself.
+// layerNormRowsAVX2 computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].
+//
+//	dst    rows x cols, written, may be x itself
+//	x      rows x cols
+//	weight cols
+//	bias   cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func layerNormRowsAVX2(dst, x, weight, bias []float32, rows, cols int, eps float32)
 
 // layerNormRowsStreamAVX512 is layerNormRows for what is in memory and not in a cache.
 //
+//	dst    rows x cols, written, may be x itself
+//	x      rows x cols
+//	weight cols
+//	bias   cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func layerNormRowsStreamAVX512(dst, x, weight, bias []float32, rows, cols int, eps float32)
 
 // layerNormRowsStreamAVX2 is layerNormRows for what is in memory and not in a cache.
 //
+//	dst    rows x cols, written, may be x itself
+//	x      rows x cols
+//	weight cols
+//	bias   cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func layerNormRowsStreamAVX2(dst, x, weight, bias []float32, rows, cols int, eps float32)
 
 // addLayerNormRowsAVX512 computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
-// dst, sum, x and residual may be the same.
+//
+//	dst      rows x cols, written, may be x or residual or sum itself
+//	sum      rows x cols, written, may be x or residual itself
+//	x        rows x cols
+//	residual rows x cols
+//	weight   cols
+//	bias     cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func addLayerNormRowsAVX512(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32)
 
 // addLayerNormRowsAVX2 computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
-// dst, sum, x and residual may be the same.
+//
+//	dst      rows x cols, written, may be x or residual or sum itself
+//	sum      rows x cols, written, may be x or residual itself
+//	x        rows x cols
+//	residual rows x cols
+//	weight   cols
+//	bias     cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func addLayerNormRowsAVX2(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32)
 
-// rmsNormRowsAVX512 computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c] for contiguous
-// rows. cols >= 1; dst may be x itself.
+// rmsNormRowsAVX512 computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c].
+//
+//	dst    rows x cols, written, may be x itself
+//	x      rows x cols
+//	weight cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func rmsNormRowsAVX512(dst, x, weight []float32, rows, cols int, eps float32)
 
-// rmsNormRowsAVX2 computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c] for contiguous
-// rows. cols >= 1; dst may be x itself.
+// rmsNormRowsAVX2 computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c].
+//
+//	dst    rows x cols, written, may be x itself
+//	x      rows x cols
+//	weight cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func rmsNormRowsAVX2(dst, x, weight []float32, rows, cols int, eps float32)
 
-// attnSoftmaxAVX512 takes a tile of scores, rows ld apart, into an online softmax:
+// attnSoftmaxAVX512 takes a tile of scores into an online softmax:
 //
 //	for r := range rows {
 //		row := s[r*ld:][:cols]
@@ -380,12 +636,19 @@ func rmsNormRowsAVX2(dst, x, weight []float32, rows, cols int, eps float32)
 //		}
 //	}
 //
-// where exp of -Inf minus -Inf is 0. cols >= 1.
+// where exp of -Inf minus -Inf is 0.
+//
+//	s      rows x cols, rows ld apart, read and written
+//	max    rows, read and written
+//	sum    rows, read and written
+//	factor rows, written
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func attnSoftmaxAVX512(s []float32, rows, cols, ld int, max, sum, factor []float32)
 
-// attnSoftmaxAVX2 takes a tile of scores, rows ld apart, into an online softmax:
+// attnSoftmaxAVX2 takes a tile of scores into an online softmax:
 //
 //	for r := range rows {
 //		row := s[r*ld:][:cols]
@@ -399,17 +662,34 @@ func attnSoftmaxAVX512(s []float32, rows, cols, ld int, max, sum, factor []float
 //		}
 //	}
 //
-// where exp of -Inf minus -Inf is 0. cols >= 1.
+// where exp of -Inf minus -Inf is 0.
+//
+//	s      rows x cols, rows ld apart, read and written
+//	max    rows, read and written
+//	sum    rows, read and written
+//	factor rows, written
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func attnSoftmaxAVX2(s []float32, rows, cols, ld int, max, sum, factor []float32)
 
 // attnScaleRowsAVX512 computes x[r*ld+c] *= factor[r] for r < rows and c < cols.
 //
+//	x      rows x cols, rows ld apart, read and written
+//	factor rows
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func attnScaleRowsAVX512(x []float32, rows, cols, ld int, factor []float32)
 
 // attnScaleRowsAVX2 computes x[r*ld+c] *= factor[r] for r < rows and c < cols.
+//
+//	x      rows x cols, rows ld apart, read and written
+//	factor rows
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func attnScaleRowsAVX2(x []float32, rows, cols, ld int, factor []float32)
@@ -417,11 +697,23 @@ func attnScaleRowsAVX2(x []float32, rows, cols, ld int, factor []float32)
 // attnDotAVX512 computes s[i*lds+j] = alpha * sum_d q[i*ldq+d]*k[j*ldk+d]
 // for i < rows, j < n and d < dim.
 //
+//	q rows x dim, rows ldq apart
+//	k n x dim, rows ldk apart
+//	s rows x n, rows lds apart, written
+//
+// dim >= 1. Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func attnDotAVX512(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
 
 // attnDotAVX2 computes s[i*lds+j] = alpha * sum_d q[i*ldq+d]*k[j*ldk+d]
 // for i < rows, j < n and d < dim.
+//
+//	q rows x dim, rows ldq apart
+//	k n x dim, rows ldk apart
+//	s rows x n, rows lds apart, written
+//
+// dim >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func attnDotAVX2(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
@@ -438,10 +730,18 @@ func attnDotAVX2(rows, n, dim int, alpha float32, q []float32, ldq int, k []floa
 //		}
 //	}
 //
-// The rows of bias have 64 elements, of which those from the number of rows on do
-// not matter. A bias of -Inf hides the key, whatever the product; a query that sees
-// none has zeros. There is no bias where that is empty. s is memory for 69 rows of
-// 64 elements. n >= 1; s and o overlap nothing else.
+// The elements of a row of bias from the number of rows on do not matter. A bias of -Inf
+// hides the key, whatever the product; a query that sees none has zeros. There is no bias
+// where that is empty.
+//
+//	q    rows x dim, rows ldq apart
+//	k    n x dim, rows ldk apart
+//	bias n x 64, rows ldb apart, or one row where that is 0, may be empty
+//	s    69 x 64, scratch
+//	v    n x cols, rows ldv apart
+//	o    rows x cols, rows ldo apart, written
+//
+// n >= 1, dim >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func attnShortAVX512(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
@@ -458,166 +758,336 @@ func attnShortAVX512(rows, n, dim int, alpha float32, q []float32, ldq int, k []
 //		}
 //	}
 //
-// The rows of bias have 64 elements, of which those from the number of rows on do
-// not matter. A bias of -Inf hides the key, whatever the product; a query that sees
-// none has zeros. There is no bias where that is empty. s is memory for 69 rows of
-// 64 elements. n >= 1; s and o overlap nothing else.
+// The elements of a row of bias from the number of rows on do not matter. A bias of -Inf
+// hides the key, whatever the product; a query that sees none has zeros. There is no bias
+// where that is empty.
+//
+//	q    rows x dim, rows ldq apart
+//	k    n x dim, rows ldk apart
+//	bias n x 64, rows ldb apart, or one row where that is 0, may be empty
+//	s    69 x 64, scratch
+//	v    n x cols, rows ldv apart
+//	o    rows x cols, rows ldo apart, written
+//
+// n >= 1, dim >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func attnShortAVX2(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
 // attnFewAVX512 is attnShort for fewer queries and up to 256 keys, or one query and any number, with
-// bias[r*ldb+j] for bias[j*ldb+r]. The rows of bias, which is not empty, have n elements,
-// rounded up to a multiple of 16, and -Inf from the n-th on. s has a row of 272 elements
-// for each query, or of n+1, rounded up in the same way, for a single one.
+// bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.
+// For a single query s may have n+1 elements, rounded up to a multiple of 16.
+//
+//	q    rows x dim, rows ldq apart
+//	k    n x dim, rows ldk apart
+//	bias rows x (n+15)&^15, rows ldb apart, or one row where that is 0
+//	s    rows x 272, scratch
+//	v    n x cols, rows ldv apart
+//	o    rows x cols, rows ldo apart, written
+//
+// n >= 1, dim >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func attnFewAVX512(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
 // attnFewAVX2 is attnShort for fewer queries and up to 256 keys, or one query and any number, with
-// bias[r*ldb+j] for bias[j*ldb+r]. The rows of bias, which is not empty, have n elements,
-// rounded up to a multiple of 16, and -Inf from the n-th on. s has a row of 272 elements
-// for each query, or of n+1, rounded up in the same way, for a single one.
+// bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.
+// For a single query s may have n+1 elements, rounded up to a multiple of 16.
+//
+//	q    rows x dim, rows ldq apart
+//	k    n x dim, rows ldk apart
+//	bias rows x (n+15)&^15, rows ldb apart, or one row where that is 0
+//	s    rows x 272, scratch
+//	v    n x cols, rows ldv apart
+//	o    rows x cols, rows ldo apart, written
+//
+// n >= 1, dim >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func attnFewAVX2(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
 // attnAccumulateAVX512 computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p.
 //
+//	o cols, read and written
+//	p n
+//	v n x cols, rows ldv apart
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func attnAccumulateAVX512(o, p, v []float32, ldv int)
 
 // attnAccumulateAVX2 computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p.
 //
+//	o cols, read and written
+//	p n
+//	v n x cols, rows ldv apart
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func attnAccumulateAVX2(o, p, v []float32, ldv int)
 
-// expVecAVX512 computes dst[i] = exp(x[i]) for every i of dst. dst may be x itself.
+// expVecAVX512 computes dst[i] = exp(x[i]) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func expVecAVX512(dst, x []float32)
 
-// expVecAVX2 computes dst[i] = exp(x[i]) for every i of dst. dst may be x itself.
+// expVecAVX2 computes dst[i] = exp(x[i]) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func expVecAVX2(dst, x []float32)
 
-// geluVecAVX512 computes dst[i] = x[i]*Phi(x[i]), the erf form of GELU, for every i of dst. dst may be x itself.
+// geluVecAVX512 computes dst[i] = x[i]*Phi(x[i]), the erf form of GELU, for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func geluVecAVX512(dst, x []float32)
 
-// geluVecAVX2 computes dst[i] = x[i]*Phi(x[i]), the erf form of GELU, for every i of dst. dst may be x itself.
+// geluVecAVX2 computes dst[i] = x[i]*Phi(x[i]), the erf form of GELU, for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func geluVecAVX2(dst, x []float32)
 
-// geluTanhVecAVX512 computes dst[i] = x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2 for every i of dst. dst may be x itself.
+// geluTanhVecAVX512 computes dst[i] = x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2 for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func geluTanhVecAVX512(dst, x []float32)
 
-// geluTanhVecAVX2 computes dst[i] = x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2 for every i of dst. dst may be x itself.
+// geluTanhVecAVX2 computes dst[i] = x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2 for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func geluTanhVecAVX2(dst, x []float32)
 
-// siluVecAVX512 computes dst[i] = x[i]/(1+exp(-x[i])) for every i of dst. dst may be x itself.
+// siluVecAVX512 computes dst[i] = x[i]/(1+exp(-x[i])) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func siluVecAVX512(dst, x []float32)
 
-// siluVecAVX2 computes dst[i] = x[i]/(1+exp(-x[i])) for every i of dst. dst may be x itself.
+// siluVecAVX2 computes dst[i] = x[i]/(1+exp(-x[i])) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func siluVecAVX2(dst, x []float32)
 
-// sigmoidVecAVX512 computes dst[i] = 1/(1+exp(-x[i])) for every i of dst. dst may be x itself.
+// sigmoidVecAVX512 computes dst[i] = 1/(1+exp(-x[i])) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func sigmoidVecAVX512(dst, x []float32)
 
-// sigmoidVecAVX2 computes dst[i] = 1/(1+exp(-x[i])) for every i of dst. dst may be x itself.
+// sigmoidVecAVX2 computes dst[i] = 1/(1+exp(-x[i])) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func sigmoidVecAVX2(dst, x []float32)
 
-// tanhVecAVX512 computes dst[i] = tanh(x[i]) for every i of dst. dst may be x itself.
+// tanhVecAVX512 computes dst[i] = tanh(x[i]) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func tanhVecAVX512(dst, x []float32)
 
-// tanhVecAVX2 computes dst[i] = tanh(x[i]) for every i of dst. dst may be x itself.
+// tanhVecAVX2 computes dst[i] = tanh(x[i]) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func tanhVecAVX2(dst, x []float32)
 
-// erfVecAVX512 computes dst[i] = erf(x[i]) for every i of dst. dst may be x itself.
+// erfVecAVX512 computes dst[i] = erf(x[i]) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func erfVecAVX512(dst, x []float32)
 
-// erfVecAVX2 computes dst[i] = erf(x[i]) for every i of dst. dst may be x itself.
+// erfVecAVX2 computes dst[i] = erf(x[i]) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func erfVecAVX2(dst, x []float32)
 
-// reluVecAVX512 computes dst[i] = max(x[i], 0), or x[i] where that is NaN, for every i of dst. dst may be x itself.
+// reluVecAVX512 computes dst[i] = max(x[i], 0), or x[i] where that is NaN, for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func reluVecAVX512(dst, x []float32)
 
-// reluVecAVX2 computes dst[i] = max(x[i], 0), or x[i] where that is NaN, for every i of dst. dst may be x itself.
+// reluVecAVX2 computes dst[i] = max(x[i], 0), or x[i] where that is NaN, for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func reluVecAVX2(dst, x []float32)
 
-// addVecAVX512 computes dst[i] = a[i] + b[i] for every i of dst. dst may be a or b itself.
+// addVecAVX512 computes dst[i] = a[i] + b[i] for every i of dst.
+//
+//	dst n, written, may be a or b itself
+//	a   n
+//	b   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func addVecAVX512(dst, a, b []float32)
 
-// addVecAVX2 computes dst[i] = a[i] + b[i] for every i of dst. dst may be a or b itself.
+// addVecAVX2 computes dst[i] = a[i] + b[i] for every i of dst.
+//
+//	dst n, written, may be a or b itself
+//	a   n
+//	b   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func addVecAVX2(dst, a, b []float32)
 
-// mulVecAVX512 computes dst[i] = a[i] * b[i] for every i of dst. dst may be a or b itself.
+// mulVecAVX512 computes dst[i] = a[i] * b[i] for every i of dst.
+//
+//	dst n, written, may be a or b itself
+//	a   n
+//	b   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func mulVecAVX512(dst, a, b []float32)
 
-// mulVecAVX2 computes dst[i] = a[i] * b[i] for every i of dst. dst may be a or b itself.
+// mulVecAVX2 computes dst[i] = a[i] * b[i] for every i of dst.
+//
+//	dst n, written, may be a or b itself
+//	a   n
+//	b   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func mulVecAVX2(dst, a, b []float32)
 
-// scaleVecAVX512 computes dst[i] = alpha*x[i] for every i of x. dst may be x itself.
+// scaleVecAVX512 computes dst[i] = alpha*x[i] for every i of x.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func scaleVecAVX512(dst, x []float32, alpha float32)
 
-// scaleVecAVX2 computes dst[i] = alpha*x[i] for every i of x. dst may be x itself.
+// scaleVecAVX2 computes dst[i] = alpha*x[i] for every i of x.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func scaleVecAVX2(dst, x []float32, alpha float32)
 
-// subSubVecAVX512 computes dst[i] = (x[i]-a)-b for every i of x. dst may be x itself.
+// subSubVecAVX512 computes dst[i] = (x[i]-a)-b for every i of x.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func subSubVecAVX512(dst, x []float32, a, b float32)
 
-// subSubVecAVX2 computes dst[i] = (x[i]-a)-b for every i of x. dst may be x itself.
+// subSubVecAVX2 computes dst[i] = (x[i]-a)-b for every i of x.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func subSubVecAVX2(dst, x []float32, a, b float32)
 
-// axpyVecAVX512 computes y[i] += alpha*x[i] for every i of x. y may be x itself.
+// axpyVecAVX512 computes y[i] += alpha*x[i] for every i of x.
+//
+//	y n, read and written, may be x itself
+//	x n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func axpyVecAVX512(y, x []float32, alpha float32)
 
-// axpyVecAVX2 computes y[i] += alpha*x[i] for every i of x. y may be x itself.
+// axpyVecAVX2 computes y[i] += alpha*x[i] for every i of x.
+//
+//	y n, read and written, may be x itself
+//	x n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func axpyVecAVX2(y, x []float32, alpha float32)

@@ -16,12 +16,16 @@ package simd
 //		}
 //	}
 //
-// C is not read when beta is 0. m >= 0, n >= 1, k >= 0; c overlaps neither a nor b.
+// next and pace are hints, heeded on x86 alone. If next is not 0, the panel used next begins next
+// elements from b and is fetched into the cache meanwhile. A contiguous panel is fetched by every tile
+// of rows in turn, pace bytes for each step of k; one whose rows are ldb apart, where pace is 0, by
+// the last tile.
 //
-// next and pace change nothing but the time: if next is not 0, a panel begins so many elements
-// from b that is used next, and may be fetched into the cache, if it is contiguous by every tile
-// of rows in turn, pace bytes for each step of k, and if its rows are ldb apart, where pace is 0,
-// by the last one. Only x86 does.
+//	a m x k, rows lda apart
+//	b k x n, rows ldb apart
+//	c m x n, rows ldc apart, written, and read unless beta is 0
+//
+// n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemmPanelNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int)
@@ -34,12 +38,17 @@ func gemmPanelNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32
 //		}
 //	}
 //
-// dst overlaps none of the others.
+//	a   m x k, rows lda apart
+//	b   k x n, rows ldb apart
+//	dst k x n, written
+//	c   m x n, rows ldc apart, written, and read unless beta is 0
+//
+// m >= 1, n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemmPackNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)
 
-// gemmDotNEON computes C = alpha*A*B^T, B being n x k:
+// gemmDotNEON computes C = alpha*A*B^T:
 //
 //	for i := range m {
 //		for j := range n {
@@ -51,8 +60,13 @@ func gemmPackNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32,
 //		}
 //	}
 //
-// Each lane of a vector has its own partial sums. C is not read and overlaps
-// neither a nor b.
+// Each lane of a vector has its own partial sums.
+//
+//	a m x k, rows lda apart
+//	b n x k, rows ldb apart
+//	c m x n, rows ldc apart, written
+//
+// k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemmDotNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
@@ -67,125 +81,239 @@ func gemmDotNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, 
 //		}
 //	}
 //
-// len(c) is a multiple of nr; c overlaps neither a nor b.
+// n is a multiple of nr.
+//
+//	c n, written
+//	a k
+//	b n x k
+//
+// nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemvPanelsNEON(c, a, b []float32, nr int)
 
-// gemvRowsNEON computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c,
-// which overlaps neither a nor b. If ahead is over 0, what lies ahead elements
-// further is fetched into the second-level cache on the way.
+// gemvRowsNEON computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead
+// is over 0, what lies ahead elements further is fetched into the second-level cache on the way.
+//
+//	c n, read and written
+//	a k
+//	b k x n, rows ldb apart
+//
+// n >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemvRowsNEON(c, a, b []float32, ldb, ahead int)
 
-// gemvDotNEON computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c, which overlaps
-// neither a nor b. For ahead as in gemvRows, several rows go together.
+// gemvDotNEON computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c. If ahead is over 0, several
+// rows go together, and what lies ahead elements further is fetched as by gemvRows.
+//
+//	c n, written
+//	a k
+//	b n x k, rows ldb apart
+//
+// k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func gemvDotNEON(alpha float32, c, a, b []float32, ldb, ahead int)
 
 // copyRowsNEON computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
-// dst and x do not overlap.
+//
+//	dst rows x cols, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func copyRowsNEON(dst, x []float32, rows, cols, lddst, ldx int)
 
 // addRowsNEON computes dst[i*lddst+j] += x[i*ldx+j] for i < rows and j < cols.
-// dst may be x itself; ldx = 0 adds one row to all.
+//
+//	dst rows x cols, rows lddst apart, read and written, may be x itself
+//	x   rows x cols, rows ldx apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func addRowsNEON(dst, x []float32, rows, cols, lddst, ldx int)
 
-// transposeRowsNEON computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both
-// multiples of 8. dst and x do not overlap.
+// transposeRowsNEON computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both multiples of 8.
+//
+//	dst cols x rows, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func transposeRowsNEON(dst, x []float32, rows, cols, lddst, ldx int)
 
 // finishIdentityNEON computes dst[i*lddst+j] = (x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishIdentityNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // finishReLUNEON computes dst[i*lddst+j] = ReLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishReLUNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // finishGELUNEON computes dst[i*lddst+j] = GELU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishGELUNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // finishGELUTanhNEON computes dst[i*lddst+j] = GELUTanh(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishGELUTanhNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
 // finishSiLUNEON computes dst[i*lddst+j] = SiLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR. residual may be dst itself.
+// for i < rows and j < cols, which is the tier's NR.
+//
+//	dst      rows x cols, rows lddst apart, written, may be residual itself
+//	x        rows x cols
+//	bias     cols
+//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func finishSiLUNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// softmaxRowsNEON computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r)
-// for contiguous rows. cols >= 1; dst may be x itself.
+// softmaxRowsNEON computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r).
+//
+//	dst rows x cols, written, may be x itself
+//	x   rows x cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func softmaxRowsNEON(dst, x []float32, rows, cols int)
 
-// softmaxRowsStreamNEON is softmaxRows for what is in memory and not in a cache. It leaves something in
-// tmp, which has cols elements; dst may be x itself.
+// softmaxRowsStreamNEON is softmaxRows for what is in memory and not in a cache.
+//
+//	dst rows x cols, written, may be x itself
+//	x   rows x cols
+//	tmp cols, scratch
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func softmaxRowsStreamNEON(dst, x, tmp []float32, rows, cols int)
 
-// expSumRowsNEON computes for each of the contiguous rows max[r] = the maximum of x[r,:], but at
-// least the least finite number, dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which
-// they add up to; s is a constant within 2^-23 of 1. cols >= 1; dst may be x itself.
+// expSumRowsNEON computes for each row max[r] = the maximum of x[r,:], but at least the least finite number,
+// dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which they add up to; s is a constant within
+// 2^-23 of 1.
+//
+//	dst rows x cols, written, may be x itself
+//	x   rows x cols
+//	max rows, written
+//	sum rows, written
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func expSumRowsNEON(dst, x, max, sum []float32, rows, cols int)
 
 // maxVecNEON returns the maximum of x, -Inf if x is empty. It may miss a NaN.
 //
+//	x n
+//
+// Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func maxVecNEON(x []float32) float32
 
 // sumExpVecNEON returns the sum of exp(x[i]-max) over x, of which no element is above max.
 //
+//	x n
+//
+// Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func sumExpVecNEON(x []float32, max float32) float32
 
-// layerNormRowsNEON computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c]
-// for contiguous rows. cols >= 1; dst may be x itself.
+// layerNormRowsNEON computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].
+//
+//	dst    rows x cols, written, may be x itself
+//	x      rows x cols
+//	weight cols
+//	bias   cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func layerNormRowsNEON(dst, x, weight, bias []float32, rows, cols int, eps float32)
 
 // layerNormRowsStreamNEON is layerNormRows for what is in memory and not in a cache.
 //
+//	dst    rows x cols, written, may be x itself
+//	x      rows x cols
+//	weight cols
+//	bias   cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func layerNormRowsStreamNEON(dst, x, weight, bias []float32, rows, cols int, eps float32)
 
 // addLayerNormRowsNEON computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
-// dst, sum, x and residual may be the same.
+//
+//	dst      rows x cols, written, may be x or residual or sum itself
+//	sum      rows x cols, written, may be x or residual itself
+//	x        rows x cols
+//	residual rows x cols
+//	weight   cols
+//	bias     cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func addLayerNormRowsNEON(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32)
 
-// rmsNormRowsNEON computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c] for contiguous
-// rows. cols >= 1; dst may be x itself.
+// rmsNormRowsNEON computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c].
+//
+//	dst    rows x cols, written, may be x itself
+//	x      rows x cols
+//	weight cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func rmsNormRowsNEON(dst, x, weight []float32, rows, cols int, eps float32)
 
-// attnSoftmaxNEON takes a tile of scores, rows ld apart, into an online softmax:
+// attnSoftmaxNEON takes a tile of scores into an online softmax:
 //
 //	for r := range rows {
 //		row := s[r*ld:][:cols]
@@ -199,18 +327,36 @@ func rmsNormRowsNEON(dst, x, weight []float32, rows, cols int, eps float32)
 //		}
 //	}
 //
-// where exp of -Inf minus -Inf is 0. cols >= 1.
+// where exp of -Inf minus -Inf is 0.
+//
+//	s      rows x cols, rows ld apart, read and written
+//	max    rows, read and written
+//	sum    rows, read and written
+//	factor rows, written
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func attnSoftmaxNEON(s []float32, rows, cols, ld int, max, sum, factor []float32)
 
 // attnScaleRowsNEON computes x[r*ld+c] *= factor[r] for r < rows and c < cols.
 //
+//	x      rows x cols, rows ld apart, read and written
+//	factor rows
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func attnScaleRowsNEON(x []float32, rows, cols, ld int, factor []float32)
 
 // attnDotNEON computes s[i*lds+j] = alpha * sum_d q[i*ldq+d]*k[j*ldk+d]
 // for i < rows, j < n and d < dim.
+//
+//	q rows x dim, rows ldq apart
+//	k n x dim, rows ldk apart
+//	s rows x n, rows lds apart, written
+//
+// dim >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func attnDotNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, s []float32, lds int)
@@ -227,88 +373,177 @@ func attnDotNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []floa
 //		}
 //	}
 //
-// The rows of bias have 64 elements, of which those from the number of rows on do
-// not matter. A bias of -Inf hides the key, whatever the product; a query that sees
-// none has zeros. There is no bias where that is empty. s is memory for 69 rows of
-// 64 elements. n >= 1; s and o overlap nothing else.
+// The elements of a row of bias from the number of rows on do not matter. A bias of -Inf
+// hides the key, whatever the product; a query that sees none has zeros. There is no bias
+// where that is empty.
+//
+//	q    rows x dim, rows ldq apart
+//	k    n x dim, rows ldk apart
+//	bias n x 64, rows ldb apart, or one row where that is 0, may be empty
+//	s    69 x 64, scratch
+//	v    n x cols, rows ldv apart
+//	o    rows x cols, rows ldo apart, written
+//
+// n >= 1, dim >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func attnShortNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
 // attnFewNEON is attnShort for fewer queries and up to 256 keys, or one query and any number, with
-// bias[r*ldb+j] for bias[j*ldb+r]. The rows of bias, which is not empty, have n elements,
-// rounded up to a multiple of 16, and -Inf from the n-th on. s has a row of 272 elements
-// for each query, or of n+1, rounded up in the same way, for a single one.
+// bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.
+// For a single query s may have n+1 elements, rounded up to a multiple of 16.
+//
+//	q    rows x dim, rows ldq apart
+//	k    n x dim, rows ldk apart
+//	bias rows x (n+15)&^15, rows ldb apart, or one row where that is 0
+//	s    rows x 272, scratch
+//	v    n x cols, rows ldv apart
+//	o    rows x cols, rows ldo apart, written
+//
+// n >= 1, dim >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func attnFewNEON(rows, n, dim int, alpha float32, q []float32, ldq int, k []float32, ldk int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
 // attnAccumulateNEON computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p.
 //
+//	o cols, read and written
+//	p n
+//	v n x cols, rows ldv apart
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
 //go:noescape
 func attnAccumulateNEON(o, p, v []float32, ldv int)
 
-// expVecNEON computes dst[i] = exp(x[i]) for every i of dst. dst may be x itself.
+// expVecNEON computes dst[i] = exp(x[i]) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func expVecNEON(dst, x []float32)
 
-// geluVecNEON computes dst[i] = x[i]*Phi(x[i]), the erf form of GELU, for every i of dst. dst may be x itself.
+// geluVecNEON computes dst[i] = x[i]*Phi(x[i]), the erf form of GELU, for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func geluVecNEON(dst, x []float32)
 
-// geluTanhVecNEON computes dst[i] = x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2 for every i of dst. dst may be x itself.
+// geluTanhVecNEON computes dst[i] = x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2 for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func geluTanhVecNEON(dst, x []float32)
 
-// siluVecNEON computes dst[i] = x[i]/(1+exp(-x[i])) for every i of dst. dst may be x itself.
+// siluVecNEON computes dst[i] = x[i]/(1+exp(-x[i])) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func siluVecNEON(dst, x []float32)
 
-// sigmoidVecNEON computes dst[i] = 1/(1+exp(-x[i])) for every i of dst. dst may be x itself.
+// sigmoidVecNEON computes dst[i] = 1/(1+exp(-x[i])) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func sigmoidVecNEON(dst, x []float32)
 
-// tanhVecNEON computes dst[i] = tanh(x[i]) for every i of dst. dst may be x itself.
+// tanhVecNEON computes dst[i] = tanh(x[i]) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func tanhVecNEON(dst, x []float32)
 
-// erfVecNEON computes dst[i] = erf(x[i]) for every i of dst. dst may be x itself.
+// erfVecNEON computes dst[i] = erf(x[i]) for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func erfVecNEON(dst, x []float32)
 
-// reluVecNEON computes dst[i] = max(x[i], 0), or x[i] where that is NaN, for every i of dst. dst may be x itself.
+// reluVecNEON computes dst[i] = max(x[i], 0), or x[i] where that is NaN, for every i of dst.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func reluVecNEON(dst, x []float32)
 
-// addVecNEON computes dst[i] = a[i] + b[i] for every i of dst. dst may be a or b itself.
+// addVecNEON computes dst[i] = a[i] + b[i] for every i of dst.
+//
+//	dst n, written, may be a or b itself
+//	a   n
+//	b   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func addVecNEON(dst, a, b []float32)
 
-// mulVecNEON computes dst[i] = a[i] * b[i] for every i of dst. dst may be a or b itself.
+// mulVecNEON computes dst[i] = a[i] * b[i] for every i of dst.
+//
+//	dst n, written, may be a or b itself
+//	a   n
+//	b   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func mulVecNEON(dst, a, b []float32)
 
-// scaleVecNEON computes dst[i] = alpha*x[i] for every i of x. dst may be x itself.
+// scaleVecNEON computes dst[i] = alpha*x[i] for every i of x.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func scaleVecNEON(dst, x []float32, alpha float32)
 
-// subSubVecNEON computes dst[i] = (x[i]-a)-b for every i of x. dst may be x itself.
+// subSubVecNEON computes dst[i] = (x[i]-a)-b for every i of x.
+//
+//	dst n, written, may be x itself
+//	x   n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func subSubVecNEON(dst, x []float32, a, b float32)
 
-// axpyVecNEON computes y[i] += alpha*x[i] for every i of x. y may be x itself.
+// axpyVecNEON computes y[i] += alpha*x[i] for every i of x.
+//
+//	y n, read and written, may be x itself
+//	x n
+//
+// Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func axpyVecNEON(y, x []float32, alpha float32)

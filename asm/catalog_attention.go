@@ -1,0 +1,104 @@
+package asm
+
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/asm/kernel"
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// attentionKernels are the parts of attention, and all of it for short heads.
+var attentionKernels = []Kernel{
+	{
+		File: "attention", Source: "attention.go", Name: "attnSoftmax",
+		Doc: []string{
+			"takes a tile of scores into an online softmax:",
+			"",
+			"\tfor r := range rows {",
+			"\t\trow := s[r*ld:][:cols]",
+			"\t\told := max[r]",
+			"\t\tmax[r] = maximum of old and row",
+			"\t\tfactor[r] = exp(old - max[r])",
+			"\t\tsum[r] *= factor[r]",
+			"\t\tfor c, x := range row {",
+			"\t\t\trow[c] = exp(x - max[r])",
+			"\t\t\tsum[r] += row[c]",
+			"\t\t}",
+			"\t}",
+			"",
+			"where exp of -Inf minus -Inf is 0.",
+		},
+		Params: []Param{update("s", "rows", "cols", "ld"), rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("ld"),
+			update("max", "1", "rows", ""), update("sum", "1", "rows", ""), out("factor", "1", "rows", "")},
+		Close: Closeness{Relative: true},
+		Emit:  anyTier(kernel.AttnSoftmax),
+	},
+	{
+		File: "attention", Source: "attention.go", Name: "attnScaleRows",
+		Doc: []string{"computes x[r*ld+c] *= factor[r] for r < rows and c < cols."},
+		Params: []Param{update("x", "rows", "cols", "ld"), rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("ld"),
+			in("factor", "1", "rows", "")},
+		Emit: anyTier(kernel.AttnScaleRows),
+	},
+	{
+		File: "attention", Source: "attention.go", Name: "attnDot",
+		Doc: []string{
+			"computes s[i*lds+j] = alpha * sum_d q[i*ldq+d]*k[j*ldk+d]",
+			"for i < rows, j < n and d < dim.",
+		},
+		Params: []Param{turn("rows", 0, "0", "1", "2"), turn("n", 0, "0", "6", "12", "18", "24", "5", "1", "7", "8", "14", "20", "27"),
+			lengths("dim", 1, "vectorLengths"), scalar("alpha", 1.25),
+			in("q", "rows", "dim", "ldq"), Stride("ldq"), in("k", "n", "dim", "ldk"), Stride("ldk"),
+			out("s", "rows", "n", "lds"), Stride("lds")},
+		Close: Closeness{Sums: 256},
+		Emit:  anyTier(kernel.AttnDot),
+	},
+	wholeHeads("attnShort", kernel.AttnShort, []string{
+		fmt.Sprintf("is attention of one head with at most %d queries and keys:", kernel.ShortQueries),
+		"",
+		"\tfor r := range rows {",
+		"\t\tfor j := range n {",
+		"\t\t\tscore[j] = alpha * sum_d q[r*ldq+d]*k[j*ldk+d] + bias[j*ldb+r]",
+		"\t\t}",
+		"\t\tp := weight * softmax(score)",
+		"\t\tfor c := range cols {",
+		"\t\t\to[r*ldo+c] = sum_j p[j]*v[j*ldv+c]",
+		"\t\t}",
+		"\t}",
+		"",
+		"The elements of a row of bias from the number of rows on do not matter. A bias of -Inf",
+		"hides the key, whatever the product; a query that sees none has zeros. There is no bias",
+		"where that is empty.",
+	}, Operand{Name: "bias", Elem: Float32, Rows: "n", Cols: expr(kernel.ShortQueries), Stride: "ldb", OneRow: true, Access: Read, MayBeEmpty: true},
+		Operand{Name: "s", Elem: Float32, Rows: expr(kernel.ShortRows), Cols: expr(kernel.ShortQueries), Access: Scratch}),
+	wholeHeads("attnFew", kernel.AttnFew, []string{
+		fmt.Sprintf("is attnShort for fewer queries and up to %d keys, or one query and any number, with", kernel.FewKeys),
+		"bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.",
+		"For a single query s may have n+1 elements, rounded up to a multiple of 16.",
+	}, Operand{Name: "bias", Elem: Float32, Rows: "rows", Cols: "(n+15)&^15", Stride: "ldb", OneRow: true, Access: Read},
+		Operand{Name: "s", Elem: Float32, Rows: "rows", Cols: expr(kernel.FewRow), Access: Scratch}),
+	{
+		File: "attention", Source: "attention.go", Name: "attnAccumulate",
+		Doc:   []string{"computes o[c] += sum_j p[j]*v[j*ldv+c] for every c of o and j of p."},
+		Sizes: []Size{lengths("cols", 1, "vectorLengths"), turn("n", 0, "0", "1", "2", "3", "4", "5", "6", "7")},
+		Params: []Param{update("o", "1", "cols", ""), in("p", "1", "n", ""),
+			in("v", "n", "cols", "ldv"), Stride("ldv")},
+		Close: sums,
+		Emit:  anyTier(kernel.AttnAccumulate),
+	},
+}
+
+func expr(n int) Expr { return Expr(fmt.Sprint(n)) }
+
+// wholeHeads is a kernel that is all of attention for a head. The tests have their own list of sizes for it.
+func wholeHeads(name string, emit func(vec.Machine), doc []string, bias, scratch Operand) Kernel {
+	return Kernel{
+		File: "attention", Source: "attention.go", Name: name, Doc: doc,
+		Params: []Param{turn("rows", 0, "1"), turn("n", 1, "1"), turn("dim", 1, "1"), scalar("alpha", 1.25),
+			in("q", "rows", "dim", "ldq"), Stride("ldq"), in("k", "n", "dim", "ldk"), Stride("ldk"),
+			bias, Stride("ldb"), scratch, scalar("weight", 0.75), turn("cols", 1, "1"),
+			in("v", "n", "cols", "ldv"), Stride("ldv"), out("o", "rows", "cols", "ldo"), Stride("ldo")},
+		Close: Closeness{Sums: 256},
+		Emit:  anyTier(emit),
+	}
+}

@@ -1,0 +1,202 @@
+package asm
+
+import (
+	"github.com/avoformer/avoformer/asm/kernel"
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// sums is the closeness of dot products and the like.
+var sums = Closeness{Sums: 64}
+
+// gemmKernels are the micro-kernels of matrix products.
+var gemmKernels = []Kernel{
+	{
+		File: "gemm", Source: "gemm_*.go", Name: "gemmPanel",
+		Doc: []string{
+			"computes one panel of C, at most the tier's NR columns wide, or just twice as wide:",
+			"",
+			"\tfor i := range m {",
+			"\t\tfor j := range n {",
+			"\t\t\ts := float32(0)",
+			"\t\t\tfor p := range k {",
+			"\t\t\t\ts += a[i*lda+p] * b[p*ldb+j]",
+			"\t\t\t}",
+			"\t\t\tc[i*ldc+j] = alpha*s + beta*c[i*ldc+j]",
+			"\t\t}",
+			"\t}",
+			"",
+			"next and pace are hints, heeded on x86 alone. If next is not 0, the panel used next begins next",
+			"elements from b and is fetched into the cache meanwhile. A contiguous panel is fetched by every tile",
+			"of rows in turn, pace bytes for each step of k; one whose rows are ldb apart, where pace is 0, by",
+			"the last tile.",
+		},
+		Params: []Param{
+			each("m", 0, "1", "mr-1", "mr", "mr+1"), each("n", 1, "1", "nr/2-1", "nr/2", "nr/2+1", "nr-1", "nr", "2*nr"),
+			turn("k", 1, "1", "3", "4", "5", "8"), scalar("alpha", 1.25),
+			in("a", "m", "k", "lda"), Stride("lda"),
+			in("b", "k", "n", "ldb"), Stride("ldb"), hint("next", "0", "k*nr", "-nr"), hint("pace", "0", "4*nr", "3"),
+			scalar("beta", 0, 1, -0.5), accumulator("c", "m", "n", "ldc"), Stride("ldc"),
+		},
+		Close: sums,
+		Emit:  func(t Tier, m vec.Machine) { kernel.GemmPanel(t.Gemm)(m) },
+	},
+	{
+		File: "gemm", Source: "gemm_*.go", Name: "gemmPack",
+		Doc: []string{
+			"is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:",
+			"",
+			"\tfor p := range k {",
+			"\t\tfor j := range n {",
+			"\t\t\tdst[p*n+j] = b[p*ldb+j]",
+			"\t\t}",
+			"\t}",
+		},
+		Params: []Param{
+			turn("m", 1, "mr"), turn("n", 1, "nr"), each("k", 1, "1", "2", "3", "4", "5", "8", "13"), scalar("alpha", 1.25),
+			in("a", "m", "k", "lda"), Stride("lda"),
+			in("b", "k", "n", "ldb"), Stride("ldb"),
+			out("dst", "k", "n", ""),
+			scalar("beta", 0, 1, -0.5), accumulator("c", "m", "n", "ldc"), Stride("ldc"),
+		},
+		Close: sums,
+		Emit:  func(t Tier, m vec.Machine) { kernel.GemmPack(t.Gemm)(m) },
+	},
+	{
+		File: "gemm_dot", Source: "gemm_dot.go", Name: "gemmDot",
+		Doc: []string{
+			"computes C = alpha*A*B^T:",
+			"",
+			"\tfor i := range m {",
+			"\t\tfor j := range n {",
+			"\t\t\ts := float32(0)",
+			"\t\t\tfor p := range k {",
+			"\t\t\t\ts += a[i*lda+p] * b[j*ldb+p]",
+			"\t\t\t}",
+			"\t\t\tc[i*ldc+j] = alpha*s",
+			"\t\t}",
+			"\t}",
+			"",
+			"Each lane of a vector has its own partial sums.",
+		},
+		Params: []Param{
+			each("m", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8"), each("n", 0, "0", "1", "2", "3", "4", "5"),
+			each("k", 1, "1", "3", "width", "width+1", "4*width-1", "5*width"), scalar("alpha", 1.25),
+			in("a", "m", "k", "lda"), Stride("lda"),
+			in("b", "n", "k", "ldb"), Stride("ldb"),
+			out("c", "m", "n", "ldc"), Stride("ldc"),
+		},
+		Close: sums,
+		Emit:  anyTier(kernel.GemmDot),
+	},
+}
+
+// accumulator is an operand that is scaled by beta and added to.
+func accumulator(name string, rows, cols Expr, stride string) Operand {
+	o := update(name, rows, cols, stride)
+	o.Beta = "beta"
+	return o
+}
+
+// gemvKernels multiply one row.
+var gemvKernels = []Kernel{
+	{
+		File: "gemv", Source: "gemv.go", Name: "gemvPanels",
+		Doc: []string{
+			"multiplies the vector a with panels of nr columns, the tier's NR:",
+			"",
+			"\tfor j := range c {",
+			"\t\tpanel := b[j/nr*len(a)*nr:]",
+			"\t\tc[j] = 0",
+			"\t\tfor p := range a {",
+			"\t\t\tc[j] += a[p] * panel[p*nr+j%nr]",
+			"\t\t}",
+			"\t}",
+			"",
+			"n is a multiple of nr.",
+		},
+		Sizes:  []Size{each("k", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"), turn("n", 0, "nr", "2*nr", "3*nr")},
+		Params: []Param{out("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "n", "k", ""), turn("nr", 1, "nr")},
+		Close:  sums,
+		Emit:   func(t Tier, m vec.Machine) { kernel.GemvPanels(t.Gemm.NR)(m) },
+	},
+	{
+		File: "gemv", Source: "gemv.go", Name: "gemvRows",
+		Doc: []string{
+			"computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead",
+			"is over 0, what lies ahead elements further is fetched into the second-level cache on the way.",
+		},
+		Sizes: []Size{lengths("n", 1, "vectorLengths"), turn("k", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")},
+		Params: []Param{update("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "k", "n", "ldb"), Stride("ldb"),
+			hint("ahead", "0", "n", "2*n")},
+		Close: sums,
+		Emit:  anyTier(kernel.GemvRows),
+	},
+	{
+		File: "gemv", Source: "gemv.go", Name: "gemvDot",
+		Doc: []string{
+			"computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c. If ahead is over 0, several",
+			"rows go together, and what lies ahead elements further is fetched as by gemvRows.",
+		},
+		Sizes: []Size{lengths("k", 1, "vectorLengths"), turn("n", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")},
+		Params: []Param{scalar("alpha", 1.25), out("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "n", "k", "ldb"), Stride("ldb"),
+			hint("ahead", "0", "k", "2*k")},
+		Close: sums,
+		Emit:  anyTier(kernel.GemvDot),
+	},
+}
+
+// rowsBetween is the size of a matrix whose columns have every length.
+func rowsBetween(name string) Size { return Size{Name: name, Values: []Expr{"1", "2", "3"}} }
+
+// partKernels are what products need of parts of matrices.
+var partKernels = []Kernel{
+	{
+		File: "gemm_rows", Source: "gemm_rows.go", Name: "copyRows",
+		Doc: []string{"computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols."},
+		Params: []Param{out("dst", "rows", "cols", "lddst"), in("x", "rows", "cols", "ldx"),
+			rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("lddst"), Stride("ldx")},
+		Close: Closeness{Exact: true},
+		Emit:  anyTier(kernel.CopyRows),
+	},
+	{
+		File: "gemm_rows", Source: "gemm_rows.go", Name: "addRows",
+		Doc: []string{"computes dst[i*lddst+j] += x[i*ldx+j] for i < rows and j < cols."},
+		Params: []Param{update("dst", "rows", "cols", "lddst").or("x"), in("x", "rows", "cols", "ldx").orOneRow(),
+			rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("lddst"), Stride("ldx")},
+		Close: Closeness{Exact: true},
+		Emit:  anyTier(kernel.AddRows),
+	},
+	{
+		File: "gemm_rows", Source: "gemm_rows.go", Name: "transposeRows",
+		Doc: []string{
+			"computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both multiples of 8.",
+		},
+		Sizes: []Size{turn("side", 0, "max(4, min(width, 8))")},
+		Params: []Param{out("dst", "cols", "rows", "lddst"), in("x", "rows", "cols", "ldx"),
+			each("rows", 0, "0", "side", "2*side", "3*side", "4*side"),
+			each("cols", 0, "0", "side", "2*side", "3*side", "4*side", "5*side"), Stride("lddst"), Stride("ldx")},
+		Close: Closeness{Exact: true},
+		Emit:  anyTier(kernel.TransposeRows),
+	},
+	finish("finishIdentity", "", kernel.Identity),
+	finish("finishReLU", "ReLU", kernel.ReLU),
+	finish("finishGELU", "GELU", kernel.GELU),
+	finish("finishGELUTanh", "GELUTanh", kernel.GELUTanh),
+	finish("finishSiLU", "SiLU", kernel.SiLU),
+}
+
+// finish is the epilogue of a product with an activation.
+func finish(name, function string, u kernel.Unary) Kernel {
+	return Kernel{File: "gemm_rows", Source: "gemm_rows.go", Name: name,
+		Doc: []string{
+			"computes dst[i*lddst+j] = " + function + "(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]",
+			"for i < rows and j < cols, which is the tier's NR.",
+		},
+		Params: []Param{
+			out("dst", "rows", "cols", "lddst").or("residual"), in("x", "rows", "cols", ""), in("bias", "1", "cols", ""),
+			in("residual", "rows", "cols", "ldresidual").orOneRow(),
+			each("rows", 0, "0", "1", "2", "3", "4", "5", "6"), turn("cols", 1, "nr"), Stride("lddst"), Stride("ldresidual"),
+		},
+		Close: Closeness{Sums: 2},
+		Emit:  func(t Tier, m vec.Machine) { kernel.Finish(u, t.Gemm.NR)(m) }}
+}

@@ -1,0 +1,245 @@
+package asm
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/asm/kernel"
+)
+
+// stubs declares the assembly functions.
+func stubs(catalog []Kernel, tiers []Tier) string {
+	var w bytes.Buffer
+	for _, k := range catalog {
+		for _, im := range k.implementations(tiers) {
+			for i, line := range k.contract() {
+				if i == 0 {
+					line = im.symbol() + " " + line
+				}
+				fmt.Fprintf(&w, "// %s\n", line)
+			}
+			fmt.Fprintf(&w, "//\n//go:noescape\nfunc %s%s\n\n", im.symbol(), strings.TrimPrefix(k.signature(), "func"))
+		}
+	}
+	return w.String()
+}
+
+// dispatch writes the functions that choose among the implementations and the pure-Go twin.
+func dispatch(catalog []Kernel, tiers []Tier) string {
+	var w bytes.Buffer
+	if len(tiers) > 0 {
+		fmt.Fprintf(&w, "import \"github.com/avoformer/avoformer/internal/race\"\n\n")
+	}
+	for _, k := range catalog {
+		args := strings.Join(k.paramNames(), ", ")
+		ret := ""
+		if k.Result != "" {
+			ret = "return "
+		}
+		fmt.Fprintf(&w, "// %s runs the implementation of %s for the tier.\n", exported(k.Name), k.Name)
+		fmt.Fprintf(&w, "func %s(isa ISA, %s {\n", exported(k.Name), strings.TrimPrefix(k.signature(), "func("))
+		ims := k.implementations(tiers)
+		if len(ims) == 0 {
+			fmt.Fprintf(&w, "%s%sGeneric(%s)\n}\n\n", ret, k.Name, args)
+			continue
+		}
+		fmt.Fprintf(&w, "%sswitch chosen[Kernel%s][isa&isaMask] {\n", raceReports(k), exported(k.Name))
+		for i, im := range ims {
+			fmt.Fprintf(&w, "case %d:\n%s%s(%s)\n", i, ret, im.symbol(), args)
+		}
+		fmt.Fprintf(&w, "default:\n%s%sGeneric(%s)\n}\n}\n\n", ret, k.Name, args)
+	}
+	return w.String()
+}
+
+// raceReports tells the race detector, which does not see what assembly does, of the
+// memory that k reads and writes.
+func raceReports(k Kernel) string {
+	var w bytes.Buffer
+	fmt.Fprintf(&w, "if race.Enabled {\n")
+	for _, o := range k.operands() {
+		access := "Read"
+		if o.Access != Read {
+			access = "Write"
+		}
+		if o.Rows == "1" || o.Access == Scratch {
+			fmt.Fprintf(&w, "race%s(%s)\n", access, o.Name)
+			continue
+		}
+		rows, _ := k.inGo(o.Rows)
+		cols, _ := k.inGo(o.Cols)
+		ld := o.Stride
+		if ld == "" {
+			ld = cols
+		}
+		if o.MayBeEmpty {
+			fmt.Fprintf(&w, "if len(%s) > 0 {\n", o.Name)
+		}
+		fmt.Fprintf(&w, "race%sRows(%s, %s, %s, %s)\n", access, o.Name, rows, cols, ld)
+		if o.MayBeEmpty {
+			fmt.Fprintf(&w, "}\n")
+		}
+	}
+	fmt.Fprintf(&w, "}\n")
+	return w.String()
+}
+
+// implementationTable writes what drivers may ask of each implementation.
+func implementationTable(catalog []Kernel, tiers []Tier) string {
+	var w bytes.Buffer
+	fmt.Fprintf(&w, "// implementations lists those of each kernel that this architecture has, best first.\n")
+	fmt.Fprintf(&w, "var implementations = [numKernels][]Implementation{\n")
+	for _, k := range catalog {
+		fmt.Fprintf(&w, "Kernel%s: {\n", exported(k.Name))
+		for _, im := range k.implementations(tiers) {
+			var needs []string
+			for _, f := range im.on.Needs {
+				needs = append(needs, f.Name)
+			}
+			fmt.Fprintf(&w, "{Name: %q, ISA: %s, ", strings.ToLower(im.name()), im.tier.Name)
+			if len(needs) > 0 {
+				fmt.Fprintf(&w, "Needs: %s, ", strings.Join(needs, "|"))
+			}
+			fmt.Fprintf(&w, "Width: %d, MR: %d, NR: %d, Elements: %d},\n", im.tier.Width, im.tier.Gemm.MR, im.tier.Gemm.NR, im.elements())
+		}
+		fmt.Fprintf(&w, "{Name: \"generic\", ISA: Generic, Width: 1, MR: %d, NR: %d, Elements: maxInt},\n},\n", genericTile.MR, genericTile.NR)
+	}
+	fmt.Fprintf(&w, "}\n")
+	return w.String()
+}
+
+// functionTable writes the functions that tests must cover, in the order of implementations.
+func functionTable(catalog []Kernel, tiers []Tier) string {
+	var w bytes.Buffer
+	fmt.Fprintf(&w, "// functions are the implementations of each kernel.\nvar functions = [numKernels][]any{\n")
+	for _, k := range catalog {
+		fmt.Fprintf(&w, "Kernel%s: {", exported(k.Name))
+		for _, im := range k.implementations(tiers) {
+			fmt.Fprintf(&w, "%s, ", im.symbol())
+		}
+		fmt.Fprintf(&w, "%sGeneric},\n", k.Name)
+	}
+	fmt.Fprintf(&w, "}\n")
+	return w.String()
+}
+
+// enumeration names the kernels, and what their callers must know of them.
+func enumeration(catalog []Kernel) string {
+	var w bytes.Buffer
+	fmt.Fprintf(&w, "// The kernels.\nconst (\n")
+	for i, k := range catalog {
+		fmt.Fprintf(&w, "Kernel%s", exported(k.Name))
+		if i == 0 {
+			fmt.Fprintf(&w, " Kernel = iota")
+		}
+		fmt.Fprintln(&w)
+	}
+	fmt.Fprintf(&w, "numKernels\n)\n\nvar kernelNames = [numKernels]string{\n")
+	for _, k := range catalog {
+		fmt.Fprintf(&w, "%q,\n", k.Name)
+	}
+	fmt.Fprintf(&w, `}
+
+const (
+	// ShortQueries is the number of queries, and of keys, that AttnShort takes at most. Their
+	// scores need ShortRows rows of as many elements.
+	ShortQueries, ShortRows = %d, %d
+	// FewKeys is the number of keys that AttnFew takes at most for more than one query. The
+	// scores of a query need FewRow elements.
+	FewKeys, FewRow = %d, %d
+)
+`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow)
+	return w.String()
+}
+
+// recordTable writes the records for the tests.
+func recordTable(catalog []Kernel) string {
+	var w bytes.Buffer
+	fmt.Fprintf(&w, "// records say how tests call the kernels.\nvar records = [numKernels]record{\n")
+	for _, k := range catalog {
+		fmt.Fprintf(&w, "Kernel%s: {%ssums: %d, sizes: []size{\n", exported(k.Name),
+			set("exact", k.Close.Exact)+set("relative", k.Close.Relative), max(k.Close.Sums, 1))
+		var known []string
+		for _, s := range k.sizes() {
+			values := s.From
+			if values == "" {
+				list := make([]string, len(s.Values))
+				for i, e := range s.Values {
+					list[i] = inShape(e, known)
+				}
+				values = "func(s shape) []int { return []int{" + strings.Join(list, ", ") + "} }"
+			}
+			fmt.Fprintf(&w, "{name: %q, %s%sleast: %d, values: %s},\n", s.Name, set("each", s.Each), set("hint", s.Hint), s.Least, values)
+			known = append(known, s.Name)
+		}
+		fmt.Fprintf(&w, "}, params: []param{\n")
+		for _, p := range k.Params {
+			switch p := p.(type) {
+			case Operand:
+				fmt.Fprintf(&w, "{name: %q, operand: &operand{%s}},\n", p.Name, p.forTests(known))
+			case Scalar:
+				fmt.Fprintf(&w, "{name: %q, values: %#v},\n", p.Name, p.Values)
+			default:
+				fmt.Fprintf(&w, "{name: %q},\n", p.paramName())
+			}
+		}
+		fmt.Fprintf(&w, "}},\n")
+	}
+	fmt.Fprintf(&w, "}\n")
+	return w.String()
+}
+
+// forTests are the fields of the operand in the tests.
+func (o Operand) forTests(sizes []string) string {
+	fields := fmt.Sprintf("rows: func(s shape) int { return %s }, cols: func(s shape) int { return %s }, ", inShape(o.Rows, sizes), inShape(o.Cols, sizes))
+	fields += text("stride", o.Stride) + text("beta", o.Beta)
+	fields += set("oneRow", o.OneRow) + set("read", o.Access&Read != 0) + set("write", o.Access != Read) + set("scratch", o.Access == Scratch)
+	if len(o.Same) > 0 {
+		fields += fmt.Sprintf("same: %#v", o.Same)
+	}
+	return strings.TrimSuffix(fields, ", ")
+}
+
+// set and text are a field of a literal, or nothing where it has its zero value.
+
+func set(field string, value bool) string {
+	if !value {
+		return ""
+	}
+	return field + ": true, "
+}
+
+func text(field, value string) string {
+	if value == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s: %q, ", field, value)
+}
+
+var shapeName = regexp.MustCompile(`\b[a-z]\w*\b`)
+
+// inShape is e as Go code of the tests, where a shape s has the sizes.
+func inShape(e Expr, known []string) string {
+	return shapeName.ReplaceAllStringFunc(string(e), func(name string) string {
+		if slices.Contains(known, name) || slices.Contains([]string{"width", "mr", "nr"}, name) {
+			return fmt.Sprintf("s[%q]", name)
+		}
+		return name
+	})
+}
+
+// spelled are the words of names that begin with more than one capital letter.
+var spelled = []struct{ lower, upper string }{{"axpy", "AXPY"}, {"gelu", "GELU"}, {"relu", "ReLU"}, {"rms", "RMS"}, {"silu", "SiLU"}}
+
+// exported is the name of the function that chooses among a kernel's implementations.
+func exported(name string) string {
+	for _, s := range spelled {
+		if rest, ok := strings.CutPrefix(name, s.lower); ok {
+			return s.upper + rest
+		}
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
+}

@@ -1,0 +1,426 @@
+package asm
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// This file has the record of a kernel: the one place that states the types and
+// shapes of its operands. The signature, the contract that its declarations
+// carry, what the race detector is told, the calls of the tests and the limits
+// that drivers ask for are all made from it.
+
+// Kernel is one operation of the catalog.
+type Kernel struct {
+	File   string // the file of package simd, without tier and architecture
+	Source string // the file of asm/kernel that it comes from
+	Name   string // the symbols are this and the implementation; the dispatching function is this, exported
+	// Doc says what the kernel computes. What its operands are, Params says.
+	Doc    []string
+	Params []Param
+	// Sizes are those that no parameter tells: lengths of slices.
+	Sizes []Size
+	// Result is the type of the result, "" for none.
+	Result string
+
+	// Close says how close to the pure-Go twin the results are.
+	Close Closeness
+	// Elements is how many elements a call of an implementation may take, by its name.
+	// One that is not listed may take mostElements.
+	Elements map[string]int
+
+	// On are the implementations, best first; nil stands for one on every tier.
+	On []On
+	// Emit writes the body for one tier.
+	Emit func(t Tier, m vec.Machine)
+}
+
+// On is an implementation of a kernel: a tier, and the features beyond it that it needs.
+type On struct {
+	Tier  string
+	Needs []Feature
+	// Emit writes the body; nil stands for the kernel's own Emit.
+	Emit func(t Tier, m vec.Machine)
+}
+
+// Closeness is how far the elements of two implementations may lie apart.
+type Closeness struct {
+	// Exact is set where all bits agree.
+	Exact bool
+	// Relative is set where nothing can cancel, so that results are as close as rounding lets
+	// them be, relative to their size.
+	Relative bool
+	// Sums is the size of sums that may cancel; 0 stands for 1.
+	Sums int
+}
+
+// Param is a parameter: an Operand, a Size, a Stride or a Scalar.
+type Param interface {
+	paramName() string
+	paramType() string
+}
+
+// Elem is the type of an operand's elements.
+type Elem string
+
+// The types of elements. Float16 are the bits of IEEE 754 binary16.
+const (
+	Float32 Elem = "float32"
+	Float16 Elem = "uint16"
+	Int8    Elem = "int8"
+	Uint8   Elem = "uint8"
+	Int32   Elem = "int32"
+)
+
+// Access is what a kernel does with an operand.
+type Access uint8
+
+// Scratch operands are memory that the kernel may leave anything in.
+const (
+	Read Access = 1 << iota
+	Write
+	Scratch
+)
+
+// Expr is an expression in Go over the sizes of a kernel.
+type Expr string
+
+// Operand is a matrix whose rows begin Stride elements apart, or one row where Rows is "1".
+type Operand struct {
+	Name       string
+	Elem       Elem
+	Rows, Cols Expr
+	// Stride is the parameter with the distance of two rows; "" where they touch.
+	Stride string
+	// OneRow is set where the stride may be 0: there is one row then, used for all.
+	OneRow bool
+	Access Access
+	// Beta is the scalar parameter that, being 0, keeps the operand from being read.
+	Beta string
+	// Same are the operands that may be the same memory.
+	Same []string
+	// MayBeEmpty is set where the operand may be left out.
+	MayBeEmpty bool
+}
+
+// Size is an int parameter, or the length of a slice.
+type Size struct {
+	Name  string
+	Least int
+	// Values are those that tests take: expressions over width, mr and nr, of the
+	// implementation, and over the sizes before this one; or the name of one of the
+	// functions of the tests that list sizes.
+	Values []Expr
+	From   string
+	// Each is set where every value goes with every one of the other sizes; otherwise the values take turns.
+	Each bool
+	// Hint is set where the value changes nothing but the time.
+	Hint bool
+}
+
+// Stride is the int parameter with the distance of an operand's rows.
+type Stride string
+
+// Scalar is a float32 parameter and the values that tests take in turn.
+type Scalar struct {
+	Name   string
+	Values []float32
+}
+
+func (o Operand) paramName() string { return o.Name }
+func (o Operand) paramType() string { return "[]" + string(o.Elem) }
+func (s Size) paramName() string    { return s.Name }
+func (s Size) paramType() string    { return "int" }
+func (s Stride) paramName() string  { return string(s) }
+func (s Stride) paramType() string  { return "int" }
+func (s Scalar) paramName() string  { return s.Name }
+func (s Scalar) paramType() string  { return "float32" }
+
+// in, out and update are float32 matrices; "" for stride stands for rows that touch.
+
+func in(name string, rows, cols Expr, stride string) Operand {
+	return Operand{Name: name, Elem: Float32, Rows: rows, Cols: cols, Stride: stride, Access: Read}
+}
+
+func out(name string, rows, cols Expr, stride string) Operand {
+	o := in(name, rows, cols, stride)
+	o.Access = Write
+	return o
+}
+
+func update(name string, rows, cols Expr, stride string) Operand {
+	o := in(name, rows, cols, stride)
+	o.Access = Read | Write
+	return o
+}
+
+// of is the operand with elements of another type.
+func (o Operand) of(e Elem) Operand { o.Elem = e; return o }
+
+// or is the operand that may be the same memory as others.
+func (o Operand) or(others ...string) Operand { o.Same = others; return o }
+
+// orOneRow is the operand that may have one row, used for all.
+func (o Operand) orOneRow() Operand { o.OneRow = true; return o }
+
+// each and turn are sizes with the values that tests take.
+
+func each(name string, least int, values ...Expr) Size {
+	return Size{Name: name, Least: least, Values: values, Each: true}
+}
+
+func turn(name string, least int, values ...Expr) Size {
+	return Size{Name: name, Least: least, Values: values}
+}
+
+// lengths is a size of every length that vector code can get wrong, by a function of the tests.
+func lengths(name string, least int, from string) Size {
+	return Size{Name: name, Least: least, From: from, Each: true}
+}
+
+// hint is a parameter that changes nothing but the time.
+func hint(name string, values ...Expr) Size { return Size{Name: name, Values: values, Hint: true} }
+
+func scalar(name string, values ...float32) Scalar { return Scalar{name, values} }
+
+// implementations are k.On, or one on every tier, as far as the tiers have them.
+func (k Kernel) implementations(tiers []Tier) []implementation {
+	on := k.On
+	if on == nil {
+		for _, t := range Tiers {
+			on = append(on, On{Tier: t.Name})
+		}
+	}
+	var all []implementation
+	for _, o := range on {
+		if i := slices.IndexFunc(tiers, func(t Tier) bool { return t.Name == o.Tier }); i >= 0 {
+			if o.Emit == nil {
+				o.Emit = k.Emit
+			}
+			all = append(all, implementation{k, o, tiers[i]})
+		}
+	}
+	return all
+}
+
+// implementation is a kernel on a tier.
+type implementation struct {
+	kernel Kernel
+	on     On
+	tier   Tier
+}
+
+// name is what tells it from the kernel's others, and the end of its symbol.
+func (im implementation) name() string {
+	name := im.tier.Name
+	for _, f := range im.on.Needs {
+		name += f.Suffix
+	}
+	return name
+}
+
+func (im implementation) symbol() string { return im.kernel.Name + im.name() }
+
+// features are those, by avo's names, that the instructions may need.
+func (im implementation) features() []string {
+	features := slices.Clone(im.tier.Features)
+	for _, f := range im.on.Needs {
+		features = append(features, f.Avo)
+	}
+	return features
+}
+
+// mostElements is how many elements a call may take: 100 µs of an addition from and to memory.
+const mostElements = 1 << 16
+
+func (im implementation) elements() int {
+	if n, ok := im.kernel.Elements[im.name()]; ok {
+		return n
+	}
+	return mostElements
+}
+
+// signature is the Go function type.
+func (k Kernel) signature() string {
+	var b strings.Builder
+	for i, p := range k.Params {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(p.paramName())
+		if i+1 == len(k.Params) || k.Params[i+1].paramType() != p.paramType() {
+			b.WriteString(" " + p.paramType())
+		}
+	}
+	sig := "func(" + b.String() + ")"
+	if k.Result != "" {
+		sig += " " + k.Result
+	}
+	return sig
+}
+
+func (k Kernel) paramNames() []string {
+	names := make([]string, len(k.Params))
+	for i, p := range k.Params {
+		names[i] = p.paramName()
+	}
+	return names
+}
+
+func (k Kernel) operands() (ops []Operand) {
+	for _, p := range k.Params {
+		if o, ok := p.(Operand); ok {
+			ops = append(ops, o)
+		}
+	}
+	return ops
+}
+
+// sizes are all sizes, those that the parameters' values depend on first.
+func (k Kernel) sizes() []Size {
+	sizes := slices.Clone(k.Sizes)
+	var hints []Size
+	for _, p := range k.Params {
+		if s, ok := p.(Size); ok && s.Hint {
+			hints = append(hints, s)
+		} else if ok {
+			sizes = append(sizes, s)
+		}
+	}
+	return append(sizes, hints...)
+}
+
+var identifier = regexp.MustCompile(`[a-z]\w*`)
+
+// inGo is e as Go code of the dispatching function, where a size that is no parameter is the length of a slice.
+func (k Kernel) inGo(e Expr) (string, error) {
+	var err error
+	code := identifier.ReplaceAllStringFunc(string(e), func(name string) string {
+		if slices.Contains(k.paramNames(), name) {
+			return name
+		}
+		for _, o := range k.operands() {
+			if o.Rows == "1" && string(o.Cols) == name {
+				return "len(" + o.Name + ")"
+			}
+		}
+		err = fmt.Errorf("%s: no parameter and no slice tells the size %s", k.Name, name)
+		return name
+	})
+	return code, err
+}
+
+// check finds what a record leaves open.
+func (k Kernel) check() error {
+	var scalars, strides []string
+	for _, p := range k.Params {
+		switch p := p.(type) {
+		case Scalar:
+			scalars = append(scalars, p.Name)
+			if len(p.Values) == 0 {
+				return fmt.Errorf("%s: no value for %s", k.Name, p.Name)
+			}
+		case Stride:
+			strides = append(strides, string(p))
+		}
+	}
+	written := k.Result != ""
+	for _, o := range k.operands() {
+		for _, e := range []Expr{o.Rows, o.Cols} {
+			if _, err := k.inGo(e); err != nil {
+				return err
+			}
+		}
+		if o.Stride != "" && !slices.Contains(strides, o.Stride) {
+			return fmt.Errorf("%s: no parameter %s, the stride of %s", k.Name, o.Stride, o.Name)
+		}
+		if o.Beta != "" && !slices.Contains(scalars, o.Beta) {
+			return fmt.Errorf("%s: no parameter %s, which says whether %s is read", k.Name, o.Beta, o.Name)
+		}
+		for _, name := range o.Same {
+			if !slices.Contains(k.paramNames(), name) {
+				return fmt.Errorf("%s: no operand %s, which %s may be", k.Name, name, o.Name)
+			}
+		}
+		written = written || o.Access&Write != 0
+	}
+	for _, s := range strides {
+		if !slices.ContainsFunc(k.operands(), func(o Operand) bool { return o.Stride == s }) {
+			return fmt.Errorf("%s: %s is the stride of no operand", k.Name, s)
+		}
+	}
+	for _, s := range k.sizes() {
+		if len(s.Values) == 0 && s.From == "" {
+			return fmt.Errorf("%s: no values for the size %s", k.Name, s.Name)
+		}
+	}
+	if !written {
+		return fmt.Errorf("%s: neither writes an operand nor returns anything", k.Name)
+	}
+	return nil
+}
+
+// contract is the comment of the kernel's declarations, after its symbol.
+func (k Kernel) contract() []string {
+	lines := append(slices.Clone(k.Doc), "")
+	width := 0
+	for _, o := range k.operands() {
+		width = max(width, len(o.Name))
+	}
+	for _, o := range k.operands() {
+		lines = append(lines, fmt.Sprintf("\t%-*s %s", width, o.Name, o.describe()))
+	}
+	var least []string
+	for _, s := range k.sizes() {
+		if s.Least > 0 {
+			least = append(least, s.Name+" >= "+strconv.Itoa(s.Least))
+		}
+	}
+	last := "Operands that are written overlap no others, unless it says so."
+	if len(least) > 0 {
+		last = strings.Join(least, ", ") + ". " + last
+	}
+	return append(lines, "", last)
+}
+
+// describe is the operand in words.
+func (o Operand) describe() string {
+	var w []string
+	shape := fmt.Sprintf("%s x %s", o.Rows, o.Cols)
+	if o.Rows == "1" {
+		shape = string(o.Cols)
+	}
+	if o.Elem != Float32 {
+		shape += " " + string(o.Elem)
+	}
+	w = append(w, shape)
+	if o.Stride != "" {
+		apart := "rows " + o.Stride + " apart"
+		if o.OneRow {
+			apart += ", or one row where that is 0"
+		}
+		w = append(w, apart)
+	}
+	switch {
+	case o.Access == Scratch:
+		w = append(w, "scratch")
+	case o.Beta != "":
+		w = append(w, "written, and read unless "+o.Beta+" is 0")
+	case o.Access == Read|Write:
+		w = append(w, "read and written")
+	case o.Access == Write:
+		w = append(w, "written")
+	}
+	if o.MayBeEmpty {
+		w = append(w, "may be empty")
+	}
+	if len(o.Same) > 0 {
+		w = append(w, "may be "+strings.Join(o.Same, " or ")+" itself")
+	}
+	return strings.Join(w, ", ")
+}

@@ -1,0 +1,58 @@
+package simd
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Features is a set of instruction-set extensions that processors of a tier may or
+// may not have. They form no chain: an implementation of a kernel names those that it needs.
+type Features uint32
+
+// The features.
+const (
+	AVX512VNNI Features = 1 << iota // amd64: dot products of int8, in EVEX encoding
+	AVX512BF16                      // amd64: dot products of bfloat16
+	AVXVNNI                         // amd64: dot products of int8, in VEX encoding
+	F16C                            // amd64: conversion of float16, in VEX encoding
+	DotProd                         // arm64: dot products of int8
+	I8MM                            // arm64: products of int8 matrices
+	FP16                            // arm64: arithmetic of float16
+)
+
+var featureNames = [...]string{"avx512vnni", "avx512bf16", "avxvnni", "f16c", "dotprod", "i8mm", "fp16"}
+
+// names lists the features of the set.
+func (f Features) names() (names []string) {
+	for i, n := range featureNames {
+		if f>>i&1 != 0 {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// features are those in use: what the machine has, but for what AVOFORMER_CPU turns off.
+var features = chooseFeatures(machineFeatures(), os.Getenv("AVOFORMER_CPU"))
+
+// chooseFeatures is the machine's set without those that off names, such as
+// "-avx512vnni,-i8mm". Those that the machine lacks may be turned off too; a name that is
+// none stops the program, since turning off nothing is not what was meant.
+func chooseFeatures(machine Features, off string) Features {
+	for _, item := range strings.FieldsFunc(off, func(r rune) bool { return r == ',' }) {
+		name, ok := strings.CutPrefix(strings.TrimSpace(item), "-")
+		feature := Features(0)
+		for i, n := range featureNames {
+			if ok && n == name {
+				feature = 1 << i
+			}
+		}
+		if feature == 0 {
+			panic(fmt.Sprintf("kernels: AVOFORMER_CPU = %q: want some of -%s, separated by commas, not %q",
+				off, strings.Join(featureNames[:], " -"), item))
+		}
+		machine &^= feature
+	}
+	return machine
+}

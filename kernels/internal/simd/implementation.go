@@ -1,0 +1,114 @@
+package simd
+
+import (
+	"slices"
+	"strings"
+)
+
+// Kernel is a kernel of the catalog.
+type Kernel uint8
+
+func (k Kernel) String() string { return kernelNames[k] }
+
+// Implementation is what callers of a kernel may want to know of one of its
+// implementations.
+type Implementation struct {
+	Name   string   // the tier and the features that it needs, in lower case
+	ISA    ISA      // the least tier that it runs on
+	Needs  Features // what it needs beyond the tier
+	Width  int      // elements of a vector
+	MR, NR int      // rows and columns of the register tile of products
+	// Elements is how many elements a call may take, so that it is over in 100 µs:
+	// assembly cannot be preempted.
+	Elements int
+}
+
+const maxInt = int(^uint(0) >> 1)
+
+const (
+	numISAs = 4
+	// isaMask spares the dispatching functions a check of bounds.
+	isaMask = numISAs - 1
+)
+
+// chosen is for each kernel and tier the place in implementations of the one that
+// runs: the best that the tier and the features allow. It is set at init; only
+// useFeatures writes it later.
+var chosen = choose(features)
+
+// choose finds the implementations for a set of features.
+func choose(features Features) (c [numKernels][numISAs]uint8) {
+	for k, list := range implementations {
+		for isa := range c[k] {
+			c[k][isa] = uint8(slices.IndexFunc(list, func(im Implementation) bool {
+				return im.ISA <= ISA(isa) && im.Needs&^features == 0
+			}))
+		}
+	}
+	return c
+}
+
+// On is the implementation of the kernel that runs on a tier.
+func (k Kernel) On(isa ISA) *Implementation {
+	return &implementations[k][chosen[k][isa&isaMask]]
+}
+
+// GemmTile is the register tile of GemmPanel on a tier: mr rows by nr columns.
+func GemmTile(isa ISA) (mr, nr int) {
+	im := KernelGemmPanel.On(isa)
+	return im.MR, im.NR
+}
+
+// Configuration is a tier and the features in use on it. Tests run on all those of
+// the machine in which some kernel has another implementation.
+type Configuration struct {
+	ISA      ISA
+	Features Features
+}
+
+// String is the tier, and which features of the machine are not in use.
+func (c Configuration) String() string {
+	name := c.ISA.String()
+	if off := features &^ c.Features; off != 0 {
+		name += "-" + strings.Join(off.names(), "-")
+	}
+	return name
+}
+
+// Configurations lists those of this machine: on each tier first the one with all
+// features, then those without one feature after the other, as far as that changes something.
+func Configurations() []Configuration {
+	var all []Configuration
+	for _, isa := range Supported() {
+		on := features
+		all = append(all, Configuration{isa, on})
+		for {
+			needed := neededOn(isa, on)
+			if needed == 0 {
+				break
+			}
+			on &^= needed & -needed
+			all = append(all, Configuration{isa, on})
+		}
+	}
+	return all
+}
+
+// neededOn are the features that implementations chosen on a tier need.
+func neededOn(isa ISA, on Features) (needed Features) {
+	c := choose(on)
+	for k := range c {
+		needed |= implementations[k][c[k][isa]].Needs
+	}
+	return needed
+}
+
+// Use makes the kernels run in the configuration until restore is called. It must not be called while kernels run.
+func (c Configuration) Use() (restore func()) {
+	oldChosen, restoreISA := chosen, Use(c.ISA)
+	chosen = choose(c.Features & features)
+	return func() {
+		restoreISA()
+		chosen = oldChosen
+	}
+}

@@ -1,0 +1,233 @@
+package simd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/checkasm"
+)
+
+// shape is the value of each size and stride of a call, and of width, mr and nr of
+// the implementation.
+type shape map[string]int
+
+func (s shape) String() string {
+	var w []string
+	for k, v := range s {
+		if k != "width" && k != "mr" && k != "nr" {
+			w = append(w, fmt.Sprintf("%s=%d", k, v))
+		}
+	}
+	slices.Sort(w)
+	return strings.Join(w, " ")
+}
+
+// shapes lists the sizes for which the operands of an implementation are moved around in memory.
+func shapes(im tested) []shape {
+	if special := shapesOf[im.kernel]; special != nil {
+		return withStrides(im.kernel, special(im))
+	}
+	all := []shape{constants(im)}
+	turns := 1
+	for _, z := range ordered(records[im.kernel].sizes, all[0]) {
+		var next []shape
+		for i, s := range all {
+			values := slices.DeleteFunc(slices.Clone(z.values(s)), func(v int) bool { return v < z.least && !z.hint })
+			if !z.each {
+				values = values[i/turns%len(values):][:1]
+			}
+			for _, v := range values {
+				with := maps.Clone(s)
+				with[z.name] = v
+				next = append(next, with)
+			}
+		}
+		if !z.each {
+			turns *= len(z.values(all[0]))
+		}
+		all = next
+	}
+	if few && len(all) > 24 {
+		all = slices.Concat(all[:8], all[len(all)-16:])
+	}
+	// Every size that may be 0 is, also where its values are others.
+	for _, z := range records[im.kernel].sizes {
+		if z.least == 0 && !z.hint {
+			none := maps.Clone(all[len(all)/2])
+			none[z.name] = 0
+			all = append(all, none)
+		}
+	}
+	return withStrides(im.kernel, all)
+}
+
+// ordered are the sizes with those first that have one value, then those of which each value
+// goes with all others, then those that take turns.
+func ordered(sizes []size, constants shape) []size {
+	class := func(z size) int {
+		switch {
+		case z.hint:
+			return 3
+		case z.each:
+			return 1
+		case len(z.values(constants)) == 1:
+			return 0
+		}
+		return 2
+	}
+	sizes = slices.Clone(sizes)
+	slices.SortStableFunc(sizes, func(a, b size) int { return class(a) - class(b) })
+	return sizes
+}
+
+func constants(im tested) shape {
+	return shape{"width": im.Width, "mr": im.MR, "nr": im.NR}
+}
+
+// withStrides chooses the strides that shapes leave open: every other row touches the next,
+// and the others have gaps, of another size for each operand. Those that may be 0 sometimes are.
+func withStrides(k Kernel, all []shape) []shape {
+	for i, s := range all {
+		for j, p := range records[k].params {
+			if p.operand == nil || p.operand.stride == "" {
+				continue
+			}
+			if _, ok := s[p.operand.stride]; ok {
+				continue
+			}
+			ld := max(p.operand.cols(s), 1)
+			if i%2 == 1 {
+				ld += 1 + (i/2+j)%7
+			}
+			if p.operand.oneRow && i%5 == 3 {
+				ld = 0
+			}
+			s[p.operand.stride] = ld
+		}
+	}
+	return all
+}
+
+// The functions of records that list sizes.
+
+// vectorLengths has every length to four vectors and three elements, and the
+// edges of loops unrolled more than that.
+func vectorLengths(s shape) []int {
+	w := max(s["width"], 4)
+	if few {
+		return []int{0, 1, w - 1, w, w + 1, 2*w + 3, 4*w + 3, 8 * w}
+	}
+	return checkasm.Lengths(w, 6*w, 8*w, 16*w)
+}
+
+// rowLengths is vectorLengths and, where rows may be taken in aligned vectors, such rows.
+func rowLengths(s shape) []int {
+	lengths := vectorLengths(s)
+	if s["width"] == 16 {
+		step := 1
+		if few {
+			step = 7
+		}
+		for n := 257; n < 257+3*16; n += step {
+			lengths = append(lengths, n)
+		}
+	}
+	return lengths
+}
+
+// moreShapes lists sizes that are tried at few places only: for the micro-kernel of products
+// every height to past two tiles and every width.
+func moreShapes(im tested) (all []shape) {
+	if im.kernel != KernelGemmPanel {
+		return nil
+	}
+	for m := range 2*im.MR + 3 {
+		for n := 1; n <= im.NR+1; n++ {
+			if few && (m+n)%7 != 0 {
+				continue
+			}
+			n := n
+			if n > im.NR {
+				n = 2 * im.NR
+			}
+			for i, k := range []int{1, 2 + n%8, 13} {
+				s := constants(im)
+				s["m"], s["n"], s["k"] = m, n, k
+				s["next"], s["pace"] = []int{0, k * im.NR, -im.NR}[(m+n)%3], []int{0, 4 * im.NR, 3}[(m+n+i)%3]
+				all = append(all, s)
+			}
+		}
+	}
+	return withStrides(im.kernel, all)
+}
+
+// shapesOf has the kernels whose sizes depend on one another in ways of their own.
+var shapesOf = map[Kernel]func(im tested) []shape{
+	KernelAttnShort: func(im tested) []shape { return headShapes(im, ShortQueries, ShortQueries) },
+	KernelAttnFew:   func(im tested) []shape { return headShapes(im, 7, FewKeys) },
+}
+
+// headShapes are those of heads with at most queries and keys.
+func headShapes(im tested, queries, keys int) (all []shape) {
+	for i, n := range vectorLengths(constants(im)) {
+		if n == 0 {
+			continue
+		}
+		s := shape{"rows": (i*5 + i/7) % (queries + 1), "n": 1 + i*7%min(keys, 80), "cols": n, "dim": 1 + n*5%67}
+		switch i % 3 {
+		case 0: // keys for one vector
+			s["n"] = 1 + i/3%im.Width
+		case 1: // several vectors of elements
+			s["dim"] += 64
+		}
+		all = append(all, s)
+	}
+	// The last queries and keys, where they count: few, with every tail of dim,
+	// and with several vectors of it. Then scores whose exponentials overflow
+	// unless the greatest is found.
+	for tail := 1; tail < im.Width; tail++ {
+		all = append(all, shape{"rows": 5, "n": 3, "dim": im.Width + tail, "cols": 3})
+	}
+	for i, s := range [][2]int{{5, 3}, {2, 2}, {3, 6}, {7, 7}, {4, 5}, {2, 3}, {6, 3}, {7, 3}} {
+		all = append(all, shape{"rows": s[0], "n": s[1], "dim": 4*im.Width + i, "cols": 3})
+	}
+	for _, n := range []int{im.Width, im.Width + 1, 3 * im.Width, 6 * im.Width} {
+		all = append(all, shape{"rows": 7, "n": min(n, keys), "dim": 16 * im.Width, "cols": 3})
+	}
+	for i, s := range all {
+		if im.kernel == KernelAttnShort && i/3%2 == 1 {
+			s["bias is empty"] = 1
+		}
+	}
+	return all
+}
+
+// contents fills operands that not any numbers will do for.
+var contents = map[Kernel]func(o *checkasm.Operand, s shape){
+	KernelAttnShort: func(o *checkasm.Operand, s shape) { headContents(o, s, true) },
+	KernelAttnFew:   func(o *checkasm.Operand, s shape) { headContents(o, s, false) },
+}
+
+// headContents hides some keys: from query 2 all, and those past the last. The rows of the
+// bias are of keys or else of queries.
+func headContents(o *checkasm.Operand, s shape, ofKeys bool) {
+	data, _ := o.Data.([]float32)
+	switch {
+	case o.Name == "q" && s["n"] < 8: // so that no key outweighs all others
+		for i := range data {
+			data[i] /= 16
+		}
+	case o.Name == "bias":
+		for i := range data {
+			query, key := i/o.Cols, i%o.Cols
+			if ofKeys {
+				query, key = key, query
+			}
+			if i%3 == 0 || query == 2 || key >= s["n"] {
+				data[i] = -inf32
+			}
+		}
+	}
+}
