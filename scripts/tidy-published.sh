@@ -12,7 +12,7 @@ export GOWORK=off
 for m in "$@"; do
 	cd "$root/$m"
 	cp go.mod "$dir/copy.mod"
-	cp go.sum "$dir/copy.sum"
+	[ ! -f go.sum ] || cp go.sum "$dir/copy.sum"
 	while read -r module version; do
 		case $module in
 		github.com/avoformer/avoformer*)

@@ -1,6 +1,395 @@
-// Package tokenizer turns text into the ids of a Hugging Face tokenizer.
+// Package tokenizer turns text into the ids that Hugging Face's tokenizers give,
+// exactly, or refuses to load: a file that asks for what this package does not
+// know is an error that names it.
+//
+//	t, err := tokenizer.Open("all-MiniLM-L6-v2") // a folder with tokenizer.json
+//	e, err := t.Encode("Hello, world!", tokenizer.Options{})
+//	text := t.Decode(e.IDs, true)
+//
+// A [Tokenizer] does not change and is safe for concurrent use. No text makes it
+// fail to return or panic: bytes that are no UTF-8 are read as U+FFFD, and the work
+// is at most n log n in the length of the text.
 package tokenizer
 
-import "golang.org/x/text/unicode/norm"
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
 
-var _ = norm.NFC
+// Errors that errors.Is matches. Files that do not exist are fs.ErrNotExist.
+var (
+	ErrFormat      = errors.New("tokenizer: malformed file")
+	ErrUnsupported = errors.New("tokenizer: not supported")
+	ErrTruncation  = errors.New("tokenizer: cannot truncate")
+	ErrText        = errors.New("tokenizer: cannot encode the text")
+)
+
+// Tokenizer is a tokenizer as its files describe it.
+type Tokenizer struct {
+	normalizer normalizer
+	pre        preTokenizer
+	model      model
+	post       postProcessor
+	decoder    decoder
+	added      addedTokens
+	truncation *Truncation
+	padding    *Padding
+	config     Config
+	places     bool // pre needs to know where in the original a piece begins
+}
+
+// Options tell what of an [Encoding] is wanted. The zero value asks for ids with
+// special tokens.
+type Options struct {
+	NoSpecial bool    // leave out what the post-processor adds
+	Tokens    bool    // fill Tokens
+	Offsets   Offsets // fill Offsets and Words
+	Overflow  bool    // fill Overflowing
+}
+
+// Offsets is the unit of offsets.
+type Offsets int
+
+// The units.
+const (
+	NoOffsets  Offsets = iota
+	Bytes              // bytes of the text; a token that is a part of a character has all of it
+	Characters         // Unicode code points, as in Python
+)
+
+// maxText bounds the length of a text, so that places in it are 32 bits wide.
+const maxText = 1 << 26
+
+// Parse reads the contents of a tokenizer.json.
+func Parse(data []byte) (*Tokenizer, error) {
+	root, err := parseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	o, err := parseObject("tokenizer.json", root)
+	if err != nil {
+		return nil, err
+	}
+	if version := o.text("version", "1.0"); version != "1.0" {
+		return nil, fmt.Errorf("%w: version %q", ErrUnsupported, version)
+	}
+	t := new(Tokenizer)
+	m, _ := o.take("model")
+	if t.model, err = parseModel(m); err != nil {
+		return nil, err
+	}
+	if v, ok := o.take("normalizer"); ok {
+		if t.normalizer, err = parseNormalizer("normalizer", v); err != nil {
+			return nil, err
+		}
+	}
+	if v, ok := o.take("pre_tokenizer"); ok {
+		if t.pre, err = parsePreTokenizer("pre_tokenizer", v); err != nil {
+			return nil, err
+		}
+	}
+	if v, ok := o.take("post_processor"); ok {
+		if t.post, err = parsePostProcessor("post_processor", v); err != nil {
+			return nil, err
+		}
+	}
+	if v, ok := o.take("decoder"); ok {
+		if t.decoder, err = parseDecoder("decoder", v); err != nil {
+			return nil, err
+		}
+	}
+	v, _ := o.take("truncation")
+	if t.truncation, err = parseTruncation(v); err != nil {
+		return nil, err
+	}
+	v, _ = o.take("padding")
+	if t.padding, err = parsePadding(v); err != nil {
+		return nil, err
+	}
+	v, _ = o.take("added_tokens")
+	added, err := parseAdded(v)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.done(); err != nil {
+		return nil, err
+	}
+	return t, t.finish(added)
+}
+
+// finish adds the tokens and joins the parts.
+func (t *Tokenizer) finish(added []AddedToken) error {
+	t.added = addedTokens{byContent: map[string]int32{}, byID: map[uint32]int32{}, special: map[string]bool{}}
+	err := t.added.add(added, t.model, func(s string) string { return normalizeString(t.normalizer, s) })
+	if err != nil {
+		return err
+	}
+	t.places = needsPlaces(t.pre)
+	if m, ok := t.model.(*bpe); ok {
+		t.pre = onBytes(t.pre, m)
+	}
+	return nil
+}
+
+// needsPlaces tells whether p looks at the beginning of the original text.
+func needsPlaces(p preTokenizer) bool {
+	switch p := p.(type) {
+	case metaspace:
+		return p.scheme == first
+	case preTokenizers:
+		for _, x := range p {
+			if needsPlaces(x) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// onBytes leaves out the spelling of bytes at the end of p if the model can do
+// without.
+func onBytes(p preTokenizer, m *bpe) preTokenizer {
+	switch p := p.(type) {
+	case byteLevel:
+		if p.spell && m.useBytes() {
+			p.spell = false
+			return p
+		}
+	case preTokenizers:
+		if len(p) > 0 {
+			p[len(p)-1] = onBytes(p[len(p)-1], m)
+		}
+	}
+	return p
+}
+
+// tokenize fills w with the tokens of text.
+func (t *Tokenizer) tokenize(w *work, text string, opts *Options) error {
+	if len(text) > maxText {
+		return fmt.Errorf("%w: %d bytes, at most %d are possible", ErrText, len(text), maxText)
+	}
+	w.reset(text, opts.Offsets != NoOffsets || t.places)
+	a := &t.added
+	if len(a.raw.starts) > 0 {
+		w.splitEach(func(s split) { w.cutAdded(s, &a.raw, a) })
+	}
+	if t.normalizer != nil {
+		t.normalizer.normalize(w)
+	}
+	if t.normalizer != nil || len(a.normalized.starts) > 0 {
+		w.splitEach(func(s split) { w.cutAdded(s, &a.normalized, a) })
+	}
+	if t.pre != nil {
+		t.pre.cut(w)
+	}
+	for i, s := range w.splits {
+		if s.added >= 0 {
+			w.tokens = append(w.tokens, token{id: a.list[s.added].ID, start: s.start, end: s.end, split: int32(i), surface: true})
+			continue
+		}
+		n := len(w.tokens)
+		if err := t.model.tokenize(w, s.start, s.end); err != nil {
+			return fmt.Errorf("%w: %w", ErrText, err)
+		}
+		for ; n < len(w.tokens); n++ {
+			w.tokens[n].split = int32(i)
+		}
+	}
+	return nil
+}
+
+// one encodes a text without special tokens.
+func (t *Tokenizer) one(text string, typeID int, opts *Options) (*Encoding, error) {
+	w := workPool.Get().(*work)
+	defer w.release()
+	if err := t.tokenize(w, text, opts); err != nil {
+		return nil, err
+	}
+	return t.encoding(w, typeID, opts), nil
+}
+
+// Encode gives the tokens of a text.
+func (t *Tokenizer) Encode(text string, opts Options) (*Encoding, error) {
+	return t.encode(text, nil, &opts)
+}
+
+// EncodePair gives the tokens of two texts that belong together, such as a query
+// and an answer.
+func (t *Tokenizer) EncodePair(first, second string, opts Options) (*Encoding, error) {
+	return t.encode(first, &second, &opts)
+}
+
+func (t *Tokenizer) encode(first string, second *string, opts *Options) (*Encoding, error) {
+	e, err := t.unpadded(first, second, opts)
+	if err != nil || t.padding == nil {
+		return e, err
+	}
+	all := []*Encoding{e}
+	t.padding.pad(all, opts)
+	return all[0], nil
+}
+
+func (t *Tokenizer) unpadded(first string, second *string, opts *Options) (*Encoding, error) {
+	e, err := t.one(first, 0, opts)
+	if err != nil {
+		return nil, err
+	}
+	var f *Encoding
+	if second != nil {
+		if f, err = t.one(*second, 1, opts); err != nil {
+			return nil, err
+		}
+	}
+	if c := t.truncation; c != nil {
+		limit := c.MaxLength
+		if t.post != nil && !opts.NoSpecial {
+			if limit -= t.post.added(second != nil); limit < 0 {
+				return nil, fmt.Errorf("%w: %d tokens do not hold the special ones", ErrTruncation, c.MaxLength)
+			}
+		}
+		if e, f, err = c.truncate(e, f, limit, opts.Overflow); err != nil {
+			return nil, err
+		}
+	}
+	parts := []*Encoding{e}
+	if f != nil {
+		parts = append(parts, f)
+	}
+	for i, p := range parts {
+		p.setSequence(i)
+		for _, o := range p.Overflowing {
+			o.setSequence(i)
+		}
+	}
+	if t.post != nil {
+		if parts, err = t.post.process(parts, !opts.NoSpecial, opts); err != nil {
+			return nil, err
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return join(parts), nil
+}
+
+// EncodeBatch encodes texts side by side on all processors, padded to a common
+// length if the tokenizer pads.
+func (t *Tokenizer) EncodeBatch(texts []string, opts Options) ([]*Encoding, error) {
+	return t.batch(len(texts), &opts, func(i int) (string, *string) { return texts[i], nil })
+}
+
+// EncodePairs encodes pairs of texts as EncodeBatch does texts.
+func (t *Tokenizer) EncodePairs(pairs [][2]string, opts Options) ([]*Encoding, error) {
+	return t.batch(len(pairs), &opts, func(i int) (string, *string) { return pairs[i][0], &pairs[i][1] })
+}
+
+func (t *Tokenizer) batch(n int, opts *Options, get func(i int) (string, *string)) ([]*Encoding, error) {
+	out := make([]*Encoding, n)
+	errs := make([]error, n)
+	var next atomic.Int64
+	worker := func() {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			first, second := get(i)
+			out[i], errs[i] = t.unpadded(first, second, opts)
+		}
+	}
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) - 1 {
+		group.Go(worker)
+	}
+	worker()
+	group.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("text %d: %w", i, err)
+		}
+	}
+	if t.padding != nil {
+		t.padding.pad(out, opts)
+	}
+	return out, nil
+}
+
+// Decode gives the text of ids. Ids that no token has are left out, and so are
+// special tokens if asked.
+func (t *Tokenizer) Decode(ids []int, skipSpecial bool) string {
+	tokens := make([]string, 0, len(ids))
+	for _, id := range ids {
+		s, ok := t.Token(id)
+		if ok && !(skipSpecial && t.added.special[s]) {
+			tokens = append(tokens, s)
+		}
+	}
+	if t.decoder == nil {
+		return strings.Join(tokens, " ")
+	}
+	return strings.Join(t.decoder.decode(tokens), "")
+}
+
+// Token gives the string of a token; for an added token that is looked for in the
+// normalized text, its normalized form.
+func (t *Tokenizer) Token(id int) (string, bool) {
+	if id < 0 || id > maxID {
+		return "", false
+	}
+	if i, ok := t.added.byID[uint32(id)]; ok {
+		return t.added.shown[i], true
+	}
+	return t.model.token(uint32(id))
+}
+
+// TokenID gives the id of a token.
+func (t *Tokenizer) TokenID(token string) (int, bool) {
+	if i, ok := t.added.byContent[token]; ok {
+		return int(t.added.list[i].ID), true
+	}
+	id, ok := t.model.id(token)
+	return int(id), ok
+}
+
+// Size gives the number of tokens, with the added ones. Ids may lie beyond it if
+// the vocabulary has holes.
+func (t *Tokenizer) Size() int {
+	n := t.model.size()
+	for content := range t.added.byContent {
+		if _, ok := t.model.id(content); !ok {
+			n++
+		}
+	}
+	return n
+}
+
+// AddedTokens gives a copy of the tokens that are found before all others.
+func (t *Tokenizer) AddedTokens() []AddedToken { return append([]AddedToken(nil), t.added.list...) }
+
+// Truncation gives how texts are truncated, nil if they are not.
+func (t *Tokenizer) Truncation() *Truncation { return copyOf(t.truncation) }
+
+// Padding gives how encodings are padded, nil if they are not.
+func (t *Tokenizer) Padding() *Padding { return copyOf(t.padding) }
+
+// WithTruncation gives the same tokenizer with another truncation, nil for none.
+func (t *Tokenizer) WithTruncation(c *Truncation) *Tokenizer {
+	u := *t
+	u.truncation = copyOf(c)
+	return &u
+}
+
+// WithPadding gives the same tokenizer with another padding, nil for none.
+func (t *Tokenizer) WithPadding(c *Padding) *Tokenizer {
+	u := *t
+	u.padding = copyOf(c)
+	return &u
+}
+
+func copyOf[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}

@@ -1,0 +1,273 @@
+package tokenizer
+
+// Decoders: how tokens become text again.
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// decoder changes the strings of tokens, which are joined at the end.
+type decoder interface {
+	decode(tokens []string) []string
+}
+
+type decoders []decoder
+
+func (list decoders) decode(tokens []string) []string {
+	for _, d := range list {
+		tokens = d.decode(tokens)
+	}
+	return tokens
+}
+
+// byteLevelDecoder turns the byte alphabet into bytes. A token that holds another
+// character stands for itself.
+type byteLevelDecoder struct{}
+
+func (byteLevelDecoder) decode(tokens []string) []string {
+	var out []byte
+next:
+	for _, t := range tokens {
+		start := len(out)
+		for _, r := range t {
+			b := alphabetByte(r)
+			if b < 0 {
+				out = append(out[:start], t...)
+				continue next
+			}
+			out = append(out, byte(b))
+		}
+	}
+	return []string{lossy(out)}
+}
+
+// lossy replaces what is no UTF-8 by U+FFFD, one for each maximal part of a
+// character as the Unicode Standard recommends (section 3.9), as Rust does.
+func lossy(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	var out strings.Builder
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		if r == utf8.RuneError && n == 1 {
+			n = brokenLength(b)
+			out.WriteRune(utf8.RuneError)
+		} else {
+			out.Write(b[:n])
+		}
+		b = b[n:]
+	}
+	return out.String()
+}
+
+// brokenLength gives the length of the broken character that b begins with.
+func brokenLength(b []byte) int {
+	lo, hi, more := byte(0x80), byte(0xBF), 0
+	switch c := b[0]; {
+	case c >= 0xC2 && c <= 0xDF:
+		more = 1
+	case c >= 0xE0 && c <= 0xEF:
+		more = 2
+		if c == 0xE0 {
+			lo = 0xA0
+		} else if c == 0xED {
+			hi = 0x9F
+		}
+	case c >= 0xF0 && c <= 0xF4:
+		more = 3
+		if c == 0xF0 {
+			lo = 0x90
+		} else if c == 0xF4 {
+			hi = 0x8F
+		}
+	}
+	n := 1
+	for n < len(b) && n <= more && b[n] >= lo && b[n] <= hi {
+		lo, hi = 0x80, 0xBF
+		n++
+	}
+	return n
+}
+
+// wordPieceDecoder joins continuations and puts spaces before the other tokens.
+type wordPieceDecoder struct {
+	prefix  string
+	cleanup bool
+}
+
+func (d wordPieceDecoder) decode(tokens []string) []string {
+	for i, t := range tokens {
+		if i > 0 {
+			if rest, ok := strings.CutPrefix(t, d.prefix); ok {
+				t = rest
+			} else {
+				t = " " + t
+			}
+		}
+		if d.cleanup {
+			t = cleanUp(t)
+		}
+		tokens[i] = t
+	}
+	return tokens
+}
+
+var cleanUps = [][2]string{
+	{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"}, {" 'm", "'m"},
+	{" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
+}
+
+// cleanUp takes out the spaces that tokenizing English put in.
+func cleanUp(s string) string {
+	if !strings.Contains(s, " ") {
+		return s
+	}
+	for _, c := range cleanUps {
+		s = strings.ReplaceAll(s, c[0], c[1])
+	}
+	return s
+}
+
+type metaspaceDecoder struct {
+	replacement rune
+	prepended   bool
+}
+
+func (d metaspaceDecoder) decode(tokens []string) []string {
+	for i, t := range tokens {
+		to := " "
+		if i == 0 && d.prepended {
+			to = ""
+		}
+		tokens[i] = strings.ReplaceAll(t, string(d.replacement), to)
+	}
+	return tokens
+}
+
+// bpeDecoder turns the mark at the end of a word into a space.
+type bpeDecoder string
+
+func (d bpeDecoder) decode(tokens []string) []string {
+	for i, t := range tokens {
+		to := " "
+		if i == len(tokens)-1 {
+			to = ""
+		}
+		tokens[i] = strings.ReplaceAll(t, string(d), to)
+	}
+	return tokens
+}
+
+// byteFallbackDecoder joins tokens such as <0x0A>. If a row of them is no UTF-8,
+// each is U+FFFD.
+type byteFallbackDecoder struct{}
+
+func (byteFallbackDecoder) decode(tokens []string) []string {
+	var out []string
+	var row []byte
+	flush := func() {
+		if utf8.Valid(row) && len(row) > 0 {
+			out = append(out, string(row))
+		} else {
+			for range row {
+				out = append(out, string(utf8.RuneError))
+			}
+		}
+		row = row[:0]
+	}
+	for _, t := range tokens {
+		if b, ok := byteToken(t); ok {
+			row = append(row, b)
+			continue
+		}
+		flush()
+		out = append(out, t)
+	}
+	flush()
+	return out
+}
+
+func byteToken(t string) (byte, bool) {
+	if len(t) != 6 || t[:3] != "<0x" || t[5] != '>' {
+		return 0, false
+	}
+	digits := t[3:5]
+	if digits[0] == '+' { // Rust takes a sign
+		digits = digits[1:]
+	}
+	n, err := strconv.ParseUint(digits, 16, 8)
+	return byte(n), err == nil
+}
+
+type fuseDecoder struct{}
+
+func (fuseDecoder) decode(tokens []string) []string { return []string{strings.Join(tokens, "")} }
+
+// stripDecoder takes characters off the ends of each token.
+type stripDecoder struct {
+	content     string
+	start, stop int
+}
+
+func (d stripDecoder) decode(tokens []string) []string {
+	for i, t := range tokens {
+		for n := 0; n < d.start && strings.HasPrefix(t, d.content); n++ {
+			t = t[len(d.content):]
+		}
+		for n := 0; n < d.stop && strings.HasSuffix(t, d.content); n++ {
+			t = t[:len(t)-len(d.content)]
+		}
+		tokens[i] = t
+	}
+	return tokens
+}
+
+type replaceDecoder struct {
+	pattern pattern
+	content string
+}
+
+func (d replaceDecoder) decode(tokens []string) []string {
+	for i, t := range tokens {
+		var out []byte
+		text, done := []byte(t), 0
+		for done < len(text) {
+			start, end := d.pattern.find(text, done)
+			if start < 0 {
+				break
+			}
+			out = append(append(out, text[done:start]...), d.content...)
+			done = end
+		}
+		if done > 0 {
+			tokens[i] = string(append(out, text[done:]...))
+		}
+	}
+	return tokens
+}
+
+// ctcDecoder drops repeated tokens and padding.
+type ctcDecoder struct {
+	pad, delimiter string
+	cleanup        bool
+}
+
+func (d ctcDecoder) decode(tokens []string) []string {
+	var out []string
+	for i, t := range tokens {
+		if i > 0 && t == tokens[i-1] {
+			continue
+		}
+		t = strings.ReplaceAll(t, d.pad, "")
+		if d.cleanup {
+			t = strings.ReplaceAll(cleanUp(t), d.delimiter, " ")
+		}
+		if t != "" {
+			out = append(out, t)
+		}
+	}
+	return out
+}

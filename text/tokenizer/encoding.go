@@ -1,0 +1,251 @@
+package tokenizer
+
+// What a text becomes.
+
+import (
+	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
+)
+
+// Offset is the part [Start, End) of a text that a token came from.
+type Offset struct{ Start, End int }
+
+// Encoding is a text, or a pair of texts, as tokens. All slices that are not nil
+// have the same length.
+type Encoding struct {
+	IDs       []int
+	TypeIDs   []int    // which text a token belongs to, as the post-processor counts
+	Special   []bool   // tokens of the post-processor, and padding
+	Attention []bool   // all but padding
+	Tokens    []string // if Options.Tokens
+	Offsets   []Offset // if Options.Offsets; those of special tokens and padding are 0, 0
+	Words     []int    // if Options.Offsets: which piece of its text, -1 for special tokens
+
+	// Overflowing holds what truncation cut off, if Options.Overflow.
+	Overflowing []*Encoding
+
+	sequences []sequence
+	trims     []trim // white space of each token, where a post-processor asks for it
+}
+
+// sequence is the part of an encoding that is one of its texts.
+type sequence struct{ text, start, end int }
+
+// trim counts the characters of white space at the ends of a token.
+type trim struct{ left, right int32 }
+
+// Sequence tells which text the i-th token belongs to: 0, 1, or -1 for the special
+// tokens and padding around them.
+func (e *Encoding) Sequence(i int) int {
+	for _, s := range e.sequences {
+		if i >= s.start && i < s.end {
+			return s.text
+		}
+	}
+	return -1
+}
+
+// encoding makes the tokens of w an encoding of text number typeID.
+func (t *Tokenizer) encoding(w *work, typeID int, opts *Options) *Encoding {
+	n := len(w.tokens)
+	e := &Encoding{IDs: make([]int, n), TypeIDs: make([]int, n), Special: make([]bool, n), Attention: make([]bool, n)}
+	for i, x := range w.tokens {
+		e.IDs[i], e.TypeIDs[i], e.Attention[i] = int(x.id), typeID, true
+	}
+	if opts.Tokens {
+		e.Tokens = make([]string, n)
+		for i := range e.Tokens {
+			e.Tokens[i] = t.tokenText(w, i)
+		}
+	}
+	if opts.Offsets == NoOffsets {
+		return e
+	}
+	e.Offsets, e.Words = make([]Offset, n), make([]int, n)
+	for i, x := range w.tokens {
+		o := w.offsets(w.splits[x.split], x.start, x.end)
+		e.Offsets[i], e.Words[i] = Offset{int(o.start), int(o.end)}, int(x.split)
+	}
+	if opts.Offsets == Characters {
+		countCharacters(w.original, e.Offsets)
+	}
+	if t.post != nil && t.post.trims() {
+		e.trims = make([]trim, n)
+		for i := range e.trims {
+			e.trims[i] = trimOf(t.tokenText(w, i))
+		}
+	}
+	return e
+}
+
+// tokenText gives the string of the i-th token of w.
+func (t *Tokenizer) tokenText(w *work, i int) string {
+	x := w.tokens[i]
+	if !x.surface {
+		if s, ok := t.model.token(x.id); ok {
+			return s
+		}
+	}
+	return string(w.text[x.start:x.end])
+}
+
+// countCharacters turns offsets in bytes of text into offsets in characters.
+func countCharacters(text string, offsets []Offset) {
+	at, chars := 0, 0
+	count := func(to int) int {
+		if to < at {
+			at, chars = 0, 0
+		}
+		for at < to && at < len(text) {
+			size := 1
+			if text[at] >= utf8.RuneSelf {
+				_, size = utf8.DecodeRuneInString(text[at:])
+			}
+			if at+size > to {
+				break
+			}
+			at += size
+			chars++
+		}
+		return chars
+	}
+	for i, o := range offsets {
+		offsets[i] = Offset{count(o.Start), count(o.End)}
+	}
+}
+
+// trimOf counts white space, spelled or not by the byte alphabet, at the ends of s.
+func trimOf(s string) trim {
+	const spelled = 'Ġ'
+	var t trim
+	for _, r := range s {
+		if r != spelled && properties.Of(r)&ucd.White == 0 {
+			break
+		}
+		t.left++
+	}
+	for s != "" {
+		r, n := utf8.DecodeLastRuneInString(s)
+		if r != spelled && properties.Of(r)&ucd.White == 0 {
+			break
+		}
+		t.right++
+		s = s[:len(s)-n]
+	}
+	return t
+}
+
+// trimOffsets takes the white space off the offsets.
+func (e *Encoding) trimOffsets(prefixSpace bool) {
+	for i, x := range e.trims {
+		o := &e.Offsets[i]
+		left, right := int(x.left), int(x.right)
+		if left > 0 {
+			if (i == 0 || o.Start == 0) && prefixSpace && left == 1 {
+				left = 0 // this one was added
+			}
+			o.Start = min(o.Start+left, o.End)
+		}
+		if right > 0 && o.End >= right {
+			o.End = max(o.End-right, o.Start)
+		}
+	}
+}
+
+func part[T any](s []T, start, end int) []T {
+	if s == nil {
+		return nil
+	}
+	return s[start:end:end]
+}
+
+// slice gives the tokens start to end; it shares e's arrays.
+func (e *Encoding) slice(start, end int) *Encoding {
+	return &Encoding{
+		IDs: part(e.IDs, start, end), TypeIDs: part(e.TypeIDs, start, end),
+		Special: part(e.Special, start, end), Attention: part(e.Attention, start, end),
+		Tokens: part(e.Tokens, start, end), Offsets: part(e.Offsets, start, end),
+		Words: part(e.Words, start, end), trims: part(e.trims, start, end),
+	}
+}
+
+// clone copies what truncated parts may share.
+func (e *Encoding) clone() *Encoding {
+	c := new(Encoding)
+	c.append(e)
+	return c
+}
+
+// append puts the tokens of f behind those of e, without what overflows.
+func (e *Encoding) append(f *Encoding) {
+	n := len(e.IDs)
+	for _, s := range f.sequences {
+		e.sequences = append(e.sequences, sequence{s.text, s.start + n, s.end + n})
+	}
+	e.IDs = append(e.IDs, f.IDs...)
+	e.TypeIDs = append(e.TypeIDs, f.TypeIDs...)
+	e.Special = append(e.Special, f.Special...)
+	e.Attention = append(e.Attention, f.Attention...)
+	e.Tokens = append(e.Tokens, f.Tokens...)
+	e.Offsets = append(e.Offsets, f.Offsets...)
+	e.Words = append(e.Words, f.Words...)
+	e.trims = append(e.trims, f.trims...)
+}
+
+// join puts parts in a row. What overflows of one part is combined with every
+// other part, and with what overflows of it.
+func join(parts []*Encoding) *Encoding {
+	out := new(Encoding)
+	for _, p := range parts {
+		var over []*Encoding
+		for _, o := range out.Overflowing {
+			for _, x := range append([]*Encoding{p}, p.Overflowing...) {
+				c := o.clone()
+				c.append(x)
+				over = append(over, c)
+			}
+		}
+		for _, x := range p.Overflowing {
+			c := out.clone()
+			c.append(x)
+			over = append(over, c)
+		}
+		out.append(p)
+		out.Overflowing = over
+	}
+	return out
+}
+
+// setSequence marks all tokens as those of a text.
+func (e *Encoding) setSequence(text int) {
+	e.sequences = append(e.sequences[:0:0], sequence{text, 0, len(e.IDs)})
+}
+
+func (e *Encoding) setTypes(id int) {
+	e.TypeIDs = make([]int, len(e.IDs))
+	for i := range e.TypeIDs {
+		e.TypeIDs[i] = id
+	}
+}
+
+// filled gives an encoding of n special tokens; it has the slices that like has.
+func filled(n, id, typeID int, token string, attention bool, opts *Options) *Encoding {
+	e := &Encoding{IDs: make([]int, n), TypeIDs: make([]int, n), Special: make([]bool, n), Attention: make([]bool, n)}
+	for i := range n {
+		e.IDs[i], e.TypeIDs[i], e.Special[i], e.Attention[i] = id, typeID, true, attention
+	}
+	if opts.Tokens {
+		e.Tokens = make([]string, n)
+		for i := range e.Tokens {
+			e.Tokens[i] = token
+		}
+	}
+	if opts.Offsets != NoOffsets {
+		e.Offsets, e.Words, e.trims = make([]Offset, n), make([]int, n), make([]trim, n)
+		for i := range e.Words {
+			e.Words[i] = -1
+		}
+	}
+	return e
+}

@@ -1,0 +1,424 @@
+package tokenizer
+
+// A reader of JSON as strict as Rust's serde_json, which Hugging Face's files are
+// read with: no lone surrogate, no invalid UTF-8, numbers rounded as there.
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// value is the text of one JSON value, known to be well formed.
+type value []byte
+
+const maxDepth = 128
+
+// parseJSON checks that data is one JSON value.
+func parseJSON(data []byte) (value, error) {
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("%w: JSON is not valid UTF-8", ErrFormat)
+	}
+	c := checker{data: data}
+	c.space()
+	start := c.at
+	if err := c.value(0); err != nil {
+		return nil, err
+	}
+	end := c.at
+	c.space()
+	if c.at != len(data) {
+		return nil, c.fail("text after the value")
+	}
+	return value(data[start:end]), nil
+}
+
+type checker struct {
+	data []byte
+	at   int
+}
+
+func (c *checker) fail(what string) error {
+	return fmt.Errorf("%w: JSON at byte %d: %s", ErrFormat, c.at, what)
+}
+
+func (c *checker) peek() byte {
+	if c.at < len(c.data) {
+		return c.data[c.at]
+	}
+	return 0
+}
+
+func (c *checker) space() {
+	for c.at < len(c.data) {
+		switch c.data[c.at] {
+		case ' ', '\t', '\n', '\r':
+			c.at++
+		default:
+			return
+		}
+	}
+}
+
+func (c *checker) value(depth int) error {
+	if depth > maxDepth {
+		return c.fail("nested too deeply")
+	}
+	switch b := c.peek(); {
+	case b == '{' || b == '[':
+		return c.group(b, depth)
+	case b == '"':
+		return c.string()
+	case b == '-' || '0' <= b && b <= '9':
+		return c.number()
+	}
+	for _, word := range []string{"true", "false", "null"} {
+		if bytes.HasPrefix(c.data[c.at:], []byte(word)) {
+			c.at += len(word)
+			return nil
+		}
+	}
+	return c.fail("expected a value")
+}
+
+// group checks an object or an array.
+func (c *checker) group(open byte, depth int) error {
+	end := open + 2 // } and ] follow { and [ at this distance
+	c.at++
+	c.space()
+	if c.peek() == end {
+		c.at++
+		return nil
+	}
+	for {
+		if open == '{' {
+			if c.peek() != '"' {
+				return c.fail("expected a key")
+			}
+			if err := c.string(); err != nil {
+				return err
+			}
+			c.space()
+			if c.peek() != ':' {
+				return c.fail("expected a colon")
+			}
+			c.at++
+			c.space()
+		}
+		if err := c.value(depth + 1); err != nil {
+			return err
+		}
+		c.space()
+		switch c.peek() {
+		case end:
+			c.at++
+			return nil
+		case ',':
+			c.at++
+			c.space()
+		default:
+			return c.fail("expected a comma or the end")
+		}
+	}
+}
+
+func (c *checker) string() error {
+	c.at++
+	for c.at < len(c.data) {
+		switch b := c.data[c.at]; {
+		case b == '"':
+			c.at++
+			return nil
+		case b < ' ':
+			return c.fail("control character in a string")
+		case b == '\\':
+			if err := c.escape(); err != nil {
+				return err
+			}
+		default:
+			c.at++
+		}
+	}
+	return c.fail("string does not end")
+}
+
+func (c *checker) escape() error {
+	c.at++
+	switch c.peek() {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		c.at++
+		return nil
+	case 'u':
+	default:
+		return c.fail("unknown escape")
+	}
+	high, ok := hex4(c.data, c.at+1)
+	if !ok {
+		return c.fail("\\u needs four hexadecimal digits")
+	}
+	c.at += 5
+	switch {
+	case high < 0xD800 || high > 0xDFFF:
+		return nil
+	case high < 0xDC00 && c.at+1 < len(c.data) && c.data[c.at] == '\\' && c.data[c.at+1] == 'u':
+		if low, ok := hex4(c.data, c.at+2); ok && low >= 0xDC00 && low <= 0xDFFF {
+			c.at += 6
+			return nil
+		}
+	}
+	return c.fail("lone surrogate")
+}
+
+func hex4(data []byte, at int) (rune, bool) {
+	if at+4 > len(data) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(data[at:at+4]), 16, 16)
+	return rune(n), err == nil
+}
+
+func (c *checker) digits() int {
+	start := c.at
+	for c.at < len(c.data) && '0' <= c.data[c.at] && c.data[c.at] <= '9' {
+		c.at++
+	}
+	return c.at - start
+}
+
+func (c *checker) number() error {
+	if c.peek() == '-' {
+		c.at++
+	}
+	if c.peek() == '0' {
+		c.at++
+	} else if c.digits() == 0 {
+		return c.fail("expected a digit")
+	}
+	if c.peek() == '.' {
+		c.at++
+		if c.digits() == 0 {
+			return c.fail("expected a digit")
+		}
+	}
+	if b := c.peek(); b == 'e' || b == 'E' {
+		c.at++
+		if b := c.peek(); b == '+' || b == '-' {
+			c.at++
+		}
+		if c.digits() == 0 {
+			return c.fail("expected a digit")
+		}
+	}
+	return nil
+}
+
+// What follows walks over values that are known to be well formed.
+
+func (v value) isNull() bool { return len(v) == 0 || v[0] == 'n' }
+
+// each calls f with the members of an object or the elements of an array, whose
+// keys are nil. It stops at the first error.
+func (v value) each(f func(key, v value) error) error {
+	c := checker{data: v, at: 1}
+	var key value
+	for {
+		c.skipSeparators()
+		if c.at >= len(v)-1 {
+			return nil
+		}
+		if v[0] == '{' {
+			start := c.at
+			c.skip()
+			key = v[start:c.at]
+			c.skipSeparators()
+		}
+		start := c.at
+		c.skip()
+		if err := f(key, v[start:c.at]); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *checker) skipSeparators() {
+	for c.at < len(c.data) {
+		switch c.data[c.at] {
+		case ' ', '\t', '\n', '\r', ',', ':':
+			c.at++
+		default:
+			return
+		}
+	}
+}
+
+// skip moves behind one value.
+func (c *checker) skip() {
+	depth := 0
+	for c.at < len(c.data) {
+		switch c.data[c.at] {
+		case '"':
+			c.skipString()
+		case '{', '[':
+			depth++
+			c.at++
+		case '}', ']':
+			depth--
+			c.at++
+		case ' ', '\t', '\n', '\r', ',', ':':
+			c.at++
+			continue
+		default:
+			for c.at < len(c.data) && !bytes.ContainsRune([]byte(" \t\n\r,:]}"), rune(c.data[c.at])) {
+				c.at++
+			}
+		}
+		if depth == 0 {
+			return
+		}
+	}
+}
+
+func (c *checker) skipString() {
+	c.at++
+	for {
+		n := bytes.IndexByte(c.data[c.at:], '"')
+		if n < 0 {
+			c.at = len(c.data)
+			return
+		}
+		c.at += n + 1
+		slashes := 0
+		for i := c.at - 2; c.data[i] == '\\'; i-- {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return
+		}
+	}
+}
+
+// text gives the value of a string.
+func (v value) text() (string, bool) {
+	if len(v) < 2 || v[0] != '"' {
+		return "", false
+	}
+	in := v[1 : len(v)-1]
+	if bytes.IndexByte(in, '\\') < 0 {
+		return string(in), true
+	}
+	out := make([]byte, 0, len(in))
+	for i := 0; i < len(in); i++ {
+		if in[i] != '\\' {
+			out = append(out, in[i])
+			continue
+		}
+		i++
+		if in[i] != 'u' {
+			out = append(out, unescaped(in[i]))
+			continue
+		}
+		r, _ := hex4(in, i+1)
+		i += 4
+		if r >= 0xD800 && r <= 0xDFFF {
+			low, _ := hex4(in, i+3)
+			r = (r-0xD800)<<10 + (low - 0xDC00) + 0x10000
+			i += 6
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return string(out), true
+}
+
+func unescaped(b byte) byte {
+	switch b {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return b
+}
+
+func (v value) bool() (b, ok bool) {
+	switch string(v) {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	}
+	return false, false
+}
+
+// uint32 gives the value of a number without sign, fraction or exponent.
+func (v value) uint32() (uint32, bool) {
+	n, err := strconv.ParseUint(string(v), 10, 32)
+	return uint32(n), err == nil
+}
+
+// float gives a number as serde_json rounds it: its digits, as many as 64 bits
+// hold, times a power of ten.
+func (v value) float() (float64, bool) {
+	if len(v) == 0 || v[0] != '-' && (v[0] < '0' || v[0] > '9') {
+		return 0, false
+	}
+	in, sign := v, 1.0
+	if in[0] == '-' {
+		in, sign = in[1:], -1
+	}
+	var digits uint64
+	exponent, fraction, full := 0, false, false
+	i := 0
+	for ; i < len(in) && in[i] != 'e' && in[i] != 'E'; i++ {
+		if in[i] == '.' {
+			fraction = true
+			continue
+		}
+		d := uint64(in[i] - '0')
+		if full = full || digits > (math.MaxUint64-d)/10; full {
+			if !fraction {
+				exponent++
+			}
+			continue
+		}
+		digits = digits*10 + d
+		if fraction {
+			exponent--
+		}
+	}
+	if i < len(in) {
+		e, err := strconv.Atoi(string(bytes.TrimPrefix(in[i+1:], []byte("+"))))
+		if err != nil || e > 1e6 || e < -1e6 {
+			return 0, false
+		}
+		exponent += e
+	}
+	f := float64(digits)
+	for ; exponent < -308 && f != 0; exponent += 308 {
+		f /= 1e308
+	}
+	switch {
+	case f == 0:
+	case exponent > 308:
+		return 0, false
+	case exponent >= 0:
+		f *= powersOfTen[exponent]
+	default:
+		f /= powersOfTen[-exponent]
+	}
+	return sign * f, !math.IsInf(f, 0)
+}
+
+var powersOfTen = func() (p [309]float64) {
+	for i := range p {
+		p[i], _ = strconv.ParseFloat("1e"+strconv.Itoa(i), 64)
+	}
+	return p
+}()

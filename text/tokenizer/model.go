@@ -1,0 +1,175 @@
+package tokenizer
+
+// Models: how a piece of text becomes ids.
+
+import (
+	"errors"
+	"fmt"
+)
+
+// model is safe for concurrent use.
+type model interface {
+	// tokenize appends the tokens of text[start:end] to w.tokens; the split's number
+	// is filled in by the caller.
+	tokenize(w *work, start, end int32) error
+	size() int
+	id(token string) (uint32, bool)
+	token(id uint32) (string, bool)
+}
+
+var (
+	errNoUnknown = errors.New("the text holds what the vocabulary lacks, and the model has no unknown token")
+)
+
+// vocabulary maps tokens to ids and back.
+type vocabulary struct {
+	ids    map[string]uint32
+	tokens []string
+	known  []bool            // of tokens
+	sparse map[uint32]string // ids that lie far apart
+}
+
+func newVocabulary(size int) *vocabulary {
+	return &vocabulary{ids: make(map[string]uint32, size)}
+}
+
+// set gives token the id. As in Hugging Face's library, what is set last counts.
+func (v *vocabulary) set(token string, id uint32) {
+	v.ids[token] = id
+	switch {
+	case int(id) < len(v.tokens):
+		v.tokens[id], v.known[id] = token, true
+	case int(id) <= 2*len(v.ids)+1<<16:
+		for len(v.tokens) <= int(id) {
+			v.tokens, v.known = append(v.tokens, ""), append(v.known, false)
+		}
+		v.tokens[id], v.known[id] = token, true
+	default:
+		if v.sparse == nil {
+			v.sparse = map[uint32]string{}
+		}
+		v.sparse[id] = token
+	}
+}
+
+func (v *vocabulary) size() int { return len(v.ids) }
+
+func (v *vocabulary) id(token string) (uint32, bool) {
+	id, ok := v.ids[token]
+	return id, ok
+}
+
+func (v *vocabulary) token(id uint32) (string, bool) {
+	if int(id) < len(v.tokens) && v.known[id] {
+		return v.tokens[id], true
+	}
+	s, ok := v.sparse[id]
+	return s, ok
+}
+
+// parseVocabulary reads {"token": id, …}.
+func parseVocabulary(what string, in value) (*vocabulary, error) {
+	if len(in) == 0 || in[0] != '{' {
+		return nil, fmt.Errorf("%w: %s must be an object", ErrFormat, what)
+	}
+	v := newVocabulary(len(in) / 16)
+	err := in.each(func(key, in value) error {
+		token, _ := key.text()
+		id, ok := in.uint32()
+		if !ok || id > maxID {
+			return fmt.Errorf("%w: %s[%q] is %s, not an id", ErrFormat, what, token, in)
+		}
+		v.set(token, id)
+		return nil
+	})
+	return v, err
+}
+
+// maxID bounds ids, which are int32 inside.
+const maxID = 1<<31 - 2
+
+// wordLevel takes each piece as one token.
+type wordLevel struct {
+	*vocabulary
+	unknown string
+}
+
+func (m *wordLevel) tokenize(w *work, start, end int32) error {
+	id, ok := m.ids[string(w.text[start:end])]
+	if !ok {
+		if id, ok = m.ids[m.unknown]; !ok {
+			return errNoUnknown
+		}
+	}
+	w.tokens = append(w.tokens, token{id: id, start: start, end: end})
+	return nil
+}
+
+// wordPiece takes the longest token that a word begins with, then the longest
+// continuation, and so on; a word that cannot be cut so is unknown.
+type wordPiece struct {
+	*vocabulary
+	unknown   string
+	prefix    string // of continuations
+	limit     int    // characters; longer words are unknown
+	trie      *trie
+	continues int32 // the trie's node behind prefix, -1 if no token has it
+}
+
+func newWordPiece(v *vocabulary, unknown, prefix string, limit int) *wordPiece {
+	m := &wordPiece{vocabulary: v, unknown: unknown, prefix: prefix, limit: limit, trie: v.trie()}
+	node, ok := m.trie.walk(trieRoot, prefix)
+	if !ok {
+		node = -1
+	}
+	m.continues = node
+	return m
+}
+
+func (v *vocabulary) trie() *trie {
+	entries := make([]trieEntry, 0, len(v.ids))
+	for token, id := range v.ids {
+		entries = append(entries, trieEntry{token, int32(id)})
+	}
+	return newTrie(entries)
+}
+
+func (m *wordPiece) tokenize(w *work, start, end int32) error {
+	text := w.text[start:end]
+	before := len(w.tokens)
+	node := int32(trieRoot)
+	ok := len(text) <= m.limit || runesAtMost(text, m.limit)
+	for at := 0; ok && at < len(text); {
+		id, n := int32(-1), 0
+		if node >= 0 {
+			id, n = m.trie.longest(node, text[at:])
+		}
+		if ok = id >= 0; !ok {
+			break
+		}
+		w.tokens = append(w.tokens, token{id: uint32(id), start: start + int32(at), end: start + int32(at+n)})
+		at += n
+		node = m.continues
+	}
+	if ok {
+		return nil
+	}
+	id, known := m.ids[m.unknown]
+	if !known {
+		return errNoUnknown
+	}
+	w.tokens = append(w.tokens[:before], token{id: id, start: start, end: end})
+	return nil
+}
+
+func runesAtMost(text []byte, limit int) bool {
+	n := 0
+	for _, b := range text {
+		if b&0xC0 != 0x80 {
+			if n++; n > limit {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,184 @@
+package tokenizer
+
+// tokenizer.json: models, added tokens, truncation and padding.
+
+import "fmt"
+
+// parseModel reads the model; files of before 2021 do not name its type.
+func parseModel(in value) (model, error) {
+	o, err := parseObject("model", in)
+	if err != nil {
+		return nil, err
+	}
+	kind, named := o.fields["type"].text()
+	if !named {
+		kind = untypedModel(o)
+	}
+	vocab, _ := o.take("vocab")
+	var m model
+	switch kind {
+	case "BPE":
+		m, err = parseBPE(o, vocab)
+	case "WordPiece":
+		unknown, prefix := o.text("unk_token"), o.text("continuing_subword_prefix")
+		limit := o.number("max_input_chars_per_word")
+		var v *vocabulary
+		if v, err = parseVocabulary("model.vocab", vocab); err == nil {
+			m = newWordPiece(v, unknown, prefix, limit)
+		}
+	case "WordLevel":
+		unknown := o.text("unk_token")
+		var v *vocabulary
+		if v, err = parseVocabulary("model.vocab", vocab); err == nil {
+			m = &wordLevel{v, unknown}
+		}
+	case "Unigram":
+		m, err = parseUnigram(o, vocab)
+	default:
+		return nil, unknownType("model", kind)
+	}
+	if err == nil {
+		err = o.done()
+	}
+	return m, err
+}
+
+func untypedModel(o *object) string {
+	_, merges := o.fields["merges"]
+	_, limit := o.fields["max_input_chars_per_word"]
+	vocab := o.fields["vocab"]
+	switch {
+	case merges:
+		return "BPE"
+	case limit:
+		return "WordPiece"
+	case len(vocab) > 0 && vocab[0] == '[':
+		return "Unigram"
+	}
+	return "WordLevel"
+}
+
+func parseBPE(o *object, vocab value) (model, error) {
+	c := bpeConfig{
+		unknown: o.text("unk_token", ""), prefix: o.text("continuing_subword_prefix", ""), suffix: o.text("end_of_word_suffix", ""),
+		fuseUnknown: o.bool("fuse_unk", false), byteFallback: o.bool("byte_fallback", false), ignoreMerges: o.bool("ignore_merges", false),
+	}
+	if v, ok := o.take("dropout"); ok {
+		if p, isNumber := v.float(); !isNumber || p != 0 {
+			return nil, fmt.Errorf("%w: model.dropout: %s", ErrUnsupported, v)
+		}
+	}
+	v, err := parseVocabulary("model.vocab", vocab)
+	if err != nil {
+		return nil, err
+	}
+	list, _ := o.take("merges")
+	merges, err := parseMerges(list)
+	if err != nil {
+		return nil, err
+	}
+	return newBPE(v, merges, c)
+}
+
+func parseUnigram(o *object, vocab value) (model, error) {
+	unknown := o.number("unk_id", -1)
+	fallback := o.bool("byte_fallback", false)
+	if len(vocab) == 0 || vocab[0] != '[' {
+		return nil, fmt.Errorf("%w: model.vocab must be an array", ErrFormat)
+	}
+	var tokens []string
+	var scores []float64
+	err := vocab.each(func(_, v value) error {
+		i, ok := 0, v[0] == '['
+		if ok {
+			v.each(func(_, v value) error {
+				switch i++; i {
+				case 1:
+					s, isText := v.text()
+					tokens, ok = append(tokens, s), ok && isText
+				case 2:
+					f, isNumber := v.float()
+					scores, ok = append(scores, f), ok && isNumber
+				}
+				return nil
+			})
+		}
+		if !ok || i != 2 {
+			return fmt.Errorf("%w: model.vocab[%d] is %s, not a token and its score", ErrFormat, len(tokens), v)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newUnigram(tokens, scores, int32(unknown), fallback)
+}
+
+func parseAdded(in value) ([]AddedToken, error) {
+	if in.isNull() {
+		return nil, nil
+	}
+	if in[0] != '[' {
+		return nil, fmt.Errorf("%w: added_tokens must be an array", ErrFormat)
+	}
+	var list []AddedToken
+	err := in.each(func(_, v value) error {
+		what := fmt.Sprintf("added_tokens[%d]", len(list))
+		o, err := parseObject(what, v)
+		if err != nil {
+			return err
+		}
+		list = append(list, AddedToken{
+			ID: uint32(o.number("id")), Content: o.text("content"), SingleWord: o.bool("single_word"),
+			LStrip: o.bool("lstrip"), RStrip: o.bool("rstrip"), Normalized: o.bool("normalized"), Special: o.bool("special"),
+		})
+		return o.done()
+	})
+	return list, err
+}
+
+var (
+	leftOrRight = map[string]bool{"Left": true, "Right": false}
+	strategies  = map[string]Strategy{"LongestFirst": LongestFirst, "OnlyFirst": OnlyFirst, "OnlySecond": OnlySecond}
+)
+
+func parseTruncation(in value) (*Truncation, error) {
+	if in.isNull() {
+		return nil, nil
+	}
+	o, err := parseObject("truncation", in)
+	if err != nil {
+		return nil, err
+	}
+	c := &Truncation{MaxLength: o.number("max_length"), Stride: o.number("stride"),
+		Strategy: choice(o, "strategy", strategies), Left: choice(o, "direction", leftOrRight, "Right")}
+	return c, o.done()
+}
+
+func parsePadding(in value) (*Padding, error) {
+	if in.isNull() {
+		return nil, nil
+	}
+	o, err := parseObject("padding", in)
+	if err != nil {
+		return nil, err
+	}
+	c := &Padding{MultipleOf: o.number("pad_to_multiple_of", 0), Left: choice(o, "direction", leftOrRight),
+		ID: o.number("pad_id"), TypeID: o.number("pad_type_id"), Token: o.text("pad_token")}
+	v, _ := o.take("strategy")
+	if s, ok := v.text(); ok {
+		if s != "BatchLongest" {
+			o.fail(ErrUnsupported, ".strategy: %q", s)
+		}
+		return c, o.done()
+	}
+	fixed, err := parseObject("padding.strategy", v)
+	if err != nil {
+		return nil, err
+	}
+	c.Length = fixed.number("Fixed")
+	if err := fixed.done(); err != nil {
+		return nil, err
+	}
+	return c, o.done()
+}

@@ -1,0 +1,204 @@
+package tokenizer
+
+// Post-processors: special tokens around the texts.
+
+import "fmt"
+
+type postProcessor interface {
+	// added counts the special tokens around one text or two.
+	added(pair bool) int
+	// process takes the encodings of one text or two, or what an earlier
+	// post-processor made of them; the caller joins what it returns.
+	process(parts []*Encoding, special bool, opts *Options) ([]*Encoding, error)
+	// trims tells whether offsets lose white space.
+	trims() bool
+}
+
+type postProcessors []postProcessor
+
+func (list postProcessors) added(pair bool) int {
+	n := 0
+	for _, p := range list {
+		n += p.added(pair)
+	}
+	return n
+}
+
+func (list postProcessors) trims() bool {
+	for _, p := range list {
+		if p.trims() {
+			return true
+		}
+	}
+	return false
+}
+
+func (list postProcessors) process(parts []*Encoding, special bool, opts *Options) (_ []*Encoding, err error) {
+	for _, p := range list {
+		if parts, err = p.process(parts, special, opts); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+// byteLevelOffsets takes white space off the offsets.
+type byteLevelOffsets struct{ trim, prefixSpace bool }
+
+func (p byteLevelOffsets) added(bool) int { return 0 }
+func (p byteLevelOffsets) trims() bool    { return p.trim }
+
+func (p byteLevelOffsets) process(parts []*Encoding, _ bool, _ *Options) ([]*Encoding, error) {
+	for i, e := range parts {
+		if p.trim {
+			trimAll(e, p.prefixSpace)
+		}
+		e.setSequence(i)
+	}
+	return parts, nil
+}
+
+func trimAll(e *Encoding, prefixSpace bool) {
+	if len(e.Overflowing) > 0 { // parts may share arrays
+		overflowing := e.Overflowing
+		for i, o := range overflowing {
+			overflowing[i] = o.clone()
+			overflowing[i].trimOffsets(prefixSpace)
+		}
+		sequences := e.sequences
+		*e = *e.clone()
+		e.Overflowing, e.sequences = overflowing, sequences
+	}
+	e.trimOffsets(prefixSpace)
+}
+
+// special is one special token.
+type special struct {
+	token string
+	id    int
+}
+
+func (s special) encoding(typeID int, opts *Options) *Encoding {
+	return filled(1, s.id, typeID, s.token, true, opts)
+}
+
+// bertProcessing is [CLS] A [SEP], or [CLS] A [SEP] B [SEP], and for RoBERTa
+// [CLS] A [SEP] [SEP] B [SEP] with all types 0.
+type bertProcessing struct {
+	cls, sep          special
+	roberta           bool
+	trim, prefixSpace bool // RoBERTa's
+}
+
+func (p *bertProcessing) trims() bool { return p.trim }
+
+func (p *bertProcessing) added(pair bool) int {
+	switch {
+	case pair && p.roberta:
+		return 4
+	case pair:
+		return 3
+	}
+	return 2
+}
+
+func (p *bertProcessing) process(parts []*Encoding, add bool, opts *Options) ([]*Encoding, error) {
+	for i, e := range parts {
+		if p.trim {
+			trimAll(e, p.prefixSpace)
+		}
+		if p.roberta {
+			e.setTypes(0)
+			for _, o := range e.Overflowing {
+				if add {
+					o.setTypes(0)
+				}
+			}
+		}
+		if add {
+			over := e.Overflowing
+			parts[i] = p.wrap(e, i, opts)
+			for _, o := range over {
+				parts[i].Overflowing = append(parts[i].Overflowing, p.wrap(o, i, opts))
+			}
+		}
+	}
+	return parts, nil
+}
+
+// wrap puts special tokens around the i-th text.
+func (p *bertProcessing) wrap(e *Encoding, i int, opts *Options) *Encoding {
+	e.setSequence(min(i, 1))
+	typeID := 0
+	if i > 0 && !p.roberta {
+		typeID = 1
+	}
+	out := new(Encoding)
+	switch {
+	case i == 0:
+		out.append(p.cls.encoding(0, opts))
+	case p.roberta:
+		out.append(p.sep.encoding(0, opts))
+	}
+	out.append(e)
+	out.append(p.sep.encoding(typeID, opts))
+	return out
+}
+
+// template is a list of texts and special tokens.
+type template struct {
+	single, pair []templatePiece
+}
+
+type templatePiece struct {
+	text   int // 0 or 1, or -1 for special tokens
+	tokens []special
+	typeID int
+}
+
+func (p *template) trims() bool { return false }
+
+func (p *template) added(pair bool) int {
+	pieces, n := p.single, 0
+	if pair {
+		pieces = p.pair
+	}
+	for _, piece := range pieces {
+		n += len(piece.tokens)
+	}
+	return n
+}
+
+func (p *template) process(parts []*Encoding, add bool, opts *Options) ([]*Encoding, error) {
+	pieces := p.single
+	switch len(parts) {
+	case 1:
+	case 2:
+		pieces = p.pair
+	default:
+		return nil, fmt.Errorf("%w: a template behind another", ErrUnsupported)
+	}
+	var out []*Encoding
+	used := [2]bool{}
+	for _, piece := range pieces {
+		if piece.text < 0 {
+			for _, s := range piece.tokens {
+				if add {
+					out = append(out, s.encoding(piece.typeID, opts))
+				}
+			}
+			continue
+		}
+		e := parts[piece.text]
+		if used[piece.text] {
+			over := e.Overflowing
+			e = e.clone()
+			e.Overflowing = over
+		}
+		used[piece.text] = true
+		e.setTypes(piece.typeID)
+		e.setSequence(piece.text)
+		out = append(out, e)
+	}
+	return out, nil
+}

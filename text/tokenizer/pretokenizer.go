@@ -1,0 +1,350 @@
+package tokenizer
+
+// Pre-tokenizers: how the normalized text is cut before the model sees it.
+
+import (
+	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
+)
+
+// preTokenizer cuts the splits of w that are no added tokens.
+type preTokenizer interface{ cut(w *work) }
+
+type preTokenizers []preTokenizer
+
+func (list preTokenizers) cut(w *work) {
+	for _, p := range list {
+		p.cut(w)
+	}
+}
+
+// bertPreTokenizer drops white space and isolates punctuation.
+type bertPreTokenizer struct{}
+
+func (bertPreTokenizer) cut(w *work) {
+	w.splitEach(func(s split) {
+		text := w.text[:s.end]
+		start := s.start
+		for i := s.start; i < s.end; {
+			p, n := at(text, int(i))
+			if p&(ucd.White|ucd.Punct) != 0 {
+				w.piece(s, start, i)
+				start = i + int32(n)
+				if p&ucd.White == 0 {
+					w.piece(s, i, start)
+				}
+			}
+			i += int32(n)
+		}
+		w.piece(s, start, s.end)
+	})
+}
+
+// whitespace finds words and runs of what is neither word nor white space.
+type whitespace struct{}
+
+func (whitespace) cut(w *work) {
+	w.splitEach(func(s split) {
+		text := w.text[:s.end]
+		for i := int(s.start); i < len(text); {
+			p, n := at(text, i)
+			end := i + n
+			switch {
+			case p&ucd.RustWord != 0:
+				end = run(text, end, ucd.RustWord)
+			case p&ucd.White == 0:
+				end = runOthers(text, end, ucd.RustWord|ucd.White)
+			default:
+				i = end
+				continue
+			}
+			w.piece(s, int32(i), int32(end))
+			i = end
+		}
+	})
+}
+
+// whitespaceSplit drops white space.
+type whitespaceSplit struct{}
+
+func (whitespaceSplit) cut(w *work) {
+	w.splitEach(func(s split) {
+		text := w.text[:s.end]
+		for i := int(s.start); i < len(text); {
+			end := runOthers(text, i, ucd.White)
+			w.piece(s, int32(i), int32(end))
+			i = run(text, end, ucd.White)
+		}
+	})
+}
+
+// behavior is what becomes of the delimiters that a text is cut at.
+type behavior int
+
+const (
+	removed behavior = iota
+	isolated
+	mergedWithPrevious
+	mergedWithNext
+	contiguous
+)
+
+var behaviors = map[string]behavior{
+	"Removed": removed, "Isolated": isolated, "MergedWithPrevious": mergedWithPrevious,
+	"MergedWithNext": mergedWithNext, "Contiguous": contiguous,
+}
+
+// match is a part of a split, which is a delimiter or lies between them.
+type match struct {
+	start, end int32
+	delimiter  bool
+}
+
+// cutMatches cuts s into w.matches as the behavior says.
+func (w *work) cutMatches(s split, b behavior) {
+	m := w.matches
+	switch b {
+	case removed:
+		for _, x := range m {
+			if !x.delimiter {
+				w.piece(s, x.start, x.end)
+			}
+		}
+		return
+	case contiguous:
+		m = mergeMatches(m, func(was, is bool) bool { return was == is })
+	case mergedWithPrevious:
+		m = mergeMatches(m, func(was, is bool) bool { return is && !was })
+	case mergedWithNext:
+		out := len(m)
+		was := false
+		for i := len(m) - 1; i >= 0; i-- {
+			if m[i].delimiter && !was && out < len(m) {
+				was = true
+				m[out].start = m[i].start
+				continue
+			}
+			was = m[i].delimiter
+			out--
+			m[out] = m[i]
+		}
+		m = m[out:]
+	}
+	for _, x := range m {
+		w.piece(s, x.start, x.end)
+	}
+}
+
+// mergeMatches joins each match to the one before it where join tells so.
+func mergeMatches(m []match, join func(was, is bool) bool) []match {
+	out := m[:0]
+	was := false
+	for _, x := range m {
+		if join(was, x.delimiter) && len(out) > 0 {
+			out[len(out)-1].end = x.end
+		} else {
+			out = append(out, x)
+		}
+		was = x.delimiter
+	}
+	return out
+}
+
+// splitAt cuts at what a pattern finds, or if inverted, at what lies between.
+type splitAt struct {
+	pattern  pattern
+	behavior behavior
+	invert   bool
+}
+
+func (p *splitAt) cut(w *work) {
+	if scan, ok := p.pattern.(scanner); ok && p.behavior == isolated {
+		w.splitEach(func(s split) { w.cutScanned(s, scan) })
+		return
+	}
+	w.splitEach(func(s split) {
+		text := w.text[s.start:s.end]
+		w.matches = w.matches[:0]
+		done := int32(0)
+		for at := 0; at < len(text); {
+			start, end := p.pattern.find(text, at)
+			if start < 0 {
+				break
+			}
+			w.match(s, done, int32(start), p.invert)
+			w.match(s, int32(start), int32(end), !p.invert)
+			done, at = int32(end), end
+		}
+		w.match(s, done, int32(len(text)), p.invert)
+		w.cutMatches(s, p.behavior)
+	})
+}
+
+func (w *work) match(s split, start, end int32, delimiter bool) {
+	if start < end {
+		w.matches = append(w.matches, match{s.start + start, s.start + end, delimiter})
+	}
+}
+
+// cutScanned isolates what scan matches.
+func (w *work) cutScanned(s split, scan scanner) {
+	text := w.text[:s.end]
+	gap := int(s.start) // what no match has covered
+	for i := gap; i < len(text); {
+		n := scan(text[i:])
+		if n == 0 {
+			_, n = utf8.DecodeRune(text[i:])
+			i += n
+			continue
+		}
+		w.piece(s, int32(gap), int32(i))
+		w.piece(s, int32(i), int32(i+n))
+		i += n
+		gap = i
+	}
+	w.piece(s, int32(gap), int32(len(text)))
+}
+
+// splitChars cuts at the characters that have one of the properties.
+type splitChars struct {
+	props    ucd.Props
+	behavior behavior
+}
+
+func (p splitChars) cut(w *work) {
+	w.cutRunes(p.behavior, func(_ rune, props ucd.Props) bool { return props&p.props != 0 })
+}
+
+// splitRune drops a character.
+type splitRune rune
+
+func (p splitRune) cut(w *work) {
+	w.cutRunes(removed, func(r rune, _ ucd.Props) bool { return r == rune(p) })
+}
+
+// cutRunes cuts at each character that is a delimiter.
+func (w *work) cutRunes(b behavior, delimiter func(r rune, p ucd.Props) bool) {
+	w.splitEach(func(s split) {
+		w.matches = w.matches[:0]
+		text := w.text[s.start:s.end]
+		done := int32(0)
+		for i := int32(0); int(i) < len(text); {
+			r, size := utf8.DecodeRune(text[i:])
+			n := int32(size)
+			if delimiter(r, properties.Of(r)) {
+				w.match(s, done, i, false)
+				w.match(s, i, i+n, true)
+				done = i + n
+			}
+			i += n
+		}
+		w.match(s, done, int32(len(text)), false)
+		w.cutMatches(s, b)
+	})
+}
+
+// fixedLength cuts after every so many characters.
+type fixedLength int
+
+func (p fixedLength) cut(w *work) {
+	w.splitEach(func(s split) {
+		start, count := s.start, 0
+		for i := s.start; i < s.end; {
+			_, n := utf8.DecodeRune(w.text[i:s.end])
+			i += int32(n)
+			if count++; count == int(p) {
+				w.piece(s, start, i)
+				start, count = i, 0
+			}
+		}
+		w.piece(s, start, s.end)
+	})
+}
+
+// scheme is where Metaspace prepends its character.
+type scheme int
+
+const (
+	always scheme = iota
+	first
+	never
+)
+
+// metaspace spells spaces by another character and cuts before each.
+type metaspace struct {
+	replacement rune
+	scheme      scheme
+	split       bool
+}
+
+func (p metaspace) cut(w *work) {
+	w.rewrite(func(s split) bool {
+		r, _ := utf8.DecodeRune(w.text[s.start:s.end])
+		starts := r == p.replacement || r == ' '
+		changed := false
+		if !starts && (p.scheme == always || p.scheme == first && s.shift == 0) {
+			w.prepend(s, string(p.replacement))
+			changed = true
+		}
+		kept := s.start
+		for i := s.start; i < s.end; i++ {
+			if w.text[i] == ' ' {
+				w.keep(kept, i)
+				var a span
+				if w.wantAlign {
+					a = w.alignOf(i)
+				}
+				w.emit(p.replacement, a)
+				kept, changed = i+1, true
+			}
+		}
+		if changed {
+			w.keep(kept, s.end)
+		}
+		return changed
+	})
+	if !p.split {
+		return
+	}
+	spelled := utf8.AppendRune(nil, p.replacement)
+	w.splitEach(func(s split) {
+		text := w.text[s.start:s.end]
+		start := s.start
+		for i := 1; i < len(text); {
+			n, _ := literal(spelled).find(text, i)
+			if n < 0 {
+				break
+			}
+			w.piece(s, start, s.start+int32(n))
+			start = s.start + int32(n)
+			i = n + len(spelled)
+		}
+		w.piece(s, start, s.end)
+	})
+}
+
+// byteLevel is GPT-2's: an optional space in front, its pattern, and each byte as
+// a character of its alphabet. Where the model works on bytes, spell is not set.
+type byteLevel struct {
+	prefixSpace, pattern, spell bool
+}
+
+func (p byteLevel) cut(w *work) {
+	if p.prefixSpace {
+		w.rewrite(func(s split) bool {
+			if s.start == s.end || w.text[s.start] == ' ' {
+				return false
+			}
+			w.prepend(s, " ")
+			w.keep(s.start, s.end)
+			return true
+		})
+	}
+	if p.pattern {
+		w.splitEach(func(s split) { w.cutScanned(s, scanGPT2) })
+	}
+	if p.spell {
+		byteChars{}.normalize(w)
+	}
+}

@@ -1,0 +1,162 @@
+package tokenizer
+
+// A trie over bytes, kept as a double array (Aoe, 1989).
+
+import "slices"
+
+// trie maps strings to ids.
+type trie struct{ nodes []trieNode }
+
+// trieNode stands in nodes at the base of its parent plus its byte.
+type trieNode struct {
+	base   int32
+	parent int32 // -1 if the place is free
+	id     int32 // -1 if no string ends here
+}
+
+const trieRoot = 0
+
+// step goes from node by byte b.
+func (t *trie) step(node int32, b byte) (int32, bool) {
+	next := t.nodes[node].base + int32(b)
+	return next, int(next) < len(t.nodes) && t.nodes[next].parent == node
+}
+
+// walk goes from node by the bytes of s.
+func (t *trie) walk(node int32, s string) (int32, bool) {
+	ok := true
+	for i := 0; i < len(s) && ok; i++ {
+		node, ok = t.step(node, s[i])
+	}
+	return node, ok
+}
+
+// longest gives the longest string at the beginning of text that leads from node
+// to an id, which is -1 if there is none.
+func (t *trie) longest(node int32, text []byte) (id int32, length int) {
+	id = -1
+	for i, b := range text {
+		next, ok := t.step(node, b)
+		if !ok {
+			break
+		}
+		node = next
+		if v := t.nodes[node].id; v >= 0 {
+			id, length = v, i+1
+		}
+	}
+	return id, length
+}
+
+// find gives the id of text, -1 if it has none.
+func (t *trie) find(text []byte) int32 {
+	id, n := t.longest(trieRoot, text)
+	if n != len(text) {
+		return -1
+	}
+	return id
+}
+
+type trieEntry struct {
+	key string
+	id  int32
+}
+
+// newTrie builds a trie of entries, which it sorts. Of equal keys the last one
+// counts; empty keys do not.
+func newTrie(entries []trieEntry) *trie {
+	slices.SortStableFunc(entries, func(a, b trieEntry) int {
+		switch {
+		case a.key < b.key:
+			return -1
+		case a.key > b.key:
+			return 1
+		}
+		return 0
+	})
+	b := trieBuilder{entries: entries}
+	b.grow(512)
+	b.nodes[trieRoot] = trieNode{parent: trieRoot, id: -1}
+	type task struct {
+		node, lo, hi, depth int32
+	}
+	queue := []task{{trieRoot, 0, int32(len(entries)), 0}}
+	for len(queue) > 0 {
+		t := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		lo := t.lo
+		for lo < t.hi && len(entries[lo].key) == int(t.depth) {
+			if t.depth > 0 {
+				b.nodes[t.node].id = entries[lo].id
+			}
+			lo++
+		}
+		b.children(lo, t.hi, t.depth)
+		if len(b.labels) == 0 {
+			continue
+		}
+		base := b.place()
+		b.nodes[t.node].base = base
+		for i, c := range b.labels {
+			child := base + int32(c)
+			b.nodes[child] = trieNode{parent: t.node, id: -1}
+			queue = append(queue, task{child, b.bounds[i], b.bounds[i+1], t.depth + 1})
+		}
+	}
+	return &trie{slices.Clip(b.nodes)}
+}
+
+type trieBuilder struct {
+	entries []trieEntry
+	nodes   []trieNode
+	labels  []byte  // of the children being placed
+	bounds  []int32 // of their entries
+	from    int32   // no place before is tried
+}
+
+func (b *trieBuilder) grow(n int) {
+	for len(b.nodes) < n {
+		b.nodes = append(b.nodes, trieNode{parent: -1, id: -1})
+	}
+}
+
+// children lists the bytes that entries[lo:hi] have at depth.
+func (b *trieBuilder) children(lo, hi, depth int32) {
+	b.labels, b.bounds = b.labels[:0], b.bounds[:0]
+	for i := lo; i < hi; {
+		c := b.entries[i].key[depth]
+		b.labels, b.bounds = append(b.labels, c), append(b.bounds, i)
+		for i++; i < hi && b.entries[i].key[depth] == c; i++ {
+		}
+	}
+	b.bounds = append(b.bounds, hi)
+}
+
+// place finds a base at which the places of all labels are free.
+func (b *trieBuilder) place() int32 {
+	first := int32(b.labels[0])
+	at := max(b.from, 1+first)
+	tried, taken := 0, 0
+	for ; ; at++ {
+		b.grow(int(at) + 256)
+		tried++
+		if b.nodes[at].parent >= 0 {
+			taken++
+			continue
+		}
+		free := true
+		for _, c := range b.labels[1:] {
+			if b.nodes[at-first+int32(c)].parent >= 0 {
+				free = false
+				break
+			}
+		}
+		if free {
+			break
+		}
+	}
+	if tried > 64 && taken*20 > tried*19 { // hardly anything is free so far
+		b.from = at
+	}
+	return at - first
+}

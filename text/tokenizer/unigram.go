@@ -1,0 +1,154 @@
+package tokenizer
+
+// Unigram: the most probable way to cut a piece (Kudo, 2018).
+
+import (
+	"fmt"
+	"math"
+	"unicode/utf8"
+)
+
+type unigram struct {
+	*vocabulary
+	scores       []float64
+	trie         *trie
+	unknown      int32 // -1 if there is none
+	unknownScore float64
+	bytes        *[256]uint32 // ids of the tokens for single bytes, or nil
+}
+
+// latticeNode is the best way to reach a place.
+type latticeNode struct {
+	score float64
+	start int32 // of its last token; -1 if the place was not reached
+	id    int32
+}
+
+func newUnigram(tokens []string, scores []float64, unknown int32, byteFallback bool) (*unigram, error) {
+	if unknown >= int32(len(tokens)) {
+		return nil, fmt.Errorf("%w: model.unk_id is %d with %d tokens", ErrFormat, unknown, len(tokens))
+	}
+	m := &unigram{vocabulary: newVocabulary(len(tokens)), scores: scores, unknown: unknown}
+	lowest := math.Inf(1)
+	entries := make([]trieEntry, len(tokens))
+	for i, t := range tokens {
+		m.set(t, uint32(i))
+		lowest = min(lowest, scores[i])
+		entries[i] = trieEntry{t, int32(i)}
+	}
+	m.unknownScore = lowest - 10
+	m.trie = newTrie(entries)
+	if byteFallback {
+		m.bytes = byteTokens(m.vocabulary)
+	}
+	return m, nil
+}
+
+const noID = math.MaxUint32
+
+// byteTokens gives the ids of <0x00> to <0xFF>, noID for those that are missing.
+func byteTokens(v *vocabulary) *[256]uint32 {
+	ids := new([256]uint32)
+	for b := range ids {
+		id, ok := v.ids[fmt.Sprintf("<0x%02X>", b)]
+		if !ok {
+			id = noID
+		}
+		ids[b] = id
+	}
+	return ids
+}
+
+// size counts a token that stands twice twice.
+func (m *unigram) size() int { return len(m.scores) }
+
+func (m *unigram) tokenize(w *work, start, end int32) error {
+	text := w.text[start:end]
+	if cap(w.lattice) <= len(text) {
+		w.lattice = make([]latticeNode, len(text)+1, 2*len(text)+64)
+	}
+	best := w.lattice[:len(text)+1]
+	for i := range best {
+		best[i] = latticeNode{start: -1}
+	}
+	for at := 0; at < len(text); {
+		size := 1
+		if text[at] >= utf8.RuneSelf {
+			_, size = utf8.DecodeRune(text[at:])
+		}
+		so := best[at].score
+		single := false
+		node := int32(trieRoot)
+		for i := at; i < len(text); i++ {
+			next, ok := m.trie.step(node, text[i])
+			if !ok {
+				break
+			}
+			node = next
+			id := m.trie.nodes[node].id
+			if id < 0 {
+				continue
+			}
+			if n := &best[i+1]; n.start < 0 || m.scores[id]+so > n.score {
+				*n = latticeNode{m.scores[id] + so, int32(at), id}
+			}
+			single = single || i+1-at == size
+		}
+		if !single {
+			if n := &best[at+size]; n.start < 0 || m.unknownScore+so > n.score {
+				if m.unknown < 0 {
+					return errNoUnknown
+				}
+				*n = latticeNode{m.unknownScore + so, int32(at), m.unknown}
+			}
+		}
+		at += size
+	}
+	m.backtrack(w, best, start)
+	return nil
+}
+
+// backtrack appends the tokens of the best way, from its end.
+func (m *unigram) backtrack(w *work, best []latticeNode, start int32) {
+	first := len(w.tokens)
+	for end := int32(len(best) - 1); end > 0; {
+		n := best[end]
+		if n.id != m.unknown {
+			w.tokens = append(w.tokens, token{id: uint32(n.id), start: start + n.start, end: start + end})
+			end = n.start
+			continue
+		}
+		from := n.start // neighbouring unknown characters are one token
+		for from > 0 && best[from].id == m.unknown {
+			from = best[from].start
+		}
+		m.fallback(w, start+from, start+end)
+		end = from
+	}
+	made := w.tokens[first:]
+	for i, j := 0, len(made)-1; i < j; i, j = i+1, j-1 {
+		made[i], made[j] = made[j], made[i]
+	}
+}
+
+// fallback appends what stands for unknown text, last token first.
+func (m *unigram) fallback(w *work, start, end int32) {
+	text := w.text[start:end]
+	if id := m.trie.find(text); id >= 0 {
+		w.tokens = append(w.tokens, token{id: uint32(id), start: start, end: end})
+		return
+	}
+	if m.bytes != nil {
+		all := true
+		for _, b := range text {
+			all = all && m.bytes[b] != noID
+		}
+		if all {
+			for i := len(text) - 1; i >= 0; i-- {
+				w.tokens = append(w.tokens, token{id: m.bytes[text[i]], start: start, end: end})
+			}
+			return
+		}
+	}
+	w.tokens = append(w.tokens, token{id: uint32(m.unknown), start: start, end: end, surface: true})
+}

@@ -1,0 +1,258 @@
+package tokenizer
+
+// The state of one call: the text as it is normalized, cut and tokenized.
+
+import (
+	"sync"
+	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
+)
+
+// span is a range of bytes.
+type span struct{ start, end int32 }
+
+// split is a piece of the text, which the steps before the model cut smaller.
+type split struct {
+	start, end int32 // in work.text
+	shift      int32 // where the piece began in the original text when it was cut
+	added      int32 // index into addedTokens.list, or -1
+}
+
+// token is what the model found.
+type token struct {
+	id         uint32
+	start, end int32 // in work.text
+	split      int32
+	surface    bool // its string is what stands in the text, not that of the id
+}
+
+// work holds one text. Every byte of text knows which bytes of the original it
+// came from: those of align, or where that is nil, the original character around
+// the same place.
+type work struct {
+	original string
+	text     []byte
+	align    []span
+	splits   []split
+	tokens   []token
+
+	wantAlign bool   // whether offsets are asked for, or a step needs them
+	nextText  []byte // what rewrite makes
+	nextAlign []span
+	nextSplit []split
+	spare     []span // align's storage while align is nil
+	matches   []match
+	runes     []rune
+	changes   []ucd.Change
+	scratch   bpeScratch
+	lattice   []latticeNode
+}
+
+var workPool = sync.Pool{New: func() any { return new(work) }}
+
+// maxKeep is the size of the buffers that a pool may hold on to.
+const maxKeep = 1 << 20
+
+func (w *work) release() {
+	if cap(w.text)+cap(w.nextText) > maxKeep {
+		return
+	}
+	if w.align != nil {
+		w.spare, w.align = w.align, nil
+	}
+	w.original = ""
+	workPool.Put(w)
+}
+
+// reset begins a text. Each byte that is no UTF-8 is read as U+FFFD.
+func (w *work) reset(s string, wantAlign bool) {
+	w.original, w.wantAlign = s, wantAlign
+	w.text, w.align = w.text[:0], nil
+	w.splits, w.tokens = w.splits[:0], w.tokens[:0]
+	if utf8.ValidString(s) {
+		w.text = append(w.text, s...)
+	} else {
+		if wantAlign {
+			w.align = w.spare[:0]
+		}
+		for i, r := range s {
+			size := utf8.RuneLen(r)
+			if r == utf8.RuneError {
+				_, size = utf8.DecodeRuneInString(s[i:])
+			}
+			w.text = utf8.AppendRune(w.text, r)
+			if wantAlign {
+				for len(w.align) < len(w.text) {
+					w.align = append(w.align, span{int32(i), int32(i + size)})
+				}
+			}
+		}
+	}
+	if len(w.text) > 0 {
+		w.splits = append(w.splits, split{0, int32(len(w.text)), 0, -1})
+	}
+}
+
+// alignOf tells which bytes of the original text[i] came from.
+func (w *work) alignOf(i int32) span {
+	if w.align != nil {
+		return w.align[i]
+	}
+	start, end := i, i+1
+	for start > 0 && !utf8.RuneStart(w.text[start]) {
+		start--
+	}
+	for int(end) < len(w.text) && !utf8.RuneStart(w.text[end]) {
+		end++
+	}
+	return span{start, end}
+}
+
+// cut makes a split of text[start:end] that knows its place in the original.
+func (w *work) cut(from split, start, end, added int32) split {
+	shift := from.shift
+	if w.wantAlign && start != from.start {
+		shift = w.alignOf(start).start
+	} else if w.wantAlign && w.align != nil {
+		shift = w.align[start].start
+	}
+	return split{start, end, shift, added}
+}
+
+// splitEach replaces each split that is no added token by what f appends to
+// w.nextSplit.
+func (w *work) splitEach(f func(s split)) {
+	w.nextSplit = w.nextSplit[:0]
+	for _, s := range w.splits {
+		if s.added >= 0 {
+			w.nextSplit = append(w.nextSplit, s)
+		} else {
+			f(s)
+		}
+	}
+	w.splits, w.nextSplit = w.nextSplit, w.splits
+}
+
+// piece appends text[start:end] of s to the splits being made, unless it is empty.
+func (w *work) piece(s split, start, end int32) {
+	if start < end {
+		w.nextSplit = append(w.nextSplit, w.cut(s, start, end, -1))
+	}
+}
+
+// rewrite replaces the text of each split that is no added token by what f appends
+// with keep and emit. A false result of f means that it appended nothing and the
+// text stays.
+func (w *work) rewrite(f func(s split) bool) {
+	w.nextText, w.nextAlign, w.nextSplit = w.nextText[:0], w.nextAlign[:0], w.nextSplit[:0]
+	changed := false
+	for i, s := range w.splits {
+		start := int32(len(w.nextText))
+		if s.added >= 0 || !f(s) {
+			if !changed { // perhaps nothing ever changes
+				continue
+			}
+			w.keep(s.start, s.end)
+		} else if !changed {
+			changed = true
+			if i > 0 {
+				w.restart(i, f)
+				break
+			}
+		}
+		w.nextSplit = append(w.nextSplit, split{start, int32(len(w.nextText)), s.shift, s.added})
+	}
+	if !changed {
+		return
+	}
+	w.splits, w.nextSplit = w.nextSplit, w.splits
+	w.text, w.nextText = w.nextText, w.text
+	if w.wantAlign {
+		old := w.align
+		if old == nil {
+			old = w.spare[:0]
+		}
+		w.align, w.nextAlign = w.nextAlign, old
+		w.spare = nil
+	}
+}
+
+// restart writes the splits before the i-th, which are the first that stay, and
+// then all others.
+func (w *work) restart(i int, f func(s split) bool) {
+	w.nextText, w.nextAlign = w.nextText[:0], w.nextAlign[:0]
+	for j, s := range w.splits {
+		start := int32(len(w.nextText))
+		if j < i || s.added >= 0 || !f(s) {
+			w.keep(s.start, s.end)
+		}
+		w.nextSplit = append(w.nextSplit, split{start, int32(len(w.nextText)), s.shift, s.added})
+	}
+}
+
+// keep copies text[start:end].
+func (w *work) keep(start, end int32) {
+	w.nextText = append(w.nextText, w.text[start:end]...)
+	if !w.wantAlign {
+		return
+	}
+	if w.align != nil {
+		w.nextAlign = append(w.nextAlign, w.align[start:end]...)
+		return
+	}
+	for i := start; i < end; {
+		size := int32(1)
+		if w.text[i] >= utf8.RuneSelf {
+			_, n := utf8.DecodeRune(w.text[i:end])
+			size = int32(n)
+		}
+		for range size {
+			w.nextAlign = append(w.nextAlign, span{i, i + size})
+		}
+		i += size
+	}
+}
+
+// emit appends a character that stands for the original bytes a.
+func (w *work) emit(r rune, a span) {
+	before := len(w.nextText)
+	w.nextText = utf8.AppendRune(w.nextText, r)
+	if w.wantAlign {
+		for range len(w.nextText) - before {
+			w.nextAlign = append(w.nextAlign, a)
+		}
+	}
+}
+
+// transform writes changes for text[start:end] of s, of which the first skip bytes
+// are dropped. A character with a change of 1 shares the place of the one before
+// it; one of 0 takes the place of the next character, one of -n of n more.
+func (w *work) transform(s split, start, end int32, changes []ucd.Change, skip int32) {
+	at := start + skip
+	for _, c := range changes {
+		var a span
+		switch {
+		case !w.wantAlign:
+		case c.N <= 0:
+			a = w.alignOf(min(at, int32(len(w.text))-1))
+		case at > s.start:
+			a = w.alignOf(at - 1)
+		default:
+			a = span{s.shift, s.shift}
+		}
+		for n := c.N; n <= 0 && at < end; n++ {
+			_, size := utf8.DecodeRune(w.text[at:end])
+			at += int32(size)
+		}
+		w.emit(c.R, a)
+	}
+}
+
+// offsets gives the bytes of the original that text[start:end] of s came from.
+func (w *work) offsets(s split, start, end int32) span {
+	if start >= end {
+		return span{s.shift + start - s.start, s.shift + end - s.start}
+	}
+	return span{w.alignOf(start).start, w.alignOf(end - 1).end}
+}
