@@ -28,7 +28,6 @@ const allowance = 20
 // notBuilt lists model types, and folders, that are not supported yet.
 var notBuilt = map[string]bool{
 	"bart":             true,
-	"clip":             true,
 	"gemma":            true,
 	"gemma2":           true,
 	"gemma3_text":      true,
@@ -39,7 +38,6 @@ var notBuilt = map[string]bool{
 	"phi3":             true,
 	"qwen2":            true,
 	"qwen3":            true,
-	"siglip":           true,
 	"t5":               true,
 	"whisper":          true,
 	"llama-bias":       true,
@@ -136,6 +134,7 @@ func compareFolder(t *testing.T, dir string) int {
 	ws := new(models.Workspace)
 	e.text(ws, m)
 	e.image(ws, m)
+	e.joint(ws, m)
 	e.generation(ws, m)
 	for _, name := range file.Names() {
 		if !e.used[name] {
@@ -271,7 +270,7 @@ func (e *expected) head(ws *models.Workspace, h models.Head, x []float32, b mode
 
 // text compares what encoders give.
 func (e *expected) text(ws *models.Workspace, m *models.Model) {
-	if m.Encoder == nil || m.LM != nil || !e.has("input_ids") {
+	if m.Encoder == nil || m.LM != nil || m.Joint != nil || !e.has("input_ids") {
 		return
 	}
 	in := e.tokens("input_ids", "attention_mask", "token_type_ids")
@@ -303,7 +302,7 @@ func (e *expected) text(ws *models.Workspace, m *models.Model) {
 
 // image compares what encoders of images give.
 func (e *expected) image(ws *models.Workspace, m *models.Model) {
-	if m.Image == nil || !e.has("pixel_values") {
+	if m.Image == nil || m.Joint != nil || !e.has("pixel_values") {
 		return
 	}
 	pixels, shape := e.floats("pixel_values"), e.shape("pixel_values")
@@ -321,6 +320,24 @@ func (e *expected) image(ws *models.Workspace, m *models.Model) {
 	if e.has("pooler_output") && m.ImagePooler != nil {
 		e.check("pooler_output", e.head(ws, m.ImagePooler, x, transformer.Uniform(n, rows), n))
 	}
+}
+
+// joint compares the vectors of texts and images, and what they have in common.
+func (e *expected) joint(ws *models.Workspace, m *models.Model) {
+	if m.Joint == nil {
+		return
+	}
+	in := e.tokens("input_ids", "attention_mask", "")
+	texts := make([]float32, in.Batch.Len()*m.Joint.Dim())
+	e.ok(m.Joint.EmbedTexts(ws, texts, in.Tokens))
+	e.check("text_embeds", texts)
+	shape := e.shape("pixel_values")
+	images := make([]float32, shape[0]*m.Joint.Dim())
+	e.ok(m.Joint.EmbedImages(ws, images, e.floats("pixel_values"), shape[0], shape[2], shape[3]))
+	e.check("image_embeds", images)
+	logits := make([]float32, shape[0]*in.Batch.Len())
+	e.ok(m.Joint.Compare(ws, logits, images, texts))
+	e.check("logits_per_image", logits)
 }
 
 // generation compares logits and greedy tokens of language models.

@@ -32,6 +32,9 @@ type Model struct {
 	ImageClassifier Head
 	ImagePooler     Head
 
+	// Joint compares texts and images by vectors of one space.
+	Joint *Joint
+
 	// Sentence is the embedding of sentences that modules.json describes.
 	Sentence *SentenceEmbedder
 }

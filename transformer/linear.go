@@ -104,6 +104,9 @@ type FeedForwardConfig struct {
 	Activation  Activation
 	Gated       bool // Down(activation(Gate(x)) * Up(x)): SwiGLU with SiLU
 	Bias        bool
+	// Sharpness s, if not 0, makes the activation a that of s times as much: a(s*x)/s.
+	// SiLU with 1.702 is QuickGELU. Loading scales the weights.
+	Sharpness float32
 	// Chunk is the number of rows that are computed at a time, so that the
 	// hidden values take Chunk*Hidden numbers; 0: all rows. It changes no result.
 	Chunk int
@@ -140,6 +143,9 @@ func (c FeedForwardConfig) check() error {
 	if c.OutDim < 0 || c.Chunk < 0 {
 		return errorf(ErrConfig, "feed-forward: out dim %d, chunk %d, want at least 0", c.OutDim, c.Chunk)
 	}
+	if c.Sharpness != 0 && (!(c.Sharpness > 0) || c.Gated) {
+		return errorf(ErrConfig, "feed-forward: sharpness %g, gated %t", c.Sharpness, c.Gated)
+	}
 	return positive("feed-forward", size{"dim", c.Dim}, size{"hidden", c.Hidden})
 }
 
@@ -158,9 +164,13 @@ func (l *Loader) feedForward(c FeedForwardConfig, names FeedForwardNames) *FeedF
 		f.Gate = l.At(names.Gate).Linear(c.Dim, c.Hidden, c.Bias)
 		fallthrough
 	default:
-		f.Up = l.At(names.Up).Linear(c.Dim, c.Hidden, c.Bias)
+		f.Up = l.Stacked(c.Dim, c.Bias, Part{Name: names.Up, Rows: c.Hidden, Scale: c.Sharpness, BiasScale: c.Sharpness})
 	}
-	f.Down = l.At(names.Down).Linear(c.Hidden, c.OutDim, c.Bias)
+	down := Part{Name: names.Down, Rows: c.OutDim}
+	if c.Sharpness != 0 {
+		down.Scale = 1 / c.Sharpness
+	}
+	f.Down = l.Stacked(c.Hidden, c.Bias, down)
 	return f
 }
 

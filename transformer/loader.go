@@ -218,6 +218,8 @@ type Part struct {
 	// them, and the number of all. Of 0: the tensor has Rows rows.
 	From, Of int
 	NoBias   bool // the bias of these rows is 0, and the checkpoint lacks it
+	// Scale and BiasScale multiply weight and bias; 0: 1.
+	Scale, BiasScale float32
 }
 
 // Linear is the layer with the tensors weight, [out, in], and bias, [out].
@@ -257,14 +259,15 @@ func (l *Loader) Stacked(in int, bias bool, parts ...Part) *Linear {
 				x = make([]float32, p.Of)
 			}
 			b = append(b, x[p.From:p.From+p.Rows]...)
+			scale(b[len(b)-p.Rows:], p.BiasScale)
 		}
 	}
 	if !complete || l.Failed() {
 		return nil
 	}
 	if l.transposed {
-		if len(parts) > 1 {
-			l.Fail(errorf(ErrConfig, "%s: transposed weights side by side", l.Name()))
+		if len(parts) > 1 || parts[0].Scale != 0 {
+			l.Fail(errorf(ErrConfig, "%s: transposed weights side by side or scaled", l.Name()))
 			return nil
 		}
 		w := l.whole(data[0], parts[0].Name+"weight", in*all)
@@ -273,7 +276,7 @@ func (l *Loader) Stacked(in int, bias bool, parts ...Part) *Linear {
 		}
 		return &Linear{in, out, b, kernels.PackB(kernels.NoTrans, in, out, w[parts[0].From:], all)}
 	}
-	if len(parts) == 1 && data[0] != nil {
+	if len(parts) == 1 && data[0] != nil && parts[0].Scale == 0 {
 		return &Linear{in, out, b, kernels.PackB(kernels.Trans, in, out, data[0][parts[0].From*in:], in)}
 	}
 	w := l.buffer(out * in)
@@ -282,9 +285,17 @@ func (l *Loader) Stacked(in int, bias bool, parts ...Part) *Linear {
 		if !l.read(w[at:at+p.Rows*in], data[i], p.Name+"weight", p.From*in) {
 			return nil
 		}
+		scale(w[at:at+p.Rows*in], p.Scale)
 		at += p.Rows * in
 	}
 	return &Linear{in, out, b, kernels.PackB(kernels.Trans, in, out, w, in)}
+}
+
+// scale multiplies x by a factor, 0 standing for 1.
+func scale(x []float32, by float32) {
+	if by != 0 && by != 1 {
+		kernels.Scale(x, x, by)
+	}
 }
 
 // whole is all elements of a tensor that was found, valid until the next call.

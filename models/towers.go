@@ -1,0 +1,271 @@
+package models
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Two towers: an encoder of texts and one of images, trained so that vectors of what
+// belongs together are close. CLIP and SigLIP have them.
+
+// A Joint makes vectors of texts and images, of length 1 in one space.
+type Joint struct {
+	text        Encoder
+	image       ImageEncoder
+	textHead    Head
+	imageHead   Head
+	scale, bias float32
+}
+
+// Dim is the width of the vectors.
+func (j *Joint) Dim() int { return j.textHead.Out() }
+
+// EmbedTexts sets dst, [sequences, Dim], to the vectors of texts, which end with the
+// token that their tokenizer puts there.
+func (j *Joint) EmbedTexts(ws *Workspace, dst []float32, in Tokens) error {
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(in.Batch.Rows() * j.text.Dim()) // [rows, D]
+	err := inOrder(
+		j.text.Encode(ws, x, in),
+		j.textHead.Forward(ws, dst, x, in.Batch), // [sequences, Dim]
+	)
+	if err == nil {
+		normalizeRows(dst, j.Dim())
+	}
+	return err
+}
+
+// EmbedImages sets dst, [images, Dim], to the vectors of pixels, [images, channels,
+// height, width].
+func (j *Joint) EmbedImages(ws *Workspace, dst, pixels []float32, images, height, width int) error {
+	rows, err := j.image.Rows(height, width)
+	if err != nil {
+		return err
+	}
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(images * rows * j.image.Dim()) // [images, rows, D]
+	err = inOrder(
+		j.image.EncodeImages(ws, x, pixels, images, height, width),
+		j.imageHead.Forward(ws, dst, x, transformer.Uniform(images, rows)), // [images, Dim]
+	)
+	if err == nil {
+		normalizeRows(dst, j.Dim())
+	}
+	return err
+}
+
+// Compare sets dst, [images, texts], to the logits of each image and text belonging
+// together: the products of their vectors, [images, Dim] and [texts, Dim], scaled.
+func (j *Joint) Compare(ws *Workspace, dst, images, texts []float32) error {
+	dim := j.Dim()
+	m, n := len(images)/dim, len(texts)/dim
+	if len(images) != m*dim || len(texts) != n*dim || len(dst) != m*n {
+		return fmt.Errorf("%w: %d elements for vectors of images of %d and of texts of %d, each of %d", transformer.ErrShape, len(dst), len(images), len(texts), dim)
+	}
+	ws.Threads.Gemm(kernels.NoTrans, kernels.Trans, m, n, dim, j.scale, images, dim, texts, dim, 0, dst, n) // [images, texts]
+	for i := range dst {
+		dst[i] += j.bias
+	}
+	return nil
+}
+
+// logScale is the factor whose logarithm a checkpoint has.
+func logScale(l *transformer.Loader, shape ...int) float32 {
+	if x := l.Tensor("logit_scale", shape...); len(x) == 1 {
+		return float32(math.Exp(float64(x[0])))
+	}
+	return 0
+}
+
+// towerConfig is what both towers' configurations say.
+type towerConfig struct {
+	Dim        int     `json:"hidden_size"`
+	Layers     int     `json:"num_hidden_layers"`
+	Heads      int     `json:"num_attention_heads"`
+	Hidden     int     `json:"intermediate_size"`
+	Activation string  `json:"hidden_act"`
+	Eps        float32 `json:"layer_norm_eps"`
+}
+
+// textTowerConfig is that of the texts' tower.
+type textTowerConfig struct {
+	Vocab        int `json:"vocab_size"`
+	MaxPositions int `json:"max_position_embeddings"`
+	Projection   int `json:"projection_size" min:"0"` // SigLIP's
+}
+
+// imageTowerConfig is that of the images' tower.
+type imageTowerConfig struct {
+	Image    int `json:"image_size"`
+	Patch    int `json:"patch_size"`
+	Channels int `json:"num_channels"`
+}
+
+var towerLayers = transformer.StackNames{Layers: "encoder.layers.%d.", Layer: transformer.LayerNames{
+	Self: "self_attn.", SelfNorm: "layer_norm1.", FeedNorm: "layer_norm2.",
+	Attention: transformer.AttentionNames{Query: "q_proj.", Key: "k_proj.", Value: "v_proj.", Out: "out_proj."},
+	Feed:      transformer.FeedForwardNames{Up: "mlp.fc1.", Down: "mlp.fc2."},
+}}
+
+// decodeAll fills several structs from one object, of which each has some fields.
+func decodeAll(d Document, into ...any) error {
+	for _, v := range into {
+		if err := d.Decode(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stack is the layers of a tower.
+func (config *towerConfig) stack(d Document, l *transformer.Loader) (*transformer.Stack, error) {
+	if config.Dim%config.Heads != 0 {
+		return nil, d.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+	}
+	feed, err := config.feed(d)
+	if err != nil {
+		return nil, err
+	}
+	return l.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
+		Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: true, OutBias: true},
+		FeedForward: feed, Norm: config.norm(), NormFirst: true,
+	}}, towerLayers), nil
+}
+
+// feed is the feed-forward network of a layer.
+func (config *towerConfig) feed(d Document) (transformer.FeedForwardConfig, error) {
+	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Bias: true}
+	if config.Activation == "quick_gelu" { // x*sigmoid(1.702x)
+		feed.Activation, feed.Sharpness = transformer.SiLU, 1.702
+		return feed, nil
+	}
+	var err error
+	feed.Activation, err = d.Activation("hidden_act", config.Activation)
+	return feed, err
+}
+
+func (config *towerConfig) norm() transformer.NormConfig {
+	return transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
+}
+
+// textTower is the encoder of texts.
+type textTower struct {
+	words, positions *transformer.Embedding
+	layers           *transformer.Stack
+	norm             *transformer.Norm
+	mask             *transformer.Mask // nil: all tokens see all
+}
+
+func (c *Checkpoint) loadTextTower(config towerConfig, text textTowerConfig, d Document, l *transformer.Loader) (*textTower, error) {
+	layers, err := config.stack(d, l)
+	if err != nil {
+		return nil, err
+	}
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = text.Vocab, config.Dim, config.Layers, text.MaxPositions
+	return &textTower{
+		words:     l.At("embeddings.token_embedding.").Embedding(text.Vocab, config.Dim),
+		positions: l.At("embeddings.position_embedding.").Embedding(text.MaxPositions, config.Dim),
+		layers:    layers,
+		norm:      l.At("final_layer_norm.").Norm(config.norm()),
+	}, nil
+}
+
+func (t *textTower) Dim() int { return t.words.Dim }
+
+func (t *textTower) Encode(ws *Workspace, dst []float32, in Tokens) error {
+	if err := in.check(dst, t.words.Dim); err != nil {
+		return err
+	}
+	return inOrder(
+		t.words.Forward(ws, dst, in.IDs),       // word vectors        [rows, D]
+		addRows(dst, t.positions, in.Batch, 0), // + those of positions [rows, D]
+		t.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: in.Batch, Mask: t.mask}, nil), // [rows, D]
+		t.norm.Forward(ws, dst, dst), // [rows, D]
+	)
+}
+
+// imageTower is the encoder of images.
+type imageTower struct {
+	dim, size, side int // width, of the image, of the grid of patches
+	patches         *patches
+	class           []float32 // [D], or nil
+	positions       *transformer.Embedding
+	before, after   *transformer.Norm // or nil
+	layers          *transformer.Stack
+}
+
+func loadImageTower(config towerConfig, image imageTowerConfig, d Document, l *transformer.Loader, class bool) (*imageTower, error) {
+	layers, err := config.stack(d, l)
+	if err != nil {
+		return nil, err
+	}
+	side := image.Image / image.Patch
+	if side < 1 || side > 1<<15 {
+		return nil, d.Errorf("image_size", "%d patches of patch_size = %d in a row", side, image.Patch)
+	}
+	t := &imageTower{dim: config.Dim, size: side * image.Patch, side: side, layers: layers}
+	count := side * side
+	if class {
+		t.class = l.Tensor("embeddings.class_embedding", config.Dim)
+		count++
+	}
+	t.patches = loadPatches(l.At("embeddings.patch_embedding."), config.Dim, image.Channels, image.Patch, image.Patch, !class)
+	t.positions = l.At("embeddings.position_embedding.").Embedding(count, config.Dim)
+	return t, nil
+}
+
+func (t *imageTower) Dim() int                  { return t.dim }
+func (t *imageTower) Channels() int             { return t.patches.channels }
+func (t *imageTower) Size() (height, width int) { return t.size, t.size }
+
+func (t *imageTower) Rows(height, width int) (int, error) {
+	down, across, err := t.patches.grid(height, width)
+	return len(t.class)/t.dim + down*across, err
+}
+
+// EncodeImages interpolates the positions for images of another size.
+func (t *imageTower) EncodeImages(ws *Workspace, dst, pixels []float32, images, height, width int) error {
+	rows, err := t.Rows(height, width)
+	if err != nil {
+		return err
+	}
+	if len(dst) != images*rows*t.dim {
+		return fmt.Errorf("%w: dst has %d elements, want %d images of %d rows of %d", transformer.ErrShape, len(dst), images, rows, t.dim)
+	}
+	class := len(t.class)           // elements
+	positions := t.positions.Weight // [rows, D]
+	if height != t.size || width != t.size {
+		other := interpolate(positions[class:], t.dim, t.side, t.side, height/t.patches.height, width/t.patches.width)
+		positions = slices.Concat(positions[:class], other)
+	}
+	defer ws.Release(ws.Mark())
+	count := rows*t.dim - class
+	x := ws.Alloc(images * count) // [images, patches, D]
+	if err := t.patches.forward(ws, x, pixels, images, height, width); err != nil {
+		return err
+	}
+	for i := range images {
+		to := dst[i*rows*t.dim : (i+1)*rows*t.dim] // [rows, D]
+		copy(to, t.class)
+		copy(to[class:], x[i*count:])
+		for j, p := range positions {
+			to[j] += p
+		}
+	}
+	if t.before != nil {
+		if err := t.before.Forward(ws, dst, dst); err != nil {
+			return err
+		}
+	}
+	if err := t.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: transformer.Uniform(images, rows)}, nil); err != nil {
+		return err
+	}
+	if t.after == nil {
+		return nil
+	}
+	return t.after.Forward(ws, dst, dst) // [images, rows, D]
+}
