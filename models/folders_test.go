@@ -25,30 +25,6 @@ const own = "testdata/folders"
 // difference between float32 and float64 there, may be the difference here.
 const allowance = 20
 
-// notBuilt lists model types, and folders, that are not supported yet.
-var notBuilt = map[string]bool{
-	"bart":             true,
-	"gemma":            true,
-	"gemma2":           true,
-	"gemma3_text":      true,
-	"gpt2":             true,
-	"m2m_100":          true,
-	"marian":           true,
-	"mistral":          true,
-	"phi3":             true,
-	"qwen2":            true,
-	"qwen3":            true,
-	"t5":               true,
-	"whisper":          true,
-	"llama-bias":       true,
-	"llama-dynamic":    true,
-	"llama-linear":     true,
-	"llama-rope3-new":  true,
-	"llama-tied-rope3": true,
-	"llama-yarn":       true,
-	"llama-yarn-keys":  true,
-}
-
 // TestFolders loads each folder, computes every output that its expected.safetensors
 // has, and compares, on every tier.
 func TestFolders(t *testing.T) {
@@ -68,9 +44,6 @@ func TestFolders(t *testing.T) {
 		}
 		folders++
 		t.Run(e.Name(), func(t *testing.T) {
-			if !given && (notBuilt[modelType(t, dir)] || notBuilt[e.Name()]) {
-				t.Skip("not built")
-			}
 			for _, isa := range kernels.Supported() {
 				t.Run(isa.String(), func(t *testing.T) {
 					defer kernels.Use(isa)()
@@ -83,20 +56,6 @@ func TestFolders(t *testing.T) {
 		t.Fatalf("no model folders under %s", root)
 	}
 	t.Logf("%d folders, %d outputs compared", folders, compared)
-}
-
-func modelType(t *testing.T, dir string) string {
-	text, err := os.ReadFile(filepath.Join(dir, "config.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var c struct {
-		Type string `json:"model_type"`
-	}
-	if err := json.Unmarshal(text, &c); err != nil {
-		t.Fatal(err)
-	}
-	return c.Type
 }
 
 // expected is what a folder's expected.safetensors holds.
