@@ -196,7 +196,7 @@ func (e *Encoding) append(f *Encoding) {
 // join puts parts in a row. What overflows of one part is combined with every
 // other part, and with what overflows of it.
 func join(parts []*Encoding) *Encoding {
-	out := new(Encoding)
+	out := &Encoding{IDs: []int{}, TypeIDs: []int{}, Special: []bool{}, Attention: []bool{}}
 	for _, p := range parts {
 		var over []*Encoding
 		for _, o := range out.Overflowing {
