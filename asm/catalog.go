@@ -11,7 +11,7 @@ import (
 )
 
 // Catalog is every generated kernel.
-var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels)
+var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels)
 
 // anyTier adapts a kernel that is the same for every tier.
 func anyTier(f func(vec.Machine)) func(Tier, vec.Machine) {
@@ -36,6 +36,25 @@ var vectorKernels = []Kernel{
 		out("dst", "1", "n", "").or("x"), in("x", "1", "n", ""), scalar("a", 0.75), scalar("b", -0.5)),
 	elementwise("axpyVec", "computes y[i] += alpha*x[i] for every i of x.", kernel.AXPYVec,
 		update("y", "1", "n", "").or("x"), in("x", "1", "n", ""), scalar("alpha", 1.25)),
+}
+
+// convertKernels widen elements.
+var convertKernels = []Kernel{
+	{
+		File: "convert", Source: "convert.go", Name: "float16Vec",
+		Doc:    []string{"computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet."},
+		Params: []Param{out("dst", "1", "n", ""), in("x", "1", "n", "").of(Uint16)}, Sizes: []Size{lengths("n", 0, "vectorLengths")},
+		Close: Closeness{Exact: true},
+		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []Feature{F16C}}, {Tier: "NEON"}},
+		Emit:  anyTier(kernel.Float16Vec),
+	},
+	{
+		File: "convert", Source: "convert.go", Name: "bfloat16Vec",
+		Doc:    []string{"computes dst[i] = the value of the bfloat16 number x[i] for every i of dst."},
+		Params: []Param{out("dst", "1", "n", ""), in("x", "1", "n", "").of(Uint16)}, Sizes: []Size{lengths("n", 0, "vectorLengths")},
+		Close: Closeness{Exact: true},
+		Emit:  anyTier(kernel.BFloat16Vec),
+	},
 }
 
 func elementwise(name, doc string, emit func(vec.Machine), params ...Param) Kernel {

@@ -232,7 +232,7 @@ func inShape(e Expr, known []string) string {
 }
 
 // spelled are the words of names that begin with more than one capital letter.
-var spelled = []struct{ lower, upper string }{{"axpy", "AXPY"}, {"gelu", "GELU"}, {"relu", "ReLU"}, {"rms", "RMS"}, {"silu", "SiLU"}}
+var spelled = []struct{ lower, upper string }{{"axpy", "AXPY"}, {"bfloat", "BFloat"}, {"gelu", "GELU"}, {"relu", "ReLU"}, {"rms", "RMS"}, {"silu", "SiLU"}}
 
 // exported is the name of the function that chooses among a kernel's implementations.
 func exported(name string) string {

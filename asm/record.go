@@ -68,10 +68,10 @@ type Param interface {
 // Elem is the type of an operand's elements.
 type Elem string
 
-// The types of elements. Float16 are the bits of IEEE 754 binary16.
+// The types of elements. Those of 16 bits are floats, as their bits.
 const (
 	Float32 Elem = "float32"
-	Float16 Elem = "uint16"
+	Uint16  Elem = "uint16"
 	Int8    Elem = "int8"
 	Uint8   Elem = "uint8"
 	Int32   Elem = "int32"

@@ -82,9 +82,9 @@ func newFormat(f Format, isa ISA) format {
 			b.packPanels(isa, asFloats(panel), 0, 0, k, n, nr)
 		}
 	case FormatBF16:
-		halfFormat(&r, half.ToBFloat16, widenBF16)
+		halfFormat(&r, half.ToBFloat16, simd.BFloat16Vec)
 	case FormatF16:
-		halfFormat(&r, half.ToFloat16, widenF16)
+		halfFormat(&r, half.ToFloat16, simd.Float16Vec)
 	}
 	return r
 }

@@ -1,16 +1,12 @@
 package kernels
 
-import (
-	"unsafe"
-
-	"github.com/avoformer/avoformer/internal/half"
-)
+import "unsafe"
 
 // Packed weights of 16 bits: a panel as of float32, with shorter elements.
 
 // halfFormat completes the record of a format whose elements are 16 bits, which narrow
 // rounds to and widen gives the value of.
-func halfFormat(r *format, narrow func(float32) uint16, widen func(dst []float32, x []uint16)) {
+func halfFormat(r *format, narrow func(float32) uint16, widen func(isa ISA, dst []float32, x []uint16)) {
 	r.steps, r.bytes = 1, 2*r.nr
 	isa, nr := r.isa, r.nr
 	r.pack = func(panel []byte, columns []float32, n, k int) {
@@ -24,21 +20,7 @@ func halfFormat(r *format, narrow func(float32) uint16, widen func(dst []float32
 		}
 		gemmScratchPool.Put(s)
 	}
-	r.widen = func(dst []float32, blocks []byte) { widen(dst, asHalves(blocks)) }
-}
-
-func widenBF16(dst []float32, x []uint16) {
-	dst = dst[:len(x)]
-	for i, h := range x {
-		dst[i] = half.BFloat16(h)
-	}
-}
-
-func widenF16(dst []float32, x []uint16) {
-	dst = dst[:len(x)]
-	for i, h := range x {
-		dst[i] = half.Float16(h)
-	}
+	r.widen = func(dst []float32, blocks []byte) { widen(isa, dst[:len(blocks)/2], asHalves(blocks)) }
 }
 
 // asHalves is the same memory, which must be aligned for 16 bits.

@@ -26,6 +26,7 @@ func TestMistakes(t *testing.T) {
 		{"mixed arrangements of a word", func(f *Function, p GP, v, w Vec) { f.VFADD(v.S4(), v.S4(), w.D2()) }, "VFADD: operands of arrangements D2 and S4"},
 		{"arrangement not allowed", func(f *Function, p GP, v, w Vec) { f.VEOR(v.S4(), v.S4(), w.S4()) }, "VEOR: operand of arrangement S4"},
 		{"native mixed", func(f *Function, p GP, v, w Vec) { f.VFMLA(v.S4(), v.D2(), w.D2()) }, "VFMLA: operand of arrangement S4 beside a destination of D2"},
+		{"widening to 16 lanes", func(f *Function, p GP, v, w Vec) { f.VFCVTL(v.As(H4), w.B16()) }, "VFCVTL: operands of arrangements"},
 		{"shift 0", func(f *Function, p GP, v, w Vec) { f.VSSHR(0, v.S4(), w.S4()) }, "VSSHR: shift by 0, want 1 to 32"},
 		{"shift 33", func(f *Function, p GP, v, w Vec) { f.VUSHR(33, v.S4(), w.S4()) }, "VUSHR: shift by 33, want 1 to 32"},
 		{"shift left 32", func(f *Function, p GP, v, w Vec) { f.VSHL(32, v.S4(), w.S4()) }, "VSHL: shift by 32, want 0 to 31"},
@@ -155,6 +156,9 @@ func everything(f *Function) {
 	f.VFMAXV(v.S4(), x)
 	f.VFMINV(v.S4(), x)
 	f.VSSHR(32, v.S4(), x.S4())
+	f.VFCVTL(v.As(H4), x.S4())
+	f.MOVHULoad(At(p, 8190), d)
+	f.FMOVSFromGP(n, x)
 	f.LoadConst([4]uint32{1, 2, 3, 4}, x)
 	f.VFADD(f.Const([4]uint32{5, 6, 7, 8}).S4(), w.S4(), x.S4())
 	f.B("end")

@@ -168,6 +168,11 @@ func (f *Function) FMOVSToGP(n Vec, d GP) {
 	f.add(node{op: "FMOVS", args: []operand{n, d}, reads: []*register{n.r}, writes: []*register{d.r}})
 }
 
+// FMOVSFromGP is lane 0 of d = the low bits of n, and zeros above.
+func (f *Function) FMOVSFromGP(n GP, d Vec) {
+	f.add(node{op: "FMOVS", args: []operand{n, d}, reads: []*register{n.r}, writes: []*register{d.r}})
+}
+
 // memory checks an offset and makes the registers that m reads and writes.
 // An access takes size bytes, and offsets of one instruction reach from -256 to
 // 255, and in multiples of the size up to 4095 of them.
@@ -202,6 +207,9 @@ func (f *Function) MOVDLoad(m Mem, d GP) { f.load("MOVD", m, 8, d, d.r) }
 
 // MOVDStore is 64 bits of memory = s.
 func (f *Function) MOVDStore(s GP, m Mem) { f.store("MOVD", s, s.r, m, 8) }
+
+// MOVHULoad is d = 16 bits of memory, and zeros above.
+func (f *Function) MOVHULoad(m Mem, d GP) { f.load("MOVHU", m, 2, d, d.r) }
 
 // FMOVQ is d = 128 bits of memory.
 func (f *Function) FMOVQ(m Mem, d Vec) { f.load("FMOVQ", m, 16, d, d.r) }

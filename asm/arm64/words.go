@@ -14,6 +14,7 @@ const (
 	across                 // op sd, vn.T
 	byElement              // op vd.T, vn.T, vm.S[lane]
 	shiftRight             // op vd.T, vn.T, #shift
+	widen                  // op vd.T, vn.T, whose lanes are half as long
 )
 
 // fields are the bits of a form that its operands fill in.
@@ -72,8 +73,12 @@ var words = []word{
 	{"VFMLA", byElement, S4, 0x4f801000, "fmla", false},
 	{"VFMLS", byElement, S4, 0x4f805000, "fmls", false},
 	{"VFMUL", byElement, S4, 0x4f809000, "fmul", false},
+	{"VFCVTL", widen, H4, 0x0e217800, "fcvtl", false},
 	{"VSSHR", shiftRight, S4, 0x4f200400, "sshr", true},
 }
+
+// wider has the arrangements of what is widened.
+var wider = map[Arrangement]Arrangement{H4: S4, B8: H8, S2: D2}
 
 func (w *word) encode(d, n, m, imm int) uint32 {
 	v := w.base | uint32(d) | uint32(n)<<5
@@ -100,6 +105,8 @@ func (w *word) text(d, n, m, imm int) string {
 		return fmt.Sprintf("%s v%d.%s, v%d.%s, v%d.s[%d]", w.gnu, d, t, n, t, m, imm)
 	case shiftRight:
 		return fmt.Sprintf("%s v%d.%s, v%d.%s, #%d", w.gnu, d, t, n, t, imm)
+	case widen:
+		return fmt.Sprintf("%s v%d.%s, v%d.%s", w.gnu, d, arrangements[wider[w.arr]].gnu, n, t)
 	}
 	return fmt.Sprintf("%s v%d.%s, v%d.%s", w.gnu, d, t, n, t)
 }
@@ -122,7 +129,7 @@ func (f *Function) word(op string, form form, readsDst bool, from []VecOperand, 
 	for _, o := range append(slices.Clone(from), d) {
 		switch o := o.(type) {
 		case Arranged:
-			if o.arr != arr {
+			if o.arr != arr && !(form == widen && o == d && o.arr == wider[arr]) {
 				f.errorf("%s: operands of arrangements %s and %s", op, o.arr, arr)
 			}
 		case Element:
@@ -263,6 +270,9 @@ func (f *Function) VFMAXV(n Arranged, d Vec) {
 func (f *Function) VFMINV(n Arranged, d Vec) {
 	f.word("VFMINV", across, false, []VecOperand{n}, d.As(n.arr), 0)
 }
+
+// VFCVTL is the four floats of 16 bits in n, which is H4, as floats of 32 bits.
+func (f *Function) VFCVTL(n, d Arranged) { f.word("VFCVTL", widen, false, []VecOperand{n}, d, 0) }
 
 // VSSHR is d = n >> i, signed.
 func (f *Function) VSSHR(i int, n, d Arranged) {

@@ -204,6 +204,44 @@ func (x *NEON) StoreStream(p Ptr, off int, v V) { x.Store(p, off, v) }
 // Prefetch implements Machine.
 func (x *NEON) Prefetch(p Ptr, off int) {}
 
+// LoadFloat16 implements Machine.
+func (x *NEON) LoadFloat16(p Ptr, off int) V {
+	v := x.V()
+	x.FMOVD(arm64.At(np(p), off), v)
+	x.VFCVTL(v.As(arm64.H4), v.S4())
+	return V{v}
+}
+
+// LoadFloat16One implements Machine.
+func (x *NEON) LoadFloat16One(p Ptr) V {
+	v := x.loadHalf(p)
+	x.VFCVTL(v.As(arm64.H4), v.S4())
+	return V{v}
+}
+
+// LoadBFloat16 implements Machine: zeros go below each element.
+func (x *NEON) LoadBFloat16(p Ptr, off int) V {
+	v := x.V()
+	x.FMOVD(arm64.At(np(p), off), v)
+	x.VZIP1(v.As(arm64.H8), x.Const([4]uint32{}).As(arm64.H8), v.As(arm64.H8))
+	return V{v}
+}
+
+// LoadBFloat16One implements Machine.
+func (x *NEON) LoadBFloat16One(p Ptr) V {
+	v := x.loadHalf(p)
+	x.VSHL(16, v.S4(), v.S4())
+	return V{v}
+}
+
+// loadHalf reads 16 bits into lane 0, and zeros above.
+func (x *NEON) loadHalf(p Ptr) arm64.Vec {
+	r, v := x.GP(), x.V()
+	x.MOVHULoad(arm64.At(np(p), 0), r)
+	x.FMOVSFromGP(r, v)
+	return v
+}
+
 // LoadScalar implements Machine.
 func (x *NEON) LoadScalar(p Ptr, off int) V {
 	v := x.V()

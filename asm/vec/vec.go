@@ -110,6 +110,12 @@ type Machine interface {
 	StoreStream(p Ptr, off int, v V)
 	// Prefetch fetches the cache line at p + off bytes, if there is any. It is a hint.
 	Prefetch(p Ptr, off int)
+	// LoadFloat16 and LoadBFloat16 read Width elements of 16 bits at p + off bytes, and
+	// LoadFloat16One and LoadBFloat16One one of them into lane 0, as their values.
+	LoadFloat16(p Ptr, off int) V
+	LoadFloat16One(p Ptr) V
+	LoadBFloat16(p Ptr, off int) V
+	LoadBFloat16One(p Ptr) V
 	// LoadScalar reads one element at p + off bytes into every lane.
 	LoadScalar(p Ptr, off int) V
 	// StoreScalar writes lane 0 at p + off bytes.

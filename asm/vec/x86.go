@@ -301,6 +301,48 @@ func (x *X86) StoreStream(p Ptr, off int, v V) { x.VMOVNTPS(vr(v), at(p, off)) }
 // Prefetch implements Machine.
 func (x *X86) Prefetch(p Ptr, off int) { x.PREFETCHT0(at(p, off)) }
 
+// LoadFloat16 implements Machine.
+func (x *X86) LoadFloat16(p Ptr, off int) V {
+	v := x.NewV()
+	x.VCVTPH2PS(at(p, off), v)
+	return V{v}
+}
+
+// LoadFloat16One implements Machine.
+func (x *X86) LoadFloat16One(p Ptr) V {
+	v, low := x.NewV(), x.XMM()
+	x.VMOVD(x.loadHalf(p), low)
+	if x.width == 16 {
+		x.VCVTPH2PS(low.AsY(), v)
+	} else {
+		x.VCVTPH2PS(low, v)
+	}
+	return V{v}
+}
+
+// LoadBFloat16 implements Machine.
+func (x *X86) LoadBFloat16(p Ptr, off int) V {
+	v := x.NewV()
+	x.VPMOVZXWD(at(p, off), v)
+	x.VPSLLD(operand.U8(16), v, v)
+	return V{v}
+}
+
+// LoadBFloat16One implements Machine.
+func (x *X86) LoadBFloat16One(p Ptr) V {
+	bits, v := x.loadHalf(p), x.NewV()
+	x.SHLL(operand.U8(16), bits)
+	x.VMOVD(bits, v.AsX())
+	return V{v}
+}
+
+// loadHalf reads 16 bits.
+func (x *X86) loadHalf(p Ptr) reg.GPVirtual {
+	bits := x.GP32()
+	x.MOVWLZX(at(p, 0), bits)
+	return bits
+}
+
 // LoadScalar implements Machine.
 func (x *X86) LoadScalar(p Ptr, off int) V {
 	v := x.NewV()

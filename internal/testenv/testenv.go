@@ -29,6 +29,7 @@ func Main[T fmt.Stringer](m *testing.M, supported []T) {
 // read, but misses what is read before they start, as Main and package kernels do.
 func CheckForced(t *testing.T, active fmt.Stringer) {
 	os.Getenv("AVOFORMER_REQUIRE")
+	os.Getenv("AVOFORMER_CPU")
 	if forced := os.Getenv("AVOFORMER_ISA"); forced != "" && forced != active.String() {
 		t.Errorf("the active tier is %s, but AVOFORMER_ISA=%s", active, forced)
 	}

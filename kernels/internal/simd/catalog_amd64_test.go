@@ -48,4 +48,6 @@ var functions = [numKernels][]any{
 	KernelScaleVec:            {scaleVecAVX512, scaleVecAVX2, scaleVecGeneric},
 	KernelSubSubVec:           {subSubVecAVX512, subSubVecAVX2, subSubVecGeneric},
 	KernelAXPYVec:             {axpyVecAVX512, axpyVecAVX2, axpyVecGeneric},
+	KernelFloat16Vec:          {float16VecAVX512, float16VecAVX2F16C, float16VecGeneric},
+	KernelBFloat16Vec:         {bfloat16VecAVX512, bfloat16VecAVX2, bfloat16VecGeneric},
 }

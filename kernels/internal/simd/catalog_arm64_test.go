@@ -48,4 +48,6 @@ var functions = [numKernels][]any{
 	KernelScaleVec:            {scaleVecNEON, scaleVecGeneric},
 	KernelSubSubVec:           {subSubVecNEON, subSubVecGeneric},
 	KernelAXPYVec:             {axpyVecNEON, axpyVecGeneric},
+	KernelFloat16Vec:          {float16VecNEON, float16VecGeneric},
+	KernelBFloat16Vec:         {bfloat16VecNEON, bfloat16VecGeneric},
 }

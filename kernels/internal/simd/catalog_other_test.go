@@ -48,4 +48,6 @@ var functions = [numKernels][]any{
 	KernelScaleVec:            {scaleVecGeneric},
 	KernelSubSubVec:           {subSubVecGeneric},
 	KernelAXPYVec:             {axpyVecGeneric},
+	KernelFloat16Vec:          {float16VecGeneric},
+	KernelBFloat16Vec:         {bfloat16VecGeneric},
 }

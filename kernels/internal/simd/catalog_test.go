@@ -176,6 +176,9 @@ func build(im tested, s shape, at checkasm.Placement, turn int) namedCase {
 		default:
 			o := p.operand.place(p.name, s)
 			o.At = at
+			if size := int(fn.In(i).Elem().Size()); size < 4 { // places are multiples of 4 bytes
+				o.At.Distance += turn * size % 4
+			}
 			read := p.operand.read && (p.operand.beta == "" || scalars[p.operand.beta] != 0)
 			o.Data = data(fn.In(i).Elem(), p.name, o.Rows*o.Cols, read)
 			if special := contents[im.kernel]; special != nil {

@@ -720,3 +720,35 @@ func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 		axpyVecGeneric(y, x, alpha)
 	}
 }
+
+// Float16Vec runs the implementation of float16Vec for the tier.
+func Float16Vec(isa ISA, dst []float32, x []uint16) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
+	switch chosen[KernelFloat16Vec][isa&isaMask] {
+	case 0:
+		float16VecAVX512(dst, x)
+	case 1:
+		float16VecAVX2F16C(dst, x)
+	default:
+		float16VecGeneric(dst, x)
+	}
+}
+
+// BFloat16Vec runs the implementation of bfloat16Vec for the tier.
+func BFloat16Vec(isa ISA, dst []float32, x []uint16) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
+	switch chosen[KernelBFloat16Vec][isa&isaMask] {
+	case 0:
+		bfloat16VecAVX512(dst, x)
+	case 1:
+		bfloat16VecAVX2(dst, x)
+	default:
+		bfloat16VecGeneric(dst, x)
+	}
+}

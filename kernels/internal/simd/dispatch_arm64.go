@@ -636,3 +636,31 @@ func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 		axpyVecGeneric(y, x, alpha)
 	}
 }
+
+// Float16Vec runs the implementation of float16Vec for the tier.
+func Float16Vec(isa ISA, dst []float32, x []uint16) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
+	switch chosen[KernelFloat16Vec][isa&isaMask] {
+	case 0:
+		float16VecNEON(dst, x)
+	default:
+		float16VecGeneric(dst, x)
+	}
+}
+
+// BFloat16Vec runs the implementation of bfloat16Vec for the tier.
+func BFloat16Vec(isa ISA, dst []float32, x []uint16) {
+	if race.Enabled {
+		raceWrite(dst)
+		raceRead(x)
+	}
+	switch chosen[KernelBFloat16Vec][isa&isaMask] {
+	case 0:
+		bfloat16VecNEON(dst, x)
+	default:
+		bfloat16VecGeneric(dst, x)
+	}
+}

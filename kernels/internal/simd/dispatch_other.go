@@ -213,3 +213,13 @@ func SubSubVec(isa ISA, dst, x []float32, a, b float32) {
 func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 	axpyVecGeneric(y, x, alpha)
 }
+
+// Float16Vec runs the implementation of float16Vec for the tier.
+func Float16Vec(isa ISA, dst []float32, x []uint16) {
+	float16VecGeneric(dst, x)
+}
+
+// BFloat16Vec runs the implementation of bfloat16Vec for the tier.
+func BFloat16Vec(isa ISA, dst []float32, x []uint16) {
+	bfloat16VecGeneric(dst, x)
+}

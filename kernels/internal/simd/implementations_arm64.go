@@ -174,4 +174,12 @@ var implementations = [numKernels][]Implementation{
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 65536},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
+	KernelFloat16Vec: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 65536},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelBFloat16Vec: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 65536},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
 }

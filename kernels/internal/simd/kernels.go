@@ -46,6 +46,8 @@ const (
 	KernelScaleVec
 	KernelSubSubVec
 	KernelAXPYVec
+	KernelFloat16Vec
+	KernelBFloat16Vec
 	numKernels
 )
 
@@ -92,6 +94,8 @@ var kernelNames = [numKernels]string{
 	"scaleVec",
 	"subSubVec",
 	"axpyVec",
+	"float16Vec",
+	"bfloat16Vec",
 }
 
 const (

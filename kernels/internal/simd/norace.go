@@ -2,7 +2,7 @@
 
 package simd
 
-func raceRead(x []float32)                          {}
-func raceWrite(x []float32)                         {}
-func raceReadRows(x []float32, rows, cols, ld int)  {}
-func raceWriteRows(x []float32, rows, cols, ld int) {}
+func raceRead[T any](x []T)                          {}
+func raceWrite[T any](x []T)                         {}
+func raceReadRows[T any](x []T, rows, cols, ld int)  {}
+func raceWriteRows[T any](x []T, rows, cols, ld int) {}

@@ -10,24 +10,24 @@ import (
 // The dispatching functions report to the race detector the memory that the
 // assembly reads and writes, which it cannot see.
 
-func raceRead(x []float32) { raceReadRows(x, 1, len(x), 0) }
+func raceRead[T any](x []T) { raceReadRows(x, 1, len(x), 0) }
 
-func raceWrite(x []float32) { raceWriteRows(x, 1, len(x), 0) }
+func raceWrite[T any](x []T) { raceWriteRows(x, 1, len(x), 0) }
 
-func raceReadRows(x []float32, rows, cols, ld int) {
+func raceReadRows[T any](x []T, rows, cols, ld int) {
 	raceRows(runtime.RaceReadRange, x, rows, cols, ld)
 }
 
-func raceWriteRows(x []float32, rows, cols, ld int) {
+func raceWriteRows[T any](x []T, rows, cols, ld int) {
 	raceRows(runtime.RaceWriteRange, x, rows, cols, ld)
 }
 
-func raceRows(report func(addr unsafe.Pointer, n int), x []float32, rows, cols, ld int) {
+func raceRows[T any](report func(addr unsafe.Pointer, n int), x []T, rows, cols, ld int) {
 	if cols == 0 {
 		return
 	}
 	for r := range rows {
 		row := x[r*ld:][:cols]
-		report(unsafe.Pointer(unsafe.SliceData(row)), cols*4)
+		report(unsafe.Pointer(unsafe.SliceData(row)), cols*int(unsafe.Sizeof(row[0])))
 	}
 }

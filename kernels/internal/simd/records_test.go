@@ -464,4 +464,16 @@ var records = [numKernels]record{
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 		{name: "alpha", values: []float32{1.25}},
 	}},
+	KernelFloat16Vec: {exact: true, sums: 1, sizes: []size{
+		{name: "n", each: true, least: 0, values: vectorLengths},
+	}, params: []param{
+		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true}},
+		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
+	}},
+	KernelBFloat16Vec: {exact: true, sums: 1, sizes: []size{
+		{name: "n", each: true, least: 0, values: vectorLengths},
+	}, params: []param{
+		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true}},
+		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
+	}},
 }

@@ -1091,3 +1091,43 @@ func axpyVecAVX512(y, x []float32, alpha float32)
 //
 //go:noescape
 func axpyVecAVX2(y, x []float32, alpha float32)
+
+// float16VecAVX512 computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet.
+//
+//	dst n, written
+//	x   n uint16
+//
+// Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func float16VecAVX512(dst []float32, x []uint16)
+
+// float16VecAVX2F16C computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet.
+//
+//	dst n, written
+//	x   n uint16
+//
+// Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func float16VecAVX2F16C(dst []float32, x []uint16)
+
+// bfloat16VecAVX512 computes dst[i] = the value of the bfloat16 number x[i] for every i of dst.
+//
+//	dst n, written
+//	x   n uint16
+//
+// Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func bfloat16VecAVX512(dst []float32, x []uint16)
+
+// bfloat16VecAVX2 computes dst[i] = the value of the bfloat16 number x[i] for every i of dst.
+//
+//	dst n, written
+//	x   n uint16
+//
+// Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func bfloat16VecAVX2(dst []float32, x []uint16)

@@ -547,3 +547,23 @@ func subSubVecNEON(dst, x []float32, a, b float32)
 //
 //go:noescape
 func axpyVecNEON(y, x []float32, alpha float32)
+
+// float16VecNEON computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet.
+//
+//	dst n, written
+//	x   n uint16
+//
+// Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func float16VecNEON(dst []float32, x []uint16)
+
+// bfloat16VecNEON computes dst[i] = the value of the bfloat16 number x[i] for every i of dst.
+//
+//	dst n, written
+//	x   n uint16
+//
+// Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func bfloat16VecNEON(dst []float32, x []uint16)
