@@ -1,0 +1,69 @@
+// The arguments of a call, bound to the names of parameters.
+
+package jinja
+
+type args struct {
+	env   *env
+	plain []any
+	named *dict
+}
+
+// take is the argument at place i, or by name; -1 has no place. A named
+// argument is taken once: rest returns what nobody took.
+func (a *args) take(i int, name string) (any, bool) {
+	if i >= 0 && i < len(a.plain) {
+		return a.plain[i], true
+	}
+	v, ok, _ := a.named.get(name)
+	if ok {
+		left := newDict()
+		for j, k := range a.named.keys {
+			if k != name {
+				_ = left.set(k, a.named.values[j])
+			}
+		}
+		a.named = left
+	}
+	return v, ok
+}
+
+func (a *args) rest(n int) ([]any, *dict) { return a.plain[min(n, len(a.plain)):], a.named }
+
+// bind gives the arguments in the order of the parameters' names; where one is
+// missing, its default. A parameter without default has the value required.
+func (a *args) bind(what string, params ...any) ([]any, error) {
+	out := make([]any, 0, len(params)/2)
+	for i := 0; i < len(params); i += 2 {
+		name := params[i].(string)
+		v, ok := a.take(i/2, name)
+		if !ok {
+			v = params[i+1]
+		}
+		if v == required {
+			return nil, failf("%s: missing argument %q", what, name)
+		}
+		out = append(out, v)
+	}
+	if more, named := a.rest(len(params) / 2); len(more) > 0 || len(named.keys) > 0 {
+		return nil, failf("%s: too many arguments", what)
+	}
+	return out, nil
+}
+
+type requiredArgument struct{}
+
+var required any = requiredArgument{}
+
+func wantString(what string, v any) (string, error) {
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	return "", failf("%s: want a string, got %s", what, typeName(v))
+}
+
+func wantInt(what string, v any) (int, error) {
+	if i, ok := asInt(v); ok && int64(int(i)) == i {
+		return int(i), nil
+	}
+	return 0, failf("%s: want an integer, got %s", what, typeName(v))
+}

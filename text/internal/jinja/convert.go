@@ -1,0 +1,76 @@
+// Go's values, by way of their JSON.
+
+package jinja
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// fromGo is a Go value as the template sees it: what its JSON says. The keys
+// of a json.RawMessage keep their order; those of a map are sorted.
+func fromGo(v any) (any, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrRender, err)
+	}
+	dec := json.NewDecoder(&b)
+	dec.UseNumber()
+	out, err := fromJSON(dec)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrRender, err)
+	}
+	return sized(out)
+}
+
+func fromJSON(dec *json.Decoder) (any, error) {
+	t, err := dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := t.(type) {
+	case json.Number:
+		if i, err := strconv.ParseInt(t.String(), 10, 64); err == nil {
+			return i, nil
+		}
+		if !strings.ContainsAny(t.String(), ".eE") {
+			return nil, failf("integer %s is not supported", t)
+		}
+		return t.Float64()
+	case json.Delim:
+		if t == '[' {
+			l := &list{}
+			for dec.More() {
+				x, err := fromJSON(dec)
+				if err != nil {
+					return nil, err
+				}
+				l.items = append(l.items, x)
+			}
+			_, err = dec.Token()
+			return l, err
+		}
+		d := newDict()
+		for dec.More() {
+			k, err := dec.Token()
+			if err != nil {
+				return nil, err
+			}
+			x, err := fromJSON(dec)
+			if err != nil {
+				return nil, err
+			}
+			if err := d.set(k, x); err != nil {
+				return nil, err
+			}
+		}
+		_, err = dec.Token()
+		return d, err
+	}
+	return t, nil
+}

@@ -1,0 +1,296 @@
+// Arithmetic, equality and order of Python's values.
+
+package jinja
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+)
+
+func isNumber(v any) bool {
+	switch v.(type) {
+	case bool, int64, float64:
+		return true
+	}
+	return false
+}
+
+// asInt is v as an integer, if it is one: True is 1.
+func asInt(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	}
+	return 0, false
+}
+
+func asFloat(v any) (float64, bool) {
+	if f, ok := v.(float64); ok {
+		return f, true
+	}
+	i, ok := asInt(v)
+	return float64(i), ok
+}
+
+func arithmetic(op string, a, b any) (any, error) {
+	for _, v := range []any{a, b} {
+		if u, ok := v.(undefined); ok {
+			return nil, u.err()
+		}
+	}
+	if s, ok := a.(string); ok && op == "%" {
+		return percent(s, b)
+	}
+	if op == "+" || op == "*" {
+		if v, ok, err := sequence(op, a, b); ok || err != nil {
+			return v, err
+		}
+	}
+	i, iok := asInt(a)
+	j, jok := asInt(b)
+	if iok && jok {
+		return integers(op, i, j)
+	}
+	x, xok := asFloat(a)
+	y, yok := asFloat(b)
+	if xok && yok {
+		return floats(op, x, y)
+	}
+	return nil, failf("unsupported operand types for %s: %s and %s", op, typeName(a), typeName(b))
+}
+
+// sequence is a sum of strings or lists, or one of them some times.
+func sequence(op string, a, b any) (v any, ok bool, err error) {
+	if op == "*" {
+		if _, ok := asInt(a); ok {
+			a, b = b, a
+		}
+		n, ok := asInt(b)
+		if !ok {
+			return nil, false, nil
+		}
+		n = max(n, 0)
+		switch a := a.(type) {
+		case string:
+			if int64(len(a)) > maxOutput/max(n, 1) {
+				return nil, false, failf("a string of more than %d bytes", maxOutput)
+			}
+			return strings.Repeat(a, int(n)), true, nil
+		case *list:
+			if int64(size(a)) > maxSteps/max(n, 1) {
+				return nil, false, failf("a value of more than %d elements", maxSteps)
+			}
+			v, err := sized(&list{items: slices.Repeat(a.items, int(n)), tuple: a.tuple})
+			return v, true, err
+		}
+		return nil, false, nil
+	}
+	switch a := a.(type) {
+	case string:
+		if t, ok := b.(string); ok {
+			v, err := concat(a, t)
+			return v, true, err
+		}
+	case *list:
+		if l, ok := b.(*list); ok && a.tuple == l.tuple && a.view == "" && l.view == "" {
+			v, err := sized(&list{items: slices.Concat(a.items, l.items), tuple: a.tuple})
+			return v, true, err
+		}
+	}
+	return nil, false, nil
+}
+
+func integers(op string, a, b int64) (any, error) {
+	var r int64
+	exact := true
+	switch op {
+	case "+":
+		r = a + b
+		exact = (r > a) == (b > 0)
+	case "-":
+		r = a - b
+		exact = (r < a) == (b > 0)
+	case "*":
+		r = a * b
+		exact = a == 0 || r/a == b && !(a == -1 && b == math.MinInt64)
+	case "**":
+		return power(a, b)
+	default:
+		if b == 0 {
+			return nil, failf("division by zero")
+		}
+		switch op {
+		case "/":
+			return float64(a) / float64(b), nil
+		case "//":
+			r = a / b
+			if a%b != 0 && (a < 0) != (b < 0) {
+				r--
+			}
+			exact = !(a == math.MinInt64 && b == -1)
+		case "%":
+			if r = a % b; r != 0 && (r < 0) != (b < 0) {
+				r += b
+			}
+		}
+	}
+	if !exact {
+		return nil, failf("%d %s %d: integers beyond 64 bits are not supported", a, op, b)
+	}
+	return r, nil
+}
+
+func power(a, b int64) (any, error) {
+	if b < 0 {
+		return floats("**", float64(a), float64(b))
+	}
+	r := any(int64(1))
+	var err error
+	if b > 64 && a != 0 && a != 1 && a != -1 {
+		return nil, failf("%d ** %d: integers beyond 64 bits are not supported", a, b)
+	}
+	if b > 64 {
+		b = 2 + b%2 // the same for 0, 1 and -1
+	}
+	for range b {
+		if r, err = integers("*", r.(int64), a); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func floats(op string, a, b float64) (any, error) {
+	switch op {
+	case "+":
+		return a + b, nil
+	case "-":
+		return a - b, nil
+	case "*":
+		return a * b, nil
+	case "**":
+		r := math.Pow(a, b)
+		if math.IsNaN(r) && !math.IsNaN(a) && !math.IsNaN(b) {
+			return nil, failf("%v ** %v is complex", a, b)
+		}
+		if math.IsInf(r, 0) && !math.IsInf(a, 0) && !math.IsInf(b, 0) {
+			return nil, failf("%v ** %v is too large", a, b)
+		}
+		return r, nil
+	}
+	if b == 0 {
+		return nil, failf("division by zero")
+	}
+	switch op {
+	case "/":
+		return a / b, nil
+	case "//":
+		m := math.Mod(a, b)
+		q := (a - m) / b
+		if m != 0 && (b < 0) != (m < 0) {
+			q--
+		}
+		return math.Floor(q + 0.5), nil
+	}
+	m := math.Mod(a, b)
+	if m != 0 && (b < 0) != (m < 0) {
+		m += b
+	} else if m == 0 {
+		m = math.Copysign(0, b)
+	}
+	return m, nil
+}
+
+func equal(a, b any) bool {
+	if isNumber(a) && isNumber(b) {
+		return orderNumbers(a, b) == 0
+	}
+	switch a := a.(type) {
+	case nil:
+		return b == nil
+	case string:
+		return a == b
+	case undefined:
+		_, ok := b.(undefined)
+		return ok
+	case *list:
+		l, ok := b.(*list)
+		if !ok || a.view == generator || l.view == generator {
+			return ok && a == l
+		}
+		return a.tuple == l.tuple && slices.EqualFunc(a.items, l.items, equal)
+	case *dict:
+		d, ok := b.(*dict)
+		if !ok || len(d.keys) != len(a.keys) {
+			return false
+		}
+		for i, k := range a.keys {
+			if v, ok, _ := d.get(k); !ok || !equal(a.values[i], v) {
+				return false
+			}
+		}
+		return true
+	case *namespace:
+		return a == b
+	case *loop:
+		return a == b
+	}
+	return false
+}
+
+// unordered is what order returns for NaN.
+const unordered = math.MinInt
+
+func orderNumbers(a, b any) int {
+	i, iok := asInt(a)
+	j, jok := asInt(b)
+	if iok && jok {
+		return cmp.Compare(i, j)
+	}
+	x, _ := asFloat(a)
+	y, _ := asFloat(b)
+	if math.IsNaN(x) || math.IsNaN(y) {
+		return unordered
+	}
+	return cmp.Compare(x, y)
+}
+
+// order is negative, 0 or positive as a is before, with or behind b.
+func order(op string, a, b any) (int, error) {
+	for _, v := range []any{a, b} {
+		if u, ok := v.(undefined); ok {
+			return 0, u.err()
+		}
+	}
+	if isNumber(a) && isNumber(b) {
+		return orderNumbers(a, b), nil
+	}
+	switch a := a.(type) {
+	case string:
+		if t, ok := b.(string); ok {
+			return strings.Compare(a, t), nil // UTF-8 has the order of its code points
+		}
+	case *list:
+		l, ok := b.(*list)
+		if !ok || a.tuple != l.tuple || a.view != "" || l.view != "" {
+			break
+		}
+		for i, x := range a.items {
+			if i == len(l.items) {
+				return 1, nil
+			}
+			if !equal(x, l.items[i]) {
+				return order(op, x, l.items[i])
+			}
+		}
+		return cmp.Compare(len(a.items), len(l.items)), nil
+	}
+	return 0, failf("%s not supported between instances of %s and %s", op, typeName(a), typeName(b))
+}

@@ -1,0 +1,390 @@
+// Statements, the scopes of their names, and the output.
+
+package jinja
+
+import "strings"
+
+// flow says how a statement ended.
+type flow uint8
+
+const (
+	flowOn flow = iota
+	flowBreak
+	flowContinue
+)
+
+// run is one rendering: what limits it.
+type run struct {
+	steps, depth int
+}
+
+// env is a scope: names set here hide those outside.
+type env struct {
+	*run
+	parent *env
+	vars   map[string]any
+}
+
+func (e *env) inner() *env { return &env{run: e.run, parent: e} }
+
+func (e *env) set(name string, v any) {
+	if e.vars == nil {
+		e.vars = map[string]any{}
+	}
+	e.vars[name] = v
+}
+
+func (e *env) get(name string) any {
+	for s := e; s != nil; s = s.parent {
+		if v, ok := s.vars[name]; ok {
+			return v
+		}
+	}
+	if f, ok := globals[name]; ok {
+		return f
+	}
+	return undefined{name}
+}
+
+// step counts the work that a template makes.
+func (e *env) step() error {
+	if e.steps++; e.steps > maxSteps {
+		return failf("more than %d steps", maxSteps)
+	}
+	return nil
+}
+
+func (e *env) enter() error {
+	if e.depth++; e.depth > maxDepth {
+		return failf("macros and blocks nested more than %d deep", maxDepth)
+	}
+	return e.step()
+}
+
+func (e *env) leave() { e.depth-- }
+
+type output struct{ strings.Builder }
+
+func (o *output) write(s string) error {
+	if o.Len()+len(s) > maxOutput {
+		return failf("more than %d bytes of output", maxOutput)
+	}
+	o.WriteString(s)
+	return nil
+}
+
+// execAll runs statements in e.
+func execAll(body []stmt, e *env, out *output) (flow, error) {
+	for _, s := range body {
+		if err := e.step(); err != nil {
+			return 0, err
+		}
+		if f, err := s.exec(e, out); f != flowOn || err != nil {
+			return f, err
+		}
+	}
+	return flowOn, nil
+}
+
+// capture is what statements write, in a scope of their own.
+func capture(body []stmt, e *env) (string, error) {
+	if err := e.enter(); err != nil {
+		return "", err
+	}
+	defer e.leave()
+	var out output
+	_, err := execAll(body, e, &out)
+	return out.String(), err
+}
+
+type text string
+
+func (s text) exec(_ *env, out *output) (flow, error) { return flowOn, out.write(string(s)) }
+
+type print struct{ x expr }
+
+func (s print) exec(e *env, out *output) (flow, error) {
+	v, err := s.x.eval(e)
+	if err != nil {
+		return 0, err
+	}
+	t, err := str(v)
+	if err != nil {
+		return 0, err
+	}
+	return flowOn, out.write(t)
+}
+
+type jump flow
+
+func (s jump) exec(*env, *output) (flow, error) { return flow(s), nil }
+
+// scoped is the body of a generation block.
+type scoped []stmt
+
+func (s scoped) exec(e *env, out *output) (flow, error) { return execAll(s, e.inner(), out) }
+
+type ifStmt struct {
+	tests     []expr
+	bodies    [][]stmt
+	otherwise []stmt
+}
+
+func (s *ifStmt) exec(e *env, out *output) (flow, error) {
+	for i, test := range s.tests {
+		v, err := test.eval(e)
+		if err != nil {
+			return 0, err
+		}
+		if truth(v) {
+			return execAll(s.bodies[i], e, out)
+		}
+	}
+	return execAll(s.otherwise, e, out)
+}
+
+type forStmt struct {
+	targets         []string
+	single          bool // one name takes the element as it is
+	over, where     expr
+	body, otherwise []stmt
+}
+
+func (s *forStmt) exec(e *env, out *output) (flow, error) {
+	v, err := s.over.eval(e)
+	if err != nil {
+		return 0, err
+	}
+	items, err := iterate(v)
+	if err != nil {
+		return 0, err
+	}
+	if s.where != nil {
+		if items, err = s.filter(e, items); err != nil {
+			return 0, err
+		}
+	}
+	if len(items) == 0 {
+		return execAll(s.otherwise, e.inner(), out)
+	}
+	if err := e.enter(); err != nil {
+		return 0, err
+	}
+	defer e.leave()
+	l := &loop{items: items}
+	for l.index = range items {
+		scope := e.inner()
+		if err := assign(scope, s.targets, s.single, items[l.index]); err != nil {
+			return 0, err
+		}
+		scope.set("loop", l)
+		if err := e.step(); err != nil {
+			return 0, err
+		}
+		f, err := execAll(s.body, scope, out)
+		if err != nil {
+			return 0, err
+		}
+		if f == flowBreak {
+			break
+		}
+	}
+	return flowOn, nil
+}
+
+// filter is the items for which the loop's condition holds.
+func (s *forStmt) filter(e *env, items []any) ([]any, error) {
+	var kept []any
+	for _, item := range items {
+		scope := e.inner()
+		if err := assign(scope, s.targets, s.single, item); err != nil {
+			return nil, err
+		}
+		v, err := s.where.eval(scope)
+		if err != nil {
+			return nil, err
+		}
+		if truth(v) {
+			kept = append(kept, item)
+		}
+	}
+	return kept, nil
+}
+
+// assign gives the targets their values, unpacking v if there are several.
+func assign(e *env, targets []string, single bool, v any) error {
+	if single {
+		e.set(targets[0], v)
+		return nil
+	}
+	items, err := iterate(v)
+	if err != nil {
+		return err
+	}
+	if len(items) != len(targets) {
+		return failf("%d values to unpack, expected %d", len(items), len(targets))
+	}
+	for i, t := range targets {
+		e.set(t, items[i])
+	}
+	return nil
+}
+
+type setStmt struct {
+	targets   []string
+	single    bool
+	attribute string // of a namespace
+	value     expr   // or
+	filters   expr   // of what the body writes
+	body      []stmt
+}
+
+func (s *setStmt) exec(e *env, _ *output) (flow, error) {
+	var v any
+	var err error
+	if s.value != nil {
+		v, err = s.value.eval(e)
+	} else if v, err = capture(s.body, e.inner()); err == nil && s.filters != nil {
+		v, err = captureFilter(e, s.filters, v)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if s.attribute == "" {
+		return flowOn, assign(e, s.targets, s.single, v)
+	}
+	ns, ok := e.get(s.targets[0]).(*namespace)
+	if !ok {
+		return 0, failf("cannot assign attribute %q: %q is no namespace", s.attribute, s.targets[0])
+	}
+	ns.vars[s.attribute] = v
+	return flowOn, nil
+}
+
+// captured stands in a chain of filters for the block that they apply to.
+type captured struct{}
+
+const capturedName = " captured" // no template can name it
+
+func (captured) eval(e *env) (any, error) { return e.get(capturedName), nil }
+
+func captureFilter(e *env, filters expr, v any) (any, error) {
+	scope := e.inner()
+	scope.set(capturedName, v)
+	return filters.eval(scope)
+}
+
+type filterStmt struct {
+	filters expr
+	body    []stmt
+}
+
+func (s *filterStmt) exec(e *env, out *output) (flow, error) {
+	text, err := capture(s.body, e.inner())
+	if err != nil {
+		return 0, err
+	}
+	v, err := captureFilter(e, s.filters, text)
+	if err != nil {
+		return 0, err
+	}
+	t, err := str(v)
+	if err != nil {
+		return 0, err
+	}
+	return flowOn, out.write(t)
+}
+
+type withStmt struct {
+	names  []string
+	values []expr
+	body   []stmt
+}
+
+func (s *withStmt) exec(e *env, out *output) (flow, error) {
+	scope := e.inner()
+	for i, n := range s.names {
+		v, err := s.values[i].eval(e) // not in scope: values do not see each other
+		if err != nil {
+			return 0, err
+		}
+		scope.set(n, v)
+	}
+	return execAll(s.body, scope, out)
+}
+
+type macroStmt struct {
+	name                    string
+	params                  []string
+	defaults                []expr // nil where a parameter has none
+	body                    []stmt
+	varargs, kwargs, caller bool // read by the body
+}
+
+func (s *macroStmt) exec(e *env, _ *output) (flow, error) {
+	e.set(s.name, s.value(e))
+	return flowOn, nil
+}
+
+// value is the macro as a function that sees the names of e.
+func (s *macroStmt) value(e *env) function {
+	return func(a *args) (any, error) {
+		scope := e.inner()
+		if err := s.bind(scope, a); err != nil {
+			return nil, err
+		}
+		return capture(s.body, scope)
+	}
+}
+
+// bind gives the parameters their values in scope.
+func (s *macroStmt) bind(scope *env, a *args) error {
+	for i, p := range s.params {
+		v, given := a.take(i, p)
+		if !given && s.defaults[i] != nil {
+			var err error
+			if v, err = s.defaults[i].eval(scope); err != nil {
+				return err
+			}
+		} else if !given {
+			v = undefined{p}
+		}
+		scope.set(p, v)
+	}
+	caller, given := a.take(-1, "caller")
+	if given && !s.caller {
+		return failf("macro %q takes no caller", s.name)
+	} else if s.caller && !given {
+		caller = undefined{"caller"}
+	}
+	scope.set("caller", caller)
+	more, named := a.rest(len(s.params))
+	if s.varargs {
+		scope.set("varargs", &list{items: more, tuple: true})
+	} else if len(more) > 0 {
+		return failf("macro %q takes not more than %d arguments", s.name, len(s.params))
+	}
+	if s.kwargs {
+		scope.set("kwargs", named)
+	} else if len(named.keys) > 0 {
+		return failf("macro %q takes no argument %q", s.name, named.keys[0])
+	}
+	return nil
+}
+
+type callStmt struct {
+	call  *callExpr
+	block *macroStmt
+}
+
+func (s *callStmt) exec(e *env, out *output) (flow, error) {
+	v, err := s.call.with(e, "caller", s.block.value(e))
+	if err != nil {
+		return 0, err
+	}
+	t, err := str(v)
+	if err != nil {
+		return 0, err
+	}
+	return flowOn, out.write(t)
+}

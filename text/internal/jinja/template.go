@@ -1,0 +1,23 @@
+// Rendering.
+
+package jinja
+
+// Render renders the template with variables: anything that encoding/json
+// takes. The keys of a json.RawMessage keep their order, as Python's do; those
+// of a map are sorted. Errors are ErrRender, and ErrRaised where the template
+// itself refuses.
+func (t *Template) Render(variables map[string]any) (string, error) {
+	e := &env{run: &run{}}
+	for name, v := range variables {
+		x, err := fromGo(v)
+		if err != nil {
+			return "", err
+		}
+		e.set(name, x)
+	}
+	var out output
+	if _, err := execAll(t.body, e, &out); err != nil {
+		return "", err
+	}
+	return out.String(), nil
+}

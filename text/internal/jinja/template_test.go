@@ -1,0 +1,144 @@
+package jinja
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rendered is the file that text/scripts/chat_templates.py writes.
+type rendered struct {
+	Now       string
+	Templates []struct {
+		Name, Template string
+		Cases          []struct {
+			Messages  json.RawMessage
+			Variables map[string]json.RawMessage
+			Expected  *string
+			Error     string
+		}
+	}
+}
+
+func readRendered(t testing.TB) rendered {
+	t.Helper()
+	data, err := os.ReadFile("testdata/templates.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r rendered
+	if err := json.Unmarshal(data, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestTemplates compares with what transformers renders: the same text, or an
+// error where it has one.
+func TestTemplates(t *testing.T) {
+	r := readRendered(t)
+	at, err := time.Parse("2006-01-02T15:04:05", r.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = func() time.Time { return at }
+	defer func() { now = time.Now }()
+	for _, x := range r.Templates {
+		t.Run(x.Name, func(t *testing.T) {
+			template, err := Parse(x.Template)
+			if err != nil {
+				if !errors.Is(err, ErrSyntax) {
+					t.Errorf("%v is no ErrSyntax", err)
+				}
+				if x.Cases[0].Error == "" || !strings.Contains(x.Cases[0].Error, "Template") {
+					t.Fatal(err)
+				}
+				return
+			}
+			for i, c := range x.Cases {
+				v := map[string]any{"messages": c.Messages}
+				for k, y := range c.Variables {
+					v[k] = y
+				}
+				got, err := template.Render(v)
+				switch {
+				case c.Expected == nil && err == nil:
+					t.Errorf("case %d: got %q, want an error like %q", i, got, c.Error)
+				case c.Expected == nil:
+					if raised := strings.Contains(c.Error, "TemplateError: "); !errors.Is(err, ErrRender) || raised != errors.Is(err, ErrRaised) {
+						t.Errorf("case %d: error %v, want one like %q", i, err, c.Error)
+					}
+				case err != nil:
+					t.Errorf("case %d: %v\nwant %q", i, err, *c.Expected)
+				case got != *c.Expected:
+					t.Errorf("case %d: got\n%q\nwant\n%q", i, got, *c.Expected)
+				}
+			}
+		})
+	}
+}
+
+// TestBounded renders templates that would work, or grow, without end.
+func TestBounded(t *testing.T) {
+	for name, source := range map[string]string{
+		"string":    "{% set n = namespace(s='x') %}{% for i in range(100000) %}{% set n.s = n.s ~ n.s %}{% endfor %}",
+		"list":      "{% set n = namespace(s=[1]) %}{% for i in range(100000) %}{% set n.s = [n.s, n.s] %}{% endfor %}{{ n.s == [] }}",
+		"sum":       "{% set n = namespace(s=[1]) %}{% for i in range(100000) %}{% set n.s = n.s + n.s %}{% endfor %}",
+		"repeat":    "{{ 'x' * 1000000000000 }}",
+		"loops":     "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
+		"output":    "{% set s = 'x' * 10000000 %}{% for a in range(100000) %}{{ s }}{% endfor %}",
+		"recursion": "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+		"replace":   "{{ ('x' * 10000000).replace('x', 'x' * 1000000) }}",
+		"join":      "{{ ('x' * 1000000).join('y' * 1000000) }}",
+		"format":    "{{ '%999999999d' % 1 }}",
+		"indent":    "{{ 'x'|indent(999999999, true) }}",
+		"power":     "{{ 9 ** 9999999999 }}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			template, err := Parse(source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := template.Render(nil); !errors.Is(err, ErrRender) {
+				t.Errorf("error %v, want an ErrRender", err)
+			}
+		})
+	}
+	for name, source := range map[string]string{
+		"parentheses": strings.Repeat("(", 1000000),
+		"nots":        "{{" + strings.Repeat("not ", 1000000) + "1 }}",
+		"minus":       "{{" + strings.Repeat("-", 1000000) + "1 }}",
+		"blocks":      strings.Repeat("{% if x %}", 1000000),
+		"points":      "{{ x" + strings.Repeat(".x", 1000000) + "}}",
+		"sum":         "{{ 1" + strings.Repeat(" + 1", 1000000) + "}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if strings.HasPrefix(source, "(") {
+				source = "{{" + source + "}}"
+			}
+			if _, err := Parse(source); !errors.Is(err, ErrSyntax) {
+				t.Errorf("error %v, want an ErrSyntax", err)
+			}
+		})
+	}
+}
+
+// FuzzTemplate renders anything: an error at worst, in bounded time.
+func FuzzTemplate(f *testing.F) {
+	for _, x := range readRendered(f).Templates {
+		f.Add(x.Template)
+	}
+	messages := json.RawMessage(`[{"role": "user", "content": "x"}, {"role": "assistant", "content": [{"type": "text"}], "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}]`)
+	f.Fuzz(func(t *testing.T, source string) {
+		template, err := Parse(source)
+		if err != nil {
+			return
+		}
+		if _, err := template.Render(map[string]any{"messages": messages, "bos_token": "<s>"}); err != nil && !errors.Is(err, ErrRender) {
+			t.Errorf("%v is no ErrRender", err)
+		}
+	})
+}

@@ -1,0 +1,377 @@
+// Python's values: nil, bool, int64, float64 and string are Go's own, the
+// others stand here. None of them changes once made, namespaces aside.
+
+package jinja
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// undefined is what a name without value has.
+type undefined struct{ name string }
+
+func (u undefined) err() error { return failf("%q is undefined", u.name) }
+
+// list is a list or a tuple or, where view says so, something that has to be
+// made a list: a range, a dict's view, or what a filter yields.
+type list struct {
+	items []any
+	tuple bool
+	view  string
+	size  int // see sized
+}
+
+// plain reports whether l has subscripts and a sum.
+func (l *list) plain() bool { return l.view == "" || l.view == "range" }
+
+const generator = "generator"
+
+func yield(items []any) *list { return &list{items: items, view: generator} }
+
+// dict keeps the order in which keys were set.
+type dict struct {
+	keys, values []any
+	at           map[any]int // by hashable key
+	size         int
+}
+
+func newDict() *dict { return &dict{at: map[any]int{}} }
+
+// tupleKey is a tuple as a key.
+type tupleKey string
+
+// hashable is the key under which equal values meet.
+func hashable(k any) (any, error) {
+	switch v := k.(type) {
+	case nil, string, int64:
+		return k, nil
+	case bool:
+		if v {
+			return int64(1), nil
+		}
+		return int64(0), nil
+	case float64:
+		if i := int64(v); float64(i) == v {
+			return i, nil
+		}
+		return v, nil
+	case *list:
+		if v.tuple {
+			s, err := repr(v)
+			return tupleKey(s), err
+		}
+	}
+	return nil, failf("unhashable type: %s", typeName(k))
+}
+
+func (d *dict) get(k any) (any, bool, error) {
+	h, err := hashable(k)
+	if err != nil {
+		return nil, false, err
+	}
+	i, ok := d.at[h]
+	if !ok {
+		return nil, false, nil
+	}
+	return d.values[i], true, nil
+}
+
+func (d *dict) set(k, v any) error {
+	h, err := hashable(k)
+	if err != nil {
+		return err
+	}
+	if i, ok := d.at[h]; ok {
+		d.values[i] = v
+		return nil
+	}
+	d.at[h] = len(d.keys)
+	d.keys, d.values = append(d.keys, k), append(d.values, v)
+	return nil
+}
+
+func (d *dict) items() []any {
+	items := make([]any, len(d.keys))
+	for i, k := range d.keys {
+		items[i] = &list{items: []any{k, d.values[i]}, tuple: true}
+	}
+	return items
+}
+
+type namespace struct{ vars map[string]any }
+
+type function func(*args) (any, error)
+
+// sized counts the elements of a new list or dict, those of its elements
+// included: a few lines of template can nest 2^100 of them.
+func sized(v any) (any, error) {
+	n := size(v)
+	if n > maxSteps {
+		return nil, failf("a value of more than %d elements", maxSteps)
+	}
+	switch v := v.(type) {
+	case *list:
+		v.size = n
+	case *dict:
+		v.size = n
+	}
+	return v, nil
+}
+
+func size(v any) int {
+	var items []any
+	switch v := v.(type) {
+	case *list:
+		if v.size > 0 {
+			return v.size
+		}
+		items = v.items
+	case *dict:
+		if v.size > 0 {
+			return v.size
+		}
+		items = v.values
+	}
+	n := 1
+	for _, x := range items {
+		n += size(x)
+	}
+	return n
+}
+
+// charge counts the work that making v took.
+func (e *env) charge(v any) error {
+	switch v := v.(type) {
+	case string:
+		if len(v) > maxOutput {
+			return failf("a string of more than %d bytes", maxOutput)
+		}
+		e.steps += len(v) / 256
+	case *list:
+		e.steps += len(v.items) / 8
+	}
+	return e.step()
+}
+
+func typeName(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "NoneType"
+	case bool:
+		return "bool"
+	case int64:
+		return "int"
+	case float64:
+		return "float"
+	case string:
+		return "str"
+	case *list:
+		if v.tuple {
+			return "tuple"
+		} else if v.view != "" {
+			return v.view
+		}
+		return "list"
+	case *dict:
+		return "dict"
+	case undefined:
+		return "Undefined"
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", v), "*jinja.")
+}
+
+// truth is bool(v).
+func truth(v any) bool {
+	switch v := v.(type) {
+	case nil, undefined:
+		return false
+	case bool:
+		return v
+	case int64:
+		return v != 0
+	case float64:
+		return v != 0
+	case string:
+		return v != ""
+	case *list:
+		return len(v.items) > 0 || v.view == generator
+	case *dict:
+		return len(v.keys) > 0
+	}
+	return true
+}
+
+// iterate is the elements of v.
+func iterate(v any) ([]any, error) {
+	switch v := v.(type) {
+	case *list:
+		return v.items, nil
+	case *dict:
+		return v.keys, nil
+	case undefined:
+		return nil, nil
+	case string:
+		items := make([]any, 0, len(v))
+		for _, r := range v {
+			items = append(items, string(r))
+		}
+		return items, nil
+	}
+	return nil, failf("%s object is not iterable", typeName(v))
+}
+
+// length is len(v).
+func length(v any) (int64, error) {
+	switch v := v.(type) {
+	case string:
+		return int64(utf8.RuneCountInString(v)), nil
+	case *list:
+		if v.view != generator {
+			return int64(len(v.items)), nil
+		}
+	case *dict:
+		return int64(len(v.keys)), nil
+	case undefined:
+		return 0, nil
+	}
+	return 0, failf("object of type %s has no len()", typeName(v))
+}
+
+// str is str(v).
+func str(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case undefined:
+		return "", nil
+	}
+	return repr(v)
+}
+
+// repr is repr(v).
+func repr(v any) (string, error) {
+	var b strings.Builder
+	err := writeRepr(&b, v)
+	return b.String(), err
+}
+
+func writeRepr(b *strings.Builder, v any) error {
+	if b.Len() > maxOutput {
+		return failf("a string of more than %d bytes", maxOutput)
+	}
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("None")
+	case bool:
+		b.WriteString(map[bool]string{true: "True", false: "False"}[v])
+	case int64:
+		b.WriteString(strconv.FormatInt(v, 10))
+	case float64:
+		b.WriteString(floatRepr(v))
+	case string:
+		reprString(b, v)
+	case undefined:
+		b.WriteString("Undefined")
+	case *list:
+		return reprList(b, v)
+	case *dict:
+		b.WriteByte('{')
+		for i, k := range v.keys {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			if err := writeRepr(b, k); err != nil {
+				return err
+			}
+			b.WriteString(": ")
+			if err := writeRepr(b, v.values[i]); err != nil {
+				return err
+			}
+		}
+		b.WriteByte('}')
+	default:
+		return failf("%s has no text that means anything", typeName(v))
+	}
+	return nil
+}
+
+func reprList(b *strings.Builder, v *list) error {
+	open, end := "[", "]"
+	switch {
+	case v.tuple:
+		open, end = "(", ")"
+		if len(v.items) == 1 {
+			end = ",)"
+		}
+	case v.view == generator || v.view == "range":
+		return failf("a %s has to be made a list first", v.view)
+	case v.view != "":
+		open, end = v.view+"([", "])"
+	}
+	b.WriteString(open)
+	for i, x := range v.items {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if err := writeRepr(b, x); err != nil {
+			return err
+		}
+	}
+	b.WriteString(end)
+	return nil
+}
+
+// floatRepr has the shortest digits that mean v, with an exponent from 1e16
+// and below 1e-4.
+func floatRepr(v float64) string {
+	switch {
+	case math.IsInf(v, 1):
+		return "inf"
+	case math.IsInf(v, -1):
+		return "-inf"
+	case math.IsNaN(v):
+		return "nan"
+	}
+	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e16) {
+		return strconv.FormatFloat(v, 'e', -1, 64)
+	}
+	s := strconv.FormatFloat(v, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
+
+func reprString(b *strings.Builder, s string) {
+	quote := '\''
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		quote = '"'
+	}
+	b.WriteRune(quote)
+	for _, r := range s {
+		switch {
+		case r == quote || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case strconv.IsPrint(r):
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(b, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(b, `\U%08x`, r)
+		}
+	}
+	b.WriteRune(quote)
+}
