@@ -1,3 +1,8 @@
 module github.com/avoformer/avoformer/text
 
 go 1.26.0
+
+require (
+	github.com/avoformer/avoformer v0.1.0
+	golang.org/x/text v0.42.0
+)

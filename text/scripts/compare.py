@@ -43,8 +43,8 @@ def load(folder):
     return Tokenizer.from_file(path), json.load(open(path, encoding="utf-8"))
 
 
-def build_go(folder):
-    """The command that answers requests from standard input, built once."""
+def build_go():
+    """The command that answers requests from standard input."""
     binary = os.path.join(tempfile.gettempdir(), f"avoformer-tokenize-{os.getuid()}")
     subprocess.run(["go", "build", "-o", binary, "./internal/cmd/tokenize"], cwd=os.path.dirname(HERE), check=True)
     return binary
@@ -87,7 +87,7 @@ def compare(folder, binary, count, seed, show):
     drawn = list(requests(j, count, seed))
     started = time.time()
     process = subprocess.run([binary, folder], input="".join(json.dumps(r) + "\n" for r in drawn).encode(), stdout=subprocess.PIPE)
-    answers = process.stdout.decode().splitlines()
+    answers = process.stdout.decode().split("\n")[:-1]
     if process.returncode or len(answers) != len(drawn):
         print(f"{folder}: the Go command ended with {process.returncode} after {len(answers)} of {len(drawn)} answers", flush=True)
         return 1
@@ -95,7 +95,7 @@ def compare(folder, binary, count, seed, show):
     by_field = {}
     for r, line in zip(drawn, answers):
         want, got = expected(t, r), json.loads(line)
-        bad = [f for f in FIELDS if want.get(f) != got.get(f)] + (["error"] if ("error" in want) != ("error" in got) else [])
+        bad = [f for f in FIELDS if (want.get(f) or None) != (got.get(f) or None)] + (["error"] if ("error" in want) != ("error" in got) else [])
         if bad:
             wrong += 1
             by_field[bad[0]] = by_field.get(bad[0], 0) + 1
@@ -110,9 +110,10 @@ def main():
     p.add_argument("-n", type=int, default=100000)
     p.add_argument("-seed", type=int, default=1)
     p.add_argument("-show", type=int, default=3)
+    p.add_argument("-command", help="a built tokenize")
     p.add_argument("folder", nargs="+")
     a = p.parse_args()
-    binary = build_go(a.folder)
+    binary = a.command or build_go()
     bad = [f for f in folders(a.folder) if compare(f, binary, a.n, a.seed, a.show)]
     sys.exit(f"differences in: {' '.join(bad)}" if bad else 0)
 

@@ -63,9 +63,10 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("-megabytes", type=float, default=1)
     p.add_argument("-rounds", type=int, default=5)
+    p.add_argument("-command", help="a built tokenize")
     p.add_argument("folder", nargs="+")
     a = p.parse_args()
-    binary = compare.build_go(a.folder)
+    binary = a.command or compare.build_go()
     print("| tokenizer | text | tokenizers MB/s | ours MB/s | ratio |\n| --- | --- | ---: | ---: | ---: |")
     for folder in compare.folders(a.folder):
         t = Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))

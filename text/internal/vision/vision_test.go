@@ -1,0 +1,151 @@
+package vision
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/transformer/safetensors"
+)
+
+func decodeFile(t testing.TB, name string) *RGB {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Decode(data)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return m
+}
+
+// difference is the largest of two images' samples.
+func difference(a, b []uint8) (most int) {
+	for i, v := range a {
+		most = max(most, int(v)-int(b[i]), int(b[i])-int(v))
+	}
+	return most
+}
+
+// TestResize compares with Pillow: what is decoded without loss is equal, and
+// JPEGs are within three grey levels.
+func TestResize(t *testing.T) {
+	text, err := os.ReadFile("testdata/resized.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Image, File             string
+		Width, Height, Resample int
+	}
+	if err := json.Unmarshal(text, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(fmt.Sprintf("%s/%dx%d/%d", c.Image, c.Width, c.Height, c.Resample), func(t *testing.T) {
+			want := decodeFile(t, c.File)
+			got, err := decodeFile(t, c.Image).Resize(c.Width, c.Height, Filter(c.Resample))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.W != want.W || got.H != want.H {
+				t.Fatalf("%d x %d pixels, want %d x %d", got.W, got.H, want.W, want.H)
+			}
+			allowed := 0 // what is decoded without loss
+			if strings.HasSuffix(c.Image, ".jpg") {
+				allowed = 3 // Go and libjpeg round the transform and the colours otherwise
+			}
+			if d := difference(got.Pix, want.Pix); d > allowed {
+				t.Errorf("differs by %d grey levels", d)
+			}
+		})
+	}
+}
+
+// TestProcessor compares pixel_values with those of transformers.
+func TestProcessor(t *testing.T) {
+	f, err := safetensors.Open("testdata/processed.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, key := range f.Names() {
+		name, which, _ := strings.Cut(key, "|")
+		t.Run(key, func(t *testing.T) {
+			config := f.Metadata()[which]
+			p, err := NewProcessor([]byte(config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, w, h, err := p.Pixels(decodeFile(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := f.Float32(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(want) != len(got) || len(got) != 3*w*h {
+				t.Fatalf("%d values for %d x %d pixels, want %d", len(got), w, h, len(want))
+			}
+			level := float32(3.1 / 255 / 0.22) // three grey levels behind normalization
+			if which == "crop-alone" {
+				level = 3
+			}
+			if !strings.HasSuffix(name, ".jpg") {
+				level = 1e-6
+			}
+			for i, x := range got {
+				if d := x - want[i]; d > level || d < -level {
+					t.Fatalf("value %d: %v, want %v", i, x, want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for name, data := range map[string]string{"nothing": "", "text": "hello", "png": "\x89PNG\r\n\x1a\n", "jpeg": "\xff\xd8\xff", "huge": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x7f\xff\xff\xff\x7f\xff\xff\xff\x08\x02\x00\x00\x00"} {
+		if _, err := Decode([]byte(data)); !errors.Is(err, ErrImage) {
+			t.Errorf("%s: error %v, want an ErrImage", name, err)
+		}
+	}
+	for name, config := range map[string]string{
+		"no JSON": "{", "type": `{"image_processor_type": "XImageProcessor"}`, "no type": `{}`, "resample": `{"image_processor_type": "ViTImageProcessor", "resample": 9}`,
+		"std": `{"image_processor_type": "ViTImageProcessor", "image_std": [1, 0, 1]}`, "mean": `{"image_processor_type": "ViTImageProcessor", "image_mean": [1]}`,
+		"size": `{"image_processor_type": "ViTImageProcessor", "size": {"longest_edge": 3}}`, "size 0": `{"image_processor_type": "ViTImageProcessor", "size": 0}`, "pad": `{"image_processor_type": "ViTImageProcessor", "do_pad": true}`,
+		"size text": `{"image_processor_type": "ViTImageProcessor", "size": "224"}`, "crop": `{"image_processor_type": "CLIPImageProcessor", "crop_size": {"shortest_edge": 3}}`,
+	} {
+		if _, err := NewProcessor([]byte(config)); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: error %v, want an ErrConfig", name, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, name := range []string{"tiny.png", "landscape-420.jpg"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if m, err := Decode(data); err == nil {
+			if m.W*m.H > 1<<20 {
+				t.Skip()
+			}
+			if _, err := m.Resize(8, 8, Bicubic); err != nil {
+				t.Error(err)
+			}
+		} else if !errors.Is(err, ErrImage) {
+			t.Errorf("%v is no ErrImage", err)
+		}
+	})
+}
