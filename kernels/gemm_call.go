@@ -44,7 +44,7 @@ var gemmCalls = sync.Pool{New: func() any { return new(gemmCall) }}
 // run computes the product on up to t threads.
 func (g *gemmCall) run(t Threads) {
 	if g.m == 1 && g.b.packed == nil && !bool(g.b.trans) && (!bool(g.a.trans) || g.a.ld == 1) {
-		runRow(g, t)
+		(*gemvCall)(g).run(t)
 		return
 	}
 	g.mr, g.nr = simd.GemmTile(g.isa)

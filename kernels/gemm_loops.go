@@ -28,7 +28,7 @@ func (b *gemmBlock) panels() {
 	l.b = b
 	l.plan()
 	var s *gemmScratch
-	if g := b.g; l.finish || g.copyA || b.tail > 0 || g.source == packedHere || g.source == widened {
+	if l.finish || b.tail > 0 || b.g.copyA || b.g.source.made() {
 		s = gemmScratchPool.Get().(*gemmScratch)
 		b.s = s
 	}
@@ -60,7 +60,7 @@ func (b *gemmBlock) panels() {
 func (l *nest) plan() {
 	b, g, size := l.b, l.b.g, &tuned.gemm
 	l.finish = b.ep.any()
-	l.kc = g.kc()
+	l.kc = g.kc
 	l.kAll = l.kc
 	if l.finish {
 		l.kAll = max(g.k, 1)
@@ -98,8 +98,13 @@ func (l *nest) panel(q, w int) {
 		k := min(l.kc, l.k-p)
 		if inPanel > 0 {
 			panel := l.source.first[l.source.offset(q, p):]
-			done := l.makePanel(panel, q, p, inPanel, k, beta, sums, lds)
-			next, pace := l.next(q, p, w, k)
+			done, next, pace := 0, 0, 0
+			if g.source.made() {
+				done = l.makePanel(panel, q, p, inPanel, k, beta, sums, lds)
+			}
+			if l.prefetch {
+				next, pace = l.next(q, p, w, k)
+			}
 			simd.GemmPanel(g.isa, l.m-done, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, next, pace, beta, sums[done*lds:], lds)
 		}
 		if inPanel < w {
@@ -118,7 +123,7 @@ func (l *nest) panel(q, w int) {
 func (l *nest) next(q, p, w, k int) (next, pace int) {
 	s, g := &l.source, l.b.g
 	switch {
-	case !l.prefetch || g.source == packedHere && l.i == 0: // it is not there yet
+	case g.source == packedHere && l.i == 0: // it is not there yet
 		return 0, 0
 	case p+k < l.k:
 		next = k * s.ofStep
@@ -134,14 +139,18 @@ func (l *nest) next(q, p, w, k int) (next, pace int) {
 	return next, pace
 }
 
-// kc is the number of steps of k in one call of the micro-kernel: gemmOrder's, but
+// stepsOfK is the number of steps of k in one call of the micro-kernel: gemmOrder's, but
 // all calls alike, and more where A has few rows.
-func (g *gemmCall) kc() int {
+func (g *gemmCall) stepsOfK() int {
 	limit := gemmOrder.kc
 	if g.m <= g.mr {
 		limit *= 4
 	}
-	return evenly(g.k, limit, 8)
+	unit := 8
+	if g.b.packed != nil {
+		unit = max(unit, g.b.packed.format.steps)
+	}
+	return evenly(g.k, limit, unit)
 }
 
 // evenly is a block size of at most limit that cuts n into blocks of about the

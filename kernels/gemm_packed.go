@@ -48,7 +48,7 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 	case k > 0:
 		g.run(t)
 	case ep.any():
-		g.mr, g.nr, g.source = b.format.mr, b.format.nr, b.format.source()
+		g.mr, g.nr, g.source, g.kc = b.format.mr, b.format.nr, b.format.source(), 1
 		g.block(0, 0, 0, m, n)
 	default:
 		scaleMatrix(c, m, n, ldc, beta)

@@ -51,6 +51,7 @@ type gemmPlan struct {
 	wideTiles bool       // the micro-kernel's tiles have half the height and twice the width
 	copyA     bool       // A's blocks are copied
 	tail      int        // the last columns, which are dot products
+	kc        int        // steps of k in one call of the micro-kernel
 
 	// The partition of each product: cutM x cutN parts of tall x wide elements,
 	// numbered along rows of C, or byRows along its columns. The tail belongs to the
@@ -58,6 +59,10 @@ type gemmPlan struct {
 	cutM, cutN int
 	tall, wide int
 	byRows     bool
+
+	// The parts of each product of a gemvCall, in steps of k, and their sums.
+	parts, steps int
+	partial      []float32
 }
 
 // plan decides how the product is computed, and in which parts.
@@ -86,6 +91,7 @@ func (g *gemmCall) plan(t Threads) {
 		}
 		g.tail = dotColumns(g.isa, g.n, g.k, gather)
 	}
+	g.kc = g.stepsOfK()
 	g.partition(t)
 }
 
@@ -161,7 +167,7 @@ func (g *gemmCall) partition(t Threads) {
 	}
 	threads := max(1, int(t)/g.batch)
 	rows := dimension{size: g.m, unit: g.mr, copied: g.copyA}
-	cols := dimension{size: max(1, g.n-g.tail), unit: g.nr, copied: g.path == pathPanels && (g.source == packedHere || g.source == widened)}
+	cols := dimension{size: max(1, g.n-g.tail), unit: g.nr, copied: g.path == pathPanels && g.source.made()}
 	element := max(1, work/(g.m*g.n)) // of C
 	best := math.Inf(1)
 	for _, byRows := range []bool{false, true} {

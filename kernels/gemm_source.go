@@ -9,10 +9,13 @@ type sourceKind uint8
 
 const (
 	packedBefore sourceKind = iota // by PackB, with elements that the micro-kernel reads
-	widened                        // by PackB, with others: made float32 each time they are used
-	packedHere                     // from B in the caller's memory, when they are used first
 	inPlace                        // B's own memory serves
+	widened                        // by PackB, with other elements: made float32 each time they are used
+	packedHere                     // from B in the caller's memory, when they are used first
 )
+
+// made reports whether panels are made in the block's scratch memory.
+func (k sourceKind) made() bool { return k >= widened }
 
 // panelSource is where the panels of those columns of B and steps of k are that are in turn:
 // what belongs to column q and step p lies offset(q, p) elements behind first.
@@ -55,14 +58,14 @@ func (l *nest) width(q int) int {
 }
 
 // makePanel makes the panel of the n columns from column q, for k steps from step p, if
-// that is to be done now. If a tile of A's rows can be multiplied on the way, done is how
+// it is not there yet. If a tile of A's rows can be multiplied on the way, done is how
 // many rows of sums are finished.
 func (l *nest) makePanel(panel []float32, q, p, n, k int, beta float32, sums []float32, lds int) (done int) {
 	b, g := l.b, l.b.g
 	switch {
 	case g.source == widened:
 		b.b.packed.widen(b.s.b, b.b.column+l.j+q, l.p+p, k) // as panel would take b to the heap
-	case g.source != packedHere || l.i > 0: // it is there
+	case l.i > 0: // it is there
 	case bool(b.b.trans) || n < g.nr || l.m <= g.mr:
 		b.b.packPanels(g.isa, panel, l.p, l.j+q, k, n, g.nr)
 	default:

@@ -1,8 +1,6 @@
 package kernels
 
 import (
-	"sync"
-
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
@@ -43,60 +41,52 @@ func (b *gemmBlock) row() {
 	gemmScratchPool.Put(s)
 }
 
-// rowCut is a product, or a batch of them, of one row and B in place, which is cut
-// along k, so that each part reads one run of memory. All parts but the first of a
+// gemvCall is a gemmCall of one row and B in place: a task of its own, whose parts are
+// of k instead of C, so that each reads one run of memory. All parts but the first of a
 // product have their sums in partial.
-type rowCut struct {
-	g       gemmCall
-	parts   int // of a product
-	steps   int // of k in a part
-	partial []float32
-}
+type gemvCall gemmCall
 
-var rowCuts = sync.Pool{New: func() any { return new(rowCut) }}
-
-// runRow computes such a product on up to t threads.
-func runRow(g *gemmCall, t Threads) {
-	var r rowCut
-	r.g = *g
+// run computes the products on up to t threads.
+func (r *gemvCall) run(t Threads) {
 	r.cut()
 	var s *gemmScratch
 	if r.parts > 1 {
 		s = gemmScratchPool.Get().(*gemmScratch)
-		s.sums = grow(s.sums, g.batch*(r.parts-1)*g.n)
+		s.sums = grow(s.sums, r.batch*(r.parts-1)*r.n)
 		r.partial = s.sums
 	}
-	r.run(t)
+	r.runParts(t)
 	if r.parts == 1 {
 		return
 	}
 	const columns = 1 << 12 // of a call
-	for item := range g.batch {
-		for j := 0; j < g.n; j += columns {
-			simd.AddRows(g.isa, g.c[item*g.strideC+j:], r.sumsOf(item, 1)[j:], r.parts-1, min(columns, g.n-j), 0, g.n)
+	for item := range r.batch {
+		for j := 0; j < r.n; j += columns {
+			simd.AddRows(r.isa, r.c[item*r.strideC+j:], r.sumsOf(item, 1)[j:], r.parts-1, min(columns, r.n-j), 0, r.n)
 		}
 	}
 	gemmScratchPool.Put(s)
 }
 
-func (r *rowCut) run(t Threads) {
-	if !worthThreads(t, r.g.workOf()*r.g.batch) {
-		r.Do(0, r.g.batch*r.parts)
+func (r *gemvCall) runParts(t Threads) {
+	g := (*gemmCall)(r)
+	if !worthThreads(t, g.workOf()*g.batch) {
+		r.Do(0, r.batch*r.parts)
 		return
 	}
-	p := rowCuts.Get().(*rowCut)
-	*p = *r
-	par.Run(int(t), r.g.batch*r.parts, p)
-	*p = rowCut{}
-	rowCuts.Put(p)
+	p := gemmCalls.Get().(*gemmCall)
+	*p = *g
+	par.Run(int(t), r.batch*r.parts, (*gemvCall)(p))
+	*p = gemmCall{}
+	gemmCalls.Put(p)
 }
 
 // cut chooses the parts. They depend on the shape alone, since they decide in what
 // order an element of C is summed up. They are few: a part's sums are a row of C,
 // and B has 24 rows for it at least.
-func (r *rowCut) cut() {
+func (r *gemvCall) cut() {
 	const most, elements = 8, 1 << 17
-	n, k := r.g.n, r.g.k
+	n, k := r.n, r.k
 	parts := max(1, min(most, k/(4*gemvRowsGroup), n*k/elements))
 	steps := (k + parts - 1) / parts
 	r.steps = (steps + gemvRowsGroup - 1) / gemvRowsGroup * gemvRowsGroup
@@ -104,7 +94,7 @@ func (r *rowCut) cut() {
 }
 
 // Do implements par.Task.
-func (r *rowCut) Do(from, to int) {
+func (r *gemvCall) Do(from, to int) {
 	for i := from; i < to; i++ {
 		r.part(i/r.parts, i%r.parts)
 	}
@@ -112,39 +102,38 @@ func (r *rowCut) Do(from, to int) {
 
 // sumsOf is the memory for the sums of a part that is not the first, and of those
 // after it.
-func (r *rowCut) sumsOf(item, part int) []float32 {
-	return r.partial[(item*(r.parts-1)+part-1)*r.g.n:]
+func (r *gemvCall) sumsOf(item, part int) []float32 {
+	return r.partial[(item*(r.parts-1)+part-1)*r.n:]
 }
 
 // part computes one part of a product of the batch.
-func (r *rowCut) part(item, part int) {
-	g := &r.g
+func (r *gemvCall) part(item, part int) {
 	p := part * r.steps
-	k := min(r.steps, g.k-p)
-	x, b := g.a.data[item*g.strideA+p:][:k], g.b.data[item*g.strideB+p*g.b.ld:]
+	k := min(r.steps, r.k-p)
+	x, b := r.a.data[item*r.strideA+p:][:k], r.b.data[item*r.strideB+p*r.b.ld:]
 	var c []float32
 	if part == 0 {
-		c = g.c[item*g.strideC:][:g.n]
-		scaleMatrix(c, 1, g.n, g.n, g.beta)
+		c = r.c[item*r.strideC:][:r.n]
+		scaleMatrix(c, 1, r.n, r.n, r.beta)
 	} else {
-		c = r.sumsOf(item, part)[:g.n]
+		c = r.sumsOf(item, part)[:r.n]
 		clear(c)
 	}
 	var s *gemmScratch
-	if g.alpha != 1 {
+	if r.alpha != 1 {
 		s = gemmScratchPool.Get().(*gemmScratch)
 		s.a = grow(s.a, k)
-		simd.ScaleVec(g.isa, s.a, x, g.alpha)
+		simd.ScaleVec(r.isa, s.a, x, r.alpha)
 		x = s.a
 	}
 	// Columns that stay in the first-level cache, and rows of some 1 MiB.
 	const columns = 4096
-	ahead := fetchAhead(g.n*g.k, gemvRowsGroup*g.b.ld)
-	for j := 0; j < g.n; j += columns {
-		w := min(columns, g.n-j)
+	ahead := fetchAhead(r.n*r.k, gemvRowsGroup*r.b.ld)
+	for j := 0; j < r.n; j += columns {
+		w := min(columns, r.n-j)
 		step := max(1, 1<<18/(w*gemvRowsGroup)) * gemvRowsGroup
 		for p := 0; p < k; p += step {
-			simd.GemvRows(g.isa, c[j:j+w], x[p:min(p+step, k)], b[p*g.b.ld+j:], g.b.ld, ahead)
+			simd.GemvRows(r.isa, c[j:j+w], x[p:min(p+step, k)], b[p*r.b.ld+j:], r.b.ld, ahead)
 		}
 	}
 	if s != nil {
