@@ -1,13 +1,218 @@
 package tokenizer
 
-// Config is what tokenizer_config.json and special_tokens_map.json say beside the
-// tokenizer itself.
+// tokenizer_config.json, special_tokens_map.json and what stands beside them.
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+)
+
+// Config is what tokenizer_config.json and its companions say beside the tokenizer
+// itself.
 type Config struct {
+	Class        string            // tokenizer_class
 	MaxLength    int               // model_max_length, 0 if there is no limit
-	ChatTemplate string            // Jinja; the default one if there are several
-	Templates    map[string]string // the named chat templates
+	ChatTemplate string            // Jinja; of several the one named default
+	Templates    map[string]string // the chat templates by name, if there are several
 	Special      map[string]string // bos_token, eos_token and so on
 }
 
 // Config gives what the files say beside the tokenizer itself.
 func (t *Tokenizer) Config() Config { return t.config }
+
+// noLimit is the model_max_length from which on there is none.
+const noLimit = 1e9
+
+// settings is a Config with what only loading needs.
+type settings struct {
+	Config
+	fields  *object               // of tokenizer_config.json
+	special map[string]AddedToken // by role, such as bos_token
+	added   []AddedToken          // with the ids they must get
+	more    []AddedToken          // additional special tokens, whose ids are not said
+}
+
+var roles = []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}
+
+// readJSON reads an object, nil if there is no such file.
+func readJSON(fsys fs.FS, name string) (*object, error) {
+	data, err := fs.ReadFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := parseJSON(data)
+	if err == nil {
+		var o *object
+		if o, err = parseObject(name, v); err == nil {
+			return o, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", name, err)
+}
+
+func readSettings(fsys fs.FS) (*settings, error) {
+	s := &settings{special: map[string]AddedToken{}}
+	s.Special = map[string]string{}
+	for _, name := range []string{"special_tokens_map.json", "tokenizer_config.json"} {
+		o, err := readJSON(fsys, name)
+		if err != nil {
+			return nil, err
+		}
+		if o == nil {
+			o = &object{what: name, fields: map[string]value{}}
+		}
+		if err := s.readSpecial(o); err != nil {
+			return nil, err
+		}
+		s.fields = o
+	}
+	o := s.fields
+	s.Class = o.text("tokenizer_class", "")
+	if v, ok := o.take("model_max_length"); ok {
+		n, isNumber := v.float()
+		if !isNumber || n < 0 {
+			o.fail(ErrFormat, ".model_max_length: %s", v)
+		} else if n < noLimit {
+			s.MaxLength = int(n)
+		}
+	}
+	s.readTemplates(fsys)
+	if err := s.readAdded(fsys); err != nil {
+		return nil, err
+	}
+	return s, o.err
+}
+
+// readSpecial reads the tokens with a role.
+func (s *settings) readSpecial(o *object) error {
+	for _, role := range roles {
+		v, ok := o.take(role)
+		if !ok {
+			continue
+		}
+		t, err := configToken(o.what+"."+role, v)
+		if err != nil {
+			return err
+		}
+		s.special[role], s.Special[role] = t, t.Content
+	}
+	if v, ok := o.take("additional_special_tokens"); ok && v[0] == '[' {
+		return v.each(func(_, v value) error {
+			t, err := configToken(o.what+".additional_special_tokens", v)
+			s.more = append(s.more, t)
+			return err
+		})
+	}
+	return nil
+}
+
+// configToken reads a token that is a string or an object.
+func configToken(what string, v value) (AddedToken, error) {
+	if text, ok := v.text(); ok {
+		return AddedToken{Content: text, Special: true}, nil
+	}
+	o, err := parseObject(what, v)
+	if err != nil {
+		return AddedToken{}, err
+	}
+	t := AddedToken{Content: o.text("content"), SingleWord: o.bool("single_word", false), LStrip: o.bool("lstrip", false),
+		RStrip: o.bool("rstrip", false), Normalized: o.bool("normalized", false), Special: o.bool("special", true)}
+	return t, o.err
+}
+
+// readTemplates reads chat_template, one or a list of named ones, or the file of
+// its own that has gone first since 2025.
+func (s *settings) readTemplates(fsys fs.FS) {
+	v, _ := s.fields.take("chat_template")
+	if text, ok := v.text(); ok {
+		s.ChatTemplate = text
+	} else if len(v) > 0 && v[0] == '[' {
+		s.Templates = map[string]string{}
+		v.each(func(_, v value) error {
+			o, err := parseObject("chat_template", v)
+			if err == nil {
+				s.Templates[o.text("name")] = o.text("template")
+			}
+			return nil
+		})
+		s.ChatTemplate = s.Templates["default"]
+	}
+	if data, err := fs.ReadFile(fsys, "chat_template.jinja"); err == nil {
+		s.ChatTemplate = string(data)
+	}
+}
+
+// readAdded reads added_tokens_decoder and added_tokens.json.
+func (s *settings) readAdded(fsys fs.FS) error {
+	if v, ok := s.fields.take("added_tokens_decoder"); ok && v[0] == '{' {
+		err := v.each(func(key, v value) error {
+			name, _ := key.text()
+			id, err := strconv.ParseUint(name, 10, 31)
+			if err != nil {
+				return fmt.Errorf("%w: added_tokens_decoder: %q is no id", ErrFormat, name)
+			}
+			t, err := configToken("added_tokens_decoder."+name, v)
+			t.ID = uint32(id)
+			s.added = append(s.added, t)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	o, err := readJSON(fsys, "added_tokens.json")
+	if err != nil {
+		return err
+	}
+	if o != nil {
+		for content, v := range o.fields {
+			id, ok := v.uint32()
+			if !ok || id > maxID {
+				return fmt.Errorf("%w: added_tokens.json: %q: %s", ErrFormat, content, v)
+			}
+			if slices.ContainsFunc(s.added, func(t AddedToken) bool { return t.Content == content }) {
+				continue
+			}
+			t := AddedToken{ID: id, Content: content, Normalized: true}
+			for _, x := range s.special {
+				if x.Content == content {
+					t = x
+					t.ID = id
+				}
+			}
+			s.added = append(s.added, t)
+		}
+	}
+	slices.SortStableFunc(s.added, func(a, b AddedToken) int { return int(a.ID) - int(b.ID) })
+	return nil
+}
+
+// complete adds to t the tokens of the settings that t lacks. Those with an id must
+// get it.
+func (s *settings) complete(t *Tokenizer) error {
+	t.config = s.Config
+	var missing []AddedToken
+	for _, a := range s.added {
+		if _, ok := t.added.byContent[a.Content]; !ok {
+			missing = append(missing, a)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if err := t.addTokens(missing); err != nil {
+		return err
+	}
+	for _, a := range missing {
+		if id, _ := t.TokenID(a.Content); a.Content != "" && uint32(id) != a.ID {
+			return fmt.Errorf("%w: added token %q has id %d, but the next free one is %d", ErrFormat, a.Content, a.ID, id)
+		}
+	}
+	return nil
+}

@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 )
 
-// Open reads the tokenizer of a folder: tokenizer.json, or the files of before it.
+// Open reads the tokenizer of a folder: tokenizer.json, or what stood in its place
+// before: vocab.txt, vocab.json with merges.txt, a SentencePiece model, Marian's
+// pair of them, or a GGUF file. tokenizer_config.json, special_tokens_map.json and
+// added_tokens.json are read beside each of them.
 func Open(dir string) (*Tokenizer, error) {
 	t, err := OpenFS(os.DirFS(dir))
 	if err != nil {
@@ -20,12 +24,184 @@ func Open(dir string) (*Tokenizer, error) {
 
 // OpenFS is [Open] for a file system.
 func OpenFS(fsys fs.FS) (*Tokenizer, error) {
+	s, err := readSettings(fsys)
+	if err != nil {
+		return nil, err
+	}
 	data, err := fs.ReadFile(fsys, "tokenizer.json")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no tokenizer: %w", err)
+	var t *Tokenizer
+	switch {
+	case err == nil:
+		t, err = Parse(data)
+	case errors.Is(err, fs.ErrNotExist):
+		t, err = openOlder(fsys, s)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return Parse(data)
+	return t, s.complete(t)
 }
+
+func exists(fsys fs.FS, name string) bool {
+	_, err := fs.Stat(fsys, name)
+	return err == nil
+}
+
+// spmNames are the names that SentencePiece models have in folders.
+var spmNames = []string{"spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model", "sentencepiece.model"}
+
+// openOlder reads the files of before tokenizer.json.
+func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
+	switch {
+	case exists(fsys, "source.spm") && exists(fsys, "vocab.json"):
+		return openMarian(fsys, s)
+	case exists(fsys, "vocab.json") && exists(fsys, "merges.txt"):
+		return openMerges(fsys, s)
+	case exists(fsys, "vocab.txt"):
+		return openVocabText(fsys, s)
+	}
+	for _, name := range spmNames {
+		if exists(fsys, name) {
+			return openSPM(fsys, s, name)
+		}
+	}
+	if files, _ := fs.Glob(fsys, "*.gguf"); len(files) == 1 {
+		return openGGUF(fsys, path.Clean(files[0]))
+	}
+	return nil, fmt.Errorf("no tokenizer: %w", fs.ErrNotExist)
+}
+
+// class gives tokenizer_class without the ending of its fast version, or the class
+// of config.json's model_type.
+func (s *settings) class(fsys fs.FS) string {
+	if s.Class != "" {
+		if n := len(s.Class) - len("Fast"); n > 0 && s.Class[n:] == "Fast" {
+			return s.Class[:n]
+		}
+		return s.Class
+	}
+	if o, err := readJSON(fsys, "config.json"); err == nil && o != nil {
+		return classOf[o.text("model_type", "")]
+	}
+	return ""
+}
+
+var classOf = map[string]string{
+	"bert": "BertTokenizer", "distilbert": "DistilBertTokenizer", "electra": "ElectraTokenizer", "mpnet": "MPNetTokenizer",
+	"gpt2": "GPT2Tokenizer", "roberta": "RobertaTokenizer", "bart": "BartTokenizer", "qwen2": "Qwen2Tokenizer", "qwen3": "Qwen2Tokenizer",
+	"t5": "T5Tokenizer", "mt5": "T5Tokenizer", "xlm-roberta": "XLMRobertaTokenizer", "camembert": "CamembertTokenizer",
+	"marian": "MarianTokenizer", "llama": "LlamaTokenizer", "gemma": "GemmaTokenizer", "gemma2": "GemmaTokenizer",
+}
+
+func unknownClass(class, file string) error {
+	return fmt.Errorf("%w: tokenizer_class %q with %s alone", ErrUnsupported, class, file)
+}
+
+// role gives the token with a role, and what it is called if the files do not say.
+func (s *settings) role(name, otherwise string) string {
+	t, ok := s.special[name]
+	if !ok {
+		t = AddedToken{Content: otherwise, Special: true}
+		if name == "mask_token" {
+			t.LStrip = otherwise == "<mask>"
+		}
+		s.special[name], s.Special[name] = t, otherwise
+	}
+	return t.Content
+}
+
+// build puts a tokenizer together and adds the tokens with a role, and after them
+// additional ones.
+func (s *settings) build(t *Tokenizer) (*Tokenizer, error) {
+	if err := t.finish(nil); err != nil {
+		return nil, err
+	}
+	var known, rest []AddedToken
+	for _, role := range roles {
+		a, ok := s.special[role]
+		if !ok || s.hasID(a.Content) {
+			continue
+		}
+		a.Special = true
+		if _, ok := t.model.id(a.Content); ok {
+			known = append(known, a)
+		} else {
+			rest = append(rest, a)
+		}
+	}
+	for _, a := range s.more {
+		if !s.hasID(a.Content) {
+			rest = append(rest, a)
+		}
+	}
+	if err := t.addTokens(known); err != nil {
+		return nil, err
+	}
+	if len(s.added) > 0 { // these come first
+		if err := s.complete(t); err != nil {
+			return nil, err
+		}
+	}
+	return t, t.addTokens(rest)
+}
+
+// hasID tells whether the files give the id of an added token.
+func (s *settings) hasID(content string) bool {
+	for _, a := range s.added {
+		if a.Content == content {
+			return true
+		}
+	}
+	return false
+}
+
+// specialOf gives a special token that t knows.
+func specialOf(m model, token string) (special, error) {
+	id, ok := m.id(token)
+	if !ok {
+		return special{}, fmt.Errorf("%w: the vocabulary lacks %q", ErrFormat, token)
+	}
+	return special{token, int(id)}, nil
+}
+
+// around makes a template: pieces are tokens, "A" and "B" the texts, each with its
+// type.
+func around(m model, single, pair []typedPiece) (*template, error) {
+	p := new(template)
+	for i, pieces := range [][]typedPiece{single, pair} {
+		var out []templatePiece
+		for _, x := range pieces {
+			piece := templatePiece{text: -1, typeID: x.typeID}
+			switch x.text {
+			case textA:
+				piece.text = 0
+			case textB:
+				piece.text = 1
+			default:
+				s, err := specialOf(m, x.text)
+				if err != nil {
+					return nil, err
+				}
+				piece.tokens = []special{s}
+			}
+			out = append(out, piece)
+		}
+		if i == 0 {
+			p.single = out
+		} else {
+			p.pair = out
+		}
+	}
+	return p, nil
+}
+
+type typedPiece struct {
+	text   string
+	typeID int
+}
+
+// The texts of a template, which no token is called.
+const (
+	textA = "\x00A"
+	textB = "\x00B"
+)

@@ -124,8 +124,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 // finish adds the tokens and joins the parts.
 func (t *Tokenizer) finish(added []AddedToken) error {
 	t.added = addedTokens{byContent: map[string]int32{}, byID: map[uint32]int32{}, special: map[string]bool{}}
-	err := t.added.add(added, t.model, func(s string) string { return normalizeString(t.normalizer, s) })
-	if err != nil {
+	if err := t.addTokens(added); err != nil {
 		return err
 	}
 	t.places = needsPlaces(t.pre)
@@ -133,6 +132,10 @@ func (t *Tokenizer) finish(added []AddedToken) error {
 		t.pre = onBytes(t.pre, m)
 	}
 	return nil
+}
+
+func (t *Tokenizer) addTokens(list []AddedToken) error {
+	return t.added.add(list, t.model, func(s string) string { return normalizeString(t.normalizer, s) })
 }
 
 // needsPlaces tells whether p looks at the beginning of the original text.

@@ -24,17 +24,21 @@ type latticeNode struct {
 	id    int32
 }
 
+// newUnigram takes tokens by id. One with the score NaN is found in no text.
 func newUnigram(tokens []string, scores []float64, unknown int32, byteFallback bool) (*unigram, error) {
 	if unknown >= int32(len(tokens)) {
 		return nil, fmt.Errorf("%w: model.unk_id is %d with %d tokens", ErrFormat, unknown, len(tokens))
 	}
 	m := &unigram{vocabulary: newVocabulary(len(tokens)), scores: scores, unknown: unknown}
 	lowest := math.Inf(1)
-	entries := make([]trieEntry, len(tokens))
+	entries := make([]trieEntry, 0, len(tokens))
 	for i, t := range tokens {
 		m.set(t, uint32(i))
+		if math.IsNaN(scores[i]) {
+			continue
+		}
 		lowest = min(lowest, scores[i])
-		entries[i] = trieEntry{t, int32(i)}
+		entries = append(entries, trieEntry{t, int32(i)})
 	}
 	m.unknownScore = lowest - 10
 	m.trie = newTrie(entries)

@@ -1,0 +1,286 @@
+package tokenizer
+
+// The vocabulary inside a GGUF file.
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
+	"github.com/avoformer/avoformer/transformer/gguf"
+)
+
+func openGGUF(fsys fs.FS, name string) (*Tokenizer, error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	reader, ok := file.(io.ReaderAt)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s: the file system cannot read at a place", ErrUnsupported, name)
+	}
+	f, err := gguf.NewFile(reader, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", name, ErrFormat, err)
+	}
+	t, err := FromGGUF(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return t, nil
+}
+
+// ggufVocab is the metadata that begins with tokenizer.ggml.
+type ggufVocab struct {
+	file   *gguf.File
+	tokens []string
+	types  []int64
+	err    error
+}
+
+// FromGGUF makes the tokenizer that a GGUF file holds: of the models gpt2, llama,
+// bert and t5.
+func FromGGUF(f *gguf.File) (*Tokenizer, error) {
+	g := &ggufVocab{file: f}
+	kind := g.text("model", "")
+	g.tokens = get(g, "tokens", f.Texts)
+	g.types = get(g, "token_type", f.Ints)
+	if g.types == nil {
+		g.types = slices.Repeat([]int64{pieceNormal}, len(g.tokens))
+	}
+	if g.err == nil && (len(g.tokens) == 0 || len(g.types) != len(g.tokens)) {
+		g.err = fmt.Errorf("%w: %d tokens and %d types", ErrFormat, len(g.tokens), len(g.types))
+	}
+	if g.err != nil {
+		return nil, g.err
+	}
+	var t *Tokenizer
+	var err error
+	switch kind {
+	case "gpt2":
+		t, err = g.byteLevel()
+	case "llama":
+		t, err = g.llama()
+	case "bert":
+		t, err = g.bert()
+	case "t5":
+		t, err = g.t5()
+	default:
+		err = fmt.Errorf("%w: tokenizer.ggml.model: %q", ErrUnsupported, kind)
+	}
+	if err = errors.Join(g.err, err); err != nil {
+		return nil, err
+	}
+	if err := t.finish(g.added(t.model)); err != nil {
+		return nil, err
+	}
+	t.config.Special = map[string]string{}
+	for role, key := range map[string]string{"bos_token": "bos", "eos_token": "eos", "unk_token": "unknown", "sep_token": "seperator",
+		"pad_token": "padding", "cls_token": "cls", "mask_token": "mask"} {
+		if s, ok := g.special(key); ok {
+			t.config.Special[role] = s
+		}
+	}
+	t.config.ChatTemplate, _ = f.Text("tokenizer.chat_template")
+	return t, nil
+}
+
+// get reads a key if the file has it.
+func get[T any](g *ggufVocab, key string, read func(string) (T, error)) T {
+	v, err := read("tokenizer.ggml." + key)
+	if err != nil && !errors.Is(err, gguf.ErrAbsent) && g.err == nil {
+		g.err = fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	return v
+}
+
+func (g *ggufVocab) text(key, otherwise string) string {
+	if _, ok := g.file.Value("tokenizer.ggml." + key); !ok {
+		return otherwise
+	}
+	return get(g, key, g.file.Text)
+}
+
+func (g *ggufVocab) bool(key string, otherwise bool) bool {
+	if _, ok := g.file.Value("tokenizer.ggml." + key); !ok {
+		return otherwise
+	}
+	return get(g, key, g.file.Bool)
+}
+
+// special gives the token whose id a key holds.
+func (g *ggufVocab) special(key string) (string, bool) {
+	id, err := g.file.Int("tokenizer.ggml." + key + "_token_id")
+	if err != nil || id < 0 || id >= int64(len(g.tokens)) {
+		return "", false
+	}
+	return g.tokens[id], true
+}
+
+// added gives the tokens that are found before all others.
+func (g *ggufVocab) added(m model) []AddedToken {
+	var list []AddedToken
+	for id, kind := range g.types {
+		if kind != pieceControl && kind != pieceUserDefined && kind != pieceUnknown {
+			continue
+		}
+		if _, ok := m.token(uint32(id)); ok {
+			list = append(list, AddedToken{ID: uint32(id), Content: g.tokens[id], Special: kind != pieceUserDefined})
+		}
+	}
+	return list
+}
+
+func (g *ggufVocab) vocabulary(spell func(string) string) *vocabulary {
+	v := newVocabulary(len(g.tokens))
+	for id, t := range g.tokens {
+		if spell != nil && g.types[id] == pieceNormal {
+			t = spell(t)
+		}
+		v.set(t, uint32(id))
+	}
+	return v
+}
+
+// pieces are the tokens with their scores.
+func (g *ggufVocab) pieces() ([]spmPiece, error) {
+	scores := get(g, "scores", g.file.Floats)
+	if len(scores) != len(g.tokens) {
+		return nil, fmt.Errorf("%w: %d tokens and %d scores", ErrFormat, len(g.tokens), len(scores))
+	}
+	pieces := make([]spmPiece, len(g.tokens))
+	for id, t := range g.tokens {
+		if x := scores[id]; x != x {
+			return nil, fmt.Errorf("%w: token %d has no score", ErrFormat, id)
+		}
+		pieces[id] = spmPiece{t, scores[id], int(g.types[id])}
+	}
+	return pieces, nil
+}
+
+// ggufPatterns are llama.cpp's names of patterns.
+var ggufPatterns = map[string]string{
+	"gpt-2": gpt2Source, "llama-bpe": cl100kSource, "llama3": cl100kSource, "llama-v3": cl100kSource, "qwen2": qwen2Source,
+	"deepseek-r1-qwen": qwen2Source, "gpt-4o": o200kSource, "tekken": tekkenSource,
+}
+
+func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
+	pre := g.text("pre", "")
+	source, ok := ggufPatterns[pre]
+	if !ok {
+		return nil, fmt.Errorf("%w: tokenizer.ggml.pre: %q", ErrUnsupported, pre)
+	}
+	lines := get(g, "merges", g.file.Texts)
+	merges := make([][2]string, len(lines))
+	for i, line := range lines {
+		pair, err := mergesText([]byte(line))
+		if err != nil || len(pair) != 1 {
+			return nil, fmt.Errorf("%w: tokenizer.ggml.merges[%d] is %q, not two tokens", ErrFormat, i, line)
+		}
+		merges[i] = pair[0]
+	}
+	llama3 := source == cl100kSource
+	m, err := newBPE(g.vocabulary(nil), merges, bpeConfig{ignoreMerges: llama3 || pre == "tekken"})
+	if err != nil {
+		return nil, err
+	}
+	t := &Tokenizer{model: m, decoder: byteLevelDecoder{}}
+	t.pre = preTokenizers{&splitAt{pattern: scanners[source], behavior: isolated},
+		byteLevel{prefixSpace: false, spell: true}}
+	if g.bool("add_space_prefix", false) {
+		return nil, fmt.Errorf("%w: tokenizer.ggml.add_space_prefix with the model gpt2", ErrUnsupported)
+	}
+	if pre == "qwen2" || pre == "deepseek-r1-qwen" {
+		t.normalizer = form{ucd.FormC}
+	}
+	return t, g.around(t, llama3)
+}
+
+// around adds bos and eos as the file says.
+func (g *ggufVocab) around(t *Tokenizer, addBOS bool) (err error) {
+	bos, hasBOS := g.special("bos")
+	eos, hasEOS := g.special("eos")
+	addBOS = g.bool("add_bos_token", addBOS) && hasBOS
+	addEOS := g.bool("add_eos_token", false) && hasEOS
+	if addBOS || addEOS {
+		t.post, err = beginAndEnd(t.model, bos, eos, addBOS, addEOS)
+	}
+	return err
+}
+
+func (g *ggufVocab) llama() (*Tokenizer, error) {
+	pieces, err := g.pieces()
+	if err != nil {
+		return nil, err
+	}
+	c := bpeConfig{fuseUnknown: true, byteFallback: slices.Contains(g.types, pieceByte)}
+	c.unknown, _ = g.special("unknown")
+	m, err := newBPE(g.vocabulary(nil), pieceMerges(pieces), c)
+	if err != nil {
+		return nil, err
+	}
+	t := spaced(m, g.bool("add_space_prefix", true), false)
+	return t, g.around(t, true)
+}
+
+func (g *ggufVocab) bert() (*Tokenizer, error) {
+	unknown, ok := g.special("unknown")
+	cls, okCLS := g.special("bos")
+	if !okCLS {
+		cls, okCLS = g.special("cls")
+	}
+	sep, okSEP := g.special("seperator")
+	if !ok || !okCLS || !okSEP {
+		return nil, fmt.Errorf("%w: unknown, cls or separator token", ErrFormat)
+	}
+	v := g.vocabulary(shown)
+	b := &bertNormalizer{clean: true, chinese: true, strip: true, lower: true, table: properties, lowerCase: newLowerCase()}
+	t := &Tokenizer{normalizer: b, pre: bertPreTokenizer{}, model: newWordPiece(v, unknown, "##", 100), decoder: wordPieceDecoder{"##", true}}
+	var err error
+	t.post, err = around(t.model, []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}}, []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {textB, 1}, {sep, 1}})
+	return t, err
+}
+
+func (g *ggufVocab) t5() (*Tokenizer, error) {
+	pieces, err := g.pieces()
+	if err != nil {
+		return nil, err
+	}
+	unknown, _ := g.special("unknown")
+	m := &spmModel{kind: spmUnigram, charsmap: g.charsmap(), dummyPrefix: g.bool("add_space_prefix", true),
+		removeSpaces: g.bool("remove_extra_whitespaces", false)}
+	t, err := m.unigram(pieces, unknown)
+	if err != nil {
+		return nil, err
+	}
+	eos, ok := g.special("eos")
+	if !ok || !g.bool("add_eos_token", true) || g.bool("add_bos_token", false) {
+		return nil, fmt.Errorf("%w: the model t5 without eos or with bos", ErrUnsupported)
+	}
+	t.post, err = endWith(t.model, eos)
+	return t, err
+}
+
+// charsmap is kept as bytes or as signed bytes.
+func (g *ggufVocab) charsmap() []byte {
+	v, _ := g.file.Value("tokenizer.ggml.precompiled_charsmap")
+	switch v := v.(type) {
+	case []uint8:
+		return v
+	case []int8:
+		out := make([]byte, len(v))
+		for i, b := range v {
+			out[i] = byte(b)
+		}
+		return out
+	}
+	return nil
+}

@@ -1,0 +1,268 @@
+package tokenizer
+
+// Files of before tokenizer.json, as transformers reads them.
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
+)
+
+// openVocabText reads vocab.txt: BERT's tokenizer and those made like it.
+func openVocabText(fsys fs.FS, s *settings) (*Tokenizer, error) {
+	class := s.class(fsys)
+	switch class {
+	case "", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer", "MPNetTokenizer",
+		"LayoutLMTokenizer", "SqueezeBertTokenizer", "ConvBertTokenizer", "RetriBertTokenizer":
+	default:
+		return nil, unknownClass(class, "vocab.txt")
+	}
+	data, err := fs.ReadFile(fsys, "vocab.txt")
+	if err != nil {
+		return nil, err
+	}
+	v, err := vocabText(data)
+	if err != nil {
+		return nil, err
+	}
+	cls, sep := "[CLS]", "[SEP]"
+	if class == "MPNetTokenizer" {
+		cls, sep = "<s>", "</s>"
+		s.role("pad_token", "<pad>")
+		s.role("mask_token", "<mask>")
+	}
+	unknown := s.role("unk_token", "[UNK]")
+	cls, sep = s.role("cls_token", cls), s.role("sep_token", sep)
+	s.role("pad_token", "[PAD]")
+	s.role("mask_token", "[MASK]")
+	b := &bertNormalizer{clean: s.fields.bool("clean_text", true), chinese: s.fields.bool("tokenize_chinese_chars", true),
+		lower: s.fields.bool("do_lower_case", true), table: properties, lowerCase: newLowerCase()}
+	b.strip = s.fields.bool("strip_accents", b.lower)
+	t := &Tokenizer{normalizer: b, pre: bertPreTokenizer{}, model: newWordPiece(v, unknown, "##", 100), decoder: wordPieceDecoder{"##", true}}
+	pair := []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {textB, 1}, {sep, 1}}
+	if class == "MPNetTokenizer" {
+		pair = []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {sep, 0}, {textB, 1}, {sep, 1}}
+	}
+	if t.post, err = around(t.model, []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}}, pair); err != nil {
+		return nil, err
+	}
+	if s.fields.err != nil {
+		return nil, s.fields.err
+	}
+	return s.build(t)
+}
+
+// vocabText reads tokens, one a line, whose ids are the lines' numbers.
+func vocabText(data []byte) (*vocabulary, error) {
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("%w: vocab.txt is not UTF-8", ErrFormat)
+	}
+	v := newVocabulary(len(data) / 8)
+	for id := uint32(0); len(data) > 0; id++ {
+		line, rest, _ := bytes.Cut(data, []byte("\n"))
+		data = rest
+		line = line[:trimSpaceRight(line)]
+		v.set(string(line), id)
+	}
+	return v, nil
+}
+
+// openMerges reads vocab.json and merges.txt: byte-level BPE.
+func openMerges(fsys fs.FS, s *settings) (*Tokenizer, error) {
+	class := s.class(fsys)
+	v, err := readVocabJSON(fsys)
+	if err != nil {
+		return nil, err
+	}
+	data, err := fs.ReadFile(fsys, "merges.txt")
+	if err != nil {
+		return nil, err
+	}
+	merges, err := mergesText(data)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newBPE(v, merges, bpeConfig{})
+	if err != nil {
+		return nil, err
+	}
+	t := &Tokenizer{model: m, decoder: byteLevelDecoder{}}
+	space := s.fields.bool("add_prefix_space", false)
+	switch class {
+	case "GPT2Tokenizer":
+		for _, role := range []string{"bos_token", "eos_token", "unk_token"} {
+			s.role(role, "<|endoftext|>")
+		}
+		t.pre = byteLevel{space, true, true}
+		t.post = byteLevelOffsets{false, true}
+		if s.fields.bool("add_bos_token", false) {
+			return nil, fmt.Errorf("%w: GPT2Tokenizer with add_bos_token and merges.txt alone", ErrUnsupported)
+		}
+	case "RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDTokenizer":
+		s.role("bos_token", "<s>")
+		s.role("eos_token", "</s>")
+		s.role("unk_token", "<unk>")
+		s.role("pad_token", "<pad>")
+		s.role("mask_token", "<mask>")
+		p := &bertProcessing{roberta: true, trim: true, prefixSpace: space}
+		if p.cls, err = specialOf(m, s.role("cls_token", "<s>")); err != nil {
+			return nil, err
+		}
+		if p.sep, err = specialOf(m, s.role("sep_token", "</s>")); err != nil {
+			return nil, err
+		}
+		t.pre, t.post = byteLevel{space, true, true}, p
+	case "Qwen2Tokenizer":
+		s.role("eos_token", "<|endoftext|>")
+		s.role("pad_token", "<|endoftext|>")
+		t.normalizer = form{ucd.FormC}
+		t.pre = preTokenizers{&splitAt{pattern: scanners[qwen2Source], behavior: isolated}, byteLevel{spell: true}}
+		t.post = byteLevelOffsets{false, true}
+	default:
+		return nil, unknownClass(class, "vocab.json and merges.txt")
+	}
+	if s.fields.err != nil {
+		return nil, s.fields.err
+	}
+	return s.build(t)
+}
+
+func readVocabJSON(fsys fs.FS) (*vocabulary, error) {
+	data, err := fs.ReadFile(fsys, "vocab.json")
+	if err != nil {
+		return nil, err
+	}
+	root, err := parseJSON(data)
+	if err != nil {
+		return nil, fmt.Errorf("vocab.json: %w", err)
+	}
+	return parseVocabulary("vocab.json", root)
+}
+
+// mergesText reads merges, one a line.
+func mergesText(data []byte) ([][2]string, error) {
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("%w: merges.txt is not UTF-8", ErrFormat)
+	}
+	var merges [][2]string
+	for n, line := range strings.Split(string(data), "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		if line == "" || strings.HasPrefix(line, "#version") {
+			continue
+		}
+		a, b, ok := strings.Cut(line, " ")
+		if !ok || strings.Contains(b, " ") {
+			return nil, fmt.Errorf("%w: merges.txt:%d: %q is not two tokens", ErrFormat, n+1, line)
+		}
+		merges = append(merges, [2]string{a, b})
+	}
+	return merges, nil
+}
+
+const space = '▁'
+
+// openMarian reads source.spm for the pieces and vocab.json for their ids.
+func openMarian(fsys fs.FS, s *settings) (*Tokenizer, error) {
+	if s.fields.bool("separate_vocabs", false) {
+		return nil, fmt.Errorf("%w: separate_vocabs", ErrUnsupported)
+	}
+	v, err := readVocabJSON(fsys)
+	if err != nil {
+		return nil, err
+	}
+	data, err := fs.ReadFile(fsys, "source.spm")
+	if err != nil {
+		return nil, err
+	}
+	spm, err := parseSPM(data)
+	if err == nil {
+		err = spm.check(spmUnigram)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("source.spm: %w", err)
+	}
+	eos, unknown := s.role("eos_token", "</s>"), s.role("unk_token", "<unk>")
+	s.role("pad_token", "<pad>")
+	tokens, scores := v.tokens, make([]float64, len(v.tokens))
+	if len(v.sparse) > 0 || len(v.ids) != len(tokens) {
+		return nil, fmt.Errorf("%w: vocab.json: ids are not 0 to %d", ErrFormat, len(v.ids)-1)
+	}
+	for i := range scores {
+		scores[i] = math.NaN() // nothing in the text becomes this token
+	}
+	for _, x := range []string{eos, unknown, s.Special["pad_token"]} {
+		if id, ok := v.ids[x]; ok {
+			scores[id] = 0
+		}
+	}
+	for _, p := range spm.pieces {
+		if id, ok := v.ids[p.text]; ok && p.kind == pieceNormal {
+			scores[id] = p.score
+		}
+	}
+	id, err := specialOf(v, unknown)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newUnigram(tokens, scores, int32(id.id), false)
+	if err != nil {
+		return nil, err
+	}
+	two, _ := compile(" {2,}")
+	t := &Tokenizer{model: m, decoder: metaspaceDecoder{space, true}, pre: metaspace{space, always, true}}
+	t.normalizer = normalizers{strip{false, true}, &replace{two, string(space)}}
+	if len(spm.charsmap) > 0 {
+		c, err := parseCharsmap(spm.charsmap)
+		if err != nil {
+			return nil, err
+		}
+		t.normalizer = append(normalizers{c}, t.normalizer.(normalizers)...)
+	}
+	if t.post, err = endWith(m, eos); err != nil {
+		return nil, err
+	}
+	return s.build(t)
+}
+
+// tokenize makes a vocabulary a model for those who need its ids alone.
+func (v *vocabulary) tokenize(*work, int32, int32) error { return errNoUnknown }
+
+// endWith is A </s>, or A </s> B </s>.
+func endWith(m model, eos string) (*template, error) {
+	return around(m, []typedPiece{{textA, 0}, {eos, 0}}, []typedPiece{{textA, 0}, {eos, 0}, {textB, 0}, {eos, 0}})
+}
+
+// openSPM reads a SentencePiece model.
+func openSPM(fsys fs.FS, s *settings, name string) (*Tokenizer, error) {
+	class := s.class(fsys)
+	data, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseSPM(data)
+	var t *Tokenizer
+	if err == nil {
+		switch class {
+		case "T5Tokenizer", "MT5Tokenizer":
+			t, err = m.t5(s)
+		case "XLMRobertaTokenizer":
+			t, err = m.xlmRoberta(s)
+		case "LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer":
+			t, err = m.llama(s, class)
+		default:
+			err = unknownClass(class, name)
+		}
+	}
+	if err == nil {
+		err = s.fields.err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s.build(t)
+}
