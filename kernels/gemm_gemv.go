@@ -144,7 +144,7 @@ func (r *gemvCall) part(item, part int) {
 // fetchAhead is how far ahead of its use a B of some elements is fetched: ahead, or 0
 // if it does not come from memory.
 func fetchAhead(elements, ahead int) int {
-	if elements < tuned.gemm.farElements {
+	if elements < gemvFar {
 		return 0
 	}
 	return ahead

@@ -29,10 +29,12 @@ const (
 	// dotSum is what adding up a dot product's lanes costs, in steps of a vector, and
 	// dotGather what an element of B costs that is brought into place for one.
 	dotSum, dotGather = 3, 2
-	// One row: gemvRows takes 6 rows of B together, and gemvDot 8 where B, of gemvNear
-	// elements or more, is beyond a core's own caches.
+	// One row: gemvDot takes over from gemmDot where B has gemvNear elements and is beyond
+	// a core's own caches. Where it has gemvFar, it comes from memory. Then gemvDot takes 8
+	// rows together, as gemvRows takes 6 always, and fetching the next ones gains a sixth
+	// to a third; nearer, it costs as much.
 	gemvRowsGroup, gemvDotGroup = 6, 8
-	gemvNear                    = 1 << 17
+	gemvNear, gemvFar           = 1 << 17, 1 << 23
 )
 
 // gemmPath is a way through a product.

@@ -1,11 +1,18 @@
 package kernels
 
-// What is measured, and may differ from one CPU to another: sizes of blocks, and where
-// one way to the same result overtakes another. Nothing here changes a result: what
-// decides in what order numbers are summed up stands with the code that sums, and is the
-// same on every machine (see gemmOrder).
+import (
+	"slices"
 
-// tuning is the figures for one family of CPUs.
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// The figures that depend on the CPU: sizes of blocks, and where one way to the same
+// result overtakes another. To change them for one family of CPUs, give it a record in
+// families. No figure here changes a result: what decides in what order numbers are
+// summed up stands with the code that sums them, and is the same on every machine (see
+// gemmOrder).
+
+// tuning is the figures of one family of CPUs.
 type tuning struct {
 	name    string
 	ways    int // of the first-level data cache, of 64 sets of 64 bytes each
@@ -36,9 +43,6 @@ type gemmTuning struct {
 	streamNum, streamDen int
 	// copyColumns columns are worth a copy of A's rows.
 	copyColumns int
-	// A B of farElements comes from memory. Fetching it ahead gains a sixth to a third
-	// for one row; a smaller one loses as much.
-	farElements int
 }
 
 // threadTuning is for cutting work, in multiply-adds at full speed.
@@ -50,10 +54,58 @@ type threadTuning struct {
 }
 
 // tuned is the figures for this machine.
-var tuned = zen4
+var tuned = func() tuning {
+	family, model := simd.FamilyModel()
+	return tuningOf(simd.Vendor(), family, model, simd.Caches())
+}()
 
-// zen4 was measured on an AMD EPYC of this family with 2 cores (L1 32 KiB, L2 1 MiB,
-// L3 32 MiB), with bench/cmd/sweep and bench/cmd/report.
+// families are the CPUs on which the figures were measured, by what CPUID says.
+var families = []struct {
+	vendor string
+	family int
+	models []modelRange
+	tuning tuning
+}{
+	{"AuthenticAMD", 0x19, []modelRange{{0x10, 0x1f}, {0x60, 0x7f}, {0xa0, 0xaf}}, zen4},
+}
+
+type modelRange struct{ first, last int }
+
+// tuningOf is the record of a family, or, for a CPU without one, zen4's with what
+// follows from the sizes of the caches in bytes, by level.
+func tuningOf(vendor string, family, model int, caches [4]int) tuning {
+	for _, f := range families {
+		if f.vendor == vendor && f.family == family &&
+			slices.ContainsFunc(f.models, func(r modelRange) bool { return r.first <= model && model <= r.last }) {
+			return f.tuning
+		}
+	}
+	return derived(caches)
+}
+
+// derived makes the same use of caches of other sizes as zen4 makes of its own. A level
+// that is not known counts as one of zen4's.
+func derived(caches [4]int) tuning {
+	t := zen4
+	t.name = "derived from cache sizes"
+	const element, line, sets = 4, 64, 64
+	if l1 := caches[1]; l1 > 0 {
+		t.ways = max(l1/(line*sets), 1)
+		t.gemm.inPlacePanel = l1 / 2 / element
+	}
+	if l2 := caches[2]; l2 > 0 {
+		// 35/64 of it, and never more than zen4's: mc bounds the time of a call too.
+		t.gemm.mc = min(max(l2/element/gemmOrder.kc*35/64, 28), zen4.gemm.mc)
+	}
+	if l3 := caches[3]; l3 > 0 {
+		t.gemm.nc = min(max(l3/8/element/gemmOrder.kc/64*64, 256), zen4.gemm.nc)
+	}
+	return t
+}
+
+// zen4 was measured on 2 cores of an AMD EPYC of this family (L1 32 KiB, L2 1 MiB, L3
+// 32 MiB), each figure by going through values around it at the sizes where it takes
+// effect, with bench/cmd/compare for single cases and bench/cmd/sweep for all.
 var zen4 = tuning{
 	name: "zen4",
 	ways: 8,
@@ -61,7 +113,7 @@ var zen4 = tuning{
 		mc: 140, nc: 1024, packRows: 32,
 		inPlaceTiles: 3, inPlacePanel: 1 << 12, inPlaceSpan: 1 << 15,
 		wideNum: 4, wideDen: 7, streamNum: 2, streamDen: 5,
-		copyColumns: 64, farElements: 1 << 23,
+		copyColumns: 64,
 	},
 	threads: threadTuning{wakeWork: 1 << 20, readyWork: 1 << 18, partWork: 1 << 17, bands: 4},
 }

@@ -1,0 +1,96 @@
+package kernels
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+const kib = 1 << 10
+
+// TestTuning wants measured figures for the CPUs that have them, and for others figures
+// that fit their caches: the measured ones where the caches are alike.
+func TestTuning(t *testing.T) {
+	zen4Caches := [4]int{0, 32 * kib, 1024 * kib, 32768 * kib}
+	like := func(name string) tuning {
+		want := zen4
+		want.name = name
+		return want
+	}
+	for _, c := range []struct {
+		vendor        string
+		family, model int
+		caches        [4]int
+		want          tuning
+	}{
+		{"AuthenticAMD", 0x19, 0x11, zen4Caches, zen4},
+		{"AuthenticAMD", 0x19, 0x61, [4]int{}, zen4},
+		{"AuthenticAMD", 0x19, 0x21, zen4Caches, like("derived from cache sizes")}, // Zen 3
+		{"GenuineIntel", 0x19, 0x11, zen4Caches, like("derived from cache sizes")},
+		{"", 0, 0, [4]int{}, like("derived from cache sizes")},
+	} {
+		if got := tuningOf(c.vendor, c.family, c.model, c.caches); got != c.want {
+			t.Errorf("%s family %#x model %#x: %+v, want %+v", c.vendor, c.family, c.model, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		caches [4]int
+		ways   int
+		mc, nc int
+	}{
+		{"Zen 5", [4]int{0, 48 * kib, 1024 * kib, 32768 * kib}, 12, 140, 1024},
+		{"Zen 3", [4]int{0, 32 * kib, 512 * kib, 32768 * kib}, 8, 70, 1024},
+		{"Sapphire Rapids", [4]int{0, 48 * kib, 2048 * kib, 107520 * kib}, 12, 140, 1024},
+		{"Skylake, 8 MiB", [4]int{0, 32 * kib, 256 * kib, 8192 * kib}, 8, 35, 256},
+		{"a very small one", [4]int{0, 1 * kib, 4 * kib, 16 * kib}, 1, 28, 256},
+		{"a very large one", [4]int{0, 1024 * kib, 1 << 30, 1<<31 - 1}, 256, 140, 1024},
+	} {
+		got := derived(c.caches)
+		if got.ways != c.ways || got.gemm.mc != c.mc || got.gemm.nc != c.nc {
+			t.Errorf("%s: ways %d, mc %d, nc %d, want %d, %d, %d", c.name,
+				got.ways, got.gemm.mc, got.gemm.nc, c.ways, c.mc, c.nc)
+		}
+	}
+}
+
+// TestTuningChangesNoResult computes the same products with very different figures.
+func TestTuningChangesNoResult(t *testing.T) {
+	kept := tuned
+	t.Cleanup(func() { tuned = kept })
+	small, large := kept, kept
+	small.ways, large.ways = 1, 1<<20
+	small.gemm = gemmTuning{mc: 20, nc: 32, packRows: 1, inPlaceTiles: 20, inPlacePanel: 1 << 20, inPlaceSpan: 1 << 30,
+		wideNum: 1, wideDen: 1, streamNum: 20, streamDen: 1, copyColumns: 1}
+	large.gemm = gemmTuning{mc: 1 << 20, nc: 1 << 20, packRows: 1 << 20, wideDen: 1, streamDen: 1, copyColumns: 1 << 20}
+	r := rand.New(rand.NewPCG(8, 8))
+	eachISA(t, func(t *testing.T) {
+		for _, s := range gemmShapes {
+			m, n, k := s[0], s[1], s[2]
+			if m*n*k > 1<<22 {
+				continue
+			}
+			a, b := randomSlice(r, m*k), randomSlice(r, k*n)
+			packed := PackB(NoTrans, k, n, b, n)
+			for name, f := range map[string]func(c []float32){
+				"nn":     func(c []float32) { Gemm(NoTrans, NoTrans, m, n, k, 1.5, a, k, b, n, 0.5, c, n) },
+				"nt":     func(c []float32) { Gemm(NoTrans, Trans, m, n, k, 1.5, a, k, b, k, 0.5, c, n) },
+				"tn":     func(c []float32) { Gemm(Trans, NoTrans, m, n, k, 1.5, a, m, b, n, 0.5, c, n) },
+				"tt":     func(c []float32) { Gemm(Trans, Trans, m, n, k, 1.5, a, m, b, k, 0.5, c, n) },
+				"packed": func(c []float32) { GemmPacked(m, 1, a, k, packed, 0.5, c, n, Epilogue{Bias: b[:n]}) },
+			} {
+				c0 := randomSlice(r, m*n)
+				run := func(figures tuning) []float32 {
+					tuned = figures
+					c := slices.Clone(c0)
+					f(c)
+					return c
+				}
+				want := run(kept)
+				if !slices.Equal(run(small), want) || !slices.Equal(run(large), want) {
+					t.Errorf("%dx%dx%d %s: other figures give something else", m, n, k, name)
+				}
+			}
+		}
+	})
+}
