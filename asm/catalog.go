@@ -14,8 +14,8 @@ import (
 var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels)
 
 // anyTier adapts a kernel that is the same for every tier.
-func anyTier(f func(vec.Machine)) func(Tier, vec.Machine) {
-	return func(_ Tier, m vec.Machine) { f(m) }
+func anyTier(f func(vec.Machine)) func(Tier) kernel.Body {
+	return func(Tier) kernel.Body { return kernel.Any(f) }
 }
 
 // vectorKernels work on vectors, element by element.
@@ -46,20 +46,20 @@ var convertKernels = []Kernel{
 		Params: []Param{out("dst", "1", "n", ""), in("x", "1", "n", "").of(Uint16)}, Sizes: []Size{lengths("n", 0, "vectorLengths")},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []Feature{F16C}}, {Tier: "NEON"}},
-		Emit:  anyTier(kernel.Float16Vec),
+		Body:  anyTier(kernel.Float16Vec),
 	},
 	{
 		File: "convert", Source: "convert.go", Name: "bfloat16Vec",
 		Doc:    []string{"computes dst[i] = the value of the bfloat16 number x[i] for every i of dst."},
 		Params: []Param{out("dst", "1", "n", ""), in("x", "1", "n", "").of(Uint16)}, Sizes: []Size{lengths("n", 0, "vectorLengths")},
 		Close: Closeness{Exact: true},
-		Emit:  anyTier(kernel.BFloat16Vec),
+		Body:  anyTier(kernel.BFloat16Vec),
 	},
 }
 
 func elementwise(name, doc string, emit func(vec.Machine), params ...Param) Kernel {
 	return Kernel{File: "elementwise", Source: "elementwise.go", Name: name, Doc: []string{doc},
-		Params: params, Sizes: []Size{lengths("n", 0, "vectorLengths")}, Emit: anyTier(emit)}
+		Params: params, Sizes: []Size{lengths("n", 0, "vectorLengths")}, Body: anyTier(emit)}
 }
 
 // unary is a kernel of one input, element by element.

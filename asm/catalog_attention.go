@@ -31,14 +31,14 @@ var attentionKernels = []Kernel{
 		Params: []Param{update("s", "rows", "cols", "ld"), rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("ld"),
 			update("max", "1", "rows", ""), update("sum", "1", "rows", ""), out("factor", "1", "rows", "")},
 		Close: Closeness{Relative: true},
-		Emit:  anyTier(kernel.AttnSoftmax),
+		Body:  anyTier(kernel.AttnSoftmax),
 	},
 	{
 		File: "attention", Source: "attention.go", Name: "attnScaleRows",
 		Doc: []string{"computes x[r*ld+c] *= factor[r] for r < rows and c < cols."},
 		Params: []Param{update("x", "rows", "cols", "ld"), rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("ld"),
 			in("factor", "1", "rows", "")},
-		Emit: anyTier(kernel.AttnScaleRows),
+		Body: anyTier(kernel.AttnScaleRows),
 	},
 	{
 		File: "attention", Source: "attention.go", Name: "attnDot",
@@ -51,7 +51,7 @@ var attentionKernels = []Kernel{
 			in("q", "rows", "dim", "ldq"), Stride("ldq"), in("k", "n", "dim", "ldk"), Stride("ldk"),
 			out("s", "rows", "n", "lds"), Stride("lds")},
 		Close: Closeness{Sums: 256},
-		Emit:  anyTier(kernel.AttnDot),
+		Body:  anyTier(kernel.AttnDot),
 	},
 	wholeHeads("attnShort", kernel.AttnShort, []string{
 		fmt.Sprintf("is attention of one head with at most %d queries and keys:", kernel.ShortQueries),
@@ -84,7 +84,7 @@ var attentionKernels = []Kernel{
 		Params: []Param{update("o", "1", "cols", ""), in("p", "1", "n", ""),
 			in("v", "n", "cols", "ldv"), Stride("ldv")},
 		Close: sums,
-		Emit:  anyTier(kernel.AttnAccumulate),
+		Body:  anyTier(kernel.AttnAccumulate),
 	},
 }
 
@@ -99,6 +99,6 @@ func wholeHeads(name string, emit func(vec.Machine), doc []string, bias, scratch
 			bias, Stride("ldb"), scratch, scalar("weight", 0.75), turn("cols", 1, "1"),
 			in("v", "n", "cols", "ldv"), Stride("ldv"), out("o", "rows", "cols", "ldo"), Stride("ldo")},
 		Close: Closeness{Sums: 256},
-		Emit:  anyTier(emit),
+		Body:  anyTier(emit),
 	}
 }

@@ -1,9 +1,6 @@
 package asm
 
-import (
-	"github.com/avoformer/avoformer/asm/kernel"
-	"github.com/avoformer/avoformer/asm/vec"
-)
+import "github.com/avoformer/avoformer/asm/kernel"
 
 // sums is the closeness of dot products and the like.
 var sums = Closeness{Sums: 64}
@@ -38,7 +35,7 @@ var gemmKernels = []Kernel{
 			scalar("beta", 0, 1, -0.5), accumulator("c", "m", "n", "ldc"), Stride("ldc"),
 		},
 		Close: sums,
-		Emit:  func(t Tier, m vec.Machine) { kernel.GemmPanel(t.Gemm)(m) },
+		Body:  func(t Tier) kernel.Body { return kernel.GemmPanel(t.Gemm) },
 	},
 	{
 		File: "gemm", Source: "gemm_*.go", Name: "gemmPack",
@@ -59,7 +56,7 @@ var gemmKernels = []Kernel{
 			scalar("beta", 0, 1, -0.5), accumulator("c", "m", "n", "ldc"), Stride("ldc"),
 		},
 		Close: sums,
-		Emit:  func(t Tier, m vec.Machine) { kernel.GemmPack(t.Gemm)(m) },
+		Body:  func(t Tier) kernel.Body { return kernel.GemmPack(t.Gemm) },
 	},
 	{
 		File: "gemm_dot", Source: "gemm_dot.go", Name: "gemmDot",
@@ -86,7 +83,7 @@ var gemmKernels = []Kernel{
 			out("c", "m", "n", "ldc"), Stride("ldc"),
 		},
 		Close: sums,
-		Emit:  anyTier(kernel.GemmDot),
+		Body:  func(Tier) kernel.Body { return kernel.GemmDot },
 	},
 }
 
@@ -117,7 +114,7 @@ var gemvKernels = []Kernel{
 		Sizes:  []Size{each("k", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"), turn("n", 0, "nr", "2*nr", "3*nr")},
 		Params: []Param{out("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "n", "k", ""), turn("nr", 1, "nr")},
 		Close:  sums,
-		Emit:   func(t Tier, m vec.Machine) { kernel.GemvPanels(t.Gemm.NR)(m) },
+		Body:   func(t Tier) kernel.Body { return kernel.GemvPanels(t.Gemm.NR) },
 	},
 	{
 		File: "gemv", Source: "gemv.go", Name: "gemvRows",
@@ -129,7 +126,7 @@ var gemvKernels = []Kernel{
 		Params: []Param{update("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "k", "n", "ldb"), Stride("ldb"),
 			hint("ahead", "0", "n", "2*n")},
 		Close: sums,
-		Emit:  anyTier(kernel.GemvRows),
+		Body:  anyTier(kernel.GemvRows),
 	},
 	{
 		File: "gemv", Source: "gemv.go", Name: "gemvDot",
@@ -141,7 +138,7 @@ var gemvKernels = []Kernel{
 		Params: []Param{scalar("alpha", 1.25), out("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "n", "k", "ldb"), Stride("ldb"),
 			hint("ahead", "0", "k", "2*k")},
 		Close: sums,
-		Emit:  anyTier(kernel.GemvDot),
+		Body:  anyTier(kernel.GemvDot),
 	},
 }
 
@@ -156,7 +153,7 @@ var partKernels = []Kernel{
 		Params: []Param{out("dst", "rows", "cols", "lddst"), in("x", "rows", "cols", "ldx"),
 			rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("lddst"), Stride("ldx")},
 		Close: Closeness{Exact: true},
-		Emit:  anyTier(kernel.CopyRows),
+		Body:  anyTier(kernel.CopyRows),
 	},
 	{
 		File: "gemm_rows", Source: "gemm_rows.go", Name: "addRows",
@@ -164,7 +161,7 @@ var partKernels = []Kernel{
 		Params: []Param{update("dst", "rows", "cols", "lddst").or("x"), in("x", "rows", "cols", "ldx").orOneRow(),
 			rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("lddst"), Stride("ldx")},
 		Close: Closeness{Exact: true},
-		Emit:  anyTier(kernel.AddRows),
+		Body:  anyTier(kernel.AddRows),
 	},
 	{
 		File: "gemm_rows", Source: "gemm_rows.go", Name: "transposeRows",
@@ -176,7 +173,7 @@ var partKernels = []Kernel{
 			each("rows", 0, "0", "side", "2*side", "3*side", "4*side"),
 			each("cols", 0, "0", "side", "2*side", "3*side", "4*side", "5*side"), Stride("lddst"), Stride("ldx")},
 		Close: Closeness{Exact: true},
-		Emit:  anyTier(kernel.TransposeRows),
+		Body:  anyTier(kernel.TransposeRows),
 	},
 	finish("finishIdentity", "", kernel.Identity),
 	finish("finishReLU", "ReLU", kernel.ReLU),
@@ -198,5 +195,5 @@ func finish(name, function string, u kernel.Unary) Kernel {
 			each("rows", 0, "0", "1", "2", "3", "4", "5", "6"), turn("cols", 1, "nr"), Stride("lddst"), Stride("ldresidual"),
 		},
 		Close: Closeness{Sums: 2},
-		Emit:  func(t Tier, m vec.Machine) { kernel.Finish(u, t.Gemm.NR)(m) }}
+		Body:  func(t Tier) kernel.Body { return kernel.Finish(u, t.Gemm.NR) }}
 }

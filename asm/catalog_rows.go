@@ -11,14 +11,14 @@ var softmaxKernels = []Kernel{
 		File: "softmax", Source: "softmax.go", Name: "softmaxRows",
 		Doc:    []string{"computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r)."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", "")}, rowSizes...),
-		Emit:   anyTier(kernel.SoftmaxRows),
+		Body:   anyTier(kernel.SoftmaxRows),
 	},
 	{
 		File: "softmax", Source: "softmax.go", Name: "softmaxRowsStream",
 		Doc: []string{"is softmaxRows for what is in memory and not in a cache."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			Operand{Name: "tmp", Elem: Float32, Rows: "1", Cols: "cols", Access: Scratch}}, rowSizes...),
-		Emit: anyTier(kernel.SoftmaxRowsStream),
+		Body: anyTier(kernel.SoftmaxRowsStream),
 	},
 	{
 		File: "softmax", Source: "softmax.go", Name: "expSumRows",
@@ -29,19 +29,19 @@ var softmaxKernels = []Kernel{
 		},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			out("max", "1", "rows", ""), out("sum", "1", "rows", "")}, rowSizes...),
-		Emit: anyTier(kernel.ExpSumRows),
+		Body: anyTier(kernel.ExpSumRows),
 	},
 	{
 		File: "softmax", Source: "softmax.go", Name: "maxVec",
 		Doc:    []string{"returns the maximum of x, -Inf if x is empty. It may miss a NaN."},
 		Params: []Param{in("x", "1", "n", "")}, Sizes: []Size{lengths("n", 0, "vectorLengths")}, Result: "float32",
-		Emit: anyTier(kernel.MaxVec),
+		Body: anyTier(kernel.MaxVec),
 	},
 	{
 		File: "softmax", Source: "softmax.go", Name: "sumExpVec",
 		Doc:    []string{"returns the sum of exp(x[i]-max) over x, of which no element is above max."},
 		Params: []Param{in("x", "1", "n", ""), scalar("max", 3)}, Sizes: []Size{lengths("n", 0, "vectorLengths")}, Result: "float32",
-		Emit: anyTier(kernel.SumExpVec),
+		Body: anyTier(kernel.SumExpVec),
 	},
 }
 
@@ -55,14 +55,14 @@ var normKernels = []Kernel{
 		Doc: []string{"computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c]."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps)...),
-		Emit: anyTier(kernel.LayerNormRows),
+		Body: anyTier(kernel.LayerNormRows),
 	},
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "layerNormRowsStream",
 		Doc: []string{"is layerNormRows for what is in memory and not in a cache."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps)...),
-		Emit: anyTier(kernel.LayerNormRowsStream),
+		Body: anyTier(kernel.LayerNormRowsStream),
 	},
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "addLayerNormRows",
@@ -70,13 +70,13 @@ var normKernels = []Kernel{
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x", "residual", "sum"), out("sum", "rows", "cols", "").or("x", "residual"),
 			in("x", "rows", "cols", ""), in("residual", "rows", "cols", ""),
 			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps)...),
-		Emit: anyTier(kernel.AddLayerNormRows),
+		Body: anyTier(kernel.AddLayerNormRows),
 	},
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "rmsNormRows",
 		Doc: []string{"computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c]."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			in("weight", "1", "cols", "")}, append(rowSizes, eps)...),
-		Emit: anyTier(kernel.RMSNormRows),
+		Body: anyTier(kernel.RMSNormRows),
 	},
 }

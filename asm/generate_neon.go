@@ -12,7 +12,7 @@ func generateNEON(source string, implementations []implementation) ([]byte, erro
 	file.Constraint = "arm64 && !purego"
 	for _, im := range implementations {
 		m := vec.NewNEON(file.Function(im.symbol(), im.kernel.signature()))
-		im.on.Emit(im.tier, m)
+		im.on.Body(im.tier).OnNEON(m)
 		m.End()
 	}
 	return file.Assembly()

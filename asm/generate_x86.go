@@ -22,7 +22,7 @@ func generateX86(source string, implementations []implementation) ([]byte, error
 		ctx.Attributes(attr.NOSPLIT)
 		ctx.SignatureExpr(im.kernel.signature())
 		x := vec.NewX86(ctx, im.tier.Width, pool)
-		im.on.Emit(im.tier, x)
+		im.on.Body(im.tier).OnX86(x)
 		x.End()
 	}
 	file, err := ctx.Result()

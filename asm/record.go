@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/kernel"
 )
 
 // This file has the record of a kernel: the one place that states the types and
@@ -36,16 +36,16 @@ type Kernel struct {
 
 	// On are the implementations, best first; nil stands for one on every tier.
 	On []On
-	// Emit writes the body for one tier.
-	Emit func(t Tier, m vec.Machine)
+	// Body writes it for a tier.
+	Body func(t Tier) kernel.Body
 }
 
 // On is an implementation of a kernel: a tier, and the features beyond it that it needs.
 type On struct {
 	Tier  string
 	Needs []Feature
-	// Emit writes the body; nil stands for the kernel's own Emit.
-	Emit func(t Tier, m vec.Machine)
+	// Body writes it; nil stands for the kernel's own Body.
+	Body func(t Tier) kernel.Body
 }
 
 // Closeness is how far the elements of two implementations may lie apart.
@@ -199,8 +199,8 @@ func (k Kernel) implementations(tiers []Tier) []implementation {
 	var all []implementation
 	for _, o := range on {
 		if i := slices.IndexFunc(tiers, func(t Tier) bool { return t.Name == o.Tier }); i >= 0 {
-			if o.Emit == nil {
-				o.Emit = k.Emit
+			if o.Body == nil {
+				o.Body = k.Body
 			}
 			all = append(all, implementation{k, o, tiers[i]})
 		}

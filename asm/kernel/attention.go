@@ -236,7 +236,7 @@ func AttnShort(m vec.Machine) {
 
 	s, bias, lanes := m.SlicePtr("s"), m.SlicePtr("bias"), m.IntParam("rows")
 	exp := expDiff(m)
-	m.Bump(vec.Ptr(lanes), m.Width()-1) // the last vector need not be full
+	m.Raise(lanes, m.Width()-1) // the last vector need not be full
 	m.Loop(lanes, m.Width(), func() {
 		eachKey := func(step func(row vec.Ptr)) (end vec.Ptr) {
 			row, n := m.CopyPtr(s), m.IntParam("n")
@@ -322,7 +322,7 @@ func AttnFew(m vec.Machine) {
 	dots(m, queries, keys, m.IntParam("dim"), max(4, m.Width()/2), 2, func(s vec.Ptr) { m.Bump(s, ld) })
 
 	s, bias, rows, n := m.SlicePtr("s"), m.SlicePtr("bias"), m.IntParam("rows"), m.IntParam("n")
-	m.Bump(vec.Ptr(n), m.Width()-1)
+	m.Raise(n, m.Width()-1)
 	exp := expDiff(m)
 	m.Loop(rows, 1, func() {
 		end := m.CopyPtr(s)

@@ -14,13 +14,7 @@ import (
 // and four rows of B accumulates in registers; four sums are formed together at
 // the end. All rows of A take their turn before the next rows of B, which
 // therefore come from memory once.
-func GemmDot(m vec.Machine) {
-	if x, ok := m.(*vec.X86); ok {
-		gemmDotX86(x)
-		return
-	}
-	gemmDot(m)
-}
+var GemmDot = Body{Any: gemmDot, X86: gemmDotX86}
 
 const dotCols = 4
 

@@ -5,8 +5,8 @@ import "github.com/avoformer/avoformer/asm/vec"
 // Finish is the epilogue of a product for one panel of NR columns: the sums in
 // x, NR to a row, become rows of dst, with a bias and an activation before the
 // store and a residual after.
-func Finish(u Unary, nr int) func(vec.Machine) {
-	return func(m vec.Machine) {
+func Finish(u Unary, nr int) Body {
+	return Any(func(m vec.Machine) {
 		dst, x, bias, residual := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("bias"), m.SlicePtr("residual")
 		f := u.prepare(m)
 		bytes := 4 * m.Width()
@@ -19,7 +19,7 @@ func Finish(u Unary, nr int) func(vec.Machine) {
 			m.BumpBy(dst, m.IntParam("lddst"))
 			m.BumpBy(residual, m.IntParam("ldresidual"))
 		})
-	}
+	})
 }
 
 // eachRow runs body for every row of the matrices dst and x, whose rows are
@@ -83,7 +83,7 @@ func TransposeRows(m vec.Machine) {
 				m.Bump(from, -4*side*(blocks-1))
 				for range side {
 					if blocks == 2 {
-						prefetch(m, from, 2*cacheLine)
+						m.Prefetch(from, 2*cacheLine)
 					}
 					m.BumpBy(from, ldx)
 				}

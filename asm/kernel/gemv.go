@@ -5,8 +5,8 @@ import "github.com/avoformer/avoformer/asm/vec"
 // GemvPanels multiplies a vector with packed panels of NR columns. A panel is
 // one run of memory. Four elements of the vector go together, each with sums of
 // its own, since the sums of one panel alone would wait for one another.
-func GemvPanels(nr int) func(vec.Machine) {
-	return func(m vec.Machine) {
+func GemvPanels(nr int) Body {
+	return Any(func(m vec.Machine) {
 		c, a, b := m.SlicePtr("c"), m.SlicePtr("a"), m.SlicePtr("b")
 		n, k := m.SliceLen("c"), m.SliceLen("a")
 		const unroll = 4
@@ -41,7 +41,7 @@ func GemvPanels(nr int) func(vec.Machine) {
 			}
 			m.Bump(c, 4*nr)
 		})
-	}
+	})
 }
 
 // GemvRows adds a combination of the rows of B to C. Six rows go together, so
@@ -74,7 +74,7 @@ func GemvRows(m vec.Machine) {
 				})
 			}
 			plainly := func() { pass(func(vec.Span, int, int) {}) }
-			if rows == 1 || !prefetches(m) {
+			if rows == 1 || !m.Prefetches() {
 				plainly()
 				return
 			}
@@ -82,7 +82,7 @@ func GemvRows(m vec.Machine) {
 			m.IfLE(ahead, 0, plainly, func() {
 				pass(func(s vec.Span, stream, i int) {
 					if off := 4 * i * m.Width(); !s.IsTail() && off%cacheLine == 0 {
-						prefetchFar(m, s.Ptr(stream), off, ahead)
+						m.PrefetchFar(s.Ptr(stream), off, ahead)
 					}
 				})
 			})
@@ -119,7 +119,7 @@ func GemvDot(m vec.Machine) {
 				for r := range acc {
 					m.FMATo(acc[r][i], x, s.Load(1+r, i, 0))
 					if fetch && s.Vectors == unroll && off%cacheLine == 0 {
-						prefetchFar(m, s.Ptr(1+r), off, ahead)
+						m.PrefetchFar(s.Ptr(1+r), off, ahead)
 					}
 				}
 			}

@@ -72,7 +72,7 @@ func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, stages ...stage)
 			vec.Walk(m, cols, tail, groups, body)
 		})
 	}
-	masking, ok := vec.AsMasking(m)
+	masking, ok := m.Masking()
 	ok = ok && !slices.ContainsFunc(stages, func(st stage) bool { return st.repeat != nil })
 	if !ok {
 		plain()

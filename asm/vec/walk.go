@@ -1,0 +1,193 @@
+package vec
+
+import "slices"
+
+// Loops over runs of elements: whole vectors, and the tail.
+
+// Span is one step of Each: some whole vectors, or the tail.
+type Span struct {
+	m     Machine
+	ptrs  []Ptr
+	tail  *Tail
+	chain int
+	// Vectors is how many vectors the step covers.
+	Vectors int
+}
+
+// Chain is which of two chains of sums vector i of the step belongs to: they take
+// turns in a row, since one alone would wait for itself.
+func (s Span) Chain(i int) int { return (s.chain + i) % 2 }
+
+// IsTail reports whether the step is the partial vector at the end.
+func (s Span) IsTail() bool { return s.tail != nil }
+
+// Ptr is where the step begins in stream p.
+func (s Span) Ptr(p int) Ptr { return s.ptrs[p] }
+
+// Load reads vector i of the step from stream p; lanes past the end hold fill.
+func (s Span) Load(p, i int, fill Const) V {
+	if s.tail != nil {
+		return s.m.LoadTail(s.ptrs[p], *s.tail, fill)
+	}
+	return s.m.Load(s.ptrs[p], i*4*s.m.Width())
+}
+
+// Store writes vector i of the step to stream p; lanes past the end are not written.
+func (s Span) Store(p, i int, v V) {
+	if s.tail != nil {
+		s.m.StoreTail(s.ptrs[p], *s.tail, v)
+		return
+	}
+	s.m.Store(s.ptrs[p], i*4*s.m.Width(), v)
+}
+
+// StoreStream is Store past the caches, within Machine.IfStream, where no row has a tail.
+func (s Span) StoreStream(p, i int, v V) { s.m.StoreStream(s.ptrs[p], i*4*s.m.Width(), v) }
+
+// Prefetch fetches what in stream p lies a number of bytes behind vector i of the step.
+func (s Span) Prefetch(p, i, bytes int) {
+	if s.tail == nil {
+		s.m.Prefetch(s.ptrs[p], i*4*s.m.Width()+bytes)
+	}
+}
+
+// Keep is v with fill in the lanes that are past the end of the elements.
+func (s Span) Keep(v V, fill Const) V {
+	if s.tail != nil {
+		return s.m.KeepTail(*s.tail, v, fill)
+	}
+	return v
+}
+
+// Each runs body over n elements: unroll vectors at a time, then one at a
+// time, then over the tail. The streams start at ptrs, which stay as they are;
+// t must be the tail of n.
+func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
+	cur := make([]Ptr, len(ptrs))
+	for i, p := range ptrs {
+		cur[i] = m.CopyPtr(p)
+	}
+	left := m.CopyInt(n)
+	step := func(u int) {
+		m.Loop(left, u*m.Width(), func() {
+			body(Span{m: m, ptrs: cur, Vectors: u})
+			for _, p := range cur {
+				m.Bump(p, 4*u*m.Width())
+			}
+		})
+	}
+	if unroll > 1 {
+		step(unroll)
+	}
+	step(1)
+	if t != (Tail{}) {
+		m.If(t.Count, func() { body(Span{m: m, ptrs: cur, tail: &t, Vectors: 1}) })
+	}
+}
+
+// Walk goes through a row of n elements in each group of streams at once: like Each,
+// two vectors at a time, but body gets a span for each group, and the streams move:
+// it leaves them behind the last element.
+func Walk(m Machine, n Int, t Tail, groups [][]Ptr, body func([]Span)) {
+	w := walk{m, groups, body}
+	left := m.CopyInt(n)
+	m.Loop(left, 2*m.Width(), func() { w.whole(2, 0) })
+	tail := func(chain int) {
+		if t == (Tail{}) {
+			return
+		}
+		m.If(t.Count, func() {
+			w.step(1, chain, slices.Repeat([]Tail{t}, len(groups)))
+			w.eachStream(func(p Ptr, g int) { m.BumpBy(p, t.Count) })
+		})
+	}
+	if _, ok := m.Masking(); !ok {
+		m.Loop(left, m.Width(), func() { w.whole(1, 0) })
+		tail(0)
+		return
+	}
+	// The sums are those of WalkAligned.
+	m.IfLE(left, m.Width()-1, func() { tail(0) }, func() {
+		w.whole(1, 0)
+		tail(1)
+	})
+}
+
+// WalkAligned is Walk in aligned vectors, so that no access crosses a cache line, but
+// for those of streams that lie otherwise than the first one of their group. Of the
+// first vector and of the last two only some lanes belong to the row, of the very last
+// perhaps none. n is at least 2*Width.
+//
+// Where a row begins does not show in sums of both chains and then of all lanes. The elements
+// of one lane, a vector apart, are in one lane still, in the same order, and the chains take turns;
+// and ReduceAdd gives the same for lanes that are turned about.
+func WalkAligned(m Masking, n Int, groups [][]Ptr, body func([]Span)) {
+	w, width := walk{m, groups, body}, m.Width()
+	before := make([]Int, len(groups)) // lanes of the first vector before the row
+	var first []Tail
+	for g, ptrs := range groups {
+		before[g] = m.Misaligned(ptrs[0])
+		first = append(first, m.LanesFrom(before[g]))
+	}
+	w.eachStream(func(p Ptr, g int) { m.BumpBack(p, before[g]) })
+	w.step(1, 0, first)
+	w.eachStream(func(p Ptr, g int) { m.Bump(p, 4*width) })
+	whole := m.AlignedWhole(n)
+	m.Loop(whole, 2*width, func() { w.whole(2, 1) })
+	rest := make([]Int, len(groups)) // elements in the last two vectors
+	for g := range groups {
+		rest[g] = m.AlignedRest(n, before[g])
+	}
+	lastTwo := func(chain int) {
+		var first, second []Tail
+		for g := range groups {
+			a, b := m.LanesOfTwo(rest[g])
+			first, second = append(first, a), append(second, b)
+		}
+		w.step(1, chain, first)
+		w.eachStream(func(p Ptr, g int) { m.Bump(p, 4*width) })
+		m.IfTwo(rest, func() { w.step(1, chain+1, second) })
+	}
+	m.IfLE(whole, width-1, func() { lastTwo(1) }, func() {
+		w.whole(1, 1)
+		lastTwo(0)
+	})
+	w.eachStream(func(p Ptr, g int) {
+		m.Bump(p, -4*width)
+		m.BumpBy(p, rest[g])
+	})
+}
+
+// walk is what Walk and WalkAligned have in common.
+type walk struct {
+	m      Machine
+	groups [][]Ptr
+	body   func([]Span)
+}
+
+func (w walk) eachStream(do func(p Ptr, g int)) {
+	for g, ptrs := range w.groups {
+		for _, p := range ptrs {
+			do(p, g)
+		}
+	}
+}
+
+// step takes so many vectors, the first of which belongs to this chain; where there
+// are tails, one vector, and of it those lanes.
+func (w walk) step(vectors, chain int, tails []Tail) {
+	spans := make([]Span, len(w.groups))
+	for g, ptrs := range w.groups {
+		spans[g] = Span{m: w.m, ptrs: ptrs, chain: chain, Vectors: vectors}
+		if tails != nil {
+			spans[g].tail = &tails[g]
+		}
+	}
+	w.body(spans)
+}
+
+// whole is a step of whole vectors, and on to the next.
+func (w walk) whole(vectors, chain int) {
+	w.step(vectors, chain, nil)
+	w.eachStream(func(p Ptr, g int) { w.m.Bump(p, 4*vectors*w.m.Width()) })
+}

@@ -1,0 +1,148 @@
+package vec
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// What goes across lanes: sums, maxima and transposes.
+
+// Sums implements Machine: four vectors at a time within groups of four lanes, and
+// then across the groups. Half of what a first addition takes is blended, since few
+// ports shuffle.
+func (x *X86) Sums() func(vs []V) V {
+	lanes, groups := x.fours(x.VSHUFPS, x.form.blend(x, 0xcccc)), x.form.groups(x)
+	return func(vs []V) V {
+		if len(vs) == 1 {
+			return x.ReduceAdd(vs[0])
+		}
+		var sums []V
+		for ; len(vs) > 0; vs = vs[min(4, len(vs)):] {
+			sums = append(sums, lanes(vs[:min(4, len(vs))]))
+		}
+		if len(sums) > 1 {
+			return groups(sums)
+		}
+		return V{x86: x.acrossGroups(sums[0].x86, func(a, b, w reg.Register) { x.VADDPS(a, b, w) })}
+	}
+}
+
+// fours adds the four parts of each vector, of which there are two or four. shuffle takes
+// two parts of each of two vectors; upper is the lower half of one and the upper of another.
+func (x *X86) fours(shuffle func(...operand.Op), upper func(a, b V) V) func(vs []V) V {
+	with := func(imm uint8) func(a, b V) V {
+		return func(a, b V) V {
+			w := x.NewV()
+			shuffle(operand.U8(imm), b.x86, a.x86, w)
+			return V{x86: w}
+		}
+	}
+	crossed, even, odd := with(0x4e), with(0x88), with(0xdd)
+	return func(vs []V) V {
+		var halves []V
+		for i := 0; i < len(vs); i += 2 {
+			lower := crossed(vs[i], vs[i+1])
+			halves = append(halves, x.Add(upper(vs[i], vs[i+1]), lower))
+		}
+		a, b := halves[0], halves[len(halves)-1]
+		return x.Add(even(a, b), odd(a, b))
+	}
+}
+
+// ReduceAdd implements Machine.
+func (x *X86) ReduceAdd(v V) V { return x.reduce(v, func(a, b, w reg.Register) { x.VADDPS(a, b, w) }) }
+
+// ReduceMax implements Machine.
+func (x *X86) ReduceMax(v V) V { return x.reduce(v, func(a, b, w reg.Register) { x.VMAXPS(a, b, w) }) }
+
+// reduce combines each lane with its partner at distance 8, 4, 2, 1, so that
+// every lane ends with the whole.
+func (x *X86) reduce(v V, op func(a, b, w reg.Register)) V {
+	cur := x.acrossGroups(v.x86, op)
+	for _, imm := range []uint8{0x4e, 0xb1} {
+		s, w := x.NewV(), x.NewV()
+		x.VSHUFPS(operand.U8(imm), cur, cur, s)
+		op(s, cur, w)
+		cur = w
+	}
+	return V{x86: cur}
+}
+
+// acrossGroups combines the groups of four lanes.
+func (x *X86) acrossGroups(cur reg.VecVirtual, op func(a, b, w reg.Register)) reg.VecVirtual {
+	for _, shuffle := range x.form.across {
+		s, w := x.NewV(), x.NewV()
+		shuffle(x, cur, s)
+		op(s, cur, w)
+		cur = w
+	}
+	return cur
+}
+
+// TransposeBlock implements Machine.
+func (x *X86) TransposeBlock() int { return x.form.block }
+
+// Transpose implements Machine, with vectors of 128 or 256 bits at any width:
+// the shuffles that cross 128-bit lanes are replaced by loads of half rows, rows
+// i and i+4 into the halves of one register, and the rest works within lanes.
+func (x *X86) Transpose(dst Ptr, ldDst Int, src Ptr, ldSrc Int) {
+	newV, lanes := x.XMM, 1
+	if x.TransposeBlock() == 8 {
+		newV, lanes = x.YMM, 2
+	}
+	from := x.rowsFrom(src, ldSrc, 4*lanes)
+	var in [2][4]reg.VecVirtual
+	for part := range lanes { // four columns of the source
+		for i := range in[part] {
+			v := newV()
+			m := from[i]
+			m.Disp = 16 * part
+			if lanes == 1 {
+				x.VMOVUPS(m, v)
+			} else {
+				x.VBROADCASTF128(m, v) // a plain load of 128 bits, in avo's eyes, leaves v's upper half alive
+				m = from[i+4]
+				m.Disp = 16 * part
+				x.VINSERTF128(operand.U8(1), m, v, v)
+			}
+			in[part][i] = v
+		}
+	}
+	to := x.rowsFrom(dst, ldDst, 4*lanes)
+	for part := range lanes {
+		var mid [4]reg.VecVirtual
+		for i := range 2 {
+			mid[2*i], mid[2*i+1] = newV(), newV()
+			x.VUNPCKLPS(in[part][2*i+1], in[part][2*i], mid[2*i])
+			x.VUNPCKHPS(in[part][2*i+1], in[part][2*i], mid[2*i+1])
+		}
+		for i := range 4 {
+			out := newV()
+			if i%2 == 0 {
+				x.VUNPCKLPD(mid[2+i/2], mid[i/2], out)
+			} else {
+				x.VUNPCKHPD(mid[2+i/2], mid[i/2], out)
+			}
+			x.VMOVUPS(out, to[4*part+i])
+		}
+	}
+}
+
+// rowsFrom are the addresses of n rows that begin at p, ld elements apart.
+func (x *X86) rowsFrom(p Ptr, ld Int, n int) []operand.Mem {
+	rows := make([]operand.Mem, n)
+	base := p.x86
+	for i := range rows {
+		rows[i] = operand.Mem{Base: base}
+		if i == 0 {
+			continue
+		}
+		rows[i].Index, rows[i].Scale = ld.x86, uint8(4*(1+(i-1)%2))
+		if i%2 == 0 && i+1 < n {
+			next := x.GP64()
+			x.LEAQ(rows[i], next)
+			base = next
+		}
+	}
+	return rows
+}
