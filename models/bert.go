@@ -1,8 +1,6 @@
 package models
 
 import (
-	"fmt"
-
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -59,16 +57,6 @@ var bertLayers = transformer.StackNames{Layers: "encoder.layer.%d.", Layer: tran
 	FeedNorm: "output.LayerNorm.",
 }}
 
-// bert is the encoder of BERT and its relatives.
-type bert struct {
-	words     *transformer.Embedding
-	positions *transformer.Embedding // nil where they are relative
-	types     *transformer.Embedding // or nil
-	norm      *transformer.Norm
-	layers    *transformer.Stack
-	first     int // position of the first token
-}
-
 func newBERT(c *Checkpoint) (*Model, error) {
 	config := bertConfig{Activation: "gelu", Types: 2, Eps: 1e-12, Positions: "absolute"}
 	if err := c.JSON.Decode(&config); err != nil {
@@ -88,7 +76,7 @@ func newBERT(c *Checkpoint) (*Model, error) {
 	case "Model":
 	case "ForPreTraining", "ForMaskedLM":
 		c.Loader.Ignore("cls.seq_relationship.*") // whether two texts follow each other
-		m.MaskedLM = c.bertMaskedLM(config, b.words)
+		m.MaskedLM = c.bertMaskedLM(config, b.tokens)
 	case "ForSequenceClassification":
 		m.Classifier = &head{
 			pool:  poolFirst,
@@ -105,7 +93,7 @@ func newBERT(c *Checkpoint) (*Model, error) {
 
 // loadBERT is the encoder whose tensors body has, with first as the position of the
 // first token.
-func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first int) (*bert, error) {
+func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first int) (*textEncoder, error) {
 	layer, err := config.layer(c.JSON)
 	if err != nil {
 		return nil, err
@@ -115,11 +103,13 @@ func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions-first
 	tables := body.At("embeddings.")
-	b := &bert{
-		words:  tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
-		norm:   tables.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}),
+	b := &textEncoder{
+		embedder: embedder{
+			tokens:    tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
+			first:     first,
+			embedNorm: tables.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}),
+		},
 		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, bertLayers),
-		first:  first,
 	}
 	if config.Types > 0 {
 		b.types = tables.At("token_type_embeddings.").Embedding(config.Types, config.Dim)
@@ -141,72 +131,4 @@ func (c *Checkpoint) bertMaskedLM(config bertConfig, words *transformer.Embeddin
 		norm:  l.At("transform.LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}),
 		out:   l.At("decoder.").Tied(words, l.Tensor("bias", config.Vocab)),
 	}
-}
-
-func (b *bert) Dim() int { return b.words.Dim }
-
-func (b *bert) Encode(ws *Workspace, dst []float32, in Tokens) error {
-	if err := b.embed(ws, dst, in); err != nil { // [rows, D]
-		return err
-	}
-	return b.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: in.Batch}, nil) // [rows, D]
-}
-
-// embed sets dst, [rows, D], to what enters the layers.
-func (b *bert) embed(ws *Workspace, dst []float32, in Tokens) error {
-	if err := in.check(dst, b.words.Dim); err != nil {
-		return err
-	}
-	return inOrder(
-		b.words.Forward(ws, dst, in.IDs),  // word vectors        [rows, D]
-		addTypes(ws, dst, b.types, in),    // + those of types     [rows, D]
-		b.addPositions(ws, dst, in.Batch), // + those of positions [rows, D]
-		b.norm.Forward(ws, dst, dst),      //                      [rows, D]
-	)
-}
-
-// addPositions adds the vectors of positions, counted in each sequence, to x.
-func (b *bert) addPositions(ws *Workspace, x []float32, batch Batch) error {
-	if b.positions == nil {
-		return nil
-	}
-	return addRows(x, b.positions, batch, b.first)
-}
-
-// addTypes adds the vectors of token types, 0 unless given, to x.
-func addTypes(ws *Workspace, x []float32, types *transformer.Embedding, in Tokens) error {
-	if types == nil {
-		return nil
-	}
-	ids := in.Types
-	if ids == nil {
-		ids = make([]int, in.Batch.Rows())
-	}
-	return types.Add(ws, x, ids)
-}
-
-// addRows adds rows first, first+1, … of a table to the rows of each sequence of x.
-func addRows(x []float32, table *transformer.Embedding, batch Batch, first int) error {
-	if n := first + batch.MaxLength(); n > table.Vocab {
-		return fmt.Errorf("%w: %d tokens, there are positions for %d", transformer.ErrTooLong, batch.MaxLength(), table.Vocab-first)
-	}
-	for i := range batch.Len() {
-		rows := x[batch.Start(i)*table.Dim : batch.Start(i+1)*table.Dim]
-		for j, v := range table.Weight[first*table.Dim : first*table.Dim+len(rows)] {
-			rows[j] += v
-		}
-	}
-	return nil
-}
-
-// check returns an error unless tokens and dst, [rows, dim], fit the batch.
-func (in Tokens) check(dst []float32, dim int) error {
-	rows := in.Batch.Rows()
-	if len(in.IDs) != rows || in.Types != nil && len(in.Types) != rows {
-		return fmt.Errorf("%w: %d tokens and %d types in a batch of %d rows", transformer.ErrShape, len(in.IDs), len(in.Types), rows)
-	}
-	if len(dst) != rows*dim {
-		return fmt.Errorf("%w: dst has %d elements, want %d rows of %d", transformer.ErrShape, len(dst), rows, dim)
-	}
-	return nil
 }

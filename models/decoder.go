@@ -34,10 +34,7 @@ func (d *decoder) NewCache(sequences int) *Cache {
 }
 
 func (d *decoder) Hidden(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
-	if cache != nil && cache.Sequences() != batch.Len() {
-		return errorf(transformer.ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), cache.Sequences())
-	}
-	if err := d.embed(ws, dst, tokens, batch, cache); err != nil { // [rows, D]
+	if err := d.embed(ws, dst, Tokens{IDs: tokens, Batch: batch}, cache); err != nil { // [rows, D]
 		return err
 	}
 	if err := cache.Begin(batch, len(d.layers)); err != nil {
@@ -87,68 +84,6 @@ func causal(window int) *transformer.Mask {
 		return transformer.SlidingWindow(window)
 	}
 	return causalMask
-}
-
-// embedder turns tokens into the first hidden states.
-type embedder struct {
-	tokens *transformer.Embedding
-	// positions are added, from row first on; nil: they enter elsewhere.
-	positions *transformer.Embedding
-	first     int
-	embedNorm *transformer.Norm // nil: none
-}
-
-func (e *embedder) Dim() int { return e.tokens.Dim }
-
-// embed sets dst, [rows, D], to the vectors of tokens that follow those in cache, which
-// may be nil.
-func (e *embedder) embed(ws *Workspace, dst []float32, tokens []int, batch Batch, cache *Cache) error {
-	if len(tokens) != batch.Rows() {
-		return errorf(transformer.ErrShape, "%d tokens in a batch of %d rows", len(tokens), batch.Rows())
-	}
-	if len(dst) != len(tokens)*e.tokens.Dim {
-		return errorf(transformer.ErrShape, "dst has %d elements, want %d*%d (rows*dim)", len(dst), len(tokens), e.tokens.Dim)
-	}
-	if err := e.tokens.Forward(ws, dst, tokens); err != nil {
-		return err
-	}
-	if e.positions != nil {
-		at := make([]int, 0, len(tokens))
-		for i := range batch.Len() {
-			past, end := cache.Len(i), cache.Len(i)+batch.Length(i)
-			if most := e.positions.Vocab - e.first; end > most {
-				return errorf(transformer.ErrTooLong, "sequence of %d tokens, the model has %d positions", end, most)
-			}
-			for p := past; p < end; p++ {
-				at = append(at, e.first+p)
-			}
-		}
-		if err := e.positions.Add(ws, dst, at); err != nil {
-			return err
-		}
-	}
-	if e.embedNorm == nil {
-		return nil
-	}
-	return e.embedNorm.Forward(ws, dst, dst)
-}
-
-// textEncoder is the encoder in front of a decoder. It implements Encoder.
-type textEncoder struct {
-	embedder
-	layers *transformer.Stack
-	bias   *relativeBias // of the scores; nil: none
-}
-
-func (e *textEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
-	if in.Types != nil {
-		return errorf(transformer.ErrShape, "this model has no types of tokens")
-	}
-	if err := e.embed(ws, dst, in.IDs, in.Batch, nil); err != nil { // [rows, D]
-		return err
-	}
-	defer ws.Release(ws.Mark())
-	return e.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: in.Batch, Mask: e.bias.mask(ws, in.Batch, nil)}, nil)
 }
 
 // causalHead loads the head of the decoder d: the embedding itself where the checkpoint

@@ -41,10 +41,12 @@ func newDistilBERT(c *Checkpoint) (*Model, error) {
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: 1e-12}
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "distilbert.", "")
 	tables := body.At("embeddings.")
-	b := &bert{
-		words:     tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
-		positions: tables.At("position_embeddings.").Embedding(config.MaxPositions, config.Dim),
-		norm:      tables.At("LayerNorm.").Norm(norm),
+	b := &textEncoder{
+		embedder: embedder{
+			tokens:    tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
+			positions: tables.At("position_embeddings.").Embedding(config.MaxPositions, config.Dim),
+			embedNorm: tables.At("LayerNorm.").Norm(norm),
+		},
 		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
 			Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: true, OutBias: true},
 			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Bias: true},
@@ -59,7 +61,7 @@ func newDistilBERT(c *Checkpoint) (*Model, error) {
 		m.MaskedLM = &head{
 			dense: l.At("vocab_transform.").Linear(dim, dim, true), act: activate(activation),
 			norm: l.At("vocab_layer_norm.").Norm(norm),
-			out:  l.At("vocab_projector.").Tied(b.words, l.Tensor("vocab_projector.bias", config.Vocab)),
+			out:  l.At("vocab_projector.").Tied(b.tokens, l.Tensor("vocab_projector.bias", config.Vocab)),
 		}
 	case "ForSequenceClassification":
 		m.Classifier = &head{

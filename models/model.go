@@ -42,7 +42,7 @@ type Model struct {
 // Tokens is a batch of sequences of tokens, without padding.
 type Tokens struct {
 	IDs   []int // of the rows of Batch
-	Types []int // token_type_ids; nil: all 0
+	Types []int // token_type_ids; nil: all 0. Models without types do not read them.
 	Batch Batch
 }
 

@@ -91,8 +91,7 @@ func (config *modernbertConfig) global(layer int) bool {
 }
 
 type modernbert struct {
-	words     *transformer.Embedding
-	norm      *transformer.Norm
+	embedder
 	layers    []modernbertLayer
 	finalNorm *transformer.Norm
 }
@@ -121,8 +120,10 @@ func newModernBERT(c *Checkpoint) (*Model, error) {
 
 	body := c.Loader.Under("embeddings.tok_embeddings.weight", "model.", "")
 	m := &modernbert{
-		words:     body.At("embeddings.tok_embeddings.").Embedding(config.Vocab, config.Dim),
-		norm:      body.At("embeddings.norm.").Norm(norm),
+		embedder: embedder{
+			tokens:    body.At("embeddings.tok_embeddings.").Embedding(config.Vocab, config.Dim),
+			embedNorm: body.At("embeddings.norm.").Norm(norm),
+		},
 		finalNorm: body.At("final_norm.").Norm(norm),
 	}
 	for i := 0; i < config.Layers && !c.Loader.Failed(); i++ {
@@ -142,7 +143,7 @@ func newModernBERT(c *Checkpoint) (*Model, error) {
 		layer.feed = l.At("mlp.").FeedForward(feed, transformer.FeedForwardNames{Packed: "Wi.", Down: "Wo."})
 		m.layers = append(m.layers, layer)
 	}
-	return config.heads(c, &Model{Encoder: m}, m.words, norm)
+	return config.heads(c, &Model{Encoder: m}, m.tokens, norm)
 }
 
 // heads adds the checkpoint's heads.
@@ -182,16 +183,8 @@ func (config *modernbertConfig) heads(c *Checkpoint, m *Model, words *transforme
 	return m, nil
 }
 
-func (m *modernbert) Dim() int { return m.words.Dim }
-
 func (m *modernbert) Encode(ws *Workspace, dst []float32, in Tokens) error {
-	if err := in.check(dst, m.words.Dim); err != nil {
-		return err
-	}
-	if err := inOrder(
-		m.words.Forward(ws, dst, in.IDs), // word vectors  [rows, D]
-		m.norm.Forward(ws, dst, dst),     //               [rows, D]
-	); err != nil {
+	if err := m.embed(ws, dst, in, nil); err != nil { // [rows, D]
 		return err
 	}
 	for _, l := range m.layers {

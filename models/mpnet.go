@@ -28,12 +28,6 @@ var mpnetLayers = transformer.StackNames{Layers: "encoder.layer.%d.", Layer: tra
 	FeedNorm:  "output.LayerNorm.",
 }}
 
-// mpnet is BERT's embeddings and layers with the bias.
-type mpnet struct {
-	bert
-	relative *relativeBias
-}
-
 func newMPNet(c *Checkpoint) (*Model, error) {
 	config := mpnetConfig{
 		Vocab: 30527, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 512, Eps: 1e-12, Buckets: 32, Pad: 1,
@@ -61,31 +55,22 @@ func newMPNet(c *Checkpoint) (*Model, error) {
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "mpnet.", "")
 	tables := body.At("embeddings.")
-	m := &mpnet{
-		bert: bert{
-			words:     tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
+	b := &textEncoder{
+		embedder: embedder{
+			tokens:    tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
 			positions: tables.At("position_embeddings.").Embedding(config.MaxPositions, config.Dim),
 			first:     first,
-			norm:      tables.At("LayerNorm.").Norm(norm),
-			layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
-				Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: true, OutBias: true},
-				FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Bias: true},
-				Norm:        norm,
-			}}, mpnetLayers),
+			embedNorm: tables.At("LayerNorm.").Norm(norm),
 		},
-		relative: &relativeBias{
+		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
+			Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: true, OutBias: true},
+			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Bias: true},
+			Norm:        norm,
+		}}, mpnetLayers),
+		bias: &relativeBias{
 			weight: body.Tensor("encoder.relative_attention_bias.weight", config.Buckets, config.Heads),
 			heads:  config.Heads, buckets: config.Buckets, maxDistance: maxDistance, bothWays: true,
 		},
 	}
-	return c.robertaHeads(&Model{Encoder: m}, body, m.words, config.Eps)
-}
-
-func (m *mpnet) Encode(ws *Workspace, dst []float32, in Tokens) error {
-	if err := m.embed(ws, dst, in); err != nil { // [rows, D]
-		return err
-	}
-	defer ws.Release(ws.Mark())
-	mask := m.relative.mask(ws, in.Batch, nil)                                                         // [1, heads, L, L]
-	return m.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: in.Batch, Mask: mask}, nil) // [rows, D]
+	return c.robertaHeads(&Model{Encoder: b}, body, b.tokens, config.Eps)
 }

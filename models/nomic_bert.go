@@ -117,9 +117,11 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 		names, embeddingNorm = nomicHubLayers, "emb_ln."
 	}
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
-	b := &bert{
-		words: body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),
-		norm:  body.At(embeddingNorm).Norm(norm),
+	b := &textEncoder{
+		embedder: embedder{
+			tokens:    body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),
+			embedNorm: body.At(embeddingNorm).Norm(norm),
+		},
 		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
 			Self: transformer.AttentionConfig{
 				Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim,

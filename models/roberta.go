@@ -19,7 +19,7 @@ func newRoBERTa(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.robertaHeads(&Model{Encoder: b}, body, b.words, config.Eps)
+	return c.robertaHeads(&Model{Encoder: b}, body, b.tokens, config.Eps)
 }
 
 // robertaHeads adds the heads of RoBERTa, which MPNet has too.

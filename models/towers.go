@@ -152,40 +152,21 @@ func (config *towerConfig) norm() transformer.NormConfig {
 	return transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
 }
 
-// textTower is the encoder of texts.
-type textTower struct {
-	words, positions *transformer.Embedding
-	layers           *transformer.Stack
-	norm             *transformer.Norm
-	mask             *transformer.Mask // nil: all tokens see all
-}
-
-func (c *Checkpoint) loadTextTower(config towerConfig, text textTowerConfig, d Document, l *transformer.Loader) (*textTower, error) {
+// loadTextTower is the encoder of texts.
+func (c *Checkpoint) loadTextTower(config towerConfig, text textTowerConfig, d Document, l *transformer.Loader) (*textEncoder, error) {
 	layers, err := config.stack(d, l)
 	if err != nil {
 		return nil, err
 	}
+	layers.Norm = l.At("final_layer_norm.").Norm(config.norm())
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = text.Vocab, config.Dim, config.Layers, text.MaxPositions
-	return &textTower{
-		words:     l.At("embeddings.token_embedding.").Embedding(text.Vocab, config.Dim),
-		positions: l.At("embeddings.position_embedding.").Embedding(text.MaxPositions, config.Dim),
-		layers:    layers,
-		norm:      l.At("final_layer_norm.").Norm(config.norm()),
+	return &textEncoder{
+		embedder: embedder{
+			tokens:    l.At("embeddings.token_embedding.").Embedding(text.Vocab, config.Dim),
+			positions: l.At("embeddings.position_embedding.").Embedding(text.MaxPositions, config.Dim),
+		},
+		layers: layers,
 	}, nil
-}
-
-func (t *textTower) Dim() int { return t.words.Dim }
-
-func (t *textTower) Encode(ws *Workspace, dst []float32, in Tokens) error {
-	if err := in.check(dst, t.words.Dim); err != nil {
-		return err
-	}
-	return inOrder(
-		t.words.Forward(ws, dst, in.IDs),       // word vectors        [rows, D]
-		addRows(dst, t.positions, in.Batch, 0), // + those of positions [rows, D]
-		t.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: in.Batch, Mask: t.mask}, nil), // [rows, D]
-		t.norm.Forward(ws, dst, dst), // [rows, D]
-	)
 }
 
 // imageTower is the encoder of images.
