@@ -24,6 +24,32 @@ func Start(ws *Workspace, m LanguageModel, memory *Memory, sequences int) *Decod
 	return &Decoding{model: m, ws: ws, memory: memory, cache: m.NewCache(sequences)}
 }
 
+// Start starts generating a number of sequences with m.LM.
+func (m *Model) Start(ws *Workspace, sequences int) *Decoding {
+	return Start(ws, m.LM, nil, sequences)
+}
+
+// Logits sets dst, [rows, vocabulary], to the logits of the token behind each token of a
+// batch, with m.LM. The tokens follow those that cache holds, which may be nil, as
+// memory may be.
+func (m *Model) Logits(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
+	if m.LM == nil {
+		return errorf(transformer.ErrConfig, "%s is no language model", m.Config.ModelType)
+	}
+	if ws == nil {
+		return errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
+	}
+	if len(dst) != batch.Rows()*m.LM.Vocab() {
+		return errorf(transformer.ErrShape, "logits have %d elements, want %d*%d (rows*vocabulary)", len(dst), batch.Rows(), m.LM.Vocab())
+	}
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(batch.Rows() * m.LM.Dim()) // [rows, D]
+	if err := m.LM.Hidden(ws, x, tokens, batch, memory, cache); err != nil {
+		return err
+	}
+	return m.LM.Logits(ws, dst, x) // [rows, V]
+}
+
 // Continue starts as many continuations of what a sequence of d is: a prompt that
 // several texts begin with is computed once.
 func (d *Decoding) Continue(ws *Workspace, sequence, continuations int) (*Decoding, error) {

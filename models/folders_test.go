@@ -337,8 +337,8 @@ func (e *expected) generation(ws *models.Workspace, m *models.Model) {
 		if memory != nil {
 			own = &memories[i]
 		}
-		got, err := transformer.Collect(transformer.Generate(e.t.Context(), models.Start(ws, m.LM, own, 1), prompt,
-			transformer.Sampling{}, transformer.Limits{MaxTokens: len(want)}))
+		got, err := models.Collect(models.Generate(e.t.Context(), models.Start(ws, m.LM, own, 1), prompt,
+			models.Sampling{}, models.Limits{MaxTokens: len(want)}))
 		e.ok(err)
 		e.outputs++
 		if !slices.Equal(got, want) {

@@ -52,7 +52,7 @@ func newGemma(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	return c.gemma(config, 0, func(l *transformer.Loader, _ int) (decoderLayer, int) {
-		g := l.Layer(layer, transformer.LlamaLayer)
+		g := l.Layer(layer, llamaLayer)
 		if g == nil {
 			return nil, 0
 		}

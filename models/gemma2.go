@@ -112,7 +112,7 @@ type gemma2Layer struct {
 }
 
 func loadGemma2Layer(l *transformer.Loader, config transformer.LayerConfig) *gemma2Layer {
-	names, norm := transformer.LlamaLayer, config.Norm
+	names, norm := llamaLayer, config.Norm
 	names.Attention.QueryNorm, names.Attention.KeyNorm = "q_norm.", "k_norm."
 	norm.Shape = []int{config.Self.Dim}
 	config.FeedForward.Dim = config.Self.Dim

@@ -24,6 +24,13 @@ type llamaFields struct {
 	ropeFields
 }
 
+// llamaLayer is the names of a layer.
+var llamaLayer = transformer.LayerNames{
+	Self: "self_attn.", SelfNorm: "input_layernorm.", FeedNorm: "post_attention_layernorm.",
+	Attention: transformer.AttentionNames{Query: "q_proj.", Key: "k_proj.", Value: "v_proj.", Out: "o_proj."},
+	Feed:      transformer.FeedForwardNames{Gate: "mlp.gate_proj.", Up: "mlp.up_proj.", Down: "mlp.down_proj."},
+}
+
 // llamaDefaults are those of transformers where config.json is silent.
 var llamaDefaults = llamaFields{Activation: "silu", MaxPositions: 2048, Eps: 1e-6, ropeFields: rope(10000)}
 
@@ -44,7 +51,7 @@ func newLlama(c *Checkpoint) (*Model, error) {
 	}
 	layer.Self.Bias, layer.Self.OutBias, layer.FeedForward.Bias = config.Bias, config.Bias, config.MLPBias
 	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
-		return l.Layer(layer, transformer.LlamaLayer), 0
+		return l.Layer(layer, llamaLayer), 0
 	})
 }
 

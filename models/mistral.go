@@ -25,6 +25,6 @@ func newMistral(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
-		return l.Layer(layer, transformer.LlamaLayer), config.Window
+		return l.Layer(layer, llamaLayer), config.Window
 	})
 }

@@ -77,9 +77,13 @@ type LanguageModel interface {
 	Logits(ws *Workspace, dst, x []float32) error
 }
 
-// Memory is the output of an encoder, as many sequences as the decoder has, or one
-// that all of them share.
-type Memory = transformer.Memory
+// Memory is the output of an encoder: as many sequences as the decoder has, or one that
+// all of them share.
+type Memory struct {
+	X     []float32 // [rows of Batch, width]
+	Batch Batch
+	Mask  *transformer.Mask // which rows each target sequence sees; nil: all
+}
 
 // An AudioEncoder turns features of sound into hidden states.
 type AudioEncoder interface {

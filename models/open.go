@@ -50,31 +50,63 @@ func OpenFS(fsys fs.FS) (*Model, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	c := &Checkpoint{JSON: doc}
-	if c.Config, err = common(doc, generation); err != nil {
+	c, build, err := checkpoint(doc, generation)
+	if err != nil {
 		return nil, err
-	}
-	build, ok := builderOf(c.Config.ModelType)
-	if !ok {
-		return nil, errorf(ErrModelType, "config.json: model_type = %q, want one of %s", c.Config.ModelType, strings.Join(ModelTypes(), ", "))
 	}
 	weights, err := openWeights(fsys)
 	if err != nil {
 		return nil, err
 	}
 	defer weights.Close()
+	m, err := c.build(build, weights, weights.name)
+	if err != nil {
+		return nil, err
+	}
+	if m.Sentence, err = openSentence(fsys, m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// New is the model that config, the text of a config.json, describes, with weights from
+// anywhere: transformer.Random(1) is enough for trying out and timing an architecture.
+func New(config []byte, weights transformer.Weights) (*Model, error) {
+	doc, err := parse("config.json", config)
+	if err != nil {
+		return nil, err
+	}
+	c, build, err := checkpoint(doc, Document{})
+	if err != nil {
+		return nil, err
+	}
+	return c.build(build, weights, "weights")
+}
+
+// checkpoint reads what all configurations have, and finds the architecture.
+func checkpoint(doc, generation Document) (*Checkpoint, Builder, error) {
+	config, err := common(doc, generation)
+	if err != nil {
+		return nil, nil, err
+	}
+	build, ok := builderOf(config.ModelType)
+	if !ok {
+		return nil, nil, errorf(ErrModelType, "%s: model_type = %q, want one of %s", doc.Name, config.ModelType, strings.Join(ModelTypes(), ", "))
+	}
+	return &Checkpoint{JSON: doc, Config: config}, build, nil
+}
+
+// build makes the model with the weights of the named file.
+func (c *Checkpoint) build(build Builder, weights transformer.Weights, name string) (*Model, error) {
 	c.Loader = transformer.NewLoader(weights)
 	m, err := build(c)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.Loader.Finish(); err != nil {
-		return nil, fmt.Errorf("%s: %w", weights.name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	m.Config = c.Config
-	if m.Sentence, err = openSentence(fsys, m); err != nil {
-		return nil, err
-	}
 	return m, nil
 }
 

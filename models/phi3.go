@@ -21,7 +21,7 @@ func newPhi3(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := transformer.LlamaLayer
+	names := llamaLayer
 	names.Attention.Packed = "qkv_proj."
 	names.Feed.Packed = "mlp.gate_up_proj."
 	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {

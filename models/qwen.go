@@ -46,7 +46,7 @@ func (c *Checkpoint) qwen(change func(a *transformer.AttentionConfig, eps float3
 		return nil, err
 	}
 	change(&layer.Self, config.Eps)
-	names := transformer.LlamaLayer
+	names := llamaLayer
 	names.Attention.QueryNorm, names.Attention.KeyNorm = "q_norm.", "k_norm."
 	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {
 		return l.Layer(layer, names), windows(i)

@@ -67,6 +67,9 @@ type AttentionInput struct {
 // Heads*HeadDim], to in.Key, [key rows, KVHeads*HeadDim], and in.Value, [key
 // rows, KVHeads*ValueDim].
 func (a Attention) Forward(ws *Workspace, dst []float32, in AttentionInput) error {
+	if err := ws.check(); err != nil {
+		return err
+	}
 	a, err := a.withDefaults()
 	if err != nil {
 		return err
@@ -576,18 +579,18 @@ func (a *MultiHeadAttention) trace(ws *Workspace, in AttentionInput, p projected
 		}
 		return d
 	}
-	ws.trace(a.name, "query", dense(p.q, in.Batch.Rows(), p.qRow, dim), in.Batch.shape(dim)...)
+	ws.Report(a.name, "query", dense(p.q, in.Batch.Rows(), p.qRow, dim), in.Batch.Shape(dim)...)
 	if p.cache == nil {
 		keys := in.KeyBatch.Rows()
-		ws.trace(a.name, "key", dense(p.k, keys, p.kRow, kvDim), in.KeyBatch.shape(kvDim)...)
-		ws.trace(a.name, "value", dense(p.v, keys, p.vRow, kvDim), in.KeyBatch.shape(kvDim)...)
+		ws.Report(a.name, "key", dense(p.k, keys, p.kRow, kvDim), in.KeyBatch.Shape(kvDim)...)
+		ws.Report(a.name, "value", dense(p.v, keys, p.vRow, kvDim), in.KeyBatch.Shape(kvDim)...)
 	}
 	shape := []int{len(in.Weights)}
 	if n, l := in.Batch.Len(), in.Batch.uniformLength(); l > 0 && len(in.Weights)%(n*a.Heads*l) == 0 {
 		shape = []int{n, a.Heads, l, len(in.Weights) / (n * a.Heads * l)}
 	}
-	ws.trace(a.name, "weights", in.Weights, shape...)
-	ws.trace(a.name, "context", context, in.Batch.shape(dim)...)
+	ws.Report(a.name, "weights", in.Weights, shape...)
+	ws.Report(a.name, "context", context, in.Batch.Shape(dim)...)
 }
 
 // addTo adds y to x.
@@ -595,21 +598,4 @@ func addTo(x, y []float32) {
 	for i, v := range y {
 		x[i] += v
 	}
-}
-
-// AverageHeads is the mean over the heads of attention weights, [batch, heads,
-// ...], as torch.nn.MultiheadAttention returns them: [batch, ...].
-func AverageHeads(weights []float32, batch, heads int) []float32 {
-	n := len(weights) / max(batch*heads, 1)
-	mean := make([]float32, batch*n)
-	for b := range batch {
-		m := mean[b*n : (b+1)*n]
-		for h := range heads {
-			addTo(m, weights[(b*heads+h)*n:(b*heads+h+1)*n])
-		}
-		for i := range m {
-			m[i] /= float32(heads)
-		}
-	}
-	return mean
 }

@@ -68,8 +68,8 @@ func (b Batch) MaxLength() int {
 	return longest
 }
 
-// shape is [Len, length, width] where all lengths are equal, else [Rows, width].
-func (b Batch) shape(width int) []int {
+// Shape is [Len, length, width] where all lengths are equal, else [Rows, width].
+func (b Batch) Shape(width int) []int {
 	if b.starts == nil {
 		return []int{b.n, b.length, width}
 	}

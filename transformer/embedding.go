@@ -89,15 +89,3 @@ func Sinusoidal(length, dim int) []float32 {
 	}
 	return table
 }
-
-// addPositions adds rows [from, from+n) of table, [length, dim], to the n rows
-// of x.
-func addPositions(x, table []float32, from, dim int) error {
-	if from*dim+len(x) > len(table) {
-		return errorf(ErrTooLong, "position %d, the table has %d", from+len(x)/dim-1, len(table)/dim)
-	}
-	for i, v := range table[from*dim : from*dim+len(x)] {
-		x[i] += v
-	}
-	return nil
-}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/naive"
+	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels/ref"
 	tf "github.com/avoformer/avoformer/transformer"
 )
@@ -40,7 +41,7 @@ func compareGradient(t *testing.T, what string, got, want []float32) {
 	for _, w := range want {
 		scale = max(scale, math.Abs(float64(w)))
 	}
-	if text := mismatch(got, want, func(int, float64) float64 { return 2e-5 * scale }); text != "" {
+	if text := tftest.Mismatch(got, want, func(int, float64) float64 { return 2e-5 * scale }); text != "" {
 		t.Errorf("%s: %s", what, text)
 	}
 }
@@ -54,8 +55,8 @@ func TestAttentionGradients(t *testing.T) {
 		"cross":         {Dim: dim, KeyDim: keyDim, Heads: 2, Bias: true, CrossOnly: true},
 		"self in three": {Dim: dim, Heads: 2, Bias: true, CrossOnly: true},
 	} {
-		a := must(tf.NewMultiHeadAttention(c, layerNames.Attention, tf.Random(1), ""))(t)
-		x, kv, out := normal(1, lenQ*dim), normal(2, lenK*keyDim), normal(3, lenQ*a.OutDim)
+		a := tftest.Must(tf.NewMultiHeadAttention(c, layerNames.Attention, tf.Random(1), ""))(t)
+		x, kv, out := tftest.Normal(1, lenQ*dim), tftest.Normal(2, lenK*keyDim), tftest.Normal(3, lenQ*a.OutDim)
 		in := tf.AttentionInput{Query: x, Batch: tf.Uniform(1, lenQ), Mask: tf.Causal()}
 		keys := lenQ
 		if name == "cross" {
@@ -69,10 +70,10 @@ func TestAttentionGradients(t *testing.T) {
 		if name == "cross" {
 			g.Key, g.Value = make([]float32, len(kv)), make([]float32, len(kv))
 		}
-		noError(t, a.Backward(new(tf.Workspace), g, in, out))
+		tftest.NoError(t, a.Backward(new(tf.Workspace), g, in, out))
 		if name == "cross" {
 			compareGradient(t, name+", query", g.Query, numeric(x, func(x []float64) float64 { return loss(x, ref.Widen(kv)) }))
-			compareGradient(t, name+", keys and values", addSlices(g.Key, g.Value), numeric(kv, func(kv []float64) float64 { return loss(ref.Widen(x), kv) }))
+			compareGradient(t, name+", keys and values", tftest.AddSlices(g.Key, g.Value), numeric(kv, func(kv []float64) float64 { return loss(ref.Widen(x), kv) }))
 		} else {
 			compareGradient(t, name+", rows", g.Query, numeric(x, func(x []float64) float64 { return loss(x, x) }))
 		}
@@ -92,38 +93,38 @@ func TestAttentionGradients(t *testing.T) {
 // TestHeadMaskGradients: a masked head's weights change nothing, and a batch is
 // its sequences one by one.
 func TestHeadMaskGradients(t *testing.T) {
-	a := must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, Bias: true, OutBias: true}, layerNames.Attention, tf.Random(1), ""))(t)
+	a := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, Bias: true, OutBias: true}, layerNames.Attention, tf.Random(1), ""))(t)
 	batch := tf.Ragged(2, 3)
-	x, out := normal(1, 5*8), normal(2, 5*8)
+	x, out := tftest.Normal(1, 5*8), tftest.Normal(2, 5*8)
 	in := tf.AttentionInput{Query: x, Batch: batch, HeadMask: []float32{0, 2}}
 	g := tf.AttentionGradients{Weights: make([]float32, 2*(4+9)), Query: make([]float32, 40)}
-	noError(t, a.Backward(new(tf.Workspace), g, in, out))
+	tftest.NoError(t, a.Backward(new(tf.Workspace), g, in, out))
 	if !slices.Equal(g.Weights[:4], make([]float32, 4)) || slices.Equal(g.Weights[4:8], make([]float32, 4)) {
 		t.Errorf("gradients %v, want 0 of head 0 only", g.Weights)
 	}
 	second := tf.AttentionGradients{Weights: make([]float32, 2*9), Query: make([]float32, 24)}
 	in.Query, in.Batch = x[16:], tf.Uniform(1, 3)
-	noError(t, a.Backward(new(tf.Workspace), second, in, out[16:]))
+	tftest.NoError(t, a.Backward(new(tf.Workspace), second, in, out[16:]))
 	compareGradient(t, "weights of sequence 1", g.Weights[8:], second.Weights)
 	compareGradient(t, "rows of sequence 1", g.Query[16:], second.Query)
 }
 
 func TestNormGradients(t *testing.T) {
 	for _, rms := range []bool{false, true} {
-		n := must(tf.NewNorm(tf.NormConfig{Shape: []int{7}, Eps: 1e-3, RMS: rms}, tf.Random(1), ""))(t)
-		x, dy := normal(1, 3*7), normal(2, 3*7)
+		n := tftest.Must(tf.NewNorm(tf.NormConfig{Shape: []int{7}, Eps: 1e-3, RMS: rms}, tf.Random(1), ""))(t)
+		x, dy := tftest.Normal(1, 3*7), tftest.Normal(2, 3*7)
 		dx := make([]float32, len(x))
-		noError(t, n.Backward(dx, x, dy))
+		tftest.NoError(t, n.Backward(dx, x, dy))
 		compareGradient(t, "norm", dx, numeric(x, func(x []float64) float64 { return dot(naive.Norm(n, x), dy) }))
 	}
 }
 
 func TestGradientErrors(t *testing.T) {
-	a := must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, Rotary: &tf.RotaryConfig{Pairing: tf.PairHalves, MaxPositions: 9}}, layerNames.Attention, tf.Random(1), ""))(t)
-	in := tf.AttentionInput{Query: normal(1, 16), Batch: tf.Uniform(1, 2)}
+	a := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, Rotary: &tf.RotaryConfig{Pairing: tf.PairHalves, MaxPositions: 9}}, layerNames.Attention, tf.Random(1), ""))(t)
+	in := tf.AttentionInput{Query: tftest.Normal(1, 16), Batch: tf.Uniform(1, 2)}
 	back := func(g tf.AttentionGradients, out []float32) error { return a.Backward(new(tf.Workspace), g, in, out) }
 	out := make([]float32, 16)
-	noError(t, back(tf.AttentionGradients{Weights: make([]float32, 8)}, out))
+	tftest.NoError(t, back(tf.AttentionGradients{Weights: make([]float32, 8)}, out))
 	for name, c := range map[string]struct{ err, want error }{
 		"inputs through rotary": {back(tf.AttentionGradients{Query: out}, out), tf.ErrConfig},
 		"weights":               {back(tf.AttentionGradients{Weights: make([]float32, 7)}, out), tf.ErrShape},

@@ -134,6 +134,12 @@ type LayerInput struct {
 // with its residual and, in post-norm, its normalization, and the output under
 // the layer's own name. cache is nil, or the layer's part of one.
 func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *LayerCache) error {
+	if l == nil || l.Dim == 0 {
+		return errorf(ErrConfig, "layer that NewLayer did not make")
+	}
+	if err := ws.check(); err != nil {
+		return err
+	}
 	rows := in.Batch.Rows()
 	if err := checkLen("layer: x", in.X, rows*l.Dim, "rows*dim"); err != nil {
 		return err
@@ -163,7 +169,7 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 	if err != nil {
 		return err
 	}
-	ws.trace(l.name, "after_self", h, in.Batch.shape(l.Dim)...)
+	ws.Report(l.name, "after_self", h, in.Batch.Shape(l.Dim)...)
 
 	if cross {
 		x := h
@@ -178,7 +184,7 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 		if err != nil {
 			return err
 		}
-		ws.trace(l.name, "after_cross", h, in.Batch.shape(l.Dim)...)
+		ws.Report(l.name, "after_cross", h, in.Batch.Shape(l.Dim)...)
 	}
 
 	err = l.residual(ws, dst, h, norm, l.FeedNorm, func(dst, x, residual []float32) error {
@@ -187,7 +193,7 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 	if err != nil {
 		return err
 	}
-	ws.trace(l.name, "", dst, in.Batch.shape(l.Dim)...)
+	ws.Report(l.name, "", dst, in.Batch.Shape(l.Dim)...)
 	return nil
 }
 
@@ -221,17 +227,6 @@ type StackNames struct {
 	Layer  LayerNames
 	Norm   string
 }
-
-// The names of some ecosystems.
-var (
-	TorchEncoder = StackNames{"layers.%d.", TorchEncoderLayer, "norm."}
-	TorchDecoder = StackNames{"layers.%d.", TorchDecoderLayer, "norm."}
-	D2LEncoder   = StackNames{"blks.block%d.", D2LEncoderBlock, ""}
-	D2LDecoder   = StackNames{"blks.block%d.", D2LDecoderBlock, ""}
-	TimmBlocks   = StackNames{"blocks.%d.", TimmBlock, "norm."}
-	BERTEncoder  = StackNames{"encoder.layer.%d.", BERTLayer, ""}
-	LlamaLayers  = StackNames{"model.layers.%d.", LlamaLayer, "model.norm."}
-)
 
 // Stack is layers one behind the other: an encoder, or with cross-attention a
 // decoder.
@@ -292,6 +287,12 @@ func (l *Loader) stack(c StackConfig, names StackNames) *Stack {
 // and so a mask must be given that hides what is behind each of them, unless
 // each sequence has only one new row. cache may be nil.
 func (s *Stack) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Cache) error {
+	if s == nil || s.Dim == 0 {
+		return errorf(ErrConfig, "stack that NewStack did not make")
+	}
+	if err := ws.check(); err != nil {
+		return err
+	}
 	rows := in.Batch.Rows()
 	if err := checkLen("stack: x", in.X, rows*s.Dim, "rows*dim"); err != nil {
 		return err
@@ -313,7 +314,7 @@ func (s *Stack) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Cach
 		if err := s.Norm.Forward(ws, dst, dst); err != nil {
 			return err
 		}
-		ws.trace(s.name, "norm", dst, in.Batch.shape(s.Dim)...)
+		ws.Report(s.name, "norm", dst, in.Batch.Shape(s.Dim)...)
 	}
 	return nil
 }

@@ -86,31 +86,6 @@ func AdditiveMask(bias []float32, batch, heads, queries, keys int) *Mask {
 	return &Mask{terms: []maskTerm{{bias: bias, shape: [4]int{batch, heads, queries, keys}}}}
 }
 
-// BERTMask is the mask that Hugging Face's BERT makes of attention_mask, keep
-// of shape [batch, length], 1 = visible: -10000 is added to the other keys'
-// scores. So a query whose keys are all hidden attends to them nearly as if
-// they were visible; use KeepMask where that is not wanted.
-func BERTMask(keep []bool, batch, length int) *Mask {
-	bias := make([]float32, len(keep))
-	for i, k := range keep {
-		if !k {
-			bias[i] = -10000
-		}
-	}
-	return AdditiveMask(bias, batch, 1, 1, length)
-}
-
-// KerasMask hides the keys where mask, of shape [batch, heads, queries, keys],
-// is not 0, which stands for adding -1e9 in float32: a query that sees no key
-// attends to all of them alike.
-func KerasMask(mask []float32, batch, heads, queries, keys int) *Mask {
-	keep := make([]bool, len(mask))
-	for i, m := range mask {
-		keep[i] = m == 0
-	}
-	return KeepMask(keep, batch, heads, queries, keys).WithEmpty(EmptyUniform)
-}
-
 // ValidLengths hides from sequence i the keys at index lengths[i] and behind.
 func ValidLengths(lengths ...int) *Mask {
 	if lengths == nil { // of a batch without sequences
@@ -125,10 +100,6 @@ func ValidLengths(lengths ...int) *Mask {
 func ValidLengthsPerQuery(lengths []int, queries int) *Mask {
 	return &Mask{terms: []maskTerm{{lengths: lengths, queries: max(queries, 1)}}}
 }
-
-// D2LMask is ValidLengths where a query that sees no key attends to all of them
-// alike, as in d2l, which sets the hidden scores to -1e6.
-func D2LMask(lengths ...int) *Mask { return ValidLengths(lengths...).WithEmpty(EmptyUniform) }
 
 // ALiBi adds to the scores of head h minus slopes[h] times the distance between
 // query and key (Press et al., 2022). It hides nothing: see Causal.

@@ -11,33 +11,35 @@ import (
 
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models/classic"
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
 // newStack is a stack of two layers of the given configuration.
 func newStack(t testing.TB, c tf.LayerConfig) *tf.Stack {
 	t.Helper()
-	return must(tf.NewStack(tf.StackConfig{Layers: 2, Layer: c}, tf.StackNames{Layers: "%d.", Layer: layerNames}, tf.Random(4), ""))(t)
+	return tftest.Must(tf.NewStack(tf.StackConfig{Layers: 2, Layer: c}, tf.StackNames{Layers: "%d.", Layer: layerNames}, tf.Random(4), ""))(t)
 }
 
 func stackForward(t testing.TB, s *tf.Stack, in tf.LayerInput) []float32 {
 	t.Helper()
 	if s.Layers[0].Cross != nil && in.Memory == nil {
-		in.Memory, in.MemoryBatch = normal(3, 6*20), tf.Uniform(1, 6)
+		in.Memory, in.MemoryBatch = tftest.Normal(3, 6*20), tf.Uniform(1, 6)
 	}
 	y := make([]float32, len(in.X))
-	noError(t, s.Forward(new(tf.Workspace), y, in, nil))
+	tftest.NoError(t, s.Forward(new(tf.Workspace), y, in, nil))
 	return y
 }
 
 // TestCausal changes one row at a time and expects the rows in front of it to
 // stay as they are, bit for bit, and the row itself to change.
 func TestCausal(t *testing.T) {
-	eachTier(t, func(t *testing.T) {
+	tftest.EachTier(t, func(t *testing.T) {
 		for name, c := range twinLayers() {
 			s := newStack(t, c)
 			const length = 21
-			x := normal(1, length*s.Dim)
+			x := tftest.Normal(1, length*s.Dim)
 			in := tf.LayerInput{X: x, Batch: tf.Uniform(1, length), Mask: tf.Causal()}
 			want := stackForward(t, s, in)
 			for _, row := range []int{1, 8, length - 1} {
@@ -58,13 +60,13 @@ func TestCausal(t *testing.T) {
 // TestPermutedKeys permutes keys and values together, which without positions
 // changes nothing but roundings.
 func TestPermutedKeys(t *testing.T) {
-	eachTier(t, func(t *testing.T) {
-		a := must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 24, Heads: 4, Bias: true, OutBias: true, CrossOnly: true}, layerNames.Attention, tf.Random(1), ""))(t)
+	tftest.EachTier(t, func(t *testing.T) {
+		a := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 24, Heads: 4, Bias: true, OutBias: true, CrossOnly: true}, layerNames.Attention, tf.Random(1), ""))(t)
 		const lenQ, lenK = 9, 37
-		q, k, v := normal(1, lenQ*24), normal(2, lenK*24), normal(3, lenK*24)
+		q, k, v := tftest.Normal(1, lenQ*24), tftest.Normal(2, lenK*24), tftest.Normal(3, lenK*24)
 		run := func(k, v []float32) []float32 {
 			y := make([]float32, lenQ*24)
-			noError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: q, Batch: tf.Uniform(1, lenQ), Key: k, Value: v, KeyBatch: tf.Uniform(1, lenK)}, nil))
+			tftest.NoError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: q, Batch: tf.Uniform(1, lenQ), Key: k, Value: v, KeyBatch: tf.Uniform(1, lenK)}, nil))
 			return y
 		}
 		want := run(k, v)
@@ -73,10 +75,10 @@ func TestPermutedKeys(t *testing.T) {
 			pk, pv = append(pk, k[row*24:(row+1)*24]...), append(pv, v[row*24:(row+1)*24]...)
 		}
 		allowed := func(int, float64) float64 { return 1e-5 }
-		if text := mismatch(run(pk, pv), want, allowed); text != "" {
+		if text := tftest.Mismatch(run(pk, pv), want, allowed); text != "" {
 			t.Error(text)
 		}
-		if mismatch(run(pk, v), want, allowed) == "" {
+		if tftest.Mismatch(run(pk, v), want, allowed) == "" {
 			t.Error("permuting the keys alone changes nothing")
 		}
 	})
@@ -88,13 +90,13 @@ func TestPermutedKeys(t *testing.T) {
 func TestPadding(t *testing.T) {
 	lengths := []int{5, 12, 1}
 	const length = 12
-	eachTier(t, func(t *testing.T) {
+	tftest.EachTier(t, func(t *testing.T) {
 		for name, c := range twinLayers() {
 			if name == "decoder" || name == "pre-norm decoder" {
 				continue // of which TestMemoryPadding asks the same
 			}
 			s := newStack(t, c)
-			x, other := normal(1, len(lengths)*length*s.Dim), normal(2, len(lengths)*length*s.Dim)
+			x, other := tftest.Normal(1, len(lengths)*length*s.Dim), tftest.Normal(2, len(lengths)*length*s.Dim)
 			keep, blocked, bias := make([]bool, 3*length), make([]bool, 3*length), make([]float32, 3*length)
 			perQuery := make([]int, 3*length)
 			var tight []float32
@@ -113,11 +115,11 @@ func TestPadding(t *testing.T) {
 			ragged := tf.Ragged(lengths...)
 			want := stackForward(t, s, tf.LayerInput{X: tight, Batch: ragged})
 			for maskName, mask := range map[string]*tf.Mask{
-				"ValidLengths": tf.ValidLengths(lengths...), "D2LMask": tf.D2LMask(lengths...),
+				"ValidLengths": tf.ValidLengths(lengths...), "D2LMask": classic.D2LMask(lengths...),
 				"ValidLengthsPerQuery": tf.ValidLengthsPerQuery(perQuery, length),
 				"KeepMask":             tf.KeepMask(keep, 3, 1, 1, length), "BlockMask": tf.BlockMask(blocked, 3, 1, 1, length),
 				"AdditiveMask": tf.AdditiveMask(bias, 3, 1, 1, length),
-				"BERTMask":     tf.BERTMask(keep, 3, length),
+				"BERTMask":     classic.BERTMask(keep, 3, length),
 			} {
 				in := tf.LayerInput{X: x, Batch: tf.Uniform(3, length), Mask: mask}
 				y := stackForward(t, s, in)
@@ -129,7 +131,7 @@ func TestPadding(t *testing.T) {
 						t.Errorf("%s, %s: padding of sequence %d changes its rows", name, maskName, i)
 					}
 					alone := want[ragged.Start(i)*s.Dim : ragged.Start(i+1)*s.Dim]
-					if text := mismatch(real, alone, func(int, float64) float64 { return 3e-5 }); text != "" {
+					if text := tftest.Mismatch(real, alone, func(int, float64) float64 { return 3e-5 }); text != "" {
 						t.Errorf("%s, %s: sequence %d with padding: %s", name, maskName, i, text)
 					}
 				}
@@ -140,10 +142,10 @@ func TestPadding(t *testing.T) {
 
 // TestMemoryPadding is TestPadding for the memory of a decoder.
 func TestMemoryPadding(t *testing.T) {
-	eachTier(t, func(t *testing.T) {
+	tftest.EachTier(t, func(t *testing.T) {
 		s := newStack(t, twinLayers()["decoder"])
-		x := normal(1, 2*4*s.Dim)
-		memory := normal(2, 2*9*20)
+		x := tftest.Normal(1, 2*4*s.Dim)
+		memory := tftest.Normal(2, 2*9*20)
 		in := tf.LayerInput{X: x, Batch: tf.Uniform(2, 4), Memory: memory, MemoryBatch: tf.Uniform(2, 9), MemoryMask: tf.ValidLengths(9, 3)}
 		want := stackForward(t, s, in)
 		in.Memory = slices.Clone(memory)
@@ -160,10 +162,10 @@ func TestMemoryPadding(t *testing.T) {
 
 // TestEmptyRows hides all keys from some queries.
 func TestEmptyRows(t *testing.T) {
-	eachTier(t, func(t *testing.T) {
+	tftest.EachTier(t, func(t *testing.T) {
 		a := tf.Attention{Heads: 2, HeadDim: 3}
 		const lenQ, lenK = 3, 4
-		q, k := normal(1, lenQ*6), normal(2, lenK*6)
+		q, k := tftest.Normal(1, lenQ*6), tftest.Normal(2, lenK*6)
 		keep := []bool{true, false, true, true /**/, false, false, false, false /**/, true, true, true, true}
 		lengths := []int{4, 0, 4}
 		bias := make([]float32, lenQ*lenK)
@@ -176,7 +178,7 @@ func TestEmptyRows(t *testing.T) {
 		} {
 			for empty, want := range map[tf.EmptyRow]float32{tf.EmptyZero: 0, tf.EmptyNaN: float32(math.NaN()), tf.EmptyUniform: 0.25} {
 				y, weights := make([]float32, lenQ*6), make([]float32, 2*lenQ*lenK)
-				noError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{
+				tftest.NoError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{
 					Query: q, Batch: tf.Uniform(1, lenQ), Key: k, KeyBatch: tf.Uniform(1, lenK), Mask: mask.WithEmpty(empty), Weights: weights,
 				}))
 				for h := range 2 {
@@ -216,9 +218,9 @@ func TestNothing(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	dst, empty := normal(1, 6), make([]float32, 0)
-	noError(t, tf.Attention{Heads: 2, HeadDim: 3}.Forward(ws, dst, tf.AttentionInput{
-		Query: normal(2, 6), Batch: tf.Uniform(1, 1), Key: empty, KeyBatch: tf.Uniform(1, 0), Weights: empty, Scores: empty,
+	dst, empty := tftest.Normal(1, 6), make([]float32, 0)
+	tftest.NoError(t, tf.Attention{Heads: 2, HeadDim: 3}.Forward(ws, dst, tf.AttentionInput{
+		Query: tftest.Normal(2, 6), Batch: tf.Uniform(1, 1), Key: empty, KeyBatch: tf.Uniform(1, 0), Weights: empty, Scores: empty,
 	}))
 	if !slices.Equal(dst, make([]float32, 6)) {
 		t.Errorf("attention to nothing gives %v", dst)
@@ -230,14 +232,14 @@ func TestNothing(t *testing.T) {
 func TestRetry(t *testing.T) {
 	s := newStack(t, twinLayers()["decoder"])
 	ws, cache := new(tf.Workspace), tf.NewCache(2, 0)
-	in := tf.LayerInput{X: normal(1, 2*s.Dim), Batch: tf.Uniform(2, 1), Memory: normal(2, 6*20), MemoryBatch: tf.Uniform(3, 2)}
+	in := tf.LayerInput{X: tftest.Normal(1, 2*s.Dim), Batch: tf.Uniform(2, 1), Memory: tftest.Normal(2, 6*20), MemoryBatch: tf.Uniform(3, 2)}
 	got, want := make([]float32, 2*s.Dim), make([]float32, 2*s.Dim)
 	if err := s.Forward(ws, got, in, cache); !errors.Is(err, tf.ErrShape) {
 		t.Fatalf("three memories for two sequences: error %v", err)
 	}
-	in.Memory, in.MemoryBatch = normal(3, 6*20), tf.Uniform(2, 3)
-	noError(t, s.Forward(ws, want, in, nil))
-	noError(t, s.Forward(ws, got, in, cache))
+	in.Memory, in.MemoryBatch = tftest.Normal(3, 6*20), tf.Uniform(2, 3)
+	tftest.NoError(t, s.Forward(ws, want, in, nil))
+	tftest.NoError(t, s.Forward(ws, got, in, cache))
 	if !slices.Equal(got, want) {
 		t.Error("a pass after one that failed gives something else than without it")
 	}
@@ -250,7 +252,7 @@ func TestMaskOfRaggedBatch(t *testing.T) {
 	lengths := []int{3, 6, 2}
 	const heads, longest = 2, 6
 	r := rand.New(rand.NewPCG(3, 3))
-	keep, bias := make([]bool, 3*heads*longest*longest), normal(9, 3*heads*longest*longest)
+	keep, bias := make([]bool, 3*heads*longest*longest), tftest.Normal(9, 3*heads*longest*longest)
 	for i := range keep {
 		keep[i] = r.IntN(3) > 0
 	}
@@ -258,13 +260,13 @@ func TestMaskOfRaggedBatch(t *testing.T) {
 	for i := range perQuery {
 		perQuery[i] = 1 + r.IntN(2)
 	}
-	column := normal(8, longest) // of all queries of all sequences
+	column := tftest.Normal(8, longest) // of all queries of all sequences
 	batch := tf.Ragged(lengths...)
-	x := normal(1, batch.Rows()*8)
+	x := tftest.Normal(1, batch.Rows()*8)
 	y := make([]float32, len(x))
 	mask := tf.KeepMask(keep, 3, heads, longest, longest).And(tf.AdditiveMask(bias, 3, heads, longest, longest)).
 		And(tf.ValidLengthsPerQuery(perQuery, longest)).And(tf.ALiBi(tf.ALiBiSlopes(heads)...)).And(tf.AdditiveMask(column, 1, 1, 1, longest))
-	noError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: x, Batch: batch, Mask: mask}))
+	tftest.NoError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: x, Batch: batch, Mask: mask}))
 	for i, n := range lengths { // each alone, with its own part of the mask
 		var k []bool
 		var b []float32
@@ -278,8 +280,8 @@ func TestMaskOfRaggedBatch(t *testing.T) {
 			And(tf.ValidLengthsPerQuery(perQuery[i*longest:i*longest+n], n)).And(tf.ALiBi(tf.ALiBiSlopes(heads)...)).And(tf.AdditiveMask(column[:n], 1, 1, 1, n))
 		from, to := batch.Start(i)*8, batch.Start(i+1)*8
 		want := make([]float32, to-from)
-		noError(t, a.Forward(new(tf.Workspace), want, tf.AttentionInput{Query: x[from:to], Batch: tf.Uniform(1, n), Mask: mask}))
-		if text := mismatch(y[from:to], want, func(int, float64) float64 { return 1e-6 }); text != "" {
+		tftest.NoError(t, a.Forward(new(tf.Workspace), want, tf.AttentionInput{Query: x[from:to], Batch: tf.Uniform(1, n), Mask: mask}))
+		if text := tftest.Mismatch(y[from:to], want, func(int, float64) float64 { return 1e-6 }); text != "" {
 			t.Errorf("sequence %d: %s", i, text)
 		}
 	}
@@ -294,12 +296,12 @@ func TestWeightsOfRaggedBatch(t *testing.T) {
 	total := 6 * (2*9 + 2*25 + 4)
 	run := func(q, k []float32, batch tf.Batch, size int) (weights, scores []float32) {
 		weights, scores = make([]float32, size), make([]float32, size)
-		noError(t, a.Forward(new(tf.Workspace), make([]float32, len(q)), tf.AttentionInput{
+		tftest.NoError(t, a.Forward(new(tf.Workspace), make([]float32, len(q)), tf.AttentionInput{
 			Query: q, Batch: batch, Key: k, KeyBatch: batch, Weights: weights, Scores: scores,
 		}))
 		return weights, scores
 	}
-	q, k := normal(1, batch.Rows()*dim), normal(2, batch.Rows()*kvDim)
+	q, k := tftest.Normal(1, batch.Rows()*dim), tftest.Normal(2, batch.Rows()*kvDim)
 	weights, scores := run(q, k, batch, total)
 	for i := range batch.Len() {
 		from, to, n := batch.Start(i), batch.Start(i+1), batch.Length(i)
@@ -315,7 +317,7 @@ func TestWeightsOfRaggedBatch(t *testing.T) {
 			}
 		}
 		for _, c := range [][2][]float32{{weights, w}, {scores, s}} {
-			if text := mismatch(c[0][:size], c[1], func(int, float64) float64 { return 1e-5 }); text != "" {
+			if text := tftest.Mismatch(c[0][:size], c[1], func(int, float64) float64 { return 1e-5 }); text != "" {
 				t.Errorf("sequence %d: %s", i, text)
 			}
 		}
@@ -325,13 +327,13 @@ func TestWeightsOfRaggedBatch(t *testing.T) {
 
 // TestEmptyRowsOfBoth joins masks that treat empty rows differently.
 func TestEmptyRowsOfBoth(t *testing.T) {
-	zero, uniform := tf.ValidLengths(0), tf.D2LMask(0)
+	zero, uniform := tf.ValidLengths(0), classic.D2LMask(0)
 	for _, c := range []struct {
 		mask *tf.Mask
 		want float32
 	}{{zero.And(uniform), 0}, {uniform.And(zero), 2}} {
 		y := make([]float32, 2)
-		noError(t, tf.Attention{Heads: 1, HeadDim: 1}.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: []float32{1, 3}, Batch: tf.Uniform(1, 2), Mask: c.mask}))
+		tftest.NoError(t, tf.Attention{Heads: 1, HeadDim: 1}.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: []float32{1, 3}, Batch: tf.Uniform(1, 2), Mask: c.mask}))
 		if y[0] != c.want || y[1] != c.want {
 			t.Errorf("rows that see nothing give %v, want %v", y, c.want)
 		}
@@ -343,14 +345,14 @@ func TestEmptyRowsOfBoth(t *testing.T) {
 func TestHeadMaskOfLayer(t *testing.T) {
 	c := twinLayers()["pre-norm decoder"]
 	c.Cross.Heads = c.Self.Heads
-	l := must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
+	l := tftest.Must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
 	run := func(memory []float32, mask []float32) []float32 {
 		y := make([]float32, 3*l.Dim)
-		noError(t, l.Forward(new(tf.Workspace), y, tf.LayerInput{X: normal(1, 3*l.Dim), Batch: tf.Uniform(1, 3), HeadMask: mask,
+		tftest.NoError(t, l.Forward(new(tf.Workspace), y, tf.LayerInput{X: tftest.Normal(1, 3*l.Dim), Batch: tf.Uniform(1, 3), HeadMask: mask,
 			Memory: memory, MemoryBatch: tf.Uniform(1, 4)}, nil))
 		return y
 	}
-	one, other, none := normal(2, 4*20), normal(3, 4*20), make([]float32, c.Self.Heads)
+	one, other, none := tftest.Normal(2, 4*20), tftest.Normal(3, 4*20), make([]float32, c.Self.Heads)
 	if !slices.Equal(run(one, none), run(other, none)) {
 		t.Error("cross-attention without heads sees its memory")
 	}
@@ -368,10 +370,10 @@ func TestReorderOfWindowCache(t *testing.T) {
 		in.Batch = tf.Ragged(lengths...)
 		in.X = nil
 		for _, n := range lengths {
-			in.X = append(in.X, normal(uint64(n), n*s.Dim)...)
+			in.X = append(in.X, tftest.Normal(uint64(n), n*s.Dim)...)
 		}
 		y := make([]float32, len(in.X))
-		noError(t, s.Forward(ws, y, in, cache))
+		tftest.NoError(t, s.Forward(ws, y, in, cache))
 		return y
 	}
 	cache, moved := tf.NewWindowCache(2, 6), tf.NewWindowCache(2, 6)
@@ -379,68 +381,13 @@ func TestReorderOfWindowCache(t *testing.T) {
 		feed(cache, n[0], n[1])
 		feed(moved, n[0], n[1])
 	}
-	noError(t, moved.Reorder([]int{1, 0}))
+	tftest.NoError(t, moved.Reorder([]int{1, 0}))
 	if moved.Len(0) != 7 || moved.Len(1) != 37 {
 		t.Errorf("lengths %d and %d after reordering", moved.Len(0), moved.Len(1))
 	}
 	want, got := feed(cache, 1, 1), feed(moved, 1, 1)
 	if !slices.Equal(got[:s.Dim], want[s.Dim:]) || !slices.Equal(got[s.Dim:], want[:s.Dim]) {
 		t.Error("sequences that changed places go on differently")
-	}
-}
-
-// TestPiecesOfDifferentLengths feeds sequences to a BERT in pieces that differ from
-// sequence to sequence, so that each is at a position of its own.
-func TestPiecesOfDifferentLengths(t *testing.T) {
-	b := must(tf.NewBERT(tf.BERTConfig{Vocab: 9, Types: 1, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 1, FeedForward: 8, Activation: tf.ReLU, Eps: 1e-6}, tf.Random(1), ""))(t)
-	run := func(tokens []int, batch tf.Batch, cache *tf.Cache) []float32 {
-		y := make([]float32, len(tokens)*8)
-		in := tf.BERTInput{LayerInput: tf.LayerInput{Batch: batch, Mask: tf.Causal()}, Tokens: tokens}
-		noError(t, b.Forward(new(tf.Workspace), y, in, cache))
-		return y
-	}
-	tokens := []int{3, 1, 4, 1, 5}
-	whole := run(tokens, tf.Uniform(1, 5), nil)
-	cache := tf.NewCache(2, 0)
-	run([]int{3, 1, 4, 3}, tf.Ragged(3, 1), cache)
-	got := run([]int{1, 5, 1, 4, 1}, tf.Ragged(2, 3), cache)
-	want := slices.Concat(whole[3*8:], whole[8:4*8])
-	if text := mismatch(got, want, func(int, float64) float64 { return 1e-5 }); text != "" {
-		t.Error(text)
-	}
-}
-
-// TestPatches compares the patches of images that are no squares with the convolution.
-func TestPatches(t *testing.T) {
-	const channels, height, width, ph, pw, dim = 2, 4, 9, 2, 3, 4
-	v := must(tf.NewViT(tf.ViTConfig{Height: height, Width: width, PatchHeight: ph, PatchWidth: pw, Channels: channels, Dim: dim, Heads: 1, Layers: 1,
-		FeedForward: 4, Activation: tf.GELU, Eps: 1e-6}, tf.Random(1), ""))(t)
-	images := normal(1, 2*channels*height*width)
-	weight := v.Patch.Weight()
-	var want []float32
-	for n := range 2 {
-		for y := 0; y < height; y += ph {
-			for x := 0; x < width; x += pw {
-				for d := range dim {
-					sum := float64(v.Patch.Bias[d])
-					for i := range channels * ph * pw {
-						c, dy, dx := i/(ph*pw), i/pw%ph, i%pw
-						sum += float64(weight[d*channels*ph*pw+i]) * float64(images[((n*channels+c)*height+y+dy)*width+x+dx])
-					}
-					want = append(want, float32(sum))
-				}
-			}
-		}
-	}
-	var got []float32
-	ws := &tf.Workspace{Trace: func(name string, values []float32, _ ...int) {
-		if name == "patch_embed" {
-			got = slices.Clone(values)
-		}
-	}}
-	noError(t, v.Forward(ws, make([]float32, v.Batch(2).Rows()*dim), images))
-	if text := mismatch(got, want, func(int, float64) float64 { return 1e-5 }); text != "" {
-		t.Error(text)
 	}
 }
 
@@ -469,8 +416,8 @@ func TestBatch(t *testing.T) {
 func TestEmbedding(t *testing.T) {
 	e := tf.Embedding{Vocab: 2, Dim: 2, Weight: []float32{1, 2, 3, 4}, Scale: 10}
 	x := make([]float32, 4)
-	noError(t, e.Forward(new(tf.Workspace), x, []int{1, 0}))
-	noError(t, e.Add(new(tf.Workspace), x, []int{1, 1}))
+	tftest.NoError(t, e.Forward(new(tf.Workspace), x, []int{1, 0}))
+	tftest.NoError(t, e.Add(new(tf.Workspace), x, []int{1, 1}))
 	if want := []float32{60, 80, 40, 60}; !slices.Equal(x, want) {
 		t.Errorf("%v, want %v", x, want)
 	}
@@ -482,14 +429,14 @@ func TestRaggedCost(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
 		t.Skip("measures time")
 	}
-	layer := tf.TorchConfig(256, 4, 1, 1, 1024, tf.GELU, false).Encoder
+	layer := classic.TorchConfig{Dim: 256, Heads: 4, EncoderLayers: 1, DecoderLayers: 1, FeedForward: 1024, Activation: tf.GELU, NormFirst: false}.Transformer().Encoder
 	layer.Layers = 2
-	s := must(tf.NewStack(layer, tf.TorchEncoder, tf.Random(1), ""))(t)
+	s := tftest.Must(tf.NewStack(layer, classic.TorchEncoder(), tf.Random(1), ""))(t)
 	ws := new(tf.Workspace)
 	pass := func(batch tf.Batch) func() {
-		x := normal(1, batch.Rows()*s.Dim)
+		x := tftest.Normal(1, batch.Rows()*s.Dim)
 		y := make([]float32, len(x))
-		return func() { noError(t, s.Forward(ws, y, tf.LayerInput{X: x, Batch: batch}, nil)) }
+		return func() { tftest.NoError(t, s.Forward(ws, y, tf.LayerInput{X: x, Batch: batch}, nil)) }
 	}
 	ragged := pass(tf.Ragged(10, 40, 100))
 	// What real tokens cost: each sequence alone, as a batch of its own.
@@ -522,49 +469,6 @@ func TestRaggedCost(t *testing.T) {
 	t.Errorf("the batch takes %.2f times its real tokens, want at most 1.15", ratio)
 }
 
-// TestWindowMemory generates far beyond a window, with a cache that must not
-// grow, and equals a pass without cache.
-func TestWindowMemory(t *testing.T) {
-	const vocab, window = 11, 5
-	c := tf.LlamaConfig(vocab, 24, 4, 2, 2, 32, 1e-6, tf.RotaryConfig{Pairing: tf.PairHalves, MaxPositions: 300})
-	c.Window = window
-	m := must(tf.NewLanguageModel(c, tf.Llama, tf.Random(2)))(t)
-	r := rand.New(rand.NewPCG(5, 5))
-	tokens := make([]int, 250)
-	for i := range tokens {
-		tokens[i] = r.IntN(vocab)
-	}
-	ws := new(tf.Workspace)
-	full := make([]float32, len(tokens)*vocab)
-	noError(t, m.Logits(ws, full, tokens, tf.Uniform(1, len(tokens)), nil))
-	d := m.Start(ws, 1)
-	for i := 0; i < len(tokens); {
-		n := min(1+r.IntN(4), len(tokens)-i)
-		logits := must(d.Feed([][]int{tokens[i : i+n]}))(t)
-		i += n
-		if text := mismatch(logits, full[(i-1)*vocab:i*vocab], func(int, float64) float64 { return 1e-4 }); text != "" {
-			t.Fatalf("after token %d: %s", i, text)
-		}
-		if held := len(d.Cache().Keys(0, 0)) / 12; held > 4*window {
-			t.Fatalf("after token %d the cache holds %d rows for a window of %d", i, held, window)
-		}
-	}
-	if d.Cache().Len(0) != len(tokens) {
-		t.Errorf("Len = %d, want %d", d.Cache().Len(0), len(tokens))
-	}
-
-	// A window that no sequence fills takes no memory.
-	c.Window = math.MaxInt / 2
-	m = must(tf.NewLanguageModel(c, tf.Llama, tf.Random(2)))(t)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	must(m.Start(ws, 1).Feed([][]int{tokens[:3]}))(t)
-	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
-		t.Errorf("%d bytes for three tokens", got)
-	}
-}
-
 // TestWindowCacheGrows fills caches of windows between the powers of two, with pieces
 // of sizes around them, and compares their memory with what is promised.
 func TestWindowCacheGrows(t *testing.T) {
@@ -574,14 +478,14 @@ func TestWindowCacheGrows(t *testing.T) {
 		for _, piece := range []int{1, 5, 16, 50} {
 			const rounds = 12
 			length := piece * rounds
-			in := tf.LayerInput{X: normal(1, length*s.Dim), Batch: tf.Uniform(1, length), Mask: tf.SlidingWindow(window)}
+			in := tf.LayerInput{X: tftest.Normal(1, length*s.Dim), Batch: tf.Uniform(1, length), Mask: tf.SlidingWindow(window)}
 			want := stackForward(t, s, in)
 			cache := tf.NewWindowCache(1, window)
 			for i := range rounds {
 				rows := in.X[i*piece*s.Dim : (i+1)*piece*s.Dim]
 				got := make([]float32, len(rows))
-				noError(t, s.Forward(ws, got, tf.LayerInput{X: rows, Batch: tf.Uniform(1, piece), Mask: in.Mask}, cache))
-				if text := mismatch(got, want[i*piece*s.Dim:][:len(got)], func(int, float64) float64 { return 1e-4 }); text != "" {
+				tftest.NoError(t, s.Forward(ws, got, tf.LayerInput{X: rows, Batch: tf.Uniform(1, piece), Mask: in.Mask}, cache))
+				if text := tftest.Mismatch(got, want[i*piece*s.Dim:][:len(got)], func(int, float64) float64 { return 1e-4 }); text != "" {
 					t.Fatalf("window %d, piece %d of %d rows: %s", window, i, piece, text)
 				}
 				if held := len(cache.Keys(0, 0)) / s.Dim; held > max(2*window, window-1+piece, 16) {
@@ -602,11 +506,11 @@ func TestMemoryOfLongSequences(t *testing.T) {
 	a := tf.Attention{Heads: 1, HeadDim: dim}
 	for name, mask := range map[string]*tf.Mask{"no mask": nil, "causal": tf.Causal(), "window": tf.SlidingWindow(16)} {
 		for _, length := range []int{256, 4096} {
-			x := normal(1, length*dim)
+			x := tftest.Normal(1, length*dim)
 			y := make([]float32, len(x))
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			noError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: x, Batch: tf.Uniform(1, length), Mask: mask}))
+			tftest.NoError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: x, Batch: tf.Uniform(1, length), Mask: mask}))
 			runtime.ReadMemStats(&after)
 			if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 1<<20 {
 				t.Errorf("%s, length %d: %d bytes allocated", name, length, bytes)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/tftest"
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
@@ -22,7 +23,7 @@ func TestRotaryFrequencies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.Pairing = tf.PairHalves
-			r := must(tf.NewRotary(c, 4))(t)
+			r := tftest.Must(tf.NewRotary(c, 4))(t)
 			want := func(i, position, length int) float64 {
 				switch {
 				case c.FrequenciesAt != nil:

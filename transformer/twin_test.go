@@ -10,44 +10,11 @@ import (
 	"github.com/avoformer/avoformer/internal/naive"
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/kernels/ref"
 	tf "github.com/avoformer/avoformer/transformer"
 )
-
-// eachTier runs test as a subtest on every tier of this machine.
-func eachTier(t *testing.T, test func(t *testing.T)) {
-	t.Helper()
-	testenv.EachTier(t, kernels.Supported(), kernels.Active(), kernels.Use, test)
-}
-
-// must returns v, or ends the test.
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
-func noError(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// normal is n numbers of a normal distribution.
-func normal(seed uint64, n int) []float32 {
-	r := rand.New(rand.NewPCG(seed, 1))
-	x := make([]float32, n)
-	for i := range x {
-		x[i] = float32(r.NormFloat64())
-	}
-	return x
-}
 
 // twinTolerance is the error allowed against the float64 twin, relative to the
 // largest value: some 200 roundings, for layers of two hundred terms a sum.
@@ -60,7 +27,7 @@ func compareTwin(t *testing.T, what string, got []float32, want []float64) {
 	for _, w := range want {
 		scale = max(scale, math.Abs(w))
 	}
-	if text := mismatch(got, ref.Narrow(want), func(int, float64) float64 { return twinTolerance * scale }); text != "" {
+	if text := tftest.Mismatch(got, ref.Narrow(want), func(int, float64) float64 { return twinTolerance * scale }); text != "" {
 		t.Errorf("%s: %s", what, text)
 	}
 }
@@ -119,20 +86,20 @@ func TestLayersAgainstTwin(t *testing.T) {
 		batches = map[string]tf.Batch{"ragged": tf.Ragged(5, 0, 9, 1)}
 	}
 	const lenMemory, memoryDim = 11, 20
-	memory := normal(3, lenMemory*memoryDim)
+	memory := tftest.Normal(3, lenMemory*memoryDim)
 	want := map[string][]float64{} // by case and sequence; the same for all tiers
-	eachTier(t, func(t *testing.T) {
+	tftest.EachTier(t, func(t *testing.T) {
 		for name, c := range twinLayers() {
-			l := must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
+			l := tftest.Must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
 			for maskName, m := range twinMasks {
 				for batchName, batch := range batches {
-					x := normal(2, batch.Rows()*l.Dim)
+					x := tftest.Normal(2, batch.Rows()*l.Dim)
 					y := make([]float32, len(x))
 					in := tf.LayerInput{X: x, Batch: batch, Mask: m.mask}
 					if l.Cross != nil {
 						in.Memory, in.MemoryBatch = memory, tf.Uniform(1, lenMemory)
 					}
-					noError(t, l.Forward(new(tf.Workspace), y, in, nil))
+					tftest.NoError(t, l.Forward(new(tf.Workspace), y, in, nil))
 					for i := range batch.Len() {
 						from, to := batch.Start(i)*l.Dim, batch.Start(i+1)*l.Dim
 						if from == to {
@@ -152,13 +119,13 @@ func TestLayersAgainstTwin(t *testing.T) {
 
 // TestAttentionWeightsAgainstTwin compares the weights too.
 func TestAttentionWeightsAgainstTwin(t *testing.T) {
-	eachTier(t, func(t *testing.T) {
+	tftest.EachTier(t, func(t *testing.T) {
 		c := tf.AttentionConfig{Dim: 24, KeyDim: 10, Heads: 4, KVHeads: 2, Bias: true, OutBias: true}
-		a := must(tf.NewMultiHeadAttention(c, layerNames.Attention, tf.Random(5), ""))(t)
+		a := tftest.Must(tf.NewMultiHeadAttention(c, layerNames.Attention, tf.Random(5), ""))(t)
 		q, k := tf.Ragged(3, 8), tf.Ragged(9, 4)
-		x, kv := normal(1, q.Rows()*24), normal(2, k.Rows()*10)
+		x, kv := tftest.Normal(1, q.Rows()*24), tftest.Normal(2, k.Rows()*10)
 		y, weights := make([]float32, len(x)), make([]float32, 4*(3*9+8*4))
-		noError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: x, Batch: q, Key: kv, KeyBatch: k, Weights: weights}, nil))
+		tftest.NoError(t, a.Forward(new(tf.Workspace), y, tf.AttentionInput{Query: x, Batch: q, Key: kv, KeyBatch: k, Weights: weights}, nil))
 		at := 0
 		for i := range q.Len() {
 			wantY, want := naive.MultiHeadAttention(a, ref.Widen(x[q.Start(i)*24:q.Start(i+1)*24]), ref.Widen(kv[k.Start(i)*10:k.Start(i+1)*10]), nil)
@@ -173,15 +140,15 @@ func TestAttentionWeightsAgainstTwin(t *testing.T) {
 // comparison to notice.
 func TestTwinNotices(t *testing.T) {
 	c := twinLayers()["pre-norm decoder"]
-	l := must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
-	x, memory := normal(2, 7*l.Dim), normal(3, 11*20)
+	l := tftest.Must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
+	x, memory := tftest.Normal(2, 7*l.Dim), tftest.Normal(3, 11*20)
 	want := ref.Narrow(naive.Layer(l, ref.Widen(x), naive.Causal, ref.Widen(memory), nil))
 	run := func(change func(l *tf.Layer, in *tf.LayerInput)) []float32 {
-		l := must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
+		l := tftest.Must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
 		in := tf.LayerInput{X: x, Batch: tf.Uniform(1, 7), Mask: tf.Causal(), Memory: memory, MemoryBatch: tf.Uniform(1, 11)}
 		change(l, &in)
 		y := make([]float32, len(x))
-		noError(t, l.Forward(new(tf.Workspace), y, in, nil))
+		tftest.NoError(t, l.Forward(new(tf.Workspace), y, in, nil))
 		return y
 	}
 	allowed := func(int, float64) float64 { return twinTolerance * 5 }
@@ -195,11 +162,11 @@ func TestTwinNotices(t *testing.T) {
 		"eps":          func(l *tf.Layer, in *tf.LayerInput) { l.SelfNorm.Eps = 1e-2 },
 		"no cross":     func(l *tf.Layer, in *tf.LayerInput) { in.SkipCross = true },
 	} {
-		if mismatch(run(change), want, allowed) == "" {
+		if tftest.Mismatch(run(change), want, allowed) == "" {
 			t.Errorf("a change of the %s is not noticed", name)
 		}
 	}
-	if text := mismatch(run(func(*tf.Layer, *tf.LayerInput) {}), want, allowed); text != "" {
+	if text := tftest.Mismatch(run(func(*tf.Layer, *tf.LayerInput) {}), want, allowed); text != "" {
 		t.Error(text)
 	}
 }
@@ -207,19 +174,19 @@ func TestTwinNotices(t *testing.T) {
 // TestStackCachedEqualsFull feeds a stack in pieces of every size, with caches
 // that grow, for sequences at different places.
 func TestStackCachedEqualsFull(t *testing.T) {
-	eachTier(t, func(t *testing.T) {
+	tftest.EachTier(t, func(t *testing.T) {
 		for name, c := range twinLayers() {
-			s := must(tf.NewStack(tf.StackConfig{Layers: 2, Layer: c, FinalNorm: true}, tf.StackNames{Layers: "%d.", Layer: layerNames, Norm: "n."}, tf.Random(4), ""))(t)
+			s := tftest.Must(tf.NewStack(tf.StackConfig{Layers: 2, Layer: c, FinalNorm: true}, tf.StackNames{Layers: "%d.", Layer: layerNames, Norm: "n."}, tf.Random(4), ""))(t)
 			lengths := []int{19, 33}
 			full := tf.Ragged(lengths...)
-			x := normal(5, full.Rows()*s.Dim)
+			x := tftest.Normal(5, full.Rows()*s.Dim)
 			in := tf.LayerInput{X: x, Batch: full, Mask: tf.Causal()}
 			if s.Layers[0].Cross != nil {
-				in.Memory, in.MemoryBatch = normal(3, 2*6*20), tf.Uniform(2, 6)
+				in.Memory, in.MemoryBatch = tftest.Normal(3, 2*6*20), tf.Uniform(2, 6)
 			}
 			want := make([]float32, len(x))
 			ws := new(tf.Workspace)
-			noError(t, s.Forward(ws, want, in, nil))
+			tftest.NoError(t, s.Forward(ws, want, in, nil))
 
 			r := rand.New(rand.NewPCG(7, 7))
 			cache := tf.NewCache(2, 1)
@@ -234,14 +201,14 @@ func TestStackCachedEqualsFull(t *testing.T) {
 				}
 				in.X, in.Batch = piece, tf.Ragged(n[0], n[1])
 				got := make([]float32, len(piece))
-				noError(t, s.Forward(ws, got, in, cache))
+				tftest.NoError(t, s.Forward(ws, got, in, cache))
 				in.Memory = nil // the cache has it now
 				at := 0
 				for i := range n {
 					start := (full.Start(i) + from[i]) * s.Dim
 					rows := got[at : at+n[i]*s.Dim]
 					at += len(rows)
-					if text := mismatch(rows, want[start:start+len(rows)], func(int, float64) float64 { return 1e-4 }); text != "" {
+					if text := tftest.Mismatch(rows, want[start:start+len(rows)], func(int, float64) float64 { return 1e-4 }); text != "" {
 						t.Fatalf("%s: sequence %d, rows from %d: %s", name, i, from[i], text)
 					}
 				}
@@ -253,15 +220,15 @@ func TestStackCachedEqualsFull(t *testing.T) {
 // TestThreadsChangeNothing compares results bit for bit.
 func TestThreadsChangeNothing(t *testing.T) {
 	for name, c := range twinLayers() {
-		l := must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
-		in := tf.LayerInput{X: normal(2, 90*l.Dim), Batch: tf.Ragged(70, 20), Mask: tf.Causal()}
+		l := tftest.Must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
+		in := tf.LayerInput{X: tftest.Normal(2, 90*l.Dim), Batch: tf.Ragged(70, 20), Mask: tf.Causal()}
 		if l.Cross != nil {
-			in.Memory, in.MemoryBatch = normal(3, 11*20), tf.Uniform(1, 11)
+			in.Memory, in.MemoryBatch = tftest.Normal(3, 11*20), tf.Uniform(1, 11)
 		}
 		var results [3][]float32
 		for i := range results {
 			results[i] = make([]float32, len(in.X))
-			noError(t, l.Forward(&tf.Workspace{Threads: kernels.Threads(i + 1)}, results[i], in, nil))
+			tftest.NoError(t, l.Forward(&tf.Workspace{Threads: kernels.Threads(i + 1)}, results[i], in, nil))
 		}
 		if !slices.Equal(results[0], results[1]) || !slices.Equal(results[0], results[2]) {
 			t.Errorf("%s: results depend on the number of threads", name)
@@ -275,13 +242,13 @@ func TestSteadyStateAllocatesLittle(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	for name, c := range twinLayers() {
-		l := must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
-		in := tf.LayerInput{X: normal(2, 20*l.Dim), Batch: tf.Uniform(2, 10)}
+		l := tftest.Must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
+		in := tf.LayerInput{X: tftest.Normal(2, 20*l.Dim), Batch: tf.Uniform(2, 10)}
 		if l.Cross != nil {
-			in.Memory, in.MemoryBatch = normal(3, 11*20), tf.Uniform(1, 11)
+			in.Memory, in.MemoryBatch = tftest.Normal(3, 11*20), tf.Uniform(1, 11)
 		}
 		ws, y := new(tf.Workspace), make([]float32, len(in.X))
-		if got := testing.AllocsPerRun(5, func() { noError(t, l.Forward(ws, y, in, nil)) }); got > 6 {
+		if got := testing.AllocsPerRun(5, func() { tftest.NoError(t, l.Forward(ws, y, in, nil)) }); got > 6 {
 			t.Errorf("%s: %v allocations a pass", name, got)
 		}
 	}

@@ -35,12 +35,20 @@ func (w *Workspace) check() error {
 type Mark struct{ chunk, used int }
 
 // Mark is the present height, for Release.
-func (w *Workspace) Mark() Mark { return Mark{w.chunk, w.used} }
+func (w *Workspace) Mark() Mark {
+	if w == nil { // an error follows; see check
+		return Mark{}
+	}
+	return Mark{w.chunk, w.used}
+}
 
 // Release frees what was allocated since m was taken: defer ws.Release(ws.Mark()).
 // Once everything is free, several chunks are replaced by a single one that will do
 // for the next pass.
 func (w *Workspace) Release(m Mark) {
+	if w == nil {
+		return
+	}
 	w.chunk, w.used = m.chunk, m.used
 	if m == (Mark{}) && len(w.chunks) > 1 {
 		total := 0
@@ -54,6 +62,9 @@ func (w *Workspace) Release(m Mark) {
 // Alloc is a slice of n elements of any value, valid until the release of a mark
 // taken before.
 func (w *Workspace) Alloc(n int) []float32 {
+	if w == nil {
+		return make([]float32, n)
+	}
 	for ; w.chunk < len(w.chunks); w.chunk, w.used = w.chunk+1, 0 {
 		if c := w.chunks[w.chunk]; n <= len(c)-w.used {
 			s := c[w.used : w.used+n : w.used+n]
@@ -67,9 +78,9 @@ func (w *Workspace) Alloc(n int) []float32 {
 	return w.chunks[w.chunk][:n:n]
 }
 
-// trace reports values under the name of a part of the model.
-func (w *Workspace) trace(part, name string, values []float32, shape ...int) {
-	if w.Trace == nil {
+// Report hands values to Trace, if there is one, under the name of a part of the model.
+func (w *Workspace) Report(part, name string, values []float32, shape ...int) {
+	if w == nil || w.Trace == nil {
 		return
 	}
 	switch {

@@ -19,6 +19,8 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/examples/numbers"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/models/classic"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -85,7 +87,7 @@ func attentionMap(text string, layer, head int) (*heatMap, error) {
 	}
 
 	ws := new(transformer.Workspace)
-	memory := transformer.Memory{X: make([]float32, len(source)*t.Model.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(source))}
+	memory := models.Memory{X: make([]float32, len(source)*t.Model.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(source))}
 	if err := t.Model.Encode(ws, memory.X, source, memory.Batch, nil); err != nil {
 		return nil, err
 	}
@@ -96,13 +98,13 @@ func attentionMap(text string, layer, head int) (*heatMap, error) {
 		if n != name {
 			return
 		}
-		row := transformer.AverageHeads(values, 1, heads)
+		row := classic.AverageHeads(values, 1, heads)
 		if head >= 0 {
 			row = append([]float32{}, values[head*len(source):(head+1)*len(source)]...)
 		}
 		m.weights = append(m.weights, row)
 	}
-	target, err := transformer.Collect(transformer.Generate(context.Background(), t.Model.Decode(ws, memory, 1), []int{t.BOS()}, transformer.Sampling{}, t.Limits()))
+	target, err := models.Collect(models.Generate(context.Background(), t.Model.Decode(ws, memory, 1), []int{t.BOS()}, models.Sampling{}, t.Limits()))
 	if err != nil {
 		return nil, err
 	}

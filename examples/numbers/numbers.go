@@ -15,6 +15,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/models/classic"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
@@ -26,16 +28,16 @@ var file []byte
 var ErrText = errors.New("cannot read the number")
 
 // names is what the checkpoint calls the parts of the model.
-var names = transformer.Seq2SeqNames{
+var names = classic.Seq2SeqNames{
 	SourceEmbedding: "src_embed.", TargetEmbedding: "tgt_embed.",
-	Transformer: "transformer.", TransformerNames: transformer.TorchTransformer,
+	Transformer: "transformer.", TransformerNames: classic.TorchTransformer(),
 	Generator: "generator.",
 }
 
 // Translator is the model with its vocabularies. It may be shared by goroutines
 // that have a workspace each.
 type Translator struct {
-	Model    *transformer.Seq2Seq
+	Model    *classic.Seq2Seq
 	Source   []string // English words by token
 	Target   []string // French words by token
 	bos, eos int
@@ -80,10 +82,10 @@ func New(metadata map[string]string, w transformer.Weights) (*Translator, error)
 		t.ids[word] = id
 	}
 	var err error
-	t.Model, err = transformer.NewSeq2Seq(transformer.Seq2SeqConfig{
-		TransformerConfig: transformer.TorchConfig(c.Dim, c.Heads, c.EncoderLayers, c.DecoderLayers, c.FeedForward, activation, c.NormFirst),
+	t.Model, err = classic.NewSeq2Seq(classic.Seq2SeqConfig{
+		TransformerConfig: classic.TorchConfig{Dim: c.Dim, Heads: c.Heads, EncoderLayers: c.EncoderLayers, DecoderLayers: c.DecoderLayers, FeedForward: c.FeedForward, Activation: activation, NormFirst: c.NormFirst}.Transformer(),
 		SourceVocab:       len(t.Source), TargetVocab: len(t.Target), MaxLen: c.MaxLen,
-	}, names, w)
+	}, names, w, "")
 	return t, err
 }
 
@@ -131,20 +133,20 @@ func (t *Translator) Translate(ws *transformer.Workspace, text string) (french s
 
 // Decode is the model's greedy translation of source tokens.
 func (t *Translator) Decode(ws *transformer.Workspace, source []int) (target []int, err error) {
-	memory := transformer.Memory{
+	memory := models.Memory{
 		X:     make([]float32, len(source)*t.Model.SourceEmbedding.Dim), // [L, D]
 		Batch: transformer.Uniform(1, len(source)),
 	}
 	if err := t.Model.Encode(ws, memory.X, source, memory.Batch, nil); err != nil {
 		return nil, err
 	}
-	return transformer.Collect(transformer.Generate(context.Background(), t.Model.Decode(ws, memory, 1), []int{t.bos},
-		transformer.Sampling{}, t.Limits()))
+	return models.Collect(models.Generate(context.Background(), t.Model.Decode(ws, memory, 1), []int{t.bos},
+		models.Sampling{}, t.Limits()))
 }
 
 // Limits ends decoding at the end token, or where the model's positions end.
-func (t *Translator) Limits() transformer.Limits {
-	return transformer.Limits{MaxTokens: t.Model.MaxLen, Stop: []int{t.eos}}
+func (t *Translator) Limits() models.Limits {
+	return models.Limits{MaxTokens: t.Model.MaxLen, Stop: []int{t.eos}}
 }
 
 // BOS is the token that decoding starts with.

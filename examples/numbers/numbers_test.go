@@ -16,6 +16,8 @@ import (
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/models/classic"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
@@ -159,7 +161,7 @@ func TestNaive(t *testing.T) {
 		m := translator.Model
 		worst := 0.0
 		for _, c := range refs {
-			memory := transformer.Memory{X: make([]float32, len(c.source)*m.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(c.source))}
+			memory := models.Memory{X: make([]float32, len(c.source)*m.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(c.source))}
 			if err := m.Encode(ws, memory.X, c.source, memory.Batch, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -263,10 +265,10 @@ func (t *Translator) target(tb testing.TB, word string) int {
 	return i
 }
 
-func logits(t *testing.T, m *transformer.Seq2Seq, source, target []int) []float32 {
+func logits(t *testing.T, m *classic.Seq2Seq, source, target []int) []float32 {
 	t.Helper()
 	ws := new(transformer.Workspace)
-	memory := transformer.Memory{X: make([]float32, len(source)*m.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(source))}
+	memory := models.Memory{X: make([]float32, len(source)*m.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(source))}
 	if err := m.Encode(ws, memory.X, source, memory.Batch, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +292,7 @@ func TestBatch(t *testing.T) {
 		}
 		flat, lengths = append(flat, tokens...), append(lengths, len(tokens))
 	}
-	memory := transformer.Memory{X: make([]float32, len(flat)*m.SourceEmbedding.Dim), Batch: transformer.Ragged(lengths...)}
+	memory := models.Memory{X: make([]float32, len(flat)*m.SourceEmbedding.Dim), Batch: transformer.Ragged(lengths...)}
 	if err := m.Encode(ws, memory.X, flat, memory.Batch, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -336,14 +338,14 @@ func TestBeam(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		memory := transformer.Memory{X: make([]float32, len(source)*m.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(source))}
+		memory := models.Memory{X: make([]float32, len(source)*m.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(source))}
 		if err := m.Encode(ws, memory.X, source, memory.Batch, nil); err != nil {
 			t.Fatal(err)
 		}
 		best := math.Inf(-1)
 		for _, width := range []int{1, 4} {
-			found, err := transformer.Beam(t.Context(), m.Decode(ws, memory, width), []int{translator.bos},
-				transformer.BeamConfig{Width: width, MaxTokens: m.MaxLen - 1, Stop: []int{translator.eos}})
+			found, err := models.Beam(t.Context(), m.Decode(ws, memory, width), []int{translator.bos},
+				models.BeamConfig{Width: width, MaxTokens: m.MaxLen - 1, Stop: []int{translator.eos}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -389,7 +391,7 @@ func TestSteadyState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := transformer.Memory{X: make([]float32, len(source)*m.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(source))}
+	memory := models.Memory{X: make([]float32, len(source)*m.SourceEmbedding.Dim), Batch: transformer.Uniform(1, len(source))}
 	if err := m.Encode(ws, memory.X, source, memory.Batch, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/avoformer/avoformer/kernels/ref"
+	"github.com/avoformer/avoformer/models/classic"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -234,14 +235,14 @@ func AddSinusoidal(x []float64, dim int) {
 }
 
 // Encode is the encoder of a Seq2Seq.
-func Encode(m *transformer.Seq2Seq, source []int) []float64 {
+func Encode(m *classic.Seq2Seq, source []int) []float64 {
 	x := Embed(m.SourceEmbedding, source)
 	AddSinusoidal(x, m.SourceEmbedding.Dim)
 	return Stack(m.Transformer.Encoder, x, nil, nil, nil)
 }
 
 // Logits is the logits behind each target token, [len(target), vocabulary].
-func Logits(m *transformer.Seq2Seq, memory []float64, target []int) []float64 {
+func Logits(m *classic.Seq2Seq, memory []float64, target []int) []float64 {
 	x := Embed(m.TargetEmbedding, target)
 	AddSinusoidal(x, m.TargetEmbedding.Dim)
 	return Linear(m.Generator, Stack(m.Transformer.Decoder, x, Causal, memory, nil))

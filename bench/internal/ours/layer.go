@@ -3,6 +3,7 @@ package ours
 import (
 	"github.com/avoformer/avoformer/bench/internal/work"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/classic"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
@@ -58,14 +59,14 @@ func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
 	switch d.Op {
 	case work.FeedForward:
 		feedForwardWeights(d, w, 1, s[1], s[2])
-		m, err := transformer.NewFeedForward(feedForward(s[1], s[2]), transformer.TorchEncoderLayer.Feed, w, "")
+		m, err := transformer.NewFeedForward(feedForward(s[1], s[2]), classic.TorchEncoder().Layer.Feed, w, "")
 		if err != nil {
 			return nil, err
 		}
 		forward = func() error { return m.Forward(ws, out, d.In[0], nil) }
 	case work.SelfAttention:
 		attentionWeights(d, w, "", 1, s[2])
-		m, err := transformer.NewMultiHeadAttention(attention(s[2], s[3]), transformer.TorchAttention, w, "")
+		m, err := transformer.NewMultiHeadAttention(attention(s[2], s[3]), classic.TorchAttention(), w, "")
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +79,7 @@ func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
 		feedForwardWeights(d, w, 7, n, f)
 		normWeights(d, w, "norm2.", 11, n)
 		m, err := transformer.NewLayer(transformer.LayerConfig{Self: attention(n, heads), FeedForward: feedForward(n, f), Norm: norm},
-			transformer.TorchEncoderLayer, w, "")
+			classic.TorchEncoder().Layer, w, "")
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +95,7 @@ func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
 		normWeights(d, w, "norm2.", 18, n)
 		cross := attention(n, heads)
 		m, err := transformer.NewLayer(transformer.LayerConfig{Self: attention(n, heads), Cross: &cross, FeedForward: feedForward(n, f), Norm: norm},
-			transformer.TorchDecoderLayer, w, "")
+			classic.TorchDecoder().Layer, w, "")
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package transformer_test
+package classic_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package transformer_test
+package classic_test
 
 import (
 	"fmt"
@@ -7,7 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/models/classic"
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
@@ -62,8 +65,8 @@ func kerasAttention(g *golden) {
 		}))
 		return y, weights
 	}
-	padding := tf.KerasMask(g.tensor("in.padding_mask"), batch, 1, 1, lenK)
-	lookahead := tf.KerasMask(g.tensor("in.lookahead_mask"), 1, 1, lenQ, lenK)
+	padding := classic.KerasMask(g.tensor("in.padding_mask"), batch, 1, 1, lenK)
+	lookahead := classic.KerasMask(g.tensor("in.lookahead_mask"), 1, 1, lenQ, lenK)
 	y, weights := run(nil)
 	g.check("out.nomask.y", y)
 	g.check("out.nomask.weights", weights)
@@ -85,7 +88,7 @@ func kerasAttention(g *golden) {
 	y, weights = run(padding.And(lookahead))
 	g.check("out.combined.y", y)
 	g.check("out.combined.weights", weights)
-	y, _ = run(tf.KerasMask(g.tensor("in.fullmask"), batch, 1, lenQ, 1))
+	y, _ = run(classic.KerasMask(g.tensor("in.fullmask"), batch, 1, lenQ, 1))
 	g.check("out.fullmask.y_f32", y)
 }
 
@@ -142,7 +145,7 @@ func torchAttention(g *golden) {
 	bias := g.flag("bias")
 	a := g.multiHead(tf.AttentionConfig{
 		Dim: g.num("embed_dim"), KeyDim: g.num("kdim"), ValueDim: valueOr(g.num("vdim"), g.num("embed_dim")), Heads: heads, Bias: bias, OutBias: bias, CrossOnly: true,
-	}, tf.TorchAttention, "w.")
+	}, classic.TorchAttention(), "w.")
 	q, k, v := g.tensor("in.query"), g.tensor("in.key"), g.tensor("in.value")
 	if !g.flag("batch_first") {
 		q, k, v = swapAxes(q, lenQ, batch), swapAxes(k, lenK, batch), swapAxes(v, lenK, batch)
@@ -159,7 +162,7 @@ func torchAttention(g *golden) {
 			y = swapAxes(y, batch, lenQ)
 		}
 		g.check("out."+name+".output", y)
-		g.check("out."+name+".weights_avg", tf.AverageHeads(weights, batch, heads))
+		g.check("out."+name+".weights_avg", classic.AverageHeads(weights, batch, heads))
 		if _, ok := g.f.Info("out." + name + ".weights"); ok {
 			g.check("out."+name+".weights", weights)
 		}
@@ -177,10 +180,10 @@ func valueOr(n, otherwise int) int {
 func torchLayers(g *golden, decoder bool, run func(l *tf.Layer, variant string)) {
 	for _, pre := range []bool{false, true} {
 		for _, activation := range []string{"relu", "gelu"} {
-			c := tf.TorchConfig(g.num("d_model"), g.num("nhead"), 1, 1, g.num("dim_feedforward"), g.activation(activation), pre)
-			layer, names := c.Encoder.Layer, tf.TorchEncoderLayer
+			c := classic.TorchConfig{Dim: g.num("d_model"), Heads: g.num("nhead"), EncoderLayers: 1, DecoderLayers: 1, FeedForward: g.num("dim_feedforward"), Activation: g.activation(activation), NormFirst: pre}.Transformer()
+			layer, names := c.Encoder.Layer, classic.TorchEncoder().Layer
 			if decoder {
-				layer, names = c.Decoder.Layer, tf.TorchDecoderLayer
+				layer, names = c.Decoder.Layer, classic.TorchDecoder().Layer
 			}
 			layer.Norm.Eps = float32(g.real("layer_norm_eps"))
 			l, err := tf.NewLayer(layer, names, g.weights("w."), "")
@@ -237,11 +240,13 @@ func torchDecoderLayer(g *golden) {
 
 func torchTransformer(g *golden) {
 	batch, lenS, lenT, dim := g.num("batch"), g.num("len_src"), g.num("len_tgt"), g.num("d_model")
-	c := tf.TorchConfig(dim, g.num("nhead"), g.num("encoder_layers"), g.num("decoder_layers"), g.num("dim_feedforward"),
-		g.activation(g.config["activation"]), g.flag("norm_first"))
+	c := classic.TorchConfig{
+		Dim: dim, Heads: g.num("nhead"), EncoderLayers: g.num("encoder_layers"), DecoderLayers: g.num("decoder_layers"),
+		FeedForward: g.num("dim_feedforward"), Activation: g.activation(g.config["activation"]), NormFirst: g.flag("norm_first"),
+	}.Transformer()
 	c.Encoder.Layer.Norm.Eps = float32(g.real("layer_norm_eps"))
 	c.Decoder.Layer.Norm.Eps = c.Encoder.Layer.Norm.Eps
-	m, err := tf.NewTransformer(c, tf.TorchTransformer, g.weights("w."), "")
+	m, err := classic.NewTransformer(c, classic.TorchTransformer(), g.weights("w."), "")
 	g.ok(err)
 	padding := g.paddingMask("in.src_key_padding_mask")
 	source := tf.LayerInput{X: g.tensor("in.src"), Batch: tf.Uniform(batch, lenS)}
@@ -263,9 +268,9 @@ func d2lFeedForward(g *golden) {
 	dim, hidden, out, length := g.num("d"), g.num("ffn_hidden"), g.num("ffn_out"), g.num("len")
 	x, y := g.tensor("in.x"), g.tensor("in.y")
 	rows := len(x) / dim
-	f, err := tf.NewFeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, OutDim: out, Activation: tf.ReLU, Bias: true}, tf.D2LEncoderBlock.Feed, g.weights("w."), "")
+	f, err := tf.NewFeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, OutDim: out, Activation: tf.ReLU, Bias: true}, classic.D2LEncoder().Layer.Feed, g.weights("w."), "")
 	if err != nil { // the file also holds the weights of the normalizations
-		f, err = tf.NewFeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, OutDim: out, Activation: tf.ReLU, Bias: true}, tf.D2LEncoderBlock.Feed, tf.Hide(g.weights("w."), "addnorm*"), "")
+		f, err = tf.NewFeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, OutDim: out, Activation: tf.ReLU, Bias: true}, classic.D2LEncoder().Layer.Feed, tf.Hide(g.weights("w."), "addnorm*"), "")
 	}
 	g.ok(err)
 	h, z := make([]float32, rows*hidden), make([]float32, rows*out)
@@ -277,7 +282,7 @@ func d2lFeedForward(g *golden) {
 	for name, shape := range map[string][]int{"addnorm_d": {dim}, "addnorm_ld": {length, dim}} {
 		n, err := tf.NewNorm(tf.NormConfig{Shape: shape, Eps: float32(g.real("eps"))}, g.weights("w."), name+".ln.")
 		g.ok(err)
-		z := addSlices(x, y)
+		z := tftest.AddSlices(x, y)
 		g.ok(n.Forward(g.ws, z, z))
 		g.check("out."+name, z)
 	}
@@ -307,9 +312,9 @@ func d2lAttention(g *golden) {
 	a := g.multiHead(tf.AttentionConfig{
 		Dim: g.num("query_size"), KeyDim: g.num("key_size"), ValueDim: g.num("value_size"), OutDim: hidden,
 		Heads: heads, HeadDim: hidden / heads, Bias: g.flag("bias"), OutBias: g.flag("bias"), CrossOnly: true,
-	}, tf.D2LAttention, "w.")
+	}, classic.D2LAttention(), "w.")
 	for name, mask := range map[string]*tf.Mask{
-		"none": nil, "batch": tf.D2LMask(g.ints("in.valid_lens_batch")...), "zero": tf.D2LMask(g.ints("in.valid_lens_zero")...),
+		"none": nil, "batch": classic.D2LMask(g.ints("in.valid_lens_batch")...), "zero": classic.D2LMask(g.ints("in.valid_lens_zero")...),
 		"query": tf.ValidLengthsPerQuery(g.ints("in.valid_lens_query"), lenQ).WithEmpty(tf.EmptyUniform),
 	} {
 		y, weights := g.attentionOf(a, g.tensor("in.queries"), g.tensor("in.keys"), g.tensor("in.values"), batch, lenQ, lenK, mask)
@@ -320,11 +325,11 @@ func d2lAttention(g *golden) {
 
 func d2lEncoderBlock(g *golden) {
 	batch, length, dim := g.num("batch"), g.num("len"), g.num("num_hiddens")
-	c := tf.D2LConfig(dim, g.num("num_heads"), 1, g.num("ffn_hiddens"), g.flag("use_bias")).Encoder.Layer
+	c := classic.D2LConfig{Dim: dim, Heads: g.num("num_heads"), Layers: 1, FeedForward: g.num("ffn_hiddens"), Bias: g.flag("use_bias")}.Transformer().Encoder.Layer
 	c.Norm.Shape = g.nums("norm_shape")
-	l, err := tf.NewLayer(c, tf.D2LEncoderBlock, g.weights("w."), "")
+	l, err := tf.NewLayer(c, classic.D2LEncoder().Layer, g.weights("w."), "")
 	g.ok(err)
-	x, mask := g.tensor("in.x"), tf.D2LMask(g.ints("in.valid_lens")...)
+	x, mask := g.tensor("in.x"), classic.D2LMask(g.ints("in.valid_lens")...)
 	attention, _ := g.attentionOf(l.Self, x, nil, nil, batch, length, length, mask)
 	g.check("mid.attention", attention)
 	y := make([]float32, batch*length*dim)
@@ -338,20 +343,20 @@ func d2lEncoderBlock(g *golden) {
 func d2lSeq2Seq(g *golden) {
 	batch, lenS, lenT, dim, layers := g.num("batch"), g.num("len_src"), g.num("len_tgt"), g.num("num_hiddens"), g.num("layers")
 	vocab := g.num("vocab_tgt")
-	model := func(restart bool) *tf.Seq2Seq {
-		c := tf.Seq2SeqConfig{
-			TransformerConfig: tf.D2LConfig(dim, g.num("num_heads"), layers, g.num("ffn_hiddens"), g.flag("use_bias")),
+	model := func(restart bool) *classic.Seq2Seq {
+		c := classic.Seq2SeqConfig{
+			TransformerConfig: classic.D2LConfig{Dim: dim, Heads: g.num("num_heads"), Layers: layers, FeedForward: g.num("ffn_hiddens"), Bias: g.flag("use_bias")}.Transformer(),
 			SourceVocab:       g.num("vocab_src"), TargetVocab: vocab, MaxLen: 1000, RestartPositions: restart,
 		}
 		c.Encoder.Layer.Norm.Shape = g.nums("norm_shape")
 		c.Decoder.Layer.Norm.Shape = g.nums("norm_shape")
-		m, err := tf.NewSeq2Seq(c, tf.D2LSeq2Seq, g.weights("w."))
+		m, err := classic.NewSeq2Seq(c, classic.D2LSeq2Seq(), g.weights("w."), "")
 		g.ok(err)
 		return m
 	}
 	m := model(false)
-	mask := tf.D2LMask(g.ints("in.src_valid_lens")...)
-	memory := tf.Memory{X: make([]float32, batch*lenS*dim), Batch: tf.Uniform(batch, lenS), Mask: mask}
+	mask := classic.D2LMask(g.ints("in.src_valid_lens")...)
+	memory := models.Memory{X: make([]float32, batch*lenS*dim), Batch: tf.Uniform(batch, lenS), Mask: mask}
 	seen := g.traced(func() error {
 		return m.Encode(g.ws, memory.X, g.ints("in.src_tokens"), memory.Batch, mask)
 	})
@@ -395,10 +400,10 @@ func d2lSeq2Seq(g *golden) {
 	}
 
 	// Greedy decoding of batch row 0.
-	first := tf.Memory{X: memory.X[:lenS*dim], Batch: tf.Uniform(1, lenS), Mask: tf.D2LMask(g.ints("in.src_valid_lens")[0])}
-	for name, m := range map[string]*tf.Seq2Seq{"offset": m, "d2l": model(true)} {
+	first := models.Memory{X: memory.X[:lenS*dim], Batch: tf.Uniform(1, lenS), Mask: classic.D2LMask(g.ints("in.src_valid_lens")[0])}
+	for name, m := range map[string]*classic.Seq2Seq{"offset": m, "d2l": model(true)} {
 		d := &recorder{Decoder: m.Decode(g.ws, first, 1)}
-		tokens, err := tf.Collect(tf.Generate(g.Context(), d, []int{g.num("bos")}, tf.Sampling{}, tf.Limits{MaxTokens: g.num("greedy_steps")}))
+		tokens, err := models.Collect(models.Generate(g.Context(), d, []int{g.num("bos")}, models.Sampling{}, models.Limits{MaxTokens: g.num("greedy_steps")}))
 		g.ok(err)
 		g.checkInts("greedy."+name+".tokens", tokens)
 		g.check("greedy."+name+".logits", d.logits)
@@ -407,7 +412,7 @@ func d2lSeq2Seq(g *golden) {
 
 // recorder keeps the logits that a decoder returns.
 type recorder struct {
-	tf.Decoder
+	models.Decoder
 	logits []float32
 }
 
@@ -421,11 +426,11 @@ func vitBlock(g *golden) {
 	batch, tokens, dim := g.num("batch"), g.num("tokens"), g.num("dim")
 	x := g.tensor("in.x")
 	for suffix, activation := range map[string]tf.Activation{"": tf.GELU, "_tanh": tf.GELUTanh} {
-		c := tf.ViTConfig{
+		c := classic.ViTConfig{
 			Dim: dim, Heads: g.num("num_heads"), FeedForward: int(float64(dim) * g.real("mlp_ratio")),
 			Activation: activation, Eps: float32(g.real("norm_eps")), QKVBias: g.flag("qkv_bias"),
 		}
-		b, err := tf.NewLayer(c.BlockConfig(), tf.TimmBlock, g.weights("w."), "")
+		b, err := tf.NewLayer(c.BlockConfig(), classic.TimmBlocks().Layer, g.weights("w."), "")
 		g.ok(err)
 		if suffix == "" {
 			y, weights := g.attentionOf(b.Self, x, nil, nil, batch, tokens, tokens, nil)
@@ -442,12 +447,12 @@ func vitBlock(g *golden) {
 
 func vit(g *golden) {
 	image, patch, batch := g.nums("image"), g.nums("patch"), g.num("batch")
-	c := tf.ViTConfig{
+	c := classic.ViTConfig{
 		Height: image[0], Width: image[1], PatchHeight: patch[0], PatchWidth: patch[1], Channels: g.num("channels"),
 		Dim: g.num("dim"), Heads: g.num("num_heads"), Layers: g.num("layers"), FeedForward: int(float64(g.num("dim")) * g.real("mlp_ratio")),
 		Activation: g.activation(g.config["gelu"]), Eps: float32(g.real("norm_eps")), QKVBias: g.flag("qkv_bias"), Classes: g.num("classes"),
 	}
-	m, err := tf.NewViT(c, g.weights("w."), "")
+	m, err := classic.NewViT(c, g.weights("w."), "")
 	g.ok(err)
 	images := g.tensor("in.image")
 	tokens, logits := make([]float32, m.Batch(batch).Rows()*c.Dim), make([]float32, batch*c.Classes)
@@ -476,7 +481,7 @@ func bertSelfAttention(g *golden) {
 		if kind == tf.NoRelative {
 			w = tf.Hide(w, "distance_embedding.*")
 		}
-		a, err := tf.NewMultiHeadAttention(c, tf.BERTSelfAttention, w, "")
+		a, err := tf.NewMultiHeadAttention(c, classic.BERTSelfAttention(), w, "")
 		g.ok(err)
 		var y, weights []float32
 		seen := g.traced(func() error {
@@ -508,7 +513,7 @@ func bertCrossAttention(g *golden) {
 	in := tf.AttentionInput{Query: x, Batch: tf.Uniform(batch, lenQ), Key: encoder, KeyBatch: tf.Uniform(batch, lenK), Mask: mask}
 
 	// The module up to the concatenation of the heads, and its gradient.
-	self, err := tf.NewMultiHeadAttention(c, tf.BERTSelfAttention, g.weights("w.self."), "")
+	self, err := tf.NewMultiHeadAttention(c, classic.BERTSelfAttention(), g.weights("w.self."), "")
 	g.ok(err)
 	context, weights := g.attentionOf(self, x, encoder, encoder, batch, lenQ, lenK, mask)
 	g.check("out.context", context)
@@ -522,12 +527,12 @@ func bertCrossAttention(g *golden) {
 	g.check("grad.sum_context.probs", gradient)
 
 	// With output projection, residual connection and normalization.
-	a, err := tf.NewMultiHeadAttention(c, tf.BERTAttention, tf.Hide(g.weights("w."), "output.LayerNorm.*"), "")
+	a, err := tf.NewMultiHeadAttention(c, classic.BERTAttention(), tf.Hide(g.weights("w."), "output.LayerNorm.*"), "")
 	g.ok(err)
 	n, err := tf.NewNorm(tf.NormConfig{Shape: []int{dim}, Eps: float32(g.real("layer_norm_eps"))}, g.weights("w."), "output.LayerNorm.")
 	g.ok(err)
 	y, _ := g.attentionOf(a, x, encoder, encoder, batch, lenQ, lenK, mask)
-	sum := addSlices(y, x)
+	sum := tftest.AddSlices(y, x)
 	g.ok(n.Forward(g.ws, y, sum))
 	g.check("out.attention_output", y)
 
@@ -540,8 +545,8 @@ func bertCrossAttention(g *golden) {
 	g.ok(a.Backward(g.ws, grads, in, dSum))
 	g.check("grad.weighted_attention.probs", grads.Weights)
 	g.check("grad.weighted_attention.scores", grads.Scores)
-	g.check("grad.weighted_attention.hidden_states", addSlices(grads.Query, dSum))
-	g.check("grad.weighted_attention.encoder_hidden_states", addSlices(grads.Key, grads.Value))
+	g.check("grad.weighted_attention.hidden_states", tftest.AddSlices(grads.Query, dSum))
+	g.check("grad.weighted_attention.encoder_hidden_states", tftest.AddSlices(grads.Key, grads.Value))
 }
 
 func bertCache(g *golden) {
@@ -556,7 +561,7 @@ func bertCache(g *golden) {
 		}
 		a, err := tf.NewMultiHeadAttention(tf.AttentionConfig{
 			Dim: dim, Heads: heads, Bias: true, Relative: kind, MaxPositions: g.num("max_position_embeddings"),
-		}, tf.BERTSelfAttention, w, "")
+		}, classic.BERTSelfAttention(), w, "")
 		g.ok(err)
 		full, weights := g.attentionOf(a, x, nil, nil, batch, length, length, tf.Causal())
 		g.check("out."+name+".context", full)
@@ -587,7 +592,7 @@ func bertCache(g *golden) {
 
 func bertLayer(g *golden) {
 	batch, length, lenEnc, dim, heads := g.num("batch"), g.num("len"), g.num("len_enc"), g.num("hidden_size"), g.num("num_attention_heads")
-	c := tf.BERTConfig{
+	c := classic.BERTConfig{
 		Dim: dim, Heads: heads, FeedForward: g.num("intermediate_size"), Activation: g.activation(g.config["hidden_act"]),
 		Eps: float32(g.real("layer_norm_eps")), MemoryDim: g.num("encoder_width"),
 	}
@@ -597,7 +602,7 @@ func bertLayer(g *golden) {
 	for _, chunk := range append(g.nums("chunk_sizes"), 0) {
 		c.Chunk = chunk
 		var err error
-		l, err = tf.NewLayer(c.LayerConfig(), tf.BERTLayer, g.weights("w."), "")
+		l, err = tf.NewLayer(c.LayerConfig(), classic.BERTEncoder().Layer, g.weights("w."), "")
 		g.ok(err)
 		seen := g.traced(func() error {
 			return l.Forward(g.ws, y, tf.LayerInput{X: x, Batch: tf.Uniform(batch, length), Mask: mask, SkipCross: true}, nil)
@@ -623,10 +628,10 @@ func bertLayer(g *golden) {
 	pruned := g.nums("pruned_heads")
 	a, err := tf.NewMultiHeadAttention(tf.AttentionConfig{
 		Dim: dim, Heads: heads - len(pruned), HeadDim: dim / heads, Bias: true, OutBias: true,
-	}, tf.BERTAttention, prunedWeights{g.weights("pruned.attention."), g.weights("w.attention.")}, "")
+	}, classic.BERTAttention(), prunedWeights{g.weights("pruned.attention."), g.weights("w.attention.")}, "")
 	g.ok(err)
 	z, _ := g.attentionOf(a, x, nil, nil, batch, length, length, mask)
-	sum := addSlices(z, x)
+	sum := tftest.AddSlices(z, x)
 	g.ok(l.SelfNorm.Forward(g.ws, z, sum))
 	g.check("out.pruned.attention_output", z)
 	// Which equals masking those heads.
@@ -637,7 +642,7 @@ func bertLayer(g *golden) {
 		}
 	}
 	g.ok(l.Self.Forward(g.ws, z, tf.AttentionInput{Query: x, Batch: tf.Uniform(batch, length), Mask: mask, HeadMask: headMask}, nil))
-	sum = addSlices(z, x)
+	sum = tftest.AddSlices(z, x)
 	g.ok(l.SelfNorm.Forward(g.ws, z, sum))
 	g.check("out.pruned.attention_output", z)
 }
@@ -656,17 +661,17 @@ func (w prunedWeights) Tensor(name string, shape ...int) ([]float32, error) {
 
 func bert(g *golden) {
 	batch, length := g.num("batch"), g.num("len")
-	c := tf.BERTConfig{
+	c := classic.BERTConfig{
 		Vocab: g.num("vocab_size"), Types: g.num("type_vocab_size"), MaxPositions: g.num("max_position_embeddings"),
 		Dim: g.num("hidden_size"), Heads: g.num("num_attention_heads"), Layers: g.num("num_hidden_layers"), FeedForward: g.num("intermediate_size"),
 		Activation: g.activation(g.config["hidden_act"]), Eps: float32(g.real("layer_norm_eps")), Pooler: true,
 		Relative: relativeKinds[g.config["position_embedding_type"].(string)],
 	}
-	m, err := tf.NewBERT(c, g.weights("w."), "")
+	m, err := classic.NewBERT(c, g.weights("w."), "")
 	g.ok(err)
-	in := tf.BERTInput{Tokens: g.ints("in.input_ids"), Types: g.ints("in.token_type_ids")}
+	in := classic.BERTInput{Tokens: g.ints("in.input_ids"), Types: g.ints("in.token_type_ids")}
 	in.Batch = tf.Uniform(batch, length)
-	in.Mask = tf.BERTMask(g.bools("in.attention_mask"), batch, length)
+	in.Mask = classic.BERTMask(g.bools("in.attention_mask"), batch, length)
 	y, pooled := make([]float32, batch*length*c.Dim), make([]float32, batch*c.Dim)
 	seen := g.traced(func() error { return m.Forward(g.ws, y, in, nil) })
 	g.check("mid.embeddings", g.get(seen, "embeddings"))
@@ -689,11 +694,17 @@ func llamaBlock(g *golden) {
 	x := g.tensor("in.x")
 	rows := tf.Uniform(batch, length)
 	for name, pairing := range map[string]tf.Pairing{"half": tf.PairHalves, "interleaved": tf.PairNeighbours} {
-		c := tf.LlamaConfig(1, dim, heads, kvHeads, 1, g.num("intermediate_size"), float32(g.real("rms_norm_eps")),
-			tf.RotaryConfig{Pairing: pairing, Theta: g.real("rope_theta"), MaxPositions: length})
-		c.Stack.FinalNorm = false
-		c.Stack.Layer.Self.HeadDim = g.num("head_dim")
-		s, err := tf.NewStack(c.Stack, tf.StackNames{Layer: tf.LlamaLayer}, g.weights("w."), "")
+		layer := tf.LayerConfig{
+			Self: tf.AttentionConfig{Dim: dim, Heads: heads, KVHeads: kvHeads, HeadDim: g.num("head_dim"),
+				Rotary: &tf.RotaryConfig{Pairing: pairing, Theta: g.real("rope_theta"), MaxPositions: length}},
+			FeedForward: tf.FeedForwardConfig{Hidden: g.num("intermediate_size"), Activation: tf.SiLU, Gated: true},
+			Norm:        tf.NormConfig{Eps: float32(g.real("rms_norm_eps")), RMS: true}, NormFirst: true,
+		}
+		s, err := tf.NewStack(tf.StackConfig{Layers: 1, Layer: layer}, tf.StackNames{Layer: tf.LayerNames{
+			Self: "self_attn.", SelfNorm: "input_layernorm.", FeedNorm: "post_attention_layernorm.",
+			Attention: tf.AttentionNames{Query: "q_proj.", Key: "k_proj.", Value: "v_proj.", Out: "o_proj."},
+			Feed:      tf.FeedForwardNames{Up: "mlp.up_proj.", Down: "mlp.down_proj.", Gate: "mlp.gate_proj."},
+		}}, g.weights("w."), "")
 		g.ok(err)
 		y := make([]float32, len(x))
 		seen := g.traced(func() error {

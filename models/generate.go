@@ -1,4 +1,4 @@
-package transformer
+package models
 
 import (
 	"cmp"
@@ -7,10 +7,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/avoformer/avoformer/transformer"
 )
 
 // A Decoder predicts the next token of one or several sequences, given those
-// fed so far. Decoding and Conversation are Decoders.
+// fed so far. Decoding is one.
 type Decoder interface {
 	// Vocab is the number of tokens.
 	Vocab() int
@@ -20,64 +22,6 @@ type Decoder interface {
 	Feed(tokens [][]int) ([]float32, error)
 	// Reorder makes sequence i go on from what sequence parents[i] was.
 	Reorder(parents []int) error
-}
-
-// feeder turns the pieces of Feed into a batch, and projects the last row of each to
-// logits: those of a prompt's other tokens, of which nobody asks, would be many. Its
-// buffers are kept from call to call.
-type feeder struct {
-	flat, lengths []int
-	x, last       []float32
-}
-
-// feed runs hidden, which sets x to [rows, D], and then head on the last rows.
-func (f *feeder) feed(tokens [][]int, ws *Workspace, head *Linear, hidden func(x []float32, flat []int, batch Batch) error) ([]float32, error) {
-	f.flat, f.lengths = f.flat[:0], f.lengths[:0]
-	same, fed := true, 0
-	for _, t := range tokens {
-		f.flat = append(f.flat, t...)
-		f.lengths = append(f.lengths, len(t))
-		same = same && len(t) == len(tokens[0])
-		fed += min(len(t), 1)
-	}
-	batch := Uniform(len(tokens), 0)
-	if same && len(tokens) > 0 {
-		batch = Uniform(len(tokens), len(tokens[0]))
-	} else if !same {
-		batch = Ragged(f.lengths...)
-	}
-	dim, vocab := head.In, head.Out
-	f.x = slices.Grow(f.x[:0], len(f.flat)*dim)[:len(f.flat)*dim] // [rows, D]
-	if err := hidden(f.x, f.flat, batch); err != nil {
-		return nil, err
-	}
-	if len(f.last) != len(tokens)*vocab {
-		f.last = make([]float32, len(tokens)*vocab) // [sequences, V]
-	}
-	rows := f.x[:0] // [fed, D]
-	for i := range tokens {
-		if batch.Length(i) > 0 {
-			end := batch.Start(i + 1)
-			rows = append(rows, f.x[(end-1)*dim:end*dim]...)
-		}
-	}
-	if fed == len(tokens) {
-		if err := head.Forward(ws, f.last, rows); err != nil {
-			return nil, err
-		}
-		return f.last, nil
-	}
-	defer ws.Release(ws.Mark())
-	logits := ws.Alloc(fed * vocab) // [fed, V]
-	if err := head.Forward(ws, logits, rows); err != nil {
-		return nil, err
-	}
-	for i := range tokens {
-		if batch.Length(i) > 0 {
-			logits = logits[copy(f.last[i*vocab:(i+1)*vocab], logits):]
-		}
-	}
-	return f.last, nil
 }
 
 // Sampling says how Generate chooses tokens. The zero value chooses greedily.
@@ -109,7 +53,7 @@ type Limits struct {
 func Generate(ctx context.Context, d Decoder, prompt []int, s Sampling, limits Limits) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		if len(prompt) == 0 {
-			yield(0, errorf(ErrShape, "Generate without prompt"))
+			yield(0, errorf(transformer.ErrShape, "Generate without prompt"))
 			return
 		}
 		sampler := s.sampler()
@@ -128,7 +72,7 @@ func Generate(ctx context.Context, d Decoder, prompt []int, s Sampling, limits L
 				return
 			}
 			if len(logits) != d.Vocab() {
-				yield(0, errorf(ErrShape, "Generate with a decoder of %d sequences, want 1", len(logits)/max(d.Vocab(), 1)))
+				yield(0, errorf(transformer.ErrShape, "Generate with a decoder of %d sequences, want 1", len(logits)/max(d.Vocab(), 1)))
 				return
 			}
 			t := sampler.choose(logits)

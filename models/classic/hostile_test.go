@@ -1,4 +1,4 @@
-package transformer_test
+package classic_test
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models/classic"
 	tf "github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
@@ -22,21 +24,19 @@ func configs() map[string]struct {
 		config any
 		build  func(w tf.Weights) error
 	}
-	rotary := tf.RotaryConfig{Pairing: tf.PairHalves, MaxPositions: 16}
-	llama := tf.LlamaConfig(9, 8, 2, 1, 2, 12, 1e-6, rotary)
-	llama.Window = 4
-	bert := tf.BERTConfig{Vocab: 9, Types: 2, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 2, FeedForward: 12, Activation: tf.GELU, Eps: 1e-12,
+	bert := classic.BERTConfig{Vocab: 9, Types: 2, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 2, FeedForward: 12, Activation: tf.GELU, Eps: 1e-12,
 		Relative: tf.RelativeKey, MemoryDim: 6, Chunk: 2, Pooler: true}
-	vit := tf.ViTConfig{Height: 8, Width: 8, PatchHeight: 4, PatchWidth: 4, Channels: 3, Dim: 8, Heads: 2, Layers: 2, FeedForward: 12,
+	vit := classic.ViTConfig{Height: 8, Width: 8, PatchHeight: 4, PatchWidth: 4, Channels: 3, Dim: 8, Heads: 2, Layers: 2, FeedForward: 12,
 		Activation: tf.GELU, Eps: 1e-6, Classes: 3}
-	seq := tf.Seq2SeqConfig{TransformerConfig: tf.D2LConfig(8, 2, 2, 12, false), SourceVocab: 7, TargetVocab: 8, MaxLen: 10}
-	torch := tf.TorchConfig(8, 2, 2, 2, 12, tf.ReLU, false)
+	seq := classic.Seq2SeqConfig{TransformerConfig: classic.D2LConfig{Dim: 8, Heads: 2, Layers: 2, FeedForward: 12, Bias: false}.Transformer(), SourceVocab: 7, TargetVocab: 8, MaxLen: 10}
+	torch := classic.TorchConfig{Dim: 8, Heads: 2, EncoderLayers: 2, DecoderLayers: 2, FeedForward: 12, Activation: tf.ReLU, NormFirst: false}.Transformer()
 	return map[string]model{
-		"BERT":  {&bert, func(w tf.Weights) error { return second(tf.NewBERT(bert, w, "")) }},
-		"ViT":   {&vit, func(w tf.Weights) error { return second(tf.NewViT(vit, w, "")) }},
-		"d2l":   {&seq, func(w tf.Weights) error { return second(tf.NewSeq2Seq(seq, tf.D2LSeq2Seq, w)) }},
-		"torch": {&torch, func(w tf.Weights) error { return second(tf.NewTransformer(torch, tf.TorchTransformer, w, "")) }},
-		"LLaMA": {&llama, func(w tf.Weights) error { return second(tf.NewLanguageModel(llama, tf.Llama, w)) }},
+		"BERT": {&bert, func(w tf.Weights) error { return tftest.Second(classic.NewBERT(bert, w, "")) }},
+		"ViT":  {&vit, func(w tf.Weights) error { return tftest.Second(classic.NewViT(vit, w, "")) }},
+		"d2l":  {&seq, func(w tf.Weights) error { return tftest.Second(classic.NewSeq2Seq(seq, classic.D2LSeq2Seq(), w, "")) }},
+		"torch": {&torch, func(w tf.Weights) error {
+			return tftest.Second(classic.NewTransformer(torch, classic.TorchTransformer(), w, ""))
+		}},
 	}
 }
 
@@ -69,8 +69,8 @@ func TestHostileConfigs(t *testing.T) {
 	}
 	matches := []error{tf.ErrConfig, tf.ErrMissing, tf.ErrMisshapen, tf.ErrLeftOver, tf.ErrShape}
 	for name, m := range configs() {
-		weights := collect{tf.TensorMap{}}
-		noError(t, m.build(weights))
+		weights := tftest.Collected{Tensors: tf.TensorMap{}}
+		tftest.NoError(t, m.build(weights))
 		numbersOf(reflect.ValueOf(m.config), name, func(path string, v reflect.Value) {
 			right := reflect.ValueOf(v.Interface())
 			defer v.Set(right)
@@ -89,7 +89,7 @@ func TestHostileConfigs(t *testing.T) {
 			}
 			for _, x := range wrong {
 				v.Set(reflect.ValueOf(x).Convert(v.Type()))
-				for what, w := range map[string]tf.Weights{"weights": weights.tensors, "no weights": tf.TensorMap{}} {
+				for what, w := range map[string]tf.Weights{"weights": weights.Tensors, "no weights": tf.TensorMap{}} {
 					var before, after runtime.MemStats
 					runtime.ReadMemStats(&before)
 					err := m.build(w)
@@ -117,9 +117,9 @@ func TestHostileConfigs(t *testing.T) {
 // many elements or not, and elements that do not fit its shape.
 func TestHostileCheckpoints(t *testing.T) {
 	for name, m := range configs() {
-		weights := collect{tf.TensorMap{}}
-		noError(t, m.build(weights))
-		for tensor, right := range weights.tensors {
+		weights := tftest.Collected{Tensors: tf.TensorMap{}}
+		tftest.NoError(t, m.build(weights))
+		for tensor, right := range weights.Tensors {
 			for _, wrong := range []safetensors.Tensor{
 				{Shape: append([]int{1}, right.Shape...), Data: right.Data},
 				{Shape: []int{len(right.Data)}, Data: right.Data},
@@ -129,57 +129,13 @@ func TestHostileCheckpoints(t *testing.T) {
 				{Shape: []int{1 << 30, 1 << 30, 16}}, // 0 elements, if the product wraps around
 				{},
 			} {
-				weights.tensors[tensor] = wrong
-				err := m.build(weights.tensors)
+				weights.Tensors[tensor] = wrong
+				err := m.build(weights.Tensors)
 				if !errors.Is(err, tf.ErrMisshapen) && !reflect.DeepEqual(wrong, right) {
 					t.Errorf("%s: %s of shape %v with %d elements, want %v: error %v", name, tensor, wrong.Shape, len(wrong.Data), right.Shape, err)
 				}
 			}
-			weights.tensors[tensor] = right
+			weights.Tensors[tensor] = right
 		}
-	}
-}
-
-// TestShapesThatOverflow has a tensor without elements, as its shape has if the
-// product wraps around.
-func TestShapesThatOverflow(t *testing.T) {
-	shape := []int{1 << 30, 1 << 30, 16}
-	w := tf.TensorMap{"weight": {Shape: shape}, "bias": {Shape: shape}}
-	if _, err := tf.NewNorm(tf.NormConfig{Shape: shape, Eps: 1}, w, ""); !errors.Is(err, tf.ErrMisshapen) {
-		t.Errorf("error %v, want ErrMisshapen", err)
-	}
-}
-
-// TestHostileSampling has settings and logits that are no numbers: a token of the
-// vocabulary comes out, or an error.
-func TestHostileSampling(t *testing.T) {
-	m := tiny(t, 7)
-	nan, inf := math.NaN(), math.Inf(1)
-	for _, s := range []tf.Sampling{{Temperature: nan}, {Temperature: inf}, {Temperature: -1}, {Temperature: 1e-300}, {Temperature: 1, TopK: -3},
-		{Temperature: 1, TopK: 1 << 30}, {Temperature: 1, TopP: nan}, {Temperature: 1, TopP: -1}, {Temperature: 1, TopP: 1e-300}} {
-		tokens, err := tf.Collect(tf.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, s, tf.Limits{MaxTokens: 3}))
-		if err != nil || len(tokens) != 3 {
-			t.Errorf("%+v: %v, %v", s, tokens, err)
-		}
-	}
-	for _, penalty := range []float64{nan, -1, math.Inf(-1)} {
-		_, err := tf.Beam(t.Context(), m.Start(new(tf.Workspace), 2), []int{1}, tf.BeamConfig{Width: 2, MaxTokens: 3, LengthPenalty: penalty})
-		if !errors.Is(err, tf.ErrConfig) {
-			t.Errorf("length penalty %v: error %v", penalty, err)
-		}
-	}
-	spoilt := tiny(t, 7)
-	for i := range spoilt.Embedding.Weight {
-		spoilt.Embedding.Weight[i] = float32(nan)
-	}
-	for _, s := range []tf.Sampling{{}, {Temperature: 1}, {Temperature: 1, TopK: 3, TopP: 0.5}} {
-		for token, err := range tf.Generate(t.Context(), spoilt.Start(new(tf.Workspace), 1), []int{1}, s, tf.Limits{MaxTokens: 3}) {
-			if err != nil || token < 0 || token >= 7 {
-				t.Errorf("%+v, logits NaN: token %d, %v", s, token, err)
-			}
-		}
-	}
-	if _, err := tf.Beam(t.Context(), spoilt.Start(new(tf.Workspace), 2), []int{1}, tf.BeamConfig{Width: 2, MaxTokens: 3}); err != nil {
-		t.Logf("beam search over NaN: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package transformer_test
+package models_test
 
 import (
 	"cmp"
@@ -11,16 +11,37 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
 // tiny is a language model of few tokens, with weights large enough that its
 // predictions differ.
-func tiny(t testing.TB, vocab int) *tf.LanguageModel {
+func tiny(t testing.TB, vocab int) *models.Model {
 	t.Helper()
-	c := tf.LlamaConfig(vocab, 16, 2, 1, 2, 24, 1e-6, tf.RotaryConfig{Pairing: tf.PairHalves, MaxPositions: 64})
-	return must(tf.NewLanguageModel(c, tf.Llama, strong{tf.Random(3)}))(t)
+	return tftest.Must(models.New([]byte(tinyConfig(vocab)), strong{tf.Random(3)}))(t)
 }
+
+func tinyConfig(vocab int) string {
+	return fmt.Sprintf(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": %d, "hidden_size": 16,
+		"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 24, "max_position_embeddings": 64}`, vocab)
+}
+
+// nans is weights whose embedding is no numbers.
+type nans struct{ tf.Weights }
+
+func (s nans) Tensor(name string, shape ...int) ([]float32, error) {
+	x, err := s.Weights.Tensor(name, shape...)
+	for i := range x {
+		if name == "model.embed_tokens.weight" {
+			x[i] = float32(math.NaN())
+		}
+	}
+	return x, err
+}
+
+var errFeed = errors.New("cannot feed")
 
 // strong is weights times five.
 type strong struct{ tf.Weights }
@@ -46,15 +67,15 @@ func logSoftmax(x []float32) []float64 {
 }
 
 // exhaustive lists all hypotheses by full passes, without cache, best first.
-func exhaustive(t *testing.T, m *tf.LanguageModel, prompt []int, c tf.BeamConfig) []tf.Hypothesis {
-	var all []tf.Hypothesis
+func exhaustive(t *testing.T, m *models.Model, prompt []int, c models.BeamConfig) []models.Hypothesis {
+	var all []models.Hypothesis
 	var extend func(tokens []int, logProb float64)
 	extend = func(tokens []int, logProb float64) {
 		seq := append(slices.Clone(prompt), tokens...)
-		logits := make([]float32, len(seq)*m.Vocab)
-		noError(t, m.Logits(new(tf.Workspace), logits, seq, tf.Uniform(1, len(seq)), nil))
-		for token, lp := range logSoftmax(logits[len(logits)-m.Vocab:]) {
-			h := tf.Hypothesis{Tokens: tokens, LogProb: logProb + lp, Stopped: slices.Contains(c.Stop, token)}
+		logits := make([]float32, len(seq)*m.Config.Vocab)
+		tftest.NoError(t, m.Logits(new(tf.Workspace), logits, seq, tf.Uniform(1, len(seq)), nil, nil))
+		for token, lp := range logSoftmax(logits[len(logits)-m.Config.Vocab:]) {
+			h := models.Hypothesis{Tokens: tokens, LogProb: logProb + lp, Stopped: slices.Contains(c.Stop, token)}
 			h.Score = h.LogProb / math.Pow(float64(len(tokens)+1), c.LengthPenalty)
 			switch {
 			case h.Stopped:
@@ -70,7 +91,7 @@ func exhaustive(t *testing.T, m *tf.LanguageModel, prompt []int, c tf.BeamConfig
 		}
 	}
 	extend(nil, 0)
-	slices.SortStableFunc(all, func(a, b tf.Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortStableFunc(all, func(a, b models.Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
 	return all
 }
 
@@ -80,9 +101,9 @@ func TestBeamEqualsExhaustiveSearch(t *testing.T) {
 	for _, penalty := range []float64{0, 0.7, 1, 2} {
 		for _, stop := range [][]int{nil, {2}, {0, 3}} {
 			for maxTokens := 1; maxTokens <= 4; maxTokens++ {
-				c := tf.BeamConfig{Width: 256, MaxTokens: maxTokens, Stop: stop, LengthPenalty: penalty}
+				c := models.BeamConfig{Width: 256, MaxTokens: maxTokens, Stop: stop, LengthPenalty: penalty}
 				want := exhaustive(t, m, []int{1, 3}, c)
-				got := must(tf.Beam(t.Context(), m.Start(new(tf.Workspace), c.Width), []int{1, 3}, c))(t)
+				got := tftest.Must(models.Beam(t.Context(), m.Start(new(tf.Workspace), c.Width), []int{1, 3}, c))(t)
 				name := fmt.Sprintf("penalty %g, stop %v, %d tokens", penalty, stop, maxTokens)
 				if len(got) != len(want) {
 					t.Errorf("%s: %d hypotheses, want %d", name, len(got), len(want))
@@ -108,8 +129,8 @@ func TestBeamWidths(t *testing.T) {
 	m := tiny(t, 7)
 	best := math.Inf(-1)
 	for _, width := range []int{1, 2, 3, 8} {
-		c := tf.BeamConfig{Width: width, MaxTokens: 8, Stop: []int{5}}
-		got := must(tf.Beam(t.Context(), m.Start(new(tf.Workspace), width), []int{1}, c))(t)
+		c := models.BeamConfig{Width: width, MaxTokens: 8, Stop: []int{5}}
+		got := tftest.Must(models.Beam(t.Context(), m.Start(new(tf.Workspace), width), []int{1}, c))(t)
 		if len(got) == 0 || len(got) > width {
 			t.Fatalf("width %d: %d hypotheses", width, len(got))
 		}
@@ -118,18 +139,18 @@ func TestBeamWidths(t *testing.T) {
 			if h.Stopped {
 				seq = append(seq, 5)
 			}
-			logits := make([]float32, len(seq)*m.Vocab)
-			noError(t, m.Logits(new(tf.Workspace), logits, seq, tf.Uniform(1, len(seq)), nil))
+			logits := make([]float32, len(seq)*m.Config.Vocab)
+			tftest.NoError(t, m.Logits(new(tf.Workspace), logits, seq, tf.Uniform(1, len(seq)), nil, nil))
 			sum := 0.0
 			for i, token := range seq[1:] {
-				sum += logSoftmax(logits[i*m.Vocab : (i+1)*m.Vocab])[token]
+				sum += logSoftmax(logits[i*m.Config.Vocab : (i+1)*m.Config.Vocab])[token]
 			}
 			if !(math.Abs(sum-h.LogProb) <= 1e-3) {
 				t.Errorf("width %d: %v has log probability %v, the model says %v", width, h.Tokens, h.LogProb, sum)
 			}
 		}
 		if width == 1 {
-			greedy := must(tf.Collect(tf.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, tf.Sampling{}, tf.Limits{MaxTokens: 8, Stop: []int{5}})))(t)
+			greedy := tftest.Must(models.Collect(models.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, models.Sampling{}, models.Limits{MaxTokens: 8, Stop: []int{5}})))(t)
 			if !slices.Equal(greedy, got[0].Tokens) {
 				t.Errorf("beam of width 1 gives %v, greedy decoding %v", got[0].Tokens, greedy)
 			}
@@ -155,7 +176,7 @@ func (h *hesitant) Feed([][]int) ([]float32, error) {
 
 // TestBeamWaits has a hypothesis that is the worse one for as long as it is short.
 func TestBeamWaits(t *testing.T) {
-	found := must(tf.Beam(t.Context(), new(hesitant), []int{0}, tf.BeamConfig{Width: 1, MaxTokens: 4, Stop: []int{0}, LengthPenalty: 1}))(t)
+	found := tftest.Must(models.Beam(t.Context(), new(hesitant), []int{0}, models.BeamConfig{Width: 1, MaxTokens: 4, Stop: []int{0}, LengthPenalty: 1}))(t)
 	if len(found) != 1 || !slices.Equal(found[0].Tokens, []int{1, 1, 1, 1}) {
 		t.Errorf("%+v, want four tokens", found)
 	}
@@ -164,8 +185,8 @@ func TestBeamWaits(t *testing.T) {
 // TestFeedNothing feeds one of two sequences, and wants the other's logits again.
 func TestFeedNothing(t *testing.T) {
 	d := tiny(t, 5).Start(new(tf.Workspace), 2)
-	first := slices.Clone(must(d.Feed([][]int{{1, 2}, {3}}))(t))
-	second := must(d.Feed([][]int{nil, {4}}))(t)
+	first := slices.Clone(tftest.Must(d.Feed([][]int{{1, 2}, {3}}))(t))
+	second := tftest.Must(d.Feed([][]int{nil, {4}}))(t)
 	if !slices.Equal(second[:5], first[:5]) || slices.Equal(second[5:], first[5:]) {
 		t.Errorf("logits %v, then %v", first, second)
 	}
@@ -174,11 +195,11 @@ func TestFeedNothing(t *testing.T) {
 func TestGreedyIsArgMaxOfFullPass(t *testing.T) {
 	m := tiny(t, 13)
 	seq := []int{1, 7, 2}
-	got := must(tf.Collect(tf.Generate(t.Context(), m.Start(new(tf.Workspace), 1), seq, tf.Sampling{}, tf.Limits{MaxTokens: 20})))(t)
+	got := tftest.Must(models.Collect(models.Generate(t.Context(), m.Start(new(tf.Workspace), 1), seq, models.Sampling{}, models.Limits{MaxTokens: 20})))(t)
 	for i, token := range got {
-		logits := make([]float32, len(seq)*m.Vocab)
-		noError(t, m.Logits(new(tf.Workspace), logits, seq, tf.Uniform(1, len(seq)), nil))
-		last := logits[len(logits)-m.Vocab:]
+		logits := make([]float32, len(seq)*m.Config.Vocab)
+		tftest.NoError(t, m.Logits(new(tf.Workspace), logits, seq, tf.Uniform(1, len(seq)), nil, nil))
+		last := logits[len(logits)-m.Config.Vocab:]
 		if want := slices.Index(last, slices.Max(last)); token != want {
 			t.Fatalf("token %d is %d, want %d", i, token, want)
 		}
@@ -191,10 +212,10 @@ func TestGreedyIsArgMaxOfFullPass(t *testing.T) {
 
 func TestSeeds(t *testing.T) {
 	m := tiny(t, 13)
-	run := func(s tf.Sampling) []int {
-		return must(tf.Collect(tf.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, s, tf.Limits{MaxTokens: 30})))(t)
+	run := func(s models.Sampling) []int {
+		return tftest.Must(models.Collect(models.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, s, models.Limits{MaxTokens: 30})))(t)
 	}
-	s := tf.Sampling{Temperature: 1.5, TopK: 8, TopP: 0.95, Seed: 7}
+	s := models.Sampling{Temperature: 1.5, TopK: 8, TopP: 0.95, Seed: 7}
 	if a, b := run(s), run(s); !slices.Equal(a, b) {
 		t.Errorf("the same seed gives %v and %v", a, b)
 	}
@@ -203,8 +224,8 @@ func TestSeeds(t *testing.T) {
 	if slices.Equal(run(s), run(other)) {
 		t.Error("another seed gives the same tokens")
 	}
-	greedy := run(tf.Sampling{})
-	for name, s := range map[string]tf.Sampling{
+	greedy := run(models.Sampling{})
+	for name, s := range map[string]models.Sampling{
 		"top-k of 1":         {Temperature: 5, TopK: 1, Seed: 3},
 		"tiny top-p":         {Temperature: 1, TopP: 1e-9, Seed: 3},
 		"little temperature": {Temperature: 1e-6, Seed: 3},
@@ -239,21 +260,21 @@ func TestSamplingDistribution(t *testing.T) {
 	}
 	const n = 20000
 	for name, c := range map[string]struct {
-		s    tf.Sampling
+		s    models.Sampling
 		want []float64
 	}{
-		"temperature 1": {tf.Sampling{Temperature: 1}, p(1, 0, 1, 2, 3, 4)},
-		"temperature 3": {tf.Sampling{Temperature: 3}, p(3, 0, 1, 2, 3, 4)},
-		"top-k":         {tf.Sampling{Temperature: 1, TopK: 3}, p(1, 0, 2, 4)},
+		"temperature 1": {models.Sampling{Temperature: 1}, p(1, 0, 1, 2, 3, 4)},
+		"temperature 3": {models.Sampling{Temperature: 3}, p(3, 0, 1, 2, 3, 4)},
+		"top-k":         {models.Sampling{Temperature: 1, TopK: 3}, p(1, 0, 2, 4)},
 		// Probabilities are 0.56, 0.21, 0.13, 0.08, 0.03 in order: two make 0.7.
-		"top-p":          {tf.Sampling{Temperature: 1, TopP: 0.7}, p(1, 0, 2)},
-		"top-p of one":   {tf.Sampling{Temperature: 1, TopP: 0.5}, p(1, 0)},
-		"both":           {tf.Sampling{Temperature: 1, TopK: 4, TopP: 0.9}, p(1, 0, 2, 4)},
-		"k beyond vocab": {tf.Sampling{Temperature: 1, TopK: 99}, p(1, 0, 1, 2, 3, 4)},
+		"top-p":          {models.Sampling{Temperature: 1, TopP: 0.7}, p(1, 0, 2)},
+		"top-p of one":   {models.Sampling{Temperature: 1, TopP: 0.5}, p(1, 0)},
+		"both":           {models.Sampling{Temperature: 1, TopK: 4, TopP: 0.9}, p(1, 0, 2, 4)},
+		"k beyond vocab": {models.Sampling{Temperature: 1, TopK: 99}, p(1, 0, 1, 2, 3, 4)},
 	} {
 		c.s.Seed = rand.Uint64()
 		count := make([]float64, len(d))
-		for _, token := range must(tf.Collect(tf.Generate(t.Context(), d, []int{0}, c.s, tf.Limits{MaxTokens: n})))(t) {
+		for _, token := range tftest.Must(models.Collect(models.Generate(t.Context(), d, []int{0}, c.s, models.Limits{MaxTokens: n})))(t) {
 			count[token]++
 		}
 		for i, w := range c.want {
@@ -267,21 +288,33 @@ func TestSamplingDistribution(t *testing.T) {
 
 func TestStopConditions(t *testing.T) {
 	d := fixed{0, 0, 0, 9}
-	run := func(l tf.Limits) []int {
-		return must(tf.Collect(tf.Generate(t.Context(), d, []int{0}, tf.Sampling{}, l)))(t)
+	run := func(l models.Limits) []int {
+		return tftest.Must(models.Collect(models.Generate(t.Context(), d, []int{0}, models.Sampling{}, l)))(t)
 	}
-	if got := run(tf.Limits{Stop: []int{1, 3}}); len(got) != 0 {
+	if got := run(models.Limits{Stop: []int{1, 3}}); len(got) != 0 {
 		t.Errorf("generation goes on behind a stop token: %v", got)
 	}
-	if got := run(tf.Limits{MaxTokens: 5}); len(got) != 5 {
+	if got := run(models.Limits{MaxTokens: 5}); len(got) != 5 {
 		t.Errorf("%d tokens, want 5", len(got))
 	}
-	if got := run(tf.Limits{StopWhen: func(tokens []int) bool { return len(tokens) == 3 }}); len(got) != 3 {
+	if got := run(models.Limits{StopWhen: func(tokens []int) bool { return len(tokens) == 3 }}); len(got) != 3 {
 		t.Errorf("%d tokens, want 3", len(got))
 	}
-	for range tf.Generate(t.Context(), d, []int{0}, tf.Sampling{}, tf.Limits{}) {
+	for range models.Generate(t.Context(), d, []int{0}, models.Sampling{}, models.Limits{}) {
 		break // the consumer may stop, too
 	}
+}
+
+// recorder keeps the logits that a decoder returns.
+type recorder struct {
+	models.Decoder
+	logits []float32
+}
+
+func (r *recorder) Feed(tokens [][]int) ([]float32, error) {
+	logits, err := r.Decoder.Feed(tokens)
+	r.logits = append(r.logits, logits...)
+	return logits, err
 }
 
 // TestCancellation cancels after some tokens and expects no further one.
@@ -291,7 +324,7 @@ func TestCancellation(t *testing.T) {
 	defer cancel()
 	d := &recorder{Decoder: m.Start(new(tf.Workspace), 1)}
 	n := 0
-	for _, err := range tf.Generate(ctx, d, []int{1}, tf.Sampling{}, tf.Limits{}) {
+	for _, err := range models.Generate(ctx, d, []int{1}, models.Sampling{}, models.Limits{}) {
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {
 				t.Error(err)
@@ -302,11 +335,11 @@ func TestCancellation(t *testing.T) {
 			cancel()
 		}
 	}
-	if n != 4 || len(d.logits) != 4*m.Vocab {
-		t.Errorf("%d tokens from %d passes, want 4 of each", n, len(d.logits)/m.Vocab)
+	if n != 4 || len(d.logits) != 4*m.Config.Vocab {
+		t.Errorf("%d tokens from %d passes, want 4 of each", n, len(d.logits)/m.Config.Vocab)
 	}
 	d = &recorder{Decoder: m.Start(new(tf.Workspace), 3)}
-	if _, err := tf.Beam(ctx, d, []int{1}, tf.BeamConfig{Width: 3, MaxTokens: 9}); !errors.Is(err, context.Canceled) || len(d.logits) > 0 {
+	if _, err := models.Beam(ctx, d, []int{1}, models.BeamConfig{Width: 3, MaxTokens: 9}); !errors.Is(err, context.Canceled) || len(d.logits) > 0 {
 		t.Errorf("beam search with a cancelled context: %v after %d logits", err, len(d.logits))
 	}
 }
@@ -319,41 +352,41 @@ type brokenDecoder struct {
 
 func (b brokenDecoder) Feed(tokens [][]int) ([]float32, error) {
 	if *b.passes++; *b.passes == 3 {
-		return nil, errRead
+		return nil, errFeed
 	}
 	return b.fixed.Feed(tokens)
 }
 
 func TestGenerationReportsErrors(t *testing.T) {
 	d := brokenDecoder{fixed{1, 2}, new(int)}
-	if got, err := tf.Collect(tf.Generate(t.Context(), d, []int{0}, tf.Sampling{}, tf.Limits{})); len(got) != 2 || !errors.Is(err, errRead) {
+	if got, err := models.Collect(models.Generate(t.Context(), d, []int{0}, models.Sampling{}, models.Limits{})); len(got) != 2 || !errors.Is(err, errFeed) {
 		t.Errorf("%d tokens, %v", len(got), err)
 	}
 	*d.passes = 0
-	if _, err := tf.Beam(t.Context(), d, []int{0}, tf.BeamConfig{Width: 1, MaxTokens: 9}); !errors.Is(err, errRead) {
+	if _, err := models.Beam(t.Context(), d, []int{0}, models.BeamConfig{Width: 1, MaxTokens: 9}); !errors.Is(err, errFeed) {
 		t.Error(err)
 	}
 	m := tiny(t, 13)
 	for name, err := range map[string]error{
-		"no prompt":      second(tf.Collect(tf.Generate(t.Context(), d, nil, tf.Sampling{}, tf.Limits{}))),
-		"two sequences":  second(tf.Collect(tf.Generate(t.Context(), m.Start(new(tf.Workspace), 2), []int{1}, tf.Sampling{}, tf.Limits{}))),
-		"beam prompt":    second(tf.Beam(t.Context(), d, nil, tf.BeamConfig{Width: 1, MaxTokens: 9})),
-		"beam sequences": second(tf.Beam(t.Context(), d, []int{0}, tf.BeamConfig{Width: 2, MaxTokens: 9})),
+		"no prompt":      tftest.Second(models.Collect(models.Generate(t.Context(), d, nil, models.Sampling{}, models.Limits{}))),
+		"two sequences":  tftest.Second(models.Collect(models.Generate(t.Context(), m.Start(new(tf.Workspace), 2), []int{1}, models.Sampling{}, models.Limits{}))),
+		"beam prompt":    tftest.Second(models.Beam(t.Context(), d, nil, models.BeamConfig{Width: 1, MaxTokens: 9})),
+		"beam sequences": tftest.Second(models.Beam(t.Context(), d, []int{0}, models.BeamConfig{Width: 2, MaxTokens: 9})),
 	} {
 		if !errors.Is(err, tf.ErrShape) {
 			t.Errorf("%s: error %v, want ErrShape", name, err)
 		}
 	}
-	if _, err := tf.Beam(t.Context(), d, []int{0}, tf.BeamConfig{}); !errors.Is(err, tf.ErrConfig) {
+	if _, err := models.Beam(t.Context(), d, []int{0}, models.BeamConfig{}); !errors.Is(err, tf.ErrConfig) {
 		t.Errorf("beam search of width 0: %v", err)
 	}
-	long := tf.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, tf.Sampling{}, tf.Limits{})
-	if got, err := tf.Collect(long); len(got) != 64 || !errors.Is(err, tf.ErrTooLong) {
+	learned := tftest.Must(models.New([]byte(`{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 13, "n_embd": 16,
+		"n_layer": 1, "n_head": 2, "n_positions": 64}`), tf.Random(3)))(t)
+	long := models.Generate(t.Context(), learned.Start(new(tf.Workspace), 1), []int{1}, models.Sampling{}, models.Limits{})
+	if got, err := models.Collect(long); len(got) != 64 || !errors.Is(err, tf.ErrTooLong) {
 		t.Errorf("beyond the positions: %d tokens, %v", len(got), err)
 	}
 }
-
-func second[T any](_ T, err error) error { return err }
 
 // drawn gives logits of one decimal, so that many are equal, and some that are -Inf.
 type drawn struct {
@@ -377,7 +410,7 @@ func (d *drawn) Feed(tokens [][]int) ([]float32, error) {
 
 // TestSamplingSorts compares what Generate draws with drawing from all tokens sorted.
 func TestSamplingSorts(t *testing.T) {
-	for _, s := range []tf.Sampling{
+	for _, s := range []models.Sampling{
 		{Temperature: 0.7, TopK: 5}, {Temperature: 3, TopK: 40}, {Temperature: 1, TopP: 0.3}, {Temperature: 2, TopP: 0.99},
 		{Temperature: 1.5, TopK: 60, TopP: 0.8}, {Temperature: 1, TopK: 1000, TopP: 0.9},
 	} {
@@ -385,8 +418,8 @@ func TestSamplingSorts(t *testing.T) {
 		draws := rand.New(rand.NewPCG(s.Seed, 0))
 		d := &drawn{rand: rand.New(rand.NewPCG(1, 2)), vocab: 300}
 		step := 0
-		for token, err := range tf.Generate(t.Context(), d, []int{1}, s, tf.Limits{MaxTokens: 200}) {
-			noError(t, err)
+		for token, err := range models.Generate(t.Context(), d, []int{1}, s, models.Limits{MaxTokens: 200}) {
+			tftest.NoError(t, err)
 			step++
 			p, order := make([]float64, d.vocab), make([]int, d.vocab)
 			for i, l := range d.logits {
@@ -423,9 +456,9 @@ func TestSamplingSorts(t *testing.T) {
 // TestSamplingInfinite has a token that is certain.
 func TestSamplingInfinite(t *testing.T) {
 	inf := float32(math.Inf(1))
-	for _, s := range []tf.Sampling{{Temperature: 1}, {Temperature: 1, TopK: 2}, {Temperature: 1, TopP: 0.5}} {
+	for _, s := range []models.Sampling{{Temperature: 1}, {Temperature: 1, TopK: 2}, {Temperature: 1, TopP: 0.5}} {
 		d := fixed{0, 3, inf, -inf}
-		if got := must(tf.Collect(tf.Generate(t.Context(), d, []int{0}, s, tf.Limits{MaxTokens: 3})))(t); !slices.Equal(got, []int{2, 2, 2}) {
+		if got := tftest.Must(models.Collect(models.Generate(t.Context(), d, []int{0}, s, models.Limits{MaxTokens: 3})))(t); !slices.Equal(got, []int{2, 2, 2}) {
 			t.Errorf("%+v: %v, want the token with +Inf", s, got)
 		}
 	}
@@ -435,18 +468,18 @@ func TestSamplingInfinite(t *testing.T) {
 func TestBeamSorts(t *testing.T) {
 	for _, width := range []int{1, 2, 3, 7, 20} {
 		const vocab, steps = 30, 6
-		found := must(tf.Beam(t.Context(), &drawn{rand: rand.New(rand.NewPCG(3, 4)), vocab: vocab}, []int{0}, tf.BeamConfig{Width: width, MaxTokens: steps}))(t)
+		found := tftest.Must(models.Beam(t.Context(), &drawn{rand: rand.New(rand.NewPCG(3, 4)), vocab: vocab}, []int{0}, models.BeamConfig{Width: width, MaxTokens: steps}))(t)
 		d := &drawn{rand: rand.New(rand.NewPCG(3, 4)), vocab: vocab}
-		live := []tf.Hypothesis{{}}
+		live := []models.Hypothesis{{}}
 		for range steps {
-			logits := must(d.Feed(make([][]int, width)))(t)
-			var all []tf.Hypothesis
+			logits := tftest.Must(d.Feed(make([][]int, width)))(t)
+			var all []models.Hypothesis
 			for i, h := range live {
 				for token, l := range logSoftmax(logits[i*vocab:][:vocab]) {
-					all = append(all, tf.Hypothesis{Tokens: append(slices.Clone(h.Tokens), token), LogProb: h.LogProb + l})
+					all = append(all, models.Hypothesis{Tokens: append(slices.Clone(h.Tokens), token), LogProb: h.LogProb + l})
 				}
 			}
-			slices.SortStableFunc(all, func(a, b tf.Hypothesis) int {
+			slices.SortStableFunc(all, func(a, b models.Hypothesis) int {
 				if math.Abs(a.LogProb-b.LogProb) <= 1e-9 { // equal but for rounding
 					return 0
 				}
@@ -474,9 +507,9 @@ func TestPromptLogits(t *testing.T) {
 		prompt[i] = i * 7 % vocab
 	}
 	ws := new(tf.Workspace)
-	last := must(m.Start(ws, 1).Feed([][]int{prompt}))(t)
+	last := tftest.Must(m.Start(ws, 1).Feed([][]int{prompt}))(t)
 	all := make([]float32, length*vocab)
-	noError(t, m.Logits(ws, all, prompt, tf.Uniform(1, length), nil))
+	tftest.NoError(t, m.Logits(ws, all, prompt, tf.Uniform(1, length), nil, nil))
 	for i, got := range last {
 		if want := all[(length-1)*vocab+i]; !(math.Abs(float64(got-want)) <= 1e-4*max(1, math.Abs(float64(want)))) {
 			t.Fatalf("logit %d is %v, that of the whole pass %v", i, got, want)
@@ -484,7 +517,7 @@ func TestPromptLogits(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	must(m.Start(new(tf.Workspace), 1).Feed([][]int{prompt}))(t)
+	tftest.Must(m.Start(new(tf.Workspace), 1).Feed([][]int{prompt}))(t)
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 2*length*vocab { // the race detector has pools forget at random
 		t.Errorf("%d bytes for a prompt of %d tokens; all logits would take %d", got, length, 4*length*vocab)
@@ -495,8 +528,100 @@ func TestPromptLogits(t *testing.T) {
 func TestLogitsLength(t *testing.T) {
 	m := tiny(t, 7)
 	cache := tf.NewCache(1, 1)
-	err := m.Logits(new(tf.Workspace), make([]float32, 6), []int{1}, tf.Uniform(1, 1), cache)
+	err := m.Logits(new(tf.Workspace), make([]float32, 6), []int{1}, tf.Uniform(1, 1), nil, cache)
 	if !errors.Is(err, tf.ErrShape) || cache.Len(0) != 0 {
 		t.Errorf("%v, and %d tokens in the cache", err, cache.Len(0))
+	}
+}
+
+// TestWindowMemory generates far beyond a window, with a cache that must not
+// grow, and equals a pass without cache.
+func TestWindowMemory(t *testing.T) {
+	const vocab, window = 11, 5
+	windowed := func(window int) *models.Model {
+		config := fmt.Sprintf(`{"model_type": "mistral", "architectures": ["MistralForCausalLM"], "vocab_size": %d, "hidden_size": 24, "num_hidden_layers": 2,
+			"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 6, "intermediate_size": 32, "max_position_embeddings": 300, "sliding_window": %d}`, vocab, window)
+		return tftest.Must(models.New([]byte(config), tf.Random(2)))(t)
+	}
+	m := windowed(window)
+	r := rand.New(rand.NewPCG(5, 5))
+	tokens := make([]int, 250)
+	for i := range tokens {
+		tokens[i] = r.IntN(vocab)
+	}
+	ws := new(tf.Workspace)
+	full := make([]float32, len(tokens)*vocab)
+	tftest.NoError(t, m.Logits(ws, full, tokens, tf.Uniform(1, len(tokens)), nil, nil))
+	d := m.Start(ws, 1)
+	for i := 0; i < len(tokens); {
+		n := min(1+r.IntN(4), len(tokens)-i)
+		logits := tftest.Must(d.Feed([][]int{tokens[i : i+n]}))(t)
+		i += n
+		if text := tftest.Mismatch(logits, full[(i-1)*vocab:i*vocab], func(int, float64) float64 { return 1e-4 }); text != "" {
+			t.Fatalf("after token %d: %s", i, text)
+		}
+		if held := len(d.Cache().Keys(0, 0)) / 12; held > 4*window {
+			t.Fatalf("after token %d the cache holds %d rows for a window of %d", i, held, window)
+		}
+	}
+	if d.Cache().Len(0) != len(tokens) {
+		t.Errorf("Len = %d, want %d", d.Cache().Len(0), len(tokens))
+	}
+
+	// A window that no sequence fills takes no memory.
+	m = windowed(math.MaxInt32)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	tftest.Must(m.Start(ws, 1).Feed([][]int{tokens[:3]}))(t)
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+		t.Errorf("%d bytes for three tokens", got)
+	}
+}
+
+// TestHostileSampling has settings and logits that are no numbers: a token of the
+// vocabulary comes out, or an error.
+func TestHostileSampling(t *testing.T) {
+	m := tiny(t, 7)
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, s := range []models.Sampling{{Temperature: nan}, {Temperature: inf}, {Temperature: -1}, {Temperature: 1e-300}, {Temperature: 1, TopK: -3},
+		{Temperature: 1, TopK: 1 << 30}, {Temperature: 1, TopP: nan}, {Temperature: 1, TopP: -1}, {Temperature: 1, TopP: 1e-300}} {
+		tokens, err := models.Collect(models.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, s, models.Limits{MaxTokens: 3}))
+		if err != nil || len(tokens) != 3 {
+			t.Errorf("%+v: %v, %v", s, tokens, err)
+		}
+	}
+	for _, penalty := range []float64{nan, -1, math.Inf(-1)} {
+		_, err := models.Beam(t.Context(), m.Start(new(tf.Workspace), 2), []int{1}, models.BeamConfig{Width: 2, MaxTokens: 3, LengthPenalty: penalty})
+		if !errors.Is(err, tf.ErrConfig) {
+			t.Errorf("length penalty %v: error %v", penalty, err)
+		}
+	}
+	spoilt := tftest.Must(models.New([]byte(tinyConfig(7)), nans{tf.Random(3)}))(t)
+	for _, s := range []models.Sampling{{}, {Temperature: 1}, {Temperature: 1, TopK: 3, TopP: 0.5}} {
+		for token, err := range models.Generate(t.Context(), spoilt.Start(new(tf.Workspace), 1), []int{1}, s, models.Limits{MaxTokens: 3}) {
+			if err != nil || token < 0 || token >= 7 {
+				t.Errorf("%+v, logits NaN: token %d, %v", s, token, err)
+			}
+		}
+	}
+	if _, err := models.Beam(t.Context(), spoilt.Start(new(tf.Workspace), 2), []int{1}, models.BeamConfig{Width: 2, MaxTokens: 3}); err != nil {
+		t.Logf("beam search over NaN: %v", err)
+	}
+}
+
+// TestLogitsErrors passes what does not fit.
+func TestLogitsErrors(t *testing.T) {
+	model, ws := tiny(t, 9), new(tf.Workspace)
+	for name, c := range map[string]struct{ err, want error }{
+		"token":            {model.Logits(ws, make([]float32, 9), []int{9}, tf.Uniform(1, 1), nil, nil), tf.ErrToken},
+		"negative token":   {model.Logits(ws, make([]float32, 9), []int{-1}, tf.Uniform(1, 1), nil, nil), tf.ErrToken},
+		"tokens and batch": {model.Logits(ws, make([]float32, 9), []int{1}, tf.Uniform(1, 2), nil, nil), tf.ErrShape},
+		"cache of another": {model.Logits(ws, make([]float32, 9), []int{1}, tf.Uniform(1, 1), nil, tf.NewCache(2, 0)), tf.ErrShape},
+		"nil workspace":    {model.Logits(nil, make([]float32, 9), []int{1}, tf.Uniform(1, 1), nil, nil), tf.ErrConfig},
+	} {
+		if !errors.Is(c.err, c.want) {
+			t.Errorf("%s: error %v, want %v", name, c.err, c.want)
+		}
 	}
 }

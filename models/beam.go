@@ -1,10 +1,12 @@
-package transformer
+package models
 
 import (
 	"cmp"
 	"context"
 	"math"
 	"slices"
+
+	"github.com/avoformer/avoformer/transformer"
 )
 
 // BeamConfig describes a beam search.
@@ -39,14 +41,14 @@ type beam struct {
 // early once no hypothesis can get better than those that are complete, or with
 // the error of ctx within one token of its cancellation.
 func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothesis, error) {
-	if err := positive("beam search", size{"width", c.Width}, size{"max tokens", c.MaxTokens}); err != nil {
-		return nil, err
+	if c.Width < 1 || c.MaxTokens < 1 {
+		return nil, errorf(transformer.ErrConfig, "beam search: width %d, max tokens %d, want at least 1", c.Width, c.MaxTokens)
 	}
 	if len(prompt) == 0 {
-		return nil, errorf(ErrShape, "beam search without prompt")
+		return nil, errorf(transformer.ErrShape, "beam search without prompt")
 	}
 	if !(c.LengthPenalty >= 0) {
-		return nil, errorf(ErrConfig, "beam search: length penalty %g", c.LengthPenalty)
+		return nil, errorf(transformer.ErrConfig, "beam search: length penalty %g", c.LengthPenalty)
 	}
 	vocab := d.Vocab()
 	feed, parents := make([][]int, c.Width), make([]int, c.Width)
@@ -62,7 +64,7 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 			return nil, err
 		}
 		if len(logits) != c.Width*vocab {
-			return nil, errorf(ErrShape, "beam search of width %d with a decoder of %d sequences", c.Width, len(logits)/max(vocab, 1))
+			return nil, errorf(transformer.ErrShape, "beam search of width %d with a decoder of %d sequences", c.Width, len(logits)/max(vocab, 1))
 		}
 		// All continuations, of which the best are kept.
 		next := best[beam]{k: c.Width, order: func(a, b beam) int { return cmp.Compare(b.logProb, a.logProb) }}

@@ -1,6 +1,11 @@
-package transformer
+package classic
 
-import "math"
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // ViTConfig describes a vision transformer.
 type ViTConfig struct {
@@ -9,18 +14,18 @@ type ViTConfig struct {
 	Channels                int
 	Dim, Heads, Layers      int
 	FeedForward             int // hidden width of the MLP: mlp_ratio*Dim
-	Activation              Activation
+	Activation              kernels.Activation
 	Eps                     float32
 	QKVBias                 bool
 	Classes                 int // 0: no head
 }
 
 // BlockConfig is that of one of the blocks.
-func (c ViTConfig) BlockConfig() LayerConfig {
-	return LayerConfig{
-		Self:        AttentionConfig{Dim: c.Dim, Heads: c.Heads, Bias: c.QKVBias, OutBias: true},
-		FeedForward: FeedForwardConfig{Hidden: c.FeedForward, Activation: c.Activation, Bias: true},
-		Norm:        NormConfig{Eps: c.Eps},
+func (c ViTConfig) BlockConfig() transformer.LayerConfig {
+	return transformer.LayerConfig{
+		Self:        transformer.AttentionConfig{Dim: c.Dim, Heads: c.Heads, Bias: c.QKVBias, OutBias: true},
+		FeedForward: transformer.FeedForwardConfig{Hidden: c.FeedForward, Activation: c.Activation, Bias: true},
+		Norm:        transformer.NormConfig{Eps: c.Eps},
 		NormFirst:   true,
 	}
 }
@@ -32,33 +37,29 @@ func (c ViTConfig) Patches() int {
 
 // ViT is a vision transformer (Dosovitskiy et al., 2021): an image is cut into
 // patches, which are projected to rows behind that of a class token. Dropout and
-// drop-path, as in all of this package, are the identity of inference.
+// drop-path, as everywhere here, are the identity of inference.
 type ViT struct {
 	ViTConfig
-	Patch     *Linear   // [dim, channels*patch height*patch width], the convolution
-	Class     []float32 // [D]
-	Positions []float32 // [1+patches, D]
-	Blocks    *Stack    // pre-norm, with the final normalization
-	Head      *Linear   // or nil
+	Patch     *transformer.Linear // [dim, channels*patch height*patch width], the convolution
+	Class     []float32           // [D]
+	Positions []float32           // [1+patches, D]
+	Blocks    *transformer.Stack  // pre-norm, with the final normalization
+	Head      *transformer.Linear // or nil
 }
 
 // NewViT takes the weights under prefix by timm's names.
-func NewViT(c ViTConfig, w Weights, prefix string) (*ViT, error) {
-	err := positive("ViT", size{"height", c.Height}, size{"width", c.Width}, size{"patch height", c.PatchHeight}, size{"patch width", c.PatchWidth}, size{"channels", c.Channels})
+func NewViT(c ViTConfig, w transformer.Weights, prefix string) (*ViT, error) {
+	err := positive("ViT", size{"dim", c.Dim}, size{"height", c.Height}, size{"width", c.Width}, size{"patch height", c.PatchHeight}, size{"patch width", c.PatchWidth}, size{"channels", c.Channels})
 	if err != nil {
 		return nil, err
 	}
 	if c.Height%c.PatchHeight != 0 || c.Width%c.PatchWidth != 0 {
-		return nil, errorf(ErrConfig, "ViT: image of %dx%d in patches of %dx%d", c.Height, c.Width, c.PatchHeight, c.PatchWidth)
+		return nil, errorf(transformer.ErrConfig, "ViT: image of %dx%d in patches of %dx%d", c.Height, c.Width, c.PatchHeight, c.PatchWidth)
 	}
-	if product([]int{c.Channels, c.Height, c.Width}) == math.MaxInt {
-		return nil, errorf(ErrConfig, "ViT: image of %dx%d with %d channels", c.Height, c.Width, c.Channels)
+	if c.Height > math.MaxInt/c.Width || c.Channels > math.MaxInt/(c.Height*c.Width) {
+		return nil, errorf(transformer.ErrConfig, "ViT: image of %dx%d with %d channels", c.Height, c.Width, c.Channels)
 	}
-	stack, err := StackConfig{Layers: c.Layers, Layer: c.BlockConfig(), FinalNorm: true}.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	l := NewLoader(w).At(prefix)
+	l := transformer.NewLoader(w).At(prefix)
 	patch := l.At("patch_embed.proj.")
 	v := &ViT{
 		ViTConfig: c,
@@ -66,7 +67,7 @@ func NewViT(c ViTConfig, w Weights, prefix string) (*ViT, error) {
 			patch.Tensor("weight", c.Dim, c.Channels, c.PatchHeight, c.PatchWidth), patch.Tensor("bias", c.Dim)),
 		Class:     l.Tensor("cls_token", 1, 1, c.Dim),
 		Positions: l.Tensor("pos_embed", 1, 1+c.Patches(), c.Dim),
-		Blocks:    l.stack(stack, TimmBlocks),
+		Blocks:    l.Stack(transformer.StackConfig{Layers: c.Layers, Layer: c.BlockConfig(), FinalNorm: true}, TimmBlocks()),
 	}
 	if c.Classes > 0 {
 		v.Head = l.At("head.").Linear(c.Dim, c.Classes, true)
@@ -75,12 +76,15 @@ func NewViT(c ViTConfig, w Weights, prefix string) (*ViT, error) {
 }
 
 // Batch is that of the rows of n images.
-func (v *ViT) Batch(n int) Batch { return Uniform(n, 1+v.Patches()) }
+func (v *ViT) Batch(n int) transformer.Batch { return transformer.Uniform(n, 1+v.Patches()) }
 
 // Forward sets dst, [images, 1+Patches, Dim], to the normalized output of the
 // last block for images, [images, Channels, Height, Width]. Row 0 of each image
 // is the class token's; the patches follow row by row.
-func (v *ViT) Forward(ws *Workspace, dst, images []float32) error {
+func (v *ViT) Forward(ws *transformer.Workspace, dst, images []float32) error {
+	if ws == nil {
+		return errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
+	}
 	pixels := v.Channels * v.Height * v.Width
 	n := len(images) / pixels
 	if err := checkLen("images", images, n*pixels, "images*channels*height*width"); err != nil {
@@ -98,7 +102,7 @@ func (v *ViT) Forward(ws *Workspace, dst, images []float32) error {
 	if err := v.Patch.Forward(ws, patches, cut); err != nil {
 		return err
 	}
-	ws.trace("patch_embed", "", patches, n, count, v.Dim)
+	ws.Report("patch_embed", "", patches, n, count, v.Dim)
 	x := ws.Alloc(batch.Rows() * v.Dim) // [images, 1+patches, D]
 	for i := range n {
 		rows := x[batch.Start(i)*v.Dim : batch.Start(i+1)*v.Dim]
@@ -106,8 +110,8 @@ func (v *ViT) Forward(ws *Workspace, dst, images []float32) error {
 		copy(rows[v.Dim:], patches[i*count*v.Dim:])
 		addTo(rows, v.Positions)
 	}
-	ws.trace("embedded", "", x, batch.shape(v.Dim)...)
-	return v.Blocks.Forward(ws, dst, LayerInput{X: x, Batch: batch}, nil)
+	ws.Report("embedded", "", x, batch.Shape(v.Dim)...)
+	return v.Blocks.Forward(ws, dst, transformer.LayerInput{X: x, Batch: batch}, nil)
 }
 
 // cut copies each patch of the images, [channels, patch height, patch width],
@@ -129,9 +133,9 @@ func (v *ViT) cut(dst, images []float32) {
 }
 
 // Classify sets dst, [images, Classes], to the logits for images.
-func (v *ViT) Classify(ws *Workspace, dst, images []float32) error {
+func (v *ViT) Classify(ws *transformer.Workspace, dst, images []float32) error {
 	if v.Head == nil {
-		return errorf(ErrConfig, "ViT without head")
+		return errorf(transformer.ErrConfig, "ViT without head")
 	}
 	n := len(images) / (v.Channels * v.Height * v.Width)
 	defer ws.Release(ws.Mark())

@@ -1,4 +1,4 @@
-package transformer_test
+package classic_test
 
 import (
 	"bytes"
@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/models/classic"
 	tf "github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
@@ -20,9 +23,9 @@ func TestSharedModels(t *testing.T) {
 	type use func(ws *tf.Workspace) (result any, err error)
 	uses := map[string]use{}
 
-	bert := must(tf.NewBERT(tf.BERTConfig{Vocab: 40, Types: 2, MaxPositions: 16, Dim: 24, Heads: 3, Layers: 2, FeedForward: 48,
+	bert := tftest.Must(classic.NewBERT(classic.BERTConfig{Vocab: 40, Types: 2, MaxPositions: 16, Dim: 24, Heads: 3, Layers: 2, FeedForward: 48,
 		Activation: tf.GELU, Eps: 1e-12, Relative: tf.RelativeKeyQuery, Chunk: 3, Pooler: true}, tf.Random(1), ""))(t)
-	words := tf.BERTInput{LayerInput: tf.LayerInput{Batch: tf.Ragged(3, 9, 5), Mask: tf.ValidLengths(3, 7, 5)}, Tokens: make([]int, 17)}
+	words := classic.BERTInput{LayerInput: tf.LayerInput{Batch: tf.Ragged(3, 9, 5), Mask: tf.ValidLengths(3, 7, 5)}, Tokens: make([]int, 17)}
 	for i := range words.Tokens {
 		words.Tokens[i] = i * 7 % bert.Vocab
 	}
@@ -32,53 +35,41 @@ func TestSharedModels(t *testing.T) {
 		return [][]float32{x, pooled}, err
 	}
 
-	vit := must(tf.NewViT(tf.ViTConfig{Height: 16, Width: 24, PatchHeight: 8, PatchWidth: 8, Channels: 3, Dim: 16, Heads: 2, Layers: 2,
+	vit := tftest.Must(classic.NewViT(classic.ViTConfig{Height: 16, Width: 24, PatchHeight: 8, PatchWidth: 8, Channels: 3, Dim: 16, Heads: 2, Layers: 2,
 		FeedForward: 32, Activation: tf.GELU, Eps: 1e-6, QKVBias: true, Classes: 5}, tf.Random(2), ""))(t)
-	images := normal(1, 2*3*16*24)
+	images := tftest.Normal(1, 2*3*16*24)
 	uses["ViT"] = func(ws *tf.Workspace) (any, error) {
 		classes := make([]float32, 2*5)
 		return classes, vit.Classify(ws, classes, images)
 	}
 
 	// 64 rows of width 64, so that products have work for several threads.
-	torch := must(tf.NewTransformer(tf.TorchConfig(64, 4, 1, 1, 96, tf.ReLU, true), tf.TorchTransformer, tf.Random(3), ""))(t)
-	source := tf.LayerInput{X: normal(2, 64*64), Batch: tf.Uniform(2, 32), Mask: tf.ALiBi(tf.ALiBiSlopes(4)...)}
-	target := tf.LayerInput{X: normal(3, 20*64), Batch: tf.Ragged(12, 8), Mask: tf.Causal()}
+	torch := tftest.Must(classic.NewTransformer(classic.TorchConfig{Dim: 64, Heads: 4, EncoderLayers: 1, DecoderLayers: 1, FeedForward: 96, Activation: tf.ReLU, NormFirst: true}.Transformer(), classic.TorchTransformer(), tf.Random(3), ""))(t)
+	source := tf.LayerInput{X: tftest.Normal(2, 64*64), Batch: tf.Uniform(2, 32), Mask: tf.ALiBi(tf.ALiBiSlopes(4)...)}
+	target := tf.LayerInput{X: tftest.Normal(3, 20*64), Batch: tf.Ragged(12, 8), Mask: tf.Causal()}
 	uses["Transformer"] = func(ws *tf.Workspace) (any, error) {
 		dst := make([]float32, 20*64)
 		return dst, torch.Forward(ws, dst, source, target)
 	}
 
-	llama := tiny(t, 50)
-	uses["LanguageModel, greedy"] = func(ws *tf.Workspace) (any, error) {
-		return tf.Collect(tf.Generate(t.Context(), llama.Start(ws, 1), []int{1, 4, 2}, tf.Sampling{}, tf.Limits{MaxTokens: 12}))
-	}
-	uses["LanguageModel, sampled"] = func(ws *tf.Workspace) (any, error) {
-		s := tf.Sampling{Temperature: 0.8, TopK: 20, TopP: 0.9, Seed: 5}
-		return tf.Collect(tf.Generate(t.Context(), llama.Start(ws, 1), []int{1, 4, 2}, s, tf.Limits{MaxTokens: 12}))
-	}
-	uses["LanguageModel, beam"] = func(ws *tf.Workspace) (any, error) {
-		return tf.Beam(t.Context(), llama.Start(ws, 3), []int{1}, tf.BeamConfig{Width: 3, MaxTokens: 6, Stop: []int{5}, LengthPenalty: 1})
-	}
-
 	// The memory of one source, which several decodings share.
-	d2l := must(tf.NewSeq2Seq(tf.Seq2SeqConfig{TransformerConfig: tf.D2LConfig(32, 4, 2, 64, false), SourceVocab: 40, TargetVocab: 37, MaxLen: 40},
-		tf.D2LSeq2Seq, strong{tf.Random(4)}))(t)
-	memory := tf.Memory{Batch: tf.Uniform(1, 8), Mask: tf.D2LMask(5), X: make([]float32, 8*32)}
+	d2l := tftest.Must(classic.NewSeq2Seq(classic.Seq2SeqConfig{TransformerConfig: classic.D2LConfig{Dim: 32, Heads: 4, Layers: 2, FeedForward: 64, Bias: false}.Transformer(), SourceVocab: 40, TargetVocab: 37, MaxLen: 40},
+		classic.D2LSeq2Seq(), tf.Random(4), ""))(t)
+	memory := models.Memory{Batch: tf.Uniform(1, 8), Mask: classic.D2LMask(5), X: make([]float32, 8*32)}
 	tokens := []int{7, 3, 21, 2, 9, 0, 0, 0}
-	noError(t, d2l.Encode(new(tf.Workspace), memory.X, tokens, memory.Batch, memory.Mask))
+	tftest.NoError(t, d2l.Encode(new(tf.Workspace), memory.X, tokens, memory.Batch, memory.Mask))
 	beams := memory
-	beams.Mask = tf.D2LMask(5, 5)
+	beams.Mask = classic.D2LMask(5, 5)
 	uses["Seq2Seq, encoder"] = func(ws *tf.Workspace) (any, error) {
 		x := make([]float32, len(memory.X))
 		return x, d2l.Encode(ws, x, tokens, memory.Batch, memory.Mask)
 	}
 	uses["Seq2Seq, decoder"] = func(ws *tf.Workspace) (any, error) {
-		return tf.Beam(t.Context(), d2l.Decode(ws, beams, 2), []int{1}, tf.BeamConfig{Width: 2, MaxTokens: 8})
+		return models.Beam(t.Context(), d2l.Decode(ws, beams, 2), []int{1}, models.BeamConfig{Width: 2, MaxTokens: 8})
 	}
 
 	attention := torch.Encoder.Layers[0].Self
-	out := normal(4, 64*64)
+	out := tftest.Normal(4, 64*64)
 	uses["gradients"] = func(ws *tf.Workspace) (any, error) {
 		g := tf.AttentionGradients{Query: make([]float32, 64*64), Weights: make([]float32, 2*4*32*32)}
 		return g, attention.Backward(ws, g, tf.AttentionInput{Query: source.X, Batch: source.Batch}, out)
@@ -86,8 +77,8 @@ func TestSharedModels(t *testing.T) {
 
 	// A file that several models are loaded from at once.
 	var disk bytes.Buffer
-	noError(t, safetensors.Write(&disk, map[string]safetensors.Tensor{"linear.weight": {Shape: []int{8, 16}, Data: normal(5, 8*16)}}, nil))
-	file := must(safetensors.Parse(disk.Bytes()))(t)
+	tftest.NoError(t, safetensors.Write(&disk, map[string]safetensors.Tensor{"linear.weight": {Shape: []int{8, 16}, Data: tftest.Normal(5, 8*16)}}, nil))
+	file := tftest.Must(safetensors.Parse(disk.Bytes()))(t)
 	uses["weights"] = func(*tf.Workspace) (any, error) {
 		return tf.FromSafetensors(file).Tensor("linear.weight", 8, 16)
 	}
@@ -96,7 +87,7 @@ func TestSharedModels(t *testing.T) {
 	if testenv.Emulated() {
 		goroutines, rounds = 2, 1
 	}
-	eachTier(t, func(t *testing.T) {
+	tftest.EachTier(t, func(t *testing.T) {
 		want := map[string]any{}
 		for name, f := range uses {
 			var err error

@@ -1,8 +1,7 @@
-package transformer_test
+package classic_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"maps"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
@@ -73,7 +73,7 @@ func TestGolden(t *testing.T) {
 	ran, compared := map[kernels.ISA]int{}, map[kernels.ISA]int{}
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".safetensors"), func(t *testing.T) {
-			eachTier(t, func(t *testing.T) {
+			tftest.EachTier(t, func(t *testing.T) {
 				n := runGolden(t, path)
 				compared[kernels.Active()] += n
 				ran[kernels.Active()]++
@@ -299,35 +299,9 @@ func (g *golden) check(name string, got []float32) {
 func (g *golden) checkWithin(name string, got []float32, allowed func(i int, want float64) float64) {
 	g.Helper()
 	g.compared[name] = true
-	if text := mismatch(got, g.tensor(name), allowed); text != "" {
+	if text := tftest.Mismatch(got, g.tensor(name), allowed); text != "" {
 		g.Errorf("%s: %s", name, text)
 	}
-}
-
-// mismatch says where got differs from want by more than is allowed, and most
-// so; "" if nowhere. NaN and infinities must agree.
-func mismatch(got, want []float32, allowed func(i int, want float64) float64) string {
-	if len(got) != len(want) {
-		return fmt.Sprintf("%d elements, want %d", len(got), len(want))
-	}
-	worst, at := 0.0, -1
-	for i, w := range want {
-		a, b := float64(got[i]), float64(w)
-		if a == b || math.IsNaN(a) && math.IsNaN(b) {
-			continue
-		}
-		excess := math.Abs(a-b) / allowed(i, b)
-		if math.IsInf(a, 0) || math.IsInf(b, 0) || math.IsNaN(excess) {
-			excess = math.Inf(1)
-		}
-		if excess > worst {
-			worst, at = excess, i
-		}
-	}
-	if worst <= 1 {
-		return ""
-	}
-	return fmt.Sprintf("element %d is %v, want %v: off by %.3g times the tolerance", at, got[at], want[at], worst)
 }
 
 // checkInts compares integers.
@@ -436,12 +410,6 @@ func putSteps(x, rows []float32, batch, length, from, n int) {
 	}
 }
 
-func addSlices(x, y []float32) []float32 {
-	z := make([]float32, len(x))
-	kernels.Add(z, x, y)
-	return z
-}
-
 // TestGoldenNotBuilt fails while something is not built.
 func TestGoldenNotBuilt(t *testing.T) {
 	if len(notBuilt) > 0 {
@@ -471,12 +439,12 @@ func TestMismatch(t *testing.T) {
 		{"infinity in got", []float32{inf}, []float32{1}, false},
 		{"infinity in want", []float32{1}, []float32{inf}, false},
 	} {
-		if text := mismatch(c.got, c.want, allowed); (text == "") != c.ok {
+		if text := tftest.Mismatch(c.got, c.want, allowed); (text == "") != c.ok {
 			t.Errorf("%s: mismatch says %q", c.name, text)
 		}
 	}
 	exact := func(int, float64) float64 { return 0 }
-	if mismatch([]float32{1}, []float32{math.Nextafter32(1, 2)}, exact) == "" {
+	if tftest.Mismatch([]float32{1}, []float32{math.Nextafter32(1, 2)}, exact) == "" {
 		t.Error("one ulp passes as exact")
 	}
 }

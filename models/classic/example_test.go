@@ -1,4 +1,4 @@
-package transformer_test
+package classic_test
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/models/classic"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
@@ -75,7 +77,7 @@ func ExampleMultiHeadAttention() {
 
 // A vision transformer: patches, class token, positions, blocks, head.
 func ExampleViT() {
-	v, err := transformer.NewViT(transformer.ViTConfig{
+	v, err := classic.NewViT(classic.ViTConfig{
 		Height: 32, Width: 32, PatchHeight: 8, PatchWidth: 8, Channels: 3,
 		Dim: 48, Heads: 4, Layers: 2, FeedForward: 192,
 		Activation: transformer.GELU, Eps: 1e-6, QKVBias: true, Classes: 10,
@@ -97,12 +99,12 @@ func ExampleViT() {
 // BERT on two sentences of different length, without padding, with its
 // attention maps.
 func ExampleBERT() {
-	b, err := transformer.NewBERT(transformer.BERTConfig{
+	b, err := classic.NewBERT(classic.BERTConfig{
 		Vocab: 100, Types: 2, MaxPositions: 64, Dim: 48, Heads: 4, Layers: 2, FeedForward: 96,
 		Activation: transformer.GELU, Eps: 1e-12, Pooler: true,
 	}, transformer.Random(1), "") // Hugging Face's names
 	check(err)
-	in := transformer.BERTInput{Tokens: []int{5, 17, 9 /**/, 5, 80, 33, 61, 9}}
+	in := classic.BERTInput{Tokens: []int{5, 17, 9 /**/, 5, 80, 33, 61, 9}}
 	in.Batch = transformer.Ragged(3, 5)
 
 	ws := new(transformer.Workspace)
@@ -147,11 +149,11 @@ func ExampleMultiHeadAttention_Backward() {
 // A layer of BLIP's text decoder: BERT's layer with cross-attention to vision
 // features of another width, causal among the text.
 func ExampleLayer_crossModal() {
-	c := transformer.BERTConfig{
+	c := classic.BERTConfig{
 		Dim: 48, Heads: 4, FeedForward: 96, Activation: transformer.GELU, Eps: 1e-12,
 		MemoryDim: 64, // the vision encoder's width
 	}
-	l, err := transformer.NewLayer(c.LayerConfig(), transformer.BERTLayer, transformer.Random(1), "")
+	l, err := transformer.NewLayer(c.LayerConfig(), classic.BERTEncoder().Layer, transformer.Random(1), "")
 	check(err)
 	ws := new(transformer.Workspace)
 	ws.Trace = func(name string, _ []float32, shape ...int) {
@@ -172,23 +174,23 @@ func ExampleLayer_crossModal() {
 
 // d2l's encoder and decoder, with valid lengths and greedy prediction.
 func ExampleD2LConfig() {
-	m, err := transformer.NewSeq2Seq(transformer.Seq2SeqConfig{
-		TransformerConfig: transformer.D2LConfig(32, 4, 2, 64, false),
+	m, err := classic.NewSeq2Seq(classic.Seq2SeqConfig{
+		TransformerConfig: classic.D2LConfig{Dim: 32, Heads: 4, Layers: 2, FeedForward: 64, Bias: false}.Transformer(),
 		SourceVocab:       40, TargetVocab: 37, MaxLen: 1000,
-	}, transformer.D2LSeq2Seq, transformer.Random(1))
+	}, classic.D2LSeq2Seq(), transformer.Random(1), "")
 	check(err)
 	ws := new(transformer.Workspace)
 	source := []int{7, 3, 21, 2, 0, 0, 0, 0} // padded to 8
-	mask := transformer.D2LMask(4)           // of which 4 are real
-	memory := transformer.Memory{Batch: transformer.Uniform(1, 8), Mask: mask, X: make([]float32, 8*32)}
+	mask := classic.D2LMask(4)               // of which 4 are real
+	memory := models.Memory{Batch: transformer.Uniform(1, 8), Mask: mask, X: make([]float32, 8*32)}
 	check(m.Encode(ws, memory.X, source, memory.Batch, mask))
 
-	padded, err := transformer.Collect(transformer.Generate(context.Background(), m.Decode(ws, memory, 1), []int{1}, transformer.Sampling{}, transformer.Limits{MaxTokens: 9}))
+	padded, err := models.Collect(models.Generate(context.Background(), m.Decode(ws, memory, 1), []int{1}, models.Sampling{}, models.Limits{MaxTokens: 9}))
 	check(err)
 	// The same without padding.
-	memory = transformer.Memory{Batch: transformer.Uniform(1, 4), X: make([]float32, 4*32)}
+	memory = models.Memory{Batch: transformer.Uniform(1, 4), X: make([]float32, 4*32)}
 	check(m.Encode(ws, memory.X, source[:4], memory.Batch, nil))
-	tight, err := transformer.Collect(transformer.Generate(context.Background(), m.Decode(ws, memory, 1), []int{1}, transformer.Sampling{}, transformer.Limits{MaxTokens: 9}))
+	tight, err := models.Collect(models.Generate(context.Background(), m.Decode(ws, memory, 1), []int{1}, models.Sampling{}, models.Limits{MaxTokens: 9}))
 	check(err)
 	fmt.Println(len(padded), "tokens; without padding the same:", fmt.Sprint(padded) == fmt.Sprint(tight))
 	// Output:
@@ -226,8 +228,8 @@ func ExampleSinusoidal() {
 // Keras' convention: 1 hides. A padding mask and a look-ahead mask are combined.
 func ExampleKerasMask() {
 	const length = 4
-	padding := transformer.KerasMask([]float32{0, 0, 0, 1}, 1, 1, 1, length)
-	lookAhead := transformer.KerasMask([]float32{
+	padding := classic.KerasMask([]float32{0, 0, 0, 1}, 1, 1, 1, length)
+	lookAhead := classic.KerasMask([]float32{
 		0, 1, 1, 1,
 		0, 0, 1, 1,
 		0, 0, 0, 1,
@@ -279,18 +281,18 @@ func ExampleSlidingWindow() {
 
 // torch.nn.Transformer, with its state_dict from a safetensors file.
 func ExampleNewTransformer() {
-	config := transformer.TorchConfig(32, 4, 2, 2, 64, transformer.ReLU, false)
+	config := classic.TorchConfig{Dim: 32, Heads: 4, EncoderLayers: 2, DecoderLayers: 2, FeedForward: 64, Activation: transformer.ReLU, NormFirst: false}.Transformer()
 
 	// A file as safetensors.torch.save_model writes it, here with made-up weights.
 	state := recording{transformer.TensorMap{}}
-	_, err := transformer.NewTransformer(config, transformer.TorchTransformer, state, "")
+	_, err := classic.NewTransformer(config, classic.TorchTransformer(), state, "")
 	check(err)
 	var file bytes.Buffer
 	check(safetensors.Write(&file, state.TensorMap, nil))
 
 	f, err := safetensors.Parse(file.Bytes()) // or safetensors.Open(path)
 	check(err)
-	m, err := transformer.NewTransformer(config, transformer.TorchTransformer, transformer.FromSafetensors(f), "")
+	m, err := classic.NewTransformer(config, classic.TorchTransformer(), transformer.FromSafetensors(f), "")
 	check(err)
 	source, target := transformer.Uniform(2, 9), transformer.Uniform(2, 7)
 	y := make([]float32, target.Rows()*32)
@@ -324,69 +326,6 @@ func ExampleLoadError() {
 	// Output:
 	// transformer: weights do not fit the model; 1 missing: norm.bias; 1 misshapen: norm.weight has shape [2], want [3]; 1 left over: norm.gamma
 	// true true true
-}
-
-// llama is a language model of today's kind, with made-up weights: RMS
-// normalization, rotary positions, grouped-query attention, SwiGLU.
-func llama() *transformer.LanguageModel {
-	m, err := transformer.NewLanguageModel(transformer.LlamaConfig(50, 64, 8, 2, 2, 96, 1e-6,
-		transformer.RotaryConfig{Pairing: transformer.PairHalves, MaxPositions: 128}), transformer.Llama, transformer.Random(1))
-	check(err)
-	return m
-}
-
-// Fed token by token, with a cache, a model gives what it gives at once.
-func ExampleLanguageModel() {
-	m, ws := llama(), new(transformer.Workspace)
-	tokens := []int{3, 14, 15, 9, 26}
-	full := make([]float32, len(tokens)*m.Vocab)
-	check(m.Logits(ws, full, tokens, transformer.Uniform(1, len(tokens)), nil))
-
-	worst := float32(0)
-	c := m.Start(ws, 1)
-	for i := range tokens {
-		logits, err := c.Feed([][]int{tokens[i : i+1]})
-		check(err)
-		for j, l := range logits {
-			worst = max(worst, l-full[i*m.Vocab+j], full[i*m.Vocab+j]-l)
-		}
-	}
-	fmt.Println("largest difference below 1e-5:", worst < 1e-5)
-	// Output:
-	// largest difference below 1e-5: true
-}
-
-// Tokens stream as they are sampled. The same seed gives the same tokens.
-func ExampleGenerate() {
-	m := llama()
-	sampling := transformer.Sampling{Temperature: 0.8, TopK: 40, TopP: 0.95, Seed: 42}
-	run := func() (tokens []int) {
-		c := m.Start(new(transformer.Workspace), 1)
-		for token, err := range transformer.Generate(context.Background(), c, []int{3, 14}, sampling, transformer.Limits{MaxTokens: 8}) {
-			check(err)
-			tokens = append(tokens, token) // print it, say
-		}
-		return tokens
-	}
-	first, second := run(), run()
-	fmt.Println(len(first), "tokens, the same again:", fmt.Sprint(first) == fmt.Sprint(second))
-	// Output:
-	// 8 tokens, the same again: true
-}
-
-// Beam search finds continuations that are more likely than the greedy one.
-func ExampleBeam() {
-	m := llama()
-	search := func(width int) transformer.Hypothesis {
-		h, err := transformer.Beam(context.Background(), m.Start(new(transformer.Workspace), width), []int{3, 14},
-			transformer.BeamConfig{Width: width, MaxTokens: 6})
-		check(err)
-		return h[0]
-	}
-	greedy, wide := search(1), search(8)
-	fmt.Println("as likely or more:", wide.LogProb >= greedy.LogProb)
-	// Output:
-	// as likely or more: true
 }
 
 // A batch of different lengths has no padding to pay for, or to mask.

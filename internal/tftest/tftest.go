@@ -1,0 +1,102 @@
+// Package tftest has what the tests of package transformer, and of the models built on it,
+// have in common.
+package tftest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
+)
+
+// EachTier runs test on every tier of this machine.
+func EachTier(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	testenv.EachTier(t, kernels.Supported(), kernels.Active(), kernels.Use, test)
+}
+
+// Must returns v, or ends the test.
+func Must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// NoError ends the test unless err is nil.
+func NoError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Second is the second of two results.
+func Second[T any](_ T, err error) error { return err }
+
+// Normal is n numbers of a normal distribution.
+func Normal(seed uint64, n int) []float32 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+// AddSlices is x + y.
+func AddSlices(x, y []float32) []float32 {
+	z := make([]float32, len(x))
+	kernels.Add(z, x, y)
+	return z
+}
+
+// Collected records what a constructor asks for, as weights in memory.
+type Collected struct {
+	Tensors transformer.TensorMap
+}
+
+// Names implements transformer.Weights.
+func (c Collected) Names() []string { return nil }
+
+// Tensor implements transformer.Weights.
+func (c Collected) Tensor(name string, shape ...int) ([]float32, error) {
+	x, err := transformer.Random(1).Tensor(name, shape...)
+	c.Tensors[name] = safetensors.Tensor{Shape: slices.Clone(shape), Data: x}
+	return x, err
+}
+
+// Mismatch says where got differs from want by more than is allowed, and most
+// so; "" if nowhere. NaN and infinities must agree.
+func Mismatch(got, want []float32, allowed func(i int, want float64) float64) string {
+	if len(got) != len(want) {
+		return fmt.Sprintf("%d elements, want %d", len(got), len(want))
+	}
+	worst, at := 0.0, -1
+	for i, w := range want {
+		a, b := float64(got[i]), float64(w)
+		if a == b || math.IsNaN(a) && math.IsNaN(b) {
+			continue
+		}
+		excess := math.Abs(a-b) / allowed(i, b)
+		if math.IsInf(a, 0) || math.IsInf(b, 0) || math.IsNaN(excess) {
+			excess = math.Inf(1)
+		}
+		if excess > worst {
+			worst, at = excess, i
+		}
+	}
+	if worst <= 1 {
+		return ""
+	}
+	return fmt.Sprintf("element %d is %v, want %v: off by %.3g times the tolerance", at, got[at], want[at], worst)
+}

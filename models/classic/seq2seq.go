@@ -1,0 +1,178 @@
+package classic
+
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Seq2SeqConfig describes an encoder-decoder from tokens to tokens.
+type Seq2SeqConfig struct {
+	TransformerConfig
+	SourceVocab, TargetVocab int
+	MaxLen                   int // of the sinusoidal positions
+	// RestartPositions counts positions from 0 in every call to Feed, so that
+	// tokens fed one by one all have position 0: what d2l's predict_seq2seq does,
+	// because its PositionalEncoding does not know of earlier tokens.
+	RestartPositions bool
+}
+
+// Seq2SeqNames says what a checkpoint calls the parts of a Seq2Seq.
+type Seq2SeqNames struct {
+	SourceEmbedding, TargetEmbedding string
+	Transformer                      string // prefix of the transformer
+	TransformerNames                 TransformerNames
+	Generator                        string // the projection to logits
+}
+
+// D2LSeq2Seq is what d2l's encoder and decoder call their parts.
+func D2LSeq2Seq() Seq2SeqNames {
+	return Seq2SeqNames{
+		SourceEmbedding: "encoder.embedding.", TargetEmbedding: "decoder.embedding.",
+		TransformerNames: D2LTransformer(), Generator: "decoder.dense.",
+	}
+}
+
+// Seq2Seq is the encoder-decoder of "Attention Is All You Need" (Vaswani et al., 2017):
+// embeddings scaled by sqrt(dim) plus sinusoidal positions, a transformer, and a
+// projection to the logits of the next token.
+type Seq2Seq struct {
+	Seq2SeqConfig
+	SourceEmbedding, TargetEmbedding *transformer.Embedding
+	Transformer                      *Transformer
+	Generator                        *transformer.Linear
+	positions                        []float32 // [MaxLen, D]
+}
+
+// maxTable bounds the elements of a table of positions, whose size comes from the
+// configuration alone.
+const maxTable = 1 << 28
+
+// NewSeq2Seq takes the weights with the given names under prefix.
+func NewSeq2Seq(c Seq2SeqConfig, names Seq2SeqNames, w transformer.Weights, prefix string) (*Seq2Seq, error) {
+	dim := c.Encoder.Layer.Self.Dim
+	err := positive("encoder-decoder", size{"source vocabulary", c.SourceVocab}, size{"target vocabulary", c.TargetVocab}, size{"max len", c.MaxLen}, size{"dim", dim})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.TransformerConfig.check(); err != nil {
+		return nil, err
+	}
+	if d := c.Decoder.Layer.Self.Dim; d != dim {
+		return nil, errorf(transformer.ErrConfig, "encoder-decoder: encoder of width %d, decoder of %d", dim, d)
+	}
+	if c.MaxLen > maxTable/dim {
+		return nil, errorf(transformer.ErrConfig, "encoder-decoder: max len %d of width %d, want a table of at most %d elements", c.MaxLen, dim, maxTable)
+	}
+	l := transformer.NewLoader(w).At(prefix)
+	m := &Seq2Seq{
+		Seq2SeqConfig:   c,
+		SourceEmbedding: l.At(names.SourceEmbedding).Embedding(c.SourceVocab, dim),
+		TargetEmbedding: l.At(names.TargetEmbedding).Embedding(c.TargetVocab, dim),
+		Transformer:     load(l.At(names.Transformer), c.TransformerConfig, names.TransformerNames),
+		Generator:       l.At(names.Generator).Linear(dim, c.TargetVocab, true),
+	}
+	if !l.Failed() {
+		m.SourceEmbedding.Scale = float32(math.Sqrt(float64(dim)))
+		m.TargetEmbedding.Scale = m.SourceEmbedding.Scale
+		m.positions = transformer.Sinusoidal(c.MaxLen, dim)
+	}
+	return finish(m, l)
+}
+
+// embed sets dst to the scaled vectors of the tokens plus their positions,
+// which start at from(i) in sequence i.
+func (m *Seq2Seq) embed(ws *transformer.Workspace, dst []float32, e *transformer.Embedding, tokens []int, batch transformer.Batch, from func(i int) int) error {
+	if len(tokens) != batch.Rows() {
+		return errorf(transformer.ErrShape, "%d tokens in a batch of %d rows", len(tokens), batch.Rows())
+	}
+	if err := e.Forward(ws, dst, tokens); err != nil {
+		return err
+	}
+	for i := range batch.Len() {
+		rows := dst[batch.Start(i)*e.Dim : batch.Start(i+1)*e.Dim]
+		if err := addPositions(rows, m.positions, from(i), e.Dim); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func fromZero(int) int { return 0 }
+
+// Encode sets dst, [rows, Dim], to the encoder's output for the source tokens
+// of a batch, the memory of a decoder. mask is for padded batches; a Ragged
+// batch needs none. Trace reports "encoder.embedded", what enters the encoder.
+func (m *Seq2Seq) Encode(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, mask *transformer.Mask) error {
+	if ws == nil {
+		return errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
+	}
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(len(tokens) * m.SourceEmbedding.Dim) // [rows, D]
+	if err := m.embed(ws, x, m.SourceEmbedding, tokens, batch, fromZero); err != nil {
+		return err
+	}
+	ws.Report("encoder", "embedded", x, batch.Shape(m.SourceEmbedding.Dim)...)
+	return m.Transformer.Encoder.Forward(ws, dst, transformer.LayerInput{X: x, Batch: batch, Mask: mask}, nil)
+}
+
+// Logits sets dst, [rows of target, TargetVocab], to the logits of the token
+// behind each target token, which sees the target tokens up to itself and the
+// memory: the pass of training, and that which decoding step by step equals.
+func (m *Seq2Seq) Logits(ws *transformer.Workspace, dst []float32, target []int, batch transformer.Batch, memory models.Memory) error {
+	if err := checkLen("logits", dst, batch.Rows()*m.TargetVocab, "rows*vocabulary"); err != nil {
+		return err
+	}
+	if ws == nil {
+		return errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
+	}
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(batch.Rows() * m.TargetEmbedding.Dim) // [rows, D]
+	if err := (decoder{m}).Hidden(ws, x, target, batch, &memory, nil); err != nil {
+		return err
+	}
+	return m.Generator.Forward(ws, dst, x) // [rows, V]
+}
+
+// Decode starts decoding sequences of target tokens, given memory, whose batch
+// has as many sequences, or one that all share.
+func (m *Seq2Seq) Decode(ws *transformer.Workspace, memory models.Memory, sequences int) *models.Decoding {
+	return models.Start(ws, decoder{m}, &memory, sequences)
+}
+
+var causal = transformer.Causal()
+
+// decoder is the part of a Seq2Seq that predicts tokens, a models.LanguageModel.
+type decoder struct{ m *Seq2Seq }
+
+func (d decoder) Vocab() int { return d.m.TargetVocab }
+func (d decoder) Dim() int   { return d.m.TargetEmbedding.Dim }
+
+func (d decoder) NewCache(sequences int) *transformer.Cache {
+	return transformer.NewCache(sequences, 0)
+}
+
+// Hidden implements models.LanguageModel. Trace reports "decoder.embedded".
+func (d decoder) Hidden(ws *transformer.Workspace, x []float32, target []int, batch transformer.Batch, memory *models.Memory, cache *transformer.Cache) error {
+	if cache != nil && cache.Sequences() != batch.Len() {
+		return errorf(transformer.ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), cache.Sequences())
+	}
+	from := cache.Len
+	if d.m.RestartPositions {
+		from = fromZero
+	}
+	if err := d.m.embed(ws, x, d.m.TargetEmbedding, target, batch, from); err != nil {
+		return err
+	}
+	ws.Report("decoder", "embedded", x, batch.Shape(d.Dim())...)
+	in := transformer.LayerInput{X: x, Batch: batch, Mask: causal}
+	if memory != nil {
+		in.Memory, in.MemoryBatch, in.MemoryMask = memory.X, memory.Batch, memory.Mask
+	}
+	return d.m.Transformer.Decoder.Forward(ws, x, in, cache)
+}
+
+func (d decoder) Logits(ws *transformer.Workspace, dst, x []float32) error {
+	return d.m.Generator.Forward(ws, dst, x) // [rows, V]
+}
