@@ -1,1 +1,216 @@
-"""Files in the format of llama.cpp."""
+"""Files in the format of llama.cpp, written by Python's gguf package from model folders: its names of
+metadata and tensors, its order of Llama's query and key rows, its weights of Gemma's normalizations."""
+
+import json
+import os
+import tempfile
+
+import gguf
+import numpy
+import torch
+import transformers as hf
+from safetensors.torch import load_file
+
+import decoders
+from folder import BUILD, Folder, folder
+
+ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma2": gguf.MODEL_ARCH.GEMMA2, "phi3": gguf.MODEL_ARCH.PHI3}
+TYPES = gguf.GGMLQuantizationType
+
+
+def permute(w, heads):
+    """Rows of rotary heads whose pairs are neighbours, from rows whose pairs are half a head apart."""
+    return w.reshape(heads, 2, w.shape[0] // heads // 2, *w.shape[1:]).swapaxes(1, 2).reshape(w.shape)
+
+
+def quantize(w, kind):
+    """w, [rows, columns], in blocks of the given type."""
+    if kind not in (TYPES.Q4_K, TYPES.Q6_K):
+        return gguf.quants.quantize(w, kind)
+    blocks = w.reshape(-1, 256).astype(numpy.float64)
+    bytes_ = quantize_q4_k(blocks) if kind == TYPES.Q4_K else quantize_q6_k(blocks)
+    return bytes_.reshape(w.shape[0], -1)
+
+
+def half(x):
+    """x as float16, and its bytes."""
+    h = x.astype(numpy.float16)
+    return h.astype(numpy.float64), h.reshape(-1, 1).view(numpy.uint8)
+
+
+def quantize_q4_k(x):
+    """Blocks of 256: 8 groups with a scale and a minimum of 6 bits each; 4 bits an element."""
+    g = x.reshape(-1, 8, 32)
+    low = numpy.minimum(g.min(2), 0)
+    scale = (g.max(2) - low) / 15
+    d, d_bytes = half(numpy.maximum(scale.max(1), 1e-9) / 63)
+    m, m_bytes = half(numpy.maximum((-low).max(1), 1e-9) / 63)
+    s6 = numpy.clip(numpy.round(scale / d[:, None]), 0, 63).astype(numpy.uint8)
+    m6 = numpy.clip(numpy.round(-low / m[:, None]), 0, 63).astype(numpy.uint8)
+    step = (d[:, None] * s6)[:, :, None]
+    q = numpy.round((g + (m[:, None] * m6)[:, :, None]) / numpy.where(step == 0, 1, step))
+    q = numpy.clip(q, 0, 15).astype(numpy.uint8)
+    packed = numpy.zeros((len(x), 12), numpy.uint8)
+    packed[:, 0:4] = s6[:, 0:4] & 63 | (s6[:, 4:8] >> 4) << 6
+    packed[:, 4:8] = m6[:, 0:4] & 63 | (m6[:, 4:8] >> 4) << 6
+    packed[:, 8:12] = s6[:, 4:8] & 15 | (m6[:, 4:8] & 15) << 4
+    pairs = q.reshape(-1, 4, 2, 32)
+    return numpy.concatenate([d_bytes, m_bytes, packed, (pairs[:, :, 0] | pairs[:, :, 1] << 4).reshape(-1, 128)], 1)
+
+
+def quantize_q6_k(x):
+    """Blocks of 256: 16 groups with a scale of 8 bits each; 6 bits an element."""
+    g = x.reshape(-1, 16, 16)
+    scale = abs(g).max(2) / 31
+    d, d_bytes = half(numpy.maximum(scale.max(1), 1e-9) / 127)
+    s8 = numpy.clip(numpy.round(scale / d[:, None]), 0, 127).astype(numpy.int8)
+    step = (d[:, None] * s8)[:, :, None]
+    q = numpy.clip(numpy.round(g / numpy.where(step == 0, 1, step)) + 32, 0, 63).astype(numpy.uint8).reshape(-1, 2, 4, 32)
+    low = numpy.stack([q[:, :, 0] & 15 | (q[:, :, 2] & 15) << 4, q[:, :, 1] & 15 | (q[:, :, 3] & 15) << 4], 2)
+    high = q[:, :, 0] >> 4 | (q[:, :, 1] >> 4) << 2 | (q[:, :, 2] >> 4) << 4 | (q[:, :, 3] >> 4) << 6
+    return numpy.concatenate([low.reshape(-1, 128), high.reshape(-1, 64), s8.view(numpy.uint8), d_bytes], 1)
+
+
+def kind_of(name, w, types):
+    """The type of a tensor: matrices get the first of types, the embedding, the head and the way
+    down the last."""
+    if w.ndim < 2:
+        return TYPES.F32
+    return types[-1] if name.startswith(("token_embd", "output.")) or "ffn_down" in name else types[0]
+
+
+def convert(source, path, types):
+    """Writes the folder source as a file. Returns the matrices as they are read back, by their names
+    in the folder."""
+    with open(os.path.join(source, "config.json")) as f:
+        c = json.load(f)
+    arch = ARCHITECTURES[c["model_type"]]
+    name = gguf.MODEL_ARCH_NAMES[arch]
+    heads, kv = c["num_attention_heads"], c["num_key_value_heads"]
+    head_dim = c.get("head_dim") or c["hidden_size"] // heads
+    w = gguf.GGUFWriter(path, name)
+    w.add_context_length(c["max_position_embeddings"])
+    w.add_embedding_length(c["hidden_size"])
+    w.add_block_count(c["num_hidden_layers"])
+    w.add_feed_forward_length(c["intermediate_size"])
+    w.add_head_count(heads)
+    w.add_head_count_kv(kv)
+    w.add_layer_norm_rms_eps(c["rms_norm_eps"])
+    w.add_vocab_size(c["vocab_size"])
+    rope = c.get("rope_parameters") or {"rope_theta": c["rope_theta"]} | (c.get("rope_scaling") or {})
+    w.add_rope_freq_base(rope["rope_theta"])
+    w.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1)))
+    if c.get("head_dim"):
+        w.add_key_length(head_dim)
+        w.add_value_length(head_dim)
+    if c["model_type"] in ("gemma2", "phi3"):
+        w.add_sliding_window(c.get("sliding_window") or 0)
+    if arch == gguf.MODEL_ARCH.GEMMA2:
+        w.add_attn_logit_softcapping(c["attn_logit_softcapping"])
+        w.add_final_logit_softcapping(c["final_logit_softcapping"])
+    kind = rope.get("rope_type", "default")
+    if kind in ("linear", "yarn"):
+        w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR if kind == "linear" else gguf.RopeScalingType.YARN)
+        w.add_rope_scaling_factor(rope["factor"])
+        if kind == "yarn":
+            w.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+    elif kind == "llama3":
+        w.add_tensor("rope_freqs.weight", llama3_factors(rope, head_dim))
+    elif kind == "longrope":
+        w.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        ratio = c["max_position_embeddings"] / rope["original_max_position_embeddings"]
+        w.add_rope_scaling_attn_factors(float(numpy.sqrt(1 + numpy.log(ratio) / numpy.log(rope["original_max_position_embeddings"]))))
+        for length in ("long", "short"):
+            w.add_tensor(f"rope_factors_{length}.weight", numpy.array(rope[length + "_factor"], numpy.float32))
+    vocabulary(w, c)
+    names = gguf.get_tensor_name_map(arch, c["num_hidden_layers"])
+    read = {}
+    for hub, x in load_file(os.path.join(source, "model.safetensors")).items():
+        x = x.float().numpy()
+        own = names.get_name(hub, try_suffixes=(".weight", ".bias"))
+        if arch == gguf.MODEL_ARCH.LLAMA and hub.endswith(("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias")):
+            x = permute(x, heads if "q_proj" in hub else kv)
+        if arch == gguf.MODEL_ARCH.GEMMA2 and hub.endswith("norm.weight"):
+            x = x + 1
+        kind = kind_of(own, x, types)
+        data = x if kind == TYPES.F32 else quantize(x, kind)
+        w.add_tensor(own, data, raw_dtype=kind)
+        read[own] = (hub, data if kind == TYPES.F32 else gguf.quants.dequantize(data, kind))
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+    back = {}
+    for own, (hub, x) in read.items():
+        if arch == gguf.MODEL_ARCH.LLAMA and "attn_q." in own or arch == gguf.MODEL_ARCH.LLAMA and "attn_k." in own:
+            n = heads if "attn_q." in own else kv
+            x = x.reshape(n, x.shape[0] // n // 2, 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
+        if arch == gguf.MODEL_ARCH.GEMMA2 and hub.endswith("norm.weight"):
+            x = x - 1
+        back[hub] = torch.from_numpy(numpy.ascontiguousarray(x))
+    return back
+
+
+def llama3_factors(rope, head_dim):
+    """What Llama 3's frequencies are divided by."""
+    f = rope["rope_theta"] ** (-numpy.arange(0, head_dim, 2) / head_dim)
+    turns = rope["original_max_position_embeddings"] * f / (2 * numpy.pi)
+    fast = numpy.clip((turns - rope["low_freq_factor"]) / (rope["high_freq_factor"] - rope["low_freq_factor"]), 0, 1)
+    return (1 / ((1 - fast) / rope["factor"] + fast)).astype(numpy.float32)
+
+
+def vocabulary(w, c):
+    """A vocabulary of made-up tokens."""
+    n = c["vocab_size"]
+    w.add_tokenizer_model("llama")
+    w.add_tokenizer_pre("default")
+    w.add_token_list(["<unk>", "<s>", "</s>"] + [f"▁t{i}" for i in range(3, n)])
+    w.add_token_scores([float(-i) for i in range(n)])
+    w.add_token_types([gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL] + [gguf.TokenType.NORMAL] * (n - 3))
+    w.add_bos_token_id(1)
+    w.add_eos_token_id(c["eos_token_id"])
+    w.add_add_bos_token(True)
+
+
+def gguf_folder(out, name, config, cls, quantized, **options):
+    """Files of several types of one model: f32.gguf and those in quantized, {name: types}. In
+    expected.safetensors are the logits of each, those of x.gguf being logits_x: of the weights as they
+    are read back from it. The tokens are those of the folder, before it was quantized."""
+    f = Folder(out, name)
+    with tempfile.TemporaryDirectory() as temporary:
+        decoders.decoder(temporary, "model", cls(config), cls, **options)
+        source = os.path.join(temporary, "model")
+        tensors, noise = dict(load_file(os.path.join(source, "expected.safetensors"))), {}
+        folder_logits = tensors.pop("logits")
+        if name != "k":  # of larger rows, whose file would be too
+            quantized = {"f32": [TYPES.F32]} | quantized
+        for file, types in quantized.items():
+            back = convert(source, os.path.join(f.path, file + ".gguf"), types)
+            model = cls.from_pretrained(source, dtype=torch.float32, attn_implementation="eager").eval()
+            model.load_state_dict(back, strict=False)
+            result = decoders.outputs(model)["logits"]
+            tensors["logits_" + file] = result
+            noise["logits_" + file] = "%.2g" % float((decoders.outputs(model.double())["logits"] - result.double()).abs().max())
+            print(f"{name:24} {file} noise {noise['logits_' + file]}, to that of the folder {float((result - folder_logits).abs().max()):.3g}", flush=True)
+        f.expected(tensors, {"class": cls.__name__, "transformers": hf.__version__, "noise": noise})
+
+
+SMALL = {"q8_0": [TYPES.Q8_0], "q4_0": [TYPES.Q4_0]}
+SIZES = dict(hidden_size=32, intermediate_size=64)
+GGUF = {
+    "gguf-llama": lambda: (decoders.llama(hf.LlamaConfig, rope_parameters=decoders.LLAMA3, max_position_embeddings=2048, **SIZES), hf.LlamaForCausalLM, SMALL, {}),
+    "gguf-qwen2": lambda: (decoders.llama(hf.Qwen2Config, rope_parameters=decoders.rope("yarn", 1000000.0, factor=4.0, original_max_position_embeddings=16), tie_word_embeddings=True, **SIZES), hf.Qwen2ForCausalLM, SMALL, {}),
+    "gguf-qwen3": lambda: (decoders.llama(hf.Qwen3Config, head_dim=16, tie_word_embeddings=True, **SIZES), hf.Qwen3ForCausalLM, SMALL, {}),
+    "gguf-gemma2": lambda: (decoders.gemma(hf.Gemma2Config, query_pre_attn_scalar=16, attn_logit_softcapping=2.0, final_logit_softcapping=2.0, intermediate_size=64), hf.Gemma2ForCausalLM, SMALL, dict(norm=0.0, scale=[("embed_tokens", 0.1)])),
+    "gguf-phi3": lambda: (decoders.llama(hf.Phi3Config, pad_token_id=0, original_max_position_embeddings=16, max_position_embeddings=64, partial_rotary_factor=0.75,
+                                         rope_parameters=decoders.rope("longrope", short_factor=[1.0, 1.1, 1.3], long_factor=[1.2, 2.0, 4.0], partial_rotary_factor=0.75, original_max_position_embeddings=16), **SIZES), hf.Phi3ForCausalLM, SMALL, {}),
+    # Rows of 256, as the formats with groups need them; types mixed as llama.cpp's default download mixes them.
+    "gguf-k": lambda: (decoders.llama(hf.LlamaConfig, vocab_size=101, hidden_size=256, intermediate_size=256, num_hidden_layers=1, num_key_value_heads=1), hf.LlamaForCausalLM,
+                       {"q4_k": [TYPES.Q4_K, TYPES.Q6_K], "q6_k": [TYPES.Q6_K]}, {}),
+}
+
+
+@folder(*GGUF)
+def _(out, name):
+    config, cls, quantized, options = GGUF[name]()
+    gguf_folder(os.path.join(os.path.dirname(out.rstrip("/")), "gguf"), name.removeprefix("gguf-"), config, cls, quantized, seed=2000, **options)
