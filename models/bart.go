@@ -105,10 +105,20 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, e, d embedder,
 	return m, c.bartHead(lm, f.Tied)
 }
 
-// bartHead loads the decoder's head and, if there is one, its bias.
+// bartHead loads the decoder's head and, if there is one, its bias. Checkpoints of the
+// model without head are used with the embedding as head.
 func (c *Checkpoint) bartHead(d *decoder, tied bool) error {
-	if err := c.causalHead(d, tied); err != nil {
-		return err
+	switch c.Config.Head() {
+	case "ForConditionalGeneration", "MTModel":
+	case "Model":
+		tied = tied || !c.Loader.Has("lm_head.weight")
+	default:
+		return c.unknownHead()
+	}
+	if head := c.Loader.At("lm_head."); tied {
+		d.head = head.Tied(d.tokens, nil)
+	} else {
+		d.head = head.Linear(d.tokens.Dim, d.tokens.Vocab, false)
 	}
 	if c.Loader.Has("final_logits_bias") && d.head != nil {
 		d.head.Bias = c.Loader.Tensor("final_logits_bias", 1, d.tokens.Vocab)

@@ -1,6 +1,8 @@
 package models
 
 import (
+	"slices"
+
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -20,6 +22,9 @@ type decoder struct {
 	norm    *transformer.Norm // behind the last layer; nil: none
 	head    *transformer.Linear
 	cap     float32 // logits x become cap*tanh(x/cap); 0: they stay
+	// frequencies are those of the rotary positions where they depend on the length of
+	// the sequence; else nil.
+	frequencies func(length int) []float64
 }
 
 // add adds a layer with a window, 0 for none.
@@ -34,6 +39,56 @@ func (d *decoder) NewCache(sequences int) *Cache {
 }
 
 func (d *decoder) Hidden(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
+	if len(tokens) != batch.Rows() {
+		return errorf(transformer.ErrShape, "%d tokens in a batch of %d rows", len(tokens), batch.Rows())
+	}
+	if len(dst) != len(tokens)*d.Dim() {
+		return errorf(transformer.ErrShape, "dst has %d elements, want %d*%d (rows*dim)", len(dst), len(tokens), d.Dim())
+	}
+	if cache != nil && cache.Sequences() != batch.Len() {
+		return errorf(transformer.ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), cache.Sequences())
+	}
+	if d.frequencies != nil && cache != nil {
+		return d.again(ws, dst, tokens, batch, memory, cache)
+	}
+	return d.pass(ws, dst, tokens, batch, memory, cache)
+}
+
+// again is a pass with a cache where frequencies depend on the length. With them the
+// hidden states of all earlier tokens change, so that sequences whose frequencies are
+// no longer those of their cache are computed from their start.
+func (d *decoder) again(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
+	all, lengths := make([]int, 0, len(tokens)), make([]int, batch.Len())
+	for i := range batch.Len() {
+		added, past := tokens[batch.Start(i):batch.Start(i+1)], cache.Remembered(i)
+		if len(added) > 0 && len(past) > 0 && (cache.Len(i) != len(past) || !slices.Equal(d.frequencies(len(past)), d.frequencies(len(past)+len(added)))) {
+			cache.Restart(i)
+			all, lengths[i] = append(all, past...), len(past)
+		}
+		all, lengths[i] = append(all, added...), lengths[i]+len(added)
+	}
+	if len(all) == len(tokens) {
+		if err := d.pass(ws, dst, tokens, batch, memory, cache); err != nil {
+			return err
+		}
+	} else {
+		defer ws.Release(ws.Mark())
+		dim, whole := d.Dim(), transformer.Ragged(lengths...)
+		x := ws.Alloc(len(all) * dim) // [rows from the start, D]
+		if err := d.pass(ws, x, all, whole, memory, cache); err != nil {
+			return err
+		}
+		for i := range batch.Len() { // the last rows are those asked for
+			rows, end := dst[batch.Start(i)*dim:batch.Start(i+1)*dim], whole.Start(i+1)*dim
+			copy(rows, x[end-len(rows):end])
+		}
+	}
+	cache.Remember(tokens, batch)
+	return nil
+}
+
+// pass is Hidden of tokens that follow those in cache.
+func (d *decoder) pass(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
 	if err := d.embed(ws, dst, Tokens{IDs: tokens, Batch: batch}, cache); err != nil { // [rows, D]
 		return err
 	}
@@ -86,18 +141,39 @@ func causal(window int) *transformer.Mask {
 	return causalMask
 }
 
-// causalHead loads the head of the decoder d: the embedding itself where the checkpoint
-// ties the two.
-func (c *Checkpoint) causalHead(d *decoder, tied bool) error {
-	l := c.Loader.At("lm_head.")
-	switch c.Config.Head() {
-	case "ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "MTModel", "":
-		if tied {
-			d.head = l.Tied(d.tokens, nil)
-		} else {
-			d.head = l.Linear(d.tokens.Dim, d.tokens.Vocab, false)
-		}
-		return nil
+// causal is the model of the decoder d with the head that the architecture names: the
+// embedding itself to logits where the checkpoint ties the two; a classifier of each text
+// by its last token, or of each token; or none.
+func (c *Checkpoint) causal(d *decoder, tied bool) (*Model, error) {
+	lm := c.Loader.At("lm_head.")
+	classifier := c.Loader.Under("weight", "score.", "classifier.") // the latter for GPT-2's of tokens
+	labels := func() *transformer.Linear {
+		return classifier.Linear(d.tokens.Dim, c.Config.labels(), classifier.Has("bias"))
 	}
-	return c.unknownHead()
+	switch c.Config.Head() {
+	case "ForCausalLM", "LMHeadModel":
+		if tied {
+			d.head = lm.Tied(d.tokens, nil)
+		} else {
+			d.head = lm.Linear(d.tokens.Dim, d.tokens.Vocab, false)
+		}
+		return &Model{LM: d}, nil
+	case "Model":
+		return &Model{Encoder: causalEncoder{d}}, nil
+	case "ForSequenceClassification":
+		return &Model{Encoder: causalEncoder{d}, Classifier: &head{pool: poolLast, out: labels()}}, nil
+	case "ForTokenClassification":
+		return &Model{Encoder: causalEncoder{d}, TokenClassifier: &head{out: labels()}}, nil
+	}
+	return nil, c.unknownHead()
+}
+
+// causalEncoder is a decoder as an encoder, whose tokens see those in front of them.
+type causalEncoder struct{ *decoder }
+
+func (e causalEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
+	if in.Types != nil {
+		return errorf(transformer.ErrShape, "this model has no types of tokens")
+	}
+	return e.Hidden(ws, dst, in.IDs, in.Batch, nil, nil)
 }

@@ -2,14 +2,10 @@ package models_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"sort"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/avoformer/avoformer/kernels"
@@ -69,11 +65,34 @@ type expected struct {
 
 // compareFolder compares all outputs of a folder, and returns their number.
 func compareFolder(t *testing.T, dir string) int {
+	e := openExpected(t, dir)
+	m, err := models.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws := new(models.Workspace)
+	e.text(ws, m)
+	e.image(ws, m)
+	e.joint(ws, m)
+	e.generation(ws, m)
+	for _, name := range e.file.Names() {
+		if !e.used[name] {
+			t.Errorf("%s is not compared", name)
+		}
+	}
+	if e.outputs == 0 {
+		t.Error("nothing compared")
+	}
+	return e.outputs
+}
+
+// openExpected opens the expected.safetensors of a folder until the test ends.
+func openExpected(t *testing.T, dir string) *expected {
 	file, err := safetensors.Open(filepath.Join(dir, "expected.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	t.Cleanup(func() { file.Close() })
 	var about struct {
 		Noise map[string]string `json:"noise"`
 	}
@@ -86,24 +105,7 @@ func compareFolder(t *testing.T, dir string) int {
 			t.Fatal(err)
 		}
 	}
-	m, err := models.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ws := new(models.Workspace)
-	e.text(ws, m)
-	e.image(ws, m)
-	e.joint(ws, m)
-	e.generation(ws, m)
-	for _, name := range file.Names() {
-		if !e.used[name] {
-			t.Errorf("%s is not compared", name)
-		}
-	}
-	if e.outputs == 0 {
-		t.Error("nothing compared")
-	}
-	return e.outputs
+	return e
 }
 
 func (e *expected) has(name string) bool { _, ok := e.file.Info(name); return ok }
@@ -297,81 +299,4 @@ func (e *expected) joint(ws *models.Workspace, m *models.Model) {
 	logits := make([]float32, shape[0]*in.Batch.Len())
 	e.ok(m.Joint.Compare(ws, logits, images, texts))
 	e.check("logits_per_image", logits)
-}
-
-// generation compares logits and greedy tokens of language models.
-func (e *expected) generation(ws *models.Workspace, m *models.Model) {
-	if m.LM == nil {
-		return
-	}
-	memory, memories := e.memory(ws, m)
-	ids, mask := "input_ids", "attention_mask"
-	if memory != nil {
-		ids, mask = "decoder_input_ids", "decoder_attention_mask"
-	}
-	in := e.tokens(ids, mask, "")
-	x := make([]float32, len(in.IDs)*m.LM.Dim())
-	e.ok(m.LM.Hidden(ws, x, in.IDs, in.Batch, memory, nil))
-	y := make([]float32, len(in.IDs)*m.LM.Vocab())
-	e.ok(m.LM.Logits(ws, y, x))
-	e.check("logits", in.pad(y))
-
-	var greedy []string
-	for _, name := range e.file.Names() {
-		if strings.HasPrefix(name, "greedy_") {
-			greedy = append(greedy, name)
-		}
-	}
-	sort.Strings(greedy)
-	for _, name := range greedy {
-		i, err := strconv.Atoi(strings.TrimPrefix(name, "greedy_"))
-		e.ok(err)
-		prompt := []int{m.Config.DecoderStart}
-		if e.has("decoder_prompt") {
-			prompt = e.ints("decoder_prompt")
-		} else if memory == nil {
-			prompt = e.ints(fmt.Sprintf("prompt_%d", i))
-		}
-		want := e.ints(name)
-		var own *models.Memory
-		if memory != nil {
-			own = &memories[i]
-		}
-		got, err := models.Collect(models.Generate(e.t.Context(), models.Start(ws, m.LM, own, 1), prompt,
-			models.Sampling{}, models.Limits{MaxTokens: len(want)}))
-		e.ok(err)
-		e.outputs++
-		if !slices.Equal(got, want) {
-			e.t.Errorf("%s: %v, want %v", name, got, want)
-		}
-	}
-}
-
-// memory is the output of the encoder, if there is one: of all sequences, and of each.
-func (e *expected) memory(ws *models.Workspace, m *models.Model) (*models.Memory, []models.Memory) {
-	var all models.Memory
-	dim := 0
-	switch {
-	case m.Audio != nil:
-		features, shape := e.floats("input_features"), e.shape("input_features")
-		n, frames := shape[0], shape[2]
-		rows := m.Audio.Rows(frames)
-		dim = m.Audio.Dim()
-		all = models.Memory{X: make([]float32, n*rows*dim), Batch: transformer.Uniform(n, rows)}
-		e.ok(m.Audio.EncodeAudio(ws, all.X, features, n, frames))
-		e.check("encoder_last_hidden_state", all.X)
-	case m.Encoder != nil:
-		in := e.tokens("input_ids", "attention_mask", "")
-		dim = m.Encoder.Dim()
-		all = models.Memory{X: make([]float32, len(in.IDs)*dim), Batch: in.Batch}
-		e.ok(m.Encoder.Encode(ws, all.X, in.Tokens))
-		e.check("encoder_last_hidden_state", in.pad(all.X))
-	default:
-		return nil, nil
-	}
-	var each []models.Memory
-	for i := range all.Batch.Len() {
-		each = append(each, models.Memory{X: all.X[all.Batch.Start(i)*dim : all.Batch.Start(i+1)*dim], Batch: transformer.Uniform(1, all.Batch.Length(i))})
-	}
-	return &all, each
 }

@@ -56,7 +56,7 @@ func newGemma(c *Checkpoint) (*Model, error) {
 		if g == nil {
 			return nil, 0
 		}
-		onePlus(g.SelfNorm, g.FeedNorm)
+		c.onePlus(g.SelfNorm, g.FeedNorm)
 		return g, 0
 	})
 }
@@ -64,22 +64,18 @@ func newGemma(c *Checkpoint) (*Model, error) {
 // gemma is [Checkpoint.llama] with scaled embeddings, 1+w in the last normalization and a
 // cap of the logits, 0 for none.
 func (c *Checkpoint) gemma(f gemmaFields, logitCap float32, layer func(l *transformer.Loader, i int) (decoderLayer, int)) (*Model, error) {
-	m, err := c.llama(f.llamaFields, layer)
-	if err != nil || c.Loader.Failed() {
-		return m, err
-	}
-	d := m.LM.(*decoder)
+	d := c.llamaDecoder(f.llamaFields, layer)
 	d.tokens.Scale = float32(math.Sqrt(float64(f.Dim)))
 	d.cap = logitCap
-	onePlus(d.norm)
-	return m, nil
+	c.onePlus(d.norm)
+	return c.causal(d, f.Tied)
 }
 
-// onePlus makes the weights w of normalizations 1+w. Some may be nil, or lack their
-// weights, where loading failed.
-func onePlus(norms ...*transformer.Norm) {
+// onePlus makes the weights w of normalizations 1+w, unless they are stored so. Some may
+// be nil, or lack their weights, where loading failed.
+func (c *Checkpoint) onePlus(norms ...*transformer.Norm) {
 	for _, n := range norms {
-		if n == nil {
+		if n == nil || c.llamaCpp {
 			continue
 		}
 		weight := make([]float32, len(n.Weight)) // those of a TensorMap are not ours

@@ -56,7 +56,7 @@ func newGemma2(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	return c.gemma(config.gemmaFields, config.LogitCap, func(l *transformer.Loader, i int) (decoderLayer, int) {
-		return loadGemma2Layer(l, layer), windows(i)
+		return c.gemma2Layer(l, layer), windows(i)
 	})
 }
 
@@ -90,9 +90,9 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 	global.Self.QKNorm, sliding.Self.QKNorm = norm, norm
 	return c.gemma(config.gemmaFields, config.LogitCap, func(l *transformer.Loader, i int) (decoderLayer, int) {
 		if w := windows(i); w > 0 {
-			return loadGemma2Layer(l, sliding), w
+			return c.gemma2Layer(l, sliding), w
 		}
-		return loadGemma2Layer(l, global), 0
+		return c.gemma2Layer(l, global), 0
 	})
 }
 
@@ -111,7 +111,7 @@ type gemma2Layer struct {
 	feed                             *transformer.FeedForward
 }
 
-func loadGemma2Layer(l *transformer.Loader, config transformer.LayerConfig) *gemma2Layer {
+func (c *Checkpoint) gemma2Layer(l *transformer.Loader, config transformer.LayerConfig) *gemma2Layer {
 	names, norm := llamaLayer, config.Norm
 	names.Attention.QueryNorm, names.Attention.KeyNorm = "q_norm.", "k_norm."
 	norm.Shape = []int{config.Self.Dim}
@@ -125,7 +125,7 @@ func loadGemma2Layer(l *transformer.Loader, config transformer.LayerConfig) *gem
 		feedPostNorm:      l.At("post_feedforward_layernorm.").Norm(norm),
 	}
 	if !l.Failed() {
-		onePlus(g.attentionNorm, g.attentionPostNorm, g.feedNorm, g.feedPostNorm, g.attention.QueryNorm, g.attention.KeyNorm)
+		c.onePlus(g.attentionNorm, g.attentionPostNorm, g.feedNorm, g.feedPostNorm, g.attention.QueryNorm, g.attention.KeyNorm)
 	}
 	return g
 }

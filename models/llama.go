@@ -22,6 +22,8 @@ type llamaFields struct {
 	Eps          float32 `json:"rms_norm_eps"`
 	Tied         bool    `json:"tie_word_embeddings"`
 	ropeFields
+
+	frequencies func(length int) []float64 // where they depend on the length
 }
 
 // llamaLayer is the names of a layer.
@@ -75,25 +77,38 @@ func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 		return transformer.LayerConfig{}, c.JSON.Errorf("num_key_value_heads", "does not divide num_attention_heads = %d", f.Heads)
 	}
 	rotary, err := c.JSON.rotary(f.ropeFields, kind, f.HeadDim, f.MaxPositions)
+	if err != nil {
+		return transformer.LayerConfig{}, err
+	}
+	if c.llamaCpp && c.Config.ModelType == "llama" {
+		rotary.Pairing = transformer.PairNeighbours
+	}
+	f.frequencies = rotary.FrequenciesAt
 	return transformer.LayerConfig{
 		Self:        transformer.AttentionConfig{Dim: f.Dim, Heads: f.Heads, KVHeads: f.KVHeads, HeadDim: f.HeadDim, Rotary: rotary},
 		FeedForward: transformer.FeedForwardConfig{Hidden: f.Hidden, Activation: activation, Gated: true},
 		Norm:        transformer.NormConfig{Eps: f.Eps, RMS: true},
 		NormFirst:   true,
-	}, err
+	}, nil
 }
 
-// llama is the language model whose parts have Llama's names. layer loads layer i, and
-// gives its window, 0 where it has none.
+// llama is the model whose parts have Llama's names. layer loads layer i, and gives its
+// window, 0 where it has none.
 func (c *Checkpoint) llama(f llamaFields, layer func(l *transformer.Loader, i int) (decoderLayer, int)) (*Model, error) {
+	return c.causal(c.llamaDecoder(f, layer), f.Tied)
+}
+
+// llamaDecoder is llama without its head.
+func (c *Checkpoint) llamaDecoder(f llamaFields, layer func(l *transformer.Loader, i int) (decoderLayer, int)) *decoder {
 	body := c.Loader.Under("embed_tokens.weight", "model.", "")
 	d := &decoder{
-		embedder: embedder{tokens: body.At("embed_tokens.").Embedding(f.Vocab, f.Dim)},
-		norm:     body.At("norm.").Norm(transformer.NormConfig{Shape: []int{f.Dim}, Eps: f.Eps, RMS: true}),
+		embedder:    embedder{tokens: body.At("embed_tokens.").Embedding(f.Vocab, f.Dim)},
+		frequencies: f.frequencies,
+		norm:        body.At("norm.").Norm(transformer.NormConfig{Shape: []int{f.Dim}, Eps: f.Eps, RMS: true}),
 	}
 	for i := 0; i < f.Layers && !c.Loader.Failed(); i++ {
 		d.add(layer(body.At("layers.%d.", i), i))
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = f.Vocab, f.Dim, f.Layers, f.MaxPositions
-	return &Model{LM: d}, c.causalHead(d, f.Tied)
+	return d
 }

@@ -35,6 +35,9 @@ type Model struct {
 	// Joint compares texts and images by vectors of one space.
 	Joint *Joint
 
+	// Vocabulary is that of a GGUF file; a folder has its own files for it.
+	Vocabulary *Vocabulary
+
 	// Sentence is the embedding of sentences that modules.json describes.
 	Sentence *SentenceEmbedder
 }

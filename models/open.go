@@ -17,7 +17,7 @@ import (
 // Open loads the model in the folder dir, which has config.json and
 // model.safetensors, or shards of it with model.safetensors.index.json. A folder of
 // the hub's cache may be given too: a snapshot with its links, or the model's folder,
-// of which refs/main chooses the snapshot.
+// of which refs/main chooses the snapshot; or a GGUF file, see [OpenGGUF].
 //
 // The weights are packed for the kernels active now; no file is needed afterwards.
 func Open(dir string) (*Model, error) {
@@ -28,6 +28,8 @@ func Open(dir string) (*Model, error) {
 	switch {
 	case err != nil:
 		return nil, errorf(ErrFolder, "%w", err)
+	case !info.IsDir() && isGGUF(dir):
+		return OpenGGUF(dir)
 	case !info.IsDir():
 		return nil, errorf(ErrFolder, "%s is no folder", dir)
 	}

@@ -12,6 +12,10 @@ type Checkpoint struct {
 	Config Config              // what all configurations have
 	Loader *transformer.Loader // of the weights; Open calls its Finish
 	JSON   Document            // config.json
+
+	// llamaCpp tells that the tensors are as llama.cpp has them: the rotary pairs of
+	// Llama's queries and keys are neighbours, and Gemma's normalizations hold 1+w.
+	llamaCpp bool
 }
 
 // A Builder makes the model of a checkpoint. What is wrong with the weights it

@@ -2,6 +2,7 @@ package models
 
 import (
 	"math"
+	"slices"
 
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -124,6 +125,9 @@ func (s ropeScaling) scale(d Document, c *transformer.RotaryConfig, maxPositions
 		if len(s.Long) != half {
 			return d.Errorf("long_factor", "want %d numbers", half)
 		}
+		if slices.Min(s.Short) <= 0 || slices.Min(s.Long) <= 0 {
+			return d.Errorf("short_factor", "want numbers above 0, in long_factor too")
+		}
 		s.longrope(c, maxPositions)
 		return original()
 	}
@@ -196,11 +200,14 @@ func (s ropeScaling) longrope(c *transformer.RotaryConfig, maxPositions int) {
 	for i, f := range c.Frequencies {
 		short[i], long[i] = f/s.Short[i], f/s.Long[i]
 	}
-	c.FrequenciesAt = func(length int) []float64 {
-		if length > s.Original {
-			return long
+	c.Frequencies = short
+	if !slices.Equal(short, long) {
+		c.FrequenciesAt = func(length int) []float64 {
+			if length > s.Original {
+				return long
+			}
+			return short
 		}
-		return short
 	}
 	factor := s.Factor
 	if factor == 0 {

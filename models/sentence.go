@@ -49,10 +49,14 @@ func openSentence(fsys fs.FS, m *Model) (*SentenceEmbedder, error) {
 	if err := doc.Field("modules", &modules); err != nil {
 		return nil, err
 	}
-	if m.Encoder == nil {
+	encoder := m.Encoder
+	if d, ok := m.LM.(*decoder); ok && encoder == nil {
+		encoder = causalEncoder{d}
+	}
+	if encoder == nil {
 		return nil, errorf(ErrFolder, "modules.json beside a model_type %q that is no encoder", m.Config.ModelType)
 	}
-	s := &SentenceEmbedder{encoder: m.Encoder}
+	s := &SentenceEmbedder{encoder: encoder}
 	for i, module := range modules {
 		kind := module.Type[strings.LastIndex(module.Type, ".")+1:]
 		switch {

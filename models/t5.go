@@ -71,11 +71,8 @@ func newT5(c *Checkpoint) (*Model, error) {
 		layers:   c.Loader.At("encoder.").Stack(transformer.StackConfig{Layers: config.EncoderLayers, Layer: layer, FinalNorm: true}, names),
 		bias:     config.bias(c.Loader.At("encoder.block.0.layer.0.SelfAttention."), true),
 	}}
-	switch c.Config.Head() {
-	case "EncoderModel", "Model":
-		if c.Config.Head() == "EncoderModel" || !c.Loader.Has("decoder.final_layer_norm.weight") {
-			return m, nil
-		}
+	if c.Config.Head() == "Model" && !c.Loader.Has("decoder.final_layer_norm.weight") { // T5EncoderModel
+		return m, nil
 	}
 	cross := layer.Self
 	layer.Cross = &cross
@@ -129,7 +126,7 @@ func (config *t5Config) bias(l *transformer.Loader, bothWays bool) *relativeBias
 func (config *t5Config) head(c *Checkpoint, shared *transformer.Embedding) (*transformer.Linear, error) {
 	l := c.Loader.At("lm_head.")
 	switch c.Config.Head() {
-	case "ForConditionalGeneration", "WithLMHeadModel", "LMHeadModel", "":
+	case "ForConditionalGeneration", "LMHeadModel", "Model":
 	default:
 		return nil, c.unknownHead()
 	}

@@ -22,6 +22,9 @@ func newWhisper(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
+	if head := c.Config.Head(); head != "ForConditionalGeneration" && head != "Model" {
+		return nil, c.unknownHead()
+	}
 	encoderLayer, decoderLayer, err := config.layers(c, true)
 	if err != nil {
 		return nil, err

@@ -486,9 +486,6 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 		if err := cache.makeRoom(in.Batch, a.KVHeads, a.HeadDim); err != nil {
 			return p, err
 		}
-		if a.Rotary != nil && a.Rotary.FrequenciesAt != nil {
-			cache.turn(a.Rotary, in.Batch)
-		}
 		cache.append(in.Batch, k, v, p.kRow)
 		p.k, p.v, p.cache = cache.key, cache.value, cache
 	}

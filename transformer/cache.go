@@ -19,6 +19,7 @@ type Cache struct {
 	lens      []int // rows passed through the stack so far, per sequence
 	windows   []int // of the layers, or one of all
 	layers    []LayerCache
+	tokens    [][]int // of each sequence, where a model asked to remember them
 }
 
 // NewCache is an empty cache for a number of sequences. room, which may be 0,
@@ -149,7 +150,35 @@ func (c *Cache) Reorder(parents []int) error {
 		c.layers[i].reorder(parents)
 	}
 	c.lens = pick(c.lens, parents)
+	c.tokens = pick(c.tokens, parents)
 	return nil
+}
+
+// Remember keeps the tokens of batch behind those remembered before: for models whose
+// earlier rows change with the length of the sequence.
+func (c *Cache) Remember(tokens []int, batch Batch) {
+	if c.tokens == nil {
+		c.tokens = make([][]int, c.sequences)
+	}
+	for i, old := range c.tokens { // which may be shared with sequences that part here
+		c.tokens[i] = append(slices.Clip(old), tokens[batch.Start(i):batch.Start(i+1)]...)
+	}
+}
+
+// Remembered is the tokens of sequence i that Remember was given.
+func (c *Cache) Remembered(i int) []int {
+	if c.tokens == nil {
+		return nil
+	}
+	return c.tokens[i]
+}
+
+// Restart makes sequence i empty, but for what is remembered.
+func (c *Cache) Restart(i int) {
+	c.lens[i] = 0
+	for l := range c.layers {
+		c.layers[l].dropped[i] = 0
+	}
 }
 
 // Continue is a new cache of n sequences that all go on from what a sequence of c
@@ -163,7 +192,7 @@ func (c *Cache) Continue(sequence, n int) (*Cache, error) {
 	for i := range parents {
 		parents[i] = sequence
 	}
-	d := &Cache{sequences: n, room: c.room, lens: pick(c.lens, parents), windows: c.windows}
+	d := &Cache{sequences: n, room: c.room, lens: pick(c.lens, parents), tokens: pick(c.tokens, parents), windows: c.windows}
 	for i := range c.layers {
 		l := c.layers[i]
 		l.cache = d
@@ -178,8 +207,11 @@ func (c *Cache) Continue(sequence, n int) (*Cache, error) {
 	return d, nil
 }
 
-// pick is the elements of x at the given indices.
+// pick is the elements of x at the given indices; nil of nil.
 func pick[T any](x []T, at []int) []T {
+	if x == nil {
+		return nil
+	}
 	y := make([]T, len(at))
 	for i, p := range at {
 		y[i] = x[p]
@@ -202,9 +234,6 @@ type LayerCache struct {
 	dropped        []int // rows forgotten, per sequence
 	capacity       int   // rows that each sequence has room for
 	heads, headDim int   // of keys; 0 before the first row
-	// turned is, for each sequence, by which frequencies its keys are rotated, where
-	// those depend on its length.
-	turned [][]float64
 	// For cross-attention:
 	memory  bool
 	batch   Batch // of the memory's rows
@@ -317,33 +346,6 @@ func (l *LayerCache) append(batch Batch, k, v []float32, row int) {
 	}
 }
 
-// turn rotates the keys of earlier rows from the frequencies that their sequences had to
-// those that they have with the rows of batch.
-func (l *LayerCache) turn(r *Rotary, batch Batch) {
-	if l.turned == nil {
-		l.turned = make([][]float64, len(l.dropped))
-	}
-	half := r.Dim / 2
-	by, cos, sin := make([]float64, half), make([]float32, half), make([]float32, half)
-	for i := range l.turned {
-		old, now := l.turned[i], r.FrequenciesAt(l.Past(i)+batch.Length(i))
-		l.turned[i] = now
-		if old == nil || slices.Equal(old, now) {
-			continue
-		}
-		for d := range by {
-			by[d] = now[d] - old[d]
-		}
-		for j := range l.held(i) {
-			turn(cos, sin, by, float64(l.dropped[i]+j), 1)
-			for h := range l.heads {
-				at := ((i*l.heads+h)*l.capacity + j) * l.headDim
-				rotate(l.key[at:at+l.headDim], l.headDim, cos, sin, r.Pairing)
-			}
-		}
-	}
-}
-
 // strides says where the keys lie, and the values.
 func (l *LayerCache) strides() kernels.Strides {
 	head := l.capacity * l.headDim
@@ -370,7 +372,4 @@ func (l *LayerCache) reorder(parents []int) {
 		*x = to
 	}
 	l.dropped = pick(l.dropped, parents)
-	if l.turned != nil {
-		l.turned = pick(l.turned, parents)
-	}
 }

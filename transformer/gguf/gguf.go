@@ -18,6 +18,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"sync"
 )
 
 // Errors that those of this package match, for use with errors.Is.
@@ -163,4 +164,52 @@ func (f *File) Float32(name string) ([]float32, error) {
 		return nil, fmt.Errorf("%q: %w", name, err)
 	}
 	return x, nil
+}
+
+// chunk is the number of elements, a multiple of every format's block, that
+// ReadFloat32 converts at a time.
+const chunk = 1 << 14
+
+// scratch is what ReadFloat32 needs: the values and, of the widest format, the bytes of
+// a chunk.
+type scratch struct {
+	values [chunk]float32
+	raw    [8 * chunk]byte
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// ReadFloat32 sets dst to elements [from, from+len(dst)) of the named tensor, as
+// Float32 has them.
+func (f *File) ReadFloat32(dst []float32, name string, from int) error {
+	e, ok := f.entries[name]
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: tensor %q", ErrAbsent, name)
+	case dequantizers[e.Type] == nil:
+		return fmt.Errorf("%w: %q is %v, want one that can be converted to float32", ErrType, name, e.Type)
+	case from < 0 || from > e.Len()-len(dst):
+		return fmt.Errorf("gguf: %q: elements %d to %d of %d", name, from, from+len(dst), e.Len())
+	}
+	block := e.Type.Block()
+	buffer := scratches.Get().(*scratch)
+	defer scratches.Put(buffer)
+	for len(dst) > 0 {
+		first := from / block * block // of the block that element from is in
+		n := min((from-first+len(dst)+block-1)/block*block, chunk)
+		raw, values := buffer.raw[:e.Type.Bytes(n)], buffer.values[:n]
+		at := f.data + e.begin + int64(first/block)*int64(e.Type.Bytes(block))
+		if got, err := f.r.ReadAt(raw, at); got < len(raw) {
+			if err == io.EOF {
+				return fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
+			}
+			return fmt.Errorf("gguf: %q: %w", name, err)
+		}
+		if err := Dequantize(e.Type, values, raw); err != nil {
+			return fmt.Errorf("%q: %w", name, err)
+		}
+		n = copy(dst, values[from-first:])
+		dst, from = dst[n:], from+n
+	}
+	return nil
 }

@@ -61,6 +61,49 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestReadFloat32 reads pieces, within blocks and across chunks, and compares them with
+// the whole.
+func TestReadFloat32(t *testing.T) {
+	f := open(t)
+	for _, name := range f.Names() {
+		want, err := f.Float32(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, piece := range [][2]int{{0, len(want)}, {0, 1}, {len(want) / 3, len(want) / 2}, {len(want) - 1, len(want)}, {5, 5}} {
+			from, to := min(piece[0], len(want)), min(piece[1], len(want))
+			got := make([]float32, to-from)
+			if err := f.ReadFloat32(got, name, from); err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range got {
+				if math.Float32bits(v) != math.Float32bits(want[from+i]) {
+					t.Fatalf("%s: element %d is %g, want %g", name, from+i, v, want[from+i])
+				}
+			}
+		}
+		for _, from := range []int{-1, len(want)} {
+			if err := f.ReadFloat32(make([]float32, 1), name, from); err == nil {
+				t.Errorf("%s: no error for element %d", name, from)
+			}
+		}
+	}
+	if err := f.ReadFloat32(nil, "none", 0); !errors.Is(err, ErrAbsent) {
+		t.Errorf("a tensor that is not there: %v", err)
+	}
+	var b bytes.Buffer // of more than a chunk
+	large := make([]float32, 3*chunk)
+	for i := range large {
+		large[i] = float32(i)
+	}
+	binary.Write(&b, binary.LittleEndian, large)
+	g := &File{r: bytes.NewReader(b.Bytes()), entries: map[string]*entry{"x": {Info: Info{F32, []int{len(large)}}, end: int64(b.Len())}}}
+	got := make([]float32, len(large)-7)
+	if err := g.ReadFloat32(got, "x", 7); err != nil || !slices.Equal(got, large[7:]) {
+		t.Errorf("several chunks: error %v", err)
+	}
+}
+
 func TestMetadata(t *testing.T) {
 	f := open(t)
 	if f.Version() != 3 {

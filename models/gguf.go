@@ -1,0 +1,360 @@
+package models
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/gguf"
+)
+
+// This file opens GGUF files: it says in the words of config.json what their metadata
+// says, and in those of llama.cpp what the architectures call their tensors. Sources:
+// the GGUF specification and the names in llama.cpp's gguf-py.
+
+// OpenGGUF loads the model in a GGUF file of one of the architectures llama (Mistral's
+// too), qwen2, qwen3, gemma2 and phi3. [Open] does so for a file.
+func OpenGGUF(path string) (*Model, error) {
+	file, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	m, err := openGGUF(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+func isGGUF(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	magic := make([]byte, 4)
+	_, err = f.Read(magic)
+	return err == nil && string(magic) == "GGUF"
+}
+
+func openGGUF(file *gguf.File) (*Model, error) {
+	r := &ggufReader{file: file, fields: map[string]any{}}
+	doc, err := r.document()
+	if err != nil {
+		return nil, err
+	}
+	c := &Checkpoint{JSON: doc, llamaCpp: true}
+	if c.Config, err = common(doc, Document{}); err != nil {
+		return nil, err
+	}
+	build, ok := builderOf(c.Config.ModelType)
+	if !ok {
+		return nil, errorf(ErrModelType, "general.architecture = %q", r.arch)
+	}
+	c.Loader = transformer.NewLoader(ggufWeights{file})
+	c.Loader.Rename(llamaCppName(r.arch))
+	c.Loader.Ignore("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
+	m, err := build(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Loader.Finish(); err != nil {
+		return nil, err
+	}
+	m.Config, m.Vocabulary = c.Config, vocabulary(file)
+	return m, nil
+}
+
+// ggufReader collects the fields of config.json from metadata.
+type ggufReader struct {
+	file   *gguf.File
+	arch   string
+	fields map[string]any
+	err    error // the first
+}
+
+// document is config.json for the file.
+func (r *ggufReader) document() (Document, error) {
+	var err error
+	if r.arch, err = r.file.Text("general.architecture"); err != nil {
+		return Document{}, err
+	}
+	if !slices.Contains([]string{"llama", "qwen2", "qwen3", "gemma2", "phi3"}, r.arch) {
+		return Document{}, errorf(ErrModelType, "general.architecture = %q, want llama, qwen2, qwen3, gemma2 or phi3", r.arch)
+	}
+	r.fields["model_type"], r.fields["architectures"] = r.arch, []string{r.arch + "ForCausalLM"}
+	embedding, _ := r.file.Info("token_embd.weight")
+	if len(embedding.Shape) != 2 {
+		return Document{}, errorf(ErrConfig, "token_embd.weight is missing or no matrix")
+	}
+	r.fields["vocab_size"] = embedding.Shape[0]
+	r.fields["tie_word_embeddings"] = !r.has("output.weight")
+	r.integer("hidden_size", "embedding_length", true)
+	r.integer("num_hidden_layers", "block_count", true)
+	r.integer("num_attention_heads", "attention.head_count", true)
+	r.integer("num_key_value_heads", "attention.head_count_kv", false)
+	r.integer("head_dim", "attention.key_length", false)
+	r.integer("intermediate_size", "feed_forward_length", true)
+	r.integer("max_position_embeddings", "context_length", true)
+	r.number("rms_norm_eps", "attention.layer_norm_rms_epsilon", true)
+	r.number("rope_theta", "rope.freq_base", false)
+	for field, key := range map[string]string{"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "padding"} {
+		if n, err := r.file.Int("tokenizer.ggml." + key + "_token_id"); err == nil {
+			r.fields[field] = n
+		}
+	}
+	r.special()
+	r.rope()
+	if r.err != nil {
+		return Document{}, r.err
+	}
+	text, err := json.Marshal(r.fields)
+	if err != nil {
+		return Document{}, errorf(ErrConfig, "%v", err) // an infinite number
+	}
+	return parse("metadata", text)
+}
+
+func (r *ggufReader) has(tensor string) bool { _, ok := r.file.Info(tensor); return ok }
+
+// note keeps the first error.
+func (r *ggufReader) note(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// integer takes a field from the architecture's key. A list of equal numbers, one for
+// each layer, counts as one.
+func (r *ggufReader) integer(field, key string, wanted bool) {
+	key = r.arch + "." + key
+	n, err := r.file.Int(key)
+	if list, listErr := r.file.Ints(key); listErr == nil && len(list) > 0 {
+		n, err = list[0], nil
+		if len(slices.Compact(list)) > 1 {
+			err = errorf(ErrConfig, "%s differs from layer to layer: not supported", key)
+		}
+	}
+	switch {
+	case err == nil:
+		r.fields[field] = n
+	case wanted || !errors.Is(err, gguf.ErrAbsent):
+		r.note(err)
+	}
+}
+
+// number takes a field from the architecture's key.
+func (r *ggufReader) number(field, key string, wanted bool) {
+	x, err := r.file.Float(r.arch + "." + key)
+	switch {
+	case err == nil:
+		// The decimal number that the float32 was written for: 1e-6, not 9.99999997e-07.
+		short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', -1, 32), 64)
+		r.fields[field] = short
+	case wanted || !errors.Is(err, gguf.ErrAbsent):
+		r.note(err)
+	}
+}
+
+// integerOf is the architecture's integer, 0 if there is none.
+func (r *ggufReader) integerOf(key string) int64 {
+	n, err := r.file.Int(r.arch + "." + key)
+	if err != nil && !errors.Is(err, gguf.ErrAbsent) {
+		r.note(err)
+	}
+	return n
+}
+
+// special is what only some architectures have.
+func (r *ggufReader) special() {
+	if n := r.integerOf("expert_count"); n > 0 {
+		r.note(errorf(ErrConfig, "%s.expert_count = %d: not supported", r.arch, n))
+	}
+	if v, k := r.integerOf("attention.value_length"), r.integerOf("attention.key_length"); v != k {
+		r.note(errorf(ErrConfig, "%s.attention.value_length = %d, want key_length = %d", r.arch, v, k))
+	}
+	switch r.arch {
+	case "llama":
+		r.fields["attention_bias"] = r.has("blk.0.attn_q.bias")
+	case "phi3":
+		r.integer("sliding_window", "attention.sliding_window", false)
+	case "gemma2":
+		r.integer("sliding_window", "attention.sliding_window", true)
+		r.number("attn_logit_softcapping", "attn_logit_softcapping", false)
+		r.number("final_logit_softcapping", "final_logit_softcapping", false)
+		// Not among the metadata: of the published sizes, that of 46 layers alone scales
+		// queries by the width of a head's share of the rows.
+		scale, _ := r.fields["head_dim"].(int64)
+		if heads := r.integerOf("attention.head_count"); r.integerOf("block_count") == 46 && heads > 0 {
+			scale = r.integerOf("embedding_length") / heads
+		}
+		r.fields["query_pre_attn_scalar"] = scale
+	}
+}
+
+// rope is rope_scaling, which for factors of the frequencies lies in tensors.
+func (r *ggufReader) rope() {
+	heads, width := r.integerOf("attention.head_count"), r.integerOf("attention.key_length")
+	if width == 0 && heads > 0 {
+		width = r.integerOf("embedding_length") / heads
+	}
+	if n := r.integerOf("rope.dimension_count"); n > 0 && width > 0 {
+		r.fields["partial_rotary_factor"] = float64(n) / float64(width)
+	}
+	scaling := map[string]any{}
+	kind, _ := r.file.Text(r.arch + ".rope.scaling.type")
+	original := r.integerOf("rope.scaling.original_context_length")
+	factor, _ := r.file.Float(r.arch + ".rope.scaling.factor")
+	attention, err := r.file.Float(r.arch + ".rope.scaling.attn_factor")
+	if err != nil {
+		attention = 1
+	}
+	switch {
+	case r.has("rope_factors_long.weight"):
+		scaling = map[string]any{"rope_type": "longrope", "long_factor": r.floats("rope_factors_long.weight"), "short_factor": r.floats("rope_factors_short.weight"),
+			"attention_factor": attention, "original_max_position_embeddings": original}
+	case r.has("rope_freqs.weight"):
+		factors := r.floats("rope_freqs.weight")
+		scaling = map[string]any{"rope_type": "longrope", "long_factor": factors, "short_factor": factors, "attention_factor": 1, "original_max_position_embeddings": 1}
+	case kind == "linear":
+		scaling = map[string]any{"rope_type": kind, "factor": factor}
+	case kind == "yarn":
+		scaling = map[string]any{"rope_type": kind, "factor": factor, "original_max_position_embeddings": original}
+		if attention != 1 {
+			scaling["attention_factor"] = attention * (1 + 0.1*math.Log(factor))
+		}
+	case kind == "" || kind == "none" || kind == "longrope": // a length with all its factors 1
+		return
+	default:
+		r.note(errorf(ErrConfig, "%s.rope.scaling.type = %q is unknown", r.arch, kind))
+	}
+	r.fields["rope_scaling"] = scaling
+}
+
+// floats is the elements of a small tensor.
+func (r *ggufReader) floats(name string) []float32 {
+	const most = 1 << 16
+	if info, _ := r.file.Info(name); info.Len() > most {
+		r.note(errorf(ErrConfig, "%s has %d elements", name, info.Len()))
+		return nil
+	}
+	x, err := r.file.Float32(name)
+	r.note(err)
+	return x
+}
+
+// llamaCppName gives llama.cpp's names of the tensors that Hugging Face's have.
+func llamaCppName(arch string) func(name string) string {
+	parts := map[string]string{
+		"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
+		"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.qkv_proj": "attn_qkv",
+		"self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+		"mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+	}
+	if arch == "gemma2" {
+		parts["post_attention_layernorm"] = "post_attention_norm"
+		parts["pre_feedforward_layernorm"], parts["post_feedforward_layernorm"] = "ffn_norm", "post_ffw_norm"
+	}
+	whole := map[string]string{"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
+	return func(name string) string {
+		stem, kind, _ := cutLast(strings.TrimPrefix(name, "model."))
+		if rest, ok := strings.CutPrefix(stem, "layers."); ok {
+			layer, part, _ := strings.Cut(rest, ".")
+			if own, ok := parts[part]; ok {
+				return "blk." + layer + "." + own + "." + kind
+			}
+		}
+		if own, ok := whole[stem]; ok {
+			return own + "." + kind
+		}
+		return name
+	}
+}
+
+// cutLast cuts around the last dot.
+func cutLast(name string) (before, after string, found bool) {
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		return name[:i], name[i+1:], true
+	}
+	return name, "", false
+}
+
+// ggufWeights are the tensors of a file as floating-point numbers.
+type ggufWeights struct{ *gguf.File }
+
+// Tensor implements transformer.Weights.
+func (w ggufWeights) Tensor(name string, shape ...int) ([]float32, error) {
+	info, ok := w.Info(name)
+	switch {
+	case !ok:
+		return nil, errorf(transformer.ErrMissing, "%s", name)
+	case !slices.Equal(info.Shape, shape):
+		return nil, errorf(transformer.ErrMisshapen, "%s has shape %v, want %v", name, info.Shape, shape)
+	}
+	return w.Float32(name)
+}
+
+// Shape implements transformer.Reader.
+func (w ggufWeights) Shape(name string) ([]int, bool) {
+	info, ok := w.Info(name)
+	return info.Shape, ok
+}
+
+// Read implements transformer.Reader.
+func (w ggufWeights) Read(dst []float32, name string, from int) error {
+	return w.ReadFloat32(dst, name, from)
+}
+
+// A Vocabulary is what a GGUF file has of its tokenizer: the values of the keys
+// tokenizer.ggml.*, nil, "" or -1 where there are none.
+type Vocabulary struct {
+	Model, Pre string    // "llama" is SentencePiece's BPE, "gpt2" BPE of bytes split as Pre says
+	Tokens     []string  // by number
+	Scores     []float64 // of each token
+	Types      []int64   // 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
+	Merges     []string  // pairs with a space between
+
+	BOS, EOS, UNK, PAD int
+	AddBOS, AddEOS     bool
+	AddSpacePrefix     bool // true where the file does not say
+	ChatTemplate       string
+}
+
+// vocabulary reads it; nil if the file has no tokens.
+func vocabulary(f *gguf.File) *Vocabulary {
+	const prefix = "tokenizer.ggml."
+	tokens, err := f.Texts(prefix + "tokens")
+	if err != nil {
+		return nil
+	}
+	text := func(key string) string { s, _ := f.Text(key); return s }
+	token := func(name string) int {
+		if n, err := f.Int(prefix + name + "_token_id"); err == nil && n >= 0 && n < int64(len(tokens)) {
+			return int(n)
+		}
+		return -1
+	}
+	yes := func(key string, otherwise bool) bool {
+		if b, err := f.Bool(prefix + key); err == nil {
+			return b
+		}
+		return otherwise
+	}
+	v := &Vocabulary{
+		Model: text(prefix + "model"), Pre: text(prefix + "pre"), Tokens: tokens,
+		BOS: token("bos"), EOS: token("eos"), UNK: token("unknown"), PAD: token("padding"),
+		AddBOS: yes("add_bos_token", false), AddEOS: yes("add_eos_token", false), AddSpacePrefix: yes("add_space_prefix", true),
+		ChatTemplate: text("tokenizer.chat_template"),
+	}
+	v.Scores, _ = f.Floats(prefix + "scores")
+	v.Types, _ = f.Ints(prefix + "token_type")
+	v.Merges, _ = f.Texts(prefix + "merges")
+	return v
+}

@@ -1,0 +1,93 @@
+package models_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/gguf"
+)
+
+// TestGGUF opens files that Python's gguf package wrote from model folders, on every
+// tier, and compares with what transformers computes from the weights as they are read
+// back: of a file in F32, the folder's own logits and greedy tokens.
+func TestGGUF(t *testing.T) {
+	files, err := filepath.Glob("testdata/gguf/*/*.gguf")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, error %v", len(files), err)
+	}
+	for _, path := range files {
+		kind := strings.TrimSuffix(filepath.Base(path), ".gguf")
+		t.Run(filepath.Base(filepath.Dir(path))+"/"+kind, func(t *testing.T) {
+			for _, isa := range kernels.Supported() {
+				t.Run(isa.String(), func(t *testing.T) {
+					defer kernels.Use(isa)()
+					e := openExpected(t, filepath.Dir(path))
+					m, err := models.Open(path)
+					if err != nil {
+						t.Fatal(err)
+					}
+					ws := new(models.Workspace)
+					in := e.tokens("input_ids", "attention_mask", "")
+					e.check("logits_"+kind, in.pad(e.logits(ws, m, in, nil)))
+					if kind == "f32" {
+						e.greedy(ws, m, nil)
+					}
+					if v := m.Vocabulary; v == nil || len(v.Tokens) != m.Config.Vocab || len(v.Scores) != m.Config.Vocab || v.Model != "llama" || v.BOS != 1 || !v.AddBOS {
+						t.Errorf("vocabulary %+v", v)
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestGGUFErrors opens files that lack something, or are no files of a model.
+func TestGGUFErrors(t *testing.T) {
+	whole, err := os.ReadFile("testdata/gguf/llama/q8_0.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	open := func(data []byte) error {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := models.Open(path)
+		return err
+	}
+	if err := open(whole); err != nil {
+		t.Fatal(err)
+	}
+	replace := func(old, new string) []byte {
+		if len(old) != len(new) || bytes.Count(whole, []byte(old)) == 0 {
+			t.Fatalf("%q to %q", old, new)
+		}
+		return bytes.ReplaceAll(whole, []byte(old), []byte(new))
+	}
+	for name, c := range map[string]struct {
+		data []byte
+		want error
+		text string
+	}{
+		"another architecture": {replace("\x05\x00\x00\x00\x00\x00\x00\x00llama", "\x05\x00\x00\x00\x00\x00\x00\x00bloom"), models.ErrModelType, "bloom"},
+		"a key":                {replace("llama.block_count", "llama.block_tally"), gguf.ErrAbsent, "block_count"},
+		"a tensor":             {replace("blk.1.ffn_up.weight", "blk.1.ffn_on.weight"), transformer.ErrMissing, "blk.1.ffn_up.weight"},
+		"an unknown scaling":   {replace("rope_freqs.weight", "rope_fREQs.weight"), transformer.ErrLeftOver, "rope_fREQs.weight"},
+	} {
+		if err := open(c.data); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: error %v, want %v that names %s", name, err, c.want, c.text)
+		}
+	}
+	for n := 0; n < len(whole); n += 1 + len(whole)/97 {
+		if err := open(whole[:n]); err == nil {
+			t.Errorf("no error for the first %d bytes", n)
+		}
+	}
+}
