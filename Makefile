@@ -14,7 +14,10 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 NESTED := $(patsubst %/go.mod,%,$(wildcard asm/go.mod bench/go.mod))
 PUBLISHED := $(patsubst %/go.mod,%,$(wildcard text/go.mod cmd/*/go.mod))
 IN_WORKSPACE := GOWORK=$(CURDIR)/go.work
-PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 js/wasm
+# What CI builds for: those of the support matrix, and one of each other family of
+# systems and of processors. `make cross-all` builds for every platform of Go.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 js/wasm \
+	linux/386 linux/s390x linux/riscv64 freebsd/amd64 netbsd/arm solaris/amd64 aix/ppc64 android/arm64 ios/arm64 plan9/amd64 wasip1/wasm
 VET_ARCHS := amd64 arm64 386 riscv64
 
 export GOWORK := off
@@ -71,12 +74,12 @@ staticcheck: ## staticcheck in every module, for amd64, arm64 and purego
 	echo "staticcheck GOARCH=arm64"; GOARCH=arm64 CGO_ENABLED=0 $$bin/staticcheck ./...
 
 .PHONY: cross
-cross: ## build everything for the platforms of the support matrix
-	@for platform in $(PLATFORMS); do \
-		echo "go build for $$platform"; \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(GO) build ./...; \
-		for m in $(PUBLISHED); do (cd $$m && $(IN_WORKSPACE) GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(GO) build ./...); done; \
-	done
+cross: ## build everything for the platforms of the support matrix, and one of each other family
+	@GO=$(GO) scripts/cross.sh $(PLATFORMS)
+
+.PHONY: cross-all
+cross-all: ## build everything for every platform that Go knows (some minutes)
+	@GO=$(GO) scripts/cross.sh
 
 # Tests on this machine.
 

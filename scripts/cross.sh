@@ -1,0 +1,27 @@
+#!/bin/bash
+# Builds the root module without cgo for the platforms given as arguments, or for all
+# that Go knows: every library package, and every program where Go links one without a
+# C compiler.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CGO_ENABLED=0 GOWORK=off
+go=${GO:-go}
+
+platforms=("$@")
+if [ ${#platforms[@]} = 0 ]; then mapfile -t platforms < <($go tool dist list); fi
+
+failed=()
+for platform in "${platforms[@]}"; do
+	export GOOS=${platform%/*} GOARCH=${platform#*/}
+	case $platform in
+	android/386 | android/amd64 | android/arm | ios/*) what="libraries" # programs need a C linker there
+		mapfile -t packages < <($go list -f '{{if ne .Name "main"}}{{.ImportPath}}{{end}}' ./...) ;;
+	*) what="libraries and programs" packages=(./...) ;;
+	esac
+	echo "go build for $platform: $what"
+	$go build "${packages[@]}" || failed+=("$platform")
+done
+if [ ${#failed[@]} != 0 ]; then
+	echo "does not build for: ${failed[*]}"
+	exit 1
+fi
