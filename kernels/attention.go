@@ -1,5 +1,9 @@
 package kernels
 
+// Attention as callers see it: parameters, defaults and checks. attention_plan.go says how
+// a call is cut, attention_short.go, attention_tiles.go and attention_weights.go are the
+// ways to compute it.
+
 import (
 	"fmt"
 	"math"

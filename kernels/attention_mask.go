@@ -1,6 +1,12 @@
 package kernels
 
-import "fmt"
+// Masks of attention: what a query sees, and biases on its scores.
+
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
 
 // A MaskTerm is one condition on the keys that a query sees, or a bias on its
 // scores. It is made only by the constructors below, because the conventions in
@@ -165,5 +171,64 @@ func (t *MaskTerm) hide(scores []float32, b, h, q, from int) {
 		if k == blocked {
 			scores[j] = negInf
 		}
+	}
+}
+
+// mask applies the mask to a tile of scores.
+func (u *attentionUnit) mask(s []float32, lds, ra, rb, j, n int) {
+	p, w := &u.c.p, u.w
+	for i := range p.Mask {
+		switch t := &p.Mask[i]; t.kind {
+		case maskBias:
+			u.addBias(t, s, lds, ra, rb, j, n)
+		case maskALiBi:
+			u.addALiBi(t, s, lds, ra, rb, j, n)
+		case maskKeep, maskBlock:
+			for r := ra; r < rb; r++ {
+				t.hide(s[(r-ra)*lds:][:n], u.seq, u.headOf(r), u.queryOf(r), j)
+			}
+		}
+	}
+	for r := ra; r < rb; r++ {
+		row := s[(r-ra)*lds:][:n]
+		fill(row[:min(max(w.lo[r]-j, 0), n)], negInf)
+		fill(row[min(max(w.hi[r]-j, 0), n):], negInf)
+	}
+}
+
+// addBias adds a bias term.
+func (u *attentionUnit) addBias(t *MaskTerm, s []float32, lds, ra, rb, j, n int) {
+	for r := ra; r < rb; r++ {
+		at, step := t.row(u.seq, u.headOf(r), u.queryOf(r))
+		row := s[(r-ra)*lds:][:n]
+		if step == 1 {
+			simd.AddVec(u.c.isa, row, row, t.bias[at+j:][:n])
+			continue
+		}
+		bias := t.bias[at]
+		for i := range row {
+			row[i] += bias
+		}
+	}
+}
+
+// addALiBi adds the linear bias. The rows of a tile are windows into one ramp,
+// each one element further to the left.
+func (u *attentionUnit) addALiBi(t *MaskTerm, s []float32, lds, ra, rb, j, n int) {
+	w := u.w
+	w.ramp = grow(w.ramp, u.c.rows+n)
+	last := -1
+	for r := ra; r < rb; r++ {
+		shift := u.queryOf(rb-1) - u.queryOf(r)
+		if h := u.headOf(r); h != last {
+			last = h
+			far := u.queryOf(rb-1) + u.c.p.Past - j
+			for i := range n + shift {
+				d := far - i
+				w.ramp[i] = -t.bias[h] * float32(max(d, -d))
+			}
+		}
+		row := s[(r-ra)*lds:][:n]
+		simd.AddVec(u.c.isa, row, row, w.ramp[shift:][:n])
 	}
 }

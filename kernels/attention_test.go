@@ -197,9 +197,12 @@ func maskDefinition(t MaskTerm, b, h, i, j, lenQ, past int) (bias float64, visib
 // smallBlocks makes the tiles small, so that short sequences have many.
 func smallBlocks(t *testing.T) {
 	t.Helper()
-	old := attentionBlocking
-	t.Cleanup(func() { attentionBlocking = old })
-	attentionBlocking = attentionBlocks{q: 5, k: 7, windowK: 4, relQ: 4, relK: 6, dotRows: 1, dotKeys: 3, dotTail: 16, accumulateRows: 1, copyRows: 3, split: 8}
+	old := attentionSize
+	t.Cleanup(func() { attentionSize = old })
+	attentionSize = attentionSizes{
+		unitRows: 5, tileKeys: 7, windowKeys: 4, relativeRows: 4, relativeKeys: 6, splitKeys: 8,
+		dotRows: 1, dotKeys: 3, dotTail: 16, accumulateRows: 1, crowdedRows: 3,
+	}
 }
 
 func randomBools(r *rand.Rand, n int, p float64) []bool {
@@ -365,7 +368,7 @@ func TestAttentionWide(t *testing.T) {
 		t.Skip("too many elements for an emulator")
 	}
 	eachISA(t, func(t *testing.T) {
-		for _, s := range [][4]int{{5, 9, shortDim, 8}, {5, 9, shortDim + 1, 8}, {5, 9, 8, shortDim + 1}, {14, 120, 5000, 3}, {40, 45, 7, 20000}, {2, 3, 4, 1<<18 + 1}, {1, 300, 3000, 2000}} {
+		for _, s := range [][4]int{{5, 9, wholeHeadDim, 8}, {5, 9, wholeHeadDim + 1, 8}, {5, 9, 8, wholeHeadDim + 1}, {14, 120, 5000, 3}, {40, 45, 7, 20000}, {2, 3, 4, 1<<18 + 1}, {1, 300, 3000, 2000}} {
 			p := AttentionParams{Batch: 1, Heads: 2, LenQ: s[0], LenK: s[1], HeadDim: s[2], ValueDim: s[3], Past: s[1] - s[0], Mask: []MaskTerm{CausalMask()}}
 			t.Run(fmt.Sprint(s), func(t *testing.T) { attentionCase{p: p}.run(t, 2) })
 		}

@@ -1,0 +1,124 @@
+package kernels
+
+// The two products of attention, of queries with keys and of weights with values, for
+// a tile of keys.
+
+import "github.com/avoformer/avoformer/kernels/internal/simd"
+
+// crowded reports whether rows of dim elements, ld apart, are better copied: for many
+// queries, if the rows share a set of the cache, as those of a fused projection of 1024
+// features do, which are 12 KiB apart.
+func (u *attentionUnit) crowded(ld, rows, dim int) bool {
+	return u.rows >= attentionSize.crowdedRows && rows*dim <= crowdedElements && crowd(ld, 16)
+}
+
+// packQueries copies the queries of the unit if they crowd the cache.
+func (u *attentionUnit) packQueries() {
+	p, w := &u.c.p, u.w
+	if !u.crowded(u.ldq, u.rows, p.HeadDim) {
+		return
+	}
+	ld := paddedRow(p.HeadDim)
+	w.queries = grow(w.queries, u.c.rows*ld)
+	simd.CopyRows(u.c.isa, w.queries, u.q, u.rows, p.HeadDim, ld, u.ldq)
+	u.q, u.ldq = w.queries, ld
+}
+
+// packKeys transposes the keys [j, j+n), panel by panel of NR, into w.keys, and returns
+// how many of them. The keys after these are taken in place, as dot products with the
+// queries.
+func (u *attentionUnit) packKeys(j, n int) (packed int) {
+	c, p, w := u.c, &u.c.p, u.w
+	if u.rows <= attentionSize.dotRows || n <= attentionSize.dotKeys {
+		return 0
+	}
+	if tail := n % c.nr; tail*attentionSize.dotTail <= c.nr {
+		n -= tail
+	}
+	w.keys = grow(w.keys, (c.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
+	for at := 0; at < n; at += c.nr {
+		transpose(c.isa, w.keys[at*p.HeadDim:], u.k[(j+at)*p.KStrides.Row:], min(c.nr, n-at), p.HeadDim, c.nr, p.KStrides.Row)
+	}
+	return n
+}
+
+// scores computes the tile of rows [ra, rb) and keys [j, j+n) into s, whose
+// element 0 is its first: scaled, with the biases, -Inf where hidden. packed is what
+// packKeys returned, for n keys or more.
+func (u *attentionUnit) scores(s []float32, lds, ra, rb, j, n, packed int) {
+	c, p, w := u.c, &u.c.p, u.w
+	q := u.q[ra*u.ldq:]
+	packed = min(packed, n)
+	for at := 0; at < packed; at += c.nr {
+		simd.GemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, p.Scale, q, u.ldq, w.keys[at*p.HeadDim:], c.nr, 0, 0, 0, s[at:], lds)
+	}
+	if packed < n {
+		simd.AttnDot(c.isa, rb-ra, n-packed, p.HeadDim, p.Scale, q, u.ldq, u.k[(j+packed)*p.KStrides.Row:], p.KStrides.Row, s[packed:], lds)
+	}
+	if p.Relative != nil {
+		u.addRelative(s, lds, ra, rb, j, n)
+	}
+	u.mask(s, lds, ra, rb, j, n)
+}
+
+// valueTile is the values of some keys, ready for products.
+type valueTile struct {
+	data   []float32
+	ld     int // elements from a key to the next
+	panel  int // elements from a panel of NR columns to the next
+	copied bool
+	keys   int
+	dots   int // the last columns, which are dot products of weights with w.columns
+}
+
+// packValues prepares the values of the keys [j, j+n): in place, or copied into panels
+// of NR columns if they crowd the cache.
+func (u *attentionUnit) packValues(j, n int) {
+	c, p, w := u.c, &u.c.p, u.w
+	u.tile = valueTile{data: u.v[j*p.VStrides.Row:], ld: p.VStrides.Row, panel: c.nr, keys: n}
+	v := operandB{data: u.v, ld: p.VStrides.Row}
+	if u.rows > attentionSize.accumulateRows {
+		dots := dotColumns(c.isa, p.ValueDim, n, u.rows)
+		w.columns = grow(w.columns, dots*c.tile)
+		v.packDots(c.isa, w.columns, j, p.ValueDim-dots, n, dots)
+		u.tile.dots = dots
+	}
+	if !u.crowded(p.VStrides.Row, n, p.ValueDim) {
+		return
+	}
+	w.values = grow(w.values, (p.ValueDim+c.nr-1)/c.nr*c.nr*c.tile)
+	v.packPanels(c.isa, w.values, j, 0, n, p.ValueDim, c.nr)
+	u.tile.data, u.tile.ld, u.tile.panel, u.tile.copied = w.values, c.nr, n*c.nr, true
+}
+
+// values is o = beta*o + the tile s times the first n of the prepared values, for the
+// rows [ra, rb).
+func (u *attentionUnit) values(s []float32, lds, ra, rb, n int, beta float32) {
+	c, v, dim := u.c, &u.tile, u.c.p.ValueDim
+	o, rows := u.o[ra*u.ldo:], rb-ra
+	if rows <= attentionSize.accumulateRows && !v.copied {
+		for r := range rows {
+			row := o[r*u.ldo:][:dim]
+			if beta == 0 {
+				clear(row)
+			}
+			simd.AttnAccumulate(c.isa, row, s[r*lds:][:n], v.data, v.ld)
+		}
+		return
+	}
+	dim -= v.dots
+	for at := 0; at < dim; at += c.nr {
+		simd.GemmPanel(c.isa, rows, min(c.nr, dim-at), n, 1, s, lds, v.data[at/c.nr*v.panel:], v.ld, 0, 0, beta, o[at:], u.ldo)
+	}
+	if v.dots == 0 {
+		return
+	}
+	w := u.w
+	w.products = grow(w.products, rows*v.dots)
+	simd.GemmDot(c.isa, rows, v.dots, n, 1, s, lds, w.columns, v.keys, w.products, v.dots)
+	if beta == 0 {
+		simd.CopyRows(c.isa, o[dim:], w.products, rows, v.dots, u.ldo, v.dots)
+	} else {
+		simd.AddRows(c.isa, o[dim:], w.products, rows, v.dots, u.ldo, v.dots)
+	}
+}

@@ -1,0 +1,52 @@
+package kernels
+
+// Relative positions: products with an embedding of the distance.
+
+import "github.com/avoformer/avoformer/kernels/internal/simd"
+
+// addRelative adds the relative terms to the scores of the rows [ra, rb) and the keys
+// [j, j+n). The products of the rows with the embeddings of all distances that occur in
+// the tile are made by the GEMM kernel; those of a row are then shifted by its position.
+func (u *attentionUnit) addRelative(s []float32, lds, ra, rb, j, n int) {
+	p := &u.c.p
+	if p.HeadDim == 0 {
+		return
+	}
+	m := rb - ra
+	zero := (len(p.Relative)/p.HeadDim - 1) / 2 // distance 0
+	first := u.queryOf(ra) + p.Past - (j + n - 1) + zero
+	count := m + n - 1 // embedding first+e is that of row r and key i where e = r-i+n-1
+	byQuery, ld := u.relativeProducts(0, m, u.q[ra*u.ldq:], u.ldq, first, count)
+	for r := range m {
+		row := s[r*lds:][:n]
+		for i := range row {
+			row[i] += byQuery[r*ld+r-i+n-1]
+		}
+	}
+	if !p.RelativeKeys {
+		return
+	}
+	byKey, ld := u.relativeProducts(1, n, u.k[j*p.KStrides.Row:], p.KStrides.Row, first, count)
+	for r := range m {
+		row := s[r*lds:][:n]
+		for i := range row {
+			row[i] += byKey[i*ld+r-i+n-1]
+		}
+	}
+}
+
+// relativeProducts multiplies the given rows, queries or keys, with the embeddings
+// [first, first+count), into one of two places.
+func (u *attentionUnit) relativeProducts(place, rows int, a []float32, lda, first, count int) (products []float32, ld int) {
+	c, p, w := u.c, &u.c.p, u.w
+	dim := p.HeadDim
+	ld = (count + c.nr - 1) / c.nr * c.nr
+	w.relative[place] = grow(w.relative[place], max(attentionSize.relativeRows, attentionSize.relativeKeys)*(attentionSize.relativeRows+attentionSize.relativeKeys+c.nr))
+	w.panel = grow(w.panel, c.nr*dim)
+	for at := 0; at < count; at += c.nr {
+		n := min(c.nr, count-at)
+		transpose(c.isa, w.panel, p.Relative[(first+at)*dim:], n, dim, c.nr, dim)
+		simd.GemmPanel(c.isa, rows, n, dim, p.Scale, a, lda, w.panel, c.nr, 0, 0, 0, w.relative[place][at:], ld)
+	}
+	return w.relative[place], ld
+}

@@ -1,0 +1,230 @@
+package kernels
+
+// A unit of attention at work: where its operands lie, what its rows see, and how its
+// output is finished, whatever the strategy.
+
+import (
+	"math"
+	"sync"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+var negInf = float32(math.Inf(-1))
+
+// attentionScratch is the memory of one goroutine.
+type attentionScratch struct {
+	scores   []float32 // strip: rows x tile keys
+	queries  []float32 // the unit's queries, if they are copied
+	keys     []float32 // the tile's keys: panels of NR, transposed
+	values   []float32 // the tile's values, if they are copied: panels of NR
+	columns  []float32 // the tile's last columns of values, each contiguous, where they are dot products
+	products []float32 // these dot products
+	panel    []float32 // NR relative embeddings, transposed
+	relative [2][]float32
+	ramp     []float32 // the bias of ALiBi
+	max, sum []float32 // per row: the running maximum and sum
+	factor   []float32 // per row: what multiplies its output
+	lo, hi   []int     // per row: the interval of keys outside of which all are hidden
+	fresh    []bool    // for the strip that begins at the row: its output holds nothing yet
+	u        attentionUnit
+}
+
+var attentionScratches = sync.Pool{New: func() any { return new(attentionScratch) }}
+
+// attentionUnit is a unit at work.
+type attentionUnit struct {
+	c        *attentionCall
+	w        *attentionScratch
+	number   int
+	seq      int // sequence
+	head     int // first query head
+	query    int // first query
+	rows     int
+	q, o     []float32 // row r at r*ldq, r*ldo
+	ldq, ldo int
+	k, v     []float32 // of the key head
+	weights  []float32 // rows LenK apart, or nil
+	tile     valueTile // the values at hand
+	lo, hi   int       // the hull of the rows' intervals
+}
+
+// unit prepares the unit with a number.
+func (c *attentionCall) unit(w *attentionScratch, number int) *attentionUnit {
+	p := &c.p
+	heads := p.Heads / c.fold
+	chunk, head := number%c.chunks, number/c.chunks
+	u := &w.u
+	*u = attentionUnit{c: c, w: w, number: number, seq: head / heads, head: head % heads * c.fold}
+	first := chunk * c.rows
+	u.rows = min(c.rows, p.LenQ*c.fold-first)
+	u.ldq, u.ldo = p.QStrides.Row, p.DstStrides.Row
+	if c.fold > 1 {
+		u.head += first
+		u.ldq, u.ldo = p.QStrides.Head, p.DstStrides.Head
+	} else {
+		u.query = first
+	}
+	kv := u.head / (p.Heads / p.KVHeads)
+	u.q = p.Q[offset(p.QStrides, u.seq, u.head, u.query, p.HeadDim):]
+	u.o = p.Dst[offset(p.DstStrides, u.seq, u.head, u.query, p.ValueDim):]
+	if p.LenK > 0 {
+		u.k = p.K[offset(p.KStrides, u.seq, kv, 0, p.HeadDim):]
+		u.v = p.V[offset(p.VStrides, u.seq, kv, 0, p.ValueDim):]
+	}
+	if p.Weights != nil {
+		u.weights = p.Weights[((u.seq*p.Heads+u.head)*p.LenQ+u.query)*p.LenK:]
+	}
+	w.max, w.sum, w.factor = grow(w.max, c.rows), grow(w.sum, c.rows), grow(w.factor, c.rows)
+	return u
+}
+
+// offset is where a row starts. A tensor without elements has no rows.
+func offset(s Strides, b, h, i, dim int) int {
+	if dim == 0 {
+		return 0
+	}
+	return b*s.Batch + h*s.Head + i*s.Row
+}
+
+// headOf and queryOf are the query head and the query of a row.
+func (u *attentionUnit) headOf(r int) int {
+	if u.c.fold > 1 {
+		return u.head + r
+	}
+	return u.head
+}
+
+func (u *attentionUnit) queryOf(r int) int {
+	if u.c.fold > 1 {
+		return u.query
+	}
+	return u.query + r
+}
+
+// visible computes the rows' intervals of keys within [from, to).
+func (u *attentionUnit) visible(from, to int) {
+	p, w := &u.c.p, u.w
+	if cap(w.lo) < u.c.rows {
+		w.lo, w.hi = make([]int, u.c.rows), make([]int, u.c.rows)
+	}
+	w.lo, w.hi = w.lo[:u.rows], w.hi[:u.rows]
+	u.lo, u.hi = to, from
+	for r := range u.rows {
+		lo, hi := from, to
+		for i := range p.Mask {
+			lo, hi = p.Mask[i].interval(u.seq, u.queryOf(r), p.LenQ, p.Past, lo, hi)
+		}
+		if lo >= hi {
+			lo, hi = from, from
+		} else {
+			u.lo, u.hi = min(u.lo, lo), max(u.hi, hi)
+		}
+		w.lo[r], w.hi[r] = lo, hi
+	}
+	u.hi = max(u.hi, u.lo)
+}
+
+// hull is the range of the rows [ra, rb) that see any of the keys [from, to).
+func (u *attentionUnit) hull(ra, rb, from, to int) (int, int) {
+	for ra < rb && !u.sees(ra, from, to) {
+		ra++
+	}
+	for rb > ra && !u.sees(rb-1, from, to) {
+		rb--
+	}
+	return ra, rb
+}
+
+// sees reports whether row r may see one of the keys [from, to).
+func (u *attentionUnit) sees(r, from, to int) bool {
+	from, to = max(from, u.w.lo[r]), min(to, u.w.hi[r])
+	if from >= to {
+		return false
+	}
+	p := &u.c.p
+	for i := range p.Mask {
+		if t := &p.Mask[i]; (t.kind == maskKeep || t.kind == maskBlock) && t.hides(u.seq, u.headOf(r), u.queryOf(r), from, to) {
+			return false
+		}
+	}
+	return true
+}
+
+// clearOutput sets the rows [ra, rb) of the output to 0.
+func (u *attentionUnit) clearOutput(ra, rb int) {
+	for r := ra; r < rb; r++ {
+		clear(u.o[r*u.ldo:][:u.c.p.ValueDim])
+	}
+}
+
+// finish divides the output by the sums and applies the head mask.
+func (u *attentionUnit) finish() {
+	p, w := &u.c.p, u.w
+	hidden := false
+	for r, sum := range w.sum[:u.rows] {
+		f := 1 / sum
+		if sum == 0 {
+			f, hidden = 0, true
+		}
+		if p.HeadMask != nil {
+			f *= p.HeadMask[u.headOf(r)]
+		}
+		w.factor[r] = f
+	}
+	simd.AttnScaleRows(u.c.isa, u.o, u.rows, p.ValueDim, u.ldo, w.factor[:u.rows])
+	if hidden && p.Empty != EmptyZero {
+		u.emptyRows()
+	}
+}
+
+// emptyRows writes the output, and the weights, of the rows that see nothing.
+func (u *attentionUnit) emptyRows() {
+	for r, sum := range u.w.sum[:u.rows] {
+		if sum == 0 {
+			u.emptyRow(r)
+		}
+	}
+}
+
+func (u *attentionUnit) emptyRow(r int) {
+	p := &u.c.p
+	o := u.o[r*u.ldo:][:p.ValueDim]
+	weight := float32(0)
+	clear(o)
+	switch p.Empty {
+	case EmptyNaN:
+		weight = float32(math.NaN())
+		fill(o, weight)
+	case EmptyUniform:
+		weight = 1 / float32(p.LenK)
+		u.meanOfValues(o, weight, u.headOf(r))
+	}
+	if u.weights != nil {
+		fill(u.weights[r*p.LenK:][:p.LenK], weight)
+	}
+}
+
+// meanOfValues sets o, which is 0, to the sum of all values times weight, under the
+// mask of a head.
+func (u *attentionUnit) meanOfValues(o []float32, weight float32, head int) {
+	p := &u.c.p
+	if p.LenK == 0 {
+		return
+	}
+	for j := range p.LenK {
+		simd.AddVec(u.c.isa, o, o, u.v[j*p.VStrides.Row:][:len(o)])
+	}
+	if p.HeadMask != nil {
+		weight *= p.HeadMask[head]
+	}
+	for i := range o {
+		o[i] *= weight
+	}
+}
+
+func fill(x []float32, v float32) {
+	for i := range x {
+		x[i] = v
+	}
+}

@@ -1,0 +1,59 @@
+package kernels
+
+// Attention for a caller that wants the weights.
+
+import "github.com/avoformer/avoformer/kernels/internal/simd"
+
+// withWeights computes the unit in the caller's memory for weights: all scores of the
+// rows, then their softmax, then the products with the values.
+func (u *attentionUnit) withWeights() {
+	c, p, w := u.c, &u.c.p, u.w
+	fill(w.max[:u.rows], negInf)
+	clear(w.sum[:u.rows])
+	for r := range u.rows {
+		row := u.weights[r*p.LenK:][:p.LenK]
+		clear(row[:u.lo])
+		clear(row[u.hi:])
+	}
+	for j := u.lo; j < u.hi; j += c.tile {
+		n := min(c.tile, u.hi-j)
+		u.scores(u.weights[j:], p.LenK, 0, u.rows, j, n, u.packKeys(j, n))
+	}
+	u.softmaxWeights()
+	beta := float32(0)
+	for j := u.lo; j < u.hi; j += c.tile {
+		n := min(c.tile, u.hi-j)
+		u.packValues(j, n)
+		u.values(u.weights[j:], p.LenK, 0, u.rows, n, beta)
+		beta = 1
+	}
+	if u.hi <= u.lo {
+		u.clearOutput(0, u.rows)
+	}
+	if p.HeadMask != nil {
+		for r := range u.rows {
+			w.factor[r] = p.HeadMask[u.headOf(r)]
+		}
+		simd.AttnScaleRows(c.isa, u.o, u.rows, p.ValueDim, u.ldo, w.factor[:u.rows])
+	}
+	u.emptyRows()
+}
+
+// softmaxWeights turns the scores in the caller's memory into weights.
+func (u *attentionUnit) softmaxWeights() {
+	c, w, ld, n := u.c, u.w, u.c.p.LenK, u.hi-u.lo
+	if n <= 0 {
+		return
+	}
+	for from, to := range computingBudget.rows(u.rows, n) {
+		rows := u.weights[from*ld+u.lo:]
+		simd.AttnSoftmax(c.isa, rows, to-from, n, ld, w.max[from:to], w.sum[from:to], w.factor[from:to])
+		for r := from; r < to; r++ {
+			w.factor[r] = 1 / w.sum[r]
+			if w.sum[r] == 0 {
+				w.factor[r] = 0
+			}
+		}
+		simd.AttnScaleRows(c.isa, rows, to-from, n, ld, w.factor[from:to])
+	}
+}
