@@ -1,3 +1,31 @@
-// Package text takes text to an answer: tokenizers here, models and kernels in
-// the root module.
+// Package text takes a folder of the Hugging Face hub to answers: text in,
+// vectors, scores, labels or text out.
+//
+//	e, err := text.OpenEmbedder("all-MiniLM-L6-v2")
+//	v, err := e.Embed(ctx, []string{"a sentence", "another"})
+//
+// A pipeline does for its kind of model what transformers or
+// sentence-transformers do: [Embedder], [Reranker], [Classifier],
+// [TokenClassifier], [Generator], [Translator], [Transcriber],
+// [ImageClassifier] and [ImageEmbedder]. Each is open for concurrent use: what
+// a call needs beside the model comes from a pool. A context that is cancelled
+// ends a call between batches, or between two generated tokens.
+//
+// Texts of all lengths go through the model side by side, sorted by length and
+// without padding. A result does not depend on the number of threads, to the
+// bit; on what else was in the batch only as far as rounding goes (within 1e-5
+// for vectors of length 1).
 package text
+
+import "errors"
+
+// Errors that those of this package match, beside those of packages models and
+// tokenizer.
+var (
+	ErrFolder = errors.New("text: the folder is not what the pipeline needs")
+	ErrOption = errors.New("text: option")
+	ErrInput  = errors.New("text: input")
+	// ErrLong is an input with more tokens than the model takes, where such are
+	// refused.
+	ErrLong = errors.New("text: too many tokens")
+)

@@ -1,0 +1,265 @@
+// Labels of texts, and scores of pairs.
+
+package text
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// Label is a label with its score: a probability, unless the model is one of
+// regression.
+type Label struct {
+	Label string  `json:"label"`
+	Score float32 `json:"score"`
+}
+
+// Classifier gives texts labels.
+type Classifier struct {
+	*folder
+	activation func(logits []float32)
+}
+
+// OpenClassifier opens the model in a folder.
+func OpenClassifier(dir string, opts ...Option) (*Classifier, error) {
+	return open(dir, OpenClassifierFS, opts)
+}
+
+// OpenClassifierFS is OpenClassifier for a file system whose root is the folder.
+func OpenClassifierFS(fsys fs.FS, opts ...Option) (*Classifier, error) {
+	f, err := openClassifying(fsys, opts, "Classifier")
+	if err != nil {
+		return nil, err
+	}
+	c := &Classifier{folder: f}
+	var config struct {
+		Problem string `json:"problem_type"`
+	}
+	if err := f.readJSON("config.json", &config); err != nil {
+		return nil, err
+	}
+	switch {
+	case config.Problem == "regression":
+		c.activation = func([]float32) {}
+	case f.model.Config.MultiLabel || f.model.Classifier.Out() == 1:
+		c.activation = sigmoid
+	default:
+		c.activation = softmax
+	}
+	return c, nil
+}
+
+// openClassifying opens a folder that has a classifier of texts.
+func openClassifying(fsys fs.FS, opts []Option, pipeline string) (*folder, error) {
+	f, err := openFolder(fsys, opts, true)
+	if err != nil {
+		return nil, err
+	}
+	if f.model.Encoder == nil || f.model.Classifier == nil {
+		return nil, errorf("a %s of %s has no classifier of texts", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
+	}
+	f.setLimit(0)
+	return f, f.noSplit(pipeline)
+}
+
+// Labels are the model's labels in their order.
+func (c *Classifier) Labels() []string { return slices.Clone(c.model.Config.Labels) }
+
+// Classify gives each text all labels with their scores, the best first. An
+// empty text gets what the model makes of its special tokens.
+func (c *Classifier) Classify(ctx context.Context, texts []string) ([][]Label, error) {
+	logits, err := c.logits(ctx, texts, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.labeled(logits), nil
+}
+
+// ClassifyPairs is Classify for pairs of texts, such as premise and hypothesis.
+func (c *Classifier) ClassifyPairs(ctx context.Context, pairs [][2]string) ([][]Label, error) {
+	first, second := make([]string, len(pairs)), make([]string, len(pairs))
+	for i, p := range pairs {
+		first[i], second[i] = p[0], p[1]
+	}
+	logits, err := c.logits(ctx, first, second)
+	if err != nil {
+		return nil, err
+	}
+	return c.labeled(logits), nil
+}
+
+func (c *Classifier) labeled(logits [][]float32) [][]Label {
+	out := make([][]Label, len(logits))
+	for i, x := range logits {
+		c.activation(x)
+		out[i] = ranked(x, c.model.Config.Labels)
+	}
+	return out
+}
+
+// ranked is scores with their labels, the best first.
+func ranked(scores []float32, labels []string) []Label {
+	out := make([]Label, len(scores))
+	for i, s := range scores {
+		out[i] = Label{fmt.Sprintf("LABEL_%d", i), s}
+		if i < len(labels) {
+			out[i].Label = labels[i]
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Label) int { return cmp.Compare(b.Score, a.Score) })
+	return out
+}
+
+// logits is the classifier's output for each text or pair.
+func (f *folder) logits(ctx context.Context, texts, second []string) ([][]float32, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	all, err := f.windows(texts, second, tokenizer.Options{})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range all {
+		if w.tokens() == 0 {
+			return nil, fmt.Errorf("%w: text %d has no tokens", ErrInput, w.text)
+		}
+	}
+	dim, n := f.model.Encoder.Dim(), f.model.Classifier.Out()
+	out := make([][]float32, len(texts))
+	err = f.run(ctx, all, func(ws *models.Workspace, batch []window) error {
+		defer ws.Release(ws.Mark())
+		in := tokensOf(batch)
+		x := ws.Alloc(in.Batch.Rows() * dim) // [rows, D]
+		if err := f.model.Encoder.Encode(ws, x, in); err != nil {
+			return err
+		}
+		y := make([]float32, len(batch)*n) // [texts, labels]
+		if err := f.model.Classifier.Forward(ws, y, x, in.Batch); err != nil {
+			return err
+		}
+		for i, w := range batch {
+			out[w.text] = y[i*n : (i+1)*n : (i+1)*n]
+		}
+		return nil
+	})
+	return out, err
+}
+
+func sigmoid(x []float32) {
+	for i, v := range x {
+		x[i] = float32(1 / (1 + math.Exp(-float64(v))))
+	}
+}
+
+func softmax(x []float32) {
+	most, sum := slices.Max(x), 0.0
+	for _, v := range x {
+		sum += math.Exp(float64(v - most))
+	}
+	for i, v := range x {
+		x[i] = float32(math.Exp(float64(v-most)) / sum)
+	}
+}
+
+// Reranker scores texts for a query with a cross-encoder, a classifier of one
+// label.
+type Reranker struct {
+	*folder
+	sigmoid bool
+}
+
+// OpenReranker opens the model in a folder.
+func OpenReranker(dir string, opts ...Option) (*Reranker, error) {
+	return open(dir, OpenRerankerFS, opts)
+}
+
+// OpenRerankerFS is OpenReranker for a file system whose root is the folder.
+func OpenRerankerFS(fsys fs.FS, opts ...Option) (*Reranker, error) {
+	f, err := openClassifying(fsys, opts, "Reranker")
+	if err != nil {
+		return nil, err
+	}
+	if n := f.model.Classifier.Out(); n != 1 {
+		return nil, errorf("a reranker has one label, this model has %d", n)
+	}
+	r := &Reranker{folder: f}
+	r.sigmoid, err = r.readActivation()
+	return r, err
+}
+
+// readActivation is whether scores go through a sigmoid: what the
+// configuration says, in either of two places, and yes if it says nothing.
+func (r *Reranker) readActivation() (bool, error) {
+	var config struct {
+		Old json.RawMessage `json:"sbert_ce_default_activation_function"`
+		New struct {
+			Activation json.RawMessage `json:"activation_fn"`
+		} `json:"sentence_transformers"`
+	}
+	if err := r.readJSON("config.json", &config); err != nil {
+		return false, err
+	}
+	for _, raw := range []json.RawMessage{config.New.Activation, config.Old} {
+		var name string
+		if err := json.Unmarshal(raw, &name); len(raw) == 0 || err == nil && name == "" {
+			continue
+		}
+		switch name[strings.LastIndex(name, ".")+1:] {
+		case "Sigmoid":
+			return true, nil
+		case "Identity":
+			return false, nil
+		}
+		return false, errorf("config.json: activation of a reranker %s is not supported", raw)
+	}
+	return true, nil
+}
+
+// Score is the score of each text for the query: higher is better.
+func (r *Reranker) Score(ctx context.Context, query string, texts []string) ([]float32, error) {
+	first := make([]string, len(texts))
+	for i := range first {
+		first[i] = query
+	}
+	logits, err := r.logits(ctx, first, texts)
+	if err != nil {
+		return nil, err
+	}
+	scores := make([]float32, len(texts))
+	for i, x := range logits {
+		if r.sigmoid {
+			sigmoid(x)
+		}
+		scores[i] = x[0]
+	}
+	return scores, nil
+}
+
+// Ranked is a text's number among those given, with its score.
+type Ranked struct {
+	Index int     `json:"index"`
+	Score float32 `json:"score"`
+}
+
+// Rank is the texts in the order of their scores, the best first.
+func (r *Reranker) Rank(ctx context.Context, query string, texts []string) ([]Ranked, error) {
+	scores, err := r.Score(ctx, query, texts)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Ranked, len(scores))
+	for i, s := range scores {
+		out[i] = Ranked{i, s}
+	}
+	slices.SortStableFunc(out, func(a, b Ranked) int { return cmp.Compare(b.Score, a.Score) })
+	return out, nil
+}

@@ -1,0 +1,227 @@
+package text
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// readExpected reads what scripts/pipelines.py recorded.
+func readExpected(t testing.TB, folder string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", folder, "expected.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// close32 fails unless got is want within tolerance times the largest of want,
+// or 1.
+func close32(t testing.TB, what string, got, want []float32, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	scale := 1.0
+	for _, x := range want {
+		scale = max(scale, math.Abs(float64(x)))
+	}
+	for i, x := range got {
+		if d := math.Abs(float64(x - want[i])); !(d <= tolerance*scale) {
+			t.Fatalf("%s[%d]: %v, want %v", what, i, x, want[i])
+		}
+	}
+}
+
+type expectedVectors struct {
+	Texts                              []string
+	Vectors, Queries, Documents, Dim12 [][]float32
+	MaxSeqLength                       int `json:"max_seq_length"`
+}
+
+// TestEmbed compares with sentence-transformers, on every tier, number of
+// threads and size of batches.
+func TestEmbed(t *testing.T) {
+	ctx := context.Background()
+	for _, folder := range []string{"embed", "embed-roberta"} {
+		var want expectedVectors
+		readExpected(t, folder, &want)
+		for _, isa := range kernels.Supported() {
+			for _, batch := range []int{1, 16, 4096} {
+				t.Run(fmt.Sprintf("%s/%v/%d", folder, isa, batch), func(t *testing.T) {
+					defer kernels.Use(isa)()
+					var first [][]float32
+					for threads := 1; threads <= 3; threads++ {
+						e, err := OpenEmbedder("testdata/"+folder, Threads(threads), BatchTokens(batch))
+						if err != nil {
+							t.Fatal(err)
+						}
+						got, err := e.Embed(ctx, want.Texts)
+						if err != nil {
+							t.Fatal(err)
+						}
+						for i := range got {
+							close32(t, fmt.Sprint("text ", i), got[i], want.Vectors[i], 1e-5)
+							for j := range got[i] {
+								if first != nil && got[i][j] != first[i][j] {
+									t.Fatalf("text %d: other bits on %d threads", i, threads)
+								}
+							}
+						}
+						first = got
+					}
+				})
+			}
+		}
+		short, err := OpenEmbedder("testdata/"+folder, Dim(12))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := short.Embed(ctx, want.Texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			close32(t, fmt.Sprint("dim 12, text ", i), got[i], want.Dim12[i], 1e-5)
+		}
+	}
+}
+
+func TestEmbedPrompts(t *testing.T) {
+	var want expectedVectors
+	readExpected(t, "embed", &want)
+	e, err := OpenEmbedder("testdata/embed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		embed func(context.Context, []string) ([][]float32, error)
+		want  [][]float32
+	}{"queries": {e.EmbedQueries, want.Queries}, "documents": {e.EmbedDocuments, want.Documents}} {
+		got, err := c.embed(context.Background(), want.Texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			close32(t, fmt.Sprint(name, " ", i), got[i], c.want[i], 1e-5)
+		}
+	}
+	if _, err := e.EmbedPrompt(context.Background(), "nonsense", want.Texts); !errors.Is(err, ErrInput) {
+		t.Errorf("error %v, want an ErrInput", err)
+	}
+}
+
+// TestEmbedLong splits, truncates and refuses.
+func TestEmbedLong(t *testing.T) {
+	ctx := context.Background()
+	words := "the cat reads the long letter and the dog forgets it "
+	long := strings.Repeat(words, 12)
+	e, err := OpenEmbedder("testdata/embed", RefuseLong())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Embed(ctx, []string{"short", long}); !errors.Is(err, ErrLong) {
+		t.Errorf("error %v, want an ErrLong", err)
+	}
+	split, err := OpenEmbedder("testdata/embed", SplitLong(0), MaxLength(24))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := split.Embed(ctx, []string{long, "short"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// By hand: windows of 22 tokens between the special ones.
+	tok := split.tokenizer
+	enc, err := tok.Encode(long, plainTokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean := make([]float32, split.Dim())
+	for at := 0; at < len(enc.IDs); at += 22 {
+		part := enc.IDs[at:min(at+22, len(enc.IDs))]
+		ids := append(append([]int{2}, part...), 3) // [CLS] and [SEP]
+		v, err := split.pooled(ctx, []window{{0, &tokenizer.Encoding{IDs: ids, TypeIDs: make([]int, len(ids))}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, x := range v[0] {
+			mean[j] += x * float32(len(part)+2)
+		}
+	}
+	normalize(mean)
+	close32(t, "split", got[0], mean, 1e-5)
+	one, err := split.Embed(ctx, []string{"short"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	close32(t, "short", got[1], one[0], 1e-5)
+}
+
+// TestEmbedConcurrent shares an Embedder, under the race detector too.
+func TestEmbedConcurrent(t *testing.T) {
+	var want expectedVectors
+	readExpected(t, "embed", &want)
+	e, err := OpenEmbedder("testdata/embed", Threads(2), BatchTokens(40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 5 {
+				got, err := e.Embed(context.Background(), want.Texts)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for i := range got {
+					close32(t, fmt.Sprint("text ", i), got[i], want.Vectors[i], 1e-5)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestEmbedErrors(t *testing.T) {
+	for name, f := range map[string]func() error{
+		"no folder":  func() error { _, err := OpenEmbedder("testdata/none"); return err },
+		"a file":     func() error { _, err := OpenEmbedder("embed.go"); return err },
+		"no encoder": func() error { _, err := OpenEmbedder("testdata/generate"); return err },
+	} {
+		if err := f(); !errors.Is(err, ErrFolder) {
+			t.Errorf("%s: error %v, want an ErrFolder", name, err)
+		}
+	}
+	for name, o := range map[string]Option{"threads": Threads(0), "dim": Dim(33), "batch": BatchTokens(-1), "length": MaxLength(0), "stride": SplitLong(-1)} {
+		if _, err := OpenEmbedder("testdata/embed", o); !errors.Is(err, ErrOption) {
+			t.Errorf("%s: error %v, want an ErrOption", name, err)
+		}
+	}
+	e, err := OpenEmbedder("testdata/embed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := e.Embed(ctx, []string{"x"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	if v, err := e.Embed(context.Background(), nil); err != nil || len(v) != 0 {
+		t.Errorf("no texts: %v, %v", v, err)
+	}
+}

@@ -1,0 +1,226 @@
+// Labels of the words of a text.
+
+package text
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// Entity is a part of a text with a label.
+type Entity struct {
+	Label string  `json:"label"`
+	Score float32 `json:"score"`
+	// Start and End are the part's bytes, text[Start:End]; StartChar and EndChar
+	// its characters (code points), as Python counts.
+	Start     int `json:"-"`
+	End       int `json:"-"`
+	StartChar int `json:"start"`
+	EndChar   int `json:"end"`
+}
+
+// Aggregation is how the labels of tokens become entities, by transformers'
+// names.
+type Aggregation int
+
+// With First, Average and Max all tokens of a word get one label: that of its
+// first token, of the mean of their scores, or of the surest of them.
+const (
+	Simple Aggregation = iota // neighbours with the same label, tags B- and I- heeded
+	Tokens                    // each token on its own ("none")
+	First
+	Average
+	Max
+)
+
+// TokenClassifier labels the words of texts: names, places, parts of speech.
+type TokenClassifier struct{ *folder }
+
+// OpenTokenClassifier opens the model in a folder.
+func OpenTokenClassifier(dir string, opts ...Option) (*TokenClassifier, error) {
+	return open(dir, OpenTokenClassifierFS, opts)
+}
+
+// OpenTokenClassifierFS is OpenTokenClassifier for a file system whose root is the
+// folder.
+func OpenTokenClassifierFS(fsys fs.FS, opts ...Option) (*TokenClassifier, error) {
+	f, err := openFolder(fsys, opts, true)
+	if err != nil {
+		return nil, err
+	}
+	if f.model.Encoder == nil || f.model.TokenClassifier == nil {
+		return nil, errorf("a %s of %s has no classifier of tokens", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
+	}
+	f.setLimit(0)
+	return &TokenClassifier{f}, f.noSplit("TokenClassifier")
+}
+
+// scored is a token, or a word, with the scores of the labels.
+type scored struct {
+	scores     []float32
+	start, end int  // bytes
+	inside     bool // goes on with the word of the token before
+}
+
+// Entities is the entities of each text, those labelled "O" left out.
+func (c *TokenClassifier) Entities(ctx context.Context, texts []string, how Aggregation) ([][]Entity, error) {
+	if how < Simple || how > Max {
+		return nil, fmt.Errorf("%w: aggregation %d", ErrInput, how)
+	}
+	all, err := c.windows(texts, nil, tokenizer.Options{Offsets: tokenizer.Bytes, Tokens: true})
+	if err != nil {
+		return nil, err
+	}
+	dim, n := c.model.Encoder.Dim(), c.model.TokenClassifier.Out()
+	out := make([][]Entity, len(texts))
+	err = c.run(ctx, all, func(ws *models.Workspace, batch []window) error {
+		defer ws.Release(ws.Mark())
+		in := tokensOf(batch)
+		x := ws.Alloc(in.Batch.Rows() * dim) // [rows, D]
+		if err := c.model.Encoder.Encode(ws, x, in); err != nil {
+			return err
+		}
+		y := ws.Alloc(in.Batch.Rows() * n) // [rows, labels]
+		if err := c.model.TokenClassifier.Forward(ws, y, x, in.Batch); err != nil {
+			return err
+		}
+		for i, w := range batch {
+			rows := y[in.Batch.Start(i)*n : in.Batch.Start(i+1)*n]
+			out[w.text] = c.entities(texts[w.text], w.encoding, rows, n, how)
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (c *TokenClassifier) entities(text string, e *tokenizer.Encoding, logits []float32, n int, how Aggregation) []Entity {
+	var tokens []scored
+	for i, special := range e.Special {
+		if special {
+			continue
+		}
+		o := e.Offsets[i]
+		scores := slices.Clone(logits[i*n : (i+1)*n])
+		softmax(scores)
+		s := scored{scores: scores, start: o.Start, end: o.End}
+		// As transformers tells: by the mark of a token that continues a word.
+		s.inside = utf8.RuneCountInString(e.Tokens[i]) != utf8.RuneCountInString(text[o.Start:o.End])
+		if c.unknown(e.IDs[i]) {
+			s.inside = false
+		}
+		tokens = append(tokens, s)
+	}
+	if how >= First {
+		tokens = words(tokens, how)
+	}
+	list := make([]Entity, 0, len(tokens))
+	for _, s := range tokens {
+		best := argmax(s.scores)
+		list = append(list, Entity{Label: c.model.Config.Labels[best], Score: s.scores[best], Start: s.start, End: s.end})
+	}
+	if how != Tokens {
+		list = grouped(list)
+	}
+	list = slices.DeleteFunc(list, func(e Entity) bool { return e.Label == "O" })
+	countCharacters(text, list)
+	return list
+}
+
+func (c *TokenClassifier) unknown(id int) bool {
+	unk, ok := c.tokenizer.TokenID(c.tokenizer.Config().Special["unk_token"])
+	return ok && id == unk
+}
+
+func argmax(x []float32) int {
+	best := 0
+	for i, v := range x {
+		if v > x[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// words joins the tokens of each word.
+func words(tokens []scored, how Aggregation) []scored {
+	var out []scored
+	for i := 0; i < len(tokens); {
+		j := i + 1
+		for j < len(tokens) && tokens[j].inside {
+			j++
+		}
+		word := scored{scores: tokens[i].scores, start: tokens[i].start, end: tokens[j-1].end}
+		switch how {
+		case Max:
+			for _, t := range tokens[i:j] {
+				if slices.Max(t.scores) > slices.Max(word.scores) {
+					word.scores = t.scores
+				}
+			}
+		case Average:
+			word.scores = make([]float32, len(word.scores))
+			for _, t := range tokens[i:j] {
+				for k, s := range t.scores {
+					word.scores[k] += s / float32(j-i)
+				}
+			}
+		}
+		out = append(out, word)
+		i = j
+	}
+	return out
+}
+
+// tag splits a label into its mark, B or else I, and its class.
+func tag(label string) (mark byte, class string) {
+	if rest, ok := strings.CutPrefix(label, "B-"); ok {
+		return 'B', rest
+	}
+	return 'I', strings.TrimPrefix(label, "I-")
+}
+
+// grouped joins neighbours of one class, of which none begins a new entity; the
+// score is their mean.
+func grouped(list []Entity) []Entity {
+	var out []Entity
+	for i := 0; i < len(list); {
+		_, class := tag(list[i].Label)
+		sum, j := list[i].Score, i+1
+		for ; j < len(list); j++ {
+			if mark, c := tag(list[j].Label); c != class || mark == 'B' {
+				break
+			}
+			sum += list[j].Score
+		}
+		name := list[i].Label
+		if _, rest, ok := strings.Cut(name, "-"); ok {
+			name = rest
+		}
+		out = append(out, Entity{Label: name, Score: sum / float32(j-i), Start: list[i].Start, End: list[j-1].End})
+		i = j
+	}
+	return out
+}
+
+// countCharacters sets the places in characters of a list in the text's order.
+func countCharacters(text string, list []Entity) {
+	at, chars := 0, 0
+	count := func(to int) int {
+		if to < at {
+			at, chars = 0, 0
+		}
+		chars += utf8.RuneCountInString(text[at:to])
+		at = to
+		return chars
+	}
+	for i := range list {
+		list[i].StartChar, list[i].EndChar = count(list[i].Start), count(list[i].End)
+	}
+}

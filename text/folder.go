@@ -1,0 +1,191 @@
+// A model folder, and the windows of tokens that texts become.
+
+package text
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// folder is what every pipeline has. It does not change once open.
+type folder struct {
+	options
+	fsys      fs.FS
+	model     *models.Model
+	tokenizer *tokenizer.Tokenizer // without truncation and padding of its own
+	limit     int                  // most tokens of a text; 0: no limit
+	pool      sync.Pool            // of *models.Workspace
+}
+
+// dirFS is the file system of a folder, or of the snapshot that refs/main of a
+// folder in the hub's cache names.
+func dirFS(dir string) (fs.FS, error) {
+	if ref, err := os.ReadFile(filepath.Join(dir, "refs", "main")); err == nil {
+		dir = filepath.Join(dir, "snapshots", filepath.Base(strings.TrimSpace(string(ref))))
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%w: %s is no folder", ErrFolder, dir)
+	}
+	return os.DirFS(dir), nil
+}
+
+// open opens a pipeline in a directory.
+func open[T any](dir string, openFS func(fs.FS, ...Option) (T, error), opts []Option) (T, error) {
+	var none T
+	fsys, err := dirFS(dir)
+	if err != nil {
+		return none, err
+	}
+	p, err := openFS(fsys, opts...)
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", dir, err)
+	}
+	return p, nil
+}
+
+// openFolder opens the model, and the tokenizer if one is wanted.
+func openFolder(fsys fs.FS, opts []Option, withTokenizer bool) (*folder, error) {
+	o, err := newOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{options: o, fsys: fsys}
+	f.pool.New = func() any { return new(models.Workspace) }
+	// Side by side: a large vocabulary takes as long to read as the weights.
+	var failed error
+	var group sync.WaitGroup
+	if withTokenizer {
+		group.Go(func() { f.tokenizer, failed = tokenizer.OpenFS(fsys) })
+	}
+	f.model, err = models.OpenFS(fsys)
+	group.Wait()
+	if err != nil {
+		return nil, err
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	if withTokenizer {
+		f.limit = least(f.model.Config.MaxLength, f.tokenizer.Config().MaxLength)
+		f.tokenizer = f.tokenizer.WithPadding(nil).WithTruncation(nil)
+	}
+	return f, nil
+}
+
+// least is the smaller of two limits of which 0 is none.
+func least(a, b int) int {
+	if a <= 0 || b > 0 && b < a {
+		return max(b, 0)
+	}
+	return a
+}
+
+// setLimit applies a limit of the folder's and the caller's.
+func (f *folder) setLimit(n int) { f.limit = least(least(f.limit, n), f.maxLength) }
+
+// plainTokens asks for tokens without special ones.
+var plainTokens = tokenizer.Options{NoSpecial: true}
+
+// errorf is an error about the folder.
+func errorf(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrFolder}, args...)...)
+}
+
+// noSplit refuses SplitLong for pipelines that cannot join windows.
+func (f *folder) noSplit(pipeline string) error {
+	if f.long == splitLong {
+		return fmt.Errorf("%w: a %s cannot split texts", ErrOption, pipeline)
+	}
+	return nil
+}
+
+// readJSON fills into from a file, if there is one.
+func (f *folder) readJSON(name string, into any) error {
+	data, err := fs.ReadFile(f.fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// window is a text, or a part of one that is too long, as the model gets it.
+type window struct {
+	text     int // its number among the texts
+	encoding *tokenizer.Encoding
+}
+
+func (w window) tokens() int { return len(w.encoding.IDs) }
+
+// windows encodes texts, or pairs of them where second is not nil, and cuts
+// those that are too long as the options say.
+func (f *folder) windows(texts []string, second []string, opts tokenizer.Options) ([]window, error) {
+	t := f.tokenizer
+	if f.limit > 0 && f.long != refuseLong {
+		stride := 0
+		if f.long == splitLong {
+			stride = f.stride
+			opts.Overflow = true
+		}
+		t = t.WithTruncation(&tokenizer.Truncation{MaxLength: f.limit, Stride: stride})
+	}
+	encodings, err := f.encode(t, texts, second, opts)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]window, 0, len(encodings))
+	for i, e := range encodings {
+		if f.long == refuseLong && f.limit > 0 && len(e.IDs) > f.limit {
+			return nil, fmt.Errorf("%w: text %d has %d, at most %d are possible", ErrLong, i, len(e.IDs), f.limit)
+		}
+		all = append(all, window{i, e})
+		for _, o := range e.Overflowing {
+			all = append(all, window{i, o})
+		}
+	}
+	return all, nil
+}
+
+// encode encodes on as many threads as the pipeline has: several, or one.
+func (f *folder) encode(t *tokenizer.Tokenizer, texts, second []string, opts tokenizer.Options) ([]*tokenizer.Encoding, error) {
+	if f.threads > 1 && len(texts) > 1 {
+		if second == nil {
+			return t.EncodeBatch(texts, opts)
+		}
+		pairs := make([][2]string, len(texts))
+		for i := range pairs {
+			pairs[i] = [2]string{texts[i], second[i]}
+		}
+		return t.EncodePairs(pairs, opts)
+	}
+	out := make([]*tokenizer.Encoding, len(texts))
+	for i, s := range texts {
+		var err error
+		if second == nil {
+			out[i], err = t.Encode(s, opts)
+		} else {
+			out[i], err = t.EncodePair(s, second[i], opts)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("text %d: %w", i, err)
+		}
+	}
+	return out, nil
+}

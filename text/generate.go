@@ -1,0 +1,239 @@
+// Text from decoders.
+
+package text
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"strings"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/jinja"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// GenerateOptions says how text is generated. The zero value takes the most
+// likely token each time.
+type GenerateOptions struct {
+	MaxTokens   int     // the most new tokens; 0: 256
+	Temperature float64 // 0: greedy
+	TopK        int     // of the most likely tokens; 0: all
+	TopP        float64 // the most likely tokens of this probability; 0: all
+	Seed        uint64  // the same seed gives the same text
+	// Stop is strings that end the text, which is then what comes before them.
+	Stop []string
+}
+
+const defaultNewTokens = 256
+
+func (o *GenerateOptions) check() error {
+	if o.MaxTokens < 0 || o.Temperature < 0 || o.TopK < 0 || !(o.TopP >= 0 && o.TopP <= 1) {
+		return fmt.Errorf("%w: MaxTokens %d, Temperature %g, TopK %d, TopP %g", ErrOption, o.MaxTokens, o.Temperature, o.TopK, o.TopP)
+	}
+	for _, s := range o.Stop {
+		if s == "" {
+			return fmt.Errorf("%w: an empty stop string", ErrOption)
+		}
+	}
+	return nil
+}
+
+func (o *GenerateOptions) sampling() models.Sampling {
+	return models.Sampling{Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, Seed: o.Seed}
+}
+
+// Generator continues texts.
+type Generator struct {
+	*folder
+	template *jinja.Template // of chats; nil if the folder has none
+	failed   error           // why the template could not be read
+}
+
+// OpenGenerator opens the decoder in a folder.
+func OpenGenerator(dir string, opts ...Option) (*Generator, error) {
+	return open(dir, OpenGeneratorFS, opts)
+}
+
+// OpenGeneratorFS is OpenGenerator for a file system whose root is the folder.
+func OpenGeneratorFS(fsys fs.FS, opts ...Option) (*Generator, error) {
+	f, err := openFolder(fsys, opts, true)
+	if err != nil {
+		return nil, err
+	}
+	if f.model.LM == nil || f.model.Encoder != nil || f.model.Audio != nil {
+		return nil, errorf("model_type %q with %s is no decoder of texts", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
+	}
+	f.setLimit(0)
+	g := &Generator{folder: f}
+	if source := f.tokenizer.Config().ChatTemplate; source != "" {
+		// A template beyond what is known leaves Generate as it is.
+		g.template, g.failed = jinja.Parse(source)
+	}
+	return g, f.noSplit("Generator")
+}
+
+// Generate yields the text that follows the prompt, piece by piece as soon as
+// it is known. It ends at a token that ends texts, a stop string, MaxTokens, or
+// where the model's context is full; with an error if ctx is cancelled.
+func (g *Generator) Generate(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[string, error] {
+	return g.generate(ctx, prompt, tokenizer.Options{}, opts)
+}
+
+// Message is one of a chat's.
+type Message struct {
+	Role    string `json:"role"` // "system", "user" or "assistant", or what else the model's template knows
+	Content string `json:"content"`
+}
+
+// Chat yields the assistant's answer to the messages, which the folder's
+// template turns into a prompt.
+func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateOptions) iter.Seq2[string, error] {
+	prompt, err := g.Prompt(messages, nil)
+	if err != nil {
+		return func(yield func(string, error) bool) { yield("", err) }
+	}
+	return g.ContinuePrompt(ctx, prompt, opts)
+}
+
+// ErrTemplate is a chat template that cannot be used: none at all, one beyond
+// the Jinja that is known, or one that refuses the messages.
+var ErrTemplate = errors.New("text: chat template")
+
+// Prompt is what the folder's template makes of messages: a []Message, or
+// anything that encodes as the JSON that the template takes, such as a
+// json.RawMessage with tool calls. variables are further ones for the template,
+// such as "tools"; "add_generation_prompt" is true unless they say otherwise.
+func (g *Generator) Prompt(messages any, variables map[string]any) (string, error) {
+	if g.failed != nil {
+		return "", fmt.Errorf("%w: %w", ErrTemplate, g.failed)
+	}
+	if g.template == nil {
+		return "", fmt.Errorf("%w: the folder has none", ErrTemplate)
+	}
+	all := map[string]any{"messages": messages, "add_generation_prompt": true}
+	for name, token := range g.tokenizer.Config().Special {
+		all[name] = token
+	}
+	for name, v := range variables {
+		all[name] = v
+	}
+	prompt, err := g.template.Render(all)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
+	}
+	return prompt, nil
+}
+
+// ContinuePrompt is Generate for a prompt that has its special tokens already,
+// as Prompt makes it.
+func (g *Generator) ContinuePrompt(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[string, error] {
+	return g.generate(ctx, prompt, plainTokens, opts)
+}
+
+func (g *Generator) generate(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		fail := func(err error) { yield("", err) }
+		if err := opts.check(); err != nil {
+			fail(err)
+			return
+		}
+		e, err := g.tokenizer.Encode(prompt, special)
+		if err != nil {
+			fail(err)
+			return
+		}
+		ids := e.IDs
+		if bos := g.model.Config.BOSToken; len(ids) == 0 && bos >= 0 {
+			ids = []int{bos}
+		}
+		if len(ids) == 0 {
+			fail(fmt.Errorf("%w: a prompt without tokens", ErrInput))
+			return
+		}
+		n, err := g.room(len(ids), opts.MaxTokens)
+		if err != nil {
+			fail(err)
+			return
+		}
+		ws := g.workspace(g.threads)
+		defer g.pool.Put(ws)
+		tokens := models.Generate(ctx, models.Start(ws, g.model.LM, nil, 1), ids, opts.sampling(), models.Limits{MaxTokens: n, Stop: g.model.Config.EOSTokens})
+		yieldText(tokens, &stream{tokenizer: g.tokenizer, stop: opts.Stop}, yield)
+	}
+}
+
+// room is how many tokens may follow a prompt.
+func (f *folder) room(prompt, wanted int) (int, error) {
+	if wanted == 0 {
+		wanted = defaultNewTokens
+	}
+	if f.limit == 0 {
+		return wanted, nil
+	}
+	if prompt >= f.limit {
+		return 0, fmt.Errorf("%w: a prompt of %d in a context of %d", ErrLong, prompt, f.limit)
+	}
+	return min(wanted, f.limit-prompt), nil
+}
+
+// yieldText yields the text of tokens.
+func yieldText(tokens iter.Seq2[int, error], s *stream, yield func(string, error) bool) {
+	for token, err := range tokens {
+		if err != nil {
+			yield("", err)
+			return
+		}
+		piece, stopped := s.add(token)
+		if piece != "" && !yield(piece, nil) || stopped {
+			return
+		}
+	}
+	if piece := s.rest(); piece != "" {
+		yield(piece, nil)
+	}
+}
+
+// Collect joins what Generate, Chat or Translate yields.
+func Collect(pieces iter.Seq2[string, error]) (string, error) {
+	var b strings.Builder
+	for piece, err := range pieces {
+		if err != nil {
+			return b.String(), err
+		}
+		b.WriteString(piece)
+	}
+	return b.String(), nil
+}
+
+// Defaults are the options that the folder's generation_config.json states.
+func (g *Generator) Defaults() (GenerateOptions, error) {
+	var config struct {
+		Sample      bool            `json:"do_sample"`
+		Temperature *float64        `json:"temperature"`
+		TopK        *int            `json:"top_k"`
+		TopP        *float64        `json:"top_p"`
+		New         int             `json:"max_new_tokens"`
+		Penalty     json.RawMessage `json:"repetition_penalty"`
+	}
+	if err := g.readJSON("generation_config.json", &config); err != nil {
+		return GenerateOptions{}, err
+	}
+	o := GenerateOptions{MaxTokens: config.New}
+	if config.Sample {
+		o.Temperature, o.TopK = 1, 50 // transformers' own
+		if config.Temperature != nil {
+			o.Temperature = *config.Temperature
+		}
+		if config.TopK != nil {
+			o.TopK = *config.TopK
+		}
+		if config.TopP != nil {
+			o.TopP = *config.TopP
+		}
+	}
+	return o, o.check()
+}

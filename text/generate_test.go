@@ -1,0 +1,208 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+type expectedGenerate struct {
+	Prompts, Texts []string
+	Chat           []Message
+	Rendered       string
+	MaxTokens      int `json:"max_tokens"`
+}
+
+func TestGenerate(t *testing.T) {
+	ctx := context.Background()
+	var want expectedGenerate
+	readExpected(t, "generate", &want)
+	g, err := OpenGenerator("testdata/generate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := GenerateOptions{MaxTokens: want.MaxTokens}
+	for i, p := range want.Prompts {
+		got, err := Collect(g.Generate(ctx, p, opts))
+		if err != nil || got != want.Texts[i] {
+			t.Errorf("prompt %d: %q, %v, want %q", i, got, err, want.Texts[i])
+		}
+	}
+	prompt, err := g.Prompt(want.Chat, nil)
+	if err != nil || prompt != want.Rendered {
+		t.Fatalf("prompt %q, %v, want %q", prompt, err, want.Rendered)
+	}
+	full := want.Texts[len(want.Texts)-1]
+	got, err := Collect(g.Chat(ctx, want.Chat, opts))
+	if err != nil || got != full {
+		t.Errorf("chat: %q, %v, want %q", got, err, full)
+	}
+	// A stop string that several tokens make up.
+	runes := []rune(full)
+	stop := string(runes[len(runes)/2 : len(runes)/2+3])
+	opts.Stop = []string{"never", stop}
+	got, err = Collect(g.Chat(ctx, want.Chat, opts))
+	if before, _, _ := strings.Cut(full, stop); err != nil || got != before {
+		t.Errorf("stop %q: %q, %v, want %q", stop, got, err, before)
+	}
+}
+
+func TestGenerateSeeds(t *testing.T) {
+	g, err := OpenGenerator("testdata/generate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]bool{}
+	for seed := range uint64(8) {
+		o := GenerateOptions{MaxTokens: 12, Temperature: 1.5, TopK: 40, TopP: 0.95, Seed: seed}
+		a, err := Collect(g.Generate(context.Background(), "The", o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Collect(g.Generate(context.Background(), "The", o))
+		if err != nil || a != b {
+			t.Errorf("seed %d: %q and %q, %v", seed, a, b, err)
+		}
+		texts[a] = true
+	}
+	if len(texts) < 4 {
+		t.Errorf("8 seeds gave %d texts", len(texts))
+	}
+}
+
+func TestGenerateErrors(t *testing.T) {
+	g, err := OpenGenerator("testdata/generate", MaxLength(20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	pieces := 0
+	for _, err := range g.Generate(ctx, "The quick brown", GenerateOptions{}) {
+		if err != nil {
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			break
+		}
+		if pieces++; pieces == 2 {
+			cancel()
+		}
+	}
+	if pieces < 2 || pieces > 3 {
+		t.Errorf("%d pieces after cancelling at 2", pieces)
+	}
+	for name, c := range map[string]struct {
+		prompt string
+		opts   GenerateOptions
+		want   error
+	}{
+		"long": {strings.Repeat("word ", 30), GenerateOptions{}, ErrLong}, "empty": {"", GenerateOptions{}, ErrInput},
+		"top p": {"x", GenerateOptions{TopP: 2}, ErrOption}, "stop": {"x", GenerateOptions{Stop: []string{""}}, ErrOption},
+	} {
+		if _, err := Collect(g.Generate(context.Background(), c.prompt, c.opts)); !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+func TestTranslate(t *testing.T) {
+	for folder, prefix := range map[string]string{"translate": "", "summarize": "summarize: "} {
+		t.Run(folder, func(t *testing.T) {
+			var want struct {
+				Texts, Greedy, Beam4 []string
+				MaxTokens            int `json:"max_tokens"`
+			}
+			readExpected(t, folder, &want)
+			tr, err := OpenTranslator("testdata/" + folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := TranslateOptions{Prefix: prefix}
+			o.MaxTokens = want.MaxTokens
+			for _, beams := range []int{1, 4} {
+				o.Beams = beams
+				got, err := tr.Translate(context.Background(), want.Texts, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range got {
+					if w := map[int][]string{1: want.Greedy, 4: want.Beam4}[beams][i]; got[i] != w {
+						t.Errorf("%d beams, text %d: %q, want %q", beams, i, got[i], w)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestTranscribe(t *testing.T) {
+	var want struct {
+		Sounds, Texts []string
+		Language      string
+		MaxTokens     int `json:"max_tokens"`
+	}
+	readExpected(t, "transcribe", &want)
+	tr, err := OpenTranscriber("testdata/transcribe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range want.Sounds {
+		f, err := os.Open(filepath.Join("testdata/transcribe", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		samples, err := ReadWAV(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Collect(tr.Transcribe(context.Background(), samples, TranscribeOptions{Language: want.Language, MaxTokens: want.MaxTokens}))
+		if err != nil || got != want.Texts[i] {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, want.Texts[i])
+		}
+	}
+}
+
+func TestImages(t *testing.T) {
+	var want struct {
+		Images  []string
+		Results [][]Label
+		Vectors [][]float32
+	}
+	readExpected(t, "image", &want)
+	var files [][]byte
+	for _, name := range want.Images {
+		data, err := os.ReadFile(filepath.Join("internal/vision/testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, data)
+	}
+	c, err := OpenImageClassifier("testdata/image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels, err := c.Classify(context.Background(), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := OpenImageEmbedder("testdata/image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vectors, err := e.Embed(context.Background(), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range want.Images {
+		compareLabels(t, name, labels[i], want.Results[i])
+		close32(t, name, vectors[i], want.Vectors[i], 1e-5)
+	}
+	if _, err := c.Classify(context.Background(), [][]byte{[]byte("text")}); !errors.Is(err, ErrImage) {
+		t.Errorf("error %v, want an ErrImage", err)
+	}
+}

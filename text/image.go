@@ -1,0 +1,155 @@
+// Labels and vectors of images.
+
+package text
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/vision"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// ErrImage is an image that cannot be read, or is of a kind not supported.
+var ErrImage = vision.ErrImage
+
+// images is a folder with what its images are made into.
+type images struct {
+	*folder
+	processor *vision.Processor
+}
+
+func openImages(fsys fs.FS, opts []Option) (images, error) {
+	f, err := openFolder(fsys, opts, false)
+	if err != nil {
+		return images{}, err
+	}
+	if f.model.Image == nil {
+		return images{}, errorf("model_type %q with %s takes no images", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
+	}
+	config, err := fs.ReadFile(fsys, "preprocessor_config.json")
+	if err != nil {
+		return images{}, errorf("%w", err)
+	}
+	p, err := vision.NewProcessor(config)
+	if err != nil {
+		return images{}, errorf("%w", err)
+	}
+	return images{f, p}, nil
+}
+
+// each encodes PNG and JPEG files one by one and hands their hidden states,
+// [rows, D], to use.
+func (m *images) each(ctx context.Context, files [][]byte, use func(ws *models.Workspace, i int, x []float32, batch models.Batch) error) error {
+	ws := m.workspace(m.threads)
+	defer m.pool.Put(ws)
+	for i, data := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := m.one(ws, data, func(x []float32, batch models.Batch) error { return use(ws, i, x, batch) }); err != nil {
+			return fmt.Errorf("image %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (m *images) one(ws *models.Workspace, data []byte, use func(x []float32, batch models.Batch) error) error {
+	picture, err := vision.Decode(data)
+	if err != nil {
+		return err
+	}
+	pixels, w, h, err := m.processor.Pixels(picture) // [3, h, w]
+	if err != nil {
+		return err
+	}
+	rows, err := m.model.Image.Rows(h, w)
+	if err != nil {
+		return err
+	}
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(rows * m.model.Image.Dim()) // [rows, D]
+	if err := m.model.Image.EncodeImages(ws, x, pixels, 1, h, w); err != nil {
+		return err
+	}
+	return use(x, transformer.Uniform(1, rows))
+}
+
+// ImageClassifier gives images labels.
+type ImageClassifier struct{ images }
+
+// OpenImageClassifier opens the model in a folder.
+func OpenImageClassifier(dir string, opts ...Option) (*ImageClassifier, error) {
+	return open(dir, OpenImageClassifierFS, opts)
+}
+
+// OpenImageClassifierFS is OpenImageClassifier for a file system whose root is the
+// folder.
+func OpenImageClassifierFS(fsys fs.FS, opts ...Option) (*ImageClassifier, error) {
+	m, err := openImages(fsys, opts)
+	if err != nil {
+		return nil, err
+	}
+	if m.model.ImageClassifier == nil {
+		return nil, errorf("a %s has no classifier of images", strings.Join(m.model.Config.Architectures, ", "))
+	}
+	return &ImageClassifier{m}, nil
+}
+
+// Classify gives each PNG or JPEG file all labels with their probabilities, the
+// best first.
+func (c *ImageClassifier) Classify(ctx context.Context, files [][]byte) ([][]Label, error) {
+	out := make([][]Label, len(files))
+	err := c.each(ctx, files, func(ws *models.Workspace, i int, x []float32, batch models.Batch) error {
+		y := make([]float32, c.model.ImageClassifier.Out()) // [labels]
+		if err := c.model.ImageClassifier.Forward(ws, y, x, batch); err != nil {
+			return err
+		}
+		softmax(y)
+		out[i] = ranked(y, c.model.Config.Labels)
+		return nil
+	})
+	return out, err
+}
+
+// ImageEmbedder turns images into vectors: what the model pools, such as CLIP's
+// projection, and else the hidden state of the first token.
+type ImageEmbedder struct{ images }
+
+// OpenImageEmbedder opens the model in a folder.
+func OpenImageEmbedder(dir string, opts ...Option) (*ImageEmbedder, error) {
+	return open(dir, OpenImageEmbedderFS, opts)
+}
+
+// OpenImageEmbedderFS is OpenImageEmbedder for a file system whose root is the
+// folder.
+func OpenImageEmbedderFS(fsys fs.FS, opts ...Option) (*ImageEmbedder, error) {
+	m, err := openImages(fsys, opts)
+	return &ImageEmbedder{m}, err
+}
+
+// Dim is the number of elements of a vector.
+func (e *ImageEmbedder) Dim() int {
+	if e.model.ImagePooler != nil {
+		return e.model.ImagePooler.Out()
+	}
+	return e.model.Image.Dim()
+}
+
+// Embed is the vector of each PNG or JPEG file, as the model makes it: not
+// scaled to length 1.
+func (e *ImageEmbedder) Embed(ctx context.Context, files [][]byte) ([][]float32, error) {
+	out := make([][]float32, len(files))
+	err := e.each(ctx, files, func(ws *models.Workspace, i int, x []float32, batch models.Batch) error {
+		out[i] = make([]float32, e.Dim())
+		if e.model.ImagePooler != nil {
+			return e.model.ImagePooler.Forward(ws, out[i], x, batch)
+		}
+		copy(out[i], x)
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,104 @@
+// What a caller may choose when opening a pipeline.
+
+package text
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// An Option changes how a pipeline works.
+type Option func(*options) error
+
+type options struct {
+	threads     kernels.Threads
+	batchTokens int
+	maxLength   int // of a text in tokens; 0: what the folder says
+	long        long
+	stride      int
+	dim         int
+}
+
+// long is what happens to inputs of more tokens than the model takes.
+type long int
+
+const (
+	truncateLong long = iota
+	splitLong
+	refuseLong
+)
+
+// defaultBatchTokens keeps the activations of a batch in the second cache level
+// or close to it; see BenchmarkBatchTokens.
+const defaultBatchTokens = 2048
+
+func newOptions(opts []Option) (options, error) {
+	o := options{threads: kernels.Threads(runtime.GOMAXPROCS(0)), batchTokens: defaultBatchTokens}
+	for _, set := range opts {
+		if err := set(&o); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+// positive is an option that takes a number from 1 on.
+func positive(name string, n int, set func(o *options)) Option {
+	return func(o *options) error {
+		if n < 1 {
+			return fmt.Errorf("%w: %s(%d), want at least 1", ErrOption, name, n)
+		}
+		set(o)
+		return nil
+	}
+}
+
+// Threads makes each call use up to n threads; without it, as many as
+// GOMAXPROCS was when the pipeline was opened. Results do not depend on it.
+func Threads(n int) Option {
+	return positive("Threads", n, func(o *options) { o.threads = kernels.Threads(n) })
+}
+
+// BatchTokens is the most tokens that go through the model at once, a single
+// longer text aside. More take more memory.
+func BatchTokens(n int) Option {
+	return positive("BatchTokens", n, func(o *options) { o.batchTokens = n })
+}
+
+// MaxLength is the most tokens of a text, special tokens included, where the
+// folder says more or nothing.
+func MaxLength(n int) Option {
+	return positive("MaxLength", n, func(o *options) { o.maxLength = n })
+}
+
+// TruncateLong cuts the end off texts that are too long. It is the default.
+func TruncateLong() Option {
+	return func(o *options) error { o.long = truncateLong; return nil }
+}
+
+// SplitLong cuts texts that are too long into windows, each of which begins
+// with the last stride tokens of the one before. An Embedder averages the
+// windows' vectors by their numbers of tokens; other pipelines refuse the option.
+func SplitLong(stride int) Option {
+	return func(o *options) error {
+		if stride < 0 {
+			return fmt.Errorf("%w: SplitLong(%d), want at least 0", ErrOption, stride)
+		}
+		o.long, o.stride = splitLong, stride
+		return nil
+	}
+}
+
+// RefuseLong makes texts that are too long an ErrLong.
+func RefuseLong() Option {
+	return func(o *options) error { o.long = refuseLong; return nil }
+}
+
+// Dim cuts vectors to their first n elements and scales them to length 1
+// again, for models trained so that the first elements say most (Kusupati et
+// al., "Matryoshka Representation Learning", 2022).
+func Dim(n int) Option {
+	return positive("Dim", n, func(o *options) { o.dim = n })
+}

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""Makes a small folder for each pipeline, with what transformers or
+sentence-transformers answer.
+
+    pipelines.py OUT [NAME...]
+
+OUT/NAME is a model folder with random weights in bfloat16, a tokenizer of
+text/tokenizer/testdata, and expected.json: inputs and results. Needs torch, and for the
+embedders sentence-transformers. Nothing is downloaded."""
+
+import json, os, random, shutil, sys, wave
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../scripts/folders"))
+os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
+
+import numpy as np
+import torch
+import transformers as hf
+from PIL import Image
+
+import chat_templates
+from folder import redraw
+
+torch.set_num_threads(1)
+MADE = {}
+TEXTS = ["The quick brown fox jumps over the lazy dog.", "Yes.", "", "  What is the capital of France? Paris.  ", "Où est la bibliothèque ? 東京は日本の首都です。 😀",
+         "In 2017 eight authors wrote that attention is all you need, and 100,000 papers cited them.", "snake_case camelCase https://example.com/a?b=c",
+         "the committee translates the long letter without any help again and again because it has to " * 12]
+
+
+def folder(name):
+    def add(f):
+        MADE[name] = f
+        return f
+    return add
+
+
+class Folder:
+    def __init__(self, out, name, tokenizer=None, **special):
+        self.path = os.path.join(out, name)
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.makedirs(self.path)
+        if tokenizer:
+            shutil.copy(os.path.join(HERE, "../tokenizer/testdata", tokenizer, "tokenizer.json"), self.path)
+            self.json("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 512} | special)
+            self.tokenizer = hf.AutoTokenizer.from_pretrained(self.path)
+
+    def json(self, name, value):
+        path = os.path.join(self.path, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(value, f, ensure_ascii=False, indent=1)
+            f.write("\n")
+
+    def model(self, model, seed, **draw):
+        """Draws weights, saves them, and gives what is read back in float32."""
+        redraw(model, seed, **draw)
+        model.to(torch.bfloat16).save_pretrained(self.path)
+        return type(model).from_pretrained(self.path, dtype=torch.float32, attn_implementation="eager").eval()
+
+
+def floats(x):
+    return [float("%.8g" % v) for v in x]
+
+
+BERT = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, max_position_embeddings=96, pad_token_id=0)
+BERT_SPECIAL = dict(tokenizer_class="BertTokenizer", pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]")
+
+
+def bert_config(**more):
+    return hf.BertConfig(vocab_size=605, **(BERT | more))
+
+
+def embedder(out, name, tokenizer, special, model, modules, seed, prompts=None, lower=False):
+    from sentence_transformers import SentenceTransformer
+    f = Folder(out, name, tokenizer, **special)
+    m = f.model(model, seed)
+    dim = m.config.hidden_size
+    f.json("modules.json", [{"idx": i, "name": str(i), "path": f"{i}_{k}" if i else "", "type": f"sentence_transformers.models.{k}"} for i, k in enumerate(["Transformer"] + modules)])
+    f.json("sentence_bert_config.json", {"max_seq_length": 64, "do_lower_case": lower})
+    f.json("1_Pooling/config.json", {"word_embedding_dimension": dim, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False})
+    if prompts is not None:
+        f.json("config_sentence_transformers.json", {"prompts": prompts, "default_prompt_name": None, "similarity_fn_name": "cosine"})
+    s = SentenceTransformer(f.path, device="cpu", model_kwargs={"dtype": torch.float32})
+    s.max_seq_length = 64
+    encode = lambda texts, **how: [floats(v) for v in s.encode(texts, convert_to_numpy=True, **how)]
+    expected = {"texts": TEXTS, "vectors": encode(TEXTS), "max_seq_length": s.max_seq_length}
+    if prompts:
+        expected |= {"queries": [floats(v) for v in s.encode_query(TEXTS)], "documents": [floats(v) for v in s.encode_document(TEXTS)]}
+    expected["dim12"] = encode(TEXTS, truncate_dim=12, normalize_embeddings=True)
+    f.json("expected.json", expected)
+
+
+@folder("embed")
+def _(out):
+    embedder(out, "embed", "bert", BERT_SPECIAL, hf.BertModel(bert_config(), add_pooling_layer=False), ["Pooling", "Normalize"], 11, {"query": "query: ", "document": "passage: "})
+
+
+@folder("embed-roberta")
+def _(out):
+    """Not normalized; a tokenizer to which leading spaces matter."""
+    c = hf.RobertaConfig(vocab_size=581, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, max_position_embeddings=98, type_vocab_size=1, pad_token_id=1, bos_token_id=0, eos_token_id=2)
+    embedder(out, "embed-roberta", "roberta", dict(pad_token="<pad>", bos_token="<s>", eos_token="</s>", cls_token="<s>", sep_token="</s>", unk_token="<unk>", mask_token="<mask>"), hf.RobertaModel(c, add_pooling_layer=False), ["Pooling"], 12)
+
+
+@folder("rerank")
+def _(out):
+    from sentence_transformers import CrossEncoder
+    f = Folder(out, "rerank", "bert", **BERT_SPECIAL)
+    f.model(hf.BertForSequenceClassification(bert_config(num_labels=1)), 13, scale=[("classifier", 2)])
+    query = "what is the capital of france?"
+    e = CrossEncoder(f.path, device="cpu", max_length=96, model_kwargs={"dtype": torch.float32})
+    f.json("expected.json", {"query": query, "texts": TEXTS, "scores": floats(e.predict([(query, t) for t in TEXTS])), "ranked": [r["corpus_id"] for r in e.rank(query, TEXTS)]})
+
+
+def classifier(out, name, seed, **config):
+    f = Folder(out, name, "bert", **BERT_SPECIAL)
+    m = f.model(hf.BertForSequenceClassification(bert_config(**config)), seed)
+    p = hf.pipeline("text-classification", model=m, tokenizer=f.tokenizer, device="cpu")
+    f.json("expected.json", {"texts": TEXTS, "results": p(TEXTS, top_k=None, truncation=True, max_length=96)})
+
+
+@folder("classify")
+def _(out):
+    classifier(out, "classify", 14, id2label={0: "contradiction", 1: "entailment", 2: "neutral"}, label2id={"contradiction": 0, "entailment": 1, "neutral": 2})
+
+
+@folder("classify-multi")
+def _(out):
+    classifier(out, "classify-multi", 15, problem_type="multi_label_classification", id2label={i: w for i, w in enumerate("joy anger fear".split())}, label2id={w: i for i, w in enumerate("joy anger fear".split())})
+
+
+@folder("tokens")
+def _(out):
+    labels = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+    f = Folder(out, "tokens", "bert-classify", **BERT_SPECIAL, do_lower_case=False)
+    m = f.model(hf.BertForTokenClassification(bert_config(id2label=dict(enumerate(labels)), label2id={w: i for i, w in enumerate(labels)})), 16, scale=[("classifier", 2)])
+    texts = [t for t in TEXTS[:7] if t.strip()]
+    expected = {"texts": texts}
+    for strategy in ("none", "simple", "first", "average", "max"):
+        p = hf.pipeline("token-classification", model=m, tokenizer=f.tokenizer, device="cpu", aggregation_strategy=strategy)
+        expected[strategy] = [[{"label": e.get("entity_group", e.get("entity")), "score": float(e["score"]), "start": e["start"], "end": e["end"]} for e in r] for r in p(texts)]
+    f.json("expected.json", expected)
+
+
+def unambiguous(m, run, seed, eos=None, **draw):
+    """Draws weights until run's logits are never close; run returns texts or ids."""
+    for s in range(seed, seed + 200):
+        redraw(m, s, **draw)
+        for p in m.parameters():
+            p.data = p.data.to(torch.bfloat16).float()
+        margin, result = run(m)
+        if margin > 0.004 and result:
+            return s
+    raise RuntimeError("no weights decode unambiguously")
+
+
+def margin_of(m, ids, new, **inputs):
+    o = m.generate(ids, max_new_tokens=new, do_sample=False, return_dict_in_generate=True, output_scores=True, **inputs)
+    gaps = [float(s[0].topk(2).values.diff().abs()) for s in o.scores]
+    return min(gaps), o.sequences[0].tolist()
+
+
+PROMPTS = ["The quick brown", "My neighbour reads the long letter in the morning, and"]
+CHAT = [{"role": "system", "content": "You are a pirate."}, {"role": "user", "content": "Hello, wörld! How are you?"}]
+
+
+@folder("generate")
+def _(out):
+    f = Folder(out, "generate", "qwen2", eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=chat_templates.TEMPLATES["qwen2.5"])
+    c = hf.Qwen2Config(vocab_size=563, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=256, bos_token_id=None, eos_token_id=562, tie_word_embeddings=False, use_sliding_window=False)
+    m = hf.Qwen2ForCausalLM(c).eval()
+    encode = lambda p: f.tokenizer(p, return_tensors="pt").input_ids
+    chat = f.tokenizer.apply_chat_template(CHAT, add_generation_prompt=True, tokenize=False)
+    prompts = [encode(p) for p in PROMPTS] + [f.tokenizer(chat, return_tensors="pt", add_special_tokens=False).input_ids]
+
+    def run(m):
+        runs = [margin_of(m, p, 16) for p in prompts]
+        lists = [r[len(p[0]):] for (_, r), p in zip(runs, prompts)]
+        return min(g for g, _ in runs), all(len(set(l)) > 3 and 562 not in l for l in lists)
+
+    with torch.no_grad():
+        draw = dict(scale=[("lm_head", 3)])
+        m = f.model(m, unambiguous(m, run, 1700, **draw), **draw)
+        texts = [f.tokenizer.decode(m.generate(p, max_new_tokens=16, do_sample=False)[0, p.shape[1]:], skip_special_tokens=True) for p in prompts]
+    f.json("expected.json", {"prompts": PROMPTS, "chat": CHAT, "rendered": chat, "texts": texts, "max_tokens": 16})
+
+
+def seq2seq(out, name, tokenizer, special, model, seed, **draw):
+    f = Folder(out, name, tokenizer, **special)
+    texts = [TEXTS[0], TEXTS[1], TEXTS[4], TEXTS[5]]
+    prefix = "summarize: " if name == "summarize" else ""
+    inputs = [f.tokenizer(prefix + t, return_tensors="pt").input_ids for t in texts]
+
+    def run(m):
+        runs = [margin_of(m, p, 20) for p in inputs]
+        return min(g for g, _ in runs), all(len(set(r)) > 3 for _, r in runs)
+
+    with torch.no_grad():
+        m = f.model(model.eval(), unambiguous(model.eval(), run, seed, **draw), **draw)
+        decode = lambda p, beams: f.tokenizer.decode(m.generate(p, max_new_tokens=20, num_beams=beams, do_sample=False)[0], skip_special_tokens=True)
+        expected = {"texts": texts, "greedy": [decode(p, 1) for p in inputs], "beam4": [decode(p, 4) for p in inputs], "max_tokens": 20}
+    if prefix:
+        path = os.path.join(f.path, "config.json")
+        c = json.load(open(path)) | {"task_specific_params": {"summarization": {"prefix": prefix, "max_length": 21, "num_beams": 1}}}
+        f.json("config.json", c)
+    f.json("expected.json", expected)
+
+
+@folder("translate")
+def _(out):
+    c = hf.MarianConfig(vocab_size=502, max_position_embeddings=96, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48,
+                        activation_function="swish", scale_embedding=True, pad_token_id=501, decoder_start_token_id=501, eos_token_id=0, forced_eos_token_id=None)
+    seq2seq(out, "translate", "marian", dict(eos_token="</s>", unk_token="<unk>", pad_token="<pad>"), hf.MarianMTModel(c), 1800, keep=["embed_positions"], scale=[("shared", 0.5), ("encoder_attn.out_proj", 0.6), ("fc2", 5)])
+
+
+@folder("summarize")
+def _(out):
+    c = hf.T5Config(vocab_size=504, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_decoder_layers=2, num_heads=4, relative_attention_num_buckets=16, relative_attention_max_distance=24, decoder_start_token_id=0, feed_forward_proj="gated-gelu", tie_word_embeddings=False)
+    seq2seq(out, "summarize", "t5", dict(eos_token="</s>", unk_token="<unk>", pad_token="<pad>"), hf.T5ForConditionalGeneration(c), 1900, scale=[(".q.", 8 ** -0.5), ("lm_head", 4)])
+
+
+@folder("transcribe")
+def _(out):
+    from audio import speechlike
+    f = Folder(out, "transcribe", "whisper", eos_token="<|endoftext|>", pad_token="<|endoftext|>", bos_token="<|endoftext|>")
+    extractor = hf.WhisperFeatureExtractor(feature_size=80, chunk_length=2)
+    extractor.save_pretrained(f.path)
+    ids = f.tokenizer.convert_tokens_to_ids
+    end = ids("<|endoftext|>")
+    c = hf.WhisperConfig(vocab_size=len(f.tokenizer), num_mel_bins=80, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48,
+                         max_source_positions=100, max_target_positions=64, begin_suppress_tokens=None, pad_token_id=end, bos_token_id=end, eos_token_id=end, decoder_start_token_id=ids("<|startoftranscript|>"))
+    sounds = [np.clip(np.asarray(speechlike(n, s)), -1, 1) for n, s in ((28000, 1), (16000, 2))]
+    pcm = [np.round(s * 32767).astype("<i2") for s in sounds]
+    prompt = [ids(f"<|{w}|>") for w in ("startoftranscript", "en", "transcribe", "notimestamps")]
+    features = [torch.tensor(extractor(p.astype(np.float32) / 32768, sampling_rate=16000, return_tensors="np").input_features) for p in pcm]
+
+    def greedy(m, x):
+        out, gap = list(prompt), float("inf")
+        for _ in range(20):
+            best = m(input_features=x, decoder_input_ids=torch.tensor([out]), use_cache=False).logits[0, -1].topk(2)
+            gap = min(gap, float(best.values[0] - best.values[1]))
+            if int(best.indices[0]) == end:
+                break
+            out.append(int(best.indices[0]))
+        return gap, out[len(prompt):]
+
+    def run(m):
+        runs = [greedy(m, x) for x in features]
+        return min(g for g, _ in runs), all(len(set(r)) > 6 for _, r in runs)
+
+    draw = dict(keep=["encoder.embed_positions"], scale=[("embed_tokens", 0.2)])
+    model = hf.WhisperForConditionalGeneration(c).eval()
+    with torch.no_grad():
+        m = f.model(model, unambiguous(model, run, 2000, **draw), **draw)
+        texts = [f.tokenizer.decode(greedy(m, x)[1], skip_special_tokens=True) for x in features]
+    for i, p in enumerate(pcm):
+        with wave.open(os.path.join(f.path, f"sound{i}.wav"), "wb") as w:
+            w.setnchannels(1), w.setsampwidth(2), w.setframerate(16000), w.writeframes(p.tobytes())
+    f.json("expected.json", {"sounds": [f"sound{i}.wav" for i in range(len(pcm))], "texts": texts, "language": "en", "max_tokens": 20})
+
+
+IMAGES = ["landscape.png", "portrait-rgba.png", "landscape-grey.png"]
+
+
+@folder("image")
+def _(out):
+    f = Folder(out, "image")
+    labels = ["cat", "dog", "bird", "ship", "car"]
+    m = f.model(hf.ViTForImageClassification(hf.ViTConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, image_size=32, patch_size=8, id2label=dict(enumerate(labels)), label2id={w: i for i, w in enumerate(labels)})), 17)
+    f.json("preprocessor_config.json", {"do_normalize": True, "do_resize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "image_processor_type": "ViTImageProcessor", "resample": 2, "size": {"height": 32, "width": 32}})
+    processor = hf.AutoImageProcessor.from_pretrained(f.path, backend="pil")
+    results, hidden = [], []
+    for name in IMAGES:
+        image = Image.open(os.path.join(HERE, "../internal/vision/testdata", name)).convert("RGB")
+        x = torch.tensor(np.asarray(processor(image, return_tensors="np")["pixel_values"]))
+        with torch.no_grad():
+            p = m(x).logits.softmax(-1)[0]
+            hidden.append(floats(m.vit(x).last_hidden_state[0, 0]))
+        results.append(sorted(({"label": labels[i], "score": float(p[i])} for i in range(5)), key=lambda r: -r["score"]))
+    f.json("expected.json", {"images": IMAGES, "results": results, "vectors": hidden})
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    hf.logging.set_verbosity_error()
+    for name in sys.argv[2:] or MADE:
+        MADE[name](sys.argv[1])
+        print(name, flush=True)
+
+
+if __name__ == "__main__":
+    main()

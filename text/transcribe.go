@@ -1,0 +1,218 @@
+// Text of speech.
+
+package text
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"math"
+	"strings"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Transcriber turns speech into text with a Whisper model.
+type Transcriber struct {
+	*folder
+	samples int // of one pass
+	bins    int
+}
+
+// OpenTranscriber opens the model in a folder.
+func OpenTranscriber(dir string, opts ...Option) (*Transcriber, error) {
+	return open(dir, OpenTranscriberFS, opts)
+}
+
+// OpenTranscriberFS is OpenTranscriber for a file system whose root is the folder.
+func OpenTranscriberFS(fsys fs.FS, opts ...Option) (*Transcriber, error) {
+	f, err := openFolder(fsys, opts, true)
+	if err != nil {
+		return nil, err
+	}
+	if f.model.LM == nil || f.model.Audio == nil {
+		return nil, errorf("model_type %q with %s does not take speech", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
+	}
+	config := struct {
+		Seconds int `json:"chunk_length"`
+		Rate    int `json:"sampling_rate"`
+		Bins    int `json:"feature_size"`
+		Hop     int `json:"hop_length"`
+		FFT     int `json:"n_fft"`
+	}{30, models.SampleRate, f.model.Audio.Features(), models.SpectrogramHop, 400}
+	if err := f.readJSON("preprocessor_config.json", &config); err != nil {
+		return nil, err
+	}
+	if config.Rate != models.SampleRate || config.Hop != models.SpectrogramHop || config.FFT != 400 || config.Bins != f.model.Audio.Features() || config.Seconds < 1 || config.Seconds > 600 {
+		return nil, errorf("preprocessor_config.json: %+v is not what the model takes", config)
+	}
+	f.setLimit(0)
+	return &Transcriber{f, config.Seconds * models.SampleRate, config.Bins}, f.noSplit("Transcriber")
+}
+
+// TranscribeOptions says what is made of speech.
+type TranscribeOptions struct {
+	Language  string // spoken, such as "en"; empty: the model guesses
+	Translate bool   // into English, instead of writing down what is said
+	MaxTokens int    // the most tokens of a stretch; 0: as many as the model takes
+}
+
+// Transcribe yields the text of mono samples at 16 kHz, between -1 and 1,
+// stretch by stretch as long as the model listens at once (30 seconds for
+// published ones). Words across the border of two stretches may be lost.
+func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts TranscribeOptions) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if len(samples) == 0 {
+			yield("", fmt.Errorf("%w: no samples", ErrInput))
+			return
+		}
+		ws := t.workspace(t.threads)
+		defer t.pool.Put(ws)
+		more := true
+		for at := 0; at < len(samples) && more; at += t.samples {
+			stretch := make([]float32, t.samples) // silence behind short speech
+			copy(stretch, samples[at:])
+			err := t.stretch(ctx, ws, stretch, opts, func(s string, err error) bool {
+				more = yield(s, err) && err == nil
+				return more
+			})
+			if err != nil {
+				yield("", err)
+				return
+			}
+		}
+	}
+}
+
+func (t *Transcriber) stretch(ctx context.Context, ws *models.Workspace, samples []float32, opts TranscribeOptions, yield func(string, error) bool) error {
+	features, err := models.LogMel(samples, t.bins) // [bins, frames]
+	if err != nil {
+		return err
+	}
+	frames := len(features) / t.bins
+	rows := t.model.Audio.Rows(frames)
+	memory := &models.Memory{X: make([]float32, rows*t.model.Audio.Dim()), Batch: transformer.Uniform(1, rows)} // [rows, D]
+	if err := t.model.Audio.EncodeAudio(ws, memory.X, features, 1, frames); err != nil {
+		return err
+	}
+	prompt, err := t.prompt(ws, memory, opts)
+	if err != nil {
+		return err
+	}
+	n, err := t.room(len(prompt), opts.MaxTokens)
+	if err != nil {
+		return err
+	}
+	tokens := models.Generate(ctx, models.Start(ws, t.model.LM, memory, 1), prompt, models.Sampling{}, models.Limits{MaxTokens: n, Stop: t.model.Config.EOSTokens})
+	yieldText(tokens, &stream{tokenizer: t.tokenizer}, yield)
+	return nil
+}
+
+// prompt tells the decoder the language and the task.
+func (t *Transcriber) prompt(ws *models.Workspace, memory *models.Memory, opts TranscribeOptions) ([]int, error) {
+	prompt := []int{t.model.Config.DecoderStart}
+	task := "transcribe"
+	if opts.Translate {
+		task = "translate"
+	}
+	language := opts.Language
+	if _, many := t.tokenizer.TokenID("<|transcribe|>"); !many {
+		if opts.Translate {
+			return nil, fmt.Errorf("%w: the model does not translate", ErrOption)
+		}
+		task, language = "", "" // a model of English alone
+	} else if language == "" {
+		var err error
+		if language, err = t.guess(ws, memory); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{language, task, "notimestamps"} {
+		if name == "" {
+			continue
+		}
+		id, ok := t.tokenizer.TokenID("<|" + name + "|>")
+		if !ok {
+			return nil, fmt.Errorf("%w: the model has no token for %q", ErrOption, name)
+		}
+		prompt = append(prompt, id)
+	}
+	return prompt, nil
+}
+
+// guess is the language whose token is the most likely first one.
+func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (string, error) {
+	logits, err := models.Start(ws, t.model.LM, memory, 1).Feed([][]int{{t.model.Config.DecoderStart}})
+	if err != nil {
+		return "", err
+	}
+	best, most := "", float32(math.Inf(-1))
+	for _, a := range t.tokenizer.AddedTokens() {
+		name := strings.TrimSuffix(strings.TrimPrefix(a.Content, "<|"), "|>")
+		if len(name) < 2 || len(name) > 3 || len(name)+4 != len(a.Content) || strings.ToLower(name) != name {
+			continue
+		}
+		if x := logits[a.ID]; x > most {
+			best, most = name, x
+		}
+	}
+	if best == "" {
+		return "", errorf("the tokenizer has no tokens of languages")
+	}
+	return best, nil
+}
+
+// ErrSound is a sound file that cannot be read, or is of a kind not supported.
+var ErrSound = errors.New("text: sound")
+
+// ReadWAV is the samples of a WAV file with 16-bit PCM at 16 kHz; several
+// channels are averaged.
+func ReadWAV(r io.Reader) ([]float32, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) < 12 || string(data[:4]) != "RIFF" || string(data[8:12]) != "WAVE" {
+		return nil, fmt.Errorf("%w: no WAV file", ErrSound)
+	}
+	channels := 0
+	for data = data[12:]; len(data) >= 8; {
+		name, n := string(data[:4]), int64(binary.LittleEndian.Uint32(data[4:]))
+		chunk := data[8:]
+		if n > int64(len(chunk)) {
+			if name != "data" {
+				return nil, fmt.Errorf("%w: chunk %q is cut off", ErrSound, name)
+			}
+			n = int64(len(chunk)) // as written to a pipe
+		}
+		switch {
+		case name == "fmt " && n >= 16:
+			format, rate, bits := binary.LittleEndian.Uint16(chunk), binary.LittleEndian.Uint32(chunk[4:]), binary.LittleEndian.Uint16(chunk[14:])
+			channels = int(binary.LittleEndian.Uint16(chunk[2:]))
+			if (format != 1 && format != 0xfffe) || rate != models.SampleRate || bits != 16 || channels == 0 {
+				return nil, fmt.Errorf("%w: format %d, %d Hz, %d bits, %d channels; want 16-bit PCM at %d Hz", ErrSound, format, rate, bits, channels, models.SampleRate)
+			}
+		case name == "data" && channels > 0:
+			return averaged(chunk[:n], channels), nil
+		}
+		data = chunk[min(n+n%2, int64(len(chunk))):]
+	}
+	return nil, fmt.Errorf("%w: no samples", ErrSound)
+}
+
+func averaged(pcm []byte, channels int) []float32 {
+	out := make([]float32, len(pcm)/2/channels)
+	for i := range out {
+		sum := 0
+		for c := range channels {
+			sum += int(int16(binary.LittleEndian.Uint16(pcm[2*(i*channels+c):])))
+		}
+		out[i] = float32(sum) / float32(channels) / 32768
+	}
+	return out
+}
