@@ -165,13 +165,11 @@ func newMarian(c *Checkpoint) (*Model, error) {
 		config.DecoderVocab = config.Vocab
 	}
 	body := c.bartBody()
-	table := sinusoids(config.MaxPositions, config.Dim, math.Pow(10000, -2/float64(config.Dim)))
 	embed := func(l *transformer.Loader, tokens *transformer.Embedding) embedder {
-		positions := table
 		if l.Has("embed_positions.weight") {
-			positions = l.At("embed_positions.").Embedding(config.MaxPositions, config.Dim)
+			return embedder{tokens: tokens, positions: l.At("embed_positions.").Embedding(config.MaxPositions, config.Dim)}
 		}
-		return embedder{tokens: tokens, positions: positions}
+		return embedder{tokens: tokens, waves: &sinusoids{config.MaxPositions, math.Pow(10000, -2/float64(config.Dim))}}
 	}
 	e, d := body.At("encoder."), body.At("decoder.")
 	var source, target *transformer.Embedding
@@ -190,27 +188,16 @@ func newM2M100(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
+	if config.Dim < 4 {
+		return nil, c.JSON.Errorf("d_model", "want at least 4")
+	}
 	body := c.bartBody()
 	body.Ignore("*embed_positions.weights") // what is computed here
 	first := config.Pad + 1
-	positions := sinusoids(config.MaxPositions+first, config.Dim, math.Pow(10000, -1/float64(config.Dim/2-1)))
-	e := embedder{tokens: body.At("shared.").Embedding(config.Vocab, config.Dim), positions: positions, first: first}
+	e := embedder{
+		tokens: body.At("shared.").Embedding(config.Vocab, config.Dim),
+		waves:  &sinusoids{config.MaxPositions + first, math.Pow(10000, -1/float64(config.Dim/2-1))}, first: first,
+	}
 	c.Config.MaxLength = config.MaxPositions
 	return c.bart(config.bartFields, body, e, e, true)
-}
-
-// sinusoids is a table of positions, [length, dim], whose first half is sines and whose
-// second is cosines, each ratio times slower than the one before. A dim that is odd ends
-// with zeros.
-func sinusoids(length, dim int, ratio float64) *transformer.Embedding {
-	half := dim / 2
-	e := &transformer.Embedding{Vocab: length, Dim: dim, Weight: make([]float32, length*dim)}
-	for p := range length {
-		row := e.Weight[p*dim : (p+1)*dim]
-		for i := range half {
-			sin, cos := math.Sincos(float64(p) * math.Pow(ratio, float64(i)))
-			row[i], row[half+i] = float32(sin), float32(cos)
-		}
-	}
-	return e
 }

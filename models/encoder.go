@@ -1,6 +1,8 @@
 package models
 
 import (
+	"math"
+
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -12,6 +14,7 @@ type embedder struct {
 	types  *transformer.Embedding // nil: none
 	// positions are added, from row first on; nil: they enter elsewhere.
 	positions *transformer.Embedding
+	waves     *sinusoids // instead of positions; nil: none
 	first     int
 	embedNorm *transformer.Norm // nil: none
 }
@@ -56,20 +59,51 @@ func (e *embedder) addTypes(ws *Workspace, x []float32, in Tokens) error {
 
 // addPositions adds the vectors of positions, counted in each sequence, to x.
 func (e *embedder) addPositions(ws *Workspace, x []float32, batch Batch, cache *Cache) error {
-	if e.positions == nil {
+	most := -e.first
+	switch {
+	case e.positions != nil:
+		most += e.positions.Vocab
+	case e.waves != nil:
+		most += e.waves.length
+	default:
 		return nil
 	}
 	at := make([]int, 0, batch.Rows())
 	for i := range batch.Len() {
 		past, end := cache.Len(i), cache.Len(i)+batch.Length(i)
-		if most := e.positions.Vocab - e.first; end > most {
+		if end > most {
 			return errorf(transformer.ErrTooLong, "sequence of %d tokens, the model has %d positions", end, most)
 		}
 		for p := past; p < end; p++ {
 			at = append(at, e.first+p)
 		}
 	}
-	return e.positions.Add(ws, x, at)
+	if e.positions != nil {
+		return e.positions.Add(ws, x, at)
+	}
+	e.waves.add(x, at)
+	return nil
+}
+
+// sinusoids are positions up to a length whose first half is sines and whose second is
+// cosines, each ratio times slower than the one before. A width that is odd ends with
+// zeros.
+type sinusoids struct {
+	length int
+	ratio  float64
+}
+
+// add adds those of the given positions to the rows of x.
+func (s *sinusoids) add(x []float32, positions []int) {
+	for i, p := range positions {
+		row := x[i*len(x)/len(positions) : (i+1)*len(x)/len(positions)]
+		half, angle := len(row)/2, float64(p)
+		for d := range half {
+			sin, cos := math.Sincos(angle)
+			row[d], row[half+d] = row[d]+float32(sin), row[half+d]+float32(cos)
+			angle *= s.ratio
+		}
+	}
 }
 
 // textEncoder is a stack of layers behind embeddings. It implements Encoder.

@@ -52,40 +52,77 @@ type Limits struct {
 // token of its cancellation.
 func Generate(ctx context.Context, d Decoder, prompt []int, s Sampling, limits Limits) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
-		if len(prompt) == 0 {
-			yield(0, errorf(transformer.ErrShape, "Generate without prompt"))
-			return
-		}
-		sampler := s.sampler()
-		next := prompt
-		var tokens []int
-		feed := make([][]int, 1)
-		for limits.MaxTokens == 0 || len(tokens) < limits.MaxTokens {
-			if err := ctx.Err(); err != nil {
-				yield(0, err)
+		for next, err := range GenerateBatch(ctx, d, [][]int{prompt}, s, limits) {
+			if !yield(next.Token, err) {
 				return
 			}
-			feed[0] = next
-			logits, err := d.Feed(feed)
-			if err != nil {
-				yield(0, err)
-				return
-			}
-			if len(logits) != d.Vocab() {
-				yield(0, errorf(transformer.ErrShape, "Generate with a decoder of %d sequences, want 1", len(logits)/max(d.Vocab(), 1)))
-				return
-			}
-			t := sampler.choose(logits)
-			if slices.Contains(limits.Stop, t) || !yield(t, nil) {
-				return
-			}
-			tokens = append(tokens, t)
-			if limits.StopWhen != nil && limits.StopWhen(tokens) {
-				return
-			}
-			next = tokens[len(tokens)-1:]
 		}
 	}
+}
+
+// A Next is a token that follows in a sequence.
+type Next struct{ Sequence, Token int }
+
+// GenerateBatch is Generate for several sequences at a time, whose prompts may be of
+// different lengths; d must decode as many. Each sequence gets the tokens that it would
+// get alone, and ends on its own. The draws of sequence i depend on the seed and i.
+func GenerateBatch(ctx context.Context, d Decoder, prompts [][]int, s Sampling, limits Limits) iter.Seq2[Next, error] {
+	return func(yield func(Next, error) bool) {
+		if len(prompts) == 0 || slices.ContainsFunc(prompts, func(p []int) bool { return len(p) == 0 }) {
+			yield(Next{}, errorf(transformer.ErrShape, "Generate without prompt"))
+			return
+		}
+		samplers, texts := make([]*sampler, len(prompts)), make([][]int, len(prompts))
+		for i := range samplers {
+			samplers[i] = s.sampler(i)
+		}
+		feed, vocab := slices.Clone(prompts), d.Vocab() // nil for a sequence that has ended
+		for n, live := 0, len(prompts); live > 0 && (limits.MaxTokens == 0 || n < limits.MaxTokens); n++ {
+			if err := ctx.Err(); err != nil {
+				yield(Next{}, err)
+				return
+			}
+			logits, err := d.Feed(feed)
+			if err == nil && len(logits) != len(prompts)*vocab {
+				err = errorf(transformer.ErrShape, "Generate of %d sequences with a decoder of %d", len(prompts), len(logits)/max(vocab, 1))
+			}
+			if err != nil {
+				yield(Next{}, err)
+				return
+			}
+			for i := range feed {
+				if feed[i] == nil {
+					continue
+				}
+				t := samplers[i].choose(logits[i*vocab : (i+1)*vocab])
+				stop := slices.Contains(limits.Stop, t)
+				if !stop {
+					if !yield(Next{i, t}, nil) {
+						return
+					}
+					texts[i] = append(texts[i], t)
+					feed[i] = texts[i][len(texts[i])-1:]
+					stop = limits.StopWhen != nil && limits.StopWhen(texts[i])
+				}
+				if stop {
+					feed[i] = nil
+					live--
+				}
+			}
+		}
+	}
+}
+
+// CollectBatch gathers what GenerateBatch yields for a number of sequences.
+func CollectBatch(sequences int, tokens iter.Seq2[Next, error]) ([][]int, error) {
+	all := make([][]int, sequences)
+	for next, err := range tokens {
+		if err != nil {
+			return all, err
+		}
+		all[next.Sequence] = append(all[next.Sequence], next.Token)
+	}
+	return all, nil
 }
 
 // Collect gathers what Generate yields.
@@ -111,8 +148,8 @@ type candidate struct {
 	p     float64
 }
 
-func (s Sampling) sampler() *sampler {
-	return &sampler{Sampling: s, rand: rand.New(rand.NewPCG(s.Seed, 0))}
+func (s Sampling) sampler(sequence int) *sampler {
+	return &sampler{Sampling: s, rand: rand.New(rand.NewPCG(s.Seed, uint64(sequence)))}
 }
 
 // choose is the next token. Of equal logits it prefers the first.

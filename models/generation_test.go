@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -211,3 +212,64 @@ func compareCache(t *testing.T, m *models.Model, e *expected) {
 		near(fmt.Sprintf("continuation %d", i), logits[i*vocab:(i+1)*vocab], whole(slices.Concat(prompts[last], tail)))
 	}
 }
+
+// TestGenerateBatch generates from prompts of different lengths at a time, which end at
+// different times: each gets the tokens that transformers computes for it alone.
+func TestGenerateBatch(t *testing.T) {
+	for _, name := range []string{"llama", "mistral", "gemma2", "phi3-long", "t5", "whisper"} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(own, name)
+			m, err := models.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, ws := openExpected(t, dir), new(models.Workspace)
+			prompts, want := e.prompts(m)
+			var memory *models.Memory
+			if all, each := e.memory(ws, m); all != nil { // of the sequences that are decoded
+				rows, lengths := 0, []int{}
+				for _, one := range each[:len(prompts)] {
+					rows, lengths = rows+len(one.X), append(lengths, one.Batch.Length(0))
+				}
+				memory = &models.Memory{X: all.X[:rows], Batch: transformer.Ragged(lengths...)}
+			}
+			generate := func(s models.Sampling, limits models.Limits) [][]int {
+				got, err := models.CollectBatch(len(prompts), models.GenerateBatch(t.Context(), models.Start(ws, m.LM, memory, len(prompts)), prompts, s, limits))
+				e.ok(err)
+				return got
+			}
+			stop := want[0][3]
+			ended := slices.Clone(want)
+			for i, w := range want {
+				if at := slices.Index(w, stop); at >= 0 {
+					ended[i] = w[:at]
+				}
+			}
+			n := len(want[0])
+			if got := generate(models.Sampling{}, models.Limits{MaxTokens: n}); !equal(got, want) {
+				t.Errorf("%v, want %v", got, want)
+			}
+			if got := generate(models.Sampling{}, models.Limits{MaxTokens: n, Stop: []int{stop}}); !equal(got, ended) {
+				t.Errorf("up to token %d: %v, want %v", stop, got, ended)
+			}
+			drawn := models.Sampling{Temperature: 1, Seed: 7}
+			first := generate(drawn, models.Limits{MaxTokens: n})
+			if second := generate(drawn, models.Limits{MaxTokens: n}); !equal(first, second) {
+				t.Errorf("the same seed: %v and %v", first, second)
+			}
+			if m.Encoder == nil && m.Audio == nil {
+				alone, err := models.Collect(models.Generate(t.Context(), models.Start(ws, m.LM, nil, 1), prompts[0], drawn, models.Limits{MaxTokens: n}))
+				e.ok(err)
+				if !slices.Equal(alone, first[0]) {
+					t.Errorf("drawn alone %v, in a batch %v", alone, first[0])
+				}
+			}
+		})
+	}
+	_, err := models.CollectBatch(1, models.GenerateBatch(t.Context(), nil, [][]int{{}}, models.Sampling{}, models.Limits{}))
+	if !errors.Is(err, transformer.ErrShape) {
+		t.Errorf("an empty prompt: %v", err)
+	}
+}
+
+func equal(a, b [][]int) bool { return slices.EqualFunc(a, b, slices.Equal[[]int]) }

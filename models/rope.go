@@ -69,6 +69,10 @@ func (d Document) rotary(f ropeFields, kind string, headDim, maxPositions int) (
 	if s.Type == "" {
 		s.Type = s.OldType
 	}
+	const mostFeatures = 1 << 16 // of a head, which allocates what configurations merely claim
+	if headDim > mostFeatures {
+		return nil, d.Errorf("head_dim", "heads of %d features, want at most %d", headDim, mostFeatures)
+	}
 	dim := int(float64(headDim) * s.Part)
 	if dim < 2 || dim > headDim || dim%2 != 0 {
 		return nil, d.Errorf("partial_rotary_factor", "rotates %d features of heads of %d, want an even number", dim, headDim)
