@@ -254,8 +254,13 @@ func (e *expected) text(ws *models.Workspace, m *models.Model) {
 			e.check("logits", in.pad(e.head(ws, m.MaskedLM, x, in.Batch, len(in.IDs))))
 		}
 	}
+	e.sentence(ws, m, in)
+}
+
+// sentence compares the vectors of whole texts.
+func (e *expected) sentence(ws *models.Workspace, m *models.Model, in batch) {
 	if e.has("sentence_embedding") && m.Sentence != nil {
-		y := make([]float32, n*m.Sentence.Dim())
+		y := make([]float32, in.Batch.Len()*m.Sentence.Dim())
 		e.ok(m.Sentence.Embed(ws, y, in.Tokens))
 		e.check("sentence_embedding", y)
 	}

@@ -3,6 +3,7 @@
 import torch
 import transformers as hf
 
+from encoders import encoder
 from folder import Folder, folder, greedy, random_batch
 
 VOCAB, EOS = 101, 100
@@ -164,3 +165,23 @@ def _(out, name):
     more = dict(original_max_position_embeddings=16, max_position_embeddings=64, partial_rotary_factor=0.75) if name == "phi3-long" else dict(sliding_window=7)
     c = llama(hf.Phi3Config, rope_parameters=p, pad_token_id=0, **more)
     decoder(out, name, hf.Phi3ForCausalLM(c), hf.Phi3ForCausalLM, seed=1150, config=old_rope if name == "phi3" else None)
+
+
+@folder("llama-classify", "gpt2-classify", "qwen2-tokens", "qwen3-embed", "mistral-embed")
+def _(out, name):
+    """Decoders that classify texts or tokens, or embed texts by their last token; one with its head, as
+    embedding models of Qwen 3 are published."""
+    pad = dict(pad_token_id=0, num_labels=3)
+    cls, config, more = {
+        "llama-classify": (hf.LlamaForSequenceClassification, llama(hf.LlamaConfig, **pad), {}),
+        "gpt2-classify": (hf.GPT2ForSequenceClassification, hf.GPT2Config(vocab_size=VOCAB, n_embd=32, n_layer=1, n_head=4, n_positions=48, **pad), {}),
+        "qwen2-tokens": (hf.Qwen2ForTokenClassification, llama(hf.Qwen2Config, **pad), {}),
+        "qwen3-embed": (hf.Qwen3Model, llama(hf.Qwen3Config, head_dim=12, tie_word_embeddings=True, **pad), {"sentence": ["last"]}),
+        "mistral-embed": (hf.MistralModel, llama(hf.MistralConfig, sliding_window=None, **pad), {"sentence": ["last"]}),
+    }[name]
+
+    def causal(c):
+        c["architectures"] = ["Qwen3ForCausalLM"]
+
+    published = {"config": causal} if name == "qwen3-embed" else None
+    encoder(out, name, cls(config), cls, low=3, seed=1900, published=published, **more)

@@ -3,6 +3,7 @@
 import torch
 import transformers as hf
 
+from encoders import encoder
 from folder import Folder, folder, greedy, hide, random_batch
 
 VOCAB = 101
@@ -34,6 +35,12 @@ def seq2seq(out, name, model, cls, pad, eos, new=12, **options):
     f.write(model, cls, run, decode, eos=[eos], inputs=inputs, **options)
 
 
+@folder("t5-encoder")
+def _(out, name):
+    c = hf.T5Config(vocab_size=VOCAB, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, relative_attention_num_buckets=8, relative_attention_max_distance=10, pad_token_id=0)
+    encoder(out, name, hf.T5EncoderModel(c), hf.T5EncoderModel, seed=1250, scale=[(".q.", 8 ** -0.5)])
+
+
 @folder("t5", "t5-gated")
 def _(out, name):
     """t5-gated is as T5 1.1 and Flan-T5."""
@@ -55,9 +62,11 @@ def _(out, name):
     seq2seq(out, name, hf.BartForConditionalGeneration(c), hf.BartForConditionalGeneration, 1, 2, seed=1300, scale=[("shared", 0.2)])
 
 
-@folder("marian")
+@folder("marian", "marian-separate")
 def _(out, name):
-    c = two_stacks(hf.MarianConfig, activation_function="swish", scale_embedding=True, pad_token_id=100, decoder_start_token_id=100, eos_token_id=0)
+    """marian-separate has two vocabularies."""
+    more = dict(share_encoder_decoder_embeddings=False, tie_word_embeddings=False, decoder_vocab_size=VOCAB) if name == "marian-separate" else {}
+    c = two_stacks(hf.MarianConfig, **more, activation_function="swish", scale_embedding=True, pad_token_id=100, decoder_start_token_id=100, eos_token_id=0)
     seq2seq(out, name, hf.MarianMTModel(c), hf.MarianMTModel, 100, 0, seed=1400, dtype=None, keep=["embed_positions"], scale=[("shared", 0.5), ("encoder_attn.out_proj", 0.6), ("fc2", 5)])
 
 
