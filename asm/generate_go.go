@@ -150,8 +150,10 @@ const (
 	// FewKeys is the number of keys that AttnFew takes at most for more than one query. The
 	// scores of a query need FewRow elements.
 	FewKeys, FewRow = %d, %d
+	// Int8Block is how many integers of a row have a scale in common.
+	Int8Block = %d
 )
-`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow)
+`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.Int8Block)
 	return w.String()
 }
 

@@ -72,6 +72,7 @@ type Elem string
 const (
 	Float32 Elem = "float32"
 	Uint16  Elem = "uint16"
+	Int16   Elem = "int16"
 	Int8    Elem = "int8"
 	Uint8   Elem = "uint8"
 	Int32   Elem = "int32"
@@ -164,6 +165,9 @@ func (o Operand) of(e Elem) Operand { o.Elem = e; return o }
 
 // or is the operand that may be the same memory as others.
 func (o Operand) or(others ...string) Operand { o.Same = others; return o }
+
+// orEmpty is the operand that may be left out.
+func (o Operand) orEmpty() Operand { o.MayBeEmpty = true; return o }
 
 // orOneRow is the operand that may have one row, used for all.
 func (o Operand) orOneRow() Operand { o.OneRow = true; return o }

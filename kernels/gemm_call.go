@@ -126,6 +126,8 @@ func (g *gemmCall) block(item, i, j, m, n int) {
 		b.row()
 	case pathDot:
 		b.dot()
+	case pathInt8:
+		b.int8Panels()
 	default:
 		b.panels()
 	}
@@ -139,15 +141,16 @@ type gemmScratch struct {
 	b       []float32 // panels of B
 	columns []float32 // columns of B for dot products
 	sums    []float32 // elements of C before the epilogue
+	int8    int8Rows
 }
 
 var gemmScratchPool = sync.Pool{New: func() any { return new(gemmScratch) }}
 
 // grow is a slice of n elements, buf itself if it is large enough. Slices of
 // this size begin on a page, so vectors in them are aligned.
-func grow(buf []float32, n int) []float32 {
+func grow[T float32 | int8 | int16 | int32](buf []T, n int) []T {
 	if cap(buf) < n {
-		return make([]float32, n, max(n, 1<<13))
+		return make([]T, n, max(n, 1<<13))
 	}
 	return buf[:n]
 }

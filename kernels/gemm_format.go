@@ -23,9 +23,10 @@ const (
 	FormatF32  Format = iota // float32, as given
 	FormatBF16               // bfloat16, rounded to nearest: half the memory
 	FormatF16                // IEEE 754 binary16, rounded to nearest; beyond 65504 it is infinite
+	FormatInt8               // integers of at most 127 with a scale for each column; so become the rows of A
 )
 
-var formatNames = [...]string{"f32", "bf16", "f16"}
+var formatNames = [...]string{"f32", "bf16", "f16", "int8"}
 
 // String is the format's name in lower case.
 func (f Format) String() string {
@@ -49,42 +50,57 @@ type format struct {
 	bytes  int // bytes of a block, with scales if it has any
 
 	// pack writes a panel from n <= nr of its columns, each of them k contiguous
-	// elements of columns.
-	pack func(panel []byte, columns []float32, n, k int)
+	// elements of columns, and the scales of its nr columns, if they have scales.
+	pack func(panel []byte, scales, columns []float32, n, k int)
 	// widen makes blocks float32: dst[p*nr+j] is step p of column j. It is nil where they
 	// are float32 already, in that order.
 	widen func(dst []float32, blocks []byte)
 	// hasTail says that the last columns may be dot products; see dotColumns. They lie
 	// as float32, column by column, behind the panels.
 	hasTail bool
+	// int8 is how int8 is multiplied, in formats that are; see gemm_int8.go. Their columns have
+	// scales, which lie behind the panels.
+	int8 int8Kind
 }
 
-// formats has the record of every format on every tier.
-var formats = func() (all [len(formatNames)][AVX512 + 1]format) {
+// formats has the record of every format on every tier, and of FormatInt8 for every way to
+// multiply.
+var formats = func() (all [len(formatNames)][AVX512 + 1][int8Kinds]*format) {
 	for f := range all {
 		for isa := range all[f] {
-			all[f][isa] = newFormat(Format(f), ISA(isa))
+			for kind := range all[f][isa] {
+				all[f][isa][kind] = newFormat(Format(f), ISA(isa), int8Kind(kind))
+			}
 		}
 	}
 	return all
 }()
 
-func formatOf(f Format, isa ISA) *format { return &formats[f][isa] }
+// formatOf is the record of a format on a tier, with the features that are in use.
+func formatOf(f Format, isa ISA) *format {
+	kind := noInt8
+	if f == FormatInt8 {
+		kind = int8KindOn(isa)
+	}
+	return formats[f][isa][kind]
+}
 
-func newFormat(f Format, isa ISA) format {
+func newFormat(f Format, isa ISA, kind int8Kind) *format {
 	mr, nr := simd.GemmTile(isa)
-	r := format{Format: f, isa: isa, mr: mr, nr: nr}
+	r := &format{Format: f, isa: isa, mr: mr, nr: nr}
 	switch f {
 	case FormatF32:
 		r.steps, r.bytes, r.hasTail = 1, 4*nr, true
-		r.pack = func(panel []byte, columns []float32, n, k int) {
+		r.pack = func(panel []byte, _, columns []float32, n, k int) {
 			b := operandB{data: columns, ld: k, trans: Trans}
 			b.packPanels(isa, asFloats(panel), 0, 0, k, n, nr)
 		}
 	case FormatBF16:
-		halfFormat(&r, half.ToBFloat16, simd.BFloat16Vec)
+		halfFormat(r, half.ToBFloat16, simd.BFloat16Vec)
 	case FormatF16:
-		halfFormat(&r, half.ToFloat16, simd.Float16Vec)
+		halfFormat(r, half.ToFloat16, simd.Float16Vec)
+	case FormatInt8:
+		int8Format(r, kind)
 	}
 	return r
 }
@@ -109,8 +125,11 @@ func newPackedB(fn string, f *format, k, n int) *PackedB {
 	if f.hasTail {
 		p.tail = dotColumns(f.isa, n, k, 0)
 	}
-	mulLen(fn, mulLen(fn, (k+f.steps-1)/f.steps, f.bytes), p.panels()+p.tail) // may be too large
+	mulLen(fn, mulLen(fn, (k+f.steps-1)/f.steps, f.bytes)+4, p.panels()*f.nr+p.tail) // may be too large
 	size := p.panels()*p.stride + 4*p.tail*k
+	if f.int8 != noInt8 {
+		size += 4 * p.panels() * f.nr
+	}
 	words := make([]uint64, (size+7)/8) // on a page, if there are many
 	p.data = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size)
 	return p
@@ -136,6 +155,19 @@ func (b *PackedB) widen(dst []float32, j, p, k int) {
 // tailColumns is the columns that are dot products, K elements each.
 func (b *PackedB) tailColumns() []float32 {
 	return asFloats(b.data[b.panels()*b.stride:])
+}
+
+// scales is those of the columns of all panels, where they have any.
+func (b *PackedB) scales() []float32 {
+	if b.format.int8 == noInt8 {
+		return nil
+	}
+	return asFloats(b.data[b.panels()*b.stride:])
+}
+
+// asInt8 is the same memory.
+func asInt8(b []byte) []int8 {
+	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(b))), len(b))
 }
 
 // asFloats is the same memory, which must be aligned for float32.

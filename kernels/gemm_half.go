@@ -9,7 +9,7 @@ import "unsafe"
 func halfFormat(r *format, narrow func(float32) uint16, widen func(isa ISA, dst []float32, x []uint16)) {
 	r.steps, r.bytes = 1, 2*r.nr
 	isa, nr := r.isa, r.nr
-	r.pack = func(panel []byte, columns []float32, n, k int) {
+	r.pack = func(panel []byte, _, columns []float32, n, k int) {
 		s := gemmScratchPool.Get().(*gemmScratch)
 		s.b = grow(s.b, k*nr)
 		clear(s.b)

@@ -118,7 +118,11 @@ func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
 		for c := range w {
 			row(j+c, rows[c*k:][:k])
 		}
-		p.format.pack(p.panel(j, 0), rows, w, k)
+		var scales []float32
+		if all := p.scales(); all != nil {
+			scales = all[j:][:nr]
+		}
+		p.format.pack(p.panel(j, 0)[:p.stride], scales, rows, w, k)
 	}
 	for c := range p.tail {
 		row(n-p.tail+c, p.tailColumns()[c*k:][:k])
@@ -155,6 +159,11 @@ func (b *PackedB) Column(dst []float32, j int) {
 		b.widen(s.b, j, p, k)
 		for i := range k {
 			dst[p+i] = s.b[i*nr+j%nr]
+		}
+	}
+	if scales := b.scales(); scales != nil {
+		for i := range dst {
+			dst[i] *= scales[j]
 		}
 	}
 	gemmScratchPool.Put(s)

@@ -44,6 +44,7 @@ const (
 	pathPanels gemmPath = iota // rows of A and panels of B
 	pathDot                    // dot products of rows of A and of B^T, both in place
 	pathRow                    // one row of A and panels of B packed by PackB
+	pathInt8                   // rows of A as integers, and panels of B packed so
 )
 
 // gemmPlan is how a product is computed.
@@ -71,6 +72,8 @@ type gemmPlan struct {
 func (g *gemmCall) plan(t Threads) {
 	size, packed := &tuned.gemm, g.b.packed
 	switch {
+	case packed != nil && packed.format.int8 != noInt8:
+		g.path, g.mr = pathInt8, packed.format.mr
 	case packed != nil:
 		g.source, g.tail = packed.format.source(), packed.tail
 		if g.m == 1 && g.source == packedBefore && g.k <= gemmOrder.long {
@@ -168,7 +171,7 @@ func (g *gemmCall) partition(t Threads) {
 		return
 	}
 	threads := max(1, int(t)/g.batch)
-	rows := dimension{size: g.m, unit: g.mr, copied: g.copyA}
+	rows := dimension{size: g.m, unit: g.mr, copied: g.copyA || g.path == pathInt8}
 	cols := dimension{size: max(1, g.n-g.tail), unit: g.nr, copied: g.path == pathPanels && g.source.made()}
 	element := max(1, work/(g.m*g.n)) // of C
 	best := math.Inf(1)
@@ -244,4 +247,10 @@ func worthThreads(t Threads, work int) bool {
 
 // workOf estimates the time of one product, in multiply-adds at full speed: at
 // the least what reading B costs.
-func (g *gemmCall) workOf() int { return max(g.m, 4) * g.n * g.k }
+func (g *gemmCall) workOf() int {
+	work := max(g.m, 4) * g.n * g.k
+	if g.path == pathInt8 {
+		work /= 4 // as many multiply-adds at a time
+	}
+	return work
+}

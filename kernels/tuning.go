@@ -41,6 +41,9 @@ type gemmTuning struct {
 	// Up to streamNum/streamDen of a tile's rows, 5 of AVX-512's and 2 of AVX2's, a
 	// packed B is read as fast as memory delivers one stream, and not fetched ahead.
 	streamNum, streamDen int
+	// int8Rows rows of A become integers at a time, and int8Panel bytes of a panel of int8
+	// stay in the first-level cache while they are multiplied with them.
+	int8Rows, int8Panel int
 	// copyColumns columns are worth a copy of A's rows.
 	copyColumns int
 }
@@ -113,6 +116,7 @@ var zen4 = tuning{
 		mc: 140, nc: 1024, packRows: 32,
 		inPlaceTiles: 3, inPlacePanel: 1 << 12, inPlaceSpan: 1 << 15,
 		wideNum: 4, wideDen: 7, streamNum: 2, streamDen: 5,
+		int8Rows: 132, int8Panel: 24 << 10,
 		copyColumns: 64,
 	},
 	threads: threadTuning{wakeWork: 1 << 20, readyWork: 1 << 18, partWork: 1 << 17, bands: 4},

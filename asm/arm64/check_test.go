@@ -128,6 +128,7 @@ func everything(f *Function) {
 	f.VMOVI(255, x.B16())
 	f.VADD(v.S4(), w.S4(), x.S4())
 	f.VSUB(v.D2(), w.D2(), x.D2())
+	f.VADDP(v.S4(), w.S4(), x.S4())
 	f.VAND(v.B16(), w.B16(), x.B16())
 	f.VORR(v.B16(), w.B16(), x.B16())
 	f.VEOR(v.B16(), w.B16(), x.B16())
@@ -157,6 +158,17 @@ func everything(f *Function) {
 	f.VFMINV(v.S4(), x)
 	f.VSSHR(32, v.S4(), x.S4())
 	f.VFCVTL(v.As(H4), x.S4())
+	f.VXTN(v.S4(), x.H4())
+	f.VXTN(v.H8(), x.B8())
+	f.VSADALP(v.H8(), x.S4())
+	for _, op := range []func(m, n, d Arranged){f.VSMULL, f.VSMLAL} {
+		op(v.B8(), w.B8(), x.H8())
+	}
+	for _, op := range []func(m, n, d Arranged){f.VSMULL2, f.VSMLAL2} {
+		op(v.B16(), w.B16(), x.H8())
+	}
+	f.VSDOT(v.S(3), w.B16(), x.S4())
+	f.VSMMLA(v.B16(), w.B16(), x.S4())
 	f.MOVHULoad(At(p, 8190), d)
 	f.FMOVSFromGP(n, x)
 	f.LoadConst([4]uint32{1, 2, 3, 4}, x)

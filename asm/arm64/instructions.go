@@ -353,6 +353,9 @@ func (f *Function) multiplyAdd(op string, m VecOperand, n, d Arranged) {
 // VADD is d = n + m on integers.
 func (f *Function) VADD(m, n, d Arranged) { f.vec("VADD", integers, []Arranged{m, n}, d, false) }
 
+// VADDP is the sums of the adjacent pairs of n, then of m, on integers.
+func (f *Function) VADDP(m, n, d Arranged) { f.vec("VADDP", integers, []Arranged{m, n}, d, false) }
+
 // VSUB is d = n - m on integers.
 func (f *Function) VSUB(m, n, d Arranged) { f.vec("VSUB", integers, []Arranged{m, n}, d, false) }
 

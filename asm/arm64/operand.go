@@ -104,6 +104,11 @@ func (v Vec) B16() Arranged { return v.As(B16) }
 // S4 is v as 4 lanes of 32 bits.
 func (v Vec) S4() Arranged { return v.As(S4) }
 
+// H4, H8 and B8 are v, or its lower half, as lanes of 16 and 8 bits.
+func (v Vec) H4() Arranged { return v.As(H4) }
+func (v Vec) H8() Arranged { return v.As(H8) }
+func (v Vec) B8() Arranged { return v.As(B8) }
+
 // D2 is v as 2 lanes of 64 bits.
 func (v Vec) D2() Arranged { return v.As(D2) }
 

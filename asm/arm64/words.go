@@ -14,7 +14,9 @@ const (
 	across                 // op sd, vn.T
 	byElement              // op vd.T, vn.T, vm.S[lane]
 	shiftRight             // op vd.T, vn.T, #shift
-	widen                  // op vd.T, vn.T, whose lanes are half as long
+	convert                // op vd.T, vn.S
+	widening               // op vd.T, vn.S, vm.S
+	dotElement             // op vd.T, vn.S, vm.4b[lane]
 )
 
 // fields are the bits of a form that its operands fill in.
@@ -23,8 +25,10 @@ func (f form) fields() uint32 {
 	switch f {
 	case three:
 		return d | n | m
-	case byElement:
+	case byElement, dotElement:
 		return d | n | m | 1<<21 | 1<<11
+	case widening:
+		return d | n | m
 	case shiftRight:
 		return d | n | m // the shift is in the low bits of immh:immb, here 32-bit lanes
 	}
@@ -40,52 +44,72 @@ type word struct {
 	gnu  string
 	// go127 says that Go 1.27's assembler has it.
 	go127 bool
+	// from is the arrangement S of the operands that are only read, where it is another.
+	from Arrangement
+	// extension is the architecture that has it, if it is not in all; the decoder does
+	// not know those.
+	extension string
 }
 
 // words is the table of instructions that are printed as WORD.
 var words = []word{
-	{"VFADD", three, S4, 0x4e20d400, "fadd", true},
-	{"VFSUB", three, S4, 0x4ea0d400, "fsub", true},
-	{"VFMUL", three, S4, 0x6e20dc00, "fmul", true},
-	{"VFDIV", three, S4, 0x6e20fc00, "fdiv", true},
-	{"VFMAX", three, S4, 0x4e20f400, "fmax", true},
-	{"VFMIN", three, S4, 0x4ea0f400, "fmin", true},
-	{"VFMAXNM", three, S4, 0x4e20c400, "fmaxnm", true},
-	{"VFMINNM", three, S4, 0x4ea0c400, "fminnm", true},
-	{"VFADDP", three, S4, 0x6e20d400, "faddp", true},
-	{"VFMAXP", three, S4, 0x6e20f400, "fmaxp", true},
-	{"VFMINP", three, S4, 0x6ea0f400, "fminp", true},
-	{"VFCMEQ", three, S4, 0x4e20e400, "fcmeq", true},
-	{"VFCMGE", three, S4, 0x6e20e400, "fcmge", true},
-	{"VFCMGT", three, S4, 0x6ea0e400, "fcmgt", true},
-	{"VBIC", three, B16, 0x4e601c00, "bic", true},
-	{"VFABS", two, S4, 0x4ea0f800, "fabs", true},
-	{"VFNEG", two, S4, 0x6ea0f800, "fneg", true},
-	{"VFSQRT", two, S4, 0x6ea1f800, "fsqrt", true},
-	{"VFRINTN", two, S4, 0x4e218800, "frintn", true},
-	{"VFRINTM", two, S4, 0x4e219800, "frintm", true},
-	{"VFCVTZS", two, S4, 0x4ea1b800, "fcvtzs", true},
-	{"VFCVTNS", two, S4, 0x4e21a800, "fcvtns", false},
-	{"VSCVTF", two, S4, 0x4e21d800, "scvtf", true},
-	{"VNOT", two, B16, 0x6e205800, "mvn", true},
-	{"VFMAXV", across, S4, 0x6e30f800, "fmaxv", true},
-	{"VFMINV", across, S4, 0x6eb0f800, "fminv", true},
-	{"VFMLA", byElement, S4, 0x4f801000, "fmla", false},
-	{"VFMLS", byElement, S4, 0x4f805000, "fmls", false},
-	{"VFMUL", byElement, S4, 0x4f809000, "fmul", false},
-	{"VFCVTL", widen, H4, 0x0e217800, "fcvtl", false},
-	{"VSSHR", shiftRight, S4, 0x4f200400, "sshr", true},
+	{op: "VFADD", form: three, arr: S4, base: 0x4e20d400, gnu: "fadd", go127: true},
+	{op: "VFSUB", form: three, arr: S4, base: 0x4ea0d400, gnu: "fsub", go127: true},
+	{op: "VFMUL", form: three, arr: S4, base: 0x6e20dc00, gnu: "fmul", go127: true},
+	{op: "VFDIV", form: three, arr: S4, base: 0x6e20fc00, gnu: "fdiv", go127: true},
+	{op: "VFMAX", form: three, arr: S4, base: 0x4e20f400, gnu: "fmax", go127: true},
+	{op: "VFMIN", form: three, arr: S4, base: 0x4ea0f400, gnu: "fmin", go127: true},
+	{op: "VFMAXNM", form: three, arr: S4, base: 0x4e20c400, gnu: "fmaxnm", go127: true},
+	{op: "VFMINNM", form: three, arr: S4, base: 0x4ea0c400, gnu: "fminnm", go127: true},
+	{op: "VFADDP", form: three, arr: S4, base: 0x6e20d400, gnu: "faddp", go127: true},
+	{op: "VFMAXP", form: three, arr: S4, base: 0x6e20f400, gnu: "fmaxp", go127: true},
+	{op: "VFMINP", form: three, arr: S4, base: 0x6ea0f400, gnu: "fminp", go127: true},
+	{op: "VFCMEQ", form: three, arr: S4, base: 0x4e20e400, gnu: "fcmeq", go127: true},
+	{op: "VFCMGE", form: three, arr: S4, base: 0x6e20e400, gnu: "fcmge", go127: true},
+	{op: "VFCMGT", form: three, arr: S4, base: 0x6ea0e400, gnu: "fcmgt", go127: true},
+	{op: "VBIC", form: three, arr: B16, base: 0x4e601c00, gnu: "bic", go127: true},
+	{op: "VFABS", form: two, arr: S4, base: 0x4ea0f800, gnu: "fabs", go127: true},
+	{op: "VFNEG", form: two, arr: S4, base: 0x6ea0f800, gnu: "fneg", go127: true},
+	{op: "VFSQRT", form: two, arr: S4, base: 0x6ea1f800, gnu: "fsqrt", go127: true},
+	{op: "VFRINTN", form: two, arr: S4, base: 0x4e218800, gnu: "frintn", go127: true},
+	{op: "VFRINTM", form: two, arr: S4, base: 0x4e219800, gnu: "frintm", go127: true},
+	{op: "VFCVTZS", form: two, arr: S4, base: 0x4ea1b800, gnu: "fcvtzs", go127: true},
+	{op: "VFCVTNS", form: two, arr: S4, base: 0x4e21a800, gnu: "fcvtns"},
+	{op: "VSCVTF", form: two, arr: S4, base: 0x4e21d800, gnu: "scvtf", go127: true},
+	{op: "VNOT", form: two, arr: B16, base: 0x6e205800, gnu: "mvn", go127: true},
+	{op: "VFMAXV", form: across, arr: S4, base: 0x6e30f800, gnu: "fmaxv", go127: true},
+	{op: "VFMINV", form: across, arr: S4, base: 0x6eb0f800, gnu: "fminv", go127: true},
+	{op: "VFMLA", form: byElement, arr: S4, base: 0x4f801000, gnu: "fmla"},
+	{op: "VFMLS", form: byElement, arr: S4, base: 0x4f805000, gnu: "fmls"},
+	{op: "VFMUL", form: byElement, arr: S4, base: 0x4f809000, gnu: "fmul"},
+	{op: "VSSHR", form: shiftRight, arr: S4, base: 0x4f200400, gnu: "sshr", go127: true},
+	{op: "VFCVTL", form: convert, arr: S4, from: H4, base: 0x0e217800, gnu: "fcvtl"},
+	{op: "VXTN", form: convert, arr: H4, from: S4, base: 0x0e612800, gnu: "xtn"},
+	{op: "VXTN", form: convert, arr: B8, from: H8, base: 0x0e212800, gnu: "xtn"},
+	{op: "VSMULL", form: widening, arr: H8, from: B8, base: 0x0e20c000, gnu: "smull"},
+	{op: "VSMULL2", form: widening, arr: H8, from: B16, base: 0x4e20c000, gnu: "smull2"},
+	{op: "VSMLAL", form: widening, arr: H8, from: B8, base: 0x0e208000, gnu: "smlal"},
+	{op: "VSMLAL2", form: widening, arr: H8, from: B16, base: 0x4e208000, gnu: "smlal2"},
+	{op: "VSADALP", form: convert, arr: S4, from: H8, base: 0x4e606800, gnu: "sadalp"},
+	{op: "VSDOT", form: dotElement, arr: S4, from: B16, base: 0x4f80e000, gnu: "sdot", extension: "dotprod"},
+	{op: "VSMMLA", form: widening, arr: S4, from: B16, base: 0x4e80a400, gnu: "smmla", extension: "i8mm"},
 }
 
-// wider has the arrangements of what is widened.
-var wider = map[Arrangement]Arrangement{H4: S4, B8: H8, S2: D2}
+// read is the arrangement of the operands that are only read.
+func (w *word) read() Arrangement {
+	switch w.form {
+	case convert, widening, dotElement:
+		return w.from
+	}
+	return w.arr
+}
 
 func (w *word) encode(d, n, m, imm int) uint32 {
 	v := w.base | uint32(d) | uint32(n)<<5
 	switch w.form {
-	case three:
+	case three, widening:
 		v |= uint32(m) << 16
-	case byElement:
+	case byElement, dotElement:
 		v |= uint32(m)<<16 | uint32(imm&1)<<21 | uint32(imm>>1)<<11
 	case shiftRight:
 		v |= uint32(arrangements[w.arr].bits-imm) << 16
@@ -105,8 +129,13 @@ func (w *word) text(d, n, m, imm int) string {
 		return fmt.Sprintf("%s v%d.%s, v%d.%s, v%d.s[%d]", w.gnu, d, t, n, t, m, imm)
 	case shiftRight:
 		return fmt.Sprintf("%s v%d.%s, v%d.%s, #%d", w.gnu, d, t, n, t, imm)
-	case widen:
-		return fmt.Sprintf("%s v%d.%s, v%d.%s", w.gnu, d, arrangements[wider[w.arr]].gnu, n, t)
+	case convert:
+		return fmt.Sprintf("%s v%d.%s, v%d.%s", w.gnu, d, t, n, arrangements[w.from].gnu)
+	case widening:
+		from := arrangements[w.from].gnu
+		return fmt.Sprintf("%s v%d.%s, v%d.%s, v%d.%s", w.gnu, d, t, n, from, m, from)
+	case dotElement:
+		return fmt.Sprintf("%s v%d.%s, v%d.%s, v%d.4b[%d]", w.gnu, d, t, n, arrangements[w.from].gnu, m, imm)
 	}
 	return fmt.Sprintf("%s v%d.%s, v%d.%s", w.gnu, d, t, n, t)
 }
@@ -117,7 +146,7 @@ func (f *Function) word(op string, form form, readsDst bool, from []VecOperand, 
 	arr := from[len(from)-1].(Arranged).arr
 	var w *word
 	for i := range words {
-		if words[i].op == op && words[i].form == form && words[i].arr == arr {
+		if words[i].op == op && words[i].form == form && words[i].read() == arr {
 			w = &words[i]
 		}
 	}
@@ -126,10 +155,10 @@ func (f *Function) word(op string, form form, readsDst bool, from []VecOperand, 
 		return
 	}
 	n := node{op: op, writes: []*register{d.vec().r}}
-	for _, o := range append(slices.Clone(from), d) {
+	for i, o := range append(slices.Clone(from), d) {
 		switch o := o.(type) {
 		case Arranged:
-			if o.arr != arr && !(form == widen && o == d && o.arr == wider[arr]) {
+			if i < len(from) && o.arr != arr || i == len(from) && o.arr != w.arr {
 				f.errorf("%s: operands of arrangements %s and %s", op, o.arr, arr)
 			}
 		case Element:
@@ -272,7 +301,7 @@ func (f *Function) VFMINV(n Arranged, d Vec) {
 }
 
 // VFCVTL is the four floats of 16 bits in n, which is H4, as floats of 32 bits.
-func (f *Function) VFCVTL(n, d Arranged) { f.word("VFCVTL", widen, false, []VecOperand{n}, d, 0) }
+func (f *Function) VFCVTL(n, d Arranged) { f.word("VFCVTL", convert, false, []VecOperand{n}, d, 0) }
 
 // VSSHR is d = n >> i, signed.
 func (f *Function) VSSHR(i int, n, d Arranged) {
@@ -281,4 +310,41 @@ func (f *Function) VSSHR(i int, n, d Arranged) {
 		return
 	}
 	f.word("VSSHR", shiftRight, false, []VecOperand{n}, d, i)
+}
+
+// VXTN is the lower half of each lane of n, in the lower half of d.
+func (f *Function) VXTN(n, d Arranged) { f.word("VXTN", convert, false, []VecOperand{n}, d, 0) }
+
+// VSMULL is d = n * m, of the lower eight bytes, in 16 bits; VSMULL2 of the upper eight.
+func (f *Function) VSMULL(m, n, d Arranged) {
+	f.word("VSMULL", widening, false, []VecOperand{m, n}, d, 0)
+}
+
+// VSMULL2 is VSMULL for the upper eight bytes.
+func (f *Function) VSMULL2(m, n, d Arranged) {
+	f.word("VSMULL2", widening, false, []VecOperand{m, n}, d, 0)
+}
+
+// VSMLAL is d += n * m, of the lower eight bytes, in 16 bits.
+func (f *Function) VSMLAL(m, n, d Arranged) {
+	f.word("VSMLAL", widening, true, []VecOperand{m, n}, d, 0)
+}
+
+// VSMLAL2 is VSMLAL for the upper eight bytes.
+func (f *Function) VSMLAL2(m, n, d Arranged) {
+	f.word("VSMLAL2", widening, true, []VecOperand{m, n}, d, 0)
+}
+
+// VSADALP adds to each 32-bit lane of d a pair of 16-bit lanes of n.
+func (f *Function) VSADALP(n, d Arranged) { f.word("VSADALP", convert, true, []VecOperand{n}, d, 0) }
+
+// VSDOT adds to each 32-bit lane of d the products of four bytes of n and of those of a
+// lane of m.
+func (f *Function) VSDOT(m Element, n, d Arranged) {
+	f.word("VSDOT", dotElement, true, []VecOperand{m, n}, d, 0)
+}
+
+// VSMMLA adds to the four 32-bit lanes of d, as a 2x2 matrix, n*m^T, two rows of eight bytes each.
+func (f *Function) VSMMLA(m, n, d Arranged) {
+	f.word("VSMMLA", widening, true, []VecOperand{m, n}, d, 0)
 }

@@ -117,7 +117,7 @@ func (x *NEON) Bump(p Ptr, bytes int) {
 }
 
 // BumpBy implements Machine.
-func (x *NEON) BumpBy(p Ptr, n Int) { x.ADD(n.neon.LSL(2), p.neon, p.neon) }
+func (x *NEON) BumpBy(p Ptr, n Int) { x.BumpBytes(p, n, 4) }
 
 // Loop implements Machine.
 func (x *NEON) Loop(n Int, step int, body func()) {

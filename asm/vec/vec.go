@@ -98,8 +98,9 @@ type Machine interface {
 	Raise(n Int, k int)
 	// Bump advances p by a number of bytes.
 	Bump(p Ptr, bytes int)
-	// BumpBy advances p by n float32 elements.
+	// BumpBy advances p by n float32 elements, and BumpBytes by n bytes times size, 1 to 8.
 	BumpBy(p Ptr, n Int)
+	BumpBytes(p Ptr, n Int, size int)
 
 	// Loop runs body while n >= step, and takes step from n after each run.
 	Loop(n Int, step int, body func())
@@ -150,6 +151,12 @@ type Machine interface {
 	// StoreLanes writes n lanes, from lane first on, at p: 1, 2, 4 or more by powers
 	// of two, up to Width; first is a multiple of n.
 	StoreLanes(p Ptr, v V, first, n int)
+
+	// Int32 is each lane as an int32, rounded, ties to even.
+	Int32(v V) V
+	// StoreNarrow writes the lowest bytes of each lane, 1 or 2, side by side at p + off
+	// bytes.
+	StoreNarrow(p Ptr, off int, v V, bytes int)
 
 	// Tail describes the last n mod Width elements of a run of n.
 	Tail(n Int) Tail
@@ -221,6 +228,13 @@ type Machine interface {
 	// ReduceAdd and ReduceMax leave the sum or maximum of all lanes in every lane.
 	ReduceAdd(v V) V
 	ReduceMax(v V) V
+	// Scalars is a machine for single numbers, whose vectors may be narrower. FoldAdd and
+	// FoldMax are as ReduceAdd and ReduceMax, with a result for that machine, and Spread is
+	// lane 0 of one of its vectors in every lane of a vector of this machine.
+	Scalars() Machine
+	FoldAdd(v V) V
+	FoldMax(v V) V
+	Spread(v V) V
 }
 
 // Masking is a Machine that loads and stores any lanes of a vector at no cost.

@@ -189,10 +189,7 @@ func (x *X86) Raise(n Int, k int) { x.ADDQ(Imm(k), n.x86) }
 func (x *X86) Bump(p Ptr, bytes int) { x.ADDQ(Imm(bytes), p.x86) }
 
 // BumpBy implements Machine.
-func (x *X86) BumpBy(p Ptr, n Int) {
-	r := p.x86
-	x.LEAQ(operand.Mem{Base: r, Index: n.x86, Scale: 4}, r)
-}
+func (x *X86) BumpBy(p Ptr, n Int) { x.BumpBytes(p, n, 4) }
 
 // Loop implements Machine.
 func (x *X86) Loop(n Int, step int, body func()) {

@@ -17,6 +17,9 @@ type x86Form struct {
 	// across are the steps of a reduction over the groups of four lanes: each brings
 	// to every group its partner.
 	across []func(x *X86, v, w reg.Register)
+	// halves are the steps from the vector to its four lowest lanes: each gives the lower
+	// half, and the upper one in a register of that length.
+	halves []func(x *X86, v reg.VecVirtual) (low, high reg.VecVirtual)
 	// blend prepares vectors of a's lanes, but b's where the bits are 1.
 	blend func(x *X86, bits uint32) func(a, b V) V
 	// groups prepares the sums over groups of four lanes of several vectors.
@@ -45,7 +48,8 @@ var x86Forms = map[int]x86Form{
 		across: []func(x *X86, v, w reg.Register){
 			func(x *X86, v, w reg.Register) { x.VPERM2F128(operand.U8(0x01), v, v, w) },
 		},
-		blend: blendByImmediate,
+		halves: []func(*X86, reg.VecVirtual) (low, high reg.VecVirtual){halvesOf8},
+		blend:  blendByImmediate,
 		groups: func(x *X86) func([]V) V {
 			upper := blendByImmediate(x, 0xf0)
 			return func(vs []V) V {
@@ -66,12 +70,25 @@ var x86Forms = map[int]x86Form{
 			func(x *X86, v, w reg.Register) { x.VSHUFF32X4(operand.U8(0x4e), v, v, w) },
 			func(x *X86, v, w reg.Register) { x.VSHUFF32X4(operand.U8(0xb1), v, v, w) },
 		},
+		halves:  []func(*X86, reg.VecVirtual) (low, high reg.VecVirtual){halvesOf16, halvesOf8},
 		blend:   blendByOpmask,
 		groups:  func(x *X86) func([]V) V { return x.fours(x.VSHUFF32X4, blendByOpmask(x, 0xff00)) },
 		lookups: map[int]func(*X86, operand.Mem) func(V) V{16: lookupOne, 32: lookupTwo},
 		scales:  true,
 		block:   8,
 	},
+}
+
+func halvesOf8(x *X86, v reg.VecVirtual) (low, high reg.VecVirtual) {
+	high = x.XMM()
+	x.VEXTRACTF128(operand.U8(1), v.AsY(), high)
+	return v.AsX().(reg.VecVirtual), high
+}
+
+func halvesOf16(x *X86, v reg.VecVirtual) (low, high reg.VecVirtual) {
+	high = x.YMM()
+	x.VEXTRACTF64X4(operand.U8(1), v, high)
+	return v.AsY().(reg.VecVirtual), high
 }
 
 func blendByImmediate(x *X86, bits uint32) func(a, b V) V {

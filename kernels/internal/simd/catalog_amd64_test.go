@@ -50,4 +50,9 @@ var functions = [numKernels][]any{
 	KernelAXPYVec:             {axpyVecAVX512, axpyVecAVX2, axpyVecGeneric},
 	KernelFloat16Vec:          {float16VecAVX512, float16VecAVX2F16C, float16VecGeneric},
 	KernelBFloat16Vec:         {bfloat16VecAVX512, bfloat16VecAVX2, bfloat16VecGeneric},
+	KernelQuantizeInt8:        {quantizeInt8AVX512, quantizeInt8AVX2, quantizeInt8Generic},
+	KernelQuantizeInt16:       {quantizeInt16AVX512, quantizeInt16AVX2, quantizeInt16Generic},
+	KernelInt8Quads:           {int8QuadsAVX512VNNI, int8QuadsGeneric},
+	KernelInt8Pairs:           {int8PairsAVX512, int8PairsAVX2, int8PairsGeneric},
+	KernelInt8Dots:            {int8DotsGeneric},
 }

@@ -50,4 +50,9 @@ var functions = [numKernels][]any{
 	KernelAXPYVec:             {axpyVecNEON, axpyVecGeneric},
 	KernelFloat16Vec:          {float16VecNEON, float16VecGeneric},
 	KernelBFloat16Vec:         {bfloat16VecNEON, bfloat16VecGeneric},
+	KernelQuantizeInt8:        {quantizeInt8NEON, quantizeInt8Generic},
+	KernelQuantizeInt16:       {quantizeInt16Generic},
+	KernelInt8Quads:           {int8QuadsGeneric},
+	KernelInt8Pairs:           {int8PairsGeneric},
+	KernelInt8Dots:            {int8DotsNEONDotProd, int8DotsNEON, int8DotsGeneric},
 }

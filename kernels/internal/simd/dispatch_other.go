@@ -223,3 +223,28 @@ func Float16Vec(isa ISA, dst []float32, x []uint16) {
 func BFloat16Vec(isa ISA, dst []float32, x []uint16) {
 	bfloat16VecGeneric(dst, x)
 }
+
+// QuantizeInt8 runs the implementation of quantizeInt8 for the tier.
+func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
+	quantizeInt8Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+}
+
+// QuantizeInt16 runs the implementation of quantizeInt16 for the tier.
+func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
+	quantizeInt16Generic(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
+}
+
+// Int8Quads runs the implementation of int8Quads for the tier.
+func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc int) {
+	int8QuadsGeneric(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, add, c, ldc)
+}
+
+// Int8Pairs runs the implementation of int8Pairs for the tier.
+func Int8Pairs(isa ISA, m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+	int8PairsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+}
+
+// Int8Dots runs the implementation of int8Dots for the tier.
+func Int8Dots(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+	int8DotsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+}

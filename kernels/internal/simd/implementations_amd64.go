@@ -226,4 +226,26 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 65536},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
+	KernelQuantizeInt8: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 65536},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 65536},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelQuantizeInt16: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 65536},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 65536},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelInt8Quads: {
+		{Name: "avx512vnni", ISA: AVX512, Needs: AVX512VNNI, Width: 16, MR: 14, NR: 32, Elements: 65536},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelInt8Pairs: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 65536},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 65536},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelInt8Dots: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
 }

@@ -182,4 +182,22 @@ var implementations = [numKernels][]Implementation{
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 65536},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
+	KernelQuantizeInt8: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 65536},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelQuantizeInt16: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelInt8Quads: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelInt8Pairs: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelInt8Dots: {
+		{Name: "neondotprod", ISA: NEON, Needs: DotProd, Width: 4, MR: 6, NR: 16, Elements: 65536},
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 65536},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
 }

@@ -48,6 +48,11 @@ const (
 	KernelAXPYVec
 	KernelFloat16Vec
 	KernelBFloat16Vec
+	KernelQuantizeInt8
+	KernelQuantizeInt16
+	KernelInt8Quads
+	KernelInt8Pairs
+	KernelInt8Dots
 	numKernels
 )
 
@@ -96,6 +101,11 @@ var kernelNames = [numKernels]string{
 	"axpyVec",
 	"float16Vec",
 	"bfloat16Vec",
+	"quantizeInt8",
+	"quantizeInt16",
+	"int8Quads",
+	"int8Pairs",
+	"int8Dots",
 }
 
 const (
@@ -105,4 +115,6 @@ const (
 	// FewKeys is the number of keys that AttnFew takes at most for more than one query. The
 	// scores of a query need FewRow elements.
 	FewKeys, FewRow = 256, 272
+	// Int8Block is how many integers of a row have a scale in common.
+	Int8Block = 64
 )

@@ -29,6 +29,11 @@ func shapes(im tested) []shape {
 	if special := shapesOf[im.kernel]; special != nil {
 		return withStrides(im.kernel, special(im))
 	}
+	return withStrides(im.kernel, sweep(im))
+}
+
+// sweep lists the sizes that the kernel's record asks for.
+func sweep(im tested) []shape {
 	all := []shape{constants(im)}
 	turns := 1
 	for _, z := range ordered(records[im.kernel].sizes, all[0]) {
@@ -60,7 +65,7 @@ func shapes(im tested) []shape {
 			all = append(all, none)
 		}
 	}
-	return withStrides(im.kernel, all)
+	return all
 }
 
 // ordered are the sizes with those first that have one value, then those of which each value
@@ -167,6 +172,9 @@ func moreShapes(im tested) (all []shape) {
 var shapesOf = map[Kernel]func(im tested) []shape{
 	KernelAttnShort: func(im tested) []shape { return headShapes(im, ShortQueries, ShortQueries) },
 	KernelAttnFew:   func(im tested) []shape { return headShapes(im, 7, FewKeys) },
+	KernelInt8Quads: int8Shapes,
+	KernelInt8Pairs: int8Shapes,
+	KernelInt8Dots:  int8Shapes,
 }
 
 // headShapes are those of heads with at most queries and keys.
@@ -206,6 +214,9 @@ func headShapes(im tested, queries, keys int) (all []shape) {
 
 // contents fills operands that not any numbers will do for.
 var contents = map[Kernel]func(o *checkasm.Operand, s shape){
+	KernelInt8Quads: int8Contents,
+	KernelInt8Pairs: int8Contents,
+	KernelInt8Dots:  int8Contents,
 	KernelAttnShort: func(o *checkasm.Operand, s shape) { headContents(o, s, true) },
 	KernelAttnFew:   func(o *checkasm.Operand, s shape) { headContents(o, s, false) },
 }
@@ -230,4 +241,38 @@ func headContents(o *checkasm.Operand, s shape, ofKeys bool) {
 			}
 		}
 	}
+}
+
+// int8Contents keeps to what integers may be, and has C read only where it is to be.
+func int8Contents(o *checkasm.Operand, s shape) {
+	switch data := o.Data.(type) {
+	case []int8:
+		for i := range data {
+			data[i] = max(data[i], -127)
+		}
+	case []int16:
+		for i := range data {
+			data[i] %= 128
+		}
+	case []float32:
+		if o.Name == "c" && s["add"] == 0 {
+			for i := range data {
+				data[i] = nan32
+			}
+		}
+	}
+}
+
+// int8Shapes leaves out the bias, or that and the scales of the columns, now and then.
+func int8Shapes(im tested) []shape {
+	all := sweep(im)
+	for i, s := range all {
+		if i%3 > 0 {
+			s["bias is empty"] = 1
+		}
+		if i%3 == 2 {
+			s["weight is empty"] = 1
+		}
+	}
+	return all
 }

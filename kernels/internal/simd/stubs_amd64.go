@@ -1131,3 +1131,170 @@ func bfloat16VecAVX512(dst []float32, x []uint16)
 //
 //go:noescape
 func bfloat16VecAVX2(dst []float32, x []uint16)
+
+// quantizeInt8AVX512 makes integers of each row of x, in blocks of 64 elements:
+//
+//	largest := the largest magnitude of the block
+//	scale[p/64*ldscale+i] = largest * float32(1.0/127)
+//	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
+//
+// Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
+// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16,
+// and start[p/64*ldscale+i] = -128 times the sum of the integers of the block.
+//
+//	dst   rows x filled int8, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+63)/64 x rows, rows ldscale apart, written
+//	start (cols+63)/64 x rows int32, rows ldscale apart, written
+//
+// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt8AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+
+// quantizeInt8AVX2 makes integers of each row of x, in blocks of 64 elements:
+//
+//	largest := the largest magnitude of the block
+//	scale[p/64*ldscale+i] = largest * float32(1.0/127)
+//	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
+//
+// Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
+// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16,
+// and start[p/64*ldscale+i] = -128 times the sum of the integers of the block.
+//
+//	dst   rows x filled int8, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+63)/64 x rows, rows ldscale apart, written
+//	start (cols+63)/64 x rows int32, rows ldscale apart, written
+//
+// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt8AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+
+// quantizeInt16AVX512 makes integers of each row of x, in blocks of 64 elements:
+//
+//	largest := the largest magnitude of the block
+//	scale[p/64*ldscale+i] = largest * float32(1.0/127)
+//	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
+//
+// Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
+// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16,
+//
+//	dst   rows x filled int16, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+63)/64 x rows, rows ldscale apart, written
+//
+// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt16AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
+
+// quantizeInt16AVX2 makes integers of each row of x, in blocks of 64 elements:
+//
+//	largest := the largest magnitude of the block
+//	scale[p/64*ldscale+i] = largest * float32(1.0/127)
+//	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
+//
+// Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
+// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16,
+//
+//	dst   rows x filled int16, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+63)/64 x rows, rows ldscale apart, written
+//
+// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt16AVX2(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
+
+// int8QuadsAVX512VNNI multiplies rows of integers with a panel of nr columns, the tier's NR:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for p := 0; p < k; p += block {
+//				t := start[p/block*ldscale+i]
+//				for p := p; p < min(p+block, k); p++ {
+//					t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
+//				}
+//				s += float32(float32(t) * scale[p/block*ldscale+i])
+//			}
+//			c[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one
+//		}
+//	}
+//
+// There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+//
+//	a      m x k int8, rows lda apart
+//	scale  (k+block-1)/block x m, rows ldscale apart
+//	start  (k+block-1)/block x m int32, rows ldscale apart
+//	b      k x nr uint8
+//	weight nr, may be empty
+//	bias   nr, may be empty
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func int8QuadsAVX512VNNI(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc int)
+
+// int8PairsAVX512 multiplies rows of integers with a panel of nr columns, the tier's NR:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for p := 0; p < k; p += block {
+//				t := 0
+//				for p := p; p < min(p+block, k); p++ {
+//					t += a[i*lda+p] * b[p/2*2*nr+2*j+p%2]
+//				}
+//				s += float32(float32(t) * scale[p/block*ldscale+i])
+//			}
+//			c[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one
+//		}
+//	}
+//
+// There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+//
+//	a      m x k int16, rows lda apart
+//	scale  (k+block-1)/block x m, rows ldscale apart
+//	b      k x nr int8
+//	weight nr, may be empty
+//	bias   nr, may be empty
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func int8PairsAVX512(m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int)
+
+// int8PairsAVX2 multiplies rows of integers with a panel of nr columns, the tier's NR:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for p := 0; p < k; p += block {
+//				t := 0
+//				for p := p; p < min(p+block, k); p++ {
+//					t += a[i*lda+p] * b[p/2*2*nr+2*j+p%2]
+//				}
+//				s += float32(float32(t) * scale[p/block*ldscale+i])
+//			}
+//			c[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one
+//		}
+//	}
+//
+// There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+//
+//	a      m x k int16, rows lda apart
+//	scale  (k+block-1)/block x m, rows ldscale apart
+//	b      k x nr int8
+//	weight nr, may be empty
+//	bias   nr, may be empty
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func int8PairsAVX2(m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int)

@@ -1,0 +1,129 @@
+package asm
+
+import "github.com/avoformer/avoformer/asm/kernel"
+
+// int8Kernels are those of products of int8: one makes integers of A, and one for each
+// way of the machines to multiply them is the micro-kernel. All of them give the bits of
+// their twins.
+var int8Kernels = []Kernel{
+	{
+		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8",
+		Doc: append(quantizeDoc("x[i*ldx+p+j]"),
+			"and start[p/64*ldscale+i] = -128 times the sum of the integers of the block."),
+		Params: quantizeParams(Int8, perBlock(Int32, "start")),
+		Close:  Closeness{Exact: true},
+		Body:   anyTier(kernel.QuantizeInt8(1, true)),
+	},
+	{
+		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt16",
+		Doc:    quantizeDoc("x[i*ldx+p+j]"),
+		Params: quantizeParams(Int16),
+		Close:  Closeness{Exact: true},
+		On:     []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
+		Body:   anyTier(kernel.QuantizeInt8(2, false)),
+	},
+	{
+		File: "int8", Source: "gemm_int8.go", Name: "int8Quads",
+		Doc:    int8Doc("start[p/block*ldscale+i]", "a[i*lda+p] * b[p/4*4*nr+4*j+p%4]"),
+		Params: int8Params(Int8, Uint8, perBlock(Int32, "start")),
+		Close:  Closeness{Exact: true},
+		On: []On{
+			{Tier: "AVX512", Needs: []Feature{AVX512VNNI}, Body: int8X86(kernel.DotQuads)},
+		},
+	},
+	{
+		File: "int8", Source: "gemm_int8.go", Name: "int8Pairs",
+		Doc:    int8Doc("0", "a[i*lda+p] * b[p/2*2*nr+2*j+p%2]"),
+		Params: int8Params(Int16, Int8),
+		Close:  Closeness{Exact: true},
+		On:     []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
+		Body:   int8X86(kernel.DotPairs),
+	},
+	{
+		File: "int8", Source: "gemm_int8_neon.go", Name: "int8Dots",
+		Doc:    int8Doc("0", "a[i*lda+p] * b[p/4*4*nr+4*j+p%4]"),
+		Params: int8Params(Int8, Int8),
+		Close:  Closeness{Exact: true},
+		On: []On{
+			{Tier: "NEON", Needs: []Feature{DotProd}, Body: int8NEON(true)},
+			{Tier: "NEON", Body: int8NEON(false)},
+		},
+	},
+}
+
+func int8X86(dot kernel.Int8Dot) func(Tier) kernel.Body {
+	return func(Tier) kernel.Body { return kernel.Int8PanelX86(kernel.Int8Rows, dot) }
+}
+
+func int8NEON(dotprod bool) func(Tier) kernel.Body {
+	return func(Tier) kernel.Body { return kernel.Int8PanelNEON(dotprod) }
+}
+
+func quantizeDoc(x string) []string {
+	return []string{
+		"makes integers of each row of x, in blocks of 64 elements:",
+		"",
+		"\tlargest := the largest magnitude of the block",
+		"\tscale[p/64*ldscale+i] = largest * float32(1.0/127)",
+		"\tdst[i*lddst+p+j] = " + x + " * (127/max(largest, 0x1p-100)), rounded once, ties to even",
+		"",
+		"Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.",
+		"Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16,",
+	}
+}
+
+// quantizeParams are those of a kernel that makes integers.
+func quantizeParams(elem Elem, starts ...Operand) []Param {
+	params := []Param{
+		out("dst", "rows", "filled", "lddst").of(elem), in("x", "rows", "cols", "ldx"),
+		each("rows", 0, "1", "2", "3"), lengths("cols", 1, "rowLengths"), each("filled", 16, "(cols+15)/16*16"), Stride("lddst"), Stride("ldx"),
+		out("scale", "(cols+63)/64", "rows", "ldscale"),
+	}
+	for _, s := range starts {
+		s.Rows, s.Cols, s.Access = "(cols+63)/64", "rows", Write
+		params = append(params, s)
+	}
+	return append(params, Stride("ldscale"))
+}
+
+// perBlock is an operand with an element for each block and row.
+func perBlock(elem Elem, name string) Operand {
+	return in(name, "(k+block-1)/block", "m", "ldscale").of(elem)
+}
+
+func int8Doc(start, product string) []string {
+	return []string{
+		"multiplies rows of integers with a panel of nr columns, the tier's NR:",
+		"",
+		"\tfor i := range m {",
+		"\t\tfor j := range nr {",
+		"\t\t\ts := float32(0), or c[i*ldc+j] if add is not 0",
+		"\t\t\tfor p := 0; p < k; p += block {",
+		"\t\t\t\tt := " + start,
+		"\t\t\t\tfor p := p; p < min(p+block, k); p++ {",
+		"\t\t\t\t\tt += " + product,
+		"\t\t\t\t}",
+		"\t\t\t\ts += float32(float32(t) * scale[p/block*ldscale+i])",
+		"\t\t\t}",
+		"\t\t\tc[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one",
+		"\t\t}",
+		"\t}",
+		"",
+		"There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.",
+	}
+}
+
+// int8Params are those of a micro-kernel.
+func int8Params(a, b Elem, starts ...Operand) []Param {
+	params := []Param{
+		each("m", 0, "1", "2", "5", "6", "7", "12", "13"), each("k", 16, "16", "48", "64", "80", "192"), turn("block", 16, "64", "32"), turn("nr", 1, "nr"),
+		in("a", "m", "k", "lda").of(a), Stride("lda"),
+		perBlock(Float32, "scale"),
+	}
+	for _, s := range starts {
+		params = append(params, s)
+	}
+	return append(params, Stride("ldscale"),
+		in("b", "k", "nr", "").of(b), in("weight", "1", "nr", "").orEmpty(), in("bias", "1", "nr", "").orEmpty(),
+		turn("add", 0, "0", "1"), update("c", "m", "nr", "ldc"), Stride("ldc"))
+}

@@ -1,0 +1,151 @@
+package kernel
+
+import "github.com/avoformer/avoformer/asm/vec"
+
+// Constants of quantizing, as bits.
+const (
+	int8Top     vec.Const = 0x42fe0000 // 127
+	int8ByTop   vec.Const = 0x3c010204 // 1/127
+	int8Tiny    vec.Const = 0x0d800000 // 2^-100
+	int8ToStart vec.Const = 0xc3000000 // -128
+	roundBias   vec.Const = 0x4b400000 // 1.5*2^23: a sum with it has no bits for a fraction, and the integer in its lowest
+	magnitude   vec.Const = 0x7fffffff
+)
+
+// Int8Block is how many elements of a row have a scale in common.
+const Int8Block = 64
+
+// QuantizeInt8 makes integers of that many bytes of rows of float32, in blocks. What their
+// sums start with is wanted or not.
+func QuantizeInt8(bytes int, starts bool) func(vec.Machine) {
+	return func(m vec.Machine) {
+		q := &quantizer{Machine: m, bytes: bytes, dst: m.SlicePtr("dst"), x: m.SlicePtr("x")}
+		scale := m.SlicePtr("scale")
+		var start vec.Ptr
+		if starts {
+			start = m.SlicePtr("start")
+		}
+		tail := m.Tail(m.IntParam("cols"))
+		m.Loop(m.IntParam("rows"), 1, func() {
+			q.scale = m.CopyPtr(scale)
+			if starts {
+				q.start = m.CopyPtr(start)
+			}
+			left := m.IntParam("cols")
+			q.room = m.IntParam("filled")
+			m.Loop(left, Int8Block, q.block)
+			m.If(left, func() { q.rest(left, tail) })
+			zero := m.Zero()
+			m.Loop(q.room, m.Width(), func() {
+				q.store(zero, 0)
+				m.Bump(q.dst, bytes*m.Width())
+			})
+			m.Bump(scale, 4)
+			if starts {
+				m.Bump(start, 4)
+			}
+			q.nextRow("x", "cols", 4)
+			q.nextRow("dst", "filled", bytes)
+		})
+	}
+}
+
+type quantizer struct {
+	vec.Machine
+	bytes                int     // of an integer
+	dst, x, scale, start vec.Ptr // start is zero where it is not wanted
+	room                 vec.Int // elements of the row of dst that are not written yet
+}
+
+// nextRow goes from behind the elements of a row to the next one.
+func (q *quantizer) nextRow(operand, cols string, bytes int) {
+	gap := q.IntParam("ld" + operand)
+	q.SubtractInt(gap, q.IntParam(cols))
+	p := q.x
+	if operand == "dst" {
+		p = q.dst
+	}
+	q.BumpBytes(p, gap, bytes)
+}
+
+// advance goes on in dst.
+func (q *quantizer) advance(elements int) {
+	q.Bump(q.dst, q.bytes*elements)
+	q.Subtract(q.room, elements)
+}
+
+// block is a whole block. It stays in registers, if it is no more than eight.
+func (q *quantizer) block() {
+	width := q.Width()
+	xs := make([]vec.V, Int8Block/width)
+	var largest vec.V
+	for i := range xs {
+		xs[i] = q.Load(q.x, 4*i*width)
+		if m := q.magnitude(xs[i]); i == 0 {
+			largest = m
+		} else {
+			q.MaxTo(largest, m)
+		}
+	}
+	largest = q.FoldMax(largest)
+	inverse, sum := q.inverse(largest), q.Zero()
+	for i, x := range xs {
+		if len(xs) > 8 {
+			x = q.Load(q.x, 4*i*width)
+		}
+		q.AddTo(sum, q.quantize(x, inverse, i*width))
+	}
+	q.finish(largest, sum)
+	q.Bump(q.x, 4*Int8Block)
+	q.advance(Int8Block)
+	q.BumpBy(q.scale, q.IntParam("ldscale"))
+	if q.start != (vec.Ptr{}) {
+		q.BumpBy(q.start, q.IntParam("ldscale"))
+	}
+}
+
+// rest is the last block of a row, of n elements.
+func (q *quantizer) rest(n vec.Int, tail vec.Tail) {
+	largest, sum := q.Zero(), q.Zero()
+	vec.Each(q.Machine, n, tail, 1, []vec.Ptr{q.x}, func(s vec.Span) {
+		q.MaxTo(largest, q.magnitude(s.Load(0, 0, 0)))
+	})
+	largest = q.FoldMax(largest)
+	inverse := q.inverse(largest)
+	vec.Each(q.Machine, n, tail, 1, []vec.Ptr{q.x}, func(s vec.Span) {
+		q.AddTo(sum, q.quantize(s.Load(0, 0, 0), inverse, 0))
+		q.advance(q.Width())
+	})
+	q.finish(largest, sum)
+	q.BumpBy(q.x, n)
+}
+
+func (q *quantizer) magnitude(x vec.V) vec.V { return q.And(x, magnitude) }
+
+// inverse is what the elements of a block are multiplied with.
+func (q *quantizer) inverse(largest vec.V) vec.V {
+	s := q.Scalars()
+	return q.Spread(s.Div(s.Splat(int8Top), s.Max(largest, int8Tiny)))
+}
+
+// quantize stores the integers for x, and is what they are as floats.
+func (q *quantizer) quantize(x, inverse vec.V, element int) vec.V {
+	r := q.Horner(x, inverse, roundBias)
+	q.store(r, element)
+	return q.Sub(r, roundBias)
+}
+
+// store writes the lowest bytes of each lane.
+func (q *quantizer) store(v vec.V, element int) {
+	q.StoreNarrow(q.dst, q.bytes*element, v, q.bytes)
+}
+
+// finish stores the scale of a block, NaN if the sum is, and where its sums start.
+func (q *quantizer) finish(largest, sum vec.V) {
+	s := q.Scalars()
+	sum = q.FoldAdd(sum)
+	s.StoreScalar(q.scale, 0, s.Add(s.Mul(largest, int8ByTop), s.Sub(sum, sum)))
+	if q.start != (vec.Ptr{}) {
+		s.StoreScalar(q.start, 0, s.Int32(s.Mul(sum, int8ToStart)))
+	}
+}

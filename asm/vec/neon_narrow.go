@@ -1,0 +1,50 @@
+package vec
+
+import (
+	"math/bits"
+
+	"github.com/avoformer/avoformer/asm/arm64"
+)
+
+// Single numbers beside vectors, and integers narrower than a lane.
+
+// BumpBytes implements Machine.
+func (x *NEON) BumpBytes(p Ptr, n Int, size int) {
+	if size == 1 {
+		x.ADD(n.neon, p.neon, p.neon)
+		return
+	}
+	x.ADD(n.neon.LSL(bits.TrailingZeros(uint(size))), p.neon, p.neon)
+}
+
+// Scalars implements Machine.
+func (x *NEON) Scalars() Machine { return x }
+
+// FoldAdd implements Machine.
+func (x *NEON) FoldAdd(v V) V { return x.ReduceAdd(v) }
+
+// FoldMax implements Machine.
+func (x *NEON) FoldMax(v V) V { return x.ReduceMax(v) }
+
+// Spread implements Machine.
+func (x *NEON) Spread(v V) V { return v }
+
+// Int32 implements Machine.
+func (x *NEON) Int32(v V) V {
+	w := x.V()
+	x.VFCVTNS(v.neon.S4(), w.S4())
+	return V{neon: w}
+}
+
+// StoreNarrow implements Machine.
+func (x *NEON) StoreNarrow(p Ptr, off int, v V, bytes int) {
+	w, to := x.V(), arm64.At(p.neon, off)
+	x.VXTN(v.neon.S4(), w.H4())
+	if bytes == 2 {
+		x.FMOVDStore(w, to)
+		return
+	}
+	b := x.V()
+	x.VXTN(w.H8(), b.B8())
+	x.FMOVSStore(b, to)
+}

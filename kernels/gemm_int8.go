@@ -1,0 +1,218 @@
+package kernels
+
+import "github.com/avoformer/avoformer/kernels/internal/simd"
+
+// Products with weights of int8. The rows of A become integers as they are copied,
+// each block of simd.Int8Block elements with a scale of its own; the columns of B have
+// theirs from packing. The sums of a block are exact, blocks are added up in order, and
+// each step is rounded by itself, so an element of C has the same bits on every tier, for
+// any number of threads: those of ref.GemmInt8.
+
+// int8Kind is how bytes are multiplied.
+type int8Kind uint8
+
+const (
+	noInt8    int8Kind = iota
+	int8Quads          // unsigned weights, larger by 128, four of a column side by side
+	int8Pairs          // two of a column side by side, and A in 16 bits
+	int8Dots           // four of a column side by side
+	int8Kinds
+)
+
+// int8Format completes the record.
+func int8Format(f *format, kind int8Kind) {
+	f.int8, f.mr = kind, int8TileRows
+	f.steps, f.bytes = int8Step, int8Step*f.nr
+	f.pack, f.widen = f.packInt8, f.widenInt8
+}
+
+// int8KindOn is the best one on a tier.
+func int8KindOn(isa ISA) int8Kind {
+	switch {
+	case simd.KernelInt8Quads.On(isa).ISA != Generic:
+		return int8Quads
+	case simd.KernelInt8Pairs.On(isa).ISA != Generic:
+		return int8Pairs
+	}
+	return int8Dots
+}
+
+// int8TileRows is the height of the micro-kernels' tiles.
+const int8TileRows = 6
+
+// int8Step is the number of elements of k that all formats are filled up to a multiple of,
+// with zeros.
+const int8Step = 16
+
+// side is how many elements of a column lie side by side.
+func (k int8Kind) side() int {
+	if k == int8Pairs {
+		return 2
+	}
+	return 4
+}
+
+// packInt8 packs n columns of k contiguous elements each, and finds their scales.
+func (f *format) packInt8(panel []byte, scales, columns []float32, n, k int) {
+	side, flip := f.int8.side(), byte(0)
+	if f.int8 == int8Quads {
+		flip = 128
+	}
+	for i := range panel {
+		panel[i] = flip
+	}
+	for j := range n {
+		column := columns[j*k:][:k]
+		scale, inverse := simd.QuantizeBlock(column)
+		scales[j] = scale
+		for p, v := range column {
+			panel[p/side*side*f.nr+side*j+p%side] = byte(simd.QuantizeOne(v, inverse)) ^ flip
+		}
+	}
+}
+
+// widenInt8 is the integers as float32; their columns' scales are not in it.
+func (f *format) widenInt8(dst []float32, blocks []byte) {
+	side, flip := f.int8.side(), byte(0)
+	if f.int8 == int8Quads {
+		flip = 128
+	}
+	for p := range len(blocks) / f.nr {
+		for j := range f.nr {
+			dst[p*f.nr+j] = float32(int8(blocks[p/side*side*f.nr+side*j+p%side] ^ flip))
+		}
+	}
+}
+
+// int8Rows is some rows of A as integers: scale and start, block by block, have an
+// element for each row.
+type int8Rows struct {
+	rows, ld int
+	bytes    []int8
+	words    []int16
+	scale    []float32
+	start    []int32
+}
+
+// quantize makes integers of m rows of k elements, for the kind.
+func (r *int8Rows) quantize(isa ISA, kind int8Kind, a []float32, lda, m, k int) {
+	filled := (k + int8Step - 1) / int8Step * int8Step
+	lines := ((filled+63)/64 | 1) // of the cache: an odd number, so that rows spread over all sets
+	blocks := (k + simd.Int8Block - 1) / simd.Int8Block
+	r.rows, r.ld = m, 64*lines
+	r.scale, r.start = grow(r.scale, m*blocks), grow(r.start, m*blocks)
+	if kind == int8Pairs {
+		lines = (2*filled+63)/64 | 1
+		r.ld = 32 * lines
+		r.words = grow(r.words, m*r.ld)
+	} else {
+		r.bytes = grow(r.bytes, m*r.ld)
+	}
+	step := max(1, simd.KernelQuantizeInt8.On(isa).Elements/k) // rows of a call
+	for i := 0; i < m; i += step {
+		n := min(step, m-i)
+		if kind == int8Pairs {
+			simd.QuantizeInt16(isa, r.words[i*r.ld:], a[i*lda:], n, k, filled, r.ld, lda, r.scale[i:], m)
+		} else {
+			simd.QuantizeInt8(isa, r.bytes[i*r.ld:], a[i*lda:], n, k, filled, r.ld, lda, r.scale[i:], r.start[i:], m)
+		}
+	}
+}
+
+// int8Product is some rows of A, from row i of those that are integers, times a panel of B, for
+// k steps from step p, a multiple of the block. The sums begin with what is in C if p is not 0.
+// After the last steps they are multiplied with the scales of the columns, and have the bias added
+// if there is one.
+type int8Product struct {
+	isa          ISA
+	kind         int8Kind
+	i, m, p, k   int
+	b            []byte
+	nr           int
+	scales, bias []float32 // empty, but for the last steps
+	c            []float32
+	ldc          int
+}
+
+func (r *int8Rows) multiply(x int8Product) {
+	k := (x.k + int8Step - 1) / int8Step * int8Step
+	first, at, add := x.i*r.ld+x.p, x.p/simd.Int8Block*r.rows+x.i, min(x.p, 1)
+	scale, start := r.scale[at:], r.start[at:]
+	switch x.kind {
+	case int8Quads:
+		simd.Int8Quads(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, x.scales, x.bias, add, x.c, x.ldc)
+	case int8Pairs:
+		simd.Int8Pairs(x.isa, x.m, k, simd.Int8Block, x.nr, r.words[first:], r.ld, scale, r.rows, asInt8(x.b), x.scales, x.bias, add, x.c, x.ldc)
+	default:
+		simd.Int8Dots(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, r.rows, asInt8(x.b), x.scales, x.bias, add, x.c, x.ldc)
+	}
+}
+
+// int8Panels computes a block with a packed B of int8.
+func (b *gemmBlock) int8Panels() {
+	g, packed, nr := b.g, b.b.packed, b.g.nr
+	scales := packed.scales()[b.b.column:]
+	rows := evenly(b.m, tuned.gemm.int8Rows, g.mr)
+	kc := max(tuned.gemm.int8Panel/nr, simd.Int8Block) / simd.Int8Block * simd.Int8Block
+	last := (g.k - 1) / kc * kc
+	s := gemmScratchPool.Get().(*gemmScratch)
+	s.sums = grow(s.sums, rows*nr)
+	x := int8Product{isa: g.isa, kind: packed.format.int8, nr: nr}
+	for i := 0; i < b.m; i += rows {
+		x.i, x.m = 0, min(rows, b.m-i)
+		s.int8.quantize(g.isa, x.kind, b.a.data[i*b.a.ld:], b.a.ld, x.m, g.k)
+		for j := 0; j < b.n; j += nr {
+			n := min(nr, b.n-j)
+			x.c, x.ldc = s.sums, nr
+			inC := n == nr && b.int8InC()
+			if inC {
+				x.c, x.ldc = b.c[i*g.ldc+j:], g.ldc
+			}
+			x.scales, x.bias = nil, nil
+			for x.p, x.k = 0, kc; x.p < last; x.p += kc {
+				x.b = packed.panel(b.b.column+j, x.p)
+				s.int8.multiply(x)
+			}
+			x.k, x.b, x.scales = g.k-last, packed.panel(b.b.column+j, last), scales[j:][:nr]
+			if inC && b.ep.Bias != nil {
+				x.bias = b.ep.Bias[j:][:nr]
+			}
+			s.int8.multiply(x)
+			if !inC {
+				b.finishInt8(s.sums, i, j, x.m, n)
+			}
+		}
+	}
+	gemmScratchPool.Put(s)
+}
+
+// int8InC reports whether the micro-kernel can write C, with a bias but no more, and keeps
+// its sums in registers. Sums in memory must lie close together: rows of C may push each
+// other out of the cache.
+func (b *gemmBlock) int8InC() bool {
+	g := b.g
+	return g.alpha == 1 && g.beta == 0 && b.ep.Activation == Identity && b.ep.Residual == nil &&
+		b.b.packed.format.int8 == int8Quads && simd.KernelInt8Quads.On(g.isa).Width == 16
+}
+
+// finishInt8 writes m x n sums, NR apart, to C at row i and column j of the block, with
+// all that is asked for besides the product. The sums may be lost.
+func (b *gemmBlock) finishInt8(sums []float32, i, j, m, n int) {
+	g := b.g
+	c := b.c[i*g.ldc+j:]
+	if g.alpha != 1 {
+		simd.ScaleVec(g.isa, sums[:m*g.nr], sums[:m*g.nr], g.alpha)
+	}
+	if g.beta != 0 {
+		for i := range m {
+			for j, y := range c[i*g.ldc:][:n] {
+				sums[i*g.nr+j] += float32(g.beta * y)
+			}
+		}
+	}
+	if b.ep.any() {
+		b.finish(c, sums, i, j, m, n)
+		return
+	}
+	simd.CopyRows(g.isa, c, sums, m, n, g.ldc, g.nr)
+}

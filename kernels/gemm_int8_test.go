@@ -1,0 +1,318 @@
+package kernels
+
+import (
+	"bufio"
+	"bytes"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/ref"
+)
+
+var updateInt8 = flag.Bool("update-int8", false, "write testdata/int8_bits.txt from the reference")
+
+const int8Bits = "testdata/int8_bits.txt"
+
+// int8Case is a product with weights of int8.
+type int8Case struct {
+	m, n, k     int
+	alpha, beta float32
+	ep          string // of b for a bias, r for ReLU, x for a residual
+	input       string // what the numbers are like; "" for between -4 and 4
+}
+
+func (c int8Case) String() string {
+	return fmt.Sprintf("%dx%dx%d,%v,%v,%s,%s", c.m, c.n, c.k, c.alpha, c.beta, c.ep, c.input)
+}
+
+var int8Cases = func() (all []int8Case) {
+	sizes := [][3]int{{1, 1, 1}, {1, 32, 64}, {2, 33, 63}, {3, 31, 65}, {5, 7, 128}, {6, 64, 100}, {7, 40, 256}, {12, 96, 192},
+		{13, 17, 1000}, {65, 100, 70}, {140, 64, 129}, {1, 300, 3000}, {4, 50, 16}, {11, 16, 15}}
+	for i, s := range sizes {
+		all = append(all,
+			int8Case{s[0], s[1], s[2], 1, 0, []string{"", "b", "br", "x", "brx", "r"}[i%6], ""},
+			int8Case{s[0], s[1], s[2], 0.3, []float32{0, 1, -0.7}[i%3], []string{"", "bx", "r"}[i%3], ""})
+	}
+	for _, input := range []string{"127", "-127", "zeros", "zero rows", "tiny", "huge", "mixed", "outliers", "NaN", "Inf", "NaN in B", "Inf in B"} {
+		all = append(all, int8Case{9, 34, 200, 1, 0, "b", input})
+	}
+	return all
+}()
+
+// int8Data are the operands of a case. They are made without operations that a compiler
+// may fuse, so that every machine has the same.
+type int8Data struct {
+	int8Case
+	a, b, c, bias, residual []float32
+	lda, ldc                int
+}
+
+func (c int8Case) data() *int8Data {
+	r := rand.New(rand.NewPCG(8, uint64(c.m*1_000_003+c.n*1009+c.k)))
+	x := &int8Data{int8Case: c, lda: c.k + 3, ldc: c.n + 2}
+	fill := func(n int) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(int32(r.Uint32()>>8)-1<<23) * 0x1p-21
+			switch c.input {
+			case "tiny":
+				v[i] *= 0x1p-70
+			case "huge":
+				v[i] *= 0x1p58
+			case "mixed":
+				v[i] *= float32(math.Ldexp(1, r.IntN(200)-120))
+			case "outliers":
+				if i%53 == 0 {
+					v[i] *= 40
+				}
+			}
+		}
+		return v
+	}
+	x.a, x.b, x.c = fill(c.m*x.lda), fill(c.k*c.n), fill(c.m*x.ldc)
+	set := func(v []float32, to float32) {
+		for i := range v {
+			v[i] = to
+		}
+	}
+	switch input, inB := strings.CutSuffix(c.input, " in B"); input {
+	case "127", "-127":
+		set(x.a, 127)
+		set(x.b, map[string]float32{"127": 127, "-127": -127}[input])
+	case "zeros":
+		set(x.a, 0)
+	case "zero rows":
+		for i := 0; i < c.m; i += 2 {
+			clear(x.a[i*x.lda:][:c.k])
+		}
+	case "NaN", "Inf":
+		to := map[string]float32{"NaN": float32(math.NaN()), "Inf": float32(math.Inf(-1))}[input]
+		if inB {
+			x.b[3*c.n+5] = to
+		} else {
+			x.a[2*x.lda+70], x.a[4*x.lda+c.k-1] = to, to
+		}
+	}
+	if strings.Contains(c.ep, "b") {
+		x.bias = fill(c.n)
+	}
+	if strings.Contains(c.ep, "x") {
+		x.residual = fill(c.m * (c.n + 1))
+	}
+	return x
+}
+
+func (x *int8Data) relu() bool { return strings.Contains(x.ep, "r") }
+
+func (x *int8Data) reference() []float32 {
+	c := slices.Clone(x.c)
+	ref.GemmInt8(x.m, x.n, x.k, simd.Int8Block, x.alpha, x.a, x.lda, x.b, x.n, x.beta, c, x.ldc, x.bias, x.relu(), x.residual, x.n+1)
+	return c
+}
+
+func (x *int8Data) pack() *PackedB {
+	return PackBRows(FormatInt8, x.n, x.k, func(j int, dst []float32) {
+		for p := range dst {
+			dst[p] = x.b[p*x.n+j]
+		}
+	})
+}
+
+func (x *int8Data) compute(t Threads, b *PackedB) []float32 {
+	c := slices.Clone(x.c)
+	ep := Epilogue{Bias: x.bias, Residual: x.residual, LdResidual: x.n + 1}
+	if x.relu() {
+		ep.Activation = ActReLU
+	}
+	t.GemmPacked(x.m, x.alpha, x.a, x.lda, b, x.beta, c, x.ldc, ep)
+	return c
+}
+
+// checksum is one for all NaNs, which machines make with other signs.
+func checksum(x []float32) string {
+	h := fnv.New64a()
+	for _, v := range x {
+		bits := math.Float32bits(v)
+		if v != v {
+			bits = 0x7fc00000
+		}
+		h.Write([]byte{byte(bits), byte(bits >> 8), byte(bits >> 16), byte(bits >> 24)})
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+// eachConfiguration runs f with every set of implementations that this machine has.
+func eachConfiguration(t *testing.T, f func(t *testing.T)) {
+	for _, c := range simd.Configurations() {
+		if testenv.Emulated() && c.ISA != Active() {
+			continue
+		}
+		t.Run(c.String(), func(t *testing.T) {
+			defer c.Use()()
+			f(t)
+		})
+	}
+}
+
+// TestInt8Bits wants the bits of one committed table from the reference and from all
+// implementations, for any number of threads and sizes of blocks.
+func TestInt8Bits(t *testing.T) {
+	want := map[string]string{}
+	if b, err := os.ReadFile(int8Bits); err == nil {
+		for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
+			if sum, name, ok := strings.Cut(s.Text(), " "); ok {
+				want[name] = sum
+			}
+		}
+	} else if !*updateInt8 {
+		t.Fatal(err)
+	}
+	if *updateInt8 {
+		var b strings.Builder
+		for _, c := range int8Cases {
+			fmt.Fprintf(&b, "%s %v\n", checksum(c.data().reference()), c)
+		}
+		if err := os.WriteFile(int8Bits, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		t.Skip("written; now without the flag")
+	}
+	if len(want) != len(int8Cases) {
+		t.Fatalf("%d lines in %s for %d cases", len(want), int8Bits, len(int8Cases))
+	}
+	check := func(t *testing.T, x *int8Data, how string, got []float32) {
+		if sum := checksum(got); sum != want[x.String()] {
+			t.Errorf("%v, %s: checksum %s, want %s", x, how, sum, want[x.String()])
+		}
+	}
+	t.Run("reference", func(t *testing.T) {
+		for _, c := range int8Cases {
+			x := c.data()
+			check(t, x, "reference", x.reference())
+		}
+	})
+	eachConfiguration(t, func(t *testing.T) {
+		for _, c := range int8Cases {
+			x := c.data()
+			b := x.pack()
+			for _, threads := range []Threads{1, 2, 7} {
+				check(t, x, fmt.Sprint(threads, " threads"), x.compute(threads, b))
+			}
+			size := tuned.gemm
+			tuned.gemm.int8Rows, tuned.gemm.int8Panel = 7, simd.Int8Block
+			check(t, x, "in small blocks", x.compute(1, b))
+			tuned.gemm = size
+		}
+	})
+}
+
+// TestInt8SpecialRows wants NaN where a row of A, or a column of B, has a NaN or an infinity,
+// and nowhere else.
+func TestInt8SpecialRows(t *testing.T) {
+	for _, c := range int8Cases {
+		inB := strings.Contains(c.input, " in B")
+		if !inB && c.input != "NaN" && c.input != "Inf" {
+			continue
+		}
+		x := c.data()
+		got := x.compute(1, x.pack())
+		for i := range x.m {
+			for j := range x.n {
+				y, want := got[i*x.ldc+j], inB && j == 5 || !inB && (i == 2 || i == 4)
+				if (y != y) != want {
+					t.Errorf("%v: element %d,%d is %v, want NaN: %v", c, i, j, y, want)
+				}
+			}
+		}
+	}
+}
+
+// TestInt8Accuracy holds the product to the bound that the roundings to integers give:
+// half a unit of each element of A and of B.
+func TestInt8Accuracy(t *testing.T) {
+	for _, c := range int8Cases {
+		if c.ep != "" || strings.ContainsAny(c.input, "NI") {
+			continue
+		}
+		x := c.data()
+		got := x.compute(1, x.pack())
+		units := make([]float64, x.n) // of the columns of B
+		for j := range units {
+			for p := range x.k {
+				units[j] = max(units[j], math.Abs(float64(x.b[p*x.n+j]))/127)
+			}
+		}
+		for i := range x.m {
+			for j := range x.n {
+				var want, bound, size float64
+				for p := 0; p < x.k; p += simd.Int8Block {
+					row := x.a[i*x.lda+p : i*x.lda+min(p+simd.Int8Block, x.k)]
+					unit := 0x1p-100
+					for _, v := range row {
+						unit = max(unit, math.Abs(float64(v))/127)
+					}
+					for q, v := range row {
+						a, b := float64(v), float64(x.b[(p+q)*x.n+j])
+						want += a * b
+						size += math.Abs(a * b)
+						bound += unit/2*math.Abs(b) + units[j]/2*math.Abs(a) + unit*units[j]/4
+					}
+				}
+				want = float64(x.alpha)*want + float64(x.beta)*float64(x.c[i*x.ldc+j])
+				bound = math.Abs(float64(x.alpha))*(bound+size*0x1p-16) + 0x1p-20*math.Abs(want)
+				if err := math.Abs(float64(got[i*x.ldc+j]) - want); !(err <= bound) {
+					t.Fatalf("%v: element %d,%d is %v, want %v within %v", c, i, j, got[i*x.ldc+j], want, bound)
+				}
+			}
+		}
+	}
+}
+
+// TestInt8Column wants a column back to within half a unit.
+func TestInt8Column(t *testing.T) {
+	eachConfiguration(t, func(t *testing.T) {
+		x := int8Case{m: 1, n: 40, k: 300}.data()
+		b := x.pack()
+		column := make([]float32, x.k)
+		for j := range x.n {
+			b.Column(column, j)
+			var unit float32
+			for p := range column {
+				unit = max(unit, float32(math.Abs(float64(x.b[p*x.n+j])))/127)
+			}
+			for p, v := range column {
+				if math.Abs(float64(v-x.b[p*x.n+j])) > 0.501*float64(unit) {
+					t.Fatalf("element %d of column %d is %v, was %v, in units of %v", p, j, v, x.b[p*x.n+j], unit)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkGemmInt8(b *testing.B) {
+	for _, s := range [][3]int{{128, 768, 768}, {128, 3072, 768}, {128, 768, 3072}, {512, 2048, 512}, {32, 768, 768}, {1, 4096, 4096}} {
+		m, n, k := s[0], s[1], s[2]
+		r := rand.New(rand.NewPCG(1, 2))
+		x, w, c, bias := randomSlice(r, m*k), randomSlice(r, n*k), make([]float32, m*n), make([]float32, n)
+		for _, f := range []Format{FormatF32, FormatInt8} {
+			p := PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, w[j*k:]) })
+			for _, t := range []Threads{1, 2} {
+				b.Run(fmt.Sprintf("format=%v/threads=%d/%dx%dx%d", f, t, m, n, k), func(b *testing.B) {
+					for b.Loop() {
+						t.GemmPacked(m, 1, x, k, p, 0, c, n, Epilogue{Bias: bias})
+					}
+					b.ReportMetric(2*float64(m)*float64(n)*float64(k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gop/s")
+				})
+			}
+		}
+	}
+}

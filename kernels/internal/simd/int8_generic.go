@@ -1,0 +1,139 @@
+package simd
+
+import "math"
+
+// Products of int8 in pure Go. float32(x*y) + z keeps a compiler from fusing the two,
+// which would give other bits.
+
+// QuantizeBlock finds the scale of a block of numbers that become integers of at most 127, NaN
+// if there is a NaN or an infinity, and what they are to be multiplied with.
+func QuantizeBlock(x []float32) (scale, inverse float32) {
+	const tiny = 0x1p-100 // below it all become 0; 127 divided by it is far from overflow
+	var top uint32        // by their bits, infinities and NaNs are above all numbers
+	for _, v := range x {
+		top = max(top, math.Float32bits(v)&^(1<<31))
+	}
+	largest := math.Float32frombits(top)
+	return float32(largest*(1.0/127)) + (largest - largest), 127 / max(largest, tiny)
+}
+
+// QuantizeOne is v*inverse, rounded once, ties to even, as the lowest bits of the sum with
+// 1.5*2^52, which has none for a fraction. The product is exact.
+func QuantizeOne(v, inverse float32) int32 {
+	return int32(math.Float64bits(float64(v)*float64(inverse) + 0x1.8p52))
+}
+
+func quantizeRows[T int8 | int16](dst []T, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
+	for i := range rows {
+		for p := 0; p < cols; p += Int8Block {
+			from := x[i*ldx+p : i*ldx+min(p+Int8Block, cols)]
+			s, inverse := QuantizeBlock(from)
+			to, sum := dst[i*lddst+p:][:len(from)], int32(0)
+			for j, v := range from {
+				q := QuantizeOne(v, inverse)
+				to[j] = T(q)
+				sum += q
+			}
+			scale[p/Int8Block*ldscale+i] = s
+			if start != nil {
+				start[p/Int8Block*ldscale+i] = -128 * sum
+			}
+		}
+		clear(dst[i*lddst+cols : i*lddst+filled])
+	}
+}
+
+func quantizeInt8Generic(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
+	quantizeRows(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+}
+
+func quantizeInt16Generic(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
+	quantizeRows(dst, x, rows, cols, filled, lddst, ldx, scale, nil, ldscale)
+}
+
+// int8Sums adds the sums of blocks, which block computes, to an element of C.
+func int8Sums(s float32, k, block int, scale []float32, ldscale int, sum func(from, to int) int32) float32 {
+	for q := 0; q*block < k; q++ {
+		s += float32(float32(sum(q*block, min((q+1)*block, k))) * scale[q*ldscale])
+	}
+	return s
+}
+
+// int8Finish is s with the scale of column j and its bias, if they are given.
+func int8Finish(s float32, j int, weight, bias []float32) float32 {
+	if len(weight) > 0 {
+		s = float32(s * weight[j])
+		if len(bias) > 0 {
+			s += bias[j]
+		}
+	}
+	return s
+}
+
+func int8QuadsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc int) {
+	for i := range m {
+		row := a[i*lda:]
+		for j := range nr {
+			y := &c[i*ldc+j]
+			if add == 0 {
+				*y = 0
+			}
+			*y = int8Sums(*y, k, block, scale[i:], ldscale, func(from, to int) int32 {
+				sum := start[from/block*ldscale+i]
+				for p := from; p < to; p++ {
+					sum += int32(row[p]) * int32(b[p/4*4*nr+4*j+p%4])
+				}
+				return sum
+			})
+			*y = int8Finish(*y, j, weight, bias)
+		}
+	}
+}
+
+func int8PairsGeneric(m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+	for i := range m {
+		row := a[i*lda:]
+		for j := range nr {
+			y := &c[i*ldc+j]
+			if add == 0 {
+				*y = 0
+			}
+			*y = int8Sums(*y, k, block, scale[i:], ldscale, func(from, to int) int32 {
+				var sum int32
+				for p := from; p < to; p++ {
+					sum += int32(row[p]) * int32(b[p/2*2*nr+2*j+p%2])
+				}
+				return sum
+			})
+			*y = int8Finish(*y, j, weight, bias)
+		}
+	}
+}
+
+// int8DotsGeneric is what runs where there is no assembly: two columns at a time, so that
+// an element of A is loaded once for both.
+func int8DotsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+	for i := range m {
+		row := a[i*lda:][:k]
+		for j := 0; j < nr; j += 2 {
+			y := c[i*ldc+j:][:2]
+			var y0, y1 float32
+			if add != 0 {
+				y0, y1 = y[0], y[1]
+			}
+			for q := 0; q*block < k; q++ {
+				var s0, s1 int32
+				for p := q * block; p < min((q+1)*block, k); p += 4 {
+					x, w := row[p:][:4], b[p*nr+4*j:][:8]
+					x0, x1, x2, x3 := int32(x[0]), int32(x[1]), int32(x[2]), int32(x[3])
+					s0 += x0*int32(w[0]) + x1*int32(w[1]) + x2*int32(w[2]) + x3*int32(w[3])
+					s1 += x0*int32(w[4]) + x1*int32(w[5]) + x2*int32(w[6]) + x3*int32(w[7])
+				}
+				f := scale[q*ldscale+i]
+				y0 += float32(float32(s0) * f)
+				y1 += float32(float32(s1) * f)
+			}
+			y[0], y[1] = int8Finish(y0, j, weight, bias), int8Finish(y1, j+1, weight, bias)
+		}
+	}
+}

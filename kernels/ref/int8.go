@@ -1,0 +1,80 @@
+package ref
+
+import "math"
+
+// The int8 product, from its definition. Unlike the rest of this package it is no
+// approximation from above: integers are exact, and what is rounded to float32 is
+// rounded in the order given here, so that every implementation has these very bits.
+
+// QuantizeInt8 is x as q*scale for integers of at most 127: scale is the largest
+// magnitude times 1/127, and q is x times the rounded quotient of 127 and that magnitude,
+// rounded once, ties to even. Where the magnitude is below 2^-100 all of q is 0. Where x
+// has a NaN or an infinity, scale is NaN, and q anything, here 0.
+func QuantizeInt8(x []float32) (q []int, scale float32) {
+	q = make([]int, len(x))
+	var largest float32
+	for _, v := range x {
+		if v != v || math.IsInf(float64(v), 0) {
+			return q, float32(math.NaN())
+		}
+		largest = max(largest, float32(math.Abs(float64(v))))
+	}
+	inverse := float32(127) / max(largest, 0x1p-100)
+	for i, v := range x {
+		q[i] = int(math.RoundToEven(float64(v) * float64(inverse))) // the product is exact
+	}
+	const oneBy127 float32 = 1.0 / 127
+	return q, largest * oneBy127
+}
+
+// GemmInt8 is C = act(alpha*A*B + beta*C + bias) + residual where each block of a row
+// of A is quantized by itself, and each column of B as a whole. A is m x k, B k x n.
+// The blocks are added up one after the other; bias and residual may be nil.
+func GemmInt8(m, n, k, block int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int, bias []float32, relu bool, residual []float32, ldr int) {
+	weights, scales := make([][]int, n), make([]float32, n)
+	for j := range n {
+		column := make([]float32, k)
+		for p := range column {
+			column[p] = b[p*ldb+j]
+		}
+		weights[j], scales[j] = QuantizeInt8(column)
+	}
+	for i := range m {
+		sums := make([]float32, n)
+		for p := 0; p < k; p += block {
+			x, scale := QuantizeInt8(a[i*lda+p : i*lda+min(p+block, k)])
+			for j := range n {
+				sum := 0
+				for t, v := range x {
+					sum += v * weights[j][p+t]
+				}
+				sums[j] += float32(float32(sum) * scale)
+			}
+		}
+		for j, y := range sums {
+			y *= scales[j]
+			if alpha != 1 {
+				y *= alpha
+			}
+			if beta != 0 {
+				y += float32(beta * c[i*ldc+j])
+			}
+			if bias != nil || relu || residual != nil {
+				y += at(bias, j)
+				if relu && y < 0 {
+					y = 0
+				}
+				y += at(residual, i*ldr+j)
+			}
+			c[i*ldc+j] = y
+		}
+	}
+}
+
+// at is x[i], 0 where there is no x.
+func at(x []float32, i int) float32 {
+	if x == nil {
+		return 0
+	}
+	return x[i]
+}
