@@ -36,26 +36,22 @@ func gemmX86(x *vec.X86, mr int) {
 	x.CMPQ(n, vec.Imm(2*g.lanes))
 	x.JLT(operand.LabelRef("tiles_masked"))
 	x.JGT(operand.LabelRef("tiles_wide"))
-	g.vectors = 2
-	g.rows("", mr)
-	g.vectors = 4
-	g.rows("_wide", mr/2)
-	g.vectors, g.masked = 2, true
-	g.rows("_masked", mr)
-	g.vectors = 1
-	g.rows("_narrow", max(mr, 12)) // so many sums at least, or they wait for one another
+	g.rows("", mr, x86Columns{vectors: 2})
+	g.rows("_wide", mr/2, x86Columns{vectors: 4})
+	g.rows("_masked", mr, x86Columns{vectors: 2, masked: true})
+	g.rows("_narrow", max(mr, 12), x86Columns{vectors: 1, masked: true}) // 12 sums at least, or they wait for one another
 }
 
 // gemmPackX86 emits GemmPack.
 func gemmPackX86(x *vec.X86, mr int) {
-	g := &gemmX86Gen{X86: x, lanes: x.Width(), vectors: 2}
+	g := &gemmX86Gen{X86: x, lanes: x.Width()}
 	frame := x.AllocLocal(16)
 	g.a, g.c = frame, frame.Offset(8)
 	g.toSlot("a_base", g.a)
 	g.toSlot("c_base", g.c)
 	g.lda, g.ldb = g.stride("lda"), g.stride("ldb")
-	g.packed = g.Load64("dst_base")
-	g.tile(mr, "pack")
+	packed := g.Load64("dst_base")
+	g.tile(mr, "pack", x86Columns{vectors: 2, packed: packed})
 }
 
 // prefetchRows is how far ahead a panel that was not fetched by the one before it is
@@ -73,9 +69,13 @@ type gemmX86Gen struct {
 	ahead    operand.Mem // what it fetches of the next panel
 	lda, ldb reg.GPVirtual
 	mask     [2]reg.Register
-	masked   bool
-	vectors  int          // of columns: 2, 1 where the panel is that narrow, 4 where it is wide
-	packed   reg.Register // where to store the rows of B; nil if nowhere
+}
+
+// x86Columns are the columns of a tile.
+type x86Columns struct {
+	vectors int          // 2, 1 where the panel is that narrow, 4 where it is wide
+	masked  bool         // not all lanes are columns
+	packed  reg.Register // where to store the rows of B; nil if nowhere
 }
 
 func (g *gemmX86Gen) toSlot(param string, slot operand.Mem) {
@@ -108,7 +108,7 @@ func (g *gemmX86Gen) columnMasks(n reg.Register) {
 }
 
 // rows emits the loop over row tiles, and the tiles.
-func (g *gemmX86Gen) rows(suffix string, mr int) {
+func (g *gemmX86Gen) rows(suffix string, mr int, columns x86Columns) {
 	ref := func(h int) operand.LabelRef { return operand.LabelRef(fmt.Sprintf("tile%d%s", h, suffix)) }
 	again, pick, done := "tiles"+suffix, "pick"+suffix, "done"+suffix
 
@@ -132,7 +132,7 @@ func (g *gemmX86Gen) rows(suffix string, mr int) {
 	}
 	for h := mr; h >= 1; h-- {
 		g.Label(string(ref(h)))
-		g.tile(h, fmt.Sprintf("%d%s", h, suffix))
+		g.tile(h, fmt.Sprintf("%d%s", h, suffix), columns)
 		g.Context.Commentf("the next rows are %d further", h)
 		next := g.GP64()
 		g.IMUL3Q(operand.I32(int32(h)), g.lda, next)
@@ -144,253 +144,290 @@ func (g *gemmX86Gen) rows(suffix string, mr int) {
 		g.JMP(operand.LabelRef(again))
 	}
 	g.Label(done)
-	if g.vectors > 1 {
+	if columns.vectors > 1 {
 		g.End()
 	}
 }
 
+// x86Tile is a tile while it is emitted.
+type x86Tile struct {
+	*gemmX86Gen
+	x86Columns
+	h   int
+	id  string
+	acc [][]reg.VecVirtual
+	// a is the memory disp bytes after the next element of row i of A; bases are the
+	// registers that advance with it.
+	a     func(i, disp int) operand.Mem
+	bases []reg.Register
+	b, k  reg.GPVirtual // the next row of B, and how many there are
+	// fetch is the part of B that is fetched next, and pace how far that goes on with each
+	// step of k.
+	fetch, pace reg.GPVirtual
+}
+
 // tile emits C[0:h, panel] = alpha * A[0:h, 0:k] * B + beta * C.
-func (g *gemmX86Gen) tile(h int, id string) {
-	rowBase := func(base, ld reg.Register) func(i, disp int) operand.Mem {
-		// Row i is at base3[i/3] + (i%3)*ld: one register for three rows.
-		bases := []reg.Register{base}
-		if h > 3 {
-			ld3 := g.GP64()
-			g.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
-			for i := 3; i < h; i += 3 {
-				r := g.GP64()
-				g.LEAQ(operand.Mem{Base: bases[len(bases)-1], Index: ld3, Scale: 1}, r)
-				bases = append(bases, r)
-			}
-		}
-		return func(i, disp int) operand.Mem {
-			m := operand.Mem{Base: bases[i/3], Disp: disp}
-			if i%3 > 0 {
-				m.Index, m.Scale = ld, uint8(i%3)
-			}
-			return m
+func (g *gemmX86Gen) tile(h int, id string, columns x86Columns) {
+	t := &x86Tile{gemmX86Gen: g, x86Columns: columns, h: h, id: id}
+	t.acc = make([][]reg.VecVirtual, h)
+	for i := range t.acc {
+		t.acc[i] = make([]reg.VecVirtual, t.vectors)
+		for j := range t.acc[i] {
+			t.acc[i][j] = t.NewV()
+			t.VXORPS(t.acc[i][j], t.acc[i][j], t.acc[i][j])
 		}
 	}
-	acc := make([][]reg.VecVirtual, h)
-	for i := range acc {
-		acc[i] = make([]reg.VecVirtual, g.vectors)
-		for j := range acc[i] {
-			acc[i][j] = g.NewV()
-			g.VXORPS(acc[i][j], acc[i][j], acc[i][j])
-		}
+	t.fetchC()
+	if !t.masked {
+		t.startFetch()
 	}
+	t.sum()
+	t.scaleAndStore()
+}
 
-	g.Context.Comment("C is needed when k is through; in the first level its rows could push out A's")
-	next, ldc := g.GP64(), g.stride("ldc")
-	g.MOVQ(g.c, next)
-	for range h {
-		for line := 0; line < 4*g.lanes*g.vectors; line += cacheLine {
-			g.PREFETCHT1(operand.Mem{Base: next, Disp: line})
+// rowBase addresses rows ld bytes apart. Row i is at base3[i/3] + (i%3)*ld: one register
+// for three rows.
+func (t *x86Tile) rowBase(base, ld reg.Register) func(i, disp int) operand.Mem {
+	bases := []reg.Register{base}
+	if t.h > 3 {
+		ld3 := t.GP64()
+		t.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
+		for i := 3; i < t.h; i += 3 {
+			r := t.GP64()
+			t.LEAQ(operand.Mem{Base: bases[len(bases)-1], Index: ld3, Scale: 1}, r)
+			bases = append(bases, r)
 		}
-		g.ADDQ(ldc, next)
 	}
+	return func(i, disp int) operand.Mem {
+		m := operand.Mem{Base: bases[i/3], Disp: disp}
+		if i%3 > 0 {
+			m.Index, m.Scale = ld, uint8(i%3)
+		}
+		return m
+	}
+}
 
-	var fetch, pace reg.GPVirtual
-	if !g.masked {
-		fetch, pace = g.startFetch(h, id)
+// fetchC fetches what the tile ends with.
+func (t *x86Tile) fetchC() {
+	t.Context.Comment("C is needed when k is through; in the first level its rows could push out A's")
+	next, ldc := t.GP64(), t.stride("ldc")
+	t.MOVQ(t.c, next)
+	for range t.h {
+		for line := 0; line < 4*t.lanes*t.vectors; line += cacheLine {
+			t.PREFETCHT1(operand.Mem{Base: next, Disp: line})
+		}
+		t.ADDQ(ldc, next)
 	}
+}
 
-	// k steps: A pointers advance by the unrolled steps, B by ldb each step.
-	aBase, b, k := g.GP64(), g.Load64("b_base"), g.Load64("k")
-	g.MOVQ(g.a, aBase)
-	a := rowBase(aBase, g.lda)
-	bases := []reg.Register{}
-	for i := 0; i < h; i += 3 {
-		bases = append(bases, a(i, 0).Base)
+// sum runs over k: A's pointers advance by the unrolled steps, B by ldb each step.
+func (t *x86Tile) sum() {
+	base := t.GP64()
+	t.b, t.k = t.Load64("b_base"), t.Load64("k")
+	t.MOVQ(t.gemmX86Gen.a, base)
+	t.a = t.rowBase(base, t.lda)
+	for i := 0; i < t.h; i += 3 {
+		t.bases = append(t.bases, t.a(i, 0).Base)
 	}
-	wideStep := func(kk int) {
-		free := 15 - h*g.vectors // registers but for the sums and one of B
-		if g.lanes == 16 {
-			free += 16
-		}
-		av := make([]reg.VecVirtual, min(h, free))
-		for i := range av {
-			av[i] = g.NewV()
-			g.VBROADCASTSS(a(i, 4*kk), av[i])
-		}
-		for j := range g.vectors {
-			bv := g.NewV()
-			g.VMOVUPS(operand.Mem{Base: b, Disp: j * g.lanes * 4}, bv)
-			g.prefetch(fetch, j)
-			for i := range acc {
-				if i < len(av) {
-					g.VFMADD231PS(bv, av[i], acc[i][j])
-				} else {
-					g.VFMADD231PS_BCST(a(i, 4*kk), bv, acc[i][j])
-				}
-			}
-		}
-		g.ADDQ(g.ldb, b)
-		g.ADDQ(pace, fetch)
-	}
-	step := func(kk int) {
-		bv := make([]reg.VecVirtual, g.vectors)
-		for j := range bv {
-			bv[j] = g.NewV()
-			g.loadCols(operand.Mem{Base: b, Disp: j * g.lanes * 4}, j, bv[j])
-		}
-		if g.packed != nil {
-			for j := range bv {
-				g.VMOVUPS(bv[j], operand.Mem{Base: g.packed, Disp: (kk*g.vectors + j) * g.lanes * 4})
-			}
-		}
-		if !g.masked {
-			for j := range bv {
-				g.prefetch(fetch, j)
-			}
-			g.ADDQ(pace, fetch)
-		}
-		g.ADDQ(g.ldb, b)
-		early, embedded := g.broadcasts()
-		av := make([]reg.VecVirtual, h)
-		row := 0
-		broadcast := func() { // A's element for the next row that takes a register
-			for row < h && embedded(row) {
-				row++
-			}
-			if row < h {
-				av[row] = g.NewV()
-				g.VBROADCASTSS(a(row, 4*kk), av[row])
-				row++
-			}
-		}
-		for range early {
-			broadcast()
-		}
-		for i := range h {
-			if embedded(i) {
-				for j := range bv {
-					g.VFMADD231PS_BCST(a(i, 4*kk), bv[j], acc[i][j])
-				}
-				continue
-			}
-			for j := range bv {
-				g.VFMADD231PS(bv[j], av[i], acc[i][j])
-			}
-			broadcast()
-		}
-	}
-	if g.vectors > 2 {
-		step = wideStep
+	step := t.step
+	if t.vectors > 2 {
+		step = t.wideStep
 	}
 	unroll := 4
 	switch {
-	case g.masked:
+	case t.masked:
 		unroll = 1
-	case h*g.vectors > 14:
+	case t.h*t.vectors > 14:
 		unroll = 2
 	}
-	loopU, rest, loop1, end := "kloop_"+id, "krest_"+id, "k1_"+id, "kend_"+id
+	loopU, rest, loop1, end := "kloop_"+t.id, "krest_"+t.id, "k1_"+t.id, "kend_"+t.id
 	if unroll > 1 {
-		g.SUBQ(vec.Imm(unroll), k)
-		g.JLT(operand.LabelRef(rest))
-		g.Label(loopU)
+		t.SUBQ(vec.Imm(unroll), t.k)
+		t.JLT(operand.LabelRef(rest))
+		t.Label(loopU)
 		for kk := range unroll {
 			step(kk)
 		}
-		for _, r := range bases {
-			g.ADDQ(vec.Imm(4*unroll), r)
-		}
-		if g.packed != nil {
-			g.ADDQ(vec.Imm(unroll*g.vectors*g.lanes*4), g.packed)
-		}
-		g.SUBQ(vec.Imm(unroll), k)
-		g.JGE(operand.LabelRef(loopU))
-		g.Label(rest)
-		g.ADDQ(vec.Imm(unroll), k)
+		t.advance(unroll)
+		t.SUBQ(vec.Imm(unroll), t.k)
+		t.JGE(operand.LabelRef(loopU))
+		t.Label(rest)
+		t.ADDQ(vec.Imm(unroll), t.k)
 	} else {
-		g.TESTQ(k, k)
+		t.TESTQ(t.k, t.k)
 	}
-	g.JZ(operand.LabelRef(end))
-	g.Label(loop1)
+	t.JZ(operand.LabelRef(end))
+	t.Label(loop1)
 	step(0)
-	for _, r := range bases {
-		g.ADDQ(vec.Imm(4), r)
+	t.advance(1)
+	t.DECQ(t.k)
+	t.JNZ(operand.LabelRef(loop1))
+	t.Label(end)
+	if !t.masked && t.packed == nil {
+		t.MOVQ(t.fetch, t.ahead)
 	}
-	if g.packed != nil {
-		g.ADDQ(vec.Imm(g.vectors*g.lanes*4), g.packed)
-	}
-	g.DECQ(k)
-	g.JNZ(operand.LabelRef(loop1))
-	g.Label(end)
-	if !g.masked && g.packed == nil {
-		g.MOVQ(fetch, g.ahead)
-	}
+}
 
-	cBase := g.GP64()
-	g.MOVQ(g.c, cBase)
-	c := rowBase(cBase, g.stride("ldc"))
-	scaled, plain := "scaled_"+id, "plain_"+id
-	g.CMPL(g.ParamAddr("alpha"), operand.U32(0x3f800000)) // 1
-	g.JEQ(operand.LabelRef(scaled))
-	alpha := g.NewV()
-	g.VBROADCASTSS(g.ParamAddr("alpha"), alpha)
-	for i := range acc {
-		for j := range acc[i] {
-			g.VMULPS(alpha, acc[i][j], acc[i][j])
+// advance passes some steps of A, and what was packed in them.
+func (t *x86Tile) advance(steps int) {
+	for _, r := range t.bases {
+		t.ADDQ(vec.Imm(4*steps), r)
+	}
+	if t.packed != nil {
+		t.ADDQ(vec.Imm(steps*t.vectors*t.lanes*4), t.packed)
+	}
+}
+
+// wideStep is step kk of a wide tile, which holds A's elements and takes B's vectors one
+// by one.
+func (t *x86Tile) wideStep(kk int) {
+	free := t.Registers() - 1 - t.h*t.vectors // registers but for the sums and one of B
+	av := make([]reg.VecVirtual, min(t.h, free))
+	for i := range av {
+		av[i] = t.NewV()
+		t.VBROADCASTSS(t.a(i, 4*kk), av[i])
+	}
+	for j := range t.vectors {
+		bv := t.NewV()
+		t.VMOVUPS(operand.Mem{Base: t.b, Disp: j * t.lanes * 4}, bv)
+		t.prefetch(j)
+		for i := range t.acc {
+			if i < len(av) {
+				t.VFMADD231PS(bv, av[i], t.acc[i][j])
+			} else {
+				t.VFMADD231PS_BCST(t.a(i, 4*kk), bv, t.acc[i][j])
+			}
 		}
 	}
-	g.Label(scaled)
-	g.Context.Comment("beta = 0 must not read C")
-	bits := g.GP32()
-	g.MOVL(g.ParamAddr("beta"), bits)
-	g.ADDL(bits, bits) // drops the sign: -0 is 0 too
-	g.JZ(operand.LabelRef(plain))
-	beta := g.NewV()
-	g.VBROADCASTSS(g.ParamAddr("beta"), beta)
-	for i := range acc {
-		for j := range acc[i] {
-			old := g.NewV()
-			g.loadCols(c(i, j*g.lanes*4), j, old)
-			g.VFMADD231PS(old, beta, acc[i][j])
+	t.ADDQ(t.ldb, t.b)
+	t.ADDQ(t.pace, t.fetch)
+}
+
+// step is step kk of the other tiles, which hold B's vectors and take A's elements one
+// by one.
+func (t *x86Tile) step(kk int) {
+	bv := t.rowOfB(kk)
+	ahead, embedded := t.broadcasts()
+	av := make([]reg.VecVirtual, t.h)
+	row := 0
+	broadcast := func() { // A's element for the next row that takes a register
+		for row < t.h && embedded(row) {
+			row++
+		}
+		if row < t.h {
+			av[row] = t.NewV()
+			t.VBROADCASTSS(t.a(row, 4*kk), av[row])
+			row++
 		}
 	}
-	g.Label(plain)
-	for i := range acc {
-		for j := range acc[i] {
-			g.storeCols(acc[i][j], j, c(i, j*g.lanes*4))
+	for range ahead {
+		broadcast()
+	}
+	for i := range t.h {
+		if embedded(i) {
+			for j := range bv {
+				t.VFMADD231PS_BCST(t.a(i, 4*kk), bv[j], t.acc[i][j])
+			}
+			continue
+		}
+		for j := range bv {
+			t.VFMADD231PS(bv[j], av[i], t.acc[i][j])
+		}
+		broadcast()
+	}
+}
+
+// rowOfB loads the row of B for step kk, packs and fetches, and goes on to the next row.
+func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
+	bv := make([]reg.VecVirtual, t.vectors)
+	for j := range bv {
+		bv[j] = t.NewV()
+		t.loadColumns(operand.Mem{Base: t.b, Disp: j * t.lanes * 4}, j, bv[j])
+	}
+	if t.packed != nil {
+		for j := range bv {
+			t.VMOVUPS(bv[j], operand.Mem{Base: t.packed, Disp: (kk*t.vectors + j) * t.lanes * 4})
+		}
+	}
+	if !t.masked {
+		for j := range bv {
+			t.prefetch(j)
+		}
+		t.ADDQ(t.pace, t.fetch)
+	}
+	t.ADDQ(t.ldb, t.b)
+	return bv
+}
+
+// scaleAndStore ends the tile.
+func (t *x86Tile) scaleAndStore() {
+	base := t.GP64()
+	t.MOVQ(t.c, base)
+	c := t.rowBase(base, t.stride("ldc"))
+	scaled, plain := "scaled_"+t.id, "plain_"+t.id
+	t.CMPL(t.ParamAddr("alpha"), operand.U32(0x3f800000)) // 1
+	t.JEQ(operand.LabelRef(scaled))
+	alpha := t.NewV()
+	t.VBROADCASTSS(t.ParamAddr("alpha"), alpha)
+	for i := range t.acc {
+		for j := range t.acc[i] {
+			t.VMULPS(alpha, t.acc[i][j], t.acc[i][j])
+		}
+	}
+	t.Label(scaled)
+	t.Context.Comment("beta = 0 must not read C")
+	bits := t.GP32()
+	t.MOVL(t.ParamAddr("beta"), bits)
+	t.ADDL(bits, bits) // drops the sign: -0 is 0 too
+	t.JZ(operand.LabelRef(plain))
+	beta := t.NewV()
+	t.VBROADCASTSS(t.ParamAddr("beta"), beta)
+	for i := range t.acc {
+		for j := range t.acc[i] {
+			old := t.NewV()
+			t.loadColumns(c(i, j*t.lanes*4), j, old)
+			t.VFMADD231PS(old, beta, t.acc[i][j])
+		}
+	}
+	t.Label(plain)
+	for i := range t.acc {
+		for j := range t.acc[i] {
+			t.storeColumns(t.acc[i][j], j, c(i, j*t.lanes*4))
 		}
 	}
 }
 
-// startFetch is where a tile begins to fetch B, and how far it goes on with each
-// step of k: see gemmPanel. A tile that packs fetches the panel beside its own, of
+// startFetch is where a tile begins to fetch B, and at what pace: see gemmPanel. A tile that packs fetches the panel beside its own, of
 // which nobody else would fetch the rows before they are packed.
-func (g *gemmX86Gen) startFetch(h int, id string) (fetch, pace reg.GPVirtual) {
-	b := g.Load64("b_base")
-	fetch, pace = g.GP64(), g.GP64()
-	g.MOVQ(g.ldb, pace)
-	if g.packed != nil {
-		g.LEAQ(operand.Mem{Base: b, Disp: g.vectors * g.lanes * 4}, fetch)
-		return fetch, pace
+func (t *x86Tile) startFetch() {
+	b := t.Load64("b_base")
+	t.fetch, t.pace = t.GP64(), t.GP64()
+	t.MOVQ(t.ldb, t.pace)
+	if t.packed != nil {
+		t.LEAQ(operand.Mem{Base: b, Disp: t.vectors * t.lanes * 4}, t.fetch)
+		return
 	}
-	inPlace, ready := operand.LabelRef("in_place_"+id), operand.LabelRef("ready_"+id)
-	g.LEAQ(operand.Mem{Base: b, Index: g.ldb, Scale: prefetchRows}, fetch)
-	next := g.stride("next")
-	g.CMPQ(next, vec.Imm(0))
-	g.JEQ(ready)
-	g.CMPQ(g.ParamAddr("pace"), vec.Imm(0))
-	g.JEQ(inPlace)
-	g.MOVQ(g.Load64("pace"), pace)
-	g.MOVQ(g.ahead, fetch)
-	g.JMP(ready)
-	g.Label(string(inPlace))
-	g.CMPQ(g.m, vec.Imm(h))
-	g.JNE(ready)
-	g.LEAQ(operand.Mem{Base: b, Index: next, Scale: 1}, fetch)
-	g.Label(string(ready))
-	return fetch, pace
+	inPlace, ready := operand.LabelRef("in_place_"+t.id), operand.LabelRef("ready_"+t.id)
+	t.LEAQ(operand.Mem{Base: b, Index: t.ldb, Scale: prefetchRows}, t.fetch)
+	next := t.stride("next")
+	t.CMPQ(next, vec.Imm(0))
+	t.JEQ(ready)
+	t.CMPQ(t.ParamAddr("pace"), vec.Imm(0))
+	t.JEQ(inPlace)
+	t.MOVQ(t.Load64("pace"), t.pace)
+	t.MOVQ(t.ahead, t.fetch)
+	t.JMP(ready)
+	t.Label(string(inPlace))
+	t.CMPQ(t.m, vec.Imm(t.h))
+	t.JNE(ready)
+	t.LEAQ(operand.Mem{Base: b, Index: next, Scale: 1}, t.fetch)
+	t.Label(string(ready))
 }
 
 // prefetch fetches vector j of a row of B.
-func (g *gemmX86Gen) prefetch(row reg.Register, j int) {
-	if disp := j * g.lanes * 4; disp%cacheLine == 0 {
-		g.PREFETCHT1(operand.Mem{Base: row, Disp: disp})
+func (t *x86Tile) prefetch(j int) {
+	if disp := j * t.lanes * 4; disp%cacheLine == 0 {
+		t.PREFETCHT1(operand.Mem{Base: t.fetch, Disp: disp})
 	}
 }
 
@@ -401,27 +438,27 @@ func (g *gemmX86Gen) prefetch(row reg.Register, j int) {
 // multiply-adds); none of it leaves more instructions to start. A third of the
 // rows, with two broadcasts ahead, runs at the multiply-adds' bound in the model
 // of Skylake-X (make static-estimates); Zen 4 runs all of these alike.
-func (g *gemmX86Gen) broadcasts() (ahead int, embedded func(row int) bool) {
-	if g.lanes < 16 {
+func (t *x86Tile) broadcasts() (ahead int, embedded func(row int) bool) {
+	if !t.Broadcasts() {
 		return 1, func(int) bool { return false }
 	}
 	return 2, func(row int) bool { return row%3 == 2 }
 }
 
-// loadCols loads vector j of a row of the panel, only the columns present.
-func (g *gemmX86Gen) loadCols(m operand.Mem, j int, v reg.VecVirtual) {
-	if g.masked {
-		g.LoadMasked(m, g.mask[j], v)
+// loadColumns loads vector j of a row of the panel, only the columns present.
+func (t *x86Tile) loadColumns(m operand.Mem, j int, v reg.VecVirtual) {
+	if t.masked {
+		t.LoadMasked(m, t.mask[j], v)
 		return
 	}
-	g.VMOVUPS(m, v)
+	t.VMOVUPS(m, v)
 }
 
-// storeCols stores vector j of a row of the panel, only the columns present.
-func (g *gemmX86Gen) storeCols(v reg.VecVirtual, j int, m operand.Mem) {
-	if g.masked {
-		g.StoreMasked(v, g.mask[j], m)
+// storeColumns stores vector j of a row of the panel, only the columns present.
+func (t *x86Tile) storeColumns(v reg.VecVirtual, j int, m operand.Mem) {
+	if t.masked {
+		t.StoreMasked(v, t.mask[j], m)
 		return
 	}
-	g.VMOVUPS(v, m)
+	t.VMOVUPS(v, m)
 }

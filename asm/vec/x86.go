@@ -79,6 +79,12 @@ func (x *X86) Masking() (Masking, bool) { return x, x.form.masking }
 // NewV is a fresh vector register, not yet written.
 func (x *X86) NewV() reg.VecVirtual { return x.form.newV(x.Context) }
 
+// Registers is the number of vector registers.
+func (x *X86) Registers() int { return x.form.registers }
+
+// Broadcasts reports whether an operand in memory may be one element for every lane.
+func (x *X86) Broadcasts() bool { return x.form.broadcasts }
+
 // Imm is an immediate operand in the shorter of the two forms that 64-bit
 // instructions take.
 func Imm(n int) operand.Op {

@@ -8,8 +8,11 @@ import (
 
 // x86Form is all that differs between vectors of one width and another.
 type x86Form struct {
-	newV  func(*build.Context) reg.VecVirtual
-	masks x86Masks
+	newV      func(*build.Context) reg.VecVirtual
+	registers int
+	// broadcasts is set where an operand in memory may be one element for every lane.
+	broadcasts bool
+	masks      x86Masks
 	// masking is set where masks cost nothing.
 	masking bool
 	// extract moves four lanes, by number, of a longer vector.
@@ -35,14 +38,14 @@ type x86Form struct {
 // x86Forms are those of AVX2, and of AVX-512 for 16 lanes.
 var x86Forms = map[int]x86Form{
 	4: {
-		newV:   (*build.Context).XMM,
+		newV: (*build.Context).XMM, registers: 16,
 		masks:  vectorMasks{},
 		blend:  blendByImmediate,
 		groups: func(*X86) func([]V) V { return func([]V) V { panic("vec: no groups of lanes") } },
 		block:  4,
 	},
 	8: {
-		newV:    (*build.Context).YMM,
+		newV: (*build.Context).YMM, registers: 16,
 		masks:   vectorMasks{},
 		extract: func(x *X86, group uint8, v reg.Register, to operand.Op) { x.VEXTRACTF128(operand.U8(group), v, to) },
 		across: []func(x *X86, v, w reg.Register){
@@ -62,7 +65,7 @@ var x86Forms = map[int]x86Form{
 		block:   8,
 	},
 	16: {
-		newV:    (*build.Context).ZMM,
+		newV: (*build.Context).ZMM, registers: 32, broadcasts: true,
 		masks:   opmasks{},
 		masking: true,
 		extract: func(x *X86, group uint8, v reg.Register, to operand.Op) { x.VEXTRACTF32X4(operand.U8(group), v, to) },
