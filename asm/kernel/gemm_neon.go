@@ -73,127 +73,129 @@ func (g *gemmNEONGen) stride(param string) arm64.GP {
 	return r
 }
 
-// rows emits the loop over row tiles of a strip, and the tiles.
+// rows emits the tiles of a strip, and the loop over them.
 func (g *gemmNEONGen) rows(width int) {
 	label := func(what string, h int) string { return fmt.Sprintf("%s%dx%d", what, h, width) }
-	again, pick, done := label("tiles", g.mr), label("pick", g.mr), label("done", g.mr)
-	m, a, c := g.LoadInt(g.Param("m")), g.LoadInt(g.Param("a").Base()), g.GP()
+	m, a, c := g.IntParam("m"), g.LoadInt(g.Param("a").Base()), g.GP()
 	g.MOVD(g.c, c)
-	g.Label(again)
-	g.CMP(arm64.Imm(2*g.mr), m)
-	g.BCond(arm64.GE, label("tile", g.mr))
-	left := g.GP()
-	g.MOVD(m, left)
-	g.CMP(arm64.Imm(g.mr), m)
-	g.BCond(arm64.LE, pick)
-	g.Comment("between one tile and two: halve, rounding up")
-	g.ADD(arm64.Imm(1), left, left)
-	g.LSR(arm64.Imm(1), left, left)
-	g.Label(pick)
-	for h := 1; h < g.mr; h++ {
-		g.CMP(arm64.Imm(h), left)
-		if h == 1 {
-			g.BCond(arm64.LT, done)
-		}
-		g.BCond(arm64.EQ, label("tile", h))
-	}
-	for h := g.mr; h >= 1; h-- {
-		g.Label(label("tile", h))
+	deal(g, g.mr, label, func() vec.Int { return g.CopyInt(m) }, func(h int) {
 		g.tile(a, c, h, width, func(what string) string { return label(what, h) })
-		g.SUB(arm64.Imm(h), m, m)
-		g.B(again)
-	}
-	g.Label(done)
+		g.Subtract(m, h)
+	})
+}
+
+// neonTile is a tile while it is emitted.
+type neonTile struct {
+	*gemmNEONGen
+	width int
+	label func(string) string
+	acc   [][]arm64.Vec
+	rows  []arm64.GP // of A
+	b     arm64.GP   // the next row of B
 }
 
 // tile emits C[0:h, strip] = alpha * A[0:h, 0:k] * B + beta * C, and moves a
 // and c down by h rows.
 func (g *gemmNEONGen) tile(a, c arm64.GP, h, width int, label func(string) string) {
-	vectors := max(1, width/4)
-	acc := make([][]arm64.Vec, h)
-	rows := make([]arm64.GP, h)
-	for i := range acc {
-		rows[i] = g.GP()
-		g.MOVD(a, rows[i])
+	t := &neonTile{gemmNEONGen: g, width: width, label: label, acc: make([][]arm64.Vec, h), rows: make([]arm64.GP, h)}
+	for i := range t.acc {
+		t.rows[i] = g.GP()
+		g.MOVD(a, t.rows[i])
 		g.ADD(g.lda, a, a)
-		acc[i] = make([]arm64.Vec, vectors)
-		for j := range acc[i] {
-			acc[i][j] = g.V()
-			g.VMOVI(0, acc[i][j].B16())
+		t.acc[i] = make([]arm64.Vec, max(1, width/4))
+		for j := range t.acc[i] {
+			t.acc[i][j] = g.V()
+			g.VMOVI(0, t.acc[i][j].B16())
 		}
 	}
-	k, b := g.LoadInt(g.Param("k")), g.GP()
-	g.MOVD(g.b, b)
-	// step adds the outer product of a column of A, lane of each av, and a row of B.
-	step := func(av []arm64.Vec, lane int) {
-		for j := 0; j < vectors; j += 2 {
-			bv := g.loadRow(b, j, width)
-			if g.packed != (arm64.GP{}) {
-				g.storeRow(bv, g.packed, 8)
-				g.ADD(arm64.Imm(32), g.packed, g.packed)
-			}
-			if j+2 >= vectors {
-				g.ADD(g.ldb, b, b)
-			}
-			for jj, v := range bv {
-				for i := range acc {
-					g.VFMLA(av[i].S(lane), v.S4(), acc[i][j+jj].S4())
-				}
-			}
-		}
-	}
+	t.sum()
+	t.scaleAndStore(c)
+}
+
+// sum runs over k, four steps at a time.
+func (t *neonTile) sum() {
 	const unroll = 4
-	g.SUBS(arm64.Imm(unroll), k, k)
-	g.BCond(arm64.LT, label("rest"))
-	g.Label(label("loop"))
-	av := make([]arm64.Vec, h)
+	k := t.LoadInt(t.Param("k"))
+	t.b = t.GP()
+	t.MOVD(t.gemmNEONGen.b, t.b)
+	t.SUBS(arm64.Imm(unroll), k, k)
+	t.BCond(arm64.LT, t.label("rest"))
+	t.Function.Label(t.label("loop"))
+	av := make([]arm64.Vec, len(t.rows))
 	for i := range av {
-		av[i] = g.V()
-		g.FMOVQ(arm64.Post(rows[i], 4*unroll), av[i])
+		av[i] = t.V()
+		t.FMOVQ(arm64.Post(t.rows[i], 4*unroll), av[i])
 	}
 	for lane := range unroll {
-		step(av, lane)
+		t.step(av, lane)
 	}
-	g.SUBS(arm64.Imm(unroll), k, k)
-	g.BCond(arm64.GE, label("loop"))
-	g.Label(label("rest"))
-	g.ADD(arm64.Imm(unroll), k, k)
-	g.CBZ(k, label("sum"))
-	g.Label(label("one"))
+	t.SUBS(arm64.Imm(unroll), k, k)
+	t.BCond(arm64.GE, t.label("loop"))
+	t.Function.Label(t.label("rest"))
+	t.ADD(arm64.Imm(unroll), k, k)
+	t.CBZ(k, t.label("sum"))
+	t.Function.Label(t.label("one"))
 	for i := range av {
-		av[i] = g.V()
-		g.FMOVS(arm64.Post(rows[i], 4), av[i])
+		av[i] = t.V()
+		t.FMOVS(arm64.Post(t.rows[i], 4), av[i])
 	}
-	step(av, 0)
-	g.SUBS(arm64.Imm(1), k, k)
-	g.BCond(arm64.NE, label("one"))
+	t.step(av, 0)
+	t.SUBS(arm64.Imm(1), k, k)
+	t.BCond(arm64.NE, t.label("one"))
+	t.Function.Label(t.label("sum"))
+}
 
-	g.Label(label("sum"))
-	alpha, beta := g.V(), g.V()
-	g.Function.Load(g.Param("alpha"), alpha)
-	for i := range acc {
-		for j := range acc[i] {
-			g.VFMUL(alpha.S(0), acc[i][j].S4(), acc[i][j].S4())
+// step adds the outer product of a column of A, lane of each av, and a row of B.
+func (t *neonTile) step(av []arm64.Vec, lane int) {
+	vectors := len(t.acc[0])
+	for j := 0; j < vectors; j += 2 {
+		bv := t.loadRow(t.b, j, t.width)
+		if t.packed != (arm64.GP{}) {
+			t.storeRow(bv, t.packed, 8)
+			t.ADD(arm64.Imm(32), t.packed, t.packed)
 		}
-	}
-	g.Comment("beta = 0 must not read C")
-	g.CBZ(g.beta, label("store"))
-	g.Function.Load(g.Param("beta"), beta)
-	old := g.GP()
-	g.MOVD(c, old)
-	for i := range acc {
-		for j := 0; j < vectors; j += 2 {
-			for jj, v := range g.loadRow(old, j, width) {
-				g.VFMLA(beta.S(0), v.S4(), acc[i][j+jj].S4())
+		if j+2 >= vectors {
+			t.ADD(t.ldb, t.b, t.b)
+		}
+		for jj, v := range bv {
+			for i := range t.acc {
+				t.VFMLA(av[i].S(lane), v.S4(), t.acc[i][j+jj].S4())
 			}
 		}
-		g.ADD(g.ldc, old, old)
 	}
-	g.Label(label("store"))
+}
+
+// scaleAndStore ends the tile, and moves c down.
+func (t *neonTile) scaleAndStore(c arm64.GP) {
+	acc := make([][]vec.V, len(t.acc))
 	for i := range acc {
-		g.storeRow(acc[i], c, width)
-		g.ADD(g.ldc, c, c)
+		for _, r := range t.acc[i] {
+			acc[i] = append(acc[i], t.Value(r))
+		}
 	}
+	old := t.GP()
+	tileEnd{acc: acc,
+		unlessAlpha1: func(body func()) { body() },
+		unlessBeta0: func(body func()) {
+			t.CBZ(t.beta, t.label("store"))
+			t.MOVD(c, old)
+			body()
+			t.Function.Label(t.label("store"))
+		},
+		load: func(i, j int) (vs []vec.V) {
+			for _, r := range t.loadRow(old, j, t.width) {
+				vs = append(vs, t.Value(r))
+			}
+			if j+len(vs) == len(t.acc[i]) {
+				t.ADD(t.ldc, old, old)
+			}
+			return vs
+		},
+		store: func(i int) {
+			t.storeRow(t.acc[i], c, t.width)
+			t.ADD(t.ldc, c, c)
+		},
+	}.emit(t)
 }
 
 // loadRow loads vectors j and, if the strip has it, j+1 of a row of the strip.

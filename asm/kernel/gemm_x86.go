@@ -25,8 +25,8 @@ func gemmX86(x *vec.X86, mr int) {
 	g.toSlot("m", g.m)
 	g.toSlot("a_base", g.a)
 	g.toSlot("c_base", g.c)
-	g.lda, g.ldb = g.stride("lda"), g.stride("ldb")
-	ahead := g.stride("next")
+	g.lda, g.ldb = g.Stride("lda"), g.Stride("ldb")
+	ahead := g.Stride("next")
 	g.ADDQ(g.Load64("b_base"), ahead)
 	g.MOVQ(ahead, g.ahead)
 	n := x.Load64("n")
@@ -49,7 +49,7 @@ func gemmPackX86(x *vec.X86, mr int) {
 	g.a, g.c = frame, frame.Offset(8)
 	g.toSlot("a_base", g.a)
 	g.toSlot("c_base", g.c)
-	g.lda, g.ldb = g.stride("lda"), g.stride("ldb")
+	g.lda, g.ldb = g.Stride("lda"), g.Stride("ldb")
 	packed := g.Load64("dst_base")
 	g.tile(mr, "pack", x86Columns{vectors: 2, packed: packed})
 }
@@ -82,13 +82,6 @@ func (g *gemmX86Gen) toSlot(param string, slot operand.Mem) {
 	g.MOVQ(g.Load64(param), slot)
 }
 
-// stride loads a leading dimension, in bytes.
-func (g *gemmX86Gen) stride(param string) reg.GPVirtual {
-	r := g.Load64(param)
-	g.SHLQ(operand.U8(2), r)
-	return r
-}
-
 // columnMasks prepares the masks of columns [0, lanes) and [lanes, 2*lanes).
 // AVX2 has only 16 vector registers, all taken by the tile: its masks are
 // loaded from the table when needed, so only the addresses are kept.
@@ -107,43 +100,25 @@ func (g *gemmX86Gen) columnMasks(n reg.Register) {
 	}
 }
 
-// rows emits the loop over row tiles, and the tiles.
+// rows emits the tiles of some columns, and the loop over them.
 func (g *gemmX86Gen) rows(suffix string, mr int, columns x86Columns) {
-	ref := func(h int) operand.LabelRef { return operand.LabelRef(fmt.Sprintf("tile%d%s", h, suffix)) }
-	again, pick, done := "tiles"+suffix, "pick"+suffix, "done"+suffix
-
-	g.Label(again)
-	left := g.GP64()
-	g.MOVQ(g.m, left)
-	g.CMPQ(left, vec.Imm(2*mr))
-	g.JGE(ref(mr))
-	g.CMPQ(left, vec.Imm(mr))
-	g.JLE(operand.LabelRef(pick))
-	g.Context.Comment("between one tile and two: halve, rounding up")
-	g.INCQ(left)
-	g.SHRQ(operand.U8(1), left)
-	g.Label(pick)
-	for h := 1; h < mr; h++ {
-		g.CMPQ(left, vec.Imm(h))
-		if h == 1 {
-			g.JLT(operand.LabelRef(done))
+	label := func(what string, h int) string {
+		if what == "tile" {
+			what += fmt.Sprint(h)
 		}
-		g.JEQ(ref(h))
+		return what + suffix
 	}
-	for h := mr; h >= 1; h-- {
-		g.Label(string(ref(h)))
+	deal(g, mr, label, func() vec.Int { return g.IntAt(g.m) }, func(h int) {
 		g.tile(h, fmt.Sprintf("%d%s", h, suffix), columns)
 		g.Context.Commentf("the next rows are %d further", h)
 		next := g.GP64()
 		g.IMUL3Q(operand.I32(int32(h)), g.lda, next)
 		g.ADDQ(next, g.a)
-		ldc := g.stride("ldc")
+		ldc := g.Stride("ldc")
 		g.IMUL3Q(operand.I32(int32(h)), ldc, ldc)
 		g.ADDQ(ldc, g.c)
 		g.SUBQ(vec.Imm(h), g.m)
-		g.JMP(operand.LabelRef(again))
-	}
-	g.Label(done)
+	})
 	if columns.vectors > 1 {
 		g.End()
 	}
@@ -210,7 +185,7 @@ func (t *x86Tile) rowBase(base, ld reg.Register) func(i, disp int) operand.Mem {
 // fetchC fetches what the tile ends with.
 func (t *x86Tile) fetchC() {
 	t.Context.Comment("C is needed when k is through; in the first level its rows could push out A's")
-	next, ldc := t.GP64(), t.stride("ldc")
+	next, ldc := t.GP64(), t.Stride("ldc")
 	t.MOVQ(t.c, next)
 	for range t.h {
 		for line := 0; line < 4*t.lanes*t.vectors; line += cacheLine {
@@ -363,38 +338,39 @@ func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 func (t *x86Tile) scaleAndStore() {
 	base := t.GP64()
 	t.MOVQ(t.c, base)
-	c := t.rowBase(base, t.stride("ldc"))
-	scaled, plain := "scaled_"+t.id, "plain_"+t.id
-	t.CMPL(t.ParamAddr("alpha"), operand.U32(0x3f800000)) // 1
-	t.JEQ(operand.LabelRef(scaled))
-	alpha := t.NewV()
-	t.VBROADCASTSS(t.ParamAddr("alpha"), alpha)
-	for i := range t.acc {
-		for j := range t.acc[i] {
-			t.VMULPS(alpha, t.acc[i][j], t.acc[i][j])
+	c := t.rowBase(base, t.Stride("ldc"))
+	acc := make([][]vec.V, t.h)
+	for i := range acc {
+		for _, r := range t.acc[i] {
+			acc[i] = append(acc[i], t.Value(r))
 		}
 	}
-	t.Label(scaled)
-	t.Context.Comment("beta = 0 must not read C")
-	bits := t.GP32()
-	t.MOVL(t.ParamAddr("beta"), bits)
-	t.ADDL(bits, bits) // drops the sign: -0 is 0 too
-	t.JZ(operand.LabelRef(plain))
-	beta := t.NewV()
-	t.VBROADCASTSS(t.ParamAddr("beta"), beta)
-	for i := range t.acc {
-		for j := range t.acc[i] {
+	tileEnd{acc: acc,
+		unlessAlpha1: func(body func()) {
+			t.CMPL(t.ParamAddr("alpha"), operand.U32(0x3f800000)) // 1
+			t.JEQ(operand.LabelRef("scaled_" + t.id))
+			body()
+			t.Label("scaled_" + t.id)
+		},
+		unlessBeta0: func(body func()) {
+			bits := t.GP32()
+			t.MOVL(t.ParamAddr("beta"), bits)
+			t.ADDL(bits, bits) // drops the sign: -0 is 0 too
+			t.JZ(operand.LabelRef("plain_" + t.id))
+			body()
+			t.Label("plain_" + t.id)
+		},
+		load: func(i, j int) []vec.V {
 			old := t.NewV()
 			t.loadColumns(c(i, j*t.lanes*4), j, old)
-			t.VFMADD231PS(old, beta, t.acc[i][j])
-		}
-	}
-	t.Label(plain)
-	for i := range t.acc {
-		for j := range t.acc[i] {
-			t.storeColumns(t.acc[i][j], j, c(i, j*t.lanes*4))
-		}
-	}
+			return []vec.V{t.Value(old)}
+		},
+		store: func(i int) {
+			for j, v := range t.acc[i] {
+				t.storeColumns(v, j, c(i, j*t.lanes*4))
+			}
+		},
+	}.emit(t)
 }
 
 // startFetch is where a tile begins to fetch B, and at what pace: see gemmPanel. A tile that packs fetches the panel beside its own, of
@@ -409,7 +385,7 @@ func (t *x86Tile) startFetch() {
 	}
 	inPlace, ready := operand.LabelRef("in_place_"+t.id), operand.LabelRef("ready_"+t.id)
 	t.LEAQ(operand.Mem{Base: b, Index: t.ldb, Scale: prefetchRows}, t.fetch)
-	next := t.stride("next")
+	next := t.Stride("next")
 	t.CMPQ(next, vec.Imm(0))
 	t.JEQ(ready)
 	t.CMPQ(t.ParamAddr("pace"), vec.Imm(0))

@@ -95,10 +95,7 @@ func GemvRows(m vec.Machine) {
 // memory several rows together arrive faster, each a stream, with the next such
 // rows fetched on the way.
 func GemvDot(m vec.Machine) {
-	together, unroll := 4, 2
-	if m.Width() == 16 {
-		together = 8
-	}
+	together, unroll := blockingOf(m).gemvRows, 2
 	alpha, t, sumEach := m.FloatParam("alpha"), m.Tail(m.SliceLen("a")), m.Sums()
 	b, c, n, ahead := m.SlicePtr("b"), m.SlicePtr("c"), m.SliceLen("c"), m.IntParam("ahead")
 	// dots are the products of a with the next rows of B, as lanes to be added up.

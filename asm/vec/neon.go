@@ -156,6 +156,23 @@ func (x *NEON) IfLE(n Int, limit int, then, else_ func()) {
 	}
 }
 
+// Jump implements Jumper.
+func (x *NEON) Jump(label string) { x.B(label) }
+
+// Compare implements Jumper.
+func (x *NEON) Compare(n Int, k int) { x.CMP(arm64.Imm(k), n.neon) }
+
+// BranchIf implements Jumper.
+func (x *NEON) BranchIf(c Cond, label string) {
+	x.BCond([]arm64.Cond{LT: arm64.LT, LE: arm64.LE, EQ: arm64.EQ, GE: arm64.GE}[c], label)
+}
+
+// Halve implements Jumper.
+func (x *NEON) Halve(n Int) { x.LSR(arm64.Imm(1), n.neon, n.neon) }
+
+// Value is a vector register as the vocabulary knows it.
+func (x *NEON) Value(r arm64.Vec) V { return V{neon: r} }
+
 // IfGreater implements Machine.
 func (x *NEON) IfGreater(a, b V, body func()) {
 	greater, end := x.GP(), x.NewLabel("end")

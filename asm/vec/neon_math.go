@@ -70,6 +70,9 @@ func (x *NEON) Min(a V, b Operand) V { return x.three(x.VFMIN, a, b) }
 // AddTo implements Machine.
 func (x *NEON) AddTo(acc V, b Operand) { x.VFADD(x.op(b).S4(), acc.neon.S4(), acc.neon.S4()) }
 
+// MulTo implements Machine.
+func (x *NEON) MulTo(acc V, b Operand) { x.VFMUL(x.op(b).S4(), acc.neon.S4(), acc.neon.S4()) }
+
 // MaxTo implements Machine.
 func (x *NEON) MaxTo(acc V, b Operand) { x.VFMAX(x.op(b).S4(), acc.neon.S4(), acc.neon.S4()) }
 

@@ -176,8 +176,9 @@ type Machine interface {
 	// Max and Min give b when either is NaN on x86; see MaxNaN.
 	Max(a V, b Operand) V
 	Min(a V, b Operand) V
-	// AddTo and MaxTo update acc in place: acc = acc op b.
+	// AddTo, MulTo and MaxTo update acc in place: acc = acc op b.
 	AddTo(acc V, b Operand)
+	MulTo(acc V, b Operand)
 	MaxTo(acc V, b Operand)
 	// FMATo is acc += a*b; FNMATo is acc -= a*b; both round once.
 	FMATo(acc, a V, b Operand)
@@ -235,6 +236,28 @@ type Machine interface {
 	FoldAdd(v V) V
 	FoldMax(v V) V
 	Spread(v V) V
+}
+
+// Cond is how two integers compare, signed.
+type Cond uint8
+
+const (
+	LT Cond = iota
+	LE
+	EQ
+	GE
+)
+
+// Jumper is a Machine whose control flow goes to places by name, for what loops do not say.
+type Jumper interface {
+	Machine
+	Label(name string)
+	Jump(label string)
+	// Compare compares n with k for the branches that come next.
+	Compare(n Int, k int)
+	BranchIf(c Cond, label string)
+	// Halve divides n, which is at least 0, by two.
+	Halve(n Int)
 }
 
 // Masking is a Machine that loads and stores any lanes of a vector at no cost.

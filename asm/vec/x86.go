@@ -134,6 +134,13 @@ func (x *X86) Load64(name string) reg.GPVirtual {
 	return r
 }
 
+// Stride loads a leading dimension, in bytes.
+func (x *X86) Stride(param string) reg.GPVirtual {
+	r := x.Load64(param)
+	x.SHLQ(operand.U8(2), r)
+	return r
+}
+
 // ParamAddr is the address of a scalar parameter in the frame.
 func (x *X86) ParamAddr(name string) operand.Mem {
 	c, err := x.Param(name).Resolve()
@@ -243,6 +250,30 @@ func (x *X86) IfGreater(a, b V, body func()) {
 	body()
 	x.Label(end)
 }
+
+// Jump implements Jumper.
+func (x *X86) Jump(label string) { x.JMP(operand.LabelRef(label)) }
+
+// Compare implements Jumper.
+func (x *X86) Compare(n Int, k int) { x.CMPQ(n.x86, Imm(k)) }
+
+// BranchIf implements Jumper.
+func (x *X86) BranchIf(c Cond, label string) {
+	[]func(operand.Op){LT: x.JLT, LE: x.JLE, EQ: x.JEQ, GE: x.JGE}[c](operand.LabelRef(label))
+}
+
+// Halve implements Jumper.
+func (x *X86) Halve(n Int) { x.SHRQ(operand.U8(1), n.x86) }
+
+// IntAt loads an integer from memory.
+func (x *X86) IntAt(m operand.Mem) Int {
+	r := x.GP64()
+	x.MOVQ(m, r)
+	return Int{x86: r}
+}
+
+// Value is a vector register as the vocabulary knows it.
+func (x *X86) Value(r reg.VecVirtual) V { return V{x86: r} }
 
 // Comment implements Machine.
 func (x *X86) Comment(text string) { x.Context.Comment(text) }

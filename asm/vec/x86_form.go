@@ -17,6 +17,8 @@ type x86Form struct {
 	masking bool
 	// extract moves four lanes, by number, of a longer vector.
 	extract func(x *X86, group uint8, v reg.Register, to operand.Op)
+	// upper moves the upper half of a vector that is longer than a YMM register.
+	upper func(x *X86, v reg.Register, to reg.Register)
 	// across are the steps of a reduction over the groups of four lanes: each brings
 	// to every group its partner.
 	across []func(x *X86, v, w reg.Register)
@@ -69,6 +71,7 @@ var x86Forms = map[int]x86Form{
 		masks:   opmasks{},
 		masking: true,
 		extract: func(x *X86, group uint8, v reg.Register, to operand.Op) { x.VEXTRACTF32X4(operand.U8(group), v, to) },
+		upper:   func(x *X86, v, to reg.Register) { x.VEXTRACTF64X4(operand.U8(1), v, to) },
 		across: []func(x *X86, v, w reg.Register){
 			func(x *X86, v, w reg.Register) { x.VSHUFF32X4(operand.U8(0x4e), v, v, w) },
 			func(x *X86, v, w reg.Register) { x.VSHUFF32X4(operand.U8(0xb1), v, v, w) },

@@ -146,3 +146,15 @@ func (x *X86) rowsFrom(p Ptr, ld Int, n int) []operand.Mem {
 	}
 	return rows
 }
+
+// Halved is v with its upper half added to the lower where it is longer than a YMM register.
+func (x *X86) Halved(v reg.VecVirtual) reg.Register {
+	if x.form.upper == nil {
+		return v.AsY()
+	}
+	high := x.YMM()
+	x.form.upper(x, v, high)
+	sum := x.YMM()
+	x.VADDPS(high, v.AsY(), sum)
+	return sum
+}

@@ -61,6 +61,9 @@ func (x *X86) Min(a V, b Operand) V { w := x.NewV(); x.VMINPS(x.op(b), a.x86, w)
 // AddTo implements Machine.
 func (x *X86) AddTo(acc V, b Operand) { x.VADDPS(x.op(b), acc.x86, acc.x86) }
 
+// MulTo implements Machine.
+func (x *X86) MulTo(acc V, b Operand) { x.VMULPS(x.op(b), acc.x86, acc.x86) }
+
 // MaxTo implements Machine.
 func (x *X86) MaxTo(acc V, b Operand) { x.VMAXPS(x.op(b), acc.x86, acc.x86) }
 

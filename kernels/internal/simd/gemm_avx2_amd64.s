@@ -57,7 +57,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ DX
+	ADDQ $+1, DX
 	SHRQ $0x01, DX
 
 pick:
@@ -1264,7 +1264,7 @@ tiles_wide:
 	JLE  pick_wide
 
 	// between one tile and two: halve, rounding up
-	INCQ DX
+	ADDQ $+1, DX
 	SHRQ $0x01, DX
 
 pick_wide:
@@ -1916,7 +1916,7 @@ tiles_masked:
 	JLE  pick_masked
 
 	// between one tile and two: halve, rounding up
-	INCQ DX
+	ADDQ $+1, DX
 	SHRQ $0x01, DX
 
 pick_masked:
@@ -2652,7 +2652,7 @@ tiles_narrow:
 	JLE  pick_narrow
 
 	// between one tile and two: halve, rounding up
-	INCQ DX
+	ADDQ $+1, DX
 	SHRQ $0x01, DX
 
 pick_narrow:

@@ -55,7 +55,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ DX
+	ADDQ $+1, DX
 	SHRQ $0x01, DX
 
 pick:
@@ -3971,7 +3971,7 @@ tiles_wide:
 	JLE  pick_wide
 
 	// between one tile and two: halve, rounding up
-	INCQ DX
+	ADDQ $+1, DX
 	SHRQ $0x01, DX
 
 pick_wide:
@@ -5985,7 +5985,7 @@ tiles_masked:
 	JLE  pick_masked
 
 	// between one tile and two: halve, rounding up
-	INCQ DX
+	ADDQ $+1, DX
 	SHRQ $0x01, DX
 
 pick_masked:
@@ -8437,7 +8437,7 @@ tiles_narrow:
 	JLE  pick_narrow
 
 	// between one tile and two: halve, rounding up
-	INCQ DX
+	ADDQ $+1, DX
 	SHRQ $0x01, DX
 
 pick_narrow:

@@ -25,10 +25,10 @@ TEXT ·gemmPanelNEON(SB), NOSPLIT, $0-152
 	MOVD  R14, R12
 
 tiles3x32:
-	CMP  $6, R10
-	BGE  tile3x32
 	MOVD R10, R0
-	CMP  $3, R10
+	CMP  $6, R0
+	BGE  tile3x32
+	CMP  $3, R0
 	BLE  pick3x32
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
@@ -242,73 +242,75 @@ one3x32:
 
 sum3x32:
 	FMOVS alpha+24(FP), F0
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
-	WORD  $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
-	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
-	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
-	WORD  $0x4f809252 // fmul v18.4s, v18.4s, v0.s[0]
-	WORD  $0x4f809273 // fmul v19.4s, v19.4s, v0.s[0]
-	WORD  $0x4f809294 // fmul v20.4s, v20.4s, v0.s[0]
-	WORD  $0x4f8092b5 // fmul v21.4s, v21.4s, v0.s[0]
-	WORD  $0x4f8092d6 // fmul v22.4s, v22.4s, v0.s[0]
-	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD  $0x4f8092f7 // fmul v23.4s, v23.4s, v0.s[0]
-	WORD  $0x4f809318 // fmul v24.4s, v24.4s, v0.s[0]
-	WORD  $0x4f809339 // fmul v25.4s, v25.4s, v0.s[0]
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
+	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
+	WORD  $0x6e20ded6 // fmul v22.4s, v22.4s, v0.4s
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
+	WORD  $0x6e20df18 // fmul v24.4s, v24.4s, v0.4s
+	WORD  $0x6e20df39 // fmul v25.4s, v25.4s, v0.4s
 	// beta = 0 must not read C
 	CBZ   R8, store3x32
-	FMOVS beta+112(FP), F26
 	MOVD  R12, R0
+	FMOVS beta+112(FP), F26
+	VDUP  V26.S[0], V26.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1028 // fmla v8.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V7.S4
+	VFMLA V1.S4, V26.S4, V8.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f9a1009 // fmla v9.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a102a // fmla v10.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V9.S4
+	VFMLA V1.S4, V26.S4, V10.S4
 	FLDPQ 64(R0), (F0, F1)
-	WORD  $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1023 // fmla v3.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V6.S4
+	VFMLA V1.S4, V26.S4, V3.S4
 	FLDPQ 96(R0), (F0, F1)
-	WORD  $0x4f9a100b // fmla v11.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a102c // fmla v12.4s, v1.4s, v26.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V26.S4, V11.S4
+	VFMLA V1.S4, V26.S4, V12.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f9a100d // fmla v13.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a102e // fmla v14.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V13.S4
+	VFMLA V1.S4, V26.S4, V14.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f9a100f // fmla v15.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1030 // fmla v16.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V15.S4
+	VFMLA V1.S4, V26.S4, V16.S4
 	FLDPQ 64(R0), (F0, F1)
-	WORD  $0x4f9a1005 // fmla v5.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1022 // fmla v2.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V5.S4
+	VFMLA V1.S4, V26.S4, V2.S4
 	FLDPQ 96(R0), (F0, F1)
-	WORD  $0x4f9a1011 // fmla v17.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1032 // fmla v18.4s, v1.4s, v26.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V26.S4, V17.S4
+	VFMLA V1.S4, V26.S4, V18.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f9a1013 // fmla v19.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1034 // fmla v20.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V19.S4
+	VFMLA V1.S4, V26.S4, V20.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f9a1015 // fmla v21.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1036 // fmla v22.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V21.S4
+	VFMLA V1.S4, V26.S4, V22.S4
 	FLDPQ 64(R0), (F0, F1)
-	WORD  $0x4f9a1004 // fmla v4.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V4.S4
+	VFMLA V1.S4, V26.S4, V23.S4
 	FLDPQ 96(R0), (F0, F1)
-	WORD  $0x4f9a1018 // fmla v24.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1039 // fmla v25.4s, v1.4s, v26.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V26.S4, V24.S4
+	VFMLA V1.S4, V26.S4, V25.S4
 
 store3x32:
 	FSTPQ (F7, F8), (R12)
@@ -478,52 +480,54 @@ one2x32:
 
 sum2x32:
 	FMOVS alpha+24(FP), F0
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
-	WORD  $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
-	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
-	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
-	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
 	// beta = 0 must not read C
 	CBZ   R8, store2x32
-	FMOVS beta+112(FP), F18
 	MOVD  R12, R0
+	FMOVS beta+112(FP), F18
+	VDUP  V18.S[0], V18.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f921003 // fmla v3.4s, v0.4s, v18.s[0]
-	WORD  $0x4f921024 // fmla v4.4s, v1.4s, v18.s[0]
+	VFMLA V0.S4, V18.S4, V3.S4
+	VFMLA V1.S4, V18.S4, V4.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f921005 // fmla v5.4s, v0.4s, v18.s[0]
-	WORD  $0x4f921026 // fmla v6.4s, v1.4s, v18.s[0]
+	VFMLA V0.S4, V18.S4, V5.S4
+	VFMLA V1.S4, V18.S4, V6.S4
 	FLDPQ 64(R0), (F0, F1)
-	WORD  $0x4f921007 // fmla v7.4s, v0.4s, v18.s[0]
-	WORD  $0x4f921028 // fmla v8.4s, v1.4s, v18.s[0]
+	VFMLA V0.S4, V18.S4, V7.S4
+	VFMLA V1.S4, V18.S4, V8.S4
 	FLDPQ 96(R0), (F0, F1)
-	WORD  $0x4f921002 // fmla v2.4s, v0.4s, v18.s[0]
-	WORD  $0x4f921029 // fmla v9.4s, v1.4s, v18.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V18.S4, V2.S4
+	VFMLA V1.S4, V18.S4, V9.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f92100a // fmla v10.4s, v0.4s, v18.s[0]
-	WORD  $0x4f92102b // fmla v11.4s, v1.4s, v18.s[0]
+	VFMLA V0.S4, V18.S4, V10.S4
+	VFMLA V1.S4, V18.S4, V11.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f92100c // fmla v12.4s, v0.4s, v18.s[0]
-	WORD  $0x4f92102d // fmla v13.4s, v1.4s, v18.s[0]
+	VFMLA V0.S4, V18.S4, V12.S4
+	VFMLA V1.S4, V18.S4, V13.S4
 	FLDPQ 64(R0), (F0, F1)
-	WORD  $0x4f92100e // fmla v14.4s, v0.4s, v18.s[0]
-	WORD  $0x4f92102f // fmla v15.4s, v1.4s, v18.s[0]
+	VFMLA V0.S4, V18.S4, V14.S4
+	VFMLA V1.S4, V18.S4, V15.S4
 	FLDPQ 96(R0), (F0, F1)
-	WORD  $0x4f921010 // fmla v16.4s, v0.4s, v18.s[0]
-	WORD  $0x4f921031 // fmla v17.4s, v1.4s, v18.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V18.S4, V16.S4
+	VFMLA V1.S4, V18.S4, V17.S4
 
 store2x32:
 	FSTPQ (F3, F4), (R12)
@@ -636,31 +640,33 @@ one1x32:
 
 sum1x32:
 	FMOVS alpha+24(FP), F0
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	// beta = 0 must not read C
 	CBZ   R8, store1x32
-	FMOVS beta+112(FP), F0
 	MOVD  R12, R0
+	FMOVS beta+112(FP), F0
+	VDUP  V0.S[0], V0.S4
 	FLDPQ (R0), (F1, F10)
-	WORD  $0x4f801023 // fmla v3.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801144 // fmla v4.4s, v10.4s, v0.s[0]
+	VFMLA V1.S4, V0.S4, V3.S4
+	VFMLA V10.S4, V0.S4, V4.S4
 	FLDPQ 32(R0), (F1, F10)
-	WORD  $0x4f801025 // fmla v5.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801146 // fmla v6.4s, v10.4s, v0.s[0]
+	VFMLA V1.S4, V0.S4, V5.S4
+	VFMLA V10.S4, V0.S4, V6.S4
 	FLDPQ 64(R0), (F1, F10)
-	WORD  $0x4f801027 // fmla v7.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801148 // fmla v8.4s, v10.4s, v0.s[0]
+	VFMLA V1.S4, V0.S4, V7.S4
+	VFMLA V10.S4, V0.S4, V8.S4
 	FLDPQ 96(R0), (F1, F10)
-	WORD  $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801149 // fmla v9.4s, v10.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V2.S4
+	VFMLA V10.S4, V0.S4, V9.S4
 
 store1x32:
 	FSTPQ (F3, F4), (R12)
@@ -684,10 +690,10 @@ narrower1:
 	MOVD R14, R20
 
 tiles6x16:
-	CMP  $12, R19
-	BGE  tile6x16
 	MOVD R19, R0
-	CMP  $6, R19
+	CMP  $12, R0
+	BGE  tile6x16
+	CMP  $6, R0
 	BLE  pick6x16
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
@@ -909,76 +915,78 @@ one6x16:
 
 sum6x16:
 	FMOVS alpha+24(FP), F0
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
-	WORD  $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
-	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
-	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
-	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4f809252 // fmul v18.4s, v18.4s, v0.s[0]
-	WORD  $0x4f809273 // fmul v19.4s, v19.4s, v0.s[0]
-	WORD  $0x4f809294 // fmul v20.4s, v20.4s, v0.s[0]
-	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	WORD  $0x4f8092b5 // fmul v21.4s, v21.4s, v0.s[0]
-	WORD  $0x4f8092d6 // fmul v22.4s, v22.4s, v0.s[0]
-	WORD  $0x4f8092f7 // fmul v23.4s, v23.4s, v0.s[0]
-	WORD  $0x4f809318 // fmul v24.4s, v24.4s, v0.s[0]
-	WORD  $0x4f809339 // fmul v25.4s, v25.4s, v0.s[0]
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
+	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
+	WORD  $0x6e20ded6 // fmul v22.4s, v22.4s, v0.4s
+	WORD  $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
+	WORD  $0x6e20df18 // fmul v24.4s, v24.4s, v0.4s
+	WORD  $0x6e20df39 // fmul v25.4s, v25.4s, v0.4s
 	// beta = 0 must not read C
 	CBZ   R8, store6x16
-	FMOVS beta+112(FP), F26
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F26
+	VDUP  V26.S[0], V26.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1028 // fmla v8.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V7.S4
+	VFMLA V1.S4, V26.S4, V8.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1029 // fmla v9.4s, v1.4s, v26.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V26.S4, V6.S4
+	VFMLA V1.S4, V26.S4, V9.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f9a100a // fmla v10.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a102b // fmla v11.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V10.S4
+	VFMLA V1.S4, V26.S4, V11.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f9a1005 // fmla v5.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a102c // fmla v12.4s, v1.4s, v26.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V26.S4, V5.S4
+	VFMLA V1.S4, V26.S4, V12.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f9a100d // fmla v13.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a102e // fmla v14.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V13.S4
+	VFMLA V1.S4, V26.S4, V14.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f9a1004 // fmla v4.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a102f // fmla v15.4s, v1.4s, v26.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V26.S4, V4.S4
+	VFMLA V1.S4, V26.S4, V15.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f9a1010 // fmla v16.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1031 // fmla v17.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V16.S4
+	VFMLA V1.S4, V26.S4, V17.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f9a1003 // fmla v3.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1032 // fmla v18.4s, v1.4s, v26.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V26.S4, V3.S4
+	VFMLA V1.S4, V26.S4, V18.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f9a1013 // fmla v19.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1034 // fmla v20.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V19.S4
+	VFMLA V1.S4, V26.S4, V20.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f9a1002 // fmla v2.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1035 // fmla v21.4s, v1.4s, v26.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V26.S4, V2.S4
+	VFMLA V1.S4, V26.S4, V21.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f9a1016 // fmla v22.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V22.S4
+	VFMLA V1.S4, V26.S4, V23.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f9a1018 // fmla v24.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1039 // fmla v25.4s, v1.4s, v26.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V26.S4, V24.S4
+	VFMLA V1.S4, V26.S4, V25.S4
 
 store6x16:
 	FSTPQ (F7, F8), (R20)
@@ -1177,65 +1185,67 @@ one5x16:
 
 sum5x16:
 	FMOVS alpha+24(FP), F0
-	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
-	WORD  $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
-	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
-	WORD  $0x4f809252 // fmul v18.4s, v18.4s, v0.s[0]
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	WORD  $0x4f809273 // fmul v19.4s, v19.4s, v0.s[0]
-	WORD  $0x4f809294 // fmul v20.4s, v20.4s, v0.s[0]
-	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD  $0x4f8092b5 // fmul v21.4s, v21.4s, v0.s[0]
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
+	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
 	// beta = 0 must not read C
 	CBZ   R8, store5x16
-	FMOVS beta+112(FP), F22
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F22
+	VDUP  V22.S[0], V22.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
-	WORD  $0x4f96102c // fmla v12.4s, v1.4s, v22.s[0]
+	VFMLA V0.S4, V22.S4, V11.S4
+	VFMLA V1.S4, V22.S4, V12.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f96100a // fmla v10.4s, v0.4s, v22.s[0]
-	WORD  $0x4f961025 // fmla v5.4s, v1.4s, v22.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V22.S4, V10.S4
+	VFMLA V1.S4, V22.S4, V5.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f96100d // fmla v13.4s, v0.4s, v22.s[0]
-	WORD  $0x4f96102e // fmla v14.4s, v1.4s, v22.s[0]
+	VFMLA V0.S4, V22.S4, V13.S4
+	VFMLA V1.S4, V22.S4, V14.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f961009 // fmla v9.4s, v0.4s, v22.s[0]
-	WORD  $0x4f961024 // fmla v4.4s, v1.4s, v22.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V22.S4, V9.S4
+	VFMLA V1.S4, V22.S4, V4.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f96100f // fmla v15.4s, v0.4s, v22.s[0]
-	WORD  $0x4f961030 // fmla v16.4s, v1.4s, v22.s[0]
+	VFMLA V0.S4, V22.S4, V15.S4
+	VFMLA V1.S4, V22.S4, V16.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f961008 // fmla v8.4s, v0.4s, v22.s[0]
-	WORD  $0x4f961023 // fmla v3.4s, v1.4s, v22.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V22.S4, V8.S4
+	VFMLA V1.S4, V22.S4, V3.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f961011 // fmla v17.4s, v0.4s, v22.s[0]
-	WORD  $0x4f961032 // fmla v18.4s, v1.4s, v22.s[0]
+	VFMLA V0.S4, V22.S4, V17.S4
+	VFMLA V1.S4, V22.S4, V18.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f961007 // fmla v7.4s, v0.4s, v22.s[0]
-	WORD  $0x4f961022 // fmla v2.4s, v1.4s, v22.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V22.S4, V7.S4
+	VFMLA V1.S4, V22.S4, V2.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f961013 // fmla v19.4s, v0.4s, v22.s[0]
-	WORD  $0x4f961034 // fmla v20.4s, v1.4s, v22.s[0]
+	VFMLA V0.S4, V22.S4, V19.S4
+	VFMLA V1.S4, V22.S4, V20.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f961006 // fmla v6.4s, v0.4s, v22.s[0]
-	WORD  $0x4f961035 // fmla v21.4s, v1.4s, v22.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V22.S4, V6.S4
+	VFMLA V1.S4, V22.S4, V21.S4
 
 store5x16:
 	FSTPQ (F11, F12), (R20)
@@ -1403,54 +1413,56 @@ one4x16:
 
 sum4x16:
 	FMOVS alpha+24(FP), F0
-	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
-	WORD  $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
-	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
-	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
-	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
 	// beta = 0 must not read C
 	CBZ   R8, store4x16
-	FMOVS beta+112(FP), F18
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F18
+	VDUP  V18.S[0], V18.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f921004 // fmla v4.4s, v0.4s, v18.s[0]
-	WORD  $0x4f921025 // fmla v5.4s, v1.4s, v18.s[0]
+	VFMLA V0.S4, V18.S4, V4.S4
+	VFMLA V1.S4, V18.S4, V5.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f921006 // fmla v6.4s, v0.4s, v18.s[0]
-	WORD  $0x4f921027 // fmla v7.4s, v1.4s, v18.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V18.S4, V6.S4
+	VFMLA V1.S4, V18.S4, V7.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f921003 // fmla v3.4s, v0.4s, v18.s[0]
-	WORD  $0x4f921028 // fmla v8.4s, v1.4s, v18.s[0]
+	VFMLA V0.S4, V18.S4, V3.S4
+	VFMLA V1.S4, V18.S4, V8.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
-	WORD  $0x4f92102a // fmla v10.4s, v1.4s, v18.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V18.S4, V9.S4
+	VFMLA V1.S4, V18.S4, V10.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f921002 // fmla v2.4s, v0.4s, v18.s[0]
-	WORD  $0x4f92102b // fmla v11.4s, v1.4s, v18.s[0]
+	VFMLA V0.S4, V18.S4, V2.S4
+	VFMLA V1.S4, V18.S4, V11.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f92100c // fmla v12.4s, v0.4s, v18.s[0]
-	WORD  $0x4f92102d // fmla v13.4s, v1.4s, v18.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V18.S4, V12.S4
+	VFMLA V1.S4, V18.S4, V13.S4
 	FLDPQ (R0), (F0, F1)
-	WORD  $0x4f92100e // fmla v14.4s, v0.4s, v18.s[0]
-	WORD  $0x4f92102f // fmla v15.4s, v1.4s, v18.s[0]
+	VFMLA V0.S4, V18.S4, V14.S4
+	VFMLA V1.S4, V18.S4, V15.S4
 	FLDPQ 32(R0), (F0, F1)
-	WORD  $0x4f921010 // fmla v16.4s, v0.4s, v18.s[0]
-	WORD  $0x4f921031 // fmla v17.4s, v1.4s, v18.s[0]
 	ADD   R7, R0, R0
+	VFMLA V0.S4, V18.S4, V16.S4
+	VFMLA V1.S4, V18.S4, V17.S4
 
 store4x16:
 	FSTPQ (F4, F5), (R20)
@@ -1587,43 +1599,45 @@ one3x16:
 
 sum3x16:
 	FMOVS alpha+24(FP), F0
-	WORD  $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
-	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
-	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
-	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
 	// beta = 0 must not read C
 	CBZ   R8, store3x16
-	FMOVS beta+112(FP), F0
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F0
+	VDUP  V0.S[0], V0.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f80102e // fmla v14.4s, v1.4s, v0.s[0]
-	WORD  $0x4f80104b // fmla v11.4s, v2.4s, v0.s[0]
+	VFMLA V1.S4, V0.S4, V14.S4
+	VFMLA V2.S4, V0.S4, V11.S4
 	FLDPQ 32(R0), (F1, F2)
-	WORD  $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801045 // fmla v5.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V8.S4
+	VFMLA V2.S4, V0.S4, V5.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f80102d // fmla v13.4s, v1.4s, v0.s[0]
-	WORD  $0x4f80104a // fmla v10.4s, v2.4s, v0.s[0]
+	VFMLA V1.S4, V0.S4, V13.S4
+	VFMLA V2.S4, V0.S4, V10.S4
 	FLDPQ 32(R0), (F1, F2)
-	WORD  $0x4f801027 // fmla v7.4s, v1.4s, v0.s[0]
-	WORD  $0x4f80104f // fmla v15.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V7.S4
+	VFMLA V2.S4, V0.S4, V15.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801049 // fmla v9.4s, v2.4s, v0.s[0]
+	VFMLA V1.S4, V0.S4, V12.S4
+	VFMLA V2.S4, V0.S4, V9.S4
 	FLDPQ 32(R0), (F1, F2)
-	WORD  $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801050 // fmla v16.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V6.S4
+	VFMLA V2.S4, V0.S4, V16.S4
 
 store3x16:
 	FSTPQ (F14, F11), (R20)
@@ -1729,32 +1743,34 @@ one2x16:
 
 sum2x16:
 	FMOVS alpha+24(FP), F0
-	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
 	// beta = 0 must not read C
 	CBZ   R8, store2x16
-	FMOVS beta+112(FP), F0
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F0
+	VDUP  V0.S[0], V0.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801049 // fmla v9.4s, v2.4s, v0.s[0]
+	VFMLA V1.S4, V0.S4, V10.S4
+	VFMLA V2.S4, V0.S4, V9.S4
 	FLDPQ 32(R0), (F1, F2)
-	WORD  $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801047 // fmla v7.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V8.S4
+	VFMLA V2.S4, V0.S4, V7.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801045 // fmla v5.4s, v2.4s, v0.s[0]
+	VFMLA V1.S4, V0.S4, V6.S4
+	VFMLA V2.S4, V0.S4, V5.S4
 	FLDPQ 32(R0), (F1, F2)
-	WORD  $0x4f801024 // fmla v4.4s, v1.4s, v0.s[0]
-	WORD  $0x4f80104b // fmla v11.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V4.S4
+	VFMLA V2.S4, V0.S4, V11.S4
 
 store2x16:
 	FSTPQ (F10, F9), (R20)
@@ -1829,21 +1845,23 @@ one1x16:
 
 sum1x16:
 	FMOVS alpha+24(FP), F4
-	WORD  $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	WORD  $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
-	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
+	VDUP  V4.S[0], V4.S4
+	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	// beta = 0 must not read C
 	CBZ   R8, store1x16
-	FMOVS beta+112(FP), F4
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F4
+	VDUP  V4.S[0], V4.S4
 	FLDPQ (R0), (F5, F6)
-	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
-	WORD  $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
+	VFMLA V5.S4, V4.S4, V0.S4
+	VFMLA V6.S4, V4.S4, V1.S4
 	FLDPQ 32(R0), (F5, F6)
-	WORD  $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
-	WORD  $0x4f8410c3 // fmla v3.4s, v6.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V2.S4
+	VFMLA V6.S4, V4.S4, V3.S4
 
 store1x16:
 	FSTPQ (F0, F1), (R20)
@@ -1865,10 +1883,10 @@ narrower2:
 	MOVD R14, R20
 
 tiles6x8:
-	CMP  $12, R19
-	BGE  tile6x8
 	MOVD R19, R0
-	CMP  $6, R19
+	CMP  $12, R0
+	BGE  tile6x8
+	CMP  $6, R0
 	BLE  pick6x8
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
@@ -2013,46 +2031,48 @@ one6x8:
 
 sum6x8:
 	FMOVS alpha+24(FP), F0
-	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
-	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	WORD  $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
-	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
-	WORD  $0x4f809252 // fmul v18.4s, v18.4s, v0.s[0]
-	WORD  $0x4f809273 // fmul v19.4s, v19.4s, v0.s[0]
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
 	// beta = 0 must not read C
 	CBZ   R8, store6x8
-	FMOVS beta+112(FP), F0
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F0
+	VDUP  V0.S[0], V0.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
-	WORD  $0x4f80104d // fmla v13.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V12.S4
+	VFMLA V2.S4, V0.S4, V13.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f80102b // fmla v11.4s, v1.4s, v0.s[0]
-	WORD  $0x4f80104e // fmla v14.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V11.S4
+	VFMLA V2.S4, V0.S4, V14.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	WORD  $0x4f80104f // fmla v15.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V10.S4
+	VFMLA V2.S4, V0.S4, V15.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f801029 // fmla v9.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801050 // fmla v16.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V9.S4
+	VFMLA V2.S4, V0.S4, V16.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801051 // fmla v17.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V8.S4
+	VFMLA V2.S4, V0.S4, V17.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f801032 // fmla v18.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801053 // fmla v19.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V18.S4
+	VFMLA V2.S4, V0.S4, V19.S4
 
 store6x8:
 	FSTPQ (F12, F13), (R20)
@@ -2180,40 +2200,42 @@ one5x8:
 
 sum5x8:
 	FMOVS alpha+24(FP), F0
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
-	WORD  $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
-	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
-	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
 	// beta = 0 must not read C
 	CBZ   R8, store5x8
-	FMOVS beta+112(FP), F0
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F0
+	VDUP  V0.S[0], V0.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f801027 // fmla v7.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V7.S4
+	VFMLA V2.S4, V0.S4, V8.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f801029 // fmla v9.4s, v1.4s, v0.s[0]
-	WORD  $0x4f80104a // fmla v10.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V9.S4
+	VFMLA V2.S4, V0.S4, V10.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f80102b // fmla v11.4s, v1.4s, v0.s[0]
-	WORD  $0x4f80104c // fmla v12.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V11.S4
+	VFMLA V2.S4, V0.S4, V12.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f80102d // fmla v13.4s, v1.4s, v0.s[0]
-	WORD  $0x4f80104e // fmla v14.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V13.S4
+	VFMLA V2.S4, V0.S4, V14.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f80102f // fmla v15.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801050 // fmla v16.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V15.S4
+	VFMLA V2.S4, V0.S4, V16.S4
 
 store5x8:
 	FSTPQ (F7, F8), (R20)
@@ -2323,34 +2345,36 @@ one4x8:
 
 sum4x8:
 	FMOVS alpha+24(FP), F0
-	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
 	// beta = 0 must not read C
 	CBZ   R8, store4x8
-	FMOVS beta+112(FP), F0
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F0
+	VDUP  V0.S[0], V0.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801047 // fmla v7.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V6.S4
+	VFMLA V2.S4, V0.S4, V7.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
-	WORD  $0x4f801049 // fmla v9.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V8.S4
+	VFMLA V2.S4, V0.S4, V9.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f80102a // fmla v10.4s, v1.4s, v0.s[0]
-	WORD  $0x4f80104b // fmla v11.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V10.S4
+	VFMLA V2.S4, V0.S4, V11.S4
 	FLDPQ (R0), (F1, F2)
-	WORD  $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
-	WORD  $0x4f80104d // fmla v13.4s, v2.4s, v0.s[0]
 	ADD   R7, R0, R0
+	VFMLA V1.S4, V0.S4, V12.S4
+	VFMLA V2.S4, V0.S4, V13.S4
 
 store4x8:
 	FSTPQ (F6, F7), (R20)
@@ -2442,28 +2466,30 @@ one3x8:
 
 sum3x8:
 	FMOVS alpha+24(FP), F6
-	WORD  $0x4f869000 // fmul v0.4s, v0.4s, v6.s[0]
-	WORD  $0x4f869021 // fmul v1.4s, v1.4s, v6.s[0]
-	WORD  $0x4f869042 // fmul v2.4s, v2.4s, v6.s[0]
-	WORD  $0x4f869063 // fmul v3.4s, v3.4s, v6.s[0]
-	WORD  $0x4f869084 // fmul v4.4s, v4.4s, v6.s[0]
-	WORD  $0x4f8690a5 // fmul v5.4s, v5.4s, v6.s[0]
+	VDUP  V6.S[0], V6.S4
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD  $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	WORD  $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
+	WORD  $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
+	WORD  $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	// beta = 0 must not read C
 	CBZ   R8, store3x8
-	FMOVS beta+112(FP), F6
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F6
+	VDUP  V6.S[0], V6.S4
 	FLDPQ (R0), (F7, F8)
-	WORD  $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
-	WORD  $0x4f861101 // fmla v1.4s, v8.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V0.S4
+	VFMLA V8.S4, V6.S4, V1.S4
 	FLDPQ (R0), (F7, F8)
-	WORD  $0x4f8610e2 // fmla v2.4s, v7.4s, v6.s[0]
-	WORD  $0x4f861103 // fmla v3.4s, v8.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V2.S4
+	VFMLA V8.S4, V6.S4, V3.S4
 	FLDPQ (R0), (F7, F8)
-	WORD  $0x4f8610e4 // fmla v4.4s, v7.4s, v6.s[0]
-	WORD  $0x4f861105 // fmla v5.4s, v8.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V4.S4
+	VFMLA V8.S4, V6.S4, V5.S4
 
 store3x8:
 	FSTPQ (F0, F1), (R20)
@@ -2537,22 +2563,24 @@ one2x8:
 
 sum2x8:
 	FMOVS alpha+24(FP), F4
-	WORD  $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	WORD  $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
-	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
+	VDUP  V4.S[0], V4.S4
+	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	// beta = 0 must not read C
 	CBZ   R8, store2x8
-	FMOVS beta+112(FP), F4
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F4
+	VDUP  V4.S[0], V4.S4
 	FLDPQ (R0), (F5, F6)
-	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
-	WORD  $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V0.S4
+	VFMLA V6.S4, V4.S4, V1.S4
 	FLDPQ (R0), (F5, F6)
-	WORD  $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
-	WORD  $0x4f8410c3 // fmla v3.4s, v6.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V2.S4
+	VFMLA V6.S4, V4.S4, V3.S4
 
 store2x8:
 	FSTPQ (F0, F1), (R20)
@@ -2608,16 +2636,18 @@ one1x8:
 
 sum1x8:
 	FMOVS alpha+24(FP), F2
-	WORD  $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
-	WORD  $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	// beta = 0 must not read C
 	CBZ   R8, store1x8
-	FMOVS beta+112(FP), F2
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F2
+	VDUP  V2.S[0], V2.S4
 	FLDPQ (R0), (F3, F4)
-	WORD  $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
-	WORD  $0x4f821081 // fmla v1.4s, v4.4s, v2.s[0]
 	ADD   R7, R0, R0
+	VFMLA V3.S4, V2.S4, V0.S4
+	VFMLA V4.S4, V2.S4, V1.S4
 
 store1x8:
 	FSTPQ (F0, F1), (R20)
@@ -2638,10 +2668,10 @@ narrower3:
 	MOVD R14, R20
 
 tiles6x4:
-	CMP  $12, R19
-	BGE  tile6x4
 	MOVD R19, R0
-	CMP  $6, R19
+	CMP  $12, R0
+	BGE  tile6x4
+	CMP  $6, R0
 	BLE  pick6x4
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
@@ -2750,34 +2780,36 @@ one6x4:
 
 sum6x4:
 	FMOVS alpha+24(FP), F6
-	WORD  $0x4f869000 // fmul v0.4s, v0.4s, v6.s[0]
-	WORD  $0x4f869021 // fmul v1.4s, v1.4s, v6.s[0]
-	WORD  $0x4f869042 // fmul v2.4s, v2.4s, v6.s[0]
-	WORD  $0x4f869063 // fmul v3.4s, v3.4s, v6.s[0]
-	WORD  $0x4f869084 // fmul v4.4s, v4.4s, v6.s[0]
-	WORD  $0x4f8690a5 // fmul v5.4s, v5.4s, v6.s[0]
+	VDUP  V6.S[0], V6.S4
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD  $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	WORD  $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
+	WORD  $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
+	WORD  $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	// beta = 0 must not read C
 	CBZ   R8, store6x4
-	FMOVS beta+112(FP), F6
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F6
+	VDUP  V6.S[0], V6.S4
 	FMOVQ (R0), F7
-	WORD  $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V0.S4
 	FMOVQ (R0), F7
-	WORD  $0x4f8610e1 // fmla v1.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V1.S4
 	FMOVQ (R0), F7
-	WORD  $0x4f8610e2 // fmla v2.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V2.S4
 	FMOVQ (R0), F7
-	WORD  $0x4f8610e3 // fmla v3.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V3.S4
 	FMOVQ (R0), F7
-	WORD  $0x4f8610e4 // fmla v4.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V4.S4
 	FMOVQ (R0), F7
-	WORD  $0x4f8610e5 // fmla v5.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V5.S4
 
 store6x4:
 	FMOVQ F0, (R20)
@@ -2875,30 +2907,32 @@ one5x4:
 
 sum5x4:
 	FMOVS alpha+24(FP), F5
-	WORD  $0x4f859000 // fmul v0.4s, v0.4s, v5.s[0]
-	WORD  $0x4f859021 // fmul v1.4s, v1.4s, v5.s[0]
-	WORD  $0x4f859042 // fmul v2.4s, v2.4s, v5.s[0]
-	WORD  $0x4f859063 // fmul v3.4s, v3.4s, v5.s[0]
-	WORD  $0x4f859084 // fmul v4.4s, v4.4s, v5.s[0]
+	VDUP  V5.S[0], V5.S4
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD  $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD  $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD  $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
+	WORD  $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
 	// beta = 0 must not read C
 	CBZ   R8, store5x4
-	FMOVS beta+112(FP), F5
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F5
+	VDUP  V5.S[0], V5.S4
 	FMOVQ (R0), F6
-	WORD  $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V0.S4
 	FMOVQ (R0), F6
-	WORD  $0x4f8510c1 // fmla v1.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V1.S4
 	FMOVQ (R0), F6
-	WORD  $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V2.S4
 	FMOVQ (R0), F6
-	WORD  $0x4f8510c3 // fmla v3.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V3.S4
 	FMOVQ (R0), F6
-	WORD  $0x4f8510c4 // fmla v4.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V4.S4
 
 store5x4:
 	FMOVQ F0, (R20)
@@ -2984,26 +3018,28 @@ one4x4:
 
 sum4x4:
 	FMOVS alpha+24(FP), F4
-	WORD  $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	WORD  $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
-	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
+	VDUP  V4.S[0], V4.S4
+	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	// beta = 0 must not read C
 	CBZ   R8, store4x4
-	FMOVS beta+112(FP), F4
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F4
+	VDUP  V4.S[0], V4.S4
 	FMOVQ (R0), F5
-	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V0.S4
 	FMOVQ (R0), F5
-	WORD  $0x4f8410a1 // fmla v1.4s, v5.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V1.S4
 	FMOVQ (R0), F5
-	WORD  $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V2.S4
 	FMOVQ (R0), F5
-	WORD  $0x4f8410a3 // fmla v3.4s, v5.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V3.S4
 
 store4x4:
 	FMOVQ F0, (R20)
@@ -3077,22 +3113,24 @@ one3x4:
 
 sum3x4:
 	FMOVS alpha+24(FP), F3
-	WORD  $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	WORD  $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
-	WORD  $0x4f839042 // fmul v2.4s, v2.4s, v3.s[0]
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	// beta = 0 must not read C
 	CBZ   R8, store3x4
-	FMOVS beta+112(FP), F3
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F3
+	VDUP  V3.S[0], V3.S4
 	FMOVQ (R0), F4
-	WORD  $0x4f831080 // fmla v0.4s, v4.4s, v3.s[0]
 	ADD   R7, R0, R0
+	VFMLA V4.S4, V3.S4, V0.S4
 	FMOVQ (R0), F4
-	WORD  $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
 	ADD   R7, R0, R0
+	VFMLA V4.S4, V3.S4, V1.S4
 	FMOVQ (R0), F4
-	WORD  $0x4f831082 // fmla v2.4s, v4.4s, v3.s[0]
 	ADD   R7, R0, R0
+	VFMLA V4.S4, V3.S4, V2.S4
 
 store3x4:
 	FMOVQ F0, (R20)
@@ -3154,18 +3192,20 @@ one2x4:
 
 sum2x4:
 	FMOVS alpha+24(FP), F2
-	WORD  $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
-	WORD  $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	// beta = 0 must not read C
 	CBZ   R8, store2x4
-	FMOVS beta+112(FP), F2
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F2
+	VDUP  V2.S[0], V2.S4
 	FMOVQ (R0), F3
-	WORD  $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
 	ADD   R7, R0, R0
+	VFMLA V3.S4, V2.S4, V0.S4
 	FMOVQ (R0), F3
-	WORD  $0x4f821061 // fmla v1.4s, v3.4s, v2.s[0]
 	ADD   R7, R0, R0
+	VFMLA V3.S4, V2.S4, V1.S4
 
 store2x4:
 	FMOVQ F0, (R20)
@@ -3215,14 +3255,16 @@ one1x4:
 
 sum1x4:
 	FMOVS alpha+24(FP), F1
-	WORD  $0x4f819000 // fmul v0.4s, v0.4s, v1.s[0]
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	// beta = 0 must not read C
 	CBZ   R8, store1x4
-	FMOVS beta+112(FP), F1
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F1
+	VDUP  V1.S[0], V1.S4
 	FMOVQ (R0), F2
-	WORD  $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
 	ADD   R7, R0, R0
+	VFMLA V2.S4, V1.S4, V0.S4
 
 store1x4:
 	FMOVQ F0, (R20)
@@ -3243,10 +3285,10 @@ narrower4:
 	MOVD R14, R20
 
 tiles6x2:
-	CMP  $12, R19
-	BGE  tile6x2
 	MOVD R19, R0
-	CMP  $6, R19
+	CMP  $12, R0
+	BGE  tile6x2
+	CMP  $6, R0
 	BLE  pick6x2
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
@@ -3355,34 +3397,36 @@ one6x2:
 
 sum6x2:
 	FMOVS alpha+24(FP), F6
-	WORD  $0x4f869000 // fmul v0.4s, v0.4s, v6.s[0]
-	WORD  $0x4f869021 // fmul v1.4s, v1.4s, v6.s[0]
-	WORD  $0x4f869042 // fmul v2.4s, v2.4s, v6.s[0]
-	WORD  $0x4f869063 // fmul v3.4s, v3.4s, v6.s[0]
-	WORD  $0x4f869084 // fmul v4.4s, v4.4s, v6.s[0]
-	WORD  $0x4f8690a5 // fmul v5.4s, v5.4s, v6.s[0]
+	VDUP  V6.S[0], V6.S4
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD  $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	WORD  $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
+	WORD  $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
+	WORD  $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	// beta = 0 must not read C
 	CBZ   R8, store6x2
-	FMOVS beta+112(FP), F6
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F6
+	VDUP  V6.S[0], V6.S4
 	FMOVD (R0), F7
-	WORD  $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V0.S4
 	FMOVD (R0), F7
-	WORD  $0x4f8610e1 // fmla v1.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V1.S4
 	FMOVD (R0), F7
-	WORD  $0x4f8610e2 // fmla v2.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V2.S4
 	FMOVD (R0), F7
-	WORD  $0x4f8610e3 // fmla v3.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V3.S4
 	FMOVD (R0), F7
-	WORD  $0x4f8610e4 // fmla v4.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V4.S4
 	FMOVD (R0), F7
-	WORD  $0x4f8610e5 // fmla v5.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V5.S4
 
 store6x2:
 	FMOVD F0, (R20)
@@ -3480,30 +3524,32 @@ one5x2:
 
 sum5x2:
 	FMOVS alpha+24(FP), F5
-	WORD  $0x4f859000 // fmul v0.4s, v0.4s, v5.s[0]
-	WORD  $0x4f859021 // fmul v1.4s, v1.4s, v5.s[0]
-	WORD  $0x4f859042 // fmul v2.4s, v2.4s, v5.s[0]
-	WORD  $0x4f859063 // fmul v3.4s, v3.4s, v5.s[0]
-	WORD  $0x4f859084 // fmul v4.4s, v4.4s, v5.s[0]
+	VDUP  V5.S[0], V5.S4
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD  $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD  $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD  $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
+	WORD  $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
 	// beta = 0 must not read C
 	CBZ   R8, store5x2
-	FMOVS beta+112(FP), F5
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F5
+	VDUP  V5.S[0], V5.S4
 	FMOVD (R0), F6
-	WORD  $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V0.S4
 	FMOVD (R0), F6
-	WORD  $0x4f8510c1 // fmla v1.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V1.S4
 	FMOVD (R0), F6
-	WORD  $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V2.S4
 	FMOVD (R0), F6
-	WORD  $0x4f8510c3 // fmla v3.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V3.S4
 	FMOVD (R0), F6
-	WORD  $0x4f8510c4 // fmla v4.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V4.S4
 
 store5x2:
 	FMOVD F0, (R20)
@@ -3589,26 +3635,28 @@ one4x2:
 
 sum4x2:
 	FMOVS alpha+24(FP), F4
-	WORD  $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	WORD  $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
-	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
+	VDUP  V4.S[0], V4.S4
+	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	// beta = 0 must not read C
 	CBZ   R8, store4x2
-	FMOVS beta+112(FP), F4
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F4
+	VDUP  V4.S[0], V4.S4
 	FMOVD (R0), F5
-	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V0.S4
 	FMOVD (R0), F5
-	WORD  $0x4f8410a1 // fmla v1.4s, v5.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V1.S4
 	FMOVD (R0), F5
-	WORD  $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V2.S4
 	FMOVD (R0), F5
-	WORD  $0x4f8410a3 // fmla v3.4s, v5.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V3.S4
 
 store4x2:
 	FMOVD F0, (R20)
@@ -3682,22 +3730,24 @@ one3x2:
 
 sum3x2:
 	FMOVS alpha+24(FP), F3
-	WORD  $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	WORD  $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
-	WORD  $0x4f839042 // fmul v2.4s, v2.4s, v3.s[0]
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	// beta = 0 must not read C
 	CBZ   R8, store3x2
-	FMOVS beta+112(FP), F3
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F3
+	VDUP  V3.S[0], V3.S4
 	FMOVD (R0), F4
-	WORD  $0x4f831080 // fmla v0.4s, v4.4s, v3.s[0]
 	ADD   R7, R0, R0
+	VFMLA V4.S4, V3.S4, V0.S4
 	FMOVD (R0), F4
-	WORD  $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
 	ADD   R7, R0, R0
+	VFMLA V4.S4, V3.S4, V1.S4
 	FMOVD (R0), F4
-	WORD  $0x4f831082 // fmla v2.4s, v4.4s, v3.s[0]
 	ADD   R7, R0, R0
+	VFMLA V4.S4, V3.S4, V2.S4
 
 store3x2:
 	FMOVD F0, (R20)
@@ -3759,18 +3809,20 @@ one2x2:
 
 sum2x2:
 	FMOVS alpha+24(FP), F2
-	WORD  $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
-	WORD  $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	// beta = 0 must not read C
 	CBZ   R8, store2x2
-	FMOVS beta+112(FP), F2
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F2
+	VDUP  V2.S[0], V2.S4
 	FMOVD (R0), F3
-	WORD  $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
 	ADD   R7, R0, R0
+	VFMLA V3.S4, V2.S4, V0.S4
 	FMOVD (R0), F3
-	WORD  $0x4f821061 // fmla v1.4s, v3.4s, v2.s[0]
 	ADD   R7, R0, R0
+	VFMLA V3.S4, V2.S4, V1.S4
 
 store2x2:
 	FMOVD F0, (R20)
@@ -3820,14 +3872,16 @@ one1x2:
 
 sum1x2:
 	FMOVS alpha+24(FP), F1
-	WORD  $0x4f819000 // fmul v0.4s, v0.4s, v1.s[0]
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	// beta = 0 must not read C
 	CBZ   R8, store1x2
-	FMOVS beta+112(FP), F1
 	MOVD  R20, R0
+	FMOVS beta+112(FP), F1
+	VDUP  V1.S[0], V1.S4
 	FMOVD (R0), F2
-	WORD  $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
 	ADD   R7, R0, R0
+	VFMLA V2.S4, V1.S4, V0.S4
 
 store1x2:
 	FMOVD F0, (R20)
@@ -3847,10 +3901,10 @@ narrower5:
 	MOVD a_base+32(FP), R15
 
 tiles6x1:
-	CMP  $12, R12
-	BGE  tile6x1
 	MOVD R12, R0
-	CMP  $6, R12
+	CMP  $12, R0
+	BGE  tile6x1
+	CMP  $6, R0
 	BLE  pick6x1
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
@@ -3959,34 +4013,36 @@ one6x1:
 
 sum6x1:
 	FMOVS alpha+24(FP), F6
-	WORD  $0x4f869000 // fmul v0.4s, v0.4s, v6.s[0]
-	WORD  $0x4f869021 // fmul v1.4s, v1.4s, v6.s[0]
-	WORD  $0x4f869042 // fmul v2.4s, v2.4s, v6.s[0]
-	WORD  $0x4f869063 // fmul v3.4s, v3.4s, v6.s[0]
-	WORD  $0x4f869084 // fmul v4.4s, v4.4s, v6.s[0]
-	WORD  $0x4f8690a5 // fmul v5.4s, v5.4s, v6.s[0]
+	VDUP  V6.S[0], V6.S4
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD  $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	WORD  $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
+	WORD  $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
+	WORD  $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	// beta = 0 must not read C
 	CBZ   R8, store6x1
-	FMOVS beta+112(FP), F6
 	MOVD  R14, R0
+	FMOVS beta+112(FP), F6
+	VDUP  V6.S[0], V6.S4
 	FMOVS (R0), F7
-	WORD  $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V0.S4
 	FMOVS (R0), F7
-	WORD  $0x4f8610e1 // fmla v1.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V1.S4
 	FMOVS (R0), F7
-	WORD  $0x4f8610e2 // fmla v2.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V2.S4
 	FMOVS (R0), F7
-	WORD  $0x4f8610e3 // fmla v3.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V3.S4
 	FMOVS (R0), F7
-	WORD  $0x4f8610e4 // fmla v4.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V4.S4
 	FMOVS (R0), F7
-	WORD  $0x4f8610e5 // fmla v5.4s, v7.4s, v6.s[0]
 	ADD   R7, R0, R0
+	VFMLA V7.S4, V6.S4, V5.S4
 
 store6x1:
 	FMOVS F0, (R14)
@@ -4084,30 +4140,32 @@ one5x1:
 
 sum5x1:
 	FMOVS alpha+24(FP), F5
-	WORD  $0x4f859000 // fmul v0.4s, v0.4s, v5.s[0]
-	WORD  $0x4f859021 // fmul v1.4s, v1.4s, v5.s[0]
-	WORD  $0x4f859042 // fmul v2.4s, v2.4s, v5.s[0]
-	WORD  $0x4f859063 // fmul v3.4s, v3.4s, v5.s[0]
-	WORD  $0x4f859084 // fmul v4.4s, v4.4s, v5.s[0]
+	VDUP  V5.S[0], V5.S4
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD  $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD  $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD  $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
+	WORD  $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
 	// beta = 0 must not read C
 	CBZ   R8, store5x1
-	FMOVS beta+112(FP), F5
 	MOVD  R14, R0
+	FMOVS beta+112(FP), F5
+	VDUP  V5.S[0], V5.S4
 	FMOVS (R0), F6
-	WORD  $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V0.S4
 	FMOVS (R0), F6
-	WORD  $0x4f8510c1 // fmla v1.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V1.S4
 	FMOVS (R0), F6
-	WORD  $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V2.S4
 	FMOVS (R0), F6
-	WORD  $0x4f8510c3 // fmla v3.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V3.S4
 	FMOVS (R0), F6
-	WORD  $0x4f8510c4 // fmla v4.4s, v6.4s, v5.s[0]
 	ADD   R7, R0, R0
+	VFMLA V6.S4, V5.S4, V4.S4
 
 store5x1:
 	FMOVS F0, (R14)
@@ -4193,26 +4251,28 @@ one4x1:
 
 sum4x1:
 	FMOVS alpha+24(FP), F4
-	WORD  $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	WORD  $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
-	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
+	VDUP  V4.S[0], V4.S4
+	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	// beta = 0 must not read C
 	CBZ   R8, store4x1
-	FMOVS beta+112(FP), F4
 	MOVD  R14, R0
+	FMOVS beta+112(FP), F4
+	VDUP  V4.S[0], V4.S4
 	FMOVS (R0), F5
-	WORD  $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V0.S4
 	FMOVS (R0), F5
-	WORD  $0x4f8410a1 // fmla v1.4s, v5.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V1.S4
 	FMOVS (R0), F5
-	WORD  $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V2.S4
 	FMOVS (R0), F5
-	WORD  $0x4f8410a3 // fmla v3.4s, v5.4s, v4.s[0]
 	ADD   R7, R0, R0
+	VFMLA V5.S4, V4.S4, V3.S4
 
 store4x1:
 	FMOVS F0, (R14)
@@ -4286,22 +4346,24 @@ one3x1:
 
 sum3x1:
 	FMOVS alpha+24(FP), F3
-	WORD  $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	WORD  $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
-	WORD  $0x4f839042 // fmul v2.4s, v2.4s, v3.s[0]
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	// beta = 0 must not read C
 	CBZ   R8, store3x1
-	FMOVS beta+112(FP), F3
 	MOVD  R14, R0
+	FMOVS beta+112(FP), F3
+	VDUP  V3.S[0], V3.S4
 	FMOVS (R0), F4
-	WORD  $0x4f831080 // fmla v0.4s, v4.4s, v3.s[0]
 	ADD   R7, R0, R0
+	VFMLA V4.S4, V3.S4, V0.S4
 	FMOVS (R0), F4
-	WORD  $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
 	ADD   R7, R0, R0
+	VFMLA V4.S4, V3.S4, V1.S4
 	FMOVS (R0), F4
-	WORD  $0x4f831082 // fmla v2.4s, v4.4s, v3.s[0]
 	ADD   R7, R0, R0
+	VFMLA V4.S4, V3.S4, V2.S4
 
 store3x1:
 	FMOVS F0, (R14)
@@ -4363,18 +4425,20 @@ one2x1:
 
 sum2x1:
 	FMOVS alpha+24(FP), F2
-	WORD  $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
-	WORD  $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	// beta = 0 must not read C
 	CBZ   R8, store2x1
-	FMOVS beta+112(FP), F2
 	MOVD  R14, R0
+	FMOVS beta+112(FP), F2
+	VDUP  V2.S[0], V2.S4
 	FMOVS (R0), F3
-	WORD  $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
 	ADD   R7, R0, R0
+	VFMLA V3.S4, V2.S4, V0.S4
 	FMOVS (R0), F3
-	WORD  $0x4f821061 // fmla v1.4s, v3.4s, v2.s[0]
 	ADD   R7, R0, R0
+	VFMLA V3.S4, V2.S4, V1.S4
 
 store2x1:
 	FMOVS F0, (R14)
@@ -4424,14 +4488,16 @@ one1x1:
 
 sum1x1:
 	FMOVS alpha+24(FP), F1
-	WORD  $0x4f819000 // fmul v0.4s, v0.4s, v1.s[0]
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	// beta = 0 must not read C
 	CBZ   R8, store1x1
-	FMOVS beta+112(FP), F1
 	MOVD  R14, R0
+	FMOVS beta+112(FP), F1
+	VDUP  V1.S[0], V1.S4
 	FMOVS (R0), F2
-	WORD  $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
 	ADD   R7, R0, R0
+	VFMLA V2.S4, V1.S4, V0.S4
 
 store1x1:
 	FMOVS F0, (R14)
@@ -4680,76 +4746,78 @@ one:
 
 sum:
 	FMOVS alpha+24(FP), F0
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
-	WORD  $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
-	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
-	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
-	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4f809252 // fmul v18.4s, v18.4s, v0.s[0]
-	WORD  $0x4f809273 // fmul v19.4s, v19.4s, v0.s[0]
-	WORD  $0x4f809294 // fmul v20.4s, v20.4s, v0.s[0]
-	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	WORD  $0x4f8092b5 // fmul v21.4s, v21.4s, v0.s[0]
-	WORD  $0x4f8092d6 // fmul v22.4s, v22.4s, v0.s[0]
-	WORD  $0x4f8092f7 // fmul v23.4s, v23.4s, v0.s[0]
-	WORD  $0x4f809318 // fmul v24.4s, v24.4s, v0.s[0]
-	WORD  $0x4f809339 // fmul v25.4s, v25.4s, v0.s[0]
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
+	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
+	WORD  $0x6e20ded6 // fmul v22.4s, v22.4s, v0.4s
+	WORD  $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
+	WORD  $0x6e20df18 // fmul v24.4s, v24.4s, v0.4s
+	WORD  $0x6e20df39 // fmul v25.4s, v25.4s, v0.4s
 	// beta = 0 must not read C
 	CBZ   R4, store
-	FMOVS beta+120(FP), F26
 	MOVD  R0, R1
+	FMOVS beta+120(FP), F26
+	VDUP  V26.S[0], V26.S4
 	FLDPQ (R1), (F0, F1)
-	WORD  $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1028 // fmla v8.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V7.S4
+	VFMLA V1.S4, V26.S4, V8.S4
 	FLDPQ 32(R1), (F0, F1)
-	WORD  $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1029 // fmla v9.4s, v1.4s, v26.s[0]
 	ADD   R3, R1, R1
+	VFMLA V0.S4, V26.S4, V6.S4
+	VFMLA V1.S4, V26.S4, V9.S4
 	FLDPQ (R1), (F0, F1)
-	WORD  $0x4f9a100a // fmla v10.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a102b // fmla v11.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V10.S4
+	VFMLA V1.S4, V26.S4, V11.S4
 	FLDPQ 32(R1), (F0, F1)
-	WORD  $0x4f9a1005 // fmla v5.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a102c // fmla v12.4s, v1.4s, v26.s[0]
 	ADD   R3, R1, R1
+	VFMLA V0.S4, V26.S4, V5.S4
+	VFMLA V1.S4, V26.S4, V12.S4
 	FLDPQ (R1), (F0, F1)
-	WORD  $0x4f9a100d // fmla v13.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a102e // fmla v14.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V13.S4
+	VFMLA V1.S4, V26.S4, V14.S4
 	FLDPQ 32(R1), (F0, F1)
-	WORD  $0x4f9a1004 // fmla v4.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a102f // fmla v15.4s, v1.4s, v26.s[0]
 	ADD   R3, R1, R1
+	VFMLA V0.S4, V26.S4, V4.S4
+	VFMLA V1.S4, V26.S4, V15.S4
 	FLDPQ (R1), (F0, F1)
-	WORD  $0x4f9a1010 // fmla v16.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1031 // fmla v17.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V16.S4
+	VFMLA V1.S4, V26.S4, V17.S4
 	FLDPQ 32(R1), (F0, F1)
-	WORD  $0x4f9a1003 // fmla v3.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1032 // fmla v18.4s, v1.4s, v26.s[0]
 	ADD   R3, R1, R1
+	VFMLA V0.S4, V26.S4, V3.S4
+	VFMLA V1.S4, V26.S4, V18.S4
 	FLDPQ (R1), (F0, F1)
-	WORD  $0x4f9a1013 // fmla v19.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1034 // fmla v20.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V19.S4
+	VFMLA V1.S4, V26.S4, V20.S4
 	FLDPQ 32(R1), (F0, F1)
-	WORD  $0x4f9a1002 // fmla v2.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1035 // fmla v21.4s, v1.4s, v26.s[0]
 	ADD   R3, R1, R1
+	VFMLA V0.S4, V26.S4, V2.S4
+	VFMLA V1.S4, V26.S4, V21.S4
 	FLDPQ (R1), (F0, F1)
-	WORD  $0x4f9a1016 // fmla v22.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
+	VFMLA V0.S4, V26.S4, V22.S4
+	VFMLA V1.S4, V26.S4, V23.S4
 	FLDPQ 32(R1), (F0, F1)
-	WORD  $0x4f9a1018 // fmla v24.4s, v0.4s, v26.s[0]
-	WORD  $0x4f9a1039 // fmla v25.4s, v1.4s, v26.s[0]
 	ADD   R3, R1, R1
+	VFMLA V0.S4, V26.S4, V24.S4
+	VFMLA V1.S4, V26.S4, V25.S4
 
 store:
 	FSTPQ (F7, F8), (R0)

@@ -1,0 +1,242 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// gemmDotX86 is GemmDot where addresses take an index: six rows of A by four of
+// B are 24 sums of AVX-512's 32 registers, three by four are 12 of AVX2's 16.
+func gemmDotX86(x *vec.X86) {
+	maxRows := blockingOf(x).dotRows
+	slots := x.AllocLocal(6 * 8)
+	var slot [6]operand.Mem
+	for i := range slot {
+		slot[i] = slots.Offset(8 * i)
+	}
+	g := &gemmDotX86Gen{X86: x, n: slot[0], b: slot[1], c: slot[2], m: slot[3], a: slot[4], row: slot[5]}
+	g.lda, g.ldb = g.Stride("lda"), g.Stride("ldb")
+	rest := g.Load64("k")
+	g.ANDQ(vec.Imm(g.Width()-1), rest)
+	g.tail = g.LaneMaskSource(rest)
+	for _, s := range []struct {
+		param string
+		to    operand.Mem
+	}{{"n", g.n}, {"b_base", g.b}, {"c_base", g.c}} {
+		g.MOVQ(g.Load64(s.param), s.to)
+	}
+	// Fewer than three columns wait for A's loads, so 5 are 3 and 2.
+	for _, cols := range []int{4, 3, 2, 1} {
+		again, done := fmt.Sprintf("columns%d", cols), fmt.Sprintf("columns%d_done", cols)
+		g.Label(again)
+		start := fmt.Sprintf("start%d", cols)
+		g.CMPQ(g.n, vec.Imm(cols))
+		if cols == 4 {
+			g.JEQ(operand.LabelRef(start))
+			g.CMPQ(g.n, vec.Imm(7))
+		}
+		g.JLT(operand.LabelRef(done))
+		g.Label(start)
+		g.MOVQ(g.Load64("m"), g.m)
+		g.MOVQ(g.Load64("a_base"), g.a)
+		row := g.GP64()
+		g.MOVQ(g.c, row)
+		g.MOVQ(row, g.row)
+		for rows := maxRows; rows >= 1; rows-- {
+			id := fmt.Sprintf("%dx%d", rows, cols)
+			g.Label("rows" + id)
+			g.CMPQ(g.m, vec.Imm(rows))
+			g.JLT(operand.LabelRef("done" + id))
+			g.tile(rows, cols, id)
+			g.advance(g.lda, rows, g.a)
+			g.advance(g.Stride("ldc"), rows, g.row)
+			g.SUBQ(vec.Imm(rows), g.m)
+			if rows == maxRows {
+				g.JMP(operand.LabelRef("rows" + id))
+			}
+			g.Label("done" + id)
+		}
+		g.advance(g.ldb, cols, g.b)
+		g.ADDQ(vec.Imm(4*cols), g.c)
+		g.SUBQ(vec.Imm(cols), g.n)
+		g.JMP(operand.LabelRef(again))
+		g.Label(done)
+	}
+}
+
+type gemmDotX86Gen struct {
+	*vec.X86
+	n, b, c   operand.Mem // columns left; their rows of B; their place in the first row of C
+	m, a, row operand.Mem // rows left; their rows of A; their place in C
+	lda, ldb  reg.GPVirtual
+	tail      reg.Register
+}
+
+// advance adds n rows to an address in the frame.
+func (g *gemmDotX86Gen) advance(ld reg.Register, n int, slot operand.Mem) {
+	r := g.GP64()
+	g.IMUL3Q(operand.I32(int32(n)), ld, r)
+	g.ADDQ(r, slot)
+}
+
+// rowAddresses are the addresses of n rows from p, with a register for every
+// three: those registers are in bases.
+func (g *gemmDotX86Gen) rowAddresses(p operand.Mem, ld reg.Register, n int) (rows []operand.Mem, bases []reg.Register) {
+	for i := range n {
+		if i%3 == 0 {
+			r := g.GP64()
+			if i == 0 {
+				g.MOVQ(p, r)
+			} else {
+				g.LEAQ(operand.Mem{Base: bases[len(bases)-1], Index: ld, Scale: 2}, r)
+				g.ADDQ(ld, r)
+			}
+			bases = append(bases, r)
+		}
+		m := operand.Mem{Base: bases[i/3]}
+		if i%3 > 0 {
+			m.Index, m.Scale = ld, uint8(i%3)
+		}
+		rows = append(rows, m)
+	}
+	return rows, bases
+}
+
+// dotTile is a tile of h rows of A and w of B while it is emitted.
+type dotTile struct {
+	*gemmDotX86Gen
+	h, w  int
+	id    string
+	a, b  []operand.Mem  // the next elements of each row
+	bases []reg.Register // which advance with them
+	acc   [][]reg.VecVirtual
+}
+
+func (g *gemmDotX86Gen) tile(h, w int, id string) {
+	t := &dotTile{gemmDotX86Gen: g, h: h, w: w, id: id, acc: make([][]reg.VecVirtual, h)}
+	var more []reg.Register
+	t.a, t.bases = g.rowAddresses(g.a, g.lda, h)
+	t.b, more = g.rowAddresses(g.b, g.ldb, w)
+	t.bases = append(t.bases, more...)
+	for i := range t.acc {
+		for range w {
+			v := g.NewV()
+			g.VXORPS(v, v, v)
+			t.acc[i] = append(t.acc[i], v)
+		}
+	}
+	t.sums()
+	t.scaleAndStore()
+}
+
+// sums runs over k.
+func (t *dotTile) sums() {
+	bytes := 4 * t.Width()
+	unroll := 4
+	if t.h > 2 {
+		unroll = 2
+	}
+	k := t.Load64("k")
+	for _, steps := range []int{unroll, 1} {
+		top, end := fmt.Sprintf("k%d_%s", steps, t.id), fmt.Sprintf("kend%d_%s", steps, t.id)
+		t.SUBQ(vec.Imm(steps*t.Width()), k)
+		t.JLT(operand.LabelRef(end))
+		t.Label(top)
+		for s := range steps {
+			t.step(s * bytes)
+		}
+		for _, r := range t.bases {
+			t.ADDQ(vec.Imm(steps*bytes), r)
+		}
+		t.SUBQ(vec.Imm(steps*t.Width()), k)
+		t.JGE(operand.LabelRef(top))
+		t.Label(end)
+		t.ADDQ(vec.Imm(steps*t.Width()), k)
+	}
+	t.JZ(operand.LabelRef("whole_" + t.id))
+	t.lastStep()
+	t.Label("whole_" + t.id)
+}
+
+// step multiplies a vector of each row, disp bytes after the next.
+func (t *dotTile) step(disp int) {
+	av := make([]reg.VecVirtual, t.h)
+	for i := range av {
+		av[i] = t.NewV()
+		m := t.a[i]
+		m.Disp = disp
+		t.VMOVUPS(m, av[i])
+	}
+	for j := range t.w {
+		bv := t.NewV()
+		m := t.b[j]
+		m.Disp = disp
+		t.VMOVUPS(m, bv)
+		for i := range av {
+			t.VFMADD231PS(bv, av[i], t.acc[i][j])
+		}
+	}
+}
+
+// lastStep multiplies the tails. AVX2 has no register left for all of A's vectors and the mask.
+func (t *dotTile) lastStep() {
+	for j := range t.w {
+		bv := t.NewV()
+		t.LoadMasked(t.b[j], t.tail, bv)
+		for i := range t.h {
+			av := t.NewV()
+			t.LoadMasked(t.a[i], t.tail, av)
+			t.VFMADD231PS(bv, av, t.acc[i][j])
+		}
+	}
+}
+
+// scaleAndStore adds the lanes up.
+func (t *dotTile) scaleAndStore() {
+	alpha := t.XMM()
+	t.VBROADCASTSS(t.ParamAddr("alpha"), alpha)
+	out := t.GP64()
+	t.MOVQ(t.row, out)
+	ldc := t.Stride("ldc")
+	for i := range t.acc {
+		sum := t.sum(t.acc[i])
+		t.VMULPS(alpha, sum, sum)
+		switch to := (operand.Mem{Base: out}); t.w {
+		case 1:
+			t.VMOVSS(sum, to)
+		case 4:
+			t.VMOVUPS(sum, to)
+		default:
+			t.VMOVLPS(sum, to)
+			if t.w == 3 {
+				t.VEXTRACTPS(operand.U8(2), sum, to.Offset(8))
+			}
+		}
+		if i+1 < t.h {
+			t.ADDQ(ldc, out)
+		}
+	}
+}
+
+// sum makes the sums of up to four vectors the lanes of one.
+func (t *dotTile) sum(vs []reg.VecVirtual) reg.VecVirtual {
+	ys := make([]reg.Register, len(vs))
+	for i, v := range vs {
+		ys[i] = t.Halved(v)
+	}
+	for len(ys) < 4 {
+		ys = append(ys, ys[0])
+	}
+	ab, cd, all := t.YMM(), t.YMM(), t.YMM()
+	t.VHADDPS(ys[1], ys[0], ab)
+	t.VHADDPS(ys[3], ys[2], cd)
+	t.VHADDPS(cd, ab, all)
+	high, sum := t.XMM(), t.XMM()
+	t.VEXTRACTF128(operand.U8(1), all, high)
+	t.VADDPS(high, all.AsX(), sum)
+	return sum
+}

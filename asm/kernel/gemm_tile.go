@@ -1,0 +1,74 @@
+package kernel
+
+import "github.com/avoformer/avoformer/asm/vec"
+
+// What the micro-kernels of products have in common: how rows are dealt to tiles, and how
+// a tile ends.
+
+// deal emits the loop over tiles of rows, and the tiles: one for each height up to mr. Rows are
+// dealt to tiles of nearly equal height: 8 rows at mr = 6 are 4 + 4, not 6 + 2. left are the
+// rows left, in a fresh register, of which tile takes h.
+func deal(m vec.Jumper, mr int, label func(what string, h int) string, left func() vec.Int, tile func(h int)) {
+	again, pick, done := label("tiles", mr), label("pick", mr), label("done", mr)
+	m.Label(again)
+	n := left()
+	m.Compare(n, 2*mr)
+	m.BranchIf(vec.GE, label("tile", mr))
+	m.Compare(n, mr)
+	m.BranchIf(vec.LE, pick)
+	m.Comment("between one tile and two: halve, rounding up")
+	m.Raise(n, 1)
+	m.Halve(n)
+	m.Label(pick)
+	for h := 1; h < mr; h++ {
+		m.Compare(n, h)
+		if h == 1 {
+			m.BranchIf(vec.LT, done)
+		}
+		m.BranchIf(vec.EQ, label("tile", h))
+	}
+	for h := mr; h >= 1; h-- {
+		m.Label(label("tile", h))
+		tile(h)
+		m.Jump(again)
+	}
+	m.Label(done)
+}
+
+// tileEnd is how a tile of sums becomes one of C.
+type tileEnd struct {
+	acc [][]vec.V
+	// unlessAlpha1 runs body where alpha is not 1, or always; unlessBeta0 where beta is not 0.
+	unlessAlpha1, unlessBeta0 func(body func())
+	// load reads one or more vectors, from the j-th on, of row i of C.
+	load  func(i, j int) []vec.V
+	store func(i int)
+}
+
+// emit scales the sums by alpha, adds beta times what is in C, which for beta = 0 is not read,
+// and stores them.
+func (e tileEnd) emit(m vec.Machine) {
+	e.unlessAlpha1(func() {
+		alpha := m.FloatParam("alpha")
+		for _, row := range e.acc {
+			for _, v := range row {
+				m.MulTo(v, alpha)
+			}
+		}
+	})
+	m.Comment("beta = 0 must not read C")
+	e.unlessBeta0(func() {
+		beta := m.FloatParam("beta")
+		for i, row := range e.acc {
+			for j := 0; j < len(row); {
+				for _, old := range e.load(i, j) {
+					m.FMATo(row[j], beta, old)
+					j++
+				}
+			}
+		}
+	})
+	for i := range e.acc {
+		e.store(i)
+	}
+}
