@@ -85,6 +85,9 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, e, d embedder,
 		return nil, err
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers = f.Vocab, f.Dim, f.EncoderLayers
+	if c.Config.DecoderStart < 0 {
+		c.Config.DecoderStart = 2 // that of BART and M2M-100 in transformers
+	}
 	if f.ScaleEmbedding && !c.Loader.Failed() {
 		e.tokens.Scale = float32(math.Sqrt(float64(f.Dim)))
 		d.tokens.Scale = e.tokens.Scale
@@ -98,11 +101,45 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, e, d embedder,
 		norm.Shape = []int{f.Dim}
 		lm.norm = body.At("decoder.layer_norm.").Norm(norm)
 	}
-	m := &Model{LM: lm, Encoder: &textEncoder{
+	encoder := &textEncoder{
 		embedder: e,
 		layers:   body.At("encoder.").Stack(transformer.StackConfig{Layers: f.EncoderLayers, Layer: encoderLayer, FinalNorm: normFirst}, bartNames),
-	}}
-	return m, c.bartHead(lm, f.Tied)
+	}
+	if c.Config.Head() == "ForSequenceClassification" {
+		l := c.Loader.At("classification_head.")
+		return &Model{
+			Encoder: &bartEncoder{encoder, lm, c.Config.DecoderStart},
+			Classifier: &head{ // of the last token, which ends the text
+				pool: poolLast, dense: l.At("dense.").Linear(f.Dim, f.Dim, true), act: tanh,
+				out: l.At("out_proj.").Linear(f.Dim, c.Config.labels(), true),
+			},
+		}, nil
+	}
+	return &Model{LM: lm, Encoder: encoder}, c.bartHead(lm, f.Tied)
+}
+
+// bartEncoder is encoder and decoder as one: the hidden states behind the decoder, which
+// gets the same text, one place later, and attends to the encoder.
+type bartEncoder struct {
+	*textEncoder
+	decoder *decoder
+	start   int // token in front of the decoder's text
+}
+
+func (b *bartEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
+	defer ws.Release(ws.Mark())
+	memory := &Memory{X: ws.Alloc(len(dst)), Batch: in.Batch} // [rows, D]
+	if err := b.textEncoder.Encode(ws, memory.X, in); err != nil {
+		return err
+	}
+	shifted := make([]int, len(in.IDs))
+	for i := range in.Batch.Len() {
+		if from, to := in.Batch.Start(i), in.Batch.Start(i+1); from < to {
+			shifted[from] = b.start
+			copy(shifted[from+1:to], in.IDs[from:])
+		}
+	}
+	return b.decoder.Hidden(ws, dst, shifted, in.Batch, memory, nil)
 }
 
 // bartHead loads the decoder's head and, if there is one, its bias. Checkpoints of the

@@ -17,9 +17,10 @@ type decoderLayer interface {
 type decoder struct {
 	embedder
 	layers  []decoderLayer
-	windows []int             // keys that a query of each layer sees, itself included; 0: all
-	bias    *relativeBias     // of the scores; nil: none
-	norm    *transformer.Norm // behind the last layer; nil: none
+	windows []int               // keys that a query of each layer sees, itself included; 0: all
+	masks   []*transformer.Mask // of the layers, by their windows
+	bias    *relativeBias       // of the scores; nil: none
+	norm    *transformer.Norm   // behind the last layer; nil: none
 	head    *transformer.Linear
 	cap     float32 // logits x become cap*tanh(x/cap); 0: they stay
 	// frequencies are those of the rotary positions where they depend on the length of
@@ -29,7 +30,11 @@ type decoder struct {
 
 // add adds a layer with a window, 0 for none.
 func (d *decoder) add(l decoderLayer, window int) {
-	d.layers, d.windows = append(d.layers, l), append(d.windows, window)
+	mask := causal
+	if window > 0 {
+		mask = transformer.SlidingWindow(window)
+	}
+	d.layers, d.windows, d.masks = append(d.layers, l), append(d.windows, window), append(d.masks, mask)
 }
 
 func (d *decoder) Vocab() int { return d.head.Out }
@@ -102,7 +107,7 @@ func (d *decoder) pass(ws *Workspace, dst []float32, tokens []int, batch Batch, 
 	}
 	bias := d.bias.mask(ws, batch, cache)
 	for i, l := range d.layers {
-		in.Mask = causal(d.windows[i]).And(bias)
+		in.Mask = d.masks[i].And(bias)
 		if err := l.Forward(ws, dst, in, cache.Layer(i)); err != nil { // [rows, D]
 			return err
 		}
@@ -131,20 +136,13 @@ func softCap(ws *Workspace, x []float32, limit float32) {
 	ws.Threads.Scale(x, x, limit)
 }
 
-var causalMask = transformer.Causal()
+// causal is shared by the layers without a window.
+var causal = transformer.Causal()
 
-// causal is the mask of a layer with the given window.
-func causal(window int) *transformer.Mask {
-	if window > 0 {
-		return transformer.SlidingWindow(window)
-	}
-	return causalMask
-}
-
-// causal is the model of the decoder d with the head that the architecture names: the
+// decoderModel is the model of the decoder d with the head that the architecture names: the
 // embedding itself to logits where the checkpoint ties the two; a classifier of each text
 // by its last token, or of each token; or none.
-func (c *Checkpoint) causal(d *decoder, tied bool) (*Model, error) {
+func (c *Checkpoint) decoderModel(d *decoder, tied bool) (*Model, error) {
 	lm := c.Loader.At("lm_head.")
 	classifier := c.Loader.Under("weight", "score.", "classifier.") // the latter for GPT-2's of tokens
 	labels := func() *transformer.Linear {

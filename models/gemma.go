@@ -68,7 +68,7 @@ func (c *Checkpoint) gemma(f gemmaFields, logitCap float32, layer func(l *transf
 	d.tokens.Scale = float32(math.Sqrt(float64(f.Dim)))
 	d.cap = logitCap
 	c.onePlus(d.norm)
-	return c.causal(d, f.Tied)
+	return c.decoderModel(d, f.Tied)
 }
 
 // onePlus makes the weights w of normalizations 1+w, unless they are stored so. Some may

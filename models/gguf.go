@@ -68,7 +68,7 @@ func openGGUF(file *gguf.File) (*Model, error) {
 	if err := c.Loader.Finish(); err != nil {
 		return nil, err
 	}
-	m.Config, m.Vocabulary = c.Config, vocabulary(file)
+	m.Config = c.Config
 	return m, nil
 }
 
@@ -310,51 +310,4 @@ func (w ggufWeights) Shape(name string) ([]int, bool) {
 // Read implements transformer.Reader.
 func (w ggufWeights) Read(dst []float32, name string, from int) error {
 	return w.ReadFloat32(dst, name, from)
-}
-
-// A Vocabulary is what a GGUF file has of its tokenizer: the values of the keys
-// tokenizer.ggml.*, nil, "" or -1 where there are none.
-type Vocabulary struct {
-	Model, Pre string    // "llama" is SentencePiece's BPE, "gpt2" BPE of bytes split as Pre says
-	Tokens     []string  // by number
-	Scores     []float64 // of each token
-	Types      []int64   // 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
-	Merges     []string  // pairs with a space between
-
-	BOS, EOS, UNK, PAD int
-	AddBOS, AddEOS     bool
-	AddSpacePrefix     bool // true where the file does not say
-	ChatTemplate       string
-}
-
-// vocabulary reads it; nil if the file has no tokens.
-func vocabulary(f *gguf.File) *Vocabulary {
-	const prefix = "tokenizer.ggml."
-	tokens, err := f.Texts(prefix + "tokens")
-	if err != nil {
-		return nil
-	}
-	text := func(key string) string { s, _ := f.Text(key); return s }
-	token := func(name string) int {
-		if n, err := f.Int(prefix + name + "_token_id"); err == nil && n >= 0 && n < int64(len(tokens)) {
-			return int(n)
-		}
-		return -1
-	}
-	yes := func(key string, otherwise bool) bool {
-		if b, err := f.Bool(prefix + key); err == nil {
-			return b
-		}
-		return otherwise
-	}
-	v := &Vocabulary{
-		Model: text(prefix + "model"), Pre: text(prefix + "pre"), Tokens: tokens,
-		BOS: token("bos"), EOS: token("eos"), UNK: token("unknown"), PAD: token("padding"),
-		AddBOS: yes("add_bos_token", false), AddEOS: yes("add_eos_token", false), AddSpacePrefix: yes("add_space_prefix", true),
-		ChatTemplate: text("tokenizer.chat_template"),
-	}
-	v.Scores, _ = f.Floats(prefix + "scores")
-	v.Types, _ = f.Ints(prefix + "token_type")
-	v.Merges, _ = f.Texts(prefix + "merges")
-	return v
 }

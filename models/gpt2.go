@@ -72,5 +72,5 @@ func newGPT2(c *Checkpoint) (*Model, error) {
 		d.add(body.At("h.%d.", i).Transposed().Layer(layer, gpt2Layer), 0)
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
-	return c.causal(d, config.Tied)
+	return c.decoderModel(d, config.Tied)
 }

@@ -95,7 +95,7 @@ func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 // llama is the model whose parts have Llama's names. layer loads layer i, and gives its
 // window, 0 where it has none.
 func (c *Checkpoint) llama(f llamaFields, layer func(l *transformer.Loader, i int) (decoderLayer, int)) (*Model, error) {
-	return c.causal(c.llamaDecoder(f, layer), f.Tied)
+	return c.decoderModel(c.llamaDecoder(f, layer), f.Tied)
 }
 
 // llamaDecoder is llama without its head.

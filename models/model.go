@@ -35,9 +35,6 @@ type Model struct {
 	// Joint compares texts and images by vectors of one space.
 	Joint *Joint
 
-	// Vocabulary is that of a GGUF file; a folder has its own files for it.
-	Vocabulary *Vocabulary
-
 	// Sentence is the embedding of sentences that modules.json describes.
 	Sentence *SentenceEmbedder
 }

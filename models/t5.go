@@ -62,6 +62,7 @@ func newT5(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Config.DecoderStart = max(c.Config.DecoderStart, 0) // the padding token
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers = config.Vocab, config.Dim, config.EncoderLayers
 	c.Loader.Ignore("encoder.embed_tokens.weight", "decoder.embed_tokens.weight") // copies of shared
 	shared := c.Loader.At("shared.").Embedding(config.Vocab, config.Dim)

@@ -38,11 +38,15 @@ def pool(kind, h, mask):
     return total / m.sum(1).sqrt() if kind == "sqrt" else total / m.sum(1)
 
 
-def encoder(out, name, model, cls, pad=0, low=5, types=False, sentence=None, modules=("Transformer", "Pooling", "Normalize"), dense=None, **options):
-    """sentence are poolings, whose results are joined; dense is the width behind a dense layer."""
+def encoder(out, name, model, cls, pad=0, low=5, types=False, last=None, sentence=None, modules=("Transformer", "Pooling", "Normalize"), dense=None, **options):
+    """last is the token that ends each text; sentence are poolings, whose results are joined; dense is
+    the width behind a dense layer."""
     f = Folder(out, name)
     c = model.config
     ids, mask = random_batch(LENGTHS, low, c.vocab_size, pad)
+    if last is not None:
+        for row, n in zip(ids, mask.sum(1)):
+            row[n - 1] = last
     inputs = {"input_ids": ids, "attention_mask": mask}
     if types:
         inputs["token_type_ids"] = (torch.arange(ids.shape[1])[None] >= mask.sum(1, keepdim=True) // 2).long() * mask

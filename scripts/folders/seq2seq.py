@@ -62,6 +62,12 @@ def _(out, name):
     seq2seq(out, name, hf.BartForConditionalGeneration(c), hf.BartForConditionalGeneration, 1, 2, seed=1300, scale=[("shared", 0.2)])
 
 
+@folder("bart-classify")
+def _(out, name):
+    c = two_stacks(hf.BartConfig, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2, num_labels=3)
+    encoder(out, name, hf.BartForSequenceClassification(c), hf.BartForSequenceClassification, pad=1, last=2, seed=1350)
+
+
 @folder("marian", "marian-separate")
 def _(out, name):
     """marian-separate has two vocabularies."""
