@@ -110,6 +110,16 @@ func (e *Embedder) Prompts() []string {
 	return names
 }
 
+// Tokens is the number of tokens of texts as Embed computes with.
+func (e *Embedder) Tokens(texts []string) (int, error) {
+	all, err := e.windows(texts, nil, tokenizer.Options{})
+	n := 0
+	for _, w := range all {
+		n += w.tokens()
+	}
+	return n, err
+}
+
 // Embed is the vectors of texts, [len(texts)][Dim], with the prompt that the
 // folder makes the default, if any. A text without tokens, which an empty one
 // is for models that add no special tokens, gets zeros; other empty texts get

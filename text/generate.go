@@ -134,36 +134,51 @@ func (g *Generator) ContinuePrompt(ctx context.Context, prompt string, opts Gene
 	return g.generate(ctx, prompt, plainTokens, opts)
 }
 
+// Tokens is Generate without the text: it yields the ids of tokens.
+func (g *Generator) Tokens(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[int, error] {
+	return g.tokens(ctx, prompt, tokenizer.Options{}, opts)
+}
+
 func (g *Generator) generate(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		fail := func(err error) { yield("", err) }
-		if err := opts.check(); err != nil {
-			fail(err)
-			return
-		}
-		e, err := g.tokenizer.Encode(prompt, special)
+		yieldText(g.tokens(ctx, prompt, special, opts), &stream{tokenizer: g.tokenizer, stop: opts.Stop}, yield)
+	}
+}
+
+func (g *Generator) tokens(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		ids, err := g.promptTokens(prompt, special, opts)
 		if err != nil {
-			fail(err)
-			return
-		}
-		ids := e.IDs
-		if bos := g.model.Config.BOSToken; len(ids) == 0 && bos >= 0 {
-			ids = []int{bos}
-		}
-		if len(ids) == 0 {
-			fail(fmt.Errorf("%w: a prompt without tokens", ErrInput))
+			yield(0, err)
 			return
 		}
 		n, err := g.room(len(ids), opts.MaxTokens)
 		if err != nil {
-			fail(err)
+			yield(0, err)
 			return
 		}
 		ws := g.workspace(g.threads)
 		defer g.pool.Put(ws)
-		tokens := models.Generate(ctx, models.Start(ws, g.model.LM, nil, 1), ids, opts.sampling(), models.Limits{MaxTokens: n, Stop: g.model.Config.EOSTokens})
-		yieldText(tokens, &stream{tokenizer: g.tokenizer, stop: opts.Stop}, yield)
+		models.Generate(ctx, models.Start(ws, g.model.LM, nil, 1), ids, opts.sampling(), models.Limits{MaxTokens: n, Stop: g.model.Config.EOSTokens})(yield)
 	}
+}
+
+// promptTokens is the ids of a prompt, of which there is one at least.
+func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts GenerateOptions) ([]int, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	e, err := g.tokenizer.Encode(prompt, special)
+	if err != nil {
+		return nil, err
+	}
+	if len(e.IDs) > 0 {
+		return e.IDs, nil
+	}
+	if bos := g.model.Config.BOSToken; bos >= 0 {
+		return []int{bos}, nil
+	}
+	return nil, fmt.Errorf("%w: a prompt without tokens", ErrInput)
 }
 
 // room is how many tokens may follow a prompt.

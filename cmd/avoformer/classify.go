@@ -1,0 +1,163 @@
+// avoformer classify and rerank: labels, and scores for a query.
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/text"
+)
+
+// threadOption is the flag -threads.
+func threadOption(n int) []text.Option {
+	if n == 0 {
+		return nil
+	}
+	return []text.Option{text.Threads(n)}
+}
+
+// printJSON writes a value as a line of JSON.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+func classify(a *app, args []string) error {
+	f := a.flags("classify")
+	words := f.String("words", "", "label words instead: simple, none, first, average or max `aggregation`")
+	input := f.String("input", "", "lines or jsonl; default: by the file's name")
+	field := f.String("field", "text", "the `name` of the text in JSON objects")
+	top := f.Int("top", 0, "print the best labels only, so many")
+	threads := f.Int("threads", 0, "most threads; default: all")
+	rest, err := f.parse(args, 1, -1)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 1 && slices.Contains([]string{".png", ".jpg", ".jpeg"}, strings.ToLower(filepath.Ext(rest[1]))) {
+		return a.classifyImages(rest[0], rest[1:], *top, threadOption(*threads))
+	}
+	if len(rest) > 2 {
+		return usagef("%s", f.usage)
+	}
+	jsonl, err := isJSONL(*input, arg(rest, 1))
+	if err != nil {
+		return err
+	}
+	label, err := a.labeler(rest[0], *words, *top, threadOption(*threads))
+	if err != nil {
+		return err
+	}
+	file, err := a.open(arg(rest, 1))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	in, p := newLines(file, jsonl, *field), a.newProgress(sizeOf(file))
+	defer p.done()
+	for {
+		texts, err := in.chunk(chunkLines, nil)
+		if err != nil || len(texts) == 0 {
+			return err
+		}
+		if err := label(texts); err != nil {
+			return err
+		}
+		if err := a.out.Flush(); err != nil {
+			return err
+		}
+		p.tell(in.n, in.bytes)
+	}
+}
+
+// labeler prints the labels of texts, or of their words.
+func (a *app) labeler(dir, words string, top int, opts []text.Option) (func(texts []string) error, error) {
+	if words != "" {
+		how := slices.Index([]string{"simple", "none", "first", "average", "max"}, words)
+		if how < 0 {
+			return nil, usagef("-words %q, want simple, none, first, average or max", words)
+		}
+		c, err := text.OpenTokenClassifier(dir, opts...)
+		return func(texts []string) error {
+			found, err := c.Entities(a.ctx, texts, text.Aggregation(how))
+			for i := 0; i < len(texts) && err == nil; i++ {
+				err = a.printJSON(map[string]any{"text": texts[i], "entities": found[i]})
+			}
+			return err
+		}, err
+	}
+	c, err := text.OpenClassifier(dir, opts...)
+	return func(texts []string) error {
+		labels, err := c.Classify(a.ctx, texts)
+		for i := 0; i < len(texts) && err == nil; i++ {
+			err = a.printJSON(map[string]any{"text": texts[i], "labels": best(labels[i], top)})
+		}
+		return err
+	}, err
+}
+
+func best(labels []text.Label, top int) []text.Label {
+	if top > 0 && top < len(labels) {
+		return labels[:top]
+	}
+	return labels
+}
+
+func (a *app) classifyImages(dir string, files []string, top int, opts []text.Option) error {
+	c, err := text.OpenImageClassifier(dir, opts...)
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		labels, err := c.Classify(a.ctx, [][]byte{data})
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := a.printJSON(map[string]any{"image": name, "labels": best(labels[0], top)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rerank(a *app, args []string) error {
+	f := a.flags("rerank")
+	input := f.String("input", "", "lines or jsonl; default: by the file's name")
+	field := f.String("field", "text", "the `name` of the text in JSON objects")
+	top := f.Int("top", 0, "print the best lines only, so many")
+	threads := f.Int("threads", 0, "most threads; default: all")
+	rest, err := f.parse(args, 2, 3)
+	if err != nil {
+		return err
+	}
+	r, err := text.OpenReranker(rest[0], threadOption(*threads)...)
+	if err != nil {
+		return err
+	}
+	texts, err := a.readAll(arg(rest, 2), *input, *field)
+	if err != nil {
+		return err
+	}
+	ranked, err := r.Rank(a.ctx, rest[1], texts)
+	if err != nil {
+		return err
+	}
+	for i, x := range ranked {
+		if *top > 0 && i == *top {
+			break
+		}
+		if _, err := fmt.Fprintf(a.out, "%.6f\t%d\t%s\n", x.Score, x.Index+1, texts[x.Index]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

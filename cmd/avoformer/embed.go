@@ -1,0 +1,230 @@
+// avoformer embed: vectors of lines.
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/avoformer/avoformer/text"
+)
+
+// embedding is what embed was asked for.
+type embedding struct {
+	threads, batch, length, dim int
+	prompt, nearest, format     string
+	input, field, out           string
+	split                       int
+	refuse, overwrite           bool
+	k                           int
+}
+
+func embed(a *app, args []string) error {
+	var e embedding
+	f := a.flags("embed")
+	f.StringVar(&e.out, "o", "", "output `file`; an interrupted run that is started again goes on where it stopped")
+	f.BoolVar(&e.overwrite, "f", false, "replace the output file, and start over")
+	f.StringVar(&e.format, "format", "", "jsonl, csv, npy or f32; default: by the output file's name, else jsonl")
+	f.StringVar(&e.input, "input", "", "lines or jsonl; default: by the file's name")
+	f.StringVar(&e.field, "field", "text", "the `name` of the text in JSON objects")
+	f.StringVar(&e.prompt, "prompt", "", "`name` of a prompt of the folder: query, document, ...")
+	f.StringVar(&e.nearest, "nearest", "", "print the lines closest to this `text` instead")
+	f.IntVar(&e.k, "k", 10, "how many lines -nearest prints")
+	f.IntVar(&e.dim, "dim", 0, "cut vectors to this length and scale them to 1 again")
+	f.IntVar(&e.length, "max-length", 0, "most tokens of a text")
+	f.IntVar(&e.split, "split", -1, "split longer texts, with this many tokens of overlap, and average")
+	f.BoolVar(&e.refuse, "refuse", false, "refuse longer texts, instead of cutting them off")
+	f.IntVar(&e.threads, "threads", 0, "most threads; default: all")
+	f.IntVar(&e.batch, "batch-tokens", 0, "most tokens in a batch")
+	rest, err := f.parse(args, 1, 2)
+	if err != nil {
+		return err
+	}
+	format, err := formatOf(e.format, e.out)
+	if err != nil {
+		return err
+	}
+	jsonl, err := isJSONL(e.input, arg(rest, 1))
+	if err != nil {
+		return err
+	}
+	m, err := text.OpenEmbedder(rest[0], e.options()...)
+	if err != nil {
+		return err
+	}
+	file, err := a.open(arg(rest, 1))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	in := newLines(file, jsonl, e.field)
+	p := a.newProgress(sizeOf(file))
+	defer p.done()
+	switch {
+	case e.nearest != "":
+		return a.printNearest(m, in, &e, p)
+	case e.out != "" && e.out != "-":
+		return a.embedFile(m, in, &e, format, rest[0], p)
+	}
+	return a.embedStream(m, in, &e, format, p)
+}
+
+func (e *embedding) options() []text.Option {
+	var o []text.Option
+	for _, x := range []struct {
+		n   int
+		set func(int) text.Option
+	}{{e.threads, text.Threads}, {e.batch, text.BatchTokens}, {e.length, text.MaxLength}, {e.dim, text.Dim}} {
+		if x.n != 0 {
+			o = append(o, x.set(x.n))
+		}
+	}
+	if e.split >= 0 {
+		o = append(o, text.SplitLong(e.split))
+	} else if e.refuse {
+		o = append(o, text.RefuseLong())
+	}
+	return o
+}
+
+// vectors embeds with the prompt that was asked for.
+func (e *embedding) vectors(ctx context.Context, m *text.Embedder, texts []string) ([][]float32, error) {
+	if e.prompt != "" {
+		return m.EmbedPrompt(ctx, e.prompt, texts)
+	}
+	return m.Embed(ctx, texts)
+}
+
+// rows embeds chunk by chunk and hands them to write, encoded.
+func (a *app) rows(m *text.Embedder, in *lines, e *embedding, format format, p *progress, seen func(line []byte), write func(data []byte, lines int) error) error {
+	for {
+		first := in.n
+		texts, err := in.chunk(chunkLines, seen)
+		if err != nil || len(texts) == 0 {
+			return err
+		}
+		vectors, err := e.vectors(a.ctx, m, texts)
+		if err != nil {
+			return fmt.Errorf("lines %d to %d: %w", first+1, in.n, err)
+		}
+		var data []byte
+		for i, v := range vectors {
+			data = format.row(data, first+i, texts[i], v)
+		}
+		if err := write(data, len(texts)); err != nil {
+			return err
+		}
+		p.tell(in.n, in.bytes)
+	}
+}
+
+// embedStream writes to the standard output. The number of rows that a .npy
+// begins with is known at the end only.
+func (a *app) embedStream(m *text.Embedder, in *lines, e *embedding, format format, p *progress) error {
+	if format.name == "npy" {
+		return usagef("-format npy needs an output file: -o FILE")
+	}
+	return a.rows(m, in, e, format, p, nil, func(data []byte, _ int) error {
+		if _, err := a.out.Write(data); err != nil {
+			return err
+		}
+		return a.out.Flush()
+	})
+}
+
+// embedFile writes a file, and goes on with one that was begun.
+func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format, dir string, p *progress) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	job := fmt.Sprintf("embed %s format=%s prompt=%q dim=%d max-length=%d split=%d refuse=%t batch=%d field=%q", dir, format.name, e.prompt, m.Dim(), e.length, e.split, e.refuse, e.batch, e.field)
+	b, err := openBulk(e.out, job, e.overwrite)
+	if err != nil {
+		return err
+	}
+	defer b.file.Close()
+	if err := b.skip(in); err != nil {
+		return err
+	}
+	p.resumed(in.n)
+	err = a.rows(m, in, e, format, p, b.seen, func(data []byte, lines int) error {
+		if b.Lines == 0 {
+			data = append(format.header(0, m.Dim()), data...)
+		}
+		return b.write(data, lines)
+	})
+	if err != nil {
+		if b.Lines > 0 {
+			err = fmt.Errorf("%w; %d lines are done, the same command goes on behind them", err, b.Lines)
+		}
+		return err
+	}
+	return b.finish(format.header(b.Lines, m.Dim()))
+}
+
+// printNearest prints the lines whose vectors have the largest cosines.
+func (a *app) printNearest(m *text.Embedder, in *lines, e *embedding, p *progress) error {
+	if e.k < 1 {
+		return usagef("-k %d, want at least 1", e.k)
+	}
+	query, err := m.EmbedQueries(a.ctx, []string{e.nearest})
+	if err != nil {
+		return err
+	}
+	type found struct {
+		line   int
+		text   string
+		cosine float64
+	}
+	var best []found
+	for {
+		first := in.n
+		texts, err := in.chunk(chunkLines, nil)
+		if err != nil {
+			return err
+		}
+		if len(texts) == 0 {
+			break
+		}
+		embedDocuments := m.EmbedDocuments
+		if e.prompt != "" {
+			embedDocuments = func(ctx context.Context, t []string) ([][]float32, error) { return e.vectors(ctx, m, t) }
+		}
+		vectors, err := embedDocuments(a.ctx, texts)
+		if err != nil {
+			return err
+		}
+		for i, v := range vectors {
+			best = append(best, found{first + i + 1, texts[i], cosine(query[0], v)})
+		}
+		slices.SortStableFunc(best, func(x, y found) int { return cmp.Compare(y.cosine, x.cosine) })
+		best = best[:min(len(best), e.k)]
+		p.tell(in.n, in.bytes)
+	}
+	p.done()
+	for _, b := range best {
+		if _, err := fmt.Fprintf(a.out, "%.4f\t%d\t%s\n", b.cosine, b.line, b.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAll is every text of a file.
+func (a *app) readAll(name, format, field string) ([]string, error) {
+	jsonl, err := isJSONL(format, name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := a.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return newLines(io.Reader(file), jsonl, field).all()
+}

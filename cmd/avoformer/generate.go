@@ -1,0 +1,189 @@
+// avoformer generate, translate and transcribe: text out.
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/avoformer/avoformer/text"
+)
+
+// printPieces writes text as it comes.
+func (a *app) printPieces(pieces iter.Seq2[string, error]) (string, error) {
+	var all strings.Builder
+	for piece, err := range pieces {
+		if err != nil {
+			return all.String(), err
+		}
+		all.WriteString(piece)
+		if _, err := a.out.WriteString(piece); err != nil {
+			return all.String(), err
+		}
+		if err := a.out.Flush(); err != nil {
+			return all.String(), err
+		}
+	}
+	return all.String(), a.out.WriteByte('\n')
+}
+
+func generate(a *app, args []string) error {
+	f := a.flags("generate")
+	chat := f.Bool("chat", false, "a chat, a line of the standard input each turn; the default without a prompt")
+	system := f.String("system", "", "the system's message in a chat")
+	var o text.GenerateOptions
+	f.IntVar(&o.MaxTokens, "max-tokens", 0, "most new tokens; default: the folder's, or 256")
+	temperature := f.Float64("temperature", -1, "0 is greedy; default: the folder's")
+	f.IntVar(&o.TopK, "top-k", 0, "choose among so many most likely tokens")
+	f.Float64Var(&o.TopP, "top-p", 0, "choose among the most likely tokens of this probability")
+	f.Uint64Var(&o.Seed, "seed", 1, "the same seed gives the same text")
+	f.Func("stop", "end before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
+	threads := f.Int("threads", 0, "most threads; default: all")
+	rest, err := f.parse(args, 1, 2)
+	if err != nil {
+		return err
+	}
+	g, err := text.OpenGenerator(rest[0], threadOption(*threads)...)
+	if err != nil {
+		return err
+	}
+	defaults, err := g.Defaults()
+	if err != nil {
+		return err
+	}
+	if o.MaxTokens == 0 {
+		o.MaxTokens = defaults.MaxTokens
+	}
+	if *temperature >= 0 {
+		o.Temperature = *temperature
+	} else {
+		o.Temperature = defaults.Temperature
+	}
+	if o.TopK == 0 && o.TopP == 0 {
+		o.TopK, o.TopP = defaults.TopK, defaults.TopP
+	}
+	if len(rest) == 2 && !*chat {
+		_, err := a.printPieces(g.Generate(a.ctx, rest[1], o))
+		return err
+	}
+	return a.chat(g, *system, arg(rest, 1), o)
+}
+
+// chat answers line after line, first of all the one given.
+func (a *app) chat(g *text.Generator, system, first string, o text.GenerateOptions) error {
+	var messages []text.Message
+	if system != "" {
+		messages = append(messages, text.Message{Role: "system", Content: system})
+	}
+	terminal := false
+	if f, ok := a.in.(*os.File); ok {
+		terminal = isTerminal(f)
+	}
+	in := newLines(bufio.NewReader(a.in), false, "")
+	for {
+		line := first
+		if line == "" {
+			if terminal {
+				fmt.Fprint(a.err, "> ")
+			}
+			raw, err := in.raw()
+			if errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			line = string(raw)
+		}
+		first = ""
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		messages = append(messages, text.Message{Role: "user", Content: line})
+		answer, err := a.printPieces(g.Chat(a.ctx, messages, o))
+		if err != nil {
+			return err
+		}
+		messages = append(messages, text.Message{Role: "assistant", Content: answer})
+	}
+}
+
+func translate(a *app, args []string) error {
+	f := a.flags("translate")
+	input := f.String("input", "", "lines or jsonl; default: by the file's name")
+	field := f.String("field", "text", "the `name` of the text in JSON objects")
+	var o text.TranslateOptions
+	beams := f.Int("beams", 0, "width of the search; default: the folder's, or none")
+	f.StringVar(&o.Prefix, "prefix", "", "`text` before each line, such as \"summarize: \"")
+	f.StringVar(&o.Language, "to", "", "`language` to translate to, for models of many")
+	f.IntVar(&o.MaxTokens, "max-tokens", 0, "most tokens of a line; default: the folder's, or 256")
+	threads := f.Int("threads", 0, "most threads; default: all")
+	rest, err := f.parse(args, 1, 2)
+	if err != nil {
+		return err
+	}
+	t, err := text.OpenTranslator(rest[0], threadOption(*threads)...)
+	if err != nil {
+		return err
+	}
+	if o.Beams = *beams; o.Beams == 0 {
+		o.Beams = t.Defaults().Beams
+	}
+	if o.MaxTokens == 0 {
+		o.MaxTokens = t.Defaults().MaxTokens
+	}
+	jsonl, err := isJSONL(*input, arg(rest, 1))
+	if err != nil {
+		return err
+	}
+	file, err := a.open(arg(rest, 1))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	in := newLines(file, jsonl, *field)
+	for {
+		texts, err := in.chunk(1, nil)
+		if err != nil || len(texts) == 0 {
+			return err
+		}
+		if _, err := a.printPieces(t.Stream(a.ctx, texts[0], o)); err != nil {
+			return fmt.Errorf("line %d: %w", in.n, err)
+		}
+	}
+}
+
+func transcribe(a *app, args []string) error {
+	f := a.flags("transcribe")
+	var o text.TranscribeOptions
+	f.StringVar(&o.Language, "language", "", "`language` spoken, such as en; default: the model guesses")
+	f.BoolVar(&o.Translate, "translate", false, "into English")
+	threads := f.Int("threads", 0, "most threads; default: all")
+	rest, err := f.parse(args, 2, -1)
+	if err != nil {
+		return err
+	}
+	t, err := text.OpenTranscriber(rest[0], threadOption(*threads)...)
+	if err != nil {
+		return err
+	}
+	for _, name := range rest[1:] {
+		file, err := a.open(name)
+		if err != nil {
+			return err
+		}
+		samples, err := text.ReadWAV(file)
+		file.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if _, err := a.printPieces(t.Transcribe(a.ctx, samples, o)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}

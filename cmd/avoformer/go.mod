@@ -1,0 +1,8 @@
+module github.com/avoformer/avoformer/cmd/avoformer
+
+go 1.26.0
+
+require (
+	github.com/avoformer/avoformer v0.1.0
+	github.com/avoformer/avoformer/text v0.1.0
+)

@@ -1,0 +1,202 @@
+// Command avoformer runs models of the Hugging Face hub from a folder on disk.
+//
+//	avoformer embed DIR [FILE]      vectors of lines
+//	avoformer rerank DIR QUERY      lines by how well they answer
+//	avoformer classify DIR [FILE]   labels of lines, of their words, of images
+//	avoformer generate DIR [PROMPT] text, or a chat
+//	avoformer translate DIR [FILE]  lines in another language, or shorter
+//	avoformer transcribe DIR WAV…   text of speech
+//	avoformer info DIR              what a folder is
+//	avoformer bench DIR             how fast it is here
+//
+// It ends with 0, with 1 and one line about what is wrong, with 2 if it was
+// called wrongly, and with 130 if it was interrupted.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// errUsage is a wrong call.
+var errUsage = errors.New("usage")
+
+func usagef(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{errUsage}, args...)...)
+}
+
+// app is what a command gets: the streams, and a context that ends with an
+// interrupt.
+type app struct {
+	ctx    context.Context
+	in     io.Reader
+	out    *bufio.Writer
+	err    io.Writer
+	silent bool // no progress
+}
+
+// command is one of avoformer's.
+type command struct {
+	name, args, about string
+	run               func(a *app, args []string) error
+}
+
+var commands []command
+
+func init() {
+	commands = []command{
+		{"embed", "DIR [FILE]", "vectors of lines: JSONL, CSV, .npy or raw float32; -nearest finds the closest", embed},
+		{"rerank", "DIR QUERY [FILE]", "lines by how well they answer a query", rerank},
+		{"classify", "DIR [FILE...]", "labels of lines, with -words of their words, or of images", classify},
+		{"generate", "DIR [PROMPT]", "text that follows a prompt, or a chat", generate},
+		{"translate", "DIR [FILE]", "lines in another language, or shorter", translate},
+		{"transcribe", "DIR WAV...", "text of speech", transcribe},
+		{"info", "DIR", "what a folder is, and what of it is not supported", info},
+		{"bench", "DIR", "speed and memory here, beside other engines that are installed", bench},
+	}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is main with its streams, and returns the exit code.
+func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
+	a := &app{ctx: ctx, in: in, out: bufio.NewWriterSize(out, 1<<16), err: stderr}
+	err := dispatch(a, args)
+	if flushed := a.out.Flush(); err == nil {
+		err = flushed
+	}
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(stderr, "avoformer:", oneLine(err))
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(stderr, "avoformer: interrupted")
+		return exitInterrupted
+	case errors.Is(err, syscall.EPIPE):
+		return exitFailed // whoever read has gone
+	}
+	fmt.Fprintln(stderr, "avoformer:", oneLine(err))
+	return exitFailed
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+func dispatch(a *app, args []string) error {
+	if len(args) == 0 {
+		return usagef("avoformer COMMAND, one of %s; avoformer help tells more", names())
+	}
+	if args[0] == "help" || args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
+		for _, c := range commands {
+			fmt.Fprintf(a.out, "avoformer %-10s %-17s %s\n", c.name, c.args, c.about)
+		}
+		fmt.Fprintln(a.out, "\navoformer COMMAND -h lists a command's flags.")
+		return nil
+	}
+	for _, c := range commands {
+		if c.name == args[0] {
+			err := c.run(a, args[1:])
+			if err != nil && !errors.Is(err, errUsage) && !errors.Is(err, flag.ErrHelp) {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+			return err
+		}
+	}
+	return usagef("no command %q, want one of %s", args[0], names())
+}
+
+func names() string {
+	var all []string
+	for _, c := range commands {
+		all = append(all, c.name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// flags is a command's flag set; parse lets flags stand among the arguments.
+type flags struct {
+	*flag.FlagSet
+	app   *app
+	usage string
+}
+
+func (a *app) flags(name string) *flags {
+	f := &flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), app: a}
+	f.SetOutput(io.Discard)
+	for _, c := range commands {
+		if c.name == name {
+			f.usage = fmt.Sprintf("avoformer %s [flags] %s", name, c.args)
+		}
+	}
+	f.BoolVar(&a.silent, "quiet", false, "no progress")
+	return f
+}
+
+// parse parses flags and returns the other arguments, of which there must be
+// some number.
+func (f *flags) parse(args []string, least, most int) ([]string, error) {
+	var rest []string
+	for {
+		if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(f.app.out, f.usage)
+			f.SetOutput(f.app.out)
+			f.PrintDefaults()
+			return nil, err
+		} else if err != nil {
+			return nil, usagef("%v; %s", err, f.usage)
+		}
+		args = f.Args()
+		if len(args) == 0 {
+			break
+		}
+		rest, args = append(rest, args[0]), args[1:]
+	}
+	if len(rest) < least || most >= 0 && len(rest) > most {
+		return nil, usagef("%s", f.usage)
+	}
+	return rest, nil
+}
+
+// open is a file, or the standard input for "-" and no name.
+func (a *app) open(name string) (io.ReadCloser, error) {
+	if name == "" || name == "-" {
+		return io.NopCloser(a.in), nil
+	}
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such file", name)
+	}
+	return f, err
+}
+
+// arg is the i-th argument, or nothing.
+func arg(args []string, i int) string {
+	if i < len(args) {
+		return args[i]
+	}
+	return ""
+}

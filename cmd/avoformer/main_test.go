@@ -1,0 +1,306 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+const testdata = "../../text/testdata/"
+
+// TestMain runs the command itself where a test starts it as a process.
+func TestMain(m *testing.M) {
+	if os.Getenv("AVOFORMER_TEST_COMMAND") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// call runs the command here.
+func call(t testing.TB, in string, args ...string) (code int, out, stderr string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = run(context.Background(), args, strings.NewReader(in), &o, &e)
+	return code, o.String(), e.String()
+}
+
+func TestCommands(t *testing.T) {
+	texts := "hello world\nthe cat reads\n\nParis.\n"
+	for _, c := range []struct {
+		name, in string
+		args     []string
+		want     []string // somewhere in the output, in this order
+	}{
+		{"embed", texts, []string{"embed", testdata + "embed"}, []string{`{"index":0,"text":"hello world","embedding":[`, `{"index":2,"text":"",`, `{"index":3,"text":"Paris."`}},
+		{"embed csv", texts, []string{"embed", testdata + "embed", "-format", "csv", "-dim=2"}, []string{",", "\n", ",", "\n", ",", "\n", ",", "\n"}},
+		{"embed jsonl", "{\"body\": \"a\"}\n\"b\"\n", []string{"embed", "-input=jsonl", "-field", "body", testdata + "embed", "-prompt", "query"}, []string{`"text":"a"`, `"text":"b"`}},
+		{"nearest", texts, []string{"embed", testdata + "embed", "-nearest", "Paris.", "-k", "2"}, []string{"\t4\tParis."}},
+		{"rerank", texts, []string{"rerank", testdata + "rerank", "what?", "-top", "2"}, []string{"\t", "\n", "\t", "\n"}},
+		{"classify", texts, []string{"classify", testdata + "classify", "-top", "1"}, []string{`{"labels":[{"label":`, `"text":"hello world"}`, `"text":"Paris."}`}},
+		{"words", "The cat in Paris\n", []string{"classify", "-words", "first", testdata + "tokens"}, []string{`"entities":[`, `"text":"The cat in Paris"`}},
+		{"image", "", []string{"classify", testdata + "image", "../../text/internal/vision/testdata/landscape.png"}, []string{`landscape.png`, `"label":`}},
+		{"generate", "", []string{"generate", testdata + "generate", "The quick brown", "-max-tokens", "8"}, []string{"\n"}},
+		{"chat", "Hello\nBye\n", []string{"generate", testdata + "generate", "-max-tokens=4", "-system", "x"}, []string{"\n", "\n"}},
+		{"translate", texts, []string{"translate", testdata + "translate", "-beams", "2", "-max-tokens", "5"}, []string{"\n", "\n", "\n", "\n"}},
+		{"transcribe", "", []string{"transcribe", testdata + "transcribe", testdata + "transcribe/sound0.wav", "-language=en"}, []string{"\n"}},
+		{"info", "", []string{"info", testdata + "embed"}, []string{"bert", "2 layers", "works with", "embed"}},
+		{"info chat", "", []string{"info", "-json", testdata + "generate"}, []string{`"model_type":"qwen2"`, `"uses":["generate"]`}},
+		{"help", "", []string{"help"}, []string{"embed", "bench"}},
+		{"flags", "", []string{"embed", "-h"}, []string{"-nearest"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, out, stderr := call(t, c.in, c.args...)
+			if code != exitOK || stderr != "" {
+				t.Fatalf("exit code %d, %q", code, stderr)
+			}
+			rest := out
+			for _, w := range c.want {
+				_, after, ok := strings.Cut(rest, w)
+				if !ok {
+					t.Fatalf("no %q in %q of %q", w, rest, out)
+				}
+				rest = after
+			}
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	dir := t.TempDir()
+	exists := filepath.Join(dir, "exists.npy")
+	if err := os.WriteFile(exists, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		in   string
+		code int
+		want string
+	}{
+		{nil, "", exitUsage, "embed, rerank"},
+		{[]string{"fly"}, "", exitUsage, `"fly"`},
+		{[]string{"embed"}, "", exitUsage, "DIR [FILE]"},
+		{[]string{"embed", "-fly", "x"}, "", exitUsage, "-fly"},
+		{[]string{"embed", testdata + "embed", "a", "b"}, "", exitUsage, "DIR [FILE]"},
+		{[]string{"embed", testdata + "embed", "-format", "xml"}, "", exitUsage, "xml"},
+		{[]string{"embed", testdata + "embed", "-format", "npy"}, "", exitUsage, "-o FILE"},
+		{[]string{"embed", testdata + "embed", "-input", "xml"}, "", exitUsage, "xml"},
+		{[]string{"classify", testdata + "tokens", "-words", "all"}, "", exitUsage, "all"},
+		{[]string{"embed", dir + "/none"}, "", exitFailed, "none"},
+		{[]string{"embed", dir}, "", exitFailed, "config.json"},
+		{[]string{"embed", testdata + "embed", dir + "/none"}, "", exitFailed, "none: no such file"},
+		{[]string{"embed", testdata + "embed", "-prompt", "fly"}, "x\n", exitFailed, `"fly"`},
+		{[]string{"embed", testdata + "embed", "-input", "jsonl"}, "{}\n", exitFailed, "line 1"},
+		{[]string{"embed", testdata + "embed", "-refuse", "-max-length", "4"}, "a b c d e\n", exitFailed, "too many tokens"},
+		{[]string{"embed", testdata + "embed", "-o", exists}, "", exitFailed, "-f replaces it"},
+		{[]string{"rerank", testdata + "classify", "q"}, "", exitFailed, "one label"},
+		{[]string{"generate", testdata + "embed", "q"}, "", exitFailed, "bert"},
+		{[]string{"transcribe", testdata + "transcribe", "main.go"}, "", exitFailed, "no WAV file"},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			code, out, stderr := call(t, c.in, c.args...)
+			if code != c.code || out != "" {
+				t.Errorf("exit code %d, output %q, want %d", code, out, c.code)
+			}
+			if !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("message %q, want one line with %q", stderr, c.want)
+			}
+		})
+	}
+}
+
+// writeTexts writes n lines of some words.
+func writeTexts(t testing.TB, file string, n int) {
+	t.Helper()
+	words := strings.Fields("the cat reads a long letter and nobody forgets three numbers in French because it has to Paris attention Straße 東京 😀 unaffordable")
+	r := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	for range n {
+		for range r.IntN(14) {
+			b.WriteString(words[r.IntN(len(words))] + " ")
+		}
+		b.WriteByte('\n')
+	}
+	if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func start(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.Command(os.Args[0], args...)
+	c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestResume interrupts and kills runs at random times and starts them again:
+// the output is that of a run that was left alone.
+func TestResume(t *testing.T) {
+	n := 100_000
+	if testing.Short() {
+		n = 6_000
+	}
+	dir := t.TempDir()
+	input := filepath.Join(dir, "texts.txt")
+	writeTexts(t, input, n)
+	for _, format := range []string{"npy", "jsonl"} {
+		t.Run(format, func(t *testing.T) {
+			whole, broken := filepath.Join(dir, "whole."+format), filepath.Join(dir, "broken."+format)
+			begin := time.Now()
+			if code, _, stderr := call(t, "", "embed", testdata+"embed", input, "-o", whole); code != exitOK {
+				t.Fatal(stderr)
+			}
+			took := time.Since(begin)
+			r := rand.New(rand.NewPCG(3, 4))
+			ends := map[string]int{}
+			for runs := 0; ; runs++ {
+				if runs > 200 {
+					t.Fatal("no run completes")
+				}
+				c := start(t, "embed", testdata+"embed", input, "-o", broken)
+				timer := time.AfterFunc(took/20+time.Duration(r.Float64()*float64(took)/3), func() {
+					if runs%2 == 0 && runtime.GOOS != "windows" {
+						_ = c.Process.Signal(os.Interrupt)
+					} else {
+						_ = c.Process.Kill()
+					}
+				})
+				err := c.Wait()
+				timer.Stop()
+				if err == nil {
+					break
+				}
+				ends[fmt.Sprint(c.ProcessState.ExitCode())]++
+				halfChunk(t, broken+".part")
+			}
+			t.Logf("%d lines in %v; ended by exit codes %v before", n, took, ends)
+			if ends["-1"] == 0 && runtime.GOOS != "windows" || len(ends) == 0 {
+				t.Error("no run was killed")
+			}
+			for code := range ends {
+				if code != "-1" && code != fmt.Sprint(exitInterrupted) && runtime.GOOS != "windows" {
+					t.Errorf("a run ended with %s", code)
+				}
+			}
+			compareFiles(t, broken, whole)
+			left, err := filepath.Glob(broken + ".*")
+			if err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// halfChunk adds what a run leaves that is killed while it writes.
+func halfChunk(t *testing.T, part string) {
+	t.Helper()
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_APPEND, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // killed before it began
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString("half a chunk"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func compareFiles(t *testing.T, got, want string) {
+	t.Helper()
+	a, err := os.ReadFile(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a, b) {
+		t.Errorf("%s and %s differ: %d and %d bytes", got, want, len(a), len(b))
+	}
+}
+
+// TestResumeRefused does not go on with what does not belong together.
+func TestResumeRefused(t *testing.T) {
+	dir := t.TempDir()
+	input, output := filepath.Join(dir, "texts.txt"), filepath.Join(dir, "out.jsonl")
+	writeTexts(t, input, 3*chunkLines)
+	// A run that fails in its last chunk.
+	data, err := os.ReadFile(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := append(bytes.Clone(data), strings.Repeat("word ", 100)+"\n"...)
+	embedIt := func(in []byte, more ...string) (int, string) {
+		code, _, stderr := call(t, string(in), append([]string{"embed", testdata + "embed", "-refuse", "-o", output}, more...)...)
+		return code, stderr
+	}
+	if code, stderr := embedIt(long); code != exitFailed || !strings.Contains(stderr, fmt.Sprint(3*chunkLines, " lines are done")) {
+		t.Fatalf("exit code %d, %q", code, stderr)
+	}
+	other := bytes.Clone(data)
+	other[10]++
+	for name, c := range map[string]struct {
+		in   []byte
+		more []string
+		want string
+	}{
+		"other input":   {other, nil, "others than before"},
+		"shorter input": {data[:len(data)/2], nil, "are done"},
+		"other flags":   {data, []string{"-dim", "8"}, "other flags"},
+	} {
+		if code, stderr := embedIt(c.in, c.more...); code != exitFailed || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit code %d, %q", name, code, stderr)
+		}
+	}
+	if code, stderr := embedIt(data); code != exitOK {
+		t.Fatalf("exit code %d, %q", code, stderr)
+	}
+	got, err := os.ReadFile(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := bytes.Split(bytes.TrimSuffix(got, []byte("\n")), []byte("\n"))
+	if len(rows) != 3*chunkLines {
+		t.Fatalf("%d rows, want %d", len(rows), 3*chunkLines)
+	}
+	for i, row := range rows {
+		var r struct{ Index int }
+		if err := json.Unmarshal(row, &r); err != nil || r.Index != i {
+			t.Fatalf("row %d has index %d, %v", i, r.Index, err)
+		}
+	}
+}
+
+// TestNPY reads what was written.
+func TestNPY(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "out.npy")
+	if code, _, stderr := call(t, "a\nb\nc\n", "embed", testdata+"embed", "-dim", "5", "-o", output); code != exitOK {
+		t.Fatal(stderr)
+	}
+	data, err := os.ReadFile(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if head := string(data[:128]); !strings.HasPrefix(head, "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3, 5), }") || head[127] != '\n' {
+		t.Errorf("header %q", head)
+	}
+	if len(data) != 128+3*5*4 {
+		t.Errorf("%d bytes", len(data))
+	}
+}

@@ -1,0 +1,70 @@
+// Progress on a terminal.
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// progress tells rate and time left on a terminal, and nothing in a pipe.
+type progress struct {
+	w          io.Writer // nil: tell nothing
+	start, own time.Time
+	began      int // lines that were done before
+	size       int64
+	told       bool
+}
+
+// newProgress is that of reading a file of size bytes; 0 is unknown.
+func (a *app) newProgress(size int64) *progress {
+	p := &progress{start: time.Now(), size: size}
+	if f, ok := a.err.(*os.File); ok && !a.silent && isTerminal(f) {
+		p.w = f
+	}
+	return p
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// sizeOf is the size of what is read, if it is a file.
+func sizeOf(r io.Reader) int64 {
+	if f, ok := r.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			return info.Size()
+		}
+	}
+	return 0
+}
+
+// resumed says that lines were done before.
+func (p *progress) resumed(lines int) { p.began, p.start = lines, time.Now() }
+
+// tell tells that so many lines, and bytes, are done; not more often than five
+// times a second.
+func (p *progress) tell(lines int, bytes int64) {
+	now := time.Now()
+	if p.w == nil || now.Sub(p.own) < 200*time.Millisecond {
+		return
+	}
+	p.own, p.told = now, true
+	seconds := now.Sub(p.start).Seconds()
+	rate := float64(lines-p.began) / seconds
+	fmt.Fprintf(p.w, "\r\033[K%d lines, %.0f a second", lines, rate)
+	if p.size > 0 && bytes > 0 && rate > 0 {
+		left := float64(lines) * float64(p.size-bytes) / float64(bytes) / rate
+		fmt.Fprintf(p.w, ", %d%%, %v left", 100*bytes/p.size, time.Duration(left*float64(time.Second)).Round(time.Second))
+	}
+}
+
+// done clears what was told.
+func (p *progress) done() {
+	if p.told {
+		fmt.Fprint(p.w, "\r\033[K")
+	}
+}
