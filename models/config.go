@@ -83,7 +83,7 @@ func (d Document) Sub(field string) (Document, error) {
 
 // Errorf is an error about the value of a field, which it names.
 func (d Document) Errorf(field, format string, args ...any) error {
-	return errorf(ErrConfig, "%s: %s = %s: %s", d.Name, field, d.value(field), fmt.Sprintf(format, args...))
+	return errorf(ErrConfig, "%s: %s = %s: %w", d.Name, field, d.value(field), fmt.Errorf(format, args...))
 }
 
 // value is the text of a field's value, shortened.

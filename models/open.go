@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
@@ -270,6 +271,17 @@ func (w *files) Shape(name string) ([]int, bool) {
 	}
 	info, ok := f.Info(name)
 	return info.Shape, ok
+}
+
+// Format tells which tensors have elements of 16 bits.
+func (w *files) Format(name string) kernels.Format {
+	f, ok := w.of[name]
+	if !ok {
+		return kernels.FormatF32
+	}
+	return transformer.FromSafetensors(f).(interface {
+		Format(name string) kernels.Format
+	}).Format(name)
 }
 
 // Read implements transformer.Reader.

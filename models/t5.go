@@ -87,6 +87,12 @@ func newT5(c *Checkpoint) (*Model, error) {
 	for i := 0; i < config.DecoderLayers && !c.Loader.Failed(); i++ {
 		d.add(body.At(names.Layers, i).Layer(layer, names.Layer), 0)
 	}
+	if config.ScaleOutputs && d.norm != nil { // by the normalization in front
+		by := float32(1 / math.Sqrt(float64(config.Dim)))
+		for i := range d.norm.Weight {
+			d.norm.Weight[i] *= by
+		}
+	}
 	m.LM = d
 	d.head, err = config.head(c, shared)
 	return m, err
@@ -123,7 +129,7 @@ func (config *t5Config) bias(l *transformer.Loader, bothWays bool) *relativeBias
 	}
 }
 
-// head is the projection to logits, with the scale of what enters it.
+// head is the projection to logits.
 func (config *t5Config) head(c *Checkpoint, shared *transformer.Embedding) (*transformer.Linear, error) {
 	l := c.Loader.At("lm_head.")
 	switch c.Config.Head() {
@@ -131,18 +137,8 @@ func (config *t5Config) head(c *Checkpoint, shared *transformer.Embedding) (*tra
 	default:
 		return nil, c.unknownHead()
 	}
-	weight := shared.Weight
-	if l.Has("weight") {
-		weight = l.Tensor("weight", config.Vocab, config.Dim)
-	} else if !config.Tied {
-		return l.Linear(config.Dim, config.Vocab, false), nil // which notes that it is missing
+	if l.Has("weight") || !config.Tied {
+		return l.Linear(config.Dim, config.Vocab, false), nil
 	}
-	if config.ScaleOutputs {
-		scaled, by := make([]float32, len(weight)), float32(1/math.Sqrt(float64(config.Dim)))
-		for i, w := range weight {
-			scaled[i] = by * w
-		}
-		weight = scaled
-	}
-	return l.LinearOf(config.Dim, config.Vocab, weight, nil), nil
+	return l.Tied(shared, nil), nil
 }

@@ -173,8 +173,8 @@ func (c *Checkpoint) loadTextTower(config towerConfig, text textTowerConfig, d D
 type imageTower struct {
 	dim, size, side int // width, of the image, of the grid of patches
 	patches         *patches
-	class           []float32 // [D], or nil
-	positions       *transformer.Embedding
+	class           []float32         // [D], or nil
+	positions       []float32         // [rows, D]
 	before, after   *transformer.Norm // or nil
 	layers          *transformer.Stack
 }
@@ -195,7 +195,7 @@ func loadImageTower(config towerConfig, image imageTowerConfig, d Document, l *t
 		count++
 	}
 	t.patches = loadPatches(l.At("embeddings.patch_embedding."), config.Dim, image.Channels, image.Patch, image.Patch, !class)
-	t.positions = l.At("embeddings.position_embedding.").Embedding(count, config.Dim)
+	t.positions = l.Tensor("embeddings.position_embedding.weight", count, config.Dim)
 	return t, nil
 }
 
@@ -217,8 +217,8 @@ func (t *imageTower) EncodeImages(ws *Workspace, dst, pixels []float32, images, 
 	if len(dst) != images*rows*t.dim {
 		return fmt.Errorf("%w: dst has %d elements, want %d images of %d rows of %d", transformer.ErrShape, len(dst), images, rows, t.dim)
 	}
-	class := len(t.class)           // elements
-	positions := t.positions.Weight // [rows, D]
+	class := len(t.class)    // elements
+	positions := t.positions // [rows, D]
 	if height != t.size || width != t.size {
 		other := interpolate(positions[class:], t.dim, t.side, t.side, height/t.patches.height, width/t.patches.width)
 		positions = slices.Concat(positions[:class], other)

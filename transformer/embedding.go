@@ -1,13 +1,24 @@
 package transformer
 
-import "math"
+import (
+	"math"
 
-// Embedding is a table of vectors, one for each token.
+	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// Embedding is a table of vectors, one for each token. Make it with NewEmbedding or as
+// part of a model. It holds the vectors as the checkpoint has them, float32 or 16 bits,
+// or shares them with the projection to the vocabulary.
 type Embedding struct {
 	Vocab, Dim int
-	Weight     []float32 // [Vocab, Dim]
 	// Scale multiplies the vectors: sqrt(Dim) in the original transformer. 0: 1.
 	Scale float32
+
+	table  []float32 // [Vocab, Dim], or
+	half   []uint16  // the same in 16 bits, as
+	widen  func(uint16) float32
+	packed *kernels.PackedB // or row by row
 }
 
 // NewEmbedding is the table with weight, [vocab, dim], which it keeps.
@@ -18,7 +29,7 @@ func NewEmbedding(vocab, dim int, weight []float32) (*Embedding, error) {
 	if len(weight)/dim != vocab || len(weight)%dim != 0 {
 		return nil, errorf(ErrShape, "embedding: weight has %d elements, want %d*%d (vocabulary*dim)", len(weight), vocab, dim)
 	}
-	return &Embedding{Vocab: vocab, Dim: dim, Weight: weight}, nil
+	return &Embedding{Vocab: vocab, Dim: dim, table: weight}, nil
 }
 
 // Embedding is the table in the tensor weight, [vocab, dim].
@@ -26,7 +37,51 @@ func (l *Loader) Embedding(vocab, dim int) *Embedding {
 	if l.Fail(positive("embedding "+l.Name(), size{"vocabulary", vocab}, size{"dim", dim})) {
 		return nil
 	}
-	return &Embedding{Vocab: vocab, Dim: dim, Weight: l.Tensor("weight", vocab, dim)}
+	e := &Embedding{Vocab: vocab, Dim: dim}
+	data, ok := l.find("weight", vocab, dim)
+	if !ok {
+		return e
+	}
+	switch l.format("weight") {
+	case kernels.FormatBF16:
+		l.halves(e, data, half.ToBFloat16, half.BFloat16)
+	case kernels.FormatF16:
+		l.halves(e, data, half.ToFloat16, half.Float16)
+	default:
+		e.table = data
+		if data == nil {
+			e.table = make([]float32, vocab*dim)
+			l.read(e.table, nil, "weight", 0)
+		}
+	}
+	return e
+}
+
+// halves fills the table of e with what the checkpoint has in 16 bits.
+func (l *Loader) halves(e *Embedding, data []float32, narrow func(float32) uint16, widen func(uint16) float32) {
+	e.half, e.widen = make([]uint16, e.Vocab*e.Dim), widen
+	next := l.rows(e.Dim, []Part{{Rows: e.Vocab}}, [][]float32{data})
+	row := make([]float32, e.Dim)
+	for t := range e.Vocab {
+		next(row)
+		for i, v := range row {
+			e.half[t*e.Dim+i] = narrow(v)
+		}
+	}
+}
+
+// Row sets dst, [Dim], to the vector of a token, without Scale.
+func (e *Embedding) Row(dst []float32, token int) {
+	switch {
+	case e.packed != nil:
+		e.packed.Column(dst, token)
+	case e.half != nil:
+		for i, h := range e.half[token*e.Dim : (token+1)*e.Dim] {
+			dst[i] = e.widen(h)
+		}
+	default:
+		copy(dst, e.table[token*e.Dim:(token+1)*e.Dim])
+	}
 }
 
 // Forward sets dst, [len(tokens), Dim], to the vectors of the tokens.
@@ -39,9 +94,22 @@ func (e *Embedding) Add(ws *Workspace, dst []float32, tokens []int) error {
 	return e.lookup(ws, dst, tokens, true)
 }
 
+// check returns an error unless the table is what the sizes say.
+func (e *Embedding) check() error {
+	if e != nil && e.Dim > 0 {
+		switch {
+		case e.packed != nil && e.packed.N() == e.Vocab && e.packed.K() == e.Dim,
+			e.half != nil && len(e.half) == e.Vocab*e.Dim,
+			e.table != nil && len(e.table) == e.Vocab*e.Dim:
+			return nil
+		}
+	}
+	return errorf(ErrConfig, "embedding that NewEmbedding did not make, or edited since")
+}
+
 func (e *Embedding) lookup(ws *Workspace, dst []float32, tokens []int, add bool) error {
-	if e == nil || e.Dim < 1 || len(e.Weight) != e.Vocab*e.Dim {
-		return errorf(ErrConfig, "embedding that NewEmbedding did not make, or edited since")
+	if err := e.check(); err != nil {
+		return err
 	}
 	if err := ws.check(); err != nil {
 		return err
@@ -53,11 +121,14 @@ func (e *Embedding) lookup(ws *Workspace, dst []float32, tokens []int, add bool)
 	if scale == 0 {
 		scale = 1
 	}
+	defer ws.Release(ws.Mark())
+	row := ws.Alloc(e.Dim)
 	for i, t := range tokens {
 		if t < 0 || t >= e.Vocab {
 			return errorf(ErrToken, "token %d at row %d, the vocabulary has %d", t, i, e.Vocab)
 		}
-		d, row := dst[i*e.Dim:(i+1)*e.Dim], e.Weight[t*e.Dim:(t+1)*e.Dim]
+		e.Row(row, t)
+		d := dst[i*e.Dim : (i+1)*e.Dim]
 		if add {
 			for j, v := range row {
 				d[j] += scale * v

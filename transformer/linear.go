@@ -13,18 +13,23 @@ type Linear struct {
 // NewLinear is the layer with weight, [out, in], which is packed for the kernels
 // active now, and bias, [out] or nil, which the layer keeps.
 func NewLinear(in, out int, weight, bias []float32) (*Linear, error) {
-	if err := positive("linear layer", size{"in", in}, size{"out", out}); err != nil {
+	if err := checkLinear(in, out, weight, bias); err != nil {
 		return nil, err
 	}
+	return &Linear{in, out, bias, kernels.PackB(kernels.Trans, in, out, weight, in)}, nil
+}
+
+func checkLinear(in, out int, weight, bias []float32) error {
+	if err := positive("linear layer", size{"in", in}, size{"out", out}); err != nil {
+		return err
+	}
 	if len(weight)/in != out || len(weight)%in != 0 { // in*out may overflow
-		return nil, errorf(ErrShape, "weight has %d elements, want %d*%d (out*in)", len(weight), out, in)
+		return errorf(ErrShape, "weight has %d elements, want %d*%d (out*in)", len(weight), out, in)
 	}
 	if bias != nil {
-		if err := checkLen("bias", bias, out, "out"); err != nil {
-			return nil, err
-		}
+		return checkLen("bias", bias, out, "out")
 	}
-	return &Linear{in, out, bias, kernels.PackB(kernels.Trans, in, out, weight, in)}, nil
+	return nil
 }
 
 // Weight is the matrix that the layer multiplies with, [Out, In], unpacked: for
@@ -32,7 +37,7 @@ func NewLinear(in, out int, weight, bias []float32) (*Linear, error) {
 func (l *Linear) Weight() []float32 {
 	w := make([]float32, l.Out*l.In)
 	for o := range l.Out {
-		l.packed.Column(w[o*l.In:][:l.In], o)
+		l.packed.Column(w[o*l.In:(o+1)*l.In], o)
 	}
 	return w
 }

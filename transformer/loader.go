@@ -28,8 +28,8 @@ type loadState struct {
 	names   map[string]bool     // of src
 	rename  func(string) string // from the model's names to those of src
 	used    map[string]bool
-	ignored []string // patterns of path.Match
-	scratch []float32
+	ignored []string       // patterns of path.Match
+	format  kernels.Format // of packed weights
 	err     LoadError
 }
 
@@ -80,6 +80,10 @@ func (l *Loader) Transposed() *Loader {
 	t.transposed = true
 	return &t
 }
+
+// Pack makes l, and all loaders made from the same checkpoint, pack the weights of linear
+// layers in the given format. The default is kernels.FormatF32.
+func (l *Loader) Pack(f kernels.Format) { l.state.format = f }
 
 // Rename makes l and all loaders made from the same checkpoint look up what f
 // makes of a name.
@@ -188,6 +192,16 @@ func (l *Loader) read(dst, data []float32, name string, from int) bool {
 	return true
 }
 
+// format is that of the tensor's elements in the checkpoint, if it tells.
+func (l *Loader) format(name string) kernels.Format {
+	if f, ok := l.state.src.(interface {
+		Format(name string) kernels.Format
+	}); ok {
+		return f.Format(l.lookup(name))
+	}
+	return kernels.FormatF32
+}
+
 // Tensor is the elements of the named tensor, in row-major order. They belong to
 // the caller unless the weights are a TensorMap.
 func (l *Loader) Tensor(name string, shape ...int) []float32 {
@@ -210,145 +224,10 @@ func (l *Loader) Optional(wanted bool, name string, shape ...int) []float32 {
 	return l.Tensor(name, shape...)
 }
 
-// A Part is rows of a linear layer's weight, and elements of its bias.
-type Part struct {
-	Name string // prefix of "weight" and "bias"
-	Rows int
-	// From and Of are for rows of a tensor that stacks several: the first of
-	// them, and the number of all. Of 0: the tensor has Rows rows.
-	From, Of int
-	NoBias   bool // the bias of these rows is 0, and the checkpoint lacks it
-	// Scale and BiasScale multiply weight and bias; 0: 1.
-	Scale, BiasScale float32
-}
-
-// Linear is the layer with the tensors weight, [out, in], and bias, [out].
-func (l *Loader) Linear(in, out int, bias bool) *Linear {
-	return l.Stacked(in, bias, Part{Rows: out})
-}
-
-// Stacked is the linear layer whose output is that of several side by side.
-func (l *Loader) Stacked(in int, bias bool, parts ...Part) *Linear {
-	out, all, complete := 0, 0, true
-	data := make([][]float32, len(parts))
-	var b []float32
-	for i := range parts {
-		p := &parts[i]
-		if p.Of == 0 {
-			p.Of = p.Rows
-		}
-		if p.Rows < 1 || p.From < 0 || p.From > p.Of-p.Rows {
-			l.Fail(errorf(ErrConfig, "%s%s: rows %d to %d of %d", l.prefix, p.Name, p.From, p.From+p.Rows, p.Of))
-			return nil
-		}
-		shape := []int{p.Of, in}
-		if l.transposed {
-			shape = []int{in, p.Of}
-		}
-		var ok bool
-		data[i], ok = l.find(p.Name+"weight", shape...)
-		complete = complete && ok
-		out, all = out+p.Rows, all+p.Of
-		var x []float32
-		if bias && !p.NoBias {
-			x = l.Tensor(p.Name+"bias", p.Of)
-			complete = complete && x != nil
-		}
-		if bias && complete {
-			if p.NoBias {
-				x = make([]float32, p.Of)
-			}
-			b = append(b, x[p.From:p.From+p.Rows]...)
-			scale(b[len(b)-p.Rows:], p.BiasScale)
-		}
-	}
-	if !complete || l.Failed() {
-		return nil
-	}
-	if l.transposed {
-		if len(parts) > 1 || parts[0].Scale != 0 {
-			l.Fail(errorf(ErrConfig, "%s: transposed weights side by side or scaled", l.Name()))
-			return nil
-		}
-		w := l.whole(data[0], parts[0].Name+"weight", in*all)
-		if w == nil {
-			return nil
-		}
-		return &Linear{in, out, b, kernels.PackB(kernels.NoTrans, in, out, w[parts[0].From:], all)}
-	}
-	if len(parts) == 1 && data[0] != nil && parts[0].Scale == 0 {
-		return &Linear{in, out, b, kernels.PackB(kernels.Trans, in, out, data[0][parts[0].From*in:], in)}
-	}
-	w := l.buffer(out * in)
-	at := 0
-	for i, p := range parts {
-		if !l.read(w[at:at+p.Rows*in], data[i], p.Name+"weight", p.From*in) {
-			return nil
-		}
-		scale(w[at:at+p.Rows*in], p.Scale)
-		at += p.Rows * in
-	}
-	return &Linear{in, out, b, kernels.PackB(kernels.Trans, in, out, w, in)}
-}
-
-// scale multiplies x by a factor, 0 standing for 1.
-func scale(x []float32, by float32) {
-	if by != 0 && by != 1 {
-		kernels.Scale(x, x, by)
-	}
-}
-
-// whole is all elements of a tensor that was found, valid until the next call.
-func (l *Loader) whole(data []float32, name string, n int) []float32 {
-	if data == nil {
-		data = l.buffer(n)
-		if !l.read(data, nil, name, 0) {
-			return nil
-		}
-	}
-	return data
-}
-
-// buffer is n elements of any value, valid until the next call.
-func (l *Loader) buffer(n int) []float32 {
-	if n > len(l.state.scratch) {
-		l.state.scratch = nil // freed before the larger one is made
-		l.state.scratch = make([]float32, n)
-	}
-	return l.state.scratch[:n]
-}
-
-// LinearOf is the linear layer with tensors of l, of which some may be missing. It
-// does not keep weight, [out, in].
-func (l *Loader) LinearOf(in, out int, weight, bias []float32) *Linear {
-	if l.Failed() {
-		return nil
-	}
-	linear, err := NewLinear(in, out, weight, bias)
-	l.Fail(err)
-	return linear
-}
-
-// Tied is the projection to the vocabulary whose weight is that of the embedding.
-// If the checkpoint has the tensor weight all the same, it must be equal.
-func (l *Loader) Tied(e *Embedding, bias []float32) *Linear {
-	if l.Failed() || e == nil {
-		return nil
-	}
-	if l.Has("weight") {
-		if own := l.Tensor("weight", e.Vocab, e.Dim); own != nil && !slices.Equal(own, e.Weight) {
-			l.Fail(errorf(ErrConfig, "%sweight differs from the embedding that the configuration ties it to", l.prefix))
-			return nil
-		}
-	}
-	return l.LinearOf(e.Dim, e.Vocab, e.Weight, bias)
-}
-
 // Finish is the error that loading ends with: nil if every tensor was there in
 // the right shape and none under the prefix is left over, else a [*LoadError].
 func (l *Loader) Finish() error {
 	s := l.state
-	s.scratch = nil
 	for name := range s.names {
 		if strings.HasPrefix(name, l.prefix) && !s.used[name] && !s.ignores(name) {
 			s.err.LeftOver = append(s.err.LeftOver, name)

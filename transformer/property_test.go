@@ -414,7 +414,8 @@ func TestBatch(t *testing.T) {
 
 // TestEmbedding looks up and adds scaled vectors.
 func TestEmbedding(t *testing.T) {
-	e := tf.Embedding{Vocab: 2, Dim: 2, Weight: []float32{1, 2, 3, 4}, Scale: 10}
+	e := tftest.Must(tf.NewEmbedding(2, 2, []float32{1, 2, 3, 4}))(t)
+	e.Scale = 10
 	x := make([]float32, 4)
 	tftest.NoError(t, e.Forward(new(tf.Workspace), x, []int{1, 0}))
 	tftest.NoError(t, e.Add(new(tf.Workspace), x, []int{1, 1}))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
@@ -31,6 +32,9 @@ type Reader interface {
 	Read(dst []float32, name string, from int) error
 }
 
+// A Reader may have a method Format(name string) kernels.Format too, which tells that a
+// tensor has elements of 16 bits, so that tables need not be held in 32.
+
 // FromSafetensors is the weights in a safetensors file, a [Reader].
 func FromSafetensors(f *safetensors.File) Weights { return fileWeights{f} }
 
@@ -52,6 +56,17 @@ func (w fileWeights) Tensor(name string, shape ...int) ([]float32, error) {
 func (w fileWeights) Shape(name string) ([]int, bool) {
 	info, ok := w.f.Info(name)
 	return info.Shape, ok
+}
+
+func (w fileWeights) Format(name string) kernels.Format {
+	info, _ := w.f.Info(name)
+	switch info.DType {
+	case safetensors.BF16:
+		return kernels.FormatBF16
+	case safetensors.F16:
+		return kernels.FormatF16
+	}
+	return kernels.FormatF32
 }
 
 func (w fileWeights) Read(dst []float32, name string, from int) error {

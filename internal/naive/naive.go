@@ -214,7 +214,9 @@ func Embed(e *transformer.Embedding, tokens []int) []float64 {
 	}
 	var x []float64
 	for _, t := range tokens {
-		for _, v := range e.Weight[t*e.Dim : (t+1)*e.Dim] {
+		row := make([]float32, e.Dim)
+		e.Row(row, t)
+		for _, v := range row {
 			x = append(x, scale*float64(v))
 		}
 	}

@@ -110,11 +110,18 @@ func (b *BERT) Forward(ws *transformer.Workspace, dst []float32, in BERTInput, c
 		return err
 	}
 	if b.Positions != nil {
+		at := make([]int, 0, rows)
 		for i := range in.Batch.Len() {
-			part := x[in.Batch.Start(i)*b.Dim : in.Batch.Start(i+1)*b.Dim]
-			if err := addPositions(part, b.Positions.Weight, cache.Len(i), b.Dim); err != nil {
-				return err
+			past, end := cache.Len(i), cache.Len(i)+in.Batch.Length(i)
+			if end > b.MaxPositions {
+				return errorf(transformer.ErrTooLong, "position %d, the table has %d", end-1, b.MaxPositions)
 			}
+			for p := past; p < end; p++ {
+				at = append(at, p)
+			}
+		}
+		if err := b.Positions.Add(ws, x, at); err != nil {
+			return err
 		}
 	}
 	if err := b.EmbeddingNorm.Forward(ws, x, x); err != nil {
@@ -156,13 +163,4 @@ func firstRows(ws *transformer.Workspace, x []float32, batch transformer.Batch, 
 		copy(first[i*dim:(i+1)*dim], x[batch.Start(i)*dim:])
 	}
 	return first, nil
-}
-
-// addPositions adds rows [from, from+n) of table, [length, dim], to the n rows of x.
-func addPositions(x, table []float32, from, dim int) error {
-	if from*dim+len(x) > len(table) {
-		return errorf(transformer.ErrTooLong, "position %d, the table has %d", from+len(x)/dim-1, len(table)/dim)
-	}
-	addTo(x, table[from*dim:from*dim+len(x)])
-	return nil
 }

@@ -176,3 +176,12 @@ func (d decoder) Hidden(ws *transformer.Workspace, x []float32, target []int, ba
 func (d decoder) Logits(ws *transformer.Workspace, dst, x []float32) error {
 	return d.m.Generator.Forward(ws, dst, x) // [rows, V]
 }
+
+// addPositions adds rows [from, from+n) of table, [length, dim], to the n rows of x.
+func addPositions(x, table []float32, from, dim int) error {
+	if from*dim+len(x) > len(table) {
+		return errorf(transformer.ErrTooLong, "position %d, the table has %d", from+len(x)/dim-1, len(table)/dim)
+	}
+	addTo(x, table[from*dim:from*dim+len(x)])
+	return nil
+}
