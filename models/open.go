@@ -15,13 +15,33 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
+// Options say how a model is held. The zero value is as everywhere here: float32.
+type Options struct {
+	// Weights is the format that weights of linear layers are packed in. Formats of 16
+	// bits take half the memory and, where few rows are computed at a time, half the
+	// time; results are those of the rounded weights.
+	Weights kernels.Format
+}
+
 // Open loads the model in the folder dir, which has config.json and
 // model.safetensors, or shards of it with model.safetensors.index.json. A folder of
 // the hub's cache may be given too: a snapshot with its links, or the model's folder,
 // of which refs/main chooses the snapshot; or a GGUF file, see [OpenGGUF].
 //
 // The weights are packed for the kernels active now; no file is needed afterwards.
-func Open(dir string) (*Model, error) {
+func Open(dir string) (*Model, error) { return Options{}.Open(dir) }
+
+// OpenFS is Open for a file system whose root is the folder, such as an embedded one.
+func OpenFS(fsys fs.FS) (*Model, error) { return Options{}.OpenFS(fsys) }
+
+// New is the model that config, the text of a config.json, describes, with weights from
+// anywhere: transformer.Random(1) is enough for trying out and timing an architecture.
+func New(config []byte, weights transformer.Weights) (*Model, error) {
+	return Options{}.New(config, weights)
+}
+
+// Open is the function Open with options.
+func (o Options) Open(dir string) (*Model, error) {
 	if ref, err := os.ReadFile(path.Join(dir, "refs", "main")); err == nil {
 		dir = path.Join(dir, "snapshots", path.Base(strings.TrimSpace(string(ref))))
 	}
@@ -34,15 +54,15 @@ func Open(dir string) (*Model, error) {
 	case !info.IsDir():
 		return nil, errorf(ErrFolder, "%s is no folder", dir)
 	}
-	m, err := OpenFS(os.DirFS(dir))
+	m, err := o.OpenFS(os.DirFS(dir))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return m, nil
 }
 
-// OpenFS is Open for a file system whose root is the folder, such as an embedded one.
-func OpenFS(fsys fs.FS) (*Model, error) {
+// OpenFS is the function OpenFS with options.
+func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 	doc, err := readJSON(fsys, "config.json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errorf(ErrFolder, "config.json: %w", err)
@@ -62,7 +82,7 @@ func OpenFS(fsys fs.FS) (*Model, error) {
 		return nil, err
 	}
 	defer weights.Close()
-	m, err := c.build(build, weights, weights.name)
+	m, err := c.build(build, weights, weights.name, o)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +92,8 @@ func OpenFS(fsys fs.FS) (*Model, error) {
 	return m, nil
 }
 
-// New is the model that config, the text of a config.json, describes, with weights from
-// anywhere: transformer.Random(1) is enough for trying out and timing an architecture.
-func New(config []byte, weights transformer.Weights) (*Model, error) {
+// New is the function New with options.
+func (o Options) New(config []byte, weights transformer.Weights) (*Model, error) {
 	doc, err := parse("config.json", config)
 	if err != nil {
 		return nil, err
@@ -83,7 +102,7 @@ func New(config []byte, weights transformer.Weights) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.build(build, weights, "weights")
+	return c.build(build, weights, "weights", o)
 }
 
 // checkpoint reads what all configurations have, and finds the architecture.
@@ -100,8 +119,9 @@ func checkpoint(doc, generation Document) (*Checkpoint, Builder, error) {
 }
 
 // build makes the model with the weights of the named file.
-func (c *Checkpoint) build(build Builder, weights transformer.Weights, name string) (*Model, error) {
+func (c *Checkpoint) build(build Builder, weights transformer.Weights, name string, o Options) (*Model, error) {
 	c.Loader = transformer.NewLoader(weights)
+	c.Loader.Pack(o.Weights)
 	m, err := build(c)
 	if err != nil {
 		return nil, err

@@ -32,29 +32,45 @@ func NewEmbedding(vocab, dim int, weight []float32) (*Embedding, error) {
 	return &Embedding{Vocab: vocab, Dim: dim, table: weight}, nil
 }
 
-// Embedding is the table in the tensor weight, [vocab, dim].
+// Embedding is the table in the tensor weight, [vocab, dim]. Its vectors are there once
+// Finish has returned.
 func (l *Loader) Embedding(vocab, dim int) *Embedding {
 	if l.Fail(positive("embedding "+l.Name(), size{"vocabulary", vocab}, size{"dim", dim})) {
 		return nil
 	}
 	e := &Embedding{Vocab: vocab, Dim: dim}
-	data, ok := l.find("weight", vocab, dim)
-	if !ok {
-		return e
+	if data, ok := l.find("weight", vocab, dim); ok {
+		l.state.tables = append(l.state.tables, table{l, e, data})
+	}
+	return e
+}
+
+// table is an embedding of which it is not known yet whether a projection shares its
+// vectors, so that it has none of its own. data is what find gave.
+type table struct {
+	from *Loader
+	e    *Embedding
+	data []float32
+}
+
+// fill reads the vectors.
+func (t table) fill() {
+	l, e := t.from, t.e
+	if e.packed != nil {
+		return
 	}
 	switch l.format("weight") {
 	case kernels.FormatBF16:
-		l.halves(e, data, half.ToBFloat16, half.BFloat16)
+		l.halves(e, t.data, half.ToBFloat16, half.BFloat16)
 	case kernels.FormatF16:
-		l.halves(e, data, half.ToFloat16, half.Float16)
+		l.halves(e, t.data, half.ToFloat16, half.Float16)
 	default:
-		e.table = data
-		if data == nil {
-			e.table = make([]float32, vocab*dim)
+		e.table = t.data
+		if e.table == nil {
+			e.table = make([]float32, e.Vocab*e.Dim)
 			l.read(e.table, nil, "weight", 0)
 		}
 	}
-	return e
 }
 
 // halves fills the table of e with what the checkpoint has in 16 bits.

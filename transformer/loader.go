@@ -30,6 +30,8 @@ type loadState struct {
 	used    map[string]bool
 	ignored []string       // patterns of path.Match
 	format  kernels.Format // of packed weights
+	ahead   []float32      // rows that were read ahead
+	tables  []table        // embeddings to be filled
 	err     LoadError
 }
 
@@ -228,6 +230,12 @@ func (l *Loader) Optional(wanted bool, name string, shape ...int) []float32 {
 // the right shape and none under the prefix is left over, else a [*LoadError].
 func (l *Loader) Finish() error {
 	s := l.state
+	for _, t := range s.tables {
+		if s.err.count() == 0 {
+			t.fill()
+		}
+	}
+	s.tables, s.ahead = nil, nil
 	for name := range s.names {
 		if strings.HasPrefix(name, l.prefix) && !s.used[name] && !s.ignores(name) {
 			s.err.LeftOver = append(s.err.LeftOver, name)

@@ -1,6 +1,8 @@
 package transformer
 
 import (
+	"slices"
+
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -81,7 +83,10 @@ func (l *Loader) Stacked(in int, bias bool, parts ...Part) *Linear {
 // what find gave for each.
 func (l *Loader) rows(in int, parts []Part, data [][]float32) func(dst []float32) {
 	var block []float32 // rows read ahead
-	ahead := make([]float32, max(1<<15/in, 1)*in)
+	if n := max(1<<15/in, 1) * in; n > len(l.state.ahead) {
+		l.state.ahead = make([]float32, n)
+	}
+	ahead := l.state.ahead
 	row := 0 // of the first part that is left
 	return func(dst []float32) {
 		if len(block) == 0 {
@@ -164,34 +169,38 @@ func (l *Loader) Tied(e *Embedding, bias []float32) *Linear {
 	if l.Failed() || e == nil {
 		return nil
 	}
-	if l.Has("weight") && !l.same(e) {
+	at := slices.IndexFunc(l.state.tables, func(t table) bool { return t.e == e })
+	if at < 0 {
+		l.Fail(errorf(ErrConfig, "%s: tied to an embedding of another checkpoint", l.Name()))
+		return nil
+	}
+	if e.packed == nil {
+		t := l.state.tables[at]
+		next := t.from.rows(e.Dim, []Part{{Rows: e.Vocab}}, [][]float32{t.data})
+		e.packed = kernels.PackBRows(l.state.format, e.Vocab, e.Dim, func(_ int, dst []float32) { next(dst) })
+	}
+	if l.Has("weight") && !l.same(l.state.tables[at]) {
 		l.Fail(errorf(ErrConfig, "%sweight differs from the embedding that the configuration ties it to", l.prefix))
 	}
 	if l.Failed() {
 		return nil
 	}
-	if e.packed == nil {
-		e.packed = kernels.PackBRows(l.state.format, e.Vocab, e.Dim, func(j int, dst []float32) { e.Row(dst, j) })
-		e.table, e.half = nil, nil
-	}
 	return &Linear{e.Dim, e.Vocab, bias, e.packed}
 }
 
-// same reports whether the tensor weight is the embedding's.
-func (l *Loader) same(e *Embedding) bool {
-	data, ok := l.find("weight", e.Vocab, e.Dim)
+// same reports whether the tensor weight is that of an embedding.
+func (l *Loader) same(t table) bool {
+	data, ok := l.find("weight", t.e.Vocab, t.e.Dim)
 	if !ok {
 		return true // there is an error already
 	}
-	next := l.rows(e.Dim, []Part{{Rows: e.Vocab}}, [][]float32{data})
-	own, row := make([]float32, e.Dim), make([]float32, e.Dim)
-	for t := range e.Vocab {
-		next(own)
-		e.Row(row, t)
-		for i, v := range own {
-			if v != row[i] {
-				return false
-			}
+	a, b := make([]float32, t.e.Dim), make([]float32, t.e.Dim)
+	row := func(dst []float32, l *Loader, data []float32, i int) { l.read(dst, data, "weight", i*len(dst)) }
+	for i := range t.e.Vocab {
+		row(a, l, data, i)
+		row(b, t.from, t.data, i)
+		if !slices.Equal(a, b) {
+			return false
 		}
 	}
 	return true
