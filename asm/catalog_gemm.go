@@ -96,26 +96,10 @@ func accumulator(name string, rows, cols Expr, stride string) Operand {
 
 // gemvKernels multiply one row.
 var gemvKernels = []Kernel{
-	{
-		File: "gemv", Source: "gemv.go", Name: "gemvPanels",
-		Doc: []string{
-			"multiplies the vector a with panels of nr columns, the tier's NR:",
-			"",
-			"\tfor j := range c {",
-			"\t\tpanel := b[j/nr*len(a)*nr:]",
-			"\t\tc[j] = 0",
-			"\t\tfor p := range a {",
-			"\t\t\tc[j] += a[p] * panel[p*nr+j%nr]",
-			"\t\t}",
-			"\t}",
-			"",
-			"n is a multiple of nr.",
-		},
-		Sizes:  []Size{each("k", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"), turn("n", 0, "nr", "2*nr", "3*nr")},
-		Params: []Param{out("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "n", "k", ""), turn("nr", 1, "nr")},
-		Close:  sums,
-		Body:   func(t Tier) kernel.Body { return kernel.GemvPanels(t.Gemm.NR) },
-	},
+	gemvPanels("", "panel[p*nr+j%nr]", Float32, kernel.GemvPanels),
+	gemvPanels("Float16", "the value of the binary16 number panel[p*nr+j%nr]", Uint16, kernel.GemvPanelsFloat16,
+		On{Tier: "AVX512"}, On{Tier: "AVX2", Needs: []Feature{F16C}}, On{Tier: "NEON"}),
+	gemvPanels("BFloat16", "the value of the bfloat16 number panel[p*nr+j%nr]", Uint16, kernel.GemvPanelsBFloat16),
 	{
 		File: "gemv", Source: "gemv.go", Name: "gemvRows",
 		Doc: []string{
@@ -140,6 +124,31 @@ var gemvKernels = []Kernel{
 		Close: sums,
 		Body:  anyTier(kernel.GemvDot),
 	},
+}
+
+// gemvPanels is the kernel for panels of some type of elements, and what it reads an element as.
+func gemvPanels(suffix, value string, elem Elem, body func(nr int) kernel.Body, on ...On) Kernel {
+	return Kernel{
+		File: "gemv", Source: "gemv.go", Name: "gemvPanels" + suffix,
+		Doc: []string{
+			"multiplies the vector a with panels of nr columns, the tier's NR:",
+			"",
+			"\tfor j := range c {",
+			"\t\tpanel := b[j/nr*len(a)*nr:]",
+			"\t\tc[j] = 0",
+			"\t\tfor p := range a {",
+			"\t\t\tc[j] += a[p] * " + value,
+			"\t\t}",
+			"\t}",
+			"",
+			"n is a multiple of nr.",
+		},
+		Sizes:  []Size{each("k", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"), turn("n", 0, "nr", "2*nr", "3*nr")},
+		Params: []Param{out("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "n", "k", "").of(elem), turn("nr", 1, "nr")},
+		Close:  sums,
+		On:     on,
+		Body:   func(t Tier) kernel.Body { return body(t.Gemm.NR) },
+	}
 }
 
 // rowsBetween is the size of a matrix whose columns have every length.

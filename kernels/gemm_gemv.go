@@ -12,10 +12,10 @@ import (
 func (b *gemmBlock) row() {
 	g := b.g
 	c, x, nr := b.c[:b.n], b.a.data[:g.k], g.nr
-	step := max(1, 1<<19/(g.k*nr)) * nr // columns of a call, some 2 MiB of B
+	step := max(1, 1<<19/(g.k*nr)) * nr // columns of a call, some 2 MiB of float32
 	panels := func(sums []float32) {
 		for q := 0; q < len(sums); q += step {
-			simd.GemvPanels(g.isa, sums[q:min(q+step, len(sums))], x, b.b.packed.floats(b.b.column+q, 0), nr)
+			b.b.packed.gemv(sums[q:min(q+step, len(sums))], x, b.b.column+q)
 		}
 	}
 	if g.alpha == 1 && g.beta == 0 && !b.ep.any() && b.n%nr == 0 {
@@ -39,6 +39,21 @@ func (b *gemmBlock) row() {
 		b.finish(c[q:], s.sums[q:], 0, q, 1, min(nr, b.n-q))
 	}
 	gemmScratchPool.Put(s)
+}
+
+// hasGemv reports whether gemv knows the format.
+func (f Format) hasGemv() bool { return f <= FormatF16 }
+
+// gemv multiplies x with the columns of B from column j on, as many as there are sums.
+func (b *PackedB) gemv(sums, x []float32, j int) {
+	switch f, panels := b.format, b.panel(j, 0); f.Format {
+	case FormatF32:
+		simd.GemvPanels(f.isa, sums, x, asFloats(panels), f.nr)
+	case FormatBF16:
+		simd.GemvPanelsBFloat16(f.isa, sums, x, asHalves(panels), f.nr)
+	case FormatF16:
+		simd.GemvPanelsFloat16(f.isa, sums, x, asHalves(panels), f.nr)
+	}
 }
 
 // gemvCall is a gemmCall of one row and B in place: a task of its own, whose parts are

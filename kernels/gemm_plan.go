@@ -76,7 +76,7 @@ func (g *gemmCall) plan(t Threads) {
 		g.path, g.mr = pathInt8, packed.format.mr
 	case packed != nil:
 		g.source, g.tail = packed.format.source(), packed.tail
-		if g.m == 1 && g.source == packedBefore && g.k <= gemmOrder.long {
+		if g.m == 1 && packed.format.hasGemv() && g.k <= gemmOrder.long {
 			g.path = pathRow // with more steps of k, a panel in one go would take long
 		} else {
 			g.copyA = g.copiesA()

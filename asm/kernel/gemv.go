@@ -5,7 +5,14 @@ import "github.com/avoformer/avoformer/asm/vec"
 // GemvPanels multiplies a vector with packed panels of NR columns. A panel is
 // one run of memory. Four elements of the vector go together, each with sums of
 // its own, since the sums of one panel alone would wait for one another.
-func GemvPanels(nr int) Body {
+func GemvPanels(nr int) Body { return gemvPanels(nr, 4, vec.Machine.Load) }
+
+// GemvPanelsFloat16 and GemvPanelsBFloat16 widen the elements of the panels as they load them.
+func GemvPanelsFloat16(nr int) Body  { return gemvPanels(nr, 2, vec.Machine.LoadFloat16) }
+func GemvPanelsBFloat16(nr int) Body { return gemvPanels(nr, 2, vec.Machine.LoadBFloat16) }
+
+// gemvPanels is GemvPanels for elements of some bytes, of which load makes a vector.
+func gemvPanels(nr, size int, load func(m vec.Machine, p vec.Ptr, off int) vec.V) Body {
 	return Any(func(m vec.Machine) {
 		c, a, b := m.SlicePtr("c"), m.SlicePtr("a"), m.SlicePtr("b")
 		n, k := m.SliceLen("c"), m.SliceLen("a")
@@ -24,11 +31,11 @@ func GemvPanels(nr int) Body {
 					for u := range unroll {
 						e := m.LoadScalar(x, 4*u)
 						for v := range vectors {
-							m.FMATo(acc[u][v], e, m.Load(b, 4*(u*nr+v*m.Width())))
+							m.FMATo(acc[u][v], e, load(m, b, size*(u*nr+v*m.Width())))
 						}
 					}
 					m.Bump(x, 4*unroll)
-					m.Bump(b, 4*unroll*nr)
+					m.Bump(b, size*unroll*nr)
 				})
 			}
 			step(unroll)

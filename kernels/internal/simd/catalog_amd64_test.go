@@ -10,6 +10,8 @@ var functions = [numKernels][]any{
 	KernelGemmPack:            {gemmPackAVX512, gemmPackAVX2, gemmPackGeneric},
 	KernelGemmDot:             {gemmDotAVX512, gemmDotAVX2, gemmDotGeneric},
 	KernelGemvPanels:          {gemvPanelsAVX512, gemvPanelsAVX2, gemvPanelsGeneric},
+	KernelGemvPanelsFloat16:   {gemvPanelsFloat16AVX512, gemvPanelsFloat16AVX2F16C, gemvPanelsFloat16Generic},
+	KernelGemvPanelsBFloat16:  {gemvPanelsBFloat16AVX512, gemvPanelsBFloat16AVX2, gemvPanelsBFloat16Generic},
 	KernelGemvRows:            {gemvRowsAVX512, gemvRowsAVX2, gemvRowsGeneric},
 	KernelGemvDot:             {gemvDotAVX512, gemvDotAVX2, gemvDotGeneric},
 	KernelCopyRows:            {copyRowsAVX512, copyRowsAVX2, copyRowsGeneric},

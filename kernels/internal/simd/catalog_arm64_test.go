@@ -10,6 +10,8 @@ var functions = [numKernels][]any{
 	KernelGemmPack:            {gemmPackNEON, gemmPackGeneric},
 	KernelGemmDot:             {gemmDotNEON, gemmDotGeneric},
 	KernelGemvPanels:          {gemvPanelsNEON, gemvPanelsGeneric},
+	KernelGemvPanelsFloat16:   {gemvPanelsFloat16NEON, gemvPanelsFloat16Generic},
+	KernelGemvPanelsBFloat16:  {gemvPanelsBFloat16NEON, gemvPanelsBFloat16Generic},
 	KernelGemvRows:            {gemvRowsNEON, gemvRowsGeneric},
 	KernelGemvDot:             {gemvDotNEON, gemvDotGeneric},
 	KernelCopyRows:            {copyRowsNEON, copyRowsGeneric},

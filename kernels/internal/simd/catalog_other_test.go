@@ -10,6 +10,8 @@ var functions = [numKernels][]any{
 	KernelGemmPack:            {gemmPackGeneric},
 	KernelGemmDot:             {gemmDotGeneric},
 	KernelGemvPanels:          {gemvPanelsGeneric},
+	KernelGemvPanelsFloat16:   {gemvPanelsFloat16Generic},
+	KernelGemvPanelsBFloat16:  {gemvPanelsBFloat16Generic},
 	KernelGemvRows:            {gemvRowsGeneric},
 	KernelGemvDot:             {gemvDotGeneric},
 	KernelCopyRows:            {copyRowsGeneric},

@@ -75,6 +75,40 @@ func GemvPanels(isa ISA, c, a, b []float32, nr int) {
 	}
 }
 
+// GemvPanelsFloat16 runs the implementation of gemvPanelsFloat16 for the tier.
+func GemvPanelsFloat16(isa ISA, c, a []float32, b []uint16, nr int) {
+	if race.Enabled {
+		raceWrite(c)
+		raceRead(a)
+		raceReadRows(b, len(c), len(a), len(a))
+	}
+	switch chosen[KernelGemvPanelsFloat16][isa&isaMask] {
+	case 0:
+		gemvPanelsFloat16AVX512(c, a, b, nr)
+	case 1:
+		gemvPanelsFloat16AVX2F16C(c, a, b, nr)
+	default:
+		gemvPanelsFloat16Generic(c, a, b, nr)
+	}
+}
+
+// GemvPanelsBFloat16 runs the implementation of gemvPanelsBFloat16 for the tier.
+func GemvPanelsBFloat16(isa ISA, c, a []float32, b []uint16, nr int) {
+	if race.Enabled {
+		raceWrite(c)
+		raceRead(a)
+		raceReadRows(b, len(c), len(a), len(a))
+	}
+	switch chosen[KernelGemvPanelsBFloat16][isa&isaMask] {
+	case 0:
+		gemvPanelsBFloat16AVX512(c, a, b, nr)
+	case 1:
+		gemvPanelsBFloat16AVX2(c, a, b, nr)
+	default:
+		gemvPanelsBFloat16Generic(c, a, b, nr)
+	}
+}
+
 // GemvRows runs the implementation of gemvRows for the tier.
 func GemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	if race.Enabled {

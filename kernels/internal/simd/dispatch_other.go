@@ -24,6 +24,16 @@ func GemvPanels(isa ISA, c, a, b []float32, nr int) {
 	gemvPanelsGeneric(c, a, b, nr)
 }
 
+// GemvPanelsFloat16 runs the implementation of gemvPanelsFloat16 for the tier.
+func GemvPanelsFloat16(isa ISA, c, a []float32, b []uint16, nr int) {
+	gemvPanelsFloat16Generic(c, a, b, nr)
+}
+
+// GemvPanelsBFloat16 runs the implementation of gemvPanelsBFloat16 for the tier.
+func GemvPanelsBFloat16(isa ISA, c, a []float32, b []uint16, nr int) {
+	gemvPanelsBFloat16Generic(c, a, b, nr)
+}
+
 // GemvRows runs the implementation of gemvRows for the tier.
 func GemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	gemvRowsGeneric(c, a, b, ldb, ahead)

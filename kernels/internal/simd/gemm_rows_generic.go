@@ -94,6 +94,28 @@ func gemvPanelsGeneric(c, a, b []float32, nr int) {
 	}
 }
 
+func gemvPanelsFloat16Generic(c, a []float32, b []uint16, nr int) {
+	for j := 0; j < len(c); j += nr {
+		var row, sums [64]float32
+		for p, x := range a {
+			float16VecGeneric(row[:nr], b[j*len(a)+p*nr:])
+			axpyVecGeneric(sums[:nr], row[:nr], x)
+		}
+		copy(c[j:], sums[:nr])
+	}
+}
+
+func gemvPanelsBFloat16Generic(c, a []float32, b []uint16, nr int) {
+	for j := 0; j < len(c); j += nr {
+		var row, sums [64]float32
+		for p, x := range a {
+			bfloat16VecGeneric(row[:nr], b[j*len(a)+p*nr:])
+			axpyVecGeneric(sums[:nr], row[:nr], x)
+		}
+		copy(c[j:], sums[:nr])
+	}
+}
+
 // gemvRowsGeneric takes four rows at a time, so that C is read and written
 // once for four multiplications.
 func gemvRowsGeneric(c, a, b []float32, ldb, _ int) {

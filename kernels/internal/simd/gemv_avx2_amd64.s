@@ -90,6 +90,188 @@ end2:
 	VZEROUPPER
 	RET
 
+// func gemvPanelsFloat16AVX2F16C(c []float32, a []float32, b []uint16, nr int)
+// Requires: AVX, F16C, FMA3
+TEXT ·gemvPanelsFloat16AVX2F16C(SB), NOSPLIT, $0-80
+	MOVQ c_base+0(FP), AX
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ c_len+8(FP), BX
+	MOVQ a_len+32(FP), SI
+	CMPQ BX, $+16
+	JLT  end2
+
+loop1:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   CX, DI
+	MOVQ   SI, R8
+	CMPQ   R8, $+4
+	JLT    end4
+
+loop3:
+	VBROADCASTSS (DI), Y8
+	VCVTPH2PS    (DX), Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VCVTPH2PS    16(DX), Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VBROADCASTSS 4(DI), Y8
+	VCVTPH2PS    32(DX), Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VCVTPH2PS    48(DX), Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VBROADCASTSS 8(DI), Y8
+	VCVTPH2PS    64(DX), Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VCVTPH2PS    80(DX), Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VBROADCASTSS 12(DI), Y8
+	VCVTPH2PS    96(DX), Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VCVTPH2PS    112(DX), Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $+16, DI
+	ADDQ         $+128, DX
+	SUBQ         $+4, R8
+	CMPQ         R8, $+4
+	JGE          loop3
+
+end4:
+	CMPQ R8, $+1
+	JLT  end6
+
+loop5:
+	VBROADCASTSS (DI), Y8
+	VCVTPH2PS    (DX), Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VCVTPH2PS    16(DX), Y9
+	VFMADD231PS  Y9, Y8, Y1
+	ADDQ         $+4, DI
+	ADDQ         $+32, DX
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop5
+
+end6:
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y6, Y4, Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y7, Y5, Y5
+	VADDPS  Y5, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $+64, AX
+	SUBQ    $+16, BX
+	CMPQ    BX, $+16
+	JGE     loop1
+
+end2:
+	VZEROUPPER
+	RET
+
+// func gemvPanelsBFloat16AVX2(c []float32, a []float32, b []uint16, nr int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·gemvPanelsBFloat16AVX2(SB), NOSPLIT, $0-80
+	MOVQ c_base+0(FP), AX
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ c_len+8(FP), BX
+	MOVQ a_len+32(FP), SI
+	CMPQ BX, $+16
+	JLT  end2
+
+loop1:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   CX, DI
+	MOVQ   SI, R8
+	CMPQ   R8, $+4
+	JLT    end4
+
+loop3:
+	VBROADCASTSS (DI), Y8
+	VPMOVZXWD    (DX), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VPMOVZXWD    16(DX), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VBROADCASTSS 4(DI), Y8
+	VPMOVZXWD    32(DX), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPMOVZXWD    48(DX), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VBROADCASTSS 8(DI), Y8
+	VPMOVZXWD    64(DX), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPMOVZXWD    80(DX), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VBROADCASTSS 12(DI), Y8
+	VPMOVZXWD    96(DX), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VPMOVZXWD    112(DX), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $+16, DI
+	ADDQ         $+128, DX
+	SUBQ         $+4, R8
+	CMPQ         R8, $+4
+	JGE          loop3
+
+end4:
+	CMPQ R8, $+1
+	JLT  end6
+
+loop5:
+	VBROADCASTSS (DI), Y8
+	VPMOVZXWD    (DX), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VPMOVZXWD    16(DX), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	ADDQ         $+4, DI
+	ADDQ         $+32, DX
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop5
+
+end6:
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y6, Y4, Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y7, Y5, Y5
+	VADDPS  Y5, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $+64, AX
+	SUBQ    $+16, BX
+	CMPQ    BX, $+16
+	JGE     loop1
+
+end2:
+	VZEROUPPER
+	RET
+
 // func gemvRowsAVX2(c []float32, a []float32, b []float32, ldb int, ahead int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·gemvRowsAVX2(SB), NOSPLIT, $0-88

@@ -90,6 +90,188 @@ end2:
 	VZEROUPPER
 	RET
 
+// func gemvPanelsFloat16AVX512(c []float32, a []float32, b []uint16, nr int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·gemvPanelsFloat16AVX512(SB), NOSPLIT, $0-80
+	MOVQ c_base+0(FP), AX
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ c_len+8(FP), BX
+	MOVQ a_len+32(FP), SI
+	CMPQ BX, $+32
+	JLT  end2
+
+loop1:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   CX, DI
+	MOVQ   SI, R8
+	CMPQ   R8, $+4
+	JLT    end4
+
+loop3:
+	VBROADCASTSS (DI), Z8
+	VCVTPH2PS    (DX), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VCVTPH2PS    32(DX), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VBROADCASTSS 4(DI), Z8
+	VCVTPH2PS    64(DX), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VCVTPH2PS    96(DX), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VBROADCASTSS 8(DI), Z8
+	VCVTPH2PS    128(DX), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VCVTPH2PS    160(DX), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS 12(DI), Z8
+	VCVTPH2PS    192(DX), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VCVTPH2PS    224(DX), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $+16, DI
+	ADDQ         $+256, DX
+	SUBQ         $+4, R8
+	CMPQ         R8, $+4
+	JGE          loop3
+
+end4:
+	CMPQ R8, $+1
+	JLT  end6
+
+loop5:
+	VBROADCASTSS (DI), Z8
+	VCVTPH2PS    (DX), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VCVTPH2PS    32(DX), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	ADDQ         $+4, DI
+	ADDQ         $+64, DX
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop5
+
+end6:
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z6, Z4, Z4
+	VADDPS  Z4, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z3, Z1, Z1
+	VADDPS  Z7, Z5, Z5
+	VADDPS  Z5, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    $+128, AX
+	SUBQ    $+32, BX
+	CMPQ    BX, $+32
+	JGE     loop1
+
+end2:
+	VZEROUPPER
+	RET
+
+// func gemvPanelsBFloat16AVX512(c []float32, a []float32, b []uint16, nr int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·gemvPanelsBFloat16AVX512(SB), NOSPLIT, $0-80
+	MOVQ c_base+0(FP), AX
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ c_len+8(FP), BX
+	MOVQ a_len+32(FP), SI
+	CMPQ BX, $+32
+	JLT  end2
+
+loop1:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   CX, DI
+	MOVQ   SI, R8
+	CMPQ   R8, $+4
+	JLT    end4
+
+loop3:
+	VBROADCASTSS (DI), Z8
+	VPMOVZXWD    (DX), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(DX), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VBROADCASTSS 4(DI), Z8
+	VPMOVZXWD    64(DX), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(DX), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VBROADCASTSS 8(DI), Z8
+	VPMOVZXWD    128(DX), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(DX), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS 12(DI), Z8
+	VPMOVZXWD    192(DX), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(DX), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $+16, DI
+	ADDQ         $+256, DX
+	SUBQ         $+4, R8
+	CMPQ         R8, $+4
+	JGE          loop3
+
+end4:
+	CMPQ R8, $+1
+	JLT  end6
+
+loop5:
+	VBROADCASTSS (DI), Z8
+	VPMOVZXWD    (DX), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(DX), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	ADDQ         $+4, DI
+	ADDQ         $+64, DX
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop5
+
+end6:
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z6, Z4, Z4
+	VADDPS  Z4, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z3, Z1, Z1
+	VADDPS  Z7, Z5, Z5
+	VADDPS  Z5, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    $+128, AX
+	SUBQ    $+32, BX
+	CMPQ    BX, $+32
+	JGE     loop1
+
+end2:
+	VZEROUPPER
+	RET
+
 // func gemvRowsAVX512(c []float32, a []float32, b []float32, ldb int, ahead int)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·gemvRowsAVX512(SB), NOSPLIT, $0-88

@@ -129,6 +129,298 @@ end6:
 end2:
 	RET
 
+// func gemvPanelsFloat16NEON(c []float32, a []float32, b []uint16, nr int)
+TEXT ·gemvPanelsFloat16NEON(SB), NOSPLIT, $0-80
+	MOVD c_base+0(FP), R0
+	MOVD a_base+24(FP), R1
+	MOVD b_base+48(FP), R2
+	MOVD c_len+8(FP), R3
+	MOVD a_len+32(FP), R4
+	CMP  $16, R3
+	BLT  end2
+
+loop1:
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	MOVD  R1, R5
+	MOVD  R4, R6
+	CMP   $4, R6
+	BLT   end4
+
+loop3:
+	FMOVS (R5), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD (R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVD 8(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVD 16(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVD 24(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVS 4(R5), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 32(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVD 40(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVD 48(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVD 56(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V9.S4
+	FMOVS 8(R5), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 64(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVD 72(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVD 80(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVD 88(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V13.S4
+	FMOVS 12(R5), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 96(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V14.S4
+	FMOVD 104(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V15.S4
+	FMOVD 112(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V16.S4
+	FMOVD 120(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V17.S4
+	ADD   $16, R5, R5
+	ADD   $128, R2, R2
+	SUB   $4, R6, R6
+	CMP   $4, R6
+	BGE   loop3
+
+end4:
+	CMP $1, R6
+	BLT end6
+
+loop5:
+	FMOVS (R5), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD (R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVD 8(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVD 16(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVD 24(R2), F1
+	WORD  $0x0e217821 // fcvtl v1.4s, v1.4h
+	VFMLA V1.S4, V0.S4, V5.S4
+	ADD   $4, R5, R5
+	ADD   $32, R2, R2
+	SUB   $1, R6, R6
+	CMP   $1, R6
+	BGE   loop5
+
+end6:
+	WORD  $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD  $0x4e2ed54a // fadd v10.4s, v10.4s, v14.4s
+	WORD  $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	FMOVQ F2, (R0)
+	WORD  $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	WORD  $0x4e2fd56b // fadd v11.4s, v11.4s, v15.4s
+	WORD  $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	FMOVQ F3, 16(R0)
+	WORD  $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
+	WORD  $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
+	WORD  $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	FMOVQ F4, 32(R0)
+	WORD  $0x4e29d4a5 // fadd v5.4s, v5.4s, v9.4s
+	WORD  $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	WORD  $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
+	FMOVQ F5, 48(R0)
+	ADD   $64, R0, R0
+	SUB   $16, R3, R3
+	CMP   $16, R3
+	BGE   loop1
+
+end2:
+	RET
+
+// func gemvPanelsBFloat16NEON(c []float32, a []float32, b []uint16, nr int)
+TEXT ·gemvPanelsBFloat16NEON(SB), NOSPLIT, $0-80
+	MOVD  $constants<>(SB), R0
+	FMOVQ 16(R0), F18
+	MOVD  c_base+0(FP), R0
+	MOVD  a_base+24(FP), R1
+	MOVD  b_base+48(FP), R2
+	MOVD  c_len+8(FP), R3
+	MOVD  a_len+32(FP), R4
+	CMP   $16, R3
+	BLT   end2
+
+loop1:
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V17.B16
+	MOVD  R1, R5
+	MOVD  R4, R6
+	CMP   $4, R6
+	BLT   end4
+
+loop3:
+	FMOVS (R5), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD (R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVD 8(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVD 16(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVD 24(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V8.S4
+	FMOVS 4(R5), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 32(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V9.S4
+	FMOVD 40(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V10.S4
+	FMOVD 48(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V11.S4
+	FMOVD 56(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V12.S4
+	FMOVS 8(R5), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 64(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V13.S4
+	FMOVD 72(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V14.S4
+	FMOVD 80(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V15.S4
+	FMOVD 88(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V16.S4
+	FMOVS 12(R5), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD 96(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V4.S4
+	FMOVD 104(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V3.S4
+	FMOVD 112(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V2.S4
+	FMOVD 120(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V17.S4
+	ADD   $16, R5, R5
+	ADD   $128, R2, R2
+	SUB   $4, R6, R6
+	CMP   $4, R6
+	BGE   loop3
+
+end4:
+	CMP $1, R6
+	BLT end6
+
+loop5:
+	FMOVS (R5), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVD (R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V5.S4
+	FMOVD 8(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V6.S4
+	FMOVD 16(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V7.S4
+	FMOVD 24(R2), F1
+	VZIP1 V1.H8, V18.H8, V1.H8
+	VFMLA V1.S4, V0.S4, V8.S4
+	ADD   $4, R5, R5
+	ADD   $32, R2, R2
+	SUB   $1, R6, R6
+	CMP   $1, R6
+	BGE   loop5
+
+end6:
+	WORD  $0x4e29d4a5 // fadd v5.4s, v5.4s, v9.4s
+	WORD  $0x4e24d5ad // fadd v13.4s, v13.4s, v4.4s
+	WORD  $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
+	FMOVQ F5, (R0)
+	WORD  $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
+	WORD  $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	WORD  $0x4e2ed4c6 // fadd v6.4s, v6.4s, v14.4s
+	FMOVQ F6, 16(R0)
+	WORD  $0x4e2bd4e7 // fadd v7.4s, v7.4s, v11.4s
+	WORD  $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD  $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	FMOVQ F7, 32(R0)
+	WORD  $0x4e2cd508 // fadd v8.4s, v8.4s, v12.4s
+	WORD  $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+	WORD  $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	FMOVQ F8, 48(R0)
+	ADD   $64, R0, R0
+	SUB   $16, R3, R3
+	CMP   $16, R3
+	BGE   loop1
+
+end2:
+	RET
+
 // func gemvRowsNEON(c []float32, a []float32, b []float32, ldb int, ahead int)
 TEXT ·gemvRowsNEON(SB), NOSPLIT, $0-88
 	MOVD   $constants<>(SB), R1
@@ -1014,4 +1306,6 @@ end33:
 
 DATA constants<>+0(SB)/8, $0x3f80000000000000
 DATA constants<>+8(SB)/8, $0x4040000040000000
-GLOBL constants<>(SB), RODATA|NOPTR, $16
+DATA constants<>+16(SB)/8, $0x0000000000000000
+DATA constants<>+24(SB)/8, $0x0000000000000000
+GLOBL constants<>(SB), RODATA|NOPTR, $32

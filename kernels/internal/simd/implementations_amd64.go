@@ -26,6 +26,16 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 65536},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
+	KernelGemvPanelsFloat16: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 65536},
+		{Name: "avx2f16c", ISA: AVX2, Needs: F16C, Width: 8, MR: 6, NR: 16, Elements: 65536},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelGemvPanelsBFloat16: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 65536},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 65536},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
 	KernelGemvRows: {
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 65536},
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 65536},

@@ -22,6 +22,14 @@ var implementations = [numKernels][]Implementation{
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 65536},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
+	KernelGemvPanelsFloat16: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 65536},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelGemvPanelsBFloat16: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 65536},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
 	KernelGemvRows: {
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 65536},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},

@@ -8,6 +8,8 @@ const (
 	KernelGemmPack
 	KernelGemmDot
 	KernelGemvPanels
+	KernelGemvPanelsFloat16
+	KernelGemvPanelsBFloat16
 	KernelGemvRows
 	KernelGemvDot
 	KernelCopyRows
@@ -61,6 +63,8 @@ var kernelNames = [numKernels]string{
 	"gemmPack",
 	"gemmDot",
 	"gemvPanels",
+	"gemvPanelsFloat16",
+	"gemvPanelsBFloat16",
 	"gemvRows",
 	"gemvDot",
 	"copyRows",

@@ -71,6 +71,26 @@ var records = [numKernels]record{
 		{name: "b", operand: &operand{rows: func(s shape) int { return s["n"] }, cols: func(s shape) int { return s["k"] }, read: true}},
 		{name: "nr"},
 	}},
+	KernelGemvPanelsFloat16: {sums: 64, sizes: []size{
+		{name: "k", each: true, least: 0, values: func(s shape) []int { return []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9} }},
+		{name: "n", least: 0, values: func(s shape) []int { return []int{s["nr"], 2 * s["nr"], 3 * s["nr"]} }},
+		{name: "nr", least: 1, values: func(s shape) []int { return []int{s["nr"]} }},
+	}, params: []param{
+		{name: "c", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true}},
+		{name: "a", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["k"] }, read: true}},
+		{name: "b", operand: &operand{rows: func(s shape) int { return s["n"] }, cols: func(s shape) int { return s["k"] }, read: true}},
+		{name: "nr"},
+	}},
+	KernelGemvPanelsBFloat16: {sums: 64, sizes: []size{
+		{name: "k", each: true, least: 0, values: func(s shape) []int { return []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9} }},
+		{name: "n", least: 0, values: func(s shape) []int { return []int{s["nr"], 2 * s["nr"], 3 * s["nr"]} }},
+		{name: "nr", least: 1, values: func(s shape) []int { return []int{s["nr"]} }},
+	}, params: []param{
+		{name: "c", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true}},
+		{name: "a", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["k"] }, read: true}},
+		{name: "b", operand: &operand{rows: func(s shape) int { return s["n"] }, cols: func(s shape) int { return s["k"] }, read: true}},
+		{name: "nr"},
+	}},
 	KernelGemvRows: {sums: 64, sizes: []size{
 		{name: "n", each: true, least: 1, values: vectorLengths},
 		{name: "k", least: 0, values: func(s shape) []int { return []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10} }},

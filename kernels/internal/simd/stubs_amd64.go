@@ -180,6 +180,90 @@ func gemvPanelsAVX512(c, a, b []float32, nr int)
 //go:noescape
 func gemvPanelsAVX2(c, a, b []float32, nr int)
 
+// gemvPanelsFloat16AVX512 multiplies the vector a with panels of nr columns, the tier's NR:
+//
+//	for j := range c {
+//		panel := b[j/nr*len(a)*nr:]
+//		c[j] = 0
+//		for p := range a {
+//			c[j] += a[p] * the value of the binary16 number panel[p*nr+j%nr]
+//		}
+//	}
+//
+// n is a multiple of nr.
+//
+//	c n, written
+//	a k
+//	b n x k uint16
+//
+// nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func gemvPanelsFloat16AVX512(c, a []float32, b []uint16, nr int)
+
+// gemvPanelsFloat16AVX2F16C multiplies the vector a with panels of nr columns, the tier's NR:
+//
+//	for j := range c {
+//		panel := b[j/nr*len(a)*nr:]
+//		c[j] = 0
+//		for p := range a {
+//			c[j] += a[p] * the value of the binary16 number panel[p*nr+j%nr]
+//		}
+//	}
+//
+// n is a multiple of nr.
+//
+//	c n, written
+//	a k
+//	b n x k uint16
+//
+// nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func gemvPanelsFloat16AVX2F16C(c, a []float32, b []uint16, nr int)
+
+// gemvPanelsBFloat16AVX512 multiplies the vector a with panels of nr columns, the tier's NR:
+//
+//	for j := range c {
+//		panel := b[j/nr*len(a)*nr:]
+//		c[j] = 0
+//		for p := range a {
+//			c[j] += a[p] * the value of the bfloat16 number panel[p*nr+j%nr]
+//		}
+//	}
+//
+// n is a multiple of nr.
+//
+//	c n, written
+//	a k
+//	b n x k uint16
+//
+// nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func gemvPanelsBFloat16AVX512(c, a []float32, b []uint16, nr int)
+
+// gemvPanelsBFloat16AVX2 multiplies the vector a with panels of nr columns, the tier's NR:
+//
+//	for j := range c {
+//		panel := b[j/nr*len(a)*nr:]
+//		c[j] = 0
+//		for p := range a {
+//			c[j] += a[p] * the value of the bfloat16 number panel[p*nr+j%nr]
+//		}
+//	}
+//
+// n is a multiple of nr.
+//
+//	c n, written
+//	a k
+//	b n x k uint16
+//
+// nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func gemvPanelsBFloat16AVX2(c, a []float32, b []uint16, nr int)
+
 // gemvRowsAVX512 computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead
 // is over 0, what lies ahead elements further is fetched into the second-level cache on the way.
 //

@@ -92,6 +92,48 @@ func gemmDotNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, 
 //go:noescape
 func gemvPanelsNEON(c, a, b []float32, nr int)
 
+// gemvPanelsFloat16NEON multiplies the vector a with panels of nr columns, the tier's NR:
+//
+//	for j := range c {
+//		panel := b[j/nr*len(a)*nr:]
+//		c[j] = 0
+//		for p := range a {
+//			c[j] += a[p] * the value of the binary16 number panel[p*nr+j%nr]
+//		}
+//	}
+//
+// n is a multiple of nr.
+//
+//	c n, written
+//	a k
+//	b n x k uint16
+//
+// nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func gemvPanelsFloat16NEON(c, a []float32, b []uint16, nr int)
+
+// gemvPanelsBFloat16NEON multiplies the vector a with panels of nr columns, the tier's NR:
+//
+//	for j := range c {
+//		panel := b[j/nr*len(a)*nr:]
+//		c[j] = 0
+//		for p := range a {
+//			c[j] += a[p] * the value of the bfloat16 number panel[p*nr+j%nr]
+//		}
+//	}
+//
+// n is a multiple of nr.
+//
+//	c n, written
+//	a k
+//	b n x k uint16
+//
+// nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func gemvPanelsBFloat16NEON(c, a []float32, b []uint16, nr int)
+
 // gemvRowsNEON computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead
 // is over 0, what lies ahead elements further is fetched into the second-level cache on the way.
 //
