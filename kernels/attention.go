@@ -15,10 +15,9 @@ import (
 // The zero value stands for a contiguous tensor in that order. See also BLHD.
 type Strides struct{ Batch, Head, Row int }
 
-// BLHD is the strides of a tensor of [batch, length, heads, dim] whose rows,
-// those of all heads together, start row elements apart: row is heads*dim for a
-// tensor of its own, and the width of the projection for a query, key or value
-// that lies in a fused projection of [batch, length, 3*heads*dim].
+// BLHD is the strides of a tensor of [batch, length, heads, dim]. row is the distance
+// from a position to the next: heads*dim for a contiguous tensor, and 3*heads*dim for
+// queries, keys or values in a fused projection of [batch, length, 3*heads*dim].
 func BLHD(length, row, dim int) Strides { return Strides{Batch: length * row, Head: dim, Row: row} }
 
 // EmptyRow is what attention gives for a query that sees no key.

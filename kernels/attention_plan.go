@@ -64,11 +64,11 @@ const (
 
 // attentionCall is one call: checked, and with something to do.
 //
-// The work is cut into units: the queries [i, i+rows) of one head, or, where
-// each head has but one query, those of all heads that share a key head. Where
-// there are few queries and few heads, the keys of each unit are cut into
-// splits, whose results are merged at the end. A split of a unit is a piece. How the
-// work is cut depends on the arguments only, never on the number of threads.
+// The work is cut into units: the queries [i, i+rows) of one head. Where each head has
+// but one query, a unit is the queries of all heads that share a key head. Where there
+// are few queries and few heads, the keys of each unit are cut into splits, whose results
+// are merged at the end. One split of one unit is a piece. How the work is cut depends
+// on the arguments only, never on the number of threads.
 type attentionCall struct {
 	p        AttentionParams
 	isa      ISA

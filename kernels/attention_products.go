@@ -5,9 +5,9 @@ package kernels
 
 import "github.com/avoformer/avoformer/kernels/internal/simd"
 
-// crowded reports whether rows of dim elements, ld apart, are better copied: for many
-// queries, if the rows share a set of the cache, as those of a fused projection of 1024
-// features do, which are 12 KiB apart.
+// crowded reports whether rows of dim elements, ld apart, are better copied. They are for
+// many queries, if the rows share a set of the cache: in a fused projection of 1024
+// features, for example, rows are 12 KiB apart.
 func (u *attentionUnit) crowded(ld, rows, dim int) bool {
 	return u.rows >= attentionSize.crowdedRows && rows*dim <= crowdedElements && crowd(ld, 16)
 }

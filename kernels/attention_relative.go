@@ -5,8 +5,9 @@ package kernels
 import "github.com/avoformer/avoformer/kernels/internal/simd"
 
 // addRelative adds the relative terms to the scores of the rows [ra, rb) and the keys
-// [j, j+n). The products of the rows with the embeddings of all distances that occur in
-// the tile are made by the GEMM kernel; those of a row are then shifted by its position.
+// [j, j+n). The micro-kernel multiplies the rows with the embeddings of all distances
+// that occur in the tile; a row's scores are a window into its products, which its
+// position shifts.
 func (u *attentionUnit) addRelative(s []float32, lds, ra, rb, j, n int) {
 	p := &u.c.p
 	if p.HeadDim == 0 {

@@ -73,7 +73,7 @@ func layerNormRows(isa ISA, dst, x []float32, rows, cols int, weight, bias []flo
 // AddLayerNorm is the residual connection and the LayerNorm after it in one
 // pass over memory: sum = x + residual, dst = LayerNorm(sum). All are
 // contiguous rows x cols matrices. sum may be nil, x or residual; dst may be
-// any of the others, in which case it ends with the normalised rows.
+// sum, x or residual, and then ends with the normalised rows.
 func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias []float32, eps float32) {
 	Threads(1).AddLayerNorm(dst, sum, x, residual, rows, cols, weight, bias, eps)
 }
@@ -160,10 +160,10 @@ func rmsNormRows(isa ISA, dst, x []float32, rows, cols int, weight []float32, ep
 }
 
 // layerNormLongRow is LayerNorm of a row that is too long for one call of the
-// assembly, piece by piece, with sums of pieces added in float64. The mean is
-// that of the differences from the first element, and again of those from what
-// was found, so that it is exact where all elements are the same and good
-// wherever the first one lies.
+// assembly, piece by piece, with sums of pieces added in float64. The first estimate of
+// the mean is the first element; twice, the mean of the differences from the estimate
+// improves it. So the mean is exact where all elements are the same, and good wherever
+// the first element lies.
 func layerNormLongRow(isa ISA, dst, x, weight, bias []float32, eps float32) {
 	buffer := rowBuffers.Get().(*[sumElements]float32)
 	ones := affineVec("LayerNorm", "weight", nil, sumElements, &sharedOnes, 1)
@@ -191,7 +191,7 @@ func layerNormLongRow(isa ISA, dst, x, weight, bias []float32, eps float32) {
 	rowBuffers.Put(buffer)
 }
 
-// rmsNormLongRow is the same for RMSNorm.
+// rmsNormLongRow is RMSNorm of a row that is too long for one call of the assembly.
 func rmsNormLongRow(isa ISA, dst, x, weight []float32, eps float32) {
 	square := 0.0
 	for i, end := range budget(sumElements).pieces(len(x)) {

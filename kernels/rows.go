@@ -54,9 +54,9 @@ const sumElements = 1 << 13
 // rowBuffers are places for a row's exponentials or differences.
 var rowBuffers = sync.Pool{New: func() any { return new([sumElements]float32) }}
 
-// streamElements is from how many elements on the result of a call is written past
-// the caches: 16 MiB, of which much would be gone from a shared cache before its
-// next use, and which would have to be read before it is written.
+// From streamElements on (16 MiB), the result of a call is written past the caches. Much
+// of it would be gone from a shared cache before its next use, and a line must be read
+// before a part of it is written to the cache.
 const streamElements = 1 << 22
 
 // streamed reports whether a call on whole matrices writes past the caches.
@@ -70,9 +70,8 @@ func checkRows(fn string, dst, x []float32, rows, cols int) {
 	checkLen(fn, "x", len(x), n, "rows*cols")
 }
 
-// threadElements is how many elements a part of a parallel call has about: some
-// microseconds' work, several times what it costs to hand it out. A call with
-// fewer than two parts is serial.
+// A part of a parallel call has about threadElements: some microseconds' work, several
+// times what it costs to hand it out. A call with fewer than two parts is serial.
 const threadElements = 1 << 14
 
 // alone reports whether a call on t threads with n elements in several rows is serial.

@@ -65,7 +65,7 @@ func softmaxRows(isa ISA, dst, x []float32, rows, cols int, stream bool) {
 
 // LogSoftmax sets each row of dst to the logarithm of the softmax of the row of
 // x, as (x - max) - log(sum exp(x - max)). Shapes, aliasing and special values
-// are those of Softmax, but for -Inf beside finite elements, which stays -Inf.
+// are as for Softmax, except that -Inf beside finite elements stays -Inf.
 // The error is at most 2^-22*(1 + |dst[r,c]| + min(cols, 8192)/64).
 func LogSoftmax(dst, x []float32, rows, cols int) { Threads(1).LogSoftmax(dst, x, rows, cols) }
 
@@ -98,7 +98,7 @@ func logSoftmaxRows(isa ISA, dst, x []float32, rows, cols int) {
 			Threads(1).logSoftmaxLongRow(isa, d, s)
 			continue
 		}
-		m := simd.MaxVec(isa, s) // what it misses if there is a NaN, the sum does not
+		m := simd.MaxVec(isa, s) // may miss a NaN, which then reaches the result by the sum
 		simd.SubSubVec(isa, d, s, m, float32(math.Log(float64(simd.SumExpVec(isa, s, m)))))
 	}
 }

@@ -14,10 +14,10 @@ import (
 // block is still in the first-level cache when its exponentials are taken.
 const blockElements = 1 << 11
 
-// cutPart is how many elements of a long row a part of a parallel call has: half as
-// many as of other calls, since a softmax takes longer. From cutElements on a row is
-// cut, where there are fewer rows than threads: it is handed out once for each pass,
-// and pays by an eighth only with 24576 elements.
+// A part of a parallel call has cutPart elements of a long row, half of threadElements,
+// since a softmax takes longer than most functions. Where there are fewer rows than
+// threads, rows from cutElements on are cut. Such a row is handed out once for each
+// pass: with 24576 elements two threads gain an eighth only.
 const (
 	cutPart     = threadElements / 2
 	cutElements = 7 * cutPart / 2

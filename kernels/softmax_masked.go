@@ -24,7 +24,7 @@ type SoftmaxMask struct {
 // MaskedSoftmax sets each row of dst to the softmax of Scale*x + Bias over the
 // columns that every part of the mask admits, and to 0 elsewhere. A row that
 // sees nothing, or nothing but -Inf, is 0; otherwise special values and the
-// bound are those of [Softmax], with one rounding more for the scale and one
+// bound are as for [Softmax], with one rounding more for the scale and one
 // for the bias, each relative to the term. x and dst are contiguous rows x cols
 // matrices; dst may be x, but may not overlap x or the bias otherwise.
 func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
@@ -48,9 +48,10 @@ func (t Threads) MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMas
 // maskedSoftmaxRows is MaskedSoftmax of some or all rows of a call, with the mask of
 // these rows.
 func maskedSoftmaxRows(isa ISA, dst, x []float32, rows, cols int, mask *SoftmaxMask) {
-	// Whole rows that follow one another are faster together, while they are in a cache.
+	// Neighbouring rows of which all columns are seen wait for one another: one call for
+	// several rows is faster, as long as they are still in a cache.
 	waiting := 0
-	whole := func(end int) {
+	whole := func(end int) { // the rows that wait, the last of which is end-1
 		if waiting == 0 {
 			return
 		}
@@ -115,8 +116,8 @@ func (m *SoftmaxMask) check(fn string, dst, x []float32, rows, cols int) {
 	}
 }
 
-// clearHidden clears what is not visible in those of the rows [from, to) of dst that
-// became NaN.
+// clearHidden clears what is not visible in the rows [from, to) of dst, as far as they
+// became NaN. In the other rows it is 0 already.
 func (m *SoftmaxMask) clearHidden(dst []float32, from, to, cols int) {
 	if m.Visible == nil {
 		return

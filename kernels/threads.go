@@ -9,8 +9,8 @@ import "github.com/avoformer/avoformer/kernels/internal/par"
 // All calls share one pool of workers, which starts with the first call that wants
 // one and grows to what the running calls want together, at most GOMAXPROCS-1. A
 // call never waits for a worker to come: the caller does whatever the workers have
-// not begun, so many concurrent calls on any number of threads keep at most
-// GOMAXPROCS goroutines computing. A worker without work looks for more for some 50
+// not begun. However many calls run on however many threads, at most GOMAXPROCS
+// goroutines compute. A worker without work looks for more for some 50
 // microseconds and then sleeps at no cost. Workers that a smaller GOMAXPROCS leaves
 // no room for end with the calls that follow. StopWorkers ends all workers.
 //

@@ -71,7 +71,8 @@ func (j *job) divide(n, goroutines int) {
 	}
 }
 
-// run does parts until all are taken, those of the share own first.
+// run does parts until all are taken, first from the goroutine's own share, then from
+// whichever share has the most left.
 func (j *job) run(own int) {
 	victim := &j.shares[own]
 	for back := false; ; back = true {
