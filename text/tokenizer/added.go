@@ -62,21 +62,28 @@ func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) s
 		if i, known = a.byID[t.ID]; !known {
 			i = int32(len(a.list))
 			a.list = append(a.list, t)
-			a.shown = append(a.shown, "")
+			a.shown = append(a.shown, t.Content)
 		}
-		a.list[i], a.shown[i] = t, t.Content
+		// A token that is given twice keeps the normalized form of the first, as
+		// in Hugging Face's library.
+		if a.shown[i] == a.list[i].Content {
+			a.shown[i] = t.Content
+		}
 		if t.Normalized {
-			a.shown[i] = normalize(t.Content)
+			if s := normalize(t.Content); s != t.Content {
+				a.shown[i] = s
+			}
 		}
+		a.list[i] = t
 		a.byContent[t.Content], a.byID[t.ID] = i, i
 	}
 	a.raw, a.normalized = finder{}, finder{}
 	for i, t := range a.list {
-		f := &a.raw
+		f, s := &a.raw, t.Content
 		if t.Normalized {
-			f = &a.normalized
+			f, s = &a.normalized, a.shown[i]
 		}
-		if err := f.insert(a.shown[i], int32(i)); err != nil {
+		if err := f.insert(s, int32(i)); err != nil {
 			return fmt.Errorf("added token %q: %w", t.Content, err)
 		}
 	}

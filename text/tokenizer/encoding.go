@@ -90,7 +90,8 @@ func (t *Tokenizer) tokenText(w *work, i int) string {
 	return string(w.text[x.start:x.end])
 }
 
-// countCharacters turns offsets in bytes of text into offsets in characters.
+// countCharacters turns offsets in bytes of text into offsets in characters. Those
+// beyond the text become what Hugging Face's library makes of them.
 func countCharacters(text string, offsets []Offset) {
 	at, chars := 0, 0
 	count := func(to int) int {
@@ -111,7 +112,15 @@ func countCharacters(text string, offsets []Offset) {
 		return chars
 	}
 	for i, o := range offsets {
-		offsets[i] = Offset{count(o.Start), count(o.End)}
+		if o.Start >= len(text) {
+			continue
+		}
+		start := count(o.Start)
+		if o.End <= len(text) {
+			offsets[i] = Offset{start, count(o.End)}
+		} else {
+			offsets[i] = Offset{start, start + 2}
+		}
 	}
 }
 

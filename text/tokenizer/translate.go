@@ -5,6 +5,7 @@ package tokenizer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -241,6 +242,22 @@ func (t *translator) class() (*runeSet, error) {
 	return nil, errors.New("a class that does not end")
 }
 
+// withoutFractions drops ², ³, ¹, ¼, ½ and ¾, which Oniguruma counts as parts of
+// words everywhere but in a class.
+func withoutFractions(ranges [][2]rune) [][2]rune {
+	var out [][2]rune
+	for _, r := range ranges {
+		for _, c := range "²³¹¼½¾" {
+			if c >= r[0] && c <= r[1] {
+				out = append(out, [2]rune{r[0], c - 1})
+				r[0] = c + 1
+			}
+		}
+		out = append(out, r)
+	}
+	return slices.DeleteFunc(out, func(r [2]rune) bool { return r[0] > r[1] })
+}
+
 // member reads one member of a class.
 func (t *translator) member() (*runeSet, error) {
 	rest := t.in[t.at:]
@@ -248,7 +265,11 @@ func (t *translator) member() (*runeSet, error) {
 	case rest == "":
 		return nil, errors.New("a class that does not end")
 	case rest[0] == '\\':
-		return t.escape()
+		set, err := t.escape()
+		if err == nil && (rest[1] == 'w' || rest[1] == 'W') {
+			set.ranges = withoutFractions(set.ranges)
+		}
+		return set, err
 	case strings.HasPrefix(rest, "[:"):
 		return nil, errors.New("[:")
 	case rest[0] == '[':

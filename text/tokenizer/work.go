@@ -249,10 +249,15 @@ func (w *work) transform(s split, start, end int32, changes []ucd.Change, skip i
 	}
 }
 
-// offsets gives the bytes of the original that text[start:end] of s came from.
+// offsets gives the bytes of the original that text[start:end] of s came from. A
+// token may end beyond s where a word has a suffix that falls back to bytes; then
+// the offsets are those in s, as in Hugging Face's library.
 func (w *work) offsets(s split, start, end int32) span {
 	if start >= end {
 		return span{s.shift + start - s.start, s.shift + end - s.start}
+	}
+	if end > s.end {
+		return span{start - s.start, end - s.start}
 	}
 	return span{w.alignOf(start).start, w.alignOf(end - 1).end}
 }
