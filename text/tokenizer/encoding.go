@@ -95,8 +95,10 @@ func (t *Tokenizer) tokenText(w *work, i int) string {
 func countCharacters(text string, offsets []Offset) {
 	at, chars := 0, 0
 	count := func(to int) int {
-		if to < at {
-			at, chars = 0, 0
+		for at > to { // a token may begin within the character that the last one ended
+			_, size := utf8.DecodeLastRuneInString(text[:at])
+			at -= size
+			chars--
 		}
 		for at < to && at < len(text) {
 			size := 1

@@ -1,0 +1,232 @@
+package tokenizer
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+// TestRefused lists what is an error on loading, and what the message names.
+func TestRefused(t *testing.T) {
+	const model = `"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}`
+	for _, x := range []struct {
+		name, json string
+		is         error
+		says       string
+	}{
+		{"not JSON", `{`, ErrFormat, "byte 1"},
+		{"lone surrogate", `{"a":"\ud800"}`, ErrFormat, "surrogate"},
+		{"invalid UTF-8", "{\"a\":\"\xff\"}", ErrFormat, "UTF-8"},
+		{"text behind", `{} x`, ErrFormat, "byte 3"},
+		{"deep", strings.Repeat("[", 5000), ErrFormat, "deep"},
+		{"version", `{"version":"2.0",` + model + `}`, ErrUnsupported, `"2.0"`},
+		{"field", `{"colour":1,` + model + `}`, ErrUnsupported, "colour"},
+		{"model", `{"model":{"type":"Neural","vocab":{}}}`, ErrUnsupported, `"Neural"`},
+		{"no model", `{}`, ErrFormat, "model"},
+		{"id", `{"model":{"type":"WordLevel","vocab":{"a":-1},"unk_token":"a"}}`, ErrFormat, "-1"},
+		{"dropout", `{"model":{"type":"BPE","dropout":0.1,"vocab":{"a":0},"merges":[]}}`, ErrUnsupported, "dropout"},
+		{"merge", `{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]}}`, ErrFormat, `"aa"`},
+		{"merge of three", `{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a a"]}}`, ErrFormat, "a a a"},
+		{"unk_id", `{"model":{"type":"Unigram","vocab":[["a",0]],"unk_id":1}}`, ErrFormat, "unk_id"},
+		{"score", `{"model":{"type":"Unigram","vocab":[["a","b"]],"unk_id":0}}`, ErrFormat, "vocab[1]"},
+		{"normalizer", `{"normalizer":{"type":"Upper"},` + model + `}`, ErrUnsupported, `"Upper"`},
+		{"normalizer in a sequence", `{"normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Upper"}]},` + model + `}`, ErrUnsupported, "normalizers[1]"},
+		{"charsmap", `{"normalizer":{"type":"Precompiled","precompiled_charsmap":"////////"},` + model + `}`, ErrFormat, "charsmap"},
+		{"pre-tokenizer", `{"pre_tokenizer":{"type":"UnicodeScripts"},` + model + `}`, ErrUnsupported, "UnicodeScripts"},
+		{"behavior", `{"pre_tokenizer":{"type":"Split","pattern":{"String":"a"},"behavior":"Sometimes","invert":false},` + model + `}`, ErrUnsupported, "Sometimes"},
+		{"look-ahead", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"a(?=b)"},"behavior":"Isolated","invert":false},` + model + `}`, ErrUnsupported, "(?=b)"},
+		{"empty match", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"a*"},"behavior":"Isolated","invert":false},` + model + `}`, ErrUnsupported, "a*"},
+		{"anchor", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"^a"},"behavior":"Isolated","invert":false},` + model + `}`, ErrUnsupported, "^a"},
+		{"prepend_scheme", `{"pre_tokenizer":{"type":"Metaspace","replacement":"_","prepend_scheme":"last"},` + model + `}`, ErrUnsupported, "last"},
+		{"field of a part", `{"pre_tokenizer":{"type":"Digits","individual_digits":true,"hex":true},` + model + `}`, ErrUnsupported, "hex"},
+		{"template", `{"post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}}],"pair":[],"special_tokens":{}},` + model + `}`, ErrFormat, `"x"`},
+		{"template of one with B", `{"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"B","type_id":0}}],"pair":[],"special_tokens":{}},` + model + `}`, ErrUnsupported, "B"},
+		{"decoder", `{"decoder":{"type":"Morse"},` + model + `}`, ErrUnsupported, "Morse"},
+		{"truncation", `{"truncation":{"max_length":1,"stride":0,"strategy":"Fair"},` + model + `}`, ErrUnsupported, "Fair"},
+		{"padding", `{"padding":{"strategy":"Round","direction":"Left","pad_id":0,"pad_type_id":0,"pad_token":"a"},` + model + `}`, ErrUnsupported, "Round"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			_, err := Parse([]byte(x.json))
+			if !errors.Is(err, x.is) || !strings.Contains(fmt.Sprint(err), x.says) {
+				t.Errorf("Parse: %v, want %v that says %s", err, x.is, x.says)
+			}
+		})
+	}
+}
+
+func TestNoTokenizer(t *testing.T) {
+	if _, err := OpenFS(fstest.MapFS{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an empty folder: %v", err)
+	}
+	_, err := OpenFS(fstest.MapFS{"vocab.txt": {Data: []byte("a")}, "tokenizer_config.json": {Data: []byte(`{"tokenizer_class":"FunnyTokenizer"}`)}})
+	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "FunnyTokenizer") {
+		t.Errorf("an unknown class: %v", err)
+	}
+}
+
+// TestInvalidUTF8: each byte that is no UTF-8 is one U+FFFD, with its own offset.
+func TestInvalidUTF8(t *testing.T) {
+	tok := open(t, "gpt2")
+	const bad, good = "a\xffé\xc3(", "a\ufffdé\ufffd("
+	for _, unit := range []Offsets{NoOffsets, Bytes, Characters} {
+		x, err := tok.Encode(bad, Options{Offsets: unit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := tok.Encode(good, Options{Offsets: unit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(x.IDs, y.IDs) || unit == Characters && !slices.Equal(x.Offsets, y.Offsets) {
+			t.Errorf("%q: %v %v, want %v %v", bad, x.IDs, x.Offsets, y.IDs, y.Offsets)
+		}
+		if unit == Bytes && x.Offsets[len(x.Offsets)-1] != (Offset{5, 6}) {
+			t.Errorf("%q: offsets in bytes %v", bad, x.Offsets)
+		}
+	}
+}
+
+// TestLongWords: work grows no faster than n log n.
+func TestLongWords(t *testing.T) {
+	const size = 1 << 20
+	texts := map[string]string{"a": strings.Repeat("a", size), "marks": "e" + strings.Repeat("\u0301\u0316", size/4),
+		"spaces": strings.Repeat(" ", size), "Chinese": strings.Repeat("東", size/3), "tokens": strings.Repeat("<s>", size/3)}
+	for _, name := range []string{"bert", "gpt2", "modernbert", "llama-untied", "xlm-roberta", "marian"} {
+		tok := open(t, name)
+		for what, text := range texts {
+			start := time.Now()
+			e, err := tok.Encode(text, Options{Offsets: Characters})
+			if err != nil || len(e.IDs) == 0 {
+				t.Errorf("%s: %s: %v", name, what, err)
+			}
+			if d := time.Since(start); d > time.Minute {
+				t.Errorf("%s: a megabyte of %s took %v", name, what, d)
+			}
+		}
+	}
+	if _, err := open(t, "gpt2").Encode(strings.Repeat("a", maxText+1), Options{}); !errors.Is(err, ErrText) {
+		t.Errorf("a text that is too long: %v", err)
+	}
+}
+
+// TestBatch: a batch gives what its texts give one by one, from any goroutine.
+func TestBatch(t *testing.T) {
+	texts := make([]string, 200)
+	for i := range texts {
+		texts[i] = strings.Repeat("Hello, wörld 東京! ", i%7) + fmt.Sprint(i)
+	}
+	for _, name := range []string{"bert", "qwen3", "t5", "llama-untied"} {
+		tok := open(t, name)
+		want := make([][]int, len(texts))
+		for i, s := range texts {
+			e, err := tok.Encode(s, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[i] = e.IDs
+		}
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				all, err := tok.EncodeBatch(texts, Options{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for i, e := range all {
+					if !slices.Equal(e.IDs, want[i]) {
+						t.Errorf("%s: text %d: %d, want %d", name, i, e.IDs, want[i])
+					}
+				}
+			})
+		}
+		group.Wait()
+	}
+}
+
+// TestPaddedBatch: all encodings of a batch have the length of the longest.
+func TestPaddedBatch(t *testing.T) {
+	tok := open(t, "bert").WithPadding(&Padding{MultipleOf: 8, ID: 0, Token: "[PAD]"})
+	all, err := tok.EncodeBatch([]string{"a", "a longer text of a few words more"}, Options{Offsets: Bytes, Tokens: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(all[0].IDs)
+	if n%8 != 0 || len(all[1].IDs) != n {
+		t.Errorf("lengths %d and %d", n, len(all[1].IDs))
+	}
+	if e := all[0]; e.Attention[n-1] || !e.Special[n-1] || e.Tokens[n-1] != "[PAD]" || e.Words[n-1] != -1 || e.Sequence(n-1) != -1 || e.Sequence(1) != 0 {
+		t.Errorf("padding: %+v", e)
+	}
+	if tok.WithPadding(nil).Padding() != nil || tok.Padding().MultipleOf != 8 {
+		t.Error("WithPadding changed its receiver")
+	}
+}
+
+// TestStream: bytes that complete a character come out when they do.
+func TestStream(t *testing.T) {
+	for _, name := range []string{"gpt2", "llama-untied", "bert", "xlm-roberta"} {
+		tok := open(t, name)
+		e, err := tok.Encode("né 東 y", Options{NoSpecial: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := tok.Stream(true)
+		var parts []string
+		for _, id := range e.IDs {
+			part := s.Next(id)
+			if strings.Contains(part, "\ufffd") {
+				t.Errorf("%s: a part of a character: %q", name, part)
+			}
+			parts = append(parts, part)
+		}
+		parts = append(parts, s.Flush())
+		if got, want := strings.Join(parts, ""), tok.Decode(e.IDs, true); got != want {
+			t.Errorf("%s: %q, want %q", name, parts, want)
+		}
+		if name == "gpt2" && parts[len(parts)-2] == "" {
+			t.Errorf("the last token waits: %q", parts)
+		}
+	}
+	// Bytes that never become a character do not wait for ever.
+	tok := open(t, "gpt2")
+	broken, _ := tok.TokenID("Ġ") // a space
+	high, _ := tok.TokenID("æ")   // byte E6
+	s, given := tok.Stream(true), 0
+	for range 10 * maxWaiting {
+		given += len(s.Next(high))
+	}
+	if given == 0 || len(s.ids) > 3*maxWaiting {
+		t.Errorf("%d bytes came out, %d ids wait", given, len(s.ids))
+	}
+	if got := s.Next(broken); !strings.HasSuffix(got, " ") {
+		t.Errorf("after broken bytes: %q", got)
+	}
+}
+
+// TestSpecialTokens: names and ids, and added ones.
+func TestSpecialTokens(t *testing.T) {
+	tok := open(t, "roberta")
+	id, ok := tok.TokenID("<mask>")
+	if s, known := tok.Token(id); !ok || !known || s != "<mask>" {
+		t.Errorf("<mask>: %d %t, %q %t", id, ok, s, known)
+	}
+	if _, ok := tok.Token(-1); ok {
+		t.Error("the id -1 has a token")
+	}
+	if _, ok := tok.Token(1 << 40); ok {
+		t.Error("a large id has a token")
+	}
+	if len(tok.AddedTokens()) == 0 || tok.Size() != id+1 {
+		t.Errorf("%d added tokens, size %d", len(tok.AddedTokens()), tok.Size())
+	}
+	if got := tok.Decode([]int{-5, id, 1 << 30}, false); got != "<mask>" {
+		t.Errorf("Decode with unknown ids: %q", got)
+	}
+}
