@@ -9,7 +9,9 @@ import (
 
 // Stream decodes ids as they are generated. What it gives is the text that
 // [Tokenizer.Decode] gives for all of them, in pieces: a token whose last bytes
-// begin a character gives nothing until the rest has come.
+// begin a character gives nothing until the rest has come. Text that was given is
+// not taken back: among bytes that are no UTF-8, Decode may give U+FFFD for good
+// ones too, which have gone out by then.
 //
 // A Stream is for one goroutine.
 type Stream struct {
