@@ -108,13 +108,17 @@ func (r *int8Rows) quantize(isa ISA, kind int8Kind, a []float32, lda, m, k int) 
 	} else {
 		r.bytes = grow(r.bytes, m*r.ld)
 	}
-	step := max(1, simd.KernelQuantizeInt8.On(isa).Elements/k) // rows of a call
-	for i := 0; i < m; i += step {
-		n := min(step, m-i)
-		if kind == int8Pairs {
-			simd.QuantizeInt16(isa, r.words[i*r.ld:], a[i*lda:], n, k, filled, r.ld, lda, r.scale[i:], m)
-		} else {
-			simd.QuantizeInt8(isa, r.bytes[i*r.ld:], a[i*lda:], n, k, filled, r.ld, lda, r.scale[i:], r.start[i:], m)
+	most := simd.KernelQuantizeInt8.On(isa).Elements
+	rows, cols := max(1, most/k), max(1, most/simd.Int8Block)*simd.Int8Block // of a call
+	for i := 0; i < m; i += rows {
+		n := min(rows, m-i)
+		for p := 0; p < k; p += cols {
+			w, fill, to, at := min(cols, k-p), min(cols, filled-p), i*r.ld+p, p/simd.Int8Block*m+i
+			if kind == int8Pairs {
+				simd.QuantizeInt16(isa, r.words[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], m)
+			} else {
+				simd.QuantizeInt8(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
+			}
 		}
 	}
 }

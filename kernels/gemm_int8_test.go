@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/ref"
@@ -211,6 +212,48 @@ func TestInt8Bits(t *testing.T) {
 			tuned.gemm.int8Rows, tuned.gemm.int8Panel = 7, simd.Int8Block
 			check(t, x, "in small blocks", x.compute(1, b))
 			tuned.gemm = size
+		}
+	})
+}
+
+// FuzzInt8 compares the implementation that is in use with the reference.
+func FuzzInt8(f *testing.F) {
+	f.Add(uint8(7), uint8(33), uint16(130), uint64(1), uint8(3))
+	f.Add(uint8(1), uint8(1), uint16(1), uint64(2), uint8(0))
+	f.Fuzz(func(t *testing.T, m, n uint8, k uint16, seed uint64, ep uint8) {
+		c := int8Case{m: 1 + int(m)%40, n: 1 + int(n)%100, k: 1 + int(k)%1000, alpha: 1}
+		for i, e := range "brx" {
+			if ep>>i&1 != 0 {
+				c.ep += string(e)
+			}
+		}
+		x := c.data()
+		r := rand.New(rand.NewPCG(seed, 0))
+		for range r.IntN(20) { // some numbers with any bits
+			x.a[r.IntN(len(x.a))] = math.Float32frombits(r.Uint32())
+			x.b[r.IntN(len(x.b))] = math.Float32frombits(r.Uint32())
+		}
+		if got, want := checksum(x.compute(Threads(1+ep%3), x.pack())), checksum(x.reference()); got != want {
+			t.Errorf("%v: checksum %s, want %s", c, got, want)
+		}
+	})
+}
+
+func TestInt8Allocations(t *testing.T) {
+	x := int8Case{m: 30, n: 70, k: 300, alpha: 1, ep: "bx"}.data()
+	b, c := x.pack(), slices.Clone(x.c)
+	ep := Epilogue{Bias: x.bias, Residual: x.residual, LdResidual: x.n + 1}
+	if n := testing.AllocsPerRun(20, func() { GemmPacked(x.m, 1, x.a, x.lda, b, 0, c, x.ldc, ep) }); n > 0 && !race.Enabled {
+		t.Errorf("%v allocations in a call", n)
+	}
+}
+
+// TestInt8LongRow has rows that are made integers in several calls.
+func TestInt8LongRow(t *testing.T) {
+	eachConfiguration(t, func(t *testing.T) {
+		x := int8Case{m: 2, n: 3, k: 70_003, alpha: 1}.data()
+		if got, want := checksum(x.compute(1, x.pack())), checksum(x.reference()); got != want {
+			t.Errorf("checksum %s, want %s", got, want)
 		}
 	})
 }

@@ -48,6 +48,8 @@ func TestPauses(t *testing.T) {
 		}
 		packed := PackB(Trans, n, n, b, n)
 		packedLong := PackB(Trans, 1<<17, 87, long, 1<<17)
+		row := func(j int, dst []float32) { copy(dst, long[j:]) }
+		int8, int8Long := PackBRows(FormatInt8, n, n, row), PackBRows(FormatInt8, 40, 1<<20, row)
 		loads := []struct {
 			name string
 			call func() func()
@@ -55,6 +57,9 @@ func TestPauses(t *testing.T) {
 			{"gemm", elements(n*n, func(c []float32) { Gemm(NoTrans, Trans, n, n, n, 1, a, n, b, n, 0, c, n) })},
 			{"packed gemm", elements(n*n, func(c []float32) {
 				GemmPacked(n, 1, a, n, packed, 0, c, n, Epilogue{Activation: ActGELU})
+			})},
+			{"int8 gemm", elements(n*n, func(c []float32) {
+				GemmPacked(n, 1, a, n, int8, 0, c, n, Epilogue{Activation: ActGELU})
 			})},
 			{"batched gemm", elements(n*n, func(c []float32) {
 				GemmBatched(NoTrans, NoTrans, n, 32, 32, 32, 1, a, 32, n, b, 32, n, 0, c, 32, n)
@@ -75,6 +80,9 @@ func TestPauses(t *testing.T) {
 			})},
 			{"gemm of long rows, transposed", elements(36, func(c []float32) {
 				Gemm(NoTrans, Trans, 6, 6, 1<<20, 1, long, 1<<20, long, 1<<20, 0, c, 6)
+			})},
+			{"int8 gemm of long rows", elements(12*40, func(c []float32) {
+				GemmPacked(12, 1, long, 1<<20, int8Long, 0, c, 40, Epilogue{})
 			})},
 			{"packed gemm of long rows", elements(48*87, func(c []float32) {
 				GemmPacked(48, 1, long, 1<<17, packedLong, 0, c, 87, Epilogue{Activation: ActReLU})
