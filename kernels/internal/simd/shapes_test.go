@@ -214,11 +214,22 @@ func headShapes(im tested, queries, keys int) (all []shape) {
 
 // contents fills operands that not any numbers will do for.
 var contents = map[Kernel]func(o *checkasm.Operand, s shape){
-	KernelInt8Quads: int8Contents,
-	KernelInt8Pairs: int8Contents,
-	KernelInt8Dots:  int8Contents,
-	KernelAttnShort: func(o *checkasm.Operand, s shape) { headContents(o, s, true) },
-	KernelAttnFew:   func(o *checkasm.Operand, s shape) { headContents(o, s, false) },
+	KernelInt8Quads:          int8Contents,
+	KernelInt8Pairs:          int8Contents,
+	KernelInt8Dots:           int8Contents,
+	KernelGemvPanelsFloat16:  halfContents,
+	KernelGemvPanelsBFloat16: halfContents,
+	KernelAttnShort:          func(o *checkasm.Operand, s shape) { headContents(o, s, true) },
+	KernelAttnFew:            func(o *checkasm.Operand, s shape) { headContents(o, s, false) },
+}
+
+// halfContents makes elements of 16 bits numbers of up to 2 and their negatives, as
+// binary16 and as bfloat16: sums of any numbers would overflow.
+func halfContents(o *checkasm.Operand, _ shape) {
+	data, _ := o.Data.([]uint16)
+	for i, bits := range data {
+		data[i] = bits&0x8000 | 0x3800 + bits%0x800
+	}
 }
 
 // headContents hides some keys: from query 2 all, and those past the last. The rows of the
