@@ -6,3 +6,5 @@ require (
 	github.com/avoformer/avoformer v0.1.0
 	golang.org/x/text v0.42.0
 )
+
+require golang.org/x/sys v0.49.0 // indirect

@@ -6,3 +6,8 @@ require (
 	github.com/avoformer/avoformer v0.1.0
 	github.com/avoformer/avoformer/text v0.1.0
 )
+
+require (
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
+)

@@ -37,7 +37,7 @@ func rangeGlobal(a *args) (any, error) {
 		if len(a.plain) == 1 {
 			i = 1
 		}
-		if n > 1<<40 || n < -1<<40 {
+		if n > 1<<30 || n < -1<<30 {
 			return nil, failf("range of %d", n)
 		}
 		v[i] = n

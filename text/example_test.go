@@ -1,0 +1,184 @@
+package text_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/avoformer/avoformer/text"
+)
+
+var ctx = context.Background()
+
+// The texts whose vectors point in the same direction are alike.
+func ExampleOpenEmbedder() {
+	e, err := text.OpenEmbedder("testdata/embed") // a folder
+	if err != nil {
+		log.Fatal(err)
+	}
+	v, err := e.Embed(ctx, []string{"a sentence", "another"}) // [][]float32, normalised as the model says
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(v), "vectors of", len(v[0]))
+	// Output: 2 vectors of 32
+}
+
+func ExampleOpenReranker() {
+	r, err := text.OpenReranker("testdata/rerank")
+	if err != nil {
+		log.Fatal(err)
+	}
+	texts := []string{"Yes.", "What is the capital of France? Paris."}
+	ranked, err := r.Rank(ctx, "what is the capital of france?", texts)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, x := range ranked {
+		fmt.Printf("%.3f %s\n", x.Score, texts[x.Index])
+	}
+	// Output:
+	// 0.479 Yes.
+	// 0.401 What is the capital of France? Paris.
+}
+
+func ExampleOpenClassifier() {
+	c, err := text.OpenClassifier("testdata/classify")
+	if err != nil {
+		log.Fatal(err)
+	}
+	labels, err := c.Classify(ctx, []string{"Yes."})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, l := range labels[0] {
+		fmt.Printf("%s %.3f\n", l.Label, l.Score)
+	}
+	// Output:
+	// entailment 0.533
+	// neutral 0.258
+	// contradiction 0.209
+}
+
+func ExampleOpenTokenClassifier() {
+	c, err := text.OpenTokenClassifier("testdata/tokens")
+	if err != nil {
+		log.Fatal(err)
+	}
+	s := "What is the capital of France? Paris."
+	entities, err := c.Entities(ctx, []string{s}, text.First)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, e := range entities[0] {
+		fmt.Printf("%s %q\n", e.Label, s[e.Start:e.End])
+	}
+	// Output:
+	// PER "What"
+	// LOC "is the capital of France?"
+	// PER "Paris"
+	// LOC "."
+}
+
+func ExampleOpenGenerator() {
+	g, err := text.OpenGenerator("testdata/generate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for piece, err := range g.Generate(ctx, "The quick brown", text.GenerateOptions{MaxTokens: 4}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(piece)
+	}
+	// Output:
+	// atknown�Nobod
+}
+
+// The folder's chat template makes the prompt.
+func ExampleGenerator_Chat() {
+	g, err := text.OpenGenerator("testdata/generate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	chat := []text.Message{{Role: "system", Content: "You are a pirate."}, {Role: "user", Content: "Hello!"}}
+	answer, err := text.Collect(g.Chat(ctx, chat, text.GenerateOptions{MaxTokens: 4, Stop: []string{"\n"}}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(answer)
+	// Output:
+	// �o~rit sentenc
+}
+
+func ExampleOpenTranslator() {
+	t, err := text.OpenTranslator("testdata/translate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	out, err := t.Translate(ctx, []string{"Yes."}, text.TranslateOptions{Beams: 4, GenerateOptions: text.GenerateOptions{MaxTokens: 4}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(out[0])
+	// Output:
+	// work계 matу
+}
+
+func ExampleOpenTranscriber() {
+	t, err := text.OpenTranscriber("testdata/transcribe")
+	if err != nil {
+		log.Fatal(err)
+	}
+	f, err := os.Open("testdata/transcribe/sound0.wav")
+	if err != nil {
+		log.Fatal(err)
+	}
+	samples, err := text.ReadWAV(f)
+	if err != nil {
+		log.Fatal(err)
+	}
+	said, err := text.Collect(t.Transcribe(ctx, samples, text.TranscribeOptions{Language: "en", MaxTokens: 4}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(said)
+	// Output:
+	// YYYeting
+}
+
+func ExampleOpenImageClassifier() {
+	c, err := text.OpenImageClassifier("testdata/image")
+	if err != nil {
+		log.Fatal(err)
+	}
+	png, err := os.ReadFile("internal/vision/testdata/landscape.png")
+	if err != nil {
+		log.Fatal(err)
+	}
+	labels, err := c.Classify(ctx, [][]byte{png})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s %.3f\n", labels[0][0].Label, labels[0][0].Score)
+	// Output:
+	// dog 0.455
+}
+
+func ExampleOpenImageEmbedder() {
+	e, err := text.OpenImageEmbedder("testdata/image")
+	if err != nil {
+		log.Fatal(err)
+	}
+	png, err := os.ReadFile("internal/vision/testdata/landscape.png")
+	if err != nil {
+		log.Fatal(err)
+	}
+	v, err := e.Embed(ctx, [][]byte{png})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(v), "vector of", len(v[0]))
+	// Output: 1 vector of 32
+}
