@@ -89,7 +89,7 @@ type apiSize struct{ n, rows, cols, m, width, k int }
 var (
 	smallAPI = apiSize{5, 3, 4, 3, 5, 2}
 	// largeAPI is enough for several threads.
-	largeAPI = apiSize{3 * threadElements, 301, 128, 70, 90, 60}
+	largeAPI = apiSize{3 * tuned.rows.partElements, 301, 128, 70, 90, 60}
 )
 
 // apiCalls is the whole API, the functions of the package and the methods of

@@ -54,14 +54,11 @@ const sumElements = 1 << 13
 // rowBuffers are places for a row's exponentials or differences.
 var rowBuffers = sync.Pool{New: func() any { return new([sumElements]float32) }}
 
-// From streamElements on (16 MiB), the result of a call is written past the caches. Much
-// of it would be gone from a shared cache before its next use, and a line must be read
-// before a part of it is written to the cache.
-const streamElements = 1 << 22
-
 // streamed reports whether a call on whole matrices writes past the caches.
 // In place that does not pay, since what is written has just been read.
-func streamed(dst, x []float32) bool { return len(dst) >= streamElements && &dst[0] != &x[0] }
+func streamed(dst, x []float32) bool {
+	return len(dst) >= tuned.rows.streamElements && &dst[0] != &x[0]
+}
 
 // checkRows panics unless dst and x are rows x cols.
 func checkRows(fn string, dst, x []float32, rows, cols int) {
@@ -70,12 +67,9 @@ func checkRows(fn string, dst, x []float32, rows, cols int) {
 	checkLen(fn, "x", len(x), n, "rows*cols")
 }
 
-// A part of a parallel call has about threadElements: some microseconds' work, several
-// times what it costs to hand it out. A call with fewer than two parts is serial.
-const threadElements = 1 << 14
-
-// alone reports whether a call on t threads with n elements in several rows is serial.
-func (t Threads) alone(rows, n int) bool { return t <= 1 || rows <= 1 || n < 2*threadElements }
+// alone reports whether a call on t threads with n elements in several rows is serial:
+// if it has fewer than two parts.
+func (t Threads) alone(rows, n int) bool { return t <= 1 || rows <= 1 || n < 2*tuned.rows.partElements }
 
 // rowCall is a call on several threads: its arguments, and do for the rows
 // [from, to). Rows are computed one by one, so results do not depend on how they are
@@ -102,7 +96,7 @@ func (t Threads) split(n, cols int, call rowCall) {
 	c := rowCalls.Get().(*rowCall)
 	*c = call
 	c.n, c.cols = n, cols
-	c.perPart = max(1, threadElements/cols)
+	c.perPart = max(1, tuned.rows.partElements/cols)
 	par.Run(int(t), (n+c.perPart-1)/c.perPart, c)
 	*c = rowCall{}
 	rowCalls.Put(c)

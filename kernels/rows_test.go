@@ -574,7 +574,7 @@ func TestStreamed(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(27, 28))
 	for _, cols := range []int{512, 1000, 1025} {
-		rows := (streamElements + cols - 1) / cols
+		rows := (tuned.rows.streamElements + cols - 1) / cols
 		n := rows * cols
 		x, weight := randomSlice(r, n), randomSlice(r, cols)
 		if dst := make([]float32, n); !streamed(dst, x) || streamed(x, x) {

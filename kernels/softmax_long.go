@@ -14,18 +14,11 @@ import (
 // block is still in the first-level cache when its exponentials are taken.
 const blockElements = 1 << 11
 
-// A part of a parallel call has cutPart elements of a long row, half of threadElements,
-// since a softmax takes longer than most functions. Where there are fewer rows than
-// threads, rows from cutElements on are cut. Such a row is handed out once for each
-// pass: with 24576 elements two threads gain an eighth only.
-const (
-	cutPart     = threadElements / 2
-	cutElements = 7 * cutPart / 2
-)
-
 // cutsRows reports whether t threads share each row, instead of each having rows of
 // its own.
-func (t Threads) cutsRows(rows, cols int) bool { return rows < int(t) && cols >= cutElements }
+func (t Threads) cutsRows(rows, cols int) bool {
+	return rows < int(t) && cols >= tuned.rows.cutElements
+}
 
 // longRow is a row of a softmax that is worked on in blocks. They depend on its length
 // only, and so does the order of all sums. Threads take some blocks at a time.
@@ -62,13 +55,13 @@ func (l *longRow) free() {
 // run is a pass over all blocks on t threads.
 func (l *longRow) run(t Threads, pass func(l *longRow, from, to int)) {
 	l.pass = pass
-	per := cutPart / l.size
+	per := tuned.rows.cutPart / l.size
 	par.Run(int(t), (l.blocks+per-1)/per, l)
 }
 
 // Do implements par.Task.
 func (l *longRow) Do(from, to int) {
-	per := cutPart / l.size
+	per := tuned.rows.cutPart / l.size
 	l.pass(l, from*per, min(to*per, l.blocks))
 }
 

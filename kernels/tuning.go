@@ -17,6 +17,7 @@ type tuning struct {
 	name    string
 	ways    int // of the first-level data cache, of 64 sets of 64 bytes each
 	gemm    gemmTuning
+	rows    rowTuning
 	threads threadTuning
 }
 
@@ -48,7 +49,23 @@ type gemmTuning struct {
 	copyColumns int
 }
 
-// threadTuning is for cutting work, in multiply-adds at full speed.
+// rowTuning is for functions that work row by row or element by element, in elements.
+type rowTuning struct {
+	// From streamElements on, the result of a call is written past the caches. Much of
+	// it would be gone from a shared cache before its next use, and a line must be read
+	// before a part of it is written to the cache.
+	streamElements int
+	// A part of a parallel call has about partElements: some microseconds' work, several
+	// times what it costs to hand it out. A call with fewer than two parts is serial.
+	partElements int
+	// A part of a softmax has cutPart elements of a long row, since it takes longer than
+	// most functions. Where there are fewer rows than threads, rows from cutElements on
+	// are cut. Such a row is handed out once for each pass: with 24576 elements two
+	// threads gain an eighth only.
+	cutPart, cutElements int
+}
+
+// threadTuning is for cutting products, in multiply-adds at full speed.
 type threadTuning struct {
 	wakeWork  int // the least that is worth waking a second thread
 	readyWork int // the least that is worth a second thread that is awake
@@ -101,6 +118,7 @@ func derived(caches [4]int) tuning {
 		t.gemm.mc = min(max(l2/element/gemmOrder.kc*35/64, 28), zen4.gemm.mc)
 	}
 	if l3 := caches[3]; l3 > 0 {
+		t.rows.streamElements = min(max(l3/2/element, 1<<20), 1<<24)
 		t.gemm.nc = min(max(l3/8/element/gemmOrder.kc/64*64, 256), zen4.gemm.nc)
 	}
 	return t
@@ -118,6 +136,10 @@ var zen4 = tuning{
 		wideNum: 4, wideDen: 7, streamNum: 2, streamDen: 5,
 		int8Rows: 132, int8Panel: 24 << 10,
 		copyColumns: 64,
+	},
+	rows: rowTuning{
+		streamElements: 1 << 22, partElements: 1 << 14,
+		cutPart: 1 << 13, cutElements: 7 << 12,
 	},
 	threads: threadTuning{wakeWork: 1 << 20, readyWork: 1 << 18, partWork: 1 << 17, bands: 4},
 }

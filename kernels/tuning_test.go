@@ -38,18 +38,19 @@ func TestTuning(t *testing.T) {
 		caches [4]int
 		ways   int
 		mc, nc int
+		stream int
 	}{
-		{"Zen 5", [4]int{0, 48 * kib, 1024 * kib, 32768 * kib}, 12, 140, 1024},
-		{"Zen 3", [4]int{0, 32 * kib, 512 * kib, 32768 * kib}, 8, 70, 1024},
-		{"Sapphire Rapids", [4]int{0, 48 * kib, 2048 * kib, 107520 * kib}, 12, 140, 1024},
-		{"Skylake, 8 MiB", [4]int{0, 32 * kib, 256 * kib, 8192 * kib}, 8, 35, 256},
-		{"a very small one", [4]int{0, 1 * kib, 4 * kib, 16 * kib}, 1, 28, 256},
-		{"a very large one", [4]int{0, 1024 * kib, 1 << 30, 1<<31 - 1}, 256, 140, 1024},
+		{"Zen 5", [4]int{0, 48 * kib, 1024 * kib, 32768 * kib}, 12, 140, 1024, 1 << 22},
+		{"Zen 3", [4]int{0, 32 * kib, 512 * kib, 32768 * kib}, 8, 70, 1024, 1 << 22},
+		{"Sapphire Rapids", [4]int{0, 48 * kib, 2048 * kib, 107520 * kib}, 12, 140, 1024, 105 << 17},
+		{"Skylake, 8 MiB", [4]int{0, 32 * kib, 256 * kib, 8192 * kib}, 8, 35, 256, 1 << 20},
+		{"a very small one", [4]int{0, 1 * kib, 4 * kib, 16 * kib}, 1, 28, 256, 1 << 20},
+		{"a very large one", [4]int{0, 1024 * kib, 1 << 30, 1<<31 - 1}, 256, 140, 1024, 1 << 24},
 	} {
 		got := derived(c.caches)
-		if got.ways != c.ways || got.gemm.mc != c.mc || got.gemm.nc != c.nc {
-			t.Errorf("%s: ways %d, mc %d, nc %d, want %d, %d, %d", c.name,
-				got.ways, got.gemm.mc, got.gemm.nc, c.ways, c.mc, c.nc)
+		if got.ways != c.ways || got.gemm.mc != c.mc || got.gemm.nc != c.nc || got.rows.streamElements != c.stream {
+			t.Errorf("%s: ways %d, mc %d, nc %d, stream %d, want %d, %d, %d, %d", c.name,
+				got.ways, got.gemm.mc, got.gemm.nc, got.rows.streamElements, c.ways, c.mc, c.nc, c.stream)
 		}
 	}
 }
