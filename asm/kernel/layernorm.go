@@ -55,6 +55,25 @@ type normInput struct {
 // guessElements is how many elements of a row make the first guess of its mean.
 const guessElements = 16
 
+// guess sets mean to what is near the mean of a row: that of its first elements, or the first
+// one if there are few.
+func (in normInput) guess(m vec.Machine, cols vec.Int, mean vec.V) {
+	const any = "Any number is right for a guess."
+	m.IfLE(cols, guessElements-1,
+		func() {
+			m.Comment(any)
+			m.CopyTo(mean, in.at(func(p vec.Ptr) vec.V { return m.LoadScalar(p, 0) }))
+		},
+		func() {
+			m.Comment(any)
+			total := m.Zero()
+			for i := 0; i < guessElements; i += m.Width() {
+				m.AddTo(total, in.at(func(p vec.Ptr) vec.V { return m.Load(p, 4*i) }))
+			}
+			m.CopyTo(mean, m.Mul(m.ReduceAdd(total), f32(1./guessElements)))
+		})
+}
+
 // layerNorm normalises the rows at x, which are those of in, to dst.
 //
 // The differences from a guess of the mean, and their squares, are summed in one
@@ -88,20 +107,7 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 		stage{
 			ptrs: in.ptrs,
 			begin: func() {
-				const any = "Any number is right for a guess."
-				m.IfLE(cols, guessElements-1,
-					func() {
-						m.Comment(any)
-						m.CopyTo(guess, in.at(func(p vec.Ptr) vec.V { return m.LoadScalar(p, 0) }))
-					},
-					func() {
-						m.Comment(any)
-						total := m.Zero()
-						for i := 0; i < guessElements; i += m.Width() {
-							m.AddTo(total, in.at(func(p vec.Ptr) vec.V { return m.Load(p, 4*i) }))
-						}
-						m.CopyTo(guess, m.Mul(m.ReduceAdd(total), f32(1./guessElements)))
-					})
+				in.guess(m, cols, guess)
 				rest, square = zeros(m), zeros(m)
 			},
 			step: func(s vec.Span, i int) func() {

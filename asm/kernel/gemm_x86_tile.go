@@ -1,0 +1,323 @@
+package kernel
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// x86Tile is a tile while it is emitted.
+type x86Tile struct {
+	*gemmX86Gen
+	x86Columns
+	h   int
+	id  string
+	acc [][]reg.VecVirtual
+	// a is the memory disp bytes after the next element of row i of A; bases are the
+	// registers that advance with it.
+	a     func(i, disp int) operand.Mem
+	bases []reg.Register
+	b, k  reg.GPVirtual // the next row of B, and how many there are
+	// fetch is the part of B that is fetched next, and pace how far that goes on with each
+	// step of k.
+	fetch, pace reg.GPVirtual
+}
+
+// tile emits C[0:h, panel] = alpha * A[0:h, 0:k] * B + beta * C.
+func (g *gemmX86Gen) tile(h int, id string, columns x86Columns) {
+	t := &x86Tile{gemmX86Gen: g, x86Columns: columns, h: h, id: id}
+	t.acc = make([][]reg.VecVirtual, h)
+	for i := range t.acc {
+		t.acc[i] = make([]reg.VecVirtual, t.vectors)
+		for j := range t.acc[i] {
+			t.acc[i][j] = t.NewV()
+			t.VXORPS(t.acc[i][j], t.acc[i][j], t.acc[i][j])
+		}
+	}
+	t.fetchC()
+	if !t.masked {
+		t.startFetch()
+	}
+	t.sum()
+	t.scaleAndStore()
+}
+
+// rowBase addresses rows ld bytes apart. Row i is at base3[i/3] + (i%3)*ld: one register
+// for three rows.
+func (t *x86Tile) rowBase(base, ld reg.Register) func(i, disp int) operand.Mem {
+	bases := []reg.Register{base}
+	if t.h > 3 {
+		ld3 := t.GP64()
+		t.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
+		for i := 3; i < t.h; i += 3 {
+			r := t.GP64()
+			t.LEAQ(operand.Mem{Base: bases[len(bases)-1], Index: ld3, Scale: 1}, r)
+			bases = append(bases, r)
+		}
+	}
+	return func(i, disp int) operand.Mem {
+		m := operand.Mem{Base: bases[i/3], Disp: disp}
+		if i%3 > 0 {
+			m.Index, m.Scale = ld, uint8(i%3)
+		}
+		return m
+	}
+}
+
+// fetchC fetches what the tile ends with.
+func (t *x86Tile) fetchC() {
+	t.Context.Comment("C is needed when k is through; in the first level its rows could push out A's")
+	next, ldc := t.GP64(), t.Stride("ldc")
+	t.MOVQ(t.c, next)
+	for range t.h {
+		for line := 0; line < 4*t.lanes*t.vectors; line += cacheLine {
+			t.PREFETCHT1(operand.Mem{Base: next, Disp: line})
+		}
+		t.ADDQ(ldc, next)
+	}
+}
+
+// sum runs over k: A's pointers advance by the unrolled steps, B by ldb each step.
+func (t *x86Tile) sum() {
+	base := t.GP64()
+	t.b, t.k = t.Load64("b_base"), t.Load64("k")
+	t.MOVQ(t.gemmX86Gen.a, base)
+	t.a = t.rowBase(base, t.lda)
+	for i := 0; i < t.h; i += 3 {
+		t.bases = append(t.bases, t.a(i, 0).Base)
+	}
+	step := t.step
+	if t.vectors > 2 {
+		step = t.wideStep
+	}
+	unroll := 4
+	switch {
+	case t.masked:
+		unroll = 1
+	case t.h*t.vectors > 14:
+		unroll = 2
+	}
+	loopU, rest, loop1, end := "kloop_"+t.id, "krest_"+t.id, "k1_"+t.id, "kend_"+t.id
+	if unroll > 1 {
+		t.SUBQ(vec.Imm(unroll), t.k)
+		t.JLT(operand.LabelRef(rest))
+		t.Label(loopU)
+		for kk := range unroll {
+			step(kk)
+		}
+		t.advance(unroll)
+		t.SUBQ(vec.Imm(unroll), t.k)
+		t.JGE(operand.LabelRef(loopU))
+		t.Label(rest)
+		t.ADDQ(vec.Imm(unroll), t.k)
+	} else {
+		t.TESTQ(t.k, t.k)
+	}
+	t.JZ(operand.LabelRef(end))
+	t.Label(loop1)
+	step(0)
+	t.advance(1)
+	t.DECQ(t.k)
+	t.JNZ(operand.LabelRef(loop1))
+	t.Label(end)
+	if !t.masked && t.packed == nil {
+		t.MOVQ(t.fetch, t.ahead)
+	}
+}
+
+// advance passes some steps of A, and what was packed in them.
+func (t *x86Tile) advance(steps int) {
+	for _, r := range t.bases {
+		t.ADDQ(vec.Imm(4*steps), r)
+	}
+	if t.packed != nil {
+		t.ADDQ(vec.Imm(steps*t.vectors*t.lanes*4), t.packed)
+	}
+}
+
+// wideStep is step kk of a wide tile, which holds A's elements and takes B's vectors one
+// by one.
+func (t *x86Tile) wideStep(kk int) {
+	free := t.Registers() - 1 - t.h*t.vectors // registers but for the sums and one of B
+	av := make([]reg.VecVirtual, min(t.h, free))
+	for i := range av {
+		av[i] = t.NewV()
+		t.VBROADCASTSS(t.a(i, 4*kk), av[i])
+	}
+	for j := range t.vectors {
+		bv := t.NewV()
+		t.VMOVUPS(operand.Mem{Base: t.b, Disp: j * t.lanes * 4}, bv)
+		t.prefetch(j)
+		for i := range t.acc {
+			if i < len(av) {
+				t.VFMADD231PS(bv, av[i], t.acc[i][j])
+			} else {
+				t.VFMADD231PS_BCST(t.a(i, 4*kk), bv, t.acc[i][j])
+			}
+		}
+	}
+	t.ADDQ(t.ldb, t.b)
+	t.ADDQ(t.pace, t.fetch)
+}
+
+// step is step kk of the other tiles, which hold B's vectors and take A's elements one
+// by one.
+func (t *x86Tile) step(kk int) {
+	bv := t.rowOfB(kk)
+	ahead, embedded := t.broadcasts()
+	av := make([]reg.VecVirtual, t.h)
+	row := 0
+	broadcast := func() { // A's element for the next row that takes a register
+		for row < t.h && embedded(row) {
+			row++
+		}
+		if row < t.h {
+			av[row] = t.NewV()
+			t.VBROADCASTSS(t.a(row, 4*kk), av[row])
+			row++
+		}
+	}
+	for range ahead {
+		broadcast()
+	}
+	for i := range t.h {
+		if embedded(i) {
+			for j := range bv {
+				t.VFMADD231PS_BCST(t.a(i, 4*kk), bv[j], t.acc[i][j])
+			}
+			continue
+		}
+		for j := range bv {
+			t.VFMADD231PS(bv[j], av[i], t.acc[i][j])
+		}
+		broadcast()
+	}
+}
+
+// rowOfB loads the row of B for step kk, packs and fetches, and goes on to the next row.
+func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
+	bv := make([]reg.VecVirtual, t.vectors)
+	for j := range bv {
+		bv[j] = t.NewV()
+		t.loadColumns(operand.Mem{Base: t.b, Disp: j * t.lanes * 4}, j, bv[j])
+	}
+	if t.packed != nil {
+		for j := range bv {
+			t.VMOVUPS(bv[j], operand.Mem{Base: t.packed, Disp: (kk*t.vectors + j) * t.lanes * 4})
+		}
+	}
+	if !t.masked {
+		for j := range bv {
+			t.prefetch(j)
+		}
+		t.ADDQ(t.pace, t.fetch)
+	}
+	t.ADDQ(t.ldb, t.b)
+	return bv
+}
+
+// scaleAndStore ends the tile.
+func (t *x86Tile) scaleAndStore() {
+	base := t.GP64()
+	t.MOVQ(t.c, base)
+	c := t.rowBase(base, t.Stride("ldc"))
+	acc := make([][]vec.V, t.h)
+	for i := range acc {
+		for _, r := range t.acc[i] {
+			acc[i] = append(acc[i], t.Value(r))
+		}
+	}
+	tileEnd{acc: acc,
+		unlessAlpha1: func(body func()) {
+			t.CMPL(t.ParamAddr("alpha"), operand.U32(0x3f800000)) // 1
+			t.JEQ(operand.LabelRef("scaled_" + t.id))
+			body()
+			t.Label("scaled_" + t.id)
+		},
+		unlessBeta0: func(body func()) {
+			bits := t.GP32()
+			t.MOVL(t.ParamAddr("beta"), bits)
+			t.ADDL(bits, bits) // drops the sign: -0 is 0 too
+			t.JZ(operand.LabelRef("plain_" + t.id))
+			body()
+			t.Label("plain_" + t.id)
+		},
+		load: func(i, j int) []vec.V {
+			old := t.NewV()
+			t.loadColumns(c(i, j*t.lanes*4), j, old)
+			return []vec.V{t.Value(old)}
+		},
+		store: func(i int) {
+			for j, v := range t.acc[i] {
+				t.storeColumns(v, j, c(i, j*t.lanes*4))
+			}
+		},
+	}.emit(t)
+}
+
+// startFetch is where a tile begins to fetch B, and at what pace: see gemmPanel. A tile that packs fetches the panel beside its own, of
+// which nobody else would fetch the rows before they are packed.
+func (t *x86Tile) startFetch() {
+	b := t.Load64("b_base")
+	t.fetch, t.pace = t.GP64(), t.GP64()
+	t.MOVQ(t.ldb, t.pace)
+	if t.packed != nil {
+		t.LEAQ(operand.Mem{Base: b, Disp: t.vectors * t.lanes * 4}, t.fetch)
+		return
+	}
+	inPlace, ready := operand.LabelRef("in_place_"+t.id), operand.LabelRef("ready_"+t.id)
+	t.LEAQ(operand.Mem{Base: b, Index: t.ldb, Scale: prefetchRows}, t.fetch)
+	next := t.Stride("next")
+	t.CMPQ(next, vec.Imm(0))
+	t.JEQ(ready)
+	t.CMPQ(t.ParamAddr("pace"), vec.Imm(0))
+	t.JEQ(inPlace)
+	t.MOVQ(t.Load64("pace"), t.pace)
+	t.MOVQ(t.ahead, t.fetch)
+	t.JMP(ready)
+	t.Label(string(inPlace))
+	t.CMPQ(t.m, vec.Imm(t.h))
+	t.JNE(ready)
+	t.LEAQ(operand.Mem{Base: b, Index: next, Scale: 1}, t.fetch)
+	t.Label(string(ready))
+}
+
+// prefetch fetches vector j of a row of B.
+func (t *x86Tile) prefetch(j int) {
+	if disp := j * t.lanes * 4; disp%cacheLine == 0 {
+		t.PREFETCHT1(operand.Mem{Base: t.fetch, Disp: disp})
+	}
+}
+
+// broadcasts tells how the elements of A reach the multiply-adds: how many are
+// broadcast into registers ahead of their use, and for which rows each
+// multiply-add broadcasts its own operand. That form loads the element twice,
+// and by itself is bound by the two load ports (30 loads for 14 cycles of
+// multiply-adds); none of it leaves more instructions to start. A third of the
+// rows, with two broadcasts ahead, runs at the multiply-adds' bound in the model
+// of Skylake-X (make static-estimates); Zen 4 runs all of these alike.
+func (t *x86Tile) broadcasts() (ahead int, embedded func(row int) bool) {
+	if !t.Broadcasts() {
+		return 1, func(int) bool { return false }
+	}
+	return 2, func(row int) bool { return row%3 == 2 }
+}
+
+// loadColumns loads vector j of a row of the panel, only the columns present.
+func (t *x86Tile) loadColumns(m operand.Mem, j int, v reg.VecVirtual) {
+	if t.masked {
+		t.LoadMasked(m, t.mask[j], v)
+		return
+	}
+	t.VMOVUPS(m, v)
+}
+
+// storeColumns stores vector j of a row of the panel, only the columns present.
+func (t *x86Tile) storeColumns(v reg.VecVirtual, j int, m operand.Mem) {
+	if t.masked {
+		t.StoreMasked(v, t.mask[j], m)
+		return
+	}
+	t.VMOVUPS(v, m)
+}
