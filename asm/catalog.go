@@ -21,12 +21,12 @@ func anyTier(f func(vec.Machine)) func(Tier) kernel.Body {
 // vectorKernels work on vectors, element by element.
 var vectorKernels = []Kernel{
 	unary("exp", "expVec", "exp(x[i])", kernel.Exp),
-	unary("exp", "geluVec", "x[i]*Phi(x[i]), the erf form of GELU,", kernel.GELU),
-	unary("exp", "geluTanhVec", "x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2", kernel.GELUTanh),
-	unary("exp", "siluVec", "x[i]/(1+exp(-x[i]))", kernel.SiLU),
-	unary("exp", "sigmoidVec", "1/(1+exp(-x[i]))", kernel.Sigmoid),
-	unary("exp", "tanhVec", "tanh(x[i])", kernel.Tanh),
-	unary("exp", "erfVec", "erf(x[i])", kernel.Erf),
+	unary("exp", "geluVec", "x[i]*Phi(x[i]), the erf form of GELU,", kernel.GELU).slow("NEON"),
+	unary("exp", "geluTanhVec", "x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2", kernel.GELUTanh).slow("NEON"),
+	unary("exp", "siluVec", "x[i]/(1+exp(-x[i]))", kernel.SiLU).slow("NEON"),
+	unary("exp", "sigmoidVec", "1/(1+exp(-x[i]))", kernel.Sigmoid).slow("NEON"),
+	unary("exp", "tanhVec", "tanh(x[i])", kernel.Tanh).slow("NEON"),
+	unary("exp", "erfVec", "erf(x[i])", kernel.Erf).slow("NEON"),
 	unary("elementwise", "reluVec", "max(x[i], 0), or x[i] where that is NaN,", kernel.ReLU),
 	binary("addVec", "a[i] + b[i]", kernel.Add),
 	binary("mulVec", "a[i] * b[i]", kernel.Mul),
@@ -67,6 +67,16 @@ func unary(file, name, value string, u kernel.Unary) Kernel {
 	k := elementwise(name, "computes dst[i] = "+value+" for every i of dst.", u.Emit,
 		out("dst", "1", "n", "").or("x"), in("x", "1", "n", ""))
 	k.File, k.Source = file, file+".go"
+	return k
+}
+
+// slow is the kernel with implementations that take up to 12 cycles an element on a slow core, twice as long as
+// memory does.
+func (k Kernel) slow(implementations ...string) Kernel {
+	k.Elements = map[string]int{}
+	for _, name := range implementations {
+		k.Elements[name] = mostElements / 2
+	}
 	return k
 }
 

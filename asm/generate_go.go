@@ -103,9 +103,10 @@ func implementationTable(catalog []Kernel, tiers []Tier) string {
 			if len(needs) > 0 {
 				fmt.Fprintf(&w, "Needs: %s, ", strings.Join(needs, "|"))
 			}
-			fmt.Fprintf(&w, "Width: %d, MR: %d, NR: %d, Elements: %d},\n", im.tier.Width, im.tier.Gemm.MR, im.tier.Gemm.NR, im.elements())
+			fmt.Fprintf(&w, "Width: %d, MR: %d, NR: %d, Strip: %d, Elements: %d},\n",
+				im.tier.Width, im.tier.Gemm.MR, im.tier.Gemm.NR, im.tier.Strip, im.elements())
 		}
-		fmt.Fprintf(&w, "{Name: \"generic\", ISA: Generic, Width: 1, MR: %d, NR: %d, Elements: maxInt},\n},\n", genericTile.MR, genericTile.NR)
+		fmt.Fprintf(&w, "{Name: \"generic\", ISA: Generic, Width: 1, MR: %d, NR: %d, Strip: 1, Elements: maxInt},\n},\n", genericTile.MR, genericTile.NR)
 	}
 	fmt.Fprintf(&w, "}\n")
 	return w.String()

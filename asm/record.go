@@ -24,8 +24,8 @@ type Kernel struct {
 
 	// Close says how close to the pure-Go twin the results are.
 	Close Closeness
-	// Elements is how many elements a call of an implementation may take, by its name.
-	// One that is not listed may take mostElements.
+	// Elements is how many elements a call of an implementation may take, by its name, where
+	// those are fewer than mostElements.
 	Elements map[string]int
 
 	// On are the implementations, best first; nil stands for one on every tier.

@@ -8,19 +8,20 @@ type Tier struct {
 	File     string // part of the file name
 	Arch     string // GOARCH
 	Width    int    // float32 lanes of a vector
+	Strip    int    // columns of the narrowest tile of gemmPanel
 	Features []string
 	Gemm     kernel.GemmTile
 }
 
 // Tiers is ordered best first within an architecture.
 var Tiers = []Tier{
-	{Name: "AVX512", File: "avx512", Arch: "amd64", Width: 16,
+	{Name: "AVX512", File: "avx512", Arch: "amd64", Width: 16, Strip: 16,
 		Features: []string{"AVX512F", "AVX512BW", "AVX512DQ", "AVX512VL", "AVX2", "AVX", "FMA3", "BMI2"},
 		Gemm:     kernel.GemmTile{MR: 14, NR: 32}},
-	{Name: "AVX2", File: "avx2", Arch: "amd64", Width: 8,
+	{Name: "AVX2", File: "avx2", Arch: "amd64", Width: 8, Strip: 8,
 		Features: []string{"AVX2", "AVX", "FMA3"},
 		Gemm:     kernel.GemmTile{MR: 6, NR: 16}},
-	{Name: "NEON", File: "neon", Arch: "arm64", Width: 4,
+	{Name: "NEON", File: "neon", Arch: "arm64", Width: 4, Strip: 1,
 		Gemm: kernel.GemmTile{MR: 6, NR: 16}},
 }
 

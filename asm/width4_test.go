@@ -18,7 +18,7 @@ import (
 var narrowTiers = []Tier{narrow("AVX512", "avx512"), narrow("AVX2", "avx2")}
 
 func narrow(name, file string) Tier {
-	return Tier{Name: name, File: file, Arch: "amd64", Width: 4,
+	return Tier{Name: name, File: file, Arch: "amd64", Width: 4, Strip: 4,
 		Features: []string{"AVX2", "AVX", "FMA3", "F16C"}, Gemm: kernel.GemmTile{MR: 6, NR: 8}}
 }
 

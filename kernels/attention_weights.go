@@ -45,7 +45,7 @@ func (u *attentionUnit) softmaxWeights() {
 	if n <= 0 {
 		return
 	}
-	for from, to := range computingBudget.rows(u.rows, n) {
+	for from, to := range budgetOf(simd.KernelAttnSoftmax, c.isa).rows(u.rows, n) {
 		rows := u.weights[from*ld+u.lo:]
 		simd.AttnSoftmax(c.isa, rows, to-from, n, ld, w.max[from:to], w.sum[from:to], w.factor[from:to])
 		for r := from; r < to; r++ {

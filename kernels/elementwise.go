@@ -12,7 +12,7 @@ func Exp(dst, x []float32) { Threads(1).Exp(dst, x) }
 
 // Exp is the function [Exp] on up to t threads.
 func (t Threads) Exp(dst, x []float32) {
-	t.unary("Exp", simd.ExpVec, computingBudget, dst, x)
+	t.unary("Exp", simd.ExpVec, simd.KernelExpVec, dst, x)
 }
 
 // ReLU sets dst[i] = max(x[i], 0). NaN stays.
@@ -20,7 +20,7 @@ func ReLU(dst, x []float32) { Threads(1).ReLU(dst, x) }
 
 // ReLU is the function [ReLU] on up to t threads.
 func (t Threads) ReLU(dst, x []float32) {
-	t.unary("ReLU", simd.ReLUVec, movingBudget, dst, x)
+	t.unary("ReLU", simd.ReLUVec, simd.KernelReLUVec, dst, x)
 }
 
 // GELU sets dst[i] = x*Phi(x), the erf form of Hendrycks and Gimpel (2016):
@@ -30,7 +30,7 @@ func GELU(dst, x []float32) { Threads(1).GELU(dst, x) }
 
 // GELU is the function [GELU] on up to t threads.
 func (t Threads) GELU(dst, x []float32) {
-	t.unary("GELU", simd.GELUVec, computingBudget, dst, x)
+	t.unary("GELU", simd.GELUVec, simd.KernelGELUVec, dst, x)
 }
 
 // GELUTanh sets dst[i] = 0.5*x*(1 + tanh(sqrt(2/pi)*(x + 0.044715*x^3))),
@@ -39,7 +39,7 @@ func GELUTanh(dst, x []float32) { Threads(1).GELUTanh(dst, x) }
 
 // GELUTanh is the function [GELUTanh] on up to t threads.
 func (t Threads) GELUTanh(dst, x []float32) {
-	t.unary("GELUTanh", simd.GELUTanhVec, computingBudget, dst, x)
+	t.unary("GELUTanh", simd.GELUTanhVec, simd.KernelGELUTanhVec, dst, x)
 }
 
 // SiLU sets dst[i] = x/(1 + exp(-x)), within 4 ULP where the result is a
@@ -48,7 +48,7 @@ func SiLU(dst, x []float32) { Threads(1).SiLU(dst, x) }
 
 // SiLU is the function [SiLU] on up to t threads.
 func (t Threads) SiLU(dst, x []float32) {
-	t.unary("SiLU", simd.SiLUVec, computingBudget, dst, x)
+	t.unary("SiLU", simd.SiLUVec, simd.KernelSiLUVec, dst, x)
 }
 
 // Sigmoid sets dst[i] = 1/(1 + exp(-x)), within 4 ULP where the result is a
@@ -57,7 +57,7 @@ func Sigmoid(dst, x []float32) { Threads(1).Sigmoid(dst, x) }
 
 // Sigmoid is the function [Sigmoid] on up to t threads.
 func (t Threads) Sigmoid(dst, x []float32) {
-	t.unary("Sigmoid", simd.SigmoidVec, computingBudget, dst, x)
+	t.unary("Sigmoid", simd.SigmoidVec, simd.KernelSigmoidVec, dst, x)
 }
 
 // Tanh sets dst[i] = tanh(x), within 4 ULP. Tanh(-0) = -0.
@@ -65,7 +65,7 @@ func Tanh(dst, x []float32) { Threads(1).Tanh(dst, x) }
 
 // Tanh is the function [Tanh] on up to t threads.
 func (t Threads) Tanh(dst, x []float32) {
-	t.unary("Tanh", simd.TanhVec, computingBudget, dst, x)
+	t.unary("Tanh", simd.TanhVec, simd.KernelTanhVec, dst, x)
 }
 
 // Erf sets dst[i] = erf(x), within 5 ULP where the result is a normal number.
@@ -73,7 +73,7 @@ func Erf(dst, x []float32) { Threads(1).Erf(dst, x) }
 
 // Erf is the function [Erf] on up to t threads.
 func (t Threads) Erf(dst, x []float32) {
-	t.unary("Erf", simd.ErfVec, computingBudget, dst, x)
+	t.unary("Erf", simd.ErfVec, simd.KernelErfVec, dst, x)
 }
 
 // Add sets dst[i] = a[i] + b[i].
@@ -81,7 +81,7 @@ func Add(dst, a, b []float32) { Threads(1).Add(dst, a, b) }
 
 // Add is the function [Add] on up to t threads.
 func (t Threads) Add(dst, a, b []float32) {
-	t.binary("Add", simd.AddVec, movingBudget, dst, a, b)
+	t.binary("Add", simd.AddVec, simd.KernelAddVec, dst, a, b)
 }
 
 // Mul sets dst[i] = a[i] * b[i].
@@ -89,7 +89,7 @@ func Mul(dst, a, b []float32) { Threads(1).Mul(dst, a, b) }
 
 // Mul is the function [Mul] on up to t threads.
 func (t Threads) Mul(dst, a, b []float32) {
-	t.binary("Mul", simd.MulVec, movingBudget, dst, a, b)
+	t.binary("Mul", simd.MulVec, simd.KernelMulVec, dst, a, b)
 }
 
 // Scale sets dst[i] = alpha*x[i].
@@ -98,7 +98,7 @@ func Scale(dst, x []float32, alpha float32) { Threads(1).Scale(dst, x, alpha) }
 // Scale is the function [Scale] on up to t threads.
 func (t Threads) Scale(dst, x []float32, alpha float32) {
 	checkLen("Scale", "dst", len(dst), len(x), "len(x)")
-	t.scaled(simd.ScaleVec, alpha, dst, x)
+	t.scaled(simd.ScaleVec, simd.KernelScaleVec, alpha, dst, x)
 }
 
 // AXPY sets y[i] = alpha*x[i] + y[i]. y may be x itself.
@@ -107,13 +107,14 @@ func AXPY(alpha float32, x, y []float32) { Threads(1).AXPY(alpha, x, y) }
 // AXPY is the function [AXPY] on up to t threads.
 func (t Threads) AXPY(alpha float32, x, y []float32) {
 	checkLen("AXPY", "y", len(y), len(x), "len(x)")
-	t.scaled(simd.AXPYVec, alpha, y, x)
+	t.scaled(simd.AXPYVec, simd.KernelAXPYVec, alpha, y, x)
 }
 
 // unary checks and computes a function of one input.
-func (t Threads) unary(fn string, kernel unaryKernel, b budget, dst, x []float32) {
+func (t Threads) unary(fn string, kernel unaryKernel, k simd.Kernel, dst, x []float32) {
 	checkLen(fn, "dst", len(dst), len(x), "len(x)")
 	isa := Active()
+	b := budgetOf(k, isa)
 	if t.alone(len(x), len(x)) {
 		kernel.apply(isa, b, dst, x)
 		return
@@ -124,10 +125,11 @@ func (t Threads) unary(fn string, kernel unaryKernel, b budget, dst, x []float32
 }
 
 // binary checks and computes a function of two inputs.
-func (t Threads) binary(fn string, kernel binaryKernel, b budget, dst, x, y []float32) {
+func (t Threads) binary(fn string, kernel binaryKernel, k simd.Kernel, dst, x, y []float32) {
 	checkLen(fn, "b", len(y), len(x), "len(a)")
 	checkLen(fn, "dst", len(dst), len(x), "len(a)")
 	isa := Active()
+	b := budgetOf(k, isa)
 	if t.alone(len(x), len(x)) {
 		kernel.apply(isa, b, dst, x, y)
 		return
@@ -138,14 +140,15 @@ func (t Threads) binary(fn string, kernel binaryKernel, b budget, dst, x, y []fl
 }
 
 // scaled computes a function of one input and a factor.
-func (t Threads) scaled(kernel scaledKernel, alpha float32, dst, x []float32) {
+func (t Threads) scaled(kernel scaledKernel, k simd.Kernel, alpha float32, dst, x []float32) {
 	isa := Active()
+	b := budgetOf(k, isa)
 	if t.alone(len(x), len(x)) {
-		kernel.apply(isa, alpha, dst, x)
+		kernel.apply(isa, b, alpha, dst, x)
 		return
 	}
-	t.split(len(x), 1, rowCall{isa: isa, dst: dst, x: x, scaled: kernel, alpha: alpha, do: func(c *rowCall, i, j int) {
-		c.scaled.apply(c.isa, c.alpha, c.dst[i:j], c.x[i:j])
+	t.split(len(x), 1, rowCall{isa: isa, dst: dst, x: x, scaled: kernel, budget: b, alpha: alpha, do: func(c *rowCall, i, j int) {
+		c.scaled.apply(c.isa, c.budget, c.alpha, c.dst[i:j], c.x[i:j])
 	}})
 }
 
@@ -168,8 +171,8 @@ func (kernel binaryKernel) apply(isa ISA, b budget, dst, x, y []float32) {
 	}
 }
 
-func (kernel scaledKernel) apply(isa ISA, alpha float32, dst, x []float32) {
-	for i, end := range movingBudget.pieces(len(x)) {
+func (kernel scaledKernel) apply(isa ISA, b budget, alpha float32, dst, x []float32) {
+	for i, end := range b.pieces(len(x)) {
 		kernel(isa, dst[i:end], x[i:end], alpha)
 	}
 }

@@ -120,16 +120,12 @@ func (g *gemmCall) dotRows() int {
 }
 
 // dotColumns is how many of the last columns of a product are dot products. A
-// tile takes as long for a few columns as for a vector of them. Where the columns of
+// tile takes as long for a few columns as for a strip of them. Where the columns of
 // B must be gathered, that has to pay for gather rows of A; if it is 0 they need not be.
 func dotColumns(isa ISA, n, k, gather int) int {
-	if isa != AVX2 && isa != AVX512 {
-		return 0 // NEON's tiles are as narrow as need be, and Go needs none
-	}
-	_, nr := simd.GemmTile(isa)
-	lanes := nr / 2
-	dots := n % lanes
-	gain := k - dots*(k/lanes+dotSum)
+	strip := simd.KernelGemmPanel.On(isa).Strip
+	dots := n % strip
+	gain := k - dots*(k/strip+dotSum)
 	if gain <= 0 || gather > 0 && gather*gain <= dots*k*dotGather {
 		return 0
 	}

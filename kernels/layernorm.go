@@ -60,11 +60,11 @@ func layerNormRows(isa ISA, dst, x []float32, rows, cols int, weight, bias []flo
 			layerNormLongRow(isa, dst[r*cols:][:cols], x[r*cols:][:cols], weight, bias, eps)
 		}
 	case stream:
-		for from, to := range movingBudget.rows(rows, cols) {
+		for from, to := range budgetOf(simd.KernelLayerNormRowsStream, isa).rows(rows, cols) {
 			simd.LayerNormRowsStream(isa, dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
 		}
 	default:
-		for from, to := range movingBudget.rows(rows, cols) {
+		for from, to := range budgetOf(simd.KernelLayerNormRows, isa).rows(rows, cols) {
 			simd.LayerNormRows(isa, dst[from*cols:to*cols], x[from*cols:to*cols], weight, bias, to-from, cols, eps)
 		}
 	}
@@ -105,13 +105,13 @@ func addLayerNormRows(isa ISA, dst, sum, x, residual []float32, rows, cols int, 
 		return
 	}
 	if cols > normElements {
-		for i, j := range movingBudget.pieces(len(x)) {
+		for i, j := range budgetOf(simd.KernelAddVec, isa).pieces(len(x)) {
 			simd.AddVec(isa, sum[i:j], x[i:j], residual[i:j])
 		}
 		layerNormRows(isa, dst, sum, rows, cols, weight, bias, eps, false)
 		return
 	}
-	for from, to := range movingBudget.rows(rows, cols) {
+	for from, to := range budgetOf(simd.KernelAddLayerNormRows, isa).rows(rows, cols) {
 		i, j := from*cols, to*cols
 		simd.AddLayerNormRows(isa, dst[i:j], sum[i:j], x[i:j], residual[i:j], weight, bias, to-from, cols, eps)
 	}
@@ -154,7 +154,7 @@ func rmsNormRows(isa ISA, dst, x []float32, rows, cols int, weight []float32, ep
 		}
 		return
 	}
-	for from, to := range movingBudget.rows(rows, cols) {
+	for from, to := range budgetOf(simd.KernelRMSNormRows, isa).rows(rows, cols) {
 		simd.RMSNormRows(isa, dst[from*cols:to*cols], x[from*cols:to*cols], weight, to-from, cols, eps)
 	}
 }

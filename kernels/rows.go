@@ -8,20 +8,16 @@ import (
 	"sync"
 
 	"github.com/avoformer/avoformer/kernels/internal/par"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 // budget is how many elements one call of an assembly kernel takes at most.
 // Goroutines cannot be preempted inside it, so it is to end within 100 µs on a slow
-// core: at 2 GHz, with memory that delivers 4 GB/s. How a call is cut by it depends on
-// its sizes only and changes no result.
+// core: at 2 GHz, with memory that delivers 4 GB/s. How a call is cut by it changes no result.
 type budget int
 
-const (
-	// movingBudget is for kernels that do little but read and write, 12 bytes an element.
-	movingBudget budget = 1 << 15
-	// computingBudget is for kernels that take up to 12 cycles an element.
-	computingBudget budget = 1 << 14
-)
+// budgetOf is the budget of a kernel on a tier, from its record.
+func budgetOf(k simd.Kernel, isa ISA) budget { return budget(k.On(isa).Elements) }
 
 // pieces yields the bounds of the pieces, of at most b elements, of n elements.
 func (b budget) pieces(n int) iter.Seq2[int, int] {

@@ -51,13 +51,13 @@ func softmaxRows(isa ISA, dst, x []float32, rows, cols int, stream bool) {
 		return
 	}
 	if !stream {
-		for from, to := range computingBudget.rows(rows, cols) {
+		for from, to := range budgetOf(simd.KernelSoftmaxRows, isa).rows(rows, cols) {
 			simd.SoftmaxRows(isa, dst[from*cols:to*cols], x[from*cols:to*cols], to-from, cols)
 		}
 		return
 	}
 	tmp := rowBuffers.Get().(*[sumElements]float32)
-	for from, to := range computingBudget.rows(rows, cols) {
+	for from, to := range budgetOf(simd.KernelSoftmaxRowsStream, isa).rows(rows, cols) {
 		simd.SoftmaxRowsStream(isa, dst[from*cols:to*cols], x[from*cols:to*cols], tmp[:cols], to-from, cols)
 	}
 	rowBuffers.Put(tmp)
@@ -106,7 +106,7 @@ func logSoftmaxRows(isa ISA, dst, x []float32, rows, cols int) {
 // rowMax is the maximum of x, in pieces. It may miss a NaN.
 func rowMax(isa ISA, x []float32) float32 {
 	m := float32(math.Inf(-1))
-	for i, end := range movingBudget.pieces(len(x)) {
+	for i, end := range budgetOf(simd.KernelMaxVec, isa).pieces(len(x)) {
 		if v := simd.MaxVec(isa, x[i:end]); v > m {
 			m = v
 		}

@@ -102,7 +102,7 @@ func expSumBlocks(l *longRow, from, to int) {
 		simd.ExpSumRows(l.isa, l.dst[i:j], l.x[i:j], l.maxima[from:to], l.sums[from:to], to-from, cols)
 	}
 	whole := min(to, len(l.x)/l.size)
-	for i, j := range computingBudget.rows(whole-from, l.size) {
+	for i, j := range budgetOf(simd.KernelExpSumRows, l.isa).rows(whole-from, l.size) {
 		run(from+i, from+j, l.size)
 	}
 	if whole < to {
@@ -133,7 +133,7 @@ func (t Threads) logSoftmaxLongRow(isa ISA, dst, x []float32) {
 	l.lse = float32(math.Log(sum))
 	l.run(t, func(l *longRow, from, to int) {
 		d, x := l.span(l.dst, from, to), l.span(l.x, from, to)
-		for i, end := range movingBudget.pieces(len(x)) {
+		for i, end := range budgetOf(simd.KernelSubSubVec, l.isa).pieces(len(x)) {
 			simd.SubSubVec(l.isa, d[i:end], x[i:end], l.max, l.lse)
 		}
 	})

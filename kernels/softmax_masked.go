@@ -86,7 +86,7 @@ func maskedSoftmaxRows(isa ISA, dst, x []float32, rows, cols int, mask *SoftmaxM
 // apply sets d to the scaled and biased beginning of row r, with -Inf for what is not
 // visible.
 func (m *SoftmaxMask) apply(isa ISA, d, x []float32, r, cols int) {
-	for i, end := range movingBudget.pieces(len(d)) {
+	for i, end := range budgetOf(simd.KernelScaleVec, isa).pieces(len(d)) {
 		simd.ScaleVec(isa, d[i:end], x[i:end], m.Scale)
 		if m.Bias != nil {
 			simd.AddVec(isa, d[i:end], d[i:end], m.Bias[r*cols+i:r*cols+end])

@@ -18,6 +18,7 @@ type Implementation struct {
 	Needs  Features // what it needs beyond the tier
 	Width  int      // elements of a vector
 	MR, NR int      // rows and columns of the register tile of products
+	Strip  int      // columns of its narrowest tile: fewer take as long
 	// Elements is how many elements a call may take, so that it is over in 100 µs:
 	// assembly cannot be preempted.
 	Elements int
@@ -33,7 +34,7 @@ const (
 
 // chosen is for each kernel and tier the place in implementations of the one that
 // runs: the best that the tier and the features allow. It is set at init; only
-// useFeatures writes it later.
+// Configuration.Use writes it later.
 var chosen = choose(features)
 
 // choose finds the implementations for a set of features.
