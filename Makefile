@@ -192,6 +192,10 @@ peers: ## install other libraries for the benchmarks into bench/.peers, from the
 	python3 -m venv bench/.peers
 	bench/.peers/bin/pip install --quiet scipy-openblas32 onnxruntime mkl onednn-cpu-gomp onednn-devel-cpu-gomp numpy $(PEERS)
 
+.PHONY: folders
+folders: ## make the model folders and GGUF files in models/testdata again; PYTHON has torch, transformers 5, safetensors and gguf
+	$(or $(PYTHON),python3) scripts/folders/generate.py models/testdata/folders
+
 .PHONY: static-estimates
 static-estimates: ## what llvm-mca predicts for the inner loops on CPUs not at hand
 	@scripts/install.sh estimates arm64

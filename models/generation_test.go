@@ -282,3 +282,25 @@ func TestGenerateBatch(t *testing.T) {
 }
 
 func equal(a, b [][]int) bool { return slices.EqualFunc(a, b, slices.Equal[[]int]) }
+
+// TestWindowsBoundCaches feeds more tokens than windows are wide: layers with a window
+// keep what two of them or a new cache have room for, the others all.
+func TestWindowsBoundCaches(t *testing.T) {
+	const tokens, window, rowSize = 90, 6, 2 * 16 // key heads times their size
+	m, err := models.Open(filepath.Join(own, "gemma3_text"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := models.Start(new(models.Workspace), m.LM, nil, 1)
+	for i := range tokens {
+		if _, err := d.Feed([][]int{{3 + i}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for layer, most := range []int{16, 16, tokens} { // caches start with room for 16
+		rows := len(d.Cache().Keys(layer, 0)) / rowSize
+		if rows > most || rows < min(window, most) || most == tokens && rows != tokens {
+			t.Errorf("layer %d keeps %d rows, want at most %d", layer, rows, most)
+		}
+	}
+}

@@ -65,7 +65,7 @@ func TestHostileConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, entry := range entries {
-		if testing.Short() && i%5 != 0 {
+		if testing.Short() && i%12 != 0 {
 			continue
 		}
 		t.Run(entry.Name(), func(t *testing.T) {
