@@ -4,7 +4,6 @@ package tokenizer
 
 import (
 	"fmt"
-	"math/bits"
 	"strings"
 	"unicode/utf8"
 )
@@ -24,41 +23,8 @@ type bpe struct {
 	ascii         [128]uint32       // ids of characters, noID for none
 	unknownID     uint32
 	unknownExists bool
-}
-
-// mergeTable gives rank and result of each pair of ids that merges.
-type mergeTable struct {
-	keys   []uint64 // 1 + the pair, 0 if free; a power of two many
-	values []mergeValue
-	shift  uint
-	count  int
-}
-
-type mergeValue struct{ rank, id uint32 }
-
-func newMergeTable(n int) mergeTable {
-	log := uint(bits.Len(uint(2*n + 16)))
-	return mergeTable{keys: make([]uint64, 1<<log), values: make([]mergeValue, 1<<log), shift: 64 - log}
-}
-
-func pairOf(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) + 1 }
-
-func (t *mergeTable) slot(key uint64) int {
-	i := int(key * 0x9E3779B97F4A7C15 >> t.shift)
-	for t.keys[i] != 0 && t.keys[i] != key {
-		i = (i + 1) & (len(t.keys) - 1)
-	}
-	return i
-}
-
-func (t *mergeTable) set(a, b uint32, v mergeValue) {
-	i := t.slot(pairOf(a, b))
-	t.keys[i], t.values[i] = pairOf(a, b), v
-}
-
-func (t *mergeTable) get(a, b uint32) (mergeValue, bool) {
-	i := t.slot(pairOf(a, b))
-	return t.values[i], t.keys[i] != 0
+	cache         *wordCache
+	parts         bool // no token reaches from a letter over a ▁: each word merges alone
 }
 
 type bpeConfig struct {
@@ -72,7 +38,9 @@ type bpeConfig struct {
 // newBPE takes merges by rank.
 func newBPE(v *vocabulary, merges [][2]string, c bpeConfig) (*bpe, error) {
 	m := &bpe{vocabulary: v, unknown: c.unknown, fuseUnknown: c.fuseUnknown, ignoreMerges: c.ignoreMerges,
-		prefix: c.prefix, suffix: c.suffix, merges: newMergeTable(len(merges)), words: v.ids}
+		prefix: c.prefix, suffix: c.suffix, merges: newMergeTable(len(merges)), words: v.ids, cache: newWordCache()}
+	_, known := v.ids[string(space)]
+	m.parts = known && !c.ignoreMerges && c.prefix == "" && c.suffix == ""
 	var joined []byte
 	for rank, pair := range merges {
 		a, okA := v.ids[pair[0]]
@@ -86,11 +54,13 @@ func newBPE(v *vocabulary, merges [][2]string, c bpeConfig) (*bpe, error) {
 			return nil, fmt.Errorf("%w: merge %d gives %q, which is not in the vocabulary", ErrFormat, rank, joined)
 		}
 		m.merges.set(a, b, mergeValue{uint32(rank), id})
+		m.parts = m.parts && nextPart(joined, 0) == len(joined)
 	}
 	if c.byteFallback {
 		m.bytes = byteTokens(v)
 	}
 	m.unknownID, m.unknownExists = v.ids[c.unknown]
+	m.parts = m.parts && m.unknownExists // else characters may go, and offsets shift
 	for b := range m.ascii {
 		id, ok := v.ids[string(rune(b))]
 		if !ok {
@@ -132,27 +102,42 @@ next:
 	return true
 }
 
-// bpeScratch holds a word while it merges.
-type bpeScratch struct {
-	symbols []symbol
-	heap    []merge
-	spell   []byte
-}
-
-// symbol is a token of the word so far; it ends at start+length of the text.
-type symbol struct {
-	id         uint32
-	prev, next int32
-	length     int32 // 0 if it was merged into another
-}
-
-// merge is a pair that waits: key holds its rank above the place of its first.
-type merge struct {
-	key uint64
-	id  uint32
-}
-
 func (m *bpe) tokenize(w *work, start, end int32) error {
+	if !m.parts || m.byteLevel {
+		return m.cache.word(w, start, end, m.word)
+	}
+	text := w.text[:end]
+	for at := int(start); at < len(text); {
+		next := nextPart(text, at)
+		if err := m.cache.word(w, int32(at), int32(next), m.word); err != nil {
+			return err
+		}
+		at = next
+	}
+	return nil
+}
+
+// nextPart gives the first place behind at where a ▁ follows another character, or
+// the end.
+func nextPart(text []byte, at int) int {
+	const underline = string(space)
+	behind := false // another character
+	for i := at; i < len(text); {
+		if text[i] != underline[0] || len(text)-i < len(underline) || string(text[i:i+len(underline)]) != underline {
+			behind = true
+			i++
+			continue
+		}
+		if behind {
+			return i
+		}
+		i += len(underline)
+	}
+	return len(text)
+}
+
+// word tokenizes a word that merges alone.
+func (m *bpe) word(w *work, start, end int32) error {
 	text := w.text[start:end]
 	if m.ignoreMerges {
 		if id, ok := m.words[string(text)]; ok {
@@ -178,11 +163,6 @@ func (m *bpe) tokenize(w *work, start, end int32) error {
 		}
 	}
 	return nil
-}
-
-func (s *bpeScratch) add(id uint32, length int32) {
-	n := int32(len(s.symbols))
-	s.symbols = append(s.symbols, symbol{id, n - 1, n + 1, length})
 }
 
 // characters begins a word with the ids of its characters. One that has none
@@ -255,89 +235,6 @@ func (m *bpe) addBytes(s *bpeScratch, text []byte) bool {
 		s.add(m.bytes[b], 1)
 	}
 	return true
-}
-
-// mergeAll merges the pair of the lowest rank, leftmost first, until none is left.
-// It takes n log n steps for n symbols.
-func (s *bpeScratch) mergeAll(merges *mergeTable) {
-	x := s.symbols
-	s.heap = s.heap[:0]
-	for i := 0; i+1 < len(x); i++ {
-		if v, ok := merges.get(x[i].id, x[i+1].id); ok {
-			s.push(merge{uint64(v.rank)<<32 | uint64(i), v.id})
-		}
-	}
-	for len(s.heap) > 0 {
-		top := s.pop()
-		at := int32(uint32(top.key))
-		left := &x[at]
-		if left.length == 0 || int(left.next) >= len(x) {
-			continue
-		}
-		right := &x[left.next]
-		// The pair may have changed since. Hugging Face's library looks at the
-		// result alone, so a pair of another rank with the same result passes.
-		if v, ok := merges.get(left.id, right.id); !ok || v.id != top.id {
-			continue
-		}
-		left.id = top.id
-		left.length += right.length
-		right.length = 0
-		left.next = right.next
-		if int(left.next) < len(x) {
-			x[left.next].prev = at
-			if v, ok := merges.get(left.id, x[left.next].id); ok {
-				s.push(merge{uint64(v.rank)<<32 | uint64(at), v.id})
-			}
-		}
-		if left.prev >= 0 {
-			if v, ok := merges.get(x[left.prev].id, left.id); ok {
-				s.push(merge{uint64(v.rank)<<32 | uint64(left.prev), v.id})
-			}
-		}
-	}
-}
-
-func (s *bpeScratch) push(m merge) {
-	h := append(s.heap, m)
-	i := len(h) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if h[up].key <= m.key {
-			break
-		}
-		h[i] = h[up]
-		i = up
-	}
-	h[i] = m
-	s.heap = h
-}
-
-func (s *bpeScratch) pop() merge {
-	h := s.heap
-	top, last := h[0], h[len(h)-1]
-	h = h[:len(h)-1]
-	s.heap = h
-	if len(h) == 0 {
-		return top
-	}
-	i := 0
-	for {
-		down := 2*i + 1
-		if down >= len(h) {
-			break
-		}
-		if down+1 < len(h) && h[down+1].key < h[down].key {
-			down++
-		}
-		if last.key <= h[down].key {
-			break
-		}
-		h[i] = h[down]
-		i = down
-	}
-	h[i] = last
-	return top
 }
 
 // parseMerges reads merges as pairs, or as strings with a space, as they were

@@ -15,6 +15,7 @@ type unigram struct {
 	unknown      int32 // -1 if there is none
 	unknownScore float64
 	bytes        *[256]uint32 // ids of the tokens for single bytes, or nil
+	cache        *wordCache
 }
 
 // latticeNode is the best way to reach a place.
@@ -29,7 +30,7 @@ func newUnigram(tokens []string, scores []float64, unknown int32, byteFallback b
 	if unknown >= int32(len(tokens)) {
 		return nil, fmt.Errorf("%w: model.unk_id is %d with %d tokens", ErrFormat, unknown, len(tokens))
 	}
-	m := &unigram{vocabulary: newVocabulary(len(tokens)), scores: scores, unknown: unknown}
+	m := &unigram{vocabulary: newVocabulary(len(tokens)), scores: scores, unknown: unknown, cache: newWordCache()}
 	lowest := math.Inf(1)
 	entries := make([]trieEntry, 0, len(tokens))
 	for i, t := range tokens {
@@ -67,6 +68,10 @@ func byteTokens(v *vocabulary) *[256]uint32 {
 func (m *unigram) size() int { return len(m.scores) }
 
 func (m *unigram) tokenize(w *work, start, end int32) error {
+	return m.cache.word(w, start, end, m.word)
+}
+
+func (m *unigram) word(w *work, start, end int32) error {
 	text := w.text[start:end]
 	if cap(w.lattice) <= len(text) {
 		w.lattice = make([]latticeNode, len(text)+1, 2*len(text)+64)

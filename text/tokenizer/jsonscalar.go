@@ -1,0 +1,85 @@
+package tokenizer
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+)
+
+// Truth values and numbers of JSON.
+
+func (v value) bool() (b, ok bool) {
+	switch string(v) {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	}
+	return false, false
+}
+
+// uint32 gives the value of a number without sign, fraction or exponent.
+func (v value) uint32() (uint32, bool) {
+	n, err := strconv.ParseUint(string(v), 10, 32)
+	return uint32(n), err == nil
+}
+
+// float gives a number as serde_json rounds it: its digits, as many as 64 bits
+// hold, times a power of ten.
+func (v value) float() (float64, bool) {
+	if len(v) == 0 || v[0] != '-' && (v[0] < '0' || v[0] > '9') {
+		return 0, false
+	}
+	in, sign := v, 1.0
+	if in[0] == '-' {
+		in, sign = in[1:], -1
+	}
+	var digits uint64
+	exponent, fraction, full := 0, false, false
+	i := 0
+	for ; i < len(in) && in[i] != 'e' && in[i] != 'E'; i++ {
+		if in[i] == '.' {
+			fraction = true
+			continue
+		}
+		d := uint64(in[i] - '0')
+		if full = full || digits > (math.MaxUint64-d)/10; full {
+			if !fraction {
+				exponent++
+			}
+			continue
+		}
+		digits = digits*10 + d
+		if fraction {
+			exponent--
+		}
+	}
+	if i < len(in) {
+		e, err := strconv.Atoi(string(bytes.TrimPrefix(in[i+1:], []byte("+"))))
+		if err != nil || e > 1e6 || e < -1e6 {
+			return 0, false
+		}
+		exponent += e
+	}
+	f := float64(digits)
+	for ; exponent < -308 && f != 0; exponent += 308 {
+		f /= 1e308
+	}
+	switch {
+	case f == 0:
+	case exponent > 308:
+		return 0, false
+	case exponent >= 0:
+		f *= powersOfTen[exponent]
+	default:
+		f /= powersOfTen[-exponent]
+	}
+	return sign * f, !math.IsInf(f, 0)
+}
+
+var powersOfTen = func() (p [309]float64) {
+	for i := range p {
+		p[i], _ = strconv.ParseFloat("1e"+strconv.Itoa(i), 64)
+	}
+	return p
+}()

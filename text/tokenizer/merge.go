@@ -1,0 +1,148 @@
+package tokenizer
+
+// Merging the symbols of a word.
+
+import "math/bits"
+
+// mergeTable gives rank and result of each pair of ids that merges.
+type mergeTable struct {
+	keys   []uint64 // 1 + the pair, 0 if free; a power of two many
+	values []mergeValue
+	shift  uint
+	count  int
+}
+
+type mergeValue struct{ rank, id uint32 }
+
+func newMergeTable(n int) mergeTable {
+	log := uint(bits.Len(uint(2*n + 16)))
+	return mergeTable{keys: make([]uint64, 1<<log), values: make([]mergeValue, 1<<log), shift: 64 - log}
+}
+
+func pairOf(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) + 1 }
+
+func (t *mergeTable) slot(key uint64) int {
+	i := int(key * 0x9E3779B97F4A7C15 >> t.shift)
+	for t.keys[i] != 0 && t.keys[i] != key {
+		i = (i + 1) & (len(t.keys) - 1)
+	}
+	return i
+}
+
+func (t *mergeTable) set(a, b uint32, v mergeValue) {
+	i := t.slot(pairOf(a, b))
+	t.keys[i], t.values[i] = pairOf(a, b), v
+}
+
+func (t *mergeTable) get(a, b uint32) (mergeValue, bool) {
+	i := t.slot(pairOf(a, b))
+	return t.values[i], t.keys[i] != 0
+}
+
+// bpeScratch holds a word while it merges.
+type bpeScratch struct {
+	symbols []symbol
+	heap    []merge
+	spell   []byte
+}
+
+// symbol is a token of the word so far; it ends at start+length of the text.
+type symbol struct {
+	id         uint32
+	prev, next int32
+	length     int32 // 0 if it was merged into another
+}
+
+// merge is a pair that waits: key holds its rank above the place of its first.
+type merge struct {
+	key uint64
+	id  uint32
+}
+
+func (s *bpeScratch) add(id uint32, length int32) {
+	n := int32(len(s.symbols))
+	s.symbols = append(s.symbols, symbol{id, n - 1, n + 1, length})
+}
+
+// mergeAll merges the pair of the lowest rank, leftmost first, until none is left.
+// It takes n log n steps for n symbols.
+func (s *bpeScratch) mergeAll(merges *mergeTable) {
+	x := s.symbols
+	s.heap = s.heap[:0]
+	for i := 0; i+1 < len(x); i++ {
+		if v, ok := merges.get(x[i].id, x[i+1].id); ok {
+			s.push(merge{uint64(v.rank)<<32 | uint64(i), v.id})
+		}
+	}
+	for len(s.heap) > 0 {
+		top := s.pop()
+		at := int32(uint32(top.key))
+		left := &x[at]
+		if left.length == 0 || int(left.next) >= len(x) {
+			continue
+		}
+		right := &x[left.next]
+		// The pair may have changed since. Hugging Face's library looks at the
+		// result alone, so a pair of another rank with the same result passes.
+		if v, ok := merges.get(left.id, right.id); !ok || v.id != top.id {
+			continue
+		}
+		left.id = top.id
+		left.length += right.length
+		right.length = 0
+		left.next = right.next
+		if int(left.next) < len(x) {
+			x[left.next].prev = at
+			if v, ok := merges.get(left.id, x[left.next].id); ok {
+				s.push(merge{uint64(v.rank)<<32 | uint64(at), v.id})
+			}
+		}
+		if left.prev >= 0 {
+			if v, ok := merges.get(x[left.prev].id, left.id); ok {
+				s.push(merge{uint64(v.rank)<<32 | uint64(left.prev), v.id})
+			}
+		}
+	}
+}
+
+func (s *bpeScratch) push(m merge) {
+	h := append(s.heap, m)
+	i := len(h) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if h[up].key <= m.key {
+			break
+		}
+		h[i] = h[up]
+		i = up
+	}
+	h[i] = m
+	s.heap = h
+}
+
+func (s *bpeScratch) pop() merge {
+	h := s.heap
+	top, last := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	s.heap = h
+	if len(h) == 0 {
+		return top
+	}
+	i := 0
+	for {
+		down := 2*i + 1
+		if down >= len(h) {
+			break
+		}
+		if down+1 < len(h) && h[down+1].key < h[down].key {
+			down++
+		}
+		if last.key <= h[down].key {
+			break
+		}
+		h[i] = h[down]
+		i = down
+	}
+	h[i] = last
+	return top
+}
