@@ -111,7 +111,7 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, e, d embedder,
 			Encoder: &bartEncoder{encoder, lm, c.Config.DecoderStart},
 			Classifier: &head{ // of the last token, which ends the text
 				pool: poolLast, dense: l.At("dense.").Linear(f.Dim, f.Dim, true), act: tanh,
-				out: l.At("out_proj.").Linear(f.Dim, c.Config.labels(), true),
+				out: c.classify(l.At("out_proj."), f.Dim, true),
 			},
 		}, nil
 	}

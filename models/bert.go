@@ -67,24 +67,36 @@ func newBERT(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Encoder: b}
+	return c.bertHeads(&Model{Encoder: b}, body, b.tokens, config.Activation, config.Eps)
+}
+
+// bertHeads adds the heads of BERT, which Nomic BERT has too.
+func (c *Checkpoint) bertHeads(m *Model, body *transformer.Loader, words *transformer.Embedding, activation string, eps float32) (*Model, error) {
+	dim := c.Config.Dim
+	pooler := func() *transformer.Linear { return body.At("pooler.dense.").Linear(dim, dim, true) }
 	if body.Has("pooler.dense.weight") {
-		m.Pooler = &head{pool: poolFirst, dense: body.At("pooler.dense.").Linear(config.Dim, config.Dim, true), act: tanh}
+		m.Pooler = &head{pool: poolFirst, dense: pooler(), act: tanh}
 	}
 	classifier := c.Loader.At("classifier.")
 	switch c.Config.Head() {
 	case "Model":
 	case "ForPreTraining", "ForMaskedLM":
-		c.Loader.Ignore("cls.seq_relationship.*") // whether two texts follow each other
-		m.MaskedLM = c.bertMaskedLM(config, b.tokens)
-	case "ForSequenceClassification":
-		m.Classifier = &head{
-			pool:  poolFirst,
-			dense: body.At("pooler.dense.").Linear(config.Dim, config.Dim, true), act: tanh,
-			out: classifier.Linear(config.Dim, c.Config.labels(), true),
+		act, err := c.JSON.Activation("hidden_act", activation)
+		if err != nil {
+			return nil, err
 		}
+		c.Loader.Ignore("cls.seq_relationship.*") // whether two texts follow each other
+		l := c.Loader.At("cls.predictions.")
+		l.Ignore("decoder.bias") // the same as bias
+		m.MaskedLM = &head{
+			dense: l.At("transform.dense.").Linear(dim, dim, true), act: activate(act),
+			norm: l.At("transform.LayerNorm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: eps}),
+			out:  l.At("decoder.").Tied(words, l.Tensor("bias", c.Config.Vocab)),
+		}
+	case "ForSequenceClassification":
+		m.Classifier = &head{pool: poolFirst, dense: pooler(), act: tanh, out: c.classify(classifier, dim, true)}
 	case "ForTokenClassification":
-		m.TokenClassifier = &head{out: classifier.Linear(config.Dim, c.Config.labels(), true)}
+		m.TokenClassifier = &head{out: c.classify(classifier, dim, true)}
 	default:
 		return nil, c.unknownHead()
 	}
@@ -118,17 +130,4 @@ func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first
 		b.positions = tables.At("position_embeddings.").Embedding(config.MaxPositions, config.Dim)
 	}
 	return b, nil
-}
-
-// bertMaskedLM is the head that predicts hidden words.
-func (c *Checkpoint) bertMaskedLM(config bertConfig, words *transformer.Embedding) *head {
-	l := c.Loader.At("cls.predictions.")
-	activation, _ := c.JSON.Activation("hidden_act", config.Activation)
-	l.Ignore("decoder.bias") // the same as bias
-	return &head{
-		dense: l.At("transform.dense.").Linear(config.Dim, config.Dim, true),
-		act:   activate(activation),
-		norm:  l.At("transform.LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}),
-		out:   l.At("decoder.").Tied(words, l.Tensor("bias", config.Vocab)),
-	}
 }

@@ -146,7 +146,7 @@ func (c *Checkpoint) decoderModel(d *decoder, tied bool) (*Model, error) {
 	lm := c.Loader.At("lm_head.")
 	classifier := c.Loader.Under("weight", "score.", "classifier.") // the latter for GPT-2's of tokens
 	labels := func() *transformer.Linear {
-		return classifier.Linear(d.tokens.Dim, c.Config.labels(), classifier.Has("bias"))
+		return c.classify(classifier, d.tokens.Dim, classifier.Has("bias"))
 	}
 	switch c.Config.Head() {
 	case "ForCausalLM", "LMHeadModel":

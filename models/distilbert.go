@@ -66,10 +66,10 @@ func newDistilBERT(c *Checkpoint) (*Model, error) {
 	case "ForSequenceClassification":
 		m.Classifier = &head{
 			pool: poolFirst, dense: l.At("pre_classifier.").Linear(dim, dim, true), act: activate(transformer.ReLU),
-			out: l.At("classifier.").Linear(dim, c.Config.labels(), true),
+			out: c.classify(l.At("classifier."), dim, true),
 		}
 	case "ForTokenClassification":
-		m.TokenClassifier = &head{out: l.At("classifier.").Linear(dim, c.Config.labels(), true)}
+		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
 	default:
 		return nil, c.unknownHead()
 	}

@@ -89,13 +89,19 @@ func activate(a transformer.Activation) func(t kernels.Threads, x []float32) {
 
 func tanh(t kernels.Threads, x []float32) { t.Tanh(x, x) }
 
-// labels is the number of labels of a classifier: two without id2label, as in
-// transformers.
-func (c *Config) labels() int {
-	if len(c.Labels) == 0 {
-		c.Labels = []string{"LABEL_0", "LABEL_1"}
+// classify is the last layer of a classifier, whose labels are as many as the
+// configuration names, or as its weight has rows.
+func (c *Checkpoint) classify(l *transformer.Loader, in int, bias bool) *transformer.Linear {
+	if len(c.Config.Labels) == 0 {
+		n := 2 // the default of transformers
+		if shape, ok := l.Shape("weight"); ok && len(shape) == 2 && shape[0] < 1<<20 {
+			n = shape[0]
+		}
+		for i := range n {
+			c.Config.Labels = append(c.Config.Labels, fmt.Sprintf("LABEL_%d", i))
+		}
 	}
-	return len(c.Labels)
+	return l.Linear(in, len(c.Config.Labels), bias)
 }
 
 // unknownHead is the error of an architecture with a head that is not supported.

@@ -1,148 +1,353 @@
 package models_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/avoformer/avoformer/internal/race"
+	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/transformer"
+	tf "github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// hostile are values of every type that JSON has, and sizes that no file holds.
-var hostile = []string{`null`, `true`, `"x"`, `-1`, `0`, `1`, `7`, `0.5`, `1e18`, `1000000000`, `2147483647`, `1e-30`, `1e300`, `[]`, `[3]`, `{}`, `{"a": 1}`}
+// folder is a model folder in memory.
+func folder(t testing.TB, name string) fstest.MapFS {
+	m := fstest.MapFS{}
+	root := filepath.Join(own, name)
+	tftest.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "expected.safetensors" {
+			return err
+		}
+		data, err := os.ReadFile(file)
+		rel, _ := filepath.Rel(root, file)
+		m[filepath.ToSlash(rel)] = &fstest.MapFile{Data: data}
+		return err
+	}))
+	return m
+}
+
+// folders are the project's folders that have a model.
+func folders(t testing.TB) []string {
+	var names []string
+	for _, e := range tftest.Must(os.ReadDir(own))(t) {
+		if _, err := os.Stat(filepath.Join(own, e.Name(), "config.json")); err == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// with is the folder with another file.
+func with(m fstest.MapFS, name string, data []byte) fstest.MapFS {
+	m = maps.Clone(m)
+	m[name] = &fstest.MapFile{Data: data}
+	return m
+}
+
+// open loads a folder that may be anything, and uses what it gets. No panic, and no
+// memory beyond what the files have, some times over.
+func open(t testing.TB, what string, m fstest.MapFS) error {
+	t.Helper()
+	size := 0
+	for _, f := range m {
+		size += len(f.Data)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := func() (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				t.Errorf("%s: panic: %v", what, p)
+			}
+		}()
+		model, err := models.OpenFS(m)
+		if err == nil {
+			use(model)
+		}
+		return err
+	}()
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > uint64(16<<20+20*size) {
+		t.Errorf("%s: %d bytes allocated for files of %d, error %v", what, got, size, err)
+	}
+	if err != nil && !slices.ContainsFunc(sentinels, func(s error) bool { return errors.Is(err, s) }) {
+		t.Errorf("%s: error %v matches none of the package's", what, err)
+	}
+	return err
+}
 
 // sentinels are what errors of Open match.
 var sentinels = []error{
-	models.ErrConfig, models.ErrFolder, models.ErrModelType, transformer.ErrConfig, transformer.ErrShape, transformer.ErrTooLong,
-	transformer.ErrMissing, transformer.ErrMisshapen, transformer.ErrLeftOver, safetensors.ErrFormat,
+	models.ErrConfig, models.ErrFolder, models.ErrModelType, tf.ErrConfig, tf.ErrShape, tf.ErrTooLong,
+	tf.ErrMissing, tf.ErrMisshapen, tf.ErrLeftOver, safetensors.ErrFormat, safetensors.ErrDType,
 }
 
-// opened counts what openHostile did.
-var opened struct{ folders, errors int }
-
-// openHostile opens a folder, which may give an error that matches a sentinel, but must
-// neither panic nor allocate what the configuration merely claims.
-func openHostile(t *testing.T, what string, folder fstest.MapFS) {
-	t.Helper()
-	const most = 64 << 20 // of folders of some 100 KB
-	defer func() {
-		if r := recover(); r != nil {
-			t.Errorf("%s: panic: %v", what, r)
+// use passes a little through a model. Errors are as good as results.
+func use(m *models.Model) {
+	ws := new(models.Workspace)
+	in := models.Tokens{IDs: []int{1, 2, 3}, Batch: tf.Ragged(2, 1)}
+	if m.Encoder != nil {
+		x := make([]float32, 3*m.Encoder.Dim())
+		m.Encoder.Encode(ws, x, in)
+		for h, results := range map[models.Head]int{m.Pooler: 2, m.Classifier: 2, m.TokenClassifier: 3, m.MaskedLM: 3} {
+			if h != nil {
+				h.Forward(ws, make([]float32, results*h.Out()), x, in.Batch)
+			}
 		}
-	}()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := models.OpenFS(folder)
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > most {
-		t.Errorf("%s: %d MB allocated", what, n>>20)
-	}
-	opened.folders++
-	if err == nil {
-		return
-	}
-	opened.errors++
-	for _, s := range sentinels {
-		if errors.Is(err, s) {
-			return
+		if m.Sentence != nil {
+			m.Sentence.Embed(ws, make([]float32, 2*m.Sentence.Dim()), in)
 		}
 	}
-	t.Errorf("%s: error %v matches none of the package's", what, err)
+	if m.Image != nil {
+		h, w := m.Image.Size()
+		if rows, err := m.Image.Rows(h, w); err == nil && h < 100 {
+			m.Image.EncodeImages(ws, make([]float32, rows*m.Image.Dim()), make([]float32, m.Image.Channels()*h*w), 1, h, w)
+		}
+	}
+	if m.LM != nil {
+		m.Logits(ws, make([]float32, 3*m.LM.Vocab()), in.IDs, in.Batch, nil, m.LM.NewCache(2))
+	}
 }
 
-// TestHostileConfig replaces each field of each configuration by each value.
-func TestHostileConfig(t *testing.T) {
-	entries, err := os.ReadDir(own)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, entry := range entries {
-		if testing.Short() && i%12 != 0 {
-			continue
+// read lists the files of a folder that Open reads.
+func read(m fstest.MapFS) []string {
+	var names []string
+	for name := range m {
+		switch path.Base(name) {
+		case "preprocessor_config.json", "tokenizer.json", "tokenizer_config.json":
+		default:
+			names = append(names, name)
 		}
-		t.Run(entry.Name(), func(t *testing.T) {
-			dir := filepath.Join(own, entry.Name())
-			folder := fstest.MapFS{}
-			files, _ := filepath.Glob(filepath.Join(dir, "*.*"))
-			for _, f := range files {
-				data, err := os.ReadFile(f)
-				if err != nil {
-					t.Fatal(err)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// chosen is whether a case of thousands runs: one of some, fewer if tests are to be
+// short. FuzzFolder takes the others.
+func chosen(i int) bool { return i%13 == 0 || !testing.Short() && !race.Enabled && i%3 == 0 }
+
+// TestTruncatedFiles cuts off each file of each folder, and expects errors that name it.
+func TestTruncatedFiles(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("too slow in an emulator, and no kernel runs")
+	}
+	n := 0
+	for _, name := range folders(t) {
+		m := folder(t, name)
+		tftest.NoError(t, open(t, name, m))
+		for _, file := range read(m) {
+			data := m[file].Data
+			for _, length := range []int{0, 1, 7, 9, len(data) / 2, len(data) - 1} {
+				if n++; !chosen(n) || strings.HasSuffix(file, ".json") && len(bytes.TrimSpace(data[length:])) == 0 {
+					continue
 				}
-				folder[filepath.Base(f)] = &fstest.MapFile{Data: data}
+				what := fmt.Sprintf("%s: %s of %d bytes instead of %d", name, file, length, len(data))
+				if err := open(t, what, with(m, file, data[:length])); err == nil || !strings.Contains(err.Error(), file) {
+					t.Errorf("%s: error %v, want one that names the file", what, err)
+				}
 			}
-			if folder["config.json"] == nil {
-				t.Skip("no model")
-			}
-			var config map[string]any
-			if err := json.Unmarshal(folder["config.json"].Data, &config); err != nil {
-				t.Fatal(err)
-			}
-			change(t, folder, config, config, entry.Name())
-		})
-	}
-	t.Logf("%d folders, %d errors", opened.folders, opened.errors)
-	if opened.errors < opened.folders/5 {
-		t.Error("few errors: do the configurations change?")
-	}
-}
-
-// change replaces each field of part, an object within config.
-func change(t *testing.T, folder fstest.MapFS, config, part map[string]any, path string) {
-	for field, old := range part {
-		if sub, ok := old.(map[string]any); ok && field != "id2label" && field != "label2id" {
-			change(t, folder, config, sub, path+"."+field)
-		}
-		for _, value := range hostile {
-			part[field] = json.RawMessage(value)
-			text, err := json.Marshal(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			folder["config.json"] = &fstest.MapFile{Data: text}
-			openHostile(t, fmt.Sprintf("%s.%s = %s", path, field, value), folder)
-		}
-		part[field] = old
-	}
-}
-
-// TestHostileWeights cuts files off, and gives tensors other shapes and places.
-func TestHostileWeights(t *testing.T) {
-	for _, name := range []string{"llama", "llama-rope3-new", "bert", "t5", "whisper", "vit"} {
-		dir := filepath.Join(own, name)
-		files, err := filepath.Glob(filepath.Join(dir, "*.*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		folder := fstest.MapFS{}
-		for _, f := range files {
-			data, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			folder[filepath.Base(f)] = &fstest.MapFile{Data: data}
-		}
-		for file, whole := range folder {
-			if strings.HasPrefix(file, "expected") {
+			if n++; !chosen(n) || file == "generation_config.json" || file == "sentence_bert_config.json" || file == "modules.json" {
 				continue
 			}
-			for n := 0; n < len(whole.Data); n += 1 + len(whole.Data)/61 {
-				folder[file] = &fstest.MapFile{Data: whole.Data[:n]}
-				openHostile(t, fmt.Sprintf("%s: the first %d bytes of %s", name, n, file), folder)
+			without := maps.Clone(m)
+			delete(without, file)
+			if err := open(t, name, without); err == nil || !strings.Contains(err.Error(), file) {
+				t.Errorf("%s without %s: error %v, want one that names it", name, file, err)
 			}
-			for _, c := range [][2]string{{`"shape":[`, `"shape":[9`}, {`"data_offsets":[`, `"data_offsets":[1`}, {`"BF16"`, `"F8_E5"`}, {`"F32"`, `"I32"`}, {"weight_map", "weights_map"}, {"-00001-", "-00009-"}} {
-				folder[file] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(string(whole.Data), c[0], c[1]))}
-				openHostile(t, fmt.Sprintf("%s: %s instead of %s in %s", name, c[1], c[0], file), folder)
-			}
-			folder[file] = whole
 		}
 	}
+}
+
+// TestOtherTypes replaces each value in each JSON file by values of all types. There is a
+// model, or an error that names a file.
+func TestOtherTypes(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("too slow in an emulator, and no kernel runs")
+	}
+	n := 0
+	for _, name := range folders(t) {
+		m := folder(t, name)
+		for _, file := range read(m) {
+			if path.Ext(file) != ".json" {
+				continue
+			}
+			var doc any
+			tftest.NoError(t, json.Unmarshal(m[file].Data, &doc))
+			values(doc, func(v any) { doc = v }, file, func(at string, set func(v any)) {
+				for _, v := range []any{nil, true, false, "", "text", -1, 0, 1, 3, 1.5, 1 << 31, json.Number("1000000000000000000"), json.Number("1e300"),
+					json.Number("123456789012345678901234567890"), []any{}, []any{1, 2}, []any{"a"}, map[string]any{}, map[string]any{"a": 1}} {
+					if n++; !chosen(n) {
+						continue
+					}
+					set(v)
+					text := tftest.Must(json.Marshal(doc))(t)
+					what := fmt.Sprintf("%s: %s = %v", name, at, v)
+					if err := open(t, what, with(m, file, text)); err != nil && !strings.Contains(err.Error(), ".json") && !strings.Contains(err.Error(), ".safetensors") {
+						t.Errorf("%s: error %v names no file", what, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// values calls f for every value in a document, with a function that replaces it. The old
+// value is put back behind f.
+func values(v any, set func(any), at string, f func(at string, set func(v any))) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			values(v[key], func(x any) { v[key] = x }, at+"."+key, f)
+		}
+	case []any:
+		for i := range v {
+			values(v[i], func(x any) { v[i] = x }, fmt.Sprintf("%s[%d]", at, i), f)
+		}
+	}
+	f(at, set)
+	set(v)
+}
+
+// TestContradictingShapes gives each tensor other shapes, types and places.
+func TestContradictingShapes(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("too slow in an emulator, and no kernel runs")
+	}
+	n := 0
+	for _, name := range folders(t) {
+		m := folder(t, name)
+		for _, file := range read(m) {
+			if path.Ext(file) != ".safetensors" {
+				continue
+			}
+			length := binary.LittleEndian.Uint64(m[file].Data)
+			data := m[file].Data[8+length:]
+			var doc map[string]any
+			tftest.NoError(t, json.Unmarshal(m[file].Data[8:8+length], &doc))
+			for _, tensor := range slices.Sorted(maps.Keys(doc)) {
+				if tensor == "__metadata__" {
+					continue
+				}
+				entry := doc[tensor].(map[string]any)
+				shape, places := entry["shape"].([]any), entry["data_offsets"].([]any)
+				for what, change := range map[string]map[string]any{
+					"one more axis":  {"shape": append([]any{1}, shape...)},
+					"no axis":        {"shape": []any{}},
+					"huge":           {"shape": []any{1 << 40, 1 << 40}},
+					"negative":       {"shape": []any{-1, -4}},
+					"unknown type":   {"dtype": "F4"},
+					"integers":       {"dtype": "I32"},
+					"overlapping":    {"data_offsets": []any{0, places[1]}},
+					"beyond the end": {"data_offsets": []any{places[0], 1 << 50}},
+				} {
+					if n++; !chosen(n) {
+						continue
+					}
+					other := maps.Clone(doc)
+					other[tensor] = maps.Clone(entry)
+					maps.Copy(other[tensor].(map[string]any), change)
+					text := tftest.Must(json.Marshal(other))(t)
+					file2 := slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text, data)
+					what := fmt.Sprintf("%s: %s of %s %s", name, tensor, file, what)
+					err := open(t, what, with(m, file, file2))
+					same := bytes.Equal(tftest.Must(json.Marshal(other[tensor]))(t), tftest.Must(json.Marshal(entry))(t))
+					ignored := strings.HasSuffix(tensor, "position_ids") || strings.HasSuffix(tensor, ".bias") && strings.Contains(tensor, "attn") ||
+						strings.HasPrefix(tensor, "cls.seq_relationship") || strings.Contains(tensor, "masked_bias")
+					if err == nil && !same && !ignored || err != nil && !strings.Contains(err.Error(), "safetensors") {
+						t.Errorf("%s: error %v, want one that names the file", what, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestIndexes spoils the index of shards.
+func TestIndexes(t *testing.T) {
+	const index = "model.safetensors.index.json"
+	m := folder(t, "llama-rope3-new")
+	var doc map[string]any
+	tftest.NoError(t, json.Unmarshal(m[index].Data, &doc))
+	right := doc["weight_map"].(map[string]any)
+	tensor := slices.Sorted(maps.Keys(right))[0]
+	for what, change := range map[string]map[string]any{
+		"a shard that is missing":   {tensor: "model-00009-of-00009.safetensors"},
+		"a tensor in no shard":      {"made.up": right[tensor]},
+		"a shard elsewhere":         {tensor: "../model-00001-of-00003.safetensors"},
+		"an absolute path":          {tensor: "/etc/passwd"},
+		"a shard without name":      {tensor: ""},
+		"a shard that is the index": {tensor: index},
+	} {
+		spoilt := maps.Clone(right)
+		maps.Copy(spoilt, change)
+		text := tftest.Must(json.Marshal(map[string]any{"weight_map": spoilt}))(t)
+		if err := open(t, what, with(m, index, text)); err == nil || !strings.Contains(err.Error(), "safetensors") {
+			t.Errorf("%s: error %v, want one that names the file", what, err)
+		}
+	}
+	var shards []string
+	for file := range m {
+		if path.Ext(file) == ".safetensors" {
+			shards = append(shards, file)
+		}
+	}
+	double := with(m, shards[1], m[shards[0]].Data)
+	if err := open(t, "a shard twice", double); err == nil || !strings.Contains(err.Error(), "another shard") {
+		t.Errorf("a shard twice: error %v", err)
+	}
+	for _, layers := range []string{"1000000000000000000", "2147483647"} {
+		config := bytes.Replace(m["config.json"].Data, []byte(`"num_hidden_layers": 2`), []byte(`"num_hidden_layers": `+layers), 1)
+		if err := open(t, layers+" layers", with(m, "config.json", config)); err == nil || bytes.Equal(config, m["config.json"].Data) {
+			t.Errorf("%s layers: error %v", layers, err)
+		}
+	}
+}
+
+// FuzzFolder changes some bytes of one of the files of a folder.
+func FuzzFolder(f *testing.F) {
+	names := folders(f)
+	for i := range names {
+		f.Add(uint16(i), uint64(i), uint8(1+i%4))
+	}
+	f.Fuzz(func(t *testing.T, which uint16, seed uint64, changes uint8) {
+		m := folder(t, names[int(which)%len(names)])
+		r := rand.New(rand.NewPCG(seed, 0))
+		files := read(m)
+		file := files[r.IntN(len(files))]
+		data := bytes.Clone(m[file].Data)
+		for range changes {
+			at := r.IntN(min(len(data), 1<<12)) // in front is what has structure
+			switch r.IntN(4) {
+			case 0:
+				data[at] = byte(r.Uint32())
+			case 1:
+				data[at] = "0123456789-\"{}[]:,.e"[r.IntN(20)]
+			case 2:
+				data = slices.Delete(data, at, min(at+1+r.IntN(8), len(data)))
+			default:
+				data = slices.Insert(data, at, byte("0123456789-\"{}[]:,.e"[r.IntN(20)]))
+			}
+			if len(data) == 0 {
+				break
+			}
+		}
+		open(t, file, with(m, file, data))
+	})
 }

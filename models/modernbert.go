@@ -179,7 +179,7 @@ func (config *modernbertConfig) heads(c *Checkpoint, m *Model, words *transforme
 	default:
 		return nil, c.unknownHead()
 	}
-	h.out = l.At("classifier.").Linear(config.Dim, c.Config.labels(), true)
+	h.out = c.classify(l.At("classifier."), config.Dim, true)
 	return m, nil
 }
 

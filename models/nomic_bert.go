@@ -134,12 +134,5 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 	if config.Types > 0 {
 		b.types = body.At("embeddings.token_type_embeddings.").Embedding(config.Types, config.Dim)
 	}
-	m := &Model{Encoder: b}
-	if body.Has("pooler.dense.weight") {
-		m.Pooler = &head{pool: poolFirst, dense: body.At("pooler.dense.").Linear(config.Dim, config.Dim, true), act: tanh}
-	}
-	if c.Config.Head() != "Model" {
-		return nil, c.unknownHead()
-	}
-	return m, nil
+	return c.bertHeads(&Model{Encoder: b}, body, b.tokens, config.Activation, config.Eps)
 }

@@ -77,7 +77,7 @@ func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	weights, err := openWeights(fsys)
+	weights, err := openWeights(fsys, "")
 	if err != nil {
 		return nil, err
 	}
@@ -155,19 +155,21 @@ const (
 	index  = "model.safetensors.index.json"
 )
 
-// openWeights opens the folder's weights.
-func openWeights(fsys fs.FS) (*files, error) {
+// openWeights opens the weights in a folder, "" for that of the model.
+func openWeights(fsys fs.FS, dir string) (*files, error) {
+	single, index := path.Join(dir, single), path.Join(dir, index)
 	w := &files{name: single, of: map[string]*safetensors.File{}}
 	shards := []string{single}
 	doc, err := readJSON(fsys, index)
 	switch {
 	case err == nil && !exists(fsys, single):
-		if shards, err = w.indexed(doc); err != nil {
+		w.name = index
+		if shards, err = w.indexed(doc, dir); err != nil {
 			return nil, err
 		}
 	case err == nil || errors.Is(err, fs.ErrNotExist):
 		if !exists(fsys, single) {
-			return nil, noWeights(fsys)
+			return nil, noWeights(fsys, dir)
 		}
 	default:
 		return nil, err
@@ -177,6 +179,9 @@ func openWeights(fsys fs.FS) (*files, error) {
 	for _, shard := range shards {
 		if err := w.add(fsys, shard); err != nil {
 			w.Close()
+			if w.name == index {
+				shard += ", which " + index + " names"
+			}
 			return nil, fmt.Errorf("%s: %w", shard, err)
 		}
 	}
@@ -199,18 +204,17 @@ func exists(fsys fs.FS, name string) bool {
 }
 
 // noWeights is the error of a folder without safetensors.
-func noWeights(fsys fs.FS) error {
+func noWeights(fsys fs.FS, dir string) error {
 	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack"} {
-		if exists(fsys, name) {
+		if name := path.Join(dir, name); exists(fsys, name) {
 			return errorf(ErrFolder, "%s is no safetensors file; in Python, from_pretrained(folder) and then save_pretrained(folder) of transformers writes %s", name, single)
 		}
 	}
-	return errorf(ErrFolder, "neither %s nor %s", single, index)
+	return errorf(ErrFolder, "neither %s nor %s", path.Join(dir, single), path.Join(dir, index))
 }
 
-// indexed is the shards that an index names. It notes the tensors.
-func (w *files) indexed(doc Document) ([]string, error) {
-	w.name = index
+// indexed is the shards that an index names, in the same folder. It notes the tensors.
+func (w *files) indexed(doc Document, dir string) ([]string, error) {
 	raw := struct {
 		Map map[string]string `json:"weight_map"`
 	}{}
@@ -218,15 +222,15 @@ func (w *files) indexed(doc Document) ([]string, error) {
 		return nil, err
 	}
 	if len(raw.Map) == 0 {
-		return nil, errorf(ErrFolder, "%s: weight_map is missing or empty", index)
+		return nil, errorf(ErrFolder, "%s: weight_map is missing or empty", w.name)
 	}
 	var shards []string
 	for tensor, shard := range raw.Map {
 		if shard != path.Base(shard) || !fs.ValidPath(shard) {
-			return nil, errorf(ErrFolder, "%s: %s is in %q, want the name of a file", index, tensor, shard)
+			return nil, errorf(ErrFolder, "%s: %s is in %q, want the name of a file", w.name, tensor, shard)
 		}
 		w.of[tensor] = nil
-		shards = append(shards, shard)
+		shards = append(shards, path.Join(dir, shard))
 	}
 	slices.Sort(shards)
 	return slices.Compact(shards), nil

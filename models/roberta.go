@@ -41,10 +41,10 @@ func (c *Checkpoint) robertaHeads(m *Model, body *transformer.Loader, words *tra
 	case "ForSequenceClassification":
 		m.Classifier = &head{
 			pool: poolFirst, dense: classifier.At("dense.").Linear(dim, dim, true), act: tanh,
-			out: classifier.At("out_proj.").Linear(dim, c.Config.labels(), true),
+			out: c.classify(classifier.At("out_proj."), dim, true),
 		}
 	case "ForTokenClassification":
-		m.TokenClassifier = &head{out: classifier.Linear(dim, c.Config.labels(), true)}
+		m.TokenClassifier = &head{out: c.classify(classifier, dim, true)}
 	default:
 		return nil, c.unknownHead()
 	}

@@ -162,19 +162,15 @@ func (s *SentenceEmbedder) addDense(fsys fs.FS, dir string) error {
 	default:
 		return doc.Errorf("activation_function", "unknown activation")
 	}
-	sub, err := fs.Sub(fsys, path.Clean(dir))
+	weights, err := openWeights(fsys, path.Clean(dir))
 	if err != nil {
-		return errorf(ErrFolder, "modules.json: %w", err)
-	}
-	weights, err := openWeights(sub)
-	if err != nil {
-		return fmt.Errorf("%s: %w", dir, err)
+		return err
 	}
 	defer weights.Close()
 	l := transformer.NewLoader(weights)
 	module.dense = l.At("linear.").Linear(raw.In, raw.Out, raw.Bias)
 	if err := l.Finish(); err != nil {
-		return fmt.Errorf("%s/%s: %w", dir, weights.name, err)
+		return fmt.Errorf("%s: %w", weights.name, err)
 	}
 	s.rest = append(s.rest, module)
 	s.out = raw.Out

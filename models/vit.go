@@ -93,7 +93,7 @@ func newViT(c *Checkpoint) (*Model, error) {
 	switch c.Config.Head() {
 	case "Model":
 	case "ForImageClassification":
-		m.ImageClassifier = &head{pool: poolFirst, out: c.Loader.At("classifier.").Linear(config.Dim, c.Config.labels(), true)}
+		m.ImageClassifier = &head{pool: poolFirst, out: c.classify(c.Loader.At("classifier."), config.Dim, true)}
 	default:
 		return nil, c.unknownHead()
 	}
@@ -148,7 +148,7 @@ func newTimmViT(c *Checkpoint) (*Model, error) {
 		config.Hidden = s[0]
 	}
 	if slices.Contains([]int{config.Layers, config.Patch, config.Image, config.Hidden, config.Heads, config.Channels}, 0) {
-		return nil, c.JSON.Errorf("architecture", "the tensors are not those of a vit")
+		return nil, c.JSON.Errorf("architecture", "the tensors in the safetensors file are not those of a vit")
 	}
 	v, err := c.loadViT(config, l, vitTimm, "architecture")
 	if err != nil {

@@ -38,7 +38,7 @@ type loadState struct {
 // buffers are tensors that checkpoints hold and no model needs: constants that
 // training code registers as buffers.
 var buffers = []string{
-	"*position_ids", "*attn.bias", "*attn.masked_bias", "*attention.bias", "*attention.masked_bias", "*inv_freq", "*num_batches_tracked",
+	"*position_ids", "*token_type_ids", "*attn.bias", "*attn.masked_bias", "*attention.bias", "*attention.masked_bias", "*inv_freq", "*num_batches_tracked",
 }
 
 // NewLoader is the loader of all tensors of a checkpoint. Names that no part asks
