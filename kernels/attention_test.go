@@ -1,5 +1,7 @@
 package kernels
 
+// Tests of attention.
+
 import (
 	"fmt"
 	"math"
@@ -9,14 +11,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
-	"github.com/avoformer/avoformer/kernels/ref"
 )
-
-// attentionCase is a call and what it was made from.
-type attentionCase struct {
-	name string
-	p    AttentionParams
-}
 
 // run makes random operands for a case whose sizes, strides and masks are set,
 // calls Attention, and compares with the oracle, head by head.
@@ -68,130 +63,6 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 			t.Fatalf("Weights[%d] = %v, want %v", k, v, wantWeights[k])
 		}
 	}
-}
-
-// closeTo allows for the rounding of scores that a bias makes large: half an
-// ulp of a score is as much of its exponential.
-func closeTo(got float32, want, bias float64) bool {
-	g := float64(got)
-	return math.IsNaN(want) && math.IsNaN(g) || math.Abs(g-want) <= 5e-6*(1+math.Abs(want))*max(1, bias/16)
-}
-
-// oracle is the call in float64, from the definitions: [Batch, Heads, LenQ,
-// ValueDim] and [Batch, Heads, LenQ, LenK]; and for each query the largest sum of
-// the absolute biases of a key that it sees.
-func oracle(p *AttentionParams) (out, weights, biases []float64) {
-	head := func(x []float32, s Strides, b, h, length, dim int) []float64 {
-		var y []float64
-		for i := range length {
-			y = append(y, ref.Widen(x[offset(s, b, h, i, dim):][:dim])...)
-		}
-		return y
-	}
-	for b := range p.Batch {
-		for h := range p.Heads {
-			kv := h / (p.Heads / p.KVHeads)
-			q, k := head(p.Q, p.QStrides, b, h, p.LenQ, p.HeadDim), head(p.K, p.KStrides, b, kv, p.LenK, p.HeadDim)
-			v := head(p.V, p.VStrides, b, kv, p.LenK, p.ValueDim)
-			n := p.LenQ * p.LenK
-			bias, relative, headMask := make([]float64, n), make([]float64, n), make([]float64, n)
-			visible := make([]bool, n)
-			for i := range p.LenQ {
-				largest := 0.0
-				for j := range p.LenK {
-					at := i*p.LenK + j
-					sum := 0.0
-					visible[at], headMask[at] = true, 1
-					for _, t := range p.Mask {
-						x, see := maskDefinition(t, b, h, i, j, p.LenQ, p.Past)
-						bias[at] += x
-						sum += math.Abs(x)
-						visible[at] = visible[at] && see
-					}
-					if visible[at] && !math.IsInf(sum, 0) {
-						largest = max(largest, sum)
-					}
-					if p.Relative != nil {
-						zero := len(p.Relative) / p.HeadDim / 2
-						e := p.Relative[(i+p.Past-j+zero)*p.HeadDim:]
-						for d := range p.HeadDim {
-							relative[at] += q[i*p.HeadDim+d] * float64(e[d])
-							if p.RelativeKeys {
-								relative[at] += k[j*p.HeadDim+d] * float64(e[d])
-							}
-						}
-					}
-					if p.HeadMask != nil {
-						headMask[at] = float64(p.HeadMask[h])
-					}
-				}
-				biases = append(biases, largest)
-			}
-			a := ref.AttentionParams{LenQ: p.LenQ, LenK: p.LenK, Dim: p.HeadDim, Q: q, K: k,
-				Scale: float64(p.Scale), Relative: relative, Bias: bias, Visible: func(q, k int) bool { return visible[q*p.LenK+k] }}
-			_, w := ref.Attention(a)
-			for i := range p.LenQ {
-				sum := 0.0
-				for j := range p.LenK {
-					sum += w[i*p.LenK+j]
-				}
-				if sum != 0 {
-					continue
-				}
-				for j := range p.LenK {
-					switch p.Empty {
-					case EmptyNaN:
-						w[i*p.LenK+j] = math.NaN()
-					case EmptyUniform:
-						w[i*p.LenK+j] = 1 / float64(p.LenK)
-					}
-				}
-			}
-			weights = append(weights, w...)
-			o := make([]float64, p.LenQ*p.ValueDim)
-			masked := make([]float64, n)
-			for i := range w {
-				masked[i] = w[i] * headMask[i]
-			}
-			ref.Gemm(false, false, p.LenQ, p.ValueDim, p.LenK, 1, masked, max(1, p.LenK), v, max(1, p.ValueDim), 0, o, max(1, p.ValueDim))
-			if p.LenK == 0 && p.Empty == EmptyNaN {
-				for i := range o {
-					o[i] = math.NaN()
-				}
-			}
-			out = append(out, o...)
-		}
-	}
-	return out, weights, biases
-}
-
-// maskDefinition is what a term says of query i and key j.
-func maskDefinition(t MaskTerm, b, h, i, j, lenQ, past int) (bias float64, visible bool) {
-	at := 0
-	for k, x := range [4]int{b, h, i, j} {
-		if t.shape[k] == 1 {
-			x = 0
-		}
-		at = at*t.shape[k] + x
-	}
-	distance := i + past - j
-	switch t.kind {
-	case maskWindow:
-		return 0, distance <= t.before && -distance <= t.after
-	case maskLengths:
-		return 0, j < t.lengths[b]
-	case maskQueryLengths:
-		return 0, j < t.lengths[b*lenQ+i]
-	case maskKeep:
-		return 0, t.keep[at]
-	case maskBlock:
-		return 0, !t.keep[at]
-	case maskBias:
-		return float64(t.bias[at]), true
-	case maskALiBi:
-		return -float64(t.bias[h]) * math.Abs(float64(distance)), true
-	}
-	return 0, true
 }
 
 // smallBlocks makes the tiles small, so that short sequences have many.

@@ -1,0 +1,287 @@
+package kernels
+
+// A call of every exported function, with all that can be wrong about its arguments.
+
+import (
+	"fmt"
+	"math/bits"
+	"reflect"
+	"slices"
+)
+
+// call is one function of the API with arguments that are right, in order.
+type call struct {
+	fn   any
+	name string // of the function, as messages have it
+	recv string // the type whose method it is, or ""
+	args []any
+	// params are the parameters' names as messages have them.
+	params string
+	// bad lists wrong arguments: which parameter, what it is instead, and what
+	// the message must contain after the function's name.
+	bad []badArg
+}
+
+type badArg struct {
+	param string
+	value any
+	want  string
+}
+
+const huge = maxInt/2 + 1 // twice it overflows
+
+// wrapped is n and something that vanishes in a product with factor, a power of
+// two, that is not checked for overflow: such a product is what it was.
+func wrapped(n, factor int) int { return n + (maxInt/factor+1)*2 }
+
+// zeros is an operand of n elements.
+func zeros(n int) []float32 { return make([]float32, n) }
+
+// sized are the wrong values of a size: negative, and one whose product with
+// any other size overflows.
+func sized(names ...string) (bad []badArg) {
+	for _, n := range names {
+		bad = append(bad, badArg{n, -1, n + " = -1, want at least 0"})
+	}
+	return bad
+}
+
+// lengths are the wrong lengths of slices that must have n elements.
+func lengths(n int, names ...string) (bad []badArg) {
+	for _, name := range names {
+		for _, l := range []int{n - 1, n + 1, 0} {
+			bad = append(bad, badArg{name, zeros(l), fmt.Sprintf("len(%s) = %d, want %d", name, l, n)})
+		}
+	}
+	return bad
+}
+
+// matrixArg are the wrong values of a rows x cols matrix with its leading dimension.
+func matrixArg(name string, rows, cols, ld int) []badArg {
+	n := (rows-1)*ld + cols
+	return []badArg{
+		{name, zeros(n - 1), fmt.Sprintf("len(%s) = %d, want at least (%d-1)*%d+%d", name, n-1, rows, ld, cols)},
+		{name, []float32(nil), fmt.Sprintf("len(%s) = 0, want at least (%d-1)*%d+%d", name, rows, ld, cols)},
+		{"ld" + name, cols - 1, fmt.Sprintf("ld%s = %d, want at least %d", name, cols-1, cols)},
+		{"ld" + name, -1, fmt.Sprintf("ld%s = -1, want at least %d", name, cols)},
+		{"ld" + name, maxInt, fmt.Sprintf("len(%s) = %d, want at least (%d-1)*%d+%d", name, n, rows, maxInt, cols)},
+	}
+}
+
+func cat(lists ...[]badArg) (all []badArg) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// apiSize are the sizes of the calls of the API: elementwise functions take n
+// elements, row kernels rows x cols, cols a power of two, and GEMM m, k and width.
+type apiSize struct{ n, rows, cols, m, width, k int }
+
+// apiCalls is the whole API, the functions of the package and the methods of
+// threads, with right and wrong arguments.
+func apiCalls() []call {
+	return slices.Concat(
+		rowAPI(1, smallAPI, zeros), rowAPI(2, largeAPI, zeros),
+		gemmAPI(1, smallAPI, zeros), gemmAPI(2, smallAPI, zeros),
+		attentionAPI(1, zeros), attentionAPI(2, zeros),
+		[]call{{fn: Use, name: "Use", args: []any{Active()}, params: "isa", bad: []badArg{{"isa", AVX512 + 1, "isa = ISA(4), want one of [generic"}}}},
+	)
+}
+
+// rowAPI is the row kernels and the elementwise functions. Data makes their
+// operands.
+func rowAPI(threads Threads, size apiSize, data func(n int) []float32) (calls []call) {
+	n, rows, cols := size.n, size.rows, size.cols
+	add := func(fn any, name, params string, bad []badArg, args ...any) {
+		calls = append(calls, call{fn: fn, name: name, args: args, params: params, bad: bad}.onThreads(threads))
+	}
+	differ := func(name string, got, want int, of string) string {
+		return fmt.Sprintf("len(%s) = %d, want %d (%s)", name, got, want, of)
+	}
+	pairs := []badArg{{"dst", zeros(n - 1), differ("dst", n-1, n, "len(a)")}, {"b", zeros(n + 1), differ("b", n+1, n, "len(a)")},
+		{"a", zeros(n - 1), differ("b", n, n-1, "len(a)")}}
+	add(Add, "Add", "dst a b", pairs, data(n), data(n), data(n))
+	add(Mul, "Mul", "dst a b", pairs, data(n), data(n), data(n))
+	add(Scale, "Scale", "dst x alpha", lengths(n, "dst"), data(n), data(n), float32(2))
+	add(AXPY, "AXPY", "alpha x y", lengths(n, "y"), float32(2), data(n), data(n))
+	for name, f := range map[string]func(dst, x []float32){"Exp": Exp, "ReLU": ReLU, "GELU": GELU, "GELUTanh": GELUTanh,
+		"SiLU": SiLU, "Sigmoid": Sigmoid, "Tanh": Tanh, "Erf": Erf} {
+		add(f, name, "dst x", lengths(n, "dst"), data(n), data(n))
+	}
+
+	all := rows * cols
+	sizes := func(operands ...string) []badArg {
+		return cat(sized("rows", "cols"), []badArg{
+			{"rows", huge, fmt.Sprintf("rows*cols = %d*%d overflows int", huge, cols)},
+			{"cols", huge, fmt.Sprintf("rows*cols = %d*%d overflows int", rows, huge)},
+			{"rows", wrapped(rows, cols), fmt.Sprintf("rows*cols = %d*%d overflows int", wrapped(rows, cols), cols)},
+			{"rows", rows + 1, differ("dst", all, all+cols, "rows*cols")},
+			{"cols", cols - 1, differ("dst", all, all-rows, "rows*cols")},
+		}, lengths(all, operands...))
+	}
+	add(Softmax, "Softmax", "dst x rows cols", sizes("dst", "x"), data(all), data(all), rows, cols)
+	add(LogSoftmax, "LogSoftmax", "dst x rows cols", sizes("dst", "x"), data(all), data(all), rows, cols)
+	add(MaskedSoftmax, "MaskedSoftmax", "dst x rows cols mask", cat(sizes("dst", "x"), []badArg{
+		{"mask", SoftmaxMask{Bias: zeros(all - 1)}, differ("Bias", all-1, all, "rows*cols")},
+		{"mask", SoftmaxMask{Visible: make([]bool, all+1)}, differ("Visible", all+1, all, "rows*cols")},
+		{"mask", SoftmaxMask{ValidLens: make([]int, rows+1)}, differ("ValidLens", rows+1, rows, "rows")},
+	}), data(all), data(all), rows, cols, SoftmaxMask{Scale: 1})
+	add(LayerNorm, "LayerNorm", "dst x rows cols weight bias eps", cat(sizes("dst", "x"), lengths(cols, "weight", "bias")),
+		data(all), data(all), rows, cols, data(cols), data(cols), float32(1e-5))
+	add(RMSNorm, "RMSNorm", "dst x rows cols weight eps", cat(sizes("dst", "x"), lengths(cols, "weight")),
+		data(all), data(all), rows, cols, data(cols), float32(1e-5))
+	add(AddLayerNorm, "AddLayerNorm", "dst sum x residual rows cols weight bias eps",
+		cat(sizes("dst", "sum", "x", "residual"), lengths(cols, "weight", "bias")),
+		data(all), data(all), data(all), data(all), rows, cols, data(cols), data(cols), float32(1e-5))
+	return calls
+}
+
+// gemmAPI is GEMM in all its forms.
+func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls []call) {
+	m, n, k := size.m, size.width, size.k
+	add := func(c call) { calls = append(calls, c.onThreads(threads)) }
+	lda, ldb, ldc := ceilPower(max(m, k)), ceilPower(max(n, k)), ceilPower(n)
+	for _, t := range []struct {
+		a, b               Transpose
+		rowsA, colsA, rowB int
+	}{{NoTrans, NoTrans, m, k, k}, {Trans, Trans, k, m, n}} {
+		colsB := n + k - t.rowB
+		lenA, lenB, lenC := (t.rowsA-1)*lda+t.colsA, (t.rowB-1)*ldb+colsB, (m-1)*ldc+n
+		tooLarge := []badArg{
+			{"m", huge, "a"}, // too short, or its rows too close: either way a is named
+			{"n", huge, "b"},
+			{"k", huge, "a"},
+			{"m", wrapped(m, ldc), "a"}, // (m-1)*ld is what it was
+			{"n", wrapped(n, ldb), "b"},
+			{"k", wrapped(k, lda), "a"},
+		}
+		add(call{fn: Gemm, name: "Gemm",
+			args:   []any{t.a, t.b, m, n, k, float32(1), data(lenA), lda, data(lenB), ldb, float32(0), data(lenC), ldc},
+			params: "transA transB m n k alpha a lda b ldb beta c ldc",
+			bad: cat(sized("m", "n", "k"), matrixArg("a", t.rowsA, t.colsA, lda), matrixArg("b", t.rowB, colsB, ldb),
+				matrixArg("c", m, n, ldc), tooLarge)})
+
+		const batch = 5 // 4 strides, a power of two
+		add(call{fn: GemmBatched, name: "GemmBatched",
+			args: []any{t.a, t.b, batch, m, n, k, float32(1), data((batch-1)*lenA + lenA), lda, lenA, data((batch-1)*(lenB+1) + lenB), ldb, lenB + 1,
+				float32(0), data((batch-1)*lenC + lenC), ldc, lenC},
+			params: "transA transB batch m n k alpha a lda strideA b ldb strideB beta c ldc strideC",
+			bad: cat(sized("batch", "m", "n", "k", "strideA", "strideB", "strideC"), tooLarge, []badArg{
+				{"lda", t.colsA - 1, fmt.Sprintf("lda = %d, want at least %d", t.colsA-1, t.colsA)},
+				{"ldb", colsB - 1, fmt.Sprintf("ldb = %d, want at least %d", colsB-1, colsB)},
+				{"ldc", -1, fmt.Sprintf("ldc = -1, want at least %d", n)},
+				{"a", zeros(batch*lenA - 1), fmt.Sprintf("len(a) = %d, want at least (5-1)*%d+(%d-1)*%d+%d", batch*lenA-1, lenA, t.rowsA, lda, t.colsA)},
+				{"b", zeros(lenB), fmt.Sprintf("len(b) = %d, want at least (5-1)*%d+(%d-1)*%d+%d", lenB, lenB+1, t.rowB, ldb, colsB)},
+				{"b", zeros(lenB - 1), fmt.Sprintf("len(b) = %d, want at least ", lenB-1)},
+				{"c", []float32(nil), "len(c) = 0, want at least "},
+				{"batch", batch + 1, "len(a) = "},
+				{"batch", maxInt, "len(a) = "},
+				{"strideA", lenA + 1, "len(a) = "},
+				{"strideA", wrapped(lenA, batch-1), "len(a) = "},
+				{"strideB", maxInt, "len(b) = "},
+				{"strideC", huge, "len(c) = "},
+			})})
+
+		if threads == 1 {
+			add(call{fn: PackB, name: "PackB", args: []any{t.b, k, n, data(lenB), ldb}, params: "transB k n b ldb",
+				bad: cat(sized("k", "n"), matrixArg("b", t.rowB, colsB, ldb),
+					[]badArg{{"n", huge, "b"}, {"k", huge, "b"}, {"k", wrapped(k, ldb), "b"}, {"n", wrapped(n, ldb), "b"}})})
+		}
+	}
+
+	if threads == 1 {
+		add(call{fn: PackBRows, name: "PackBRows", args: []any{FormatF32, n, k, func(int, []float32) {}}, params: "f n k row",
+			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"},
+				{"f", Format(len(formatNames)), "want a Format"}, {"row", (func(int, []float32))(nil), "row is nil"}})})
+		add(call{fn: PackB(NoTrans, k, n, data(k*n), n).Column, name: "PackedB.Column", args: []any{data(k), n - 1}, params: "dst j",
+			bad: cat(lengths(k, "dst"), []badArg{{"j", -1, "j = -1, want 0 to"}, {"j", n, fmt.Sprintf("want 0 to %d", n-1)}})})
+	}
+
+	lda = ceilPower(k)
+	lenA, lenC := (m-1)*lda+k, (m-1)*ldc+n
+	add(call{fn: GemmPacked, name: "GemmPacked",
+		args: []any{m, float32(1), data(lenA), lda, PackB(NoTrans, k, n, data(k*n), n), float32(0), data(lenC), ldc,
+			Epilogue{Bias: data(n), Activation: ActGELUTanh, Residual: data(lenC), LdResidual: ldc}},
+		params: "m alpha a lda b beta c ldc ep",
+		bad: cat(sized("m"), matrixArg("a", m, k, lda), matrixArg("c", m, n, ldc), []badArg{
+			{"m", huge, "len(a)"},
+			{"m", wrapped(m, lda), "len(a)"},
+			{"b", (*PackedB)(nil), "b is nil"},
+			{"ep", Epilogue{Bias: zeros(n - 1)}, fmt.Sprintf("len(ep.Bias) = %d, want %d (n)", n-1, n)},
+			{"ep", Epilogue{Activation: ActSiLU + 1}, fmt.Sprintf("ep.Activation = %d", ActSiLU+1)},
+			{"ep", Epilogue{Residual: zeros(lenC - 1), LdResidual: ldc}, fmt.Sprintf("len(ep.Residual) = %d, want at least (%d-1)*%d+%d", lenC-1, m, ldc, n)},
+			{"ep", Epilogue{Residual: zeros(lenC), LdResidual: n - 1}, fmt.Sprintf("ldep.Residual = %d, want at least %d", n-1, n)},
+		})})
+	return calls
+}
+
+// ceilPower is the least power of two above n.
+func ceilPower(n int) int { return 1 << bits.Len(uint(n)) }
+
+// attentionAPI is Attention, with each field of its parameters wrong in turn.
+func attentionAPI(threads Threads, data func(n int) []float32) []call {
+	right := AttentionParams{Batch: 2, Heads: 4, LenQ: 3, LenK: 5, HeadDim: 8,
+		Dst: data(2 * 4 * 3 * 8), Q: data(2 * 4 * 3 * 8), K: data(2 * 4 * 5 * 8), V: data(2 * 4 * 5 * 8)}
+	c := call{fn: Attention, name: "Attention", args: []any{right}, params: "p"}
+	add := func(want string, change func(p *AttentionParams)) {
+		p := right
+		change(&p)
+		c.bad = append(c.bad, badArg{"p", p, want})
+	}
+	for _, f := range []string{"Batch", "Heads", "KVHeads", "LenQ", "LenK", "HeadDim", "ValueDim", "Past"} {
+		for _, v := range []int{-1, maxInt} {
+			add(fmt.Sprintf("%s = %d, want at ", f, v), func(p *AttentionParams) {
+				reflect.ValueOf(p).Elem().FieldByName(f).SetInt(int64(v))
+			})
+		}
+	}
+	for _, f := range []string{"Dst", "Q", "K", "V"} {
+		slice := func(p *AttentionParams) reflect.Value { return reflect.ValueOf(p).Elem().FieldByName(f) }
+		add("len("+f+") = 0, too short", func(p *AttentionParams) { slice(p).SetZero() })
+		n := slice(&right).Len() - 1
+		add(fmt.Sprintf("len(%s) = %d, too short", f, n), func(p *AttentionParams) { slice(p).Set(slice(p).Slice(0, n)) })
+		strides := func(p *AttentionParams) *Strides {
+			return reflect.ValueOf(p).Elem().FieldByName(f + "Strides").Addr().Interface().(*Strides)
+		}
+		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: maxInt, Head: 1, Row: 1} })
+		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: 96, Head: maxInt, Row: 1} })
+		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: 96, Head: 24, Row: maxInt} })
+		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: 96, Head: 24, Row: -8} })
+	}
+	add("KVHeads = 3, want a divisor of Heads = 4", func(p *AttentionParams) { p.KVHeads = 3 })
+	add("Empty = 3, want EmptyZero", func(p *AttentionParams) { p.Empty = EmptyUniform + 1 })
+	add("len(HeadMask) = 3, want 4 (Heads)", func(p *AttentionParams) { p.HeadMask = zeros(3) })
+	add("len(Weights) = 119, want 120", func(p *AttentionParams) { p.Weights = zeros(119) })
+	add("len(Relative) = 8, want", func(p *AttentionParams) { p.Relative = zeros(8) })
+	for _, m := range []struct {
+		term MaskTerm
+		want string
+	}{
+		{LengthMask(make([]int, 3)), "len(LengthMask) = 3, want 2 (Batch)"},
+		{QueryLengthMask(make([]int, 5)), "len(QueryLengthMask) = 5, want 6 (Batch*LenQ)"},
+		{ALiBiMask(zeros(3)), "len(ALiBiMask) = 3, want 4 (Heads)"},
+		{KeepMask(make([]bool, 14), 1, 1, 3, 5), "len(mask) = 14, want 15"},
+		{KeepMask(make([]bool, 15), 1, 1, 5, 3), "mask of shape [1 1 5 3]"},
+		{BlockMask(make([]bool, 16), 1, 1, 3, 5), "len(mask) = 16, want 15"},
+		{BiasMask(zeros(3), 3, 1, 1, 1), "mask of shape [3 1 1 1]"},
+		{BiasMask(zeros(1), 1, 1, 1, -1), "mask of shape [1 1 1 -1]"},
+	} {
+		add(m.want, func(p *AttentionParams) { p.Mask = []MaskTerm{CausalMask(), m.term} })
+	}
+	calls := []call{c.onThreads(threads)}
+
+	// Right in other ways: decoding, and with everything that is optional.
+	decode := AttentionParams{Batch: 1, Heads: 4, KVHeads: 2, LenQ: 1, LenK: 2100, HeadDim: 16, Past: 2099,
+		Dst: data(4 * 16), Q: data(4 * 16), K: data(2 * 2100 * 16), V: data(2 * 2100 * 16)}
+	all := AttentionParams{Batch: 2, Heads: 2, LenQ: 40, LenK: 50, HeadDim: 8, ValueDim: 4, Past: 10,
+		Dst: data(2 * 2 * 40 * 4), Q: data(2 * 2 * 40 * 8), K: data(2 * 2 * 50 * 8), V: data(2 * 2 * 50 * 4),
+		HeadMask: data(2), Weights: data(2 * 2 * 40 * 50), Relative: data((2*50 - 1) * 8), RelativeKeys: true, Empty: EmptyUniform,
+		Mask: []MaskTerm{CausalMask(), WindowMask(30, 2), LengthMask([]int{50, 20}), QueryLengthMask(make([]int, 80)),
+			ALiBiMask(data(2)), BiasMask(data(50), 1, 1, 1, 50), KeepMask(make([]bool, 50), 1, 1, 1, 50), BlockMask(make([]bool, 40), 1, 1, 40, 1)}}
+	for _, p := range []AttentionParams{decode, all} {
+		calls = append(calls, call{fn: Attention, name: "Attention", args: []any{p}, params: "p"}.onThreads(threads))
+	}
+	return calls
+}

@@ -1,0 +1,217 @@
+package kernels
+
+// Tests of Softmax and LogSoftmax.
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/race"
+	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/ref"
+)
+
+// softmaxBound is the bound of Softmax's comment.
+func softmaxBound(x, want, max float64, cols int) float64 {
+	return want*(16+math.Abs(x-max)+float64(min(cols, 8192))/8)*0x1p-24 + 0x1p-126
+}
+
+func TestSoftmax(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(3, 4))
+		for _, cols := range append(rowLengths(), sumElements+3, normElements+3) {
+			rows := 5
+			if cols > 1000 {
+				rows = 2
+			}
+			x := hardRows(r, rows, cols, 4)
+			want := ref.Widen(x)
+			ref.Softmax(want, want, rows, cols)
+			t.Run(fmt.Sprintf("cols=%d", cols), func(t *testing.T) {
+				inPlaceToo(t, x, func(t *testing.T, dst, x []float32) {
+					top := make([]float64, rows)
+					for i, v := range ref.Widen(x) {
+						if i%cols == 0 || v > top[i/cols] {
+							top[i/cols] = v
+						}
+					}
+					in := ref.Widen(x)
+					Softmax(dst, x, rows, cols)
+					for i, got := range dst {
+						if e := math.Abs(float64(got) - want[i]); !(e <= softmaxBound(in[i], want[i], top[i/cols], cols)) {
+							t.Fatalf("[%d,%d]: %v, want %v: off by %.3g", i/cols, i%cols, got, want[i], e)
+						}
+					}
+				})
+			})
+		}
+	})
+}
+
+func TestLogSoftmax(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(5, 6))
+		for _, cols := range append(rowLengths(), sumElements+3, normElements+3) {
+			const rows = 2
+			x := hardRows(r, rows, cols, 4)
+			want := ref.Widen(x)
+			ref.LogSoftmax(want, want, rows, cols)
+			inPlaceToo(t, x, func(t *testing.T, dst, x []float32) {
+				LogSoftmax(dst, x, rows, cols)
+				for i, got := range dst {
+					if e := math.Abs(float64(got) - want[i]); !(e <= 0x1p-22*(1+math.Abs(want[i])+float64(min(cols, 8192))/64)) {
+						t.Fatalf("cols %d [%d,%d]: %v, want %v: off by %.3g", cols, i/cols, i%cols, got, want[i], e)
+					}
+				}
+			})
+		}
+	})
+}
+
+func TestSoftmaxSpecialRows(t *testing.T) {
+	row := func(n int, fill float32, at int, v float32) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = fill
+		}
+		x[at] = v
+		return x
+	}
+	eachISA(t, func(t *testing.T) {
+		for _, n := range []int{1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 65, sumElements + 1} {
+			for _, at := range []int{0, n / 2, n - 1} {
+				for _, c := range []struct {
+					name string
+					x    []float32
+					nan  bool
+				}{
+					{"one NaN", row(n, 1, at, nan32), true},
+					{"one +Inf", row(n, 1, at, inf32), true},
+					{"all -Inf", row(n, -inf32, at, -inf32), true},
+					{"one finite", row(n, -inf32, at, 3), false},
+					{"one huge", row(n, -3e38, at, 3.4e38), false},
+					{"one far above", row(n, -1e4, at, 1e4), false},
+					{"all as low as can be", row(n, -math.MaxFloat32, at, -math.MaxFloat32), false},
+				} {
+					for name, f := range map[string]func(dst, x []float32, rows, cols int){"Softmax": Softmax, "LogSoftmax": LogSoftmax} {
+						// The row before and the row after must not notice.
+						calm := row(n, 0.5, 0, 0.5)
+						x := append(append(append([]float32(nil), calm...), c.x...), calm...)
+						want := ref.Widen(x)
+						dst := make([]float32, 3*n)
+						f(dst, x, 3, n)
+						if name == "Softmax" {
+							ref.Softmax(want, want, 3, n)
+						} else {
+							ref.LogSoftmax(want, want, 3, n)
+						}
+						for i, got := range dst {
+							w := float32(want[i])
+							if c.nan && i/n == 1 {
+								if got == got {
+									t.Fatalf("%s, %s, n=%d at %d: [%d] = %v, want NaN", name, c.name, n, at, i, got)
+								}
+								continue
+							}
+							if d := math.Abs(float64(got - w)); got != w && !(d <= 1e-6*math.Abs(float64(w))) {
+								t.Fatalf("%s, %s, n=%d at %d: [%d] = %v, want %v", name, c.name, n, at, i, got, w)
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestSoftmaxAnywhere: where rows begin, which decides how they are cut into vectors, shows
+// in no bit of the result, and nothing is written beside it.
+func TestSoftmaxAnywhere(t *testing.T) {
+	const rows = 4
+	lengths := []int{255, 256, 257, 263, 264, 271, 272, 273, 280, 289, 1023, 1032, 8200, 8209}
+	if testenv.Emulated() || race.Enabled {
+		lengths = []int{257, 272, 280}
+	}
+	eachISA(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(43, 44))
+		for _, cols := range lengths {
+			x, want := aligned(rows*cols), aligned(rows*cols)
+			for i := range x {
+				x[i] = 20 * (r.Float32() - 0.5)
+			}
+			Softmax(want, x, rows, cols)
+			for at := range 16 {
+				for _, to := range []int{at, at + 8, 3} { // dst may lie otherwise than x
+					from, into := aligned(rows*cols+24), aligned(rows*cols+24)
+					fill(into, nan32)
+					copy(from[at:], x)
+					Softmax(into[to:][:rows*cols], from[at:][:rows*cols], rows, cols)
+					Softmax(from[at:][:rows*cols], from[at:][:rows*cols], rows, cols)
+					for i, v := range into {
+						if in := i >= to && i < to+rows*cols; in && v != want[i-to] || !in && v == v {
+							t.Fatalf("cols=%d: %d elements after the start of a line, to %d after one, element %d is %v, want %v", cols, at, to, i-to, v, want[max(0, min(i-to, len(want)-1))])
+						}
+					}
+					if !slices.Equal(from[at:][:rows*cols], want) {
+						t.Fatalf("cols=%d: in place, %d elements after the start of a line, results are others", cols, at)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestSoftmaxStreamSpecialRows has rows that differ in what they hold, for the form
+// that a call takes only from 16 MiB on. It agrees with the other.
+func TestSoftmaxStreamSpecialRows(t *testing.T) {
+	const cols = 64
+	rows := []func(c int) float32{
+		func(c int) float32 { return float32(c % 7) },
+		func(int) float32 { return -inf32 },
+		func(int) float32 { return -math.MaxFloat32 },
+		func(c int) float32 { return float32(-3 * c) }, // exponentials that vanish
+		func(c int) float32 { return []float32{1, nan32}[min(c/63, 1)] },
+		func(c int) float32 { return []float32{inf32, 1}[min(c, 1)] },
+		func(c int) float32 { return []float32{-inf32, 2}[c%2] },
+		func(c int) float32 { return 1e30 * float32(c-100) },
+	}
+	x := aligned(len(rows) * cols)
+	for i := range x {
+		x[i] = rows[i/cols](i % cols)
+	}
+	eachISA(t, func(t *testing.T) {
+		want, got := aligned(len(x)), aligned(len(x))
+		simd.SoftmaxRows(Active(), want, x, len(rows), cols)
+		simd.SoftmaxRowsStream(Active(), got, x, make([]float32, cols), len(rows), cols)
+		for i := range got {
+			if nan := want[i] != want[i]; nan != (got[i] != got[i]) || !nan && math.Abs(float64(got[i]-want[i])) > 1e-6*math.Abs(float64(want[i])) {
+				t.Fatalf("row %d, column %d: %v, want %v", i/cols, i%cols, got[i], want[i])
+			}
+		}
+	})
+}
+
+// TestSoftmaxOfManyBlocks has a row of more blocks than a longRow has room for.
+func TestSoftmaxOfManyBlocks(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("too long for an emulator")
+	}
+	const n = sumElements/2*blockElements + 3
+	eachISA(t, func(t *testing.T) {
+		x := make([]float32, n)
+		x[n-1] = float32(math.Log(n + 1)) // as much as all others together
+		Threads(2).Softmax(x, x, 1, n)
+		for _, c := range []struct {
+			i    int
+			want float64
+		}{{0, 1.0 / (2 * n)}, {n / 2, 1.0 / (2 * n)}, {n - 2, 1.0 / (2 * n)}, {n - 1, 0.5}} {
+			if got := float64(x[c.i]); !(math.Abs(got-c.want) <= 1e-4*c.want) {
+				t.Errorf("element %d is %v, want %v", c.i, got, c.want)
+			}
+		}
+	})
+}
