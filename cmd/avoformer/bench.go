@@ -162,7 +162,7 @@ func (a *app) peers(python, dir string, threads int, seconds float64) []measurem
 		return nil
 	}
 	var all []measurement
-	for _, engine := range []string{"torch", "torch-bf16", "onnxruntime"} {
+	for _, engine := range []string{"torch", "torch-bf16", "onnxruntime", "onnxruntime-int8"} {
 		ctx, cancel := context.WithTimeout(a.ctx, 2*time.Minute)
 		c := exec.CommandContext(ctx, python, "-c", peersScript, engine)
 		c.Stdin = strings.NewReader(string(work))

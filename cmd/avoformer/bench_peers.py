@@ -38,9 +38,10 @@ if engine.startswith("torch"):
             v = torch.nn.functional.normalize((h * mask).sum(1) / mask.sum(1), dim=1)
         return int(x["attention_mask"].sum())
 else:
-    path = next((p for p in (os.path.join(work["dir"], n) for n in ("onnx/model.onnx", "model.onnx")) if os.path.exists(p)), None)
+    file = "model_int8.onnx" if engine.endswith("int8") else "model.onnx"
+    path = next((p for p in (os.path.join(work["dir"], n) for n in ("onnx/" + file, file)) if os.path.exists(p)), None)
     if not path:
-        problem("no model.onnx in the folder")
+        problem(f"no {file} in the folder")
     try:
         import numpy, onnxruntime
     except ImportError:
@@ -49,10 +50,11 @@ else:
     options.intra_op_num_threads = work["threads"]
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
+    kind = {i.name: numpy.int32 if "int32" in i.type else numpy.int64 for i in session.get_inputs()}
 
     def run(texts):
         x = tokenizer(texts, padding=True, truncation=True, max_length=512, return_tensors="np")
-        h = session.run(None, {n: x[n].astype(numpy.int64) for n in names})[0]
+        h = session.run(None, {n: x[n].astype(kind[n]) for n in names})[0]
         mask = x["attention_mask"][..., None]
         v = (h * mask).sum(1) / mask.sum(1)
         v /= numpy.linalg.norm(v, axis=1, keepdims=True)
