@@ -12,8 +12,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 // folder is what every pipeline has. It does not change once open.
@@ -36,10 +38,44 @@ func dirFS(dir string) (fs.FS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
 	}
+	if !info.IsDir() && strings.HasSuffix(dir, ".gguf") {
+		return ggufFile{dir}, nil
+	}
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%w: %s is no folder", ErrFolder, dir)
 	}
 	return os.DirFS(dir), nil
+}
+
+// ggufFile is a GGUF file in the place of a folder: there is nothing beside it.
+type ggufFile struct{ path string }
+
+func (g ggufFile) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+func openTokenizer(fsys fs.FS) (*tokenizer.Tokenizer, error) {
+	g, ok := fsys.(ggufFile)
+	if !ok {
+		return tokenizer.OpenFS(fsys)
+	}
+	f, err := gguf.Open(g.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return tokenizer.FromGGUF(f)
+}
+
+func openModel(fsys fs.FS, weights kernels.Format) (*models.Model, error) {
+	g, ok := fsys.(ggufFile)
+	if !ok {
+		return models.Options{Weights: weights}.OpenFS(fsys)
+	}
+	if weights != kernels.FormatF32 {
+		return nil, fmt.Errorf("%w: Weights(%v) of a GGUF file, which has a format of its own", ErrOption, weights)
+	}
+	return models.OpenGGUF(g.path)
 }
 
 // open opens a pipeline in a directory.
@@ -68,9 +104,9 @@ func openFolder(fsys fs.FS, opts []Option, withTokenizer bool) (*folder, error) 
 	var failed error
 	var group sync.WaitGroup
 	if withTokenizer {
-		group.Go(func() { f.tokenizer, failed = tokenizer.OpenFS(fsys) })
+		group.Go(func() { f.tokenizer, failed = openTokenizer(fsys) })
 	}
-	f.model, err = models.OpenFS(fsys)
+	f.model, err = openModel(fsys, o.weights)
 	group.Wait()
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ type options struct {
 	long        long
 	stride      int
 	dim         int
+	weights     kernels.Format
 }
 
 // long is what happens to inputs of more tokens than the model takes.
@@ -101,4 +102,18 @@ func RefuseLong() Option {
 // al., "Matryoshka Representation Learning", 2022).
 func Dim(n int) Option {
 	return positive("Dim", n, func(o *options) { o.dim = n })
+}
+
+// Weights is the format that the weights are held in: kernels.FormatBF16 and
+// FormatF16 take half the memory, FormatInt8 a quarter, and less time; results
+// are a little others (the command's embed -check tells how much). The default
+// is FormatF32.
+func Weights(f kernels.Format) Option {
+	return func(o *options) error {
+		if f > kernels.FormatInt8 {
+			return fmt.Errorf("%w: Weights(%v)", ErrOption, f)
+		}
+		o.weights = f
+		return nil
+	}
 }

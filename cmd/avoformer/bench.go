@@ -42,6 +42,7 @@ func bench(a *app, args []string) error {
 	threads := f.Int("threads", runtime.GOMAXPROCS(0), "threads")
 	seconds := f.Float64("seconds", 3, "time for each measurement")
 	python := f.String("python", "python3", "the `interpreter` that may have torch or onnxruntime; empty: no peers")
+	weights := f.String("weights", "f32", weightsUsage)
 	rest, err := f.parse(args, 1, 1)
 	if err != nil {
 		return err
@@ -49,15 +50,19 @@ func bench(a *app, args []string) error {
 	if *threads < 1 || !(*seconds > 0) {
 		return usagef("-threads %d -seconds %g, want more", *threads, *seconds)
 	}
-	begin := time.Now()
-	m, err := text.OpenEmbedder(rest[0], text.Threads(*threads))
+	format, err := weightsOption(*weights)
 	if err != nil {
-		if g, failed := text.OpenGenerator(rest[0], text.Threads(*threads)); failed == nil {
+		return err
+	}
+	begin := time.Now()
+	m, err := text.OpenEmbedder(rest[0], text.Threads(*threads), format)
+	if err != nil {
+		if g, failed := text.OpenGenerator(rest[0], text.Threads(*threads), format); failed == nil {
 			return a.benchGenerator(g, begin, *seconds)
 		}
 		return err
 	}
-	ours, err := a.measure(m, begin, *seconds)
+	ours, err := a.measure(m, "avoformer "+*weights, begin, *seconds)
 	if err != nil {
 		return err
 	}
@@ -98,8 +103,8 @@ func benchTexts() []string {
 	return texts
 }
 
-func (a *app) measure(m *text.Embedder, begin time.Time, seconds float64) (measurement, error) {
-	r := measurement{Engine: "avoformer f32"}
+func (a *app) measure(m *text.Embedder, name string, begin time.Time, seconds float64) (measurement, error) {
+	r := measurement{Engine: name}
 	if _, err := m.Embed(a.ctx, []string{benchText(16, 0)}); err != nil {
 		return r, err
 	}

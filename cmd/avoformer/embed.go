@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 
@@ -19,8 +18,9 @@ type embedding struct {
 	prompt, nearest, format     string
 	input, field, out           string
 	split                       int
-	refuse, overwrite           bool
+	refuse, overwrite, check    bool
 	k                           int
+	weights                     string
 }
 
 func embed(a *app, args []string) error {
@@ -40,6 +40,8 @@ func embed(a *app, args []string) error {
 	f.BoolVar(&e.refuse, "refuse", false, "refuse longer texts, instead of cutting them off")
 	f.IntVar(&e.threads, "threads", 0, "most threads; default: all")
 	f.IntVar(&e.batch, "batch-tokens", 0, "most tokens in a batch")
+	f.StringVar(&e.weights, "weights", "f32", weightsUsage)
+	f.BoolVar(&e.check, "check", false, "print instead how far -weights leads from f32 on these texts")
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
 		return err
@@ -52,7 +54,11 @@ func embed(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	m, err := text.OpenEmbedder(rest[0], e.options()...)
+	weights, err := weightsOption(e.weights)
+	if err != nil {
+		return err
+	}
+	m, err := text.OpenEmbedder(rest[0], append(e.options(), weights)...)
 	if err != nil {
 		return err
 	}
@@ -65,6 +71,8 @@ func embed(a *app, args []string) error {
 	p := a.newProgress(sizeOf(file))
 	defer p.done()
 	switch {
+	case e.check:
+		return a.checkWeights(m, in, &e, rest[0], p)
 	case e.nearest != "":
 		return a.printNearest(m, in, &e, p)
 	case e.out != "" && e.out != "-":
@@ -142,7 +150,7 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	if err != nil {
 		return err
 	}
-	job := fmt.Sprintf("embed %s format=%s prompt=%q dim=%d max-length=%d split=%d refuse=%t batch=%d field=%q", dir, format.name, e.prompt, m.Dim(), e.length, e.split, e.refuse, e.batch, e.field)
+	job := fmt.Sprintf("embed %s format=%s prompt=%q dim=%d max-length=%d split=%d refuse=%t batch=%d field=%q weights=%s", dir, format.name, e.prompt, m.Dim(), e.length, e.split, e.refuse, e.batch, e.field, e.weights)
 	b, err := openBulk(e.out, job, e.overwrite)
 	if err != nil {
 		return err
@@ -213,18 +221,4 @@ func (a *app) printNearest(m *text.Embedder, in *lines, e *embedding, p *progres
 		}
 	}
 	return nil
-}
-
-// readAll is every text of a file.
-func (a *app) readAll(name, format, field string) ([]string, error) {
-	jsonl, err := isJSONL(format, name)
-	if err != nil {
-		return nil, err
-	}
-	file, err := a.open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return newLines(io.Reader(file), jsonl, field).all()
 }

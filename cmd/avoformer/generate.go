@@ -43,12 +43,17 @@ func generate(a *app, args []string) error {
 	f.Float64Var(&o.TopP, "top-p", 0, "choose among the most likely tokens of this probability")
 	f.Uint64Var(&o.Seed, "seed", 1, "the same seed gives the same text")
 	f.Func("stop", "end before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
+	weights := f.String("weights", "f32", weightsUsage)
 	threads := f.Int("threads", 0, "most threads; default: all")
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
 		return err
 	}
-	g, err := text.OpenGenerator(rest[0], threadOption(*threads)...)
+	format, err := weightsOption(*weights)
+	if err != nil {
+		return err
+	}
+	g, err := text.OpenGenerator(rest[0], append(threadOption(*threads), format)...)
 	if err != nil {
 		return err
 	}

@@ -115,3 +115,17 @@ func (l *lines) all() ([]string, error) {
 		texts = append(texts, more...)
 	}
 }
+
+// readAll is every text of a file.
+func (a *app) readAll(name, format, field string) ([]string, error) {
+	jsonl, err := isJSONL(format, name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := a.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return newLines(io.Reader(file), jsonl, field).all()
+}
