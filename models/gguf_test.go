@@ -3,6 +3,7 @@ package models_test
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,11 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
+
+// quantizationError bounds how far the logits of a quantized model may be from those of
+// the folder it was made from, as the quotient of their norms. The weights are random and
+// attention is sharp: the errors of trained models are far smaller.
+var quantizationError = map[string]float64{"f32": 1e-5, "q8_0": 0.04, "q6_k": 0.08, "q4_k": 0.25, "q4_0": 0.5}
 
 // TestGGUF opens files that Python's gguf package wrote from model folders, on every
 // tier, and compares with what transformers computes from the weights as they are read
@@ -36,7 +42,15 @@ func TestGGUF(t *testing.T) {
 					}
 					ws := new(models.Workspace)
 					in := e.tokens("input_ids", "attention_mask", "")
-					e.check("logits_"+kind, in.pad(e.logits(ws, m, in, nil)))
+					logits := in.pad(e.logits(ws, m, in, nil))
+					e.check("logits_"+kind, logits)
+					var difference, norm float64
+					for i, want := range e.floats("logits_folder") {
+						difference, norm = difference+square(logits[i]-want), norm+square(want)
+					}
+					if off := math.Sqrt(difference / norm); !(off <= quantizationError[kind]) {
+						t.Errorf("%.3g of the folder's logits off, want at most %g", off, quantizationError[kind])
+					}
 					if kind == "f32" {
 						e.greedy(ws, m, nil)
 					}
@@ -48,6 +62,8 @@ func TestGGUF(t *testing.T) {
 		})
 	}
 }
+
+func square(x float32) float64 { return float64(x) * float64(x) }
 
 // TestGGUFErrors opens files that lack something, or are no files of a model.
 func TestGGUFErrors(t *testing.T) {

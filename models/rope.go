@@ -135,7 +135,7 @@ func (s ropeScaling) scale(d Document, c *transformer.RotaryConfig, maxPositions
 		s.longrope(c, maxPositions)
 		return original()
 	}
-	return d.Errorf("rope_type", "%q is unknown", s.Type)
+	return d.Errorf("rope_type", "unknown; want default, linear, dynamic, yarn, llama3 or longrope")
 }
 
 // dynamic raises the base for sequences longer than those trained on, by so much that

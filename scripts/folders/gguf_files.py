@@ -175,13 +175,13 @@ def vocabulary(w, c):
 def gguf_folder(out, name, config, cls, quantized, **options):
     """Files of several types of one model: f32.gguf and those in quantized, {name: types}. In
     expected.safetensors are the logits of each, those of x.gguf being logits_x: of the weights as they
-    are read back from it. The tokens are those of the folder, before it was quantized."""
+    are read back from it. Tokens and logits_folder are those of the folder, before it was quantized."""
     f = Folder(out, name)
     with tempfile.TemporaryDirectory() as temporary:
         decoders.decoder(temporary, "model", cls(config), cls, **options)
         source = os.path.join(temporary, "model")
         tensors, noise = dict(load_file(os.path.join(source, "expected.safetensors"))), {}
-        folder_logits = tensors.pop("logits")
+        folder_logits = tensors["logits_folder"] = tensors.pop("logits")
         if name != "k":  # of larger rows, whose file would be too
             quantized = {"f32": [TYPES.F32]} | quantized
         for file, types in quantized.items():
@@ -191,7 +191,7 @@ def gguf_folder(out, name, config, cls, quantized, **options):
             result = decoders.outputs(model)["logits"]
             tensors["logits_" + file] = result
             noise["logits_" + file] = "%.2g" % float((decoders.outputs(model.double())["logits"] - result.double()).abs().max())
-            print(f"{name:24} {file} noise {noise['logits_' + file]}, to that of the folder {float((result - folder_logits).abs().max()):.3g}", flush=True)
+            print(f"{name:24} {file} noise {noise['logits_' + file]}, relative error {float((result - folder_logits).norm() / folder_logits.norm()):.3g}", flush=True)
         f.expected(tensors, {"class": cls.__name__, "transformers": hf.__version__, "noise": noise})
 
 

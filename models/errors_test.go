@@ -1,0 +1,70 @@
+package models_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/avoformer/avoformer/models"
+)
+
+// TestConfigErrors gives configurations values that are unknown or contradict others. The
+// error names the file, the field and the value.
+func TestConfigErrors(t *testing.T) {
+	for _, c := range []struct{ folder, field, value string }{
+		{"llama", "rope_scaling", `{"rope_type":"spiral"}`},
+		{"llama", "rope_scaling", `{"rope_type":"linear","factor":0.5}`},
+		{"llama", "rope_scaling", `{"rope_type":"linear","factor":2,"twist":1}`},
+		{"llama", "rope_scaling", `{"rope_type":"llama3","factor":2,"low_freq_factor":4,"high_freq_factor":1,"original_max_position_embeddings":64}`},
+		{"llama", "rope_scaling", `{"rope_type":"longrope","short_factor":[1,2],"long_factor":[1,2],"original_max_position_embeddings":64}`},
+		{"llama", "quantization_config", `{"bits":4}`},
+		{"llama", "hidden_act", `"swiglu"`},
+		{"llama", "num_key_value_heads", `3`},
+		{"llama", "sliding_window", `64`},
+		{"mistral", "partial_rotary_factor", `0.1`},
+		{"qwen2-window", "layer_types", `["full_attention"]`},
+		{"qwen2-window", "layer_types", `["full_attention","chunked_attention"]`},
+		{"qwen2", "layer_types", `["full_attention","sliding_attention"]`},
+		{"gemma2", "use_bidirectional_attention", `true`},
+		{"gpt2", "n_head", `5`},
+		{"gpt2", "add_cross_attention", `true`},
+		{"t5", "feed_forward_proj", `"gated-step"`},
+		{"t5", "relative_attention_max_distance", `4`},
+		{"bart", "decoder_attention_heads", `7`},
+		{"whisper", "architectures", `["WhisperForAudioClassification"]`},
+		{"llama", "architectures", `["LlamaForQuestionAnswering"]`},
+	} {
+		dir := filepath.Join(own, c.folder)
+		text, err := os.ReadFile(filepath.Join(dir, "config.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config map[string]json.RawMessage
+		if err := json.Unmarshal(text, &config); err != nil {
+			t.Fatal(err)
+		}
+		config[c.field] = json.RawMessage(c.value)
+		if text, err = json.Marshal(config); err != nil {
+			t.Fatal(err)
+		}
+		weights, err := os.ReadFile(filepath.Join(dir, "model.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = models.OpenFS(fstest.MapFS{"config.json": {Data: text}, "model.safetensors": {Data: weights}})
+		if !errors.Is(err, models.ErrConfig) {
+			t.Errorf("%s with %s = %s: error %v, want ErrConfig", c.folder, c.field, c.value, err)
+			continue
+		}
+		t.Log(err)
+		for _, part := range []string{"config.json", c.field} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s with %s = %s: error %q does not name %s", c.folder, c.field, c.value, err, part)
+			}
+		}
+	}
+}
