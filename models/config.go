@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/kernels"
 )
 
 // Config is what the configurations of all architectures say, by one name each.
@@ -211,16 +211,16 @@ func (d Document) Field(name string, into any) error {
 }
 
 // Activation is that named by a field.
-func (d Document) Activation(field, name string) (transformer.Activation, error) {
+func (d Document) Activation(field, name string) (kernels.Activation, error) {
 	switch name {
 	case "relu":
-		return transformer.ReLU, nil
+		return kernels.ActReLU, nil
 	case "gelu", "gelu_python":
-		return transformer.GELU, nil
+		return kernels.ActGELU, nil
 	case "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_accurate":
-		return transformer.GELUTanh, nil
+		return kernels.ActGELUTanh, nil
 	case "silu", "swish":
-		return transformer.SiLU, nil
+		return kernels.ActSiLU, nil
 	}
 	return 0, errorf(ErrConfig, "%s: %s = %q: unknown activation", d.Name, field, name)
 }

@@ -1,6 +1,9 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // DistilBERT: Sanh et al., 2019, "DistilBERT, a distilled version of BERT". It is BERT
 // without token types, by names of its own.
@@ -65,7 +68,7 @@ func newDistilBERT(c *Checkpoint) (*Model, error) {
 		}
 	case "ForSequenceClassification":
 		m.Classifier = &head{
-			pool: poolFirst, dense: l.At("pre_classifier.").Linear(dim, dim, true), act: activate(transformer.ReLU),
+			pool: poolFirst, dense: l.At("pre_classifier.").Linear(dim, dim, true), act: activate(kernels.ActReLU),
 			out: c.classify(l.At("classifier."), dim, true),
 		}
 	case "ForTokenClassification":

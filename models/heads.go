@@ -72,16 +72,16 @@ func (h *head) width() int {
 }
 
 // activate applies an activation in place.
-func activate(a transformer.Activation) func(t kernels.Threads, x []float32) {
+func activate(a kernels.Activation) func(t kernels.Threads, x []float32) {
 	return func(t kernels.Threads, x []float32) {
 		switch a {
-		case transformer.ReLU:
+		case kernels.ActReLU:
 			t.ReLU(x, x)
-		case transformer.GELU:
+		case kernels.ActGELU:
 			t.GELU(x, x)
-		case transformer.GELUTanh:
+		case kernels.ActGELUTanh:
 			t.GELUTanh(x, x)
-		case transformer.SiLU:
+		case kernels.ActSiLU:
 			t.SiLU(x, x)
 		}
 	}

@@ -1,6 +1,9 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // RoBERTa: Liu et al., 2019, "RoBERTa: A Robustly Optimized BERT Pretraining
 // Approach"; and XLM-RoBERTa: Conneau et al., 2020, "Unsupervised Cross-lingual
@@ -34,7 +37,7 @@ func (c *Checkpoint) robertaHeads(m *Model, body *transformer.Loader, words *tra
 	case "ForMaskedLM":
 		lm.Ignore("decoder.bias") // the same as bias
 		m.MaskedLM = &head{
-			dense: lm.At("dense.").Linear(dim, dim, true), act: activate(transformer.GELU),
+			dense: lm.At("dense.").Linear(dim, dim, true), act: activate(kernels.ActGELU),
 			norm: lm.At("layer_norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: eps}),
 			out:  lm.At("decoder.").Tied(words, lm.Tensor("bias", c.Config.Vocab)),
 		}

@@ -154,11 +154,11 @@ func (s *SentenceEmbedder) addDense(fsys fs.FS, dir string) error {
 	case "Tanh":
 		module.act = tanh
 	case "ReLU":
-		module.act = activate(transformer.ReLU)
+		module.act = activate(kernels.ActReLU)
 	case "GELU":
-		module.act = activate(transformer.GELU)
+		module.act = activate(kernels.ActGELU)
 	case "SiLU":
-		module.act = activate(transformer.SiLU)
+		module.act = activate(kernels.ActSiLU)
 	default:
 		return doc.Errorf("activation_function", "unknown activation")
 	}

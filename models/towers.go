@@ -140,7 +140,7 @@ func (config *towerConfig) stack(d Document, l *transformer.Loader) (*transforme
 func (config *towerConfig) feed(d Document) (transformer.FeedForwardConfig, error) {
 	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Bias: true}
 	if config.Activation == "quick_gelu" { // x*sigmoid(1.702x)
-		feed.Activation, feed.Sharpness = transformer.SiLU, 1.702
+		feed.Activation, feed.Sharpness = kernels.ActSiLU, 1.702
 		return feed, nil
 	}
 	var err error

@@ -219,13 +219,13 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 
 // AttentionConfig describes a multi-head attention.
 type AttentionConfig struct {
-	Dim      int // width of the queries' rows
-	KeyDim   int // width of the keys' rows; 0: Dim
-	ValueDim int // width of the values' rows; 0: KeyDim
-	OutDim   int // width of the result; 0: Dim
-	Heads    int
-	KVHeads  int // number of key and value heads, which divides Heads; 0: Heads
-	HeadDim  int // 0: Dim/Heads
+	Dim        int // width of the queries' rows
+	KeyWidth   int // width of the keys' rows; 0: Dim
+	ValueWidth int // width of the values' rows; 0: KeyWidth
+	OutDim     int // width of the result; 0: Dim
+	Heads      int
+	KVHeads    int // number of key and value heads, which divides Heads; 0: Heads
+	HeadDim    int // 0: Dim/Heads
 	// Scale multiplies the scores; 0: 1/sqrt(HeadDim).
 	Scale float32
 	// SoftCap bounds the scaled scores; see [Attention]. 0: no bound.
@@ -258,11 +258,11 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 		}
 		c.HeadDim = c.Dim / c.Heads
 	}
-	if c.KeyDim == 0 {
-		c.KeyDim = c.Dim
+	if c.KeyWidth == 0 {
+		c.KeyWidth = c.Dim
 	}
-	if c.ValueDim == 0 {
-		c.ValueDim = c.KeyDim
+	if c.ValueWidth == 0 {
+		c.ValueWidth = c.KeyWidth
 	}
 	if c.OutDim == 0 {
 		c.OutDim = c.Dim
@@ -296,7 +296,7 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 	if c.Relative > RelativeKeyQuery || c.Relative != NoRelative && c.MaxPositions < 1 {
 		return c, errorf(ErrConfig, "attention: relative positions of kind %d with %d positions", c.Relative, c.MaxPositions)
 	}
-	return c, positive("attention", size{"key dim", c.KeyDim}, size{"value dim", c.ValueDim}, size{"out dim", c.OutDim})
+	return c, positive("attention", size{"key dim", c.KeyWidth}, size{"value dim", c.ValueWidth}, size{"out dim", c.OutDim})
 }
 
 // core is the attention between the projections.
@@ -343,8 +343,8 @@ func (l *Loader) Attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 func (l *Loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAttention {
 	a := &MultiHeadAttention{AttentionConfig: c, name: l.Name()}
 	dim, kvDim := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	ins := [3]int{c.Dim, c.KeyDim, c.ValueDim}
-	sameWidth := c.KeyDim == c.Dim && c.ValueDim == c.Dim
+	ins := [3]int{c.Dim, c.KeyWidth, c.ValueWidth}
+	sameWidth := c.KeyWidth == c.Dim && c.ValueWidth == c.Dim
 
 	all := dim + 2*kvDim
 	parts := [3]Part{{Name: names.Query, Rows: dim}, {Name: names.Key, Rows: kvDim, NoBias: c.NoKeyBias}, {Name: names.Value, Rows: kvDim}}
@@ -385,7 +385,7 @@ func (l *Loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 }
 
 // Forward sets dst, [rows, OutDim], to the attention of in.Query, [rows, Dim],
-// to in.Key, [key rows, KeyDim], and in.Value, [key rows, ValueDim], plus
+// to in.Key, [key rows, KeyWidth], and in.Value, [key rows, ValueWidth], plus
 // in.Residual. cache is nil or, for self-attention, the layer's part of a cache that
 // holds the keys and values of earlier rows, to which those of the new rows are
 // added; for cross-attention, that of the memory, whose keys and values are computed
@@ -526,10 +526,10 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 		in.Value = in.Key
 	}
 	keys := in.KeyBatch.Rows()
-	if err := checkLen("attention: key", in.Key, keys*a.KeyDim, "rows*key dim"); err != nil {
+	if err := checkLen("attention: key", in.Key, keys*a.KeyWidth, "rows*key dim"); err != nil {
 		return p, err
 	}
-	if err := checkLen("attention: value", in.Value, keys*a.ValueDim, "rows*value dim"); err != nil {
+	if err := checkLen("attention: value", in.Value, keys*a.ValueWidth, "rows*value dim"); err != nil {
 		return p, err
 	}
 	if cache != nil { // kept beyond this call

@@ -54,7 +54,7 @@ func (a *MultiHeadAttention) Backward(ws *Workspace, g AttentionGradients, in At
 		name string
 		x    []float32
 		want int
-	}{{"weights", g.Weights, n}, {"scores", g.Scores, n}, {"query", g.Query, rows * a.Dim}, {"key", g.Key, keys * a.KeyDim}, {"value", g.Value, keys * a.ValueDim}} {
+	}{{"weights", g.Weights, n}, {"scores", g.Scores, n}, {"query", g.Query, rows * a.Dim}, {"key", g.Key, keys * a.KeyWidth}, {"value", g.Value, keys * a.ValueWidth}} {
 		if c.x != nil {
 			if err := checkLen("gradient of "+c.name, c.x, c.want, "as in the input"); err != nil {
 				return err

@@ -52,7 +52,7 @@ func TestAttentionGradients(t *testing.T) {
 	for name, c := range map[string]tf.AttentionConfig{
 		"self":          {Dim: dim, Heads: 3, Bias: true, OutBias: true},
 		"grouped":       {Dim: dim, Heads: 4, KVHeads: 2, HeadDim: 5, OutDim: 9},
-		"cross":         {Dim: dim, KeyDim: keyDim, Heads: 2, Bias: true, CrossOnly: true},
+		"cross":         {Dim: dim, KeyWidth: keyDim, Heads: 2, Bias: true, CrossOnly: true},
 		"self in three": {Dim: dim, Heads: 2, Bias: true, CrossOnly: true},
 	} {
 		a := tftest.Must(tf.NewMultiHeadAttention(c, layerNames.Attention, tf.Random(1), ""))(t)

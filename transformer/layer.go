@@ -10,7 +10,7 @@ import (
 // connection.
 type LayerConfig struct {
 	Self AttentionConfig
-	// Cross, unless nil, makes a decoder layer. Its KeyDim is the width of the
+	// Cross, unless nil, makes a decoder layer. Its KeyWidth is the width of the
 	// memory.
 	Cross       *AttentionConfig
 	FeedForward FeedForwardConfig
@@ -119,7 +119,7 @@ type LayerInput struct {
 	HeadMask []float32 // [heads], for all attentions; nil: 1
 
 	// Memory is what cross-attention attends to: the output of an encoder,
-	// [rows of MemoryBatch, KeyDim], with as many sequences as Batch, or one that
+	// [rows of MemoryBatch, KeyWidth], with as many sequences as Batch, or one that
 	// all share. It is not read where a cache holds its keys and values.
 	Memory      []float32
 	MemoryBatch Batch

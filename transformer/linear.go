@@ -90,25 +90,16 @@ func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Act
 	return nil
 }
 
-// Activation is the non-linear function of a feed-forward network. There is no
-// default: models that say GELU differ in which one they mean.
-type Activation = kernels.Activation
-
-// The activations.
-const (
-	ReLU     = kernels.ActReLU
-	GELU     = kernels.ActGELU     // x*Φ(x), with the error function: PyTorch's and BERT's "gelu"
-	GELUTanh = kernels.ActGELUTanh // its approximation with tanh: "gelu_new", "gelu_pytorch_tanh"
-	SiLU     = kernels.ActSiLU     // x*sigmoid(x), also called swish
-)
-
 // FeedForwardConfig describes a position-wise feed-forward network.
 type FeedForwardConfig struct {
 	Dim, Hidden int
 	OutDim      int // 0: Dim
-	Activation  Activation
-	Gated       bool // Down(activation(Gate(x)) * Up(x)): SwiGLU with SiLU
-	Bias        bool
+	// Activation has no default: models that say GELU differ in which one they mean.
+	// kernels.ActGELU is PyTorch's and BERT's "gelu"; kernels.ActGELUTanh is "gelu_new"
+	// and "gelu_pytorch_tanh"; kernels.ActSiLU is also called swish.
+	Activation kernels.Activation
+	Gated      bool // Down(activation(Gate(x)) * Up(x)): SwiGLU with SiLU
+	Bias       bool
 	// Sharpness s, if not 0, makes the activation a that of s times as much: a(s*x)/s.
 	// SiLU with 1.702 is QuickGELU. Loading scales the weights.
 	Sharpness float32
@@ -142,7 +133,7 @@ func (l *Loader) FeedForward(c FeedForwardConfig, names FeedForwardNames) *FeedF
 }
 
 func (c FeedForwardConfig) check() error {
-	if c.Activation < ReLU || c.Activation > SiLU {
+	if c.Activation < kernels.ActReLU || c.Activation > kernels.ActSiLU {
 		return errorf(ErrConfig, "feed-forward: activation %d; it has no default", c.Activation)
 	}
 	if c.OutDim < 0 || c.Chunk < 0 {

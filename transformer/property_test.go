@@ -12,6 +12,7 @@ import (
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/classic"
 	tf "github.com/avoformer/avoformer/transformer"
 )
@@ -430,7 +431,7 @@ func TestRaggedCost(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
 		t.Skip("measures time")
 	}
-	layer := classic.TorchConfig{Dim: 256, Heads: 4, EncoderLayers: 1, DecoderLayers: 1, FeedForward: 1024, Activation: tf.GELU, NormFirst: false}.Transformer().Encoder
+	layer := classic.TorchConfig{Dim: 256, Heads: 4, EncoderLayers: 1, DecoderLayers: 1, FeedForward: 1024, Activation: kernels.ActGELU, NormFirst: false}.Transformer().Encoder
 	layer.Layers = 2
 	s := tftest.Must(tf.NewStack(layer, classic.TorchEncoder(), tf.Random(1), ""))(t)
 	ws := new(tf.Workspace)

@@ -35,21 +35,21 @@ func compareTwin(t *testing.T, what string, got []float32, want []float64) {
 // twinLayers are configurations that differ in all that a layer can have.
 func twinLayers() map[string]tf.LayerConfig {
 	const dim = 36
-	feed := func(a tf.Activation) tf.FeedForwardConfig {
+	feed := func(a kernels.Activation) tf.FeedForwardConfig {
 		return tf.FeedForwardConfig{Hidden: 50, Activation: a, Bias: true}
 	}
 	norm := tf.NormConfig{Eps: 1e-5}
-	cross := &tf.AttentionConfig{Dim: dim, KeyDim: 20, Heads: 3, Bias: true, OutBias: true}
-	gated := feed(tf.SiLU)
+	cross := &tf.AttentionConfig{Dim: dim, KeyWidth: 20, Heads: 3, Bias: true, OutBias: true}
+	gated := feed(kernels.ActSiLU)
 	gated.Gated, gated.Bias = true, false
 	return map[string]tf.LayerConfig{
-		"post-norm":          {Self: tf.AttentionConfig{Dim: dim, Heads: 4, Bias: true, OutBias: true}, FeedForward: feed(tf.ReLU), Norm: norm},
-		"pre-norm GELU":      {Self: tf.AttentionConfig{Dim: dim, Heads: 2}, FeedForward: feed(tf.GELU), Norm: norm, NormFirst: true},
-		"chunked":            {Self: tf.AttentionConfig{Dim: dim, Heads: 1, Scale: 0.3}, FeedForward: tf.FeedForwardConfig{Hidden: 7, Activation: tf.GELUTanh, Chunk: 2}, Norm: norm},
-		"decoder":            {Self: tf.AttentionConfig{Dim: dim, Heads: 6, Bias: true}, Cross: cross, FeedForward: feed(tf.ReLU), Norm: norm},
-		"pre-norm decoder":   {Self: tf.AttentionConfig{Dim: dim, Heads: 6, Bias: true}, Cross: cross, FeedForward: feed(tf.GELU), Norm: norm, NormFirst: true},
-		"relative key":       {Self: tf.AttentionConfig{Dim: dim, Heads: 3, Bias: true, Relative: tf.RelativeKey, MaxPositions: 80}, FeedForward: feed(tf.GELU), Norm: norm},
-		"relative key query": {Self: tf.AttentionConfig{Dim: dim, Heads: 3, Bias: true, Relative: tf.RelativeKeyQuery, MaxPositions: 80}, FeedForward: feed(tf.GELU), Norm: norm},
+		"post-norm":          {Self: tf.AttentionConfig{Dim: dim, Heads: 4, Bias: true, OutBias: true}, FeedForward: feed(kernels.ActReLU), Norm: norm},
+		"pre-norm GELU":      {Self: tf.AttentionConfig{Dim: dim, Heads: 2}, FeedForward: feed(kernels.ActGELU), Norm: norm, NormFirst: true},
+		"chunked":            {Self: tf.AttentionConfig{Dim: dim, Heads: 1, Scale: 0.3}, FeedForward: tf.FeedForwardConfig{Hidden: 7, Activation: kernels.ActGELUTanh, Chunk: 2}, Norm: norm},
+		"decoder":            {Self: tf.AttentionConfig{Dim: dim, Heads: 6, Bias: true}, Cross: cross, FeedForward: feed(kernels.ActReLU), Norm: norm},
+		"pre-norm decoder":   {Self: tf.AttentionConfig{Dim: dim, Heads: 6, Bias: true}, Cross: cross, FeedForward: feed(kernels.ActGELU), Norm: norm, NormFirst: true},
+		"relative key":       {Self: tf.AttentionConfig{Dim: dim, Heads: 3, Bias: true, Relative: tf.RelativeKey, MaxPositions: 80}, FeedForward: feed(kernels.ActGELU), Norm: norm},
+		"relative key query": {Self: tf.AttentionConfig{Dim: dim, Heads: 3, Bias: true, Relative: tf.RelativeKeyQuery, MaxPositions: 80}, FeedForward: feed(kernels.ActGELU), Norm: norm},
 		"rotary halves": {
 			Self:        tf.AttentionConfig{Dim: dim, Heads: 6, KVHeads: 2, Rotary: &tf.RotaryConfig{Pairing: tf.PairHalves, MaxPositions: 80}},
 			FeedForward: gated, Norm: tf.NormConfig{Eps: 1e-6, RMS: true}, NormFirst: true,
@@ -120,7 +120,7 @@ func TestLayersAgainstTwin(t *testing.T) {
 // TestAttentionWeightsAgainstTwin compares the weights too.
 func TestAttentionWeightsAgainstTwin(t *testing.T) {
 	tftest.EachTier(t, func(t *testing.T) {
-		c := tf.AttentionConfig{Dim: 24, KeyDim: 10, Heads: 4, KVHeads: 2, Bias: true, OutBias: true}
+		c := tf.AttentionConfig{Dim: 24, KeyWidth: 10, Heads: 4, KVHeads: 2, Bias: true, OutBias: true}
 		a := tftest.Must(tf.NewMultiHeadAttention(c, layerNames.Attention, tf.Random(5), ""))(t)
 		q, k := tf.Ragged(3, 8), tf.Ragged(9, 4)
 		x, kv := tftest.Normal(1, q.Rows()*24), tftest.Normal(2, k.Rows()*10)

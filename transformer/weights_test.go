@@ -46,7 +46,7 @@ func TestConfigErrors(t *testing.T) {
 		"dim no multiple":         attention(tf.AttentionConfig{Dim: 8, Heads: 3}),
 		"negative heads":          attention(tf.AttentionConfig{Dim: 8, Heads: -2}),
 		"kv heads do not divide":  attention(tf.AttentionConfig{Dim: 8, Heads: 4, KVHeads: 3}),
-		"negative key dim":        attention(tf.AttentionConfig{Dim: 8, Heads: 4, KeyDim: -1}),
+		"negative key dim":        attention(tf.AttentionConfig{Dim: 8, Heads: 4, KeyWidth: -1}),
 		"relative without length": attention(tf.AttentionConfig{Dim: 8, Heads: 4, Relative: tf.RelativeKey}),
 		"no pairing":              attention(tf.AttentionConfig{Dim: 8, Heads: 2, Rotary: &tf.RotaryConfig{MaxPositions: 4}}),
 		"odd rotary dim":          rotary(tf.RotaryConfig{Pairing: tf.PairHalves, Dim: 3, MaxPositions: 4}),

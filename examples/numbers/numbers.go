@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/models/classic"
 	"github.com/avoformer/avoformer/transformer"
@@ -73,7 +74,7 @@ func New(metadata map[string]string, w transformer.Weights) (*Translator, error)
 			return nil, fmt.Errorf("metadata %s: %w", key, err)
 		}
 	}
-	activation, ok := map[string]transformer.Activation{"relu": transformer.ReLU, "gelu": transformer.GELU}[c.Activation]
+	activation, ok := map[string]kernels.Activation{"relu": kernels.ActReLU, "gelu": kernels.ActGELU}[c.Activation]
 	if !ok {
 		return nil, fmt.Errorf("activation %q", c.Activation)
 	}

@@ -7,6 +7,7 @@ package naive
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/kernels/ref"
 	"github.com/avoformer/avoformer/models/classic"
 	"github.com/avoformer/avoformer/transformer"
@@ -70,8 +71,8 @@ func Norm(n *transformer.Norm, x []float64) []float64 {
 
 // FeedForward is the position-wise network.
 func FeedForward(f *transformer.FeedForward, x []float64) []float64 {
-	act := map[transformer.Activation]func(float64) float64{
-		transformer.ReLU: ref.ReLU, transformer.GELU: ref.GELU, transformer.GELUTanh: ref.GELUTanh, transformer.SiLU: ref.SiLU,
+	act := map[kernels.Activation]func(float64) float64{
+		kernels.ActReLU: ref.ReLU, kernels.ActGELU: ref.GELU, kernels.ActGELUTanh: ref.GELUTanh, kernels.ActSiLU: ref.SiLU,
 	}[f.Activation]
 	h := Linear(f.Up, x)
 	if f.Gate != nil {

@@ -38,7 +38,7 @@ func (c BERTConfig) LayerConfig() transformer.LayerConfig {
 		Norm:        transformer.NormConfig{Shape: []int{c.Dim}, Eps: c.Eps},
 	}
 	if c.MemoryDim != 0 {
-		attention.KeyDim, attention.Relative = c.MemoryDim, transformer.NoRelative
+		attention.KeyWidth, attention.Relative = c.MemoryDim, transformer.NoRelative
 		layer.Cross = &attention
 	}
 	return layer

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/models/classic"
 	"github.com/avoformer/avoformer/transformer"
@@ -80,7 +81,7 @@ func ExampleViT() {
 	v, err := classic.NewViT(classic.ViTConfig{
 		Height: 32, Width: 32, PatchHeight: 8, PatchWidth: 8, Channels: 3,
 		Dim: 48, Heads: 4, Layers: 2, FeedForward: 192,
-		Activation: transformer.GELU, Eps: 1e-6, QKVBias: true, Classes: 10,
+		Activation: kernels.ActGELU, Eps: 1e-6, QKVBias: true, Classes: 10,
 	}, transformer.Random(1), "") // timm's names
 	check(err)
 	ws := new(transformer.Workspace)
@@ -101,7 +102,7 @@ func ExampleViT() {
 func ExampleBERT() {
 	b, err := classic.NewBERT(classic.BERTConfig{
 		Vocab: 100, Types: 2, MaxPositions: 64, Dim: 48, Heads: 4, Layers: 2, FeedForward: 96,
-		Activation: transformer.GELU, Eps: 1e-12, Pooler: true,
+		Activation: kernels.ActGELU, Eps: 1e-12, Pooler: true,
 	}, transformer.Random(1), "") // Hugging Face's names
 	check(err)
 	in := classic.BERTInput{Tokens: []int{5, 17, 9 /**/, 5, 80, 33, 61, 9}}
@@ -150,7 +151,7 @@ func ExampleMultiHeadAttention_Backward() {
 // features of another width, causal among the text.
 func ExampleLayer_crossModal() {
 	c := classic.BERTConfig{
-		Dim: 48, Heads: 4, FeedForward: 96, Activation: transformer.GELU, Eps: 1e-12,
+		Dim: 48, Heads: 4, FeedForward: 96, Activation: kernels.ActGELU, Eps: 1e-12,
 		MemoryDim: 64, // the vision encoder's width
 	}
 	l, err := transformer.NewLayer(c.LayerConfig(), classic.BERTEncoder().Layer, transformer.Random(1), "")
@@ -281,7 +282,7 @@ func ExampleSlidingWindow() {
 
 // torch.nn.Transformer, with its state_dict from a safetensors file.
 func ExampleNewTransformer() {
-	config := classic.TorchConfig{Dim: 32, Heads: 4, EncoderLayers: 2, DecoderLayers: 2, FeedForward: 64, Activation: transformer.ReLU, NormFirst: false}.Transformer()
+	config := classic.TorchConfig{Dim: 32, Heads: 4, EncoderLayers: 2, DecoderLayers: 2, FeedForward: 64, Activation: kernels.ActReLU, NormFirst: false}.Transformer()
 
 	// A file as safetensors.torch.save_model writes it, here with made-up weights.
 	state := recording{transformer.TensorMap{}}

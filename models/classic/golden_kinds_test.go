@@ -144,7 +144,7 @@ func torchAttention(g *golden) {
 	batch, lenQ, lenK, heads := g.num("batch"), g.num("len_q"), g.num("len_kv"), g.num("num_heads")
 	bias := g.flag("bias")
 	a := g.multiHead(tf.AttentionConfig{
-		Dim: g.num("embed_dim"), KeyDim: g.num("kdim"), ValueDim: valueOr(g.num("vdim"), g.num("embed_dim")), Heads: heads, Bias: bias, OutBias: bias, CrossOnly: true,
+		Dim: g.num("embed_dim"), KeyWidth: g.num("kdim"), ValueWidth: valueOr(g.num("vdim"), g.num("embed_dim")), Heads: heads, Bias: bias, OutBias: bias, CrossOnly: true,
 	}, classic.TorchAttention(), "w.")
 	q, k, v := g.tensor("in.query"), g.tensor("in.key"), g.tensor("in.value")
 	if !g.flag("batch_first") {
@@ -268,9 +268,9 @@ func d2lFeedForward(g *golden) {
 	dim, hidden, out, length := g.num("d"), g.num("ffn_hidden"), g.num("ffn_out"), g.num("len")
 	x, y := g.tensor("in.x"), g.tensor("in.y")
 	rows := len(x) / dim
-	f, err := tf.NewFeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, OutDim: out, Activation: tf.ReLU, Bias: true}, classic.D2LEncoder().Layer.Feed, g.weights("w."), "")
+	f, err := tf.NewFeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, OutDim: out, Activation: kernels.ActReLU, Bias: true}, classic.D2LEncoder().Layer.Feed, g.weights("w."), "")
 	if err != nil { // the file also holds the weights of the normalizations
-		f, err = tf.NewFeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, OutDim: out, Activation: tf.ReLU, Bias: true}, classic.D2LEncoder().Layer.Feed, tf.Hide(g.weights("w."), "addnorm*"), "")
+		f, err = tf.NewFeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, OutDim: out, Activation: kernels.ActReLU, Bias: true}, classic.D2LEncoder().Layer.Feed, tf.Hide(g.weights("w."), "addnorm*"), "")
 	}
 	g.ok(err)
 	h, z := make([]float32, rows*hidden), make([]float32, rows*out)
@@ -310,7 +310,7 @@ func d2lPositions(g *golden) {
 func d2lAttention(g *golden) {
 	batch, lenQ, lenK, hidden, heads := g.num("batch"), g.num("len_q"), g.num("len_kv"), g.num("num_hiddens"), g.num("num_heads")
 	a := g.multiHead(tf.AttentionConfig{
-		Dim: g.num("query_size"), KeyDim: g.num("key_size"), ValueDim: g.num("value_size"), OutDim: hidden,
+		Dim: g.num("query_size"), KeyWidth: g.num("key_size"), ValueWidth: g.num("value_size"), OutDim: hidden,
 		Heads: heads, HeadDim: hidden / heads, Bias: g.flag("bias"), OutBias: g.flag("bias"), CrossOnly: true,
 	}, classic.D2LAttention(), "w.")
 	for name, mask := range map[string]*tf.Mask{
@@ -425,7 +425,7 @@ func (r *recorder) Feed(tokens [][]int) ([]float32, error) {
 func vitBlock(g *golden) {
 	batch, tokens, dim := g.num("batch"), g.num("tokens"), g.num("dim")
 	x := g.tensor("in.x")
-	for suffix, activation := range map[string]tf.Activation{"": tf.GELU, "_tanh": tf.GELUTanh} {
+	for suffix, activation := range map[string]kernels.Activation{"": kernels.ActGELU, "_tanh": kernels.ActGELUTanh} {
 		c := classic.ViTConfig{
 			Dim: dim, Heads: g.num("num_heads"), FeedForward: int(float64(dim) * g.real("mlp_ratio")),
 			Activation: activation, Eps: float32(g.real("norm_eps")), QKVBias: g.flag("qkv_bias"),
@@ -508,7 +508,7 @@ func bertSelfAttention(g *golden) {
 
 func bertCrossAttention(g *golden) {
 	batch, lenQ, lenK, heads, dim := g.num("batch"), g.num("len_q"), g.num("len_kv"), g.num("num_attention_heads"), g.num("hidden_size")
-	c := tf.AttentionConfig{Dim: dim, KeyDim: g.num("encoder_width"), Heads: heads, Bias: true, OutBias: true}
+	c := tf.AttentionConfig{Dim: dim, KeyWidth: g.num("encoder_width"), Heads: heads, Bias: true, OutBias: true}
 	x, encoder, mask := g.tensor("in.hidden_states"), g.tensor("in.encoder_hidden_states"), g.additiveMask("in.encoder_attention_mask")
 	in := tf.AttentionInput{Query: x, Batch: tf.Uniform(batch, lenQ), Key: encoder, KeyBatch: tf.Uniform(batch, lenK), Mask: mask}
 
@@ -697,7 +697,7 @@ func llamaBlock(g *golden) {
 		layer := tf.LayerConfig{
 			Self: tf.AttentionConfig{Dim: dim, Heads: heads, KVHeads: kvHeads, HeadDim: g.num("head_dim"),
 				Rotary: &tf.RotaryConfig{Pairing: pairing, Theta: g.real("rope_theta"), MaxPositions: length}},
-			FeedForward: tf.FeedForwardConfig{Hidden: g.num("intermediate_size"), Activation: tf.SiLU, Gated: true},
+			FeedForward: tf.FeedForwardConfig{Hidden: g.num("intermediate_size"), Activation: kernels.ActSiLU, Gated: true},
 			Norm:        tf.NormConfig{Eps: float32(g.real("rms_norm_eps")), RMS: true}, NormFirst: true,
 		}
 		s, err := tf.NewStack(tf.StackConfig{Layers: 1, Layer: layer}, tf.StackNames{Layer: tf.LayerNames{

@@ -199,14 +199,14 @@ func (g *golden) nums(key string) []int {
 func (g *golden) flag(key string) bool { b, _ := g.config[key].(bool); return b }
 
 // activation is that which a configuration names.
-func (g *golden) activation(name any) transformer.Activation {
+func (g *golden) activation(name any) kernels.Activation {
 	switch name {
 	case "relu":
-		return transformer.ReLU
+		return kernels.ActReLU
 	case "gelu", "erf", "gelu (erf)":
-		return transformer.GELU
+		return kernels.ActGELU
 	case "tanh", "gelu_new":
-		return transformer.GELUTanh
+		return kernels.ActGELUTanh
 	}
 	g.Fatalf("activation %v", name)
 	return 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/classic"
 	tf "github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
@@ -24,12 +25,12 @@ func configs() map[string]struct {
 		config any
 		build  func(w tf.Weights) error
 	}
-	bert := classic.BERTConfig{Vocab: 9, Types: 2, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 2, FeedForward: 12, Activation: tf.GELU, Eps: 1e-12,
+	bert := classic.BERTConfig{Vocab: 9, Types: 2, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 2, FeedForward: 12, Activation: kernels.ActGELU, Eps: 1e-12,
 		Relative: tf.RelativeKey, MemoryDim: 6, Chunk: 2, Pooler: true}
 	vit := classic.ViTConfig{Height: 8, Width: 8, PatchHeight: 4, PatchWidth: 4, Channels: 3, Dim: 8, Heads: 2, Layers: 2, FeedForward: 12,
-		Activation: tf.GELU, Eps: 1e-6, Classes: 3}
+		Activation: kernels.ActGELU, Eps: 1e-6, Classes: 3}
 	seq := classic.Seq2SeqConfig{TransformerConfig: classic.D2LConfig{Dim: 8, Heads: 2, Layers: 2, FeedForward: 12, Bias: false}.Transformer(), SourceVocab: 7, TargetVocab: 8, MaxLen: 10}
-	torch := classic.TorchConfig{Dim: 8, Heads: 2, EncoderLayers: 2, DecoderLayers: 2, FeedForward: 12, Activation: tf.ReLU, NormFirst: false}.Transformer()
+	torch := classic.TorchConfig{Dim: 8, Heads: 2, EncoderLayers: 2, DecoderLayers: 2, FeedForward: 12, Activation: kernels.ActReLU, NormFirst: false}.Transformer()
 	return map[string]model{
 		"BERT": {&bert, func(w tf.Weights) error { return tftest.Second(classic.NewBERT(bert, w, "")) }},
 		"ViT":  {&vit, func(w tf.Weights) error { return tftest.Second(classic.NewViT(vit, w, "")) }},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/models/classic"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -14,7 +15,7 @@ import (
 // TestPiecesOfDifferentLengths feeds sequences to a BERT in pieces that differ from
 // sequence to sequence, so that each is at a position of its own.
 func TestPiecesOfDifferentLengths(t *testing.T) {
-	b := tftest.Must(classic.NewBERT(classic.BERTConfig{Vocab: 9, Types: 1, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 1, FeedForward: 8, Activation: tf.ReLU, Eps: 1e-6}, tf.Random(1), ""))(t)
+	b := tftest.Must(classic.NewBERT(classic.BERTConfig{Vocab: 9, Types: 1, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 1, FeedForward: 8, Activation: kernels.ActReLU, Eps: 1e-6}, tf.Random(1), ""))(t)
 	run := func(tokens []int, batch tf.Batch, cache *tf.Cache) []float32 {
 		y := make([]float32, len(tokens)*8)
 		in := classic.BERTInput{LayerInput: tf.LayerInput{Batch: batch, Mask: tf.Causal()}, Tokens: tokens}
@@ -36,7 +37,7 @@ func TestPiecesOfDifferentLengths(t *testing.T) {
 func TestPatches(t *testing.T) {
 	const channels, height, width, ph, pw, dim = 2, 4, 9, 2, 3, 4
 	v := tftest.Must(classic.NewViT(classic.ViTConfig{Height: height, Width: width, PatchHeight: ph, PatchWidth: pw, Channels: channels, Dim: dim, Heads: 1, Layers: 1,
-		FeedForward: 4, Activation: tf.GELU, Eps: 1e-6}, tf.Random(1), ""))(t)
+		FeedForward: 4, Activation: kernels.ActGELU, Eps: 1e-6}, tf.Random(1), ""))(t)
 	images := tftest.Normal(1, 2*channels*height*width)
 	weight := v.Patch.Weight()
 	var want []float32
@@ -69,7 +70,7 @@ func TestPatches(t *testing.T) {
 // TestForwardErrors passes what does not fit. Nothing may panic.
 func TestForwardErrors(t *testing.T) {
 	ws := new(tf.Workspace)
-	bert := tftest.Must(classic.NewBERT(classic.BERTConfig{Vocab: 9, Types: 1, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 1, FeedForward: 8, Activation: tf.ReLU, Eps: 1, Pooler: true}, tf.Random(1), ""))(t)
+	bert := tftest.Must(classic.NewBERT(classic.BERTConfig{Vocab: 9, Types: 1, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 1, FeedForward: 8, Activation: kernels.ActReLU, Eps: 1, Pooler: true}, tf.Random(1), ""))(t)
 	seq := tftest.Must(classic.NewSeq2Seq(classic.Seq2SeqConfig{TransformerConfig: classic.D2LConfig{Dim: 8, Heads: 2, Layers: 1, FeedForward: 8}.Transformer(), SourceVocab: 9, TargetVocab: 9, MaxLen: 8}, classic.D2LSeq2Seq(), tf.Random(1), ""))(t)
 	full := tf.NewCache(2, 0)
 	tftest.NoError(t, bert.Forward(ws, make([]float32, 2*8*8), classic.BERTInput{LayerInput: tf.LayerInput{Batch: tf.Uniform(2, 8)}, Tokens: make([]int, 16)}, full))

@@ -24,7 +24,7 @@ func TestSharedModels(t *testing.T) {
 	uses := map[string]use{}
 
 	bert := tftest.Must(classic.NewBERT(classic.BERTConfig{Vocab: 40, Types: 2, MaxPositions: 16, Dim: 24, Heads: 3, Layers: 2, FeedForward: 48,
-		Activation: tf.GELU, Eps: 1e-12, Relative: tf.RelativeKeyQuery, Chunk: 3, Pooler: true}, tf.Random(1), ""))(t)
+		Activation: kernels.ActGELU, Eps: 1e-12, Relative: tf.RelativeKeyQuery, Chunk: 3, Pooler: true}, tf.Random(1), ""))(t)
 	words := classic.BERTInput{LayerInput: tf.LayerInput{Batch: tf.Ragged(3, 9, 5), Mask: tf.ValidLengths(3, 7, 5)}, Tokens: make([]int, 17)}
 	for i := range words.Tokens {
 		words.Tokens[i] = i * 7 % bert.Vocab
@@ -36,7 +36,7 @@ func TestSharedModels(t *testing.T) {
 	}
 
 	vit := tftest.Must(classic.NewViT(classic.ViTConfig{Height: 16, Width: 24, PatchHeight: 8, PatchWidth: 8, Channels: 3, Dim: 16, Heads: 2, Layers: 2,
-		FeedForward: 32, Activation: tf.GELU, Eps: 1e-6, QKVBias: true, Classes: 5}, tf.Random(2), ""))(t)
+		FeedForward: 32, Activation: kernels.ActGELU, Eps: 1e-6, QKVBias: true, Classes: 5}, tf.Random(2), ""))(t)
 	images := tftest.Normal(1, 2*3*16*24)
 	uses["ViT"] = func(ws *tf.Workspace) (any, error) {
 		classes := make([]float32, 2*5)
@@ -44,7 +44,7 @@ func TestSharedModels(t *testing.T) {
 	}
 
 	// 64 rows of width 64, so that products have work for several threads.
-	torch := tftest.Must(classic.NewTransformer(classic.TorchConfig{Dim: 64, Heads: 4, EncoderLayers: 1, DecoderLayers: 1, FeedForward: 96, Activation: tf.ReLU, NormFirst: true}.Transformer(), classic.TorchTransformer(), tf.Random(3), ""))(t)
+	torch := tftest.Must(classic.NewTransformer(classic.TorchConfig{Dim: 64, Heads: 4, EncoderLayers: 1, DecoderLayers: 1, FeedForward: 96, Activation: kernels.ActReLU, NormFirst: true}.Transformer(), classic.TorchTransformer(), tf.Random(3), ""))(t)
 	source := tf.LayerInput{X: tftest.Normal(2, 64*64), Batch: tf.Uniform(2, 32), Mask: tf.ALiBi(tf.ALiBiSlopes(4)...)}
 	target := tf.LayerInput{X: tftest.Normal(3, 20*64), Batch: tf.Ragged(12, 8), Mask: tf.Causal()}
 	uses["Transformer"] = func(ws *tf.Workspace) (any, error) {

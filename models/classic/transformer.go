@@ -87,7 +87,7 @@ func (c TransformerConfig) check() error {
 	if cross == nil {
 		return errorf(transformer.ErrConfig, "transformer: decoder without cross-attention")
 	}
-	for _, width := range []int{cross.KeyDim, cross.ValueDim} {
+	for _, width := range []int{cross.KeyWidth, cross.ValueWidth} {
 		if width == 0 {
 			width = cross.Dim
 		}

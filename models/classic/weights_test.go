@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/classic"
 	tf "github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
@@ -17,11 +18,11 @@ import (
 // builders makes each kind of model from weights.
 var builders = map[string]func(w tf.Weights) error{
 	"BERT": func(w tf.Weights) error {
-		_, err := classic.NewBERT(classic.BERTConfig{Vocab: 9, Types: 2, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 2, FeedForward: 12, Activation: tf.GELU, Eps: 1e-12, Pooler: true, MemoryDim: 6}, w, "bert.")
+		_, err := classic.NewBERT(classic.BERTConfig{Vocab: 9, Types: 2, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 2, FeedForward: 12, Activation: kernels.ActGELU, Eps: 1e-12, Pooler: true, MemoryDim: 6}, w, "bert.")
 		return err
 	},
 	"ViT": func(w tf.Weights) error {
-		_, err := classic.NewViT(classic.ViTConfig{Height: 4, Width: 4, PatchHeight: 2, PatchWidth: 2, Channels: 3, Dim: 8, Heads: 2, Layers: 2, FeedForward: 12, Activation: tf.GELU, Eps: 1e-6, QKVBias: true, Classes: 5}, w, "")
+		_, err := classic.NewViT(classic.ViTConfig{Height: 4, Width: 4, PatchHeight: 2, PatchWidth: 2, Channels: 3, Dim: 8, Heads: 2, Layers: 2, FeedForward: 12, Activation: kernels.ActGELU, Eps: 1e-6, QKVBias: true, Classes: 5}, w, "")
 		return err
 	},
 	"d2l": func(w tf.Weights) error {
@@ -29,7 +30,7 @@ var builders = map[string]func(w tf.Weights) error{
 		return err
 	},
 	"torch": func(w tf.Weights) error {
-		_, err := classic.NewTransformer(classic.TorchConfig{Dim: 8, Heads: 2, EncoderLayers: 2, DecoderLayers: 2, FeedForward: 12, Activation: tf.ReLU, NormFirst: false}.Transformer(), classic.TorchTransformer(), w, "transformer.")
+		_, err := classic.NewTransformer(classic.TorchConfig{Dim: 8, Heads: 2, EncoderLayers: 2, DecoderLayers: 2, FeedForward: 12, Activation: kernels.ActReLU, NormFirst: false}.Transformer(), classic.TorchTransformer(), w, "transformer.")
 		return err
 	},
 }

@@ -52,7 +52,7 @@ func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
 		return transformer.AttentionConfig{Dim: n, Heads: heads, Bias: true, OutBias: true}
 	}
 	feedForward := func(n, f int) transformer.FeedForwardConfig {
-		return transformer.FeedForwardConfig{Dim: n, Hidden: f, Activation: transformer.GELU, Bias: true}
+		return transformer.FeedForwardConfig{Dim: n, Hidden: f, Activation: kernels.ActGELU, Bias: true}
 	}
 	norm := transformer.NormConfig{Eps: 1e-12}
 	var forward func() error
