@@ -19,7 +19,7 @@ type bpe struct {
 	bytes         *[256]uint32
 	byteLevel     bool              // the text's bytes are the alphabet
 	alphabet      [256]uint32       // ids of the bytes
-	words         map[string]uint32 // tokens by what they stand for in the text
+	words         map[string]uint32 // tokens by what they stand for in the text, for ignoreMerges
 	ascii         [128]uint32       // ids of characters, noID for none
 	unknownID     uint32
 	unknownExists bool
@@ -85,6 +85,9 @@ func (m *bpe) useBytes() bool {
 		m.alphabet[b] = id
 	}
 	m.byteLevel = true
+	if !m.ignoreMerges {
+		return true
+	}
 	m.words = make(map[string]uint32, len(m.ids))
 	var raw []byte
 next:

@@ -2,7 +2,11 @@ package tokenizer
 
 // A trie over bytes, kept as a double array (Aoe, 1989).
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // trie maps strings to ids.
 type trie struct{ nodes []trieNode }
@@ -62,17 +66,11 @@ type trieEntry struct {
 	id  int32
 }
 
-// newTrie builds a trie of entries, which it sorts. Of equal keys the last one
-// counts; empty keys do not.
+// newTrie builds a trie of entries, which it sorts. Of equal keys the one with
+// the highest id counts; empty keys do not.
 func newTrie(entries []trieEntry) *trie {
-	slices.SortStableFunc(entries, func(a, b trieEntry) int {
-		switch {
-		case a.key < b.key:
-			return -1
-		case a.key > b.key:
-			return 1
-		}
-		return 0
+	slices.SortFunc(entries, func(a, b trieEntry) int {
+		return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.id, b.id))
 	})
 	b := trieBuilder{entries: entries}
 	b.grow(512)
