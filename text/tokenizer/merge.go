@@ -9,7 +9,6 @@ type mergeTable struct {
 	keys   []uint64 // 1 + the pair, 0 if free; a power of two many
 	values []mergeValue
 	shift  uint
-	count  int
 }
 
 type mergeValue struct{ rank, id uint32 }

@@ -4,7 +4,6 @@ package tokenizer
 
 import (
 	"fmt"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -143,9 +142,4 @@ func typed(what string, in value) (*object, string, error) {
 
 func unknownType(what, kind string) error {
 	return fmt.Errorf("%w: %s.type: %q", ErrUnsupported, what, kind)
-}
-
-func stringOf(v value) string {
-	s, _ := v.text()
-	return strings.TrimSpace(s)
 }

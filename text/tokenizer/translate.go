@@ -271,7 +271,7 @@ func (t *translator) member() (*runeSet, error) {
 		}
 		return set, err
 	case strings.HasPrefix(rest, "[:"):
-		return nil, errors.New("[:")
+		return nil, errors.New("a POSIX bracket")
 	case rest[0] == '[':
 		return t.class()
 	case strings.HasPrefix(rest, "&&"):

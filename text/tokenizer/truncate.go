@@ -72,12 +72,8 @@ func (c *Truncation) truncate(first, second *Encoding, limit int, over bool) (*E
 
 // share divides limit between two lengths, the longer of which gives first.
 func share(n1, n2, limit int) (int, int) {
-	short, long := min(n1, n2), max(n1, n2)
-	if short > limit {
-		long = short
-	} else {
-		long = max(short, limit-short)
-	}
+	short := min(n1, n2)
+	long := max(short, limit-short)
 	if short+long > limit {
 		short = limit / 2
 		long = short + limit%2
