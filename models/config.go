@@ -14,6 +14,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
+// Configurations: what all of them say, and how config.json is read without guessing.
+
 // Config is what the configurations of all architectures say, by one name each.
 type Config struct {
 	ModelType     string

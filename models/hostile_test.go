@@ -191,7 +191,7 @@ func TestOtherTypes(t *testing.T) {
 			var doc any
 			tftest.NoError(t, json.Unmarshal(m[file].Data, &doc))
 			values(doc, func(v any) { doc = v }, file, func(at string, set func(v any)) {
-				for _, v := range []any{nil, true, false, "", "text", -1, 0, 1, 3, 1.5, 1 << 31, json.Number("1000000000000000000"), json.Number("1e300"),
+				for _, v := range []any{nil, true, false, "", "text", -1, 0, 1, 3, 1.5, int64(1 << 31), json.Number("1000000000000000000"), json.Number("1e300"),
 					json.Number("123456789012345678901234567890"), []any{}, []any{1, 2}, []any{"a"}, map[string]any{}, map[string]any{"a": 1}} {
 					if n++; !chosen(n) {
 						continue
@@ -250,12 +250,12 @@ func TestContradictingShapes(t *testing.T) {
 				for what, change := range map[string]map[string]any{
 					"one more axis":  {"shape": append([]any{1}, shape...)},
 					"no axis":        {"shape": []any{}},
-					"huge":           {"shape": []any{1 << 40, 1 << 40}},
+					"huge":           {"shape": []any{int64(1 << 40), int64(1 << 40)}},
 					"negative":       {"shape": []any{-1, -4}},
 					"unknown type":   {"dtype": "F4"},
 					"integers":       {"dtype": "I32"},
 					"overlapping":    {"data_offsets": []any{0, places[1]}},
-					"beyond the end": {"data_offsets": []any{places[0], 1 << 50}},
+					"beyond the end": {"data_offsets": []any{places[0], int64(1 << 50)}},
 				} {
 					if n++; !chosen(n) {
 						continue

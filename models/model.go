@@ -4,6 +4,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
+// What a model can do: the interfaces between architectures and those who use them.
+
 // The types of package transformer that signatures here are made of.
 type (
 	Workspace = transformer.Workspace

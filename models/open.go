@@ -15,6 +15,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
+// Opening folders: which files there are, and what they hold together.
+
 // Options say how a model is held. The zero value is as everywhere here: float32.
 type Options struct {
 	// Weights is the format that weights of linear layers are packed in. Formats of 16

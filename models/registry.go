@@ -7,6 +7,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
+// The registry of architectures by model_type.
+
 // A Checkpoint is what an architecture makes a model from.
 type Checkpoint struct {
 	Config Config              // what all configurations have

@@ -1,7 +1,9 @@
-// Package transformer runs transformer models: encoders, decoders and
-// encoder-decoders, from the layers of the original paper to those of today's
-// language models. It does inference, plus the gradients of attention maps that
-// interpretability asks for.
+// Package transformer has the layers of transformer models, as in the papers:
+// attention, feed-forward networks, normalizations, embeddings, positions and
+// masks, a layer and a stack of them, the cache of decoding, and the loader that
+// takes their weights from a checkpoint. It does inference, plus the gradients of
+// attention maps that interpretability asks for. Whole models are in package
+// models.
 //
 // # Shapes
 //
@@ -11,22 +13,22 @@
 // more than its real tokens. A comment [B, L, D] describes the special case of
 // B sequences of the same length L.
 //
-// What a function writes to comes before what it reads, and must not overlap it unless
-// its comment says that it may.
+// Forward takes the workspace first, then what it writes to, then what it reads,
+// and last the cache where there is one. What is written to must not overlap what is
+// read unless the comment says that it may.
 //
 // # Building models
 //
 // Each layer is a small struct with its configuration, its weights and a
-// Forward method, made by a constructor that takes the weights by the names
-// that PyTorch, Hugging Face, timm or d2l give them: see [AttentionNames] and
-// [LayerNames]. There is one attention ([MultiHeadAttention]), one feed-forward
-// network ([FeedForward]), one normalization ([Norm]) and one layer ([Layer]);
-// the models ([Transformer], [Seq2Seq], [BERT], [ViT], [LanguageModel]) are
-// compositions of them that differ in configuration.
+// Forward method. A [Loader] makes it of the weights under a prefix, by the names
+// that the checkpoint's ecosystem has for them ([AttentionNames], [LayerNames]), and
+// keeps account of what is missing or left over; the constructors are for layers on
+// their own. A layer that neither has made gives an error. Linear layers hold their
+// weights in packed form only.
 //
 // # Goroutines
 //
-// Models are immutable once made and may be shared by goroutines. What changes
+// Layers are immutable once made and may be shared by goroutines. What changes
 // during a pass lives in a [Workspace], of which every goroutine needs its own,
 // and in a [Cache], of which every conversation needs its own.
 //
