@@ -52,6 +52,7 @@ def main():
         image = Image.fromarray(p)
         save(image, f"{name}.png")
         if name == "tiny":
+            save(image, "tiny-420.jpg", quality=95)
             continue
         alpha = np.concatenate([p, p[..., :1]], -1)
         save(Image.fromarray(alpha), f"{name}-rgba.png")
@@ -60,6 +61,7 @@ def main():
         for sampling in ("4:4:4", "4:2:2", "4:2:0"):
             save(image, f"{name}-{sampling.replace(':', '')}.jpg", quality=90, subsampling=sampling)
         save(image, f"{name}-progressive.jpg", quality=75, progressive=True)
+        save(image, f"{name}-restart.jpg", quality=60, restart_marker_blocks=2, optimize=True)
         save(image.convert("L"), f"{name}-grey.jpg", quality=85)
     resized = []
     for name in files:

@@ -1,7 +1,6 @@
 // Package vision makes of an image what a vision model takes: it decodes PNG
 // and JPEG, resizes, crops and normalizes as preprocessor_config.json says,
-// with the pixels that Pillow would give: exactly those of a PNG, and of a JPEG
-// those within three grey levels, since Go decodes it otherwise than libjpeg.
+// with the pixels that Pillow would give.
 //
 // This file decodes; resize.go has Pillow's filters, and processor.go the
 // steps that a configuration lists.
@@ -11,9 +10,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"image"
 	"image/color"
-	"image/jpeg"
 	"image/png"
 )
 
@@ -35,38 +32,24 @@ func newRGB(w, h int) *RGB { return &RGB{w, h, make([]uint8, w*h*3)} }
 // convert("RGB"); of 16-bit samples the high byte counts; the orientation that
 // a camera notes is not applied.
 func Decode(data []byte) (*RGB, error) {
-	decode, size := png.Decode, png.DecodeConfig
 	if bytes.HasPrefix(data, []byte{0xff, 0xd8}) {
-		decode, size = jpeg.Decode, jpeg.DecodeConfig
-	} else if !bytes.HasPrefix(data, []byte("\x89PNG")) {
+		return decodeJPEG(data)
+	}
+	if !bytes.HasPrefix(data, []byte("\x89PNG")) {
 		return nil, fmt.Errorf("%w: neither PNG nor JPEG", ErrImage)
 	}
-	c, err := size(bytes.NewReader(data))
+	c, err := png.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrImage, err)
 	}
 	if c.Width <= 0 || c.Height <= 0 || c.Width > maxPixels/c.Height {
 		return nil, fmt.Errorf("%w: %d x %d pixels, want 1 to %d", ErrImage, c.Width, c.Height, maxPixels)
 	}
-	img, err := decode(bytes.NewReader(data))
+	img, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrImage, err)
 	}
-	return FromImage(img)
-}
-
-// FromImage is the RGB form of an image that Go decoded.
-func FromImage(img image.Image) (*RGB, error) {
 	b := img.Bounds()
-	if b.Empty() {
-		return nil, fmt.Errorf("%w: no pixels", ErrImage)
-	}
-	switch img := img.(type) {
-	case *image.YCbCr:
-		return fromYCbCr(img)
-	case *image.CMYK:
-		return nil, fmt.Errorf("%w: CMYK is not supported", ErrImage)
-	}
 	out := newRGB(b.Dx(), b.Dy())
 	p := out.Pix
 	for y := b.Min.Y; y < b.Max.Y; y++ {
@@ -90,46 +73,17 @@ func opaque(c color.Color) (r, g, b uint8) {
 	return uint8(n.R >> 8), uint8(n.G >> 8), uint8(n.B >> 8)
 }
 
-// fromYCbCr converts what a JPEG holds. Go repeats the samples of coarser
-// chroma; libjpeg, which Pillow uses, interpolates them, and so does this.
-func fromYCbCr(img *image.YCbCr) (*RGB, error) {
-	b := img.Bounds()
-	if b.Min != (image.Point{}) {
-		return nil, fmt.Errorf("%w: a part of a JPEG", ErrImage)
-	}
-	w, h := b.Dx(), b.Dy()
-	var across, down int // chroma samples are so many times coarser
-	switch img.SubsampleRatio {
-	case image.YCbCrSubsampleRatio444:
-		across, down = 1, 1
-	case image.YCbCrSubsampleRatio422:
-		across, down = 2, 1
-	case image.YCbCrSubsampleRatio440:
-		across, down = 1, 2
-	case image.YCbCrSubsampleRatio420:
-		across, down = 2, 2
-	default:
-		return nil, fmt.Errorf("%w: chroma subsampling %v is not supported", ErrImage, img.SubsampleRatio)
-	}
-	cw, ch := (w+across-1)/across, (h+down-1)/down
-	out := newRGB(w, h)
-	cb, cr := make([]int32, cw*across+2), make([]int32, cw*across+2)
-	for y := range h {
-		upsampleRow(cb, img.Cb, img.CStride, cw, ch, y, across, down)
-		upsampleRow(cr, img.Cr, img.CStride, cw, ch, y, across, down)
-		for x := range w {
-			p := out.Pix[(y*w+x)*3:]
-			p[0], p[1], p[2] = toRGB(int32(img.Y[y*img.YStride+x]), cb[x]-128, cr[x]-128)
-		}
-	}
-	return out, nil
-}
-
 // upsampleRow sets dst to row y of a chroma plane of cw by ch samples: three
 // parts of the nearest sample and one of the next, in each direction that is
 // coarser.
 func upsampleRow(dst []int32, plane []uint8, stride, cw, ch, y, across, down int) {
 	near := plane[y/down*stride:]
+	if across == 2 && cw <= 2 { // libjpeg repeats so few samples
+		for x := range 2 * cw {
+			dst[x] = int32(near[x/2])
+		}
+		return
+	}
 	far := near
 	next := y/down - 1 // of the upper of two rows; the edge is repeated
 	if y%2 == 1 {
