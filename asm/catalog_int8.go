@@ -1,6 +1,10 @@
 package asm
 
-import "github.com/avoformer/avoformer/asm/kernel"
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/asm/kernel"
+)
 
 // int8Kernels are those of products of int8: one makes integers of A, and one for each
 // way of the machines to multiply them is the micro-kernel. All of them give the bits of
@@ -10,17 +14,24 @@ var int8Kernels = []Kernel{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8",
 		Doc: append(quantizeDoc("x[i*ldx+p+j]"),
 			"and start[p/64*ldscale+i] = -128 times the sum of the integers of the block."),
-		Params: quantizeParams(Int8, perBlock(Int32, "start")),
+		Params: quantizeParams(64, Int8, perBlock(Int32, "start")),
 		Close:  Closeness{Exact: true},
-		Body:   anyTier(kernel.QuantizeInt8(1, true)),
+		Body:   anyTier(kernel.QuantizeInt8(kernel.Int8Block, 1, true)),
 	},
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt16",
 		Doc:    quantizeDoc("x[i*ldx+p+j]"),
-		Params: quantizeParams(Int16),
+		Params: quantizeParams(64, Int16),
 		Close:  Closeness{Exact: true},
 		On:     []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
-		Body:   anyTier(kernel.QuantizeInt8(2, false)),
+		Body:   anyTier(kernel.QuantizeInt8(kernel.Int8Block, 2, false)),
+	},
+	{
+		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8By32",
+		Doc:    []string{"is quantizeInt8 in blocks of 32."},
+		Params: quantizeParams(32, Int8, perBlock(Int32, "start")),
+		Close:  Closeness{Exact: true},
+		Body:   anyTier(kernel.QuantizeInt8(kernel.WeightBlock, 1, true)),
 	},
 	{
 		File: "int8", Source: "gemm_int8.go", Name: "int8Quads",
@@ -49,6 +60,45 @@ var int8Kernels = []Kernel{
 			{Tier: "NEON", Body: int8NEON(false)},
 		},
 	},
+	blocks("blocks8", 8, "32*nr", "w[4*nr*(p/4)+4*j+p%4]", "start[q*ldscale+i]"),
+	blocks("blocks4", 4, "16*nr", "w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15", "start[q*ldscale+i] / 16"),
+}
+
+// blocks is a micro-kernel for weights in blocks of 32.
+func blocks(name string, bits int, bytes, weight, start string) Kernel {
+	return Kernel{
+		File: "blocks", Source: "gemm_blocks.go", Name: name,
+		Doc: []string{
+			"multiplies rows of integers with a panel of nr columns in blocks of 32 elements, each of which is",
+			"nr scales of 16 bits and w, " + bytes + " bytes of weights without sign:",
+			"",
+			"\tfor i := range m {",
+			"\t\tfor j := range nr {",
+			"\t\t\ts := float32(0), or c[i*ldc+j] if add is not 0",
+			"\t\t\tfor q := range k/32 {",
+			"\t\t\t\tt := " + start,
+			"\t\t\t\tfor p := range 32 {",
+			"\t\t\t\t\tt += a[i*lda+32*q+p] * " + weight,
+			"\t\t\t\t}",
+			"\t\t\t\ts += float32(float32(float32(t)*scale[q*ldscale+i]) * the scale of column j)",
+			"\t\t\t}",
+			"\t\t\tc[i*ldc+j] = s",
+			"\t\t}",
+			"\t}",
+			"",
+			"k is a multiple of 32.",
+		},
+		Params: []Param{
+			each("m", 0, "1", "2", "5", "6", "7", "12", "13"), each("k", 32, "32", "64", "160"), turn("nr", 1, "nr"),
+			in("a", "m", "k", "lda").of(Int8), Stride("lda"),
+			in("scale", "k/32", "m", "ldscale"), in("start", "k/32", "m", "ldscale").of(Int32), Stride("ldscale"),
+			in("b", "k/32", Expr("2*nr+"+bytes), "").of(Uint8), turn("add", 0, "0", "1"),
+			update("c", "m", "nr", "ldc"), Stride("ldc"),
+		},
+		Close: Closeness{Exact: true},
+		On: []On{{Tier: "AVX512", Needs: []Feature{AVX512VNNI},
+			Body: func(Tier) kernel.Body { return kernel.BlocksX86(kernel.Int8Rows, bits) }}},
+	}
 }
 
 func int8X86(dot kernel.Int8Dot) func(Tier) kernel.Body {
@@ -68,19 +118,20 @@ func quantizeDoc(x string) []string {
 		"\tdst[i*lddst+p+j] = " + x + " * (127/max(largest, 0x1p-100)), rounded once, ties to even",
 		"",
 		"Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.",
-		"Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16,",
+		"Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.",
 	}
 }
 
 // quantizeParams are those of a kernel that makes integers.
-func quantizeParams(elem Elem, starts ...Operand) []Param {
+func quantizeParams(block int, elem Elem, starts ...Operand) []Param {
+	blocks := Expr(fmt.Sprintf("(cols+%d)/%d", block-1, block))
 	params := []Param{
 		out("dst", "rows", "filled", "lddst").of(elem), in("x", "rows", "cols", "ldx"),
-		each("rows", 0, "1", "2", "3"), lengths("cols", 1, "rowLengths"), each("filled", 16, "(cols+15)/16*16"), Stride("lddst"), Stride("ldx"),
-		out("scale", "(cols+63)/64", "rows", "ldscale"),
+		each("rows", 0, "1", "2", "3"), lengths("cols", 1, "rowLengths"), each("filled", 32, "(cols+31)/32*32"), Stride("lddst"), Stride("ldx"),
+		out("scale", blocks, "rows", "ldscale"),
 	}
 	for _, s := range starts {
-		s.Rows, s.Cols, s.Access = "(cols+63)/64", "rows", Write
+		s.Rows, s.Cols, s.Access = blocks, "rows", Write
 		params = append(params, s)
 	}
 	return append(params, Stride("ldscale"))

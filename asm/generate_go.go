@@ -151,10 +151,11 @@ const (
 	// FewKeys is the number of keys that AttnFew takes at most for more than one query. The
 	// scores of a query need FewRow elements.
 	FewKeys, FewRow = %d, %d
-	// Int8Block is how many integers of a row have a scale in common.
-	Int8Block = %d
+	// Int8Block is how many integers of a row have a scale in common, and WeightBlock where
+	// the weights are in blocks, too.
+	Int8Block, WeightBlock = %d, %d
 )
-`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.Int8Block)
+`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.Int8Block, kernel.WeightBlock)
 	return w.String()
 }
 

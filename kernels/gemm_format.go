@@ -24,9 +24,11 @@ const (
 	FormatBF16               // bfloat16, rounded to nearest: half the memory
 	FormatF16                // IEEE 754 binary16, rounded to nearest; beyond 65504 it is infinite
 	FormatInt8               // integers of at most 127 with a scale for each column; so become the rows of A
+	FormatQ8_0               // integers of at most 127 with a scale of 16 bits for each 32 of a column
+	FormatQ4_0               // integers from -8 to 7 with a scale of 16 bits for each 32 of a column
 )
 
-var formatNames = [...]string{"f32", "bf16", "f16", "int8"}
+var formatNames = [...]string{"f32", "bf16", "f16", "int8", "q8_0", "q4_0"}
 
 // String is the format's name in lower case.
 func (f Format) String() string {
@@ -58,8 +60,7 @@ type format struct {
 	// hasTail says that the last columns may be dot products; see dotColumns. They lie
 	// as float32, column by column, behind the panels.
 	hasTail bool
-	// int8 is how int8 is multiplied, in formats that are; see gemm_int8.go. Their columns have
-	// scales, which lie behind the panels.
+	// int8 is how integers are multiplied, in formats that are; see gemm_int8.go.
 	int8 int8Kind
 }
 
@@ -101,6 +102,10 @@ func newFormat(f Format, isa ISA, kind int8Kind) *format {
 		halfFormat(r, half.ToFloat16, simd.Float16Vec)
 	case FormatInt8:
 		int8Format(r, kind)
+	case FormatQ8_0:
+		blocksFormat(r, 8)
+	case FormatQ4_0:
+		blocksFormat(r, 4)
 	}
 	return r
 }
@@ -127,7 +132,7 @@ func newPackedB(fn string, f *format, k, n int) *PackedB {
 	}
 	mulLen(fn, mulLen(fn, (k+f.steps-1)/f.steps, f.bytes)+4, p.panels()*f.nr+p.tail) // may be too large
 	size := p.panels()*p.stride + 4*p.tail*k
-	if f.int8 != noInt8 {
+	if f.int8.columnScales() {
 		size += 4 * p.panels() * f.nr
 	}
 	words := make([]uint64, (size+7)/8) // on a page, if there are many
@@ -159,7 +164,7 @@ func (b *PackedB) tailColumns() []float32 {
 
 // scales is those of the columns of all panels, where they have any.
 func (b *PackedB) scales() []float32 {
-	if b.format.int8 == noInt8 {
+	if !b.format.int8.columnScales() {
 		return nil
 	}
 	return asFloats(b.data[b.panels()*b.stride:])

@@ -16,8 +16,21 @@ const (
 	int8Quads          // unsigned weights, larger by 128, four of a column side by side
 	int8Pairs          // two of a column side by side, and A in 16 bits
 	int8Dots           // four of a column side by side
+	blocks8            // as int8Quads, with scales for each block; see gemm_blocks.go
+	blocks4            // the same, of 4 bits
 	int8Kinds
 )
+
+// columnScales says that columns have scales, which lie behind the panels.
+func (k int8Kind) columnScales() bool { return k == int8Quads || k == int8Pairs || k == int8Dots }
+
+// block is how many elements of a row of A have a scale in common.
+func (k int8Kind) block() int {
+	if k.columnScales() {
+		return simd.Int8Block
+	}
+	return simd.WeightBlock
+}
 
 // int8Format completes the record.
 func int8Format(f *format, kind int8Kind) {
@@ -40,9 +53,9 @@ func int8KindOn(isa ISA) int8Kind {
 // int8TileRows is the height of the micro-kernels' tiles.
 const int8TileRows = 6
 
-// int8Step is the number of elements of k that all formats are filled up to a multiple of,
-// with zeros.
-const int8Step = 16
+// int8Step is the number of elements of k that all of these formats are filled up to a
+// multiple of, with zeros.
+const int8Step = 32
 
 // side is how many elements of a column lie side by side.
 func (k int8Kind) side() int {
@@ -98,7 +111,8 @@ type int8Rows struct {
 func (r *int8Rows) quantize(isa ISA, kind int8Kind, a []float32, lda, m, k int) {
 	filled := (k + int8Step - 1) / int8Step * int8Step
 	lines := ((filled+63)/64 | 1) // of the cache: an odd number, so that rows spread over all sets
-	blocks := (k + simd.Int8Block - 1) / simd.Int8Block
+	block := kind.block()
+	blocks := (k + block - 1) / block
 	r.rows, r.ld = m, 64*lines
 	r.scale, r.start = grow(r.scale, m*blocks), grow(r.start, m*blocks)
 	if kind == int8Pairs {
@@ -109,14 +123,17 @@ func (r *int8Rows) quantize(isa ISA, kind int8Kind, a []float32, lda, m, k int) 
 		r.bytes = grow(r.bytes, m*r.ld)
 	}
 	most := simd.KernelQuantizeInt8.On(isa).Elements
-	rows, cols := max(1, most/k), max(1, most/simd.Int8Block)*simd.Int8Block // of a call
+	rows, cols := max(1, most/k), max(1, most/block)*block // of a call
 	for i := 0; i < m; i += rows {
 		n := min(rows, m-i)
 		for p := 0; p < k; p += cols {
-			w, fill, to, at := min(cols, k-p), min(cols, filled-p), i*r.ld+p, p/simd.Int8Block*m+i
-			if kind == int8Pairs {
+			w, fill, to, at := min(cols, k-p), min(cols, filled-p), i*r.ld+p, p/block*m+i
+			switch kind {
+			case blocks8, blocks4:
+				simd.QuantizeInt8By32(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
+			case int8Pairs:
 				simd.QuantizeInt16(isa, r.words[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], m)
-			} else {
+			default:
 				simd.QuantizeInt8(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
 			}
 		}
@@ -140,9 +157,13 @@ type int8Product struct {
 
 func (r *int8Rows) multiply(x int8Product) {
 	k := (x.k + int8Step - 1) / int8Step * int8Step
-	first, at, add := x.i*r.ld+x.p, x.p/simd.Int8Block*r.rows+x.i, min(x.p, 1)
+	first, at, add := x.i*r.ld+x.p, x.p/x.kind.block()*r.rows+x.i, min(x.p, 1)
 	scale, start := r.scale[at:], r.start[at:]
 	switch x.kind {
+	case blocks8:
+		simd.Blocks8(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, add, x.c, x.ldc)
+	case blocks4:
+		simd.Blocks4(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, add, x.c, x.ldc)
 	case int8Quads:
 		simd.Int8Quads(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, x.scales, x.bias, add, x.c, x.ldc)
 	case int8Pairs:
@@ -155,7 +176,7 @@ func (r *int8Rows) multiply(x int8Product) {
 // int8Panels computes a block with a packed B of int8.
 func (b *gemmBlock) int8Panels() {
 	g, packed, nr := b.g, b.b.packed, b.g.nr
-	scales := packed.scales()[b.b.column:]
+	scales := packed.scales()
 	rows := evenly(b.m, tuned.gemm.int8Rows, g.mr)
 	kc := max(tuned.gemm.int8Panel/nr, simd.Int8Block) / simd.Int8Block * simd.Int8Block
 	last := (g.k - 1) / kc * kc
@@ -177,7 +198,10 @@ func (b *gemmBlock) int8Panels() {
 				x.b = packed.panel(b.b.column+j, x.p)
 				s.int8.multiply(x)
 			}
-			x.k, x.b, x.scales = g.k-last, packed.panel(b.b.column+j, last), scales[j:][:nr]
+			x.k, x.b = g.k-last, packed.panel(b.b.column+j, last)
+			if scales != nil {
+				x.scales = scales[b.b.column+j:][:nr]
+			}
 			if inC && b.ep.Bias != nil {
 				x.bias = b.ep.Bias[j:][:nr]
 			}
@@ -195,8 +219,16 @@ func (b *gemmBlock) int8Panels() {
 // other out of the cache.
 func (b *gemmBlock) int8InC() bool {
 	g := b.g
-	return g.alpha == 1 && g.beta == 0 && b.ep.Activation == Identity && b.ep.Residual == nil &&
-		b.b.packed.format.int8 == int8Quads && simd.KernelInt8Quads.On(g.isa).Width == 16
+	if g.alpha != 1 || g.beta != 0 || b.ep.Activation != Identity || b.ep.Residual != nil {
+		return false
+	}
+	switch b.b.packed.format.int8 {
+	case int8Quads:
+		return simd.KernelInt8Quads.On(g.isa).Width == 16
+	case blocks8, blocks4:
+		return b.ep.Bias == nil
+	}
+	return false
 }
 
 // finishInt8 writes m x n sums, NR apart, to C at row i and column j of the block, with

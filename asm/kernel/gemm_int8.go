@@ -36,7 +36,7 @@ func Int8PanelX86(mr int, dot Int8Dot) Body {
 		x.MOVQ(x.Load64("a_base"), g.a)
 		x.MOVQ(x.Load64("c_base"), g.c)
 		x.MOVQ(x.Load64("scale_base"), g.scale)
-		g.rows(mr)
+		g.rows(mr, g.tile)
 	}}
 }
 
@@ -58,7 +58,7 @@ type int8X86 struct {
 }
 
 // rows emits the loop over tiles, and the tiles.
-func (g *int8X86) rows(mr int) {
+func (g *int8X86) rows(mr int, tile func(h int)) {
 	ref := func(h int) operand.LabelRef { return operand.LabelRef(fmt.Sprintf("tile%d", h)) }
 	g.Label("tiles")
 	left := g.GP64()
@@ -80,7 +80,7 @@ func (g *int8X86) rows(mr int) {
 	}
 	for h := mr; h >= 1; h-- {
 		g.Label(string(ref(h)))
-		g.tile(h)
+		tile(h)
 		g.Context.Commentf("the next rows are %d further", h)
 		next := g.GP64()
 		g.IMUL3Q(operand.I32(int32(h<<g.dot)), g.Load64("lda"), next)

@@ -17,9 +17,9 @@ const Int8Block = 64
 
 // QuantizeInt8 makes integers of that many bytes of rows of float32, in blocks. What their
 // sums start with is wanted or not.
-func QuantizeInt8(bytes int, starts bool) func(vec.Machine) {
+func QuantizeInt8(block, bytes int, starts bool) func(vec.Machine) {
 	return func(m vec.Machine) {
-		q := &quantizer{Machine: m, bytes: bytes, dst: m.SlicePtr("dst"), x: m.SlicePtr("x")}
+		q := &quantizer{Machine: m, size: block, bytes: bytes, dst: m.SlicePtr("dst"), x: m.SlicePtr("x")}
 		scale := m.SlicePtr("scale")
 		var start vec.Ptr
 		if starts {
@@ -33,7 +33,7 @@ func QuantizeInt8(bytes int, starts bool) func(vec.Machine) {
 			}
 			left := m.IntParam("cols")
 			q.room = m.IntParam("filled")
-			m.Loop(left, Int8Block, q.block)
+			m.Loop(left, block, q.block)
 			m.If(left, func() { q.rest(left, tail) })
 			zero := m.Zero()
 			m.Loop(q.room, m.Width(), func() {
@@ -52,6 +52,7 @@ func QuantizeInt8(bytes int, starts bool) func(vec.Machine) {
 
 type quantizer struct {
 	vec.Machine
+	size                 int     // elements of a block
 	bytes                int     // of an integer
 	dst, x, scale, start vec.Ptr // start is zero where it is not wanted
 	room                 vec.Int // elements of the row of dst that are not written yet
@@ -77,7 +78,7 @@ func (q *quantizer) advance(elements int) {
 // block is a whole block. It stays in registers, if it is no more than eight.
 func (q *quantizer) block() {
 	width := q.Width()
-	xs := make([]vec.V, Int8Block/width)
+	xs := make([]vec.V, q.size/width)
 	var largest vec.V
 	for i := range xs {
 		xs[i] = q.Load(q.x, 4*i*width)
@@ -96,8 +97,8 @@ func (q *quantizer) block() {
 		q.AddTo(sum, q.quantize(x, inverse, i*width))
 	}
 	q.finish(largest, sum)
-	q.Bump(q.x, 4*Int8Block)
-	q.advance(Int8Block)
+	q.Bump(q.x, 4*q.size)
+	q.advance(q.size)
 	q.BumpBy(q.scale, q.IntParam("ldscale"))
 	if q.start != (vec.Ptr{}) {
 		q.BumpBy(q.start, q.IntParam("ldscale"))

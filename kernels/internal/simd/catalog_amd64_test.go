@@ -54,7 +54,10 @@ var functions = [numKernels][]any{
 	KernelBFloat16Vec:         {bfloat16VecAVX512, bfloat16VecAVX2, bfloat16VecGeneric},
 	KernelQuantizeInt8:        {quantizeInt8AVX512, quantizeInt8AVX2, quantizeInt8Generic},
 	KernelQuantizeInt16:       {quantizeInt16AVX512, quantizeInt16AVX2, quantizeInt16Generic},
+	KernelQuantizeInt8By32:    {quantizeInt8By32AVX512, quantizeInt8By32AVX2, quantizeInt8By32Generic},
 	KernelInt8Quads:           {int8QuadsAVX512VNNI, int8QuadsGeneric},
 	KernelInt8Pairs:           {int8PairsAVX512, int8PairsAVX2, int8PairsGeneric},
 	KernelInt8Dots:            {int8DotsGeneric},
+	KernelBlocks8:             {blocks8AVX512VNNI, blocks8Generic},
+	KernelBlocks4:             {blocks4AVX512VNNI, blocks4Generic},
 }

@@ -54,7 +54,10 @@ var functions = [numKernels][]any{
 	KernelBFloat16Vec:         {bfloat16VecGeneric},
 	KernelQuantizeInt8:        {quantizeInt8Generic},
 	KernelQuantizeInt16:       {quantizeInt16Generic},
+	KernelQuantizeInt8By32:    {quantizeInt8By32Generic},
 	KernelInt8Quads:           {int8QuadsGeneric},
 	KernelInt8Pairs:           {int8PairsGeneric},
 	KernelInt8Dots:            {int8DotsGeneric},
+	KernelBlocks8:             {blocks8Generic},
+	KernelBlocks4:             {blocks4Generic},
 }

@@ -822,6 +822,24 @@ func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst,
 	}
 }
 
+// QuantizeInt8By32 runs the implementation of quantizeInt8By32 for the tier.
+func QuantizeInt8By32(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
+	if race.Enabled {
+		raceWriteRows(dst, rows, filled, lddst)
+		raceReadRows(x, rows, cols, ldx)
+		raceWriteRows(scale, (cols+31)/32, rows, ldscale)
+		raceWriteRows(start, (cols+31)/32, rows, ldscale)
+	}
+	switch chosen[KernelQuantizeInt8By32][isa&isaMask] {
+	case 0:
+		quantizeInt8By32AVX512(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	case 1:
+		quantizeInt8By32AVX2(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	default:
+		quantizeInt8By32Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	}
+}
+
 // Int8Quads runs the implementation of int8Quads for the tier.
 func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc int) {
 	if race.Enabled {
@@ -864,4 +882,38 @@ func Int8Pairs(isa ISA, m, k, block, nr int, a []int16, lda int, scale []float32
 // Int8Dots runs the implementation of int8Dots for the tier.
 func Int8Dots(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	int8DotsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+}
+
+// Blocks8 runs the implementation of blocks8 for the tier.
+func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(start, k/32, m, ldscale)
+		raceReadRows(b, k/32, 2*nr+32*nr, 2*nr+32*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks8][isa&isaMask] {
+	case 0:
+		blocks8AVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	default:
+		blocks8Generic(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	}
+}
+
+// Blocks4 runs the implementation of blocks4 for the tier.
+func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(start, k/32, m, ldscale)
+		raceReadRows(b, k/32, 2*nr+16*nr, 2*nr+16*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks4][isa&isaMask] {
+	case 0:
+		blocks4AVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	default:
+		blocks4Generic(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	}
 }

@@ -716,6 +716,22 @@ func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst,
 	quantizeInt16Generic(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
 }
 
+// QuantizeInt8By32 runs the implementation of quantizeInt8By32 for the tier.
+func QuantizeInt8By32(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
+	if race.Enabled {
+		raceWriteRows(dst, rows, filled, lddst)
+		raceReadRows(x, rows, cols, ldx)
+		raceWriteRows(scale, (cols+31)/32, rows, ldscale)
+		raceWriteRows(start, (cols+31)/32, rows, ldscale)
+	}
+	switch chosen[KernelQuantizeInt8By32][isa&isaMask] {
+	case 0:
+		quantizeInt8By32NEON(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	default:
+		quantizeInt8By32Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	}
+}
+
 // Int8Quads runs the implementation of int8Quads for the tier.
 func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc int) {
 	int8QuadsGeneric(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, add, c, ldc)
@@ -744,4 +760,14 @@ func Int8Dots(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, 
 	default:
 		int8DotsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
 	}
+}
+
+// Blocks8 runs the implementation of blocks8 for the tier.
+func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+	blocks8Generic(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+}
+
+// Blocks4 runs the implementation of blocks4 for the tier.
+func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+	blocks4Generic(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
 }

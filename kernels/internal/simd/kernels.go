@@ -52,9 +52,12 @@ const (
 	KernelBFloat16Vec
 	KernelQuantizeInt8
 	KernelQuantizeInt16
+	KernelQuantizeInt8By32
 	KernelInt8Quads
 	KernelInt8Pairs
 	KernelInt8Dots
+	KernelBlocks8
+	KernelBlocks4
 	numKernels
 )
 
@@ -107,9 +110,12 @@ var kernelNames = [numKernels]string{
 	"bfloat16Vec",
 	"quantizeInt8",
 	"quantizeInt16",
+	"quantizeInt8By32",
 	"int8Quads",
 	"int8Pairs",
 	"int8Dots",
+	"blocks8",
+	"blocks4",
 }
 
 const (
@@ -119,6 +125,7 @@ const (
 	// FewKeys is the number of keys that AttnFew takes at most for more than one query. The
 	// scores of a query need FewRow elements.
 	FewKeys, FewRow = 256, 272
-	// Int8Block is how many integers of a row have a scale in common.
-	Int8Block = 64
+	// Int8Block is how many integers of a row have a scale in common, and WeightBlock where
+	// the weights are in blocks, too.
+	Int8Block, WeightBlock = 64, 32
 )

@@ -1223,7 +1223,7 @@ func bfloat16VecAVX2(dst []float32, x []uint16)
 //	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
 // Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16,
+// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.
 // and start[p/64*ldscale+i] = -128 times the sum of the integers of the block.
 //
 //	dst   rows x filled int8, rows lddst apart, written
@@ -1231,7 +1231,7 @@ func bfloat16VecAVX2(dst []float32, x []uint16)
 //	scale (cols+63)/64 x rows, rows ldscale apart, written
 //	start (cols+63)/64 x rows int32, rows ldscale apart, written
 //
-// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func quantizeInt8AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
@@ -1243,7 +1243,7 @@ func quantizeInt8AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx 
 //	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
 // Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16,
+// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.
 // and start[p/64*ldscale+i] = -128 times the sum of the integers of the block.
 //
 //	dst   rows x filled int8, rows lddst apart, written
@@ -1251,7 +1251,7 @@ func quantizeInt8AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx 
 //	scale (cols+63)/64 x rows, rows ldscale apart, written
 //	start (cols+63)/64 x rows int32, rows ldscale apart, written
 //
-// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func quantizeInt8AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
@@ -1263,13 +1263,13 @@ func quantizeInt8AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx in
 //	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
 // Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16,
+// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.
 //
 //	dst   rows x filled int16, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
 //	scale (cols+63)/64 x rows, rows ldscale apart, written
 //
-// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func quantizeInt16AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
@@ -1281,16 +1281,40 @@ func quantizeInt16AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ld
 //	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
 // Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16,
+// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.
 //
 //	dst   rows x filled int16, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
 //	scale (cols+63)/64 x rows, rows ldscale apart, written
 //
-// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func quantizeInt16AVX2(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
+
+// quantizeInt8By32AVX512 is quantizeInt8 in blocks of 32.
+//
+//	dst   rows x filled int8, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+31)/32 x rows, rows ldscale apart, written
+//	start (cols+31)/32 x rows int32, rows ldscale apart, written
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt8By32AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+
+// quantizeInt8By32AVX2 is quantizeInt8 in blocks of 32.
+//
+//	dst   rows x filled int8, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+31)/32 x rows, rows ldscale apart, written
+//	start (cols+31)/32 x rows int32, rows ldscale apart, written
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt8By32AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
 // int8QuadsAVX512VNNI multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
@@ -1382,3 +1406,63 @@ func int8PairsAVX512(m, k, block, nr int, a []int16, lda int, scale []float32, l
 //
 //go:noescape
 func int8PairsAVX2(m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int)
+
+// blocks8AVX512VNNI multiplies rows of integers with a panel of nr columns in blocks of 32 elements, each of which is
+// nr scales of 16 bits and w, 32*nr bytes of weights without sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for q := range k/32 {
+//				t := start[q*ldscale+i]
+//				for p := range 32 {
+//					t += a[i*lda+32*q+p] * w[4*nr*(p/4)+4*j+p%4]
+//				}
+//				s += float32(float32(float32(t)*scale[q*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     k/32 x 2*nr+32*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks8AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks4AVX512VNNI multiplies rows of integers with a panel of nr columns in blocks of 32 elements, each of which is
+// nr scales of 16 bits and w, 16*nr bytes of weights without sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for q := range k/32 {
+//				t := start[q*ldscale+i] / 16
+//				for p := range 32 {
+//					t += a[i*lda+32*q+p] * w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15
+//				}
+//				s += float32(float32(float32(t)*scale[q*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     k/32 x 2*nr+16*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)

@@ -617,7 +617,7 @@ func bfloat16VecNEON(dst []float32, x []uint16)
 //	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
 // Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16,
+// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.
 // and start[p/64*ldscale+i] = -128 times the sum of the integers of the block.
 //
 //	dst   rows x filled int8, rows lddst apart, written
@@ -625,10 +625,22 @@ func bfloat16VecNEON(dst []float32, x []uint16)
 //	scale (cols+63)/64 x rows, rows ldscale apart, written
 //	start (cols+63)/64 x rows int32, rows ldscale apart, written
 //
-// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func quantizeInt8NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+
+// quantizeInt8By32NEON is quantizeInt8 in blocks of 32.
+//
+//	dst   rows x filled int8, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+31)/32 x rows, rows ldscale apart, written
+//	start (cols+31)/32 x rows int32, rows ldscale apart, written
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt8By32NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
 // int8DotsNEONDotProd multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
