@@ -14,12 +14,13 @@
 //
 // # Tiers
 //
-// Every kernel exists for each [ISA]: AVX-512 and AVX2 on amd64, NEON on arm64,
+// Almost every kernel exists for each [ISA]: AVX-512 and AVX2 on amd64, NEON on arm64,
 // and pure Go everywhere. The best tier that the processor and the operating
 // system offer is chosen when the program starts; [Active] tells which. The
 // environment variable AVOFORMER_ISA (generic, neon, avx2, avx512) forces one,
-// and stops the program if the machine lacks it. Building with the tag purego
-// leaves all assembly out.
+// and stops the program if the machine lacks it. Some kernels are better where the
+// processor has a feature beyond its tier; AVOFORMER_CPU turns features off, by names
+// such as -f16c,-avx512vnni. Building with the tag purego leaves all assembly out.
 //
 // # Threads
 //
