@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"github.com/avoformer/avoformer/internal/half"
@@ -36,6 +37,16 @@ func (f Format) String() string {
 		return formatNames[f]
 	}
 	return fmt.Sprintf("Format(%d)", uint8(f))
+}
+
+// ParseFormat is the format of that name.
+func ParseFormat(name string) (Format, error) {
+	for i, n := range formatNames {
+		if n == name {
+			return Format(i), nil
+		}
+	}
+	return FormatF32, fmt.Errorf("kernels: unknown format %q, want one of %s", name, strings.Join(formatNames[:], ", "))
 }
 
 // format is the record of a Format on one tier.

@@ -126,3 +126,14 @@ func TestFormatsSpecialValues(t *testing.T) {
 		}
 	})
 }
+
+func TestParseFormat(t *testing.T) {
+	for _, f := range []Format{FormatF32, FormatBF16, FormatF16, FormatInt8} {
+		if got, err := ParseFormat(f.String()); got != f || err != nil {
+			t.Errorf("ParseFormat(%q) = %v, %v", f, got, err)
+		}
+	}
+	if _, err := ParseFormat("int4"); err == nil {
+		t.Error("a format of that name")
+	}
+}

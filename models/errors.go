@@ -11,6 +11,7 @@ var (
 	ErrFolder    = errors.New("models: no model folder")             // what is needed is not there
 	ErrModelType = errors.New("models: model_type is not supported") // nobody registered it
 	ErrConfig    = errors.New("models: configuration")               // a value unknown, contradictory or of the wrong type
+	ErrOption    = errors.New("models: option")                      // of Options
 )
 
 // errorf is an error that matches sentinel.

@@ -20,13 +20,15 @@ import (
 
 // OpenGGUF loads the model in a GGUF file of one of the architectures llama (Mistral's
 // too), qwen2, qwen3, gemma2 and phi3. [Open] does so for a file.
-func OpenGGUF(path string) (*Model, error) {
+func OpenGGUF(path string) (*Model, error) { return Options{}.openGGUF(path) }
+
+func (o Options) openGGUF(path string) (*Model, error) {
 	file, err := gguf.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	m, err := openGGUF(file)
+	m, err := o.readGGUF(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -44,7 +46,7 @@ func isGGUF(path string) bool {
 	return err == nil && string(magic) == "GGUF"
 }
 
-func openGGUF(file *gguf.File) (*Model, error) {
+func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	r := &ggufReader{file: file, fields: map[string]any{}}
 	doc, err := r.document()
 	if err != nil {
@@ -61,15 +63,7 @@ func openGGUF(file *gguf.File) (*Model, error) {
 	c.Loader = transformer.NewLoader(ggufWeights{file})
 	c.Loader.Rename(llamaCppName(r.arch))
 	c.Loader.Ignore("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
-	m, err := build(c)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Loader.Finish(); err != nil {
-		return nil, err
-	}
-	m.Config = c.Config
-	return m, nil
+	return c.load(build, o)
 }
 
 // ggufReader collects the fields of config.json from metadata.

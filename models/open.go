@@ -17,14 +17,6 @@ import (
 
 // Opening folders: which files there are, and what they hold together.
 
-// Options say how a model is held. The zero value is as everywhere here: float32.
-type Options struct {
-	// Weights is the format that weights of linear layers are packed in. Formats of 16
-	// bits take half the memory and, where few rows are computed at a time, half the
-	// time; results are those of the rounded weights.
-	Weights kernels.Format
-}
-
 // Open loads the model in the folder dir, which has config.json and
 // model.safetensors, or shards of it with model.safetensors.index.json. A folder of
 // the hub's cache may be given too: a snapshot with its links, or the model's folder,
@@ -52,7 +44,7 @@ func (o Options) Open(dir string) (*Model, error) {
 	case err != nil:
 		return nil, errorf(ErrFolder, "%w", err)
 	case !info.IsDir() && isGGUF(dir):
-		return OpenGGUF(dir)
+		return o.openGGUF(dir)
 	case !info.IsDir():
 		return nil, errorf(ErrFolder, "%s is no folder", dir)
 	}
@@ -123,13 +115,25 @@ func checkpoint(doc, generation Document) (*Checkpoint, Builder, error) {
 // build makes the model with the weights of the named file.
 func (c *Checkpoint) build(build Builder, weights transformer.Weights, name string, o Options) (*Model, error) {
 	c.Loader = transformer.NewLoader(weights)
-	c.Loader.Pack(o.Weights)
+	m, err := c.load(build, o)
+	if misfit := new(transformer.LoadError); errors.As(err, &misfit) {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return m, err
+}
+
+// load makes the model with the weights of c.Loader.
+func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	c.Loader.Pack(o.format)
 	m, err := build(c)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.Loader.Finish(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	m.Config = c.Config
 	return m, nil

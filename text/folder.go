@@ -68,14 +68,11 @@ func openTokenizer(fsys fs.FS) (*tokenizer.Tokenizer, error) {
 }
 
 func openModel(fsys fs.FS, weights kernels.Format) (*models.Model, error) {
-	g, ok := fsys.(ggufFile)
-	if !ok {
-		return models.Options{Weights: weights}.OpenFS(fsys)
+	o := models.Options{Weights: weights}
+	if g, ok := fsys.(ggufFile); ok {
+		return o.Open(g.path)
 	}
-	if weights != kernels.FormatF32 {
-		return nil, fmt.Errorf("%w: Weights(%v) of a GGUF file, which has a format of its own", ErrOption, weights)
-	}
-	return models.OpenGGUF(g.path)
+	return o.OpenFS(fsys)
 }
 
 // open opens a pipeline in a directory.

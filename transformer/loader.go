@@ -28,10 +28,10 @@ type loadState struct {
 	names   map[string]bool     // of src
 	rename  func(string) string // from the model's names to those of src
 	used    map[string]bool
-	ignored []string       // patterns of path.Match
-	format  kernels.Format // of packed weights
-	ahead   []float32      // rows that were read ahead
-	tables  []table        // embeddings to be filled
+	ignored []string                                                // patterns of path.Match
+	choose  func(name string, stored kernels.Format) kernels.Format // see Pack
+	ahead   []float32                                               // rows that were read ahead
+	tables  []table                                                 // embeddings to be filled
 	err     LoadError
 }
 
@@ -83,9 +83,21 @@ func (l *Loader) Transposed() *Loader {
 	return &t
 }
 
-// Pack makes l, and all loaders made from the same checkpoint, pack the weights of linear
-// layers in the given format. The default is kernels.FormatF32.
-func (l *Loader) Pack(f kernels.Format) { l.state.format = f }
+// Pack makes l, and all loaders made from the same checkpoint, pack the weight of each
+// linear layer in the format that choose returns for its name, such as
+// "layers.0.mlp.up_proj.weight", and the format in which the checkpoint stores it. Without,
+// all are kernels.FormatF32.
+func (l *Loader) Pack(choose func(name string, stored kernels.Format) kernels.Format) {
+	l.state.choose = choose
+}
+
+// packed is the format to pack the weight of a linear layer in.
+func (l *Loader) packed(name string) kernels.Format {
+	if l.state.choose == nil {
+		return kernels.FormatF32
+	}
+	return l.state.choose(l.prefix+name, l.format(name))
+}
 
 // Rename makes l and all loaders made from the same checkpoint look up what f
 // makes of a name.

@@ -71,8 +71,9 @@ func (l *Loader) Stacked(in int, bias bool, parts ...Part) *Linear {
 	if l.transposed {
 		rows = l.columns
 	}
+	format := l.packed(parts[0].Name + "weight")
 	next := rows(in, parts, data)
-	packed := kernels.PackBRows(l.state.format, out, in, func(_ int, dst []float32) { next(dst) })
+	packed := kernels.PackBRows(format, out, in, func(_ int, dst []float32) { next(dst) })
 	if l.Failed() { // to read a row
 		return nil
 	}
@@ -158,7 +159,7 @@ func (l *Loader) LinearOf(in, out int, weight, bias []float32) *Linear {
 	if l.Fail(checkLinear(in, out, weight, bias)) {
 		return nil
 	}
-	packed := kernels.PackBRows(l.state.format, out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) })
+	packed := kernels.PackBRows(l.packed("weight"), out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) })
 	return &Linear{in, out, bias, packed}
 }
 
@@ -177,7 +178,7 @@ func (l *Loader) Tied(e *Embedding, bias []float32) *Linear {
 	if e.packed == nil {
 		t := l.state.tables[at]
 		next := t.from.rows(e.Dim, []Part{{Rows: e.Vocab}}, [][]float32{t.data})
-		e.packed = kernels.PackBRows(l.state.format, e.Vocab, e.Dim, func(_ int, dst []float32) { next(dst) })
+		e.packed = kernels.PackBRows(t.from.packed("weight"), e.Vocab, e.Dim, func(_ int, dst []float32) { next(dst) })
 	}
 	if l.Has("weight") && !l.same(l.state.tables[at]) {
 		l.Fail(errorf(ErrConfig, "%sweight differs from the embedding that the configuration ties it to", l.prefix))

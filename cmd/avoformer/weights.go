@@ -13,9 +13,9 @@ const weightsUsage = "`format` of the weights: f32, bf16, f16 or int8"
 
 // weightsOption is the option of a -weights flag.
 func weightsOption(name string) (text.Option, error) {
-	f, ok := map[string]kernels.Format{"f32": kernels.FormatF32, "bf16": kernels.FormatBF16, "f16": kernels.FormatF16, "int8": kernels.FormatInt8}[name]
-	if !ok {
-		return nil, usagef("-weights %q, want f32, bf16, f16 or int8", name)
+	f, err := kernels.ParseFormat(name)
+	if err != nil {
+		return nil, usagef("-weights: %v", err)
 	}
 	return text.Weights(f), nil
 }

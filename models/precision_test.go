@@ -1,0 +1,154 @@
+package models_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// outliers is random weights in which every normalization but the last has six channels
+// that are 20 to 60 times as large as the others, as those of trained encoders have some. In the
+// results they would hide the error of all others.
+type outliers struct {
+	transformer.Weights
+	last string // prefix of the last layer's normalization
+}
+
+func (w outliers) Tensor(name string, shape ...int) ([]float32, error) {
+	x, err := w.Weights.Tensor(name, shape...)
+	if err == nil && strings.HasSuffix(name, "LayerNorm.weight") && !strings.HasPrefix(name, w.last) {
+		for i := range 6 {
+			x[(i*len(x)/6+17*i)%len(x)] *= float32(20 + 8*i)
+		}
+	}
+	return x, err
+}
+
+func encoderConfig(dim, layers int) []byte {
+	return fmt.Appendf(nil, `{"model_type": "bert", "architectures": ["BertModel"], "vocab_size": 1000, "hidden_size": %d,
+		"num_hidden_layers": %d, "num_attention_heads": %d, "intermediate_size": %d, "max_position_embeddings": 128}`,
+		dim, layers, dim/32, 4*dim)
+}
+
+// embeddings is the mean of each sequence's rows.
+func embeddings(t *testing.T, m *models.Model, in models.Tokens, threads kernels.Threads) (means, rows []float32) {
+	dim := m.Encoder.Dim()
+	rows = make([]float32, in.Batch.Rows()*dim)
+	tftest.NoError(t, m.Encoder.Encode(&models.Workspace{Threads: threads}, rows, in))
+	means = make([]float32, in.Batch.Len()*dim)
+	for i := range in.Batch.Len() {
+		for r := in.Batch.Start(i); r < in.Batch.Start(i+1); r++ {
+			kernels.AXPY(1/float32(in.Batch.Length(i)), rows[r*dim:(r+1)*dim], means[i*dim:(i+1)*dim])
+		}
+	}
+	return means, rows
+}
+
+// worstCosine is the least cosine between vectors of dim elements.
+func worstCosine(x, y []float32, dim int) float64 {
+	worst := 1.0
+	for ; len(x) > 0; x, y = x[dim:], y[dim:] {
+		var xy, xx, yy float64
+		for i := range dim {
+			xy += float64(x[i]) * float64(y[i])
+			xx += float64(x[i]) * float64(x[i])
+			yy += float64(y[i]) * float64(y[i])
+		}
+		if c := xy / math.Sqrt(xx*yy); !(c >= worst) {
+			worst = c
+		}
+	}
+	return worst
+}
+
+var sentences = flag.Int("sentences", 60, "how many sentences TestPrecision embeds")
+
+// TestPrecision compares the sentence embeddings of an encoder with outliers in each
+// format with those of float32.
+func TestPrecision(t *testing.T) {
+	layers, sequences, dims := 6, *sentences, []int{384, 768}
+	if testing.Short() {
+		sequences, dims = 20, dims[:1]
+	}
+	if testenv.Emulated() {
+		layers, sequences = 2, 2
+	}
+	g := rand.New(rand.NewPCG(1, 2))
+	var lengths, ids []int
+	for range sequences {
+		lengths = append(lengths, 4+g.IntN(29))
+		for range lengths[len(lengths)-1] {
+			ids = append(ids, g.IntN(1000))
+		}
+	}
+	in := models.Tokens{IDs: ids, Batch: transformer.Ragged(lengths...)}
+	for _, dim := range dims {
+		weights := outliers{transformer.Random(7), fmt.Sprintf("bert.encoder.layer.%d.output.", layers-1)}
+		exact := tftest.Must(models.New(encoderConfig(dim, layers), weights))(t)
+		want, wantRows := embeddings(t, exact, in, 2)
+		for _, c := range []struct {
+			format kernels.Format
+			worst  float64
+		}{{kernels.FormatBF16, 0.9999}, {kernels.FormatF16, 0.9999}, {kernels.FormatInt8, 0.998}} {
+			t.Run(fmt.Sprintf("%v/%d", c.format, dim), func(t *testing.T) {
+				m := tftest.Must(models.Options{Weights: c.format}.New(encoderConfig(dim, layers), weights))(t)
+				got, rows := embeddings(t, m, in, 2)
+				worst := worstCosine(got, want, dim)
+				t.Logf("worst cosine of %d sentences %.6f, of a token %.6f", sequences, worst, worstCosine(rows, wantRows, dim))
+				if worst < c.worst {
+					t.Errorf("worst cosine %.6f, want at least %g", worst, c.worst)
+				}
+				if slices.Equal(got, want) {
+					t.Error("the bits of float32: the format was not used")
+				}
+				if one, _ := embeddings(t, m, in, 1); !slices.Equal(one, got) {
+					t.Error("other bits on one thread than on two")
+				}
+			})
+		}
+	}
+}
+
+// TestNamedFormats has formats decided by name.
+func TestNamedFormats(t *testing.T) {
+	config, weights := encoderConfig(64, 2), transformer.Random(3)
+	in := models.Tokens{IDs: []int{1, 2, 3, 4, 5}, Batch: transformer.Ragged(2, 3)}
+	result := func(o models.Options) []float32 {
+		_, rows := embeddings(t, tftest.Must(o.New(config, weights))(t), in, 1)
+		return rows
+	}
+	plain, all := result(models.Options{}), result(models.Options{Weights: kernels.FormatInt8})
+	if slices.Equal(plain, all) {
+		t.Error("FormatInt8 changes nothing")
+	}
+	same := result(models.Options{Weights: kernels.FormatInt8, Formats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}})
+	if !slices.Equal(same, plain) {
+		t.Error("not the bits of float32, though a pattern asks for it everywhere")
+	}
+	some := result(models.Options{Formats: []models.NamedFormat{
+		{Pattern: "*.layer.1.*", Format: kernels.FormatF32}, {Pattern: "*", Format: kernels.FormatInt8},
+	}})
+	if slices.Equal(some, plain) || slices.Equal(some, all) {
+		t.Error("one layer of two in float32 gives the bits of none or both")
+	}
+	for _, o := range []models.Options{
+		{Weights: 200},
+		{Formats: []models.NamedFormat{{Pattern: "["}}},
+		{Formats: []models.NamedFormat{{Pattern: "*", Format: 99}}},
+	} {
+		if _, err := o.New(config, weights); !errors.Is(err, models.ErrOption) {
+			t.Errorf("%v: %v, want ErrOption", o, err)
+		}
+	}
+}
