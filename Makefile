@@ -91,6 +91,14 @@ test-native: ## all tests of the root module, on every tier of this machine
 test-text: ## tests of the published nested modules, with the root module of this tree
 	@for m in $(PUBLISHED); do echo "go test in $$m"; (cd $$m && $(IN_WORKSPACE) $(GO) test ./...); done
 
+.PHONY: compare-tokenizers
+compare-tokenizers: ## 100,000 random strings a folder, each against Hugging Face's tokenizers: ids, offsets, decoded texts (about an hour)
+	python3 -m venv text/.venv
+	text/.venv/bin/pip install --quiet -r text/scripts/requirements.txt
+	text/.venv/bin/python text/scripts/forms.py text/tokenizer/testdata text/.venv/forms
+	text/.venv/bin/python text/scripts/vocabularies.py text/.venv/vocabularies
+	$(IN_WORKSPACE) text/.venv/bin/python text/scripts/compare.py text/tokenizer/testdata text/.venv/forms text/.venv/vocabularies
+
 .PHONY: test-race
 test-race: ## short tests under the race detector
 	@scripts/install.sh race
