@@ -199,7 +199,21 @@ def _(out, name):
                  rotary_emb_base=1000, rotary_emb_fraction=1.0, rotary_emb_interleaved=False, rotary_emb_scale_base=None, rotary_scaling_factor=None, scale_attn_weights=True,
                  summary_type="cls_index", torch_dtype="float32", type_vocab_size=2, use_cache=True, use_rms_norm=False, vocab_size=101)
 
-    encoder(out, name, NomicNoPooler(c), NomicNoPooler, types=True, seed=600, published={"config": published} if name == "nomic_bert-hub" else None)
+    def names(w):
+        """The weights with the published names: queries, keys and values in one."""
+        new = {}
+        for k, v in w.items():
+            if ".k_proj." in k or ".v_proj." in k:
+                continue
+            if ".q_proj." in k:
+                v = torch.cat([w[k.replace("q_proj", p)] for p in ("q_proj", "k_proj", "v_proj")])
+            for a, b in (("self_attn.q_proj", "attn.Wqkv"), ("self_attn.o_proj", "attn.out_proj"), ("mlp.up_proj", "mlp.fc11"), ("mlp.gate_proj", "mlp.fc12"), ("mlp.down_proj", "mlp.fc2"),
+                         ("post_attention_layernorm", "norm1"), ("post_mlp_layernorm", "norm2"), ("embeddings.LayerNorm", "emb_ln")):
+                k = k.replace(a, b)
+            new["encoder." + k if k.startswith("layers.") else k] = v
+        return new
+
+    encoder(out, name, NomicNoPooler(c), NomicNoPooler, types=True, seed=600, published={"config": published, "rename": names} if name == "nomic_bert-hub" else None)
 
 
 class NomicNoPooler(hf.NomicBertModel):
