@@ -164,3 +164,35 @@ func TestBlocksSpecial(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkGemmRowFormats multiplies one row with matrices that come from memory: enough of
+// them in turn that no cache holds them.
+func BenchmarkGemmRowFormats(b *testing.B) {
+	const n, k, memory = 4096, 4096, 256 << 20
+	x, c := make([]float32, k), make([]float32, n)
+	for i := range x {
+		x[i] = float32(i%255) - 127
+	}
+	for f := range Format(len(formatNames)) {
+		var all []*PackedB
+		for size := 0; size < memory; size += all[0].Bytes() {
+			if len(all) == 0 {
+				all = append(all, PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, x[j%100:]) }))
+				continue
+			}
+			again := *all[0]
+			again.data = slices.Clone(again.data)
+			all = append(all, &again)
+		}
+		for _, t := range []Threads{1, 2} {
+			b.Run(fmt.Sprintf("format=%v/threads=%d", f, t), func(b *testing.B) {
+				turn := 0
+				for b.Loop() {
+					t.GemmPacked(1, 1, x, k, all[turn%len(all)], 0, c, n, Epilogue{})
+					turn++
+				}
+				b.ReportMetric(float64(all[0].Bytes())*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
+			})
+		}
+	}
+}
