@@ -12,9 +12,9 @@ import (
 // The formats of packed weights. What the drivers know of one stands in its record.
 //
 // To add one: a Format and its name, its record in newFormat, and the functions that the
-// record names. That is all that GemmPacked needs: it has a panel made float32 by
-// widen whenever it uses it. A format with a micro-kernel of its own names it in the record
-// too, and nest.panel calls it instead of gemmPanel.
+// record names. That is all that GemmPacked needs: it has a panel made float32 by widen
+// whenever it uses it. A kernel for one row is called by PackedB.gemv; a format whose rows
+// of A are not float32 has loops of its own, as int8 has in gemm_int8.go.
 
 // Format says what the elements of a packed matrix are.
 type Format uint8
@@ -51,10 +51,10 @@ func ParseFormat(name string) (Format, error) {
 
 // format is the record of a Format on one tier.
 //
-// A packed matrix is panels of nr columns, the last one filled up with zeros. A panel is blocks, one
-// after the other, of some steps of k: what the bytes of a block mean is known to pack,
-// widen and the format's kernels alone. A range of steps that the drivers ask for
-// begins at a block.
+// A packed matrix is panels of nr columns, the last one filled up with zeros. A panel is
+// blocks of some steps of k, one after the other. What the bytes of a block mean is known
+// to pack, widen and the format's kernels alone. The ranges of steps that drivers ask for
+// begin at a block.
 type format struct {
 	Format
 	isa    ISA

@@ -8,18 +8,21 @@ import "github.com/avoformer/avoformer/kernels/internal/simd"
 // nest is the loops over one block: their steps, what is in turn, and where the
 // panels of B are. All positions count from the block's first row and column.
 type nest struct {
-	b                   *gemmBlock
-	columns, rows, kAll int  // the steps of the outer loops: NC, MC, and KC or all of k
-	kc                  int  // the steps of k in one call of the micro-kernel
-	finish              bool // there is an epilogue: all of k is summed up aside, and then C written
-	prefetch            bool // a panel is fetched while the one before it is multiplied
+	b        *gemmBlock
+	nc, mc   int  // columns and rows that are in turn at a time
+	slice    int  // steps of k that are in turn at a time: kc, or all with an epilogue
+	kc       int  // steps of k in one call of the micro-kernel
+	finish   bool // there is an epilogue: a slice is summed up aside, and then C written
+	prefetch bool // a panel is fetched while the one before it is multiplied
 
-	j, n   int // columns [j, j+n)
-	p, k   int // steps [p, p+k) of k
-	source panelSource
-	i, m   int       // rows [i, i+m)
-	a      []float32 // A at these rows and steps, the rows lda apart
+	// In turn: columns [j, j+n), steps [p, p+k) of k, rows [i, i+m), and A at these rows
+	// and steps, the rows lda apart.
+	j, n   int
+	p, k   int
+	i, m   int
+	a      []float32
 	lda    int
+	source panelSource
 }
 
 // panels computes a block with panels of B.
@@ -33,16 +36,16 @@ func (b *gemmBlock) panels() {
 		b.s = s
 	}
 	if l.finish {
-		s.sums = grow(s.sums, l.rows*b.g.nr)
+		s.sums = grow(s.sums, l.mc*b.g.nr)
 	}
-	for l.j = 0; l.j < b.n; l.j += l.columns { // all, or as many as are packed at a time
-		l.n = min(l.columns, b.n-l.j)
+	for l.j = 0; l.j < b.n; l.j += l.nc { // all, or as many as are packed at a time
+		l.n = min(l.nc, b.n-l.j)
 		l.source.n = max(0, min(l.n, b.n-b.tail-l.j))
-		for l.p = 0; l.p == 0 || l.p < b.g.k; l.p += l.kAll { // once if k is 0
-			l.k = min(l.kAll, b.g.k-l.p)
+		for l.p = 0; l.p == 0 || l.p < b.g.k; l.p += l.slice { // once if k is 0
+			l.k = min(l.slice, b.g.k-l.p)
 			l.source.first, l.source.ofColumn, l.source.ofStep, l.source.ld = l.openPanels()
-			for l.i = 0; l.i < b.m; l.i += l.rows { // what the second-level cache holds
-				l.m = min(l.rows, b.m-l.i)
+			for l.i = 0; l.i < b.m; l.i += l.mc { // as many as the second-level cache holds
+				l.m = min(l.mc, b.m-l.i)
 				l.a, l.lda = b.rowsOfA(l.i, l.p, l.m, l.k)
 				for q, w := 0, 0; q < l.n; q += w {
 					w = l.width(q)
@@ -61,18 +64,18 @@ func (l *nest) plan() {
 	b, g, size := l.b, l.b.g, &tuned.gemm
 	l.finish = b.ep.any()
 	l.kc = g.kc
-	l.kAll = l.kc
+	l.slice = l.kc
 	if l.finish {
-		l.kAll = max(g.k, 1)
+		l.slice = max(g.k, 1)
 	}
-	l.rows = size.mc
-	if l.kAll > gemmOrder.kc { // fewer
-		l.rows = min(max(size.mc*gemmOrder.kc/l.kAll/g.mr, 2)*g.mr, size.mc)
+	l.mc = size.mc
+	if l.slice > gemmOrder.kc { // fewer
+		l.mc = min(max(size.mc*gemmOrder.kc/l.slice/g.mr, 2)*g.mr, size.mc)
 	}
-	l.rows = evenly(b.m, l.rows, g.mr)
-	l.columns = b.n
-	if g.source == packedHere && l.rows < b.m && b.n-b.tail > size.nc {
-		l.columns = size.nc
+	l.mc = evenly(b.m, l.mc, g.mr)
+	l.nc = b.n
+	if g.source == packedHere && l.mc < b.m && b.n-b.tail > size.nc {
+		l.nc = size.nc
 	}
 	l.prefetch = g.prefetches(b.m)
 }

@@ -70,9 +70,9 @@ func (b *operandB) at(offset, j int) []float32 {
 }
 
 // packPanels packs rows [p, p+k) and columns [j, j+n) of op(B) into panels of nr
-// columns, k*nr elements apart. Some rows of all panels come before the next
-// rows: a row of B is contiguous over the panels, and so many rows at once are
-// as many streams and pages as the processor follows.
+// columns, k*nr elements apart. A step of rows of all panels comes before the next
+// rows: a row of B is contiguous over the panels, and a step has as many rows as the
+// processor follows streams and pages.
 func (b *operandB) packPanels(isa ISA, dst []float32, p, j, k, n, nr int) {
 	if n <= 0 || k <= 0 {
 		return

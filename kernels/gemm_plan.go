@@ -201,18 +201,17 @@ func (g *gemmCall) partition(t Threads) {
 	g.cutM, g.cutN = (g.m+g.tall-1)/g.tall, (cols.size+g.wide-1)/g.wide
 }
 
-// dimension is one of C's: so many rows or columns, those of a tile, and whether a
-// block copies what it has of it, rows of A or columns of B.
+// dimension is one of C's two: its rows or its columns.
 type dimension struct {
-	size, unit int
-	copied     bool
+	size, unit int  // rows or columns, of C and of a tile
+	copied     bool // each block copies its rows of A or its columns of B
 }
 
 func (d dimension) tiles() int { return (d.size + d.unit - 1) / d.unit }
 
-// cut is the size of each of so many bands. Bands of columns are whole panels;
-// those of rows may be any number of rows, where it is some tiles, since these have
-// any height.
+// cut is the size of a band, where there are to be some bands. Bands of columns are
+// whole panels. Bands of rows that are several tiles high may have any number of rows,
+// since a tile may be lower.
 func (d dimension) cut(bands int, columns bool) int {
 	if n := (d.size + bands - 1) / bands; !columns && n >= 4*d.unit {
 		return n

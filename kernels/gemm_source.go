@@ -29,8 +29,8 @@ type panelSource struct {
 
 func (s *panelSource) offset(q, p int) int { return q*s.ofColumn + p*s.ofStep }
 
-// openPanels goes to the columns and steps that are in turn. It returns what it could set,
-// since that would have the call escape to the heap.
+// openPanels is the fields of source for the columns and steps that are in turn. Setting
+// them here would take the block to the heap.
 func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 	b, g := l.b, l.b.g
 	switch {
@@ -40,7 +40,7 @@ func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 		return b.b.packed.floats(b.b.column+l.j, l.p), b.b.packed.k, g.nr, g.nr
 	case g.source == inPlace:
 		return b.b.data[l.p*b.b.ld+l.j:], 1, b.b.ld, b.b.ld
-	case g.source == packedHere && l.rows < b.m:
+	case g.source == packedHere && l.mc < b.m:
 		ofColumn, ofStep = l.k, g.nr // panels are kept for further rows
 	}
 	last := (l.source.n - 1) / g.nr * g.nr
@@ -63,8 +63,8 @@ func (l *nest) width(q int) int {
 func (l *nest) makePanel(panel []float32, q, p, n, k int, beta float32, sums []float32, lds int) (done int) {
 	b, g := l.b, l.b.g
 	switch {
-	case g.source == widened:
-		b.b.packed.widen(b.s.b, b.b.column+l.j+q, l.p+p, k) // as panel would take b to the heap
+	case g.source == widened: // to b.s.b, which is panel: a function value takes what holds its arguments to the heap
+		b.b.packed.widen(b.s.b, b.b.column+l.j+q, l.p+p, k)
 	case l.i > 0: // it is there
 	case bool(b.b.trans) || n < g.nr || l.m <= g.mr:
 		b.b.packPanels(g.isa, panel, l.p, l.j+q, k, n, g.nr)
