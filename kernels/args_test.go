@@ -171,6 +171,7 @@ func brief(v any) string {
 var takesAnything = map[string]string{
 	"AllowAffinityChanges": "either value is right",
 	"ParseISA":             "returns an error",
+	"ParseFormat":          "returns an error",
 	"BLHD":                 "multiplies; what it gives, Attention checks",
 	"WindowMask":           "cuts what no sequence reaches",
 	"LengthMask":           "keeps what Attention checks",
