@@ -141,7 +141,7 @@ func read(m fstest.MapFS) []string {
 
 // chosen is whether a case of thousands runs: one of some, fewer if tests are to be
 // short. FuzzFolder takes the others.
-func chosen(i int) bool { return i%13 == 0 || !testing.Short() && !race.Enabled && i%3 == 0 }
+func chosen(i int) bool { return i%53 == 0 || !testing.Short() && !race.Enabled && i%3 == 0 }
 
 // TestTruncatedFiles cuts off each file of each folder, and expects errors that name it.
 func TestTruncatedFiles(t *testing.T) {
