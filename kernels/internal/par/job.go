@@ -79,13 +79,13 @@ func (j *job) run(own int) {
 		for from, to := victim.take(back); from < to; from, to = victim.take(back) {
 			j.task.Do(from, to)
 		}
-		victim = &j.shares[0]
+		most := 0
 		for i := range j.shares {
-			if j.shares[i].left() > victim.left() {
-				victim = &j.shares[i]
+			if left := j.shares[i].left(); left > most {
+				victim, most = &j.shares[i], left
 			}
 		}
-		if victim.left() <= 0 {
+		if most == 0 { // shares only get smaller, so none has any left by now
 			return
 		}
 	}
