@@ -1,5 +1,5 @@
 #!/bin/bash
-# consumer.sh: the README's example, in a module of its own in an empty folder,
+# consumer.sh: the README's whole program, in a module of its own in an empty folder,
 # builds, prints what the README says, and has golang.org/x/sys as its only
 # dependency beside this module.
 set -euo pipefail
@@ -9,10 +9,10 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 
-awk '/^```go$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/README.md" >main.go
+awk '/^package main$/ { on = 1 } /^```$/ { on = 0 } on' "$root/README.md" >main.go
 [ -z "$(gofmt -l main.go)" ]
 go mod init example.com/consumer
-printf 'package main\n\nimport _ "%s/transformer"\n' "$module" >transformer.go
+printf 'package main\n\nimport _ "%s/models"\n' "$module" >models.go
 go mod edit -require=$module@v0.0.0 -replace=$module@v0.0.0="$root"
 go mod tidy
 go run . | tee output
