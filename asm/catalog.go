@@ -11,7 +11,7 @@ import (
 )
 
 // Catalog is every generated kernel.
-var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels, int8Kernels)
+var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels, int8Kernels, blocksKernels)
 
 // anyTier adapts a kernel that is the same for every tier.
 func anyTier(f func(vec.Machine)) func(Tier) kernel.Body {

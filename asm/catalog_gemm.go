@@ -22,16 +22,16 @@ var gemmKernels = []Kernel{
 			"\t\t}",
 			"\t}",
 			"",
-			"next and pace are hints, heeded on x86 alone. If next is not 0, the panel used next begins next",
-			"elements from b and is fetched into the cache meanwhile. A contiguous panel is fetched by every tile",
-			"of rows in turn, pace bytes for each step of k; one whose rows are ldb apart, where pace is 0, by",
-			"the last tile.",
+			"next, pace and turn are hints, heeded on x86 alone. If next is not 0, what is used next begins next",
+			"elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two",
+			"vectors for each step of k, which lie pace bytes apart; after NR of them, turn bytes are added. Where",
+			"pace is 0 it is rows ldb apart, and the last tile fetches them.",
 		},
 		Params: []Param{
 			each("m", 0, "1", "mr-1", "mr", "mr+1"), each("n", 1, "1", "nr/2-1", "nr/2", "nr/2+1", "nr-1", "nr", "2*nr"),
 			turn("k", 1, "1", "3", "4", "5", "8"), scalar("alpha", 1.25),
 			in("a", "m", "k", "lda"), Stride("lda"),
-			in("b", "k", "n", "ldb"), Stride("ldb"), hint("next", "0", "k*nr", "-nr"), hint("pace", "0", "4*nr", "3"),
+			in("b", "k", "n", "ldb"), Stride("ldb"), hint("next", "0", "k*nr", "-nr"), hint("pace", "0", "4*nr", "3"), hint("turn", "0", "-64", "3"),
 			scalar("beta", 0, 1, -0.5), accumulator("c", "m", "n", "ldc"), Stride("ldc"),
 		},
 		Close: sums,
@@ -58,6 +58,8 @@ var gemmKernels = []Kernel{
 		Close: sums,
 		Body:  func(t Tier) kernel.Body { return kernel.GemmPack(t.Gemm) },
 	},
+	gemmHalves("Float16", "the value of the binary16 number b[p*nr+j]", kernel.GemmPanelFloat16, F16C),
+	gemmHalves("BFloat16", "the value of the bfloat16 number b[p*nr+j]", kernel.GemmPanelBFloat16),
 	{
 		File: "gemm_dot", Source: "gemm_dot.go", Name: "gemmDot",
 		Doc: []string{
@@ -85,6 +87,35 @@ var gemmKernels = []Kernel{
 		Close: sums,
 		Body:  func(Tier) kernel.Body { return kernel.GemmDot },
 	},
+}
+
+// gemmHalves is gemmPanel for whole panels of elements of 16 bits, read as value, where AVX2
+// needs some features for them.
+func gemmHalves(suffix, value string, body func(kernel.GemmTile) kernel.Body, needs ...Feature) Kernel {
+	return Kernel{
+		File: "gemm_halves", Source: "gemm_x86.go", Name: "gemmPanel" + suffix,
+		Doc: []string{
+			"computes one panel of C, the tier's NR columns wide:",
+			"",
+			"\tfor i := range m {",
+			"\t\tfor j := range nr {",
+			"\t\t\ts := float32(0)",
+			"\t\t\tfor p := range k {",
+			"\t\t\t\ts += a[i*lda+p] * " + value,
+			"\t\t\t}",
+			"\t\t\tc[i*ldc+j] = alpha*s + beta*c[i*ldc+j]",
+			"\t\t}",
+			"\t}",
+		},
+		Params: []Param{
+			each("m", 0, "1", "mr-1", "mr", "mr+1"), turn("nr", 1, "nr"), each("k", 1, "1", "3", "4", "5", "8"), scalar("alpha", 1.25),
+			in("a", "m", "k", "lda"), Stride("lda"), in("b", "k", "nr", "").of(Uint16),
+			scalar("beta", 0, 1, -0.5), accumulator("c", "m", "nr", "ldc"), Stride("ldc"),
+		},
+		Close: sums,
+		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: needs}},
+		Body:  func(t Tier) kernel.Body { return body(t.Gemm) },
+	}
 }
 
 // accumulator is an operand that is scaled by beta and added to.

@@ -34,6 +34,13 @@ var int8Kernels = []Kernel{
 		Body:   anyTier(kernel.QuantizeInt8(kernel.WeightBlock, 1, true)),
 	},
 	{
+		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8By16",
+		Doc:    []string{"is quantizeInt8 in blocks of 16."},
+		Params: quantizeParams(16, Int8, perBlock(Int32, "start")),
+		Close:  Closeness{Exact: true},
+		Body:   anyTier(kernel.QuantizeInt8(16, 1, true)),
+	},
+	{
 		File: "int8", Source: "gemm_int8.go", Name: "int8Quads",
 		Doc:    int8Doc("start[p/block*ldscale+i]", "a[i*lda+p] * b[p/4*4*nr+4*j+p%4]"),
 		Params: int8Params(Int8, Uint8, perBlock(Int32, "start")),
@@ -51,6 +58,50 @@ var int8Kernels = []Kernel{
 		Body:   int8X86(kernel.DotPairs),
 	},
 	{
+		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "int8Winograd",
+		Doc: []string{
+			"is int8Pairs in blocks of 64 by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is",
+			"one of the first 16, q is p+16, and the sum t of a block begins with",
+			"ofRows[p/64*ldscale+i] + ofColumns[p/64*nr+j]:",
+			"",
+			"\tt += (a[i*lda+p] + b[q/2*2*nr+2*j+q%2]) * (a[i*lda+q] + b[p/2*2*nr+2*j+p%2])",
+			"",
+			"k is a multiple of 32.",
+		},
+		Params: winogradParams(),
+		Close:  Closeness{Exact: true},
+		On:     []On{{Tier: "AVX2"}},
+		Body:   func(Tier) kernel.Body { return kernel.Int8WinogradX86() },
+	},
+	{
+		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradRows",
+		Doc: []string{
+			"is what int8Winograd takes off for rows of A: ofRows[p/64*ldscale+i] is",
+			"the sum of -a[i*lda+p]*a[i*lda+q] over the pairs of a block.",
+		},
+		Params: []Param{
+			out("ofRows", "(k+63)/64", "rows", "ldscale").of(Int32), Stride("ldscale"),
+			in("a", "rows", "k", "lda").of(Int16), each("rows", 0, "1", "2", "3"), each("k", 32, "32", "64", "96", "192"), Stride("lda"),
+		},
+		Close: Closeness{Exact: true},
+		On:    []On{{Tier: "AVX2"}},
+		Body:  func(Tier) kernel.Body { return kernel.WinogradRowsX86() },
+	},
+	{
+		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradColumns",
+		Doc: []string{
+			"makes a panel of B words, dst[p] = b[p], and finds what int8Winograd takes off for its",
+			"columns: ofColumns[p/64*nr+j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs of a block.",
+		},
+		Params: []Param{
+			out("dst", "k", "nr", "").of(Int16), out("ofColumns", "(k+63)/64", "nr", "").of(Int32),
+			in("b", "k", "nr", "").of(Int8), each("k", 32, "32", "64", "96", "192"), turn("nr", 1, "nr"),
+		},
+		Close: Closeness{Exact: true},
+		On:    []On{{Tier: "AVX2"}},
+		Body:  func(Tier) kernel.Body { return kernel.WinogradColumnsX86() },
+	},
+	{
 		File: "int8", Source: "gemm_int8_neon.go", Name: "int8Dots",
 		Doc:    int8Doc("0", "a[i*lda+p] * b[p/4*4*nr+4*j+p%4]"),
 		Params: int8Params(Int8, Int8),
@@ -60,45 +111,6 @@ var int8Kernels = []Kernel{
 			{Tier: "NEON", Body: int8NEON(false)},
 		},
 	},
-	blocks("blocks8", 8, "32*nr", "w[4*nr*(p/4)+4*j+p%4]", "start[q*ldscale+i]"),
-	blocks("blocks4", 4, "16*nr", "w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15", "start[q*ldscale+i] / 16"),
-}
-
-// blocks is a micro-kernel for weights in blocks of 32.
-func blocks(name string, bits int, bytes, weight, start string) Kernel {
-	return Kernel{
-		File: "blocks", Source: "gemm_blocks.go", Name: name,
-		Doc: []string{
-			"multiplies rows of integers with a panel of nr columns in blocks of 32 elements, each of which is",
-			"nr scales of 16 bits and w, " + bytes + " bytes of weights without sign:",
-			"",
-			"\tfor i := range m {",
-			"\t\tfor j := range nr {",
-			"\t\t\ts := float32(0), or c[i*ldc+j] if add is not 0",
-			"\t\t\tfor q := range k/32 {",
-			"\t\t\t\tt := " + start,
-			"\t\t\t\tfor p := range 32 {",
-			"\t\t\t\t\tt += a[i*lda+32*q+p] * " + weight,
-			"\t\t\t\t}",
-			"\t\t\t\ts += float32(float32(float32(t)*scale[q*ldscale+i]) * the scale of column j)",
-			"\t\t\t}",
-			"\t\t\tc[i*ldc+j] = s",
-			"\t\t}",
-			"\t}",
-			"",
-			"k is a multiple of 32.",
-		},
-		Params: []Param{
-			each("m", 0, "1", "2", "5", "6", "7", "12", "13"), each("k", 32, "32", "64", "160"), turn("nr", 1, "nr"),
-			in("a", "m", "k", "lda").of(Int8), Stride("lda"),
-			in("scale", "k/32", "m", "ldscale"), in("start", "k/32", "m", "ldscale").of(Int32), Stride("ldscale"),
-			in("b", "k/32", Expr("2*nr+"+bytes), "").of(Uint8), turn("add", 0, "0", "1"),
-			update("c", "m", "nr", "ldc"), Stride("ldc"),
-		},
-		Close: Closeness{Exact: true},
-		On: []On{{Tier: "AVX512", Needs: []Feature{AVX512VNNI},
-			Body: func(Tier) kernel.Body { return kernel.BlocksX86(kernel.Int8Rows, bits) }}},
-	}
 }
 
 func int8X86(dot kernel.Int8Dot) func(Tier) kernel.Body {
@@ -177,4 +189,16 @@ func int8Params(a, b Elem, starts ...Operand) []Param {
 	return append(params, Stride("ldscale"),
 		in("b", "k", "nr", "").of(b), in("weight", "1", "nr", "").orEmpty(), in("bias", "1", "nr", "").orEmpty(),
 		turn("add", 0, "0", "1"), update("c", "m", "nr", "ldc"), Stride("ldc"))
+}
+
+// winogradParams are those of int8Winograd.
+func winogradParams() []Param {
+	return []Param{
+		each("m", 0, "1", "2", "3", "4", "5", "8", "9"), each("k", 32, "32", "64", "96", "192"), turn("nr", 1, "nr"),
+		in("a", "m", "k", "lda").of(Int16), Stride("lda"),
+		in("scale", "(k+63)/64", "m", "ldscale"), in("ofRows", "(k+63)/64", "m", "ldscale").of(Int32), Stride("ldscale"),
+		in("b", "k", "nr", "").of(Int16), in("ofColumns", "(k+63)/64", "nr", "").of(Int32),
+		in("weight", "1", "nr", "").orEmpty(), in("bias", "1", "nr", "").orEmpty(),
+		turn("add", 0, "0", "1"), update("c", "m", "nr", "ldc"), Stride("ldc"),
+	}
 }

@@ -85,7 +85,7 @@ func apiCalls() []call {
 	return slices.Concat(
 		rowAPI(1, smallAPI, zeros), rowAPI(2, largeAPI, zeros),
 		gemmAPI(1, smallAPI, zeros), gemmAPI(2, smallAPI, zeros),
-		attentionAPI(1, zeros), attentionAPI(2, zeros),
+		attentionAPI(1, zeros), attentionAPI(2, zeros), rowsAPI(zeros),
 		[]call{{fn: Use, name: "Use", args: []any{Active()}, params: "isa", bad: []badArg{{"isa", AVX512 + 1, "isa = ISA(4), want one of [generic"}}}},
 	)
 }
@@ -195,6 +195,9 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 		add(call{fn: PackBRows, name: "PackBRows", args: []any{FormatF32, n, k, func(int, []float32) {}}, params: "f n k row",
 			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"},
 				{"f", Format(len(formatNames)), "want a Format"}, {"row", (func(int, []float32))(nil), "row is nil"}})})
+		add(call{fn: PackBBlocks, name: "PackBBlocks", args: []any{FormatQ8_0, n, k * 32, func(int, []byte) {}}, params: "f n k row",
+			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"}, {"k", 33, "want a multiple of 32"},
+				{"f", FormatInt8, "want a Format that files have"}, {"f", Format(len(formatNames)), "want a Format that files have"}, {"row", (func(int, []byte))(nil), "row is nil"}})})
 		add(call{fn: PackB(NoTrans, k, n, data(k*n), n).Column, name: "PackedB.Column", args: []any{data(k), n - 1}, params: "dst j",
 			bad: cat(lengths(k, "dst"), []badArg{{"j", -1, "j = -1, want 0 to"}, {"j", n, fmt.Sprintf("want 0 to %d", n-1)}})})
 	}
@@ -249,6 +252,27 @@ func attentionAPI(threads Threads, data func(n int) []float32) []call {
 		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: 96, Head: maxInt, Row: 1} })
 		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: 96, Head: 24, Row: maxInt} })
 		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: 96, Head: 24, Row: -8} })
+	}
+	for _, rows := range []*Rows{NewRows(FormatBF16, 40, 8), NewRows(FormatInt8, 64, 5), NewRows(FormatF16, 39, 8)} {
+		narrow := func(name string, field func(p *AttentionParams) (**Rows, *[]float32, *Strides)) {
+			want := fmt.Sprintf("%sRows of ", name)
+			if rows.Dim() == 8 {
+				want = fmt.Sprintf("len(%s) = 312, too short", name)
+			}
+			add(want, func(p *AttentionParams) {
+				to, wide, strides := field(p)
+				if *to = rows; rows.Len() != 320 || rows.Dim() != 8 {
+					*wide = nil
+					return
+				}
+				*strides = Strides{Batch: 160, Head: 40, Row: 12} // and with K or V
+			})
+			if rows.Format() == FormatBF16 {
+				c.bad[len(c.bad)-1].want = name + "Rows of 8"
+			}
+		}
+		narrow("K", func(p *AttentionParams) (**Rows, *[]float32, *Strides) { return &p.KRows, &p.K, &p.KStrides })
+		narrow("V", func(p *AttentionParams) (**Rows, *[]float32, *Strides) { return &p.VRows, &p.V, &p.VStrides })
 	}
 	add("KVHeads = 3, want a divisor of Heads = 4", func(p *AttentionParams) { p.KVHeads = 3 })
 	add("Empty = 3, want EmptyZero", func(p *AttentionParams) { p.Empty = EmptyUniform + 1 })

@@ -47,6 +47,9 @@ type AttentionParams struct {
 	// qkv, qkv[d:] and qkv[2*d:], with BLHD(length, 3*d, HeadDim).
 	DstStrides, QStrides, KStrides, VStrides Strides
 
+	// KRows and VRows, unless nil, are the keys and values instead of K and V, which are then nil.
+	// Their rows have HeadDim and ValueDim elements; the strides are multiples of them.
+	KRows, VRows *Rows
 	// KVHeads divides Heads: query head h uses key and value head
 	// h/(Heads/KVHeads). 0 means Heads.
 	KVHeads int
@@ -155,8 +158,8 @@ func (p *AttentionParams) check() {
 	}
 	checkStrides(fn, "Dst", len(p.Dst), p.Batch, p.Heads, p.LenQ, p.ValueDim, p.DstStrides)
 	checkStrides(fn, "Q", len(p.Q), p.Batch, p.Heads, p.LenQ, p.HeadDim, p.QStrides)
-	checkStrides(fn, "K", len(p.K), p.Batch, p.KVHeads, p.LenK, p.HeadDim, p.KStrides)
-	checkStrides(fn, "V", len(p.V), p.Batch, p.KVHeads, p.LenK, p.ValueDim, p.VStrides)
+	checkKeys(fn, "K", p.K, p.KRows, p.Batch, p.KVHeads, p.LenK, p.HeadDim, p.KStrides)
+	checkKeys(fn, "V", p.V, p.VRows, p.Batch, p.KVHeads, p.LenK, p.ValueDim, p.VStrides)
 	if p.Empty > EmptyUniform {
 		panicSize(fn, "Empty", int(p.Empty), "want EmptyZero, EmptyNaN or EmptyUniform")
 	}
@@ -177,6 +180,18 @@ func (p *AttentionParams) check() {
 			panic(fmt.Sprintf("kernels.Attention: len(Relative) = %d, want (2*n-1)*HeadDim with n > %d", len(p.Relative), far))
 		}
 	}
+}
+
+// checkKeys is checkStrides for keys or values that may be narrow.
+func checkKeys(fn, arg string, x []float32, narrow *Rows, batch, heads, rows, dim int, s Strides) {
+	length := len(x)
+	if narrow != nil {
+		length = narrow.Len()
+		if x != nil || narrow.dim != dim || dim > 0 && (s.Batch%dim != 0 || s.Head%dim != 0 || s.Row%dim != 0) {
+			panic(fmt.Sprintf("kernels.%s: %sRows of %d elements with strides %v and %d elements in %s, want rows of %d, multiples, and none", fn, arg, narrow.dim, s, len(x), arg, dim))
+		}
+	}
+	checkStrides(fn, arg, length, batch, heads, rows, dim, s)
 }
 
 // checkStrides panics unless a slice of the given length holds the tensor.

@@ -12,6 +12,7 @@ import (
 type attentionCase struct {
 	name string
 	p    AttentionParams
+	rows Format // of keys and values; FormatF32: they are not narrow
 }
 
 // closeTo allows for the rounding of scores that a bias makes large: half an

@@ -29,6 +29,7 @@ func (u *attentionUnit) packQueries() {
 // queries.
 func (u *attentionUnit) packKeys(j, n int) (packed int) {
 	c, p, w := u.c, &u.c.p, u.w
+	u.k.load(c.isa, &w.wideKeys, j, n, p.HeadDim)
 	if u.rows <= attentionSize.dotRows || n <= attentionSize.dotKeys {
 		return 0
 	}
@@ -37,7 +38,7 @@ func (u *attentionUnit) packKeys(j, n int) (packed int) {
 	}
 	w.keys = grow(w.keys, (c.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
 	for at := 0; at < n; at += c.nr {
-		transpose(c.isa, w.keys[at*p.HeadDim:], u.k[(j+at)*p.KStrides.Row:], min(c.nr, n-at), p.HeadDim, c.nr, p.KStrides.Row)
+		transpose(c.isa, w.keys[at*p.HeadDim:], u.k.from(j+at), min(c.nr, n-at), p.HeadDim, c.nr, u.k.ld)
 	}
 	return n
 }
@@ -50,10 +51,10 @@ func (u *attentionUnit) scores(s []float32, lds, ra, rb, j, n, packed int) {
 	q := u.q[ra*u.ldq:]
 	packed = min(packed, n)
 	for at := 0; at < packed; at += c.nr {
-		simd.GemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, p.Scale, q, u.ldq, w.keys[at*p.HeadDim:], c.nr, 0, 0, 0, s[at:], lds)
+		simd.GemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, p.Scale, q, u.ldq, w.keys[at*p.HeadDim:], c.nr, 0, 0, 0, 0, s[at:], lds)
 	}
 	if packed < n {
-		simd.AttnDot(c.isa, rb-ra, n-packed, p.HeadDim, p.Scale, q, u.ldq, u.k[(j+packed)*p.KStrides.Row:], p.KStrides.Row, s[packed:], lds)
+		simd.AttnDot(c.isa, rb-ra, n-packed, p.HeadDim, p.Scale, q, u.ldq, u.k.from(j+packed), u.k.ld, s[packed:], lds)
 	}
 	if p.Relative != nil {
 		u.addRelative(s, lds, ra, rb, j, n)
@@ -75,19 +76,20 @@ type valueTile struct {
 // of NR columns if they crowd the cache.
 func (u *attentionUnit) packValues(j, n int) {
 	c, p, w := u.c, &u.c.p, u.w
-	u.tile = valueTile{data: u.v[j*p.VStrides.Row:], ld: p.VStrides.Row, panel: c.nr, keys: n}
-	v := operandB{data: u.v, ld: p.VStrides.Row}
+	u.v.load(c.isa, &w.wideValues, j, n, p.ValueDim)
+	v := operandB{data: u.v.from(j), ld: u.v.ld}
+	u.tile = valueTile{data: v.data, ld: v.ld, panel: c.nr, keys: n}
 	if u.rows > attentionSize.accumulateRows {
 		dots := dotColumns(c.isa, p.ValueDim, n, u.rows)
 		w.columns = grow(w.columns, dots*c.tile)
-		v.packDots(c.isa, w.columns, j, p.ValueDim-dots, n, dots)
+		v.packDots(c.isa, w.columns, 0, p.ValueDim-dots, n, dots)
 		u.tile.dots = dots
 	}
-	if !u.crowded(p.VStrides.Row, n, p.ValueDim) {
+	if !u.crowded(v.ld, n, p.ValueDim) {
 		return
 	}
 	w.values = grow(w.values, (p.ValueDim+c.nr-1)/c.nr*c.nr*c.tile)
-	v.packPanels(c.isa, w.values, j, 0, n, p.ValueDim, c.nr)
+	v.packPanels(c.isa, w.values, 0, 0, n, p.ValueDim, c.nr)
 	u.tile.data, u.tile.ld, u.tile.panel, u.tile.copied = w.values, c.nr, n*c.nr, true
 }
 
@@ -108,7 +110,7 @@ func (u *attentionUnit) values(s []float32, lds, ra, rb, n int, beta float32) {
 	}
 	dim -= v.dots
 	for at := 0; at < dim; at += c.nr {
-		simd.GemmPanel(c.isa, rows, min(c.nr, dim-at), n, 1, s, lds, v.data[at/c.nr*v.panel:], v.ld, 0, 0, beta, o[at:], u.ldo)
+		simd.GemmPanel(c.isa, rows, min(c.nr, dim-at), n, 1, s, lds, v.data[at/c.nr*v.panel:], v.ld, 0, 0, 0, beta, o[at:], u.ldo)
 	}
 	if v.dots == 0 {
 		return

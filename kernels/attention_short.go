@@ -26,7 +26,7 @@ func (c *attentionCall) chooseStrategy() attentionStrategy {
 	if p.Weights != nil {
 		return attendWeights
 	}
-	if p.LenK == 0 || max(p.HeadDim, p.ValueDim) > min(wholeHeadDim, wholeHeadSteps/(p.LenQ*p.LenK)) || c.fold > 1 || c.chunks > 1 ||
+	if p.LenK == 0 || p.KRows != nil || p.VRows != nil || max(p.HeadDim, p.ValueDim) > min(wholeHeadDim, wholeHeadSteps/(p.LenQ*p.LenK)) || c.fold > 1 || c.chunks > 1 ||
 		p.Relative != nil || p.Mask != nil && p.Empty != EmptyZero {
 		return attendTiles
 	}

@@ -14,20 +14,21 @@ var negInf = float32(math.Inf(-1))
 
 // attentionScratch is the memory of one goroutine.
 type attentionScratch struct {
-	scores   []float32 // strip: rows x tile keys
-	queries  []float32 // the unit's queries, if they are copied
-	keys     []float32 // the tile's keys: panels of NR, transposed
-	values   []float32 // the tile's values, if they are copied: panels of NR
-	columns  []float32 // the tile's last columns of values, each contiguous, where they are dot products
-	products []float32 // these dot products
-	panel    []float32 // NR relative embeddings, transposed
-	relative [2][]float32
-	ramp     []float32 // the bias of ALiBi
-	max, sum []float32 // per row: the running maximum and sum
-	factor   []float32 // per row: what multiplies its output
-	lo, hi   []int     // per row: the interval of keys outside of which all are hidden
-	fresh    []bool    // for the strip that begins at the row: its output holds nothing yet
-	u        attentionUnit
+	scores               []float32 // strip: rows x tile keys
+	queries              []float32 // the unit's queries, if they are copied
+	keys                 []float32 // the tile's keys: panels of NR, transposed
+	values               []float32 // the tile's values, if they are copied: panels of NR
+	columns              []float32 // the tile's last columns of values, each contiguous, where they are dot products
+	products             []float32 // these dot products
+	panel                []float32 // NR relative embeddings, transposed
+	wideKeys, wideValues []float32 // the tile's, if they are narrow
+	relative             [2][]float32
+	ramp                 []float32 // the bias of ALiBi
+	max, sum             []float32 // per row: the running maximum and sum
+	factor               []float32 // per row: what multiplies its output
+	lo, hi               []int     // per row: the interval of keys outside of which all are hidden
+	fresh                []bool    // for the strip that begins at the row: its output holds nothing yet
+	u                    attentionUnit
 }
 
 var attentionScratches = sync.Pool{New: func() any { return new(attentionScratch) }}
@@ -43,7 +44,7 @@ type attentionUnit struct {
 	rows     int
 	q, o     []float32 // row r at r*ldq, r*ldo
 	ldq, ldo int
-	k, v     []float32 // of the key head
+	k, v     keyRows   // of the key head
 	weights  []float32 // rows LenK apart, or nil
 	tile     valueTile // the values at hand
 	lo, hi   int       // the hull of the rows' intervals
@@ -69,8 +70,8 @@ func (c *attentionCall) unit(w *attentionScratch, number int) *attentionUnit {
 	u.q = p.Q[offset(p.QStrides, u.seq, u.head, u.query, p.HeadDim):]
 	u.o = p.Dst[offset(p.DstStrides, u.seq, u.head, u.query, p.ValueDim):]
 	if p.LenK > 0 {
-		u.k = p.K[offset(p.KStrides, u.seq, kv, 0, p.HeadDim):]
-		u.v = p.V[offset(p.VStrides, u.seq, kv, 0, p.ValueDim):]
+		u.k.begin(p.K, p.KRows, offset(p.KStrides, u.seq, kv, 0, p.HeadDim), p.KStrides.Row)
+		u.v.begin(p.V, p.VRows, offset(p.VStrides, u.seq, kv, 0, p.ValueDim), p.VStrides.Row)
 	}
 	if p.Weights != nil {
 		u.weights = p.Weights[((u.seq*p.Heads+u.head)*p.LenQ+u.query)*p.LenK:]
@@ -78,6 +79,38 @@ func (c *attentionCall) unit(w *attentionScratch, number int) *attentionUnit {
 	w.max, w.sum, w.factor = grow(w.max, c.rows), grow(w.sum, c.rows), grow(w.factor, c.rows)
 	return u
 }
+
+// keyRows are the keys or values of a head: in place, or some of them made float32.
+type keyRows struct {
+	data   []float32
+	ld     int // elements from a row to the next
+	first  int // the row that data begins with
+	narrow *Rows
+	at     int // where the rows lie in narrow, stride elements apart
+	stride int
+}
+
+// begin says where the rows lie.
+func (k *keyRows) begin(wide []float32, narrow *Rows, at, stride int) {
+	if narrow == nil {
+		k.data, k.ld = wide[at:], stride
+		return
+	}
+	k.narrow, k.at, k.stride = narrow, at, stride
+}
+
+// load makes the rows [j, j+n) float32, in buf, unless they are.
+func (k *keyRows) load(isa ISA, buf *[]float32, j, n, dim int) {
+	if k.narrow == nil {
+		return
+	}
+	*buf = grow(*buf, n*dim)
+	k.narrow.widen(isa, *buf, k.at+j*k.stride, n, k.stride)
+	k.data, k.ld, k.first = *buf, dim, j
+}
+
+// from is the rows from row j on.
+func (k *keyRows) from(j int) []float32 { return k.data[(j-k.first)*k.ld:] }
 
 // offset is where a row starts. A tensor without elements has no rows.
 func offset(s Strides, b, h, i, dim int) int {
@@ -213,7 +246,8 @@ func (u *attentionUnit) meanOfValues(o []float32, weight float32, head int) {
 		return
 	}
 	for j := range p.LenK {
-		simd.AddVec(u.c.isa, o, o, u.v[j*p.VStrides.Row:][:len(o)])
+		u.v.load(u.c.isa, &u.w.wideValues, j, 1, p.ValueDim)
+		simd.AddVec(u.c.isa, o, o, u.v.from(j)[:len(o)])
 	}
 	if p.HeadMask != nil {
 		weight *= p.HeadMask[head]

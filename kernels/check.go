@@ -59,13 +59,15 @@ func checkMatrix(fn, arg string, length, rows, cols, ld int) {
 	}
 }
 
-// panicSize and panicLen keep the formatting out of the checks, which then
-// inline into the kernels.
+// panicSize and panicLen keep the formatting out of the checks, which then inline into
+// the drivers; they would not, if these did.
 
+//go:noinline
 func panicSize(fn, name string, got int, want string) {
 	panic(fmt.Sprintf("kernels.%s: %s = %d, %s", fn, name, got, want))
 }
 
+//go:noinline
 func panicLen(fn, arg string, got, want int, expr string) {
 	panic(fmt.Sprintf("kernels.%s: len(%s) = %d, want %d (%s)", fn, arg, got, want, expr))
 }

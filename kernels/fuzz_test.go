@@ -341,6 +341,10 @@ func FuzzAttention(f *testing.F) {
 		if s.byte()&1 != 0 {
 			smallBlocks(t)
 		}
-		onAllTiers(t, func(isa ISA) { attentionCase{isa.String(), p}.run(t, Threads(1+len(data)%2)) })
+		rows := FormatF32
+		if p.KStrides == (Strides{}) && p.VStrides == (Strides{}) {
+			rows = []Format{FormatF32, FormatBF16, FormatF16, FormatInt8}[s.upTo(3)]
+		}
+		onAllTiers(t, func(isa ISA) { attentionCase{isa.String(), p, rows}.run(t, Threads(1+len(data)%2)) })
 	})
 }

@@ -2,117 +2,195 @@ package kernels
 
 import (
 	"encoding/binary"
-	"math"
 
 	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Packed weights in blocks of simd.WeightBlock elements of a column, each with a scale of
-// 16 bits, as GGUF has them: Q8_0 and Q4_0. A block of a panel is the scales of its
-// columns, and then the weights, larger by 128 or 8, four of a column side by side. Of 4
-// bits, a byte has an element in its lower half, and the one 16 further in the upper.
+// Packed weights in blocks of a column, as GGUF has them.
 //
-// Where bytes without sign are multiplied, rows of A become integers in blocks as long, as in
-// products of int8. Elsewhere panels are made float32.
+// A block of a panel begins with the scales of its columns, of 16 bits, and then their scales
+// of minima, if they have any. Units of simd.WeightBlock elements follow, each with the scales
+// of the groups in it, a byte for each column, then the minima, and the weights as integers
+// without sign, four of a column side by side:
+//
+//   - of 8 bits, four after four;
+//   - of 4, a byte has an element in its lower half, and the one 16 further in the upper;
+//   - of 6, each half of the unit by itself: bytes with the lower 4 bits of an element and of the
+//     one 8 further, and then bytes with the upper 2 bits of one and of those 4, 8 and 12 further.
+//
+// Rows of A become integers in blocks, as in products of int8, of 32 elements, or 16 where the
+// groups have as many. An element of C has the bits of ref.GemmBlocks.
 
-// blocksFormat completes the record of a format of that many bits.
-func blocksFormat(f *format, bits int) {
-	f.steps, f.bytes = simd.WeightBlock, (2+simd.WeightBlock*bits/8)*f.nr
-	f.pack, f.widen = f.packBlocks8, f.widenBlocks8
-	kind, kernel := blocks8, simd.KernelBlocks8
-	if bits == 4 {
-		f.pack, f.widen = f.packBlocks4, f.widenBlocks4
-		kind, kernel = blocks4, simd.KernelBlocks4
-	}
-	if kernel.On(f.isa).ISA != Generic {
-		f.int8, f.mr = kind, int8TileRows
-	}
+// blockLayout is what a block of a column consists of. An element is
+// d*scale*(q-zero) - dmin*least, where only formats of groups have scale, and only some least.
+type blockLayout struct {
+	elements int  // of the block
+	bits     int  // of q
+	zero     int  // the q of 0
+	group    int  // elements that have a scale in common, 0 without groups
+	least    bool // groups have minima
+	file     int  // the bytes of a block in a file
 }
 
-// eachBlock runs do for every block of n columns of k elements, the last one of a column filled up
-// with zeros. What do returns is the block's scale. Columns that are not used have scales of zero.
-func (f *format) eachBlock(panel []byte, columns []float32, n, k int, do func(x *[simd.WeightBlock]float32, weights []byte, j int) float32) {
-	for q := 0; q*simd.WeightBlock < k; q++ {
-		block := panel[q*f.bytes:][:f.bytes]
+var blockLayouts = map[Format]blockLayout{
+	FormatQ8_0: {elements: 32, bits: 8, zero: 128, file: 34},
+	FormatQ4_0: {elements: 32, bits: 4, zero: 8, file: 18},
+	FormatQ4_K: {elements: 256, bits: 4, group: 32, least: true, file: 144},
+	FormatQ6_K: {elements: 256, bits: 6, zero: 32, group: 16, file: 210},
+}
+
+// blockColumn is a block of one column.
+type blockColumn struct {
+	q            [256]byte
+	d, dmin      uint16    // binary16
+	scale, least [16]uint8 // of the groups; scale is an int8 where there are no minima
+}
+
+// blocksFormat completes the record of a format in blocks.
+func blocksFormat(f *format) {
+	l := blockLayouts[f.Format]
+	f.blocks, f.steps = l, l.elements
+	f.bytes = l.head()*f.nr + l.elements/simd.WeightBlock*l.unit()*f.nr
+	quantize := map[Format]func(c *blockColumn, x []float32){
+		FormatQ8_0: quantizeQ8_0, FormatQ4_0: quantizeQ4_0, FormatQ4_K: quantizeQ4_K, FormatQ6_K: quantizeQ6_K,
+	}[f.Format]
+	f.pack = func(panel []byte, _, columns []float32, n, k int) {
+		var x [256]float32
+		f.eachBlock(panel, n, k, func(c *blockColumn, j, p int) {
+			clear(x[copy(x[:], columns[j*k:][p:min(p+l.elements, k)]):])
+			quantize(c, x[:l.elements])
+		})
+	}
+	decode := map[Format]func(c *blockColumn, b []byte){
+		FormatQ8_0: decodeQ8_0, FormatQ4_0: decodeQ4_0, FormatQ4_K: decodeQ4_K, FormatQ6_K: decodeQ6_K,
+	}[f.Format]
+	f.packFile = func(panel, columns []byte, n, k int) {
+		f.eachBlock(panel, n, k, func(c *blockColumn, j, p int) {
+			decode(c, columns[(j*k+p)/l.elements*l.file:][:l.file])
+		})
+	}
+	f.column = f.columnBlocks
+	f.mr = int8TileRows
+	f.int8 = map[Format]int8Kind{FormatQ8_0: blocks8, FormatQ4_0: blocks4, FormatQ4_K: blocks4K, FormatQ6_K: blocks6K}[f.Format]
+}
+
+// head is the bytes of a column at the beginning of a block.
+func (l *blockLayout) head() int {
+	if l.least {
+		return 4
+	}
+	return 2
+}
+
+// unit is the bytes of a column in a unit, and scales is those before the weights.
+func (l *blockLayout) unit() int { return l.scales() + simd.WeightBlock*l.bits/8 }
+
+func (l *blockLayout) scales() int {
+	if l.group == 0 {
+		return 0
+	}
+	if l.least {
+		return 2 * simd.WeightBlock / l.group
+	}
+	return simd.WeightBlock / l.group
+}
+
+// eachBlock runs fill for every block of n columns of k elements and stores what it makes.
+// Columns that are not used have scales of zero.
+func (f *format) eachBlock(panel []byte, n, k int, fill func(c *blockColumn, j, p int)) {
+	var c blockColumn
+	for p := 0; p < k; p += f.steps {
+		block := panel[p/f.steps*f.bytes:][:f.bytes]
 		clear(block)
 		for j := range n {
-			var x [simd.WeightBlock]float32
-			copy(x[:], columns[j*k:][q*simd.WeightBlock:min((q+1)*simd.WeightBlock, k)])
-			scale := do(&x, block[2*f.nr:], j)
-			binary.LittleEndian.PutUint16(block[2*j:], half.ToFloat16(scale))
+			c = blockColumn{}
+			fill(&c, j, p)
+			f.store(block, &c, j)
 		}
 	}
 }
 
-// packBlocks8 finds scales of the largest magnitude by 127.
-func (f *format) packBlocks8(panel []byte, _, columns []float32, n, k int) {
-	f.eachBlock(panel, columns, n, k, func(x *[simd.WeightBlock]float32, weights []byte, j int) float32 {
-		scale, inverse := simd.QuantizeBlock(x[:])
-		for p, v := range x {
-			weights[f.at8(p, j)] = byte(simd.QuantizeOne(v, inverse)) ^ 128
-		}
-		return scale
-	})
-}
-
-// packBlocks4 finds scales of the number of the largest magnitude by -8, so that it is
-// kept, whatever its sign.
-func (f *format) packBlocks4(panel []byte, _, columns []float32, n, k int) {
-	f.eachBlock(panel, columns, n, k, func(x *[simd.WeightBlock]float32, weights []byte, j int) float32 {
-		var extreme, nan float32
-		for _, v := range x {
-			if math.Abs(float64(v)) > math.Abs(float64(extreme)) {
-				extreme = v
-			}
-			nan += v - v
-		}
-		scale := extreme/-8 + nan
-		var inverse float32
-		if scale != 0 {
-			inverse = 1 / scale
-		}
-		for p, v := range x {
-			w := byte(8)
-			if nan == 0 {
-				w = byte(min(v*inverse+8.5, 15))
-			}
-			at, shift := f.at4(p, j)
-			weights[at] |= w << shift
-		}
-		return scale
-	})
-}
-
-// at8 is where element p of column j of a block is, behind the scales, and at4 also how far up in its byte.
-
-func (f *format) at8(p, j int) int { return 4*f.nr*(p/4) + 4*j + p%4 }
-
-func (f *format) at4(p, j int) (at, shift int) {
-	const half = simd.WeightBlock / 2
-	return f.at8(p%half, j), p / half * 4
-}
-
-func (f *format) widenBlocks8(dst []float32, blocks []byte) {
-	f.widenBlocks(dst, blocks, func(weights []byte, p, j int) float32 { return float32(weights[f.at8(p, j)]) - 128 })
-}
-
-func (f *format) widenBlocks4(dst []float32, blocks []byte) {
-	f.widenBlocks(dst, blocks, func(weights []byte, p, j int) float32 {
-		at, shift := f.at4(p, j)
-		return float32(weights[at]>>shift&15) - 8
-	})
-}
-
-// widenBlocks makes blocks float32, as far as dst has room.
-func (f *format) widenBlocks(dst []float32, blocks []byte, weight func(weights []byte, p, j int) float32) {
-	for q := range len(blocks) / f.bytes {
-		block := blocks[q*f.bytes:][:f.bytes]
-		for j := range f.nr {
-			scale := half.Float16(binary.LittleEndian.Uint16(block[2*j:]))
-			for p := 0; p < simd.WeightBlock && len(dst) > (q*simd.WeightBlock+p)*f.nr; p++ {
-				dst[(q*simd.WeightBlock+p)*f.nr+j] = scale * weight(block[2*f.nr:], p, j)
+// store writes column j of a block, which is zero so far.
+func (f *format) store(block []byte, c *blockColumn, j int) {
+	l := &f.blocks
+	binary.LittleEndian.PutUint16(block[2*j:], c.d)
+	if l.least {
+		binary.LittleEndian.PutUint16(block[2*f.nr+2*j:], c.dmin)
+	}
+	for u := 0; u*simd.WeightBlock < l.elements; u++ {
+		unit := block[(l.head()+u*l.unit())*f.nr:]
+		if l.group > 0 {
+			groups := simd.WeightBlock / l.group
+			for g := range groups {
+				unit[g*f.nr+j] = c.scale[u*groups+g]
+				if l.least {
+					unit[(groups+g)*f.nr+j] = c.least[u*groups+g]
+				}
 			}
 		}
+		f.storeWeights(unit[l.scales()*f.nr:], c.q[u*simd.WeightBlock:][:simd.WeightBlock], j)
+	}
+}
+
+func (f *format) storeWeights(w, q []byte, j int) {
+	for p, q := range q {
+		switch f.blocks.bits {
+		case 8:
+			w[f.quadAt(p/4, j)+p%4] = q
+		case 4:
+			w[f.quadAt(p%16/4, j)+p%4] |= q << (p / 16 * 4)
+		case 6:
+			half := w[p/16*12*f.nr:]
+			half[f.quadAt(p%8/4, j)+p%4] |= q & 15 << (p % 16 / 8 * 4)
+			half[f.quadAt(2, j)+p%4] |= q >> 4 << (p % 16 / 4 * 2)
+		}
+	}
+}
+
+// loadWeights reads what storeWeights wrote.
+func (f *format) loadWeights(q, w []byte, j int) {
+	for p := range q {
+		switch f.blocks.bits {
+		case 8:
+			q[p] = w[f.quadAt(p/4, j)+p%4]
+		case 4:
+			q[p] = w[f.quadAt(p%16/4, j)+p%4] >> (p / 16 * 4) & 15
+		case 6:
+			half := w[p/16*12*f.nr:]
+			q[p] = half[f.quadAt(p%8/4, j)+p%4]>>(p%16/8*4)&15 | half[f.quadAt(2, j)+p%4]>>(p%16/4*2)&3<<4
+		}
+	}
+}
+
+// quadAt is where four bytes of column j lie side by side.
+func (f *format) quadAt(i, j int) int { return 4 * (f.nr*i + j) }
+
+func (f *format) columnBlocks(dst []float32, panel []byte, j int) {
+	var x [simd.WeightBlock]float32
+	for p := 0; p < len(dst); p += len(x) {
+		f.loadUnit(&x, panel, p, j)
+		copy(dst[p:], x[:])
+	}
+}
+
+// loadUnit makes the unit of column j that begins at step p float32.
+func (f *format) loadUnit(x *[simd.WeightBlock]float32, blocks []byte, p, j int) {
+	l := &f.blocks
+	block := blocks[p/f.steps*f.bytes:][:f.bytes]
+	unit := block[(l.head()+p%f.steps/simd.WeightBlock*l.unit())*f.nr:]
+	var q [simd.WeightBlock]byte
+	f.loadWeights(q[:], unit[l.scales()*f.nr:], j)
+	d := half.Float16(binary.LittleEndian.Uint16(block[2*j:]))
+	scale, least := d, float32(0)
+	for i, q := range q {
+		switch {
+		case l.least:
+			scale = d * float32(unit[j])
+			least = float32(half.Float16(binary.LittleEndian.Uint16(block[2*(f.nr+j):])) * float32(unit[f.nr+j]))
+		case l.group > 0:
+			scale = d * float32(int8(unit[i/l.group*f.nr+j]))
+		}
+		x[i] = float32(scale*float32(int(q)-l.zero)) - least
 	}
 }

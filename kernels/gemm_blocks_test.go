@@ -1,14 +1,131 @@
 package kernels
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/internal/race"
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/ref"
 )
+
+var blockFormats = []Format{FormatQ8_0, FormatQ4_0, FormatQ4_K, FormatQ6_K}
+
+// fileRows are n rows of k elements in some blocks of a format, with all bits of the weights
+// and scales that are numbers of moderate size.
+func fileRows(f Format, n, k int) [][]byte {
+	elements, size := f.Block()
+	r := rand.New(rand.NewPCG(21, uint64(f)))
+	rows := make([][]byte, n)
+	for j := range rows {
+		for range k / elements {
+			b := make([]byte, size)
+			for i := range b {
+				b[i] = byte(r.Uint32())
+			}
+			for _, at := range map[Format][]int{FormatQ4_K: {0, 2}, FormatQ6_K: {208}}[f] {
+				b[at+1] = b[at+1]&0x83 | 0x28 // an exponent that makes it about 2^-5
+			}
+			if elements == simd.WeightBlock {
+				b[1] = b[1]&0x83 | 0x30
+			}
+			rows[j] = append(rows[j], b...)
+		}
+	}
+	return rows
+}
+
+func packFile(f Format, k int, rows [][]byte) *PackedB {
+	return PackBBlocks(f, len(rows), k, func(j int, dst []byte) {
+		if len(dst) != len(rows[j]) {
+			panic(fmt.Sprintf("%d bytes for a row of %d", len(dst), len(rows[j])))
+		}
+		copy(dst, rows[j])
+	})
+}
+
+// TestPackBBlocks wants the values of the blocks of files, bit by bit.
+func TestPackBBlocks(t *testing.T) {
+	eachConfiguration(t, func(t *testing.T) {
+		for _, f := range blockFormats {
+			for _, k := range []int{0, 256, 1024} {
+				for _, n := range []int{0, 1, 37} {
+					rows := fileRows(f, n, k)
+					b := packFile(f, k, rows)
+					got := make([]float32, k)
+					for j := range n {
+						b.Column(got, j)
+						for p, want := range ref.Blocks(f.String(), rows[j]).Float32() {
+							if math.Float32bits(got[p]) != math.Float32bits(want) {
+								t.Fatalf("%v %dx%d: element %d of row %d is %v, want %v", f, n, k, p, j, got[p], want)
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestBlocksBits wants the bits of the reference, from blocks as files have them, for any number of threads and sizes of blocks.
+func TestBlocksBits(t *testing.T) {
+	eachConfiguration(t, func(t *testing.T) {
+		for _, f := range blockFormats {
+			for _, c := range int8Cases {
+				c.k = (c.k + 255) / 256 * 256
+				if strings.Contains(c.input, " in B") || (testenv.Emulated() || race.Enabled) && c.m*c.n*c.k > 1<<17 {
+					continue
+				}
+				x, rows := c.data(), fileRows(f, c.n, c.k)
+				b, columns := packFile(f, c.k, rows), make([]ref.BlockWeights, c.n)
+				for j := range columns {
+					columns[j] = ref.Blocks(f.String(), rows[j])
+				}
+				want := slices.Clone(x.c)
+				ref.GemmBlocks(x.m, x.alpha, x.a, x.lda, columns, x.beta, want, x.ldc, x.bias, x.relu(), x.residual, x.n+1)
+				for _, threads := range []Threads{1, 2, 7} {
+					if got := x.compute(threads, b); checksum(got) != checksum(want) {
+						t.Errorf("%v %v on %d threads: %v, want %v", f, c, threads, got[:1], want[:1])
+					}
+				}
+				size := tuned.gemm
+				tuned.gemm.int8Rows, tuned.gemm.int8Panel = 7, simd.WeightBlock
+				if got := x.compute(1, b); checksum(got) != checksum(want) {
+					t.Errorf("%v %v: other bits in small blocks", f, c)
+				}
+				tuned.gemm = size
+			}
+		}
+	})
+}
+
+// TestPackBBlocksOfNumbers wants the numbers of a file whose elements stand alone.
+func TestPackBBlocksOfNumbers(t *testing.T) {
+	x := []float32{0, 1, -2.5, 0x1p-20, 1000, -0x1p-14}
+	for f, put := range map[Format]func(b []byte, x float32) []byte{
+		FormatF32:  func(b []byte, x float32) []byte { return binary.LittleEndian.AppendUint32(b, math.Float32bits(x)) },
+		FormatF16:  func(b []byte, x float32) []byte { return binary.LittleEndian.AppendUint16(b, half.ToFloat16(x)) },
+		FormatBF16: func(b []byte, x float32) []byte { return binary.LittleEndian.AppendUint16(b, half.ToBFloat16(x)) },
+	} {
+		var rows [][]byte
+		for _, v := range x {
+			rows = append(rows, put(put(nil, v), -v))
+		}
+		b, got := packFile(f, 2, rows), make([]float32, 2)
+		for j, v := range x {
+			if b.Column(got, j); got[0] != v || got[1] != -v {
+				t.Errorf("%v: row %d is %v, want %v and %v", f, j, got, v, -v)
+			}
+		}
+	}
+}
 
 // packAs is the matrix of a case in some format.
 func (x *int8Data) packAs(f Format) *PackedB {
@@ -57,6 +174,44 @@ func TestBlocksColumn(t *testing.T) {
 	})
 }
 
+// TestGroupsColumn wants columns back within what the format rounds: half a step of the group, and
+// what its rounded scale and minimum add.
+func TestGroupsColumn(t *testing.T) {
+	x := int8Case{m: 1, n: 37, k: 301}.data()
+	for _, f := range []Format{FormatQ4_K, FormatQ6_K} {
+		b, got := x.packAs(f), make([]float32, x.k)
+		group, levels, scales := 32, 15., 63.
+		if f == FormatQ6_K {
+			group, levels, scales = 16, 32, 127
+		}
+		for j := range x.n {
+			b.Column(got, j)
+			for from := 0; from < x.k; from += 256 {
+				to := min(from+256, x.k)
+				step, depth := make([]float64, 256), 0.
+				for p := from; p < to; p++ { // the range of each group
+					low, high := 0., 0.
+					for q := (p-from)/group*group + from; q < min(p/group*group+group, to); q++ {
+						low, high = min(low, float64(x.b[q*x.n+j])), max(high, float64(x.b[q*x.n+j]))
+					}
+					if f == FormatQ4_K {
+						step[p-from], depth = (high-low)/levels, max(depth, -low)
+					} else {
+						step[p-from] = max(-low, high) / levels
+					}
+				}
+				largest := slices.Max(step)
+				for p := from; p < to; p++ {
+					limit := 1.01*step[p-from] + levels*largest/scales/2*1.01 + depth/63/2*1.01 // all, not half: there is no 32
+					if err := math.Abs(float64(got[p] - x.b[p*x.n+j])); !(err <= limit) {
+						t.Fatalf("%v: element %d of column %d is %v, want %v within %v", f, p, j, got[p], x.b[p*x.n+j], limit)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestBlocksAgain wants what is packed once to stay as it is when it is packed again: files
 // have weights that were rounded so.
 func TestBlocksAgain(t *testing.T) {
@@ -75,9 +230,9 @@ func TestBlocksAgain(t *testing.T) {
 // and sizes of blocks.
 func TestBlocks(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
-		for _, f := range []Format{FormatQ8_0, FormatQ4_0} {
+		for _, f := range blockFormats {
 			for _, c := range int8Cases {
-				if c.input != "" && c.input != "outliers" && c.input != "zero rows" && c.input != "zeros" {
+				if c.input != "" && c.input != "outliers" && c.input != "zero rows" && c.input != "zeros" || (testenv.Emulated() || race.Enabled) && c.m*c.n*c.k > 1<<15 {
 					continue
 				}
 				x := c.data()
@@ -88,14 +243,12 @@ func TestBlocks(t *testing.T) {
 						t.Errorf("%v %v: other bits on %d threads", f, c, threads)
 					}
 				}
-				if b.format.int8 != noInt8 {
-					size := tuned.gemm
-					tuned.gemm.int8Rows, tuned.gemm.int8Panel = 7, simd.WeightBlock
-					if other := x.compute(1, b); checksum(other) != checksum(got) {
-						t.Errorf("%v %v: other bits in small blocks", f, c)
-					}
-					tuned.gemm = size
+				size := tuned.gemm
+				tuned.gemm.int8Rows, tuned.gemm.int8Panel = 7, simd.WeightBlock
+				if other := x.compute(1, b); checksum(other) != checksum(got) {
+					t.Errorf("%v %v: other bits in small blocks", f, c)
 				}
+				tuned.gemm = size
 				x.checkBlocks(t, fmt.Sprint(f, " ", c), b, got)
 			}
 		}
@@ -142,10 +295,59 @@ func (x *int8Data) checkBlocks(t *testing.T, what string, b *PackedB, got []floa
 	}
 }
 
+// FuzzBlocks compares products with any blocks, as files may have them, with the reference.
+func FuzzBlocks(f *testing.F) {
+	for format := range uint8(4) {
+		f.Add(format, uint8(7), uint8(33), uint8(1), uint64(format))
+	}
+	f.Fuzz(func(t *testing.T, format, m, n, blocks uint8, seed uint64) {
+		f := blockFormats[format%4]
+		c := int8Case{m: 1 + int(m)%20, n: 1 + int(n)%70, k: 256 * (1 + int(blocks)%3), alpha: 1, ep: "b"}
+		x, rows := c.data(), fileRows(f, c.n, c.k)
+		r := rand.New(rand.NewPCG(seed, 1))
+		for range r.IntN(20) { // some numbers and bytes with any bits
+			x.a[r.IntN(len(x.a))] = math.Float32frombits(r.Uint32())
+			row := rows[r.IntN(len(rows))]
+			row[r.IntN(len(row))] = byte(r.Uint32())
+		}
+		columns, want := make([]ref.BlockWeights, c.n), slices.Clone(x.c)
+		for j := range columns {
+			columns[j] = ref.Blocks(f.String(), rows[j])
+		}
+		ref.GemmBlocks(x.m, x.alpha, x.a, x.lda, columns, x.beta, want, x.ldc, x.bias, false, nil, 0)
+		if got := x.compute(Threads(1+m%3), packFile(f, c.k, rows)); checksum(got) != checksum(want) {
+			t.Errorf("%v %v: checksum %s, want %s", f, c, checksum(got), checksum(want))
+		}
+	})
+}
+
+// TestBlocksWithoutProduct wants what the epilogue makes of C alone, where alpha or K is 0.
+func TestBlocksWithoutProduct(t *testing.T) {
+	eachConfiguration(t, func(t *testing.T) {
+		for _, f := range blockFormats {
+			for _, c := range []int8Case{{m: 3, n: 70, k: 300, beta: 0.5, ep: "bx"}, {m: 3, n: 70, k: 0, alpha: 1, beta: 0.5, ep: "bx"}, {m: 3, n: 70, k: 300, beta: 0.5}} {
+				x := c.data()
+				got := x.compute(1, x.packAs(f))
+				for i := range x.m {
+					for j := range x.n {
+						want := float64(x.c[i*x.ldc+j]) / 2
+						if x.bias != nil {
+							want += float64(x.bias[j]) + float64(x.residual[i*(x.n+1)+j])
+						}
+						if y := float64(got[i*x.ldc+j]); !(math.Abs(y-want) <= 1e-5) {
+							t.Fatalf("%v %v: element %d,%d is %v, want %v", f, c, i, j, y, want)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
 // TestBlocksSpecial wants NaN where a row of A, or a column of B, has a NaN or an infinity.
 func TestBlocksSpecial(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
-		for _, f := range []Format{FormatQ8_0, FormatQ4_0} {
+		for _, f := range blockFormats {
 			for _, input := range []string{"NaN", "NaN in B", "Inf in B"} {
 				x := int8Case{m: 9, n: 34, k: 200, alpha: 1, input: input}.data()
 				got := x.compute(1, x.packAs(f))
@@ -163,36 +365,4 @@ func TestBlocksSpecial(t *testing.T) {
 			}
 		}
 	})
-}
-
-// BenchmarkGemmRowFormats multiplies one row with matrices that come from memory: enough of
-// them in turn that no cache holds them.
-func BenchmarkGemmRowFormats(b *testing.B) {
-	const n, k, memory = 4096, 4096, 256 << 20
-	x, c := make([]float32, k), make([]float32, n)
-	for i := range x {
-		x[i] = float32(i%255) - 127
-	}
-	for f := range Format(len(formatNames)) {
-		var all []*PackedB
-		for size := 0; size < memory; size += all[0].Bytes() {
-			if len(all) == 0 {
-				all = append(all, PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, x[j%100:]) }))
-				continue
-			}
-			again := *all[0]
-			again.data = slices.Clone(again.data)
-			all = append(all, &again)
-		}
-		for _, t := range []Threads{1, 2} {
-			b.Run(fmt.Sprintf("format=%v/threads=%d", f, t), func(b *testing.B) {
-				turn := 0
-				for b.Loop() {
-					t.GemmPacked(1, 1, x, k, all[turn%len(all)], 0, c, n, Epilogue{})
-					turn++
-				}
-				b.ReportMetric(float64(all[0].Bytes())*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
-			})
-		}
-	}
 }

@@ -118,7 +118,7 @@ func (g *gemmCall) block(item, i, j, m, n int) {
 		b.b.data, b.b.ld, b.b.trans = g.b.at(item*g.strideB, j), g.b.ld, g.b.trans
 	}
 	b.c = g.c[item*g.strideC+i*g.ldc+j:]
-	if g.ep.any() {
+	if g.finish {
 		b.ep = g.ep.from(i, j)
 	}
 	switch g.path {

@@ -27,9 +27,11 @@ const (
 	FormatInt8               // integers of at most 127 with a scale for each column; so become the rows of A
 	FormatQ8_0               // integers of at most 127 with a scale of 16 bits for each 32 of a column
 	FormatQ4_0               // integers from -8 to 7 with a scale of 16 bits for each 32 of a column
+	FormatQ4_K               // integers from 0 to 15, each 32 with a scale and a minimum of 6 bits, each 256 with two of 16
+	FormatQ6_K               // integers from -32 to 31, each 16 with a scale of 8 bits, each 256 with one of 16
 )
 
-var formatNames = [...]string{"f32", "bf16", "f16", "int8", "q8_0", "q4_0"}
+var formatNames = [...]string{"f32", "bf16", "f16", "int8", "q8_0", "q4_0", "q4_k", "q6_k"}
 
 // String is the format's name in lower case.
 func (f Format) String() string {
@@ -65,14 +67,21 @@ type format struct {
 	// pack writes a panel from n <= nr of its columns, each of them k contiguous
 	// elements of columns, and the scales of its nr columns, if they have scales.
 	pack func(panel []byte, scales, columns []float32, n, k int)
+	// packFile is pack for columns in the blocks of files. It is nil where those hold numbers by
+	// themselves.
+	packFile func(panel, columns []byte, n, k int)
 	// widen makes blocks float32: dst[p*nr+j] is step p of column j. It is nil where they
-	// are float32 already, in that order.
+	// are float32 already, in that order, and where rows of A become integers in blocks.
 	widen func(dst []float32, blocks []byte)
+	// column makes column j of a panel float32.
+	column func(dst []float32, panel []byte, j int)
 	// hasTail says that the last columns may be dot products; see dotColumns. They lie
 	// as float32, column by column, behind the panels.
 	hasTail bool
 	// int8 is how integers are multiplied, in formats that are; see gemm_int8.go.
 	int8 int8Kind
+	// blocks is the layout of formats in blocks; see gemm_blocks.go.
+	blocks blockLayout
 }
 
 // formats has the record of every format on every tier, and of FormatInt8 for every way to
@@ -107,16 +116,19 @@ func newFormat(f Format, isa ISA, kind int8Kind) *format {
 			b := operandB{data: columns, ld: k, trans: Trans}
 			b.packPanels(isa, asFloats(panel), 0, 0, k, n, nr)
 		}
+		r.column = func(dst []float32, panel []byte, j int) {
+			for p, x := 0, asFloats(panel); p < len(dst); p++ {
+				dst[p] = x[p*nr+j]
+			}
+		}
 	case FormatBF16:
-		halfFormat(r, half.ToBFloat16, simd.BFloat16Vec)
+		halfFormat(r, half.ToBFloat16s, half.BFloat16, simd.BFloat16Vec)
 	case FormatF16:
-		halfFormat(r, half.ToFloat16, simd.Float16Vec)
+		halfFormat(r, half.ToFloat16s, half.Float16, simd.Float16Vec)
 	case FormatInt8:
 		int8Format(r, kind)
-	case FormatQ8_0:
-		blocksFormat(r, 8)
-	case FormatQ4_0:
-		blocksFormat(r, 4)
+	case FormatQ8_0, FormatQ4_0, FormatQ4_K, FormatQ6_K:
+		blocksFormat(r)
 	}
 	return r
 }

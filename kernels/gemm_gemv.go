@@ -18,7 +18,7 @@ func (b *gemmBlock) row() {
 			b.b.packed.gemv(sums[q:min(q+step, len(sums))], x, b.b.column+q)
 		}
 	}
-	if g.alpha == 1 && g.beta == 0 && !b.ep.any() && b.n%nr == 0 {
+	if g.alpha == 1 && g.beta == 0 && !g.finish && b.n%nr == 0 {
 		panels(c)
 		return
 	}
@@ -44,7 +44,7 @@ func (b *gemmBlock) row() {
 // hasGemv reports whether gemv knows the format.
 func (f Format) hasGemv() bool { return f <= FormatF16 }
 
-// gemv multiplies x with the columns of B from column j on, as many as there are sums.
+// gemv multiplies x with columns [j, j+len(sums)) of B.
 func (b *PackedB) gemv(sums, x []float32, j int) {
 	switch f, panels := b.format, b.panel(j, 0); f.Format {
 	case FormatF32:

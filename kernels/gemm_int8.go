@@ -16,8 +16,10 @@ const (
 	int8Quads          // unsigned weights, larger by 128, four of a column side by side
 	int8Pairs          // two of a column side by side, and A in 16 bits
 	int8Dots           // four of a column side by side
-	blocks8            // as int8Quads, with scales for each block; see gemm_blocks.go
-	blocks4            // the same, of 4 bits
+	blocks8            // in blocks, as are those that follow; see gemm_blocks.go
+	blocks4
+	blocks4K
+	blocks6K
 	int8Kinds
 )
 
@@ -26,8 +28,11 @@ func (k int8Kind) columnScales() bool { return k == int8Quads || k == int8Pairs 
 
 // block is how many elements of a row of A have a scale in common.
 func (k int8Kind) block() int {
-	if k.columnScales() {
+	switch {
+	case k.columnScales():
 		return simd.Int8Block
+	case k == blocks6K:
+		return 16
 	}
 	return simd.WeightBlock
 }
@@ -36,7 +41,7 @@ func (k int8Kind) block() int {
 func int8Format(f *format, kind int8Kind) {
 	f.int8, f.mr = kind, int8TileRows
 	f.steps, f.bytes = int8Step, int8Step*f.nr
-	f.pack, f.widen = f.packInt8, f.widenInt8
+	f.pack, f.widen, f.column = f.packInt8, f.widenInt8, f.columnInt8
 }
 
 // int8KindOn is the best one on a tier.
@@ -86,15 +91,26 @@ func (f *format) packInt8(panel []byte, scales, columns []float32, n, k int) {
 
 // widenInt8 is the integers as float32; their columns' scales are not in it.
 func (f *format) widenInt8(dst []float32, blocks []byte) {
+	for p := range len(blocks) / f.nr {
+		for j := range f.nr {
+			dst[p*f.nr+j] = f.numberInt8(blocks, p, j)
+		}
+	}
+}
+
+func (f *format) columnInt8(dst []float32, panel []byte, j int) {
+	for p := range dst {
+		dst[p] = f.numberInt8(panel, p, j)
+	}
+}
+
+// numberInt8 is element p of column j.
+func (f *format) numberInt8(blocks []byte, p, j int) float32 {
 	side, flip := f.int8.side(), byte(0)
 	if f.int8 == int8Quads {
 		flip = 128
 	}
-	for p := range len(blocks) / f.nr {
-		for j := range f.nr {
-			dst[p*f.nr+j] = float32(int8(blocks[p/side*side*f.nr+side*j+p%side] ^ flip))
-		}
-	}
+	return float32(int8(blocks[p/side*side*f.nr+side*j+p%side] ^ flip))
 }
 
 // int8Rows is some rows of A as integers: scale and start, block by block, have an
@@ -105,6 +121,14 @@ type int8Rows struct {
 	words    []int16
 	scale    []float32
 	start    []int32
+	offset   []float32 // what the minima of columns multiply: the sum of the integers, scaled, below zero
+	winograd winogradPanel
+}
+
+// winogradPanel is a piece of a panel as simd.Int8Winograd takes it.
+type winogradPanel struct {
+	words     []int16
+	ofColumns []int32
 }
 
 // quantize makes integers of m rows of k elements, for the kind.
@@ -112,7 +136,7 @@ func (r *int8Rows) quantize(isa ISA, kind int8Kind, a []float32, lda, m, k int) 
 	filled := (k + int8Step - 1) / int8Step * int8Step
 	lines := ((filled+63)/64 | 1) // of the cache: an odd number, so that rows spread over all sets
 	block := kind.block()
-	blocks := (k + block - 1) / block
+	blocks := (filled + block - 1) / block
 	r.rows, r.ld = m, 64*lines
 	r.scale, r.start = grow(r.scale, m*blocks), grow(r.start, m*blocks)
 	if kind == int8Pairs {
@@ -129,7 +153,9 @@ func (r *int8Rows) quantize(isa ISA, kind int8Kind, a []float32, lda, m, k int) 
 		for p := 0; p < k; p += cols {
 			w, fill, to, at := min(cols, k-p), min(cols, filled-p), i*r.ld+p, p/block*m+i
 			switch kind {
-			case blocks8, blocks4:
+			case blocks6K:
+				simd.QuantizeInt8By16(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
+			case blocks8, blocks4, blocks4K:
 				simd.QuantizeInt8By32(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
 			case int8Pairs:
 				simd.QuantizeInt16(isa, r.words[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], m)
@@ -138,6 +164,41 @@ func (r *int8Rows) quantize(isa ISA, kind int8Kind, a []float32, lda, m, k int) 
 			}
 		}
 	}
+	if written := (k + block - 1) / block * m; written < len(r.scale) { // a block of what is filled up
+		clear(r.scale[written:])
+		clear(r.start[written:])
+	}
+	if kind == blocks4K {
+		r.offset = grow(r.offset, m*blocks)
+		for i, start := range r.start {
+			r.offset[i] = float32(start) * (1.0 / 128) * r.scale[i]
+		}
+	}
+}
+
+// winogradFor reports whether m rows of a panel are multiplied by Winograd's inner product: it
+// takes a pass over the panel, which some rows must pay for.
+func winogradFor(isa ISA, kind int8Kind, m int) bool {
+	return kind == int8Pairs && m >= tuned.gemm.winogradRows && simd.KernelInt8Winograd.On(isa).ISA == isa
+}
+
+// ofRows finds what is taken off for rows of A.
+func (r *int8Rows) ofRows(isa ISA, m, k int) {
+	k = (k + int8Step - 1) / int8Step * int8Step
+	most := simd.KernelWinogradRows.On(isa).Elements
+	rows, cols := max(1, most/k), max(1, most/simd.Int8Block)*simd.Int8Block // of a call
+	for i := 0; i < m; i += rows {
+		for p := 0; p < k; p += cols {
+			simd.WinogradRows(isa, r.start[p/simd.Int8Block*m+i:], m, r.words[i*r.ld+p:], min(rows, m-i), min(cols, k-p), r.ld)
+		}
+	}
+}
+
+// open makes a piece of a panel words.
+func (w *winogradPanel) open(x *int8Product) {
+	k := (x.k + int8Step - 1) / int8Step * int8Step
+	w.words, w.ofColumns = grow(w.words, k*x.nr), grow(w.ofColumns, (k+simd.Int8Block-1)/simd.Int8Block*x.nr)
+	simd.WinogradColumns(x.isa, w.words, w.ofColumns, asInt8(x.b), k, x.nr)
 }
 
 // int8Product is some rows of A, from row i of those that are integers, times a panel of B, for
@@ -147,6 +208,7 @@ func (r *int8Rows) quantize(isa ISA, kind int8Kind, a []float32, lda, m, k int) 
 type int8Product struct {
 	isa          ISA
 	kind         int8Kind
+	winograd     bool // see winogradFor
 	i, m, p, k   int
 	b            []byte
 	nr           int
@@ -164,9 +226,19 @@ func (r *int8Rows) multiply(x int8Product) {
 		simd.Blocks8(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, add, x.c, x.ldc)
 	case blocks4:
 		simd.Blocks4(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, add, x.c, x.ldc)
+	case blocks4K:
+		simd.Blocks4K(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, r.offset[at:], r.rows, x.b, add, x.c, x.ldc)
+	case blocks6K:
+		simd.Blocks6K(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, add, x.c, x.ldc)
 	case int8Quads:
 		simd.Int8Quads(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, x.scales, x.bias, add, x.c, x.ldc)
 	case int8Pairs:
+		if x.winograd {
+			w := &r.winograd
+			w.open(&x)
+			simd.Int8Winograd(x.isa, x.m, k, x.nr, r.words[first:], r.ld, scale, start, r.rows, w.words, w.ofColumns, x.scales, x.bias, add, x.c, x.ldc)
+			return
+		}
 		simd.Int8Pairs(x.isa, x.m, k, simd.Int8Block, x.nr, r.words[first:], r.ld, scale, r.rows, asInt8(x.b), x.scales, x.bias, add, x.c, x.ldc)
 	default:
 		simd.Int8Dots(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, r.rows, asInt8(x.b), x.scales, x.bias, add, x.c, x.ldc)
@@ -178,7 +250,11 @@ func (b *gemmBlock) int8Panels() {
 	g, packed, nr := b.g, b.b.packed, b.g.nr
 	scales := packed.scales()
 	rows := evenly(b.m, tuned.gemm.int8Rows, g.mr)
-	kc := max(tuned.gemm.int8Panel/nr, simd.Int8Block) / simd.Int8Block * simd.Int8Block
+	unit, panel := max(simd.Int8Block, packed.format.steps), tuned.gemm.int8Panel
+	if winogradFor(g.isa, packed.format.int8, b.m) {
+		panel = tuned.gemm.winogradPanel
+	}
+	kc := max(panel/nr, unit) / unit * unit
 	last := (g.k - 1) / kc * kc
 	s := gemmScratchPool.Get().(*gemmScratch)
 	s.sums = grow(s.sums, rows*nr)
@@ -186,6 +262,9 @@ func (b *gemmBlock) int8Panels() {
 	for i := 0; i < b.m; i += rows {
 		x.i, x.m = 0, min(rows, b.m-i)
 		s.int8.quantize(g.isa, x.kind, b.a.data[i*b.a.ld:], b.a.ld, x.m, g.k)
+		if x.winograd = winogradFor(g.isa, x.kind, x.m); x.winograd {
+			s.int8.ofRows(g.isa, x.m, g.k)
+		}
 		for j := 0; j < b.n; j += nr {
 			n := min(nr, b.n-j)
 			x.c, x.ldc = s.sums, nr
@@ -215,17 +294,16 @@ func (b *gemmBlock) int8Panels() {
 }
 
 // int8InC reports whether the micro-kernel can write C, with a bias but no more, and keeps
-// its sums in registers. Sums in memory must lie close together: rows of C may push each
-// other out of the cache.
+// its sums elsewhere until then: rows of C may push each other out of the cache.
 func (b *gemmBlock) int8InC() bool {
 	g := b.g
 	if g.alpha != 1 || g.beta != 0 || b.ep.Activation != Identity || b.ep.Residual != nil {
 		return false
 	}
 	switch b.b.packed.format.int8 {
-	case int8Quads:
-		return simd.KernelInt8Quads.On(g.isa).Width == 16
-	case blocks8, blocks4:
+	case int8Quads, int8Pairs:
+		return true
+	case blocks8, blocks4, blocks4K, blocks6K:
 		return b.ep.Bias == nil
 	}
 	return false

@@ -37,7 +37,7 @@ func (c int8Case) String() string {
 
 var int8Cases = func() (all []int8Case) {
 	sizes := [][3]int{{1, 1, 1}, {1, 32, 64}, {2, 33, 63}, {3, 31, 65}, {5, 7, 128}, {6, 64, 100}, {7, 40, 256}, {12, 96, 192},
-		{13, 17, 1000}, {65, 100, 70}, {140, 64, 129}, {1, 300, 3000}, {4, 50, 16}, {11, 16, 15}}
+		{13, 17, 1000}, {65, 100, 70}, {140, 64, 129}, {1, 300, 3000}, {4, 50, 16}, {11, 16, 15}, {20, 48, 96}}
 	for i, s := range sizes {
 		all = append(all,
 			int8Case{s[0], s[1], s[2], 1, 0, []string{"", "b", "br", "x", "brx", "r"}[i%6], ""},
@@ -210,6 +210,7 @@ func TestInt8Bits(t *testing.T) {
 			}
 			size := tuned.gemm
 			tuned.gemm.int8Rows, tuned.gemm.int8Panel = 7, simd.Int8Block
+			tuned.gemm.winogradRows, tuned.gemm.winogradPanel = 1, simd.Int8Block
 			check(t, x, "in small blocks", x.compute(1, b))
 			tuned.gemm = size
 		}

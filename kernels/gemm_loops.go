@@ -1,6 +1,10 @@
 package kernels
 
-import "github.com/avoformer/avoformer/kernels/internal/simd"
+import (
+	"unsafe"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
 
 // The loops around the micro-kernel: one nest for every product of several rows,
 // unless it consists of dot products.
@@ -10,9 +14,6 @@ import "github.com/avoformer/avoformer/kernels/internal/simd"
 type nest struct {
 	b        *gemmBlock
 	nc, mc   int  // columns and rows that are in turn at a time
-	slice    int  // steps of k that are in turn at a time: kc, or all with an epilogue
-	kc       int  // steps of k in one call of the micro-kernel
-	finish   bool // there is an epilogue: a slice is summed up aside, and then C written
 	prefetch bool // a panel is fetched while the one before it is multiplied
 
 	// In turn: columns [j, j+n), steps [p, p+k) of k, rows [i, i+m), and A at these rows
@@ -27,24 +28,29 @@ type nest struct {
 
 // panels computes a block with panels of B.
 func (b *gemmBlock) panels() {
+	g, size := b.g, &tuned.gemm
 	var l nest
 	l.b = b
-	l.plan()
+	l.mc, l.nc = evenly(b.m, g.mc, g.mr), b.n
+	if g.source == packedHere && l.mc < b.m && b.n-b.tail > size.nc {
+		l.nc = size.nc
+	}
+	l.prefetch = g.prefetches(b.m)
 	var s *gemmScratch
-	if l.finish || b.tail > 0 || b.g.copyA || b.g.source.made() {
+	if g.finish || b.tail > 0 || g.copyA || g.source.made() {
 		s = gemmScratchPool.Get().(*gemmScratch)
 		b.s = s
 	}
-	if l.finish {
-		s.sums = grow(s.sums, l.mc*b.g.nr)
+	if g.finish {
+		s.sums = grow(s.sums, l.mc*g.nr)
 	}
-	for l.j = 0; l.j < b.n; l.j += l.nc { // all, or as many as are packed at a time
+	for l.j = 0; l.j < b.n; l.j += l.nc { // all, or nc where panels are kept
 		l.n = min(l.nc, b.n-l.j)
 		l.source.n = max(0, min(l.n, b.n-b.tail-l.j))
-		for l.p = 0; l.p == 0 || l.p < b.g.k; l.p += l.slice { // once if k is 0
-			l.k = min(l.slice, b.g.k-l.p)
+		for l.p = 0; l.p == 0 || l.p < g.k; l.p += g.slice { // once if k is 0
+			l.k = min(g.slice, g.k-l.p)
 			l.source.first, l.source.ofColumn, l.source.ofStep, l.source.ld = l.openPanels()
-			for l.i = 0; l.i < b.m; l.i += l.mc { // as many as the second-level cache holds
+			for l.i = 0; l.i < b.m; l.i += l.mc { // mc rows stay in the second-level cache
 				l.m = min(l.mc, b.m-l.i)
 				l.a, l.lda = b.rowsOfA(l.i, l.p, l.m, l.k)
 				for q, w := 0, 0; q < l.n; q += w {
@@ -59,27 +65,6 @@ func (b *gemmBlock) panels() {
 	}
 }
 
-// plan chooses the steps.
-func (l *nest) plan() {
-	b, g, size := l.b, l.b.g, &tuned.gemm
-	l.finish = b.ep.any()
-	l.kc = g.kc
-	l.slice = l.kc
-	if l.finish {
-		l.slice = max(g.k, 1)
-	}
-	l.mc = size.mc
-	if l.slice > gemmOrder.kc { // fewer
-		l.mc = min(max(size.mc*gemmOrder.kc/l.slice/g.mr, 2)*g.mr, size.mc)
-	}
-	l.mc = evenly(b.m, l.mc, g.mr)
-	l.nc = b.n
-	if g.source == packedHere && l.mc < b.m && b.n-b.tail > size.nc {
-		l.nc = size.nc
-	}
-	l.prefetch = g.prefetches(b.m)
-}
-
 // panel multiplies the rows of A that are in turn with w columns of B, from column q of
 // those in turn: a panel, or two, and the last columns as dot products.
 func (l *nest) panel(q, w int) {
@@ -90,25 +75,34 @@ func (l *nest) panel(q, w int) {
 	}
 	c := b.c[l.i*g.ldc+l.j+q:]
 	sums, lds := c, g.ldc
-	if l.finish {
+	if g.finish {
 		sums, lds = b.s.sums, g.nr
 		if beta != 0 {
 			simd.CopyRows(g.isa, sums, c, l.m, w, lds, g.ldc)
 		}
 	}
 	inPanel := max(0, min(w, l.source.n-q))
-	for p := 0; p == 0 || p < l.k; p += l.kc {
-		k := min(l.kc, l.k-p)
-		if inPanel > 0 {
+	for p := 0; p == 0 || p < l.k; p += g.kc {
+		k := min(g.kc, l.k-p)
+		switch {
+		case inPanel > 0 && g.source == inHalves:
+			b.b.packed.multiplyHalves(b.b.column+l.j+q, l.p+p, l.m, k, g.alpha, l.a[p:], l.lda, beta, sums, lds)
+		case inPanel > 0:
 			panel := l.source.first[l.source.offset(q, p):]
-			done, next, pace := 0, 0, 0
+			done, next, pace, turn := 0, 0, 0, 0
 			if g.source.made() {
 				done = l.makePanel(panel, q, p, inPanel, k, beta, sums, lds)
 			}
-			if l.prefetch {
+			if l.fetchesRows() && inPanel == g.nr {
+				if next, pace, turn = l.nextRows(panel, q+w); next != 0 { // the last tile fetches them
+					rows := l.m - done - lastTile(l.m-done, g.mr)
+					simd.GemmPanel(g.isa, rows, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, 0, 0, 0, beta, sums[done*lds:], lds)
+					done += rows
+				}
+			} else if l.prefetch {
 				next, pace = l.next(q, p, w, k)
 			}
-			simd.GemmPanel(g.isa, l.m-done, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, next, pace, beta, sums[done*lds:], lds)
+			simd.GemmPanel(g.isa, l.m-done, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, next, pace, turn, beta, sums[done*lds:], lds)
 		}
 		if inPanel < w {
 			columns, ldb := b.tailOf(l.p+p, k, l.i == 0)
@@ -116,8 +110,11 @@ func (l *nest) panel(q, w int) {
 		}
 		beta = 1
 	}
-	if l.finish {
+	switch {
+	case b.ep.any():
 		b.finish(c, sums, l.i, l.j+q, l.m, w)
+	case g.finish:
+		simd.CopyRows(g.isa, c, sums, l.m, w, g.ldc, lds)
 	}
 }
 
@@ -142,18 +139,60 @@ func (l *nest) next(q, p, w, k int) (next, pace int) {
 	return next, pace
 }
 
-// stepsOfK is the number of steps of k in one call of the micro-kernel: gemmOrder's, but
-// all calls alike, and more where A has few rows.
-func (g *gemmCall) stepsOfK() int {
-	limit := gemmOrder.kc
+// fetchesRows reports whether the rows of a transposed B that become the next panel are to be
+// fetched while this one is multiplied.
+func (l *nest) fetchesRows() bool {
+	return l.b.g.source == packedHere && bool(l.b.b.trans) && l.i == 0
+}
+
+// nextRows is where the rows of B^T begin that are packed next, from the panel before them, whose
+// columns end at column q of those in turn, and how they are fetched: the same elements of NR rows, then
+// the next elements of these. next is 0 if none are left.
+func (l *nest) nextRows(panel []float32, q int) (next, pace, turn int) {
+	b, nr := &l.b.b, l.b.g.nr
+	j, p := l.j+q, l.p
+	if q >= l.source.n {
+		j, p = l.j, l.p+l.k
+	}
+	if p >= l.b.g.k || j >= l.b.n-l.b.tail {
+		return 0, 0, 0
+	}
+	const element = 4
+	rows := unsafe.Pointer(&b.data[j*b.ld+p])
+	next = (int(uintptr(rows)) - int(uintptr(unsafe.Pointer(unsafe.SliceData(panel))))) / element
+	return next, element * b.ld, element * (nr - nr*b.ld)
+}
+
+// lastTile is the height of the last tile of some rows; see the micro-kernel.
+func lastTile(rows, mr int) int {
+	if rows >= 2*mr {
+		rows = mr + rows%mr
+	}
+	if rows > mr {
+		rows /= 2
+	}
+	return rows
+}
+
+// planLoops chooses the steps of the loops.
+func (g *gemmCall) planLoops() {
+	// As gemmOrder says, but all calls alike, and more where A has few rows.
+	limit, unit := gemmOrder.kc, 8
 	if g.m <= g.mr {
 		limit *= 4
 	}
-	unit := 8
 	if g.b.packed != nil {
 		unit = max(unit, g.b.packed.format.steps)
 	}
-	return evenly(g.k, limit, unit)
+	g.kc = evenly(g.k, limit, unit)
+	g.finish = g.ep.any() || g.source == inHalves && g.n%g.nr != 0 // that multiplies by whole panels
+	g.slice, g.mc = g.kc, tuned.gemm.mc
+	if g.finish {
+		g.slice = max(g.k, 1)
+	}
+	if g.slice > gemmOrder.kc { // fewer rows
+		g.mc = min(max(g.mc*gemmOrder.kc/g.slice/g.mr, 2)*g.mr, g.mc)
+	}
 }
 
 // evenly is a block size of at most limit that cuts n into blocks of about the

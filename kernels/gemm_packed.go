@@ -1,6 +1,12 @@
 package kernels
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/avoformer/avoformer/internal/half"
+)
 
 // Products with a B that was packed beforehand, and packing it.
 
@@ -48,7 +54,8 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 	case k > 0:
 		g.run(t)
 	case ep.any():
-		g.mr, g.nr, g.source, g.kc = b.format.mr, b.format.nr, b.format.source(), 1
+		g.mr, g.nr, g.source = b.format.mr, b.format.nr, b.format.source()
+		g.planLoops()
 		g.block(0, 0, 0, m, n)
 	default:
 		scaleMatrix(c, m, n, ldc, beta)
@@ -111,23 +118,88 @@ func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
 		panic("kernels.PackBRows: row is nil")
 	}
 	p := newPackedB(fn, formatOf(f, Active()), k, n)
-	nr := p.format.nr
-	rows := make([]float32, min(nr, n)*k)
-	for j := 0; j < n-p.tail; j += nr {
-		w := min(nr, n-p.tail-j)
+	packRows(p, k, row, p.format.pack)
+	for c := range p.tail {
+		row(n-p.tail+c, p.tailColumns()[c*k:][:k])
+	}
+	return p
+}
+
+// packRows packs the columns of all panels from rows of B^T, of size elements each.
+func packRows[T float32 | byte](p *PackedB, size int, row func(j int, dst []T), pack func(panel []byte, scales []float32, columns []T, n, k int)) {
+	nr, n := p.format.nr, p.n-p.tail
+	rows := make([]T, min(nr, n)*size)
+	for j := 0; j < n; j += nr {
+		w := min(nr, n-j)
 		for c := range w {
-			row(j+c, rows[c*k:][:k])
+			row(j+c, rows[c*size:][:size])
 		}
 		var scales []float32
 		if all := p.scales(); all != nil {
 			scales = all[j:][:nr]
 		}
-		p.format.pack(p.panel(j, 0)[:p.stride], scales, rows, w, k)
+		pack(p.panel(j, 0)[:p.stride], scales, rows, w, p.k)
 	}
-	for c := range p.tail {
-		row(n-p.tail+c, p.tailColumns()[c*k:][:k])
+}
+
+// Block is how many elements a block of the format has in a file, and how many bytes: those of
+// GGUF's type of that name, or of one number. They are 0 for FormatInt8, which files do not have.
+func (f Format) Block() (elements, bytes int) {
+	switch f {
+	case FormatF32:
+		return 1, 4
+	case FormatBF16, FormatF16:
+		return 1, 2
 	}
+	l := blockLayouts[f]
+	return l.elements, l.file
+}
+
+// PackBBlocks is [PackBRows] for rows that have the format already, as in a GGUF file: row
+// writes the blocks of row j of B^T, little-endian, to dst. Nothing is rounded. k is a multiple
+// of the elements of a block; see [Format.Block].
+func PackBBlocks(f Format, n, k int, row func(j int, dst []byte)) *PackedB {
+	const fn = "PackBBlocks"
+	checkSize(fn, "n", n)
+	checkSize(fn, "k", k)
+	elements, bytes := f.Block()
+	if elements == 0 {
+		panicSize(fn, "f", int(f), "want a Format that files have")
+	}
+	if k%elements != 0 {
+		panicSize(fn, "k", k, fmt.Sprintf("want a multiple of %d", elements))
+	}
+	if row == nil {
+		panic("kernels.PackBBlocks: row is nil")
+	}
+	size := k / elements * bytes
+	if blockLayouts[f].elements == 0 {
+		var buf []byte
+		return PackBRows(f, n, k, func(j int, dst []float32) {
+			if buf == nil {
+				buf = make([]byte, size)
+			}
+			row(j, buf)
+			numbersOf(f, dst, buf)
+		})
+	}
+	p := newPackedB(fn, formatOf(f, Active()), k, n)
+	packRows(p, size, row, func(panel []byte, _ []float32, columns []byte, n, k int) { p.format.packFile(panel, columns, n, k) })
 	return p
+}
+
+// numbersOf makes the numbers of a row, little-endian, float32.
+func numbersOf(f Format, dst []float32, b []byte) {
+	for i := range dst {
+		switch f {
+		case FormatBF16:
+			dst[i] = half.BFloat16(binary.LittleEndian.Uint16(b[2*i:]))
+		case FormatF16:
+			dst[i] = half.Float16(binary.LittleEndian.Uint16(b[2*i:]))
+		default:
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+	}
 }
 
 // Column writes column j of op(B), a row of B^T, to dst, which has K elements: as it
@@ -144,27 +216,10 @@ func (b *PackedB) Column(dst []float32, j int) {
 		copy(dst, b.tailColumns()[(j-from)*b.k:])
 		return
 	}
-	nr := b.format.nr
-	if b.format.widen == nil {
-		for p, x := 0, b.floats(j, 0)[j%nr:]; p < b.k; p++ {
-			dst[p] = x[p*nr]
-		}
-		return
-	}
-	const steps = 256
-	s := gemmScratchPool.Get().(*gemmScratch)
-	s.b = grow(s.b, steps*nr)
-	for p := 0; p < b.k; p += steps {
-		k := min(steps, b.k-p)
-		b.widen(s.b, j, p, k)
-		for i := range k {
-			dst[p+i] = s.b[i*nr+j%nr]
-		}
-	}
+	b.format.column(dst, b.panel(j, 0)[:b.stride], j%b.format.nr)
 	if scales := b.scales(); scales != nil {
 		for i := range dst {
 			dst[i] *= scales[j]
 		}
 	}
-	gemmScratchPool.Put(s)
 }

@@ -54,7 +54,12 @@ type gemmPlan struct {
 	wideTiles bool       // the micro-kernel's tiles have half the height and twice the width
 	copyA     bool       // A's blocks are copied
 	tail      int        // the last columns, which are dot products
-	kc        int        // steps of k in one call of the micro-kernel
+
+	// The loops around the micro-kernel; see planLoops.
+	finish bool // there is an epilogue: sums are finished aside, and then C is written
+	kc     int  // steps of k in one call of the micro-kernel
+	slice  int  // steps of k that are in turn at a time: kc, or all with an epilogue
+	mc     int  // rows that are in turn at a time, at most
 
 	// The partition of each product: cutM x cutN parts of tall x wide elements,
 	// numbered along rows of C, or byRows along its columns. The tail belongs to the
@@ -80,6 +85,9 @@ func (g *gemmCall) plan(t Threads) {
 			g.path = pathRow // with more steps of k, a panel in one go would take long
 		} else {
 			g.copyA = g.copiesA()
+			if g.m <= size.halvesTiles*g.mr && packed.format.hasPanel() {
+				g.source = inHalves
+			}
 		}
 	case bool(g.b.trans) && !bool(g.a.trans) && g.m <= g.dotRows():
 		g.path = pathDot
@@ -96,7 +104,7 @@ func (g *gemmCall) plan(t Threads) {
 		}
 		g.tail = dotColumns(g.isa, g.n, g.k, gather)
 	}
-	g.kc = g.stepsOfK()
+	g.planLoops()
 	g.partition(t)
 }
 
@@ -245,7 +253,7 @@ func worthThreads(t Threads, work int) bool {
 func (g *gemmCall) workOf() int {
 	work := max(g.m, 4) * g.n * g.k
 	if g.path == pathInt8 {
-		work /= 4 // as many multiply-adds at a time
+		work /= 4 // an instruction makes four times the multiply-adds
 	}
 	return work
 }

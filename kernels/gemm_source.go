@@ -10,6 +10,7 @@ type sourceKind uint8
 const (
 	packedBefore sourceKind = iota // by PackB, with elements that the micro-kernel reads
 	inPlace                        // B's own memory serves
+	inHalves                       // by PackB, with elements of 16 bits that the micro-kernel for them reads
 	widened                        // by PackB, with other elements: made float32 each time they are used
 	packedHere                     // from B in the caller's memory, when they are used first
 )
@@ -34,7 +35,7 @@ func (s *panelSource) offset(q, p int) int { return q*s.ofColumn + p*s.ofStep }
 func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 	b, g := l.b, l.b.g
 	switch {
-	case l.source.n == 0: // dot products alone
+	case l.source.n == 0, l.k == 0, g.source == inHalves: // dot products alone, no B, or the packed one itself
 		return nil, 0, 0, 0
 	case g.source == packedBefore:
 		return b.b.packed.floats(b.b.column+l.j, l.p), b.b.packed.k, g.nr, g.nr
@@ -44,7 +45,7 @@ func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 		ofColumn, ofStep = l.k, g.nr // panels are kept for further rows
 	}
 	last := (l.source.n - 1) / g.nr * g.nr
-	b.s.b = grow(b.s.b, last*ofColumn+min(l.k, l.kc)*g.nr)
+	b.s.b = grow(b.s.b, last*ofColumn+min(l.k, g.kc)*g.nr)
 	return b.s.b, ofColumn, ofStep, g.nr
 }
 

@@ -41,7 +41,7 @@ func (t Threads) LayerNorm(dst, x []float32, rows, cols int, weight, bias []floa
 		layerNormRows(isa, dst, x, rows, cols, weight, bias, eps, stream)
 		return
 	}
-	t.split(rows, cols, rowCall{isa: isa, dst: dst, x: x, weight: weight, bias: bias, eps: eps, stream: stream, do: func(c *rowCall, i, j int) {
+	t.split(rows, cols, &rowCall{isa: isa, dst: dst, x: x, weight: weight, bias: bias, eps: eps, stream: stream, do: func(c *rowCall, i, j int) {
 		layerNormRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, c.weight, c.bias, c.eps, c.stream)
 	}})
 }
@@ -94,7 +94,7 @@ func (t Threads) AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, w
 		addLayerNormRows(isa, dst, sum, x, residual, rows, cols, weight, bias, eps)
 		return
 	}
-	t.split(rows, cols, rowCall{isa: isa, dst: dst, sum: sum, x: x, y: residual, weight: weight, bias: bias, eps: eps, do: func(c *rowCall, i, j int) {
+	t.split(rows, cols, &rowCall{isa: isa, dst: dst, sum: sum, x: x, y: residual, weight: weight, bias: bias, eps: eps, do: func(c *rowCall, i, j int) {
 		addLayerNormRows(c.isa, c.at(c.dst, i, j), c.at(c.sum, i, j), c.at(c.x, i, j), c.at(c.y, i, j), j-i, c.cols, c.weight, c.bias, c.eps)
 	}})
 }
@@ -138,7 +138,7 @@ func (t Threads) RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps
 		rmsNormRows(isa, dst, x, rows, cols, weight, eps)
 		return
 	}
-	t.split(rows, cols, rowCall{isa: isa, dst: dst, x: x, weight: weight, eps: eps, do: func(c *rowCall, i, j int) {
+	t.split(rows, cols, &rowCall{isa: isa, dst: dst, x: x, weight: weight, eps: eps, do: func(c *rowCall, i, j int) {
 		rmsNormRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, c.weight, c.eps)
 	}})
 }

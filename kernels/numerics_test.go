@@ -132,8 +132,9 @@ func TestNumericsDocument(t *testing.T) {
 			}
 		}
 	}
+	unrounded := regexp.MustCompile(`^(Pack.*|NewRows|Rows\..*|Use)$`) // or rounded once, to what their documentation says
 	for _, c := range apiCalls() {
-		if !strings.HasPrefix(c.name, "Pack") && c.name != "Use" && !rows[c.name] {
+		if !unrounded.MatchString(c.name) && !rows[c.name] {
 			t.Errorf("no row for %s", c.name)
 		}
 	}

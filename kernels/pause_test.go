@@ -1,7 +1,10 @@
 package kernels
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/metrics"
 	"sync"
@@ -23,7 +26,6 @@ func TestPauses(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
 		t.Skip("measures time")
 	}
-	const limit = time.Millisecond
 	const n = 1024
 	a, b := make([]float32, n*n), make([]float32, n*n)
 	long := make([]float32, 1<<24)
@@ -50,6 +52,7 @@ func TestPauses(t *testing.T) {
 		packedLong := PackB(Trans, 1<<17, 87, long, 1<<17)
 		row := func(j int, dst []float32) { copy(dst, long[j:]) }
 		int8, int8Long := PackBRows(FormatInt8, n, n, row), PackBRows(FormatInt8, 40, 1<<20, row)
+		blocks, sixBits := PackBRows(FormatQ8_0, n, n, row), PackBRows(FormatQ6_K, n, n, row)
 		loads := []struct {
 			name string
 			call func() func()
@@ -57,6 +60,10 @@ func TestPauses(t *testing.T) {
 			{"gemm", elements(n*n, func(c []float32) { Gemm(NoTrans, Trans, n, n, n, 1, a, n, b, n, 0, c, n) })},
 			{"packed gemm", elements(n*n, func(c []float32) {
 				GemmPacked(n, 1, a, n, packed, 0, c, n, Epilogue{Activation: ActGELU})
+			})},
+			{"gemm with blocks", elements(n*n, func(c []float32) {
+				GemmPacked(n, 1, a, n, blocks, 0, c, n, Epilogue{})
+				GemmPacked(n, 1, a, n, sixBits, 0, c, n, Epilogue{})
 			})},
 			{"int8 gemm", elements(n*n, func(c []float32) {
 				GemmPacked(n, 1, a, n, int8, 0, c, n, Epilogue{Activation: ActGELU})
@@ -104,27 +111,59 @@ func TestPauses(t *testing.T) {
 		}
 		for _, l := range loads {
 			t.Run(l.name, func(t *testing.T) {
-				// Where other programs want the processors, a thread may be
-				// without one at any time, and the pause is theirs. Then Go code
-				// pauses as long: such a moment says nothing.
-				quiet := 0
-				var p99 time.Duration
-				for try := 0; try < 20 && quiet < 5; try++ {
-					if p99 = pauses(l.call); p99 <= limit {
-						t.Logf("99th percentile %v", p99)
-						return
-					}
-					if pauses(spinning) <= limit {
-						quiet++
-					}
+				if p99 := shortestPauses(t, l.call); p99 > pauseLimit {
+					t.Errorf("99th percentile of the pauses is %v, want at most %v", p99, pauseLimit)
 				}
-				if quiet == 0 {
-					t.Skipf("the machine is too busy to measure: a loop in Go pauses for more than %v", limit)
-				}
-				t.Errorf("99th percentile of the pauses is %v, want at most %v", p99, limit)
 			})
 		}
 	})
+}
+
+const pauseLimit = time.Millisecond
+
+// shortestPauses is what pauses gives where nothing else lengthens them: at most pauseLimit if
+// they are so short once, else the least of several quiet moments. It skips the test if
+// there are too few. Where other programs want the processors, a thread is without one now
+// and then, and the pause is theirs.
+func shortestPauses(t *testing.T, load func() func()) time.Duration {
+	quiet, shortest := 0, time.Duration(math.MaxInt64)
+	for range 8 {
+		ran, waited, known := threadTimes()
+		p99 := pauses(load)
+		if p99 <= pauseLimit {
+			return p99
+		}
+		isQuiet := false
+		if known {
+			ranNow, waitedNow, _ := threadTimes()
+			isQuiet = (waitedNow-waited)*10 <= ranNow-ran // a twentieth by itself, half if others compute
+		} else {
+			isQuiet = pauses(spinning) <= pauseLimit
+		}
+		if isQuiet {
+			quiet++
+			shortest = min(shortest, p99)
+		}
+		if quiet == 3 {
+			return shortest
+		}
+	}
+	t.Skip("the machine is too busy to measure")
+	return 0
+}
+
+// threadTimes is how long the program's threads have run, and waited for a processor, in
+// nanoseconds, if the system tells.
+func threadTimes() (ran, waited int64, known bool) {
+	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		var r, w int64
+		if _, scan := fmt.Sscan(string(text), &r, &w); err == nil && scan == nil {
+			ran, waited, known = ran+r, waited+w, true
+		}
+	}
+	return ran, waited, known
 }
 
 // spinning is a load that can be preempted anywhere.
@@ -144,8 +183,8 @@ func TestPausesAreSeen(t *testing.T) {
 		t.Skip("measures time, of assembly")
 	}
 	x := make([]float32, 1<<24)
-	p99 := pauses(func() func() { return func() { simd.ExpVec(Active(), x[:len(x):len(x)], x) } })
-	if p99 < time.Millisecond {
+	p99 := shortestPauses(t, func() func() { return func() { simd.ExpVec(Active(), x, x) } })
+	if p99 <= pauseLimit {
 		t.Errorf("99th percentile of the pauses is %v with calls of several milliseconds", p99)
 	}
 }

@@ -88,9 +88,9 @@ type rowCall struct {
 var rowCalls = sync.Pool{New: func() any { return new(rowCall) }}
 
 // split runs a checked call for n rows on t threads.
-func (t Threads) split(n, cols int, call rowCall) {
+func (t Threads) split(n, cols int, call *rowCall) {
 	c := rowCalls.Get().(*rowCall)
-	*c = call
+	*c = *call
 	c.n, c.cols = n, cols
 	c.perPart = max(1, tuned.rows.partElements/cols)
 	par.Run(int(t), (n+c.perPart-1)/c.perPart, c)

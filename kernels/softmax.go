@@ -32,7 +32,7 @@ func (t Threads) Softmax(dst, x []float32, rows, cols int) {
 	case t.alone(rows, len(x)):
 		softmaxRows(isa, dst, x, rows, cols, stream)
 	default:
-		t.split(rows, cols, rowCall{isa: isa, dst: dst, x: x, stream: stream, do: func(c *rowCall, i, j int) {
+		t.split(rows, cols, &rowCall{isa: isa, dst: dst, x: x, stream: stream, do: func(c *rowCall, i, j int) {
 			softmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, c.stream)
 		}})
 	}
@@ -81,7 +81,7 @@ func (t Threads) LogSoftmax(dst, x []float32, rows, cols int) {
 	case t.alone(rows, len(x)):
 		logSoftmaxRows(isa, dst, x, rows, cols)
 	default:
-		t.split(rows, cols, rowCall{isa: isa, dst: dst, x: x, do: func(c *rowCall, i, j int) {
+		t.split(rows, cols, &rowCall{isa: isa, dst: dst, x: x, do: func(c *rowCall, i, j int) {
 			logSoftmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols)
 		}})
 	}

@@ -39,7 +39,7 @@ func (t Threads) MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMas
 		maskedSoftmaxRows(isa, dst, x, rows, cols, &mask)
 		return
 	}
-	t.split(rows, cols, rowCall{isa: isa, dst: dst, x: x, mask: mask, do: func(c *rowCall, i, j int) {
+	t.split(rows, cols, &rowCall{isa: isa, dst: dst, x: x, mask: mask, do: func(c *rowCall, i, j int) {
 		part := c.mask.rows(i, j, c.cols)
 		maskedSoftmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, &part)
 	}})

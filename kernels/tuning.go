@@ -42,9 +42,15 @@ type gemmTuning struct {
 	// Up to streamNum/streamDen of a tile's rows, 5 of AVX-512's and 2 of AVX2's, a
 	// packed B is read as fast as memory delivers one stream, and not fetched ahead.
 	streamNum, streamDen int
+	// Up to halvesTiles tiles of rows of A, a packed B of 16 bits is widened on the way into
+	// the multiply-adds, and from there on before.
+	halvesTiles int
 	// int8Rows rows of A become integers at a time, and int8Panel bytes of a panel of int8
 	// stay in the first-level cache while they are multiplied with them.
 	int8Rows, int8Panel int
+	// From winogradRows rows on, a panel of int8 is made words for Winograd's inner product,
+	// winogradPanel bytes at a time.
+	winogradRows, winogradPanel int
 	// copyColumns columns are worth a copy of A's rows.
 	copyColumns int
 }
@@ -133,8 +139,8 @@ var zen4 = tuning{
 	gemm: gemmTuning{
 		mc: 140, nc: 1024, packRows: 32,
 		inPlaceTiles: 3, inPlacePanel: 1 << 12, inPlaceSpan: 1 << 15,
-		wideNum: 4, wideDen: 7, streamNum: 2, streamDen: 5,
-		int8Rows: 132, int8Panel: 24 << 10,
+		wideNum: 4, wideDen: 7, streamNum: 2, streamDen: 5, halvesTiles: 2,
+		int8Rows: 132, int8Panel: 24 << 10, winogradRows: 16, winogradPanel: 24 << 10,
 		copyColumns: 64,
 	},
 	rows: rowTuning{

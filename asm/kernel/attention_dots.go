@@ -13,12 +13,12 @@ type side struct{ rows, ld, count string }
 
 var queries, keys = side{"q", "ldq", "rows"}, side{"k", "ldk", "n"}
 
-// dots writes the products of the rows of down with those of across to s, a row of
-// it for each of down, which nextRow passes. Groups of across, most of them of
-// the given size, and then of half as many and so on, take turns with all of down,
-// so that they come from memory once. The rows of down come in blocks, which
-// share the loads of the group, and are as many more as the group is smaller. Each product
-// accumulates in a register, and the sums over the lanes of these are formed together at the end.
+// dots writes the product of row i of down with row j of across to element j of row i of
+// s; nextRow goes to the next row of s. The rows of across are taken in groups, of the
+// given size and at the end of a half, a quarter and so on of it. A group is multiplied
+// with all of down before the next one, so that across comes from memory once. The rows
+// of down come in blocks, which share the loads of the group: group*block products are in
+// registers at a time. The sums over their lanes are formed together at the end.
 func dots(m vec.Machine, down, across side, dim vec.Int, group, block int, nextRow func(s vec.Ptr)) {
 	const mostRows = 4
 	s, others, n := m.SlicePtr("s"), m.SlicePtr(across.rows), m.IntParam(across.count)

@@ -27,8 +27,8 @@ var (
 // pow2Bias is approx.RoundBias + 127: what vec's Pow2 wants added to its exponent.
 var pow2Bias = c32(approx.RoundBias + 127)
 
-// horner is the polynomial with ascending coefficients c at x. The upper
-// coefficient goes into a register and is consumed; the others are operands.
+// horner is the polynomial with ascending coefficients c at x. The last coefficient
+// goes into a register, which becomes the result; c[j] before it are operands.
 func horner(m vec.Machine, c []float32, x vec.V) vec.V {
 	p := m.Splat(c32(c[len(c)-1]))
 	for j := len(c) - 2; j >= 0; j-- {

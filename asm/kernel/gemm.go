@@ -22,6 +22,16 @@ func GemmPanel(tile GemmTile) Body {
 	}
 }
 
+// GemmPanelFloat16 is GemmPanel for whole panels of binary16, on x86.
+func GemmPanelFloat16(tile GemmTile) Body {
+	return Body{X86: func(x *vec.X86) { gemmHalvesX86(x, tile.MR, loadFloat16) }}
+}
+
+// GemmPanelBFloat16 is GemmPanel for whole panels of bfloat16, on x86.
+func GemmPanelBFloat16(tile GemmTile) Body {
+	return Body{X86: func(x *vec.X86) { gemmHalvesX86(x, tile.MR, loadBFloat16) }}
+}
+
 // GemmPack is one full tile of GemmPanel on B in place, which also stores the
 // rows of B that it loads, one after the other: the tile's multiply-adds hide
 // what packing costs.

@@ -9,37 +9,105 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// WeightBlock is how many elements of a column have a scale in common, where they have
-// one for each block, as GGUF has it.
+// WeightBlock is how many elements of a column a unit of weights in blocks has, and a block
+// without groups.
 const WeightBlock = 32
 
-// BlocksX86 emits the micro-kernel of products with weights in blocks, of 8 bits or of 4:
-// tiles of up to mr rows and two vectors of columns. A block of a panel is the scales of
-// its columns, as binary16, and the weights without sign, four of a column side by side.
-// Of 4 bits, a byte has an element in its lower half, and the one 16 further in the upper.
-func BlocksX86(mr, bits int) Body {
+// BlockLayout is what a block of weights consists of; kernels/gemm_blocks.go has the order of
+// its bytes.
+type BlockLayout struct {
+	Elements int  // of a column
+	Bits     int  // of an element
+	Group    int  // elements that are scaled together, as are those of A
+	Scales   bool // groups have scales beside the block's
+	Least    bool // and minima
+}
+
+// columns is how many there are, given the bytes of a vector.
+func columns(width int) int { return int8Vectors * width / 4 }
+
+// head is the bytes of a column before the units.
+func (l BlockLayout) head() int {
+	if l.Least {
+		return 4
+	}
+	return 2
+}
+
+// scales is the bytes of a column at the beginning of a unit.
+func (l BlockLayout) scales() int {
+	switch {
+	case l.Least:
+		return 2 * WeightBlock / l.Group
+	case l.Scales:
+		return WeightBlock / l.Group
+	}
+	return 0
+}
+
+// groupBytes is the bytes of a column that are a group's weights.
+func (l BlockLayout) groupBytes() int { return l.Group * l.Bits / 8 }
+
+// BlocksX86 emits the micro-kernel of products with weights in blocks: tiles of rows and two
+// vectors of columns. The integer sums of a group stay in registers, and so do those of floats,
+// where there are enough, and otherwise in C.
+func BlocksX86(l BlockLayout, dot Int8Dot) Body {
 	return Body{X86: func(x *vec.X86) {
-		g := &blocksX86{int8X86{X86: x, dot: DotQuads, width: 4 * x.Width()}, bits, nil}
-		if bits == 4 {
-			low, bits := g.NewV(), g.GP32()
-			g.MOVL(operand.U32(0x0f0f0f0f), bits)
-			g.VPBROADCASTD(bits, low)
-			g.low = low
-		}
+		g := &blocksX86{int8X86: int8X86{X86: x, dot: DotQuads, width: 4 * x.Width(), inC: x.Width() < 16}, BlockLayout: l, pairs: dot == DotPairs}
+		g.constants()
 		frame := x.AllocLocal(32)
 		g.m, g.a, g.c, g.scale = frame, frame.Offset(8), frame.Offset(16), frame.Offset(24)
 		x.MOVQ(x.Load64("m"), g.m)
 		x.MOVQ(x.Load64("a_base"), g.a)
 		x.MOVQ(x.Load64("c_base"), g.c)
 		x.MOVQ(x.Load64("scale_base"), g.scale)
-		g.rows(mr, g.blocks)
+		g.rows(g.tallest(), g.blocks)
 	}}
 }
 
 type blocksX86 struct {
 	int8X86
-	bits int
-	low  reg.VecVirtual // the lower halves of all bytes
+	BlockLayout
+	pairs     bool             // VPMADDUBSW makes words of pairs, for want of VPDPBUSD
+	low, high reg.VecVirtual   // masks of the lower 4 bits of all bytes, and of the 2 above
+	words     [2]blockWords    // sums of words: of the weights, or of their lower and upper 4 bits
+	at        blocksAt         // what is in turn
+	ofColumns [2]columnFactors // scales, and minima
+}
+
+// blockWords is sums of words of a tile, nil where there are none yet.
+type blockWords [][int8Vectors]reg.VecVirtual
+
+// columnFactors is a vector for the columns, with an element for each.
+type columnFactors = [int8Vectors]reg.VecVirtual
+
+// blocksAt is the place in A, B and the scales.
+type blocksAt struct {
+	a     func(i, disp int) operand.Mem
+	head  reg.Register // of the block
+	unit  operand.Mem  // and its unit
+	scale reg.Register
+	start reg.Register // how far what a group of a row starts with lies from its scale
+}
+
+// tallest is how many rows the registers suffice for.
+func (g *blocksX86) tallest() int {
+	switch {
+	case !g.pairs:
+		return Int8Rows
+	case g.inC && g.Bits > 4:
+		return 2
+	}
+	return 4
+}
+
+func (g *blocksX86) constants() {
+	if g.Bits != 8 || g.pairs {
+		g.low = g.Constant(0x0f0f0f0f)
+	}
+	if g.Bits == 6 {
+		g.high = g.Constant(0x30303030)
+	}
 }
 
 // blocks emits a tile of h rows.
@@ -47,93 +115,158 @@ func (g *blocksX86) blocks(h int) {
 	g.h = h
 	label := func(what string) string { return fmt.Sprintf("%s%d", what, h) }
 	g.startTotals(label)
-	aBase, lda := g.GP64(), g.Load64("lda")
-	g.MOVQ(g.a, aBase)
-	a, aBases := g.rowsFrom(aBase, lda)
-	b, k, scale := g.Load64("b_base"), g.Load64("k"), g.GP64()
+	base, lda := g.GP64(), g.Load64("lda")
+	g.MOVQ(g.a, base)
+	a, bases := rowsFrom(g.X86, g.h, base, lda)
+	b, k, scale, start := g.Load64("b_base"), g.Load64("k"), g.GP64(), g.Load64(g.startParam()+"_base")
 	g.MOVQ(g.scale, scale)
-	start := g.Load64("start_base")
 	g.SUBQ(g.Load64("scale_base"), start)
-	lds := g.Load64("ldscale")
+	g.at = blocksAt{a: a, head: b, scale: scale, start: start}
+	perColumn, units := columns(g.width), g.Elements/WeightBlock
+	unitBytes := (g.scales() + WeightBlock*g.Bits/8) * perColumn
 
 	g.Label(label("block"))
-	g.startSums(scale, start)
-	if g.bits == 4 {
-		g.Context.Comment("the weights are larger by 8, not 128")
-		g.each(func(i, v int) { g.VPSRAD(operand.U8(4), g.sum[i][v], g.sum[i][v]) })
+	g.at.unit = operand.Mem{Base: b, Disp: g.head() * perColumn}
+	left := k
+	if units > 1 {
+		g.Context.Comment("a block has some of the k elements")
+		unit, size := g.GP64(), g.GP64()
+		g.LEAQ(g.at.unit, unit)
+		g.at.unit = operand.Mem{Base: unit}
+		left = g.GP64()
+		g.MOVQ(operand.U32(g.Elements), size)
+		g.MOVQ(k, left)
+		g.CMPQ(k, size)
+		g.CMOVQGT(size, left)
+		g.SUBQ(left, k)
+		g.Label(label("unit"))
 	}
-	weights := int8Vectors * g.width / 2 // behind the scales
-	for s := range WeightBlock / 4 {
-		if g.bits == 8 {
-			g.quad(a, 4*s, func(v int) reg.VecVirtual {
-				return g.loadWeights(b, weights+(s*int8Vectors+v)*g.width)
-			})
-			continue
-		}
-		if s == WeightBlock/8 {
-			break
-		}
-		var both [int8Vectors]reg.VecVirtual
-		g.quad(a, 4*s, func(v int) reg.VecVirtual {
-			both[v] = g.loadWeights(b, weights+(s*int8Vectors+v)*g.width)
-			low := g.NewV()
-			g.VPANDD(g.low, both[v], low)
-			return low
-		})
-		g.quad(a, 4*s+WeightBlock/2, func(v int) reg.VecVirtual {
-			g.VPSRLD(operand.U8(4), both[v], both[v])
-			g.VPANDD(g.low, both[v], both[v])
-			return both[v]
-		})
+	for i := range WeightBlock / g.Group {
+		g.group(i)
+		g.LEAQ(operand.Mem{Base: scale, Index: g.Load64("ldscale"), Scale: 4}, scale)
 	}
-	g.addBlock(b, scale)
-	for _, r := range aBases {
+	for _, r := range bases {
 		g.ADDQ(vec.Imm(WeightBlock), r)
 	}
-	g.ADDQ(vec.Imm(weights+WeightBlock/4*int8Vectors*g.width*g.bits/8), b)
-	g.LEAQ(operand.Mem{Base: scale, Index: lds, Scale: 4}, scale)
-	g.SUBQ(vec.Imm(WeightBlock), k)
-	g.JNZ(operand.LabelRef(label("block")))
-	g.each(func(i, v int) { g.VMOVUPS(g.total[i][v], g.cRow(i, v*g.width)) })
-}
-
-func (g *blocksX86) loadWeights(b reg.Register, disp int) reg.VecVirtual {
-	v := g.NewV()
-	g.VMOVUPS(operand.Mem{Base: b, Disp: disp}, v)
-	return v
-}
-
-// quad multiplies four elements of each row, from element p on, with the weights.
-func (g *blocksX86) quad(a func(i, disp int) operand.Mem, p int, weights func(v int) reg.VecVirtual) {
-	var w [int8Vectors]reg.VecVirtual
-	for v := range w {
-		w[v] = weights(v)
+	if units > 1 {
+		g.ADDQ(vec.Imm(unitBytes), g.at.unit.Base)
+		g.SUBQ(vec.Imm(WeightBlock), left)
+		g.JNZ(operand.LabelRef(label("unit")))
+		g.MOVQ(g.at.unit.Base, b)
+		g.TESTQ(k, k)
+	} else {
+		g.ADDQ(vec.Imm(g.head()*perColumn+unitBytes), b)
+		g.SUBQ(vec.Imm(WeightBlock), k)
 	}
-	for i := range g.h {
-		x := g.NewV()
-		g.VPBROADCASTD(a(i, p), x)
-		for v := range w {
-			g.VPDPBUSD(x, w[v], g.sum[i][v])
+	g.JNZ(operand.LabelRef(label("block")))
+	if !g.inC {
+		g.each(func(i, v int) { g.VMOVUPS(g.total[i][v], g.cRow(i, v*g.width)) })
+	}
+}
+
+// startParam is what tells of a row what its groups add beside the products.
+func (g *blocksX86) startParam() string {
+	if g.Least {
+		return "offset"
+	}
+	return "start"
+}
+
+// group emits the products of group i of the unit.
+func (g *blocksX86) group(i int) {
+	g.sum = make([][int8Vectors]reg.VecVirtual, g.h)
+	if !g.pairs {
+		g.sum = g.newTile()
+		g.each(func(r, v int) {
+			if g.Least {
+				g.VXORPS(g.sum[r][v], g.sum[r][v], g.sum[r][v])
+			} else {
+				g.start(r, g.sum[r][v])
+			}
+		})
+	}
+	g.dots(i*g.Group, g.at.unit.Offset((g.scales()+i*g.groupBytes())*columns(g.width)))
+	if g.pairs && !g.Least {
+		for r := range g.h {
+			s := g.NewV()
+			g.start(r, s)
+			for v := range int8Vectors {
+				g.VPADDD(s, g.sum[r][v], g.sum[r][v])
+			}
 		}
 	}
+	g.addGroup(i)
 }
 
-// addBlock adds the block to the totals: its scale in the row first, then those of the columns.
-func (g *blocksX86) addBlock(b, scale reg.Register) {
-	var ofColumns [int8Vectors]reg.VecVirtual
-	for v := range ofColumns {
-		ofColumns[v] = g.NewV()
-		g.VCVTPH2PS(operand.Mem{Base: b, Disp: v * g.width / 2}, ofColumns[v])
+// start is what takes off that the weights have no sign. They are larger by 128 where they have
+// 8 bits, and by half as much for each bit that they lack.
+func (g *blocksX86) start(r int, s reg.VecVirtual) {
+	g.VPBROADCASTD(operand.Mem{Base: g.at.scale, Index: g.at.start, Scale: 1, Disp: 4 * r}, s)
+	if shift := 8 - g.Bits; shift > 0 {
+		g.VPSRAD(operand.U8(uint8(shift)), s, s)
+	}
+}
+
+// factors loads what belongs to the columns: the number of the block's head at disp, times the
+// bytes in the unit at disp, if there are any.
+func (g *blocksX86) factors(head, unit int, signed bool) (f columnFactors) {
+	for v := range f {
+		f[v] = g.NewV()
+		g.VCVTPH2PS(operand.Mem{Base: g.at.head, Disp: head*columns(g.width) + v*g.width/2}, f[v])
+		if !g.Scales {
+			continue
+		}
+		s, m := g.NewV(), g.at.unit.Offset(unit*columns(g.width)+v*g.width/4)
+		if signed {
+			g.VPMOVSXBD(m, s)
+		} else {
+			g.VPMOVZXBD(m, s)
+		}
+		g.VCVTDQ2PS(s, s)
+		g.VMULPS(s, f[v], f[v])
+	}
+	return f
+}
+
+// addGroup adds group n of the unit to the totals: with its scale in the row first, then those
+// of the columns, and then what minima make of the sum of A's integers.
+func (g *blocksX86) addGroup(n int) {
+	g.ofColumns[0] = g.factors(0, n, !g.Least)
+	if g.Least {
+		g.ofColumns[1] = g.factors(2, WeightBlock/g.Group+n, false)
 	}
 	for i := range g.h {
 		ofRow := g.NewV()
-		g.VBROADCASTSS(operand.Mem{Base: scale, Disp: 4 * i}, ofRow)
+		g.VBROADCASTSS(operand.Mem{Base: g.at.scale, Disp: 4 * i}, ofRow)
 		for v := range int8Vectors {
 			sum := g.sum[i][v]
 			g.VCVTDQ2PS(sum, sum)
 			g.VMULPS(ofRow, sum, sum)
-			g.VMULPS(ofColumns[v], sum, sum)
-			g.VADDPS(sum, g.total[i][v], g.total[i][v])
+			g.VMULPS(g.ofColumns[0][v], sum, sum)
+			if g.inC {
+				g.VADDPS(g.cRow(i, v*g.width), sum, sum)
+			} else {
+				g.VADDPS(sum, g.total[i][v], g.total[i][v])
+			}
+		}
+		var offset reg.VecVirtual
+		if g.Least {
+			offset = g.NewV()
+			g.VBROADCASTSS(operand.Mem{Base: g.at.scale, Index: g.at.start, Scale: 1, Disp: 4 * i}, offset)
+		}
+		for v := range int8Vectors {
+			to := g.sum[i][v]
+			if !g.inC {
+				to = g.total[i][v]
+			}
+			if g.Least {
+				product := g.NewV()
+				g.VMULPS(g.ofColumns[1][v], offset, product)
+				g.VADDPS(product, to, to)
+			}
+			if g.inC {
+				g.VMOVUPS(to, g.cRow(i, v*g.width))
+			}
 		}
 	}
 }

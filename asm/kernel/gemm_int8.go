@@ -26,16 +26,11 @@ const (
 // Int8PanelX86 emits the micro-kernel of int8 products: tiles of up to mr rows and two
 // vectors of columns. A tile's integer sums stay in registers for a block of k. Then
 // they are scaled and added to sums of floats, which stay in registers too where there
-// are enough, and otherwise in C.
+// are enough, and otherwise in the frame: rows of C may be far apart, and push each other out of
+// the cache.
 func Int8PanelX86(mr int, dot Int8Dot) Body {
 	return Body{X86: func(x *vec.X86) {
-		g := &int8X86{X86: x, dot: dot, width: 4 * x.Width(), inC: x.Width() < 16}
-		frame := x.AllocLocal(32)
-		g.m, g.a, g.c, g.scale = frame, frame.Offset(8), frame.Offset(16), frame.Offset(24)
-		x.MOVQ(x.Load64("m"), g.m)
-		x.MOVQ(x.Load64("a_base"), g.a)
-		x.MOVQ(x.Load64("c_base"), g.c)
-		x.MOVQ(x.Load64("scale_base"), g.scale)
+		g := newInt8X86(x, mr, dot)
 		g.rows(mr, g.tile)
 	}}
 }
@@ -43,11 +38,28 @@ func Int8PanelX86(mr int, dot Int8Dot) Body {
 // int8Vectors is the number of vectors of columns.
 const int8Vectors = 2
 
+// newInt8X86 prepares the frame for tiles of up to mr rows.
+func newInt8X86(x *vec.X86, mr int, dot Int8Dot) *int8X86 {
+	g := &int8X86{X86: x, dot: dot, width: 4 * x.Width(), inC: x.Width() < 16, inFrame: x.Width() < 16}
+	if g.inFrame {
+		g.totals = x.AllocLocal((mr*int8Vectors + 1) * g.width)
+	}
+	frame := x.AllocLocal(32)
+	g.m, g.a, g.c, g.scale = frame, frame.Offset(8), frame.Offset(16), frame.Offset(24)
+	x.MOVQ(x.Load64("m"), g.m)
+	x.MOVQ(x.Load64("a_base"), g.a)
+	x.MOVQ(x.Load64("c_base"), g.c)
+	x.MOVQ(x.Load64("scale_base"), g.scale)
+	return g
+}
+
 type int8X86 struct {
 	*vec.X86
 	dot     Int8Dot
-	width   int         // bytes of a vector
-	inC     bool        // sums of floats are in C
+	width   int  // bytes of a vector
+	inC     bool // sums of floats are in C, or else in the frame
+	inFrame bool
+	totals  operand.Mem // the place in the frame, not aligned
 	m, a, c operand.Mem // rows left; the next tile's rows of A and C
 	scale   operand.Mem // and its scales
 
@@ -105,7 +117,7 @@ func (g *int8X86) tile(h int) {
 	if g.dot == DotPairs {
 		g.SHLQ(operand.U8(1), lda)
 	}
-	a, aBases := g.rowsFrom(aBase, lda)
+	a, aBases := rowsFrom(g.X86, g.h, aBase, lda)
 	b, k, block := g.Load64("b_base"), g.Load64("k"), g.Load64("block")
 	steps := operand.U8(2 - uint8(g.dot)) // a step is 4 or 2 of k
 	g.SHRQ(steps, k)
@@ -144,27 +156,6 @@ func (g *int8X86) tile(h int) {
 	g.finish(label)
 }
 
-// rowsFrom addresses rows ld bytes apart, three by each of the bases.
-func (g *int8X86) rowsFrom(base, ld reg.Register) (row func(i, disp int) operand.Mem, bases []reg.Register) {
-	bases = []reg.Register{base}
-	if g.h > 3 {
-		ld3 := g.GP64()
-		g.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
-		for i := 3; i < g.h; i += 3 {
-			r := g.GP64()
-			g.LEAQ(operand.Mem{Base: bases[len(bases)-1], Index: ld3, Scale: 1}, r)
-			bases = append(bases, r)
-		}
-	}
-	return func(i, disp int) operand.Mem {
-		m := operand.Mem{Base: bases[i/3], Disp: disp}
-		if i%3 > 0 {
-			m.Index, m.Scale = ld, uint8(i%3)
-		}
-		return m
-	}, bases
-}
-
 // each runs do for every vector of the tile.
 func (g *int8X86) each(do func(i, v int)) {
 	for i := range g.h {
@@ -186,17 +177,34 @@ func (g *int8X86) newTile() [][int8Vectors]reg.VecVirtual {
 
 // startTotals begins with zeros, or with C.
 func (g *int8X86) startTotals(label func(string) string) {
-	cBase, ldc := g.GP64(), g.Load64("ldc")
-	g.MOVQ(g.c, cBase)
-	g.SHLQ(operand.U8(2), ldc)
-	g.cRow, _ = g.rowsFrom(cBase, ldc)
+	g.cRow = g.rowsOfC()
 	started := operand.LabelRef(label("started"))
 	if g.inC {
+		from, to := g.cRow, g.cRow
+		if g.inFrame {
+			at := g.GP64()
+			g.LEAQ(g.totals.Offset(g.width-1), at)
+			g.ANDQ(vec.Imm(-g.width), at)
+			to = func(i, disp int) operand.Mem { return operand.Mem{Base: at, Disp: i*int8Vectors*g.width + disp} }
+			g.cRow = to
+		}
 		g.CMPQ(g.ParamAddr("add"), vec.Imm(0))
-		g.JNE(started)
+		fromC := operand.LabelRef(label("fromC"))
+		g.JNE(fromC)
 		zero := g.NewV()
 		g.VXORPS(zero, zero, zero)
-		g.each(func(i, v int) { g.VMOVUPS(zero, g.cRow(i, v*g.width)) })
+		g.each(func(i, v int) { g.VMOVUPS(zero, to(i, v*g.width)) })
+		if g.inFrame {
+			g.JMP(started)
+		}
+		g.Label(string(fromC))
+		if g.inFrame {
+			g.each(func(i, v int) {
+				c := g.NewV()
+				g.VMOVUPS(from(i, v*g.width), c)
+				g.VMOVUPS(c, to(i, v*g.width))
+			})
+		}
 		g.Label(string(started))
 		return
 	}
@@ -206,6 +214,15 @@ func (g *int8X86) startTotals(label func(string) string) {
 	g.JEQ(started)
 	g.each(func(i, v int) { g.VMOVUPS(g.cRow(i, v*g.width), g.total[i][v]) })
 	g.Label(string(started))
+}
+
+// rowsOfC addresses the tile's rows of C.
+func (g *int8X86) rowsOfC() func(i, disp int) operand.Mem {
+	cBase, ldc := g.GP64(), g.Load64("ldc")
+	g.MOVQ(g.c, cBase)
+	g.SHLQ(operand.U8(2), ldc)
+	row, _ := rowsFrom(g.X86, g.h, cBase, ldc)
+	return row
 }
 
 // startSums begins the sums of a block: with zeros, or where B's bytes are too large by
@@ -264,9 +281,8 @@ func (g *int8X86) scaleSums(scale reg.Register) {
 			g.VCVTDQ2PS(sum, sum)
 			g.VMULPS(s, sum, sum)
 			if g.inC {
-				c := g.cRow(i, v*g.width)
-				g.VADDPS(c, sum, sum)
-				g.VMOVUPS(sum, c)
+				g.VADDPS(g.cRow(i, v*g.width), sum, sum)
+				g.VMOVUPS(sum, g.cRow(i, v*g.width))
 				continue
 			}
 			g.VADDPS(sum, g.total[i][v], g.total[i][v])
@@ -277,37 +293,52 @@ func (g *int8X86) scaleSums(scale reg.Register) {
 // finish multiplies with the scales of the columns and adds their bias, if they are given,
 // and stores.
 func (g *int8X86) finish(label func(string) string) {
-	store := operand.LabelRef(label("store"))
+	to := g.cRow
+	if g.inFrame {
+		to = g.rowsOfC()
+	}
+	plain, scaled, end := label("plain"), label("scaled"), label("end")
 	n := g.Load64("weight_len")
 	g.TESTQ(n, n)
-	g.JZ(store)
-	g.withRow("weight", func(w, y reg.VecVirtual) { g.VMULPS(w, y, y) })
+	g.JZ(operand.LabelRef(plain))
 	n = g.Load64("bias_len")
 	g.TESTQ(n, n)
-	g.JZ(store)
-	g.withRow("bias", func(b, y reg.VecVirtual) { g.VADDPS(b, y, y) })
-	g.Label(string(store))
-	if !g.inC {
-		g.each(func(i, v int) { g.VMOVUPS(g.total[i][v], g.cRow(i, v*g.width)) })
-	}
+	g.JZ(operand.LabelRef(scaled))
+	g.store(to, "weight", "bias")
+	g.JMP(operand.LabelRef(end))
+	g.Label(scaled)
+	g.store(to, "weight")
+	g.JMP(operand.LabelRef(end))
+	g.Label(plain)
+	g.store(to)
+	g.Label(end)
 }
 
-// withRow applies f to every vector of the totals and the one of a row of the parameter in
-// the same columns.
-func (g *int8X86) withRow(param string, f func(row, y reg.VecVirtual)) {
-	from := g.Load64(param + "_base")
+// store writes the totals, multiplied with the first of the parameters, to which the second is
+// added, in the same columns.
+func (g *int8X86) store(to func(i, disp int) operand.Mem, params ...string) {
 	for v := range int8Vectors {
-		row := g.NewV()
-		g.VMOVUPS(operand.Mem{Base: from, Disp: v * g.width}, row)
+		var rows []reg.VecVirtual
+		for _, param := range params {
+			row := g.NewV()
+			g.VMOVUPS(operand.Mem{Base: g.Load64(param + "_base"), Disp: v * g.width}, row)
+			rows = append(rows, row)
+		}
 		for i := range g.h {
-			if !g.inC {
-				f(row, g.total[i][v])
-				continue
+			var y reg.VecVirtual
+			if g.inC {
+				y = g.NewV()
+				g.VMOVUPS(g.cRow(i, v*g.width), y)
+			} else {
+				y = g.total[i][v]
 			}
-			y := g.NewV()
-			g.VMOVUPS(g.cRow(i, v*g.width), y)
-			f(row, y)
-			g.VMOVUPS(y, g.cRow(i, v*g.width))
+			if len(rows) > 0 {
+				g.VMULPS(rows[0], y, y)
+			}
+			if len(rows) > 1 {
+				g.VADDPS(rows[1], y, y)
+			}
+			g.VMOVUPS(y, to(i, v*g.width))
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (g *int8NEON) rows(mr, j int) {
 	g.Label(done)
 }
 
-// tile emits a tile of h rows, and moves a and c down by as many.
+// tile emits a tile of h rows, and moves a and c down by h rows.
 func (g *int8NEON) tile(a, c, scale arm64.GP, h int, label func(string) string) {
 	rows := make([]arm64.GP, h)
 	for i := range rows {

@@ -10,17 +10,40 @@ func Finish(u Unary, nr int) Body {
 		dst, x, bias, residual := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("bias"), m.SlicePtr("residual")
 		f := u.prepare(m)
 		bytes := 4 * m.Width()
+		next := func(rows ...vec.Ptr) { // of dst and of residual
+			m.BumpBy(rows[0], m.IntParam("lddst"))
+			m.BumpBy(rows[1], m.IntParam("ldresidual"))
+		}
+		fetch := func() {}
+		if m.Prefetches() {
+			ahead := []vec.Ptr{m.CopyPtr(dst), m.CopyPtr(residual)}
+			for range finishAhead {
+				next(ahead...)
+			}
+			fetch = func() {
+				for _, p := range ahead {
+					for line := 0; line < 4*nr; line += cacheLine {
+						m.Prefetch(p, line+cacheLine-1) // rows may begin anywhere
+					}
+				}
+				next(ahead...)
+			}
+		}
 		m.Loop(m.IntParam("rows"), 1, func() {
+			fetch()
 			for v := range nr / m.Width() {
 				y := f(m.Add(m.Load(x, v*bytes), m.Load(bias, v*bytes)))
 				m.Store(dst, v*bytes, m.Add(y, m.Load(residual, v*bytes)))
 			}
 			m.Bump(x, 4*nr)
-			m.BumpBy(dst, m.IntParam("lddst"))
-			m.BumpBy(residual, m.IntParam("ldresidual"))
+			next(dst, residual)
 		})
 	})
 }
+
+// finishAhead is how many rows ahead those of C and of the residual are fetched: the processor
+// sees no stream in rows some pages apart.
+const finishAhead = 8
 
 // eachRow runs body for every row of the matrices dst and x, whose rows are
 // lddst and ldx elements apart, over the columns.

@@ -54,6 +54,30 @@ func gemmPackX86(x *vec.X86, mr int) {
 	g.tile(mr, "pack", x86Columns{vectors: 2, packed: packed})
 }
 
+// halves is how the elements of panels of 16 bits are loaded.
+type halves func(x *vec.X86, m operand.Mem, v reg.VecVirtual)
+
+// gemmHalvesX86 emits GemmPanelFloat16 and GemmPanelBFloat16: the tiles of gemmX86 that are two
+// vectors wide. Nothing is fetched: half as much comes from memory, in one stream.
+func gemmHalvesX86(x *vec.X86, mr int, load halves) {
+	g := &gemmX86Gen{X86: x, lanes: x.Width(), halves: load}
+	frame := x.AllocLocal(24)
+	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
+	g.toSlot("m", g.m)
+	g.toSlot("a_base", g.a)
+	g.toSlot("c_base", g.c)
+	g.lda, g.ldb = g.Stride("lda"), g.GP64()
+	g.MOVQ(operand.U32(uint32(2*2*g.lanes)), g.ldb)
+	g.rows("", mr, x86Columns{vectors: 2})
+}
+
+func loadFloat16(x *vec.X86, m operand.Mem, v reg.VecVirtual) { x.VCVTPH2PS(m, v) }
+
+func loadBFloat16(x *vec.X86, m operand.Mem, v reg.VecVirtual) {
+	x.VPMOVZXWD(m, v)
+	x.VPSLLD(operand.U8(16), v, v)
+}
+
 // prefetchRows is how far ahead a panel that was not fetched by the one before it is
 // fetched, into the second-level cache: some 100 cycles at 8 rows of A. In the first
 // level, rows a multiple of 4 KiB apart would push each other out. A scale factor of
@@ -69,6 +93,7 @@ type gemmX86Gen struct {
 	ahead    operand.Mem // what it fetches of the next panel
 	lda, ldb reg.GPVirtual
 	mask     [2]reg.Register
+	halves   halves // nil where B is float32
 }
 
 // x86Columns are the columns of a tile.

@@ -36,23 +36,23 @@ func (g *gemmX86Gen) tile(h int, id string, columns x86Columns) {
 		}
 	}
 	t.fetchC()
-	if !t.masked {
+	if t.fetches() {
 		t.startFetch()
 	}
 	t.sum()
 	t.scaleAndStore()
 }
 
-// rowBase addresses rows ld bytes apart. Row i is at base3[i/3] + (i%3)*ld: one register
+// rowsFrom addresses h rows ld bytes apart. Row i is at bases[i/3] + (i%3)*ld: one register
 // for three rows.
-func (t *x86Tile) rowBase(base, ld reg.Register) func(i, disp int) operand.Mem {
-	bases := []reg.Register{base}
-	if t.h > 3 {
-		ld3 := t.GP64()
-		t.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
-		for i := 3; i < t.h; i += 3 {
-			r := t.GP64()
-			t.LEAQ(operand.Mem{Base: bases[len(bases)-1], Index: ld3, Scale: 1}, r)
+func rowsFrom(x *vec.X86, h int, base, ld reg.Register) (row func(i, disp int) operand.Mem, bases []reg.Register) {
+	bases = []reg.Register{base}
+	if h > 3 {
+		ld3 := x.GP64()
+		x.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
+		for i := 3; i < h; i += 3 {
+			r := x.GP64()
+			x.LEAQ(operand.Mem{Base: bases[len(bases)-1], Index: ld3, Scale: 1}, r)
 			bases = append(bases, r)
 		}
 	}
@@ -62,7 +62,7 @@ func (t *x86Tile) rowBase(base, ld reg.Register) func(i, disp int) operand.Mem {
 			m.Index, m.Scale = ld, uint8(i%3)
 		}
 		return m
-	}
+	}, bases
 }
 
 // fetchC fetches what the tile ends with.
@@ -72,7 +72,7 @@ func (t *x86Tile) fetchC() {
 	t.MOVQ(t.c, next)
 	for range t.h {
 		for line := 0; line < 4*t.lanes*t.vectors; line += cacheLine {
-			t.PREFETCHT1(operand.Mem{Base: next, Disp: line})
+			t.PREFETCHT1(operand.Mem{Base: next, Disp: line + cacheLine - 1}) // as prefetch does
 		}
 		t.ADDQ(ldc, next)
 	}
@@ -83,7 +83,7 @@ func (t *x86Tile) sum() {
 	base := t.GP64()
 	t.b, t.k = t.Load64("b_base"), t.Load64("k")
 	t.MOVQ(t.gemmX86Gen.a, base)
-	t.a = t.rowBase(base, t.lda)
+	t.a, _ = rowsFrom(t.X86, t.h, base, t.lda)
 	for i := 0; i < t.h; i += 3 {
 		t.bases = append(t.bases, t.a(i, 0).Base)
 	}
@@ -107,6 +107,7 @@ func (t *x86Tile) sum() {
 			step(kk)
 		}
 		t.advance(unroll)
+		t.turn(unroll)
 		t.SUBQ(vec.Imm(unroll), t.k)
 		t.JGE(operand.LabelRef(loopU))
 		t.Label(rest)
@@ -121,9 +122,22 @@ func (t *x86Tile) sum() {
 	t.DECQ(t.k)
 	t.JNZ(operand.LabelRef(loop1))
 	t.Label(end)
-	if !t.masked && t.packed == nil {
+	if t.fetches() && t.packed == nil {
 		t.MOVQ(t.fetch, t.ahead)
 	}
+}
+
+// turn adds to what is fetched after NR steps, which end together with those of k. The wide
+// tiles fetch rows of B alone.
+func (t *x86Tile) turn(unroll int) {
+	if t.vectors != 2 || t.packed != nil || t.halves != nil {
+		return
+	}
+	skip := operand.LabelRef("kturn_" + t.id)
+	t.TESTL(operand.U32(uint32((2*t.lanes-1)&^(unroll-1))), t.k.As32())
+	t.JNE(skip)
+	t.ADDQ(t.ParamAddr("turn"), t.fetch)
+	t.Label(string(skip))
 }
 
 // advance passes some steps of A, and what was packed in them.
@@ -200,6 +214,13 @@ func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 	bv := make([]reg.VecVirtual, t.vectors)
 	for j := range bv {
 		bv[j] = t.NewV()
+		if t.halves != nil {
+			t.halves(t.X86, operand.Mem{Base: t.b, Disp: j * t.lanes * 2}, bv[j])
+			if j == 0 && (t.lanes == 16 || kk%2 == 0) {
+				t.PREFETCHT0(operand.Mem{Base: t.b, Disp: halvesAhead})
+			}
+			continue
+		}
 		t.loadColumns(operand.Mem{Base: t.b, Disp: j * t.lanes * 4}, j, bv[j])
 	}
 	if t.packed != nil {
@@ -207,7 +228,7 @@ func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 			t.VMOVUPS(bv[j], operand.Mem{Base: t.packed, Disp: (kk*t.vectors + j) * t.lanes * 4})
 		}
 	}
-	if !t.masked {
+	if t.fetches() {
 		for j := range bv {
 			t.prefetch(j)
 		}
@@ -221,7 +242,7 @@ func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 func (t *x86Tile) scaleAndStore() {
 	base := t.GP64()
 	t.MOVQ(t.c, base)
-	c := t.rowBase(base, t.Stride("ldc"))
+	c, _ := rowsFrom(t.X86, t.h, base, t.Stride("ldc"))
 	acc := make([][]vec.V, t.h)
 	for i := range acc {
 		for _, r := range t.acc[i] {
@@ -256,6 +277,12 @@ func (t *x86Tile) scaleAndStore() {
 	}.emit(t)
 }
 
+// halvesAhead is how far ahead panels of 16 bits are fetched, in bytes.
+const halvesAhead = 2048
+
+// fetches reports whether the tile fetches what is used next.
+func (t *x86Tile) fetches() bool { return !t.masked && t.halves == nil }
+
 // startFetch is where a tile begins to fetch B, and at what pace: see gemmPanel. A tile that packs fetches the panel beside its own, of
 // which nobody else would fetch the rows before they are packed.
 func (t *x86Tile) startFetch() {
@@ -283,10 +310,11 @@ func (t *x86Tile) startFetch() {
 	t.Label(string(ready))
 }
 
-// prefetch fetches vector j of a row of B.
+// prefetch fetches vector j of a row of B: the line of its last byte, since rows may begin anywhere,
+// and that of the first byte belongs to the panel before too.
 func (t *x86Tile) prefetch(j int) {
 	if disp := j * t.lanes * 4; disp%cacheLine == 0 {
-		t.PREFETCHT1(operand.Mem{Base: t.fetch, Disp: disp})
+		t.PREFETCHT1(operand.Mem{Base: t.fetch, Disp: disp + cacheLine - 1})
 	}
 }
 

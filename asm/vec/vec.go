@@ -201,8 +201,8 @@ type Machine interface {
 	// gives 0 and 128 gives +Inf. It shifts n + 127 into the exponent's place.
 	Pow2(biased V) V
 	// Lookup prepares table[i], i being the low bits of each lane; table has 8, 16
-	// or 32 elements. It is nil where the machine cannot look up one of so many in
-	// every lane with one instruction.
+	// or 32 elements. It is nil where no instruction of the machine looks up elements
+	// of such a table in every lane.
 	Lookup(table []float32) func(index V) V
 	// Pow2Steps prepares 2^e for multiples e of 1/n, -127 <= e < 128, given as
 	// biased = 1.5*2^23/n + e; -127 gives 0. steps are 2^(i/n) for i < n. It is nil

@@ -173,8 +173,8 @@ func (w walk) eachStream(do func(p Ptr, g int)) {
 	}
 }
 
-// step takes so many vectors, the first of which belongs to this chain; where there
-// are tails, one vector, and of it those lanes.
+// step has body take a number of vectors, the first of which belongs to the chain. Where
+// there are tails, it is one vector, of which the tails' lanes count.
 func (w walk) step(vectors, chain int, tails []Tail) {
 	spans := make([]Span, len(w.groups))
 	for g, ptrs := range w.groups {

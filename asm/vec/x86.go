@@ -275,5 +275,8 @@ func (x *X86) IntAt(m operand.Mem) Int {
 // Value is a vector register as the vocabulary knows it.
 func (x *X86) Value(r reg.VecVirtual) V { return V{x86: r} }
 
+// Constant is a register with c in every lane.
+func (x *X86) Constant(c Const) reg.VecVirtual { return x.Splat(c).x86 }
+
 // Comment implements Machine.
 func (x *X86) Comment(text string) { x.Context.Comment(text) }

@@ -29,7 +29,7 @@ type x86Form struct {
 	blend func(x *X86, bits uint32) func(a, b V) V
 	// groups prepares the sums over groups of four lanes of several vectors.
 	groups func(x *X86) func(vs []V) V
-	// lookups look up one of so many elements in every lane.
+	// lookups has, by the length of a table, how every lane looks up an element of it.
 	lookups map[int]func(x *X86, table operand.Mem) func(index V) V
 	// scales is set where VSCALEFPS multiplies by powers of two.
 	scales bool

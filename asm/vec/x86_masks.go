@@ -15,7 +15,7 @@ type x86Masks interface {
 	source(x *X86, count reg.Register) reg.Register
 	// register is the mask of a source.
 	register(x *X86, source reg.Register) reg.Register
-	// load reads the lanes of the mask; the others hold fill.
+	// load reads the lanes of the mask; lanes outside it hold fill.
 	load(x *X86, m operand.Mem, mask reg.Register, fill Const, v reg.VecVirtual) V
 	store(x *X86, v reg.Register, mask reg.Register, m operand.Mem)
 	// keep is v with fill in the lanes that the mask leaves out.

@@ -47,3 +47,25 @@ func ToBFloat16(x float32) uint16 {
 	}
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }
+
+// ToFloat16s sets dst to the elements of x, as many, rounded to binary16.
+func ToFloat16s(dst []uint16, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = ToFloat16(v)
+	}
+}
+
+// ToBFloat16s sets dst to the elements of x, as many, rounded to bfloat16.
+func ToBFloat16s(dst []uint16, x []float32) {
+	dst = dst[:len(x)]
+	nan := uint32(0) // its highest bit tells that there is one
+	for i, v := range x {
+		bits := math.Float32bits(v)
+		nan |= 0x7f800000 - bits&^(1<<31)
+		dst[i] = uint16((bits + 0x7fff + bits>>16&1) >> 16)
+	}
+	for i := 0; nan>>31 != 0 && i < len(x); i++ {
+		dst[i] = ToBFloat16(x[i])
+	}
+}

@@ -98,3 +98,37 @@ func TestNarrowing(t *testing.T) {
 		}
 	}
 }
+
+// TestSlices compares slices, of all lengths and with every special value in every place,
+// with their elements.
+func TestSlices(t *testing.T) {
+	special := []float32{0, 1, -2.5, 65519, 65520, 1e-7, -1e-41, 3.4e38, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.Float32frombits(0xff800001)}
+	formats := []struct {
+		name  string
+		slice func(dst []uint16, x []float32)
+		one   func(float32) uint16
+	}{{"binary16", ToFloat16s, ToFloat16}, {"bfloat16", ToBFloat16s, ToBFloat16}}
+	for _, f := range formats {
+		for n := range 20 {
+			for s, v := range special {
+				x := make([]float32, n)
+				for i := range x {
+					x[i] = float32(i) - 7.3
+				}
+				if n > 0 {
+					x[(s*5+n)%n] = v
+				}
+				dst := make([]uint16, n+1)
+				f.slice(dst, x)
+				for i, v := range x {
+					if want := f.one(v); dst[i] != want {
+						t.Fatalf("%s: element %d of %d, %v, is %#x, want %#x", f.name, i, n, v, dst[i], want)
+					}
+				}
+				if dst[n] != 0 {
+					t.Fatalf("%s: written behind %d elements", f.name, n)
+				}
+			}
+		}
+	}
+}

@@ -52,23 +52,28 @@ func GemmInt8(m, n, k, block int, alpha float32, a []float32, lda int, b []float
 			}
 		}
 		for j, y := range sums {
-			y *= scales[j]
-			if alpha != 1 {
-				y *= alpha
-			}
-			if beta != 0 {
-				y += float32(beta * c[i*ldc+j])
-			}
-			if bias != nil || relu || residual != nil {
-				y += at(bias, j)
-				if relu && y < 0 {
-					y = 0
-				}
-				y += at(residual, i*ldr+j)
-			}
-			c[i*ldc+j] = y
+			c[i*ldc+j] = finishInt8(float32(y*scales[j]), alpha, beta, c[i*ldc+j], at(bias, j), relu, at(residual, i*ldr+j), bias != nil || relu || residual != nil)
 		}
 	}
+}
+
+// finishInt8 is act(alpha*y + beta*c + bias) + residual, where the last three are only there with
+// an epilogue.
+func finishInt8(y, alpha, beta, c, bias float32, relu bool, residual float32, epilogue bool) float32 {
+	if alpha != 1 {
+		y = float32(y * alpha)
+	}
+	if beta != 0 {
+		y += float32(beta * c)
+	}
+	if !epilogue {
+		return y
+	}
+	y += bias
+	if relu && y < 0 {
+		y = 0
+	}
+	return y + residual
 }
 
 // at is x[i], 0 where there is no x.

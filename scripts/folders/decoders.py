@@ -115,9 +115,9 @@ def _(out, name):
 
 @folder("qwen3", "qwen3-yarn")
 def _(out, name):
-    """Normalized queries and keys; heads that together are wider than the rows."""
+    """Normalized queries and keys; heads that together are wider than the rows; biases."""
     p = rope("default", 1000000.0) if name == "qwen3" else rope("yarn", 1000000.0, factor=4.0, original_max_position_embeddings=16)
-    c = llama(hf.Qwen3Config, head_dim=12, rms_norm_eps=1e-6, rope_parameters=p, tie_word_embeddings=name == "qwen3")
+    c = llama(hf.Qwen3Config, head_dim=12, rms_norm_eps=1e-6, rope_parameters=p, tie_word_embeddings=name == "qwen3", attention_bias=name == "qwen3-yarn")
     decoder(out, name, hf.Qwen3ForCausalLM(c), hf.Qwen3ForCausalLM, seed=1010, config=old_rope)
 
 
@@ -154,6 +154,14 @@ def _(out, name):
         c.update(rope_theta=1000000.0, rope_local_base_freq=10000.0, rope_scaling={"factor": 8.0, "rope_type": "linear"}, sliding_window_pattern=3)
 
     decoder(out, name, hf.Gemma3ForCausalLM(c), hf.Gemma3ForCausalLM, seed=1110, norm=0.0, scale=[("embed_tokens", 0.1)], config=config if name == "gemma3_text" else None)
+
+
+@folder("gemma3_text-both")
+def _(out, name):
+    """As EmbeddingGemma: tokens see those behind them, in layers with windows half of those nearby."""
+    c = gemma(hf.Gemma3TextConfig, use_bidirectional_attention=True, sliding_window=8, pad_token_id=0, layer_types=["sliding_attention", "sliding_attention", "full_attention"],
+              rope_parameters={"full_attention": rope("default", 1000000.0), "sliding_attention": rope("default")})
+    encoder(out, name, hf.Gemma3TextModel(c), hf.Gemma3TextModel, low=3, seed=1120, sentence=["mean"], norm=0.0, scale=[("embed_tokens", 0.1)])
 
 
 @folder("phi3", "phi3-long")

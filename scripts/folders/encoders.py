@@ -1,5 +1,8 @@
 """Encoders of text, with their heads and with the pooling of sentence-transformers."""
 
+import json
+import os
+
 import torch
 import transformers as hf
 
@@ -15,11 +18,15 @@ def encode(model, inputs):
     mask = inputs["attention_mask"]
     out = {"last_hidden_state": hide(base(**inputs).last_hidden_state, mask)}
     full = model(**inputs)
-    for k in ("pooler_output", "logits"):
+    for k in ("pooler_output", "logits", "prediction_logits", "seq_relationship_logits", "start_logits", "end_logits"):
         if getattr(full, k, None) is not None:
             out[k] = getattr(full, k)
-    if "logits" in out and out["logits"].dim() == 3:
-        out["logits"] = hide(out["logits"], mask)
+    for k in ("logits", "prediction_logits"):
+        if k in out and out[k].dim() == 3:
+            out[k] = hide(out[k], mask)
+    for k in ("start_logits", "end_logits"):
+        if k in out:
+            out[k] = out[k].masked_fill(mask == 0, 0)
     return out
 
 
@@ -38,9 +45,9 @@ def pool(kind, h, mask):
     return total / m.sum(1).sqrt() if kind == "sqrt" else total / m.sum(1)
 
 
-def encoder(out, name, model, cls, pad=0, low=5, types=False, last=None, sentence=None, modules=("Transformer", "Pooling", "Normalize"), dense=None, **options):
+def encoder(out, name, model, cls, pad=0, low=5, types=False, last=None, sentence=None, modules=("Transformer", "Pooling", "Normalize"), dense=None, new=False, **options):
     """last is the token that ends each text; sentence are poolings, whose results are joined; dense is
-    the width behind a dense layer."""
+    the width behind a dense layer; new is the form of the files since sentence-transformers 6."""
     f = Folder(out, name)
     c = model.config
     ids, mask = random_batch(LENGTHS, low, c.vocab_size, pad)
@@ -73,9 +80,14 @@ def encoder(out, name, model, cls, pad=0, low=5, types=False, last=None, sentenc
         f.json("modules.json", [{"idx": i, "name": str(i), "path": f"{i}_{k}" if i else "", "type": f"sentence_transformers.models.{k}"} for i, k in enumerate(modules)])
         f.json("sentence_bert_config.json", {"max_seq_length": 64, "do_lower_case": False})
         f.json("1_Pooling/config.json", {"word_embedding_dimension": c.hidden_size} | {f"pooling_mode_{v}": k in sentence for k, v in POOLINGS.items()})
+    if new:
+        f.json("modules.json", [{"idx": i, "name": str(i), "path": f"{i}_{k}" if i else "", "type": f"sentence_transformers.base.modules.{k.lower()}.{k}"} for i, k in enumerate(modules)])
+        modes = [POOLINGS[k].removesuffix("_tokens" if k != "sqrt" else "").removesuffix("_token") for k in sentence]
+        f.json("1_Pooling/config.json", {"embedding_dimension": c.hidden_size, "pooling_mode": modes if len(modes) > 1 else modes[0], "include_prompt": True})
+        f.json("sentence_bert_config.json", {"transformer_task": "feature-extraction", "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}, "module_output_name": "token_embeddings"})
     if layer:
         from safetensors.torch import save_file
-        f.json("2_Dense/config.json", {"in_features": layer.in_features, "out_features": dense, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh"})
+        f.json("2_Dense/config.json", {"in_features": layer.in_features, "out_features": dense, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh"} | ({"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"} if new else {}))
         save_file({"linear.weight": layer.weight.detach(), "linear.bias": layer.bias.detach()}, f.path + "/2_Dense/model.safetensors")
 
 
@@ -98,8 +110,8 @@ def _(out, name):
     """Every pooling of sentence-transformers; a dense layer; several poolings side by side."""
     how = {
         "bert-pool-max": dict(sentence=["max"], modules=("Transformer", "Pooling")),
-        "bert-pool-last": dict(sentence=["last"]),
-        "bert-pool-dense": dict(sentence=["mean"], modules=("Transformer", "Pooling", "Dense", "Normalize"), dense=24),
+        "bert-pool-last": dict(sentence=["last"], new=True),
+        "bert-pool-dense": dict(sentence=["mean", "sqrt", "cls"], new=True, modules=("Transformer", "Pooling", "Dense", "Normalize"), dense=24),
         "bert-pool-joined": dict(sentence=["cls", "max", "mean", "sqrt", "weighted"]),
     }[name]
     encoder(out, name, NoPooler(bert(num_hidden_layers=1, vocab_size=64)), NoPooler, types=True, seed=105, **how)
@@ -110,15 +122,21 @@ def _(out, name):
     encoder(out, name, hf.BertModel(bert(hidden_act="gelu_new", layer_norm_eps=1e-6)), hf.BertModel, types=True, seed=110)
 
 
-@folder("bert-classify", "bert-regress", "bert-tokens", "bert-masked")
+@folder("bert-classify", "bert-regress", "bert-tokens", "bert-masked", "bert-masked-untied", "bert-answer", "bert-next")
 def _(out, name):
     cls, more = {
         "bert-classify": (hf.BertForSequenceClassification, {"id2label": {0: "contradiction", 1: "entailment", 2: "neutral"}}),
         "bert-regress": (hf.BertForSequenceClassification, {"num_labels": 1}),
         "bert-tokens": (hf.BertForTokenClassification, {"id2label": {i: l for i, l in enumerate(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"])}}),
         "bert-masked": (hf.BertForMaskedLM, {}),
+        "bert-masked-untied": (hf.BertForMaskedLM, {"tie_word_embeddings": False}),
+        "bert-answer": (hf.BertForQuestionAnswering, {}),
+        "bert-next": (hf.BertForNextSentencePrediction, {}),
     }[name]
     encoder(out, name, cls(bert(num_hidden_layers=1, **more)), cls, types=True, seed=120, dtype=torch.float16)
+    if name == "bert-regress":  # a cross-encoder, as sentence-transformers saves it
+        with open(os.path.join(out, name, "modules.json"), "w") as f:
+            json.dump([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}], f, indent=2)
 
 
 @folder("bert-pretraining-gamma")
@@ -163,18 +181,20 @@ def _(out, name):
 
 @folder("mpnet", "mpnet-masked")
 def _(out, name):
+    """mpnet says that it has a head, as sentence-transformers' models do that were made from one with."""
     cls = hf.MPNetForMaskedLM if name == "mpnet-masked" else hf.MPNetModel
     c = hf.MPNetConfig(vocab_size=101, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=34, layer_norm_eps=1e-5, relative_attention_num_buckets=32)
-    encoder(out, name, cls(c), cls, pad=1, seed=400, **({"sentence": ["mean"]} if name == "mpnet" else {}))
+    encoder(out, name, cls(c), cls, pad=1, seed=400, **({"sentence": ["mean"], "config": lambda c: c.update(architectures=["MPNetForMaskedLM"])} if name == "mpnet" else {}))
 
 
-@folder("modernbert", "modernbert-classify", "modernbert-masked")
+@folder("modernbert", "modernbert-classify", "modernbert-masked", "modernbert-answer")
 def _(out, name):
     special = {k: i for i, k in enumerate(["pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"])}
     cls, more = {
         "modernbert": (hf.ModernBertModel, {}),
         "modernbert-classify": (hf.ModernBertForSequenceClassification, {"num_labels": 2, "classifier_pooling": "mean"}),
         "modernbert-masked": (hf.ModernBertForMaskedLM, {}),
+        "modernbert-answer": (hf.ModernBertForQuestionAnswering, {"num_hidden_layers": 2}),
     }[name]
     c = hf.ModernBertConfig(**(dict(vocab_size=101, hidden_size=32, intermediate_size=48, num_hidden_layers=4, num_attention_heads=4, max_position_embeddings=64, local_attention=8) | special | more))
 
@@ -185,6 +205,12 @@ def _(out, name):
         c.update(global_attn_every_n_layers=3, global_rope_theta=160000.0, local_rope_theta=10000.0)
 
     encoder(out, name, cls(c), cls, seed=500, config=old_keys if name == "modernbert-classify" else None)
+
+
+@folder("nomic_bert-masked")
+def _(out, name):
+    c = hf.NomicBertConfig(vocab_size=101, hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=48, max_position_embeddings=64)
+    encoder(out, name, hf.NomicBertForMaskedLM(c), hf.NomicBertForMaskedLM, types=True, seed=610)
 
 
 @folder("nomic_bert", "nomic_bert-hub")

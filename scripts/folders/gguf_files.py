@@ -14,7 +14,8 @@ from safetensors.torch import load_file
 import decoders
 from folder import BUILD, Folder, folder
 
-ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma2": gguf.MODEL_ARCH.GEMMA2, "phi3": gguf.MODEL_ARCH.PHI3}
+ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3, "phi3": gguf.MODEL_ARCH.PHI3}
+GEMMA = (gguf.MODEL_ARCH.GEMMA, gguf.MODEL_ARCH.GEMMA2, gguf.MODEL_ARCH.GEMMA3)  # norms of 1+w
 TYPES = gguf.GGMLQuantizationType
 
 
@@ -98,12 +99,15 @@ def convert(source, path, types):
     w.add_layer_norm_rms_eps(c["rms_norm_eps"])
     w.add_vocab_size(c["vocab_size"])
     rope = c.get("rope_parameters") or {"rope_theta": c["rope_theta"]} | (c.get("rope_scaling") or {})
+    if "full_attention" in rope:  # a base of its own for layers with windows, and no scaling
+        w.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
+        rope = rope["full_attention"]
     w.add_rope_freq_base(rope["rope_theta"])
     w.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1)))
     if c.get("head_dim"):
         w.add_key_length(head_dim)
         w.add_value_length(head_dim)
-    if c["model_type"] in ("gemma2", "phi3"):
+    if c["model_type"] in ("gemma2", "gemma3_text", "phi3"):
         w.add_sliding_window(c.get("sliding_window") or 0)
     if arch == gguf.MODEL_ARCH.GEMMA2:
         w.add_attn_logit_softcapping(c["attn_logit_softcapping"])
@@ -130,7 +134,7 @@ def convert(source, path, types):
         own = names.get_name(hub, try_suffixes=(".weight", ".bias"))
         if arch == gguf.MODEL_ARCH.LLAMA and hub.endswith(("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias")):
             x = permute(x, heads if "q_proj" in hub else kv)
-        if arch == gguf.MODEL_ARCH.GEMMA2 and hub.endswith("norm.weight"):
+        if arch in GEMMA and hub.endswith("norm.weight"):
             x = x + 1
         kind = kind_of(own, x, types)
         data = x if kind == TYPES.F32 else quantize(x, kind)
@@ -145,7 +149,7 @@ def convert(source, path, types):
         if arch == gguf.MODEL_ARCH.LLAMA and "attn_q." in own or arch == gguf.MODEL_ARCH.LLAMA and "attn_k." in own:
             n = heads if "attn_q." in own else kv
             x = x.reshape(n, x.shape[0] // n // 2, 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
-        if arch == gguf.MODEL_ARCH.GEMMA2 and hub.endswith("norm.weight"):
+        if arch in GEMMA and hub.endswith("norm.weight"):
             x = x - 1
         back[hub] = torch.from_numpy(numpy.ascontiguousarray(x))
     return back
@@ -202,6 +206,10 @@ GGUF = {
     "gguf-qwen2": lambda: (decoders.llama(hf.Qwen2Config, rope_parameters=decoders.rope("yarn", 1000000.0, factor=4.0, original_max_position_embeddings=16), tie_word_embeddings=True, **SIZES), hf.Qwen2ForCausalLM, SMALL, {}),
     "gguf-qwen3": lambda: (decoders.llama(hf.Qwen3Config, head_dim=16, tie_word_embeddings=True, **SIZES), hf.Qwen3ForCausalLM, SMALL, {}),
     "gguf-gemma2": lambda: (decoders.gemma(hf.Gemma2Config, query_pre_attn_scalar=16, attn_logit_softcapping=2.0, final_logit_softcapping=2.0, intermediate_size=64), hf.Gemma2ForCausalLM, SMALL, dict(norm=0.0, scale=[("embed_tokens", 0.1)])),
+    "gguf-gemma": lambda: (decoders.llama(hf.GemmaConfig, num_key_value_heads=1, head_dim=16, hidden_activation="gelu_pytorch_tanh", **SIZES), hf.GemmaForCausalLM, {"q5_0": [TYPES.Q5_0]}, dict(norm=0.0, scale=[("embed_tokens", 0.1)])),
+    # Seven layers: every sixth sees all.
+    "gguf-gemma3": lambda: (decoders.gemma(hf.Gemma3TextConfig, query_pre_attn_scalar=16, intermediate_size=64, num_hidden_layers=7, layer_types=["sliding_attention"] * 5 + ["full_attention", "sliding_attention"],
+                                           rope_parameters={"full_attention": decoders.rope("linear", 1000000.0, factor=8.0), "sliding_attention": decoders.rope("default")}), hf.Gemma3ForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(norm=0.0, scale=[("embed_tokens", 0.1)])),
     "gguf-phi3": lambda: (decoders.llama(hf.Phi3Config, pad_token_id=0, original_max_position_embeddings=16, max_position_embeddings=64, partial_rotary_factor=0.75,
                                          rope_parameters=decoders.rope("longrope", short_factor=[1.0, 1.1, 1.3], long_factor=[1.2, 2.0, 4.0], partial_rotary_factor=0.75, original_max_position_embeddings=16), **SIZES), hf.Phi3ForCausalLM, SMALL, {}),
     # Rows of 256, as the formats with groups need them; types mixed as llama.cpp's default download mixes them.

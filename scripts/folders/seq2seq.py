@@ -41,14 +41,26 @@ def _(out, name):
     encoder(out, name, hf.T5EncoderModel(c), hf.T5EncoderModel, seed=1250, scale=[(".q.", 8 ** -0.5)])
 
 
+@folder("mt5")
+def _(out, name):
+    c = hf.MT5Config(vocab_size=VOCAB, d_model=32, d_kv=12, d_ff=48, num_layers=2, num_decoder_layers=2, num_heads=3, relative_attention_num_buckets=8, relative_attention_max_distance=10,
+                     decoder_start_token_id=0, pad_token_id=0, eos_token_id=1, tie_word_embeddings=False)
+    seq2seq(out, name, hf.MT5ForConditionalGeneration(c), hf.MT5ForConditionalGeneration, 0, 1, seed=1200, scale=[(".q.", 12 ** -0.5), ("lm_head", 3)])
+
+
 @folder("t5", "t5-gated")
 def _(out, name):
-    """t5-gated is as T5 1.1 and Flan-T5."""
+    """t5-gated is as T5 1.1 and Flan-T5; t5 has the copies and the unused table of the first checkpoints."""
+
+    def copies(w):
+        e = w["shared.weight"]
+        return w | {"encoder.embed_tokens.weight": e.clone(), "decoder.embed_tokens.weight": e.clone(), "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight": torch.ones(8, 3)}
+
     more = dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False, num_decoder_layers=2) if name == "t5-gated" else {}
     c = hf.T5Config(**(dict(vocab_size=VOCAB, d_model=32, d_kv=12, d_ff=48, num_layers=2, num_decoder_layers=1, num_heads=3, relative_attention_num_buckets=8, relative_attention_max_distance=10,
                             decoder_start_token_id=0, pad_token_id=0, eos_token_id=1) | more))
     scale = [(".q.", 12 ** -0.5)] + ([("lm_head", 3)] if name == "t5-gated" else [(".o.", 4), (".wo.", 4)])
-    seq2seq(out, name, hf.T5ForConditionalGeneration(c), hf.T5ForConditionalGeneration, 0, 1, seed=1200, scale=scale)
+    seq2seq(out, name, hf.T5ForConditionalGeneration(c), hf.T5ForConditionalGeneration, 0, 1, seed=1200, scale=scale, rename=copies if name == "t5" else None)
 
 
 def two_stacks(cls, **more):
@@ -60,6 +72,13 @@ def two_stacks(cls, **more):
 def _(out, name):
     c = two_stacks(hf.BartConfig, decoder_layers=1, decoder_attention_heads=8, decoder_ffn_dim=40, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2)
     seq2seq(out, name, hf.BartForConditionalGeneration(c), hf.BartForConditionalGeneration, 1, 2, seed=1300, scale=[("shared", 0.2)])
+
+
+@folder("mbart")
+def _(out, name):
+    """Normalization first, and last of all."""
+    c = two_stacks(hf.MBartConfig, encoder_layers=1, decoder_layers=1, scale_embedding=True, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2)
+    seq2seq(out, name, hf.MBartForConditionalGeneration(c), hf.MBartForConditionalGeneration, 1, 2, seed=1340, scale=[("shared", 0.03)])
 
 
 @folder("bart-classify")

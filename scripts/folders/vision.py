@@ -3,7 +3,7 @@
 import torch
 import transformers as hf
 
-from folder import Folder, folder, random_batch
+from folder import Folder, folder, hide, random_batch
 
 SIZE = 24  # of the images, in patches of 8
 
@@ -59,6 +59,30 @@ def _(out, name):
         f.json("preprocessor_config.json", {"do_normalize": True, "do_resize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "image_processor_type": "ViTImageProcessor", "resample": 2, "size": {"height": SIZE, "width": SIZE}})
 
 
+@folder("vit-pooler")
+def _(out, name):
+    """Without a head, by the names that transformers 5 has in memory; of images a part at the edges is left over."""
+    c = hf.ViTConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=48, image_size=20, patch_size=8, pooler_output_size=24, pooler_act="relu", qkv_bias=False)
+    inputs = {"pixel_values": pixels(20, 20)}
+
+    def run(m, dtype):
+        with torch.no_grad():
+            o = m(inputs["pixel_values"].to(dtype))
+        return {k: getattr(o, k) for k in ("last_hidden_state", "pooler_output")}
+
+    def names(w):
+        pairs = [("encoder.layer.", "layers."), (".attention.attention.query.", ".attention.q_proj."), (".attention.attention.key.", ".attention.k_proj."), (".attention.attention.value.", ".attention.v_proj."),
+                 (".attention.output.dense.", ".attention.o_proj."), (".intermediate.dense.", ".mlp.fc1."), (".output.dense.", ".mlp.fc2.")]
+        new = {}
+        for k, v in w.items():
+            for a, b in pairs:
+                k = k.replace(a, b)
+            new[k] = v
+        return new
+
+    Folder(out, name).write(hf.ViTModel(c), hf.ViTModel, run, inputs=inputs, seed=710, published={"rename": names})
+
+
 def two_towers(out, name, model, cls, lengths, **options):
     f = Folder(out, name)
     c = model.config.text_config
@@ -91,3 +115,31 @@ def _(out, name):
 def _(out, name):
     c = hf.CLIPConfig(text_config=TOWER | dict(vocab_size=101, max_position_embeddings=16, projection_dim=24, eos_token_id=100, bos_token_id=0, pad_token_id=1), vision_config=TOWER | dict(image_size=SIZE, patch_size=8, projection_dim=24), projection_dim=24)
     two_towers(out, name, hf.CLIPModel(c), hf.CLIPModel, [12, 7, 9], seed=740)
+
+
+@folder("clip-text", "clip-image", "siglip-text", "siglip-image")
+def _(out, name):
+    """Towers on their own, CLIP's with their projections."""
+    more = dict(num_hidden_layers=1)
+    text, image = TOWER | more | dict(vocab_size=101, max_position_embeddings=16), TOWER | more | dict(image_size=SIZE, patch_size=8)
+    cls, c = {
+        "clip-text": (hf.CLIPTextModelWithProjection, hf.CLIPTextConfig(**text, projection_dim=24, eos_token_id=100, bos_token_id=0, pad_token_id=1)),
+        "clip-image": (hf.CLIPVisionModelWithProjection, hf.CLIPVisionConfig(**image, projection_dim=24)),
+        "siglip-text": (hf.SiglipTextModel, hf.SiglipTextConfig(**text, projection_size=32)),
+        "siglip-image": (hf.SiglipVisionModel, hf.SiglipVisionConfig(**image)),
+    }[name]
+    inputs = {"pixel_values": pixels(SIZE, SIZE)}
+    if name.endswith("-text"):
+        lengths = [12, 7, 9] if name == "clip-text" else [16, 16]
+        ids, mask = random_batch(lengths, 4, c.vocab_size - 1, 1)
+        for i, n in enumerate(lengths):
+            ids[i, n - 1] = 100
+        inputs = {"input_ids": ids, "attention_mask": mask}
+
+    def run(m, dtype):
+        with torch.no_grad():
+            o = m(**{k: v.to(dtype) if k == "pixel_values" else v for k, v in inputs.items()})
+        out = {k: getattr(o, k) for k in ("last_hidden_state", "pooler_output", "text_embeds", "image_embeds") if getattr(o, k, None) is not None}
+        return out | ({"last_hidden_state": hide(o.last_hidden_state, mask)} if name.endswith("-text") else {})
+
+    Folder(out, name).write(cls(c), cls, run, inputs=inputs, seed=760)

@@ -7,7 +7,7 @@ package simd
 import "github.com/avoformer/avoformer/internal/race"
 
 // GemmPanel runs the implementation of gemmPanel for the tier.
-func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int) {
+func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn int, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, k, n, ldb)
@@ -15,11 +15,11 @@ func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 	switch chosen[KernelGemmPanel][isa&isaMask] {
 	case 0:
-		gemmPanelAVX512(m, n, k, alpha, a, lda, b, ldb, next, pace, beta, c, ldc)
+		gemmPanelAVX512(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, beta, c, ldc)
 	case 1:
-		gemmPanelAVX2(m, n, k, alpha, a, lda, b, ldb, next, pace, beta, c, ldc)
+		gemmPanelAVX2(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, beta, c, ldc)
 	default:
-		gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, beta, c, ldc)
+		gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, beta, c, ldc)
 	}
 }
 
@@ -38,6 +38,40 @@ func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []flo
 		gemmPackAVX2(m, n, k, alpha, a, lda, b, ldb, dst, beta, c, ldc)
 	default:
 		gemmPackGeneric(m, n, k, alpha, a, lda, b, ldb, dst, beta, c, ldc)
+	}
+}
+
+// GemmPanelFloat16 runs the implementation of gemmPanelFloat16 for the tier.
+func GemmPanelFloat16(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, k, nr, nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelGemmPanelFloat16][isa&isaMask] {
+	case 0:
+		gemmPanelFloat16AVX512(m, nr, k, alpha, a, lda, b, beta, c, ldc)
+	case 1:
+		gemmPanelFloat16AVX2F16C(m, nr, k, alpha, a, lda, b, beta, c, ldc)
+	default:
+		gemmPanelFloat16Generic(m, nr, k, alpha, a, lda, b, beta, c, ldc)
+	}
+}
+
+// GemmPanelBFloat16 runs the implementation of gemmPanelBFloat16 for the tier.
+func GemmPanelBFloat16(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, k, nr, nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelGemmPanelBFloat16][isa&isaMask] {
+	case 0:
+		gemmPanelBFloat16AVX512(m, nr, k, alpha, a, lda, b, beta, c, ldc)
+	case 1:
+		gemmPanelBFloat16AVX2(m, nr, k, alpha, a, lda, b, beta, c, ldc)
+	default:
+		gemmPanelBFloat16Generic(m, nr, k, alpha, a, lda, b, beta, c, ldc)
 	}
 }
 
@@ -840,6 +874,24 @@ func QuantizeInt8By32(isa ISA, dst []int8, x []float32, rows, cols, filled, ldds
 	}
 }
 
+// QuantizeInt8By16 runs the implementation of quantizeInt8By16 for the tier.
+func QuantizeInt8By16(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
+	if race.Enabled {
+		raceWriteRows(dst, rows, filled, lddst)
+		raceReadRows(x, rows, cols, ldx)
+		raceWriteRows(scale, (cols+15)/16, rows, ldscale)
+		raceWriteRows(start, (cols+15)/16, rows, ldscale)
+	}
+	switch chosen[KernelQuantizeInt8By16][isa&isaMask] {
+	case 0:
+		quantizeInt8By16AVX512(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	case 1:
+		quantizeInt8By16AVX2(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	default:
+		quantizeInt8By16Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	}
+}
+
 // Int8Quads runs the implementation of int8Quads for the tier.
 func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc int) {
 	if race.Enabled {
@@ -879,6 +931,55 @@ func Int8Pairs(isa ISA, m, k, block, nr int, a []int16, lda int, scale []float32
 	}
 }
 
+// Int8Winograd runs the implementation of int8Winograd for the tier.
+func Int8Winograd(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, ldscale int, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, (k+63)/64, m, ldscale)
+		raceReadRows(ofRows, (k+63)/64, m, ldscale)
+		raceReadRows(b, k, nr, nr)
+		raceReadRows(ofColumns, (k+63)/64, nr, nr)
+		raceRead(weight)
+		raceRead(bias)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelInt8Winograd][isa&isaMask] {
+	case 0:
+		int8WinogradAVX2(m, k, nr, a, lda, scale, ofRows, ldscale, b, ofColumns, weight, bias, add, c, ldc)
+	default:
+		int8WinogradGeneric(m, k, nr, a, lda, scale, ofRows, ldscale, b, ofColumns, weight, bias, add, c, ldc)
+	}
+}
+
+// WinogradRows runs the implementation of winogradRows for the tier.
+func WinogradRows(isa ISA, ofRows []int32, ldscale int, a []int16, rows, k, lda int) {
+	if race.Enabled {
+		raceWriteRows(ofRows, (k+63)/64, rows, ldscale)
+		raceReadRows(a, rows, k, lda)
+	}
+	switch chosen[KernelWinogradRows][isa&isaMask] {
+	case 0:
+		winogradRowsAVX2(ofRows, ldscale, a, rows, k, lda)
+	default:
+		winogradRowsGeneric(ofRows, ldscale, a, rows, k, lda)
+	}
+}
+
+// WinogradColumns runs the implementation of winogradColumns for the tier.
+func WinogradColumns(isa ISA, dst []int16, ofColumns []int32, b []int8, k, nr int) {
+	if race.Enabled {
+		raceWriteRows(dst, k, nr, nr)
+		raceWriteRows(ofColumns, (k+63)/64, nr, nr)
+		raceReadRows(b, k, nr, nr)
+	}
+	switch chosen[KernelWinogradColumns][isa&isaMask] {
+	case 0:
+		winogradColumnsAVX2(dst, ofColumns, b, k, nr)
+	default:
+		winogradColumnsGeneric(dst, ofColumns, b, k, nr)
+	}
+}
+
 // Int8Dots runs the implementation of int8Dots for the tier.
 func Int8Dots(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	int8DotsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
@@ -890,12 +991,16 @@ func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []
 		raceReadRows(a, m, k, lda)
 		raceReadRows(scale, k/32, m, ldscale)
 		raceReadRows(start, k/32, m, ldscale)
-		raceReadRows(b, k/32, 2*nr+32*nr, 2*nr+32*nr)
+		raceReadRows(b, (k+31)/32, 34*nr, 34*nr)
 		raceWriteRows(c, m, nr, ldc)
 	}
 	switch chosen[KernelBlocks8][isa&isaMask] {
 	case 0:
 		blocks8AVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	case 1:
+		blocks8AVX512(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	case 2:
+		blocks8AVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
 	default:
 		blocks8Generic(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
 	}
@@ -907,13 +1012,59 @@ func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []
 		raceReadRows(a, m, k, lda)
 		raceReadRows(scale, k/32, m, ldscale)
 		raceReadRows(start, k/32, m, ldscale)
-		raceReadRows(b, k/32, 2*nr+16*nr, 2*nr+16*nr)
+		raceReadRows(b, (k+31)/32, 18*nr, 18*nr)
 		raceWriteRows(c, m, nr, ldc)
 	}
 	switch chosen[KernelBlocks4][isa&isaMask] {
 	case 0:
 		blocks4AVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	case 1:
+		blocks4AVX512(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	case 2:
+		blocks4AVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
 	default:
 		blocks4Generic(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	}
+}
+
+// Blocks4K runs the implementation of blocks4K for the tier.
+func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(offset, k/32, m, ldscale)
+		raceReadRows(b, (k+255)/256, 148*nr, 148*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks4K][isa&isaMask] {
+	case 0:
+		blocks4KAVX512VNNI(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
+	case 1:
+		blocks4KAVX512(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
+	case 2:
+		blocks4KAVX2F16C(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
+	default:
+		blocks4KGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
+	}
+}
+
+// Blocks6K runs the implementation of blocks6K for the tier.
+func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/16, m, ldscale)
+		raceReadRows(start, k/16, m, ldscale)
+		raceReadRows(b, (k+255)/256, 210*nr, 210*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks6K][isa&isaMask] {
+	case 0:
+		blocks6KAVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	case 1:
+		blocks6KAVX512(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	case 2:
+		blocks6KAVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	default:
+		blocks6KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
 	}
 }

@@ -5,13 +5,23 @@
 package simd
 
 // GemmPanel runs the implementation of gemmPanel for the tier.
-func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int) {
-	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, beta, c, ldc)
+func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn int, beta float32, c []float32, ldc int) {
+	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, beta, c, ldc)
 }
 
 // GemmPack runs the implementation of gemmPack for the tier.
 func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	gemmPackGeneric(m, n, k, alpha, a, lda, b, ldb, dst, beta, c, ldc)
+}
+
+// GemmPanelFloat16 runs the implementation of gemmPanelFloat16 for the tier.
+func GemmPanelFloat16(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
+	gemmPanelFloat16Generic(m, nr, k, alpha, a, lda, b, beta, c, ldc)
+}
+
+// GemmPanelBFloat16 runs the implementation of gemmPanelBFloat16 for the tier.
+func GemmPanelBFloat16(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
+	gemmPanelBFloat16Generic(m, nr, k, alpha, a, lda, b, beta, c, ldc)
 }
 
 // GemmDot runs the implementation of gemmDot for the tier.
@@ -249,6 +259,11 @@ func QuantizeInt8By32(isa ISA, dst []int8, x []float32, rows, cols, filled, ldds
 	quantizeInt8By32Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
 }
 
+// QuantizeInt8By16 runs the implementation of quantizeInt8By16 for the tier.
+func QuantizeInt8By16(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
+	quantizeInt8By16Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+}
+
 // Int8Quads runs the implementation of int8Quads for the tier.
 func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc int) {
 	int8QuadsGeneric(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, add, c, ldc)
@@ -257,6 +272,21 @@ func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32,
 // Int8Pairs runs the implementation of int8Pairs for the tier.
 func Int8Pairs(isa ISA, m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	int8PairsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+}
+
+// Int8Winograd runs the implementation of int8Winograd for the tier.
+func Int8Winograd(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, ldscale int, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int) {
+	int8WinogradGeneric(m, k, nr, a, lda, scale, ofRows, ldscale, b, ofColumns, weight, bias, add, c, ldc)
+}
+
+// WinogradRows runs the implementation of winogradRows for the tier.
+func WinogradRows(isa ISA, ofRows []int32, ldscale int, a []int16, rows, k, lda int) {
+	winogradRowsGeneric(ofRows, ldscale, a, rows, k, lda)
+}
+
+// WinogradColumns runs the implementation of winogradColumns for the tier.
+func WinogradColumns(isa ISA, dst []int16, ofColumns []int32, b []int8, k, nr int) {
+	winogradColumnsGeneric(dst, ofColumns, b, k, nr)
 }
 
 // Int8Dots runs the implementation of int8Dots for the tier.
@@ -272,4 +302,14 @@ func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []
 // Blocks4 runs the implementation of blocks4 for the tier.
 func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
 	blocks4Generic(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+}
+
+// Blocks4K runs the implementation of blocks4K for the tier.
+func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+	blocks4KGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
+}
+
+// Blocks6K runs the implementation of blocks6K for the tier.
+func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+	blocks6KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
 }

@@ -4,14 +4,14 @@
 
 #include "textflag.h"
 
-// func gemmPanelAVX2(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, next int, pace int, beta float32, c []float32, ldc int)
+// func gemmPanelAVX2(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, next int, pace int, turn int, beta float32, c []float32, ldc int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gemmPanelAVX2(SB), NOSPLIT, $32-152
+TEXT ·gemmPanelAVX2(SB), NOSPLIT, $32-160
 	MOVQ    m+0(FP), AX
 	MOVQ    AX, (SP)
 	MOVQ    a_base+32(FP), AX
 	MOVQ    AX, 8(SP)
-	MOVQ    c_base+120(FP), AX
+	MOVQ    c_base+128(FP), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    lda+56(FP), AX
 	SHLQ    $0x02, AX
@@ -88,20 +88,20 @@ tile6:
 	VXORPS Y11, Y11, Y11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -134,7 +134,7 @@ ready_6:
 kloop_6:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y14
@@ -157,7 +157,7 @@ kloop_6:
 	VFMADD231PS  Y13, Y14, Y11
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Y14
@@ -180,7 +180,7 @@ kloop_6:
 	VFMADD231PS  Y13, Y14, Y11
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Y14
@@ -203,7 +203,7 @@ kloop_6:
 	VFMADD231PS  Y13, Y14, Y11
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Y14
@@ -226,8 +226,13 @@ kloop_6:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         $+16, DX
 	ADDQ         $+16, R9
-	SUBQ         $+4, R8
-	JGE          kloop_6
+	TESTL        $0x0000000c, R8
+	JNE          kturn_6
+	ADDQ         turn+112(FP), BX
+
+kturn_6:
+	SUBQ $+4, R8
+	JGE  kloop_6
 
 krest_6:
 	ADDQ $+4, R8
@@ -236,7 +241,7 @@ krest_6:
 k1_6:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y14
@@ -265,7 +270,7 @@ k1_6:
 kend_6:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -287,10 +292,10 @@ kend_6:
 
 scaled_6:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6
-	VBROADCASTSS beta+112(FP), Y12
+	VBROADCASTSS beta+120(FP), Y12
 	VMOVUPS      (DX), Y13
 	VFMADD231PS  Y13, Y12, Y0
 	VMOVUPS      32(DX), Y13
@@ -333,7 +338,7 @@ plain_6:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -353,18 +358,18 @@ tile5:
 	VXORPS Y9, Y9, Y9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -397,7 +402,7 @@ ready_5:
 kloop_5:
 	VMOVUPS      (DI), Y10
 	VMOVUPS      32(DI), Y11
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y12
@@ -417,7 +422,7 @@ kloop_5:
 	VFMADD231PS  Y11, Y12, Y9
 	VMOVUPS      (DI), Y10
 	VMOVUPS      32(DI), Y11
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Y12
@@ -437,7 +442,7 @@ kloop_5:
 	VFMADD231PS  Y11, Y12, Y9
 	VMOVUPS      (DI), Y10
 	VMOVUPS      32(DI), Y11
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Y12
@@ -457,7 +462,7 @@ kloop_5:
 	VFMADD231PS  Y11, Y12, Y9
 	VMOVUPS      (DI), Y10
 	VMOVUPS      32(DI), Y11
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Y12
@@ -477,8 +482,13 @@ kloop_5:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         $+16, DX
 	ADDQ         $+16, R9
-	SUBQ         $+4, R8
-	JGE          kloop_5
+	TESTL        $0x0000000c, R8
+	JNE          kturn_5
+	ADDQ         turn+112(FP), BX
+
+kturn_5:
+	SUBQ $+4, R8
+	JGE  kloop_5
 
 krest_5:
 	ADDQ $+4, R8
@@ -487,7 +497,7 @@ krest_5:
 k1_5:
 	VMOVUPS      (DI), Y10
 	VMOVUPS      32(DI), Y11
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y12
@@ -513,7 +523,7 @@ k1_5:
 kend_5:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -533,10 +543,10 @@ kend_5:
 
 scaled_5:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5
-	VBROADCASTSS beta+112(FP), Y10
+	VBROADCASTSS beta+120(FP), Y10
 	VMOVUPS      (DX), Y11
 	VFMADD231PS  Y11, Y10, Y0
 	VMOVUPS      32(DX), Y11
@@ -573,7 +583,7 @@ plain_5:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -591,16 +601,16 @@ tile4:
 	VXORPS Y7, Y7, Y7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -633,7 +643,7 @@ ready_4:
 kloop_4:
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y10
@@ -650,7 +660,7 @@ kloop_4:
 	VFMADD231PS  Y9, Y10, Y7
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Y10
@@ -667,7 +677,7 @@ kloop_4:
 	VFMADD231PS  Y9, Y10, Y7
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Y10
@@ -684,7 +694,7 @@ kloop_4:
 	VFMADD231PS  Y9, Y10, Y7
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Y10
@@ -701,8 +711,13 @@ kloop_4:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $+16, DX
 	ADDQ         $+16, R9
-	SUBQ         $+4, R8
-	JGE          kloop_4
+	TESTL        $0x0000000c, R8
+	JNE          kturn_4
+	ADDQ         turn+112(FP), BX
+
+kturn_4:
+	SUBQ $+4, R8
+	JGE  kloop_4
 
 krest_4:
 	ADDQ $+4, R8
@@ -711,7 +726,7 @@ krest_4:
 k1_4:
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y10
@@ -734,7 +749,7 @@ k1_4:
 kend_4:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -752,10 +767,10 @@ kend_4:
 
 scaled_4:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4
-	VBROADCASTSS beta+112(FP), Y8
+	VBROADCASTSS beta+120(FP), Y8
 	VMOVUPS      (DX), Y9
 	VFMADD231PS  Y9, Y8, Y0
 	VMOVUPS      32(DX), Y9
@@ -786,7 +801,7 @@ plain_4:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -802,14 +817,14 @@ tile3:
 	VXORPS Y5, Y5, Y5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -840,7 +855,7 @@ ready_3:
 kloop_3:
 	VMOVUPS      (DI), Y6
 	VMOVUPS      32(DI), Y7
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y8
@@ -854,7 +869,7 @@ kloop_3:
 	VFMADD231PS  Y7, Y8, Y5
 	VMOVUPS      (DI), Y6
 	VMOVUPS      32(DI), Y7
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Y8
@@ -868,7 +883,7 @@ kloop_3:
 	VFMADD231PS  Y7, Y8, Y5
 	VMOVUPS      (DI), Y6
 	VMOVUPS      32(DI), Y7
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Y8
@@ -882,7 +897,7 @@ kloop_3:
 	VFMADD231PS  Y7, Y8, Y5
 	VMOVUPS      (DI), Y6
 	VMOVUPS      32(DI), Y7
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Y8
@@ -895,8 +910,13 @@ kloop_3:
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $+16, DX
-	SUBQ         $+4, R8
-	JGE          kloop_3
+	TESTL        $0x0000000c, R8
+	JNE          kturn_3
+	ADDQ         turn+112(FP), BX
+
+kturn_3:
+	SUBQ $+4, R8
+	JGE  kloop_3
 
 krest_3:
 	ADDQ $+4, R8
@@ -905,7 +925,7 @@ krest_3:
 k1_3:
 	VMOVUPS      (DI), Y6
 	VMOVUPS      32(DI), Y7
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y8
@@ -924,7 +944,7 @@ k1_3:
 kend_3:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3
@@ -938,10 +958,10 @@ kend_3:
 
 scaled_3:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3
-	VBROADCASTSS beta+112(FP), Y6
+	VBROADCASTSS beta+120(FP), Y6
 	VMOVUPS      (DX), Y7
 	VFMADD231PS  Y7, Y6, Y0
 	VMOVUPS      32(DX), Y7
@@ -966,7 +986,7 @@ plain_3:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -980,12 +1000,12 @@ tile2:
 	VXORPS Y3, Y3, Y3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -1016,7 +1036,7 @@ ready_2:
 kloop_2:
 	VMOVUPS      (DI), Y4
 	VMOVUPS      32(DI), Y5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y6
@@ -1027,7 +1047,7 @@ kloop_2:
 	VFMADD231PS  Y5, Y6, Y3
 	VMOVUPS      (DI), Y4
 	VMOVUPS      32(DI), Y5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Y6
@@ -1038,7 +1058,7 @@ kloop_2:
 	VFMADD231PS  Y5, Y6, Y3
 	VMOVUPS      (DI), Y4
 	VMOVUPS      32(DI), Y5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Y6
@@ -1049,7 +1069,7 @@ kloop_2:
 	VFMADD231PS  Y5, Y6, Y3
 	VMOVUPS      (DI), Y4
 	VMOVUPS      32(DI), Y5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Y6
@@ -1059,8 +1079,13 @@ kloop_2:
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $+16, DX
-	SUBQ         $+4, R8
-	JGE          kloop_2
+	TESTL        $0x0000000c, R8
+	JNE          kturn_2
+	ADDQ         turn+112(FP), BX
+
+kturn_2:
+	SUBQ $+4, R8
+	JGE  kloop_2
 
 krest_2:
 	ADDQ $+4, R8
@@ -1069,7 +1094,7 @@ krest_2:
 k1_2:
 	VMOVUPS      (DI), Y4
 	VMOVUPS      32(DI), Y5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y6
@@ -1085,7 +1110,7 @@ k1_2:
 kend_2:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2
@@ -1097,10 +1122,10 @@ kend_2:
 
 scaled_2:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2
-	VBROADCASTSS beta+112(FP), Y4
+	VBROADCASTSS beta+120(FP), Y4
 	VMOVUPS      (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
 	VMOVUPS      32(DX), Y5
@@ -1119,7 +1144,7 @@ plain_2:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1131,10 +1156,10 @@ tile1:
 	VXORPS Y1, Y1, Y1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -1165,7 +1190,7 @@ ready_1:
 kloop_1:
 	VMOVUPS      (DI), Y2
 	VMOVUPS      32(DI), Y3
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y4
@@ -1173,7 +1198,7 @@ kloop_1:
 	VFMADD231PS  Y3, Y4, Y1
 	VMOVUPS      (DI), Y2
 	VMOVUPS      32(DI), Y3
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Y4
@@ -1181,7 +1206,7 @@ kloop_1:
 	VFMADD231PS  Y3, Y4, Y1
 	VMOVUPS      (DI), Y2
 	VMOVUPS      32(DI), Y3
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Y4
@@ -1189,15 +1214,20 @@ kloop_1:
 	VFMADD231PS  Y3, Y4, Y1
 	VMOVUPS      (DI), Y2
 	VMOVUPS      32(DI), Y3
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $+16, DX
-	SUBQ         $+4, R8
-	JGE          kloop_1
+	TESTL        $0x0000000c, R8
+	JNE          kturn_1
+	ADDQ         turn+112(FP), BX
+
+kturn_1:
+	SUBQ $+4, R8
+	JGE  kloop_1
 
 krest_1:
 	ADDQ $+4, R8
@@ -1206,7 +1236,7 @@ krest_1:
 k1_1:
 	VMOVUPS      (DI), Y2
 	VMOVUPS      32(DI), Y3
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Y4
@@ -1219,7 +1249,7 @@ k1_1:
 kend_1:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1
@@ -1229,10 +1259,10 @@ kend_1:
 
 scaled_1:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), BX
+	MOVL         beta+120(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1
-	VBROADCASTSS beta+112(FP), Y2
+	VBROADCASTSS beta+120(FP), Y2
 	VMOVUPS      (DX), Y3
 	VFMADD231PS  Y3, Y2, Y0
 	VMOVUPS      32(DX), Y3
@@ -1245,7 +1275,7 @@ plain_1:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1289,17 +1319,17 @@ tile3_wide:
 	VXORPS Y11, Y11, Y11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -1332,7 +1362,7 @@ kloop_3_wide:
 	VBROADCASTSS (DX)(AX*1), Y13
 	VBROADCASTSS (DX)(AX*2), Y14
 	VMOVUPS      (DI), Y15
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y15, Y12, Y0
 	VFMADD231PS  Y15, Y13, Y4
 	VFMADD231PS  Y15, Y14, Y8
@@ -1341,7 +1371,7 @@ kloop_3_wide:
 	VFMADD231PS  Y15, Y13, Y5
 	VFMADD231PS  Y15, Y14, Y9
 	VMOVUPS      64(DI), Y15
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y15, Y12, Y2
 	VFMADD231PS  Y15, Y13, Y6
 	VFMADD231PS  Y15, Y14, Y10
@@ -1355,7 +1385,7 @@ kloop_3_wide:
 	VBROADCASTSS 4(DX)(AX*1), Y13
 	VBROADCASTSS 4(DX)(AX*2), Y14
 	VMOVUPS      (DI), Y15
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y15, Y12, Y0
 	VFMADD231PS  Y15, Y13, Y4
 	VFMADD231PS  Y15, Y14, Y8
@@ -1364,7 +1394,7 @@ kloop_3_wide:
 	VFMADD231PS  Y15, Y13, Y5
 	VFMADD231PS  Y15, Y14, Y9
 	VMOVUPS      64(DI), Y15
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y15, Y12, Y2
 	VFMADD231PS  Y15, Y13, Y6
 	VFMADD231PS  Y15, Y14, Y10
@@ -1378,7 +1408,7 @@ kloop_3_wide:
 	VBROADCASTSS 8(DX)(AX*1), Y13
 	VBROADCASTSS 8(DX)(AX*2), Y14
 	VMOVUPS      (DI), Y15
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y15, Y12, Y0
 	VFMADD231PS  Y15, Y13, Y4
 	VFMADD231PS  Y15, Y14, Y8
@@ -1387,7 +1417,7 @@ kloop_3_wide:
 	VFMADD231PS  Y15, Y13, Y5
 	VFMADD231PS  Y15, Y14, Y9
 	VMOVUPS      64(DI), Y15
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y15, Y12, Y2
 	VFMADD231PS  Y15, Y13, Y6
 	VFMADD231PS  Y15, Y14, Y10
@@ -1401,7 +1431,7 @@ kloop_3_wide:
 	VBROADCASTSS 12(DX)(AX*1), Y13
 	VBROADCASTSS 12(DX)(AX*2), Y14
 	VMOVUPS      (DI), Y15
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y15, Y12, Y0
 	VFMADD231PS  Y15, Y13, Y4
 	VFMADD231PS  Y15, Y14, Y8
@@ -1410,7 +1440,7 @@ kloop_3_wide:
 	VFMADD231PS  Y15, Y13, Y5
 	VFMADD231PS  Y15, Y14, Y9
 	VMOVUPS      64(DI), Y15
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y15, Y12, Y2
 	VFMADD231PS  Y15, Y13, Y6
 	VFMADD231PS  Y15, Y14, Y10
@@ -1433,7 +1463,7 @@ k1_3_wide:
 	VBROADCASTSS (DX)(AX*1), Y13
 	VBROADCASTSS (DX)(AX*2), Y14
 	VMOVUPS      (DI), Y15
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y15, Y12, Y0
 	VFMADD231PS  Y15, Y13, Y4
 	VFMADD231PS  Y15, Y14, Y8
@@ -1442,7 +1472,7 @@ k1_3_wide:
 	VFMADD231PS  Y15, Y13, Y5
 	VFMADD231PS  Y15, Y14, Y9
 	VMOVUPS      64(DI), Y15
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y15, Y12, Y2
 	VFMADD231PS  Y15, Y13, Y6
 	VFMADD231PS  Y15, Y14, Y10
@@ -1459,7 +1489,7 @@ k1_3_wide:
 kend_3_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_wide
@@ -1479,10 +1509,10 @@ kend_3_wide:
 
 scaled_3_wide:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3_wide
-	VBROADCASTSS beta+112(FP), Y12
+	VBROADCASTSS beta+120(FP), Y12
 	VMOVUPS      (DX), Y13
 	VFMADD231PS  Y13, Y12, Y0
 	VMOVUPS      32(DX), Y13
@@ -1525,7 +1555,7 @@ plain_3_wide:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1543,14 +1573,14 @@ tile2_wide:
 	VXORPS Y7, Y7, Y7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -1582,14 +1612,14 @@ kloop_2_wide:
 	VBROADCASTSS (DX), Y8
 	VBROADCASTSS (DX)(AX*1), Y9
 	VMOVUPS      (DI), Y10
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y4
 	VMOVUPS      32(DI), Y10
 	VFMADD231PS  Y10, Y8, Y1
 	VFMADD231PS  Y10, Y9, Y5
 	VMOVUPS      64(DI), Y10
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y6
 	VMOVUPS      96(DI), Y10
@@ -1600,14 +1630,14 @@ kloop_2_wide:
 	VBROADCASTSS 4(DX), Y8
 	VBROADCASTSS 4(DX)(AX*1), Y9
 	VMOVUPS      (DI), Y10
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y4
 	VMOVUPS      32(DI), Y10
 	VFMADD231PS  Y10, Y8, Y1
 	VFMADD231PS  Y10, Y9, Y5
 	VMOVUPS      64(DI), Y10
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y6
 	VMOVUPS      96(DI), Y10
@@ -1618,14 +1648,14 @@ kloop_2_wide:
 	VBROADCASTSS 8(DX), Y8
 	VBROADCASTSS 8(DX)(AX*1), Y9
 	VMOVUPS      (DI), Y10
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y4
 	VMOVUPS      32(DI), Y10
 	VFMADD231PS  Y10, Y8, Y1
 	VFMADD231PS  Y10, Y9, Y5
 	VMOVUPS      64(DI), Y10
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y6
 	VMOVUPS      96(DI), Y10
@@ -1636,14 +1666,14 @@ kloop_2_wide:
 	VBROADCASTSS 12(DX), Y8
 	VBROADCASTSS 12(DX)(AX*1), Y9
 	VMOVUPS      (DI), Y10
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y4
 	VMOVUPS      32(DI), Y10
 	VFMADD231PS  Y10, Y8, Y1
 	VFMADD231PS  Y10, Y9, Y5
 	VMOVUPS      64(DI), Y10
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y6
 	VMOVUPS      96(DI), Y10
@@ -1663,14 +1693,14 @@ k1_2_wide:
 	VBROADCASTSS (DX), Y8
 	VBROADCASTSS (DX)(AX*1), Y9
 	VMOVUPS      (DI), Y10
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y4
 	VMOVUPS      32(DI), Y10
 	VFMADD231PS  Y10, Y8, Y1
 	VFMADD231PS  Y10, Y9, Y5
 	VMOVUPS      64(DI), Y10
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y6
 	VMOVUPS      96(DI), Y10
@@ -1685,7 +1715,7 @@ k1_2_wide:
 kend_2_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_wide
@@ -1701,10 +1731,10 @@ kend_2_wide:
 
 scaled_2_wide:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2_wide
-	VBROADCASTSS beta+112(FP), Y8
+	VBROADCASTSS beta+120(FP), Y8
 	VMOVUPS      (DX), Y9
 	VFMADD231PS  Y9, Y8, Y0
 	VMOVUPS      32(DX), Y9
@@ -1735,7 +1765,7 @@ plain_2_wide:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1749,11 +1779,11 @@ tile1_wide:
 	VXORPS Y3, Y3, Y3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -1784,12 +1814,12 @@ ready_1_wide:
 kloop_1_wide:
 	VBROADCASTSS (DX), Y4
 	VMOVUPS      (DI), Y5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y5, Y4, Y0
 	VMOVUPS      32(DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
 	VMOVUPS      64(DI), Y5
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y5, Y4, Y2
 	VMOVUPS      96(DI), Y5
 	VFMADD231PS  Y5, Y4, Y3
@@ -1797,12 +1827,12 @@ kloop_1_wide:
 	ADDQ         SI, BX
 	VBROADCASTSS 4(DX), Y4
 	VMOVUPS      (DI), Y5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y5, Y4, Y0
 	VMOVUPS      32(DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
 	VMOVUPS      64(DI), Y5
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y5, Y4, Y2
 	VMOVUPS      96(DI), Y5
 	VFMADD231PS  Y5, Y4, Y3
@@ -1810,12 +1840,12 @@ kloop_1_wide:
 	ADDQ         SI, BX
 	VBROADCASTSS 8(DX), Y4
 	VMOVUPS      (DI), Y5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y5, Y4, Y0
 	VMOVUPS      32(DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
 	VMOVUPS      64(DI), Y5
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y5, Y4, Y2
 	VMOVUPS      96(DI), Y5
 	VFMADD231PS  Y5, Y4, Y3
@@ -1823,12 +1853,12 @@ kloop_1_wide:
 	ADDQ         SI, BX
 	VBROADCASTSS 12(DX), Y4
 	VMOVUPS      (DI), Y5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y5, Y4, Y0
 	VMOVUPS      32(DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
 	VMOVUPS      64(DI), Y5
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y5, Y4, Y2
 	VMOVUPS      96(DI), Y5
 	VFMADD231PS  Y5, Y4, Y3
@@ -1845,12 +1875,12 @@ krest_1_wide:
 k1_1_wide:
 	VBROADCASTSS (DX), Y4
 	VMOVUPS      (DI), Y5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Y5, Y4, Y0
 	VMOVUPS      32(DI), Y5
 	VFMADD231PS  Y5, Y4, Y1
 	VMOVUPS      64(DI), Y5
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Y5, Y4, Y2
 	VMOVUPS      96(DI), Y5
 	VFMADD231PS  Y5, Y4, Y3
@@ -1863,7 +1893,7 @@ k1_1_wide:
 kend_1_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_wide
@@ -1875,10 +1905,10 @@ kend_1_wide:
 
 scaled_1_wide:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), BX
+	MOVL         beta+120(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1_wide
-	VBROADCASTSS beta+112(FP), Y4
+	VBROADCASTSS beta+120(FP), Y4
 	VMOVUPS      (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
 	VMOVUPS      32(DX), Y5
@@ -1897,7 +1927,7 @@ plain_1_wide:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1947,20 +1977,20 @@ tile6_masked:
 	VXORPS Y11, Y11, Y11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), SI
+	MOVQ       ldc+152(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
 	MOVQ       b_base+64(FP), SI
 	MOVQ       k+16(FP), DI
@@ -2001,7 +2031,7 @@ k1_6_masked:
 
 kend_6_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), SI
+	MOVQ         ldc+152(FP), SI
 	SHLQ         $0x02, SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (DX)(DI*1), DI
@@ -2023,10 +2053,10 @@ kend_6_masked:
 
 scaled_6_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_6_masked
-	VBROADCASTSS beta+112(FP), Y12
+	VBROADCASTSS beta+120(FP), Y12
 	VMOVUPS      (R8), Y13
 	VMASKMOVPS   (DX), Y13, Y13
 	VFMADD231PS  Y13, Y12, Y0
@@ -2093,7 +2123,7 @@ plain_6_masked:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2113,18 +2143,18 @@ tile5_masked:
 	VXORPS Y9, Y9, Y9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), SI
+	MOVQ       ldc+152(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
 	MOVQ       b_base+64(FP), SI
 	MOVQ       k+16(FP), DI
@@ -2162,7 +2192,7 @@ k1_5_masked:
 
 kend_5_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), SI
+	MOVQ         ldc+152(FP), SI
 	SHLQ         $0x02, SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (DX)(DI*1), DI
@@ -2182,10 +2212,10 @@ kend_5_masked:
 
 scaled_5_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_5_masked
-	VBROADCASTSS beta+112(FP), Y10
+	VBROADCASTSS beta+120(FP), Y10
 	VMOVUPS      (R8), Y11
 	VMASKMOVPS   (DX), Y11, Y11
 	VFMADD231PS  Y11, Y10, Y0
@@ -2242,7 +2272,7 @@ plain_5_masked:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2260,16 +2290,16 @@ tile4_masked:
 	VXORPS Y7, Y7, Y7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), SI
+	MOVQ       ldc+152(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
 	MOVQ       b_base+64(FP), SI
 	MOVQ       k+16(FP), DI
@@ -2304,7 +2334,7 @@ k1_4_masked:
 
 kend_4_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), SI
+	MOVQ         ldc+152(FP), SI
 	SHLQ         $0x02, SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (DX)(DI*1), DI
@@ -2322,10 +2352,10 @@ kend_4_masked:
 
 scaled_4_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_4_masked
-	VBROADCASTSS beta+112(FP), Y8
+	VBROADCASTSS beta+120(FP), Y8
 	VMOVUPS      (R8), Y9
 	VMASKMOVPS   (DX), Y9, Y9
 	VFMADD231PS  Y9, Y8, Y0
@@ -2372,7 +2402,7 @@ plain_4_masked:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2388,14 +2418,14 @@ tile3_masked:
 	VXORPS Y5, Y5, Y5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), SI
+	MOVQ       ldc+152(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
 	MOVQ       b_base+64(FP), SI
 	MOVQ       k+16(FP), DI
@@ -2424,7 +2454,7 @@ k1_3_masked:
 
 kend_3_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), SI
+	MOVQ         ldc+152(FP), SI
 	SHLQ         $0x02, SI
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_masked
@@ -2438,10 +2468,10 @@ kend_3_masked:
 
 scaled_3_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_3_masked
-	VBROADCASTSS beta+112(FP), Y6
+	VBROADCASTSS beta+120(FP), Y6
 	VMOVUPS      (R8), Y7
 	VMASKMOVPS   (DX), Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
@@ -2478,7 +2508,7 @@ plain_3_masked:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2492,12 +2522,12 @@ tile2_masked:
 	VXORPS Y3, Y3, Y3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), SI
+	MOVQ       ldc+152(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
 	MOVQ       b_base+64(FP), SI
 	MOVQ       k+16(FP), DI
@@ -2523,7 +2553,7 @@ k1_2_masked:
 
 kend_2_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), SI
+	MOVQ         ldc+152(FP), SI
 	SHLQ         $0x02, SI
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_masked
@@ -2535,10 +2565,10 @@ kend_2_masked:
 
 scaled_2_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_2_masked
-	VBROADCASTSS beta+112(FP), Y4
+	VBROADCASTSS beta+120(FP), Y4
 	VMOVUPS      (R8), Y5
 	VMASKMOVPS   (DX), Y5, Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -2565,7 +2595,7 @@ plain_2_masked:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2577,10 +2607,10 @@ tile1_masked:
 	VXORPS Y1, Y1, Y1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), SI
+	MOVQ       ldc+152(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       SI, DX
 	MOVQ       b_base+64(FP), SI
 	MOVQ       k+16(FP), DI
@@ -2603,7 +2633,7 @@ k1_1_masked:
 
 kend_1_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), SI
+	MOVQ         ldc+152(FP), SI
 	SHLQ         $0x02, SI
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_masked
@@ -2613,10 +2643,10 @@ kend_1_masked:
 
 scaled_1_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_1_masked
-	VBROADCASTSS beta+112(FP), Y2
+	VBROADCASTSS beta+120(FP), Y2
 	VMOVUPS      (R8), Y3
 	VMASKMOVPS   (DX), Y3, Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -2633,7 +2663,7 @@ plain_1_masked:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2695,32 +2725,32 @@ tile12_narrow:
 	VXORPS Y11, Y11, Y11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -2769,7 +2799,7 @@ k1_12_narrow:
 
 kend_12_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -2793,10 +2823,10 @@ kend_12_narrow:
 
 scaled_12_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R10
+	MOVL         beta+120(FP), R10
 	ADDL         R10, R10
 	JZ           plain_12_narrow
-	VBROADCASTSS beta+112(FP), Y12
+	VBROADCASTSS beta+120(FP), Y12
 	VMOVUPS      (R8), Y13
 	VMASKMOVPS   (DX), Y13, Y13
 	VFMADD231PS  Y13, Y12, Y0
@@ -2863,7 +2893,7 @@ plain_12_narrow:
 	// the next rows are 12 further
 	IMUL3Q $+12, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+12, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2884,30 +2914,30 @@ tile11_narrow:
 	VXORPS Y10, Y10, Y10
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -2954,7 +2984,7 @@ k1_11_narrow:
 
 kend_11_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -2977,10 +3007,10 @@ kend_11_narrow:
 
 scaled_11_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R10
+	MOVL         beta+120(FP), R10
 	ADDL         R10, R10
 	JZ           plain_11_narrow
-	VBROADCASTSS beta+112(FP), Y11
+	VBROADCASTSS beta+120(FP), Y11
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   (DX), Y12, Y12
 	VFMADD231PS  Y12, Y11, Y0
@@ -3042,7 +3072,7 @@ plain_11_narrow:
 	// the next rows are 11 further
 	IMUL3Q $+11, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+11, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3062,28 +3092,28 @@ tile10_narrow:
 	VXORPS Y9, Y9, Y9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -3128,7 +3158,7 @@ k1_10_narrow:
 
 kend_10_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -3150,10 +3180,10 @@ kend_10_narrow:
 
 scaled_10_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R10
+	MOVL         beta+120(FP), R10
 	ADDL         R10, R10
 	JZ           plain_10_narrow
-	VBROADCASTSS beta+112(FP), Y10
+	VBROADCASTSS beta+120(FP), Y10
 	VMOVUPS      (R8), Y11
 	VMASKMOVPS   (DX), Y11, Y11
 	VFMADD231PS  Y11, Y10, Y0
@@ -3210,7 +3240,7 @@ plain_10_narrow:
 	// the next rows are 10 further
 	IMUL3Q $+10, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+10, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3229,26 +3259,26 @@ tile9_narrow:
 	VXORPS Y8, Y8, Y8
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -3289,7 +3319,7 @@ k1_9_narrow:
 
 kend_9_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -3309,10 +3339,10 @@ kend_9_narrow:
 
 scaled_9_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_9_narrow
-	VBROADCASTSS beta+112(FP), Y9
+	VBROADCASTSS beta+120(FP), Y9
 	VMOVUPS      (R8), Y10
 	VMASKMOVPS   (DX), Y10, Y10
 	VFMADD231PS  Y10, Y9, Y0
@@ -3364,7 +3394,7 @@ plain_9_narrow:
 	// the next rows are 9 further
 	IMUL3Q $+9, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+9, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3382,24 +3412,24 @@ tile8_narrow:
 	VXORPS Y7, Y7, Y7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -3438,7 +3468,7 @@ k1_8_narrow:
 
 kend_8_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -3457,10 +3487,10 @@ kend_8_narrow:
 
 scaled_8_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_8_narrow
-	VBROADCASTSS beta+112(FP), Y8
+	VBROADCASTSS beta+120(FP), Y8
 	VMOVUPS      (R8), Y9
 	VMASKMOVPS   (DX), Y9, Y9
 	VFMADD231PS  Y9, Y8, Y0
@@ -3507,7 +3537,7 @@ plain_8_narrow:
 	// the next rows are 8 further
 	IMUL3Q $+8, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+8, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3524,22 +3554,22 @@ tile7_narrow:
 	VXORPS Y6, Y6, Y6
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -3576,7 +3606,7 @@ k1_7_narrow:
 
 kend_7_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -3594,10 +3624,10 @@ kend_7_narrow:
 
 scaled_7_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_7_narrow
-	VBROADCASTSS beta+112(FP), Y7
+	VBROADCASTSS beta+120(FP), Y7
 	VMOVUPS      (R8), Y8
 	VMASKMOVPS   (DX), Y8, Y8
 	VFMADD231PS  Y8, Y7, Y0
@@ -3639,7 +3669,7 @@ plain_7_narrow:
 	// the next rows are 7 further
 	IMUL3Q $+7, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+7, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3655,20 +3685,20 @@ tile6_narrow:
 	VXORPS Y5, Y5, Y5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -3701,7 +3731,7 @@ k1_6_narrow:
 
 kend_6_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3717,10 +3747,10 @@ kend_6_narrow:
 
 scaled_6_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6_narrow
-	VBROADCASTSS beta+112(FP), Y6
+	VBROADCASTSS beta+120(FP), Y6
 	VMOVUPS      (R8), Y7
 	VMASKMOVPS   (DX), Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
@@ -3757,7 +3787,7 @@ plain_6_narrow:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3772,18 +3802,18 @@ tile5_narrow:
 	VXORPS Y4, Y4, Y4
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -3814,7 +3844,7 @@ k1_5_narrow:
 
 kend_5_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3829,10 +3859,10 @@ kend_5_narrow:
 
 scaled_5_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5_narrow
-	VBROADCASTSS beta+112(FP), Y5
+	VBROADCASTSS beta+120(FP), Y5
 	VMOVUPS      (R8), Y6
 	VMASKMOVPS   (DX), Y6, Y6
 	VFMADD231PS  Y6, Y5, Y0
@@ -3864,7 +3894,7 @@ plain_5_narrow:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3878,16 +3908,16 @@ tile4_narrow:
 	VXORPS Y3, Y3, Y3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -3916,7 +3946,7 @@ k1_4_narrow:
 
 kend_4_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3930,10 +3960,10 @@ kend_4_narrow:
 
 scaled_4_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4_narrow
-	VBROADCASTSS beta+112(FP), Y4
+	VBROADCASTSS beta+120(FP), Y4
 	VMOVUPS      (R8), Y5
 	VMASKMOVPS   (DX), Y5, Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -3960,7 +3990,7 @@ plain_4_narrow:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3973,14 +4003,14 @@ tile3_narrow:
 	VXORPS Y2, Y2, Y2
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -4004,7 +4034,7 @@ k1_3_narrow:
 
 kend_3_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_narrow
@@ -4015,10 +4045,10 @@ kend_3_narrow:
 
 scaled_3_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3_narrow
-	VBROADCASTSS beta+112(FP), Y3
+	VBROADCASTSS beta+120(FP), Y3
 	VMOVUPS      (R8), Y4
 	VMASKMOVPS   (DX), Y4, Y4
 	VFMADD231PS  Y4, Y3, Y0
@@ -4040,7 +4070,7 @@ plain_3_narrow:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -4052,12 +4082,12 @@ tile2_narrow:
 	VXORPS Y1, Y1, Y1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -4079,7 +4109,7 @@ k1_2_narrow:
 
 kend_2_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_narrow
@@ -4089,10 +4119,10 @@ kend_2_narrow:
 
 scaled_2_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2_narrow
-	VBROADCASTSS beta+112(FP), Y2
+	VBROADCASTSS beta+120(FP), Y2
 	VMOVUPS      (R8), Y3
 	VMASKMOVPS   (DX), Y3, Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -4109,7 +4139,7 @@ plain_2_narrow:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -4120,10 +4150,10 @@ tile1_narrow:
 	VXORPS Y0, Y0, Y0
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -4143,7 +4173,7 @@ k1_1_narrow:
 
 kend_1_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_narrow
@@ -4152,10 +4182,10 @@ kend_1_narrow:
 
 scaled_1_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), BX
+	MOVL         beta+120(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1_narrow
-	VBROADCASTSS beta+112(FP), Y1
+	VBROADCASTSS beta+120(FP), Y1
 	VMOVUPS      (R8), Y2
 	VMASKMOVPS   (DX), Y2, Y2
 	VFMADD231PS  Y2, Y1, Y0
@@ -4167,7 +4197,7 @@ plain_1_narrow:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -4225,17 +4255,17 @@ TEXT ·gemmPackAVX2(SB), NOSPLIT, $16-160
 	MOVQ       ldc+152(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       8(SP), BX
-	PREFETCHT1 (BX)
+	PREFETCHT1 63(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
+	PREFETCHT1 63(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
+	PREFETCHT1 63(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
+	PREFETCHT1 63(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
+	PREFETCHT1 63(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
+	PREFETCHT1 63(BX)
 	ADDQ       SI, BX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       CX, SI
@@ -4253,7 +4283,7 @@ kloop_pack:
 	VMOVUPS      32(R8), Y13
 	VMOVUPS      Y12, (DX)
 	VMOVUPS      Y13, 32(DX)
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, R8
 	VBROADCASTSS (DI), Y14
@@ -4278,7 +4308,7 @@ kloop_pack:
 	VMOVUPS      32(R8), Y13
 	VMOVUPS      Y12, 64(DX)
 	VMOVUPS      Y13, 96(DX)
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, R8
 	VBROADCASTSS 4(DI), Y14
@@ -4303,7 +4333,7 @@ kloop_pack:
 	VMOVUPS      32(R8), Y13
 	VMOVUPS      Y12, 128(DX)
 	VMOVUPS      Y13, 160(DX)
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, R8
 	VBROADCASTSS 8(DI), Y14
@@ -4328,7 +4358,7 @@ kloop_pack:
 	VMOVUPS      32(R8), Y13
 	VMOVUPS      Y12, 192(DX)
 	VMOVUPS      Y13, 224(DX)
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, R8
 	VBROADCASTSS 12(DI), Y14
@@ -4364,7 +4394,7 @@ k1_pack:
 	VMOVUPS      32(R8), Y13
 	VMOVUPS      Y12, (DX)
 	VMOVUPS      Y13, 32(DX)
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, R8
 	VBROADCASTSS (DI), Y14

@@ -4,14 +4,14 @@
 
 #include "textflag.h"
 
-// func gemmPanelAVX512(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, next int, pace int, beta float32, c []float32, ldc int)
+// func gemmPanelAVX512(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, next int, pace int, turn int, beta float32, c []float32, ldc int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+
-TEXT ·gemmPanelAVX512(SB), NOSPLIT, $32-152
+TEXT ·gemmPanelAVX512(SB), NOSPLIT, $32-160
 	MOVQ    m+0(FP), AX
 	MOVQ    AX, (SP)
 	MOVQ    a_base+32(FP), AX
 	MOVQ    AX, 8(SP)
-	MOVQ    c_base+120(FP), AX
+	MOVQ    c_base+128(FP), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    lda+56(FP), AX
 	SHLQ    $0x02, AX
@@ -118,50 +118,50 @@ tile14:
 	VXORPS Z27, Z27, Z27
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -197,8 +197,8 @@ ready_14:
 kloop_14:
 	VMOVUPS          (DI), Z28
 	VMOVUPS          64(DI), Z29
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z30
@@ -241,8 +241,8 @@ kloop_14:
 	VFMADD231PS      Z29, Z31, Z27
 	VMOVUPS          (DI), Z28
 	VMOVUPS          64(DI), Z29
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     4(DX), Z30
@@ -288,8 +288,13 @@ kloop_14:
 	ADDQ             $+8, R11
 	ADDQ             $+8, R12
 	ADDQ             $+8, R9
-	SUBQ             $+2, R8
-	JGE              kloop_14
+	TESTL            $0x0000001e, R8
+	JNE              kturn_14
+	ADDQ             turn+112(FP), BX
+
+kturn_14:
+	SUBQ $+2, R8
+	JGE  kloop_14
 
 krest_14:
 	ADDQ $+2, R8
@@ -298,8 +303,8 @@ krest_14:
 k1_14:
 	VMOVUPS          (DI), Z28
 	VMOVUPS          64(DI), Z29
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z30
@@ -351,7 +356,7 @@ k1_14:
 kend_14:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -392,10 +397,10 @@ kend_14:
 
 scaled_14:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R10
+	MOVL         beta+120(FP), R10
 	ADDL         R10, R10
 	JZ           plain_14
-	VBROADCASTSS beta+112(FP), Z28
+	VBROADCASTSS beta+120(FP), Z28
 	VMOVUPS      (DX), Z29
 	VFMADD231PS  Z29, Z28, Z0
 	VMOVUPS      64(DX), Z29
@@ -486,7 +491,7 @@ plain_14:
 	// the next rows are 14 further
 	IMUL3Q $+14, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+14, DX, DX
 	ADDQ   DX, 16(SP)
@@ -522,47 +527,47 @@ tile13:
 	VXORPS Z25, Z25, Z25
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -598,8 +603,8 @@ ready_13:
 kloop_13:
 	VMOVUPS          (DI), Z26
 	VMOVUPS          64(DI), Z27
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z28
@@ -639,8 +644,8 @@ kloop_13:
 	VFMADD231PS      Z27, Z28, Z25
 	VMOVUPS          (DI), Z26
 	VMOVUPS          64(DI), Z27
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     4(DX), Z28
@@ -683,8 +688,13 @@ kloop_13:
 	ADDQ             $+8, R11
 	ADDQ             $+8, R12
 	ADDQ             $+8, R9
-	SUBQ             $+2, R8
-	JGE              kloop_13
+	TESTL            $0x0000001e, R8
+	JNE              kturn_13
+	ADDQ             turn+112(FP), BX
+
+kturn_13:
+	SUBQ $+2, R8
+	JGE  kloop_13
 
 krest_13:
 	ADDQ $+2, R8
@@ -693,8 +703,8 @@ krest_13:
 k1_13:
 	VMOVUPS          (DI), Z26
 	VMOVUPS          64(DI), Z27
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z28
@@ -743,7 +753,7 @@ k1_13:
 kend_13:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -782,10 +792,10 @@ kend_13:
 
 scaled_13:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R10
+	MOVL         beta+120(FP), R10
 	ADDL         R10, R10
 	JZ           plain_13
-	VBROADCASTSS beta+112(FP), Z26
+	VBROADCASTSS beta+120(FP), Z26
 	VMOVUPS      (DX), Z27
 	VFMADD231PS  Z27, Z26, Z0
 	VMOVUPS      64(DX), Z27
@@ -870,7 +880,7 @@ plain_13:
 	// the next rows are 13 further
 	IMUL3Q $+13, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+13, DX, DX
 	ADDQ   DX, 16(SP)
@@ -904,44 +914,44 @@ tile12:
 	VXORPS Z23, Z23, Z23
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -976,8 +986,8 @@ ready_12:
 kloop_12:
 	VMOVUPS          (DI), Z24
 	VMOVUPS          64(DI), Z25
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z26
@@ -1014,8 +1024,8 @@ kloop_12:
 	VFMADD231PS.BCST (R9)(AX*2), Z25, Z23
 	VMOVUPS          (DI), Z24
 	VMOVUPS          64(DI), Z25
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     4(DX), Z26
@@ -1054,8 +1064,13 @@ kloop_12:
 	ADDQ             $+8, R10
 	ADDQ             $+8, R11
 	ADDQ             $+8, R9
-	SUBQ             $+2, R8
-	JGE              kloop_12
+	TESTL            $0x0000001e, R8
+	JNE              kturn_12
+	ADDQ             turn+112(FP), BX
+
+kturn_12:
+	SUBQ $+2, R8
+	JGE  kloop_12
 
 krest_12:
 	ADDQ $+2, R8
@@ -1064,8 +1079,8 @@ krest_12:
 k1_12:
 	VMOVUPS          (DI), Z24
 	VMOVUPS          64(DI), Z25
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z26
@@ -1110,7 +1125,7 @@ k1_12:
 kend_12:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -1146,10 +1161,10 @@ kend_12:
 
 scaled_12:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_12
-	VBROADCASTSS beta+112(FP), Z24
+	VBROADCASTSS beta+120(FP), Z24
 	VMOVUPS      (DX), Z25
 	VFMADD231PS  Z25, Z24, Z0
 	VMOVUPS      64(DX), Z25
@@ -1228,7 +1243,7 @@ plain_12:
 	// the next rows are 12 further
 	IMUL3Q $+12, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+12, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1260,41 +1275,41 @@ tile11:
 	VXORPS Z21, Z21, Z21
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -1329,8 +1344,8 @@ ready_11:
 kloop_11:
 	VMOVUPS          (DI), Z22
 	VMOVUPS          64(DI), Z23
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z24
@@ -1365,8 +1380,8 @@ kloop_11:
 	VFMADD231PS      Z23, Z25, Z21
 	VMOVUPS          (DI), Z22
 	VMOVUPS          64(DI), Z23
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     4(DX), Z24
@@ -1403,8 +1418,13 @@ kloop_11:
 	ADDQ             $+8, R10
 	ADDQ             $+8, R11
 	ADDQ             $+8, R9
-	SUBQ             $+2, R8
-	JGE              kloop_11
+	TESTL            $0x0000001e, R8
+	JNE              kturn_11
+	ADDQ             turn+112(FP), BX
+
+kturn_11:
+	SUBQ $+2, R8
+	JGE  kloop_11
 
 krest_11:
 	ADDQ $+2, R8
@@ -1413,8 +1433,8 @@ krest_11:
 k1_11:
 	VMOVUPS          (DI), Z22
 	VMOVUPS          64(DI), Z23
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z24
@@ -1457,7 +1477,7 @@ k1_11:
 kend_11:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -1491,10 +1511,10 @@ kend_11:
 
 scaled_11:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_11
-	VBROADCASTSS beta+112(FP), Z22
+	VBROADCASTSS beta+120(FP), Z22
 	VMOVUPS      (DX), Z23
 	VFMADD231PS  Z23, Z22, Z0
 	VMOVUPS      64(DX), Z23
@@ -1567,7 +1587,7 @@ plain_11:
 	// the next rows are 11 further
 	IMUL3Q $+11, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+11, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1597,38 +1617,38 @@ tile10:
 	VXORPS Z19, Z19, Z19
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -1663,8 +1683,8 @@ ready_10:
 kloop_10:
 	VMOVUPS          (DI), Z20
 	VMOVUPS          64(DI), Z21
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z22
@@ -1696,8 +1716,8 @@ kloop_10:
 	VFMADD231PS      Z21, Z22, Z19
 	VMOVUPS          (DI), Z20
 	VMOVUPS          64(DI), Z21
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     4(DX), Z22
@@ -1731,8 +1751,13 @@ kloop_10:
 	ADDQ             $+8, R10
 	ADDQ             $+8, R11
 	ADDQ             $+8, R9
-	SUBQ             $+2, R8
-	JGE              kloop_10
+	TESTL            $0x0000001e, R8
+	JNE              kturn_10
+	ADDQ             turn+112(FP), BX
+
+kturn_10:
+	SUBQ $+2, R8
+	JGE  kloop_10
 
 krest_10:
 	ADDQ $+2, R8
@@ -1741,8 +1766,8 @@ krest_10:
 k1_10:
 	VMOVUPS          (DI), Z20
 	VMOVUPS          64(DI), Z21
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z22
@@ -1782,7 +1807,7 @@ k1_10:
 kend_10:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -1814,10 +1839,10 @@ kend_10:
 
 scaled_10:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_10
-	VBROADCASTSS beta+112(FP), Z20
+	VBROADCASTSS beta+120(FP), Z20
 	VMOVUPS      (DX), Z21
 	VFMADD231PS  Z21, Z20, Z0
 	VMOVUPS      64(DX), Z21
@@ -1884,7 +1909,7 @@ plain_10:
 	// the next rows are 10 further
 	IMUL3Q $+10, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+10, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1912,35 +1937,35 @@ tile9:
 	VXORPS Z17, Z17, Z17
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -1974,8 +1999,8 @@ ready_9:
 kloop_9:
 	VMOVUPS          (DI), Z18
 	VMOVUPS          64(DI), Z19
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z20
@@ -2004,8 +2029,8 @@ kloop_9:
 	VFMADD231PS.BCST (R9)(AX*2), Z19, Z17
 	VMOVUPS          (DI), Z18
 	VMOVUPS          64(DI), Z19
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     4(DX), Z20
@@ -2035,8 +2060,13 @@ kloop_9:
 	ADDQ             $+8, DX
 	ADDQ             $+8, R10
 	ADDQ             $+8, R9
-	SUBQ             $+2, R8
-	JGE              kloop_9
+	TESTL            $0x0000001e, R8
+	JNE              kturn_9
+	ADDQ             turn+112(FP), BX
+
+kturn_9:
+	SUBQ $+2, R8
+	JGE  kloop_9
 
 krest_9:
 	ADDQ $+2, R8
@@ -2045,8 +2075,8 @@ krest_9:
 k1_9:
 	VMOVUPS          (DI), Z18
 	VMOVUPS          64(DI), Z19
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z20
@@ -2082,7 +2112,7 @@ k1_9:
 kend_9:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -2111,10 +2141,10 @@ kend_9:
 
 scaled_9:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R8
+	MOVL         beta+120(FP), R8
 	ADDL         R8, R8
 	JZ           plain_9
-	VBROADCASTSS beta+112(FP), Z18
+	VBROADCASTSS beta+120(FP), Z18
 	VMOVUPS      (DX), Z19
 	VFMADD231PS  Z19, Z18, Z0
 	VMOVUPS      64(DX), Z19
@@ -2175,7 +2205,7 @@ plain_9:
 	// the next rows are 9 further
 	IMUL3Q $+9, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+9, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2201,32 +2231,32 @@ tile8:
 	VXORPS Z15, Z15, Z15
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -2260,8 +2290,8 @@ ready_8:
 kloop_8:
 	VMOVUPS          (DI), Z16
 	VMOVUPS          64(DI), Z17
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z18
@@ -2288,8 +2318,8 @@ kloop_8:
 	VFMADD231PS      Z17, Z19, Z15
 	VMOVUPS          (DI), Z16
 	VMOVUPS          64(DI), Z17
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     4(DX), Z18
@@ -2317,8 +2347,13 @@ kloop_8:
 	ADDQ             $+8, DX
 	ADDQ             $+8, R10
 	ADDQ             $+8, R9
-	SUBQ             $+2, R8
-	JGE              kloop_8
+	TESTL            $0x0000001e, R8
+	JNE              kturn_8
+	ADDQ             turn+112(FP), BX
+
+kturn_8:
+	SUBQ $+2, R8
+	JGE  kloop_8
 
 krest_8:
 	ADDQ $+2, R8
@@ -2327,8 +2362,8 @@ krest_8:
 k1_8:
 	VMOVUPS          (DI), Z16
 	VMOVUPS          64(DI), Z17
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z18
@@ -2362,7 +2397,7 @@ k1_8:
 kend_8:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -2389,10 +2424,10 @@ kend_8:
 
 scaled_8:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R8
+	MOVL         beta+120(FP), R8
 	ADDL         R8, R8
 	JZ           plain_8
-	VBROADCASTSS beta+112(FP), Z16
+	VBROADCASTSS beta+120(FP), Z16
 	VMOVUPS      (DX), Z17
 	VFMADD231PS  Z17, Z16, Z0
 	VMOVUPS      64(DX), Z17
@@ -2447,7 +2482,7 @@ plain_8:
 	// the next rows are 8 further
 	IMUL3Q $+8, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+8, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2471,29 +2506,29 @@ tile7:
 	VXORPS Z13, Z13, Z13
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -2527,8 +2562,8 @@ ready_7:
 kloop_7:
 	VMOVUPS          (DI), Z14
 	VMOVUPS          64(DI), Z15
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z16
@@ -2552,8 +2587,8 @@ kloop_7:
 	VFMADD231PS      Z15, Z16, Z13
 	VMOVUPS          (DI), Z14
 	VMOVUPS          64(DI), Z15
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     4(DX), Z16
@@ -2577,8 +2612,8 @@ kloop_7:
 	VFMADD231PS      Z15, Z16, Z13
 	VMOVUPS          (DI), Z14
 	VMOVUPS          64(DI), Z15
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     8(DX), Z16
@@ -2602,8 +2637,8 @@ kloop_7:
 	VFMADD231PS      Z15, Z16, Z13
 	VMOVUPS          (DI), Z14
 	VMOVUPS          64(DI), Z15
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     12(DX), Z16
@@ -2628,8 +2663,13 @@ kloop_7:
 	ADDQ             $+16, DX
 	ADDQ             $+16, R10
 	ADDQ             $+16, R9
-	SUBQ             $+4, R8
-	JGE              kloop_7
+	TESTL            $0x0000001c, R8
+	JNE              kturn_7
+	ADDQ             turn+112(FP), BX
+
+kturn_7:
+	SUBQ $+4, R8
+	JGE  kloop_7
 
 krest_7:
 	ADDQ $+4, R8
@@ -2638,8 +2678,8 @@ krest_7:
 k1_7:
 	VMOVUPS          (DI), Z14
 	VMOVUPS          64(DI), Z15
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z16
@@ -2670,7 +2710,7 @@ k1_7:
 kend_7:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -2695,10 +2735,10 @@ kend_7:
 
 scaled_7:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R8
+	MOVL         beta+120(FP), R8
 	ADDL         R8, R8
 	JZ           plain_7
-	VBROADCASTSS beta+112(FP), Z14
+	VBROADCASTSS beta+120(FP), Z14
 	VMOVUPS      (DX), Z15
 	VFMADD231PS  Z15, Z14, Z0
 	VMOVUPS      64(DX), Z15
@@ -2747,7 +2787,7 @@ plain_7:
 	// the next rows are 7 further
 	IMUL3Q $+7, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+7, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2769,26 +2809,26 @@ tile6:
 	VXORPS Z11, Z11, Z11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -2821,8 +2861,8 @@ ready_6:
 kloop_6:
 	VMOVUPS          (DI), Z12
 	VMOVUPS          64(DI), Z13
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z14
@@ -2843,8 +2883,8 @@ kloop_6:
 	VFMADD231PS.BCST (R9)(AX*2), Z13, Z11
 	VMOVUPS          (DI), Z12
 	VMOVUPS          64(DI), Z13
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     4(DX), Z14
@@ -2865,8 +2905,8 @@ kloop_6:
 	VFMADD231PS.BCST 4(R9)(AX*2), Z13, Z11
 	VMOVUPS          (DI), Z12
 	VMOVUPS          64(DI), Z13
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     8(DX), Z14
@@ -2887,8 +2927,8 @@ kloop_6:
 	VFMADD231PS.BCST 8(R9)(AX*2), Z13, Z11
 	VMOVUPS          (DI), Z12
 	VMOVUPS          64(DI), Z13
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     12(DX), Z14
@@ -2909,8 +2949,13 @@ kloop_6:
 	VFMADD231PS.BCST 12(R9)(AX*2), Z13, Z11
 	ADDQ             $+16, DX
 	ADDQ             $+16, R9
-	SUBQ             $+4, R8
-	JGE              kloop_6
+	TESTL            $0x0000001c, R8
+	JNE              kturn_6
+	ADDQ             turn+112(FP), BX
+
+kturn_6:
+	SUBQ $+4, R8
+	JGE  kloop_6
 
 krest_6:
 	ADDQ $+4, R8
@@ -2919,8 +2964,8 @@ krest_6:
 k1_6:
 	VMOVUPS          (DI), Z12
 	VMOVUPS          64(DI), Z13
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z14
@@ -2947,7 +2992,7 @@ k1_6:
 kend_6:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -2969,10 +3014,10 @@ kend_6:
 
 scaled_6:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6
-	VBROADCASTSS beta+112(FP), Z12
+	VBROADCASTSS beta+120(FP), Z12
 	VMOVUPS      (DX), Z13
 	VFMADD231PS  Z13, Z12, Z0
 	VMOVUPS      64(DX), Z13
@@ -3015,7 +3060,7 @@ plain_6:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3035,23 +3080,23 @@ tile5:
 	VXORPS Z9, Z9, Z9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -3084,8 +3129,8 @@ ready_5:
 kloop_5:
 	VMOVUPS          (DI), Z10
 	VMOVUPS          64(DI), Z11
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z12
@@ -3104,8 +3149,8 @@ kloop_5:
 	VFMADD231PS      Z11, Z13, Z9
 	VMOVUPS          (DI), Z10
 	VMOVUPS          64(DI), Z11
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     4(DX), Z12
@@ -3124,8 +3169,8 @@ kloop_5:
 	VFMADD231PS      Z11, Z13, Z9
 	VMOVUPS          (DI), Z10
 	VMOVUPS          64(DI), Z11
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     8(DX), Z12
@@ -3144,8 +3189,8 @@ kloop_5:
 	VFMADD231PS      Z11, Z13, Z9
 	VMOVUPS          (DI), Z10
 	VMOVUPS          64(DI), Z11
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     12(DX), Z12
@@ -3164,8 +3209,13 @@ kloop_5:
 	VFMADD231PS      Z11, Z13, Z9
 	ADDQ             $+16, DX
 	ADDQ             $+16, R9
-	SUBQ             $+4, R8
-	JGE              kloop_5
+	TESTL            $0x0000001c, R8
+	JNE              kturn_5
+	ADDQ             turn+112(FP), BX
+
+kturn_5:
+	SUBQ $+4, R8
+	JGE  kloop_5
 
 krest_5:
 	ADDQ $+4, R8
@@ -3174,8 +3224,8 @@ krest_5:
 k1_5:
 	VMOVUPS          (DI), Z10
 	VMOVUPS          64(DI), Z11
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z12
@@ -3200,7 +3250,7 @@ k1_5:
 kend_5:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3220,10 +3270,10 @@ kend_5:
 
 scaled_5:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5
-	VBROADCASTSS beta+112(FP), Z10
+	VBROADCASTSS beta+120(FP), Z10
 	VMOVUPS      (DX), Z11
 	VFMADD231PS  Z11, Z10, Z0
 	VMOVUPS      64(DX), Z11
@@ -3260,7 +3310,7 @@ plain_5:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3278,20 +3328,20 @@ tile4:
 	VXORPS Z7, Z7, Z7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -3324,8 +3374,8 @@ ready_4:
 kloop_4:
 	VMOVUPS          (DI), Z8
 	VMOVUPS          64(DI), Z9
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z10
@@ -3341,8 +3391,8 @@ kloop_4:
 	VFMADD231PS      Z9, Z10, Z7
 	VMOVUPS          (DI), Z8
 	VMOVUPS          64(DI), Z9
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     4(DX), Z10
@@ -3358,8 +3408,8 @@ kloop_4:
 	VFMADD231PS      Z9, Z10, Z7
 	VMOVUPS          (DI), Z8
 	VMOVUPS          64(DI), Z9
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     8(DX), Z10
@@ -3375,8 +3425,8 @@ kloop_4:
 	VFMADD231PS      Z9, Z10, Z7
 	VMOVUPS          (DI), Z8
 	VMOVUPS          64(DI), Z9
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     12(DX), Z10
@@ -3392,8 +3442,13 @@ kloop_4:
 	VFMADD231PS      Z9, Z10, Z7
 	ADDQ             $+16, DX
 	ADDQ             $+16, R9
-	SUBQ             $+4, R8
-	JGE              kloop_4
+	TESTL            $0x0000001c, R8
+	JNE              kturn_4
+	ADDQ             turn+112(FP), BX
+
+kturn_4:
+	SUBQ $+4, R8
+	JGE  kloop_4
 
 krest_4:
 	ADDQ $+4, R8
@@ -3402,8 +3457,8 @@ krest_4:
 k1_4:
 	VMOVUPS          (DI), Z8
 	VMOVUPS          64(DI), Z9
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z10
@@ -3425,7 +3480,7 @@ k1_4:
 kend_4:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3443,10 +3498,10 @@ kend_4:
 
 scaled_4:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4
-	VBROADCASTSS beta+112(FP), Z8
+	VBROADCASTSS beta+120(FP), Z8
 	VMOVUPS      (DX), Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VMOVUPS      64(DX), Z9
@@ -3477,7 +3532,7 @@ plain_4:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3493,17 +3548,17 @@ tile3:
 	VXORPS Z5, Z5, Z5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -3534,8 +3589,8 @@ ready_3:
 kloop_3:
 	VMOVUPS          (DI), Z6
 	VMOVUPS          64(DI), Z7
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z8
@@ -3548,8 +3603,8 @@ kloop_3:
 	VFMADD231PS.BCST (DX)(AX*2), Z7, Z5
 	VMOVUPS          (DI), Z6
 	VMOVUPS          64(DI), Z7
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     4(DX), Z8
@@ -3562,8 +3617,8 @@ kloop_3:
 	VFMADD231PS.BCST 4(DX)(AX*2), Z7, Z5
 	VMOVUPS          (DI), Z6
 	VMOVUPS          64(DI), Z7
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     8(DX), Z8
@@ -3576,8 +3631,8 @@ kloop_3:
 	VFMADD231PS.BCST 8(DX)(AX*2), Z7, Z5
 	VMOVUPS          (DI), Z6
 	VMOVUPS          64(DI), Z7
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     12(DX), Z8
@@ -3589,8 +3644,13 @@ kloop_3:
 	VFMADD231PS.BCST 12(DX)(AX*2), Z6, Z4
 	VFMADD231PS.BCST 12(DX)(AX*2), Z7, Z5
 	ADDQ             $+16, DX
-	SUBQ             $+4, R8
-	JGE              kloop_3
+	TESTL            $0x0000001c, R8
+	JNE              kturn_3
+	ADDQ             turn+112(FP), BX
+
+kturn_3:
+	SUBQ $+4, R8
+	JGE  kloop_3
 
 krest_3:
 	ADDQ $+4, R8
@@ -3599,8 +3659,8 @@ krest_3:
 k1_3:
 	VMOVUPS          (DI), Z6
 	VMOVUPS          64(DI), Z7
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, DI
 	VBROADCASTSS     (DX), Z8
@@ -3618,7 +3678,7 @@ k1_3:
 kend_3:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3
@@ -3632,10 +3692,10 @@ kend_3:
 
 scaled_3:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3
-	VBROADCASTSS beta+112(FP), Z6
+	VBROADCASTSS beta+120(FP), Z6
 	VMOVUPS      (DX), Z7
 	VFMADD231PS  Z7, Z6, Z0
 	VMOVUPS      64(DX), Z7
@@ -3660,7 +3720,7 @@ plain_3:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3674,14 +3734,14 @@ tile2:
 	VXORPS Z3, Z3, Z3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -3712,8 +3772,8 @@ ready_2:
 kloop_2:
 	VMOVUPS      (DI), Z4
 	VMOVUPS      64(DI), Z5
-	PREFETCHT1   (BX)
-	PREFETCHT1   64(BX)
+	PREFETCHT1   63(BX)
+	PREFETCHT1   127(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Z6
@@ -3724,8 +3784,8 @@ kloop_2:
 	VFMADD231PS  Z5, Z7, Z3
 	VMOVUPS      (DI), Z4
 	VMOVUPS      64(DI), Z5
-	PREFETCHT1   (BX)
-	PREFETCHT1   64(BX)
+	PREFETCHT1   63(BX)
+	PREFETCHT1   127(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Z6
@@ -3736,8 +3796,8 @@ kloop_2:
 	VFMADD231PS  Z5, Z7, Z3
 	VMOVUPS      (DI), Z4
 	VMOVUPS      64(DI), Z5
-	PREFETCHT1   (BX)
-	PREFETCHT1   64(BX)
+	PREFETCHT1   63(BX)
+	PREFETCHT1   127(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Z6
@@ -3748,8 +3808,8 @@ kloop_2:
 	VFMADD231PS  Z5, Z7, Z3
 	VMOVUPS      (DI), Z4
 	VMOVUPS      64(DI), Z5
-	PREFETCHT1   (BX)
-	PREFETCHT1   64(BX)
+	PREFETCHT1   63(BX)
+	PREFETCHT1   127(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Z6
@@ -3759,8 +3819,13 @@ kloop_2:
 	VFMADD231PS  Z4, Z7, Z2
 	VFMADD231PS  Z5, Z7, Z3
 	ADDQ         $+16, DX
-	SUBQ         $+4, R8
-	JGE          kloop_2
+	TESTL        $0x0000001c, R8
+	JNE          kturn_2
+	ADDQ         turn+112(FP), BX
+
+kturn_2:
+	SUBQ $+4, R8
+	JGE  kloop_2
 
 krest_2:
 	ADDQ $+4, R8
@@ -3769,8 +3834,8 @@ krest_2:
 k1_2:
 	VMOVUPS      (DI), Z4
 	VMOVUPS      64(DI), Z5
-	PREFETCHT1   (BX)
-	PREFETCHT1   64(BX)
+	PREFETCHT1   63(BX)
+	PREFETCHT1   127(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Z6
@@ -3786,7 +3851,7 @@ k1_2:
 kend_2:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2
@@ -3798,10 +3863,10 @@ kend_2:
 
 scaled_2:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2
-	VBROADCASTSS beta+112(FP), Z4
+	VBROADCASTSS beta+120(FP), Z4
 	VMOVUPS      (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
 	VMOVUPS      64(DX), Z5
@@ -3820,7 +3885,7 @@ plain_2:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3832,11 +3897,11 @@ tile1:
 	VXORPS Z1, Z1, Z1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -3867,8 +3932,8 @@ ready_1:
 kloop_1:
 	VMOVUPS      (DI), Z2
 	VMOVUPS      64(DI), Z3
-	PREFETCHT1   (BX)
-	PREFETCHT1   64(BX)
+	PREFETCHT1   63(BX)
+	PREFETCHT1   127(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Z4
@@ -3876,8 +3941,8 @@ kloop_1:
 	VFMADD231PS  Z3, Z4, Z1
 	VMOVUPS      (DI), Z2
 	VMOVUPS      64(DI), Z3
-	PREFETCHT1   (BX)
-	PREFETCHT1   64(BX)
+	PREFETCHT1   63(BX)
+	PREFETCHT1   127(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 4(DX), Z4
@@ -3885,8 +3950,8 @@ kloop_1:
 	VFMADD231PS  Z3, Z4, Z1
 	VMOVUPS      (DI), Z2
 	VMOVUPS      64(DI), Z3
-	PREFETCHT1   (BX)
-	PREFETCHT1   64(BX)
+	PREFETCHT1   63(BX)
+	PREFETCHT1   127(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 8(DX), Z4
@@ -3894,16 +3959,21 @@ kloop_1:
 	VFMADD231PS  Z3, Z4, Z1
 	VMOVUPS      (DI), Z2
 	VMOVUPS      64(DI), Z3
-	PREFETCHT1   (BX)
-	PREFETCHT1   64(BX)
+	PREFETCHT1   63(BX)
+	PREFETCHT1   127(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS 12(DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $+16, DX
-	SUBQ         $+4, R8
-	JGE          kloop_1
+	TESTL        $0x0000001c, R8
+	JNE          kturn_1
+	ADDQ         turn+112(FP), BX
+
+kturn_1:
+	SUBQ $+4, R8
+	JGE  kloop_1
 
 krest_1:
 	ADDQ $+4, R8
@@ -3912,8 +3982,8 @@ krest_1:
 k1_1:
 	VMOVUPS      (DI), Z2
 	VMOVUPS      64(DI), Z3
-	PREFETCHT1   (BX)
-	PREFETCHT1   64(BX)
+	PREFETCHT1   63(BX)
+	PREFETCHT1   127(BX)
 	ADDQ         SI, BX
 	ADDQ         CX, DI
 	VBROADCASTSS (DX), Z4
@@ -3926,7 +3996,7 @@ k1_1:
 kend_1:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1
@@ -3936,10 +4006,10 @@ kend_1:
 
 scaled_1:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), BX
+	MOVL         beta+120(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1
-	VBROADCASTSS beta+112(FP), Z2
+	VBROADCASTSS beta+120(FP), Z2
 	VMOVUPS      (DX), Z3
 	VFMADD231PS  Z3, Z2, Z0
 	VMOVUPS      64(DX), Z3
@@ -3952,7 +4022,7 @@ plain_1:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -4020,43 +4090,43 @@ tile7_wide:
 	VXORPS Z27, Z27, Z27
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -4092,7 +4162,7 @@ kloop_7_wide:
 	VBROADCASTSS     (DX)(AX*1), Z29
 	VBROADCASTSS     (DX)(AX*2), Z30
 	VMOVUPS          (DI), Z31
-	PREFETCHT1       (BX)
+	PREFETCHT1       63(BX)
 	VFMADD231PS      Z31, Z28, Z0
 	VFMADD231PS      Z31, Z29, Z4
 	VFMADD231PS      Z31, Z30, Z8
@@ -4101,7 +4171,7 @@ kloop_7_wide:
 	VFMADD231PS.BCST (R10)(AX*2), Z31, Z20
 	VFMADD231PS.BCST (R9), Z31, Z24
 	VMOVUPS          64(DI), Z31
-	PREFETCHT1       64(BX)
+	PREFETCHT1       127(BX)
 	VFMADD231PS      Z31, Z28, Z1
 	VFMADD231PS      Z31, Z29, Z5
 	VFMADD231PS      Z31, Z30, Z9
@@ -4110,7 +4180,7 @@ kloop_7_wide:
 	VFMADD231PS.BCST (R10)(AX*2), Z31, Z21
 	VFMADD231PS.BCST (R9), Z31, Z25
 	VMOVUPS          128(DI), Z31
-	PREFETCHT1       128(BX)
+	PREFETCHT1       191(BX)
 	VFMADD231PS      Z31, Z28, Z2
 	VFMADD231PS      Z31, Z29, Z6
 	VFMADD231PS      Z31, Z30, Z10
@@ -4119,7 +4189,7 @@ kloop_7_wide:
 	VFMADD231PS.BCST (R10)(AX*2), Z31, Z22
 	VFMADD231PS.BCST (R9), Z31, Z26
 	VMOVUPS          192(DI), Z31
-	PREFETCHT1       192(BX)
+	PREFETCHT1       255(BX)
 	VFMADD231PS      Z31, Z28, Z3
 	VFMADD231PS      Z31, Z29, Z7
 	VFMADD231PS      Z31, Z30, Z11
@@ -4133,7 +4203,7 @@ kloop_7_wide:
 	VBROADCASTSS     4(DX)(AX*1), Z29
 	VBROADCASTSS     4(DX)(AX*2), Z30
 	VMOVUPS          (DI), Z31
-	PREFETCHT1       (BX)
+	PREFETCHT1       63(BX)
 	VFMADD231PS      Z31, Z28, Z0
 	VFMADD231PS      Z31, Z29, Z4
 	VFMADD231PS      Z31, Z30, Z8
@@ -4142,7 +4212,7 @@ kloop_7_wide:
 	VFMADD231PS.BCST 4(R10)(AX*2), Z31, Z20
 	VFMADD231PS.BCST 4(R9), Z31, Z24
 	VMOVUPS          64(DI), Z31
-	PREFETCHT1       64(BX)
+	PREFETCHT1       127(BX)
 	VFMADD231PS      Z31, Z28, Z1
 	VFMADD231PS      Z31, Z29, Z5
 	VFMADD231PS      Z31, Z30, Z9
@@ -4151,7 +4221,7 @@ kloop_7_wide:
 	VFMADD231PS.BCST 4(R10)(AX*2), Z31, Z21
 	VFMADD231PS.BCST 4(R9), Z31, Z25
 	VMOVUPS          128(DI), Z31
-	PREFETCHT1       128(BX)
+	PREFETCHT1       191(BX)
 	VFMADD231PS      Z31, Z28, Z2
 	VFMADD231PS      Z31, Z29, Z6
 	VFMADD231PS      Z31, Z30, Z10
@@ -4160,7 +4230,7 @@ kloop_7_wide:
 	VFMADD231PS.BCST 4(R10)(AX*2), Z31, Z22
 	VFMADD231PS.BCST 4(R9), Z31, Z26
 	VMOVUPS          192(DI), Z31
-	PREFETCHT1       192(BX)
+	PREFETCHT1       255(BX)
 	VFMADD231PS      Z31, Z28, Z3
 	VFMADD231PS      Z31, Z29, Z7
 	VFMADD231PS      Z31, Z30, Z11
@@ -4185,7 +4255,7 @@ k1_7_wide:
 	VBROADCASTSS     (DX)(AX*1), Z29
 	VBROADCASTSS     (DX)(AX*2), Z30
 	VMOVUPS          (DI), Z31
-	PREFETCHT1       (BX)
+	PREFETCHT1       63(BX)
 	VFMADD231PS      Z31, Z28, Z0
 	VFMADD231PS      Z31, Z29, Z4
 	VFMADD231PS      Z31, Z30, Z8
@@ -4194,7 +4264,7 @@ k1_7_wide:
 	VFMADD231PS.BCST (R10)(AX*2), Z31, Z20
 	VFMADD231PS.BCST (R9), Z31, Z24
 	VMOVUPS          64(DI), Z31
-	PREFETCHT1       64(BX)
+	PREFETCHT1       127(BX)
 	VFMADD231PS      Z31, Z28, Z1
 	VFMADD231PS      Z31, Z29, Z5
 	VFMADD231PS      Z31, Z30, Z9
@@ -4203,7 +4273,7 @@ k1_7_wide:
 	VFMADD231PS.BCST (R10)(AX*2), Z31, Z21
 	VFMADD231PS.BCST (R9), Z31, Z25
 	VMOVUPS          128(DI), Z31
-	PREFETCHT1       128(BX)
+	PREFETCHT1       191(BX)
 	VFMADD231PS      Z31, Z28, Z2
 	VFMADD231PS      Z31, Z29, Z6
 	VFMADD231PS      Z31, Z30, Z10
@@ -4212,7 +4282,7 @@ k1_7_wide:
 	VFMADD231PS.BCST (R10)(AX*2), Z31, Z22
 	VFMADD231PS.BCST (R9), Z31, Z26
 	VMOVUPS          192(DI), Z31
-	PREFETCHT1       192(BX)
+	PREFETCHT1       255(BX)
 	VFMADD231PS      Z31, Z28, Z3
 	VFMADD231PS      Z31, Z29, Z7
 	VFMADD231PS      Z31, Z30, Z11
@@ -4231,7 +4301,7 @@ k1_7_wide:
 kend_7_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -4270,10 +4340,10 @@ kend_7_wide:
 
 scaled_7_wide:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R8
+	MOVL         beta+120(FP), R8
 	ADDL         R8, R8
 	JZ           plain_7_wide
-	VBROADCASTSS beta+112(FP), Z28
+	VBROADCASTSS beta+120(FP), Z28
 	VMOVUPS      (DX), Z29
 	VFMADD231PS  Z29, Z28, Z0
 	VMOVUPS      64(DX), Z29
@@ -4364,7 +4434,7 @@ plain_7_wide:
 	// the next rows are 7 further
 	IMUL3Q $+7, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+7, DX, DX
 	ADDQ   DX, 16(SP)
@@ -4398,38 +4468,38 @@ tile6_wide:
 	VXORPS Z23, Z23, Z23
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -4467,7 +4537,7 @@ kloop_6_wide:
 	VBROADCASTSS (R9)(AX*1), Z28
 	VBROADCASTSS (R9)(AX*2), Z29
 	VMOVUPS      (DI), Z30
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z30, Z24, Z0
 	VFMADD231PS  Z30, Z25, Z4
 	VFMADD231PS  Z30, Z26, Z8
@@ -4475,7 +4545,7 @@ kloop_6_wide:
 	VFMADD231PS  Z30, Z28, Z16
 	VFMADD231PS  Z30, Z29, Z20
 	VMOVUPS      64(DI), Z30
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z30, Z24, Z1
 	VFMADD231PS  Z30, Z25, Z5
 	VFMADD231PS  Z30, Z26, Z9
@@ -4483,7 +4553,7 @@ kloop_6_wide:
 	VFMADD231PS  Z30, Z28, Z17
 	VFMADD231PS  Z30, Z29, Z21
 	VMOVUPS      128(DI), Z30
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z30, Z24, Z2
 	VFMADD231PS  Z30, Z25, Z6
 	VFMADD231PS  Z30, Z26, Z10
@@ -4491,7 +4561,7 @@ kloop_6_wide:
 	VFMADD231PS  Z30, Z28, Z18
 	VFMADD231PS  Z30, Z29, Z22
 	VMOVUPS      192(DI), Z30
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z30, Z24, Z3
 	VFMADD231PS  Z30, Z25, Z7
 	VFMADD231PS  Z30, Z26, Z11
@@ -4507,7 +4577,7 @@ kloop_6_wide:
 	VBROADCASTSS 4(R9)(AX*1), Z28
 	VBROADCASTSS 4(R9)(AX*2), Z29
 	VMOVUPS      (DI), Z30
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z30, Z24, Z0
 	VFMADD231PS  Z30, Z25, Z4
 	VFMADD231PS  Z30, Z26, Z8
@@ -4515,7 +4585,7 @@ kloop_6_wide:
 	VFMADD231PS  Z30, Z28, Z16
 	VFMADD231PS  Z30, Z29, Z20
 	VMOVUPS      64(DI), Z30
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z30, Z24, Z1
 	VFMADD231PS  Z30, Z25, Z5
 	VFMADD231PS  Z30, Z26, Z9
@@ -4523,7 +4593,7 @@ kloop_6_wide:
 	VFMADD231PS  Z30, Z28, Z17
 	VFMADD231PS  Z30, Z29, Z21
 	VMOVUPS      128(DI), Z30
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z30, Z24, Z2
 	VFMADD231PS  Z30, Z25, Z6
 	VFMADD231PS  Z30, Z26, Z10
@@ -4531,7 +4601,7 @@ kloop_6_wide:
 	VFMADD231PS  Z30, Z28, Z18
 	VFMADD231PS  Z30, Z29, Z22
 	VMOVUPS      192(DI), Z30
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z30, Z24, Z3
 	VFMADD231PS  Z30, Z25, Z7
 	VFMADD231PS  Z30, Z26, Z11
@@ -4557,7 +4627,7 @@ k1_6_wide:
 	VBROADCASTSS (R9)(AX*1), Z28
 	VBROADCASTSS (R9)(AX*2), Z29
 	VMOVUPS      (DI), Z30
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z30, Z24, Z0
 	VFMADD231PS  Z30, Z25, Z4
 	VFMADD231PS  Z30, Z26, Z8
@@ -4565,7 +4635,7 @@ k1_6_wide:
 	VFMADD231PS  Z30, Z28, Z16
 	VFMADD231PS  Z30, Z29, Z20
 	VMOVUPS      64(DI), Z30
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z30, Z24, Z1
 	VFMADD231PS  Z30, Z25, Z5
 	VFMADD231PS  Z30, Z26, Z9
@@ -4573,7 +4643,7 @@ k1_6_wide:
 	VFMADD231PS  Z30, Z28, Z17
 	VFMADD231PS  Z30, Z29, Z21
 	VMOVUPS      128(DI), Z30
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z30, Z24, Z2
 	VFMADD231PS  Z30, Z25, Z6
 	VFMADD231PS  Z30, Z26, Z10
@@ -4581,7 +4651,7 @@ k1_6_wide:
 	VFMADD231PS  Z30, Z28, Z18
 	VFMADD231PS  Z30, Z29, Z22
 	VMOVUPS      192(DI), Z30
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z30, Z24, Z3
 	VFMADD231PS  Z30, Z25, Z7
 	VFMADD231PS  Z30, Z26, Z11
@@ -4598,7 +4668,7 @@ k1_6_wide:
 kend_6_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -4632,10 +4702,10 @@ kend_6_wide:
 
 scaled_6_wide:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6_wide
-	VBROADCASTSS beta+112(FP), Z24
+	VBROADCASTSS beta+120(FP), Z24
 	VMOVUPS      (DX), Z25
 	VFMADD231PS  Z25, Z24, Z0
 	VMOVUPS      64(DX), Z25
@@ -4714,7 +4784,7 @@ plain_6_wide:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -4744,33 +4814,33 @@ tile5_wide:
 	VXORPS Z19, Z19, Z19
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -4807,28 +4877,28 @@ kloop_5_wide:
 	VBROADCASTSS (R9), Z23
 	VBROADCASTSS (R9)(AX*1), Z24
 	VMOVUPS      (DI), Z25
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z25, Z20, Z0
 	VFMADD231PS  Z25, Z21, Z4
 	VFMADD231PS  Z25, Z22, Z8
 	VFMADD231PS  Z25, Z23, Z12
 	VFMADD231PS  Z25, Z24, Z16
 	VMOVUPS      64(DI), Z25
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z25, Z20, Z1
 	VFMADD231PS  Z25, Z21, Z5
 	VFMADD231PS  Z25, Z22, Z9
 	VFMADD231PS  Z25, Z23, Z13
 	VFMADD231PS  Z25, Z24, Z17
 	VMOVUPS      128(DI), Z25
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z25, Z20, Z2
 	VFMADD231PS  Z25, Z21, Z6
 	VFMADD231PS  Z25, Z22, Z10
 	VFMADD231PS  Z25, Z23, Z14
 	VFMADD231PS  Z25, Z24, Z18
 	VMOVUPS      192(DI), Z25
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z25, Z20, Z3
 	VFMADD231PS  Z25, Z21, Z7
 	VFMADD231PS  Z25, Z22, Z11
@@ -4842,28 +4912,28 @@ kloop_5_wide:
 	VBROADCASTSS 4(R9), Z23
 	VBROADCASTSS 4(R9)(AX*1), Z24
 	VMOVUPS      (DI), Z25
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z25, Z20, Z0
 	VFMADD231PS  Z25, Z21, Z4
 	VFMADD231PS  Z25, Z22, Z8
 	VFMADD231PS  Z25, Z23, Z12
 	VFMADD231PS  Z25, Z24, Z16
 	VMOVUPS      64(DI), Z25
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z25, Z20, Z1
 	VFMADD231PS  Z25, Z21, Z5
 	VFMADD231PS  Z25, Z22, Z9
 	VFMADD231PS  Z25, Z23, Z13
 	VFMADD231PS  Z25, Z24, Z17
 	VMOVUPS      128(DI), Z25
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z25, Z20, Z2
 	VFMADD231PS  Z25, Z21, Z6
 	VFMADD231PS  Z25, Z22, Z10
 	VFMADD231PS  Z25, Z23, Z14
 	VFMADD231PS  Z25, Z24, Z18
 	VMOVUPS      192(DI), Z25
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z25, Z20, Z3
 	VFMADD231PS  Z25, Z21, Z7
 	VFMADD231PS  Z25, Z22, Z11
@@ -4887,28 +4957,28 @@ k1_5_wide:
 	VBROADCASTSS (R9), Z23
 	VBROADCASTSS (R9)(AX*1), Z24
 	VMOVUPS      (DI), Z25
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z25, Z20, Z0
 	VFMADD231PS  Z25, Z21, Z4
 	VFMADD231PS  Z25, Z22, Z8
 	VFMADD231PS  Z25, Z23, Z12
 	VFMADD231PS  Z25, Z24, Z16
 	VMOVUPS      64(DI), Z25
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z25, Z20, Z1
 	VFMADD231PS  Z25, Z21, Z5
 	VFMADD231PS  Z25, Z22, Z9
 	VFMADD231PS  Z25, Z23, Z13
 	VFMADD231PS  Z25, Z24, Z17
 	VMOVUPS      128(DI), Z25
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z25, Z20, Z2
 	VFMADD231PS  Z25, Z21, Z6
 	VFMADD231PS  Z25, Z22, Z10
 	VFMADD231PS  Z25, Z23, Z14
 	VFMADD231PS  Z25, Z24, Z18
 	VMOVUPS      192(DI), Z25
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z25, Z20, Z3
 	VFMADD231PS  Z25, Z21, Z7
 	VFMADD231PS  Z25, Z22, Z11
@@ -4924,7 +4994,7 @@ k1_5_wide:
 kend_5_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -4954,10 +5024,10 @@ kend_5_wide:
 
 scaled_5_wide:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5_wide
-	VBROADCASTSS beta+112(FP), Z20
+	VBROADCASTSS beta+120(FP), Z20
 	VMOVUPS      (DX), Z21
 	VFMADD231PS  Z21, Z20, Z0
 	VMOVUPS      64(DX), Z21
@@ -5024,7 +5094,7 @@ plain_5_wide:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -5050,28 +5120,28 @@ tile4_wide:
 	VXORPS Z15, Z15, Z15
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -5107,25 +5177,25 @@ kloop_4_wide:
 	VBROADCASTSS (DX)(AX*2), Z18
 	VBROADCASTSS (R9), Z19
 	VMOVUPS      (DI), Z20
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z20, Z16, Z0
 	VFMADD231PS  Z20, Z17, Z4
 	VFMADD231PS  Z20, Z18, Z8
 	VFMADD231PS  Z20, Z19, Z12
 	VMOVUPS      64(DI), Z20
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z20, Z16, Z1
 	VFMADD231PS  Z20, Z17, Z5
 	VFMADD231PS  Z20, Z18, Z9
 	VFMADD231PS  Z20, Z19, Z13
 	VMOVUPS      128(DI), Z20
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z20, Z16, Z2
 	VFMADD231PS  Z20, Z17, Z6
 	VFMADD231PS  Z20, Z18, Z10
 	VFMADD231PS  Z20, Z19, Z14
 	VMOVUPS      192(DI), Z20
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z20, Z16, Z3
 	VFMADD231PS  Z20, Z17, Z7
 	VFMADD231PS  Z20, Z18, Z11
@@ -5137,25 +5207,25 @@ kloop_4_wide:
 	VBROADCASTSS 4(DX)(AX*2), Z18
 	VBROADCASTSS 4(R9), Z19
 	VMOVUPS      (DI), Z20
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z20, Z16, Z0
 	VFMADD231PS  Z20, Z17, Z4
 	VFMADD231PS  Z20, Z18, Z8
 	VFMADD231PS  Z20, Z19, Z12
 	VMOVUPS      64(DI), Z20
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z20, Z16, Z1
 	VFMADD231PS  Z20, Z17, Z5
 	VFMADD231PS  Z20, Z18, Z9
 	VFMADD231PS  Z20, Z19, Z13
 	VMOVUPS      128(DI), Z20
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z20, Z16, Z2
 	VFMADD231PS  Z20, Z17, Z6
 	VFMADD231PS  Z20, Z18, Z10
 	VFMADD231PS  Z20, Z19, Z14
 	VMOVUPS      192(DI), Z20
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z20, Z16, Z3
 	VFMADD231PS  Z20, Z17, Z7
 	VFMADD231PS  Z20, Z18, Z11
@@ -5177,25 +5247,25 @@ k1_4_wide:
 	VBROADCASTSS (DX)(AX*2), Z18
 	VBROADCASTSS (R9), Z19
 	VMOVUPS      (DI), Z20
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z20, Z16, Z0
 	VFMADD231PS  Z20, Z17, Z4
 	VFMADD231PS  Z20, Z18, Z8
 	VFMADD231PS  Z20, Z19, Z12
 	VMOVUPS      64(DI), Z20
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z20, Z16, Z1
 	VFMADD231PS  Z20, Z17, Z5
 	VFMADD231PS  Z20, Z18, Z9
 	VFMADD231PS  Z20, Z19, Z13
 	VMOVUPS      128(DI), Z20
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z20, Z16, Z2
 	VFMADD231PS  Z20, Z17, Z6
 	VFMADD231PS  Z20, Z18, Z10
 	VFMADD231PS  Z20, Z19, Z14
 	VMOVUPS      192(DI), Z20
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z20, Z16, Z3
 	VFMADD231PS  Z20, Z17, Z7
 	VFMADD231PS  Z20, Z18, Z11
@@ -5210,7 +5280,7 @@ k1_4_wide:
 kend_4_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -5236,10 +5306,10 @@ kend_4_wide:
 
 scaled_4_wide:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4_wide
-	VBROADCASTSS beta+112(FP), Z16
+	VBROADCASTSS beta+120(FP), Z16
 	VMOVUPS      (DX), Z17
 	VFMADD231PS  Z17, Z16, Z0
 	VMOVUPS      64(DX), Z17
@@ -5294,7 +5364,7 @@ plain_4_wide:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -5316,23 +5386,23 @@ tile3_wide:
 	VXORPS Z11, Z11, Z11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -5365,22 +5435,22 @@ kloop_3_wide:
 	VBROADCASTSS (DX)(AX*1), Z13
 	VBROADCASTSS (DX)(AX*2), Z14
 	VMOVUPS      (DI), Z15
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z15, Z12, Z0
 	VFMADD231PS  Z15, Z13, Z4
 	VFMADD231PS  Z15, Z14, Z8
 	VMOVUPS      64(DI), Z15
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z15, Z12, Z1
 	VFMADD231PS  Z15, Z13, Z5
 	VFMADD231PS  Z15, Z14, Z9
 	VMOVUPS      128(DI), Z15
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z15, Z12, Z2
 	VFMADD231PS  Z15, Z13, Z6
 	VFMADD231PS  Z15, Z14, Z10
 	VMOVUPS      192(DI), Z15
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z15, Z12, Z3
 	VFMADD231PS  Z15, Z13, Z7
 	VFMADD231PS  Z15, Z14, Z11
@@ -5390,22 +5460,22 @@ kloop_3_wide:
 	VBROADCASTSS 4(DX)(AX*1), Z13
 	VBROADCASTSS 4(DX)(AX*2), Z14
 	VMOVUPS      (DI), Z15
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z15, Z12, Z0
 	VFMADD231PS  Z15, Z13, Z4
 	VFMADD231PS  Z15, Z14, Z8
 	VMOVUPS      64(DI), Z15
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z15, Z12, Z1
 	VFMADD231PS  Z15, Z13, Z5
 	VFMADD231PS  Z15, Z14, Z9
 	VMOVUPS      128(DI), Z15
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z15, Z12, Z2
 	VFMADD231PS  Z15, Z13, Z6
 	VFMADD231PS  Z15, Z14, Z10
 	VMOVUPS      192(DI), Z15
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z15, Z12, Z3
 	VFMADD231PS  Z15, Z13, Z7
 	VFMADD231PS  Z15, Z14, Z11
@@ -5415,22 +5485,22 @@ kloop_3_wide:
 	VBROADCASTSS 8(DX)(AX*1), Z13
 	VBROADCASTSS 8(DX)(AX*2), Z14
 	VMOVUPS      (DI), Z15
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z15, Z12, Z0
 	VFMADD231PS  Z15, Z13, Z4
 	VFMADD231PS  Z15, Z14, Z8
 	VMOVUPS      64(DI), Z15
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z15, Z12, Z1
 	VFMADD231PS  Z15, Z13, Z5
 	VFMADD231PS  Z15, Z14, Z9
 	VMOVUPS      128(DI), Z15
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z15, Z12, Z2
 	VFMADD231PS  Z15, Z13, Z6
 	VFMADD231PS  Z15, Z14, Z10
 	VMOVUPS      192(DI), Z15
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z15, Z12, Z3
 	VFMADD231PS  Z15, Z13, Z7
 	VFMADD231PS  Z15, Z14, Z11
@@ -5440,22 +5510,22 @@ kloop_3_wide:
 	VBROADCASTSS 12(DX)(AX*1), Z13
 	VBROADCASTSS 12(DX)(AX*2), Z14
 	VMOVUPS      (DI), Z15
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z15, Z12, Z0
 	VFMADD231PS  Z15, Z13, Z4
 	VFMADD231PS  Z15, Z14, Z8
 	VMOVUPS      64(DI), Z15
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z15, Z12, Z1
 	VFMADD231PS  Z15, Z13, Z5
 	VFMADD231PS  Z15, Z14, Z9
 	VMOVUPS      128(DI), Z15
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z15, Z12, Z2
 	VFMADD231PS  Z15, Z13, Z6
 	VFMADD231PS  Z15, Z14, Z10
 	VMOVUPS      192(DI), Z15
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z15, Z12, Z3
 	VFMADD231PS  Z15, Z13, Z7
 	VFMADD231PS  Z15, Z14, Z11
@@ -5474,22 +5544,22 @@ k1_3_wide:
 	VBROADCASTSS (DX)(AX*1), Z13
 	VBROADCASTSS (DX)(AX*2), Z14
 	VMOVUPS      (DI), Z15
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z15, Z12, Z0
 	VFMADD231PS  Z15, Z13, Z4
 	VFMADD231PS  Z15, Z14, Z8
 	VMOVUPS      64(DI), Z15
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z15, Z12, Z1
 	VFMADD231PS  Z15, Z13, Z5
 	VFMADD231PS  Z15, Z14, Z9
 	VMOVUPS      128(DI), Z15
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z15, Z12, Z2
 	VFMADD231PS  Z15, Z13, Z6
 	VFMADD231PS  Z15, Z14, Z10
 	VMOVUPS      192(DI), Z15
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z15, Z12, Z3
 	VFMADD231PS  Z15, Z13, Z7
 	VFMADD231PS  Z15, Z14, Z11
@@ -5502,7 +5572,7 @@ k1_3_wide:
 kend_3_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_wide
@@ -5522,10 +5592,10 @@ kend_3_wide:
 
 scaled_3_wide:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3_wide
-	VBROADCASTSS beta+112(FP), Z12
+	VBROADCASTSS beta+120(FP), Z12
 	VMOVUPS      (DX), Z13
 	VFMADD231PS  Z13, Z12, Z0
 	VMOVUPS      64(DX), Z13
@@ -5568,7 +5638,7 @@ plain_3_wide:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -5586,18 +5656,18 @@ tile2_wide:
 	VXORPS Z7, Z7, Z7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -5629,19 +5699,19 @@ kloop_2_wide:
 	VBROADCASTSS (DX), Z8
 	VBROADCASTSS (DX)(AX*1), Z9
 	VMOVUPS      (DI), Z10
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z10, Z9, Z4
 	VMOVUPS      64(DI), Z10
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z10, Z8, Z1
 	VFMADD231PS  Z10, Z9, Z5
 	VMOVUPS      128(DI), Z10
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z6
 	VMOVUPS      192(DI), Z10
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z10, Z8, Z3
 	VFMADD231PS  Z10, Z9, Z7
 	ADDQ         CX, DI
@@ -5649,19 +5719,19 @@ kloop_2_wide:
 	VBROADCASTSS 4(DX), Z8
 	VBROADCASTSS 4(DX)(AX*1), Z9
 	VMOVUPS      (DI), Z10
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z10, Z9, Z4
 	VMOVUPS      64(DI), Z10
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z10, Z8, Z1
 	VFMADD231PS  Z10, Z9, Z5
 	VMOVUPS      128(DI), Z10
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z6
 	VMOVUPS      192(DI), Z10
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z10, Z8, Z3
 	VFMADD231PS  Z10, Z9, Z7
 	ADDQ         CX, DI
@@ -5669,19 +5739,19 @@ kloop_2_wide:
 	VBROADCASTSS 8(DX), Z8
 	VBROADCASTSS 8(DX)(AX*1), Z9
 	VMOVUPS      (DI), Z10
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z10, Z9, Z4
 	VMOVUPS      64(DI), Z10
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z10, Z8, Z1
 	VFMADD231PS  Z10, Z9, Z5
 	VMOVUPS      128(DI), Z10
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z6
 	VMOVUPS      192(DI), Z10
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z10, Z8, Z3
 	VFMADD231PS  Z10, Z9, Z7
 	ADDQ         CX, DI
@@ -5689,19 +5759,19 @@ kloop_2_wide:
 	VBROADCASTSS 12(DX), Z8
 	VBROADCASTSS 12(DX)(AX*1), Z9
 	VMOVUPS      (DI), Z10
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z10, Z9, Z4
 	VMOVUPS      64(DI), Z10
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z10, Z8, Z1
 	VFMADD231PS  Z10, Z9, Z5
 	VMOVUPS      128(DI), Z10
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z6
 	VMOVUPS      192(DI), Z10
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z10, Z8, Z3
 	VFMADD231PS  Z10, Z9, Z7
 	ADDQ         CX, DI
@@ -5718,19 +5788,19 @@ k1_2_wide:
 	VBROADCASTSS (DX), Z8
 	VBROADCASTSS (DX)(AX*1), Z9
 	VMOVUPS      (DI), Z10
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z10, Z9, Z4
 	VMOVUPS      64(DI), Z10
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z10, Z8, Z1
 	VFMADD231PS  Z10, Z9, Z5
 	VMOVUPS      128(DI), Z10
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z6
 	VMOVUPS      192(DI), Z10
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z10, Z8, Z3
 	VFMADD231PS  Z10, Z9, Z7
 	ADDQ         CX, DI
@@ -5742,7 +5812,7 @@ k1_2_wide:
 kend_2_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_wide
@@ -5758,10 +5828,10 @@ kend_2_wide:
 
 scaled_2_wide:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2_wide
-	VBROADCASTSS beta+112(FP), Z8
+	VBROADCASTSS beta+120(FP), Z8
 	VMOVUPS      (DX), Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VMOVUPS      64(DX), Z9
@@ -5792,7 +5862,7 @@ plain_2_wide:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -5806,13 +5876,13 @@ tile1_wide:
 	VXORPS Z3, Z3, Z3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
-	PREFETCHT1 128(DX)
-	PREFETCHT1 192(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
+	PREFETCHT1 191(DX)
+	PREFETCHT1 255(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), DX
 	MOVQ       CX, SI
@@ -5843,61 +5913,61 @@ ready_1_wide:
 kloop_1_wide:
 	VBROADCASTSS (DX), Z4
 	VMOVUPS      (DI), Z5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z5, Z4, Z0
 	VMOVUPS      64(DI), Z5
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z5, Z4, Z1
 	VMOVUPS      128(DI), Z5
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z5, Z4, Z2
 	VMOVUPS      192(DI), Z5
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z5, Z4, Z3
 	ADDQ         CX, DI
 	ADDQ         SI, BX
 	VBROADCASTSS 4(DX), Z4
 	VMOVUPS      (DI), Z5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z5, Z4, Z0
 	VMOVUPS      64(DI), Z5
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z5, Z4, Z1
 	VMOVUPS      128(DI), Z5
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z5, Z4, Z2
 	VMOVUPS      192(DI), Z5
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z5, Z4, Z3
 	ADDQ         CX, DI
 	ADDQ         SI, BX
 	VBROADCASTSS 8(DX), Z4
 	VMOVUPS      (DI), Z5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z5, Z4, Z0
 	VMOVUPS      64(DI), Z5
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z5, Z4, Z1
 	VMOVUPS      128(DI), Z5
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z5, Z4, Z2
 	VMOVUPS      192(DI), Z5
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z5, Z4, Z3
 	ADDQ         CX, DI
 	ADDQ         SI, BX
 	VBROADCASTSS 12(DX), Z4
 	VMOVUPS      (DI), Z5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z5, Z4, Z0
 	VMOVUPS      64(DI), Z5
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z5, Z4, Z1
 	VMOVUPS      128(DI), Z5
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z5, Z4, Z2
 	VMOVUPS      192(DI), Z5
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z5, Z4, Z3
 	ADDQ         CX, DI
 	ADDQ         SI, BX
@@ -5912,16 +5982,16 @@ krest_1_wide:
 k1_1_wide:
 	VBROADCASTSS (DX), Z4
 	VMOVUPS      (DI), Z5
-	PREFETCHT1   (BX)
+	PREFETCHT1   63(BX)
 	VFMADD231PS  Z5, Z4, Z0
 	VMOVUPS      64(DI), Z5
-	PREFETCHT1   64(BX)
+	PREFETCHT1   127(BX)
 	VFMADD231PS  Z5, Z4, Z1
 	VMOVUPS      128(DI), Z5
-	PREFETCHT1   128(BX)
+	PREFETCHT1   191(BX)
 	VFMADD231PS  Z5, Z4, Z2
 	VMOVUPS      192(DI), Z5
-	PREFETCHT1   192(BX)
+	PREFETCHT1   255(BX)
 	VFMADD231PS  Z5, Z4, Z3
 	ADDQ         CX, DI
 	ADDQ         SI, BX
@@ -5932,7 +6002,7 @@ k1_1_wide:
 kend_1_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_wide
@@ -5944,10 +6014,10 @@ kend_1_wide:
 
 scaled_1_wide:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), BX
+	MOVL         beta+120(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1_wide
-	VBROADCASTSS beta+112(FP), Z4
+	VBROADCASTSS beta+120(FP), Z4
 	VMOVUPS      (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
 	VMOVUPS      64(DX), Z5
@@ -5966,7 +6036,7 @@ plain_1_wide:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -6048,50 +6118,50 @@ tile14_masked:
 	VXORPS Z27, Z27, Z27
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -6156,7 +6226,7 @@ k1_14_masked:
 
 kend_14_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -6197,10 +6267,10 @@ kend_14_masked:
 
 scaled_14_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R10
+	MOVL         beta+120(FP), R10
 	ADDL         R10, R10
 	JZ           plain_14_masked
-	VBROADCASTSS beta+112(FP), Z28
+	VBROADCASTSS beta+120(FP), Z28
 	VMOVUPS.Z    (DX), K1, Z29
 	VFMADD231PS  Z29, Z28, Z0
 	VMOVUPS.Z    64(DX), K2, Z29
@@ -6291,7 +6361,7 @@ plain_14_masked:
 	// the next rows are 14 further
 	IMUL3Q $+14, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+14, DX, DX
 	ADDQ   DX, 16(SP)
@@ -6327,47 +6397,47 @@ tile13_masked:
 	VXORPS Z25, Z25, Z25
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -6429,7 +6499,7 @@ k1_13_masked:
 
 kend_13_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -6468,10 +6538,10 @@ kend_13_masked:
 
 scaled_13_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R10
+	MOVL         beta+120(FP), R10
 	ADDL         R10, R10
 	JZ           plain_13_masked
-	VBROADCASTSS beta+112(FP), Z26
+	VBROADCASTSS beta+120(FP), Z26
 	VMOVUPS.Z    (DX), K1, Z27
 	VFMADD231PS  Z27, Z26, Z0
 	VMOVUPS.Z    64(DX), K2, Z27
@@ -6556,7 +6626,7 @@ plain_13_masked:
 	// the next rows are 13 further
 	IMUL3Q $+13, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+13, DX, DX
 	ADDQ   DX, 16(SP)
@@ -6590,44 +6660,44 @@ tile12_masked:
 	VXORPS Z23, Z23, Z23
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -6684,7 +6754,7 @@ k1_12_masked:
 
 kend_12_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -6720,10 +6790,10 @@ kend_12_masked:
 
 scaled_12_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_12_masked
-	VBROADCASTSS beta+112(FP), Z24
+	VBROADCASTSS beta+120(FP), Z24
 	VMOVUPS.Z    (DX), K1, Z25
 	VFMADD231PS  Z25, Z24, Z0
 	VMOVUPS.Z    64(DX), K2, Z25
@@ -6802,7 +6872,7 @@ plain_12_masked:
 	// the next rows are 12 further
 	IMUL3Q $+12, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+12, DX, DX
 	ADDQ   DX, 16(SP)
@@ -6834,41 +6904,41 @@ tile11_masked:
 	VXORPS Z21, Z21, Z21
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -6923,7 +6993,7 @@ k1_11_masked:
 
 kend_11_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -6957,10 +7027,10 @@ kend_11_masked:
 
 scaled_11_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_11_masked
-	VBROADCASTSS beta+112(FP), Z22
+	VBROADCASTSS beta+120(FP), Z22
 	VMOVUPS.Z    (DX), K1, Z23
 	VFMADD231PS  Z23, Z22, Z0
 	VMOVUPS.Z    64(DX), K2, Z23
@@ -7033,7 +7103,7 @@ plain_11_masked:
 	// the next rows are 11 further
 	IMUL3Q $+11, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+11, DX, DX
 	ADDQ   DX, 16(SP)
@@ -7063,38 +7133,38 @@ tile10_masked:
 	VXORPS Z19, Z19, Z19
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -7146,7 +7216,7 @@ k1_10_masked:
 
 kend_10_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -7178,10 +7248,10 @@ kend_10_masked:
 
 scaled_10_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_10_masked
-	VBROADCASTSS beta+112(FP), Z20
+	VBROADCASTSS beta+120(FP), Z20
 	VMOVUPS.Z    (DX), K1, Z21
 	VFMADD231PS  Z21, Z20, Z0
 	VMOVUPS.Z    64(DX), K2, Z21
@@ -7248,7 +7318,7 @@ plain_10_masked:
 	// the next rows are 10 further
 	IMUL3Q $+10, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+10, DX, DX
 	ADDQ   DX, 16(SP)
@@ -7276,35 +7346,35 @@ tile9_masked:
 	VXORPS Z17, Z17, Z17
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -7351,7 +7421,7 @@ k1_9_masked:
 
 kend_9_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -7380,10 +7450,10 @@ kend_9_masked:
 
 scaled_9_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R8
+	MOVL         beta+120(FP), R8
 	ADDL         R8, R8
 	JZ           plain_9_masked
-	VBROADCASTSS beta+112(FP), Z18
+	VBROADCASTSS beta+120(FP), Z18
 	VMOVUPS.Z    (DX), K1, Z19
 	VFMADD231PS  Z19, Z18, Z0
 	VMOVUPS.Z    64(DX), K2, Z19
@@ -7444,7 +7514,7 @@ plain_9_masked:
 	// the next rows are 9 further
 	IMUL3Q $+9, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+9, DX, DX
 	ADDQ   DX, 16(SP)
@@ -7470,32 +7540,32 @@ tile8_masked:
 	VXORPS Z15, Z15, Z15
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -7540,7 +7610,7 @@ k1_8_masked:
 
 kend_8_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -7567,10 +7637,10 @@ kend_8_masked:
 
 scaled_8_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R8
+	MOVL         beta+120(FP), R8
 	ADDL         R8, R8
 	JZ           plain_8_masked
-	VBROADCASTSS beta+112(FP), Z16
+	VBROADCASTSS beta+120(FP), Z16
 	VMOVUPS.Z    (DX), K1, Z17
 	VFMADD231PS  Z17, Z16, Z0
 	VMOVUPS.Z    64(DX), K2, Z17
@@ -7625,7 +7695,7 @@ plain_8_masked:
 	// the next rows are 8 further
 	IMUL3Q $+8, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+8, DX, DX
 	ADDQ   DX, 16(SP)
@@ -7649,29 +7719,29 @@ tile7_masked:
 	VXORPS Z13, Z13, Z13
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -7713,7 +7783,7 @@ k1_7_masked:
 
 kend_7_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -7738,10 +7808,10 @@ kend_7_masked:
 
 scaled_7_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R8
+	MOVL         beta+120(FP), R8
 	ADDL         R8, R8
 	JZ           plain_7_masked
-	VBROADCASTSS beta+112(FP), Z14
+	VBROADCASTSS beta+120(FP), Z14
 	VMOVUPS.Z    (DX), K1, Z15
 	VFMADD231PS  Z15, Z14, Z0
 	VMOVUPS.Z    64(DX), K2, Z15
@@ -7790,7 +7860,7 @@ plain_7_masked:
 	// the next rows are 7 further
 	IMUL3Q $+7, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+7, DX, DX
 	ADDQ   DX, 16(SP)
@@ -7812,26 +7882,26 @@ tile6_masked:
 	VXORPS Z11, Z11, Z11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -7868,7 +7938,7 @@ k1_6_masked:
 
 kend_6_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -7890,10 +7960,10 @@ kend_6_masked:
 
 scaled_6_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6_masked
-	VBROADCASTSS beta+112(FP), Z12
+	VBROADCASTSS beta+120(FP), Z12
 	VMOVUPS.Z    (DX), K1, Z13
 	VFMADD231PS  Z13, Z12, Z0
 	VMOVUPS.Z    64(DX), K2, Z13
@@ -7936,7 +8006,7 @@ plain_6_masked:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -7956,23 +8026,23 @@ tile5_masked:
 	VXORPS Z9, Z9, Z9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -8007,7 +8077,7 @@ k1_5_masked:
 
 kend_5_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -8027,10 +8097,10 @@ kend_5_masked:
 
 scaled_5_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5_masked
-	VBROADCASTSS beta+112(FP), Z10
+	VBROADCASTSS beta+120(FP), Z10
 	VMOVUPS.Z    (DX), K1, Z11
 	VFMADD231PS  Z11, Z10, Z0
 	VMOVUPS.Z    64(DX), K2, Z11
@@ -8067,7 +8137,7 @@ plain_5_masked:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8085,20 +8155,20 @@ tile4_masked:
 	VXORPS Z7, Z7, Z7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -8130,7 +8200,7 @@ k1_4_masked:
 
 kend_4_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -8148,10 +8218,10 @@ kend_4_masked:
 
 scaled_4_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4_masked
-	VBROADCASTSS beta+112(FP), Z8
+	VBROADCASTSS beta+120(FP), Z8
 	VMOVUPS.Z    (DX), K1, Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VMOVUPS.Z    64(DX), K2, Z9
@@ -8182,7 +8252,7 @@ plain_4_masked:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8198,17 +8268,17 @@ tile3_masked:
 	VXORPS Z5, Z5, Z5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -8234,7 +8304,7 @@ k1_3_masked:
 
 kend_3_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_masked
@@ -8248,10 +8318,10 @@ kend_3_masked:
 
 scaled_3_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3_masked
-	VBROADCASTSS beta+112(FP), Z6
+	VBROADCASTSS beta+120(FP), Z6
 	VMOVUPS.Z    (DX), K1, Z7
 	VFMADD231PS  Z7, Z6, Z0
 	VMOVUPS.Z    64(DX), K2, Z7
@@ -8276,7 +8346,7 @@ plain_3_masked:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8290,14 +8360,14 @@ tile2_masked:
 	VXORPS Z3, Z3, Z3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -8321,7 +8391,7 @@ k1_2_masked:
 
 kend_2_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_masked
@@ -8333,10 +8403,10 @@ kend_2_masked:
 
 scaled_2_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2_masked
-	VBROADCASTSS beta+112(FP), Z4
+	VBROADCASTSS beta+120(FP), Z4
 	VMOVUPS.Z    (DX), K1, Z5
 	VFMADD231PS  Z5, Z4, Z0
 	VMOVUPS.Z    64(DX), K2, Z5
@@ -8355,7 +8425,7 @@ plain_2_masked:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8367,11 +8437,11 @@ tile1_masked:
 	VXORPS Z1, Z1, Z1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
-	PREFETCHT1 64(DX)
+	PREFETCHT1 63(DX)
+	PREFETCHT1 127(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -8392,7 +8462,7 @@ k1_1_masked:
 
 kend_1_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_masked
@@ -8402,10 +8472,10 @@ kend_1_masked:
 
 scaled_1_masked:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), BX
+	MOVL         beta+120(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1_masked
-	VBROADCASTSS beta+112(FP), Z2
+	VBROADCASTSS beta+120(FP), Z2
 	VMOVUPS.Z    (DX), K1, Z3
 	VFMADD231PS  Z3, Z2, Z0
 	VMOVUPS.Z    64(DX), K2, Z3
@@ -8418,7 +8488,7 @@ plain_1_masked:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8486,36 +8556,36 @@ tile14_narrow:
 	VXORPS Z13, Z13, Z13
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -8565,7 +8635,7 @@ k1_14_narrow:
 
 kend_14_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -8592,10 +8662,10 @@ kend_14_narrow:
 
 scaled_14_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R10
+	MOVL         beta+120(FP), R10
 	ADDL         R10, R10
 	JZ           plain_14_narrow
-	VBROADCASTSS beta+112(FP), Z14
+	VBROADCASTSS beta+120(FP), Z14
 	VMOVUPS.Z    (DX), K1, Z15
 	VFMADD231PS  Z15, Z14, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z15
@@ -8644,7 +8714,7 @@ plain_14_narrow:
 	// the next rows are 14 further
 	IMUL3Q $+14, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+14, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8667,34 +8737,34 @@ tile13_narrow:
 	VXORPS Z12, Z12, Z12
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -8742,7 +8812,7 @@ k1_13_narrow:
 
 kend_13_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -8768,10 +8838,10 @@ kend_13_narrow:
 
 scaled_13_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R10
+	MOVL         beta+120(FP), R10
 	ADDL         R10, R10
 	JZ           plain_13_narrow
-	VBROADCASTSS beta+112(FP), Z13
+	VBROADCASTSS beta+120(FP), Z13
 	VMOVUPS.Z    (DX), K1, Z14
 	VFMADD231PS  Z14, Z13, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z14
@@ -8817,7 +8887,7 @@ plain_13_narrow:
 	// the next rows are 13 further
 	IMUL3Q $+13, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+13, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8839,32 +8909,32 @@ tile12_narrow:
 	VXORPS Z11, Z11, Z11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -8908,7 +8978,7 @@ k1_12_narrow:
 
 kend_12_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -8932,10 +9002,10 @@ kend_12_narrow:
 
 scaled_12_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_12_narrow
-	VBROADCASTSS beta+112(FP), Z12
+	VBROADCASTSS beta+120(FP), Z12
 	VMOVUPS.Z    (DX), K1, Z13
 	VFMADD231PS  Z13, Z12, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z13
@@ -8978,7 +9048,7 @@ plain_12_narrow:
 	// the next rows are 12 further
 	IMUL3Q $+12, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+12, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8999,30 +9069,30 @@ tile11_narrow:
 	VXORPS Z10, Z10, Z10
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -9065,7 +9135,7 @@ k1_11_narrow:
 
 kend_11_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -9088,10 +9158,10 @@ kend_11_narrow:
 
 scaled_11_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_11_narrow
-	VBROADCASTSS beta+112(FP), Z11
+	VBROADCASTSS beta+120(FP), Z11
 	VMOVUPS.Z    (DX), K1, Z12
 	VFMADD231PS  Z12, Z11, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z12
@@ -9131,7 +9201,7 @@ plain_11_narrow:
 	// the next rows are 11 further
 	IMUL3Q $+11, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+11, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9151,28 +9221,28 @@ tile10_narrow:
 	VXORPS Z9, Z9, Z9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -9213,7 +9283,7 @@ k1_10_narrow:
 
 kend_10_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -9235,10 +9305,10 @@ kend_10_narrow:
 
 scaled_10_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R9
+	MOVL         beta+120(FP), R9
 	ADDL         R9, R9
 	JZ           plain_10_narrow
-	VBROADCASTSS beta+112(FP), Z10
+	VBROADCASTSS beta+120(FP), Z10
 	VMOVUPS.Z    (DX), K1, Z11
 	VFMADD231PS  Z11, Z10, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z11
@@ -9275,7 +9345,7 @@ plain_10_narrow:
 	// the next rows are 10 further
 	IMUL3Q $+10, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+10, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9294,26 +9364,26 @@ tile9_narrow:
 	VXORPS Z8, Z8, Z8
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -9350,7 +9420,7 @@ k1_9_narrow:
 
 kend_9_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -9370,10 +9440,10 @@ kend_9_narrow:
 
 scaled_9_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R8
+	MOVL         beta+120(FP), R8
 	ADDL         R8, R8
 	JZ           plain_9_narrow
-	VBROADCASTSS beta+112(FP), Z9
+	VBROADCASTSS beta+120(FP), Z9
 	VMOVUPS.Z    (DX), K1, Z10
 	VFMADD231PS  Z10, Z9, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z10
@@ -9407,7 +9477,7 @@ plain_9_narrow:
 	// the next rows are 9 further
 	IMUL3Q $+9, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+9, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9425,24 +9495,24 @@ tile8_narrow:
 	VXORPS Z7, Z7, Z7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -9478,7 +9548,7 @@ k1_8_narrow:
 
 kend_8_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -9497,10 +9567,10 @@ kend_8_narrow:
 
 scaled_8_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R8
+	MOVL         beta+120(FP), R8
 	ADDL         R8, R8
 	JZ           plain_8_narrow
-	VBROADCASTSS beta+112(FP), Z8
+	VBROADCASTSS beta+120(FP), Z8
 	VMOVUPS.Z    (DX), K1, Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z9
@@ -9531,7 +9601,7 @@ plain_8_narrow:
 	// the next rows are 8 further
 	IMUL3Q $+8, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+8, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9548,22 +9618,22 @@ tile7_narrow:
 	VXORPS Z6, Z6, Z6
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -9597,7 +9667,7 @@ k1_7_narrow:
 
 kend_7_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -9615,10 +9685,10 @@ kend_7_narrow:
 
 scaled_7_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), R8
+	MOVL         beta+120(FP), R8
 	ADDL         R8, R8
 	JZ           plain_7_narrow
-	VBROADCASTSS beta+112(FP), Z7
+	VBROADCASTSS beta+120(FP), Z7
 	VMOVUPS.Z    (DX), K1, Z8
 	VFMADD231PS  Z8, Z7, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z8
@@ -9646,7 +9716,7 @@ plain_7_narrow:
 	// the next rows are 7 further
 	IMUL3Q $+7, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+7, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9662,20 +9732,20 @@ tile6_narrow:
 	VXORPS Z5, Z5, Z5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -9705,7 +9775,7 @@ k1_6_narrow:
 
 kend_6_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -9721,10 +9791,10 @@ kend_6_narrow:
 
 scaled_6_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6_narrow
-	VBROADCASTSS beta+112(FP), Z6
+	VBROADCASTSS beta+120(FP), Z6
 	VMOVUPS.Z    (DX), K1, Z7
 	VFMADD231PS  Z7, Z6, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z7
@@ -9749,7 +9819,7 @@ plain_6_narrow:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9764,18 +9834,18 @@ tile5_narrow:
 	VXORPS Z4, Z4, Z4
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -9804,7 +9874,7 @@ k1_5_narrow:
 
 kend_5_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -9819,10 +9889,10 @@ kend_5_narrow:
 
 scaled_5_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5_narrow
-	VBROADCASTSS beta+112(FP), Z5
+	VBROADCASTSS beta+120(FP), Z5
 	VMOVUPS.Z    (DX), K1, Z6
 	VFMADD231PS  Z6, Z5, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z6
@@ -9844,7 +9914,7 @@ plain_5_narrow:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9858,16 +9928,16 @@ tile4_narrow:
 	VXORPS Z3, Z3, Z3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -9894,7 +9964,7 @@ k1_4_narrow:
 
 kend_4_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -9908,10 +9978,10 @@ kend_4_narrow:
 
 scaled_4_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), DI
+	MOVL         beta+120(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4_narrow
-	VBROADCASTSS beta+112(FP), Z4
+	VBROADCASTSS beta+120(FP), Z4
 	VMOVUPS.Z    (DX), K1, Z5
 	VFMADD231PS  Z5, Z4, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z5
@@ -9930,7 +10000,7 @@ plain_4_narrow:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9943,14 +10013,14 @@ tile3_narrow:
 	VXORPS Z2, Z2, Z2
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -9972,7 +10042,7 @@ k1_3_narrow:
 
 kend_3_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_narrow
@@ -9983,10 +10053,10 @@ kend_3_narrow:
 
 scaled_3_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3_narrow
-	VBROADCASTSS beta+112(FP), Z3
+	VBROADCASTSS beta+120(FP), Z3
 	VMOVUPS.Z    (DX), K1, Z4
 	VFMADD231PS  Z4, Z3, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z4
@@ -10002,7 +10072,7 @@ plain_3_narrow:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -10014,12 +10084,12 @@ tile2_narrow:
 	VXORPS Z1, Z1, Z1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -10040,7 +10110,7 @@ k1_2_narrow:
 
 kend_2_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_narrow
@@ -10050,10 +10120,10 @@ kend_2_narrow:
 
 scaled_2_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), SI
+	MOVL         beta+120(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2_narrow
-	VBROADCASTSS beta+112(FP), Z2
+	VBROADCASTSS beta+120(FP), Z2
 	VMOVUPS.Z    (DX), K1, Z3
 	VFMADD231PS  Z3, Z2, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z3
@@ -10066,7 +10136,7 @@ plain_2_narrow:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -10077,10 +10147,10 @@ tile1_narrow:
 	VXORPS Z0, Z0, Z0
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+144(FP), BX
+	MOVQ       ldc+152(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
-	PREFETCHT1 (DX)
+	PREFETCHT1 63(DX)
 	ADDQ       BX, DX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       k+16(FP), SI
@@ -10099,7 +10169,7 @@ k1_1_narrow:
 
 kend_1_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+144(FP), BX
+	MOVQ         ldc+152(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_narrow
@@ -10108,10 +10178,10 @@ kend_1_narrow:
 
 scaled_1_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+112(FP), BX
+	MOVL         beta+120(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1_narrow
-	VBROADCASTSS beta+112(FP), Z1
+	VBROADCASTSS beta+120(FP), Z1
 	VMOVUPS.Z    (DX), K1, Z2
 	VFMADD231PS  Z2, Z1, Z0
 
@@ -10121,7 +10191,7 @@ plain_1_narrow:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+144(FP), DX
+	MOVQ   ldc+152(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -10177,47 +10247,47 @@ TEXT ·gemmPackAVX512(SB), NOSPLIT, $16-160
 	MOVQ       ldc+152(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       8(SP), BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
-	PREFETCHT1 (BX)
-	PREFETCHT1 64(BX)
+	PREFETCHT1 63(BX)
+	PREFETCHT1 127(BX)
 	ADDQ       SI, BX
 	MOVQ       b_base+64(FP), BX
 	MOVQ       CX, SI
@@ -10238,8 +10308,8 @@ kloop_pack:
 	VMOVUPS          64(R8), Z29
 	VMOVUPS          Z28, (DX)
 	VMOVUPS          Z29, 64(DX)
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, R8
 	VBROADCASTSS     (DI), Z30
@@ -10284,8 +10354,8 @@ kloop_pack:
 	VMOVUPS          64(R8), Z29
 	VMOVUPS          Z28, 128(DX)
 	VMOVUPS          Z29, 192(DX)
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, R8
 	VBROADCASTSS     4(DI), Z30
@@ -10344,8 +10414,8 @@ k1_pack:
 	VMOVUPS          64(R8), Z29
 	VMOVUPS          Z28, (DX)
 	VMOVUPS          Z29, 64(DX)
-	PREFETCHT1       (BX)
-	PREFETCHT1       64(BX)
+	PREFETCHT1       63(BX)
+	PREFETCHT1       127(BX)
 	ADDQ             SI, BX
 	ADDQ             CX, R8
 	VBROADCASTSS     (DI), Z30

@@ -1,9 +1,11 @@
 package simd
 
+import "github.com/avoformer/avoformer/internal/half"
+
 // gemmPanelGeneric is the micro-kernel in pure Go; the contract is that of
 // gemmPanelAVX2. Four rows by two columns are eight sums, which the compiler
 // keeps in registers.
-func gemmPanelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, _, _ int, beta float32, c []float32, ldc int) {
+func gemmPanelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, _, _, _ int, beta float32, c []float32, ldc int) {
 	put := func(i, j int, s float32) {
 		p := &c[i*ldc+j]
 		if beta == 0 {
@@ -70,7 +72,7 @@ func gemmPanelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []floa
 
 func gemmPackGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	copyRowsGeneric(dst, b, k, n, n, ldb)
-	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, 0, 0, beta, c, ldc)
+	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, 0, 0, 0, beta, c, ldc)
 }
 
 // gemmDotGeneric has four sums at a time, for two rows of A and two of B.
@@ -93,4 +95,30 @@ func gemmDotGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float3
 			c[below*ldc+j], c[below*ldc+second] = alpha*s10, alpha*s11
 		}
 	}
+}
+
+// gemmHalvesGeneric is gemmPanelGeneric for a whole panel of elements of 16 bits.
+func gemmHalvesGeneric(widen func(uint16) float32, m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
+	for i := range m {
+		for j := range nr {
+			var s float32
+			for p, x := range a[i*lda:][:k] {
+				s += x * widen(b[p*nr+j])
+			}
+			y := &c[i*ldc+j]
+			if beta == 0 {
+				*y = alpha * s
+			} else {
+				*y = alpha*s + beta**y
+			}
+		}
+	}
+}
+
+func gemmPanelFloat16Generic(m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
+	gemmHalvesGeneric(half.Float16, m, nr, k, alpha, a, lda, b, beta, c, ldc)
+}
+
+func gemmPanelBFloat16Generic(m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
+	gemmHalvesGeneric(half.BFloat16, m, nr, k, alpha, a, lda, b, beta, c, ldc)
 }

@@ -422,84 +422,164 @@ end6:
 	RET
 
 // func finishIdentityAVX2(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·finishIdentityAVX2(SB), NOSPLIT, $0-128
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
 	MOVQ bias_base+48(FP), DX
 	MOVQ residual_base+72(FP), BX
-	MOVQ rows+96(FP), SI
-	CMPQ SI, $+1
+	MOVQ AX, SI
+	MOVQ BX, DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ rows+96(FP), R8
+	CMPQ R8, $+1
 	JLT  end2
 
 loop1:
-	VMOVUPS (CX), Y0
-	VMOVUPS (DX), Y1
-	VADDPS  Y1, Y0, Y0
-	VMOVUPS (BX), Y1
-	VADDPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), Y0
-	VMOVUPS 32(DX), Y1
-	VADDPS  Y1, Y0, Y0
-	VMOVUPS 32(BX), Y1
-	VADDPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(AX)
-	ADDQ    $+64, CX
-	MOVQ    lddst+112(FP), DI
-	LEAQ    (AX)(DI*4), AX
-	MOVQ    ldresidual+120(FP), DI
-	LEAQ    (BX)(DI*4), BX
-	SUBQ    $+1, SI
-	CMPQ    SI, $+1
-	JGE     loop1
+	PREFETCHT0 63(SI)
+	PREFETCHT0 63(DI)
+	MOVQ       lddst+112(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	MOVQ       ldresidual+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	VMOVUPS    (CX), Y0
+	VMOVUPS    (DX), Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (BX), Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    32(CX), Y0
+	VMOVUPS    32(DX), Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    Y0, 32(AX)
+	ADDQ       $+64, CX
+	MOVQ       lddst+112(FP), R9
+	LEAQ       (AX)(R9*4), AX
+	MOVQ       ldresidual+120(FP), R9
+	LEAQ       (BX)(R9*4), BX
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
+	JGE        loop1
 
 end2:
 	VZEROUPPER
 	RET
 
 // func finishReLUAVX2(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·finishReLUAVX2(SB), NOSPLIT, $0-128
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   x_base+24(FP), CX
 	MOVQ   bias_base+48(FP), DX
 	MOVQ   residual_base+72(FP), BX
 	VXORPS Y0, Y0, Y0
-	MOVQ   rows+96(FP), SI
-	CMPQ   SI, $+1
+	MOVQ   AX, SI
+	MOVQ   BX, DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   rows+96(FP), R8
+	CMPQ   R8, $+1
 	JLT    end2
 
 loop1:
-	VMOVUPS (CX), Y1
-	VMOVUPS (DX), Y2
-	VADDPS  Y2, Y1, Y1
-	VMAXPS  Y1, Y0, Y1
-	VMOVUPS (BX), Y2
-	VADDPS  Y2, Y1, Y1
-	VMOVUPS Y1, (AX)
-	VMOVUPS 32(CX), Y1
-	VMOVUPS 32(DX), Y2
-	VADDPS  Y2, Y1, Y1
-	VMAXPS  Y1, Y0, Y1
-	VMOVUPS 32(BX), Y2
-	VADDPS  Y2, Y1, Y1
-	VMOVUPS Y1, 32(AX)
-	ADDQ    $+64, CX
-	MOVQ    lddst+112(FP), DI
-	LEAQ    (AX)(DI*4), AX
-	MOVQ    ldresidual+120(FP), DI
-	LEAQ    (BX)(DI*4), BX
-	SUBQ    $+1, SI
-	CMPQ    SI, $+1
-	JGE     loop1
+	PREFETCHT0 63(SI)
+	PREFETCHT0 63(DI)
+	MOVQ       lddst+112(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	MOVQ       ldresidual+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	VMOVUPS    (CX), Y1
+	VMOVUPS    (DX), Y2
+	VADDPS     Y2, Y1, Y1
+	VMAXPS     Y1, Y0, Y1
+	VMOVUPS    (BX), Y2
+	VADDPS     Y2, Y1, Y1
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    32(CX), Y1
+	VMOVUPS    32(DX), Y2
+	VADDPS     Y2, Y1, Y1
+	VMAXPS     Y1, Y0, Y1
+	VMOVUPS    32(BX), Y2
+	VADDPS     Y2, Y1, Y1
+	VMOVUPS    Y1, 32(AX)
+	ADDQ       $+64, CX
+	MOVQ       lddst+112(FP), R9
+	LEAQ       (AX)(R9*4), AX
+	MOVQ       ldresidual+120(FP), R9
+	LEAQ       (BX)(R9*4), BX
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
+	JGE        loop1
 
 end2:
 	VZEROUPPER
 	RET
 
 // func finishGELUAVX2(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·finishGELUAVX2(SB), NOSPLIT, $0-128
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    x_base+24(FP), CX
@@ -508,11 +588,51 @@ TEXT ·finishGELUAVX2(SB), NOSPLIT, $0-128
 	VMOVUPS f32x8_c0a84e00<>+0(SB), Y0
 	VMOVUPS f32x8_40a84e00<>+0(SB), Y1
 	VXORPS  Y2, Y2, Y2
-	MOVQ    rows+96(FP), SI
-	CMPQ    SI, $+1
+	MOVQ    AX, SI
+	MOVQ    BX, DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    rows+96(FP), R8
+	CMPQ    R8, $+1
 	JLT     end2
 
 loop1:
+	PREFETCHT0  63(SI)
+	PREFETCHT0  63(DI)
+	MOVQ        lddst+112(FP), R9
+	LEAQ        (SI)(R9*4), SI
+	MOVQ        ldresidual+120(FP), R9
+	LEAQ        (DI)(R9*4), DI
 	VMOVUPS     (CX), Y3
 	VMOVUPS     (DX), Y4
 	VADDPS      Y4, Y3, Y3
@@ -570,12 +690,12 @@ loop1:
 	VADDPS      Y4, Y3, Y3
 	VMOVUPS     Y3, 32(AX)
 	ADDQ        $+64, CX
-	MOVQ        lddst+112(FP), DI
-	LEAQ        (AX)(DI*4), AX
-	MOVQ        ldresidual+120(FP), DI
-	LEAQ        (BX)(DI*4), BX
-	SUBQ        $+1, SI
-	CMPQ        SI, $+1
+	MOVQ        lddst+112(FP), R9
+	LEAQ        (AX)(R9*4), AX
+	MOVQ        ldresidual+120(FP), R9
+	LEAQ        (BX)(R9*4), BX
+	SUBQ        $+1, R8
+	CMPQ        R8, $+1
 	JGE         loop1
 
 end2:
@@ -773,7 +893,7 @@ DATA f32x8_3f000000<>+28(SB)/4, $0x3f000000
 GLOBL f32x8_3f000000<>(SB), RODATA|NOPTR, $32
 
 // func finishGELUTanhAVX2(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·finishGELUTanhAVX2(SB), NOSPLIT, $0-128
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    x_base+24(FP), CX
@@ -785,11 +905,51 @@ TEXT ·finishGELUTanhAVX2(SB), NOSPLIT, $0-128
 	VMOVUPS f32x8_49c00000<>+0(SB), Y3
 	VMOVUPS f32x8_c0135761<>+0(SB), Y4
 	VMOVUPS f32x8_bdd2d3e8<>+0(SB), Y5
-	MOVQ    rows+96(FP), SI
-	CMPQ    SI, $+1
+	MOVQ    AX, SI
+	MOVQ    BX, DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    rows+96(FP), R8
+	CMPQ    R8, $+1
 	JLT     end2
 
 loop1:
+	PREFETCHT0  63(SI)
+	PREFETCHT0  63(DI)
+	MOVQ        lddst+112(FP), R9
+	LEAQ        (SI)(R9*4), SI
+	MOVQ        ldresidual+120(FP), R9
+	LEAQ        (DI)(R9*4), DI
 	VMOVUPS     (CX), Y6
 	VMOVUPS     (DX), Y7
 	VADDPS      Y7, Y6, Y6
@@ -839,12 +999,12 @@ loop1:
 	VADDPS      Y7, Y6, Y6
 	VMOVUPS     Y6, 32(AX)
 	ADDQ        $+64, CX
-	MOVQ        lddst+112(FP), DI
-	LEAQ        (AX)(DI*4), AX
-	MOVQ        ldresidual+120(FP), DI
-	LEAQ        (BX)(DI*4), BX
-	SUBQ        $+1, SI
-	CMPQ        SI, $+1
+	MOVQ        lddst+112(FP), R9
+	LEAQ        (AX)(R9*4), AX
+	MOVQ        ldresidual+120(FP), R9
+	LEAQ        (BX)(R9*4), BX
+	SUBQ        $+1, R8
+	CMPQ        R8, $+1
 	JGE         loop1
 
 end2:
@@ -952,7 +1112,7 @@ DATA f32x8_3f800000<>+28(SB)/4, $0x3f800000
 GLOBL f32x8_3f800000<>(SB), RODATA|NOPTR, $32
 
 // func finishSiLUAVX2(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·finishSiLUAVX2(SB), NOSPLIT, $0-128
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    x_base+24(FP), CX
@@ -963,11 +1123,51 @@ TEXT ·finishSiLUAVX2(SB), NOSPLIT, $0-128
 	VMOVUPS lookup_3f7b95c2_3f7837f0<>+0(SB), Y2
 	VMOVUPS f32x8_49c00000<>+0(SB), Y3
 	VMOVUPS f32x8_bfb8aa3b<>+0(SB), Y4
-	MOVQ    rows+96(FP), SI
-	CMPQ    SI, $+1
+	MOVQ    AX, SI
+	MOVQ    BX, DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    rows+96(FP), R8
+	CMPQ    R8, $+1
 	JLT     end2
 
 loop1:
+	PREFETCHT0  63(SI)
+	PREFETCHT0  63(DI)
+	MOVQ        lddst+112(FP), R9
+	LEAQ        (SI)(R9*4), SI
+	MOVQ        ldresidual+120(FP), R9
+	LEAQ        (DI)(R9*4), DI
 	VMOVUPS     (CX), Y5
 	VMOVUPS     (DX), Y6
 	VADDPS      Y6, Y5, Y5
@@ -1013,12 +1213,12 @@ loop1:
 	VADDPS      Y6, Y5, Y5
 	VMOVUPS     Y5, 32(AX)
 	ADDQ        $+64, CX
-	MOVQ        lddst+112(FP), DI
-	LEAQ        (AX)(DI*4), AX
-	MOVQ        ldresidual+120(FP), DI
-	LEAQ        (BX)(DI*4), BX
-	SUBQ        $+1, SI
-	CMPQ        SI, $+1
+	MOVQ        lddst+112(FP), R9
+	LEAQ        (AX)(R9*4), AX
+	MOVQ        ldresidual+120(FP), R9
+	LEAQ        (BX)(R9*4), BX
+	SUBQ        $+1, R8
+	CMPQ        R8, $+1
 	JGE         loop1
 
 end2:

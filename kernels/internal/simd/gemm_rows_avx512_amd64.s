@@ -400,84 +400,168 @@ end6:
 	RET
 
 // func finishIdentityAVX512(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·finishIdentityAVX512(SB), NOSPLIT, $0-128
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
 	MOVQ bias_base+48(FP), DX
 	MOVQ residual_base+72(FP), BX
-	MOVQ rows+96(FP), SI
-	CMPQ SI, $+1
+	MOVQ AX, SI
+	MOVQ BX, DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ lddst+112(FP), R8
+	LEAQ (SI)(R8*4), SI
+	MOVQ ldresidual+120(FP), R8
+	LEAQ (DI)(R8*4), DI
+	MOVQ rows+96(FP), R8
+	CMPQ R8, $+1
 	JLT  end2
 
 loop1:
-	VMOVUPS (CX), Z0
-	VMOVUPS (DX), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS (BX), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMOVUPS 64(DX), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS 64(BX), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, CX
-	MOVQ    lddst+112(FP), DI
-	LEAQ    (AX)(DI*4), AX
-	MOVQ    ldresidual+120(FP), DI
-	LEAQ    (BX)(DI*4), BX
-	SUBQ    $+1, SI
-	CMPQ    SI, $+1
-	JGE     loop1
+	PREFETCHT0 63(SI)
+	PREFETCHT0 127(SI)
+	PREFETCHT0 63(DI)
+	PREFETCHT0 127(DI)
+	MOVQ       lddst+112(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	MOVQ       ldresidual+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	VMOVUPS    (CX), Z0
+	VMOVUPS    (DX), Z1
+	VADDPS     Z1, Z0, Z0
+	VMOVUPS    (BX), Z1
+	VADDPS     Z1, Z0, Z0
+	VMOVUPS    Z0, (AX)
+	VMOVUPS    64(CX), Z0
+	VMOVUPS    64(DX), Z1
+	VADDPS     Z1, Z0, Z0
+	VMOVUPS    64(BX), Z1
+	VADDPS     Z1, Z0, Z0
+	VMOVUPS    Z0, 64(AX)
+	ADDQ       $+128, CX
+	MOVQ       lddst+112(FP), R9
+	LEAQ       (AX)(R9*4), AX
+	MOVQ       ldresidual+120(FP), R9
+	LEAQ       (BX)(R9*4), BX
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
+	JGE        loop1
 
 end2:
 	VZEROUPPER
 	RET
 
 // func finishReLUAVX512(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·finishReLUAVX512(SB), NOSPLIT, $0-128
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   x_base+24(FP), CX
 	MOVQ   bias_base+48(FP), DX
 	MOVQ   residual_base+72(FP), BX
 	VXORPS Z0, Z0, Z0
-	MOVQ   rows+96(FP), SI
-	CMPQ   SI, $+1
+	MOVQ   AX, SI
+	MOVQ   BX, DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   lddst+112(FP), R8
+	LEAQ   (SI)(R8*4), SI
+	MOVQ   ldresidual+120(FP), R8
+	LEAQ   (DI)(R8*4), DI
+	MOVQ   rows+96(FP), R8
+	CMPQ   R8, $+1
 	JLT    end2
 
 loop1:
-	VMOVUPS (CX), Z1
-	VMOVUPS (DX), Z2
-	VADDPS  Z2, Z1, Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS (BX), Z2
-	VADDPS  Z2, Z1, Z1
-	VMOVUPS Z1, (AX)
-	VMOVUPS 64(CX), Z1
-	VMOVUPS 64(DX), Z2
-	VADDPS  Z2, Z1, Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS 64(BX), Z2
-	VADDPS  Z2, Z1, Z1
-	VMOVUPS Z1, 64(AX)
-	ADDQ    $+128, CX
-	MOVQ    lddst+112(FP), DI
-	LEAQ    (AX)(DI*4), AX
-	MOVQ    ldresidual+120(FP), DI
-	LEAQ    (BX)(DI*4), BX
-	SUBQ    $+1, SI
-	CMPQ    SI, $+1
-	JGE     loop1
+	PREFETCHT0 63(SI)
+	PREFETCHT0 127(SI)
+	PREFETCHT0 63(DI)
+	PREFETCHT0 127(DI)
+	MOVQ       lddst+112(FP), R9
+	LEAQ       (SI)(R9*4), SI
+	MOVQ       ldresidual+120(FP), R9
+	LEAQ       (DI)(R9*4), DI
+	VMOVUPS    (CX), Z1
+	VMOVUPS    (DX), Z2
+	VADDPS     Z2, Z1, Z1
+	VMAXPS     Z1, Z0, Z1
+	VMOVUPS    (BX), Z2
+	VADDPS     Z2, Z1, Z1
+	VMOVUPS    Z1, (AX)
+	VMOVUPS    64(CX), Z1
+	VMOVUPS    64(DX), Z2
+	VADDPS     Z2, Z1, Z1
+	VMAXPS     Z1, Z0, Z1
+	VMOVUPS    64(BX), Z2
+	VADDPS     Z2, Z1, Z1
+	VMOVUPS    Z1, 64(AX)
+	ADDQ       $+128, CX
+	MOVQ       lddst+112(FP), R9
+	LEAQ       (AX)(R9*4), AX
+	MOVQ       ldresidual+120(FP), R9
+	LEAQ       (BX)(R9*4), BX
+	SUBQ       $+1, R8
+	CMPQ       R8, $+1
+	JGE        loop1
 
 end2:
 	VZEROUPPER
 	RET
 
 // func finishGELUAVX512(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·finishGELUAVX512(SB), NOSPLIT, $0-128
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    x_base+24(FP), CX
@@ -495,11 +579,53 @@ TEXT ·finishGELUAVX512(SB), NOSPLIT, $0-128
 	VMOVUPS f32x16_3f000000<>+0(SB), Z9
 	VMOVUPS f32x16_4b400000<>+0(SB), Z10
 	VMOVUPS f32x16_403b851f<>+0(SB), Z11
-	MOVQ    rows+96(FP), SI
-	CMPQ    SI, $+1
+	MOVQ    AX, SI
+	MOVQ    BX, DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    rows+96(FP), R8
+	CMPQ    R8, $+1
 	JLT     end2
 
 loop1:
+	PREFETCHT0  63(SI)
+	PREFETCHT0  127(SI)
+	PREFETCHT0  63(DI)
+	PREFETCHT0  127(DI)
+	MOVQ        lddst+112(FP), R9
+	LEAQ        (SI)(R9*4), SI
+	MOVQ        ldresidual+120(FP), R9
+	LEAQ        (DI)(R9*4), DI
 	VMOVUPS     (CX), Z12
 	VMOVUPS     (DX), Z13
 	VADDPS      Z13, Z12, Z12
@@ -555,12 +681,12 @@ loop1:
 	VADDPS      Z13, Z12, Z12
 	VMOVUPS     Z12, 64(AX)
 	ADDQ        $+128, CX
-	MOVQ        lddst+112(FP), DI
-	LEAQ        (AX)(DI*4), AX
-	MOVQ        ldresidual+120(FP), DI
-	LEAQ        (BX)(DI*4), BX
-	SUBQ        $+1, SI
-	CMPQ        SI, $+1
+	MOVQ        lddst+112(FP), R9
+	LEAQ        (AX)(R9*4), AX
+	MOVQ        ldresidual+120(FP), R9
+	LEAQ        (BX)(R9*4), BX
+	SUBQ        $+1, R8
+	CMPQ        R8, $+1
 	JGE         loop1
 
 end2:
@@ -784,7 +910,7 @@ DATA f32x16_403b851f<>+60(SB)/4, $0x403b851f
 GLOBL f32x16_403b851f<>(SB), RODATA|NOPTR, $64
 
 // func finishGELUTanhAVX512(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·finishGELUTanhAVX512(SB), NOSPLIT, $0-128
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    x_base+24(FP), CX
@@ -797,11 +923,53 @@ TEXT ·finishGELUTanhAVX512(SB), NOSPLIT, $0-128
 	VMOVUPS f32x16_48c00000<>+0(SB), Z4
 	VMOVUPS f32x16_c0135761<>+0(SB), Z5
 	VMOVUPS f32x16_bdd2d3e8<>+0(SB), Z6
-	MOVQ    rows+96(FP), SI
-	CMPQ    SI, $+1
+	MOVQ    AX, SI
+	MOVQ    BX, DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    rows+96(FP), R8
+	CMPQ    R8, $+1
 	JLT     end2
 
 loop1:
+	PREFETCHT0  63(SI)
+	PREFETCHT0  127(SI)
+	PREFETCHT0  63(DI)
+	PREFETCHT0  127(DI)
+	MOVQ        lddst+112(FP), R9
+	LEAQ        (SI)(R9*4), SI
+	MOVQ        ldresidual+120(FP), R9
+	LEAQ        (DI)(R9*4), DI
 	VMOVUPS     (CX), Z7
 	VMOVUPS     (DX), Z8
 	VADDPS      Z8, Z7, Z7
@@ -851,12 +1019,12 @@ loop1:
 	VADDPS      Z8, Z7, Z7
 	VMOVUPS     Z7, 64(AX)
 	ADDQ        $+128, CX
-	MOVQ        lddst+112(FP), DI
-	LEAQ        (AX)(DI*4), AX
-	MOVQ        ldresidual+120(FP), DI
-	LEAQ        (BX)(DI*4), BX
-	SUBQ        $+1, SI
-	CMPQ        SI, $+1
+	MOVQ        lddst+112(FP), R9
+	LEAQ        (AX)(R9*4), AX
+	MOVQ        ldresidual+120(FP), R9
+	LEAQ        (BX)(R9*4), BX
+	SUBQ        $+1, R8
+	CMPQ        R8, $+1
 	JGE         loop1
 
 end2:
@@ -1042,7 +1210,7 @@ DATA f32x16_3f800000<>+60(SB)/4, $0x3f800000
 GLOBL f32x16_3f800000<>(SB), RODATA|NOPTR, $64
 
 // func finishSiLUAVX512(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·finishSiLUAVX512(SB), NOSPLIT, $0-128
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    x_base+24(FP), CX
@@ -1054,11 +1222,53 @@ TEXT ·finishSiLUAVX512(SB), NOSPLIT, $0-128
 	VMOVUPS lookup_3f7ecd87_3f7daac3<>+64(SB), Z3
 	VMOVUPS f32x16_48c00000<>+0(SB), Z4
 	VMOVUPS f32x16_bfb8aa3b<>+0(SB), Z5
-	MOVQ    rows+96(FP), SI
-	CMPQ    SI, $+1
+	MOVQ    AX, SI
+	MOVQ    BX, DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    lddst+112(FP), R8
+	LEAQ    (SI)(R8*4), SI
+	MOVQ    ldresidual+120(FP), R8
+	LEAQ    (DI)(R8*4), DI
+	MOVQ    rows+96(FP), R8
+	CMPQ    R8, $+1
 	JLT     end2
 
 loop1:
+	PREFETCHT0  63(SI)
+	PREFETCHT0  127(SI)
+	PREFETCHT0  63(DI)
+	PREFETCHT0  127(DI)
+	MOVQ        lddst+112(FP), R9
+	LEAQ        (SI)(R9*4), SI
+	MOVQ        ldresidual+120(FP), R9
+	LEAQ        (DI)(R9*4), DI
 	VMOVUPS     (CX), Z6
 	VMOVUPS     (DX), Z7
 	VADDPS      Z7, Z6, Z6
@@ -1106,12 +1316,12 @@ loop1:
 	VADDPS      Z7, Z6, Z6
 	VMOVUPS     Z6, 64(AX)
 	ADDQ        $+128, CX
-	MOVQ        lddst+112(FP), DI
-	LEAQ        (AX)(DI*4), AX
-	MOVQ        ldresidual+120(FP), DI
-	LEAQ        (BX)(DI*4), BX
-	SUBQ        $+1, SI
-	CMPQ        SI, $+1
+	MOVQ        lddst+112(FP), R9
+	LEAQ        (AX)(R9*4), AX
+	MOVQ        ldresidual+120(FP), R9
+	LEAQ        (BX)(R9*4), BX
+	SUBQ        $+1, R8
+	CMPQ        R8, $+1
 	JGE         loop1
 
 end2:

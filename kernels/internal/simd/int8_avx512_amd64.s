@@ -241,55 +241,102 @@ loop6:
 	JNZ          block6
 	MOVQ         weight_len+152(FP), BX
 	TESTQ        BX, BX
-	JZ           store6
-	MOVQ         weight_base+144(FP), BX
-	VMOVUPS      (BX), Z12
-	VMULPS       Z12, Z0, Z0
-	VMULPS       Z12, Z2, Z2
-	VMULPS       Z12, Z4, Z4
-	VMULPS       Z12, Z6, Z6
-	VMULPS       Z12, Z8, Z8
-	VMULPS       Z12, Z10, Z10
-	VMOVUPS      64(BX), Z12
-	VMULPS       Z12, Z1, Z1
-	VMULPS       Z12, Z3, Z3
-	VMULPS       Z12, Z5, Z5
-	VMULPS       Z12, Z7, Z7
-	VMULPS       Z12, Z9, Z9
-	VMULPS       Z12, Z11, Z11
+	JZ           plain6
 	MOVQ         bias_len+176(FP), BX
 	TESTQ        BX, BX
-	JZ           store6
-	MOVQ         bias_base+168(FP), BX
+	JZ           scaled6
+	MOVQ         weight_base+144(FP), BX
 	VMOVUPS      (BX), Z12
-	VADDPS       Z12, Z0, Z0
-	VADDPS       Z12, Z2, Z2
-	VADDPS       Z12, Z4, Z4
-	VADDPS       Z12, Z6, Z6
-	VADDPS       Z12, Z8, Z8
-	VADDPS       Z12, Z10, Z10
-	VMOVUPS      64(BX), Z12
-	VADDPS       Z12, Z1, Z1
-	VADDPS       Z12, Z3, Z3
-	VADDPS       Z12, Z5, Z5
-	VADDPS       Z12, Z7, Z7
-	VADDPS       Z12, Z9, Z9
-	VADDPS       Z12, Z11, Z11
+	MOVQ         bias_base+168(FP), BX
+	VMOVUPS      (BX), Z13
+	VMULPS       Z12, Z0, Z0
+	VADDPS       Z13, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMULPS       Z12, Z2, Z2
+	VADDPS       Z13, Z2, Z2
+	VMOVUPS      Z2, (AX)(CX*1)
+	VMULPS       Z12, Z4, Z4
+	VADDPS       Z13, Z4, Z4
+	VMOVUPS      Z4, (AX)(CX*2)
+	VMULPS       Z12, Z6, Z6
+	VADDPS       Z13, Z6, Z6
+	VMOVUPS      Z6, (DX)
+	VMULPS       Z12, Z8, Z8
+	VADDPS       Z13, Z8, Z8
+	VMOVUPS      Z8, (DX)(CX*1)
+	VMULPS       Z12, Z10, Z10
+	VADDPS       Z13, Z10, Z10
+	VMOVUPS      Z10, (DX)(CX*2)
+	MOVQ         weight_base+144(FP), BX
+	VMOVUPS      64(BX), Z0
+	MOVQ         bias_base+168(FP), BX
+	VMOVUPS      64(BX), Z2
+	VMULPS       Z0, Z1, Z1
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMULPS       Z0, Z3, Z3
+	VADDPS       Z2, Z3, Z3
+	VMOVUPS      Z3, 64(AX)(CX*1)
+	VMULPS       Z0, Z5, Z5
+	VADDPS       Z2, Z5, Z5
+	VMOVUPS      Z5, 64(AX)(CX*2)
+	VMULPS       Z0, Z7, Z7
+	VADDPS       Z2, Z7, Z7
+	VMOVUPS      Z7, 64(DX)
+	VMULPS       Z0, Z9, Z9
+	VADDPS       Z2, Z9, Z9
+	VMOVUPS      Z9, 64(DX)(CX*1)
+	VMULPS       Z0, Z11, Z11
+	VADDPS       Z2, Z11, Z11
+	VMOVUPS      Z11, 64(DX)(CX*2)
+	JMP          end6
 
-store6:
+scaled6:
+	MOVQ    weight_base+144(FP), BX
+	VMOVUPS (BX), Z12
+	VMULPS  Z12, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMULPS  Z12, Z2, Z2
 	VMOVUPS Z2, (AX)(CX*1)
-	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z12, Z4, Z4
 	VMOVUPS Z4, (AX)(CX*2)
-	VMOVUPS Z5, 64(AX)(CX*2)
+	VMULPS  Z12, Z6, Z6
 	VMOVUPS Z6, (DX)
-	VMOVUPS Z7, 64(DX)
+	VMULPS  Z12, Z8, Z8
 	VMOVUPS Z8, (DX)(CX*1)
-	VMOVUPS Z9, 64(DX)(CX*1)
+	VMULPS  Z12, Z10, Z10
 	VMOVUPS Z10, (DX)(CX*2)
+	MOVQ    weight_base+144(FP), BX
+	VMOVUPS 64(BX), Z0
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z0, Z5, Z5
+	VMOVUPS Z5, 64(AX)(CX*2)
+	VMULPS  Z0, Z7, Z7
+	VMOVUPS Z7, 64(DX)
+	VMULPS  Z0, Z9, Z9
+	VMOVUPS Z9, 64(DX)(CX*1)
+	VMULPS  Z0, Z11, Z11
+	VMOVUPS Z11, 64(DX)(CX*2)
+	JMP     end6
+
+plain6:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z4, (AX)(CX*2)
+	VMOVUPS Z6, (DX)
+	VMOVUPS Z8, (DX)(CX*1)
+	VMOVUPS Z10, (DX)(CX*2)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMOVUPS Z5, 64(AX)(CX*2)
+	VMOVUPS Z7, 64(DX)
+	VMOVUPS Z9, 64(DX)(CX*1)
 	VMOVUPS Z11, 64(DX)(CX*2)
 
+end6:
 	// the next rows are 6 further
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+6, AX, AX
@@ -477,49 +524,90 @@ loop5:
 	JNZ          block5
 	MOVQ         weight_len+152(FP), BX
 	TESTQ        BX, BX
-	JZ           store5
-	MOVQ         weight_base+144(FP), BX
-	VMOVUPS      (BX), Z10
-	VMULPS       Z10, Z0, Z0
-	VMULPS       Z10, Z2, Z2
-	VMULPS       Z10, Z4, Z4
-	VMULPS       Z10, Z6, Z6
-	VMULPS       Z10, Z8, Z8
-	VMOVUPS      64(BX), Z10
-	VMULPS       Z10, Z1, Z1
-	VMULPS       Z10, Z3, Z3
-	VMULPS       Z10, Z5, Z5
-	VMULPS       Z10, Z7, Z7
-	VMULPS       Z10, Z9, Z9
+	JZ           plain5
 	MOVQ         bias_len+176(FP), BX
 	TESTQ        BX, BX
-	JZ           store5
-	MOVQ         bias_base+168(FP), BX
+	JZ           scaled5
+	MOVQ         weight_base+144(FP), BX
 	VMOVUPS      (BX), Z10
-	VADDPS       Z10, Z0, Z0
-	VADDPS       Z10, Z2, Z2
-	VADDPS       Z10, Z4, Z4
-	VADDPS       Z10, Z6, Z6
-	VADDPS       Z10, Z8, Z8
-	VMOVUPS      64(BX), Z10
-	VADDPS       Z10, Z1, Z1
-	VADDPS       Z10, Z3, Z3
-	VADDPS       Z10, Z5, Z5
-	VADDPS       Z10, Z7, Z7
-	VADDPS       Z10, Z9, Z9
+	MOVQ         bias_base+168(FP), BX
+	VMOVUPS      (BX), Z11
+	VMULPS       Z10, Z0, Z0
+	VADDPS       Z11, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMULPS       Z10, Z2, Z2
+	VADDPS       Z11, Z2, Z2
+	VMOVUPS      Z2, (AX)(CX*1)
+	VMULPS       Z10, Z4, Z4
+	VADDPS       Z11, Z4, Z4
+	VMOVUPS      Z4, (AX)(CX*2)
+	VMULPS       Z10, Z6, Z6
+	VADDPS       Z11, Z6, Z6
+	VMOVUPS      Z6, (DX)
+	VMULPS       Z10, Z8, Z8
+	VADDPS       Z11, Z8, Z8
+	VMOVUPS      Z8, (DX)(CX*1)
+	MOVQ         weight_base+144(FP), BX
+	VMOVUPS      64(BX), Z0
+	MOVQ         bias_base+168(FP), BX
+	VMOVUPS      64(BX), Z2
+	VMULPS       Z0, Z1, Z1
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMULPS       Z0, Z3, Z3
+	VADDPS       Z2, Z3, Z3
+	VMOVUPS      Z3, 64(AX)(CX*1)
+	VMULPS       Z0, Z5, Z5
+	VADDPS       Z2, Z5, Z5
+	VMOVUPS      Z5, 64(AX)(CX*2)
+	VMULPS       Z0, Z7, Z7
+	VADDPS       Z2, Z7, Z7
+	VMOVUPS      Z7, 64(DX)
+	VMULPS       Z0, Z9, Z9
+	VADDPS       Z2, Z9, Z9
+	VMOVUPS      Z9, 64(DX)(CX*1)
+	JMP          end5
 
-store5:
+scaled5:
+	MOVQ    weight_base+144(FP), BX
+	VMOVUPS (BX), Z10
+	VMULPS  Z10, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMULPS  Z10, Z2, Z2
 	VMOVUPS Z2, (AX)(CX*1)
-	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z10, Z4, Z4
 	VMOVUPS Z4, (AX)(CX*2)
-	VMOVUPS Z5, 64(AX)(CX*2)
+	VMULPS  Z10, Z6, Z6
 	VMOVUPS Z6, (DX)
-	VMOVUPS Z7, 64(DX)
+	VMULPS  Z10, Z8, Z8
 	VMOVUPS Z8, (DX)(CX*1)
+	MOVQ    weight_base+144(FP), BX
+	VMOVUPS 64(BX), Z0
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z0, Z5, Z5
+	VMOVUPS Z5, 64(AX)(CX*2)
+	VMULPS  Z0, Z7, Z7
+	VMOVUPS Z7, 64(DX)
+	VMULPS  Z0, Z9, Z9
+	VMOVUPS Z9, 64(DX)(CX*1)
+	JMP     end5
+
+plain5:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z4, (AX)(CX*2)
+	VMOVUPS Z6, (DX)
+	VMOVUPS Z8, (DX)(CX*1)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMOVUPS Z5, 64(AX)(CX*2)
+	VMOVUPS Z7, 64(DX)
 	VMOVUPS Z9, 64(DX)(CX*1)
 
+end5:
 	// the next rows are 5 further
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+5, AX, AX
@@ -682,43 +770,78 @@ loop4:
 	JNZ          block4
 	MOVQ         weight_len+152(FP), BX
 	TESTQ        BX, BX
-	JZ           store4
-	MOVQ         weight_base+144(FP), BX
-	VMOVUPS      (BX), Z8
-	VMULPS       Z8, Z0, Z0
-	VMULPS       Z8, Z2, Z2
-	VMULPS       Z8, Z4, Z4
-	VMULPS       Z8, Z6, Z6
-	VMOVUPS      64(BX), Z8
-	VMULPS       Z8, Z1, Z1
-	VMULPS       Z8, Z3, Z3
-	VMULPS       Z8, Z5, Z5
-	VMULPS       Z8, Z7, Z7
+	JZ           plain4
 	MOVQ         bias_len+176(FP), BX
 	TESTQ        BX, BX
-	JZ           store4
-	MOVQ         bias_base+168(FP), BX
+	JZ           scaled4
+	MOVQ         weight_base+144(FP), BX
 	VMOVUPS      (BX), Z8
-	VADDPS       Z8, Z0, Z0
-	VADDPS       Z8, Z2, Z2
-	VADDPS       Z8, Z4, Z4
-	VADDPS       Z8, Z6, Z6
-	VMOVUPS      64(BX), Z8
-	VADDPS       Z8, Z1, Z1
-	VADDPS       Z8, Z3, Z3
-	VADDPS       Z8, Z5, Z5
-	VADDPS       Z8, Z7, Z7
+	MOVQ         bias_base+168(FP), BX
+	VMOVUPS      (BX), Z9
+	VMULPS       Z8, Z0, Z0
+	VADDPS       Z9, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMULPS       Z8, Z2, Z2
+	VADDPS       Z9, Z2, Z2
+	VMOVUPS      Z2, (AX)(CX*1)
+	VMULPS       Z8, Z4, Z4
+	VADDPS       Z9, Z4, Z4
+	VMOVUPS      Z4, (AX)(CX*2)
+	VMULPS       Z8, Z6, Z6
+	VADDPS       Z9, Z6, Z6
+	VMOVUPS      Z6, (DX)
+	MOVQ         weight_base+144(FP), BX
+	VMOVUPS      64(BX), Z0
+	MOVQ         bias_base+168(FP), BX
+	VMOVUPS      64(BX), Z2
+	VMULPS       Z0, Z1, Z1
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMULPS       Z0, Z3, Z3
+	VADDPS       Z2, Z3, Z3
+	VMOVUPS      Z3, 64(AX)(CX*1)
+	VMULPS       Z0, Z5, Z5
+	VADDPS       Z2, Z5, Z5
+	VMOVUPS      Z5, 64(AX)(CX*2)
+	VMULPS       Z0, Z7, Z7
+	VADDPS       Z2, Z7, Z7
+	VMOVUPS      Z7, 64(DX)
+	JMP          end4
 
-store4:
+scaled4:
+	MOVQ    weight_base+144(FP), BX
+	VMOVUPS (BX), Z8
+	VMULPS  Z8, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMULPS  Z8, Z2, Z2
 	VMOVUPS Z2, (AX)(CX*1)
-	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z8, Z4, Z4
 	VMOVUPS Z4, (AX)(CX*2)
-	VMOVUPS Z5, 64(AX)(CX*2)
+	VMULPS  Z8, Z6, Z6
 	VMOVUPS Z6, (DX)
+	MOVQ    weight_base+144(FP), BX
+	VMOVUPS 64(BX), Z0
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z0, Z5, Z5
+	VMOVUPS Z5, 64(AX)(CX*2)
+	VMULPS  Z0, Z7, Z7
+	VMOVUPS Z7, 64(DX)
+	JMP     end4
+
+plain4:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z4, (AX)(CX*2)
+	VMOVUPS Z6, (DX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMOVUPS Z5, 64(AX)(CX*2)
 	VMOVUPS Z7, 64(DX)
 
+end4:
 	// the next rows are 4 further
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -851,37 +974,66 @@ loop3:
 	JNZ          block3
 	MOVQ         weight_len+152(FP), DX
 	TESTQ        DX, DX
-	JZ           store3
-	MOVQ         weight_base+144(FP), DX
-	VMOVUPS      (DX), Z6
-	VMULPS       Z6, Z0, Z0
-	VMULPS       Z6, Z2, Z2
-	VMULPS       Z6, Z4, Z4
-	VMOVUPS      64(DX), Z6
-	VMULPS       Z6, Z1, Z1
-	VMULPS       Z6, Z3, Z3
-	VMULPS       Z6, Z5, Z5
+	JZ           plain3
 	MOVQ         bias_len+176(FP), DX
 	TESTQ        DX, DX
-	JZ           store3
-	MOVQ         bias_base+168(FP), DX
+	JZ           scaled3
+	MOVQ         weight_base+144(FP), DX
 	VMOVUPS      (DX), Z6
-	VADDPS       Z6, Z0, Z0
-	VADDPS       Z6, Z2, Z2
-	VADDPS       Z6, Z4, Z4
-	VMOVUPS      64(DX), Z6
-	VADDPS       Z6, Z1, Z1
-	VADDPS       Z6, Z3, Z3
-	VADDPS       Z6, Z5, Z5
+	MOVQ         bias_base+168(FP), DX
+	VMOVUPS      (DX), Z7
+	VMULPS       Z6, Z0, Z0
+	VADDPS       Z7, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMULPS       Z6, Z2, Z2
+	VADDPS       Z7, Z2, Z2
+	VMOVUPS      Z2, (AX)(CX*1)
+	VMULPS       Z6, Z4, Z4
+	VADDPS       Z7, Z4, Z4
+	VMOVUPS      Z4, (AX)(CX*2)
+	MOVQ         weight_base+144(FP), DX
+	VMOVUPS      64(DX), Z0
+	MOVQ         bias_base+168(FP), DX
+	VMOVUPS      64(DX), Z2
+	VMULPS       Z0, Z1, Z1
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMULPS       Z0, Z3, Z3
+	VADDPS       Z2, Z3, Z3
+	VMOVUPS      Z3, 64(AX)(CX*1)
+	VMULPS       Z0, Z5, Z5
+	VADDPS       Z2, Z5, Z5
+	VMOVUPS      Z5, 64(AX)(CX*2)
+	JMP          end3
 
-store3:
+scaled3:
+	MOVQ    weight_base+144(FP), DX
+	VMOVUPS (DX), Z6
+	VMULPS  Z6, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMULPS  Z6, Z2, Z2
 	VMOVUPS Z2, (AX)(CX*1)
-	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z6, Z4, Z4
 	VMOVUPS Z4, (AX)(CX*2)
+	MOVQ    weight_base+144(FP), DX
+	VMOVUPS 64(DX), Z0
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z0, Z5, Z5
+	VMOVUPS Z5, 64(AX)(CX*2)
+	JMP     end3
+
+plain3:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z4, (AX)(CX*2)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z3, 64(AX)(CX*1)
 	VMOVUPS Z5, 64(AX)(CX*2)
 
+end3:
 	// the next rows are 3 further
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+3, AX, AX
@@ -989,31 +1141,54 @@ loop2:
 	JNZ          block2
 	MOVQ         weight_len+152(FP), DX
 	TESTQ        DX, DX
-	JZ           store2
-	MOVQ         weight_base+144(FP), DX
-	VMOVUPS      (DX), Z4
-	VMULPS       Z4, Z0, Z0
-	VMULPS       Z4, Z2, Z2
-	VMOVUPS      64(DX), Z4
-	VMULPS       Z4, Z1, Z1
-	VMULPS       Z4, Z3, Z3
+	JZ           plain2
 	MOVQ         bias_len+176(FP), DX
 	TESTQ        DX, DX
-	JZ           store2
-	MOVQ         bias_base+168(FP), DX
+	JZ           scaled2
+	MOVQ         weight_base+144(FP), DX
 	VMOVUPS      (DX), Z4
-	VADDPS       Z4, Z0, Z0
-	VADDPS       Z4, Z2, Z2
-	VMOVUPS      64(DX), Z4
-	VADDPS       Z4, Z1, Z1
-	VADDPS       Z4, Z3, Z3
+	MOVQ         bias_base+168(FP), DX
+	VMOVUPS      (DX), Z5
+	VMULPS       Z4, Z0, Z0
+	VADDPS       Z5, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMULPS       Z4, Z2, Z2
+	VADDPS       Z5, Z2, Z2
+	VMOVUPS      Z2, (AX)(CX*1)
+	MOVQ         weight_base+144(FP), DX
+	VMOVUPS      64(DX), Z0
+	MOVQ         bias_base+168(FP), DX
+	VMOVUPS      64(DX), Z2
+	VMULPS       Z0, Z1, Z1
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMULPS       Z0, Z3, Z3
+	VADDPS       Z2, Z3, Z3
+	VMOVUPS      Z3, 64(AX)(CX*1)
+	JMP          end2
 
-store2:
+scaled2:
+	MOVQ    weight_base+144(FP), DX
+	VMOVUPS (DX), Z4
+	VMULPS  Z4, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMULPS  Z4, Z2, Z2
 	VMOVUPS Z2, (AX)(CX*1)
+	MOVQ    weight_base+144(FP), DX
+	VMOVUPS 64(DX), Z0
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z3, 64(AX)(CX*1)
+	JMP     end2
+
+plain2:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z3, 64(AX)(CX*1)
 
+end2:
 	// the next rows are 2 further
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+2, AX, AX
@@ -1096,25 +1271,42 @@ loop1:
 	JNZ          block1
 	MOVQ         weight_len+152(FP), CX
 	TESTQ        CX, CX
-	JZ           store1
-	MOVQ         weight_base+144(FP), CX
-	VMOVUPS      (CX), Z2
-	VMULPS       Z2, Z0, Z0
-	VMOVUPS      64(CX), Z2
-	VMULPS       Z2, Z1, Z1
+	JZ           plain1
 	MOVQ         bias_len+176(FP), CX
 	TESTQ        CX, CX
-	JZ           store1
-	MOVQ         bias_base+168(FP), CX
+	JZ           scaled1
+	MOVQ         weight_base+144(FP), CX
 	VMOVUPS      (CX), Z2
-	VADDPS       Z2, Z0, Z0
+	MOVQ         bias_base+168(FP), CX
+	VMOVUPS      (CX), Z3
+	VMULPS       Z2, Z0, Z0
+	VADDPS       Z3, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	MOVQ         weight_base+144(FP), CX
+	VMOVUPS      64(CX), Z0
+	MOVQ         bias_base+168(FP), CX
 	VMOVUPS      64(CX), Z2
+	VMULPS       Z0, Z1, Z1
 	VADDPS       Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	JMP          end1
 
-store1:
+scaled1:
+	MOVQ    weight_base+144(FP), CX
+	VMOVUPS (CX), Z2
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)
+	MOVQ    weight_base+144(FP), CX
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	JMP     end1
+
+plain1:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 
+end1:
 	// the next rows are 1 further
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+1, AX, AX
@@ -1413,55 +1605,102 @@ loop6:
 	JNZ          block6
 	MOVQ         weight_len+128(FP), BX
 	TESTQ        BX, BX
-	JZ           store6
-	MOVQ         weight_base+120(FP), BX
-	VMOVUPS      (BX), Z12
-	VMULPS       Z12, Z0, Z0
-	VMULPS       Z12, Z2, Z2
-	VMULPS       Z12, Z4, Z4
-	VMULPS       Z12, Z6, Z6
-	VMULPS       Z12, Z8, Z8
-	VMULPS       Z12, Z10, Z10
-	VMOVUPS      64(BX), Z12
-	VMULPS       Z12, Z1, Z1
-	VMULPS       Z12, Z3, Z3
-	VMULPS       Z12, Z5, Z5
-	VMULPS       Z12, Z7, Z7
-	VMULPS       Z12, Z9, Z9
-	VMULPS       Z12, Z11, Z11
+	JZ           plain6
 	MOVQ         bias_len+152(FP), BX
 	TESTQ        BX, BX
-	JZ           store6
-	MOVQ         bias_base+144(FP), BX
+	JZ           scaled6
+	MOVQ         weight_base+120(FP), BX
 	VMOVUPS      (BX), Z12
-	VADDPS       Z12, Z0, Z0
-	VADDPS       Z12, Z2, Z2
-	VADDPS       Z12, Z4, Z4
-	VADDPS       Z12, Z6, Z6
-	VADDPS       Z12, Z8, Z8
-	VADDPS       Z12, Z10, Z10
-	VMOVUPS      64(BX), Z12
-	VADDPS       Z12, Z1, Z1
-	VADDPS       Z12, Z3, Z3
-	VADDPS       Z12, Z5, Z5
-	VADDPS       Z12, Z7, Z7
-	VADDPS       Z12, Z9, Z9
-	VADDPS       Z12, Z11, Z11
+	MOVQ         bias_base+144(FP), BX
+	VMOVUPS      (BX), Z13
+	VMULPS       Z12, Z0, Z0
+	VADDPS       Z13, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMULPS       Z12, Z2, Z2
+	VADDPS       Z13, Z2, Z2
+	VMOVUPS      Z2, (AX)(CX*1)
+	VMULPS       Z12, Z4, Z4
+	VADDPS       Z13, Z4, Z4
+	VMOVUPS      Z4, (AX)(CX*2)
+	VMULPS       Z12, Z6, Z6
+	VADDPS       Z13, Z6, Z6
+	VMOVUPS      Z6, (DX)
+	VMULPS       Z12, Z8, Z8
+	VADDPS       Z13, Z8, Z8
+	VMOVUPS      Z8, (DX)(CX*1)
+	VMULPS       Z12, Z10, Z10
+	VADDPS       Z13, Z10, Z10
+	VMOVUPS      Z10, (DX)(CX*2)
+	MOVQ         weight_base+120(FP), BX
+	VMOVUPS      64(BX), Z0
+	MOVQ         bias_base+144(FP), BX
+	VMOVUPS      64(BX), Z2
+	VMULPS       Z0, Z1, Z1
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMULPS       Z0, Z3, Z3
+	VADDPS       Z2, Z3, Z3
+	VMOVUPS      Z3, 64(AX)(CX*1)
+	VMULPS       Z0, Z5, Z5
+	VADDPS       Z2, Z5, Z5
+	VMOVUPS      Z5, 64(AX)(CX*2)
+	VMULPS       Z0, Z7, Z7
+	VADDPS       Z2, Z7, Z7
+	VMOVUPS      Z7, 64(DX)
+	VMULPS       Z0, Z9, Z9
+	VADDPS       Z2, Z9, Z9
+	VMOVUPS      Z9, 64(DX)(CX*1)
+	VMULPS       Z0, Z11, Z11
+	VADDPS       Z2, Z11, Z11
+	VMOVUPS      Z11, 64(DX)(CX*2)
+	JMP          end6
 
-store6:
+scaled6:
+	MOVQ    weight_base+120(FP), BX
+	VMOVUPS (BX), Z12
+	VMULPS  Z12, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMULPS  Z12, Z2, Z2
 	VMOVUPS Z2, (AX)(CX*1)
-	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z12, Z4, Z4
 	VMOVUPS Z4, (AX)(CX*2)
-	VMOVUPS Z5, 64(AX)(CX*2)
+	VMULPS  Z12, Z6, Z6
 	VMOVUPS Z6, (DX)
-	VMOVUPS Z7, 64(DX)
+	VMULPS  Z12, Z8, Z8
 	VMOVUPS Z8, (DX)(CX*1)
-	VMOVUPS Z9, 64(DX)(CX*1)
+	VMULPS  Z12, Z10, Z10
 	VMOVUPS Z10, (DX)(CX*2)
+	MOVQ    weight_base+120(FP), BX
+	VMOVUPS 64(BX), Z0
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z0, Z5, Z5
+	VMOVUPS Z5, 64(AX)(CX*2)
+	VMULPS  Z0, Z7, Z7
+	VMOVUPS Z7, 64(DX)
+	VMULPS  Z0, Z9, Z9
+	VMOVUPS Z9, 64(DX)(CX*1)
+	VMULPS  Z0, Z11, Z11
+	VMOVUPS Z11, 64(DX)(CX*2)
+	JMP     end6
+
+plain6:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z4, (AX)(CX*2)
+	VMOVUPS Z6, (DX)
+	VMOVUPS Z8, (DX)(CX*1)
+	VMOVUPS Z10, (DX)(CX*2)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMOVUPS Z5, 64(AX)(CX*2)
+	VMOVUPS Z7, 64(DX)
+	VMOVUPS Z9, 64(DX)(CX*1)
 	VMOVUPS Z11, 64(DX)(CX*2)
 
+end6:
 	// the next rows are 6 further
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -1687,49 +1926,90 @@ loop5:
 	JNZ          block5
 	MOVQ         weight_len+128(FP), BX
 	TESTQ        BX, BX
-	JZ           store5
-	MOVQ         weight_base+120(FP), BX
-	VMOVUPS      (BX), Z10
-	VMULPS       Z10, Z0, Z0
-	VMULPS       Z10, Z2, Z2
-	VMULPS       Z10, Z4, Z4
-	VMULPS       Z10, Z6, Z6
-	VMULPS       Z10, Z8, Z8
-	VMOVUPS      64(BX), Z10
-	VMULPS       Z10, Z1, Z1
-	VMULPS       Z10, Z3, Z3
-	VMULPS       Z10, Z5, Z5
-	VMULPS       Z10, Z7, Z7
-	VMULPS       Z10, Z9, Z9
+	JZ           plain5
 	MOVQ         bias_len+152(FP), BX
 	TESTQ        BX, BX
-	JZ           store5
-	MOVQ         bias_base+144(FP), BX
+	JZ           scaled5
+	MOVQ         weight_base+120(FP), BX
 	VMOVUPS      (BX), Z10
-	VADDPS       Z10, Z0, Z0
-	VADDPS       Z10, Z2, Z2
-	VADDPS       Z10, Z4, Z4
-	VADDPS       Z10, Z6, Z6
-	VADDPS       Z10, Z8, Z8
-	VMOVUPS      64(BX), Z10
-	VADDPS       Z10, Z1, Z1
-	VADDPS       Z10, Z3, Z3
-	VADDPS       Z10, Z5, Z5
-	VADDPS       Z10, Z7, Z7
-	VADDPS       Z10, Z9, Z9
+	MOVQ         bias_base+144(FP), BX
+	VMOVUPS      (BX), Z11
+	VMULPS       Z10, Z0, Z0
+	VADDPS       Z11, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMULPS       Z10, Z2, Z2
+	VADDPS       Z11, Z2, Z2
+	VMOVUPS      Z2, (AX)(CX*1)
+	VMULPS       Z10, Z4, Z4
+	VADDPS       Z11, Z4, Z4
+	VMOVUPS      Z4, (AX)(CX*2)
+	VMULPS       Z10, Z6, Z6
+	VADDPS       Z11, Z6, Z6
+	VMOVUPS      Z6, (DX)
+	VMULPS       Z10, Z8, Z8
+	VADDPS       Z11, Z8, Z8
+	VMOVUPS      Z8, (DX)(CX*1)
+	MOVQ         weight_base+120(FP), BX
+	VMOVUPS      64(BX), Z0
+	MOVQ         bias_base+144(FP), BX
+	VMOVUPS      64(BX), Z2
+	VMULPS       Z0, Z1, Z1
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMULPS       Z0, Z3, Z3
+	VADDPS       Z2, Z3, Z3
+	VMOVUPS      Z3, 64(AX)(CX*1)
+	VMULPS       Z0, Z5, Z5
+	VADDPS       Z2, Z5, Z5
+	VMOVUPS      Z5, 64(AX)(CX*2)
+	VMULPS       Z0, Z7, Z7
+	VADDPS       Z2, Z7, Z7
+	VMOVUPS      Z7, 64(DX)
+	VMULPS       Z0, Z9, Z9
+	VADDPS       Z2, Z9, Z9
+	VMOVUPS      Z9, 64(DX)(CX*1)
+	JMP          end5
 
-store5:
+scaled5:
+	MOVQ    weight_base+120(FP), BX
+	VMOVUPS (BX), Z10
+	VMULPS  Z10, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMULPS  Z10, Z2, Z2
 	VMOVUPS Z2, (AX)(CX*1)
-	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z10, Z4, Z4
 	VMOVUPS Z4, (AX)(CX*2)
-	VMOVUPS Z5, 64(AX)(CX*2)
+	VMULPS  Z10, Z6, Z6
 	VMOVUPS Z6, (DX)
-	VMOVUPS Z7, 64(DX)
+	VMULPS  Z10, Z8, Z8
 	VMOVUPS Z8, (DX)(CX*1)
+	MOVQ    weight_base+120(FP), BX
+	VMOVUPS 64(BX), Z0
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z0, Z5, Z5
+	VMOVUPS Z5, 64(AX)(CX*2)
+	VMULPS  Z0, Z7, Z7
+	VMOVUPS Z7, 64(DX)
+	VMULPS  Z0, Z9, Z9
+	VMOVUPS Z9, 64(DX)(CX*1)
+	JMP     end5
+
+plain5:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z4, (AX)(CX*2)
+	VMOVUPS Z6, (DX)
+	VMOVUPS Z8, (DX)(CX*1)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMOVUPS Z5, 64(AX)(CX*2)
+	VMOVUPS Z7, 64(DX)
 	VMOVUPS Z9, 64(DX)(CX*1)
 
+end5:
 	// the next rows are 5 further
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+10, AX, AX
@@ -1922,43 +2202,78 @@ loop4:
 	JNZ          block4
 	MOVQ         weight_len+128(FP), BX
 	TESTQ        BX, BX
-	JZ           store4
-	MOVQ         weight_base+120(FP), BX
-	VMOVUPS      (BX), Z8
-	VMULPS       Z8, Z0, Z0
-	VMULPS       Z8, Z2, Z2
-	VMULPS       Z8, Z4, Z4
-	VMULPS       Z8, Z6, Z6
-	VMOVUPS      64(BX), Z8
-	VMULPS       Z8, Z1, Z1
-	VMULPS       Z8, Z3, Z3
-	VMULPS       Z8, Z5, Z5
-	VMULPS       Z8, Z7, Z7
+	JZ           plain4
 	MOVQ         bias_len+152(FP), BX
 	TESTQ        BX, BX
-	JZ           store4
-	MOVQ         bias_base+144(FP), BX
+	JZ           scaled4
+	MOVQ         weight_base+120(FP), BX
 	VMOVUPS      (BX), Z8
-	VADDPS       Z8, Z0, Z0
-	VADDPS       Z8, Z2, Z2
-	VADDPS       Z8, Z4, Z4
-	VADDPS       Z8, Z6, Z6
-	VMOVUPS      64(BX), Z8
-	VADDPS       Z8, Z1, Z1
-	VADDPS       Z8, Z3, Z3
-	VADDPS       Z8, Z5, Z5
-	VADDPS       Z8, Z7, Z7
+	MOVQ         bias_base+144(FP), BX
+	VMOVUPS      (BX), Z9
+	VMULPS       Z8, Z0, Z0
+	VADDPS       Z9, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMULPS       Z8, Z2, Z2
+	VADDPS       Z9, Z2, Z2
+	VMOVUPS      Z2, (AX)(CX*1)
+	VMULPS       Z8, Z4, Z4
+	VADDPS       Z9, Z4, Z4
+	VMOVUPS      Z4, (AX)(CX*2)
+	VMULPS       Z8, Z6, Z6
+	VADDPS       Z9, Z6, Z6
+	VMOVUPS      Z6, (DX)
+	MOVQ         weight_base+120(FP), BX
+	VMOVUPS      64(BX), Z0
+	MOVQ         bias_base+144(FP), BX
+	VMOVUPS      64(BX), Z2
+	VMULPS       Z0, Z1, Z1
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMULPS       Z0, Z3, Z3
+	VADDPS       Z2, Z3, Z3
+	VMOVUPS      Z3, 64(AX)(CX*1)
+	VMULPS       Z0, Z5, Z5
+	VADDPS       Z2, Z5, Z5
+	VMOVUPS      Z5, 64(AX)(CX*2)
+	VMULPS       Z0, Z7, Z7
+	VADDPS       Z2, Z7, Z7
+	VMOVUPS      Z7, 64(DX)
+	JMP          end4
 
-store4:
+scaled4:
+	MOVQ    weight_base+120(FP), BX
+	VMOVUPS (BX), Z8
+	VMULPS  Z8, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMULPS  Z8, Z2, Z2
 	VMOVUPS Z2, (AX)(CX*1)
-	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z8, Z4, Z4
 	VMOVUPS Z4, (AX)(CX*2)
-	VMOVUPS Z5, 64(AX)(CX*2)
+	VMULPS  Z8, Z6, Z6
 	VMOVUPS Z6, (DX)
+	MOVQ    weight_base+120(FP), BX
+	VMOVUPS 64(BX), Z0
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z0, Z5, Z5
+	VMOVUPS Z5, 64(AX)(CX*2)
+	VMULPS  Z0, Z7, Z7
+	VMOVUPS Z7, 64(DX)
+	JMP     end4
+
+plain4:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z4, (AX)(CX*2)
+	VMOVUPS Z6, (DX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMOVUPS Z5, 64(AX)(CX*2)
 	VMOVUPS Z7, 64(DX)
 
+end4:
 	// the next rows are 4 further
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -2113,37 +2428,66 @@ loop3:
 	JNZ          block3
 	MOVQ         weight_len+128(FP), DX
 	TESTQ        DX, DX
-	JZ           store3
-	MOVQ         weight_base+120(FP), DX
-	VMOVUPS      (DX), Z6
-	VMULPS       Z6, Z0, Z0
-	VMULPS       Z6, Z2, Z2
-	VMULPS       Z6, Z4, Z4
-	VMOVUPS      64(DX), Z6
-	VMULPS       Z6, Z1, Z1
-	VMULPS       Z6, Z3, Z3
-	VMULPS       Z6, Z5, Z5
+	JZ           plain3
 	MOVQ         bias_len+152(FP), DX
 	TESTQ        DX, DX
-	JZ           store3
-	MOVQ         bias_base+144(FP), DX
+	JZ           scaled3
+	MOVQ         weight_base+120(FP), DX
 	VMOVUPS      (DX), Z6
-	VADDPS       Z6, Z0, Z0
-	VADDPS       Z6, Z2, Z2
-	VADDPS       Z6, Z4, Z4
-	VMOVUPS      64(DX), Z6
-	VADDPS       Z6, Z1, Z1
-	VADDPS       Z6, Z3, Z3
-	VADDPS       Z6, Z5, Z5
+	MOVQ         bias_base+144(FP), DX
+	VMOVUPS      (DX), Z7
+	VMULPS       Z6, Z0, Z0
+	VADDPS       Z7, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMULPS       Z6, Z2, Z2
+	VADDPS       Z7, Z2, Z2
+	VMOVUPS      Z2, (AX)(CX*1)
+	VMULPS       Z6, Z4, Z4
+	VADDPS       Z7, Z4, Z4
+	VMOVUPS      Z4, (AX)(CX*2)
+	MOVQ         weight_base+120(FP), DX
+	VMOVUPS      64(DX), Z0
+	MOVQ         bias_base+144(FP), DX
+	VMOVUPS      64(DX), Z2
+	VMULPS       Z0, Z1, Z1
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMULPS       Z0, Z3, Z3
+	VADDPS       Z2, Z3, Z3
+	VMOVUPS      Z3, 64(AX)(CX*1)
+	VMULPS       Z0, Z5, Z5
+	VADDPS       Z2, Z5, Z5
+	VMOVUPS      Z5, 64(AX)(CX*2)
+	JMP          end3
 
-store3:
+scaled3:
+	MOVQ    weight_base+120(FP), DX
+	VMOVUPS (DX), Z6
+	VMULPS  Z6, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMULPS  Z6, Z2, Z2
 	VMOVUPS Z2, (AX)(CX*1)
-	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z6, Z4, Z4
 	VMOVUPS Z4, (AX)(CX*2)
+	MOVQ    weight_base+120(FP), DX
+	VMOVUPS 64(DX), Z0
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z3, 64(AX)(CX*1)
+	VMULPS  Z0, Z5, Z5
+	VMOVUPS Z5, 64(AX)(CX*2)
+	JMP     end3
+
+plain3:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z4, (AX)(CX*2)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z3, 64(AX)(CX*1)
 	VMOVUPS Z5, 64(AX)(CX*2)
 
+end3:
 	// the next rows are 3 further
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+6, AX, AX
@@ -2265,31 +2609,54 @@ loop2:
 	JNZ          block2
 	MOVQ         weight_len+128(FP), DX
 	TESTQ        DX, DX
-	JZ           store2
-	MOVQ         weight_base+120(FP), DX
-	VMOVUPS      (DX), Z4
-	VMULPS       Z4, Z0, Z0
-	VMULPS       Z4, Z2, Z2
-	VMOVUPS      64(DX), Z4
-	VMULPS       Z4, Z1, Z1
-	VMULPS       Z4, Z3, Z3
+	JZ           plain2
 	MOVQ         bias_len+152(FP), DX
 	TESTQ        DX, DX
-	JZ           store2
-	MOVQ         bias_base+144(FP), DX
+	JZ           scaled2
+	MOVQ         weight_base+120(FP), DX
 	VMOVUPS      (DX), Z4
-	VADDPS       Z4, Z0, Z0
-	VADDPS       Z4, Z2, Z2
-	VMOVUPS      64(DX), Z4
-	VADDPS       Z4, Z1, Z1
-	VADDPS       Z4, Z3, Z3
+	MOVQ         bias_base+144(FP), DX
+	VMOVUPS      (DX), Z5
+	VMULPS       Z4, Z0, Z0
+	VADDPS       Z5, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMULPS       Z4, Z2, Z2
+	VADDPS       Z5, Z2, Z2
+	VMOVUPS      Z2, (AX)(CX*1)
+	MOVQ         weight_base+120(FP), DX
+	VMOVUPS      64(DX), Z0
+	MOVQ         bias_base+144(FP), DX
+	VMOVUPS      64(DX), Z2
+	VMULPS       Z0, Z1, Z1
+	VADDPS       Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMULPS       Z0, Z3, Z3
+	VADDPS       Z2, Z3, Z3
+	VMOVUPS      Z3, 64(AX)(CX*1)
+	JMP          end2
 
-store2:
+scaled2:
+	MOVQ    weight_base+120(FP), DX
+	VMOVUPS (DX), Z4
+	VMULPS  Z4, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
+	VMULPS  Z4, Z2, Z2
 	VMOVUPS Z2, (AX)(CX*1)
+	MOVQ    weight_base+120(FP), DX
+	VMOVUPS 64(DX), Z0
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMULPS  Z0, Z3, Z3
+	VMOVUPS Z3, 64(AX)(CX*1)
+	JMP     end2
+
+plain2:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z3, 64(AX)(CX*1)
 
+end2:
 	// the next rows are 2 further
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -2378,25 +2745,42 @@ loop1:
 	JNZ          block1
 	MOVQ         weight_len+128(FP), CX
 	TESTQ        CX, CX
-	JZ           store1
-	MOVQ         weight_base+120(FP), CX
-	VMOVUPS      (CX), Z2
-	VMULPS       Z2, Z0, Z0
-	VMOVUPS      64(CX), Z2
-	VMULPS       Z2, Z1, Z1
+	JZ           plain1
 	MOVQ         bias_len+152(FP), CX
 	TESTQ        CX, CX
-	JZ           store1
-	MOVQ         bias_base+144(FP), CX
+	JZ           scaled1
+	MOVQ         weight_base+120(FP), CX
 	VMOVUPS      (CX), Z2
-	VADDPS       Z2, Z0, Z0
+	MOVQ         bias_base+144(FP), CX
+	VMOVUPS      (CX), Z3
+	VMULPS       Z2, Z0, Z0
+	VADDPS       Z3, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	MOVQ         weight_base+120(FP), CX
+	VMOVUPS      64(CX), Z0
+	MOVQ         bias_base+144(FP), CX
 	VMOVUPS      64(CX), Z2
+	VMULPS       Z0, Z1, Z1
 	VADDPS       Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	JMP          end1
 
-store1:
+scaled1:
+	MOVQ    weight_base+120(FP), CX
+	VMOVUPS (CX), Z2
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)
+	MOVQ    weight_base+120(FP), CX
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	JMP     end1
+
+plain1:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 
+end1:
 	// the next rows are 1 further
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+2, AX, AX

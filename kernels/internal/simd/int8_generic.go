@@ -1,10 +1,6 @@
 package simd
 
-import (
-	"math"
-
-	"github.com/avoformer/avoformer/internal/half"
-)
+import "math"
 
 // Products of int8 in pure Go. float32(x*y) + z keeps a compiler from fusing the two,
 // which would give other bits.
@@ -53,6 +49,10 @@ func quantizeInt8Generic(dst []int8, x []float32, rows, cols, filled, lddst, ldx
 
 func quantizeInt8By32Generic(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	quantizeRows(dst, x, WeightBlock, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+}
+
+func quantizeInt8By16Generic(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
+	quantizeRows(dst, x, 16, rows, cols, filled, lddst, ldx, scale, start, ldscale)
 }
 
 func quantizeInt16Generic(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
@@ -144,51 +144,4 @@ func int8DotsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, ld
 			y[0], y[1] = int8Finish(y0, j, weight, bias), int8Finish(y1, j+1, weight, bias)
 		}
 	}
-}
-
-// blocksGeneric multiplies with weights in blocks, of 8 bits or of 4.
-func blocksGeneric(bits, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	bytes := (2 + WeightBlock*bits/8) * nr
-	for j := range nr {
-		for i := range m {
-			if add == 0 {
-				c[i*ldc+j] = 0
-			}
-		}
-		for q := range k / WeightBlock {
-			block := b[q*bytes:][:bytes]
-			ofColumn := half.Float16(uint16(block[2*j]) | uint16(block[2*j+1])<<8)
-			column := weightColumn(bits, block[2*nr:], j, nr)
-			for i := range m {
-				t := start[q*ldscale+i]
-				if bits == 4 {
-					t >>= 4
-				}
-				for p, x := range a[i*lda+q*WeightBlock:][:WeightBlock] {
-					t += int32(x) * column[p]
-				}
-				c[i*ldc+j] += float32(float32(float32(t)*scale[q*ldscale+i]) * ofColumn)
-			}
-		}
-	}
-}
-
-// weightColumn is column j of the weights of a block, without sign.
-func weightColumn(bits int, w []uint8, j, nr int) (column [WeightBlock]int32) {
-	for p := range column {
-		if bits == 8 {
-			column[p] = int32(w[4*nr*(p/4)+4*j+p%4])
-		} else {
-			column[p] = int32(w[4*nr*(p%16/4)+4*j+p%4] >> (p / 16 * 4) & 15)
-		}
-	}
-	return column
-}
-
-func blocks8Generic(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	blocksGeneric(8, m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
-}
-
-func blocks4Generic(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	blocksGeneric(4, m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
 }

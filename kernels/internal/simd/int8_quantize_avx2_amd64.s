@@ -823,3 +823,206 @@ end13:
 end2:
 	VZEROUPPER
 	RET
+
+// func quantizeInt8By16AVX2(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizeInt8By16AVX2(SB), NOSPLIT, $0-144
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    scale_base+88(FP), DX
+	MOVQ    start_base+112(FP), BX
+	MOVQ    cols+56(FP), SI
+	ANDQ    $+7, SI
+	LEAQ    lanes8<>+0(SB), DI
+	MOVQ    $0x00000008, R8
+	SUBQ    SI, R8
+	LEAQ    (DI)(R8*4), DI
+	VMOVUPS (DI), Y0
+	MOVQ    rows+48(FP), DI
+	CMPQ    DI, $+1
+	JLT     end2
+
+loop1:
+	MOVQ DX, R8
+	MOVQ BX, R9
+	MOVQ cols+56(FP), R10
+	MOVQ filled+64(FP), R11
+	CMPQ R10, $+16
+	JLT  end4
+
+loop3:
+	VMOVUPS      (CX), Y1
+	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y2
+	VMOVUPS      32(CX), Y3
+	VANDPS       f32x8_7fffffff<>+0(SB), Y3, Y4
+	VMAXPS       Y4, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X4
+	VMAXPS       X2, X4, X4
+	VSHUFPS      $0x4e, X4, X4, X2
+	VMAXPS       X2, X4, X2
+	VSHUFPS      $0xb1, X2, X2, X4
+	VMAXPS       X4, X2, X2
+	VMOVUPS      f32x4_42fe0000<>+0(SB), X4
+	VMAXPS       f32x4_0d800000<>+0(SB), X2, X5
+	VDIVPS       X5, X4, X4
+	VBROADCASTSS X4, Y4
+	VXORPS       Y5, Y5, Y5
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y4, Y1
+	VPSHUFB      narrow8x1<>+0(SB), Y1, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VPUNPCKLDQ   X7, X6, X6
+	VMOVQ        X6, (AX)
+	VSUBPS       f32x8_4b400000<>+0(SB), Y1, Y1
+	VADDPS       Y1, Y5, Y5
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y4, Y3
+	VPSHUFB      narrow8x1<>+0(SB), Y3, Y1
+	VEXTRACTF128 $0x01, Y1, X4
+	VPUNPCKLDQ   X4, X1, X1
+	VMOVQ        X1, 8(AX)
+	VSUBPS       f32x8_4b400000<>+0(SB), Y3, Y1
+	VADDPS       Y1, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X1
+	VADDPS       X5, X1, X1
+	VSHUFPS      $0x4e, X1, X1, X3
+	VADDPS       X3, X1, X1
+	VSHUFPS      $0xb1, X1, X1, X3
+	VADDPS       X3, X1, X1
+	VMULPS       f32x4_3c010204<>+0(SB), X2, X2
+	VSUBPS       X1, X1, X3
+	VADDPS       X3, X2, X2
+	VMOVSS       X2, (R8)
+	VMULPS       f32x4_c3000000<>+0(SB), X1, X1
+	VCVTPS2DQ    X1, X1
+	VMOVSS       X1, (R9)
+	ADDQ         $+64, CX
+	ADDQ         $+16, AX
+	SUBQ         $0x10, R11
+	MOVQ         ldscale+136(FP), R12
+	LEAQ         (R8)(R12*4), R8
+	MOVQ         ldscale+136(FP), R12
+	LEAQ         (R9)(R12*4), R9
+	SUBQ         $+16, R10
+	CMPQ         R10, $+16
+	JGE          loop3
+
+end4:
+	TESTQ  R10, R10
+	JZ     end5
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   CX, R12
+	MOVQ   R10, R13
+	CMPQ   R13, $+8
+	JLT    end7
+
+loop6:
+	VMOVUPS (R12), Y3
+	VANDPS  f32x8_7fffffff<>+0(SB), Y3, Y3
+	VMAXPS  Y3, Y1, Y1
+	ADDQ    $+32, R12
+	SUBQ    $+8, R13
+	CMPQ    R13, $+8
+	JGE     loop6
+
+end7:
+	TESTQ      SI, SI
+	JZ         end8
+	VMASKMOVPS (R12), Y0, Y3
+	VANDPS     f32x8_7fffffff<>+0(SB), Y3, Y3
+	VMAXPS     Y3, Y1, Y1
+
+end8:
+	VEXTRACTF128 $0x01, Y1, X3
+	VMAXPS       X1, X3, X3
+	VSHUFPS      $0x4e, X3, X3, X1
+	VMAXPS       X1, X3, X1
+	VSHUFPS      $0xb1, X1, X1, X3
+	VMAXPS       X3, X1, X1
+	VMOVUPS      f32x4_42fe0000<>+0(SB), X3
+	VMAXPS       f32x4_0d800000<>+0(SB), X1, X4
+	VDIVPS       X4, X3, X3
+	VBROADCASTSS X3, Y3
+	MOVQ         CX, R12
+	MOVQ         R10, R13
+	CMPQ         R13, $+8
+	JLT          end10
+
+loop9:
+	VMOVUPS      (R12), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y3, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, (AX)
+	VSUBPS       f32x8_4b400000<>+0(SB), Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	ADDQ         $+8, AX
+	SUBQ         $0x08, R11
+	ADDQ         $+32, R12
+	SUBQ         $+8, R13
+	CMPQ         R13, $+8
+	JGE          loop9
+
+end10:
+	TESTQ        SI, SI
+	JZ           end11
+	VMASKMOVPS   (R12), Y0, Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y3, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X5
+	VPUNPCKLDQ   X5, X3, X3
+	VMOVQ        X3, (AX)
+	VSUBPS       f32x8_4b400000<>+0(SB), Y4, Y3
+	VADDPS       Y3, Y2, Y2
+	ADDQ         $+8, AX
+	SUBQ         $0x08, R11
+
+end11:
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X2, X3, X3
+	VSHUFPS      $0x4e, X3, X3, X2
+	VADDPS       X2, X3, X2
+	VSHUFPS      $0xb1, X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMULPS       f32x4_3c010204<>+0(SB), X1, X1
+	VSUBPS       X2, X2, X3
+	VADDPS       X3, X1, X1
+	VMOVSS       X1, (R8)
+	VMULPS       f32x4_c3000000<>+0(SB), X2, X1
+	VCVTPS2DQ    X1, X1
+	VMOVSS       X1, (R9)
+	LEAQ         (CX)(R10*4), CX
+
+end5:
+	VXORPS Y1, Y1, Y1
+	CMPQ   R11, $+8
+	JLT    end13
+
+loop12:
+	VPSHUFB      narrow8x1<>+0(SB), Y1, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPUNPCKLDQ   X3, X2, X2
+	VMOVQ        X2, (AX)
+	ADDQ         $+8, AX
+	SUBQ         $+8, R11
+	CMPQ         R11, $+8
+	JGE          loop12
+
+end13:
+	ADDQ $+4, DX
+	ADDQ $+4, BX
+	MOVQ ldx+80(FP), R8
+	MOVQ cols+56(FP), R9
+	SUBQ R9, R8
+	LEAQ (CX)(R8*4), CX
+	MOVQ lddst+72(FP), R8
+	MOVQ filled+64(FP), R9
+	SUBQ R9, R8
+	LEAQ (AX)(R8*1), AX
+	SUBQ $+1, DI
+	CMPQ DI, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET

@@ -662,3 +662,190 @@ end13:
 end2:
 	VZEROUPPER
 	RET
+
+// func quantizeInt8By16AVX512(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·quantizeInt8By16AVX512(SB), NOSPLIT, $0-144
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  x_base+24(FP), CX
+	MOVQ  scale_base+88(FP), DX
+	MOVQ  start_base+112(FP), BX
+	MOVQ  cols+56(FP), SI
+	ANDQ  $+15, SI
+	MOVQ  $-1, DI
+	BZHIQ SI, DI, DI
+	KMOVW DI, K1
+	MOVQ  rows+48(FP), DI
+	CMPQ  DI, $+1
+	JLT   end2
+
+loop1:
+	MOVQ DX, R8
+	MOVQ BX, R9
+	MOVQ cols+56(FP), R10
+	MOVQ filled+64(FP), R11
+	CMPQ R10, $+16
+	JLT  end4
+
+loop3:
+	VMOVUPS       (CX), Z0
+	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VMAXPS        Y1, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X1
+	VMAXPS        X2, X1, X1
+	VSHUFPS       $0x4e, X1, X1, X2
+	VMAXPS        X2, X1, X1
+	VSHUFPS       $0xb1, X1, X1, X2
+	VMAXPS        X2, X1, X1
+	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
+	VMAXPS        f32x4_0d800000<>+0(SB), X1, X3
+	VDIVPS        X3, X2, X2
+	VBROADCASTSS  X2, Z2
+	VXORPS        Z3, Z3, Z3
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z2, Z0
+	VPMOVDB       Z0, (AX)
+	VSUBPS        f32x16_4b400000<>+0(SB), Z0, Z0
+	VADDPS        Z0, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y3, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X2
+	VADDPS        X0, X2, X2
+	VSHUFPS       $0x4e, X2, X2, X0
+	VADDPS        X0, X2, X0
+	VSHUFPS       $0xb1, X0, X0, X2
+	VADDPS        X2, X0, X0
+	VMULPS        f32x4_3c010204<>+0(SB), X1, X1
+	VSUBPS        X0, X0, X2
+	VADDPS        X2, X1, X1
+	VMOVSS        X1, (R8)
+	VMULPS        f32x4_c3000000<>+0(SB), X0, X0
+	VCVTPS2DQ     X0, X0
+	VMOVSS        X0, (R9)
+	ADDQ          $+64, CX
+	ADDQ          $+16, AX
+	SUBQ          $0x10, R11
+	MOVQ          ldscale+136(FP), R12
+	LEAQ          (R8)(R12*4), R8
+	MOVQ          ldscale+136(FP), R12
+	LEAQ          (R9)(R12*4), R9
+	SUBQ          $+16, R10
+	CMPQ          R10, $+16
+	JGE           loop3
+
+end4:
+	TESTQ  R10, R10
+	JZ     end5
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   CX, R12
+	MOVQ   R10, R13
+	CMPQ   R13, $+16
+	JLT    end7
+
+loop6:
+	VMOVUPS (R12), Z2
+	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
+	VMAXPS  Z2, Z0, Z0
+	ADDQ    $+64, R12
+	SUBQ    $+16, R13
+	CMPQ    R13, $+16
+	JGE     loop6
+
+end7:
+	TESTQ     SI, SI
+	JZ        end8
+	VMOVUPS.Z (R12), K1, Z2
+	VANDPS    f32x16_7fffffff<>+0(SB), Z2, Z2
+	VMAXPS    Z2, Z0, Z0
+
+end8:
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VMAXPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VMAXPS        X2, X0, X0
+	VSHUFPS       $0x4e, X0, X0, X2
+	VMAXPS        X2, X0, X0
+	VSHUFPS       $0xb1, X0, X0, X2
+	VMAXPS        X2, X0, X0
+	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
+	VMAXPS        f32x4_0d800000<>+0(SB), X0, X3
+	VDIVPS        X3, X2, X2
+	VBROADCASTSS  X2, Z2
+	MOVQ          CX, R12
+	MOVQ          R10, R13
+	CMPQ          R13, $+16
+	JLT           end10
+
+loop9:
+	VMOVUPS     (R12), Z3
+	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
+	VPMOVDB     Z3, (AX)
+	VSUBPS      f32x16_4b400000<>+0(SB), Z3, Z3
+	VADDPS      Z3, Z1, Z1
+	ADDQ        $+16, AX
+	SUBQ        $0x10, R11
+	ADDQ        $+64, R12
+	SUBQ        $+16, R13
+	CMPQ        R13, $+16
+	JGE         loop9
+
+end10:
+	TESTQ       SI, SI
+	JZ          end11
+	VMOVUPS.Z   (R12), K1, Z3
+	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
+	VPMOVDB     Z3, (AX)
+	VSUBPS      f32x16_4b400000<>+0(SB), Z3, Z2
+	VADDPS      Z2, Z1, Z1
+	ADDQ        $+16, AX
+	SUBQ        $0x10, R11
+
+end11:
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPS        Y1, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X1
+	VADDPS        X2, X1, X1
+	VSHUFPS       $0x4e, X1, X1, X2
+	VADDPS        X2, X1, X1
+	VSHUFPS       $0xb1, X1, X1, X2
+	VADDPS        X2, X1, X1
+	VMULPS        f32x4_3c010204<>+0(SB), X0, X0
+	VSUBPS        X1, X1, X2
+	VADDPS        X2, X0, X0
+	VMOVSS        X0, (R8)
+	VMULPS        f32x4_c3000000<>+0(SB), X1, X0
+	VCVTPS2DQ     X0, X0
+	VMOVSS        X0, (R9)
+	LEAQ          (CX)(R10*4), CX
+
+end5:
+	VXORPS Z0, Z0, Z0
+	CMPQ   R11, $+16
+	JLT    end13
+
+loop12:
+	VPMOVDB Z0, (AX)
+	ADDQ    $+16, AX
+	SUBQ    $+16, R11
+	CMPQ    R11, $+16
+	JGE     loop12
+
+end13:
+	ADDQ $+4, DX
+	ADDQ $+4, BX
+	MOVQ ldx+80(FP), R8
+	MOVQ cols+56(FP), R9
+	SUBQ R9, R8
+	LEAQ (CX)(R8*4), CX
+	MOVQ lddst+72(FP), R8
+	MOVQ filled+64(FP), R9
+	SUBQ R9, R8
+	LEAQ (AX)(R8*1), AX
+	SUBQ $+1, DI
+	CMPQ DI, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET

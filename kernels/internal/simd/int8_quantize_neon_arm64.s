@@ -620,6 +620,226 @@ end13:
 end2:
 	RET
 
+// func quantizeInt8By16NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
+TEXT ·quantizeInt8By16NEON(SB), NOSPLIT, $0-144
+	MOVD   $constants<>(SB), R13
+	FMOVQ  48(R13), F8
+	FMOVQ  64(R13), F9
+	FMOVQ  32(R13), F10
+	FMOVQ  80(R13), F11
+	FMOVQ  96(R13), F12
+	MOVD   dst_base+0(FP), R9
+	MOVD   x_base+24(FP), R10
+	MOVD   scale_base+88(FP), R11
+	MOVD   start_base+112(FP), R12
+	MOVD   cols+56(FP), R0
+	AND    $3, R0, R6
+	MOVD   $4, R7
+	CMP    $1, R6
+	CSEL   GT, R7, ZR, R7
+	MOVD   $8, R8
+	CMP    $2, R6
+	CSEL   GT, R8, R7, R8
+	SCVTFS R6, F7
+	VDUP   V7.S[0], V7.S4
+	FMOVQ  (R13), F0
+	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
+	MOVD   rows+48(FP), R14
+	CMP    $1, R14
+	BLT    end2
+
+loop1:
+	MOVD R11, R0
+	MOVD R12, R1
+	MOVD cols+56(FP), R2
+	MOVD filled+64(FP), R3
+	CMP  $16, R2
+	BLT  end4
+
+loop3:
+	FMOVQ (R10), F0
+	VAND  V8.B16, V0.B16, V1.B16
+	FMOVQ 16(R10), F2
+	VAND  V8.B16, V2.B16, V3.B16
+	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
+	FMOVQ 32(R10), F3
+	VAND  V8.B16, V3.B16, V4.B16
+	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
+	FMOVQ 48(R10), F4
+	VAND  V8.B16, V4.B16, V5.B16
+	WORD  $0x4e25f421 // fmax v1.4s, v1.4s, v5.4s
+	WORD  $0x6e21f421 // fmaxp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21f42d // fmaxp v13.4s, v1.4s, v1.4s
+	FMOVQ 16(R13), F1
+	WORD  $0x4e29f5a5 // fmax v5.4s, v13.4s, v9.4s
+	WORD  $0x6e25fc21 // fdiv v1.4s, v1.4s, v5.4s
+	VMOVI $0, V5.B16
+	FMOVQ 32(R13), F6
+	VFMLA V1.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, (R9)
+	WORD  $0x4eaad4c0 // fsub v0.4s, v6.4s, v10.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ 32(R13), F0
+	VFMLA V1.S4, V2.S4, V0.S4
+	WORD  $0x0e612802 // xtn v2.4h, v0.4s
+	WORD  $0x0e212842 // xtn v2.8b, v2.8h
+	FMOVS F2, 4(R9)
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ 32(R13), F0
+	VFMLA V1.S4, V3.S4, V0.S4
+	WORD  $0x0e612802 // xtn v2.4h, v0.4s
+	WORD  $0x0e212842 // xtn v2.8b, v2.8h
+	FMOVS F2, 8(R9)
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ 32(R13), F0
+	VFMLA V1.S4, V4.S4, V0.S4
+	WORD  $0x0e612801 // xtn v1.4h, v0.4s
+	WORD  $0x0e212821 // xtn v1.8b, v1.8h
+	FMOVS F1, 12(R9)
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x6e25d4a0 // faddp v0.4s, v5.4s, v5.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e2bdda1 // fmul v1.4s, v13.4s, v11.4s
+	WORD  $0x4ea0d402 // fsub v2.4s, v0.4s, v0.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVS F1, (R0)
+	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD  $0x4e21a800 // fcvtns v0.4s, v0.4s
+	FMOVS F0, (R1)
+	ADD   $64, R10, R10
+	ADD   $16, R9, R9
+	SUB   $16, R3, R3
+	MOVD  ldscale+136(FP), R4
+	ADD   R4<<2, R0, R0
+	MOVD  ldscale+136(FP), R4
+	ADD   R4<<2, R1, R1
+	SUB   $16, R2, R2
+	CMP   $16, R2
+	BGE   loop3
+
+end4:
+	CBZ   R2, end5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD  R10, R4
+	MOVD  R2, R5
+	CMP   $4, R5
+	BLT   end7
+
+loop6:
+	FMOVQ (R4), F2
+	VAND  V8.B16, V2.B16, V2.B16
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	ADD   $16, R4, R4
+	SUB   $4, R5, R5
+	CMP   $4, R5
+	BGE   loop6
+
+end7:
+	CBZ   R6, end8
+	FMOVS (R4), F2
+	ADD   R7, R4, R5
+	VLD1  (R5), V2.S[1]
+	ADD   R8, R4, R4
+	VLD1  (R4), V2.S[2]
+	VAND  V7.B16, V2.B16, V2.B16
+	VAND  V8.B16, V2.B16, V2.B16
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+
+end8:
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	FMOVQ 16(R13), F2
+	WORD  $0x4e29f403 // fmax v3.4s, v0.4s, v9.4s
+	WORD  $0x6e23fc42 // fdiv v2.4s, v2.4s, v3.4s
+	MOVD  R10, R4
+	MOVD  R2, R5
+	CMP   $4, R5
+	BLT   end10
+
+loop9:
+	FMOVQ (R4), F3
+	FMOVQ 32(R13), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	WORD  $0x0e612883 // xtn v3.4h, v4.4s
+	WORD  $0x0e212863 // xtn v3.8b, v3.8h
+	FMOVS F3, (R9)
+	WORD  $0x4eaad483 // fsub v3.4s, v4.4s, v10.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	ADD   $4, R9, R9
+	SUB   $4, R3, R3
+	ADD   $16, R4, R4
+	SUB   $4, R5, R5
+	CMP   $4, R5
+	BGE   loop9
+
+end10:
+	CBZ   R6, end11
+	FMOVS (R4), F3
+	ADD   R7, R4, R5
+	VLD1  (R5), V3.S[1]
+	ADD   R8, R4, R4
+	VLD1  (R4), V3.S[2]
+	VAND  V7.B16, V3.B16, V3.B16
+	FMOVQ 32(R13), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	WORD  $0x0e612882 // xtn v2.4h, v4.4s
+	WORD  $0x0e212842 // xtn v2.8b, v2.8h
+	FMOVS F2, (R9)
+	WORD  $0x4eaad482 // fsub v2.4s, v4.4s, v10.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	ADD   $4, R9, R9
+	SUB   $4, R3, R3
+
+end11:
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
+	WORD  $0x4ea1d422 // fsub v2.4s, v1.4s, v1.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVS F0, (R0)
+	WORD  $0x6e2cdc20 // fmul v0.4s, v1.4s, v12.4s
+	WORD  $0x4e21a800 // fcvtns v0.4s, v0.4s
+	FMOVS F0, (R1)
+	ADD   R2<<2, R10, R10
+
+end5:
+	VMOVI $0, V0.B16
+	CMP   $4, R3
+	BLT   end13
+
+loop12:
+	WORD  $0x0e612801 // xtn v1.4h, v0.4s
+	WORD  $0x0e212821 // xtn v1.8b, v1.8h
+	FMOVS F1, (R9)
+	ADD   $4, R9, R9
+	SUB   $4, R3, R3
+	CMP   $4, R3
+	BGE   loop12
+
+end13:
+	ADD  $4, R11, R11
+	ADD  $4, R12, R12
+	MOVD ldx+80(FP), R0
+	MOVD cols+56(FP), R1
+	SUB  R1, R0, R0
+	ADD  R0<<2, R10, R10
+	MOVD lddst+72(FP), R0
+	MOVD filled+64(FP), R1
+	SUB  R1, R0, R0
+	ADD  R0, R9, R9
+	SUB  $1, R14, R14
+	CMP  $1, R14
+	BGE  loop1
+
+end2:
+	RET
+
 DATA constants<>+0(SB)/8, $0x3f80000000000000
 DATA constants<>+8(SB)/8, $0x4040000040000000
 DATA constants<>+16(SB)/8, $0x42fe000042fe0000

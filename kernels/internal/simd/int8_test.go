@@ -1,40 +1,108 @@
 package simd
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
 
+// quantized is what a quantizing kernel makes of rows of x.
+type quantized[T int8 | int16] struct {
+	q     []T
+	scale []float32
+	start []int32
+}
+
 // TestQuantize wants the bits of the pure-Go path from every tier, also of forms that the
 // drivers take on some CPUs of the tier only.
 func TestQuantize(t *testing.T) {
-	const rows, cols, filled = 3, 75, 80
-	x := make([]float32, rows*cols)
-	for i := range x {
-		x[i] = float32(i*i%257-128) / 3
-	}
-	type quantizer func(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
-	for name, c := range map[string]struct {
-		block int
-		run   quantizer
-	}{"64": {Int8Block, QuantizeInt8}, "32": {WeightBlock, QuantizeInt8By32}} {
-		for _, isa := range Supported() {
-			t.Run(name+"/"+isa.String(), func(t *testing.T) {
-				blocks := (cols + c.block - 1) / c.block
-				run := func(isa ISA) (q []int8, scale []float32, start []int32) {
-					q, scale, start = make([]int8, rows*filled), make([]float32, rows*blocks), make([]int32, rows*blocks)
-					c.run(isa, q, x, rows, cols, filled, filled, cols, scale, start, blocks)
-					return q, scale, start
-				}
-				q, scale, start := run(isa)
-				wantQ, wantScale, wantStart := run(Generic)
-				if !slices.Equal(q, wantQ) || !slices.Equal(scale, wantScale) || !slices.Equal(start, wantStart) {
-					t.Errorf("%v %v %v, want %v %v %v", q, scale, start, wantQ, wantScale, wantStart)
-				}
-				if slices.Max(q) != 127 {
-					t.Errorf("largest integer %d, want 127", slices.Max(q))
-				}
-			})
+	const cols, filled = 75, 80
+	x := quantizeInputs(cols)
+	rows := len(x) / cols
+	type toInt8 func(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+	ofInt8 := func(block int, run toInt8) func(isa ISA) quantized[int8] {
+		blocks := (cols + block - 1) / block
+		return func(isa ISA) quantized[int8] {
+			r := quantized[int8]{make([]int8, rows*filled), make([]float32, rows*blocks), make([]int32, rows*blocks)}
+			run(isa, r.q, x, rows, cols, filled, filled, cols, r.scale, r.start, rows)
+			return r
 		}
+	}
+	ofInt16 := func(isa ISA) quantized[int16] {
+		const blocks = (cols + Int8Block - 1) / Int8Block
+		r := quantized[int16]{q: make([]int16, rows*filled), scale: make([]float32, rows*blocks)}
+		QuantizeInt16(isa, r.q, x, rows, cols, filled, filled, cols, r.scale, rows)
+		return r
+	}
+	for _, isa := range Supported() {
+		t.Run("64/"+isa.String(), func(t *testing.T) { sameQuantized(t, isa, ofInt8(Int8Block, QuantizeInt8), rows, filled, Int8Block) })
+		t.Run("32/"+isa.String(), func(t *testing.T) {
+			sameQuantized(t, isa, ofInt8(WeightBlock, QuantizeInt8By32), rows, filled, WeightBlock)
+		})
+		t.Run("16/"+isa.String(), func(t *testing.T) { sameQuantized(t, isa, ofInt8(16, QuantizeInt8By16), rows, filled, 16) })
+		t.Run("int16/"+isa.String(), func(t *testing.T) { sameQuantized(t, isa, ofInt16, rows, filled, Int8Block) })
+	}
+}
+
+// quantizeInputs has rows of every kind: with the largest element of a block at each place
+// in turn, so small that all become 0, and with a NaN or an infinity in the first block.
+func quantizeInputs(cols int) (x []float32) {
+	for p := range cols {
+		for j := range cols {
+			x = append(x, float32((p+j*j)%257-128)/3)
+		}
+		x[p*cols+p] = float32(1-p%2*2) * 50
+	}
+	for exponent := -149; exponent <= -90; exponent++ {
+		for j := range cols {
+			x = append(x, float32(math.Ldexp(float64(j%19-9), exponent)))
+		}
+	}
+	for _, special := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for j := range cols {
+			x = append(x, float32(j))
+		}
+		x[len(x)-cols+11] = float32(special)
+	}
+	return x
+}
+
+// sameQuantized compares a tier with the pure-Go path. Of a block whose scale is NaN, the
+// integers may be any.
+func sameQuantized[T int8 | int16](t *testing.T, isa ISA, run func(isa ISA) quantized[T], rows, filled, block int) {
+	got, want := run(isa), run(Generic)
+	nans := 0
+	for i, scale := range want.scale {
+		if scale != scale {
+			nans++
+			if got.scale[i] == got.scale[i] {
+				t.Errorf("scale %d is %v, want NaN", i, got.scale[i])
+			}
+			got.scale[i], want.scale[i] = 0, 0
+			if want.start != nil {
+				got.start[i], want.start[i] = 0, 0
+			}
+			from := i%rows*filled + i/rows*block
+			clear(got.q[from : from+block])
+			clear(want.q[from : from+block])
+		}
+	}
+	if nans != 3 {
+		t.Errorf("%d scales are NaN, want 3", nans)
+	}
+	for i := range rows {
+		from, to := i*filled, (i+1)*filled
+		if !slices.Equal(got.q[from:to], want.q[from:to]) {
+			t.Errorf("row %d: %v, want %v", i, got.q[from:to], want.q[from:to])
+		}
+	}
+	if !slices.Equal(got.scale, want.scale) {
+		t.Errorf("scales %v, want %v", got.scale, want.scale)
+	}
+	if !slices.Equal(got.start, want.start) {
+		t.Errorf("starts %v, want %v", got.start, want.start)
+	}
+	if top := slices.Max(want.q); top != 127 {
+		t.Errorf("largest integer %d, want 127", top)
 	}
 }

@@ -6,6 +6,8 @@ package simd
 const (
 	KernelGemmPanel Kernel = iota
 	KernelGemmPack
+	KernelGemmPanelFloat16
+	KernelGemmPanelBFloat16
 	KernelGemmDot
 	KernelGemvPanels
 	KernelGemvPanelsFloat16
@@ -53,17 +55,25 @@ const (
 	KernelQuantizeInt8
 	KernelQuantizeInt16
 	KernelQuantizeInt8By32
+	KernelQuantizeInt8By16
 	KernelInt8Quads
 	KernelInt8Pairs
+	KernelInt8Winograd
+	KernelWinogradRows
+	KernelWinogradColumns
 	KernelInt8Dots
 	KernelBlocks8
 	KernelBlocks4
+	KernelBlocks4K
+	KernelBlocks6K
 	numKernels
 )
 
 var kernelNames = [numKernels]string{
 	"gemmPanel",
 	"gemmPack",
+	"gemmPanelFloat16",
+	"gemmPanelBFloat16",
 	"gemmDot",
 	"gemvPanels",
 	"gemvPanelsFloat16",
@@ -111,11 +121,17 @@ var kernelNames = [numKernels]string{
 	"quantizeInt8",
 	"quantizeInt16",
 	"quantizeInt8By32",
+	"quantizeInt8By16",
 	"int8Quads",
 	"int8Pairs",
+	"int8Winograd",
+	"winogradRows",
+	"winogradColumns",
 	"int8Dots",
 	"blocks8",
 	"blocks4",
+	"blocks4K",
+	"blocks6K",
 }
 
 const (

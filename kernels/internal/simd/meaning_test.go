@@ -87,7 +87,7 @@ func TestAttnSoftmax(t *testing.T) {
 }
 
 // TestFinish compares the epilogues with the elementwise functions of the same
-// tier: they are one source, and the latter are held to tight bounds.
+// tier: they are one source, and the elementwise functions are held to tight bounds.
 func TestFinish(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 42))
 	elementwise := map[Kernel]Kernel{KernelFinishReLU: KernelReLUVec, KernelFinishGELU: KernelGELUVec,

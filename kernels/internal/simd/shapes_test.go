@@ -92,7 +92,7 @@ func constants(im tested) shape {
 }
 
 // withStrides chooses the strides that shapes leave open: every other row touches the next,
-// and the others have gaps, of another size for each operand. Those that may be 0 sometimes are.
+// and between are gaps, of another size for each operand. Strides that may be 0 sometimes are.
 func withStrides(k Kernel, all []shape) []shape {
 	for i, s := range all {
 		for j, p := range records[k].params {
@@ -142,12 +142,19 @@ func rowLengths(s shape) []int {
 	return lengths
 }
 
-// moreShapes lists sizes that are tried at few places only: for the micro-kernel of products
-// every height to past two tiles and every width.
-func moreShapes(im tested) (all []shape) {
-	if im.kernel != KernelGemmPanel {
-		return nil
+// moreShapes lists sizes that are tried at few places only.
+func moreShapes(im tested) []shape {
+	switch im.kernel {
+	case KernelGemmPanel:
+		return panelShapes(im)
+	case KernelInt8Quads, KernelInt8Pairs, KernelInt8Dots:
+		return int8Heights(im)
 	}
+	return nil
+}
+
+// panelShapes has every height to past two tiles and every width.
+func panelShapes(im tested) (all []shape) {
 	for m := range 2*im.MR + 3 {
 		for n := 1; n <= im.NR+1; n++ {
 			if few && (m+n)%7 != 0 {
@@ -161,6 +168,7 @@ func moreShapes(im tested) (all []shape) {
 				s := constants(im)
 				s["m"], s["n"], s["k"] = m, n, k
 				s["next"], s["pace"] = []int{0, k * im.NR, -im.NR}[(m+n)%3], []int{0, 4 * im.NR, 3}[(m+n+i)%3]
+				s["turn"] = []int{0, -64, 3}[(m+n+k)%3]
 				all = append(all, s)
 			}
 		}
@@ -170,11 +178,12 @@ func moreShapes(im tested) (all []shape) {
 
 // shapesOf has the kernels whose sizes depend on one another in ways of their own.
 var shapesOf = map[Kernel]func(im tested) []shape{
-	KernelAttnShort: func(im tested) []shape { return headShapes(im, ShortQueries, ShortQueries) },
-	KernelAttnFew:   func(im tested) []shape { return headShapes(im, 7, FewKeys) },
-	KernelInt8Quads: int8Shapes,
-	KernelInt8Pairs: int8Shapes,
-	KernelInt8Dots:  int8Shapes,
+	KernelAttnShort:    func(im tested) []shape { return headShapes(im, ShortQueries, ShortQueries) },
+	KernelAttnFew:      func(im tested) []shape { return headShapes(im, 7, FewKeys) },
+	KernelInt8Quads:    int8Shapes,
+	KernelInt8Winograd: int8Shapes,
+	KernelInt8Pairs:    int8Shapes,
+	KernelInt8Dots:     int8Shapes,
 }
 
 // headShapes are those of heads with at most queries and keys.
@@ -217,10 +226,38 @@ var contents = map[Kernel]func(o *checkasm.Operand, s shape){
 	KernelInt8Quads:          int8Contents,
 	KernelInt8Pairs:          int8Contents,
 	KernelInt8Dots:           int8Contents,
+	KernelInt8Winograd:       int8Contents,
+	KernelWinogradRows:       int8Contents,
+	KernelWinogradColumns:    int8Contents,
+	KernelBlocks8:            blocks8Contents,
+	KernelGemmPanelFloat16:   halfContents,
+	KernelGemmPanelBFloat16:  halfContents,
 	KernelGemvPanelsFloat16:  halfContents,
 	KernelGemvPanelsBFloat16: halfContents,
 	KernelAttnShort:          func(o *checkasm.Operand, s shape) { headContents(o, s, true) },
 	KernelAttnFew:            func(o *checkasm.Operand, s shape) { headContents(o, s, false) },
+}
+
+// blocks8Contents makes the sum of each block of A 5, for which sums start with -640: where bytes
+// with a sign are multiplied, it need not be read.
+func blocks8Contents(o *checkasm.Operand, s shape) {
+	switch data := o.Data.(type) {
+	case []int8:
+		for i := range data {
+			switch p := i % s["k"] % WeightBlock; {
+			case p < 2:
+				data[i] = int8(3 - p)
+			case p%2 == 0:
+				data[i] = max(data[i], -127)
+			default:
+				data[i] = -data[i-1]
+			}
+		}
+	case []int32:
+		for i := range data {
+			data[i] = -640
+		}
+	}
 }
 
 // halfContents makes elements of 16 bits numbers of up to 2 and their negatives, as
@@ -265,6 +302,10 @@ func int8Contents(o *checkasm.Operand, s shape) {
 		for i := range data {
 			data[i] %= 128
 		}
+	case []int32: // what sums start with: a bias is to count beside it
+		for i := range data {
+			data[i] %= 1 << 12
+		}
 	case []float32:
 		if o.Name == "c" && s["add"] == 0 {
 			for i := range data {
@@ -272,6 +313,20 @@ func int8Contents(o *checkasm.Operand, s shape) {
 			}
 		}
 	}
+}
+
+// int8Heights has tiles of every height with the scales of the columns and the bias, without
+// the bias, and without both.
+func int8Heights(im tested) (all []shape) {
+	for m := 1; m <= 7; m++ {
+		for empty := range 3 {
+			s := constants(im)
+			s["m"], s["k"], s["block"], s["add"] = m, 80, 64, (m+empty)%2
+			s["bias is empty"], s["weight is empty"] = min(empty, 1), empty/2
+			all = append(all, s)
+		}
+	}
+	return withStrides(im.kernel, all)
 }
 
 // int8Shapes leaves out the bias, or that and the scales of the columns, now and then.

@@ -16,10 +16,10 @@ package simd
 //		}
 //	}
 //
-// next and pace are hints, heeded on x86 alone. If next is not 0, the panel used next begins next
-// elements from b and is fetched into the cache meanwhile. A contiguous panel is fetched by every tile
-// of rows in turn, pace bytes for each step of k; one whose rows are ldb apart, where pace is 0, by
-// the last tile.
+// next, pace and turn are hints, heeded on x86 alone. If next is not 0, what is used next begins next
+// elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two
+// vectors for each step of k, which lie pace bytes apart; after NR of them, turn bytes are added. Where
+// pace is 0 it is rows ldb apart, and the last tile fetches them.
 //
 //	a m x k, rows lda apart
 //	b k x n, rows ldb apart
@@ -28,7 +28,7 @@ package simd
 // n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemmPanelAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int)
+func gemmPanelAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn int, beta float32, c []float32, ldc int)
 
 // gemmPanelAVX2 computes one panel of C, at most the tier's NR columns wide, or just twice as wide:
 //
@@ -42,10 +42,10 @@ func gemmPanelAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float
 //		}
 //	}
 //
-// next and pace are hints, heeded on x86 alone. If next is not 0, the panel used next begins next
-// elements from b and is fetched into the cache meanwhile. A contiguous panel is fetched by every tile
-// of rows in turn, pace bytes for each step of k; one whose rows are ldb apart, where pace is 0, by
-// the last tile.
+// next, pace and turn are hints, heeded on x86 alone. If next is not 0, what is used next begins next
+// elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two
+// vectors for each step of k, which lie pace bytes apart; after NR of them, turn bytes are added. Where
+// pace is 0 it is rows ldb apart, and the last tile fetches them.
 //
 //	a m x k, rows lda apart
 //	b k x n, rows ldb apart
@@ -54,7 +54,7 @@ func gemmPanelAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float
 // n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemmPanelAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int)
+func gemmPanelAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn int, beta float32, c []float32, ldc int)
 
 // gemmPackAVX512 is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:
 //
@@ -91,6 +91,90 @@ func gemmPackAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float3
 //
 //go:noescape
 func gemmPackAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)
+
+// gemmPanelFloat16AVX512 computes one panel of C, the tier's NR columns wide:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0)
+//			for p := range k {
+//				s += a[i*lda+p] * the value of the binary16 number b[p*nr+j]
+//			}
+//			c[i*ldc+j] = alpha*s + beta*c[i*ldc+j]
+//		}
+//	}
+//
+//	a m x k, rows lda apart
+//	b k x nr uint16
+//	c m x nr, rows ldc apart, written, and read unless beta is 0
+//
+// nr >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func gemmPanelFloat16AVX512(m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int)
+
+// gemmPanelFloat16AVX2F16C computes one panel of C, the tier's NR columns wide:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0)
+//			for p := range k {
+//				s += a[i*lda+p] * the value of the binary16 number b[p*nr+j]
+//			}
+//			c[i*ldc+j] = alpha*s + beta*c[i*ldc+j]
+//		}
+//	}
+//
+//	a m x k, rows lda apart
+//	b k x nr uint16
+//	c m x nr, rows ldc apart, written, and read unless beta is 0
+//
+// nr >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func gemmPanelFloat16AVX2F16C(m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int)
+
+// gemmPanelBFloat16AVX512 computes one panel of C, the tier's NR columns wide:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0)
+//			for p := range k {
+//				s += a[i*lda+p] * the value of the bfloat16 number b[p*nr+j]
+//			}
+//			c[i*ldc+j] = alpha*s + beta*c[i*ldc+j]
+//		}
+//	}
+//
+//	a m x k, rows lda apart
+//	b k x nr uint16
+//	c m x nr, rows ldc apart, written, and read unless beta is 0
+//
+// nr >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func gemmPanelBFloat16AVX512(m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int)
+
+// gemmPanelBFloat16AVX2 computes one panel of C, the tier's NR columns wide:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0)
+//			for p := range k {
+//				s += a[i*lda+p] * the value of the bfloat16 number b[p*nr+j]
+//			}
+//			c[i*ldc+j] = alpha*s + beta*c[i*ldc+j]
+//		}
+//	}
+//
+//	a m x k, rows lda apart
+//	b k x nr uint16
+//	c m x nr, rows ldc apart, written, and read unless beta is 0
+//
+// nr >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func gemmPanelBFloat16AVX2(m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int)
 
 // gemmDotAVX512 computes C = alpha*A*B^T:
 //
@@ -1316,6 +1400,30 @@ func quantizeInt8By32AVX512(dst []int8, x []float32, rows, cols, filled, lddst, 
 //go:noescape
 func quantizeInt8By32AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
+// quantizeInt8By16AVX512 is quantizeInt8 in blocks of 16.
+//
+//	dst   rows x filled int8, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+15)/16 x rows, rows ldscale apart, written
+//	start (cols+15)/16 x rows int32, rows ldscale apart, written
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt8By16AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+
+// quantizeInt8By16AVX2 is quantizeInt8 in blocks of 16.
+//
+//	dst   rows x filled int8, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+15)/16 x rows, rows ldscale apart, written
+//	start (cols+15)/16 x rows int32, rows ldscale apart, written
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt8By16AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+
 // int8QuadsAVX512VNNI multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
 //	for i := range m {
@@ -1407,29 +1515,76 @@ func int8PairsAVX512(m, k, block, nr int, a []int16, lda int, scale []float32, l
 //go:noescape
 func int8PairsAVX2(m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int)
 
-// blocks8AVX512VNNI multiplies rows of integers with a panel of nr columns in blocks of 32 elements, each of which is
-// nr scales of 16 bits and w, 32*nr bytes of weights without sign:
+// int8WinogradAVX2 is int8Pairs in blocks of 64 by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is
+// one of the first 16, q is p+16, and the sum t of a block begins with
+// ofRows[p/64*ldscale+i] + ofColumns[p/64*nr+j]:
+//
+//	t += (a[i*lda+p] + b[q/2*2*nr+2*j+q%2]) * (a[i*lda+q] + b[p/2*2*nr+2*j+p%2])
+//
+// k is a multiple of 32.
+//
+//	a         m x k int16, rows lda apart
+//	scale     (k+63)/64 x m, rows ldscale apart
+//	ofRows    (k+63)/64 x m int32, rows ldscale apart
+//	b         k x nr int16
+//	ofColumns (k+63)/64 x nr int32
+//	weight    nr, may be empty
+//	bias      nr, may be empty
+//	c         m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func int8WinogradAVX2(m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, ldscale int, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int)
+
+// winogradRowsAVX2 is what int8Winograd takes off for rows of A: ofRows[p/64*ldscale+i] is
+// the sum of -a[i*lda+p]*a[i*lda+q] over the pairs of a block.
+//
+//	ofRows (k+63)/64 x rows int32, rows ldscale apart, written
+//	a      rows x k int16, rows lda apart
+//
+// k >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func winogradRowsAVX2(ofRows []int32, ldscale int, a []int16, rows, k, lda int)
+
+// winogradColumnsAVX2 makes a panel of B words, dst[p] = b[p], and finds what int8Winograd takes off for its
+// columns: ofColumns[p/64*nr+j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs of a block.
+//
+//	dst       k x nr int16, written
+//	ofColumns (k+63)/64 x nr int32, written
+//	b         k x nr int8
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func winogradColumnsAVX2(dst []int16, ofColumns []int32, b []int8, k, nr int)
+
+// blocks8AVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
 //
 //	for i := range m {
 //		for j := range nr {
 //			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for q := range k/32 {
-//				t := start[q*ldscale+i]
+//			for g := range k/32 {
+//				t := start[g*ldscale+i]
 //				for p := range 32 {
-//					t += a[i*lda+32*q+p] * w[4*nr*(p/4)+4*j+p%4]
+//					t += a[i*lda+32*g+p] * q
 //				}
-//				s += float32(float32(float32(t)*scale[q*ldscale+i]) * the scale of column j)
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
 //			}
 //			c[i*ldc+j] = s
 //		}
 //	}
 //
 // k is a multiple of 32.
+// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
 //	start k/32 x m int32, rows ldscale apart
-//	b     k/32 x 2*nr+32*nr uint8
+//	b     (k+31)/32 x 34*nr uint8
 //	c     m x nr, rows ldc apart, read and written
 //
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
@@ -1437,32 +1592,360 @@ func int8PairsAVX2(m, k, block, nr int, a []int16, lda int, scale []float32, lds
 //go:noescape
 func blocks8AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
 
-// blocks4AVX512VNNI multiplies rows of integers with a panel of nr columns in blocks of 32 elements, each of which is
-// nr scales of 16 bits and w, 16*nr bytes of weights without sign:
+// blocks8AVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
 //
 //	for i := range m {
 //		for j := range nr {
 //			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for q := range k/32 {
-//				t := start[q*ldscale+i] / 16
+//			for g := range k/32 {
+//				t := start[g*ldscale+i]
 //				for p := range 32 {
-//					t += a[i*lda+32*q+p] * w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15
+//					t += a[i*lda+32*g+p] * q
 //				}
-//				s += float32(float32(float32(t)*scale[q*ldscale+i]) * the scale of column j)
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
 //			}
 //			c[i*ldc+j] = s
 //		}
 //	}
 //
 // k is a multiple of 32.
+// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
 //	start k/32 x m int32, rows ldscale apart
-//	b     k/32 x 2*nr+16*nr uint8
+//	b     (k+31)/32 x 34*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks8AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks8AVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i]
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 34*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks8AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks4AVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i] >> 4
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 18*nr uint8
 //	c     m x nr, rows ldc apart, read and written
 //
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func blocks4AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks4AVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i] >> 4
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 18*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks4AVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i] >> 4
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 18*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks4KAVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := 0
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//				s += float32(offset[g*ldscale+i] * the minimum of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
+// are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
+// column make its scale, and its minimum.
+//
+//	a      m x k int8, rows lda apart
+//	scale  k/32 x m, rows ldscale apart
+//	offset k/32 x m, rows ldscale apart
+//	b      (k+255)/256 x 148*nr uint8
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4KAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks4KAVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := 0
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//				s += float32(offset[g*ldscale+i] * the minimum of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
+// are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
+// column make its scale, and its minimum.
+//
+//	a      m x k int8, rows lda apart
+//	scale  k/32 x m, rows ldscale apart
+//	offset k/32 x m, rows ldscale apart
+//	b      (k+255)/256 x 148*nr uint8
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4KAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks4KAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := 0
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//				s += float32(offset[g*ldscale+i] * the minimum of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
+// are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
+// column make its scale, and its minimum.
+//
+//	a      m x k int8, rows lda apart
+//	scale  k/32 x m, rows ldscale apart
+//	offset k/32 x m, rows ldscale apart
+//	b      (k+255)/256 x 148*nr uint8
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4KAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks6KAVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/16 {
+//				t := start[g*ldscale+i] >> 2
+//				for p := range 16 {
+//					t += a[i*lda+16*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
+// for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
+// w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/16 x m, rows ldscale apart
+//	start k/16 x m int32, rows ldscale apart
+//	b     (k+255)/256 x 210*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks6KAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks6KAVX512 multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/16 {
+//				t := start[g*ldscale+i] >> 2
+//				for p := range 16 {
+//					t += a[i*lda+16*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
+// for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
+// w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/16 x m, rows ldscale apart
+//	start k/16 x m int32, rows ldscale apart
+//	b     (k+255)/256 x 210*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks6KAVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks6KAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/16 {
+//				t := start[g*ldscale+i] >> 2
+//				for p := range 16 {
+//					t += a[i*lda+16*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
+// for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
+// w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/16 x m, rows ldscale apart
+//	start k/16 x m int32, rows ldscale apart
+//	b     (k+255)/256 x 210*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks6KAVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)

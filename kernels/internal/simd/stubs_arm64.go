@@ -16,10 +16,10 @@ package simd
 //		}
 //	}
 //
-// next and pace are hints, heeded on x86 alone. If next is not 0, the panel used next begins next
-// elements from b and is fetched into the cache meanwhile. A contiguous panel is fetched by every tile
-// of rows in turn, pace bytes for each step of k; one whose rows are ldb apart, where pace is 0, by
-// the last tile.
+// next, pace and turn are hints, heeded on x86 alone. If next is not 0, what is used next begins next
+// elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two
+// vectors for each step of k, which lie pace bytes apart; after NR of them, turn bytes are added. Where
+// pace is 0 it is rows ldb apart, and the last tile fetches them.
 //
 //	a m x k, rows lda apart
 //	b k x n, rows ldb apart
@@ -28,7 +28,7 @@ package simd
 // n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemmPanelNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace int, beta float32, c []float32, ldc int)
+func gemmPanelNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn int, beta float32, c []float32, ldc int)
 
 // gemmPackNEON is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:
 //
@@ -642,6 +642,18 @@ func quantizeInt8NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx in
 //go:noescape
 func quantizeInt8By32NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
+// quantizeInt8By16NEON is quantizeInt8 in blocks of 16.
+//
+//	dst   rows x filled int8, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+15)/16 x rows, rows ldscale apart, written
+//	start (cols+15)/16 x rows int32, rows ldscale apart, written
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt8By16NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+
 // int8DotsNEONDotProd multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
 //	for i := range m {
@@ -701,3 +713,263 @@ func int8DotsNEONDotProd(m, k, block, nr int, a []int8, lda int, scale []float32
 //
 //go:noescape
 func int8DotsNEON(m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int)
+
+// blocks8NEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i]
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 34*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks8NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks8NEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i]
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 34*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks8NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks4NEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i] >> 4
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 18*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks4NEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i] >> 4
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 18*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks4KNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := 0
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//				s += float32(offset[g*ldscale+i] * the minimum of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
+// are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
+// column make its scale, and its minimum.
+//
+//	a      m x k int8, rows lda apart
+//	scale  k/32 x m, rows ldscale apart
+//	offset k/32 x m, rows ldscale apart
+//	b      (k+255)/256 x 148*nr uint8
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4KNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks4KNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := 0
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//				s += float32(offset[g*ldscale+i] * the minimum of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
+// are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
+// column make its scale, and its minimum.
+//
+//	a      m x k int8, rows lda apart
+//	scale  k/32 x m, rows ldscale apart
+//	offset k/32 x m, rows ldscale apart
+//	b      (k+255)/256 x 148*nr uint8
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4KNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks6KNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/16 {
+//				t := start[g*ldscale+i] >> 2
+//				for p := range 16 {
+//					t += a[i*lda+16*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
+// for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
+// w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/16 x m, rows ldscale apart
+//	start k/16 x m int32, rows ldscale apart
+//	b     (k+255)/256 x 210*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks6KNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks6KNEON multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/16 {
+//				t := start[g*ldscale+i] >> 2
+//				for p := range 16 {
+//					t += a[i*lda+16*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
+// for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
+// w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/16 x m, rows ldscale apart
+//	start k/16 x m int32, rows ldscale apart
+//	b     (k+255)/256 x 210*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks6KNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)

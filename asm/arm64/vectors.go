@@ -1,0 +1,128 @@
+package arm64
+
+import "slices"
+
+// Instructions on vectors that Go's assembler knows; words.go has the others.
+
+// VDUP is every lane of d = one lane of n.
+func (f *Function) VDUP(n Element, d Arranged) {
+	f.lane("VDUP", n)
+	if arrangements[d.arr].lane != n.size {
+		f.errorf("VDUP: a lane of %c into %s", n.size, d.arr)
+	}
+	f.add(node{op: "VDUP", args: []operand{n, d}, reads: []*register{n.v.r}, writes: []*register{d.v.r}})
+}
+
+// VDUPGP is every lane of d = the low bits of n.
+func (f *Function) VDUPGP(n GP, d Arranged) {
+	f.add(node{op: "VDUP", args: []operand{n, d}, reads: []*register{n.r}, writes: []*register{d.v.r}})
+}
+
+// VMOV is d = n.
+func (f *Function) VMOV(n, d Vec) {
+	f.add(node{op: "VMOV", args: []operand{n.B16(), d.B16()}, reads: []*register{n.r}, writes: []*register{d.r}, move: true})
+}
+
+// VMOVI is every byte of d = i.
+func (f *Function) VMOVI(i int, d Arranged) {
+	if i < 0 || i > 255 || d.arr != B16 && d.arr != B8 {
+		f.errorf("VMOVI: %d into %s, want 0 to 255 into B8 or B16", i, d.arr)
+	}
+	f.add(node{op: "VMOVI", args: []operand{Imm(i), d}, writes: []*register{d.v.r}})
+}
+
+var (
+	bytesOnly = []Arrangement{B8, B16}
+	integers  = []Arrangement{B8, B16, H4, H8, S2, S4, D2}
+	floats    = []Arrangement{S2, S4, D2}
+)
+
+// vec appends a native vector instruction whose operands have one arrangement.
+func (f *Function) vec(op string, allowed []Arrangement, from []Arranged, d Arranged, readsDst bool, first ...operand) {
+	n := node{op: op, args: first, writes: []*register{d.v.r}}
+	for _, a := range append(slices.Clone(from), d) {
+		if a.arr != d.arr || !slices.Contains(allowed, a.arr) {
+			f.errorf("%s: operand of arrangement %s beside a destination of %s, want one of %v", op, a.arr, d.arr, allowed)
+			return
+		}
+		n.args = append(n.args, a)
+	}
+	for _, a := range from {
+		n.reads = append(n.reads, a.v.r)
+	}
+	if readsDst {
+		n.reads = append(n.reads, d.v.r)
+	}
+	f.add(n)
+}
+
+// VFMLA is d += n * m, rounded once; m may be one lane.
+func (f *Function) VFMLA(m VecOperand, n, d Arranged) { f.multiplyAdd("VFMLA", m, n, d) }
+
+// VFMLS is d -= n * m, rounded once; m may be one lane.
+func (f *Function) VFMLS(m VecOperand, n, d Arranged) { f.multiplyAdd("VFMLS", m, n, d) }
+
+func (f *Function) multiplyAdd(op string, m VecOperand, n, d Arranged) {
+	if e, ok := m.(Element); ok {
+		f.word(op, byElement, true, []VecOperand{e, n}, d, 0)
+		return
+	}
+	f.vec(op, floats, []Arranged{m.(Arranged), n}, d, true)
+}
+
+// VADD is d = n + m on integers.
+func (f *Function) VADD(m, n, d Arranged) { f.vec("VADD", integers, []Arranged{m, n}, d, false) }
+
+// VADDP is the sums of the adjacent pairs of n, then of m, on integers.
+func (f *Function) VADDP(m, n, d Arranged) { f.vec("VADDP", integers, []Arranged{m, n}, d, false) }
+
+// VSUB is d = n - m on integers.
+func (f *Function) VSUB(m, n, d Arranged) { f.vec("VSUB", integers, []Arranged{m, n}, d, false) }
+
+// VAND is d = n & m.
+func (f *Function) VAND(m, n, d Arranged) { f.vec("VAND", bytesOnly, []Arranged{m, n}, d, false) }
+
+// VORR is d = n | m.
+func (f *Function) VORR(m, n, d Arranged) { f.vec("VORR", bytesOnly, []Arranged{m, n}, d, false) }
+
+// VEOR is d = n ^ m. To clear a register use VMOVI, which reads nothing.
+func (f *Function) VEOR(m, n, d Arranged) { f.vec("VEOR", bytesOnly, []Arranged{m, n}, d, false) }
+
+// VBSL is d = n where the bits of d are 1, else m.
+func (f *Function) VBSL(m, n, d Arranged) { f.vec("VBSL", bytesOnly, []Arranged{m, n}, d, true) }
+
+// VBIT is d = n where the bits of m are 1, and stays where they are 0.
+func (f *Function) VBIT(m, n, d Arranged) { f.vec("VBIT", bytesOnly, []Arranged{m, n}, d, true) }
+
+// VBIF is d = n where the bits of m are 0, and stays where they are 1.
+func (f *Function) VBIF(m, n, d Arranged) { f.vec("VBIF", bytesOnly, []Arranged{m, n}, d, true) }
+
+// VEXT is 16 (or 8) bytes of n followed by m, from byte i on.
+func (f *Function) VEXT(i int, m, n, d Arranged) {
+	if i < 0 || i >= arrangements[d.arr].lanes {
+		f.errorf("VEXT: from byte %d of %s", i, d.arr)
+	}
+	f.vec("VEXT", bytesOnly, []Arranged{m, n}, d, false, Imm(i))
+}
+
+// VZIP1 is d = the lower halves of n and m, lane by lane in turn.
+func (f *Function) VZIP1(m, n, d Arranged) { f.vec("VZIP1", integers, []Arranged{m, n}, d, false) }
+
+// VZIP2 is d = the upper halves of n and m, lane by lane in turn.
+func (f *Function) VZIP2(m, n, d Arranged) { f.vec("VZIP2", integers, []Arranged{m, n}, d, false) }
+
+// VSHL is d = n << i on integers.
+func (f *Function) VSHL(i int, n, d Arranged) {
+	if top := arrangements[d.arr].bits - 1; i < 0 || i > top {
+		f.errorf("VSHL: shift by %d, want 0 to %d", i, top)
+	}
+	f.vec("VSHL", integers, []Arranged{n}, d, false, Imm(i))
+}
+
+// VUSHR is d = n >> i, unsigned.
+func (f *Function) VUSHR(i int, n, d Arranged) {
+	if top := arrangements[d.arr].bits; i < 1 || i > top {
+		f.errorf("VUSHR: shift by %d, want 1 to %d", i, top)
+	}
+	f.vec("VUSHR", integers, []Arranged{n}, d, false, Imm(i))
+}

@@ -1,0 +1,88 @@
+package asm
+
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/asm/kernel"
+)
+
+// blocksKernels are the micro-kernels for weights in blocks, as GGUF has them.
+var blocksKernels = []Kernel{
+	blocks("blocks8", kernel.BlockLayout{Elements: 32, Bits: 8, Group: 32}, "34*nr",
+		"The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q."),
+	blocks("blocks4", kernel.BlockLayout{Elements: 32, Bits: 4, Group: 32}, "18*nr",
+		"The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q."),
+	blocks("blocks4K", kernel.BlockLayout{Elements: 256, Bits: 4, Group: 32, Scales: true, Least: true}, "148*nr",
+		"A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there",
+		"are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a",
+		"column make its scale, and its minimum."),
+	blocks("blocks6K", kernel.BlockLayout{Elements: 256, Bits: 6, Group: 16, Scales: true}, "210*nr",
+		"A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign",
+		"for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is",
+		"w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16."),
+}
+
+// blocks is a micro-kernel for a layout, whose blocks have some bytes.
+func blocks(name string, l kernel.BlockLayout, bytes Expr, layout ...string) Kernel {
+	groups := Expr(fmt.Sprintf("k/%d", l.Group))
+	start, offset := in("start", groups, "m", "ldscale").of(Int32), ""
+	t := "start[g*ldscale+i]"
+	switch {
+	case l.Least:
+		start = in("offset", groups, "m", "ldscale")
+		offset, t = "\t\t\t\ts += float32(offset[g*ldscale+i] * the minimum of column j)", "0"
+	case l.Bits < 8:
+		t += fmt.Sprintf(" >> %d", 8-l.Bits)
+	}
+	doc := []string{
+		fmt.Sprintf("multiplies rows of integers with a panel of nr columns in groups of %d elements, whose weights q", l.Group),
+		"have no sign:",
+		"",
+		"\tfor i := range m {",
+		"\t\tfor j := range nr {",
+		"\t\t\ts := float32(0), or c[i*ldc+j] if add is not 0",
+		fmt.Sprintf("\t\t\tfor g := range k/%d {", l.Group),
+		"\t\t\t\tt := " + t,
+		fmt.Sprintf("\t\t\t\tfor p := range %d {", l.Group),
+		fmt.Sprintf("\t\t\t\t\tt += a[i*lda+%d*g+p] * q", l.Group),
+		"\t\t\t\t}",
+		"\t\t\t\ts += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)",
+	}
+	if offset != "" {
+		doc = append(doc, offset)
+	}
+	doc = append(doc, "\t\t\t}", "\t\t\tc[i*ldc+j] = s", "\t\t}", "\t}", "", "k is a multiple of 32.")
+	if l.Bits == 8 {
+		doc = append(doc, "start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.")
+	}
+	k := each("k", 32, "32", "64", "160")
+	if l.Elements > 32 {
+		k = each("k", 32, "96", "256", "544")
+	}
+	return Kernel{
+		File: "blocks", Source: "gemm_blocks.go", Name: name, Doc: append(doc, layout...),
+		Params: []Param{
+			each("m", 0, "1", "2", "5", "6", "7", "12", "13"), k, turn("nr", 1, "nr"),
+			in("a", "m", "k", "lda").of(Int8), Stride("lda"),
+			in("scale", groups, "m", "ldscale"), start, Stride("ldscale"),
+			in("b", Expr(fmt.Sprintf("(k+%d)/%d", l.Elements-1, l.Elements)), bytes, "").of(Uint8), turn("add", 0, "0", "1"),
+			update("c", "m", "nr", "ldc"), Stride("ldc"),
+		},
+		Close: Closeness{Exact: true},
+		On: []On{
+			{Tier: "AVX512", Needs: []Feature{AVX512VNNI}, Body: blocksX86(l, kernel.DotQuads)},
+			{Tier: "AVX512", Body: blocksX86(l, kernel.DotPairs)},
+			{Tier: "AVX2", Needs: []Feature{F16C}, Body: blocksX86(l, kernel.DotPairs)},
+			{Tier: "NEON", Needs: []Feature{DotProd}, Body: blocksNEON(l, true)},
+			{Tier: "NEON", Body: blocksNEON(l, false)},
+		},
+	}
+}
+
+func blocksX86(l kernel.BlockLayout, dot kernel.Int8Dot) func(Tier) kernel.Body {
+	return func(Tier) kernel.Body { return kernel.BlocksX86(l, dot) }
+}
+
+func blocksNEON(l kernel.BlockLayout, dotprod bool) func(Tier) kernel.Body {
+	return func(Tier) kernel.Body { return kernel.BlocksNEON(l, dotprod) }
+}

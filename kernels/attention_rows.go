@@ -1,0 +1,154 @@
+package kernels
+
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// Rows of narrow numbers: the keys and values of a cache that takes half the memory or a
+// quarter, which attention reads where they lie.
+
+// Rows are rows of dim elements of 16 bits, FormatBF16 or FormatF16, or of integers of at most
+// 127 with a scale for each row, FormatInt8. Rows may be read by several goroutines while none
+// sets them.
+type Rows struct {
+	format Format
+	dim    int
+	halves []uint16
+	bytes  []int8
+	scales []float32 // of the rows of bytes
+}
+
+// NewRows is n rows of zeros.
+func NewRows(f Format, n, dim int) *Rows {
+	const fn = "NewRows"
+	checkSize(fn, "n", n)
+	checkSize(fn, "dim", dim)
+	r := &Rows{format: f, dim: dim}
+	switch size := mulLen(fn, n, dim); f {
+	case FormatBF16, FormatF16:
+		r.halves = make([]uint16, size)
+	case FormatInt8:
+		r.bytes, r.scales = make([]int8, size), make([]float32, n)
+	default:
+		panicSize(fn, "f", int(f), "want FormatBF16, FormatF16 or FormatInt8")
+	}
+	return r
+}
+
+// Format is the elements' format.
+func (r *Rows) Format() Format { return r.format }
+
+// Len is the number of elements of all rows.
+func (r *Rows) Len() int { return len(r.halves) + len(r.bytes) }
+
+// Dim is the number of elements of a row.
+func (r *Rows) Dim() int { return r.dim }
+
+// at checks that n rows begin at element i.
+func (r *Rows) at(fn, arg string, i, n int) {
+	if i < 0 || i%max(r.dim, 1) != 0 || i > r.Len()-mulLen(fn, n, r.dim) {
+		panicSize(fn, arg, i, fmt.Sprintf("want the beginning of %d rows of %d in %d elements", n, r.dim, r.Len()))
+	}
+}
+
+// Set sets the row that begins at element i to x, rounded to the format. A row with NaN or an
+// infinity is all NaN in FormatInt8.
+func (r *Rows) Set(i int, x []float32) {
+	checkLen("Rows.Set", "x", len(x), r.dim, "Dim")
+	r.at("Rows.Set", "i", i, 1)
+	if r.dim == 0 {
+		return
+	}
+	switch r.format {
+	case FormatBF16:
+		for p, v := range x {
+			r.halves[i+p] = half.ToBFloat16(v)
+		}
+	case FormatF16:
+		for p, v := range x {
+			r.halves[i+p] = half.ToFloat16(v)
+		}
+	default:
+		scale, inverse := simd.QuantizeBlock(x)
+		r.scales[i/r.dim] = scale
+		for p, v := range x {
+			r.bytes[i+p] = int8(simd.QuantizeOne(v, inverse))
+		}
+	}
+}
+
+// Row sets dst, Dim elements, to the row that begins at element i.
+func (r *Rows) Row(dst []float32, i int) {
+	checkLen("Rows.Row", "dst", len(dst), r.dim, "Dim")
+	r.at("Rows.Row", "i", i, 1)
+	if r.dim > 0 {
+		r.widen(Active(), dst, i, 1, r.dim)
+	}
+}
+
+// From is the rows from that which begins at element i on, not a copy.
+func (r *Rows) From(i int) *Rows {
+	r.at("Rows.From", "i", i, 0)
+	rest := *r
+	switch r.format {
+	case FormatInt8:
+		rest.bytes, rest.scales = r.bytes[i:], r.scales[i/max(r.dim, 1):]
+	default:
+		rest.halves = r.halves[i:]
+	}
+	return &rest
+}
+
+// Copy copies n rows of src from element from on to those of r from element to on. Both have
+// the same format and width, and may be the same.
+func (r *Rows) Copy(to int, src *Rows, from, n int) {
+	const fn = "Rows.Copy"
+	if src == nil || r.format != src.format || r.dim != src.dim {
+		panic(fmt.Sprintf("kernels.%s: src is not of rows of %d in %v", fn, r.dim, r.format))
+	}
+	checkSize(fn, "n", n)
+	r.at(fn, "to", to, n)
+	src.at(fn, "from", from, n)
+	size := n * r.dim
+	if size == 0 {
+		return
+	}
+	if r.format == FormatInt8 {
+		copy(r.bytes[to:to+size], src.bytes[from:])
+		copy(r.scales[to/r.dim:][:n], src.scales[from/r.dim:])
+		return
+	}
+	copy(r.halves[to:to+size], src.halves[from:])
+}
+
+// widen makes n rows from element i on float32, one after the other; in between lie stride elements.
+func (r *Rows) widen(isa ISA, dst []float32, i, n, stride int) {
+	dim := r.dim
+	if r.format == FormatInt8 {
+		for row := range n {
+			from := i + row*stride
+			scale, to := r.scales[from/dim], dst[row*dim:][:dim]
+			for p, v := range r.bytes[from:][:dim] {
+				to[p] = scale * float32(v)
+			}
+		}
+		return
+	}
+	vec, run := simd.BFloat16Vec, dim
+	if r.format == FormatF16 {
+		vec = simd.Float16Vec
+	}
+	if stride == dim {
+		n, run = 1, n*dim
+	}
+	const most = 1 << 13 // elements of a call
+	for row := range n {
+		from, to := r.halves[i+row*stride:][:run], dst[row*run:][:run]
+		for p := 0; p < run; p += most {
+			vec(isa, to[p:min(p+most, run)], from[p:min(p+most, run)])
+		}
+	}
+}

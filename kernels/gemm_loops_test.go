@@ -1,0 +1,80 @@
+package kernels
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// TestNextRows follows what the micro-kernel fetches of a transposed B: exactly the elements that
+// are packed next.
+func TestNextRows(t *testing.T) {
+	const nr, k, slice = 16, 96, 48
+	n, ld := 3*nr, k+5
+	var g gemmCall
+	g.n, g.k, g.nr, g.source = n, k, nr, packedHere
+	g.b.trans = Trans
+	g.b.data = make([]float32, n*ld)
+	block := gemmBlock{g: &g, m: 20, n: n, b: operandB{data: g.b.data, ld: ld, trans: Trans}}
+	panel := make([]float32, nr*slice)
+	l := nest{b: &block, k: slice, n: n}
+	l.source.n = n
+	if !l.fetchesRows() {
+		t.Error("does not fetch")
+	}
+	for _, c := range []struct{ p, q, wantColumn, wantStep int }{
+		{0, nr, nr, 0}, {0, 2 * nr, 2 * nr, 0}, {0, n, 0, slice}, {slice, nr, nr, slice}, {slice, n, -1, 0},
+	} {
+		l.p = c.p
+		next, pace, turn := l.nextRows(panel, c.q)
+		if c.wantColumn < 0 {
+			if next != 0 {
+				t.Errorf("%+v: next %d behind the last panel", c, next)
+			}
+			continue
+		}
+		// Bytes from the first element of B: the two slices lie some whole elements apart.
+		at := 4*next - (int(uintptr(unsafe.Pointer(&g.b.data[0]))) - int(uintptr(unsafe.Pointer(&panel[0]))))
+		seen := make([]int, n*ld)
+		for step := range slice {
+			for e := range nr {
+				if i := at/4 + e; i >= 0 && i < len(seen) {
+					seen[i]++
+				}
+			}
+			at += pace
+			if step%nr == nr-1 {
+				at += turn
+			}
+		}
+		for i, times := range seen {
+			want := 0
+			if j, p := i/ld, i%ld; j >= c.wantColumn && j < c.wantColumn+nr && p >= c.wantStep && p < c.wantStep+slice {
+				want = 1
+			}
+			if times != want {
+				t.Fatalf("%+v: row %d, step %d is fetched %d times, want %d", c, i/ld, i%ld, times, want)
+			}
+		}
+	}
+}
+
+func TestLastTile(t *testing.T) {
+	for _, mr := range []int{4, 6, 14} {
+		for rows := 1; rows <= 4*mr; rows++ {
+			last := 0
+			for left := rows; left > 0; left -= last { // as the micro-kernel deals them
+				switch {
+				case left >= 2*mr:
+					last = mr
+				case left > mr:
+					last = (left + 1) / 2
+				default:
+					last = left
+				}
+			}
+			if got := lastTile(rows, mr); got != last {
+				t.Errorf("%d rows by %d: last tile %d, want %d", rows, mr, got, last)
+			}
+		}
+	}
+}
