@@ -7,11 +7,12 @@ import (
 )
 
 // BART: Lewis et al., 2020, "BART: Denoising Sequence-to-Sequence Pre-training"; and
-// those made like it: Marian (Junczys-Dowmunt et al., 2018) and M2M-100 (Fan et al.,
+// those made like it: mBART (Liu et al., 2020, "Multilingual Denoising Pre-training"),
+// which normalizes first, Marian (Junczys-Dowmunt et al., 2018) and M2M-100 (Fan et al.,
 // 2021, "Beyond English-Centric Multilingual Machine Translation").
 
 func init() {
-	Register(newBART, "bart")
+	Register(newBART, "bart", "mbart")
 	Register(newMarian, "marian")
 	Register(newM2M100, "m2m_100")
 }
@@ -29,6 +30,12 @@ type bartFields struct {
 	Activation     string `json:"activation_function"`
 	ScaleEmbedding bool   `json:"scale_embedding"`
 	Tied           bool   `json:"tie_word_embeddings"`
+}
+
+// bartDefaults are those of transformers where config.json is silent.
+var bartDefaults = bartFields{
+	Vocab: 50265, Dim: 1024, EncoderLayers: 12, DecoderLayers: 12, EncoderHeads: 16, DecoderHeads: 16, EncoderHidden: 4096, DecoderHidden: 4096,
+	Activation: "gelu", Tied: true,
 }
 
 type bartConfig struct {
@@ -105,7 +112,7 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, e, d embedder,
 		embedder: e,
 		layers:   body.At("encoder.").Stack(transformer.StackConfig{Layers: f.EncoderLayers, Layer: encoderLayer, FinalNorm: normFirst}, bartNames),
 	}
-	if c.Config.Head() == "ForSequenceClassification" {
+	if c.Config.Head() == "ForSequenceClassification" && c.Config.ModelType == "bart" {
 		l := c.Loader.At("classification_head.")
 		return &Model{
 			Encoder: &bartEncoder{encoder, lm, c.Config.DecoderStart},
@@ -174,7 +181,7 @@ func (c *Checkpoint) bartBody() *transformer.Loader {
 }
 
 func newBART(c *Checkpoint) (*Model, error) {
-	config := bartConfig{bartFields: bartFields{Activation: "gelu", Tied: true}, MaxPositions: 1024, Pad: 1}
+	config := bartConfig{bartFields: bartDefaults, MaxPositions: 1024, Pad: 1}
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -190,11 +197,12 @@ func newBART(c *Checkpoint) (*Model, error) {
 		}
 	}
 	c.Config.MaxLength = config.MaxPositions
-	return c.bart(config.bartFields, body, embed(body.At("encoder.")), embed(body.At("decoder.")), false)
+	return c.bart(config.bartFields, body, embed(body.At("encoder.")), embed(body.At("decoder.")), c.Config.ModelType == "mbart")
 }
 
 func newMarian(c *Checkpoint) (*Model, error) {
-	config := marianConfig{bartConfig: bartConfig{bartFields: bartFields{Activation: "gelu", Tied: true}, MaxPositions: 1024}, Shared: true}
+	config := marianConfig{bartConfig: bartConfig{bartFields: bartDefaults, MaxPositions: 1024}, Shared: true}
+	config.Vocab = 58101
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -221,7 +229,8 @@ func newMarian(c *Checkpoint) (*Model, error) {
 }
 
 func newM2M100(c *Checkpoint) (*Model, error) {
-	config := bartConfig{bartFields: bartFields{Activation: "relu", Tied: true, ScaleEmbedding: true}, MaxPositions: 1024, Pad: 1}
+	config := bartConfig{bartFields: bartDefaults, MaxPositions: 1024, Pad: 1}
+	config.Vocab, config.Activation, config.ScaleEmbedding = 128112, "relu", true
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}

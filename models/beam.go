@@ -17,7 +17,23 @@ type BeamConfig struct {
 	// LengthPenalty divides the log probability by the number of tokens, stop
 	// token included, to this power: 0 compares probabilities, 1 means per token.
 	LengthPenalty float64
+	EarlyStopping EarlyStopping
+	Rules         *Rules // may be nil
 }
+
+// EarlyStopping says when a search ends that has Width complete hypotheses.
+type EarlyStopping int
+
+const (
+	// EarlyNever: once none that goes on can get better than all of these, however long
+	// it becomes.
+	EarlyNever EarlyStopping = iota
+	// EarlyLikely: once none that goes on would be better if it ended now. It is what
+	// transformers' early_stopping = false means.
+	EarlyLikely
+	// EarlyAlways: at once.
+	EarlyAlways
+)
 
 // A Hypothesis is a result of beam search.
 type Hypothesis struct {
@@ -35,11 +51,11 @@ type beam struct {
 	token    int // the last, before it is among tokens
 }
 
-// Beam searches for the tokens that follow prompt with the best score, and
-// returns up to Width hypotheses, the best first. It is exhaustive if Width is
-// no less than the number of hypotheses that there are at any step. It ends
-// early once no hypothesis can get better than those that are complete, or with
-// the error of ctx within one token of its cancellation.
+// Beam searches for the tokens that follow prompt with the best score, and returns up to
+// Width hypotheses, the best first. Of all continuations of a step the Width best that do
+// not end go on, and those that end are complete if they are among the Width best. It is
+// exhaustive if Width is no less than the number of hypotheses that there are at any
+// step. It ends with the error of ctx within one token of its cancellation.
 func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothesis, error) {
 	if c.Width < 1 || c.MaxTokens < 1 {
 		return nil, errorf(transformer.ErrConfig, "beam search: width %d, max tokens %d, want at least 1", c.Width, c.MaxTokens)
@@ -51,6 +67,9 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 		return nil, errorf(transformer.ErrConfig, "beam search: length penalty %g", c.LengthPenalty)
 	}
 	vocab := d.Vocab()
+	if err := c.Rules.check(vocab); err != nil {
+		return nil, err
+	}
 	feed, parents := make([][]int, c.Width), make([]int, c.Width)
 	feed[0] = prompt // the others start as its copies
 	live := []beam{{}}
@@ -66,36 +85,12 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 		if len(logits) != c.Width*vocab {
 			return nil, errorf(transformer.ErrShape, "beam search of width %d with a decoder of %d sequences", c.Width, len(logits)/max(vocab, 1))
 		}
-		// All continuations, of which the best are kept.
-		next := best[beam]{k: c.Width, order: func(a, b beam) int { return cmp.Compare(b.logProb, a.logProb) }}
-		for i, b := range live {
-			row := logits[i*vocab : (i+1)*vocab]
-			norm := logSumExp(row)
-			for token, l := range row {
-				n := beam{tokens: b.tokens, logProb: b.logProb + float64(l) - norm, sequence: i, token: token}
-				if slices.Contains(c.Stop, token) {
-					complete = append(complete, c.hypothesis(n, step, true))
-				} else {
-					next.offer(n)
-				}
-			}
-		}
-		extended := next.sorted()
-		for i := range extended {
-			n := &extended[i]
-			n.tokens = append(slices.Clip(n.tokens), n.token)
-		}
-		if step == c.MaxTokens {
-			for _, n := range extended {
-				complete = append(complete, c.hypothesis(n, step, false))
-			}
-			extended = nil
-		}
+		var ended []Hypothesis
+		live, ended = c.extend(prompt, live, logits, step)
+		complete = append(complete, ended...)
 		slices.SortStableFunc(complete, func(a, b Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
 		complete = complete[:min(len(complete), c.Width)]
-		live = extended
-		// The best that a live hypothesis can still reach is to lose nothing.
-		if len(complete) == c.Width && len(live) > 0 && complete[c.Width-1].Score >= c.score(live[0].logProb, c.MaxTokens) {
+		if len(complete) == c.Width && len(live) > 0 && c.enough(complete[c.Width-1].Score, live[0].logProb, step) {
 			break
 		}
 		for i := range parents {
@@ -111,6 +106,57 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 		}
 	}
 	return complete, nil
+}
+
+// extend is what goes on and what ends of all continuations of a step, whose logits are
+// [live, V] at least.
+func (c BeamConfig) extend(prompt []int, live []beam, logits []float32, step int) (extended []beam, ended []Hypothesis) {
+	vocab := len(logits) / c.Width
+	// As many as leave Width that go on, however many end.
+	next := best[beam]{k: (1 + max(1, len(c.Stop))) * c.Width, order: func(a, b beam) int { return cmp.Compare(b.logProb, a.logProb) }}
+	for i, b := range live {
+		row := logits[i*vocab : (i+1)*vocab]
+		norm := logSumExp(row)
+		if c.Rules != nil {
+			row = slices.Clone(row)
+			for token := range row {
+				row[token] -= float32(norm)
+			}
+			c.Rules.apply(row, slices.Concat(prompt, b.tokens), len(prompt), c.MaxTokens)
+			norm = 0
+		}
+		for token, l := range row {
+			next.offer(beam{tokens: b.tokens, logProb: b.logProb + float64(l) - norm, sequence: i, token: token})
+		}
+	}
+	for rank, n := range next.sorted() {
+		stop := slices.Contains(c.Stop, n.token)
+		if !stop {
+			n.tokens = append(slices.Clip(n.tokens), n.token)
+		}
+		switch {
+		case stop || step == c.MaxTokens:
+			if rank < c.Width {
+				ended = append(ended, c.hypothesis(n, step, stop))
+			}
+		case len(extended) < c.Width:
+			extended = append(extended, n)
+		}
+	}
+	return extended, ended
+}
+
+// enough reports whether the search ends, given the worst score of Width complete
+// hypotheses and the best log probability of those that go on.
+func (c BeamConfig) enough(worst, logProb float64, step int) bool {
+	switch c.EarlyStopping {
+	case EarlyAlways:
+		return true
+	case EarlyLikely:
+		return !(c.score(logProb, step) > worst)
+	}
+	// The best that one can still reach is to lose nothing.
+	return !(c.score(logProb, c.MaxTokens) > worst)
 }
 
 func (c BeamConfig) hypothesis(b beam, tokens int, stopped bool) Hypothesis {

@@ -22,6 +22,13 @@ type bertConfig struct {
 	Eps          float32 `json:"layer_norm_eps"`
 	Positions    string  `json:"position_embedding_type"`
 	Pad          int     `json:"pad_token_id" min:"0"`
+	Tied         bool    `json:"tie_word_embeddings"`
+}
+
+// bertDefaults are those of transformers where config.json is silent.
+var bertDefaults = bertConfig{
+	Vocab: 30522, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 512, Types: 2, Eps: 1e-12,
+	Positions: "absolute", Tied: true,
 }
 
 // layer is the configuration of a layer of the encoder.
@@ -58,7 +65,7 @@ var bertLayers = transformer.StackNames{Layers: "encoder.layer.%d.", Layer: tran
 }}
 
 func newBERT(c *Checkpoint) (*Model, error) {
-	config := bertConfig{Activation: "gelu", Types: 2, Eps: 1e-12, Positions: "absolute"}
+	config := bertDefaults
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -67,36 +74,51 @@ func newBERT(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.bertHeads(&Model{Encoder: b}, body, b.tokens, config.Activation, config.Eps)
+	return c.bertHeads(&Model{Encoder: b}, body, b.tokens, config)
 }
 
 // bertHeads adds the heads of BERT, which Nomic BERT has too.
-func (c *Checkpoint) bertHeads(m *Model, body *transformer.Loader, words *transformer.Embedding, activation string, eps float32) (*Model, error) {
-	dim := c.Config.Dim
-	pooler := func() *transformer.Linear { return body.At("pooler.dense.").Linear(dim, dim, true) }
+func (c *Checkpoint) bertHeads(m *Model, body *transformer.Loader, words *transformer.Embedding, config bertConfig) (*Model, error) {
+	dim, l := c.Config.Dim, c.Loader
+	var pooler *transformer.Linear
 	if body.Has("pooler.dense.weight") {
-		m.Pooler = &head{pool: poolFirst, dense: pooler(), act: tanh}
+		pooler = body.At("pooler.dense.").Linear(dim, dim, true)
+		m.Pooler = &head{pool: poolFirst, dense: pooler, act: tanh}
 	}
-	classifier := c.Loader.At("classifier.")
+	pooled := func(out *transformer.Linear) *head {
+		if pooler == nil {
+			pooler = body.At("pooler.dense.").Linear(dim, dim, true) // to say that it is missing
+		}
+		return &head{pool: poolFirst, dense: pooler, act: tanh, out: out}
+	}
 	switch c.Config.Head() {
 	case "Model":
+		l.Ignore("cls.*")
 	case "ForPreTraining", "ForMaskedLM":
-		act, err := c.JSON.Activation("hidden_act", activation)
+		if next := l.At("cls.seq_relationship."); pooler != nil && next.Has("weight") {
+			m.NextSentence = pooled(next.Linear(dim, 2, true))
+		}
+		l.Ignore("cls.seq_relationship.*")
+		if l = l.At("cls.predictions."); !l.Has("transform.dense.weight") {
+			break
+		}
+		act, err := c.JSON.Activation("hidden_act", config.Activation)
 		if err != nil {
 			return nil, err
 		}
-		c.Loader.Ignore("cls.seq_relationship.*") // whether two texts follow each other
-		l := c.Loader.At("cls.predictions.")
-		l.Ignore("decoder.bias") // the same as bias
 		m.MaskedLM = &head{
 			dense: l.At("transform.dense.").Linear(dim, dim, true), act: activate(act),
-			norm: l.At("transform.LayerNorm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: eps}),
-			out:  l.At("decoder.").Tied(words, l.Tensor("bias", c.Config.Vocab)),
+			norm: l.Under("weight", "transform.LayerNorm.", "transform.layer_norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: config.Eps}),
+			out:  c.vocabulary(l, words, config.Tied),
 		}
+	case "ForNextSentencePrediction":
+		m.NextSentence = pooled(l.At("cls.seq_relationship.").Linear(dim, 2, true))
 	case "ForSequenceClassification":
-		m.Classifier = &head{pool: poolFirst, dense: pooler(), act: tanh, out: c.classify(classifier, dim, true)}
+		m.Classifier = pooled(c.classify(l.At("classifier."), dim, true))
 	case "ForTokenClassification":
-		m.TokenClassifier = &head{out: c.classify(classifier, dim, true)}
+		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
+	case "ForQuestionAnswering":
+		m.Answer = answer(l, dim)
 	default:
 		return nil, c.unknownHead()
 	}

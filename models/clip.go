@@ -1,18 +1,28 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // CLIP: Radford et al., 2021, "Learning Transferable Visual Models From Natural Language
-// Supervision".
+// Supervision". Each of its towers is published on its own too.
 
-func init() { Register(newCLIP, "clip") }
+func init() {
+	Register(newCLIP, "clip")
+	Register(newCLIPText, "clip_text_model")
+	Register(newCLIPImage, "clip_vision_model")
+}
 
 type clipConfig struct {
 	Projection int `json:"projection_dim"`
 }
 
+var clipDefaults = clipConfig{Projection: 512}
+
 func newCLIP(c *Checkpoint) (*Model, error) {
-	both := clipConfig{Projection: 512}
+	both := clipDefaults
 	if err := c.JSON.Decode(&both); err != nil {
 		return nil, err
 	}
@@ -24,32 +34,90 @@ func newCLIP(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := towerConfig{Dim: 512, Layers: 12, Heads: 8, Hidden: 2048, Activation: "quick_gelu", Eps: 1e-5}
-	image := towerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "quick_gelu", Eps: 1e-5}
-	words := textTowerConfig{Vocab: 49408, MaxPositions: 77}
-	pixels := imageTowerConfig{Image: 224, Patch: 32, Channels: 3}
-	if err := inOrder(decodeAll(textDoc, &text, &words), decodeAll(imageDoc, &image, &pixels)); err != nil {
-		return nil, err
-	}
-	texts, err := c.loadTextTower(text, words, textDoc, c.Loader.At("text_model."))
+	texts, end, err := c.clipText(textDoc, c.Loader.At("text_model."))
 	if err != nil {
 		return nil, err
+	}
+	images, pooled, err := c.clipImage(imageDoc, c.Loader.At("vision_model."))
+	if err != nil {
+		return nil, err
+	}
+	pooled.out = c.Loader.At("visual_projection.").Linear(images.dim, both.Projection, false)
+	return &Model{Encoder: texts, Image: images, Joint: &Joint{
+		text: texts, image: images, end: end, imageHead: pooled,
+		textHead: &head{pool: poolLast, out: c.Loader.At("text_projection.").Linear(c.Config.Dim, both.Projection, false)},
+		scale:    logScale(c.Loader),
+	}}, nil
+}
+
+// clipText is the tower of texts that d describes, and finds the token that ends a text
+// and has seen all of it.
+func (c *Checkpoint) clipText(d Document, l *transformer.Loader) (*textEncoder, func(ids []int) int, error) {
+	tower := towerConfig{Dim: 512, Layers: 12, Heads: 8, Hidden: 2048, Activation: "quick_gelu", Eps: 1e-5}
+	words := textTowerConfig{Vocab: 49408, MaxPositions: 77, EOS: 49407}
+	if err := decodeAll(d, &tower, &words); err != nil {
+		return nil, nil, err
+	}
+	texts, err := c.loadTextTower(tower, words, d, l)
+	if err != nil {
+		return nil, nil, err
 	}
 	texts.mask = transformer.Causal()
-	vision := c.Loader.At("vision_model.")
-	images, err := loadImageTower(image, pixels, imageDoc, vision, true)
+	return texts, func(ids []int) int {
+		if words.EOS == 2 { // what the first configurations said; it is the last token of the vocabulary
+			return slices.Index(ids, slices.Max(ids))
+		}
+		return max(slices.Index(ids, words.EOS), 0)
+	}, nil
+}
+
+// clipImage is the tower of images that d describes, and what pools its hidden states.
+func (c *Checkpoint) clipImage(d Document, l *transformer.Loader) (*imageTower, *head, error) {
+	tower := towerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "quick_gelu", Eps: 1e-5}
+	pixels := imageTowerConfig{Image: 224, Patch: 32, Channels: 3}
+	if err := decodeAll(d, &tower, &pixels); err != nil {
+		return nil, nil, err
+	}
+	images, err := loadImageTower(tower, pixels, d, l, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	images.before = l.At("pre_layrnorm.").Norm(tower.norm())
+	return images, &head{pool: poolFirst, norm: l.At("post_layernorm.").Norm(tower.norm()), dim: tower.Dim}, nil
+}
+
+// newCLIPText is the tower of texts alone. Its Pooler gives the hidden state of the last
+// token, which ends the text, projected where the checkpoint says so.
+func newCLIPText(c *Checkpoint) (*Model, error) {
+	projected := clipDefaults
+	if err := c.JSON.Decode(&projected); err != nil {
+		return nil, err
+	}
+	texts, _, err := c.clipText(c.JSON, c.Loader.Under("embeddings.token_embedding.weight", "text_model.", ""))
 	if err != nil {
 		return nil, err
 	}
-	images.before = vision.At("pre_layrnorm.").Norm(image.norm())
-	return &Model{Encoder: texts, Image: images, Joint: &Joint{
-		text: texts, image: images,
-		// The last token, which ends the text, has seen all of it.
-		textHead: &head{pool: poolLast, out: c.Loader.At("text_projection.").Linear(text.Dim, both.Projection, false)},
-		imageHead: &head{
-			pool: poolFirst, norm: vision.At("post_layernorm.").Norm(image.norm()),
-			out: c.Loader.At("visual_projection.").Linear(image.Dim, both.Projection, false),
-		},
-		scale: logScale(c.Loader),
-	}}, nil
+	pooled := &head{pool: poolLast, dim: c.Config.Dim}
+	if l := c.Loader.At("text_projection."); l.Has("weight") {
+		pooled.out = l.Linear(c.Config.Dim, projected.Projection, false)
+	}
+	return &Model{Encoder: texts, Pooler: pooled}, nil
+}
+
+// newCLIPImage is the tower of images alone. Its ImagePooler gives the normalized hidden
+// state of the class token, projected where the checkpoint says so.
+func newCLIPImage(c *Checkpoint) (*Model, error) {
+	projected := clipDefaults
+	if err := c.JSON.Decode(&projected); err != nil {
+		return nil, err
+	}
+	images, pooled, err := c.clipImage(c.JSON, c.Loader.Under("embeddings.class_embedding", "vision_model.", ""))
+	if err != nil {
+		return nil, err
+	}
+	c.Config.Dim, c.Config.Layers = images.dim, len(images.layers.Layers)
+	if l := c.Loader.At("visual_projection."); l.Has("weight") {
+		pooled.out = l.Linear(images.dim, projected.Projection, false)
+	}
+	return &Model{Image: images, ImagePooler: pooled}, nil
 }

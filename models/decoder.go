@@ -3,6 +3,7 @@ package models
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -22,7 +23,8 @@ type decoder struct {
 	bias    *relativeBias       // of the scores; nil: none
 	norm    *transformer.Norm   // behind the last layer; nil: none
 	head    *transformer.Linear
-	cap     float32 // logits x become cap*tanh(x/cap); 0: they stay
+	held    kernels.Format // of keys and values in caches
+	cap     float32        // logits x become cap*tanh(x/cap); 0: they stay
 	// frequencies are those of the rotary positions where they depend on the length of
 	// the sequence; else nil.
 	frequencies func(length int) []float64
@@ -40,7 +42,11 @@ func (d *decoder) add(l decoderLayer, window int) {
 func (d *decoder) Vocab() int { return d.head.Out }
 
 func (d *decoder) NewCache(sequences int) *Cache {
-	return transformer.NewWindowCache(sequences, d.windows...)
+	c := transformer.NewWindowCache(sequences, d.windows...)
+	if err := c.Hold(d.held); err != nil { // Options.check knows the formats
+		panic(err)
+	}
+	return c
 }
 
 func (d *decoder) Hidden(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
@@ -150,6 +156,9 @@ func (c *Checkpoint) decoderModel(d *decoder, tied bool) (*Model, error) {
 	}
 	switch c.Config.Head() {
 	case "ForCausalLM", "LMHeadModel":
+		if bare := c.Loader.Has("embed_tokens.weight"); bare && !tied && !lm.Has("weight") {
+			return &Model{Encoder: causalEncoder{d}}, nil // embedding models are published so
+		}
 		if tied {
 			d.head = lm.Tied(d.tokens, nil)
 		} else {
@@ -174,4 +183,44 @@ func (e causalEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 		return errorf(transformer.ErrShape, "this model has no types of tokens")
 	}
 	return e.Hidden(ws, dst, in.IDs, in.Batch, nil, nil)
+}
+
+// windowFields are the fields of config.json that tell; see [Checkpoint.windows].
+type windowFields struct {
+	Window     int      `json:"sliding_window" min:"0"` // 0: null
+	LayerTypes []string `json:"layer_types"`
+}
+
+// The values of layer_types.
+const (
+	fullAttention    = "full_attention"
+	slidingAttention = "sliding_attention"
+)
+
+// windows is the window of each layer, 0 where it has none. slides tells which have one
+// where layer_types does not; without a size of the window none has.
+func (c *Checkpoint) windows(f windowFields, layers int, slides func(layer int) bool) (func(layer int) int, error) {
+	if f.LayerTypes != nil && len(f.LayerTypes) != layers {
+		return nil, c.JSON.Errorf("layer_types", "want %d values, as many as layers", layers)
+	}
+	for _, kind := range f.LayerTypes {
+		switch {
+		case kind != fullAttention && kind != slidingAttention:
+			return nil, c.JSON.Errorf("layer_types", "want %q and %q", fullAttention, slidingAttention)
+		case kind == slidingAttention && f.Window == 0:
+			return nil, c.JSON.Errorf("layer_types", "%s without the size of a window", kind)
+		}
+	}
+	return func(i int) int {
+		if f.LayerTypes != nil && f.LayerTypes[i] == slidingAttention || f.LayerTypes == nil && slides(i) {
+			return f.Window
+		}
+		return 0
+	}, nil
+}
+
+// isNull reports whether the object has the field, as null.
+func (d Document) isNull(field string) bool {
+	_, ok := d.fields[field]
+	return ok && !d.Has(field)
 }

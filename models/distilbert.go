@@ -18,6 +18,7 @@ type distilbertConfig struct {
 	Hidden       int    `json:"hidden_dim"`
 	Activation   string `json:"activation"`
 	MaxPositions int    `json:"max_position_embeddings"`
+	Tied         bool   `json:"tie_word_embeddings"`
 }
 
 var distilbertLayers = transformer.StackNames{Layers: "transformer.layer.%d.", Layer: transformer.LayerNames{
@@ -28,7 +29,7 @@ var distilbertLayers = transformer.StackNames{Layers: "transformer.layer.%d.", L
 }}
 
 func newDistilBERT(c *Checkpoint) (*Model, error) {
-	config := distilbertConfig{Vocab: 30522, Dim: 768, Layers: 6, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 512}
+	config := distilbertConfig{Vocab: 30522, Dim: 768, Layers: 6, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 512, Tied: true}
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -60,12 +61,18 @@ func newDistilBERT(c *Checkpoint) (*Model, error) {
 	l, dim := c.Loader, config.Dim
 	switch c.Config.Head() {
 	case "Model":
+		l.Ignore("vocab_*")
 	case "ForMaskedLM":
-		m.MaskedLM = &head{
+		h := &head{
 			dense: l.At("vocab_transform.").Linear(dim, dim, true), act: activate(activation),
 			norm: l.At("vocab_layer_norm.").Norm(norm),
-			out:  l.At("vocab_projector.").Tied(b.tokens, l.Tensor("vocab_projector.bias", config.Vocab)),
 		}
+		if bias := l.Tensor("vocab_projector.bias", config.Vocab); config.Tied {
+			h.out = l.At("vocab_projector.").Tied(b.tokens, bias)
+		} else {
+			h.out = l.LinearOf(dim, config.Vocab, l.Tensor("vocab_projector.weight", config.Vocab, dim), bias)
+		}
+		m.MaskedLM = h
 	case "ForSequenceClassification":
 		m.Classifier = &head{
 			pool: poolFirst, dense: l.At("pre_classifier.").Linear(dim, dim, true), act: activate(kernels.ActReLU),
@@ -73,6 +80,8 @@ func newDistilBERT(c *Checkpoint) (*Model, error) {
 		}
 	case "ForTokenClassification":
 		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
+	case "ForQuestionAnswering":
+		m.Answer = answer(l, dim)
 	default:
 		return nil, c.unknownHead()
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
@@ -40,12 +40,7 @@ func TestFolders(t *testing.T) {
 		}
 		folders++
 		t.Run(e.Name(), func(t *testing.T) {
-			for _, isa := range kernels.Supported() {
-				t.Run(isa.String(), func(t *testing.T) {
-					defer kernels.Use(isa)()
-					compared += compareFolder(t, dir)
-				})
-			}
+			tftest.EachTier(t, func(t *testing.T) { compared += compareFolder(t, dir) })
 		})
 	}
 	if folders == 0 {
@@ -229,6 +224,14 @@ func (e *expected) head(ws *models.Workspace, h models.Head, x []float32, b mode
 	return y
 }
 
+// pooled is the name of what a pooler gives: projection where there is that output.
+func (e *expected) pooled(projection string) string {
+	if e.has(projection) {
+		return projection
+	}
+	return "pooler_output"
+}
+
 // text compares what encoders give.
 func (e *expected) text(ws *models.Workspace, m *models.Model) {
 	if m.Encoder == nil || m.LM != nil || m.Joint != nil || !e.has("input_ids") {
@@ -241,20 +244,42 @@ func (e *expected) text(ws *models.Workspace, m *models.Model) {
 	if e.has("last_hidden_state") {
 		e.check("last_hidden_state", in.pad(x))
 	}
-	if e.has("pooler_output") && m.Pooler != nil {
-		e.check("pooler_output", e.head(ws, m.Pooler, x, in.Batch, n))
+	if name := e.pooled("text_embeds"); e.has(name) && m.Pooler != nil {
+		e.check(name, e.head(ws, m.Pooler, x, in.Batch, n))
 	}
 	if e.has("logits") {
 		switch {
 		case m.Classifier != nil:
 			e.check("logits", e.head(ws, m.Classifier, x, in.Batch, n))
+		case m.NextSentence != nil && m.MaskedLM == nil:
+			e.check("logits", e.head(ws, m.NextSentence, x, in.Batch, n))
 		case m.TokenClassifier != nil:
 			e.check("logits", in.pad(e.head(ws, m.TokenClassifier, x, in.Batch, len(in.IDs))))
 		case m.MaskedLM != nil:
 			e.check("logits", in.pad(e.head(ws, m.MaskedLM, x, in.Batch, len(in.IDs))))
 		}
 	}
+	if e.has("start_logits") && m.Answer != nil {
+		e.answer(in, e.head(ws, m.Answer, x, in.Batch, len(in.IDs)))
+	}
+	if e.has("prediction_logits") && m.MaskedLM != nil {
+		e.check("prediction_logits", in.pad(e.head(ws, m.MaskedLM, x, in.Batch, len(in.IDs))))
+	}
+	if e.has("seq_relationship_logits") && m.NextSentence != nil {
+		e.check("seq_relationship_logits", e.head(ws, m.NextSentence, x, in.Batch, n))
+	}
 	e.sentence(ws, m, in)
+}
+
+// answer compares the logits of an answer starting and ending at each token, [rows, 2].
+func (e *expected) answer(in batch, logits []float32) {
+	for side, name := range []string{"start_logits", "end_logits"} {
+		x := make([]float32, len(in.IDs))
+		for i := range x {
+			x[i] = logits[2*i+side]
+		}
+		e.check(name, in.pad(x))
+	}
 }
 
 // sentence compares the vectors of whole texts.
@@ -283,8 +308,8 @@ func (e *expected) image(ws *models.Workspace, m *models.Model) {
 	if e.has("logits") && m.ImageClassifier != nil {
 		e.check("logits", e.head(ws, m.ImageClassifier, x, transformer.Uniform(n, rows), n))
 	}
-	if e.has("pooler_output") && m.ImagePooler != nil {
-		e.check("pooler_output", e.head(ws, m.ImagePooler, x, transformer.Uniform(n, rows), n))
+	if name := e.pooled("image_embeds"); e.has(name) && m.ImagePooler != nil {
+		e.check(name, e.head(ws, m.ImagePooler, x, transformer.Uniform(n, rows), n))
 	}
 }
 

@@ -16,26 +16,27 @@ func init() { Register(newGemma, "gemma") }
 type gemmaFields struct {
 	llamaFields
 	Bias             bool   `json:"attention_bias"`
-	HiddenActivation string `json:"hidden_activation"` // goes before hidden_act
-	Bidirectional    bool   `json:"use_bidirectional_attention"`
+	HiddenActivation string `json:"hidden_activation"` // goes before hidden_act in versions 2 and 3
 }
 
 // gemmaDefaults are those of transformers where config.json is silent.
 func gemmaDefaults() gemmaFields {
 	f := gemmaFields{llamaFields: llamaDefaults}
-	f.Activation, f.HeadDim, f.Tied, f.MaxPositions = "gelu_pytorch_tanh", 256, true, 8192
+	f.Vocab, f.Dim, f.Layers, f.Heads, f.KVHeads, f.Hidden = 256000, 3072, 28, 16, 16, 24576
+	f.Activation, f.HiddenActivation, f.HeadDim, f.Tied, f.MaxPositions = "gelu_pytorch_tanh", "gelu_pytorch_tanh", 256, true, 8192
 	return f
 }
 
 // layer is the configuration of a layer of a kind.
 func (f *gemmaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig, error) {
 	switch {
-	case f.Bidirectional:
-		return transformer.LayerConfig{}, c.JSON.Errorf("use_bidirectional_attention", "not supported")
-	case f.HiddenActivation != "":
+	case c.Config.ModelType != "gemma":
 		f.Activation = f.HiddenActivation
 	case f.Activation == "gelu": // what the first configurations said, and did not mean
 		f.Activation = "gelu_pytorch_tanh"
+	}
+	if f.HiddenActivation != f.Activation && c.JSON.Has("hidden_activation") {
+		return transformer.LayerConfig{}, c.JSON.Errorf("hidden_activation", "hidden_act means %s", f.Activation)
 	}
 	layer, err := f.llamaFields.layer(c, kind)
 	layer.Self.Bias, layer.Self.OutBias = f.Bias, f.Bias
@@ -51,7 +52,7 @@ func newGemma(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.gemma(config, 0, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+	d := c.gemma(config, 0, func(l *transformer.Loader, _ int) (decoderLayer, int) {
 		g := l.Layer(layer, llamaLayer)
 		if g == nil {
 			return nil, 0
@@ -59,16 +60,17 @@ func newGemma(c *Checkpoint) (*Model, error) {
 		c.onePlus(g.SelfNorm, g.FeedNorm)
 		return g, 0
 	})
+	return c.decoderModel(d, config.Tied)
 }
 
-// gemma is [Checkpoint.llama] with scaled embeddings, 1+w in the last normalization and a
+// gemma is [Checkpoint.llamaDecoder] with scaled embeddings, 1+w in the last normalization and a
 // cap of the logits, 0 for none.
-func (c *Checkpoint) gemma(f gemmaFields, logitCap float32, layer func(l *transformer.Loader, i int) (decoderLayer, int)) (*Model, error) {
+func (c *Checkpoint) gemma(f gemmaFields, logitCap float32, layer func(l *transformer.Loader, i int) (decoderLayer, int)) *decoder {
 	d := c.llamaDecoder(f.llamaFields, layer)
 	d.tokens.Scale = float32(math.Sqrt(float64(f.Dim)))
 	d.cap = logitCap
 	c.onePlus(d.norm)
-	return c.decoderModel(d, f.Tied)
+	return d
 }
 
 // onePlus makes the weights w of normalizations 1+w, unless they are stored so. Some may

@@ -30,10 +30,13 @@ type gemma3Config struct {
 	LocalTheta float64 `json:"rope_local_base_freq"`
 	Pattern    int     `json:"sliding_window_pattern"`  // one layer of so many sees all
 	OldPattern int     `json:"_sliding_window_pattern"` // the same
+	BothWays   bool    `json:"use_bidirectional_attention"`
 }
 
 func gemma2Defaults() gemma2Config {
-	return gemma2Config{gemmaFields: gemmaDefaults(), windowFields: windowFields{Window: 4096}, QueryScale: 256}
+	f := gemmaDefaults()
+	f.Dim, f.Layers, f.Heads, f.KVHeads, f.Hidden = 2304, 26, 8, 4, 9216
+	return gemma2Config{gemmaFields: f, windowFields: windowFields{Window: 4096}, QueryScale: 256}
 }
 
 func newGemma2(c *Checkpoint) (*Model, error) {
@@ -55,14 +58,15 @@ func newGemma2(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.gemma(config.gemmaFields, config.LogitCap, func(l *transformer.Loader, i int) (decoderLayer, int) {
+	d := c.gemma(config.gemmaFields, config.LogitCap, func(l *transformer.Loader, i int) (decoderLayer, int) {
 		return c.gemma2Layer(l, layer), windows(i)
 	})
+	return c.decoderModel(d, config.Tied)
 }
 
 func newGemma3(c *Checkpoint) (*Model, error) {
 	config := gemma3Config{gemma2Config: gemma2Defaults(), LocalTheta: 10000, Pattern: 6, OldPattern: 6}
-	config.RopeTheta, config.MaxPositions = 1e6, 131072
+	config.Vocab, config.RopeTheta, config.MaxPositions = 262208, 1e6, 131072
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -86,14 +90,26 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 	} else {
 		sliding.Self.Rotary = &transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: config.LocalTheta}
 	}
+	global.Self.SoftCap, sliding.Self.SoftCap = 0, 0 // transformers does not read attn_logit_softcapping
 	norm := &transformer.NormConfig{Eps: config.Eps, RMS: true}
 	global.Self.QKNorm, sliding.Self.QKNorm = norm, norm
-	return c.gemma(config.gemmaFields, config.LogitCap, func(l *transformer.Loader, i int) (decoderLayer, int) {
+	d := c.gemma(config.gemmaFields, config.LogitCap, func(l *transformer.Loader, i int) (decoderLayer, int) {
 		if w := windows(i); w > 0 {
 			return c.gemma2Layer(l, sliding), w
 		}
 		return c.gemma2Layer(l, global), 0
 	})
+	if config.BothWays { // EmbeddingGemma's tokens see those behind them too
+		if c.Config.Head() == "ForCausalLM" {
+			return nil, c.JSON.Errorf("use_bidirectional_attention", "not supported for a language model")
+		}
+		for i, w := range d.windows {
+			if d.masks[i] = nil; w > 0 {
+				d.masks[i] = transformer.LocalWindow(w/2, w/2)
+			}
+		}
+	}
+	return c.decoderModel(d, config.Tied)
 }
 
 // layer is the configuration of a layer of a kind.

@@ -33,6 +33,15 @@ type Sampling struct {
 	// TopP keeps the most likely tokens that together have this probability, one
 	// at least, after TopK; 0 keeps all.
 	TopP float64
+	// MinP keeps the tokens that are at least this times as likely as the most likely
+	// one, after TopP; 0 keeps all.
+	MinP float64
+	// TypicalP keeps the tokens whose information is closest to the entropy and that
+	// together have this probability, after MinP (Meister et al., "Locally Typical
+	// Sampling", 2022); 0 and 1 keep all.
+	TypicalP float64
+	// Rules change the logits before all that; may be nil.
+	Rules *Rules
 	// Seed determines the draws: the same seed gives the same tokens.
 	Seed uint64
 }
@@ -72,6 +81,10 @@ func GenerateBatch(ctx context.Context, d Decoder, prompts [][]int, s Sampling, 
 			yield(Next{}, errorf(transformer.ErrShape, "Generate without prompt"))
 			return
 		}
+		if err := s.Rules.check(d.Vocab()); err != nil {
+			yield(Next{}, err)
+			return
+		}
 		samplers, texts := make([]*sampler, len(prompts)), make([][]int, len(prompts))
 		for i := range samplers {
 			samplers[i] = s.sampler(i)
@@ -94,7 +107,12 @@ func GenerateBatch(ctx context.Context, d Decoder, prompts [][]int, s Sampling, 
 				if feed[i] == nil {
 					continue
 				}
-				t := samplers[i].choose(logits[i*vocab : (i+1)*vocab])
+				row := logits[i*vocab : (i+1)*vocab]
+				if s.Rules != nil {
+					row = slices.Clone(row)
+					s.Rules.apply(row, slices.Concat(prompts[i], texts[i]), len(prompts[i]), limits.MaxTokens)
+				}
+				t := samplers[i].choose(row)
 				stop := slices.Contains(limits.Stop, t)
 				if !stop {
 					if !yield(Next{i, t}, nil) {
@@ -164,7 +182,6 @@ func (s *sampler) choose(logits []float32) int {
 		kept = append(kept, candidate{i, math.Exp((float64(l) - top) / s.Temperature)})
 	}
 	s.kept = kept
-	likelier := func(a, b candidate) int { return cmp.Compare(b.p, a.p) }
 	if s.TopK > 0 && s.TopK < len(kept) {
 		likeliest := best[candidate]{k: s.TopK, order: likelier, kept: kept[:0]}
 		for _, c := range kept {
@@ -172,29 +189,62 @@ func (s *sampler) choose(logits []float32) int {
 		}
 		kept = likeliest.sorted()
 	}
-	total := sum(kept)
 	if s.TopP > 0 && s.TopP < 1 {
-		// All that are this unlikely have together less than what is left out. That
-		// spares sorting them; the half is for rounding.
-		least := (1 - s.TopP) * total / float64(2*len(kept))
-		kept = slices.DeleteFunc(kept, func(c candidate) bool { return c.p < least })
-		slices.SortStableFunc(kept, likelier)
-		reached := 0.0
-		for i, c := range kept {
-			if reached += c.p; reached >= s.TopP*total {
-				kept = kept[:i+1]
-				break
-			}
-		}
-		total = sum(kept)
+		kept = topP(kept, s.TopP)
 	}
-	at := s.rand.Float64() * total
+	if s.MinP > 0 {
+		least := s.MinP * slices.MinFunc(kept, likelier).p
+		kept = slices.DeleteFunc(kept, func(c candidate) bool { return c.p < least })
+	}
+	if s.TypicalP > 0 && s.TypicalP < 1 {
+		kept = typical(kept, s.TypicalP)
+	}
+	at := s.rand.Float64() * sum(kept)
 	for _, c := range kept {
 		if at -= c.p; at < 0 {
 			return c.token
 		}
 	}
 	return first // rounding, NaN, or +Inf
+}
+
+func likelier(a, b candidate) int { return cmp.Compare(b.p, a.p) }
+
+// topP is the likeliest candidates that together have a part p of the probability.
+func topP(kept []candidate, p float64) []candidate {
+	total := sum(kept)
+	// All that are this unlikely have together less than what is left out. That
+	// spares sorting them; the half is for rounding.
+	least := (1 - p) * total / float64(2*len(kept))
+	kept = slices.DeleteFunc(kept, func(c candidate) bool { return c.p < least })
+	slices.SortStableFunc(kept, likelier)
+	reached := 0.0
+	for i, c := range kept {
+		if reached += c.p; reached >= p*total {
+			return kept[:i+1]
+		}
+	}
+	return kept
+}
+
+// typical is the candidates whose information is closest to the entropy and that together
+// have a part p of the probability.
+func typical(kept []candidate, p float64) []candidate {
+	total, entropy := sum(kept), 0.0
+	for _, c := range kept {
+		if c.p > 0 {
+			entropy -= c.p / total * math.Log(c.p/total)
+		}
+	}
+	strange := func(c candidate) float64 { return math.Abs(math.Log(c.p/total) + entropy) }
+	slices.SortStableFunc(kept, func(a, b candidate) int { return cmp.Compare(strange(a), strange(b)) })
+	reached := 0.0
+	for i, c := range kept {
+		if reached += c.p; reached >= p*total {
+			return kept[:i+1]
+		}
+	}
+	return kept
 }
 
 func sum(c []candidate) float64 {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
@@ -19,7 +20,12 @@ import (
 // the GGUF specification and the names in llama.cpp's gguf-py.
 
 // OpenGGUF loads the model in a GGUF file of one of the architectures llama (Mistral's
-// too), qwen2, qwen3, gemma2 and phi3. [Open] does so for a file.
+// too), qwen2, qwen3, gemma, gemma2, gemma3 and phi3. [Open] does so for a file.
+//
+// Weights keep the format that the file has them in, the embedding and the head too: numbers
+// of 32 or 16 bits and blocks of the types Q8_0, Q4_0, Q4_K and Q6_K; those of Q5_0 are
+// held as Q8_0, with the same numbers. Other types become float32. Where blocks are multiplied as integers, so are the rows that they are multiplied
+// with; [Options] with the format float32 for the pattern "*" avoids it.
 func OpenGGUF(path string) (*Model, error) { return Options{}.openGGUF(path) }
 
 func (o Options) openGGUF(path string) (*Model, error) {
@@ -63,8 +69,12 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	c.Loader = transformer.NewLoader(ggufWeights{file})
 	c.Loader.Rename(llamaCppName(r.arch))
 	c.Loader.Ignore("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
+	o.asStored = true
 	return c.load(build, o)
 }
+
+// ggufArchitectures are llama.cpp's names, which but for gemma3 are those of config.json.
+var ggufArchitectures = []string{"llama", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3"}
 
 // ggufReader collects the fields of config.json from metadata.
 type ggufReader struct {
@@ -80,10 +90,13 @@ func (r *ggufReader) document() (Document, error) {
 	if r.arch, err = r.file.Text("general.architecture"); err != nil {
 		return Document{}, err
 	}
-	if !slices.Contains([]string{"llama", "qwen2", "qwen3", "gemma2", "phi3"}, r.arch) {
-		return Document{}, errorf(ErrModelType, "general.architecture = %q, want llama, qwen2, qwen3, gemma2 or phi3", r.arch)
+	if !slices.Contains(ggufArchitectures, r.arch) {
+		return Document{}, errorf(ErrModelType, "general.architecture = %q, want one of %s", r.arch, strings.Join(ggufArchitectures, ", "))
 	}
 	r.fields["model_type"], r.fields["architectures"] = r.arch, []string{r.arch + "ForCausalLM"}
+	if r.arch == "gemma3" {
+		r.fields["model_type"] = "gemma3_text"
+	}
 	embedding, _ := r.file.Info("token_embd.weight")
 	if len(embedding.Shape) != 2 {
 		return Document{}, errorf(ErrConfig, "token_embd.weight is missing or no matrix")
@@ -179,14 +192,19 @@ func (r *ggufReader) special() {
 		r.fields["attention_bias"] = r.has("blk.0.attn_q.bias")
 	case "phi3":
 		r.integer("sliding_window", "attention.sliding_window", false)
-	case "gemma2":
+	case "gemma2", "gemma3":
 		r.integer("sliding_window", "attention.sliding_window", true)
 		r.number("attn_logit_softcapping", "attn_logit_softcapping", false)
 		r.number("final_logit_softcapping", "final_logit_softcapping", false)
-		// Not among the metadata: of the published sizes, that of 46 layers alone scales
-		// queries by the width of a head's share of the rows.
+		if r.arch == "gemma3" {
+			r.number("rope_local_base_freq", "rope.freq_base_swa", false)
+			r.integer("sliding_window_pattern", "attention.sliding_window_pattern", false)
+		}
+		// Not among the metadata: of the published sizes, the largest of each version (46
+		// and 62 layers) alone scales queries by the width of a head's share of the rows.
 		scale, _ := r.fields["head_dim"].(int64)
-		if heads := r.integerOf("attention.head_count"); r.integerOf("block_count") == 46 && heads > 0 {
+		layers := r.integerOf("block_count")
+		if heads := r.integerOf("attention.head_count"); (layers == 46 || layers == 62) && heads > 0 {
 			scale = r.integerOf("embedding_length") / heads
 		}
 		r.fields["query_pre_attn_scalar"] = scale
@@ -252,7 +270,7 @@ func llamaCppName(arch string) func(name string) string {
 		"self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
 		"mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
 	}
-	if arch == "gemma2" {
+	if arch == "gemma2" || arch == "gemma3" {
 		parts["post_attention_layernorm"] = "post_attention_norm"
 		parts["pre_feedforward_layernorm"], parts["post_feedforward_layernorm"] = "ffn_norm", "post_ffw_norm"
 	}
@@ -280,8 +298,43 @@ func cutLast(name string) (before, after string, found bool) {
 	return name, "", false
 }
 
-// ggufWeights are the tensors of a file as floating-point numbers.
+// ggufWeights are the tensors of a file, as floating-point numbers or in their blocks.
 type ggufWeights struct{ *gguf.File }
+
+// Format implements transformer.Reader's.
+func (w ggufWeights) Format(name string) kernels.Format {
+	info, _ := w.Info(name)
+	switch info.Type {
+	case gguf.F16:
+		return kernels.FormatF16
+	case gguf.BF16:
+		return kernels.FormatBF16
+	case gguf.Q8_0, gguf.Q5_0:
+		return kernels.FormatQ8_0
+	case gguf.Q4_0:
+		return kernels.FormatQ4_0
+	case gguf.Q4_K:
+		return kernels.FormatQ4_K
+	case gguf.Q6_K:
+		return kernels.FormatQ6_K
+	}
+	return kernels.FormatF32
+}
+
+// ReadBlocks implements transformer.Reader's. Blocks of 5 bits are read as the same
+// numbers in 8 bits.
+func (w ggufWeights) ReadBlocks(dst []byte, name string, from int) error {
+	if info, _ := w.Info(name); info.Type != gguf.Q5_0 {
+		return w.File.ReadBlocks(dst, name, from)
+	}
+	block := gguf.Q5_0.Block()
+	src := make([]byte, len(dst)/gguf.Q8_0.Bytes(block)*gguf.Q5_0.Bytes(block))
+	if err := w.File.ReadBlocks(src, name, from); err != nil {
+		return err
+	}
+	gguf.WidenQ5_0(dst, src)
+	return nil
+}
 
 // Tensor implements transformer.Weights.
 func (w ggufWeights) Tensor(name string, shape ...int) ([]float32, error) {

@@ -31,7 +31,7 @@ var gpt2Layer = transformer.LayerNames{
 }
 
 func newGPT2(c *Checkpoint) (*Model, error) {
-	config := gpt2Config{Activation: "gelu_new", MaxPositions: 1024, Eps: 1e-5, Tied: true, ScaleScores: true}
+	config := gpt2Config{Vocab: 50257, Dim: 768, Layers: 12, Heads: 12, Activation: "gelu_new", MaxPositions: 1024, Eps: 1e-5, Tied: true, ScaleScores: true}
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}

@@ -2,16 +2,19 @@ package models
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Heads: what turns hidden states into logits and pooled vectors.
+// Heads: what turns hidden states into logits and pooled vectors; and pooling, one vector for
+// all rows of a sequence.
 
 // head pools the rows of each sequence, or takes every row, and passes them through
 // those of its layers that are not nil.
 type head struct {
+	dim   int     // width of the hidden states; 0: as dense or out want it
 	pool  pooling // nil: every row is a result
 	dense *transformer.Linear
 	act   func(t kernels.Threads, x []float32) // in place
@@ -20,10 +23,13 @@ type head struct {
 }
 
 func (h *head) Out() int {
-	if h.out == nil {
+	switch {
+	case h.out != nil:
+		return h.out.Out
+	case h.dense != nil:
 		return h.dense.Out
 	}
-	return h.out.Out
+	return h.dim
 }
 
 func (h *head) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
@@ -34,7 +40,7 @@ func (h *head) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
 	}
 	if h.pool != nil {
 		pooled := ws.Alloc(batch.Len() * dim) // [sequences, D]
-		if err := h.pool(pooled, x, batch, dim); err != nil {
+		if err := h.pool(pooled, x, batch, dim, 0); err != nil {
 			return err
 		}
 		x = pooled
@@ -48,6 +54,12 @@ func (h *head) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
 			return err
 		}
 		x = y
+	} else if h.out == nil {
+		if len(dst) != len(x) {
+			return errorf(transformer.ErrShape, "dst has %d elements, want %d results of %d", len(dst), len(x)/dim, dim)
+		}
+		copy(dst, x)
+		x = dst
 	}
 	if h.act != nil {
 		h.act(ws.Threads, x)
@@ -65,7 +77,10 @@ func (h *head) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
 
 // width is that of the hidden states.
 func (h *head) width() int {
-	if h.dense != nil {
+	switch {
+	case h.dim != 0:
+		return h.dim
+	case h.dense != nil:
 		return h.dense.In
 	}
 	return h.out.In
@@ -104,7 +119,98 @@ func (c *Checkpoint) classify(l *transformer.Loader, in int, bias bool) *transfo
 	return l.Linear(in, len(c.Config.Labels), bias)
 }
 
+// vocabulary is the last layer of a masked language model: decoder, whose weight is that of
+// the embedding where the configuration ties them, and which has the tensor bias, as which
+// decoder.bias is stored too. Where they are not tied, decoder.bias goes before bias.
+func (c *Checkpoint) vocabulary(l *transformer.Loader, words *transformer.Embedding, tied bool) *transformer.Linear {
+	bias, copied := "bias", "decoder.bias"
+	if !tied && l.Has(copied) {
+		bias, copied = copied, bias
+	}
+	l.Ignore(copied)
+	b := l.Tensor(bias, c.Config.Vocab)
+	if tied {
+		return l.At("decoder.").Tied(words, b)
+	}
+	return l.LinearOf(c.Config.Dim, c.Config.Vocab, l.Tensor("decoder.weight", c.Config.Vocab, c.Config.Dim), b)
+}
+
+// answer is the head of question answering: whether an answer starts and ends at a token.
+func answer(l *transformer.Loader, dim int) Head {
+	return &head{out: l.At("qa_outputs.").Linear(dim, 2, true)}
+}
+
 // unknownHead is the error of an architecture with a head that is not supported.
 func (c *Checkpoint) unknownHead() error {
 	return c.JSON.Errorf("architectures", "this head is not supported")
+}
+
+// A pooling sets dst, [sequences, dim], to a vector for each sequence of x, [rows,
+// dim], without the first skip rows of each.
+type pooling func(dst, x []float32, batch Batch, dim, skip int) error
+
+// pooled makes a pooling of what it does with the rows of one sequence, one at least, the
+// first of which has a number.
+func pooled(f func(dst, rows []float32, first int)) pooling {
+	return func(dst, x []float32, batch Batch, dim, skip int) error {
+		if len(x) != batch.Rows()*dim || len(dst) != batch.Len()*dim {
+			return fmt.Errorf("%w: pooling of %d elements to %d, want rows and sequences of %d", transformer.ErrShape, len(x), len(dst), dim)
+		}
+		for i := range batch.Len() {
+			if batch.Length(i) <= skip {
+				return fmt.Errorf("%w: sequence %d has %d rows, none to pool behind %d", transformer.ErrShape, i, batch.Length(i), skip)
+			}
+			f(dst[i*dim:(i+1)*dim], x[(batch.Start(i)+skip)*dim:batch.Start(i+1)*dim], skip)
+		}
+		return nil
+	}
+}
+
+var (
+	poolFirst = pooled(func(dst, rows []float32, _ int) { copy(dst, rows) })
+	poolLast  = pooled(func(dst, rows []float32, _ int) { copy(dst, rows[len(rows)-len(dst):]) })
+	poolMax   = pooled(func(dst, rows []float32, _ int) {
+		copy(dst, rows)
+		for i, v := range rows {
+			d := i % len(dst)
+			dst[d] = max(dst[d], v)
+		}
+	})
+	poolMean     = pooled(func(dst, rows []float32, _ int) { weighted(dst, rows, same, float64(len(rows)/len(dst))) })
+	poolMeanSqrt = pooled(func(dst, rows []float32, _ int) {
+		weighted(dst, rows, same, math.Sqrt(float64(len(rows)/len(dst))))
+	})
+	// Later rows weigh more: row i of a sequence as much as i+1.
+	poolWeightedMean = pooled(func(dst, rows []float32, first int) {
+		n := len(rows) / len(dst)
+		weighted(dst, rows, func(row int) float64 { return float64(first + row + 1) }, float64(n*(2*first+n+1)/2))
+	})
+)
+
+func same(int) float64 { return 1 }
+
+// weighted sets dst to the sum of rows, each times its weight, over total.
+func weighted(dst, rows []float32, weight func(row int) float64, total float64) {
+	n := len(rows) / len(dst)
+	for d := range dst {
+		sum := 0.0
+		for r := range n {
+			sum += weight(r) * float64(rows[r*len(dst)+d])
+		}
+		dst[d] = float32(sum / total)
+	}
+}
+
+// normalizeRows divides each row of x by its Euclidean length, or 1e-12 if that is more.
+func normalizeRows(x []float32, dim int) {
+	for ; len(x) > 0; x = x[dim:] {
+		sum := 0.0
+		for _, v := range x[:dim] {
+			sum += float64(v) * float64(v)
+		}
+		length := max(math.Sqrt(sum), 1e-12)
+		for i := range dim {
+			x[i] = float32(float64(x[i]) / length)
+		}
+	}
 }

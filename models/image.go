@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -22,10 +23,11 @@ func loadPatches(l *transformer.Loader, dim, channels, height, width int, bias b
 	return &patches{channels, height, width, l.LinearOf(channels*height*width, dim, weight, b)}
 }
 
-// grid is the number of patches of an image, down and across.
+// grid is the number of patches of an image, down and across. What is left at its lower
+// and right edge is not seen.
 func (p *patches) grid(height, width int) (down, across int, err error) {
-	if height < p.height || width < p.width || height%p.height != 0 || width%p.width != 0 {
-		return 0, 0, fmt.Errorf("%w: image of %dx%d, want multiples of the patch of %dx%d", transformer.ErrShape, height, width, p.height, p.width)
+	if height < p.height || width < p.width {
+		return 0, 0, fmt.Errorf("%w: image of %dx%d, want at least the patch of %dx%d", transformer.ErrShape, height, width, p.height, p.width)
 	}
 	return height / p.height, width / p.width, nil
 }
@@ -43,8 +45,8 @@ func (p *patches) forward(ws *Workspace, dst, pixels []float32, images, height, 
 	defer ws.Release(ws.Mark())
 	cut := ws.Alloc(images * down * across * p.project.In) // [images, patches, channels*ph*pw]
 	for to := cut; len(pixels) > 0; pixels = pixels[p.channels*height*width:] {
-		for y := 0; y < height; y += p.height {
-			for x := 0; x < width; x += p.width {
+		for y := 0; y < down*p.height; y += p.height {
+			for x := 0; x < across*p.width; x += p.width {
 				for c := range p.channels {
 					for dy := range p.height {
 						from := (c*height+y+dy)*width + x
@@ -55,6 +57,16 @@ func (p *patches) forward(ws *Workspace, dst, pixels []float32, images, height, 
 		}
 	}
 	return p.project.Forward(ws, dst, cut) // [images, patches, D]
+}
+
+// positionsFor is a table of positions, [side*side, dim] behind the first rows, for another
+// grid of patches.
+func positionsFor(table []float32, first, dim, side, down, across int) []float32 {
+	if down == side && across == side {
+		return table
+	}
+	front := table[:first*dim]
+	return slices.Concat(front, interpolate(table[len(front):], dim, side, side, down, across))
 }
 
 // interpolate resizes a table of positions, [down, across, dim], bicubically (Keys,

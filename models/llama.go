@@ -34,7 +34,9 @@ var llamaLayer = transformer.LayerNames{
 }
 
 // llamaDefaults are those of transformers where config.json is silent.
-var llamaDefaults = llamaFields{Activation: "silu", MaxPositions: 2048, Eps: 1e-6, ropeFields: rope(10000)}
+var llamaDefaults = llamaFields{
+	Vocab: 32000, Dim: 4096, Layers: 32, Heads: 32, Hidden: 11008, Activation: "silu", MaxPositions: 2048, Eps: 1e-6, ropeFields: rope(10000),
+}
 
 type llamaConfig struct {
 	llamaFields
@@ -64,7 +66,7 @@ func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 	if err != nil {
 		return transformer.LayerConfig{}, err
 	}
-	if f.KVHeads == 0 {
+	if f.KVHeads == 0 || c.JSON.isNull("num_key_value_heads") {
 		f.KVHeads = f.Heads
 	}
 	if f.HeadDim == 0 {

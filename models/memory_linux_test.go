@@ -26,13 +26,13 @@ const loadEnv = "AVOFORMER_TEST_LOAD"
 func TestMemoryOfLoading(t *testing.T) {
 	if job := os.Getenv(loadEnv); job != "" {
 		format, dir, _ := strings.Cut(job, " ")
-		before := peak(t)
+		before := resident()
 		o := models.Options{}
 		if format == "bf16" {
 			o.Weights = kernels.FormatBF16
 		}
 		m := tftest.Must(o.Open(dir))(t)
-		fmt.Printf("peak %d\n", peak(t)-before)
+		fmt.Printf("peak %d\n", resident()-before)
 		if m.LM == nil {
 			t.Error("no language model")
 		}
@@ -73,15 +73,4 @@ func TestMemoryOfLoading(t *testing.T) {
 			t.Errorf("%s: %.2f bytes a weight, want at most %.2f", format, got, 1.1*float64(size))
 		}
 	}
-}
-
-// peak is the most memory that this process had resident, in KiB.
-func peak(t *testing.T) int {
-	text := tftest.Must(os.ReadFile("/proc/self/status"))(t)
-	_, line, _ := strings.Cut(string(text), "VmHWM:")
-	var kb int
-	if _, err := fmt.Sscan(line, &kb); err != nil {
-		t.Fatal(err)
-	}
-	return kb
 }

@@ -13,7 +13,7 @@ type mistralConfig struct {
 
 func newMistral(c *Checkpoint) (*Model, error) {
 	config := mistralConfig{llamaFields: llamaDefaults}
-	config.KVHeads, config.Window = 8, 4096
+	config.Hidden, config.KVHeads, config.MaxPositions, config.Window = 14336, 8, 131072, 4096
 	if c.JSON.isNull("sliding_window") {
 		config.Window = 0
 	}

@@ -23,6 +23,8 @@ type Model struct {
 	Classifier      Head    // to the logits of each sequence's labels
 	TokenClassifier Head    // to the logits of each token's labels
 	MaskedLM        Head    // to the logits of the vocabulary at each token
+	NextSentence    Head    // to the logits of each sequence's second text following its first, and not
+	Answer          Head    // to the logits of an answer starting and ending at each token
 
 	// LM generates text: a decoder on its own, or behind Encoder or Audio, to whose
 	// output it then attends.

@@ -176,6 +176,10 @@ func (config *modernbertConfig) heads(c *Checkpoint, m *Model, words *transforme
 		h.pool = map[string]pooling{"cls": poolFirst, "mean": poolMean}[config.Pooling]
 	case "ForTokenClassification":
 		m.TokenClassifier = h
+	case "ForQuestionAnswering":
+		h.out = l.At("classifier.").Linear(config.Dim, 2, true)
+		m.Answer = h
+		return m, nil
 	default:
 		return nil, c.unknownHead()
 	}

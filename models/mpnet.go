@@ -17,8 +17,8 @@ type mpnetConfig struct {
 	Activation   string  `json:"hidden_act"`
 	MaxPositions int     `json:"max_position_embeddings"`
 	Eps          float32 `json:"layer_norm_eps"`
-	Buckets      int     `json:"relative_attention_num_buckets" min:"4"`
-	Pad          int     `json:"pad_token_id" min:"0"`
+	Buckets      int     `json:"relative_attention_num_buckets" min:"32"`
+	Tied         bool    `json:"tie_word_embeddings"`
 }
 
 var mpnetLayers = transformer.StackNames{Layers: "encoder.layer.%d.", Layer: transformer.LayerNames{
@@ -30,7 +30,7 @@ var mpnetLayers = transformer.StackNames{Layers: "encoder.layer.%d.", Layer: tra
 
 func newMPNet(c *Checkpoint) (*Model, error) {
 	config := mpnetConfig{
-		Vocab: 30527, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 512, Eps: 1e-12, Buckets: 32, Pad: 1,
+		Vocab: 30527, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 512, Eps: 1e-12, Buckets: 32, Tied: true,
 	}
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
@@ -39,11 +39,10 @@ func newMPNet(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	const maxDistance = 128
-	if maxDistance <= config.Buckets/4 {
-		return nil, c.JSON.Errorf("relative_attention_num_buckets", "want less than %d", 4*maxDistance)
-	}
-	first := config.Pad + 1
+	const (
+		buckets, maxDistance = 32, 128 // whatever size the table of biases has
+		first                = 2       // position, whatever the number of the padding token
+	)
 	if config.MaxPositions <= first {
 		return nil, c.JSON.Errorf("max_position_embeddings", "the first position is %d", first)
 	}
@@ -69,8 +68,8 @@ func newMPNet(c *Checkpoint) (*Model, error) {
 		}}, mpnetLayers),
 		bias: &relativeBias{
 			weight: body.Tensor("encoder.relative_attention_bias.weight", config.Buckets, config.Heads),
-			heads:  config.Heads, buckets: config.Buckets, maxDistance: maxDistance, bothWays: true,
+			heads:  config.Heads, buckets: buckets, maxDistance: maxDistance, bothWays: true,
 		},
 	}
-	return c.robertaHeads(&Model{Encoder: b}, body, b.tokens, config.Eps)
+	return c.robertaHeads(&Model{Encoder: b}, body, b.tokens, config.Eps, config.Tied)
 }

@@ -22,6 +22,7 @@ type nomicConfig struct {
 	MaxPositions int     `json:"max_position_embeddings"`
 	Types        int     `json:"type_vocab_size" min:"0"`
 	Eps          float32 `json:"layer_norm_eps"`
+	Tied         bool    `json:"tie_word_embeddings"`
 	Rope         struct {
 		Theta float64 `json:"rope_theta"`
 		Type  string  `json:"rope_type"`
@@ -52,11 +53,12 @@ type nomicHubConfig struct {
 	Parallel     bool     `json:"parallel_block"`
 	Causal       bool     `json:"causal"`
 	PadTo        int      `json:"pad_vocab_size_multiple"`
+	Tied         bool     `json:"tie_word_embeddings"`
 }
 
 // read decodes either form.
 func (config *nomicConfig) read(d Document) error {
-	*config = nomicConfig{Vocab: 30528, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "silu", MaxPositions: 2048, Types: 2, Eps: 1e-12}
+	*config = nomicConfig{Vocab: 30528, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "silu", MaxPositions: 2048, Types: 2, Eps: 1e-12, Tied: true}
 	config.Rope.Theta = 1000
 	if !d.Has("n_embd") {
 		if err := d.Decode(config); err != nil {
@@ -69,7 +71,7 @@ func (config *nomicConfig) read(d Document) error {
 	}
 	hub := nomicHubConfig{
 		Vocab: 30528, Layers: 12, Heads: 12, Activation: "swiglu", MaxPositions: 2048, Types: 2, Eps: 1e-12,
-		Theta: 1000, Fraction: 1, QKVBias: true, UpBias: true, DownBias: true, PadTo: 1,
+		Theta: 1000, Fraction: 1, QKVBias: true, UpBias: true, DownBias: true, PadTo: 1, Tied: true,
 	}
 	if err := d.Decode(&hub); err != nil {
 		return err
@@ -84,7 +86,7 @@ func (config *nomicConfig) read(d Document) error {
 		}
 	}
 	config.Vocab, config.Dim, config.Layers, config.Heads, config.Hidden = hub.Vocab, hub.Dim, hub.Layers, hub.Heads, hub.Hidden
-	config.MaxPositions, config.Types, config.Eps, config.Rope.Theta = hub.MaxPositions, hub.Types, hub.Eps, hub.Theta
+	config.MaxPositions, config.Types, config.Eps, config.Rope.Theta, config.Tied = hub.MaxPositions, hub.Types, hub.Eps, hub.Theta, hub.Tied
 	return nil
 }
 
@@ -134,5 +136,5 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 	if config.Types > 0 {
 		b.types = body.At("embeddings.token_type_embeddings.").Embedding(config.Types, config.Dim)
 	}
-	return c.bertHeads(&Model{Encoder: b}, body, b.tokens, config.Activation, config.Eps)
+	return c.bertHeads(&Model{Encoder: b}, body, b.tokens, bertConfig{Activation: config.Activation, Eps: config.Eps, Tied: config.Tied})
 }

@@ -135,6 +135,9 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 	if err := c.Loader.Finish(); err != nil {
 		return nil, err
 	}
+	if d, ok := m.LM.(*decoder); ok {
+		d.held = o.Cache
+	}
 	m.Config = c.Config
 	return m, nil
 }

@@ -13,7 +13,8 @@ type phi3Config struct {
 
 func newPhi3(c *Checkpoint) (*Model, error) {
 	config := phi3Config{llamaFields: llamaDefaults}
-	config.Eps, config.RopeOriginal = 1e-5, 4096
+	config.Vocab, config.Dim, config.Hidden, config.MaxPositions = 32064, 3072, 8192, 4096
+	config.Eps, config.RopeOriginal, config.partial = 1e-5, 4096, true
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}

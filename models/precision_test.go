@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -77,7 +78,10 @@ var sentences = flag.Int("sentences", 60, "how many sentences TestPrecision embe
 // format with those of float32.
 func TestPrecision(t *testing.T) {
 	layers, sequences, dims := 6, *sentences, []int{384, 768}
-	if testing.Short() { // in an emulator too, where a sentence takes seconds
+	switch {
+	case testenv.Emulated(): // where a layer takes seconds
+		layers, sequences, dims = 1, 1, []int{128}
+	case testing.Short():
 		layers, sequences, dims = 2, 3, dims[:1]
 	}
 	g := rand.New(rand.NewPCG(1, 2))
@@ -96,7 +100,7 @@ func TestPrecision(t *testing.T) {
 		for _, c := range []struct {
 			format kernels.Format
 			worst  float64
-		}{{kernels.FormatBF16, 0.9999}, {kernels.FormatF16, 0.9999}, {kernels.FormatInt8, 0.998}} {
+		}{{kernels.FormatBF16, 0.9999}, {kernels.FormatF16, 0.9999}, {kernels.FormatInt8, 0.998}, {kernels.FormatQ8_0, 0.998}, {kernels.FormatQ6_K, 0.99}} {
 			t.Run(fmt.Sprintf("%v/%d", c.format, dim), func(t *testing.T) {
 				m := tftest.Must(models.Options{Weights: c.format}.New(encoderConfig(dim, layers), weights))(t)
 				got, rows := embeddings(t, m, in, 2)
@@ -137,6 +141,11 @@ func TestNamedFormats(t *testing.T) {
 	}})
 	if slices.Equal(some, plain) || slices.Equal(some, all) {
 		t.Error("one layer of two in float32 gives the bits of none or both")
+	}
+	// Values of the second layer alone, which in float32 are fused with queries and keys.
+	one := result(models.Options{Formats: []models.NamedFormat{{Pattern: "*.1.attention.self.value.*", Format: kernels.FormatBF16}}})
+	if slices.Equal(one, plain) || distance(one, plain) > 0.01 {
+		t.Errorf("values in 16 bits give %.3g of the results off", distance(one, plain))
 	}
 	for _, o := range []models.Options{
 		{Weights: 200},

@@ -14,23 +14,20 @@ func init() {
 type qwenConfig struct {
 	llamaFields
 	windowFields
+	Bias         bool `json:"attention_bias"` // of version 3; version 2 has it in queries, keys and values
 	UseWindow    bool `json:"use_sliding_window"`
 	WindowLayers int  `json:"max_window_layers" min:"0"` // the first that have no window
 }
 
-func newQwen2(c *Checkpoint) (*Model, error) {
-	return c.qwen(func(a *transformer.AttentionConfig, _ float32) { a.Bias = true })
-}
+func newQwen2(c *Checkpoint) (*Model, error) { return c.qwen(2) }
+func newQwen3(c *Checkpoint) (*Model, error) { return c.qwen(3) }
 
-func newQwen3(c *Checkpoint) (*Model, error) {
-	return c.qwen(func(a *transformer.AttentionConfig, eps float32) {
-		a.QKNorm = &transformer.NormConfig{Eps: eps, RMS: true}
-	})
-}
-
-func (c *Checkpoint) qwen(change func(a *transformer.AttentionConfig, eps float32)) (*Model, error) {
-	config := qwenConfig{llamaFields: llamaDefaults, WindowLayers: 28}
-	config.MaxPositions = 32768
+func (c *Checkpoint) qwen(version int) (*Model, error) {
+	config := qwenConfig{llamaFields: llamaDefaults, windowFields: windowFields{Window: 4096}, WindowLayers: 28}
+	config.Vocab, config.KVHeads, config.Hidden, config.MaxPositions = 151936, 32, 22016, 32768
+	if version == 3 {
+		config.HeadDim = 128
+	}
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -42,10 +39,15 @@ func (c *Checkpoint) qwen(change func(a *transformer.AttentionConfig, eps float3
 		return nil, err
 	}
 	layer, err := config.layer(c, "")
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case version == 3:
+		layer.Self.Bias, layer.Self.OutBias = config.Bias, config.Bias
+		layer.Self.QKNorm = &transformer.NormConfig{Eps: config.Eps, RMS: true}
+	default:
+		layer.Self.Bias = true
 	}
-	change(&layer.Self, config.Eps)
 	names := llamaLayer
 	names.Attention.QueryNorm, names.Attention.KeyNorm = "q_norm.", "k_norm."
 	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {

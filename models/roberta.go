@@ -13,7 +13,11 @@ import (
 func init() { Register(newRoBERTa, "roberta", "xlm-roberta", "camembert") }
 
 func newRoBERTa(c *Checkpoint) (*Model, error) {
-	config := bertConfig{Activation: "gelu", Types: 2, Eps: 1e-12, Positions: "absolute", Pad: 1}
+	config := bertDefaults
+	config.Vocab, config.Pad = 50265, 1
+	if c.Config.ModelType != "roberta" {
+		config.Vocab = 30522
+	}
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -22,11 +26,11 @@ func newRoBERTa(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.robertaHeads(&Model{Encoder: b}, body, b.tokens, config.Eps)
+	return c.robertaHeads(&Model{Encoder: b}, body, b.tokens, config.Eps, config.Tied)
 }
 
 // robertaHeads adds the heads of RoBERTa, which MPNet has too.
-func (c *Checkpoint) robertaHeads(m *Model, body *transformer.Loader, words *transformer.Embedding, eps float32) (*Model, error) {
+func (c *Checkpoint) robertaHeads(m *Model, body *transformer.Loader, words *transformer.Embedding, eps float32, tied bool) (*Model, error) {
 	dim := c.Config.Dim
 	if body.Has("pooler.dense.weight") {
 		m.Pooler = &head{pool: poolFirst, dense: body.At("pooler.dense.").Linear(dim, dim, true), act: tanh}
@@ -34,12 +38,15 @@ func (c *Checkpoint) robertaHeads(m *Model, body *transformer.Loader, words *tra
 	classifier, lm := c.Loader.At("classifier."), c.Loader.At("lm_head.")
 	switch c.Config.Head() {
 	case "Model":
+		c.Loader.Ignore("lm_head.*")
 	case "ForMaskedLM":
-		lm.Ignore("decoder.bias") // the same as bias
+		if !lm.Has("dense.weight") {
+			break // sentence-transformers publishes encoders as what they were made from
+		}
 		m.MaskedLM = &head{
 			dense: lm.At("dense.").Linear(dim, dim, true), act: activate(kernels.ActGELU),
 			norm: lm.At("layer_norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: eps}),
-			out:  lm.At("decoder.").Tied(words, lm.Tensor("bias", c.Config.Vocab)),
+			out:  c.vocabulary(lm, words, tied),
 		}
 	case "ForSequenceClassification":
 		m.Classifier = &head{
@@ -48,6 +55,8 @@ func (c *Checkpoint) robertaHeads(m *Model, body *transformer.Loader, words *tra
 		}
 	case "ForTokenClassification":
 		m.TokenClassifier = &head{out: c.classify(classifier, dim, true)}
+	case "ForQuestionAnswering":
+		m.Answer = answer(c.Loader, dim)
 	default:
 		return nil, c.unknownHead()
 	}

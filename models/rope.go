@@ -18,6 +18,8 @@ type ropeFields struct {
 	RopeParameters any     `json:"rope_parameters"`
 	RopePart       float64 `json:"partial_rotary_factor"`
 	RopeOriginal   int     `json:"original_max_position_embeddings" min:"0"`
+
+	partial bool // whether the architecture can rotate a part of each head
 }
 
 // rope starts ropeFields with a default of theta.
@@ -66,8 +68,11 @@ func (d Document) rotary(f ropeFields, kind string, headDim, maxPositions int) (
 			return nil, err
 		}
 	}
-	if s.Type == "" {
-		s.Type = s.OldType
+	if s.Part != 1 && !f.partial {
+		if object.Has("partial_rotary_factor") {
+			d = object
+		}
+		return nil, d.Errorf("partial_rotary_factor", "not supported by this model_type")
 	}
 	const mostFeatures = 1 << 16 // of a head, which allocates what configurations merely claim
 	if headDim > mostFeatures {
@@ -94,6 +99,10 @@ func (s ropeScaling) scale(d Document, c *transformer.RotaryConfig, maxPositions
 			return d.Errorf("original_max_position_embeddings", "want at least 1")
 		}
 		return nil
+	}
+	field := "rope_type"
+	if s.Type == "" && s.OldType != "" {
+		field, s.Type = "type", s.OldType
 	}
 	switch s.Type {
 	case "", "default":
@@ -135,7 +144,7 @@ func (s ropeScaling) scale(d Document, c *transformer.RotaryConfig, maxPositions
 		s.longrope(c, maxPositions)
 		return original()
 	}
-	return d.Errorf("rope_type", "unknown; want default, linear, dynamic, yarn, llama3 or longrope")
+	return d.Errorf(field, "unknown; want default, linear, dynamic, yarn, llama3 or longrope")
 }
 
 // dynamic raises the base for sequences longer than those trained on, by so much that

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,9 @@ import (
 type SentenceEmbedder struct {
 	// MaxLength is the most tokens of a text (max_seq_length); 0: as the model says.
 	MaxLength int
+	// IncludePrompt is whether the tokens of a prompt before a text count, as they do
+	// unless the folder says otherwise; see EmbedBehind.
+	IncludePrompt bool
 
 	encoder Encoder
 	pools   []pooling // joined
@@ -48,6 +52,9 @@ func openSentence(fsys fs.FS, m *Model) (*SentenceEmbedder, error) {
 	}
 	if err := doc.Field("modules", &modules); err != nil {
 		return nil, err
+	}
+	if len(modules) == 1 && m.Classifier != nil {
+		return nil, nil // a cross-encoder
 	}
 	encoder := m.Encoder
 	if d, ok := m.LM.(*decoder); ok && encoder == nil {
@@ -101,34 +108,68 @@ func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
 		return errorf(ErrFolder, "%s: %w", doc.Name, err)
 	}
 	raw := struct {
-		Dim      int  `json:"word_embedding_dimension"`
-		First    bool `json:"pooling_mode_cls_token"`
-		Max      bool `json:"pooling_mode_max_tokens"`
-		Mean     bool `json:"pooling_mode_mean_tokens"`
-		Sqrt     bool `json:"pooling_mode_mean_sqrt_len_tokens"`
-		Weighted bool `json:"pooling_mode_weightedmean_tokens"`
-		Last     bool `json:"pooling_mode_lasttoken"`
-	}{}
+		Dim      int   `json:"word_embedding_dimension" min:"0"`
+		NewDim   int   `json:"embedding_dimension" min:"0"`
+		First    bool  `json:"pooling_mode_cls_token"`
+		Max      bool  `json:"pooling_mode_max_tokens"`
+		Mean     bool  `json:"pooling_mode_mean_tokens"`
+		Sqrt     bool  `json:"pooling_mode_mean_sqrt_len_tokens"`
+		Weighted bool  `json:"pooling_mode_weightedmean_tokens"`
+		Last     bool  `json:"pooling_mode_lasttoken"`
+		Modes    names `json:"pooling_mode"`
+		Prompt   bool  `json:"include_prompt"`
+	}{Prompt: true}
 	if err := doc.Decode(&raw); err != nil {
 		return err
 	}
-	if raw.Dim != s.encoder.Dim() {
-		return doc.Errorf("word_embedding_dimension", "the encoder's is %d", s.encoder.Dim())
+	dim, field := raw.Dim, "word_embedding_dimension"
+	if doc.Has("embedding_dimension") { // since sentence-transformers 5.2
+		dim, field = raw.NewDim, "embedding_dimension"
 	}
-	for _, mode := range []struct {
-		chosen bool
-		pool   pooling
-	}{{raw.First, poolFirst}, {raw.Max, poolMax}, {raw.Mean, poolMean}, {raw.Sqrt, poolMeanSqrt}, {raw.Weighted, poolWeightedMean}, {raw.Last, poolLast}} {
-		if mode.chosen {
-			s.pools = append(s.pools, mode.pool)
+	if dim != s.encoder.Dim() {
+		return doc.Errorf(field, "the encoder's is %d", s.encoder.Dim())
+	}
+	if !doc.Has("pooling_mode") {
+		for _, mode := range []struct {
+			chosen bool
+			name   string
+		}{{raw.First, "cls"}, {raw.Max, "max"}, {raw.Mean, "mean"}, {raw.Sqrt, "mean_sqrt_len_tokens"}, {raw.Weighted, "weightedmean"}, {raw.Last, "lasttoken"}} {
+			if mode.chosen {
+				raw.Modes = append(raw.Modes, mode.name)
+			}
 		}
+	}
+	for _, name := range raw.Modes {
+		pool, ok := poolings[name]
+		if !ok {
+			return doc.Errorf("pooling_mode", "unknown mode %q", name)
+		}
+		s.pools = append(s.pools, pool)
 	}
 	if len(s.pools) == 0 {
 		return errorf(ErrConfig, "%s: no pooling_mode is true", doc.Name)
 	}
-	s.out = len(s.pools) * raw.Dim
+	s.IncludePrompt = raw.Prompt
+	s.out = len(s.pools) * dim
 	return nil
 }
+
+// poolings are the modes by their names.
+var poolings = map[string]pooling{"cls": poolFirst, "max": poolMax, "mean": poolMean, "mean_sqrt_len_tokens": poolMeanSqrt, "weightedmean": poolWeightedMean, "lasttoken": poolLast}
+
+// names is a name, or several.
+type names []string
+
+func (n *names) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '[' {
+		return json.Unmarshal(text, (*[]string)(n))
+	}
+	*n = []string{""}
+	return json.Unmarshal(text, &(*n)[0])
+}
+
+// vector is what the modules behind pooling take and give, as their configurations say.
+const vector = "sentence_embedding"
 
 // addDense reads the dense module in a folder.
 func (s *SentenceEmbedder) addDense(fsys fs.FS, dir string) error {
@@ -141,9 +182,20 @@ func (s *SentenceEmbedder) addDense(fsys fs.FS, dir string) error {
 		Out        int    `json:"out_features"`
 		Bias       bool   `json:"bias"`
 		Activation string `json:"activation_function"`
-	}{Bias: true, Activation: "Tanh"}
+		Input      string `json:"module_input_name"`
+		Output     string `json:"module_output_name"`
+		Residual   bool   `json:"use_residual"`
+	}{Bias: true, Activation: "Tanh", Input: vector, Output: vector}
 	if err := doc.Decode(&raw); err != nil {
 		return err
+	}
+	switch {
+	case raw.Input != vector:
+		return doc.Errorf("module_input_name", "want %s", vector)
+	case raw.Output != vector:
+		return doc.Errorf("module_output_name", "want %s", vector)
+	case raw.Residual:
+		return doc.Errorf("use_residual", "want false")
 	}
 	if raw.In != s.out {
 		return doc.Errorf("in_features", "the module before gives %d", s.out)
@@ -182,16 +234,26 @@ func (s *SentenceEmbedder) Dim() int { return s.out }
 
 // Embed sets dst, [sequences, Dim], to the vectors of texts.
 func (s *SentenceEmbedder) Embed(ws *Workspace, dst []float32, in Tokens) error {
+	return s.EmbedBehind(ws, dst, in, 0)
+}
+
+// EmbedBehind is Embed without the states of the first tokens of each text, so many, in the
+// vectors: those of a prompt that is not included.
+func (s *SentenceEmbedder) EmbedBehind(ws *Workspace, dst []float32, in Tokens, prompt int) error {
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(in.Batch.Rows() * s.encoder.Dim()) // [rows, D]
 	if err := s.encoder.Encode(ws, x, in); err != nil {
 		return err
 	}
-	return s.Pool(ws, dst, x, in.Batch)
+	return s.poolBehind(ws, dst, x, in.Batch, prompt)
 }
 
 // Pool sets dst, [sequences, Dim], to the vectors of texts whose hidden states are x.
 func (s *SentenceEmbedder) Pool(ws *Workspace, dst, x []float32, batch Batch) error {
+	return s.poolBehind(ws, dst, x, batch, 0)
+}
+
+func (s *SentenceEmbedder) poolBehind(ws *Workspace, dst, x []float32, batch Batch, skip int) error {
 	if len(dst) != batch.Len()*s.out {
 		return fmt.Errorf("%w: %d elements for %d vectors of %d", transformer.ErrShape, len(dst), batch.Len(), s.out)
 	}
@@ -201,7 +263,7 @@ func (s *SentenceEmbedder) Pool(ws *Workspace, dst, x []float32, batch Batch) er
 	y := ws.Alloc(batch.Len() * width) // [sequences, pools*D]
 	one := ws.Alloc(batch.Len() * dim) // [sequences, D]
 	for p, pool := range s.pools {
-		if err := pool(one, x, batch, dim); err != nil {
+		if err := pool(one, x, batch, dim, skip); err != nil {
 			return err
 		}
 		for i := range batch.Len() {

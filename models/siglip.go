@@ -9,7 +9,11 @@ import (
 // SigLIP: Zhai et al., 2023, "Sigmoid Loss for Language Image Pre-Training". Texts are
 // padded to their full length, and the padding is seen like other tokens.
 
-func init() { Register(newSigLIP, "siglip") }
+func init() {
+	Register(newSigLIP, "siglip")
+	Register(newSigLIPText, "siglip_text_model")
+	Register(newSigLIPImage, "siglip_vision_model")
+}
 
 func newSigLIP(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&struct{}{}); err != nil {
@@ -23,49 +27,80 @@ func newSigLIP(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := towerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu_pytorch_tanh", Eps: 1e-6}
-	image := text
-	words := textTowerConfig{Vocab: 32000, MaxPositions: 64}
-	pixels := imageTowerConfig{Image: 224, Patch: 16, Channels: 3}
-	pooled := struct {
-		Head bool `json:"vision_use_head"`
-	}{true}
-	if err := inOrder(decodeAll(textDoc, &text, &words), decodeAll(imageDoc, &image, &pixels, &pooled)); err != nil {
-		return nil, err
-	}
-	if !pooled.Head {
-		return nil, imageDoc.Errorf("vision_use_head", "want true")
-	}
-	if words.Projection == 0 {
-		words.Projection = text.Dim
-	}
-	texts, err := c.loadTextTower(text, words, textDoc, c.Loader.At("text_model."))
+	texts, textHead, err := c.siglipText(textDoc, c.Loader.At("text_model."))
 	if err != nil {
 		return nil, err
 	}
-	vision := c.Loader.At("vision_model.")
-	images, err := loadImageTower(image, pixels, imageDoc, vision, false)
+	images, attend, err := siglipImage(imageDoc, c.Loader.At("vision_model."))
 	if err != nil {
 		return nil, err
 	}
-	images.after = vision.At("post_layernorm.").Norm(image.norm())
-	attend, err := newProbe(image, imageDoc, vision.At("head."))
-	if err != nil {
-		return nil, err
+	if textHead.out != nil && textHead.out.Out != images.dim {
+		return nil, textDoc.Errorf("projection_size", "vectors of images have %d", images.dim)
 	}
-	if words.Projection != image.Dim {
-		return nil, textDoc.Errorf("projection_size", "vectors of images have %d", image.Dim)
-	}
-	joint := &Joint{
-		text: texts, image: images,
-		textHead:  &head{pool: poolLast, out: c.Loader.At("text_model.head.").Linear(text.Dim, words.Projection, true)},
-		imageHead: attend,
-		scale:     logScale(c.Loader, 1),
-	}
+	joint := &Joint{text: texts, image: images, textHead: textHead, imageHead: attend, scale: logScale(c.Loader, 1)}
 	if bias := c.Loader.Tensor("logit_bias", 1); len(bias) == 1 {
 		joint.bias = bias[0]
 	}
 	return &Model{Encoder: texts, Image: images, ImagePooler: attend, Joint: joint}, nil
+}
+
+// siglipText is the tower of texts that d describes, and what pools its hidden states.
+func (c *Checkpoint) siglipText(d Document, l *transformer.Loader) (*textEncoder, *head, error) {
+	tower, words := siglipDefaults, textTowerConfig{Vocab: 32000, MaxPositions: 64}
+	if err := decodeAll(d, &tower, &words); err != nil {
+		return nil, nil, err
+	}
+	if words.Projection == 0 {
+		words.Projection = tower.Dim
+	}
+	texts, err := c.loadTextTower(tower, words, d, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	return texts, &head{pool: poolLast, out: l.At("head.").Linear(tower.Dim, words.Projection, true)}, nil
+}
+
+var siglipDefaults = towerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu_pytorch_tanh", Eps: 1e-6}
+
+// siglipImage is the tower of images that d describes, and what pools its hidden states.
+func siglipImage(d Document, l *transformer.Loader) (*imageTower, *probe, error) {
+	tower, pixels := siglipDefaults, imageTowerConfig{Image: 224, Patch: 16, Channels: 3}
+	pooled := struct {
+		Head bool `json:"vision_use_head"`
+	}{true}
+	if err := decodeAll(d, &tower, &pixels, &pooled); err != nil {
+		return nil, nil, err
+	}
+	if !pooled.Head {
+		return nil, nil, d.Errorf("vision_use_head", "want true")
+	}
+	images, err := loadImageTower(tower, pixels, d, l, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	images.after = l.At("post_layernorm.").Norm(tower.norm())
+	attend, err := newProbe(tower, d, l.At("head."))
+	return images, attend, err
+}
+
+// newSigLIPText is the tower of texts alone.
+func newSigLIPText(c *Checkpoint) (*Model, error) {
+	texts, pooled, err := c.siglipText(c.JSON, c.Loader.Under("embeddings.token_embedding.weight", "text_model.", ""))
+	return &Model{Encoder: texts, Pooler: pooled}, err
+}
+
+// newSigLIPImage is the tower of images alone.
+func newSigLIPImage(c *Checkpoint) (*Model, error) {
+	if head := c.Config.Head(); head != "Model" {
+		return nil, c.unknownHead()
+	}
+	images, attend, err := siglipImage(c.JSON, c.Loader.Under("embeddings.patch_embedding.weight", "vision_model.", ""))
+	if err != nil {
+		return nil, err
+	}
+	c.Config.Dim, c.Config.Layers = images.dim, len(images.layers.Layers)
+	return &Model{Image: images, ImagePooler: attend}, nil
 }
 
 // probe is a head that pools by attention: a learned query attends to all rows.

@@ -11,7 +11,7 @@ import (
 // Text-to-Text Transformer". RMS normalization first, no biases, scores that are not
 // scaled, and positions by a bias of the scores that all layers share.
 
-func init() { Register(newT5, "t5") }
+func init() { Register(newT5, "t5", "mt5") }
 
 type t5Config struct {
 	Vocab         int     `json:"vocab_size"`
@@ -45,12 +45,16 @@ func t5Layers(feed string) transformer.StackNames {
 }
 
 func newT5(c *Checkpoint) (*Model, error) {
-	config := t5Config{Buckets: 32, MaxDistance: 128, Eps: 1e-6, FeedForward: "relu", Tied: true}
+	config := t5Config{Vocab: 32128, Dim: 512, HeadDim: 64, Hidden: 2048, EncoderLayers: 6, Heads: 8, Buckets: 32, MaxDistance: 128, Eps: 1e-6, FeedForward: "relu", Tied: true}
+	if c.Config.ModelType == "mt5" { // Xue et al., 2021, "mT5"
+		config.FeedForward, config.Vocab, config.Hidden, config.EncoderLayers, config.Heads = "gated-gelu", 250112, 1024, 8, 6
+		config.Tied = !c.Loader.Has("lm_head.weight") // the default of transformers has changed
+	}
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
 	if !c.JSON.Has("scale_decoder_outputs") {
-		config.ScaleOutputs = config.Tied
+		config.ScaleOutputs = config.Tied && c.Config.ModelType == "t5"
 	}
 	if config.DecoderLayers == 0 {
 		config.DecoderLayers = config.EncoderLayers
@@ -64,7 +68,8 @@ func newT5(c *Checkpoint) (*Model, error) {
 	}
 	c.Config.DecoderStart = max(c.Config.DecoderStart, 0) // the padding token
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers = config.Vocab, config.Dim, config.EncoderLayers
-	c.Loader.Ignore("encoder.embed_tokens.weight", "decoder.embed_tokens.weight") // copies of shared
+	c.Loader.Ignore("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")             // copies of shared
+	c.Loader.Ignore("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight") // in old checkpoints, not used
 	shared := c.Loader.At("shared.").Embedding(config.Vocab, config.Dim)
 	names := config.names(t5Layers("1"))
 	m := &Model{Encoder: &textEncoder{

@@ -3,7 +3,6 @@ package models
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -17,6 +16,7 @@ type Joint struct {
 	text        Encoder
 	image       ImageEncoder
 	textHead    Head
+	end         func(ids []int) int // index of the token whose hidden state enters textHead; nil: as that pools
 	imageHead   Head
 	scale, bias float32
 }
@@ -29,14 +29,26 @@ func (j *Joint) Dim() int { return j.textHead.Out() }
 func (j *Joint) EmbedTexts(ws *Workspace, dst []float32, in Tokens) error {
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(in.Batch.Rows() * j.text.Dim()) // [rows, D]
-	err := inOrder(
-		j.text.Encode(ws, x, in),
-		j.textHead.Forward(ws, dst, x, in.Batch), // [sequences, Dim]
-	)
-	if err == nil {
-		normalizeRows(dst, j.Dim())
+	if err := j.text.Encode(ws, x, in); err != nil {
+		return err
 	}
-	return err
+	batch := in.Batch
+	if j.end != nil {
+		ends, dim := x[:0], j.text.Dim() // [sequences, D]
+		for i := range batch.Len() {
+			if batch.Length(i) == 0 {
+				return errorf(transformer.ErrShape, "text %d is empty", i)
+			}
+			at := batch.Start(i) + j.end(in.IDs[batch.Start(i):batch.Start(i+1)])
+			ends = append(ends, x[at*dim:(at+1)*dim]...)
+		}
+		x, batch = ends, transformer.Uniform(batch.Len(), 1)
+	}
+	if err := j.textHead.Forward(ws, dst, x, batch); err != nil { // [sequences, Dim]
+		return err
+	}
+	normalizeRows(dst, j.Dim())
+	return nil
 }
 
 // EmbedImages sets dst, [images, Dim], to the vectors of pixels, [images, channels,
@@ -95,6 +107,7 @@ type towerConfig struct {
 type textTowerConfig struct {
 	Vocab        int `json:"vocab_size"`
 	MaxPositions int `json:"max_position_embeddings"`
+	EOS          int `json:"eos_token_id" min:"-1"`
 	Projection   int `json:"projection_size" min:"0"` // SigLIP's
 }
 
@@ -188,7 +201,7 @@ func loadImageTower(config towerConfig, image imageTowerConfig, d Document, l *t
 	if side < 1 || side > 1<<15 {
 		return nil, d.Errorf("image_size", "%d patches of patch_size = %d in a row", side, image.Patch)
 	}
-	t := &imageTower{dim: config.Dim, size: side * image.Patch, side: side, layers: layers}
+	t := &imageTower{dim: config.Dim, size: image.Image, side: side, layers: layers}
 	count := side * side
 	if class {
 		t.class = l.Tensor("embeddings.class_embedding", config.Dim)
@@ -210,19 +223,16 @@ func (t *imageTower) Rows(height, width int) (int, error) {
 
 // EncodeImages interpolates the positions for images of another size.
 func (t *imageTower) EncodeImages(ws *Workspace, dst, pixels []float32, images, height, width int) error {
-	rows, err := t.Rows(height, width)
+	down, across, err := t.patches.grid(height, width)
 	if err != nil {
 		return err
 	}
+	class := len(t.class) // elements
+	rows := class/t.dim + down*across
 	if len(dst) != images*rows*t.dim {
 		return fmt.Errorf("%w: dst has %d elements, want %d images of %d rows of %d", transformer.ErrShape, len(dst), images, rows, t.dim)
 	}
-	class := len(t.class)    // elements
-	positions := t.positions // [rows, D]
-	if height != t.size || width != t.size {
-		other := interpolate(positions[class:], t.dim, t.side, t.side, height/t.patches.height, width/t.patches.width)
-		positions = slices.Concat(positions[:class], other)
-	}
+	positions := positionsFor(t.positions, class/t.dim, t.dim, t.side, down, across) // [rows, D]
 	defer ws.Release(ws.Mark())
 	count := rows*t.dim - class
 	x := ws.Alloc(images * count) // [images, patches, D]

@@ -46,6 +46,16 @@ var vitHub = vitNames{
 	}},
 }
 
+// vitNew is as transformers 5 has them in memory.
+var vitNew = vitNames{
+	class: vitHub.class, positions: vitHub.positions, patches: vitHub.patches, norm: vitHub.norm,
+	layers: transformer.StackNames{Layers: "layers.%d.", Norm: vitHub.norm, Layer: transformer.LayerNames{
+		Self: "attention.", SelfNorm: "layernorm_before.", FeedNorm: "layernorm_after.",
+		Attention: transformer.AttentionNames{Query: "q_proj.", Key: "k_proj.", Value: "v_proj.", Out: "o_proj."},
+		Feed:      transformer.FeedForwardNames{Up: "mlp.fc1.", Down: "mlp.fc2."},
+	}},
+}
+
 var vitTimm = vitNames{
 	class: "cls_token", positions: "pos_embed", patches: "patch_embed.proj.", norm: "norm.",
 	layers: transformer.StackNames{Layers: "blocks.%d.", Norm: "norm.", Layer: transformer.LayerNames{
@@ -75,20 +85,29 @@ func newViT(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	body := c.Loader.Under(vitHub.class, "vit.", "")
-	v, err := c.loadViT(config, body, vitHub, "hidden_act")
+	names := vitHub
+	if body.Has("layers.0.layernorm_before.weight") {
+		names = vitNew
+	}
+	v, err := c.loadViT(config, body, names, "hidden_act")
 	if err != nil {
 		return nil, err
 	}
 	m := &Model{Image: v}
 	if body.Has("pooler.dense.weight") {
+		act := tanh
 		if config.PoolerActivation != "tanh" {
-			return nil, c.JSON.Errorf("pooler_act", "want tanh")
+			a, err := c.JSON.Activation("pooler_act", config.PoolerActivation)
+			if err != nil {
+				return nil, err
+			}
+			act = activate(a)
 		}
 		out := config.PoolerDim
 		if out == 0 {
 			out = config.Dim
 		}
-		m.ImagePooler = &head{pool: poolFirst, dense: body.At("pooler.dense.").Linear(config.Dim, out, true), act: tanh}
+		m.ImagePooler = &head{pool: poolFirst, dense: body.At("pooler.dense.").Linear(config.Dim, out, true), act: act}
 	}
 	switch c.Config.Head() {
 	case "Model":
@@ -167,15 +186,12 @@ func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names v
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case config.Dim%config.Heads != 0:
+	if config.Dim%config.Heads != 0 {
 		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
-	case config.Image%config.Patch != 0:
-		return nil, c.JSON.Errorf("image_size", "no multiple of patch_size = %d", config.Patch)
 	}
 	c.Config.Dim, c.Config.Layers = config.Dim, config.Layers
 	side := config.Image / config.Patch
-	if side > 1<<15 {
+	if side < 1 || side > 1<<15 {
 		return nil, c.JSON.Errorf("image_size", "%d patches of %d in a row", side, config.Patch)
 	}
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
@@ -203,18 +219,15 @@ func (v *vit) Rows(height, width int) (int, error) {
 
 // EncodeImages interpolates the positions for images of another size.
 func (v *vit) EncodeImages(ws *Workspace, dst, pixels []float32, images, height, width int) error {
-	rows, err := v.Rows(height, width)
+	down, across, err := v.patches.grid(height, width)
 	if err != nil {
 		return err
 	}
+	rows := 1 + down*across
 	if len(dst) != images*rows*v.dim {
 		return fmt.Errorf("%w: dst has %d elements, want %d images of %d rows of %d", transformer.ErrShape, len(dst), images, rows, v.dim)
 	}
-	positions := v.positions // [1+patches, D]
-	if height != v.size || width != v.size {
-		patches := interpolate(positions[v.dim:], v.dim, v.side, v.side, height/v.patches.height, width/v.patches.width)
-		positions = slices.Concat(positions[:v.dim], patches)
-	}
+	positions := positionsFor(v.positions, 1, v.dim, v.side, down, across) // [1+patches, D]
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(images * (rows - 1) * v.dim) // [images, patches, D]
 	if err := v.patches.forward(ws, x, pixels, images, height, width); err != nil {

@@ -18,7 +18,9 @@ type whisperConfig struct {
 }
 
 func newWhisper(c *Checkpoint) (*Model, error) {
-	config := whisperConfig{bartFields: bartFields{Activation: "gelu", Tied: true}, Mels: 80, MaxSource: 1500, MaxPositions: 448}
+	config := whisperConfig{bartFields: bartDefaults, Mels: 80, MaxSource: 1500, MaxPositions: 448}
+	config.Vocab, config.Dim, config.EncoderLayers, config.DecoderLayers = 51865, 384, 4, 4
+	config.EncoderHeads, config.DecoderHeads, config.EncoderHidden, config.DecoderHidden = 6, 6, 1536, 1536
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}

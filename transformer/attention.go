@@ -158,6 +158,7 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 		}
 	}
 
+	defer ws.Release(ws.Mark())
 	outDim := a.Heads * a.ValueDim
 	captured := 0
 	for i := 0; i < batch.Len(); {
@@ -179,17 +180,17 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 			LenQ: lenQ, LenK: lenK, HeadDim: a.HeadDim, ValueDim: a.ValueDim,
 			Dst: dst[row*outDim:], DstStrides: kernels.BLHD(lenQ, outDim, a.ValueDim),
 			Q: p.q[row*p.qRow:], QStrides: kernels.BLHD(lenQ, p.qRow, a.HeadDim),
-			K: p.k[start*p.kRow:], KStrides: kernels.BLHD(lenK, p.kRow, a.HeadDim),
-			V: p.v[start*p.vRow:], VStrides: kernels.BLHD(lenK, p.vRow, a.ValueDim),
+			KStrides: kernels.BLHD(lenK, p.kRow, a.HeadDim), VStrides: kernels.BLHD(lenK, p.vRow, a.ValueDim),
 			Scale: a.Scale, Past: past, HeadMask: in.HeadMask,
 		}
 		switch {
 		case p.cache != nil:
-			call.KStrides = p.cache.strides()
-			call.VStrides = call.KStrides
-			call.K, call.V = p.k[i*call.KStrides.Batch:], p.v[i*call.KStrides.Batch:]
+			p.cache.readBy(ws, &call, i, a.SoftCap > 0 || in.Scores != nil)
 		case shared:
 			call.KStrides.Batch, call.VStrides.Batch = 0, 0
+			fallthrough
+		default:
+			call.K, call.V = p.k[start*p.kRow:], p.v[start*p.vRow:]
 		}
 		ws.terms = in.Mask.lower(ws.terms[:0], i, n, lenQ, lenK)
 		call.Mask = ws.terms

@@ -19,7 +19,8 @@ type Cache struct {
 	lens      []int // rows passed through the stack so far, per sequence
 	windows   []int // of the layers, or one of all
 	layers    []LayerCache
-	tokens    [][]int // of each sequence, where a model asked to remember them
+	tokens    [][]int        // of each sequence, where a model asked to remember them
+	format    kernels.Format // of keys and values
 }
 
 // NewCache is an empty cache for a number of sequences. room, which may be 0,
@@ -39,6 +40,20 @@ func NewWindowCache(sequences int, windows ...int) *Cache {
 		c.windows = append(c.windows, min(max(w, 0), unbounded))
 	}
 	return c
+}
+
+// Hold makes c, in which there is nothing yet, hold keys and values of self-attention in a
+// format: float32, which is the default; of 16 bits, FormatBF16 or FormatF16; or FormatInt8, with a
+// scale for each row of a head. Those of a memory stay float32.
+func (c *Cache) Hold(f kernels.Format) error {
+	if f > kernels.FormatInt8 {
+		return errorf(ErrConfig, "cache in format %v, want f32, bf16, f16 or int8", f)
+	}
+	if c.layers != nil {
+		return errorf(ErrConfig, "cache that is in use already")
+	}
+	c.format = f
+	return nil
 }
 
 // Sequences is the number of sequences.
@@ -87,7 +102,7 @@ func (c *Cache) Begin(batch Batch, layers int) error {
 	}
 	for i := range c.layers {
 		if m := c.layers[i].cross; !m.settled {
-			m.key, m.value = nil, nil
+			m.key, m.value = cacheRows{}, cacheRows{}
 		}
 	}
 	return nil
@@ -103,7 +118,7 @@ func (c *Cache) End(batch Batch) {
 	}
 	for i := range c.layers {
 		m := c.layers[i].cross
-		m.settled = m.key != nil
+		m.settled = m.key.wide != nil
 	}
 }
 
@@ -192,7 +207,7 @@ func (c *Cache) Continue(sequence, n int) (*Cache, error) {
 	for i := range parents {
 		parents[i] = sequence
 	}
-	d := &Cache{sequences: n, room: c.room, lens: pick(c.lens, parents), tokens: pick(c.tokens, parents), windows: c.windows}
+	d := &Cache{sequences: n, room: c.room, lens: pick(c.lens, parents), tokens: pick(c.tokens, parents), windows: c.windows, format: c.format}
 	for i := range c.layers {
 		l := c.layers[i]
 		l.cache = d
@@ -227,7 +242,7 @@ func pick[T any](x []T, at []int) []T {
 // only. The capacity doubles when it is exceeded; with a window, rows that no query
 // will see are forgotten first, unless room for two windows is enough.
 type LayerCache struct {
-	key, value []float32
+	key, value cacheRows
 	// For self-attention:
 	cache          *Cache
 	window         int   // rows that a query sees, itself included; 0: all
@@ -301,11 +316,13 @@ func (l *LayerCache) makeRoom(batch Batch, heads, headDim int) error {
 // resize moves all rows to slices with room for capacity rows.
 func (l *LayerCache) resize(capacity int) {
 	from, to := l.capacity*l.headDim, capacity*l.headDim
-	for _, x := range []*[]float32{&l.key, &l.value} {
+	for _, x := range []*cacheRows{&l.key, &l.value} {
 		old := *x
-		*x = make([]float32, len(l.dropped)*l.heads*to)
-		for j := range len(old) / max(from, 1) {
-			copy((*x)[j*to:(j+1)*to], old[j*from:(j+1)*from])
+		*x = newCacheRows(l.cache.format, len(l.dropped)*l.heads*capacity, l.headDim)
+		for j := range len(l.dropped) * l.heads {
+			if l.capacity > 0 {
+				x.copy(j*to, old, j*from, l.capacity)
+			}
 		}
 	}
 	l.capacity = capacity
@@ -322,9 +339,8 @@ func (l *LayerCache) forget() {
 		}
 		for h := range l.heads {
 			at := (i*l.heads + h) * size
-			for _, x := range [][]float32{l.key, l.value} {
-				rows := x[at : at+size]
-				copy(rows, rows[drop*l.headDim:held*l.headDim])
+			for _, x := range []cacheRows{l.key, l.value} {
+				x.copy(at, x, at+drop*l.headDim, held-drop)
 			}
 		}
 		l.dropped[i] += drop
@@ -339,8 +355,8 @@ func (l *LayerCache) append(batch Batch, k, v []float32, row int) {
 			from := (batch.Start(i) + j) * row
 			for h := range l.heads {
 				to := ((i*l.heads+h)*l.capacity + l.held(i) + j) * l.headDim
-				copy(l.key[to:to+l.headDim], k[from+h*l.headDim:])
-				copy(l.value[to:to+l.headDim], v[from+h*l.headDim:])
+				l.key.set(to, k[from+h*l.headDim:][:l.headDim])
+				l.value.set(to, v[from+h*l.headDim:][:l.headDim])
 			}
 		}
 	}
@@ -352,22 +368,24 @@ func (l *LayerCache) strides() kernels.Strides {
 	return kernels.Strides{Batch: l.heads * head, Head: head, Row: l.headDim}
 }
 
-func (l *LayerCache) copyOf(x []float32, sequence int) []float32 {
-	var rows []float32
+func (l *LayerCache) copyOf(x cacheRows, sequence int) []float32 {
+	size := l.held(sequence) * l.headDim
+	rows := make([]float32, l.heads*size)
 	for h := range l.heads {
-		at := (sequence*l.heads + h) * l.capacity * l.headDim
-		rows = append(rows, x[at:at+l.held(sequence)*l.headDim]...)
+		x.read(rows[h*size:(h+1)*size], (sequence*l.heads+h)*l.capacity*l.headDim)
 	}
 	return rows
 }
 
 // reorder makes sequence i what sequence parents[i] was.
 func (l *LayerCache) reorder(parents []int) {
-	size := l.heads * l.capacity * l.headDim
-	for _, x := range []*[]float32{&l.key, &l.value} {
-		to := make([]float32, len(parents)*size)
+	rows := l.heads * l.capacity
+	for _, x := range []*cacheRows{&l.key, &l.value} {
+		to := newCacheRows(l.cache.format, len(parents)*rows, l.headDim)
 		for s, p := range parents {
-			copy(to[s*size:(s+1)*size], (*x)[p*size:])
+			if rows > 0 {
+				to.copy(s*rows*l.headDim, *x, p*rows*l.headDim, rows)
+			}
 		}
 		*x = to
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // Embedding is a table of vectors, one for each token. Make it with NewEmbedding or as
-// part of a model. It holds the vectors as the checkpoint has them, float32 or 16 bits,
-// or shares them with the projection to the vocabulary.
+// part of a model. It holds the vectors as the checkpoint has them, or as it was told to: in
+// float32, 16 bits, int8 or blocks; or shares them with the projection to the vocabulary.
 type Embedding struct {
 	Vocab, Dim int
 	// Scale multiplies the vectors: sqrt(Dim) in the original transformer. 0: 1.
@@ -18,7 +18,7 @@ type Embedding struct {
 	table  []float32 // [Vocab, Dim], or
 	half   []uint16  // the same in 16 bits, as
 	widen  func(uint16) float32
-	packed *kernels.PackedB // or row by row
+	packed *kernels.PackedB // or as the columns of this
 }
 
 // NewEmbedding is the table with weight, [vocab, dim], which it keeps.
@@ -40,7 +40,7 @@ func (l *Loader) Embedding(vocab, dim int) *Embedding {
 	}
 	e := &Embedding{Vocab: vocab, Dim: dim}
 	if data, ok := l.find("weight", vocab, dim); ok {
-		l.state.tables = append(l.state.tables, table{l, e, data})
+		l.state.tables = append(l.state.tables, &table{from: l, e: e, data: data})
 	}
 	return e
 }
@@ -48,42 +48,60 @@ func (l *Loader) Embedding(vocab, dim int) *Embedding {
 // table is an embedding of which it is not known yet whether a projection shares its
 // vectors, so that it has none of its own. data is what find gave.
 type table struct {
-	from *Loader
-	e    *Embedding
-	data []float32
+	from  *Loader
+	e     *Embedding
+	data  []float32
+	heads []*Linear // the projections that do
 }
 
-// fill reads the vectors.
-func (t table) fill() {
+// fill has the vectors read.
+func (t *table) fill() {
 	l, e := t.from, t.e
-	if e.packed != nil {
+	format := l.packed("weight", len(t.heads) == 0)
+	switch {
+	case len(t.heads) > 0:
+	case format == kernels.FormatBF16:
+		t.halves(half.ToBFloat16s, half.BFloat16)
+		return
+	case format == kernels.FormatF16:
+		t.halves(half.ToFloat16s, half.Float16)
+		return
+	case format == kernels.FormatF32:
+		if e.table = t.data; e.table == nil {
+			e.table = make([]float32, e.Vocab*e.Dim)
+			t.pieces(func(_ *jobBuffers, from, to int) { l.read(e.table[from*e.Dim:to*e.Dim], nil, "weight", from*e.Dim) })
+		}
 		return
 	}
-	switch l.format("weight") {
-	case kernels.FormatBF16:
-		l.halves(e, t.data, half.ToBFloat16, half.BFloat16)
-	case kernels.FormatF16:
-		l.halves(e, t.data, half.ToFloat16, half.Float16)
-	default:
-		e.table = t.data
-		if e.table == nil {
-			e.table = make([]float32, e.Vocab*e.Dim)
-			l.read(e.table, nil, "weight", 0)
+	l.later(e.Vocab*e.Dim, func(buf *jobBuffers) {
+		e.packed = l.pack(buf, format, e.Dim, []Part{{Rows: e.Vocab}}, [][]float32{t.data})
+		for _, head := range t.heads {
+			head.packed = e.packed
 		}
+	})
+}
+
+// pieces has f called for pieces of the table: rows from up to to.
+func (t *table) pieces(f func(buf *jobBuffers, from, to int)) {
+	rows := max(1<<20/t.e.Dim, 1)
+	for from := 0; from < t.e.Vocab; from += rows {
+		to := min(from+rows, t.e.Vocab)
+		t.from.later((to-from)*t.e.Dim, func(buf *jobBuffers) { f(buf, from, to) })
 	}
 }
 
-// halves fills the table of e with what the checkpoint has in 16 bits.
-func (l *Loader) halves(e *Embedding, data []float32, narrow func(float32) uint16, widen func(uint16) float32) {
+// halves has the table filled with what the checkpoint has in 16 bits.
+func (t *table) halves(narrow func(dst []uint16, x []float32), widen func(uint16) float32) {
+	e := t.e
 	e.half, e.widen = make([]uint16, e.Vocab*e.Dim), widen
-	next := l.rows(e.Dim, []Part{{Rows: e.Vocab}}, [][]float32{data})
-	row := make([]float32, e.Dim)
-	for t := range e.Vocab {
-		next(row)
-		for i, v := range row {
-			e.half[t*e.Dim+i] = narrow(v)
+	t.pieces(func(buf *jobBuffers, from, to int) {
+		next := t.from.rows(buf, e.Dim, []Part{{From: from, Rows: to - from}}, [][]float32{t.data})
+		row := make([]float32, e.Dim)
+		for r := from; r < to; r++ {
+			next(row)
+			narrow(e.half[r*e.Dim:(r+1)*e.Dim], row)
 		}
-	}
+	})
 }
 
 // Row sets dst, [Dim], to the vector of a token, without Scale.

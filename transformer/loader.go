@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -28,11 +29,13 @@ type loadState struct {
 	names   map[string]bool     // of src
 	rename  func(string) string // from the model's names to those of src
 	used    map[string]bool
-	ignored []string                                                // patterns of path.Match
-	choose  func(name string, stored kernels.Format) kernels.Format // see Pack
-	ahead   []float32                                               // rows that were read ahead
-	tables  []table                                                 // embeddings to be filled
-	err     LoadError
+	ignored []string // patterns of path.Match
+	choose  Chooser  // see Pack
+	tables  []*table // embeddings to be filled
+	jobs    []job    // what Finish does on all threads
+
+	mu  sync.Mutex // of err while jobs run
+	err LoadError
 }
 
 // buffers are tensors that checkpoints hold and no model needs: constants that
@@ -83,20 +86,25 @@ func (l *Loader) Transposed() *Loader {
 	return &t
 }
 
-// Pack makes l, and all loaders made from the same checkpoint, pack the weight of each
-// linear layer in the format that choose returns for its name, such as
-// "layers.0.mlp.up_proj.weight", and the format in which the checkpoint stores it. Without,
-// all are kernels.FormatF32.
-func (l *Loader) Pack(choose func(name string, stored kernels.Format) kernels.Format) {
-	l.state.choose = choose
-}
+// A Chooser decides in which format a model holds a weight, such as
+// "layers.0.mlp.up_proj.weight", that the checkpoint stores in another: of a linear layer, or
+// of a table of vectors that no projection shares.
+type Chooser func(name string, stored kernels.Format, table bool) kernels.Format
 
-// packed is the format to pack the weight of a linear layer in.
-func (l *Loader) packed(name string) kernels.Format {
-	if l.state.choose == nil {
-		return kernels.FormatF32
+// Pack makes l, and all loaders made from the same checkpoint, hold weights in the formats that
+// choose returns. Without, linear layers are kernels.FormatF32, and tables are as stored.
+func (l *Loader) Pack(choose Chooser) { l.state.choose = choose }
+
+// packed is the format to hold a weight in.
+func (l *Loader) packed(name string, table bool) kernels.Format {
+	stored := l.format(name)
+	switch {
+	case l.state.choose != nil:
+		return l.state.choose(l.prefix+name, stored, table)
+	case table:
+		return stored
 	}
-	return l.state.choose(l.prefix+name, l.format(name))
+	return kernels.FormatF32
 }
 
 // Rename makes l and all loaders made from the same checkpoint look up what f
@@ -146,6 +154,8 @@ func (l *Loader) Shape(name string) ([]int, bool) {
 // Fail notes that the model cannot be made. It returns whether err is not nil.
 func (l *Loader) Fail(err error) bool {
 	if err != nil {
+		l.state.mu.Lock()
+		defer l.state.mu.Unlock()
 		l.state.err.other = append(l.state.err.other, err)
 	}
 	return err != nil
@@ -156,6 +166,8 @@ func (l *Loader) Failed() bool { return l.state.err.count() > 0 }
 
 // note sorts an error of reading a tensor.
 func (l *Loader) note(name string, err error) {
+	l.state.mu.Lock()
+	defer l.state.mu.Unlock()
 	switch {
 	case errors.Is(err, ErrMissing):
 		l.state.err.Missing = append(l.state.err.Missing, name)
@@ -238,16 +250,19 @@ func (l *Loader) Optional(wanted bool, name string, shape ...int) []float32 {
 	return l.Tensor(name, shape...)
 }
 
-// Finish is the error that loading ends with: nil if every tensor was there in
-// the right shape and none under the prefix is left over, else a [*LoadError].
+// Finish reads and packs the weights of linear layers and embeddings, if all are there, on
+// as many threads as there are; layers can be used from then on. Its error is nil if
+// every tensor was there in the right shape and none under the prefix is left over, else a
+// [*LoadError].
 func (l *Loader) Finish() error {
 	s := l.state
-	for _, t := range s.tables {
-		if s.err.count() == 0 {
+	if s.err.count() == 0 {
+		for _, t := range s.tables {
 			t.fill()
 		}
+		runJobs(s.jobs)
 	}
-	s.tables, s.ahead = nil, nil
+	s.tables, s.jobs = nil, nil
 	for name := range s.names {
 		if strings.HasPrefix(name, l.prefix) && !s.used[name] && !s.ignores(name) {
 			s.err.LeftOver = append(s.err.LeftOver, name)

@@ -137,7 +137,7 @@ func (l *Loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 		}
 	}
 	switch {
-	case !sameWidth || c.CrossOnly:
+	case !sameWidth || c.CrossOnly || !l.alike(parts[:]...):
 		bias := c.Bias && (sameWidth || names.Packed == "")
 		for i, to := range []**Linear{&a.Query, &a.Key, &a.Value} {
 			*to = l.Stacked(ins[i], bias, parts[i])
@@ -270,7 +270,7 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 			return p, err
 		}
 		cache.append(in.Batch, k, v, p.kRow)
-		p.k, p.v, p.cache = cache.key, cache.value, cache
+		p.k, p.v, p.cache = cache.key.wide, cache.value.wide, cache
 	}
 	return p, nil
 }
@@ -300,9 +300,9 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 	if err := a.Query.Forward(ws, p.q, in.Query); err != nil {
 		return p, err
 	}
-	if cache != nil && cache.key != nil {
+	if cache != nil && cache.key.wide != nil {
 		in.KeyBatch = cache.batch
-		p.k, p.v = cache.key, cache.value
+		p.k, p.v = cache.key.wide, cache.value.wide
 		return p, nil
 	}
 	if in.Value == nil {
@@ -316,8 +316,8 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 		return p, err
 	}
 	if cache != nil { // kept beyond this call
-		cache.key, cache.value, cache.batch = make([]float32, keys*kvDim), make([]float32, keys*kvDim), in.KeyBatch
-		p.k, p.v = cache.key, cache.value
+		p.k, p.v = make([]float32, keys*kvDim), make([]float32, keys*kvDim)
+		cache.key, cache.value, cache.batch = cacheRows{wide: p.k}, cacheRows{wide: p.v}, in.KeyBatch
 	} else {
 		p.k, p.v = ws.Alloc(keys*kvDim), ws.Alloc(keys*kvDim)
 	}

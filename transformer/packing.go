@@ -67,43 +67,86 @@ func (l *Loader) Stacked(in int, bias bool, parts ...Part) *Linear {
 	if !complete || l.Failed() {
 		return nil
 	}
-	rows := l.rows
-	if l.transposed {
-		rows = l.columns
+	layer := &Linear{in, out, b, nil}
+	format := l.packed(parts[0].Name+"weight", false)
+	l.later(out*in, func(buf *jobBuffers) { layer.packed = l.pack(buf, format, in, parts, data) })
+	return layer
+}
+
+// alike reports whether parts are to be held in the same format.
+func (l *Loader) alike(parts ...Part) bool {
+	first := l.packed(parts[0].Name+"weight", false)
+	return !slices.ContainsFunc(parts, func(p Part) bool { return l.packed(p.Name+"weight", false) != first })
+}
+
+// pack packs the rows of the parts, data being what find gave for each: from the blocks that the
+// checkpoint has, if those are what is wanted.
+func (l *Loader) pack(buf *jobBuffers, format kernels.Format, in int, parts []Part, data [][]float32) *kernels.PackedB {
+	out := 0
+	for _, p := range parts {
+		out += p.Rows
 	}
-	format := l.packed(parts[0].Name + "weight")
-	next := rows(in, parts, data)
-	packed := kernels.PackBRows(format, out, in, func(_ int, dst []float32) { next(dst) })
-	if l.Failed() { // to read a row
+	if blocks := l.blocks(buf, format, in, parts); blocks != nil {
+		return kernels.PackBBlocks(format, out, in, func(_ int, dst []byte) { blocks(dst) })
+	}
+	next := l.rows(buf, in, parts, data)
+	if l.transposed {
+		next = l.columns(in, parts, data)
+	}
+	return kernels.PackBRows(format, out, in, func(_ int, dst []float32) { next(dst) })
+}
+
+// blocks is a function that sets dst to one row of the parts after the other, in the blocks in which
+// the checkpoint has them; nil if it has not.
+func (l *Loader) blocks(buf *jobBuffers, format kernels.Format, in int, parts []Part) func(dst []byte) {
+	r, ok := l.state.src.(interface {
+		ReadBlocks(dst []byte, name string, from int) error
+	})
+	elements, bytes := format.Block()
+	if !ok || l.transposed || elements < 2 || in%elements != 0 {
 		return nil
 	}
-	return &Linear{in, out, b, packed}
+	for _, p := range parts {
+		if l.format(p.Name+"weight") != format || p.Scale != 0 && p.Scale != 1 {
+			return nil
+		}
+	}
+	return ahead(parts, in/elements*bytes, buf.bytes(max(1<<17, in/elements*bytes)), func(dst []byte, part, row int) {
+		name := l.lookup(parts[part].Name + "weight")
+		if err := r.ReadBlocks(dst, name, row*in); err != nil {
+			l.note(name, err)
+			clear(dst)
+		}
+	})
 }
 
 // rows is a function that sets dst to one row of the parts after the other. data is
 // what find gave for each.
-func (l *Loader) rows(in int, parts []Part, data [][]float32) func(dst []float32) {
-	var block []float32 // rows read ahead
-	if n := max(1<<15/in, 1) * in; n > len(l.state.ahead) {
-		l.state.ahead = make([]float32, n)
-	}
-	ahead := l.state.ahead
-	row := 0 // of the first part that is left
-	return func(dst []float32) {
-		if len(block) == 0 {
-			for row == parts[0].Rows {
-				parts, data, row = parts[1:], data[1:], 0
-			}
-			p := parts[0]
-			n := min(len(ahead)/in, p.Rows-row)
-			block = ahead[:n*in]
-			if !l.read(block, data[0], p.Name+"weight", (p.From+row)*in) {
-				clear(block)
-			}
-			scale(block, p.Scale)
-			row += n
+func (l *Loader) rows(buf *jobBuffers, in int, parts []Part, data [][]float32) func(dst []float32) {
+	return ahead(parts, in, buf.floats(max(1<<15/in, 1)*in), func(dst []float32, part, row int) {
+		if !l.read(dst, data[part], parts[part].Name+"weight", row*in) {
+			clear(dst)
 		}
-		block = block[copy(dst, block):]
+		scale(dst, parts[part].Scale)
+	})
+}
+
+// ahead is a function that sets dst to one row, of some elements, of the parts after the other. It
+// has read set buf, which has room for one, to several at a time, from a row of a part's tensor on.
+func ahead[T any](parts []Part, row int, buf []T, read func(dst []T, part, row int)) func(dst []T) {
+	var rows []T
+	part, next := 0, 0
+	return func(dst []T) {
+		if len(rows) == 0 {
+			for next == parts[part].Rows {
+				part, next = part+1, 0
+			}
+			n := min(len(buf)/row, parts[part].Rows-next)
+			rows = buf[:n*row]
+			read(rows, part, parts[part].From+next)
+			next += n
+		}
+		rows = rows[copy(dst, rows):]
 	}
 }
 
@@ -159,7 +202,7 @@ func (l *Loader) LinearOf(in, out int, weight, bias []float32) *Linear {
 	if l.Fail(checkLinear(in, out, weight, bias)) {
 		return nil
 	}
-	packed := kernels.PackBRows(l.packed("weight"), out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) })
+	packed := kernels.PackBRows(l.packed("weight", false), out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) })
 	return &Linear{in, out, bias, packed}
 }
 
@@ -170,39 +213,33 @@ func (l *Loader) Tied(e *Embedding, bias []float32) *Linear {
 	if l.Failed() || e == nil {
 		return nil
 	}
-	at := slices.IndexFunc(l.state.tables, func(t table) bool { return t.e == e })
+	at := slices.IndexFunc(l.state.tables, func(t *table) bool { return t.e == e })
 	if at < 0 {
 		l.Fail(errorf(ErrConfig, "%s: tied to an embedding of another checkpoint", l.Name()))
 		return nil
 	}
-	if e.packed == nil {
-		t := l.state.tables[at]
-		next := t.from.rows(e.Dim, []Part{{Rows: e.Vocab}}, [][]float32{t.data})
-		e.packed = kernels.PackBRows(t.from.packed("weight"), e.Vocab, e.Dim, func(_ int, dst []float32) { next(dst) })
-	}
-	if l.Has("weight") && !l.same(l.state.tables[at]) {
-		l.Fail(errorf(ErrConfig, "%sweight differs from the embedding that the configuration ties it to", l.prefix))
-	}
-	if l.Failed() {
-		return nil
-	}
-	return &Linear{e.Dim, e.Vocab, bias, e.packed}
-}
-
-// same reports whether the tensor weight is that of an embedding.
-func (l *Loader) same(t table) bool {
-	data, ok := l.find("weight", t.e.Vocab, t.e.Dim)
-	if !ok {
-		return true // there is an error already
-	}
-	a, b := make([]float32, t.e.Dim), make([]float32, t.e.Dim)
-	row := func(dst []float32, l *Loader, data []float32, i int) { l.read(dst, data, "weight", i*len(dst)) }
-	for i := range t.e.Vocab {
-		row(a, l, data, i)
-		row(b, t.from, t.data, i)
-		if !slices.Equal(a, b) {
-			return false
+	t, head := l.state.tables[at], &Linear{e.Dim, e.Vocab, bias, nil}
+	t.heads = append(t.heads, head)
+	if l.Has("weight") {
+		if data, ok := l.find("weight", e.Vocab, e.Dim); ok {
+			l.later(e.Vocab*e.Dim, func(buf *jobBuffers) { l.compare(buf, data, t) })
 		}
 	}
-	return true
+	return head
+}
+
+// compare notes an error unless the tensor weight, for which find gave data, is that of an
+// embedding.
+func (l *Loader) compare(buf *jobBuffers, data []float32, t *table) {
+	all := []Part{{Rows: t.e.Vocab}}
+	one, other := l.rows(buf, t.e.Dim, all, [][]float32{data}), t.from.rows(new(jobBuffers), t.e.Dim, all, [][]float32{t.data})
+	a, b := make([]float32, t.e.Dim), make([]float32, t.e.Dim)
+	for range t.e.Vocab {
+		one(a)
+		other(b)
+		if !slices.Equal(a, b) {
+			l.Fail(errorf(ErrConfig, "%sweight differs from the embedding that the configuration ties it to", l.prefix))
+			return
+		}
+	}
 }

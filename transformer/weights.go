@@ -28,12 +28,18 @@ type Reader interface {
 	// Shape is the named tensor's, and false if there is none.
 	Shape(name string) ([]int, bool)
 	// Read sets dst to the elements of the named tensor from the given one on, in
-	// row-major order.
+	// row-major order. Several goroutines call it at a time.
 	Read(dst []float32, name string, from int) error
 }
 
-// A Reader may have a method Format(name string) kernels.Format too, which tells that a
-// tensor has elements of 16 bits, so that tables need not be held in 32.
+// A Reader may tell in which format a tensor's elements are, so that they are held in it
+// where they need not be float32: with a method
+//
+//	Format(name string) kernels.Format
+//
+// and, if that is a format of blocks, one that sets dst to those from element from on:
+//
+//	ReadBlocks(dst []byte, name string, from int) error
 
 // FromSafetensors is the weights in a safetensors file, a [Reader].
 func FromSafetensors(f *safetensors.File) Weights { return fileWeights{f} }

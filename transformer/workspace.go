@@ -18,6 +18,7 @@ type Workspace struct {
 	Trace func(name string, values []float32, shape ...int)
 
 	chunks [][]float32        // scratch memory; a stack of allocations
+	least  int                // elements of a new chunk
 	chunk  int                // the chunk that allocations come from
 	used   int                // elements of it that are taken
 	terms  []kernels.MaskTerm // of the attention that is running
@@ -43,8 +44,8 @@ func (w *Workspace) Mark() Mark {
 }
 
 // Release frees what was allocated since m was taken: defer ws.Release(ws.Mark()).
-// Once everything is free, several chunks are replaced by a single one that will do
-// for the next pass.
+// Once everything is free, several chunks make way for a single one that will do for the
+// next pass.
 func (w *Workspace) Release(m Mark) {
 	if w == nil {
 		return
@@ -55,7 +56,7 @@ func (w *Workspace) Release(m Mark) {
 		for _, c := range w.chunks {
 			total += len(c)
 		}
-		w.chunks = [][]float32{make([]float32, total)}
+		w.chunks, w.least = nil, total
 	}
 }
 
@@ -73,8 +74,8 @@ func (w *Workspace) Alloc(n int) []float32 {
 		}
 	}
 	const smallest = 1 << 12
-	w.chunks = append(w.chunks, make([]float32, max(n, smallest)))
-	w.used = n
+	w.chunks = append(w.chunks, make([]float32, max(n, w.least, smallest)))
+	w.used, w.least = n, 0
 	return w.chunks[w.chunk][:n:n]
 }
 

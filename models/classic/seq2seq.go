@@ -16,6 +16,9 @@ type Seq2SeqConfig struct {
 	// tokens fed one by one all have position 0: what d2l's predict_seq2seq does,
 	// because its PositionalEncoding does not know of earlier tokens.
 	RestartPositions bool
+	// Pack decides in which formats the weights are held; nil: linear layers in float32,
+	// tables as the checkpoint has them.
+	Pack transformer.Chooser
 }
 
 // Seq2SeqNames says what a checkpoint calls the parts of a Seq2Seq.
@@ -66,6 +69,7 @@ func NewSeq2Seq(c Seq2SeqConfig, names Seq2SeqNames, w transformer.Weights, pref
 		return nil, errorf(transformer.ErrConfig, "encoder-decoder: max len %d of width %d, want a table of at most %d elements", c.MaxLen, dim, maxTable)
 	}
 	l := transformer.NewLoader(w).At(prefix)
+	l.Pack(c.Pack)
 	m := &Seq2Seq{
 		Seq2SeqConfig:   c,
 		SourceEmbedding: l.At(names.SourceEmbedding).Embedding(c.SourceVocab, dim),

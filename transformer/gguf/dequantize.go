@@ -87,6 +87,22 @@ func dequantizeQ5_0(y []float32, b []byte) {
 	}
 }
 
+// WidenQ5_0 sets dst to the blocks of type Q8_0 that hold exactly the numbers of the
+// blocks of type Q5_0 in src: 34 bytes for every 22. It panics unless the lengths are so.
+func WidenQ5_0(dst, src []byte) {
+	if n := len(src) / 22; len(src) != n*22 || len(dst) != n*34 {
+		panic(fmt.Sprintf("gguf: WidenQ5_0: %d bytes of dst for %d of src, want 34 for each 22", len(dst), len(src)))
+	}
+	for ; len(src) > 0; dst, src = dst[34:], src[22:] {
+		copy(dst, src[:2])
+		high := binary.LittleEndian.Uint32(src[2:])
+		for i, q := range src[6:22] {
+			dst[2+i] = (q&15 | fifth(high, i)) - 16
+			dst[18+i] = (q>>4 | fifth(high, i+16)) - 16
+		}
+	}
+}
+
 // dequantizeQ5_1: y = scale*q + min.
 func dequantizeQ5_1(y []float32, b []byte) {
 	scale, least, high := float16(b), float16(b[2:]), binary.LittleEndian.Uint32(b[4:])

@@ -166,6 +166,30 @@ func (f *File) Float32(name string) ([]float32, error) {
 	return x, nil
 }
 
+// ReadBlocks sets dst to the raw little-endian data of the named tensor from element from
+// on, which is the first of a block.
+func (f *File) ReadBlocks(dst []byte, name string, from int) error {
+	e, ok := f.entries[name]
+	if !ok {
+		return fmt.Errorf("%w: tensor %q", ErrAbsent, name)
+	}
+	if from < 0 || from > e.Len() || from%e.Type.Block() != 0 || int64(len(dst)) > e.end-e.begin-int64(e.Type.Bytes(from)) {
+		return fmt.Errorf("gguf: %q: %d bytes from element %d of %d in blocks of %d", name, len(dst), from, e.Len(), e.Type.Block())
+	}
+	return f.readAt(dst, name, f.data+e.begin+int64(e.Type.Bytes(from)))
+}
+
+// readAt reads all of dst at an offset in the file.
+func (f *File) readAt(dst []byte, name string, at int64) error {
+	if n, err := f.r.ReadAt(dst, at); n < len(dst) {
+		if err == io.EOF {
+			return fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
+		}
+		return fmt.Errorf("gguf: %q: %w", name, err)
+	}
+	return nil
+}
+
 // chunk is the number of elements, a multiple of every format's block, that
 // ReadFloat32 converts at a time.
 const chunk = 1 << 14
@@ -199,11 +223,8 @@ func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 		n := min((from-first+len(dst)+block-1)/block*block, chunk)
 		raw, values := buffer.raw[:e.Type.Bytes(n)], buffer.values[:n]
 		at := f.data + e.begin + int64(first/block)*int64(e.Type.Bytes(block))
-		if got, err := f.r.ReadAt(raw, at); got < len(raw) {
-			if err == io.EOF {
-				return fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
-			}
-			return fmt.Errorf("gguf: %q: %w", name, err)
+		if err := f.readAt(raw, name, at); err != nil {
+			return err
 		}
 		if err := Dequantize(e.Type, values, raw); err != nil {
 			return fmt.Errorf("%q: %w", name, err)

@@ -517,3 +517,22 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestWidenQ5_0: blocks of 8 bits have the numbers of those of 5.
+func TestWidenQ5_0(t *testing.T) {
+	const blocks = 9
+	src, dst := make([]byte, Q5_0.Bytes(32*blocks)), make([]byte, Q8_0.Bytes(32*blocks))
+	for i := range src {
+		src[i] = byte(i * 151 >> 1)
+	}
+	WidenQ5_0(dst, src)
+	var want, got [32 * blocks]float32
+	if err := errors.Join(Dequantize(Q5_0, want[:], src), Dequantize(Q8_0, got[:], dst)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+			t.Fatalf("element %d: %v, want %v", i, got[i], want[i])
+		}
+	}
+}

@@ -21,6 +21,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/avoformer/avoformer/internal/half"
 )
@@ -394,17 +395,18 @@ func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 		return fmt.Errorf("safetensors: %q: elements %d to %d of %d", name, from, from+len(dst), e.Len())
 	}
 	size := e.DType.size()
+	if e.DType == F32 && len(dst) > 0 && littleEndian {
+		raw := unsafe.Slice((*byte)(unsafe.Pointer(&dst[0])), 4*len(dst))
+		return f.readAt(raw, name, f.data+e.begin+int64(from)*4)
+	}
 	buffer := buffers.Get().(*[chunk]byte)
 	defer buffers.Put(buffer)
 	at := f.data + e.begin + int64(from)*int64(size)
 	for len(dst) > 0 {
 		n := min(len(dst), chunk/size)
 		raw := buffer[:n*size]
-		if got, err := f.r.ReadAt(raw, at); got < len(raw) {
-			if err == io.EOF {
-				return fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
-			}
-			return fmt.Errorf("safetensors: %q: %w", name, err)
+		if err := f.readAt(raw, name, at); err != nil {
+			return err
 		}
 		widen(dst[:n], raw, e.DType)
 		dst, at = dst[n:], at+int64(len(raw))
@@ -412,10 +414,29 @@ func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 	return nil
 }
 
+// readAt fills raw with bytes of the named tensor, from byte at of the file on.
+func (f *File) readAt(raw []byte, name string, at int64) error {
+	if got, err := f.r.ReadAt(raw, at); got < len(raw) {
+		if err == io.EOF {
+			return fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
+		}
+		return fmt.Errorf("safetensors: %q: %w", name, err)
+	}
+	return nil
+}
+
+// littleEndian is whether numbers in memory are as in the file.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
 // widen sets x to the elements in raw.
 func widen(x []float32, raw []byte, d DType) {
 	le := binary.LittleEndian
 	switch d {
+	case BF16:
+		raw = raw[:2*len(x)]
+		for i := range x {
+			x[i] = half.BFloat16(le.Uint16(raw[2*i : 2*i+2]))
+		}
 	case F32:
 		for i := range x {
 			x[i] = math.Float32frombits(le.Uint32(raw[4*i:]))
@@ -423,10 +444,6 @@ func widen(x []float32, raw []byte, d DType) {
 	case F16:
 		for i := range x {
 			x[i] = half.Float16(le.Uint16(raw[2*i:]))
-		}
-	case BF16:
-		for i := range x {
-			x[i] = half.BFloat16(le.Uint16(raw[2*i:]))
 		}
 	case F64:
 		for i := range x {

@@ -1,0 +1,182 @@
+package models_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
+	tf "github.com/avoformer/avoformer/transformer"
+)
+
+func logSoftmax(x []float32) []float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += math.Exp(float64(v))
+	}
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v) - math.Log(sum)
+	}
+	return y
+}
+
+// exhaustive lists all hypotheses by full passes, without cache, best first.
+func exhaustive(t *testing.T, m *models.Model, prompt []int, c models.BeamConfig) []models.Hypothesis {
+	var all []models.Hypothesis
+	var extend func(tokens []int, logProb float64)
+	extend = func(tokens []int, logProb float64) {
+		seq := append(slices.Clone(prompt), tokens...)
+		logits := make([]float32, len(seq)*m.Config.Vocab)
+		tftest.NoError(t, m.Logits(new(tf.Workspace), logits, seq, tf.Uniform(1, len(seq)), nil, nil))
+		for token, lp := range logSoftmax(logits[len(logits)-m.Config.Vocab:]) {
+			h := models.Hypothesis{Tokens: tokens, LogProb: logProb + lp, Stopped: slices.Contains(c.Stop, token)}
+			h.Score = h.LogProb / math.Pow(float64(len(tokens)+1), c.LengthPenalty)
+			switch {
+			case h.Stopped:
+				all = append(all, h)
+			default:
+				h.Tokens = append(slices.Clone(tokens), token)
+				if len(h.Tokens) == c.MaxTokens {
+					all = append(all, h)
+				} else {
+					extend(h.Tokens, h.LogProb)
+				}
+			}
+		}
+	}
+	extend(nil, 0)
+	slices.SortStableFunc(all, func(a, b models.Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
+	return all
+}
+
+func TestBeamEqualsExhaustiveSearch(t *testing.T) {
+	const vocab = 4
+	m := tiny(t, vocab)
+	for _, penalty := range []float64{0, 0.7, 1, 2} {
+		for _, stop := range [][]int{nil, {2}, {0, 3}} {
+			for maxTokens := 1; maxTokens <= 4; maxTokens++ {
+				c := models.BeamConfig{Width: 256, MaxTokens: maxTokens, Stop: stop, LengthPenalty: penalty}
+				want := exhaustive(t, m, []int{1, 3}, c)
+				got := tftest.Must(models.Beam(t.Context(), m.Start(new(tf.Workspace), c.Width), []int{1, 3}, c))(t)
+				name := fmt.Sprintf("penalty %g, stop %v, %d tokens", penalty, stop, maxTokens)
+				if len(got) != len(want) {
+					t.Errorf("%s: %d hypotheses, want %d", name, len(got), len(want))
+					continue
+				}
+				for i, w := range want {
+					g := got[i]
+					if !(math.Abs(g.Score-w.Score) <= 1e-4 && math.Abs(g.LogProb-w.LogProb) <= 1e-4) {
+						t.Errorf("%s: hypothesis %d is %+v, want %+v", name, i, g, w)
+					}
+				}
+				if !slices.Equal(got[0].Tokens, want[0].Tokens) || got[0].Stopped != want[0].Stopped {
+					t.Errorf("%s: best is %+v, want %+v", name, got[0], want[0])
+				}
+			}
+		}
+	}
+}
+
+// TestBeamWidths: width 1 is greedy, and wider is no worse on what this model
+// was seen to do; all hypotheses are what the model says of their tokens.
+func TestBeamWidths(t *testing.T) {
+	m := tiny(t, 7)
+	best := math.Inf(-1)
+	for _, width := range []int{1, 2, 3, 8} {
+		c := models.BeamConfig{Width: width, MaxTokens: 8, Stop: []int{5}}
+		got := tftest.Must(models.Beam(t.Context(), m.Start(new(tf.Workspace), width), []int{1}, c))(t)
+		if len(got) == 0 || len(got) > width {
+			t.Fatalf("width %d: %d hypotheses", width, len(got))
+		}
+		for _, h := range got {
+			seq := append([]int{1}, h.Tokens...)
+			if h.Stopped {
+				seq = append(seq, 5)
+			}
+			logits := make([]float32, len(seq)*m.Config.Vocab)
+			tftest.NoError(t, m.Logits(new(tf.Workspace), logits, seq, tf.Uniform(1, len(seq)), nil, nil))
+			sum := 0.0
+			for i, token := range seq[1:] {
+				sum += logSoftmax(logits[i*m.Config.Vocab : (i+1)*m.Config.Vocab])[token]
+			}
+			if !(math.Abs(sum-h.LogProb) <= 1e-3) {
+				t.Errorf("width %d: %v has log probability %v, the model says %v", width, h.Tokens, h.LogProb, sum)
+			}
+		}
+		if width == 1 {
+			greedy := tftest.Must(models.Collect(models.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, models.Sampling{}, models.Limits{MaxTokens: 8, Stop: []int{5}})))(t)
+			if !slices.Equal(greedy, got[0].Tokens) {
+				t.Errorf("beam of width 1 gives %v, greedy decoding %v", got[0].Tokens, greedy)
+			}
+		}
+		if got[0].Score < best-1e-4 {
+			t.Errorf("width %d finds %v, a narrower one found %v", width, got[0].Score, best)
+		}
+		best = got[0].Score
+	}
+}
+
+// hesitant stops at once with a probability of 0.6, and else goes on for good.
+type hesitant struct{ step int }
+
+func (*hesitant) Vocab() int { return 2 }
+
+func (*hesitant) Reorder([]int) error { return nil }
+
+func (h *hesitant) Feed([][]int) ([]float32, error) {
+	if h.step++; h.step == 1 {
+		return []float32{float32(math.Log(0.6)), float32(math.Log(0.4))}, nil
+	}
+	return []float32{-50, 0}, nil
+}
+
+// TestBeamWaits has a hypothesis that is the worse one for as long as it is short.
+func TestBeamWaits(t *testing.T) {
+	found := tftest.Must(models.Beam(t.Context(), new(hesitant), []int{0}, models.BeamConfig{Width: 1, MaxTokens: 4, Stop: []int{0}, LengthPenalty: 1}))(t)
+	if len(found) != 1 || !slices.Equal(found[0].Tokens, []int{1, 1, 1, 1}) {
+		t.Errorf("%+v, want four tokens", found)
+	}
+	found = tftest.Must(models.Beam(t.Context(), new(hesitant), []int{0}, models.BeamConfig{Width: 1, MaxTokens: 4, Stop: []int{0}, LengthPenalty: 1, EarlyStopping: models.EarlyLikely}))(t)
+	if len(found) != 1 || len(found[0].Tokens) != 0 || !found[0].Stopped {
+		t.Errorf("%+v, want no token", found)
+	}
+}
+
+// TestBeamSorts compares Beam with sorting all continuations at each step.
+func TestBeamSorts(t *testing.T) {
+	for _, width := range []int{1, 2, 3, 7, 20} {
+		const vocab, steps = 30, 6
+		found := tftest.Must(models.Beam(t.Context(), &drawn{rand: rand.New(rand.NewPCG(3, 4)), vocab: vocab}, []int{0}, models.BeamConfig{Width: width, MaxTokens: steps}))(t)
+		d := &drawn{rand: rand.New(rand.NewPCG(3, 4)), vocab: vocab}
+		live := []models.Hypothesis{{}}
+		for range steps {
+			logits := tftest.Must(d.Feed(make([][]int, width)))(t)
+			var all []models.Hypothesis
+			for i, h := range live {
+				for token, l := range logSoftmax(logits[i*vocab:][:vocab]) {
+					all = append(all, models.Hypothesis{Tokens: append(slices.Clone(h.Tokens), token), LogProb: h.LogProb + l})
+				}
+			}
+			slices.SortStableFunc(all, func(a, b models.Hypothesis) int {
+				if math.Abs(a.LogProb-b.LogProb) <= 1e-9 { // equal but for rounding
+					return 0
+				}
+				return cmp.Compare(b.LogProb, a.LogProb)
+			})
+			live = all[:min(width, len(all))]
+		}
+		for i, h := range found {
+			if !slices.Equal(h.Tokens, live[i].Tokens) || !(math.Abs(h.LogProb-live[i].LogProb) <= 1e-9) {
+				t.Fatalf("width %d: hypothesis %d is %v, %v, want %v, %v", width, i, h.Tokens, h.LogProb, live[i].Tokens, live[i].LogProb)
+			}
+		}
+		if len(found) != len(live) {
+			t.Errorf("width %d: %d hypotheses, want %d", width, len(found), len(live))
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package models_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+var (
+	benchModel   = flag.String("model", "", "the language model, a folder or a .gguf `file`, of BenchmarkLanguageModel; none: one of random weights")
+	benchWeights = flag.String("weights", "f32", "the format of its weights")
+	benchCache   = flag.String("cache", "f32", "the format of its keys and values")
+)
+
+// BenchmarkLanguageModel reads prompts and generates, in tokens a second, each on as many
+// threads as -cpu says, and tells how much memory was resident at most, in MiB. Random weights
+// are made in float32 first, so of those it says little.
+func BenchmarkLanguageModel(b *testing.B) {
+	format, err := kernels.ParseFormat(*benchWeights)
+	if err != nil {
+		b.Fatal(err)
+	}
+	held, err := kernels.ParseFormat(*benchCache)
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := models.Options{Weights: format, Cache: held}
+	begin := time.Now()
+	var m *models.Model
+	if *benchModel != "" {
+		m, err = o.Open(*benchModel)
+	} else {
+		m, err = o.New([]byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 32000, "hidden_size": 1024,
+			"num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 8, "intermediate_size": 2816}`), transformer.Random(1))
+	}
+	if err != nil || m.LM == nil {
+		b.Fatalf("language model: %v, error %v", m, err)
+	}
+	b.Logf("loaded in %.2f s", time.Since(begin).Seconds())
+	prompt := func(n int) []int {
+		ids := make([]int, n)
+		for i := range ids {
+			ids[i] = (i*7919 + 259) % m.LM.Vocab()
+		}
+		return ids
+	}
+	var ws models.Workspace
+	decoding := func() *models.Decoding {
+		ws.Threads = kernels.Threads(runtime.GOMAXPROCS(0))
+		return m.Start(&ws, 1)
+	}
+	for _, n := range []int{128, 512} {
+		b.Run(fmt.Sprintf("prompt%d", n), func(b *testing.B) {
+			for b.Loop() {
+				tftest.Must(decoding().Feed([][]int{prompt(n)}))(b)
+			}
+			b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "tokens/s")
+		})
+	}
+	b.Run("generate64", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			d := decoding()
+			tftest.Must(d.Feed([][]int{prompt(1)}))(b)
+			b.StartTimer()
+			for next, err := range models.Generate(context.Background(), d, prompt(1), models.Sampling{}, models.Limits{MaxTokens: 64}) {
+				if err != nil {
+					b.Fatal(next, err)
+				}
+			}
+		}
+		b.ReportMetric(float64(64*b.N)/b.Elapsed().Seconds(), "tokens/s")
+		b.ReportMetric(float64(resident())/(1<<10), "MiB")
+	})
+}
+
+// resident is the most memory that this process had resident, in KiB; 0 where it is not known.
+func resident() (kb int) {
+	text, _ := os.ReadFile("/proc/self/status")
+	if _, line, ok := strings.Cut(string(text), "VmHWM:"); ok {
+		_, _ = fmt.Sscan(line, &kb)
+	}
+	return kb
+}

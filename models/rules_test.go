@@ -1,0 +1,56 @@
+package models_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
+	tf "github.com/avoformer/avoformer/transformer"
+)
+
+// TestRules chooses greedily from the same logits at each step. What transformers makes of
+// each rule, package text compares with.
+func TestRules(t *testing.T) {
+	logits := fixed{4, 1, 3, 2}
+	for name, c := range map[string]struct {
+		rules models.Rules
+		want  []int
+	}{
+		"none":     {models.Rules{}, []int{0, 0, 0}},
+		"penalty":  {models.Rules{RepetitionPenalty: 3}, []int{0, 2, 3}},
+		"ngram":    {models.Rules{NoRepeatNgram: 1}, []int{0, 2, 3}},
+		"ngrams":   {models.Rules{NoRepeatNgram: 2}, []int{0, 0, 2}},
+		"prompt":   {models.Rules{NoRepeatNgram: 1, SequenceBias: []models.SequenceBias{{Tokens: []int{1}, Bias: 9}}}, []int{0, 2, 3}},
+		"bad word": {models.Rules{BadWords: [][]int{{0, 0}}}, []int{0, 2, 0}},
+		"eos":      {models.Rules{BadWords: [][]int{{0}}, EOS: []int{0}, MinNewTokens: 2}, []int{2, 2, 0}},
+		"forced":   {models.Rules{ForcedBOS: []int{1}, ForcedEOS: []int{3}}, []int{1, 0, 3}},
+		"begin":    {models.Rules{ForcedBOS: []int{1}, BeginSuppressTokens: []int{0, 9}}, []int{1, 2, 0}},
+		"beyond":   {models.Rules{SuppressTokens: []int{0, -1, 99}, Encoder: []int{99}, EncoderRepetitionPenalty: 2}, []int{2, 2, 2}},
+		"bias":     {models.Rules{SequenceBias: []models.SequenceBias{{Tokens: []int{1, 2}, Bias: 9}, {Tokens: []int{0}, Bias: -1.5}}}, []int{2, 2, 2}},
+	} {
+		c.rules.Renormalize = true // which changes no choice
+		got := tftest.Must(models.Collect(models.Generate(t.Context(), logits, []int{1}, models.Sampling{Rules: &c.rules}, models.Limits{MaxTokens: 3})))(t)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	for name, c := range map[string]struct {
+		rules models.Rules
+		want  error
+	}{
+		"penalty": {models.Rules{RepetitionPenalty: math.NaN()}, tf.ErrConfig}, "negative": {models.Rules{EncoderRepetitionPenalty: -1}, tf.ErrConfig}, "decay": {models.Rules{ExponentialDecay: math.Inf(1)}, tf.ErrConfig},
+		"ngram": {models.Rules{NoRepeatNgram: -1}, tf.ErrConfig}, "word": {models.Rules{BadWords: [][]int{{}}}, tf.ErrConfig}, "two": {models.Rules{ForcedBOS: []int{1, 2}}, tf.ErrConfig},
+		"token": {models.Rules{ForcedEOS: []int{4}}, tf.ErrToken}, "bias": {models.Rules{SequenceBias: []models.SequenceBias{{Tokens: []int{-1}}}}, tf.ErrToken},
+	} {
+		_, err := models.Collect(models.Generate(t.Context(), logits, []int{1}, models.Sampling{Rules: &c.rules}, models.Limits{MaxTokens: 3}))
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v, want %v", name, err, c.want)
+		}
+		if _, err := models.Beam(t.Context(), logits, []int{1}, models.BeamConfig{Width: 1, MaxTokens: 3, Rules: &c.rules}); !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v of a search, want %v", name, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package models_test
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
+	tf "github.com/avoformer/avoformer/transformer"
+)
+
+func TestSeeds(t *testing.T) {
+	m := tiny(t, 13)
+	run := func(s models.Sampling) []int {
+		return tftest.Must(models.Collect(models.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, s, models.Limits{MaxTokens: 30})))(t)
+	}
+	s := models.Sampling{Temperature: 1.5, TopK: 8, TopP: 0.95, Seed: 7}
+	if a, b := run(s), run(s); !slices.Equal(a, b) {
+		t.Errorf("the same seed gives %v and %v", a, b)
+	}
+	other := s
+	other.Seed = 8
+	if slices.Equal(run(s), run(other)) {
+		t.Error("another seed gives the same tokens")
+	}
+	greedy := run(models.Sampling{})
+	for name, s := range map[string]models.Sampling{
+		"top-k of 1":         {Temperature: 5, TopK: 1, Seed: 3},
+		"tiny top-p":         {Temperature: 1, TopP: 1e-9, Seed: 3},
+		"little temperature": {Temperature: 1e-6, Seed: 3},
+	} {
+		if got := run(s); !slices.Equal(got, greedy) {
+			t.Errorf("%s gives %v, greedy decoding %v", name, got, greedy)
+		}
+	}
+}
+
+// fixed is a decoder that always predicts the same logits.
+type fixed []float32
+
+func (f fixed) Vocab() int { return len(f) }
+
+func (f fixed) Feed([][]int) ([]float32, error) { return f, nil }
+
+func (f fixed) Reorder([]int) error { return nil }
+
+// TestSamplingDistribution draws many tokens and compares their frequencies
+// with the probabilities that the settings define.
+func TestSamplingDistribution(t *testing.T) {
+	d := fixed{2, 0, 1, -1, 0.5}
+	p := func(temperature float64, kept ...int) []float64 {
+		want, sum := make([]float64, len(d)), 0.0
+		for _, i := range kept {
+			want[i] = math.Exp(float64(d[i]) / temperature)
+			sum += want[i]
+		}
+		for i := range want {
+			want[i] /= sum
+		}
+		return want
+	}
+	const n = 20000
+	for name, c := range map[string]struct {
+		s    models.Sampling
+		want []float64
+	}{
+		"temperature 1": {models.Sampling{Temperature: 1}, p(1, 0, 1, 2, 3, 4)},
+		"temperature 3": {models.Sampling{Temperature: 3}, p(3, 0, 1, 2, 3, 4)},
+		"top-k":         {models.Sampling{Temperature: 1, TopK: 3}, p(1, 0, 2, 4)},
+		// Probabilities are 0.56, 0.21, 0.13, 0.08, 0.03 in order: two make 0.7.
+		"top-p":          {models.Sampling{Temperature: 1, TopP: 0.7}, p(1, 0, 2)},
+		"top-p of one":   {models.Sampling{Temperature: 1, TopP: 0.5}, p(1, 0)},
+		"both":           {models.Sampling{Temperature: 1, TopK: 4, TopP: 0.9}, p(1, 0, 2, 4)},
+		"k beyond vocab": {models.Sampling{Temperature: 1, TopK: 99}, p(1, 0, 1, 2, 3, 4)},
+	} {
+		c.s.Seed = rand.Uint64()
+		count := make([]float64, len(d))
+		for _, token := range tftest.Must(models.Collect(models.Generate(t.Context(), d, []int{0}, c.s, models.Limits{MaxTokens: n})))(t) {
+			count[token]++
+		}
+		for i, w := range c.want {
+			// Six standard deviations of a binomial distribution.
+			if dev := 6 * math.Sqrt(n*w*(1-w)); math.Abs(count[i]-n*w) > dev {
+				t.Errorf("%s, seed %d: token %d drawn %v times of %d, want %.0f±%.0f", name, c.s.Seed, i, count[i], n, n*w, dev)
+			}
+		}
+	}
+}
+
+// drawn gives logits of one decimal, so that many are equal, and some that are -Inf.
+type drawn struct {
+	rand   *rand.Rand
+	vocab  int
+	logits []float32
+}
+
+func (d *drawn) Vocab() int { return d.vocab }
+
+func (d *drawn) Reorder([]int) error { return nil }
+
+func (d *drawn) Feed(tokens [][]int) ([]float32, error) {
+	d.logits = make([]float32, len(tokens)*d.vocab)
+	for i := range d.logits {
+		d.logits[i] = float32(math.Round(d.rand.NormFloat64()*20)) / 10
+		if d.rand.IntN(10) == 0 {
+			d.logits[i] = float32(math.Inf(-1))
+		}
+	}
+	return d.logits, nil
+}
+
+// TestSamplingSorts compares what Generate draws with drawing from all tokens sorted.
+func TestSamplingSorts(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("too slow in an emulator, and no kernel runs")
+	}
+	for _, s := range []models.Sampling{
+		{Temperature: 0.7, TopK: 5}, {Temperature: 3, TopK: 40}, {Temperature: 1, TopP: 0.3}, {Temperature: 2, TopP: 0.99},
+		{Temperature: 1.5, TopK: 60, TopP: 0.8}, {Temperature: 1, TopK: 1000, TopP: 0.9},
+		{Temperature: 1, TopP: 0.99, MinP: 0.2}, {Temperature: 2, TopK: 50, TopP: 0.9, MinP: 0.1}, {Temperature: 1, TypicalP: 0.3}, {Temperature: 1.5, TopP: 0.95, MinP: 0.02, TypicalP: 0.6},
+	} {
+		s.Seed = 11
+		draws := rand.New(rand.NewPCG(s.Seed, 0))
+		d := &drawn{rand: rand.New(rand.NewPCG(1, 2)), vocab: 300}
+		step := 0
+		for token, err := range models.Generate(t.Context(), d, []int{1}, s, models.Limits{MaxTokens: 200}) {
+			tftest.NoError(t, err)
+			step++
+			p, order := make([]float64, d.vocab), make([]int, d.vocab)
+			for i, l := range d.logits {
+				p[i], order[i] = math.Exp(float64(l-slices.Max(d.logits))/s.Temperature), i
+			}
+			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+			total := func() (sum float64) {
+				for _, i := range order {
+					sum += p[i]
+				}
+				return sum
+			}
+			if s.TopK > 0 {
+				order = order[:min(s.TopK, len(order))]
+			}
+			if all, reached := total(), 0.0; s.TopP > 0 {
+				end := slices.IndexFunc(order, func(i int) bool { reached += p[i]; return reached >= s.TopP*all*(1-1e-12) })
+				order = order[:end+1]
+			}
+			if s.MinP > 0 {
+				likeliest := p[order[0]]
+				order = slices.DeleteFunc(order, func(i int) bool { return p[i] < s.MinP*likeliest })
+			}
+			if all, entropy, reached := total(), 0.0, 0.0; s.TypicalP > 0 {
+				for _, i := range order {
+					if p[i] > 0 {
+						entropy += p[i] / all * math.Log(all/p[i])
+					}
+				}
+				strange := func(i int) float64 { return math.Abs(math.Log(all/p[i]) - entropy) }
+				slices.SortFunc(order, func(a, b int) int {
+					if math.Abs(strange(a)-strange(b)) <= 1e-9 { // equal but for rounding
+						return cmp.Or(cmp.Compare(p[b], p[a]), a-b)
+					}
+					return cmp.Compare(strange(a), strange(b))
+				})
+				end := slices.IndexFunc(order, func(i int) bool { reached += p[i]; return reached >= s.TypicalP*all*(1-1e-12) })
+				order = order[:end+1]
+			}
+			at, want := draws.Float64()*total(), -1
+			for _, i := range order {
+				if at -= p[i]; at < 0 {
+					want = i
+					break
+				}
+			}
+			if token != want {
+				t.Fatalf("%+v: token %d is %d, want %d", s, step, token, want)
+			}
+		}
+	}
+}
+
+// TestSamplingInfinite has a token that is certain.
+func TestSamplingInfinite(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for _, s := range []models.Sampling{{Temperature: 1}, {Temperature: 1, TopK: 2}, {Temperature: 1, TopP: 0.5}} {
+		d := fixed{0, 3, inf, -inf}
+		if got := tftest.Must(models.Collect(models.Generate(t.Context(), d, []int{0}, s, models.Limits{MaxTokens: 3})))(t); !slices.Equal(got, []int{2, 2, 2}) {
+			t.Errorf("%+v: %v, want the token with +Inf", s, got)
+		}
+	}
+}
+
+// TestHostileSampling has settings and logits that are no numbers: a token of the
+// vocabulary comes out, or an error.
+func TestHostileSampling(t *testing.T) {
+	m := tiny(t, 7)
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, s := range []models.Sampling{{Temperature: nan}, {Temperature: inf}, {Temperature: -1}, {Temperature: 1e-300}, {Temperature: 1, TopK: -3},
+		{Temperature: 1, TopK: 1 << 30}, {Temperature: 1, TopP: nan}, {Temperature: 1, TopP: -1}, {Temperature: 1, TopP: 1e-300}} {
+		tokens, err := models.Collect(models.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, s, models.Limits{MaxTokens: 3}))
+		if err != nil || len(tokens) != 3 {
+			t.Errorf("%+v: %v, %v", s, tokens, err)
+		}
+	}
+	for _, penalty := range []float64{nan, -1, math.Inf(-1)} {
+		_, err := models.Beam(t.Context(), m.Start(new(tf.Workspace), 2), []int{1}, models.BeamConfig{Width: 2, MaxTokens: 3, LengthPenalty: penalty})
+		if !errors.Is(err, tf.ErrConfig) {
+			t.Errorf("length penalty %v: error %v", penalty, err)
+		}
+	}
+	spoilt := tftest.Must(models.New([]byte(tinyConfig(7)), nans{tf.Random(3)}))(t)
+	for _, s := range []models.Sampling{{}, {Temperature: 1}, {Temperature: 1, TopK: 3, TopP: 0.5}} {
+		for token, err := range models.Generate(t.Context(), spoilt.Start(new(tf.Workspace), 1), []int{1}, s, models.Limits{MaxTokens: 3}) {
+			if err != nil || token < 0 || token >= 7 {
+				t.Errorf("%+v, logits NaN: token %d, %v", s, token, err)
+			}
+		}
+	}
+	if _, err := models.Beam(t.Context(), spoilt.Start(new(tf.Workspace), 2), []int{1}, models.BeamConfig{Width: 2, MaxTokens: 3}); err != nil {
+		t.Logf("beam search over NaN: %v", err)
+	}
+}

@@ -1,0 +1,59 @@
+package transformer_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
+	tf "github.com/avoformer/avoformer/transformer"
+)
+
+// TestTables holds the vectors of tokens in every format: by themselves, and shared with a
+// projection. They are the rounded ones, whose products the projection has.
+func TestTables(t *testing.T) {
+	const vocab, dim = 70, 96
+	weight := tftest.Must(tf.Random(1).Tensor("weight", vocab, dim))(t)
+	for _, isa := range kernels.Supported() {
+		defer kernels.Use(isa)()
+		for f, bound := range map[kernels.Format]float64{ // of an element's error, in the largest of its row
+			kernels.FormatF32: 0, kernels.FormatBF16: 1. / 256, kernels.FormatF16: 1. / 2048, kernels.FormatInt8: 1. / 250,
+			kernels.FormatQ8_0: 1. / 240, kernels.FormatQ4_0: 1. / 8, kernels.FormatQ4_K: 1. / 12, kernels.FormatQ6_K: 1. / 31,
+		} {
+			load := func(tied bool) (*tf.Embedding, *tf.Linear) {
+				l := tf.NewLoader(tf.Random(1))
+				l.Pack(func(string, kernels.Format, bool) kernels.Format { return f })
+				e := l.Embedding(vocab, dim)
+				var head *tf.Linear
+				if tied {
+					head = l.At("head.").Tied(e, nil)
+				}
+				tftest.NoError(t, l.Finish())
+				return e, head
+			}
+			e, _ := load(false)
+			shared, head := load(true)
+			got, again, projected := make([]float32, dim), make([]float32, dim), head.Weight()
+			for token := range vocab {
+				want, largest := weight[token*dim:(token+1)*dim], 0.0
+				for _, w := range want {
+					largest = max(largest, math.Abs(float64(w)))
+				}
+				e.Row(got, token)
+				shared.Row(again, token)
+				if !slices.Equal(again, got) || !slices.Equal(projected[token*dim:(token+1)*dim], got) {
+					t.Fatalf("%v, %v: token %d has other numbers where a projection shares them", isa, f, token)
+				}
+				for i, w := range want {
+					if off := math.Abs(float64(got[i] - w)); !(off <= bound*largest) {
+						t.Fatalf("%v, %v: token %d, element %d is %g, want %g", isa, f, token, i, got[i], w)
+					}
+				}
+				if f != kernels.FormatF32 && slices.Equal(got, want) {
+					t.Fatalf("%v, %v: token %d is not rounded", isa, f, token)
+				}
+			}
+		}
+	}
+}

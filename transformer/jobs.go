@@ -1,0 +1,76 @@
+package transformer
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// This file has what loading does on all threads: reading and packing weights.
+
+// A job is a piece of work that touches nothing of other jobs.
+type job struct {
+	size int // elements that it reads
+	do   func(buf *jobBuffers)
+}
+
+// jobBuffers is scratch memory of a goroutine that runs jobs.
+type jobBuffers struct {
+	ahead []float32
+	raw   []byte
+}
+
+func (b *jobBuffers) floats(n int) []float32 {
+	if n > len(b.ahead) {
+		b.ahead = make([]float32, n)
+	}
+	return b.ahead
+}
+
+func (b *jobBuffers) bytes(n int) []byte {
+	if n > len(b.raw) {
+		b.raw = make([]byte, n)
+	}
+	return b.raw
+}
+
+// later has Finish do something, or does it now where weights come whole, since they would
+// all be in memory until then.
+func (l *Loader) later(size int, do func(buf *jobBuffers)) {
+	if _, piecewise := l.state.src.(Reader); !piecewise {
+		do(new(jobBuffers))
+		return
+	}
+	l.state.jobs = append(l.state.jobs, job{size, do})
+}
+
+// runJobs runs jobs, the largest first, on as many goroutines as run at a time. It panics
+// if one of them does.
+func runJobs(jobs []job) {
+	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(b.size, a.size) })
+	var next atomic.Int64
+	var panicked atomic.Value
+	work := func() {
+		defer func() {
+			if p := recover(); p != nil {
+				panicked.CompareAndSwap(nil, any(&p))
+				next.Store(int64(len(jobs)))
+			}
+		}()
+		buf := new(jobBuffers)
+		for i := next.Add(1) - 1; i < int64(len(jobs)); i = next.Add(1) - 1 {
+			jobs[i].do(buf)
+		}
+	}
+	var others sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(jobs)) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
+	if p, ok := panicked.Load().(*any); ok {
+		panic(*p)
+	}
+}
