@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -197,7 +198,7 @@ func OpenRerankerFS(fsys fs.FS, opts ...Option) (*Reranker, error) {
 }
 
 // readActivation is whether scores go through a sigmoid: what the
-// configuration says, in either of two places, and yes if it says nothing.
+// configuration says, in one of three places, and yes if it says nothing.
 func (r *Reranker) readActivation() (bool, error) {
 	var config struct {
 		Old json.RawMessage `json:"sbert_ce_default_activation_function"`
@@ -205,10 +206,13 @@ func (r *Reranker) readActivation() (bool, error) {
 			Activation json.RawMessage `json:"activation_fn"`
 		} `json:"sentence_transformers"`
 	}
-	if err := r.readJSON("config.json", &config); err != nil {
+	var newest struct {
+		Activation json.RawMessage `json:"activation_fn"`
+	}
+	if err := errors.Join(r.readJSON("config.json", &config), r.readJSON("config_sentence_transformers.json", &newest)); err != nil {
 		return false, err
 	}
-	for _, raw := range []json.RawMessage{config.New.Activation, config.Old} {
+	for _, raw := range []json.RawMessage{newest.Activation, config.New.Activation, config.Old} {
 		var name string
 		if err := json.Unmarshal(raw, &name); len(raw) == 0 || err == nil && name == "" {
 			continue
@@ -219,7 +223,7 @@ func (r *Reranker) readActivation() (bool, error) {
 		case "Identity":
 			return false, nil
 		}
-		return false, errorf("config.json: activation of a reranker %s is not supported", raw)
+		return false, errorf("activation_fn of a reranker %s is not supported", raw)
 	}
 	return true, nil
 }

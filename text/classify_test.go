@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -77,6 +78,36 @@ func TestRerank(t *testing.T) {
 	}
 	if _, err := OpenReranker("testdata/rerank", SplitLong(2)); !errors.Is(err, ErrOption) {
 		t.Errorf("SplitLong: error %v, want an ErrOption", err)
+	}
+}
+
+// TestRerankForms is a cross-encoder as newer releases of sentence-transformers save it.
+func TestRerankForms(t *testing.T) {
+	var want struct {
+		Query  string
+		Texts  []string
+		Scores []float32
+	}
+	readExpected(t, "rerank", &want)
+	for activation, after := range map[string]func([]float32){"torch.nn.modules.activation.Sigmoid": func([]float32) {}, "torch.nn.modules.linear.Identity": sigmoid} {
+		r, err := OpenRerankerFS(overlay("rerank", map[string]string{
+			"modules.json":                      `[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]`,
+			"sentence_bert_config.json":         `{"transformer_task": "sequence-classification", "module_output_name": "scores"}`,
+			"config_sentence_transformers.json": `{"activation_fn": "` + activation + `", "default_prompt_name": null, "model_type": "CrossEncoder", "prompts": {}}`,
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Score(context.Background(), want.Query, want.Texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after(got)
+		close32(t, activation, got, want.Scores, 1e-5)
+	}
+	_, err := OpenRerankerFS(overlay("rerank", map[string]string{"config_sentence_transformers.json": `{"activation_fn": "torch.nn.modules.activation.Tanh"}`}))
+	if !errors.Is(err, ErrFolder) || !strings.Contains(err.Error(), "activation_fn") {
+		t.Errorf("error %v, want an ErrFolder", err)
 	}
 }
 

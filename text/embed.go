@@ -174,15 +174,41 @@ func (e *Embedder) embed(ctx context.Context, prompt string, texts []string) ([]
 	if err != nil {
 		return nil, err
 	}
-	windows, err := e.pooled(ctx, all)
+	skip, err := e.promptLength(prompt)
+	if err != nil {
+		return nil, err
+	}
+	windows, err := e.pooled(ctx, all, skip)
 	if err != nil {
 		return nil, err
 	}
 	return e.joined(len(texts), all, windows), nil
 }
 
-// pooled is the vector of each window as the model makes it, nil without tokens.
-func (e *Embedder) pooled(ctx context.Context, all []window) ([][]float32, error) {
+// promptLength is how many tokens at the beginning are a prompt's and do not count, for
+// models trained so: those of the prompt alone, but for a special one at its end.
+func (e *Embedder) promptLength(prompt string) (int, error) {
+	s, ok := e.pool.(*models.SentenceEmbedder)
+	if prompt == "" || !ok || s.IncludePrompt {
+		return 0, nil
+	}
+	if e.long == splitLong {
+		return 0, fmt.Errorf("%w: SplitLong with a prompt that 1_Pooling/config.json does not include", ErrOption)
+	}
+	alone, err := e.tokenizer.Encode(prompt, tokenizer.Options{})
+	if err != nil {
+		return 0, err
+	}
+	n := len(alone.IDs)
+	if n > 0 && alone.Special[n-1] {
+		n--
+	}
+	return n, nil
+}
+
+// pooled is the vector of each window as the model makes it without its first tokens, nil
+// without tokens.
+func (e *Embedder) pooled(ctx context.Context, all []window, skip int) ([][]float32, error) {
 	dim := e.pool.Dim()
 	place := make(map[*tokenizer.Encoding]int, len(all))
 	for i, w := range all {
@@ -191,7 +217,13 @@ func (e *Embedder) pooled(ctx context.Context, all []window) ([][]float32, error
 	out := make([][]float32, len(all))
 	err := e.run(ctx, all, func(ws *models.Workspace, batch []window) error {
 		dst := make([]float32, len(batch)*dim) // [windows, D]
-		if err := e.pool.Embed(ws, dst, tokensOf(batch)); err != nil {
+		err := error(nil)
+		if skip > 0 {
+			err = e.pool.(*models.SentenceEmbedder).EmbedBehind(ws, dst, tokensOf(batch), skip)
+		} else {
+			err = e.pool.Embed(ws, dst, tokensOf(batch))
+		}
+		if err != nil {
 			return err
 		}
 		for i, w := range batch {

@@ -56,7 +56,7 @@ type expectedVectors struct {
 // threads and size of batches.
 func TestEmbed(t *testing.T) {
 	ctx := context.Background()
-	for _, folder := range []string{"embed", "embed-roberta"} {
+	for _, folder := range []string{"embed", "embed-roberta", "embed-prompt"} {
 		var want expectedVectors
 		readExpected(t, folder, &want)
 		for _, isa := range kernels.Supported() {
@@ -101,26 +101,35 @@ func TestEmbed(t *testing.T) {
 }
 
 func TestEmbedPrompts(t *testing.T) {
-	var want expectedVectors
-	readExpected(t, "embed", &want)
-	e, err := OpenEmbedder("testdata/embed")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		embed func(context.Context, []string) ([][]float32, error)
-		want  [][]float32
-	}{"queries": {e.EmbedQueries, want.Queries}, "documents": {e.EmbedDocuments, want.Documents}} {
-		got, err := c.embed(context.Background(), want.Texts)
+	for _, folder := range []string{"embed", "embed-prompt"} {
+		var want expectedVectors
+		readExpected(t, folder, &want)
+		e, err := OpenEmbedder("testdata/" + folder)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range got {
-			close32(t, fmt.Sprint(name, " ", i), got[i], c.want[i], 1e-5)
+		for name, c := range map[string]struct {
+			embed func(context.Context, []string) ([][]float32, error)
+			want  [][]float32
+		}{"queries": {e.EmbedQueries, want.Queries}, "documents": {e.EmbedDocuments, want.Documents}} {
+			got, err := c.embed(context.Background(), want.Texts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range got {
+				close32(t, fmt.Sprint(folder, " ", name, " ", i), got[i], c.want[i], 1e-5)
+			}
+		}
+		if _, err := e.EmbedPrompt(context.Background(), "nonsense", want.Texts); !errors.Is(err, ErrInput) {
+			t.Errorf("error %v, want an ErrInput", err)
 		}
 	}
-	if _, err := e.EmbedPrompt(context.Background(), "nonsense", want.Texts); !errors.Is(err, ErrInput) {
-		t.Errorf("error %v, want an ErrInput", err)
+	split, err := OpenEmbedder("testdata/embed-prompt", SplitLong(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := split.EmbedQueries(context.Background(), []string{"x"}); !errors.Is(err, ErrOption) {
+		t.Errorf("error %v of prompts left out of parts of texts, want an ErrOption", err)
 	}
 }
 
@@ -154,7 +163,7 @@ func TestEmbedLong(t *testing.T) {
 	for at := 0; at < len(enc.IDs); at += 22 {
 		part := enc.IDs[at:min(at+22, len(enc.IDs))]
 		ids := append(append([]int{2}, part...), 3) // [CLS] and [SEP]
-		v, err := split.pooled(ctx, []window{{0, &tokenizer.Encoding{IDs: ids, TypeIDs: make([]int, len(ids))}}})
+		v, err := split.pooled(ctx, []window{{0, &tokenizer.Encoding{IDs: ids, TypeIDs: make([]int, len(ids))}}}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -117,7 +117,7 @@ func ExampleOpenTranslator() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	out, err := t.Translate(ctx, []string{"Yes."}, text.TranslateOptions{Beams: 4, GenerateOptions: text.GenerateOptions{MaxTokens: 4}})
+	out, err := t.Translate(ctx, []string{"Yes."}, text.TranslateOptions{GenerateOptions: text.GenerateOptions{Beams: 4, MaxTokens: 4}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -26,6 +26,7 @@ type folder struct {
 	tokenizer *tokenizer.Tokenizer // without truncation and padding of its own
 	limit     int                  // most tokens of a text; 0: no limit
 	pool      sync.Pool            // of *models.Workspace
+	settings  *settings            // of pipelines that generate
 }
 
 // dirFS is the file system of a folder, or of the snapshot that refs/main of a
@@ -108,7 +109,9 @@ func openFolder(fsys fs.FS, opts []Option, withTokenizer bool) (*folder, error) 
 	if err != nil {
 		return nil, err
 	}
-	if failed != nil {
+	if failed != nil && f.model.Image != nil {
+		return nil, errorf("a %s takes images, no texts", f.model.Config.ModelType)
+	} else if failed != nil {
 		return nil, failed
 	}
 	if withTokenizer {
@@ -170,14 +173,19 @@ func (w window) tokens() int { return len(w.encoding.IDs) }
 // windows encodes texts, or pairs of them where second is not nil, and cuts
 // those that are too long as the options say.
 func (f *folder) windows(texts []string, second []string, opts tokenizer.Options) ([]window, error) {
+	return f.windowsWithin(f.limit, texts, second, opts)
+}
+
+// windowsWithin is windows for a limit of its own.
+func (f *folder) windowsWithin(limit int, texts []string, second []string, opts tokenizer.Options) ([]window, error) {
 	t := f.tokenizer
-	if f.limit > 0 && f.long != refuseLong {
+	if limit > 0 && f.long != refuseLong {
 		stride := 0
 		if f.long == splitLong {
 			stride = f.stride
 			opts.Overflow = true
 		}
-		t = t.WithTruncation(&tokenizer.Truncation{MaxLength: f.limit, Stride: stride})
+		t = t.WithTruncation(&tokenizer.Truncation{MaxLength: limit, Stride: stride})
 	}
 	encodings, err := f.encode(t, texts, second, opts)
 	if err != nil {
@@ -185,8 +193,8 @@ func (f *folder) windows(texts []string, second []string, opts tokenizer.Options
 	}
 	all := make([]window, 0, len(encodings))
 	for i, e := range encodings {
-		if f.long == refuseLong && f.limit > 0 && len(e.IDs) > f.limit {
-			return nil, fmt.Errorf("%w: text %d has %d, at most %d are possible", ErrLong, i, len(e.IDs), f.limit)
+		if f.long == refuseLong && limit > 0 && len(e.IDs) > limit {
+			return nil, fmt.Errorf("%w: text %d has %d, at most %d are possible", ErrLong, i, len(e.IDs), limit)
 		}
 		all = append(all, window{i, e})
 		for _, o := range e.Overflowing {

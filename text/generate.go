@@ -4,11 +4,11 @@ package text
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
+	"math"
 	"strings"
 
 	"github.com/avoformer/avoformer/models"
@@ -17,13 +17,24 @@ import (
 )
 
 // GenerateOptions says how text is generated. The zero value takes the most
-// likely token each time.
+// likely token each time. What else the folder's generation_config.json says holds in
+// any case: penalties, minimal lengths, tokens that are forced or forbidden.
 type GenerateOptions struct {
-	MaxTokens   int     // the most new tokens; 0: 256
+	MaxTokens   int     // the most new tokens; 0: what the folder says, or 256
 	Temperature float64 // 0: greedy
 	TopK        int     // of the most likely tokens; 0: all
 	TopP        float64 // the most likely tokens of this probability; 0: all
+	MinP        float64 // tokens this many times as likely as the likeliest; 0: all
+	TypicalP    float64 // tokens of this probability as informative as usual; 0: all
 	Seed        uint64  // the same seed gives the same text
+	// Beams is the width of the search for the most likely text; 0 and 1 choose
+	// token by token. A search does not sample, and yields the text at its end.
+	Beams int
+	// RepetitionPenalty makes tokens that were there less likely, and NoRepeatNgram
+	// forbids so many in the same order; 0: what the folder says. A penalty of 1 and a
+	// length of -1 are none.
+	RepetitionPenalty float64
+	NoRepeatNgram     int
 	// Stop is strings that end the text, which is then what comes before them.
 	Stop []string
 }
@@ -31,8 +42,19 @@ type GenerateOptions struct {
 const defaultNewTokens = 256
 
 func (o *GenerateOptions) check() error {
-	if o.MaxTokens < 0 || o.Temperature < 0 || o.TopK < 0 || !(o.TopP >= 0 && o.TopP <= 1) {
-		return fmt.Errorf("%w: MaxTokens %d, Temperature %g, TopK %d, TopP %g", ErrOption, o.MaxTokens, o.Temperature, o.TopK, o.TopP)
+	for _, x := range []struct {
+		name             string
+		has, least, most float64
+	}{
+		{"MaxTokens", float64(o.MaxTokens), 0, math.MaxInt32}, {"Temperature", o.Temperature, 0, math.MaxFloat32}, {"TopK", float64(o.TopK), 0, math.MaxInt32}, {"TopP", o.TopP, 0, 1},
+		{"MinP", o.MinP, 0, 1}, {"TypicalP", o.TypicalP, 0, 1}, {"Beams", float64(o.Beams), 0, 1024}, {"RepetitionPenalty", o.RepetitionPenalty, 0, math.MaxFloat32}, {"NoRepeatNgram", float64(o.NoRepeatNgram), -1, math.MaxInt32},
+	} {
+		if !(x.has >= x.least && x.has <= x.most) {
+			return fmt.Errorf("%w: %s = %g, want %g to %g", ErrOption, x.name, x.has, x.least, x.most)
+		}
+	}
+	if o.Beams > 1 && o.Temperature > 0 {
+		return fmt.Errorf("%w: Beams %d with Temperature %g: a search does not sample", ErrOption, o.Beams, o.Temperature)
 	}
 	for _, s := range o.Stop {
 		if s == "" {
@@ -40,10 +62,6 @@ func (o *GenerateOptions) check() error {
 		}
 	}
 	return nil
-}
-
-func (o *GenerateOptions) sampling() models.Sampling {
-	return models.Sampling{Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, Seed: o.Seed}
 }
 
 // Generator continues texts.
@@ -68,6 +86,9 @@ func OpenGeneratorFS(fsys fs.FS, opts ...Option) (*Generator, error) {
 		return nil, errorf("model_type %q with %s is no decoder of texts", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
 	f.setLimit(0)
+	if err := f.readSettings(); err != nil {
+		return nil, err
+	}
 	g := &Generator{folder: f}
 	if source := f.tokenizer.Config().ChatTemplate; source != "" {
 		// A template beyond what is known leaves Generate as it is.
@@ -152,14 +173,37 @@ func (g *Generator) tokens(ctx context.Context, prompt string, special tokenizer
 			yield(0, err)
 			return
 		}
-		n, err := g.room(len(ids), opts.MaxTokens)
+		ws := g.workspace(g.threads)
+		defer g.pool.Put(ws)
+		g.decode(ctx, ws, nil, ids, g.settings.rules(&opts, g.model.Config.EOSTokens, nil), opts)(yield)
+	}
+}
+
+// decode yields the tokens behind a prompt.
+func (f *folder) decode(ctx context.Context, ws *models.Workspace, memory *models.Memory, prompt []int, rules *models.Rules, o GenerateOptions) iter.Seq2[int, error] {
+	n, err := f.room(len(prompt), o.MaxTokens)
+	if err != nil {
+		return func(yield func(int, error) bool) { yield(0, err) }
+	}
+	eos := f.model.Config.EOSTokens
+	decoding := models.Start(ws, f.model.LM, memory, max(o.Beams, 1))
+	if o.Beams <= 1 {
+		sampling := models.Sampling{Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MinP: o.MinP, TypicalP: o.TypicalP, Seed: o.Seed, Rules: rules}
+		return models.Generate(ctx, decoding, prompt, sampling, models.Limits{MaxTokens: n, Stop: eos})
+	}
+	return func(yield func(int, error) bool) {
+		found, err := models.Beam(ctx, decoding, prompt, models.BeamConfig{
+			Width: o.Beams, MaxTokens: n, Stop: eos, LengthPenalty: number(f.settings.Penalty, 1), EarlyStopping: f.settings.early, Rules: rules,
+		})
 		if err != nil {
 			yield(0, err)
 			return
 		}
-		ws := g.workspace(g.threads)
-		defer g.pool.Put(ws)
-		models.Generate(ctx, models.Start(ws, g.model.LM, nil, 1), ids, opts.sampling(), models.Limits{MaxTokens: n, Stop: g.model.Config.EOSTokens})(yield)
+		for _, token := range found[0].Tokens {
+			if !yield(token, nil) {
+				return
+			}
+		}
 	}
 }
 
@@ -179,20 +223,6 @@ func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts 
 		return []int{bos}, nil
 	}
 	return nil, fmt.Errorf("%w: a prompt without tokens", ErrInput)
-}
-
-// room is how many tokens may follow a prompt.
-func (f *folder) room(prompt, wanted int) (int, error) {
-	if wanted == 0 {
-		wanted = defaultNewTokens
-	}
-	if f.limit == 0 {
-		return wanted, nil
-	}
-	if prompt >= f.limit {
-		return 0, fmt.Errorf("%w: a prompt of %d in a context of %d", ErrLong, prompt, f.limit)
-	}
-	return min(wanted, f.limit-prompt), nil
 }
 
 // yieldText yields the text of tokens.
@@ -224,31 +254,6 @@ func Collect(pieces iter.Seq2[string, error]) (string, error) {
 	return b.String(), nil
 }
 
-// Defaults are the options that the folder's generation_config.json states.
-func (g *Generator) Defaults() (GenerateOptions, error) {
-	var config struct {
-		Sample      bool            `json:"do_sample"`
-		Temperature *float64        `json:"temperature"`
-		TopK        *int            `json:"top_k"`
-		TopP        *float64        `json:"top_p"`
-		New         int             `json:"max_new_tokens"`
-		Penalty     json.RawMessage `json:"repetition_penalty"`
-	}
-	if err := g.readJSON("generation_config.json", &config); err != nil {
-		return GenerateOptions{}, err
-	}
-	o := GenerateOptions{MaxTokens: config.New}
-	if config.Sample {
-		o.Temperature, o.TopK = 1, 50 // transformers' own
-		if config.Temperature != nil {
-			o.Temperature = *config.Temperature
-		}
-		if config.TopK != nil {
-			o.TopK = *config.TopK
-		}
-		if config.TopP != nil {
-			o.TopP = *config.TopP
-		}
-	}
-	return o, o.check()
-}
+// Defaults are the options that the folder's generation_config.json states; an error if
+// it asks for a kind of sampling that is not supported.
+func (g *Generator) Defaults() (GenerateOptions, error) { return g.settings.defaults() }

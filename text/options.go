@@ -105,12 +105,12 @@ func Dim(n int) Option {
 }
 
 // Weights is the format that the weights are held in: kernels.FormatBF16 and
-// FormatF16 take half the memory, FormatInt8 a quarter, and less time; results
-// are a little others (the command's embed -check tells how much). The default
-// is FormatF32.
+// FormatF16 take half the memory, FormatInt8 a quarter, and less time, blocks such as
+// FormatQ4_0 even less; results are a little others (the command's -check tells how
+// much). The default is FormatF32, which leaves a GGUF file's blocks as they are.
 func Weights(f kernels.Format) Option {
 	return func(o *options) error {
-		if f > kernels.FormatInt8 {
+		if _, err := kernels.ParseFormat(f.String()); err != nil {
 			return fmt.Errorf("%w: Weights(%v)", ErrOption, f)
 		}
 		o.weights = f

@@ -52,6 +52,9 @@ func OpenTranscriberFS(fsys fs.FS, opts ...Option) (*Transcriber, error) {
 		return nil, errorf("preprocessor_config.json: %+v is not what the model takes", config)
 	}
 	f.setLimit(0)
+	if err := f.readSettings(); err != nil {
+		return nil, err
+	}
 	return &Transcriber{f, config.Seconds * models.SampleRate, config.Bins}, f.noSplit("Transcriber")
 }
 
@@ -59,7 +62,8 @@ func OpenTranscriberFS(fsys fs.FS, opts ...Option) (*Transcriber, error) {
 type TranscribeOptions struct {
 	Language  string // spoken, such as "en"; empty: the model guesses
 	Translate bool   // into English, instead of writing down what is said
-	MaxTokens int    // the most tokens of a stretch; 0: as many as the model takes
+	MaxTokens int    // the most tokens of a stretch; 0: what the folder says, or 256
+	Beams     int    // the width of the search for the most likely text; 0 and 1: none
 }
 
 // Transcribe yields the text of mono samples at 16 kHz, between -1 and 1,
@@ -104,65 +108,86 @@ func (t *Transcriber) stretch(ctx context.Context, ws *models.Workspace, samples
 	if err != nil {
 		return err
 	}
-	n, err := t.room(len(prompt), opts.MaxTokens)
-	if err != nil {
+	o := GenerateOptions{MaxTokens: opts.MaxTokens, Beams: opts.Beams}
+	if err := o.check(); err != nil {
 		return err
 	}
-	tokens := models.Generate(ctx, models.Start(ws, t.model.LM, memory, 1), prompt, models.Sampling{}, models.Limits{MaxTokens: n, Stop: t.model.Config.EOSTokens})
+	tokens := t.decode(ctx, ws, memory, prompt, t.settings.rules(&o, t.model.Config.EOSTokens, nil), o)
 	yieldText(tokens, &stream{tokenizer: t.tokenizer}, yield)
 	return nil
 }
 
-// prompt tells the decoder the language and the task.
+// prompt tells the decoder the language and the task: what the options say, else the
+// folder, else what the model guesses.
 func (t *Transcriber) prompt(ws *models.Workspace, memory *models.Memory, opts TranscribeOptions) ([]int, error) {
 	prompt := []int{t.model.Config.DecoderStart}
-	task := "transcribe"
-	if opts.Translate {
-		task = "translate"
+	notimes, err := t.token("notimestamps")
+	if err != nil {
+		return nil, err
 	}
-	language := opts.Language
-	if _, many := t.tokenizer.TokenID("<|transcribe|>"); !many {
+	transcribe, many := t.tokenizer.TokenID("<|transcribe|>")
+	if !many { // a model of English alone
 		if opts.Translate {
 			return nil, fmt.Errorf("%w: the model does not translate", ErrOption)
 		}
-		task, language = "", "" // a model of English alone
-	} else if language == "" {
-		var err error
-		if language, err = t.guess(ws, memory); err != nil {
+		return append(prompt, notimes), nil
+	}
+	s := t.settings
+	language, task := s.forced(1), s.forced(2)
+	if task < 0 {
+		task = transcribe
+	}
+	if s.Task != "" {
+		if task, err = t.token(s.Task); err != nil {
+			return nil, s.errorf("task", "%w", err)
+		}
+	}
+	if s.Language != "" {
+		if language, err = t.token(s.Language); err != nil && opts.Language == "" {
+			return nil, s.errorf("language", "%w", err)
+		}
+	}
+	if opts.Translate {
+		if task, err = t.token("translate"); err != nil {
 			return nil, err
 		}
 	}
-	for _, name := range []string{language, task, "notimestamps"} {
-		if name == "" {
-			continue
-		}
-		id, ok := t.tokenizer.TokenID("<|" + name + "|>")
-		if !ok {
-			return nil, fmt.Errorf("%w: the model has no token for %q", ErrOption, name)
-		}
-		prompt = append(prompt, id)
+	if opts.Language != "" {
+		language, err = t.token(opts.Language)
+	} else if language < 0 {
+		language, err = t.guess(ws, memory)
 	}
-	return prompt, nil
+	return append(prompt, language, task, notimes), err
+}
+
+// token is the id of a language, or of what else the decoder is told.
+func (t *Transcriber) token(name string) (int, error) {
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "<|"), "|>")
+	id, ok := t.tokenizer.TokenID("<|" + name + "|>")
+	if !ok {
+		return 0, fmt.Errorf("%w: the model has no token for %q", ErrOption, name)
+	}
+	return id, nil
 }
 
 // guess is the language whose token is the most likely first one.
-func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (string, error) {
+func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (int, error) {
 	logits, err := models.Start(ws, t.model.LM, memory, 1).Feed([][]int{{t.model.Config.DecoderStart}})
 	if err != nil {
-		return "", err
+		return 0, err
 	}
-	best, most := "", float32(math.Inf(-1))
+	best, most := -1, float32(math.Inf(-1))
 	for _, a := range t.tokenizer.AddedTokens() {
 		name := strings.TrimSuffix(strings.TrimPrefix(a.Content, "<|"), "|>")
 		if len(name) < 2 || len(name) > 3 || len(name)+4 != len(a.Content) || strings.ToLower(name) != name {
 			continue
 		}
 		if x := logits[a.ID]; x > most {
-			best, most = name, x
+			best, most = int(a.ID), x
 		}
 	}
-	if best == "" {
-		return "", errorf("the tokenizer has no tokens of languages")
+	if best < 0 {
+		return 0, errorf("the tokenizer has no tokens of languages")
 	}
 	return best, nil
 }

@@ -7,30 +7,17 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/transformer"
 )
 
 // Translator turns texts into others with an encoder and a decoder: it
 // translates, or summarises, as the model was trained.
-type Translator struct {
-	*folder
-	settings seq2seq
-}
-
-// seq2seq is what generation_config.json, and config.json before it, say.
-type seq2seq struct {
-	ForcedBOS *int     `json:"forced_bos_token_id"`
-	Beams     *int     `json:"num_beams"`
-	Penalty   *float64 `json:"length_penalty"`
-	Length    *int     `json:"max_length"`
-	Ngram     *int     `json:"no_repeat_ngram_size"`
-	Bad       [][]int  `json:"bad_words_ids"`
-}
+type Translator struct{ *folder }
 
 // OpenTranslator opens the encoder and decoder in a folder.
 func OpenTranslator(dir string, opts ...Option) (*Translator, error) {
@@ -50,47 +37,30 @@ func OpenTranslatorFS(fsys fs.FS, opts ...Option) (*Translator, error) {
 		return nil, errorf("config.json: no decoder_start_token_id")
 	}
 	f.setLimit(0)
-	t := &Translator{folder: f}
-	for _, name := range []string{"config.json", "generation_config.json"} { // the latter counts
-		if err := f.readJSON(name, &t.settings); err != nil {
-			return nil, err
-		}
+	if err := f.readSettings(); err != nil {
+		return nil, err
 	}
-	if n := t.settings.Ngram; n != nil && *n > 0 {
-		return nil, errorf("no_repeat_ngram_size = %d is not supported", *n)
-	}
-	for _, word := range t.settings.Bad {
-		if len(word) != 1 || word[0] < 0 || word[0] >= f.model.LM.Vocab() {
-			return nil, errorf("bad_words_ids = %v: words of several tokens are not supported", t.settings.Bad)
-		}
-	}
-	return t, f.noSplit("Translator")
+	return &Translator{f}, f.noSplit("Translator")
 }
 
 // TranslateOptions says how a text is translated. The zero value is greedy.
 type TranslateOptions struct {
 	GenerateOptions
-	// Beams is the width of the search for the most likely text; 0 and 1 choose
-	// token by token. A search does not sample.
-	Beams int
 	// Prefix stands before each text: what T5 calls a task, such as
 	// "summarize: " or "translate English to German: ".
 	Prefix string
-	// Language is the token of the language to translate to, for models of many
-	// languages: "fr" for M2M-100, "fra_Latn" for NLLB.
+	// Language is the language to translate to, for models of many languages, by the
+	// model's name of it: "fr" for M2M-100 and MADLAD, "fra_Latn" for NLLB, "fra" for
+	// Marian. It becomes the first token of the translation, or of the text where the
+	// model was trained so.
 	Language string
 }
 
-// Defaults are the options that the folder states.
-func (t *Translator) Defaults() TranslateOptions {
-	o := TranslateOptions{}
-	if t.settings.Beams != nil {
-		o.Beams = *t.settings.Beams
-	}
-	if t.settings.Length != nil && *t.settings.Length > 1 {
-		o.MaxTokens = *t.settings.Length - 1 // the start token counts there
-	}
-	return o
+// Defaults are the options that the folder's generation_config.json states; an error if
+// it asks for a kind of sampling that is not supported.
+func (t *Translator) Defaults() (TranslateOptions, error) {
+	o, err := t.settings.defaults()
+	return TranslateOptions{GenerateOptions: o}, err
 }
 
 // Translate is the translation of each text.
@@ -121,95 +91,49 @@ func (t *Translator) translate(ctx context.Context, ws *models.Workspace, text s
 	if err := opts.check(); err != nil {
 		return err
 	}
-	start, err := t.start(opts.Language)
+	before, behind, err := t.languageToken(opts.Language)
 	if err != nil {
 		return err
 	}
-	all, err := t.windows([]string{opts.Prefix + text}, nil, tokenizer.Options{})
+	all, err := t.windowsWithin(least(t.limit-len(before), 0), []string{opts.Prefix + text}, nil, tokenizer.Options{})
 	if err != nil {
 		return err
 	}
-	if all[0].tokens() == 0 {
+	in := tokensOf(all[:1])
+	if len(before) > 0 {
+		in = models.Tokens{IDs: slices.Concat(before, in.IDs), Batch: transformer.Uniform(1, len(before)+len(in.IDs))}
+	}
+	if len(in.IDs) == 0 {
 		return fmt.Errorf("%w: a text without tokens", ErrInput)
 	}
-	in := tokensOf(all)
 	memory := &models.Memory{X: make([]float32, len(in.IDs)*t.model.Encoder.Dim()), Batch: in.Batch} // [rows, D]
 	if err := t.model.Encoder.Encode(ws, memory.X, in); err != nil {
 		return err
 	}
-	n, err := t.room(len(start), opts.MaxTokens)
-	if err != nil {
-		return err
+	rules := t.settings.rules(&opts.GenerateOptions, t.model.Config.EOSTokens, in.IDs)
+	if behind != nil {
+		rules.ForcedBOS = behind
 	}
-	return t.decode(ctx, ws, memory, start, n, opts, yield)
-}
-
-// decode generates behind start.
-func (t *Translator) decode(ctx context.Context, ws *models.Workspace, memory *models.Memory, start []int, n int, opts TranslateOptions, yield func(string, error) bool) error {
-	beams := max(opts.Beams, 1)
-	decoder := &banning{Decoding: models.Start(ws, t.model.LM, memory, beams)}
-	for _, word := range t.settings.Bad {
-		decoder.banned = append(decoder.banned, word[0])
-	}
-	s := &stream{tokenizer: t.tokenizer, stop: opts.Stop}
-	eos := t.model.Config.EOSTokens
-	if beams == 1 {
-		yieldText(models.Generate(ctx, decoder, start, opts.sampling(), models.Limits{MaxTokens: n, Stop: eos}), s, yield)
-		return nil
-	}
-	penalty := 1.0
-	if t.settings.Penalty != nil {
-		penalty = *t.settings.Penalty
-	}
-	found, err := models.Beam(ctx, decoder, start, models.BeamConfig{Width: beams, MaxTokens: n, Stop: eos, LengthPenalty: penalty})
-	if err != nil {
-		return err
-	}
-	tokens := func(yield func(int, error) bool) {
-		for _, token := range found[0].Tokens {
-			if !yield(token, nil) {
-				return
-			}
-		}
-	}
-	yieldText(tokens, s, yield)
+	tokens := t.decode(ctx, ws, memory, []int{t.model.Config.DecoderStart}, rules, opts.GenerateOptions)
+	yieldText(tokens, &stream{tokenizer: t.tokenizer, stop: opts.Stop}, yield)
 	return nil
 }
 
-// start is the tokens that the decoder begins with.
-func (t *Translator) start(language string) ([]int, error) {
-	start := []int{t.model.Config.DecoderStart}
-	if language != "" {
-		for _, token := range []string{language, "__" + language + "__", ">>" + language + "<<", "<2" + language + ">"} {
-			if id, ok := t.tokenizer.TokenID(token); ok {
-				return append(start, id), nil
-			}
-		}
-		return nil, fmt.Errorf("%w: the model has no token of a language %q", ErrOption, language)
+// languageToken is the token of a language: before the text, or at the beginning of the
+// translation.
+func (t *Translator) languageToken(language string) (before, behind []int, err error) {
+	if language == "" {
+		return nil, nil, nil
 	}
-	if t.settings.ForcedBOS != nil {
-		start = append(start, *t.settings.ForcedBOS)
-	}
-	return start, nil
-}
-
-// banning keeps tokens from being chosen.
-type banning struct {
-	*models.Decoding
-	banned []int
-	logits []float32
-}
-
-func (b *banning) Feed(tokens [][]int) ([]float32, error) {
-	logits, err := b.Decoding.Feed(tokens)
-	if err != nil || len(b.banned) == 0 {
-		return logits, err
-	}
-	b.logits = append(b.logits[:0], logits...) // the decoder may return its own again
-	for row := range slices.Chunk(b.logits, b.Vocab()) {
-		for _, id := range b.banned {
-			row[id] = float32(math.Inf(-1))
+	for _, token := range []string{language, "__" + language + "__"} {
+		if id, ok := t.tokenizer.TokenID(token); ok && strings.Contains(token, "_") {
+			return nil, []int{id}, nil
 		}
 	}
-	return b.logits, nil
+	for _, token := range []string{">>" + language + "<<", "<2" + language + ">"} {
+		if id, ok := t.tokenizer.TokenID(token); ok {
+			return []int{id}, nil, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("%w: the model has no token of a language %q", ErrOption, language)
 }

@@ -1,13 +1,18 @@
 // avoformer bench: speed and memory on this machine.
+//
+// Each engine is a process of its own, this program among them. They get the same texts
+// and take turns, so that what else the machine does meets all of them alike.
 
 package main
 
 import (
+	"bufio"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -25,62 +30,109 @@ var peersScript string
 // index: many short ones and few long.
 var benchLengths = []int{3, 5, 8, 8, 12, 16, 20, 24, 30, 30, 40, 60, 90, 120, 8, 16}
 
-// measurement is one engine's, by the names of the JSON that peers print.
-type measurement struct {
-	Engine  string  `json:"engine"`
-	Load    float64 `json:"load"`   // seconds to the first result
-	P50     float64 `json:"p50"`    // seconds for one text of 16 words
-	P99     float64 `json:"p99"`    //
-	Texts   float64 `json:"texts"`  // a second in bulk
-	Tokens  float64 `json:"tokens"` // a second in bulk
-	Memory  float64 `json:"memory"` // peak in MB
-	Problem string  `json:"problem,omitempty"`
+// benchWork is what an engine is told, by the names that bench_peers.py reads.
+type benchWork struct {
+	Dir     string   `json:"dir"`
+	Engine  string   `json:"engine"`
+	Threads int      `json:"threads"`
+	Short   string   `json:"short"`
+	Long    string   `json:"long"`
+	Texts   []string `json:"texts"`
 }
+
+// engine is a process that measures. It answers "short", "long" and "texts" with the
+// seconds that they take, "vectors" with those of Texts, and "memory" with its peak in MB.
+type engine struct {
+	name    string
+	problem string
+	first   float64 // seconds from its start to the first vector
+	times   map[string][]float64
+	memory  float64
+	vectors [][]float32
+
+	command *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+}
+
+// benchReps is how often an engine does each job when it is its turn.
+var benchReps = map[string]int{"short": 9, "long": 3, "texts": 1}
 
 func bench(a *app, args []string) error {
 	f := a.flags("bench")
 	threads := f.Int("threads", runtime.GOMAXPROCS(0), "threads")
-	seconds := f.Float64("seconds", 3, "time for each measurement")
-	python := f.String("python", "python3", "the `interpreter` that may have torch or onnxruntime; empty: no peers")
-	weights := f.String("weights", "f32", weightsUsage)
-	rest, err := f.parse(args, 1, 1)
+	rounds := f.Int("rounds", 10, "how often each engine has its turn")
+	texts := f.Int("texts", 64, "texts of a bulk run")
+	engines := f.String("engines", "avoformer,avoformer-bf16,avoformer-int8,onnxruntime,onnxruntime-int8,torch,torch-bf16", "what to measure")
+	python := f.String("python", "python3", "the `interpreter` that may have torch or onnxruntime")
+	seconds := f.Float64("seconds", 3, "time for a decoder")
+	worker := f.Bool("worker", false, "measure as the standard input says (for bench itself)")
+	rest, err := f.parse(args, 0, 1)
 	if err != nil {
 		return err
 	}
-	if *threads < 1 || !(*seconds > 0) {
-		return usagef("-threads %d -seconds %g, want more", *threads, *seconds)
+	if *worker {
+		return a.benchWorker()
 	}
-	format, err := weightsOption(*weights)
-	if err != nil {
-		return err
+	if *threads < 1 || *rounds < 1 || *texts < 1 || !(*seconds > 0) || len(rest) != 1 {
+		return usagef("%s; numbers from 1 on", f.usage)
 	}
 	begin := time.Now()
-	m, err := text.OpenEmbedder(rest[0], text.Threads(*threads), format)
+	m, err := text.OpenEmbedder(rest[0], text.Threads(*threads))
 	if err != nil {
-		if g, failed := text.OpenGenerator(rest[0], text.Threads(*threads), format); failed == nil {
+		if g, failed := text.OpenGenerator(rest[0], text.Threads(*threads)); failed == nil {
 			return a.benchGenerator(g, begin, *seconds)
 		}
 		return err
 	}
-	ours, err := a.measure(m, "avoformer "+*weights, begin, *seconds)
+	work := benchWork{Dir: rest[0], Threads: *threads, Texts: benchTexts(*texts)}
+	tokens, err := m.Tokens(work.Texts)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%-24s %10s %10s %10s %10s %10s %9s\n", fmt.Sprintf("%d threads", *threads), "first ms", "p50 ms", "p99 ms", "texts/s", "tokens/s", "peak MB")
-	a.printMeasurement(ours)
-	for _, p := range a.peers(*python, rest[0], *threads, *seconds) {
-		a.printMeasurement(p)
+	if work.Short, err = textOfTokens(m, 16); err != nil {
+		return err
 	}
-	return nil
+	if work.Long, err = textOfTokens(m, 256); err != nil {
+		return err
+	}
+	var all []*engine
+	defer func() {
+		for _, e := range all {
+			e.stop()
+		}
+	}()
+	for _, name := range strings.Split(*engines, ",") {
+		work.Engine = name
+		all = append(all, a.startEngine(work, *python))
+	}
+	for range *rounds {
+		for _, e := range all {
+			e.turn()
+		}
+	}
+	for _, e := range all {
+		e.ask("memory", &e.memory)
+		e.ask("vectors", &e.vectors)
+	}
+	return a.printEngines(all, *threads, *rounds, tokens, *texts)
 }
 
-func (a *app) printMeasurement(m measurement) {
-	if m.Problem != "" {
-		fmt.Fprintf(a.out, "%-24s %s\n", m.Engine, m.Problem)
-		return
+// textOfTokens is a text of n tokens, or as many fewer as words come in.
+func textOfTokens(m *text.Embedder, n int) (string, error) {
+	best := benchText(1, 0)
+	for words := 1; words <= n; words++ {
+		s := benchText(words, 0)
+		have, err := m.Tokens([]string{s})
+		if err != nil {
+			return "", err
+		}
+		if have > n {
+			break
+		}
+		best = s
 	}
-	fmt.Fprintf(a.out, "%-24s %10.1f %10.2f %10.2f %10.0f %10.0f %9.0f\n", m.Engine, m.Load*1e3, m.P50*1e3, m.P99*1e3, m.Texts, m.Tokens, m.Memory)
-	_ = a.out.Flush()
+	return best, nil
 }
 
 // benchText is a text of some words; i varies it.
@@ -95,45 +147,185 @@ func benchText(words, i int) string {
 }
 
 // benchTexts are those of a bulk run.
-func benchTexts() []string {
-	var texts []string
-	for i := range 8 * len(benchLengths) {
-		texts = append(texts, benchText(benchLengths[i%len(benchLengths)], i))
+func benchTexts(n int) []string {
+	texts := make([]string, n)
+	for i := range texts {
+		texts[i] = benchText(benchLengths[i%len(benchLengths)], i)
 	}
 	return texts
 }
 
-func (a *app) measure(m *text.Embedder, name string, begin time.Time, seconds float64) (measurement, error) {
-	r := measurement{Engine: name}
-	if _, err := m.Embed(a.ctx, []string{benchText(16, 0)}); err != nil {
-		return r, err
+// startEngine starts a process and waits for its first vector.
+func (a *app) startEngine(work benchWork, python string) *engine {
+	e := &engine{name: work.Engine, times: map[string][]float64{}}
+	fail := func(err error) *engine {
+		e.problem = "not measured: " + oneLine(err)
+		return e
 	}
-	r.Load = time.Since(begin).Seconds()
-	var times []float64
-	for start := time.Now(); time.Since(start).Seconds() < seconds; {
-		t := time.Now()
-		if _, err := m.Embed(a.ctx, []string{benchText(16, len(times))}); err != nil {
-			return r, err
-		}
-		times = append(times, time.Since(t).Seconds())
-	}
-	slices.Sort(times)
-	r.P50, r.P99 = times[len(times)/2], times[len(times)*99/100]
-	texts := benchTexts()
-	tokens, err := m.Tokens(texts)
+	self, err := os.Executable()
 	if err != nil {
-		return r, err
+		return fail(err)
 	}
-	rounds, start := 0, time.Now()
-	for ; rounds == 0 || time.Since(start).Seconds() < seconds; rounds++ {
-		if _, err := m.Embed(a.ctx, texts); err != nil {
-			return r, err
+	e.command = exec.CommandContext(a.ctx, self, "bench", "-worker")
+	if !strings.HasPrefix(e.name, "avoformer") {
+		e.command = exec.CommandContext(a.ctx, python, "-c", peersScript)
+		e.command.Env = append(os.Environ(), fmt.Sprintf("OMP_NUM_THREADS=%d", work.Threads))
+	}
+	if e.in, err = e.command.StdinPipe(); err != nil {
+		return fail(err)
+	}
+	out, err := e.command.StdoutPipe()
+	if err != nil {
+		return fail(err)
+	}
+	begin := time.Now()
+	if err := e.command.Start(); err != nil {
+		return fail(err)
+	}
+	e.out = bufio.NewReader(out)
+	line, err := json.Marshal(work)
+	if err != nil {
+		return fail(err)
+	}
+	var ready string
+	e.ask(string(line), &ready)
+	e.first = time.Since(begin).Seconds()
+	if e.problem == "" && ready != "ready" {
+		e.problem = ready
+	}
+	return e
+}
+
+// ask writes a line and reads the answer.
+func (e *engine) ask(line string, answer any) {
+	if e.problem != "" {
+		return
+	}
+	_, err := io.WriteString(e.in, line+"\n")
+	if err == nil {
+		var text []byte
+		if text, err = e.out.ReadBytes('\n'); err == nil {
+			err = json.Unmarshal(text, answer)
 		}
 	}
-	took := time.Since(start).Seconds()
-	r.Texts, r.Tokens = float64(rounds*len(texts))/took, float64(rounds*tokens)/took
-	r.Memory = peakMemory()
-	return r, nil
+	if err != nil {
+		e.problem = "not measured: " + oneLine(err)
+	}
+}
+
+// turn measures each job once; the pause lets threads of the engine before go to sleep.
+func (e *engine) turn() {
+	time.Sleep(20 * time.Millisecond)
+	for job, reps := range benchReps {
+		var times []float64
+		for range reps {
+			var t float64
+			e.ask(job, &t)
+			times = append(times, t)
+		}
+		e.times[job] = append(e.times[job], median(times))
+	}
+}
+
+func (e *engine) stop() {
+	if e.in != nil {
+		_ = e.in.Close()
+	}
+	if e.command != nil && e.command.Process != nil {
+		_ = e.command.Wait()
+	}
+}
+
+func median(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+// spread marks figures of which half lie further apart than a tenth.
+func spread(x []float64) string {
+	x = slices.Sorted(slices.Values(x))
+	if x[len(x)*3/4]-x[len(x)/4] > 0.1*median(x) {
+		return "?"
+	}
+	return " "
+}
+
+func (a *app) printEngines(all []*engine, threads, rounds, tokens, texts int) error {
+	fmt.Fprintf(a.out, "%d threads, medians of %d rounds in turn; %d texts of %d tokens; ? marks a spread over 10%%\n", threads, rounds, texts, tokens)
+	fmt.Fprintf(a.out, "%-18s %9s %10s %11s %9s %10s %8s %10s\n", "", "first ms", "short ms", "long ms", "texts/s", "tokens/s", "peak MB", "least cos")
+	for _, e := range all {
+		if e.problem != "" {
+			fmt.Fprintf(a.out, "%-18s %s\n", e.name, e.problem)
+			continue
+		}
+		least := 1.0
+		for i, v := range e.vectors {
+			if len(all[0].vectors) == len(e.vectors) {
+				least = min(least, cosine(v, all[0].vectors[i]))
+			}
+		}
+		bulk := median(e.times["texts"])
+		fmt.Fprintf(a.out, "%-18s %9.0f %9.2f%s %10.2f%s %8.0f%s %10.0f %8.0f %10.5f\n", e.name, e.first*1e3, median(e.times["short"])*1e3, spread(e.times["short"]),
+			median(e.times["long"])*1e3, spread(e.times["long"]), float64(texts)/bulk, spread(e.times["texts"]), float64(tokens)/bulk, e.memory, least)
+	}
+	return a.out.Flush()
+}
+
+// benchWorker is the process that measures this library.
+func (a *app) benchWorker() error {
+	in := bufio.NewReader(a.in)
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	var work benchWork
+	if err := json.Unmarshal(line, &work); err != nil {
+		return err
+	}
+	answer := func(v any) error { return errors.Join(a.printJSON(v), a.out.Flush()) }
+	_, weights, _ := strings.Cut(work.Engine, "-")
+	if weights == "" {
+		weights = "f32"
+	}
+	format, err := weightsOption(weights)
+	if err != nil {
+		return answer("not measured: " + oneLine(err))
+	}
+	m, err := text.OpenEmbedder(work.Dir, text.Threads(work.Threads), format)
+	if err != nil {
+		return answer("not measured: " + oneLine(err))
+	}
+	jobs := map[string][]string{"short": {work.Short}, "long": {work.Long}, "texts": work.Texts}
+	if _, err := m.Embed(a.ctx, jobs["short"]); err != nil {
+		return answer("not measured: " + oneLine(err))
+	}
+	if err := answer("ready"); err != nil {
+		return err
+	}
+	for {
+		line, err := in.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		switch job := strings.TrimSpace(line); job {
+		case "memory":
+			err = answer(peakMemory())
+		case "vectors":
+			var v [][]float32
+			if v, err = m.Embed(a.ctx, work.Texts); err == nil {
+				err = answer(v)
+			}
+		default:
+			begin := time.Now()
+			_, err = m.Embed(a.ctx, jobs[job])
+			err = errors.Join(err, answer(time.Since(begin).Seconds()))
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 func (a *app) benchGenerator(g *text.Generator, begin time.Time, seconds float64) error {
@@ -152,35 +344,8 @@ func (a *app) benchGenerator(g *text.Generator, begin time.Time, seconds float64
 			first, start = time.Since(begin).Seconds(), time.Now()
 		}
 	}
-	fmt.Fprintf(a.out, "first token after %.1f ms, then %.1f tokens a second; peak %.0f MB\n", first*1e3, float64(tokens-1)/time.Since(start).Seconds(), peakMemory())
+	fmt.Fprintf(a.out, "first token after %.1f ms, then %.1f tokens a second; peak %.0f MB\n", first*1e3, float64(max(tokens-1, 0))/time.Since(start).Seconds(), peakMemory())
 	return nil
-}
-
-// peers measures the engines that a Python interpreter has, each in a process
-// of its own.
-func (a *app) peers(python, dir string, threads int, seconds float64) []measurement {
-	if python == "" {
-		return nil
-	}
-	work, err := json.Marshal(map[string]any{"dir": dir, "threads": threads, "seconds": seconds, "one": benchText(16, 0), "texts": benchTexts()})
-	if err != nil {
-		return nil
-	}
-	var all []measurement
-	for _, engine := range []string{"torch", "torch-bf16", "onnxruntime", "onnxruntime-int8"} {
-		ctx, cancel := context.WithTimeout(a.ctx, 2*time.Minute)
-		c := exec.CommandContext(ctx, python, "-c", peersScript, engine)
-		c.Stdin = strings.NewReader(string(work))
-		out, err := c.Output()
-		cancel()
-		r := measurement{Engine: engine}
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		if err != nil || json.Unmarshal([]byte(lines[len(lines)-1]), &r) != nil {
-			r.Problem = "not measured: no " + python + " that can"
-		}
-		all = append(all, r)
-	}
-	return all
 }
 
 // peakMemory is the process' largest resident size in MB, 0 where unknown.

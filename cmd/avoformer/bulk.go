@@ -46,7 +46,9 @@ func (b *bulk) stateFile() string { return b.path + ".part.json" }
 // overwrite, an output that is complete or of another job is replaced.
 func openBulk(path, job string, overwrite bool) (*bulk, error) {
 	b := &bulk{path: path, state: state{Job: job}, digest: sha256.New()}
-	if _, err := os.Stat(path); err == nil && !overwrite {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	} else if err == nil && !overwrite {
 		return nil, fmt.Errorf("%s exists; -f replaces it", path)
 	}
 	data, err := os.ReadFile(b.stateFile())

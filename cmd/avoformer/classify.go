@@ -28,19 +28,40 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
+// scoringFlags are those of what gives scores.
+type scoringFlags struct {
+	weights *string
+	threads *int
+	check   *bool
+}
+
+func (f *flags) scoring() scoringFlags {
+	return scoringFlags{f.String("weights", "f32", weightsUsage), f.Int("threads", 0, "most threads; default: all"), f.Bool("check", false, "print instead how far -weights leads from f32 on these texts")}
+}
+
+// options are those of the pipeline.
+func (s scoringFlags) options() ([]text.Option, error) {
+	format, err := weightsOption(*s.weights)
+	return append(threadOption(*s.threads), format), err
+}
+
 func classify(a *app, args []string) error {
 	f := a.flags("classify")
 	words := f.String("words", "", "label words instead: simple, none, first, average or max `aggregation`")
 	input := f.String("input", "", "lines or jsonl; default: by the file's name")
 	field := f.String("field", "text", "the `name` of the text in JSON objects")
 	top := f.Int("top", 0, "print the best labels only, so many")
-	threads := f.Int("threads", 0, "most threads; default: all")
+	common := f.scoring()
 	rest, err := f.parse(args, 1, -1)
 	if err != nil {
 		return err
 	}
-	if len(rest) > 1 && slices.Contains([]string{".png", ".jpg", ".jpeg"}, strings.ToLower(filepath.Ext(rest[1]))) {
-		return a.classifyImages(rest[0], rest[1:], *top, threadOption(*threads))
+	opts, err := common.options()
+	if err != nil {
+		return err
+	}
+	if len(rest) > 1 && !*common.check && slices.Contains([]string{".png", ".jpg", ".jpeg"}, strings.ToLower(filepath.Ext(rest[1]))) {
+		return a.classifyImages(rest[0], rest[1:], *top, opts)
 	}
 	if len(rest) > 2 {
 		return usagef("%s", f.usage)
@@ -49,7 +70,10 @@ func classify(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	label, err := a.labeler(rest[0], *words, *top, threadOption(*threads))
+	if *common.check && *words != "" {
+		return usagef("-check compares the labels of texts, not of -words")
+	}
+	label, err := a.labeler(rest[0], *words, *top, opts)
 	if err != nil {
 		return err
 	}
@@ -60,6 +84,17 @@ func classify(a *app, args []string) error {
 	defer file.Close()
 	in, p := newLines(file, jsonl, *field), a.newProgress(sizeOf(file))
 	defer p.done()
+	if *common.check {
+		score, err := a.classifying(rest[0], opts)
+		if err != nil {
+			return err
+		}
+		exact, err := a.classifying(rest[0], threadOption(*common.threads))
+		if err != nil {
+			return err
+		}
+		return a.checkScores(in, *common.weights, p, score, exact)
+	}
 	for {
 		texts, err := in.chunk(chunkLines, nil)
 		if err != nil || len(texts) == 0 {
@@ -91,14 +126,19 @@ func (a *app) labeler(dir, words string, top int, opts []text.Option) (func(text
 			return err
 		}, err
 	}
-	c, err := text.OpenClassifier(dir, opts...)
+	classify, err := a.classifying(dir, opts)
 	return func(texts []string) error {
-		labels, err := c.Classify(a.ctx, texts)
+		labels, err := classify(texts)
 		for i := 0; i < len(texts) && err == nil; i++ {
 			err = a.printJSON(map[string]any{"text": texts[i], "labels": best(labels[i], top)})
 		}
 		return err
 	}, err
+}
+
+func (a *app) classifying(dir string, opts []text.Option) (scoring, error) {
+	c, err := text.OpenClassifier(dir, opts...)
+	return func(texts []string) ([][]text.Label, error) { return c.Classify(a.ctx, texts) }, err
 }
 
 func best(labels []text.Label, top int) []text.Label {
@@ -134,12 +174,19 @@ func rerank(a *app, args []string) error {
 	input := f.String("input", "", "lines or jsonl; default: by the file's name")
 	field := f.String("field", "text", "the `name` of the text in JSON objects")
 	top := f.Int("top", 0, "print the best lines only, so many")
-	threads := f.Int("threads", 0, "most threads; default: all")
+	common := f.scoring()
 	rest, err := f.parse(args, 2, 3)
 	if err != nil {
 		return err
 	}
-	r, err := text.OpenReranker(rest[0], threadOption(*threads)...)
+	opts, err := common.options()
+	if err != nil {
+		return err
+	}
+	if *common.check {
+		return a.checkReranker(rest[0], rest[1], arg(rest, 2), *input, *field, common)
+	}
+	r, err := text.OpenReranker(rest[0], opts...)
 	if err != nil {
 		return err
 	}
@@ -160,4 +207,43 @@ func rerank(a *app, args []string) error {
 		}
 	}
 	return nil
+}
+
+// checkReranker compares scores with those of the weights in float32.
+func (a *app) checkReranker(dir, query, name, input, field string, flags scoringFlags) error {
+	opts, err := flags.options()
+	if err != nil {
+		return err
+	}
+	jsonl, err := isJSONL(input, name)
+	if err != nil {
+		return err
+	}
+	open := func(opts []text.Option) (scoring, error) {
+		r, err := text.OpenReranker(dir, opts...)
+		return func(texts []string) ([][]text.Label, error) {
+			scores, err := r.Score(a.ctx, query, texts)
+			labels := make([][]text.Label, len(scores))
+			for i, s := range scores {
+				labels[i] = []text.Label{{Score: s}}
+			}
+			return labels, err
+		}, err
+	}
+	score, err := open(opts)
+	if err != nil {
+		return err
+	}
+	exact, err := open(threadOption(*flags.threads))
+	if err != nil {
+		return err
+	}
+	file, err := a.open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	p := a.newProgress(sizeOf(file))
+	defer p.done()
+	return a.checkScores(newLines(file, jsonl, field), *flags.weights, p, score, exact)
 }

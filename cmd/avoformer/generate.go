@@ -5,10 +5,12 @@ package main
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/text"
@@ -32,51 +34,91 @@ func (a *app) printPieces(pieces iter.Seq2[string, error]) (string, error) {
 	return all.String(), a.out.WriteByte('\n')
 }
 
+// generation is the flags of what generates text.
+type generation struct {
+	weights *string
+	threads *int
+}
+
+func (f *flags) generation(o *text.GenerateOptions) *generation {
+	f.IntVar(&o.MaxTokens, "max-tokens", 0, "most new tokens; default: the folder's, or 256")
+	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text, 1 for none; default: the folder's, or none")
+	f.Float64Var(&o.RepetitionPenalty, "repetition-penalty", 0, "above 1 makes tokens less likely that were there; default: the folder's")
+	f.IntVar(&o.NoRepeatNgram, "no-repeat-ngram", 0, "no sequence of so many tokens comes twice, -1 for any; default: the folder's")
+	return &generation{weights: f.String("weights", "f32", weightsUsage), threads: f.Int("threads", 0, "most threads; default: all")}
+}
+
+// options are those of the pipeline.
+func (g *generation) options() ([]text.Option, error) {
+	format, err := weightsOption(*g.weights)
+	return append(threadOption(*g.threads), format), err
+}
+
+// given reports whether one of some flags was given.
+func (f *flags) given(names ...string) bool {
+	found := false
+	f.Visit(func(g *flag.Flag) { found = found || slices.Contains(names, g.Name) })
+	return found
+}
+
 func generate(a *app, args []string) error {
 	f := a.flags("generate")
 	chat := f.Bool("chat", false, "a chat, a line of the standard input each turn; the default without a prompt")
 	system := f.String("system", "", "the system's message in a chat")
 	var o text.GenerateOptions
-	f.IntVar(&o.MaxTokens, "max-tokens", 0, "most new tokens; default: the folder's, or 256")
-	temperature := f.Float64("temperature", -1, "0 is greedy; default: the folder's")
-	f.IntVar(&o.TopK, "top-k", 0, "choose among so many most likely tokens")
-	f.Float64Var(&o.TopP, "top-p", 0, "choose among the most likely tokens of this probability")
+	common := f.generation(&o)
+	f.Float64Var(&o.Temperature, "temperature", 0, "0 is greedy; default: the folder's")
+	f.IntVar(&o.TopK, "top-k", 0, "choose among so many most likely tokens, 0 for all; default: the folder's")
+	f.Float64Var(&o.TopP, "top-p", 0, "choose among the most likely tokens of this probability; default: the folder's")
+	f.Float64Var(&o.MinP, "min-p", 0, "choose among tokens this many times as likely as the likeliest; default: the folder's")
 	f.Uint64Var(&o.Seed, "seed", 1, "the same seed gives the same text")
 	f.Func("stop", "end before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
-	weights := f.String("weights", "f32", weightsUsage)
-	threads := f.Int("threads", 0, "most threads; default: all")
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
 		return err
 	}
-	format, err := weightsOption(*weights)
+	opts, err := common.options()
 	if err != nil {
 		return err
 	}
-	g, err := text.OpenGenerator(rest[0], append(threadOption(*threads), format)...)
+	g, err := text.OpenGenerator(rest[0], opts...)
 	if err != nil {
 		return err
 	}
 	defaults, err := g.Defaults()
-	if err != nil {
+	if err != nil && !f.given("temperature", "beams") {
 		return err
 	}
-	if o.MaxTokens == 0 {
-		o.MaxTokens = defaults.MaxTokens
-	}
-	if *temperature >= 0 {
-		o.Temperature = *temperature
-	} else {
-		o.Temperature = defaults.Temperature
-	}
-	if o.TopK == 0 && o.TopP == 0 {
-		o.TopK, o.TopP = defaults.TopK, defaults.TopP
+	f.fill(&o, defaults)
+	if o.Temperature == 0 && f.given("top-k", "top-p", "min-p") {
+		return usagef("-top-k, -top-p and -min-p need a -temperature above 0, and no -beams")
 	}
 	if len(rest) == 2 && !*chat {
 		_, err := a.printPieces(g.Generate(a.ctx, rest[1], o))
 		return err
 	}
 	return a.chat(g, *system, arg(rest, 1), o)
+}
+
+// fill takes from the folder what was not given. Who asks for a search or for greedy
+// choice does not sample.
+func (f *flags) fill(o *text.GenerateOptions, defaults text.GenerateOptions) {
+	o.Stop = append(o.Stop, defaults.Stop...)
+	if !f.given("max-tokens") {
+		o.MaxTokens = defaults.MaxTokens
+	}
+	if !f.given("beams") && o.Temperature == 0 {
+		o.Beams = defaults.Beams
+	}
+	if o.Beams > 1 || f.given("temperature") && o.Temperature == 0 {
+		return
+	}
+	if !f.given("temperature") {
+		o.Temperature = defaults.Temperature
+	}
+	if !f.given("top-k", "top-p", "min-p") {
+		o.TopK, o.TopP, o.MinP, o.TypicalP = defaults.TopK, defaults.TopP, defaults.MinP, defaults.TypicalP
+	}
 }
 
 // chat answers line after line, first of all the one given.
@@ -110,7 +152,9 @@ func (a *app) chat(g *text.Generator, system, first string, o text.GenerateOptio
 		}
 		messages = append(messages, text.Message{Role: "user", Content: line})
 		answer, err := a.printPieces(g.Chat(a.ctx, messages, o))
-		if err != nil {
+		if errors.Is(err, text.ErrTemplate) && first == "" && len(messages) == 1 {
+			return fmt.Errorf("%w; generate DIR PROMPT does without", err)
+		} else if err != nil {
 			return err
 		}
 		messages = append(messages, text.Message{Role: "assistant", Content: answer})
@@ -122,25 +166,26 @@ func translate(a *app, args []string) error {
 	input := f.String("input", "", "lines or jsonl; default: by the file's name")
 	field := f.String("field", "text", "the `name` of the text in JSON objects")
 	var o text.TranslateOptions
-	beams := f.Int("beams", 0, "width of the search; default: the folder's, or none")
+	common := f.generation(&o.GenerateOptions)
 	f.StringVar(&o.Prefix, "prefix", "", "`text` before each line, such as \"summarize: \"")
 	f.StringVar(&o.Language, "to", "", "`language` to translate to, for models of many")
-	f.IntVar(&o.MaxTokens, "max-tokens", 0, "most tokens of a line; default: the folder's, or 256")
-	threads := f.Int("threads", 0, "most threads; default: all")
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
 		return err
 	}
-	t, err := text.OpenTranslator(rest[0], threadOption(*threads)...)
+	opts, err := common.options()
 	if err != nil {
 		return err
 	}
-	if o.Beams = *beams; o.Beams == 0 {
-		o.Beams = t.Defaults().Beams
+	t, err := text.OpenTranslator(rest[0], opts...)
+	if err != nil {
+		return err
 	}
-	if o.MaxTokens == 0 {
-		o.MaxTokens = t.Defaults().MaxTokens
+	defaults, err := t.Defaults()
+	if err != nil && !f.given("beams") {
+		return err
 	}
+	f.fill(&o.GenerateOptions, defaults.GenerateOptions)
 	jsonl, err := isJSONL(*input, arg(rest, 1))
 	if err != nil {
 		return err
@@ -167,12 +212,18 @@ func transcribe(a *app, args []string) error {
 	var o text.TranscribeOptions
 	f.StringVar(&o.Language, "language", "", "`language` spoken, such as en; default: the model guesses")
 	f.BoolVar(&o.Translate, "translate", false, "into English")
+	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text; default: none")
+	weights := f.String("weights", "f32", weightsUsage)
 	threads := f.Int("threads", 0, "most threads; default: all")
 	rest, err := f.parse(args, 2, -1)
 	if err != nil {
 		return err
 	}
-	t, err := text.OpenTranscriber(rest[0], threadOption(*threads)...)
+	format, err := weightsOption(*weights)
+	if err != nil {
+		return err
+	}
+	t, err := text.OpenTranscriber(rest[0], append(threadOption(*threads), format)...)
 	if err != nil {
 		return err
 	}

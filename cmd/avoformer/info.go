@@ -1,16 +1,19 @@
-// avoformer info: what a folder is.
+// avoformer info: what a folder, or a GGUF file, is.
 
 package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/transformer/gguf"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
@@ -42,10 +45,11 @@ func info(a *app, args []string) error {
 	i := &folderInfo{Folder: rest[0], Types: map[string]int64{}, Unsupported: map[string]string{}}
 	if stat, err := os.Stat(rest[0]); err != nil {
 		return err
-	} else if !stat.IsDir() {
-		return fmt.Errorf("%s is no folder", rest[0])
+	} else if stat.IsDir() {
+		i.weights()
+	} else if err := i.ggufWeights(stat.Size()); err != nil {
+		return err
 	}
-	i.weights()
 	i.model()
 	if *asJSON {
 		return a.printJSON(i)
@@ -82,6 +86,22 @@ func (i *folderInfo) weights() {
 	}
 }
 
+// ggufWeights counts what a GGUF file holds.
+func (i *folderInfo) ggufWeights(size int64) error {
+	f, err := gguf.Open(i.Folder)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	i.WeightBytes = size
+	for _, tensor := range f.Names() {
+		t, _ := f.Info(tensor)
+		i.Weights += int64(t.Len())
+		i.Types[t.Type.String()] += int64(t.Len())
+	}
+	return nil
+}
+
 func (i *folderInfo) model() {
 	if t, err := tokenizer.Open(i.Folder); err != nil {
 		i.Unsupported["tokenizer"] = oneLine(err)
@@ -106,15 +126,46 @@ func (i *folderInfo) model() {
 	has(m.LM != nil && m.Encoder == nil && m.Audio == nil, "generate")
 	has(m.LM != nil && m.Encoder != nil, "translate")
 	has(m.LM != nil && m.Audio != nil, "transcribe")
-	if len(i.Uses) == 1 && i.Uses[0] == "generate" {
-		g, err := text.OpenGenerator(i.Folder)
-		if err == nil {
-			_, err = g.Prompt([]text.Message{{Role: "user", Content: "Hello"}}, nil)
-		}
+	if m.Image != nil {
+		delete(i.Unsupported, "tokenizer") // which images do without
+	}
+	i.Uses = slices.DeleteFunc(i.Uses, func(use string) bool {
+		err := i.generates(use)
 		if err != nil {
+			i.Unsupported[use] = oneLine(err)
+		}
+		return err != nil
+	})
+}
+
+// generates tries what says how a model generates: generation_config.json, and the
+// template of chats.
+func (i *folderInfo) generates(use string) error {
+	var sampling error
+	switch use {
+	case "generate":
+		g, err := text.OpenGenerator(i.Folder)
+		if err != nil {
+			return err
+		}
+		if _, err = g.Prompt([]text.Message{{Role: "user", Content: "Hello"}}, nil); err != nil {
 			i.Unsupported["chat"] = oneLine(err)
 		}
+		_, sampling = g.Defaults()
+	case "translate":
+		t, err := text.OpenTranslator(i.Folder)
+		if err != nil {
+			return err
+		}
+		_, sampling = t.Defaults()
+	case "transcribe":
+		_, err := text.OpenTranscriber(i.Folder)
+		return err
 	}
+	if sampling != nil {
+		i.Unsupported["sampling"] = oneLine(sampling)
+	}
+	return nil
 }
 
 func (i *folderInfo) print(a *app) error {
@@ -127,8 +178,8 @@ func (i *folderInfo) print(a *app) error {
 		line("shape", "%d layers, %d wide, %d tokens, at most %s long", i.Layers, i.Dim, i.Vocab, orUnlimited(i.MaxLength))
 	}
 	var types []string
-	for t, n := range i.Types {
-		types = append(types, fmt.Sprintf("%s %d", t, n))
+	for _, t := range slices.Sorted(maps.Keys(i.Types)) {
+		types = append(types, fmt.Sprintf("%s %d", t, i.Types[t]))
 	}
 	line("weights", "%d in %.1f MB (%s)", i.Weights, float64(i.WeightBytes)/1e6, strings.Join(types, ", "))
 	if i.Tokenizer != "" {
@@ -140,8 +191,8 @@ func (i *folderInfo) print(a *app) error {
 	if len(i.Uses) > 0 {
 		line("works with", "%s", strings.Join(i.Uses, ", "))
 	}
-	for what, why := range i.Unsupported {
-		line("not", "%s: %s", what, why)
+	for _, what := range slices.Sorted(maps.Keys(i.Unsupported)) {
+		line("not", "%s: %s", what, i.Unsupported[what])
 	}
 	return nil
 }

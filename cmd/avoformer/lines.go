@@ -64,8 +64,11 @@ func (l *lines) raw() ([]byte, error) {
 
 // text is the text that a line holds.
 func (l *lines) text(line []byte) (string, error) {
+	if l.n == 1 {
+		line = bytes.TrimPrefix(line, []byte("\ufeff")) // as Windows' editors write it
+	}
 	if !l.jsonl {
-		return string(line), nil
+		return string(bytes.ToValidUTF8(line, []byte("\ufffd"))), nil
 	}
 	var s string
 	if json.Unmarshal(line, &s) == nil {

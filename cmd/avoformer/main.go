@@ -10,7 +10,8 @@
 //	avoformer bench DIR             how fast it is here
 //
 // It ends with 0, with 1 and one line about what is wrong, with 2 if it was
-// called wrongly, and with 130 if it was interrupted.
+// called wrongly, and with 130 if it was interrupted; as other programs do, by
+// SIGPIPE (141 in a shell) if whoever reads its output has gone.
 package main
 
 import (
@@ -25,6 +26,9 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text"
 )
 
 // Exit codes.
@@ -83,7 +87,7 @@ func main() {
 func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
 	a := &app{ctx: ctx, in: in, out: bufio.NewWriterSize(out, 1<<16), err: stderr}
 	err := dispatch(a, args)
-	if flushed := a.out.Flush(); err == nil {
+	if flushed := a.out.Flush(); flushed != nil && (err == nil || errors.Is(err, flag.ErrHelp)) {
 		err = flushed
 	}
 	switch {
@@ -104,7 +108,15 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	return exitFailed
 }
 
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+// oneLine is an error for a person: in a line, without the kinds that programs ask for
+// and that say no more than the rest.
+func oneLine(err error) string {
+	s := strings.Join(strings.Fields(err.Error()), " ")
+	for _, kind := range []error{text.ErrFolder, models.ErrFolder, models.ErrConfig, text.ErrOption, text.ErrInput} {
+		s = strings.ReplaceAll(s, kind.Error()+": ", "")
+	}
+	return s
+}
 
 func dispatch(a *app, args []string) error {
 	if len(args) == 0 {
@@ -114,7 +126,7 @@ func dispatch(a *app, args []string) error {
 		for _, c := range commands {
 			fmt.Fprintf(a.out, "avoformer %-10s %-17s %s\n", c.name, c.args, c.about)
 		}
-		fmt.Fprintln(a.out, "\navoformer COMMAND -h lists a command's flags.")
+		fmt.Fprintln(a.out, "\navoformer COMMAND -h lists a command's flags. FILE is - or missing for the standard input; its lines\nare UTF-8, what is not becomes U+FFFD. Exit codes: 0, 1 after an error, 2 after a wrong call, 130 after\nan interrupt, 141 if whoever reads the output has gone.")
 		return nil
 	}
 	for _, c := range commands {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -48,8 +49,12 @@ func TestCommands(t *testing.T) {
 		{"nearest", texts, []string{"embed", testdata + "embed", "-nearest", "Paris.", "-k", "2"}, []string{"\t4\tParis."}},
 		{"check", texts, []string{"embed", testdata + "embed", "-check", "-weights", "bf16"}, []string{"bf16 beside f32 on 4 texts: mean cosine 1.0000", "least 1.0000"}},
 		{"check int8", texts, []string{"embed", testdata + "embed", "-check", "-weights=int8"}, []string{"int8 beside f32 on 4 texts: mean cosine 0.99", "least 0.9"}},
+		{"check rerank", texts, []string{"rerank", testdata + "rerank", "what?", "-check", "-weights", "int8"}, []string{"int8 beside f32 on 4 texts: scores differ by 0.0", "at most by 0.", "(line "}},
+		{"check classify", texts, []string{"classify", testdata + "classify", "-check", "-weights=bf16"}, []string{"bf16 beside f32 on 4 texts: scores differ by 0.00", "the best label is the same for 4"}},
+		{"blocks", texts, []string{"classify", testdata + "classify", "-check", "-weights=q8_0"}, []string{"q8_0 beside f32 on 4 texts: scores differ by 0.0"}},
 		{"rerank", texts, []string{"rerank", testdata + "rerank", "what?", "-top", "2"}, []string{"\t", "\n", "\t", "\n"}},
 		{"classify", texts, []string{"classify", testdata + "classify", "-top", "1"}, []string{`{"labels":[{"label":`, `"text":"hello world"}`, `"text":"Paris."}`}},
+		{"marks", "\ufeffa\xffb\r\n", []string{"classify", testdata + "classify", "-top", "1"}, []string{"\"text\":\"a\ufffdb\"}\n"}},
 		{"words", "The cat in Paris\n", []string{"classify", "-words", "first", testdata + "tokens"}, []string{`"entities":[`, `"text":"The cat in Paris"`}},
 		{"image", "", []string{"classify", testdata + "image", "../../text/internal/vision/testdata/landscape.png"}, []string{`landscape.png`, `"label":`}},
 		{"generate", "", []string{"generate", testdata + "generate", "The quick brown", "-max-tokens", "8"}, []string{"\n"}},
@@ -57,6 +62,8 @@ func TestCommands(t *testing.T) {
 		{"translate", texts, []string{"translate", testdata + "translate", "-beams", "2", "-max-tokens", "5"}, []string{"\n", "\n", "\n", "\n"}},
 		{"transcribe", "", []string{"transcribe", testdata + "transcribe", testdata + "transcribe/sound0.wav", "-language=en"}, []string{"\n"}},
 		{"info", "", []string{"info", testdata + "embed"}, []string{"bert", "2 layers", "works with", "embed"}},
+		{"info gguf", "", []string{"info", "../../models/testdata/gguf/gemma3/q8_0.gguf"}, []string{"gemma3_text", "7 layers", "Q8_0", "101 tokens, ", "generate"}},
+		{"info image", "", []string{"info", testdata + "image"}, []string{"works with   classify\n"}},
 		{"info chat", "", []string{"info", "-json", testdata + "generate"}, []string{`"model_type":"qwen2"`, `"uses":["generate"]`}},
 		{"help", "", []string{"help"}, []string{"embed", "bench"}},
 		{"flags", "", []string{"embed", "-h"}, []string{"-nearest"}},
@@ -75,6 +82,20 @@ func TestCommands(t *testing.T) {
 				rest = after
 			}
 		})
+	}
+}
+
+// TestBench measures this library in two formats, and what there is not.
+func TestBench(t *testing.T) {
+	t.Setenv("AVOFORMER_TEST_COMMAND", "1")
+	code, out, stderr := call(t, "", "bench", testdata+"embed", "-rounds", "2", "-texts=3", "-engines", "avoformer,avoformer-int8,onnxruntime,avoformer-x", "-python", "/nowhere/python")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if code != exitOK || len(lines) != 6 || !strings.Contains(lines[0], "2 rounds") || !strings.HasPrefix(lines[2], "avoformer ") || !strings.HasSuffix(lines[2], " 1.00000") ||
+		!strings.HasPrefix(lines[3], "avoformer-int8 ") || !strings.Contains(lines[3], " 0.9") || !strings.Contains(lines[4], "not measured") || !strings.Contains(lines[5], "not measured") {
+		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
+	}
+	if code, out, stderr := call(t, "", "bench", testdata+"generate", "-seconds", "0.1"); code != exitOK || !strings.Contains(out, "tokens a second") {
+		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
 	}
 }
 
@@ -107,6 +128,12 @@ func TestErrors(t *testing.T) {
 		{[]string{"embed", testdata + "embed", "-input", "jsonl"}, "{}\n", exitFailed, "line 1"},
 		{[]string{"embed", testdata + "embed", "-refuse", "-max-length", "4"}, "a b c d e\n", exitFailed, "too many tokens"},
 		{[]string{"embed", testdata + "embed", "-o", exists}, "", exitFailed, "-f replaces it"},
+		{[]string{"embed", testdata + "embed", "-f", "-o", dir}, "", exitFailed, "no regular file"},
+		{[]string{"classify", testdata + "image"}, "", exitFailed, "takes images, no texts"},
+		{[]string{"generate", testdata + "generate", "x", "-top-k", "5"}, "", exitUsage, "-temperature above 0"},
+		{[]string{"generate", testdata + "generate", "x", "-temperature", "-1"}, "", exitFailed, "Temperature = -1, want 0 to"},
+		{[]string{"translate", testdata + "translate", "-to", "fr"}, "x\n", exitFailed, `no token of a language "fr"`},
+		{[]string{"classify", testdata + "tokens", "-words=first", "-check"}, "", exitUsage, "not of -words"},
 		{[]string{"rerank", testdata + "classify", "q"}, "", exitFailed, "one label"},
 		{[]string{"generate", testdata + "embed", "q"}, "", exitFailed, "bert"},
 		{[]string{"transcribe", testdata + "transcribe", "main.go"}, "", exitFailed, "no WAV file"},
@@ -120,6 +147,21 @@ func TestErrors(t *testing.T) {
 				t.Errorf("message %q, want one line with %q", stderr, c.want)
 			}
 		})
+	}
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestDiskFull(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"embed", "-h"}, {"embed", testdata + "embed"}, {"classify", testdata + "classify"}, {"rerank", testdata + "rerank", "q"}, {"info", testdata + "embed"},
+		{"embed", testdata + "embed", "-nearest", "x"}, {"embed", testdata + "embed", "-check"}, {"translate", testdata + "translate", "-max-tokens=2"}, {"generate", testdata + "generate", "x", "-max-tokens=2"}} {
+		var stderr bytes.Buffer
+		if code := run(context.Background(), args, strings.NewReader("a\nb\n"), full{}, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "no space left") || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%s: exit code %d, %q", args, code, stderr.String())
+		}
 	}
 }
 

@@ -4,18 +4,20 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/text"
 )
 
-const weightsUsage = "`format` of the weights: f32, bf16, f16 or int8"
+const weightsUsage = "`format` of the weights: f32, bf16, f16, int8, or blocks as q8_0"
 
 // weightsOption is the option of a -weights flag.
 func weightsOption(name string) (text.Option, error) {
 	f, err := kernels.ParseFormat(name)
 	if err != nil {
-		return nil, usagef("-weights: %v", err)
+		return nil, usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
 	}
 	return text.Weights(f), nil
 }
@@ -58,5 +60,58 @@ func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string
 		return fmt.Errorf("no texts to compare")
 	}
 	_, err = fmt.Fprintf(a.out, "%s beside f32 on %d texts: mean cosine %.6f, least %.6f (line %d)\n", e.weights, in.n, sum/float64(in.n), least, worst)
+	return err
+}
+
+// scoring gives each text labels with scores.
+type scoring func(texts []string) ([][]text.Label, error)
+
+// checkScores compares scores with those of the weights in float32.
+func (a *app) checkScores(in *lines, weights string, p *progress, score, exact scoring) error {
+	most, sum, n, same, worst := 0.0, 0.0, 0, 0, 0
+	for {
+		first := in.n
+		texts, err := in.chunk(chunkLines, nil)
+		if err != nil {
+			return err
+		}
+		if len(texts) == 0 {
+			break
+		}
+		got, err := score(texts)
+		if err != nil {
+			return err
+		}
+		want, err := exact(texts)
+		if err != nil {
+			return err
+		}
+		for i := range got {
+			of := map[string]float32{}
+			for _, l := range want[i] {
+				of[l.Label] = l.Score
+			}
+			for _, l := range got[i] {
+				d := math.Abs(float64(l.Score - of[l.Label]))
+				sum, n = sum+d, n+1
+				if d > most {
+					most, worst = d, first+i+1
+				}
+			}
+			if got[i][0].Label == want[i][0].Label {
+				same++
+			}
+		}
+		p.tell(in.n, in.bytes)
+	}
+	p.done()
+	if in.n == 0 {
+		return fmt.Errorf("no texts to compare")
+	}
+	_, err := fmt.Fprintf(a.out, "%s beside f32 on %d texts: scores differ by %.6f on average, at most by %.6f (line %d)", weights, in.n, sum/float64(n), most, worst)
+	if n > in.n {
+		_, err = fmt.Fprintf(a.out, "; the best label is the same for %d", same)
+	}
+	fmt.Fprintln(a.out)
 	return err
 }

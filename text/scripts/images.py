@@ -6,15 +6,18 @@
 OUT/NAME.png and NAME.jpg are the images. OUT/resized.json lists {image, width, height,
 resample, file}: file is a PNG of what Pillow resizes. OUT/processed.safetensors has
 pixel_values that transformers' processors compute, IMAGE|CASE; the configurations of the
-cases are its metadata. Needs torch."""
+cases are its metadata. OUT/oriented-N has an orientation noted, and OUT/oriented-N.want.png
+is what transformers' load_image makes of it. Needs torch."""
 
 import json, os, sys
 
 import numpy as np
 import torch
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 from safetensors.numpy import save_file
 from transformers import AutoImageProcessor
+from transformers.image_utils import load_image
 
 CASES = {
     "vit": {"image_processor_type": "ViTImageProcessor", "do_normalize": True, "do_resize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "resample": 2, "size": {"height": 32, "width": 32}},
@@ -37,6 +40,24 @@ def pictures():
         p[(x - w / 2) ** 2 + (y - h / 2) ** 2 < (min(h, w) / 3) ** 2] = (230, 20, 60)
         p[h // 2:, : w // 4] = rng.integers(0, 256, (h - h // 2, w // 4, 3))
         yield name, np.clip(p, 0, 255).astype(np.uint8)
+
+
+def oriented(out):
+    """Every orientation as Exif data of a JPEG; some in other places."""
+    image = Image.fromarray(next(pictures())[1][10:23, 20:47])
+    xmp = b'<x:xmpmeta><rdf:Description tiff:Orientation="6"/></x:xmpmeta>'
+    def exif(order, kind, value):
+        return b"Exif\0\0" + (b"MM\0*" if order == "big" else b"II*\0") + (8).to_bytes(4, order) + (2).to_bytes(2, order) + b"".join(
+            tag.to_bytes(2, order) + kind.to_bytes(2, order) + (1).to_bytes(4, order) + v.to_bytes({1: 1, 3: 2, 4: 4}[kind], order).ljust(4, b"\0") for tag, v in ((0x10F, 3), (0x112, value))) + bytes(4)
+    cases = {f"oriented-{o}.jpg": dict(exif=exif("little", 3, o)) for o in range(10)}
+    cases |= {"oriented-big.jpg": dict(exif=exif("big", 3, 8)), "oriented-long.jpg": dict(exif=exif("little", 4, 5)), "oriented-byte.jpg": dict(exif=exif("big", 1, 7)), "oriented-xmp.jpg": dict(xmp=xmp),
+              "oriented-both.jpg": dict(xmp=xmp, exif=exif("big", 3, 3)), "oriented-exif.png": dict(exif=exif("little", 3, 6))}
+    note = PngInfo()
+    note.add_itxt("XML:com.adobe.xmp", xmp.decode())
+    cases["oriented-xmp.png"] = dict(pnginfo=note)
+    for name, options in cases.items():
+        image.save(os.path.join(out, name), **options)
+        load_image(os.path.join(out, name)).save(os.path.join(out, name + ".want.png"), exif=b"")
 
 
 def main():
@@ -63,6 +84,7 @@ def main():
         save(image, f"{name}-progressive.jpg", quality=75, progressive=True)
         save(image, f"{name}-restart.jpg", quality=60, restart_marker_blocks=2, optimize=True)
         save(image.convert("L"), f"{name}-grey.jpg", quality=85)
+    oriented(out)
     resized = []
     for name in files:
         image = Image.open(os.path.join(out, name)).convert("RGB")

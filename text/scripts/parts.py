@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 import forms
 
 PATTERNS = [r"\s+", r"\d+", r"[aeiou]", r"\p{L}+", r" {2,}", r"[^\w\s]+", r"'s|'t|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+", r"\p{N}{1,3}", r"[\r\n]",
-            r" ?[^(\s|[.,!?…。，、।۔،])]+", r"[一-龥぀-ゟ゠-ヿ]+", r"\s?\p{L}+", r"\w+", r"\p{Lu}\p{Ll}*"]
+            r" ?[^(\s|[.,!?…。，、।۔،])]+", r"[一-龥぀-ゟ゠-ヿ]+", r"\s?\p{L}+", r"\w+", r"\p{Lu}\p{Ll}*", r"\s+(?!\S)|\s+", r"\p{L}++|\s+$|\s", r"(?<!\s)\S+?(?=[aeiou])", r"[\p{L}&&[^\p{Lu}]]+"]
 END = r"| ?[^\s\p{L}\p{N}]+[\r\n%s]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
@@ -28,7 +28,10 @@ KNOWN = [
     CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}" + END % "", CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}" + END % "",
     CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     cased(CONTRACTIONS + "?", "{1,3}"), cased("", ""),
-    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"""]
+    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+""",
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
+    r"[\p{L}&&[^一-龥]]+|[一-龥]+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|(?:\r?\n)+(?!\r?\n)|\s+(?!\S)|\s+"]
+KNOWN.append(KNOWN[6].replace(r"\r", "\r").replace(r"\n", "\n")) # as DeepSeek's own file has it
 BEHAVIORS = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 SCHEMES = ["always", "first", "never"]
 FLAGS = ["lstrip", "rstrip", "single_word", "normalized", "special"]

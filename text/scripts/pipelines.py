@@ -72,14 +72,14 @@ def bert_config(**more):
     return hf.BertConfig(vocab_size=605, **(BERT | more))
 
 
-def embedder(out, name, tokenizer, special, model, modules, seed, prompts=None, lower=False):
+def embedder(out, name, tokenizer, special, model, modules, seed, prompts=None, lower=False, pooling=None):
     from sentence_transformers import SentenceTransformer
     f = Folder(out, name, tokenizer, **special)
     m = f.model(model, seed)
     dim = m.config.hidden_size
     f.json("modules.json", [{"idx": i, "name": str(i), "path": f"{i}_{k}" if i else "", "type": f"sentence_transformers.models.{k}"} for i, k in enumerate(["Transformer"] + modules)])
     f.json("sentence_bert_config.json", {"max_seq_length": 64, "do_lower_case": lower})
-    f.json("1_Pooling/config.json", {"word_embedding_dimension": dim, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False})
+    f.json("1_Pooling/config.json", pooling or {"word_embedding_dimension": dim, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False})
     if prompts is not None:
         f.json("config_sentence_transformers.json", {"prompts": prompts, "default_prompt_name": None, "similarity_fn_name": "cosine"})
     s = SentenceTransformer(f.path, device="cpu", model_kwargs={"dtype": torch.float32})
@@ -102,6 +102,13 @@ def _(out):
     """Not normalized; a tokenizer to which leading spaces matter."""
     c = hf.RobertaConfig(vocab_size=581, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, max_position_embeddings=98, type_vocab_size=1, pad_token_id=1, bos_token_id=0, eos_token_id=2)
     embedder(out, "embed-roberta", "roberta", dict(pad_token="<pad>", bos_token="<s>", eos_token="</s>", cls_token="<s>", sep_token="</s>", unk_token="<unk>", mask_token="<mask>"), hf.RobertaModel(c, add_pooling_layer=False), ["Pooling"], 12)
+
+
+@folder("embed-prompt")
+def _(out):
+    """The newer form of 1_Pooling/config.json, with prompts that the vectors leave out."""
+    embedder(out, "embed-prompt", "bert", BERT_SPECIAL, hf.BertModel(bert_config(), add_pooling_layer=False), ["Pooling"], 18, {"query": "Represent the question: ", "document": "passage: "},
+             pooling={"embedding_dimension": 32, "pooling_mode": ["weightedmean", "mean", "cls", "max"], "include_prompt": False})
 
 
 @folder("rerank")

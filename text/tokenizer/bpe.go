@@ -3,8 +3,8 @@ package tokenizer
 // Byte-pair encoding (Sennrich et al., 2016).
 
 import (
+	"bytes"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -24,7 +24,9 @@ type bpe struct {
 	unknownID     uint32
 	unknownExists bool
 	cache         *wordCache
-	parts         bool // no token reaches from a letter over a ▁: each word merges alone
+	joined        []byte // the result of a merge, and
+	lastMerged    uint32 // its id, while merges are added
+	parts         bool   // no token reaches from a letter over a ▁: each word merges alone
 }
 
 type bpeConfig struct {
@@ -35,40 +37,65 @@ type bpeConfig struct {
 	ignoreMerges   bool
 }
 
-// newBPE takes merges by rank.
-func newBPE(v *vocabulary, merges [][2]string, c bpeConfig) (*bpe, error) {
+// newBPE is a model without merges; finish follows them.
+func newBPE(v *vocabulary, c bpeConfig) *bpe {
 	m := &bpe{vocabulary: v, unknown: c.unknown, fuseUnknown: c.fuseUnknown, ignoreMerges: c.ignoreMerges,
-		prefix: c.prefix, suffix: c.suffix, merges: newMergeTable(len(merges)), words: v.ids, cache: newWordCache()}
+		prefix: c.prefix, suffix: c.suffix, merges: newMergeTable(0), words: v.ids, cache: newWordCache()}
 	_, known := v.ids[string(space)]
 	m.parts = known && !c.ignoreMerges && c.prefix == "" && c.suffix == ""
-	var joined []byte
-	for rank, pair := range merges {
-		a, okA := v.ids[pair[0]]
-		b, okB := v.ids[pair[1]]
-		if !okA || !okB || len(pair[1]) < len(c.prefix) {
-			return nil, fmt.Errorf("%w: merge %d, of %q and %q, is not in the vocabulary", ErrFormat, rank, pair[0], pair[1])
-		}
-		joined = append(append(joined[:0], pair[0]...), pair[1][len(c.prefix):]...)
-		id, ok := v.ids[string(joined)]
-		if !ok {
-			return nil, fmt.Errorf("%w: merge %d gives %q, which is not in the vocabulary", ErrFormat, rank, joined)
-		}
-		m.merges.set(a, b, mergeValue{uint32(rank), id})
-		m.parts = m.parts && nextPart(joined, 0) == len(joined)
-	}
 	if c.byteFallback {
 		m.bytes = byteTokens(v)
 	}
-	m.unknownID, m.unknownExists = v.ids[c.unknown]
+	return m
+}
+
+// mergedBPE is the model with merges by rank.
+func mergedBPE(v *vocabulary, merges [][2]string, c bpeConfig) (*bpe, error) {
+	m := newBPE(v, c)
+	m.merges = newMergeTable(len(merges))
+	for rank, pair := range merges {
+		if err := m.merge(rank, []byte(pair[0]), []byte(pair[1])); err != nil {
+			return nil, err
+		}
+	}
+	m.finish()
+	return m, nil
+}
+
+// merge adds the pair of a rank.
+func (m *bpe) merge(rank int, first, second []byte) error {
+	a, okA := m.ids[string(first)]
+	b, okB := m.ids[string(second)]
+	if !okA || !okB || len(second) < len(m.prefix) {
+		return fmt.Errorf("%w: merge %d, of %q and %q, is not in the vocabulary", ErrFormat, rank, first, second)
+	}
+	m.joined = append(append(m.joined[:0], first...), second[len(m.prefix):]...)
+	// Most vocabularies have the results in the order of the ranks.
+	id := m.lastMerged + 1
+	if int(id) >= len(m.tokens) || m.tokens[id] != string(m.joined) || !m.known[id] {
+		var ok bool
+		if id, ok = m.ids[string(m.joined)]; !ok {
+			return fmt.Errorf("%w: merge %d gives %q, which is not in the vocabulary", ErrFormat, rank, m.joined)
+		}
+	}
+	m.lastMerged = id
+	m.merges.set(a, b, mergeValue{uint32(rank), id})
+	m.parts = m.parts && nextPart(m.joined, 0) == len(m.joined)
+	return nil
+}
+
+// finish ends the merges.
+func (m *bpe) finish() {
+	m.joined = nil
+	m.unknownID, m.unknownExists = m.ids[m.unknown]
 	m.parts = m.parts && m.unknownExists // else characters may go, and offsets shift
 	for b := range m.ascii {
-		id, ok := v.ids[string(rune(b))]
+		id, ok := m.ids[string(rune(b))]
 		if !ok {
 			id = noID
 		}
 		m.ascii[b] = id
 	}
-	return m, nil
 }
 
 // useBytes makes the model take raw bytes, where it would be given characters of
@@ -242,46 +269,44 @@ func (m *bpe) addBytes(s *bpeScratch, text []byte) bool {
 
 // parseMerges reads merges as pairs, or as strings with a space, as they were
 // written before 2024.
-func parseMerges(in value) ([][2]string, error) {
-	var merges [][2]string
+func parseMerges(in value, m *bpe) error {
 	if len(in) == 0 || in[0] != '[' {
-		return nil, fmt.Errorf("%w: model.merges must be an array", ErrFormat)
+		return fmt.Errorf("%w: model.merges must be an array", ErrFormat)
 	}
-	legacy := false
-	err := in.each(func(_, v value) error {
-		n := len(merges)
-		if v[0] == '"' && (legacy || n == 0) {
+	m.merges = newMergeTable(bytes.Count(in, []byte{','}) / 2)
+	rank, legacy := 0, false
+	var scratch [2][]byte
+	return in.each(func(_, v value) error {
+		if v[0] == '"' && (legacy || rank == 0) {
 			legacy = true
-			s, _ := v.text()
-			if strings.HasPrefix(s, "#version") {
+			s := v.bytes(&scratch[0])
+			if bytes.HasPrefix(s, []byte("#version")) {
 				return nil
 			}
-			a, b, ok := strings.Cut(s, " ")
-			if !ok || strings.Contains(b, " ") {
-				return fmt.Errorf("%w: model.merges[%d] is %q, not two tokens", ErrFormat, n, s)
+			a, b, ok := bytes.Cut(s, []byte{' '})
+			if !ok || bytes.IndexByte(b, ' ') >= 0 {
+				return fmt.Errorf("%w: model.merges[%d] is %q, not two tokens", ErrFormat, rank, s)
 			}
-			merges = append(merges, [2]string{a, b})
-			return nil
+			rank++
+			return m.merge(rank-1, a, b)
 		}
-		var pair [2]string
+		var pair [2][]byte
 		i := 0
 		bad := legacy || v[0] != '['
 		if !bad {
 			v.each(func(_, v value) error {
-				s, ok := v.text()
-				if i < 2 {
-					pair[i] = s
+				bad = bad || v[0] != '"'
+				if i < 2 && !bad {
+					pair[i] = v.bytes(&scratch[i])
 				}
-				bad = bad || !ok
 				i++
 				return nil
 			})
 		}
 		if bad || i != 2 {
-			return fmt.Errorf("%w: model.merges[%d] is %s, not two tokens", ErrFormat, n, v)
+			return fmt.Errorf("%w: model.merges[%d] is %s, not two tokens", ErrFormat, rank, v)
 		}
-		merges = append(merges, pair)
-		return nil
+		rank++
+		return m.merge(rank-1, pair[0], pair[1])
 	})
-	return merges, err
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
 )
 
 // decoder changes the strings of tokens, which are joined at the end.
@@ -231,16 +233,14 @@ type replaceDecoder struct {
 }
 
 func (d replaceDecoder) decode(tokens []string) []string {
+	var places []onig.Place
 	for i, t := range tokens {
 		var out []byte
-		text, done := []byte(t), 0
-		for done < len(text) {
-			start, end := d.pattern.find(text, done)
-			if start < 0 {
-				break
-			}
-			out = append(append(out, text[done:start]...), d.content...)
-			done = end
+		text, done := []byte(t), int32(0)
+		places = d.pattern.appendAll(places[:0], text)
+		for _, x := range places {
+			out = append(append(out, text[done:x.Start]...), d.content...)
+			done = x.End
 		}
 		if done > 0 {
 			tokens[i] = string(append(out, text[done:]...))

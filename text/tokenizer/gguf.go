@@ -188,7 +188,7 @@ func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
 		merges[i] = pair[0]
 	}
 	llama3 := source == cl100kSource
-	m, err := newBPE(g.vocabulary(nil), merges, bpeConfig{ignoreMerges: llama3 || pre == "tekken"})
+	m, err := mergedBPE(g.vocabulary(nil), merges, bpeConfig{ignoreMerges: llama3 || pre == "tekken"})
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (g *ggufVocab) llama() (*Tokenizer, error) {
 	}
 	c := bpeConfig{fuseUnknown: true, byteFallback: slices.Contains(g.types, pieceByte)}
 	c.unknown, _ = g.special("unknown")
-	m, err := newBPE(g.vocabulary(nil), pieceMerges(pieces), c)
+	m, err := mergedBPE(g.vocabulary(nil), pieceMerges(pieces), c)
 	if err != nil {
 		return nil, err
 	}

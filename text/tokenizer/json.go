@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -269,7 +270,7 @@ func (c *checker) skip() {
 			c.at++
 			continue
 		default:
-			for c.at < len(c.data) && !bytes.ContainsRune([]byte(" \t\n\r,:]}"), rune(c.data[c.at])) {
+			for c.at < len(c.data) && !endsWord[c.data[c.at]] {
 				c.at++
 			}
 		}
@@ -279,23 +280,38 @@ func (c *checker) skip() {
 	}
 }
 
+// endsWord is what follows numbers, true, false and null.
+var endsWord = [256]bool{' ': true, '\t': true, '\n': true, '\r': true, ',': true, ':': true, ']': true, '}': true}
+
 func (c *checker) skipString() {
-	c.at++
-	for {
-		n := bytes.IndexByte(c.data[c.at:], '"')
-		if n < 0 {
-			c.at = len(c.data)
-			return
+	data, at := c.data, c.at+1 // most strings are short
+	for at < len(data) && data[at] != '"' {
+		if data[at] == '\\' {
+			at++
 		}
-		c.at += n + 1
-		slashes := 0
-		for i := c.at - 2; c.data[i] == '\\'; i-- {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return
-		}
+		at++
 	}
+	c.at = min(at+1, len(data))
+}
+
+// arena keeps strings side by side: hundreds of thousands of short ones take one
+// allocation for each arenaSize bytes.
+type arena struct{ strings.Builder }
+
+const arenaSize = 1 << 15
+
+// text is value.text in the arena.
+func (a *arena) text(v value) (string, bool) {
+	if len(v) < 2 || v[0] != '"' || len(v) > arenaSize/8 || bytes.IndexByte(v, '\\') >= 0 {
+		return v.text()
+	}
+	if a.Cap()-a.Len() < len(v) {
+		a.Reset()
+		a.Grow(arenaSize)
+	}
+	start := a.Len()
+	a.Write(v[1 : len(v)-1])
+	return a.String()[start:], true
 }
 
 // text gives the value of a string.
@@ -303,11 +319,17 @@ func (v value) text() (string, bool) {
 	if len(v) < 2 || v[0] != '"' {
 		return "", false
 	}
+	var scratch []byte
+	return string(v.bytes(&scratch)), true
+}
+
+// bytes gives the value of a string, in scratch if it has escapes.
+func (v value) bytes(scratch *[]byte) []byte {
 	in := v[1 : len(v)-1]
 	if bytes.IndexByte(in, '\\') < 0 {
-		return string(in), true
+		return in
 	}
-	out := make([]byte, 0, len(in))
+	out := (*scratch)[:0]
 	for i := 0; i < len(in); i++ {
 		if in[i] != '\\' {
 			out = append(out, in[i])
@@ -327,7 +349,8 @@ func (v value) text() (string, bool) {
 		}
 		out = utf8.AppendRune(out, r)
 	}
-	return string(out), true
+	*scratch = out
+	return out
 }
 
 func unescaped(b byte) byte {

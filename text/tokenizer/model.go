@@ -73,8 +73,9 @@ func parseVocabulary(what string, in value) (*vocabulary, error) {
 		return nil, fmt.Errorf("%w: %s must be an object", ErrFormat, what)
 	}
 	v := newVocabulary(len(in) / 16)
+	var tokens arena
 	err := in.each(func(key, in value) error {
-		token, _ := key.text()
+		token, _ := tokens.text(key)
 		id, ok := in.uint32()
 		if !ok || id > maxID {
 			return fmt.Errorf("%w: %s[%q] is %s, not an id", ErrFormat, what, token, in)

@@ -300,27 +300,23 @@ type replace struct {
 func (n *replace) normalize(w *work) {
 	w.rewrite(func(s split) bool {
 		text := w.text[s.start:s.end]
-		kept, changed := 0, false
-		for at := 0; at < len(text); {
-			start, end := n.pattern.find(text, at)
-			if start < 0 {
-				break
-			}
-			changed = true
-			w.keep(s.start+int32(kept), s.start+int32(start))
+		kept := int32(0)
+		w.places = n.pattern.appendAll(w.places[:0], text)
+		for _, x := range w.places {
+			w.keep(s.start+kept, s.start+x.Start)
 			var a span
 			if w.wantAlign {
-				a = w.alignOf(s.start + int32(end) - 1)
+				a = w.alignOf(s.start + x.End - 1)
 			}
 			for _, r := range n.content {
 				w.emit(r, a)
 			}
-			kept, at = end, end
+			kept = x.End
 		}
-		if changed {
-			w.keep(s.start+int32(kept), s.end)
+		if kept > 0 {
+			w.keep(s.start+kept, s.end)
 		}
-		return changed
+		return kept > 0
 	})
 }
 

@@ -87,7 +87,7 @@ func openMerges(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := newBPE(v, merges, bpeConfig{})
+	m, err := mergedBPE(v, merges, bpeConfig{})
 	if err != nil {
 		return nil, err
 	}

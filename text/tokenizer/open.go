@@ -8,14 +8,20 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 )
 
 // Open reads the tokenizer of a folder: tokenizer.json, or what stood in its place
 // before: vocab.txt, vocab.json with merges.txt, a SentencePiece model, Marian's
 // pair of them, or a GGUF file. tokenizer_config.json, special_tokens_map.json and
-// added_tokens.json are read beside each of them.
+// added_tokens.json are read beside each of them. Instead of a folder, dir may be a
+// GGUF file.
 func Open(dir string) (*Tokenizer, error) {
-	t, err := OpenFS(os.DirFS(dir))
+	open := func() (*Tokenizer, error) { return OpenFS(os.DirFS(dir)) }
+	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
+		open = func() (*Tokenizer, error) { return openGGUF(os.DirFS(filepath.Dir(dir)), filepath.Base(dir)) }
+	}
+	t, err := open()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}

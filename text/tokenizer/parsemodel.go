@@ -72,12 +72,13 @@ func parseBPE(o *object, vocab value) (model, error) {
 	if err != nil {
 		return nil, err
 	}
+	m := newBPE(v, c)
 	list, _ := o.take("merges")
-	merges, err := parseMerges(list)
-	if err != nil {
+	if err := parseMerges(list, m); err != nil {
 		return nil, err
 	}
-	return newBPE(v, merges, c)
+	m.finish()
+	return m, nil
 }
 
 func parseUnigram(o *object, vocab value) (model, error) {
@@ -88,13 +89,14 @@ func parseUnigram(o *object, vocab value) (model, error) {
 	}
 	var tokens []string
 	var scores []float64
+	var texts arena
 	err := vocab.each(func(_, v value) error {
 		i, ok := 0, v[0] == '['
 		if ok {
 			v.each(func(_, v value) error {
 				switch i++; i {
 				case 1:
-					s, isText := v.text()
+					s, isText := texts.text(v)
 					tokens, ok = append(tokens, s), ok && isText
 				case 2:
 					f, isNumber := v.float()

@@ -5,51 +5,53 @@ package tokenizer
 import (
 	"bytes"
 	"fmt"
-	"regexp"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
 )
 
 // pattern finds places in a text.
 type pattern interface {
-	// find gives the first place at or behind at, which is not empty, or -1.
-	find(text []byte, at int) (start, end int)
+	// appendAll appends where it is found, from left to right, nowhere empty.
+	appendAll(places []onig.Place, text []byte) []onig.Place
 }
 
 type literal string
 
-func (p literal) find(text []byte, at int) (int, int) {
-	n := bytes.Index(text[at:], []byte(p))
-	if n < 0 {
-		return -1, -1
+func (p literal) appendAll(places []onig.Place, text []byte) []onig.Place {
+	for at := 0; ; {
+		n := bytes.Index(text[at:], []byte(p))
+		if n < 0 {
+			return places
+		}
+		start := at + n
+		at = start + len(p)
+		places = append(places, onig.Place{Start: int32(start), End: int32(at)})
 	}
-	return at + n, at + n + len(p)
 }
 
 // scanner matches one of the well-known patterns at the beginning of a text and
 // gives the length of the match, 0 for none.
 type scanner func(text []byte) int
 
-func (p scanner) find(text []byte, at int) (int, int) {
-	for at < len(text) {
+func (p scanner) appendAll(places []onig.Place, text []byte) []onig.Place {
+	for at := 0; at < len(text); {
 		if n := p(text[at:]); n > 0 {
-			return at, at + n
+			places = append(places, onig.Place{Start: int32(at), End: int32(at + n)})
+			at += n
+			continue
 		}
 		_, n := utf8.DecodeRune(text[at:])
 		at += n
 	}
-	return -1, -1
+	return places
 }
 
-// expression is for patterns that Go's regexp can take and that look neither
-// behind nor match the empty string.
-type expression struct{ re *regexp.Regexp }
+type expression struct{ *onig.Regexp }
 
-func (p expression) find(text []byte, at int) (int, int) {
-	loc := p.re.FindIndex(text[at:])
-	if loc == nil {
-		return -1, -1
-	}
-	return at + loc[0], at + loc[1]
+func (p expression) appendAll(places []onig.Place, text []byte) []onig.Place {
+	return p.AppendAll(places, text)
 }
 
 // parsePattern reads {"String": …} or {"Regex": …}.
@@ -80,21 +82,17 @@ func parsePattern(what string, v value) (p pattern, err error) {
 	return p, err
 }
 
-// compile gives the scanner of a well-known pattern, or translates the pattern.
+// compile gives the scanner of a well-known pattern, or what finds any other.
 func compile(source string) (pattern, error) {
-	if s, ok := scanners[source]; ok {
+	if s, ok := scanners[lineBreaks.Replace(source)]; ok {
 		return s, nil
 	}
-	translated, err := translate(source)
+	re, err := onig.Compile(source)
 	if err != nil {
 		return nil, fmt.Errorf("%w: pattern %q: %v", ErrUnsupported, source, err)
-	}
-	re, err := regexp.Compile(translated)
-	if err != nil {
-		return nil, fmt.Errorf("%w: pattern %q: %v", ErrUnsupported, source, err)
-	}
-	if re.MatchString("") || re.MatchString("a") && re.FindStringIndex("a")[1] == 0 {
-		return nil, fmt.Errorf("%w: pattern %q matches the empty string", ErrUnsupported, source)
 	}
 	return expression{re}, nil
 }
+
+// lineBreaks spells the line breaks that some files hold as they are.
+var lineBreaks = strings.NewReplacer("\r", `\r`, "\n", `\n`)

@@ -167,14 +167,11 @@ func (p *splitAt) cut(w *work) {
 		text := w.text[s.start:s.end]
 		w.matches = w.matches[:0]
 		done := int32(0)
-		for at := 0; at < len(text); {
-			start, end := p.pattern.find(text, at)
-			if start < 0 {
-				break
-			}
-			w.match(s, done, int32(start), p.invert)
-			w.match(s, int32(start), int32(end), !p.invert)
-			done, at = int32(end), end
+		w.places = p.pattern.appendAll(w.places[:0], text)
+		for _, x := range w.places {
+			w.match(s, done, x.Start, p.invert)
+			w.match(s, x.Start, x.End, !p.invert)
+			done = x.End
 		}
 		w.match(s, done, int32(len(text)), p.invert)
 		w.cutMatches(s, p.behavior)
@@ -309,16 +306,11 @@ func (p metaspace) cut(w *work) {
 	}
 	spelled := utf8.AppendRune(nil, p.replacement)
 	w.splitEach(func(s split) {
-		text := w.text[s.start:s.end]
 		start := s.start
-		for i := 1; i < len(text); {
-			n, _ := literal(spelled).find(text, i)
-			if n < 0 {
-				break
-			}
-			w.piece(s, start, s.start+int32(n))
-			start = s.start + int32(n)
-			i = n + len(spelled)
+		w.places = literal(spelled).appendAll(w.places[:0], w.text[s.start:s.end])
+		for _, x := range w.places {
+			w.piece(s, start, s.start+x.Start)
+			start = s.start + x.Start
 		}
 		w.piece(s, start, s.end)
 	})

@@ -205,5 +205,5 @@ func (m *spmModel) bpe() (*bpe, error) {
 			unknown = p.text
 		}
 	}
-	return newBPE(v, pieceMerges(m.pieces), bpeConfig{unknown: unknown, fuseUnknown: true, byteFallback: m.byteFallback})
+	return mergedBPE(v, pieceMerges(m.pieces), bpeConfig{unknown: unknown, fuseUnknown: true, byteFallback: m.byteFallback})
 }

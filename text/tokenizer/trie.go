@@ -4,6 +4,9 @@ package tokenizer
 
 import (
 	"cmp"
+	"encoding/binary"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -66,15 +69,40 @@ type trieEntry struct {
 	id  int32
 }
 
-// newTrie builds a trie of entries, which it sorts. Of equal keys the one with
+// sortEntries is the entries by key and then by id. Most keys differ in their first bytes, which
+// compare as a number.
+func sortEntries(entries []trieEntry) []trieEntry {
+	type headed struct {
+		head uint64
+		at   int32
+	}
+	order := make([]headed, len(entries))
+	for i, e := range entries {
+		var head [8]byte
+		copy(head[:], e.key)
+		order[i] = headed{binary.BigEndian.Uint64(head[:]), int32(i)}
+	}
+	slices.SortFunc(order, func(a, b headed) int {
+		if a.head != b.head {
+			return cmp.Compare(a.head, b.head)
+		}
+		x, y := &entries[a.at], &entries[b.at]
+		return cmp.Or(strings.Compare(x.key, y.key), cmp.Compare(x.id, y.id))
+	})
+	sorted := make([]trieEntry, len(entries))
+	for i, o := range order {
+		sorted[i] = entries[o.at]
+	}
+	return sorted
+}
+
+// newTrie builds a trie of entries. Of equal keys the one with
 // the highest id counts; empty keys do not.
 func newTrie(entries []trieEntry) *trie {
-	slices.SortFunc(entries, func(a, b trieEntry) int {
-		return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.id, b.id))
-	})
+	entries = sortEntries(entries)
 	b := trieBuilder{entries: entries}
 	b.grow(512)
-	b.nodes[trieRoot] = trieNode{parent: trieRoot, id: -1}
+	b.put(trieRoot, trieNode{parent: trieRoot, id: -1})
 	type task struct {
 		node, lo, hi, depth int32
 	}
@@ -97,7 +125,7 @@ func newTrie(entries []trieEntry) *trie {
 		b.nodes[t.node].base = base
 		for i, c := range b.labels {
 			child := base + int32(c)
-			b.nodes[child] = trieNode{parent: t.node, id: -1}
+			b.put(child, trieNode{parent: t.node, id: -1})
 			queue = append(queue, task{child, b.bounds[i], b.bounds[i+1], t.depth + 1})
 		}
 	}
@@ -107,15 +135,30 @@ func newTrie(entries []trieEntry) *trie {
 type trieBuilder struct {
 	entries []trieEntry
 	nodes   []trieNode
-	labels  []byte  // of the children being placed
-	bounds  []int32 // of their entries
-	from    int32   // no place before is tried
+	taken   []uint64 // a bit for each of nodes, and some more
+	labels  []byte   // of the children being placed
+	bounds  []int32  // of their entries
+	from    int32    // no place before is tried
 }
 
 func (b *trieBuilder) grow(n int) {
 	for len(b.nodes) < n {
 		b.nodes = append(b.nodes, trieNode{parent: -1, id: -1})
 	}
+	for len(b.taken) < n/64+6 { // as far as a place and 63 behind it, plus a byte, reach
+		b.taken = append(b.taken, 0)
+	}
+}
+
+func (b *trieBuilder) put(at int32, n trieNode) {
+	b.nodes[at] = n
+	b.taken[at/64] |= 1 << (at % 64)
+}
+
+// takenFrom is the bits of 64 places.
+func (b *trieBuilder) takenFrom(at int32) uint64 {
+	word, shift := at/64, uint(at%64)
+	return b.taken[word]>>shift | b.taken[word+1]<<(64-shift)
 }
 
 // children lists the bytes that entries[lo:hi] have at depth.
@@ -130,31 +173,30 @@ func (b *trieBuilder) children(lo, hi, depth int32) {
 	b.bounds = append(b.bounds, hi)
 }
 
-// place finds a base at which the places of all labels are free.
+// place finds the first base at which the places of all labels are free, 64 at a time.
 func (b *trieBuilder) place() int32 {
 	first := int32(b.labels[0])
 	at := max(b.from, 1+first)
 	tried, taken := 0, 0
-	for ; ; at++ {
-		b.grow(int(at) + 256)
-		tried++
-		if b.nodes[at].parent >= 0 {
-			taken++
-			continue
-		}
-		free := true
+	for ; ; at += 64 {
+		b.grow(int(at) + 64 + 256)
+		used := b.takenFrom(at)
+		tried += 64
+		taken += bits.OnesCount64(used)
 		for _, c := range b.labels[1:] {
-			if b.nodes[at-first+int32(c)].parent >= 0 {
-				free = false
+			if used == math.MaxUint64 {
 				break
 			}
+			used |= b.takenFrom(at - first + int32(c))
 		}
-		if free {
+		if used != math.MaxUint64 {
+			at += int32(bits.TrailingZeros64(^used))
 			break
 		}
 	}
 	if tried > 64 && taken*20 > tried*19 { // hardly anything is free so far
 		b.from = at
 	}
+	b.grow(int(at) + 256)
 	return at - first
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
@@ -41,7 +42,8 @@ type work struct {
 	nextText  []byte // what rewrite makes
 	nextAlign []span
 	nextSplit []split
-	spare     []span // align's storage while align is nil
+	spare     []span       // align's storage while align is nil
+	places    []onig.Place // what a pattern finds
 	matches   []match
 	runes     []rune
 	changes   []ucd.Change

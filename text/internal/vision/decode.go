@@ -29,11 +29,16 @@ type RGB struct {
 func newRGB(w, h int) *RGB { return &RGB{w, h, make([]uint8, w*h*3)} }
 
 // Decode decodes a PNG or JPEG file. Transparency is dropped, as by Pillow's
-// convert("RGB"); of 16-bit samples the high byte counts; the orientation that
-// a camera notes is not applied.
+// convert("RGB"); of 16-bit samples the high byte counts. The image is turned as Exif data
+// or XMP say, which is what transformers' load_image does.
 func Decode(data []byte) (*RGB, error) {
 	if bytes.HasPrefix(data, []byte{0xff, 0xd8}) {
-		return decodeJPEG(data)
+		m, err := decodeJPEG(data)
+		if err != nil {
+			return nil, err
+		}
+		exif, xmp := jpegNotes(data)
+		return oriented(m, exif, xmp), nil
 	}
 	if !bytes.HasPrefix(data, []byte("\x89PNG")) {
 		return nil, fmt.Errorf("%w: neither PNG nor JPEG", ErrImage)
@@ -58,7 +63,8 @@ func Decode(data []byte) (*RGB, error) {
 			p = p[3:]
 		}
 	}
-	return out, nil
+	exif, xmp := pngNotes(data)
+	return oriented(out, exif, xmp), nil
 }
 
 // opaque is a colour without its transparency.

@@ -1,6 +1,7 @@
 package vision
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,6 +100,39 @@ func TestProcessor(t *testing.T) {
 	}
 }
 
+// TestOrientation compares with what transformers loads of images that note one.
+func TestOrientation(t *testing.T) {
+	files, err := filepath.Glob("testdata/oriented-*.want.png")
+	if err != nil || len(files) < 17 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, name := range files {
+		name = filepath.Base(name)
+		want, got := decodeFile(t, name), decodeFile(t, strings.TrimSuffix(name, ".want.png"))
+		if got.W != want.W || got.H != want.H || difference(got.Pix, want.Pix) > 0 {
+			t.Errorf("%s: %d x %d pixels that differ by %d, want %d x %d", name, got.W, got.H, difference(got.Pix, want.Pix), want.W, want.H)
+		}
+	}
+	// Exif data that ends anywhere, or points anywhere, says nothing or what it said.
+	data, err := os.ReadFile("testdata/oriented-6.jpg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exif, _ := jpegNotes(data)
+	if got := exifOrientation(exif); got != 6 {
+		t.Fatalf("orientation %d, want 6", got)
+	}
+	for n := range exif {
+		if got := exifOrientation(exif[:n]); got != -1 && got != 6 {
+			t.Errorf("orientation %d of %d bytes", got, n)
+		}
+		broken := bytes.Clone(exif)
+		broken[n] ^= 0xff
+		exifOrientation(broken)
+		jpegNotes(data[:n])
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for name, data := range map[string]string{"nothing": "", "text": "hello", "png": "\x89PNG\r\n\x1a\n", "jpeg": "\xff\xd8\xff", "huge": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x7f\xff\xff\xff\x7f\xff\xff\xff\x08\x02\x00\x00\x00"} {
 		if _, err := Decode([]byte(data)); !errors.Is(err, ErrImage) {
@@ -118,7 +152,7 @@ func TestRefused(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, name := range []string{"tiny.png", "tiny-420.jpg", "portrait-progressive.jpg", "portrait-restart.jpg"} {
+	for _, name := range []string{"tiny.png", "tiny-420.jpg", "portrait-progressive.jpg", "portrait-restart.jpg", "oriented-6.jpg", "oriented-exif.png", "oriented-xmp.png"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			f.Fatal(err)

@@ -1,0 +1,288 @@
+// What a folder says about generating: generation_config.json.
+
+package text
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+
+	"github.com/avoformer/avoformer/models"
+)
+
+// settings is generation_config.json, or without one those fields of config.json. A field
+// that transformers' generate acts on is applied as there, or an error that names it.
+type settings struct {
+	file string // that it was read from
+
+	MaxLength  *int              `json:"max_length"`
+	MaxNew     *int              `json:"max_new_tokens"`
+	MinLength  int               `json:"min_length"`
+	MinNew     int               `json:"min_new_tokens"`
+	Stop       oneOrMore[string] `json:"stop_strings"`
+	Beams      int               `json:"num_beams"`
+	Penalty    *float64          `json:"length_penalty"`
+	Early      json.RawMessage   `json:"early_stopping"`
+	early      models.EarlyStopping
+	Sample     bool           `json:"do_sample"`
+	Temp       *float64       `json:"temperature"`
+	TopK       *int           `json:"top_k"`
+	TopP       *float64       `json:"top_p"`
+	MinP       *float64       `json:"min_p"`
+	TypicalP   *float64       `json:"typical_p"`
+	Repetition *float64       `json:"repetition_penalty"`
+	EncoderRep *float64       `json:"encoder_repetition_penalty"`
+	Ngram      int            `json:"no_repeat_ngram_size"`
+	EncNgram   int            `json:"encoder_no_repeat_ngram_size"`
+	Bad        [][]int        `json:"bad_words_ids"`
+	Bias       []bias         `json:"sequence_bias"`
+	ForcedBOS  *int           `json:"forced_bos_token_id"`
+	ForcedEOS  oneOrMore[int] `json:"forced_eos_token_id"`
+	Invalid    bool           `json:"remove_invalid_values"`
+	Decay      []float64      `json:"exponential_decay_length_penalty"`
+	Suppress   []int          `json:"suppress_tokens"`
+	Begin      []int          `json:"begin_suppress_tokens"`
+	Normalize  bool           `json:"renormalize_logits"`
+
+	// Of speech.
+	Language string    `json:"language"`
+	Task     string    `json:"task"`
+	Forced   [][2]*int `json:"forced_decoder_ids"`
+	sampling error     // why sampling as the folder says is not possible
+}
+
+// oneOrMore is a value or a list of them.
+type oneOrMore[T any] []T
+
+func (o *oneOrMore[T]) UnmarshalJSON(data []byte) error {
+	if data[0] == '[' {
+		return json.Unmarshal(data, (*[]T)(o))
+	}
+	if string(data) == "null" {
+		return nil
+	}
+	*o = make([]T, 1)
+	return json.Unmarshal(data, &(*o)[0])
+}
+
+// bias is [[tokens...], number].
+type bias models.SequenceBias
+
+func (b *bias) UnmarshalJSON(data []byte) error {
+	pair := [2]any{&b.Tokens, &b.Bias}
+	return json.Unmarshal(data, &pair)
+}
+
+// refused are fields of generation that are not supported, with the values besides null
+// that ask for nothing; those of sampling matter if the folder samples.
+var (
+	refused = map[string][]string{
+		"num_return_sequences": {"1"}, "num_beam_groups": {"1"}, "diversity_penalty": {"0", "0.0"}, "penalty_alpha": {"0", "0.0"}, "guidance_scale": {"1", "1.0"},
+		"watermarking_config": {}, "constraints": {}, "force_words_ids": {}, "dola_layers": {}, "max_time": {}, "token_healing": {"false"}, "return_timestamps": {"false"},
+	}
+	refusedSampling = map[string][]string{"top_h": {}, "epsilon_cutoff": {"0", "0.0"}, "eta_cutoff": {"0", "0.0"}}
+)
+
+// readSettings reads what the folder says about generating.
+func (f *folder) readSettings() error {
+	s := &settings{file: "generation_config.json"}
+	data, err := fs.ReadFile(f.fsys, s.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.file = "config.json"
+		data, err = fs.ReadFile(f.fsys, s.file)
+	}
+	f.settings = s
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a GGUF file
+	} else if err != nil {
+		return err
+	}
+	var fields map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(data, &fields), json.Unmarshal(data, s)); err != nil {
+		return errorf("%s: %w", s.file, err)
+	}
+	if err := s.refuse(fields, refused); err != nil {
+		return err
+	}
+	if s.Sample {
+		s.sampling = s.refuse(fields, refusedSampling)
+		if s.Beams > 1 {
+			s.sampling = s.errorf("num_beams", "%d with do_sample is not supported", s.Beams)
+		}
+	}
+	return s.check(f)
+}
+
+func (s *settings) errorf(field, format string, args ...any) error {
+	return errorf("%s: %s = %w", s.file, field, fmt.Errorf(format, args...))
+}
+
+func (s *settings) refuse(fields map[string]json.RawMessage, by map[string][]string) error {
+	for name, harmless := range by {
+		if v, ok := fields[name]; ok && string(v) != "null" && !slices.Contains(harmless, string(v)) {
+			return s.errorf(name, "%.100s is not supported", v)
+		}
+	}
+	return nil
+}
+
+// check reports values that mean nothing.
+func (s *settings) check(f *folder) error {
+	vocab := f.model.LM.Vocab()
+	token := func(name string, ids ...int) error {
+		for _, id := range ids {
+			if id < 0 || id >= vocab {
+				return s.errorf(name, "%d, want a token below %d", id, vocab)
+			}
+		}
+		return nil
+	}
+	for name, p := range map[string]*float64{"repetition_penalty": s.Repetition, "encoder_repetition_penalty": s.EncoderRep} {
+		if p != nil && !(*p > 0 && *p < math.MaxFloat32) {
+			return s.errorf(name, "%g, want a number above 0", *p)
+		}
+	}
+	if s.Penalty != nil && !(*s.Penalty >= 0) {
+		return s.errorf("length_penalty", "%g, want at least 0", *s.Penalty)
+	}
+	for name, n := range map[string]int{"no_repeat_ngram_size": s.Ngram, "encoder_no_repeat_ngram_size": s.EncNgram, "min_length": s.MinLength, "min_new_tokens": s.MinNew, "num_beams": s.Beams} {
+		if n < 0 {
+			return s.errorf(name, "%d, want at least 0", n)
+		}
+	}
+	for name, words := range map[string][][]int{"bad_words_ids": s.Bad, "sequence_bias": s.biased()} {
+		for _, word := range words {
+			if err := token(name, word...); err != nil || len(word) == 0 {
+				return errors.Join(err, s.errorf(name, "%v", word))
+			}
+		}
+	}
+	if s.ForcedBOS != nil {
+		if err := token("forced_bos_token_id", *s.ForcedBOS); err != nil {
+			return err
+		}
+	}
+	if n := len(s.Decay); n != 0 && (n != 2 || s.Decay[0] != math.Trunc(s.Decay[0]) || s.Decay[0] < 0 || !(s.Decay[1] > 0)) {
+		return s.errorf("exponential_decay_length_penalty", "%v, want a number of tokens and a factor", s.Decay)
+	}
+	switch string(s.Early) {
+	case "", "null", "false":
+		s.early = models.EarlyLikely
+	case "true":
+		s.early = models.EarlyAlways
+	case `"never"`:
+		s.early = models.EarlyNever
+	default:
+		return s.errorf("early_stopping", "%s, want true, false or \"never\"", s.Early)
+	}
+	for _, place := range []int{1, 2} {
+		if id := s.forced(place); id != -1 {
+			if err := token("forced_decoder_ids", id); err != nil {
+				return err
+			}
+		}
+	}
+	return token("forced_eos_token_id", s.ForcedEOS...)
+}
+
+// forced is the token that old configurations of speech have at a place of the prompt, or
+// -1; the newer fields go before them.
+func (s *settings) forced(place int) int {
+	for _, f := range s.Forced {
+		if s.Language == "" && s.Task == "" && f[0] != nil && *f[0] == place && f[1] != nil {
+			return *f[1]
+		}
+	}
+	return -1
+}
+
+func (s *settings) biased() [][]int {
+	words := make([][]int, len(s.Bias))
+	for i, b := range s.Bias {
+		words[i] = b.Tokens
+	}
+	return words
+}
+
+// number is a setting, or what holds without one.
+func number[T any](p *T, without T) T {
+	if p == nil {
+		return without
+	}
+	return *p
+}
+
+// defaults are the options that the settings state.
+func (s *settings) defaults() (GenerateOptions, error) {
+	o := GenerateOptions{MaxTokens: number(s.MaxNew, 0), Stop: s.Stop, Beams: s.Beams, RepetitionPenalty: number(s.Repetition, 1), NoRepeatNgram: s.Ngram}
+	if s.Sample {
+		// Without a value, transformers has 1 and 50.
+		o.Temperature, o.TopK, o.TopP = number(s.Temp, 1), number(s.TopK, 50), number(s.TopP, 1)
+		o.MinP, o.TypicalP = number(s.MinP, 0), number(s.TypicalP, 1)
+		if s.sampling != nil {
+			return o, s.sampling
+		}
+	}
+	if err := o.check(); err != nil {
+		return o, errorf("%s: %w", s.file, err)
+	}
+	return o, nil
+}
+
+// rules are the settings' for a text, with the options' in their place.
+func (s *settings) rules(o *GenerateOptions, eos, source []int) *models.Rules {
+	r := &models.Rules{
+		EncoderRepetitionPenalty: number(s.EncoderRep, 0), RepetitionPenalty: number(s.Repetition, 0), NoRepeatNgram: s.Ngram, EncoderNoRepeatNgram: s.EncNgram,
+		BadWords: s.Bad, MinLength: s.MinLength, MinNewTokens: s.MinNew, ForcedEOS: s.ForcedEOS, RemoveInvalid: s.Invalid,
+		SuppressTokens: s.Suppress, BeginSuppressTokens: s.Begin, Renormalize: s.Normalize, EOS: eos, Encoder: source,
+	}
+	if s.MinNew > 0 {
+		r.MinLength = 0 // which min_new_tokens goes before
+	}
+	for _, b := range s.Bias {
+		r.SequenceBias = append(r.SequenceBias, models.SequenceBias(b))
+	}
+	if len(s.Decay) == 2 {
+		r.DecayStart, r.ExponentialDecay = int(s.Decay[0]), s.Decay[1]
+	}
+	if o.RepetitionPenalty > 0 {
+		r.RepetitionPenalty = o.RepetitionPenalty
+	}
+	if o.NoRepeatNgram != 0 {
+		r.NoRepeatNgram = max(o.NoRepeatNgram, 0)
+	}
+	if source == nil { // what concerns an encoder is for models that have one
+		r.EncoderRepetitionPenalty, r.EncoderNoRepeatNgram = 0, 0
+	}
+	if s.ForcedBOS != nil {
+		r.ForcedBOS = []int{*s.ForcedBOS}
+	}
+	return r
+}
+
+// room is how many tokens may follow a prompt: wanted, or without that what the settings
+// say, and no more than the context has room for.
+func (f *folder) room(prompt, wanted int) (int, error) {
+	s := f.settings
+	switch {
+	case wanted > 0:
+	case s.MaxNew != nil && *s.MaxNew > 0:
+		wanted = *s.MaxNew
+	case s.MaxLength != nil && *s.MaxLength > 0:
+		if wanted = *s.MaxLength - prompt; wanted < 1 {
+			return 0, fmt.Errorf("%w: a prompt of %d, and %s: max_length = %d counts it", ErrLong, prompt, s.file, *s.MaxLength)
+		}
+	default:
+		wanted = defaultNewTokens
+	}
+	if f.limit == 0 {
+		return wanted, nil
+	}
+	if prompt >= f.limit {
+		return 0, fmt.Errorf("%w: a prompt of %d in a context of %d", ErrLong, prompt, f.limit)
+	}
+	return min(wanted, f.limit-prompt), nil
+}

@@ -1,0 +1,121 @@
+package onig
+
+// Backtracking over a program, with a memory of what has failed.
+
+import "unicode/utf8"
+
+type machine struct {
+	program []instruction
+	splits  int
+	text    []byte
+	stack   []frame
+	steps   int
+	// failed has a bit for each split and position from which no match is found,
+	// which does not depend on where the search began. It is kept once a text
+	// takes more steps than usual: so no split is tried twice at a position.
+	failed []uint64
+}
+
+// frame is an alternative that is left: go on at pc and position at. If pc is
+// negative, the split ^pc has failed at that position when the frame is reached.
+type frame struct{ pc, at int32 }
+
+const (
+	usualSteps     = 4096
+	usualStepsByte = 64
+)
+
+// AppendAll appends to places where the pattern matches in text, from left to right;
+// each search begins behind the match before.
+func (re *Regexp) AppendAll(places []Place, text []byte) []Place {
+	m := re.machine.Get().(*machine)
+	m.text, m.steps, m.failed = text, 0, nil
+	for at := int32(0); at < int32(len(text)); {
+		if end := m.match(0, at); end >= 0 {
+			places = append(places, Place{at, end})
+			at = end
+			continue
+		}
+		_, n := utf8.DecodeRune(text[at:])
+		at += int32(n)
+	}
+	m.text, m.failed = nil, nil
+	re.machine.Put(m)
+	return places
+}
+
+// match runs the program at pc and gives the end of what it matches at a position,
+// or -1.
+func (m *machine) match(pc, at int32) int32 {
+	base := len(m.stack)
+	for {
+		i := &m.program[pc]
+		ok := true
+		switch i.op {
+		case opMatch:
+			m.stack = m.stack[:base]
+			return at
+		case opJump:
+			pc = i.to
+			continue
+		case opSplit:
+			if ok = m.split(i, pc, at); ok {
+				pc = i.to
+				continue
+			}
+		case opLook:
+			if ok = m.match(i.or, at) >= 0 != i.negated; ok {
+				pc = i.to
+				continue
+			}
+		case opChar:
+			n := i.set.begins(m.text[at:])
+			ok = n > 0
+			at += int32(n)
+		case opBehind:
+			r, n := utf8.DecodeLastRune(m.text[:at])
+			ok = (n > 0 && i.set.has(r)) != i.negated
+		case opLineBegin: // not behind a line break that ends the text
+			ok = at == 0 || m.text[at-1] == '\n' && int(at) < len(m.text)
+		case opLineEnd:
+			ok = int(at) == len(m.text) || m.text[at] == '\n'
+		}
+		if ok {
+			pc++
+		} else if pc, at, ok = m.back(base); !ok {
+			return -1
+		}
+	}
+}
+
+// split tells whether the split i at pc may lead to a match, and notes its other way.
+func (m *machine) split(i *instruction, pc, at int32) bool {
+	if m.failed != nil {
+		if bit := m.bit(i, at); m.failed[bit/64]>>(bit%64)&1 != 0 {
+			return false
+		}
+		m.stack = append(m.stack, frame{^pc, at})
+	} else if m.steps++; m.steps > usualSteps+usualStepsByte*len(m.text) {
+		m.failed = make([]uint64, (m.splits*(len(m.text)+1)+63)/64)
+	}
+	m.stack = append(m.stack, frame{i.or, at})
+	return true
+}
+
+func (m *machine) bit(i *instruction, at int32) int {
+	return int(i.split)*(len(m.text)+1) + int(at)
+}
+
+// back takes the last alternative that is left above base.
+func (m *machine) back(base int) (pc, at int32, ok bool) {
+	for len(m.stack) > base {
+		f := m.stack[len(m.stack)-1]
+		m.stack = m.stack[:len(m.stack)-1]
+		if f.pc >= 0 {
+			return f.pc, f.at, true
+		}
+		bit := m.bit(&m.program[^f.pc], f.at)
+		m.failed[bit/64] |= 1 << (bit % 64)
+	}
+	return 0, 0, false
+}

@@ -1,0 +1,175 @@
+// Package onig matches patterns in the syntax of Oniguruma, the library in which
+// Hugging Face's tokenizers look them up: with lookahead, possessive quantifiers,
+// classes in classes, and the characters of its version of Unicode. What it does not
+// know is an error of [Compile], never a match of another kind.
+//
+// Work and memory are linear in the text, whatever the pattern is.
+package onig
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unicode/utf8"
+)
+
+// Regexp is a compiled pattern, safe for concurrent use.
+type Regexp struct {
+	program []instruction
+	splits  int
+	machine sync.Pool // *machine
+}
+
+// Place is where a match begins and ends, in bytes.
+type Place struct{ Start, End int32 }
+
+type operation int8
+
+const (
+	opChar  operation = iota // a character of set
+	opSplit                  // try to, and if that fails, or
+	opJump                   // to
+	opLook                   // the program at or finds something here, or nothing if negated; then to
+	opBehind
+	opLineBegin
+	opLineEnd
+	opMatch
+)
+
+type instruction struct {
+	op      operation
+	negated bool
+	to, or  int32
+	split   int32 // number of the split, from 0
+	set     *set
+}
+
+const maxProgram = 4096
+
+// Compile parses a pattern. One that matches the empty text is refused, as are
+// lookahead without a bound, backreferences, conditions and inline options.
+func Compile(pattern string) (*Regexp, error) {
+	if len(pattern) > maxPattern {
+		return nil, fmt.Errorf("longer than %d bytes", maxPattern)
+	}
+	if !utf8.ValidString(pattern) {
+		return nil, errors.New("not UTF-8")
+	}
+	p := parser{in: pattern}
+	tree, err := p.alternatives()
+	if err != nil {
+		return nil, err
+	}
+	if p.at < len(p.in) {
+		return nil, errors.New(") without (")
+	}
+	if least, _ := tree.lengths(); least == 0 {
+		return nil, errors.New("it matches the empty text")
+	}
+	re := new(Regexp)
+	if err := re.emit(tree); err != nil {
+		return nil, err
+	}
+	re.add(instruction{op: opMatch})
+	re.machine.New = func() any { return &machine{program: re.program, splits: re.splits} }
+	return re, nil
+}
+
+func (re *Regexp) add(i instruction) int {
+	if i.op == opSplit {
+		i.split = int32(re.splits)
+		re.splits++
+	}
+	re.program = append(re.program, i)
+	return len(re.program) - 1
+}
+
+func (re *Regexp) here() int32 { return int32(len(re.program)) }
+
+func (re *Regexp) emit(n *node) error {
+	if len(re.program) > maxProgram {
+		return errors.New("too long with its repetitions")
+	}
+	switch n.kind {
+	case oneChar:
+		re.add(instruction{op: opChar, set: n.set})
+	case sequence:
+		for _, s := range n.subs {
+			if err := re.emit(s); err != nil {
+				return err
+			}
+		}
+	case choice:
+		return re.emitChoice(n.subs)
+	case repetition:
+		return re.emitRepetition(n)
+	case ahead:
+		look := re.add(instruction{op: opLook, negated: n.negated, or: re.here() + 1})
+		if err := re.emit(n.subs[0]); err != nil {
+			return err
+		}
+		re.add(instruction{op: opMatch})
+		re.program[look].to = re.here()
+	case behind:
+		re.add(instruction{op: opBehind, negated: n.negated, set: n.set})
+	case lineBegin:
+		re.add(instruction{op: opLineBegin})
+	case lineEnd:
+		re.add(instruction{op: opLineEnd})
+	}
+	return nil
+}
+
+func (re *Regexp) emitChoice(subs []*node) error {
+	var ends []int
+	for i, s := range subs {
+		last := i == len(subs)-1
+		split := -1
+		if !last {
+			split = re.add(instruction{op: opSplit, to: re.here() + 1})
+		}
+		if err := re.emit(s); err != nil {
+			return err
+		}
+		if !last {
+			ends = append(ends, re.add(instruction{op: opJump}))
+			re.program[split].or = re.here()
+		}
+	}
+	for _, end := range ends {
+		re.program[end].to = re.here()
+	}
+	return nil
+}
+
+func (re *Regexp) emitRepetition(n *node) error {
+	for range n.least {
+		if err := re.emit(n.subs[0]); err != nil {
+			return err
+		}
+	}
+	// once more, or on: the lazy form tries to go on first
+	more := func() int { return re.add(instruction{op: opSplit, to: re.here() + 1, negated: n.lazy}) }
+	var splits []int
+	if n.most < 0 {
+		splits = append(splits, more())
+		if err := re.emit(n.subs[0]); err != nil {
+			return err
+		}
+		re.add(instruction{op: opJump, to: int32(splits[0])})
+	}
+	for range n.most - n.least {
+		splits = append(splits, more())
+		if err := re.emit(n.subs[0]); err != nil {
+			return err
+		}
+	}
+	for _, s := range splits {
+		i := &re.program[s]
+		i.or = re.here()
+		if i.negated {
+			i.to, i.or, i.negated = i.or, i.to, false
+		}
+	}
+	return nil
+}

@@ -1,0 +1,303 @@
+package onig
+
+// From the text of a pattern to a tree of nodes.
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// What bounds the work of loading.
+const (
+	maxPattern = 4096
+	maxDepth   = 32
+	maxRepeat  = 1000
+)
+
+type kind int8
+
+const (
+	oneChar kind = iota // a character of set
+	sequence
+	choice     // the first of subs that leads to a match
+	repetition // subs[0], least to most times
+	ahead      // subs[0] follows, or does not if negated
+	behind     // a character of set stands before, or none if negated
+	lineBegin
+	lineEnd
+)
+
+type node struct {
+	kind        kind
+	set         *set
+	subs        []*node
+	least, most int // most < 0: no bound
+	lazy        bool
+	negated     bool
+}
+
+// lengths gives the least and the most characters that the node matches; most is
+// -1 if there is no bound.
+func (n *node) lengths() (least, most int) {
+	unbounded := false
+	part := func(s *node) (least, most int) {
+		least, most = s.lengths()
+		unbounded = unbounded || most < 0
+		return least, most
+	}
+	switch n.kind {
+	case oneChar:
+		return 1, 1
+	case sequence:
+		for _, s := range n.subs {
+			l, m := part(s)
+			least, most = least+l, most+m
+		}
+	case choice:
+		least, most = part(n.subs[0])
+		for _, s := range n.subs[1:] {
+			l, m := part(s)
+			least, most = min(least, l), max(most, m)
+		}
+	case repetition:
+		l, m := part(n.subs[0])
+		least, most = l*n.least, m*n.most
+		unbounded = unbounded || n.most < 0
+	}
+	if unbounded {
+		most = -1
+	}
+	return least, most
+}
+
+type parser struct {
+	in    string
+	at    int
+	depth int
+	fold  bool // inside of (?i:…)
+}
+
+func (p *parser) has(prefix string) bool { return strings.HasPrefix(p.in[p.at:], prefix) }
+
+// alternatives reads up to the end of a group.
+func (p *parser) alternatives() (*node, error) {
+	if p.depth++; p.depth > maxDepth {
+		return nil, errors.New("too many groups in each other")
+	}
+	defer func() { p.depth-- }()
+	alt := &node{kind: choice}
+	cat := &node{kind: sequence}
+	for p.at < len(p.in) && p.in[p.at] != ')' {
+		if p.in[p.at] == '|' {
+			p.at++
+			alt.subs = append(alt.subs, cat)
+			cat = &node{kind: sequence}
+			continue
+		}
+		n, err := p.atom()
+		if err == nil {
+			n, err = p.quantified(n)
+		}
+		if err != nil {
+			return nil, err
+		}
+		cat.subs = append(cat.subs, n)
+	}
+	if alt.subs == nil {
+		return cat, nil
+	}
+	alt.subs = append(alt.subs, cat)
+	return alt, nil
+}
+
+// atom reads what a quantifier may stand behind.
+func (p *parser) atom() (*node, error) {
+	var s *set
+	var err error
+	switch b := p.in[p.at]; b {
+	case '(':
+		return p.group()
+	case '[':
+		s, err = p.class()
+	case '\\':
+		s, err = p.escape(false)
+		if err == nil {
+			s, err = p.folded(s)
+		}
+	case '^', '$':
+		p.at++
+		return &node{kind: map[byte]kind{'^': lineBegin, '$': lineEnd}[b]}, nil
+	case '.':
+		p.at++
+		s = not(between('\n', '\n'))
+	case '*', '+', '?', '{', '}':
+		err = fmt.Errorf("%c where nothing can be repeated", b)
+	default:
+		r, n := utf8.DecodeRuneInString(p.in[p.at:])
+		if p.fold && p.joins(n) {
+			return nil, fmt.Errorf("%s without case", p.in[p.at:p.at+2])
+		}
+		p.at += n
+		s, err = p.folded(between(r, r))
+	}
+	return &node{kind: oneChar, set: s}, err
+}
+
+// joins tells whether two letters match a ligature as well when case does not count.
+func (p *parser) joins(n int) bool {
+	if p.at+n >= len(p.in) || n > 1 {
+		return false
+	}
+	switch strings.ToLower(p.in[p.at : p.at+2]) {
+	case "ss", "ff", "fi", "fl", "st":
+		return true
+	}
+	return false
+}
+
+func (p *parser) group() (*node, error) {
+	open := func(prefix string) bool {
+		ok := p.has(prefix)
+		if ok {
+			p.at += len(prefix)
+		}
+		return ok
+	}
+	n := &node{kind: ahead}
+	fold := p.fold
+	defer func() { p.fold = fold }()
+	switch {
+	case open("(?:"):
+		n.kind = sequence
+	case open("(?i:"):
+		n.kind, p.fold = sequence, true
+	case open("(?="):
+	case open("(?!"):
+		n.negated = true
+	case open("(?<="):
+		n.kind = behind
+	case open("(?<!"):
+		n.kind, n.negated = behind, true
+	case p.has("(?"):
+		return nil, fmt.Errorf("a group beginning with %.4s", p.in[p.at:])
+	default:
+		p.at++
+		n.kind = sequence
+	}
+	body, err := p.alternatives()
+	if err != nil {
+		return nil, err
+	}
+	if !open(")") {
+		return nil, errors.New("a group that does not end")
+	}
+	for body.kind == sequence && len(body.subs) == 1 {
+		body = body.subs[0]
+	}
+	switch n.kind {
+	case sequence:
+		return body, nil
+	case behind:
+		if body.kind != oneChar {
+			return nil, errors.New("looking behind for more than a character")
+		}
+		n.set = body.set
+	default:
+		if _, most := body.lengths(); most < 0 {
+			return nil, errors.New("looking ahead without a bound")
+		}
+		n.subs = []*node{body}
+	}
+	return n, nil
+}
+
+// quantified reads the quantifiers behind n.
+func (p *parser) quantified(n *node) (*node, error) {
+	if p.at == len(p.in) {
+		return n, nil
+	}
+	rep := &node{kind: repetition, subs: []*node{n}, most: -1}
+	interval := false
+	switch p.in[p.at] {
+	case '*':
+	case '+':
+		rep.least = 1
+	case '?':
+		rep.most = 1
+	case '{':
+		interval = true
+		if err := p.interval(rep); err != nil {
+			return nil, err
+		}
+	default:
+		return n, nil
+	}
+	p.at++
+	if least, _ := n.lengths(); least == 0 {
+		return nil, errors.New("repeating what may be empty")
+	}
+	switch {
+	case interval && p.has("?") && rep.least == rep.most:
+		return nil, errors.New("{n}?") // which syntaxes read differently
+	case p.has("?"):
+		p.at++
+		rep.lazy = true
+	case interval && p.has("+"): // no possessive quantifier, in Oniguruma
+		return p.quantified(rep)
+	case p.has("+"):
+		p.at++
+		return possessive(rep)
+	}
+	if p.at < len(p.in) && strings.IndexByte("*+?{", p.in[p.at]) >= 0 {
+		return nil, errors.New("a quantifier behind a quantifier")
+	}
+	return rep, nil
+}
+
+// interval reads {n}, {n,}, {,m} and {n,m} up to the brace.
+func (p *parser) interval(rep *node) error {
+	end := strings.IndexByte(p.in[p.at:], '}')
+	if end < 0 {
+		return errors.New("{ without }")
+	}
+	low, high, two := strings.Cut(p.in[p.at+1:p.at+end], ",")
+	if !two {
+		high = low
+	}
+	number := func(s string, none int) (int, error) {
+		if s == "" && two {
+			return none, nil
+		}
+		v, err := strconv.ParseUint(s, 10, 31)
+		if err != nil || v > maxRepeat {
+			return 0, fmt.Errorf("repeating {%s}", p.in[p.at+1:p.at+end])
+		}
+		return int(v), nil
+	}
+	var err error
+	if rep.least, err = number(low, 0); err == nil {
+		rep.most, err = number(high, -1)
+	}
+	if err == nil && (rep.most >= 0 && rep.least > rep.most || rep.most == 0 || low == "" && high == "") {
+		err = fmt.Errorf("repeating {%s}", p.in[p.at+1:p.at+end])
+	}
+	p.at += end
+	return err
+}
+
+// possessive gives a repetition of one character that does not give back: what
+// follows it is no such character.
+func possessive(rep *node) (*node, error) {
+	char := rep.subs[0]
+	if char.kind != oneChar {
+		return nil, errors.New("a possessive quantifier behind a group")
+	}
+	none := &node{kind: ahead, negated: true, subs: []*node{char}}
+	if rep.most == 1 {
+		return &node{kind: choice, subs: []*node{char, none}}, nil
+	}
+	return &node{kind: sequence, subs: []*node{rep, none}}, nil
+}

@@ -1,0 +1,283 @@
+package onig
+
+// Sets of characters: \s, \p{L}, [^\r\n[a-z]&&\p{L}].
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
+)
+
+// set is a set of characters. Those of ASCII are looked up.
+type set struct {
+	ascii [utf8.RuneSelf / 64]uint64
+	has   func(r rune) bool
+	char  rune // the only member, or -1
+}
+
+func newSet(has func(r rune) bool) *set {
+	s := &set{has: has, char: -1}
+	for r := range rune(utf8.RuneSelf) {
+		if has(r) {
+			s.ascii[r/64] |= 1 << (r % 64)
+		}
+	}
+	return s
+}
+
+func between(low, high rune) *set {
+	s := newSet(func(r rune) bool { return low <= r && r <= high })
+	if low == high {
+		s.char = low
+	}
+	return s
+}
+
+func not(s *set) *set { return newSet(func(r rune) bool { return !s.has(r) }) }
+
+func both(a, b *set) *set { return newSet(func(r rune) bool { return a.has(r) && b.has(r) }) }
+
+func anyOf(sets []*set) *set {
+	if len(sets) == 1 {
+		return sets[0]
+	}
+	return newSet(func(r rune) bool {
+		for _, s := range sets {
+			if s.has(r) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func ofProps(p ucd.Props) *set {
+	return newSet(func(r rune) bool { return properties.Of(r)&p != 0 })
+}
+
+// begins gives the size of the first character of text if the set has it, or else 0.
+func (s *set) begins(text []byte) int {
+	if len(text) == 0 {
+		return 0
+	}
+	if b := text[0]; b < utf8.RuneSelf {
+		return int(s.ascii[b/64] >> (b % 64) & 1)
+	}
+	if r, n := utf8.DecodeRune(text); s.has(r) {
+		return n
+	}
+	return 0
+}
+
+var (
+	properties = ucd.Properties()
+	propNames  = map[string]ucd.Props{
+		"L": ucd.L, "N": ucd.N, "P": ucd.P, "S": ucd.S, "M": ucd.M,
+		"Lu": ucd.Lu, "Ll": ucd.Ll, "Lt": ucd.Lt, "Lm": ucd.Lm, "Lo": ucd.Lo,
+	}
+)
+
+// escape reads a sequence that begins with a backslash.
+func (p *parser) escape(inClass bool) (*set, error) {
+	p.at++
+	if p.at == len(p.in) {
+		return nil, errors.New("a backslash at the end")
+	}
+	r, n := utf8.DecodeRuneInString(p.in[p.at:])
+	p.at += n
+	var s *set
+	switch r {
+	case 's', 'S':
+		s = ofProps(ucd.White)
+	case 'd', 'D':
+		s = ofProps(ucd.Digit)
+	case 'w', 'W':
+		s = ofProps(ucd.Word)
+		if inClass { // where Oniguruma counts these as parts of words no more
+			word := s
+			s = newSet(func(r rune) bool { return word.has(r) && !strings.ContainsRune("²³¹¼½¾", r) })
+		}
+	case 'p', 'P':
+		return p.property(r == 'P')
+	case 'u', 'x':
+		return p.number(r)
+	default:
+		if i := strings.IndexRune("nrtfv", r); i >= 0 {
+			r = rune("\n\r\t\f\v"[i])
+		} else if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= utf8.RuneSelf {
+			return nil, fmt.Errorf(`\%c`, r)
+		}
+		return between(r, r), nil
+	}
+	if r < 'a' {
+		s = not(s)
+	}
+	return s, nil
+}
+
+// number reads what follows \x and \u.
+func (p *parser) number(kind rune) (*set, error) {
+	rest := p.in[p.at:]
+	digits, size := "", 0
+	switch {
+	case kind == 'x' && strings.HasPrefix(rest, "{"):
+		size = strings.IndexByte(rest, '}') + 1
+		digits = rest[1:max(1, size-1)]
+	case kind == 'x':
+		size = min(2, len(rest))
+		digits = rest[:size]
+	default:
+		size = min(4, len(rest))
+		digits = rest[:size]
+	}
+	r, err := strconv.ParseUint(digits, 16, 21)
+	// \xHH names a byte, which is a character only in ASCII.
+	if err != nil || kind == 'x' && rest[0] != '{' && r >= utf8.RuneSelf || kind == 'u' && size < 4 || !utf8.ValidRune(rune(r)) {
+		return nil, fmt.Errorf(`\%c without the number of a character`, kind)
+	}
+	p.at += size
+	return between(rune(r), rune(r)), nil
+}
+
+// property reads the braces of \p{…}.
+func (p *parser) property(negated bool) (*set, error) {
+	end := strings.IndexByte(p.in[p.at:], '}')
+	if end < 1 || p.in[p.at] != '{' {
+		return nil, errors.New(`\p without a name`)
+	}
+	name := p.in[p.at+1 : p.at+end]
+	p.at += end + 1
+	if strings.HasPrefix(name, "^") {
+		name, negated = name[1:], !negated
+	}
+	props, ok := propNames[name]
+	if !ok {
+		return nil, fmt.Errorf(`\p{%s}`, name)
+	}
+	s := ofProps(props)
+	if negated {
+		s = not(s)
+	}
+	return s, nil
+}
+
+// class reads a class in brackets, and those that it holds.
+func (p *parser) class() (*set, error) {
+	p.at++
+	if p.depth++; p.depth > maxDepth {
+		return nil, errors.New("too many brackets in each other")
+	}
+	defer func() { p.depth-- }()
+	negated := strings.HasPrefix(p.in[p.at:], "^")
+	if negated {
+		p.at++
+	}
+	var members []*set
+	var left *set // what stands before &&
+	join := func() error {
+		if len(members) == 0 {
+			return errors.New("an empty class")
+		}
+		s := anyOf(members)
+		if left != nil {
+			s = both(left, s)
+		}
+		left, members = s, nil
+		return nil
+	}
+	for p.at < len(p.in) {
+		switch rest := p.in[p.at:]; {
+		case rest[0] == ']':
+			if err := join(); err != nil {
+				return nil, err
+			}
+			p.at++
+			if p.fold && negated {
+				return nil, errors.New("a negated class without case")
+			}
+			if negated {
+				left = not(left)
+			}
+			return left, nil
+		case strings.HasPrefix(rest, "&&"):
+			if err := join(); err != nil {
+				return nil, err
+			}
+			p.at += 2
+		default:
+			s, err := p.span()
+			if err != nil {
+				return nil, err
+			}
+			members = append(members, s)
+		}
+	}
+	return nil, errors.New("a class that does not end")
+}
+
+// span reads a member of a class, or two that a range lies between.
+func (p *parser) span() (*set, error) {
+	low, err := p.member()
+	if err != nil {
+		return nil, err
+	}
+	if low.char < 0 || !strings.HasPrefix(p.in[p.at:], "-") || strings.HasPrefix(p.in[p.at:], "-]") {
+		return p.folded(low)
+	}
+	p.at++
+	high, err := p.member()
+	if err != nil {
+		return nil, err
+	}
+	if high.char < low.char {
+		return nil, errors.New("a range that is none")
+	}
+	if p.fold {
+		return nil, errors.New("a range without case")
+	}
+	return between(low.char, high.char), nil
+}
+
+// member reads one member of a class.
+func (p *parser) member() (*set, error) {
+	rest := p.in[p.at:]
+	switch {
+	case rest == "":
+		return nil, errors.New("a class that does not end")
+	case rest[0] == '\\':
+		return p.escape(true)
+	case strings.HasPrefix(rest, "[:"):
+		return nil, errors.New("a POSIX bracket")
+	case rest[0] == '[':
+		return p.class()
+	}
+	r, n := utf8.DecodeRuneInString(rest)
+	p.at += n
+	return between(r, r), nil
+}
+
+// folded adds to a single letter its other cases, where (?i:…) asks for them.
+func (p *parser) folded(s *set) (*set, error) {
+	switch r := s.char; {
+	case !p.fold:
+		return s, nil
+	case r < 0:
+		return nil, errors.New("a set without case")
+	case r >= utf8.RuneSelf:
+		return nil, fmt.Errorf("%c without case", r)
+	case r|0x20 >= 'a' && r|0x20 <= 'z':
+		lower, upper, third := r|0x20, r&^0x20, r
+		switch lower {
+		case 's':
+			third = 'ſ'
+		case 'k':
+			third = 'K' // Kelvin
+		}
+		return newSet(func(r rune) bool { return r == lower || r == upper || r == third }), nil
+	}
+	return s, nil
+}
