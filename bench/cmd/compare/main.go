@@ -16,6 +16,7 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/interleave"
 	"github.com/avoformer/avoformer/bench/internal/native"
 	"github.com/avoformer/avoformer/bench/internal/ours"
+	"github.com/avoformer/avoformer/bench/internal/peak"
 	"github.com/avoformer/avoformer/bench/internal/work"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -38,7 +39,7 @@ func run() error {
 	verbose := flag.Bool("v", false, "a line for every contestant")
 	flag.Parse()
 
-	list, err := work.Select(work.All, *cases)
+	list, err := work.Select(slices.Concat(work.All, work.Int8), *cases)
 	if err != nil {
 		return err
 	}
@@ -47,6 +48,7 @@ func run() error {
 	for _, isa := range slices.Backward(kernels.Supported()) {
 		if *isas == "all" || slices.Contains(strings.Split(*isas, ","), isa.String()) {
 			contestants = append(contestants, ours.Tier{ISA: isa, Threads: *threads})
+			contestants = append(contestants, ours.Tier{ISA: isa, Threads: *threads, Float32: true})
 			tiers++
 		}
 	}
@@ -69,6 +71,9 @@ func run() error {
 		d := work.NewData(c)
 		results := interleave.Run(d, contestants, interleave.Options{Rounds: *rounds, Block: *block})
 		show(c, results, tiers, *verbose)
+		if c.Int8 {
+			showPeaks(*threads, *isas)
+		}
 	}
 	if len(missing) > 0 {
 		fmt.Printf("incomplete: without %s\n", strings.Join(missing, ", "))
@@ -79,10 +84,13 @@ func run() error {
 // show prints a line per tier: its speed, and the median over the rounds of best peer / ours.
 func show(c work.Case, results []interleave.Result, tiers int, verbose bool) {
 	var own, peers []interleave.Result
+	float32s := map[string]interleave.Result{}
 	for _, r := range results {
 		switch {
 		case r.Refused != nil:
 			fmt.Printf("%-28v %s %s: %v\n", c, r.Name, r.Version, r.Refused)
+		case strings.HasPrefix(r.Name, "float32/"):
+			float32s[strings.TrimPrefix(r.Name, "float32/")] = r
 		case strings.HasPrefix(r.Name, "avoformer/"):
 			own = append(own, r)
 		default:
@@ -96,6 +104,12 @@ func show(c work.Case, results []interleave.Result, tiers int, verbose bool) {
 		return 1
 	})
 	line := func(r interleave.Result, rest string) {
+		if c.Int8 {
+			rest += fmt.Sprintf(", error %.2f%%", 100*r.Error)
+		}
+		if f, ok := float32s[strings.TrimPrefix(r.Name, "avoformer/")]; ok {
+			rest += fmt.Sprintf(", float32/ours %.3f (%.2f µs)", f.Ratio(r), f.Median()*1e6)
+		}
 		fmt.Printf("%-28v %-22s %10.2f µs %7.1f %-7s ±%2.0f%%  %s\n", c, label(r), r.Median()*1e6, c.Rate(r.Median()), c.Metric().Unit(), 50*r.Spread(), rest)
 	}
 	for _, r := range own {
@@ -112,6 +126,16 @@ func show(c work.Case, results []interleave.Result, tiers int, verbose bool) {
 				rest = fmt.Sprintf("peer/ours %.3f", r.Ratio(own[0]))
 			}
 			line(r, rest)
+		}
+	}
+}
+
+// showPeaks prints the peaks of the instructions that multiply float32 and int8.
+func showPeaks(threads int, isas string) {
+	for _, isa := range slices.Backward(kernels.Supported()) {
+		if isas == "all" || slices.Contains(strings.Split(isas, ","), isa.String()) {
+			const each = 15 * time.Millisecond
+			fmt.Printf("%-28s %-22s float32 %.1f GFLOP/s, int8 %.1f Gop/s\n", "peaks", isa, peak.FMA(isa, threads, each), peak.Int8(isa, threads, each))
 		}
 	}
 }

@@ -18,14 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/avoformer/avoformer/bench/internal/gopeer"
-	"github.com/avoformer/avoformer/bench/internal/interleave"
-	"github.com/avoformer/avoformer/bench/internal/native"
-	"github.com/avoformer/avoformer/bench/internal/ours"
-	"github.com/avoformer/avoformer/bench/internal/peak"
 	"github.com/avoformer/avoformer/bench/internal/report"
-	"github.com/avoformer/avoformer/bench/internal/work"
-	"github.com/avoformer/avoformer/kernels"
 )
 
 type options struct {
@@ -37,6 +30,8 @@ type options struct {
 	dir     string
 	peers   string
 	all     bool
+	random  bool
+	held    string
 	render  string
 	readme  string
 	print   bool
@@ -53,6 +48,8 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "results", "where a report goes")
 	flag.StringVar(&o.peers, "peers", "", "comma-separated native libraries, or none; every one found when empty")
 	flag.BoolVar(&o.all, "all", false, "every version of a native library that is found, not the newest alone")
+	flag.BoolVar(&o.random, "random", false, "also 40 shapes drawn at random, once")
+	flag.StringVar(&o.held, "held", "", "also the cases with this library and the others held to a narrower instruction `set` (avx2), without those that cannot be")
 	flag.StringVar(&o.render, "render", "", "write the report of a saved run again instead of measuring")
 	flag.StringVar(&o.readme, "readme", "", "also put an excerpt between the performance markers of this `file`")
 	flag.BoolVar(&o.print, "print", false, "print the report and write no files")
@@ -101,7 +98,7 @@ func run(o options) error {
 	}
 	fmt.Println("wrote", base+".md")
 	if o.readme != "" {
-		return excerpt(o.readme, r, "bench/results/"+r.Slug()+".md")
+		return excerpt(o.readme, o.dir, r, plots)
 	}
 	return nil
 }
@@ -112,7 +109,11 @@ const (
 	end   = "<!-- performance: end -->"
 )
 
-func excerpt(file string, r *report.Run, link string) error {
+// plotted is what the name of the README's plot ends with.
+const plotted = "-encoder-length.svg"
+
+// excerpt writes the part of a README about r, with a line for every run saved in dir.
+func excerpt(file, dir string, r *report.Run, plots []report.Plot) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -121,118 +122,42 @@ func excerpt(file string, r *report.Run, link string) error {
 	if i < 0 || j < i {
 		return fmt.Errorf("%s lacks the lines %q and %q", file, begin, end)
 	}
-	out := fmt.Sprintf("%s%s\n%s\n%s", text[:i], begin, r.Excerpt(link), text[j:])
+	saved, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return err
+	}
+	var all []*report.Run
+	for _, path := range saved {
+		one, err := report.Load(path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		all = append(all, one)
+	}
+	var plot report.Plot
+	for _, p := range plots {
+		if strings.HasSuffix(p.File, plotted) {
+			plot = p
+		}
+	}
+	link, err := relative(filepath.Dir(file), dir)
+	if err != nil {
+		return err
+	}
+	out := fmt.Sprintf("%s%s\n%s\n%s", text[:i], begin, r.Excerpt(filepath.ToSlash(link), plot, all), text[j:])
 	return os.WriteFile(file, []byte(out), 0o644)
 }
 
-// keepBelow is the size up to which a case's inputs and their oracle are kept for the next number of
-// threads.
-const keepBelow = 32 << 20
-
-// attempts is how often a case is measured again while the machine disturbs it; the quietest time
-// counts, whoever was faster in it.
-const attempts = 2
-
-// measure runs all cases at all thread counts within the time given.
-func measure(o options) (*report.Run, error) {
-	list := work.All
-	if o.quick {
-		list = work.Quick
-	}
-	list, err := work.Select(list, o.cases)
+// relative is the path of a folder as another sees it.
+func relative(from, to string) (string, error) {
+	from, err := filepath.Abs(from)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if o.total == 0 {
-		o.total = 10 * time.Minute
-		if o.quick {
-			o.total = 2 * time.Minute
-		}
+	if to, err = filepath.Abs(to); err != nil {
+		return "", err
 	}
-	threads, err := threadCounts(o.threads)
-	if err != nil {
-		return nil, err
-	}
-	r := &report.Run{
-		CPU: o.cpu, System: fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
-		Go: runtime.Version(), Commit: commit(), Command: command(),
-	}
-	if r.CPU == "" {
-		r.CPU = report.CPUName()
-	}
-	kept := map[string]*work.Data{}
-	data := func(c work.Case) *work.Data {
-		d := kept[c.String()]
-		if d == nil {
-			d = work.NewData(c)
-			if c.Bytes() < keepBelow {
-				kept[c.String()] = d
-			}
-		}
-		return d
-	}
-	progress := newProgress(len(list)*len(threads), o.total)
-	for _, t := range threads {
-		progress.say("peers at %d thread(s)", t)
-		contestants, done, missing, names := start(t, o, progress)
-		if t == threads[0] {
-			r.Peers, r.Missing = names, missing
-		}
-		progress.say("peaks at %d thread(s)", t)
-		scale := 1.0
-		if o.quick {
-			scale = 0.3
-		}
-		peaks := peak.Measure(t, scale)
-		for _, c := range list {
-			progress.step("%v, %d thread(s)", c, t)
-			d := data(c)
-			measured := func() report.Entry {
-				return report.NewEntry(c, t, interleave.Run(d, contestants, interleave.Options{
-					Rounds: 50, Block: 5 * time.Millisecond, Limit: progress.share(), Slow: 300 * time.Millisecond,
-				}))
-			}
-			e := measured()
-			for range attempts {
-				if !e.Disturbed() {
-					break
-				}
-				if again := measured(); again.Spread() < e.Spread() {
-					e = again
-				}
-			}
-			r.Entries = append(r.Entries, e)
-		}
-		done()
-		peaks.Raise(peak.Measure(t, scale))
-		r.Peaks = append(r.Peaks, peaks)
-	}
-	progress.end()
-	return r, nil
-}
-
-// start makes the contestants; done ends the processes among them.
-func start(threads int, o options, p *progress) (list []work.Contestant, done func(), missing, names []string) {
-	for _, isa := range kernels.Supported() {
-		list = append(list, ours.Tier{ISA: isa, Threads: threads})
-	}
-	n := native.Options{All: o.all, Say: p.say}
-	if o.peers != "" {
-		n.Only = strings.Split(o.peers, ",")
-	}
-	peers, missing := native.StartAll(threads, n)
-	for _, q := range peers {
-		list = append(list, q)
-	}
-	list = append(list, gopeer.All(threads)...)
-	for _, c := range list[len(kernels.Supported()):] {
-		names = append(names, c.Name()+" "+c.Version())
-	}
-	return list, func() {
-		for _, q := range peers {
-			q.Close()
-		}
-	}, missing, names
+	return filepath.Rel(from, to)
 }
 
 func threadCounts(s string) ([]int, error) {

@@ -15,9 +15,9 @@ type progress struct {
 	terminal  bool
 }
 
-func newProgress(steps int, total time.Duration) *progress {
+func newProgress(total time.Duration) *progress {
 	info, err := os.Stderr.Stat()
-	return &progress{steps: steps, total: total, start: time.Now(), terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
+	return &progress{total: total, start: time.Now(), terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
 }
 
 func (p *progress) left() time.Duration { return max(0, p.total-time.Since(p.start)) }

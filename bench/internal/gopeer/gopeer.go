@@ -54,6 +54,9 @@ func (l library) Variants(work.Case) []string { return []string{""} }
 // Open implements [work.Contestant].
 func (l library) Open(d *work.Data, _ string) (work.Job, error) {
 	out := make([]float32, d.OutputLen())
+	if d.Int8 {
+		return nil, work.ErrUnsupported
+	}
 	run := l.prepare(d, out)
 	if run == nil {
 		return nil, work.ErrUnsupported

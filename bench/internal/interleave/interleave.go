@@ -6,6 +6,7 @@ package interleave
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -17,6 +18,10 @@ import (
 // sleep does not run at its usual speed at once: its caches are another's, and Go's monitor thread
 // looks around every 20 µs for the first 50 times, mostly on the CPU that computes.
 const Warm = 6 * time.Millisecond
+
+// outclassed is how many times longer than the fastest a contestant takes that is timed in the first
+// rounds alone, which leaves the time to those whose figures matter.
+const outclassed, firstRounds = 3, 3
 
 // Options say how long to measure.
 type Options struct {
@@ -32,6 +37,7 @@ type Result struct {
 	Version string
 	Variant string
 	Seconds []float64 // per call, by round
+	Error   float64   // of its result; see [work.Data.Error]
 	Refused error     // its result is wrong, or it failed: nothing is timed
 }
 
@@ -69,6 +75,8 @@ type entry struct {
 	work.Job
 	reps int // 0: timed already
 	warm int // calls before those
+
+	outclassed bool
 }
 
 // time is the time of a round's calls.
@@ -86,13 +94,15 @@ func (e entry) time() (time.Duration, error) {
 func Run(d *work.Data, contestants []work.Contestant, o Options) []Result {
 	var results []Result
 	var jobs []entry
+	var looks []time.Duration // per call, in the first look
+	fastest := time.Duration(math.MaxInt64)
 	for _, c := range contestants {
 		r := Result{Name: c.Name(), Version: c.Version()}
-		job, variant, perCall, err := choose(d, c, o)
+		job, variant, perCall, off, err := choose(d, c, o)
 		if errors.Is(err, work.ErrUnsupported) {
 			continue
 		}
-		r.Variant, r.Refused = variant, err
+		r.Variant, r.Refused, r.Error = variant, err, off
 		reps, warm := 0, 0
 		switch {
 		case err != nil:
@@ -103,16 +113,23 @@ func Run(d *work.Data, contestants []work.Contestant, o Options) []Result {
 			warm = int(min(Warm, o.Block) / perCall)
 		}
 		results = append(results, r)
-		jobs = append(jobs, entry{job, reps, warm})
+		jobs = append(jobs, entry{Job: job, reps: reps, warm: warm})
+		looks = append(looks, perCall)
+		if err == nil {
+			fastest = min(fastest, perCall)
+		}
+	}
+	for i := range jobs {
+		jobs[i].outclassed = looks[i]/outclassed > fastest
 	}
 	start := time.Now()
 	for round := range o.Rounds {
-		if o.Limit > 0 && round >= 3 && time.Since(start) > o.Limit {
+		if o.Limit > 0 && round >= firstRounds && time.Since(start) > o.Limit {
 			break
 		}
 		for _, i := range rand.Perm(len(jobs)) {
 			r := &results[i]
-			if r.Refused != nil || jobs[i].reps == 0 {
+			if r.Refused != nil || jobs[i].reps == 0 || jobs[i].outclassed && round >= firstRounds {
 				continue
 			}
 			t, err := jobs[i].time()
@@ -133,7 +150,7 @@ func Run(d *work.Data, contestants []work.Contestant, o Options) []Result {
 
 // choose opens the contestant's fastest variant whose result is right. The error is ErrUnsupported
 // where it offers none, and tells what is wrong where all that it offers are wrong.
-func choose(d *work.Data, c work.Contestant, o Options) (best work.Job, variant string, perCall time.Duration, err error) {
+func choose(d *work.Data, c work.Contestant, o Options) (best work.Job, variant string, perCall time.Duration, off float64, err error) {
 	err = work.ErrUnsupported
 	for _, v := range c.Variants(d.Case) {
 		job, openErr := c.Open(d, v)
@@ -143,7 +160,8 @@ func choose(d *work.Data, c work.Contestant, o Options) (best work.Job, variant 
 			}
 			continue
 		}
-		t, failed := calibrate(d, job, o)
+		var e float64
+		t, failed := calibrate(d, job, o, &e)
 		if failed != nil {
 			job.Close()
 			if best == nil {
@@ -158,14 +176,14 @@ func choose(d *work.Data, c work.Contestant, o Options) (best work.Job, variant 
 		if best != nil {
 			best.Close()
 		}
-		best, variant, perCall, err = job, v, t, nil
+		best, variant, perCall, off, err = job, v, t, e, nil
 	}
-	return best, variant, perCall, err
+	return best, variant, perCall, off, err
 }
 
-// calibrate checks the result and finds about how long a call takes. One that is slow in this process
+// calibrate checks the result, sets its error, and finds about how long a call takes. One that is slow in this process
 // is repeated once only: the first call may have had memory to allocate.
-func calibrate(d *work.Data, job work.Job, o Options) (perCall time.Duration, err error) {
+func calibrate(d *work.Data, job work.Job, o Options, off *float64) (perCall time.Duration, err error) {
 	start := time.Now()
 	out, err := job.Output()
 	took := time.Since(start)
@@ -175,6 +193,7 @@ func calibrate(d *work.Data, job work.Job, o Options) (perCall time.Duration, er
 	if err := d.Check(out); err != nil {
 		return 0, fmt.Errorf("wrong result, not timed: %w", err)
 	}
+	*off = d.Error(out)
 	if o.Slow > 0 && took > 2*o.Slow {
 		start = time.Now()
 		if _, err := job.Output(); err != nil {

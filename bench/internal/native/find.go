@@ -266,6 +266,7 @@ func buildGo(name, flag string) (string, error) {
 type Options struct {
 	Only []string                         // families, or nil for all
 	All  bool                             // every version found, not the newest of each family alone
+	ISA  string                           // hold them to an instruction set, a key of held; "" for what they choose
 	Say  func(format string, args ...any) // takes messages about what is used and what is skipped
 
 	under []string // look below these prefixes alone
@@ -288,7 +289,11 @@ func StartAll(threads int, o Options) (peers []*Peer, missing []string) {
 		if o.Only != nil && !slices.Contains(o.Only, family(l.Name)) && !slices.Contains(o.Only, l.Name) {
 			continue
 		}
-		p, err := l.Start(threads)
+		if o.ISA != "" && slices.Contains(held[o.ISA].without, family(l.Name)) {
+			o.Say("skipped: %s, which cannot be held to %s", l.Name, o.ISA)
+			continue
+		}
+		p, err := l.Start(threads, o.ISA)
 		if err != nil {
 			o.Say("skipped: %v", err)
 			continue
@@ -317,7 +322,7 @@ func StartAll(threads int, o Options) (peers []*Peer, missing []string) {
 		}
 	}
 	for _, f := range Required {
-		if !have[f] {
+		if !have[f] && !slices.Contains(held[o.ISA].without, f) {
 			o.Say("missing: %s", f)
 			missing = append(missing, f)
 		}

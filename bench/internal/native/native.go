@@ -40,6 +40,9 @@ type Peer struct {
 	stderr        *tail
 	dir           string
 	open          *job
+	library       Library
+	isa           string
+	ended         bool // it crashed or hung; the next case starts it anew
 }
 
 // Name implements [work.Contestant].
@@ -48,29 +51,38 @@ func (p *Peer) Name() string { return p.name }
 // Version implements [work.Contestant].
 func (p *Peer) Version() string { return p.version }
 
-// Start builds what the library needs and runs it.
-func (l Library) Start(threads int) (*Peer, error) {
-	argv, err := l.command(threads)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", l.Name, err)
-	}
+// Start builds what the library needs and runs it, with its instruction set held to isa where that
+// is not "".
+func (l Library) Start(threads int, isa string) (*Peer, error) {
 	dir, err := os.MkdirTemp(scratchRoot(), "peer")
 	if err != nil {
 		return nil, err
 	}
-	p := &Peer{name: l.Name, threads: threads, dir: dir, stderr: new(tail)}
-	p.cmd = exec.Command(argv[0], argv[1:]...)
-	n := strconv.Itoa(threads)
+	p := &Peer{name: l.Name, threads: threads, dir: dir, library: l, isa: isa}
+	if err := p.start(); err != nil {
+		os.RemoveAll(dir)
+		return nil, fmt.Errorf("%s: %w", l.Name, err)
+	}
+	return p, nil
+}
+
+func (p *Peer) start() error {
+	argv, err := p.library.command(p.threads)
+	if err != nil {
+		return err
+	}
+	p.cmd, p.stderr, p.ended = exec.Command(argv[0], argv[1:]...), new(tail), false
+	n := strconv.Itoa(p.threads)
 	p.cmd.Env = append(os.Environ(), "OMP_NUM_THREADS="+n, "OPENBLAS_NUM_THREADS="+n, "BLIS_NUM_THREADS="+n,
 		"MKL_NUM_THREADS="+n, "MKL_THREADING_LAYER=INTEL", "OMP_DYNAMIC=false")
-	p.cmd.Env = append(p.cmd.Env, l.env...)
+	p.cmd.Env = append(p.cmd.Env, p.library.env...)
+	p.cmd.Env = append(p.cmd.Env, held[p.isa].env...)
 	p.cmd.Stderr = p.stderr
 	p.in, _ = p.cmd.StdinPipe()
 	stdout, _ := p.cmd.StdoutPipe()
 	p.out = bufio.NewReader(stdout)
 	if err := p.cmd.Start(); err != nil {
-		os.RemoveAll(dir)
-		return nil, fmt.Errorf("%s: %w", l.Name, err)
+		return err
 	}
 	line, err := p.read()
 	version, ready := strings.CutPrefix(line, "ready ")
@@ -78,12 +90,12 @@ func (l Library) Start(threads int) (*Peer, error) {
 		err = errors.New(line)
 	}
 	if err != nil {
-		p.Close()
-		return nil, fmt.Errorf("%s: %w", l.Name, err)
+		p.stop()
+		return err
 	}
 	p.version = strings.TrimSpace(version)
 	p.pause()
-	return p, nil
+	return nil
 }
 
 // scratchRoot prefers memory over a disk for the inputs that go to a peer.
@@ -96,6 +108,14 @@ func scratchRoot() string {
 
 // Close ends the process.
 func (p *Peer) Close() error {
+	p.stop()
+	return os.RemoveAll(p.dir)
+}
+
+func (p *Peer) stop() {
+	if p.cmd.Process == nil {
+		return
+	}
 	p.resume()
 	p.in.Close()
 	done := make(chan error, 1)
@@ -106,12 +126,18 @@ func (p *Peer) Close() error {
 		p.cmd.Process.Kill()
 		<-done
 	}
-	return os.RemoveAll(p.dir)
 }
 
+// patience is how long an answer may take before the process counts as hung.
+const patience = 2 * time.Minute
+
 func (p *Peer) read() (string, error) {
+	process := p.cmd.Process
+	timer := time.AfterFunc(patience, func() { process.Kill() })
+	defer timer.Stop()
 	line, err := p.out.ReadString('\n')
 	if err != nil {
+		p.ended = true
 		time.Sleep(50 * time.Millisecond) // for the last words on standard error
 		return "", fmt.Errorf("the program ended: %w %s", err, p.stderr)
 	}
@@ -123,6 +149,7 @@ func (p *Peer) ask(format string, args ...any) (string, error) {
 	p.resume()
 	defer p.pause()
 	if _, err := fmt.Fprintf(p.in, format+"\n", args...); err != nil {
+		p.ended = true
 		return "", fmt.Errorf("%s: %w %s", p.name, err, p.stderr)
 	}
 	line, err := p.read()
@@ -138,8 +165,11 @@ func (p *Peer) Variants(c work.Case) []string {
 	case "onnxruntime":
 		return onnx.Variants(c)
 	case "torch":
-		if c.Op == work.SDPA || c.Op == work.SDPADecode {
+		switch {
+		case c.Op == work.SDPA || c.Op == work.SDPADecode:
 			return []string{"sdpa", "bmm"}
+		case c.Int8: // the engine
+			return []string{"fbgemm", "x86", "onednn"}
 		}
 		return []string{"eager"}
 	case "onednn", "gonum", "archsimd":
@@ -175,6 +205,14 @@ type job struct {
 // Open implements [work.Contestant]. The inputs are written to files that the process reads. A
 // process holds one case at a time, so a second variant of it is opened anew for every turn.
 func (p *Peer) Open(d *work.Data, variant string) (work.Job, error) {
+	if p.ended {
+		p.stop()
+		p.open = nil
+		if err := p.start(); err != nil {
+			p.ended = true
+			return nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
 	dir := filepath.Join(p.dir, strings.NewReplacer(" ", "_").Replace(d.Case.String())+"_"+variant)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -199,7 +237,7 @@ func (p *Peer) Open(d *work.Data, variant string) (work.Job, error) {
 		}
 	}
 	j := &job{p: p, d: d, decode: decode}
-	j.open = fmt.Sprintf("case %s %s %s %s", d.Op, variant, dir, strings.ReplaceAll(d.Shape(), "x", " "))
+	j.open = fmt.Sprintf("case %s %s %s %s", d.Name(), variant, dir, strings.ReplaceAll(d.Shape(), "x", " "))
 	if err := j.enter(); err != nil {
 		return nil, err
 	}

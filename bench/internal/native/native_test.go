@@ -14,14 +14,22 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/work"
 )
 
-// A stand-in for OpenBLAS: three loops, off by FAULT.
+// A stand-in for OpenBLAS: three loops, off by FAULT. It crashes at 13 columns.
 const standIn = `
+#include <stdio.h>
+#include <stdlib.h>
 #ifndef VERSION
 #define VERSION "9.9.1"
 #endif
 void openblas_set_num_threads(int n) { (void)n; }
-char *openblas_get_config(void) { return "OpenBLAS " VERSION " test"; }
+char *openblas_get_config(void) {
+  static char held[64];
+  char *core = getenv("OPENBLAS_CORETYPE");
+  snprintf(held, sizeof held, "OpenBLAS %s test", core ? core : VERSION);
+  return held;
+}
 void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc) {
+  if (n == 13) abort();
   for (int i = 0; i < m; i++)
     for (int j = 0; j < n; j++) {
       float s = 0;
@@ -132,6 +140,39 @@ func TestLibraryThatDoesNotLoadIsSkipped(t *testing.T) {
 	peers, _, said := start(t, Options{}, prefix)
 	if len(peers) != 0 || !strings.Contains(said, "skipped: openblas") {
 		t.Errorf("started %d:\n%s", len(peers), said)
+	}
+}
+
+// A library that crashes is refused for that case, and computes the next.
+func TestCrashIsOneCase(t *testing.T) {
+	prefix := t.TempDir()
+	install(t, prefix, "9.9.1", "0")
+	peers, _, said := start(t, Options{}, prefix)
+	if len(peers) != 1 {
+		t.Fatalf("started %d:\n%s", len(peers), said)
+	}
+	for _, c := range []struct {
+		name    string
+		refused bool
+	}{{"gemm_nn 5x13x7", true}, {"gemm_nn 5x9x7", false}, {"gemm_nn 4x13x7", true}, {"gemm_nn 4x9x7", false}} {
+		r := interleave.Run(work.NewData(work.MustParse(c.name)), []work.Contestant{peers[0]}, interleave.Options{Rounds: 2})
+		if len(r) != 1 || (r[0].Refused != nil) != c.refused {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+	}
+}
+
+// Held to an instruction set, libraries are told so, and those that cannot be are left out without
+// counting as missing.
+func TestHeld(t *testing.T) {
+	prefix := t.TempDir()
+	install(t, prefix, "9.9.1", "0")
+	peers, missing, said := start(t, Options{ISA: "avx2"}, prefix)
+	if len(peers) != 1 || peers[0].Version() != "Haswell" || !slices.Equal(missing, []string{"onednn"}) {
+		t.Errorf("missing %v, peers %+v\n%s", missing, peers, said)
+	}
+	if !CanHold("avx2") || CanHold("avx512") {
+		t.Error("CanHold")
 	}
 }
 

@@ -36,6 +36,7 @@ func (m *message) float(field int, f float32) {
 
 const (
 	elemFloat = 1
+	elemInt8  = 3
 	attrFloat = 1
 	attrInt   = 2
 	microsoft = "com.microsoft"
@@ -81,18 +82,37 @@ func (g *graph) node(op string, a attrs, output string, inputs ...string) {
 
 // constant adds an initializer.
 func (g *graph) constant(name string, x []float32, dims ...int) {
-	var t message
-	for _, d := range dims {
-		t.varint(1, uint64(d))
-	}
-	t.varint(2, elemFloat)
-	t.string(8, name)
 	raw := make([]byte, 4*len(x))
 	for i, v := range x {
 		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(v))
 	}
+	g.initializer(name, elemFloat, raw, dims)
+}
+
+func (g *graph) initializer(name string, elem uint64, raw []byte, dims []int) {
+	var t message
+	for _, d := range dims {
+		t.varint(1, uint64(d))
+	}
+	t.varint(2, elem)
+	t.string(8, name)
 	t.bytes(9, raw)
 	g.m.bytes(5, t)
+}
+
+// quantized adds the k x n matrix x as int8, symmetric by columns, and its scales.
+func (g *graph) quantized(name, scales string, x []float32, k, n int) {
+	s, raw := make([]float32, n), make([]byte, k*n)
+	for j := range n {
+		for p := range k {
+			s[j] = max(s[j], float32(math.Abs(float64(x[p*n+j])))/127)
+		}
+		for p := range k {
+			raw[p*n+j] = byte(int8(math.RoundToEven(float64(x[p*n+j] / s[j]))))
+		}
+	}
+	g.initializer(name, elemInt8, raw, []int{k, n})
+	g.constant(scales, s, n)
 }
 
 func (g *graph) value(field int, name string, dims []int) {
@@ -169,6 +189,17 @@ func Build(d *work.Data, variant string) *Model {
 	g := &graph{}
 	s := d.Dims
 	opset := 17
+	switch {
+	case d.Int8 && d.Op == work.GemmPacked: // A is quantized in the call, with one scale
+		m, n, k := s[0], s[1], s[2]
+		g.input(d.In[0], m, k)
+		g.quantized("b", "s", d.In[1], k, n)
+		g.node(microsoft+":DynamicQuantizeMatMul", nil, "y", "i0", "b", "s")
+		g.output(m, n)
+		return g.model(opset)
+	case d.Int8:
+		return nil
+	}
 	switch d.Op {
 	case work.GemmNN, work.GemmNT:
 		m, n, k := s[0], s[1], s[2]

@@ -78,9 +78,10 @@ func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
 		normWeights(d, w, "norm1.", 5, n)
 		feedForwardWeights(d, w, 7, n, f)
 		normWeights(d, w, "norm2.", 11, n)
-		m, err := transformer.NewLayer(transformer.LayerConfig{Self: attention(n, heads), FeedForward: feedForward(n, f), Norm: norm},
-			classic.TorchEncoder().Layer, w, "")
-		if err != nil {
+		l := transformer.NewLoader(w)
+		l.Pack(func(string, kernels.Format, bool) kernels.Format { return t.format(d.Case) })
+		m := l.Layer(transformer.LayerConfig{Self: attention(n, heads), FeedForward: feedForward(n, f), Norm: norm}, classic.TorchEncoder().Layer)
+		if err := l.Finish(); err != nil {
 			return nil, err
 		}
 		in := transformer.LayerInput{X: d.In[0], Batch: transformer.Uniform(s[0], s[1])}

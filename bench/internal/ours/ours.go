@@ -13,10 +13,25 @@ import (
 type Tier struct {
 	ISA     kernels.ISA
 	Threads int
+	// Float32 takes part in the cases with weights of int8 alone, with weights of float32.
+	Float32 bool
 }
 
 // Name implements [work.Contestant].
-func (t Tier) Name() string { return "avoformer/" + t.ISA.String() }
+func (t Tier) Name() string {
+	if t.Float32 {
+		return "float32/" + t.ISA.String()
+	}
+	return "avoformer/" + t.ISA.String()
+}
+
+// format is that of the weights of a case.
+func (t Tier) format(c work.Case) kernels.Format {
+	if c.Int8 && !t.Float32 {
+		return kernels.FormatInt8
+	}
+	return kernels.FormatF32
+}
 
 // Version implements [work.Contestant].
 func (t Tier) Version() string { return runtime.Version() }
@@ -26,6 +41,9 @@ func (t Tier) Variants(work.Case) []string { return []string{""} }
 
 // Open implements [work.Contestant].
 func (t Tier) Open(d *work.Data, _ string) (work.Job, error) {
+	if t.Float32 && !d.Int8 {
+		return nil, work.ErrUnsupported
+	}
 	defer kernels.Use(t.ISA)()
 	out, run := t.prepare(d)
 	if run == nil {
@@ -76,7 +94,11 @@ func (t Tier) prepare(d *work.Data) (out []float32, run func()) {
 		}
 	case work.GemmPacked, work.LinearBiasGELU:
 		m, n, k := s[0], s[1], s[2]
-		b := kernels.PackB(kernels.NoTrans, k, n, in[1], n)
+		b := kernels.PackBRows(t.format(d.Case), n, k, func(j int, dst []float32) {
+			for p := range dst {
+				dst[p] = in[1][p*n+j]
+			}
+		})
 		var ep kernels.Epilogue
 		if d.Op == work.LinearBiasGELU {
 			ep = kernels.Epilogue{Bias: in[2], Activation: kernels.ActGELU}

@@ -13,7 +13,7 @@ func copyNEON(dst, src []float32)
 
 func loopsOf(isa kernels.ISA) loops {
 	if isa == kernels.NEON {
-		return loops{fmaNEON, 24 * 4, readNEON, copyNEON}
+		return loops{fma: fmaNEON, lanes: 24 * 4, read: readNEON, copyFloats: copyNEON}
 	}
 	return generic
 }

@@ -21,10 +21,12 @@ type loops struct {
 	lanes      int
 	read       func(x []float32) float32 // len(x) is a multiple of 128
 	copyFloats func(dst, src []float32)  // as long, too
+	int8       func(n int)               // n times int8Lanes multiply-adds of int8; nil where none is measured
+	int8Lanes  int
 }
 
 // generic is what compiled Go reaches; its arithmetic is scalar.
-var generic = loops{fmaGeneric, 8, readGeneric, func(dst, src []float32) { copy(dst, src) }}
+var generic = loops{fma: fmaGeneric, lanes: 8, read: readGeneric, copyFloats: func(dst, src []float32) { copy(dst, src) }}
 
 var sink float32
 
@@ -130,6 +132,22 @@ func FMA(isa kernels.ISA, threads int, each time.Duration) float64 {
 		return func() float64 {
 			l.fma(n)
 			return n * float64(l.lanes) * 2
+		}
+	}) * 1e-9
+}
+
+// Int8 returns how many operations a second, in units of 10^9, the instructions make that multiply and
+// add int8 on a tier, a multiply-add counting as two; 0 where there are none.
+func Int8(isa kernels.ISA, threads int, each time.Duration) float64 {
+	l := loopsOf(isa)
+	if l.int8 == nil {
+		return 0
+	}
+	return medianOf(threads, each, func(int) func() float64 {
+		const n = 100_000
+		return func() float64 {
+			l.int8(n)
+			return n * float64(l.int8Lanes) * 2
 		}
 	}) * 1e-9
 }

@@ -51,6 +51,22 @@ func TestFMAIsPlausible(t *testing.T) {
 	}
 }
 
+// int8 is at least as fast as float32 wherever it is measured.
+func TestInt8IsPlausible(t *testing.T) {
+	for _, isa := range kernels.Supported()[1:] {
+		if loopsOf(isa).int8 == nil {
+			continue
+		}
+		var int8s, floats float64
+		for range 8 {
+			int8s, floats = max(int8s, Int8(isa, 1, time.Millisecond)), max(floats, FMA(isa, 1, time.Millisecond))
+		}
+		if int8s < floats {
+			t.Errorf("%s: %g Gop/s of int8, %g GFLOP/s", isa, int8s, floats)
+		}
+	}
+}
+
 func TestLevels(t *testing.T) {
 	for bytes, want := range map[int]string{4: "warm", 512 << 10: "warm", 1 << 20: "shared", 16 << 20: "shared", 17 << 20: "cold"} {
 		if got := Warmth(bytes); got != want {

@@ -136,7 +136,7 @@ func ticks(values []float64) plot.ConstantTicks {
 func (r *Run) ratioPlot() (*plot.Plot, vg.Length, vg.Length, error) {
 	var names []string
 	for _, e := range r.Entries {
-		if _, ok := e.Ratio(); ok && !slices.Contains(names, e.Case) {
+		if _, ok := e.Ratio(); ok && e.Set == Listed && !slices.Contains(names, e.Case) {
 			names = append(names, e.Case)
 		}
 	}
@@ -150,7 +150,7 @@ func (r *Run) ratioPlot() (*plot.Plot, vg.Length, vg.Length, error) {
 	low, high := 0.8, 1.5
 	for i, t := range r.threads() {
 		var xy plotter.XYs
-		for _, e := range r.entries(t) {
+		for _, e := range r.entries(Listed, t) {
 			if q, ok := e.Ratio(); ok {
 				low, high = min(low, q), max(high, q)
 				xy = append(xy, plotter.XY{X: q, Y: row(e.Case)})
@@ -200,7 +200,7 @@ func (r *Run) roofline() (*plot.Plot, vg.Length, vg.Length, error) {
 	points := map[work.Op]plotter.XYs{}
 	var ops []work.Op
 	xmin, xmax, ymin := 0.06, 300.0, 1.0
-	for _, e := range r.entries(1) {
+	for _, e := range r.entries(Listed, 1) {
 		own := e.Own()
 		if own == nil {
 			continue
@@ -281,7 +281,7 @@ func (r *Run) lengths(op work.Op, title string, pick func(dims []int) (length in
 	series := map[string]plotter.XYs{}
 	var names []string
 	var xs []float64
-	for _, e := range r.entries(1) {
+	for _, e := range r.entries(Listed, 1) {
 		c := e.Parsed()
 		if c.Op != op {
 			continue

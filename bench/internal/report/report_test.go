@@ -18,13 +18,13 @@ func sample() *Run {
 	r := &Run{CPU: "Test CPU (R) 9000", System: "linux/amd64, 2 CPUs", Go: "go1.26", Commit: "abc", Command: "report", Peers: []string{"openblas 0.3", "onednn 3.2"},
 		Peaks: []peak.Machine{{Threads: 1, FMA: map[string]float64{"avx2": 100}, Copy: map[string]float64{"8MiB": 80, "256KiB": 100, "256MiB": 20}}}}
 	r.Entries = append(r.Entries,
-		NewEntry(gemm, 1, []interleave.Result{
+		NewEntry(Listed, gemm, 1, []interleave.Result{
 			{Name: Ours + "generic", Seconds: []float64{30e-3}},
 			{Name: Ours + "avx2", Seconds: []float64{2e-3, 4e-3, 2e-3}},
 			{Name: "openblas", Version: "0.3", Seconds: []float64{1.5e-3, 3e-3, 1.6e-3}},
 			{Name: "onednn", Version: "3.2", Refused: errors.New("wrong result, not timed: off")},
 		}),
-		NewEntry(softmax, 1, []interleave.Result{
+		NewEntry(Listed, softmax, 1, []interleave.Result{
 			{Name: Ours + "avx2", Seconds: []float64{50e-6, 51e-6, 49e-6}},
 			{Name: "onednn", Version: "3.2", Variant: "primitive", Seconds: []float64{100e-6, 102e-6, 98e-6}},
 		}))
@@ -65,7 +65,7 @@ func TestMarkdown(t *testing.T) {
 func TestIncomplete(t *testing.T) {
 	r := sample()
 	r.Missing = []string{"onnxruntime"}
-	for name, text := range map[string]string{"report": r.Markdown(nil), "excerpt": r.Excerpt("x")} {
+	for name, text := range map[string]string{"report": r.Markdown(nil), "excerpt": r.Excerpt("x", Plot{}, []*Run{r})} {
 		if !strings.Contains(text, "**Incomplete**: measured without onnxruntime") {
 			t.Errorf("the %s does not say that onnxruntime is missing:\n%s", name, text)
 		}
@@ -102,5 +102,105 @@ func TestPlotsAndRoundTrip(t *testing.T) {
 	again, err := Load(file)
 	if err != nil || again.Markdown(nil) != r.Markdown(nil) {
 		t.Errorf("a saved run renders differently: %v", err)
+	}
+}
+
+// entryOf is a case with a ratio of our time against another library's.
+func entryOf(name string, s Set, threads int, ours, theirs float64) Entry {
+	return NewEntry(s, work.MustParse(name), threads, []interleave.Result{
+		{Name: Ours + "avx2", Seconds: []float64{ours}}, {Name: "onednn", Version: "3.2", Seconds: []float64{theirs}},
+	})
+}
+
+func TestBehind(t *testing.T) {
+	r := sample() // its FMA peak is 100 GFLOP/s
+	const product = "gemm_nn 100x100x100"
+	at := func(share float64) float64 { return 2e6 / (share * 100e9) }
+	for _, c := range []struct {
+		set            Set
+		ratio, reached float64
+		name           string
+		want           bool
+	}{
+		{Listed, 0.94, 0.91, product, true}, {Listed, 0.96, 0.5, product, false}, {Listed, 0.94, 0.93, product, false},
+		{Drawn, 0.94, 0.91, product, true}, {"avx2", 0.94, 0.91, product, false}, {"avx2", 0.92, 0.91, product, true},
+		{Listed, 0.94, 0.99, "softmax 100x100", true}, // no share of a peak is enough
+	} {
+		e := entryOf(c.name, c.set, 1, at(c.reached), at(c.reached)*c.ratio)
+		if got := r.Behind(e); got != c.want {
+			t.Errorf("%+v: behind %v", c, got)
+		}
+	}
+	several := entryOf(product, Listed, 2, at(0.5), at(0.5)*0.94)
+	r.Peaks = append(r.Peaks, peak.Machine{Threads: 2, FMA: map[string]float64{"avx2": 200}})
+	if r.Behind(several) {
+		t.Error("0.94 on two threads is behind")
+	}
+}
+
+// A case that is behind is measured twice more: the median counts, and one of three that is not
+// behind takes it off the list.
+func TestSettle(t *testing.T) {
+	r := sample()
+	for _, c := range []struct {
+		ratios    []float64
+		median    float64
+		measured  int
+		confirmed bool
+	}{
+		{[]float64{1, 9, 9}, 1, 1, false}, {[]float64{0.9, 0.8, 0.7}, 0.8, 3, true}, {[]float64{0.9, 0.8, 1}, 0.9, 3, false},
+	} {
+		i := 0
+		e := Settle(func() Entry {
+			i++
+			return entryOf("softmax 100x100", Listed, 1, 1, c.ratios[i-1])
+		}, r.Behind)
+		if q, _ := e.Ratio(); q != c.median || i != c.measured || r.confirmed(e) != c.confirmed {
+			t.Errorf("%v: ratio %g after %d measurements, confirmed %v; want %g, %d, %v", c.ratios, q, i, r.confirmed(e), c.median, c.measured, c.confirmed)
+		}
+	}
+}
+
+// Each set has sections, a mean and plots of its own; none counts for another.
+func TestSets(t *testing.T) {
+	r := sample()
+	r.Entries = append(r.Entries, entryOf("softmax 1536x128", "avx2", 1, 1, 3), entryOf("softmax 7x9", Drawn, 1, 1, 5))
+	text := r.Markdown(nil)
+	order := []string{"## Summary: cases of the report", "geometric mean of best/ours 1.22", "## Summary: shapes drawn at random", "best/ours 5.00",
+		"## Summary: held to avx2", "best/ours 3.00", "## shapes drawn at random, 1 thread", "| softmax | 7x9 |", "## held to avx2, 1 thread"}
+	at := 0
+	for _, want := range order {
+		i := strings.Index(text[at:], want)
+		if i < 0 {
+			t.Fatalf("lacks %q after %q:\n%s", want, text[:at], text[at:])
+		}
+		at += i
+	}
+	later := sample()
+	later.Entries = []Entry{entryOf("softmax 1536x128", "avx2", 1, 1, 4)}
+	r.Merge(later)
+	if len(r.Entries) != 4 || mean(r.entries("avx2", 1)) != 4 || math.Abs(mean(r.entries(Listed, 1))-math.Sqrt(0.75*2)) > 1e-9 {
+		t.Errorf("merged: %+v", r.Entries)
+	}
+	excerpt := r.Excerpt("bench/results", Plot{"title", "x/y.svg"}, []*Run{r})
+	for _, want := range []string{"| softmax | 1536x128 |", "![title](bench/results/y.svg)", "| [Test CPU (R) 9000](bench/results/test-cpu-r-9000.md) | 1 | 1.22 | 5.00 | 4.00 |"} {
+		if !strings.Contains(excerpt, want) {
+			t.Errorf("lacks %q:\n%s", want, excerpt)
+		}
+	}
+}
+
+func TestNameOf(t *testing.T) {
+	const zen4 = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nflags\t\t: fpu hypervisor lm\n\nprocessor\t: 1\nmodel\t: 1\n"
+	for info, want := range map[string]string{
+		zen4: "AMD EPYC (Zen 4), 2 vCPU",
+		strings.Replace(zen4, " hypervisor", "", 1):     "AMD EPYC (Zen 4)",
+		strings.Replace(zen4, ": 25", ": 26", 1):        "AMD EPYC (Zen 5), 2 vCPU",
+		strings.Replace(zen4, "AuthenticAMD", "Any", 1): "AMD EPYC, 2 vCPU",
+		"processor : 0\n": "",
+	} {
+		if got := nameOf(info); got != want {
+			t.Errorf("%q, want %q, of %q", got, want, info)
+		}
 	}
 }

@@ -54,7 +54,15 @@ var dimsOf = map[Op]int{
 type Case struct {
 	Op   Op
 	Dims []int
+	// Int8 is set where the weights are held in int8, and activations become so in the call: "gemm_packed_int8".
+	Int8 bool
 }
+
+// int8Suffix follows the operation's name.
+const int8Suffix = "_int8"
+
+// int8Ops are the operations that there are with weights of int8.
+var int8Ops = map[Op]bool{GemmPacked: true, EncoderLayer: true}
 
 // Parse reads "gemm_nn 128x768x768".
 func Parse(s string) (Case, error) {
@@ -62,7 +70,12 @@ func Parse(s string) (Case, error) {
 	if len(fields) != 2 {
 		return Case{}, fmt.Errorf("case %q: want an operation and a shape", s)
 	}
-	c := Case{Op: Op(fields[0])}
+	var c Case
+	if op, ok := strings.CutSuffix(fields[0], int8Suffix); ok && int8Ops[Op(op)] {
+		c.Op, c.Int8 = Op(op), true
+	} else {
+		c.Op = Op(fields[0])
+	}
 	want, ok := dimsOf[c.Op]
 	if !ok {
 		return Case{}, fmt.Errorf("case %q: no operation %s", s, c.Op)
@@ -98,7 +111,15 @@ func (c Case) Shape() string {
 	return strings.Join(s, "x")
 }
 
-func (c Case) String() string { return string(c.Op) + " " + c.Shape() }
+// Name is the operation's, with what tells that weights are int8.
+func (c Case) Name() string {
+	if c.Int8 {
+		return string(c.Op) + int8Suffix
+	}
+	return string(c.Op)
+}
+
+func (c Case) String() string { return c.Name() + " " + c.Shape() }
 
 // Metric says in what a case's speed is told.
 type Metric int
@@ -275,15 +296,27 @@ func Select(list []Case, patterns string) ([]Case, error) {
 			add(c)
 			continue
 		}
-		n := len(out)
-		for _, c := range list {
-			if strings.Contains(c.String(), p) {
-				add(c)
-			}
-		}
-		if len(out) == n {
+		found := Matching(list, p)
+		if len(found) == 0 {
 			return nil, fmt.Errorf("no case matches %q", p)
+		}
+		for _, c := range found {
+			add(c)
 		}
 	}
 	return out, nil
+}
+
+// Matching are the cases of list whose name holds one of the comma-separated patterns.
+func Matching(list []Case, patterns string) []Case {
+	var out []Case
+	for _, c := range list {
+		for p := range strings.SplitSeq(patterns, ",") {
+			if strings.Contains(c.String(), strings.TrimSpace(p)) {
+				out = append(out, c)
+				break
+			}
+		}
+	}
+	return out
 }

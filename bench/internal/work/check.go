@@ -72,6 +72,9 @@ func NewSample(c Case, flops float64) *Data {
 	}
 	d.sample(rng, flops)
 	d.oracle()
+	if c.Int8 {
+		d.boundInt8()
+	}
 	return d
 }
 
@@ -305,6 +308,34 @@ func (d *Data) addNorm(y, residual []float64, n, i int) []float64 {
 	out := make([]float64, len(y))
 	ref.AddLayerNorm(out, make([]float64, len(y)), y, residual, len(y)/n, n, ref.Widen(d.In[i]), ref.Widen(d.In[i+1]), 1e-12)
 	return out
+}
+
+// boundInt8 allows for what the roundings to int8 do: some eight standard deviations of the sum of
+// their errors, where both operands have one scale for all, of 7 bits.
+func (d *Data) boundInt8() {
+	bound := 0.1 // of a layer, whose result is normalized
+	if d.Op == GemmPacked {
+		k, top := float64(d.Dims[2]), 0.5
+		unit, size := top/63, top/math.Sqrt(3)
+		bound = 8 * math.Sqrt(2*k) * unit / math.Sqrt(12) * size
+	}
+	for i := range d.bound {
+		d.bound[i] = bound
+	}
+}
+
+// Error is the root of the mean square of a result's errors, relative to that of the oracle's values.
+func (d *Data) Error(got []float32) float64 {
+	var off, all float64
+	for i, r := range d.rows {
+		for j := range d.cols {
+			want := d.want[i*d.cols+j]
+			diff := float64(got[r*d.cols+j]) - want
+			off += diff * diff
+			all += want * want
+		}
+	}
+	return math.Sqrt(off / all)
 }
 
 // Check compares a result with the oracle's. The error names the first element that is too far off.

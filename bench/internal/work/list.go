@@ -23,6 +23,12 @@ var All = parseAll(
 	"decoder_layer", "1x128x128x768x12x3072 10x1x16x512x8x2048",
 )
 
+// Int8 is the cases with weights of int8.
+var Int8 = parseAll(
+	"gemm_packed_int8", "128x768x768 128x3072x768 512x2048x512 32x768x768",
+	"encoder_layer_int8", "1x128x768x12x3072 1x128x384x12x1536",
+)
+
 // Quick is the subset that a first look takes: one case of each kind of work.
 var Quick = parseAll(
 	"gemm_nn", "128x768x768 1024x1024x1024 1x768x768",

@@ -162,6 +162,39 @@ static void add_encoder_layer(Case *c) {
   add_layernorm(sum, in[11], in[12], y, 1e-12f);
 }
 
+// add_int8 appends C = A*B of int8, B symmetric by columns and A with a scale that is known beforehand.
+static void add_int8(const Case *c, long m, long n, long k, float *out) {
+#if DNNL_VERSION_MAJOR >= 3
+  const auto s8 = memory::data_type::s8;
+  float top = 0;
+  for (long i = 0; i < m * k; i++) top = std::fmax(top, std::fabs(c->in[0][i]));
+  memory scale(desc({1}, tag::a), *cpu), scales(desc({n}, tag::a), *cpu);
+  *(float *)scale.get_data_handle() = top / 127;
+  memory plain(memory::desc({k, n}, s8, tag::ab), *cpu), a8(memory::desc({m, k}, s8, tag::ab), *cpu);
+  int8_t *p = (int8_t *)plain.get_data_handle();
+  for (long j = 0; j < n; j++) {
+    float t = 0;
+    for (long i = 0; i < k; i++) t = std::fmax(t, std::fabs(c->in[1][i * n + j]));
+    ((float *)scales.get_data_handle())[j] = t / 127;
+    for (long i = 0; i < k; i++) p[i * n + j] = (int8_t)std::nearbyint(c->in[1][i * n + j] * 127 / t);
+  }
+  memory a = view(desc({m, k}, tag::ab), c->in[0]), y = view(desc({m, n}, tag::ab), out);
+  primitive_attr quantize, attr;
+  quantize.set_scales_mask(DNNL_ARG_DST, 0);
+  steps.push_back({reorder(reorder::primitive_desc(a, a8, quantize)), {{DNNL_ARG_FROM, a}, {DNNL_ARG_TO, a8}, {DNNL_ARG_ATTR_SCALES | DNNL_ARG_DST, scale}}});
+  attr.set_scales_mask(DNNL_ARG_SRC, 0);
+  attr.set_scales_mask(DNNL_ARG_WEIGHTS, 1 << 1);
+  matmul::primitive_desc pd(*cpu, a8.get_desc(), memory::desc({k, n}, s8, tag::any), y.get_desc(), attr);
+  memory b(pd.weights_desc(), *cpu);
+  reorder(plain, b).execute(*queue, plain, b);
+  queue->wait();
+  steps.push_back({matmul(pd), {{DNNL_ARG_SRC, a8}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, y}, {DNNL_ARG_ATTR_SCALES | DNNL_ARG_SRC, scale},
+                                {DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS, scales}}});
+#else
+  throw error(dnnl_unimplemented, "int8 by the interface of version 3 alone");
+#endif
+}
+
 static int build(Case *c) {
   const long *d = c->d;
   auto out = [&](size_t n) { return c->out = floats(c->outlen = n); };
@@ -173,6 +206,8 @@ static int build(Case *c) {
     e.packed = packed || linear;
     if (linear) bias = view(desc({1, n}, tag::ab), c->in[2]), e.bias = &bias, e.gelu = true;
     add_matmul(view(desc({m, k}, tag::ab), c->in[0]), view(desc({k, n}, nt ? tag::ba : tag::ab), c->in[1]), view(desc({m, n}, tag::ab), out(m * n)), e);
+  } else if (is(c->op, "gemm_packed_int8")) {
+    add_int8(c, d[0], d[1], d[2], out(d[0] * d[1]));
   } else if (is(c->op, "bgemm_nn") || is(c->op, "bgemm_nt")) {
     long h = d[0], m = d[1], n = d[2], k = d[3];
     add_matmul(view(desc({h, m, k}, tag::abc), c->in[0]), view(desc({h, k, n}, is(c->op, "bgemm_nt") ? tag::acb : tag::abc), c->in[1]),

@@ -46,6 +46,14 @@ def prepare(op, variant, directory, d):
         a, c = t[0].view(m, k), torch.empty(m, n)
         b = t[1].view(n, k).t() if op == "gemm_nt" else t[1].view(k, n)
         return lambda: torch.mm(a, b, out=c)
+    if op == "gemm_packed_int8":  # activations are quantized in the call, with one scale
+        m, n, k = d
+        a, w = t[0].view(m, k), t[1].view(k, n).t().contiguous()
+        torch.backends.quantized.engine = variant
+        scales = w.abs().amax(1).double() / 127
+        w = torch.quantize_per_channel(w, scales, torch.zeros(n, dtype=torch.long), 0, torch.qint8)
+        packed = torch.ops.quantized.linear_prepack(w, None)
+        return lambda: torch.ops.quantized.linear_dynamic(a, packed, variant != "onednn")
     if op == "linear_bias_gelu":
         m, n, k = d
         a, w, b = t[0].view(m, k), t[1].view(k, n).t().contiguous(), t[2]

@@ -50,6 +50,29 @@ func x86(isa, reg string, size, accumulators int) string {
 	}
 	p("\tDECQ AX\n\tJNZ  loop\n\tVZEROUPPER\n\tRET")
 
+	p("\n// func pairs%s(n int)", isa)
+	p("TEXT ·pairs%s(SB), NOSPLIT, $0-8", isa)
+	p("\tMOVQ n+0(FP), AX")
+	clear(accumulators + 4)
+	p("\tPCALIGN $32\nloop:")
+	for i := range accumulators {
+		p("\tVPMADDWD %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", reg, accumulators, accumulators+1, accumulators+2+i%2)
+		p("\tVPADDD %[1]s%[2]d, %[1]s%[3]d, %[1]s%[3]d", reg, accumulators+2+i%2, i)
+	}
+	p("\tDECQ AX\n\tJNZ  loop\n\tVZEROUPPER\n\tRET")
+
+	if reg == "Z" {
+		p("\n// func quads%s(n int)", isa)
+		p("TEXT ·quads%s(SB), NOSPLIT, $0-8", isa)
+		p("\tMOVQ n+0(FP), AX")
+		clear(accumulators + 2)
+		p("\tPCALIGN $32\nloop:")
+		for i := range accumulators {
+			p("\tVPDPBUSD %s%d, %s%d, %s%d", reg, accumulators, reg, accumulators+1, reg, i)
+		}
+		p("\tDECQ AX\n\tJNZ  loop\n\tVZEROUPPER\n\tRET")
+	}
+
 	p("\n// func read%s(x []float32) float32", isa)
 	p("TEXT ·read%s(SB), NOSPLIT, $0-28", isa)
 	p("\tMOVQ x_base+0(FP), SI\n\tMOVQ x_len+8(FP), CX\n\tSHRQ $%d, CX", log2(size/4*unroll))

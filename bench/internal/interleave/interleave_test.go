@@ -1,0 +1,51 @@
+package interleave
+
+import (
+	"testing"
+	"time"
+
+	"github.com/avoformer/avoformer/bench/internal/ours"
+	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// pretender computes a case and claims that a call takes as long as told.
+type pretender struct {
+	ours.Tier
+	name string
+	call time.Duration
+}
+
+func (p pretender) Name() string { return p.name }
+
+func (p pretender) Open(d *work.Data, variant string) (work.Job, error) {
+	j, err := p.Tier.Open(d, variant)
+	return claim{j, p.call}, err
+}
+
+type claim struct {
+	work.Job
+	call time.Duration
+}
+
+func (c claim) Time(reps int) (time.Duration, error) { return time.Duration(reps) * c.call, nil }
+
+// Contestants far behind take the first rounds only; their ratio is of those.
+func TestOutclassed(t *testing.T) {
+	tier := ours.Tier{ISA: kernels.Generic, Threads: 1}
+	list := []work.Contestant{
+		pretender{tier, "slow", 31 * time.Microsecond}, pretender{tier, "fast", 10 * time.Microsecond}, pretender{tier, "even", 29 * time.Microsecond},
+	}
+	results := Run(work.NewData(work.MustParse("relu 2x8")), list, Options{Rounds: 8, Block: time.Millisecond})
+	if len(results) != 3 {
+		t.Fatalf("%d results", len(results))
+	}
+	for i, want := range []int{firstRounds, 8, 8} {
+		if r := results[i]; r.Refused != nil || len(r.Seconds) != want {
+			t.Errorf("%s: %d rounds, want %d (%v)", r.Name, len(r.Seconds), want, r.Refused)
+		}
+	}
+	if q := results[0].Ratio(results[1]); q < 3.09 || q > 3.11 {
+		t.Errorf("ratio %g, want 3.1", q)
+	}
+}

@@ -1,0 +1,16 @@
+package native
+
+// held says how libraries are held to an instruction set: by environment variables, and those
+// families left out that have none for it.
+var held = map[string]struct{ env, without []string }{
+	"avx2": {
+		env: []string{
+			"DNNL_MAX_CPU_ISA=AVX2", "ONEDNN_MAX_CPU_ISA=AVX2", // oneDNN before and since version 3
+			"OPENBLAS_CORETYPE=Haswell", "MKL_ENABLE_INSTRUCTIONS=AVX2", "ATEN_CPU_CAPABILITY=avx2",
+		},
+		without: []string{"onnxruntime", "blis"},
+	},
+}
+
+// CanHold reports whether libraries can be held to an instruction set.
+func CanHold(isa string) bool { return len(held[isa].env) > 0 }

@@ -1,0 +1,204 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/bench/internal/interleave"
+	"github.com/avoformer/avoformer/bench/internal/work"
+)
+
+// A Set is which cases were measured and how: [Listed], [Drawn], or the instruction set that
+// everybody was held to.
+type Set string
+
+const (
+	Listed Set = ""       // those of work.All
+	Drawn  Set = "random" // those of work.Random
+)
+
+// An Entry is a case at a number of threads, by every contestant.
+type Entry struct {
+	Case    string
+	Threads int
+	Set     Set `json:",omitempty"`
+	Results []Result
+	Repeats []float64 `json:",omitempty"` // where the case was behind at first: Ratio of each of its measurements
+}
+
+// A Result is what a contestant took.
+type Result struct {
+	Name    string
+	Version string
+	Variant string  `json:",omitempty"`
+	Seconds float64 // median per call
+	Spread  float64 // interquartile range over the median
+	Rounds  int
+	Ratio   float64 `json:",omitempty"` // of another library: median over the rounds of its time over our best tier's
+	Refused string  `json:",omitempty"`
+}
+
+// NewEntry condenses the rounds of a case.
+func NewEntry(s Set, c work.Case, threads int, rounds []interleave.Result) Entry {
+	e := Entry{Set: s, Case: c.String(), Threads: threads}
+	var own interleave.Result
+	for _, r := range rounds {
+		if strings.HasPrefix(r.Name, Ours) && r.Refused == nil && (own.Name == "" || r.Median() < own.Median()) {
+			own = r
+		}
+	}
+	for _, r := range rounds {
+		x := Result{Name: r.Name, Version: r.Version, Variant: r.Variant, Seconds: r.Median(), Spread: r.Spread(), Rounds: len(r.Seconds)}
+		if r.Refused != nil {
+			x.Refused = r.Refused.Error()
+		} else if own.Name != "" {
+			x.Ratio = r.Ratio(own)
+		}
+		e.Results = append(e.Results, x)
+	}
+	return e
+}
+
+// Parsed is the entry's case.
+func (e Entry) Parsed() work.Case { return work.MustParse(e.Case) }
+
+// Own is our fastest tier, or nil.
+func (e Entry) Own() *Result {
+	return e.fastest(func(r Result) bool { return strings.HasPrefix(r.Name, Ours) })
+}
+
+// Tier is one of our tiers, or nil.
+func (e Entry) Tier(isa string) *Result {
+	return e.fastest(func(r Result) bool { return r.Name == Ours+isa })
+}
+
+// Peer is the fastest of the others, or nil: by the ratio to our best tier within the rounds, which a
+// disturbed machine changes less than the times.
+func (e Entry) Peer() *Result {
+	var best *Result
+	for i, r := range e.Results {
+		if !strings.HasPrefix(r.Name, Ours) && r.Refused == "" && r.Rounds > 0 && (best == nil || r.Ratio < best.Ratio) {
+			best = &e.Results[i]
+		}
+	}
+	return best
+}
+
+func (e Entry) fastest(which func(Result) bool) *Result {
+	var best *Result
+	for i, r := range e.Results {
+		if which(r) && r.Refused == "" && r.Rounds > 0 && (best == nil || r.Seconds < best.Seconds) {
+			best = &e.Results[i]
+		}
+	}
+	return best
+}
+
+// Ratio is how many times longer the best of the others takes than our best tier: over 1, we are
+// faster. ok is false where there is nothing to compare.
+func (e Entry) Ratio() (ratio float64, ok bool) {
+	own, peer := e.Own(), e.Peer()
+	if own == nil || peer == nil {
+		return 0, false
+	}
+	return peer.Ratio, true
+}
+
+// Label names another library's result: with its version, and the way it was called where there is a
+// choice.
+func (r Result) Label() string {
+	if strings.HasPrefix(r.Name, Ours) {
+		return strings.TrimPrefix(r.Name, Ours)
+	}
+	s := r.Name + " " + shortVersion(r.Version)
+	switch r.Variant {
+	case "", "sgemm", "primitive", "model", "eager":
+		return s
+	}
+	return s + " (" + r.Variant + ")"
+}
+
+func shortVersion(v string) string {
+	v, _, _ = strings.Cut(v, " ")
+	v, _, _ = strings.Cut(v, "+")
+	v, _, _ = strings.Cut(v, "-")
+	return v
+}
+
+func micros(s float64) string {
+	us := s * 1e6
+	switch {
+	case us < 10:
+		return fmt.Sprintf("%.2f", us)
+	case us < 100:
+		return fmt.Sprintf("%.1f", us)
+	}
+	return fmt.Sprintf("%.0f", us)
+}
+
+// mark is the question mark of a disturbed case.
+func (e Entry) mark() string {
+	if e.Disturbed() {
+		return "?"
+	}
+	return ""
+}
+
+// emphasis writes a ratio, bold where we are slower.
+func (e Entry) emphasis(ratio float64) string {
+	s := fmt.Sprintf("%.2f", ratio)
+	if ratio < 1-even {
+		s = "**" + s + "**"
+	}
+	return s + e.mark()
+}
+
+// Disturbed reports whether a case should be measured again on a quieter machine.
+func (e Entry) Disturbed() bool { return e.Spread()/2 > disturbed }
+
+// Spread is the larger of those of our best tier and the best peer.
+func (e Entry) Spread() float64 {
+	spread := 0.0
+	for _, r := range []*Result{e.Own(), e.Peer()} {
+		if r != nil {
+			spread = max(spread, r.Spread)
+		}
+	}
+	return spread
+}
+
+// attempts is how often a case is measured again while the machine disturbs it, and to confirm that
+// it is behind.
+const attempts = 2
+
+// Settle measures a case. While the machine disturbs it, it is measured again, and the quietest
+// time counts, whoever was faster in it. One that is behind is measured twice more, and the median
+// of the ratios counts.
+func Settle(measure func() Entry, behind func(Entry) bool) Entry {
+	e := measure()
+	for range attempts {
+		if !e.Disturbed() {
+			break
+		}
+		if again := measure(); again.Spread() < e.Spread() {
+			e = again
+		}
+	}
+	if !behind(e) {
+		return e
+	}
+	all := []Entry{e}
+	for range attempts {
+		all = append(all, measure())
+	}
+	var repeats []float64
+	for _, x := range all {
+		q, _ := x.Ratio()
+		repeats = append(repeats, q)
+	}
+	slices.SortFunc(all, func(a, b Entry) int { return compareRatios(a, b) })
+	e = all[len(all)/2]
+	e.Repeats = repeats
+	return e
+}

@@ -1,0 +1,147 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/bench/internal/work"
+)
+
+// even is the ratio from which two libraries count as alike.
+const even = 0.03
+
+// disturbed is the spread (half the interquartile range over the median) from which something else
+// took the machine too often for a figure to say much.
+const disturbed = 0.1
+
+// The least ratio that every case should reach: on one thread, on several, and with everybody held
+// to an instruction set.
+const least, leastOnSeveral, leastHeld = 0.95, 0.93, 0.93
+
+// enough is the share of the FMA peak from which a case is as it should be whatever others reach.
+func enough(op work.Op) float64 {
+	switch op {
+	case work.GemmNN, work.GemmNT, work.GemmPacked, work.LinearBiasGELU, work.BatchGemmNN, work.BatchGemmNT:
+		return 0.92
+	case work.EncoderLayer, work.DecoderLayer, work.SelfAttention, work.FeedForward:
+		return 0.88
+	case work.SDPA:
+		return 0.83
+	}
+	return math.Inf(1)
+}
+
+// Behind reports whether a case reaches neither the least ratio nor enough of the peak.
+func (r *Run) Behind(e Entry) bool {
+	q, ok := e.Ratio()
+	return ok && e.below(q) && r.share(e) < enough(e.Parsed().Op)
+}
+
+// below compares a ratio with the least for the entry's set and threads.
+func (e Entry) below(ratio float64) bool {
+	switch {
+	case e.Set != Listed && e.Set != Drawn:
+		return ratio < leastHeld
+	case e.Threads > 1:
+		return ratio < leastOnSeveral
+	}
+	return ratio < least
+}
+
+// confirmed reports whether a case was behind in each of its measurements.
+func (r *Run) confirmed(e Entry) bool {
+	return r.Behind(e) && !slices.ContainsFunc(e.Repeats, func(q float64) bool { return !e.below(q) })
+}
+
+// share is how much of its peak our best tier reaches.
+func (r *Run) share(e Entry) float64 {
+	own, c := e.Own(), e.Parsed()
+	of := r.peak(e.Threads).Of(c, strings.TrimPrefix(own.Name, Ours))
+	if of == 0 {
+		return 0
+	}
+	return c.Rate(own.Seconds) / of
+}
+
+func compareRatios(a, b Entry) int {
+	x, _ := a.Ratio()
+	y, _ := b.Ratio()
+	return cmp.Compare(x, y)
+}
+
+// mean is the geometric mean of the ratios, or 0 where there are none.
+func mean(entries []Entry) float64 {
+	sum, n := 0.0, 0
+	for _, e := range entries {
+		if q, ok := e.Ratio(); ok {
+			sum += math.Log(q)
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return math.Exp(sum / float64(n))
+}
+
+// summary counts the cases of a set that are won and lost, and lists the losses, worst first.
+func (r *Run) summary(s Set) string {
+	var b strings.Builder
+	for _, t := range r.threads() {
+		var faster, alike, noisy int
+		var losses, behind []Entry
+		entries := r.entries(s, t)
+		for _, e := range entries {
+			q, ok := e.Ratio()
+			if !ok {
+				continue
+			}
+			if e.Disturbed() {
+				noisy++
+			}
+			if r.confirmed(e) {
+				behind = append(behind, e)
+			}
+			switch {
+			case q > 1+even:
+				faster++
+			case q >= 1-even:
+				alike++
+			default:
+				losses = append(losses, e)
+			}
+		}
+		n := faster + alike + len(losses)
+		if n == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "%s: of %d cases, avoformer is faster than the best of the others in %d, within %.0f%% of it in %d, slower in %d; geometric mean of best/ours %.2f.\n\n",
+			plural(t), n, faster, even*100, alike, len(losses), mean(entries))
+		if noisy > 0 {
+			fmt.Fprintf(&b, "In %d of them, marked with a question mark, the spread is over %.0f%%: the machine was busy with other work, and the figures say little.\n\n", noisy, disturbed*100)
+		}
+		r.enumerate(&b, "Slower", losses)
+		r.enumerate(&b, "Behind", behind)
+	}
+	return b.String()
+}
+
+// enumerate lists cases, worst first, with the peak share of products.
+func (r *Run) enumerate(b *strings.Builder, what string, list []Entry) {
+	if len(list) == 0 {
+		return
+	}
+	slices.SortFunc(list, compareRatios)
+	fmt.Fprintf(b, "%s: ", what)
+	for i, e := range list {
+		q, _ := e.Ratio()
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(b, "%s %.2f%s (%s)", e.Case, q, e.mark(), e.Peer().Label())
+	}
+	b.WriteString(".\n\n")
+}
