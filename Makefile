@@ -180,13 +180,17 @@ fuzz: ## fuzz every fuzz target for FUZZTIME (30s)
 bench: ## time a chosen subset beside other libraries, about 2 minutes
 	$(GO) run -C bench ./cmd/report -quick
 
+# Everybody found, at every number of threads: chosen shapes, shapes drawn at random, and the
+# chosen ones with all held to AVX2.
+REPORT = $(GO) run -C bench ./cmd/report -all -random -held avx2 -time $(or $(TIME),20m)
+
 .PHONY: bench-full
-bench-full: ## time every case beside other libraries, about 20 minutes
-	$(GO) run -C bench ./cmd/report -all -time 20m -print
+bench-full: ## time every case beside other libraries, about TIME (20m), printed
+	$(REPORT) -print
 
 .PHONY: report
-report: ## bench-full, written with plots to bench/results/
-	$(GO) run -C bench ./cmd/report -all -time 20m
+report: ## bench-full, written with plots to bench/results/, named by the CPU, and the README's part about speed
+	$(REPORT) -readme ../README.md
 
 .PHONY: sweeps
 sweeps: ## speed at hundreds of sizes, with plots in bench/results/; tells where it falls

@@ -46,16 +46,24 @@ type Translator struct {
 }
 
 // Load is the embedded translator.
-func Load() (*Translator, error) {
+func Load() (*Translator, error) { return LoadIn(kernels.FormatF32) }
+
+// LoadIn is the embedded translator with all its weights in a format.
+func LoadIn(format kernels.Format) (*Translator, error) {
 	f, err := safetensors.Parse(file)
 	if err != nil {
 		return nil, err
 	}
-	return New(f.Metadata(), transformer.FromSafetensors(f))
+	pack := func(string, kernels.Format, bool) kernels.Format { return format }
+	return newIn(f.Metadata(), transformer.FromSafetensors(f), pack)
 }
 
 // New is the translator that a checkpoint's metadata describes, with weights w.
 func New(metadata map[string]string, w transformer.Weights) (*Translator, error) {
+	return newIn(metadata, w, nil)
+}
+
+func newIn(metadata map[string]string, w transformer.Weights, pack transformer.Chooser) (*Translator, error) {
 	var c struct {
 		Dim           int    `json:"d_model"`
 		Heads         int    `json:"nhead"`
@@ -85,7 +93,7 @@ func New(metadata map[string]string, w transformer.Weights) (*Translator, error)
 	var err error
 	t.Model, err = classic.NewSeq2Seq(classic.Seq2SeqConfig{
 		TransformerConfig: classic.TorchConfig{Dim: c.Dim, Heads: c.Heads, EncoderLayers: c.EncoderLayers, DecoderLayers: c.DecoderLayers, FeedForward: c.FeedForward, Activation: activation, NormFirst: c.NormFirst}.Transformer(),
-		SourceVocab:       len(t.Source), TargetVocab: len(t.Target), MaxLen: c.MaxLen,
+		SourceVocab:       len(t.Source), TargetVocab: len(t.Target), MaxLen: c.MaxLen, Pack: pack,
 	}, names, w, "")
 	return t, err
 }

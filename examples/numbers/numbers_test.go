@@ -41,12 +41,69 @@ func eachTier(t *testing.T, test func(t *testing.T)) {
 // TestTable translates every phrase of the table that came with the model, and
 // expects what PyTorch made of it.
 func TestTable(t *testing.T) {
+	rows := table(t)
+	eachTier(t, func(t *testing.T) {
+		if wrong := misread(t, load(t), rows); len(wrong) > 0 {
+			t.Errorf("%d of %d rows: %q", len(wrong), len(rows), wrong)
+		}
+	})
+}
+
+// TestFormats translates the table with weights in each format, the embeddings and the head among
+// them. Four bits are too few for some rows.
+func TestFormats(t *testing.T) {
+	whole := table(t)
+	formats := []kernels.Format{kernels.FormatBF16, kernels.FormatF16, kernels.FormatInt8, kernels.FormatQ8_0, kernels.FormatQ6_K, kernels.FormatQ4_0, kernels.FormatQ4_K}
+	eachTier(t, func(t *testing.T) {
+		rows := whole
+		if kernels.Active() == kernels.Generic { // which is slow
+			rows = rows[:min(len(rows), 12)]
+		}
+		for _, f := range formats {
+			most := 0
+			if f == kernels.FormatQ4_0 || f == kernels.FormatQ4_K {
+				most = 2 + len(rows)/12
+			}
+			translator, err := LoadIn(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wrong := misread(t, translator, rows)
+			t.Logf("%v: %d of %d rows differ", f, len(wrong), len(rows))
+			if len(wrong) > most {
+				t.Errorf("%v: %d of %d rows differ, want at most %d: %.300q", f, len(wrong), len(rows), most, wrong)
+			}
+			if most > 0 && len(rows) > 500 && len(wrong) == 0 {
+				t.Errorf("%v: no row differs: are there 4 bits?", f)
+			}
+		}
+	})
+}
+
+// misread is what translator says instead of the French of rows.
+func misread(t *testing.T, translator *Translator, rows [][]string) (wrong []string) {
+	ws := new(transformer.Workspace)
+	for _, r := range rows {
+		got, _, err := translator.Translate(ws, r[1])
+		if err != nil {
+			t.Fatalf("%s, %q: %v", r[0], r[1], err)
+		}
+		if got != r[2] {
+			wrong = append(wrong, r[0]+": "+got)
+		}
+	}
+	return wrong
+}
+
+// table is the table that came with the model: number, English, the model's French, right French;
+// a part of it where time is short.
+func table(t *testing.T) [][]string {
 	f, err := os.Open("testdata/numbers-en-fr.tsv")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var rows [][]string // number, English, the model's French, right French
+	var rows [][]string
 	for in := bufio.NewScanner(f); in.Scan(); {
 		rows = append(rows, strings.Split(in.Text(), "\t"))
 	}
@@ -59,14 +116,7 @@ func TestTable(t *testing.T) {
 	if testenv.Emulated() {
 		rows = slices.DeleteFunc(rows, func(r []string) bool { return len(r[1])%20 != 0 })
 	}
-	eachTier(t, func(t *testing.T) {
-		translator, ws := load(t), new(transformer.Workspace)
-		for _, r := range rows {
-			if got, _, err := translator.Translate(ws, r[1]); err != nil || got != r[2] {
-				t.Errorf("%s, %q: got %q, %v, want %q", r[0], r[1], got, err, r[2])
-			}
-		}
-	})
+	return rows
 }
 
 var (
