@@ -13,6 +13,7 @@ import (
 // withProcs runs the rest of the test with another GOMAXPROCS.
 func withProcs(t testing.TB, n int) {
 	old := runtime.GOMAXPROCS(n)
+	workers.limit.Store(0) // as if GOMAXPROCS had been 1, long ago
 	workers.asked.Store(math.MinInt64 / 2)
 	t.Cleanup(func() { runtime.GOMAXPROCS(old) })
 }

@@ -66,9 +66,10 @@ func (p *pool) helpers(wanted int) int {
 // before, sleeping workers wake to see whether they are too many.
 func (p *pool) currentLimit() int {
 	if t := now(); t-p.asked.Load() > int64(askEvery) {
-		p.asked.Store(t)
 		limit := int32(runtime.GOMAXPROCS(0) - 1)
-		if old := p.limit.Swap(limit); limit < old {
+		old := p.limit.Swap(limit)
+		p.asked.Store(t) // last: a call that asks meanwhile must not take the old limit for a new one
+		if limit < old {
 			p.mu.Lock()
 			p.work.Broadcast()
 			p.mu.Unlock()
