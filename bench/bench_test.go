@@ -16,7 +16,7 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/native"
 	"github.com/avoformer/avoformer/bench/internal/ours"
 	"github.com/avoformer/avoformer/bench/internal/peak"
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -39,20 +39,20 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func cases(b *testing.B, ops ...work.Op) []work.Case {
-	list := work.Quick
+func cases(b *testing.B, ops ...workload.Op) []workload.Case {
+	list := workload.Quick
 	switch *casesFlag {
 	case "":
-		list = append(list[:len(list):len(list)], work.Small...)
+		list = append(list[:len(list):len(list)], workload.Small...)
 	case "all":
-		list = work.All
+		list = workload.All
 	default:
 		var err error
-		if list, err = work.Select(work.All, *casesFlag); err != nil {
+		if list, err = workload.Select(workload.All, *casesFlag); err != nil {
 			b.Fatal(err)
 		}
 	}
-	var out []work.Case
+	var out []workload.Case
 	for _, c := range list {
 		for _, op := range ops {
 			if c.Op == op {
@@ -123,21 +123,21 @@ func tiers() []kernels.ISA {
 	})
 }
 
-func goPeers(threads int) []work.Contestant {
+func goPeers(threads int) []workload.Contestant {
 	if !*goPeersFlag {
 		return nil
 	}
 	return gopeer.All(threads)
 }
 
-func run(b *testing.B, ops ...work.Op) {
+func run(b *testing.B, ops ...workload.Op) {
 	list := cases(b, ops...)
 	if len(list) == 0 {
 		b.Skip("no case selected")
 	}
 	for _, c := range list {
 		b.Run("shape="+c.Shape()+trans(c.Op), func(b *testing.B) {
-			data := sync.OnceValue(func() *work.Data { return work.NewData(c) })
+			data := sync.OnceValue(func() *workload.Data { return workload.NewData(c) })
 			mem := "/mem=" + peak.Warmth(c.WorkingSet())
 			for _, threads := range threadCounts() {
 				suffix := fmt.Sprintf("/threads=%d%s", threads, mem)
@@ -156,26 +156,26 @@ func run(b *testing.B, ops ...work.Op) {
 }
 
 // trans is the part of a name that tells a product's transposes apart.
-func trans(op work.Op) string {
+func trans(op workload.Op) string {
 	switch op {
-	case work.GemmNN, work.BatchGemmNN:
+	case workload.GemmNN, workload.BatchGemmNN:
 		return "/trans=nn"
-	case work.GemmNT, work.BatchGemmNT:
+	case workload.GemmNT, workload.BatchGemmNT:
 		return "/trans=nt"
 	}
 	return ""
 }
 
 // one benchmarks a contestant, or skips what it does not offer. Its result is checked first.
-func one(b *testing.B, name string, data func() *work.Data, c work.Contestant, threads int, isa string) {
+func one(b *testing.B, name string, data func() *workload.Data, c workload.Contestant, threads int, isa string) {
 	b.Run(name, func(b *testing.B) {
 		d := data()
 		variants := c.Variants(d.Case)
 		if len(variants) == 0 {
-			b.Skip(work.ErrUnsupported)
+			b.Skip(workload.ErrUnsupported)
 		}
 		job, err := c.Open(d, variants[0])
-		if errors.Is(err, work.ErrUnsupported) {
+		if errors.Is(err, workload.ErrUnsupported) {
 			b.Skip(err)
 		}
 		if err != nil {
@@ -190,7 +190,7 @@ func one(b *testing.B, name string, data func() *work.Data, c work.Contestant, t
 }
 
 // measure times a job whose result is right.
-func measure(b *testing.B, d *work.Data, job work.Job, limit float64) error {
+func measure(b *testing.B, d *workload.Data, job workload.Job, limit float64) error {
 	out, err := job.Output()
 	if err != nil {
 		return err
@@ -211,41 +211,41 @@ func measure(b *testing.B, d *work.Data, job work.Job, limit float64) error {
 	return nil
 }
 
-func BenchmarkGemm(b *testing.B)            { run(b, work.GemmNN, work.GemmNT) }
-func BenchmarkGemmPacked(b *testing.B)      { run(b, work.GemmPacked) }
-func BenchmarkLinearBiasGELU(b *testing.B)  { run(b, work.LinearBiasGELU) }
-func BenchmarkBatchGemm(b *testing.B)       { run(b, work.BatchGemmNN, work.BatchGemmNT) }
-func BenchmarkSoftmax(b *testing.B)         { run(b, work.Softmax) }
-func BenchmarkLogSoftmax(b *testing.B)      { run(b, work.LogSoftmax) }
-func BenchmarkLayerNorm(b *testing.B)       { run(b, work.LayerNorm) }
-func BenchmarkRMSNorm(b *testing.B)         { run(b, work.RMSNorm) }
-func BenchmarkAddLayerNorm(b *testing.B)    { run(b, work.AddLayerNorm) }
-func BenchmarkGELU(b *testing.B)            { run(b, work.GELU) }
-func BenchmarkGELUTanh(b *testing.B)        { run(b, work.GELUTanh) }
-func BenchmarkExp(b *testing.B)             { run(b, work.Exp) }
-func BenchmarkSiLU(b *testing.B)            { run(b, work.SiLU) }
-func BenchmarkReLU(b *testing.B)            { run(b, work.ReLU) }
-func BenchmarkTanh(b *testing.B)            { run(b, work.Tanh) }
-func BenchmarkSigmoid(b *testing.B)         { run(b, work.Sigmoid) }
-func BenchmarkErf(b *testing.B)             { run(b, work.Erf) }
-func BenchmarkAdd(b *testing.B)             { run(b, work.Add) }
-func BenchmarkMul(b *testing.B)             { run(b, work.Mul) }
-func BenchmarkAttention(b *testing.B)       { run(b, work.SDPA) }
-func BenchmarkAttentionDecode(b *testing.B) { run(b, work.SDPADecode) }
-func BenchmarkSelfAttention(b *testing.B)   { run(b, work.SelfAttention) }
-func BenchmarkFeedForward(b *testing.B)     { run(b, work.FeedForward) }
-func BenchmarkDecoderLayer(b *testing.B)    { run(b, work.DecoderLayer) }
-func BenchmarkEncoderLayer(b *testing.B)    { run(b, work.EncoderLayer) }
+func BenchmarkGemm(b *testing.B)            { run(b, workload.GemmNN, workload.GemmNT) }
+func BenchmarkGemmPacked(b *testing.B)      { run(b, workload.GemmPacked) }
+func BenchmarkLinearBiasGELU(b *testing.B)  { run(b, workload.LinearBiasGELU) }
+func BenchmarkBatchGemm(b *testing.B)       { run(b, workload.BatchGemmNN, workload.BatchGemmNT) }
+func BenchmarkSoftmax(b *testing.B)         { run(b, workload.Softmax) }
+func BenchmarkLogSoftmax(b *testing.B)      { run(b, workload.LogSoftmax) }
+func BenchmarkLayerNorm(b *testing.B)       { run(b, workload.LayerNorm) }
+func BenchmarkRMSNorm(b *testing.B)         { run(b, workload.RMSNorm) }
+func BenchmarkAddLayerNorm(b *testing.B)    { run(b, workload.AddLayerNorm) }
+func BenchmarkGELU(b *testing.B)            { run(b, workload.GELU) }
+func BenchmarkGELUTanh(b *testing.B)        { run(b, workload.GELUTanh) }
+func BenchmarkExp(b *testing.B)             { run(b, workload.Exp) }
+func BenchmarkSiLU(b *testing.B)            { run(b, workload.SiLU) }
+func BenchmarkReLU(b *testing.B)            { run(b, workload.ReLU) }
+func BenchmarkTanh(b *testing.B)            { run(b, workload.Tanh) }
+func BenchmarkSigmoid(b *testing.B)         { run(b, workload.Sigmoid) }
+func BenchmarkErf(b *testing.B)             { run(b, workload.Erf) }
+func BenchmarkAdd(b *testing.B)             { run(b, workload.Add) }
+func BenchmarkMul(b *testing.B)             { run(b, workload.Mul) }
+func BenchmarkAttention(b *testing.B)       { run(b, workload.SDPA) }
+func BenchmarkAttentionDecode(b *testing.B) { run(b, workload.SDPADecode) }
+func BenchmarkSelfAttention(b *testing.B)   { run(b, workload.SelfAttention) }
+func BenchmarkFeedForward(b *testing.B)     { run(b, workload.FeedForward) }
+func BenchmarkDecoderLayer(b *testing.B)    { run(b, workload.DecoderLayer) }
+func BenchmarkEncoderLayer(b *testing.B)    { run(b, workload.EncoderLayer) }
 
 // wrong is a contestant whose result is off by one part in a thousand in its last element.
-type wrong struct{ work.Contestant }
+type wrong struct{ workload.Contestant }
 
-func (w wrong) Open(d *work.Data, variant string) (work.Job, error) {
+func (w wrong) Open(d *workload.Data, variant string) (workload.Job, error) {
 	job, err := w.Contestant.Open(d, variant)
 	return wrongJob{job}, err
 }
 
-type wrongJob struct{ work.Job }
+type wrongJob struct{ workload.Job }
 
 func (j wrongJob) Output() ([]float32, error) {
 	out, err := j.Job.Output()
@@ -264,10 +264,10 @@ func TestWrongResultIsRefused(t *testing.T) {
 	for _, name := range []string{"gemm_nn 33x65x17", "gemm_packed 10x64x64", "linear_bias_gelu 10x64x64", "bgemm_nt 2x8x9x7",
 		"softmax 5x33", "layernorm 5x33", "gelu_erf 5x33", "exp 5x33"} {
 		t.Run(name, func(t *testing.T) {
-			d := work.NewData(work.MustParse(name))
+			d := workload.NewData(workload.MustParse(name))
 			tier := ours.Tier{ISA: kernels.Active(), Threads: 1}
-			for _, c := range []work.Contestant{tier, wrong{tier}} {
-				r := interleave.Run(d, []work.Contestant{c}, interleave.Options{Rounds: 1})
+			for _, c := range []workload.Contestant{tier, wrong{tier}} {
+				r := interleave.Run(d, []workload.Contestant{c}, interleave.Options{Rounds: 1})
 				if len(r) != 1 {
 					t.Fatalf("%d results", len(r))
 				}

@@ -17,7 +17,7 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/native"
 	"github.com/avoformer/avoformer/bench/internal/ours"
 	"github.com/avoformer/avoformer/bench/internal/peak"
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -39,11 +39,11 @@ func run() error {
 	verbose := flag.Bool("v", false, "a line for every contestant")
 	flag.Parse()
 
-	list, err := work.Select(slices.Concat(work.All, work.Int8), *cases)
+	list, err := workload.Select(slices.Concat(workload.All, workload.Int8), *cases)
 	if err != nil {
 		return err
 	}
-	var contestants []work.Contestant
+	var contestants []workload.Contestant
 	tiers := 0
 	for _, isa := range slices.Backward(kernels.Supported()) {
 		if *isas == "all" || slices.Contains(strings.Split(*isas, ","), isa.String()) {
@@ -68,7 +68,7 @@ func run() error {
 		contestants = append(contestants, gopeer.All(*threads)...)
 	}
 	for _, c := range list {
-		d := work.NewData(c)
+		d := workload.NewData(c)
 		results := interleave.Run(d, contestants, interleave.Options{Rounds: *rounds, Block: *block})
 		show(c, results, tiers, *verbose)
 		if c.Int8 {
@@ -82,7 +82,7 @@ func run() error {
 }
 
 // show prints a line per tier: its speed, and the median over the rounds of best peer / ours.
-func show(c work.Case, results []interleave.Result, tiers int, verbose bool) {
+func show(c workload.Case, results []interleave.Result, tiers int, verbose bool) {
 	var own, peers []interleave.Result
 	float32s := map[string]interleave.Result{}
 	for _, r := range results {

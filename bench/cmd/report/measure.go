@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/ours"
 	"github.com/avoformer/avoformer/bench/internal/peak"
 	"github.com/avoformer/avoformer/bench/internal/report"
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -24,27 +24,27 @@ const keepBelow = 32 << 20
 // A set is what to measure, and how.
 type set struct {
 	name  report.Set
-	cases []work.Case
+	cases []workload.Case
 	isa   kernels.ISA // that everybody is held to, unless it is kernels.Generic
 }
 
 // sets lists what the options ask for.
 func sets(o options, say func(format string, args ...any)) ([]set, error) {
-	list := work.All
+	list := workload.All
 	if o.quick {
-		list = work.Quick
+		list = workload.Quick
 	}
-	list, err := work.Select(list, o.cases)
+	list, err := workload.Select(list, o.cases)
 	if err != nil {
 		return nil, err
 	}
 	out := []set{{name: report.Listed, cases: list}}
 	if o.random {
-		drawn := work.Random
+		drawn := workload.Random
 		if o.cases != "" {
-			drawn = work.Matching(work.Random, o.cases)
-			list = slices.DeleteFunc(slices.Clone(list), func(c work.Case) bool {
-				return slices.ContainsFunc(drawn, func(d work.Case) bool { return d.String() == c.String() })
+			drawn = workload.Matching(workload.Random, o.cases)
+			list = slices.DeleteFunc(slices.Clone(list), func(c workload.Case) bool {
+				return slices.ContainsFunc(drawn, func(d workload.Case) bool { return d.String() == c.String() })
 			})
 			out[0].cases = list
 		}
@@ -98,7 +98,7 @@ func measure(o options) (*report.Run, error) {
 	for _, s := range list {
 		progress.steps += len(s.cases) * len(threads)
 	}
-	m := measurement{options: o, run: r, progress: progress, kept: map[string]*work.Data{}}
+	m := measurement{options: o, run: r, progress: progress, kept: map[string]*workload.Data{}}
 	for _, t := range threads {
 		progress.say("peaks at %d thread(s)", t)
 		scale := 1.0
@@ -118,14 +118,14 @@ type measurement struct {
 	options
 	run      *report.Run
 	progress *progress
-	kept     map[string]*work.Data
+	kept     map[string]*workload.Data
 }
 
 // data draws a case's inputs, or takes those that were kept.
-func (m *measurement) data(c work.Case) *work.Data {
+func (m *measurement) data(c workload.Case) *workload.Data {
 	d := m.kept[c.String()]
 	if d == nil {
-		d = work.NewData(c)
+		d = workload.NewData(c)
 		if c.Bytes() < keepBelow {
 			m.kept[c.String()] = d
 		}
@@ -136,7 +136,7 @@ func (m *measurement) data(c work.Case) *work.Data {
 // sets measures at a number of threads. Sets in which nobody is held to anything share the
 // processes of the libraries.
 func (m *measurement) sets(threads int, list []set) {
-	var contestants []work.Contestant
+	var contestants []workload.Contestant
 	done := func() {}
 	for i, s := range list {
 		if i == 0 || s.isa != list[i-1].isa {
@@ -153,7 +153,7 @@ func (m *measurement) sets(threads int, list []set) {
 	done()
 }
 
-func (m *measurement) set(threads int, s set, contestants []work.Contestant) {
+func (m *measurement) set(threads int, s set, contestants []workload.Contestant) {
 	for _, c := range s.cases {
 		m.progress.step("%v, %d thread(s)", c, threads)
 		d := m.data(c)
@@ -168,7 +168,7 @@ func (m *measurement) set(threads int, s set, contestants []work.Contestant) {
 
 // start makes the contestants, held to a tier unless that is kernels.Generic; done ends the
 // processes among them.
-func (m *measurement) start(threads int, held kernels.ISA) (list []work.Contestant, done func(), missing, names []string) {
+func (m *measurement) start(threads int, held kernels.ISA) (list []workload.Contestant, done func(), missing, names []string) {
 	n := native.Options{All: m.all, Say: m.progress.say}
 	tiers := kernels.Supported()
 	if held != kernels.Generic {

@@ -18,7 +18,7 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/ours"
 	"github.com/avoformer/avoformer/bench/internal/report"
 	"github.com/avoformer/avoformer/bench/internal/sweep"
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -66,7 +66,7 @@ func run() error {
 			}
 			fmt.Fprintf(os.Stderr, "%s: %s\n", s.Name, l.Label)
 			line, err := sweep.Run(s, l, ours.Tier{ISA: isa, Threads: *threads}, sweep.Options{Rounds: *rounds, Block: *block})
-			if errors.Is(err, work.ErrUnsupported) {
+			if errors.Is(err, workload.ErrUnsupported) {
 				fmt.Fprintln(os.Stderr, "  not at so many threads")
 				continue
 			}

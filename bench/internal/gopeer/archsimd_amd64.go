@@ -6,18 +6,18 @@ import (
 	"runtime"
 	"simd/archsimd"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // experimental lists what needs GOEXPERIMENT=simd.
-func experimental() []work.Contestant {
-	return []work.Contestant{library{"archsimd", runtime.Version(), 1, intrinsics}}
+func experimental() []workload.Contestant {
+	return []workload.Contestant{library{"archsimd", runtime.Version(), 1, intrinsics}}
 }
 
 // intrinsics is what the compiler's own vector types reach: a product by tiles of 4x16 on packed B,
 // the tile that its register allocation handles best, and row kernels are left to others.
-func intrinsics(d *work.Data, out []float32) func() {
-	if d.Op != work.GemmNN || d.Dims[0]%4 != 0 || d.Dims[1]%16 != 0 {
+func intrinsics(d *workload.Data, out []float32) func() {
+	if d.Op != workload.GemmNN || d.Dims[0]%4 != 0 || d.Dims[1]%16 != 0 {
 		return nil
 	}
 	m, n, k := d.Dims[0], d.Dims[1], d.Dims[2]

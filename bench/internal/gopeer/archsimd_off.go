@@ -2,7 +2,7 @@
 
 package gopeer
 
-import "github.com/avoformer/avoformer/bench/internal/work"
+import "github.com/avoformer/avoformer/bench/internal/workload"
 
 // experimental lists what needs GOEXPERIMENT=simd.
-func experimental() []work.Contestant { return nil }
+func experimental() []workload.Contestant { return nil }

@@ -10,11 +10,11 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // gomlx compiles a graph of one operation for GoMLX's backend in Go.
-func gomlx(d *work.Data, out []float32) func() {
+func gomlx(d *workload.Data, out []float32) func() {
 	s := d.Dims
 	var in [][]int // shapes
 	var build func(b backends.Builder, x []backends.Op) (backends.Op, error)
@@ -24,19 +24,19 @@ func gomlx(d *work.Data, out []float32) func() {
 		}
 	}
 	switch d.Op {
-	case work.GemmNN:
+	case workload.GemmNN:
 		in = [][]int{{s[0], s[2]}, {s[2], s[1]}}
 		product(1, 0)
-	case work.GemmNT:
+	case workload.GemmNT:
 		in = [][]int{{s[0], s[2]}, {s[1], s[2]}}
 		product(1, 1)
-	case work.BatchGemmNN:
+	case workload.BatchGemmNN:
 		in = [][]int{{s[0], s[1], s[3]}, {s[0], s[3], s[2]}}
 		product(2, 1, 0)
-	case work.BatchGemmNT:
+	case workload.BatchGemmNT:
 		in = [][]int{{s[0], s[1], s[3]}, {s[0], s[2], s[3]}}
 		product(2, 2, 0)
-	case work.Exp:
+	case workload.Exp:
 		in = [][]int{s}
 		build = func(b backends.Builder, x []backends.Op) (backends.Op, error) { return b.Exp(x[0]) }
 	default:
@@ -54,7 +54,7 @@ func gomlx(d *work.Data, out []float32) func() {
 }
 
 // compile returns the call that runs the graph and copies its result out.
-func compile(d *work.Data, in [][]int, build func(backends.Builder, []backends.Op) (backends.Op, error)) (func(out []float32) error, error) {
+func compile(d *workload.Data, in [][]int, build func(backends.Builder, []backends.Op) (backends.Op, error)) (func(out []float32) error, error) {
 	backend, err := simplego.New("")
 	if err != nil {
 		return nil, err

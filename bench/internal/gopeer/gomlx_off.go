@@ -2,7 +2,7 @@
 
 package gopeer
 
-import "github.com/avoformer/avoformer/bench/internal/work"
+import "github.com/avoformer/avoformer/bench/internal/workload"
 
 // gomlx needs 64-bit integers.
-func gomlx(*work.Data, []float32) func() { return nil }
+func gomlx(*workload.Data, []float32) func() { return nil }

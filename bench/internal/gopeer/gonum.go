@@ -4,19 +4,19 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-func gonum(d *work.Data, out []float32) func() {
+func gonum(d *workload.Data, out []float32) func() {
 	s := d.Dims
 	h, trans := 1, blas.NoTrans
 	switch d.Op {
-	case work.GemmNN:
-	case work.GemmNT:
+	case workload.GemmNN:
+	case workload.GemmNT:
 		trans = blas.Trans
-	case work.BatchGemmNN, work.BatchGemmNT:
+	case workload.BatchGemmNN, workload.BatchGemmNT:
 		h, s = s[0], s[1:]
-		if d.Op == work.BatchGemmNT {
+		if d.Op == workload.BatchGemmNT {
 			trans = blas.Trans
 		}
 	default:

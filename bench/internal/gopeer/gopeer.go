@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // A library computes some cases in this process.
@@ -14,13 +14,13 @@ type library struct {
 	name, version string
 	threads       int
 	// prepare returns the result's place and the call that fills it, or a nil call.
-	prepare func(d *work.Data, out []float32) func()
+	prepare func(d *workload.Data, out []float32) func()
 }
 
 // All lists the libraries built into this program. A library that decides for itself how many
 // goroutines to use is given as many processors as there are threads.
-func All(threads int) []work.Contestant {
-	list := []work.Contestant{
+func All(threads int) []workload.Contestant {
+	list := []workload.Contestant{
 		library{"gonum" + gonumSuffix, moduleVersion("gonum.org/v1/gonum"), threads, gonum},
 		library{"gomlx", moduleVersion("github.com/gomlx/gomlx"), threads, gomlx},
 	}
@@ -42,34 +42,34 @@ func moduleVersion(path string) string {
 	return "?"
 }
 
-// Name implements [work.Contestant].
+// Name implements [workload.Contestant].
 func (l library) Name() string { return l.name }
 
-// Version implements [work.Contestant].
+// Version implements [workload.Contestant].
 func (l library) Version() string { return l.version }
 
-// Variants implements [work.Contestant].
-func (l library) Variants(work.Case) []string { return []string{""} }
+// Variants implements [workload.Contestant].
+func (l library) Variants(workload.Case) []string { return []string{""} }
 
-// Open implements [work.Contestant].
-func (l library) Open(d *work.Data, _ string) (work.Job, error) {
+// Open implements [workload.Contestant].
+func (l library) Open(d *workload.Data, _ string) (workload.Job, error) {
 	out := make([]float32, d.OutputLen())
 	if d.Int8 {
-		return nil, work.ErrUnsupported
+		return nil, workload.ErrUnsupported
 	}
 	run := l.prepare(d, out)
 	if run == nil {
-		return nil, work.ErrUnsupported
+		return nil, workload.ErrUnsupported
 	}
-	return job{l.threads, &work.Func{Out: out, Run: run}}, nil
+	return job{l.threads, &workload.Func{Out: out, Run: run}}, nil
 }
 
 type job struct {
 	threads int
-	*work.Func
+	*workload.Func
 }
 
-// Time implements [work.Job].
+// Time implements [workload.Job].
 func (j job) Time(reps int) (time.Duration, error) {
 	before := runtime.GOMAXPROCS(j.threads)
 	defer runtime.GOMAXPROCS(before)

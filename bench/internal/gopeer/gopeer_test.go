@@ -12,13 +12,13 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/bench/internal/interleave"
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // Every library's result is right for all that it offers.
 func TestLibrariesAgreeWithTheOracle(t *testing.T) {
 	for _, name := range []string{"gemm_nn 8x48x33", "gemm_nt 8x48x33", "bgemm_nn 3x8x16x9", "bgemm_nt 3x8x16x9", "softmax 5x33", "exp 5x33"} {
-		d := work.NewData(work.MustParse(name))
+		d := workload.NewData(workload.MustParse(name))
 		for _, r := range interleave.Run(d, All(1), interleave.Options{Rounds: 1}) {
 			if r.Refused != nil {
 				t.Errorf("%s: %s: %v", name, r.Name, r.Refused)
@@ -28,7 +28,7 @@ func TestLibrariesAgreeWithTheOracle(t *testing.T) {
 }
 
 func TestServe(t *testing.T) {
-	d := work.NewData(work.MustParse("gemm_nn 8x48x33"))
+	d := workload.NewData(workload.MustParse("gemm_nn 8x48x33"))
 	dir := t.TempDir()
 	for i, x := range d.In {
 		var b []byte

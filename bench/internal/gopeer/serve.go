@@ -11,20 +11,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // Serve lets one of the libraries answer the protocol of package native (see its src/driver.h), for
 // builds of a library that cannot share a program with the others.
 func Serve(name string, threads int, in io.Reader, out io.Writer) error {
 	list := All(threads)
-	i := slices.IndexFunc(list, func(c work.Contestant) bool { return c.Name() == name })
+	i := slices.IndexFunc(list, func(c workload.Contestant) bool { return c.Name() == name })
 	if i < 0 {
 		_, err := fmt.Fprintf(out, "error %s is not built into this program\n", name)
 		return err
 	}
 	fmt.Fprintf(out, "ready %s\n", list[i].Version())
-	var job work.Job
+	var job workload.Job
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		answer := "ok"
@@ -55,12 +55,12 @@ func Serve(name string, threads int, in io.Reader, out io.Writer) error {
 }
 
 // open reads the inputs of a case, computes it once and writes the result.
-func open(c work.Contestant, op, dir, shape string) (work.Job, error) {
-	k, err := work.Parse(op + " " + shape)
+func open(c workload.Contestant, op, dir, shape string) (workload.Job, error) {
+	k, err := workload.Parse(op + " " + shape)
 	if err != nil {
 		return nil, err
 	}
-	d := &work.Data{Case: k}
+	d := &workload.Data{Case: k}
 	for {
 		b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("in%d", len(d.In))))
 		if os.IsNotExist(err) {

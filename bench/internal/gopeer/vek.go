@@ -3,22 +3,22 @@ package gopeer
 import (
 	"github.com/viterin/vek/vek32"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // vek has no softmax: that of a row is composed of its vector operations.
-func vek(d *work.Data, out []float32) func() {
+func vek(d *workload.Data, out []float32) func() {
 	x := d.In[0]
 	switch d.Op {
-	case work.GemmNN:
+	case workload.GemmNN:
 		m, n := d.Dims[0], d.Dims[1]
 		return func() {
 			clear(out)
 			vek32.MatMul_Into(out[:m*n], x, d.In[1], d.Dims[2])
 		}
-	case work.Exp:
+	case workload.Exp:
 		return func() { vek32.Exp_Into(out, x) }
-	case work.Softmax:
+	case workload.Softmax:
 		rows, cols := d.Dims[0], d.Dims[1]
 		return func() {
 			for r := range rows {

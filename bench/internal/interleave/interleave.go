@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // Warm is how long a contestant computes in each round before it is timed. A process that comes from
@@ -37,7 +37,7 @@ type Result struct {
 	Version string
 	Variant string
 	Seconds []float64 // per call, by round
-	Error   float64   // of its result; see [work.Data.Error]
+	Error   float64   // of its result; see [workload.Data.Error]
 	Refused error     // its result is wrong, or it failed: nothing is timed
 }
 
@@ -72,7 +72,7 @@ func median(x []float64) float64 {
 }
 
 type entry struct {
-	work.Job
+	workload.Job
 	reps int // 0: timed already
 	warm int // calls before those
 
@@ -91,7 +91,7 @@ func (e entry) time() (time.Duration, error) {
 
 // Run measures a case. A contestant that does not offer it is left out; of its variants the fastest
 // in a short first look is taken.
-func Run(d *work.Data, contestants []work.Contestant, o Options) []Result {
+func Run(d *workload.Data, contestants []workload.Contestant, o Options) []Result {
 	var results []Result
 	var jobs []entry
 	var looks []time.Duration // per call, in the first look
@@ -99,7 +99,7 @@ func Run(d *work.Data, contestants []work.Contestant, o Options) []Result {
 	for _, c := range contestants {
 		r := Result{Name: c.Name(), Version: c.Version()}
 		job, variant, perCall, off, err := choose(d, c, o)
-		if errors.Is(err, work.ErrUnsupported) {
+		if errors.Is(err, workload.ErrUnsupported) {
 			continue
 		}
 		r.Variant, r.Refused, r.Error = variant, err, off
@@ -150,12 +150,12 @@ func Run(d *work.Data, contestants []work.Contestant, o Options) []Result {
 
 // choose opens the contestant's fastest variant whose result is right. The error is ErrUnsupported
 // where it offers none, and tells what is wrong where all that it offers are wrong.
-func choose(d *work.Data, c work.Contestant, o Options) (best work.Job, variant string, perCall time.Duration, off float64, err error) {
-	err = work.ErrUnsupported
+func choose(d *workload.Data, c workload.Contestant, o Options) (best workload.Job, variant string, perCall time.Duration, off float64, err error) {
+	err = workload.ErrUnsupported
 	for _, v := range c.Variants(d.Case) {
 		job, openErr := c.Open(d, v)
 		if openErr != nil {
-			if !errors.Is(openErr, work.ErrUnsupported) && best == nil {
+			if !errors.Is(openErr, workload.ErrUnsupported) && best == nil {
 				variant, err = v, openErr
 			}
 			continue
@@ -183,7 +183,7 @@ func choose(d *work.Data, c work.Contestant, o Options) (best work.Job, variant 
 
 // calibrate checks the result, sets its error, and finds about how long a call takes. One that is slow in this process
 // is repeated once only: the first call may have had memory to allocate.
-func calibrate(d *work.Data, job work.Job, o Options, off *float64) (perCall time.Duration, err error) {
+func calibrate(d *workload.Data, job workload.Job, o Options, off *float64) (perCall time.Duration, err error) {
 	start := time.Now()
 	out, err := job.Output()
 	took := time.Since(start)

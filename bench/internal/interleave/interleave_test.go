@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/bench/internal/ours"
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -18,13 +18,13 @@ type pretender struct {
 
 func (p pretender) Name() string { return p.name }
 
-func (p pretender) Open(d *work.Data, variant string) (work.Job, error) {
+func (p pretender) Open(d *workload.Data, variant string) (workload.Job, error) {
 	j, err := p.Tier.Open(d, variant)
 	return claim{j, p.call}, err
 }
 
 type claim struct {
-	work.Job
+	workload.Job
 	call time.Duration
 }
 
@@ -33,10 +33,10 @@ func (c claim) Time(reps int) (time.Duration, error) { return time.Duration(reps
 // Contestants far behind take the first rounds only; their ratio is of those.
 func TestOutclassed(t *testing.T) {
 	tier := ours.Tier{ISA: kernels.Generic, Threads: 1}
-	list := []work.Contestant{
+	list := []workload.Contestant{
 		pretender{tier, "slow", 31 * time.Microsecond}, pretender{tier, "fast", 10 * time.Microsecond}, pretender{tier, "even", 29 * time.Microsecond},
 	}
-	results := Run(work.NewData(work.MustParse("relu 2x8")), list, Options{Rounds: 8, Block: time.Millisecond})
+	results := Run(workload.NewData(workload.MustParse("relu 2x8")), list, Options{Rounds: 8, Block: time.Millisecond})
 	if len(results) != 3 {
 		t.Fatalf("%d results", len(results))
 	}

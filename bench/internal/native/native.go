@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/bench/internal/onnx"
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 //go:embed src
@@ -45,10 +45,10 @@ type Peer struct {
 	ended         bool // it crashed or hung; the next case starts it anew
 }
 
-// Name implements [work.Contestant].
+// Name implements [workload.Contestant].
 func (p *Peer) Name() string { return p.name }
 
-// Version implements [work.Contestant].
+// Version implements [workload.Contestant].
 func (p *Peer) Version() string { return p.version }
 
 // Start builds what the library needs and runs it, with its instruction set held to isa where that
@@ -159,14 +159,14 @@ func (p *Peer) ask(format string, args ...any) (string, error) {
 	return line, nil
 }
 
-// Variants implements [work.Contestant].
-func (p *Peer) Variants(c work.Case) []string {
+// Variants implements [workload.Contestant].
+func (p *Peer) Variants(c workload.Case) []string {
 	switch family(p.name) {
 	case "onnxruntime":
 		return onnx.Variants(c)
 	case "torch":
 		switch {
-		case c.Op == work.SDPA || c.Op == work.SDPADecode:
+		case c.Op == workload.SDPA || c.Op == workload.SDPADecode:
 			return []string{"sdpa", "bmm"}
 		case c.Int8: // the engine
 			return []string{"fbgemm", "x86", "onednn"}
@@ -176,14 +176,14 @@ func (p *Peer) Variants(c work.Case) []string {
 		return []string{"primitive"}
 	}
 	switch c.Op {
-	case work.GemmNN, work.GemmNT:
+	case workload.GemmNN, workload.GemmNT:
 		if c.Dims[0] == 1 {
 			return []string{"sgemm", "sgemv"}
 		}
 		return []string{"sgemm"}
-	case work.BatchGemmNN, work.BatchGemmNT:
+	case workload.BatchGemmNN, workload.BatchGemmNT:
 		return []string{"sgemm", "batch"}
-	case work.GemmPacked:
+	case workload.GemmPacked:
 		return []string{"pack"}
 	}
 	return nil
@@ -197,14 +197,14 @@ func family(name string) string {
 
 type job struct {
 	p      *Peer
-	d      *work.Data
+	d      *workload.Data
 	decode func([]float32) []float32
 	open   string // the case command
 }
 
-// Open implements [work.Contestant]. The inputs are written to files that the process reads. A
+// Open implements [workload.Contestant]. The inputs are written to files that the process reads. A
 // process holds one case at a time, so a second variant of it is opened anew for every turn.
-func (p *Peer) Open(d *work.Data, variant string) (work.Job, error) {
+func (p *Peer) Open(d *workload.Data, variant string) (workload.Job, error) {
 	if p.ended {
 		p.stop()
 		p.open = nil
@@ -221,7 +221,7 @@ func (p *Peer) Open(d *work.Data, variant string) (work.Job, error) {
 	if family(p.name) == "onnxruntime" {
 		model := onnx.Build(d, variant)
 		if model == nil {
-			return nil, work.ErrUnsupported
+			return nil, workload.ErrUnsupported
 		}
 		in, decode = model.In, model.Decode
 		if err := os.WriteFile(filepath.Join(dir, "model.onnx"), model.Bytes, 0o600); err != nil {
@@ -255,7 +255,7 @@ func (j *job) enter() error {
 		return err
 	}
 	if line != "ok" {
-		return fmt.Errorf("%w: %s", work.ErrUnsupported, line)
+		return fmt.Errorf("%w: %s", workload.ErrUnsupported, line)
 	}
 	j.p.open = j
 	return nil
@@ -264,7 +264,7 @@ func (j *job) enter() error {
 // dir is where the case's files lie.
 func (j *job) dir() string { return strings.Fields(j.open)[3] }
 
-// Output implements [work.Job].
+// Output implements [workload.Job].
 func (j *job) Output() ([]float32, error) {
 	if err := j.enter(); err != nil {
 		return nil, err
@@ -280,7 +280,7 @@ func (j *job) Output() ([]float32, error) {
 	return j.decode(x), nil
 }
 
-// Time implements [work.Job].
+// Time implements [workload.Job].
 func (j *job) Time(reps int) (time.Duration, error) {
 	if err := j.enter(); err != nil {
 		return 0, err
@@ -296,7 +296,7 @@ func (j *job) Time(reps int) (time.Duration, error) {
 	return time.Duration(ns), nil
 }
 
-// Close implements [work.Job].
+// Close implements [workload.Job].
 func (j *job) Close() error {
 	if j.p.open == j {
 		j.p.open = nil

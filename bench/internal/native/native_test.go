@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/bench/internal/interleave"
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // A stand-in for OpenBLAS: three loops, off by FAULT. It crashes at 13 columns.
@@ -94,12 +94,12 @@ func TestFindsNewestDrivesAndChecksIt(t *testing.T) {
 		t.Errorf("missing = %v, want %v", missing, want)
 	}
 	for _, name := range []string{"gemm_nn 5x9x7", "gemm_nt 5x9x7", "bgemm_nt 2x5x9x7"} {
-		r := interleave.Run(work.NewData(work.MustParse(name)), []work.Contestant{peers[0]}, interleave.Options{Rounds: 2})
+		r := interleave.Run(workload.NewData(workload.MustParse(name)), []workload.Contestant{peers[0]}, interleave.Options{Rounds: 2})
 		if len(r) != 1 || r[0].Refused != nil || len(r[0].Seconds) != 2 || r[0].Median() <= 0 {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	if r := interleave.Run(work.NewData(work.MustParse("softmax 5x9")), []work.Contestant{peers[0]}, interleave.Options{Rounds: 2}); len(r) != 0 {
+	if r := interleave.Run(workload.NewData(workload.MustParse("softmax 5x9")), []workload.Contestant{peers[0]}, interleave.Options{Rounds: 2}); len(r) != 0 {
 		t.Errorf("softmax by a BLAS: %+v", r)
 	}
 }
@@ -111,7 +111,7 @@ func TestWrongLibraryIsRefused(t *testing.T) {
 	if len(peers) != 1 {
 		t.Fatalf("started %d:\n%s", len(peers), said)
 	}
-	r := interleave.Run(work.NewData(work.MustParse("gemm_nn 5x9x7")), []work.Contestant{peers[0]}, interleave.Options{Rounds: 2})
+	r := interleave.Run(workload.NewData(workload.MustParse("gemm_nn 5x9x7")), []workload.Contestant{peers[0]}, interleave.Options{Rounds: 2})
 	if len(r) != 1 || r[0].Refused == nil || len(r[0].Seconds) != 0 {
 		t.Errorf("a library that is off by 0.01 was timed: %+v", r)
 	}
@@ -155,7 +155,7 @@ func TestCrashIsOneCase(t *testing.T) {
 		name    string
 		refused bool
 	}{{"gemm_nn 5x13x7", true}, {"gemm_nn 5x9x7", false}, {"gemm_nn 4x13x7", true}, {"gemm_nn 4x9x7", false}} {
-		r := interleave.Run(work.NewData(work.MustParse(c.name)), []work.Contestant{peers[0]}, interleave.Options{Rounds: 2})
+		r := interleave.Run(workload.NewData(workload.MustParse(c.name)), []workload.Contestant{peers[0]}, interleave.Options{Rounds: 2})
 		if len(r) != 1 || (r[0].Refused != nil) != c.refused {
 			t.Errorf("%s: %+v", c.name, r)
 		}

@@ -10,7 +10,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // message is an encoded protocol buffer message.
@@ -174,23 +174,23 @@ func (g *graph) model(opset int) *Model {
 }
 
 // Variants lists the operators through which a case can be computed.
-func Variants(c work.Case) []string {
+func Variants(c workload.Case) []string {
 	switch c.Op {
-	case work.SDPA, work.SDPADecode:
+	case workload.SDPA, workload.SDPADecode:
 		return []string{"unfused", "attention23", "mha"}
-	case work.EncoderLayer:
+	case workload.EncoderLayer:
 		return []string{"attention", "mha"}
 	}
 	return []string{"model"}
 }
 
 // Build writes the model of a case, or returns nil where there is none.
-func Build(d *work.Data, variant string) *Model {
+func Build(d *workload.Data, variant string) *Model {
 	g := &graph{}
 	s := d.Dims
 	opset := 17
 	switch {
-	case d.Int8 && d.Op == work.GemmPacked: // A is quantized in the call, with one scale
+	case d.Int8 && d.Op == workload.GemmPacked: // A is quantized in the call, with one scale
 		m, n, k := s[0], s[1], s[2]
 		g.input(d.In[0], m, k)
 		g.quantized("b", "s", d.In[1], k, n)
@@ -201,10 +201,10 @@ func Build(d *work.Data, variant string) *Model {
 		return nil
 	}
 	switch d.Op {
-	case work.GemmNN, work.GemmNT:
+	case workload.GemmNN, workload.GemmNT:
 		m, n, k := s[0], s[1], s[2]
 		g.input(d.In[0], m, k)
-		if d.Op == work.GemmNN {
+		if d.Op == workload.GemmNN {
 			g.input(d.In[1], k, n)
 			g.node("MatMul", nil, "y", "i0", "i1")
 		} else {
@@ -212,13 +212,13 @@ func Build(d *work.Data, variant string) *Model {
 			g.node("Gemm", attrs{"transB": 1}, "y", "i0", "i1")
 		}
 		g.output(m, n)
-	case work.GemmPacked:
+	case workload.GemmPacked:
 		m, n, k := s[0], s[1], s[2]
 		g.input(d.In[0], m, k)
 		g.constant("b", d.In[1], k, n)
 		g.node("MatMul", nil, "y", "i0", "b")
 		g.output(m, n)
-	case work.LinearBiasGELU:
+	case workload.LinearBiasGELU:
 		m, n, k := s[0], s[1], s[2]
 		g.input(d.In[0], m, k)
 		g.constant("b", d.In[1], k, n)
@@ -226,10 +226,10 @@ func Build(d *work.Data, variant string) *Model {
 		g.node("MatMul", nil, "t", "i0", "b")
 		g.node(microsoft+":BiasGelu", nil, "y", "t", "c")
 		g.output(m, n)
-	case work.BatchGemmNN, work.BatchGemmNT:
+	case workload.BatchGemmNN, workload.BatchGemmNT:
 		h, m, n, k := s[0], s[1], s[2], s[3]
 		g.input(d.In[0], h, m, k)
-		if d.Op == work.BatchGemmNN {
+		if d.Op == workload.BatchGemmNN {
 			g.input(d.In[1], h, k, n)
 			g.node("MatMul", nil, "y", "i0", "i1")
 		} else {
@@ -237,27 +237,27 @@ func Build(d *work.Data, variant string) *Model {
 			g.node(microsoft+":FusedMatMul", attrs{"transB": 1}, "y", "i0", "i1")
 		}
 		g.output(h, m, n)
-	case work.Softmax:
+	case workload.Softmax:
 		g.input(d.In[0], s...)
 		g.node("Softmax", attrs{"axis": 1}, "y", "i0")
 		g.output(s...)
-	case work.LayerNorm:
+	case workload.LayerNorm:
 		g.input(d.In[0], s...)
 		g.constant("w", d.In[1], s[1])
 		g.constant("b", d.In[2], s[1])
 		g.node("LayerNormalization", attrs{"axis": 1, "epsilon": float32(1e-5)}, "y", "i0", "w", "b")
 		g.output(s...)
-	case work.GELU:
+	case workload.GELU:
 		g.input(d.In[0], s...)
 		g.node(microsoft+":Gelu", nil, "y", "i0")
 		g.output(s...)
-	case work.Exp:
+	case workload.Exp:
 		g.input(d.In[0], s...)
 		g.node("Exp", nil, "y", "i0")
 		g.output(s...)
-	case work.SDPA, work.SDPADecode:
+	case workload.SDPA, workload.SDPADecode:
 		return attention(g, d, variant)
-	case work.EncoderLayer:
+	case workload.EncoderLayer:
 		encoder(g, d, variant)
 	default:
 		return nil
@@ -267,7 +267,7 @@ func Build(d *work.Data, variant string) *Model {
 
 // attention has three forms: three operators, ONNX's own Attention, both on [B,H,L,D], and the
 // contributed MultiHeadAttention on [B,L,H·D].
-func attention(g *graph, d *work.Data, variant string) *Model {
+func attention(g *graph, d *workload.Data, variant string) *Model {
 	b, h, lq, lk, w := d.Dims[0], d.Dims[1], d.Dims[2], d.Dims[3], d.Dims[4]
 	if variant == "mha" {
 		g.input(swapHeads(d.In[0], b, h, lq, w), b, lq, h*w)
@@ -308,7 +308,7 @@ func swapHeads(x []float32, b, p, q, w int) []float32 {
 
 // encoder is a post-norm layer in the operators that ONNX Runtime's own optimizer makes of one:
 // attention with packed projections, or three projections and MultiHeadAttention.
-func encoder(g *graph, d *work.Data, variant string) {
+func encoder(g *graph, d *workload.Data, variant string) {
 	b, l, n, h, f := d.Dims[0], d.Dims[1], d.Dims[2], d.Dims[3], d.Dims[4]
 	in := d.In
 	g.input(in[0], b, l, n)

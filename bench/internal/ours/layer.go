@@ -1,7 +1,7 @@
 package ours
 
 import (
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/classic"
 	"github.com/avoformer/avoformer/transformer"
@@ -9,7 +9,7 @@ import (
 )
 
 // attention is the kernel on contiguous heads.
-func (t Tier) attention(d *work.Data, out []float32) func() {
+func (t Tier) attention(d *workload.Data, out []float32) func() {
 	s := d.Dims
 	p := kernels.AttentionParams{
 		Batch: s[0], Heads: s[1], LenQ: s[2], LenK: s[3], HeadDim: s[4],
@@ -20,7 +20,7 @@ func (t Tier) attention(d *work.Data, out []float32) func() {
 
 // A tensor is a weight of a case: an input, transposed where it is a matrix, since linear weights are
 // stored [out, in].
-func tensor(d *work.Data, i int, shape ...int) safetensors.Tensor {
+func tensor(d *workload.Data, i int, shape ...int) safetensors.Tensor {
 	x := d.In[i]
 	if len(shape) == 2 {
 		x = transposed(x, shape[1], shape[0])
@@ -29,22 +29,22 @@ func tensor(d *work.Data, i int, shape ...int) safetensors.Tensor {
 }
 
 // attentionWeights are those from input i on, under PyTorch's names.
-func attentionWeights(d *work.Data, w transformer.TensorMap, prefix string, i, n int) {
+func attentionWeights(d *workload.Data, w transformer.TensorMap, prefix string, i, n int) {
 	w[prefix+"in_proj_weight"], w[prefix+"in_proj_bias"] = tensor(d, i, 3*n, n), tensor(d, i+1, 3*n)
 	w[prefix+"out_proj.weight"], w[prefix+"out_proj.bias"] = tensor(d, i+2, n, n), tensor(d, i+3, n)
 }
 
-func normWeights(d *work.Data, w transformer.TensorMap, prefix string, i, n int) {
+func normWeights(d *workload.Data, w transformer.TensorMap, prefix string, i, n int) {
 	w[prefix+"weight"], w[prefix+"bias"] = tensor(d, i, n), tensor(d, i+1, n)
 }
 
-func feedForwardWeights(d *work.Data, w transformer.TensorMap, i, n, f int) {
+func feedForwardWeights(d *workload.Data, w transformer.TensorMap, i, n, f int) {
 	w["linear1.weight"], w["linear1.bias"] = tensor(d, i, f, n), tensor(d, i+1, f)
 	w["linear2.weight"], w["linear2.bias"] = tensor(d, i+2, n, f), tensor(d, i+3, n)
 }
 
 // layer is a module of package transformer, or nil where the case is none.
-func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
+func (t Tier) layer(d *workload.Data, out []float32) (func(), error) {
 	s := d.Dims
 	ws := &transformer.Workspace{Threads: kernels.Threads(t.Threads)}
 	w := transformer.TensorMap{}
@@ -57,14 +57,14 @@ func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
 	norm := transformer.NormConfig{Eps: 1e-12}
 	var forward func() error
 	switch d.Op {
-	case work.FeedForward:
+	case workload.FeedForward:
 		feedForwardWeights(d, w, 1, s[1], s[2])
 		m, err := transformer.NewFeedForward(feedForward(s[1], s[2]), classic.TorchEncoder().Layer.Feed, w, "")
 		if err != nil {
 			return nil, err
 		}
 		forward = func() error { return m.Forward(ws, out, d.In[0], nil) }
-	case work.SelfAttention:
+	case workload.SelfAttention:
 		attentionWeights(d, w, "", 1, s[2])
 		m, err := transformer.NewMultiHeadAttention(attention(s[2], s[3]), classic.TorchAttention(), w, "")
 		if err != nil {
@@ -72,7 +72,7 @@ func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
 		}
 		in := transformer.AttentionInput{Query: d.In[0], Batch: transformer.Uniform(s[0], s[1])}
 		forward = func() error { return m.Forward(ws, out, in, nil) }
-	case work.EncoderLayer:
+	case workload.EncoderLayer:
 		n, heads, f := s[2], s[3], s[4]
 		attentionWeights(d, w, "self_attn.", 1, n)
 		normWeights(d, w, "norm1.", 5, n)
@@ -86,7 +86,7 @@ func (t Tier) layer(d *work.Data, out []float32) (func(), error) {
 		}
 		in := transformer.LayerInput{X: d.In[0], Batch: transformer.Uniform(s[0], s[1])}
 		forward = func() error { return m.Forward(ws, out, in, nil) }
-	case work.DecoderLayer:
+	case workload.DecoderLayer:
 		n, heads, f := s[3], s[4], s[5]
 		attentionWeights(d, w, "self_attn.", 1, n)
 		normWeights(d, w, "norm1.", 5, n)

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -17,7 +17,7 @@ type Tier struct {
 	Float32 bool
 }
 
-// Name implements [work.Contestant].
+// Name implements [workload.Contestant].
 func (t Tier) Name() string {
 	if t.Float32 {
 		return "float32/" + t.ISA.String()
@@ -26,23 +26,23 @@ func (t Tier) Name() string {
 }
 
 // format is that of the weights of a case.
-func (t Tier) format(c work.Case) kernels.Format {
+func (t Tier) format(c workload.Case) kernels.Format {
 	if c.Int8 && !t.Float32 {
 		return kernels.FormatInt8
 	}
 	return kernels.FormatF32
 }
 
-// Version implements [work.Contestant].
+// Version implements [workload.Contestant].
 func (t Tier) Version() string { return runtime.Version() }
 
-// Variants implements [work.Contestant].
-func (t Tier) Variants(work.Case) []string { return []string{""} }
+// Variants implements [workload.Contestant].
+func (t Tier) Variants(workload.Case) []string { return []string{""} }
 
-// Open implements [work.Contestant].
-func (t Tier) Open(d *work.Data, _ string) (work.Job, error) {
+// Open implements [workload.Contestant].
+func (t Tier) Open(d *workload.Data, _ string) (workload.Job, error) {
 	if t.Float32 && !d.Int8 {
-		return nil, work.ErrUnsupported
+		return nil, workload.ErrUnsupported
 	}
 	defer kernels.Use(t.ISA)()
 	out, run := t.prepare(d)
@@ -53,46 +53,46 @@ func (t Tier) Open(d *work.Data, _ string) (work.Job, error) {
 		}
 	}
 	if run == nil {
-		return nil, work.ErrUnsupported
+		return nil, workload.ErrUnsupported
 	}
-	return &job{t.ISA, work.Func{Out: out, Run: run}}, nil
+	return &job{t.ISA, workload.Func{Out: out, Run: run}}, nil
 }
 
 // A job selects its tier around every turn.
 type job struct {
 	isa kernels.ISA
-	work.Func
+	workload.Func
 }
 
-// Output implements [work.Job].
+// Output implements [workload.Job].
 func (j *job) Output() ([]float32, error) {
 	defer kernels.Use(j.isa)()
 	return j.Func.Output()
 }
 
-// Time implements [work.Job].
+// Time implements [workload.Job].
 func (j *job) Time(reps int) (time.Duration, error) {
 	defer kernels.Use(j.isa)()
 	return j.Func.Time(reps)
 }
 
 // prepare returns the result's place and the call that fills it, or a nil call where there is none.
-func (t Tier) prepare(d *work.Data) (out []float32, run func()) {
+func (t Tier) prepare(d *workload.Data) (out []float32, run func()) {
 	th := kernels.Threads(t.Threads)
 	s, in := d.Dims, d.In
 	out = make([]float32, d.OutputLen())
 	switch d.Op {
-	case work.GemmNN:
+	case workload.GemmNN:
 		m, n, k := s[0], s[1], s[2]
 		return out, func() {
 			th.Gemm(kernels.NoTrans, kernels.NoTrans, m, n, k, 1, in[0], k, in[1], n, 0, out, n)
 		}
-	case work.GemmNT:
+	case workload.GemmNT:
 		m, n, k := s[0], s[1], s[2]
 		return out, func() {
 			th.Gemm(kernels.NoTrans, kernels.Trans, m, n, k, 1, in[0], k, in[1], k, 0, out, n)
 		}
-	case work.GemmPacked, work.LinearBiasGELU:
+	case workload.GemmPacked, workload.LinearBiasGELU:
 		m, n, k := s[0], s[1], s[2]
 		b := kernels.PackBRows(t.format(d.Case), n, k, func(j int, dst []float32) {
 			for p := range dst {
@@ -100,34 +100,34 @@ func (t Tier) prepare(d *work.Data) (out []float32, run func()) {
 			}
 		})
 		var ep kernels.Epilogue
-		if d.Op == work.LinearBiasGELU {
+		if d.Op == workload.LinearBiasGELU {
 			ep = kernels.Epilogue{Bias: in[2], Activation: kernels.ActGELU}
 		}
 		return out, func() { th.GemmPacked(m, 1, in[0], k, b, 0, out, n, ep) }
-	case work.BatchGemmNN, work.BatchGemmNT:
+	case workload.BatchGemmNN, workload.BatchGemmNT:
 		h, m, n, k := s[0], s[1], s[2], s[3]
 		trans, ldb := kernels.NoTrans, n
-		if d.Op == work.BatchGemmNT {
+		if d.Op == workload.BatchGemmNT {
 			trans, ldb = kernels.Trans, k
 		}
 		return out, func() {
 			th.GemmBatched(kernels.NoTrans, trans, h, m, n, k, 1, in[0], k, m*k, in[1], ldb, k*n, 0, out, n, m*n)
 		}
-	case work.Softmax:
+	case workload.Softmax:
 		return out, func() { th.Softmax(out, in[0], s[0], s[1]) }
-	case work.LayerNorm:
+	case workload.LayerNorm:
 		return out, func() { th.LayerNorm(out, in[0], s[0], s[1], in[1], in[2], 1e-5) }
-	case work.SDPA, work.SDPADecode:
+	case workload.SDPA, workload.SDPADecode:
 		return out, t.attention(d, out)
-	case work.LogSoftmax:
+	case workload.LogSoftmax:
 		return out, func() { th.LogSoftmax(out, in[0], s[0], s[1]) }
-	case work.RMSNorm:
+	case workload.RMSNorm:
 		return out, func() { th.RMSNorm(out, in[0], s[0], s[1], in[1], 1e-5) }
-	case work.AddLayerNorm:
+	case workload.AddLayerNorm:
 		return out, func() { th.AddLayerNorm(out, nil, in[0], in[3], s[0], s[1], in[1], in[2], 1e-5) }
-	case work.Add:
+	case workload.Add:
 		return out, func() { th.Add(out, in[0], in[1]) }
-	case work.Mul:
+	case workload.Mul:
 		return out, func() { th.Mul(out, in[0], in[1]) }
 	}
 	if f := elementwise[d.Op]; f != nil {
@@ -136,7 +136,7 @@ func (t Tier) prepare(d *work.Data) (out []float32, run func()) {
 	return out, nil
 }
 
-var elementwise = map[work.Op]func(t kernels.Threads, dst, x []float32){
-	work.Exp: kernels.Threads.Exp, work.GELU: kernels.Threads.GELU, work.GELUTanh: kernels.Threads.GELUTanh, work.SiLU: kernels.Threads.SiLU,
-	work.ReLU: kernels.Threads.ReLU, work.Tanh: kernels.Threads.Tanh, work.Sigmoid: kernels.Threads.Sigmoid, work.Erf: kernels.Threads.Erf,
+var elementwise = map[workload.Op]func(t kernels.Threads, dst, x []float32){
+	workload.Exp: kernels.Threads.Exp, workload.GELU: kernels.Threads.GELU, workload.GELUTanh: kernels.Threads.GELUTanh, workload.SiLU: kernels.Threads.SiLU,
+	workload.ReLU: kernels.Threads.ReLU, workload.Tanh: kernels.Threads.Tanh, workload.Sigmoid: kernels.Threads.Sigmoid, workload.Erf: kernels.Threads.Erf,
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -228,11 +228,11 @@ func (m *Machine) Raise(other Machine) {
 // Of returns the limit that a case's rate is measured against: the FMA peak of a tier (the best one's
 // where the tier is unknown or has no vectors of its own), or the bandwidth of the level that its
 // working set falls in.
-func (m Machine) Of(c work.Case, isa string) float64 {
+func (m Machine) Of(c workload.Case, isa string) float64 {
 	switch level := LevelOf(c.WorkingSet()).Name; c.Metric() {
-	case work.Copy:
+	case workload.Copy:
 		return m.Copy[level]
-	case work.Read:
+	case workload.Read:
 		return m.Read[level]
 	}
 	if v, ok := m.FMA[isa]; ok && isa != kernels.Generic.String() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/bench/internal/interleave"
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // A Set is which cases were measured and how: [Listed], [Drawn], or the instruction set that
@@ -14,8 +14,8 @@ import (
 type Set string
 
 const (
-	Listed Set = ""       // those of work.All
-	Drawn  Set = "random" // those of work.Random
+	Listed Set = ""       // those of workload.All
+	Drawn  Set = "random" // those of workload.Random
 )
 
 // An Entry is a case at a number of threads, by every contestant.
@@ -40,7 +40,7 @@ type Result struct {
 }
 
 // NewEntry condenses the rounds of a case.
-func NewEntry(s Set, c work.Case, threads int, rounds []interleave.Result) Entry {
+func NewEntry(s Set, c workload.Case, threads int, rounds []interleave.Result) Entry {
 	e := Entry{Set: s, Case: c.String(), Threads: threads}
 	var own interleave.Result
 	for _, r := range rounds {
@@ -61,7 +61,7 @@ func NewEntry(s Set, c work.Case, threads int, rounds []interleave.Result) Entry
 }
 
 // Parsed is the entry's case.
-func (e Entry) Parsed() work.Case { return work.MustParse(e.Case) }
+func (e Entry) Parsed() workload.Case { return workload.MustParse(e.Case) }
 
 // Own is our fastest tier, or nil.
 func (e Entry) Own() *Result {

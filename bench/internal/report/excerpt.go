@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // excerpted are the cases of a README's table.
@@ -28,7 +28,7 @@ func (r *Run) Excerpt(dir string, plot Plot, all []*Run) string {
 	}
 	b.WriteString("\n|---|---|" + strings.Repeat("--:|---|--:|", len(ts)) + "\n")
 	for _, name := range excerpted {
-		r.excerptLine(&b, work.MustParse(name))
+		r.excerptLine(&b, workload.MustParse(name))
 	}
 	if plot.File != "" {
 		fmt.Fprintf(&b, "\n![%s](%s)\n", plot.Title, path.Join(dir, path.Base(plot.File)))
@@ -38,7 +38,7 @@ func (r *Run) Excerpt(dir string, plot Plot, all []*Run) string {
 	return b.String()
 }
 
-func (r *Run) excerptLine(b *strings.Builder, c work.Case) {
+func (r *Run) excerptLine(b *strings.Builder, c workload.Case) {
 	fmt.Fprintf(b, "| %s | %s |", c.Op, c.Shape())
 	for _, t := range r.threads() {
 		own, peer, ratio := "-", "-", "-"

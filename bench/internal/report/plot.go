@@ -19,7 +19,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/avoformer/avoformer/bench/internal/peak"
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // A Plot is a file of the report.
@@ -49,10 +49,10 @@ func (r *Run) Plots(dir string) ([]Plot, error) {
 		{"ratio", r.ratioPlot},
 		{"roofline", r.roofline},
 		{"attention-length", func() (*plot.Plot, vg.Length, vg.Length, error) {
-			return r.lengths(work.SDPA, "Attention, 12 heads of 64, 1 thread", func(d []int) (int, bool) { return d[2], d[0] == 1 && d[1] == 12 && d[2] == d[3] })
+			return r.lengths(workload.SDPA, "Attention, 12 heads of 64, 1 thread", func(d []int) (int, bool) { return d[2], d[0] == 1 && d[1] == 12 && d[2] == d[3] })
 		}},
 		{"encoder-length", func() (*plot.Plot, vg.Length, vg.Length, error) {
-			return r.lengths(work.EncoderLayer, "Encoder layer of BERT-base, 1 thread", func(d []int) (int, bool) { return d[1], d[0] == 1 && d[2] == 768 })
+			return r.lengths(workload.EncoderLayer, "Encoder layer of BERT-base, 1 thread", func(d []int) (int, bool) { return d[1], d[0] == 1 && d[2] == 768 })
 		}},
 	}
 	for _, d := range draws {
@@ -197,8 +197,8 @@ func (r *Run) ratioPlot() (*plot.Plot, vg.Length, vg.Length, error) {
 // roofline places every kernel at its arithmetic intensity, one mark per case, at one thread.
 func (r *Run) roofline() (*plot.Plot, vg.Length, vg.Length, error) {
 	m := r.peak(1)
-	points := map[work.Op]plotter.XYs{}
-	var ops []work.Op
+	points := map[workload.Op]plotter.XYs{}
+	var ops []workload.Op
 	xmin, xmax, ymin := 0.06, 300.0, 1.0
 	for _, e := range r.entries(Listed, 1) {
 		own := e.Own()
@@ -277,7 +277,7 @@ func decades(series map[string]plotter.XYs) []float64 {
 }
 
 // lengths draws time against sequence length for the cases of an operation that pick takes.
-func (r *Run) lengths(op work.Op, title string, pick func(dims []int) (length int, ok bool)) (*plot.Plot, vg.Length, vg.Length, error) {
+func (r *Run) lengths(op workload.Op, title string, pick func(dims []int) (length int, ok bool)) (*plot.Plot, vg.Length, vg.Length, error) {
 	series := map[string]plotter.XYs{}
 	var names []string
 	var xs []float64

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/bench/internal/peak"
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // Ours is what the names of this library's tiers begin with.
@@ -73,7 +73,7 @@ func (r *Run) Merge(later *Run) {
 	}
 	slices.SortFunc(peaks, func(a, b peak.Machine) int { return a.Threads - b.Threads })
 	place := map[string]int{}
-	for i, c := range slices.Concat(work.Random, work.All) {
+	for i, c := range slices.Concat(workload.Random, workload.All) {
 		place[c.String()] = i
 	}
 	slices.SortStableFunc(entries, func(a, b Entry) int {
@@ -138,7 +138,7 @@ func (r *Run) Markdown(plots []Plot) string {
 		b.WriteString(r.summary(set))
 	}
 	p("A case counts as behind where its ratio is below %.2f (%.2f on several threads or held to an instruction set) in each of three measurements, while we reach less than %.0f%% of the FMA peak with products, %.0f%% with layers and %.0f%% with attention.",
-		least, leastOnSeveral, 100*enough(work.GemmNN), 100*enough(work.EncoderLayer), 100*enough(work.SDPA))
+		least, leastOnSeveral, 100*enough(workload.GemmNN), 100*enough(workload.EncoderLayer), 100*enough(workload.SDPA))
 	for _, plot := range plots {
 		p("\n![%s](%s)", plot.Title, filepath.Base(plot.File))
 	}

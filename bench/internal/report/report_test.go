@@ -10,11 +10,11 @@ import (
 
 	"github.com/avoformer/avoformer/bench/internal/interleave"
 	"github.com/avoformer/avoformer/bench/internal/peak"
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 func sample() *Run {
-	softmax, gemm := work.MustParse("softmax 1536x128"), work.MustParse("gemm_nn 128x768x768")
+	softmax, gemm := workload.MustParse("softmax 1536x128"), workload.MustParse("gemm_nn 128x768x768")
 	r := &Run{CPU: "Test CPU (R) 9000", System: "linux/amd64, 2 CPUs", Go: "go1.26", Commit: "abc", Command: "report", Peers: []string{"openblas 0.3", "onednn 3.2"},
 		Peaks: []peak.Machine{{Threads: 1, FMA: map[string]float64{"avx2": 100}, Copy: map[string]float64{"8MiB": 80, "256KiB": 100, "256MiB": 20}}}}
 	r.Entries = append(r.Entries,
@@ -107,7 +107,7 @@ func TestPlotsAndRoundTrip(t *testing.T) {
 
 // entryOf is a case with a ratio of our time against another library's.
 func entryOf(name string, s Set, threads int, ours, theirs float64) Entry {
-	return NewEntry(s, work.MustParse(name), threads, []interleave.Result{
+	return NewEntry(s, workload.MustParse(name), threads, []interleave.Result{
 		{Name: Ours + "avx2", Seconds: []float64{ours}}, {Name: "onednn", Version: "3.2", Seconds: []float64{theirs}},
 	})
 }

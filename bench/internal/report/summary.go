@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // even is the ratio from which two libraries count as alike.
@@ -22,13 +22,13 @@ const disturbed = 0.1
 const least, leastOnSeveral, leastHeld = 0.95, 0.93, 0.93
 
 // enough is the share of the FMA peak from which a case is as it should be whatever others reach.
-func enough(op work.Op) float64 {
+func enough(op workload.Op) float64 {
 	switch op {
-	case work.GemmNN, work.GemmNT, work.GemmPacked, work.LinearBiasGELU, work.BatchGemmNN, work.BatchGemmNT:
+	case workload.GemmNN, workload.GemmNT, workload.GemmPacked, workload.LinearBiasGELU, workload.BatchGemmNN, workload.BatchGemmNT:
 		return 0.92
-	case work.EncoderLayer, work.DecoderLayer, work.SelfAttention, work.FeedForward:
+	case workload.EncoderLayer, workload.DecoderLayer, workload.SelfAttention, workload.FeedForward:
 		return 0.88
-	case work.SDPA:
+	case workload.SDPA:
 		return 0.83
 	}
 	return math.Inf(1)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // A Sweep is a case with one dimension drawn out, several times over.
@@ -18,14 +18,14 @@ type Sweep struct {
 	// Fall is the largest part of the speed that may be lost from a size to the next.
 	Fall float64
 	// From is the size from which Fall counts: below it, a call's fixed costs and whole vectors show.
-	From func(work.Case) bool
+	From func(workload.Case) bool
 }
 
 // A Series is one line of a sweep.
 type Series struct {
 	Label string
 	Sizes []int
-	Case  func(size int) work.Case
+	Case  func(size int) workload.Case
 }
 
 // All are the sweeps, in the order of the report.
@@ -44,7 +44,7 @@ func around(dense int, others ...int) []int {
 	return slices.Compact(s)
 }
 
-func of(op work.Op, dims ...int) work.Case { return work.Case{Op: op, Dims: dims} }
+func of(op workload.Op, dims ...int) workload.Case { return workload.Case{Op: op, Dims: dims} }
 
 // gemm draws M, N and K out alone, the other two at 64 and at 768.
 func gemm() []Sweep {
@@ -54,11 +54,11 @@ func gemm() []Sweep {
 	for i, axis := range []string{"M", "N", "K"} {
 		s := Sweep{
 			Name: "gemm-" + string("mnk"[i]), Title: "Product with " + axis + " drawn out", XLabel: axis, Fall: 0.10,
-			From: func(c work.Case) bool { return c.FLOPs() > 2e6 },
+			From: func(c workload.Case) bool { return c.FLOPs() > 2e6 },
 		}
-		for _, op := range []work.Op{work.GemmNN, work.GemmNT, work.GemmPacked} {
+		for _, op := range []workload.Op{workload.GemmNN, workload.GemmNT, workload.GemmPacked} {
 			for _, other := range []int{64, 768} {
-				s.Series = append(s.Series, Series{string(op) + ", others " + strconv.Itoa(other), sizes, func(n int) work.Case {
+				s.Series = append(s.Series, Series{string(op) + ", others " + strconv.Itoa(other), sizes, func(n int) workload.Case {
 					d := []int{other, other, other}
 					d[i] = n
 					return of(op, d...)
@@ -81,18 +81,18 @@ func rows() []Sweep {
 	counts := around(20, 24, 32, 48, 64, 80, 100, 128, 160, 200, 256, 320, 400, 512, 640, 800, 900, 1024, 1150, 1300, 1450, 1600, 1800, 2048)
 	length := Sweep{
 		Name: "row-length", Title: "Rows drawn out", XLabel: "columns", Fall: 1 - 1/1.15,
-		From: func(c work.Case) bool { return c.Dims[1] > 64 },
+		From: func(c workload.Case) bool { return c.Dims[1] > 64 },
 	}
 	count := Sweep{
 		Name: "row-count", Title: "More rows", XLabel: "rows", Fall: 1 - 1/1.15,
-		From: func(c work.Case) bool { return c.Dims[0]*c.Dims[1] > 64 },
+		From: func(c workload.Case) bool { return c.Dims[0]*c.Dims[1] > 64 },
 	}
-	for _, op := range []work.Op{work.Softmax, work.LogSoftmax, work.LayerNorm, work.RMSNorm, work.GELU, work.Exp} {
-		length.Series = append(length.Series, Series{string(op), lengths, func(n int) work.Case { return of(op, max(1, elements/n), n) }})
+	for _, op := range []workload.Op{workload.Softmax, workload.LogSoftmax, workload.LayerNorm, workload.RMSNorm, workload.GELU, workload.Exp} {
+		length.Series = append(length.Series, Series{string(op), lengths, func(n int) workload.Case { return of(op, max(1, elements/n), n) }})
 	}
-	for _, op := range []work.Op{work.Softmax, work.LayerNorm} {
+	for _, op := range []workload.Op{workload.Softmax, workload.LayerNorm} {
 		for _, cols := range []int{5, 128, 768} {
-			count.Series = append(count.Series, Series{fmt.Sprintf("%s of %d", op, cols), counts, func(n int) work.Case { return of(op, n, cols) }})
+			count.Series = append(count.Series, Series{fmt.Sprintf("%s of %d", op, cols), counts, func(n int) workload.Case { return of(op, n, cols) }})
 		}
 	}
 	return []Sweep{length, count}
@@ -102,35 +102,35 @@ func rows() []Sweep {
 func attention() []Sweep {
 	lengths := around(40, 48, 56, 64, 80, 96, 128, 160, 192, 200, 256, 300, 320, 384, 400, 512, 640, 768, 1000)
 	keys := around(16, 24, 32, 64, 100, 128, 200, 256, 400, 512, 768, 1024, 1500, 2048, 3000, 4096)
-	long := func(c work.Case) bool { return c.Dims[3] > 8 }
+	long := func(c workload.Case) bool { return c.Dims[3] > 8 }
 	length := Sweep{Name: "attention-length", Title: "Attention, queries and keys drawn out", XLabel: "length", Fall: 0.15, From: long}
 	decode := Sweep{Name: "decode-length", Title: "Attention of one query, keys drawn out", XLabel: "keys", Fall: 0.15, From: long}
 	for _, d := range []int{32, 64, 80, 128} {
 		label := fmt.Sprintf("head size %d", d)
-		length.Series = append(length.Series, Series{label, lengths, func(n int) work.Case { return of(work.SDPA, 1, 4, n, n, d) }})
-		decode.Series = append(decode.Series, Series{label, keys, func(n int) work.Case { return of(work.SDPADecode, 1, 4, 1, n, d) }})
+		length.Series = append(length.Series, Series{label, lengths, func(n int) workload.Case { return of(workload.SDPA, 1, 4, n, n, d) }})
+		decode.Series = append(decode.Series, Series{label, keys, func(n int) workload.Case { return of(workload.SDPADecode, 1, 4, 1, n, d) }})
 	}
 	size := Sweep{Name: "attention-head-size", Title: "Attention, heads grown", XLabel: "head size", Fall: 0.15,
-		From: func(c work.Case) bool { return c.Dims[4] > 16 }}
+		From: func(c workload.Case) bool { return c.Dims[4] > 16 }}
 	heads := Sweep{Name: "attention-heads", Title: "Attention, more heads", XLabel: "heads", Fall: 0.15, From: long}
 	for _, n := range []int{10, 32, 128, 512} {
 		label := fmt.Sprintf("length %d", n)
-		size.Series = append(size.Series, Series{label, around(40, 48, 64, 72, 80, 96, 112, 128, 160, 192), func(d int) work.Case { return of(work.SDPA, 1, 4, n, n, d) }})
-		heads.Series = append(heads.Series, Series{label, around(17, 24, 32), func(h int) work.Case { return of(work.SDPA, 1, h, n, n, 64) }})
+		size.Series = append(size.Series, Series{label, around(40, 48, 64, 72, 80, 96, 112, 128, 160, 192), func(d int) workload.Case { return of(workload.SDPA, 1, 4, n, n, d) }})
+		heads.Series = append(heads.Series, Series{label, around(17, 24, 32), func(h int) workload.Case { return of(workload.SDPA, 1, h, n, n, 64) }})
 	}
 	return []Sweep{length, decode, size, heads}
 }
 
 // speed of a case: GFLOP/s, or for the operations over rows, elements in a nanosecond.
-func speed(c work.Case, seconds float64) float64 {
-	if c.Metric() == work.Copy {
+func speed(c workload.Case, seconds float64) float64 {
+	if c.Metric() == workload.Copy {
 		return float64(c.OutputLen()) / seconds * 1e-9
 	}
 	return c.Rate(seconds)
 }
 
-func unit(c work.Case) string {
-	if c.Metric() == work.Copy {
+func unit(c workload.Case) string {
+	if c.Metric() == workload.Copy {
 		return "elements a nanosecond"
 	}
 	return c.Metric().Unit()

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // A Point is a size and the median speed there.
@@ -39,9 +39,9 @@ type Options struct {
 }
 
 type point struct {
-	work.Case
+	workload.Case
 	size    int
-	job     work.Job
+	job     workload.Job
 	reps    int
 	seconds []float64
 }
@@ -59,7 +59,7 @@ func (p *point) speed() float64 {
 
 // Run measures a series. Every size is checked against the oracle first; the rounds go through the
 // sizes in an order drawn anew, so that a slow moment of the machine does not look like a slow size.
-func Run(w Sweep, s Series, c work.Contestant, o Options) (Line, error) {
+func Run(w Sweep, s Series, c workload.Contestant, o Options) (Line, error) {
 	line := Line{Label: s.Label}
 	var points []*point
 	defer func() {
@@ -68,9 +68,9 @@ func Run(w Sweep, s Series, c work.Contestant, o Options) (Line, error) {
 		}
 	}()
 	for _, n := range s.Sizes {
-		d := work.NewSample(s.Case(n), 1e6)
+		d := workload.NewSample(s.Case(n), 1e6)
 		job, err := c.Open(d, c.Variants(d.Case)[0])
-		if errors.Is(err, work.ErrUnsupported) {
+		if errors.Is(err, workload.ErrUnsupported) {
 			return line, err
 		}
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avoformer/avoformer/bench/internal/work"
+	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
 // fake computes nothing: its times are made up, and its results are the inputs.
@@ -15,15 +15,15 @@ type fake struct {
 	wrong   bool
 }
 
-func (fake) Name() string                { return "fake" }
-func (fake) Version() string             { return "" }
-func (fake) Variants(work.Case) []string { return []string{""} }
+func (fake) Name() string                    { return "fake" }
+func (fake) Version() string                 { return "" }
+func (fake) Variants(workload.Case) []string { return []string{""} }
 
-func (f fake) Open(d *work.Data, _ string) (work.Job, error) { return &fakeJob{f, d}, nil }
+func (f fake) Open(d *workload.Data, _ string) (workload.Job, error) { return &fakeJob{f, d}, nil }
 
 type fakeJob struct {
 	fake
-	d *work.Data
+	d *workload.Data
 }
 
 func (j *fakeJob) Output() ([]float32, error) {
@@ -44,8 +44,8 @@ func (j *fakeJob) Time(reps int) (time.Duration, error) {
 func (*fakeJob) Close() error { return nil }
 
 func TestRun(t *testing.T) {
-	s := Sweep{Fall: 0.1, From: func(c work.Case) bool { return c.Dims[1] > 4 }}
-	series := Series{Sizes: around(8, 20), Case: func(n int) work.Case { return work.Case{Op: work.ReLU, Dims: []int{1, n}} }}
+	s := Sweep{Fall: 0.1, From: func(c workload.Case) bool { return c.Dims[1] > 4 }}
+	series := Series{Sizes: around(8, 20), Case: func(n int) workload.Case { return workload.Case{Op: workload.ReLU, Dims: []int{1, n}} }}
 	o := Options{Rounds: 3, Block: time.Microsecond}
 
 	flat := fake{seconds: func(n int) float64 { return 1e-6 * float64(n) }}
@@ -66,7 +66,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("cliffs %v, error %v, want one from 19 to 20", line.Cliffs, err)
 	}
 
-	if _, err := Run(s, series, fake{flat.seconds, true}, o); err == nil || errors.Is(err, work.ErrUnsupported) {
+	if _, err := Run(s, series, fake{flat.seconds, true}, o); err == nil || errors.Is(err, workload.ErrUnsupported) {
 		t.Errorf("a wrong result: error %v, want one that tells", err)
 	}
 }

@@ -1,7 +1,7 @@
-// Package work names what is benchmarked: the cases, the inputs they run on, the amount of
+// Package workload names what is benchmarked: the cases, the inputs they run on, the amount of
 // arithmetic and memory traffic each stands for, and the check against the float64 oracle that a
 // result passes before its time counts.
-package work
+package workload
 
 import (
 	"fmt"
