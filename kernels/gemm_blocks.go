@@ -31,13 +31,21 @@ type blockLayout struct {
 	group    int  // elements that have a scale in common, 0 without groups
 	least    bool // groups have minima
 	file     int  // the bytes of a block in a file
+
+	product  int8Kind
+	quantize func(c *blockColumn, x []float32) // makes a block of its elements
+	decode   func(c *blockColumn, b []byte)    // reads a block of a file
 }
 
 var blockLayouts = map[Format]blockLayout{
-	FormatQ8_0: {elements: 32, bits: 8, zero: 128, file: 34},
-	FormatQ4_0: {elements: 32, bits: 4, zero: 8, file: 18},
-	FormatQ4_K: {elements: 256, bits: 4, group: 32, least: true, file: 144},
-	FormatQ6_K: {elements: 256, bits: 6, zero: 32, group: 16, file: 210},
+	FormatQ8_0: {elements: 32, bits: 8, zero: 128, file: 34,
+		product: blocks8, quantize: quantizeQ8_0, decode: decodeQ8_0},
+	FormatQ4_0: {elements: 32, bits: 4, zero: 8, file: 18,
+		product: blocks4, quantize: quantizeQ4_0, decode: decodeQ4_0},
+	FormatQ4_K: {elements: 256, bits: 4, group: 32, least: true, file: 144,
+		product: blocks4K, quantize: quantizeQ4_K, decode: decodeQ4_K},
+	FormatQ6_K: {elements: 256, bits: 6, zero: 32, group: 16, file: 210,
+		product: blocks6K, quantize: quantizeQ6_K, decode: decodeQ6_K},
 }
 
 // blockColumn is a block of one column.
@@ -52,27 +60,20 @@ func blocksFormat(f *format) {
 	l := blockLayouts[f.Format]
 	f.blocks, f.steps = l, l.elements
 	f.bytes = l.head()*f.nr + l.elements/simd.WeightBlock*l.unit()*f.nr
-	quantize := map[Format]func(c *blockColumn, x []float32){
-		FormatQ8_0: quantizeQ8_0, FormatQ4_0: quantizeQ4_0, FormatQ4_K: quantizeQ4_K, FormatQ6_K: quantizeQ6_K,
-	}[f.Format]
 	f.pack = func(panel []byte, _, columns []float32, n, k int) {
 		var x [256]float32
 		f.eachBlock(panel, n, k, func(c *blockColumn, j, p int) {
 			clear(x[copy(x[:], columns[j*k:][p:min(p+l.elements, k)]):])
-			quantize(c, x[:l.elements])
+			l.quantize(c, x[:l.elements])
 		})
 	}
-	decode := map[Format]func(c *blockColumn, b []byte){
-		FormatQ8_0: decodeQ8_0, FormatQ4_0: decodeQ4_0, FormatQ4_K: decodeQ4_K, FormatQ6_K: decodeQ6_K,
-	}[f.Format]
 	f.packFile = func(panel, columns []byte, n, k int) {
 		f.eachBlock(panel, n, k, func(c *blockColumn, j, p int) {
-			decode(c, columns[(j*k+p)/l.elements*l.file:][:l.file])
+			l.decode(c, columns[(j*k+p)/l.elements*l.file:][:l.file])
 		})
 	}
 	f.column = f.columnBlocks
-	f.mr = int8TileRows
-	f.int8 = map[Format]int8Kind{FormatQ8_0: blocks8, FormatQ4_0: blocks4, FormatQ4_K: blocks4K, FormatQ6_K: blocks6K}[f.Format]
+	f.int8, f.mr = l.product, int8TileRows
 }
 
 // head is the bytes of a column at the beginning of a block.

@@ -11,7 +11,7 @@ import (
 
 // The formats of packed weights. What the drivers know of one stands in its record.
 //
-// To add one: a Format and its name, its record in newFormat, and the functions that the
+// To add one: a Format and its name, its record in formatOf, and the functions that the
 // record names. That is all that GemmPacked needs: it has a panel made float32 by widen
 // whenever it uses it. A kernel for one row is called by PackedB.gemv; a format whose rows
 // of A are not float32 has loops of its own, as int8 has in gemm_int8.go.
@@ -84,29 +84,8 @@ type format struct {
 	blocks blockLayout
 }
 
-// formats has the record of every format on every tier, and of FormatInt8 for every way to
-// multiply.
-var formats = func() (all [len(formatNames)][AVX512 + 1][int8Kinds]*format) {
-	for f := range all {
-		for isa := range all[f] {
-			for kind := range all[f][isa] {
-				all[f][isa][kind] = newFormat(Format(f), ISA(isa), int8Kind(kind))
-			}
-		}
-	}
-	return all
-}()
-
 // formatOf is the record of a format on a tier, with the features that are in use.
 func formatOf(f Format, isa ISA) *format {
-	kind := noInt8
-	if f == FormatInt8 {
-		kind = int8KindOn(isa)
-	}
-	return formats[f][isa][kind]
-}
-
-func newFormat(f Format, isa ISA, kind int8Kind) *format {
 	mr, nr := simd.GemmTile(isa)
 	r := &format{Format: f, isa: isa, mr: mr, nr: nr}
 	switch f {
@@ -126,7 +105,7 @@ func newFormat(f Format, isa ISA, kind int8Kind) *format {
 	case FormatF16:
 		halfFormat(r, half.ToFloat16s, half.Float16, simd.Float16Vec)
 	case FormatInt8:
-		int8Format(r, kind)
+		int8Format(r)
 	case FormatQ8_0, FormatQ4_0, FormatQ4_K, FormatQ6_K:
 		blocksFormat(r)
 	}

@@ -20,7 +20,6 @@ const (
 	blocks4
 	blocks4K
 	blocks6K
-	int8Kinds
 )
 
 // columnScales says that columns have scales, which lie behind the panels.
@@ -38,8 +37,8 @@ func (k int8Kind) block() int {
 }
 
 // int8Format completes the record.
-func int8Format(f *format, kind int8Kind) {
-	f.int8, f.mr = kind, int8TileRows
+func int8Format(f *format) {
+	f.int8, f.mr = int8KindOn(f.isa), int8TileRows
 	f.steps, f.bytes = int8Step, int8Step*f.nr
 	f.pack, f.widen, f.column = f.packInt8, f.widenInt8, f.columnInt8
 }

@@ -127,7 +127,7 @@ func TestStop(t *testing.T) {
 			t.Fatalf("%d workers after Stop", got)
 		}
 	}
-	for range 100 { // a goroutine counts until its exit is complete
+	for range 10_000 { // a goroutine counts until its exit is complete
 		if runtime.NumGoroutine() <= before {
 			return
 		}
@@ -192,13 +192,13 @@ func TestIdleWorkersSleep(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
 	Run(4, 100, each(func(int) { time.Sleep(10 * time.Microsecond) }))
-	for range 1000 {
+	for range 10_000 {
 		if int(workers.sleeping.Load()) == Workers() {
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
-	t.Error("workers still awake a second after the last call")
+	t.Error("workers still awake ten seconds after the last call")
 }
 
 // TestReady finds that a short call by itself is worth no worker, unless such calls

@@ -118,6 +118,9 @@ func TestPanicOnCaller(t *testing.T) {
 					inside.Add(1)
 					begun.Add(1)
 					<-callerIsIn
+					for begin := time.Now(); workers.demand.Load() > 0 && time.Since(begin) < 10*time.Second; {
+						runtime.Gosched() // until the parts that are left are withdrawn
+					}
 					time.Sleep(3 * time.Millisecond)
 					memory[i]++
 					inside.Add(-1)
