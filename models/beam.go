@@ -15,7 +15,8 @@ type BeamConfig struct {
 	MaxTokens int   // the most tokens of a hypothesis
 	Stop      []int // tokens that complete a hypothesis, not part of it
 	// LengthPenalty divides the log probability by the number of tokens, stop
-	// token included, to this power: 0 compares probabilities, 1 means per token.
+	// token included, to this power: 0 compares probabilities, 1 means per token, and
+	// negative powers favour short hypotheses.
 	LengthPenalty float64
 	EarlyStopping EarlyStopping
 	Rules         *Rules // may be nil
@@ -63,7 +64,7 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 	if len(prompt) == 0 {
 		return nil, errorf(transformer.ErrShape, "beam search without prompt")
 	}
-	if !(c.LengthPenalty >= 0) {
+	if p := c.LengthPenalty; p != p || math.IsInf(p, 0) {
 		return nil, errorf(transformer.ErrConfig, "beam search: length penalty %g", c.LengthPenalty)
 	}
 	vocab := d.Vocab()
@@ -149,14 +150,13 @@ func (c BeamConfig) extend(prompt []int, live []beam, logits []float32, step int
 // enough reports whether the search ends, given the worst score of Width complete
 // hypotheses and the best log probability of those that go on.
 func (c BeamConfig) enough(worst, logProb float64, step int) bool {
-	switch c.EarlyStopping {
-	case EarlyAlways:
+	if c.EarlyStopping == EarlyAlways {
 		return true
-	case EarlyLikely:
-		return !(c.score(logProb, step) > worst)
 	}
-	// The best that one can still reach is to lose nothing.
-	return !(c.score(logProb, c.MaxTokens) > worst)
+	if c.EarlyStopping == EarlyNever && c.LengthPenalty > 0 {
+		step = c.MaxTokens // the best that one can still reach is to lose nothing
+	}
+	return !(c.score(logProb, step) > worst)
 }
 
 func (c BeamConfig) hypothesis(b beam, tokens int, stopped bool) Hypothesis {

@@ -57,7 +57,7 @@ func exhaustive(t *testing.T, m *models.Model, prompt []int, c models.BeamConfig
 func TestBeamEqualsExhaustiveSearch(t *testing.T) {
 	const vocab = 4
 	m := tiny(t, vocab)
-	for _, penalty := range []float64{0, 0.7, 1, 2} {
+	for _, penalty := range []float64{-1, 0, 0.7, 1, 2} {
 		for _, stop := range [][]int{nil, {2}, {0, 3}} {
 			for maxTokens := 1; maxTokens <= 4; maxTokens++ {
 				c := models.BeamConfig{Width: 256, MaxTokens: maxTokens, Stop: stop, LengthPenalty: penalty}
@@ -144,6 +144,34 @@ func TestBeamWaits(t *testing.T) {
 	found = tftest.Must(models.Beam(t.Context(), new(hesitant), []int{0}, models.BeamConfig{Width: 1, MaxTokens: 4, Stop: []int{0}, LengthPenalty: 1, EarlyStopping: models.EarlyLikely}))(t)
 	if len(found) != 1 || len(found[0].Tokens) != 0 || !found[0].Stopped {
 		t.Errorf("%+v, want no token", found)
+	}
+}
+
+// scripted gives the logits of one step after the other.
+type scripted struct {
+	vocab int
+	steps [][]float32
+}
+
+func (s *scripted) Vocab() int { return s.vocab }
+
+func (*scripted) Reorder([]int) error { return nil }
+
+func (s *scripted) Feed([][]int) ([]float32, error) {
+	logits := s.steps[0]
+	s.steps = s.steps[1:]
+	return logits, nil
+}
+
+// TestBeamShort has two complete hypotheses of which one is worse than what goes on can
+// get, though not at MaxTokens, with a penalty for length.
+func TestBeamShort(t *testing.T) {
+	const no = -50
+	first := []float32{float32(math.Log(0.4)), float32(math.Log(0.55)), float32(math.Log(0.05))}
+	d := &scripted{vocab: 3, steps: [][]float32{append(first, no, no, no), {no, 0, no, 0, no, no}, {0, no, no, 0, no, no}, make([]float32, 6)}}
+	found := tftest.Must(models.Beam(t.Context(), d, []int{1}, models.BeamConfig{Width: 2, MaxTokens: 20, Stop: []int{0}, LengthPenalty: -1}))(t)
+	if len(found) != 2 || len(found[0].Tokens) != 0 || !slices.Equal(found[1].Tokens, []int{1, 1}) || !(math.Abs(found[1].Score-3*math.Log(0.55)) <= 1e-6) {
+		t.Errorf("%+v, want no token and two", found)
 	}
 }
 

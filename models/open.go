@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
@@ -36,9 +37,7 @@ func New(config []byte, weights transformer.Weights) (*Model, error) {
 
 // Open is the function Open with options.
 func (o Options) Open(dir string) (*Model, error) {
-	if ref, err := os.ReadFile(path.Join(dir, "refs", "main")); err == nil {
-		dir = path.Join(dir, "snapshots", path.Base(strings.TrimSpace(string(ref))))
-	}
+	dir = hub.Folder(dir)
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:

@@ -206,7 +206,7 @@ func TestHostileSampling(t *testing.T) {
 			t.Errorf("%+v: %v, %v", s, tokens, err)
 		}
 	}
-	for _, penalty := range []float64{nan, -1, math.Inf(-1)} {
+	for _, penalty := range []float64{nan, inf, math.Inf(-1)} {
 		_, err := models.Beam(t.Context(), m.Start(new(tf.Workspace), 2), []int{1}, models.BeamConfig{Width: 2, MaxTokens: 3, LengthPenalty: penalty})
 		if !errors.Is(err, tf.ErrConfig) {
 			t.Errorf("length penalty %v: error %v", penalty, err)

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
+	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -32,9 +32,7 @@ type folder struct {
 // dirFS is the file system of a folder, or of the snapshot that refs/main of a
 // folder in the hub's cache names.
 func dirFS(dir string) (fs.FS, error) {
-	if ref, err := os.ReadFile(filepath.Join(dir, "refs", "main")); err == nil {
-		dir = filepath.Join(dir, "snapshots", filepath.Base(strings.TrimSpace(string(ref))))
-	}
+	dir = hub.Folder(dir)
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)

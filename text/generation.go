@@ -145,9 +145,6 @@ func (s *settings) check(f *folder) error {
 			return s.errorf(name, "%g, want a number above 0", *p)
 		}
 	}
-	if s.Penalty != nil && !(*s.Penalty >= 0) {
-		return s.errorf("length_penalty", "%g, want at least 0", *s.Penalty)
-	}
 	for name, n := range map[string]int{"no_repeat_ngram_size": s.Ngram, "encoder_no_repeat_ngram_size": s.EncNgram, "min_length": s.MinLength, "min_new_tokens": s.MinNew, "num_beams": s.Beams} {
 		if n < 0 {
 			return s.errorf(name, "%d, want at least 0", n)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -42,8 +43,8 @@ func info(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	i := &folderInfo{Folder: rest[0], Types: map[string]int64{}, Unsupported: map[string]string{}}
-	if stat, err := os.Stat(rest[0]); err != nil {
+	i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}}
+	if stat, err := os.Stat(i.Folder); err != nil {
 		return err
 	} else if stat.IsDir() {
 		i.weights()

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 const testdata = "../../text/testdata/"
@@ -347,5 +349,28 @@ func TestNPY(t *testing.T) {
 	}
 	if len(data) != 128+3*5*4 {
 		t.Errorf("%d bytes", len(data))
+	}
+}
+
+// TestHubCache gives commands a model's folder in the hub's cache.
+func TestHubCache(t *testing.T) {
+	dir := t.TempDir()
+	for _, err := range []error{
+		os.Mkdir(filepath.Join(dir, "refs"), 0o777),
+		os.WriteFile(filepath.Join(dir, "refs", "main"), []byte("0123abcd\n"), 0o666),
+		os.CopyFS(filepath.Join(dir, "snapshots", "0123abcd"), os.DirFS(testdata+"embed")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, out, stderr := call(t, "", "info", "-json", dir); code != exitOK || !strings.Contains(out, `"weights":39648`) || strings.Contains(out, "unsupported") {
+		t.Errorf("info: exit code %d, %q\n%s", code, stderr, out)
+	}
+	if code, _, stderr := call(t, "a\n", "embed", dir); code != exitOK {
+		t.Errorf("embed: exit code %d, %q", code, stderr)
+	}
+	if _, err := tokenizer.Open(dir); err != nil {
+		t.Error(err)
 	}
 }

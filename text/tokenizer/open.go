@@ -9,14 +9,18 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/avoformer/avoformer/internal/hub"
 )
 
 // Open reads the tokenizer of a folder: tokenizer.json, or what stood in its place
 // before: vocab.txt, vocab.json with merges.txt, a SentencePiece model, Marian's
 // pair of them, or a GGUF file. tokenizer_config.json, special_tokens_map.json and
 // added_tokens.json are read beside each of them. Instead of a folder, dir may be a
-// GGUF file.
+// GGUF file, or a model's folder in the hub's cache, of which refs/main chooses the
+// snapshot.
 func Open(dir string) (*Tokenizer, error) {
+	dir = hub.Folder(dir)
 	open := func() (*Tokenizer, error) { return OpenFS(os.DirFS(dir)) }
 	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
 		open = func() (*Tokenizer, error) { return openGGUF(os.DirFS(filepath.Dir(dir)), filepath.Base(dir)) }

@@ -1,0 +1,18 @@
+// Package hub knows how the Hugging Face hub's cache lies on a disk.
+package hub
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Folder is the folder that holds a model's files: dir itself or, where dir is the
+// model's folder in the hub's cache, the snapshot that refs/main names.
+func Folder(dir string) string {
+	ref, err := os.ReadFile(filepath.Join(dir, "refs", "main"))
+	if err != nil {
+		return dir
+	}
+	return filepath.Join(dir, "snapshots", filepath.Base(strings.TrimSpace(string(ref))))
+}
