@@ -48,8 +48,7 @@ func (s scoringFlags) options() ([]text.Option, error) {
 func classify(a *app, args []string) error {
 	f := a.flags("classify")
 	words := f.String("words", "", "label words instead: simple, none, first, average or max `aggregation`")
-	input := f.String("input", "", "lines or jsonl; default: by the file's name")
-	field := f.String("field", "text", "the `name` of the text in JSON objects")
+	input := f.input()
 	top := f.Int("top", 0, "print the best labels only, so many")
 	common := f.scoring()
 	rest, err := f.parse(args, 1, -1)
@@ -66,24 +65,14 @@ func classify(a *app, args []string) error {
 	if len(rest) > 2 {
 		return usagef("%s", f.usage)
 	}
-	jsonl, err := isJSONL(*input, arg(rest, 1))
-	if err != nil {
-		return err
-	}
 	if *common.check && *words != "" {
 		return usagef("-check compares the labels of texts, not of -words")
 	}
-	label, err := a.labeler(rest[0], *words, *top, opts)
+	in, err := input.open(arg(rest, 1))
 	if err != nil {
 		return err
 	}
-	file, err := a.open(arg(rest, 1))
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	in, p := newLines(file, jsonl, *field), a.newProgress(sizeOf(file))
-	defer p.done()
+	defer in.Close()
 	if *common.check {
 		score, err := a.classifying(rest[0], opts)
 		if err != nil {
@@ -93,21 +82,18 @@ func classify(a *app, args []string) error {
 		if err != nil {
 			return err
 		}
-		return a.checkScores(in, *common.weights, p, score, exact)
+		return a.checkScores(in, *common.weights, score, exact)
 	}
-	for {
-		texts, err := in.chunk(chunkLines, nil)
-		if err != nil || len(texts) == 0 {
-			return err
-		}
+	label, err := a.labeler(rest[0], *words, *top, opts)
+	if err != nil {
+		return err
+	}
+	return in.eachChunk(chunkLines, func(_ int, texts []string) error {
 		if err := label(texts); err != nil {
 			return err
 		}
-		if err := a.out.Flush(); err != nil {
-			return err
-		}
-		p.tell(in.n, in.bytes)
-	}
+		return a.out.Flush()
+	})
 }
 
 // labeler prints the labels of texts, or of their words.
@@ -171,8 +157,7 @@ func (a *app) classifyImages(dir string, files []string, top int, opts []text.Op
 
 func rerank(a *app, args []string) error {
 	f := a.flags("rerank")
-	input := f.String("input", "", "lines or jsonl; default: by the file's name")
-	field := f.String("field", "text", "the `name` of the text in JSON objects")
+	input := f.input()
 	top := f.Int("top", 0, "print the best lines only, so many")
 	common := f.scoring()
 	rest, err := f.parse(args, 2, 3)
@@ -183,14 +168,19 @@ func rerank(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
+	in, err := input.open(arg(rest, 2))
+	if err != nil {
+		return err
+	}
+	defer in.Close()
 	if *common.check {
-		return a.checkReranker(rest[0], rest[1], arg(rest, 2), *input, *field, common)
+		return a.checkReranker(rest[0], rest[1], in, common, opts)
 	}
 	r, err := text.OpenReranker(rest[0], opts...)
 	if err != nil {
 		return err
 	}
-	texts, err := a.readAll(arg(rest, 2), *input, *field)
+	texts, err := in.all()
 	if err != nil {
 		return err
 	}
@@ -210,15 +200,7 @@ func rerank(a *app, args []string) error {
 }
 
 // checkReranker compares scores with those of the weights in float32.
-func (a *app) checkReranker(dir, query, name, input, field string, flags scoringFlags) error {
-	opts, err := flags.options()
-	if err != nil {
-		return err
-	}
-	jsonl, err := isJSONL(input, name)
-	if err != nil {
-		return err
-	}
+func (a *app) checkReranker(dir, query string, in *lines, flags scoringFlags, opts []text.Option) error {
 	open := func(opts []text.Option) (scoring, error) {
 		r, err := text.OpenReranker(dir, opts...)
 		return func(texts []string) ([][]text.Label, error) {
@@ -238,12 +220,5 @@ func (a *app) checkReranker(dir, query, name, input, field string, flags scoring
 	if err != nil {
 		return err
 	}
-	file, err := a.open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	p := a.newProgress(sizeOf(file))
-	defer p.done()
-	return a.checkScores(newLines(file, jsonl, field), *flags.weights, p, score, exact)
+	return a.checkScores(in, *flags.weights, score, exact)
 }

@@ -16,7 +16,7 @@ import (
 type embedding struct {
 	threads, batch, length, dim int
 	prompt, nearest, format     string
-	input, field, out           string
+	out                         string
 	split                       int
 	refuse, overwrite, check    bool
 	k                           int
@@ -29,8 +29,7 @@ func embed(a *app, args []string) error {
 	f.StringVar(&e.out, "o", "", "output `file`; an interrupted run that is started again goes on where it stopped")
 	f.BoolVar(&e.overwrite, "f", false, "replace the output file, and start over")
 	f.StringVar(&e.format, "format", "", "jsonl, csv, npy or f32; default: by the output file's name, else jsonl")
-	f.StringVar(&e.input, "input", "", "lines or jsonl; default: by the file's name")
-	f.StringVar(&e.field, "field", "text", "the `name` of the text in JSON objects")
+	input := f.input()
 	f.StringVar(&e.prompt, "prompt", "", "`name` of a prompt of the folder: query, document, ...")
 	f.StringVar(&e.nearest, "nearest", "", "print the lines closest to this `text` instead")
 	f.IntVar(&e.k, "k", 10, "how many lines -nearest prints")
@@ -50,35 +49,28 @@ func embed(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	jsonl, err := isJSONL(e.input, arg(rest, 1))
-	if err != nil {
-		return err
-	}
 	weights, err := weightsOption(e.weights)
 	if err != nil {
 		return err
 	}
+	in, err := input.open(arg(rest, 1))
+	if err != nil {
+		return err
+	}
+	defer in.Close()
 	m, err := text.OpenEmbedder(rest[0], append(e.options(), weights)...)
 	if err != nil {
 		return err
 	}
-	file, err := a.open(arg(rest, 1))
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	in := newLines(file, jsonl, e.field)
-	p := a.newProgress(sizeOf(file))
-	defer p.done()
 	switch {
 	case e.check:
-		return a.checkWeights(m, in, &e, rest[0], p)
+		return a.checkWeights(m, in, &e, rest[0])
 	case e.nearest != "":
-		return a.printNearest(m, in, &e, p)
+		return a.printNearest(m, in, &e)
 	case e.out != "" && e.out != "-":
-		return a.embedFile(m, in, &e, format, rest[0], p)
+		return a.embedFile(m, in, &e, format, rest[0])
 	}
-	return a.embedStream(m, in, &e, format, p)
+	return a.embedStream(m, in, &e, format)
 }
 
 func (e *embedding) options() []text.Option {
@@ -108,13 +100,8 @@ func (e *embedding) vectors(ctx context.Context, m *text.Embedder, texts []strin
 }
 
 // rows embeds chunk by chunk and hands them to write, encoded.
-func (a *app) rows(m *text.Embedder, in *lines, e *embedding, format format, p *progress, seen func(line []byte), write func(data []byte, lines int) error) error {
-	for {
-		first := in.n
-		texts, err := in.chunk(chunkLines, seen)
-		if err != nil || len(texts) == 0 {
-			return err
-		}
+func (a *app) rows(m *text.Embedder, in *lines, e *embedding, format format, write func(data []byte, lines int) error) error {
+	return in.eachChunk(chunkLines, func(first int, texts []string) error {
 		vectors, err := e.vectors(a.ctx, m, texts)
 		if err != nil {
 			return fmt.Errorf("lines %d to %d: %w", first+1, in.n, err)
@@ -123,20 +110,17 @@ func (a *app) rows(m *text.Embedder, in *lines, e *embedding, format format, p *
 		for i, v := range vectors {
 			data = format.row(data, first+i, texts[i], v)
 		}
-		if err := write(data, len(texts)); err != nil {
-			return err
-		}
-		p.tell(in.n, in.bytes)
-	}
+		return write(data, len(texts))
+	})
 }
 
 // embedStream writes to the standard output. The number of rows that a .npy
 // begins with is known at the end only.
-func (a *app) embedStream(m *text.Embedder, in *lines, e *embedding, format format, p *progress) error {
+func (a *app) embedStream(m *text.Embedder, in *lines, e *embedding, format format) error {
 	if format.name == "npy" {
 		return usagef("-format npy needs an output file: -o FILE")
 	}
-	return a.rows(m, in, e, format, p, nil, func(data []byte, _ int) error {
+	return a.rows(m, in, e, format, func(data []byte, _ int) error {
 		if _, err := a.out.Write(data); err != nil {
 			return err
 		}
@@ -145,12 +129,12 @@ func (a *app) embedStream(m *text.Embedder, in *lines, e *embedding, format form
 }
 
 // embedFile writes a file, and goes on with one that was begun.
-func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format, dir string, p *progress) error {
+func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	job := fmt.Sprintf("embed %s format=%s prompt=%q dim=%d max-length=%d split=%d refuse=%t batch=%d field=%q weights=%s", dir, format.name, e.prompt, m.Dim(), e.length, e.split, e.refuse, e.batch, e.field, e.weights)
+	job := fmt.Sprintf("embed %s format=%s prompt=%q dim=%d max-length=%d split=%d refuse=%t batch=%d field=%q weights=%s", dir, format.name, e.prompt, m.Dim(), e.length, e.split, e.refuse, e.batch, in.field, e.weights)
 	b, err := openBulk(e.out, job, e.overwrite)
 	if err != nil {
 		return err
@@ -159,8 +143,9 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	if err := b.skip(in); err != nil {
 		return err
 	}
-	p.resumed(in.n)
-	err = a.rows(m, in, e, format, p, b.seen, func(data []byte, lines int) error {
+	in.progress.resumed(in.n)
+	in.seen = b.seen
+	err = a.rows(m, in, e, format, func(data []byte, lines int) error {
 		if b.Lines == 0 {
 			data = append(format.header(0, m.Dim()), data...)
 		}
@@ -168,7 +153,7 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	})
 	if err != nil {
 		if b.Lines > 0 {
-			err = fmt.Errorf("%w; %d lines are done, the same command goes on behind them", err, b.Lines)
+			a.left = fmt.Sprintf("; %d lines are done, the same command goes on behind them", b.Lines)
 		}
 		return err
 	}
@@ -176,7 +161,7 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 }
 
 // printNearest prints the lines whose vectors have the largest cosines.
-func (a *app) printNearest(m *text.Embedder, in *lines, e *embedding, p *progress) error {
+func (a *app) printNearest(m *text.Embedder, in *lines, e *embedding) error {
 	if e.k < 1 {
 		return usagef("-k %d, want at least 1", e.k)
 	}
@@ -190,15 +175,7 @@ func (a *app) printNearest(m *text.Embedder, in *lines, e *embedding, p *progres
 		cosine float64
 	}
 	var best []found
-	for {
-		first := in.n
-		texts, err := in.chunk(chunkLines, nil)
-		if err != nil {
-			return err
-		}
-		if len(texts) == 0 {
-			break
-		}
+	err = in.eachChunk(chunkLines, func(first int, texts []string) error {
 		embedDocuments := m.EmbedDocuments
 		if e.prompt != "" {
 			embedDocuments = func(ctx context.Context, t []string) ([][]float32, error) { return e.vectors(ctx, m, t) }
@@ -212,9 +189,11 @@ func (a *app) printNearest(m *text.Embedder, in *lines, e *embedding, p *progres
 		}
 		slices.SortStableFunc(best, func(x, y found) int { return cmp.Compare(y.cosine, x.cosine) })
 		best = best[:min(len(best), e.k)]
-		p.tell(in.n, in.bytes)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	p.done()
 	for _, b := range best {
 		if _, err := fmt.Fprintf(a.out, "%.4f\t%d\t%s\n", b.cosine, b.line, b.text); err != nil {
 			return err

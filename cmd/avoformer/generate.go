@@ -131,7 +131,7 @@ func (a *app) chat(g *text.Generator, system, first string, o text.GenerateOptio
 	if f, ok := a.in.(*os.File); ok {
 		terminal = isTerminal(f)
 	}
-	in := newLines(bufio.NewReader(a.in), false, "")
+	in := lines{r: bufio.NewReader(a.standardInput())}
 	for {
 		line := first
 		if line == "" {
@@ -163,8 +163,7 @@ func (a *app) chat(g *text.Generator, system, first string, o text.GenerateOptio
 
 func translate(a *app, args []string) error {
 	f := a.flags("translate")
-	input := f.String("input", "", "lines or jsonl; default: by the file's name")
-	field := f.String("field", "text", "the `name` of the text in JSON objects")
+	input := f.input()
 	var o text.TranslateOptions
 	common := f.generation(&o.GenerateOptions)
 	f.StringVar(&o.Prefix, "prefix", "", "`text` before each line, such as \"summarize: \"")
@@ -177,6 +176,11 @@ func translate(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
+	in, err := input.open(arg(rest, 1))
+	if err != nil {
+		return err
+	}
+	defer in.Close()
 	t, err := text.OpenTranslator(rest[0], opts...)
 	if err != nil {
 		return err
@@ -186,25 +190,12 @@ func translate(a *app, args []string) error {
 		return err
 	}
 	f.fill(&o.GenerateOptions, defaults.GenerateOptions)
-	jsonl, err := isJSONL(*input, arg(rest, 1))
-	if err != nil {
-		return err
-	}
-	file, err := a.open(arg(rest, 1))
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	in := newLines(file, jsonl, *field)
-	for {
-		texts, err := in.chunk(1, nil)
-		if err != nil || len(texts) == 0 {
-			return err
-		}
+	return in.eachChunk(1, func(_ int, texts []string) error {
 		if _, err := a.printPieces(t.Stream(a.ctx, texts[0], o)); err != nil {
 			return fmt.Errorf("line %d: %w", in.n, err)
 		}
-	}
+		return nil
+	})
 }
 
 func transcribe(a *app, args []string) error {

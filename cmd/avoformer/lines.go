@@ -15,13 +15,44 @@ import (
 // maxLine bounds a line.
 const maxLine = 64 << 20
 
-// lines reads texts.
+// lines reads texts, and tells how far it is.
 type lines struct {
-	r     *bufio.Reader
-	jsonl bool
-	field string // of an object that is the text
-	n     int    // lines read
-	bytes int64  // read
+	r        *bufio.Reader
+	jsonl    bool
+	field    string            // of an object that is the text
+	n        int               // lines read
+	bytes    int64             // read
+	seen     func(line []byte) // gets every line, if not nil
+	progress *progress
+	file     io.Closer
+}
+
+// inputFlags are those of what reads lines.
+type inputFlags struct {
+	app           *app
+	format, field *string
+}
+
+func (f *flags) input() inputFlags {
+	return inputFlags{f.app, f.String("input", "", "lines or jsonl; default: by the file's name"), f.String("field", "text", "the `name` of the text in JSON objects")}
+}
+
+// open is the lines of a file, or of the standard input.
+func (f inputFlags) open(name string) (*lines, error) {
+	jsonl, err := isJSONL(*f.format, name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := f.app.open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &lines{r: bufio.NewReaderSize(file, 1<<16), jsonl: jsonl, field: *f.field, progress: f.app.newProgress(sizeOf(file)), file: file}, nil
+}
+
+func (l *lines) Close() error {
+	l.progress.done()
+	return l.file.Close()
 }
 
 // isJSONL tells by the flag, or else by the name.
@@ -35,10 +66,6 @@ func isJSONL(format, name string) (bool, error) {
 		return strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".ndjson"), nil
 	}
 	return false, usagef("-input %q, want lines or jsonl", format)
-}
-
-func newLines(r io.Reader, jsonl bool, field string) *lines {
-	return &lines{r: bufio.NewReaderSize(r, 1<<16), jsonl: jsonl, field: field}
 }
 
 // raw is the next line without its end, or io.EOF.
@@ -85,8 +112,8 @@ func (l *lines) text(line []byte) (string, error) {
 	return s, nil
 }
 
-// chunk is up to n texts, fewer only at the end, and hands each line to seen.
-func (l *lines) chunk(n int, seen func(line []byte)) ([]string, error) {
+// chunk is up to n texts, fewer only at the end.
+func (l *lines) chunk(n int) ([]string, error) {
 	var texts []string
 	for len(texts) < n {
 		line, err := l.raw()
@@ -95,8 +122,8 @@ func (l *lines) chunk(n int, seen func(line []byte)) ([]string, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		if seen != nil {
-			seen(line)
+		if l.seen != nil {
+			l.seen(line)
 		}
 		s, err := l.text(line)
 		if err != nil {
@@ -107,28 +134,28 @@ func (l *lines) chunk(n int, seen func(line []byte)) ([]string, error) {
 	return texts, nil
 }
 
-// all is every text.
-func (l *lines) all() ([]string, error) {
-	var texts []string
+// eachChunk hands all texts to do, up to n at once, and how many lines came before them.
+func (l *lines) eachChunk(n int, do func(first int, texts []string) error) error {
+	defer l.progress.done()
 	for {
-		more, err := l.chunk(1024, nil)
-		if err != nil || len(more) == 0 {
-			return texts, err
+		first := l.n
+		texts, err := l.chunk(n)
+		if err != nil || len(texts) == 0 {
+			return err
 		}
-		texts = append(texts, more...)
+		if err := do(first, texts); err != nil {
+			return err
+		}
+		l.progress.tell(l.n, l.bytes)
 	}
 }
 
-// readAll is every text of a file.
-func (a *app) readAll(name, format, field string) ([]string, error) {
-	jsonl, err := isJSONL(format, name)
-	if err != nil {
-		return nil, err
-	}
-	file, err := a.open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return newLines(io.Reader(file), jsonl, field).all()
+// all is every text.
+func (l *lines) all() ([]string, error) {
+	var all []string
+	err := l.eachChunk(chunkLines, func(_ int, texts []string) error {
+		all = append(all, texts...)
+		return nil
+	})
+	return all, err
 }

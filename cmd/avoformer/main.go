@@ -53,7 +53,8 @@ type app struct {
 	in     io.Reader
 	out    *bufio.Writer
 	err    io.Writer
-	silent bool // no progress
+	silent bool   // no progress
+	left   string // behind an error: what of the work is done
 }
 
 // command is one of avoformer's.
@@ -79,7 +80,7 @@ func init() {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -99,12 +100,12 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 		fmt.Fprintln(stderr, "avoformer:", oneLine(err))
 		return exitUsage
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "avoformer: interrupted")
+		fmt.Fprintln(stderr, "avoformer: interrupted"+a.left)
 		return exitInterrupted
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // whoever read has gone
 	}
-	fmt.Fprintln(stderr, "avoformer:", oneLine(err))
+	fmt.Fprintln(stderr, "avoformer:", oneLine(err)+a.left)
 	return exitFailed
 }
 
@@ -196,13 +197,24 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 // open is a file, or the standard input for "-" and no name.
 func (a *app) open(name string) (io.ReadCloser, error) {
 	if name == "" || name == "-" {
-		return io.NopCloser(a.in), nil
+		return a.standardInput(), nil
 	}
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file", name)
 	}
 	return f, err
+}
+
+// standardInput is the standard input, whose reading an interrupt ends.
+func (a *app) standardInput() io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, a.in)
+		w.CloseWithError(err)
+	}()
+	context.AfterFunc(a.ctx, func() { w.CloseWithError(a.ctx.Err()) })
+	return r
 }
 
 // arg is the i-th argument, or nothing.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -184,64 +185,32 @@ func writeTexts(t testing.TB, file string, n int) {
 	}
 }
 
-func start(t testing.TB, args ...string) *exec.Cmd {
-	t.Helper()
-	c := exec.Command(os.Args[0], args...)
-	c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// TestResume interrupts and kills runs at random times and starts them again:
-// the output is that of a run that was left alone.
+// TestResume interrupts and kills runs and starts them again: the output is that of a
+// run that was left alone. A run gets some lines, and ends when a chunk of them is done.
 func TestResume(t *testing.T) {
-	n := 100_000
-	if testing.Short() {
-		n = 6_000
-	}
+	const chunks = 10
 	dir := t.TempDir()
 	input := filepath.Join(dir, "texts.txt")
-	writeTexts(t, input, n)
+	writeTexts(t, input, chunks*chunkLines+100)
+	data, err := os.ReadFile(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := bytes.SplitAfter(data, []byte("\n"))
 	for _, format := range []string{"npy", "jsonl"} {
 		t.Run(format, func(t *testing.T) {
 			whole, broken := filepath.Join(dir, "whole."+format), filepath.Join(dir, "broken."+format)
-			begin := time.Now()
 			if code, _, stderr := call(t, "", "embed", testdata+"embed", input, "-o", whole); code != exitOK {
 				t.Fatal(stderr)
 			}
-			took := time.Since(begin)
 			r := rand.New(rand.NewPCG(3, 4))
-			ends := map[string]int{}
-			for runs := 0; ; runs++ {
-				if runs > 200 {
-					t.Fatal("no run completes")
-				}
-				c := start(t, "embed", testdata+"embed", input, "-o", broken)
-				timer := time.AfterFunc(took/20+time.Duration(r.Float64()*float64(took)/3), func() {
-					if runs%2 == 0 && runtime.GOOS != "windows" {
-						_ = c.Process.Signal(os.Interrupt)
-					} else {
-						_ = c.Process.Kill()
-					}
-				})
-				err := c.Wait()
-				timer.Stop()
-				if err == nil {
-					break
-				}
-				ends[fmt.Sprint(c.ProcessState.ExitCode())]++
+			for runs, done := 0, 0; done < chunks; runs++ {
+				lines := min((done+1+r.IntN(3))*chunkLines+r.IntN(chunkLines), len(all))
+				done = breakOff(t, bytes.Join(all[:lines], nil), broken, done+1, runs%2 == 0)
 				halfChunk(t, broken+".part")
 			}
-			t.Logf("%d lines in %v; ended by exit codes %v before", n, took, ends)
-			if ends["-1"] == 0 && runtime.GOOS != "windows" || len(ends) == 0 {
-				t.Error("no run was killed")
-			}
-			for code := range ends {
-				if code != "-1" && code != fmt.Sprint(exitInterrupted) && runtime.GOOS != "windows" {
-					t.Errorf("a run ended with %s", code)
-				}
+			if code, _, stderr := call(t, "", "embed", testdata+"embed", input, "-o", broken); code != exitOK {
+				t.Fatal(stderr)
 			}
 			compareFiles(t, broken, whole)
 			left, err := filepath.Glob(broken + ".*")
@@ -252,13 +221,70 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// breakOff starts a run that waits for more than the input, ends it when some chunks are
+// done, and returns how many are.
+func breakOff(t *testing.T, input []byte, output string, chunks int, interrupt bool) int {
+	t.Helper()
+	c := exec.Command(os.Args[0], "embed", testdata+"embed", "-o", output)
+	c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	stdin, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = stdin.Write(input) }() // it fails if the run ends before it has read all
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	for linesDone(t, output) < chunks*chunkLines {
+		select {
+		case err := <-ended:
+			t.Fatalf("%v, %s", err, stderr.String())
+		case <-time.After(time.Millisecond):
+		}
+	}
+	want := -1
+	if interrupt && runtime.GOOS != "windows" {
+		want = exitInterrupted
+		err = c.Process.Signal(os.Interrupt)
+	} else {
+		err = c.Process.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if code := c.ProcessState.ExitCode(); code != want && runtime.GOOS != "windows" {
+		t.Errorf("exit code %d, want %d", code, want)
+	}
+	if message := stderr.String(); want == exitInterrupted && !strings.Contains(message, "interrupted; ") {
+		t.Errorf("message %q", message)
+	}
+	return linesDone(t, output) / chunkLines
+}
+
+// linesDone is what OUT.part.json says, 0 while there is none.
+func linesDone(t *testing.T, output string) int {
+	t.Helper()
+	data, err := os.ReadFile(output + ".part.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0
+	}
+	var s state
+	if err = errors.Join(err, json.Unmarshal(data, &s)); err != nil {
+		t.Fatal(err)
+	}
+	return s.Lines
+}
+
 // halfChunk adds what a run leaves that is killed while it writes.
 func halfChunk(t *testing.T, part string) {
 	t.Helper()
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_APPEND, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return // killed before it began
-	} else if err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
@@ -279,6 +305,24 @@ func compareFiles(t *testing.T, got, want string) {
 	}
 	if !bytes.Equal(a, b) {
 		t.Errorf("%s and %s differ: %d and %d bytes", got, want, len(a), len(b))
+	}
+}
+
+// TestInterruptedInput: an interrupt ends a run that waits for its input.
+func TestInterruptedInput(t *testing.T) {
+	for _, args := range [][]string{{"embed", testdata + "embed"}, {"rerank", testdata + "rerank", "q"}, {"generate", testdata + "generate"}, {"transcribe", testdata + "transcribe", "-"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		in, w := io.Pipe()
+		ended := make(chan int)
+		var stderr bytes.Buffer
+		go func() { ended <- run(ctx, args, in, io.Discard, &stderr) }()
+		if _, err := w.Write([]byte("R")); err != nil { // once it reads
+			t.Fatal(err)
+		}
+		cancel()
+		if code := <-ended; code != exitInterrupted || !strings.Contains(stderr.String(), "interrupted") {
+			t.Errorf("%s: exit code %d, %q", args, code, stderr.String())
+		}
 	}
 }
 

@@ -66,5 +66,6 @@ func (p *progress) tell(lines int, bytes int64) {
 func (p *progress) done() {
 	if p.told {
 		fmt.Fprint(p.w, "\r\033[K")
+		p.told = false
 	}
 }

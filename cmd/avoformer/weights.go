@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -22,23 +23,17 @@ func weightsOption(name string) (text.Option, error) {
 	return text.Weights(f), nil
 }
 
+var errNoTexts = errors.New("no texts to compare")
+
 // checkWeights compares vectors with those of the weights in float32.
-func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string, p *progress) error {
+func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string) error {
 	exact, err := text.OpenEmbedder(dir, e.options()...)
 	if err != nil {
 		return err
 	}
 	least, sum := 2.0, 0.0
 	worst := 0
-	for {
-		first := in.n
-		texts, err := in.chunk(chunkLines, nil)
-		if err != nil {
-			return err
-		}
-		if len(texts) == 0 {
-			break
-		}
+	err = in.eachChunk(chunkLines, func(first int, texts []string) error {
 		got, err := e.vectors(a.ctx, m, texts)
 		if err != nil {
 			return err
@@ -53,11 +48,12 @@ func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string
 				least, worst = c, first+i+1
 			}
 		}
-		p.tell(in.n, in.bytes)
-	}
-	p.done()
-	if in.n == 0 {
-		return fmt.Errorf("no texts to compare")
+		return nil
+	})
+	if err != nil {
+		return err
+	} else if in.n == 0 {
+		return errNoTexts
 	}
 	_, err = fmt.Fprintf(a.out, "%s beside f32 on %d texts: mean cosine %.6f, least %.6f (line %d)\n", e.weights, in.n, sum/float64(in.n), least, worst)
 	return err
@@ -67,17 +63,9 @@ func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string
 type scoring func(texts []string) ([][]text.Label, error)
 
 // checkScores compares scores with those of the weights in float32.
-func (a *app) checkScores(in *lines, weights string, p *progress, score, exact scoring) error {
+func (a *app) checkScores(in *lines, weights string, score, exact scoring) error {
 	most, sum, n, same, worst := 0.0, 0.0, 0, 0, 0
-	for {
-		first := in.n
-		texts, err := in.chunk(chunkLines, nil)
-		if err != nil {
-			return err
-		}
-		if len(texts) == 0 {
-			break
-		}
+	err := in.eachChunk(chunkLines, func(first int, texts []string) error {
 		got, err := score(texts)
 		if err != nil {
 			return err
@@ -102,16 +90,17 @@ func (a *app) checkScores(in *lines, weights string, p *progress, score, exact s
 				same++
 			}
 		}
-		p.tell(in.n, in.bytes)
+		return nil
+	})
+	if err != nil {
+		return err
+	} else if in.n == 0 {
+		return errNoTexts
 	}
-	p.done()
-	if in.n == 0 {
-		return fmt.Errorf("no texts to compare")
-	}
-	_, err := fmt.Fprintf(a.out, "%s beside f32 on %d texts: scores differ by %.6f on average, at most by %.6f (line %d)", weights, in.n, sum/float64(n), most, worst)
+	labels := ""
 	if n > in.n {
-		_, err = fmt.Fprintf(a.out, "; the best label is the same for %d", same)
+		labels = fmt.Sprintf("; the best label is the same for %d", same)
 	}
-	fmt.Fprintln(a.out)
+	_, err = fmt.Fprintf(a.out, "%s beside f32 on %d texts: scores differ by %.6f on average, at most by %.6f (line %d)%s\n", weights, in.n, sum/float64(n), most, worst, labels)
 	return err
 }
