@@ -107,8 +107,12 @@ func TestConcurrentCalls(t *testing.T) {
 
 // sameOutcome compares what two calls wrote or returned. Nothing here is NaN.
 func sameOutcome(got, want any) bool {
-	if x, ok := got.([]float32); ok {
+	switch x := got.(type) {
+	case []float32:
 		return slices.Equal(x, want.([]float32))
+	case *PackedB:
+		y := want.(*PackedB)
+		return x.format.Format == y.format.Format && x.k == y.k && x.n == y.n && slices.Equal(x.data, y.data)
 	}
 	return reflect.DeepEqual(got, want)
 }
