@@ -9,45 +9,51 @@ import (
 	"time"
 )
 
+// rotated is how much memory lies between two uses of a matrix that is to come from memory: four
+// times a last-level cache of 260 MiB.
+const rotated = 1040 << 20
+
 // BenchmarkGemmFormats multiplies with one matrix in every format, in turn: a round has a call of
 // each, and one that reads as much memory as the float32 matrix takes and does nothing else. So
-// formats are compared at the same time, and between two uses of a matrix all the others have been
-// read: more than four times 32 MiB of a last-level cache for the large shapes, and for 768x3072
-// no more than it, but ten times a core's own. For each format it reports the median time, how many
-// times float32's speed that is, and for one row the bytes of the matrix by the time, by those read.
+// formats are compared at the same time. Up to 16 rows, matrices of 64 MiB in float32 and more come
+// from memory: of each there are enough copies that over a gigabyte is read between two uses of one.
+// Smaller ones come from a shared cache: those of 768x3072 take 28 MiB together. For each format it
+// reports the median time, how many times float32's speed that is, and for one row the bytes of the
+// matrix by the time, by those read.
 func BenchmarkGemmFormats(b *testing.B) {
 	for _, s := range []struct{ m, n, k int }{{1, 4096, 4096}, {1, 11008, 4096}, {1, 768, 3072},
 		{2, 4096, 4096}, {4, 4096, 4096}, {8, 4096, 4096}, {16, 4096, 4096}, {4, 768, 3072}, {16, 768, 3072},
 		{128, 768, 768}, {128, 3072, 768}, {512, 2048, 512}} {
-		var all []*PackedB
+		var sets []formatSet
 		for _, t := range []Threads{1, 2} {
 			b.Run(fmt.Sprintf("%dx%dx%d/threads=%d", s.m, s.n, s.k, t), func(b *testing.B) {
-				if all == nil {
-					all = packEveryFormat(s.n, s.k)
+				if sets == nil {
+					sets = append(sets, packEveryFormat(s.n, s.k))
+					for all := sets[0]; s.m <= 16 && len(all.memory) >= 64<<20 && len(sets)*all.bytes() < rotated; {
+						sets = append(sets, all.clone())
+					}
 				}
-				x, c, memory := make([]float32, s.m*s.k), make([]float32, s.m*s.n), make([]byte, all[0].Bytes())
+				x, c := make([]float32, s.m*s.k), make([]float32, s.m*s.n)
 				for i := range x {
 					x[i] = float32(i%255) - 127
 				}
-				for i := range memory {
-					memory[i] = 1 // so that there is memory
-				}
-				times := make([][]float64, len(all)+1)
-				for b.Loop() {
-					for f, packed := range all {
+				times := make([][]float64, len(formatNames)+1)
+				for i := 0; b.Loop(); i++ {
+					set := sets[i%len(sets)]
+					for f, packed := range set.packed {
 						start := time.Now()
 						t.GemmPacked(s.m, 1, x, s.k, packed, 0, c, s.n, Epilogue{})
 						times[f] = append(times[f], time.Since(start).Seconds())
 					}
 					start := time.Now()
-					readAll(int(t), memory)
-					times[len(all)] = append(times[len(all)], time.Since(start).Seconds())
+					readAll(int(t), set.memory)
+					times[len(set.packed)] = append(times[len(set.packed)], time.Since(start).Seconds())
 				}
 				b.ReportMetric(0, "ns/op")
 				median := func(f int) float64 { slices.Sort(times[f]); return times[f][len(times[f])/2] }
-				read := float64(len(memory)) / median(len(all))
+				read := float64(len(sets[0].memory)) / median(len(formatNames))
 				b.ReportMetric(read/1e9, "read-GB/s")
-				for f, packed := range all {
+				for f, packed := range sets[0].packed {
 					name := Format(f).String()
 					b.ReportMetric(median(f)*1e6, name+"-us")
 					b.ReportMetric(median(0)/median(f), name+"/f32")
@@ -60,15 +66,41 @@ func BenchmarkGemmFormats(b *testing.B) {
 	}
 }
 
-func packEveryFormat(n, k int) (all []*PackedB) {
+// A formatSet is a matrix in every format, and as much memory as it takes in float32.
+type formatSet struct {
+	packed []*PackedB
+	memory []byte
+}
+
+func packEveryFormat(n, k int) (s formatSet) {
 	for f := range Format(len(formatNames)) {
-		all = append(all, PackBRows(f, n, k, func(j int, dst []float32) {
+		s.packed = append(s.packed, PackBRows(f, n, k, func(j int, dst []float32) {
 			for p := range dst {
 				dst[p] = float32((j*31+p*7)%255) - 127
 			}
 		}))
 	}
-	return all
+	s.memory = bytes.Repeat([]byte{1}, s.packed[0].Bytes()) // written, so that there is memory
+	return s
+}
+
+func (s formatSet) bytes() int {
+	n := len(s.memory)
+	for _, p := range s.packed {
+		n += p.Bytes()
+	}
+	return n
+}
+
+// clone is the same elsewhere in memory.
+func (s formatSet) clone() (c formatSet) {
+	for _, p := range s.packed {
+		q := *p
+		q.data = bytes.Clone(p.data)
+		c.packed = append(c.packed, &q)
+	}
+	c.memory = bytes.Clone(s.memory)
+	return c
 }
 
 // readAll reads all of memory, in parts that run at once.
