@@ -4,6 +4,7 @@ package peak
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -64,14 +65,22 @@ type Level struct {
 
 // Levels are the working sets that bandwidth is measured at: inside a core's second-level cache, in a
 // shared cache of ordinary size, and in memory.
-var Levels = []Level{{"256KiB", 256 << 10, true}, {"8MiB", 8 << 20, false}, {"256MiB", 256 << 20, false}}
+var Levels = []Level{{"256KiB", 256 << 10, true}, {"8MiB", 8 << 20, false}, {"memory", max(256<<20, 4*LastCache()), false}}
 
-// LevelOf is the level that a working set runs at when it is used over and over.
-func LevelOf(bytes int) Level {
+// LastCache is the size of the last-level cache in bytes, and 0 where the system does not tell.
+func LastCache() (bytes int) {
+	text, _ := os.ReadFile("/sys/devices/system/cpu/cpu0/cache/index3/size")
+	_, _ = fmt.Sscanf(string(text), "%dK", &bytes)
+	return bytes << 10
+}
+
+// LevelOf is the level that a working set runs at when it is used over and over beside a last-level
+// cache of some bytes. Half of a large one counts, since others may share it.
+func LevelOf(bytes, cache int) Level {
 	switch {
 	case bytes <= 512<<10:
 		return Levels[0]
-	case bytes <= 16<<20:
+	case bytes <= max(16<<20, cache/2):
 		return Levels[1]
 	}
 	return Levels[2]
@@ -79,8 +88,8 @@ func LevelOf(bytes int) Level {
 
 // Warmth says how close to the core a case's operands lie while it repeats: "warm" in its own caches,
 // "shared" in a cache that cores share, "cold" in memory.
-func Warmth(bytes int) string {
-	return map[string]string{"256KiB": "warm", "8MiB": "shared", "256MiB": "cold"}[LevelOf(bytes).Name]
+func Warmth(bytes, cache int) string {
+	return map[string]string{"256KiB": "warm", "8MiB": "shared", "memory": "cold"}[LevelOf(bytes, cache).Name]
 }
 
 // Machine is what was measured, for a number of threads.
@@ -89,6 +98,7 @@ type Machine struct {
 	FMA     map[string]float64 // GFLOP/s by instruction set
 	Read    map[string]float64 // GB/s by level
 	Copy    map[string]float64 // GB/s by level, counting bytes read and bytes written
+	Cache   int                `json:",omitempty"` // see LastCache
 }
 
 // BestFMA is the highest of the instruction sets.
@@ -105,7 +115,7 @@ const samples = 9
 
 // Measure takes about 60 ms per figure and sample; scale shortens that.
 func Measure(threads int, scale float64) Machine {
-	m := Machine{threads, map[string]float64{}, map[string]float64{}, map[string]float64{}}
+	m := Machine{threads, map[string]float64{}, map[string]float64{}, map[string]float64{}, LastCache()}
 	each := time.Duration(float64(60*time.Millisecond) * scale)
 	for _, isa := range kernels.Supported() {
 		m.FMA[isa.String()] = FMA(isa, threads, each)
@@ -127,13 +137,7 @@ func bandwidthISA() kernels.ISA {
 // FMA returns GFLOP/s, an FMA counting as two operations.
 func FMA(isa kernels.ISA, threads int, each time.Duration) float64 {
 	l := loopsOf(isa)
-	return medianOf(threads, each, func(int) func() float64 {
-		const n = 100_000
-		return func() float64 {
-			l.fma(n)
-			return n * float64(l.lanes) * 2
-		}
-	}) * 1e-9
+	return multiplyAdds(l.fma, l.lanes, threads, each)
 }
 
 // Int8 returns how many operations a second, in units of 10^9, the instructions make that multiply and
@@ -143,11 +147,16 @@ func Int8(isa kernels.ISA, threads int, each time.Duration) float64 {
 	if l.int8 == nil {
 		return 0
 	}
+	return multiplyAdds(l.int8, l.int8Lanes, threads, each)
+}
+
+// multiplyAdds returns the operations of a loop in units of 10^9 a second.
+func multiplyAdds(loop func(n int), lanes, threads int, each time.Duration) float64 {
+	const n = 100_000
 	return medianOf(threads, each, func(int) func() float64 {
-		const n = 100_000
 		return func() float64 {
-			l.int8(n)
-			return n * float64(l.int8Lanes) * 2
+			loop(n)
+			return n * float64(lanes) * 2
 		}
 	}) * 1e-9
 }
@@ -223,13 +232,14 @@ func (m *Machine) Raise(other Machine) {
 			pair[0][k] = max(pair[0][k], v)
 		}
 	}
+	m.Cache = max(m.Cache, other.Cache)
 }
 
 // Of returns the limit that a case's rate is measured against: the FMA peak of a tier (the best one's
 // where the tier is unknown or has no vectors of its own), or the bandwidth of the level that its
 // working set falls in.
 func (m Machine) Of(c workload.Case, isa string) float64 {
-	switch level := LevelOf(c.WorkingSet()).Name; c.Metric() {
+	switch level := LevelOf(c.WorkingSet(), m.Cache).Name; c.Metric() {
 	case workload.Copy:
 		return m.Copy[level]
 	case workload.Read:

@@ -68,9 +68,15 @@ func TestInt8IsPlausible(t *testing.T) {
 }
 
 func TestLevels(t *testing.T) {
-	for bytes, want := range map[int]string{4: "warm", 512 << 10: "warm", 1 << 20: "shared", 16 << 20: "shared", 17 << 20: "cold"} {
-		if got := Warmth(bytes); got != want {
-			t.Errorf("Warmth(%d) = %s, want %s", bytes, got, want)
+	for _, c := range []struct {
+		bytes, cache int
+		want         string
+	}{
+		{4, 0, "warm"}, {512 << 10, 0, "warm"}, {1 << 20, 0, "shared"}, {16 << 20, 0, "shared"}, {17 << 20, 0, "cold"},
+		{17 << 20, 32 << 20, "cold"}, {100 << 20, 256 << 20, "shared"}, {200 << 20, 256 << 20, "cold"},
+	} {
+		if got := Warmth(c.bytes, c.cache); got != c.want {
+			t.Errorf("Warmth(%d, %d) = %s, want %s", c.bytes, c.cache, got, c.want)
 		}
 	}
 }

@@ -245,7 +245,7 @@ func (r *Run) table(entries []Entry) string {
 			generic = micros(g.Seconds)
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %.1f %s | %.0f%% | %.0f%% | %s | %s | %s | %s | %s |\n", c.Op, c.Shape(), micros(own.Seconds), isa, rate, c.Metric().Unit(),
-			100*r.share(e), 50*own.Spread, peak.Warmth(c.WorkingSet()), peer, time, ratio, generic)
+			100*r.share(e), 50*own.Spread, peak.Warmth(c.WorkingSet(), r.peak(e.Threads).Cache), peer, time, ratio, generic)
 	}
 	return b.String()
 }

@@ -16,7 +16,7 @@ import (
 func sample() *Run {
 	softmax, gemm := workload.MustParse("softmax 1536x128"), workload.MustParse("gemm_nn 128x768x768")
 	r := &Run{CPU: "Test CPU (R) 9000", System: "linux/amd64, 2 CPUs", Go: "go1.26", Commit: "abc", Command: "report", Peers: []string{"openblas 0.3", "onednn 3.2"},
-		Peaks: []peak.Machine{{Threads: 1, FMA: map[string]float64{"avx2": 100}, Copy: map[string]float64{"8MiB": 80, "256KiB": 100, "256MiB": 20}}}}
+		Peaks: []peak.Machine{{Threads: 1, FMA: map[string]float64{"avx2": 100}, Copy: map[string]float64{"8MiB": 80, "256KiB": 100, "memory": 20}}}}
 	r.Entries = append(r.Entries,
 		NewEntry(Listed, gemm, 1, []interleave.Result{
 			{Name: Ours + "generic", Seconds: []float64{30e-3}},

@@ -40,38 +40,32 @@ func x86(isa, reg string, size, accumulators int) string {
 			p("\tVXORPS %[1]s%[2]d, %[1]s%[2]d, %[1]s%[2]d", reg, i)
 		}
 	}
-	p("\n// func fma%s(n int)", isa)
-	p("TEXT ·fma%s(SB), NOSPLIT, $0-8", isa)
-	p("\tMOVQ n+0(FP), AX")
-	clear(accumulators + 2)
-	p("\tPCALIGN $32\nloop:")
-	for i := range accumulators {
-		p("\tVFMADD231PS %s%d, %s%d, %s%d", reg, accumulators, reg, accumulators+1, reg, i)
-	}
-	p("\tDECQ AX\n\tJNZ  loop\n\tVZEROUPPER\n\tRET")
-
-	p("\n// func pairs%s(n int)", isa)
-	p("TEXT ·pairs%s(SB), NOSPLIT, $0-8", isa)
-	p("\tMOVQ n+0(FP), AX")
-	clear(accumulators + 4)
-	p("\tPCALIGN $32\nloop:")
-	for i := range accumulators {
-		p("\tVPMADDWD %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", reg, accumulators, accumulators+1, accumulators+2+i%2)
-		p("\tVPADDD %[1]s%[2]d, %[1]s%[3]d, %[1]s%[3]d", reg, accumulators+2+i%2, i)
-	}
-	p("\tDECQ AX\n\tJNZ  loop\n\tVZEROUPPER\n\tRET")
-
-	if reg == "Z" {
-		p("\n// func quads%s(n int)", isa)
-		p("TEXT ·quads%s(SB), NOSPLIT, $0-8", isa)
-		p("\tMOVQ n+0(FP), AX")
-		clear(accumulators + 2)
+	// loop writes a function of that name, which repeats steps on cleared registers n times.
+	loop := func(name string, registers int, step func(i int)) {
+		p("\n// func %[1]s%[2]s(n int)\nTEXT ·%[1]s%[2]s(SB), NOSPLIT, $0-8\n\tMOVQ n+0(FP), AX", name, isa)
+		clear(registers)
 		p("\tPCALIGN $32\nloop:")
 		for i := range accumulators {
-			p("\tVPDPBUSD %s%d, %s%d, %s%d", reg, accumulators, reg, accumulators+1, reg, i)
+			step(i)
 		}
 		p("\tDECQ AX\n\tJNZ  loop\n\tVZEROUPPER\n\tRET")
 	}
+	loop("fma", accumulators+2, func(i int) {
+		p("\tVFMADD231PS %s%d, %s%d, %s%d", reg, accumulators, reg, accumulators+1, reg, i)
+	})
+	loop("pairs", accumulators+4, func(i int) {
+		p("\tVPMADDWD %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", reg, accumulators, accumulators+1, accumulators+2+i%2)
+		p("\tVPADDD %[1]s%[2]d, %[1]s%[3]d, %[1]s%[3]d", reg, accumulators+2+i%2, i)
+	})
+	loop("quads", accumulators+2, func(i int) {
+		if reg == "Z" {
+			p("\tVPDPBUSD %s%d, %s%d, %s%d", reg, accumulators, reg, accumulators+1, reg, i)
+			return
+		}
+		for _, b := range vexQuads(i, accumulators+1, accumulators) {
+			p("\tBYTE $%#02x", b)
+		}
+	})
 
 	p("\n// func read%s(x []float32) float32", isa)
 	p("TEXT ·read%s(SB), NOSPLIT, $0-28", isa)
@@ -96,6 +90,13 @@ func x86(isa, reg string, size, accumulators int) string {
 	}
 	p("\tADDQ $%[1]d, SI\n\tADDQ $%[1]d, DI\n\tDECQ CX\n\tJNZ  loop\n\tVZEROUPPER\n\tRET", size*unroll)
 	return b.String()
+}
+
+// vexQuads is VPDPBUSD on 256-bit registers in VEX encoding, which Go's assembler does not know:
+// VEX.256.66.0F38.W0 50 /r.
+func vexQuads(dst, first, second int) []byte {
+	r, b := byte(^dst>>3&1), byte(^second>>3&1)
+	return []byte{0xc4, r<<7 | 1<<6 | b<<5 | 2, byte(^first&15)<<3 | 1<<2 | 1, 0x50, byte(3<<6 | dst&7<<3 | second&7)}
 }
 
 // neon covers four pipes of four cycles, as the widest cores have.

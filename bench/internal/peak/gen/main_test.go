@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"testing"
 )
@@ -10,6 +11,15 @@ func TestCommittedFilesAreCurrent(t *testing.T) {
 		got, err := os.ReadFile("../" + name)
 		if err != nil || string(got) != want {
 			t.Errorf("%s is not what gen writes: run go generate ./internal/peak (%v)", name, err)
+		}
+	}
+}
+
+// What GNU as makes of {vex} vpdpbusd %ymm12, %ymm13, and %ymm0 or %ymm11.
+func TestVexQuads(t *testing.T) {
+	for dst, want := range map[int][]byte{0: {0xc4, 0xc2, 0x15, 0x50, 0xc4}, 11: {0xc4, 0x42, 0x15, 0x50, 0xdc}} {
+		if got := vexQuads(dst, 13, 12); !bytes.Equal(got, want) {
+			t.Errorf("register %d: %x, want %x", dst, got, want)
 		}
 	}
 }
