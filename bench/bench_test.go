@@ -5,14 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/avoformer/avoformer/bench/internal/gopeer"
 	"github.com/avoformer/avoformer/bench/internal/interleave"
+	"github.com/avoformer/avoformer/bench/internal/lineup"
 	"github.com/avoformer/avoformer/bench/internal/native"
 	"github.com/avoformer/avoformer/bench/internal/ours"
 	"github.com/avoformer/avoformer/bench/internal/peak"
@@ -63,24 +62,6 @@ func cases(b *testing.B, ops ...workload.Op) []workload.Case {
 	return out
 }
 
-func threadCounts() []int {
-	if *threadsFlag == "" {
-		if n := runtime.GOMAXPROCS(0); n > 1 {
-			return []int{1, n}
-		}
-		return []int{1}
-	}
-	var list []int
-	for f := range strings.SplitSeq(*threadsFlag, ",") {
-		n := 0
-		if _, err := fmt.Sscan(f, &n); err != nil || n < 1 {
-			panic("-threads: " + f + " is not a number of threads")
-		}
-		list = append(list, n)
-	}
-	return list
-}
-
 var (
 	peaks   = map[int]peak.Machine{}
 	natives = map[int][]*native.Peer{}
@@ -114,15 +95,6 @@ func nativePeers(b *testing.B, threads int) []*native.Peer {
 	return list
 }
 
-func tiers() []kernels.ISA {
-	if *isaFlag == "" {
-		return kernels.Supported()
-	}
-	return slices.DeleteFunc(kernels.Supported(), func(isa kernels.ISA) bool {
-		return !slices.Contains(strings.Split(*isaFlag, ","), isa.String())
-	})
-}
-
 func goPeers(threads int) []workload.Contestant {
 	if !*goPeersFlag {
 		return nil
@@ -135,13 +107,21 @@ func run(b *testing.B, ops ...workload.Op) {
 	if len(list) == 0 {
 		b.Skip("no case selected")
 	}
+	counts, err := lineup.Threads(*threadsFlag)
+	if err != nil {
+		b.Fatal("-threads: ", err)
+	}
+	tiers, err := lineup.Tiers(*isaFlag)
+	if err != nil {
+		b.Fatal("-isa: ", err)
+	}
 	for _, c := range list {
 		b.Run("shape="+c.Shape()+trans(c.Op), func(b *testing.B) {
 			data := sync.OnceValue(func() *workload.Data { return workload.NewData(c) })
-			mem := "/mem=" + peak.Warmth(c.WorkingSet())
-			for _, threads := range threadCounts() {
+			mem := "/mem=" + peak.Warmth(c.WorkingSet(), peak.LastCache())
+			for _, threads := range counts {
 				suffix := fmt.Sprintf("/threads=%d%s", threads, mem)
-				for _, isa := range tiers() {
+				for _, isa := range tiers {
 					one(b, "isa="+isa.String()+suffix, data, ours.Tier{ISA: isa, Threads: threads}, threads, isa.String())
 				}
 				for _, p := range goPeers(threads) {

@@ -12,10 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/avoformer/avoformer/bench/internal/gopeer"
 	"github.com/avoformer/avoformer/bench/internal/interleave"
+	"github.com/avoformer/avoformer/bench/internal/lineup"
 	"github.com/avoformer/avoformer/bench/internal/native"
-	"github.com/avoformer/avoformer/bench/internal/ours"
 	"github.com/avoformer/avoformer/bench/internal/peak"
 	"github.com/avoformer/avoformer/bench/internal/workload"
 	"github.com/avoformer/avoformer/kernels"
@@ -34,8 +33,9 @@ func run() error {
 	rounds := flag.Int("rounds", 10, "rounds of each case")
 	block := flag.Duration("block", 10*time.Millisecond, "time per contestant and round")
 	isas := flag.String("isa", kernels.Active().String(), "comma-separated tiers of this library, or all")
-	peers := flag.String("peers", "", "comma-separated libraries (openblas, onednn, onnxruntime, mkl, blis, torch), or none; every one found when empty")
+	peers := flag.String("peers", "", "comma-separated libraries (openblas, onednn, onnxruntime, mkl, blis, torch, or go for those in Go), or none; every one found when empty")
 	all := flag.Bool("all", false, "every version of a library that is found, not the newest alone")
+	held := flag.String("held", "", "hold this library and the native ones to an instruction `set` (avx2), without those that cannot be")
 	verbose := flag.Bool("v", false, "a line for every contestant")
 	flag.Parse()
 
@@ -43,46 +43,39 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	var contestants []workload.Contestant
-	tiers := 0
-	for _, isa := range slices.Backward(kernels.Supported()) {
-		if *isas == "all" || slices.Contains(strings.Split(*isas, ","), isa.String()) {
-			contestants = append(contestants, ours.Tier{ISA: isa, Threads: *threads})
-			contestants = append(contestants, ours.Tier{ISA: isa, Threads: *threads, Float32: true})
-			tiers++
+	if *held != "" {
+		if !native.CanHold(*held) {
+			return fmt.Errorf("-held: no way to hold libraries to %q", *held)
 		}
+		*isas = *held
 	}
-	if tiers == 0 {
-		return fmt.Errorf("no tier of %q on this machine", *isas)
+	tiers, err := lineup.Tiers(*isas)
+	if err != nil {
+		return fmt.Errorf("-isa: %w", err)
 	}
-	o := native.Options{All: *all, Say: func(f string, a ...any) { fmt.Fprintf(os.Stderr, f+"\n", a...) }}
-	if *peers != "" {
-		o.Only = strings.Split(*peers, ",")
-	}
-	found, missing := native.StartAll(*threads, o)
-	for _, p := range found {
-		defer p.Close()
-		contestants = append(contestants, p)
-	}
-	if *peers == "" || strings.Contains(*peers, "go") {
-		contestants = append(contestants, gopeer.All(*threads)...)
-	}
+	everybody := lineup.Start(lineup.Options{
+		Threads: *threads, Tiers: tiers, Float32: true, Peers: *peers, All: *all, Held: *held,
+		Say: func(f string, a ...any) { fmt.Fprintf(os.Stderr, f+"\n", a...) },
+	})
+	defer everybody.Close()
 	for _, c := range list {
 		d := workload.NewData(c)
-		results := interleave.Run(d, contestants, interleave.Options{Rounds: *rounds, Block: *block})
-		show(c, results, tiers, *verbose)
+		results := interleave.Run(d, everybody.Contestants, interleave.Options{Rounds: *rounds, Block: *block})
+		peaks := map[string]float64{}
 		if c.Int8 {
-			showPeaks(*threads, *isas)
+			peaks = int8Peaks(*threads, tiers)
 		}
+		show(c, results, peaks, *verbose)
 	}
-	if len(missing) > 0 {
-		fmt.Printf("incomplete: without %s\n", strings.Join(missing, ", "))
+	if len(everybody.Missing) > 0 {
+		fmt.Printf("incomplete: without %s\n", strings.Join(everybody.Missing, ", "))
 	}
 	return nil
 }
 
-// show prints a line per tier: its speed, and the median over the rounds of best peer / ours.
-func show(c workload.Case, results []interleave.Result, tiers int, verbose bool) {
+// show prints a line per tier: its speed, and the median over the rounds of best peer / ours; with
+// int8 also its error, its share of the tier's peak, and float32 beside it.
+func show(c workload.Case, results []interleave.Result, int8Peaks map[string]float64, verbose bool) {
 	var own, peers []interleave.Result
 	float32s := map[string]interleave.Result{}
 	for _, r := range results {
@@ -107,7 +100,11 @@ func show(c workload.Case, results []interleave.Result, tiers int, verbose bool)
 		if c.Int8 {
 			rest += fmt.Sprintf(", error %.2f%%", 100*r.Error)
 		}
-		if f, ok := float32s[strings.TrimPrefix(r.Name, "avoformer/")]; ok {
+		isa := strings.TrimPrefix(r.Name, "avoformer/")
+		if p := int8Peaks[isa]; p > 0 {
+			rest += fmt.Sprintf(", %.0f%% of peak", 100*c.Rate(r.Median())/p)
+		}
+		if f, ok := float32s[isa]; ok {
 			rest += fmt.Sprintf(", float32/ours %.3f (%.2f µs)", f.Ratio(r), f.Median()*1e6)
 		}
 		fmt.Printf("%-28v %-22s %10.2f µs %7.1f %-7s ±%2.0f%%  %s\n", c, label(r), r.Median()*1e6, c.Rate(r.Median()), c.Metric().Unit(), 50*r.Spread(), rest)
@@ -130,14 +127,15 @@ func show(c workload.Case, results []interleave.Result, tiers int, verbose bool)
 	}
 }
 
-// showPeaks prints the peaks of the instructions that multiply float32 and int8.
-func showPeaks(threads int, isas string) {
-	for _, isa := range slices.Backward(kernels.Supported()) {
-		if isas == "all" || slices.Contains(strings.Split(isas, ","), isa.String()) {
-			const each = 15 * time.Millisecond
-			fmt.Printf("%-28s %-22s float32 %.1f GFLOP/s, int8 %.1f Gop/s\n", "peaks", isa, peak.FMA(isa, threads, each), peak.Int8(isa, threads, each))
-		}
+// int8Peaks prints the peaks of the instructions that multiply float32 and int8, and returns the latter.
+func int8Peaks(threads int, tiers []kernels.ISA) map[string]float64 {
+	peaks := map[string]float64{}
+	for _, isa := range tiers {
+		const each = 15 * time.Millisecond
+		peaks[isa.String()] = peak.Int8(isa, threads, each)
+		fmt.Printf("%-28s %-22s float32 %.1f GFLOP/s, int8 %.1f Gop/s\n", "peaks", isa, peak.FMA(isa, threads, each), peaks[isa.String()])
 	}
+	return peaks
 }
 
 func label(r interleave.Result) string {

@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -46,7 +45,7 @@ func main() {
 	flag.DurationVar(&o.total, "time", 0, "how long to measure; 2m with -quick and 10m without when 0")
 	flag.StringVar(&o.cpu, "cpu", "", "the CPU's name; asked of the system when empty")
 	flag.StringVar(&o.dir, "dir", "results", "where a report goes")
-	flag.StringVar(&o.peers, "peers", "", "comma-separated native libraries, or none; every one found when empty")
+	flag.StringVar(&o.peers, "peers", "", "comma-separated libraries, go for those in Go, or none; every one found when empty")
 	flag.BoolVar(&o.all, "all", false, "every version of a native library that is found, not the newest alone")
 	flag.BoolVar(&o.random, "random", false, "also 40 shapes drawn at random, once")
 	flag.StringVar(&o.held, "held", "", "also the cases with this library and the others held to a narrower instruction `set` (avx2), without those that cannot be")
@@ -158,24 +157,6 @@ func relative(from, to string) (string, error) {
 		return "", err
 	}
 	return filepath.Rel(from, to)
-}
-
-func threadCounts(s string) ([]int, error) {
-	if s == "" {
-		if n := runtime.GOMAXPROCS(0); n > 1 {
-			return []int{1, n}, nil
-		}
-		return []int{1}, nil
-	}
-	var list []int
-	for f := range strings.SplitSeq(s, ",") {
-		n := 0
-		if _, err := fmt.Sscan(f, &n); err != nil || n < 1 {
-			return nil, fmt.Errorf("-threads: %q is not a number of threads", f)
-		}
-		list = append(list, n)
-	}
-	return list, nil
 }
 
 // command is how to make the report again.

@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/avoformer/avoformer/bench/internal/gopeer"
 	"github.com/avoformer/avoformer/bench/internal/interleave"
+	"github.com/avoformer/avoformer/bench/internal/lineup"
 	"github.com/avoformer/avoformer/bench/internal/native"
-	"github.com/avoformer/avoformer/bench/internal/ours"
 	"github.com/avoformer/avoformer/bench/internal/peak"
 	"github.com/avoformer/avoformer/bench/internal/report"
 	"github.com/avoformer/avoformer/bench/internal/workload"
@@ -79,9 +77,9 @@ func measure(o options) (*report.Run, error) {
 			o.total = 2 * time.Minute
 		}
 	}
-	threads, err := threadCounts(o.threads)
+	threads, err := lineup.Threads(o.threads)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("-threads: %w", err)
 	}
 	r := &report.Run{
 		CPU: o.cpu, System: fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
@@ -136,21 +134,28 @@ func (m *measurement) data(c workload.Case) *workload.Data {
 // sets measures at a number of threads. Sets in which nobody is held to anything share the
 // processes of the libraries.
 func (m *measurement) sets(threads int, list []set) {
-	var contestants []workload.Contestant
-	done := func() {}
+	var everybody lineup.Lineup
 	for i, s := range list {
 		if i == 0 || s.isa != list[i-1].isa {
-			done()
+			everybody.Close()
 			m.progress.say("%s: peers at %d thread(s)", s.name.Title(), threads)
-			var missing, names []string
-			contestants, done, missing, names = m.start(threads, s.isa)
+			tiers, held := kernels.Supported(), ""
+			if s.isa != kernels.Generic {
+				tiers, held = []kernels.ISA{s.isa}, s.isa.String()
+			}
+			everybody = lineup.Start(lineup.Options{
+				Threads: threads, Tiers: tiers, Peers: m.peers, All: m.all, Held: held, Say: m.progress.say,
+			})
 			if i == 0 && m.run.Peers == nil {
-				m.run.Peers, m.run.Missing = names, missing
+				m.run.Missing = everybody.Missing
+				for _, c := range everybody.Contestants[len(tiers):] {
+					m.run.Peers = append(m.run.Peers, c.Name()+" "+c.Version())
+				}
 			}
 		}
-		m.set(threads, s, contestants)
+		m.set(threads, s, everybody.Contestants)
 	}
-	done()
+	everybody.Close()
 }
 
 func (m *measurement) set(threads int, s set, contestants []workload.Contestant) {
@@ -164,33 +169,4 @@ func (m *measurement) set(threads int, s set, contestants []workload.Contestant)
 			}))
 		}, m.run.Behind))
 	}
-}
-
-// start makes the contestants, held to a tier unless that is kernels.Generic; done ends the
-// processes among them.
-func (m *measurement) start(threads int, held kernels.ISA) (list []workload.Contestant, done func(), missing, names []string) {
-	n := native.Options{All: m.all, Say: m.progress.say}
-	tiers := kernels.Supported()
-	if held != kernels.Generic {
-		tiers, n.ISA = []kernels.ISA{held}, held.String()
-	}
-	for _, isa := range tiers {
-		list = append(list, ours.Tier{ISA: isa, Threads: threads})
-	}
-	if m.peers != "" {
-		n.Only = strings.Split(m.peers, ",")
-	}
-	peers, missing := native.StartAll(threads, n)
-	for _, q := range peers {
-		list = append(list, q)
-	}
-	list = append(list, gopeer.All(threads)...)
-	for _, c := range list[len(tiers):] {
-		names = append(names, c.Name()+" "+c.Version())
-	}
-	return list, func() {
-		for _, q := range peers {
-			q.Close()
-		}
-	}, missing, names
 }
