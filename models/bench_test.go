@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	benchModel   = flag.String("model", "", "the language model, a folder or a .gguf `file`, of BenchmarkLanguageModel; none: one of random weights")
+	benchModel   = flag.String("model", "", "the model, a folder or a .gguf `file`, of BenchmarkLanguageModel and BenchmarkLoad; none: one of random weights")
 	benchWeights = flag.String("weights", "f32", "the format of its weights")
 	benchCache   = flag.String("cache", "f32", "the format of its keys and values")
 )
@@ -82,6 +82,24 @@ func BenchmarkLanguageModel(b *testing.B) {
 		b.ReportMetric(float64(64*b.N)/b.Elapsed().Seconds(), "tokens/s")
 		b.ReportMetric(float64(resident())/(1<<10), "MiB")
 	})
+}
+
+// BenchmarkLoad opens a model, and tells how much memory was resident at most, in MiB: with
+// -benchtime 1x that of one model.
+func BenchmarkLoad(b *testing.B) {
+	if *benchModel == "" {
+		b.Skip("no -model")
+	}
+	format, err := kernels.ParseFormat(*benchWeights)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := (models.Options{Weights: format}).Open(*benchModel); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(resident())/(1<<10), "MiB")
 }
 
 // resident is the most memory that this process had resident, in KiB; 0 where it is not known.

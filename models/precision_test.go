@@ -42,17 +42,21 @@ func encoderConfig(dim, layers int) []byte {
 }
 
 // embeddings is the mean of each sequence's rows.
-func embeddings(t *testing.T, m *models.Model, in models.Tokens, threads kernels.Threads) (means, rows []float32) {
-	dim := m.Encoder.Dim()
-	rows = make([]float32, in.Batch.Rows()*dim)
+func embeddings(t *testing.T, m *models.Model, in models.Tokens, threads kernels.Threads) (mean, rows []float32) {
+	rows = make([]float32, in.Batch.Rows()*m.Encoder.Dim())
 	tftest.NoError(t, m.Encoder.Encode(&models.Workspace{Threads: threads}, rows, in))
-	means = make([]float32, in.Batch.Len()*dim)
-	for i := range in.Batch.Len() {
-		for r := in.Batch.Start(i); r < in.Batch.Start(i+1); r++ {
-			kernels.AXPY(1/float32(in.Batch.Length(i)), rows[r*dim:(r+1)*dim], means[i*dim:(i+1)*dim])
+	return means(rows, m.Encoder.Dim(), in.Batch), rows
+}
+
+// means are those of each sequence's rows.
+func means(rows []float32, dim int, batch transformer.Batch) []float32 {
+	mean := make([]float32, batch.Len()*dim)
+	for i := range batch.Len() {
+		for r := batch.Start(i); r < batch.Start(i+1); r++ {
+			kernels.AXPY(1/float32(batch.Length(i)), rows[r*dim:(r+1)*dim], mean[i*dim:(i+1)*dim])
 		}
 	}
-	return means, rows
+	return mean
 }
 
 // worstCosine is the least cosine between vectors of dim elements.
@@ -75,7 +79,7 @@ func worstCosine(x, y []float32, dim int) float64 {
 var sentences = flag.Int("sentences", 60, "how many sentences TestPrecision embeds")
 
 // TestPrecision compares the sentence embeddings of an encoder with outliers in each
-// format with those of float32.
+// format with those of float32, and tells what int8 with one scale a row would give.
 func TestPrecision(t *testing.T) {
 	layers, sequences, dims := 6, *sentences, []int{384, 768}
 	switch {
@@ -111,6 +115,9 @@ func TestPrecision(t *testing.T) {
 				}
 				if slices.Equal(got, want) {
 					t.Error("the bits of float32: the format was not used")
+				}
+				if c.format == kernels.FormatInt8 {
+					testRoundedRows(t, weights, dim, layers, in, want, wantRows, got)
 				}
 				if one, _ := embeddings(t, m, in, 1); !slices.Equal(one, got) {
 					t.Error("other bits on one thread than on two")

@@ -1,0 +1,111 @@
+package models_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// A roundedEncoder computes what the encoder of encoderConfig does, in float32, from operands of the
+// linear layers that were rounded to 8 bits before: weights with a scale for each output, activations
+// with one for each block of a row. It shows what a scale for a whole row would cost.
+type roundedEncoder struct {
+	testing.TB
+	weights     transformer.Weights
+	dim, layers int
+	block       int // of activations; a row is whole blocks
+}
+
+func (e roundedEncoder) tensor(name string, shape ...int) []float32 {
+	return tftest.Must(e.weights.Tensor("bert."+name, shape...))(e)
+}
+
+// roundInt8 rounds x to integers of up to 127 times a scale for each block.
+func roundInt8(x []float32, block int) {
+	for ; len(x) > 0; x = x[block:] {
+		largest := 0.0
+		for _, v := range x[:block] {
+			largest = max(largest, math.Abs(float64(v)))
+		}
+		for i, v := range x[:block] {
+			x[i] = float32(math.RoundToEven(float64(v)*127/largest) * largest / 127)
+		}
+	}
+}
+
+// linear is x*Wᵀ + b, [rows, out], for x [rows, in] and the weights of a name. It rounds x.
+func (e roundedEncoder) linear(x []float32, in, out int, name string, activation kernels.Activation) []float32 {
+	w, rows := e.tensor(name+".weight", out, in), len(x)/in
+	roundInt8(w, in)
+	roundInt8(x, min(e.block, in))
+	y := make([]float32, rows*out)
+	kernels.Threads(2).GemmPacked(rows, 1, x, in, kernels.PackB(kernels.Trans, in, out, w, in), 0, y, out,
+		kernels.Epilogue{Bias: e.tensor(name+".bias", out), Activation: activation})
+	return y
+}
+
+// norm sets x to the layer normalization of x + residual, which may be nil, [rows, dim] both.
+func (e roundedEncoder) norm(x, residual []float32, name string) {
+	if residual != nil {
+		kernels.Add(x, x, residual)
+	}
+	kernels.LayerNorm(x, x, len(x)/e.dim, e.dim, e.tensor(name+".weight", e.dim), e.tensor(name+".bias", e.dim), 1e-12)
+}
+
+// rows are the last layer's, [rows, dim].
+func (e roundedEncoder) rows(in models.Tokens) []float32 {
+	dim := e.dim
+	var x []float32 // [rows, dim]
+	words, positions := e.tensor("embeddings.word_embeddings.weight", 1000, dim), e.tensor("embeddings.position_embeddings.weight", 128, dim)
+	types := e.tensor("embeddings.token_type_embeddings.weight", 2, dim)
+	for i := range in.Batch.Len() {
+		for r := in.Batch.Start(i); r < in.Batch.Start(i+1); r++ {
+			for d := range dim {
+				x = append(x, words[in.IDs[r]*dim+d]+positions[(r-in.Batch.Start(i))*dim+d]+types[d])
+			}
+		}
+	}
+	e.norm(x, nil, "embeddings.LayerNorm")
+	copied := func(x []float32) []float32 { return append([]float32(nil), x...) }
+	for l := range e.layers {
+		at := fmt.Sprintf("encoder.layer.%d.", l)
+		q := e.linear(copied(x), dim, dim, at+"attention.self.query", kernels.Identity) // [rows, dim]
+		k := e.linear(copied(x), dim, dim, at+"attention.self.key", kernels.Identity)   // [rows, dim]
+		v := e.linear(copied(x), dim, dim, at+"attention.self.value", kernels.Identity) // [rows, dim]
+		heads := make([]float32, len(x))                                                // [rows, dim]
+		for i := range in.Batch.Len() {
+			n, from, to := in.Batch.Length(i), in.Batch.Start(i)*dim, in.Batch.Start(i+1)*dim
+			lie := kernels.BLHD(n, dim, 32)
+			kernels.Attention(kernels.AttentionParams{
+				Batch: 1, Heads: dim / 32, LenQ: n, LenK: n, HeadDim: 32,
+				Dst: heads[from:to], Q: q[from:to], K: k[from:to], V: v[from:to], DstStrides: lie, QStrides: lie, KStrides: lie, VStrides: lie,
+			})
+		}
+		y := e.linear(heads, dim, dim, at+"attention.output.dense", kernels.Identity) // [rows, dim]
+		e.norm(y, x, at+"attention.output.LayerNorm")
+		hidden := e.linear(copied(y), dim, 4*dim, at+"intermediate.dense", kernels.ActGELU) // [rows, 4*dim]
+		x = e.linear(hidden, 4*dim, dim, at+"output.dense", kernels.Identity)               // [rows, dim]
+		e.norm(x, y, at+"output.LayerNorm")
+	}
+	return x
+}
+
+// testRoundedRows tells how far embeddings are from those of float32 where activations have one scale a
+// row, and that the same computation in blocks of 64 gives those of FormatInt8.
+func testRoundedRows(t *testing.T, weights transformer.Weights, dim, layers int, in models.Tokens, want, wantRows, int8s []float32) {
+	off := func(what string, block int) float64 {
+		rows := roundedEncoder{t, weights, dim, layers, block}.rows(in)
+		got := means(rows, dim, in.Batch)
+		t.Logf("%s: worst cosine of %d sentences %.6f, of a token %.6f", what, in.Batch.Len(), worstCosine(got, want, dim), worstCosine(rows, wantRows, dim))
+		return 1 - worstCosine(got, int8s, dim)
+	}
+	// Sums in another order round to other integers here and there.
+	if blocks, row := off("blocks of 64", 64), off("a scale a row", math.MaxInt); blocks > row/100 {
+		t.Errorf("from FormatInt8 blocks of 64 are off by %.3g of the cosine, a scale a row by %.3g", blocks, row)
+	}
+}
