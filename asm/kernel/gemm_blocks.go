@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"fmt"
-
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -53,15 +51,10 @@ func (l BlockLayout) groupBytes() int { return l.Group * l.Bits / 8 }
 // where there are enough, and otherwise in C.
 func BlocksX86(l BlockLayout, dot Int8Dot) Body {
 	return Body{X86: func(x *vec.X86) {
-		g := &blocksX86{int8X86: int8X86{X86: x, dot: DotQuads, width: 4 * x.Width(), inC: x.Width() < 16}, BlockLayout: l, pairs: dot == DotPairs}
+		g := &blocksX86{int8X86: newInt8X86(x, DotQuads), BlockLayout: l, pairs: dot == DotPairs}
 		g.constants()
-		frame := x.AllocLocal(32)
-		g.m, g.a, g.c, g.scale = frame, frame.Offset(8), frame.Offset(16), frame.Offset(24)
-		x.MOVQ(x.Load64("m"), g.m)
-		x.MOVQ(x.Load64("a_base"), g.a)
-		x.MOVQ(x.Load64("c_base"), g.c)
-		x.MOVQ(x.Load64("scale_base"), g.scale)
-		g.rows(g.tallest(), g.blocks)
+		g.begin()
+		g.rows(g.tallest(), g.tile)
 	}}
 }
 
@@ -110,14 +103,9 @@ func (g *blocksX86) constants() {
 	}
 }
 
-// blocks emits a tile of h rows.
-func (g *blocksX86) blocks(h int) {
-	g.h = h
-	label := func(what string) string { return fmt.Sprintf("%s%d", what, h) }
-	g.startTotals(label)
-	base, lda := g.GP64(), g.Load64("lda")
-	g.MOVQ(g.a, base)
-	a, bases := rowsFrom(g.X86, g.h, base, lda)
+// tile emits a tile.
+func (g *blocksX86) tile(label func(string) string) {
+	a, bases := g.rowsOfA()
 	b, k, scale, start := g.Load64("b_base"), g.Load64("k"), g.GP64(), g.Load64(g.startParam()+"_base")
 	g.MOVQ(g.scale, scale)
 	g.SUBQ(g.Load64("scale_base"), start)

@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"fmt"
-
 	"github.com/avoformer/avoformer/asm/arm64"
 	"github.com/avoformer/avoformer/asm/vec"
 )
@@ -18,22 +16,14 @@ func BlocksNEON(l BlockLayout, dotprod bool) Body {
 		if dotprod {
 			mr, g.columns = 4, int8NEONColumns
 		}
-		g.c, g.lda = g.LoadInt(x.Param("c").Base()), g.LoadInt(x.Param("lda"))
-		g.ldc, g.ldscale = g.LoadInt(x.Param("ldc")), g.LoadInt(x.Param("ldscale"))
-		g.LSL(arm64.Imm(2), g.ldc, g.ldc)
-		g.LSL(arm64.Imm(2), g.ldscale, g.ldscale)
-		g.add = g.LoadInt(x.Param("add"))
-		for ; g.first < int8NEONColumns; g.first += g.columns {
-			g.tiles(mr)
-			g.ADD(arm64.Imm(4*g.columns), g.c, g.c)
-		}
+		g.begin()
+		g.strips(func() { g.rows(mr, g.tile) })
 	}}
 }
 
 type blocksNEON struct {
 	int8NEON
 	BlockLayout
-	first int // of the tile's columns
 
 	// What is in turn: the head of the block, the unit, and the scales of the rows and what they
 	// start with, at the group.
@@ -42,33 +32,9 @@ type blocksNEON struct {
 	flip                     arm64.Vec // the highest bit
 }
 
-// tiles emits the loop over tiles of rows, and the tiles.
-func (g *blocksNEON) tiles(mr int) {
-	label := func(what string, h int) string { return fmt.Sprintf("%s%d_%d", what, h, g.first) }
-	m, a, c, scale := g.IntParam("m"), g.LoadInt(g.Param("a").Base()), g.GP(), g.LoadInt(g.Param("scale").Base())
-	g.MOVD(g.c, c)
-	deal(g, mr, label, func() vec.Int { return g.CopyInt(m) }, func(h int) {
-		g.tile(a, c, scale, h, func(what string) string { return label(what, h) })
-		g.ADD(arm64.Imm(4*h), scale, scale)
-		g.Subtract(m, h)
-	})
-}
-
-// tile emits a tile of h rows, and moves a and c down by as many.
-func (g *blocksNEON) tile(a, c, scale arm64.GP, h int, label func(string) string) {
-	rows := make([]arm64.GP, h)
-	for i := range rows {
-		rows[i] = g.GP()
-		g.MOVD(a, rows[i])
-		g.ADD(g.lda, a, a)
-	}
-	g.CBNZ(g.add, label("started"))
-	zero := g.V()
-	g.VMOVI(0, zero.B16())
-	g.eachVector(c, h, func(int, arm64.Vec, int) arm64.Vec { return zero }, false)
-	g.Label(label("started"))
+// tile emits a tile.
+func (g *blocksNEON) tile(rows []arm64.GP, c, scale arm64.GP, label func(string) string) {
 	g.constants()
-
 	name := "start"
 	if g.Least {
 		name = "offset"
@@ -97,9 +63,6 @@ func (g *blocksNEON) tile(a, c, scale arm64.GP, h int, label func(string) string
 	g.BCond(arm64.NE, label("unit"))
 	g.MOVD(g.unit, g.head)
 	g.CBNZ(k, label("block"))
-	for range h {
-		g.ADD(g.ldc, c, c)
-	}
 }
 
 func (g *blocksNEON) constants() {
@@ -192,15 +155,7 @@ func (g *blocksNEON) multiply(sums []arm64.Vec, a0, a1 arm64.Element, b0, b1 arm
 		g.VSDOT(a1, b1.B16(), sums[v].S4())
 		return
 	}
-	x0, x1, low, high := g.V(), g.V(), g.V(), g.V()
-	g.VDUP(a0, x0.S4())
-	g.VDUP(a1, x1.S4())
-	g.VSMULL(b0.B8(), x0.B8(), low.H8())
-	g.VSMULL2(b0.B16(), x0.B16(), high.H8())
-	g.VSMLAL(b1.B8(), x1.B8(), low.H8())
-	g.VSMLAL2(b1.B16(), x1.B16(), high.H8())
-	g.VSADALP(low.H8(), sums[2*v].S4())
-	g.VSADALP(high.H8(), sums[2*v+1].S4())
+	g.words(sums, a0, a1, b0, b1, v)
 }
 
 // factors loads what belongs to vector v of columns: the number of the block's head at disp,
@@ -252,13 +207,7 @@ func (g *blocksNEON) addGroup(c arm64.GP, sums [][]arm64.Vec, n int) {
 		at := g.GP()
 		g.MOVD(c, at)
 		for i, s := range sums {
-			var sum arm64.Vec
-			if g.dotprod {
-				sum = s[v]
-			} else {
-				sum = s[2*v]
-				g.VADDP(s[2*v+1].S4(), sum.S4(), sum.S4())
-			}
+			sum := g.sum(s, v)
 			if g.Bits < 8 && !g.Least {
 				g.VADD(start[i].S4(), sum.S4(), sum.S4())
 			}

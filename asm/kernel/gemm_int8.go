@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"fmt"
-
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -30,7 +28,8 @@ const (
 // the cache.
 func Int8PanelX86(mr int, dot Int8Dot) Body {
 	return Body{X86: func(x *vec.X86) {
-		g := newInt8X86(x, mr, dot)
+		g := newInt8X86(x, dot)
+		g.beginInFrame(mr)
 		g.rows(mr, g.tile)
 	}}
 }
@@ -38,19 +37,28 @@ func Int8PanelX86(mr int, dot Int8Dot) Body {
 // int8Vectors is the number of vectors of columns.
 const int8Vectors = 2
 
-// newInt8X86 prepares the frame for tiles of up to mr rows.
-func newInt8X86(x *vec.X86, mr int, dot Int8Dot) *int8X86 {
-	g := &int8X86{X86: x, dot: dot, width: 4 * x.Width(), inC: x.Width() < 16, inFrame: x.Width() < 16}
-	if g.inFrame {
-		g.totals = x.AllocLocal((mr*int8Vectors + 1) * g.width)
-	}
-	frame := x.AllocLocal(32)
+// newInt8X86 is for tiles whose sums of floats are in the registers, where there are enough.
+func newInt8X86(x *vec.X86, dot Int8Dot) int8X86 {
+	return int8X86{X86: x, dot: dot, width: 4 * x.Width(), inC: x.Width() < 16}
+}
+
+// begin prepares the frame.
+func (g *int8X86) begin() {
+	frame := g.AllocLocal(32)
 	g.m, g.a, g.c, g.scale = frame, frame.Offset(8), frame.Offset(16), frame.Offset(24)
-	x.MOVQ(x.Load64("m"), g.m)
-	x.MOVQ(x.Load64("a_base"), g.a)
-	x.MOVQ(x.Load64("c_base"), g.c)
-	x.MOVQ(x.Load64("scale_base"), g.scale)
-	return g
+	g.MOVQ(g.Load64("m"), g.m)
+	g.MOVQ(g.Load64("a_base"), g.a)
+	g.MOVQ(g.Load64("c_base"), g.c)
+	g.MOVQ(g.Load64("scale_base"), g.scale)
+}
+
+// beginInFrame is begin, with room for the sums of tiles of up to mr rows where registers are
+// too few for them.
+func (g *int8X86) beginInFrame(mr int) {
+	if g.inFrame = g.inC; g.inFrame {
+		g.totals = g.AllocLocal((mr*int8Vectors + 1) * g.width)
+	}
+	g.begin()
 }
 
 type int8X86 struct {
@@ -70,29 +78,11 @@ type int8X86 struct {
 }
 
 // rows emits the loop over tiles, and the tiles.
-func (g *int8X86) rows(mr int, tile func(h int)) {
-	ref := func(h int) operand.LabelRef { return operand.LabelRef(fmt.Sprintf("tile%d", h)) }
-	g.Label("tiles")
-	left := g.GP64()
-	g.MOVQ(g.m, left)
-	g.CMPQ(left, vec.Imm(2*mr))
-	g.JGE(ref(mr))
-	g.CMPQ(left, vec.Imm(mr))
-	g.JLE(operand.LabelRef("pick"))
-	g.Context.Comment("between one tile and two: halve, rounding up")
-	g.INCQ(left)
-	g.SHRQ(operand.U8(1), left)
-	g.Label("pick")
-	for h := 1; h < mr; h++ {
-		g.CMPQ(left, vec.Imm(h))
-		if h == 1 {
-			g.JLT(operand.LabelRef("done"))
-		}
-		g.JEQ(ref(h))
-	}
-	for h := mr; h >= 1; h-- {
-		g.Label(string(ref(h)))
-		tile(h)
+func (g *int8X86) rows(mr int, tile func(label func(what string) string)) {
+	deal(g, mr, "", func() vec.Int { return g.IntAt(g.m) }, func(h int, label func(string) string) {
+		g.h = h
+		g.startTotals(label)
+		tile(label)
 		g.Context.Commentf("the next rows are %d further", h)
 		next := g.GP64()
 		g.IMUL3Q(operand.I32(int32(h<<g.dot)), g.Load64("lda"), next)
@@ -101,59 +91,65 @@ func (g *int8X86) rows(mr int, tile func(h int)) {
 		g.ADDQ(next, g.c)
 		g.ADDQ(vec.Imm(4*h), g.scale)
 		g.SUBQ(vec.Imm(h), g.m)
-		g.JMP(operand.LabelRef("tiles"))
-	}
-	g.Label("done")
+	})
 }
 
-// tile emits a tile of h rows.
-func (g *int8X86) tile(h int) {
-	g.h = h
-	label := func(what string) string { return fmt.Sprintf("%s%d", what, h) }
-	g.startTotals(label)
-
-	aBase, lda := g.GP64(), g.Load64("lda")
-	g.MOVQ(g.a, aBase)
-	if g.dot == DotPairs {
-		g.SHLQ(operand.U8(1), lda)
-	}
-	a, aBases := rowsFrom(g.X86, g.h, aBase, lda)
+// tile emits a tile.
+func (g *int8X86) tile(label func(string) string) {
+	a, aBases := g.rowsOfA()
 	b, k, block := g.Load64("b_base"), g.Load64("k"), g.Load64("block")
 	steps := operand.U8(2 - uint8(g.dot)) // a step is 4 or 2 of k
 	g.SHRQ(steps, k)
 	g.SHRQ(steps, block)
-	scale, n := g.GP64(), g.GP64()
+	scale := g.GP64()
 	g.MOVQ(g.scale, scale)
 	var start reg.Register // how far a row's start lies from its scale
 	if g.dot == DotQuads {
 		start = g.Load64("start_base")
 		g.SUBQ(g.Load64("scale_base"), start)
 	}
+	g.blocks(label, block, k, scale, func(n reg.Register) {
+		g.startSums(scale, start)
+		const unroll = 4 // k and block are multiples of 16
+		g.Label(label("loop"))
+		for s := range unroll {
+			g.step(a, b, s)
+		}
+		for _, r := range aBases {
+			g.ADDQ(vec.Imm(4*unroll), r)
+		}
+		g.ADDQ(vec.Imm(g.stepB(unroll)), b)
+		g.SUBQ(vec.Imm(unroll), n)
+		g.JNZ(operand.LabelRef(label("loop")))
+	})
+	g.finish(label)
+}
 
+// rowsOfA addresses the tile's rows of A, of bytes or words.
+func (g *int8X86) rowsOfA() (row func(i, disp int) operand.Mem, bases []reg.Register) {
+	base, lda := g.GP64(), g.Load64("lda")
+	g.MOVQ(g.a, base)
+	if g.dot == DotPairs {
+		g.SHLQ(operand.U8(1), lda)
+	}
+	return rowsFrom(g.X86, g.h, base, lda)
+}
+
+// blocks emits the loop over blocks of k, which are block long but for the last. sum emits the
+// sums of n steps of k; then they are scaled and added to the totals.
+func (g *int8X86) blocks(label func(string) string, block operand.Op, k, scale reg.Register, sum func(n reg.Register)) {
+	n := g.GP64()
 	g.Label(label("block"))
 	g.Context.Comment("a block has n of the k steps")
 	g.MOVQ(block, n)
 	g.CMPQ(k, n)
 	g.CMOVQLT(k, n)
 	g.SUBQ(n, k)
-	g.startSums(scale, start)
-	const unroll = 4 // k and block are multiples of 16
-	g.Label(label("loop"))
-	for s := range unroll {
-		g.step(a, b, s)
-	}
-	for _, r := range aBases {
-		g.ADDQ(vec.Imm(4*unroll), r)
-	}
-	g.ADDQ(vec.Imm(g.stepB(unroll)), b)
-	g.SUBQ(vec.Imm(unroll), n)
-	g.JNZ(operand.LabelRef(label("loop")))
+	sum(n)
 	g.scaleSums(scale)
-	lds := g.Load64("ldscale")
-	g.LEAQ(operand.Mem{Base: scale, Index: lds, Scale: 4}, scale)
+	g.LEAQ(operand.Mem{Base: scale, Index: g.Load64("ldscale"), Scale: 4}, scale)
 	g.TESTQ(k, k)
 	g.JNZ(operand.LabelRef(label("block")))
-	g.finish(label)
 }
 
 // each runs do for every vector of the tile.

@@ -24,82 +24,73 @@ func Int8PanelNEON(dotprod bool) Body {
 		if dotprod {
 			mr, g.columns = 6, int8NEONColumns
 		}
-		g.b, g.c = g.LoadInt(x.Param("b").Base()), g.LoadInt(x.Param("c").Base())
-		g.weight, g.bias = g.LoadInt(x.Param("weight").Base()), g.LoadInt(x.Param("bias").Base())
-		g.lda, g.ldc, g.ldscale = g.LoadInt(x.Param("lda")), g.LoadInt(x.Param("ldc")), g.LoadInt(x.Param("ldscale"))
-		g.LSL(arm64.Imm(2), g.ldc, g.ldc)
-		g.LSL(arm64.Imm(2), g.ldscale, g.ldscale)
-		g.add = g.LoadInt(x.Param("add"))
-		for j := 0; j < int8NEONColumns; j += g.columns {
-			g.rows(mr, j)
-			if j+g.columns < int8NEONColumns {
-				g.ADD(arm64.Imm(4*g.columns), g.b, g.b)
-				g.ADD(arm64.Imm(4*g.columns), g.c, g.c)
-				g.ADD(arm64.Imm(4*g.columns), g.weight, g.weight)
-				g.ADD(arm64.Imm(4*g.columns), g.bias, g.bias)
+		g.begin()
+		g.b, g.weight, g.bias = g.LoadInt(x.Param("b").Base()), g.LoadInt(x.Param("weight").Base()), g.LoadInt(x.Param("bias").Base())
+		g.strips(func() {
+			g.rows(mr, g.tile)
+			for _, p := range []arm64.GP{g.b, g.weight, g.bias} {
+				g.ADD(arm64.Imm(4*g.columns), p, p)
 			}
-		}
+		})
 	}}
 }
 
 type int8NEON struct {
 	*vec.NEON
 	dotprod           bool
-	columns           int      // of the tile
+	columns, first    int      // of the tile: how many, and which of the panel's is the first
 	b, c              arm64.GP // at the tile's first column, as are
 	weight, bias      arm64.GP
 	lda, ldc, ldscale arm64.GP // in bytes
 	add               arm64.GP
 }
 
-// rows emits the loop over tiles of columns from column j, and the tiles.
-func (g *int8NEON) rows(mr, j int) {
-	label := func(what string, h int) string { return fmt.Sprintf("%s%d_%d", what, h, j) }
-	again, done := label("tiles", mr), label("done", mr)
-	m, a, c, scale := g.LoadInt(g.Param("m")), g.LoadInt(g.Param("a").Base()), g.GP(), g.LoadInt(g.Param("scale").Base())
-	g.MOVD(g.c, c)
-	g.Label(again)
-	g.CMP(arm64.Imm(2*mr), m)
-	g.BCond(arm64.GE, label("tile", mr))
-	left := g.GP()
-	g.MOVD(m, left)
-	g.CMP(arm64.Imm(mr), m)
-	g.BCond(arm64.LE, label("pick", mr))
-	g.Comment("between one tile and two: halve, rounding up")
-	g.ADD(arm64.Imm(1), left, left)
-	g.LSR(arm64.Imm(1), left, left)
-	g.Label(label("pick", mr))
-	for h := 1; h < mr; h++ {
-		g.CMP(arm64.Imm(h), left)
-		if h == 1 {
-			g.BCond(arm64.LT, done)
-		}
-		g.BCond(arm64.EQ, label("tile", h))
-	}
-	for h := mr; h >= 1; h-- {
-		g.Label(label("tile", h))
-		g.tile(a, c, scale, h, func(what string) string { return label(what, h) })
-		g.ADD(arm64.Imm(4*h), scale, scale)
-		g.SUB(arm64.Imm(h), m, m)
-		g.B(again)
-	}
-	g.Label(done)
+// begin loads what the tiles of all products of integers need.
+func (g *int8NEON) begin() {
+	g.c, g.lda = g.LoadInt(g.Param("c").Base()), g.LoadInt(g.Param("lda"))
+	g.ldc, g.ldscale = g.LoadInt(g.Param("ldc")), g.LoadInt(g.Param("ldscale"))
+	g.LSL(arm64.Imm(2), g.ldc, g.ldc)
+	g.LSL(arm64.Imm(2), g.ldscale, g.ldscale)
+	g.add = g.LoadInt(g.Param("add"))
 }
 
-// tile emits a tile of h rows, and moves a and c down by h rows.
-func (g *int8NEON) tile(a, c, scale arm64.GP, h int, label func(string) string) {
-	rows := make([]arm64.GP, h)
-	for i := range rows {
-		rows[i] = g.GP()
-		g.MOVD(a, rows[i])
-		g.ADD(g.lda, a, a)
+// strips emits strip for the columns of a panel, as many at a time as a tile has.
+func (g *int8NEON) strips(strip func()) {
+	for ; g.first < int8NEONColumns; g.first += g.columns {
+		strip()
+		g.ADD(arm64.Imm(4*g.columns), g.c, g.c)
 	}
-	g.CBNZ(g.add, label("started"))
-	zero := g.V()
-	g.VMOVI(0, zero.B16())
-	g.eachVector(c, h, func(int, arm64.Vec, int) arm64.Vec { return zero }, false)
-	g.Label(label("started"))
+}
 
+// rows emits the loop over the strip's tiles, and the tiles. tile emits one for as many rows of
+// A, and moves c down by as many.
+func (g *int8NEON) rows(mr int, tile func(rows []arm64.GP, c, scale arm64.GP, label func(string) string)) {
+	m, a, c, scale := g.IntParam("m"), g.LoadInt(g.Param("a").Base()), g.GP(), g.LoadInt(g.Param("scale").Base())
+	g.MOVD(g.c, c)
+	deal(g, mr, fmt.Sprintf("_%d", g.first), func() vec.Int { return g.CopyInt(m) }, func(h int, label func(string) string) {
+		rows := make([]arm64.GP, h)
+		for i := range rows {
+			rows[i] = g.GP()
+			g.MOVD(a, rows[i])
+			g.ADD(g.lda, a, a)
+		}
+		g.CBNZ(g.add, label("started"))
+		zero := g.V()
+		g.VMOVI(0, zero.B16())
+		g.eachVector(c, h, func(int, arm64.Vec, int) arm64.Vec { return zero }, false)
+		g.Label(label("started"))
+		tile(rows, c, scale, label)
+		for range h {
+			g.ADD(g.ldc, c, c)
+		}
+		g.ADD(arm64.Imm(4*h), scale, scale)
+		g.Subtract(m, h)
+	})
+}
+
+// tile emits a tile.
+func (g *int8NEON) tile(rows []arm64.GP, c, scale arm64.GP, label func(string) string) {
+	h := len(rows)
 	b, k, n, s := g.GP(), g.LoadInt(g.Param("k")), g.GP(), g.GP()
 	g.MOVD(g.b, b)
 	g.MOVD(scale, s)
@@ -132,9 +123,6 @@ func (g *int8NEON) tile(a, c, scale arm64.GP, h int, label func(string) string) 
 	g.withRow("weight", g.weight, c, h, func(m, n, d arm64.Arranged) { g.VFMUL(m, n, d) }, label("end"))
 	g.withRow("bias", g.bias, c, h, g.VFADD, label("end"))
 	g.Label(label("end"))
-	for range h {
-		g.ADD(g.ldc, c, c)
-	}
 }
 
 // withRow replaces each vector y of the tile's rows in C by f of it and of the vector of a
@@ -209,18 +197,34 @@ func (g *int8NEON) products(sums [][]arm64.Vec, av []arm64.Vec, b arm64.GP) {
 			g.FMOVQ(arm64.At(b, quad*4*int8NEONColumns+16*v), b0)
 			g.FMOVQ(arm64.At(b, (quad+1)*4*int8NEONColumns+16*v), b1)
 			for i := range av {
-				a0, a1, low, high := g.V(), g.V(), g.V(), g.V()
-				g.VDUP(av[i].S(quad), a0.S4())
-				g.VDUP(av[i].S(quad+1), a1.S4())
-				g.VSMULL(b0.B8(), a0.B8(), low.H8())
-				g.VSMULL2(b0.B16(), a0.B16(), high.H8())
-				g.VSMLAL(b1.B8(), a1.B8(), low.H8())
-				g.VSMLAL2(b1.B16(), a1.B16(), high.H8())
-				g.VSADALP(low.H8(), sums[i][2*v].S4())
-				g.VSADALP(high.H8(), sums[i][2*v+1].S4())
+				g.words(sums[i], av[i].S(quad), av[i].S(quad+1), b0, b1, v)
 			}
 		}
 	}
+}
+
+// words adds the products of four elements of a row and vector v of columns, and of four others,
+// to the row's sums, by way of words.
+func (g *int8NEON) words(sums []arm64.Vec, a0, a1 arm64.Element, b0, b1 arm64.Vec, v int) {
+	x0, x1, low, high := g.V(), g.V(), g.V(), g.V()
+	g.VDUP(a0, x0.S4())
+	g.VDUP(a1, x1.S4())
+	g.VSMULL(b0.B8(), x0.B8(), low.H8())
+	g.VSMULL2(b0.B16(), x0.B16(), high.H8())
+	g.VSMLAL(b1.B8(), x1.B8(), low.H8())
+	g.VSMLAL2(b1.B16(), x1.B16(), high.H8())
+	g.VSADALP(low.H8(), sums[2*v].S4())
+	g.VSADALP(high.H8(), sums[2*v+1].S4())
+}
+
+// sum is a row's sums of vector v of columns.
+func (g *int8NEON) sum(sums []arm64.Vec, v int) arm64.Vec {
+	if g.dotprod {
+		return sums[v]
+	}
+	sum := sums[2*v]
+	g.VADDP(sums[2*v+1].S4(), sum.S4(), sum.S4())
+	return sum
 }
 
 // addTo adds a block's sums, scaled, to C.
@@ -231,13 +235,7 @@ func (g *int8NEON) addTo(c arm64.GP, sums [][]arm64.Vec, scale arm64.GP) {
 		g.FMOVS(arm64.At(scale, 4*i), factor[i])
 	}
 	g.eachVector(c, len(sums), func(i int, y arm64.Vec, v int) arm64.Vec {
-		var sum arm64.Vec
-		if g.dotprod {
-			sum = sums[i][v]
-		} else {
-			sum = sums[i][2*v]
-			g.VADDP(sums[i][2*v+1].S4(), sum.S4(), sum.S4())
-		}
+		sum := g.sum(sums[i], v)
 		g.VSCVTF(sum.S4(), sum.S4())
 		g.VFMUL(factor[i].S(0), sum.S4(), sum.S4())
 		g.VFADD(sum.S4(), y.S4(), y.S4())

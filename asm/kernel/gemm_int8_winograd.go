@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"fmt"
-
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -27,57 +25,42 @@ const WinogradGroup = 32
 // Int8WinogradX86 emits the micro-kernel. A and B have words.
 func Int8WinogradX86() Body {
 	return Body{X86: func(x *vec.X86) {
-		g := &winograd{*newInt8X86(x, Int8WinogradRows, DotPairs)}
+		g := &winograd{newInt8X86(x, DotPairs)}
+		g.beginInFrame(Int8WinogradRows)
 		g.rows(Int8WinogradRows, g.tile)
 	}}
 }
 
 type winograd struct{ int8X86 }
 
-// tile emits a tile of h rows.
-func (g *winograd) tile(h int) {
-	g.h = h
-	label := func(what string) string { return fmt.Sprintf("%s%d", what, h) }
-	g.startTotals(label)
-	aBase, lda := g.GP64(), g.Load64("lda")
-	g.MOVQ(g.a, aBase)
-	g.SHLQ(operand.U8(1), lda)
-	a, aBases := rowsFrom(g.X86, g.h, aBase, lda)
-	b, k, scale, ofColumns, n := g.Load64("b_base"), g.Load64("k"), g.GP64(), g.Load64("ofColumns_base"), g.GP64()
+// tile emits a tile.
+func (g *winograd) tile(label func(string) string) {
+	a, aBases := g.rowsOfA()
+	b, k, scale, ofColumns := g.Load64("b_base"), g.Load64("k"), g.GP64(), g.Load64("ofColumns_base")
 	g.MOVQ(g.scale, scale)
 	ofRows := g.Load64("ofRows_base") // how far it lies from the scales
 	g.SUBQ(g.Load64("scale_base"), ofRows)
-
-	g.Label(label("block"))
-	g.Context.Comment("a block has n of the k elements")
-	g.MOVQ(operand.U32(Int8Block), n)
-	g.CMPQ(k, n)
-	g.CMOVQLT(k, n)
-	g.SUBQ(n, k)
-	g.sum = g.newTile()
-	for i := range h {
-		row := g.NewV()
-		g.VPBROADCASTD(operand.Mem{Base: scale, Index: ofRows, Scale: 1, Disp: 4 * i}, row)
-		for v := range int8Vectors {
-			g.VPADDD(operand.Mem{Base: ofColumns, Disp: v * g.width}, row, g.sum[i][v])
+	g.blocks(label, operand.U32(Int8Block), k, scale, func(n reg.Register) {
+		g.sum = g.newTile()
+		for i := range g.h {
+			row := g.NewV()
+			g.VPBROADCASTD(operand.Mem{Base: scale, Index: ofRows, Scale: 1, Disp: 4 * i}, row)
+			for v := range int8Vectors {
+				g.VPADDD(operand.Mem{Base: ofColumns, Disp: v * g.width}, row, g.sum[i][v])
+			}
 		}
-	}
-	g.ADDQ(vec.Imm(int8Vectors*g.width), ofColumns)
-	g.Label(label("loop"))
-	for s := range WinogradGroup / 4 {
-		g.quad(a, b, s)
-	}
-	for _, r := range aBases {
-		g.ADDQ(vec.Imm(2*WinogradGroup), r)
-	}
-	g.ADDQ(vec.Imm(WinogradGroup/2*int8Vectors*g.width), b)
-	g.SUBQ(vec.Imm(WinogradGroup), n)
-	g.JNZ(operand.LabelRef(label("loop")))
-	g.scaleSums(scale)
-	lds := g.Load64("ldscale")
-	g.LEAQ(operand.Mem{Base: scale, Index: lds, Scale: 4}, scale)
-	g.TESTQ(k, k)
-	g.JNZ(operand.LabelRef(label("block")))
+		g.ADDQ(vec.Imm(int8Vectors*g.width), ofColumns)
+		g.Label(label("loop"))
+		for s := range WinogradGroup / 4 {
+			g.quad(a, b, s)
+		}
+		for _, r := range aBases {
+			g.ADDQ(vec.Imm(2*WinogradGroup), r)
+		}
+		g.ADDQ(vec.Imm(WinogradGroup/2*int8Vectors*g.width), b)
+		g.SUBQ(vec.Imm(WinogradGroup), n)
+		g.JNZ(operand.LabelRef(label("loop")))
+	})
 	g.finish(label)
 }
 

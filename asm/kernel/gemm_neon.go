@@ -75,11 +75,10 @@ func (g *gemmNEONGen) stride(param string) arm64.GP {
 
 // rows emits the tiles of a strip, and the loop over them.
 func (g *gemmNEONGen) rows(width int) {
-	label := func(what string, h int) string { return fmt.Sprintf("%s%dx%d", what, h, width) }
 	m, a, c := g.IntParam("m"), g.LoadInt(g.Param("a").Base()), g.GP()
 	g.MOVD(g.c, c)
-	deal(g, g.mr, label, func() vec.Int { return g.CopyInt(m) }, func(h int) {
-		g.tile(a, c, h, width, func(what string) string { return label(what, h) })
+	deal(g, g.mr, fmt.Sprintf("x%d", width), func() vec.Int { return g.CopyInt(m) }, func(h int, label func(string) string) {
+		g.tile(a, c, h, width, label)
 		g.Subtract(m, h)
 	})
 }

@@ -1,19 +1,27 @@
 package kernel
 
-import "github.com/avoformer/avoformer/asm/vec"
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/asm/vec"
+)
 
 // What the micro-kernels of products have in common: how rows are dealt to tiles, and how
 // a tile ends.
 
 // deal emits the loop over tiles of rows, and the tiles: one for each height up to mr. Rows are
 // dealt to tiles of nearly equal height: 8 rows at mr = 6 are 4 + 4, not 6 + 2. left are the
-// rows left, in a fresh register, of which tile takes h.
-func deal(m vec.Jumper, mr int, label func(what string, h int) string, left func() vec.Int, tile func(h int)) {
-	again, pick, done := label("tiles", mr), label("pick", mr), label("done", mr)
+// rows left, in a fresh register, of which tile takes h. All labels end with suffix; tile makes
+// its own with label.
+func deal(m vec.Jumper, mr int, suffix string, left func() vec.Int, tile func(h int, label func(what string) string)) {
+	again, pick, done := "tiles"+suffix, "pick"+suffix, "done"+suffix
+	of := func(h int) func(string) string {
+		return func(what string) string { return fmt.Sprintf("%s%d%s", what, h, suffix) }
+	}
 	m.Label(again)
 	n := left()
 	m.Compare(n, 2*mr)
-	m.BranchIf(vec.GE, label("tile", mr))
+	m.BranchIf(vec.GE, of(mr)("tile"))
 	m.Compare(n, mr)
 	m.BranchIf(vec.LE, pick)
 	m.Comment("between one tile and two: halve, rounding up")
@@ -25,11 +33,11 @@ func deal(m vec.Jumper, mr int, label func(what string, h int) string, left func
 		if h == 1 {
 			m.BranchIf(vec.LT, done)
 		}
-		m.BranchIf(vec.EQ, label("tile", h))
+		m.BranchIf(vec.EQ, of(h)("tile"))
 	}
 	for h := mr; h >= 1; h-- {
-		m.Label(label("tile", h))
-		tile(h)
+		m.Label(of(h)("tile"))
+		tile(h, of(h))
 		m.Jump(again)
 	}
 	m.Label(done)

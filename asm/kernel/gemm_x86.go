@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"fmt"
-
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -51,7 +49,7 @@ func gemmPackX86(x *vec.X86, mr int) {
 	g.toSlot("c_base", g.c)
 	g.lda, g.ldb = g.Stride("lda"), g.Stride("ldb")
 	packed := g.Load64("dst_base")
-	g.tile(mr, "pack", x86Columns{vectors: 2, packed: packed})
+	g.tile(mr, func(what string) string { return what + "pack" }, x86Columns{vectors: 2, packed: packed})
 }
 
 // halves is how the elements of panels of 16 bits are loaded.
@@ -127,14 +125,8 @@ func (g *gemmX86Gen) columnMasks(n reg.Register) {
 
 // rows emits the tiles of some columns, and the loop over them.
 func (g *gemmX86Gen) rows(suffix string, mr int, columns x86Columns) {
-	label := func(what string, h int) string {
-		if what == "tile" {
-			what += fmt.Sprint(h)
-		}
-		return what + suffix
-	}
-	deal(g, mr, label, func() vec.Int { return g.IntAt(g.m) }, func(h int) {
-		g.tile(h, fmt.Sprintf("%d%s", h, suffix), columns)
+	deal(g, mr, suffix, func() vec.Int { return g.IntAt(g.m) }, func(h int, label func(string) string) {
+		g.tile(h, label, columns)
 		g.Context.Commentf("the next rows are %d further", h)
 		next := g.GP64()
 		g.IMUL3Q(operand.I32(int32(h)), g.lda, next)

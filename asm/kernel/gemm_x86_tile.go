@@ -11,9 +11,9 @@ import (
 type x86Tile struct {
 	*gemmX86Gen
 	x86Columns
-	h   int
-	id  string
-	acc [][]reg.VecVirtual
+	h     int
+	label func(what string) string
+	acc   [][]reg.VecVirtual
 	// a is the memory disp bytes after the next element of row i of A; bases are the
 	// registers that advance with it.
 	a     func(i, disp int) operand.Mem
@@ -25,8 +25,8 @@ type x86Tile struct {
 }
 
 // tile emits C[0:h, panel] = alpha * A[0:h, 0:k] * B + beta * C.
-func (g *gemmX86Gen) tile(h int, id string, columns x86Columns) {
-	t := &x86Tile{gemmX86Gen: g, x86Columns: columns, h: h, id: id}
+func (g *gemmX86Gen) tile(h int, label func(what string) string, columns x86Columns) {
+	t := &x86Tile{gemmX86Gen: g, x86Columns: columns, h: h, label: label}
 	t.acc = make([][]reg.VecVirtual, h)
 	for i := range t.acc {
 		t.acc[i] = make([]reg.VecVirtual, t.vectors)
@@ -98,7 +98,7 @@ func (t *x86Tile) sum() {
 	case t.h*t.vectors > 14:
 		unroll = 2
 	}
-	loopU, rest, loop1, end := "kloop_"+t.id, "krest_"+t.id, "k1_"+t.id, "kend_"+t.id
+	loopU, rest, loop1, end := t.label("kloop_"), t.label("krest_"), t.label("k1_"), t.label("kend_")
 	if unroll > 1 {
 		t.SUBQ(vec.Imm(unroll), t.k)
 		t.JLT(operand.LabelRef(rest))
@@ -133,7 +133,7 @@ func (t *x86Tile) turn(unroll int) {
 	if t.vectors != 2 || t.packed != nil || t.halves != nil {
 		return
 	}
-	skip := operand.LabelRef("kturn_" + t.id)
+	skip := operand.LabelRef(t.label("kturn_"))
 	t.TESTL(operand.U32(uint32((2*t.lanes-1)&^(unroll-1))), t.k.As32())
 	t.JNE(skip)
 	t.ADDQ(t.ParamAddr("turn"), t.fetch)
@@ -252,17 +252,17 @@ func (t *x86Tile) scaleAndStore() {
 	tileEnd{acc: acc,
 		unlessAlpha1: func(body func()) {
 			t.CMPL(t.ParamAddr("alpha"), operand.U32(0x3f800000)) // 1
-			t.JEQ(operand.LabelRef("scaled_" + t.id))
+			t.JEQ(operand.LabelRef(t.label("scaled_")))
 			body()
-			t.Label("scaled_" + t.id)
+			t.Label(t.label("scaled_"))
 		},
 		unlessBeta0: func(body func()) {
 			bits := t.GP32()
 			t.MOVL(t.ParamAddr("beta"), bits)
 			t.ADDL(bits, bits) // drops the sign: -0 is 0 too
-			t.JZ(operand.LabelRef("plain_" + t.id))
+			t.JZ(operand.LabelRef(t.label("plain_")))
 			body()
-			t.Label("plain_" + t.id)
+			t.Label(t.label("plain_"))
 		},
 		load: func(i, j int) []vec.V {
 			old := t.NewV()
@@ -293,7 +293,7 @@ func (t *x86Tile) startFetch() {
 		t.LEAQ(operand.Mem{Base: b, Disp: t.vectors * t.lanes * 4}, t.fetch)
 		return
 	}
-	inPlace, ready := operand.LabelRef("in_place_"+t.id), operand.LabelRef("ready_"+t.id)
+	inPlace, ready := operand.LabelRef(t.label("in_place_")), operand.LabelRef(t.label("ready_"))
 	t.LEAQ(operand.Mem{Base: b, Index: t.ldb, Scale: prefetchRows}, t.fetch)
 	next := t.Stride("next")
 	t.CMPQ(next, vec.Imm(0))

@@ -25,7 +25,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:
@@ -592,7 +592,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:
@@ -1492,7 +1492,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:
@@ -2507,7 +2507,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:

@@ -24,7 +24,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:
@@ -1265,7 +1265,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:
@@ -2777,7 +2777,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:
@@ -4156,7 +4156,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:
@@ -5072,7 +5072,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:
@@ -6670,7 +6670,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:
@@ -7701,7 +7701,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:
@@ -9948,7 +9948,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:

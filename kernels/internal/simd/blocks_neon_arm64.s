@@ -18,19 +18,19 @@ TEXT ·blocks8NEONDotProd(SB), NOSPLIT, $0-176
 	MOVD scale_base+56(FP), R20
 	MOVD R10, R19
 
-tiles4_0:
+tiles_0:
 	MOVD R15, R0
 	CMP  $8, R0
 	BGE  tile4_0
 	CMP  $4, R0
-	BLE  pick4_0
+	BLE  pick_0
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick4_0:
+pick_0:
 	CMP $1, R0
-	BLT done4_0
+	BLT done_0
 	BEQ tile1_0
 	CMP $2, R0
 	BEQ tile2_0
@@ -446,7 +446,7 @@ unit4_0:
 	ADD     R12, R19, R19
 	ADD     $16, R20, R20
 	SUB     $4, R15, R15
-	B       tiles4_0
+	B       tiles_0
 
 tile3_0:
 	MOVD  R9, R7
@@ -782,7 +782,7 @@ unit3_0:
 	ADD     R12, R19, R19
 	ADD     $12, R20, R20
 	SUB     $3, R15, R15
-	B       tiles4_0
+	B       tiles_0
 
 tile2_0:
 	MOVD  R9, R0
@@ -1043,7 +1043,7 @@ unit2_0:
 	ADD     R12, R19, R19
 	ADD     $8, R20, R20
 	SUB     $2, R15, R15
-	B       tiles4_0
+	B       tiles_0
 
 tile1_0:
 	MOVD  R9, R0
@@ -1229,9 +1229,9 @@ unit1_0:
 	ADD     R12, R19, R19
 	ADD     $4, R20, R20
 	SUB     $1, R15, R15
-	B       tiles4_0
+	B       tiles_0
 
-done4_0:
+done_0:
 	ADD $64, R10, R10
 	RET
 
@@ -1249,19 +1249,19 @@ TEXT ·blocks8NEON(SB), NOSPLIT, $0-176
 	MOVD scale_base+56(FP), R20
 	MOVD R9, R19
 
-tiles2_0:
+tiles_0:
 	MOVD R14, R0
 	CMP  $4, R0
 	BGE  tile2_0
 	CMP  $2, R0
-	BLE  pick2_0
+	BLE  pick_0
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick2_0:
+pick_0:
 	CMP $1, R0
-	BLT done2_0
+	BLT done_0
 	BEQ tile1_0
 
 tile2_0:
@@ -1521,7 +1521,7 @@ unit2_0:
 	ADD     R11, R19, R19
 	ADD     $8, R20, R20
 	SUB     $2, R14, R14
-	B       tiles2_0
+	B       tiles_0
 
 tile1_0:
 	MOVD  R15, R0
@@ -1687,28 +1687,28 @@ unit1_0:
 	ADD     R11, R19, R19
 	ADD     $4, R20, R20
 	SUB     $1, R14, R14
-	B       tiles2_0
+	B       tiles_0
 
-done2_0:
+done_0:
 	ADD  $32, R9, R9
 	MOVD m+0(FP), R14
 	MOVD a_base+24(FP), R15
 	MOVD scale_base+56(FP), R20
 	MOVD R9, R19
 
-tiles2_8:
+tiles_8:
 	MOVD R14, R0
 	CMP  $4, R0
 	BGE  tile2_8
 	CMP  $2, R0
-	BLE  pick2_8
+	BLE  pick_8
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick2_8:
+pick_8:
 	CMP $1, R0
-	BLT done2_8
+	BLT done_8
 	BEQ tile1_8
 
 tile2_8:
@@ -1968,7 +1968,7 @@ unit2_8:
 	ADD     R11, R19, R19
 	ADD     $8, R20, R20
 	SUB     $2, R14, R14
-	B       tiles2_8
+	B       tiles_8
 
 tile1_8:
 	MOVD  R15, R0
@@ -2134,9 +2134,9 @@ unit1_8:
 	ADD     R11, R19, R19
 	ADD     $4, R20, R20
 	SUB     $1, R14, R14
-	B       tiles2_8
+	B       tiles_8
 
-done2_8:
+done_8:
 	ADD $32, R9, R9
 	RET
 
@@ -2154,19 +2154,19 @@ TEXT ·blocks4NEONDotProd(SB), NOSPLIT, $0-176
 	MOVD scale_base+56(FP), R20
 	MOVD R10, R19
 
-tiles4_0:
+tiles_0:
 	MOVD R15, R0
 	CMP  $8, R0
 	BGE  tile4_0
 	CMP  $4, R0
-	BLE  pick4_0
+	BLE  pick_0
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick4_0:
+pick_0:
 	CMP $1, R0
-	BLT done4_0
+	BLT done_0
 	BEQ tile1_0
 	CMP $2, R0
 	BEQ tile2_0
@@ -2594,7 +2594,7 @@ unit4_0:
 	ADD     R12, R19, R19
 	ADD     $16, R20, R20
 	SUB     $4, R15, R15
-	B       tiles4_0
+	B       tiles_0
 
 tile3_0:
 	MOVD  R9, R7
@@ -2935,7 +2935,7 @@ unit3_0:
 	ADD     R12, R19, R19
 	ADD     $12, R20, R20
 	SUB     $3, R15, R15
-	B       tiles4_0
+	B       tiles_0
 
 tile2_0:
 	MOVD  R9, R0
@@ -3194,7 +3194,7 @@ unit2_0:
 	ADD     R12, R19, R19
 	ADD     $8, R20, R20
 	SUB     $2, R15, R15
-	B       tiles4_0
+	B       tiles_0
 
 tile1_0:
 	MOVD  R9, R0
@@ -3371,9 +3371,9 @@ unit1_0:
 	ADD     R12, R19, R19
 	ADD     $4, R20, R20
 	SUB     $1, R15, R15
-	B       tiles4_0
+	B       tiles_0
 
-done4_0:
+done_0:
 	ADD $64, R10, R10
 	RET
 
@@ -3391,19 +3391,19 @@ TEXT ·blocks4NEON(SB), NOSPLIT, $0-176
 	MOVD scale_base+56(FP), R20
 	MOVD R9, R19
 
-tiles2_0:
+tiles_0:
 	MOVD R14, R0
 	CMP  $4, R0
 	BGE  tile2_0
 	CMP  $2, R0
-	BLE  pick2_0
+	BLE  pick_0
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick2_0:
+pick_0:
 	CMP $1, R0
-	BLT done2_0
+	BLT done_0
 	BEQ tile1_0
 
 tile2_0:
@@ -3665,7 +3665,7 @@ unit2_0:
 	ADD     R11, R19, R19
 	ADD     $8, R20, R20
 	SUB     $2, R14, R14
-	B       tiles2_0
+	B       tiles_0
 
 tile1_0:
 	MOVD  R15, R0
@@ -3828,28 +3828,28 @@ unit1_0:
 	ADD     R11, R19, R19
 	ADD     $4, R20, R20
 	SUB     $1, R14, R14
-	B       tiles2_0
+	B       tiles_0
 
-done2_0:
+done_0:
 	ADD  $32, R9, R9
 	MOVD m+0(FP), R14
 	MOVD a_base+24(FP), R15
 	MOVD scale_base+56(FP), R20
 	MOVD R9, R19
 
-tiles2_8:
+tiles_8:
 	MOVD R14, R0
 	CMP  $4, R0
 	BGE  tile2_8
 	CMP  $2, R0
-	BLE  pick2_8
+	BLE  pick_8
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick2_8:
+pick_8:
 	CMP $1, R0
-	BLT done2_8
+	BLT done_8
 	BEQ tile1_8
 
 tile2_8:
@@ -4111,7 +4111,7 @@ unit2_8:
 	ADD     R11, R19, R19
 	ADD     $8, R20, R20
 	SUB     $2, R14, R14
-	B       tiles2_8
+	B       tiles_8
 
 tile1_8:
 	MOVD  R15, R0
@@ -4274,9 +4274,9 @@ unit1_8:
 	ADD     R11, R19, R19
 	ADD     $4, R20, R20
 	SUB     $1, R14, R14
-	B       tiles2_8
+	B       tiles_8
 
-done2_8:
+done_8:
 	ADD $32, R9, R9
 	RET
 
@@ -4294,19 +4294,19 @@ TEXT ·blocks4KNEONDotProd(SB), NOSPLIT, $0-176
 	MOVD scale_base+56(FP), R20
 	MOVD R10, R19
 
-tiles4_0:
+tiles_0:
 	MOVD R15, R0
 	CMP  $8, R0
 	BGE  tile4_0
 	CMP  $4, R0
-	BLE  pick4_0
+	BLE  pick_0
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick4_0:
+pick_0:
 	CMP $1, R0
-	BLT done4_0
+	BLT done_0
 	BEQ tile1_0
 	CMP $2, R0
 	BEQ tile2_0
@@ -4814,7 +4814,7 @@ unit4_0:
 	ADD     R12, R19, R19
 	ADD     $16, R20, R20
 	SUB     $4, R15, R15
-	B       tiles4_0
+	B       tiles_0
 
 tile3_0:
 	MOVD  R9, R7
@@ -5233,7 +5233,7 @@ unit3_0:
 	ADD     R12, R19, R19
 	ADD     $12, R20, R20
 	SUB     $3, R15, R15
-	B       tiles4_0
+	B       tiles_0
 
 tile2_0:
 	MOVD  R9, R0
@@ -5568,7 +5568,7 @@ unit2_0:
 	ADD     R12, R19, R19
 	ADD     $8, R20, R20
 	SUB     $2, R15, R15
-	B       tiles4_0
+	B       tiles_0
 
 tile1_0:
 	MOVD  R9, R0
@@ -5819,9 +5819,9 @@ unit1_0:
 	ADD     R12, R19, R19
 	ADD     $4, R20, R20
 	SUB     $1, R15, R15
-	B       tiles4_0
+	B       tiles_0
 
-done4_0:
+done_0:
 	ADD $64, R10, R10
 	RET
 
@@ -5839,19 +5839,19 @@ TEXT ·blocks4KNEON(SB), NOSPLIT, $0-176
 	MOVD scale_base+56(FP), R20
 	MOVD R9, R19
 
-tiles2_0:
+tiles_0:
 	MOVD R14, R0
 	CMP  $4, R0
 	BGE  tile2_0
 	CMP  $2, R0
-	BLE  pick2_0
+	BLE  pick_0
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick2_0:
+pick_0:
 	CMP $1, R0
-	BLT done2_0
+	BLT done_0
 	BEQ tile1_0
 
 tile2_0:
@@ -6149,7 +6149,7 @@ unit2_0:
 	ADD     R11, R19, R19
 	ADD     $8, R20, R20
 	SUB     $2, R14, R14
-	B       tiles2_0
+	B       tiles_0
 
 tile1_0:
 	MOVD  R15, R0
@@ -6348,28 +6348,28 @@ unit1_0:
 	ADD     R11, R19, R19
 	ADD     $4, R20, R20
 	SUB     $1, R14, R14
-	B       tiles2_0
+	B       tiles_0
 
-done2_0:
+done_0:
 	ADD  $32, R9, R9
 	MOVD m+0(FP), R14
 	MOVD a_base+24(FP), R15
 	MOVD scale_base+56(FP), R20
 	MOVD R9, R19
 
-tiles2_8:
+tiles_8:
 	MOVD R14, R0
 	CMP  $4, R0
 	BGE  tile2_8
 	CMP  $2, R0
-	BLE  pick2_8
+	BLE  pick_8
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick2_8:
+pick_8:
 	CMP $1, R0
-	BLT done2_8
+	BLT done_8
 	BEQ tile1_8
 
 tile2_8:
@@ -6667,7 +6667,7 @@ unit2_8:
 	ADD     R11, R19, R19
 	ADD     $8, R20, R20
 	SUB     $2, R14, R14
-	B       tiles2_8
+	B       tiles_8
 
 tile1_8:
 	MOVD  R15, R0
@@ -6866,9 +6866,9 @@ unit1_8:
 	ADD     R11, R19, R19
 	ADD     $4, R20, R20
 	SUB     $1, R14, R14
-	B       tiles2_8
+	B       tiles_8
 
-done2_8:
+done_8:
 	ADD $32, R9, R9
 	RET
 
@@ -6886,19 +6886,19 @@ TEXT ·blocks6KNEONDotProd(SB), NOSPLIT, $0-176
 	MOVD scale_base+56(FP), R15
 	MOVD R8, R14
 
-tiles4_0:
+tiles_0:
 	MOVD R13, R0
 	CMP  $8, R0
 	BGE  tile4_0
 	CMP  $4, R0
-	BLE  pick4_0
+	BLE  pick_0
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick4_0:
+pick_0:
 	CMP $1, R0
-	BLT done4_0
+	BLT done_0
 	BEQ tile1_0
 	CMP $2, R0
 	BEQ tile2_0
@@ -7669,7 +7669,7 @@ unit4_0:
 	ADD     R10, R14, R14
 	ADD     $16, R15, R15
 	SUB     $4, R13, R13
-	B       tiles4_0
+	B       tiles_0
 
 tile3_0:
 	MOVD  R7, R4
@@ -8313,7 +8313,7 @@ unit3_0:
 	ADD     R10, R14, R14
 	ADD     $12, R15, R15
 	SUB     $3, R13, R13
-	B       tiles4_0
+	B       tiles_0
 
 tile2_0:
 	MOVD  R7, R4
@@ -8835,7 +8835,7 @@ unit2_0:
 	ADD     R10, R14, R14
 	ADD     $8, R15, R15
 	SUB     $2, R13, R13
-	B       tiles4_0
+	B       tiles_0
 
 tile1_0:
 	MOVD  R7, R6
@@ -9235,9 +9235,9 @@ unit1_0:
 	ADD     R10, R14, R14
 	ADD     $4, R15, R15
 	SUB     $1, R13, R13
-	B       tiles4_0
+	B       tiles_0
 
-done4_0:
+done_0:
 	ADD $64, R8, R8
 	RET
 
@@ -9255,19 +9255,19 @@ TEXT ·blocks6KNEON(SB), NOSPLIT, $0-176
 	MOVD scale_base+56(FP), R20
 	MOVD R9, R19
 
-tiles2_0:
+tiles_0:
 	MOVD R14, R0
 	CMP  $4, R0
 	BGE  tile2_0
 	CMP  $2, R0
-	BLE  pick2_0
+	BLE  pick_0
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick2_0:
+pick_0:
 	CMP $1, R0
-	BLT done2_0
+	BLT done_0
 	BEQ tile1_0
 
 tile2_0:
@@ -9674,7 +9674,7 @@ unit2_0:
 	ADD     R11, R19, R19
 	ADD     $8, R20, R20
 	SUB     $2, R14, R14
-	B       tiles2_0
+	B       tiles_0
 
 tile1_0:
 	MOVD  R15, R0
@@ -9956,28 +9956,28 @@ unit1_0:
 	ADD     R11, R19, R19
 	ADD     $4, R20, R20
 	SUB     $1, R14, R14
-	B       tiles2_0
+	B       tiles_0
 
-done2_0:
+done_0:
 	ADD  $32, R9, R9
 	MOVD m+0(FP), R14
 	MOVD a_base+24(FP), R15
 	MOVD scale_base+56(FP), R20
 	MOVD R9, R19
 
-tiles2_8:
+tiles_8:
 	MOVD R14, R0
 	CMP  $4, R0
 	BGE  tile2_8
 	CMP  $2, R0
-	BLE  pick2_8
+	BLE  pick_8
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick2_8:
+pick_8:
 	CMP $1, R0
-	BLT done2_8
+	BLT done_8
 	BEQ tile1_8
 
 tile2_8:
@@ -10384,7 +10384,7 @@ unit2_8:
 	ADD     R11, R19, R19
 	ADD     $8, R20, R20
 	SUB     $2, R14, R14
-	B       tiles2_8
+	B       tiles_8
 
 tile1_8:
 	MOVD  R15, R0
@@ -10666,8 +10666,8 @@ unit1_8:
 	ADD     R11, R19, R19
 	ADD     $4, R20, R20
 	SUB     $1, R14, R14
-	B       tiles2_8
+	B       tiles_8
 
-done2_8:
+done_8:
 	ADD $32, R9, R9
 	RET

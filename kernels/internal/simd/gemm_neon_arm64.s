@@ -24,19 +24,19 @@ TEXT ·gemmPanelNEON(SB), NOSPLIT, $0-160
 	MOVD  a_base+32(FP), R11
 	MOVD  R14, R12
 
-tiles3x32:
+tilesx32:
 	MOVD R10, R0
 	CMP  $6, R0
 	BGE  tile3x32
 	CMP  $3, R0
-	BLE  pick3x32
+	BLE  pickx32
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick3x32:
+pickx32:
 	CMP $1, R0
-	BLT done3x32
+	BLT donex32
 	BEQ tile1x32
 	CMP $2, R0
 	BEQ tile2x32
@@ -329,7 +329,7 @@ store3x32:
 	FSTPQ (F24, F25), 96(R12)
 	ADD   R7, R12, R12
 	SUB   $3, R10, R10
-	B     tiles3x32
+	B     tilesx32
 
 tile2x32:
 	MOVD  R11, R0
@@ -541,7 +541,7 @@ store2x32:
 	FSTPQ (F16, F17), 96(R12)
 	ADD   R7, R12, R12
 	SUB   $2, R10, R10
-	B     tiles3x32
+	B     tilesx32
 
 tile1x32:
 	MOVD  R11, R0
@@ -675,9 +675,9 @@ store1x32:
 	FSTPQ (F2, F9), 96(R12)
 	ADD   R7, R12, R12
 	SUB   $1, R10, R10
-	B     tiles3x32
+	B     tilesx32
 
-done3x32:
+donex32:
 	SUB $32, R9, R9
 	ADD $128, R13, R13
 	ADD $128, R14, R14
@@ -689,19 +689,19 @@ narrower1:
 	MOVD a_base+32(FP), R15
 	MOVD R14, R20
 
-tiles6x16:
+tilesx16:
 	MOVD R19, R0
 	CMP  $12, R0
 	BGE  tile6x16
 	CMP  $6, R0
-	BLE  pick6x16
+	BLE  pickx16
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick6x16:
+pickx16:
 	CMP $1, R0
-	BLT done6x16
+	BLT donex16
 	BEQ tile1x16
 	CMP $2, R0
 	BEQ tile2x16
@@ -1008,7 +1008,7 @@ store6x16:
 	FSTPQ (F24, F25), 32(R20)
 	ADD   R7, R20, R20
 	SUB   $6, R19, R19
-	B     tiles6x16
+	B     tilesx16
 
 tile5x16:
 	MOVD  R15, R0
@@ -1264,7 +1264,7 @@ store5x16:
 	FSTPQ (F6, F21), 32(R20)
 	ADD   R7, R20, R20
 	SUB   $5, R19, R19
-	B     tiles6x16
+	B     tilesx16
 
 tile4x16:
 	MOVD  R15, R0
@@ -1478,7 +1478,7 @@ store4x16:
 	FSTPQ (F16, F17), 32(R20)
 	ADD   R7, R20, R20
 	SUB   $4, R19, R19
-	B     tiles6x16
+	B     tilesx16
 
 tile3x16:
 	MOVD  R15, R0
@@ -1650,7 +1650,7 @@ store3x16:
 	FSTPQ (F6, F16), 32(R20)
 	ADD   R7, R20, R20
 	SUB   $3, R19, R19
-	B     tiles6x16
+	B     tilesx16
 
 tile2x16:
 	MOVD  R15, R0
@@ -1780,7 +1780,7 @@ store2x16:
 	FSTPQ (F4, F11), 32(R20)
 	ADD   R7, R20, R20
 	SUB   $2, R19, R19
-	B     tiles6x16
+	B     tilesx16
 
 tile1x16:
 	MOVD  R15, R0
@@ -1868,9 +1868,9 @@ store1x16:
 	FSTPQ (F2, F3), 32(R20)
 	ADD   R7, R20, R20
 	SUB   $1, R19, R19
-	B     tiles6x16
+	B     tilesx16
 
-done6x16:
+donex16:
 	SUB $16, R9, R9
 	ADD $64, R13, R13
 	ADD $64, R14, R14
@@ -1882,19 +1882,19 @@ narrower2:
 	MOVD a_base+32(FP), R15
 	MOVD R14, R20
 
-tiles6x8:
+tilesx8:
 	MOVD R19, R0
 	CMP  $12, R0
 	BGE  tile6x8
 	CMP  $6, R0
-	BLE  pick6x8
+	BLE  pickx8
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick6x8:
+pickx8:
 	CMP $1, R0
-	BLT done6x8
+	BLT donex8
 	BEQ tile1x8
 	CMP $2, R0
 	BEQ tile2x8
@@ -2088,7 +2088,7 @@ store6x8:
 	FSTPQ (F18, F19), (R20)
 	ADD   R7, R20, R20
 	SUB   $6, R19, R19
-	B     tiles6x8
+	B     tilesx8
 
 tile5x8:
 	MOVD  R15, R0
@@ -2249,7 +2249,7 @@ store5x8:
 	FSTPQ (F15, F16), (R20)
 	ADD   R7, R20, R20
 	SUB   $5, R19, R19
-	B     tiles6x8
+	B     tilesx8
 
 tile4x8:
 	MOVD  R15, R0
@@ -2386,7 +2386,7 @@ store4x8:
 	FSTPQ (F12, F13), (R20)
 	ADD   R7, R20, R20
 	SUB   $4, R19, R19
-	B     tiles6x8
+	B     tilesx8
 
 tile3x8:
 	MOVD  R15, R0
@@ -2499,7 +2499,7 @@ store3x8:
 	FSTPQ (F4, F5), (R20)
 	ADD   R7, R20, R20
 	SUB   $3, R19, R19
-	B     tiles6x8
+	B     tilesx8
 
 tile2x8:
 	MOVD  R15, R0
@@ -2588,7 +2588,7 @@ store2x8:
 	FSTPQ (F2, F3), (R20)
 	ADD   R7, R20, R20
 	SUB   $2, R19, R19
-	B     tiles6x8
+	B     tilesx8
 
 tile1x8:
 	MOVD  R15, R0
@@ -2653,9 +2653,9 @@ store1x8:
 	FSTPQ (F0, F1), (R20)
 	ADD   R7, R20, R20
 	SUB   $1, R19, R19
-	B     tiles6x8
+	B     tilesx8
 
-done6x8:
+donex8:
 	SUB $8, R9, R9
 	ADD $32, R13, R13
 	ADD $32, R14, R14
@@ -2667,19 +2667,19 @@ narrower3:
 	MOVD a_base+32(FP), R15
 	MOVD R14, R20
 
-tiles6x4:
+tilesx4:
 	MOVD R19, R0
 	CMP  $12, R0
 	BGE  tile6x4
 	CMP  $6, R0
-	BLE  pick6x4
+	BLE  pickx4
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick6x4:
+pickx4:
 	CMP $1, R0
-	BLT done6x4
+	BLT donex4
 	BEQ tile1x4
 	CMP $2, R0
 	BEQ tile2x4
@@ -2825,7 +2825,7 @@ store6x4:
 	FMOVQ F5, (R20)
 	ADD   R7, R20, R20
 	SUB   $6, R19, R19
-	B     tiles6x4
+	B     tilesx4
 
 tile5x4:
 	MOVD  R15, R0
@@ -2946,7 +2946,7 @@ store5x4:
 	FMOVQ F4, (R20)
 	ADD   R7, R20, R20
 	SUB   $5, R19, R19
-	B     tiles6x4
+	B     tilesx4
 
 tile4x4:
 	MOVD  R15, R0
@@ -3051,7 +3051,7 @@ store4x4:
 	FMOVQ F3, (R20)
 	ADD   R7, R20, R20
 	SUB   $4, R19, R19
-	B     tiles6x4
+	B     tilesx4
 
 tile3x4:
 	MOVD  R15, R0
@@ -3140,7 +3140,7 @@ store3x4:
 	FMOVQ F2, (R20)
 	ADD   R7, R20, R20
 	SUB   $3, R19, R19
-	B     tiles6x4
+	B     tilesx4
 
 tile2x4:
 	MOVD  R15, R0
@@ -3213,7 +3213,7 @@ store2x4:
 	FMOVQ F1, (R20)
 	ADD   R7, R20, R20
 	SUB   $2, R19, R19
-	B     tiles6x4
+	B     tilesx4
 
 tile1x4:
 	MOVD  R15, R0
@@ -3270,9 +3270,9 @@ store1x4:
 	FMOVQ F0, (R20)
 	ADD   R7, R20, R20
 	SUB   $1, R19, R19
-	B     tiles6x4
+	B     tilesx4
 
-done6x4:
+donex4:
 	SUB $4, R9, R9
 	ADD $16, R13, R13
 	ADD $16, R14, R14
@@ -3284,19 +3284,19 @@ narrower4:
 	MOVD a_base+32(FP), R15
 	MOVD R14, R20
 
-tiles6x2:
+tilesx2:
 	MOVD R19, R0
 	CMP  $12, R0
 	BGE  tile6x2
 	CMP  $6, R0
-	BLE  pick6x2
+	BLE  pickx2
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick6x2:
+pickx2:
 	CMP $1, R0
-	BLT done6x2
+	BLT donex2
 	BEQ tile1x2
 	CMP $2, R0
 	BEQ tile2x2
@@ -3442,7 +3442,7 @@ store6x2:
 	FMOVD F5, (R20)
 	ADD   R7, R20, R20
 	SUB   $6, R19, R19
-	B     tiles6x2
+	B     tilesx2
 
 tile5x2:
 	MOVD  R15, R0
@@ -3563,7 +3563,7 @@ store5x2:
 	FMOVD F4, (R20)
 	ADD   R7, R20, R20
 	SUB   $5, R19, R19
-	B     tiles6x2
+	B     tilesx2
 
 tile4x2:
 	MOVD  R15, R0
@@ -3668,7 +3668,7 @@ store4x2:
 	FMOVD F3, (R20)
 	ADD   R7, R20, R20
 	SUB   $4, R19, R19
-	B     tiles6x2
+	B     tilesx2
 
 tile3x2:
 	MOVD  R15, R0
@@ -3757,7 +3757,7 @@ store3x2:
 	FMOVD F2, (R20)
 	ADD   R7, R20, R20
 	SUB   $3, R19, R19
-	B     tiles6x2
+	B     tilesx2
 
 tile2x2:
 	MOVD  R15, R0
@@ -3830,7 +3830,7 @@ store2x2:
 	FMOVD F1, (R20)
 	ADD   R7, R20, R20
 	SUB   $2, R19, R19
-	B     tiles6x2
+	B     tilesx2
 
 tile1x2:
 	MOVD  R15, R0
@@ -3887,9 +3887,9 @@ store1x2:
 	FMOVD F0, (R20)
 	ADD   R7, R20, R20
 	SUB   $1, R19, R19
-	B     tiles6x2
+	B     tilesx2
 
-done6x2:
+donex2:
 	SUB $2, R9, R9
 	ADD $8, R13, R13
 	ADD $8, R14, R14
@@ -3900,19 +3900,19 @@ narrower5:
 	MOVD m+0(FP), R12
 	MOVD a_base+32(FP), R15
 
-tiles6x1:
+tilesx1:
 	MOVD R12, R0
 	CMP  $12, R0
 	BGE  tile6x1
 	CMP  $6, R0
-	BLE  pick6x1
+	BLE  pickx1
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick6x1:
+pickx1:
 	CMP $1, R0
-	BLT done6x1
+	BLT donex1
 	BEQ tile1x1
 	CMP $2, R0
 	BEQ tile2x1
@@ -4058,7 +4058,7 @@ store6x1:
 	FMOVS F5, (R14)
 	ADD   R7, R14, R14
 	SUB   $6, R12, R12
-	B     tiles6x1
+	B     tilesx1
 
 tile5x1:
 	MOVD  R15, R0
@@ -4179,7 +4179,7 @@ store5x1:
 	FMOVS F4, (R14)
 	ADD   R7, R14, R14
 	SUB   $5, R12, R12
-	B     tiles6x1
+	B     tilesx1
 
 tile4x1:
 	MOVD  R15, R0
@@ -4284,7 +4284,7 @@ store4x1:
 	FMOVS F3, (R14)
 	ADD   R7, R14, R14
 	SUB   $4, R12, R12
-	B     tiles6x1
+	B     tilesx1
 
 tile3x1:
 	MOVD  R15, R0
@@ -4373,7 +4373,7 @@ store3x1:
 	FMOVS F2, (R14)
 	ADD   R7, R14, R14
 	SUB   $3, R12, R12
-	B     tiles6x1
+	B     tilesx1
 
 tile2x1:
 	MOVD  R15, R0
@@ -4446,7 +4446,7 @@ store2x1:
 	FMOVS F1, (R14)
 	ADD   R7, R14, R14
 	SUB   $2, R12, R12
-	B     tiles6x1
+	B     tilesx1
 
 tile1x1:
 	MOVD  R15, R0
@@ -4503,9 +4503,9 @@ store1x1:
 	FMOVS F0, (R14)
 	ADD   R7, R14, R14
 	SUB   $1, R12, R12
-	B     tiles6x1
+	B     tilesx1
 
-done6x1:
+donex1:
 
 narrower6:
 	RET

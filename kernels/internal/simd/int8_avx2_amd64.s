@@ -24,7 +24,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:

@@ -24,7 +24,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:
@@ -84,28 +84,28 @@ started6:
 	SHRQ $0x02, R9
 	SHRQ $0x02, R10
 	MOVQ 24(SP), R11
-	MOVQ start_base+88(FP), R13
-	MOVQ scale_base+64(FP), R12
-	SUBQ R12, R13
+	MOVQ start_base+88(FP), R12
+	MOVQ scale_base+64(FP), R13
+	SUBQ R13, R12
 
 block6:
 	// a block has n of the k steps
-	MOVQ         R10, R12
-	CMPQ         R9, R12
-	CMOVQLT      R9, R12
-	SUBQ         R12, R9
-	VPBROADCASTD (R11)(R13*1), Z12
-	VPBROADCASTD (R11)(R13*1), Z13
-	VPBROADCASTD 4(R11)(R13*1), Z14
-	VPBROADCASTD 4(R11)(R13*1), Z15
-	VPBROADCASTD 8(R11)(R13*1), Z16
-	VPBROADCASTD 8(R11)(R13*1), Z17
-	VPBROADCASTD 12(R11)(R13*1), Z18
-	VPBROADCASTD 12(R11)(R13*1), Z19
-	VPBROADCASTD 16(R11)(R13*1), Z20
-	VPBROADCASTD 16(R11)(R13*1), Z21
-	VPBROADCASTD 20(R11)(R13*1), Z22
-	VPBROADCASTD 20(R11)(R13*1), Z23
+	MOVQ         R10, R13
+	CMPQ         R9, R13
+	CMOVQLT      R9, R13
+	SUBQ         R13, R9
+	VPBROADCASTD (R11)(R12*1), Z12
+	VPBROADCASTD (R11)(R12*1), Z13
+	VPBROADCASTD 4(R11)(R12*1), Z14
+	VPBROADCASTD 4(R11)(R12*1), Z15
+	VPBROADCASTD 8(R11)(R12*1), Z16
+	VPBROADCASTD 8(R11)(R12*1), Z17
+	VPBROADCASTD 12(R11)(R12*1), Z18
+	VPBROADCASTD 12(R11)(R12*1), Z19
+	VPBROADCASTD 16(R11)(R12*1), Z20
+	VPBROADCASTD 16(R11)(R12*1), Z21
+	VPBROADCASTD 20(R11)(R12*1), Z22
+	VPBROADCASTD 20(R11)(R12*1), Z23
 
 loop6:
 	VMOVUPS      (R8), Z24
@@ -191,7 +191,7 @@ loop6:
 	ADDQ         $+16, BX
 	ADDQ         $+16, DI
 	ADDQ         $+512, R8
-	SUBQ         $+4, R12
+	SUBQ         $+4, R13
 	JNZ          loop6
 	VBROADCASTSS (R11), Z24
 	VCVTDQ2PS    Z12, Z12
@@ -235,8 +235,8 @@ loop6:
 	VCVTDQ2PS    Z23, Z23
 	VMULPS       Z12, Z23, Z23
 	VADDPS       Z23, Z11, Z11
-	MOVQ         ldscale+112(FP), R12
-	LEAQ         (R11)(R12*4), R11
+	MOVQ         ldscale+112(FP), R13
+	LEAQ         (R11)(R13*4), R11
 	TESTQ        R9, R9
 	JNZ          block6
 	MOVQ         weight_len+152(FP), BX
@@ -388,26 +388,26 @@ started5:
 	SHRQ $0x02, R9
 	SHRQ $0x02, R10
 	MOVQ 24(SP), R11
-	MOVQ start_base+88(FP), R13
-	MOVQ scale_base+64(FP), R12
-	SUBQ R12, R13
+	MOVQ start_base+88(FP), R12
+	MOVQ scale_base+64(FP), R13
+	SUBQ R13, R12
 
 block5:
 	// a block has n of the k steps
-	MOVQ         R10, R12
-	CMPQ         R9, R12
-	CMOVQLT      R9, R12
-	SUBQ         R12, R9
-	VPBROADCASTD (R11)(R13*1), Z10
-	VPBROADCASTD (R11)(R13*1), Z11
-	VPBROADCASTD 4(R11)(R13*1), Z12
-	VPBROADCASTD 4(R11)(R13*1), Z13
-	VPBROADCASTD 8(R11)(R13*1), Z14
-	VPBROADCASTD 8(R11)(R13*1), Z15
-	VPBROADCASTD 12(R11)(R13*1), Z16
-	VPBROADCASTD 12(R11)(R13*1), Z17
-	VPBROADCASTD 16(R11)(R13*1), Z18
-	VPBROADCASTD 16(R11)(R13*1), Z19
+	MOVQ         R10, R13
+	CMPQ         R9, R13
+	CMOVQLT      R9, R13
+	SUBQ         R13, R9
+	VPBROADCASTD (R11)(R12*1), Z10
+	VPBROADCASTD (R11)(R12*1), Z11
+	VPBROADCASTD 4(R11)(R12*1), Z12
+	VPBROADCASTD 4(R11)(R12*1), Z13
+	VPBROADCASTD 8(R11)(R12*1), Z14
+	VPBROADCASTD 8(R11)(R12*1), Z15
+	VPBROADCASTD 12(R11)(R12*1), Z16
+	VPBROADCASTD 12(R11)(R12*1), Z17
+	VPBROADCASTD 16(R11)(R12*1), Z18
+	VPBROADCASTD 16(R11)(R12*1), Z19
 
 loop5:
 	VMOVUPS      (R8), Z20
@@ -481,7 +481,7 @@ loop5:
 	ADDQ         $+16, BX
 	ADDQ         $+16, DI
 	ADDQ         $+512, R8
-	SUBQ         $+4, R12
+	SUBQ         $+4, R13
 	JNZ          loop5
 	VBROADCASTSS (R11), Z20
 	VCVTDQ2PS    Z10, Z10
@@ -518,8 +518,8 @@ loop5:
 	VCVTDQ2PS    Z19, Z19
 	VMULPS       Z10, Z19, Z19
 	VADDPS       Z19, Z9, Z9
-	MOVQ         ldscale+112(FP), R12
-	LEAQ         (R11)(R12*4), R11
+	MOVQ         ldscale+112(FP), R13
+	LEAQ         (R11)(R13*4), R11
 	TESTQ        R9, R9
 	JNZ          block5
 	MOVQ         weight_len+152(FP), BX
@@ -655,24 +655,24 @@ started4:
 	SHRQ $0x02, R9
 	SHRQ $0x02, R10
 	MOVQ 24(SP), R11
-	MOVQ start_base+88(FP), R13
-	MOVQ scale_base+64(FP), R12
-	SUBQ R12, R13
+	MOVQ start_base+88(FP), R12
+	MOVQ scale_base+64(FP), R13
+	SUBQ R13, R12
 
 block4:
 	// a block has n of the k steps
-	MOVQ         R10, R12
-	CMPQ         R9, R12
-	CMOVQLT      R9, R12
-	SUBQ         R12, R9
-	VPBROADCASTD (R11)(R13*1), Z8
-	VPBROADCASTD (R11)(R13*1), Z9
-	VPBROADCASTD 4(R11)(R13*1), Z10
-	VPBROADCASTD 4(R11)(R13*1), Z11
-	VPBROADCASTD 8(R11)(R13*1), Z12
-	VPBROADCASTD 8(R11)(R13*1), Z13
-	VPBROADCASTD 12(R11)(R13*1), Z14
-	VPBROADCASTD 12(R11)(R13*1), Z15
+	MOVQ         R10, R13
+	CMPQ         R9, R13
+	CMOVQLT      R9, R13
+	SUBQ         R13, R9
+	VPBROADCASTD (R11)(R12*1), Z8
+	VPBROADCASTD (R11)(R12*1), Z9
+	VPBROADCASTD 4(R11)(R12*1), Z10
+	VPBROADCASTD 4(R11)(R12*1), Z11
+	VPBROADCASTD 8(R11)(R12*1), Z12
+	VPBROADCASTD 8(R11)(R12*1), Z13
+	VPBROADCASTD 12(R11)(R12*1), Z14
+	VPBROADCASTD 12(R11)(R12*1), Z15
 
 loop4:
 	VMOVUPS      (R8), Z16
@@ -734,7 +734,7 @@ loop4:
 	ADDQ         $+16, BX
 	ADDQ         $+16, DI
 	ADDQ         $+512, R8
-	SUBQ         $+4, R12
+	SUBQ         $+4, R13
 	JNZ          loop4
 	VBROADCASTSS (R11), Z16
 	VCVTDQ2PS    Z8, Z8
@@ -764,8 +764,8 @@ loop4:
 	VCVTDQ2PS    Z15, Z15
 	VMULPS       Z8, Z15, Z15
 	VADDPS       Z15, Z7, Z7
-	MOVQ         ldscale+112(FP), R12
-	LEAQ         (R11)(R12*4), R11
+	MOVQ         ldscale+112(FP), R13
+	LEAQ         (R11)(R13*4), R11
 	TESTQ        R9, R9
 	JNZ          block4
 	MOVQ         weight_len+152(FP), BX
@@ -881,22 +881,22 @@ started3:
 	SHRQ $0x02, DI
 	SHRQ $0x02, R8
 	MOVQ 24(SP), R9
-	MOVQ start_base+88(FP), R11
-	MOVQ scale_base+64(FP), R10
-	SUBQ R10, R11
+	MOVQ start_base+88(FP), R10
+	MOVQ scale_base+64(FP), R11
+	SUBQ R11, R10
 
 block3:
 	// a block has n of the k steps
-	MOVQ         R8, R10
-	CMPQ         DI, R10
-	CMOVQLT      DI, R10
-	SUBQ         R10, DI
-	VPBROADCASTD (R9)(R11*1), Z6
-	VPBROADCASTD (R9)(R11*1), Z7
-	VPBROADCASTD 4(R9)(R11*1), Z8
-	VPBROADCASTD 4(R9)(R11*1), Z9
-	VPBROADCASTD 8(R9)(R11*1), Z10
-	VPBROADCASTD 8(R9)(R11*1), Z11
+	MOVQ         R8, R11
+	CMPQ         DI, R11
+	CMOVQLT      DI, R11
+	SUBQ         R11, DI
+	VPBROADCASTD (R9)(R10*1), Z6
+	VPBROADCASTD (R9)(R10*1), Z7
+	VPBROADCASTD 4(R9)(R10*1), Z8
+	VPBROADCASTD 4(R9)(R10*1), Z9
+	VPBROADCASTD 8(R9)(R10*1), Z10
+	VPBROADCASTD 8(R9)(R10*1), Z11
 
 loop3:
 	VMOVUPS      (SI), Z12
@@ -945,7 +945,7 @@ loop3:
 	VPDPBUSD     Z14, Z13, Z11
 	ADDQ         $+16, DX
 	ADDQ         $+512, SI
-	SUBQ         $+4, R10
+	SUBQ         $+4, R11
 	JNZ          loop3
 	VBROADCASTSS (R9), Z12
 	VCVTDQ2PS    Z6, Z6
@@ -968,8 +968,8 @@ loop3:
 	VCVTDQ2PS    Z11, Z11
 	VMULPS       Z6, Z11, Z11
 	VADDPS       Z11, Z5, Z5
-	MOVQ         ldscale+112(FP), R10
-	LEAQ         (R9)(R10*4), R9
+	MOVQ         ldscale+112(FP), R11
+	LEAQ         (R9)(R11*4), R9
 	TESTQ        DI, DI
 	JNZ          block3
 	MOVQ         weight_len+152(FP), DX
@@ -1069,20 +1069,20 @@ started2:
 	SHRQ $0x02, DI
 	SHRQ $0x02, R8
 	MOVQ 24(SP), R9
-	MOVQ start_base+88(FP), R11
-	MOVQ scale_base+64(FP), R10
-	SUBQ R10, R11
+	MOVQ start_base+88(FP), R10
+	MOVQ scale_base+64(FP), R11
+	SUBQ R11, R10
 
 block2:
 	// a block has n of the k steps
-	MOVQ         R8, R10
-	CMPQ         DI, R10
-	CMOVQLT      DI, R10
-	SUBQ         R10, DI
-	VPBROADCASTD (R9)(R11*1), Z4
-	VPBROADCASTD (R9)(R11*1), Z5
-	VPBROADCASTD 4(R9)(R11*1), Z6
-	VPBROADCASTD 4(R9)(R11*1), Z7
+	MOVQ         R8, R11
+	CMPQ         DI, R11
+	CMOVQLT      DI, R11
+	SUBQ         R11, DI
+	VPBROADCASTD (R9)(R10*1), Z4
+	VPBROADCASTD (R9)(R10*1), Z5
+	VPBROADCASTD 4(R9)(R10*1), Z6
+	VPBROADCASTD 4(R9)(R10*1), Z7
 
 loop2:
 	VMOVUPS      (SI), Z8
@@ -1119,7 +1119,7 @@ loop2:
 	VPDPBUSD     Z10, Z9, Z7
 	ADDQ         $+16, DX
 	ADDQ         $+512, SI
-	SUBQ         $+4, R10
+	SUBQ         $+4, R11
 	JNZ          loop2
 	VBROADCASTSS (R9), Z8
 	VCVTDQ2PS    Z4, Z4
@@ -1135,8 +1135,8 @@ loop2:
 	VCVTDQ2PS    Z7, Z7
 	VMULPS       Z4, Z7, Z7
 	VADDPS       Z7, Z3, Z3
-	MOVQ         ldscale+112(FP), R10
-	LEAQ         (R9)(R10*4), R9
+	MOVQ         ldscale+112(FP), R11
+	LEAQ         (R9)(R11*4), R9
 	TESTQ        DI, DI
 	JNZ          block2
 	MOVQ         weight_len+152(FP), DX
@@ -1220,18 +1220,18 @@ started1:
 	SHRQ $0x02, BX
 	SHRQ $0x02, SI
 	MOVQ 24(SP), DI
-	MOVQ start_base+88(FP), R9
-	MOVQ scale_base+64(FP), R8
-	SUBQ R8, R9
+	MOVQ start_base+88(FP), R8
+	MOVQ scale_base+64(FP), R9
+	SUBQ R9, R8
 
 block1:
 	// a block has n of the k steps
-	MOVQ         SI, R8
-	CMPQ         BX, R8
-	CMOVQLT      BX, R8
-	SUBQ         R8, BX
-	VPBROADCASTD (DI)(R9*1), Z2
-	VPBROADCASTD (DI)(R9*1), Z3
+	MOVQ         SI, R9
+	CMPQ         BX, R9
+	CMOVQLT      BX, R9
+	SUBQ         R9, BX
+	VPBROADCASTD (DI)(R8*1), Z2
+	VPBROADCASTD (DI)(R8*1), Z3
 
 loop1:
 	VMOVUPS      (DX), Z4
@@ -1256,7 +1256,7 @@ loop1:
 	VPDPBUSD     Z6, Z5, Z3
 	ADDQ         $+16, CX
 	ADDQ         $+512, DX
-	SUBQ         $+4, R8
+	SUBQ         $+4, R9
 	JNZ          loop1
 	VBROADCASTSS (DI), Z4
 	VCVTDQ2PS    Z2, Z2
@@ -1265,8 +1265,8 @@ loop1:
 	VCVTDQ2PS    Z3, Z3
 	VMULPS       Z4, Z3, Z3
 	VADDPS       Z3, Z1, Z1
-	MOVQ         ldscale+112(FP), R8
-	LEAQ         (DI)(R8*4), DI
+	MOVQ         ldscale+112(FP), R9
+	LEAQ         (DI)(R9*4), DI
 	TESTQ        BX, BX
 	JNZ          block1
 	MOVQ         weight_len+152(FP), CX
@@ -1342,7 +1342,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:

@@ -6,33 +6,34 @@
 
 // func int8DotsNEONDotProd(m int, k int, block int, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
 TEXT ·int8DotsNEONDotProd(SB), NOSPLIT, $0-208
-	MOVD b_base+96(FP), R10
-	MOVD c_base+176(FP), R22
-	MOVD weight_base+120(FP), R11
-	MOVD bias_base+144(FP), R12
-	MOVD lda+56(FP), R13
-	MOVD ldc+200(FP), R14
-	MOVD ldscale+88(FP), R15
-	LSL  $2, R14, R14
-	LSL  $2, R15, R15
-	MOVD add+168(FP), R19
-	MOVD m+0(FP), R20
-	MOVD a_base+32(FP), R21
-	MOVD scale_base+64(FP), R23
+	MOVD c_base+176(FP), R10
+	MOVD lda+56(FP), R11
+	MOVD ldc+200(FP), R12
+	MOVD ldscale+88(FP), R13
+	LSL  $2, R12, R12
+	LSL  $2, R13, R13
+	MOVD add+168(FP), R14
+	MOVD b_base+96(FP), R15
+	MOVD weight_base+120(FP), R19
+	MOVD bias_base+144(FP), R20
+	MOVD m+0(FP), R21
+	MOVD a_base+32(FP), R22
+	MOVD scale_base+64(FP), R24
+	MOVD R10, R23
 
-tiles6_0:
-	CMP  $12, R20
+tiles_0:
+	MOVD R21, R0
+	CMP  $12, R0
 	BGE  tile6_0
-	MOVD R20, R0
-	CMP  $6, R20
-	BLE  pick6_0
+	CMP  $6, R0
+	BLE  pick_0
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick6_0:
+pick_0:
 	CMP $1, R0
-	BLT done6_0
+	BLT done_0
 	BEQ tile1_0
 	CMP $2, R0
 	BEQ tile2_0
@@ -44,56 +45,56 @@ pick6_0:
 	BEQ tile5_0
 
 tile6_0:
-	MOVD  R21, R0
-	ADD   R13, R21, R21
-	MOVD  R21, R1
-	ADD   R13, R21, R21
-	MOVD  R21, R2
-	ADD   R13, R21, R21
-	MOVD  R21, R3
-	ADD   R13, R21, R21
-	MOVD  R21, R4
-	ADD   R13, R21, R21
-	MOVD  R21, R5
-	ADD   R13, R21, R21
-	CBNZ  R19, started6_0
+	MOVD  R22, R0
+	ADD   R11, R22, R22
+	MOVD  R22, R1
+	ADD   R11, R22, R22
+	MOVD  R22, R2
+	ADD   R11, R22, R22
+	MOVD  R22, R3
+	ADD   R11, R22, R22
+	MOVD  R22, R4
+	ADD   R11, R22, R22
+	MOVD  R22, R5
+	ADD   R11, R22, R22
+	CBNZ  R14, started6_0
 	VMOVI $0, V0.B16
-	MOVD  R22, R6
+	MOVD  R23, R6
 	FMOVQ F0, (R6)
 	FMOVQ F0, 16(R6)
 	FMOVQ F0, 32(R6)
 	FMOVQ F0, 48(R6)
-	ADD   R14, R6, R6
+	ADD   R12, R6, R6
 	FMOVQ F0, (R6)
 	FMOVQ F0, 16(R6)
 	FMOVQ F0, 32(R6)
 	FMOVQ F0, 48(R6)
-	ADD   R14, R6, R6
+	ADD   R12, R6, R6
 	FMOVQ F0, (R6)
 	FMOVQ F0, 16(R6)
 	FMOVQ F0, 32(R6)
 	FMOVQ F0, 48(R6)
-	ADD   R14, R6, R6
+	ADD   R12, R6, R6
 	FMOVQ F0, (R6)
 	FMOVQ F0, 16(R6)
 	FMOVQ F0, 32(R6)
 	FMOVQ F0, 48(R6)
-	ADD   R14, R6, R6
+	ADD   R12, R6, R6
 	FMOVQ F0, (R6)
 	FMOVQ F0, 16(R6)
 	FMOVQ F0, 32(R6)
 	FMOVQ F0, 48(R6)
-	ADD   R14, R6, R6
+	ADD   R12, R6, R6
 	FMOVQ F0, (R6)
 	FMOVQ F0, 16(R6)
 	FMOVQ F0, 32(R6)
 	FMOVQ F0, 48(R6)
-	ADD   R14, R6, R6
+	ADD   R12, R6, R6
 
 started6_0:
 	MOVD k+8(FP), R7
-	MOVD R10, R6
-	MOVD R23, R9
+	MOVD R15, R6
+	MOVD R24, R9
 
 block6_0:
 	// a block has n of the k elements
@@ -246,7 +247,7 @@ loop6_0:
 	FMOVS   12(R9), F28
 	FMOVS   16(R9), F29
 	FMOVS   20(R9), F30
-	MOVD    R22, R8
+	MOVD    R23, R8
 	FMOVQ   (R8), F0
 	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD    $0x4f81918c // fmul v12.4s, v12.4s, v1.s[0]
@@ -267,7 +268,7 @@ loop6_0:
 	WORD    $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
 	WORD    $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
 	FMOVQ   F0, 48(R8)
-	ADD     R14, R8, R8
+	ADD     R12, R8, R8
 	FMOVQ   (R8), F0
 	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD    $0x4f9a91ce // fmul v14.4s, v14.4s, v26.s[0]
@@ -288,7 +289,7 @@ loop6_0:
 	WORD    $0x4f9a9108 // fmul v8.4s, v8.4s, v26.s[0]
 	WORD    $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
 	FMOVQ   F0, 48(R8)
-	ADD     R14, R8, R8
+	ADD     R12, R8, R8
 	FMOVQ   (R8), F0
 	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD    $0x4f9b9210 // fmul v16.4s, v16.4s, v27.s[0]
@@ -309,7 +310,7 @@ loop6_0:
 	WORD    $0x4f9b90c6 // fmul v6.4s, v6.4s, v27.s[0]
 	WORD    $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
 	FMOVQ   F0, 48(R8)
-	ADD     R14, R8, R8
+	ADD     R12, R8, R8
 	FMOVQ   (R8), F0
 	WORD    $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD    $0x4f9c9252 // fmul v18.4s, v18.4s, v28.s[0]
@@ -330,7 +331,7 @@ loop6_0:
 	WORD    $0x4f9c9084 // fmul v4.4s, v4.4s, v28.s[0]
 	WORD    $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	FMOVQ   F0, 48(R8)
-	ADD     R14, R8, R8
+	ADD     R12, R8, R8
 	FMOVQ   (R8), F0
 	WORD    $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD    $0x4f9d9294 // fmul v20.4s, v20.4s, v29.s[0]
@@ -351,7 +352,7 @@ loop6_0:
 	WORD    $0x4f9d9042 // fmul v2.4s, v2.4s, v29.s[0]
 	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	FMOVQ   F0, 48(R8)
-	ADD     R14, R8, R8
+	ADD     R12, R8, R8
 	FMOVQ   (R8), F0
 	WORD    $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD    $0x4f9e92d6 // fmul v22.4s, v22.4s, v30.s[0]
@@ -372,16 +373,16 @@ loop6_0:
 	WORD    $0x4f9e9339 // fmul v25.4s, v25.4s, v30.s[0]
 	WORD    $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
 	FMOVQ   F0, 48(R8)
-	ADD     R14, R8, R8
-	ADD     R15, R9, R9
+	ADD     R12, R8, R8
+	ADD     R13, R9, R9
 	CBNZ    R7, block6_0
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end6_0
-	FMOVQ   (R11), F0
-	FMOVQ   16(R11), F1
-	FMOVQ   32(R11), F2
-	FMOVQ   48(R11), F3
-	MOVD    R22, R0
+	FMOVQ   (R19), F0
+	FMOVQ   16(R19), F1
+	FMOVQ   32(R19), F2
+	FMOVQ   48(R19), F3
+	MOVD    R23, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -394,7 +395,7 @@ loop6_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -407,7 +408,7 @@ loop6_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -420,7 +421,7 @@ loop6_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -433,7 +434,7 @@ loop6_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -446,7 +447,7 @@ loop6_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -459,14 +460,14 @@ loop6_0:
 	FMOVQ   48(R0), F0
 	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end6_0
-	FMOVQ   (R12), F0
-	FMOVQ   16(R12), F1
-	FMOVQ   32(R12), F2
-	FMOVQ   48(R12), F3
-	MOVD    R22, R0
+	FMOVQ   (R20), F0
+	FMOVQ   16(R20), F1
+	FMOVQ   32(R20), F2
+	FMOVQ   48(R20), F3
+	MOVD    R23, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -479,7 +480,7 @@ loop6_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -492,7 +493,7 @@ loop6_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -505,7 +506,7 @@ loop6_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -518,7 +519,7 @@ loop6_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -531,7 +532,7 @@ loop6_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -544,63 +545,63 @@ loop6_0:
 	FMOVQ   48(R0), F0
 	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 
 end6_0:
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD $24, R23, R23
-	SUB $6, R20, R20
-	B   tiles6_0
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD $24, R24, R24
+	SUB $6, R21, R21
+	B   tiles_0
 
 tile5_0:
-	MOVD  R21, R0
-	ADD   R13, R21, R21
-	MOVD  R21, R1
-	ADD   R13, R21, R21
-	MOVD  R21, R2
-	ADD   R13, R21, R21
-	MOVD  R21, R3
-	ADD   R13, R21, R21
-	MOVD  R21, R4
-	ADD   R13, R21, R21
-	CBNZ  R19, started5_0
+	MOVD  R22, R0
+	ADD   R11, R22, R22
+	MOVD  R22, R1
+	ADD   R11, R22, R22
+	MOVD  R22, R2
+	ADD   R11, R22, R22
+	MOVD  R22, R3
+	ADD   R11, R22, R22
+	MOVD  R22, R4
+	ADD   R11, R22, R22
+	CBNZ  R14, started5_0
 	VMOVI $0, V0.B16
-	MOVD  R22, R5
+	MOVD  R23, R5
 	FMOVQ F0, (R5)
 	FMOVQ F0, 16(R5)
 	FMOVQ F0, 32(R5)
 	FMOVQ F0, 48(R5)
-	ADD   R14, R5, R5
+	ADD   R12, R5, R5
 	FMOVQ F0, (R5)
 	FMOVQ F0, 16(R5)
 	FMOVQ F0, 32(R5)
 	FMOVQ F0, 48(R5)
-	ADD   R14, R5, R5
+	ADD   R12, R5, R5
 	FMOVQ F0, (R5)
 	FMOVQ F0, 16(R5)
 	FMOVQ F0, 32(R5)
 	FMOVQ F0, 48(R5)
-	ADD   R14, R5, R5
+	ADD   R12, R5, R5
 	FMOVQ F0, (R5)
 	FMOVQ F0, 16(R5)
 	FMOVQ F0, 32(R5)
 	FMOVQ F0, 48(R5)
-	ADD   R14, R5, R5
+	ADD   R12, R5, R5
 	FMOVQ F0, (R5)
 	FMOVQ F0, 16(R5)
 	FMOVQ F0, 32(R5)
 	FMOVQ F0, 48(R5)
-	ADD   R14, R5, R5
+	ADD   R12, R5, R5
 
 started5_0:
 	MOVD k+8(FP), R6
-	MOVD R10, R5
-	MOVD R23, R8
+	MOVD R15, R5
+	MOVD R24, R8
 
 block5_0:
 	// a block has n of the k elements
@@ -731,7 +732,7 @@ loop5_0:
 	FMOVS   8(R8), F22
 	FMOVS   12(R8), F23
 	FMOVS   16(R8), F24
-	MOVD    R22, R7
+	MOVD    R23, R7
 	FMOVQ   (R7), F1
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
@@ -752,7 +753,7 @@ loop5_0:
 	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
 	WORD    $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
 	FMOVQ   F1, 48(R7)
-	ADD     R14, R7, R7
+	ADD     R12, R7, R7
 	FMOVQ   (R7), F0
 	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD    $0x4f9991ad // fmul v13.4s, v13.4s, v25.s[0]
@@ -773,7 +774,7 @@ loop5_0:
 	WORD    $0x4f9990e7 // fmul v7.4s, v7.4s, v25.s[0]
 	WORD    $0x4e27d400 // fadd v0.4s, v0.4s, v7.4s
 	FMOVQ   F0, 48(R7)
-	ADD     R14, R7, R7
+	ADD     R12, R7, R7
 	FMOVQ   (R7), F0
 	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD    $0x4f9691ef // fmul v15.4s, v15.4s, v22.s[0]
@@ -794,7 +795,7 @@ loop5_0:
 	WORD    $0x4f9690a5 // fmul v5.4s, v5.4s, v22.s[0]
 	WORD    $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
 	FMOVQ   F0, 48(R7)
-	ADD     R14, R7, R7
+	ADD     R12, R7, R7
 	FMOVQ   (R7), F0
 	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD    $0x4f979231 // fmul v17.4s, v17.4s, v23.s[0]
@@ -815,7 +816,7 @@ loop5_0:
 	WORD    $0x4f979063 // fmul v3.4s, v3.4s, v23.s[0]
 	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R7)
-	ADD     R14, R7, R7
+	ADD     R12, R7, R7
 	FMOVQ   (R7), F0
 	WORD    $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD    $0x4f989273 // fmul v19.4s, v19.4s, v24.s[0]
@@ -836,16 +837,16 @@ loop5_0:
 	WORD    $0x4f9892b5 // fmul v21.4s, v21.4s, v24.s[0]
 	WORD    $0x4e35d400 // fadd v0.4s, v0.4s, v21.4s
 	FMOVQ   F0, 48(R7)
-	ADD     R14, R7, R7
-	ADD     R15, R8, R8
+	ADD     R12, R7, R7
+	ADD     R13, R8, R8
 	CBNZ    R6, block5_0
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end5_0
-	FMOVQ   (R11), F0
-	FMOVQ   16(R11), F1
-	FMOVQ   32(R11), F2
-	FMOVQ   48(R11), F3
-	MOVD    R22, R0
+	FMOVQ   (R19), F0
+	FMOVQ   16(R19), F1
+	FMOVQ   32(R19), F2
+	FMOVQ   48(R19), F3
+	MOVD    R23, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -858,7 +859,7 @@ loop5_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -871,7 +872,7 @@ loop5_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -884,7 +885,7 @@ loop5_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -897,7 +898,7 @@ loop5_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -910,14 +911,14 @@ loop5_0:
 	FMOVQ   48(R0), F0
 	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end5_0
-	FMOVQ   (R12), F0
-	FMOVQ   16(R12), F1
-	FMOVQ   32(R12), F2
-	FMOVQ   48(R12), F3
-	MOVD    R22, R0
+	FMOVQ   (R20), F0
+	FMOVQ   16(R20), F1
+	FMOVQ   32(R20), F2
+	FMOVQ   48(R20), F3
+	MOVD    R23, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -930,7 +931,7 @@ loop5_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -943,7 +944,7 @@ loop5_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -956,7 +957,7 @@ loop5_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -969,7 +970,7 @@ loop5_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -982,55 +983,55 @@ loop5_0:
 	FMOVQ   48(R0), F0
 	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 
 end5_0:
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD $20, R23, R23
-	SUB $5, R20, R20
-	B   tiles6_0
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD $20, R24, R24
+	SUB $5, R21, R21
+	B   tiles_0
 
 tile4_0:
-	MOVD  R21, R0
-	ADD   R13, R21, R21
-	MOVD  R21, R1
-	ADD   R13, R21, R21
-	MOVD  R21, R2
-	ADD   R13, R21, R21
-	MOVD  R21, R3
-	ADD   R13, R21, R21
-	CBNZ  R19, started4_0
+	MOVD  R22, R0
+	ADD   R11, R22, R22
+	MOVD  R22, R1
+	ADD   R11, R22, R22
+	MOVD  R22, R2
+	ADD   R11, R22, R22
+	MOVD  R22, R3
+	ADD   R11, R22, R22
+	CBNZ  R14, started4_0
 	VMOVI $0, V0.B16
-	MOVD  R22, R4
+	MOVD  R23, R4
 	FMOVQ F0, (R4)
 	FMOVQ F0, 16(R4)
 	FMOVQ F0, 32(R4)
 	FMOVQ F0, 48(R4)
-	ADD   R14, R4, R4
+	ADD   R12, R4, R4
 	FMOVQ F0, (R4)
 	FMOVQ F0, 16(R4)
 	FMOVQ F0, 32(R4)
 	FMOVQ F0, 48(R4)
-	ADD   R14, R4, R4
+	ADD   R12, R4, R4
 	FMOVQ F0, (R4)
 	FMOVQ F0, 16(R4)
 	FMOVQ F0, 32(R4)
 	FMOVQ F0, 48(R4)
-	ADD   R14, R4, R4
+	ADD   R12, R4, R4
 	FMOVQ F0, (R4)
 	FMOVQ F0, 16(R4)
 	FMOVQ F0, 32(R4)
 	FMOVQ F0, 48(R4)
-	ADD   R14, R4, R4
+	ADD   R12, R4, R4
 
 started4_0:
 	MOVD k+8(FP), R5
-	MOVD R10, R4
-	MOVD R23, R7
+	MOVD R15, R4
+	MOVD R24, R7
 
 block4_0:
 	// a block has n of the k elements
@@ -1139,7 +1140,7 @@ loop4_0:
 	FMOVS   4(R7), F1
 	FMOVS   8(R7), F18
 	FMOVS   12(R7), F20
-	MOVD    R22, R6
+	MOVD    R23, R6
 	FMOVQ   (R6), F19
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
@@ -1160,7 +1161,7 @@ loop4_0:
 	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
 	WORD    $0x4e29d4c6 // fadd v6.4s, v6.4s, v9.4s
 	FMOVQ   F6, 48(R6)
-	ADD     R14, R6, R6
+	ADD     R12, R6, R6
 	FMOVQ   (R6), F0
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8190a5 // fmul v5.4s, v5.4s, v1.s[0]
@@ -1181,7 +1182,7 @@ loop4_0:
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x4e2bd400 // fadd v0.4s, v0.4s, v11.4s
 	FMOVQ   F0, 48(R6)
-	ADD     R14, R6, R6
+	ADD     R12, R6, R6
 	FMOVQ   (R6), F0
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD    $0x4f929063 // fmul v3.4s, v3.4s, v18.s[0]
@@ -1202,7 +1203,7 @@ loop4_0:
 	WORD    $0x4f9291ad // fmul v13.4s, v13.4s, v18.s[0]
 	WORD    $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
 	FMOVQ   F0, 48(R6)
-	ADD     R14, R6, R6
+	ADD     R12, R6, R6
 	FMOVQ   (R6), F0
 	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD    $0x4f9491ce // fmul v14.4s, v14.4s, v20.s[0]
@@ -1223,16 +1224,16 @@ loop4_0:
 	WORD    $0x4f949231 // fmul v17.4s, v17.4s, v20.s[0]
 	WORD    $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
 	FMOVQ   F0, 48(R6)
-	ADD     R14, R6, R6
-	ADD     R15, R7, R7
+	ADD     R12, R6, R6
+	ADD     R13, R7, R7
 	CBNZ    R5, block4_0
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end4_0
-	FMOVQ   (R11), F0
-	FMOVQ   16(R11), F1
-	FMOVQ   32(R11), F2
-	FMOVQ   48(R11), F3
-	MOVD    R22, R0
+	FMOVQ   (R19), F0
+	FMOVQ   16(R19), F1
+	FMOVQ   32(R19), F2
+	FMOVQ   48(R19), F3
+	MOVD    R23, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1245,7 +1246,7 @@ loop4_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1258,7 +1259,7 @@ loop4_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1271,7 +1272,7 @@ loop4_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1284,14 +1285,14 @@ loop4_0:
 	FMOVQ   48(R0), F0
 	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end4_0
-	FMOVQ   (R12), F0
-	FMOVQ   16(R12), F1
-	FMOVQ   32(R12), F2
-	FMOVQ   48(R12), F3
-	MOVD    R22, R0
+	FMOVQ   (R20), F0
+	FMOVQ   16(R20), F1
+	FMOVQ   32(R20), F2
+	FMOVQ   48(R20), F3
+	MOVD    R23, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1304,7 +1305,7 @@ loop4_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1317,7 +1318,7 @@ loop4_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1330,7 +1331,7 @@ loop4_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1343,47 +1344,47 @@ loop4_0:
 	FMOVQ   48(R0), F0
 	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 
 end4_0:
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD $16, R23, R23
-	SUB $4, R20, R20
-	B   tiles6_0
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD $16, R24, R24
+	SUB $4, R21, R21
+	B   tiles_0
 
 tile3_0:
-	MOVD  R21, R0
-	ADD   R13, R21, R21
-	MOVD  R21, R1
-	ADD   R13, R21, R21
-	MOVD  R21, R2
-	ADD   R13, R21, R21
-	CBNZ  R19, started3_0
+	MOVD  R22, R0
+	ADD   R11, R22, R22
+	MOVD  R22, R1
+	ADD   R11, R22, R22
+	MOVD  R22, R2
+	ADD   R11, R22, R22
+	CBNZ  R14, started3_0
 	VMOVI $0, V0.B16
-	MOVD  R22, R3
+	MOVD  R23, R3
 	FMOVQ F0, (R3)
 	FMOVQ F0, 16(R3)
 	FMOVQ F0, 32(R3)
 	FMOVQ F0, 48(R3)
-	ADD   R14, R3, R3
+	ADD   R12, R3, R3
 	FMOVQ F0, (R3)
 	FMOVQ F0, 16(R3)
 	FMOVQ F0, 32(R3)
 	FMOVQ F0, 48(R3)
-	ADD   R14, R3, R3
+	ADD   R12, R3, R3
 	FMOVQ F0, (R3)
 	FMOVQ F0, 16(R3)
 	FMOVQ F0, 32(R3)
 	FMOVQ F0, 48(R3)
-	ADD   R14, R3, R3
+	ADD   R12, R3, R3
 
 started3_0:
 	MOVD k+8(FP), R4
-	MOVD R10, R3
-	MOVD R23, R6
+	MOVD R15, R3
+	MOVD R24, R6
 
 block3_0:
 	// a block has n of the k elements
@@ -1470,7 +1471,7 @@ loop3_0:
 	FMOVS   (R6), F0
 	FMOVS   4(R6), F1
 	FMOVS   8(R6), F2
-	MOVD    R22, R5
+	MOVD    R23, R5
 	FMOVQ   (R5), F3
 	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD    $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
@@ -1491,7 +1492,7 @@ loop3_0:
 	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
 	WORD    $0x4e29d463 // fadd v3.4s, v3.4s, v9.4s
 	FMOVQ   F3, 48(R5)
-	ADD     R14, R5, R5
+	ADD     R12, R5, R5
 	FMOVQ   (R5), F0
 	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
@@ -1512,7 +1513,7 @@ loop3_0:
 	WORD    $0x4f8190a5 // fmul v5.4s, v5.4s, v1.s[0]
 	WORD    $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
 	FMOVQ   F0, 48(R5)
-	ADD     R14, R5, R5
+	ADD     R12, R5, R5
 	FMOVQ   (R5), F0
 	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD    $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
@@ -1533,16 +1534,16 @@ loop3_0:
 	WORD    $0x4f829210 // fmul v16.4s, v16.4s, v2.s[0]
 	WORD    $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
 	FMOVQ   F0, 48(R5)
-	ADD     R14, R5, R5
-	ADD     R15, R6, R6
+	ADD     R12, R5, R5
+	ADD     R13, R6, R6
 	CBNZ    R4, block3_0
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end3_0
-	FMOVQ   (R11), F0
-	FMOVQ   16(R11), F1
-	FMOVQ   32(R11), F2
-	FMOVQ   48(R11), F3
-	MOVD    R22, R0
+	FMOVQ   (R19), F0
+	FMOVQ   16(R19), F1
+	FMOVQ   32(R19), F2
+	FMOVQ   48(R19), F3
+	MOVD    R23, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1555,7 +1556,7 @@ loop3_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1568,7 +1569,7 @@ loop3_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1581,14 +1582,14 @@ loop3_0:
 	FMOVQ   48(R0), F0
 	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end3_0
-	FMOVQ   (R12), F0
-	FMOVQ   16(R12), F1
-	FMOVQ   32(R12), F2
-	FMOVQ   48(R12), F3
-	MOVD    R22, R0
+	FMOVQ   (R20), F0
+	FMOVQ   16(R20), F1
+	FMOVQ   32(R20), F2
+	FMOVQ   48(R20), F3
+	MOVD    R23, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1601,7 +1602,7 @@ loop3_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1614,7 +1615,7 @@ loop3_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1627,39 +1628,39 @@ loop3_0:
 	FMOVQ   48(R0), F0
 	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 
 end3_0:
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD $12, R23, R23
-	SUB $3, R20, R20
-	B   tiles6_0
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD $12, R24, R24
+	SUB $3, R21, R21
+	B   tiles_0
 
 tile2_0:
-	MOVD  R21, R0
-	ADD   R13, R21, R21
-	MOVD  R21, R1
-	ADD   R13, R21, R21
-	CBNZ  R19, started2_0
+	MOVD  R22, R0
+	ADD   R11, R22, R22
+	MOVD  R22, R1
+	ADD   R11, R22, R22
+	CBNZ  R14, started2_0
 	VMOVI $0, V0.B16
-	MOVD  R22, R2
+	MOVD  R23, R2
 	FMOVQ F0, (R2)
 	FMOVQ F0, 16(R2)
 	FMOVQ F0, 32(R2)
 	FMOVQ F0, 48(R2)
-	ADD   R14, R2, R2
+	ADD   R12, R2, R2
 	FMOVQ F0, (R2)
 	FMOVQ F0, 16(R2)
 	FMOVQ F0, 32(R2)
 	FMOVQ F0, 48(R2)
-	ADD   R14, R2, R2
+	ADD   R12, R2, R2
 
 started2_0:
 	MOVD k+8(FP), R3
-	MOVD R10, R2
-	MOVD R23, R5
+	MOVD R15, R2
+	MOVD R24, R5
 
 block2_0:
 	// a block has n of the k elements
@@ -1724,7 +1725,7 @@ loop2_0:
 	BNE     loop2_0
 	FMOVS   (R5), F4
 	FMOVS   4(R5), F5
-	MOVD    R22, R4
+	MOVD    R23, R4
 	FMOVQ   (R4), F6
 	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
 	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
@@ -1745,7 +1746,7 @@ loop2_0:
 	WORD    $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
 	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R4)
-	ADD     R14, R4, R4
+	ADD     R12, R4, R4
 	FMOVQ   (R4), F0
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f85916b // fmul v11.4s, v11.4s, v5.s[0]
@@ -1766,16 +1767,16 @@ loop2_0:
 	WORD    $0x4f85914a // fmul v10.4s, v10.4s, v5.s[0]
 	WORD    $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
 	FMOVQ   F0, 48(R4)
-	ADD     R14, R4, R4
-	ADD     R15, R5, R5
+	ADD     R12, R4, R4
+	ADD     R13, R5, R5
 	CBNZ    R3, block2_0
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end2_0
-	FMOVQ   (R11), F0
-	FMOVQ   16(R11), F1
-	FMOVQ   32(R11), F2
-	FMOVQ   48(R11), F3
-	MOVD    R22, R0
+	FMOVQ   (R19), F0
+	FMOVQ   16(R19), F1
+	FMOVQ   32(R19), F2
+	FMOVQ   48(R19), F3
+	MOVD    R23, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1788,7 +1789,7 @@ loop2_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1801,14 +1802,14 @@ loop2_0:
 	FMOVQ   48(R0), F0
 	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end2_0
-	FMOVQ   (R12), F0
-	FMOVQ   16(R12), F1
-	FMOVQ   32(R12), F2
-	FMOVQ   48(R12), F3
-	MOVD    R22, R0
+	FMOVQ   (R20), F0
+	FMOVQ   16(R20), F1
+	FMOVQ   32(R20), F2
+	FMOVQ   48(R20), F3
+	MOVD    R23, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1821,7 +1822,7 @@ loop2_0:
 	FMOVQ   48(R0), F4
 	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
 	FMOVQ   F4, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1834,31 +1835,31 @@ loop2_0:
 	FMOVQ   48(R0), F0
 	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 
 end2_0:
-	ADD R14, R22, R22
-	ADD R14, R22, R22
-	ADD $8, R23, R23
-	SUB $2, R20, R20
-	B   tiles6_0
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD $8, R24, R24
+	SUB $2, R21, R21
+	B   tiles_0
 
 tile1_0:
-	MOVD  R21, R0
-	ADD   R13, R21, R21
-	CBNZ  R19, started1_0
+	MOVD  R22, R0
+	ADD   R11, R22, R22
+	CBNZ  R14, started1_0
 	VMOVI $0, V0.B16
-	MOVD  R22, R1
+	MOVD  R23, R1
 	FMOVQ F0, (R1)
 	FMOVQ F0, 16(R1)
 	FMOVQ F0, 32(R1)
 	FMOVQ F0, 48(R1)
-	ADD   R14, R1, R1
+	ADD   R12, R1, R1
 
 started1_0:
 	MOVD k+8(FP), R2
-	MOVD R10, R1
-	MOVD R23, R4
+	MOVD R15, R1
+	MOVD R24, R4
 
 block1_0:
 	// a block has n of the k elements
@@ -1901,7 +1902,7 @@ loop1_0:
 	SUBS    $16, R3, R3
 	BNE     loop1_0
 	FMOVS   (R4), F4
-	MOVD    R22, R3
+	MOVD    R23, R3
 	FMOVQ   (R3), F5
 	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
 	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
@@ -1922,16 +1923,16 @@ loop1_0:
 	WORD    $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
 	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R3)
-	ADD     R14, R3, R3
-	ADD     R15, R4, R4
+	ADD     R12, R3, R3
+	ADD     R13, R4, R4
 	CBNZ    R2, block1_0
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end1_0
-	FMOVQ   (R11), F0
-	FMOVQ   16(R11), F1
-	FMOVQ   32(R11), F2
-	FMOVQ   48(R11), F3
-	MOVD    R22, R0
+	FMOVQ   (R19), F0
+	FMOVQ   16(R19), F1
+	FMOVQ   32(R19), F2
+	FMOVQ   48(R19), F3
+	MOVD    R23, R0
 	FMOVQ   (R0), F4
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1944,14 +1945,14 @@ loop1_0:
 	FMOVQ   48(R0), F0
 	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end1_0
-	FMOVQ   (R12), F0
-	FMOVQ   16(R12), F1
-	FMOVQ   32(R12), F2
-	FMOVQ   48(R12), F3
-	MOVD    R22, R0
+	FMOVQ   (R20), F0
+	FMOVQ   16(R20), F1
+	FMOVQ   32(R20), F2
+	FMOVQ   48(R20), F3
+	MOVD    R23, R0
 	FMOVQ   (R0), F4
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	FMOVQ   F4, (R0)
@@ -1964,47 +1965,51 @@ loop1_0:
 	FMOVQ   48(R0), F0
 	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
 	FMOVQ   F0, 48(R0)
-	ADD     R14, R0, R0
+	ADD     R12, R0, R0
 
 end1_0:
-	ADD R14, R22, R22
-	ADD $4, R23, R23
-	SUB $1, R20, R20
-	B   tiles6_0
+	ADD R12, R23, R23
+	ADD $4, R24, R24
+	SUB $1, R21, R21
+	B   tiles_0
 
-done6_0:
+done_0:
+	ADD $64, R15, R15
+	ADD $64, R19, R19
+	ADD $64, R20, R20
+	ADD $64, R10, R10
 	RET
 
 // func int8DotsNEON(m int, k int, block int, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
 TEXT ·int8DotsNEON(SB), NOSPLIT, $0-208
-	MOVD b_base+96(FP), R8
-	MOVD c_base+176(FP), R22
-	MOVD weight_base+120(FP), R9
-	MOVD bias_base+144(FP), R10
-	MOVD lda+56(FP), R11
-	MOVD ldc+200(FP), R12
-	MOVD ldscale+88(FP), R13
-	LSL  $2, R12, R12
-	LSL  $2, R13, R13
-	MOVD add+168(FP), R14
-	MOVD m+0(FP), R15
-	MOVD a_base+32(FP), R19
-	MOVD scale_base+64(FP), R21
-	MOVD R22, R20
+	MOVD c_base+176(FP), R8
+	MOVD lda+56(FP), R9
+	MOVD ldc+200(FP), R10
+	MOVD ldscale+88(FP), R11
+	LSL  $2, R10, R10
+	LSL  $2, R11, R11
+	MOVD add+168(FP), R12
+	MOVD b_base+96(FP), R13
+	MOVD weight_base+120(FP), R14
+	MOVD bias_base+144(FP), R15
+	MOVD m+0(FP), R19
+	MOVD a_base+32(FP), R20
+	MOVD scale_base+64(FP), R22
+	MOVD R8, R21
 
-tiles4_0:
-	CMP  $8, R15
+tiles_0:
+	MOVD R19, R0
+	CMP  $8, R0
 	BGE  tile4_0
-	MOVD R15, R0
-	CMP  $4, R15
-	BLE  pick4_0
+	CMP  $4, R0
+	BLE  pick_0
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick4_0:
+pick_0:
 	CMP $1, R0
-	BLT done4_0
+	BLT done_0
 	BEQ tile1_0
 	CMP $2, R0
 	BEQ tile2_0
@@ -2012,34 +2017,34 @@ pick4_0:
 	BEQ tile3_0
 
 tile4_0:
-	MOVD  R19, R0
-	ADD   R11, R19, R19
-	MOVD  R19, R1
-	ADD   R11, R19, R19
-	MOVD  R19, R2
-	ADD   R11, R19, R19
-	MOVD  R19, R3
-	ADD   R11, R19, R19
-	CBNZ  R14, started4_0
+	MOVD  R20, R0
+	ADD   R9, R20, R20
+	MOVD  R20, R1
+	ADD   R9, R20, R20
+	MOVD  R20, R2
+	ADD   R9, R20, R20
+	MOVD  R20, R3
+	ADD   R9, R20, R20
+	CBNZ  R12, started4_0
 	VMOVI $0, V0.B16
-	MOVD  R20, R4
+	MOVD  R21, R4
 	FMOVQ F0, (R4)
 	FMOVQ F0, 16(R4)
-	ADD   R12, R4, R4
+	ADD   R10, R4, R4
 	FMOVQ F0, (R4)
 	FMOVQ F0, 16(R4)
-	ADD   R12, R4, R4
+	ADD   R10, R4, R4
 	FMOVQ F0, (R4)
 	FMOVQ F0, 16(R4)
-	ADD   R12, R4, R4
+	ADD   R10, R4, R4
 	FMOVQ F0, (R4)
 	FMOVQ F0, 16(R4)
-	ADD   R12, R4, R4
+	ADD   R10, R4, R4
 
 started4_0:
 	MOVD k+8(FP), R5
-	MOVD R8, R4
-	MOVD R21, R7
+	MOVD R13, R4
+	MOVD R22, R7
 
 block4_0:
 	// a block has n of the k elements
@@ -2212,7 +2217,7 @@ loop4_0:
 	FMOVS   4(R7), F1
 	FMOVS   8(R7), F2
 	FMOVS   12(R7), F19
-	MOVD    R20, R6
+	MOVD    R21, R6
 	FMOVQ   (R6), F20
 	VADDP   V4.S4, V3.S4, V3.S4
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
@@ -2225,7 +2230,7 @@ loop4_0:
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
 	FMOVQ   F3, 16(R6)
-	ADD     R12, R6, R6
+	ADD     R10, R6, R6
 	FMOVQ   (R6), F0
 	VADDP   V8.S4, V7.S4, V7.S4
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
@@ -2238,7 +2243,7 @@ loop4_0:
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
 	FMOVQ   F0, 16(R6)
-	ADD     R12, R6, R6
+	ADD     R10, R6, R6
 	FMOVQ   (R6), F0
 	VADDP   V12.S4, V11.S4, V11.S4
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
@@ -2251,7 +2256,7 @@ loop4_0:
 	WORD    $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
 	WORD    $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
 	FMOVQ   F0, 16(R6)
-	ADD     R12, R6, R6
+	ADD     R10, R6, R6
 	FMOVQ   (R6), F0
 	VADDP   V16.S4, V15.S4, V15.S4
 	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
@@ -2264,109 +2269,109 @@ loop4_0:
 	WORD    $0x4f939231 // fmul v17.4s, v17.4s, v19.s[0]
 	WORD    $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
 	FMOVQ   F0, 16(R6)
-	ADD     R12, R6, R6
-	ADD     R13, R7, R7
+	ADD     R10, R6, R6
+	ADD     R11, R7, R7
 	CBNZ    R5, block4_0
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end4_0
-	FMOVQ   (R9), F0
-	FMOVQ   16(R9), F1
-	MOVD    R20, R0
+	FMOVQ   (R14), F0
+	FMOVQ   16(R14), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end4_0
-	FMOVQ   (R10), F0
-	FMOVQ   16(R10), F1
-	MOVD    R20, R0
+	FMOVQ   (R15), F0
+	FMOVQ   16(R15), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 
 end4_0:
-	ADD R12, R20, R20
-	ADD R12, R20, R20
-	ADD R12, R20, R20
-	ADD R12, R20, R20
-	ADD $16, R21, R21
-	SUB $4, R15, R15
-	B   tiles4_0
+	ADD R10, R21, R21
+	ADD R10, R21, R21
+	ADD R10, R21, R21
+	ADD R10, R21, R21
+	ADD $16, R22, R22
+	SUB $4, R19, R19
+	B   tiles_0
 
 tile3_0:
-	MOVD  R19, R0
-	ADD   R11, R19, R19
-	MOVD  R19, R1
-	ADD   R11, R19, R19
-	MOVD  R19, R2
-	ADD   R11, R19, R19
-	CBNZ  R14, started3_0
+	MOVD  R20, R0
+	ADD   R9, R20, R20
+	MOVD  R20, R1
+	ADD   R9, R20, R20
+	MOVD  R20, R2
+	ADD   R9, R20, R20
+	CBNZ  R12, started3_0
 	VMOVI $0, V0.B16
-	MOVD  R20, R3
+	MOVD  R21, R3
 	FMOVQ F0, (R3)
 	FMOVQ F0, 16(R3)
-	ADD   R12, R3, R3
+	ADD   R10, R3, R3
 	FMOVQ F0, (R3)
 	FMOVQ F0, 16(R3)
-	ADD   R12, R3, R3
+	ADD   R10, R3, R3
 	FMOVQ F0, (R3)
 	FMOVQ F0, 16(R3)
-	ADD   R12, R3, R3
+	ADD   R10, R3, R3
 
 started3_0:
 	MOVD k+8(FP), R4
-	MOVD R8, R3
-	MOVD R21, R6
+	MOVD R13, R3
+	MOVD R22, R6
 
 block3_0:
 	// a block has n of the k elements
@@ -2501,7 +2506,7 @@ loop3_0:
 	FMOVS   (R6), F0
 	FMOVS   4(R6), F1
 	FMOVS   8(R6), F2
-	MOVD    R20, R5
+	MOVD    R21, R5
 	FMOVQ   (R5), F3
 	VADDP   V6.S4, V5.S4, V5.S4
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
@@ -2514,7 +2519,7 @@ loop3_0:
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
 	FMOVQ   F3, 16(R5)
-	ADD     R12, R5, R5
+	ADD     R10, R5, R5
 	FMOVQ   (R5), F0
 	VADDP   V10.S4, V9.S4, V9.S4
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
@@ -2527,7 +2532,7 @@ loop3_0:
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x4e2bd400 // fadd v0.4s, v0.4s, v11.4s
 	FMOVQ   F0, 16(R5)
-	ADD     R12, R5, R5
+	ADD     R10, R5, R5
 	FMOVQ   (R5), F0
 	VADDP   V14.S4, V13.S4, V13.S4
 	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
@@ -2540,89 +2545,89 @@ loop3_0:
 	WORD    $0x4f8291ef // fmul v15.4s, v15.4s, v2.s[0]
 	WORD    $0x4e2fd400 // fadd v0.4s, v0.4s, v15.4s
 	FMOVQ   F0, 16(R5)
-	ADD     R12, R5, R5
-	ADD     R13, R6, R6
+	ADD     R10, R5, R5
+	ADD     R11, R6, R6
 	CBNZ    R4, block3_0
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end3_0
-	FMOVQ   (R9), F0
-	FMOVQ   16(R9), F1
-	MOVD    R20, R0
+	FMOVQ   (R14), F0
+	FMOVQ   16(R14), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end3_0
-	FMOVQ   (R10), F0
-	FMOVQ   16(R10), F1
-	MOVD    R20, R0
+	FMOVQ   (R15), F0
+	FMOVQ   16(R15), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 
 end3_0:
-	ADD R12, R20, R20
-	ADD R12, R20, R20
-	ADD R12, R20, R20
-	ADD $12, R21, R21
-	SUB $3, R15, R15
-	B   tiles4_0
+	ADD R10, R21, R21
+	ADD R10, R21, R21
+	ADD R10, R21, R21
+	ADD $12, R22, R22
+	SUB $3, R19, R19
+	B   tiles_0
 
 tile2_0:
-	MOVD  R19, R0
-	ADD   R11, R19, R19
-	MOVD  R19, R1
-	ADD   R11, R19, R19
-	CBNZ  R14, started2_0
+	MOVD  R20, R0
+	ADD   R9, R20, R20
+	MOVD  R20, R1
+	ADD   R9, R20, R20
+	CBNZ  R12, started2_0
 	VMOVI $0, V0.B16
-	MOVD  R20, R2
+	MOVD  R21, R2
 	FMOVQ F0, (R2)
 	FMOVQ F0, 16(R2)
-	ADD   R12, R2, R2
+	ADD   R10, R2, R2
 	FMOVQ F0, (R2)
 	FMOVQ F0, 16(R2)
-	ADD   R12, R2, R2
+	ADD   R10, R2, R2
 
 started2_0:
 	MOVD k+8(FP), R3
-	MOVD R8, R2
-	MOVD R21, R5
+	MOVD R13, R2
+	MOVD R22, R5
 
 block2_0:
 	// a block has n of the k elements
@@ -2719,7 +2724,7 @@ loop2_0:
 	BNE     loop2_0
 	FMOVS   (R5), F0
 	FMOVS   4(R5), F1
-	MOVD    R20, R4
+	MOVD    R21, R4
 	FMOVQ   (R4), F2
 	VADDP   V6.S4, V5.S4, V5.S4
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
@@ -2732,7 +2737,7 @@ loop2_0:
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x4e27d442 // fadd v2.4s, v2.4s, v7.4s
 	FMOVQ   F2, 16(R4)
-	ADD     R12, R4, R4
+	ADD     R10, R4, R4
 	FMOVQ   (R4), F0
 	VADDP   V10.S4, V9.S4, V9.S4
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
@@ -2745,69 +2750,69 @@ loop2_0:
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x4e2bd400 // fadd v0.4s, v0.4s, v11.4s
 	FMOVQ   F0, 16(R4)
-	ADD     R12, R4, R4
-	ADD     R13, R5, R5
+	ADD     R10, R4, R4
+	ADD     R11, R5, R5
 	CBNZ    R3, block2_0
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end2_0
-	FMOVQ   (R9), F0
-	FMOVQ   16(R9), F1
-	MOVD    R20, R0
+	FMOVQ   (R14), F0
+	FMOVQ   16(R14), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end2_0
-	FMOVQ   (R10), F0
-	FMOVQ   16(R10), F1
-	MOVD    R20, R0
+	FMOVQ   (R15), F0
+	FMOVQ   16(R15), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 
 end2_0:
-	ADD R12, R20, R20
-	ADD R12, R20, R20
-	ADD $8, R21, R21
-	SUB $2, R15, R15
-	B   tiles4_0
+	ADD R10, R21, R21
+	ADD R10, R21, R21
+	ADD $8, R22, R22
+	SUB $2, R19, R19
+	B   tiles_0
 
 tile1_0:
-	MOVD  R19, R0
-	ADD   R11, R19, R19
-	CBNZ  R14, started1_0
+	MOVD  R20, R0
+	ADD   R9, R20, R20
+	CBNZ  R12, started1_0
 	VMOVI $0, V0.B16
-	MOVD  R20, R1
+	MOVD  R21, R1
 	FMOVQ F0, (R1)
 	FMOVQ F0, 16(R1)
-	ADD   R12, R1, R1
+	ADD   R10, R1, R1
 
 started1_0:
 	MOVD k+8(FP), R2
-	MOVD R8, R1
-	MOVD R21, R4
+	MOVD R13, R1
+	MOVD R22, R4
 
 block1_0:
 	// a block has n of the k elements
@@ -2866,7 +2871,7 @@ loop1_0:
 	SUBS    $16, R3, R3
 	BNE     loop1_0
 	FMOVS   (R4), F4
-	MOVD    R20, R3
+	MOVD    R21, R3
 	FMOVQ   (R3), F5
 	VADDP   V1.S4, V0.S4, V0.S4
 	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
@@ -2879,62 +2884,63 @@ loop1_0:
 	WORD    $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
 	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	FMOVQ   F0, 16(R3)
-	ADD     R12, R3, R3
-	ADD     R13, R4, R4
+	ADD     R10, R3, R3
+	ADD     R11, R4, R4
 	CBNZ    R2, block1_0
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end1_0
-	FMOVQ   (R9), F0
-	FMOVQ   16(R9), F1
-	MOVD    R20, R0
+	FMOVQ   (R14), F0
+	FMOVQ   16(R14), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end1_0
-	FMOVQ   (R10), F0
-	FMOVQ   16(R10), F1
-	MOVD    R20, R0
+	FMOVQ   (R15), F0
+	FMOVQ   16(R15), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 
 end1_0:
-	ADD R12, R20, R20
-	ADD $4, R21, R21
-	SUB $1, R15, R15
-	B   tiles4_0
+	ADD R10, R21, R21
+	ADD $4, R22, R22
+	SUB $1, R19, R19
+	B   tiles_0
 
-done4_0:
+done_0:
+	ADD  $32, R13, R13
+	ADD  $32, R14, R14
+	ADD  $32, R15, R15
 	ADD  $32, R8, R8
-	ADD  $32, R22, R22
-	ADD  $32, R9, R9
-	ADD  $32, R10, R10
-	MOVD m+0(FP), R15
-	MOVD a_base+32(FP), R19
-	MOVD scale_base+64(FP), R20
+	MOVD m+0(FP), R19
+	MOVD a_base+32(FP), R20
+	MOVD scale_base+64(FP), R22
+	MOVD R8, R21
 
-tiles4_8:
-	CMP  $8, R15
+tiles_8:
+	MOVD R19, R0
+	CMP  $8, R0
 	BGE  tile4_8
-	MOVD R15, R0
-	CMP  $4, R15
-	BLE  pick4_8
+	CMP  $4, R0
+	BLE  pick_8
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick4_8:
+pick_8:
 	CMP $1, R0
-	BLT done4_8
+	BLT done_8
 	BEQ tile1_8
 	CMP $2, R0
 	BEQ tile2_8
@@ -2942,34 +2948,34 @@ pick4_8:
 	BEQ tile3_8
 
 tile4_8:
-	MOVD  R19, R0
-	ADD   R11, R19, R19
-	MOVD  R19, R1
-	ADD   R11, R19, R19
-	MOVD  R19, R2
-	ADD   R11, R19, R19
-	MOVD  R19, R3
-	ADD   R11, R19, R19
-	CBNZ  R14, started4_8
+	MOVD  R20, R0
+	ADD   R9, R20, R20
+	MOVD  R20, R1
+	ADD   R9, R20, R20
+	MOVD  R20, R2
+	ADD   R9, R20, R20
+	MOVD  R20, R3
+	ADD   R9, R20, R20
+	CBNZ  R12, started4_8
 	VMOVI $0, V0.B16
-	MOVD  R22, R4
+	MOVD  R21, R4
 	FMOVQ F0, (R4)
 	FMOVQ F0, 16(R4)
-	ADD   R12, R4, R4
+	ADD   R10, R4, R4
 	FMOVQ F0, (R4)
 	FMOVQ F0, 16(R4)
-	ADD   R12, R4, R4
+	ADD   R10, R4, R4
 	FMOVQ F0, (R4)
 	FMOVQ F0, 16(R4)
-	ADD   R12, R4, R4
+	ADD   R10, R4, R4
 	FMOVQ F0, (R4)
 	FMOVQ F0, 16(R4)
-	ADD   R12, R4, R4
+	ADD   R10, R4, R4
 
 started4_8:
 	MOVD k+8(FP), R5
-	MOVD R8, R4
-	MOVD R20, R7
+	MOVD R13, R4
+	MOVD R22, R7
 
 block4_8:
 	// a block has n of the k elements
@@ -3142,7 +3148,7 @@ loop4_8:
 	FMOVS   4(R7), F1
 	FMOVS   8(R7), F2
 	FMOVS   12(R7), F19
-	MOVD    R22, R6
+	MOVD    R21, R6
 	FMOVQ   (R6), F20
 	VADDP   V4.S4, V3.S4, V3.S4
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
@@ -3155,7 +3161,7 @@ loop4_8:
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
 	FMOVQ   F3, 16(R6)
-	ADD     R12, R6, R6
+	ADD     R10, R6, R6
 	FMOVQ   (R6), F0
 	VADDP   V8.S4, V7.S4, V7.S4
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
@@ -3168,7 +3174,7 @@ loop4_8:
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
 	FMOVQ   F0, 16(R6)
-	ADD     R12, R6, R6
+	ADD     R10, R6, R6
 	FMOVQ   (R6), F0
 	VADDP   V12.S4, V11.S4, V11.S4
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
@@ -3181,7 +3187,7 @@ loop4_8:
 	WORD    $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
 	WORD    $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
 	FMOVQ   F0, 16(R6)
-	ADD     R12, R6, R6
+	ADD     R10, R6, R6
 	FMOVQ   (R6), F0
 	VADDP   V16.S4, V15.S4, V15.S4
 	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
@@ -3194,109 +3200,109 @@ loop4_8:
 	WORD    $0x4f939231 // fmul v17.4s, v17.4s, v19.s[0]
 	WORD    $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
 	FMOVQ   F0, 16(R6)
-	ADD     R12, R6, R6
-	ADD     R13, R7, R7
+	ADD     R10, R6, R6
+	ADD     R11, R7, R7
 	CBNZ    R5, block4_8
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end4_8
-	FMOVQ   (R9), F0
-	FMOVQ   16(R9), F1
-	MOVD    R22, R0
+	FMOVQ   (R14), F0
+	FMOVQ   16(R14), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end4_8
-	FMOVQ   (R10), F0
-	FMOVQ   16(R10), F1
-	MOVD    R22, R0
+	FMOVQ   (R15), F0
+	FMOVQ   16(R15), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 
 end4_8:
-	ADD R12, R22, R22
-	ADD R12, R22, R22
-	ADD R12, R22, R22
-	ADD R12, R22, R22
-	ADD $16, R20, R20
-	SUB $4, R15, R15
-	B   tiles4_8
+	ADD R10, R21, R21
+	ADD R10, R21, R21
+	ADD R10, R21, R21
+	ADD R10, R21, R21
+	ADD $16, R22, R22
+	SUB $4, R19, R19
+	B   tiles_8
 
 tile3_8:
-	MOVD  R19, R0
-	ADD   R11, R19, R19
-	MOVD  R19, R1
-	ADD   R11, R19, R19
-	MOVD  R19, R2
-	ADD   R11, R19, R19
-	CBNZ  R14, started3_8
+	MOVD  R20, R0
+	ADD   R9, R20, R20
+	MOVD  R20, R1
+	ADD   R9, R20, R20
+	MOVD  R20, R2
+	ADD   R9, R20, R20
+	CBNZ  R12, started3_8
 	VMOVI $0, V0.B16
-	MOVD  R22, R3
+	MOVD  R21, R3
 	FMOVQ F0, (R3)
 	FMOVQ F0, 16(R3)
-	ADD   R12, R3, R3
+	ADD   R10, R3, R3
 	FMOVQ F0, (R3)
 	FMOVQ F0, 16(R3)
-	ADD   R12, R3, R3
+	ADD   R10, R3, R3
 	FMOVQ F0, (R3)
 	FMOVQ F0, 16(R3)
-	ADD   R12, R3, R3
+	ADD   R10, R3, R3
 
 started3_8:
 	MOVD k+8(FP), R4
-	MOVD R8, R3
-	MOVD R20, R6
+	MOVD R13, R3
+	MOVD R22, R6
 
 block3_8:
 	// a block has n of the k elements
@@ -3431,7 +3437,7 @@ loop3_8:
 	FMOVS   (R6), F0
 	FMOVS   4(R6), F1
 	FMOVS   8(R6), F2
-	MOVD    R22, R5
+	MOVD    R21, R5
 	FMOVQ   (R5), F3
 	VADDP   V6.S4, V5.S4, V5.S4
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
@@ -3444,7 +3450,7 @@ loop3_8:
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
 	FMOVQ   F3, 16(R5)
-	ADD     R12, R5, R5
+	ADD     R10, R5, R5
 	FMOVQ   (R5), F0
 	VADDP   V10.S4, V9.S4, V9.S4
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
@@ -3457,7 +3463,7 @@ loop3_8:
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x4e2bd400 // fadd v0.4s, v0.4s, v11.4s
 	FMOVQ   F0, 16(R5)
-	ADD     R12, R5, R5
+	ADD     R10, R5, R5
 	FMOVQ   (R5), F0
 	VADDP   V14.S4, V13.S4, V13.S4
 	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
@@ -3470,89 +3476,89 @@ loop3_8:
 	WORD    $0x4f8291ef // fmul v15.4s, v15.4s, v2.s[0]
 	WORD    $0x4e2fd400 // fadd v0.4s, v0.4s, v15.4s
 	FMOVQ   F0, 16(R5)
-	ADD     R12, R5, R5
-	ADD     R13, R6, R6
+	ADD     R10, R5, R5
+	ADD     R11, R6, R6
 	CBNZ    R4, block3_8
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end3_8
-	FMOVQ   (R9), F0
-	FMOVQ   16(R9), F1
-	MOVD    R22, R0
+	FMOVQ   (R14), F0
+	FMOVQ   16(R14), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end3_8
-	FMOVQ   (R10), F0
-	FMOVQ   16(R10), F1
-	MOVD    R22, R0
+	FMOVQ   (R15), F0
+	FMOVQ   16(R15), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 
 end3_8:
-	ADD R12, R22, R22
-	ADD R12, R22, R22
-	ADD R12, R22, R22
-	ADD $12, R20, R20
-	SUB $3, R15, R15
-	B   tiles4_8
+	ADD R10, R21, R21
+	ADD R10, R21, R21
+	ADD R10, R21, R21
+	ADD $12, R22, R22
+	SUB $3, R19, R19
+	B   tiles_8
 
 tile2_8:
-	MOVD  R19, R0
-	ADD   R11, R19, R19
-	MOVD  R19, R1
-	ADD   R11, R19, R19
-	CBNZ  R14, started2_8
+	MOVD  R20, R0
+	ADD   R9, R20, R20
+	MOVD  R20, R1
+	ADD   R9, R20, R20
+	CBNZ  R12, started2_8
 	VMOVI $0, V0.B16
-	MOVD  R22, R2
+	MOVD  R21, R2
 	FMOVQ F0, (R2)
 	FMOVQ F0, 16(R2)
-	ADD   R12, R2, R2
+	ADD   R10, R2, R2
 	FMOVQ F0, (R2)
 	FMOVQ F0, 16(R2)
-	ADD   R12, R2, R2
+	ADD   R10, R2, R2
 
 started2_8:
 	MOVD k+8(FP), R3
-	MOVD R8, R2
-	MOVD R20, R5
+	MOVD R13, R2
+	MOVD R22, R5
 
 block2_8:
 	// a block has n of the k elements
@@ -3649,7 +3655,7 @@ loop2_8:
 	BNE     loop2_8
 	FMOVS   (R5), F0
 	FMOVS   4(R5), F1
-	MOVD    R22, R4
+	MOVD    R21, R4
 	FMOVQ   (R4), F2
 	VADDP   V6.S4, V5.S4, V5.S4
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
@@ -3662,7 +3668,7 @@ loop2_8:
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x4e27d442 // fadd v2.4s, v2.4s, v7.4s
 	FMOVQ   F2, 16(R4)
-	ADD     R12, R4, R4
+	ADD     R10, R4, R4
 	FMOVQ   (R4), F0
 	VADDP   V10.S4, V9.S4, V9.S4
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
@@ -3675,69 +3681,69 @@ loop2_8:
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x4e2bd400 // fadd v0.4s, v0.4s, v11.4s
 	FMOVQ   F0, 16(R4)
-	ADD     R12, R4, R4
-	ADD     R13, R5, R5
+	ADD     R10, R4, R4
+	ADD     R11, R5, R5
 	CBNZ    R3, block2_8
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end2_8
-	FMOVQ   (R9), F0
-	FMOVQ   16(R9), F1
-	MOVD    R22, R0
+	FMOVQ   (R14), F0
+	FMOVQ   16(R14), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end2_8
-	FMOVQ   (R10), F0
-	FMOVQ   16(R10), F1
-	MOVD    R22, R0
+	FMOVQ   (R15), F0
+	FMOVQ   16(R15), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F2
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	FMOVQ   F2, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 
 end2_8:
-	ADD R12, R22, R22
-	ADD R12, R22, R22
-	ADD $8, R20, R20
-	SUB $2, R15, R15
-	B   tiles4_8
+	ADD R10, R21, R21
+	ADD R10, R21, R21
+	ADD $8, R22, R22
+	SUB $2, R19, R19
+	B   tiles_8
 
 tile1_8:
-	MOVD  R19, R0
-	ADD   R11, R19, R19
-	CBNZ  R14, started1_8
+	MOVD  R20, R0
+	ADD   R9, R20, R20
+	CBNZ  R12, started1_8
 	VMOVI $0, V0.B16
-	MOVD  R22, R1
+	MOVD  R21, R1
 	FMOVQ F0, (R1)
 	FMOVQ F0, 16(R1)
-	ADD   R12, R1, R1
+	ADD   R10, R1, R1
 
 started1_8:
 	MOVD k+8(FP), R2
-	MOVD R8, R1
-	MOVD R20, R4
+	MOVD R13, R1
+	MOVD R22, R4
 
 block1_8:
 	// a block has n of the k elements
@@ -3796,7 +3802,7 @@ loop1_8:
 	SUBS    $16, R3, R3
 	BNE     loop1_8
 	FMOVS   (R4), F4
-	MOVD    R22, R3
+	MOVD    R21, R3
 	FMOVQ   (R3), F5
 	VADDP   V1.S4, V0.S4, V0.S4
 	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
@@ -3809,39 +3815,43 @@ loop1_8:
 	WORD    $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
 	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	FMOVQ   F0, 16(R3)
-	ADD     R12, R3, R3
-	ADD     R13, R4, R4
+	ADD     R10, R3, R3
+	ADD     R11, R4, R4
 	CBNZ    R2, block1_8
 	MOVD    weight_len+128(FP), R0
 	CBZ     R0, end1_8
-	FMOVQ   (R9), F0
-	FMOVQ   16(R9), F1
-	MOVD    R22, R0
+	FMOVQ   (R14), F0
+	FMOVQ   16(R14), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 	MOVD    bias_len+152(FP), R0
 	CBZ     R0, end1_8
-	FMOVQ   (R10), F0
-	FMOVQ   16(R10), F1
-	MOVD    R22, R0
+	FMOVQ   (R15), F0
+	FMOVQ   16(R15), F1
+	MOVD    R21, R0
 	FMOVQ   (R0), F2
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	FMOVQ   F2, (R0)
 	FMOVQ   16(R0), F0
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ   F0, 16(R0)
-	ADD     R12, R0, R0
+	ADD     R10, R0, R0
 
 end1_8:
-	ADD R12, R22, R22
-	ADD $4, R20, R20
-	SUB $1, R15, R15
-	B   tiles4_8
+	ADD R10, R21, R21
+	ADD $4, R22, R22
+	SUB $1, R19, R19
+	B   tiles_8
 
-done4_8:
+done_8:
+	ADD $32, R13, R13
+	ADD $32, R14, R14
+	ADD $32, R15, R15
+	ADD $32, R8, R8
 	RET

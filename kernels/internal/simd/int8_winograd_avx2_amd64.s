@@ -24,7 +24,7 @@ tiles:
 	JLE  pick
 
 	// between one tile and two: halve, rounding up
-	INCQ AX
+	ADDQ $+1, AX
 	SHRQ $0x01, AX
 
 pick:
@@ -85,26 +85,26 @@ started4:
 	MOVQ k+8(FP), DI
 	MOVQ ofColumns_base+136(FP), R9
 	MOVQ 312(SP), R8
-	MOVQ ofRows_base+80(FP), R11
-	MOVQ scale_base+56(FP), R10
-	SUBQ R10, R11
+	MOVQ ofRows_base+80(FP), R10
+	MOVQ scale_base+56(FP), R11
+	SUBQ R11, R10
 
 block4:
-	// a block has n of the k elements
-	MOVQ         $0x00000040, R10
-	CMPQ         DI, R10
-	CMOVQLT      DI, R10
-	SUBQ         R10, DI
-	VPBROADCASTD (R8)(R11*1), Y1
+	// a block has n of the k steps
+	MOVQ         $0x00000040, R11
+	CMPQ         DI, R11
+	CMOVQLT      DI, R11
+	SUBQ         R11, DI
+	VPBROADCASTD (R8)(R10*1), Y1
 	VPADDD       (R9), Y1, Y0
 	VPADDD       32(R9), Y1, Y1
-	VPBROADCASTD 4(R8)(R11*1), Y3
+	VPBROADCASTD 4(R8)(R10*1), Y3
 	VPADDD       (R9), Y3, Y2
 	VPADDD       32(R9), Y3, Y3
-	VPBROADCASTD 8(R8)(R11*1), Y5
+	VPBROADCASTD 8(R8)(R10*1), Y5
 	VPADDD       (R9), Y5, Y4
 	VPADDD       32(R9), Y5, Y5
-	VPBROADCASTD 12(R8)(R11*1), Y7
+	VPBROADCASTD 12(R8)(R10*1), Y7
 	VPADDD       (R9), Y7, Y6
 	VPADDD       32(R9), Y7, Y7
 	ADDQ         $+64, R9
@@ -465,7 +465,7 @@ loop4:
 	ADDQ         $+64, AX
 	ADDQ         $+64, DX
 	ADDQ         $+1024, SI
-	SUBQ         $+32, R10
+	SUBQ         $+32, R11
 	JNZ          loop4
 	VBROADCASTSS (R8), Y8
 	VCVTDQ2PS    Y0, Y0
@@ -503,8 +503,8 @@ loop4:
 	VMULPS       Y0, Y7, Y7
 	VADDPS       224(BX), Y7, Y7
 	VMOVUPS      Y7, 224(BX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (R8)(R10*4), R8
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (R8)(R11*4), R8
 	TESTQ        DI, DI
 	JNZ          block4
 	MOVQ         ldc+240(FP), CX
@@ -660,23 +660,23 @@ started3:
 	MOVQ k+8(FP), SI
 	MOVQ ofColumns_base+136(FP), R8
 	MOVQ 312(SP), DI
-	MOVQ ofRows_base+80(FP), R10
-	MOVQ scale_base+56(FP), R9
-	SUBQ R9, R10
+	MOVQ ofRows_base+80(FP), R9
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
 
 block3:
-	// a block has n of the k elements
-	MOVQ         $0x00000040, R9
-	CMPQ         SI, R9
-	CMOVQLT      SI, R9
-	SUBQ         R9, SI
-	VPBROADCASTD (DI)(R10*1), Y1
+	// a block has n of the k steps
+	MOVQ         $0x00000040, R10
+	CMPQ         SI, R10
+	CMOVQLT      SI, R10
+	SUBQ         R10, SI
+	VPBROADCASTD (DI)(R9*1), Y1
 	VPADDD       (R8), Y1, Y0
 	VPADDD       32(R8), Y1, Y1
-	VPBROADCASTD 4(DI)(R10*1), Y3
+	VPBROADCASTD 4(DI)(R9*1), Y3
 	VPADDD       (R8), Y3, Y2
 	VPADDD       32(R8), Y3, Y3
-	VPBROADCASTD 8(DI)(R10*1), Y5
+	VPBROADCASTD 8(DI)(R9*1), Y5
 	VPADDD       (R8), Y5, Y4
 	VPADDD       32(R8), Y5, Y5
 	ADDQ         $+64, R8
@@ -956,7 +956,7 @@ loop3:
 	VPADDD       Y10, Y5, Y5
 	ADDQ         $+64, AX
 	ADDQ         $+1024, BX
-	SUBQ         $+32, R9
+	SUBQ         $+32, R10
 	JNZ          loop3
 	VBROADCASTSS (DI), Y6
 	VCVTDQ2PS    Y0, Y0
@@ -985,8 +985,8 @@ loop3:
 	VMULPS       Y0, Y5, Y5
 	VADDPS       160(DX), Y5, Y5
 	VMOVUPS      Y5, 160(DX)
-	MOVQ         ldscale+104(FP), R9
-	LEAQ         (DI)(R9*4), DI
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (DI)(R10*4), DI
 	TESTQ        SI, SI
 	JNZ          block3
 	MOVQ         ldc+240(FP), CX
@@ -1116,20 +1116,20 @@ started2:
 	MOVQ k+8(FP), SI
 	MOVQ ofColumns_base+136(FP), R8
 	MOVQ 312(SP), DI
-	MOVQ ofRows_base+80(FP), R10
-	MOVQ scale_base+56(FP), R9
-	SUBQ R9, R10
+	MOVQ ofRows_base+80(FP), R9
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
 
 block2:
-	// a block has n of the k elements
-	MOVQ         $0x00000040, R9
-	CMPQ         SI, R9
-	CMOVQLT      SI, R9
-	SUBQ         R9, SI
-	VPBROADCASTD (DI)(R10*1), Y1
+	// a block has n of the k steps
+	MOVQ         $0x00000040, R10
+	CMPQ         SI, R10
+	CMOVQLT      SI, R10
+	SUBQ         R10, SI
+	VPBROADCASTD (DI)(R9*1), Y1
 	VPADDD       (R8), Y1, Y0
 	VPADDD       32(R8), Y1, Y1
-	VPBROADCASTD 4(DI)(R10*1), Y3
+	VPBROADCASTD 4(DI)(R9*1), Y3
 	VPADDD       (R8), Y3, Y2
 	VPADDD       32(R8), Y3, Y3
 	ADDQ         $+64, R8
@@ -1329,7 +1329,7 @@ loop2:
 	VPADDD       Y8, Y3, Y3
 	ADDQ         $+64, AX
 	ADDQ         $+1024, BX
-	SUBQ         $+32, R9
+	SUBQ         $+32, R10
 	JNZ          loop2
 	VBROADCASTSS (DI), Y4
 	VCVTDQ2PS    Y0, Y0
@@ -1349,8 +1349,8 @@ loop2:
 	VMULPS       Y0, Y3, Y3
 	VADDPS       96(DX), Y3, Y3
 	VMOVUPS      Y3, 96(DX)
-	MOVQ         ldscale+104(FP), R9
-	LEAQ         (DI)(R9*4), DI
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (DI)(R10*4), DI
 	TESTQ        SI, SI
 	JNZ          block2
 	MOVQ         ldc+240(FP), CX
@@ -1456,17 +1456,17 @@ started1:
 	MOVQ k+8(FP), BX
 	MOVQ ofColumns_base+136(FP), DI
 	MOVQ 312(SP), SI
-	MOVQ ofRows_base+80(FP), R9
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, R9
+	MOVQ ofRows_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
 
 block1:
-	// a block has n of the k elements
-	MOVQ         $0x00000040, R8
-	CMPQ         BX, R8
-	CMOVQLT      BX, R8
-	SUBQ         R8, BX
-	VPBROADCASTD (SI)(R9*1), Y1
+	// a block has n of the k steps
+	MOVQ         $0x00000040, R9
+	CMPQ         BX, R9
+	CMOVQLT      BX, R9
+	SUBQ         R9, BX
+	VPBROADCASTD (SI)(R8*1), Y1
 	VPADDD       (DI), Y1, Y0
 	VPADDD       32(DI), Y1, Y1
 	ADDQ         $+64, DI
@@ -1586,7 +1586,7 @@ loop1:
 	VPADDD       Y6, Y1, Y1
 	ADDQ         $+64, AX
 	ADDQ         $+1024, DX
-	SUBQ         $+32, R8
+	SUBQ         $+32, R9
 	JNZ          loop1
 	VBROADCASTSS (SI), Y2
 	VCVTDQ2PS    Y0, Y0
@@ -1597,8 +1597,8 @@ loop1:
 	VMULPS       Y2, Y1, Y1
 	VADDPS       32(CX), Y1, Y1
 	VMOVUPS      Y1, 32(CX)
-	MOVQ         ldscale+104(FP), R8
-	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldscale+104(FP), R9
+	LEAQ         (SI)(R9*4), SI
 	TESTQ        BX, BX
 	JNZ          block1
 	MOVQ         ldc+240(FP), DX
