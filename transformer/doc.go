@@ -1,8 +1,7 @@
 // Package transformer has the layers of transformer models, as in the papers:
 // attention, feed-forward networks, normalizations, embeddings, positions and
 // masks, a layer and a stack of them, the cache of decoding, and the loader that
-// takes their weights from a checkpoint. It does inference, plus the gradients of
-// attention maps that interpretability asks for. Whole models are in package
+// takes their weights from a checkpoint. It does inference. Whole models are in package
 // models.
 //
 // # Shapes

@@ -1,7 +1,5 @@
 package transformer
 
-import "math"
-
 // NormConfig describes a normalization.
 type NormConfig struct {
 	// Shape is the size of the last axes that are normalized together: {D} for
@@ -86,40 +84,4 @@ func (n *Norm) Forward(ws *Workspace, dst, x []float32) error {
 		ws.Threads.LayerNorm(dst, x, rows, n.size, n.Weight, n.Bias, n.Eps)
 	}
 	return nil
-}
-
-// normBackward is Backward of one row: with z = (x-mean)*rstd and g = dy*weight,
-//
-//	dx = rstd * (g - mean(g) - z*mean(g*z))
-//
-// where RMS normalization has neither mean. It is computed in float64, since
-// gradients are asked for rarely.
-func normBackward(dx, x, dy []float32, n *Norm) {
-	count := float64(len(x))
-	mean, variance := 0.0, 0.0
-	if !n.RMS {
-		for _, v := range x {
-			mean += float64(v)
-		}
-		mean /= count
-	}
-	for _, v := range x {
-		d := float64(v) - mean
-		variance += d * d
-	}
-	rstd := 1 / math.Sqrt(variance/count+float64(n.Eps))
-	sum, dot := 0.0, 0.0 // means of g and g*z
-	for i, v := range x {
-		g := float64(dy[i]) * float64(n.Weight[i])
-		sum += g
-		dot += g * (float64(v) - mean) * rstd
-	}
-	sum, dot = sum/count, dot/count
-	if n.RMS {
-		sum = 0
-	}
-	for i, v := range x {
-		g, z := float64(dy[i])*float64(n.Weight[i]), (float64(v)-mean)*rstd
-		dx[i] = float32(rstd * (g - sum - z*dot))
-	}
 }

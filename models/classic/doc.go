@@ -4,7 +4,8 @@
 // hub see package models.
 //
 // Constructors take a configuration, names where there are several, the weights, and the
-// prefix under which they are. Unlike those of package models, the parts of these models
+// prefix under which they are; [AttentionBackward] gives the gradients of attention maps
+// that interpretability asks for. Unlike those of package models, the parts of these models
 // are open to a look inside: see Trace of [transformer.Workspace].
 package classic
 

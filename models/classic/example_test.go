@@ -126,7 +126,7 @@ func ExampleBERT() {
 
 // The gradients of attention weights tell which of them a result depends on: a
 // key that is attended to but whose value is not used gets none.
-func ExampleMultiHeadAttention_Backward() {
+func ExampleAttentionBackward() {
 	identity := safetensors.Tensor{Shape: []int{2, 2}, Data: []float32{1, 0, 0, 1}}
 	a, err := transformer.NewMultiHeadAttention(transformer.AttentionConfig{Dim: 2, Heads: 1},
 		transformer.AttentionNames{Query: "q.", Key: "k.", Value: "v."},
@@ -139,7 +139,7 @@ func ExampleMultiHeadAttention_Backward() {
 
 	// The loss is column 1 of row 0 of the output.
 	gradient := make([]float32, 9)
-	check(a.Backward(ws, transformer.AttentionGradients{Weights: gradient}, in, []float32{0, 1, 0, 0, 0, 0}))
+	check(classic.AttentionBackward(ws, a, classic.AttentionGradients{Weights: gradient}, in, []float32{0, 1, 0, 0, 0, 0}))
 	fmt.Printf("row 0 attends with %.3f\n", in.Weights[:3])
 	fmt.Println("gradient          ", gradient[:3])
 	// Output:

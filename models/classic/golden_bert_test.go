@@ -67,7 +67,7 @@ func bertCrossAttention(g *golden) {
 		ones[i] = 1
 	}
 	gradient := make([]float32, batch*heads*lenQ*lenK)
-	g.ok(self.Backward(g.ws, tf.AttentionGradients{Weights: gradient}, in, ones))
+	g.ok(classic.AttentionBackward(g.ws, self, classic.AttentionGradients{Weights: gradient}, in, ones))
 	g.check("grad.sum_context.probs", gradient)
 
 	// With output projection, residual connection and normalization.
@@ -81,12 +81,12 @@ func bertCrossAttention(g *golden) {
 	g.check("out.attention_output", y)
 
 	dSum := make([]float32, len(sum))
-	g.ok(n.Backward(dSum, sum, g.tensor("in.grad_output")))
-	grads := tf.AttentionGradients{
+	g.ok(classic.NormBackward(n, dSum, sum, g.tensor("in.grad_output")))
+	grads := classic.AttentionGradients{
 		Weights: make([]float32, len(weights)), Scores: make([]float32, len(weights)),
 		Query: make([]float32, len(x)), Key: make([]float32, len(encoder)), Value: make([]float32, len(encoder)),
 	}
-	g.ok(a.Backward(g.ws, grads, in, dSum))
+	g.ok(classic.AttentionBackward(g.ws, a, grads, in, dSum))
 	g.check("grad.weighted_attention.probs", grads.Weights)
 	g.check("grad.weighted_attention.scores", grads.Scores)
 	g.check("grad.weighted_attention.hidden_states", tftest.AddSlices(grads.Query, dSum))

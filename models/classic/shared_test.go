@@ -71,8 +71,8 @@ func TestSharedModels(t *testing.T) {
 	attention := torch.Encoder.Layers[0].Self
 	out := tftest.Normal(4, 64*64)
 	uses["gradients"] = func(ws *tf.Workspace) (any, error) {
-		g := tf.AttentionGradients{Query: make([]float32, 64*64), Weights: make([]float32, 2*4*32*32)}
-		return g, attention.Backward(ws, g, tf.AttentionInput{Query: source.X, Batch: source.Batch}, out)
+		g := classic.AttentionGradients{Query: make([]float32, 64*64), Weights: make([]float32, 2*4*32*32)}
+		return g, classic.AttentionBackward(ws, attention, g, tf.AttentionInput{Query: source.X, Batch: source.Batch}, out)
 	}
 
 	// A file that several models are loaded from at once.

@@ -1,4 +1,4 @@
-package transformer_test
+package classic_test
 
 import (
 	"errors"
@@ -9,8 +9,12 @@ import (
 	"github.com/avoformer/avoformer/internal/naive"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels/ref"
+	"github.com/avoformer/avoformer/models/classic"
 	tf "github.com/avoformer/avoformer/transformer"
 )
+
+// separate is names of an attention whose projections are apart.
+var separate = tf.AttentionNames{Query: "q.", Key: "k.", Value: "v.", Out: "o.", QueryNorm: "qn.", KeyNorm: "kn."}
 
 // numeric is the gradient of loss at x by central differences in float64.
 func numeric(x []float32, loss func(x []float64) float64) []float32 {
@@ -55,14 +59,14 @@ func TestAttentionGradients(t *testing.T) {
 		"cross":         {Dim: dim, KeyWidth: keyDim, Heads: 2, Bias: true, CrossOnly: true},
 		"self in three": {Dim: dim, Heads: 2, Bias: true, CrossOnly: true},
 	} {
-		a := tftest.Must(tf.NewMultiHeadAttention(c, layerNames.Attention, tf.Random(1), ""))(t)
+		a := tftest.Must(tf.NewMultiHeadAttention(c, separate, tf.Random(1), ""))(t)
 		x, kv, out := tftest.Normal(1, lenQ*dim), tftest.Normal(2, lenK*keyDim), tftest.Normal(3, lenQ*a.OutDim)
 		in := tf.AttentionInput{Query: x, Batch: tf.Uniform(1, lenQ), Mask: tf.Causal()}
 		keys := lenQ
 		if name == "cross" {
 			in.Key, in.KeyBatch, keys = kv, tf.Uniform(1, lenK), lenK
 		}
-		g := tf.AttentionGradients{Query: make([]float32, len(x)), Weights: make([]float32, a.Heads*lenQ*keys), Scores: make([]float32, a.Heads*lenQ*keys)}
+		g := classic.AttentionGradients{Query: make([]float32, len(x)), Weights: make([]float32, a.Heads*lenQ*keys), Scores: make([]float32, a.Heads*lenQ*keys)}
 		loss := func(x, kv []float64) float64 {
 			y, _ := naive.MultiHeadAttention(a, x, kv, naive.Causal)
 			return dot(y, out)
@@ -70,7 +74,7 @@ func TestAttentionGradients(t *testing.T) {
 		if name == "cross" {
 			g.Key, g.Value = make([]float32, len(kv)), make([]float32, len(kv))
 		}
-		tftest.NoError(t, a.Backward(new(tf.Workspace), g, in, out))
+		tftest.NoError(t, classic.AttentionBackward(new(tf.Workspace), a, g, in, out))
 		if name == "cross" {
 			compareGradient(t, name+", query", g.Query, numeric(x, func(x []float64) float64 { return loss(x, ref.Widen(kv)) }))
 			compareGradient(t, name+", keys and values", tftest.AddSlices(g.Key, g.Value), numeric(kv, func(kv []float64) float64 { return loss(ref.Widen(x), kv) }))
@@ -93,18 +97,18 @@ func TestAttentionGradients(t *testing.T) {
 // TestHeadMaskGradients: a masked head's weights change nothing, and a batch is
 // its sequences one by one.
 func TestHeadMaskGradients(t *testing.T) {
-	a := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, Bias: true, OutBias: true}, layerNames.Attention, tf.Random(1), ""))(t)
+	a := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, Bias: true, OutBias: true}, separate, tf.Random(1), ""))(t)
 	batch := tf.Ragged(2, 3)
 	x, out := tftest.Normal(1, 5*8), tftest.Normal(2, 5*8)
 	in := tf.AttentionInput{Query: x, Batch: batch, HeadMask: []float32{0, 2}}
-	g := tf.AttentionGradients{Weights: make([]float32, 2*(4+9)), Query: make([]float32, 40)}
-	tftest.NoError(t, a.Backward(new(tf.Workspace), g, in, out))
+	g := classic.AttentionGradients{Weights: make([]float32, 2*(4+9)), Query: make([]float32, 40)}
+	tftest.NoError(t, classic.AttentionBackward(new(tf.Workspace), a, g, in, out))
 	if !slices.Equal(g.Weights[:4], make([]float32, 4)) || slices.Equal(g.Weights[4:8], make([]float32, 4)) {
 		t.Errorf("gradients %v, want 0 of head 0 only", g.Weights)
 	}
-	second := tf.AttentionGradients{Weights: make([]float32, 2*9), Query: make([]float32, 24)}
+	second := classic.AttentionGradients{Weights: make([]float32, 2*9), Query: make([]float32, 24)}
 	in.Query, in.Batch = x[16:], tf.Uniform(1, 3)
-	tftest.NoError(t, a.Backward(new(tf.Workspace), second, in, out[16:]))
+	tftest.NoError(t, classic.AttentionBackward(new(tf.Workspace), a, second, in, out[16:]))
 	compareGradient(t, "weights of sequence 1", g.Weights[8:], second.Weights)
 	compareGradient(t, "rows of sequence 1", g.Query[16:], second.Query)
 }
@@ -114,22 +118,26 @@ func TestNormGradients(t *testing.T) {
 		n := tftest.Must(tf.NewNorm(tf.NormConfig{Shape: []int{7}, Eps: 1e-3, RMS: rms}, tf.Random(1), ""))(t)
 		x, dy := tftest.Normal(1, 3*7), tftest.Normal(2, 3*7)
 		dx := make([]float32, len(x))
-		tftest.NoError(t, n.Backward(dx, x, dy))
+		tftest.NoError(t, classic.NormBackward(n, dx, x, dy))
 		compareGradient(t, "norm", dx, numeric(x, func(x []float64) float64 { return dot(naive.Norm(n, x), dy) }))
 	}
 }
 
 func TestGradientErrors(t *testing.T) {
-	a := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, Rotary: &tf.RotaryConfig{Pairing: tf.PairHalves, MaxPositions: 9}}, layerNames.Attention, tf.Random(1), ""))(t)
+	a := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, Rotary: &tf.RotaryConfig{Pairing: tf.PairHalves, MaxPositions: 9}}, separate, tf.Random(1), ""))(t)
+	normed := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, QKNorm: &tf.NormConfig{Eps: 1e-6}}, separate, tf.Random(1), ""))(t)
 	in := tf.AttentionInput{Query: tftest.Normal(1, 16), Batch: tf.Uniform(1, 2)}
-	back := func(g tf.AttentionGradients, out []float32) error { return a.Backward(new(tf.Workspace), g, in, out) }
+	back := func(g classic.AttentionGradients, out []float32) error {
+		return classic.AttentionBackward(new(tf.Workspace), a, g, in, out)
+	}
 	out := make([]float32, 16)
-	tftest.NoError(t, back(tf.AttentionGradients{Weights: make([]float32, 8)}, out))
+	tftest.NoError(t, back(classic.AttentionGradients{Weights: make([]float32, 8)}, out))
 	for name, c := range map[string]struct{ err, want error }{
-		"inputs through rotary": {back(tf.AttentionGradients{Query: out}, out), tf.ErrConfig},
-		"weights":               {back(tf.AttentionGradients{Weights: make([]float32, 7)}, out), tf.ErrShape},
-		"scores":                {back(tf.AttentionGradients{Scores: make([]float32, 9)}, out), tf.ErrShape},
-		"gradient of result":    {back(tf.AttentionGradients{}, out[1:]), tf.ErrShape},
+		"inputs through rotary": {back(classic.AttentionGradients{Query: out}, out), tf.ErrConfig},
+		"inputs through norms":  {classic.AttentionBackward(new(tf.Workspace), normed, classic.AttentionGradients{Query: out}, in, out), tf.ErrConfig},
+		"weights":               {back(classic.AttentionGradients{Weights: make([]float32, 7)}, out), tf.ErrShape},
+		"scores":                {back(classic.AttentionGradients{Scores: make([]float32, 9)}, out), tf.ErrShape},
+		"gradient of result":    {back(classic.AttentionGradients{}, out[1:]), tf.ErrShape},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, c.err, c.want)
