@@ -2,4 +2,4 @@
 // kernels and package transformer for the layers made of them.
 package avoformer
 
-//go:generate go run -C asm ./cmd/kernelgen
+//go:generate env GOWORK=off go run -C asm ./cmd/kernelgen

@@ -1,7 +1,7 @@
 // Benchcheck compares the speed of a revision of this library with that of the working tree, and fails
 // where the latter is slower by more than a threshold.
 //
-//	go run -C bench ./cmd/benchcheck -base main -bench 'Gemm|Softmax'
+//	GOWORK=off go run -C bench ./cmd/benchcheck -base main -bench 'Gemm|Softmax'
 //
 // Both are driven by the working tree's benchmarks: two test binaries that differ in the library alone
 // run in turn, and benchstat's statistics decide. Where these benchmarks do not build with the revision,

@@ -1,10 +1,10 @@
 // Report measures this library and every other that the machine has, taking turns, and writes tables
 // and plots.
 //
-//	go run -C bench ./cmd/report -quick            print the table of a chosen subset, in about 2 minutes
-//	go run -C bench ./cmd/report                   results/<cpu>.md with plots
-//	go run -C bench ./cmd/report -merge -cases softmax    measure a part of it again
-//	go run -C bench ./cmd/report -render results/<cpu>.json
+//	GOWORK=off go run -C bench ./cmd/report -quick            print the table of a chosen subset, in about 2 minutes
+//	GOWORK=off go run -C bench ./cmd/report                   results/<cpu>.md with plots
+//	GOWORK=off go run -C bench ./cmd/report -merge -cases softmax    measure a part of it again
+//	GOWORK=off go run -C bench ./cmd/report -render results/<cpu>.json
 package main
 
 import (
@@ -161,7 +161,7 @@ func relative(from, to string) (string, error) {
 
 // command is how to make the report again.
 func command() string {
-	s := "go run -C bench ./cmd/report"
+	s := "GOWORK=off go run -C bench ./cmd/report"
 	for _, a := range os.Args[1:] {
 		if strings.ContainsAny(a, " ()") {
 			a = "'" + a + "'"
