@@ -73,8 +73,8 @@ func blocks(name string, l kernel.BlockLayout, bytes Expr, layout ...string) Ker
 			{Tier: "AVX512", Needs: []Feature{AVX512VNNI}, Body: blocksX86(l, kernel.DotQuads)},
 			{Tier: "AVX512", Body: blocksX86(l, kernel.DotPairs)},
 			{Tier: "AVX2", Needs: []Feature{F16C}, Body: blocksX86(l, kernel.DotPairs)},
-			{Tier: "NEON", Needs: []Feature{DotProd}, Body: blocksNEON(l, true)},
-			{Tier: "NEON", Body: blocksNEON(l, false)},
+			{Tier: "NEON", Needs: []Feature{DotProd}, Body: blocksNEON(l, kernel.NEONQuads)},
+			{Tier: "NEON", Body: blocksNEON(l, kernel.NEONWords)},
 		},
 	}
 }
@@ -83,6 +83,6 @@ func blocksX86(l kernel.BlockLayout, dot kernel.Int8Dot) func(Tier) kernel.Body 
 	return func(Tier) kernel.Body { return kernel.BlocksX86(l, dot) }
 }
 
-func blocksNEON(l kernel.BlockLayout, dotprod bool) func(Tier) kernel.Body {
-	return func(Tier) kernel.Body { return kernel.BlocksNEON(l, dotprod) }
+func blocksNEON(l kernel.BlockLayout, dot kernel.NEONDot) func(Tier) kernel.Body {
+	return func(Tier) kernel.Body { return kernel.BlocksNEON(l, dot) }
 }

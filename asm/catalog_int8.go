@@ -102,13 +102,20 @@ var int8Kernels = []Kernel{
 		Body:  func(Tier) kernel.Body { return kernel.WinogradColumnsX86() },
 	},
 	{
+		File: "int8", Source: "gemm_int8_neon.go", Name: "int8Octets",
+		Doc:    int8Doc("0", "a[i*lda+p] * b[p/8*8*nr+8*j+p%8]"),
+		Params: int8Params(Int8, Int8),
+		Close:  Closeness{Exact: true},
+		On:     []On{{Tier: "NEON", Needs: []Feature{I8MM}, Body: int8NEON(kernel.NEONOctets)}},
+	},
+	{
 		File: "int8", Source: "gemm_int8_neon.go", Name: "int8Dots",
 		Doc:    int8Doc("0", "a[i*lda+p] * b[p/4*4*nr+4*j+p%4]"),
 		Params: int8Params(Int8, Int8),
 		Close:  Closeness{Exact: true},
 		On: []On{
-			{Tier: "NEON", Needs: []Feature{DotProd}, Body: int8NEON(true)},
-			{Tier: "NEON", Body: int8NEON(false)},
+			{Tier: "NEON", Needs: []Feature{DotProd}, Body: int8NEON(kernel.NEONQuads)},
+			{Tier: "NEON", Body: int8NEON(kernel.NEONWords)},
 		},
 	},
 }
@@ -117,8 +124,8 @@ func int8X86(dot kernel.Int8Dot) func(Tier) kernel.Body {
 	return func(Tier) kernel.Body { return kernel.Int8PanelX86(kernel.Int8Rows, dot) }
 }
 
-func int8NEON(dotprod bool) func(Tier) kernel.Body {
-	return func(Tier) kernel.Body { return kernel.Int8PanelNEON(dotprod) }
+func int8NEON(dot kernel.NEONDot) func(Tier) kernel.Body {
+	return func(Tier) kernel.Body { return kernel.Int8PanelNEON(dot) }
 }
 
 func quantizeDoc(x string) []string {

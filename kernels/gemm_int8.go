@@ -12,18 +12,19 @@ import "github.com/avoformer/avoformer/kernels/internal/simd"
 type int8Kind uint8
 
 const (
-	noInt8    int8Kind = iota
-	int8Quads          // unsigned weights, larger by 128, four of a column side by side
-	int8Pairs          // two of a column side by side, and A in 16 bits
-	int8Dots           // four of a column side by side
-	blocks8            // in blocks, as are those that follow; see gemm_blocks.go
+	noInt8     int8Kind = iota
+	int8Quads           // unsigned weights, larger by 128, four of a column side by side
+	int8Pairs           // two of a column side by side, and A in 16 bits
+	int8Dots            // four of a column side by side
+	int8Octets          // eight of a column side by side
+	blocks8             // in blocks, as are those that follow; see gemm_blocks.go
 	blocks4
 	blocks4K
 	blocks6K
 )
 
 // columnScales says that columns have scales, which lie behind the panels.
-func (k int8Kind) columnScales() bool { return k == int8Quads || k == int8Pairs || k == int8Dots }
+func (k int8Kind) columnScales() bool { return k > noInt8 && k < blocks8 }
 
 // block is how many elements of a row of A have a scale in common.
 func (k int8Kind) block() int {
@@ -50,6 +51,8 @@ func int8KindOn(isa ISA) int8Kind {
 		return int8Quads
 	case simd.KernelInt8Pairs.On(isa).ISA != Generic:
 		return int8Pairs
+	case simd.KernelInt8Octets.On(isa).ISA != Generic:
+		return int8Octets
 	}
 	return int8Dots
 }
@@ -63,8 +66,11 @@ const int8Step = 32
 
 // side is how many elements of a column lie side by side.
 func (k int8Kind) side() int {
-	if k == int8Pairs {
+	switch k {
+	case int8Pairs:
 		return 2
+	case int8Octets:
+		return 8
 	}
 	return 4
 }
@@ -239,6 +245,8 @@ func (r *int8Rows) multiply(x int8Product) {
 			return
 		}
 		simd.Int8Pairs(x.isa, x.m, k, simd.Int8Block, x.nr, r.words[first:], r.ld, scale, r.rows, asInt8(x.b), x.scales, x.bias, add, x.c, x.ldc)
+	case int8Octets:
+		simd.Int8Octets(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, r.rows, asInt8(x.b), x.scales, x.bias, add, x.c, x.ldc)
 	default:
 		simd.Int8Dots(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, r.rows, asInt8(x.b), x.scales, x.bias, add, x.c, x.ldc)
 	}

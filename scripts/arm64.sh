@@ -4,19 +4,34 @@
 #
 # It fails if a test fails, if the tier did not run, or if one of its kernels was
 # never called. The CPU modelled is a Neoverse N1: what has no place on the
-# first 64-bit servers stops there as an illegal instruction. Arguments are
-# passed to go test, for example -run=Softmax; the check that every kernel was
-# called is left out then. PACKAGES names other packages than ./... .
+# first 64-bit servers stops there as an illegal instruction. Products of int8, and
+# the kernels that need more, then run on a CPU with all features of arm64, and the
+# products on one with none. Arguments are passed to go test, for example
+# -run=Softmax; the other CPUs and the check that every kernel was called are left
+# out then. PACKAGES names other packages than ./... .
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra packages <<<"${PACKAGES:-./...}"
-cover=$(mktemp)
-trap 'rm -f "$cover"' EXIT
+covers=$(mktemp -d)
+trap 'rm -rf "$covers"' EXIT
 
-qemu="qemu-aarch64-static -cpu neoverse-n1"
-export GOOS=linux GOARCH=arm64 CGO_ENABLED=0
-AVOFORMER_REQUIRE=neon AVOFORMER_ISA=neon go test -short -timeout 30m -exec "$qemu" \
-	-coverpkg=./kernels/internal/simd -coverprofile="$cover" "$@" "${packages[@]}"
-AVOFORMER_EMULATED=1 go test -short -timeout 30m -tags purego -exec "$qemu" "$@" "${packages[@]}"
-unset GOOS GOARCH CGO_ENABLED
-[ $# -gt 0 ] || go run ./scripts/tierran NEON "$cover"
+# on CPU ARGUMENT...: go test
+on() {
+	local qemu="qemu-aarch64-static -cpu $1"
+	shift
+	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go test -short -timeout 30m -exec "$qemu" "$@"
+}
+# neon CPU ARGUMENT...: go test on the tier, with what it covers in a file named by the CPU
+neon() {
+	AVOFORMER_REQUIRE=neon AVOFORMER_ISA=neon on "$1" \
+		-coverpkg=./kernels/internal/simd -coverprofile="$covers/$1" "${@:2}"
+}
+
+neon neoverse-n1 "$@" "${packages[@]}"
+AVOFORMER_EMULATED=1 on neoverse-n1 -tags purego "$@" "${packages[@]}"
+[ $# = 0 ] || exit 0
+neon max -run '^(TestInt8Bits|TestCatalog)$//i8mm$' ./kernels ./kernels/internal/simd
+neon cortex-a72 -run '^TestInt8Bits$' ./kernels
+go run ./scripts/tierran NEON "$covers/neoverse-n1"
+go run ./scripts/tierran NEONDotProd "$covers/neoverse-n1"
+go run ./scripts/tierran NEONI8MM "$covers/max"

@@ -5,16 +5,15 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// BlocksNEON emits the micro-kernel of products with weights in blocks for NEON, with or without
-// the instruction that adds products of bytes. Weights of less than 8 bits are bytes with a sign
-// as they are, and those of 8 bits without their highest one. Without SDOT a tile has half the
-// columns, and each column two sums, as in int8NEON.
-func BlocksNEON(l BlockLayout, dotprod bool) Body {
+// BlocksNEON emits the micro-kernel of products with weights in blocks for NEON, by SDOT or by
+// way of words. Weights of less than 8 bits are bytes with a sign as they are, and those of 8 bits
+// without their highest one.
+func BlocksNEON(l BlockLayout, dot NEONDot) Body {
 	return Body{NEON: func(x *vec.NEON) {
-		g := &blocksNEON{int8NEON: int8NEON{NEON: x, dotprod: dotprod, columns: 8}, BlockLayout: l}
+		g := &blocksNEON{int8NEON: newInt8NEON(x, dot), BlockLayout: l}
 		mr := 2
-		if dotprod {
-			mr, g.columns = 4, int8NEONColumns
+		if dot == NEONQuads {
+			mr = 4
 		}
 		g.begin()
 		g.strips(func() { g.rows(mr, g.tile) })
@@ -22,7 +21,7 @@ func BlocksNEON(l BlockLayout, dotprod bool) Body {
 }
 
 type blocksNEON struct {
-	int8NEON
+	*int8NEON
 	BlockLayout
 
 	// What is in turn: the head of the block, the unit, and the scales of the rows and what they
@@ -150,7 +149,7 @@ func (g *blocksNEON) sixth(upper arm64.Vec, s int, b arm64.Vec) {
 
 // multiply adds the products of four elements of a row and four others to the sums.
 func (g *blocksNEON) multiply(sums []arm64.Vec, a0, a1 arm64.Element, b0, b1 arm64.Vec, v int) {
-	if g.dotprod {
+	if g.dot == NEONQuads {
 		g.VSDOT(a0, b0.B16(), sums[v].S4())
 		g.VSDOT(a1, b1.B16(), sums[v].S4())
 		return
@@ -206,8 +205,8 @@ func (g *blocksNEON) addGroup(c arm64.GP, sums [][]arm64.Vec, n int) {
 		}
 		at := g.GP()
 		g.MOVD(c, at)
-		for i, s := range sums {
-			sum := g.sum(s, v)
+		for i := range sums {
+			sum := g.sum(sums, i, v)
 			if g.Bits < 8 && !g.Least {
 				g.VADD(start[i].S4(), sum.S4(), sum.S4())
 			}

@@ -10,19 +10,28 @@ import (
 // int8NEONColumns is the number of columns of a panel of B.
 const int8NEONColumns = 16
 
-// Int8PanelNEON emits the micro-kernel of int8 products for NEON, with or without the
-// instruction that adds products of bytes. B has four elements of each column side by
-// side. A tile's integer sums stay in registers for a block of k; then they are scaled
-// and added to C.
-//
-// Without SDOT, bytes are multiplied to words, of which two make no overflow, and pairs
-// of words added to the sums; so each column has two sums, and a tile half the columns.
-func Int8PanelNEON(dotprod bool) Body {
+// NEONDot is how bytes are multiplied on arm64.
+type NEONDot int
+
+const (
+	// NEONWords: SMULL makes products words, of which two make no overflow, and SADALP adds pairs
+	// of words to sums; so each column has two sums, and a tile half the columns.
+	NEONWords NEONDot = iota
+	// NEONQuads: SDOT adds four products to each sum.
+	NEONQuads
+	// NEONOctets: SMMLA adds eight products to the sums of two rows and two columns.
+	NEONOctets
+)
+
+// Int8PanelNEON emits the micro-kernel of int8 products for NEON. B has four elements of each
+// column side by side, or eight for SMMLA. A tile's integer sums stay in registers for a block
+// of k; then they are scaled and added to C.
+func Int8PanelNEON(dot NEONDot) Body {
 	return Body{NEON: func(x *vec.NEON) {
-		g := &int8NEON{NEON: x, dotprod: dotprod, columns: 8}
+		g := newInt8NEON(x, dot)
 		mr := 4
-		if dotprod {
-			mr, g.columns = 6, int8NEONColumns
+		if dot != NEONWords {
+			mr = 6
 		}
 		g.begin()
 		g.b, g.weight, g.bias = g.LoadInt(x.Param("b").Base()), g.LoadInt(x.Param("weight").Base()), g.LoadInt(x.Param("bias").Base())
@@ -35,9 +44,18 @@ func Int8PanelNEON(dotprod bool) Body {
 	}}
 }
 
+// newInt8NEON has tiles of all columns where there are registers for their sums.
+func newInt8NEON(x *vec.NEON, dot NEONDot) *int8NEON {
+	g := &int8NEON{NEON: x, dot: dot, columns: int8NEONColumns}
+	if dot == NEONWords {
+		g.columns = 8
+	}
+	return g
+}
+
 type int8NEON struct {
 	*vec.NEON
-	dotprod           bool
+	dot               NEONDot
 	columns, first    int      // of the tile: how many, and which of the panel's is the first
 	b, c              arm64.GP // at the tile's first column, as are
 	weight, bias      arm64.GP
@@ -108,15 +126,18 @@ func (g *int8NEON) tile(rows []arm64.GP, c, scale arm64.GP, label func(string) s
 		av[i] = g.V()
 		g.FMOVQ(arm64.Post(rows[i], 16), av[i])
 	}
-	if g.dotprod {
-		g.dots(sums, av, b)
-	} else {
+	switch g.dot {
+	case NEONWords:
 		g.products(sums, av, b)
+	case NEONQuads:
+		g.dots(sums, av, b)
+	case NEONOctets:
+		g.matrices(sums, av, b)
 	}
 	g.ADD(arm64.Imm(16*int8NEONColumns), b, b)
 	g.SUBS(arm64.Imm(16), n, n)
 	g.BCond(arm64.NE, label("loop"))
-	g.addTo(c, sums, s)
+	g.addTo(c, h, sums, s)
 	g.ADD(g.ldscale, s, s)
 	g.CBNZ(k, label("block"))
 
@@ -140,11 +161,15 @@ func (g *int8NEON) withRow(param string, from, c arm64.GP, h int, f func(m, n, d
 	}, true)
 }
 
-// newSums are sums of zero: of four columns each with dotprod, and of two otherwise.
+// newSums are sums of zero: of a row and four columns with SDOT, of a row and two columns
+// without, and of two rows and two columns with SMMLA.
 func (g *int8NEON) newSums(h int) [][]arm64.Vec {
-	n := g.columns / 4
-	if !g.dotprod {
-		n = g.columns / 2
+	n := g.columns / 2
+	switch g.dot {
+	case NEONQuads:
+		n = g.columns / 4
+	case NEONOctets:
+		h = (h + 1) / 2
 	}
 	sums := make([][]arm64.Vec, h)
 	for i := range sums {
@@ -189,6 +214,28 @@ func (g *int8NEON) dots(sums [][]arm64.Vec, av []arm64.Vec, b arm64.GP) {
 	}
 }
 
+// matrices multiplies 16 elements of each row and column, two rows and two columns at a time. The
+// last of an odd number of rows is its own neighbour.
+func (g *int8NEON) matrices(sums [][]arm64.Vec, av []arm64.Vec, b arm64.GP) {
+	pairs := make([][2]arm64.Vec, len(sums)) // eight elements of each row, and eight more
+	for p := range pairs {
+		x, y := av[2*p], av[min(2*p+1, len(av)-1)]
+		pairs[p] = [2]arm64.Vec{g.V(), g.V()}
+		g.VZIP1(y.D2(), x.D2(), pairs[p][0].D2())
+		g.VZIP2(y.D2(), x.D2(), pairs[p][1].D2())
+	}
+	for octet := range 2 {
+		for v := 0; v < g.columns/2; v += 2 {
+			b0, b1 := g.V(), g.V()
+			g.FLDPQ(arm64.At(b, octet*8*int8NEONColumns+16*v), b0, b1)
+			for p, a := range pairs {
+				g.VSMMLA(b0.B16(), a[octet].B16(), sums[p][v].S4())
+				g.VSMMLA(b1.B16(), a[octet].B16(), sums[p][v+1].S4())
+			}
+		}
+	}
+}
+
 // products is dots without that instruction, two quads at a time.
 func (g *int8NEON) products(sums [][]arm64.Vec, av []arm64.Vec, b arm64.GP) {
 	for quad := 0; quad < 4; quad += 2 {
@@ -217,25 +264,33 @@ func (g *int8NEON) words(sums []arm64.Vec, a0, a1 arm64.Element, b0, b1 arm64.Ve
 	g.VSADALP(high.H8(), sums[2*v+1].S4())
 }
 
-// sum is a row's sums of vector v of columns.
-func (g *int8NEON) sum(sums []arm64.Vec, v int) arm64.Vec {
-	if g.dotprod {
-		return sums[v]
+// sum is the sums of row i and vector v of columns.
+func (g *int8NEON) sum(sums [][]arm64.Vec, i, v int) arm64.Vec {
+	switch g.dot {
+	case NEONWords:
+		s := sums[i][2*v:]
+		g.VADDP(s[1].S4(), s[0].S4(), s[0].S4())
+		return s[0]
+	case NEONOctets:
+		s, zip, row := sums[i/2][2*v:], g.VZIP1, g.V()
+		if i%2 == 1 {
+			zip = g.VZIP2
+		}
+		zip(s[1].D2(), s[0].D2(), row.D2())
+		return row
 	}
-	sum := sums[2*v]
-	g.VADDP(sums[2*v+1].S4(), sum.S4(), sum.S4())
-	return sum
+	return sums[i][v]
 }
 
 // addTo adds a block's sums, scaled, to C.
-func (g *int8NEON) addTo(c arm64.GP, sums [][]arm64.Vec, scale arm64.GP) {
-	factor := make([]arm64.Vec, len(sums))
+func (g *int8NEON) addTo(c arm64.GP, h int, sums [][]arm64.Vec, scale arm64.GP) {
+	factor := make([]arm64.Vec, h)
 	for i := range factor {
 		factor[i] = g.V()
 		g.FMOVS(arm64.At(scale, 4*i), factor[i])
 	}
-	g.eachVector(c, len(sums), func(i int, y arm64.Vec, v int) arm64.Vec {
-		sum := g.sum(sums[i], v)
+	g.eachVector(c, h, func(i int, y arm64.Vec, v int) arm64.Vec {
+		sum := g.sum(sums, i, v)
 		g.VSCVTF(sum.S4(), sum.S4())
 		g.VFMUL(factor[i].S(0), sum.S4(), sum.S4())
 		g.VFADD(sum.S4(), y.S4(), y.S4())

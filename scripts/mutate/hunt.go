@@ -159,7 +159,7 @@ func (m *mutator) testPackage(pkg string, id int, tests string, small bool) (str
 	}
 	args := []string{"./mutants.test", "-test.short", "-test.failfast", "-test.v", "-test.timeout=0", "-test.run", tests, "-test.skip", skipped}
 	if m.emulated() {
-		args = append([]string{"qemu-aarch64-static", "-cpu", "neoverse-n1"}, args...)
+		args = append([]string{"qemu-aarch64-static", "-cpu", "max"}, args...)
 	}
 	// Processor time, so that a busy machine does not look like an endless loop.
 	args = append([]string{"-c", `ulimit -t 900; exec "$@"`, "sh"}, args...)

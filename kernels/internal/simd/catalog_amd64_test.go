@@ -63,6 +63,7 @@ var functions = [numKernels][]any{
 	KernelInt8Winograd:        {int8WinogradAVX2, int8WinogradGeneric},
 	KernelWinogradRows:        {winogradRowsAVX2, winogradRowsGeneric},
 	KernelWinogradColumns:     {winogradColumnsAVX2, winogradColumnsGeneric},
+	KernelInt8Octets:          {int8OctetsGeneric},
 	KernelInt8Dots:            {int8DotsGeneric},
 	KernelBlocks8:             {blocks8AVX512VNNI, blocks8AVX512, blocks8AVX2F16C, blocks8Generic},
 	KernelBlocks4:             {blocks4AVX512VNNI, blocks4AVX512, blocks4AVX2F16C, blocks4Generic},

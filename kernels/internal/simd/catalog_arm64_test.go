@@ -63,6 +63,7 @@ var functions = [numKernels][]any{
 	KernelInt8Winograd:        {int8WinogradGeneric},
 	KernelWinogradRows:        {winogradRowsGeneric},
 	KernelWinogradColumns:     {winogradColumnsGeneric},
+	KernelInt8Octets:          {int8OctetsNEONI8MM, int8OctetsGeneric},
 	KernelInt8Dots:            {int8DotsNEONDotProd, int8DotsNEON, int8DotsGeneric},
 	KernelBlocks8:             {blocks8NEONDotProd, blocks8NEON, blocks8Generic},
 	KernelBlocks4:             {blocks4NEONDotProd, blocks4NEON, blocks4Generic},

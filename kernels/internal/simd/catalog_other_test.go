@@ -63,6 +63,7 @@ var functions = [numKernels][]any{
 	KernelInt8Winograd:        {int8WinogradGeneric},
 	KernelWinogradRows:        {winogradRowsGeneric},
 	KernelWinogradColumns:     {winogradColumnsGeneric},
+	KernelInt8Octets:          {int8OctetsGeneric},
 	KernelInt8Dots:            {int8DotsGeneric},
 	KernelBlocks8:             {blocks8Generic},
 	KernelBlocks4:             {blocks4Generic},

@@ -783,6 +783,24 @@ func WinogradColumns(isa ISA, dst []int16, ofColumns []int32, b []int8, k, nr in
 	winogradColumnsGeneric(dst, ofColumns, b, k, nr)
 }
 
+// Int8Octets runs the implementation of int8Octets for the tier.
+func Int8Octets(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, (k+block-1)/block, m, ldscale)
+		raceReadRows(b, k, nr, nr)
+		raceRead(weight)
+		raceRead(bias)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelInt8Octets][isa&isaMask] {
+	case 0:
+		int8OctetsNEONI8MM(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+	default:
+		int8OctetsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+	}
+}
+
 // Int8Dots runs the implementation of int8Dots for the tier.
 func Int8Dots(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	if race.Enabled {

@@ -289,6 +289,11 @@ func WinogradColumns(isa ISA, dst []int16, ofColumns []int32, b []int8, k, nr in
 	winogradColumnsGeneric(dst, ofColumns, b, k, nr)
 }
 
+// Int8Octets runs the implementation of int8Octets for the tier.
+func Int8Octets(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+	int8OctetsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+}
+
 // Int8Dots runs the implementation of int8Dots for the tier.
 func Int8Dots(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	int8DotsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)

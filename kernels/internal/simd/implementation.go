@@ -1,6 +1,7 @@
 package simd
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -77,7 +78,8 @@ func (c Configuration) String() string {
 }
 
 // Configurations lists those of this machine: on each tier first the one with all
-// features, then those without one feature after the other, as far as that changes something.
+// features, then those without one feature after the other, the last one first, as far as that
+// changes something.
 func Configurations() []Configuration {
 	var all []Configuration
 	for _, isa := range Supported() {
@@ -88,7 +90,7 @@ func Configurations() []Configuration {
 			if needed == 0 {
 				break
 			}
-			on &^= needed & -needed
+			on &^= 1 << (bits.Len32(uint32(needed)) - 1)
 			all = append(all, Configuration{isa, on})
 		}
 	}

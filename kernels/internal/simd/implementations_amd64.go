@@ -287,6 +287,9 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelInt8Octets: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelInt8Dots: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},

@@ -226,6 +226,10 @@ var implementations = [numKernels][]Implementation{
 	KernelWinogradColumns: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelInt8Octets: {
+		{Name: "neoni8mm", ISA: NEON, Needs: I8MM, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelInt8Dots: {
 		{Name: "neondotprod", ISA: NEON, Needs: DotProd, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},

@@ -78,7 +78,9 @@ func int8Finish(s float32, j int, weight, bias []float32) float32 {
 	return s
 }
 
-func int8QuadsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc int) {
+// int8Panel multiplies with a panel that has side elements of each column side by side. start is
+// what the sum of row i begins with, in the block of step p.
+func int8Panel[A int8 | int16, B int8 | uint8](side, m, k, block, nr int, a []A, lda int, scale []float32, start func(p, i int) int32, ldscale int, b []B, weight, bias []float32, add int, c []float32, ldc int) {
 	for i := range m {
 		row := a[i*lda:]
 		for j := range nr {
@@ -87,9 +89,9 @@ func int8QuadsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, s
 				*y = 0
 			}
 			*y = int8Sums(*y, k, block, scale[i:], ldscale, func(from, to int) int32 {
-				sum := start[from/block*ldscale+i]
+				sum := start(from, i)
 				for p := from; p < to; p++ {
-					sum += int32(row[p]) * int32(b[p/4*4*nr+4*j+p%4])
+					sum += int32(row[p]) * int32(b[p/side*side*nr+side*j+p%side])
 				}
 				return sum
 			})
@@ -98,24 +100,19 @@ func int8QuadsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, s
 	}
 }
 
+func fromZero(p, i int) int32 { return 0 }
+
+func int8QuadsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc int) {
+	from := func(p, i int) int32 { return start[p/block*ldscale+i] }
+	int8Panel(4, m, k, block, nr, a, lda, scale, from, ldscale, b, weight, bias, add, c, ldc)
+}
+
 func int8PairsGeneric(m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
-	for i := range m {
-		row := a[i*lda:]
-		for j := range nr {
-			y := &c[i*ldc+j]
-			if add == 0 {
-				*y = 0
-			}
-			*y = int8Sums(*y, k, block, scale[i:], ldscale, func(from, to int) int32 {
-				var sum int32
-				for p := from; p < to; p++ {
-					sum += int32(row[p]) * int32(b[p/2*2*nr+2*j+p%2])
-				}
-				return sum
-			})
-			*y = int8Finish(*y, j, weight, bias)
-		}
-	}
+	int8Panel(2, m, k, block, nr, a, lda, scale, fromZero, ldscale, b, weight, bias, add, c, ldc)
+}
+
+func int8OctetsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+	int8Panel(8, m, k, block, nr, a, lda, scale, fromZero, ldscale, b, weight, bias, add, c, ldc)
 }
 
 // int8DotsGeneric is what runs where there is no assembly: two columns at a time, so that

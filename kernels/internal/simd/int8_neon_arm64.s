@@ -4,6 +4,1958 @@
 
 #include "textflag.h"
 
+// func int8OctetsNEONI8MM(m int, k int, block int, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
+TEXT ·int8OctetsNEONI8MM(SB), NOSPLIT, $0-208
+	MOVD c_base+176(FP), R10
+	MOVD lda+56(FP), R11
+	MOVD ldc+200(FP), R12
+	MOVD ldscale+88(FP), R13
+	LSL  $2, R12, R12
+	LSL  $2, R13, R13
+	MOVD add+168(FP), R14
+	MOVD b_base+96(FP), R15
+	MOVD weight_base+120(FP), R19
+	MOVD bias_base+144(FP), R20
+	MOVD m+0(FP), R21
+	MOVD a_base+32(FP), R22
+	MOVD scale_base+64(FP), R24
+	MOVD R10, R23
+
+tiles_0:
+	MOVD R21, R0
+	CMP  $12, R0
+	BGE  tile6_0
+	CMP  $6, R0
+	BLE  pick_0
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick_0:
+	CMP $1, R0
+	BLT done_0
+	BEQ tile1_0
+	CMP $2, R0
+	BEQ tile2_0
+	CMP $3, R0
+	BEQ tile3_0
+	CMP $4, R0
+	BEQ tile4_0
+	CMP $5, R0
+	BEQ tile5_0
+
+tile6_0:
+	MOVD  R22, R0
+	ADD   R11, R22, R22
+	MOVD  R22, R1
+	ADD   R11, R22, R22
+	MOVD  R22, R2
+	ADD   R11, R22, R22
+	MOVD  R22, R3
+	ADD   R11, R22, R22
+	MOVD  R22, R4
+	ADD   R11, R22, R22
+	MOVD  R22, R5
+	ADD   R11, R22, R22
+	CBNZ  R14, started6_0
+	VMOVI $0, V0.B16
+	MOVD  R23, R6
+	FMOVQ F0, (R6)
+	FMOVQ F0, 16(R6)
+	FMOVQ F0, 32(R6)
+	FMOVQ F0, 48(R6)
+	ADD   R12, R6, R6
+	FMOVQ F0, (R6)
+	FMOVQ F0, 16(R6)
+	FMOVQ F0, 32(R6)
+	FMOVQ F0, 48(R6)
+	ADD   R12, R6, R6
+	FMOVQ F0, (R6)
+	FMOVQ F0, 16(R6)
+	FMOVQ F0, 32(R6)
+	FMOVQ F0, 48(R6)
+	ADD   R12, R6, R6
+	FMOVQ F0, (R6)
+	FMOVQ F0, 16(R6)
+	FMOVQ F0, 32(R6)
+	FMOVQ F0, 48(R6)
+	ADD   R12, R6, R6
+	FMOVQ F0, (R6)
+	FMOVQ F0, 16(R6)
+	FMOVQ F0, 32(R6)
+	FMOVQ F0, 48(R6)
+	ADD   R12, R6, R6
+	FMOVQ F0, (R6)
+	FMOVQ F0, 16(R6)
+	FMOVQ F0, 32(R6)
+	FMOVQ F0, 48(R6)
+	ADD   R12, R6, R6
+
+started6_0:
+	MOVD k+8(FP), R7
+	MOVD R15, R6
+	MOVD R24, R9
+
+block6_0:
+	// a block has n of the k elements
+	MOVD  block+16(FP), R8
+	CMP   R8, R7
+	CSEL  LT, R7, R8, R8
+	SUB   R8, R7, R7
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	VMOVI $0, V24.B16
+	VMOVI $0, V25.B16
+	VMOVI $0, V26.B16
+	VMOVI $0, V27.B16
+	VMOVI $0, V28.B16
+	VMOVI $0, V29.B16
+
+loop6_0:
+	FMOVQ.P 16(R0), F0
+	FMOVQ.P 16(R1), F1
+	FMOVQ.P 16(R2), F2
+	FMOVQ.P 16(R3), F3
+	FMOVQ.P 16(R4), F4
+	FMOVQ.P 16(R5), F30
+	VZIP1   V1.D2, V0.D2, V5.D2
+	VZIP2   V1.D2, V0.D2, V1.D2
+	VZIP1   V3.D2, V2.D2, V31.D2
+	VZIP2   V3.D2, V2.D2, V2.D2
+	VZIP1   V30.D2, V4.D2, V3.D2
+	VZIP2   V30.D2, V4.D2, V30.D2
+	FLDPQ   (R6), (F0, F4)
+	WORD    $0x4e80a4a6 // smmla v6.4s, v5.16b, v0.16b
+	WORD    $0x4e84a4a7 // smmla v7.4s, v5.16b, v4.16b
+	WORD    $0x4e80a7ee // smmla v14.4s, v31.16b, v0.16b
+	WORD    $0x4e84a7ef // smmla v15.4s, v31.16b, v4.16b
+	WORD    $0x4e80a476 // smmla v22.4s, v3.16b, v0.16b
+	WORD    $0x4e84a477 // smmla v23.4s, v3.16b, v4.16b
+	FLDPQ   32(R6), (F0, F4)
+	WORD    $0x4e80a4a8 // smmla v8.4s, v5.16b, v0.16b
+	WORD    $0x4e84a4a9 // smmla v9.4s, v5.16b, v4.16b
+	WORD    $0x4e80a7f0 // smmla v16.4s, v31.16b, v0.16b
+	WORD    $0x4e84a7f1 // smmla v17.4s, v31.16b, v4.16b
+	WORD    $0x4e80a478 // smmla v24.4s, v3.16b, v0.16b
+	WORD    $0x4e84a479 // smmla v25.4s, v3.16b, v4.16b
+	FLDPQ   64(R6), (F0, F4)
+	WORD    $0x4e80a4aa // smmla v10.4s, v5.16b, v0.16b
+	WORD    $0x4e84a4ab // smmla v11.4s, v5.16b, v4.16b
+	WORD    $0x4e80a7f2 // smmla v18.4s, v31.16b, v0.16b
+	WORD    $0x4e84a7f3 // smmla v19.4s, v31.16b, v4.16b
+	WORD    $0x4e80a47a // smmla v26.4s, v3.16b, v0.16b
+	WORD    $0x4e84a47b // smmla v27.4s, v3.16b, v4.16b
+	FLDPQ   96(R6), (F0, F4)
+	WORD    $0x4e80a4ac // smmla v12.4s, v5.16b, v0.16b
+	WORD    $0x4e84a4ad // smmla v13.4s, v5.16b, v4.16b
+	WORD    $0x4e80a7f4 // smmla v20.4s, v31.16b, v0.16b
+	WORD    $0x4e84a7f5 // smmla v21.4s, v31.16b, v4.16b
+	WORD    $0x4e80a47c // smmla v28.4s, v3.16b, v0.16b
+	WORD    $0x4e84a47d // smmla v29.4s, v3.16b, v4.16b
+	FLDPQ   128(R6), (F0, F3)
+	WORD    $0x4e80a426 // smmla v6.4s, v1.16b, v0.16b
+	WORD    $0x4e83a427 // smmla v7.4s, v1.16b, v3.16b
+	WORD    $0x4e80a44e // smmla v14.4s, v2.16b, v0.16b
+	WORD    $0x4e83a44f // smmla v15.4s, v2.16b, v3.16b
+	WORD    $0x4e80a7d6 // smmla v22.4s, v30.16b, v0.16b
+	WORD    $0x4e83a7d7 // smmla v23.4s, v30.16b, v3.16b
+	FLDPQ   160(R6), (F0, F3)
+	WORD    $0x4e80a428 // smmla v8.4s, v1.16b, v0.16b
+	WORD    $0x4e83a429 // smmla v9.4s, v1.16b, v3.16b
+	WORD    $0x4e80a450 // smmla v16.4s, v2.16b, v0.16b
+	WORD    $0x4e83a451 // smmla v17.4s, v2.16b, v3.16b
+	WORD    $0x4e80a7d8 // smmla v24.4s, v30.16b, v0.16b
+	WORD    $0x4e83a7d9 // smmla v25.4s, v30.16b, v3.16b
+	FLDPQ   192(R6), (F0, F3)
+	WORD    $0x4e80a42a // smmla v10.4s, v1.16b, v0.16b
+	WORD    $0x4e83a42b // smmla v11.4s, v1.16b, v3.16b
+	WORD    $0x4e80a452 // smmla v18.4s, v2.16b, v0.16b
+	WORD    $0x4e83a453 // smmla v19.4s, v2.16b, v3.16b
+	WORD    $0x4e80a7da // smmla v26.4s, v30.16b, v0.16b
+	WORD    $0x4e83a7db // smmla v27.4s, v30.16b, v3.16b
+	FLDPQ   224(R6), (F0, F3)
+	WORD    $0x4e80a42c // smmla v12.4s, v1.16b, v0.16b
+	WORD    $0x4e83a42d // smmla v13.4s, v1.16b, v3.16b
+	WORD    $0x4e80a454 // smmla v20.4s, v2.16b, v0.16b
+	WORD    $0x4e83a455 // smmla v21.4s, v2.16b, v3.16b
+	WORD    $0x4e80a7dc // smmla v28.4s, v30.16b, v0.16b
+	WORD    $0x4e83a7dd // smmla v29.4s, v30.16b, v3.16b
+	ADD     $256, R6, R6
+	SUBS    $16, R8, R8
+	BNE     loop6_0
+	FMOVS   (R9), F2
+	FMOVS   4(R9), F3
+	FMOVS   8(R9), F4
+	FMOVS   12(R9), F5
+	FMOVS   16(R9), F30
+	FMOVS   20(R9), F31
+	MOVD    R23, R8
+	FMOVQ   (R8), F0
+	VZIP1   V7.D2, V6.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R8)
+	FMOVQ   16(R8), F0
+	VZIP1   V9.D2, V8.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R8)
+	FMOVQ   32(R8), F0
+	VZIP1   V11.D2, V10.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R8)
+	FMOVQ   48(R8), F0
+	VZIP1   V13.D2, V12.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R8)
+	ADD     R12, R8, R8
+	FMOVQ   (R8), F0
+	VZIP2   V7.D2, V6.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R8)
+	FMOVQ   16(R8), F0
+	VZIP2   V9.D2, V8.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R8)
+	FMOVQ   32(R8), F0
+	VZIP2   V11.D2, V10.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R8)
+	FMOVQ   48(R8), F0
+	VZIP2   V13.D2, V12.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R8)
+	ADD     R12, R8, R8
+	FMOVQ   (R8), F0
+	VZIP1   V15.D2, V14.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R8)
+	FMOVQ   16(R8), F0
+	VZIP1   V17.D2, V16.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R8)
+	FMOVQ   32(R8), F0
+	VZIP1   V19.D2, V18.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R8)
+	FMOVQ   48(R8), F0
+	VZIP1   V21.D2, V20.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R8)
+	ADD     R12, R8, R8
+	FMOVQ   (R8), F0
+	VZIP2   V15.D2, V14.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f859021 // fmul v1.4s, v1.4s, v5.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R8)
+	FMOVQ   16(R8), F0
+	VZIP2   V17.D2, V16.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f859021 // fmul v1.4s, v1.4s, v5.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R8)
+	FMOVQ   32(R8), F0
+	VZIP2   V19.D2, V18.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f859021 // fmul v1.4s, v1.4s, v5.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R8)
+	FMOVQ   48(R8), F0
+	VZIP2   V21.D2, V20.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f859021 // fmul v1.4s, v1.4s, v5.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R8)
+	ADD     R12, R8, R8
+	FMOVQ   (R8), F0
+	VZIP1   V23.D2, V22.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9e9021 // fmul v1.4s, v1.4s, v30.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R8)
+	FMOVQ   16(R8), F0
+	VZIP1   V25.D2, V24.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9e9021 // fmul v1.4s, v1.4s, v30.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R8)
+	FMOVQ   32(R8), F0
+	VZIP1   V27.D2, V26.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9e9021 // fmul v1.4s, v1.4s, v30.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R8)
+	FMOVQ   48(R8), F0
+	VZIP1   V29.D2, V28.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9e9021 // fmul v1.4s, v1.4s, v30.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R8)
+	ADD     R12, R8, R8
+	FMOVQ   (R8), F0
+	VZIP2   V23.D2, V22.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9f9021 // fmul v1.4s, v1.4s, v31.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R8)
+	FMOVQ   16(R8), F0
+	VZIP2   V25.D2, V24.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9f9021 // fmul v1.4s, v1.4s, v31.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R8)
+	FMOVQ   32(R8), F0
+	VZIP2   V27.D2, V26.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9f9021 // fmul v1.4s, v1.4s, v31.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R8)
+	FMOVQ   48(R8), F0
+	VZIP2   V29.D2, V28.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9f9021 // fmul v1.4s, v1.4s, v31.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R8)
+	ADD     R12, R8, R8
+	ADD     R13, R9, R9
+	CBNZ    R7, block6_0
+	MOVD    weight_len+128(FP), R0
+	CBZ     R0, end6_0
+	FMOVQ   (R19), F0
+	FMOVQ   16(R19), F1
+	FMOVQ   32(R19), F2
+	FMOVQ   48(R19), F3
+	MOVD    R23, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F0
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R0)
+	FMOVQ   32(R0), F0
+	WORD    $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 32(R0)
+	FMOVQ   48(R0), F0
+	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVQ   F0, 48(R0)
+	ADD     R12, R0, R0
+	MOVD    bias_len+152(FP), R0
+	CBZ     R0, end6_0
+	FMOVQ   (R20), F0
+	FMOVQ   16(R20), F1
+	FMOVQ   32(R20), F2
+	FMOVQ   48(R20), F3
+	MOVD    R23, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F0
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R0)
+	FMOVQ   32(R0), F0
+	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 32(R0)
+	FMOVQ   48(R0), F0
+	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	FMOVQ   F0, 48(R0)
+	ADD     R12, R0, R0
+
+end6_0:
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD $24, R24, R24
+	SUB $6, R21, R21
+	B   tiles_0
+
+tile5_0:
+	MOVD  R22, R0
+	ADD   R11, R22, R22
+	MOVD  R22, R1
+	ADD   R11, R22, R22
+	MOVD  R22, R2
+	ADD   R11, R22, R22
+	MOVD  R22, R3
+	ADD   R11, R22, R22
+	MOVD  R22, R4
+	ADD   R11, R22, R22
+	CBNZ  R14, started5_0
+	VMOVI $0, V0.B16
+	MOVD  R23, R5
+	FMOVQ F0, (R5)
+	FMOVQ F0, 16(R5)
+	FMOVQ F0, 32(R5)
+	FMOVQ F0, 48(R5)
+	ADD   R12, R5, R5
+	FMOVQ F0, (R5)
+	FMOVQ F0, 16(R5)
+	FMOVQ F0, 32(R5)
+	FMOVQ F0, 48(R5)
+	ADD   R12, R5, R5
+	FMOVQ F0, (R5)
+	FMOVQ F0, 16(R5)
+	FMOVQ F0, 32(R5)
+	FMOVQ F0, 48(R5)
+	ADD   R12, R5, R5
+	FMOVQ F0, (R5)
+	FMOVQ F0, 16(R5)
+	FMOVQ F0, 32(R5)
+	FMOVQ F0, 48(R5)
+	ADD   R12, R5, R5
+	FMOVQ F0, (R5)
+	FMOVQ F0, 16(R5)
+	FMOVQ F0, 32(R5)
+	FMOVQ F0, 48(R5)
+	ADD   R12, R5, R5
+
+started5_0:
+	MOVD k+8(FP), R6
+	MOVD R15, R5
+	MOVD R24, R8
+
+block5_0:
+	// a block has n of the k elements
+	MOVD  block+16(FP), R7
+	CMP   R7, R6
+	CSEL  LT, R6, R7, R7
+	SUB   R7, R6, R6
+	VMOVI $0, V23.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V28.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V27.B16
+	VMOVI $0, V26.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V25.B16
+	VMOVI $0, V24.B16
+
+loop5_0:
+	FMOVQ.P 16(R0), F0
+	FMOVQ.P 16(R1), F1
+	FMOVQ.P 16(R2), F2
+	FMOVQ.P 16(R3), F3
+	FMOVQ.P 16(R4), F4
+	VZIP1   V1.D2, V0.D2, V29.D2
+	VZIP2   V1.D2, V0.D2, V30.D2
+	VZIP1   V3.D2, V2.D2, V31.D2
+	VZIP2   V3.D2, V2.D2, V2.D2
+	VZIP1   V4.D2, V4.D2, V3.D2
+	VZIP2   V4.D2, V4.D2, V4.D2
+	FLDPQ   (R5), (F0, F1)
+	WORD    $0x4e80a7b7 // smmla v23.4s, v29.16b, v0.16b
+	WORD    $0x4e81a7b6 // smmla v22.4s, v29.16b, v1.16b
+	WORD    $0x4e80a7f5 // smmla v21.4s, v31.16b, v0.16b
+	WORD    $0x4e81a7f4 // smmla v20.4s, v31.16b, v1.16b
+	WORD    $0x4e80a473 // smmla v19.4s, v3.16b, v0.16b
+	WORD    $0x4e81a472 // smmla v18.4s, v3.16b, v1.16b
+	FLDPQ   32(R5), (F0, F1)
+	WORD    $0x4e80a7b1 // smmla v17.4s, v29.16b, v0.16b
+	WORD    $0x4e81a7b0 // smmla v16.4s, v29.16b, v1.16b
+	WORD    $0x4e80a7ef // smmla v15.4s, v31.16b, v0.16b
+	WORD    $0x4e81a7ee // smmla v14.4s, v31.16b, v1.16b
+	WORD    $0x4e80a46d // smmla v13.4s, v3.16b, v0.16b
+	WORD    $0x4e81a46c // smmla v12.4s, v3.16b, v1.16b
+	FLDPQ   64(R5), (F0, F1)
+	WORD    $0x4e80a7ab // smmla v11.4s, v29.16b, v0.16b
+	WORD    $0x4e81a7aa // smmla v10.4s, v29.16b, v1.16b
+	WORD    $0x4e80a7e9 // smmla v9.4s, v31.16b, v0.16b
+	WORD    $0x4e81a7e8 // smmla v8.4s, v31.16b, v1.16b
+	WORD    $0x4e80a467 // smmla v7.4s, v3.16b, v0.16b
+	WORD    $0x4e81a466 // smmla v6.4s, v3.16b, v1.16b
+	FLDPQ   96(R5), (F0, F1)
+	WORD    $0x4e80a7a5 // smmla v5.4s, v29.16b, v0.16b
+	WORD    $0x4e81a7bc // smmla v28.4s, v29.16b, v1.16b
+	WORD    $0x4e80a7fb // smmla v27.4s, v31.16b, v0.16b
+	WORD    $0x4e81a7fa // smmla v26.4s, v31.16b, v1.16b
+	WORD    $0x4e80a479 // smmla v25.4s, v3.16b, v0.16b
+	WORD    $0x4e81a478 // smmla v24.4s, v3.16b, v1.16b
+	FLDPQ   128(R5), (F0, F1)
+	WORD    $0x4e80a7d7 // smmla v23.4s, v30.16b, v0.16b
+	WORD    $0x4e81a7d6 // smmla v22.4s, v30.16b, v1.16b
+	WORD    $0x4e80a455 // smmla v21.4s, v2.16b, v0.16b
+	WORD    $0x4e81a454 // smmla v20.4s, v2.16b, v1.16b
+	WORD    $0x4e80a493 // smmla v19.4s, v4.16b, v0.16b
+	WORD    $0x4e81a492 // smmla v18.4s, v4.16b, v1.16b
+	FLDPQ   160(R5), (F0, F1)
+	WORD    $0x4e80a7d1 // smmla v17.4s, v30.16b, v0.16b
+	WORD    $0x4e81a7d0 // smmla v16.4s, v30.16b, v1.16b
+	WORD    $0x4e80a44f // smmla v15.4s, v2.16b, v0.16b
+	WORD    $0x4e81a44e // smmla v14.4s, v2.16b, v1.16b
+	WORD    $0x4e80a48d // smmla v13.4s, v4.16b, v0.16b
+	WORD    $0x4e81a48c // smmla v12.4s, v4.16b, v1.16b
+	FLDPQ   192(R5), (F0, F1)
+	WORD    $0x4e80a7cb // smmla v11.4s, v30.16b, v0.16b
+	WORD    $0x4e81a7ca // smmla v10.4s, v30.16b, v1.16b
+	WORD    $0x4e80a449 // smmla v9.4s, v2.16b, v0.16b
+	WORD    $0x4e81a448 // smmla v8.4s, v2.16b, v1.16b
+	WORD    $0x4e80a487 // smmla v7.4s, v4.16b, v0.16b
+	WORD    $0x4e81a486 // smmla v6.4s, v4.16b, v1.16b
+	FLDPQ   224(R5), (F0, F1)
+	WORD    $0x4e80a7c5 // smmla v5.4s, v30.16b, v0.16b
+	WORD    $0x4e81a7dc // smmla v28.4s, v30.16b, v1.16b
+	WORD    $0x4e80a45b // smmla v27.4s, v2.16b, v0.16b
+	WORD    $0x4e81a45a // smmla v26.4s, v2.16b, v1.16b
+	WORD    $0x4e80a499 // smmla v25.4s, v4.16b, v0.16b
+	WORD    $0x4e81a498 // smmla v24.4s, v4.16b, v1.16b
+	ADD     $256, R5, R5
+	SUBS    $16, R7, R7
+	BNE     loop5_0
+	FMOVS   (R8), F2
+	FMOVS   4(R8), F3
+	FMOVS   8(R8), F4
+	FMOVS   12(R8), F29
+	FMOVS   16(R8), F30
+	MOVD    R23, R7
+	FMOVQ   (R7), F0
+	VZIP1   V22.D2, V23.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R7)
+	FMOVQ   16(R7), F0
+	VZIP1   V16.D2, V17.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R7)
+	FMOVQ   32(R7), F0
+	VZIP1   V10.D2, V11.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R7)
+	FMOVQ   48(R7), F0
+	VZIP1   V28.D2, V5.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f829021 // fmul v1.4s, v1.4s, v2.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R7)
+	ADD     R12, R7, R7
+	FMOVQ   (R7), F0
+	VZIP2   V22.D2, V23.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R7)
+	FMOVQ   16(R7), F0
+	VZIP2   V16.D2, V17.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R7)
+	FMOVQ   32(R7), F0
+	VZIP2   V10.D2, V11.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R7)
+	FMOVQ   48(R7), F0
+	VZIP2   V28.D2, V5.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R7)
+	ADD     R12, R7, R7
+	FMOVQ   (R7), F0
+	VZIP1   V20.D2, V21.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R7)
+	FMOVQ   16(R7), F0
+	VZIP1   V14.D2, V15.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R7)
+	FMOVQ   32(R7), F0
+	VZIP1   V8.D2, V9.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R7)
+	FMOVQ   48(R7), F0
+	VZIP1   V26.D2, V27.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R7)
+	ADD     R12, R7, R7
+	FMOVQ   (R7), F0
+	VZIP2   V20.D2, V21.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9d9021 // fmul v1.4s, v1.4s, v29.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R7)
+	FMOVQ   16(R7), F0
+	VZIP2   V14.D2, V15.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9d9021 // fmul v1.4s, v1.4s, v29.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R7)
+	FMOVQ   32(R7), F0
+	VZIP2   V8.D2, V9.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9d9021 // fmul v1.4s, v1.4s, v29.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R7)
+	FMOVQ   48(R7), F0
+	VZIP2   V26.D2, V27.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9d9021 // fmul v1.4s, v1.4s, v29.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R7)
+	ADD     R12, R7, R7
+	FMOVQ   (R7), F0
+	VZIP1   V18.D2, V19.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9e9021 // fmul v1.4s, v1.4s, v30.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R7)
+	FMOVQ   16(R7), F0
+	VZIP1   V12.D2, V13.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9e9021 // fmul v1.4s, v1.4s, v30.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R7)
+	FMOVQ   32(R7), F0
+	VZIP1   V6.D2, V7.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9e9021 // fmul v1.4s, v1.4s, v30.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R7)
+	FMOVQ   48(R7), F0
+	VZIP1   V24.D2, V25.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f9e9021 // fmul v1.4s, v1.4s, v30.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R7)
+	ADD     R12, R7, R7
+	ADD     R13, R8, R8
+	CBNZ    R6, block5_0
+	MOVD    weight_len+128(FP), R0
+	CBZ     R0, end5_0
+	FMOVQ   (R19), F0
+	FMOVQ   16(R19), F1
+	FMOVQ   32(R19), F2
+	FMOVQ   48(R19), F3
+	MOVD    R23, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F0
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R0)
+	FMOVQ   32(R0), F0
+	WORD    $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 32(R0)
+	FMOVQ   48(R0), F0
+	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVQ   F0, 48(R0)
+	ADD     R12, R0, R0
+	MOVD    bias_len+152(FP), R0
+	CBZ     R0, end5_0
+	FMOVQ   (R20), F0
+	FMOVQ   16(R20), F1
+	FMOVQ   32(R20), F2
+	FMOVQ   48(R20), F3
+	MOVD    R23, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F0
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R0)
+	FMOVQ   32(R0), F0
+	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 32(R0)
+	FMOVQ   48(R0), F0
+	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	FMOVQ   F0, 48(R0)
+	ADD     R12, R0, R0
+
+end5_0:
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD $20, R24, R24
+	SUB $5, R21, R21
+	B   tiles_0
+
+tile4_0:
+	MOVD  R22, R0
+	ADD   R11, R22, R22
+	MOVD  R22, R1
+	ADD   R11, R22, R22
+	MOVD  R22, R2
+	ADD   R11, R22, R22
+	MOVD  R22, R3
+	ADD   R11, R22, R22
+	CBNZ  R14, started4_0
+	VMOVI $0, V0.B16
+	MOVD  R23, R4
+	FMOVQ F0, (R4)
+	FMOVQ F0, 16(R4)
+	FMOVQ F0, 32(R4)
+	FMOVQ F0, 48(R4)
+	ADD   R12, R4, R4
+	FMOVQ F0, (R4)
+	FMOVQ F0, 16(R4)
+	FMOVQ F0, 32(R4)
+	FMOVQ F0, 48(R4)
+	ADD   R12, R4, R4
+	FMOVQ F0, (R4)
+	FMOVQ F0, 16(R4)
+	FMOVQ F0, 32(R4)
+	FMOVQ F0, 48(R4)
+	ADD   R12, R4, R4
+	FMOVQ F0, (R4)
+	FMOVQ F0, 16(R4)
+	FMOVQ F0, 32(R4)
+	FMOVQ F0, 48(R4)
+	ADD   R12, R4, R4
+
+started4_0:
+	MOVD k+8(FP), R5
+	MOVD R15, R4
+	MOVD R24, R7
+
+block4_0:
+	// a block has n of the k elements
+	MOVD  block+16(FP), R6
+	CMP   R6, R5
+	CSEL  LT, R5, R6, R6
+	SUB   R6, R5, R5
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+
+loop4_0:
+	FMOVQ.P 16(R0), F0
+	FMOVQ.P 16(R1), F1
+	FMOVQ.P 16(R2), F2
+	FMOVQ.P 16(R3), F3
+	VZIP1   V1.D2, V0.D2, V4.D2
+	VZIP2   V1.D2, V0.D2, V21.D2
+	VZIP1   V3.D2, V2.D2, V0.D2
+	VZIP2   V3.D2, V2.D2, V3.D2
+	FLDPQ   (R4), (F1, F2)
+	WORD    $0x4e81a487 // smmla v7.4s, v4.16b, v1.16b
+	WORD    $0x4e82a488 // smmla v8.4s, v4.16b, v2.16b
+	WORD    $0x4e81a40d // smmla v13.4s, v0.16b, v1.16b
+	WORD    $0x4e82a40e // smmla v14.4s, v0.16b, v2.16b
+	FLDPQ   32(R4), (F1, F2)
+	WORD    $0x4e81a486 // smmla v6.4s, v4.16b, v1.16b
+	WORD    $0x4e82a485 // smmla v5.4s, v4.16b, v2.16b
+	WORD    $0x4e81a40f // smmla v15.4s, v0.16b, v1.16b
+	WORD    $0x4e82a410 // smmla v16.4s, v0.16b, v2.16b
+	FLDPQ   64(R4), (F1, F2)
+	WORD    $0x4e81a489 // smmla v9.4s, v4.16b, v1.16b
+	WORD    $0x4e82a48a // smmla v10.4s, v4.16b, v2.16b
+	WORD    $0x4e81a411 // smmla v17.4s, v0.16b, v1.16b
+	WORD    $0x4e82a412 // smmla v18.4s, v0.16b, v2.16b
+	FLDPQ   96(R4), (F1, F2)
+	WORD    $0x4e81a48b // smmla v11.4s, v4.16b, v1.16b
+	WORD    $0x4e82a48c // smmla v12.4s, v4.16b, v2.16b
+	WORD    $0x4e81a413 // smmla v19.4s, v0.16b, v1.16b
+	WORD    $0x4e82a414 // smmla v20.4s, v0.16b, v2.16b
+	FLDPQ   128(R4), (F0, F1)
+	WORD    $0x4e80a6a7 // smmla v7.4s, v21.16b, v0.16b
+	WORD    $0x4e81a6a8 // smmla v8.4s, v21.16b, v1.16b
+	WORD    $0x4e80a46d // smmla v13.4s, v3.16b, v0.16b
+	WORD    $0x4e81a46e // smmla v14.4s, v3.16b, v1.16b
+	FLDPQ   160(R4), (F0, F1)
+	WORD    $0x4e80a6a6 // smmla v6.4s, v21.16b, v0.16b
+	WORD    $0x4e81a6a5 // smmla v5.4s, v21.16b, v1.16b
+	WORD    $0x4e80a46f // smmla v15.4s, v3.16b, v0.16b
+	WORD    $0x4e81a470 // smmla v16.4s, v3.16b, v1.16b
+	FLDPQ   192(R4), (F0, F1)
+	WORD    $0x4e80a6a9 // smmla v9.4s, v21.16b, v0.16b
+	WORD    $0x4e81a6aa // smmla v10.4s, v21.16b, v1.16b
+	WORD    $0x4e80a471 // smmla v17.4s, v3.16b, v0.16b
+	WORD    $0x4e81a472 // smmla v18.4s, v3.16b, v1.16b
+	FLDPQ   224(R4), (F0, F1)
+	WORD    $0x4e80a6ab // smmla v11.4s, v21.16b, v0.16b
+	WORD    $0x4e81a6ac // smmla v12.4s, v21.16b, v1.16b
+	WORD    $0x4e80a473 // smmla v19.4s, v3.16b, v0.16b
+	WORD    $0x4e81a474 // smmla v20.4s, v3.16b, v1.16b
+	ADD     $256, R4, R4
+	SUBS    $16, R6, R6
+	BNE     loop4_0
+	FMOVS   (R7), F0
+	FMOVS   4(R7), F3
+	FMOVS   8(R7), F4
+	FMOVS   12(R7), F21
+	MOVD    R23, R6
+	FMOVQ   (R6), F1
+	VZIP1   V8.D2, V7.D2, V2.D2
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ   F1, (R6)
+	FMOVQ   16(R6), F1
+	VZIP1   V5.D2, V6.D2, V2.D2
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ   F1, 16(R6)
+	FMOVQ   32(R6), F1
+	VZIP1   V10.D2, V9.D2, V2.D2
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ   F1, 32(R6)
+	FMOVQ   48(R6), F1
+	VZIP1   V12.D2, V11.D2, V2.D2
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ   F1, 48(R6)
+	ADD     R12, R6, R6
+	FMOVQ   (R6), F0
+	VZIP2   V8.D2, V7.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R6)
+	FMOVQ   16(R6), F0
+	VZIP2   V5.D2, V6.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R6)
+	FMOVQ   32(R6), F0
+	VZIP2   V10.D2, V9.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R6)
+	FMOVQ   48(R6), F0
+	VZIP2   V12.D2, V11.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R6)
+	ADD     R12, R6, R6
+	FMOVQ   (R6), F0
+	VZIP1   V14.D2, V13.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R6)
+	FMOVQ   16(R6), F0
+	VZIP1   V16.D2, V15.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R6)
+	FMOVQ   32(R6), F0
+	VZIP1   V18.D2, V17.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R6)
+	FMOVQ   48(R6), F0
+	VZIP1   V20.D2, V19.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R6)
+	ADD     R12, R6, R6
+	FMOVQ   (R6), F0
+	VZIP2   V14.D2, V13.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f959021 // fmul v1.4s, v1.4s, v21.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R6)
+	FMOVQ   16(R6), F0
+	VZIP2   V16.D2, V15.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f959021 // fmul v1.4s, v1.4s, v21.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R6)
+	FMOVQ   32(R6), F0
+	VZIP2   V18.D2, V17.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f959021 // fmul v1.4s, v1.4s, v21.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R6)
+	FMOVQ   48(R6), F0
+	VZIP2   V20.D2, V19.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f959021 // fmul v1.4s, v1.4s, v21.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R6)
+	ADD     R12, R6, R6
+	ADD     R13, R7, R7
+	CBNZ    R5, block4_0
+	MOVD    weight_len+128(FP), R0
+	CBZ     R0, end4_0
+	FMOVQ   (R19), F0
+	FMOVQ   16(R19), F1
+	FMOVQ   32(R19), F2
+	FMOVQ   48(R19), F3
+	MOVD    R23, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F0
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R0)
+	FMOVQ   32(R0), F0
+	WORD    $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 32(R0)
+	FMOVQ   48(R0), F0
+	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVQ   F0, 48(R0)
+	ADD     R12, R0, R0
+	MOVD    bias_len+152(FP), R0
+	CBZ     R0, end4_0
+	FMOVQ   (R20), F0
+	FMOVQ   16(R20), F1
+	FMOVQ   32(R20), F2
+	FMOVQ   48(R20), F3
+	MOVD    R23, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F0
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R0)
+	FMOVQ   32(R0), F0
+	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 32(R0)
+	FMOVQ   48(R0), F0
+	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	FMOVQ   F0, 48(R0)
+	ADD     R12, R0, R0
+
+end4_0:
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD $16, R24, R24
+	SUB $4, R21, R21
+	B   tiles_0
+
+tile3_0:
+	MOVD  R22, R0
+	ADD   R11, R22, R22
+	MOVD  R22, R1
+	ADD   R11, R22, R22
+	MOVD  R22, R2
+	ADD   R11, R22, R22
+	CBNZ  R14, started3_0
+	VMOVI $0, V0.B16
+	MOVD  R23, R3
+	FMOVQ F0, (R3)
+	FMOVQ F0, 16(R3)
+	FMOVQ F0, 32(R3)
+	FMOVQ F0, 48(R3)
+	ADD   R12, R3, R3
+	FMOVQ F0, (R3)
+	FMOVQ F0, 16(R3)
+	FMOVQ F0, 32(R3)
+	FMOVQ F0, 48(R3)
+	ADD   R12, R3, R3
+	FMOVQ F0, (R3)
+	FMOVQ F0, 16(R3)
+	FMOVQ F0, 32(R3)
+	FMOVQ F0, 48(R3)
+	ADD   R12, R3, R3
+
+started3_0:
+	MOVD k+8(FP), R4
+	MOVD R15, R3
+	MOVD R24, R6
+
+block3_0:
+	// a block has n of the k elements
+	MOVD  block+16(FP), R5
+	CMP   R5, R4
+	CSEL  LT, R4, R5, R5
+	SUB   R5, R4, R4
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+
+loop3_0:
+	FMOVQ.P 16(R0), F0
+	FMOVQ.P 16(R1), F1
+	FMOVQ.P 16(R2), F2
+	VZIP1   V1.D2, V0.D2, V3.D2
+	VZIP2   V1.D2, V0.D2, V20.D2
+	VZIP1   V2.D2, V2.D2, V0.D2
+	VZIP2   V2.D2, V2.D2, V21.D2
+	FLDPQ   (R3), (F1, F2)
+	WORD    $0x4e81a467 // smmla v7.4s, v3.16b, v1.16b
+	WORD    $0x4e82a468 // smmla v8.4s, v3.16b, v2.16b
+	WORD    $0x4e81a40d // smmla v13.4s, v0.16b, v1.16b
+	WORD    $0x4e82a40e // smmla v14.4s, v0.16b, v2.16b
+	FLDPQ   32(R3), (F1, F2)
+	WORD    $0x4e81a466 // smmla v6.4s, v3.16b, v1.16b
+	WORD    $0x4e82a465 // smmla v5.4s, v3.16b, v2.16b
+	WORD    $0x4e81a404 // smmla v4.4s, v0.16b, v1.16b
+	WORD    $0x4e82a40f // smmla v15.4s, v0.16b, v2.16b
+	FLDPQ   64(R3), (F1, F2)
+	WORD    $0x4e81a469 // smmla v9.4s, v3.16b, v1.16b
+	WORD    $0x4e82a46a // smmla v10.4s, v3.16b, v2.16b
+	WORD    $0x4e81a410 // smmla v16.4s, v0.16b, v1.16b
+	WORD    $0x4e82a411 // smmla v17.4s, v0.16b, v2.16b
+	FLDPQ   96(R3), (F1, F2)
+	WORD    $0x4e81a46b // smmla v11.4s, v3.16b, v1.16b
+	WORD    $0x4e82a46c // smmla v12.4s, v3.16b, v2.16b
+	WORD    $0x4e81a412 // smmla v18.4s, v0.16b, v1.16b
+	WORD    $0x4e82a413 // smmla v19.4s, v0.16b, v2.16b
+	FLDPQ   128(R3), (F0, F1)
+	WORD    $0x4e80a687 // smmla v7.4s, v20.16b, v0.16b
+	WORD    $0x4e81a688 // smmla v8.4s, v20.16b, v1.16b
+	WORD    $0x4e80a6ad // smmla v13.4s, v21.16b, v0.16b
+	WORD    $0x4e81a6ae // smmla v14.4s, v21.16b, v1.16b
+	FLDPQ   160(R3), (F0, F1)
+	WORD    $0x4e80a686 // smmla v6.4s, v20.16b, v0.16b
+	WORD    $0x4e81a685 // smmla v5.4s, v20.16b, v1.16b
+	WORD    $0x4e80a6a4 // smmla v4.4s, v21.16b, v0.16b
+	WORD    $0x4e81a6af // smmla v15.4s, v21.16b, v1.16b
+	FLDPQ   192(R3), (F0, F1)
+	WORD    $0x4e80a689 // smmla v9.4s, v20.16b, v0.16b
+	WORD    $0x4e81a68a // smmla v10.4s, v20.16b, v1.16b
+	WORD    $0x4e80a6b0 // smmla v16.4s, v21.16b, v0.16b
+	WORD    $0x4e81a6b1 // smmla v17.4s, v21.16b, v1.16b
+	FLDPQ   224(R3), (F0, F1)
+	WORD    $0x4e80a68b // smmla v11.4s, v20.16b, v0.16b
+	WORD    $0x4e81a68c // smmla v12.4s, v20.16b, v1.16b
+	WORD    $0x4e80a6b2 // smmla v18.4s, v21.16b, v0.16b
+	WORD    $0x4e81a6b3 // smmla v19.4s, v21.16b, v1.16b
+	ADD     $256, R3, R3
+	SUBS    $16, R5, R5
+	BNE     loop3_0
+	FMOVS   (R6), F0
+	FMOVS   4(R6), F3
+	FMOVS   8(R6), F20
+	MOVD    R23, R5
+	FMOVQ   (R5), F1
+	VZIP1   V8.D2, V7.D2, V2.D2
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ   F1, (R5)
+	FMOVQ   16(R5), F1
+	VZIP1   V5.D2, V6.D2, V2.D2
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ   F1, 16(R5)
+	FMOVQ   32(R5), F1
+	VZIP1   V10.D2, V9.D2, V2.D2
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ   F1, 32(R5)
+	FMOVQ   48(R5), F1
+	VZIP1   V12.D2, V11.D2, V2.D2
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ   F1, 48(R5)
+	ADD     R12, R5, R5
+	FMOVQ   (R5), F0
+	VZIP2   V8.D2, V7.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R5)
+	FMOVQ   16(R5), F0
+	VZIP2   V5.D2, V6.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R5)
+	FMOVQ   32(R5), F0
+	VZIP2   V10.D2, V9.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R5)
+	FMOVQ   48(R5), F0
+	VZIP2   V12.D2, V11.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f839021 // fmul v1.4s, v1.4s, v3.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R5)
+	ADD     R12, R5, R5
+	FMOVQ   (R5), F0
+	VZIP1   V14.D2, V13.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f949021 // fmul v1.4s, v1.4s, v20.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, (R5)
+	FMOVQ   16(R5), F0
+	VZIP1   V15.D2, V4.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f949021 // fmul v1.4s, v1.4s, v20.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R5)
+	FMOVQ   32(R5), F0
+	VZIP1   V17.D2, V16.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f949021 // fmul v1.4s, v1.4s, v20.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R5)
+	FMOVQ   48(R5), F0
+	VZIP1   V19.D2, V18.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f949021 // fmul v1.4s, v1.4s, v20.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R5)
+	ADD     R12, R5, R5
+	ADD     R13, R6, R6
+	CBNZ    R4, block3_0
+	MOVD    weight_len+128(FP), R0
+	CBZ     R0, end3_0
+	FMOVQ   (R19), F0
+	FMOVQ   16(R19), F1
+	FMOVQ   32(R19), F2
+	FMOVQ   48(R19), F3
+	MOVD    R23, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F0
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R0)
+	FMOVQ   32(R0), F0
+	WORD    $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 32(R0)
+	FMOVQ   48(R0), F0
+	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVQ   F0, 48(R0)
+	ADD     R12, R0, R0
+	MOVD    bias_len+152(FP), R0
+	CBZ     R0, end3_0
+	FMOVQ   (R20), F0
+	FMOVQ   16(R20), F1
+	FMOVQ   32(R20), F2
+	FMOVQ   48(R20), F3
+	MOVD    R23, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F0
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R0)
+	FMOVQ   32(R0), F0
+	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 32(R0)
+	FMOVQ   48(R0), F0
+	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	FMOVQ   F0, 48(R0)
+	ADD     R12, R0, R0
+
+end3_0:
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD $12, R24, R24
+	SUB $3, R21, R21
+	B   tiles_0
+
+tile2_0:
+	MOVD  R22, R0
+	ADD   R11, R22, R22
+	MOVD  R22, R1
+	ADD   R11, R22, R22
+	CBNZ  R14, started2_0
+	VMOVI $0, V0.B16
+	MOVD  R23, R2
+	FMOVQ F0, (R2)
+	FMOVQ F0, 16(R2)
+	FMOVQ F0, 32(R2)
+	FMOVQ F0, 48(R2)
+	ADD   R12, R2, R2
+	FMOVQ F0, (R2)
+	FMOVQ F0, 16(R2)
+	FMOVQ F0, 32(R2)
+	FMOVQ F0, 48(R2)
+	ADD   R12, R2, R2
+
+started2_0:
+	MOVD k+8(FP), R3
+	MOVD R15, R2
+	MOVD R24, R5
+
+block2_0:
+	// a block has n of the k elements
+	MOVD  block+16(FP), R4
+	CMP   R4, R3
+	CSEL  LT, R3, R4, R4
+	SUB   R4, R3, R3
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+
+loop2_0:
+	FMOVQ.P 16(R0), F0
+	FMOVQ.P 16(R1), F1
+	VZIP1   V1.D2, V0.D2, V2.D2
+	VZIP2   V1.D2, V0.D2, V0.D2
+	FLDPQ   (R2), (F1, F3)
+	WORD    $0x4e81a444 // smmla v4.4s, v2.16b, v1.16b
+	WORD    $0x4e83a445 // smmla v5.4s, v2.16b, v3.16b
+	FLDPQ   32(R2), (F1, F3)
+	WORD    $0x4e81a446 // smmla v6.4s, v2.16b, v1.16b
+	WORD    $0x4e83a447 // smmla v7.4s, v2.16b, v3.16b
+	FLDPQ   64(R2), (F1, F3)
+	WORD    $0x4e81a448 // smmla v8.4s, v2.16b, v1.16b
+	WORD    $0x4e83a449 // smmla v9.4s, v2.16b, v3.16b
+	FLDPQ   96(R2), (F1, F3)
+	WORD    $0x4e81a44a // smmla v10.4s, v2.16b, v1.16b
+	WORD    $0x4e83a44b // smmla v11.4s, v2.16b, v3.16b
+	FLDPQ   128(R2), (F1, F2)
+	WORD    $0x4e81a404 // smmla v4.4s, v0.16b, v1.16b
+	WORD    $0x4e82a405 // smmla v5.4s, v0.16b, v2.16b
+	FLDPQ   160(R2), (F1, F2)
+	WORD    $0x4e81a406 // smmla v6.4s, v0.16b, v1.16b
+	WORD    $0x4e82a407 // smmla v7.4s, v0.16b, v2.16b
+	FLDPQ   192(R2), (F1, F2)
+	WORD    $0x4e81a408 // smmla v8.4s, v0.16b, v1.16b
+	WORD    $0x4e82a409 // smmla v9.4s, v0.16b, v2.16b
+	FLDPQ   224(R2), (F1, F2)
+	WORD    $0x4e81a40a // smmla v10.4s, v0.16b, v1.16b
+	WORD    $0x4e82a40b // smmla v11.4s, v0.16b, v2.16b
+	ADD     $256, R2, R2
+	SUBS    $16, R4, R4
+	BNE     loop2_0
+	FMOVS   (R5), F0
+	FMOVS   4(R5), F1
+	MOVD    R23, R4
+	FMOVQ   (R4), F2
+	VZIP1   V5.D2, V4.D2, V3.D2
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ   F2, (R4)
+	FMOVQ   16(R4), F2
+	VZIP1   V7.D2, V6.D2, V3.D2
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ   F2, 16(R4)
+	FMOVQ   32(R4), F2
+	VZIP1   V9.D2, V8.D2, V3.D2
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ   F2, 32(R4)
+	FMOVQ   48(R4), F2
+	VZIP1   V11.D2, V10.D2, V3.D2
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ   F2, 48(R4)
+	ADD     R12, R4, R4
+	FMOVQ   (R4), F0
+	VZIP2   V5.D2, V4.D2, V2.D2
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f819042 // fmul v2.4s, v2.4s, v1.s[0]
+	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, (R4)
+	FMOVQ   16(R4), F0
+	VZIP2   V7.D2, V6.D2, V2.D2
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f819042 // fmul v2.4s, v2.4s, v1.s[0]
+	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 16(R4)
+	FMOVQ   32(R4), F0
+	VZIP2   V9.D2, V8.D2, V2.D2
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f819042 // fmul v2.4s, v2.4s, v1.s[0]
+	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 32(R4)
+	FMOVQ   48(R4), F0
+	VZIP2   V11.D2, V10.D2, V2.D2
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f819042 // fmul v2.4s, v2.4s, v1.s[0]
+	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 48(R4)
+	ADD     R12, R4, R4
+	ADD     R13, R5, R5
+	CBNZ    R3, block2_0
+	MOVD    weight_len+128(FP), R0
+	CBZ     R0, end2_0
+	FMOVQ   (R19), F0
+	FMOVQ   16(R19), F1
+	FMOVQ   32(R19), F2
+	FMOVQ   48(R19), F3
+	MOVD    R23, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F0
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R0)
+	FMOVQ   32(R0), F0
+	WORD    $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 32(R0)
+	FMOVQ   48(R0), F0
+	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVQ   F0, 48(R0)
+	ADD     R12, R0, R0
+	MOVD    bias_len+152(FP), R0
+	CBZ     R0, end2_0
+	FMOVQ   (R20), F0
+	FMOVQ   16(R20), F1
+	FMOVQ   32(R20), F2
+	FMOVQ   48(R20), F3
+	MOVD    R23, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F4
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
+	FMOVQ   32(R0), F4
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R0)
+	FMOVQ   48(R0), F4
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 48(R0)
+	ADD     R12, R0, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F0
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R0)
+	FMOVQ   32(R0), F0
+	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 32(R0)
+	FMOVQ   48(R0), F0
+	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	FMOVQ   F0, 48(R0)
+	ADD     R12, R0, R0
+
+end2_0:
+	ADD R12, R23, R23
+	ADD R12, R23, R23
+	ADD $8, R24, R24
+	SUB $2, R21, R21
+	B   tiles_0
+
+tile1_0:
+	MOVD  R22, R0
+	ADD   R11, R22, R22
+	CBNZ  R14, started1_0
+	VMOVI $0, V0.B16
+	MOVD  R23, R1
+	FMOVQ F0, (R1)
+	FMOVQ F0, 16(R1)
+	FMOVQ F0, 32(R1)
+	FMOVQ F0, 48(R1)
+	ADD   R12, R1, R1
+
+started1_0:
+	MOVD k+8(FP), R2
+	MOVD R15, R1
+	MOVD R24, R4
+
+block1_0:
+	// a block has n of the k elements
+	MOVD  block+16(FP), R3
+	CMP   R3, R2
+	CSEL  LT, R2, R3, R3
+	SUB   R3, R2, R2
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+
+loop1_0:
+	FMOVQ.P 16(R0), F4
+	VZIP1   V4.D2, V4.D2, V5.D2
+	VZIP2   V4.D2, V4.D2, V4.D2
+	FLDPQ   (R1), (F6, F7)
+	WORD    $0x4e86a4a0 // smmla v0.4s, v5.16b, v6.16b
+	WORD    $0x4e87a4a1 // smmla v1.4s, v5.16b, v7.16b
+	FLDPQ   32(R1), (F6, F7)
+	WORD    $0x4e86a4a2 // smmla v2.4s, v5.16b, v6.16b
+	WORD    $0x4e87a4a3 // smmla v3.4s, v5.16b, v7.16b
+	FLDPQ   64(R1), (F6, F7)
+	WORD    $0x4e86a4aa // smmla v10.4s, v5.16b, v6.16b
+	WORD    $0x4e87a4ab // smmla v11.4s, v5.16b, v7.16b
+	FLDPQ   96(R1), (F6, F7)
+	WORD    $0x4e86a4a8 // smmla v8.4s, v5.16b, v6.16b
+	WORD    $0x4e87a4a9 // smmla v9.4s, v5.16b, v7.16b
+	FLDPQ   128(R1), (F5, F6)
+	WORD    $0x4e85a480 // smmla v0.4s, v4.16b, v5.16b
+	WORD    $0x4e86a481 // smmla v1.4s, v4.16b, v6.16b
+	FLDPQ   160(R1), (F5, F6)
+	WORD    $0x4e85a482 // smmla v2.4s, v4.16b, v5.16b
+	WORD    $0x4e86a483 // smmla v3.4s, v4.16b, v6.16b
+	FLDPQ   192(R1), (F5, F6)
+	WORD    $0x4e85a48a // smmla v10.4s, v4.16b, v5.16b
+	WORD    $0x4e86a48b // smmla v11.4s, v4.16b, v6.16b
+	FLDPQ   224(R1), (F5, F6)
+	WORD    $0x4e85a488 // smmla v8.4s, v4.16b, v5.16b
+	WORD    $0x4e86a489 // smmla v9.4s, v4.16b, v6.16b
+	ADD     $256, R1, R1
+	SUBS    $16, R3, R3
+	BNE     loop1_0
+	FMOVS   (R4), F4
+	MOVD    R23, R3
+	FMOVQ   (R3), F5
+	VZIP1   V1.D2, V0.D2, V0.D2
+	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, (R3)
+	FMOVQ   16(R3), F0
+	VZIP1   V3.D2, V2.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R3)
+	FMOVQ   32(R3), F0
+	VZIP1   V11.D2, V10.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 32(R3)
+	FMOVQ   48(R3), F0
+	VZIP1   V9.D2, V8.D2, V1.D2
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 48(R3)
+	ADD     R12, R3, R3
+	ADD     R13, R4, R4
+	CBNZ    R2, block1_0
+	MOVD    weight_len+128(FP), R0
+	CBZ     R0, end1_0
+	FMOVQ   (R19), F0
+	FMOVQ   16(R19), F1
+	FMOVQ   32(R19), F2
+	FMOVQ   48(R19), F3
+	MOVD    R23, R0
+	FMOVQ   (R0), F4
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F0
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R0)
+	FMOVQ   32(R0), F0
+	WORD    $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 32(R0)
+	FMOVQ   48(R0), F0
+	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVQ   F0, 48(R0)
+	ADD     R12, R0, R0
+	MOVD    bias_len+152(FP), R0
+	CBZ     R0, end1_0
+	FMOVQ   (R20), F0
+	FMOVQ   16(R20), F1
+	FMOVQ   32(R20), F2
+	FMOVQ   48(R20), F3
+	MOVD    R23, R0
+	FMOVQ   (R0), F4
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R0)
+	FMOVQ   16(R0), F0
+	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ   F0, 16(R0)
+	FMOVQ   32(R0), F0
+	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ   F0, 32(R0)
+	FMOVQ   48(R0), F0
+	WORD    $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	FMOVQ   F0, 48(R0)
+	ADD     R12, R0, R0
+
+end1_0:
+	ADD R12, R23, R23
+	ADD $4, R24, R24
+	SUB $1, R21, R21
+	B   tiles_0
+
+done_0:
+	ADD $64, R15, R15
+	ADD $64, R19, R19
+	ADD $64, R20, R20
+	ADD $64, R10, R10
+	RET
+
 // func int8DotsNEONDotProd(m int, k int, block int, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
 TEXT ·int8DotsNEONDotProd(SB), NOSPLIT, $0-208
 	MOVD c_base+176(FP), R10

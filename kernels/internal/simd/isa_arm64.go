@@ -14,7 +14,7 @@ func machineFeatures() (f Features) {
 	if a.HasASIMDDP {
 		f |= DotProd
 	}
-	if a.HasI8MM {
+	if hasI8MM() {
 		f |= I8MM
 	}
 	if a.HasASIMDHP {

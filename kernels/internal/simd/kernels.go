@@ -61,6 +61,7 @@ const (
 	KernelInt8Winograd
 	KernelWinogradRows
 	KernelWinogradColumns
+	KernelInt8Octets
 	KernelInt8Dots
 	KernelBlocks8
 	KernelBlocks4
@@ -127,6 +128,7 @@ var kernelNames = [numKernels]string{
 	"int8Winograd",
 	"winogradRows",
 	"winogradColumns",
+	"int8Octets",
 	"int8Dots",
 	"blocks8",
 	"blocks4",

@@ -147,7 +147,7 @@ func moreShapes(im tested) []shape {
 	switch im.kernel {
 	case KernelGemmPanel:
 		return panelShapes(im)
-	case KernelInt8Quads, KernelInt8Pairs, KernelInt8Dots:
+	case KernelInt8Quads, KernelInt8Pairs, KernelInt8Dots, KernelInt8Octets:
 		return int8Heights(im)
 	}
 	return nil
@@ -184,6 +184,7 @@ var shapesOf = map[Kernel]func(im tested) []shape{
 	KernelInt8Winograd: int8Shapes,
 	KernelInt8Pairs:    int8Shapes,
 	KernelInt8Dots:     int8Shapes,
+	KernelInt8Octets:   int8Shapes,
 }
 
 // headShapes are those of heads with at most queries and keys.
@@ -226,6 +227,7 @@ var contents = map[Kernel]func(o *checkasm.Operand, s shape){
 	KernelInt8Quads:          int8Contents,
 	KernelInt8Pairs:          int8Contents,
 	KernelInt8Dots:           int8Contents,
+	KernelInt8Octets:         int8Contents,
 	KernelInt8Winograd:       int8Contents,
 	KernelWinogradRows:       int8Contents,
 	KernelWinogradColumns:    int8Contents,

@@ -654,6 +654,36 @@ func quantizeInt8By32NEON(dst []int8, x []float32, rows, cols, filled, lddst, ld
 //go:noescape
 func quantizeInt8By16NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
+// int8OctetsNEONI8MM multiplies rows of integers with a panel of nr columns, the tier's NR:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for p := 0; p < k; p += block {
+//				t := 0
+//				for p := p; p < min(p+block, k); p++ {
+//					t += a[i*lda+p] * b[p/8*8*nr+8*j+p%8]
+//				}
+//				s += float32(float32(t) * scale[p/block*ldscale+i])
+//			}
+//			c[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one
+//		}
+//	}
+//
+// There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+//
+//	a      m x k int8, rows lda apart
+//	scale  (k+block-1)/block x m, rows ldscale apart
+//	b      k x nr int8
+//	weight nr, may be empty
+//	bias   nr, may be empty
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func int8OctetsNEONI8MM(m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int)
+
 // int8DotsNEONDotProd multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
 //	for i := range m {
