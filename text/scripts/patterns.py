@@ -6,7 +6,7 @@
 For each pattern some strings are drawn, of characters that matter to it, and the places
 (in characters) that a Split by it isolates. A pattern that tokenizers refuses has none."""
 
-import json, random
+import json, random, sys
 
 from tokenizers import Regex, pre_tokenizers
 
@@ -78,6 +78,15 @@ a.
 [a-]+
 []a]+
 [\]a]+
+[[a]-t]
+[bc&-[z]]
+[[a]&&-t]
+[a&-&&-c]
+[\d-a]
+(?i:s)s
+(?i:st|ſ)
+(?i:s(?:s))
+(?i:\u0073s)
 a**
 a|
 (a)|b
@@ -99,18 +108,76 @@ def places(pattern, text):
     return [list(p) for _, p in split.pre_tokenize_str(text) if p not in rest]
 
 
+# What random patterns are made of.
+LETTERS = list("abcdskSKfiltx")
+CHARS = LETTERS + list(" '.,!-&^1é中ſß") + ["\\.", "\\-", "\\]", "\\[", "\\u0061", "\\x62", "\\x{e9}", "\\n", "\\r", "\\t"]
+SETS = ["\\s", "\\S", "\\d", "\\D", "\\w", "\\W"] + [f"\\{p}{{{n}}}" for p in "pP" for n in ("L", "N", "P", "S", "M", "Lu", "Ll", "Lt", "Lm", "Lo", "^L")]
+QUANTIFIERS = ["*", "+", "?", "*?", "+?", "??", "*+", "++", "?+", "{2}", "{1,3}", "{2,}", "{,2}", "{1,2}?", "{2}+", "{1,2}+"]
+
+
+def random_class(rng, depth):
+    def member():
+        x = rng.random()
+        if x < 0.2:
+            return rng.choice(SETS)
+        if x < 0.3 and depth < 2:
+            return random_class(rng, depth + 1)
+        if x < 0.5:
+            return rng.choice(["a-d", "a-z", "A-Z", "0-9", "b-c", "一-龥", "\\u0061-\\x{7a}", "!-/", " -&"])
+        return rng.choice(CHARS)
+
+    members = lambda: "".join(member() for _ in range(rng.randrange(1, 4)))
+    s = members()
+    while rng.random() < 0.15:
+        s += "&&" + members()
+    return "[" + ("^" if rng.random() < 0.3 else "") + s + rng.choice(["", "", "", "-"]) + "]"
+
+
+def random_pattern(rng, depth=0):
+    def place():
+        x = rng.random()
+        if x < 0.3:
+            return rng.choice(["(?<=", "(?<!"]) + rng.choice([rng.choice(LETTERS), rng.choice(SETS), random_class(rng, 1)]) + ")"
+        return rng.choice("^$") if x < 0.5 or depth == 3 else rng.choice(["(?=", "(?!"]) + random_pattern(rng, depth + 1) + ")"
+
+    def atom():
+        x = rng.random()
+        if depth < 3 and x < 0.2:
+            return rng.choice(["(?:", "(?:", "(", "(?i:"]) + random_pattern(rng, depth + 1) + ")"
+        if x < 0.3:
+            return rng.choice(SETS)
+        if x < 0.5:
+            return random_class(rng, 0)
+        return "." if x < 0.55 else rng.choice(CHARS)
+
+    def sequence():
+        parts = [place() if rng.random() < 0.12 else atom() + (rng.choice(QUANTIFIERS) if rng.random() < 0.35 else "") for _ in range(rng.randrange(1, 5))]
+        return "".join(parts)
+
+    return "|".join(sequence() for _ in range(rng.choice([1, 1, 1, 2, 3])))
+
+
+def case_of(rng, pattern, texts):
+    case = {"pattern": pattern}
+    try:
+        places(pattern, "ab")
+        texts = ["".join(rng.choice(ALPHABET) for _ in range(rng.randrange(1, 24))) for _ in range(texts)]
+        case["texts"] = [{"text": t, "places": places(pattern, t)} for t in texts]
+    except Exception as error:
+        case["error"] = str(error)
+    except BaseException as error:  # a panic, where Oniguruma gives up a match
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return None
+    return case
+
+
 def main():
-    rng = random.Random(SEED)
-    cases = []
-    for pattern in PATTERNS:
-        case = {"pattern": pattern}
-        try:
-            places(pattern, "ab")
-            texts = ["".join(rng.choice(ALPHABET) for _ in range(rng.randrange(1, 24))) for _ in range(40)]
-            case["texts"] = [{"text": t, "places": places(pattern, t)} for t in texts]
-        except Exception as error:
-            case["error"] = str(error)
-        cases.append(case)
+    seed, n = (int(a) for a in sys.argv[1:] or (SEED, 200))
+    rng = random.Random(seed)
+    cases = [case_of(rng, pattern, 40) for pattern in PATTERNS]
+    drawn = (case_of(rng, random_pattern(rng), 10) for _ in range(n))
+    cases += [case | {"random": True} for case in drawn if case]
     print(json.dumps(cases, ensure_ascii=False, separators=(",", ":")).replace('},{"pattern"', '},\n{"pattern"'))
 
 

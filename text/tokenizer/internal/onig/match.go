@@ -6,23 +6,25 @@ import "unicode/utf8"
 
 type machine struct {
 	program []instruction
-	splits  int
+	memory  int
 	text    []byte
 	stack   []frame
-	steps   int
-	// failed has a bit for each split and position from which no match is found,
+	steps   int // instructions that ran
+	// failed has a bit for each split, join and position from which no match is found,
 	// which does not depend on where the search began. It is kept once a text
-	// takes more steps than usual: so no split is tried twice at a position.
+	// takes more steps than usual: so no instruction runs twice at a position.
 	failed []uint64
 }
 
 // frame is an alternative that is left: go on at pc and position at. If pc is
-// negative, the split ^pc has failed at that position when the frame is reached.
+// negative, ^pc has failed at that position when the frame is reached.
 type frame struct{ pc, at int32 }
 
 const (
-	usualSteps     = 4096
-	usualStepsByte = 64
+	usualSteps     = 1 << 14
+	usualStepsByte = 1 << 8
+
+	keepStack = 1 << 16 // frames that a machine holds on to
 )
 
 // AppendAll appends to places where the pattern matches in text, from left to right;
@@ -30,17 +32,25 @@ const (
 func (re *Regexp) AppendAll(places []Place, text []byte) []Place {
 	m := re.machine.Get().(*machine)
 	m.text, m.steps, m.failed = text, 0, nil
-	for at := int32(0); at < int32(len(text)); {
+	places = m.appendAll(places)
+	m.text, m.failed = nil, nil
+	if cap(m.stack) > keepStack {
+		m.stack = nil
+	}
+	re.machine.Put(m)
+	return places
+}
+
+func (m *machine) appendAll(places []Place) []Place {
+	for at := int32(0); int(at) < len(m.text); {
 		if end := m.match(0, at); end >= 0 {
 			places = append(places, Place{at, end})
 			at = end
 			continue
 		}
-		_, n := utf8.DecodeRune(text[at:])
+		_, n := utf8.DecodeRune(m.text[at:])
 		at += int32(n)
 	}
-	m.text, m.failed = nil, nil
-	re.machine.Put(m)
 	return places
 }
 
@@ -49,6 +59,7 @@ func (re *Regexp) AppendAll(places []Place, text []byte) []Place {
 func (m *machine) match(pc, at int32) int32 {
 	base := len(m.stack)
 	for {
+		m.steps++
 		i := &m.program[pc]
 		ok := true
 		switch i.op {
@@ -59,10 +70,13 @@ func (m *machine) match(pc, at int32) int32 {
 			pc = i.to
 			continue
 		case opSplit:
-			if ok = m.split(i, pc, at); ok {
+			if ok = m.enter(i, pc, at); ok {
+				m.stack = append(m.stack, frame{i.or, at})
 				pc = i.to
 				continue
 			}
+		case opJoin:
+			ok = m.enter(i, pc, at)
 		case opLook:
 			if ok = m.match(i.or, at) >= 0 != i.negated; ok {
 				pc = i.to
@@ -88,22 +102,25 @@ func (m *machine) match(pc, at int32) int32 {
 	}
 }
 
-// split tells whether the split i at pc may lead to a match, and notes its other way.
-func (m *machine) split(i *instruction, pc, at int32) bool {
+// enter tells whether the split or join i at pc may lead to a match.
+func (m *machine) enter(i *instruction, pc, at int32) bool {
 	if m.failed != nil {
 		if bit := m.bit(i, at); m.failed[bit/64]>>(bit%64)&1 != 0 {
 			return false
 		}
 		m.stack = append(m.stack, frame{^pc, at})
-	} else if m.steps++; m.steps > usualSteps+usualStepsByte*len(m.text) {
-		m.failed = make([]uint64, (m.splits*(len(m.text)+1)+63)/64)
+	} else if m.steps > usualSteps+usualStepsByte*len(m.text) {
+		m.remember()
 	}
-	m.stack = append(m.stack, frame{i.or, at})
 	return true
 }
 
+func (m *machine) remember() {
+	m.failed = make([]uint64, (m.memory*(len(m.text)+1)+63)/64)
+}
+
 func (m *machine) bit(i *instruction, at int32) int {
-	return int(i.split)*(len(m.text)+1) + int(at)
+	return int(i.memory)*(len(m.text)+1) + int(at)
 }
 
 // back takes the last alternative that is left above base.

@@ -3,7 +3,8 @@
 // classes in classes, and the characters of its version of Unicode. What it does not
 // know is an error of [Compile], never a match of another kind.
 //
-// Work and memory are linear in the text, whatever the pattern is.
+// Work and memory are linear in the text, whatever the pattern is: for each byte some
+// 2*maxProgram steps at most, and the memory of maxMemory alternatives.
 package onig
 
 import (
@@ -16,7 +17,7 @@ import (
 // Regexp is a compiled pattern, safe for concurrent use.
 type Regexp struct {
 	program []instruction
-	splits  int
+	memory  int       // instructions that are remembered
 	machine sync.Pool // *machine
 }
 
@@ -28,6 +29,7 @@ type operation int8
 const (
 	opChar  operation = iota // a character of set
 	opSplit                  // try to, and if that fails, or
+	opJoin                   // where ways of the same choice meet
 	opJump                   // to
 	opLook                   // the program at or finds something here, or nothing if negated; then to
 	opBehind
@@ -40,11 +42,14 @@ type instruction struct {
 	op      operation
 	negated bool
 	to, or  int32
-	split   int32 // number of the split, from 0
+	memory  int32 // number of the split or join, from 0
 	set     *set
 }
 
-const maxProgram = 4096
+const (
+	maxProgram = 2048
+	maxMemory  = 256
+)
 
 // Compile parses a pattern. One that matches the empty text is refused, as are
 // lookahead without a bound, backreferences, conditions and inline options.
@@ -66,19 +71,26 @@ func Compile(pattern string) (*Regexp, error) {
 	if least, _ := tree.lengths(); least == 0 {
 		return nil, errors.New("it matches the empty text")
 	}
+	if found, _, _ := tree.ligature(); found {
+		return nil, errors.New("letters of a ligature without case")
+	}
 	re := new(Regexp)
 	if err := re.emit(tree); err != nil {
 		return nil, err
 	}
 	re.add(instruction{op: opMatch})
-	re.machine.New = func() any { return &machine{program: re.program, splits: re.splits} }
+	re.machine.New = func() any { return re.newMachine(nil) }
 	return re, nil
 }
 
+func (re *Regexp) newMachine(text []byte) *machine {
+	return &machine{program: re.program, memory: re.memory, text: text}
+}
+
 func (re *Regexp) add(i instruction) int {
-	if i.op == opSplit {
-		i.split = int32(re.splits)
-		re.splits++
+	if i.op == opSplit || i.op == opJoin {
+		i.memory = int32(re.memory)
+		re.memory++
 	}
 	re.program = append(re.program, i)
 	return len(re.program) - 1
@@ -87,7 +99,7 @@ func (re *Regexp) add(i instruction) int {
 func (re *Regexp) here() int32 { return int32(len(re.program)) }
 
 func (re *Regexp) emit(n *node) error {
-	if len(re.program) > maxProgram {
+	if len(re.program) > maxProgram || re.memory > maxMemory {
 		return errors.New("too long with its repetitions")
 	}
 	switch n.kind {
@@ -139,6 +151,7 @@ func (re *Regexp) emitChoice(subs []*node) error {
 	for _, end := range ends {
 		re.program[end].to = re.here()
 	}
+	re.add(instruction{op: opJoin})
 	return nil
 }
 
@@ -170,6 +183,9 @@ func (re *Regexp) emitRepetition(n *node) error {
 		if i.negated {
 			i.to, i.or, i.negated = i.or, i.to, false
 		}
+	}
+	if n.most > n.least {
+		re.add(instruction{op: opJoin})
 	}
 	return nil
 }

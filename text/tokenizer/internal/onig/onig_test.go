@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
@@ -14,6 +13,7 @@ import (
 // not, since it does not know what they mean exactly.
 var refused = []string{
 	"a|", "x*", "a**", "(?<name>a)", "(?i)a", "(?>ab|a)b", `\ba`, `\Aa`, "a{0}b", "[]a]+",
+	"[bc&-[z]]", "[a&-&&-c]", "(?i:st|ſ)", "(?i:s(?:s))", `(?i:\u0073s)`,
 }
 
 // TestCases: the places are those that Hugging Face's tokenizers find.
@@ -24,6 +24,7 @@ func TestCases(t *testing.T) {
 	}
 	var cases []struct {
 		Pattern, Error string
+		Random         bool // made by chance: to be refused, or to be right
 		Texts          []struct {
 			Text   string
 			Places [][2]int
@@ -35,7 +36,7 @@ func TestCases(t *testing.T) {
 	texts := 0
 	for _, c := range cases {
 		re, err := Compile(c.Pattern)
-		if err != nil != (c.Error != "" || slices.Contains(refused, c.Pattern)) {
+		if err != nil != (c.Error != "" || slices.Contains(refused, c.Pattern)) && !(c.Random && err != nil) {
 			t.Errorf("Compile(%q): %v; tokenizers: %q", c.Pattern, err, c.Error)
 		}
 		if err != nil {
@@ -44,7 +45,13 @@ func TestCases(t *testing.T) {
 		for _, text := range c.Texts {
 			texts++
 			var got [][2]int
-			for _, p := range re.AppendAll(nil, []byte(text.Text)) {
+			places := re.AppendAll(nil, []byte(text.Text))
+			m := re.newMachine([]byte(text.Text))
+			m.remember()
+			if again := m.appendAll(nil); !slices.Equal(again, places) {
+				t.Errorf("%q in %q: %v with a memory, %v without", c.Pattern, text.Text, again, places)
+			}
+			for _, p := range places {
 				before := utf8.RuneCountInString(text.Text[:p.Start])
 				got = append(got, [2]int{before, before + utf8.RuneCountInString(text.Text[p.Start:p.End])})
 			}
@@ -53,15 +60,14 @@ func TestCases(t *testing.T) {
 			}
 		}
 	}
-	if texts < 2000 {
+	if texts < 3500 {
 		t.Errorf("%d texts", texts)
 	}
 }
 
 // TestLinear: patterns and texts that take backtracking from the end of the text at
-// each of its characters, or more ways than there are atoms, take a moment.
+// each of its characters, or more ways than there are atoms, take a bounded number of steps.
 func TestLinear(t *testing.T) {
-	start := time.Now()
 	for _, c := range []struct{ pattern, text string }{
 		{"(?:a|aa)+b", "a"},
 		{"a+b|a", "a"},
@@ -69,47 +75,22 @@ func TestLinear(t *testing.T) {
 		{`\s+(?!\s)x|y`, " "},
 		{`(?:\w+\s?)+!`, "a b"},
 		{strings.Repeat("a?", 30) + strings.Repeat("a", 30) + "b", "a"},
+		{"(?:" + strings.Repeat("a|", 99) + "a)(?=a{999}b)c", "a"},
+		{strings.Repeat("(?:a|aa){0,9}", 9) + "a{99}b", "a"},
+		{"(?:a|aa){9}(?=a{0,99}|b)", "a"},
 	} {
 		re, err := Compile(c.pattern)
 		if err != nil {
 			t.Fatal(c.pattern, err)
 		}
-		text := []byte(strings.Repeat(c.text, 50_000))
-		if got := re.AppendAll(nil, text); c.pattern != "a+b|a" && len(got) > 0 {
-			t.Errorf("%s: %d matches", c.pattern, len(got))
-		} else if c.pattern == "a+b|a" && len(got) != len(text) {
-			t.Errorf("%s: %d matches, want %d", c.pattern, len(got), len(text))
+		text := []byte(strings.Repeat(c.text, 20_000))
+		m := re.newMachine(text)
+		matches := len(m.appendAll(nil))
+		if want := map[string]int{"a+b|a": len(text), "(?:a|aa){9}(?=a{0,99}|b)": len(text) / 9}[c.pattern]; matches != want {
+			t.Errorf("%s: %d matches, want %d", c.pattern, matches, want)
 		}
-	}
-	if d := time.Since(start); d > 20*time.Second {
-		t.Errorf("%v", d)
-	}
-}
-
-// TestMemory: what has failed is remembered right: the places are the same whether
-// it is remembered from the start or never.
-func TestMemory(t *testing.T) {
-	for _, pattern := range []string{"(?:a|ab)(?:c|bcd)(?!d)|b", `\s+(?!\S)|\s+|\S+?(?=b)`, "(?:a|b|ab)*c|a"} {
-		re, err := Compile(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, text := range []string{"abcabcdab cd  b aab", "aaab  abcd", "ababababc abab"} {
-			want := re.AppendAll(nil, []byte(text))
-			m := &machine{program: re.program, splits: re.splits, text: []byte(text), failed: make([]uint64, re.splits*(len(text)+1)/64+1)}
-			var got []Place
-			for at := int32(0); int(at) < len(text); {
-				end := m.match(0, at)
-				if end < 0 {
-					at++
-					continue
-				}
-				got = append(got, Place{at, end})
-				at = end
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%s in %q: %v, want %v", pattern, text, got, want)
-			}
+		if most := usualSteps + len(text)*(usualStepsByte+2*len(re.program)); m.steps > most {
+			t.Errorf("%s: %d steps, want at most %d", c.pattern, m.steps, most)
 		}
 	}
 }

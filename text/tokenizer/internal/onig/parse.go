@@ -37,6 +37,7 @@ type node struct {
 	least, most int // most < 0: no bound
 	lazy        bool
 	negated     bool
+	letter      letters // of a single letter inside of (?i:…)
 }
 
 // lengths gives the least and the most characters that the node matches; most is
@@ -125,7 +126,7 @@ func (p *parser) atom() (*node, error) {
 	case '\\':
 		s, err = p.escape(false)
 		if err == nil {
-			s, err = p.folded(s)
+			return p.one(s)
 		}
 	case '^', '$':
 		p.at++
@@ -137,25 +138,21 @@ func (p *parser) atom() (*node, error) {
 		err = fmt.Errorf("%c where nothing can be repeated", b)
 	default:
 		r, n := utf8.DecodeRuneInString(p.in[p.at:])
-		if p.fold && p.joins(n) {
-			return nil, fmt.Errorf("%s without case", p.in[p.at:p.at+2])
-		}
 		p.at += n
-		s, err = p.folded(between(r, r))
+		return p.one(between(r, r))
 	}
 	return &node{kind: oneChar, set: s}, err
 }
 
-// joins tells whether two letters match a ligature as well when case does not count.
-func (p *parser) joins(n int) bool {
-	if p.at+n >= len(p.in) || n > 1 {
-		return false
+// one is a character outside of classes.
+func (p *parser) one(s *set) (*node, error) {
+	n := &node{kind: oneChar}
+	if p.fold {
+		n.letter = letter(s.char)
 	}
-	switch strings.ToLower(p.in[p.at : p.at+2]) {
-	case "ss", "ff", "fi", "fl", "st":
-		return true
-	}
-	return false
+	var err error
+	n.set, err = p.folded(s)
+	return n, err
 }
 
 func (p *parser) group() (*node, error) {

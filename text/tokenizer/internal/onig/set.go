@@ -172,7 +172,7 @@ func (p *parser) class() (*set, error) {
 		return nil, errors.New("too many brackets in each other")
 	}
 	defer func() { p.depth-- }()
-	negated := strings.HasPrefix(p.in[p.at:], "^")
+	negated := p.has("^")
 	if negated {
 		p.at++
 	}
@@ -202,7 +202,9 @@ func (p *parser) class() (*set, error) {
 			if negated {
 				left = not(left)
 			}
-			return left, nil
+			class := *left
+			class.char = -1 // no range begins or ends with [a]
+			return &class, nil
 		case strings.HasPrefix(rest, "&&"):
 			if err := join(); err != nil {
 				return nil, err
@@ -221,12 +223,16 @@ func (p *parser) class() (*set, error) {
 
 // span reads a member of a class, or two that a range lies between.
 func (p *parser) span() (*set, error) {
+	class := p.has("[")
 	low, err := p.member()
 	if err != nil {
 		return nil, err
 	}
-	if low.char < 0 || !strings.HasPrefix(p.in[p.at:], "-") || strings.HasPrefix(p.in[p.at:], "-]") {
+	if class || !p.has("-") || p.has("-]") {
 		return p.folded(low)
+	}
+	if low.char < 0 || p.has("-&&") {
+		return nil, errors.New("a - that may be a range or not")
 	}
 	p.at++
 	high, err := p.member()
@@ -260,7 +266,8 @@ func (p *parser) member() (*set, error) {
 	return between(r, r), nil
 }
 
-// folded adds to a single letter its other cases, where (?i:…) asks for them.
+// folded adds to a single letter its other cases, where (?i:…) asks for them. Classes
+// were folded member by member.
 func (p *parser) folded(s *set) (*set, error) {
 	switch r := s.char; {
 	case !p.fold:

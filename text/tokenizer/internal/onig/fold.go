@@ -1,0 +1,57 @@
+package onig
+
+// Letters that match a ligature as well where case does not count: ss and ß.
+
+// letters is a set of those of the alphabet that ligatures have.
+type letters uint8
+
+const (
+	letterF letters = 1 << iota
+	letterI
+	letterL
+	letterS
+	letterT
+)
+
+func letter(r rune) letters {
+	return map[rune]letters{'f': letterF, 'i': letterI, 'l': letterL, 's': letterS, 't': letterT}[r|0x20]
+}
+
+// joins tells whether a letter of next behind one of l makes a ligature.
+func (l letters) joins(next letters) bool {
+	return l&letterF != 0 && next&(letterF|letterI|letterL) != 0 || l&letterS != 0 && next&(letterS|letterT) != 0
+}
+
+// ligature tells whether letters of a ligature may follow each other in a match of the
+// node, and gives those that a match may begin and end with. Where they follow each other
+// in different groups, Oniguruma takes some for a ligature and some not.
+func (n *node) ligature() (found bool, first, last letters) {
+	switch n.kind {
+	case oneChar:
+		return false, n.letter, n.letter
+	case repetition:
+		found, first, last = n.subs[0].ligature()
+		return found || n.most != 1 && last.joins(first), first, last
+	case choice:
+		for _, s := range n.subs {
+			inside, f, l := s.ligature()
+			found, first, last = found || inside, first|f, last|l
+		}
+		return found, first, last
+	}
+	empty := true // so far
+	for _, s := range n.subs {
+		inside, f, l := s.ligature()
+		found = found || inside || last.joins(f)
+		least, _ := s.lengths()
+		if empty {
+			first |= f
+			empty = least == 0
+		}
+		if least > 0 {
+			last = 0
+		}
+		last |= l
+	}
+	return found, first, last
+}
