@@ -128,14 +128,18 @@ func transpose(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	r, c := rows&^7, cols&^7
 	if r > 0 && c > 0 {
 		simd.TransposeRows(isa, dst, x, r, c, lddst, ldx)
+	} else {
+		r, c = rows, 0
 	}
-	for i := range rows {
-		from := c
-		if i >= r {
-			from = 0
+	for j := c; j < cols; j++ {
+		to, from := dst[j*lddst:][:r], x[j:]
+		for i := range to {
+			to[i] = from[i*ldx]
 		}
-		for j := from; j < cols; j++ {
-			dst[j*lddst+i] = x[i*ldx+j]
+	}
+	for i := r; i < rows; i++ {
+		for j, v := range x[i*ldx:][:cols] {
+			dst[j*lddst+i] = v
 		}
 	}
 }

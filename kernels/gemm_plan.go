@@ -131,10 +131,10 @@ func (g *gemmCall) dotRows() int {
 // tile takes as long for a few columns as for a strip of them. Where the columns of
 // B must be gathered, that has to pay for gather rows of A; if it is 0 they need not be.
 func dotColumns(isa ISA, n, k, gather int) int {
-	strip := simd.KernelGemmPanel.On(isa).Strip
-	dots := n % strip
-	gain := k - dots*(k/strip+dotSum)
-	if gain <= 0 || gather > 0 && gather*gain <= dots*k*dotGather {
+	strip := simd.KernelGemmPanel.On(isa).Strip // a power of 2: a division would take as long as all of the plan
+	dots := n & (strip - 1)
+	gain := k - dots*(k>>bits.TrailingZeros(uint(strip))+dotSum)
+	if dots == 0 || gain <= 0 || gather > 0 && gather*gain <= dots*k*dotGather {
 		return 0
 	}
 	return dots
@@ -142,12 +142,16 @@ func dotColumns(isa ISA, n, k, gather int) int {
 
 // crowd reports whether some rows ld elements apart crowd each other out of the
 // cache: if more share a set than it has ways.
-func crowd(ld, rows int) bool { return aliases(ld, rows) > tuned.ways }
+func crowd(ld, rows int) bool { return rows > tuned.ways && aliases(ld, rows) > tuned.ways }
 
 // aliases is how many lines of some rows ld elements apart share a set of the
 // first-level cache, 64 sets of 64 bytes, at the most: one of each if the rows are
 // about 4 KiB apart.
 func aliases(ld, rows int) int {
+	if ld > 0 && ld%16 == 0 { // whole lines
+		apart := 64 >> min(bits.TrailingZeros(uint(ld/16)), 6) // rows come back to a set after so many
+		return (rows + apart - 1) / apart
+	}
 	var sets [64]uint8
 	most, last := uint8(0), -1
 	for i := range rows {
