@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
@@ -22,10 +21,9 @@ import (
 // OpenGGUF loads the model in a GGUF file of one of the architectures llama (Mistral's
 // too), qwen2, qwen3, gemma, gemma2, gemma3 and phi3. [Open] does so for a file.
 //
-// Weights keep the format that the file has them in, the embedding and the head too: numbers
-// of 32 or 16 bits and blocks of the types Q8_0, Q4_0, Q4_K and Q6_K; those of Q5_0 are
-// held as Q8_0, with the same numbers. Other types become float32. Where blocks are multiplied as integers, so are the rows that they are multiplied
-// with; [Options] with the format float32 for the pattern "*" avoids it.
+// Weights keep the format that the file has them in, the embedding and the head too, as far
+// as [transformer.FromGGUF] can. Where blocks are multiplied as integers, so are the rows
+// that they are multiplied with; [Options] with the format float32 for the pattern "*" avoids it.
 func OpenGGUF(path string) (*Model, error) { return Options{}.openGGUF(path) }
 
 func (o Options) openGGUF(path string) (*Model, error) {
@@ -66,7 +64,7 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	if !ok {
 		return nil, errorf(ErrModelType, "general.architecture = %q", r.arch)
 	}
-	c.Loader = transformer.NewLoader(ggufWeights{file})
+	c.Loader = transformer.NewLoader(transformer.FromGGUF(file))
 	c.Loader.Rename(llamaCppName(r.arch))
 	c.Loader.Ignore("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
 	o.asStored = true
@@ -296,65 +294,4 @@ func cutLast(name string) (before, after string, found bool) {
 		return name[:i], name[i+1:], true
 	}
 	return name, "", false
-}
-
-// ggufWeights are the tensors of a file, as floating-point numbers or in their blocks.
-type ggufWeights struct{ *gguf.File }
-
-// Format implements transformer.Reader's.
-func (w ggufWeights) Format(name string) kernels.Format {
-	info, _ := w.Info(name)
-	switch info.Type {
-	case gguf.F16:
-		return kernels.FormatF16
-	case gguf.BF16:
-		return kernels.FormatBF16
-	case gguf.Q8_0, gguf.Q5_0:
-		return kernels.FormatQ8_0
-	case gguf.Q4_0:
-		return kernels.FormatQ4_0
-	case gguf.Q4_K:
-		return kernels.FormatQ4_K
-	case gguf.Q6_K:
-		return kernels.FormatQ6_K
-	}
-	return kernels.FormatF32
-}
-
-// ReadBlocks implements transformer.Reader's. Blocks of 5 bits are read as the same
-// numbers in 8 bits.
-func (w ggufWeights) ReadBlocks(dst []byte, name string, from int) error {
-	if info, _ := w.Info(name); info.Type != gguf.Q5_0 {
-		return w.File.ReadBlocks(dst, name, from)
-	}
-	block := gguf.Q5_0.Block()
-	src := make([]byte, len(dst)/gguf.Q8_0.Bytes(block)*gguf.Q5_0.Bytes(block))
-	if err := w.File.ReadBlocks(src, name, from); err != nil {
-		return err
-	}
-	gguf.WidenQ5_0(dst, src)
-	return nil
-}
-
-// Tensor implements transformer.Weights.
-func (w ggufWeights) Tensor(name string, shape ...int) ([]float32, error) {
-	info, ok := w.Info(name)
-	switch {
-	case !ok:
-		return nil, errorf(transformer.ErrMissing, "%s", name)
-	case !slices.Equal(info.Shape, shape):
-		return nil, errorf(transformer.ErrMisshapen, "%s has shape %v, want %v", name, info.Shape, shape)
-	}
-	return w.Float32(name)
-}
-
-// Shape implements transformer.Reader.
-func (w ggufWeights) Shape(name string) ([]int, bool) {
-	info, ok := w.Info(name)
-	return info.Shape, ok
-}
-
-// Read implements transformer.Reader.
-func (w ggufWeights) Read(dst []float32, name string, from int) error {
-	return w.ReadFloat32(dst, name, from)
 }

@@ -153,7 +153,7 @@ func readJSON(fsys fs.FS, name string) (Document, error) {
 // files is the tensors of one or several safetensors files.
 type files struct {
 	name  string // of the only file, or of the index
-	of    map[string]*safetensors.File
+	of    map[string]transformer.Reader
 	open  []fs.File
 	names []string
 }
@@ -166,7 +166,7 @@ const (
 // openWeights opens the weights in a folder, "" for that of the model.
 func openWeights(fsys fs.FS, dir string) (*files, error) {
 	single, index := path.Join(dir, single), path.Join(dir, index)
-	w := &files{name: single, of: map[string]*safetensors.File{}}
+	w := &files{name: single, of: map[string]transformer.Reader{}}
 	shards := []string{single}
 	doc, err := readJSON(fsys, index)
 	switch {
@@ -183,7 +183,7 @@ func openWeights(fsys fs.FS, dir string) (*files, error) {
 		return nil, err
 	}
 	listed := w.of // which tensors shards should have, by the index
-	w.of = map[string]*safetensors.File{}
+	w.of = map[string]transformer.Reader{}
 	for _, shard := range shards {
 		if err := w.add(fsys, shard); err != nil {
 			w.Close()
@@ -267,11 +267,12 @@ func (w *files) add(fsys fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	for _, tensor := range s.Names() {
+	r := transformer.FromSafetensors(s)
+	for _, tensor := range r.Names() {
 		if w.of[tensor] != nil {
 			return errorf(ErrFolder, "tensor %s is in another shard too", tensor)
 		}
-		w.of[tensor] = s
+		w.of[tensor] = r
 	}
 	return nil
 }
@@ -290,9 +291,9 @@ func (w *files) Names() []string { return w.names }
 func (w *files) Tensor(name string, shape ...int) ([]float32, error) {
 	f, ok := w.of[name]
 	if !ok {
-		return nil, fmt.Errorf("%w: %s", transformer.ErrMissing, name)
+		return nil, errorf(transformer.ErrMissing, "%s", name)
 	}
-	return transformer.FromSafetensors(f).Tensor(name, shape...)
+	return f.Tensor(name, shape...)
 }
 
 // Shape implements transformer.Reader.
@@ -301,22 +302,19 @@ func (w *files) Shape(name string) ([]int, bool) {
 	if !ok {
 		return nil, false
 	}
-	info, ok := f.Info(name)
-	return info.Shape, ok
+	return f.Shape(name)
 }
 
-// Format tells which tensors have elements of 16 bits.
+// Format implements transformer.Reader.
 func (w *files) Format(name string) kernels.Format {
 	f, ok := w.of[name]
 	if !ok {
 		return kernels.FormatF32
 	}
-	return transformer.FromSafetensors(f).(interface {
-		Format(name string) kernels.Format
-	}).Format(name)
+	return f.Format(name)
 }
 
 // Read implements transformer.Reader.
 func (w *files) Read(dst []float32, name string, from int) error {
-	return w.of[name].ReadFloat32(dst, name, from)
+	return w.of[name].Read(dst, name, from)
 }

@@ -3,6 +3,7 @@ package transformer
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -28,14 +29,14 @@ func (a Attention) withDefaults() (Attention, error) {
 	if a.ValueDim == 0 {
 		a.ValueDim = a.HeadDim
 	}
-	if err := positive("attention", size{"heads", a.Heads}, size{"kv heads", a.KVHeads}, size{"head dim", a.HeadDim}, size{"value dim", a.ValueDim}); err != nil {
+	if err := check.Positive("attention", check.Size("heads", a.Heads), check.Size("kv heads", a.KVHeads), check.Size("head dim", a.HeadDim), check.Size("value dim", a.ValueDim)); err != nil {
 		return a, err
 	}
 	if a.Heads%a.KVHeads != 0 {
-		return a, errorf(ErrConfig, "attention: %d heads are no multiple of %d kv heads", a.Heads, a.KVHeads)
+		return a, check.Errorf(ErrConfig, "attention: %d heads are no multiple of %d kv heads", a.Heads, a.KVHeads)
 	}
 	if !(a.SoftCap >= 0) || math.IsInf(float64(a.SoftCap), 1) {
-		return a, errorf(ErrConfig, "attention: soft cap %g", a.SoftCap)
+		return a, check.Errorf(ErrConfig, "attention: soft cap %g", a.SoftCap)
 	}
 	if a.Scale == 0 {
 		a.Scale = float32(1 / math.Sqrt(float64(a.HeadDim)))
@@ -82,16 +83,16 @@ func (a Attention) Forward(ws *Workspace, dst []float32, in AttentionInput) erro
 	}
 	dim, keyDim, valueDim := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim, a.KVHeads*a.ValueDim
 	rows, keys := in.Batch.Rows(), in.KeyBatch.Rows()
-	if err := checkLen("attention: query", in.Query, rows*dim, "rows*heads*head dim"); err != nil {
+	if err := check.Len("attention: query", in.Query, rows*dim, "rows*heads*head dim"); err != nil {
 		return err
 	}
-	if err := checkLen("attention: key", in.Key, keys*keyDim, "rows*kv heads*head dim"); err != nil {
+	if err := check.Len("attention: key", in.Key, keys*keyDim, "rows*kv heads*head dim"); err != nil {
 		return err
 	}
-	if err := checkLen("attention: value", in.Value, keys*valueDim, "rows*kv heads*value dim"); err != nil {
+	if err := check.Len("attention: value", in.Value, keys*valueDim, "rows*kv heads*value dim"); err != nil {
 		return err
 	}
-	if err := checkLen("attention: dst", dst, rows*a.Heads*a.ValueDim, "rows*heads*value dim"); err != nil {
+	if err := check.Len("attention: dst", dst, rows*a.Heads*a.ValueDim, "rows*heads*value dim"); err != nil {
 		return err
 	}
 	return a.attend(ws, dst, projected{
@@ -114,7 +115,7 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 	batch := in.Batch
 	shared := p.cache == nil && in.KeyBatch.Len() == 1 && batch.Len() != 1
 	if p.cache == nil && !shared && in.KeyBatch.Len() != batch.Len() {
-		return errorf(ErrShape, "attention: %d sequences of queries, %d of keys", batch.Len(), in.KeyBatch.Len())
+		return check.Errorf(ErrShape, "attention: %d sequences of queries, %d of keys", batch.Len(), in.KeyBatch.Len())
 	}
 	// What sequence i has: keys from row start of k and v, of which past came
 	// before. Where
@@ -143,17 +144,17 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 		return err
 	}
 	if in.HeadMask != nil {
-		if err := checkLen("attention: head mask", in.HeadMask, a.Heads, "heads"); err != nil {
+		if err := check.Len("attention: head mask", in.HeadMask, a.Heads, "heads"); err != nil {
 			return err
 		}
 	}
 	if in.Weights != nil {
-		if err := checkLen("attention: weights", in.Weights, total, "heads*queries*keys of all sequences"); err != nil {
+		if err := check.Len("attention: weights", in.Weights, total, "heads*queries*keys of all sequences"); err != nil {
 			return err
 		}
 	}
 	if in.Scores != nil {
-		if err := checkLen("attention: scores", in.Scores, total, "heads*queries*keys of all sequences"); err != nil {
+		if err := check.Len("attention: scores", in.Scores, total, "heads*queries*keys of all sequences"); err != nil {
 			return err
 		}
 	}

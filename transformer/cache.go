@@ -3,6 +3,7 @@ package transformer
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -47,10 +48,10 @@ func NewWindowCache(sequences int, windows ...int) *Cache {
 // scale for each row of a head. Those of a memory stay float32.
 func (c *Cache) Hold(f kernels.Format) error {
 	if f > kernels.FormatInt8 {
-		return errorf(ErrConfig, "cache in format %v, want f32, bf16, f16 or int8", f)
+		return check.Errorf(ErrConfig, "cache in format %v, want f32, bf16, f16 or int8", f)
 	}
 	if c.layers != nil {
-		return errorf(ErrConfig, "cache that is in use already")
+		return check.Errorf(ErrConfig, "cache that is in use already")
 	}
 	c.format = f
 	return nil
@@ -71,7 +72,7 @@ func (c *Cache) Len(i int) int {
 // check returns an error unless the cache, or none, is for the sequences of batch.
 func (c *Cache) check(batch Batch) error {
 	if c != nil && batch.Len() != c.sequences {
-		return errorf(ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), c.sequences)
+		return check.Errorf(ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), c.sequences)
 	}
 	return nil
 }
@@ -87,7 +88,7 @@ func (c *Cache) Begin(batch Batch, layers int) error {
 	}
 	if c.layers == nil {
 		if n := len(c.windows); n > 1 && n != layers {
-			return errorf(ErrShape, "cache with %d windows used with %d layers", n, layers)
+			return check.Errorf(ErrShape, "cache with %d windows used with %d layers", n, layers)
 		}
 		c.layers = make([]LayerCache, layers)
 		for i := range layers {
@@ -98,7 +99,7 @@ func (c *Cache) Begin(batch Batch, layers int) error {
 		}
 	}
 	if len(c.layers) != layers {
-		return errorf(ErrShape, "cache of %d layers used with %d", len(c.layers), layers)
+		return check.Errorf(ErrShape, "cache of %d layers used with %d", len(c.layers), layers)
 	}
 	for i := range c.layers {
 		if m := c.layers[i].cross; !m.settled {
@@ -149,12 +150,12 @@ func (c *Cache) Values(layer, sequence int) []float32 {
 // attends to stays: where sequences do not share it, parents have to have the same.
 func (c *Cache) Reorder(parents []int) error {
 	if len(parents) != c.sequences {
-		return errorf(ErrShape, "%d parents for a cache of %d sequences", len(parents), c.sequences)
+		return check.Errorf(ErrShape, "%d parents for a cache of %d sequences", len(parents), c.sequences)
 	}
 	moved := false
 	for i, p := range parents {
 		if p < 0 || p >= c.sequences {
-			return errorf(ErrShape, "parent %d in a cache of %d sequences", p, c.sequences)
+			return check.Errorf(ErrShape, "parent %d in a cache of %d sequences", p, c.sequences)
 		}
 		moved = moved || p != i
 	}
@@ -201,7 +202,7 @@ func (c *Cache) Restart(i int) {
 // what c attends to must be shared by its sequences.
 func (c *Cache) Continue(sequence, n int) (*Cache, error) {
 	if sequence < 0 || sequence >= c.sequences || n < 1 {
-		return nil, errorf(ErrShape, "%d continuations of sequence %d in a cache of %d sequences", n, sequence, c.sequences)
+		return nil, check.Errorf(ErrShape, "%d continuations of sequence %d in a cache of %d sequences", n, sequence, c.sequences)
 	}
 	parents := make([]int, n)
 	for i := range parents {
@@ -213,7 +214,7 @@ func (c *Cache) Continue(sequence, n int) (*Cache, error) {
 		l.cache = d
 		l.reorder(parents)
 		if m := *l.cross; m.settled && m.batch.Len() != 1 && c.sequences != 1 {
-			return nil, errorf(ErrShape, "continuations with a memory of each sequence")
+			return nil, check.Errorf(ErrShape, "continuations with a memory of each sequence")
 		} else {
 			l.cross = &m
 		}
@@ -293,7 +294,7 @@ func (l *LayerCache) makeRoom(batch Batch, heads, headDim int) error {
 		l.resize(l.cache.room)
 	}
 	if l.heads != heads || l.headDim != headDim {
-		return errorf(ErrShape, "cache of a layer with %d heads of %d used with %d heads of %d", l.heads, l.headDim, heads, headDim)
+		return check.Errorf(ErrShape, "cache of a layer with %d heads of %d used with %d heads of %d", l.heads, l.headDim, heads, headDim)
 	}
 	need := l.need(batch)
 	if l.window > 0 && need > max(l.capacity, 2*l.window) {

@@ -1,8 +1,11 @@
 package transformer
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
 )
 
 // LayerConfig describes a layer: self-attention, optionally cross-attention,
@@ -26,7 +29,7 @@ func (c LayerConfig) withDefaults() (LayerConfig, error) {
 		return c, err
 	}
 	if c.Self.OutDim != c.Self.Dim {
-		return c, errorf(ErrConfig, "layer: attention from width %d to %d", c.Self.Dim, c.Self.OutDim)
+		return c, check.Errorf(ErrConfig, "layer: attention from width %d to %d", c.Self.Dim, c.Self.OutDim)
 	}
 	if c.Cross != nil {
 		cross, err := c.Cross.withDefaults()
@@ -35,7 +38,7 @@ func (c LayerConfig) withDefaults() (LayerConfig, error) {
 		}
 		cross.CrossOnly = true
 		if cross.Dim != c.Self.Dim || cross.OutDim != c.Self.Dim {
-			return c, errorf(ErrConfig, "layer: cross-attention from width %d to %d, want %d", cross.Dim, cross.OutDim, c.Self.Dim)
+			return c, check.Errorf(ErrConfig, "layer: cross-attention from width %d to %d, want %d", cross.Dim, cross.OutDim, c.Self.Dim)
 		}
 		c.Cross = &cross
 	}
@@ -46,7 +49,7 @@ func (c LayerConfig) withDefaults() (LayerConfig, error) {
 		c.FeedForward.OutDim = c.FeedForward.Dim
 	}
 	if c.FeedForward.Dim != c.Self.Dim || c.FeedForward.OutDim != c.Self.Dim {
-		return c, errorf(ErrConfig, "layer: feed-forward from width %d to %d, want %d", c.FeedForward.Dim, c.FeedForward.OutDim, c.Self.Dim)
+		return c, check.Errorf(ErrConfig, "layer: feed-forward from width %d to %d, want %d", c.FeedForward.Dim, c.FeedForward.OutDim, c.Self.Dim)
 	}
 	if err := c.FeedForward.check(); err != nil {
 		return c, err
@@ -55,7 +58,7 @@ func (c LayerConfig) withDefaults() (LayerConfig, error) {
 		c.Norm.Shape = []int{c.Self.Dim}
 	}
 	if c.Norm.Shape[len(c.Norm.Shape)-1] != c.Self.Dim {
-		return c, errorf(ErrConfig, "layer: normalization of shape %v, want the last size to be %d", c.Norm.Shape, c.Self.Dim)
+		return c, check.Errorf(ErrConfig, "layer: normalization of shape %v, want the last size to be %d", c.Norm.Shape, c.Self.Dim)
 	}
 	return c, c.Norm.check()
 }
@@ -78,12 +81,7 @@ type Layer struct {
 
 // NewLayer takes the weights with the given names under prefix.
 func NewLayer(c LayerConfig, names LayerNames, w Weights, prefix string) (*Layer, error) {
-	c, err := c.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	l := NewLoader(w).At(prefix)
-	return finish(l.layer(c, names), l)
+	return load(w, prefix, func(l *Loader) *Layer { return l.Layer(c, names) })
 }
 
 // Layer is the layer whose weights have the given names.
@@ -92,21 +90,16 @@ func (l *Loader) Layer(c LayerConfig, names LayerNames) *Layer {
 	if l.Fail(err) {
 		return nil
 	}
-	return l.layer(c, names)
-}
-
-// layer loads a layer whose configuration is complete and checked.
-func (l *Loader) layer(c LayerConfig, names LayerNames) *Layer {
 	layer := &Layer{
 		Dim: c.Self.Dim, NormFirst: c.NormFirst, name: l.Name(),
-		Self:     l.At(names.Self).attention(c.Self, names.Attention),
-		SelfNorm: l.At(names.SelfNorm).norm(c.Norm),
-		Feed:     l.feedForward(c.FeedForward, names.Feed),
-		FeedNorm: l.At(names.FeedNorm).norm(c.Norm),
+		Self:     l.At(names.Self).Attention(c.Self, names.Attention),
+		SelfNorm: l.At(names.SelfNorm).Norm(c.Norm),
+		Feed:     l.FeedForward(c.FeedForward, names.Feed),
+		FeedNorm: l.At(names.FeedNorm).Norm(c.Norm),
 	}
 	if c.Cross != nil {
-		layer.Cross = l.At(names.Cross).attention(*c.Cross, names.Attention)
-		layer.CrossNorm = l.At(names.CrossNorm).norm(c.Norm)
+		layer.Cross = l.At(names.Cross).Attention(*c.Cross, names.Attention)
+		layer.CrossNorm = l.At(names.CrossNorm).Norm(c.Norm)
 	}
 	return layer
 }
@@ -135,28 +128,28 @@ type LayerInput struct {
 // the layer's own name. cache is nil, or the layer's part of one.
 func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *LayerCache) error {
 	if l == nil || l.Dim == 0 {
-		return errorf(ErrConfig, "layer that NewLayer did not make")
+		return check.Errorf(ErrConfig, "layer that NewLayer did not make")
 	}
 	if err := ws.check(); err != nil {
 		return err
 	}
 	rows := in.Batch.Rows()
-	if err := checkLen("layer: x", in.X, rows*l.Dim, "rows*dim"); err != nil {
+	if err := check.Len("layer: x", in.X, rows*l.Dim, "rows*dim"); err != nil {
 		return err
 	}
-	if err := checkLen("layer: dst", dst, rows*l.Dim, "rows*dim"); err != nil {
+	if err := check.Len("layer: dst", dst, rows*l.Dim, "rows*dim"); err != nil {
 		return err
 	}
 	if length := l.SelfNorm.size / l.Dim; length > 1 { // rows that are normalized together are those of a sequence
 		for i := range in.Batch.Len() {
 			if n := in.Batch.Length(i); n%length != 0 {
-				return errorf(ErrShape, "layer: normalization of %d rows together, sequence %d has %d", length, i, n)
+				return check.Errorf(ErrShape, "layer: normalization of %d rows together, sequence %d has %d", length, i, n)
 			}
 		}
 	}
 	cross, memory := l.Cross != nil && !in.SkipCross, cache.Memory()
 	if cross && in.Memory == nil && (memory == nil || memory.key.wide == nil) {
-		return errorf(ErrShape, "layer: cross-attention without memory")
+		return check.Errorf(ErrShape, "layer: cross-attention without memory")
 	}
 	defer ws.Release(ws.Mark())
 	h, norm := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
@@ -237,46 +230,24 @@ type Stack struct {
 	name   string
 }
 
-func (c StackConfig) withDefaults() (StackConfig, error) {
-	if err := positive("stack", size{"layers", c.Layers}); err != nil {
-		return c, err
-	}
-	var err error
-	c.Layer, err = c.Layer.withDefaults()
-	return c, err
-}
-
 // NewStack takes the weights with the given names under prefix.
 func NewStack(c StackConfig, names StackNames, w Weights, prefix string) (*Stack, error) {
-	c, err := c.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	l := NewLoader(w).At(prefix)
-	return finish(l.stack(c, names), l)
+	return load(w, prefix, func(l *Loader) *Stack { return l.Stack(c, names) })
 }
 
 // Stack is the stack whose weights have the given names.
 func (l *Loader) Stack(c StackConfig, names StackNames) *Stack {
-	c, err := c.withDefaults()
-	if l.Fail(err) {
+	layer, err := c.Layer.withDefaults()
+	if l.Fail(cmp.Or(check.Positive("stack", check.Size("layers", c.Layers)), err)) {
 		return nil
 	}
-	return l.stack(c, names)
-}
-
-// stack loads a stack whose configuration is complete and checked.
-func (l *Loader) stack(c StackConfig, names StackNames) *Stack {
-	s := &Stack{Dim: c.Layer.Self.Dim, name: l.Name()}
+	s := &Stack{Dim: layer.Self.Dim, name: l.Name()}
 	const maxErrors = 1 << 14 // of a hostile number of layers, few will be there
-	for i := range c.Layers {
-		if l.state.err.count() > maxErrors {
-			break
-		}
-		s.Layers = append(s.Layers, l.At(strings.ReplaceAll(names.Layers, "%d", strconv.Itoa(i))).layer(c.Layer, names.Layer))
+	for i := 0; i < c.Layers && l.at.Errors() <= maxErrors; i++ {
+		s.Layers = append(s.Layers, l.At(strings.ReplaceAll(names.Layers, "%d", strconv.Itoa(i))).Layer(layer, names.Layer))
 	}
 	if c.FinalNorm {
-		s.Norm = l.At(names.Norm).norm(c.Layer.Norm)
+		s.Norm = l.At(names.Norm).Norm(layer.Norm)
 	}
 	return s
 }
@@ -288,16 +259,16 @@ func (l *Loader) stack(c StackConfig, names StackNames) *Stack {
 // each sequence has only one new row. cache may be nil.
 func (s *Stack) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Cache) error {
 	if s == nil || s.Dim == 0 {
-		return errorf(ErrConfig, "stack that NewStack did not make")
+		return check.Errorf(ErrConfig, "stack that NewStack did not make")
 	}
 	if err := ws.check(); err != nil {
 		return err
 	}
 	rows := in.Batch.Rows()
-	if err := checkLen("stack: x", in.X, rows*s.Dim, "rows*dim"); err != nil {
+	if err := check.Len("stack: x", in.X, rows*s.Dim, "rows*dim"); err != nil {
 		return err
 	}
-	if err := checkLen("stack: dst", dst, rows*s.Dim, "rows*dim"); err != nil {
+	if err := check.Len("stack: dst", dst, rows*s.Dim, "rows*dim"); err != nil {
 		return err
 	}
 	if err := cache.Begin(in.Batch, len(s.Layers)); err != nil {

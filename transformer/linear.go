@@ -1,13 +1,17 @@
 package transformer
 
-import "github.com/avoformer/avoformer/kernels"
+import (
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer/internal/checkpoint"
+)
 
 // Linear computes x*Wᵀ + b over the last axis, as torch.nn.Linear does. It holds
 // its weights in packed form only. Make it with NewLinear or as part of a model.
 type Linear struct {
 	In, Out int
 	Bias    []float32 // [Out], or nil
-	packed  *kernels.PackedB
+	weight  *checkpoint.Matrix
 }
 
 // NewLinear is the layer with weight, [out, in], which is packed for the kernels
@@ -16,18 +20,18 @@ func NewLinear(in, out int, weight, bias []float32) (*Linear, error) {
 	if err := checkLinear(in, out, weight, bias); err != nil {
 		return nil, err
 	}
-	return &Linear{in, out, bias, kernels.PackB(kernels.Trans, in, out, weight, in)}, nil
+	return &Linear{in, out, bias, &checkpoint.Matrix{PackedB: kernels.PackB(kernels.Trans, in, out, weight, in)}}, nil
 }
 
 func checkLinear(in, out int, weight, bias []float32) error {
-	if err := positive("linear layer", size{"in", in}, size{"out", out}); err != nil {
+	if err := check.Positive("linear layer", check.Size("in", in), check.Size("out", out)); err != nil {
 		return err
 	}
 	if len(weight)/in != out || len(weight)%in != 0 { // in*out may overflow
-		return errorf(ErrShape, "weight has %d elements, want %d*%d (out*in)", len(weight), out, in)
+		return check.Errorf(ErrShape, "weight has %d elements, want %d*%d (out*in)", len(weight), out, in)
 	}
 	if bias != nil {
-		return checkLen("bias", bias, out, "out")
+		return check.Len("bias", bias, out, "out")
 	}
 	return nil
 }
@@ -37,7 +41,7 @@ func checkLinear(in, out int, weight, bias []float32) error {
 func (l *Linear) Weight() []float32 {
 	w := make([]float32, l.Out*l.In)
 	for o := range l.Out {
-		l.packed.Column(w[o*l.In:(o+1)*l.In], o)
+		l.weight.Column(w[o*l.In:(o+1)*l.In], o)
 	}
 	return w
 }
@@ -64,28 +68,28 @@ func (l *Linear) ForwardAdd(ws *Workspace, dst, x, residual []float32) error {
 // forward is dst = activation(x*Wᵀ + b) + residual; residual is nil or [rows,
 // Out] and may be dst.
 func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Activation, residual []float32) error {
-	if l == nil || l.packed == nil || l.packed.K() != l.In || l.packed.N() != l.Out {
-		return errorf(ErrConfig, "linear layer that NewLinear did not make, or edited since")
+	if l == nil || !l.weight.Is(l.In, l.Out) {
+		return check.Errorf(ErrConfig, "linear layer that NewLinear did not make, or edited since")
 	}
 	if err := ws.check(); err != nil {
 		return err
 	}
 	rows := len(x) / l.In
-	if err := checkLen("linear layer: x", x, rows*l.In, "rows*in"); err != nil {
+	if err := check.Len("linear layer: x", x, rows*l.In, "rows*in"); err != nil {
 		return err
 	}
-	if err := checkLen("linear layer: dst", dst, rows*l.Out, "rows*out"); err != nil {
+	if err := check.Len("linear layer: dst", dst, rows*l.Out, "rows*out"); err != nil {
 		return err
 	}
 	if residual != nil {
-		if err := checkLen("linear layer: residual", residual, rows*l.Out, "rows*out"); err != nil {
+		if err := check.Len("linear layer: residual", residual, rows*l.Out, "rows*out"); err != nil {
 			return err
 		}
 	}
 	if l.Bias != nil && len(l.Bias) != l.Out {
-		return errorf(ErrShape, "linear layer: bias has %d elements, want %d", len(l.Bias), l.Out)
+		return check.Errorf(ErrShape, "linear layer: bias has %d elements, want %d", len(l.Bias), l.Out)
 	}
-	ws.Threads.GemmPacked(rows, 1, x, l.In, l.packed, 0, dst, l.Out,
+	ws.Threads.GemmPacked(rows, 1, x, l.In, l.weight.PackedB, 0, dst, l.Out,
 		kernels.Epilogue{Bias: l.Bias, Activation: activation, Residual: residual, LdResidual: l.Out})
 	return nil
 }
@@ -117,11 +121,20 @@ type FeedForward struct {
 
 // NewFeedForward takes the weights with the given names under prefix.
 func NewFeedForward(c FeedForwardConfig, names FeedForwardNames, w Weights, prefix string) (*FeedForward, error) {
-	if err := c.check(); err != nil {
-		return nil, err
+	return load(w, prefix, func(l *Loader) *FeedForward { return l.FeedForward(c, names) })
+}
+
+func (c FeedForwardConfig) check() error {
+	if c.Activation < kernels.ActReLU || c.Activation > kernels.ActSiLU {
+		return check.Errorf(ErrConfig, "feed-forward: activation %d; it has no default", c.Activation)
 	}
-	l := NewLoader(w).At(prefix)
-	return finish(l.feedForward(c, names), l)
+	if c.OutDim < 0 || c.Chunk < 0 {
+		return check.Errorf(ErrConfig, "feed-forward: out dim %d, chunk %d, want at least 0", c.OutDim, c.Chunk)
+	}
+	if c.Sharpness != 0 && (!(c.Sharpness > 0) || c.Gated) {
+		return check.Errorf(ErrConfig, "feed-forward: sharpness %g, gated %t", c.Sharpness, c.Gated)
+	}
+	return check.Positive("feed-forward", check.Size("dim", c.Dim), check.Size("hidden", c.Hidden))
 }
 
 // FeedForward is the network whose weights have the given names.
@@ -129,23 +142,6 @@ func (l *Loader) FeedForward(c FeedForwardConfig, names FeedForwardNames) *FeedF
 	if l.Fail(c.check()) {
 		return nil
 	}
-	return l.feedForward(c, names)
-}
-
-func (c FeedForwardConfig) check() error {
-	if c.Activation < kernels.ActReLU || c.Activation > kernels.ActSiLU {
-		return errorf(ErrConfig, "feed-forward: activation %d; it has no default", c.Activation)
-	}
-	if c.OutDim < 0 || c.Chunk < 0 {
-		return errorf(ErrConfig, "feed-forward: out dim %d, chunk %d, want at least 0", c.OutDim, c.Chunk)
-	}
-	if c.Sharpness != 0 && (!(c.Sharpness > 0) || c.Gated) {
-		return errorf(ErrConfig, "feed-forward: sharpness %g, gated %t", c.Sharpness, c.Gated)
-	}
-	return positive("feed-forward", size{"dim", c.Dim}, size{"hidden", c.Hidden})
-}
-
-func (l *Loader) feedForward(c FeedForwardConfig, names FeedForwardNames) *FeedForward {
 	if c.OutDim == 0 {
 		c.OutDim = c.Dim
 	}
@@ -174,20 +170,20 @@ func (l *Loader) feedForward(c FeedForwardConfig, names FeedForwardNames) *FeedF
 // residual, nil or [rows, OutDim], which may be dst.
 func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 	if f == nil || f.Dim == 0 {
-		return errorf(ErrConfig, "feed-forward network that NewFeedForward did not make")
+		return check.Errorf(ErrConfig, "feed-forward network that NewFeedForward did not make")
 	}
 	if err := ws.check(); err != nil {
 		return err
 	}
 	rows := len(x) / f.Dim
-	if err := checkLen("feed-forward: x", x, rows*f.Dim, "rows*dim"); err != nil {
+	if err := check.Len("feed-forward: x", x, rows*f.Dim, "rows*dim"); err != nil {
 		return err
 	}
-	if err := checkLen("feed-forward: dst", dst, rows*f.OutDim, "rows*out"); err != nil {
+	if err := check.Len("feed-forward: dst", dst, rows*f.OutDim, "rows*out"); err != nil {
 		return err
 	}
 	if residual != nil {
-		if err := checkLen("feed-forward: residual", residual, rows*f.OutDim, "rows*out"); err != nil {
+		if err := check.Len("feed-forward: residual", residual, rows*f.OutDim, "rows*out"); err != nil {
 			return err
 		}
 	}

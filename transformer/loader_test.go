@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
@@ -21,6 +22,8 @@ func (b brokenReader) Shape(name string) ([]int, bool) {
 	t, ok := b.TensorMap[name]
 	return t.Shape, ok
 }
+
+func (brokenReader) Format(string) kernels.Format { return kernels.FormatF32 }
 
 func (b brokenReader) Read(dst []float32, name string, from int) error {
 	if name == b.broken {

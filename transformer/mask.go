@@ -3,6 +3,7 @@ package transformer
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -151,22 +152,22 @@ func (m *Mask) check(batch, heads, maxQ, maxK int) error {
 				n *= maxQ
 			}
 			if t.queries > 0 && t.queries != maxQ || len(t.lengths) != n {
-				return errorf(ErrShape, "mask of %d valid lengths for %d sequences of up to %d queries", len(t.lengths), batch, maxQ)
+				return check.Errorf(ErrShape, "mask of %d valid lengths for %d sequences of up to %d queries", len(t.lengths), batch, maxQ)
 			}
 		case t.slopes != nil:
 			if len(t.slopes) != heads {
-				return errorf(ErrShape, "%d slopes for %d heads", len(t.slopes), heads)
+				return check.Errorf(ErrShape, "%d slopes for %d heads", len(t.slopes), heads)
 			}
 		case !t.window:
 			n := 1
 			for i, s := range t.shape {
 				if s != 1 && s != want[i] {
-					return errorf(ErrShape, "mask of shape %v, want 1 or the size of %v [batch, heads, queries, keys]", t.shape, want)
+					return check.Errorf(ErrShape, "mask of shape %v, want 1 or the size of %v [batch, heads, queries, keys]", t.shape, want)
 				}
 				n *= s
 			}
 			if len(t.keep)+len(t.bias) != n {
-				return errorf(ErrShape, "mask has %d elements, its shape is %v", len(t.keep)+len(t.bias), t.shape)
+				return check.Errorf(ErrShape, "mask has %d elements, its shape is %v", len(t.keep)+len(t.bias), t.shape)
 			}
 		}
 	}
@@ -237,7 +238,7 @@ func part[T any](x []T, from [4]int, first int, to [4]int) []T {
 		size := from[1] * from[2] * from[3]
 		return x[first*size : (first+to[0])*size]
 	}
-	y := make([]T, 0, product(to[:]))
+	y := make([]T, 0, check.Product(to[:]))
 	for b := range to[0] {
 		for h := range to[1] {
 			for q := range to[2] {

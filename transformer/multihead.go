@@ -1,5 +1,7 @@
 package transformer
 
+import "github.com/avoformer/avoformer/internal/check"
+
 // AttentionConfig describes a multi-head attention.
 type AttentionConfig struct {
 	Dim        int // width of the queries' rows
@@ -32,12 +34,12 @@ type AttentionConfig struct {
 }
 
 func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
-	if err := positive("attention", size{"dim", c.Dim}, size{"heads", c.Heads}); err != nil {
+	if err := check.Positive("attention", check.Size("dim", c.Dim), check.Size("heads", c.Heads)); err != nil {
 		return c, err
 	}
 	if c.HeadDim == 0 {
 		if c.Dim%c.Heads != 0 {
-			return c, errorf(ErrConfig, "attention: dim %d is no multiple of %d heads", c.Dim, c.Heads)
+			return c, check.Errorf(ErrConfig, "attention: dim %d is no multiple of %d heads", c.Dim, c.Heads)
 		}
 		c.HeadDim = c.Dim / c.Heads
 	}
@@ -68,18 +70,18 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 		if err := norm.check(); err != nil {
 			return c, err
 		}
-		if n := product(norm.Shape); c.HeadDim%n != 0 && !(n == c.Heads*c.HeadDim && c.KVHeads == c.Heads) {
-			return c, errorf(ErrConfig, "attention: normalization of %d features in heads of %d", n, c.HeadDim)
+		if n := check.Product(norm.Shape); c.HeadDim%n != 0 && !(n == c.Heads*c.HeadDim && c.KVHeads == c.Heads) {
+			return c, check.Errorf(ErrConfig, "attention: normalization of %d features in heads of %d", n, c.HeadDim)
 		}
 		c.QKNorm = &norm
 	}
 	if c.SoftCap > 0 && c.Relative != NoRelative {
-		return c, errorf(ErrConfig, "attention: soft cap with relative positions")
+		return c, check.Errorf(ErrConfig, "attention: soft cap with relative positions")
 	}
 	if c.Relative > RelativeKeyQuery || c.Relative != NoRelative && c.MaxPositions < 1 {
-		return c, errorf(ErrConfig, "attention: relative positions of kind %d with %d positions", c.Relative, c.MaxPositions)
+		return c, check.Errorf(ErrConfig, "attention: relative positions of kind %d with %d positions", c.Relative, c.MaxPositions)
 	}
-	return c, positive("attention", size{"key dim", c.KeyWidth}, size{"value dim", c.ValueWidth}, size{"out dim", c.OutDim})
+	return c, check.Positive("attention", check.Size("key dim", c.KeyWidth), check.Size("value dim", c.ValueWidth), check.Size("out dim", c.OutDim))
 }
 
 // core is the attention between the projections.
@@ -105,12 +107,7 @@ type MultiHeadAttention struct {
 
 // NewMultiHeadAttention takes the weights with the given names under prefix.
 func NewMultiHeadAttention(c AttentionConfig, names AttentionNames, w Weights, prefix string) (*MultiHeadAttention, error) {
-	c, err := c.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	l := NewLoader(w).At(prefix)
-	return finish(l.attention(c, names), l)
+	return load(w, prefix, func(l *Loader) *MultiHeadAttention { return l.Attention(c, names) })
 }
 
 // Attention is the attention whose weights have the given names.
@@ -119,11 +116,6 @@ func (l *Loader) Attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 	if l.Fail(err) {
 		return nil
 	}
-	return l.attention(c, names)
-}
-
-// attention loads an attention whose configuration is complete and checked.
-func (l *Loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAttention {
 	a := &MultiHeadAttention{AttentionConfig: c, name: l.Name()}
 	dim, kvDim := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	ins := [3]int{c.Dim, c.KeyWidth, c.ValueWidth}
@@ -137,7 +129,7 @@ func (l *Loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 		}
 	}
 	switch {
-	case !sameWidth || c.CrossOnly || !l.alike(parts[:]...):
+	case !sameWidth || c.CrossOnly || !l.at.Alike(parts[0].Name, parts[1].Name, parts[2].Name):
 		bias := c.Bias && (sameWidth || names.Packed == "")
 		for i, to := range []**Linear{&a.Query, &a.Key, &a.Value} {
 			*to = l.Stacked(ins[i], bias, parts[i])
@@ -156,7 +148,7 @@ func (l *Loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 		a.OutDim = dim
 	}
 	if c.QKNorm != nil {
-		a.QueryNorm, a.KeyNorm = l.At(names.QueryNorm).norm(*c.QKNorm), l.At(names.KeyNorm).norm(*c.QKNorm)
+		a.QueryNorm, a.KeyNorm = l.At(names.QueryNorm).Norm(*c.QKNorm), l.At(names.KeyNorm).Norm(*c.QKNorm)
 	}
 	if c.Rotary != nil && !l.Failed() {
 		a.Rotary = must(NewRotary(*c.Rotary, c.HeadDim))
@@ -178,23 +170,23 @@ func (l *Loader) attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 // and "context", the concatenation of the heads' results.
 func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionInput, cache *LayerCache) error {
 	if a == nil || a.Heads == 0 {
-		return errorf(ErrConfig, "attention that NewMultiHeadAttention did not make")
+		return check.Errorf(ErrConfig, "attention that NewMultiHeadAttention did not make")
 	}
 	if err := ws.check(); err != nil {
 		return err
 	}
 	if in.Key != nil && cache != nil && !cache.memory {
-		return errorf(ErrShape, "attention with a cache of its own rows takes no keys")
+		return check.Errorf(ErrShape, "attention with a cache of its own rows takes no keys")
 	}
 	rows := in.Batch.Rows()
-	if err := checkLen("attention: query", in.Query, rows*a.Dim, "rows*dim"); err != nil {
+	if err := check.Len("attention: query", in.Query, rows*a.Dim, "rows*dim"); err != nil {
 		return err
 	}
-	if err := checkLen("attention: dst", dst, rows*a.OutDim, "rows*out dim"); err != nil {
+	if err := check.Len("attention: dst", dst, rows*a.OutDim, "rows*out dim"); err != nil {
 		return err
 	}
 	if in.Residual != nil {
-		if err := checkLen("attention: residual", in.Residual, rows*a.OutDim, "rows*out dim"); err != nil {
+		if err := check.Len("attention: residual", in.Residual, rows*a.OutDim, "rows*out dim"); err != nil {
 			return err
 		}
 	}
@@ -294,7 +286,7 @@ func (a *MultiHeadAttention) place(ws *Workspace, row []float32, norm *Norm, pos
 func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cache *LayerCache) (p projected, err error) {
 	rows, dim, kvDim := in.Batch.Rows(), a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
 	if a.Query == nil {
-		return p, errorf(ErrConfig, "attention: made for self-attention; set CrossOnly")
+		return p, check.Errorf(ErrConfig, "attention: made for self-attention; set CrossOnly")
 	}
 	p.q, p.qRow, p.kRow, p.vRow = ws.Alloc(rows*dim), dim, kvDim, kvDim
 	if err := a.Query.Forward(ws, p.q, in.Query); err != nil {
@@ -309,10 +301,10 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 		in.Value = in.Key
 	}
 	keys := in.KeyBatch.Rows()
-	if err := checkLen("attention: key", in.Key, keys*a.KeyWidth, "rows*key dim"); err != nil {
+	if err := check.Len("attention: key", in.Key, keys*a.KeyWidth, "rows*key dim"); err != nil {
 		return p, err
 	}
-	if err := checkLen("attention: value", in.Value, keys*a.ValueWidth, "rows*value dim"); err != nil {
+	if err := check.Len("attention: value", in.Value, keys*a.ValueWidth, "rows*value dim"); err != nil {
 		return p, err
 	}
 	if cache != nil { // kept beyond this call

@@ -1,5 +1,7 @@
 package transformer
 
+import "github.com/avoformer/avoformer/internal/check"
+
 // NormConfig describes a normalization.
 type NormConfig struct {
 	// Shape is the size of the last axes that are normalized together: {D} for
@@ -24,11 +26,7 @@ type Norm struct {
 
 // NewNorm takes the weights under prefix.
 func NewNorm(c NormConfig, w Weights, prefix string) (*Norm, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	l := NewLoader(w).At(prefix)
-	return finish(l.norm(c), l)
+	return load(w, prefix, func(l *Loader) *Norm { return l.Norm(c) })
 }
 
 // Norm is the normalization with the tensors weight and bias.
@@ -36,46 +34,42 @@ func (l *Loader) Norm(c NormConfig) *Norm {
 	if l.Fail(c.check()) {
 		return nil
 	}
-	return l.norm(c)
+	return &Norm{
+		NormConfig: c,
+		Weight:     l.Tensor("weight", c.Shape...),
+		Bias:       l.Optional(!c.RMS && !c.NoBias, "bias", c.Shape...),
+		size:       check.Product(c.Shape),
+	}
 }
 
 func (c NormConfig) check() error {
 	if !(c.Eps > 0) {
-		return errorf(ErrConfig, "normalization: eps = %g, want a positive number; it has no default", c.Eps)
+		return check.Errorf(ErrConfig, "normalization: eps = %g, want a positive number; it has no default", c.Eps)
 	}
 	if len(c.Shape) == 0 {
-		return errorf(ErrConfig, "normalization: no shape")
+		return check.Errorf(ErrConfig, "normalization: no shape")
 	}
 	for _, s := range c.Shape {
 		if s < 1 {
-			return errorf(ErrConfig, "normalization: shape %v", c.Shape)
+			return check.Errorf(ErrConfig, "normalization: shape %v", c.Shape)
 		}
 	}
 	return nil
 }
 
-func (l *Loader) norm(c NormConfig) *Norm {
-	return &Norm{
-		NormConfig: c,
-		Weight:     l.Tensor("weight", c.Shape...),
-		Bias:       l.Optional(!c.RMS && !c.NoBias, "bias", c.Shape...),
-		size:       product(c.Shape),
-	}
-}
-
 // Forward sets dst to the normalized x, both a multiple of Shape. dst may be x.
 func (n *Norm) Forward(ws *Workspace, dst, x []float32) error {
 	if n == nil || n.size == 0 || len(n.Weight) != n.size || n.Bias != nil && len(n.Bias) != n.size {
-		return errorf(ErrConfig, "normalization that NewNorm did not make, or edited since")
+		return check.Errorf(ErrConfig, "normalization that NewNorm did not make, or edited since")
 	}
 	if err := ws.check(); err != nil {
 		return err
 	}
 	rows := len(x) / n.size
-	if err := checkLen("normalization: x", x, rows*n.size, "a multiple of the shape"); err != nil {
+	if err := check.Len("normalization: x", x, rows*n.size, "a multiple of the shape"); err != nil {
 		return err
 	}
-	if err := checkLen("normalization: dst", dst, len(x), "len(x)"); err != nil {
+	if err := check.Len("normalization: dst", dst, len(x), "len(x)"); err != nil {
 		return err
 	}
 	if n.RMS {

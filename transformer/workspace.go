@@ -1,6 +1,9 @@
 package transformer
 
-import "github.com/avoformer/avoformer/kernels"
+import (
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+)
 
 // A Workspace is what a goroutine needs to run models beside the models: the
 // scratch memory, which is reused from pass to pass, so that passes of a size
@@ -27,7 +30,7 @@ type Workspace struct {
 // check returns an error without a workspace.
 func (w *Workspace) check() error {
 	if w == nil {
-		return errorf(ErrConfig, "workspace is nil; pass new(Workspace)")
+		return check.Errorf(ErrConfig, "workspace is nil; pass new(Workspace)")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package classic
 
 import (
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -57,7 +58,7 @@ type BERT struct {
 // NewBERT takes the weights under prefix by the names of Hugging Face's
 // BertModel.
 func NewBERT(c BERTConfig, w transformer.Weights, prefix string) (*BERT, error) {
-	if err := positive("BERT", size{"vocabulary", c.Vocab}, size{"types", c.Types}, size{"max positions", c.MaxPositions}, size{"dim", c.Dim}); err != nil {
+	if err := check.Positive("BERT", check.Size("vocabulary", c.Vocab), check.Size("types", c.Types), check.Size("max positions", c.MaxPositions), check.Size("dim", c.Dim)); err != nil {
 		return nil, err
 	}
 	layer := c.LayerConfig()
@@ -92,10 +93,10 @@ type BERTInput struct {
 func (b *BERT) Forward(ws *transformer.Workspace, dst []float32, in BERTInput, cache *transformer.Cache) error {
 	rows := in.Batch.Rows()
 	if len(in.Tokens) != rows || in.Types != nil && len(in.Types) != rows {
-		return errorf(transformer.ErrShape, "%d tokens and %d types in a batch of %d rows", len(in.Tokens), len(in.Types), rows)
+		return check.Errorf(transformer.ErrShape, "%d tokens and %d types in a batch of %d rows", len(in.Tokens), len(in.Types), rows)
 	}
 	if cache != nil && cache.Sequences() != in.Batch.Len() {
-		return errorf(transformer.ErrShape, "batch of %d sequences with a cache of %d", in.Batch.Len(), cache.Sequences())
+		return check.Errorf(transformer.ErrShape, "batch of %d sequences with a cache of %d", in.Batch.Len(), cache.Sequences())
 	}
 	types := in.Types
 	if types == nil {
@@ -114,7 +115,7 @@ func (b *BERT) Forward(ws *transformer.Workspace, dst []float32, in BERTInput, c
 		for i := range in.Batch.Len() {
 			past, end := cache.Len(i), cache.Len(i)+in.Batch.Length(i)
 			if end > b.MaxPositions {
-				return errorf(transformer.ErrTooLong, "position %d, the table has %d", end-1, b.MaxPositions)
+				return check.Errorf(transformer.ErrTooLong, "position %d, the table has %d", end-1, b.MaxPositions)
 			}
 			for p := past; p < end; p++ {
 				at = append(at, p)
@@ -136,7 +137,7 @@ func (b *BERT) Forward(ws *transformer.Workspace, dst []float32, in BERTInput, c
 // Forward: tanh of a projection of each sequence's first row.
 func (b *BERT) Pool(ws *transformer.Workspace, dst, x []float32, batch transformer.Batch) error {
 	if b.Pooler == nil {
-		return errorf(transformer.ErrConfig, "BERT without pooler")
+		return check.Errorf(transformer.ErrConfig, "BERT without pooler")
 	}
 	defer ws.Release(ws.Mark())
 	first, err := firstRows(ws, x, batch, b.Dim) // [sequences, D]
@@ -152,13 +153,13 @@ func (b *BERT) Pool(ws *transformer.Workspace, dst, x []float32, batch transform
 
 // firstRows gathers the first row of each sequence.
 func firstRows(ws *transformer.Workspace, x []float32, batch transformer.Batch, dim int) ([]float32, error) {
-	if err := checkLen("x", x, batch.Rows()*dim, "rows*dim"); err != nil {
+	if err := check.Len("x", x, batch.Rows()*dim, "rows*dim"); err != nil {
 		return nil, err
 	}
 	first := ws.Alloc(batch.Len() * dim)
 	for i := range batch.Len() {
 		if batch.Length(i) == 0 {
-			return nil, errorf(transformer.ErrShape, "sequence %d is empty", i)
+			return nil, check.Errorf(transformer.ErrShape, "sequence %d is empty", i)
 		}
 		copy(first[i*dim:(i+1)*dim], x[batch.Start(i)*dim:])
 	}

@@ -9,39 +9,7 @@
 // are open to a look inside: see Trace of [transformer.Workspace].
 package classic
 
-import (
-	"fmt"
-
-	"github.com/avoformer/avoformer/transformer"
-)
-
-// errorf is an error that matches sentinel.
-func errorf(sentinel error, format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{sentinel}, args...)...)
-}
-
-type size struct {
-	name string
-	n    int
-}
-
-// positive returns an error unless all of the named sizes are at least 1.
-func positive(what string, sizes ...size) error {
-	for _, s := range sizes {
-		if s.n < 1 {
-			return errorf(transformer.ErrConfig, "%s: %s = %d, want at least 1", what, s.name, s.n)
-		}
-	}
-	return nil
-}
-
-// checkLen returns an error unless the slice called name has want elements.
-func checkLen(name string, x []float32, want int, shape string) error {
-	if len(x) != want {
-		return errorf(transformer.ErrShape, "%s has %d elements, want %d (%s)", name, len(x), want, shape)
-	}
-	return nil
-}
+import "github.com/avoformer/avoformer/transformer"
 
 // addTo adds y to x.
 func addTo(x, y []float32) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -30,22 +31,22 @@ func AttentionBackward(ws *transformer.Workspace, a *transformer.MultiHeadAttent
 	inputs := g.Query != nil || g.Key != nil || g.Value != nil
 	switch {
 	case inputs && (a.Rotary != nil || a.Relative != nil || a.QueryNorm != nil):
-		return errorf(transformer.ErrConfig, "gradients of inputs through normalized heads, rotary or relative positions")
+		return check.Errorf(transformer.ErrConfig, "gradients of inputs through normalized heads, rotary or relative positions")
 	case a.SoftCap > 0:
-		return errorf(transformer.ErrConfig, "gradients of capped scores")
+		return check.Errorf(transformer.ErrConfig, "gradients of capped scores")
 	}
 	self := in.Key == nil
 	if self {
 		in.KeyBatch = in.Batch
 		if g.Key != nil || g.Value != nil {
-			return errorf(transformer.ErrShape, "gradients of keys and values of self-attention are part of the query's")
+			return check.Errorf(transformer.ErrShape, "gradients of keys and values of self-attention are part of the query's")
 		}
 	}
 	if in.KeyBatch.Len() != in.Batch.Len() {
-		return errorf(transformer.ErrShape, "gradients with %d sequences of queries, %d of keys", in.Batch.Len(), in.KeyBatch.Len())
+		return check.Errorf(transformer.ErrShape, "gradients with %d sequences of queries, %d of keys", in.Batch.Len(), in.KeyBatch.Len())
 	}
 	rows, keys := in.Batch.Rows(), in.KeyBatch.Rows()
-	if err := checkLen("attention: gradient", out, rows*a.OutDim, "rows*out dim"); err != nil {
+	if err := check.Len("attention: gradient", out, rows*a.OutDim, "rows*out dim"); err != nil {
 		return err
 	}
 	defer ws.Release(ws.Mark())
@@ -62,7 +63,7 @@ func AttentionBackward(ws *transformer.Workspace, a *transformer.MultiHeadAttent
 		{"query", g.Query, rows * a.Dim}, {"key", g.Key, keys * a.KeyWidth}, {"value", g.Value, keys * a.ValueWidth},
 	} {
 		if c.x != nil {
-			if err := checkLen("gradient of "+c.name, c.x, c.want, "as in the input"); err != nil {
+			if err := check.Len("gradient of "+c.name, c.x, c.want, "as in the input"); err != nil {
 				return err
 			}
 		}
@@ -194,7 +195,7 @@ func (d projections) inputs(ws *transformer.Workspace, a *transformer.MultiHeadA
 // layer's input; dy, [rows, Out], is that with respect to its output.
 func linearBackward(l *transformer.Linear, dx, dy []float32) error {
 	rows := len(dy) / l.Out
-	if err := checkLen("linear layer: gradient", dx, rows*l.In, "rows*in"); err != nil {
+	if err := check.Len("linear layer: gradient", dx, rows*l.In, "rows*in"); err != nil {
 		return err
 	}
 	kernels.Gemm(kernels.NoTrans, kernels.NoTrans, rows, l.In, l.Out, 1, dy, l.Out, l.Weight(), l.In, 0, dx, l.In)
@@ -208,7 +209,7 @@ func NormBackward(n *transformer.Norm, dx, x, dy []float32) error {
 	size := len(n.Weight)
 	rows := len(x) / max(size, 1)
 	for _, s := range [][]float32{x, dx, dy} {
-		if err := checkLen("normalization: gradient", s, rows*size, "a multiple of the shape"); err != nil {
+		if err := check.Len("normalization: gradient", s, rows*size, "a multiple of the shape"); err != nil {
 			return err
 		}
 	}

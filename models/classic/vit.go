@@ -3,6 +3,7 @@ package classic
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -49,15 +50,15 @@ type ViT struct {
 
 // NewViT takes the weights under prefix by timm's names.
 func NewViT(c ViTConfig, w transformer.Weights, prefix string) (*ViT, error) {
-	err := positive("ViT", size{"dim", c.Dim}, size{"height", c.Height}, size{"width", c.Width}, size{"patch height", c.PatchHeight}, size{"patch width", c.PatchWidth}, size{"channels", c.Channels})
+	err := check.Positive("ViT", check.Size("dim", c.Dim), check.Size("height", c.Height), check.Size("width", c.Width), check.Size("patch height", c.PatchHeight), check.Size("patch width", c.PatchWidth), check.Size("channels", c.Channels))
 	if err != nil {
 		return nil, err
 	}
 	if c.Height%c.PatchHeight != 0 || c.Width%c.PatchWidth != 0 {
-		return nil, errorf(transformer.ErrConfig, "ViT: image of %dx%d in patches of %dx%d", c.Height, c.Width, c.PatchHeight, c.PatchWidth)
+		return nil, check.Errorf(transformer.ErrConfig, "ViT: image of %dx%d in patches of %dx%d", c.Height, c.Width, c.PatchHeight, c.PatchWidth)
 	}
 	if c.Height > math.MaxInt/c.Width || c.Channels > math.MaxInt/(c.Height*c.Width) {
-		return nil, errorf(transformer.ErrConfig, "ViT: image of %dx%d with %d channels", c.Height, c.Width, c.Channels)
+		return nil, check.Errorf(transformer.ErrConfig, "ViT: image of %dx%d with %d channels", c.Height, c.Width, c.Channels)
 	}
 	l := transformer.NewLoader(w).At(prefix)
 	patch := l.At("patch_embed.proj.")
@@ -83,15 +84,15 @@ func (v *ViT) Batch(n int) transformer.Batch { return transformer.Uniform(n, 1+v
 // is the class token's; the patches follow row by row.
 func (v *ViT) Forward(ws *transformer.Workspace, dst, images []float32) error {
 	if ws == nil {
-		return errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
+		return check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
 	}
 	pixels := v.Channels * v.Height * v.Width
 	n := len(images) / pixels
-	if err := checkLen("images", images, n*pixels, "images*channels*height*width"); err != nil {
+	if err := check.Len("images", images, n*pixels, "images*channels*height*width"); err != nil {
 		return err
 	}
 	batch := v.Batch(n)
-	if err := checkLen("dst", dst, batch.Rows()*v.Dim, "images*(1+patches)*dim"); err != nil {
+	if err := check.Len("dst", dst, batch.Rows()*v.Dim, "images*(1+patches)*dim"); err != nil {
 		return err
 	}
 	defer ws.Release(ws.Mark())
@@ -135,7 +136,7 @@ func (v *ViT) cut(dst, images []float32) {
 // Classify sets dst, [images, Classes], to the logits for images.
 func (v *ViT) Classify(ws *transformer.Workspace, dst, images []float32) error {
 	if v.Head == nil {
-		return errorf(transformer.ErrConfig, "ViT without head")
+		return check.Errorf(transformer.ErrConfig, "ViT without head")
 	}
 	n := len(images) / (v.Channels * v.Height * v.Width)
 	defer ws.Release(ws.Mark())

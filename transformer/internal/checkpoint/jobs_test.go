@@ -1,4 +1,4 @@
-package transformer
+package checkpoint
 
 import (
 	"sync/atomic"

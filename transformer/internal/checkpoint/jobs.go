@@ -1,4 +1,4 @@
-package transformer
+package checkpoint
 
 import (
 	"cmp"
@@ -38,12 +38,12 @@ func (b *jobBuffers) bytes(n int) []byte {
 
 // later has Finish do something, or does it now where weights come whole, since they would
 // all be in memory until then.
-func (l *Loader) later(size int, do func(buf *jobBuffers)) {
-	if _, piecewise := l.state.src.(Reader); !piecewise {
+func (s Scope) later(size int, do func(buf *jobBuffers)) {
+	if _, piecewise := s.src.(Reader); !piecewise {
 		do(new(jobBuffers))
 		return
 	}
-	l.state.jobs = append(l.state.jobs, job{size, do})
+	s.jobs = append(s.jobs, job{size, do})
 }
 
 // runJobs runs jobs, the largest first, on as many goroutines as run at a time. It panics
