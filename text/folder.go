@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/avoformer/avoformer/internal/hub"
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer/gguf"
@@ -66,8 +65,7 @@ func openTokenizer(fsys fs.FS) (*tokenizer.Tokenizer, error) {
 	return tokenizer.FromGGUF(f)
 }
 
-func openModel(fsys fs.FS, weights kernels.Format) (*models.Model, error) {
-	o := models.Options{Weights: weights}
+func openModel(fsys fs.FS, o models.Options) (*models.Model, error) {
 	if g, ok := fsys.(ggufFile); ok {
 		return o.Open(g.path)
 	}
@@ -102,7 +100,7 @@ func openFolder(fsys fs.FS, opts []Option, withTokenizer bool) (*folder, error) 
 	if withTokenizer {
 		group.Go(func() { f.tokenizer, failed = openTokenizer(fsys) })
 	}
-	f.model, err = openModel(fsys, o.weights)
+	f.model, err = openModel(fsys, models.Options{Weights: o.weights, Cache: o.cache})
 	group.Wait()
 	if err != nil {
 		return nil, err

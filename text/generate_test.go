@@ -5,8 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
 )
 
 type expectedGenerate struct {
@@ -204,5 +208,40 @@ func TestImages(t *testing.T) {
 	}
 	if _, err := c.Classify(context.Background(), [][]byte{[]byte("text")}); !errors.Is(err, ErrImage) {
 		t.Errorf("error %v, want an ErrImage", err)
+	}
+}
+
+// TestCache: the format of the cache changes the logits a little, and only it.
+func TestCache(t *testing.T) {
+	logits := func(opts ...Option) []float32 {
+		g, err := OpenGenerator("testdata/generate", opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ws := g.workspace(1)
+		decoding := models.Start(ws, g.model.LM, nil, 1)
+		var out []float32
+		for id := range 20 {
+			if out, err = decoding.Feed([][]int{{id + 10}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return slices.Clone(out)
+	}
+	exact := logits()
+	if got := logits(Cache(kernels.FormatF32)); !slices.Equal(got, exact) {
+		t.Error("float32 is not the default")
+	}
+	for _, f := range []kernels.Format{kernels.FormatBF16, kernels.FormatF16, kernels.FormatInt8} {
+		got := logits(Cache(f))
+		if slices.Equal(got, exact) {
+			t.Errorf("%v changes nothing", f)
+		}
+		close32(t, f.String(), got, exact, 0.05)
+	}
+	for _, f := range []kernels.Format{kernels.FormatQ8_0, 200} {
+		if _, err := OpenGenerator("testdata/generate", Cache(f)); !errors.Is(err, ErrOption) {
+			t.Errorf("%v: error %v, want an ErrOption", f, err)
+		}
 	}
 }

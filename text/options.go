@@ -20,6 +20,7 @@ type options struct {
 	stride      int
 	dim         int
 	weights     kernels.Format
+	cache       kernels.Format
 }
 
 // long is what happens to inputs of more tokens than the model takes.
@@ -114,6 +115,20 @@ func Weights(f kernels.Format) Option {
 			return fmt.Errorf("%w: Weights(%v)", ErrOption, f)
 		}
 		o.weights = f
+		return nil
+	}
+}
+
+// Cache is the format that the keys and values of the tokens so far are held in while a
+// text is generated: kernels.FormatBF16 and FormatF16 take half the memory, FormatInt8 some
+// more than a quarter; results are a little others. The default is FormatF32. Pipelines that
+// generate nothing hold none.
+func Cache(f kernels.Format) Option {
+	return func(o *options) error {
+		if f > kernels.FormatInt8 {
+			return fmt.Errorf("%w: Cache(%v), want f32, bf16, f16 or int8", ErrOption, f)
+		}
+		o.cache = f
 		return nil
 	}
 }

@@ -7,6 +7,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -60,12 +61,12 @@ var benchReps = map[string]int{"short": 9, "long": 3, "texts": 1}
 
 func bench(a *app, args []string) error {
 	f := a.flags("bench")
-	threads := f.Int("threads", runtime.GOMAXPROCS(0), "threads")
+	decoder := f.decoder()
 	rounds := f.Int("rounds", 10, "how often each engine has its turn")
 	texts := f.Int("texts", 64, "texts of a bulk run")
 	engines := f.String("engines", "avoformer,avoformer-bf16,avoformer-int8,onnxruntime,onnxruntime-int8,torch,torch-bf16", "what to measure")
 	python := f.String("python", "python3", "the `interpreter` that may have torch or onnxruntime")
-	seconds := f.Float64("seconds", 3, "time for a decoder")
+	seconds := f.Float64("seconds", 3, "time for a decoder, the only one that takes -weights and -cache")
 	worker := f.Bool("worker", false, "measure as the standard input says (for bench itself)")
 	rest, err := f.parse(args, 0, 1)
 	if err != nil {
@@ -74,18 +75,24 @@ func bench(a *app, args []string) error {
 	if *worker {
 		return a.benchWorker()
 	}
-	if *threads < 1 || *rounds < 1 || *texts < 1 || !(*seconds > 0) || len(rest) != 1 {
-		return usagef("%s; numbers from 1 on", f.usage)
-	}
-	begin := time.Now()
-	m, err := text.OpenEmbedder(rest[0], text.Threads(*threads))
+	threads := cmp.Or(*decoder.threads, runtime.GOMAXPROCS(0))
+	opts, err := decoder.options()
 	if err != nil {
-		if g, failed := text.OpenGenerator(rest[0], text.Threads(*threads)); failed == nil {
-			return a.benchGenerator(g, begin, *seconds)
-		}
 		return err
 	}
-	work := benchWork{Dir: rest[0], Threads: *threads, Texts: benchTexts(*texts)}
+	if threads < 1 || *rounds < 1 || *texts < 1 || !(*seconds > 0) || len(rest) != 1 {
+		return usagef("%s; numbers from 1 on", f.usage)
+	}
+	if f.given("weights", "cache") {
+		return a.benchGenerator(rest[0], opts, *seconds)
+	}
+	m, err := text.OpenEmbedder(rest[0], text.Threads(threads))
+	if errors.Is(err, text.ErrFolder) {
+		return a.benchGenerator(rest[0], opts, *seconds)
+	} else if err != nil {
+		return err
+	}
+	work := benchWork{Dir: rest[0], Threads: threads, Texts: benchTexts(*texts)}
 	tokens, err := m.Tokens(work.Texts)
 	if err != nil {
 		return err
@@ -115,7 +122,7 @@ func bench(a *app, args []string) error {
 		e.ask("memory", &e.memory)
 		e.ask("vectors", &e.vectors)
 	}
-	return a.printEngines(all, *threads, *rounds, tokens, *texts)
+	return a.printEngines(all, threads, *rounds, tokens, *texts)
 }
 
 // textOfTokens is a text of n tokens, or as many fewer as words come in.
@@ -328,7 +335,12 @@ func (a *app) benchWorker() error {
 	}
 }
 
-func (a *app) benchGenerator(g *text.Generator, begin time.Time, seconds float64) error {
+func (a *app) benchGenerator(dir string, opts []text.Option, seconds float64) error {
+	begin := time.Now()
+	g, err := text.OpenGenerator(dir, opts...)
+	if err != nil {
+		return err
+	}
 	o := text.GenerateOptions{MaxTokens: 1 << 20}
 	first, tokens := 0.0, 0
 	ctx, cancel := context.WithTimeout(a.ctx, time.Duration((seconds+time.Since(begin).Seconds())*float64(time.Second)))

@@ -34,24 +34,13 @@ func (a *app) printPieces(pieces iter.Seq2[string, error]) (string, error) {
 	return all.String(), a.out.WriteByte('\n')
 }
 
-// generation is the flags of what generates text.
-type generation struct {
-	weights *string
-	threads *int
-}
-
-func (f *flags) generation(o *text.GenerateOptions) *generation {
+// generation is the flags of what generates text by a prompt or a text.
+func (f *flags) generation(o *text.GenerateOptions) decoderFlags {
 	f.IntVar(&o.MaxTokens, "max-tokens", 0, "most new tokens; default: the folder's, or 256")
 	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text, 1 for none; default: the folder's, or none")
 	f.Float64Var(&o.RepetitionPenalty, "repetition-penalty", 0, "above 1 makes tokens less likely that were there; default: the folder's")
 	f.IntVar(&o.NoRepeatNgram, "no-repeat-ngram", 0, "no sequence of so many tokens comes twice, -1 for any; default: the folder's")
-	return &generation{weights: f.String("weights", "f32", weightsUsage), threads: f.Int("threads", 0, "most threads; default: all")}
-}
-
-// options are those of the pipeline.
-func (g *generation) options() ([]text.Option, error) {
-	format, err := weightsOption(*g.weights)
-	return append(threadOption(*g.threads), format), err
+	return f.decoder()
 }
 
 // given reports whether one of some flags was given.
@@ -204,17 +193,16 @@ func transcribe(a *app, args []string) error {
 	f.StringVar(&o.Language, "language", "", "`language` spoken, such as en; default: the model guesses")
 	f.BoolVar(&o.Translate, "translate", false, "into English")
 	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text; default: none")
-	weights := f.String("weights", "f32", weightsUsage)
-	threads := f.Int("threads", 0, "most threads; default: all")
+	common := f.decoder()
 	rest, err := f.parse(args, 2, -1)
 	if err != nil {
 		return err
 	}
-	format, err := weightsOption(*weights)
+	opts, err := common.options()
 	if err != nil {
 		return err
 	}
-	t, err := text.OpenTranscriber(rest[0], append(threadOption(*threads), format)...)
+	t, err := text.OpenTranscriber(rest[0], opts...)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,10 @@
 //	avoformer info DIR              what a folder is
 //	avoformer bench DIR             how fast it is here
 //
+// With -weights the weights take fewer bits, and with -cache, in what generates text,
+// the keys and values of the tokens so far; -check, in embed, rerank and classify, tells
+// what -weights costs on one's own texts.
+//
 // It ends with 0, with 1 and one line about what is wrong, with 2 if it was
 // called wrongly, and with 130 if it was interrupted; as other programs do, by
 // SIGPIPE (141 in a shell) if whoever reads its output has gone.

@@ -61,6 +61,7 @@ func TestCommands(t *testing.T) {
 		{"words", "The cat in Paris\n", []string{"classify", "-words", "first", testdata + "tokens"}, []string{`"entities":[`, `"text":"The cat in Paris"`}},
 		{"image", "", []string{"classify", testdata + "image", "../../text/internal/vision/testdata/landscape.png"}, []string{`landscape.png`, `"label":`}},
 		{"generate", "", []string{"generate", testdata + "generate", "The quick brown", "-max-tokens", "8"}, []string{"\n"}},
+		{"generate cache", "", []string{"generate", testdata + "generate", "The quick brown", "-max-tokens", "8", "-weights", "bf16", "-cache", "int8"}, []string{"\n"}},
 		{"chat", "Hello\nBye\n", []string{"generate", testdata + "generate", "-max-tokens=4", "-system", "x"}, []string{"\n", "\n"}},
 		{"translate", texts, []string{"translate", testdata + "translate", "-beams", "2", "-max-tokens", "5"}, []string{"\n", "\n", "\n", "\n"}},
 		{"transcribe", "", []string{"transcribe", testdata + "transcribe", testdata + "transcribe/sound0.wav", "-language=en"}, []string{"\n"}},
@@ -97,7 +98,7 @@ func TestBench(t *testing.T) {
 		!strings.HasPrefix(lines[3], "avoformer-int8 ") || !strings.Contains(lines[3], " 0.9") || !strings.Contains(lines[4], "not measured") || !strings.Contains(lines[5], "not measured") {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
 	}
-	if code, out, stderr := call(t, "", "bench", testdata+"generate", "-seconds", "0.1"); code != exitOK || !strings.Contains(out, "tokens a second") {
+	if code, out, stderr := call(t, "", "bench", testdata+"generate", "-seconds", "0.1", "-cache", "int8"); code != exitOK || !strings.Contains(out, "tokens a second") {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
 	}
 }
@@ -123,6 +124,8 @@ func TestErrors(t *testing.T) {
 		{[]string{"embed", testdata + "embed", "-format", "npy"}, "", exitUsage, "-o FILE"},
 		{[]string{"embed", testdata + "embed", "-input", "xml"}, "", exitUsage, "xml"},
 		{[]string{"embed", testdata + "embed", "-weights", "f8"}, "", exitUsage, "f8"},
+		{[]string{"generate", testdata + "generate", "x", "-cache", "q8_0"}, "", exitUsage, "q8_0"},
+		{[]string{"bench", testdata + "embed", "-cache", "int8"}, "", exitFailed, "no decoder"},
 		{[]string{"classify", testdata + "tokens", "-words", "all"}, "", exitUsage, "all"},
 		{[]string{"embed", dir + "/none"}, "", exitFailed, "none"},
 		{[]string{"embed", dir}, "", exitFailed, "config.json"},

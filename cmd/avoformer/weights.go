@@ -1,4 +1,4 @@
-// The flag -weights, and what it costs.
+// The flags -weights and -cache, and what -weights costs.
 
 package main
 
@@ -21,6 +21,33 @@ func weightsOption(name string) (text.Option, error) {
 		return nil, usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
 	}
 	return text.Weights(f), nil
+}
+
+// decoderFlags are those of what generates text.
+type decoderFlags struct {
+	weights, cache *string
+	threads        *int
+}
+
+func (f *flags) decoder() decoderFlags {
+	return decoderFlags{
+		f.String("weights", "f32", weightsUsage),
+		f.String("cache", "f32", "`format` of the keys and values of the tokens so far: f32, bf16, f16 or int8"),
+		f.Int("threads", 0, "most threads; default: all"),
+	}
+}
+
+// options are those of the pipeline.
+func (d decoderFlags) options() ([]text.Option, error) {
+	weights, err := weightsOption(*d.weights)
+	if err != nil {
+		return nil, err
+	}
+	cache, err := kernels.ParseFormat(*d.cache)
+	if err != nil || cache > kernels.FormatInt8 {
+		return nil, usagef("-cache: unknown format %q, want one of f32, bf16, f16, int8", *d.cache)
+	}
+	return append(threadOption(*d.threads), weights, text.Cache(cache)), nil
 }
 
 var errNoTexts = errors.New("no texts to compare")
