@@ -50,6 +50,9 @@ func (o *GenerateOptions) check() error {
 		{"MinP", o.MinP, 0, 1}, {"TypicalP", o.TypicalP, 0, 1}, {"Beams", float64(o.Beams), 0, 1024}, {"RepetitionPenalty", o.RepetitionPenalty, 0, math.MaxFloat32}, {"NoRepeatNgram", float64(o.NoRepeatNgram), -1, math.MaxInt32},
 	} {
 		if !(x.has >= x.least && x.has <= x.most) {
+			if x.most >= math.MaxInt32 {
+				return fmt.Errorf("%w: %s = %g, want at least %g", ErrOption, x.name, x.has, x.least)
+			}
 			return fmt.Errorf("%w: %s = %g, want %g to %g", ErrOption, x.name, x.has, x.least, x.most)
 		}
 	}

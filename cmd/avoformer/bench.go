@@ -83,6 +83,12 @@ func bench(a *app, args []string) error {
 	if threads < 1 || *rounds < 1 || *texts < 1 || !(*seconds > 0) || len(rest) != 1 {
 		return usagef("%s; numbers from 1 on", f.usage)
 	}
+	names := strings.Split(*engines, ",")
+	for _, name := range names {
+		if kind, _, _ := strings.Cut(name, "-"); !slices.Contains([]string{"avoformer", "onnxruntime", "torch"}, kind) {
+			return usagef("-engines: no engine %q, want avoformer, onnxruntime or torch, with or without a format as -int8", name)
+		}
+	}
 	if f.given("weights", "cache") {
 		return a.benchGenerator(rest[0], opts, *seconds)
 	}
@@ -109,7 +115,7 @@ func bench(a *app, args []string) error {
 			e.stop()
 		}
 	}()
-	for _, name := range strings.Split(*engines, ",") {
+	for _, name := range names {
 		work.Engine = name
 		all = append(all, a.startEngine(work, *python))
 	}
@@ -296,7 +302,7 @@ func (a *app) benchWorker() error {
 	}
 	format, err := weightsOption(weights)
 	if err != nil {
-		return answer("not measured: " + oneLine(err))
+		return answer("not measured: " + strings.TrimPrefix(err.Error(), errUsage.Error()+": "))
 	}
 	m, err := text.OpenEmbedder(work.Dir, text.Threads(work.Threads), format)
 	if err != nil {

@@ -88,6 +88,9 @@ func classify(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
+	if a.shown {
+		in.progress.hide()
+	}
 	return in.eachChunk(chunkLines, func(_ int, texts []string) error {
 		if err := label(texts); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -45,7 +46,7 @@ func embed(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	format, err := formatOf(e.format, e.out)
+	format, err := e.plan(f)
 	if err != nil {
 		return err
 	}
@@ -67,10 +68,32 @@ func embed(a *app, args []string) error {
 		return a.checkWeights(m, in, &e, rest[0])
 	case e.nearest != "":
 		return a.printNearest(m, in, &e)
-	case e.out != "" && e.out != "-":
+	case e.toFile():
 		return a.embedFile(m, in, &e, format, rest[0])
 	}
 	return a.embedStream(m, in, &e, format)
+}
+
+// toFile reports whether the vectors go to a file.
+func (e *embedding) toFile() bool { return e.out != "" && e.out != "-" }
+
+// plan gives the format of the output, or an error if some flags contradict others.
+func (e *embedding) plan(f *flags) (format, error) {
+	format, err := formatOf(e.format, e.out)
+	switch {
+	case err != nil:
+	case e.check && e.nearest != "", (e.check || e.nearest != "") && (e.toFile() || e.format != ""):
+		err = usagef("-check and -nearest print no vectors: neither goes with the other, -o or -format")
+	case e.check && !f.given("weights"):
+		err = usagef("-check tells what -weights costs, which is not given")
+	case e.split >= 0 && e.refuse:
+		err = usagef("-split and -refuse are two ways with longer texts")
+	case e.k < 1:
+		err = usagef("-k %d, want at least 1", e.k)
+	case format.name == "npy" && !e.toFile(): // the number of rows at its beginning is known at the end only
+		err = usagef("-format npy needs an output file: -o FILE")
+	}
+	return format, err
 }
 
 func (e *embedding) options() []text.Option {
@@ -114,11 +137,10 @@ func (a *app) rows(m *text.Embedder, in *lines, e *embedding, format format, wri
 	})
 }
 
-// embedStream writes to the standard output. The number of rows that a .npy
-// begins with is known at the end only.
+// embedStream writes to the standard output.
 func (a *app) embedStream(m *text.Embedder, in *lines, e *embedding, format format) error {
-	if format.name == "npy" {
-		return usagef("-format npy needs an output file: -o FILE")
+	if a.shown {
+		in.progress.hide()
 	}
 	return a.rows(m, in, e, format, func(data []byte, _ int) error {
 		if _, err := a.out.Write(data); err != nil {
@@ -152,7 +174,9 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 		return b.write(data, lines)
 	})
 	if err != nil {
-		if b.Lines > 0 {
+		if b.Lines == 0 {
+			_ = os.Remove(b.part())
+		} else {
 			a.left = fmt.Sprintf("; %d lines are done, the same command goes on behind them", b.Lines)
 		}
 		return err
@@ -162,9 +186,6 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 
 // printNearest prints the lines whose vectors have the largest cosines.
 func (a *app) printNearest(m *text.Embedder, in *lines, e *embedding) error {
-	if e.k < 1 {
-		return usagef("-k %d, want at least 1", e.k)
-	}
 	query, err := m.EmbedQueries(a.ctx, []string{e.nearest})
 	if err != nil {
 		return err

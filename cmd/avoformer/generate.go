@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"slices"
 	"strings"
 
@@ -116,10 +115,7 @@ func (a *app) chat(g *text.Generator, system, first string, o text.GenerateOptio
 	if system != "" {
 		messages = append(messages, text.Message{Role: "system", Content: system})
 	}
-	terminal := false
-	if f, ok := a.in.(*os.File); ok {
-		terminal = isTerminal(f)
-	}
+	terminal := isTerminal(a.in)
 	in := lines{r: bufio.NewReader(a.standardInput())}
 	for {
 		line := first
@@ -179,6 +175,9 @@ func translate(a *app, args []string) error {
 		return err
 	}
 	f.fill(&o.GenerateOptions, defaults.GenerateOptions)
+	if a.shown {
+		in.progress.hide()
+	}
 	return in.eachChunk(1, func(_ int, texts []string) error {
 		if _, err := a.printPieces(t.Stream(a.ctx, texts[0], o)); err != nil {
 			return fmt.Errorf("line %d: %w", in.n, err)

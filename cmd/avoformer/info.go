@@ -176,13 +176,15 @@ func (i *folderInfo) print(a *app) error {
 	line("folder", "%s", i.Folder)
 	if i.ModelType != "" {
 		line("model", "%s, %s", i.ModelType, strings.Join(i.Class, ", "))
-		line("shape", "%d layers, %d wide, %d tokens, at most %s long", i.Layers, i.Dim, i.Vocab, orUnlimited(i.MaxLength))
+		line("shape", "%d layers, %d wide%s", i.Layers, i.Dim, i.texts())
 	}
 	var types []string
 	for _, t := range slices.Sorted(maps.Keys(i.Types)) {
 		types = append(types, fmt.Sprintf("%s %d", t, i.Types[t]))
 	}
-	line("weights", "%d in %.1f MB (%s)", i.Weights, float64(i.WeightBytes)/1e6, strings.Join(types, ", "))
+	if len(types) > 0 {
+		line("weights", "%d in %.1f MB (%s)", i.Weights, float64(i.WeightBytes)/1e6, strings.Join(types, ", "))
+	}
 	if i.Tokenizer != "" {
 		line("tokenizer", "%s", i.Tokenizer)
 	}
@@ -198,9 +200,14 @@ func (i *folderInfo) print(a *app) error {
 	return nil
 }
 
-func orUnlimited(n int) string {
-	if n == 0 {
-		return "any number"
+// texts is what the model takes, if it takes texts.
+func (i *folderInfo) texts() string {
+	if i.Vocab == 0 {
+		return ""
 	}
-	return fmt.Sprint(n)
+	length := "of any length"
+	if i.MaxLength > 0 {
+		length = fmt.Sprintf("at most %d long", i.MaxLength)
+	}
+	return fmt.Sprintf(", %d tokens, %s", i.Vocab, length)
 }

@@ -57,6 +57,7 @@ type app struct {
 	in     io.Reader
 	out    *bufio.Writer
 	err    io.Writer
+	shown  bool   // out is a terminal
 	silent bool   // no progress
 	left   string // behind an error: what of the work is done
 }
@@ -90,7 +91,7 @@ func main() {
 
 // run is main with its streams, and returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
-	a := &app{ctx: ctx, in: in, out: bufio.NewWriterSize(out, 1<<16), err: stderr}
+	a := &app{ctx: ctx, in: in, out: bufio.NewWriterSize(out, 1<<16), err: stderr, shown: isTerminal(out)}
 	err := dispatch(a, args)
 	if flushed := a.out.Flush(); flushed != nil && (err == nil || errors.Is(err, flag.ErrHelp)) {
 		err = flushed
@@ -100,7 +101,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 		return exitOK
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
-	case errors.Is(err, errUsage):
+	case errors.Is(err, errUsage), errors.Is(err, text.ErrOption) && !errors.Is(err, text.ErrFolder):
 		fmt.Fprintln(stderr, "avoformer:", oneLine(err))
 		return exitUsage
 	case errors.Is(err, context.Canceled):
@@ -126,6 +127,9 @@ func oneLine(err error) string {
 func dispatch(a *app, args []string) error {
 	if len(args) == 0 {
 		return usagef("avoformer COMMAND, one of %s; avoformer help tells more", names())
+	}
+	if args[0] == "help" && len(args) == 2 {
+		args = []string{args[1], "-h"}
 	}
 	if args[0] == "help" || args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
 		for _, c := range commands {

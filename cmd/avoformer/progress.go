@@ -21,15 +21,27 @@ type progress struct {
 // newProgress is that of reading a file of size bytes; 0 is unknown.
 func (a *app) newProgress(size int64) *progress {
 	p := &progress{start: time.Now(), size: size}
-	if f, ok := a.err.(*os.File); ok && !a.silent && isTerminal(f) {
-		p.w = f
+	if !a.silent && isTerminal(a.err) {
+		p.w = a.err
 	}
 	return p
 }
 
-func isTerminal(f *os.File) bool {
+// hide tells nothing from now on: what is told would stand among the output.
+func (p *progress) hide() { p.w = nil }
+
+// isTerminal takes any device but the one that is always empty for a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }
 
 // sizeOf is the size of what is read, if it is a file.
