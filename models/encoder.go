@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/avoformer/avoformer/transformer"
@@ -34,7 +35,7 @@ func (e *embedder) embed(ws *Workspace, dst []float32, in Tokens, cache *Cache) 
 	if cache != nil && cache.Sequences() != in.Batch.Len() {
 		return errorf(transformer.ErrShape, "batch of %d sequences with a cache of %d", in.Batch.Len(), cache.Sequences())
 	}
-	err := inOrder(
+	err := cmp.Or(
 		e.tokens.Forward(ws, dst, in.IDs),        // vectors of tokens    [rows, D]
 		e.addTypes(ws, dst, in),                  // + those of types     [rows, D]
 		e.addPositions(ws, dst, in.Batch, cache), // + those of positions [rows, D]
@@ -133,7 +134,7 @@ type relativeBias struct {
 	bothWays       bool // half of the buckets are for keys behind the query
 }
 
-// bucket is that of a key which lies so many positions behind the query. Logarithms are
+// bucket is that of a key which lies behind the query by a number of positions. Logarithms are
 // rounded as float32, which decides at the borders of buckets.
 func (r *relativeBias) bucket(behind int) int {
 	buckets, first := r.buckets, 0

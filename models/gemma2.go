@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/avoformer/avoformer/transformer"
@@ -28,7 +29,7 @@ type gemma2Config struct {
 type gemma3Config struct {
 	gemma2Config
 	LocalTheta float64 `json:"rope_local_base_freq"`
-	Pattern    int     `json:"sliding_window_pattern"`  // one layer of so many sees all
+	Pattern    int     `json:"sliding_window_pattern"`  // the last layer of each group of this size sees all
 	OldPattern int     `json:"_sliding_window_pattern"` // the same
 	BothWays   bool    `json:"use_bidirectional_attention"`
 }
@@ -150,7 +151,7 @@ func (c *Checkpoint) gemma2Layer(l *transformer.Loader, config transformer.Layer
 func (l *gemma2Layer) Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
 	defer ws.Release(ws.Mark())
 	x, y := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
-	if err := inOrder(
+	if err := cmp.Or(
 		l.attentionNorm.Forward(ws, x, in.X), // x = norm(in)       [rows, D]
 		l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, cache),
 		l.attentionPostNorm.Forward(ws, y, y), // y = norm(attention(x))
@@ -158,7 +159,7 @@ func (l *gemma2Layer) Forward(ws *Workspace, dst []float32, in transformer.Layer
 		return err
 	}
 	ws.Threads.Add(dst, in.X, y) // dst = in + y        [rows, D]
-	if err := inOrder(
+	if err := cmp.Or(
 		l.feedNorm.Forward(ws, x, dst),   // x = norm(dst)       [rows, D]
 		l.feed.Forward(ws, y, x, nil),    // y = down(gelu(gate(x)) * up(x))
 		l.feedPostNorm.Forward(ws, y, y), // y = norm(y)

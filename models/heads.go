@@ -36,7 +36,7 @@ func (h *head) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
 	defer ws.Release(ws.Mark())
 	dim := h.width()
 	if len(x) != batch.Rows()*dim {
-		return fmt.Errorf("%w: %d hidden states for %d rows of %d", transformer.ErrShape, len(x), batch.Rows(), dim)
+		return errorf(transformer.ErrShape, "%d hidden states for %d rows of %d", len(x), batch.Rows(), dim)
 	}
 	if h.pool != nil {
 		pooled := ws.Alloc(batch.Len() * dim) // [sequences, D]
@@ -154,11 +154,11 @@ type pooling func(dst, x []float32, batch Batch, dim, skip int) error
 func pooled(f func(dst, rows []float32, first int)) pooling {
 	return func(dst, x []float32, batch Batch, dim, skip int) error {
 		if len(x) != batch.Rows()*dim || len(dst) != batch.Len()*dim {
-			return fmt.Errorf("%w: pooling of %d elements to %d, want rows and sequences of %d", transformer.ErrShape, len(x), len(dst), dim)
+			return errorf(transformer.ErrShape, "pooling of %d elements to %d, want rows and sequences of %d", len(x), len(dst), dim)
 		}
 		for i := range batch.Len() {
 			if batch.Length(i) <= skip {
-				return fmt.Errorf("%w: sequence %d has %d rows, none to pool behind %d", transformer.ErrShape, i, batch.Length(i), skip)
+				return errorf(transformer.ErrShape, "sequence %d has %d rows, none to pool behind %d", i, batch.Length(i), skip)
 			}
 			f(dst[i*dim:(i+1)*dim], x[(batch.Start(i)+skip)*dim:batch.Start(i+1)*dim], skip)
 		}

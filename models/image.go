@@ -1,7 +1,6 @@
 package models
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -27,7 +26,7 @@ func loadPatches(l *transformer.Loader, dim, channels, height, width int, bias b
 // and right edge is not seen.
 func (p *patches) grid(height, width int) (down, across int, err error) {
 	if height < p.height || width < p.width {
-		return 0, 0, fmt.Errorf("%w: image of %dx%d, want at least the patch of %dx%d", transformer.ErrShape, height, width, p.height, p.width)
+		return 0, 0, errorf(transformer.ErrShape, "image of %dx%d, want at least the patch of %dx%d", height, width, p.height, p.width)
 	}
 	return height / p.height, width / p.width, nil
 }
@@ -40,7 +39,7 @@ func (p *patches) forward(ws *Workspace, dst, pixels []float32, images, height, 
 		return err
 	}
 	if len(pixels) != images*p.channels*height*width {
-		return fmt.Errorf("%w: %d pixels for %d images of %d channels of %dx%d", transformer.ErrShape, len(pixels), images, p.channels, height, width)
+		return errorf(transformer.ErrShape, "%d pixels for %d images of %d channels of %dx%d", len(pixels), images, p.channels, height, width)
 	}
 	defer ws.Release(ws.Mark())
 	cut := ws.Alloc(images * down * across * p.project.In) // [images, patches, channels*ph*pw]
@@ -104,4 +103,83 @@ func taps(i, to, n int) (at [4]int, weights [4]float64) {
 		at[j] = min(max(int(first)-1+j, 0), n-1)
 	}
 	return at, weights
+}
+
+// imageTower is the encoder of images.
+type imageTower struct {
+	dim, size, side int // width, of the image, of the grid of patches
+	patches         *patches
+	class           []float32         // [D], or nil
+	positions       []float32         // [rows, D]
+	before, after   *transformer.Norm // or nil
+	layers          *transformer.Stack
+}
+
+func loadImageTower(config towerConfig, image imageTowerConfig, d Document, l *transformer.Loader, class bool) (*imageTower, error) {
+	layers, err := config.stack(d, l)
+	if err != nil {
+		return nil, err
+	}
+	side := image.Image / image.Patch
+	if side < 1 || side > 1<<15 {
+		return nil, d.Errorf("image_size", "%d patches of patch_size = %d in a row", side, image.Patch)
+	}
+	t := &imageTower{dim: config.Dim, size: image.Image, side: side, layers: layers}
+	count := side * side
+	if class {
+		t.class = l.Tensor("embeddings.class_embedding", config.Dim)
+		count++
+	}
+	t.patches = loadPatches(l.At("embeddings.patch_embedding."), config.Dim, image.Channels, image.Patch, image.Patch, !class)
+	t.positions = l.Tensor("embeddings.position_embedding.weight", count, config.Dim)
+	return t, nil
+}
+
+func (t *imageTower) Dim() int                  { return t.dim }
+func (t *imageTower) Channels() int             { return t.patches.channels }
+func (t *imageTower) Size() (height, width int) { return t.size, t.size }
+
+func (t *imageTower) Rows(height, width int) (int, error) {
+	down, across, err := t.patches.grid(height, width)
+	return len(t.class)/t.dim + down*across, err
+}
+
+// EncodeImages interpolates the positions for images of another size.
+func (t *imageTower) EncodeImages(ws *Workspace, dst, pixels []float32, images, height, width int) error {
+	down, across, err := t.patches.grid(height, width)
+	if err != nil {
+		return err
+	}
+	class := len(t.class) // elements
+	rows := class/t.dim + down*across
+	if len(dst) != images*rows*t.dim {
+		return errorf(transformer.ErrShape, "dst has %d elements, want %d images of %d rows of %d", len(dst), images, rows, t.dim)
+	}
+	positions := positionsFor(t.positions, class/t.dim, t.dim, t.side, down, across) // [rows, D]
+	defer ws.Release(ws.Mark())
+	count := rows*t.dim - class
+	x := ws.Alloc(images * count) // [images, patches, D]
+	if err := t.patches.forward(ws, x, pixels, images, height, width); err != nil {
+		return err
+	}
+	for i := range images {
+		to := dst[i*rows*t.dim : (i+1)*rows*t.dim] // [rows, D]
+		copy(to, t.class)
+		copy(to[class:], x[i*count:])
+		for j, p := range positions {
+			to[j] += p
+		}
+	}
+	if t.before != nil {
+		if err := t.before.Forward(ws, dst, dst); err != nil {
+			return err
+		}
+	}
+	if err := t.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: transformer.Uniform(images, rows)}, nil); err != nil {
+		return err
+	}
+	if t.after == nil {
+		return nil
+	}
+	return t.after.Forward(ws, dst, dst) // [images, rows, D]
 }

@@ -1,10 +1,17 @@
 package models
 
 import (
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// What a model can do: the interfaces between architectures and those who use them.
+// What a model can do: the interfaces between architectures and those who use them; in which
+// precision it is held; and the registry of architectures by model_type.
 
 // The types of package transformer that signatures here are made of.
 type (
@@ -114,13 +121,130 @@ type ImageEncoder interface {
 	EncodeImages(ws *Workspace, dst, pixels []float32, images, height, width int) error
 }
 
-// inOrder is the first error of steps, which are computed in order: where one fails,
-// what the others compute is of no use, and does no harm.
-func inOrder(steps ...error) error {
-	for _, err := range steps {
-		if err != nil {
-			return err
+// Options say how a model is held. The zero value is as everywhere here: linear layers in
+// float32, or as a GGUF file has them; tables of vectors as they are stored.
+type Options struct {
+	// Weights is the format that the weights of linear layers are packed in. FormatF32 leaves
+	// those of a GGUF file in its formats.
+	//
+	// Formats of 16 bits take half the memory and, where few rows are computed at a
+	// time, half the time; results are those of the rounded weights.
+	//
+	// kernels.FormatInt8 takes a quarter of both, and makes integers of what is multiplied
+	// with the weights, block by block, as some machines do with the formats of GGUF. These
+	// formats hold for the layers that repeat, those with a number in their name; heads,
+	// poolers and the embeddings tied to a head stay as the checkpoint stores them.
+	Weights kernels.Format
+	// Formats decides for single weights, before Weights: the first entry counts that matches.
+	// It decides for tables of vectors too.
+	Formats []NamedFormat
+	// Cache is the format in which caches hold keys and values: float32, 16 bits, or int8 with a
+	// scale for each row of a head; those of an encoder's memory stay float32.
+	Cache kernels.Format
+
+	asStored bool // linear layers too, instead of float32
+}
+
+// NamedFormat is the format for the weights whose name in the model, such as
+// "model.layers.0.mlp.up_proj.weight", matches Pattern by the rules of path.Match: "lm_head.*",
+// "*.mlp.*".
+type NamedFormat struct {
+	Pattern string
+	Format  kernels.Format
+}
+
+// format is the format for a weight of a linear layer, or a table; the checkpoint has it as
+// stored.
+func (o Options) format(name string, stored kernels.Format, table bool) kernels.Format {
+	for _, f := range o.Formats {
+		if ok, _ := path.Match(f.Pattern, name); ok {
+			return f.Format
 		}
 	}
+	switch {
+	case table,
+		o.Weights == kernels.FormatF32 && o.asStored,
+		o.Weights >= kernels.FormatInt8 && !repeats(name):
+		return stored
+	}
+	return o.Weights
+}
+
+// check returns an error if there is no such format, or a pattern is malformed.
+func (o Options) check() error {
+	for _, f := range append([]NamedFormat{{Format: o.Weights}}, o.Formats...) {
+		if _, err := path.Match(f.Pattern, ""); err != nil {
+			return errorf(ErrOption, "pattern %q: %w", f.Pattern, err)
+		}
+		if _, err := kernels.ParseFormat(f.Format.String()); err != nil {
+			return errorf(ErrOption, "there is no weight format %v", f.Format)
+		}
+	}
+	if o.Cache > kernels.FormatInt8 {
+		return errorf(ErrOption, "cache in format %v, want f32, bf16, f16 or int8", o.Cache)
+	}
 	return nil
+}
+
+// repeats reports whether a name is that of a layer among several: one of its parts is
+// a number.
+func repeats(name string) bool {
+	for part := range strings.SplitSeq(name, ".") {
+		if part != "" && strings.Trim(part, "0123456789") == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// A Checkpoint is what an architecture makes a model from.
+type Checkpoint struct {
+	Config Config              // what all configurations have
+	Loader *transformer.Loader // of the weights; Open calls its Finish
+	JSON   Document            // config.json
+
+	// llamaCpp tells that the tensors are as llama.cpp has them: the rotary pairs of
+	// Llama's queries and keys are neighbours, and Gemma's normalizations hold 1+w.
+	llamaCpp bool
+}
+
+// A Builder makes the model of a checkpoint. What is wrong with the weights it
+// leaves to the Loader.
+type Builder func(c *Checkpoint) (*Model, error)
+
+var registry struct {
+	sync.Mutex
+	builders map[string]Builder
+}
+
+// Register makes Open use build for the model types, as config.json spells them. A
+// later registration replaces an earlier one.
+func Register(build Builder, modelTypes ...string) {
+	registry.Lock()
+	defer registry.Unlock()
+	if registry.builders == nil {
+		registry.builders = map[string]Builder{}
+	}
+	for _, t := range modelTypes {
+		registry.builders[t] = build
+	}
+}
+
+// ModelTypes lists the registered model types in alphabetical order.
+func ModelTypes() []string {
+	registry.Lock()
+	defer registry.Unlock()
+	var types []string
+	for t := range registry.builders {
+		types = append(types, t)
+	}
+	slices.Sort(types)
+	return types
+}
+
+func builderOf(modelType string) (Builder, bool) {
+	registry.Lock()
+	defer registry.Unlock()
+	b, ok := registry.builders[modelType]
+	return b, ok
 }

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/avoformer/avoformer/transformer"
@@ -208,7 +209,7 @@ func (l *modernbertLayer) forward(ws *Workspace, x []float32, batch Batch) error
 	} else if err := l.attentionNorm.Forward(ws, y, x); err != nil { // y = norm(x)  [rows, D]
 		return err
 	}
-	return inOrder(
+	return cmp.Or(
 		l.attention.Forward(ws, x, transformer.AttentionInput{ // x += attention(y)  [rows, D]
 			Query: y, Batch: batch, Mask: l.mask, Residual: x,
 		}, nil),

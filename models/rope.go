@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -123,13 +124,13 @@ func (s ropeScaling) scale(d Document, c *transformer.RotaryConfig, maxPositions
 			s.Factor = float64(maxPositions) / float64(s.Original)
 		}
 		s.yarn(c)
-		return inOrder(factor(), original())
+		return cmp.Or(factor(), original())
 	case "llama3":
 		if !(s.Low > 0) || !(s.High > s.Low) {
 			return d.Errorf("high_freq_factor", "want more than low_freq_factor = %g, and that above 0", s.Low)
 		}
 		s.llama3(c)
-		return inOrder(factor(), original())
+		return cmp.Or(factor(), original())
 	case "longrope", "su":
 		half := len(c.Frequencies)
 		if len(s.Short) != half {

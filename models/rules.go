@@ -20,10 +20,10 @@ type Rules struct {
 	// RepetitionPenalty divides scores of tokens of the prompt and the text so far, or
 	// multiplies negative ones (Keskar et al., "CTRL", 2019); 0 and 1: none.
 	RepetitionPenalty    float64
-	NoRepeatNgram        int     // no sequence of so many tokens comes twice, prompt included
+	NoRepeatNgram        int     // no sequence of this many tokens comes twice, prompt included
 	EncoderNoRepeatNgram int     // nor comes one of Encoder's
 	BadWords             [][]int // sequences of tokens that are not completed
-	MinLength            int     // no EOS before there are so many tokens, prompt included
+	MinLength            int     // no EOS before there are this many tokens, prompt included
 	MinNewTokens         int     // the same, behind the prompt
 	ForcedBOS            []int   // up to one token, behind a prompt of one token
 	ForcedEOS            []int   // one of these is the last token where MaxTokens ends

@@ -237,8 +237,8 @@ func (s *SentenceEmbedder) Embed(ws *Workspace, dst []float32, in Tokens) error 
 	return s.EmbedBehind(ws, dst, in, 0)
 }
 
-// EmbedBehind is Embed without the states of the first tokens of each text, so many, in the
-// vectors: those of a prompt that is not included.
+// EmbedBehind is Embed without the hidden states of the first prompt tokens of each text in
+// the vectors: those of a prompt that is not included.
 func (s *SentenceEmbedder) EmbedBehind(ws *Workspace, dst []float32, in Tokens, prompt int) error {
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(in.Batch.Rows() * s.encoder.Dim()) // [rows, D]
@@ -255,7 +255,7 @@ func (s *SentenceEmbedder) Pool(ws *Workspace, dst, x []float32, batch Batch) er
 
 func (s *SentenceEmbedder) poolBehind(ws *Workspace, dst, x []float32, batch Batch, skip int) error {
 	if len(dst) != batch.Len()*s.out {
-		return fmt.Errorf("%w: %d elements for %d vectors of %d", transformer.ErrShape, len(dst), batch.Len(), s.out)
+		return errorf(transformer.ErrShape, "%d elements for %d vectors of %d", len(dst), batch.Len(), s.out)
 	}
 	defer ws.Release(ws.Mark())
 	dim := s.encoder.Dim()

@@ -1,7 +1,7 @@
 package models
 
 import (
-	"fmt"
+	"cmp"
 
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -131,14 +131,14 @@ func (p *probe) Out() int { return len(p.query) }
 func (p *probe) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
 	dim, n := len(p.query), batch.Len()
 	if len(dst) != n*dim {
-		return fmt.Errorf("%w: %d elements for %d vectors of %d", transformer.ErrShape, len(dst), n, dim)
+		return errorf(transformer.ErrShape, "%d elements for %d vectors of %d", len(dst), n, dim)
 	}
 	defer ws.Release(ws.Mark())
 	q, y := ws.Alloc(n*dim), ws.Alloc(n*dim) // [images, D]
 	for i := range n {
 		copy(q[i*dim:], p.query)
 	}
-	return inOrder(
+	return cmp.Or(
 		p.attention.Forward(ws, y, transformer.AttentionInput{ // y = attention(q, x)  [images, D]
 			Query: q, Batch: transformer.Uniform(n, 1), Key: x, KeyBatch: batch,
 		}, nil),

@@ -1,7 +1,7 @@
 package models
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 
 	"github.com/avoformer/avoformer/kernels"
@@ -60,7 +60,7 @@ func (j *Joint) EmbedImages(ws *Workspace, dst, pixels []float32, images, height
 	}
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(images * rows * j.image.Dim()) // [images, rows, D]
-	err = inOrder(
+	err = cmp.Or(
 		j.image.EncodeImages(ws, x, pixels, images, height, width),
 		j.imageHead.Forward(ws, dst, x, transformer.Uniform(images, rows)), // [images, Dim]
 	)
@@ -76,7 +76,7 @@ func (j *Joint) Compare(ws *Workspace, dst, images, texts []float32) error {
 	dim := j.Dim()
 	m, n := len(images)/dim, len(texts)/dim
 	if len(images) != m*dim || len(texts) != n*dim || len(dst) != m*n {
-		return fmt.Errorf("%w: %d elements for vectors of images of %d and of texts of %d, each of %d", transformer.ErrShape, len(dst), len(images), len(texts), dim)
+		return errorf(transformer.ErrShape, "%d elements for vectors of images of %d and of texts of %d, each of %d", len(dst), len(images), len(texts), dim)
 	}
 	ws.Threads.Gemm(kernels.NoTrans, kernels.Trans, m, n, dim, j.scale, images, dim, texts, dim, 0, dst, n) // [images, texts]
 	for i := range dst {
@@ -180,83 +180,4 @@ func (c *Checkpoint) loadTextTower(config towerConfig, text textTowerConfig, d D
 		},
 		layers: layers,
 	}, nil
-}
-
-// imageTower is the encoder of images.
-type imageTower struct {
-	dim, size, side int // width, of the image, of the grid of patches
-	patches         *patches
-	class           []float32         // [D], or nil
-	positions       []float32         // [rows, D]
-	before, after   *transformer.Norm // or nil
-	layers          *transformer.Stack
-}
-
-func loadImageTower(config towerConfig, image imageTowerConfig, d Document, l *transformer.Loader, class bool) (*imageTower, error) {
-	layers, err := config.stack(d, l)
-	if err != nil {
-		return nil, err
-	}
-	side := image.Image / image.Patch
-	if side < 1 || side > 1<<15 {
-		return nil, d.Errorf("image_size", "%d patches of patch_size = %d in a row", side, image.Patch)
-	}
-	t := &imageTower{dim: config.Dim, size: image.Image, side: side, layers: layers}
-	count := side * side
-	if class {
-		t.class = l.Tensor("embeddings.class_embedding", config.Dim)
-		count++
-	}
-	t.patches = loadPatches(l.At("embeddings.patch_embedding."), config.Dim, image.Channels, image.Patch, image.Patch, !class)
-	t.positions = l.Tensor("embeddings.position_embedding.weight", count, config.Dim)
-	return t, nil
-}
-
-func (t *imageTower) Dim() int                  { return t.dim }
-func (t *imageTower) Channels() int             { return t.patches.channels }
-func (t *imageTower) Size() (height, width int) { return t.size, t.size }
-
-func (t *imageTower) Rows(height, width int) (int, error) {
-	down, across, err := t.patches.grid(height, width)
-	return len(t.class)/t.dim + down*across, err
-}
-
-// EncodeImages interpolates the positions for images of another size.
-func (t *imageTower) EncodeImages(ws *Workspace, dst, pixels []float32, images, height, width int) error {
-	down, across, err := t.patches.grid(height, width)
-	if err != nil {
-		return err
-	}
-	class := len(t.class) // elements
-	rows := class/t.dim + down*across
-	if len(dst) != images*rows*t.dim {
-		return fmt.Errorf("%w: dst has %d elements, want %d images of %d rows of %d", transformer.ErrShape, len(dst), images, rows, t.dim)
-	}
-	positions := positionsFor(t.positions, class/t.dim, t.dim, t.side, down, across) // [rows, D]
-	defer ws.Release(ws.Mark())
-	count := rows*t.dim - class
-	x := ws.Alloc(images * count) // [images, patches, D]
-	if err := t.patches.forward(ws, x, pixels, images, height, width); err != nil {
-		return err
-	}
-	for i := range images {
-		to := dst[i*rows*t.dim : (i+1)*rows*t.dim] // [rows, D]
-		copy(to, t.class)
-		copy(to[class:], x[i*count:])
-		for j, p := range positions {
-			to[j] += p
-		}
-	}
-	if t.before != nil {
-		if err := t.before.Forward(ws, dst, dst); err != nil {
-			return err
-		}
-	}
-	if err := t.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: transformer.Uniform(images, rows)}, nil); err != nil {
-		return err
-	}
-	if t.after == nil {
-		return nil
-	}
-	return t.after.Forward(ws, dst, dst) // [images, rows, D]
 }

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -100,7 +101,7 @@ func (a *audioEncoder) EncodeAudio(ws *Workspace, dst, features []float32, sound
 			}
 		}
 		x := dst[s*rows*dim : (s+1)*rows*dim]
-		if err := inOrder(
+		if err := cmp.Or(
 			a.conv1.forward(ws, hidden, in), // [frames, D]
 			a.conv2.forward(ws, x, hidden),  // [rows, D]
 			a.positions.Add(ws, x, at),      // [rows, D]

@@ -15,8 +15,7 @@ import (
 func TestTables(t *testing.T) {
 	const vocab, dim = 70, 96
 	weight := tftest.Must(tf.Random(1).Tensor("weight", vocab, dim))(t)
-	for _, isa := range kernels.Supported() {
-		defer kernels.Use(isa)()
+	tftest.EachTier(t, func(t *testing.T) {
 		for f, bound := range map[kernels.Format]float64{ // of an element's error, in the largest of its row
 			kernels.FormatF32: 0, kernels.FormatBF16: 1. / 256, kernels.FormatF16: 1. / 2048, kernels.FormatInt8: 1. / 250,
 			kernels.FormatQ8_0: 1. / 240, kernels.FormatQ4_0: 1. / 8, kernels.FormatQ4_K: 1. / 12, kernels.FormatQ6_K: 1. / 31,
@@ -43,17 +42,17 @@ func TestTables(t *testing.T) {
 				e.Row(got, token)
 				shared.Row(again, token)
 				if !slices.Equal(again, got) || !slices.Equal(projected[token*dim:(token+1)*dim], got) {
-					t.Fatalf("%v, %v: token %d has other numbers where a projection shares them", isa, f, token)
+					t.Fatalf("%v: token %d has other numbers where a projection shares them", f, token)
 				}
 				for i, w := range want {
 					if off := math.Abs(float64(got[i] - w)); !(off <= bound*largest) {
-						t.Fatalf("%v, %v: token %d, element %d is %g, want %g", isa, f, token, i, got[i], w)
+						t.Fatalf("%v: token %d, element %d is %g, want %g", f, token, i, got[i], w)
 					}
 				}
 				if f != kernels.FormatF32 && slices.Equal(got, want) {
-					t.Fatalf("%v, %v: token %d is not rounded", isa, f, token)
+					t.Fatalf("%v: token %d is not rounded", f, token)
 				}
 			}
 		}
-	}
+	})
 }
