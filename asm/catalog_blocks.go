@@ -72,6 +72,7 @@ func blocks(name string, l kernel.BlockLayout, bytes Expr, layout ...string) Ker
 		On: []On{
 			{Tier: "AVX512", Needs: []Feature{AVX512VNNI}, Body: blocksX86(l, kernel.DotQuads)},
 			{Tier: "AVX512", Body: blocksX86(l, kernel.DotPairs)},
+			{Tier: "AVX2", Needs: []Feature{AVXVNNI, F16C}, Body: blocksX86(l, kernel.DotQuads)},
 			{Tier: "AVX2", Needs: []Feature{F16C}, Body: blocksX86(l, kernel.DotPairs)},
 			{Tier: "NEON", Needs: []Feature{DotProd}, Body: blocksNEON(l, kernel.NEONQuads)},
 			{Tier: "NEON", Body: blocksNEON(l, kernel.NEONWords)},

@@ -46,8 +46,10 @@ var int8Kernels = []Kernel{
 		Params: int8Params(Int8, Uint8, perBlock(Int32, "start")),
 		Close:  Closeness{Exact: true},
 		On: []On{
-			{Tier: "AVX512", Needs: []Feature{AVX512VNNI}, Body: int8X86(kernel.DotQuads)},
+			{Tier: "AVX512", Needs: []Feature{AVX512VNNI}},
+			{Tier: "AVX2", Needs: []Feature{AVXVNNI}},
 		},
+		Body: int8X86(kernel.DotQuads),
 	},
 	{
 		File: "int8", Source: "gemm_int8.go", Name: "int8Pairs",

@@ -36,6 +36,7 @@ func generateX86(source string, implementations []implementation) ([]byte, error
 		if err := checkX86(implementations[i], fn); err != nil {
 			return nil, fmt.Errorf("%s: %w", fn.Name, err)
 		}
+		vec.EncodeVEX(fn)
 	}
 	b, err := printer.NewGoAsm(printer.Config{Name: "kernelgen", Pkg: "simd"}).Print(file)
 	if err != nil {

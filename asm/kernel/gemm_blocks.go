@@ -86,6 +86,10 @@ type blocksAt struct {
 // tallest is how many rows the registers suffice for.
 func (g *blocksX86) tallest() int {
 	switch {
+	case !g.pairs && g.inC && (g.Least || g.Bits == 6):
+		return 4
+	case !g.pairs && g.inC && g.Bits == 4:
+		return 5
 	case !g.pairs:
 		return Int8Rows
 	case g.inC && g.Bits > 4:

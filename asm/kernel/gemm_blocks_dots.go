@@ -118,7 +118,7 @@ func (g *blocksX86) quad(p int, weights columnFactors, of int) {
 		g.VPBROADCASTD(g.at.a(i, p), x)
 		for v, w := range weights {
 			if !g.pairs {
-				g.VPDPBUSD(x, w, g.sum[i][v])
+				g.DotBytes(x, w, g.sum[i][v])
 				continue
 			}
 			product := g.NewV()

@@ -254,7 +254,7 @@ func (g *int8X86) step(a func(i, disp int) operand.Mem, b reg.Register, s int) {
 		g.VPBROADCASTD(a(i, 4*s), av)
 		for v := range bv {
 			if g.dot == DotQuads {
-				g.VPDPBUSD(av, bv[v], g.sum[i][v])
+				g.DotBytes(av, bv[v], g.sum[i][v])
 				continue
 			}
 			product := av // the last one may overwrite it

@@ -4,6 +4,1210 @@
 
 #include "textflag.h"
 
+// func blocks8AVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, AVXVNNI, F16C
+TEXT ·blocks8AVX2VNNIF16C(SB), NOSPLIT, $32-176
+	MOVQ m+0(FP), AX
+	MOVQ AX, (SP)
+	MOVQ a_base+24(FP), AX
+	MOVQ AX, 8(SP)
+	MOVQ c_base+144(FP), AX
+	MOVQ AX, 16(SP)
+	MOVQ scale_base+56(FP), AX
+	MOVQ AX, 24(SP)
+
+tiles:
+	MOVQ (SP), AX
+	CMPQ AX, $+12
+	JGE  tile6
+	CMPQ AX, $+6
+	JLE  pick
+
+	// between one tile and two: halve, rounding up
+	ADDQ $+1, AX
+	SHRQ $0x01, AX
+
+pick:
+	CMPQ AX, $+1
+	JLT  done
+	JEQ  tile1
+	CMPQ AX, $+2
+	JEQ  tile2
+	CMPQ AX, $+3
+	JEQ  tile3
+	CMPQ AX, $+4
+	JEQ  tile4
+	CMPQ AX, $+5
+	JEQ  tile5
+
+tile6:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC6
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS Y0, (AX)(CX*1)
+	VMOVUPS Y0, 32(AX)(CX*1)
+	VMOVUPS Y0, (AX)(CX*2)
+	VMOVUPS Y0, 32(AX)(CX*2)
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y0, 32(DX)
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y0, 32(DX)(CX*1)
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y0, 32(DX)(CX*2)
+
+fromC6:
+	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
+	LEAQ (SI)(SI*2), DI
+	LEAQ (BX)(DI*1), DI
+	MOVQ b_base+112(FP), R8
+	MOVQ k+8(FP), R9
+	MOVQ start_base+80(FP), R11
+	MOVQ 24(SP), R10
+	MOVQ scale_base+56(FP), R12
+	SUBQ R12, R11
+
+block6:
+	VPBROADCASTD (R10)(R11*1), Y0
+	VPBROADCASTD (R10)(R11*1), Y1
+	VPBROADCASTD 4(R10)(R11*1), Y2
+	VPBROADCASTD 4(R10)(R11*1), Y3
+	VPBROADCASTD 8(R10)(R11*1), Y4
+	VPBROADCASTD 8(R10)(R11*1), Y5
+	VPBROADCASTD 12(R10)(R11*1), Y6
+	VPBROADCASTD 12(R10)(R11*1), Y7
+	VPBROADCASTD 16(R10)(R11*1), Y8
+	VPBROADCASTD 16(R10)(R11*1), Y9
+	VPBROADCASTD 20(R10)(R11*1), Y10
+	VPBROADCASTD 20(R10)(R11*1), Y11
+	VMOVUPS      32(R8), Y12
+	VMOVUPS      64(R8), Y13
+	VPBROADCASTD (BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
+	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
+	VPBROADCASTD (BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD (BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD (DI), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD (DI)(SI*1), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPBROADCASTD (DI)(SI*2), Y14
+	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
+	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	VMOVUPS      96(R8), Y12
+	VMOVUPS      128(R8), Y13
+	VPBROADCASTD 4(BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
+	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
+	VPBROADCASTD 4(BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 4(BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 4(DI), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 4(DI)(SI*1), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPBROADCASTD 4(DI)(SI*2), Y14
+	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
+	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	VMOVUPS      160(R8), Y12
+	VMOVUPS      192(R8), Y13
+	VPBROADCASTD 8(BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
+	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
+	VPBROADCASTD 8(BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 8(BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 8(DI), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 8(DI)(SI*1), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPBROADCASTD 8(DI)(SI*2), Y14
+	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
+	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	VMOVUPS      224(R8), Y12
+	VMOVUPS      256(R8), Y13
+	VPBROADCASTD 12(BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
+	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
+	VPBROADCASTD 12(BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 12(BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 12(DI), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 12(DI)(SI*1), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPBROADCASTD 12(DI)(SI*2), Y14
+	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
+	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	VMOVUPS      288(R8), Y12
+	VMOVUPS      320(R8), Y13
+	VPBROADCASTD 16(BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
+	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
+	VPBROADCASTD 16(BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 16(BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 16(DI), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 16(DI)(SI*1), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPBROADCASTD 16(DI)(SI*2), Y14
+	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
+	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	VMOVUPS      352(R8), Y12
+	VMOVUPS      384(R8), Y13
+	VPBROADCASTD 20(BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
+	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
+	VPBROADCASTD 20(BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 20(BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 20(DI), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 20(DI)(SI*1), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPBROADCASTD 20(DI)(SI*2), Y14
+	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
+	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	VMOVUPS      416(R8), Y12
+	VMOVUPS      448(R8), Y13
+	VPBROADCASTD 24(BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
+	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
+	VPBROADCASTD 24(BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 24(BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 24(DI), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 24(DI)(SI*1), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPBROADCASTD 24(DI)(SI*2), Y14
+	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
+	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	VMOVUPS      480(R8), Y12
+	VMOVUPS      512(R8), Y13
+	VPBROADCASTD 28(BX), Y14
+	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
+	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
+	VPBROADCASTD 28(BX)(SI*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 28(BX)(SI*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 28(DI), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 28(DI)(SI*1), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPBROADCASTD 28(DI)(SI*2), Y14
+	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
+	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	VCVTPH2PS    (R8), Y12
+	VCVTPH2PS    16(R8), Y13
+	VBROADCASTSS (R10), Y14
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y14, Y0, Y0
+	VMULPS       Y12, Y0, Y0
+	VADDPS       (AX), Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y14, Y1, Y1
+	VMULPS       Y13, Y1, Y1
+	VADDPS       32(AX), Y1, Y1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS 4(R10), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       Y12, Y2, Y2
+	VADDPS       (AX)(CX*1), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMULPS       Y13, Y3, Y3
+	VADDPS       32(AX)(CX*1), Y3, Y3
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y0
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y12, Y4, Y4
+	VADDPS       (AX)(CX*2), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMULPS       Y13, Y5, Y5
+	VADDPS       32(AX)(CX*2), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*2)
+	VMOVUPS      Y5, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y0
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VMULPS       Y12, Y6, Y6
+	VADDPS       (DX), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VMULPS       Y13, Y7, Y7
+	VADDPS       32(DX), Y7, Y7
+	VMOVUPS      Y6, (DX)
+	VMOVUPS      Y7, 32(DX)
+	VBROADCASTSS 16(R10), Y0
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y0, Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VADDPS       (DX)(CX*1), Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y13, Y9, Y9
+	VADDPS       32(DX)(CX*1), Y9, Y9
+	VMOVUPS      Y8, (DX)(CX*1)
+	VMOVUPS      Y9, 32(DX)(CX*1)
+	VBROADCASTSS 20(R10), Y0
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y0, Y10, Y10
+	VMULPS       Y12, Y10, Y10
+	VADDPS       (DX)(CX*2), Y10, Y10
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y0, Y11, Y11
+	VMULPS       Y13, Y11, Y11
+	VADDPS       32(DX)(CX*2), Y11, Y11
+	VMOVUPS      Y10, (DX)(CX*2)
+	VMOVUPS      Y11, 32(DX)(CX*2)
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R10)(R12*4), R10
+	ADDQ         $+32, BX
+	ADDQ         $+32, DI
+	ADDQ         $+544, R8
+	SUBQ         $+32, R9
+	JNZ          block6
+
+	// the next rows are 6 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+6, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+24, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+24, 24(SP)
+	SUBQ   $+6, (SP)
+	JMP    tiles
+
+tile5:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC5
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS Y0, (AX)(CX*1)
+	VMOVUPS Y0, 32(AX)(CX*1)
+	VMOVUPS Y0, (AX)(CX*2)
+	VMOVUPS Y0, 32(AX)(CX*2)
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y0, 32(DX)
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y0, 32(DX)(CX*1)
+
+fromC5:
+	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
+	LEAQ (SI)(SI*2), DI
+	LEAQ (BX)(DI*1), DI
+	MOVQ b_base+112(FP), R8
+	MOVQ k+8(FP), R9
+	MOVQ start_base+80(FP), R11
+	MOVQ 24(SP), R10
+	MOVQ scale_base+56(FP), R12
+	SUBQ R12, R11
+
+block5:
+	VPBROADCASTD (R10)(R11*1), Y0
+	VPBROADCASTD (R10)(R11*1), Y1
+	VPBROADCASTD 4(R10)(R11*1), Y2
+	VPBROADCASTD 4(R10)(R11*1), Y3
+	VPBROADCASTD 8(R10)(R11*1), Y4
+	VPBROADCASTD 8(R10)(R11*1), Y5
+	VPBROADCASTD 12(R10)(R11*1), Y6
+	VPBROADCASTD 12(R10)(R11*1), Y7
+	VPBROADCASTD 16(R10)(R11*1), Y8
+	VPBROADCASTD 16(R10)(R11*1), Y9
+	VMOVUPS      32(R8), Y10
+	VMOVUPS      64(R8), Y11
+	VPBROADCASTD (BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
+	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
+	VPBROADCASTD (BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD (BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD (DI), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD (DI)(SI*1), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      96(R8), Y10
+	VMOVUPS      128(R8), Y11
+	VPBROADCASTD 4(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
+	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
+	VPBROADCASTD 4(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 4(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 4(DI), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 4(DI)(SI*1), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      160(R8), Y10
+	VMOVUPS      192(R8), Y11
+	VPBROADCASTD 8(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
+	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
+	VPBROADCASTD 8(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 8(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 8(DI), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 8(DI)(SI*1), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      224(R8), Y10
+	VMOVUPS      256(R8), Y11
+	VPBROADCASTD 12(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
+	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
+	VPBROADCASTD 12(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 12(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 12(DI), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 12(DI)(SI*1), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      288(R8), Y10
+	VMOVUPS      320(R8), Y11
+	VPBROADCASTD 16(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
+	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
+	VPBROADCASTD 16(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 16(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 16(DI), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 16(DI)(SI*1), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      352(R8), Y10
+	VMOVUPS      384(R8), Y11
+	VPBROADCASTD 20(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
+	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
+	VPBROADCASTD 20(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 20(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 20(DI), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 20(DI)(SI*1), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      416(R8), Y10
+	VMOVUPS      448(R8), Y11
+	VPBROADCASTD 24(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
+	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
+	VPBROADCASTD 24(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 24(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 24(DI), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 24(DI)(SI*1), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      480(R8), Y10
+	VMOVUPS      512(R8), Y11
+	VPBROADCASTD 28(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
+	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
+	VPBROADCASTD 28(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 28(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 28(DI), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 28(DI)(SI*1), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VCVTPH2PS    (R8), Y10
+	VCVTPH2PS    16(R8), Y11
+	VBROADCASTSS (R10), Y12
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y10, Y0, Y0
+	VADDPS       (AX), Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y11, Y1, Y1
+	VADDPS       32(AX), Y1, Y1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS 4(R10), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VADDPS       (AX)(CX*1), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMULPS       Y11, Y3, Y3
+	VADDPS       32(AX)(CX*1), Y3, Y3
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y0
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VADDPS       (AX)(CX*2), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMULPS       Y11, Y5, Y5
+	VADDPS       32(AX)(CX*2), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*2)
+	VMOVUPS      Y5, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y0
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VADDPS       (DX), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VMULPS       Y11, Y7, Y7
+	VADDPS       32(DX), Y7, Y7
+	VMOVUPS      Y6, (DX)
+	VMOVUPS      Y7, 32(DX)
+	VBROADCASTSS 16(R10), Y0
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y0, Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VADDPS       (DX)(CX*1), Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y11, Y9, Y9
+	VADDPS       32(DX)(CX*1), Y9, Y9
+	VMOVUPS      Y8, (DX)(CX*1)
+	VMOVUPS      Y9, 32(DX)(CX*1)
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R10)(R12*4), R10
+	ADDQ         $+32, BX
+	ADDQ         $+32, DI
+	ADDQ         $+544, R8
+	SUBQ         $+32, R9
+	JNZ          block5
+
+	// the next rows are 5 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+5, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+20, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+20, 24(SP)
+	SUBQ   $+5, (SP)
+	JMP    tiles
+
+tile4:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC4
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS Y0, (AX)(CX*1)
+	VMOVUPS Y0, 32(AX)(CX*1)
+	VMOVUPS Y0, (AX)(CX*2)
+	VMOVUPS Y0, 32(AX)(CX*2)
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y0, 32(DX)
+
+fromC4:
+	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
+	LEAQ (SI)(SI*2), DI
+	LEAQ (BX)(DI*1), DI
+	MOVQ b_base+112(FP), R8
+	MOVQ k+8(FP), R9
+	MOVQ start_base+80(FP), R11
+	MOVQ 24(SP), R10
+	MOVQ scale_base+56(FP), R12
+	SUBQ R12, R11
+
+block4:
+	VPBROADCASTD (R10)(R11*1), Y0
+	VPBROADCASTD (R10)(R11*1), Y1
+	VPBROADCASTD 4(R10)(R11*1), Y2
+	VPBROADCASTD 4(R10)(R11*1), Y3
+	VPBROADCASTD 8(R10)(R11*1), Y4
+	VPBROADCASTD 8(R10)(R11*1), Y5
+	VPBROADCASTD 12(R10)(R11*1), Y6
+	VPBROADCASTD 12(R10)(R11*1), Y7
+	VMOVUPS      32(R8), Y8
+	VMOVUPS      64(R8), Y9
+	VPBROADCASTD (BX), Y10
+	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
+	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
+	VPBROADCASTD (BX)(SI*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD (BX)(SI*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD (DI), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      96(R8), Y8
+	VMOVUPS      128(R8), Y9
+	VPBROADCASTD 4(BX), Y10
+	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
+	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
+	VPBROADCASTD 4(BX)(SI*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 4(BX)(SI*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 4(DI), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      160(R8), Y8
+	VMOVUPS      192(R8), Y9
+	VPBROADCASTD 8(BX), Y10
+	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
+	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
+	VPBROADCASTD 8(BX)(SI*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 8(BX)(SI*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 8(DI), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      224(R8), Y8
+	VMOVUPS      256(R8), Y9
+	VPBROADCASTD 12(BX), Y10
+	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
+	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
+	VPBROADCASTD 12(BX)(SI*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 12(BX)(SI*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 12(DI), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      288(R8), Y8
+	VMOVUPS      320(R8), Y9
+	VPBROADCASTD 16(BX), Y10
+	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
+	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
+	VPBROADCASTD 16(BX)(SI*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 16(BX)(SI*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 16(DI), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      352(R8), Y8
+	VMOVUPS      384(R8), Y9
+	VPBROADCASTD 20(BX), Y10
+	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
+	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
+	VPBROADCASTD 20(BX)(SI*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 20(BX)(SI*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 20(DI), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      416(R8), Y8
+	VMOVUPS      448(R8), Y9
+	VPBROADCASTD 24(BX), Y10
+	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
+	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
+	VPBROADCASTD 24(BX)(SI*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 24(BX)(SI*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 24(DI), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      480(R8), Y8
+	VMOVUPS      512(R8), Y9
+	VPBROADCASTD 28(BX), Y10
+	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
+	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
+	VPBROADCASTD 28(BX)(SI*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 28(BX)(SI*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 28(DI), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VCVTPH2PS    (R8), Y8
+	VCVTPH2PS    16(R8), Y9
+	VBROADCASTSS (R10), Y10
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y10, Y0, Y0
+	VMULPS       Y8, Y0, Y0
+	VADDPS       (AX), Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y10, Y1, Y1
+	VMULPS       Y9, Y1, Y1
+	VADDPS       32(AX), Y1, Y1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS 4(R10), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VADDPS       (AX)(CX*1), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMULPS       Y9, Y3, Y3
+	VADDPS       32(AX)(CX*1), Y3, Y3
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y0
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VADDPS       (AX)(CX*2), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMULPS       Y9, Y5, Y5
+	VADDPS       32(AX)(CX*2), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*2)
+	VMOVUPS      Y5, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y0
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VADDPS       (DX), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VMULPS       Y9, Y7, Y7
+	VADDPS       32(DX), Y7, Y7
+	VMOVUPS      Y6, (DX)
+	VMOVUPS      Y7, 32(DX)
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R10)(R12*4), R10
+	ADDQ         $+32, BX
+	ADDQ         $+32, DI
+	ADDQ         $+544, R8
+	SUBQ         $+32, R9
+	JNZ          block4
+
+	// the next rows are 4 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+16, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+16, 24(SP)
+	SUBQ   $+4, (SP)
+	JMP    tiles
+
+tile3:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC3
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS Y0, (AX)(CX*1)
+	VMOVUPS Y0, 32(AX)(CX*1)
+	VMOVUPS Y0, (AX)(CX*2)
+	VMOVUPS Y0, 32(AX)(CX*2)
+
+fromC3:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ start_base+80(FP), R9
+	MOVQ 24(SP), R8
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+
+block3:
+	VPBROADCASTD (R8)(R9*1), Y0
+	VPBROADCASTD (R8)(R9*1), Y1
+	VPBROADCASTD 4(R8)(R9*1), Y2
+	VPBROADCASTD 4(R8)(R9*1), Y3
+	VPBROADCASTD 8(R8)(R9*1), Y4
+	VPBROADCASTD 8(R8)(R9*1), Y5
+	VMOVUPS      32(SI), Y6
+	VMOVUPS      64(SI), Y7
+	VPBROADCASTD (DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
+	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
+	VPBROADCASTD (DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD (DX)(BX*2), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      96(SI), Y6
+	VMOVUPS      128(SI), Y7
+	VPBROADCASTD 4(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
+	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
+	VPBROADCASTD 4(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 4(DX)(BX*2), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      160(SI), Y6
+	VMOVUPS      192(SI), Y7
+	VPBROADCASTD 8(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
+	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
+	VPBROADCASTD 8(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 8(DX)(BX*2), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      224(SI), Y6
+	VMOVUPS      256(SI), Y7
+	VPBROADCASTD 12(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
+	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
+	VPBROADCASTD 12(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 12(DX)(BX*2), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      288(SI), Y6
+	VMOVUPS      320(SI), Y7
+	VPBROADCASTD 16(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
+	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
+	VPBROADCASTD 16(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 16(DX)(BX*2), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      352(SI), Y6
+	VMOVUPS      384(SI), Y7
+	VPBROADCASTD 20(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
+	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
+	VPBROADCASTD 20(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 20(DX)(BX*2), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      416(SI), Y6
+	VMOVUPS      448(SI), Y7
+	VPBROADCASTD 24(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
+	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
+	VPBROADCASTD 24(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 24(DX)(BX*2), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      480(SI), Y6
+	VMOVUPS      512(SI), Y7
+	VPBROADCASTD 28(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
+	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
+	VPBROADCASTD 28(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 28(DX)(BX*2), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VCVTPH2PS    (SI), Y6
+	VCVTPH2PS    16(SI), Y7
+	VBROADCASTSS (R8), Y8
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y6, Y0, Y0
+	VADDPS       (AX), Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y7, Y1, Y1
+	VADDPS       32(AX), Y1, Y1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS 4(R8), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VADDPS       (AX)(CX*1), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMULPS       Y7, Y3, Y3
+	VADDPS       32(AX)(CX*1), Y3, Y3
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VBROADCASTSS 8(R8), Y0
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VADDPS       (AX)(CX*2), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VADDPS       32(AX)(CX*2), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*2)
+	VMOVUPS      Y5, 32(AX)(CX*2)
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (R8)(R10*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+544, SI
+	SUBQ         $+32, DI
+	JNZ          block3
+
+	// the next rows are 3 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+3, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+12, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+12, 24(SP)
+	SUBQ   $+3, (SP)
+	JMP    tiles
+
+tile2:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC2
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS Y0, (AX)(CX*1)
+	VMOVUPS Y0, 32(AX)(CX*1)
+
+fromC2:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ start_base+80(FP), R9
+	MOVQ 24(SP), R8
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+
+block2:
+	VPBROADCASTD (R8)(R9*1), Y0
+	VPBROADCASTD (R8)(R9*1), Y1
+	VPBROADCASTD 4(R8)(R9*1), Y2
+	VPBROADCASTD 4(R8)(R9*1), Y3
+	VMOVUPS      32(SI), Y4
+	VMOVUPS      64(SI), Y5
+	VPBROADCASTD (DX), Y6
+	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
+	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
+	VPBROADCASTD (DX)(BX*1), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      96(SI), Y4
+	VMOVUPS      128(SI), Y5
+	VPBROADCASTD 4(DX), Y6
+	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
+	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
+	VPBROADCASTD 4(DX)(BX*1), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      160(SI), Y4
+	VMOVUPS      192(SI), Y5
+	VPBROADCASTD 8(DX), Y6
+	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
+	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
+	VPBROADCASTD 8(DX)(BX*1), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      224(SI), Y4
+	VMOVUPS      256(SI), Y5
+	VPBROADCASTD 12(DX), Y6
+	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
+	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
+	VPBROADCASTD 12(DX)(BX*1), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      288(SI), Y4
+	VMOVUPS      320(SI), Y5
+	VPBROADCASTD 16(DX), Y6
+	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
+	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
+	VPBROADCASTD 16(DX)(BX*1), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      352(SI), Y4
+	VMOVUPS      384(SI), Y5
+	VPBROADCASTD 20(DX), Y6
+	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
+	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
+	VPBROADCASTD 20(DX)(BX*1), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      416(SI), Y4
+	VMOVUPS      448(SI), Y5
+	VPBROADCASTD 24(DX), Y6
+	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
+	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
+	VPBROADCASTD 24(DX)(BX*1), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      480(SI), Y4
+	VMOVUPS      512(SI), Y5
+	VPBROADCASTD 28(DX), Y6
+	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
+	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
+	VPBROADCASTD 28(DX)(BX*1), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VCVTPH2PS    (SI), Y4
+	VCVTPH2PS    16(SI), Y5
+	VBROADCASTSS (R8), Y6
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y6, Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VADDPS       (AX), Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y6, Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VADDPS       32(AX), Y1, Y1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS 4(R8), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VADDPS       (AX)(CX*1), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       32(AX)(CX*1), Y3, Y3
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (R8)(R10*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+544, SI
+	SUBQ         $+32, DI
+	JNZ          block2
+
+	// the next rows are 2 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+2, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+8, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+8, 24(SP)
+	SUBQ   $+2, (SP)
+	JMP    tiles
+
+tile1:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC1
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y0, 32(AX)
+
+fromC1:
+	MOVQ lda+48(FP), CX
+	MOVQ 8(SP), CX
+	MOVQ b_base+112(FP), DX
+	MOVQ k+8(FP), BX
+	MOVQ start_base+80(FP), DI
+	MOVQ 24(SP), SI
+	MOVQ scale_base+56(FP), R8
+	SUBQ R8, DI
+
+block1:
+	VPBROADCASTD (SI)(DI*1), Y0
+	VPBROADCASTD (SI)(DI*1), Y1
+	VMOVUPS      32(DX), Y2
+	VMOVUPS      64(DX), Y3
+	VPBROADCASTD (CX), Y4
+	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
+	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	VMOVUPS      96(DX), Y2
+	VMOVUPS      128(DX), Y3
+	VPBROADCASTD 4(CX), Y4
+	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
+	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	VMOVUPS      160(DX), Y2
+	VMOVUPS      192(DX), Y3
+	VPBROADCASTD 8(CX), Y4
+	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
+	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	VMOVUPS      224(DX), Y2
+	VMOVUPS      256(DX), Y3
+	VPBROADCASTD 12(CX), Y4
+	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
+	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	VMOVUPS      288(DX), Y2
+	VMOVUPS      320(DX), Y3
+	VPBROADCASTD 16(CX), Y4
+	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
+	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	VMOVUPS      352(DX), Y2
+	VMOVUPS      384(DX), Y3
+	VPBROADCASTD 20(CX), Y4
+	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
+	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	VMOVUPS      416(DX), Y2
+	VMOVUPS      448(DX), Y3
+	VPBROADCASTD 24(CX), Y4
+	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
+	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	VMOVUPS      480(DX), Y2
+	VMOVUPS      512(DX), Y3
+	VPBROADCASTD 28(CX), Y4
+	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
+	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	VCVTPH2PS    (DX), Y2
+	VCVTPH2PS    16(DX), Y3
+	VBROADCASTSS (SI), Y4
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VADDPS       (AX), Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	VADDPS       32(AX), Y1, Y1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	MOVQ         ldscale+104(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	ADDQ         $+32, CX
+	ADDQ         $+544, DX
+	SUBQ         $+32, BX
+	JNZ          block1
+
+	// the next rows are 1 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+1, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+4, 24(SP)
+	SUBQ   $+1, (SP)
+	JMP    tiles
+
+done:
+	VZEROUPPER
+	RET
+
 // func blocks8AVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, F16C
 TEXT ·blocks8AVX2F16C(SB), NOSPLIT, $32-176
@@ -570,6 +1774,1025 @@ DATA f32x8_00100010<>+20(SB)/4, $0x00100010
 DATA f32x8_00100010<>+24(SB)/4, $0x00100010
 DATA f32x8_00100010<>+28(SB)/4, $0x00100010
 GLOBL f32x8_00100010<>(SB), RODATA|NOPTR, $32
+
+// func blocks4AVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, AVXVNNI, F16C
+TEXT ·blocks4AVX2VNNIF16C(SB), NOSPLIT, $32-176
+	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
+	MOVQ    m+0(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    a_base+24(FP), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    c_base+144(FP), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    scale_base+56(FP), AX
+	MOVQ    AX, 24(SP)
+
+tiles:
+	MOVQ (SP), AX
+	CMPQ AX, $+10
+	JGE  tile5
+	CMPQ AX, $+5
+	JLE  pick
+
+	// between one tile and two: halve, rounding up
+	ADDQ $+1, AX
+	SHRQ $0x01, AX
+
+pick:
+	CMPQ AX, $+1
+	JLT  done
+	JEQ  tile1
+	CMPQ AX, $+2
+	JEQ  tile2
+	CMPQ AX, $+3
+	JEQ  tile3
+	CMPQ AX, $+4
+	JEQ  tile4
+
+tile5:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC5
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y1, (AX)(CX*1)
+	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS Y1, (AX)(CX*2)
+	VMOVUPS Y1, 32(AX)(CX*2)
+	VMOVUPS Y1, (DX)
+	VMOVUPS Y1, 32(DX)
+	VMOVUPS Y1, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+
+fromC5:
+	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
+	LEAQ (SI)(SI*2), DI
+	LEAQ (BX)(DI*1), DI
+	MOVQ b_base+112(FP), R8
+	MOVQ k+8(FP), R9
+	MOVQ start_base+80(FP), R11
+	MOVQ 24(SP), R10
+	MOVQ scale_base+56(FP), R12
+	SUBQ R12, R11
+
+block5:
+	VPBROADCASTD (R10)(R11*1), Y1
+	VPSRAD       $0x04, Y1, Y1
+	VPBROADCASTD (R10)(R11*1), Y2
+	VPSRAD       $0x04, Y2, Y2
+	VPBROADCASTD 4(R10)(R11*1), Y3
+	VPSRAD       $0x04, Y3, Y3
+	VPBROADCASTD 4(R10)(R11*1), Y4
+	VPSRAD       $0x04, Y4, Y4
+	VPBROADCASTD 8(R10)(R11*1), Y5
+	VPSRAD       $0x04, Y5, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y6
+	VPSRAD       $0x04, Y6, Y6
+	VPBROADCASTD 12(R10)(R11*1), Y7
+	VPSRAD       $0x04, Y7, Y7
+	VPBROADCASTD 12(R10)(R11*1), Y8
+	VPSRAD       $0x04, Y8, Y8
+	VPBROADCASTD 16(R10)(R11*1), Y9
+	VPSRAD       $0x04, Y9, Y9
+	VPBROADCASTD 16(R10)(R11*1), Y10
+	VPSRAD       $0x04, Y10, Y10
+	VMOVUPS      32(R8), Y11
+	VMOVUPS      64(R8), Y12
+	VPAND        Y0, Y11, Y13
+	VPAND        Y0, Y12, Y14
+	VPBROADCASTD (BX), Y15
+	LONG         $0x5015c2c4; BYTE $0xcf // {vex} vpdpbusd %ymm15, %ymm13, %ymm1
+	LONG         $0x500dc2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm2
+	VPBROADCASTD (BX)(SI*1), Y15
+	LONG         $0x5015c2c4; BYTE $0xdf // {vex} vpdpbusd %ymm15, %ymm13, %ymm3
+	LONG         $0x500dc2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm4
+	VPBROADCASTD (BX)(SI*2), Y15
+	LONG         $0x5015c2c4; BYTE $0xef // {vex} vpdpbusd %ymm15, %ymm13, %ymm5
+	LONG         $0x500dc2c4; BYTE $0xf7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm6
+	VPBROADCASTD (DI), Y15
+	LONG         $0x5015c2c4; BYTE $0xff // {vex} vpdpbusd %ymm15, %ymm13, %ymm7
+	LONG         $0x500d42c4; BYTE $0xc7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm8
+	VPBROADCASTD (DI)(SI*1), Y15
+	LONG         $0x501542c4; BYTE $0xcf // {vex} vpdpbusd %ymm15, %ymm13, %ymm9
+	LONG         $0x500d42c4; BYTE $0xd7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSRLD       $0x04, Y12, Y12
+	VPAND        Y0, Y12, Y12
+	VPBROADCASTD 16(BX), Y13
+	LONG         $0x5025c2c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm1
+	LONG         $0x501dc2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm2
+	VPBROADCASTD 16(BX)(SI*1), Y13
+	LONG         $0x5025c2c4; BYTE $0xdd // {vex} vpdpbusd %ymm13, %ymm11, %ymm3
+	LONG         $0x501dc2c4; BYTE $0xe5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm4
+	VPBROADCASTD 16(BX)(SI*2), Y13
+	LONG         $0x5025c2c4; BYTE $0xed // {vex} vpdpbusd %ymm13, %ymm11, %ymm5
+	LONG         $0x501dc2c4; BYTE $0xf5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm6
+	VPBROADCASTD 16(DI), Y13
+	LONG         $0x5025c2c4; BYTE $0xfd // {vex} vpdpbusd %ymm13, %ymm11, %ymm7
+	LONG         $0x501d42c4; BYTE $0xc5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm8
+	VPBROADCASTD 16(DI)(SI*1), Y13
+	LONG         $0x502542c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm9
+	LONG         $0x501d42c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm10
+	VMOVUPS      96(R8), Y11
+	VMOVUPS      128(R8), Y12
+	VPAND        Y0, Y11, Y13
+	VPAND        Y0, Y12, Y14
+	VPBROADCASTD 4(BX), Y15
+	LONG         $0x5015c2c4; BYTE $0xcf // {vex} vpdpbusd %ymm15, %ymm13, %ymm1
+	LONG         $0x500dc2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm2
+	VPBROADCASTD 4(BX)(SI*1), Y15
+	LONG         $0x5015c2c4; BYTE $0xdf // {vex} vpdpbusd %ymm15, %ymm13, %ymm3
+	LONG         $0x500dc2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm4
+	VPBROADCASTD 4(BX)(SI*2), Y15
+	LONG         $0x5015c2c4; BYTE $0xef // {vex} vpdpbusd %ymm15, %ymm13, %ymm5
+	LONG         $0x500dc2c4; BYTE $0xf7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm6
+	VPBROADCASTD 4(DI), Y15
+	LONG         $0x5015c2c4; BYTE $0xff // {vex} vpdpbusd %ymm15, %ymm13, %ymm7
+	LONG         $0x500d42c4; BYTE $0xc7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm8
+	VPBROADCASTD 4(DI)(SI*1), Y15
+	LONG         $0x501542c4; BYTE $0xcf // {vex} vpdpbusd %ymm15, %ymm13, %ymm9
+	LONG         $0x500d42c4; BYTE $0xd7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSRLD       $0x04, Y12, Y12
+	VPAND        Y0, Y12, Y12
+	VPBROADCASTD 20(BX), Y13
+	LONG         $0x5025c2c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm1
+	LONG         $0x501dc2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm2
+	VPBROADCASTD 20(BX)(SI*1), Y13
+	LONG         $0x5025c2c4; BYTE $0xdd // {vex} vpdpbusd %ymm13, %ymm11, %ymm3
+	LONG         $0x501dc2c4; BYTE $0xe5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm4
+	VPBROADCASTD 20(BX)(SI*2), Y13
+	LONG         $0x5025c2c4; BYTE $0xed // {vex} vpdpbusd %ymm13, %ymm11, %ymm5
+	LONG         $0x501dc2c4; BYTE $0xf5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm6
+	VPBROADCASTD 20(DI), Y13
+	LONG         $0x5025c2c4; BYTE $0xfd // {vex} vpdpbusd %ymm13, %ymm11, %ymm7
+	LONG         $0x501d42c4; BYTE $0xc5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm8
+	VPBROADCASTD 20(DI)(SI*1), Y13
+	LONG         $0x502542c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm9
+	LONG         $0x501d42c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm10
+	VMOVUPS      160(R8), Y11
+	VMOVUPS      192(R8), Y12
+	VPAND        Y0, Y11, Y13
+	VPAND        Y0, Y12, Y14
+	VPBROADCASTD 8(BX), Y15
+	LONG         $0x5015c2c4; BYTE $0xcf // {vex} vpdpbusd %ymm15, %ymm13, %ymm1
+	LONG         $0x500dc2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm2
+	VPBROADCASTD 8(BX)(SI*1), Y15
+	LONG         $0x5015c2c4; BYTE $0xdf // {vex} vpdpbusd %ymm15, %ymm13, %ymm3
+	LONG         $0x500dc2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm4
+	VPBROADCASTD 8(BX)(SI*2), Y15
+	LONG         $0x5015c2c4; BYTE $0xef // {vex} vpdpbusd %ymm15, %ymm13, %ymm5
+	LONG         $0x500dc2c4; BYTE $0xf7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm6
+	VPBROADCASTD 8(DI), Y15
+	LONG         $0x5015c2c4; BYTE $0xff // {vex} vpdpbusd %ymm15, %ymm13, %ymm7
+	LONG         $0x500d42c4; BYTE $0xc7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm8
+	VPBROADCASTD 8(DI)(SI*1), Y15
+	LONG         $0x501542c4; BYTE $0xcf // {vex} vpdpbusd %ymm15, %ymm13, %ymm9
+	LONG         $0x500d42c4; BYTE $0xd7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSRLD       $0x04, Y12, Y12
+	VPAND        Y0, Y12, Y12
+	VPBROADCASTD 24(BX), Y13
+	LONG         $0x5025c2c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm1
+	LONG         $0x501dc2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm2
+	VPBROADCASTD 24(BX)(SI*1), Y13
+	LONG         $0x5025c2c4; BYTE $0xdd // {vex} vpdpbusd %ymm13, %ymm11, %ymm3
+	LONG         $0x501dc2c4; BYTE $0xe5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm4
+	VPBROADCASTD 24(BX)(SI*2), Y13
+	LONG         $0x5025c2c4; BYTE $0xed // {vex} vpdpbusd %ymm13, %ymm11, %ymm5
+	LONG         $0x501dc2c4; BYTE $0xf5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm6
+	VPBROADCASTD 24(DI), Y13
+	LONG         $0x5025c2c4; BYTE $0xfd // {vex} vpdpbusd %ymm13, %ymm11, %ymm7
+	LONG         $0x501d42c4; BYTE $0xc5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm8
+	VPBROADCASTD 24(DI)(SI*1), Y13
+	LONG         $0x502542c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm9
+	LONG         $0x501d42c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm10
+	VMOVUPS      224(R8), Y11
+	VMOVUPS      256(R8), Y12
+	VPAND        Y0, Y11, Y13
+	VPAND        Y0, Y12, Y14
+	VPBROADCASTD 12(BX), Y15
+	LONG         $0x5015c2c4; BYTE $0xcf // {vex} vpdpbusd %ymm15, %ymm13, %ymm1
+	LONG         $0x500dc2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm2
+	VPBROADCASTD 12(BX)(SI*1), Y15
+	LONG         $0x5015c2c4; BYTE $0xdf // {vex} vpdpbusd %ymm15, %ymm13, %ymm3
+	LONG         $0x500dc2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm4
+	VPBROADCASTD 12(BX)(SI*2), Y15
+	LONG         $0x5015c2c4; BYTE $0xef // {vex} vpdpbusd %ymm15, %ymm13, %ymm5
+	LONG         $0x500dc2c4; BYTE $0xf7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm6
+	VPBROADCASTD 12(DI), Y15
+	LONG         $0x5015c2c4; BYTE $0xff // {vex} vpdpbusd %ymm15, %ymm13, %ymm7
+	LONG         $0x500d42c4; BYTE $0xc7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm8
+	VPBROADCASTD 12(DI)(SI*1), Y15
+	LONG         $0x501542c4; BYTE $0xcf // {vex} vpdpbusd %ymm15, %ymm13, %ymm9
+	LONG         $0x500d42c4; BYTE $0xd7 // {vex} vpdpbusd %ymm15, %ymm14, %ymm10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSRLD       $0x04, Y12, Y12
+	VPAND        Y0, Y12, Y12
+	VPBROADCASTD 28(BX), Y13
+	LONG         $0x5025c2c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm1
+	LONG         $0x501dc2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm2
+	VPBROADCASTD 28(BX)(SI*1), Y13
+	LONG         $0x5025c2c4; BYTE $0xdd // {vex} vpdpbusd %ymm13, %ymm11, %ymm3
+	LONG         $0x501dc2c4; BYTE $0xe5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm4
+	VPBROADCASTD 28(BX)(SI*2), Y13
+	LONG         $0x5025c2c4; BYTE $0xed // {vex} vpdpbusd %ymm13, %ymm11, %ymm5
+	LONG         $0x501dc2c4; BYTE $0xf5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm6
+	VPBROADCASTD 28(DI), Y13
+	LONG         $0x5025c2c4; BYTE $0xfd // {vex} vpdpbusd %ymm13, %ymm11, %ymm7
+	LONG         $0x501d42c4; BYTE $0xc5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm8
+	VPBROADCASTD 28(DI)(SI*1), Y13
+	LONG         $0x502542c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm9
+	LONG         $0x501d42c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm10
+	VCVTPH2PS    (R8), Y11
+	VCVTPH2PS    16(R8), Y12
+	VBROADCASTSS (R10), Y13
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y13, Y1, Y1
+	VMULPS       Y11, Y1, Y1
+	VADDPS       (AX), Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y13, Y2, Y2
+	VMULPS       Y12, Y2, Y2
+	VADDPS       32(AX), Y2, Y2
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VBROADCASTSS 4(R10), Y1
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y11, Y3, Y3
+	VADDPS       (AX)(CX*1), Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y12, Y4, Y4
+	VADDPS       32(AX)(CX*1), Y4, Y4
+	VMOVUPS      Y3, (AX)(CX*1)
+	VMOVUPS      Y4, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y1
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VMULPS       Y11, Y5, Y5
+	VADDPS       (AX)(CX*2), Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VMULPS       Y12, Y6, Y6
+	VADDPS       32(AX)(CX*2), Y6, Y6
+	VMOVUPS      Y5, (AX)(CX*2)
+	VMOVUPS      Y6, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y1
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y1, Y7, Y7
+	VMULPS       Y11, Y7, Y7
+	VADDPS       (DX), Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VADDPS       32(DX), Y8, Y8
+	VMOVUPS      Y7, (DX)
+	VMOVUPS      Y8, 32(DX)
+	VBROADCASTSS 16(R10), Y1
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y1, Y9, Y9
+	VMULPS       Y11, Y9, Y9
+	VADDPS       (DX)(CX*1), Y9, Y9
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y1, Y10, Y10
+	VMULPS       Y12, Y10, Y10
+	VADDPS       32(DX)(CX*1), Y10, Y10
+	VMOVUPS      Y9, (DX)(CX*1)
+	VMOVUPS      Y10, 32(DX)(CX*1)
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R10)(R12*4), R10
+	ADDQ         $+32, BX
+	ADDQ         $+32, DI
+	ADDQ         $+288, R8
+	SUBQ         $+32, R9
+	JNZ          block5
+
+	// the next rows are 5 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+5, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+20, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+20, 24(SP)
+	SUBQ   $+5, (SP)
+	JMP    tiles
+
+tile4:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC4
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y1, (AX)(CX*1)
+	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS Y1, (AX)(CX*2)
+	VMOVUPS Y1, 32(AX)(CX*2)
+	VMOVUPS Y1, (DX)
+	VMOVUPS Y1, 32(DX)
+
+fromC4:
+	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
+	LEAQ (SI)(SI*2), DI
+	LEAQ (BX)(DI*1), DI
+	MOVQ b_base+112(FP), R8
+	MOVQ k+8(FP), R9
+	MOVQ start_base+80(FP), R11
+	MOVQ 24(SP), R10
+	MOVQ scale_base+56(FP), R12
+	SUBQ R12, R11
+
+block4:
+	VPBROADCASTD (R10)(R11*1), Y1
+	VPSRAD       $0x04, Y1, Y1
+	VPBROADCASTD (R10)(R11*1), Y2
+	VPSRAD       $0x04, Y2, Y2
+	VPBROADCASTD 4(R10)(R11*1), Y3
+	VPSRAD       $0x04, Y3, Y3
+	VPBROADCASTD 4(R10)(R11*1), Y4
+	VPSRAD       $0x04, Y4, Y4
+	VPBROADCASTD 8(R10)(R11*1), Y5
+	VPSRAD       $0x04, Y5, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y6
+	VPSRAD       $0x04, Y6, Y6
+	VPBROADCASTD 12(R10)(R11*1), Y7
+	VPSRAD       $0x04, Y7, Y7
+	VPBROADCASTD 12(R10)(R11*1), Y8
+	VPSRAD       $0x04, Y8, Y8
+	VMOVUPS      32(R8), Y9
+	VMOVUPS      64(R8), Y10
+	VPAND        Y0, Y9, Y11
+	VPAND        Y0, Y10, Y12
+	VPBROADCASTD (BX), Y13
+	LONG         $0x5025c2c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm1
+	LONG         $0x501dc2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm2
+	VPBROADCASTD (BX)(SI*1), Y13
+	LONG         $0x5025c2c4; BYTE $0xdd // {vex} vpdpbusd %ymm13, %ymm11, %ymm3
+	LONG         $0x501dc2c4; BYTE $0xe5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm4
+	VPBROADCASTD (BX)(SI*2), Y13
+	LONG         $0x5025c2c4; BYTE $0xed // {vex} vpdpbusd %ymm13, %ymm11, %ymm5
+	LONG         $0x501dc2c4; BYTE $0xf5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm6
+	VPBROADCASTD (DI), Y13
+	LONG         $0x5025c2c4; BYTE $0xfd // {vex} vpdpbusd %ymm13, %ymm11, %ymm7
+	LONG         $0x501d42c4; BYTE $0xc5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPBROADCASTD 16(BX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 16(BX)(SI*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 16(BX)(SI*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPBROADCASTD 16(DI), Y11
+	LONG         $0x5035c2c4; BYTE $0xfb // {vex} vpdpbusd %ymm11, %ymm9, %ymm7
+	LONG         $0x502d42c4; BYTE $0xc3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm8
+	VMOVUPS      96(R8), Y9
+	VMOVUPS      128(R8), Y10
+	VPAND        Y0, Y9, Y11
+	VPAND        Y0, Y10, Y12
+	VPBROADCASTD 4(BX), Y13
+	LONG         $0x5025c2c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm1
+	LONG         $0x501dc2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm2
+	VPBROADCASTD 4(BX)(SI*1), Y13
+	LONG         $0x5025c2c4; BYTE $0xdd // {vex} vpdpbusd %ymm13, %ymm11, %ymm3
+	LONG         $0x501dc2c4; BYTE $0xe5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm4
+	VPBROADCASTD 4(BX)(SI*2), Y13
+	LONG         $0x5025c2c4; BYTE $0xed // {vex} vpdpbusd %ymm13, %ymm11, %ymm5
+	LONG         $0x501dc2c4; BYTE $0xf5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm6
+	VPBROADCASTD 4(DI), Y13
+	LONG         $0x5025c2c4; BYTE $0xfd // {vex} vpdpbusd %ymm13, %ymm11, %ymm7
+	LONG         $0x501d42c4; BYTE $0xc5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPBROADCASTD 20(BX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 20(BX)(SI*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 20(BX)(SI*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPBROADCASTD 20(DI), Y11
+	LONG         $0x5035c2c4; BYTE $0xfb // {vex} vpdpbusd %ymm11, %ymm9, %ymm7
+	LONG         $0x502d42c4; BYTE $0xc3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm8
+	VMOVUPS      160(R8), Y9
+	VMOVUPS      192(R8), Y10
+	VPAND        Y0, Y9, Y11
+	VPAND        Y0, Y10, Y12
+	VPBROADCASTD 8(BX), Y13
+	LONG         $0x5025c2c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm1
+	LONG         $0x501dc2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm2
+	VPBROADCASTD 8(BX)(SI*1), Y13
+	LONG         $0x5025c2c4; BYTE $0xdd // {vex} vpdpbusd %ymm13, %ymm11, %ymm3
+	LONG         $0x501dc2c4; BYTE $0xe5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm4
+	VPBROADCASTD 8(BX)(SI*2), Y13
+	LONG         $0x5025c2c4; BYTE $0xed // {vex} vpdpbusd %ymm13, %ymm11, %ymm5
+	LONG         $0x501dc2c4; BYTE $0xf5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm6
+	VPBROADCASTD 8(DI), Y13
+	LONG         $0x5025c2c4; BYTE $0xfd // {vex} vpdpbusd %ymm13, %ymm11, %ymm7
+	LONG         $0x501d42c4; BYTE $0xc5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPBROADCASTD 24(BX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 24(BX)(SI*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 24(BX)(SI*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPBROADCASTD 24(DI), Y11
+	LONG         $0x5035c2c4; BYTE $0xfb // {vex} vpdpbusd %ymm11, %ymm9, %ymm7
+	LONG         $0x502d42c4; BYTE $0xc3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm8
+	VMOVUPS      224(R8), Y9
+	VMOVUPS      256(R8), Y10
+	VPAND        Y0, Y9, Y11
+	VPAND        Y0, Y10, Y12
+	VPBROADCASTD 12(BX), Y13
+	LONG         $0x5025c2c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm1
+	LONG         $0x501dc2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm2
+	VPBROADCASTD 12(BX)(SI*1), Y13
+	LONG         $0x5025c2c4; BYTE $0xdd // {vex} vpdpbusd %ymm13, %ymm11, %ymm3
+	LONG         $0x501dc2c4; BYTE $0xe5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm4
+	VPBROADCASTD 12(BX)(SI*2), Y13
+	LONG         $0x5025c2c4; BYTE $0xed // {vex} vpdpbusd %ymm13, %ymm11, %ymm5
+	LONG         $0x501dc2c4; BYTE $0xf5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm6
+	VPBROADCASTD 12(DI), Y13
+	LONG         $0x5025c2c4; BYTE $0xfd // {vex} vpdpbusd %ymm13, %ymm11, %ymm7
+	LONG         $0x501d42c4; BYTE $0xc5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPBROADCASTD 28(BX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 28(BX)(SI*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 28(BX)(SI*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPBROADCASTD 28(DI), Y11
+	LONG         $0x5035c2c4; BYTE $0xfb // {vex} vpdpbusd %ymm11, %ymm9, %ymm7
+	LONG         $0x502d42c4; BYTE $0xc3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm8
+	VCVTPH2PS    (R8), Y9
+	VCVTPH2PS    16(R8), Y10
+	VBROADCASTSS (R10), Y11
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y11, Y1, Y1
+	VMULPS       Y9, Y1, Y1
+	VADDPS       (AX), Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y11, Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VADDPS       32(AX), Y2, Y2
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VBROADCASTSS 4(R10), Y1
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y9, Y3, Y3
+	VADDPS       (AX)(CX*1), Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VADDPS       32(AX)(CX*1), Y4, Y4
+	VMOVUPS      Y3, (AX)(CX*1)
+	VMOVUPS      Y4, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y1
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VMULPS       Y9, Y5, Y5
+	VADDPS       (AX)(CX*2), Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VADDPS       32(AX)(CX*2), Y6, Y6
+	VMOVUPS      Y5, (AX)(CX*2)
+	VMOVUPS      Y6, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y1
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y1, Y7, Y7
+	VMULPS       Y9, Y7, Y7
+	VADDPS       (DX), Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VADDPS       32(DX), Y8, Y8
+	VMOVUPS      Y7, (DX)
+	VMOVUPS      Y8, 32(DX)
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R10)(R12*4), R10
+	ADDQ         $+32, BX
+	ADDQ         $+32, DI
+	ADDQ         $+288, R8
+	SUBQ         $+32, R9
+	JNZ          block4
+
+	// the next rows are 4 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+16, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+16, 24(SP)
+	SUBQ   $+4, (SP)
+	JMP    tiles
+
+tile3:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC3
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y1, (AX)(CX*1)
+	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS Y1, (AX)(CX*2)
+	VMOVUPS Y1, 32(AX)(CX*2)
+
+fromC3:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ start_base+80(FP), R9
+	MOVQ 24(SP), R8
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+
+block3:
+	VPBROADCASTD (R8)(R9*1), Y1
+	VPSRAD       $0x04, Y1, Y1
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPSRAD       $0x04, Y2, Y2
+	VPBROADCASTD 4(R8)(R9*1), Y3
+	VPSRAD       $0x04, Y3, Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPSRAD       $0x04, Y4, Y4
+	VPBROADCASTD 8(R8)(R9*1), Y5
+	VPSRAD       $0x04, Y5, Y5
+	VPBROADCASTD 8(R8)(R9*1), Y6
+	VPSRAD       $0x04, Y6, Y6
+	VMOVUPS      32(SI), Y7
+	VMOVUPS      64(SI), Y8
+	VPAND        Y0, Y7, Y9
+	VPAND        Y0, Y8, Y10
+	VPBROADCASTD (DX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD (DX)(BX*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD (DX)(BX*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPBROADCASTD 16(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 16(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPBROADCASTD 16(DX)(BX*2), Y9
+	LONG         $0x5045c2c4; BYTE $0xe9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm5
+	LONG         $0x503dc2c4; BYTE $0xf1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm6
+	VMOVUPS      96(SI), Y7
+	VMOVUPS      128(SI), Y8
+	VPAND        Y0, Y7, Y9
+	VPAND        Y0, Y8, Y10
+	VPBROADCASTD 4(DX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 4(DX)(BX*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 4(DX)(BX*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPBROADCASTD 20(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 20(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPBROADCASTD 20(DX)(BX*2), Y9
+	LONG         $0x5045c2c4; BYTE $0xe9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm5
+	LONG         $0x503dc2c4; BYTE $0xf1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm6
+	VMOVUPS      160(SI), Y7
+	VMOVUPS      192(SI), Y8
+	VPAND        Y0, Y7, Y9
+	VPAND        Y0, Y8, Y10
+	VPBROADCASTD 8(DX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 8(DX)(BX*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 8(DX)(BX*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPBROADCASTD 24(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 24(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPBROADCASTD 24(DX)(BX*2), Y9
+	LONG         $0x5045c2c4; BYTE $0xe9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm5
+	LONG         $0x503dc2c4; BYTE $0xf1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm6
+	VMOVUPS      224(SI), Y7
+	VMOVUPS      256(SI), Y8
+	VPAND        Y0, Y7, Y9
+	VPAND        Y0, Y8, Y10
+	VPBROADCASTD 12(DX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 12(DX)(BX*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 12(DX)(BX*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPBROADCASTD 28(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 28(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPBROADCASTD 28(DX)(BX*2), Y9
+	LONG         $0x5045c2c4; BYTE $0xe9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm5
+	LONG         $0x503dc2c4; BYTE $0xf1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm6
+	VCVTPH2PS    (SI), Y7
+	VCVTPH2PS    16(SI), Y8
+	VBROADCASTSS (R8), Y9
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y9, Y1, Y1
+	VMULPS       Y7, Y1, Y1
+	VADDPS       (AX), Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y9, Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VADDPS       32(AX), Y2, Y2
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VBROADCASTSS 4(R8), Y1
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y7, Y3, Y3
+	VADDPS       (AX)(CX*1), Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VADDPS       32(AX)(CX*1), Y4, Y4
+	VMOVUPS      Y3, (AX)(CX*1)
+	VMOVUPS      Y4, 32(AX)(CX*1)
+	VBROADCASTSS 8(R8), Y1
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VADDPS       (AX)(CX*2), Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VADDPS       32(AX)(CX*2), Y6, Y6
+	VMOVUPS      Y5, (AX)(CX*2)
+	VMOVUPS      Y6, 32(AX)(CX*2)
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (R8)(R10*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+288, SI
+	SUBQ         $+32, DI
+	JNZ          block3
+
+	// the next rows are 3 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+3, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+12, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+12, 24(SP)
+	SUBQ   $+3, (SP)
+	JMP    tiles
+
+tile2:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC2
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y1, (AX)(CX*1)
+	VMOVUPS Y1, 32(AX)(CX*1)
+
+fromC2:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ start_base+80(FP), R9
+	MOVQ 24(SP), R8
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+
+block2:
+	VPBROADCASTD (R8)(R9*1), Y1
+	VPSRAD       $0x04, Y1, Y1
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPSRAD       $0x04, Y2, Y2
+	VPBROADCASTD 4(R8)(R9*1), Y3
+	VPSRAD       $0x04, Y3, Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPSRAD       $0x04, Y4, Y4
+	VMOVUPS      32(SI), Y5
+	VMOVUPS      64(SI), Y6
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y6, Y8
+	VPBROADCASTD (DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD (DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPBROADCASTD 16(DX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPBROADCASTD 16(DX)(BX*1), Y7
+	LONG         $0x5055e2c4; BYTE $0xdf // {vex} vpdpbusd %ymm7, %ymm5, %ymm3
+	LONG         $0x504de2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm4
+	VMOVUPS      96(SI), Y5
+	VMOVUPS      128(SI), Y6
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y6, Y8
+	VPBROADCASTD 4(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 4(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPBROADCASTD 20(DX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPBROADCASTD 20(DX)(BX*1), Y7
+	LONG         $0x5055e2c4; BYTE $0xdf // {vex} vpdpbusd %ymm7, %ymm5, %ymm3
+	LONG         $0x504de2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm4
+	VMOVUPS      160(SI), Y5
+	VMOVUPS      192(SI), Y6
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y6, Y8
+	VPBROADCASTD 8(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 8(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPBROADCASTD 24(DX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPBROADCASTD 24(DX)(BX*1), Y7
+	LONG         $0x5055e2c4; BYTE $0xdf // {vex} vpdpbusd %ymm7, %ymm5, %ymm3
+	LONG         $0x504de2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm4
+	VMOVUPS      224(SI), Y5
+	VMOVUPS      256(SI), Y6
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y6, Y8
+	VPBROADCASTD 12(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 12(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPBROADCASTD 28(DX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPBROADCASTD 28(DX)(BX*1), Y7
+	LONG         $0x5055e2c4; BYTE $0xdf // {vex} vpdpbusd %ymm7, %ymm5, %ymm3
+	LONG         $0x504de2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm4
+	VCVTPH2PS    (SI), Y5
+	VCVTPH2PS    16(SI), Y6
+	VBROADCASTSS (R8), Y7
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y7, Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VADDPS       (AX), Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y7, Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VADDPS       32(AX), Y2, Y2
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VBROADCASTSS 4(R8), Y1
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       (AX)(CX*1), Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VADDPS       32(AX)(CX*1), Y4, Y4
+	VMOVUPS      Y3, (AX)(CX*1)
+	VMOVUPS      Y4, 32(AX)(CX*1)
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (R8)(R10*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+288, SI
+	SUBQ         $+32, DI
+	JNZ          block2
+
+	// the next rows are 2 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+2, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+8, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+8, 24(SP)
+	SUBQ   $+2, (SP)
+	JMP    tiles
+
+tile1:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC1
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y1, 32(AX)
+
+fromC1:
+	MOVQ lda+48(FP), CX
+	MOVQ 8(SP), CX
+	MOVQ b_base+112(FP), DX
+	MOVQ k+8(FP), BX
+	MOVQ start_base+80(FP), DI
+	MOVQ 24(SP), SI
+	MOVQ scale_base+56(FP), R8
+	SUBQ R8, DI
+
+block1:
+	VPBROADCASTD (SI)(DI*1), Y1
+	VPSRAD       $0x04, Y1, Y1
+	VPBROADCASTD (SI)(DI*1), Y2
+	VPSRAD       $0x04, Y2, Y2
+	VMOVUPS      32(DX), Y3
+	VMOVUPS      64(DX), Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y6
+	VPBROADCASTD (CX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPBROADCASTD 16(CX), Y5
+	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
+	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
+	VMOVUPS      96(DX), Y3
+	VMOVUPS      128(DX), Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y6
+	VPBROADCASTD 4(CX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPBROADCASTD 20(CX), Y5
+	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
+	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
+	VMOVUPS      160(DX), Y3
+	VMOVUPS      192(DX), Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y6
+	VPBROADCASTD 8(CX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPBROADCASTD 24(CX), Y5
+	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
+	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
+	VMOVUPS      224(DX), Y3
+	VMOVUPS      256(DX), Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y6
+	VPBROADCASTD 12(CX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPBROADCASTD 28(CX), Y5
+	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
+	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
+	VCVTPH2PS    (DX), Y3
+	VCVTPH2PS    16(DX), Y4
+	VBROADCASTSS (SI), Y5
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	VADDPS       (AX), Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y5, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VADDPS       32(AX), Y2, Y2
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	MOVQ         ldscale+104(FP), R8
+	LEAQ         (SI)(R8*4), SI
+	ADDQ         $+32, CX
+	ADDQ         $+288, DX
+	SUBQ         $+32, BX
+	JNZ          block1
+
+	// the next rows are 1 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+1, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+4, 24(SP)
+	SUBQ   $+1, (SP)
+	JMP    tiles
+
+done:
+	VZEROUPPER
+	RET
 
 // func blocks4AVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, F16C
@@ -1454,6 +3677,876 @@ block1:
 	ADDQ         $+32, CX
 	ADDQ         $+288, DX
 	SUBQ         $+32, BX
+	JNZ          block1
+
+	// the next rows are 1 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+1, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+4, 24(SP)
+	SUBQ   $+1, (SP)
+	JMP    tiles
+
+done:
+	VZEROUPPER
+	RET
+
+// func blocks4KAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, AVXVNNI, CMOV, F16C
+TEXT ·blocks4KAVX2VNNIF16C(SB), NOSPLIT, $32-176
+	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
+	MOVQ    m+0(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    a_base+24(FP), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    c_base+144(FP), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    scale_base+56(FP), AX
+	MOVQ    AX, 24(SP)
+
+tiles:
+	MOVQ (SP), AX
+	CMPQ AX, $+8
+	JGE  tile4
+	CMPQ AX, $+4
+	JLE  pick
+
+	// between one tile and two: halve, rounding up
+	ADDQ $+1, AX
+	SHRQ $0x01, AX
+
+pick:
+	CMPQ AX, $+1
+	JLT  done
+	JEQ  tile1
+	CMPQ AX, $+2
+	JEQ  tile2
+	CMPQ AX, $+3
+	JEQ  tile3
+
+tile4:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC4
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y1, (AX)(CX*1)
+	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS Y1, (AX)(CX*2)
+	VMOVUPS Y1, 32(AX)(CX*2)
+	VMOVUPS Y1, (DX)
+	VMOVUPS Y1, 32(DX)
+
+fromC4:
+	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
+	LEAQ (SI)(SI*2), DI
+	LEAQ (BX)(DI*1), DI
+	MOVQ b_base+112(FP), R8
+	MOVQ k+8(FP), R9
+	MOVQ offset_base+80(FP), R11
+	MOVQ 24(SP), R10
+	MOVQ scale_base+56(FP), R12
+	SUBQ R12, R11
+
+block4:
+	// a block has some of the k elements
+	LEAQ    64(R8), R12
+	MOVQ    $0x00000100, R13
+	MOVQ    R9, R14
+	CMPQ    R9, R13
+	CMOVQGT R13, R14
+	SUBQ    R14, R9
+
+unit4:
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VMOVUPS      32(R12), Y9
+	VMOVUPS      64(R12), Y10
+	VPAND        Y0, Y9, Y11
+	VPAND        Y0, Y10, Y12
+	VPBROADCASTD (BX), Y13
+	LONG         $0x5025c2c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm1
+	LONG         $0x501dc2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm2
+	VPBROADCASTD (BX)(SI*1), Y13
+	LONG         $0x5025c2c4; BYTE $0xdd // {vex} vpdpbusd %ymm13, %ymm11, %ymm3
+	LONG         $0x501dc2c4; BYTE $0xe5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm4
+	VPBROADCASTD (BX)(SI*2), Y13
+	LONG         $0x5025c2c4; BYTE $0xed // {vex} vpdpbusd %ymm13, %ymm11, %ymm5
+	LONG         $0x501dc2c4; BYTE $0xf5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm6
+	VPBROADCASTD (DI), Y13
+	LONG         $0x5025c2c4; BYTE $0xfd // {vex} vpdpbusd %ymm13, %ymm11, %ymm7
+	LONG         $0x501d42c4; BYTE $0xc5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPBROADCASTD 16(BX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 16(BX)(SI*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 16(BX)(SI*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPBROADCASTD 16(DI), Y11
+	LONG         $0x5035c2c4; BYTE $0xfb // {vex} vpdpbusd %ymm11, %ymm9, %ymm7
+	LONG         $0x502d42c4; BYTE $0xc3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm8
+	VMOVUPS      96(R12), Y9
+	VMOVUPS      128(R12), Y10
+	VPAND        Y0, Y9, Y11
+	VPAND        Y0, Y10, Y12
+	VPBROADCASTD 4(BX), Y13
+	LONG         $0x5025c2c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm1
+	LONG         $0x501dc2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm2
+	VPBROADCASTD 4(BX)(SI*1), Y13
+	LONG         $0x5025c2c4; BYTE $0xdd // {vex} vpdpbusd %ymm13, %ymm11, %ymm3
+	LONG         $0x501dc2c4; BYTE $0xe5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm4
+	VPBROADCASTD 4(BX)(SI*2), Y13
+	LONG         $0x5025c2c4; BYTE $0xed // {vex} vpdpbusd %ymm13, %ymm11, %ymm5
+	LONG         $0x501dc2c4; BYTE $0xf5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm6
+	VPBROADCASTD 4(DI), Y13
+	LONG         $0x5025c2c4; BYTE $0xfd // {vex} vpdpbusd %ymm13, %ymm11, %ymm7
+	LONG         $0x501d42c4; BYTE $0xc5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPBROADCASTD 20(BX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 20(BX)(SI*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 20(BX)(SI*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPBROADCASTD 20(DI), Y11
+	LONG         $0x5035c2c4; BYTE $0xfb // {vex} vpdpbusd %ymm11, %ymm9, %ymm7
+	LONG         $0x502d42c4; BYTE $0xc3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm8
+	VMOVUPS      160(R12), Y9
+	VMOVUPS      192(R12), Y10
+	VPAND        Y0, Y9, Y11
+	VPAND        Y0, Y10, Y12
+	VPBROADCASTD 8(BX), Y13
+	LONG         $0x5025c2c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm1
+	LONG         $0x501dc2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm2
+	VPBROADCASTD 8(BX)(SI*1), Y13
+	LONG         $0x5025c2c4; BYTE $0xdd // {vex} vpdpbusd %ymm13, %ymm11, %ymm3
+	LONG         $0x501dc2c4; BYTE $0xe5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm4
+	VPBROADCASTD 8(BX)(SI*2), Y13
+	LONG         $0x5025c2c4; BYTE $0xed // {vex} vpdpbusd %ymm13, %ymm11, %ymm5
+	LONG         $0x501dc2c4; BYTE $0xf5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm6
+	VPBROADCASTD 8(DI), Y13
+	LONG         $0x5025c2c4; BYTE $0xfd // {vex} vpdpbusd %ymm13, %ymm11, %ymm7
+	LONG         $0x501d42c4; BYTE $0xc5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPBROADCASTD 24(BX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 24(BX)(SI*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 24(BX)(SI*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPBROADCASTD 24(DI), Y11
+	LONG         $0x5035c2c4; BYTE $0xfb // {vex} vpdpbusd %ymm11, %ymm9, %ymm7
+	LONG         $0x502d42c4; BYTE $0xc3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm8
+	VMOVUPS      224(R12), Y9
+	VMOVUPS      256(R12), Y10
+	VPAND        Y0, Y9, Y11
+	VPAND        Y0, Y10, Y12
+	VPBROADCASTD 12(BX), Y13
+	LONG         $0x5025c2c4; BYTE $0xcd // {vex} vpdpbusd %ymm13, %ymm11, %ymm1
+	LONG         $0x501dc2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm2
+	VPBROADCASTD 12(BX)(SI*1), Y13
+	LONG         $0x5025c2c4; BYTE $0xdd // {vex} vpdpbusd %ymm13, %ymm11, %ymm3
+	LONG         $0x501dc2c4; BYTE $0xe5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm4
+	VPBROADCASTD 12(BX)(SI*2), Y13
+	LONG         $0x5025c2c4; BYTE $0xed // {vex} vpdpbusd %ymm13, %ymm11, %ymm5
+	LONG         $0x501dc2c4; BYTE $0xf5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm6
+	VPBROADCASTD 12(DI), Y13
+	LONG         $0x5025c2c4; BYTE $0xfd // {vex} vpdpbusd %ymm13, %ymm11, %ymm7
+	LONG         $0x501d42c4; BYTE $0xc5 // {vex} vpdpbusd %ymm13, %ymm12, %ymm8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPBROADCASTD 28(BX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 28(BX)(SI*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 28(BX)(SI*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPBROADCASTD 28(DI), Y11
+	LONG         $0x5035c2c4; BYTE $0xfb // {vex} vpdpbusd %ymm11, %ymm9, %ymm7
+	LONG         $0x502d42c4; BYTE $0xc3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm8
+	VCVTPH2PS    (R8), Y9
+	VPMOVZXBD    (R12), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y10, Y9, Y9
+	VCVTPH2PS    16(R8), Y10
+	VPMOVZXBD    8(R12), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y11, Y10, Y10
+	VCVTPH2PS    32(R8), Y11
+	VPMOVZXBD    16(R12), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VCVTPH2PS    48(R8), Y12
+	VPMOVZXBD    24(R12), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VBROADCASTSS (R10), Y13
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y13, Y1, Y1
+	VMULPS       Y9, Y1, Y1
+	VADDPS       (AX), Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y13, Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VADDPS       32(AX), Y2, Y2
+	VBROADCASTSS (R10)(R11*1), Y13
+	VMULPS       Y11, Y13, Y14
+	VADDPS       Y14, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMULPS       Y12, Y13, Y1
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VBROADCASTSS 4(R10), Y1
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y9, Y3, Y3
+	VADDPS       (AX)(CX*1), Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VADDPS       32(AX)(CX*1), Y4, Y4
+	VBROADCASTSS 4(R10)(R11*1), Y1
+	VMULPS       Y11, Y1, Y2
+	VADDPS       Y2, Y3, Y3
+	VMOVUPS      Y3, (AX)(CX*1)
+	VMULPS       Y12, Y1, Y1
+	VADDPS       Y1, Y4, Y4
+	VMOVUPS      Y4, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y1
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VMULPS       Y9, Y5, Y5
+	VADDPS       (AX)(CX*2), Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VADDPS       32(AX)(CX*2), Y6, Y6
+	VBROADCASTSS 8(R10)(R11*1), Y1
+	VMULPS       Y11, Y1, Y2
+	VADDPS       Y2, Y5, Y5
+	VMOVUPS      Y5, (AX)(CX*2)
+	VMULPS       Y12, Y1, Y1
+	VADDPS       Y1, Y6, Y6
+	VMOVUPS      Y6, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y1
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y1, Y7, Y7
+	VMULPS       Y9, Y7, Y7
+	VADDPS       (DX), Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VADDPS       32(DX), Y8, Y8
+	VBROADCASTSS 12(R10)(R11*1), Y1
+	VMULPS       Y11, Y1, Y2
+	VADDPS       Y2, Y7, Y7
+	VMOVUPS      Y7, (DX)
+	VMULPS       Y12, Y1, Y1
+	VADDPS       Y1, Y8, Y8
+	VMOVUPS      Y8, 32(DX)
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R10)(R13*4), R10
+	ADDQ         $+32, BX
+	ADDQ         $+32, DI
+	ADDQ         $+288, R12
+	SUBQ         $+32, R14
+	JNZ          unit4
+	MOVQ         R12, R8
+	TESTQ        R9, R9
+	JNZ          block4
+
+	// the next rows are 4 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+16, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+16, 24(SP)
+	SUBQ   $+4, (SP)
+	JMP    tiles
+
+tile3:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC3
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y1, (AX)(CX*1)
+	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS Y1, (AX)(CX*2)
+	VMOVUPS Y1, 32(AX)(CX*2)
+
+fromC3:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ offset_base+80(FP), R9
+	MOVQ 24(SP), R8
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+
+block3:
+	// a block has some of the k elements
+	LEAQ    64(SI), R10
+	MOVQ    $0x00000100, R11
+	MOVQ    DI, R12
+	CMPQ    DI, R11
+	CMOVQGT R11, R12
+	SUBQ    R12, DI
+
+unit3:
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VMOVUPS      32(R10), Y7
+	VMOVUPS      64(R10), Y8
+	VPAND        Y0, Y7, Y9
+	VPAND        Y0, Y8, Y10
+	VPBROADCASTD (DX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD (DX)(BX*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD (DX)(BX*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPBROADCASTD 16(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 16(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPBROADCASTD 16(DX)(BX*2), Y9
+	LONG         $0x5045c2c4; BYTE $0xe9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm5
+	LONG         $0x503dc2c4; BYTE $0xf1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm6
+	VMOVUPS      96(R10), Y7
+	VMOVUPS      128(R10), Y8
+	VPAND        Y0, Y7, Y9
+	VPAND        Y0, Y8, Y10
+	VPBROADCASTD 4(DX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 4(DX)(BX*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 4(DX)(BX*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPBROADCASTD 20(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 20(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPBROADCASTD 20(DX)(BX*2), Y9
+	LONG         $0x5045c2c4; BYTE $0xe9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm5
+	LONG         $0x503dc2c4; BYTE $0xf1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm6
+	VMOVUPS      160(R10), Y7
+	VMOVUPS      192(R10), Y8
+	VPAND        Y0, Y7, Y9
+	VPAND        Y0, Y8, Y10
+	VPBROADCASTD 8(DX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 8(DX)(BX*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 8(DX)(BX*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPBROADCASTD 24(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 24(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPBROADCASTD 24(DX)(BX*2), Y9
+	LONG         $0x5045c2c4; BYTE $0xe9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm5
+	LONG         $0x503dc2c4; BYTE $0xf1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm6
+	VMOVUPS      224(R10), Y7
+	VMOVUPS      256(R10), Y8
+	VPAND        Y0, Y7, Y9
+	VPAND        Y0, Y8, Y10
+	VPBROADCASTD 12(DX), Y11
+	LONG         $0x5035c2c4; BYTE $0xcb // {vex} vpdpbusd %ymm11, %ymm9, %ymm1
+	LONG         $0x502dc2c4; BYTE $0xd3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm2
+	VPBROADCASTD 12(DX)(BX*1), Y11
+	LONG         $0x5035c2c4; BYTE $0xdb // {vex} vpdpbusd %ymm11, %ymm9, %ymm3
+	LONG         $0x502dc2c4; BYTE $0xe3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm4
+	VPBROADCASTD 12(DX)(BX*2), Y11
+	LONG         $0x5035c2c4; BYTE $0xeb // {vex} vpdpbusd %ymm11, %ymm9, %ymm5
+	LONG         $0x502dc2c4; BYTE $0xf3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPBROADCASTD 28(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 28(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPBROADCASTD 28(DX)(BX*2), Y9
+	LONG         $0x5045c2c4; BYTE $0xe9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm5
+	LONG         $0x503dc2c4; BYTE $0xf1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm6
+	VCVTPH2PS    (SI), Y7
+	VPMOVZXBD    (R10), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VCVTPH2PS    16(SI), Y8
+	VPMOVZXBD    8(R10), Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VCVTPH2PS    32(SI), Y9
+	VPMOVZXBD    16(R10), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y10, Y9, Y9
+	VCVTPH2PS    48(SI), Y10
+	VPMOVZXBD    24(R10), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y11, Y10, Y10
+	VBROADCASTSS (R8), Y11
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y11, Y1, Y1
+	VMULPS       Y7, Y1, Y1
+	VADDPS       (AX), Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y11, Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VADDPS       32(AX), Y2, Y2
+	VBROADCASTSS (R8)(R9*1), Y11
+	VMULPS       Y9, Y11, Y12
+	VADDPS       Y12, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMULPS       Y10, Y11, Y1
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VBROADCASTSS 4(R8), Y1
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y7, Y3, Y3
+	VADDPS       (AX)(CX*1), Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VADDPS       32(AX)(CX*1), Y4, Y4
+	VBROADCASTSS 4(R8)(R9*1), Y1
+	VMULPS       Y9, Y1, Y2
+	VADDPS       Y2, Y3, Y3
+	VMOVUPS      Y3, (AX)(CX*1)
+	VMULPS       Y10, Y1, Y1
+	VADDPS       Y1, Y4, Y4
+	VMOVUPS      Y4, 32(AX)(CX*1)
+	VBROADCASTSS 8(R8), Y1
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VADDPS       (AX)(CX*2), Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VADDPS       32(AX)(CX*2), Y6, Y6
+	VBROADCASTSS 8(R8)(R9*1), Y1
+	VMULPS       Y9, Y1, Y2
+	VADDPS       Y2, Y5, Y5
+	VMOVUPS      Y5, (AX)(CX*2)
+	VMULPS       Y10, Y1, Y1
+	VADDPS       Y1, Y6, Y6
+	VMOVUPS      Y6, 32(AX)(CX*2)
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (R8)(R11*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+288, R10
+	SUBQ         $+32, R12
+	JNZ          unit3
+	MOVQ         R10, SI
+	TESTQ        DI, DI
+	JNZ          block3
+
+	// the next rows are 3 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+3, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+12, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+12, 24(SP)
+	SUBQ   $+3, (SP)
+	JMP    tiles
+
+tile2:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC2
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y1, (AX)(CX*1)
+	VMOVUPS Y1, 32(AX)(CX*1)
+
+fromC2:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ offset_base+80(FP), R9
+	MOVQ 24(SP), R8
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+
+block2:
+	// a block has some of the k elements
+	LEAQ    64(SI), R10
+	MOVQ    $0x00000100, R11
+	MOVQ    DI, R12
+	CMPQ    DI, R11
+	CMOVQGT R11, R12
+	SUBQ    R12, DI
+
+unit2:
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VMOVUPS      32(R10), Y5
+	VMOVUPS      64(R10), Y6
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y6, Y8
+	VPBROADCASTD (DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD (DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPBROADCASTD 16(DX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPBROADCASTD 16(DX)(BX*1), Y7
+	LONG         $0x5055e2c4; BYTE $0xdf // {vex} vpdpbusd %ymm7, %ymm5, %ymm3
+	LONG         $0x504de2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm4
+	VMOVUPS      96(R10), Y5
+	VMOVUPS      128(R10), Y6
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y6, Y8
+	VPBROADCASTD 4(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 4(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPBROADCASTD 20(DX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPBROADCASTD 20(DX)(BX*1), Y7
+	LONG         $0x5055e2c4; BYTE $0xdf // {vex} vpdpbusd %ymm7, %ymm5, %ymm3
+	LONG         $0x504de2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm4
+	VMOVUPS      160(R10), Y5
+	VMOVUPS      192(R10), Y6
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y6, Y8
+	VPBROADCASTD 8(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 8(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPBROADCASTD 24(DX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPBROADCASTD 24(DX)(BX*1), Y7
+	LONG         $0x5055e2c4; BYTE $0xdf // {vex} vpdpbusd %ymm7, %ymm5, %ymm3
+	LONG         $0x504de2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm4
+	VMOVUPS      224(R10), Y5
+	VMOVUPS      256(R10), Y6
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y6, Y8
+	VPBROADCASTD 12(DX), Y9
+	LONG         $0x5045c2c4; BYTE $0xc9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm1
+	LONG         $0x503dc2c4; BYTE $0xd1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm2
+	VPBROADCASTD 12(DX)(BX*1), Y9
+	LONG         $0x5045c2c4; BYTE $0xd9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm3
+	LONG         $0x503dc2c4; BYTE $0xe1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPBROADCASTD 28(DX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPBROADCASTD 28(DX)(BX*1), Y7
+	LONG         $0x5055e2c4; BYTE $0xdf // {vex} vpdpbusd %ymm7, %ymm5, %ymm3
+	LONG         $0x504de2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm4
+	VCVTPH2PS    (SI), Y5
+	VPMOVZXBD    (R10), Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VCVTPH2PS    16(SI), Y6
+	VPMOVZXBD    8(R10), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VCVTPH2PS    32(SI), Y7
+	VPMOVZXBD    16(R10), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VCVTPH2PS    48(SI), Y8
+	VPMOVZXBD    24(R10), Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VBROADCASTSS (R8), Y9
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y9, Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VADDPS       (AX), Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y9, Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VADDPS       32(AX), Y2, Y2
+	VBROADCASTSS (R8)(R9*1), Y9
+	VMULPS       Y7, Y9, Y10
+	VADDPS       Y10, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMULPS       Y8, Y9, Y1
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VBROADCASTSS 4(R8), Y1
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       (AX)(CX*1), Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VADDPS       32(AX)(CX*1), Y4, Y4
+	VBROADCASTSS 4(R8)(R9*1), Y1
+	VMULPS       Y7, Y1, Y2
+	VADDPS       Y2, Y3, Y3
+	VMOVUPS      Y3, (AX)(CX*1)
+	VMULPS       Y8, Y1, Y1
+	VADDPS       Y1, Y4, Y4
+	VMOVUPS      Y4, 32(AX)(CX*1)
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (R8)(R11*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+288, R10
+	SUBQ         $+32, R12
+	JNZ          unit2
+	MOVQ         R10, SI
+	TESTQ        DI, DI
+	JNZ          block2
+
+	// the next rows are 2 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+2, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+8, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+8, 24(SP)
+	SUBQ   $+2, (SP)
+	JMP    tiles
+
+tile1:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC1
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y1, 32(AX)
+
+fromC1:
+	MOVQ lda+48(FP), CX
+	MOVQ 8(SP), CX
+	MOVQ b_base+112(FP), DX
+	MOVQ k+8(FP), BX
+	MOVQ offset_base+80(FP), DI
+	MOVQ 24(SP), SI
+	MOVQ scale_base+56(FP), R8
+	SUBQ R8, DI
+
+block1:
+	// a block has some of the k elements
+	LEAQ    64(DX), R8
+	MOVQ    $0x00000100, R9
+	MOVQ    BX, R10
+	CMPQ    BX, R9
+	CMOVQGT R9, R10
+	SUBQ    R10, BX
+
+unit1:
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VMOVUPS      32(R8), Y3
+	VMOVUPS      64(R8), Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y6
+	VPBROADCASTD (CX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPBROADCASTD 16(CX), Y5
+	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
+	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
+	VMOVUPS      96(R8), Y3
+	VMOVUPS      128(R8), Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y6
+	VPBROADCASTD 4(CX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPBROADCASTD 20(CX), Y5
+	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
+	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
+	VMOVUPS      160(R8), Y3
+	VMOVUPS      192(R8), Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y6
+	VPBROADCASTD 8(CX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPBROADCASTD 24(CX), Y5
+	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
+	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
+	VMOVUPS      224(R8), Y3
+	VMOVUPS      256(R8), Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y6
+	VPBROADCASTD 12(CX), Y7
+	LONG         $0x5055e2c4; BYTE $0xcf // {vex} vpdpbusd %ymm7, %ymm5, %ymm1
+	LONG         $0x504de2c4; BYTE $0xd7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm2
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPBROADCASTD 28(CX), Y5
+	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
+	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
+	VCVTPH2PS    (DX), Y3
+	VPMOVZXBD    (R8), Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VCVTPH2PS    16(DX), Y4
+	VPMOVZXBD    8(R8), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VCVTPH2PS    32(DX), Y5
+	VPMOVZXBD    16(R8), Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VCVTPH2PS    48(DX), Y6
+	VPMOVZXBD    24(R8), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VBROADCASTSS (SI), Y7
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y7, Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	VADDPS       (AX), Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y7, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VADDPS       32(AX), Y2, Y2
+	VBROADCASTSS (SI)(DI*1), Y3
+	VMULPS       Y5, Y3, Y4
+	VADDPS       Y4, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMULPS       Y6, Y3, Y1
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	MOVQ         ldscale+104(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	ADDQ         $+32, CX
+	ADDQ         $+288, R8
+	SUBQ         $+32, R10
+	JNZ          unit1
+	MOVQ         R8, DX
+	TESTQ        BX, BX
 	JNZ          block1
 
 	// the next rows are 1 further
@@ -2485,6 +5578,1287 @@ done:
 	VZEROUPPER
 	RET
 
+// func blocks6KAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, AVXVNNI, CMOV, F16C
+TEXT ·blocks6KAVX2VNNIF16C(SB), NOSPLIT, $32-176
+	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
+	VMOVUPS f32x8_30303030<>+0(SB), Y1
+	MOVQ    m+0(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    a_base+24(FP), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    c_base+144(FP), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    scale_base+56(FP), AX
+	MOVQ    AX, 24(SP)
+
+tiles:
+	MOVQ (SP), AX
+	CMPQ AX, $+8
+	JGE  tile4
+	CMPQ AX, $+4
+	JLE  pick
+
+	// between one tile and two: halve, rounding up
+	ADDQ $+1, AX
+	SHRQ $0x01, AX
+
+pick:
+	CMPQ AX, $+1
+	JLT  done
+	JEQ  tile1
+	CMPQ AX, $+2
+	JEQ  tile2
+	CMPQ AX, $+3
+	JEQ  tile3
+
+tile4:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC4
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*2)
+	VMOVUPS Y2, 32(AX)(CX*2)
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y2, 32(DX)
+
+fromC4:
+	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
+	LEAQ (SI)(SI*2), DI
+	LEAQ (BX)(DI*1), DI
+	MOVQ b_base+112(FP), R8
+	MOVQ k+8(FP), R9
+	MOVQ start_base+80(FP), R11
+	MOVQ 24(SP), R10
+	MOVQ scale_base+56(FP), R12
+	SUBQ R12, R11
+
+block4:
+	// a block has some of the k elements
+	LEAQ    32(R8), R12
+	MOVQ    $0x00000100, R13
+	MOVQ    R9, R14
+	CMPQ    R9, R13
+	CMOVQGT R13, R14
+	SUBQ    R14, R9
+
+unit4:
+	VPBROADCASTD (R10)(R11*1), Y2
+	VPSRAD       $0x02, Y2, Y2
+	VPBROADCASTD (R10)(R11*1), Y3
+	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 4(R10)(R11*1), Y4
+	VPSRAD       $0x02, Y4, Y4
+	VPBROADCASTD 4(R10)(R11*1), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPBROADCASTD 8(R10)(R11*1), Y7
+	VPSRAD       $0x02, Y7, Y7
+	VPBROADCASTD 12(R10)(R11*1), Y8
+	VPSRAD       $0x02, Y8, Y8
+	VPBROADCASTD 12(R10)(R11*1), Y9
+	VPSRAD       $0x02, Y9, Y9
+	VMOVUPS      32(R12), Y10
+	VMOVUPS      64(R12), Y11
+	VMOVUPS      160(R12), Y12
+	VMOVUPS      192(R12), Y13
+	VPAND        Y0, Y10, Y10
+	VPSLLD       $0x04, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y10, Y10
+	VPAND        Y0, Y11, Y11
+	VPSLLD       $0x04, Y13, Y13
+	VPAND        Y1, Y13, Y13
+	VPOR         Y13, Y11, Y11
+	VPBROADCASTD (BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD (BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD (BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD (DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      96(R12), Y10
+	VMOVUPS      128(R12), Y11
+	VMOVUPS      160(R12), Y12
+	VMOVUPS      192(R12), Y13
+	VPAND        Y0, Y10, Y10
+	VPSLLD       $0x02, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y10, Y10
+	VPAND        Y0, Y11, Y11
+	VPSLLD       $0x02, Y13, Y13
+	VPAND        Y1, Y13, Y13
+	VPOR         Y13, Y11, Y11
+	VPBROADCASTD 4(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 4(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 4(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 4(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      32(R12), Y10
+	VMOVUPS      64(R12), Y11
+	VMOVUPS      160(R12), Y12
+	VMOVUPS      192(R12), Y13
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPAND        Y1, Y13, Y13
+	VPOR         Y13, Y11, Y11
+	VPBROADCASTD 8(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 8(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 8(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 8(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      96(R12), Y10
+	VMOVUPS      128(R12), Y11
+	VMOVUPS      160(R12), Y12
+	VMOVUPS      192(R12), Y13
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x02, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSRLD       $0x02, Y13, Y13
+	VPAND        Y1, Y13, Y13
+	VPOR         Y13, Y11, Y11
+	VPBROADCASTD 12(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 12(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 12(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 12(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VCVTPH2PS    (R8), Y10
+	VPMOVSXBD    (R12), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y11, Y10, Y10
+	VCVTPH2PS    16(R8), Y11
+	VPMOVSXBD    8(R12), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VBROADCASTSS (R10), Y12
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y11, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R10), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y11, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y2
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y2, Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VADDPS       (AX)(CX*2), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y11, Y7, Y7
+	VADDPS       32(AX)(CX*2), Y7, Y7
+	VMOVUPS      Y6, (AX)(CX*2)
+	VMOVUPS      Y7, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y2
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y2, Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VADDPS       (DX), Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y11, Y9, Y9
+	VADDPS       32(DX), Y9, Y9
+	VMOVUPS      Y8, (DX)
+	VMOVUPS      Y9, 32(DX)
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R10)(R13*4), R10
+	VPBROADCASTD (R10)(R11*1), Y2
+	VPSRAD       $0x02, Y2, Y2
+	VPBROADCASTD (R10)(R11*1), Y3
+	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 4(R10)(R11*1), Y4
+	VPSRAD       $0x02, Y4, Y4
+	VPBROADCASTD 4(R10)(R11*1), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPBROADCASTD 8(R10)(R11*1), Y7
+	VPSRAD       $0x02, Y7, Y7
+	VPBROADCASTD 12(R10)(R11*1), Y8
+	VPSRAD       $0x02, Y8, Y8
+	VPBROADCASTD 12(R10)(R11*1), Y9
+	VPSRAD       $0x02, Y9, Y9
+	VMOVUPS      224(R12), Y10
+	VMOVUPS      256(R12), Y11
+	VMOVUPS      352(R12), Y12
+	VMOVUPS      384(R12), Y13
+	VPAND        Y0, Y10, Y10
+	VPSLLD       $0x04, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y10, Y10
+	VPAND        Y0, Y11, Y11
+	VPSLLD       $0x04, Y13, Y13
+	VPAND        Y1, Y13, Y13
+	VPOR         Y13, Y11, Y11
+	VPBROADCASTD 16(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 16(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 16(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 16(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      288(R12), Y10
+	VMOVUPS      320(R12), Y11
+	VMOVUPS      352(R12), Y12
+	VMOVUPS      384(R12), Y13
+	VPAND        Y0, Y10, Y10
+	VPSLLD       $0x02, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y10, Y10
+	VPAND        Y0, Y11, Y11
+	VPSLLD       $0x02, Y13, Y13
+	VPAND        Y1, Y13, Y13
+	VPOR         Y13, Y11, Y11
+	VPBROADCASTD 20(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 20(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 20(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 20(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      224(R12), Y10
+	VMOVUPS      256(R12), Y11
+	VMOVUPS      352(R12), Y12
+	VMOVUPS      384(R12), Y13
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPAND        Y1, Y13, Y13
+	VPOR         Y13, Y11, Y11
+	VPBROADCASTD 24(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 24(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 24(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 24(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      288(R12), Y10
+	VMOVUPS      320(R12), Y11
+	VMOVUPS      352(R12), Y12
+	VMOVUPS      384(R12), Y13
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x02, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPSRLD       $0x02, Y13, Y13
+	VPAND        Y1, Y13, Y13
+	VPOR         Y13, Y11, Y11
+	VPBROADCASTD 28(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 28(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 28(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 28(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VCVTPH2PS    (R8), Y10
+	VPMOVSXBD    16(R12), Y11
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y11, Y10, Y10
+	VCVTPH2PS    16(R8), Y11
+	VPMOVSXBD    24(R12), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VBROADCASTSS (R10), Y12
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y11, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R10), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y11, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VBROADCASTSS 8(R10), Y2
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y2, Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VADDPS       (AX)(CX*2), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y11, Y7, Y7
+	VADDPS       32(AX)(CX*2), Y7, Y7
+	VMOVUPS      Y6, (AX)(CX*2)
+	VMOVUPS      Y7, 32(AX)(CX*2)
+	VBROADCASTSS 12(R10), Y2
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y2, Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VADDPS       (DX), Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y11, Y9, Y9
+	VADDPS       32(DX), Y9, Y9
+	VMOVUPS      Y8, (DX)
+	VMOVUPS      Y9, 32(DX)
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R10)(R13*4), R10
+	ADDQ         $+32, BX
+	ADDQ         $+32, DI
+	ADDQ         $+416, R12
+	SUBQ         $+32, R14
+	JNZ          unit4
+	MOVQ         R12, R8
+	TESTQ        R9, R9
+	JNZ          block4
+
+	// the next rows are 4 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+16, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+16, 24(SP)
+	SUBQ   $+4, (SP)
+	JMP    tiles
+
+tile3:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC3
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*2)
+	VMOVUPS Y2, 32(AX)(CX*2)
+
+fromC3:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ start_base+80(FP), R9
+	MOVQ 24(SP), R8
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+
+block3:
+	// a block has some of the k elements
+	LEAQ    32(SI), R10
+	MOVQ    $0x00000100, R11
+	MOVQ    DI, R12
+	CMPQ    DI, R11
+	CMOVQGT R11, R12
+	SUBQ    R12, DI
+
+unit3:
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPSRAD       $0x02, Y2, Y2
+	VPBROADCASTD (R8)(R9*1), Y3
+	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPSRAD       $0x02, Y4, Y4
+	VPBROADCASTD 4(R8)(R9*1), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 8(R8)(R9*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPBROADCASTD 8(R8)(R9*1), Y7
+	VPSRAD       $0x02, Y7, Y7
+	VMOVUPS      32(R10), Y8
+	VMOVUPS      64(R10), Y9
+	VMOVUPS      160(R10), Y10
+	VMOVUPS      192(R10), Y11
+	VPAND        Y0, Y8, Y8
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPAND        Y0, Y9, Y9
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPBROADCASTD (DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD (DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD (DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      96(R10), Y8
+	VMOVUPS      128(R10), Y9
+	VMOVUPS      160(R10), Y10
+	VMOVUPS      192(R10), Y11
+	VPAND        Y0, Y8, Y8
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPAND        Y0, Y9, Y9
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPBROADCASTD 4(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 4(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 4(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      32(R10), Y8
+	VMOVUPS      64(R10), Y9
+	VMOVUPS      160(R10), Y10
+	VMOVUPS      192(R10), Y11
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPBROADCASTD 8(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 8(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 8(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      96(R10), Y8
+	VMOVUPS      128(R10), Y9
+	VMOVUPS      160(R10), Y10
+	VMOVUPS      192(R10), Y11
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPBROADCASTD 12(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 12(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 12(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VCVTPH2PS    (SI), Y8
+	VPMOVSXBD    (R10), Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VCVTPH2PS    16(SI), Y9
+	VPMOVSXBD    8(R10), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y10, Y9, Y9
+	VBROADCASTSS (R8), Y10
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y10, Y3, Y3
+	VMULPS       Y9, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R8), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y9, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VBROADCASTSS 8(R8), Y2
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y2, Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VADDPS       (AX)(CX*2), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y9, Y7, Y7
+	VADDPS       32(AX)(CX*2), Y7, Y7
+	VMOVUPS      Y6, (AX)(CX*2)
+	VMOVUPS      Y7, 32(AX)(CX*2)
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (R8)(R11*4), R8
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPSRAD       $0x02, Y2, Y2
+	VPBROADCASTD (R8)(R9*1), Y3
+	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPSRAD       $0x02, Y4, Y4
+	VPBROADCASTD 4(R8)(R9*1), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VPBROADCASTD 8(R8)(R9*1), Y6
+	VPSRAD       $0x02, Y6, Y6
+	VPBROADCASTD 8(R8)(R9*1), Y7
+	VPSRAD       $0x02, Y7, Y7
+	VMOVUPS      224(R10), Y8
+	VMOVUPS      256(R10), Y9
+	VMOVUPS      352(R10), Y10
+	VMOVUPS      384(R10), Y11
+	VPAND        Y0, Y8, Y8
+	VPSLLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPAND        Y0, Y9, Y9
+	VPSLLD       $0x04, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPBROADCASTD 16(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 16(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 16(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      288(R10), Y8
+	VMOVUPS      320(R10), Y9
+	VMOVUPS      352(R10), Y10
+	VMOVUPS      384(R10), Y11
+	VPAND        Y0, Y8, Y8
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPAND        Y0, Y9, Y9
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPBROADCASTD 20(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 20(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 20(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      224(R10), Y8
+	VMOVUPS      256(R10), Y9
+	VMOVUPS      352(R10), Y10
+	VMOVUPS      384(R10), Y11
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPBROADCASTD 24(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 24(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 24(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      288(R10), Y8
+	VMOVUPS      320(R10), Y9
+	VMOVUPS      352(R10), Y10
+	VMOVUPS      384(R10), Y11
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y1, Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPBROADCASTD 28(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 28(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 28(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VCVTPH2PS    (SI), Y8
+	VPMOVSXBD    16(R10), Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VCVTPH2PS    16(SI), Y9
+	VPMOVSXBD    24(R10), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y10, Y9, Y9
+	VBROADCASTSS (R8), Y10
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y10, Y3, Y3
+	VMULPS       Y9, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R8), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y9, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VBROADCASTSS 8(R8), Y2
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y2, Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VADDPS       (AX)(CX*2), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y9, Y7, Y7
+	VADDPS       32(AX)(CX*2), Y7, Y7
+	VMOVUPS      Y6, (AX)(CX*2)
+	VMOVUPS      Y7, 32(AX)(CX*2)
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (R8)(R11*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+416, R10
+	SUBQ         $+32, R12
+	JNZ          unit3
+	MOVQ         R10, SI
+	TESTQ        DI, DI
+	JNZ          block3
+
+	// the next rows are 3 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+3, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+12, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+12, 24(SP)
+	SUBQ   $+3, (SP)
+	JMP    tiles
+
+tile2:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC2
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+
+fromC2:
+	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
+	MOVQ b_base+112(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ start_base+80(FP), R9
+	MOVQ 24(SP), R8
+	MOVQ scale_base+56(FP), R10
+	SUBQ R10, R9
+
+block2:
+	// a block has some of the k elements
+	LEAQ    32(SI), R10
+	MOVQ    $0x00000100, R11
+	MOVQ    DI, R12
+	CMPQ    DI, R11
+	CMOVQGT R11, R12
+	SUBQ    R12, DI
+
+unit2:
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPSRAD       $0x02, Y2, Y2
+	VPBROADCASTD (R8)(R9*1), Y3
+	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPSRAD       $0x02, Y4, Y4
+	VPBROADCASTD 4(R8)(R9*1), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VMOVUPS      32(R10), Y6
+	VMOVUPS      64(R10), Y7
+	VMOVUPS      160(R10), Y8
+	VMOVUPS      192(R10), Y9
+	VPAND        Y0, Y6, Y6
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPAND        Y0, Y7, Y7
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPBROADCASTD (DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD (DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      96(R10), Y6
+	VMOVUPS      128(R10), Y7
+	VMOVUPS      160(R10), Y8
+	VMOVUPS      192(R10), Y9
+	VPAND        Y0, Y6, Y6
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPAND        Y0, Y7, Y7
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPBROADCASTD 4(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 4(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      32(R10), Y6
+	VMOVUPS      64(R10), Y7
+	VMOVUPS      160(R10), Y8
+	VMOVUPS      192(R10), Y9
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPBROADCASTD 8(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 8(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      96(R10), Y6
+	VMOVUPS      128(R10), Y7
+	VMOVUPS      160(R10), Y8
+	VMOVUPS      192(R10), Y9
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPBROADCASTD 12(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 12(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VCVTPH2PS    (SI), Y6
+	VPMOVSXBD    (R10), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VCVTPH2PS    16(SI), Y7
+	VPMOVSXBD    8(R10), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS (R8), Y8
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y7, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R8), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (R8)(R11*4), R8
+	VPBROADCASTD (R8)(R9*1), Y2
+	VPSRAD       $0x02, Y2, Y2
+	VPBROADCASTD (R8)(R9*1), Y3
+	VPSRAD       $0x02, Y3, Y3
+	VPBROADCASTD 4(R8)(R9*1), Y4
+	VPSRAD       $0x02, Y4, Y4
+	VPBROADCASTD 4(R8)(R9*1), Y5
+	VPSRAD       $0x02, Y5, Y5
+	VMOVUPS      224(R10), Y6
+	VMOVUPS      256(R10), Y7
+	VMOVUPS      352(R10), Y8
+	VMOVUPS      384(R10), Y9
+	VPAND        Y0, Y6, Y6
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPAND        Y0, Y7, Y7
+	VPSLLD       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPBROADCASTD 16(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 16(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      288(R10), Y6
+	VMOVUPS      320(R10), Y7
+	VMOVUPS      352(R10), Y8
+	VMOVUPS      384(R10), Y9
+	VPAND        Y0, Y6, Y6
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPAND        Y0, Y7, Y7
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPBROADCASTD 20(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 20(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      224(R10), Y6
+	VMOVUPS      256(R10), Y7
+	VMOVUPS      352(R10), Y8
+	VMOVUPS      384(R10), Y9
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPBROADCASTD 24(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 24(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      288(R10), Y6
+	VMOVUPS      320(R10), Y7
+	VMOVUPS      352(R10), Y8
+	VMOVUPS      384(R10), Y9
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPBROADCASTD 28(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 28(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VCVTPH2PS    (SI), Y6
+	VPMOVSXBD    16(R10), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VCVTPH2PS    16(SI), Y7
+	VPMOVSXBD    24(R10), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS (R8), Y8
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y7, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VBROADCASTSS 4(R8), Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VADDPS       (AX)(CX*1), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VADDPS       32(AX)(CX*1), Y5, Y5
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (R8)(R11*4), R8
+	ADDQ         $+32, DX
+	ADDQ         $+416, R10
+	SUBQ         $+32, R12
+	JNZ          unit2
+	MOVQ         R10, SI
+	TESTQ        DI, DI
+	JNZ          block2
+
+	// the next rows are 2 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+2, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+8, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+8, 24(SP)
+	SUBQ   $+2, (SP)
+	JMP    tiles
+
+tile1:
+	MOVQ    ldc+168(FP), CX
+	MOVQ    16(SP), AX
+	SHLQ    $0x02, CX
+	CMPQ    add+136(FP), $+0
+	JNE     fromC1
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y2, 32(AX)
+
+fromC1:
+	MOVQ lda+48(FP), CX
+	MOVQ 8(SP), CX
+	MOVQ b_base+112(FP), DX
+	MOVQ k+8(FP), BX
+	MOVQ start_base+80(FP), DI
+	MOVQ 24(SP), SI
+	MOVQ scale_base+56(FP), R8
+	SUBQ R8, DI
+
+block1:
+	// a block has some of the k elements
+	LEAQ    32(DX), R8
+	MOVQ    $0x00000100, R9
+	MOVQ    BX, R10
+	CMPQ    BX, R9
+	CMOVQGT R9, R10
+	SUBQ    R10, BX
+
+unit1:
+	VPBROADCASTD (SI)(DI*1), Y2
+	VPSRAD       $0x02, Y2, Y2
+	VPBROADCASTD (SI)(DI*1), Y3
+	VPSRAD       $0x02, Y3, Y3
+	VMOVUPS      32(R8), Y4
+	VMOVUPS      64(R8), Y5
+	VMOVUPS      160(R8), Y6
+	VMOVUPS      192(R8), Y7
+	VPAND        Y0, Y4, Y4
+	VPSLLD       $0x04, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPAND        Y0, Y5, Y5
+	VPSLLD       $0x04, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD (CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      96(R8), Y4
+	VMOVUPS      128(R8), Y5
+	VMOVUPS      160(R8), Y6
+	VMOVUPS      192(R8), Y7
+	VPAND        Y0, Y4, Y4
+	VPSLLD       $0x02, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPAND        Y0, Y5, Y5
+	VPSLLD       $0x02, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 4(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      32(R8), Y4
+	VMOVUPS      64(R8), Y5
+	VMOVUPS      160(R8), Y6
+	VMOVUPS      192(R8), Y7
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 8(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      96(R8), Y4
+	VMOVUPS      128(R8), Y5
+	VMOVUPS      160(R8), Y6
+	VMOVUPS      192(R8), Y7
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 12(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VCVTPH2PS    (DX), Y4
+	VPMOVSXBD    (R8), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VCVTPH2PS    16(DX), Y5
+	VPMOVSXBD    8(R8), Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VBROADCASTSS (SI), Y6
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	MOVQ         ldscale+104(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	VPBROADCASTD (SI)(DI*1), Y2
+	VPSRAD       $0x02, Y2, Y2
+	VPBROADCASTD (SI)(DI*1), Y3
+	VPSRAD       $0x02, Y3, Y3
+	VMOVUPS      224(R8), Y4
+	VMOVUPS      256(R8), Y5
+	VMOVUPS      352(R8), Y6
+	VMOVUPS      384(R8), Y7
+	VPAND        Y0, Y4, Y4
+	VPSLLD       $0x04, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPAND        Y0, Y5, Y5
+	VPSLLD       $0x04, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 16(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      288(R8), Y4
+	VMOVUPS      320(R8), Y5
+	VMOVUPS      352(R8), Y6
+	VMOVUPS      384(R8), Y7
+	VPAND        Y0, Y4, Y4
+	VPSLLD       $0x02, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPAND        Y0, Y5, Y5
+	VPSLLD       $0x02, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 20(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      224(R8), Y4
+	VMOVUPS      256(R8), Y5
+	VMOVUPS      352(R8), Y6
+	VMOVUPS      384(R8), Y7
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 24(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      288(R8), Y4
+	VMOVUPS      320(R8), Y5
+	VMOVUPS      352(R8), Y6
+	VMOVUPS      384(R8), Y7
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y4
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 28(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VCVTPH2PS    (DX), Y4
+	VPMOVSXBD    16(R8), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VCVTPH2PS    16(DX), Y5
+	VPMOVSXBD    24(R8), Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VBROADCASTSS (SI), Y6
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VADDPS       (AX), Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       32(AX), Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	MOVQ         ldscale+104(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	ADDQ         $+32, CX
+	ADDQ         $+416, R8
+	SUBQ         $+32, R10
+	JNZ          unit1
+	MOVQ         R8, DX
+	TESTQ        BX, BX
+	JNZ          block1
+
+	// the next rows are 1 further
+	MOVQ   lda+48(FP), AX
+	IMUL3Q $+1, AX, AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+168(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 16(SP)
+	ADDQ   $+4, 24(SP)
+	SUBQ   $+1, (SP)
+	JMP    tiles
+
+done:
+	VZEROUPPER
+	RET
+
+DATA f32x8_30303030<>+0(SB)/4, $0x30303030
+DATA f32x8_30303030<>+4(SB)/4, $0x30303030
+DATA f32x8_30303030<>+8(SB)/4, $0x30303030
+DATA f32x8_30303030<>+12(SB)/4, $0x30303030
+DATA f32x8_30303030<>+16(SB)/4, $0x30303030
+DATA f32x8_30303030<>+20(SB)/4, $0x30303030
+DATA f32x8_30303030<>+24(SB)/4, $0x30303030
+DATA f32x8_30303030<>+28(SB)/4, $0x30303030
+GLOBL f32x8_30303030<>(SB), RODATA|NOPTR, $32
+
 // func blocks6KAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, CMOV, F16C
 TEXT ·blocks6KAVX2F16C(SB), NOSPLIT, $32-176
@@ -3088,13 +7462,3 @@ unit1:
 done:
 	VZEROUPPER
 	RET
-
-DATA f32x8_30303030<>+0(SB)/4, $0x30303030
-DATA f32x8_30303030<>+4(SB)/4, $0x30303030
-DATA f32x8_30303030<>+8(SB)/4, $0x30303030
-DATA f32x8_30303030<>+12(SB)/4, $0x30303030
-DATA f32x8_30303030<>+16(SB)/4, $0x30303030
-DATA f32x8_30303030<>+20(SB)/4, $0x30303030
-DATA f32x8_30303030<>+24(SB)/4, $0x30303030
-DATA f32x8_30303030<>+28(SB)/4, $0x30303030
-GLOBL f32x8_30303030<>(SB), RODATA|NOPTR, $32

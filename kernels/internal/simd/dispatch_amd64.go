@@ -906,6 +906,8 @@ func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32,
 	switch chosen[KernelInt8Quads][isa&isaMask] {
 	case 0:
 		int8QuadsAVX512VNNI(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, add, c, ldc)
+	case 1:
+		int8QuadsAVX2VNNI(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, add, c, ldc)
 	default:
 		int8QuadsGeneric(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, add, c, ldc)
 	}
@@ -1005,6 +1007,8 @@ func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []
 	case 1:
 		blocks8AVX512(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
 	case 2:
+		blocks8AVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	case 3:
 		blocks8AVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
 	default:
 		blocks8Generic(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
@@ -1026,6 +1030,8 @@ func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []
 	case 1:
 		blocks4AVX512(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
 	case 2:
+		blocks4AVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	case 3:
 		blocks4AVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
 	default:
 		blocks4Generic(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
@@ -1047,6 +1053,8 @@ func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32,
 	case 1:
 		blocks4KAVX512(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
 	case 2:
+		blocks4KAVX2VNNIF16C(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
+	case 3:
 		blocks4KAVX2F16C(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
 	default:
 		blocks4KGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
@@ -1068,6 +1076,8 @@ func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start [
 	case 1:
 		blocks6KAVX512(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
 	case 2:
+		blocks6KAVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+	case 3:
 		blocks6KAVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
 	default:
 		blocks6KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)

@@ -268,6 +268,7 @@ var implementations = [numKernels][]Implementation{
 	},
 	KernelInt8Quads: {
 		{Name: "avx512vnni", ISA: AVX512, Needs: AVX512VNNI, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2vnni", ISA: AVX2, Needs: AVXVNNI, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
 	KernelInt8Pairs: {
@@ -296,24 +297,28 @@ var implementations = [numKernels][]Implementation{
 	KernelBlocks8: {
 		{Name: "avx512vnni", ISA: AVX512, Needs: AVX512VNNI, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2vnnif16c", ISA: AVX2, Needs: AVXVNNI | F16C, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "avx2f16c", ISA: AVX2, Needs: F16C, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
 	KernelBlocks4: {
 		{Name: "avx512vnni", ISA: AVX512, Needs: AVX512VNNI, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2vnnif16c", ISA: AVX2, Needs: AVXVNNI | F16C, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "avx2f16c", ISA: AVX2, Needs: F16C, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
 	KernelBlocks4K: {
 		{Name: "avx512vnni", ISA: AVX512, Needs: AVX512VNNI, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2vnnif16c", ISA: AVX2, Needs: AVXVNNI | F16C, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "avx2f16c", ISA: AVX2, Needs: F16C, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
 	KernelBlocks6K: {
 		{Name: "avx512vnni", ISA: AVX512, Needs: AVX512VNNI, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2vnnif16c", ISA: AVX2, Needs: AVXVNNI | F16C, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "avx2f16c", ISA: AVX2, Needs: F16C, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},

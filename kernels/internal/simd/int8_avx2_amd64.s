@@ -4,6 +4,1594 @@
 
 #include "textflag.h"
 
+// func int8QuadsAVX2VNNI(m int, k int, block int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight []float32, bias []float32, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, AVXVNNI, CMOV
+TEXT ·int8QuadsAVX2VNNI(SB), NOSPLIT, $448-232
+	MOVQ m+0(FP), AX
+	MOVQ AX, 416(SP)
+	MOVQ a_base+32(FP), AX
+	MOVQ AX, 424(SP)
+	MOVQ c_base+200(FP), AX
+	MOVQ AX, 432(SP)
+	MOVQ scale_base+64(FP), AX
+	MOVQ AX, 440(SP)
+
+tiles:
+	MOVQ 416(SP), AX
+	CMPQ AX, $+12
+	JGE  tile6
+	CMPQ AX, $+6
+	JLE  pick
+
+	// between one tile and two: halve, rounding up
+	ADDQ $+1, AX
+	SHRQ $0x01, AX
+
+pick:
+	CMPQ AX, $+1
+	JLT  done
+	JEQ  tile1
+	CMPQ AX, $+2
+	JEQ  tile2
+	CMPQ AX, $+3
+	JEQ  tile3
+	CMPQ AX, $+4
+	JEQ  tile4
+	CMPQ AX, $+5
+	JEQ  tile5
+
+tile6:
+	MOVQ    ldc+224(FP), CX
+	MOVQ    432(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	LEAQ    31(SP), BX
+	ANDQ    $-32, BX
+	CMPQ    add+192(FP), $+0
+	JNE     fromC6
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y0, 32(BX)
+	VMOVUPS Y0, 64(BX)
+	VMOVUPS Y0, 96(BX)
+	VMOVUPS Y0, 128(BX)
+	VMOVUPS Y0, 160(BX)
+	VMOVUPS Y0, 192(BX)
+	VMOVUPS Y0, 224(BX)
+	VMOVUPS Y0, 256(BX)
+	VMOVUPS Y0, 288(BX)
+	VMOVUPS Y0, 320(BX)
+	VMOVUPS Y0, 352(BX)
+	JMP     started6
+
+fromC6:
+	VMOVUPS (AX), Y0
+	VMOVUPS Y0, (BX)
+	VMOVUPS 32(AX), Y0
+	VMOVUPS Y0, 32(BX)
+	VMOVUPS (AX)(CX*1), Y0
+	VMOVUPS Y0, 64(BX)
+	VMOVUPS 32(AX)(CX*1), Y0
+	VMOVUPS Y0, 96(BX)
+	VMOVUPS (AX)(CX*2), Y0
+	VMOVUPS Y0, 128(BX)
+	VMOVUPS 32(AX)(CX*2), Y0
+	VMOVUPS Y0, 160(BX)
+	VMOVUPS (DX), Y0
+	VMOVUPS Y0, 192(BX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS Y0, 224(BX)
+	VMOVUPS (DX)(CX*1), Y0
+	VMOVUPS Y0, 256(BX)
+	VMOVUPS 32(DX)(CX*1), Y0
+	VMOVUPS Y0, 288(BX)
+	VMOVUPS (DX)(CX*2), Y0
+	VMOVUPS Y0, 320(BX)
+	VMOVUPS 32(DX)(CX*2), Y0
+	VMOVUPS Y0, 352(BX)
+
+started6:
+	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (AX)(DX*1), DX
+	MOVQ b_base+120(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ block+16(FP), R8
+	SHRQ $0x02, DI
+	SHRQ $0x02, R8
+	MOVQ 440(SP), R9
+	MOVQ start_base+88(FP), R10
+	MOVQ scale_base+64(FP), R11
+	SUBQ R11, R10
+
+block6:
+	// a block has n of the k steps
+	MOVQ         R8, R11
+	CMPQ         DI, R11
+	CMOVQLT      DI, R11
+	SUBQ         R11, DI
+	VPBROADCASTD (R9)(R10*1), Y0
+	VPBROADCASTD (R9)(R10*1), Y1
+	VPBROADCASTD 4(R9)(R10*1), Y2
+	VPBROADCASTD 4(R9)(R10*1), Y3
+	VPBROADCASTD 8(R9)(R10*1), Y4
+	VPBROADCASTD 8(R9)(R10*1), Y5
+	VPBROADCASTD 12(R9)(R10*1), Y6
+	VPBROADCASTD 12(R9)(R10*1), Y7
+	VPBROADCASTD 16(R9)(R10*1), Y8
+	VPBROADCASTD 16(R9)(R10*1), Y9
+	VPBROADCASTD 20(R9)(R10*1), Y10
+	VPBROADCASTD 20(R9)(R10*1), Y11
+
+loop6:
+	VMOVUPS      (SI), Y12
+	VMOVUPS      32(SI), Y13
+	VPBROADCASTD (AX), Y14
+	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
+	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
+	VPBROADCASTD (AX)(CX*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD (AX)(CX*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD (DX), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD (DX)(CX*1), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPBROADCASTD (DX)(CX*2), Y14
+	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
+	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	VMOVUPS      64(SI), Y12
+	VMOVUPS      96(SI), Y13
+	VPBROADCASTD 4(AX), Y14
+	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
+	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
+	VPBROADCASTD 4(AX)(CX*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 4(AX)(CX*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 4(DX), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 4(DX)(CX*1), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPBROADCASTD 4(DX)(CX*2), Y14
+	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
+	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	VMOVUPS      128(SI), Y12
+	VMOVUPS      160(SI), Y13
+	VPBROADCASTD 8(AX), Y14
+	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
+	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
+	VPBROADCASTD 8(AX)(CX*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 8(AX)(CX*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 8(DX), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 8(DX)(CX*1), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPBROADCASTD 8(DX)(CX*2), Y14
+	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
+	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	VMOVUPS      192(SI), Y12
+	VMOVUPS      224(SI), Y13
+	VPBROADCASTD 12(AX), Y14
+	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
+	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
+	VPBROADCASTD 12(AX)(CX*1), Y14
+	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
+	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
+	VPBROADCASTD 12(AX)(CX*2), Y14
+	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
+	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
+	VPBROADCASTD 12(DX), Y14
+	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
+	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
+	VPBROADCASTD 12(DX)(CX*1), Y14
+	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
+	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
+	VPBROADCASTD 12(DX)(CX*2), Y14
+	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
+	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	ADDQ         $+16, AX
+	ADDQ         $+16, DX
+	ADDQ         $+256, SI
+	SUBQ         $+4, R11
+	JNZ          loop6
+	VBROADCASTSS (R9), Y12
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y0, Y0
+	VADDPS       (BX), Y0, Y0
+	VMOVUPS      Y0, (BX)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y12, Y1, Y1
+	VADDPS       32(BX), Y1, Y1
+	VMOVUPS      Y1, 32(BX)
+	VBROADCASTSS 4(R9), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       64(BX), Y2, Y2
+	VMOVUPS      Y2, 64(BX)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       96(BX), Y3, Y3
+	VMOVUPS      Y3, 96(BX)
+	VBROADCASTSS 8(R9), Y0
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       128(BX), Y4, Y4
+	VMOVUPS      Y4, 128(BX)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VADDPS       160(BX), Y5, Y5
+	VMOVUPS      Y5, 160(BX)
+	VBROADCASTSS 12(R9), Y0
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VADDPS       192(BX), Y6, Y6
+	VMOVUPS      Y6, 192(BX)
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VADDPS       224(BX), Y7, Y7
+	VMOVUPS      Y7, 224(BX)
+	VBROADCASTSS 16(R9), Y0
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y0, Y8, Y8
+	VADDPS       256(BX), Y8, Y8
+	VMOVUPS      Y8, 256(BX)
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y0, Y9, Y9
+	VADDPS       288(BX), Y9, Y9
+	VMOVUPS      Y9, 288(BX)
+	VBROADCASTSS 20(R9), Y0
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y0, Y10, Y10
+	VADDPS       320(BX), Y10, Y10
+	VMOVUPS      Y10, 320(BX)
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y0, Y11, Y11
+	VADDPS       352(BX), Y11, Y11
+	VMOVUPS      Y11, 352(BX)
+	MOVQ         ldscale+112(FP), R11
+	LEAQ         (R9)(R11*4), R9
+	TESTQ        DI, DI
+	JNZ          block6
+	MOVQ         ldc+224(FP), CX
+	MOVQ         432(SP), AX
+	SHLQ         $0x02, CX
+	LEAQ         (CX)(CX*2), DX
+	LEAQ         (AX)(DX*1), DX
+	MOVQ         weight_len+152(FP), SI
+	TESTQ        SI, SI
+	JZ           plain6
+	MOVQ         bias_len+176(FP), SI
+	TESTQ        SI, SI
+	JZ           scaled6
+	MOVQ         weight_base+144(FP), SI
+	VMOVUPS      (SI), Y0
+	MOVQ         bias_base+168(FP), SI
+	VMOVUPS      (SI), Y1
+	VMOVUPS      (BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      64(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      128(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*2)
+	VMOVUPS      192(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (DX)
+	VMOVUPS      256(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (DX)(CX*1)
+	VMOVUPS      320(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (DX)(CX*2)
+	MOVQ         weight_base+144(FP), SI
+	VMOVUPS      32(SI), Y0
+	MOVQ         bias_base+168(FP), SI
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      32(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      96(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)(CX*1)
+	VMOVUPS      160(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)(CX*2)
+	VMOVUPS      224(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(DX)
+	VMOVUPS      288(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(DX)(CX*1)
+	VMOVUPS      352(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(DX)(CX*2)
+	JMP          end6
+
+scaled6:
+	MOVQ    weight_base+144(FP), SI
+	VMOVUPS (SI), Y0
+	VMOVUPS (BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 64(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*1)
+	VMOVUPS 128(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*2)
+	VMOVUPS 192(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DX)
+	VMOVUPS 256(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DX)(CX*1)
+	VMOVUPS 320(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DX)(CX*2)
+	MOVQ    weight_base+144(FP), SI
+	VMOVUPS 32(SI), Y0
+	VMOVUPS 32(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 96(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS 160(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(CX*2)
+	VMOVUPS 224(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(DX)
+	VMOVUPS 288(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS 352(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(DX)(CX*2)
+	JMP     end6
+
+plain6:
+	VMOVUPS (BX), Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 64(BX), Y0
+	VMOVUPS Y0, (AX)(CX*1)
+	VMOVUPS 128(BX), Y0
+	VMOVUPS Y0, (AX)(CX*2)
+	VMOVUPS 192(BX), Y0
+	VMOVUPS Y0, (DX)
+	VMOVUPS 256(BX), Y0
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS 320(BX), Y0
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS 32(BX), Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 96(BX), Y0
+	VMOVUPS Y0, 32(AX)(CX*1)
+	VMOVUPS 160(BX), Y0
+	VMOVUPS Y0, 32(AX)(CX*2)
+	VMOVUPS 224(BX), Y0
+	VMOVUPS Y0, 32(DX)
+	VMOVUPS 288(BX), Y0
+	VMOVUPS Y0, 32(DX)(CX*1)
+	VMOVUPS 352(BX), Y0
+	VMOVUPS Y0, 32(DX)(CX*2)
+
+end6:
+	// the next rows are 6 further
+	MOVQ   lda+56(FP), AX
+	IMUL3Q $+6, AX, AX
+	ADDQ   AX, 424(SP)
+	MOVQ   ldc+224(FP), AX
+	IMUL3Q $+24, AX, AX
+	ADDQ   AX, 432(SP)
+	ADDQ   $+24, 440(SP)
+	SUBQ   $+6, 416(SP)
+	JMP    tiles
+
+tile5:
+	MOVQ    ldc+224(FP), CX
+	MOVQ    432(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	LEAQ    31(SP), BX
+	ANDQ    $-32, BX
+	CMPQ    add+192(FP), $+0
+	JNE     fromC5
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y0, 32(BX)
+	VMOVUPS Y0, 64(BX)
+	VMOVUPS Y0, 96(BX)
+	VMOVUPS Y0, 128(BX)
+	VMOVUPS Y0, 160(BX)
+	VMOVUPS Y0, 192(BX)
+	VMOVUPS Y0, 224(BX)
+	VMOVUPS Y0, 256(BX)
+	VMOVUPS Y0, 288(BX)
+	JMP     started5
+
+fromC5:
+	VMOVUPS (AX), Y0
+	VMOVUPS Y0, (BX)
+	VMOVUPS 32(AX), Y0
+	VMOVUPS Y0, 32(BX)
+	VMOVUPS (AX)(CX*1), Y0
+	VMOVUPS Y0, 64(BX)
+	VMOVUPS 32(AX)(CX*1), Y0
+	VMOVUPS Y0, 96(BX)
+	VMOVUPS (AX)(CX*2), Y0
+	VMOVUPS Y0, 128(BX)
+	VMOVUPS 32(AX)(CX*2), Y0
+	VMOVUPS Y0, 160(BX)
+	VMOVUPS (DX), Y0
+	VMOVUPS Y0, 192(BX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS Y0, 224(BX)
+	VMOVUPS (DX)(CX*1), Y0
+	VMOVUPS Y0, 256(BX)
+	VMOVUPS 32(DX)(CX*1), Y0
+	VMOVUPS Y0, 288(BX)
+
+started5:
+	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (AX)(DX*1), DX
+	MOVQ b_base+120(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ block+16(FP), R8
+	SHRQ $0x02, DI
+	SHRQ $0x02, R8
+	MOVQ 440(SP), R9
+	MOVQ start_base+88(FP), R10
+	MOVQ scale_base+64(FP), R11
+	SUBQ R11, R10
+
+block5:
+	// a block has n of the k steps
+	MOVQ         R8, R11
+	CMPQ         DI, R11
+	CMOVQLT      DI, R11
+	SUBQ         R11, DI
+	VPBROADCASTD (R9)(R10*1), Y0
+	VPBROADCASTD (R9)(R10*1), Y1
+	VPBROADCASTD 4(R9)(R10*1), Y2
+	VPBROADCASTD 4(R9)(R10*1), Y3
+	VPBROADCASTD 8(R9)(R10*1), Y4
+	VPBROADCASTD 8(R9)(R10*1), Y5
+	VPBROADCASTD 12(R9)(R10*1), Y6
+	VPBROADCASTD 12(R9)(R10*1), Y7
+	VPBROADCASTD 16(R9)(R10*1), Y8
+	VPBROADCASTD 16(R9)(R10*1), Y9
+
+loop5:
+	VMOVUPS      (SI), Y10
+	VMOVUPS      32(SI), Y11
+	VPBROADCASTD (AX), Y12
+	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
+	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
+	VPBROADCASTD (AX)(CX*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD (AX)(CX*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD (DX), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD (DX)(CX*1), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      64(SI), Y10
+	VMOVUPS      96(SI), Y11
+	VPBROADCASTD 4(AX), Y12
+	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
+	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
+	VPBROADCASTD 4(AX)(CX*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 4(AX)(CX*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 4(DX), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 4(DX)(CX*1), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      128(SI), Y10
+	VMOVUPS      160(SI), Y11
+	VPBROADCASTD 8(AX), Y12
+	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
+	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
+	VPBROADCASTD 8(AX)(CX*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 8(AX)(CX*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 8(DX), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 8(DX)(CX*1), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      192(SI), Y10
+	VMOVUPS      224(SI), Y11
+	VPBROADCASTD 12(AX), Y12
+	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
+	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
+	VPBROADCASTD 12(AX)(CX*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 12(AX)(CX*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 12(DX), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 12(DX)(CX*1), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	ADDQ         $+16, AX
+	ADDQ         $+16, DX
+	ADDQ         $+256, SI
+	SUBQ         $+4, R11
+	JNZ          loop5
+	VBROADCASTSS (R9), Y10
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y10, Y0, Y0
+	VADDPS       (BX), Y0, Y0
+	VMOVUPS      Y0, (BX)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y10, Y1, Y1
+	VADDPS       32(BX), Y1, Y1
+	VMOVUPS      Y1, 32(BX)
+	VBROADCASTSS 4(R9), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       64(BX), Y2, Y2
+	VMOVUPS      Y2, 64(BX)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       96(BX), Y3, Y3
+	VMOVUPS      Y3, 96(BX)
+	VBROADCASTSS 8(R9), Y0
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       128(BX), Y4, Y4
+	VMOVUPS      Y4, 128(BX)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VADDPS       160(BX), Y5, Y5
+	VMOVUPS      Y5, 160(BX)
+	VBROADCASTSS 12(R9), Y0
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VADDPS       192(BX), Y6, Y6
+	VMOVUPS      Y6, 192(BX)
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VADDPS       224(BX), Y7, Y7
+	VMOVUPS      Y7, 224(BX)
+	VBROADCASTSS 16(R9), Y0
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y0, Y8, Y8
+	VADDPS       256(BX), Y8, Y8
+	VMOVUPS      Y8, 256(BX)
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y0, Y9, Y9
+	VADDPS       288(BX), Y9, Y9
+	VMOVUPS      Y9, 288(BX)
+	MOVQ         ldscale+112(FP), R11
+	LEAQ         (R9)(R11*4), R9
+	TESTQ        DI, DI
+	JNZ          block5
+	MOVQ         ldc+224(FP), CX
+	MOVQ         432(SP), AX
+	SHLQ         $0x02, CX
+	LEAQ         (CX)(CX*2), DX
+	LEAQ         (AX)(DX*1), DX
+	MOVQ         weight_len+152(FP), SI
+	TESTQ        SI, SI
+	JZ           plain5
+	MOVQ         bias_len+176(FP), SI
+	TESTQ        SI, SI
+	JZ           scaled5
+	MOVQ         weight_base+144(FP), SI
+	VMOVUPS      (SI), Y0
+	MOVQ         bias_base+168(FP), SI
+	VMOVUPS      (SI), Y1
+	VMOVUPS      (BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      64(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      128(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*2)
+	VMOVUPS      192(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (DX)
+	VMOVUPS      256(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (DX)(CX*1)
+	MOVQ         weight_base+144(FP), SI
+	VMOVUPS      32(SI), Y0
+	MOVQ         bias_base+168(FP), SI
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      32(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      96(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)(CX*1)
+	VMOVUPS      160(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)(CX*2)
+	VMOVUPS      224(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(DX)
+	VMOVUPS      288(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(DX)(CX*1)
+	JMP          end5
+
+scaled5:
+	MOVQ    weight_base+144(FP), SI
+	VMOVUPS (SI), Y0
+	VMOVUPS (BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 64(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*1)
+	VMOVUPS 128(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*2)
+	VMOVUPS 192(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DX)
+	VMOVUPS 256(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DX)(CX*1)
+	MOVQ    weight_base+144(FP), SI
+	VMOVUPS 32(SI), Y0
+	VMOVUPS 32(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 96(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS 160(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(CX*2)
+	VMOVUPS 224(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(DX)
+	VMOVUPS 288(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(DX)(CX*1)
+	JMP     end5
+
+plain5:
+	VMOVUPS (BX), Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 64(BX), Y0
+	VMOVUPS Y0, (AX)(CX*1)
+	VMOVUPS 128(BX), Y0
+	VMOVUPS Y0, (AX)(CX*2)
+	VMOVUPS 192(BX), Y0
+	VMOVUPS Y0, (DX)
+	VMOVUPS 256(BX), Y0
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS 32(BX), Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 96(BX), Y0
+	VMOVUPS Y0, 32(AX)(CX*1)
+	VMOVUPS 160(BX), Y0
+	VMOVUPS Y0, 32(AX)(CX*2)
+	VMOVUPS 224(BX), Y0
+	VMOVUPS Y0, 32(DX)
+	VMOVUPS 288(BX), Y0
+	VMOVUPS Y0, 32(DX)(CX*1)
+
+end5:
+	// the next rows are 5 further
+	MOVQ   lda+56(FP), AX
+	IMUL3Q $+5, AX, AX
+	ADDQ   AX, 424(SP)
+	MOVQ   ldc+224(FP), AX
+	IMUL3Q $+20, AX, AX
+	ADDQ   AX, 432(SP)
+	ADDQ   $+20, 440(SP)
+	SUBQ   $+5, 416(SP)
+	JMP    tiles
+
+tile4:
+	MOVQ    ldc+224(FP), CX
+	MOVQ    432(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    (CX)(CX*2), DX
+	LEAQ    (AX)(DX*1), DX
+	LEAQ    31(SP), BX
+	ANDQ    $-32, BX
+	CMPQ    add+192(FP), $+0
+	JNE     fromC4
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y0, 32(BX)
+	VMOVUPS Y0, 64(BX)
+	VMOVUPS Y0, 96(BX)
+	VMOVUPS Y0, 128(BX)
+	VMOVUPS Y0, 160(BX)
+	VMOVUPS Y0, 192(BX)
+	VMOVUPS Y0, 224(BX)
+	JMP     started4
+
+fromC4:
+	VMOVUPS (AX), Y0
+	VMOVUPS Y0, (BX)
+	VMOVUPS 32(AX), Y0
+	VMOVUPS Y0, 32(BX)
+	VMOVUPS (AX)(CX*1), Y0
+	VMOVUPS Y0, 64(BX)
+	VMOVUPS 32(AX)(CX*1), Y0
+	VMOVUPS Y0, 96(BX)
+	VMOVUPS (AX)(CX*2), Y0
+	VMOVUPS Y0, 128(BX)
+	VMOVUPS 32(AX)(CX*2), Y0
+	VMOVUPS Y0, 160(BX)
+	VMOVUPS (DX), Y0
+	VMOVUPS Y0, 192(BX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS Y0, 224(BX)
+
+started4:
+	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (AX)(DX*1), DX
+	MOVQ b_base+120(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ block+16(FP), R8
+	SHRQ $0x02, DI
+	SHRQ $0x02, R8
+	MOVQ 440(SP), R9
+	MOVQ start_base+88(FP), R10
+	MOVQ scale_base+64(FP), R11
+	SUBQ R11, R10
+
+block4:
+	// a block has n of the k steps
+	MOVQ         R8, R11
+	CMPQ         DI, R11
+	CMOVQLT      DI, R11
+	SUBQ         R11, DI
+	VPBROADCASTD (R9)(R10*1), Y0
+	VPBROADCASTD (R9)(R10*1), Y1
+	VPBROADCASTD 4(R9)(R10*1), Y2
+	VPBROADCASTD 4(R9)(R10*1), Y3
+	VPBROADCASTD 8(R9)(R10*1), Y4
+	VPBROADCASTD 8(R9)(R10*1), Y5
+	VPBROADCASTD 12(R9)(R10*1), Y6
+	VPBROADCASTD 12(R9)(R10*1), Y7
+
+loop4:
+	VMOVUPS      (SI), Y8
+	VMOVUPS      32(SI), Y9
+	VPBROADCASTD (AX), Y10
+	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
+	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
+	VPBROADCASTD (AX)(CX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD (AX)(CX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD (DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      64(SI), Y8
+	VMOVUPS      96(SI), Y9
+	VPBROADCASTD 4(AX), Y10
+	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
+	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
+	VPBROADCASTD 4(AX)(CX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 4(AX)(CX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 4(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      128(SI), Y8
+	VMOVUPS      160(SI), Y9
+	VPBROADCASTD 8(AX), Y10
+	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
+	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
+	VPBROADCASTD 8(AX)(CX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 8(AX)(CX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 8(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      192(SI), Y8
+	VMOVUPS      224(SI), Y9
+	VPBROADCASTD 12(AX), Y10
+	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
+	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
+	VPBROADCASTD 12(AX)(CX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 12(AX)(CX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 12(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	ADDQ         $+16, AX
+	ADDQ         $+16, DX
+	ADDQ         $+256, SI
+	SUBQ         $+4, R11
+	JNZ          loop4
+	VBROADCASTSS (R9), Y8
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y8, Y0, Y0
+	VADDPS       (BX), Y0, Y0
+	VMOVUPS      Y0, (BX)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y8, Y1, Y1
+	VADDPS       32(BX), Y1, Y1
+	VMOVUPS      Y1, 32(BX)
+	VBROADCASTSS 4(R9), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       64(BX), Y2, Y2
+	VMOVUPS      Y2, 64(BX)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       96(BX), Y3, Y3
+	VMOVUPS      Y3, 96(BX)
+	VBROADCASTSS 8(R9), Y0
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       128(BX), Y4, Y4
+	VMOVUPS      Y4, 128(BX)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VADDPS       160(BX), Y5, Y5
+	VMOVUPS      Y5, 160(BX)
+	VBROADCASTSS 12(R9), Y0
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VADDPS       192(BX), Y6, Y6
+	VMOVUPS      Y6, 192(BX)
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VADDPS       224(BX), Y7, Y7
+	VMOVUPS      Y7, 224(BX)
+	MOVQ         ldscale+112(FP), R11
+	LEAQ         (R9)(R11*4), R9
+	TESTQ        DI, DI
+	JNZ          block4
+	MOVQ         ldc+224(FP), CX
+	MOVQ         432(SP), AX
+	SHLQ         $0x02, CX
+	LEAQ         (CX)(CX*2), DX
+	LEAQ         (AX)(DX*1), DX
+	MOVQ         weight_len+152(FP), SI
+	TESTQ        SI, SI
+	JZ           plain4
+	MOVQ         bias_len+176(FP), SI
+	TESTQ        SI, SI
+	JZ           scaled4
+	MOVQ         weight_base+144(FP), SI
+	VMOVUPS      (SI), Y0
+	MOVQ         bias_base+168(FP), SI
+	VMOVUPS      (SI), Y1
+	VMOVUPS      (BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      64(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      128(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*2)
+	VMOVUPS      192(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (DX)
+	MOVQ         weight_base+144(FP), SI
+	VMOVUPS      32(SI), Y0
+	MOVQ         bias_base+168(FP), SI
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      32(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      96(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)(CX*1)
+	VMOVUPS      160(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)(CX*2)
+	VMOVUPS      224(BX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(DX)
+	JMP          end4
+
+scaled4:
+	MOVQ    weight_base+144(FP), SI
+	VMOVUPS (SI), Y0
+	VMOVUPS (BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 64(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*1)
+	VMOVUPS 128(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*2)
+	VMOVUPS 192(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (DX)
+	MOVQ    weight_base+144(FP), SI
+	VMOVUPS 32(SI), Y0
+	VMOVUPS 32(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 96(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS 160(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(CX*2)
+	VMOVUPS 224(BX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(DX)
+	JMP     end4
+
+plain4:
+	VMOVUPS (BX), Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 64(BX), Y0
+	VMOVUPS Y0, (AX)(CX*1)
+	VMOVUPS 128(BX), Y0
+	VMOVUPS Y0, (AX)(CX*2)
+	VMOVUPS 192(BX), Y0
+	VMOVUPS Y0, (DX)
+	VMOVUPS 32(BX), Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 96(BX), Y0
+	VMOVUPS Y0, 32(AX)(CX*1)
+	VMOVUPS 160(BX), Y0
+	VMOVUPS Y0, 32(AX)(CX*2)
+	VMOVUPS 224(BX), Y0
+	VMOVUPS Y0, 32(DX)
+
+end4:
+	// the next rows are 4 further
+	MOVQ   lda+56(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 424(SP)
+	MOVQ   ldc+224(FP), AX
+	IMUL3Q $+16, AX, AX
+	ADDQ   AX, 432(SP)
+	ADDQ   $+16, 440(SP)
+	SUBQ   $+4, 416(SP)
+	JMP    tiles
+
+tile3:
+	MOVQ    ldc+224(FP), CX
+	MOVQ    432(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    31(SP), DX
+	ANDQ    $-32, DX
+	CMPQ    add+192(FP), $+0
+	JNE     fromC3
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y0, 32(DX)
+	VMOVUPS Y0, 64(DX)
+	VMOVUPS Y0, 96(DX)
+	VMOVUPS Y0, 128(DX)
+	VMOVUPS Y0, 160(DX)
+	JMP     started3
+
+fromC3:
+	VMOVUPS (AX), Y0
+	VMOVUPS Y0, (DX)
+	VMOVUPS 32(AX), Y0
+	VMOVUPS Y0, 32(DX)
+	VMOVUPS (AX)(CX*1), Y0
+	VMOVUPS Y0, 64(DX)
+	VMOVUPS 32(AX)(CX*1), Y0
+	VMOVUPS Y0, 96(DX)
+	VMOVUPS (AX)(CX*2), Y0
+	VMOVUPS Y0, 128(DX)
+	VMOVUPS 32(AX)(CX*2), Y0
+	VMOVUPS Y0, 160(DX)
+
+started3:
+	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
+	MOVQ b_base+120(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ block+16(FP), DI
+	SHRQ $0x02, SI
+	SHRQ $0x02, DI
+	MOVQ 440(SP), R8
+	MOVQ start_base+88(FP), R9
+	MOVQ scale_base+64(FP), R10
+	SUBQ R10, R9
+
+block3:
+	// a block has n of the k steps
+	MOVQ         DI, R10
+	CMPQ         SI, R10
+	CMOVQLT      SI, R10
+	SUBQ         R10, SI
+	VPBROADCASTD (R8)(R9*1), Y0
+	VPBROADCASTD (R8)(R9*1), Y1
+	VPBROADCASTD 4(R8)(R9*1), Y2
+	VPBROADCASTD 4(R8)(R9*1), Y3
+	VPBROADCASTD 8(R8)(R9*1), Y4
+	VPBROADCASTD 8(R8)(R9*1), Y5
+
+loop3:
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y7
+	VPBROADCASTD (AX), Y8
+	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
+	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
+	VPBROADCASTD (AX)(CX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD (AX)(CX*2), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      64(BX), Y6
+	VMOVUPS      96(BX), Y7
+	VPBROADCASTD 4(AX), Y8
+	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
+	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
+	VPBROADCASTD 4(AX)(CX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 4(AX)(CX*2), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      128(BX), Y6
+	VMOVUPS      160(BX), Y7
+	VPBROADCASTD 8(AX), Y8
+	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
+	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
+	VPBROADCASTD 8(AX)(CX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 8(AX)(CX*2), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      192(BX), Y6
+	VMOVUPS      224(BX), Y7
+	VPBROADCASTD 12(AX), Y8
+	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
+	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
+	VPBROADCASTD 12(AX)(CX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 12(AX)(CX*2), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	ADDQ         $+16, AX
+	ADDQ         $+256, BX
+	SUBQ         $+4, R10
+	JNZ          loop3
+	VBROADCASTSS (R8), Y6
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y6, Y0, Y0
+	VADDPS       (DX), Y0, Y0
+	VMOVUPS      Y0, (DX)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y6, Y1, Y1
+	VADDPS       32(DX), Y1, Y1
+	VMOVUPS      Y1, 32(DX)
+	VBROADCASTSS 4(R8), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       64(DX), Y2, Y2
+	VMOVUPS      Y2, 64(DX)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       96(DX), Y3, Y3
+	VMOVUPS      Y3, 96(DX)
+	VBROADCASTSS 8(R8), Y0
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       128(DX), Y4, Y4
+	VMOVUPS      Y4, 128(DX)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VADDPS       160(DX), Y5, Y5
+	VMOVUPS      Y5, 160(DX)
+	MOVQ         ldscale+112(FP), R10
+	LEAQ         (R8)(R10*4), R8
+	TESTQ        SI, SI
+	JNZ          block3
+	MOVQ         ldc+224(FP), CX
+	MOVQ         432(SP), AX
+	SHLQ         $0x02, CX
+	MOVQ         weight_len+152(FP), BX
+	TESTQ        BX, BX
+	JZ           plain3
+	MOVQ         bias_len+176(FP), BX
+	TESTQ        BX, BX
+	JZ           scaled3
+	MOVQ         weight_base+144(FP), BX
+	VMOVUPS      (BX), Y0
+	MOVQ         bias_base+168(FP), BX
+	VMOVUPS      (BX), Y1
+	VMOVUPS      (DX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      64(DX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      128(DX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*2)
+	MOVQ         weight_base+144(FP), BX
+	VMOVUPS      32(BX), Y0
+	MOVQ         bias_base+168(FP), BX
+	VMOVUPS      32(BX), Y1
+	VMOVUPS      32(DX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      96(DX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)(CX*1)
+	VMOVUPS      160(DX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)(CX*2)
+	JMP          end3
+
+scaled3:
+	MOVQ    weight_base+144(FP), BX
+	VMOVUPS (BX), Y0
+	VMOVUPS (DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 64(DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*1)
+	VMOVUPS 128(DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*2)
+	MOVQ    weight_base+144(FP), BX
+	VMOVUPS 32(BX), Y0
+	VMOVUPS 32(DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 96(DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS 160(DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(CX*2)
+	JMP     end3
+
+plain3:
+	VMOVUPS (DX), Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS Y0, (AX)(CX*1)
+	VMOVUPS 128(DX), Y0
+	VMOVUPS Y0, (AX)(CX*2)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS Y0, 32(AX)(CX*1)
+	VMOVUPS 160(DX), Y0
+	VMOVUPS Y0, 32(AX)(CX*2)
+
+end3:
+	// the next rows are 3 further
+	MOVQ   lda+56(FP), AX
+	IMUL3Q $+3, AX, AX
+	ADDQ   AX, 424(SP)
+	MOVQ   ldc+224(FP), AX
+	IMUL3Q $+12, AX, AX
+	ADDQ   AX, 432(SP)
+	ADDQ   $+12, 440(SP)
+	SUBQ   $+3, 416(SP)
+	JMP    tiles
+
+tile2:
+	MOVQ    ldc+224(FP), CX
+	MOVQ    432(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    31(SP), DX
+	ANDQ    $-32, DX
+	CMPQ    add+192(FP), $+0
+	JNE     fromC2
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y0, 32(DX)
+	VMOVUPS Y0, 64(DX)
+	VMOVUPS Y0, 96(DX)
+	JMP     started2
+
+fromC2:
+	VMOVUPS (AX), Y0
+	VMOVUPS Y0, (DX)
+	VMOVUPS 32(AX), Y0
+	VMOVUPS Y0, 32(DX)
+	VMOVUPS (AX)(CX*1), Y0
+	VMOVUPS Y0, 64(DX)
+	VMOVUPS 32(AX)(CX*1), Y0
+	VMOVUPS Y0, 96(DX)
+
+started2:
+	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
+	MOVQ b_base+120(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ block+16(FP), DI
+	SHRQ $0x02, SI
+	SHRQ $0x02, DI
+	MOVQ 440(SP), R8
+	MOVQ start_base+88(FP), R9
+	MOVQ scale_base+64(FP), R10
+	SUBQ R10, R9
+
+block2:
+	// a block has n of the k steps
+	MOVQ         DI, R10
+	CMPQ         SI, R10
+	CMOVQLT      SI, R10
+	SUBQ         R10, SI
+	VPBROADCASTD (R8)(R9*1), Y0
+	VPBROADCASTD (R8)(R9*1), Y1
+	VPBROADCASTD 4(R8)(R9*1), Y2
+	VPBROADCASTD 4(R8)(R9*1), Y3
+
+loop2:
+	VMOVUPS      (BX), Y4
+	VMOVUPS      32(BX), Y5
+	VPBROADCASTD (AX), Y6
+	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
+	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
+	VPBROADCASTD (AX)(CX*1), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      64(BX), Y4
+	VMOVUPS      96(BX), Y5
+	VPBROADCASTD 4(AX), Y6
+	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
+	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
+	VPBROADCASTD 4(AX)(CX*1), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      128(BX), Y4
+	VMOVUPS      160(BX), Y5
+	VPBROADCASTD 8(AX), Y6
+	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
+	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
+	VPBROADCASTD 8(AX)(CX*1), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      192(BX), Y4
+	VMOVUPS      224(BX), Y5
+	VPBROADCASTD 12(AX), Y6
+	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
+	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
+	VPBROADCASTD 12(AX)(CX*1), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	ADDQ         $+16, AX
+	ADDQ         $+256, BX
+	SUBQ         $+4, R10
+	JNZ          loop2
+	VBROADCASTSS (R8), Y4
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VADDPS       (DX), Y0, Y0
+	VMOVUPS      Y0, (DX)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VADDPS       32(DX), Y1, Y1
+	VMOVUPS      Y1, 32(DX)
+	VBROADCASTSS 4(R8), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       64(DX), Y2, Y2
+	VMOVUPS      Y2, 64(DX)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       96(DX), Y3, Y3
+	VMOVUPS      Y3, 96(DX)
+	MOVQ         ldscale+112(FP), R10
+	LEAQ         (R8)(R10*4), R8
+	TESTQ        SI, SI
+	JNZ          block2
+	MOVQ         ldc+224(FP), CX
+	MOVQ         432(SP), AX
+	SHLQ         $0x02, CX
+	MOVQ         weight_len+152(FP), BX
+	TESTQ        BX, BX
+	JZ           plain2
+	MOVQ         bias_len+176(FP), BX
+	TESTQ        BX, BX
+	JZ           scaled2
+	MOVQ         weight_base+144(FP), BX
+	VMOVUPS      (BX), Y0
+	MOVQ         bias_base+168(FP), BX
+	VMOVUPS      (BX), Y1
+	VMOVUPS      (DX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      64(DX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*1)
+	MOVQ         weight_base+144(FP), BX
+	VMOVUPS      32(BX), Y0
+	MOVQ         bias_base+168(FP), BX
+	VMOVUPS      32(BX), Y1
+	VMOVUPS      32(DX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      96(DX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)(CX*1)
+	JMP          end2
+
+scaled2:
+	MOVQ    weight_base+144(FP), BX
+	VMOVUPS (BX), Y0
+	VMOVUPS (DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 64(DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*1)
+	MOVQ    weight_base+144(FP), BX
+	VMOVUPS 32(BX), Y0
+	VMOVUPS 32(DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 96(DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(CX*1)
+	JMP     end2
+
+plain2:
+	VMOVUPS (DX), Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS Y0, (AX)(CX*1)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS Y0, 32(AX)(CX*1)
+
+end2:
+	// the next rows are 2 further
+	MOVQ   lda+56(FP), AX
+	IMUL3Q $+2, AX, AX
+	ADDQ   AX, 424(SP)
+	MOVQ   ldc+224(FP), AX
+	IMUL3Q $+8, AX, AX
+	ADDQ   AX, 432(SP)
+	ADDQ   $+8, 440(SP)
+	SUBQ   $+2, 416(SP)
+	JMP    tiles
+
+tile1:
+	MOVQ    ldc+224(FP), CX
+	MOVQ    432(SP), AX
+	SHLQ    $0x02, CX
+	LEAQ    31(SP), CX
+	ANDQ    $-32, CX
+	CMPQ    add+192(FP), $+0
+	JNE     fromC1
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y0, 32(CX)
+	JMP     started1
+
+fromC1:
+	VMOVUPS (AX), Y0
+	VMOVUPS Y0, (CX)
+	VMOVUPS 32(AX), Y0
+	VMOVUPS Y0, 32(CX)
+
+started1:
+	MOVQ lda+56(FP), AX
+	MOVQ 424(SP), AX
+	MOVQ b_base+120(FP), DX
+	MOVQ k+8(FP), BX
+	MOVQ block+16(FP), SI
+	SHRQ $0x02, BX
+	SHRQ $0x02, SI
+	MOVQ 440(SP), DI
+	MOVQ start_base+88(FP), R8
+	MOVQ scale_base+64(FP), R9
+	SUBQ R9, R8
+
+block1:
+	// a block has n of the k steps
+	MOVQ         SI, R9
+	CMPQ         BX, R9
+	CMOVQLT      BX, R9
+	SUBQ         R9, BX
+	VPBROADCASTD (DI)(R8*1), Y0
+	VPBROADCASTD (DI)(R8*1), Y1
+
+loop1:
+	VMOVUPS      (DX), Y2
+	VMOVUPS      32(DX), Y3
+	VPBROADCASTD (AX), Y4
+	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
+	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	VMOVUPS      64(DX), Y2
+	VMOVUPS      96(DX), Y3
+	VPBROADCASTD 4(AX), Y4
+	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
+	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	VMOVUPS      128(DX), Y2
+	VMOVUPS      160(DX), Y3
+	VPBROADCASTD 8(AX), Y4
+	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
+	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	VMOVUPS      192(DX), Y2
+	VMOVUPS      224(DX), Y3
+	VPBROADCASTD 12(AX), Y4
+	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
+	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	ADDQ         $+16, AX
+	ADDQ         $+256, DX
+	SUBQ         $+4, R9
+	JNZ          loop1
+	VBROADCASTSS (DI), Y2
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VADDPS       (CX), Y0, Y0
+	VMOVUPS      Y0, (CX)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VADDPS       32(CX), Y1, Y1
+	VMOVUPS      Y1, 32(CX)
+	MOVQ         ldscale+112(FP), R9
+	LEAQ         (DI)(R9*4), DI
+	TESTQ        BX, BX
+	JNZ          block1
+	MOVQ         ldc+224(FP), DX
+	MOVQ         432(SP), AX
+	SHLQ         $0x02, DX
+	MOVQ         weight_len+152(FP), DX
+	TESTQ        DX, DX
+	JZ           plain1
+	MOVQ         bias_len+176(FP), DX
+	TESTQ        DX, DX
+	JZ           scaled1
+	MOVQ         weight_base+144(FP), DX
+	VMOVUPS      (DX), Y0
+	MOVQ         bias_base+168(FP), DX
+	VMOVUPS      (DX), Y1
+	VMOVUPS      (CX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	MOVQ         weight_base+144(FP), DX
+	VMOVUPS      32(DX), Y0
+	MOVQ         bias_base+168(FP), DX
+	VMOVUPS      32(DX), Y1
+	VMOVUPS      32(CX), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	JMP          end1
+
+scaled1:
+	MOVQ    weight_base+144(FP), DX
+	VMOVUPS (DX), Y0
+	VMOVUPS (CX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	MOVQ    weight_base+144(FP), DX
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(CX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	JMP     end1
+
+plain1:
+	VMOVUPS (CX), Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMOVUPS Y0, 32(AX)
+
+end1:
+	// the next rows are 1 further
+	MOVQ   lda+56(FP), AX
+	IMUL3Q $+1, AX, AX
+	ADDQ   AX, 424(SP)
+	MOVQ   ldc+224(FP), AX
+	IMUL3Q $+4, AX, AX
+	ADDQ   AX, 432(SP)
+	ADDQ   $+4, 440(SP)
+	SUBQ   $+1, 416(SP)
+	JMP    tiles
+
+done:
+	VZEROUPPER
+	RET
+
 // func int8PairsAVX2(m int, k int, block int, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, CMOV
 TEXT ·int8PairsAVX2(SB), NOSPLIT, $448-208

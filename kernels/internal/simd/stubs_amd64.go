@@ -1455,6 +1455,37 @@ func quantizeInt8By16AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ld
 //go:noescape
 func int8QuadsAVX512VNNI(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc int)
 
+// int8QuadsAVX2VNNI multiplies rows of integers with a panel of nr columns, the tier's NR:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for p := 0; p < k; p += block {
+//				t := start[p/block*ldscale+i]
+//				for p := p; p < min(p+block, k); p++ {
+//					t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
+//				}
+//				s += float32(float32(t) * scale[p/block*ldscale+i])
+//			}
+//			c[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one
+//		}
+//	}
+//
+// There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+//
+//	a      m x k int8, rows lda apart
+//	scale  (k+block-1)/block x m, rows ldscale apart
+//	start  (k+block-1)/block x m int32, rows ldscale apart
+//	b      k x nr uint8
+//	weight nr, may be empty
+//	bias   nr, may be empty
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func int8QuadsAVX2VNNI(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc int)
+
 // int8PairsAVX512 multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
 //	for i := range m {
@@ -1624,6 +1655,38 @@ func blocks8AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start [
 //go:noescape
 func blocks8AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
 
+// blocks8AVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i]
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 34*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks8AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
 // blocks8AVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
 //
@@ -1717,6 +1780,37 @@ func blocks4AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start [
 //
 //go:noescape
 func blocks4AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks4AVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i] >> 4
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 18*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
 
 // blocks4AVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -1817,6 +1911,40 @@ func blocks4KAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float32
 //go:noescape
 func blocks4KAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
 
+// blocks4KAVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := 0
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//				s += float32(offset[g*ldscale+i] * the minimum of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
+// are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
+// column make its scale, and its minimum.
+//
+//	a      m x k int8, rows lda apart
+//	scale  k/32 x m, rows ldscale apart
+//	offset k/32 x m, rows ldscale apart
+//	b      (k+255)/256 x 148*nr uint8
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
 // blocks4KAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
 //
@@ -1916,6 +2044,39 @@ func blocks6KAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start 
 //
 //go:noescape
 func blocks6KAVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+
+// blocks6KAVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/16 {
+//				t := start[g*ldscale+i] >> 2
+//				for p := range 16 {
+//					t += a[i*lda+16*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32.
+// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
+// for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
+// w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/16 x m, rows ldscale apart
+//	start k/16 x m int32, rows ldscale apart
+//	b     (k+255)/256 x 210*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks6KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
 
 // blocks6KAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
 // have no sign:

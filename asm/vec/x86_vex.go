@@ -1,0 +1,66 @@
+package vec
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+	"github.com/mmcloughlin/avo/x86"
+)
+
+// Of VPDPBUSD, Go's assembler has the EVEX encoding alone. For AVX2 it is bytes, in the
+// encoding of AVX-VNNI.
+
+// avxVNNI is the feature that the VEX encoding needs.
+const avxVNNI = "AVXVNNI"
+
+// DotBytes adds four products, of a byte of b, without a sign, and a byte of a, with one, to each
+// lane of 32 bits of acc.
+func (x *X86) DotBytes(a, b, acc reg.Register) {
+	i, err := x86.VPDPBUSD(a, b, acc)
+	if err != nil {
+		panic(fmt.Sprintf("vec.DotBytes: %v", err))
+	}
+	if x.width < 16 {
+		i.ISA = []string{avxVNNI}
+	}
+	x.Instruction(i)
+}
+
+// EncodeVEX makes bytes of the instructions that Go's assembler lacks. The function's registers
+// are allocated.
+func EncodeVEX(fn *ir.Function) {
+	for _, i := range fn.Instructions() {
+		if !slices.Contains(i.ISA, avxVNNI) {
+			continue
+		}
+		var r [3]int
+		for n, op := range i.Operands {
+			r[n] = int(op.(reg.Physical).PhysicalIndex())
+		}
+		i.Opcode, i.Operands = "LONG", []operand.Op{vexDot(r)}
+	}
+}
+
+// vexDot is VPDPBUSD on YMM registers in VEX encoding, by the numbers of a, b and the sum.
+type vexDot [3]int
+
+// code is VEX.256.66.0F38.W0 50 /r (Intel SDM volume 2, VPDPBUSD): the registers' highest bits,
+// and all of b's, are inverted.
+func (d vexDot) code() [5]byte {
+	a, b, acc := byte(d[0]), byte(d[1]), byte(d[2])
+	return [5]byte{0xc4, 0xe2 ^ acc>>3<<7 ^ a>>3<<5, 0x7d ^ b<<3, 0x50, 0xc0 | acc&7<<3 | a&7}
+}
+
+// text is the instruction for the GNU assembler.
+func (d vexDot) text() string {
+	return fmt.Sprintf("{vex} vpdpbusd %%ymm%d, %%ymm%d, %%ymm%d", d[0], d[1], d[2])
+}
+
+// Asm is the bytes as the operand of LONG, and what follows.
+func (d vexDot) Asm() string {
+	c := d.code()
+	return fmt.Sprintf("$0x%02x%02x%02x%02x; BYTE $0x%02x // %s", c[3], c[2], c[1], c[0], c[4], d.text())
+}

@@ -1,0 +1,124 @@
+package vec
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata/vex.txt with the GNU assembler")
+
+const goldenVEX = "testdata/vex.txt"
+
+// vexSamples has every register in every place.
+func vexSamples() (all []vexDot) {
+	for r := range 16 {
+		all = append(all, vexDot{r, 0, 0}, vexDot{0, r, 0}, vexDot{0, 0, r}, vexDot{r, (r + 5) % 16, (r + 11) % 16})
+	}
+	return all
+}
+
+func (d vexDot) line() string {
+	c := d.code()
+	return fmt.Sprintf("%x %s\n", c[:], d.text())
+}
+
+// TestVEX compares the samples with what GNU as made of them.
+func TestVEX(t *testing.T) {
+	want, err := os.ReadFile(goldenVEX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := slices.Collect(strings.Lines(string(want)))
+	if len(lines) != len(vexSamples()) {
+		t.Fatalf("%d lines in %s, want %d", len(lines), goldenVEX, len(vexSamples()))
+	}
+	for i, s := range vexSamples() {
+		if got := s.line(); got != lines[i] {
+			t.Errorf("%s, want %s", got, lines[i])
+		}
+	}
+}
+
+// committedVEX matches an instruction in the files of package simd.
+var committedVEX = regexp.MustCompile(`(?m)^\s*LONG\s+\$0x(..)(..)(..)(..); BYTE \$0x(..) // (.+)$`)
+
+// TestVEXGNUAs asks GNU as for the samples and for every instruction of the committed files. It is
+// skipped where there is none, unless AVOFORMER_REQUIRE_AS is set.
+func TestVEXGNUAs(t *testing.T) {
+	as, err := exec.LookPath("x86_64-linux-gnu-as")
+	if err != nil {
+		if os.Getenv("AVOFORMER_REQUIRE_AS") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	var lines []string
+	for _, s := range vexSamples() {
+		lines = append(lines, s.line())
+	}
+	samples := len(lines)
+	files, err := filepath.Glob("../../kernels/internal/simd/*_amd64.s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := committedVEX.FindAllStringSubmatch(string(b), -1)
+		if n := strings.Count(string(b), "LONG"); n != len(found) {
+			t.Errorf("%s: %d of %d LONGs are such an instruction", file, len(found), n)
+		}
+		for _, m := range found {
+			lines = append(lines, fmt.Sprintf("%s%s%s%s%s %s\n", m[4], m[3], m[2], m[1], m[5], m[6]))
+		}
+	}
+	if len(lines) == samples {
+		t.Errorf("no such instruction in %v", files)
+	}
+	got := assemble(t, as, lines)
+	if *update {
+		if err := os.WriteFile(goldenVEX, []byte(strings.Join(got[:samples], "")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, line := range lines {
+		if got[i] != line {
+			t.Errorf("GNU as makes %s, we %s", got[i], line)
+		}
+	}
+}
+
+// assemble is the lines with the bytes that GNU as makes of their instructions.
+func assemble(t *testing.T, as string, lines []string) (made []string) {
+	t.Helper()
+	var source strings.Builder
+	for _, line := range lines {
+		_, text, _ := strings.Cut(line, " ")
+		source.WriteString(strings.TrimSpace(text) + "\n")
+	}
+	cmd := exec.Command(as, "-aln", "--listing-lhs-width=2", "-o", filepath.Join(t.TempDir(), "vex.o"))
+	cmd.Stdin = strings.NewReader(source.String())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	// The listing has a line number, an offset and the bytes in memory order.
+	found := regexp.MustCompile(`(?m)^\s*\d+ [0-9a-f]{4,} ([0-9A-F]{8}) ?([0-9A-F]{2})\s`).FindAllStringSubmatch(string(out), -1)
+	if len(found) != len(lines) {
+		t.Fatalf("GNU as listed %d instructions of %d", len(found), len(lines))
+	}
+	for i, m := range found {
+		_, text, _ := strings.Cut(lines[i], " ")
+		made = append(made, strings.ToLower(m[1]+m[2])+" "+text)
+	}
+	return made
+}
