@@ -164,6 +164,8 @@ test-mutations: ## break each kernel of each tier in a copy, and see the tests n
 
 .PHONY: test-avx512
 test-avx512: ## the AVX-512 tier, in the Bochs emulator
+	@scripts/install.sh avx512
+	AVOFORMER_REQUIRE_AS=1 $(GO) test -C asm ./vec
 	scripts/avx512/test.sh
 
 # Longer, and not part of test.

@@ -20,7 +20,7 @@
 // environment variable AVOFORMER_ISA (generic, neon, avx2, avx512) forces one,
 // and stops the program if the machine lacks it. Some kernels are better where the
 // processor has a feature beyond its tier; AVOFORMER_CPU turns features off, by names
-// such as -f16c,-avx512vnni. Building with the tag purego leaves all assembly out.
+// such as -f16c,-avxvnni. Building with the tag purego leaves all assembly out.
 //
 // # Threads
 //

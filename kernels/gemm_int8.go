@@ -47,7 +47,7 @@ func int8Format(f *format) {
 // int8KindOn is the best one on a tier.
 func int8KindOn(isa ISA) int8Kind {
 	switch {
-	case simd.KernelInt8Quads.On(isa).ISA == isa && isa != Generic: // and not AVX2's, of other columns
+	case isa != Generic && simd.KernelInt8Quads.On(isa).ISA == isa: // that of a lesser tier has other columns
 		return int8Quads
 	case simd.KernelInt8Pairs.On(isa).ISA != Generic:
 		return int8Pairs

@@ -11,7 +11,8 @@ packages() {
 	case $1 in
 	arm64) echo /usr/bin/qemu-aarch64-static qemu-user-static
 		echo /usr/bin/aarch64-linux-gnu-as binutils-aarch64-linux-gnu ;;
-	avx512) echo /usr/bin/bochs-bin bochs
+	avx512) echo /usr/bin/x86_64-linux-gnu-as binutils-x86-64-linux-gnu
+		echo /usr/bin/bochs-bin bochs
 		echo /usr/lib/x86_64-linux-gnu/bochs/plugins/libbx_term_gui.so bochs-term
 		echo /usr/share/bochs/BIOS-bochs-latest bochsbios
 		echo /usr/share/vgabios/vgabios.bin vgabios
