@@ -86,13 +86,13 @@ type blocksAt struct {
 // tallest is how many rows the registers suffice for.
 func (g *blocksX86) tallest() int {
 	switch {
-	case !g.pairs && g.inC && (g.Least || g.Bits == 6):
+	case !g.pairs && g.inMemory && (g.Least || g.Bits == 6):
 		return 4
-	case !g.pairs && g.inC && g.Bits == 4:
+	case !g.pairs && g.inMemory && g.Bits == 4:
 		return 5
 	case !g.pairs:
 		return Int8Rows
-	case g.inC && g.Bits > 4:
+	case g.inMemory && g.Bits > 4:
 		return 2
 	}
 	return 4
@@ -151,8 +151,8 @@ func (g *blocksX86) tile(label func(string) string) {
 		g.SUBQ(vec.Imm(WeightBlock), k)
 	}
 	g.JNZ(operand.LabelRef(label("block")))
-	if !g.inC {
-		g.each(func(i, v int) { g.VMOVUPS(g.total[i][v], g.cRow(i, v*g.width)) })
+	if !g.inMemory {
+		g.each(func(i, v int) { g.VMOVUPS(g.total[i][v], g.totalAt(i, v*g.width)) })
 	}
 }
 
@@ -235,8 +235,8 @@ func (g *blocksX86) addGroup(n int) {
 			g.VCVTDQ2PS(sum, sum)
 			g.VMULPS(ofRow, sum, sum)
 			g.VMULPS(g.ofColumns[0][v], sum, sum)
-			if g.inC {
-				g.VADDPS(g.cRow(i, v*g.width), sum, sum)
+			if g.inMemory {
+				g.VADDPS(g.totalAt(i, v*g.width), sum, sum)
 			} else {
 				g.VADDPS(sum, g.total[i][v], g.total[i][v])
 			}
@@ -248,7 +248,7 @@ func (g *blocksX86) addGroup(n int) {
 		}
 		for v := range int8Vectors {
 			to := g.sum[i][v]
-			if !g.inC {
+			if !g.inMemory {
 				to = g.total[i][v]
 			}
 			if g.Least {
@@ -256,8 +256,8 @@ func (g *blocksX86) addGroup(n int) {
 				g.VMULPS(g.ofColumns[1][v], offset, product)
 				g.VADDPS(product, to, to)
 			}
-			if g.inC {
-				g.VMOVUPS(to, g.cRow(i, v*g.width))
+			if g.inMemory {
+				g.VMOVUPS(to, g.totalAt(i, v*g.width))
 			}
 		}
 	}

@@ -39,7 +39,7 @@ const int8Vectors = 2
 
 // newInt8X86 is for tiles whose sums of floats are in the registers, where there are enough.
 func newInt8X86(x *vec.X86, dot Int8Dot) int8X86 {
-	return int8X86{X86: x, dot: dot, width: 4 * x.Width(), inC: x.Width() < 16}
+	return int8X86{X86: x, dot: dot, width: 4 * x.Width(), inMemory: x.Width() < 16}
 }
 
 // begin prepares the frame.
@@ -55,7 +55,7 @@ func (g *int8X86) begin() {
 // beginInFrame is begin, with room for the sums of tiles of up to mr rows where registers are
 // too few for them.
 func (g *int8X86) beginInFrame(mr int) {
-	if g.inFrame = g.inC; g.inFrame {
+	if g.inFrame = g.inMemory; g.inFrame {
 		g.totals = g.AllocLocal((mr*int8Vectors + 1) * g.width)
 	}
 	g.begin()
@@ -63,18 +63,18 @@ func (g *int8X86) beginInFrame(mr int) {
 
 type int8X86 struct {
 	*vec.X86
-	dot     Int8Dot
-	width   int  // bytes of a vector
-	inC     bool // sums of floats are in C, or else in the frame
-	inFrame bool
-	totals  operand.Mem // the place in the frame, not aligned
-	m, a, c operand.Mem // rows left; the next tile's rows of A and C
-	scale   operand.Mem // and its scales
+	dot   Int8Dot
+	width int // bytes of a vector
+	// Sums of floats are in registers, or inMemory: in C, or inFrame.
+	inMemory, inFrame bool
+	totals            operand.Mem // the place in the frame, not aligned
+	m, a, c           operand.Mem // rows left; the next tile's rows of A and C
+	scale             operand.Mem // and its scales
 
-	h     int // rows of the tile
-	cRow  func(i, disp int) operand.Mem
-	sum   [][int8Vectors]reg.VecVirtual // of integers, in the block
-	total [][int8Vectors]reg.VecVirtual // of floats, unless inC
+	h       int                           // rows of the tile
+	sum     [][int8Vectors]reg.VecVirtual // of integers, in the block
+	total   [][int8Vectors]reg.VecVirtual // of floats, in registers
+	totalAt func(i, disp int) operand.Mem // of floats in memory, or where they go
 }
 
 // rows emits the loop over tiles, and the tiles.
@@ -173,43 +173,42 @@ func (g *int8X86) newTile() [][int8Vectors]reg.VecVirtual {
 
 // startTotals begins with zeros, or with C.
 func (g *int8X86) startTotals(label func(string) string) {
-	g.cRow = g.rowsOfC()
-	started := operand.LabelRef(label("started"))
-	if g.inC {
-		from, to := g.cRow, g.cRow
-		if g.inFrame {
-			at := g.GP64()
-			g.LEAQ(g.totals.Offset(g.width-1), at)
-			g.ANDQ(vec.Imm(-g.width), at)
-			to = func(i, disp int) operand.Mem { return operand.Mem{Base: at, Disp: i*int8Vectors*g.width + disp} }
-			g.cRow = to
-		}
+	c := g.rowsOfC()
+	fromC, started := operand.LabelRef(label("fromC")), operand.LabelRef(label("started"))
+	if !g.inMemory {
+		g.total = g.newTile()
+		g.each(func(i, v int) { g.VXORPS(g.total[i][v], g.total[i][v], g.total[i][v]) })
 		g.CMPQ(g.ParamAddr("add"), vec.Imm(0))
-		fromC := operand.LabelRef(label("fromC"))
-		g.JNE(fromC)
-		zero := g.NewV()
-		g.VXORPS(zero, zero, zero)
-		g.each(func(i, v int) { g.VMOVUPS(zero, to(i, v*g.width)) })
-		if g.inFrame {
-			g.JMP(started)
-		}
+		g.JEQ(started)
+		g.each(func(i, v int) { g.VMOVUPS(c(i, v*g.width), g.total[i][v]) })
+		g.Label(string(started))
+		g.totalAt = c
+		return
+	}
+	g.totalAt = c
+	if g.inFrame {
+		aligned := g.GP64()
+		g.LEAQ(g.totals.Offset(g.width-1), aligned)
+		g.ANDQ(vec.Imm(-g.width), aligned)
+		g.totalAt = func(i, disp int) operand.Mem { return operand.Mem{Base: aligned, Disp: i*int8Vectors*g.width + disp} }
+	}
+	g.CMPQ(g.ParamAddr("add"), vec.Imm(0))
+	g.JNE(fromC)
+	zero := g.NewV()
+	g.VXORPS(zero, zero, zero)
+	g.each(func(i, v int) { g.VMOVUPS(zero, g.totalAt(i, v*g.width)) })
+	if g.inFrame {
+		g.JMP(started)
 		g.Label(string(fromC))
-		if g.inFrame {
-			g.each(func(i, v int) {
-				c := g.NewV()
-				g.VMOVUPS(from(i, v*g.width), c)
-				g.VMOVUPS(c, to(i, v*g.width))
-			})
-		}
+		g.each(func(i, v int) {
+			y := g.NewV()
+			g.VMOVUPS(c(i, v*g.width), y)
+			g.VMOVUPS(y, g.totalAt(i, v*g.width))
+		})
 		g.Label(string(started))
 		return
 	}
-	g.total = g.newTile()
-	g.each(func(i, v int) { g.VXORPS(g.total[i][v], g.total[i][v], g.total[i][v]) })
-	g.CMPQ(g.ParamAddr("add"), vec.Imm(0))
-	g.JEQ(started)
-	g.each(func(i, v int) { g.VMOVUPS(g.cRow(i, v*g.width), g.total[i][v]) })
-	g.Label(string(started))
+	g.Label(string(fromC))
 }
 
 // rowsOfC addresses the tile's rows of C.
@@ -276,9 +275,9 @@ func (g *int8X86) scaleSums(scale reg.Register) {
 			sum := g.sum[i][v]
 			g.VCVTDQ2PS(sum, sum)
 			g.VMULPS(s, sum, sum)
-			if g.inC {
-				g.VADDPS(g.cRow(i, v*g.width), sum, sum)
-				g.VMOVUPS(sum, g.cRow(i, v*g.width))
+			if g.inMemory {
+				g.VADDPS(g.totalAt(i, v*g.width), sum, sum)
+				g.VMOVUPS(sum, g.totalAt(i, v*g.width))
 				continue
 			}
 			g.VADDPS(sum, g.total[i][v], g.total[i][v])
@@ -289,7 +288,7 @@ func (g *int8X86) scaleSums(scale reg.Register) {
 // finish multiplies with the scales of the columns and adds their bias, if they are given,
 // and stores.
 func (g *int8X86) finish(label func(string) string) {
-	to := g.cRow
+	to := g.totalAt
 	if g.inFrame {
 		to = g.rowsOfC()
 	}
@@ -322,9 +321,9 @@ func (g *int8X86) store(to func(i, disp int) operand.Mem, params ...string) {
 		}
 		for i := range g.h {
 			var y reg.VecVirtual
-			if g.inC {
+			if g.inMemory {
 				y = g.NewV()
-				g.VMOVUPS(g.cRow(i, v*g.width), y)
+				g.VMOVUPS(g.totalAt(i, v*g.width), y)
 			} else {
 				y = g.total[i][v]
 			}

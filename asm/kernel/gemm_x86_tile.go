@@ -83,10 +83,7 @@ func (t *x86Tile) sum() {
 	base := t.GP64()
 	t.b, t.k = t.Load64("b_base"), t.Load64("k")
 	t.MOVQ(t.gemmX86Gen.a, base)
-	t.a, _ = rowsFrom(t.X86, t.h, base, t.lda)
-	for i := 0; i < t.h; i += 3 {
-		t.bases = append(t.bases, t.a(i, 0).Base)
-	}
+	t.a, t.bases = rowsFrom(t.X86, t.h, base, t.lda)
 	step := t.step
 	if t.vectors > 2 {
 		step = t.wideStep
@@ -283,8 +280,9 @@ const halvesAhead = 2048
 // fetches reports whether the tile fetches what is used next.
 func (t *x86Tile) fetches() bool { return !t.masked && t.halves == nil }
 
-// startFetch is where a tile begins to fetch B, and at what pace: see gemmPanel. A tile that packs fetches the panel beside its own, of
-// which nobody else would fetch the rows before they are packed.
+// startFetch is where a tile begins to fetch B, and at what pace: see gemmPanel. A tile that
+// packs fetches the panel beside its own, of which nobody else would fetch the rows before they
+// are packed.
 func (t *x86Tile) startFetch() {
 	b := t.Load64("b_base")
 	t.fetch, t.pace = t.GP64(), t.GP64()
