@@ -97,6 +97,7 @@ func isStore(op, args string) bool {
 var x86Operations = map[string]string{
 	"VADDPS": "VSUBPS", "VSUBPS": "VADDPS", "VMULPS": "VADDPS", "VDIVPS": "VMULPS", "VMAXPS": "VMINPS", "VMINPS": "VMAXPS",
 	"VFMADD231PS": "VFNMADD231PS", "VFMADD213PS": "VFNMADD213PS", "VFNMADD231PS": "VFMADD231PS",
+	"VPDPBUSD": "VPDPWSSD",
 }
 
 // Instructions that Go's assembler lacks are words, with the mnemonic in a
@@ -114,6 +115,9 @@ var armWords = []struct {
 	{"fmla", "fmls", true, 1 << 14},
 }
 
+// vexDot is the VPDPBUSD that Go's assembler lacks; VPDPWSSD is two more in the fourth byte.
+var vexDot = regexp.MustCompile(`LONG\s+\$0x50([0-9a-f]{6}; BYTE \$0x[0-9a-f]{2}) // \{vex\} vpdpbusd`)
+
 var wordLine = regexp.MustCompile(`WORD\s+\$0x([0-9a-f]{8}) // (\w+) (.*)$`)
 
 // otherOperation turns an arithmetic instruction into another one.
@@ -128,6 +132,9 @@ func otherOperation(line string) (broken, what string) {
 	}
 	if op == "VFMLA" {
 		return strings.Replace(line, op, "VFMLS", 1), "fmla to fmls"
+	}
+	if m := vexDot.FindStringSubmatch(line); m != nil {
+		return "\tLONG $0x52" + m[1], "vpdpbusd to vpdpwssd"
 	}
 	m := wordLine.FindStringSubmatch(line)
 	if m == nil {
