@@ -70,8 +70,8 @@ type Case struct {
 	// must return.
 	Want any
 	// Close decides whether an element of a written float32 operand, or a
-	// float32 result, is close enough to what is wanted. Without it, and for other types, all bits must
-	// agree, but for NaNs, which are all the same.
+	// float32 result, is close enough to what is wanted. Without it, and for
+	// other types, all bits must agree, but for NaNs, which are all the same.
 	Close func(got, want float32) bool
 	// GoABI calls Fn as any Go function and does not look at registers: for Go
 	// code, which keeps them itself.
@@ -94,42 +94,9 @@ func Check(pool *Pool, c Case) error {
 	if fn.Type().NumIn() != len(c.Args) {
 		return fmt.Errorf("%d arguments for %v", len(c.Args), fn.Type())
 	}
-	pool.used = 0
-	got, want := make([]reflect.Value, len(c.Args)), make([]reflect.Value, len(c.Args))
-	var ops []*operand
-	byName := map[string]int{}
-	for i, a := range c.Args {
-		o, ok := a.(Operand)
-		if !ok {
-			got[i] = reflect.ValueOf(a)
-			want[i] = got[i]
-			continue
-		}
-		if o.Nil {
-			got[i] = reflect.Zero(fn.Type().In(i))
-			want[i] = got[i]
-			continue
-		}
-		if o.Same != "" {
-			j, ok := byName[o.Same]
-			if !ok {
-				return fmt.Errorf("operand %q is to be %q, which does not come before it", o.Name, o.Same)
-			}
-			byName[o.Name] = j
-			got[i], want[i] = got[j], want[j]
-			continue
-		}
-		byName[o.Name] = i
-		p, err := place(pool, o)
-		if err != nil {
-			return err
-		}
-		p.arg = i
-		ops = append(ops, p)
-		got[i] = p.mem
-		// The model gets a slice of the same layout in ordinary memory.
-		want[i] = reflect.MakeSlice(p.mem.Type(), p.mem.Len(), p.mem.Len())
-		reflect.Copy(want[i], p.mem)
+	got, want, ops, err := c.arguments(pool, fn.Type())
+	if err != nil {
+		return err
 	}
 	for _, o := range ops {
 		o.buf.Snapshot()
@@ -137,7 +104,7 @@ func Check(pool *Pool, c Case) error {
 
 	var errs []error
 	var results []reflect.Value
-	err := Try(func() {
+	err = Try(func() {
 		if c.GoABI {
 			results = fn.Call(got)
 			return
@@ -178,6 +145,47 @@ func Check(pool *Pool, c Case) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// arguments are those of Fn, of type fn, and of Want, and the operands among them.
+func (c Case) arguments(pool *Pool, fn reflect.Type) (got, want []reflect.Value, ops []*operand, err error) {
+	pool.used = 0
+	got, want = make([]reflect.Value, len(c.Args)), make([]reflect.Value, len(c.Args))
+	byName := map[string]int{}
+	for i, a := range c.Args {
+		o, ok := a.(Operand)
+		if !ok {
+			got[i] = reflect.ValueOf(a)
+			want[i] = got[i]
+			continue
+		}
+		if o.Nil {
+			got[i] = reflect.Zero(fn.In(i))
+			want[i] = got[i]
+			continue
+		}
+		if o.Same != "" {
+			j, ok := byName[o.Same]
+			if !ok {
+				return nil, nil, nil, fmt.Errorf("operand %q is to be %q, which does not come before it", o.Name, o.Same)
+			}
+			byName[o.Name] = j
+			got[i], want[i] = got[j], want[j]
+			continue
+		}
+		byName[o.Name] = i
+		p, err := place(pool, o)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		p.arg = i
+		ops = append(ops, p)
+		got[i] = p.mem
+		// The model gets a slice of the same layout in ordinary memory.
+		want[i] = reflect.MakeSlice(p.mem.Type(), p.mem.Len(), p.mem.Len())
+		reflect.Copy(want[i], p.mem)
+	}
+	return got, want, ops, nil
 }
 
 // place copies an operand to guarded memory.
