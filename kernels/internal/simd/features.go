@@ -10,18 +10,19 @@ import (
 // may not have. They form no chain: an implementation of a kernel names those that it needs.
 type Features uint32
 
-// The features.
+// The features. Of two that implementations of one kernel need, the second only for what is
+// better still, the second comes later: Configurations turns off the last one first.
 const (
 	AVX512VNNI Features = 1 << iota // amd64: dot products of int8, in EVEX encoding
 	AVX512BF16                      // amd64: dot products of bfloat16
-	AVXVNNI                         // amd64: dot products of int8, in VEX encoding
 	F16C                            // amd64: conversion of float16, in VEX encoding
+	AVXVNNI                         // amd64: dot products of int8, in VEX encoding
 	DotProd                         // arm64: dot products of int8
 	I8MM                            // arm64: products of int8 matrices
 	FP16                            // arm64: arithmetic of float16
 )
 
-var featureNames = [...]string{"avx512vnni", "avx512bf16", "avxvnni", "f16c", "dotprod", "i8mm", "fp16"}
+var featureNames = [...]string{"avx512vnni", "avx512bf16", "f16c", "avxvnni", "dotprod", "i8mm", "fp16"}
 
 // names lists the features of the set.
 func (f Features) names() (names []string) {
