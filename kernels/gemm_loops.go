@@ -94,7 +94,7 @@ func (l *nest) panel(q, w int) {
 				done = l.makePanel(panel, q, p, inPanel, k, beta, sums, lds)
 			}
 			if l.fetchesRows() && inPanel == g.nr {
-				if next, pace, turn = l.nextRows(panel, q+w); next != 0 { // the last tile fetches them
+				if next, pace, turn = l.nextRows(panel, q+w); turn != 0 { // the last tile fetches them
 					rows := l.m - done - lastTile(l.m-done, g.mr)
 					simd.GemmPanel(g.isa, rows, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, 0, 0, 0, beta, sums[done*lds:], lds)
 					done += rows
@@ -133,10 +133,16 @@ func (l *nest) next(q, p, w, k int) (next, pace int) {
 		next = -s.offset(q, p)
 	}
 	if next != 0 && g.source != inPlace {
-		tiles := (l.m + g.mr - 1) / g.mr
-		pace = (4*g.nr + tiles - 1) / tiles
+		pace = l.evenPace()
 	}
 	return next, pace
+}
+
+// evenPace is the pace at which the tiles of all rows in turn fetch a panel, each a part of it.
+func (l *nest) evenPace() int {
+	g := l.b.g
+	tiles := (l.m + g.mr - 1) / g.mr
+	return (4*g.nr + tiles - 1) / tiles
 }
 
 // fetchesRows reports whether the rows of a transposed B that become the next panel are to be
@@ -147,7 +153,8 @@ func (l *nest) fetchesRows() bool {
 
 // nextRows is where the rows of B^T begin that are packed next, from the panel before them, whose
 // columns end at column q of those in turn, and how they are fetched: the same elements of NR rows, then
-// the next elements of these. next is 0 if none are left.
+// the next elements of these. Rows without gaps between them are fetched as a panel is, by all
+// tiles, since one tile alone waits for memory; turn is 0 then. next is 0 if none are left.
 func (l *nest) nextRows(panel []float32, q int) (next, pace, turn int) {
 	b, nr := &l.b.b, l.b.g.nr
 	j, p := l.j+q, l.p
@@ -160,6 +167,9 @@ func (l *nest) nextRows(panel []float32, q int) (next, pace, turn int) {
 	const element = 4
 	rows := unsafe.Pointer(&b.data[j*b.ld+p])
 	next = (int(uintptr(rows)) - int(uintptr(unsafe.Pointer(unsafe.SliceData(panel))))) / element
+	if b.ld == l.k {
+		return next, l.evenPace(), 0
+	}
 	return next, element * b.ld, element * (nr - nr*b.ld)
 }
 

@@ -58,6 +58,23 @@ func TestNextRows(t *testing.T) {
 	}
 }
 
+// TestNextRowsWithoutGaps follows the tiles of all rows, which fetch all of the next panel's rows.
+func TestNextRowsWithoutGaps(t *testing.T) {
+	const mr, nr, k, n = 6, 16, 48, 3 * 16
+	g := gemmCall{n: n, k: k, gemmPlan: gemmPlan{source: packedHere}, mr: mr, nr: nr}
+	for _, m := range []int{1, 6, 7, 20, 100} {
+		b := operandB{data: make([]float32, n*k), ld: k, trans: Trans}
+		l := nest{b: &gemmBlock{g: &g, m: m, n: n, b: b}, k: k, n: n, m: m}
+		l.source.n = n
+		panel := make([]float32, nr*k)
+		next, pace, turn := l.nextRows(panel, nr)
+		at := 4*next - (int(uintptr(unsafe.Pointer(&b.data[nr*k]))) - int(uintptr(unsafe.Pointer(&panel[0]))))
+		if end := (m + mr - 1) / mr * k * pace; at != 0 || turn != 0 || end < 4*nr*k || pace > 4*nr {
+			t.Errorf("%d rows: from byte %d at a pace of %d to %d, turn %d, want from 0 to %d, straight on", m, at, pace, end, turn, 4*nr*k)
+		}
+	}
+}
+
 func TestLastTile(t *testing.T) {
 	for _, mr := range []int{4, 6, 14} {
 		for rows := 1; rows <= 4*mr; rows++ {
