@@ -2,7 +2,9 @@ package text
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -243,5 +245,36 @@ func TestCache(t *testing.T) {
 		if _, err := OpenGenerator("testdata/generate", Cache(f)); !errors.Is(err, ErrOption) {
 			t.Errorf("%v: error %v, want an ErrOption", f, err)
 		}
+	}
+}
+
+// TestLanguageBeyondVocabulary: a token of a language that the model does not have is never
+// the most likely one.
+func TestLanguageBeyondVocabulary(t *testing.T) {
+	data, err := os.ReadFile("testdata/transcribe/tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file map[string]any
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 26 {
+		file["added_tokens"] = append(file["added_tokens"].([]any), map[string]any{"id": 1000 + i, "content": fmt.Sprintf("<|x%c|>", 'a'+i), "special": true,
+			"single_word": false, "lstrip": false, "rstrip": false, "normalized": false})
+	}
+	changed, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := OpenTranscriberFS(overlay("transcribe", map[string]string{"tokenizer.json": string(changed)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, ok := tr.tokenizer.TokenID("<|xz|>"); !ok || id < tr.model.LM.Vocab() {
+		t.Fatalf("id %d, %v", id, ok)
+	}
+	if _, err := Collect(tr.Transcribe(context.Background(), make([]float32, 16000), TranscribeOptions{MaxTokens: 2})); err != nil {
+		t.Error(err)
 	}
 }

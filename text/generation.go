@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"slices"
 
@@ -72,8 +73,14 @@ func (o *oneOrMore[T]) UnmarshalJSON(data []byte) error {
 type bias models.SequenceBias
 
 func (b *bias) UnmarshalJSON(data []byte) error {
-	pair := [2]any{&b.Tokens, &b.Bias}
-	return json.Unmarshal(data, &pair)
+	pair := []any{&b.Tokens, &b.Bias}
+	if err := json.Unmarshal(data, &pair); err != nil {
+		return err
+	}
+	if len(pair) != 2 || pair[1] == nil {
+		return errors.New("sequence_bias: want tokens and a number")
+	}
+	return nil
 }
 
 // refused are fields of generation that are not supported, with the values besides null
@@ -121,7 +128,8 @@ func (s *settings) errorf(field, format string, args ...any) error {
 }
 
 func (s *settings) refuse(fields map[string]json.RawMessage, by map[string][]string) error {
-	for name, harmless := range by {
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		harmless := by[name]
 		if v, ok := fields[name]; ok && string(v) != "null" && !slices.Contains(harmless, string(v)) {
 			return s.errorf(name, "%.100s is not supported", v)
 		}
@@ -140,20 +148,33 @@ func (s *settings) check(f *folder) error {
 		}
 		return nil
 	}
-	for name, p := range map[string]*float64{"repetition_penalty": s.Repetition, "encoder_repetition_penalty": s.EncoderRep} {
-		if p != nil && !(*p > 0 && *p < math.MaxFloat32) {
-			return s.errorf(name, "%g, want a number above 0", *p)
+	for _, x := range []struct {
+		name  string
+		value *float64
+	}{{"repetition_penalty", s.Repetition}, {"encoder_repetition_penalty", s.EncoderRep}} {
+		if p := x.value; p != nil && !(*p > 0 && *p < math.MaxFloat32) {
+			return s.errorf(x.name, "%g, want a number above 0", *p)
 		}
 	}
-	for name, n := range map[string]int{"no_repeat_ngram_size": s.Ngram, "encoder_no_repeat_ngram_size": s.EncNgram, "min_length": s.MinLength, "min_new_tokens": s.MinNew, "num_beams": s.Beams} {
-		if n < 0 {
-			return s.errorf(name, "%d, want at least 0", n)
+	for _, x := range []struct {
+		name  string
+		value int
+	}{
+		{"no_repeat_ngram_size", s.Ngram}, {"encoder_no_repeat_ngram_size", s.EncNgram}, {"min_length", s.MinLength}, {"min_new_tokens", s.MinNew},
+		{"max_length", number(s.MaxLength, 0)}, {"max_new_tokens", number(s.MaxNew, 0)}, {"num_beams", s.Beams},
+	} {
+		if x.value < 0 {
+			return s.errorf(x.name, "%d, want at least 0", x.value)
 		}
 	}
-	for name, words := range map[string][][]int{"bad_words_ids": s.Bad, "sequence_bias": s.biased()} {
+	for i, words := range [][][]int{s.Bad, s.biased()} {
+		name := [...]string{"bad_words_ids", "sequence_bias"}[i]
 		for _, word := range words {
-			if err := token(name, word...); err != nil || len(word) == 0 {
-				return errors.Join(err, s.errorf(name, "%v", word))
+			if len(word) == 0 {
+				return s.errorf(name, "a sequence without tokens")
+			}
+			if err := token(name, word...); err != nil {
+				return err
 			}
 		}
 	}
@@ -162,7 +183,7 @@ func (s *settings) check(f *folder) error {
 			return err
 		}
 	}
-	if n := len(s.Decay); n != 0 && (n != 2 || s.Decay[0] != math.Trunc(s.Decay[0]) || s.Decay[0] < 0 || !(s.Decay[1] > 0)) {
+	if n := len(s.Decay); n != 0 && (n != 2 || s.Decay[0] != math.Trunc(s.Decay[0]) || s.Decay[0] < 0 || s.Decay[0] > math.MaxInt32 || !(s.Decay[1] > 0)) {
 		return s.errorf("exponential_decay_length_penalty", "%v, want a number of tokens and a factor", s.Decay)
 	}
 	switch string(s.Early) {

@@ -182,6 +182,9 @@ func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (int, e
 		if len(name) < 2 || len(name) > 3 || len(name)+4 != len(a.Content) || strings.ToLower(name) != name {
 			continue
 		}
+		if int(a.ID) >= len(logits) {
+			continue
+		}
 		if x := logits[a.ID]; x > most {
 			best, most = int(a.ID), x
 		}

@@ -72,7 +72,7 @@ func (m *bpe) merge(rank int, first, second []byte) error {
 	m.joined = append(append(m.joined[:0], first...), second[len(m.prefix):]...)
 	// Most vocabularies have the results in the order of the ranks.
 	id := m.lastMerged + 1
-	if int(id) >= len(m.tokens) || m.tokens[id] != string(m.joined) || !m.known[id] {
+	if m.repeats || int(id) >= len(m.tokens) || m.tokens[id] != string(m.joined) || !m.known[id] {
 		var ok bool
 		if id, ok = m.ids[string(m.joined)]; !ok {
 			return fmt.Errorf("%w: merge %d gives %q, which is not in the vocabulary", ErrFormat, rank, m.joined)

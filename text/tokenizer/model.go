@@ -27,6 +27,8 @@ type vocabulary struct {
 	tokens []string
 	known  []bool            // of tokens
 	sparse map[uint32]string // ids that lie far apart
+
+	repeats bool // a token was set twice
 }
 
 func newVocabulary(size int) *vocabulary {
@@ -35,7 +37,9 @@ func newVocabulary(size int) *vocabulary {
 
 // set gives token the id. As in Hugging Face's library, what is set last counts.
 func (v *vocabulary) set(token string, id uint32) {
+	n := len(v.ids)
 	v.ids[token] = id
+	v.repeats = v.repeats || len(v.ids) == n
 	switch {
 	case int(id) < len(v.tokens):
 		v.tokens[id], v.known[id] = token, true
@@ -83,7 +87,24 @@ func parseVocabulary(what string, in value) (*vocabulary, error) {
 		v.set(token, id)
 		return nil
 	})
+	if v.repeats {
+		v.forget()
+	}
 	return v, err
+}
+
+// forget takes the earlier ids from tokens that were set again.
+func (v *vocabulary) forget() {
+	for id, token := range v.tokens {
+		if v.known[id] && v.ids[token] != uint32(id) {
+			v.tokens[id], v.known[id] = "", false
+		}
+	}
+	for id, token := range v.sparse {
+		if v.ids[token] != id {
+			delete(v.sparse, id)
+		}
+	}
 }
 
 // maxID bounds ids, which are int32 inside.

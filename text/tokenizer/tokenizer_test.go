@@ -231,3 +231,21 @@ func TestSpecialTokens(t *testing.T) {
 		t.Errorf("Decode with unknown ids: %q", got)
 	}
 }
+
+// TestRepeatedToken: of a token that stands twice in the vocabulary the last id counts, for
+// merges too.
+func TestRepeatedToken(t *testing.T) {
+	tok, err := Parse([]byte(`{"version": "1.0", "model": {"type": "BPE", "vocab": {"a": 0, "ab": 1, "b": 2, "ab": 3, "c": 300000, "c": 4}, "merges": [["a", "b"]]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := tok.Encode("abc", Options{})
+	if err != nil || !slices.Equal(e.IDs, []int{3, 4}) {
+		t.Errorf("%v, %v, want [3 4]", e.IDs, err)
+	}
+	for _, id := range []int{1, 300000} {
+		if s, ok := tok.Token(id); ok {
+			t.Errorf("Token(%d) = %q", id, s)
+		}
+	}
+}
