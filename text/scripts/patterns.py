@@ -39,6 +39,7 @@ ab??
 '(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s
 (?i:'s|'t|'re|'ve|'m|'ll|'d)
 (?i:k|s)a
+(?i:k)+|[sK]
 [a-z&&[^b]]+
 [\p{L}&&\p{Lu}]+
 [^a&&b]
@@ -98,7 +99,7 @@ a|
 a{0}b
 x*
 """.strip("\n").split("\n") + ["[\r\n]+", "a#b", " {2,}", "[^\r\n]a"]
-ALPHABET = list("aaaabbbccc dszkKSLRE'’\n\r\t \u00a0\u3000.,!|()-]é1²3٣ß") + ["\r\n", "ab", "abc", "  ", "'s", "'LL", "ſ", "K", "中", "の", "A", "\n\n", "x\u0301"]
+ALPHABET = list("aaaabbbccc dszkKSLRE'’\n\r\t \u00a0\u3000.,!|()-]é1²3٣ß") + ["\r\n", "ab", "abc", "  ", "'s", "'LL", "ſ", "\u212a", "中", "の", "A", "\n\n", "x\u0301"]
 
 
 def places(pattern, text):

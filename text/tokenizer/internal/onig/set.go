@@ -282,7 +282,7 @@ func (p *parser) folded(s *set) (*set, error) {
 		case 's':
 			third = 'ſ'
 		case 'k':
-			third = 'K' // Kelvin
+			third = '\u212a' // the sign of Kelvin
 		}
 		return newSet(func(r rune) bool { return r == lower || r == upper || r == third }), nil
 	}
