@@ -3,8 +3,10 @@ package onig
 // Sets of characters: \s, \p{L}, [^\r\n[a-z]&&\p{L}].
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,7 +19,11 @@ type set struct {
 	ascii [utf8.RuneSelf / 64]uint64
 	has   func(r rune) bool
 	char  rune // the only member, or -1
+	spans []span
 }
+
+// span is the characters from low to high.
+type span struct{ low, high rune }
 
 func newSet(has func(r rune) bool) *set {
 	s := &set{has: has, char: -1}
@@ -30,10 +36,36 @@ func newSet(has func(r rune) bool) *set {
 }
 
 func between(low, high rune) *set {
-	s := newSet(func(r rune) bool { return low <= r && r <= high })
+	s := within([]span{{low, high}})
 	if low == high {
 		s.char = low
 	}
+	return s
+}
+
+// within is the set of the characters of all spans.
+func within(spans []span) *set {
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.low, b.low) })
+	apart := spans[:1]
+	for _, s := range spans[1:] {
+		if last := &apart[len(apart)-1]; s.low <= last.high {
+			last.high = max(last.high, s.high)
+		} else {
+			apart = append(apart, s)
+		}
+	}
+	s := newSet(func(r rune) bool {
+		low, high := 0, len(apart) // of the first that does not end before r
+		for low < high {
+			if middle := (low + high) / 2; r > apart[middle].high {
+				low = middle + 1
+			} else {
+				high = middle
+			}
+		}
+		return low < len(apart) && r >= apart[low].low
+	})
+	s.spans = apart
 	return s
 }
 
@@ -45,13 +77,22 @@ func anyOf(sets []*set) *set {
 	if len(sets) == 1 {
 		return sets[0]
 	}
-	return newSet(func(r rune) bool {
-		for _, s := range sets {
-			if s.has(r) {
-				return true
-			}
+	var spans []span
+	var others []*set
+	for _, s := range sets {
+		spans = append(spans, s.spans...)
+		if s.spans == nil {
+			others = append(others, s)
 		}
-		return false
+	}
+	if spans != nil {
+		others = append([]*set{within(spans)}, others...)
+	}
+	if len(others) == 1 {
+		return others[0]
+	}
+	return newSet(func(r rune) bool {
+		return slices.ContainsFunc(others, func(s *set) bool { return s.has(r) })
 	})
 }
 
@@ -211,7 +252,7 @@ func (p *parser) class() (*set, error) {
 			}
 			p.at += 2
 		default:
-			s, err := p.span()
+			s, err := p.part()
 			if err != nil {
 				return nil, err
 			}
@@ -221,8 +262,8 @@ func (p *parser) class() (*set, error) {
 	return nil, errors.New("a class that does not end")
 }
 
-// span reads a member of a class, or two that a range lies between.
-func (p *parser) span() (*set, error) {
+// part reads a member of a class, or two that a range lies between.
+func (p *parser) part() (*set, error) {
 	class := p.has("[")
 	low, err := p.member()
 	if err != nil {
@@ -284,7 +325,7 @@ func (p *parser) folded(s *set) (*set, error) {
 		case 'k':
 			third = '\u212a' // the sign of Kelvin
 		}
-		return newSet(func(r rune) bool { return r == lower || r == upper || r == third }), nil
+		return within([]span{{lower, lower}, {upper, upper}, {third, third}}), nil
 	}
 	return s, nil
 }
