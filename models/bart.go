@@ -135,8 +135,8 @@ type bartEncoder struct {
 
 func (b *bartEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	defer ws.Release(ws.Mark())
-	memory := &Memory{X: ws.Alloc(len(dst)), Batch: in.Batch} // [rows, D]
-	if err := b.textEncoder.Encode(ws, memory.X, in); err != nil {
+	memory := &Memory{X: ws.Alloc(len(dst)), Batch: in.Batch}      // [rows, D]
+	if err := b.textEncoder.Encode(ws, memory.X, in); err != nil { // [rows, D]
 		return err
 	}
 	shifted := make([]int, len(in.IDs))
@@ -146,7 +146,7 @@ func (b *bartEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 			copy(shifted[from+1:to], in.IDs[from:])
 		}
 	}
-	return b.decoder.Hidden(ws, dst, shifted, in.Batch, memory, nil)
+	return b.decoder.Hidden(ws, dst, shifted, in.Batch, memory, nil) // [rows, D]
 }
 
 // bartHead loads the decoder's head and, if there is one, its bias. Checkpoints of the

@@ -63,7 +63,7 @@ func (d *decoder) Hidden(ws *Workspace, dst []float32, tokens []int, batch Batch
 	if d.frequencies != nil && cache != nil {
 		return d.again(ws, dst, tokens, batch, memory, cache)
 	}
-	return d.pass(ws, dst, tokens, batch, memory, cache)
+	return d.pass(ws, dst, tokens, batch, memory, cache) // [rows, D]
 }
 
 // again is a pass with a cache where frequencies depend on the length. With them the
@@ -80,14 +80,14 @@ func (d *decoder) again(ws *Workspace, dst []float32, tokens []int, batch Batch,
 		all, lengths[i] = append(all, added...), lengths[i]+len(added)
 	}
 	if len(all) == len(tokens) {
-		if err := d.pass(ws, dst, tokens, batch, memory, cache); err != nil {
+		if err := d.pass(ws, dst, tokens, batch, memory, cache); err != nil { // [rows, D]
 			return err
 		}
 	} else {
 		defer ws.Release(ws.Mark())
 		dim, whole := d.Dim(), transformer.Ragged(lengths...)
-		x := ws.Alloc(len(all) * dim) // [rows from the start, D]
-		if err := d.pass(ws, x, all, whole, memory, cache); err != nil {
+		x := ws.Alloc(len(all) * dim)                                    // [rows from the start, D]
+		if err := d.pass(ws, x, all, whole, memory, cache); err != nil { // [rows from the start, D]
 			return err
 		}
 		for i := range batch.Len() { // the last rows are those asked for
@@ -112,7 +112,7 @@ func (d *decoder) pass(ws *Workspace, dst []float32, tokens []int, batch Batch, 
 	if memory != nil {
 		in.Memory, in.MemoryBatch, in.MemoryMask = memory.X, memory.Batch, memory.Mask
 	}
-	bias := d.bias.mask(ws, batch, cache)
+	bias := d.bias.mask(ws, batch, cache) // [1 or sequences, heads, queries, keys]
 	for i, l := range d.layers {
 		in.Mask = d.masks[i].And(bias)
 		if err := l.Forward(ws, dst, in, cache.Layer(i)); err != nil { // [rows, D]
@@ -123,7 +123,7 @@ func (d *decoder) pass(ws *Workspace, dst []float32, tokens []int, batch Batch, 
 	if d.norm == nil {
 		return nil
 	}
-	return d.norm.Forward(ws, dst, dst)
+	return d.norm.Forward(ws, dst, dst) // [rows, D]
 }
 
 func (d *decoder) Logits(ws *Workspace, dst, x []float32) error {
@@ -183,7 +183,7 @@ func (e causalEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	if in.Types != nil {
 		return errorf(transformer.ErrShape, "this model has no types of tokens")
 	}
-	return e.Hidden(ws, dst, in.IDs, in.Batch, nil, nil)
+	return e.Hidden(ws, dst, in.IDs, in.Batch, nil, nil) // [rows, D]
 }
 
 // windowFields are the fields of config.json that tell; see [Checkpoint.windows].
@@ -263,8 +263,8 @@ func (m *Model) Logits(ws *Workspace, dst []float32, tokens []int, batch Batch, 
 		return errorf(transformer.ErrShape, "logits have %d elements, want %d*%d (rows*vocabulary)", len(dst), batch.Rows(), m.LM.Vocab())
 	}
 	defer ws.Release(ws.Mark())
-	x := ws.Alloc(batch.Rows() * m.LM.Dim()) // [rows, D]
-	if err := m.LM.Hidden(ws, x, tokens, batch, memory, cache); err != nil {
+	x := ws.Alloc(batch.Rows() * m.LM.Dim())                                 // [rows, D]
+	if err := m.LM.Hidden(ws, x, tokens, batch, memory, cache); err != nil { // [rows, D]
 		return err
 	}
 	return m.LM.Logits(ws, dst, x) // [rows, V]

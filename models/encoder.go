@@ -55,7 +55,7 @@ func (e *embedder) addTypes(ws *Workspace, x []float32, in Tokens) error {
 	if ids == nil {
 		ids = make([]int, in.Batch.Rows())
 	}
-	return e.types.Add(ws, x, ids)
+	return e.types.Add(ws, x, ids) // [rows, D]
 }
 
 // addPositions adds the vectors of positions, counted in each sequence, to x.
@@ -80,7 +80,7 @@ func (e *embedder) addPositions(ws *Workspace, x []float32, batch Batch, cache *
 		}
 	}
 	if e.positions != nil {
-		return e.positions.Add(ws, x, at)
+		return e.positions.Add(ws, x, at) // [rows, D]
 	}
 	e.waves.add(x, at)
 	return nil

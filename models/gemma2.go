@@ -153,16 +153,16 @@ func (l *gemma2Layer) Forward(ws *Workspace, dst []float32, in transformer.Layer
 	x, y := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
 	if err := cmp.Or(
 		l.attentionNorm.Forward(ws, x, in.X), // x = norm(in)       [rows, D]
-		l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, cache),
-		l.attentionPostNorm.Forward(ws, y, y), // y = norm(attention(x))
+		l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, cache), // [rows, D]
+		l.attentionPostNorm.Forward(ws, y, y), // y = norm(attention(x)) [rows, D]
 	); err != nil {
 		return err
 	}
 	ws.Threads.Add(dst, in.X, y) // dst = in + y        [rows, D]
 	if err := cmp.Or(
 		l.feedNorm.Forward(ws, x, dst),   // x = norm(dst)       [rows, D]
-		l.feed.Forward(ws, y, x, nil),    // y = down(gelu(gate(x)) * up(x))
-		l.feedPostNorm.Forward(ws, y, y), // y = norm(y)
+		l.feed.Forward(ws, y, x, nil),    // y = down(gelu(gate(x)) * up(x)) [rows, D]
+		l.feedPostNorm.Forward(ws, y, y), // y = norm(y)         [rows, D]
 	); err != nil {
 		return err
 	}

@@ -48,9 +48,9 @@ func (h *head) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
 	if h.dense != nil {
 		y := dst // [results, D]
 		if h.out != nil {
-			y = ws.Alloc(len(x) / dim * h.dense.Out)
+			y = ws.Alloc(len(x) / dim * h.dense.Out) // [results, width of dense]
 		}
-		if err := h.dense.Forward(ws, y, x); err != nil {
+		if err := h.dense.Forward(ws, y, x); err != nil { // [results, width of dense]
 			return err
 		}
 		x = y
@@ -65,7 +65,7 @@ func (h *head) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
 		h.act(ws.Threads, x)
 	}
 	if h.norm != nil {
-		if err := h.norm.Forward(ws, x, x); err != nil {
+		if err := h.norm.Forward(ws, x, x); err != nil { // [results, width of dense or D]
 			return err
 		}
 	}

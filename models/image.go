@@ -158,8 +158,8 @@ func (t *imageTower) EncodeImages(ws *Workspace, dst, pixels []float32, images, 
 	positions := positionsFor(t.positions, class/t.dim, t.dim, t.side, down, across) // [rows, D]
 	defer ws.Release(ws.Mark())
 	count := rows*t.dim - class
-	x := ws.Alloc(images * count) // [images, patches, D]
-	if err := t.patches.forward(ws, x, pixels, images, height, width); err != nil {
+	x := ws.Alloc(images * count)                                                   // [images, patches, D]
+	if err := t.patches.forward(ws, x, pixels, images, height, width); err != nil { // [images, patches, D]
 		return err
 	}
 	for i := range images {
@@ -171,11 +171,12 @@ func (t *imageTower) EncodeImages(ws *Workspace, dst, pixels []float32, images, 
 		}
 	}
 	if t.before != nil {
-		if err := t.before.Forward(ws, dst, dst); err != nil {
+		if err := t.before.Forward(ws, dst, dst); err != nil { // [images, rows, D]
 			return err
 		}
 	}
-	if err := t.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: transformer.Uniform(images, rows)}, nil); err != nil {
+	in := transformer.LayerInput{X: dst, Batch: transformer.Uniform(images, rows)}
+	if err := t.layers.Forward(ws, dst, in, nil); err != nil { // [images, rows, D]
 		return err
 	}
 	if t.after == nil {

@@ -241,8 +241,8 @@ func (s *SentenceEmbedder) Embed(ws *Workspace, dst []float32, in Tokens) error 
 // the vectors: those of a prompt that is not included.
 func (s *SentenceEmbedder) EmbedBehind(ws *Workspace, dst []float32, in Tokens, prompt int) error {
 	defer ws.Release(ws.Mark())
-	x := ws.Alloc(in.Batch.Rows() * s.encoder.Dim()) // [rows, D]
-	if err := s.encoder.Encode(ws, x, in); err != nil {
+	x := ws.Alloc(in.Batch.Rows() * s.encoder.Dim())    // [rows, D]
+	if err := s.encoder.Encode(ws, x, in); err != nil { // [rows, D]
 		return err
 	}
 	return s.poolBehind(ws, dst, x, in.Batch, prompt)
@@ -275,8 +275,8 @@ func (s *SentenceEmbedder) poolBehind(ws *Workspace, dst, x []float32, batch Bat
 			normalizeRows(y, width)
 			continue
 		}
-		z := ws.Alloc(batch.Len() * module.dense.Out) // [sequences, out]
-		if err := module.dense.Forward(ws, z, y); err != nil {
+		z := ws.Alloc(batch.Len() * module.dense.Out)          // [sequences, out]
+		if err := module.dense.Forward(ws, z, y); err != nil { // [sequences, out]
 			return err
 		}
 		if module.act != nil {

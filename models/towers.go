@@ -28,8 +28,8 @@ func (j *Joint) Dim() int { return j.textHead.Out() }
 // token that their tokenizer puts there.
 func (j *Joint) EmbedTexts(ws *Workspace, dst []float32, in Tokens) error {
 	defer ws.Release(ws.Mark())
-	x := ws.Alloc(in.Batch.Rows() * j.text.Dim()) // [rows, D]
-	if err := j.text.Encode(ws, x, in); err != nil {
+	x := ws.Alloc(in.Batch.Rows() * j.text.Dim())    // [rows, D]
+	if err := j.text.Encode(ws, x, in); err != nil { // [rows, D]
 		return err
 	}
 	batch := in.Batch
@@ -61,7 +61,7 @@ func (j *Joint) EmbedImages(ws *Workspace, dst, pixels []float32, images, height
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(images * rows * j.image.Dim()) // [images, rows, D]
 	err = cmp.Or(
-		j.image.EncodeImages(ws, x, pixels, images, height, width),
+		j.image.EncodeImages(ws, x, pixels, images, height, width),         // [images, rows, D]
 		j.imageHead.Forward(ws, dst, x, transformer.Uniform(images, rows)), // [images, Dim]
 	)
 	if err == nil {

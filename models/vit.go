@@ -229,8 +229,8 @@ func (v *vit) EncodeImages(ws *Workspace, dst, pixels []float32, images, height,
 	}
 	positions := positionsFor(v.positions, 1, v.dim, v.side, down, across) // [1+patches, D]
 	defer ws.Release(ws.Mark())
-	x := ws.Alloc(images * (rows - 1) * v.dim) // [images, patches, D]
-	if err := v.patches.forward(ws, x, pixels, images, height, width); err != nil {
+	x := ws.Alloc(images * (rows - 1) * v.dim)                                      // [images, patches, D]
+	if err := v.patches.forward(ws, x, pixels, images, height, width); err != nil { // [images, patches, D]
 		return err
 	}
 	for i := range images {

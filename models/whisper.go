@@ -89,7 +89,7 @@ func (a *audioEncoder) EncodeAudio(ws *Workspace, dst, features []float32, sound
 		return errorf(transformer.ErrTooLong, "sound of %d frames, the model takes %d", frames, 2*a.positions.Vocab)
 	}
 	defer ws.Release(ws.Mark())
-	in, hidden := ws.Alloc(frames*a.mels), ws.Alloc(a.conv1.rows(frames)*dim)
+	in, hidden := ws.Alloc(frames*a.mels), ws.Alloc(a.conv1.rows(frames)*dim) // [frames, features], [frames, D]
 	at := make([]int, rows)
 	for r := range at {
 		at[r] = r
@@ -109,7 +109,7 @@ func (a *audioEncoder) EncodeAudio(ws *Workspace, dst, features []float32, sound
 			return err
 		}
 	}
-	return a.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: transformer.Uniform(sounds, rows)}, nil)
+	return a.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: transformer.Uniform(sounds, rows)}, nil) // [sounds, rows, D]
 }
 
 // convolution is a convolution over time of three steps, with a step of zeros at both
@@ -143,7 +143,7 @@ func (c *convolution) forward(ws *Workspace, dst, x []float32) error {
 		from, to := max(first, 0), min(first+3, n)
 		copy(step[(from-first)*c.in:], x[from*c.in:to*c.in])
 	}
-	if err := c.linear.Forward(ws, dst, steps); err != nil {
+	if err := c.linear.Forward(ws, dst, steps); err != nil { // [rows(n), out]
 		return err
 	}
 	ws.Threads.GELU(dst, dst)

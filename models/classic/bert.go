@@ -103,11 +103,11 @@ func (b *BERT) Forward(ws *transformer.Workspace, dst []float32, in BERTInput, c
 		types = make([]int, rows)
 	}
 	defer ws.Release(ws.Mark())
-	x := ws.Alloc(rows * b.Dim) // [rows, D]
-	if err := b.Words.Forward(ws, x, in.Tokens); err != nil {
+	x := ws.Alloc(rows * b.Dim)                               // [rows, D]
+	if err := b.Words.Forward(ws, x, in.Tokens); err != nil { // [rows, D]
 		return err
 	}
-	if err := b.Types.Add(ws, x, types); err != nil {
+	if err := b.Types.Add(ws, x, types); err != nil { // [rows, D]
 		return err
 	}
 	if b.Positions != nil {
@@ -121,16 +121,16 @@ func (b *BERT) Forward(ws *transformer.Workspace, dst []float32, in BERTInput, c
 				at = append(at, p)
 			}
 		}
-		if err := b.Positions.Add(ws, x, at); err != nil {
+		if err := b.Positions.Add(ws, x, at); err != nil { // [rows, D]
 			return err
 		}
 	}
-	if err := b.EmbeddingNorm.Forward(ws, x, x); err != nil {
+	if err := b.EmbeddingNorm.Forward(ws, x, x); err != nil { // [rows, D]
 		return err
 	}
 	ws.Report("embeddings", "", x, in.Batch.Shape(b.Dim)...)
 	in.X = x
-	return b.Encoder.Forward(ws, dst, in.LayerInput, cache)
+	return b.Encoder.Forward(ws, dst, in.LayerInput, cache) // [rows, D]
 }
 
 // Pool sets dst, [sequences, Dim], to the pooled output for x, the result of
@@ -144,7 +144,7 @@ func (b *BERT) Pool(ws *transformer.Workspace, dst, x []float32, batch transform
 	if err != nil {
 		return err
 	}
-	if err := b.Pooler.Forward(ws, dst, first); err != nil {
+	if err := b.Pooler.Forward(ws, dst, first); err != nil { // [sequences, D]
 		return err
 	}
 	ws.Threads.Tanh(dst, dst)
@@ -156,7 +156,7 @@ func firstRows(ws *transformer.Workspace, x []float32, batch transformer.Batch, 
 	if err := check.Len("x", x, batch.Rows()*dim, "rows*dim"); err != nil {
 		return nil, err
 	}
-	first := ws.Alloc(batch.Len() * dim)
+	first := ws.Alloc(batch.Len() * dim) // [sequences, D]
 	for i := range batch.Len() {
 		if batch.Length(i) == 0 {
 			return nil, check.Errorf(transformer.ErrShape, "sequence %d is empty", i)

@@ -70,7 +70,7 @@ func AttentionBackward(ws *transformer.Workspace, a *transformer.MultiHeadAttent
 	}
 	context := out // gradient of the heads' concatenation, [rows, heads*hd]
 	if a.Out != nil {
-		context = ws.Alloc(rows * a.Heads * a.HeadDim)
+		context = ws.Alloc(rows * a.Heads * a.HeadDim) // [rows, heads*hd]
 		if err := linearBackward(a.Out, context, out); err != nil {
 			return err
 		}

@@ -92,7 +92,7 @@ func (m *Seq2Seq) embed(ws *transformer.Workspace, dst []float32, e *transformer
 	if len(tokens) != batch.Rows() {
 		return check.Errorf(transformer.ErrShape, "%d tokens in a batch of %d rows", len(tokens), batch.Rows())
 	}
-	if err := e.Forward(ws, dst, tokens); err != nil {
+	if err := e.Forward(ws, dst, tokens); err != nil { // [rows, D]
 		return err
 	}
 	for i := range batch.Len() {
@@ -114,12 +114,12 @@ func (m *Seq2Seq) Encode(ws *transformer.Workspace, dst []float32, tokens []int,
 		return check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
 	}
 	defer ws.Release(ws.Mark())
-	x := ws.Alloc(len(tokens) * m.SourceEmbedding.Dim) // [rows, D]
-	if err := m.embed(ws, x, m.SourceEmbedding, tokens, batch, fromZero); err != nil {
+	x := ws.Alloc(len(tokens) * m.SourceEmbedding.Dim)                                 // [rows, D]
+	if err := m.embed(ws, x, m.SourceEmbedding, tokens, batch, fromZero); err != nil { // [rows, D]
 		return err
 	}
 	ws.Report("encoder", "embedded", x, batch.Shape(m.SourceEmbedding.Dim)...)
-	return m.Transformer.Encoder.Forward(ws, dst, transformer.LayerInput{X: x, Batch: batch, Mask: mask}, nil)
+	return m.Transformer.Encoder.Forward(ws, dst, transformer.LayerInput{X: x, Batch: batch, Mask: mask}, nil) // [rows, D]
 }
 
 // Logits sets dst, [rows of target, TargetVocab], to the logits of the token
@@ -133,8 +133,8 @@ func (m *Seq2Seq) Logits(ws *transformer.Workspace, dst []float32, target []int,
 		return check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
 	}
 	defer ws.Release(ws.Mark())
-	x := ws.Alloc(batch.Rows() * m.TargetEmbedding.Dim) // [rows, D]
-	if err := (decoder{m}).Hidden(ws, x, target, batch, &memory, nil); err != nil {
+	x := ws.Alloc(batch.Rows() * m.TargetEmbedding.Dim)                             // [rows, D]
+	if err := (decoder{m}).Hidden(ws, x, target, batch, &memory, nil); err != nil { // [rows, D]
 		return err
 	}
 	return m.Generator.Forward(ws, dst, x) // [rows, V]
@@ -167,7 +167,7 @@ func (d decoder) Hidden(ws *transformer.Workspace, x []float32, target []int, ba
 	if d.m.RestartPositions {
 		from = fromZero
 	}
-	if err := d.m.embed(ws, x, d.m.TargetEmbedding, target, batch, from); err != nil {
+	if err := d.m.embed(ws, x, d.m.TargetEmbedding, target, batch, from); err != nil { // [rows, D]
 		return err
 	}
 	ws.Report("decoder", "embedded", x, batch.Shape(d.Dim())...)
@@ -175,7 +175,7 @@ func (d decoder) Hidden(ws *transformer.Workspace, x []float32, target []int, ba
 	if memory != nil {
 		in.Memory, in.MemoryBatch, in.MemoryMask = memory.X, memory.Batch, memory.Mask
 	}
-	return d.m.Transformer.Decoder.Forward(ws, x, in, cache)
+	return d.m.Transformer.Decoder.Forward(ws, x, in, cache) // [rows, D]
 }
 
 func (d decoder) Logits(ws *transformer.Workspace, dst, x []float32) error {

@@ -130,10 +130,10 @@ func (t *Transformer) Forward(ws *transformer.Workspace, dst []float32, source, 
 		return check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
 	}
 	defer ws.Release(ws.Mark())
-	memory := ws.Alloc(source.Batch.Rows() * t.Encoder.Dim) // [source rows, D]
-	if err := t.Encoder.Forward(ws, memory, source, nil); err != nil {
+	memory := ws.Alloc(source.Batch.Rows() * t.Encoder.Dim)            // [source rows, D]
+	if err := t.Encoder.Forward(ws, memory, source, nil); err != nil { // [rows of source, D]
 		return err
 	}
 	target.Memory, target.MemoryBatch = memory, source.Batch
-	return t.Decoder.Forward(ws, dst, target, nil)
+	return t.Decoder.Forward(ws, dst, target, nil) // [rows of target, D]
 }

@@ -99,8 +99,8 @@ func (v *ViT) Forward(ws *transformer.Workspace, dst, images []float32) error {
 	count := v.Patches()
 	cut := ws.Alloc(n * count * v.Patch.In) // [images, patches, channels*ph*pw]
 	v.cut(cut, images)
-	patches := ws.Alloc(n * count * v.Dim) // [images, patches, D]
-	if err := v.Patch.Forward(ws, patches, cut); err != nil {
+	patches := ws.Alloc(n * count * v.Dim)                    // [images, patches, D]
+	if err := v.Patch.Forward(ws, patches, cut); err != nil { // [images, patches, D]
 		return err
 	}
 	ws.Report("patch_embed", "", patches, n, count, v.Dim)
@@ -112,7 +112,7 @@ func (v *ViT) Forward(ws *transformer.Workspace, dst, images []float32) error {
 		addTo(rows, v.Positions)
 	}
 	ws.Report("embedded", "", x, batch.Shape(v.Dim)...)
-	return v.Blocks.Forward(ws, dst, transformer.LayerInput{X: x, Batch: batch}, nil)
+	return v.Blocks.Forward(ws, dst, transformer.LayerInput{X: x, Batch: batch}, nil) // [images, 1+patches, D]
 }
 
 // cut copies each patch of the images, [channels, patch height, patch width],
@@ -140,13 +140,13 @@ func (v *ViT) Classify(ws *transformer.Workspace, dst, images []float32) error {
 	}
 	n := len(images) / (v.Channels * v.Height * v.Width)
 	defer ws.Release(ws.Mark())
-	x := ws.Alloc(v.Batch(n).Rows() * v.Dim) // [images, 1+patches, D]
-	if err := v.Forward(ws, x, images); err != nil {
+	x := ws.Alloc(v.Batch(n).Rows() * v.Dim)         // [images, 1+patches, D]
+	if err := v.Forward(ws, x, images); err != nil { // [images, 1+patches, D]
 		return err
 	}
 	first, err := firstRows(ws, x, v.Batch(n), v.Dim) // [images, D]
 	if err != nil {
 		return err
 	}
-	return v.Head.Forward(ws, dst, first)
+	return v.Head.Forward(ws, dst, first) // [images, classes]
 }
