@@ -75,6 +75,12 @@ func (d Document) Has(field string) bool {
 	return ok && !bytes.Equal(v, []byte("null"))
 }
 
+// isNull reports whether the object has the field, as null.
+func (d Document) isNull(field string) bool {
+	_, ok := d.fields[field]
+	return ok && !d.Has(field)
+}
+
 // Sub is the object that is the value of a field.
 func (d Document) Sub(field string) (Document, error) {
 	if !d.Has(field) {

@@ -220,12 +220,6 @@ func (c *Checkpoint) windows(f windowFields, layers int, slides func(layer int) 
 	}, nil
 }
 
-// isNull reports whether the object has the field, as null.
-func (d Document) isNull(field string) bool {
-	_, ok := d.fields[field]
-	return ok && !d.Has(field)
-}
-
 // Decoding is the state of generating sequences with a LanguageModel. It is a Decoder
 // for Generate and Beam.
 type Decoding struct {

@@ -59,3 +59,16 @@ func TestUnreadableTensor(t *testing.T) {
 		t.Errorf("another head than the embedding it is tied to: error %v", err)
 	}
 }
+
+// TestImpossiblePart is that a part which cannot be made is reported alone: what it would
+// have asked for is not left over.
+func TestImpossiblePart(t *testing.T) {
+	w := tf.TensorMap{"weight": {Shape: []int{2}, Data: []float32{1, 2}}}
+	_, err := tf.NewNorm(tf.NormConfig{Shape: []int{2}}, w, "")
+	if !errors.Is(err, tf.ErrConfig) || errors.Is(err, tf.ErrLeftOver) || strings.Contains(err.Error(), "do not fit") {
+		t.Errorf("normalization without eps: error %v, want ErrConfig alone", err)
+	}
+	if _, err = tf.NewNorm(tf.NormConfig{Shape: []int{2}, Eps: 1, RMS: true}, tf.TensorMap{"weight": w["weight"], "more": w["weight"]}, ""); !errors.Is(err, tf.ErrLeftOver) || !strings.Contains(err.Error(), "do not fit") {
+		t.Errorf("a tensor too many: error %v, want ErrLeftOver", err)
+	}
+}
