@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -59,13 +60,13 @@ type beam struct {
 // step. It ends with the error of ctx within one token of its cancellation.
 func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothesis, error) {
 	if c.Width < 1 || c.MaxTokens < 1 {
-		return nil, errorf(transformer.ErrConfig, "beam search: width %d, max tokens %d, want at least 1", c.Width, c.MaxTokens)
+		return nil, check.Errorf(transformer.ErrConfig, "beam search: width %d, max tokens %d, want at least 1", c.Width, c.MaxTokens)
 	}
 	if len(prompt) == 0 {
-		return nil, errorf(transformer.ErrShape, "beam search without prompt")
+		return nil, check.Errorf(transformer.ErrShape, "beam search without prompt")
 	}
 	if p := c.LengthPenalty; p != p || math.IsInf(p, 0) {
-		return nil, errorf(transformer.ErrConfig, "beam search: length penalty %g", c.LengthPenalty)
+		return nil, check.Errorf(transformer.ErrConfig, "beam search: length penalty %g", c.LengthPenalty)
 	}
 	vocab := d.Vocab()
 	if err := c.Rules.check(vocab); err != nil {
@@ -84,7 +85,7 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 			return nil, err
 		}
 		if len(logits) != c.Width*vocab {
-			return nil, errorf(transformer.ErrShape, "beam search of width %d with a decoder of %d sequences", c.Width, len(logits)/max(vocab, 1))
+			return nil, check.Errorf(transformer.ErrShape, "beam search of width %d with a decoder of %d sequences", c.Width, len(logits)/max(vocab, 1))
 		}
 		var ended []Hypothesis
 		live, ended = c.extend(prompt, live, logits, step)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -61,10 +62,10 @@ type Document struct {
 func parse(name string, text []byte) (Document, error) {
 	d := Document{Name: name}
 	if err := json.Unmarshal(text, &d.fields); err != nil {
-		return d, errorf(ErrConfig, "%s: %v", name, err)
+		return d, check.Errorf(ErrConfig, "%s: %v", name, err)
 	}
 	if d.fields == nil {
-		return d, errorf(ErrConfig, "%s: want an object, have null", name)
+		return d, check.Errorf(ErrConfig, "%s: want an object, have null", name)
 	}
 	return d, nil
 }
@@ -84,14 +85,14 @@ func (d Document) isNull(field string) bool {
 // Sub is the object that is the value of a field.
 func (d Document) Sub(field string) (Document, error) {
 	if !d.Has(field) {
-		return Document{}, errorf(ErrConfig, "%s: %s is missing", d.Name, field)
+		return Document{}, check.Errorf(ErrConfig, "%s: %s is missing", d.Name, field)
 	}
 	return parse(d.Name+": "+field, d.fields[field])
 }
 
 // Errorf is an error about the value of a field, which it names.
 func (d Document) Errorf(field, format string, args ...any) error {
-	return errorf(ErrConfig, "%s: %s = %s: %w", d.Name, field, d.value(field), fmt.Errorf(format, args...))
+	return check.Errorf(ErrConfig, "%s: %s = %s: %w", d.Name, field, d.value(field), fmt.Errorf(format, args...))
 }
 
 // value is the text of a field's value, shortened.
@@ -230,7 +231,7 @@ func (d Document) Activation(field, name string) (kernels.Activation, error) {
 	case "silu", "swish":
 		return kernels.ActSiLU, nil
 	}
-	return 0, errorf(ErrConfig, "%s: %s = %q: unknown activation", d.Name, field, name)
+	return 0, check.Errorf(ErrConfig, "%s: %s = %q: unknown activation", d.Name, field, name)
 }
 
 // tokens is a token, or several.
@@ -277,7 +278,7 @@ func common(d, generation Document) (Config, error) {
 		raw.ModelType, _, _ = strings.Cut(name, "_")
 	}
 	if raw.ModelType == "" {
-		return Config{}, errorf(ErrConfig, "%s: model_type is missing", d.Name)
+		return Config{}, check.Errorf(ErrConfig, "%s: model_type is missing", d.Name)
 	}
 	c := Config{
 		ModelType: raw.ModelType, Architectures: raw.Architectures, MultiLabel: raw.Problem == "multi_label_classification",

@@ -3,6 +3,7 @@ package models
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -51,15 +52,6 @@ func (d *decoder) NewCache(sequences int) *Cache {
 }
 
 func (d *decoder) Hidden(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
-	if len(tokens) != batch.Rows() {
-		return errorf(transformer.ErrShape, "%d tokens in a batch of %d rows", len(tokens), batch.Rows())
-	}
-	if len(dst) != len(tokens)*d.Dim() {
-		return errorf(transformer.ErrShape, "dst has %d elements, want %d*%d (rows*dim)", len(dst), len(tokens), d.Dim())
-	}
-	if cache != nil && cache.Sequences() != batch.Len() {
-		return errorf(transformer.ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), cache.Sequences())
-	}
 	if d.frequencies != nil && cache != nil {
 		return d.again(ws, dst, tokens, batch, memory, cache)
 	}
@@ -70,6 +62,9 @@ func (d *decoder) Hidden(ws *Workspace, dst []float32, tokens []int, batch Batch
 // hidden states of all earlier tokens change, so that sequences whose frequencies are
 // no longer those of their cache are computed from their start.
 func (d *decoder) again(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
+	if err := d.check(dst, Tokens{IDs: tokens, Batch: batch}, cache); err != nil {
+		return err
+	}
 	all, lengths := make([]int, 0, len(tokens)), make([]int, batch.Len())
 	for i := range batch.Len() {
 		added, past := tokens[batch.Start(i):batch.Start(i+1)], cache.Remembered(i)
@@ -181,7 +176,7 @@ type causalEncoder struct{ *decoder }
 
 func (e causalEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	if in.Types != nil {
-		return errorf(transformer.ErrShape, "this model has no types of tokens")
+		return check.Errorf(transformer.ErrShape, "this model has no types of tokens")
 	}
 	return e.Hidden(ws, dst, in.IDs, in.Batch, nil, nil) // [rows, D]
 }
@@ -248,13 +243,13 @@ func (m *Model) Start(ws *Workspace, sequences int) *Decoding {
 // memory may be.
 func (m *Model) Logits(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
 	if m.LM == nil {
-		return errorf(transformer.ErrConfig, "%s is no language model", m.Config.ModelType)
+		return check.Errorf(transformer.ErrConfig, "%s is no language model", m.Config.ModelType)
 	}
 	if ws == nil {
-		return errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
+		return check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
 	}
 	if len(dst) != batch.Rows()*m.LM.Vocab() {
-		return errorf(transformer.ErrShape, "logits have %d elements, want %d*%d (rows*vocabulary)", len(dst), batch.Rows(), m.LM.Vocab())
+		return check.Errorf(transformer.ErrShape, "logits have %d elements, want %d*%d (rows*vocabulary)", len(dst), batch.Rows(), m.LM.Vocab())
 	}
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(batch.Rows() * m.LM.Dim())                                 // [rows, D]

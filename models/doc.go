@@ -14,10 +14,7 @@
 // [transformer.Workspace] of its own.
 package models
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // Errors that those of this package match, for use with errors.Is, beside those of
 // package transformer.
@@ -27,8 +24,3 @@ var (
 	ErrConfig    = errors.New("models: configuration")               // a value unknown, contradictory or of the wrong type
 	ErrOption    = errors.New("models: option")                      // of Options
 )
-
-// errorf is an error that matches sentinel.
-func errorf(sentinel error, format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{sentinel}, args...)...)
-}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -22,18 +23,23 @@ type embedder struct {
 
 func (e *embedder) Dim() int { return e.tokens.Dim }
 
+// check returns an error unless in fits dst, [rows, D], and cache, which may be nil.
+func (e *embedder) check(dst []float32, in Tokens, cache *Cache) error {
+	rows := in.Batch.Rows()
+	if len(in.IDs) != rows || in.Types != nil && len(in.Types) != rows {
+		return check.Errorf(transformer.ErrShape, "%d tokens and %d types in a batch of %d rows", len(in.IDs), len(in.Types), rows)
+	}
+	if cache != nil && cache.Sequences() != in.Batch.Len() {
+		return check.Errorf(transformer.ErrShape, "batch of %d sequences with a cache of %d", in.Batch.Len(), cache.Sequences())
+	}
+	return check.Len("dst", dst, rows*e.tokens.Dim, "rows*dim")
+}
+
 // embed sets dst, [rows, D], to the vectors of tokens that follow those in cache, which
 // may be nil.
 func (e *embedder) embed(ws *Workspace, dst []float32, in Tokens, cache *Cache) error {
-	rows := in.Batch.Rows()
-	if len(in.IDs) != rows || in.Types != nil && len(in.Types) != rows {
-		return errorf(transformer.ErrShape, "%d tokens and %d types in a batch of %d rows", len(in.IDs), len(in.Types), rows)
-	}
-	if len(dst) != rows*e.tokens.Dim {
-		return errorf(transformer.ErrShape, "dst has %d elements, want %d*%d (rows*dim)", len(dst), rows, e.tokens.Dim)
-	}
-	if cache != nil && cache.Sequences() != in.Batch.Len() {
-		return errorf(transformer.ErrShape, "batch of %d sequences with a cache of %d", in.Batch.Len(), cache.Sequences())
+	if err := e.check(dst, in, cache); err != nil {
+		return err
 	}
 	err := cmp.Or(
 		e.tokens.Forward(ws, dst, in.IDs),        // vectors of tokens    [rows, D]
@@ -73,7 +79,7 @@ func (e *embedder) addPositions(ws *Workspace, x []float32, batch Batch, cache *
 	for i := range batch.Len() {
 		past, end := cache.Len(i), cache.Len(i)+batch.Length(i)
 		if end > most {
-			return errorf(transformer.ErrTooLong, "sequence of %d tokens, the model has %d positions", end, most)
+			return check.Errorf(transformer.ErrTooLong, "sequence of %d tokens, the model has %d positions", end, most)
 		}
 		for p := past; p < end; p++ {
 			at = append(at, e.first+p)

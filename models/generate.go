@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -78,7 +79,7 @@ type Next struct{ Sequence, Token int }
 func GenerateBatch(ctx context.Context, d Decoder, prompts [][]int, s Sampling, limits Limits) iter.Seq2[Next, error] {
 	return func(yield func(Next, error) bool) {
 		if len(prompts) == 0 || slices.ContainsFunc(prompts, func(p []int) bool { return len(p) == 0 }) {
-			yield(Next{}, errorf(transformer.ErrShape, "Generate without prompt"))
+			yield(Next{}, check.Errorf(transformer.ErrShape, "Generate without prompt"))
 			return
 		}
 		if err := s.Rules.check(d.Vocab()); err != nil {
@@ -97,7 +98,7 @@ func GenerateBatch(ctx context.Context, d Decoder, prompts [][]int, s Sampling, 
 			}
 			logits, err := d.Feed(feed)
 			if err == nil && len(logits) != len(prompts)*vocab {
-				err = errorf(transformer.ErrShape, "Generate of %d sequences with a decoder of %d", len(prompts), len(logits)/max(vocab, 1))
+				err = check.Errorf(transformer.ErrShape, "Generate of %d sequences with a decoder of %d", len(prompts), len(logits)/max(vocab, 1))
 			}
 			if err != nil {
 				yield(Next{}, err)

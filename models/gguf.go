@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
@@ -62,7 +63,7 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	}
 	build, ok := builderOf(c.Config.ModelType)
 	if !ok {
-		return nil, errorf(ErrModelType, "general.architecture = %q", r.arch)
+		return nil, check.Errorf(ErrModelType, "general.architecture = %q", r.arch)
 	}
 	c.Loader = transformer.NewLoader(transformer.FromGGUF(file))
 	c.Loader.Rename(llamaCppName(r.arch))
@@ -89,7 +90,7 @@ func (r *ggufReader) document() (Document, error) {
 		return Document{}, err
 	}
 	if !slices.Contains(ggufArchitectures, r.arch) {
-		return Document{}, errorf(ErrModelType, "general.architecture = %q, want one of %s", r.arch, strings.Join(ggufArchitectures, ", "))
+		return Document{}, check.Errorf(ErrModelType, "general.architecture = %q, want one of %s", r.arch, strings.Join(ggufArchitectures, ", "))
 	}
 	r.fields["model_type"], r.fields["architectures"] = r.arch, []string{r.arch + "ForCausalLM"}
 	if r.arch == "gemma3" {
@@ -97,7 +98,7 @@ func (r *ggufReader) document() (Document, error) {
 	}
 	embedding, _ := r.file.Info("token_embd.weight")
 	if len(embedding.Shape) != 2 {
-		return Document{}, errorf(ErrConfig, "token_embd.weight is missing or no matrix")
+		return Document{}, check.Errorf(ErrConfig, "token_embd.weight is missing or no matrix")
 	}
 	r.fields["vocab_size"] = embedding.Shape[0]
 	r.fields["tie_word_embeddings"] = !r.has("output.weight")
@@ -122,7 +123,7 @@ func (r *ggufReader) document() (Document, error) {
 	}
 	text, err := json.Marshal(r.fields)
 	if err != nil {
-		return Document{}, errorf(ErrConfig, "%v", err) // an infinite number
+		return Document{}, check.Errorf(ErrConfig, "%v", err) // an infinite number
 	}
 	return parse("metadata", text)
 }
@@ -144,7 +145,7 @@ func (r *ggufReader) integer(field, key string, wanted bool) {
 	if list, listErr := r.file.Ints(key); listErr == nil && len(list) > 0 {
 		n, err = list[0], nil
 		if len(slices.Compact(list)) > 1 {
-			err = errorf(ErrConfig, "%s differs from layer to layer: not supported", key)
+			err = check.Errorf(ErrConfig, "%s differs from layer to layer: not supported", key)
 		}
 	}
 	switch {
@@ -180,10 +181,10 @@ func (r *ggufReader) integerOf(key string) int64 {
 // special is what only some architectures have.
 func (r *ggufReader) special() {
 	if n := r.integerOf("expert_count"); n > 0 {
-		r.note(errorf(ErrConfig, "%s.expert_count = %d: not supported", r.arch, n))
+		r.note(check.Errorf(ErrConfig, "%s.expert_count = %d: not supported", r.arch, n))
 	}
 	if v, k := r.integerOf("attention.value_length"), r.integerOf("attention.key_length"); v != k {
-		r.note(errorf(ErrConfig, "%s.attention.value_length = %d, want key_length = %d", r.arch, v, k))
+		r.note(check.Errorf(ErrConfig, "%s.attention.value_length = %d, want key_length = %d", r.arch, v, k))
 	}
 	switch r.arch {
 	case "llama":
@@ -243,7 +244,7 @@ func (r *ggufReader) rope() {
 	case kind == "" || kind == "none" || kind == "longrope": // a length with all its factors 1
 		return
 	default:
-		r.note(errorf(ErrConfig, "%s.rope.scaling.type = %q is unknown", r.arch, kind))
+		r.note(check.Errorf(ErrConfig, "%s.rope.scaling.type = %q is unknown", r.arch, kind))
 	}
 	r.fields["rope_scaling"] = scaling
 }
@@ -252,7 +253,7 @@ func (r *ggufReader) rope() {
 func (r *ggufReader) floats(name string) []float32 {
 	const most = 1 << 16
 	if info, _ := r.file.Info(name); info.Len() > most {
-		r.note(errorf(ErrConfig, "%s has %d elements", name, info.Len()))
+		r.note(check.Errorf(ErrConfig, "%s has %d elements", name, info.Len()))
 		return nil
 	}
 	x, err := r.file.Float32(name)

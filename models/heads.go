@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -36,7 +37,7 @@ func (h *head) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
 	defer ws.Release(ws.Mark())
 	dim := h.width()
 	if len(x) != batch.Rows()*dim {
-		return errorf(transformer.ErrShape, "%d hidden states for %d rows of %d", len(x), batch.Rows(), dim)
+		return check.Errorf(transformer.ErrShape, "%d hidden states for %d rows of %d", len(x), batch.Rows(), dim)
 	}
 	if h.pool != nil {
 		pooled := ws.Alloc(batch.Len() * dim) // [sequences, D]
@@ -56,7 +57,7 @@ func (h *head) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
 		x = y
 	} else if h.out == nil {
 		if len(dst) != len(x) {
-			return errorf(transformer.ErrShape, "dst has %d elements, want %d results of %d", len(dst), len(x)/dim, dim)
+			return check.Errorf(transformer.ErrShape, "dst has %d elements, want %d results of %d", len(dst), len(x)/dim, dim)
 		}
 		copy(dst, x)
 		x = dst
@@ -154,11 +155,11 @@ type pooling func(dst, x []float32, batch Batch, dim, skip int) error
 func pooled(f func(dst, rows []float32, first int)) pooling {
 	return func(dst, x []float32, batch Batch, dim, skip int) error {
 		if len(x) != batch.Rows()*dim || len(dst) != batch.Len()*dim {
-			return errorf(transformer.ErrShape, "pooling of %d elements to %d, want rows and sequences of %d", len(x), len(dst), dim)
+			return check.Errorf(transformer.ErrShape, "pooling of %d elements to %d, want rows and sequences of %d", len(x), len(dst), dim)
 		}
 		for i := range batch.Len() {
 			if batch.Length(i) <= skip {
-				return errorf(transformer.ErrShape, "sequence %d has %d rows, none to pool behind %d", i, batch.Length(i), skip)
+				return check.Errorf(transformer.ErrShape, "sequence %d has %d rows, none to pool behind %d", i, batch.Length(i), skip)
 			}
 			f(dst[i*dim:(i+1)*dim], x[(batch.Start(i)+skip)*dim:batch.Start(i+1)*dim], skip)
 		}

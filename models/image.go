@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -26,7 +27,7 @@ func loadPatches(l *transformer.Loader, dim, channels, height, width int, bias b
 // and right edge is not seen.
 func (p *patches) grid(height, width int) (down, across int, err error) {
 	if height < p.height || width < p.width {
-		return 0, 0, errorf(transformer.ErrShape, "image of %dx%d, want at least the patch of %dx%d", height, width, p.height, p.width)
+		return 0, 0, check.Errorf(transformer.ErrShape, "image of %dx%d, want at least the patch of %dx%d", height, width, p.height, p.width)
 	}
 	return height / p.height, width / p.width, nil
 }
@@ -39,7 +40,7 @@ func (p *patches) forward(ws *Workspace, dst, pixels []float32, images, height, 
 		return err
 	}
 	if len(pixels) != images*p.channels*height*width {
-		return errorf(transformer.ErrShape, "%d pixels for %d images of %d channels of %dx%d", len(pixels), images, p.channels, height, width)
+		return check.Errorf(transformer.ErrShape, "%d pixels for %d images of %d channels of %dx%d", len(pixels), images, p.channels, height, width)
 	}
 	defer ws.Release(ws.Mark())
 	cut := ws.Alloc(images * down * across * p.project.In) // [images, patches, channels*ph*pw]
@@ -153,7 +154,7 @@ func (t *imageTower) EncodeImages(ws *Workspace, dst, pixels []float32, images, 
 	class := len(t.class) // elements
 	rows := class/t.dim + down*across
 	if len(dst) != images*rows*t.dim {
-		return errorf(transformer.ErrShape, "dst has %d elements, want %d images of %d rows of %d", len(dst), images, rows, t.dim)
+		return check.Errorf(transformer.ErrShape, "dst has %d elements, want %d images of %d rows of %d", len(dst), images, rows, t.dim)
 	}
 	positions := positionsFor(t.positions, class/t.dim, t.dim, t.side, down, across) // [rows, D]
 	defer ws.Release(ws.Mark())

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -174,14 +175,14 @@ func (o Options) format(name string, stored kernels.Format, table bool) kernels.
 func (o Options) check() error {
 	for _, f := range append([]NamedFormat{{Format: o.Weights}}, o.Formats...) {
 		if _, err := path.Match(f.Pattern, ""); err != nil {
-			return errorf(ErrOption, "pattern %q: %w", f.Pattern, err)
+			return check.Errorf(ErrOption, "pattern %q: %w", f.Pattern, err)
 		}
 		if _, err := kernels.ParseFormat(f.Format.String()); err != nil {
-			return errorf(ErrOption, "there is no weight format %v", f.Format)
+			return check.Errorf(ErrOption, "there is no weight format %v", f.Format)
 		}
 	}
 	if o.Cache > kernels.FormatInt8 {
-		return errorf(ErrOption, "cache in format %v, want f32, bf16, f16 or int8", o.Cache)
+		return check.Errorf(ErrOption, "cache in format %v, want f32, bf16, f16 or int8", o.Cache)
 	}
 	return nil
 }

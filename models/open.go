@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -41,11 +42,11 @@ func (o Options) Open(dir string) (*Model, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		return nil, errorf(ErrFolder, "%w", err)
+		return nil, check.Errorf(ErrFolder, "%w", err)
 	case !info.IsDir() && isGGUF(dir):
 		return o.openGGUF(dir)
 	case !info.IsDir():
-		return nil, errorf(ErrFolder, "%s is no folder", dir)
+		return nil, check.Errorf(ErrFolder, "%s is no folder", dir)
 	}
 	m, err := o.OpenFS(os.DirFS(dir))
 	if err != nil {
@@ -58,7 +59,7 @@ func (o Options) Open(dir string) (*Model, error) {
 func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 	doc, err := readJSON(fsys, "config.json")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errorf(ErrFolder, "config.json: %w", err)
+		return nil, check.Errorf(ErrFolder, "config.json: %w", err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func checkpoint(doc, generation Document) (*Checkpoint, Builder, error) {
 	}
 	build, ok := builderOf(config.ModelType)
 	if !ok {
-		return nil, nil, errorf(ErrModelType, "%s: model_type = %q, want one of %s", doc.Name, config.ModelType, strings.Join(ModelTypes(), ", "))
+		return nil, nil, check.Errorf(ErrModelType, "%s: model_type = %q, want one of %s", doc.Name, config.ModelType, strings.Join(ModelTypes(), ", "))
 	}
 	return &Checkpoint{JSON: doc, Config: config}, build, nil
 }
@@ -196,7 +197,7 @@ func openWeights(fsys fs.FS, dir string) (*files, error) {
 	for name := range listed {
 		if w.of[name] == nil {
 			w.Close()
-			return nil, errorf(ErrFolder, "%s lists %s, which no shard has", index, name)
+			return nil, check.Errorf(ErrFolder, "%s lists %s, which no shard has", index, name)
 		}
 	}
 	for name := range w.of {
@@ -215,10 +216,10 @@ func exists(fsys fs.FS, name string) bool {
 func noWeights(fsys fs.FS, dir string) error {
 	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack"} {
 		if name := path.Join(dir, name); exists(fsys, name) {
-			return errorf(ErrFolder, "%s is no safetensors file; in Python, from_pretrained(folder) and then save_pretrained(folder) of transformers writes %s", name, single)
+			return check.Errorf(ErrFolder, "%s is no safetensors file; in Python, from_pretrained(folder) and then save_pretrained(folder) of transformers writes %s", name, single)
 		}
 	}
-	return errorf(ErrFolder, "neither %s nor %s", path.Join(dir, single), path.Join(dir, index))
+	return check.Errorf(ErrFolder, "neither %s nor %s", path.Join(dir, single), path.Join(dir, index))
 }
 
 // indexed is the shards that an index names, in the same folder. It notes the tensors.
@@ -230,12 +231,12 @@ func (w *files) indexed(doc Document, dir string) ([]string, error) {
 		return nil, err
 	}
 	if len(raw.Map) == 0 {
-		return nil, errorf(ErrFolder, "%s: weight_map is missing or empty", w.name)
+		return nil, check.Errorf(ErrFolder, "%s: weight_map is missing or empty", w.name)
 	}
 	var shards []string
 	for tensor, shard := range raw.Map {
 		if shard != path.Base(shard) || !fs.ValidPath(shard) {
-			return nil, errorf(ErrFolder, "%s: %s is in %q, want the name of a file", w.name, tensor, shard)
+			return nil, check.Errorf(ErrFolder, "%s: %s is in %q, want the name of a file", w.name, tensor, shard)
 		}
 		w.of[tensor] = nil
 		shards = append(shards, path.Join(dir, shard))
@@ -248,7 +249,7 @@ func (w *files) indexed(doc Document, dir string) ([]string, error) {
 func (w *files) add(fsys fs.FS, name string) error {
 	f, err := fsys.Open(name)
 	if err != nil {
-		return errorf(ErrFolder, "%w", err)
+		return check.Errorf(ErrFolder, "%w", err)
 	}
 	w.open = append(w.open, f)
 	info, err := f.Stat()
@@ -270,7 +271,7 @@ func (w *files) add(fsys fs.FS, name string) error {
 	r := transformer.FromSafetensors(s)
 	for _, tensor := range r.Names() {
 		if w.of[tensor] != nil {
-			return errorf(ErrFolder, "tensor %s is in another shard too", tensor)
+			return check.Errorf(ErrFolder, "tensor %s is in another shard too", tensor)
 		}
 		w.of[tensor] = r
 	}
@@ -291,7 +292,7 @@ func (w *files) Names() []string { return w.names }
 func (w *files) Tensor(name string, shape ...int) ([]float32, error) {
 	f, ok := w.of[name]
 	if !ok {
-		return nil, errorf(transformer.ErrMissing, "%s", name)
+		return nil, check.Errorf(transformer.ErrMissing, "%s", name)
 	}
 	return f.Tensor(name, shape...)
 }

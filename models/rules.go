@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -53,16 +54,16 @@ func (r *Rules) check(vocab int) error {
 	}
 	for name, p := range map[string]float64{"RepetitionPenalty": r.RepetitionPenalty, "EncoderRepetitionPenalty": r.EncoderRepetitionPenalty, "ExponentialDecay": r.ExponentialDecay} {
 		if !(p >= 0) || math.IsInf(p, 0) {
-			return errorf(transformer.ErrConfig, "rules: %s = %g, want a number above 0", name, p)
+			return check.Errorf(transformer.ErrConfig, "rules: %s = %g, want a number above 0", name, p)
 		}
 	}
 	for name, n := range map[string]int{"NoRepeatNgram": r.NoRepeatNgram, "EncoderNoRepeatNgram": r.EncoderNoRepeatNgram, "MinLength": r.MinLength, "MinNewTokens": r.MinNewTokens, "DecayStart": r.DecayStart} {
 		if n < 0 {
-			return errorf(transformer.ErrConfig, "rules: %s = %d, want at least 0", name, n)
+			return check.Errorf(transformer.ErrConfig, "rules: %s = %d, want at least 0", name, n)
 		}
 	}
 	if len(r.ForcedBOS) > 1 {
-		return errorf(transformer.ErrConfig, "rules: ForcedBOS = %v, want one token", r.ForcedBOS)
+		return check.Errorf(transformer.ErrConfig, "rules: ForcedBOS = %v, want one token", r.ForcedBOS)
 	}
 	words := slices.Clone(r.BadWords)
 	for _, b := range r.SequenceBias {
@@ -70,12 +71,12 @@ func (r *Rules) check(vocab int) error {
 	}
 	for _, word := range words {
 		if len(word) == 0 {
-			return errorf(transformer.ErrConfig, "rules: a sequence without tokens")
+			return check.Errorf(transformer.ErrConfig, "rules: a sequence without tokens")
 		}
 	}
 	for _, token := range slices.Concat(r.ForcedBOS, r.ForcedEOS, slices.Concat(words...)) {
 		if token < 0 || token >= vocab {
-			return errorf(transformer.ErrToken, "rules: token %d of a vocabulary of %d", token, vocab)
+			return check.Errorf(transformer.ErrToken, "rules: token %d of a vocabulary of %d", token, vocab)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -61,7 +62,7 @@ func openSentence(fsys fs.FS, m *Model) (*SentenceEmbedder, error) {
 		encoder = causalEncoder{d}
 	}
 	if encoder == nil {
-		return nil, errorf(ErrFolder, "modules.json beside a model_type %q that is no encoder", m.Config.ModelType)
+		return nil, check.Errorf(ErrFolder, "modules.json beside a model_type %q that is no encoder", m.Config.ModelType)
 	}
 	s := &SentenceEmbedder{encoder: encoder}
 	for i, module := range modules {
@@ -69,7 +70,7 @@ func openSentence(fsys fs.FS, m *Model) (*SentenceEmbedder, error) {
 		switch {
 		case i == 0 && kind == "Transformer":
 			if module.Path != "" {
-				return nil, errorf(ErrFolder, "modules.json: the model is in %q, want the folder itself", module.Path)
+				return nil, check.Errorf(ErrFolder, "modules.json: the model is in %q, want the folder itself", module.Path)
 			}
 		case i == 1 && kind == "Pooling":
 			err = s.addPooling(fsys, module.Path)
@@ -78,14 +79,14 @@ func openSentence(fsys fs.FS, m *Model) (*SentenceEmbedder, error) {
 		case i > 1 && kind == "Normalize":
 			s.rest = append(s.rest, sentenceModule{})
 		default:
-			err = errorf(ErrConfig, "modules.json: module %d of type %q is not supported there", i, module.Type)
+			err = check.Errorf(ErrConfig, "modules.json: module %d of type %q is not supported there", i, module.Type)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if len(s.pools) == 0 {
-		return nil, errorf(ErrConfig, "modules.json: no pooling")
+		return nil, check.Errorf(ErrConfig, "modules.json: no pooling")
 	}
 	if doc, err := readJSON(fsys, "sentence_bert_config.json"); err == nil {
 		raw := struct {
@@ -105,7 +106,7 @@ func openSentence(fsys fs.FS, m *Model) (*SentenceEmbedder, error) {
 func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
 	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
 	if err != nil {
-		return errorf(ErrFolder, "%s: %w", doc.Name, err)
+		return check.Errorf(ErrFolder, "%s: %w", doc.Name, err)
 	}
 	raw := struct {
 		Dim      int   `json:"word_embedding_dimension" min:"0"`
@@ -147,7 +148,7 @@ func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
 		s.pools = append(s.pools, pool)
 	}
 	if len(s.pools) == 0 {
-		return errorf(ErrConfig, "%s: no pooling_mode is true", doc.Name)
+		return check.Errorf(ErrConfig, "%s: no pooling_mode is true", doc.Name)
 	}
 	s.IncludePrompt = raw.Prompt
 	s.out = len(s.pools) * dim
@@ -175,7 +176,7 @@ const vector = "sentence_embedding"
 func (s *SentenceEmbedder) addDense(fsys fs.FS, dir string) error {
 	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
 	if err != nil {
-		return errorf(ErrFolder, "%s: %w", doc.Name, err)
+		return check.Errorf(ErrFolder, "%s: %w", doc.Name, err)
 	}
 	raw := struct {
 		In         int    `json:"in_features"`
@@ -255,7 +256,7 @@ func (s *SentenceEmbedder) Pool(ws *Workspace, dst, x []float32, batch Batch) er
 
 func (s *SentenceEmbedder) poolBehind(ws *Workspace, dst, x []float32, batch Batch, skip int) error {
 	if len(dst) != batch.Len()*s.out {
-		return errorf(transformer.ErrShape, "%d elements for %d vectors of %d", len(dst), batch.Len(), s.out)
+		return check.Errorf(transformer.ErrShape, "%d elements for %d vectors of %d", len(dst), batch.Len(), s.out)
 	}
 	defer ws.Release(ws.Mark())
 	dim := s.encoder.Dim()

@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -131,7 +132,7 @@ func (p *probe) Out() int { return len(p.query) }
 func (p *probe) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
 	dim, n := len(p.query), batch.Len()
 	if len(dst) != n*dim {
-		return errorf(transformer.ErrShape, "%d elements for %d vectors of %d", len(dst), n, dim)
+		return check.Errorf(transformer.ErrShape, "%d elements for %d vectors of %d", len(dst), n, dim)
 	}
 	defer ws.Release(ws.Mark())
 	q, y := ws.Alloc(n*dim), ws.Alloc(n*dim) // [images, D]

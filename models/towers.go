@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -37,7 +38,7 @@ func (j *Joint) EmbedTexts(ws *Workspace, dst []float32, in Tokens) error {
 		ends, dim := x[:0], j.text.Dim() // [sequences, D]
 		for i := range batch.Len() {
 			if batch.Length(i) == 0 {
-				return errorf(transformer.ErrShape, "text %d is empty", i)
+				return check.Errorf(transformer.ErrShape, "text %d is empty", i)
 			}
 			at := batch.Start(i) + j.end(in.IDs[batch.Start(i):batch.Start(i+1)])
 			ends = append(ends, x[at*dim:(at+1)*dim]...)
@@ -76,7 +77,7 @@ func (j *Joint) Compare(ws *Workspace, dst, images, texts []float32) error {
 	dim := j.Dim()
 	m, n := len(images)/dim, len(texts)/dim
 	if len(images) != m*dim || len(texts) != n*dim || len(dst) != m*n {
-		return errorf(transformer.ErrShape, "%d elements for vectors of images of %d and of texts of %d, each of %d", len(dst), len(images), len(texts), dim)
+		return check.Errorf(transformer.ErrShape, "%d elements for vectors of images of %d and of texts of %d, each of %d", len(dst), len(images), len(texts), dim)
 	}
 	ws.Threads.Gemm(kernels.NoTrans, kernels.Trans, m, n, dim, j.scale, images, dim, texts, dim, 0, dst, n) // [images, texts]
 	for i := range dst {

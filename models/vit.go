@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -225,7 +226,7 @@ func (v *vit) EncodeImages(ws *Workspace, dst, pixels []float32, images, height,
 	}
 	rows := 1 + down*across
 	if len(dst) != images*rows*v.dim {
-		return errorf(transformer.ErrShape, "dst has %d elements, want %d images of %d rows of %d", len(dst), images, rows, v.dim)
+		return check.Errorf(transformer.ErrShape, "dst has %d elements, want %d images of %d rows of %d", len(dst), images, rows, v.dim)
 	}
 	positions := positionsFor(v.positions, 1, v.dim, v.side, down, across) // [1+patches, D]
 	defer ws.Release(ws.Mark())

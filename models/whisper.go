@@ -2,6 +2,7 @@ package models
 
 import (
 	"cmp"
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -82,11 +83,11 @@ func (a *audioEncoder) EncodeAudio(ws *Workspace, dst, features []float32, sound
 	rows, dim := a.Rows(frames), a.Dim()
 	switch {
 	case sounds < 0 || frames < 1 || len(features) != sounds*a.mels*frames:
-		return errorf(transformer.ErrShape, "features have %d elements, want %d*%d*%d (sounds*features*frames)", len(features), sounds, a.mels, frames)
+		return check.Errorf(transformer.ErrShape, "features have %d elements, want %d*%d*%d (sounds*features*frames)", len(features), sounds, a.mels, frames)
 	case len(dst) != sounds*rows*dim:
-		return errorf(transformer.ErrShape, "dst has %d elements, want %d*%d*%d (sounds*rows*dim)", len(dst), sounds, rows, dim)
+		return check.Errorf(transformer.ErrShape, "dst has %d elements, want %d*%d*%d (sounds*rows*dim)", len(dst), sounds, rows, dim)
 	case rows > a.positions.Vocab:
-		return errorf(transformer.ErrTooLong, "sound of %d frames, the model takes %d", frames, 2*a.positions.Vocab)
+		return check.Errorf(transformer.ErrTooLong, "sound of %d frames, the model takes %d", frames, 2*a.positions.Vocab)
 	}
 	defer ws.Release(ws.Mark())
 	in, hidden := ws.Alloc(frames*a.mels), ws.Alloc(a.conv1.rows(frames)*dim) // [frames, features], [frames, D]
