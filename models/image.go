@@ -106,7 +106,7 @@ func taps(i, to, n int) (at [4]int, weights [4]float64) {
 	return at, weights
 }
 
-// imageTower is the encoder of images.
+// imageTower is the encoder of images of vision transformers.
 type imageTower struct {
 	dim, size, side int // width, of the image, of the grid of patches
 	patches         *patches

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -64,14 +63,6 @@ var vitTimm = vitNames{
 		Attention: transformer.AttentionNames{Packed: "qkv.", Out: "proj."},
 		Feed:      transformer.FeedForwardNames{Up: "mlp.fc1.", Down: "mlp.fc2."},
 	}},
-}
-
-type vit struct {
-	dim, size, side int // width, of the image, of the grid of patches
-	patches         *patches
-	class           []float32 // [D]
-	positions       []float32 // [1+side*side, D]
-	layers          *transformer.Stack
 }
 
 func newViT(c *Checkpoint) (*Model, error) {
@@ -182,7 +173,7 @@ func newTimmViT(c *Checkpoint) (*Model, error) {
 }
 
 // loadViT is the encoder whose tensors body has.
-func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names vitNames, activationField string) (*vit, error) {
+func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names vitNames, activationField string) (*imageTower, error) {
 	activation, err := c.JSON.Activation(activationField, config.Activation)
 	if err != nil {
 		return nil, err
@@ -196,7 +187,7 @@ func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names v
 		return nil, c.JSON.Errorf("image_size", "%d patches of %d in a row", side, config.Patch)
 	}
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
-	return &vit{
+	return &imageTower{
 		dim: config.Dim, size: config.Image, side: side,
 		patches:   loadPatches(body.At(names.patches), config.Dim, config.Channels, config.Patch, config.Patch, true),
 		class:     body.Tensor(names.class, 1, 1, config.Dim),
@@ -207,40 +198,4 @@ func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names v
 			Norm:        norm, NormFirst: true,
 		}}, names.layers),
 	}, nil
-}
-
-func (v *vit) Dim() int                  { return v.dim }
-func (v *vit) Channels() int             { return v.patches.channels }
-func (v *vit) Size() (height, width int) { return v.size, v.size }
-
-func (v *vit) Rows(height, width int) (int, error) {
-	down, across, err := v.patches.grid(height, width)
-	return 1 + down*across, err
-}
-
-// EncodeImages interpolates the positions for images of another size.
-func (v *vit) EncodeImages(ws *Workspace, dst, pixels []float32, images, height, width int) error {
-	down, across, err := v.patches.grid(height, width)
-	if err != nil {
-		return err
-	}
-	rows := 1 + down*across
-	if len(dst) != images*rows*v.dim {
-		return check.Errorf(transformer.ErrShape, "dst has %d elements, want %d images of %d rows of %d", len(dst), images, rows, v.dim)
-	}
-	positions := positionsFor(v.positions, 1, v.dim, v.side, down, across) // [1+patches, D]
-	defer ws.Release(ws.Mark())
-	x := ws.Alloc(images * (rows - 1) * v.dim)                                      // [images, patches, D]
-	if err := v.patches.forward(ws, x, pixels, images, height, width); err != nil { // [images, patches, D]
-		return err
-	}
-	for i := range images {
-		to := dst[i*rows*v.dim : (i+1)*rows*v.dim] // [1+patches, D]
-		copy(to, v.class)
-		copy(to[v.dim:], x[i*(rows-1)*v.dim:])
-		for j, p := range positions {
-			to[j] += p
-		}
-	}
-	return v.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: transformer.Uniform(images, rows)}, nil) // [images, 1+patches, D]
 }
