@@ -97,7 +97,7 @@ func (g *gemmCall) plan(t Threads) {
 		gather := 0 // columns of B^T are contiguous
 		if !g.b.trans {
 			gather = g.m
-			if g.m <= size.inPlaceTiles*g.mr || g.k*g.nr <= size.inPlacePanel && g.k*g.b.ld <= size.inPlaceSpan {
+			if g.m <= size.inPlaceTiles*g.mr || g.k*g.nr <= size.inPlacePanel && g.k*g.b.ld <= size.inPlaceSpan || g.fitsLines() {
 				g.source = inPlace
 				g.wideTiles = g.m*size.wideDen <= g.mr*size.wideNum
 			}
@@ -106,6 +106,15 @@ func (g *gemmCall) plan(t Threads) {
 	}
 	g.planLoops()
 	g.partition(t)
+}
+
+// fitsLines reports whether the rows of B are whole cache lines, so that no load takes two, and
+// those of a panel, of two lines each, stay in the second-level cache side by side while the
+// tiles pass. Of one line each, as on AVX2, they are slower in place.
+func (g *gemmCall) fitsLines() bool {
+	size := &tuned.gemm
+	return g.m <= size.linesTiles*g.mr && g.nr >= 32 && g.b.ld%16 == 0 &&
+		sharing(g.b.ld/16, min(g.k, gemmOrder.kc), size.linesSets) <= size.linesWays
 }
 
 // copiesA reports whether the rows of A are copied: if they have to be transposed, or
@@ -148,9 +157,8 @@ func crowd(ld, rows int) bool { return rows > tuned.ways && aliases(ld, rows) > 
 // first-level cache, 64 sets of 64 bytes, at the most: one of each if the rows are
 // about 4 KiB apart.
 func aliases(ld, rows int) int {
-	if ld > 0 && ld%16 == 0 { // whole lines
-		apart := 64 >> min(bits.TrailingZeros(uint(ld/16)), 6) // rows come back to a set after so many
-		return (rows + apart - 1) / apart
+	if ld > 0 && ld%16 == 0 {
+		return sharing(ld/16, rows, 64)
 	}
 	var sets [64]uint8
 	most, last := uint8(0), -1
@@ -165,6 +173,13 @@ func aliases(ld, rows int) int {
 		most = max(most, *set)
 	}
 	return int(most)
+}
+
+// sharing is how many of some rows, which are whole lines apart, share a set of a cache with so
+// many sets at the most.
+func sharing(lines, rows, sets int) int {
+	apart := max(sets>>bits.TrailingZeros(uint(lines)), 1)
+	return (rows + apart - 1) / apart
 }
 
 // partition cuts the product for t threads: into bands, of rows or of columns, and

@@ -26,6 +26,7 @@ func TestTuning(t *testing.T) {
 		{"AuthenticAMD", 0x19, 0x11, zen4Caches, zen4},
 		{"AuthenticAMD", 0x19, 0x61, [4]int{}, zen4},
 		{"AuthenticAMD", 0x19, 0x21, zen4Caches, like("derived from cache sizes")}, // Zen 3
+		{"GenuineIntel", 0x06, 0xcf, [4]int{}, sapphireRapids},
 		{"GenuineIntel", 0x19, 0x11, zen4Caches, like("derived from cache sizes")},
 		{"", 0, 0, [4]int{}, like("derived from cache sizes")},
 	} {
@@ -55,6 +56,26 @@ func TestTuning(t *testing.T) {
 	}
 }
 
+// TestFitsLines wants B in place up to the tiles of the family, where its rows fill lines and do
+// not crowd.
+func TestFitsLines(t *testing.T) {
+	kept := tuned
+	t.Cleanup(func() { tuned = kept })
+	tuned = sapphireRapids
+	for _, c := range []struct {
+		m, k, ld int
+		want     bool
+	}{{560, 768, 768, true}, {561, 768, 768, false}, {128, 3072, 768, true}, {128, 768, 776, false}, {128, 768, 3072, false}, {128, 256, 3072, true}, {100, 1024, 1024, false}, {100, 1040, 1040, true}} {
+		g := gemmCall{m: c.m, k: c.k, mr: 14, nr: 32, b: operandB{ld: c.ld}}
+		if got := g.fitsLines(); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	if tuned = zen4; (&gemmCall{m: 1, k: 8, mr: 14, nr: 32, b: operandB{ld: 16}}).fitsLines() {
+		t.Error("not for zen4")
+	}
+}
+
 // TestTuningChangesNoResult computes the same products with very different figures.
 func TestTuningChangesNoResult(t *testing.T) {
 	kept := tuned
@@ -62,7 +83,7 @@ func TestTuningChangesNoResult(t *testing.T) {
 	small, large := kept, kept
 	small.ways, large.ways = 1, 1<<20
 	small.gemm = gemmTuning{mc: 20, nc: 32, packRows: 1, inPlaceTiles: 20, inPlacePanel: 1 << 20, inPlaceSpan: 1 << 30,
-		wideNum: 1, wideDen: 1, streamNum: 20, streamDen: 1, copyColumns: 1}
+		linesTiles: 20, linesSets: 64, linesWays: 1 << 20, wideNum: 1, wideDen: 1, streamNum: 20, streamDen: 1, copyColumns: 1}
 	large.gemm = gemmTuning{mc: 1 << 20, nc: 1 << 20, packRows: 1 << 20, wideDen: 1, streamDen: 1, copyColumns: 1 << 20}
 	r := rand.New(rand.NewPCG(8, 8))
 	eachISA(t, func(t *testing.T) {
