@@ -1,14 +1,16 @@
 // Command estimate predicts how fast a kernel's inner loop runs on CPUs that
 // are not at hand, with llvm-mca, LLVM's model of their pipelines:
 //
-//	estimate [-min PERCENT] [-elements N] GOARCH SYMBOL CPU...
+//	estimate [-min PERCENT] [-elements N] [-around N] GOARCH SYMBOL CPU...
 //
 // It builds the tests of package simd for GOARCH, disassembles SYMBOL, takes
-// its innermost loop with the most fused multiply-adds, and prints for each CPU
-// model a row of a Markdown table: cycles an iteration, the bound that the
-// multiply-adds alone would set on that model, and their ratio. With -min it
-// fails where the ratio is less. With -elements, how many elements an iteration
-// of the loop handles, it prints the cycles for each of them instead of a bound.
+// its innermost loop with the most multiply-adds, of floats or on arm64 of bytes,
+// and prints for each CPU model a row of a Markdown table: cycles an iteration,
+// the bound that the multiply-adds alone would set on that model, and their
+// ratio. With -min it fails where the ratio is less. With -elements, how many
+// elements an iteration of the loop handles, it prints the cycles for each of them
+// instead of a bound. With -around it takes the loop around that one, of which an
+// iteration has N of the inner one.
 //
 // The figures are static estimates: they leave out memory, and the models have
 // errors of their own. They are for finding a loop bound by something else than
@@ -23,6 +25,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,7 +33,7 @@ import (
 // target is what differs between architectures.
 type target struct {
 	triple string
-	fma    *regexp.Regexp // a fused multiply-add of vectors
+	fma    *regexp.Regexp // a multiply-add of vectors
 	// branch matches a branch within a function and finds its destination.
 	branch *regexp.Regexp
 	// independent is the i-th of a run of multiply-adds with no dependencies
@@ -52,13 +55,14 @@ var targets = map[string]target{
 	},
 	"arm64": {
 		triple: "aarch64-linux-gnu",
-		fma:    regexp.MustCompile(`^fml[as]\s+v`),
+		fma:    regexp.MustCompile(`^(fml[as]|sdot|smmla)\s+v`),
 		branch: regexp.MustCompile(`^(?:b\.[a-z]+|b|cbn?z\s+[xw][0-9]+,|tbn?z\s+[xw][0-9]+, #[^,]*,)\s+0x([0-9a-f]+)`),
 		independent: func(like string, i int) string {
-			if strings.Contains(like, ".s[") {
-				return fmt.Sprintf("fmla v%d.4s, v0.4s, v1.s[%d]", i+2, i%4)
-			}
-			return fmt.Sprintf("fmla v%d.4s, v0.4s, v1.4s", i+2)
+			registers := []string{fmt.Sprint("v", i+2), "v0", "v1"}
+			return regexp.MustCompile(`\bv\d+`).ReplaceAllStringFunc(like, func(string) (v string) {
+				v, registers = registers[0], registers[1:]
+				return v
+			})
 		},
 		run: 28,
 	},
@@ -67,8 +71,9 @@ var targets = map[string]target{
 func main() {
 	minimum := flag.Float64("min", 0, "fail when a loop is below this `percent` of its bound")
 	elements := flag.Int("elements", 0, "print cycles an element, for `N` elements an iteration")
+	around := flag.Int("around", 0, "take the loop around, with `N` iterations of the innermost")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: estimate [-min PERCENT] [-elements N] GOARCH SYMBOL CPU...")
+		fmt.Fprintln(os.Stderr, "usage: estimate [-min PERCENT] [-elements N] [-around N] GOARCH SYMBOL CPU...")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -85,8 +90,8 @@ func main() {
 	if err != nil {
 		fatal(err)
 	}
-	loop := t.hottestLoop(code)
-	if loop == nil {
+	loop := t.hottestLoop(code, *around)
+	if len(loop) == 0 {
 		fatal(fmt.Errorf("%s has no loop with multiply-adds", symbol))
 	}
 	fmas, like := t.countFMAs(loop)
@@ -180,29 +185,45 @@ func disassemble(goarch, symbol string) ([]instruction, error) {
 	return code, nil
 }
 
-// hottestLoop returns the innermost loop with the most multiply-adds.
-func (t target) hottestLoop(code []instruction) []instruction {
+// hottestLoop returns the innermost loop with the most multiply-adds, or else the smallest
+// one around it, with some iterations of the inner one; nil if there is none.
+func (t target) hottestLoop(code []instruction, around int) []instruction {
 	index := map[uint64]int{}
 	for i, in := range code {
 		index[in.address] = i
 	}
-	var best []instruction
-	most := 0
+	type loop struct{ start, end int }
+	var loops []loop // by their ends
 	for end, in := range code {
 		m := t.branch.FindStringSubmatch(in.text)
 		if m == nil {
 			continue
 		}
 		to, _ := strconv.ParseUint(m[1], 16, 64)
-		start, ok := index[to]
-		if !ok || start > end || t.branches(code[start:end]) {
-			continue // forward, or not the innermost
-		}
-		if n, _ := t.countFMAs(code[start : end+1]); n > most {
-			best, most = code[start:end+1], n
+		if start, ok := index[to]; ok && start <= end {
+			loops = append(loops, loop{start, end + 1})
 		}
 	}
-	return best
+	var best loop
+	most := 0
+	for _, l := range loops {
+		if t.branches(code[l.start : l.end-1]) {
+			continue // not the innermost
+		}
+		if n, _ := t.countFMAs(code[l.start:l.end]); n > most {
+			best, most = l, n
+		}
+	}
+	if around == 0 || most == 0 {
+		return code[best.start:best.end]
+	}
+	for _, l := range loops {
+		if l.start <= best.start && l.end > best.end {
+			inner := slices.Repeat(code[best.start:best.end], around)
+			return slices.Concat(code[l.start:best.start], inner, code[best.end:l.end])
+		}
+	}
+	return nil
 }
 
 func (t target) branches(code []instruction) bool {
