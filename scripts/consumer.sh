@@ -10,13 +10,14 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 
 awk '/^package main$/ { on = 1 } /^```$/ { on = 0 } on' "$root/README.md" >main.go
-[ -z "$(gofmt -l main.go)" ]
+unformatted=$(gofmt -l main.go)
+[ -z "$unformatted" ] || { echo "consumer.sh: gofmt would change the README's program" >&2; exit 1; }
 go mod init example.com/consumer
 printf 'package main\n\nimport _ "%s/models"\n' "$module" >models.go
 go mod edit -require=$module@v0.0.0 -replace=$module@v0.0.0="$root"
 go mod tidy
 go run . | tee output
-grep -qFf output "$root/README.md" || { echo "consumer.sh: the README says otherwise" >&2; exit 1; }
+[[ -s output && $(<"$root/README.md") == *"$(<output)"* ]] || { echo "consumer.sh: the README says otherwise" >&2; exit 1; }
 
 graph=$(go mod graph)
 echo "$graph"

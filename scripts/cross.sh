@@ -7,15 +7,26 @@ cd "$(dirname "$0")/.."
 export CGO_ENABLED=0 GOWORK=off
 go=${GO:-go}
 
+# lines COMMAND...: its output as an array of lines, in which a failure is not lost
+lines() {
+	local text
+	text=$("$@")
+	mapfile -t lines <<<"$text"
+}
+
 platforms=("$@")
-if [ ${#platforms[@]} = 0 ]; then mapfile -t platforms < <($go tool dist list); fi
+if [ ${#platforms[@]} = 0 ]; then
+	lines $go tool dist list
+	platforms=("${lines[@]}")
+fi
 
 failed=()
 for platform in "${platforms[@]}"; do
 	export GOOS=${platform%/*} GOARCH=${platform#*/}
 	case $platform in
 	android/386 | android/amd64 | android/arm | ios/*) what="libraries" # programs need a C linker there
-		mapfile -t packages < <($go list -f '{{if ne .Name "main"}}{{.ImportPath}}{{end}}' ./...) ;;
+		lines $go list -find -f '{{if ne .Name "main"}}{{.ImportPath}}{{end}}' ./...
+		packages=("${lines[@]}") ;;
 	*) what="libraries and programs" packages=(./...) ;;
 	esac
 	echo "go build for $platform: $what"

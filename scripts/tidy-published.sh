@@ -13,13 +13,14 @@ for m in "$@"; do
 	cd "$root/$m"
 	cp go.mod "$dir/copy.mod"
 	[ ! -f go.sum ] || cp go.sum "$dir/copy.sum"
+	requires=$(go mod edit -json | sed -n '/"Require"/,/\]/p' | awk -F'"' '/"Path"/ { p = $4 } /"Version"/ { print p, $4 }')
 	while read -r module version; do
 		case $module in
 		github.com/avoformer/avoformer*)
 			local=$root${module#github.com/avoformer/avoformer}
 			go mod edit -replace="$module@$version=$local" "$dir/copy.mod" ;;
 		esac
-	done < <(go mod edit -json | sed -n '/"Require"/,/\]/p' | awk -F'"' '/"Path"/ { p = $4 } /"Version"/ { print p, $4 }')
+	done <<<"$requires"
 	if grep -q '^replace' go.mod; then
 		echo "tidy-published.sh: $m/go.mod has a replace" >&2
 		exit 1

@@ -157,8 +157,9 @@ func (g *blocksNEON) multiply(sums []arm64.Vec, a0, a1 arm64.Element, b0, b1 arm
 	g.words(sums, a0, a1, b0, b1, v)
 }
 
-// factors loads what belongs to vector v of columns: the number of the block's head at disp,
-// times the bytes in the unit at disp, if there are any.
+// factors loads what vector v of columns is multiplied with: the numbers of 16 bits that lie head
+// bytes a column into the block's head, each times the byte that lies unit bytes a column into the
+// unit, where units have scales.
 func (g *blocksNEON) factors(head, unit, v int, signed bool) arm64.Vec {
 	d := g.V()
 	g.FMOVD(arm64.At(g.head, head*int8NEONColumns+2*(g.first+4*v)), d)

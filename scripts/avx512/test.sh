@@ -33,11 +33,15 @@ for package in $packages; do
 	echo "/src/$package $environment ./test -test.short -test.coverprofile=/out/${package//\//-}.cover $*" >>"$tree/commands"
 done
 
+declare -A guests
+for tree in "$trees"/*; do
+	scripts/avx512/boot.sh "$tree" >"$tree.log" 2>&1 &
+	guests[$tree]=$!
+done
 status=0
-scripts/avx512/boot.sh "$trees/kernels" >"$trees/log" 2>&1 &
-kernels=$!
-scripts/avx512/boot.sh "$trees/others" || status=$?
-wait "$kernels" || status=$?
-cat "$trees/log"
+for tree in "${!guests[@]}"; do
+	wait "${guests[$tree]}" || status=$?
+	cat "$tree.log"
+done
 [ "$status" = 0 ] || exit "$status"
 [ $# -gt 0 ] || go run ./scripts/tierran AVX512 "$trees"/*/out/*.cover

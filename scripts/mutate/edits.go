@@ -97,7 +97,7 @@ func isStore(op, args string) bool {
 var x86Operations = map[string]string{
 	"VADDPS": "VSUBPS", "VSUBPS": "VADDPS", "VMULPS": "VADDPS", "VDIVPS": "VMULPS", "VMAXPS": "VMINPS", "VMINPS": "VMAXPS",
 	"VFMADD231PS": "VFNMADD231PS", "VFMADD213PS": "VFNMADD213PS", "VFNMADD231PS": "VFMADD231PS",
-	"VPDPBUSD": "VPDPWSSD",
+	"VPDPBUSD": "VPDPWSSD", "VPMADDWD": "VPMULLW",
 }
 
 // Instructions that Go's assembler lacks are words, with the mnemonic in a
@@ -112,7 +112,13 @@ var armWords = []struct {
 	{"fmax", "fmin", false, 1 << 23},
 	{"fmin", "fmax", false, 1 << 23},
 	{"fmul", "fadd", false, 0x6e20dc00 ^ 0x4e20d400},
+	{"fmul", "fmla", true, 1 << 15},
 	{"fmla", "fmls", true, 1 << 14},
+	{"smlal", "smlsl", false, 1 << 13},
+	{"smlal2", "smlsl2", false, 1 << 13},
+	{"sadalp", "uadalp", false, 1 << 29},
+	{"sdot", "udot", true, 1 << 29},
+	{"smmla", "ummla", false, 1 << 29},
 }
 
 // vexDot is the VPDPBUSD that Go's assembler lacks; VPDPWSSD is two more in the fourth byte.
