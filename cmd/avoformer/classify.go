@@ -49,7 +49,7 @@ func classify(a *app, args []string) error {
 	f := a.flags("classify")
 	words := f.String("words", "", "label words instead: simple, none, first, average or max `aggregation`")
 	input := f.input()
-	top := f.Int("top", 0, "print the best labels only, so many")
+	top := f.Uint("top", 0, "print the best labels only, so many")
 	common := f.scoring()
 	rest, err := f.parse(args, 1, -1)
 	if err != nil {
@@ -60,7 +60,7 @@ func classify(a *app, args []string) error {
 		return err
 	}
 	if len(rest) > 1 && !*common.check && slices.Contains([]string{".png", ".jpg", ".jpeg"}, strings.ToLower(filepath.Ext(rest[1]))) {
-		return a.classifyImages(rest[0], rest[1:], *top, opts)
+		return a.classifyImages(rest[0], rest[1:], int(*top), opts)
 	}
 	if len(rest) > 2 {
 		return usagef("%s", f.usage)
@@ -84,7 +84,7 @@ func classify(a *app, args []string) error {
 		}
 		return a.checkScores(in, *common.weights, score, exact)
 	}
-	label, err := a.labeler(rest[0], *words, *top, opts)
+	label, err := a.labeler(rest[0], *words, int(*top), opts)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (a *app) classifyImages(dir string, files []string, top int, opts []text.Op
 func rerank(a *app, args []string) error {
 	f := a.flags("rerank")
 	input := f.input()
-	top := f.Int("top", 0, "print the best lines only, so many")
+	top := f.Uint("top", 0, "print the best lines only, so many")
 	common := f.scoring()
 	rest, err := f.parse(args, 2, 3)
 	if err != nil {
@@ -192,7 +192,7 @@ func rerank(a *app, args []string) error {
 		return err
 	}
 	for i, x := range ranked {
-		if *top > 0 && i == *top {
+		if *top > 0 && uint(i) == *top {
 			break
 		}
 		if _, err := fmt.Fprintf(a.out, "%.6f\t%d\t%s\n", x.Score, x.Index+1, texts[x.Index]); err != nil {

@@ -120,6 +120,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"embed", testdata + "embed", "-weights", "f8"}, "", exitUsage, "f8"},
 		{[]string{"generate", testdata + "generate", "x", "-cache", "q8_0"}, "", exitUsage, "q8_0"},
 		{[]string{"bench", testdata + "embed", "-cache", "int8"}, "", exitFailed, "no decoder"},
+		{[]string{"rerank", testdata + "rerank", "q", "-top", "-1"}, "", exitUsage, "-top"},
 		{[]string{"classify", testdata + "tokens", "-words", "all"}, "", exitUsage, "all"},
 		{[]string{"embed", dir + "/none"}, "", exitFailed, "none"},
 		{[]string{"embed", dir}, "", exitFailed, "config.json"},
