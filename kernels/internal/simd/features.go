@@ -10,8 +10,8 @@ import (
 // may not have. They form no chain: an implementation of a kernel names those that it needs.
 type Features uint32
 
-// The features. Of two that implementations of one kernel need, the second only for what is
-// better still, the second comes later: Configurations turns off the last one first.
+// The features. Configurations turns off the last one first: each comes behind those that
+// implementations to fall back on need.
 const (
 	AVX512VNNI Features = 1 << iota // amd64: dot products of int8, in EVEX encoding
 	AVX512BF16                      // amd64: dot products of bfloat16
