@@ -108,12 +108,22 @@ func (g *int8X86) tile(label func(string) string) {
 		start = g.Load64("start_base")
 		g.SUBQ(g.Load64("scale_base"), start)
 	}
+	var next reg.Register // what is fetched meanwhile; AVX-512 gains nothing by it
+	if g.dot == DotQuads && g.inMemory {
+		next = g.behind(b)
+	}
 	g.blocks(label, block, k, scale, func(n reg.Register) {
 		g.startSums(scale, start)
 		const unroll = 4 // k and block are multiples of 16
 		g.Label(label("loop"))
 		for s := range unroll {
+			if next != nil {
+				g.fetch(next, s)
+			}
 			g.step(a, b, s)
+		}
+		if next != nil {
+			g.ADDQ(vec.Imm(g.stepB(unroll)), next)
 		}
 		for _, r := range aBases {
 			g.ADDQ(vec.Imm(4*unroll), r)
@@ -235,6 +245,21 @@ func (g *int8X86) startSums(scale, start reg.Register) {
 
 // stepB is how many bytes of B some steps take.
 func (g *int8X86) stepB(steps int) int { return steps * int8Vectors * g.width >> g.dot }
+
+// behind is where B goes on, with what is multiplied next.
+func (g *int8X86) behind(b reg.Register) reg.Register {
+	next := g.Load64("k")
+	g.IMUL3Q(operand.I32(int32(columns(g.width))), next, next)
+	g.ADDQ(b, next)
+	return next
+}
+
+// fetch fetches what is to be step s of B.
+func (g *int8X86) fetch(next reg.Register, s int) {
+	for line := 0; line < g.stepB(1); line += cacheLine {
+		g.PREFETCHT0(operand.Mem{Base: next, Disp: g.stepB(s) + line})
+	}
+}
 
 // step multiplies 4 or 2 elements of each row and column.
 func (g *int8X86) step(a func(i, disp int) operand.Mem, b reg.Register, s int) {

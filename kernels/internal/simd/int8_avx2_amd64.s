@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func int8QuadsAVX2VNNI(m int, k int, block int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight []float32, bias []float32, add int, c []float32, ldc int)
-// Requires: AVX, AVX2, AVXVNNI, CMOV
+// Requires: AVX, AVX2, AVXVNNI, CMOV, MMX+
 TEXT ·int8QuadsAVX2VNNI(SB), NOSPLIT, $448-232
 	MOVQ m+0(FP), AX
 	MOVQ AX, 416(SP)
@@ -92,26 +92,29 @@ fromC6:
 	VMOVUPS Y0, 352(BX)
 
 started6:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), DX
-	MOVQ b_base+120(FP), SI
-	MOVQ k+8(FP), DI
-	MOVQ block+16(FP), R8
-	SHRQ $0x02, DI
-	SHRQ $0x02, R8
-	MOVQ 440(SP), R9
-	MOVQ start_base+88(FP), R10
-	MOVQ scale_base+64(FP), R11
-	SUBQ R11, R10
+	MOVQ   lda+56(FP), CX
+	MOVQ   424(SP), AX
+	LEAQ   (CX)(CX*2), DX
+	LEAQ   (AX)(DX*1), DX
+	MOVQ   b_base+120(FP), SI
+	MOVQ   k+8(FP), DI
+	MOVQ   block+16(FP), R8
+	SHRQ   $0x02, DI
+	SHRQ   $0x02, R8
+	MOVQ   440(SP), R9
+	MOVQ   start_base+88(FP), R10
+	MOVQ   scale_base+64(FP), R11
+	SUBQ   R11, R10
+	MOVQ   k+8(FP), R11
+	IMUL3Q $+16, R11, R11
+	ADDQ   SI, R11
 
 block6:
 	// a block has n of the k steps
-	MOVQ         R8, R11
-	CMPQ         DI, R11
-	CMOVQLT      DI, R11
-	SUBQ         R11, DI
+	MOVQ         R8, R12
+	CMPQ         DI, R12
+	CMOVQLT      DI, R12
+	SUBQ         R12, DI
 	VPBROADCASTD (R9)(R10*1), Y0
 	VPBROADCASTD (R9)(R10*1), Y1
 	VPBROADCASTD 4(R9)(R10*1), Y2
@@ -126,6 +129,7 @@ block6:
 	VPBROADCASTD 20(R9)(R10*1), Y11
 
 loop6:
+	PREFETCHT0   (R11)
 	VMOVUPS      (SI), Y12
 	VMOVUPS      32(SI), Y13
 	VPBROADCASTD (AX), Y14
@@ -146,6 +150,7 @@ loop6:
 	VPBROADCASTD (DX)(CX*2), Y14
 	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
 	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	PREFETCHT0   64(R11)
 	VMOVUPS      64(SI), Y12
 	VMOVUPS      96(SI), Y13
 	VPBROADCASTD 4(AX), Y14
@@ -166,6 +171,7 @@ loop6:
 	VPBROADCASTD 4(DX)(CX*2), Y14
 	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
 	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	PREFETCHT0   128(R11)
 	VMOVUPS      128(SI), Y12
 	VMOVUPS      160(SI), Y13
 	VPBROADCASTD 8(AX), Y14
@@ -186,6 +192,7 @@ loop6:
 	VPBROADCASTD 8(DX)(CX*2), Y14
 	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
 	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	PREFETCHT0   192(R11)
 	VMOVUPS      192(SI), Y12
 	VMOVUPS      224(SI), Y13
 	VPBROADCASTD 12(AX), Y14
@@ -206,10 +213,11 @@ loop6:
 	VPBROADCASTD 12(DX)(CX*2), Y14
 	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
 	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
+	ADDQ         $+256, R11
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+256, SI
-	SUBQ         $+4, R11
+	SUBQ         $+4, R12
 	JNZ          loop6
 	VBROADCASTSS (R9), Y12
 	VCVTDQ2PS    Y0, Y0
@@ -265,8 +273,8 @@ loop6:
 	VMULPS       Y0, Y11, Y11
 	VADDPS       352(BX), Y11, Y11
 	VMOVUPS      Y11, 352(BX)
-	MOVQ         ldscale+112(FP), R11
-	LEAQ         (R9)(R11*4), R9
+	MOVQ         ldscale+112(FP), R12
+	LEAQ         (R9)(R12*4), R9
 	TESTQ        DI, DI
 	JNZ          block6
 	MOVQ         ldc+224(FP), CX
@@ -465,26 +473,29 @@ fromC5:
 	VMOVUPS Y0, 288(BX)
 
 started5:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), DX
-	MOVQ b_base+120(FP), SI
-	MOVQ k+8(FP), DI
-	MOVQ block+16(FP), R8
-	SHRQ $0x02, DI
-	SHRQ $0x02, R8
-	MOVQ 440(SP), R9
-	MOVQ start_base+88(FP), R10
-	MOVQ scale_base+64(FP), R11
-	SUBQ R11, R10
+	MOVQ   lda+56(FP), CX
+	MOVQ   424(SP), AX
+	LEAQ   (CX)(CX*2), DX
+	LEAQ   (AX)(DX*1), DX
+	MOVQ   b_base+120(FP), SI
+	MOVQ   k+8(FP), DI
+	MOVQ   block+16(FP), R8
+	SHRQ   $0x02, DI
+	SHRQ   $0x02, R8
+	MOVQ   440(SP), R9
+	MOVQ   start_base+88(FP), R10
+	MOVQ   scale_base+64(FP), R11
+	SUBQ   R11, R10
+	MOVQ   k+8(FP), R11
+	IMUL3Q $+16, R11, R11
+	ADDQ   SI, R11
 
 block5:
 	// a block has n of the k steps
-	MOVQ         R8, R11
-	CMPQ         DI, R11
-	CMOVQLT      DI, R11
-	SUBQ         R11, DI
+	MOVQ         R8, R12
+	CMPQ         DI, R12
+	CMOVQLT      DI, R12
+	SUBQ         R12, DI
 	VPBROADCASTD (R9)(R10*1), Y0
 	VPBROADCASTD (R9)(R10*1), Y1
 	VPBROADCASTD 4(R9)(R10*1), Y2
@@ -497,6 +508,7 @@ block5:
 	VPBROADCASTD 16(R9)(R10*1), Y9
 
 loop5:
+	PREFETCHT0   (R11)
 	VMOVUPS      (SI), Y10
 	VMOVUPS      32(SI), Y11
 	VPBROADCASTD (AX), Y12
@@ -514,6 +526,7 @@ loop5:
 	VPBROADCASTD (DX)(CX*1), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	PREFETCHT0   64(R11)
 	VMOVUPS      64(SI), Y10
 	VMOVUPS      96(SI), Y11
 	VPBROADCASTD 4(AX), Y12
@@ -531,6 +544,7 @@ loop5:
 	VPBROADCASTD 4(DX)(CX*1), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	PREFETCHT0   128(R11)
 	VMOVUPS      128(SI), Y10
 	VMOVUPS      160(SI), Y11
 	VPBROADCASTD 8(AX), Y12
@@ -548,6 +562,7 @@ loop5:
 	VPBROADCASTD 8(DX)(CX*1), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	PREFETCHT0   192(R11)
 	VMOVUPS      192(SI), Y10
 	VMOVUPS      224(SI), Y11
 	VPBROADCASTD 12(AX), Y12
@@ -565,10 +580,11 @@ loop5:
 	VPBROADCASTD 12(DX)(CX*1), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	ADDQ         $+256, R11
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+256, SI
-	SUBQ         $+4, R11
+	SUBQ         $+4, R12
 	JNZ          loop5
 	VBROADCASTSS (R9), Y10
 	VCVTDQ2PS    Y0, Y0
@@ -615,8 +631,8 @@ loop5:
 	VMULPS       Y0, Y9, Y9
 	VADDPS       288(BX), Y9, Y9
 	VMOVUPS      Y9, 288(BX)
-	MOVQ         ldscale+112(FP), R11
-	LEAQ         (R9)(R11*4), R9
+	MOVQ         ldscale+112(FP), R12
+	LEAQ         (R9)(R12*4), R9
 	TESTQ        DI, DI
 	JNZ          block5
 	MOVQ         ldc+224(FP), CX
@@ -791,26 +807,29 @@ fromC4:
 	VMOVUPS Y0, 224(BX)
 
 started4:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), DX
-	MOVQ b_base+120(FP), SI
-	MOVQ k+8(FP), DI
-	MOVQ block+16(FP), R8
-	SHRQ $0x02, DI
-	SHRQ $0x02, R8
-	MOVQ 440(SP), R9
-	MOVQ start_base+88(FP), R10
-	MOVQ scale_base+64(FP), R11
-	SUBQ R11, R10
+	MOVQ   lda+56(FP), CX
+	MOVQ   424(SP), AX
+	LEAQ   (CX)(CX*2), DX
+	LEAQ   (AX)(DX*1), DX
+	MOVQ   b_base+120(FP), SI
+	MOVQ   k+8(FP), DI
+	MOVQ   block+16(FP), R8
+	SHRQ   $0x02, DI
+	SHRQ   $0x02, R8
+	MOVQ   440(SP), R9
+	MOVQ   start_base+88(FP), R10
+	MOVQ   scale_base+64(FP), R11
+	SUBQ   R11, R10
+	MOVQ   k+8(FP), R11
+	IMUL3Q $+16, R11, R11
+	ADDQ   SI, R11
 
 block4:
 	// a block has n of the k steps
-	MOVQ         R8, R11
-	CMPQ         DI, R11
-	CMOVQLT      DI, R11
-	SUBQ         R11, DI
+	MOVQ         R8, R12
+	CMPQ         DI, R12
+	CMOVQLT      DI, R12
+	SUBQ         R12, DI
 	VPBROADCASTD (R9)(R10*1), Y0
 	VPBROADCASTD (R9)(R10*1), Y1
 	VPBROADCASTD 4(R9)(R10*1), Y2
@@ -821,6 +840,7 @@ block4:
 	VPBROADCASTD 12(R9)(R10*1), Y7
 
 loop4:
+	PREFETCHT0   (R11)
 	VMOVUPS      (SI), Y8
 	VMOVUPS      32(SI), Y9
 	VPBROADCASTD (AX), Y10
@@ -835,6 +855,7 @@ loop4:
 	VPBROADCASTD (DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	PREFETCHT0   64(R11)
 	VMOVUPS      64(SI), Y8
 	VMOVUPS      96(SI), Y9
 	VPBROADCASTD 4(AX), Y10
@@ -849,6 +870,7 @@ loop4:
 	VPBROADCASTD 4(DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	PREFETCHT0   128(R11)
 	VMOVUPS      128(SI), Y8
 	VMOVUPS      160(SI), Y9
 	VPBROADCASTD 8(AX), Y10
@@ -863,6 +885,7 @@ loop4:
 	VPBROADCASTD 8(DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	PREFETCHT0   192(R11)
 	VMOVUPS      192(SI), Y8
 	VMOVUPS      224(SI), Y9
 	VPBROADCASTD 12(AX), Y10
@@ -877,10 +900,11 @@ loop4:
 	VPBROADCASTD 12(DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	ADDQ         $+256, R11
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+256, SI
-	SUBQ         $+4, R11
+	SUBQ         $+4, R12
 	JNZ          loop4
 	VBROADCASTSS (R9), Y8
 	VCVTDQ2PS    Y0, Y0
@@ -918,8 +942,8 @@ loop4:
 	VMULPS       Y0, Y7, Y7
 	VADDPS       224(BX), Y7, Y7
 	VMOVUPS      Y7, 224(BX)
-	MOVQ         ldscale+112(FP), R11
-	LEAQ         (R9)(R11*4), R9
+	MOVQ         ldscale+112(FP), R12
+	LEAQ         (R9)(R12*4), R9
 	TESTQ        DI, DI
 	JNZ          block4
 	MOVQ         ldc+224(FP), CX
@@ -1068,24 +1092,27 @@ fromC3:
 	VMOVUPS Y0, 160(DX)
 
 started3:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	MOVQ b_base+120(FP), BX
-	MOVQ k+8(FP), SI
-	MOVQ block+16(FP), DI
-	SHRQ $0x02, SI
-	SHRQ $0x02, DI
-	MOVQ 440(SP), R8
-	MOVQ start_base+88(FP), R9
-	MOVQ scale_base+64(FP), R10
-	SUBQ R10, R9
+	MOVQ   lda+56(FP), CX
+	MOVQ   424(SP), AX
+	MOVQ   b_base+120(FP), BX
+	MOVQ   k+8(FP), SI
+	MOVQ   block+16(FP), DI
+	SHRQ   $0x02, SI
+	SHRQ   $0x02, DI
+	MOVQ   440(SP), R8
+	MOVQ   start_base+88(FP), R9
+	MOVQ   scale_base+64(FP), R10
+	SUBQ   R10, R9
+	MOVQ   k+8(FP), R10
+	IMUL3Q $+16, R10, R10
+	ADDQ   BX, R10
 
 block3:
 	// a block has n of the k steps
-	MOVQ         DI, R10
-	CMPQ         SI, R10
-	CMOVQLT      SI, R10
-	SUBQ         R10, SI
+	MOVQ         DI, R11
+	CMPQ         SI, R11
+	CMOVQLT      SI, R11
+	SUBQ         R11, SI
 	VPBROADCASTD (R8)(R9*1), Y0
 	VPBROADCASTD (R8)(R9*1), Y1
 	VPBROADCASTD 4(R8)(R9*1), Y2
@@ -1094,6 +1121,7 @@ block3:
 	VPBROADCASTD 8(R8)(R9*1), Y5
 
 loop3:
+	PREFETCHT0   (R10)
 	VMOVUPS      (BX), Y6
 	VMOVUPS      32(BX), Y7
 	VPBROADCASTD (AX), Y8
@@ -1105,6 +1133,7 @@ loop3:
 	VPBROADCASTD (AX)(CX*2), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	PREFETCHT0   64(R10)
 	VMOVUPS      64(BX), Y6
 	VMOVUPS      96(BX), Y7
 	VPBROADCASTD 4(AX), Y8
@@ -1116,6 +1145,7 @@ loop3:
 	VPBROADCASTD 4(AX)(CX*2), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	PREFETCHT0   128(R10)
 	VMOVUPS      128(BX), Y6
 	VMOVUPS      160(BX), Y7
 	VPBROADCASTD 8(AX), Y8
@@ -1127,6 +1157,7 @@ loop3:
 	VPBROADCASTD 8(AX)(CX*2), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	PREFETCHT0   192(R10)
 	VMOVUPS      192(BX), Y6
 	VMOVUPS      224(BX), Y7
 	VPBROADCASTD 12(AX), Y8
@@ -1138,9 +1169,10 @@ loop3:
 	VPBROADCASTD 12(AX)(CX*2), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	ADDQ         $+256, R10
 	ADDQ         $+16, AX
 	ADDQ         $+256, BX
-	SUBQ         $+4, R10
+	SUBQ         $+4, R11
 	JNZ          loop3
 	VBROADCASTSS (R8), Y6
 	VCVTDQ2PS    Y0, Y0
@@ -1169,8 +1201,8 @@ loop3:
 	VMULPS       Y0, Y5, Y5
 	VADDPS       160(DX), Y5, Y5
 	VMOVUPS      Y5, 160(DX)
-	MOVQ         ldscale+112(FP), R10
-	LEAQ         (R8)(R10*4), R8
+	MOVQ         ldscale+112(FP), R11
+	LEAQ         (R8)(R11*4), R8
 	TESTQ        SI, SI
 	JNZ          block3
 	MOVQ         ldc+224(FP), CX
@@ -1293,30 +1325,34 @@ fromC2:
 	VMOVUPS Y0, 96(DX)
 
 started2:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	MOVQ b_base+120(FP), BX
-	MOVQ k+8(FP), SI
-	MOVQ block+16(FP), DI
-	SHRQ $0x02, SI
-	SHRQ $0x02, DI
-	MOVQ 440(SP), R8
-	MOVQ start_base+88(FP), R9
-	MOVQ scale_base+64(FP), R10
-	SUBQ R10, R9
+	MOVQ   lda+56(FP), CX
+	MOVQ   424(SP), AX
+	MOVQ   b_base+120(FP), BX
+	MOVQ   k+8(FP), SI
+	MOVQ   block+16(FP), DI
+	SHRQ   $0x02, SI
+	SHRQ   $0x02, DI
+	MOVQ   440(SP), R8
+	MOVQ   start_base+88(FP), R9
+	MOVQ   scale_base+64(FP), R10
+	SUBQ   R10, R9
+	MOVQ   k+8(FP), R10
+	IMUL3Q $+16, R10, R10
+	ADDQ   BX, R10
 
 block2:
 	// a block has n of the k steps
-	MOVQ         DI, R10
-	CMPQ         SI, R10
-	CMOVQLT      SI, R10
-	SUBQ         R10, SI
+	MOVQ         DI, R11
+	CMPQ         SI, R11
+	CMOVQLT      SI, R11
+	SUBQ         R11, SI
 	VPBROADCASTD (R8)(R9*1), Y0
 	VPBROADCASTD (R8)(R9*1), Y1
 	VPBROADCASTD 4(R8)(R9*1), Y2
 	VPBROADCASTD 4(R8)(R9*1), Y3
 
 loop2:
+	PREFETCHT0   (R10)
 	VMOVUPS      (BX), Y4
 	VMOVUPS      32(BX), Y5
 	VPBROADCASTD (AX), Y6
@@ -1325,6 +1361,7 @@ loop2:
 	VPBROADCASTD (AX)(CX*1), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	PREFETCHT0   64(R10)
 	VMOVUPS      64(BX), Y4
 	VMOVUPS      96(BX), Y5
 	VPBROADCASTD 4(AX), Y6
@@ -1333,6 +1370,7 @@ loop2:
 	VPBROADCASTD 4(AX)(CX*1), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	PREFETCHT0   128(R10)
 	VMOVUPS      128(BX), Y4
 	VMOVUPS      160(BX), Y5
 	VPBROADCASTD 8(AX), Y6
@@ -1341,6 +1379,7 @@ loop2:
 	VPBROADCASTD 8(AX)(CX*1), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	PREFETCHT0   192(R10)
 	VMOVUPS      192(BX), Y4
 	VMOVUPS      224(BX), Y5
 	VPBROADCASTD 12(AX), Y6
@@ -1349,9 +1388,10 @@ loop2:
 	VPBROADCASTD 12(AX)(CX*1), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	ADDQ         $+256, R10
 	ADDQ         $+16, AX
 	ADDQ         $+256, BX
-	SUBQ         $+4, R10
+	SUBQ         $+4, R11
 	JNZ          loop2
 	VBROADCASTSS (R8), Y4
 	VCVTDQ2PS    Y0, Y0
@@ -1371,8 +1411,8 @@ loop2:
 	VMULPS       Y0, Y3, Y3
 	VADDPS       96(DX), Y3, Y3
 	VMOVUPS      Y3, 96(DX)
-	MOVQ         ldscale+112(FP), R10
-	LEAQ         (R8)(R10*4), R8
+	MOVQ         ldscale+112(FP), R11
+	LEAQ         (R8)(R11*4), R8
 	TESTQ        SI, SI
 	JNZ          block2
 	MOVQ         ldc+224(FP), CX
@@ -1471,51 +1511,59 @@ fromC1:
 	VMOVUPS Y0, 32(CX)
 
 started1:
-	MOVQ lda+56(FP), AX
-	MOVQ 424(SP), AX
-	MOVQ b_base+120(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ block+16(FP), SI
-	SHRQ $0x02, BX
-	SHRQ $0x02, SI
-	MOVQ 440(SP), DI
-	MOVQ start_base+88(FP), R8
-	MOVQ scale_base+64(FP), R9
-	SUBQ R9, R8
+	MOVQ   lda+56(FP), AX
+	MOVQ   424(SP), AX
+	MOVQ   b_base+120(FP), DX
+	MOVQ   k+8(FP), BX
+	MOVQ   block+16(FP), SI
+	SHRQ   $0x02, BX
+	SHRQ   $0x02, SI
+	MOVQ   440(SP), DI
+	MOVQ   start_base+88(FP), R8
+	MOVQ   scale_base+64(FP), R9
+	SUBQ   R9, R8
+	MOVQ   k+8(FP), R9
+	IMUL3Q $+16, R9, R9
+	ADDQ   DX, R9
 
 block1:
 	// a block has n of the k steps
-	MOVQ         SI, R9
-	CMPQ         BX, R9
-	CMOVQLT      BX, R9
-	SUBQ         R9, BX
+	MOVQ         SI, R10
+	CMPQ         BX, R10
+	CMOVQLT      BX, R10
+	SUBQ         R10, BX
 	VPBROADCASTD (DI)(R8*1), Y0
 	VPBROADCASTD (DI)(R8*1), Y1
 
 loop1:
+	PREFETCHT0   (R9)
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
 	VPBROADCASTD (AX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	PREFETCHT0   64(R9)
 	VMOVUPS      64(DX), Y2
 	VMOVUPS      96(DX), Y3
 	VPBROADCASTD 4(AX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	PREFETCHT0   128(R9)
 	VMOVUPS      128(DX), Y2
 	VMOVUPS      160(DX), Y3
 	VPBROADCASTD 8(AX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	PREFETCHT0   192(R9)
 	VMOVUPS      192(DX), Y2
 	VMOVUPS      224(DX), Y3
 	VPBROADCASTD 12(AX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	ADDQ         $+256, R9
 	ADDQ         $+16, AX
 	ADDQ         $+256, DX
-	SUBQ         $+4, R9
+	SUBQ         $+4, R10
 	JNZ          loop1
 	VBROADCASTSS (DI), Y2
 	VCVTDQ2PS    Y0, Y0
@@ -1526,8 +1574,8 @@ loop1:
 	VMULPS       Y2, Y1, Y1
 	VADDPS       32(CX), Y1, Y1
 	VMOVUPS      Y1, 32(CX)
-	MOVQ         ldscale+112(FP), R9
-	LEAQ         (DI)(R9*4), DI
+	MOVQ         ldscale+112(FP), R10
+	LEAQ         (DI)(R10*4), DI
 	TESTQ        BX, BX
 	JNZ          block1
 	MOVQ         ldc+224(FP), DX
