@@ -1,9 +1,6 @@
 package kernels
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
 // The argument checks below all panic with a text of the form
 //
@@ -56,8 +53,8 @@ func checkMatrix(fn, arg string, length, rows, cols, ld int) {
 	if rows <= 0 || cols <= 0 {
 		return
 	}
-	// (rows-1)*ld + cols <= length. A division would take as long as a tenth of a tiny product.
-	if high, skip := bits.Mul(uint(rows-1), uint(ld)); cols > length || high > 0 || skip > uint(length-cols) {
+	// (rows-1)*ld + cols <= length, in a form that cannot overflow.
+	if cols > length || rows-1 > (length-cols)/ld {
 		panic(fmt.Sprintf("kernels.%s: len(%s) = %d, want at least (%d-1)*%d+%d ((rows-1)*ld+columns)", fn, arg, length, rows, ld, cols))
 	}
 }

@@ -140,10 +140,10 @@ func (g *gemmCall) dotRows() int {
 // tile takes as long for a few columns as for a strip of them. Where the columns of
 // B must be gathered, that has to pay for gather rows of A; if it is 0 they need not be.
 func dotColumns(isa ISA, n, k, gather int) int {
-	strip := simd.KernelGemmPanel.On(isa).Strip // a power of 2: a division would take as long as all of the plan
-	dots := n & (strip - 1)
-	gain := k - dots*(k>>bits.TrailingZeros(uint(strip))+dotSum)
-	if dots == 0 || gain <= 0 || gather > 0 && gather*gain <= dots*k*dotGather {
+	strip := simd.KernelGemmPanel.On(isa).Strip
+	dots := n % strip
+	gain := k - dots*(k/strip+dotSum)
+	if gain <= 0 || gather > 0 && gather*gain <= dots*k*dotGather {
 		return 0
 	}
 	return dots
