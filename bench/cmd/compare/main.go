@@ -16,6 +16,7 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/lineup"
 	"github.com/avoformer/avoformer/bench/internal/native"
 	"github.com/avoformer/avoformer/bench/internal/peak"
+	"github.com/avoformer/avoformer/bench/internal/report"
 	"github.com/avoformer/avoformer/bench/internal/workload"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -84,7 +85,7 @@ func show(c workload.Case, results []interleave.Result, int8Peaks map[string]flo
 			fmt.Printf("%-28v %s %s: %v\n", c, r.Name, r.Version, r.Refused)
 		case strings.HasPrefix(r.Name, "float32/"):
 			float32s[strings.TrimPrefix(r.Name, "float32/")] = r
-		case strings.HasPrefix(r.Name, "avoformer/"):
+		case strings.HasPrefix(r.Name, report.Ours):
 			own = append(own, r)
 		default:
 			peers = append(peers, r)
@@ -100,7 +101,7 @@ func show(c workload.Case, results []interleave.Result, int8Peaks map[string]flo
 		if c.Int8 {
 			rest += fmt.Sprintf(", error %.2f%%", 100*r.Error)
 		}
-		isa := strings.TrimPrefix(r.Name, "avoformer/")
+		isa := strings.TrimPrefix(r.Name, report.Ours)
 		if p := int8Peaks[isa]; p > 0 {
 			rest += fmt.Sprintf(", %.0f%% of peak", 100*c.Rate(r.Median())/p)
 		}
@@ -139,14 +140,8 @@ func int8Peaks(threads int, tiers []kernels.ISA) map[string]float64 {
 }
 
 func label(r interleave.Result) string {
-	if strings.HasPrefix(r.Name, "avoformer/") {
+	if strings.HasPrefix(r.Name, report.Ours) {
 		return r.Name
 	}
-	version, _, _ := strings.Cut(r.Version, " ")
-	s := r.Name + " " + version
-	switch r.Variant {
-	case "", "sgemm", "primitive", "model", "eager":
-		return s
-	}
-	return s + " " + r.Variant
+	return report.Label(r.Name, r.Version, r.Variant)
 }

@@ -2,10 +2,8 @@ package gopeer
 
 import (
 	"bufio"
-	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,11 +67,7 @@ func open(c workload.Contestant, op, dir, shape string) (workload.Job, error) {
 		if err != nil {
 			return nil, err
 		}
-		x := make([]float32, len(b)/4)
-		for i := range x {
-			x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		}
-		d.In = append(d.In, x)
+		d.In = append(d.In, workload.Decode(b))
 	}
 	job, err := c.Open(d, "")
 	if err != nil {
@@ -83,9 +77,5 @@ func open(c workload.Contestant, op, dir, shape string) (workload.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := make([]byte, 0, 4*len(y))
-	for _, v := range y {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return job, os.WriteFile(filepath.Join(dir, "out"), b, 0o600)
+	return job, os.WriteFile(filepath.Join(dir, "out"), workload.Encode(y), 0o600)
 }

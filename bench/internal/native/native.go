@@ -11,11 +11,9 @@ package native
 import (
 	"bufio"
 	"embed"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -232,7 +230,7 @@ func (p *Peer) Open(d *workload.Data, variant string) (workload.Job, error) {
 		}
 	}
 	for i, x := range in {
-		if err := writeFloats(filepath.Join(dir, fmt.Sprintf("in%d", i)), x); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("in%d", i)), workload.Encode(x), 0o600); err != nil {
 			return nil, err
 		}
 	}
@@ -273,11 +271,7 @@ func (j *job) Output() ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := make([]float32, len(b)/4)
-	for i := range x {
-		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return j.decode(x), nil
+	return j.decode(workload.Decode(b)), nil
 }
 
 // Time implements [workload.Job].
@@ -305,14 +299,6 @@ func (j *job) Close() error {
 		}
 	}
 	return os.RemoveAll(j.dir())
-}
-
-func writeFloats(path string, x []float32) error {
-	b := make([]byte, 4*len(x))
-	for i, v := range x {
-		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(v))
-	}
-	return os.WriteFile(path, b, 0o600)
 }
 
 // tail keeps the end of what a process writes to standard error.

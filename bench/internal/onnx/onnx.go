@@ -82,11 +82,7 @@ func (g *graph) node(op string, a attrs, output string, inputs ...string) {
 
 // constant adds an initializer.
 func (g *graph) constant(name string, x []float32, dims ...int) {
-	raw := make([]byte, 4*len(x))
-	for i, v := range x {
-		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(v))
-	}
-	g.initializer(name, elemFloat, raw, dims)
+	g.initializer(name, elemFloat, workload.Encode(x), dims)
 }
 
 func (g *graph) initializer(name string, elem uint64, raw []byte, dims []int) {

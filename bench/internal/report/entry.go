@@ -105,18 +105,23 @@ func (e Entry) Ratio() (ratio float64, ok bool) {
 	return peer.Ratio, true
 }
 
-// Label names another library's result: with its version, and the way it was called where there is a
-// choice.
+// Label names a tier of this library, or another library's result: with its version, and the way it was
+// called where there is a choice.
 func (r Result) Label() string {
 	if strings.HasPrefix(r.Name, Ours) {
 		return strings.TrimPrefix(r.Name, Ours)
 	}
-	s := r.Name + " " + shortVersion(r.Version)
-	switch r.Variant {
+	return Label(r.Name, r.Version, r.Variant)
+}
+
+// Label names a library, its version, and the way it was called where there is a choice.
+func Label(name, version, variant string) string {
+	s := name + " " + shortVersion(version)
+	switch variant {
 	case "", "sgemm", "primitive", "model", "eager":
 		return s
 	}
-	return s + " (" + r.Variant + ")"
+	return s + " (" + variant + ")"
 }
 
 func shortVersion(v string) string {
