@@ -231,4 +231,6 @@ static-estimates: ## what llvm-mca predicts for the inner loops on CPUs not at h
 		$(GO) run ./scripts/estimate -elements 32 amd64 $${kernel}AVX512 skylake-avx512; \
 	done
 	@$(GO) run ./scripts/estimate -elements 32 amd64 expVecAVX512 skylake-avx512
+	@$(GO) run ./scripts/estimate -elements 48 amd64 int8PairsAVX2 skylake alderlake haswell znver2 # of 16 multiply-adds
+	@$(GO) run ./scripts/estimate -elements 128 amd64 int8WinogradAVX2 skylake alderlake haswell znver2
 	@$(GO) run ./scripts/fmlashare

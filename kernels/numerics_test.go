@@ -150,19 +150,19 @@ func TestNumericsDocument(t *testing.T) {
 	}
 }
 
-// testFunctions are the names of the tests of this package and of the kernels below it.
+// testFunctions are the names of the tests of this package, of the kernels below it, and of the models.
 func testFunctions(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"*_test.go", "internal/simd/*_test.go", "../models/*_test.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
-	below, err := filepath.Glob("internal/simd/*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range append(files, below...) {
+	for _, name := range files {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

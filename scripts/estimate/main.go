@@ -4,7 +4,7 @@
 //	estimate [-min PERCENT] [-elements N] [-around N] GOARCH SYMBOL CPU...
 //
 // It builds the tests of package simd for GOARCH, disassembles SYMBOL, takes
-// its innermost loop with the most multiply-adds, of floats or on arm64 of bytes,
+// its innermost loop with the most multiply-adds, of floats, words or bytes,
 // and prints for each CPU model a row of a Markdown table: cycles an iteration,
 // the bound that the multiply-adds alone would set on that model, and their
 // ratio. With -min it fails where the ratio is less. With -elements, how many
@@ -45,7 +45,7 @@ type target struct {
 var targets = map[string]target{
 	"amd64": {
 		triple: "x86_64-linux-gnu",
-		fma:    regexp.MustCompile(`^vfn?m(add|sub)[0-9]*ps\s`),
+		fma:    regexp.MustCompile(`^(vfn?m(add|sub)[0-9]*ps|vpmaddwd)\s`),
 		branch: regexp.MustCompile(`^j[a-z]+\s+0x([0-9a-f]+)`),
 		independent: func(like string, i int) string {
 			r := regexp.MustCompile(`[xyz]mm`).FindString(like)
@@ -207,7 +207,7 @@ func (t target) hottestLoop(code []instruction, around int) []instruction {
 	var best loop
 	most := 0
 	for _, l := range loops {
-		if t.branches(code[l.start : l.end-1]) {
+		if t.turnsBack(code[l.start : l.end-1]) {
 			continue // not the innermost
 		}
 		if n, _ := t.countFMAs(code[l.start:l.end]); n > most {
@@ -226,10 +226,13 @@ func (t target) hottestLoop(code []instruction, around int) []instruction {
 	return nil
 }
 
-func (t target) branches(code []instruction) bool {
+// turnsBack reports whether there is a loop in code.
+func (t target) turnsBack(code []instruction) bool {
 	for _, in := range code {
-		if t.branch.MatchString(in.text) {
-			return true
+		if m := t.branch.FindStringSubmatch(in.text); m != nil {
+			if to, _ := strconv.ParseUint(m[1], 16, 64); to <= in.address {
+				return true
+			}
 		}
 	}
 	return false
