@@ -140,7 +140,8 @@ type Options struct {
 	// It decides for tables of vectors too.
 	Formats []NamedFormat
 	// Cache is the format in which caches hold keys and values: float32, 16 bits, or int8 with a
-	// scale for each row of a head; those of an encoder's memory stay float32.
+	// scale for each row of a head; those of an encoder's memory stay float32. Fewer bits save
+	// memory, not time: attention widens what it reads.
 	Cache kernels.Format
 
 	asStored bool // linear layers too, instead of float32

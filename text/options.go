@@ -121,8 +121,8 @@ func Weights(f kernels.Format) Option {
 
 // Cache is the format that the keys and values of the tokens so far are held in while a
 // text is generated: kernels.FormatBF16 and FormatF16 take half the memory, FormatInt8 some
-// more than a quarter; results are a little others. The default is FormatF32. Pipelines that
-// generate nothing hold none.
+// more than a quarter, and attention takes longer, with FormatInt8 most; results are a little
+// others. The default is FormatF32. Pipelines that generate nothing hold none.
 func Cache(f kernels.Format) Option {
 	return func(o *options) error {
 		if f > kernels.FormatInt8 {
