@@ -70,7 +70,8 @@ func TestBeamEqualsExhaustiveSearch(t *testing.T) {
 				}
 				for i, w := range want {
 					g := got[i]
-					if !(math.Abs(g.Score-w.Score) <= 1e-4 && math.Abs(g.LogProb-w.LogProb) <= 1e-4) {
+					scale := math.Abs(w.Score / w.LogProb) // the power of the length
+					if !(math.Abs(g.Score-w.Score) <= 1e-4*scale && math.Abs(g.LogProb-w.LogProb) <= 1e-4) {
 						t.Errorf("%s: hypothesis %d is %+v, want %+v", name, i, g, w)
 					}
 				}
