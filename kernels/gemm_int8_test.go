@@ -343,7 +343,7 @@ func TestInt8Column(t *testing.T) {
 }
 
 func BenchmarkGemmInt8(b *testing.B) {
-	for _, s := range [][3]int{{128, 768, 768}, {128, 3072, 768}, {128, 768, 3072}, {512, 2048, 512}, {32, 768, 768}, {1, 4096, 4096}} {
+	for _, s := range [][3]int{{128, 768, 768}, {128, 3072, 768}, {128, 768, 3072}, {512, 2048, 512}, {32, 768, 768}} {
 		m, n, k := s[0], s[1], s[2]
 		r := rand.New(rand.NewPCG(1, 2))
 		x, w, c, bias := randomSlice(r, m*k), randomSlice(r, n*k), make([]float32, m*n), make([]float32, n)

@@ -52,14 +52,23 @@ func (r *Rules) check(vocab int) error {
 	if r == nil {
 		return nil
 	}
-	for name, p := range map[string]float64{"RepetitionPenalty": r.RepetitionPenalty, "EncoderRepetitionPenalty": r.EncoderRepetitionPenalty, "ExponentialDecay": r.ExponentialDecay} {
-		if !(p >= 0) || math.IsInf(p, 0) {
-			return check.Errorf(transformer.ErrConfig, "rules: %s = %g, want a number above 0", name, p)
+	for _, x := range []struct {
+		name  string
+		value float64
+	}{{"RepetitionPenalty", r.RepetitionPenalty}, {"EncoderRepetitionPenalty", r.EncoderRepetitionPenalty}, {"ExponentialDecay", r.ExponentialDecay}} {
+		if !(x.value >= 0) || math.IsInf(x.value, 0) {
+			return check.Errorf(transformer.ErrConfig, "rules: %s = %g, want at least 0", x.name, x.value)
 		}
 	}
-	for name, n := range map[string]int{"NoRepeatNgram": r.NoRepeatNgram, "EncoderNoRepeatNgram": r.EncoderNoRepeatNgram, "MinLength": r.MinLength, "MinNewTokens": r.MinNewTokens, "DecayStart": r.DecayStart} {
-		if n < 0 {
-			return check.Errorf(transformer.ErrConfig, "rules: %s = %d, want at least 0", name, n)
+	for _, x := range []struct {
+		name  string
+		value int
+	}{
+		{"NoRepeatNgram", r.NoRepeatNgram}, {"EncoderNoRepeatNgram", r.EncoderNoRepeatNgram}, {"MinLength", r.MinLength},
+		{"MinNewTokens", r.MinNewTokens}, {"DecayStart", r.DecayStart},
+	} {
+		if x.value < 0 {
+			return check.Errorf(transformer.ErrConfig, "rules: %s = %d, want at least 0", x.name, x.value)
 		}
 	}
 	if len(r.ForcedBOS) > 1 {
