@@ -185,7 +185,7 @@ bench: ## time a chosen subset beside other libraries, about 2 minutes
 
 # Everybody found, at every number of threads: chosen shapes, shapes drawn at random, and the
 # chosen ones with all held to AVX2.
-REPORT = $(GO) run -C bench ./cmd/report -all -random -held avx2 -time $(or $(TIME),20m)
+REPORT = $(GO) run -C bench ./cmd/report -all -random -held avx2 -time $(or $(TIME),20m) $(FLAGS)
 
 .PHONY: bench-full
 bench-full: ## time every case beside other libraries, about TIME (20m), printed

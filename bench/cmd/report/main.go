@@ -1,16 +1,20 @@
 // Report measures this library and every other that the machine has, taking turns, and writes tables
-// and plots.
+// and plots. It saves what it measures case by case; interrupted, it finishes the case and writes a
+// report that says what it lacks.
 //
 //	GOWORK=off go run -C bench ./cmd/report -quick            print the table of a chosen subset, in about 2 minutes
 //	GOWORK=off go run -C bench ./cmd/report                   results/<cpu>.md with plots
 //	GOWORK=off go run -C bench ./cmd/report -merge -cases softmax    measure a part of it again
+//	GOWORK=off go run -C bench ./cmd/report -merge    continue one that was interrupted
 //	GOWORK=off go run -C bench ./cmd/report -render results/<cpu>.json
 package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +46,7 @@ func main() {
 	flag.BoolVar(&o.quick, "quick", false, "a chosen subset, printed")
 	flag.StringVar(&o.cases, "cases", "", "comma-separated `cases` or parts of their names")
 	flag.StringVar(&o.threads, "threads", "", "comma-separated thread counts; 1 and the number of CPUs when empty")
-	flag.DurationVar(&o.total, "time", 0, "how long to measure; 2m with -quick and 10m without when 0")
+	flag.DurationVar(&o.total, "time", 0, "about how long to measure; 2m with -quick and 10m without when 0")
 	flag.StringVar(&o.cpu, "cpu", "", "the CPU's name; asked of the system when empty")
 	flag.StringVar(&o.dir, "dir", "results", "where a report goes")
 	flag.StringVar(&o.peers, "peers", "", "comma-separated libraries, go for those in Go, or none; every one found when empty")
@@ -52,7 +56,7 @@ func main() {
 	flag.StringVar(&o.render, "render", "", "write the report of a saved run again instead of measuring")
 	flag.StringVar(&o.readme, "readme", "", "also put an excerpt between the performance markers of this `file`")
 	flag.BoolVar(&o.print, "print", false, "print the report and write no files")
-	flag.BoolVar(&o.merge, "merge", false, "keep what the saved run of this CPU has of other cases and thread counts")
+	flag.BoolVar(&o.merge, "merge", false, "keep what the saved run of this CPU has of other cases and thread counts; where it was interrupted, and without -cases, measure only what it lacks")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
@@ -61,34 +65,60 @@ func main() {
 }
 
 func run(o options) error {
-	var r *report.Run
+	var r, earlier *report.Run
 	var err error
-	if o.render != "" {
-		r, err = report.Load(o.render)
-	} else {
-		r, err = measure(o)
-	}
-	if err != nil {
+	if o.render == "" {
+		r = describe(o)
+	} else if r, err = report.Load(o.render); err != nil {
 		return err
 	}
-	if o.quick || o.print {
-		fmt.Print(r.Markdown(nil))
-		return nil
-	}
-	if err := os.MkdirAll(o.dir, 0o755); err != nil {
-		return err
-	}
-	base := filepath.Join(o.dir, r.Slug())
-	if o.merge {
-		if earlier, err := report.Load(base + ".json"); err == nil {
-			earlier.Merge(r)
-			r = earlier
+	if o.merge && o.writes() {
+		if earlier, err = report.Load(o.base(r) + ".json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
+	whole := func() *report.Run {
+		if earlier == nil {
+			return r
+		}
+		return earlier.Merged(r)
+	}
+	if o.writes() {
+		if err := os.MkdirAll(o.dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if o.render == "" {
+		err := measure(o, r, earlier, func() error {
+			if !o.writes() {
+				return nil
+			}
+			return whole().Save(o.base(r) + ".json")
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if o.writes() {
+		return write(o, whole())
+	}
+	fmt.Print(r.Markdown(nil))
+	return nil
+}
+
+// writes reports whether files are written.
+func (o options) writes() bool { return !o.quick && !o.print }
+
+// base is what the names of a report's files begin with.
+func (o options) base(r *report.Run) string { return filepath.Join(o.dir, r.Slug()) }
+
+// write makes the report's files.
+func write(o options, r *report.Run) error {
 	plots, err := r.Plots(o.dir)
 	if err != nil {
 		return err
 	}
+	base := o.base(r)
 	if err := r.Save(base + ".json"); err != nil {
 		return err
 	}

@@ -1,9 +1,15 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"runtime"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/avoformer/avoformer/bench/internal/interleave"
@@ -24,6 +30,10 @@ type set struct {
 	name  report.Set
 	cases []workload.Case
 	isa   kernels.ISA // that everybody is held to, unless it is kernels.Generic
+}
+
+func (s set) key(c workload.Case, threads int) report.Key {
+	return report.Key{Case: c.String(), Threads: threads, Set: s.name}
 }
 
 // sets lists what the options ask for.
@@ -69,8 +79,18 @@ func sets(o options, say func(format string, args ...any)) ([]set, error) {
 	return out, nil
 }
 
-// measure runs all cases at all thread counts within the time given.
-func measure(o options) (*report.Run, error) {
+// describe is a run without figures.
+func describe(o options) *report.Run {
+	return &report.Run{
+		CPU: cmp.Or(o.cpu, report.CPUName()), System: fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
+		Go: runtime.Version(), Commit: commit(), Command: command(),
+	}
+}
+
+// measure adds to a run what the options ask for, within about the time given, and saves after each
+// case. On SIGINT and SIGTERM it finishes the case and returns; the run says what it lacks. Where an
+// earlier run lacks something, and no cases are named, what it has is not measured again.
+func measure(o options, r, earlier *report.Run, save func() error) error {
 	if o.total == 0 {
 		o.total = 10 * time.Minute
 		if o.quick {
@@ -79,44 +99,52 @@ func measure(o options) (*report.Run, error) {
 	}
 	threads, err := lineup.Threads(o.threads)
 	if err != nil {
-		return nil, fmt.Errorf("-threads: %w", err)
-	}
-	r := &report.Run{
-		CPU: o.cpu, System: fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
-		Go: runtime.Version(), Commit: commit(), Command: command(),
-	}
-	if r.CPU == "" {
-		r.CPU = report.CPUName()
+		return fmt.Errorf("-threads: %w", err)
 	}
 	progress := newProgress(o.total)
 	list, err := sets(o, progress.say)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, s := range list {
-		progress.steps += len(s.cases) * len(threads)
-	}
-	m := measurement{options: o, run: r, progress: progress, kept: map[string]*workload.Data{}}
 	for _, t := range threads {
-		progress.say("peaks at %d thread(s)", t)
-		scale := 1.0
-		if o.quick {
-			scale = 0.3
+		for _, s := range list {
+			for _, c := range s.cases {
+				r.Lacking = append(r.Lacking, s.key(c, t))
+			}
 		}
-		r.Peaks = append(r.Peaks, peak.Measure(t, scale))
-		m.sets(t, list)
-		r.Peaks[len(r.Peaks)-1].Raise(peak.Measure(t, scale))
+	}
+	if earlier != nil && len(earlier.Lacking) > 0 && o.cases == "" {
+		r.Continue(earlier)
+	}
+	progress.steps = len(r.Lacking)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		stop() // a second one ends the program
+		progress.say("interrupted: this case is the last")
+	})()
+	m := measurement{options: o, run: r, save: save, progress: progress, kept: map[string]*workload.Data{},
+		interrupted: func() bool { return ctx.Err() != nil }}
+	for _, t := range threads {
+		if err := m.threads(t, list); err != nil {
+			return err
+		}
+	}
+	if m.interrupted() && len(r.Entries) == 0 {
+		return errors.New("interrupted before the first case was measured")
 	}
 	progress.end()
-	return r, nil
+	return nil
 }
 
 // A measurement is what is under way.
 type measurement struct {
 	options
-	run      *report.Run
-	progress *progress
-	kept     map[string]*workload.Data
+	run         *report.Run
+	save        func() error
+	progress    *progress
+	kept        map[string]*workload.Data
+	interrupted func() bool
 }
 
 // data draws a case's inputs, or takes those that were kept.
@@ -131,11 +159,37 @@ func (m *measurement) data(c workload.Case) *workload.Data {
 	return d
 }
 
+// threads measures what the run lacks at a number of threads.
+func (m *measurement) threads(threads int, list []set) error {
+	list = slices.DeleteFunc(slices.Clone(list), func(s set) bool {
+		return !slices.ContainsFunc(m.run.Lacking, func(k report.Key) bool { return k.Threads == threads && k.Set == s.name })
+	})
+	if len(list) == 0 || m.interrupted() {
+		return nil
+	}
+	m.progress.say("peaks at %d thread(s)", threads)
+	scale := 1.0
+	if m.quick {
+		scale = 0.3
+	}
+	m.run.Peaks = append(m.run.Peaks, peak.Measure(threads, scale))
+	if err := m.sets(threads, list); err != nil || m.interrupted() {
+		return err
+	}
+	last := &m.run.Peaks[len(m.run.Peaks)-1]
+	*last = last.Raised(peak.Measure(threads, scale))
+	return nil
+}
+
 // sets measures at a number of threads. Sets in which nobody is held to anything share the
 // processes of the libraries.
-func (m *measurement) sets(threads int, list []set) {
+func (m *measurement) sets(threads int, list []set) error {
 	var everybody lineup.Lineup
+	defer func() { everybody.Close() }()
 	for i, s := range list {
+		if m.interrupted() {
+			break
+		}
 		if i == 0 || s.isa != list[i-1].isa {
 			everybody.Close()
 			m.progress.say("%s: peers at %d thread(s)", s.name.Title(), threads)
@@ -146,27 +200,40 @@ func (m *measurement) sets(threads int, list []set) {
 			everybody = lineup.Start(lineup.Options{
 				Threads: threads, Tiers: tiers, Peers: m.peers, All: m.all, Held: held, Say: m.progress.say,
 			})
-			if i == 0 && m.run.Peers == nil {
+			if held == "" && m.run.Peers == nil {
 				m.run.Missing = everybody.Missing
 				for _, c := range everybody.Contestants[len(tiers):] {
 					m.run.Peers = append(m.run.Peers, c.Name()+" "+c.Version())
 				}
 			}
 		}
-		m.set(threads, s, everybody.Contestants)
+		if err := m.set(threads, s, everybody.Contestants); err != nil {
+			return err
+		}
 	}
-	everybody.Close()
+	return nil
 }
 
-func (m *measurement) set(threads int, s set, contestants []workload.Contestant) {
+func (m *measurement) set(threads int, s set, contestants []workload.Contestant) error {
 	for _, c := range s.cases {
+		if m.interrupted() {
+			return nil
+		}
+		if !slices.Contains(m.run.Lacking, s.key(c, threads)) {
+			continue
+		}
 		m.progress.step("%v, %d thread(s)", c, threads)
 		d := m.data(c)
 		share := m.progress.share()
-		m.run.Entries = append(m.run.Entries, report.Settle(func() report.Entry {
+		m.run.Add(report.Settle(func() report.Entry {
 			return report.NewEntry(s.name, c, threads, interleave.Run(d, contestants, interleave.Options{
 				Rounds: 50, Block: 5 * time.Millisecond, Limit: share, Slow: 300 * time.Millisecond,
 			}))
 		}, m.run.Behind))
+		m.progress.done()
+		if err := m.save(); err != nil {
+			return err
+		}
 	}
+	return nil
 }

@@ -79,6 +79,7 @@ func (p *Peer) start() error {
 	p.in, _ = p.cmd.StdinPipe()
 	stdout, _ := p.cmd.StdoutPipe()
 	p.out = bufio.NewReader(stdout)
+	p.apart()
 	if err := p.cmd.Start(); err != nil {
 		return err
 	}

@@ -2,5 +2,6 @@
 
 package native
 
+func (p *Peer) apart()  {}
 func (p *Peer) pause()  {}
 func (p *Peer) resume() {}

@@ -4,6 +4,10 @@ package native
 
 import "syscall"
 
+// apart keeps what a terminal sends on an interrupt from the process, which this one may want to finish
+// its case.
+func (p *Peer) apart() { p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
 // pause stops the process while others are measured; at one thread it sleeps on its input anyway.
 func (p *Peer) pause() {
 	if p.threads > 1 {

@@ -4,6 +4,7 @@ package peak
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -224,15 +225,18 @@ func medianOf(threads int, each time.Duration, prepare func(thread int) func() f
 	return rates[samples/2]
 }
 
-// Raise takes those figures of another measurement of the machine that are higher: the median of the
-// quieter moment.
-func (m *Machine) Raise(other Machine) {
-	for _, pair := range [][2]map[string]float64{{m.FMA, other.FMA}, {m.Read, other.Read}, {m.Copy, other.Copy}} {
-		for k, v := range pair[1] {
-			pair[0][k] = max(pair[0][k], v)
+// Raised has of two measurements of the machine the higher of each figure: the median of the quieter
+// moment.
+func (m Machine) Raised(other Machine) Machine {
+	higher := func(a, b map[string]float64) map[string]float64 {
+		c := map[string]float64{}
+		maps.Copy(c, a)
+		for k, v := range b {
+			c[k] = max(c[k], v)
 		}
+		return c
 	}
-	m.Cache = max(m.Cache, other.Cache)
+	return Machine{m.Threads, higher(m.FMA, other.FMA), higher(m.Read, other.Read), higher(m.Copy, other.Copy), max(m.Cache, other.Cache)}
 }
 
 // Of returns the limit that a case's rate is measured against: the FMA peak of a tier (the best one's

@@ -18,11 +18,16 @@ const (
 	Drawn  Set = "random" // those of workload.Random
 )
 
-// An Entry is a case at a number of threads, by every contestant.
-type Entry struct {
+// A Key tells the entries of a run apart.
+type Key struct {
 	Case    string
 	Threads int
 	Set     Set `json:",omitempty"`
+}
+
+// An Entry is a case at a number of threads, by every contestant.
+type Entry struct {
+	Key
 	Results []Result
 	Repeats []float64 `json:",omitempty"` // where the case was behind at first: Ratio of each of its measurements
 }
@@ -41,7 +46,7 @@ type Result struct {
 
 // NewEntry condenses the rounds of a case.
 func NewEntry(s Set, c workload.Case, threads int, rounds []interleave.Result) Entry {
-	e := Entry{Set: s, Case: c.String(), Threads: threads}
+	e := Entry{Key: Key{c.String(), threads, s}}
 	var own interleave.Result
 	for _, r := range rounds {
 		if strings.HasPrefix(r.Name, Ours) && r.Refused == nil && (own.Name == "" || r.Median() < own.Median()) {

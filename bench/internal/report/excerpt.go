@@ -33,7 +33,7 @@ func (r *Run) Excerpt(dir string, plot Plot, all []*Run) string {
 	if plot.File != "" {
 		fmt.Fprintf(&b, "\n![%s](%s)\n", plot.Title, path.Join(dir, path.Base(plot.File)))
 	}
-	b.WriteString("\nGeometric means of best/ours, over the cases of the report, over shapes drawn at random, and with everybody held to an instruction set:\n\n")
+	b.WriteString("\nGeometric means of best/ours; the reports have every case:\n\n")
 	b.WriteString(means(dir, all))
 	return b.String()
 }
@@ -76,6 +76,9 @@ func means(dir string, all []*Run) string {
 				cell := "-"
 				if m := mean(r.entries(s, t)); m > 0 {
 					cell = fmt.Sprintf("%.2f", m)
+					if r.lacking(s, t) > 0 {
+						cell += ", incomplete"
+					}
 				}
 				fmt.Fprintf(&b, " %s |", cell)
 			}

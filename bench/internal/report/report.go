@@ -29,15 +29,27 @@ type Run struct {
 	Note    string   `json:",omitempty"` // what else a reader must know; written by hand, kept by Merge
 	Peaks   []peak.Machine
 	Entries []Entry
+	Lacking []Key `json:",omitempty"` // what was to be measured, but is not yet
 }
 
-// Save writes the run beside its report, so that it can be rendered again.
+// Add takes what was measured, in place of what was lacking.
+func (r *Run) Add(e Entry) {
+	r.Entries = append(r.Entries, e)
+	r.Lacking = slices.DeleteFunc(r.Lacking, func(k Key) bool { return k == e.Key })
+}
+
+// Save writes the run beside its report, so that it can be rendered again. Whenever the program is
+// killed, the file holds this run or the one saved before.
 func (r *Run) Save(path string) error {
 	b, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(b, '\n'), 0o644)
+	part := path + ".part"
+	if err := os.WriteFile(part, append(b, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(part, path)
 }
 
 // Load reads what Save wrote.
@@ -50,23 +62,21 @@ func Load(path string) (*Run, error) {
 	return r, json.Unmarshal(b, r)
 }
 
-// Merge replaces and adds what a later run of the same machine measured. What describes the run becomes
-// that of the later one.
-func (r *Run) Merge(later *Run) {
-	entries := r.Entries
+// Merged is r with what a later run of the same machine replaces and adds; neither is changed. What
+// describes it is that of the later one, but for the libraries, which are those of both.
+func (r *Run) Merged(later *Run) *Run {
+	entries := slices.Clone(r.Entries)
 	for _, e := range later.Entries {
-		i := slices.IndexFunc(entries, func(o Entry) bool { return o.Case == e.Case && o.Threads == e.Threads && o.Set == e.Set })
-		if i >= 0 {
+		if i := slices.IndexFunc(entries, func(o Entry) bool { return o.Key == e.Key }); i >= 0 {
 			entries[i] = e
 		} else {
 			entries = append(entries, e)
 		}
 	}
-	peaks := r.Peaks
+	peaks := slices.Clone(r.Peaks)
 	for _, p := range later.Peaks {
-		i := slices.IndexFunc(peaks, func(q peak.Machine) bool { return q.Threads == p.Threads })
-		if i >= 0 {
-			peaks[i].Raise(p)
+		if i := slices.IndexFunc(peaks, func(q peak.Machine) bool { return q.Threads == p.Threads }); i >= 0 {
+			peaks[i] = peaks[i].Raised(p)
 		} else {
 			peaks = append(peaks, p)
 		}
@@ -79,12 +89,35 @@ func (r *Run) Merge(later *Run) {
 	slices.SortStableFunc(entries, func(a, b Entry) int {
 		return cmp.Or(compareSets(a.Set, b.Set), a.Threads-b.Threads, place[a.Case]-place[b.Case])
 	})
-	later.Note = cmp.Or(later.Note, r.Note)
+	m := *later
+	m.Entries, m.Peaks = entries, peaks
+	m.Peers, m.Missing = union(later.Peers, r.Peers), union(later.Missing, r.Missing)
+	m.Lacking = slices.DeleteFunc(union(r.Lacking, later.Lacking), m.has)
+	m.Note = cmp.Or(later.Note, r.Note)
 	if r.Command != later.Command {
-		later.Command = r.Command + "`, then `" + later.Command
+		m.Command = r.Command + "`, then `" + later.Command
 	}
-	*r = *later
-	r.Entries, r.Peaks = entries, peaks
+	return &m
+}
+
+func (r *Run) has(k Key) bool {
+	return slices.ContainsFunc(r.Entries, func(e Entry) bool { return e.Key == k })
+}
+
+// Continue leaves out of what is to be measured what an earlier run, which was interrupted, has.
+func (r *Run) Continue(earlier *Run) {
+	r.Lacking = slices.DeleteFunc(r.Lacking, earlier.has)
+}
+
+// union is a, and what of b it lacks.
+func union[T comparable](a, b []T) []T {
+	all := slices.Clone(a)
+	for _, x := range b {
+		if !slices.Contains(all, x) {
+			all = append(all, x)
+		}
+	}
+	return all
 }
 
 func (r *Run) peak(threads int) peak.Machine {
@@ -107,12 +140,16 @@ func (r *Run) threads() []int {
 	return t
 }
 
-// Notice is the sentence that marks a comparison without a required peer, or "".
+// Notice is the sentences that mark an interrupted run, and a comparison without a required peer, or "".
 func (r *Run) Notice() string {
-	if len(r.Missing) == 0 {
-		return ""
+	var s []string
+	if n := len(r.Lacking); n > 0 {
+		s = append(s, fmt.Sprintf("**Incomplete**: interrupted with %d of %d cases left to measure.", n, n+len(r.Entries)))
 	}
-	return "**Incomplete**: measured without " + strings.Join(r.Missing, ", ") + ", so the best of the others may be faster than what stands here."
+	if len(r.Missing) > 0 {
+		s = append(s, "**Incomplete**: measured without "+strings.Join(r.Missing, ", ")+", so the best of the others may be faster than what stands here.")
+	}
+	return strings.Join(s, " ")
 }
 
 // Markdown is the report's text; the plots lie beside it.
@@ -212,6 +249,17 @@ func plural(threads int) string {
 		return "1 thread"
 	}
 	return fmt.Sprintf("%d threads", threads)
+}
+
+// lacking is how many cases of a set were not measured.
+func (r *Run) lacking(set Set, threads int) int {
+	n := 0
+	for _, k := range r.Lacking {
+		if k.Set == set && k.Threads == threads {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *Run) entries(set Set, threads int) []Entry {

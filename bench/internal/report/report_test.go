@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,11 +73,47 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
+// An interrupted run says so wherever its figures stand, until one that continues it has the rest.
+func TestInterrupted(t *testing.T) {
+	whole := sample()
+	r := sample()
+	r.Entries = nil
+	for _, e := range whole.Entries {
+		r.Lacking = append(r.Lacking, e.Key)
+	}
+	later := *r
+	later.Lacking = slices.Clone(r.Lacking)
+	r.Add(whole.Entries[0])
+	for name, text := range map[string]string{"report": r.Markdown(nil), "excerpt": r.Excerpt("x", Plot{}, []*Run{r})} {
+		for _, want := range map[string][]string{
+			"report":  {"**Incomplete**: interrupted with 1 of 2 cases left", "**Incomplete**: 1 further cases were not measured"},
+			"excerpt": {"**Incomplete**: interrupted with 1 of 2 cases left", "| 1 | 0.75, incomplete |"},
+		}[name] {
+			if !strings.Contains(text, want) {
+				t.Errorf("the %s lacks %q:\n%s", name, want, text)
+			}
+		}
+	}
+	later.Continue(r)
+	if len(later.Lacking) != 1 || later.Lacking[0] != whole.Entries[1].Key {
+		t.Fatalf("to continue: %+v", later.Lacking)
+	}
+	merged := r.Merged(&later)
+	if len(merged.Lacking) != 1 {
+		t.Errorf("before it is measured: %+v", merged.Lacking)
+	}
+	later.Add(whole.Entries[1])
+	merged = r.Merged(&later)
+	if len(merged.Lacking) != 0 || len(merged.Entries) != 2 || len(r.Entries) != 1 || strings.Contains(merged.Markdown(nil), "Incomplete") {
+		t.Errorf("continued: %+v", merged)
+	}
+}
+
 func TestMergeReplacesAndKeeps(t *testing.T) {
 	r, later := sample(), sample()
 	later.Entries = later.Entries[1:]
 	later.Entries[0].Results[0].Seconds = 1
-	r.Merge(later)
+	r = r.Merged(later)
 	if len(r.Entries) != 2 || r.Entries[1].Results[0].Seconds != 1 || r.Entries[0].Results[1].Seconds != 2e-3 {
 		t.Errorf("%+v", r.Entries)
 	}
@@ -178,7 +215,7 @@ func TestSets(t *testing.T) {
 	}
 	later := sample()
 	later.Entries = []Entry{entryOf("softmax 1536x128", "avx2", 1, 1, 4)}
-	r.Merge(later)
+	r = r.Merged(later)
 	if len(r.Entries) != 4 || mean(r.entries("avx2", 1)) != 4 || math.Abs(mean(r.entries(Listed, 1))-math.Sqrt(0.75*2)) > 1e-9 {
 		t.Errorf("merged: %+v", r.Entries)
 	}

@@ -120,6 +120,9 @@ func (r *Run) summary(s Set) string {
 		}
 		fmt.Fprintf(&b, "%s: of %d cases, avoformer is faster than the best of the others in %d, within %.0f%% of it in %d, slower in %d; geometric mean of best/ours %.2f.\n\n",
 			plural(t), n, faster, even*100, alike, len(losses), mean(entries))
+		if left := r.lacking(s, t); left > 0 {
+			fmt.Fprintf(&b, "**Incomplete**: %d further cases were not measured.\n\n", left)
+		}
 		if noisy > 0 {
 			fmt.Fprintf(&b, "In %d of them, marked with a question mark, the spread is over %.0f%%: the machine was busy with other work, and the figures say little.\n\n", noisy, disturbed*100)
 		}
