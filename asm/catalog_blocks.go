@@ -8,22 +8,22 @@ import (
 
 // blocksKernels are the micro-kernels for weights in blocks, as GGUF has them.
 var blocksKernels = []Kernel{
-	blocks("blocks8", kernel.BlockLayout{Elements: 32, Bits: 8, Group: 32}, "34*nr",
+	blocks("blocks8", kernel.BlockLayout{Elements: 32, Bits: 8, Group: 32},
 		"The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q."),
-	blocks("blocks4", kernel.BlockLayout{Elements: 32, Bits: 4, Group: 32}, "18*nr",
+	blocks("blocks4", kernel.BlockLayout{Elements: 32, Bits: 4, Group: 32},
 		"The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q."),
-	blocks("blocks4K", kernel.BlockLayout{Elements: 256, Bits: 4, Group: 32, Scales: true, Least: true}, "148*nr",
+	blocks("blocks4K", kernel.BlockLayout{Elements: 256, Bits: 4, Group: 32, Scales: true, Least: true},
 		"A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there",
 		"are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a",
 		"column make its scale, and its minimum."),
-	blocks("blocks6K", kernel.BlockLayout{Elements: 256, Bits: 6, Group: 16, Scales: true}, "210*nr",
+	blocks("blocks6K", kernel.BlockLayout{Elements: 256, Bits: 6, Group: 16, Scales: true},
 		"A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign",
 		"for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is",
 		"w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16."),
 }
 
-// blocks is a micro-kernel for a layout, whose blocks have some bytes.
-func blocks(name string, l kernel.BlockLayout, bytes Expr, layout ...string) Kernel {
+// blocks is a micro-kernel for a layout.
+func blocks(name string, l kernel.BlockLayout, layout ...string) Kernel {
 	groups := Expr(fmt.Sprintf("k/%d", l.Group))
 	start, offset := in("start", groups, "m", "ldscale").of(Int32), ""
 	t := "start[g*ldscale+i]"
@@ -65,10 +65,11 @@ func blocks(name string, l kernel.BlockLayout, bytes Expr, layout ...string) Ker
 			each("m", 0, "1", "2", "5", "6", "7", "12", "13"), k, turn("nr", 1, "nr"),
 			in("a", "m", "k", "lda").of(Int8), Stride("lda"),
 			in("scale", groups, "m", "ldscale"), start, Stride("ldscale"),
-			in("b", Expr(fmt.Sprintf("(k+%d)/%d", l.Elements-1, l.Elements)), bytes, "").of(Uint8), turn("add", 0, "0", "1"),
+			in("b", Expr(fmt.Sprintf("(k+%d)/%d", l.Elements-1, l.Elements)), Expr(fmt.Sprintf("%d*nr", l.Bytes())), "").of(Uint8), turn("add", 0, "0", "1"),
 			update("c", "m", "nr", "ldc"), Stride("ldc"),
 		},
-		Close: Closeness{Exact: true},
+		Close:  Closeness{Exact: true},
+		Blocks: l,
 		On: []On{
 			{Tier: "AVX512", Needs: []Feature{AVX512VNNI}, Body: blocksX86(l, kernel.DotQuads)},
 			{Tier: "AVX512", Body: blocksX86(l, kernel.DotPairs)},

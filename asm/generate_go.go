@@ -156,6 +156,14 @@ const (
 	Int8Block, WeightBlock = %d, %d
 )
 `, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.Int8Block, kernel.WeightBlock)
+	fmt.Fprintf(&w, "\n// The layouts of weights in blocks, by kernel.\nvar (\n")
+	for _, k := range catalog {
+		if l := k.Blocks; l.Elements > 0 {
+			fmt.Fprintf(&w, "%sLayout = BlockLayout{Elements: %d, Bits: %d, Group: %d, Scales: %t, Least: %t, Head: %d, UnitScales: %d, Unit: %d, Bytes: %d}\n",
+				exported(k.Name), l.Elements, l.Bits, l.Group, l.Scales, l.Least, l.Head(), l.UnitScales(), l.Unit(), l.Bytes())
+		}
+	}
+	fmt.Fprintf(&w, ")\n")
 	return w.String()
 }
 

@@ -22,6 +22,9 @@ type Kernel struct {
 	// Result is the type of the result, "" for none.
 	Result string
 
+	// Blocks is the layout of the weights, for kernels with weights in blocks.
+	Blocks kernel.BlockLayout
+
 	// Close says how close to the pure-Go twin the results are.
 	Close Closeness
 	// Elements is how many elements a call of an implementation may take, by its name, where

@@ -25,12 +25,9 @@ import (
 // blockLayout is what a block of a column consists of. An element is
 // d*scale*(q-zero) - dmin*least, where only formats of groups have scale, and only some least.
 type blockLayout struct {
-	elements int  // of the block
-	bits     int  // of q
-	zero     int  // the q of 0
-	group    int  // elements that have a scale in common, 0 without groups
-	least    bool // groups have minima
-	file     int  // the bytes of a block in a file
+	simd.BlockLayout
+	zero int // the q of 0
+	file int // the bytes of a block in a file
 
 	product  int8Kind
 	quantize func(c *blockColumn, x []float32) // makes a block of its elements
@@ -38,14 +35,10 @@ type blockLayout struct {
 }
 
 var blockLayouts = map[Format]blockLayout{
-	FormatQ8_0: {elements: 32, bits: 8, zero: 128, file: 34,
-		product: blocks8, quantize: quantizeQ8_0, decode: decodeQ8_0},
-	FormatQ4_0: {elements: 32, bits: 4, zero: 8, file: 18,
-		product: blocks4, quantize: quantizeQ4_0, decode: decodeQ4_0},
-	FormatQ4_K: {elements: 256, bits: 4, group: 32, least: true, file: 144,
-		product: blocks4K, quantize: quantizeQ4_K, decode: decodeQ4_K},
-	FormatQ6_K: {elements: 256, bits: 6, zero: 32, group: 16, file: 210,
-		product: blocks6K, quantize: quantizeQ6_K, decode: decodeQ6_K},
+	FormatQ8_0: {simd.Blocks8Layout, 128, 34, blocks8, quantizeQ8_0, decodeQ8_0},
+	FormatQ4_0: {simd.Blocks4Layout, 8, 18, blocks4, quantizeQ4_0, decodeQ4_0},
+	FormatQ4_K: {simd.Blocks4KLayout, 0, 144, blocks4K, quantizeQ4_K, decodeQ4_K},
+	FormatQ6_K: {simd.Blocks6KLayout, 32, 210, blocks6K, quantizeQ6_K, decodeQ6_K},
 }
 
 // blockColumn is a block of one column.
@@ -58,43 +51,22 @@ type blockColumn struct {
 // blocksFormat completes the record of a format in blocks.
 func blocksFormat(f *format) {
 	l := blockLayouts[f.Format]
-	f.blocks, f.steps = l, l.elements
-	f.bytes = l.head()*f.nr + l.elements/simd.WeightBlock*l.unit()*f.nr
+	f.blocks, f.steps = l, l.Elements
+	f.bytes = l.Bytes * f.nr
 	f.pack = func(panel []byte, _, columns []float32, n, k int) {
 		var x [256]float32
 		f.eachBlock(panel, n, k, func(c *blockColumn, j, p int) {
-			clear(x[copy(x[:], columns[j*k:][p:min(p+l.elements, k)]):])
-			l.quantize(c, x[:l.elements])
+			clear(x[copy(x[:], columns[j*k:][p:min(p+l.Elements, k)]):])
+			l.quantize(c, x[:l.Elements])
 		})
 	}
 	f.packFile = func(panel, columns []byte, n, k int) {
 		f.eachBlock(panel, n, k, func(c *blockColumn, j, p int) {
-			l.decode(c, columns[(j*k+p)/l.elements*l.file:][:l.file])
+			l.decode(c, columns[(j*k+p)/l.Elements*l.file:][:l.file])
 		})
 	}
 	f.column = f.columnBlocks
 	f.int8, f.mr = l.product, int8TileRows
-}
-
-// head is the bytes of a column at the beginning of a block.
-func (l *blockLayout) head() int {
-	if l.least {
-		return 4
-	}
-	return 2
-}
-
-// unit is the bytes of a column in a unit, and scales is those before the weights.
-func (l *blockLayout) unit() int { return l.scales() + simd.WeightBlock*l.bits/8 }
-
-func (l *blockLayout) scales() int {
-	if l.group == 0 {
-		return 0
-	}
-	if l.least {
-		return 2 * simd.WeightBlock / l.group
-	}
-	return simd.WeightBlock / l.group
 }
 
 // eachBlock runs fill for every block of n columns of k elements and stores what it makes.
@@ -116,27 +88,27 @@ func (f *format) eachBlock(panel []byte, n, k int, fill func(c *blockColumn, j, 
 func (f *format) store(block []byte, c *blockColumn, j int) {
 	l := &f.blocks
 	binary.LittleEndian.PutUint16(block[2*j:], c.d)
-	if l.least {
+	if l.Least {
 		binary.LittleEndian.PutUint16(block[2*f.nr+2*j:], c.dmin)
 	}
-	for u := 0; u*simd.WeightBlock < l.elements; u++ {
-		unit := block[(l.head()+u*l.unit())*f.nr:]
-		if l.group > 0 {
-			groups := simd.WeightBlock / l.group
+	for u := 0; u*simd.WeightBlock < l.Elements; u++ {
+		unit := block[(l.Head+u*l.Unit)*f.nr:]
+		if l.Scales {
+			groups := simd.WeightBlock / l.Group
 			for g := range groups {
 				unit[g*f.nr+j] = c.scale[u*groups+g]
-				if l.least {
+				if l.Least {
 					unit[(groups+g)*f.nr+j] = c.least[u*groups+g]
 				}
 			}
 		}
-		f.storeWeights(unit[l.scales()*f.nr:], c.q[u*simd.WeightBlock:][:simd.WeightBlock], j)
+		f.storeWeights(unit[l.UnitScales*f.nr:], c.q[u*simd.WeightBlock:][:simd.WeightBlock], j)
 	}
 }
 
 func (f *format) storeWeights(w, q []byte, j int) {
 	for p, q := range q {
-		switch f.blocks.bits {
+		switch f.blocks.Bits {
 		case 8:
 			w[f.quadAt(p/4, j)+p%4] = q
 		case 4:
@@ -152,7 +124,7 @@ func (f *format) storeWeights(w, q []byte, j int) {
 // loadWeights reads what storeWeights wrote.
 func (f *format) loadWeights(q, w []byte, j int) {
 	for p := range q {
-		switch f.blocks.bits {
+		switch f.blocks.Bits {
 		case 8:
 			q[p] = w[f.quadAt(p/4, j)+p%4]
 		case 4:
@@ -179,18 +151,18 @@ func (f *format) columnBlocks(dst []float32, panel []byte, j int) {
 func (f *format) loadUnit(x *[simd.WeightBlock]float32, blocks []byte, p, j int) {
 	l := &f.blocks
 	block := blocks[p/f.steps*f.bytes:][:f.bytes]
-	unit := block[(l.head()+p%f.steps/simd.WeightBlock*l.unit())*f.nr:]
+	unit := block[(l.Head+p%f.steps/simd.WeightBlock*l.Unit)*f.nr:]
 	var q [simd.WeightBlock]byte
-	f.loadWeights(q[:], unit[l.scales()*f.nr:], j)
+	f.loadWeights(q[:], unit[l.UnitScales*f.nr:], j)
 	d := half.Float16(binary.LittleEndian.Uint16(block[2*j:]))
 	scale, least := d, float32(0)
 	for i, q := range q {
 		switch {
-		case l.least:
+		case l.Least:
 			scale = d * float32(unit[j])
 			least = float32(half.Float16(binary.LittleEndian.Uint16(block[2*(f.nr+j):])) * float32(unit[f.nr+j]))
-		case l.group > 0:
-			scale = d * float32(int8(unit[i/l.group*f.nr+j]))
+		case l.Scales:
+			scale = d * float32(int8(unit[i/l.Group*f.nr+j]))
 		}
 		x[i] = float32(scale*float32(int(q)-l.zero)) - least
 	}

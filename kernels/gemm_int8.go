@@ -32,7 +32,7 @@ func (k int8Kind) block() int {
 	case k.columnScales():
 		return simd.Int8Block
 	case k == blocks6K:
-		return 16
+		return simd.Blocks6KLayout.Group
 	}
 	return simd.WeightBlock
 }

@@ -152,7 +152,7 @@ func (f Format) Block() (elements, bytes int) {
 		return 1, 2
 	}
 	l := blockLayouts[f]
-	return l.elements, l.file
+	return l.Elements, l.file
 }
 
 // PackBBlocks is [PackBRows] for rows that have the format already, as in a GGUF file: row
@@ -173,7 +173,7 @@ func PackBBlocks(f Format, n, k int, row func(j int, dst []byte)) *PackedB {
 		panic("kernels.PackBBlocks: row is nil")
 	}
 	size := k / elements * bytes
-	if blockLayouts[f].elements == 0 {
+	if blockLayouts[f].Elements == 0 {
 		var buf []byte
 		return PackBRows(f, n, k, func(j int, dst []float32) {
 			if buf == nil {

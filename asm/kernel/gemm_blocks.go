@@ -12,7 +12,7 @@ import (
 const WeightBlock = 32
 
 // BlockLayout is what a block of weights consists of; kernels/gemm_blocks.go has the order of
-// its bytes.
+// its bytes. Package simd gets it with the kernels.
 type BlockLayout struct {
 	Elements int  // of a column
 	Bits     int  // of an element
@@ -24,16 +24,16 @@ type BlockLayout struct {
 // columns is how many there are, given the bytes of a vector.
 func columns(width int) int { return int8Vectors * width / 4 }
 
-// head is the bytes of a column before the units.
-func (l BlockLayout) head() int {
+// Head is the bytes of a column before the units.
+func (l BlockLayout) Head() int {
 	if l.Least {
 		return 4
 	}
 	return 2
 }
 
-// scales is the bytes of a column at the beginning of a unit.
-func (l BlockLayout) scales() int {
+// UnitScales is the bytes of a column at the beginning of a unit.
+func (l BlockLayout) UnitScales() int {
 	switch {
 	case l.Least:
 		return 2 * WeightBlock / l.Group
@@ -42,6 +42,12 @@ func (l BlockLayout) scales() int {
 	}
 	return 0
 }
+
+// Unit is the bytes of a column in a unit.
+func (l BlockLayout) Unit() int { return l.UnitScales() + WeightBlock*l.Bits/8 }
+
+// Bytes is those of a column in a block.
+func (l BlockLayout) Bytes() int { return l.Head() + l.Elements/WeightBlock*l.Unit() }
 
 // groupBytes is the bytes of a column that are a group's weights.
 func (l BlockLayout) groupBytes() int { return l.Group * l.Bits / 8 }
@@ -115,10 +121,10 @@ func (g *blocksX86) tile(label func(string) string) {
 	g.SUBQ(g.Load64("scale_base"), start)
 	g.at = blocksAt{a: a, head: b, scale: scale, start: start}
 	perColumn, units := columns(g.width), g.Elements/WeightBlock
-	unitBytes := (g.scales() + WeightBlock*g.Bits/8) * perColumn
+	unitBytes := g.Unit() * perColumn
 
 	g.Label(label("block"))
-	g.at.unit = operand.Mem{Base: b, Disp: g.head() * perColumn}
+	g.at.unit = operand.Mem{Base: b, Disp: g.Head() * perColumn}
 	left := k
 	if units > 1 {
 		g.Context.Comment("a block has some of the k elements")
@@ -147,7 +153,7 @@ func (g *blocksX86) tile(label func(string) string) {
 		g.MOVQ(g.at.unit.Base, b)
 		g.TESTQ(k, k)
 	} else {
-		g.ADDQ(vec.Imm(g.head()*perColumn+unitBytes), b)
+		g.ADDQ(vec.Imm(g.Bytes()*perColumn), b)
 		g.SUBQ(vec.Imm(WeightBlock), k)
 	}
 	g.JNZ(operand.LabelRef(label("block")))
@@ -177,7 +183,7 @@ func (g *blocksX86) group(i int) {
 			}
 		})
 	}
-	g.dots(i*g.Group, g.at.unit.Offset((g.scales()+i*g.groupBytes())*columns(g.width)))
+	g.dots(i*g.Group, g.at.unit.Offset((g.UnitScales()+i*g.groupBytes())*columns(g.width)))
 	if g.pairs && !g.Least {
 		for r := range g.h {
 			s := g.NewV()

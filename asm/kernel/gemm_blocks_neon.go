@@ -50,14 +50,14 @@ func (g *blocksNEON) tile(rows []arm64.GP, c, scale arm64.GP, label func(string)
 	g.CMP(size, k)
 	g.CSEL(arm64.LT, k, size, left)
 	g.SUB(left, k, k)
-	g.ADD(arm64.Imm(g.BlockLayout.head()*int8NEONColumns), g.head, g.unit)
+	g.ADD(arm64.Imm(g.Head()*int8NEONColumns), g.head, g.unit)
 	g.Label(label("unit"))
 	for i := range WeightBlock / g.Group {
 		g.group(c, rows, i)
 		g.ADD(g.ldscale, g.scale, g.scale)
 		g.ADD(g.ldscale, g.start, g.start)
 	}
-	g.ADD(arm64.Imm((g.scales()+WeightBlock*g.Bits/8)*int8NEONColumns), g.unit, g.unit)
+	g.ADD(arm64.Imm(g.Unit()*int8NEONColumns), g.unit, g.unit)
 	g.SUBS(arm64.Imm(WeightBlock), left, left)
 	g.BCond(arm64.NE, label("unit"))
 	g.MOVD(g.unit, g.head)
@@ -111,7 +111,7 @@ func (g *blocksNEON) group(c arm64.GP, rows []arm64.GP, n int) {
 func (g *blocksNEON) weights(n, first, second, v int) (b0, b1 arm64.Vec) {
 	row := func(s int) arm64.Vec {
 		w := g.V()
-		g.FMOVQ(arm64.At(g.unit, (g.scales()+n*g.groupBytes()+4*s)*int8NEONColumns+4*g.first+16*v), w)
+		g.FMOVQ(arm64.At(g.unit, (g.UnitScales()+n*g.groupBytes()+4*s)*int8NEONColumns+4*g.first+16*v), w)
 		return w
 	}
 	if g.Bits == 8 {

@@ -4,22 +4,17 @@ import "github.com/avoformer/avoformer/internal/half"
 
 // Products with weights in blocks, in pure Go; kernels/gemm_blocks.go has the order of bytes.
 
-// blockLayout is a layout of weights: bits of an element, elements of a block and of what has a
-// scale in common, and whether there are minima.
-type blockLayout struct {
-	bits, elements, group int
-	least                 bool
-}
-
-// bytes is how many bytes of a column a block begins with, and a unit of WeightBlock elements.
-func (l *blockLayout) bytes() (head, scales int) {
-	switch {
-	case l.least:
-		return 4, 2
-	case l.elements > WeightBlock:
-		return 2, WeightBlock / l.group
-	}
-	return 2, 0
+// BlockLayout is what a block of weights consists of. The bytes are those of a column.
+type BlockLayout struct {
+	Elements   int  // of a column
+	Bits       int  // of an element
+	Group      int  // elements that are scaled together, as are those of A
+	Scales     bool // groups have scales beside the block's
+	Least      bool // and minima
+	Head       int  // bytes before the units of WeightBlock elements
+	UnitScales int  // bytes at the beginning of a unit
+	Unit       int  // bytes of a unit
+	Bytes      int  // of a block
 }
 
 // weightGroup is a group of a column: the weights without sign, the scale and the minimum.
@@ -29,22 +24,21 @@ type weightGroup struct {
 }
 
 // read reads group g of a block of column j.
-func (l *blockLayout) read(w *weightGroup, block []uint8, g, j, nr int) {
+func (l *BlockLayout) read(w *weightGroup, block []uint8, g, j, nr int) {
 	number := func(at int) float32 { return half.Float16(uint16(block[at]) | uint16(block[at+1])<<8) }
-	head, scales := l.bytes()
-	groups := WeightBlock / l.group
+	groups := WeightBlock / l.Group
 	w.scale = number(2 * j)
-	unit := block[(head+g/groups*(scales+WeightBlock*l.bits/8))*nr:]
-	if at := g%groups*nr + j; l.least {
+	unit := block[(l.Head+g/groups*l.Unit)*nr:]
+	if at := g%groups*nr + j; l.Least {
 		w.scale *= float32(unit[at])
 		w.least = float32(number(2*(nr+j)) * float32(unit[nr+at]))
-	} else if scales > 0 {
+	} else if l.Scales {
 		w.scale *= float32(int8(unit[at]))
 	}
-	weights := unit[(scales+g%groups*l.group*l.bits/8)*nr+4*j:]
-	for p := 0; p < l.group; p += 4 {
+	weights := unit[(l.UnitScales+g%groups*l.Group*l.Bits/8)*nr+4*j:]
+	for p := 0; p < l.Group; p += 4 {
 		to := w.q[p:][:4]
-		switch l.bits {
+		switch l.Bits {
 		case 8:
 			for i, q := range weights[p*nr:][:4] {
 				to[i] = int32(q)
@@ -64,9 +58,8 @@ func (l *blockLayout) read(w *weightGroup, block []uint8, g, j, nr int) {
 
 // multiply is the product of rows of integers and a panel. start and offset have one element for
 // each group and row, offset where there are minima.
-func (l *blockLayout) multiply(m, k, nr int, a []int8, lda int, scale []float32, start []int32, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	head, scales := l.bytes()
-	bytes := (head + l.elements/WeightBlock*(scales+WeightBlock*l.bits/8)) * nr
+func (l *BlockLayout) multiply(m, k, nr int, a []int8, lda int, scale []float32, start []int32, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+	bytes := l.Bytes * nr
 	var w weightGroup
 	for j := range nr {
 		for i := range m {
@@ -74,21 +67,21 @@ func (l *blockLayout) multiply(m, k, nr int, a []int8, lda int, scale []float32,
 				c[i*ldc+j] = 0
 			}
 		}
-		for g := range k / l.group {
-			perBlock := l.elements / l.group
+		for g := range k / l.Group {
+			perBlock := l.Elements / l.Group
 			l.read(&w, b[g/perBlock*bytes:][:bytes], g%perBlock, j, nr)
 			for i := range m {
 				var t int32
-				if !l.least {
-					t = start[g*ldscale+i] >> (8 - l.bits)
+				if !l.Least {
+					t = start[g*ldscale+i] >> (8 - l.Bits)
 				}
-				q := w.q[:l.group]
-				for p, x := range a[i*lda+g*l.group:][:len(q)] {
+				q := w.q[:l.Group]
+				for p, x := range a[i*lda+g*l.Group:][:len(q)] {
 					t += int32(x) * q[p]
 				}
 				y := &c[i*ldc+j]
 				*y += float32(float32(float32(t)*scale[g*ldscale+i]) * w.scale)
-				if l.least {
+				if l.Least {
 					*y += float32(offset[g*ldscale+i] * w.least)
 				}
 			}
@@ -97,21 +90,17 @@ func (l *blockLayout) multiply(m, k, nr int, a []int8, lda int, scale []float32,
 }
 
 func blocks8Generic(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	l := blockLayout{bits: 8, elements: 32, group: 32}
-	l.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
+	Blocks8Layout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
 }
 
 func blocks4Generic(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	l := blockLayout{bits: 4, elements: 32, group: 32}
-	l.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
+	Blocks4Layout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
 }
 
 func blocks4KGeneric(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	l := blockLayout{bits: 4, elements: 256, group: 32, least: true}
-	l.multiply(m, k, nr, a, lda, scale, nil, offset, ldscale, b, add, c, ldc)
+	Blocks4KLayout.multiply(m, k, nr, a, lda, scale, nil, offset, ldscale, b, add, c, ldc)
 }
 
 func blocks6KGeneric(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	l := blockLayout{bits: 6, elements: 256, group: 16}
-	l.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
+	Blocks6KLayout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
 }

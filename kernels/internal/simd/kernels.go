@@ -147,3 +147,11 @@ const (
 	// the weights are in blocks, too.
 	Int8Block, WeightBlock = 64, 32
 )
+
+// The layouts of weights in blocks, by kernel.
+var (
+	Blocks8Layout  = BlockLayout{Elements: 32, Bits: 8, Group: 32, Scales: false, Least: false, Head: 2, UnitScales: 0, Unit: 32, Bytes: 34}
+	Blocks4Layout  = BlockLayout{Elements: 32, Bits: 4, Group: 32, Scales: false, Least: false, Head: 2, UnitScales: 0, Unit: 16, Bytes: 18}
+	Blocks4KLayout = BlockLayout{Elements: 256, Bits: 4, Group: 32, Scales: true, Least: true, Head: 4, UnitScales: 2, Unit: 18, Bytes: 148}
+	Blocks6KLayout = BlockLayout{Elements: 256, Bits: 6, Group: 16, Scales: true, Least: false, Head: 2, UnitScales: 2, Unit: 26, Bytes: 210}
+)
