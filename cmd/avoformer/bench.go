@@ -8,7 +8,6 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -66,7 +65,7 @@ func bench(a *app, args []string) error {
 	texts := f.Int("texts", 64, "texts of a bulk run")
 	engines := f.String("engines", "avoformer,avoformer-bf16,avoformer-int8,onnxruntime,onnxruntime-int8,torch,torch-bf16", "what to measure")
 	python := f.String("python", "python3", "the `interpreter` that may have torch or onnxruntime")
-	seconds := f.Float64("seconds", 3, "time for a decoder, the only one that takes -weights and -cache")
+	seconds := f.Float64("seconds", 3, "time for what generates text, the only one that takes -weights and -cache")
 	worker := f.Bool("worker", false, "measure as the standard input says (for bench itself)")
 	rest, err := f.parse(args, 0, 1)
 	if err != nil {
@@ -89,12 +88,13 @@ func bench(a *app, args []string) error {
 			return usagef("-engines: no engine %q, want avoformer, onnxruntime or torch, with or without a format as -int8", name)
 		}
 	}
-	if f.given("weights", "cache") {
-		return a.benchGenerator(rest[0], opts, *seconds)
+	noDecoder := a.benchDecoder(rest[0], opts, *seconds)
+	if !errors.Is(noDecoder, text.ErrFolder) || f.given("weights", "cache") {
+		return noDecoder
 	}
 	m, err := text.OpenEmbedder(rest[0], text.Threads(threads))
-	if errors.Is(err, text.ErrFolder) {
-		return a.benchGenerator(rest[0], opts, *seconds)
+	if errors.Is(err, text.ErrFolder) && err.Error() != noDecoder.Error() {
+		return fmt.Errorf("%w; %w", err, noDecoder)
 	} else if err != nil {
 		return err
 	}
@@ -339,46 +339,4 @@ func (a *app) benchWorker() error {
 			return err
 		}
 	}
-}
-
-func (a *app) benchGenerator(dir string, opts []text.Option, seconds float64) error {
-	begin := time.Now()
-	g, err := text.OpenGenerator(dir, opts...)
-	if err != nil {
-		return err
-	}
-	o := text.GenerateOptions{MaxTokens: 1 << 20}
-	first, tokens := 0.0, 0
-	ctx, cancel := context.WithTimeout(a.ctx, time.Duration((seconds+time.Since(begin).Seconds())*float64(time.Second)))
-	defer cancel()
-	start := time.Now()
-	for _, err := range g.Tokens(ctx, benchText(16, 0), o) {
-		if errors.Is(err, context.DeadlineExceeded) {
-			break
-		} else if err != nil {
-			return err
-		}
-		if tokens++; tokens == 1 {
-			first, start = time.Since(begin).Seconds(), time.Now()
-		}
-	}
-	fmt.Fprintf(a.out, "first token after %.1f ms, then %.1f tokens a second; peak %.0f MB\n", first*1e3, float64(max(tokens-1, 0))/time.Since(start).Seconds(), peakMemory())
-	return nil
-}
-
-// peakMemory is the process' largest resident size in MB, 0 where unknown.
-func peakMemory() float64 {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	_, rest, ok := strings.Cut(string(status), "VmHWM:")
-	var kb float64
-	if !ok {
-		return 0
-	}
-	if _, err := fmt.Sscan(rest, &kb); err != nil {
-		return 0
-	}
-	return kb / 1e3
 }

@@ -95,6 +95,9 @@ func TestBench(t *testing.T) {
 	if code, out, stderr := call(t, "", "bench", testdata+"generate", "-seconds", "0.1", "-cache", "int8"); code != exitOK || !strings.Contains(out, "tokens a second") {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
 	}
+	if code, out, stderr := call(t, "", "bench", testdata+"translate", "-seconds", "0.1", "-weights", "bf16"); code != exitOK || !strings.Contains(out, "texts a second") {
+		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
+	}
 }
 
 func TestErrors(t *testing.T) {

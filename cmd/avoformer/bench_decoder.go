@@ -1,0 +1,102 @@
+// avoformer bench of what generates text, in this process.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/avoformer/avoformer/text"
+)
+
+// benchDecoder measures what generates text, by itself or behind an encoder. The error is
+// text.ErrFolder where the folder has neither.
+func (a *app) benchDecoder(dir string, opts []text.Option, seconds float64) error {
+	begin := time.Now()
+	g, err := text.OpenGenerator(dir, opts...)
+	if err == nil {
+		return a.benchGenerator(g, begin, seconds)
+	} else if !errors.Is(err, text.ErrFolder) {
+		return err
+	}
+	resetPeak()
+	begin = time.Now()
+	t, failed := text.OpenTranslator(dir, opts...)
+	if errors.Is(failed, text.ErrFolder) {
+		return err
+	} else if failed != nil {
+		return failed
+	}
+	return a.benchTranslator(t, begin, seconds)
+}
+
+// benchTranslator measures an encoder with a decoder, which was opened from begin on.
+func (a *app) benchTranslator(t *text.Translator, begin time.Time, seconds float64) error {
+	o := text.TranslateOptions{GenerateOptions: text.GenerateOptions{MaxTokens: 64}}
+	translate := func(i int) error {
+		_, err := text.Collect(t.Stream(a.ctx, benchText(16, i), o))
+		return err
+	}
+	if err := translate(0); err != nil {
+		return err
+	}
+	start := time.Now()
+	texts := 0
+	for ; texts == 0 || time.Since(start).Seconds() < seconds; texts++ {
+		if err := translate(texts + 1); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(a.out, "first text after %.1f ms, then %.1f texts a second, of 16 words, into at most %d tokens; peak %.0f MB\n",
+		start.Sub(begin).Seconds()*1e3, float64(texts)/time.Since(start).Seconds(), o.MaxTokens, peakMemory())
+	return nil
+}
+
+// benchGenerator measures a decoder, which was opened from begin on.
+func (a *app) benchGenerator(g *text.Generator, begin time.Time, seconds float64) error {
+	o := text.GenerateOptions{MaxTokens: 1 << 20}
+	first, tokens := 0.0, 0
+	ctx, cancel := context.WithTimeout(a.ctx, time.Duration((seconds+time.Since(begin).Seconds())*float64(time.Second)))
+	defer cancel()
+	start := time.Now()
+	for _, err := range g.Tokens(ctx, benchText(16, 0), o) {
+		if errors.Is(err, context.DeadlineExceeded) {
+			break
+		} else if err != nil {
+			return err
+		}
+		if tokens++; tokens == 1 {
+			first, start = time.Since(begin).Seconds(), time.Now()
+		}
+	}
+	fmt.Fprintf(a.out, "first token after %.1f ms, then %.1f tokens a second; peak %.0f MB\n", first*1e3, float64(max(tokens-1, 0))/time.Since(start).Seconds(), peakMemory())
+	return nil
+}
+
+// resetPeak gives back what is not in use, and lets peakMemory forget it.
+func resetPeak() {
+	debug.FreeOSMemory()
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+}
+
+// peakMemory is the process' largest resident size in MB, 0 where unknown.
+func peakMemory() float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, ok := strings.Cut(string(status), "VmHWM:")
+	var kb float64
+	if !ok {
+		return 0
+	}
+	if _, err := fmt.Sscan(rest, &kb); err != nil {
+		return 0
+	}
+	return kb / 1e3
+}
