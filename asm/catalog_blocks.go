@@ -51,7 +51,8 @@ func blocks(name string, l kernel.BlockLayout, layout ...string) Kernel {
 	if offset != "" {
 		doc = append(doc, offset)
 	}
-	doc = append(doc, "\t\t\t}", "\t\t\tc[i*ldc+j] = s", "\t\t}", "\t}", "", "k is a multiple of 32.")
+	doc = append(doc, "\t\t\t}", "\t\t\tc[i*ldc+j] = s", "\t\t}", "\t}", "", "k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the",
+		"second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.")
 	if l.Bits == 8 {
 		doc = append(doc, "start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.")
 	}
@@ -65,7 +66,8 @@ func blocks(name string, l kernel.BlockLayout, layout ...string) Kernel {
 			each("m", 0, "1", "2", "5", "6", "7", "12", "13"), k, turn("nr", 1, "nr"),
 			in("a", "m", "k", "lda").of(Int8), Stride("lda"),
 			in("scale", groups, "m", "ldscale"), start, Stride("ldscale"),
-			in("b", Expr(fmt.Sprintf("(k+%d)/%d", l.Elements-1, l.Elements)), Expr(fmt.Sprintf("%d*nr", l.Bytes())), "").of(Uint8), turn("add", 0, "0", "1"),
+			in("b", Expr(fmt.Sprintf("(k+%d)/%d", l.Elements-1, l.Elements)), Expr(fmt.Sprintf("%d*nr", l.Bytes())), "").of(Uint8),
+			hint("ahead", "0", "64", "k*nr"), turn("add", 0, "0", "1"),
 			update("c", "m", "nr", "ldc"), Stride("ldc"),
 		},
 		Close:  Closeness{Exact: true},

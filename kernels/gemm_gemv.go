@@ -48,11 +48,11 @@ func (f Format) hasGemv() bool { return f <= FormatF16 }
 func (b *PackedB) gemv(sums, x []float32, j int) {
 	switch f, panels := b.format, b.panel(j, 0); f.Format {
 	case FormatF32:
-		simd.GemvPanels(f.isa, sums, x, asFloats(panels), f.nr)
+		simd.GemvPanels(f.isa, sums, x, asFloats(panels), f.nr, tuned.gemm.ahead)
 	case FormatBF16:
-		simd.GemvPanelsBFloat16(f.isa, sums, x, asHalves(panels), f.nr)
+		simd.GemvPanelsBFloat16(f.isa, sums, x, asHalves(panels), f.nr, tuned.gemm.ahead)
 	case FormatF16:
-		simd.GemvPanelsFloat16(f.isa, sums, x, asHalves(panels), f.nr)
+		simd.GemvPanelsFloat16(f.isa, sums, x, asHalves(panels), f.nr, tuned.gemm.ahead)
 	}
 }
 

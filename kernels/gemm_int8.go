@@ -228,13 +228,13 @@ func (r *int8Rows) multiply(x int8Product) {
 	scale, start := r.scale[at:], r.start[at:]
 	switch x.kind {
 	case blocks8:
-		simd.Blocks8(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, add, x.c, x.ldc)
+		simd.Blocks8(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, tuned.gemm.ahead, add, x.c, x.ldc)
 	case blocks4:
-		simd.Blocks4(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, add, x.c, x.ldc)
+		simd.Blocks4(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, tuned.gemm.ahead, add, x.c, x.ldc)
 	case blocks4K:
-		simd.Blocks4K(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, r.offset[at:], r.rows, x.b, add, x.c, x.ldc)
+		simd.Blocks4K(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, r.offset[at:], r.rows, x.b, tuned.gemm.ahead, add, x.c, x.ldc)
 	case blocks6K:
-		simd.Blocks6K(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, add, x.c, x.ldc)
+		simd.Blocks6K(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, tuned.gemm.ahead, add, x.c, x.ldc)
 	case int8Quads:
 		simd.Int8Quads(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, x.scales, x.bias, add, x.c, x.ldc)
 	case int8Pairs:

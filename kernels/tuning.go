@@ -54,6 +54,9 @@ type gemmTuning struct {
 	// From winogradRows rows on, a panel of int8 is made words for Winograd's inner product,
 	// winogradPanel bytes at a time.
 	winogradRows, winogradPanel int
+	// A packed B that one row is multiplied with, and one in blocks always, is fetched ahead bytes
+	// before its use; 0 where the machine does so by itself.
+	ahead int
 	// copyColumns columns are worth a copy of A's rows.
 	copyColumns int
 }
@@ -158,9 +161,12 @@ var zen4 = tuning{
 // 2 MiB), on products of 8 to 1024 rows. It is zen4's but for the sizes of the caches and for
 // linesTiles: a packed panel is read no faster than B in place, so that packing seldom pays.
 // Twice zen4's mc, half its nc, and half and twice its packRows make no difference; half its mc costs 5%.
+// Products of few rows fetch B ahead: what widens and multiplies it waits in the scheduler, which is
+// full before as many lines are on their way as could be.
 var sapphireRapids = func() tuning {
 	t := derived([4]int{1: 48 << 10, 2: 2 << 20, 3: 260 << 20})
 	t.name = "sapphire rapids"
 	t.gemm.linesTiles, t.gemm.linesSets, t.gemm.linesWays = 40, 2048, 8
+	t.gemm.ahead = 4 << 10
 	return t
 }()

@@ -3,8 +3,9 @@ package kernel
 import "github.com/avoformer/avoformer/asm/vec"
 
 // GemvPanels multiplies a vector with packed panels of NR columns. A panel is
-// one run of memory. Four elements of the vector go together, each with sums of
-// its own, since the sums of one panel alone would wait for one another.
+// one run of memory, and fetched ahead where that is asked for. Four elements of
+// the vector go together, each with sums of its own, since the sums of one panel
+// alone would wait for one another.
 func GemvPanels(nr int) Body { return gemvPanels(nr, 4, vec.Machine.Load) }
 
 // GemvPanelsFloat16 and GemvPanelsBFloat16 widen the elements of the panels as they load them.
@@ -18,6 +19,10 @@ func gemvPanels(nr, size int, load func(m vec.Machine, p vec.Ptr, off int) vec.V
 		n, k := m.SliceLen("c"), m.SliceLen("a")
 		const unroll = 4
 		vectors := nr / m.Width()
+		var ahead vec.Int
+		if m.Prefetches() {
+			ahead = m.IntParam("ahead")
+		}
 		m.Loop(n, nr, func() {
 			var acc [unroll][]vec.V
 			for u := range acc {
@@ -28,6 +33,13 @@ func gemvPanels(nr, size int, load func(m vec.Machine, p vec.Ptr, off int) vec.V
 			x, left := m.CopyPtr(a), m.CopyInt(k)
 			step := func(unroll int) {
 				m.Loop(left, unroll, func() {
+					if unroll > 1 && m.Prefetches() {
+						m.If(ahead, func() {
+							for off := 0; off < size*unroll*nr; off += cacheLine {
+								m.PrefetchFar(b, off, ahead, 1)
+							}
+						})
+					}
 					for u := range unroll {
 						e := m.LoadScalar(x, 4*u)
 						for v := range vectors {
@@ -89,7 +101,7 @@ func GemvRows(m vec.Machine) {
 			m.IfLE(ahead, 0, plainly, func() {
 				pass(func(s vec.Span, stream, i int) {
 					if off := 4 * i * m.Width(); !s.IsTail() && off%cacheLine == 0 {
-						m.PrefetchFar(s.Ptr(stream), off, ahead)
+						m.PrefetchFar(s.Ptr(stream), off, ahead, 4)
 					}
 				})
 			})
@@ -123,7 +135,7 @@ func GemvDot(m vec.Machine) {
 				for r := range acc {
 					m.FMATo(acc[r][i], x, s.Load(1+r, i, 0))
 					if fetch && s.Vectors == unroll && off%cacheLine == 0 {
-						m.PrefetchFar(s.Ptr(1+r), off, ahead)
+						m.PrefetchFar(s.Ptr(1+r), off, ahead, 4)
 					}
 				}
 			}

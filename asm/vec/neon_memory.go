@@ -26,7 +26,7 @@ func (x *NEON) StoreStream(p Ptr, off int, v V) { x.Store(p, off, v) }
 func (x *NEON) Prefetch(p Ptr, off int) {}
 
 // PrefetchFar implements Machine.
-func (x *NEON) PrefetchFar(p Ptr, off int, n Int) {}
+func (x *NEON) PrefetchFar(p Ptr, off int, n Int, size int) {}
 
 // Prefetches implements Machine.
 func (x *NEON) Prefetches() bool { return false }

@@ -133,10 +133,10 @@ type Machine interface {
 	IfStream(p Ptr, n Int, then, else_ func())
 	StoreStream(p Ptr, off int, v V)
 	// Prefetch fetches the cache line at p + off bytes, if there is any. It is a hint, and
-	// PrefetchFar one for the line at n elements after that, into the second-level cache. They do
-	// nothing on a machine that Prefetches says no for.
+	// PrefetchFar one for the line at n bytes times size, 1 to 8, after that, into the second-level
+	// cache. They do nothing on a machine that Prefetches says no for.
 	Prefetch(p Ptr, off int)
-	PrefetchFar(p Ptr, off int, n Int)
+	PrefetchFar(p Ptr, off int, n Int, size int)
 	Prefetches() bool
 	// LoadFloat16 and LoadBFloat16 read Width elements of 16 bits at p + off bytes, and
 	// LoadFloat16One and LoadBFloat16One one of them into lane 0, as their values.

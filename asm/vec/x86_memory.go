@@ -42,8 +42,8 @@ func (x *X86) StoreStream(p Ptr, off int, v V) { x.VMOVNTPS(v.x86, at(p, off)) }
 func (x *X86) Prefetch(p Ptr, off int) { x.PREFETCHT0(at(p, off)) }
 
 // PrefetchFar implements Machine.
-func (x *X86) PrefetchFar(p Ptr, off int, n Int) {
-	x.PREFETCHT1(operand.Mem{Base: p.x86, Disp: off, Index: n.x86, Scale: 4})
+func (x *X86) PrefetchFar(p Ptr, off int, n Int, size int) {
+	x.PREFETCHT1(operand.Mem{Base: p.x86, Disp: off, Index: n.x86, Scale: uint8(size)})
 }
 
 // Prefetches implements Machine.

@@ -4,14 +4,14 @@
 
 #include "textflag.h"
 
-// func blocks8AVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
-// Requires: AVX, AVX2, AVXVNNI, F16C
-TEXT ·blocks8AVX2VNNIF16C(SB), NOSPLIT, $32-176
+// func blocks8AVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, AVXVNNI, F16C, MMX+
+TEXT ·blocks8AVX2VNNIF16C(SB), NOSPLIT, $32-184
 	MOVQ m+0(FP), AX
 	MOVQ AX, (SP)
 	MOVQ a_base+24(FP), AX
 	MOVQ AX, 8(SP)
-	MOVQ c_base+144(FP), AX
+	MOVQ c_base+152(FP), AX
 	MOVQ AX, 16(SP)
 	MOVQ scale_base+56(FP), AX
 	MOVQ AX, 24(SP)
@@ -41,12 +41,12 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC6
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -73,8 +73,37 @@ fromC6:
 	MOVQ 24(SP), R10
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
+	MOVQ ahead+136(FP), R12
+	MOVQ R12, R13
+	SHRQ $0x02, R13
 
 block6:
+	TESTQ      R12, R12
+	JZ         begun6
+	PREFETCHT1 (R8)(R12*1)
+	PREFETCHT0 (R8)(R13*1)
+
+begun6:
+	TESTQ      R12, R12
+	JZ         groups6
+	PREFETCHT1 32(R8)(R12*1)
+	PREFETCHT0 32(R8)(R13*1)
+	PREFETCHT1 96(R8)(R12*1)
+	PREFETCHT0 96(R8)(R13*1)
+	PREFETCHT1 160(R8)(R12*1)
+	PREFETCHT0 160(R8)(R13*1)
+	PREFETCHT1 224(R8)(R12*1)
+	PREFETCHT0 224(R8)(R13*1)
+	PREFETCHT1 288(R8)(R12*1)
+	PREFETCHT0 288(R8)(R13*1)
+	PREFETCHT1 352(R8)(R12*1)
+	PREFETCHT0 352(R8)(R13*1)
+	PREFETCHT1 416(R8)(R12*1)
+	PREFETCHT0 416(R8)(R13*1)
+	PREFETCHT1 480(R8)(R12*1)
+	PREFETCHT0 480(R8)(R13*1)
+
+groups6:
 	VPBROADCASTD (R10)(R11*1), Y0
 	VPBROADCASTD (R10)(R11*1), Y1
 	VPBROADCASTD 4(R10)(R11*1), Y2
@@ -315,8 +344,8 @@ block6:
 	VADDPS       32(DX)(CX*2), Y11, Y11
 	VMOVUPS      Y10, (DX)(CX*2)
 	VMOVUPS      Y11, 32(DX)(CX*2)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (R10)(R12*4), R10
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R10)(R14*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+544, R8
@@ -327,7 +356,7 @@ block6:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+6, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+24, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+24, 24(SP)
@@ -335,12 +364,12 @@ block6:
 	JMP    tiles
 
 tile5:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC5
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -365,8 +394,37 @@ fromC5:
 	MOVQ 24(SP), R10
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
+	MOVQ ahead+136(FP), R12
+	MOVQ R12, R13
+	SHRQ $0x02, R13
 
 block5:
+	TESTQ      R12, R12
+	JZ         begun5
+	PREFETCHT1 (R8)(R12*1)
+	PREFETCHT0 (R8)(R13*1)
+
+begun5:
+	TESTQ      R12, R12
+	JZ         groups5
+	PREFETCHT1 32(R8)(R12*1)
+	PREFETCHT0 32(R8)(R13*1)
+	PREFETCHT1 96(R8)(R12*1)
+	PREFETCHT0 96(R8)(R13*1)
+	PREFETCHT1 160(R8)(R12*1)
+	PREFETCHT0 160(R8)(R13*1)
+	PREFETCHT1 224(R8)(R12*1)
+	PREFETCHT0 224(R8)(R13*1)
+	PREFETCHT1 288(R8)(R12*1)
+	PREFETCHT0 288(R8)(R13*1)
+	PREFETCHT1 352(R8)(R12*1)
+	PREFETCHT0 352(R8)(R13*1)
+	PREFETCHT1 416(R8)(R12*1)
+	PREFETCHT0 416(R8)(R13*1)
+	PREFETCHT1 480(R8)(R12*1)
+	PREFETCHT0 480(R8)(R13*1)
+
+groups5:
 	VPBROADCASTD (R10)(R11*1), Y0
 	VPBROADCASTD (R10)(R11*1), Y1
 	VPBROADCASTD 4(R10)(R11*1), Y2
@@ -570,8 +628,8 @@ block5:
 	VADDPS       32(DX)(CX*1), Y9, Y9
 	VMOVUPS      Y8, (DX)(CX*1)
 	VMOVUPS      Y9, 32(DX)(CX*1)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (R10)(R12*4), R10
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R10)(R14*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+544, R8
@@ -582,7 +640,7 @@ block5:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+5, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+20, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+20, 24(SP)
@@ -590,12 +648,12 @@ block5:
 	JMP    tiles
 
 tile4:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -618,8 +676,37 @@ fromC4:
 	MOVQ 24(SP), R10
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
+	MOVQ ahead+136(FP), R12
+	MOVQ R12, R13
+	SHRQ $0x02, R13
 
 block4:
+	TESTQ      R12, R12
+	JZ         begun4
+	PREFETCHT1 (R8)(R12*1)
+	PREFETCHT0 (R8)(R13*1)
+
+begun4:
+	TESTQ      R12, R12
+	JZ         groups4
+	PREFETCHT1 32(R8)(R12*1)
+	PREFETCHT0 32(R8)(R13*1)
+	PREFETCHT1 96(R8)(R12*1)
+	PREFETCHT0 96(R8)(R13*1)
+	PREFETCHT1 160(R8)(R12*1)
+	PREFETCHT0 160(R8)(R13*1)
+	PREFETCHT1 224(R8)(R12*1)
+	PREFETCHT0 224(R8)(R13*1)
+	PREFETCHT1 288(R8)(R12*1)
+	PREFETCHT0 288(R8)(R13*1)
+	PREFETCHT1 352(R8)(R12*1)
+	PREFETCHT0 352(R8)(R13*1)
+	PREFETCHT1 416(R8)(R12*1)
+	PREFETCHT0 416(R8)(R13*1)
+	PREFETCHT1 480(R8)(R12*1)
+	PREFETCHT0 480(R8)(R13*1)
+
+groups4:
 	VPBROADCASTD (R10)(R11*1), Y0
 	VPBROADCASTD (R10)(R11*1), Y1
 	VPBROADCASTD 4(R10)(R11*1), Y2
@@ -786,8 +873,8 @@ block4:
 	VADDPS       32(DX), Y7, Y7
 	VMOVUPS      Y6, (DX)
 	VMOVUPS      Y7, 32(DX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (R10)(R12*4), R10
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R10)(R14*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+544, R8
@@ -798,7 +885,7 @@ block4:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+16, 24(SP)
@@ -806,10 +893,10 @@ block4:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC3
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -828,8 +915,37 @@ fromC3:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block3:
+	TESTQ      R10, R10
+	JZ         begun3
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun3:
+	TESTQ      R10, R10
+	JZ         groups3
+	PREFETCHT1 32(SI)(R10*1)
+	PREFETCHT0 32(SI)(R11*1)
+	PREFETCHT1 96(SI)(R10*1)
+	PREFETCHT0 96(SI)(R11*1)
+	PREFETCHT1 160(SI)(R10*1)
+	PREFETCHT0 160(SI)(R11*1)
+	PREFETCHT1 224(SI)(R10*1)
+	PREFETCHT0 224(SI)(R11*1)
+	PREFETCHT1 288(SI)(R10*1)
+	PREFETCHT0 288(SI)(R11*1)
+	PREFETCHT1 352(SI)(R10*1)
+	PREFETCHT0 352(SI)(R11*1)
+	PREFETCHT1 416(SI)(R10*1)
+	PREFETCHT0 416(SI)(R11*1)
+	PREFETCHT1 480(SI)(R10*1)
+	PREFETCHT0 480(SI)(R11*1)
+
+groups3:
 	VPBROADCASTD (R8)(R9*1), Y0
 	VPBROADCASTD (R8)(R9*1), Y1
 	VPBROADCASTD 4(R8)(R9*1), Y2
@@ -959,8 +1075,8 @@ block3:
 	VADDPS       32(AX)(CX*2), Y5, Y5
 	VMOVUPS      Y4, (AX)(CX*2)
 	VMOVUPS      Y5, 32(AX)(CX*2)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (R8)(R10*4), R8
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R8)(R12*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+544, SI
 	SUBQ         $+32, DI
@@ -970,7 +1086,7 @@ block3:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+3, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+12, 24(SP)
@@ -978,10 +1094,10 @@ block3:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC2
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -998,8 +1114,37 @@ fromC2:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block2:
+	TESTQ      R10, R10
+	JZ         begun2
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun2:
+	TESTQ      R10, R10
+	JZ         groups2
+	PREFETCHT1 32(SI)(R10*1)
+	PREFETCHT0 32(SI)(R11*1)
+	PREFETCHT1 96(SI)(R10*1)
+	PREFETCHT0 96(SI)(R11*1)
+	PREFETCHT1 160(SI)(R10*1)
+	PREFETCHT0 160(SI)(R11*1)
+	PREFETCHT1 224(SI)(R10*1)
+	PREFETCHT0 224(SI)(R11*1)
+	PREFETCHT1 288(SI)(R10*1)
+	PREFETCHT0 288(SI)(R11*1)
+	PREFETCHT1 352(SI)(R10*1)
+	PREFETCHT0 352(SI)(R11*1)
+	PREFETCHT1 416(SI)(R10*1)
+	PREFETCHT0 416(SI)(R11*1)
+	PREFETCHT1 480(SI)(R10*1)
+	PREFETCHT0 480(SI)(R11*1)
+
+groups2:
 	VPBROADCASTD (R8)(R9*1), Y0
 	VPBROADCASTD (R8)(R9*1), Y1
 	VPBROADCASTD 4(R8)(R9*1), Y2
@@ -1092,8 +1237,8 @@ block2:
 	VADDPS       32(AX)(CX*1), Y3, Y3
 	VMOVUPS      Y2, (AX)(CX*1)
 	VMOVUPS      Y3, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (R8)(R10*4), R8
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R8)(R12*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+544, SI
 	SUBQ         $+32, DI
@@ -1103,7 +1248,7 @@ block2:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+2, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+8, 24(SP)
@@ -1111,10 +1256,10 @@ block2:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC1
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -1129,8 +1274,37 @@ fromC1:
 	MOVQ 24(SP), SI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
 
 block1:
+	TESTQ      R8, R8
+	JZ         begun1
+	PREFETCHT1 (DX)(R8*1)
+	PREFETCHT0 (DX)(R9*1)
+
+begun1:
+	TESTQ      R8, R8
+	JZ         groups1
+	PREFETCHT1 32(DX)(R8*1)
+	PREFETCHT0 32(DX)(R9*1)
+	PREFETCHT1 96(DX)(R8*1)
+	PREFETCHT0 96(DX)(R9*1)
+	PREFETCHT1 160(DX)(R8*1)
+	PREFETCHT0 160(DX)(R9*1)
+	PREFETCHT1 224(DX)(R8*1)
+	PREFETCHT0 224(DX)(R9*1)
+	PREFETCHT1 288(DX)(R8*1)
+	PREFETCHT0 288(DX)(R9*1)
+	PREFETCHT1 352(DX)(R8*1)
+	PREFETCHT0 352(DX)(R9*1)
+	PREFETCHT1 416(DX)(R8*1)
+	PREFETCHT0 416(DX)(R9*1)
+	PREFETCHT1 480(DX)(R8*1)
+	PREFETCHT0 480(DX)(R9*1)
+
+groups1:
 	VPBROADCASTD (SI)(DI*1), Y0
 	VPBROADCASTD (SI)(DI*1), Y1
 	VMOVUPS      32(DX), Y2
@@ -1186,8 +1360,8 @@ block1:
 	VADDPS       32(AX), Y1, Y1
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
-	MOVQ         ldscale+104(FP), R8
-	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (SI)(R10*4), SI
 	ADDQ         $+32, CX
 	ADDQ         $+544, DX
 	SUBQ         $+32, BX
@@ -1197,7 +1371,7 @@ block1:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+1, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+4, 24(SP)
@@ -1208,15 +1382,15 @@ done:
 	VZEROUPPER
 	RET
 
-// func blocks8AVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
-// Requires: AVX, AVX2, F16C
-TEXT ·blocks8AVX2F16C(SB), NOSPLIT, $32-176
+// func blocks8AVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, F16C, MMX+
+TEXT ·blocks8AVX2F16C(SB), NOSPLIT, $32-184
 	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
 	MOVQ    m+0(FP), AX
 	MOVQ    AX, (SP)
 	MOVQ    a_base+24(FP), AX
 	MOVQ    AX, 8(SP)
-	MOVQ    c_base+144(FP), AX
+	MOVQ    c_base+152(FP), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    scale_base+56(FP), AX
 	MOVQ    AX, 24(SP)
@@ -1238,10 +1412,10 @@ pick:
 	JEQ  tile1
 
 tile2:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC2
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -1258,8 +1432,37 @@ fromC2:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block2:
+	TESTQ      R10, R10
+	JZ         begun2
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun2:
+	TESTQ      R10, R10
+	JZ         groups2
+	PREFETCHT1 32(SI)(R10*1)
+	PREFETCHT0 32(SI)(R11*1)
+	PREFETCHT1 96(SI)(R10*1)
+	PREFETCHT0 96(SI)(R11*1)
+	PREFETCHT1 160(SI)(R10*1)
+	PREFETCHT0 160(SI)(R11*1)
+	PREFETCHT1 224(SI)(R10*1)
+	PREFETCHT0 224(SI)(R11*1)
+	PREFETCHT1 288(SI)(R10*1)
+	PREFETCHT0 288(SI)(R11*1)
+	PREFETCHT1 352(SI)(R10*1)
+	PREFETCHT0 352(SI)(R11*1)
+	PREFETCHT1 416(SI)(R10*1)
+	PREFETCHT0 416(SI)(R11*1)
+	PREFETCHT1 480(SI)(R10*1)
+	PREFETCHT0 480(SI)(R11*1)
+
+groups2:
 	VMOVUPS      32(SI), Y1
 	VMOVUPS      64(SI), Y2
 	VPAND        Y0, Y1, Y3
@@ -1520,8 +1723,8 @@ block2:
 	VADDPS       32(AX)(CX*1), Y4, Y4
 	VMOVUPS      Y3, (AX)(CX*1)
 	VMOVUPS      Y4, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (R8)(R10*4), R8
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R8)(R12*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+544, SI
 	SUBQ         $+32, DI
@@ -1531,7 +1734,7 @@ block2:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+2, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+8, 24(SP)
@@ -1539,10 +1742,10 @@ block2:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC1
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -1557,8 +1760,37 @@ fromC1:
 	MOVQ 24(SP), SI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
 
 block1:
+	TESTQ      R8, R8
+	JZ         begun1
+	PREFETCHT1 (DX)(R8*1)
+	PREFETCHT0 (DX)(R9*1)
+
+begun1:
+	TESTQ      R8, R8
+	JZ         groups1
+	PREFETCHT1 32(DX)(R8*1)
+	PREFETCHT0 32(DX)(R9*1)
+	PREFETCHT1 96(DX)(R8*1)
+	PREFETCHT0 96(DX)(R9*1)
+	PREFETCHT1 160(DX)(R8*1)
+	PREFETCHT0 160(DX)(R9*1)
+	PREFETCHT1 224(DX)(R8*1)
+	PREFETCHT0 224(DX)(R9*1)
+	PREFETCHT1 288(DX)(R8*1)
+	PREFETCHT0 288(DX)(R9*1)
+	PREFETCHT1 352(DX)(R8*1)
+	PREFETCHT0 352(DX)(R9*1)
+	PREFETCHT1 416(DX)(R8*1)
+	PREFETCHT0 416(DX)(R9*1)
+	PREFETCHT1 480(DX)(R8*1)
+	PREFETCHT0 480(DX)(R9*1)
+
+groups1:
 	VMOVUPS      32(DX), Y1
 	VMOVUPS      64(DX), Y2
 	VPAND        Y0, Y1, Y3
@@ -1723,8 +1955,8 @@ block1:
 	VADDPS       32(AX), Y4, Y4
 	VMOVUPS      Y3, (AX)
 	VMOVUPS      Y4, 32(AX)
-	MOVQ         ldscale+104(FP), R8
-	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (SI)(R10*4), SI
 	ADDQ         $+32, CX
 	ADDQ         $+544, DX
 	SUBQ         $+32, BX
@@ -1734,7 +1966,7 @@ block1:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+1, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+4, 24(SP)
@@ -1775,15 +2007,15 @@ DATA f32x8_00100010<>+24(SB)/4, $0x00100010
 DATA f32x8_00100010<>+28(SB)/4, $0x00100010
 GLOBL f32x8_00100010<>(SB), RODATA|NOPTR, $32
 
-// func blocks4AVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
-// Requires: AVX, AVX2, AVXVNNI, F16C
-TEXT ·blocks4AVX2VNNIF16C(SB), NOSPLIT, $32-176
+// func blocks4AVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, AVXVNNI, F16C, MMX+
+TEXT ·blocks4AVX2VNNIF16C(SB), NOSPLIT, $32-184
 	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
 	MOVQ    m+0(FP), AX
 	MOVQ    AX, (SP)
 	MOVQ    a_base+24(FP), AX
 	MOVQ    AX, 8(SP)
-	MOVQ    c_base+144(FP), AX
+	MOVQ    c_base+152(FP), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    scale_base+56(FP), AX
 	MOVQ    AX, 24(SP)
@@ -1811,12 +2043,12 @@ pick:
 	JEQ  tile4
 
 tile5:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC5
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -1841,8 +2073,29 @@ fromC5:
 	MOVQ 24(SP), R10
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
+	MOVQ ahead+136(FP), R12
+	MOVQ R12, R13
+	SHRQ $0x02, R13
 
 block5:
+	TESTQ      R12, R12
+	JZ         begun5
+	PREFETCHT1 (R8)(R12*1)
+	PREFETCHT0 (R8)(R13*1)
+
+begun5:
+	TESTQ      R12, R12
+	JZ         groups5
+	PREFETCHT1 32(R8)(R12*1)
+	PREFETCHT0 32(R8)(R13*1)
+	PREFETCHT1 96(R8)(R12*1)
+	PREFETCHT0 96(R8)(R13*1)
+	PREFETCHT1 160(R8)(R12*1)
+	PREFETCHT0 160(R8)(R13*1)
+	PREFETCHT1 224(R8)(R12*1)
+	PREFETCHT0 224(R8)(R13*1)
+
+groups5:
 	VPBROADCASTD (R10)(R11*1), Y1
 	VPSRAD       $0x04, Y1, Y1
 	VPBROADCASTD (R10)(R11*1), Y2
@@ -2072,8 +2325,8 @@ block5:
 	VADDPS       32(DX)(CX*1), Y10, Y10
 	VMOVUPS      Y9, (DX)(CX*1)
 	VMOVUPS      Y10, 32(DX)(CX*1)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (R10)(R12*4), R10
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R10)(R14*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+288, R8
@@ -2084,7 +2337,7 @@ block5:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+5, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+20, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+20, 24(SP)
@@ -2092,12 +2345,12 @@ block5:
 	JMP    tiles
 
 tile4:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -2120,8 +2373,29 @@ fromC4:
 	MOVQ 24(SP), R10
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
+	MOVQ ahead+136(FP), R12
+	MOVQ R12, R13
+	SHRQ $0x02, R13
 
 block4:
+	TESTQ      R12, R12
+	JZ         begun4
+	PREFETCHT1 (R8)(R12*1)
+	PREFETCHT0 (R8)(R13*1)
+
+begun4:
+	TESTQ      R12, R12
+	JZ         groups4
+	PREFETCHT1 32(R8)(R12*1)
+	PREFETCHT0 32(R8)(R13*1)
+	PREFETCHT1 96(R8)(R12*1)
+	PREFETCHT0 96(R8)(R13*1)
+	PREFETCHT1 160(R8)(R12*1)
+	PREFETCHT0 160(R8)(R13*1)
+	PREFETCHT1 224(R8)(R12*1)
+	PREFETCHT0 224(R8)(R13*1)
+
+groups4:
 	VPBROADCASTD (R10)(R11*1), Y1
 	VPSRAD       $0x04, Y1, Y1
 	VPBROADCASTD (R10)(R11*1), Y2
@@ -2312,8 +2586,8 @@ block4:
 	VADDPS       32(DX), Y8, Y8
 	VMOVUPS      Y7, (DX)
 	VMOVUPS      Y8, 32(DX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (R10)(R12*4), R10
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R10)(R14*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+288, R8
@@ -2324,7 +2598,7 @@ block4:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+16, 24(SP)
@@ -2332,10 +2606,10 @@ block4:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC3
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -2354,8 +2628,29 @@ fromC3:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block3:
+	TESTQ      R10, R10
+	JZ         begun3
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun3:
+	TESTQ      R10, R10
+	JZ         groups3
+	PREFETCHT1 32(SI)(R10*1)
+	PREFETCHT0 32(SI)(R11*1)
+	PREFETCHT1 96(SI)(R10*1)
+	PREFETCHT0 96(SI)(R11*1)
+	PREFETCHT1 160(SI)(R10*1)
+	PREFETCHT0 160(SI)(R11*1)
+	PREFETCHT1 224(SI)(R10*1)
+	PREFETCHT0 224(SI)(R11*1)
+
+groups3:
 	VPBROADCASTD (R8)(R9*1), Y1
 	VPSRAD       $0x04, Y1, Y1
 	VPBROADCASTD (R8)(R9*1), Y2
@@ -2507,8 +2802,8 @@ block3:
 	VADDPS       32(AX)(CX*2), Y6, Y6
 	VMOVUPS      Y5, (AX)(CX*2)
 	VMOVUPS      Y6, 32(AX)(CX*2)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (R8)(R10*4), R8
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R8)(R12*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+288, SI
 	SUBQ         $+32, DI
@@ -2518,7 +2813,7 @@ block3:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+3, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+12, 24(SP)
@@ -2526,10 +2821,10 @@ block3:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC2
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -2546,8 +2841,29 @@ fromC2:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block2:
+	TESTQ      R10, R10
+	JZ         begun2
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun2:
+	TESTQ      R10, R10
+	JZ         groups2
+	PREFETCHT1 32(SI)(R10*1)
+	PREFETCHT0 32(SI)(R11*1)
+	PREFETCHT1 96(SI)(R10*1)
+	PREFETCHT0 96(SI)(R11*1)
+	PREFETCHT1 160(SI)(R10*1)
+	PREFETCHT0 160(SI)(R11*1)
+	PREFETCHT1 224(SI)(R10*1)
+	PREFETCHT0 224(SI)(R11*1)
+
+groups2:
 	VPBROADCASTD (R8)(R9*1), Y1
 	VPSRAD       $0x04, Y1, Y1
 	VPBROADCASTD (R8)(R9*1), Y2
@@ -2660,8 +2976,8 @@ block2:
 	VADDPS       32(AX)(CX*1), Y4, Y4
 	VMOVUPS      Y3, (AX)(CX*1)
 	VMOVUPS      Y4, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (R8)(R10*4), R8
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R8)(R12*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+288, SI
 	SUBQ         $+32, DI
@@ -2671,7 +2987,7 @@ block2:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+2, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+8, 24(SP)
@@ -2679,10 +2995,10 @@ block2:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC1
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -2697,8 +3013,29 @@ fromC1:
 	MOVQ 24(SP), SI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
 
 block1:
+	TESTQ      R8, R8
+	JZ         begun1
+	PREFETCHT1 (DX)(R8*1)
+	PREFETCHT0 (DX)(R9*1)
+
+begun1:
+	TESTQ      R8, R8
+	JZ         groups1
+	PREFETCHT1 32(DX)(R8*1)
+	PREFETCHT0 32(DX)(R9*1)
+	PREFETCHT1 96(DX)(R8*1)
+	PREFETCHT0 96(DX)(R9*1)
+	PREFETCHT1 160(DX)(R8*1)
+	PREFETCHT0 160(DX)(R9*1)
+	PREFETCHT1 224(DX)(R8*1)
+	PREFETCHT0 224(DX)(R9*1)
+
+groups1:
 	VPBROADCASTD (SI)(DI*1), Y1
 	VPSRAD       $0x04, Y1, Y1
 	VPBROADCASTD (SI)(DI*1), Y2
@@ -2772,8 +3109,8 @@ block1:
 	VADDPS       32(AX), Y2, Y2
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      Y2, 32(AX)
-	MOVQ         ldscale+104(FP), R8
-	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (SI)(R10*4), SI
 	ADDQ         $+32, CX
 	ADDQ         $+288, DX
 	SUBQ         $+32, BX
@@ -2783,7 +3120,7 @@ block1:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+1, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+4, 24(SP)
@@ -2794,15 +3131,15 @@ done:
 	VZEROUPPER
 	RET
 
-// func blocks4AVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
-// Requires: AVX, AVX2, F16C
-TEXT ·blocks4AVX2F16C(SB), NOSPLIT, $32-176
+// func blocks4AVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, F16C, MMX+
+TEXT ·blocks4AVX2F16C(SB), NOSPLIT, $32-184
 	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
 	MOVQ    m+0(FP), AX
 	MOVQ    AX, (SP)
 	MOVQ    a_base+24(FP), AX
 	MOVQ    AX, 8(SP)
-	MOVQ    c_base+144(FP), AX
+	MOVQ    c_base+152(FP), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    scale_base+56(FP), AX
 	MOVQ    AX, 24(SP)
@@ -2828,12 +3165,12 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -2856,8 +3193,29 @@ fromC4:
 	MOVQ 24(SP), R10
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
+	MOVQ ahead+136(FP), R12
+	MOVQ R12, R13
+	SHRQ $0x02, R13
 
 block4:
+	TESTQ      R12, R12
+	JZ         begun4
+	PREFETCHT1 (R8)(R12*1)
+	PREFETCHT0 (R8)(R13*1)
+
+begun4:
+	TESTQ      R12, R12
+	JZ         groups4
+	PREFETCHT1 32(R8)(R12*1)
+	PREFETCHT0 32(R8)(R13*1)
+	PREFETCHT1 96(R8)(R12*1)
+	PREFETCHT0 96(R8)(R13*1)
+	PREFETCHT1 160(R8)(R12*1)
+	PREFETCHT0 160(R8)(R13*1)
+	PREFETCHT1 224(R8)(R12*1)
+	PREFETCHT0 224(R8)(R13*1)
+
+groups4:
 	VMOVUPS      32(R8), Y1
 	VMOVUPS      64(R8), Y2
 	VPAND        Y0, Y1, Y3
@@ -3113,8 +3471,8 @@ block4:
 	VADDPS       32(DX), Y4, Y4
 	VMOVUPS      Y3, (DX)
 	VMOVUPS      Y4, 32(DX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (R10)(R12*4), R10
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R10)(R14*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+288, R8
@@ -3125,7 +3483,7 @@ block4:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+16, 24(SP)
@@ -3133,10 +3491,10 @@ block4:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC3
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -3155,8 +3513,29 @@ fromC3:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block3:
+	TESTQ      R10, R10
+	JZ         begun3
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun3:
+	TESTQ      R10, R10
+	JZ         groups3
+	PREFETCHT1 32(SI)(R10*1)
+	PREFETCHT0 32(SI)(R11*1)
+	PREFETCHT1 96(SI)(R10*1)
+	PREFETCHT0 96(SI)(R11*1)
+	PREFETCHT1 160(SI)(R10*1)
+	PREFETCHT0 160(SI)(R11*1)
+	PREFETCHT1 224(SI)(R10*1)
+	PREFETCHT0 224(SI)(R11*1)
+
+groups3:
 	VMOVUPS      32(SI), Y1
 	VMOVUPS      64(SI), Y2
 	VPAND        Y0, Y1, Y3
@@ -3357,8 +3736,8 @@ block3:
 	VADDPS       32(AX)(CX*2), Y4, Y4
 	VMOVUPS      Y3, (AX)(CX*2)
 	VMOVUPS      Y4, 32(AX)(CX*2)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (R8)(R10*4), R8
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R8)(R12*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+288, SI
 	SUBQ         $+32, DI
@@ -3368,7 +3747,7 @@ block3:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+3, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+12, 24(SP)
@@ -3376,10 +3755,10 @@ block3:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC2
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -3396,8 +3775,29 @@ fromC2:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block2:
+	TESTQ      R10, R10
+	JZ         begun2
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun2:
+	TESTQ      R10, R10
+	JZ         groups2
+	PREFETCHT1 32(SI)(R10*1)
+	PREFETCHT0 32(SI)(R11*1)
+	PREFETCHT1 96(SI)(R10*1)
+	PREFETCHT0 96(SI)(R11*1)
+	PREFETCHT1 160(SI)(R10*1)
+	PREFETCHT0 160(SI)(R11*1)
+	PREFETCHT1 224(SI)(R10*1)
+	PREFETCHT0 224(SI)(R11*1)
+
+groups2:
 	VMOVUPS      32(SI), Y1
 	VMOVUPS      64(SI), Y2
 	VPAND        Y0, Y1, Y3
@@ -3543,8 +3943,8 @@ block2:
 	VADDPS       32(AX)(CX*1), Y4, Y4
 	VMOVUPS      Y3, (AX)(CX*1)
 	VMOVUPS      Y4, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (R8)(R10*4), R8
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R8)(R12*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+288, SI
 	SUBQ         $+32, DI
@@ -3554,7 +3954,7 @@ block2:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+2, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+8, 24(SP)
@@ -3562,10 +3962,10 @@ block2:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC1
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -3580,8 +3980,29 @@ fromC1:
 	MOVQ 24(SP), SI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
 
 block1:
+	TESTQ      R8, R8
+	JZ         begun1
+	PREFETCHT1 (DX)(R8*1)
+	PREFETCHT0 (DX)(R9*1)
+
+begun1:
+	TESTQ      R8, R8
+	JZ         groups1
+	PREFETCHT1 32(DX)(R8*1)
+	PREFETCHT0 32(DX)(R9*1)
+	PREFETCHT1 96(DX)(R8*1)
+	PREFETCHT0 96(DX)(R9*1)
+	PREFETCHT1 160(DX)(R8*1)
+	PREFETCHT0 160(DX)(R9*1)
+	PREFETCHT1 224(DX)(R8*1)
+	PREFETCHT0 224(DX)(R9*1)
+
+groups1:
 	VMOVUPS      32(DX), Y1
 	VMOVUPS      64(DX), Y2
 	VPAND        Y0, Y1, Y3
@@ -3672,8 +4093,8 @@ block1:
 	VADDPS       32(AX), Y4, Y4
 	VMOVUPS      Y3, (AX)
 	VMOVUPS      Y4, 32(AX)
-	MOVQ         ldscale+104(FP), R8
-	LEAQ         (SI)(R8*4), SI
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (SI)(R10*4), SI
 	ADDQ         $+32, CX
 	ADDQ         $+288, DX
 	SUBQ         $+32, BX
@@ -3683,7 +4104,7 @@ block1:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+1, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+4, 24(SP)
@@ -3694,15 +4115,15 @@ done:
 	VZEROUPPER
 	RET
 
-// func blocks4KAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
-// Requires: AVX, AVX2, AVXVNNI, CMOV, F16C
-TEXT ·blocks4KAVX2VNNIF16C(SB), NOSPLIT, $32-176
+// func blocks4KAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, AVXVNNI, CMOV, F16C, MMX+
+TEXT ·blocks4KAVX2VNNIF16C(SB), NOSPLIT, $32-184
 	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
 	MOVQ    m+0(FP), AX
 	MOVQ    AX, (SP)
 	MOVQ    a_base+24(FP), AX
 	MOVQ    AX, 8(SP)
-	MOVQ    c_base+144(FP), AX
+	MOVQ    c_base+152(FP), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    scale_base+56(FP), AX
 	MOVQ    AX, 24(SP)
@@ -3728,12 +4149,12 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -3756,17 +4177,40 @@ fromC4:
 	MOVQ 24(SP), R10
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
+	MOVQ ahead+136(FP), R12
+	MOVQ R12, R13
+	SHRQ $0x02, R13
 
 block4:
+	TESTQ      R12, R12
+	JZ         begun4
+	PREFETCHT1 (R8)(R12*1)
+	PREFETCHT0 (R8)(R13*1)
+
+begun4:
 	// a block has some of the k elements
-	LEAQ    64(R8), R12
-	MOVQ    $0x00000100, R13
-	MOVQ    R9, R14
-	CMPQ    R9, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, R9
+	LEAQ    64(R8), R14
+	MOVQ    $0x00000100, R15
+	MOVQ    R9, BP
+	CMPQ    R9, R15
+	CMOVQGT R15, BP
+	SUBQ    BP, R9
 
 unit4:
+	TESTQ      R12, R12
+	JZ         groups4
+	PREFETCHT1 (R14)(R12*1)
+	PREFETCHT0 (R14)(R13*1)
+	PREFETCHT1 64(R14)(R12*1)
+	PREFETCHT0 64(R14)(R13*1)
+	PREFETCHT1 128(R14)(R12*1)
+	PREFETCHT0 128(R14)(R13*1)
+	PREFETCHT1 192(R14)(R12*1)
+	PREFETCHT0 192(R14)(R13*1)
+	PREFETCHT1 256(R14)(R12*1)
+	PREFETCHT0 256(R14)(R13*1)
+
+groups4:
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -3775,8 +4219,8 @@ unit4:
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
-	VMOVUPS      32(R12), Y9
-	VMOVUPS      64(R12), Y10
+	VMOVUPS      32(R14), Y9
+	VMOVUPS      64(R14), Y10
 	VPAND        Y0, Y9, Y11
 	VPAND        Y0, Y10, Y12
 	VPBROADCASTD (BX), Y13
@@ -3807,8 +4251,8 @@ unit4:
 	VPBROADCASTD 16(DI), Y11
 	LONG         $0x5035c2c4; BYTE $0xfb // {vex} vpdpbusd %ymm11, %ymm9, %ymm7
 	LONG         $0x502d42c4; BYTE $0xc3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm8
-	VMOVUPS      96(R12), Y9
-	VMOVUPS      128(R12), Y10
+	VMOVUPS      96(R14), Y9
+	VMOVUPS      128(R14), Y10
 	VPAND        Y0, Y9, Y11
 	VPAND        Y0, Y10, Y12
 	VPBROADCASTD 4(BX), Y13
@@ -3839,8 +4283,8 @@ unit4:
 	VPBROADCASTD 20(DI), Y11
 	LONG         $0x5035c2c4; BYTE $0xfb // {vex} vpdpbusd %ymm11, %ymm9, %ymm7
 	LONG         $0x502d42c4; BYTE $0xc3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm8
-	VMOVUPS      160(R12), Y9
-	VMOVUPS      192(R12), Y10
+	VMOVUPS      160(R14), Y9
+	VMOVUPS      192(R14), Y10
 	VPAND        Y0, Y9, Y11
 	VPAND        Y0, Y10, Y12
 	VPBROADCASTD 8(BX), Y13
@@ -3871,8 +4315,8 @@ unit4:
 	VPBROADCASTD 24(DI), Y11
 	LONG         $0x5035c2c4; BYTE $0xfb // {vex} vpdpbusd %ymm11, %ymm9, %ymm7
 	LONG         $0x502d42c4; BYTE $0xc3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm8
-	VMOVUPS      224(R12), Y9
-	VMOVUPS      256(R12), Y10
+	VMOVUPS      224(R14), Y9
+	VMOVUPS      256(R14), Y10
 	VPAND        Y0, Y9, Y11
 	VPAND        Y0, Y10, Y12
 	VPBROADCASTD 12(BX), Y13
@@ -3904,19 +4348,19 @@ unit4:
 	LONG         $0x5035c2c4; BYTE $0xfb // {vex} vpdpbusd %ymm11, %ymm9, %ymm7
 	LONG         $0x502d42c4; BYTE $0xc3 // {vex} vpdpbusd %ymm11, %ymm10, %ymm8
 	VCVTPH2PS    (R8), Y9
-	VPMOVZXBD    (R12), Y10
+	VPMOVZXBD    (R14), Y10
 	VCVTDQ2PS    Y10, Y10
 	VMULPS       Y10, Y9, Y9
 	VCVTPH2PS    16(R8), Y10
-	VPMOVZXBD    8(R12), Y11
+	VPMOVZXBD    8(R14), Y11
 	VCVTDQ2PS    Y11, Y11
 	VMULPS       Y11, Y10, Y10
 	VCVTPH2PS    32(R8), Y11
-	VPMOVZXBD    16(R12), Y12
+	VPMOVZXBD    16(R14), Y12
 	VCVTDQ2PS    Y12, Y12
 	VMULPS       Y12, Y11, Y11
 	VCVTPH2PS    48(R8), Y12
-	VPMOVZXBD    24(R12), Y13
+	VPMOVZXBD    24(R14), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y13, Y12, Y12
 	VBROADCASTSS (R10), Y13
@@ -3983,14 +4427,14 @@ unit4:
 	VMULPS       Y12, Y1, Y1
 	VADDPS       Y1, Y8, Y8
 	VMOVUPS      Y8, 32(DX)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R10)(R13*4), R10
+	MOVQ         ldscale+104(FP), R15
+	LEAQ         (R10)(R15*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
-	ADDQ         $+288, R12
-	SUBQ         $+32, R14
+	ADDQ         $+288, R14
+	SUBQ         $+32, BP
 	JNZ          unit4
-	MOVQ         R12, R8
+	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block4
 
@@ -3998,7 +4442,7 @@ unit4:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+16, 24(SP)
@@ -4006,10 +4450,10 @@ unit4:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC3
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -4028,25 +4472,48 @@ fromC3:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block3:
+	TESTQ      R10, R10
+	JZ         begun3
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun3:
 	// a block has some of the k elements
-	LEAQ    64(SI), R10
-	MOVQ    $0x00000100, R11
-	MOVQ    DI, R12
-	CMPQ    DI, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, DI
+	LEAQ    64(SI), R12
+	MOVQ    $0x00000100, R13
+	MOVQ    DI, R14
+	CMPQ    DI, R13
+	CMOVQGT R13, R14
+	SUBQ    R14, DI
 
 unit3:
+	TESTQ      R10, R10
+	JZ         groups3
+	PREFETCHT1 (R12)(R10*1)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT1 64(R12)(R10*1)
+	PREFETCHT0 64(R12)(R11*1)
+	PREFETCHT1 128(R12)(R10*1)
+	PREFETCHT0 128(R12)(R11*1)
+	PREFETCHT1 192(R12)(R10*1)
+	PREFETCHT0 192(R12)(R11*1)
+	PREFETCHT1 256(R12)(R10*1)
+	PREFETCHT0 256(R12)(R11*1)
+
+groups3:
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
-	VMOVUPS      32(R10), Y7
-	VMOVUPS      64(R10), Y8
+	VMOVUPS      32(R12), Y7
+	VMOVUPS      64(R12), Y8
 	VPAND        Y0, Y7, Y9
 	VPAND        Y0, Y8, Y10
 	VPBROADCASTD (DX), Y11
@@ -4071,8 +4538,8 @@ unit3:
 	VPBROADCASTD 16(DX)(BX*2), Y9
 	LONG         $0x5045c2c4; BYTE $0xe9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm5
 	LONG         $0x503dc2c4; BYTE $0xf1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm6
-	VMOVUPS      96(R10), Y7
-	VMOVUPS      128(R10), Y8
+	VMOVUPS      96(R12), Y7
+	VMOVUPS      128(R12), Y8
 	VPAND        Y0, Y7, Y9
 	VPAND        Y0, Y8, Y10
 	VPBROADCASTD 4(DX), Y11
@@ -4097,8 +4564,8 @@ unit3:
 	VPBROADCASTD 20(DX)(BX*2), Y9
 	LONG         $0x5045c2c4; BYTE $0xe9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm5
 	LONG         $0x503dc2c4; BYTE $0xf1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm6
-	VMOVUPS      160(R10), Y7
-	VMOVUPS      192(R10), Y8
+	VMOVUPS      160(R12), Y7
+	VMOVUPS      192(R12), Y8
 	VPAND        Y0, Y7, Y9
 	VPAND        Y0, Y8, Y10
 	VPBROADCASTD 8(DX), Y11
@@ -4123,8 +4590,8 @@ unit3:
 	VPBROADCASTD 24(DX)(BX*2), Y9
 	LONG         $0x5045c2c4; BYTE $0xe9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm5
 	LONG         $0x503dc2c4; BYTE $0xf1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm6
-	VMOVUPS      224(R10), Y7
-	VMOVUPS      256(R10), Y8
+	VMOVUPS      224(R12), Y7
+	VMOVUPS      256(R12), Y8
 	VPAND        Y0, Y7, Y9
 	VPAND        Y0, Y8, Y10
 	VPBROADCASTD 12(DX), Y11
@@ -4150,19 +4617,19 @@ unit3:
 	LONG         $0x5045c2c4; BYTE $0xe9 // {vex} vpdpbusd %ymm9, %ymm7, %ymm5
 	LONG         $0x503dc2c4; BYTE $0xf1 // {vex} vpdpbusd %ymm9, %ymm8, %ymm6
 	VCVTPH2PS    (SI), Y7
-	VPMOVZXBD    (R10), Y8
+	VPMOVZXBD    (R12), Y8
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y8, Y7, Y7
 	VCVTPH2PS    16(SI), Y8
-	VPMOVZXBD    8(R10), Y9
+	VPMOVZXBD    8(R12), Y9
 	VCVTDQ2PS    Y9, Y9
 	VMULPS       Y9, Y8, Y8
 	VCVTPH2PS    32(SI), Y9
-	VPMOVZXBD    16(R10), Y10
+	VPMOVZXBD    16(R12), Y10
 	VCVTDQ2PS    Y10, Y10
 	VMULPS       Y10, Y9, Y9
 	VCVTPH2PS    48(SI), Y10
-	VPMOVZXBD    24(R10), Y11
+	VPMOVZXBD    24(R12), Y11
 	VCVTDQ2PS    Y11, Y11
 	VMULPS       Y11, Y10, Y10
 	VBROADCASTSS (R8), Y11
@@ -4213,13 +4680,13 @@ unit3:
 	VMULPS       Y10, Y1, Y1
 	VADDPS       Y1, Y6, Y6
 	VMOVUPS      Y6, 32(AX)(CX*2)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (R8)(R11*4), R8
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R8)(R13*4), R8
 	ADDQ         $+32, DX
-	ADDQ         $+288, R10
-	SUBQ         $+32, R12
+	ADDQ         $+288, R12
+	SUBQ         $+32, R14
 	JNZ          unit3
-	MOVQ         R10, SI
+	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block3
 
@@ -4227,7 +4694,7 @@ unit3:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+3, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+12, 24(SP)
@@ -4235,10 +4702,10 @@ unit3:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC2
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -4255,23 +4722,46 @@ fromC2:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block2:
+	TESTQ      R10, R10
+	JZ         begun2
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun2:
 	// a block has some of the k elements
-	LEAQ    64(SI), R10
-	MOVQ    $0x00000100, R11
-	MOVQ    DI, R12
-	CMPQ    DI, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, DI
+	LEAQ    64(SI), R12
+	MOVQ    $0x00000100, R13
+	MOVQ    DI, R14
+	CMPQ    DI, R13
+	CMOVQGT R13, R14
+	SUBQ    R14, DI
 
 unit2:
+	TESTQ      R10, R10
+	JZ         groups2
+	PREFETCHT1 (R12)(R10*1)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT1 64(R12)(R10*1)
+	PREFETCHT0 64(R12)(R11*1)
+	PREFETCHT1 128(R12)(R10*1)
+	PREFETCHT0 128(R12)(R11*1)
+	PREFETCHT1 192(R12)(R10*1)
+	PREFETCHT0 192(R12)(R11*1)
+	PREFETCHT1 256(R12)(R10*1)
+	PREFETCHT0 256(R12)(R11*1)
+
+groups2:
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
-	VMOVUPS      32(R10), Y5
-	VMOVUPS      64(R10), Y6
+	VMOVUPS      32(R12), Y5
+	VMOVUPS      64(R12), Y6
 	VPAND        Y0, Y5, Y7
 	VPAND        Y0, Y6, Y8
 	VPBROADCASTD (DX), Y9
@@ -4290,8 +4780,8 @@ unit2:
 	VPBROADCASTD 16(DX)(BX*1), Y7
 	LONG         $0x5055e2c4; BYTE $0xdf // {vex} vpdpbusd %ymm7, %ymm5, %ymm3
 	LONG         $0x504de2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm4
-	VMOVUPS      96(R10), Y5
-	VMOVUPS      128(R10), Y6
+	VMOVUPS      96(R12), Y5
+	VMOVUPS      128(R12), Y6
 	VPAND        Y0, Y5, Y7
 	VPAND        Y0, Y6, Y8
 	VPBROADCASTD 4(DX), Y9
@@ -4310,8 +4800,8 @@ unit2:
 	VPBROADCASTD 20(DX)(BX*1), Y7
 	LONG         $0x5055e2c4; BYTE $0xdf // {vex} vpdpbusd %ymm7, %ymm5, %ymm3
 	LONG         $0x504de2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm4
-	VMOVUPS      160(R10), Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      160(R12), Y5
+	VMOVUPS      192(R12), Y6
 	VPAND        Y0, Y5, Y7
 	VPAND        Y0, Y6, Y8
 	VPBROADCASTD 8(DX), Y9
@@ -4330,8 +4820,8 @@ unit2:
 	VPBROADCASTD 24(DX)(BX*1), Y7
 	LONG         $0x5055e2c4; BYTE $0xdf // {vex} vpdpbusd %ymm7, %ymm5, %ymm3
 	LONG         $0x504de2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm4
-	VMOVUPS      224(R10), Y5
-	VMOVUPS      256(R10), Y6
+	VMOVUPS      224(R12), Y5
+	VMOVUPS      256(R12), Y6
 	VPAND        Y0, Y5, Y7
 	VPAND        Y0, Y6, Y8
 	VPBROADCASTD 12(DX), Y9
@@ -4351,19 +4841,19 @@ unit2:
 	LONG         $0x5055e2c4; BYTE $0xdf // {vex} vpdpbusd %ymm7, %ymm5, %ymm3
 	LONG         $0x504de2c4; BYTE $0xe7 // {vex} vpdpbusd %ymm7, %ymm6, %ymm4
 	VCVTPH2PS    (SI), Y5
-	VPMOVZXBD    (R10), Y6
+	VPMOVZXBD    (R12), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
 	VCVTPH2PS    16(SI), Y6
-	VPMOVZXBD    8(R10), Y7
+	VPMOVZXBD    8(R12), Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y7, Y6, Y6
 	VCVTPH2PS    32(SI), Y7
-	VPMOVZXBD    16(R10), Y8
+	VPMOVZXBD    16(R12), Y8
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y8, Y7, Y7
 	VCVTPH2PS    48(SI), Y8
-	VPMOVZXBD    24(R10), Y9
+	VPMOVZXBD    24(R12), Y9
 	VCVTDQ2PS    Y9, Y9
 	VMULPS       Y9, Y8, Y8
 	VBROADCASTSS (R8), Y9
@@ -4398,13 +4888,13 @@ unit2:
 	VMULPS       Y8, Y1, Y1
 	VADDPS       Y1, Y4, Y4
 	VMOVUPS      Y4, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (R8)(R11*4), R8
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R8)(R13*4), R8
 	ADDQ         $+32, DX
-	ADDQ         $+288, R10
-	SUBQ         $+32, R12
+	ADDQ         $+288, R12
+	SUBQ         $+32, R14
 	JNZ          unit2
-	MOVQ         R10, SI
+	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
 
@@ -4412,7 +4902,7 @@ unit2:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+2, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+8, 24(SP)
@@ -4420,10 +4910,10 @@ unit2:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC1
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -4438,21 +4928,44 @@ fromC1:
 	MOVQ 24(SP), SI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
 
 block1:
+	TESTQ      R8, R8
+	JZ         begun1
+	PREFETCHT1 (DX)(R8*1)
+	PREFETCHT0 (DX)(R9*1)
+
+begun1:
 	// a block has some of the k elements
-	LEAQ    64(DX), R8
-	MOVQ    $0x00000100, R9
-	MOVQ    BX, R10
-	CMPQ    BX, R9
-	CMOVQGT R9, R10
-	SUBQ    R10, BX
+	LEAQ    64(DX), R10
+	MOVQ    $0x00000100, R11
+	MOVQ    BX, R12
+	CMPQ    BX, R11
+	CMOVQGT R11, R12
+	SUBQ    R12, BX
 
 unit1:
+	TESTQ      R8, R8
+	JZ         groups1
+	PREFETCHT1 (R10)(R8*1)
+	PREFETCHT0 (R10)(R9*1)
+	PREFETCHT1 64(R10)(R8*1)
+	PREFETCHT0 64(R10)(R9*1)
+	PREFETCHT1 128(R10)(R8*1)
+	PREFETCHT0 128(R10)(R9*1)
+	PREFETCHT1 192(R10)(R8*1)
+	PREFETCHT0 192(R10)(R9*1)
+	PREFETCHT1 256(R10)(R8*1)
+	PREFETCHT0 256(R10)(R9*1)
+
+groups1:
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
-	VMOVUPS      32(R8), Y3
-	VMOVUPS      64(R8), Y4
+	VMOVUPS      32(R10), Y3
+	VMOVUPS      64(R10), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD (CX), Y7
@@ -4465,8 +4978,8 @@ unit1:
 	VPBROADCASTD 16(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VMOVUPS      96(R8), Y3
-	VMOVUPS      128(R8), Y4
+	VMOVUPS      96(R10), Y3
+	VMOVUPS      128(R10), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD 4(CX), Y7
@@ -4479,8 +4992,8 @@ unit1:
 	VPBROADCASTD 20(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VMOVUPS      160(R8), Y3
-	VMOVUPS      192(R8), Y4
+	VMOVUPS      160(R10), Y3
+	VMOVUPS      192(R10), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD 8(CX), Y7
@@ -4493,8 +5006,8 @@ unit1:
 	VPBROADCASTD 24(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VMOVUPS      224(R8), Y3
-	VMOVUPS      256(R8), Y4
+	VMOVUPS      224(R10), Y3
+	VMOVUPS      256(R10), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD 12(CX), Y7
@@ -4508,19 +5021,19 @@ unit1:
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
 	VCVTPH2PS    (DX), Y3
-	VPMOVZXBD    (R8), Y4
+	VPMOVZXBD    (R10), Y4
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y4, Y3, Y3
 	VCVTPH2PS    16(DX), Y4
-	VPMOVZXBD    8(R8), Y5
+	VPMOVZXBD    8(R10), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
 	VCVTPH2PS    32(DX), Y5
-	VPMOVZXBD    16(R8), Y6
+	VPMOVZXBD    16(R10), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
 	VCVTPH2PS    48(DX), Y6
-	VPMOVZXBD    24(R8), Y7
+	VPMOVZXBD    24(R10), Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y7, Y6, Y6
 	VBROADCASTSS (SI), Y7
@@ -4539,13 +5052,13 @@ unit1:
 	VMULPS       Y6, Y3, Y1
 	VADDPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(AX)
-	MOVQ         ldscale+104(FP), R9
-	LEAQ         (SI)(R9*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (SI)(R11*4), SI
 	ADDQ         $+32, CX
-	ADDQ         $+288, R8
-	SUBQ         $+32, R10
+	ADDQ         $+288, R10
+	SUBQ         $+32, R12
 	JNZ          unit1
-	MOVQ         R8, DX
+	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
 
@@ -4553,7 +5066,7 @@ unit1:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+1, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+4, 24(SP)
@@ -4564,15 +5077,15 @@ done:
 	VZEROUPPER
 	RET
 
-// func blocks4KAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
-// Requires: AVX, AVX2, CMOV, F16C
-TEXT ·blocks4KAVX2F16C(SB), NOSPLIT, $32-176
+// func blocks4KAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, CMOV, F16C, MMX+
+TEXT ·blocks4KAVX2F16C(SB), NOSPLIT, $32-184
 	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
 	MOVQ    m+0(FP), AX
 	MOVQ    AX, (SP)
 	MOVQ    a_base+24(FP), AX
 	MOVQ    AX, 8(SP)
-	MOVQ    c_base+144(FP), AX
+	MOVQ    c_base+152(FP), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    scale_base+56(FP), AX
 	MOVQ    AX, 24(SP)
@@ -4598,12 +5111,12 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -4626,19 +5139,42 @@ fromC4:
 	MOVQ 24(SP), R10
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
+	MOVQ ahead+136(FP), R12
+	MOVQ R12, R13
+	SHRQ $0x02, R13
 
 block4:
+	TESTQ      R12, R12
+	JZ         begun4
+	PREFETCHT1 (R8)(R12*1)
+	PREFETCHT0 (R8)(R13*1)
+
+begun4:
 	// a block has some of the k elements
-	LEAQ    64(R8), R12
-	MOVQ    $0x00000100, R13
-	MOVQ    R9, R14
-	CMPQ    R9, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, R9
+	LEAQ    64(R8), R14
+	MOVQ    $0x00000100, R15
+	MOVQ    R9, BP
+	CMPQ    R9, R15
+	CMOVQGT R15, BP
+	SUBQ    BP, R9
 
 unit4:
-	VMOVUPS      32(R12), Y1
-	VMOVUPS      64(R12), Y2
+	TESTQ      R12, R12
+	JZ         groups4
+	PREFETCHT1 (R14)(R12*1)
+	PREFETCHT0 (R14)(R13*1)
+	PREFETCHT1 64(R14)(R12*1)
+	PREFETCHT0 64(R14)(R13*1)
+	PREFETCHT1 128(R14)(R12*1)
+	PREFETCHT0 128(R14)(R13*1)
+	PREFETCHT1 192(R14)(R12*1)
+	PREFETCHT0 192(R14)(R13*1)
+	PREFETCHT1 256(R14)(R12*1)
+	PREFETCHT0 256(R14)(R13*1)
+
+groups4:
+	VMOVUPS      32(R14), Y1
+	VMOVUPS      64(R14), Y2
 	VPAND        Y0, Y1, Y3
 	VPAND        Y0, Y2, Y4
 	VPBROADCASTD (BX), Y5
@@ -4677,8 +5213,8 @@ unit4:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y11, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      96(R12), Y1
-	VMOVUPS      128(R12), Y2
+	VMOVUPS      96(R14), Y1
+	VMOVUPS      128(R14), Y2
 	VPAND        Y0, Y1, Y11
 	VPAND        Y0, Y2, Y12
 	VPBROADCASTD 4(BX), Y13
@@ -4725,8 +5261,8 @@ unit4:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y11, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      160(R12), Y1
-	VMOVUPS      192(R12), Y2
+	VMOVUPS      160(R14), Y1
+	VMOVUPS      192(R14), Y2
 	VPAND        Y0, Y1, Y11
 	VPAND        Y0, Y2, Y12
 	VPBROADCASTD 8(BX), Y13
@@ -4773,8 +5309,8 @@ unit4:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y11, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      224(R12), Y1
-	VMOVUPS      256(R12), Y2
+	VMOVUPS      224(R14), Y1
+	VMOVUPS      256(R14), Y2
 	VPAND        Y0, Y1, Y11
 	VPAND        Y0, Y2, Y12
 	VPBROADCASTD 12(BX), Y13
@@ -4831,19 +5367,19 @@ unit4:
 	VPMADDWD     Y1, Y3, Y3
 	VPMADDWD     Y1, Y4, Y4
 	VCVTPH2PS    (R8), Y1
-	VPMOVZXBD    (R12), Y2
+	VPMOVZXBD    (R14), Y2
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VCVTPH2PS    16(R8), Y2
-	VPMOVZXBD    8(R12), Y11
+	VPMOVZXBD    8(R14), Y11
 	VCVTDQ2PS    Y11, Y11
 	VMULPS       Y11, Y2, Y2
 	VCVTPH2PS    32(R8), Y11
-	VPMOVZXBD    16(R12), Y12
+	VPMOVZXBD    16(R14), Y12
 	VCVTDQ2PS    Y12, Y12
 	VMULPS       Y12, Y11, Y11
 	VCVTPH2PS    48(R8), Y12
-	VPMOVZXBD    24(R12), Y13
+	VPMOVZXBD    24(R14), Y13
 	VCVTDQ2PS    Y13, Y13
 	VMULPS       Y13, Y12, Y12
 	VBROADCASTSS (R10), Y13
@@ -4910,14 +5446,14 @@ unit4:
 	VMULPS       Y12, Y1, Y1
 	VADDPS       Y1, Y4, Y4
 	VMOVUPS      Y4, 32(DX)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R10)(R13*4), R10
+	MOVQ         ldscale+104(FP), R15
+	LEAQ         (R10)(R15*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
-	ADDQ         $+288, R12
-	SUBQ         $+32, R14
+	ADDQ         $+288, R14
+	SUBQ         $+32, BP
 	JNZ          unit4
-	MOVQ         R12, R8
+	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block4
 
@@ -4925,7 +5461,7 @@ unit4:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+16, 24(SP)
@@ -4933,10 +5469,10 @@ unit4:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC3
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -4955,19 +5491,42 @@ fromC3:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block3:
+	TESTQ      R10, R10
+	JZ         begun3
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun3:
 	// a block has some of the k elements
-	LEAQ    64(SI), R10
-	MOVQ    $0x00000100, R11
-	MOVQ    DI, R12
-	CMPQ    DI, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, DI
+	LEAQ    64(SI), R12
+	MOVQ    $0x00000100, R13
+	MOVQ    DI, R14
+	CMPQ    DI, R13
+	CMOVQGT R13, R14
+	SUBQ    R14, DI
 
 unit3:
-	VMOVUPS      32(R10), Y1
-	VMOVUPS      64(R10), Y2
+	TESTQ      R10, R10
+	JZ         groups3
+	PREFETCHT1 (R12)(R10*1)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT1 64(R12)(R10*1)
+	PREFETCHT0 64(R12)(R11*1)
+	PREFETCHT1 128(R12)(R10*1)
+	PREFETCHT0 128(R12)(R11*1)
+	PREFETCHT1 192(R12)(R10*1)
+	PREFETCHT0 192(R12)(R11*1)
+	PREFETCHT1 256(R12)(R10*1)
+	PREFETCHT0 256(R12)(R11*1)
+
+groups3:
+	VMOVUPS      32(R12), Y1
+	VMOVUPS      64(R12), Y2
 	VPAND        Y0, Y1, Y3
 	VPAND        Y0, Y2, Y4
 	VPBROADCASTD (DX), Y5
@@ -4998,8 +5557,8 @@ unit3:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y9, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      96(R10), Y1
-	VMOVUPS      128(R10), Y2
+	VMOVUPS      96(R12), Y1
+	VMOVUPS      128(R12), Y2
 	VPAND        Y0, Y1, Y9
 	VPAND        Y0, Y2, Y10
 	VPBROADCASTD 4(DX), Y11
@@ -5036,8 +5595,8 @@ unit3:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y9, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      160(R10), Y1
-	VMOVUPS      192(R10), Y2
+	VMOVUPS      160(R12), Y1
+	VMOVUPS      192(R12), Y2
 	VPAND        Y0, Y1, Y9
 	VPAND        Y0, Y2, Y10
 	VPBROADCASTD 8(DX), Y11
@@ -5074,8 +5633,8 @@ unit3:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y9, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      224(R10), Y1
-	VMOVUPS      256(R10), Y2
+	VMOVUPS      224(R12), Y1
+	VMOVUPS      256(R12), Y2
 	VPAND        Y0, Y1, Y9
 	VPAND        Y0, Y2, Y10
 	VPBROADCASTD 12(DX), Y11
@@ -5120,19 +5679,19 @@ unit3:
 	VPMADDWD     Y1, Y3, Y3
 	VPMADDWD     Y1, Y4, Y4
 	VCVTPH2PS    (SI), Y1
-	VPMOVZXBD    (R10), Y2
+	VPMOVZXBD    (R12), Y2
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VCVTPH2PS    16(SI), Y2
-	VPMOVZXBD    8(R10), Y9
+	VPMOVZXBD    8(R12), Y9
 	VCVTDQ2PS    Y9, Y9
 	VMULPS       Y9, Y2, Y2
 	VCVTPH2PS    32(SI), Y9
-	VPMOVZXBD    16(R10), Y10
+	VPMOVZXBD    16(R12), Y10
 	VCVTDQ2PS    Y10, Y10
 	VMULPS       Y10, Y9, Y9
 	VCVTPH2PS    48(SI), Y10
-	VPMOVZXBD    24(R10), Y11
+	VPMOVZXBD    24(R12), Y11
 	VCVTDQ2PS    Y11, Y11
 	VMULPS       Y11, Y10, Y10
 	VBROADCASTSS (R8), Y11
@@ -5183,13 +5742,13 @@ unit3:
 	VMULPS       Y10, Y1, Y1
 	VADDPS       Y1, Y4, Y4
 	VMOVUPS      Y4, 32(AX)(CX*2)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (R8)(R11*4), R8
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R8)(R13*4), R8
 	ADDQ         $+32, DX
-	ADDQ         $+288, R10
-	SUBQ         $+32, R12
+	ADDQ         $+288, R12
+	SUBQ         $+32, R14
 	JNZ          unit3
-	MOVQ         R10, SI
+	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block3
 
@@ -5197,7 +5756,7 @@ unit3:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+3, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+12, 24(SP)
@@ -5205,10 +5764,10 @@ unit3:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC2
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -5225,19 +5784,42 @@ fromC2:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block2:
+	TESTQ      R10, R10
+	JZ         begun2
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun2:
 	// a block has some of the k elements
-	LEAQ    64(SI), R10
-	MOVQ    $0x00000100, R11
-	MOVQ    DI, R12
-	CMPQ    DI, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, DI
+	LEAQ    64(SI), R12
+	MOVQ    $0x00000100, R13
+	MOVQ    DI, R14
+	CMPQ    DI, R13
+	CMOVQGT R13, R14
+	SUBQ    R14, DI
 
 unit2:
-	VMOVUPS      32(R10), Y1
-	VMOVUPS      64(R10), Y2
+	TESTQ      R10, R10
+	JZ         groups2
+	PREFETCHT1 (R12)(R10*1)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT1 64(R12)(R10*1)
+	PREFETCHT0 64(R12)(R11*1)
+	PREFETCHT1 128(R12)(R10*1)
+	PREFETCHT0 128(R12)(R11*1)
+	PREFETCHT1 192(R12)(R10*1)
+	PREFETCHT0 192(R12)(R11*1)
+	PREFETCHT1 256(R12)(R10*1)
+	PREFETCHT0 256(R12)(R11*1)
+
+groups2:
+	VMOVUPS      32(R12), Y1
+	VMOVUPS      64(R12), Y2
 	VPAND        Y0, Y1, Y3
 	VPAND        Y0, Y2, Y4
 	VPBROADCASTD (DX), Y5
@@ -5260,8 +5842,8 @@ unit2:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y7, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      96(R10), Y1
-	VMOVUPS      128(R10), Y2
+	VMOVUPS      96(R12), Y1
+	VMOVUPS      128(R12), Y2
 	VPAND        Y0, Y1, Y7
 	VPAND        Y0, Y2, Y8
 	VPBROADCASTD 4(DX), Y9
@@ -5288,8 +5870,8 @@ unit2:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y7, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      160(R10), Y1
-	VMOVUPS      192(R10), Y2
+	VMOVUPS      160(R12), Y1
+	VMOVUPS      192(R12), Y2
 	VPAND        Y0, Y1, Y7
 	VPAND        Y0, Y2, Y8
 	VPBROADCASTD 8(DX), Y9
@@ -5316,8 +5898,8 @@ unit2:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y7, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      224(R10), Y1
-	VMOVUPS      256(R10), Y2
+	VMOVUPS      224(R12), Y1
+	VMOVUPS      256(R12), Y2
 	VPAND        Y0, Y1, Y7
 	VPAND        Y0, Y2, Y8
 	VPBROADCASTD 12(DX), Y9
@@ -5350,19 +5932,19 @@ unit2:
 	VPMADDWD     Y1, Y3, Y3
 	VPMADDWD     Y1, Y4, Y4
 	VCVTPH2PS    (SI), Y1
-	VPMOVZXBD    (R10), Y2
+	VPMOVZXBD    (R12), Y2
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VCVTPH2PS    16(SI), Y2
-	VPMOVZXBD    8(R10), Y7
+	VPMOVZXBD    8(R12), Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y7, Y2, Y2
 	VCVTPH2PS    32(SI), Y7
-	VPMOVZXBD    16(R10), Y8
+	VPMOVZXBD    16(R12), Y8
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y8, Y7, Y7
 	VCVTPH2PS    48(SI), Y8
-	VPMOVZXBD    24(R10), Y9
+	VPMOVZXBD    24(R12), Y9
 	VCVTDQ2PS    Y9, Y9
 	VMULPS       Y9, Y8, Y8
 	VBROADCASTSS (R8), Y9
@@ -5397,13 +5979,13 @@ unit2:
 	VMULPS       Y8, Y1, Y1
 	VADDPS       Y1, Y4, Y4
 	VMOVUPS      Y4, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (R8)(R11*4), R8
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R8)(R13*4), R8
 	ADDQ         $+32, DX
-	ADDQ         $+288, R10
-	SUBQ         $+32, R12
+	ADDQ         $+288, R12
+	SUBQ         $+32, R14
 	JNZ          unit2
-	MOVQ         R10, SI
+	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
 
@@ -5411,7 +5993,7 @@ unit2:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+2, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+8, 24(SP)
@@ -5419,10 +6001,10 @@ unit2:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC1
 	VXORPS  Y1, Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -5437,19 +6019,42 @@ fromC1:
 	MOVQ 24(SP), SI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
 
 block1:
+	TESTQ      R8, R8
+	JZ         begun1
+	PREFETCHT1 (DX)(R8*1)
+	PREFETCHT0 (DX)(R9*1)
+
+begun1:
 	// a block has some of the k elements
-	LEAQ    64(DX), R8
-	MOVQ    $0x00000100, R9
-	MOVQ    BX, R10
-	CMPQ    BX, R9
-	CMOVQGT R9, R10
-	SUBQ    R10, BX
+	LEAQ    64(DX), R10
+	MOVQ    $0x00000100, R11
+	MOVQ    BX, R12
+	CMPQ    BX, R11
+	CMOVQGT R11, R12
+	SUBQ    R12, BX
 
 unit1:
-	VMOVUPS      32(R8), Y1
-	VMOVUPS      64(R8), Y2
+	TESTQ      R8, R8
+	JZ         groups1
+	PREFETCHT1 (R10)(R8*1)
+	PREFETCHT0 (R10)(R9*1)
+	PREFETCHT1 64(R10)(R8*1)
+	PREFETCHT0 64(R10)(R9*1)
+	PREFETCHT1 128(R10)(R8*1)
+	PREFETCHT0 128(R10)(R9*1)
+	PREFETCHT1 192(R10)(R8*1)
+	PREFETCHT0 192(R10)(R9*1)
+	PREFETCHT1 256(R10)(R8*1)
+	PREFETCHT0 256(R10)(R9*1)
+
+groups1:
+	VMOVUPS      32(R10), Y1
+	VMOVUPS      64(R10), Y2
 	VPAND        Y0, Y1, Y3
 	VPAND        Y0, Y2, Y4
 	VPBROADCASTD (CX), Y5
@@ -5464,8 +6069,8 @@ unit1:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      96(R8), Y1
-	VMOVUPS      128(R8), Y2
+	VMOVUPS      96(R10), Y1
+	VMOVUPS      128(R10), Y2
 	VPAND        Y0, Y1, Y5
 	VPAND        Y0, Y2, Y6
 	VPBROADCASTD 4(CX), Y7
@@ -5482,8 +6087,8 @@ unit1:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      160(R8), Y1
-	VMOVUPS      192(R8), Y2
+	VMOVUPS      160(R10), Y1
+	VMOVUPS      192(R10), Y2
 	VPAND        Y0, Y1, Y5
 	VPAND        Y0, Y2, Y6
 	VPBROADCASTD 8(CX), Y7
@@ -5500,8 +6105,8 @@ unit1:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      224(R8), Y1
-	VMOVUPS      256(R8), Y2
+	VMOVUPS      224(R10), Y1
+	VMOVUPS      256(R10), Y2
 	VPAND        Y0, Y1, Y5
 	VPAND        Y0, Y2, Y6
 	VPBROADCASTD 12(CX), Y7
@@ -5522,19 +6127,19 @@ unit1:
 	VPMADDWD     Y1, Y3, Y3
 	VPMADDWD     Y1, Y4, Y4
 	VCVTPH2PS    (DX), Y1
-	VPMOVZXBD    (R8), Y2
+	VPMOVZXBD    (R10), Y2
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VCVTPH2PS    16(DX), Y2
-	VPMOVZXBD    8(R8), Y5
+	VPMOVZXBD    8(R10), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y2, Y2
 	VCVTPH2PS    32(DX), Y5
-	VPMOVZXBD    16(R8), Y6
+	VPMOVZXBD    16(R10), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
 	VCVTPH2PS    48(DX), Y6
-	VPMOVZXBD    24(R8), Y7
+	VPMOVZXBD    24(R10), Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y7, Y6, Y6
 	VBROADCASTSS (SI), Y7
@@ -5553,13 +6158,13 @@ unit1:
 	VMULPS       Y6, Y1, Y1
 	VADDPS       Y1, Y4, Y4
 	VMOVUPS      Y4, 32(AX)
-	MOVQ         ldscale+104(FP), R9
-	LEAQ         (SI)(R9*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (SI)(R11*4), SI
 	ADDQ         $+32, CX
-	ADDQ         $+288, R8
-	SUBQ         $+32, R10
+	ADDQ         $+288, R10
+	SUBQ         $+32, R12
 	JNZ          unit1
-	MOVQ         R8, DX
+	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
 
@@ -5567,7 +6172,7 @@ unit1:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+1, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+4, 24(SP)
@@ -5578,16 +6183,16 @@ done:
 	VZEROUPPER
 	RET
 
-// func blocks6KAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
-// Requires: AVX, AVX2, AVXVNNI, CMOV, F16C
-TEXT ·blocks6KAVX2VNNIF16C(SB), NOSPLIT, $32-176
+// func blocks6KAVX2VNNIF16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, AVXVNNI, CMOV, F16C, MMX+
+TEXT ·blocks6KAVX2VNNIF16C(SB), NOSPLIT, $32-184
 	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
 	VMOVUPS f32x8_30303030<>+0(SB), Y1
 	MOVQ    m+0(FP), AX
 	MOVQ    AX, (SP)
 	MOVQ    a_base+24(FP), AX
 	MOVQ    AX, 8(SP)
-	MOVQ    c_base+144(FP), AX
+	MOVQ    c_base+152(FP), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    scale_base+56(FP), AX
 	MOVQ    AX, 24(SP)
@@ -5613,12 +6218,12 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y2, Y2, Y2
 	VMOVUPS Y2, (AX)
@@ -5641,17 +6246,44 @@ fromC4:
 	MOVQ 24(SP), R10
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
+	MOVQ ahead+136(FP), R12
+	MOVQ R12, R13
+	SHRQ $0x02, R13
 
 block4:
+	TESTQ      R12, R12
+	JZ         begun4
+	PREFETCHT1 (R8)(R12*1)
+	PREFETCHT0 (R8)(R13*1)
+
+begun4:
 	// a block has some of the k elements
-	LEAQ    32(R8), R12
-	MOVQ    $0x00000100, R13
-	MOVQ    R9, R14
-	CMPQ    R9, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, R9
+	LEAQ    32(R8), R14
+	MOVQ    $0x00000100, R15
+	MOVQ    R9, BP
+	CMPQ    R9, R15
+	CMOVQGT R15, BP
+	SUBQ    BP, R9
 
 unit4:
+	TESTQ      R12, R12
+	JZ         groups4
+	PREFETCHT1 (R14)(R12*1)
+	PREFETCHT0 (R14)(R13*1)
+	PREFETCHT1 64(R14)(R12*1)
+	PREFETCHT0 64(R14)(R13*1)
+	PREFETCHT1 128(R14)(R12*1)
+	PREFETCHT0 128(R14)(R13*1)
+	PREFETCHT1 192(R14)(R12*1)
+	PREFETCHT0 192(R14)(R13*1)
+	PREFETCHT1 256(R14)(R12*1)
+	PREFETCHT0 256(R14)(R13*1)
+	PREFETCHT1 320(R14)(R12*1)
+	PREFETCHT0 320(R14)(R13*1)
+	PREFETCHT1 384(R14)(R12*1)
+	PREFETCHT0 384(R14)(R13*1)
+
+groups4:
 	VPBROADCASTD (R10)(R11*1), Y2
 	VPSRAD       $0x02, Y2, Y2
 	VPBROADCASTD (R10)(R11*1), Y3
@@ -5668,10 +6300,10 @@ unit4:
 	VPSRAD       $0x02, Y8, Y8
 	VPBROADCASTD 12(R10)(R11*1), Y9
 	VPSRAD       $0x02, Y9, Y9
-	VMOVUPS      32(R12), Y10
-	VMOVUPS      64(R12), Y11
-	VMOVUPS      160(R12), Y12
-	VMOVUPS      192(R12), Y13
+	VMOVUPS      32(R14), Y10
+	VMOVUPS      64(R14), Y11
+	VMOVUPS      160(R14), Y12
+	VMOVUPS      192(R14), Y13
 	VPAND        Y0, Y10, Y10
 	VPSLLD       $0x04, Y12, Y12
 	VPAND        Y1, Y12, Y12
@@ -5692,10 +6324,10 @@ unit4:
 	VPBROADCASTD (DI), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	VMOVUPS      96(R12), Y10
-	VMOVUPS      128(R12), Y11
-	VMOVUPS      160(R12), Y12
-	VMOVUPS      192(R12), Y13
+	VMOVUPS      96(R14), Y10
+	VMOVUPS      128(R14), Y11
+	VMOVUPS      160(R14), Y12
+	VMOVUPS      192(R14), Y13
 	VPAND        Y0, Y10, Y10
 	VPSLLD       $0x02, Y12, Y12
 	VPAND        Y1, Y12, Y12
@@ -5716,10 +6348,10 @@ unit4:
 	VPBROADCASTD 4(DI), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	VMOVUPS      32(R12), Y10
-	VMOVUPS      64(R12), Y11
-	VMOVUPS      160(R12), Y12
-	VMOVUPS      192(R12), Y13
+	VMOVUPS      32(R14), Y10
+	VMOVUPS      64(R14), Y11
+	VMOVUPS      160(R14), Y12
+	VMOVUPS      192(R14), Y13
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
 	VPAND        Y1, Y12, Y12
@@ -5740,10 +6372,10 @@ unit4:
 	VPBROADCASTD 8(DI), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	VMOVUPS      96(R12), Y10
-	VMOVUPS      128(R12), Y11
-	VMOVUPS      160(R12), Y12
-	VMOVUPS      192(R12), Y13
+	VMOVUPS      96(R14), Y10
+	VMOVUPS      128(R14), Y11
+	VMOVUPS      160(R14), Y12
+	VMOVUPS      192(R14), Y13
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
 	VPSRLD       $0x02, Y12, Y12
@@ -5767,11 +6399,11 @@ unit4:
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
 	VCVTPH2PS    (R8), Y10
-	VPMOVSXBD    (R12), Y11
+	VPMOVSXBD    (R14), Y11
 	VCVTDQ2PS    Y11, Y11
 	VMULPS       Y11, Y10, Y10
 	VCVTPH2PS    16(R8), Y11
-	VPMOVSXBD    8(R12), Y12
+	VPMOVSXBD    8(R14), Y12
 	VCVTDQ2PS    Y12, Y12
 	VMULPS       Y12, Y11, Y11
 	VBROADCASTSS (R10), Y12
@@ -5818,8 +6450,8 @@ unit4:
 	VADDPS       32(DX), Y9, Y9
 	VMOVUPS      Y8, (DX)
 	VMOVUPS      Y9, 32(DX)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R10)(R13*4), R10
+	MOVQ         ldscale+104(FP), R15
+	LEAQ         (R10)(R15*4), R10
 	VPBROADCASTD (R10)(R11*1), Y2
 	VPSRAD       $0x02, Y2, Y2
 	VPBROADCASTD (R10)(R11*1), Y3
@@ -5836,10 +6468,10 @@ unit4:
 	VPSRAD       $0x02, Y8, Y8
 	VPBROADCASTD 12(R10)(R11*1), Y9
 	VPSRAD       $0x02, Y9, Y9
-	VMOVUPS      224(R12), Y10
-	VMOVUPS      256(R12), Y11
-	VMOVUPS      352(R12), Y12
-	VMOVUPS      384(R12), Y13
+	VMOVUPS      224(R14), Y10
+	VMOVUPS      256(R14), Y11
+	VMOVUPS      352(R14), Y12
+	VMOVUPS      384(R14), Y13
 	VPAND        Y0, Y10, Y10
 	VPSLLD       $0x04, Y12, Y12
 	VPAND        Y1, Y12, Y12
@@ -5860,10 +6492,10 @@ unit4:
 	VPBROADCASTD 16(DI), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	VMOVUPS      288(R12), Y10
-	VMOVUPS      320(R12), Y11
-	VMOVUPS      352(R12), Y12
-	VMOVUPS      384(R12), Y13
+	VMOVUPS      288(R14), Y10
+	VMOVUPS      320(R14), Y11
+	VMOVUPS      352(R14), Y12
+	VMOVUPS      384(R14), Y13
 	VPAND        Y0, Y10, Y10
 	VPSLLD       $0x02, Y12, Y12
 	VPAND        Y1, Y12, Y12
@@ -5884,10 +6516,10 @@ unit4:
 	VPBROADCASTD 20(DI), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	VMOVUPS      224(R12), Y10
-	VMOVUPS      256(R12), Y11
-	VMOVUPS      352(R12), Y12
-	VMOVUPS      384(R12), Y13
+	VMOVUPS      224(R14), Y10
+	VMOVUPS      256(R14), Y11
+	VMOVUPS      352(R14), Y12
+	VMOVUPS      384(R14), Y13
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
 	VPAND        Y1, Y12, Y12
@@ -5908,10 +6540,10 @@ unit4:
 	VPBROADCASTD 24(DI), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	VMOVUPS      288(R12), Y10
-	VMOVUPS      320(R12), Y11
-	VMOVUPS      352(R12), Y12
-	VMOVUPS      384(R12), Y13
+	VMOVUPS      288(R14), Y10
+	VMOVUPS      320(R14), Y11
+	VMOVUPS      352(R14), Y12
+	VMOVUPS      384(R14), Y13
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
 	VPSRLD       $0x02, Y12, Y12
@@ -5935,11 +6567,11 @@ unit4:
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
 	VCVTPH2PS    (R8), Y10
-	VPMOVSXBD    16(R12), Y11
+	VPMOVSXBD    16(R14), Y11
 	VCVTDQ2PS    Y11, Y11
 	VMULPS       Y11, Y10, Y10
 	VCVTPH2PS    16(R8), Y11
-	VPMOVSXBD    24(R12), Y12
+	VPMOVSXBD    24(R14), Y12
 	VCVTDQ2PS    Y12, Y12
 	VMULPS       Y12, Y11, Y11
 	VBROADCASTSS (R10), Y12
@@ -5986,14 +6618,14 @@ unit4:
 	VADDPS       32(DX), Y9, Y9
 	VMOVUPS      Y8, (DX)
 	VMOVUPS      Y9, 32(DX)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R10)(R13*4), R10
+	MOVQ         ldscale+104(FP), R15
+	LEAQ         (R10)(R15*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
-	ADDQ         $+416, R12
-	SUBQ         $+32, R14
+	ADDQ         $+416, R14
+	SUBQ         $+32, BP
 	JNZ          unit4
-	MOVQ         R12, R8
+	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block4
 
@@ -6001,7 +6633,7 @@ unit4:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+16, 24(SP)
@@ -6009,10 +6641,10 @@ unit4:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC3
 	VXORPS  Y2, Y2, Y2
 	VMOVUPS Y2, (AX)
@@ -6031,17 +6663,44 @@ fromC3:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block3:
+	TESTQ      R10, R10
+	JZ         begun3
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun3:
 	// a block has some of the k elements
-	LEAQ    32(SI), R10
-	MOVQ    $0x00000100, R11
-	MOVQ    DI, R12
-	CMPQ    DI, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, DI
+	LEAQ    32(SI), R12
+	MOVQ    $0x00000100, R13
+	MOVQ    DI, R14
+	CMPQ    DI, R13
+	CMOVQGT R13, R14
+	SUBQ    R14, DI
 
 unit3:
+	TESTQ      R10, R10
+	JZ         groups3
+	PREFETCHT1 (R12)(R10*1)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT1 64(R12)(R10*1)
+	PREFETCHT0 64(R12)(R11*1)
+	PREFETCHT1 128(R12)(R10*1)
+	PREFETCHT0 128(R12)(R11*1)
+	PREFETCHT1 192(R12)(R10*1)
+	PREFETCHT0 192(R12)(R11*1)
+	PREFETCHT1 256(R12)(R10*1)
+	PREFETCHT0 256(R12)(R11*1)
+	PREFETCHT1 320(R12)(R10*1)
+	PREFETCHT0 320(R12)(R11*1)
+	PREFETCHT1 384(R12)(R10*1)
+	PREFETCHT0 384(R12)(R11*1)
+
+groups3:
 	VPBROADCASTD (R8)(R9*1), Y2
 	VPSRAD       $0x02, Y2, Y2
 	VPBROADCASTD (R8)(R9*1), Y3
@@ -6054,10 +6713,10 @@ unit3:
 	VPSRAD       $0x02, Y6, Y6
 	VPBROADCASTD 8(R8)(R9*1), Y7
 	VPSRAD       $0x02, Y7, Y7
-	VMOVUPS      32(R10), Y8
-	VMOVUPS      64(R10), Y9
-	VMOVUPS      160(R10), Y10
-	VMOVUPS      192(R10), Y11
+	VMOVUPS      32(R12), Y8
+	VMOVUPS      64(R12), Y9
+	VMOVUPS      160(R12), Y10
+	VMOVUPS      192(R12), Y11
 	VPAND        Y0, Y8, Y8
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        Y1, Y10, Y10
@@ -6075,10 +6734,10 @@ unit3:
 	VPBROADCASTD (DX)(BX*2), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	VMOVUPS      96(R10), Y8
-	VMOVUPS      128(R10), Y9
-	VMOVUPS      160(R10), Y10
-	VMOVUPS      192(R10), Y11
+	VMOVUPS      96(R12), Y8
+	VMOVUPS      128(R12), Y9
+	VMOVUPS      160(R12), Y10
+	VMOVUPS      192(R12), Y11
 	VPAND        Y0, Y8, Y8
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        Y1, Y10, Y10
@@ -6096,10 +6755,10 @@ unit3:
 	VPBROADCASTD 4(DX)(BX*2), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	VMOVUPS      32(R10), Y8
-	VMOVUPS      64(R10), Y9
-	VMOVUPS      160(R10), Y10
-	VMOVUPS      192(R10), Y11
+	VMOVUPS      32(R12), Y8
+	VMOVUPS      64(R12), Y9
+	VMOVUPS      160(R12), Y10
+	VMOVUPS      192(R12), Y11
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
 	VPAND        Y1, Y10, Y10
@@ -6117,10 +6776,10 @@ unit3:
 	VPBROADCASTD 8(DX)(BX*2), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	VMOVUPS      96(R10), Y8
-	VMOVUPS      128(R10), Y9
-	VMOVUPS      160(R10), Y10
-	VMOVUPS      192(R10), Y11
+	VMOVUPS      96(R12), Y8
+	VMOVUPS      128(R12), Y9
+	VMOVUPS      160(R12), Y10
+	VMOVUPS      192(R12), Y11
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
 	VPSRLD       $0x02, Y10, Y10
@@ -6141,11 +6800,11 @@ unit3:
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
 	VCVTPH2PS    (SI), Y8
-	VPMOVSXBD    (R10), Y9
+	VPMOVSXBD    (R12), Y9
 	VCVTDQ2PS    Y9, Y9
 	VMULPS       Y9, Y8, Y8
 	VCVTPH2PS    16(SI), Y9
-	VPMOVSXBD    8(R10), Y10
+	VPMOVSXBD    8(R12), Y10
 	VCVTDQ2PS    Y10, Y10
 	VMULPS       Y10, Y9, Y9
 	VBROADCASTSS (R8), Y10
@@ -6181,8 +6840,8 @@ unit3:
 	VADDPS       32(AX)(CX*2), Y7, Y7
 	VMOVUPS      Y6, (AX)(CX*2)
 	VMOVUPS      Y7, 32(AX)(CX*2)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (R8)(R11*4), R8
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R8)(R13*4), R8
 	VPBROADCASTD (R8)(R9*1), Y2
 	VPSRAD       $0x02, Y2, Y2
 	VPBROADCASTD (R8)(R9*1), Y3
@@ -6195,10 +6854,10 @@ unit3:
 	VPSRAD       $0x02, Y6, Y6
 	VPBROADCASTD 8(R8)(R9*1), Y7
 	VPSRAD       $0x02, Y7, Y7
-	VMOVUPS      224(R10), Y8
-	VMOVUPS      256(R10), Y9
-	VMOVUPS      352(R10), Y10
-	VMOVUPS      384(R10), Y11
+	VMOVUPS      224(R12), Y8
+	VMOVUPS      256(R12), Y9
+	VMOVUPS      352(R12), Y10
+	VMOVUPS      384(R12), Y11
 	VPAND        Y0, Y8, Y8
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        Y1, Y10, Y10
@@ -6216,10 +6875,10 @@ unit3:
 	VPBROADCASTD 16(DX)(BX*2), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	VMOVUPS      288(R10), Y8
-	VMOVUPS      320(R10), Y9
-	VMOVUPS      352(R10), Y10
-	VMOVUPS      384(R10), Y11
+	VMOVUPS      288(R12), Y8
+	VMOVUPS      320(R12), Y9
+	VMOVUPS      352(R12), Y10
+	VMOVUPS      384(R12), Y11
 	VPAND        Y0, Y8, Y8
 	VPSLLD       $0x02, Y10, Y10
 	VPAND        Y1, Y10, Y10
@@ -6237,10 +6896,10 @@ unit3:
 	VPBROADCASTD 20(DX)(BX*2), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	VMOVUPS      224(R10), Y8
-	VMOVUPS      256(R10), Y9
-	VMOVUPS      352(R10), Y10
-	VMOVUPS      384(R10), Y11
+	VMOVUPS      224(R12), Y8
+	VMOVUPS      256(R12), Y9
+	VMOVUPS      352(R12), Y10
+	VMOVUPS      384(R12), Y11
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
 	VPAND        Y1, Y10, Y10
@@ -6258,10 +6917,10 @@ unit3:
 	VPBROADCASTD 24(DX)(BX*2), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	VMOVUPS      288(R10), Y8
-	VMOVUPS      320(R10), Y9
-	VMOVUPS      352(R10), Y10
-	VMOVUPS      384(R10), Y11
+	VMOVUPS      288(R12), Y8
+	VMOVUPS      320(R12), Y9
+	VMOVUPS      352(R12), Y10
+	VMOVUPS      384(R12), Y11
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
 	VPSRLD       $0x02, Y10, Y10
@@ -6282,11 +6941,11 @@ unit3:
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
 	VCVTPH2PS    (SI), Y8
-	VPMOVSXBD    16(R10), Y9
+	VPMOVSXBD    16(R12), Y9
 	VCVTDQ2PS    Y9, Y9
 	VMULPS       Y9, Y8, Y8
 	VCVTPH2PS    16(SI), Y9
-	VPMOVSXBD    24(R10), Y10
+	VPMOVSXBD    24(R12), Y10
 	VCVTDQ2PS    Y10, Y10
 	VMULPS       Y10, Y9, Y9
 	VBROADCASTSS (R8), Y10
@@ -6322,13 +6981,13 @@ unit3:
 	VADDPS       32(AX)(CX*2), Y7, Y7
 	VMOVUPS      Y6, (AX)(CX*2)
 	VMOVUPS      Y7, 32(AX)(CX*2)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (R8)(R11*4), R8
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R8)(R13*4), R8
 	ADDQ         $+32, DX
-	ADDQ         $+416, R10
-	SUBQ         $+32, R12
+	ADDQ         $+416, R12
+	SUBQ         $+32, R14
 	JNZ          unit3
-	MOVQ         R10, SI
+	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block3
 
@@ -6336,7 +6995,7 @@ unit3:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+3, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+12, 24(SP)
@@ -6344,10 +7003,10 @@ unit3:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC2
 	VXORPS  Y2, Y2, Y2
 	VMOVUPS Y2, (AX)
@@ -6364,17 +7023,44 @@ fromC2:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block2:
+	TESTQ      R10, R10
+	JZ         begun2
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun2:
 	// a block has some of the k elements
-	LEAQ    32(SI), R10
-	MOVQ    $0x00000100, R11
-	MOVQ    DI, R12
-	CMPQ    DI, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, DI
+	LEAQ    32(SI), R12
+	MOVQ    $0x00000100, R13
+	MOVQ    DI, R14
+	CMPQ    DI, R13
+	CMOVQGT R13, R14
+	SUBQ    R14, DI
 
 unit2:
+	TESTQ      R10, R10
+	JZ         groups2
+	PREFETCHT1 (R12)(R10*1)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT1 64(R12)(R10*1)
+	PREFETCHT0 64(R12)(R11*1)
+	PREFETCHT1 128(R12)(R10*1)
+	PREFETCHT0 128(R12)(R11*1)
+	PREFETCHT1 192(R12)(R10*1)
+	PREFETCHT0 192(R12)(R11*1)
+	PREFETCHT1 256(R12)(R10*1)
+	PREFETCHT0 256(R12)(R11*1)
+	PREFETCHT1 320(R12)(R10*1)
+	PREFETCHT0 320(R12)(R11*1)
+	PREFETCHT1 384(R12)(R10*1)
+	PREFETCHT0 384(R12)(R11*1)
+
+groups2:
 	VPBROADCASTD (R8)(R9*1), Y2
 	VPSRAD       $0x02, Y2, Y2
 	VPBROADCASTD (R8)(R9*1), Y3
@@ -6383,10 +7069,10 @@ unit2:
 	VPSRAD       $0x02, Y4, Y4
 	VPBROADCASTD 4(R8)(R9*1), Y5
 	VPSRAD       $0x02, Y5, Y5
-	VMOVUPS      32(R10), Y6
-	VMOVUPS      64(R10), Y7
-	VMOVUPS      160(R10), Y8
-	VMOVUPS      192(R10), Y9
+	VMOVUPS      32(R12), Y6
+	VMOVUPS      64(R12), Y7
+	VMOVUPS      160(R12), Y8
+	VMOVUPS      192(R12), Y9
 	VPAND        Y0, Y6, Y6
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        Y1, Y8, Y8
@@ -6401,10 +7087,10 @@ unit2:
 	VPBROADCASTD (DX)(BX*1), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	VMOVUPS      96(R10), Y6
-	VMOVUPS      128(R10), Y7
-	VMOVUPS      160(R10), Y8
-	VMOVUPS      192(R10), Y9
+	VMOVUPS      96(R12), Y6
+	VMOVUPS      128(R12), Y7
+	VMOVUPS      160(R12), Y8
+	VMOVUPS      192(R12), Y9
 	VPAND        Y0, Y6, Y6
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        Y1, Y8, Y8
@@ -6419,10 +7105,10 @@ unit2:
 	VPBROADCASTD 4(DX)(BX*1), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	VMOVUPS      32(R10), Y6
-	VMOVUPS      64(R10), Y7
-	VMOVUPS      160(R10), Y8
-	VMOVUPS      192(R10), Y9
+	VMOVUPS      32(R12), Y6
+	VMOVUPS      64(R12), Y7
+	VMOVUPS      160(R12), Y8
+	VMOVUPS      192(R12), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPAND        Y1, Y8, Y8
@@ -6437,10 +7123,10 @@ unit2:
 	VPBROADCASTD 8(DX)(BX*1), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	VMOVUPS      96(R10), Y6
-	VMOVUPS      128(R10), Y7
-	VMOVUPS      160(R10), Y8
-	VMOVUPS      192(R10), Y9
+	VMOVUPS      96(R12), Y6
+	VMOVUPS      128(R12), Y7
+	VMOVUPS      160(R12), Y8
+	VMOVUPS      192(R12), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x02, Y8, Y8
@@ -6458,11 +7144,11 @@ unit2:
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
 	VCVTPH2PS    (SI), Y6
-	VPMOVSXBD    (R10), Y7
+	VPMOVSXBD    (R12), Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y7, Y6, Y6
 	VCVTPH2PS    16(SI), Y7
-	VPMOVSXBD    8(R10), Y8
+	VPMOVSXBD    8(R12), Y8
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y8, Y7, Y7
 	VBROADCASTSS (R8), Y8
@@ -6487,8 +7173,8 @@ unit2:
 	VADDPS       32(AX)(CX*1), Y5, Y5
 	VMOVUPS      Y4, (AX)(CX*1)
 	VMOVUPS      Y5, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (R8)(R11*4), R8
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R8)(R13*4), R8
 	VPBROADCASTD (R8)(R9*1), Y2
 	VPSRAD       $0x02, Y2, Y2
 	VPBROADCASTD (R8)(R9*1), Y3
@@ -6497,10 +7183,10 @@ unit2:
 	VPSRAD       $0x02, Y4, Y4
 	VPBROADCASTD 4(R8)(R9*1), Y5
 	VPSRAD       $0x02, Y5, Y5
-	VMOVUPS      224(R10), Y6
-	VMOVUPS      256(R10), Y7
-	VMOVUPS      352(R10), Y8
-	VMOVUPS      384(R10), Y9
+	VMOVUPS      224(R12), Y6
+	VMOVUPS      256(R12), Y7
+	VMOVUPS      352(R12), Y8
+	VMOVUPS      384(R12), Y9
 	VPAND        Y0, Y6, Y6
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        Y1, Y8, Y8
@@ -6515,10 +7201,10 @@ unit2:
 	VPBROADCASTD 16(DX)(BX*1), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
-	VMOVUPS      352(R10), Y8
-	VMOVUPS      384(R10), Y9
+	VMOVUPS      288(R12), Y6
+	VMOVUPS      320(R12), Y7
+	VMOVUPS      352(R12), Y8
+	VMOVUPS      384(R12), Y9
 	VPAND        Y0, Y6, Y6
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        Y1, Y8, Y8
@@ -6533,10 +7219,10 @@ unit2:
 	VPBROADCASTD 20(DX)(BX*1), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	VMOVUPS      224(R10), Y6
-	VMOVUPS      256(R10), Y7
-	VMOVUPS      352(R10), Y8
-	VMOVUPS      384(R10), Y9
+	VMOVUPS      224(R12), Y6
+	VMOVUPS      256(R12), Y7
+	VMOVUPS      352(R12), Y8
+	VMOVUPS      384(R12), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPAND        Y1, Y8, Y8
@@ -6551,10 +7237,10 @@ unit2:
 	VPBROADCASTD 24(DX)(BX*1), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
-	VMOVUPS      352(R10), Y8
-	VMOVUPS      384(R10), Y9
+	VMOVUPS      288(R12), Y6
+	VMOVUPS      320(R12), Y7
+	VMOVUPS      352(R12), Y8
+	VMOVUPS      384(R12), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x02, Y8, Y8
@@ -6572,11 +7258,11 @@ unit2:
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
 	VCVTPH2PS    (SI), Y6
-	VPMOVSXBD    16(R10), Y7
+	VPMOVSXBD    16(R12), Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y7, Y6, Y6
 	VCVTPH2PS    16(SI), Y7
-	VPMOVSXBD    24(R10), Y8
+	VPMOVSXBD    24(R12), Y8
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y8, Y7, Y7
 	VBROADCASTSS (R8), Y8
@@ -6601,13 +7287,13 @@ unit2:
 	VADDPS       32(AX)(CX*1), Y5, Y5
 	VMOVUPS      Y4, (AX)(CX*1)
 	VMOVUPS      Y5, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (R8)(R11*4), R8
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R8)(R13*4), R8
 	ADDQ         $+32, DX
-	ADDQ         $+416, R10
-	SUBQ         $+32, R12
+	ADDQ         $+416, R12
+	SUBQ         $+32, R14
 	JNZ          unit2
-	MOVQ         R10, SI
+	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
 
@@ -6615,7 +7301,7 @@ unit2:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+2, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+8, 24(SP)
@@ -6623,10 +7309,10 @@ unit2:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC1
 	VXORPS  Y2, Y2, Y2
 	VMOVUPS Y2, (AX)
@@ -6641,25 +7327,52 @@ fromC1:
 	MOVQ 24(SP), SI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
 
 block1:
+	TESTQ      R8, R8
+	JZ         begun1
+	PREFETCHT1 (DX)(R8*1)
+	PREFETCHT0 (DX)(R9*1)
+
+begun1:
 	// a block has some of the k elements
-	LEAQ    32(DX), R8
-	MOVQ    $0x00000100, R9
-	MOVQ    BX, R10
-	CMPQ    BX, R9
-	CMOVQGT R9, R10
-	SUBQ    R10, BX
+	LEAQ    32(DX), R10
+	MOVQ    $0x00000100, R11
+	MOVQ    BX, R12
+	CMPQ    BX, R11
+	CMOVQGT R11, R12
+	SUBQ    R12, BX
 
 unit1:
+	TESTQ      R8, R8
+	JZ         groups1
+	PREFETCHT1 (R10)(R8*1)
+	PREFETCHT0 (R10)(R9*1)
+	PREFETCHT1 64(R10)(R8*1)
+	PREFETCHT0 64(R10)(R9*1)
+	PREFETCHT1 128(R10)(R8*1)
+	PREFETCHT0 128(R10)(R9*1)
+	PREFETCHT1 192(R10)(R8*1)
+	PREFETCHT0 192(R10)(R9*1)
+	PREFETCHT1 256(R10)(R8*1)
+	PREFETCHT0 256(R10)(R9*1)
+	PREFETCHT1 320(R10)(R8*1)
+	PREFETCHT0 320(R10)(R9*1)
+	PREFETCHT1 384(R10)(R8*1)
+	PREFETCHT0 384(R10)(R9*1)
+
+groups1:
 	VPBROADCASTD (SI)(DI*1), Y2
 	VPSRAD       $0x02, Y2, Y2
 	VPBROADCASTD (SI)(DI*1), Y3
 	VPSRAD       $0x02, Y3, Y3
-	VMOVUPS      32(R8), Y4
-	VMOVUPS      64(R8), Y5
-	VMOVUPS      160(R8), Y6
-	VMOVUPS      192(R8), Y7
+	VMOVUPS      32(R10), Y4
+	VMOVUPS      64(R10), Y5
+	VMOVUPS      160(R10), Y6
+	VMOVUPS      192(R10), Y7
 	VPAND        Y0, Y4, Y4
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        Y1, Y6, Y6
@@ -6671,10 +7384,10 @@ unit1:
 	VPBROADCASTD (CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      96(R8), Y4
-	VMOVUPS      128(R8), Y5
-	VMOVUPS      160(R8), Y6
-	VMOVUPS      192(R8), Y7
+	VMOVUPS      96(R10), Y4
+	VMOVUPS      128(R10), Y5
+	VMOVUPS      160(R10), Y6
+	VMOVUPS      192(R10), Y7
 	VPAND        Y0, Y4, Y4
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        Y1, Y6, Y6
@@ -6686,10 +7399,10 @@ unit1:
 	VPBROADCASTD 4(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      32(R8), Y4
-	VMOVUPS      64(R8), Y5
-	VMOVUPS      160(R8), Y6
-	VMOVUPS      192(R8), Y7
+	VMOVUPS      32(R10), Y4
+	VMOVUPS      64(R10), Y5
+	VMOVUPS      160(R10), Y6
+	VMOVUPS      192(R10), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPAND        Y1, Y6, Y6
@@ -6701,10 +7414,10 @@ unit1:
 	VPBROADCASTD 8(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      96(R8), Y4
-	VMOVUPS      128(R8), Y5
-	VMOVUPS      160(R8), Y6
-	VMOVUPS      192(R8), Y7
+	VMOVUPS      96(R10), Y4
+	VMOVUPS      128(R10), Y5
+	VMOVUPS      160(R10), Y6
+	VMOVUPS      192(R10), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x02, Y6, Y6
@@ -6719,11 +7432,11 @@ unit1:
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
 	VCVTPH2PS    (DX), Y4
-	VPMOVSXBD    (R8), Y5
+	VPMOVSXBD    (R10), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
 	VCVTPH2PS    16(DX), Y5
-	VPMOVSXBD    8(R8), Y6
+	VPMOVSXBD    8(R10), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
 	VBROADCASTSS (SI), Y6
@@ -6737,16 +7450,16 @@ unit1:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R9
-	LEAQ         (SI)(R9*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (SI)(R11*4), SI
 	VPBROADCASTD (SI)(DI*1), Y2
 	VPSRAD       $0x02, Y2, Y2
 	VPBROADCASTD (SI)(DI*1), Y3
 	VPSRAD       $0x02, Y3, Y3
-	VMOVUPS      224(R8), Y4
-	VMOVUPS      256(R8), Y5
-	VMOVUPS      352(R8), Y6
-	VMOVUPS      384(R8), Y7
+	VMOVUPS      224(R10), Y4
+	VMOVUPS      256(R10), Y5
+	VMOVUPS      352(R10), Y6
+	VMOVUPS      384(R10), Y7
 	VPAND        Y0, Y4, Y4
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        Y1, Y6, Y6
@@ -6758,10 +7471,10 @@ unit1:
 	VPBROADCASTD 16(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      288(R8), Y4
-	VMOVUPS      320(R8), Y5
-	VMOVUPS      352(R8), Y6
-	VMOVUPS      384(R8), Y7
+	VMOVUPS      288(R10), Y4
+	VMOVUPS      320(R10), Y5
+	VMOVUPS      352(R10), Y6
+	VMOVUPS      384(R10), Y7
 	VPAND        Y0, Y4, Y4
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        Y1, Y6, Y6
@@ -6773,10 +7486,10 @@ unit1:
 	VPBROADCASTD 20(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      224(R8), Y4
-	VMOVUPS      256(R8), Y5
-	VMOVUPS      352(R8), Y6
-	VMOVUPS      384(R8), Y7
+	VMOVUPS      224(R10), Y4
+	VMOVUPS      256(R10), Y5
+	VMOVUPS      352(R10), Y6
+	VMOVUPS      384(R10), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPAND        Y1, Y6, Y6
@@ -6788,10 +7501,10 @@ unit1:
 	VPBROADCASTD 24(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      288(R8), Y4
-	VMOVUPS      320(R8), Y5
-	VMOVUPS      352(R8), Y6
-	VMOVUPS      384(R8), Y7
+	VMOVUPS      288(R10), Y4
+	VMOVUPS      320(R10), Y5
+	VMOVUPS      352(R10), Y6
+	VMOVUPS      384(R10), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x02, Y6, Y6
@@ -6806,11 +7519,11 @@ unit1:
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
 	VCVTPH2PS    (DX), Y4
-	VPMOVSXBD    16(R8), Y5
+	VPMOVSXBD    16(R10), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
 	VCVTPH2PS    16(DX), Y5
-	VPMOVSXBD    24(R8), Y6
+	VPMOVSXBD    24(R10), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
 	VBROADCASTSS (SI), Y6
@@ -6824,13 +7537,13 @@ unit1:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R9
-	LEAQ         (SI)(R9*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (SI)(R11*4), SI
 	ADDQ         $+32, CX
-	ADDQ         $+416, R8
-	SUBQ         $+32, R10
+	ADDQ         $+416, R10
+	SUBQ         $+32, R12
 	JNZ          unit1
-	MOVQ         R8, DX
+	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
 
@@ -6838,7 +7551,7 @@ unit1:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+1, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+4, 24(SP)
@@ -6859,16 +7572,16 @@ DATA f32x8_30303030<>+24(SB)/4, $0x30303030
 DATA f32x8_30303030<>+28(SB)/4, $0x30303030
 GLOBL f32x8_30303030<>(SB), RODATA|NOPTR, $32
 
-// func blocks6KAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
-// Requires: AVX, AVX2, CMOV, F16C
-TEXT ·blocks6KAVX2F16C(SB), NOSPLIT, $32-176
+// func blocks6KAVX2F16C(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, CMOV, F16C, MMX+
+TEXT ·blocks6KAVX2F16C(SB), NOSPLIT, $32-184
 	VMOVUPS f32x8_0f0f0f0f<>+0(SB), Y0
 	VMOVUPS f32x8_30303030<>+0(SB), Y1
 	MOVQ    m+0(FP), AX
 	MOVQ    AX, (SP)
 	MOVQ    a_base+24(FP), AX
 	MOVQ    AX, 8(SP)
-	MOVQ    c_base+144(FP), AX
+	MOVQ    c_base+152(FP), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    scale_base+56(FP), AX
 	MOVQ    AX, 24(SP)
@@ -6890,10 +7603,10 @@ pick:
 	JEQ  tile1
 
 tile2:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC2
 	VXORPS  Y2, Y2, Y2
 	VMOVUPS Y2, (AX)
@@ -6910,21 +7623,48 @@ fromC2:
 	MOVQ 24(SP), R8
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ ahead+136(FP), R10
+	MOVQ R10, R11
+	SHRQ $0x02, R11
 
 block2:
+	TESTQ      R10, R10
+	JZ         begun2
+	PREFETCHT1 (SI)(R10*1)
+	PREFETCHT0 (SI)(R11*1)
+
+begun2:
 	// a block has some of the k elements
-	LEAQ    32(SI), R10
-	MOVQ    $0x00000100, R11
-	MOVQ    DI, R12
-	CMPQ    DI, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, DI
+	LEAQ    32(SI), R12
+	MOVQ    $0x00000100, R13
+	MOVQ    DI, R14
+	CMPQ    DI, R13
+	CMOVQGT R13, R14
+	SUBQ    R14, DI
 
 unit2:
-	VMOVUPS      32(R10), Y2
-	VMOVUPS      64(R10), Y3
-	VMOVUPS      160(R10), Y4
-	VMOVUPS      192(R10), Y5
+	TESTQ      R10, R10
+	JZ         groups2
+	PREFETCHT1 (R12)(R10*1)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT1 64(R12)(R10*1)
+	PREFETCHT0 64(R12)(R11*1)
+	PREFETCHT1 128(R12)(R10*1)
+	PREFETCHT0 128(R12)(R11*1)
+	PREFETCHT1 192(R12)(R10*1)
+	PREFETCHT0 192(R12)(R11*1)
+	PREFETCHT1 256(R12)(R10*1)
+	PREFETCHT0 256(R12)(R11*1)
+	PREFETCHT1 320(R12)(R10*1)
+	PREFETCHT0 320(R12)(R11*1)
+	PREFETCHT1 384(R12)(R10*1)
+	PREFETCHT0 384(R12)(R11*1)
+
+groups2:
+	VMOVUPS      32(R12), Y2
+	VMOVUPS      64(R12), Y3
+	VMOVUPS      160(R12), Y4
+	VMOVUPS      192(R12), Y5
 	VPAND        Y0, Y2, Y2
 	VPSLLD       $0x04, Y4, Y4
 	VPAND        Y1, Y4, Y4
@@ -6939,10 +7679,10 @@ unit2:
 	VPBROADCASTD (DX)(BX*1), Y6
 	VPMADDUBSW   Y6, Y2, Y2
 	VPMADDUBSW   Y6, Y3, Y3
-	VMOVUPS      96(R10), Y6
-	VMOVUPS      128(R10), Y7
-	VMOVUPS      160(R10), Y8
-	VMOVUPS      192(R10), Y9
+	VMOVUPS      96(R12), Y6
+	VMOVUPS      128(R12), Y7
+	VMOVUPS      160(R12), Y8
+	VMOVUPS      192(R12), Y9
 	VPAND        Y0, Y6, Y6
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        Y1, Y8, Y8
@@ -6966,10 +7706,10 @@ unit2:
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y2, Y2
 	VPMADDWD     Y6, Y3, Y3
-	VMOVUPS      32(R10), Y6
-	VMOVUPS      64(R10), Y7
-	VMOVUPS      160(R10), Y8
-	VMOVUPS      192(R10), Y9
+	VMOVUPS      32(R12), Y6
+	VMOVUPS      64(R12), Y7
+	VMOVUPS      160(R12), Y8
+	VMOVUPS      192(R12), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPAND        Y1, Y8, Y8
@@ -6984,10 +7724,10 @@ unit2:
 	VPBROADCASTD 8(DX)(BX*1), Y10
 	VPMADDUBSW   Y10, Y6, Y6
 	VPMADDUBSW   Y10, Y7, Y7
-	VMOVUPS      96(R10), Y10
-	VMOVUPS      128(R10), Y11
-	VMOVUPS      160(R10), Y12
-	VMOVUPS      192(R10), Y13
+	VMOVUPS      96(R12), Y10
+	VMOVUPS      128(R12), Y11
+	VMOVUPS      160(R12), Y12
+	VMOVUPS      192(R12), Y13
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
 	VPSRLD       $0x02, Y12, Y12
@@ -7026,11 +7766,11 @@ unit2:
 	VPADDD       Y6, Y2, Y2
 	VPADDD       Y6, Y3, Y3
 	VCVTPH2PS    (SI), Y6
-	VPMOVSXBD    (R10), Y7
+	VPMOVSXBD    (R12), Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y7, Y6, Y6
 	VCVTPH2PS    16(SI), Y7
-	VPMOVSXBD    8(R10), Y8
+	VPMOVSXBD    8(R12), Y8
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y8, Y7, Y7
 	VBROADCASTSS (R8), Y8
@@ -7055,12 +7795,12 @@ unit2:
 	VADDPS       32(AX)(CX*1), Y3, Y3
 	VMOVUPS      Y2, (AX)(CX*1)
 	VMOVUPS      Y3, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (R8)(R11*4), R8
-	VMOVUPS      224(R10), Y2
-	VMOVUPS      256(R10), Y3
-	VMOVUPS      352(R10), Y4
-	VMOVUPS      384(R10), Y5
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R8)(R13*4), R8
+	VMOVUPS      224(R12), Y2
+	VMOVUPS      256(R12), Y3
+	VMOVUPS      352(R12), Y4
+	VMOVUPS      384(R12), Y5
 	VPAND        Y0, Y2, Y2
 	VPSLLD       $0x04, Y4, Y4
 	VPAND        Y1, Y4, Y4
@@ -7075,10 +7815,10 @@ unit2:
 	VPBROADCASTD 16(DX)(BX*1), Y6
 	VPMADDUBSW   Y6, Y2, Y2
 	VPMADDUBSW   Y6, Y3, Y3
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
-	VMOVUPS      352(R10), Y8
-	VMOVUPS      384(R10), Y9
+	VMOVUPS      288(R12), Y6
+	VMOVUPS      320(R12), Y7
+	VMOVUPS      352(R12), Y8
+	VMOVUPS      384(R12), Y9
 	VPAND        Y0, Y6, Y6
 	VPSLLD       $0x02, Y8, Y8
 	VPAND        Y1, Y8, Y8
@@ -7102,10 +7842,10 @@ unit2:
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y2, Y2
 	VPMADDWD     Y6, Y3, Y3
-	VMOVUPS      224(R10), Y6
-	VMOVUPS      256(R10), Y7
-	VMOVUPS      352(R10), Y8
-	VMOVUPS      384(R10), Y9
+	VMOVUPS      224(R12), Y6
+	VMOVUPS      256(R12), Y7
+	VMOVUPS      352(R12), Y8
+	VMOVUPS      384(R12), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPAND        Y1, Y8, Y8
@@ -7120,10 +7860,10 @@ unit2:
 	VPBROADCASTD 24(DX)(BX*1), Y10
 	VPMADDUBSW   Y10, Y6, Y6
 	VPMADDUBSW   Y10, Y7, Y7
-	VMOVUPS      288(R10), Y10
-	VMOVUPS      320(R10), Y11
-	VMOVUPS      352(R10), Y12
-	VMOVUPS      384(R10), Y13
+	VMOVUPS      288(R12), Y10
+	VMOVUPS      320(R12), Y11
+	VMOVUPS      352(R12), Y12
+	VMOVUPS      384(R12), Y13
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
 	VPSRLD       $0x02, Y12, Y12
@@ -7162,11 +7902,11 @@ unit2:
 	VPADDD       Y6, Y2, Y2
 	VPADDD       Y6, Y3, Y3
 	VCVTPH2PS    (SI), Y6
-	VPMOVSXBD    16(R10), Y7
+	VPMOVSXBD    16(R12), Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y7, Y6, Y6
 	VCVTPH2PS    16(SI), Y7
-	VPMOVSXBD    24(R10), Y8
+	VPMOVSXBD    24(R12), Y8
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y8, Y7, Y7
 	VBROADCASTSS (R8), Y8
@@ -7191,13 +7931,13 @@ unit2:
 	VADDPS       32(AX)(CX*1), Y3, Y3
 	VMOVUPS      Y2, (AX)(CX*1)
 	VMOVUPS      Y3, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (R8)(R11*4), R8
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (R8)(R13*4), R8
 	ADDQ         $+32, DX
-	ADDQ         $+416, R10
-	SUBQ         $+32, R12
+	ADDQ         $+416, R12
+	SUBQ         $+32, R14
 	JNZ          unit2
-	MOVQ         R10, SI
+	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
 
@@ -7205,7 +7945,7 @@ unit2:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+2, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+8, 24(SP)
@@ -7213,10 +7953,10 @@ unit2:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+168(FP), CX
+	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	CMPQ    add+136(FP), $+0
+	CMPQ    add+144(FP), $+0
 	JNE     fromC1
 	VXORPS  Y2, Y2, Y2
 	VMOVUPS Y2, (AX)
@@ -7231,21 +7971,48 @@ fromC1:
 	MOVQ 24(SP), SI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
 
 block1:
+	TESTQ      R8, R8
+	JZ         begun1
+	PREFETCHT1 (DX)(R8*1)
+	PREFETCHT0 (DX)(R9*1)
+
+begun1:
 	// a block has some of the k elements
-	LEAQ    32(DX), R8
-	MOVQ    $0x00000100, R9
-	MOVQ    BX, R10
-	CMPQ    BX, R9
-	CMOVQGT R9, R10
-	SUBQ    R10, BX
+	LEAQ    32(DX), R10
+	MOVQ    $0x00000100, R11
+	MOVQ    BX, R12
+	CMPQ    BX, R11
+	CMOVQGT R11, R12
+	SUBQ    R12, BX
 
 unit1:
-	VMOVUPS      32(R8), Y2
-	VMOVUPS      64(R8), Y3
-	VMOVUPS      160(R8), Y4
-	VMOVUPS      192(R8), Y5
+	TESTQ      R8, R8
+	JZ         groups1
+	PREFETCHT1 (R10)(R8*1)
+	PREFETCHT0 (R10)(R9*1)
+	PREFETCHT1 64(R10)(R8*1)
+	PREFETCHT0 64(R10)(R9*1)
+	PREFETCHT1 128(R10)(R8*1)
+	PREFETCHT0 128(R10)(R9*1)
+	PREFETCHT1 192(R10)(R8*1)
+	PREFETCHT0 192(R10)(R9*1)
+	PREFETCHT1 256(R10)(R8*1)
+	PREFETCHT0 256(R10)(R9*1)
+	PREFETCHT1 320(R10)(R8*1)
+	PREFETCHT0 320(R10)(R9*1)
+	PREFETCHT1 384(R10)(R8*1)
+	PREFETCHT0 384(R10)(R9*1)
+
+groups1:
+	VMOVUPS      32(R10), Y2
+	VMOVUPS      64(R10), Y3
+	VMOVUPS      160(R10), Y4
+	VMOVUPS      192(R10), Y5
 	VPAND        Y0, Y2, Y2
 	VPSLLD       $0x04, Y4, Y4
 	VPAND        Y1, Y4, Y4
@@ -7257,10 +8024,10 @@ unit1:
 	VPBROADCASTD (CX), Y4
 	VPMADDUBSW   Y4, Y2, Y2
 	VPMADDUBSW   Y4, Y3, Y3
-	VMOVUPS      96(R8), Y4
-	VMOVUPS      128(R8), Y5
-	VMOVUPS      160(R8), Y6
-	VMOVUPS      192(R8), Y7
+	VMOVUPS      96(R10), Y4
+	VMOVUPS      128(R10), Y5
+	VMOVUPS      160(R10), Y6
+	VMOVUPS      192(R10), Y7
 	VPAND        Y0, Y4, Y4
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        Y1, Y6, Y6
@@ -7277,10 +8044,10 @@ unit1:
 	VMOVUPS      f32x8_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
-	VMOVUPS      32(R8), Y4
-	VMOVUPS      64(R8), Y5
-	VMOVUPS      160(R8), Y6
-	VMOVUPS      192(R8), Y7
+	VMOVUPS      32(R10), Y4
+	VMOVUPS      64(R10), Y5
+	VMOVUPS      160(R10), Y6
+	VMOVUPS      192(R10), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPAND        Y1, Y6, Y6
@@ -7292,10 +8059,10 @@ unit1:
 	VPBROADCASTD 8(CX), Y6
 	VPMADDUBSW   Y6, Y4, Y4
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVUPS      96(R8), Y6
-	VMOVUPS      128(R8), Y7
-	VMOVUPS      160(R8), Y8
-	VMOVUPS      192(R8), Y9
+	VMOVUPS      96(R10), Y6
+	VMOVUPS      128(R10), Y7
+	VMOVUPS      160(R10), Y8
+	VMOVUPS      192(R10), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x02, Y8, Y8
@@ -7321,11 +8088,11 @@ unit1:
 	VPADDD       Y4, Y2, Y2
 	VPADDD       Y4, Y3, Y3
 	VCVTPH2PS    (DX), Y4
-	VPMOVSXBD    (R8), Y5
+	VPMOVSXBD    (R10), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
 	VCVTPH2PS    16(DX), Y5
-	VPMOVSXBD    8(R8), Y6
+	VPMOVSXBD    8(R10), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
 	VBROADCASTSS (SI), Y6
@@ -7339,12 +8106,12 @@ unit1:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R9
-	LEAQ         (SI)(R9*4), SI
-	VMOVUPS      224(R8), Y2
-	VMOVUPS      256(R8), Y3
-	VMOVUPS      352(R8), Y4
-	VMOVUPS      384(R8), Y5
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (SI)(R11*4), SI
+	VMOVUPS      224(R10), Y2
+	VMOVUPS      256(R10), Y3
+	VMOVUPS      352(R10), Y4
+	VMOVUPS      384(R10), Y5
 	VPAND        Y0, Y2, Y2
 	VPSLLD       $0x04, Y4, Y4
 	VPAND        Y1, Y4, Y4
@@ -7356,10 +8123,10 @@ unit1:
 	VPBROADCASTD 16(CX), Y4
 	VPMADDUBSW   Y4, Y2, Y2
 	VPMADDUBSW   Y4, Y3, Y3
-	VMOVUPS      288(R8), Y4
-	VMOVUPS      320(R8), Y5
-	VMOVUPS      352(R8), Y6
-	VMOVUPS      384(R8), Y7
+	VMOVUPS      288(R10), Y4
+	VMOVUPS      320(R10), Y5
+	VMOVUPS      352(R10), Y6
+	VMOVUPS      384(R10), Y7
 	VPAND        Y0, Y4, Y4
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        Y1, Y6, Y6
@@ -7376,10 +8143,10 @@ unit1:
 	VMOVUPS      f32x8_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
-	VMOVUPS      224(R8), Y4
-	VMOVUPS      256(R8), Y5
-	VMOVUPS      352(R8), Y6
-	VMOVUPS      384(R8), Y7
+	VMOVUPS      224(R10), Y4
+	VMOVUPS      256(R10), Y5
+	VMOVUPS      352(R10), Y6
+	VMOVUPS      384(R10), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPAND        Y1, Y6, Y6
@@ -7391,10 +8158,10 @@ unit1:
 	VPBROADCASTD 24(CX), Y6
 	VPMADDUBSW   Y6, Y4, Y4
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVUPS      288(R8), Y6
-	VMOVUPS      320(R8), Y7
-	VMOVUPS      352(R8), Y8
-	VMOVUPS      384(R8), Y9
+	VMOVUPS      288(R10), Y6
+	VMOVUPS      320(R10), Y7
+	VMOVUPS      352(R10), Y8
+	VMOVUPS      384(R10), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x02, Y8, Y8
@@ -7420,11 +8187,11 @@ unit1:
 	VPADDD       Y4, Y2, Y2
 	VPADDD       Y4, Y3, Y3
 	VCVTPH2PS    (DX), Y4
-	VPMOVSXBD    16(R8), Y5
+	VPMOVSXBD    16(R10), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
 	VCVTPH2PS    16(DX), Y5
-	VPMOVSXBD    24(R8), Y6
+	VPMOVSXBD    24(R10), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
 	VBROADCASTSS (SI), Y6
@@ -7438,13 +8205,13 @@ unit1:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R9
-	LEAQ         (SI)(R9*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (SI)(R11*4), SI
 	ADDQ         $+32, CX
-	ADDQ         $+416, R8
-	SUBQ         $+32, R10
+	ADDQ         $+416, R10
+	SUBQ         $+32, R12
 	JNZ          unit1
-	MOVQ         R8, DX
+	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
 
@@ -7452,7 +8219,7 @@ unit1:
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+1, AX, AX
 	ADDQ   AX, 8(SP)
-	MOVQ   ldc+168(FP), AX
+	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 16(SP)
 	ADDQ   $+4, 24(SP)

@@ -89,18 +89,18 @@ func (l *BlockLayout) multiply(m, k, nr int, a []int8, lda int, scale []float32,
 	}
 }
 
-func blocks8Generic(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+func blocks8Generic(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
 	Blocks8Layout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
 }
 
-func blocks4Generic(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+func blocks4Generic(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
 	Blocks4Layout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
 }
 
-func blocks4KGeneric(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+func blocks4KGeneric(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
 	Blocks4KLayout.multiply(m, k, nr, a, lda, scale, nil, offset, ldscale, b, add, c, ldc)
 }
 
-func blocks6KGeneric(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+func blocks6KGeneric(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
 	Blocks6KLayout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
 }

@@ -4,15 +4,15 @@
 
 #include "textflag.h"
 
-// func blocks8NEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
-TEXT ·blocks8NEONDotProd(SB), NOSPLIT, $0-176
-	MOVD c_base+144(FP), R10
+// func blocks8NEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks8NEONDotProd(SB), NOSPLIT, $0-184
+	MOVD c_base+152(FP), R10
 	MOVD lda+48(FP), R11
-	MOVD ldc+168(FP), R12
+	MOVD ldc+176(FP), R12
 	MOVD ldscale+104(FP), R13
 	LSL  $2, R12, R12
 	LSL  $2, R13, R13
-	MOVD add+136(FP), R14
+	MOVD add+144(FP), R14
 	MOVD m+0(FP), R15
 	MOVD a_base+24(FP), R9
 	MOVD scale_base+56(FP), R20
@@ -1235,15 +1235,15 @@ done_0:
 	ADD $64, R10, R10
 	RET
 
-// func blocks8NEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
-TEXT ·blocks8NEON(SB), NOSPLIT, $0-176
-	MOVD c_base+144(FP), R9
+// func blocks8NEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks8NEON(SB), NOSPLIT, $0-184
+	MOVD c_base+152(FP), R9
 	MOVD lda+48(FP), R10
-	MOVD ldc+168(FP), R11
+	MOVD ldc+176(FP), R11
 	MOVD ldscale+104(FP), R12
 	LSL  $2, R11, R11
 	LSL  $2, R12, R12
-	MOVD add+136(FP), R13
+	MOVD add+144(FP), R13
 	MOVD m+0(FP), R14
 	MOVD a_base+24(FP), R15
 	MOVD scale_base+56(FP), R20
@@ -2140,15 +2140,15 @@ done_8:
 	ADD $32, R9, R9
 	RET
 
-// func blocks4NEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
-TEXT ·blocks4NEONDotProd(SB), NOSPLIT, $0-176
-	MOVD c_base+144(FP), R10
+// func blocks4NEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks4NEONDotProd(SB), NOSPLIT, $0-184
+	MOVD c_base+152(FP), R10
 	MOVD lda+48(FP), R11
-	MOVD ldc+168(FP), R12
+	MOVD ldc+176(FP), R12
 	MOVD ldscale+104(FP), R13
 	LSL  $2, R12, R12
 	LSL  $2, R13, R13
-	MOVD add+136(FP), R14
+	MOVD add+144(FP), R14
 	MOVD m+0(FP), R15
 	MOVD a_base+24(FP), R9
 	MOVD scale_base+56(FP), R20
@@ -3377,15 +3377,15 @@ done_0:
 	ADD $64, R10, R10
 	RET
 
-// func blocks4NEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
-TEXT ·blocks4NEON(SB), NOSPLIT, $0-176
-	MOVD c_base+144(FP), R9
+// func blocks4NEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks4NEON(SB), NOSPLIT, $0-184
+	MOVD c_base+152(FP), R9
 	MOVD lda+48(FP), R10
-	MOVD ldc+168(FP), R11
+	MOVD ldc+176(FP), R11
 	MOVD ldscale+104(FP), R12
 	LSL  $2, R11, R11
 	LSL  $2, R12, R12
-	MOVD add+136(FP), R13
+	MOVD add+144(FP), R13
 	MOVD m+0(FP), R14
 	MOVD a_base+24(FP), R15
 	MOVD scale_base+56(FP), R20
@@ -4280,15 +4280,15 @@ done_8:
 	ADD $32, R9, R9
 	RET
 
-// func blocks4KNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
-TEXT ·blocks4KNEONDotProd(SB), NOSPLIT, $0-176
-	MOVD c_base+144(FP), R10
+// func blocks4KNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks4KNEONDotProd(SB), NOSPLIT, $0-184
+	MOVD c_base+152(FP), R10
 	MOVD lda+48(FP), R11
-	MOVD ldc+168(FP), R12
+	MOVD ldc+176(FP), R12
 	MOVD ldscale+104(FP), R13
 	LSL  $2, R12, R12
 	LSL  $2, R13, R13
-	MOVD add+136(FP), R14
+	MOVD add+144(FP), R14
 	MOVD m+0(FP), R15
 	MOVD a_base+24(FP), R9
 	MOVD scale_base+56(FP), R20
@@ -5825,15 +5825,15 @@ done_0:
 	ADD $64, R10, R10
 	RET
 
-// func blocks4KNEON(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
-TEXT ·blocks4KNEON(SB), NOSPLIT, $0-176
-	MOVD c_base+144(FP), R9
+// func blocks4KNEON(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks4KNEON(SB), NOSPLIT, $0-184
+	MOVD c_base+152(FP), R9
 	MOVD lda+48(FP), R10
-	MOVD ldc+168(FP), R11
+	MOVD ldc+176(FP), R11
 	MOVD ldscale+104(FP), R12
 	LSL  $2, R11, R11
 	LSL  $2, R12, R12
-	MOVD add+136(FP), R13
+	MOVD add+144(FP), R13
 	MOVD m+0(FP), R14
 	MOVD a_base+24(FP), R15
 	MOVD scale_base+56(FP), R20
@@ -6872,15 +6872,15 @@ done_8:
 	ADD $32, R9, R9
 	RET
 
-// func blocks6KNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
-TEXT ·blocks6KNEONDotProd(SB), NOSPLIT, $0-176
-	MOVD c_base+144(FP), R8
+// func blocks6KNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks6KNEONDotProd(SB), NOSPLIT, $0-184
+	MOVD c_base+152(FP), R8
 	MOVD lda+48(FP), R9
-	MOVD ldc+168(FP), R10
+	MOVD ldc+176(FP), R10
 	MOVD ldscale+104(FP), R11
 	LSL  $2, R10, R10
 	LSL  $2, R11, R11
-	MOVD add+136(FP), R12
+	MOVD add+144(FP), R12
 	MOVD m+0(FP), R13
 	MOVD a_base+24(FP), R7
 	MOVD scale_base+56(FP), R15
@@ -9241,15 +9241,15 @@ done_0:
 	ADD $64, R8, R8
 	RET
 
-// func blocks6KNEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
-TEXT ·blocks6KNEON(SB), NOSPLIT, $0-176
-	MOVD c_base+144(FP), R9
+// func blocks6KNEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks6KNEON(SB), NOSPLIT, $0-184
+	MOVD c_base+152(FP), R9
 	MOVD lda+48(FP), R10
-	MOVD ldc+168(FP), R11
+	MOVD ldc+176(FP), R11
 	MOVD ldscale+104(FP), R12
 	LSL  $2, R11, R11
 	LSL  $2, R12, R12
-	MOVD add+136(FP), R13
+	MOVD add+144(FP), R13
 	MOVD m+0(FP), R14
 	MOVD a_base+24(FP), R15
 	MOVD scale_base+56(FP), R20

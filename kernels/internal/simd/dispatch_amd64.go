@@ -93,7 +93,7 @@ func GemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []floa
 }
 
 // GemvPanels runs the implementation of gemvPanels for the tier.
-func GemvPanels(isa ISA, c, a, b []float32, nr int) {
+func GemvPanels(isa ISA, c, a, b []float32, nr, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
@@ -101,16 +101,16 @@ func GemvPanels(isa ISA, c, a, b []float32, nr int) {
 	}
 	switch chosen[KernelGemvPanels][isa&isaMask] {
 	case 0:
-		gemvPanelsAVX512(c, a, b, nr)
+		gemvPanelsAVX512(c, a, b, nr, ahead)
 	case 1:
-		gemvPanelsAVX2(c, a, b, nr)
+		gemvPanelsAVX2(c, a, b, nr, ahead)
 	default:
-		gemvPanelsGeneric(c, a, b, nr)
+		gemvPanelsGeneric(c, a, b, nr, ahead)
 	}
 }
 
 // GemvPanelsFloat16 runs the implementation of gemvPanelsFloat16 for the tier.
-func GemvPanelsFloat16(isa ISA, c, a []float32, b []uint16, nr int) {
+func GemvPanelsFloat16(isa ISA, c, a []float32, b []uint16, nr, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
@@ -118,16 +118,16 @@ func GemvPanelsFloat16(isa ISA, c, a []float32, b []uint16, nr int) {
 	}
 	switch chosen[KernelGemvPanelsFloat16][isa&isaMask] {
 	case 0:
-		gemvPanelsFloat16AVX512(c, a, b, nr)
+		gemvPanelsFloat16AVX512(c, a, b, nr, ahead)
 	case 1:
-		gemvPanelsFloat16AVX2F16C(c, a, b, nr)
+		gemvPanelsFloat16AVX2F16C(c, a, b, nr, ahead)
 	default:
-		gemvPanelsFloat16Generic(c, a, b, nr)
+		gemvPanelsFloat16Generic(c, a, b, nr, ahead)
 	}
 }
 
 // GemvPanelsBFloat16 runs the implementation of gemvPanelsBFloat16 for the tier.
-func GemvPanelsBFloat16(isa ISA, c, a []float32, b []uint16, nr int) {
+func GemvPanelsBFloat16(isa ISA, c, a []float32, b []uint16, nr, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
 		raceRead(a)
@@ -135,11 +135,11 @@ func GemvPanelsBFloat16(isa ISA, c, a []float32, b []uint16, nr int) {
 	}
 	switch chosen[KernelGemvPanelsBFloat16][isa&isaMask] {
 	case 0:
-		gemvPanelsBFloat16AVX512(c, a, b, nr)
+		gemvPanelsBFloat16AVX512(c, a, b, nr, ahead)
 	case 1:
-		gemvPanelsBFloat16AVX2(c, a, b, nr)
+		gemvPanelsBFloat16AVX2(c, a, b, nr, ahead)
 	default:
-		gemvPanelsBFloat16Generic(c, a, b, nr)
+		gemvPanelsBFloat16Generic(c, a, b, nr, ahead)
 	}
 }
 
@@ -993,7 +993,7 @@ func Int8Dots(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, 
 }
 
 // Blocks8 runs the implementation of blocks8 for the tier.
-func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(scale, k/32, m, ldscale)
@@ -1003,20 +1003,20 @@ func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []
 	}
 	switch chosen[KernelBlocks8][isa&isaMask] {
 	case 0:
-		blocks8AVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks8AVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	case 1:
-		blocks8AVX512(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks8AVX512(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	case 2:
-		blocks8AVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks8AVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	case 3:
-		blocks8AVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks8AVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	default:
-		blocks8Generic(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks8Generic(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	}
 }
 
 // Blocks4 runs the implementation of blocks4 for the tier.
-func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(scale, k/32, m, ldscale)
@@ -1026,20 +1026,20 @@ func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []
 	}
 	switch chosen[KernelBlocks4][isa&isaMask] {
 	case 0:
-		blocks4AVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks4AVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	case 1:
-		blocks4AVX512(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks4AVX512(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	case 2:
-		blocks4AVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks4AVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	case 3:
-		blocks4AVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks4AVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	default:
-		blocks4Generic(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks4Generic(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	}
 }
 
 // Blocks4K runs the implementation of blocks4K for the tier.
-func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(scale, k/32, m, ldscale)
@@ -1049,20 +1049,20 @@ func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32,
 	}
 	switch chosen[KernelBlocks4K][isa&isaMask] {
 	case 0:
-		blocks4KAVX512VNNI(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
+		blocks4KAVX512VNNI(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
 	case 1:
-		blocks4KAVX512(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
+		blocks4KAVX512(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
 	case 2:
-		blocks4KAVX2VNNIF16C(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
+		blocks4KAVX2VNNIF16C(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
 	case 3:
-		blocks4KAVX2F16C(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
+		blocks4KAVX2F16C(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
 	default:
-		blocks4KGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
+		blocks4KGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
 	}
 }
 
 // Blocks6K runs the implementation of blocks6K for the tier.
-func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
+func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(scale, k/16, m, ldscale)
@@ -1072,14 +1072,14 @@ func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start [
 	}
 	switch chosen[KernelBlocks6K][isa&isaMask] {
 	case 0:
-		blocks6KAVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks6KAVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	case 1:
-		blocks6KAVX512(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks6KAVX512(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	case 2:
-		blocks6KAVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks6KAVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	case 3:
-		blocks6KAVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks6KAVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	default:
-		blocks6KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+		blocks6KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	}
 }

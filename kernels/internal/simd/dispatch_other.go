@@ -30,18 +30,18 @@ func GemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []floa
 }
 
 // GemvPanels runs the implementation of gemvPanels for the tier.
-func GemvPanels(isa ISA, c, a, b []float32, nr int) {
-	gemvPanelsGeneric(c, a, b, nr)
+func GemvPanels(isa ISA, c, a, b []float32, nr, ahead int) {
+	gemvPanelsGeneric(c, a, b, nr, ahead)
 }
 
 // GemvPanelsFloat16 runs the implementation of gemvPanelsFloat16 for the tier.
-func GemvPanelsFloat16(isa ISA, c, a []float32, b []uint16, nr int) {
-	gemvPanelsFloat16Generic(c, a, b, nr)
+func GemvPanelsFloat16(isa ISA, c, a []float32, b []uint16, nr, ahead int) {
+	gemvPanelsFloat16Generic(c, a, b, nr, ahead)
 }
 
 // GemvPanelsBFloat16 runs the implementation of gemvPanelsBFloat16 for the tier.
-func GemvPanelsBFloat16(isa ISA, c, a []float32, b []uint16, nr int) {
-	gemvPanelsBFloat16Generic(c, a, b, nr)
+func GemvPanelsBFloat16(isa ISA, c, a []float32, b []uint16, nr, ahead int) {
+	gemvPanelsBFloat16Generic(c, a, b, nr, ahead)
 }
 
 // GemvRows runs the implementation of gemvRows for the tier.
@@ -300,21 +300,21 @@ func Int8Dots(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, 
 }
 
 // Blocks8 runs the implementation of blocks8 for the tier.
-func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	blocks8Generic(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	blocks8Generic(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }
 
 // Blocks4 runs the implementation of blocks4 for the tier.
-func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	blocks4Generic(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	blocks4Generic(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }
 
 // Blocks4K runs the implementation of blocks4K for the tier.
-func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	blocks4KGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, add, c, ldc)
+func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	blocks4KGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
 }
 
 // Blocks6K runs the implementation of blocks6K for the tier.
-func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	blocks6KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, add, c, ldc)
+func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	blocks6KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }

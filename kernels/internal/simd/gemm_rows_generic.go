@@ -88,13 +88,13 @@ func finishRows(act activation, dst, x, bias, residual []float32, rows, cols, ld
 	}
 }
 
-func gemvPanelsGeneric(c, a, b []float32, nr int) {
+func gemvPanelsGeneric(c, a, b []float32, nr, _ int) {
 	for j := 0; j < len(c); j += nr {
 		gemmPanelGeneric(1, nr, len(a), 1, a, len(a), b[j*len(a):], nr, 0, 0, 0, 0, c[j:], nr)
 	}
 }
 
-func gemvPanelsFloat16Generic(c, a []float32, b []uint16, nr int) {
+func gemvPanelsFloat16Generic(c, a []float32, b []uint16, nr, _ int) {
 	for j := 0; j < len(c); j += nr {
 		var row, sums [64]float32
 		for p, x := range a {
@@ -105,7 +105,7 @@ func gemvPanelsFloat16Generic(c, a []float32, b []uint16, nr int) {
 	}
 }
 
-func gemvPanelsBFloat16Generic(c, a []float32, b []uint16, nr int) {
+func gemvPanelsBFloat16Generic(c, a []float32, b []uint16, nr, _ int) {
 	for j := 0; j < len(c); j += nr {
 		var row, sums [64]float32
 		for p, x := range a {

@@ -4,14 +4,15 @@
 
 #include "textflag.h"
 
-// func gemvPanelsAVX2(c []float32, a []float32, b []float32, nr int)
-// Requires: AVX, FMA3
-TEXT ·gemvPanelsAVX2(SB), NOSPLIT, $0-80
+// func gemvPanelsAVX2(c []float32, a []float32, b []float32, nr int, ahead int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·gemvPanelsAVX2(SB), NOSPLIT, $0-88
 	MOVQ c_base+0(FP), AX
 	MOVQ a_base+24(FP), CX
 	MOVQ b_base+48(FP), DX
 	MOVQ c_len+8(FP), BX
 	MOVQ a_len+32(FP), SI
+	MOVQ ahead+80(FP), DI
 	CMPQ BX, $+16
 	JLT  end2
 
@@ -24,55 +25,63 @@ loop1:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   CX, DI
-	MOVQ   SI, R8
-	CMPQ   R8, $+4
+	MOVQ   CX, R8
+	MOVQ   SI, R9
+	CMPQ   R9, $+4
 	JLT    end4
 
 loop3:
-	VBROADCASTSS (DI), Y8
+	TESTQ      DI, DI
+	JZ         end5
+	PREFETCHT1 (DX)(DI*1)
+	PREFETCHT1 64(DX)(DI*1)
+	PREFETCHT1 128(DX)(DI*1)
+	PREFETCHT1 192(DX)(DI*1)
+
+end5:
+	VBROADCASTSS (R8), Y8
 	VMOVUPS      (DX), Y9
 	VFMADD231PS  Y9, Y8, Y0
 	VMOVUPS      32(DX), Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VBROADCASTSS 4(DI), Y8
+	VBROADCASTSS 4(R8), Y8
 	VMOVUPS      64(DX), Y9
 	VFMADD231PS  Y9, Y8, Y2
 	VMOVUPS      96(DX), Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VBROADCASTSS 8(DI), Y8
+	VBROADCASTSS 8(R8), Y8
 	VMOVUPS      128(DX), Y9
 	VFMADD231PS  Y9, Y8, Y4
 	VMOVUPS      160(DX), Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VBROADCASTSS 12(DI), Y8
+	VBROADCASTSS 12(R8), Y8
 	VMOVUPS      192(DX), Y9
 	VFMADD231PS  Y9, Y8, Y6
 	VMOVUPS      224(DX), Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $+16, DI
+	ADDQ         $+16, R8
 	ADDQ         $+256, DX
-	SUBQ         $+4, R8
-	CMPQ         R8, $+4
+	SUBQ         $+4, R9
+	CMPQ         R9, $+4
 	JGE          loop3
 
 end4:
-	CMPQ R8, $+1
-	JLT  end6
+	CMPQ R9, $+1
+	JLT  end7
 
-loop5:
-	VBROADCASTSS (DI), Y8
+loop6:
+	VBROADCASTSS (R8), Y8
 	VMOVUPS      (DX), Y9
 	VFMADD231PS  Y9, Y8, Y0
 	VMOVUPS      32(DX), Y9
 	VFMADD231PS  Y9, Y8, Y1
-	ADDQ         $+4, DI
+	ADDQ         $+4, R8
 	ADDQ         $+64, DX
-	SUBQ         $+1, R8
-	CMPQ         R8, $+1
-	JGE          loop5
+	SUBQ         $+1, R9
+	CMPQ         R9, $+1
+	JGE          loop6
 
-end6:
+end7:
 	VADDPS  Y2, Y0, Y0
 	VADDPS  Y6, Y4, Y4
 	VADDPS  Y4, Y0, Y0
@@ -90,14 +99,15 @@ end2:
 	VZEROUPPER
 	RET
 
-// func gemvPanelsFloat16AVX2F16C(c []float32, a []float32, b []uint16, nr int)
-// Requires: AVX, F16C, FMA3
-TEXT ·gemvPanelsFloat16AVX2F16C(SB), NOSPLIT, $0-80
+// func gemvPanelsFloat16AVX2F16C(c []float32, a []float32, b []uint16, nr int, ahead int)
+// Requires: AVX, F16C, FMA3, MMX+
+TEXT ·gemvPanelsFloat16AVX2F16C(SB), NOSPLIT, $0-88
 	MOVQ c_base+0(FP), AX
 	MOVQ a_base+24(FP), CX
 	MOVQ b_base+48(FP), DX
 	MOVQ c_len+8(FP), BX
 	MOVQ a_len+32(FP), SI
+	MOVQ ahead+80(FP), DI
 	CMPQ BX, $+16
 	JLT  end2
 
@@ -110,55 +120,61 @@ loop1:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   CX, DI
-	MOVQ   SI, R8
-	CMPQ   R8, $+4
+	MOVQ   CX, R8
+	MOVQ   SI, R9
+	CMPQ   R9, $+4
 	JLT    end4
 
 loop3:
-	VBROADCASTSS (DI), Y8
+	TESTQ      DI, DI
+	JZ         end5
+	PREFETCHT1 (DX)(DI*1)
+	PREFETCHT1 64(DX)(DI*1)
+
+end5:
+	VBROADCASTSS (R8), Y8
 	VCVTPH2PS    (DX), Y9
 	VFMADD231PS  Y9, Y8, Y0
 	VCVTPH2PS    16(DX), Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VBROADCASTSS 4(DI), Y8
+	VBROADCASTSS 4(R8), Y8
 	VCVTPH2PS    32(DX), Y9
 	VFMADD231PS  Y9, Y8, Y2
 	VCVTPH2PS    48(DX), Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VBROADCASTSS 8(DI), Y8
+	VBROADCASTSS 8(R8), Y8
 	VCVTPH2PS    64(DX), Y9
 	VFMADD231PS  Y9, Y8, Y4
 	VCVTPH2PS    80(DX), Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VBROADCASTSS 12(DI), Y8
+	VBROADCASTSS 12(R8), Y8
 	VCVTPH2PS    96(DX), Y9
 	VFMADD231PS  Y9, Y8, Y6
 	VCVTPH2PS    112(DX), Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $+16, DI
+	ADDQ         $+16, R8
 	ADDQ         $+128, DX
-	SUBQ         $+4, R8
-	CMPQ         R8, $+4
+	SUBQ         $+4, R9
+	CMPQ         R9, $+4
 	JGE          loop3
 
 end4:
-	CMPQ R8, $+1
-	JLT  end6
+	CMPQ R9, $+1
+	JLT  end7
 
-loop5:
-	VBROADCASTSS (DI), Y8
+loop6:
+	VBROADCASTSS (R8), Y8
 	VCVTPH2PS    (DX), Y9
 	VFMADD231PS  Y9, Y8, Y0
 	VCVTPH2PS    16(DX), Y9
 	VFMADD231PS  Y9, Y8, Y1
-	ADDQ         $+4, DI
+	ADDQ         $+4, R8
 	ADDQ         $+32, DX
-	SUBQ         $+1, R8
-	CMPQ         R8, $+1
-	JGE          loop5
+	SUBQ         $+1, R9
+	CMPQ         R9, $+1
+	JGE          loop6
 
-end6:
+end7:
 	VADDPS  Y2, Y0, Y0
 	VADDPS  Y6, Y4, Y4
 	VADDPS  Y4, Y0, Y0
@@ -176,14 +192,15 @@ end2:
 	VZEROUPPER
 	RET
 
-// func gemvPanelsBFloat16AVX2(c []float32, a []float32, b []uint16, nr int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·gemvPanelsBFloat16AVX2(SB), NOSPLIT, $0-80
+// func gemvPanelsBFloat16AVX2(c []float32, a []float32, b []uint16, nr int, ahead int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gemvPanelsBFloat16AVX2(SB), NOSPLIT, $0-88
 	MOVQ c_base+0(FP), AX
 	MOVQ a_base+24(FP), CX
 	MOVQ b_base+48(FP), DX
 	MOVQ c_len+8(FP), BX
 	MOVQ a_len+32(FP), SI
+	MOVQ ahead+80(FP), DI
 	CMPQ BX, $+16
 	JLT  end2
 
@@ -196,65 +213,71 @@ loop1:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   CX, DI
-	MOVQ   SI, R8
-	CMPQ   R8, $+4
+	MOVQ   CX, R8
+	MOVQ   SI, R9
+	CMPQ   R9, $+4
 	JLT    end4
 
 loop3:
-	VBROADCASTSS (DI), Y8
+	TESTQ      DI, DI
+	JZ         end5
+	PREFETCHT1 (DX)(DI*1)
+	PREFETCHT1 64(DX)(DI*1)
+
+end5:
+	VBROADCASTSS (R8), Y8
 	VPMOVZXWD    (DX), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y0
 	VPMOVZXWD    16(DX), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VBROADCASTSS 4(DI), Y8
+	VBROADCASTSS 4(R8), Y8
 	VPMOVZXWD    32(DX), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y2
 	VPMOVZXWD    48(DX), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VBROADCASTSS 8(DI), Y8
+	VBROADCASTSS 8(R8), Y8
 	VPMOVZXWD    64(DX), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
 	VPMOVZXWD    80(DX), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VBROADCASTSS 12(DI), Y8
+	VBROADCASTSS 12(R8), Y8
 	VPMOVZXWD    96(DX), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y6
 	VPMOVZXWD    112(DX), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $+16, DI
+	ADDQ         $+16, R8
 	ADDQ         $+128, DX
-	SUBQ         $+4, R8
-	CMPQ         R8, $+4
+	SUBQ         $+4, R9
+	CMPQ         R9, $+4
 	JGE          loop3
 
 end4:
-	CMPQ R8, $+1
-	JLT  end6
+	CMPQ R9, $+1
+	JLT  end7
 
-loop5:
-	VBROADCASTSS (DI), Y8
+loop6:
+	VBROADCASTSS (R8), Y8
 	VPMOVZXWD    (DX), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y0
 	VPMOVZXWD    16(DX), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y1
-	ADDQ         $+4, DI
+	ADDQ         $+4, R8
 	ADDQ         $+32, DX
-	SUBQ         $+1, R8
-	CMPQ         R8, $+1
-	JGE          loop5
+	SUBQ         $+1, R9
+	CMPQ         R9, $+1
+	JGE          loop6
 
-end6:
+end7:
 	VADDPS  Y2, Y0, Y0
 	VADDPS  Y6, Y4, Y4
 	VADDPS  Y4, Y0, Y0

@@ -4,14 +4,15 @@
 
 #include "textflag.h"
 
-// func gemvPanelsAVX512(c []float32, a []float32, b []float32, nr int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·gemvPanelsAVX512(SB), NOSPLIT, $0-80
+// func gemvPanelsAVX512(c []float32, a []float32, b []float32, nr int, ahead int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·gemvPanelsAVX512(SB), NOSPLIT, $0-88
 	MOVQ c_base+0(FP), AX
 	MOVQ a_base+24(FP), CX
 	MOVQ b_base+48(FP), DX
 	MOVQ c_len+8(FP), BX
 	MOVQ a_len+32(FP), SI
+	MOVQ ahead+80(FP), DI
 	CMPQ BX, $+32
 	JLT  end2
 
@@ -24,55 +25,67 @@ loop1:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   CX, DI
-	MOVQ   SI, R8
-	CMPQ   R8, $+4
+	MOVQ   CX, R8
+	MOVQ   SI, R9
+	CMPQ   R9, $+4
 	JLT    end4
 
 loop3:
-	VBROADCASTSS (DI), Z8
+	TESTQ      DI, DI
+	JZ         end5
+	PREFETCHT1 (DX)(DI*1)
+	PREFETCHT1 64(DX)(DI*1)
+	PREFETCHT1 128(DX)(DI*1)
+	PREFETCHT1 192(DX)(DI*1)
+	PREFETCHT1 256(DX)(DI*1)
+	PREFETCHT1 320(DX)(DI*1)
+	PREFETCHT1 384(DX)(DI*1)
+	PREFETCHT1 448(DX)(DI*1)
+
+end5:
+	VBROADCASTSS (R8), Z8
 	VMOVUPS      (DX), Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VMOVUPS      64(DX), Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS 4(DI), Z8
+	VBROADCASTSS 4(R8), Z8
 	VMOVUPS      128(DX), Z9
 	VFMADD231PS  Z9, Z8, Z2
 	VMOVUPS      192(DX), Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS 8(DI), Z8
+	VBROADCASTSS 8(R8), Z8
 	VMOVUPS      256(DX), Z9
 	VFMADD231PS  Z9, Z8, Z4
 	VMOVUPS      320(DX), Z9
 	VFMADD231PS  Z9, Z8, Z5
-	VBROADCASTSS 12(DI), Z8
+	VBROADCASTSS 12(R8), Z8
 	VMOVUPS      384(DX), Z9
 	VFMADD231PS  Z9, Z8, Z6
 	VMOVUPS      448(DX), Z9
 	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $+16, DI
+	ADDQ         $+16, R8
 	ADDQ         $+512, DX
-	SUBQ         $+4, R8
-	CMPQ         R8, $+4
+	SUBQ         $+4, R9
+	CMPQ         R9, $+4
 	JGE          loop3
 
 end4:
-	CMPQ R8, $+1
-	JLT  end6
+	CMPQ R9, $+1
+	JLT  end7
 
-loop5:
-	VBROADCASTSS (DI), Z8
+loop6:
+	VBROADCASTSS (R8), Z8
 	VMOVUPS      (DX), Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VMOVUPS      64(DX), Z9
 	VFMADD231PS  Z9, Z8, Z1
-	ADDQ         $+4, DI
+	ADDQ         $+4, R8
 	ADDQ         $+128, DX
-	SUBQ         $+1, R8
-	CMPQ         R8, $+1
-	JGE          loop5
+	SUBQ         $+1, R9
+	CMPQ         R9, $+1
+	JGE          loop6
 
-end6:
+end7:
 	VADDPS  Z2, Z0, Z0
 	VADDPS  Z6, Z4, Z4
 	VADDPS  Z4, Z0, Z0
@@ -90,14 +103,15 @@ end2:
 	VZEROUPPER
 	RET
 
-// func gemvPanelsFloat16AVX512(c []float32, a []float32, b []uint16, nr int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·gemvPanelsFloat16AVX512(SB), NOSPLIT, $0-80
+// func gemvPanelsFloat16AVX512(c []float32, a []float32, b []uint16, nr int, ahead int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·gemvPanelsFloat16AVX512(SB), NOSPLIT, $0-88
 	MOVQ c_base+0(FP), AX
 	MOVQ a_base+24(FP), CX
 	MOVQ b_base+48(FP), DX
 	MOVQ c_len+8(FP), BX
 	MOVQ a_len+32(FP), SI
+	MOVQ ahead+80(FP), DI
 	CMPQ BX, $+32
 	JLT  end2
 
@@ -110,55 +124,63 @@ loop1:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   CX, DI
-	MOVQ   SI, R8
-	CMPQ   R8, $+4
+	MOVQ   CX, R8
+	MOVQ   SI, R9
+	CMPQ   R9, $+4
 	JLT    end4
 
 loop3:
-	VBROADCASTSS (DI), Z8
+	TESTQ      DI, DI
+	JZ         end5
+	PREFETCHT1 (DX)(DI*1)
+	PREFETCHT1 64(DX)(DI*1)
+	PREFETCHT1 128(DX)(DI*1)
+	PREFETCHT1 192(DX)(DI*1)
+
+end5:
+	VBROADCASTSS (R8), Z8
 	VCVTPH2PS    (DX), Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VCVTPH2PS    32(DX), Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS 4(DI), Z8
+	VBROADCASTSS 4(R8), Z8
 	VCVTPH2PS    64(DX), Z9
 	VFMADD231PS  Z9, Z8, Z2
 	VCVTPH2PS    96(DX), Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS 8(DI), Z8
+	VBROADCASTSS 8(R8), Z8
 	VCVTPH2PS    128(DX), Z9
 	VFMADD231PS  Z9, Z8, Z4
 	VCVTPH2PS    160(DX), Z9
 	VFMADD231PS  Z9, Z8, Z5
-	VBROADCASTSS 12(DI), Z8
+	VBROADCASTSS 12(R8), Z8
 	VCVTPH2PS    192(DX), Z9
 	VFMADD231PS  Z9, Z8, Z6
 	VCVTPH2PS    224(DX), Z9
 	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $+16, DI
+	ADDQ         $+16, R8
 	ADDQ         $+256, DX
-	SUBQ         $+4, R8
-	CMPQ         R8, $+4
+	SUBQ         $+4, R9
+	CMPQ         R9, $+4
 	JGE          loop3
 
 end4:
-	CMPQ R8, $+1
-	JLT  end6
+	CMPQ R9, $+1
+	JLT  end7
 
-loop5:
-	VBROADCASTSS (DI), Z8
+loop6:
+	VBROADCASTSS (R8), Z8
 	VCVTPH2PS    (DX), Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VCVTPH2PS    32(DX), Z9
 	VFMADD231PS  Z9, Z8, Z1
-	ADDQ         $+4, DI
+	ADDQ         $+4, R8
 	ADDQ         $+64, DX
-	SUBQ         $+1, R8
-	CMPQ         R8, $+1
-	JGE          loop5
+	SUBQ         $+1, R9
+	CMPQ         R9, $+1
+	JGE          loop6
 
-end6:
+end7:
 	VADDPS  Z2, Z0, Z0
 	VADDPS  Z6, Z4, Z4
 	VADDPS  Z4, Z0, Z0
@@ -176,14 +198,15 @@ end2:
 	VZEROUPPER
 	RET
 
-// func gemvPanelsBFloat16AVX512(c []float32, a []float32, b []uint16, nr int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·gemvPanelsBFloat16AVX512(SB), NOSPLIT, $0-80
+// func gemvPanelsBFloat16AVX512(c []float32, a []float32, b []uint16, nr int, ahead int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·gemvPanelsBFloat16AVX512(SB), NOSPLIT, $0-88
 	MOVQ c_base+0(FP), AX
 	MOVQ a_base+24(FP), CX
 	MOVQ b_base+48(FP), DX
 	MOVQ c_len+8(FP), BX
 	MOVQ a_len+32(FP), SI
+	MOVQ ahead+80(FP), DI
 	CMPQ BX, $+32
 	JLT  end2
 
@@ -196,65 +219,73 @@ loop1:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   CX, DI
-	MOVQ   SI, R8
-	CMPQ   R8, $+4
+	MOVQ   CX, R8
+	MOVQ   SI, R9
+	CMPQ   R9, $+4
 	JLT    end4
 
 loop3:
-	VBROADCASTSS (DI), Z8
+	TESTQ      DI, DI
+	JZ         end5
+	PREFETCHT1 (DX)(DI*1)
+	PREFETCHT1 64(DX)(DI*1)
+	PREFETCHT1 128(DX)(DI*1)
+	PREFETCHT1 192(DX)(DI*1)
+
+end5:
+	VBROADCASTSS (R8), Z8
 	VPMOVZXWD    (DX), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VPMOVZXWD    32(DX), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS 4(DI), Z8
+	VBROADCASTSS 4(R8), Z8
 	VPMOVZXWD    64(DX), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z2
 	VPMOVZXWD    96(DX), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS 8(DI), Z8
+	VBROADCASTSS 8(R8), Z8
 	VPMOVZXWD    128(DX), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z4
 	VPMOVZXWD    160(DX), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z5
-	VBROADCASTSS 12(DI), Z8
+	VBROADCASTSS 12(R8), Z8
 	VPMOVZXWD    192(DX), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z6
 	VPMOVZXWD    224(DX), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $+16, DI
+	ADDQ         $+16, R8
 	ADDQ         $+256, DX
-	SUBQ         $+4, R8
-	CMPQ         R8, $+4
+	SUBQ         $+4, R9
+	CMPQ         R9, $+4
 	JGE          loop3
 
 end4:
-	CMPQ R8, $+1
-	JLT  end6
+	CMPQ R9, $+1
+	JLT  end7
 
-loop5:
-	VBROADCASTSS (DI), Z8
+loop6:
+	VBROADCASTSS (R8), Z8
 	VPMOVZXWD    (DX), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VPMOVZXWD    32(DX), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z1
-	ADDQ         $+4, DI
+	ADDQ         $+4, R8
 	ADDQ         $+64, DX
-	SUBQ         $+1, R8
-	CMPQ         R8, $+1
-	JGE          loop5
+	SUBQ         $+1, R9
+	CMPQ         R9, $+1
+	JGE          loop6
 
-end6:
+end7:
 	VADDPS  Z2, Z0, Z0
 	VADDPS  Z6, Z4, Z4
 	VADDPS  Z4, Z0, Z0

@@ -4,8 +4,8 @@
 
 #include "textflag.h"
 
-// func gemvPanelsNEON(c []float32, a []float32, b []float32, nr int)
-TEXT ·gemvPanelsNEON(SB), NOSPLIT, $0-80
+// func gemvPanelsNEON(c []float32, a []float32, b []float32, nr int, ahead int)
+TEXT ·gemvPanelsNEON(SB), NOSPLIT, $0-88
 	MOVD c_base+0(FP), R0
 	MOVD a_base+24(FP), R1
 	MOVD b_base+48(FP), R2
@@ -129,8 +129,8 @@ end6:
 end2:
 	RET
 
-// func gemvPanelsFloat16NEON(c []float32, a []float32, b []uint16, nr int)
-TEXT ·gemvPanelsFloat16NEON(SB), NOSPLIT, $0-80
+// func gemvPanelsFloat16NEON(c []float32, a []float32, b []uint16, nr int, ahead int)
+TEXT ·gemvPanelsFloat16NEON(SB), NOSPLIT, $0-88
 	MOVD c_base+0(FP), R0
 	MOVD a_base+24(FP), R1
 	MOVD b_base+48(FP), R2
@@ -274,8 +274,8 @@ end6:
 end2:
 	RET
 
-// func gemvPanelsBFloat16NEON(c []float32, a []float32, b []uint16, nr int)
-TEXT ·gemvPanelsBFloat16NEON(SB), NOSPLIT, $0-80
+// func gemvPanelsBFloat16NEON(c []float32, a []float32, b []uint16, nr int, ahead int)
+TEXT ·gemvPanelsBFloat16NEON(SB), NOSPLIT, $0-88
 	MOVD  $constants<>(SB), R0
 	FMOVQ 16(R0), F18
 	MOVD  c_base+0(FP), R0

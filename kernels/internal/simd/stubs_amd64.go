@@ -232,7 +232,8 @@ func gemmDotAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, 
 //		}
 //	}
 //
-// n is a multiple of nr.
+// n is a multiple of nr. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way.
 //
 //	c n, written
 //	a k
@@ -241,7 +242,7 @@ func gemmDotAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, 
 // nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemvPanelsAVX512(c, a, b []float32, nr int)
+func gemvPanelsAVX512(c, a, b []float32, nr, ahead int)
 
 // gemvPanelsAVX2 multiplies the vector a with panels of nr columns, the tier's NR:
 //
@@ -253,7 +254,8 @@ func gemvPanelsAVX512(c, a, b []float32, nr int)
 //		}
 //	}
 //
-// n is a multiple of nr.
+// n is a multiple of nr. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way.
 //
 //	c n, written
 //	a k
@@ -262,7 +264,7 @@ func gemvPanelsAVX512(c, a, b []float32, nr int)
 // nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemvPanelsAVX2(c, a, b []float32, nr int)
+func gemvPanelsAVX2(c, a, b []float32, nr, ahead int)
 
 // gemvPanelsFloat16AVX512 multiplies the vector a with panels of nr columns, the tier's NR:
 //
@@ -274,7 +276,8 @@ func gemvPanelsAVX2(c, a, b []float32, nr int)
 //		}
 //	}
 //
-// n is a multiple of nr.
+// n is a multiple of nr. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way.
 //
 //	c n, written
 //	a k
@@ -283,7 +286,7 @@ func gemvPanelsAVX2(c, a, b []float32, nr int)
 // nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemvPanelsFloat16AVX512(c, a []float32, b []uint16, nr int)
+func gemvPanelsFloat16AVX512(c, a []float32, b []uint16, nr, ahead int)
 
 // gemvPanelsFloat16AVX2F16C multiplies the vector a with panels of nr columns, the tier's NR:
 //
@@ -295,7 +298,8 @@ func gemvPanelsFloat16AVX512(c, a []float32, b []uint16, nr int)
 //		}
 //	}
 //
-// n is a multiple of nr.
+// n is a multiple of nr. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way.
 //
 //	c n, written
 //	a k
@@ -304,7 +308,7 @@ func gemvPanelsFloat16AVX512(c, a []float32, b []uint16, nr int)
 // nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemvPanelsFloat16AVX2F16C(c, a []float32, b []uint16, nr int)
+func gemvPanelsFloat16AVX2F16C(c, a []float32, b []uint16, nr, ahead int)
 
 // gemvPanelsBFloat16AVX512 multiplies the vector a with panels of nr columns, the tier's NR:
 //
@@ -316,7 +320,8 @@ func gemvPanelsFloat16AVX2F16C(c, a []float32, b []uint16, nr int)
 //		}
 //	}
 //
-// n is a multiple of nr.
+// n is a multiple of nr. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way.
 //
 //	c n, written
 //	a k
@@ -325,7 +330,7 @@ func gemvPanelsFloat16AVX2F16C(c, a []float32, b []uint16, nr int)
 // nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemvPanelsBFloat16AVX512(c, a []float32, b []uint16, nr int)
+func gemvPanelsBFloat16AVX512(c, a []float32, b []uint16, nr, ahead int)
 
 // gemvPanelsBFloat16AVX2 multiplies the vector a with panels of nr columns, the tier's NR:
 //
@@ -337,7 +342,8 @@ func gemvPanelsBFloat16AVX512(c, a []float32, b []uint16, nr int)
 //		}
 //	}
 //
-// n is a multiple of nr.
+// n is a multiple of nr. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way.
 //
 //	c n, written
 //	a k
@@ -346,7 +352,7 @@ func gemvPanelsBFloat16AVX512(c, a []float32, b []uint16, nr int)
 // nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemvPanelsBFloat16AVX2(c, a []float32, b []uint16, nr int)
+func gemvPanelsBFloat16AVX2(c, a []float32, b []uint16, nr, ahead int)
 
 // gemvRowsAVX512 computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead
 // is over 0, what lies ahead elements further is fetched into the second-level cache on the way.
@@ -1608,7 +1614,8 @@ func winogradColumnsAVX2(dst []int16, ofColumns []int32, b []int8, k, nr int)
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
 //
@@ -1621,7 +1628,7 @@ func winogradColumnsAVX2(dst []int16, ofColumns []int32, b []int8, k, nr int)
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks8AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks8AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks8AVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -1640,7 +1647,8 @@ func blocks8AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start [
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
 //
@@ -1653,7 +1661,7 @@ func blocks8AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start [
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks8AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks8AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks8AVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -1672,7 +1680,8 @@ func blocks8AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
 //
@@ -1685,7 +1694,7 @@ func blocks8AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks8AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks8AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks8AVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -1704,7 +1713,8 @@ func blocks8AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
 //
@@ -1717,7 +1727,7 @@ func blocks8AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks8AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks8AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks4AVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -1736,7 +1746,8 @@ func blocks8AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []i
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
 //
 //	a     m x k int8, rows lda apart
@@ -1748,7 +1759,7 @@ func blocks8AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []i
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks4AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks4AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks4AVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -1767,7 +1778,8 @@ func blocks4AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start [
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
 //
 //	a     m x k int8, rows lda apart
@@ -1779,7 +1791,7 @@ func blocks4AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start [
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks4AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks4AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks4AVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -1798,7 +1810,8 @@ func blocks4AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
 //
 //	a     m x k int8, rows lda apart
@@ -1810,7 +1823,7 @@ func blocks4AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks4AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks4AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks4AVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -1829,7 +1842,8 @@ func blocks4AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
 //
 //	a     m x k int8, rows lda apart
@@ -1841,7 +1855,7 @@ func blocks4AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks4AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks4AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks4KAVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -1861,7 +1875,8 @@ func blocks4AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []i
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
@@ -1875,7 +1890,7 @@ func blocks4AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []i
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks4KAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks4KAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks4KAVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -1895,7 +1910,8 @@ func blocks4KAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float32
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
@@ -1909,7 +1925,7 @@ func blocks4KAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float32
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks4KAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks4KAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks4KAVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -1929,7 +1945,8 @@ func blocks4KAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, ld
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
@@ -1943,7 +1960,7 @@ func blocks4KAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, ld
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks4KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks4KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks4KAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -1963,7 +1980,8 @@ func blocks4KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []float
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
@@ -1977,7 +1995,7 @@ func blocks4KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []float
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks4KAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks4KAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks6KAVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
 // have no sign:
@@ -1996,7 +2014,8 @@ func blocks4KAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32, 
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
 // for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
 // w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
@@ -2010,7 +2029,7 @@ func blocks4KAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32, 
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks6KAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks6KAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks6KAVX512 multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
 // have no sign:
@@ -2029,7 +2048,8 @@ func blocks6KAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start 
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
 // for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
 // w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
@@ -2043,7 +2063,7 @@ func blocks6KAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start 
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks6KAVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks6KAVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks6KAVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
 // have no sign:
@@ -2062,7 +2082,8 @@ func blocks6KAVX512(m, k, nr int, a []int8, lda int, scale []float32, start []in
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
 // for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
 // w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
@@ -2076,7 +2097,7 @@ func blocks6KAVX512(m, k, nr int, a []int8, lda int, scale []float32, start []in
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks6KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks6KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks6KAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
 // have no sign:
@@ -2095,7 +2116,8 @@ func blocks6KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, star
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
 // for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
 // w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
@@ -2109,4 +2131,4 @@ func blocks6KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, star
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks6KAVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks6KAVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)

@@ -81,7 +81,8 @@ func gemmDotNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, 
 //		}
 //	}
 //
-// n is a multiple of nr.
+// n is a multiple of nr. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way.
 //
 //	c n, written
 //	a k
@@ -90,7 +91,7 @@ func gemmDotNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, 
 // nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemvPanelsNEON(c, a, b []float32, nr int)
+func gemvPanelsNEON(c, a, b []float32, nr, ahead int)
 
 // gemvPanelsFloat16NEON multiplies the vector a with panels of nr columns, the tier's NR:
 //
@@ -102,7 +103,8 @@ func gemvPanelsNEON(c, a, b []float32, nr int)
 //		}
 //	}
 //
-// n is a multiple of nr.
+// n is a multiple of nr. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way.
 //
 //	c n, written
 //	a k
@@ -111,7 +113,7 @@ func gemvPanelsNEON(c, a, b []float32, nr int)
 // nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemvPanelsFloat16NEON(c, a []float32, b []uint16, nr int)
+func gemvPanelsFloat16NEON(c, a []float32, b []uint16, nr, ahead int)
 
 // gemvPanelsBFloat16NEON multiplies the vector a with panels of nr columns, the tier's NR:
 //
@@ -123,7 +125,8 @@ func gemvPanelsFloat16NEON(c, a []float32, b []uint16, nr int)
 //		}
 //	}
 //
-// n is a multiple of nr.
+// n is a multiple of nr. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way.
 //
 //	c n, written
 //	a k
@@ -132,7 +135,7 @@ func gemvPanelsFloat16NEON(c, a []float32, b []uint16, nr int)
 // nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemvPanelsBFloat16NEON(c, a []float32, b []uint16, nr int)
+func gemvPanelsBFloat16NEON(c, a []float32, b []uint16, nr, ahead int)
 
 // gemvRowsNEON computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead
 // is over 0, what lies ahead elements further is fetched into the second-level cache on the way.
@@ -761,7 +764,8 @@ func int8DotsNEON(m, k, block, nr int, a []int8, lda int, scale []float32, ldsca
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
 //
@@ -774,7 +778,7 @@ func int8DotsNEON(m, k, block, nr int, a []int8, lda int, scale []float32, ldsca
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks8NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks8NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks8NEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -793,7 +797,8 @@ func blocks8NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start 
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
 //
@@ -806,7 +811,7 @@ func blocks8NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start 
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks8NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks8NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks4NEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -825,7 +830,8 @@ func blocks8NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
 //
 //	a     m x k int8, rows lda apart
@@ -837,7 +843,7 @@ func blocks8NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks4NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks4NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks4NEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -856,7 +862,8 @@ func blocks4NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start 
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
 //
 //	a     m x k int8, rows lda apart
@@ -868,7 +875,7 @@ func blocks4NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start 
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks4NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks4NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks4KNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -888,7 +895,8 @@ func blocks4NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
@@ -902,7 +910,7 @@ func blocks4NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks4KNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks4KNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks4KNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
@@ -922,7 +930,8 @@ func blocks4KNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float3
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
@@ -936,7 +945,7 @@ func blocks4KNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float3
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks4KNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks4KNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks6KNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
 // have no sign:
@@ -955,7 +964,8 @@ func blocks4KNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldsc
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
 // for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
 // w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
@@ -969,7 +979,7 @@ func blocks4KNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldsc
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks6KNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks6KNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
 // blocks6KNEON multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
 // have no sign:
@@ -988,7 +998,8 @@ func blocks6KNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start
 //		}
 //	}
 //
-// k is a multiple of 32.
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
 // for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
 // w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
@@ -1002,4 +1013,4 @@ func blocks6KNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func blocks6KNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, add int, c []float32, ldc int)
+func blocks6KNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
