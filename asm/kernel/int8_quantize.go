@@ -7,7 +7,6 @@ const (
 	int8Top     vec.Const = 0x42fe0000 // 127
 	int8ByTop   vec.Const = 0x3c010204 // 1/127
 	int8Tiny    vec.Const = 0x0d800000 // 2^-100
-	int8ToStart vec.Const = 0xc3000000 // -128
 	roundBias   vec.Const = 0x4b400000 // 1.5*2^23: a sum with it has no bits for a fraction, and the integer in its lowest
 	magnitude   vec.Const = 0x7fffffff
 )
@@ -85,18 +84,23 @@ func (q *quantizer) block() {
 		if m := q.magnitude(xs[i]); i == 0 {
 			largest = m
 		} else {
-			q.MaxTo(largest, m)
+			q.MaxMagnitudeTo(largest, m)
 		}
 	}
-	largest = q.FoldMax(largest)
-	inverse, sum := q.inverse(largest), q.Zero()
+	largest = q.FoldMaxMagnitude(largest)
+	inverse := q.inverse(largest)
+	var sum vec.V
 	for i, x := range xs {
 		if len(xs) > 8 {
 			x = q.Load(q.x, 4*i*width)
 		}
-		q.AddTo(sum, q.quantize(x, inverse, i*width))
+		if r := q.quantize(x, inverse, i*width); i == 0 {
+			sum = r
+		} else {
+			q.AddInt32To(sum, r)
+		}
 	}
-	q.finish(largest, sum)
+	q.finish(largest, sum, q.size)
 	q.Bump(q.x, 4*q.size)
 	q.advance(q.size)
 	q.BumpBy(q.scale, q.IntParam("ldscale"))
@@ -109,15 +113,15 @@ func (q *quantizer) block() {
 func (q *quantizer) rest(n vec.Int, tail vec.Tail) {
 	largest, sum := q.Zero(), q.Zero()
 	vec.Each(q.Machine, n, tail, 1, []vec.Ptr{q.x}, func(s vec.Span) {
-		q.MaxTo(largest, q.magnitude(s.Load(0, 0, 0)))
+		q.MaxMagnitudeTo(largest, q.magnitude(s.Load(0, 0, 0)))
 	})
-	largest = q.FoldMax(largest)
+	largest = q.FoldMaxMagnitude(largest)
 	inverse := q.inverse(largest)
 	vec.Each(q.Machine, n, tail, 1, []vec.Ptr{q.x}, func(s vec.Span) {
-		q.AddTo(sum, q.quantize(s.Load(0, 0, 0), inverse, 0))
+		q.AddInt32To(sum, q.SubInt32(q.quantize(s.Load(0, 0, 0), inverse, 0), roundBias))
 		q.advance(q.Width())
 	})
-	q.finish(largest, sum)
+	q.finish(largest, sum, 0)
 	q.BumpBy(q.x, n)
 }
 
@@ -129,11 +133,11 @@ func (q *quantizer) inverse(largest vec.V) vec.V {
 	return q.Spread(s.Div(s.Splat(int8Top), s.Max(largest, int8Tiny)))
 }
 
-// quantize stores the integers for x, and is what they are as floats.
+// quantize stores the integers for x, and is what they are with roundBias added, as bits.
 func (q *quantizer) quantize(x, inverse vec.V, element int) vec.V {
 	r := q.Horner(x, inverse, roundBias)
 	q.store(r, element)
-	return q.Sub(r, roundBias)
+	return r
 }
 
 // store writes the lowest bytes of each lane.
@@ -141,12 +145,13 @@ func (q *quantizer) store(v vec.V, element int) {
 	q.StoreNarrow(q.dst, q.bytes*element, v, q.bytes)
 }
 
-// finish stores the scale of a block, NaN if the sum is, and where its sums start.
-func (q *quantizer) finish(largest, sum vec.V) {
+// finish stores the scale of a block, NaN if its largest magnitude is infinite or NaN, and where
+// its sums start. sum has the integers, with roundBias added to as many of them as biased.
+func (q *quantizer) finish(largest, sum vec.V, biased int) {
 	s := q.Scalars()
-	sum = q.FoldAdd(sum)
-	s.StoreScalar(q.scale, 0, s.Add(s.Mul(largest, int8ByTop), s.Sub(sum, sum)))
+	s.StoreScalar(q.scale, 0, s.Add(s.Mul(largest, int8ByTop), s.Sub(largest, largest)))
 	if q.start != (vec.Ptr{}) {
-		s.StoreScalar(q.start, 0, s.Int32(s.Mul(sum, int8ToStart)))
+		bias := vec.Const(uint32(biased) * uint32(roundBias))
+		s.StoreScalar(q.start, 0, s.ShiftLeft(s.SubInt32(s.Splat(bias), q.FoldAddInt32(sum)), 7)) // -128 times
 	}
 }

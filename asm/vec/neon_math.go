@@ -129,6 +129,22 @@ func (x *NEON) Select(m Mask, a, b V) V {
 	return w
 }
 
+// AddInt32To implements Machine.
+func (x *NEON) AddInt32To(acc V, b Operand) { x.VADD(x.op(b).S4(), acc.neon.S4(), acc.neon.S4()) }
+
+// SubInt32 implements Machine.
+func (x *NEON) SubInt32(a V, b Operand) V { return x.three(x.VSUB, a, b) }
+
+// ShiftLeft implements Machine.
+func (x *NEON) ShiftLeft(a V, bits int) V {
+	w := x.V()
+	x.VSHL(bits, a.neon.S4(), w.S4())
+	return V{neon: w}
+}
+
+// MaxMagnitudeTo implements Machine.
+func (x *NEON) MaxMagnitudeTo(acc V, b Operand) { x.MaxTo(acc, b) }
+
 // Pow2 implements Machine.
 func (x *NEON) Pow2(biased V) V {
 	w := x.V()

@@ -20,11 +20,11 @@ func (x *NEON) BumpBytes(p Ptr, n Int, size int) {
 // Scalars implements Machine.
 func (x *NEON) Scalars() Machine { return x }
 
-// FoldAdd implements Machine.
-func (x *NEON) FoldAdd(v V) V { return x.ReduceAdd(v) }
+// FoldAddInt32 implements Machine.
+func (x *NEON) FoldAddInt32(v V) V { return x.reduce(x.VADDP, v) }
 
-// FoldMax implements Machine.
-func (x *NEON) FoldMax(v V) V { return x.ReduceMax(v) }
+// FoldMaxMagnitude implements Machine.
+func (x *NEON) FoldMaxMagnitude(v V) V { return x.ReduceMax(v) }
 
 // Spread implements Machine.
 func (x *NEON) Spread(v V) V { return v }

@@ -197,6 +197,13 @@ type Machine interface {
 	// Select is a where the mask is true, b elsewhere.
 	Select(m Mask, a, b V) V
 
+	// AddInt32To, SubInt32 and ShiftLeft take lanes as int32, which wrap around.
+	AddInt32To(acc V, b Operand)
+	SubInt32(a V, b Operand) V
+	ShiftLeft(a V, bits int) V
+	// MaxMagnitudeTo is acc = max(acc, b) where neither has a sign; NaN if either is NaN.
+	MaxMagnitudeTo(acc V, b Operand)
+
 	// Pow2 is 2^n for biased = 1.5*2^23 + 127 + n, -127 <= n <= 128, where -127
 	// gives 0 and 128 gives +Inf. It shifts n + 127 into the exponent's place.
 	Pow2(biased V) V
@@ -229,12 +236,12 @@ type Machine interface {
 	// ReduceAdd and ReduceMax leave the sum or maximum of all lanes in every lane.
 	ReduceAdd(v V) V
 	ReduceMax(v V) V
-	// Scalars is a machine for single numbers, whose vectors may be narrower. FoldAdd and
-	// FoldMax are as ReduceAdd and ReduceMax, with a result for that machine, and Spread is
-	// lane 0 of one of its vectors in every lane of a vector of this machine.
+	// Scalars is a machine for single numbers, whose vectors may be narrower. FoldAddInt32 and
+	// FoldMaxMagnitude are AddInt32To and MaxMagnitudeTo over all lanes, with a result for that
+	// machine, and Spread is lane 0 of one of its vectors in every lane of a vector of this machine.
 	Scalars() Machine
-	FoldAdd(v V) V
-	FoldMax(v V) V
+	FoldAddInt32(v V) V
+	FoldMaxMagnitude(v V) V
 	Spread(v V) V
 }
 

@@ -85,6 +85,26 @@ func (x *X86) Or(a V, b Operand) V { w := x.NewV(); x.VORPS(x.op(b), a.x86, w); 
 // Xor implements Machine.
 func (x *X86) Xor(a V, b Operand) V { w := x.NewV(); x.VXORPS(x.op(b), a.x86, w); return V{x86: w} }
 
+// AddInt32To implements Machine.
+func (x *X86) AddInt32To(acc V, b Operand) { x.VPADDD(x.op(b), acc.x86, acc.x86) }
+
+// SubInt32 implements Machine.
+func (x *X86) SubInt32(a V, b Operand) V {
+	w := x.NewV()
+	x.VPSUBD(x.op(b), a.x86, w)
+	return V{x86: w}
+}
+
+// ShiftLeft implements Machine.
+func (x *X86) ShiftLeft(a V, bits int) V {
+	w := x.NewV()
+	x.VPSLLD(operand.U8(bits), a.x86, w)
+	return V{x86: w}
+}
+
+// MaxMagnitudeTo implements Machine. Without a sign, floats compare as integers, and NaNs are above infinity.
+func (x *X86) MaxMagnitudeTo(acc V, b Operand) { x.VPMAXSD(x.op(b), acc.x86, acc.x86) }
+
 // Pow2 implements Machine.
 func (x *X86) Pow2(biased V) V {
 	w := x.NewV()

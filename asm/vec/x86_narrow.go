@@ -17,25 +17,25 @@ func (x *X86) BumpBytes(p Ptr, n Int, size int) {
 // Scalars implements Machine.
 func (x *X86) Scalars() Machine { return NewX86(x.Context, 4, x.pool) }
 
-// FoldAdd implements Machine.
-func (x *X86) FoldAdd(v V) V {
-	return x.fold(v, func(a, b, w reg.Register) { x.VADDPS(a, b, w) }, x.Scalars().ReduceAdd)
+// FoldAddInt32 implements Machine.
+func (x *X86) FoldAddInt32(v V) V {
+	return x.fold(v, func(a, b, w reg.Register) { x.VPADDD(a, b, w) })
 }
 
-// FoldMax implements Machine.
-func (x *X86) FoldMax(v V) V {
-	return x.fold(v, func(a, b, w reg.Register) { x.VMAXPS(a, b, w) }, x.Scalars().ReduceMax)
+// FoldMaxMagnitude implements Machine.
+func (x *X86) FoldMaxMagnitude(v V) V {
+	return x.fold(v, func(a, b, w reg.Register) { x.VPMAXSD(a, b, w) })
 }
 
 // fold combines the halves of v, down to four lanes, and then these.
-func (x *X86) fold(v V, op func(a, b, w reg.Register), reduce func(V) V) V {
+func (x *X86) fold(v V, op func(a, b, w reg.Register)) V {
 	cur := v.x86
 	for _, halves := range x.form.halves {
 		low, high := halves(x, cur)
 		op(low, high, high)
 		cur = high
 	}
-	return reduce(V{x86: cur})
+	return NewX86(x.Context, 4, x.pool).reduce(V{x86: cur}, op)
 }
 
 // Spread implements Machine.

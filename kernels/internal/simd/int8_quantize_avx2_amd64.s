@@ -35,104 +35,95 @@ loop3:
 	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y2
 	VMOVUPS      32(CX), Y3
 	VANDPS       f32x8_7fffffff<>+0(SB), Y3, Y4
-	VMAXPS       Y4, Y2, Y2
+	VPMAXSD      Y4, Y2, Y2
 	VMOVUPS      64(CX), Y4
 	VANDPS       f32x8_7fffffff<>+0(SB), Y4, Y5
-	VMAXPS       Y5, Y2, Y2
+	VPMAXSD      Y5, Y2, Y2
 	VMOVUPS      96(CX), Y5
 	VANDPS       f32x8_7fffffff<>+0(SB), Y5, Y6
-	VMAXPS       Y6, Y2, Y2
+	VPMAXSD      Y6, Y2, Y2
 	VMOVUPS      128(CX), Y6
 	VANDPS       f32x8_7fffffff<>+0(SB), Y6, Y7
-	VMAXPS       Y7, Y2, Y2
+	VPMAXSD      Y7, Y2, Y2
 	VMOVUPS      160(CX), Y7
 	VANDPS       f32x8_7fffffff<>+0(SB), Y7, Y8
-	VMAXPS       Y8, Y2, Y2
+	VPMAXSD      Y8, Y2, Y2
 	VMOVUPS      192(CX), Y8
 	VANDPS       f32x8_7fffffff<>+0(SB), Y8, Y9
-	VMAXPS       Y9, Y2, Y2
+	VPMAXSD      Y9, Y2, Y2
 	VMOVUPS      224(CX), Y9
 	VANDPS       f32x8_7fffffff<>+0(SB), Y9, Y10
-	VMAXPS       Y10, Y2, Y2
+	VPMAXSD      Y10, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X10
-	VMAXPS       X2, X10, X10
+	VPMAXSD      X2, X10, X10
 	VSHUFPS      $0x4e, X10, X10, X2
-	VMAXPS       X2, X10, X2
+	VPMAXSD      X2, X10, X2
 	VSHUFPS      $0xb1, X2, X2, X10
-	VMAXPS       X10, X2, X2
+	VPMAXSD      X10, X2, X2
 	VMOVUPS      f32x4_42fe0000<>+0(SB), X10
 	VMAXPS       f32x4_0d800000<>+0(SB), X2, X11
 	VDIVPS       X11, X10, X10
 	VBROADCASTSS X10, Y10
-	VXORPS       Y11, Y11, Y11
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y1
-	VPSHUFB      narrow8x1<>+0(SB), Y1, Y12
-	VEXTRACTF128 $0x01, Y12, X13
-	VPUNPCKLDQ   X13, X12, X12
-	VMOVQ        X12, (AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y1, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x1<>+0(SB), Y1, Y11
+	VEXTRACTF128 $0x01, Y11, X12
+	VPUNPCKLDQ   X12, X11, X11
+	VMOVQ        X11, (AX)
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y3
-	VPSHUFB      narrow8x1<>+0(SB), Y3, Y1
-	VEXTRACTF128 $0x01, Y1, X12
-	VPUNPCKLDQ   X12, X1, X1
-	VMOVQ        X1, 8(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y3, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x1<>+0(SB), Y3, Y11
+	VEXTRACTF128 $0x01, Y11, X12
+	VPUNPCKLDQ   X12, X11, X11
+	VMOVQ        X11, 8(AX)
+	VPADDD       Y3, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLDQ   X3, X1, X1
-	VMOVQ        X1, 16(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y4, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X11
+	VPUNPCKLDQ   X11, X3, X3
+	VMOVQ        X3, 16(AX)
+	VPADDD       Y4, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y5
-	VPSHUFB      narrow8x1<>+0(SB), Y5, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLDQ   X3, X1, X1
-	VMOVQ        X1, 24(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y5, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x1<>+0(SB), Y5, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, 24(AX)
+	VPADDD       Y5, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y6
-	VPSHUFB      narrow8x1<>+0(SB), Y6, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLDQ   X3, X1, X1
-	VMOVQ        X1, 32(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y6, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x1<>+0(SB), Y6, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, 32(AX)
+	VPADDD       Y6, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y7
-	VPSHUFB      narrow8x1<>+0(SB), Y7, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLDQ   X3, X1, X1
-	VMOVQ        X1, 40(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y7, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x1<>+0(SB), Y7, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, 40(AX)
+	VPADDD       Y7, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y8
-	VPSHUFB      narrow8x1<>+0(SB), Y8, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLDQ   X3, X1, X1
-	VMOVQ        X1, 48(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y8, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x1<>+0(SB), Y8, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, 48(AX)
+	VPADDD       Y8, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y9
-	VPSHUFB      narrow8x1<>+0(SB), Y9, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLDQ   X3, X1, X1
-	VMOVQ        X1, 56(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y9, Y1
-	VADDPS       Y1, Y11, Y11
-	VEXTRACTF128 $0x01, Y11, X1
-	VADDPS       X11, X1, X1
-	VSHUFPS      $0x4e, X1, X1, X3
-	VADDPS       X3, X1, X1
-	VSHUFPS      $0xb1, X1, X1, X3
-	VADDPS       X3, X1, X1
-	VMULPS       f32x4_3c010204<>+0(SB), X2, X2
-	VSUBPS       X1, X1, X3
-	VADDPS       X3, X2, X2
+	VPSHUFB      narrow8x1<>+0(SB), Y9, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, 56(AX)
+	VPADDD       Y9, Y1, Y1
+	VMULPS       f32x4_3c010204<>+0(SB), X2, X3
+	VSUBPS       X2, X2, X2
+	VADDPS       X2, X3, X2
 	VMOVSS       X2, (R8)
-	VMULPS       f32x4_c3000000<>+0(SB), X1, X1
-	VCVTPS2DQ    X1, X1
+	VMOVUPS      f32x4_d0000000<>+0(SB), X2
+	VEXTRACTF128 $0x01, Y1, X3
+	VPADDD       X1, X3, X3
+	VSHUFPS      $0x4e, X3, X3, X1
+	VPADDD       X1, X3, X1
+	VSHUFPS      $0xb1, X1, X1, X3
+	VPADDD       X3, X1, X1
+	VPSUBD       X1, X2, X1
+	VPSLLD       $0x07, X1, X1
 	VMOVSS       X1, (R9)
 	ADDQ         $+256, CX
 	ADDQ         $+64, AX
@@ -158,7 +149,7 @@ end4:
 loop6:
 	VMOVUPS (R12), Y3
 	VANDPS  f32x8_7fffffff<>+0(SB), Y3, Y3
-	VMAXPS  Y3, Y1, Y1
+	VPMAXSD Y3, Y1, Y1
 	ADDQ    $+32, R12
 	SUBQ    $+8, R13
 	CMPQ    R13, $+8
@@ -169,15 +160,15 @@ end7:
 	JZ         end8
 	VMASKMOVPS (R12), Y0, Y3
 	VANDPS     f32x8_7fffffff<>+0(SB), Y3, Y3
-	VMAXPS     Y3, Y1, Y1
+	VPMAXSD    Y3, Y1, Y1
 
 end8:
 	VEXTRACTF128 $0x01, Y1, X3
-	VMAXPS       X1, X3, X3
+	VPMAXSD      X1, X3, X3
 	VSHUFPS      $0x4e, X3, X3, X1
-	VMAXPS       X1, X3, X1
+	VPMAXSD      X1, X3, X1
 	VSHUFPS      $0xb1, X1, X1, X3
-	VMAXPS       X3, X1, X1
+	VPMAXSD      X3, X1, X1
 	VMOVUPS      f32x4_42fe0000<>+0(SB), X3
 	VMAXPS       f32x4_0d800000<>+0(SB), X1, X4
 	VDIVPS       X4, X3, X3
@@ -194,8 +185,8 @@ loop9:
 	VEXTRACTF128 $0x01, Y5, X6
 	VPUNPCKLDQ   X6, X5, X5
 	VMOVQ        X5, (AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y4, Y4
-	VADDPS       Y4, Y2, Y2
+	VPSUBD       f32x8_4b400000<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y2, Y2
 	ADDQ         $+8, AX
 	SUBQ         $0x08, R11
 	ADDQ         $+32, R12
@@ -212,24 +203,25 @@ end10:
 	VEXTRACTF128 $0x01, Y3, X5
 	VPUNPCKLDQ   X5, X3, X3
 	VMOVQ        X3, (AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y4, Y3
-	VADDPS       Y3, Y2, Y2
+	VPSUBD       f32x8_4b400000<>+0(SB), Y4, Y3
+	VPADDD       Y3, Y2, Y2
 	ADDQ         $+8, AX
 	SUBQ         $0x08, R11
 
 end11:
-	VEXTRACTF128 $0x01, Y2, X3
-	VADDPS       X2, X3, X3
-	VSHUFPS      $0x4e, X3, X3, X2
-	VADDPS       X2, X3, X2
-	VSHUFPS      $0xb1, X2, X2, X3
-	VADDPS       X3, X2, X2
-	VMULPS       f32x4_3c010204<>+0(SB), X1, X1
-	VSUBPS       X2, X2, X3
-	VADDPS       X3, X1, X1
+	VMULPS       f32x4_3c010204<>+0(SB), X1, X3
+	VSUBPS       X1, X1, X1
+	VADDPS       X1, X3, X1
 	VMOVSS       X1, (R8)
-	VMULPS       f32x4_c3000000<>+0(SB), X2, X1
-	VCVTPS2DQ    X1, X1
+	VXORPS       X1, X1, X1
+	VEXTRACTF128 $0x01, Y2, X3
+	VPADDD       X2, X3, X3
+	VSHUFPS      $0x4e, X3, X3, X2
+	VPADDD       X2, X3, X2
+	VSHUFPS      $0xb1, X2, X2, X3
+	VPADDD       X3, X2, X2
+	VPSUBD       X2, X1, X1
+	VPSLLD       $0x07, X1, X1
 	VMOVSS       X1, (R9)
 	LEAQ         (CX)(R10*4), CX
 
@@ -333,11 +325,11 @@ DATA f32x4_3c010204<>+8(SB)/4, $0x3c010204
 DATA f32x4_3c010204<>+12(SB)/4, $0x3c010204
 GLOBL f32x4_3c010204<>(SB), RODATA|NOPTR, $16
 
-DATA f32x4_c3000000<>+0(SB)/4, $0xc3000000
-DATA f32x4_c3000000<>+4(SB)/4, $0xc3000000
-DATA f32x4_c3000000<>+8(SB)/4, $0xc3000000
-DATA f32x4_c3000000<>+12(SB)/4, $0xc3000000
-GLOBL f32x4_c3000000<>(SB), RODATA|NOPTR, $16
+DATA f32x4_d0000000<>+0(SB)/4, $0xd0000000
+DATA f32x4_d0000000<>+4(SB)/4, $0xd0000000
+DATA f32x4_d0000000<>+8(SB)/4, $0xd0000000
+DATA f32x4_d0000000<>+12(SB)/4, $0xd0000000
+GLOBL f32x4_d0000000<>(SB), RODATA|NOPTR, $16
 
 // func quantizeInt16AVX2(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, ldscale int)
 // Requires: AVX, AVX2, FMA3
@@ -368,101 +360,85 @@ loop3:
 	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y2
 	VMOVUPS      32(CX), Y3
 	VANDPS       f32x8_7fffffff<>+0(SB), Y3, Y4
-	VMAXPS       Y4, Y2, Y2
+	VPMAXSD      Y4, Y2, Y2
 	VMOVUPS      64(CX), Y4
 	VANDPS       f32x8_7fffffff<>+0(SB), Y4, Y5
-	VMAXPS       Y5, Y2, Y2
+	VPMAXSD      Y5, Y2, Y2
 	VMOVUPS      96(CX), Y5
 	VANDPS       f32x8_7fffffff<>+0(SB), Y5, Y6
-	VMAXPS       Y6, Y2, Y2
+	VPMAXSD      Y6, Y2, Y2
 	VMOVUPS      128(CX), Y6
 	VANDPS       f32x8_7fffffff<>+0(SB), Y6, Y7
-	VMAXPS       Y7, Y2, Y2
+	VPMAXSD      Y7, Y2, Y2
 	VMOVUPS      160(CX), Y7
 	VANDPS       f32x8_7fffffff<>+0(SB), Y7, Y8
-	VMAXPS       Y8, Y2, Y2
+	VPMAXSD      Y8, Y2, Y2
 	VMOVUPS      192(CX), Y8
 	VANDPS       f32x8_7fffffff<>+0(SB), Y8, Y9
-	VMAXPS       Y9, Y2, Y2
+	VPMAXSD      Y9, Y2, Y2
 	VMOVUPS      224(CX), Y9
 	VANDPS       f32x8_7fffffff<>+0(SB), Y9, Y10
-	VMAXPS       Y10, Y2, Y2
+	VPMAXSD      Y10, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X10
-	VMAXPS       X2, X10, X10
+	VPMAXSD      X2, X10, X10
 	VSHUFPS      $0x4e, X10, X10, X2
-	VMAXPS       X2, X10, X2
+	VPMAXSD      X2, X10, X2
 	VSHUFPS      $0xb1, X2, X2, X10
-	VMAXPS       X10, X2, X2
+	VPMAXSD      X10, X2, X2
 	VMOVUPS      f32x4_42fe0000<>+0(SB), X10
 	VMAXPS       f32x4_0d800000<>+0(SB), X2, X11
 	VDIVPS       X11, X10, X10
 	VBROADCASTSS X10, Y10
-	VXORPS       Y11, Y11, Y11
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y1
-	VPSHUFB      narrow8x2<>+0(SB), Y1, Y12
-	VEXTRACTF128 $0x01, Y12, X13
-	VPUNPCKLQDQ  X13, X12, X12
-	VMOVDQU      X12, (AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y1, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x2<>+0(SB), Y1, Y11
+	VEXTRACTF128 $0x01, Y11, X12
+	VPUNPCKLQDQ  X12, X11, X11
+	VMOVDQU      X11, (AX)
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y1
-	VEXTRACTF128 $0x01, Y1, X12
-	VPUNPCKLQDQ  X12, X1, X1
-	VMOVDQU      X1, 16(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y3, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x2<>+0(SB), Y3, Y11
+	VEXTRACTF128 $0x01, Y11, X12
+	VPUNPCKLQDQ  X12, X11, X11
+	VMOVDQU      X11, 16(AX)
+	VPADDD       Y3, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y4
-	VPSHUFB      narrow8x2<>+0(SB), Y4, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLQDQ  X3, X1, X1
-	VMOVDQU      X1, 32(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y4, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X11
+	VPUNPCKLQDQ  X11, X3, X3
+	VMOVDQU      X3, 32(AX)
+	VPADDD       Y4, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y5
-	VPSHUFB      narrow8x2<>+0(SB), Y5, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLQDQ  X3, X1, X1
-	VMOVDQU      X1, 48(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y5, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x2<>+0(SB), Y5, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VMOVDQU      X3, 48(AX)
+	VPADDD       Y5, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y6
-	VPSHUFB      narrow8x2<>+0(SB), Y6, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLQDQ  X3, X1, X1
-	VMOVDQU      X1, 64(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y6, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x2<>+0(SB), Y6, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VMOVDQU      X3, 64(AX)
+	VPADDD       Y6, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y7
-	VPSHUFB      narrow8x2<>+0(SB), Y7, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLQDQ  X3, X1, X1
-	VMOVDQU      X1, 80(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y7, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x2<>+0(SB), Y7, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VMOVDQU      X3, 80(AX)
+	VPADDD       Y7, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y8
-	VPSHUFB      narrow8x2<>+0(SB), Y8, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLQDQ  X3, X1, X1
-	VMOVDQU      X1, 96(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y8, Y1
-	VADDPS       Y1, Y11, Y11
+	VPSHUFB      narrow8x2<>+0(SB), Y8, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VMOVDQU      X3, 96(AX)
+	VPADDD       Y8, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y9
-	VPSHUFB      narrow8x2<>+0(SB), Y9, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLQDQ  X3, X1, X1
-	VMOVDQU      X1, 112(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y9, Y1
-	VADDPS       Y1, Y11, Y11
-	VEXTRACTF128 $0x01, Y11, X1
-	VADDPS       X11, X1, X1
-	VSHUFPS      $0x4e, X1, X1, X3
-	VADDPS       X3, X1, X1
-	VSHUFPS      $0xb1, X1, X1, X3
-	VADDPS       X3, X1, X1
-	VMULPS       f32x4_3c010204<>+0(SB), X2, X2
-	VSUBPS       X1, X1, X1
-	VADDPS       X1, X2, X1
+	VPSHUFB      narrow8x2<>+0(SB), Y9, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VMOVDQU      X3, 112(AX)
+	VPADDD       Y9, Y1, Y1
+	VMULPS       f32x4_3c010204<>+0(SB), X2, X1
+	VSUBPS       X2, X2, X2
+	VADDPS       X2, X1, X1
 	VMOVSS       X1, (DI)
 	ADDQ         $+256, CX
 	ADDQ         $+128, AX
@@ -486,7 +462,7 @@ end4:
 loop6:
 	VMOVUPS (R10), Y3
 	VANDPS  f32x8_7fffffff<>+0(SB), Y3, Y3
-	VMAXPS  Y3, Y1, Y1
+	VPMAXSD Y3, Y1, Y1
 	ADDQ    $+32, R10
 	SUBQ    $+8, R11
 	CMPQ    R11, $+8
@@ -497,15 +473,15 @@ end7:
 	JZ         end8
 	VMASKMOVPS (R10), Y0, Y3
 	VANDPS     f32x8_7fffffff<>+0(SB), Y3, Y3
-	VMAXPS     Y3, Y1, Y1
+	VPMAXSD    Y3, Y1, Y1
 
 end8:
 	VEXTRACTF128 $0x01, Y1, X3
-	VMAXPS       X1, X3, X3
+	VPMAXSD      X1, X3, X3
 	VSHUFPS      $0x4e, X3, X3, X1
-	VMAXPS       X1, X3, X1
+	VPMAXSD      X1, X3, X1
 	VSHUFPS      $0xb1, X1, X1, X3
-	VMAXPS       X3, X1, X1
+	VPMAXSD      X3, X1, X1
 	VMOVUPS      f32x4_42fe0000<>+0(SB), X3
 	VMAXPS       f32x4_0d800000<>+0(SB), X1, X4
 	VDIVPS       X4, X3, X3
@@ -522,8 +498,8 @@ loop9:
 	VEXTRACTF128 $0x01, Y5, X6
 	VPUNPCKLQDQ  X6, X5, X5
 	VMOVDQU      X5, (AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y4, Y4
-	VADDPS       Y4, Y2, Y2
+	VPSUBD       f32x8_4b400000<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y2, Y2
 	ADDQ         $+16, AX
 	SUBQ         $0x08, R9
 	ADDQ         $+32, R10
@@ -540,23 +516,17 @@ end10:
 	VEXTRACTF128 $0x01, Y3, X5
 	VPUNPCKLQDQ  X5, X3, X3
 	VMOVDQU      X3, (AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y4, Y3
-	VADDPS       Y3, Y2, Y2
+	VPSUBD       f32x8_4b400000<>+0(SB), Y4, Y3
+	VPADDD       Y3, Y2, Y2
 	ADDQ         $+16, AX
 	SUBQ         $0x08, R9
 
 end11:
-	VEXTRACTF128 $0x01, Y2, X3
-	VADDPS       X2, X3, X3
-	VSHUFPS      $0x4e, X3, X3, X2
-	VADDPS       X2, X3, X2
-	VSHUFPS      $0xb1, X2, X2, X3
-	VADDPS       X3, X2, X2
-	VMULPS       f32x4_3c010204<>+0(SB), X1, X1
-	VSUBPS       X2, X2, X2
-	VADDPS       X2, X1, X1
-	VMOVSS       X1, (DI)
-	LEAQ         (CX)(R8*4), CX
+	VMULPS f32x4_3c010204<>+0(SB), X1, X2
+	VSUBPS X1, X1, X1
+	VADDPS X1, X2, X1
+	VMOVSS X1, (DI)
+	LEAQ   (CX)(R8*4), CX
 
 end5:
 	VXORPS Y1, Y1, Y1
@@ -632,64 +602,59 @@ loop3:
 	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y2
 	VMOVUPS      32(CX), Y3
 	VANDPS       f32x8_7fffffff<>+0(SB), Y3, Y4
-	VMAXPS       Y4, Y2, Y2
+	VPMAXSD      Y4, Y2, Y2
 	VMOVUPS      64(CX), Y4
 	VANDPS       f32x8_7fffffff<>+0(SB), Y4, Y5
-	VMAXPS       Y5, Y2, Y2
+	VPMAXSD      Y5, Y2, Y2
 	VMOVUPS      96(CX), Y5
 	VANDPS       f32x8_7fffffff<>+0(SB), Y5, Y6
-	VMAXPS       Y6, Y2, Y2
+	VPMAXSD      Y6, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X6
-	VMAXPS       X2, X6, X6
+	VPMAXSD      X2, X6, X6
 	VSHUFPS      $0x4e, X6, X6, X2
-	VMAXPS       X2, X6, X2
+	VPMAXSD      X2, X6, X2
 	VSHUFPS      $0xb1, X2, X2, X6
-	VMAXPS       X6, X2, X2
+	VPMAXSD      X6, X2, X2
 	VMOVUPS      f32x4_42fe0000<>+0(SB), X6
 	VMAXPS       f32x4_0d800000<>+0(SB), X2, X7
 	VDIVPS       X7, X6, X6
 	VBROADCASTSS X6, Y6
-	VXORPS       Y7, Y7, Y7
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y6, Y1
-	VPSHUFB      narrow8x1<>+0(SB), Y1, Y8
-	VEXTRACTF128 $0x01, Y8, X9
-	VPUNPCKLDQ   X9, X8, X8
-	VMOVQ        X8, (AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y1, Y1
-	VADDPS       Y1, Y7, Y7
+	VPSHUFB      narrow8x1<>+0(SB), Y1, Y7
+	VEXTRACTF128 $0x01, Y7, X8
+	VPUNPCKLDQ   X8, X7, X7
+	VMOVQ        X7, (AX)
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y6, Y3
-	VPSHUFB      narrow8x1<>+0(SB), Y3, Y1
-	VEXTRACTF128 $0x01, Y1, X8
-	VPUNPCKLDQ   X8, X1, X1
-	VMOVQ        X1, 8(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y3, Y1
-	VADDPS       Y1, Y7, Y7
+	VPSHUFB      narrow8x1<>+0(SB), Y3, Y7
+	VEXTRACTF128 $0x01, Y7, X8
+	VPUNPCKLDQ   X8, X7, X7
+	VMOVQ        X7, 8(AX)
+	VPADDD       Y3, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y6, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLDQ   X3, X1, X1
-	VMOVQ        X1, 16(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y4, Y1
-	VADDPS       Y1, Y7, Y7
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X7
+	VPUNPCKLDQ   X7, X3, X3
+	VMOVQ        X3, 16(AX)
+	VPADDD       Y4, Y1, Y1
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y6, Y5
-	VPSHUFB      narrow8x1<>+0(SB), Y5, Y1
-	VEXTRACTF128 $0x01, Y1, X3
-	VPUNPCKLDQ   X3, X1, X1
-	VMOVQ        X1, 24(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y5, Y1
-	VADDPS       Y1, Y7, Y7
-	VEXTRACTF128 $0x01, Y7, X1
-	VADDPS       X7, X1, X1
-	VSHUFPS      $0x4e, X1, X1, X3
-	VADDPS       X3, X1, X1
-	VSHUFPS      $0xb1, X1, X1, X3
-	VADDPS       X3, X1, X1
-	VMULPS       f32x4_3c010204<>+0(SB), X2, X2
-	VSUBPS       X1, X1, X3
-	VADDPS       X3, X2, X2
+	VPSHUFB      narrow8x1<>+0(SB), Y5, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, 24(AX)
+	VPADDD       Y5, Y1, Y1
+	VMULPS       f32x4_3c010204<>+0(SB), X2, X3
+	VSUBPS       X2, X2, X2
+	VADDPS       X2, X3, X2
 	VMOVSS       X2, (R8)
-	VMULPS       f32x4_c3000000<>+0(SB), X1, X1
-	VCVTPS2DQ    X1, X1
+	VMOVUPS      f32x4_68000000<>+0(SB), X2
+	VEXTRACTF128 $0x01, Y1, X3
+	VPADDD       X1, X3, X3
+	VSHUFPS      $0x4e, X3, X3, X1
+	VPADDD       X1, X3, X1
+	VSHUFPS      $0xb1, X1, X1, X3
+	VPADDD       X3, X1, X1
+	VPSUBD       X1, X2, X1
+	VPSLLD       $0x07, X1, X1
 	VMOVSS       X1, (R9)
 	ADDQ         $+128, CX
 	ADDQ         $+32, AX
@@ -715,7 +680,7 @@ end4:
 loop6:
 	VMOVUPS (R12), Y3
 	VANDPS  f32x8_7fffffff<>+0(SB), Y3, Y3
-	VMAXPS  Y3, Y1, Y1
+	VPMAXSD Y3, Y1, Y1
 	ADDQ    $+32, R12
 	SUBQ    $+8, R13
 	CMPQ    R13, $+8
@@ -726,15 +691,15 @@ end7:
 	JZ         end8
 	VMASKMOVPS (R12), Y0, Y3
 	VANDPS     f32x8_7fffffff<>+0(SB), Y3, Y3
-	VMAXPS     Y3, Y1, Y1
+	VPMAXSD    Y3, Y1, Y1
 
 end8:
 	VEXTRACTF128 $0x01, Y1, X3
-	VMAXPS       X1, X3, X3
+	VPMAXSD      X1, X3, X3
 	VSHUFPS      $0x4e, X3, X3, X1
-	VMAXPS       X1, X3, X1
+	VPMAXSD      X1, X3, X1
 	VSHUFPS      $0xb1, X1, X1, X3
-	VMAXPS       X3, X1, X1
+	VPMAXSD      X3, X1, X1
 	VMOVUPS      f32x4_42fe0000<>+0(SB), X3
 	VMAXPS       f32x4_0d800000<>+0(SB), X1, X4
 	VDIVPS       X4, X3, X3
@@ -751,8 +716,8 @@ loop9:
 	VEXTRACTF128 $0x01, Y5, X6
 	VPUNPCKLDQ   X6, X5, X5
 	VMOVQ        X5, (AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y4, Y4
-	VADDPS       Y4, Y2, Y2
+	VPSUBD       f32x8_4b400000<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y2, Y2
 	ADDQ         $+8, AX
 	SUBQ         $0x08, R11
 	ADDQ         $+32, R12
@@ -769,24 +734,25 @@ end10:
 	VEXTRACTF128 $0x01, Y3, X5
 	VPUNPCKLDQ   X5, X3, X3
 	VMOVQ        X3, (AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y4, Y3
-	VADDPS       Y3, Y2, Y2
+	VPSUBD       f32x8_4b400000<>+0(SB), Y4, Y3
+	VPADDD       Y3, Y2, Y2
 	ADDQ         $+8, AX
 	SUBQ         $0x08, R11
 
 end11:
-	VEXTRACTF128 $0x01, Y2, X3
-	VADDPS       X2, X3, X3
-	VSHUFPS      $0x4e, X3, X3, X2
-	VADDPS       X2, X3, X2
-	VSHUFPS      $0xb1, X2, X2, X3
-	VADDPS       X3, X2, X2
-	VMULPS       f32x4_3c010204<>+0(SB), X1, X1
-	VSUBPS       X2, X2, X3
-	VADDPS       X3, X1, X1
+	VMULPS       f32x4_3c010204<>+0(SB), X1, X3
+	VSUBPS       X1, X1, X1
+	VADDPS       X1, X3, X1
 	VMOVSS       X1, (R8)
-	VMULPS       f32x4_c3000000<>+0(SB), X2, X1
-	VCVTPS2DQ    X1, X1
+	VXORPS       X1, X1, X1
+	VEXTRACTF128 $0x01, Y2, X3
+	VPADDD       X2, X3, X3
+	VSHUFPS      $0x4e, X3, X3, X2
+	VPADDD       X2, X3, X2
+	VSHUFPS      $0xb1, X2, X2, X3
+	VPADDD       X3, X2, X2
+	VPSUBD       X2, X1, X1
+	VPSLLD       $0x07, X1, X1
 	VMOVSS       X1, (R9)
 	LEAQ         (CX)(R10*4), CX
 
@@ -823,6 +789,12 @@ end13:
 end2:
 	VZEROUPPER
 	RET
+
+DATA f32x4_68000000<>+0(SB)/4, $0x68000000
+DATA f32x4_68000000<>+4(SB)/4, $0x68000000
+DATA f32x4_68000000<>+8(SB)/4, $0x68000000
+DATA f32x4_68000000<>+12(SB)/4, $0x68000000
+GLOBL f32x4_68000000<>(SB), RODATA|NOPTR, $16
 
 // func quantizeInt8By16AVX2(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 // Requires: AVX, AVX2, FMA3
@@ -855,44 +827,41 @@ loop3:
 	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y2
 	VMOVUPS      32(CX), Y3
 	VANDPS       f32x8_7fffffff<>+0(SB), Y3, Y4
-	VMAXPS       Y4, Y2, Y2
+	VPMAXSD      Y4, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X4
-	VMAXPS       X2, X4, X4
+	VPMAXSD      X2, X4, X4
 	VSHUFPS      $0x4e, X4, X4, X2
-	VMAXPS       X2, X4, X2
+	VPMAXSD      X2, X4, X2
 	VSHUFPS      $0xb1, X2, X2, X4
-	VMAXPS       X4, X2, X2
+	VPMAXSD      X4, X2, X2
 	VMOVUPS      f32x4_42fe0000<>+0(SB), X4
 	VMAXPS       f32x4_0d800000<>+0(SB), X2, X5
 	VDIVPS       X5, X4, X4
 	VBROADCASTSS X4, Y4
-	VXORPS       Y5, Y5, Y5
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y4, Y1
-	VPSHUFB      narrow8x1<>+0(SB), Y1, Y6
-	VEXTRACTF128 $0x01, Y6, X7
-	VPUNPCKLDQ   X7, X6, X6
-	VMOVQ        X6, (AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y1, Y1
-	VADDPS       Y1, Y5, Y5
+	VPSHUFB      narrow8x1<>+0(SB), Y1, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, (AX)
 	VFMADD213PS  f32x8_4b400000<>+0(SB), Y4, Y3
-	VPSHUFB      narrow8x1<>+0(SB), Y3, Y1
-	VEXTRACTF128 $0x01, Y1, X4
-	VPUNPCKLDQ   X4, X1, X1
-	VMOVQ        X1, 8(AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y3, Y1
-	VADDPS       Y1, Y5, Y5
-	VEXTRACTF128 $0x01, Y5, X1
-	VADDPS       X5, X1, X1
-	VSHUFPS      $0x4e, X1, X1, X3
-	VADDPS       X3, X1, X1
-	VSHUFPS      $0xb1, X1, X1, X3
-	VADDPS       X3, X1, X1
-	VMULPS       f32x4_3c010204<>+0(SB), X2, X2
-	VSUBPS       X1, X1, X3
-	VADDPS       X3, X2, X2
+	VPSHUFB      narrow8x1<>+0(SB), Y3, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VPUNPCKLDQ   X5, X4, X4
+	VMOVQ        X4, 8(AX)
+	VPADDD       Y3, Y1, Y1
+	VMULPS       f32x4_3c010204<>+0(SB), X2, X3
+	VSUBPS       X2, X2, X2
+	VADDPS       X2, X3, X2
 	VMOVSS       X2, (R8)
-	VMULPS       f32x4_c3000000<>+0(SB), X1, X1
-	VCVTPS2DQ    X1, X1
+	VMOVUPS      f32x4_b4000000<>+0(SB), X2
+	VEXTRACTF128 $0x01, Y1, X3
+	VPADDD       X1, X3, X3
+	VSHUFPS      $0x4e, X3, X3, X1
+	VPADDD       X1, X3, X1
+	VSHUFPS      $0xb1, X1, X1, X3
+	VPADDD       X3, X1, X1
+	VPSUBD       X1, X2, X1
+	VPSLLD       $0x07, X1, X1
 	VMOVSS       X1, (R9)
 	ADDQ         $+64, CX
 	ADDQ         $+16, AX
@@ -918,7 +887,7 @@ end4:
 loop6:
 	VMOVUPS (R12), Y3
 	VANDPS  f32x8_7fffffff<>+0(SB), Y3, Y3
-	VMAXPS  Y3, Y1, Y1
+	VPMAXSD Y3, Y1, Y1
 	ADDQ    $+32, R12
 	SUBQ    $+8, R13
 	CMPQ    R13, $+8
@@ -929,15 +898,15 @@ end7:
 	JZ         end8
 	VMASKMOVPS (R12), Y0, Y3
 	VANDPS     f32x8_7fffffff<>+0(SB), Y3, Y3
-	VMAXPS     Y3, Y1, Y1
+	VPMAXSD    Y3, Y1, Y1
 
 end8:
 	VEXTRACTF128 $0x01, Y1, X3
-	VMAXPS       X1, X3, X3
+	VPMAXSD      X1, X3, X3
 	VSHUFPS      $0x4e, X3, X3, X1
-	VMAXPS       X1, X3, X1
+	VPMAXSD      X1, X3, X1
 	VSHUFPS      $0xb1, X1, X1, X3
-	VMAXPS       X3, X1, X1
+	VPMAXSD      X3, X1, X1
 	VMOVUPS      f32x4_42fe0000<>+0(SB), X3
 	VMAXPS       f32x4_0d800000<>+0(SB), X1, X4
 	VDIVPS       X4, X3, X3
@@ -954,8 +923,8 @@ loop9:
 	VEXTRACTF128 $0x01, Y5, X6
 	VPUNPCKLDQ   X6, X5, X5
 	VMOVQ        X5, (AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y4, Y4
-	VADDPS       Y4, Y2, Y2
+	VPSUBD       f32x8_4b400000<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y2, Y2
 	ADDQ         $+8, AX
 	SUBQ         $0x08, R11
 	ADDQ         $+32, R12
@@ -972,24 +941,25 @@ end10:
 	VEXTRACTF128 $0x01, Y3, X5
 	VPUNPCKLDQ   X5, X3, X3
 	VMOVQ        X3, (AX)
-	VSUBPS       f32x8_4b400000<>+0(SB), Y4, Y3
-	VADDPS       Y3, Y2, Y2
+	VPSUBD       f32x8_4b400000<>+0(SB), Y4, Y3
+	VPADDD       Y3, Y2, Y2
 	ADDQ         $+8, AX
 	SUBQ         $0x08, R11
 
 end11:
-	VEXTRACTF128 $0x01, Y2, X3
-	VADDPS       X2, X3, X3
-	VSHUFPS      $0x4e, X3, X3, X2
-	VADDPS       X2, X3, X2
-	VSHUFPS      $0xb1, X2, X2, X3
-	VADDPS       X3, X2, X2
-	VMULPS       f32x4_3c010204<>+0(SB), X1, X1
-	VSUBPS       X2, X2, X3
-	VADDPS       X3, X1, X1
+	VMULPS       f32x4_3c010204<>+0(SB), X1, X3
+	VSUBPS       X1, X1, X1
+	VADDPS       X1, X3, X1
 	VMOVSS       X1, (R8)
-	VMULPS       f32x4_c3000000<>+0(SB), X2, X1
-	VCVTPS2DQ    X1, X1
+	VXORPS       X1, X1, X1
+	VEXTRACTF128 $0x01, Y2, X3
+	VPADDD       X2, X3, X3
+	VSHUFPS      $0x4e, X3, X3, X2
+	VPADDD       X2, X3, X2
+	VSHUFPS      $0xb1, X2, X2, X3
+	VPADDD       X3, X2, X2
+	VPSUBD       X2, X1, X1
+	VPSLLD       $0x07, X1, X1
 	VMOVSS       X1, (R9)
 	LEAQ         (CX)(R10*4), CX
 
@@ -1026,3 +996,9 @@ end13:
 end2:
 	VZEROUPPER
 	RET
+
+DATA f32x4_b4000000<>+0(SB)/4, $0xb4000000
+DATA f32x4_b4000000<>+4(SB)/4, $0xb4000000
+DATA f32x4_b4000000<>+8(SB)/4, $0xb4000000
+DATA f32x4_b4000000<>+12(SB)/4, $0xb4000000
+GLOBL f32x4_b4000000<>(SB), RODATA|NOPTR, $16

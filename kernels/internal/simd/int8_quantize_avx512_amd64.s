@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func quantizeInt8AVX512(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
 TEXT ·quantizeInt8AVX512(SB), NOSPLIT, $0-144
 	MOVQ  dst_base+0(FP), AX
 	MOVQ  x_base+24(FP), CX
@@ -33,56 +33,51 @@ loop3:
 	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
 	VMOVUPS       64(CX), Z2
 	VANDPS        f32x16_7fffffff<>+0(SB), Z2, Z3
-	VMAXPS        Z3, Z1, Z1
+	VPMAXSD       Z3, Z1, Z1
 	VMOVUPS       128(CX), Z3
 	VANDPS        f32x16_7fffffff<>+0(SB), Z3, Z4
-	VMAXPS        Z4, Z1, Z1
+	VPMAXSD       Z4, Z1, Z1
 	VMOVUPS       192(CX), Z4
 	VANDPS        f32x16_7fffffff<>+0(SB), Z4, Z5
-	VMAXPS        Z5, Z1, Z1
+	VPMAXSD       Z5, Z1, Z1
 	VEXTRACTF64X4 $0x01, Z1, Y5
-	VMAXPS        Y1, Y5, Y5
+	VPMAXSD       Y1, Y5, Y5
 	VEXTRACTF128  $0x01, Y5, X1
-	VMAXPS        X5, X1, X1
+	VPMAXSD       X5, X1, X1
 	VSHUFPS       $0x4e, X1, X1, X5
-	VMAXPS        X5, X1, X1
+	VPMAXSD       X5, X1, X1
 	VSHUFPS       $0xb1, X1, X1, X5
-	VMAXPS        X5, X1, X1
+	VPMAXSD       X5, X1, X1
 	VMOVUPS       f32x4_42fe0000<>+0(SB), X5
 	VMAXPS        f32x4_0d800000<>+0(SB), X1, X6
 	VDIVPS        X6, X5, X5
 	VBROADCASTSS  X5, Z5
-	VXORPS        Z6, Z6, Z6
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z0
 	VPMOVDB       Z0, (AX)
-	VSUBPS        f32x16_4b400000<>+0(SB), Z0, Z0
-	VADDPS        Z0, Z6, Z6
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z2
 	VPMOVDB       Z2, 16(AX)
-	VSUBPS        f32x16_4b400000<>+0(SB), Z2, Z0
-	VADDPS        Z0, Z6, Z6
+	VPADDD        Z2, Z0, Z0
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z3
 	VPMOVDB       Z3, 32(AX)
-	VSUBPS        f32x16_4b400000<>+0(SB), Z3, Z0
-	VADDPS        Z0, Z6, Z6
+	VPADDD        Z3, Z0, Z0
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z4
 	VPMOVDB       Z4, 48(AX)
-	VSUBPS        f32x16_4b400000<>+0(SB), Z4, Z0
-	VADDPS        Z0, Z6, Z6
-	VEXTRACTF64X4 $0x01, Z6, Y0
-	VADDPS        Y6, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X2
-	VADDPS        X0, X2, X2
-	VSHUFPS       $0x4e, X2, X2, X0
-	VADDPS        X0, X2, X0
-	VSHUFPS       $0xb1, X0, X0, X2
-	VADDPS        X2, X0, X0
-	VMULPS        f32x4_3c010204<>+0(SB), X1, X1
-	VSUBPS        X0, X0, X2
-	VADDPS        X2, X1, X1
+	VPADDD        Z4, Z0, Z0
+	VMULPS        f32x4_3c010204<>+0(SB), X1, X2
+	VSUBPS        X1, X1, X1
+	VADDPS        X1, X2, X1
 	VMOVSS        X1, (R8)
-	VMULPS        f32x4_c3000000<>+0(SB), X0, X0
-	VCVTPS2DQ     X0, X0
+	VMOVUPS       f32x4_d0000000<>+0(SB), X1
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VPADDD        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VPADDD        X2, X0, X0
+	VSHUFPS       $0x4e, X0, X0, X2
+	VPADDD        X2, X0, X0
+	VSHUFPS       $0xb1, X0, X0, X2
+	VPADDD        X2, X0, X0
+	VPSUBD        X0, X1, X0
+	VPSLLD        $0x07, X0, X0
 	VMOVSS        X0, (R9)
 	ADDQ          $+256, CX
 	ADDQ          $+64, AX
@@ -108,7 +103,7 @@ end4:
 loop6:
 	VMOVUPS (R12), Z2
 	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VMAXPS  Z2, Z0, Z0
+	VPMAXSD Z2, Z0, Z0
 	ADDQ    $+64, R12
 	SUBQ    $+16, R13
 	CMPQ    R13, $+16
@@ -119,17 +114,17 @@ end7:
 	JZ        end8
 	VMOVUPS.Z (R12), K1, Z2
 	VANDPS    f32x16_7fffffff<>+0(SB), Z2, Z2
-	VMAXPS    Z2, Z0, Z0
+	VPMAXSD   Z2, Z0, Z0
 
 end8:
 	VEXTRACTF64X4 $0x01, Z0, Y2
-	VMAXPS        Y0, Y2, Y2
+	VPMAXSD       Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
-	VMAXPS        X2, X0, X0
+	VPMAXSD       X2, X0, X0
 	VSHUFPS       $0x4e, X0, X0, X2
-	VMAXPS        X2, X0, X0
+	VPMAXSD       X2, X0, X0
 	VSHUFPS       $0xb1, X0, X0, X2
-	VMAXPS        X2, X0, X0
+	VPMAXSD       X2, X0, X0
 	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
 	VMAXPS        f32x4_0d800000<>+0(SB), X0, X3
 	VDIVPS        X3, X2, X2
@@ -143,8 +138,8 @@ loop9:
 	VMOVUPS     (R12), Z3
 	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
 	VPMOVDB     Z3, (AX)
-	VSUBPS      f32x16_4b400000<>+0(SB), Z3, Z3
-	VADDPS      Z3, Z1, Z1
+	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z3
+	VPADDD      Z3, Z1, Z1
 	ADDQ        $+16, AX
 	SUBQ        $0x10, R11
 	ADDQ        $+64, R12
@@ -158,26 +153,27 @@ end10:
 	VMOVUPS.Z   (R12), K1, Z3
 	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
 	VPMOVDB     Z3, (AX)
-	VSUBPS      f32x16_4b400000<>+0(SB), Z3, Z2
-	VADDPS      Z2, Z1, Z1
+	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z2
+	VPADDD      Z2, Z1, Z1
 	ADDQ        $+16, AX
 	SUBQ        $0x10, R11
 
 end11:
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VADDPS        Y1, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X1
-	VADDPS        X2, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X2
-	VADDPS        X2, X1, X1
-	VSHUFPS       $0xb1, X1, X1, X2
-	VADDPS        X2, X1, X1
-	VMULPS        f32x4_3c010204<>+0(SB), X0, X0
-	VSUBPS        X1, X1, X2
-	VADDPS        X2, X0, X0
+	VMULPS        f32x4_3c010204<>+0(SB), X0, X2
+	VSUBPS        X0, X0, X0
+	VADDPS        X0, X2, X0
 	VMOVSS        X0, (R8)
-	VMULPS        f32x4_c3000000<>+0(SB), X1, X0
-	VCVTPS2DQ     X0, X0
+	VXORPS        X0, X0, X0
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VPADDD        Y1, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X1
+	VPADDD        X2, X1, X1
+	VSHUFPS       $0x4e, X1, X1, X2
+	VPADDD        X2, X1, X1
+	VSHUFPS       $0xb1, X1, X1, X2
+	VPADDD        X2, X1, X1
+	VPSUBD        X1, X0, X0
+	VPSLLD        $0x07, X0, X0
 	VMOVSS        X0, (R9)
 	LEAQ          (CX)(R10*4), CX
 
@@ -266,14 +262,14 @@ DATA f32x4_3c010204<>+8(SB)/4, $0x3c010204
 DATA f32x4_3c010204<>+12(SB)/4, $0x3c010204
 GLOBL f32x4_3c010204<>(SB), RODATA|NOPTR, $16
 
-DATA f32x4_c3000000<>+0(SB)/4, $0xc3000000
-DATA f32x4_c3000000<>+4(SB)/4, $0xc3000000
-DATA f32x4_c3000000<>+8(SB)/4, $0xc3000000
-DATA f32x4_c3000000<>+12(SB)/4, $0xc3000000
-GLOBL f32x4_c3000000<>(SB), RODATA|NOPTR, $16
+DATA f32x4_d0000000<>+0(SB)/4, $0xd0000000
+DATA f32x4_d0000000<>+4(SB)/4, $0xd0000000
+DATA f32x4_d0000000<>+8(SB)/4, $0xd0000000
+DATA f32x4_d0000000<>+12(SB)/4, $0xd0000000
+GLOBL f32x4_d0000000<>(SB), RODATA|NOPTR, $16
 
 // func quantizeInt16AVX512(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, ldscale int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
 TEXT ·quantizeInt16AVX512(SB), NOSPLIT, $0-120
 	MOVQ  dst_base+0(FP), AX
 	MOVQ  x_base+24(FP), CX
@@ -299,53 +295,39 @@ loop3:
 	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
 	VMOVUPS       64(CX), Z2
 	VANDPS        f32x16_7fffffff<>+0(SB), Z2, Z3
-	VMAXPS        Z3, Z1, Z1
+	VPMAXSD       Z3, Z1, Z1
 	VMOVUPS       128(CX), Z3
 	VANDPS        f32x16_7fffffff<>+0(SB), Z3, Z4
-	VMAXPS        Z4, Z1, Z1
+	VPMAXSD       Z4, Z1, Z1
 	VMOVUPS       192(CX), Z4
 	VANDPS        f32x16_7fffffff<>+0(SB), Z4, Z5
-	VMAXPS        Z5, Z1, Z1
+	VPMAXSD       Z5, Z1, Z1
 	VEXTRACTF64X4 $0x01, Z1, Y5
-	VMAXPS        Y1, Y5, Y5
+	VPMAXSD       Y1, Y5, Y5
 	VEXTRACTF128  $0x01, Y5, X1
-	VMAXPS        X5, X1, X1
+	VPMAXSD       X5, X1, X1
 	VSHUFPS       $0x4e, X1, X1, X5
-	VMAXPS        X5, X1, X1
+	VPMAXSD       X5, X1, X1
 	VSHUFPS       $0xb1, X1, X1, X5
-	VMAXPS        X5, X1, X1
+	VPMAXSD       X5, X1, X1
 	VMOVUPS       f32x4_42fe0000<>+0(SB), X5
 	VMAXPS        f32x4_0d800000<>+0(SB), X1, X6
 	VDIVPS        X6, X5, X5
 	VBROADCASTSS  X5, Z5
-	VXORPS        Z6, Z6, Z6
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z0
 	VPMOVDW       Z0, (AX)
-	VSUBPS        f32x16_4b400000<>+0(SB), Z0, Z0
-	VADDPS        Z0, Z6, Z6
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z2
 	VPMOVDW       Z2, 32(AX)
-	VSUBPS        f32x16_4b400000<>+0(SB), Z2, Z0
-	VADDPS        Z0, Z6, Z6
+	VPADDD        Z2, Z0, Z0
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z3
 	VPMOVDW       Z3, 64(AX)
-	VSUBPS        f32x16_4b400000<>+0(SB), Z3, Z0
-	VADDPS        Z0, Z6, Z6
+	VPADDD        Z3, Z0, Z0
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z4
 	VPMOVDW       Z4, 96(AX)
-	VSUBPS        f32x16_4b400000<>+0(SB), Z4, Z0
-	VADDPS        Z0, Z6, Z6
-	VEXTRACTF64X4 $0x01, Z6, Y0
-	VADDPS        Y6, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X2
-	VADDPS        X0, X2, X2
-	VSHUFPS       $0x4e, X2, X2, X0
-	VADDPS        X0, X2, X0
-	VSHUFPS       $0xb1, X0, X0, X2
-	VADDPS        X2, X0, X0
-	VMULPS        f32x4_3c010204<>+0(SB), X1, X1
-	VSUBPS        X0, X0, X0
-	VADDPS        X0, X1, X0
+	VPADDD        Z4, Z0, Z0
+	VMULPS        f32x4_3c010204<>+0(SB), X1, X0
+	VSUBPS        X1, X1, X1
+	VADDPS        X1, X0, X0
 	VMOVSS        X0, (DI)
 	ADDQ          $+256, CX
 	ADDQ          $+128, AX
@@ -369,7 +351,7 @@ end4:
 loop6:
 	VMOVUPS (R10), Z2
 	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VMAXPS  Z2, Z0, Z0
+	VPMAXSD Z2, Z0, Z0
 	ADDQ    $+64, R10
 	SUBQ    $+16, R11
 	CMPQ    R11, $+16
@@ -380,17 +362,17 @@ end7:
 	JZ        end8
 	VMOVUPS.Z (R10), K1, Z2
 	VANDPS    f32x16_7fffffff<>+0(SB), Z2, Z2
-	VMAXPS    Z2, Z0, Z0
+	VPMAXSD   Z2, Z0, Z0
 
 end8:
 	VEXTRACTF64X4 $0x01, Z0, Y2
-	VMAXPS        Y0, Y2, Y2
+	VPMAXSD       Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
-	VMAXPS        X2, X0, X0
+	VPMAXSD       X2, X0, X0
 	VSHUFPS       $0x4e, X0, X0, X2
-	VMAXPS        X2, X0, X0
+	VPMAXSD       X2, X0, X0
 	VSHUFPS       $0xb1, X0, X0, X2
-	VMAXPS        X2, X0, X0
+	VPMAXSD       X2, X0, X0
 	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
 	VMAXPS        f32x4_0d800000<>+0(SB), X0, X3
 	VDIVPS        X3, X2, X2
@@ -404,8 +386,8 @@ loop9:
 	VMOVUPS     (R10), Z3
 	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
 	VPMOVDW     Z3, (AX)
-	VSUBPS      f32x16_4b400000<>+0(SB), Z3, Z3
-	VADDPS      Z3, Z1, Z1
+	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z3
+	VPADDD      Z3, Z1, Z1
 	ADDQ        $+32, AX
 	SUBQ        $0x10, R9
 	ADDQ        $+64, R10
@@ -419,25 +401,17 @@ end10:
 	VMOVUPS.Z   (R10), K1, Z3
 	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
 	VPMOVDW     Z3, (AX)
-	VSUBPS      f32x16_4b400000<>+0(SB), Z3, Z2
-	VADDPS      Z2, Z1, Z1
+	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z2
+	VPADDD      Z2, Z1, Z1
 	ADDQ        $+32, AX
 	SUBQ        $0x10, R9
 
 end11:
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VADDPS        Y1, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X1
-	VADDPS        X2, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X2
-	VADDPS        X2, X1, X1
-	VSHUFPS       $0xb1, X1, X1, X2
-	VADDPS        X2, X1, X1
-	VMULPS        f32x4_3c010204<>+0(SB), X0, X0
-	VSUBPS        X1, X1, X1
-	VADDPS        X1, X0, X0
-	VMOVSS        X0, (DI)
-	LEAQ          (CX)(R8*4), CX
+	VMULPS f32x4_3c010204<>+0(SB), X0, X1
+	VSUBPS X0, X0, X0
+	VADDPS X0, X1, X0
+	VMOVSS X0, (DI)
+	LEAQ   (CX)(R8*4), CX
 
 end5:
 	VXORPS Z0, Z0, Z0
@@ -470,7 +444,7 @@ end2:
 	RET
 
 // func quantizeInt8By32AVX512(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
 TEXT ·quantizeInt8By32AVX512(SB), NOSPLIT, $0-144
 	MOVQ  dst_base+0(FP), AX
 	MOVQ  x_base+24(FP), CX
@@ -498,42 +472,39 @@ loop3:
 	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
 	VMOVUPS       64(CX), Z2
 	VANDPS        f32x16_7fffffff<>+0(SB), Z2, Z3
-	VMAXPS        Z3, Z1, Z1
+	VPMAXSD       Z3, Z1, Z1
 	VEXTRACTF64X4 $0x01, Z1, Y3
-	VMAXPS        Y1, Y3, Y3
+	VPMAXSD       Y1, Y3, Y3
 	VEXTRACTF128  $0x01, Y3, X1
-	VMAXPS        X3, X1, X1
+	VPMAXSD       X3, X1, X1
 	VSHUFPS       $0x4e, X1, X1, X3
-	VMAXPS        X3, X1, X1
+	VPMAXSD       X3, X1, X1
 	VSHUFPS       $0xb1, X1, X1, X3
-	VMAXPS        X3, X1, X1
+	VPMAXSD       X3, X1, X1
 	VMOVUPS       f32x4_42fe0000<>+0(SB), X3
 	VMAXPS        f32x4_0d800000<>+0(SB), X1, X4
 	VDIVPS        X4, X3, X3
 	VBROADCASTSS  X3, Z3
-	VXORPS        Z4, Z4, Z4
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z3, Z0
 	VPMOVDB       Z0, (AX)
-	VSUBPS        f32x16_4b400000<>+0(SB), Z0, Z0
-	VADDPS        Z0, Z4, Z4
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z3, Z2
 	VPMOVDB       Z2, 16(AX)
-	VSUBPS        f32x16_4b400000<>+0(SB), Z2, Z0
-	VADDPS        Z0, Z4, Z4
-	VEXTRACTF64X4 $0x01, Z4, Y0
-	VADDPS        Y4, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X2
-	VADDPS        X0, X2, X2
-	VSHUFPS       $0x4e, X2, X2, X0
-	VADDPS        X0, X2, X0
-	VSHUFPS       $0xb1, X0, X0, X2
-	VADDPS        X2, X0, X0
-	VMULPS        f32x4_3c010204<>+0(SB), X1, X1
-	VSUBPS        X0, X0, X2
-	VADDPS        X2, X1, X1
+	VPADDD        Z2, Z0, Z0
+	VMULPS        f32x4_3c010204<>+0(SB), X1, X2
+	VSUBPS        X1, X1, X1
+	VADDPS        X1, X2, X1
 	VMOVSS        X1, (R8)
-	VMULPS        f32x4_c3000000<>+0(SB), X0, X0
-	VCVTPS2DQ     X0, X0
+	VMOVUPS       f32x4_68000000<>+0(SB), X1
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VPADDD        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VPADDD        X2, X0, X0
+	VSHUFPS       $0x4e, X0, X0, X2
+	VPADDD        X2, X0, X0
+	VSHUFPS       $0xb1, X0, X0, X2
+	VPADDD        X2, X0, X0
+	VPSUBD        X0, X1, X0
+	VPSLLD        $0x07, X0, X0
 	VMOVSS        X0, (R9)
 	ADDQ          $+128, CX
 	ADDQ          $+32, AX
@@ -559,7 +530,7 @@ end4:
 loop6:
 	VMOVUPS (R12), Z2
 	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VMAXPS  Z2, Z0, Z0
+	VPMAXSD Z2, Z0, Z0
 	ADDQ    $+64, R12
 	SUBQ    $+16, R13
 	CMPQ    R13, $+16
@@ -570,17 +541,17 @@ end7:
 	JZ        end8
 	VMOVUPS.Z (R12), K1, Z2
 	VANDPS    f32x16_7fffffff<>+0(SB), Z2, Z2
-	VMAXPS    Z2, Z0, Z0
+	VPMAXSD   Z2, Z0, Z0
 
 end8:
 	VEXTRACTF64X4 $0x01, Z0, Y2
-	VMAXPS        Y0, Y2, Y2
+	VPMAXSD       Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
-	VMAXPS        X2, X0, X0
+	VPMAXSD       X2, X0, X0
 	VSHUFPS       $0x4e, X0, X0, X2
-	VMAXPS        X2, X0, X0
+	VPMAXSD       X2, X0, X0
 	VSHUFPS       $0xb1, X0, X0, X2
-	VMAXPS        X2, X0, X0
+	VPMAXSD       X2, X0, X0
 	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
 	VMAXPS        f32x4_0d800000<>+0(SB), X0, X3
 	VDIVPS        X3, X2, X2
@@ -594,8 +565,8 @@ loop9:
 	VMOVUPS     (R12), Z3
 	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
 	VPMOVDB     Z3, (AX)
-	VSUBPS      f32x16_4b400000<>+0(SB), Z3, Z3
-	VADDPS      Z3, Z1, Z1
+	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z3
+	VPADDD      Z3, Z1, Z1
 	ADDQ        $+16, AX
 	SUBQ        $0x10, R11
 	ADDQ        $+64, R12
@@ -609,26 +580,27 @@ end10:
 	VMOVUPS.Z   (R12), K1, Z3
 	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
 	VPMOVDB     Z3, (AX)
-	VSUBPS      f32x16_4b400000<>+0(SB), Z3, Z2
-	VADDPS      Z2, Z1, Z1
+	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z2
+	VPADDD      Z2, Z1, Z1
 	ADDQ        $+16, AX
 	SUBQ        $0x10, R11
 
 end11:
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VADDPS        Y1, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X1
-	VADDPS        X2, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X2
-	VADDPS        X2, X1, X1
-	VSHUFPS       $0xb1, X1, X1, X2
-	VADDPS        X2, X1, X1
-	VMULPS        f32x4_3c010204<>+0(SB), X0, X0
-	VSUBPS        X1, X1, X2
-	VADDPS        X2, X0, X0
+	VMULPS        f32x4_3c010204<>+0(SB), X0, X2
+	VSUBPS        X0, X0, X0
+	VADDPS        X0, X2, X0
 	VMOVSS        X0, (R8)
-	VMULPS        f32x4_c3000000<>+0(SB), X1, X0
-	VCVTPS2DQ     X0, X0
+	VXORPS        X0, X0, X0
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VPADDD        Y1, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X1
+	VPADDD        X2, X1, X1
+	VSHUFPS       $0x4e, X1, X1, X2
+	VPADDD        X2, X1, X1
+	VSHUFPS       $0xb1, X1, X1, X2
+	VPADDD        X2, X1, X1
+	VPSUBD        X1, X0, X0
+	VPSLLD        $0x07, X0, X0
 	VMOVSS        X0, (R9)
 	LEAQ          (CX)(R10*4), CX
 
@@ -663,8 +635,14 @@ end2:
 	VZEROUPPER
 	RET
 
+DATA f32x4_68000000<>+0(SB)/4, $0x68000000
+DATA f32x4_68000000<>+4(SB)/4, $0x68000000
+DATA f32x4_68000000<>+8(SB)/4, $0x68000000
+DATA f32x4_68000000<>+12(SB)/4, $0x68000000
+GLOBL f32x4_68000000<>(SB), RODATA|NOPTR, $16
+
 // func quantizeInt8By16AVX512(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
 TEXT ·quantizeInt8By16AVX512(SB), NOSPLIT, $0-144
 	MOVQ  dst_base+0(FP), AX
 	MOVQ  x_base+24(FP), CX
@@ -691,36 +669,34 @@ loop3:
 	VMOVUPS       (CX), Z0
 	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
 	VEXTRACTF64X4 $0x01, Z1, Y2
-	VMAXPS        Y1, Y2, Y2
+	VPMAXSD       Y1, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X1
-	VMAXPS        X2, X1, X1
+	VPMAXSD       X2, X1, X1
 	VSHUFPS       $0x4e, X1, X1, X2
-	VMAXPS        X2, X1, X1
+	VPMAXSD       X2, X1, X1
 	VSHUFPS       $0xb1, X1, X1, X2
-	VMAXPS        X2, X1, X1
+	VPMAXSD       X2, X1, X1
 	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
 	VMAXPS        f32x4_0d800000<>+0(SB), X1, X3
 	VDIVPS        X3, X2, X2
 	VBROADCASTSS  X2, Z2
-	VXORPS        Z3, Z3, Z3
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z2, Z0
 	VPMOVDB       Z0, (AX)
-	VSUBPS        f32x16_4b400000<>+0(SB), Z0, Z0
-	VADDPS        Z0, Z3, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y3, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X2
-	VADDPS        X0, X2, X2
-	VSHUFPS       $0x4e, X2, X2, X0
-	VADDPS        X0, X2, X0
-	VSHUFPS       $0xb1, X0, X0, X2
-	VADDPS        X2, X0, X0
-	VMULPS        f32x4_3c010204<>+0(SB), X1, X1
-	VSUBPS        X0, X0, X2
-	VADDPS        X2, X1, X1
+	VMULPS        f32x4_3c010204<>+0(SB), X1, X2
+	VSUBPS        X1, X1, X1
+	VADDPS        X1, X2, X1
 	VMOVSS        X1, (R8)
-	VMULPS        f32x4_c3000000<>+0(SB), X0, X0
-	VCVTPS2DQ     X0, X0
+	VMOVUPS       f32x4_b4000000<>+0(SB), X1
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VPADDD        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VPADDD        X2, X0, X0
+	VSHUFPS       $0x4e, X0, X0, X2
+	VPADDD        X2, X0, X0
+	VSHUFPS       $0xb1, X0, X0, X2
+	VPADDD        X2, X0, X0
+	VPSUBD        X0, X1, X0
+	VPSLLD        $0x07, X0, X0
 	VMOVSS        X0, (R9)
 	ADDQ          $+64, CX
 	ADDQ          $+16, AX
@@ -746,7 +722,7 @@ end4:
 loop6:
 	VMOVUPS (R12), Z2
 	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VMAXPS  Z2, Z0, Z0
+	VPMAXSD Z2, Z0, Z0
 	ADDQ    $+64, R12
 	SUBQ    $+16, R13
 	CMPQ    R13, $+16
@@ -757,17 +733,17 @@ end7:
 	JZ        end8
 	VMOVUPS.Z (R12), K1, Z2
 	VANDPS    f32x16_7fffffff<>+0(SB), Z2, Z2
-	VMAXPS    Z2, Z0, Z0
+	VPMAXSD   Z2, Z0, Z0
 
 end8:
 	VEXTRACTF64X4 $0x01, Z0, Y2
-	VMAXPS        Y0, Y2, Y2
+	VPMAXSD       Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
-	VMAXPS        X2, X0, X0
+	VPMAXSD       X2, X0, X0
 	VSHUFPS       $0x4e, X0, X0, X2
-	VMAXPS        X2, X0, X0
+	VPMAXSD       X2, X0, X0
 	VSHUFPS       $0xb1, X0, X0, X2
-	VMAXPS        X2, X0, X0
+	VPMAXSD       X2, X0, X0
 	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
 	VMAXPS        f32x4_0d800000<>+0(SB), X0, X3
 	VDIVPS        X3, X2, X2
@@ -781,8 +757,8 @@ loop9:
 	VMOVUPS     (R12), Z3
 	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
 	VPMOVDB     Z3, (AX)
-	VSUBPS      f32x16_4b400000<>+0(SB), Z3, Z3
-	VADDPS      Z3, Z1, Z1
+	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z3
+	VPADDD      Z3, Z1, Z1
 	ADDQ        $+16, AX
 	SUBQ        $0x10, R11
 	ADDQ        $+64, R12
@@ -796,26 +772,27 @@ end10:
 	VMOVUPS.Z   (R12), K1, Z3
 	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
 	VPMOVDB     Z3, (AX)
-	VSUBPS      f32x16_4b400000<>+0(SB), Z3, Z2
-	VADDPS      Z2, Z1, Z1
+	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z2
+	VPADDD      Z2, Z1, Z1
 	ADDQ        $+16, AX
 	SUBQ        $0x10, R11
 
 end11:
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VADDPS        Y1, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X1
-	VADDPS        X2, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X2
-	VADDPS        X2, X1, X1
-	VSHUFPS       $0xb1, X1, X1, X2
-	VADDPS        X2, X1, X1
-	VMULPS        f32x4_3c010204<>+0(SB), X0, X0
-	VSUBPS        X1, X1, X2
-	VADDPS        X2, X0, X0
+	VMULPS        f32x4_3c010204<>+0(SB), X0, X2
+	VSUBPS        X0, X0, X0
+	VADDPS        X0, X2, X0
 	VMOVSS        X0, (R8)
-	VMULPS        f32x4_c3000000<>+0(SB), X1, X0
-	VCVTPS2DQ     X0, X0
+	VXORPS        X0, X0, X0
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VPADDD        Y1, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X1
+	VPADDD        X2, X1, X1
+	VSHUFPS       $0x4e, X1, X1, X2
+	VPADDD        X2, X1, X1
+	VSHUFPS       $0xb1, X1, X1, X2
+	VPADDD        X2, X1, X1
+	VPSUBD        X1, X0, X0
+	VPSLLD        $0x07, X0, X0
 	VMOVSS        X0, (R9)
 	LEAQ          (CX)(R10*4), CX
 
@@ -849,3 +826,9 @@ end13:
 end2:
 	VZEROUPPER
 	RET
+
+DATA f32x4_b4000000<>+0(SB)/4, $0xb4000000
+DATA f32x4_b4000000<>+4(SB)/4, $0xb4000000
+DATA f32x4_b4000000<>+8(SB)/4, $0xb4000000
+DATA f32x4_b4000000<>+12(SB)/4, $0xb4000000
+GLOBL f32x4_b4000000<>(SB), RODATA|NOPTR, $16

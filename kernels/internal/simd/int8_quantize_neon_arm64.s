@@ -7,11 +7,10 @@
 // func quantizeInt8NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 TEXT ·quantizeInt8NEON(SB), NOSPLIT, $0-144
 	MOVD   $constants<>(SB), R13
-	FMOVQ  48(R13), F2
-	FMOVQ  64(R13), F3
-	FMOVQ  32(R13), F4
-	FMOVQ  80(R13), F5
-	FMOVQ  96(R13), F6
+	FMOVQ  96(R13), F2
+	FMOVQ  112(R13), F3
+	FMOVQ  128(R13), F4
+	FMOVQ  32(R13), F5
 	MOVD   dst_base+0(FP), R9
 	MOVD   x_base+24(FP), R10
 	MOVD   scale_base+88(FP), R11
@@ -42,194 +41,177 @@ loop1:
 
 loop3:
 	FMOVQ (R10), F0
-	VAND  V2.B16, V0.B16, V7.B16
+	VAND  V2.B16, V0.B16, V6.B16
 	FMOVQ 16(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 32(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 48(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 64(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 80(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 96(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 112(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 128(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 144(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 160(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 176(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 192(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 208(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 224(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 240(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4e7 // fmax v7.4s, v7.4s, v0.4s
-	WORD  $0x6e27f4e0 // fmaxp v0.4s, v7.4s, v7.4s
-	WORD  $0x6e20f408 // fmaxp v8.4s, v0.4s, v0.4s
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	WORD  $0x6e26f4c0 // fmaxp v0.4s, v6.4s, v6.4s
+	WORD  $0x6e20f407 // fmaxp v7.4s, v0.4s, v0.4s
 	FMOVQ 16(R13), F0
-	WORD  $0x4e23f507 // fmax v7.4s, v8.4s, v3.4s
-	WORD  $0x6e27fc09 // fdiv v9.4s, v0.4s, v7.4s
-	VMOVI $0, V10.B16
+	WORD  $0x4e23f4e6 // fmax v6.4s, v7.4s, v3.4s
+	WORD  $0x6e26fc08 // fdiv v8.4s, v0.4s, v6.4s
 	FMOVQ (R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F9
+	VFMLA V8.S4, V0.S4, V9.S4
+	WORD  $0x0e612920 // xtn v0.4h, v9.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, (R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	FMOVQ 16(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 4(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 32(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 8(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 48(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 12(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 64(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 16(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 80(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 20(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 96(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 24(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 112(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 28(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 128(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 32(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 144(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 36(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 160(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 40(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 176(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 44(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 192(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 48(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 208(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 52(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 224(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 56(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 240(R10), F0
-	FMOVQ 32(R13), F7
-	VFMLA V9.S4, V0.S4, V7.S4
-	WORD  $0x0e6128e0 // xtn v0.4h, v7.4s
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 60(R9)
-	WORD  $0x4ea4d4e0 // fsub v0.4s, v7.4s, v4.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	WORD  $0x6e2ad540 // faddp v0.4s, v10.4s, v10.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e25dd07 // fmul v7.4s, v8.4s, v5.4s
-	WORD  $0x4ea0d408 // fsub v8.4s, v0.4s, v0.4s
-	WORD  $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
-	FMOVS F7, (R0)
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	WORD  $0x4e21a800 // fcvtns v0.4s, v0.4s
+	VADD  V6.S4, V9.S4, V9.S4
+	WORD  $0x6e24dce0 // fmul v0.4s, v7.4s, v4.4s
+	WORD  $0x4ea7d4e6 // fsub v6.4s, v7.4s, v7.4s
+	WORD  $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
+	FMOVS F0, (R0)
+	FMOVQ 48(R13), F0
+	VADDP V9.S4, V9.S4, V6.S4
+	VADDP V6.S4, V6.S4, V6.S4
+	VSUB  V6.S4, V0.S4, V0.S4
+	VSHL  $7, V0.S4, V0.S4
 	FMOVS F0, (R1)
 	ADD   $256, R10, R10
 	ADD   $64, R9, R9
@@ -245,16 +227,16 @@ loop3:
 end4:
 	CBZ   R2, end5
 	VMOVI $0, V0.B16
-	VMOVI $0, V7.B16
+	VMOVI $0, V6.B16
 	MOVD  R10, R4
 	MOVD  R2, R5
 	CMP   $4, R5
 	BLT   end7
 
 loop6:
-	FMOVQ (R4), F8
-	VAND  V2.B16, V8.B16, V8.B16
-	WORD  $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
+	FMOVQ (R4), F7
+	VAND  V2.B16, V7.B16, V7.B16
+	WORD  $0x4e27f400 // fmax v0.4s, v0.4s, v7.4s
 	ADD   $16, R4, R4
 	SUB   $4, R5, R5
 	CMP   $4, R5
@@ -262,35 +244,35 @@ loop6:
 
 end7:
 	CBZ   R6, end8
-	FMOVS (R4), F8
+	FMOVS (R4), F7
 	ADD   R7, R4, R5
-	VLD1  (R5), V8.S[1]
+	VLD1  (R5), V7.S[1]
 	ADD   R8, R4, R4
-	VLD1  (R4), V8.S[2]
-	VAND  V1.B16, V8.B16, V8.B16
-	VAND  V2.B16, V8.B16, V8.B16
-	WORD  $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
+	VLD1  (R4), V7.S[2]
+	VAND  V1.B16, V7.B16, V7.B16
+	VAND  V2.B16, V7.B16, V7.B16
+	WORD  $0x4e27f400 // fmax v0.4s, v0.4s, v7.4s
 
 end8:
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	FMOVQ 16(R13), F8
-	WORD  $0x4e23f409 // fmax v9.4s, v0.4s, v3.4s
-	WORD  $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
+	FMOVQ 16(R13), F7
+	WORD  $0x4e23f408 // fmax v8.4s, v0.4s, v3.4s
+	WORD  $0x6e28fce7 // fdiv v7.4s, v7.4s, v8.4s
 	MOVD  R10, R4
 	MOVD  R2, R5
 	CMP   $4, R5
 	BLT   end10
 
 loop9:
-	FMOVQ (R4), F9
-	FMOVQ 32(R13), F10
-	VFMLA V8.S4, V9.S4, V10.S4
-	WORD  $0x0e612949 // xtn v9.4h, v10.4s
-	WORD  $0x0e212929 // xtn v9.8b, v9.8h
-	FMOVS F9, (R9)
-	WORD  $0x4ea4d549 // fsub v9.4s, v10.4s, v4.4s
-	WORD  $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	FMOVQ (R4), F8
+	FMOVQ 32(R13), F9
+	VFMLA V7.S4, V8.S4, V9.S4
+	WORD  $0x0e612928 // xtn v8.4h, v9.4s
+	WORD  $0x0e212908 // xtn v8.8b, v8.8h
+	FMOVS F8, (R9)
+	VSUB  V5.S4, V9.S4, V8.S4
+	VADD  V8.S4, V6.S4, V6.S4
 	ADD   $4, R9, R9
 	SUB   $4, R3, R3
 	ADD   $16, R4, R4
@@ -300,31 +282,32 @@ loop9:
 
 end10:
 	CBZ   R6, end11
-	FMOVS (R4), F9
+	FMOVS (R4), F8
 	ADD   R7, R4, R5
-	VLD1  (R5), V9.S[1]
+	VLD1  (R5), V8.S[1]
 	ADD   R8, R4, R4
-	VLD1  (R4), V9.S[2]
-	VAND  V1.B16, V9.B16, V9.B16
-	FMOVQ 32(R13), F10
-	VFMLA V8.S4, V9.S4, V10.S4
-	WORD  $0x0e612948 // xtn v8.4h, v10.4s
-	WORD  $0x0e212908 // xtn v8.8b, v8.8h
-	FMOVS F8, (R9)
-	WORD  $0x4ea4d548 // fsub v8.4s, v10.4s, v4.4s
-	WORD  $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	VLD1  (R4), V8.S[2]
+	VAND  V1.B16, V8.B16, V8.B16
+	FMOVQ 32(R13), F9
+	VFMLA V7.S4, V8.S4, V9.S4
+	WORD  $0x0e612927 // xtn v7.4h, v9.4s
+	WORD  $0x0e2128e7 // xtn v7.8b, v7.8h
+	FMOVS F7, (R9)
+	VSUB  V5.S4, V9.S4, V7.S4
+	VADD  V7.S4, V6.S4, V6.S4
 	ADD   $4, R9, R9
 	SUB   $4, R3, R3
 
 end11:
-	WORD  $0x6e27d4e7 // faddp v7.4s, v7.4s, v7.4s
-	WORD  $0x6e27d4e7 // faddp v7.4s, v7.4s, v7.4s
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD  $0x4ea7d4e8 // fsub v8.4s, v7.4s, v7.4s
-	WORD  $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
+	WORD  $0x6e24dc07 // fmul v7.4s, v0.4s, v4.4s
+	WORD  $0x4ea0d400 // fsub v0.4s, v0.4s, v0.4s
+	WORD  $0x4e20d4e0 // fadd v0.4s, v7.4s, v0.4s
 	FMOVS F0, (R0)
-	WORD  $0x6e26dce0 // fmul v0.4s, v7.4s, v6.4s
-	WORD  $0x4e21a800 // fcvtns v0.4s, v0.4s
+	VMOVI $0, V0.B16
+	VADDP V6.S4, V6.S4, V6.S4
+	VADDP V6.S4, V6.S4, V6.S4
+	VSUB  V6.S4, V0.S4, V0.S4
+	VSHL  $7, V0.S4, V0.S4
 	FMOVS F0, (R1)
 	ADD   R2<<2, R10, R10
 
@@ -334,9 +317,9 @@ end5:
 	BLT   end13
 
 loop12:
-	WORD  $0x0e612807 // xtn v7.4h, v0.4s
-	WORD  $0x0e2128e7 // xtn v7.8b, v7.8h
-	FMOVS F7, (R9)
+	WORD  $0x0e612806 // xtn v6.4h, v0.4s
+	WORD  $0x0e2128c6 // xtn v6.8b, v6.8h
+	FMOVS F6, (R9)
 	ADD   $4, R9, R9
 	SUB   $4, R3, R3
 	CMP   $4, R3
@@ -363,11 +346,10 @@ end2:
 // func quantizeInt8By32NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 TEXT ·quantizeInt8By32NEON(SB), NOSPLIT, $0-144
 	MOVD   $constants<>(SB), R13
-	FMOVQ  48(R13), F4
-	FMOVQ  64(R13), F5
-	FMOVQ  32(R13), F6
-	FMOVQ  80(R13), F7
-	FMOVQ  96(R13), F8
+	FMOVQ  96(R13), F6
+	FMOVQ  112(R13), F7
+	FMOVQ  128(R13), F8
+	FMOVQ  32(R13), F9
 	MOVD   dst_base+0(FP), R9
 	MOVD   x_base+24(FP), R10
 	MOVD   scale_base+88(FP), R11
@@ -380,10 +362,10 @@ TEXT ·quantizeInt8By32NEON(SB), NOSPLIT, $0-144
 	MOVD   $8, R8
 	CMP    $2, R6
 	CSEL   GT, R8, R7, R8
-	SCVTFS R6, F3
-	VDUP   V3.S[0], V3.S4
+	SCVTFS R6, F5
+	VDUP   V5.S[0], V5.S4
 	FMOVQ  (R13), F0
-	WORD   $0x6ea0e463 // fcmgt v3.4s, v3.4s, v0.4s
+	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
 	MOVD   rows+48(FP), R14
 	CMP    $1, R14
 	BLT    end2
@@ -398,98 +380,89 @@ loop1:
 
 loop3:
 	FMOVQ (R10), F0
-	VAND  V4.B16, V0.B16, V1.B16
-	FMOVQ 16(R10), F16
-	VAND  V4.B16, V16.B16, V2.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVQ 32(R10), F14
-	VAND  V4.B16, V14.B16, V2.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVQ 48(R10), F9
-	VAND  V4.B16, V9.B16, V2.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVQ 64(R10), F10
-	VAND  V4.B16, V10.B16, V2.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVQ 80(R10), F11
-	VAND  V4.B16, V11.B16, V2.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVQ 96(R10), F12
-	VAND  V4.B16, V12.B16, V2.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVQ 112(R10), F13
-	VAND  V4.B16, V13.B16, V2.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	VAND  V6.B16, V0.B16, V1.B16
+	FMOVQ 16(R10), F2
+	VAND  V6.B16, V2.B16, V3.B16
+	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
+	FMOVQ 32(R10), F3
+	VAND  V6.B16, V3.B16, V4.B16
+	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
+	FMOVQ 48(R10), F14
+	VAND  V6.B16, V14.B16, V4.B16
+	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
+	FMOVQ 64(R10), F13
+	VAND  V6.B16, V13.B16, V4.B16
+	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
+	FMOVQ 80(R10), F10
+	VAND  V6.B16, V10.B16, V4.B16
+	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
+	FMOVQ 96(R10), F11
+	VAND  V6.B16, V11.B16, V4.B16
+	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
+	FMOVQ 112(R10), F12
+	VAND  V6.B16, V12.B16, V4.B16
+	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
 	WORD  $0x6e21f421 // fmaxp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21f42f // fmaxp v15.4s, v1.4s, v1.4s
 	FMOVQ 16(R13), F1
-	WORD  $0x4e25f5e2 // fmax v2.4s, v15.4s, v5.4s
-	WORD  $0x6e22fc22 // fdiv v2.4s, v1.4s, v2.4s
-	VMOVI $0, V17.B16
-	FMOVQ 32(R13), F1
-	VFMLA V2.S4, V0.S4, V1.S4
-	WORD  $0x0e612820 // xtn v0.4h, v1.4s
+	WORD  $0x4e27f5e4 // fmax v4.4s, v15.4s, v7.4s
+	WORD  $0x6e24fc24 // fdiv v4.4s, v1.4s, v4.4s
+	FMOVQ 32(R13), F16
+	VFMLA V4.S4, V0.S4, V16.S4
+	WORD  $0x0e612a00 // xtn v0.4h, v16.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, (R9)
-	WORD  $0x4ea6d420 // fsub v0.4s, v1.4s, v6.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
 	FMOVQ 32(R13), F0
-	VFMLA V2.S4, V16.S4, V0.S4
+	VFMLA V4.S4, V2.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 4(R9)
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	VADD  V0.S4, V16.S4, V16.S4
 	FMOVQ 32(R13), F0
-	VFMLA V2.S4, V14.S4, V0.S4
+	VFMLA V4.S4, V3.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 8(R9)
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	VADD  V0.S4, V16.S4, V16.S4
 	FMOVQ 32(R13), F0
-	VFMLA V2.S4, V9.S4, V0.S4
+	VFMLA V4.S4, V14.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 12(R9)
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	VADD  V0.S4, V16.S4, V16.S4
 	FMOVQ 32(R13), F0
-	VFMLA V2.S4, V10.S4, V0.S4
+	VFMLA V4.S4, V13.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 16(R9)
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	VADD  V0.S4, V16.S4, V16.S4
 	FMOVQ 32(R13), F0
-	VFMLA V2.S4, V11.S4, V0.S4
+	VFMLA V4.S4, V10.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 20(R9)
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	VADD  V0.S4, V16.S4, V16.S4
 	FMOVQ 32(R13), F0
-	VFMLA V2.S4, V12.S4, V0.S4
+	VFMLA V4.S4, V11.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 24(R9)
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	VADD  V0.S4, V16.S4, V16.S4
 	FMOVQ 32(R13), F0
-	VFMLA V2.S4, V13.S4, V0.S4
+	VFMLA V4.S4, V12.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 28(R9)
-	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	WORD  $0x6e31d620 // faddp v0.4s, v17.4s, v17.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dde1 // fmul v1.4s, v15.4s, v7.4s
-	WORD  $0x4ea0d402 // fsub v2.4s, v0.4s, v0.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVS F1, (R0)
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	WORD  $0x4e21a800 // fcvtns v0.4s, v0.4s
+	VADD  V0.S4, V16.S4, V16.S4
+	WORD  $0x6e28dde0 // fmul v0.4s, v15.4s, v8.4s
+	WORD  $0x4eafd5e1 // fsub v1.4s, v15.4s, v15.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVS F0, (R0)
+	FMOVQ 64(R13), F0
+	VADDP V16.S4, V16.S4, V1.S4
+	VADDP V1.S4, V1.S4, V1.S4
+	VSUB  V1.S4, V0.S4, V0.S4
+	VSHL  $7, V0.S4, V0.S4
 	FMOVS F0, (R1)
 	ADD   $128, R10, R10
 	ADD   $32, R9, R9
@@ -513,7 +486,7 @@ end4:
 
 loop6:
 	FMOVQ (R4), F2
-	VAND  V4.B16, V2.B16, V2.B16
+	VAND  V6.B16, V2.B16, V2.B16
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 	ADD   $16, R4, R4
 	SUB   $4, R5, R5
@@ -527,30 +500,30 @@ end7:
 	VLD1  (R5), V2.S[1]
 	ADD   R8, R4, R4
 	VLD1  (R4), V2.S[2]
-	VAND  V3.B16, V2.B16, V2.B16
-	VAND  V4.B16, V2.B16, V2.B16
+	VAND  V5.B16, V2.B16, V2.B16
+	VAND  V6.B16, V2.B16, V2.B16
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 
 end8:
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	FMOVQ 16(R13), F2
-	WORD  $0x4e25f409 // fmax v9.4s, v0.4s, v5.4s
-	WORD  $0x6e29fc42 // fdiv v2.4s, v2.4s, v9.4s
+	WORD  $0x4e27f403 // fmax v3.4s, v0.4s, v7.4s
+	WORD  $0x6e23fc42 // fdiv v2.4s, v2.4s, v3.4s
 	MOVD  R10, R4
 	MOVD  R2, R5
 	CMP   $4, R5
 	BLT   end10
 
 loop9:
-	FMOVQ (R4), F9
-	FMOVQ 32(R13), F10
-	VFMLA V2.S4, V9.S4, V10.S4
-	WORD  $0x0e612949 // xtn v9.4h, v10.4s
-	WORD  $0x0e212929 // xtn v9.8b, v9.8h
-	FMOVS F9, (R9)
-	WORD  $0x4ea6d549 // fsub v9.4s, v10.4s, v6.4s
-	WORD  $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
+	FMOVQ (R4), F3
+	FMOVQ 32(R13), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	WORD  $0x0e612883 // xtn v3.4h, v4.4s
+	WORD  $0x0e212863 // xtn v3.8b, v3.8h
+	FMOVS F3, (R9)
+	VSUB  V9.S4, V4.S4, V3.S4
+	VADD  V3.S4, V1.S4, V1.S4
 	ADD   $4, R9, R9
 	SUB   $4, R3, R3
 	ADD   $16, R4, R4
@@ -560,31 +533,32 @@ loop9:
 
 end10:
 	CBZ   R6, end11
-	FMOVS (R4), F9
+	FMOVS (R4), F3
 	ADD   R7, R4, R5
-	VLD1  (R5), V9.S[1]
+	VLD1  (R5), V3.S[1]
 	ADD   R8, R4, R4
-	VLD1  (R4), V9.S[2]
-	VAND  V3.B16, V9.B16, V9.B16
-	FMOVQ 32(R13), F10
-	VFMLA V2.S4, V9.S4, V10.S4
-	WORD  $0x0e612942 // xtn v2.4h, v10.4s
+	VLD1  (R4), V3.S[2]
+	VAND  V5.B16, V3.B16, V3.B16
+	FMOVQ 32(R13), F4
+	VFMLA V2.S4, V3.S4, V4.S4
+	WORD  $0x0e612882 // xtn v2.4h, v4.4s
 	WORD  $0x0e212842 // xtn v2.8b, v2.8h
 	FMOVS F2, (R9)
-	WORD  $0x4ea6d542 // fsub v2.4s, v10.4s, v6.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VSUB  V9.S4, V4.S4, V2.S4
+	VADD  V2.S4, V1.S4, V1.S4
 	ADD   $4, R9, R9
 	SUB   $4, R3, R3
 
 end11:
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
-	WORD  $0x4ea1d422 // fsub v2.4s, v1.4s, v1.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x6e28dc02 // fmul v2.4s, v0.4s, v8.4s
+	WORD  $0x4ea0d400 // fsub v0.4s, v0.4s, v0.4s
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	FMOVS F0, (R0)
-	WORD  $0x6e28dc20 // fmul v0.4s, v1.4s, v8.4s
-	WORD  $0x4e21a800 // fcvtns v0.4s, v0.4s
+	VMOVI $0, V0.B16
+	VADDP V1.S4, V1.S4, V1.S4
+	VADDP V1.S4, V1.S4, V1.S4
+	VSUB  V1.S4, V0.S4, V0.S4
+	VSHL  $7, V0.S4, V0.S4
 	FMOVS F0, (R1)
 	ADD   R2<<2, R10, R10
 
@@ -623,11 +597,10 @@ end2:
 // func quantizeInt8By16NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 TEXT ·quantizeInt8By16NEON(SB), NOSPLIT, $0-144
 	MOVD   $constants<>(SB), R13
-	FMOVQ  48(R13), F8
-	FMOVQ  64(R13), F9
-	FMOVQ  32(R13), F10
-	FMOVQ  80(R13), F11
-	FMOVQ  96(R13), F12
+	FMOVQ  96(R13), F8
+	FMOVQ  112(R13), F9
+	FMOVQ  128(R13), F10
+	FMOVQ  32(R13), F11
 	MOVD   dst_base+0(FP), R9
 	MOVD   x_base+24(FP), R10
 	MOVD   scale_base+88(FP), R11
@@ -669,47 +642,42 @@ loop3:
 	VAND  V8.B16, V4.B16, V5.B16
 	WORD  $0x4e25f421 // fmax v1.4s, v1.4s, v5.4s
 	WORD  $0x6e21f421 // fmaxp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21f42d // fmaxp v13.4s, v1.4s, v1.4s
-	FMOVQ 16(R13), F1
-	WORD  $0x4e29f5a5 // fmax v5.4s, v13.4s, v9.4s
-	WORD  $0x6e25fc21 // fdiv v1.4s, v1.4s, v5.4s
-	VMOVI $0, V5.B16
+	WORD  $0x6e21f421 // fmaxp v1.4s, v1.4s, v1.4s
+	FMOVQ 16(R13), F5
+	WORD  $0x4e29f426 // fmax v6.4s, v1.4s, v9.4s
+	WORD  $0x6e26fca5 // fdiv v5.4s, v5.4s, v6.4s
 	FMOVQ 32(R13), F6
-	VFMLA V1.S4, V0.S4, V6.S4
+	VFMLA V5.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, (R9)
-	WORD  $0x4eaad4c0 // fsub v0.4s, v6.4s, v10.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
 	FMOVQ 32(R13), F0
-	VFMLA V1.S4, V2.S4, V0.S4
+	VFMLA V5.S4, V2.S4, V0.S4
 	WORD  $0x0e612802 // xtn v2.4h, v0.4s
 	WORD  $0x0e212842 // xtn v2.8b, v2.8h
 	FMOVS F2, 4(R9)
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VADD  V0.S4, V6.S4, V6.S4
 	FMOVQ 32(R13), F0
-	VFMLA V1.S4, V3.S4, V0.S4
+	VFMLA V5.S4, V3.S4, V0.S4
 	WORD  $0x0e612802 // xtn v2.4h, v0.4s
 	WORD  $0x0e212842 // xtn v2.8b, v2.8h
 	FMOVS F2, 8(R9)
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VADD  V0.S4, V6.S4, V6.S4
 	FMOVQ 32(R13), F0
-	VFMLA V1.S4, V4.S4, V0.S4
-	WORD  $0x0e612801 // xtn v1.4h, v0.4s
-	WORD  $0x0e212821 // xtn v1.8b, v1.8h
-	FMOVS F1, 12(R9)
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x6e25d4a0 // faddp v0.4s, v5.4s, v5.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2bdda1 // fmul v1.4s, v13.4s, v11.4s
-	WORD  $0x4ea0d402 // fsub v2.4s, v0.4s, v0.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVS F1, (R0)
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD  $0x4e21a800 // fcvtns v0.4s, v0.4s
+	VFMLA V5.S4, V4.S4, V0.S4
+	WORD  $0x0e612802 // xtn v2.4h, v0.4s
+	WORD  $0x0e212842 // xtn v2.8b, v2.8h
+	FMOVS F2, 12(R9)
+	VADD  V0.S4, V6.S4, V6.S4
+	WORD  $0x6e2adc20 // fmul v0.4s, v1.4s, v10.4s
+	WORD  $0x4ea1d421 // fsub v1.4s, v1.4s, v1.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVS F0, (R0)
+	FMOVQ 80(R13), F0
+	VADDP V6.S4, V6.S4, V1.S4
+	VADDP V1.S4, V1.S4, V1.S4
+	VSUB  V1.S4, V0.S4, V0.S4
+	VSHL  $7, V0.S4, V0.S4
 	FMOVS F0, (R1)
 	ADD   $64, R10, R10
 	ADD   $16, R9, R9
@@ -769,8 +737,8 @@ loop9:
 	WORD  $0x0e612883 // xtn v3.4h, v4.4s
 	WORD  $0x0e212863 // xtn v3.8b, v3.8h
 	FMOVS F3, (R9)
-	WORD  $0x4eaad483 // fsub v3.4s, v4.4s, v10.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	VSUB  V11.S4, V4.S4, V3.S4
+	VADD  V3.S4, V1.S4, V1.S4
 	ADD   $4, R9, R9
 	SUB   $4, R3, R3
 	ADD   $16, R4, R4
@@ -791,20 +759,21 @@ end10:
 	WORD  $0x0e612882 // xtn v2.4h, v4.4s
 	WORD  $0x0e212842 // xtn v2.8b, v2.8h
 	FMOVS F2, (R9)
-	WORD  $0x4eaad482 // fsub v2.4s, v4.4s, v10.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VSUB  V11.S4, V4.S4, V2.S4
+	VADD  V2.S4, V1.S4, V1.S4
 	ADD   $4, R9, R9
 	SUB   $4, R3, R3
 
 end11:
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
-	WORD  $0x4ea1d422 // fsub v2.4s, v1.4s, v1.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x6e2adc02 // fmul v2.4s, v0.4s, v10.4s
+	WORD  $0x4ea0d400 // fsub v0.4s, v0.4s, v0.4s
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	FMOVS F0, (R0)
-	WORD  $0x6e2cdc20 // fmul v0.4s, v1.4s, v12.4s
-	WORD  $0x4e21a800 // fcvtns v0.4s, v0.4s
+	VMOVI $0, V0.B16
+	VADDP V1.S4, V1.S4, V1.S4
+	VADDP V1.S4, V1.S4, V1.S4
+	VSUB  V1.S4, V0.S4, V0.S4
+	VSHL  $7, V0.S4, V0.S4
 	FMOVS F0, (R1)
 	ADD   R2<<2, R10, R10
 
@@ -846,12 +815,16 @@ DATA constants<>+16(SB)/8, $0x42fe000042fe0000
 DATA constants<>+24(SB)/8, $0x42fe000042fe0000
 DATA constants<>+32(SB)/8, $0x4b4000004b400000
 DATA constants<>+40(SB)/8, $0x4b4000004b400000
-DATA constants<>+48(SB)/8, $0x7fffffff7fffffff
-DATA constants<>+56(SB)/8, $0x7fffffff7fffffff
-DATA constants<>+64(SB)/8, $0x0d8000000d800000
-DATA constants<>+72(SB)/8, $0x0d8000000d800000
-DATA constants<>+80(SB)/8, $0x3c0102043c010204
-DATA constants<>+88(SB)/8, $0x3c0102043c010204
-DATA constants<>+96(SB)/8, $0xc3000000c3000000
-DATA constants<>+104(SB)/8, $0xc3000000c3000000
-GLOBL constants<>(SB), RODATA|NOPTR, $112
+DATA constants<>+48(SB)/8, $0xd0000000d0000000
+DATA constants<>+56(SB)/8, $0xd0000000d0000000
+DATA constants<>+64(SB)/8, $0x6800000068000000
+DATA constants<>+72(SB)/8, $0x6800000068000000
+DATA constants<>+80(SB)/8, $0xb4000000b4000000
+DATA constants<>+88(SB)/8, $0xb4000000b4000000
+DATA constants<>+96(SB)/8, $0x7fffffff7fffffff
+DATA constants<>+104(SB)/8, $0x7fffffff7fffffff
+DATA constants<>+112(SB)/8, $0x0d8000000d800000
+DATA constants<>+120(SB)/8, $0x0d8000000d800000
+DATA constants<>+128(SB)/8, $0x3c0102043c010204
+DATA constants<>+136(SB)/8, $0x3c0102043c010204
+GLOBL constants<>(SB), RODATA|NOPTR, $144
