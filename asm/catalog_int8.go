@@ -13,15 +13,15 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8",
 		Doc: append(quantizeDoc("x[i*ldx+p+j]"),
-			"and start[p/64*ldscale+i] = -128 times the sum of the integers of the block."),
-		Params: quantizeParams(64, Int8, perBlock(Int32, "start")),
+			"and start[p/128*ldscale+i] = -128 times the sum of the integers of the block."),
+		Params: quantizeParams(kernel.Int8Block, Int8, perBlock(Int32, "start")),
 		Close:  Closeness{Exact: true},
 		Body:   anyTier(kernel.QuantizeInt8(kernel.Int8Block, 1, true)),
 	},
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt16",
 		Doc:    quantizeDoc("x[i*ldx+p+j]"),
-		Params: quantizeParams(64, Int16),
+		Params: quantizeParams(kernel.Int8Block, Int16),
 		Close:  Closeness{Exact: true},
 		On:     []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
 		Body:   anyTier(kernel.QuantizeInt8(kernel.Int8Block, 2, false)),
@@ -62,9 +62,9 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "int8Winograd",
 		Doc: []string{
-			"is int8Pairs in blocks of 64 by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is",
+			"is int8Pairs in blocks of 128 by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is",
 			"one of the first 16, q is p+16, and the sum t of a block begins with",
-			"ofRows[p/64*ldscale+i] + ofColumns[p/64*nr+j]:",
+			"ofRows[p/128*ldscale+i] + ofColumns[p/128*nr+j]:",
 			"",
 			"\tt += (a[i*lda+p] + b[q/2*2*nr+2*j+q%2]) * (a[i*lda+q] + b[p/2*2*nr+2*j+p%2])",
 			"",
@@ -78,12 +78,12 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradRows",
 		Doc: []string{
-			"is what int8Winograd takes off for rows of A: ofRows[p/64*ldscale+i] is",
+			"is what int8Winograd takes off for rows of A: ofRows[p/128*ldscale+i] is",
 			"the sum of -a[i*lda+p]*a[i*lda+q] over the pairs of a block.",
 		},
 		Params: []Param{
-			out("ofRows", "(k+63)/64", "rows", "ldscale").of(Int32), Stride("ldscale"),
-			in("a", "rows", "k", "lda").of(Int16), each("rows", 0, "1", "2", "3"), each("k", 32, "32", "64", "96", "192"), Stride("lda"),
+			out("ofRows", "(k+127)/128", "rows", "ldscale").of(Int32), Stride("ldscale"),
+			in("a", "rows", "k", "lda").of(Int16), each("rows", 0, "1", "2", "3"), each("k", 32, "32", "96", "128", "160", "384"), Stride("lda"),
 		},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX2"}},
@@ -93,11 +93,11 @@ var int8Kernels = []Kernel{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradColumns",
 		Doc: []string{
 			"makes a panel of B words, dst[p] = b[p], and finds what int8Winograd takes off for its",
-			"columns: ofColumns[p/64*nr+j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs of a block.",
+			"columns: ofColumns[p/128*nr+j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs of a block.",
 		},
 		Params: []Param{
-			out("dst", "k", "nr", "").of(Int16), out("ofColumns", "(k+63)/64", "nr", "").of(Int32),
-			in("b", "k", "nr", "").of(Int8), each("k", 32, "32", "64", "96", "192"), turn("nr", 1, "nr"),
+			out("dst", "k", "nr", "").of(Int16), out("ofColumns", "(k+127)/128", "nr", "").of(Int32),
+			in("b", "k", "nr", "").of(Int8), each("k", 32, "32", "96", "128", "160", "384"), turn("nr", 1, "nr"),
 		},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX2"}},
@@ -132,10 +132,10 @@ func int8NEON(dot kernel.NEONDot) func(Tier) kernel.Body {
 
 func quantizeDoc(x string) []string {
 	return []string{
-		"makes integers of each row of x, in blocks of 64 elements:",
+		"makes integers of each row of x, in blocks of 128 elements:",
 		"",
 		"\tlargest := the largest magnitude of the block",
-		"\tscale[p/64*ldscale+i] = largest * float32(1.0/127)",
+		"\tscale[p/128*ldscale+i] = largest * float32(1.0/127)",
 		"\tdst[i*lddst+p+j] = " + x + " * (127/max(largest, 0x1p-100)), rounded once, ties to even",
 		"",
 		"Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.",
@@ -203,10 +203,10 @@ func int8Params(a, b Elem, starts ...Operand) []Param {
 // winogradParams are those of int8Winograd.
 func winogradParams() []Param {
 	return []Param{
-		each("m", 0, "1", "2", "3", "4", "5", "8", "9"), each("k", 32, "32", "64", "96", "192"), turn("nr", 1, "nr"),
+		each("m", 0, "1", "2", "3", "4", "5", "8", "9"), each("k", 32, "32", "96", "128", "160", "384"), turn("nr", 1, "nr"),
 		in("a", "m", "k", "lda").of(Int16), Stride("lda"),
-		in("scale", "(k+63)/64", "m", "ldscale"), in("ofRows", "(k+63)/64", "m", "ldscale").of(Int32), Stride("ldscale"),
-		in("b", "k", "nr", "").of(Int16), in("ofColumns", "(k+63)/64", "nr", "").of(Int32),
+		in("scale", "(k+127)/128", "m", "ldscale"), in("ofRows", "(k+127)/128", "m", "ldscale").of(Int32), Stride("ldscale"),
+		in("b", "k", "nr", "").of(Int16), in("ofColumns", "(k+127)/128", "nr", "").of(Int32),
 		in("weight", "1", "nr", "").orEmpty(), in("bias", "1", "nr", "").orEmpty(),
 		turn("add", 0, "0", "1"), update("c", "m", "nr", "ldc"), Stride("ldc"),
 	}

@@ -96,7 +96,7 @@ func (e roundedEncoder) rows(in models.Tokens) []float32 {
 }
 
 // testRoundedRows tells how far embeddings are from those of float32 where activations have one scale a
-// row, and that the same computation in blocks of 64 gives those of FormatInt8.
+// row, and that the same computation in blocks of 128 gives those of FormatInt8.
 func testRoundedRows(t *testing.T, weights transformer.Weights, dim, layers int, in models.Tokens, want, wantRows, int8s []float32) {
 	off := func(what string, block int) float64 {
 		rows := roundedEncoder{t, weights, dim, layers, block}.rows(in)
@@ -105,7 +105,7 @@ func testRoundedRows(t *testing.T, weights transformer.Weights, dim, layers int,
 		return 1 - worstCosine(got, int8s, dim)
 	}
 	// Sums in another order round to other integers here and there.
-	if blocks, row := off("blocks of 64", 64), off("a scale a row", math.MaxInt); !(blocks <= row/100) {
-		t.Errorf("from FormatInt8 blocks of 64 are off by %.3g of the cosine, a scale a row by %.3g", blocks, row)
+	if blocks, row := off("blocks of 128", 128), off("a scale a row", math.MaxInt); !(blocks <= row/100) {
+		t.Errorf("from FormatInt8 blocks of 128 are off by %.3g of the cosine, a scale a row by %.3g", blocks, row)
 	}
 }

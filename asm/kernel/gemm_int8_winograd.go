@@ -103,16 +103,16 @@ func WinogradRowsX86() Body {
 			a, start := x.GP64(), x.GP64()
 			x.MOVQ(rows, a)
 			x.MOVQ(to, start)
-			int8Blocks(x, func(groups int) {
+			int8Blocks(x, func(eachGroup func(func())) {
 				sum := x.YMM()
 				x.VPXOR(sum, sum, sum)
-				for range groups {
+				eachGroup(func() {
 					products := x.YMM()
 					x.VMOVDQU(operand.Mem{Base: a}, products)
 					x.VPMADDWD(operand.Mem{Base: a, Disp: WinogradGroup}, products, products)
 					x.VPSUBD(products, sum, sum)
 					x.ADDQ(vec.Imm(2*WinogradGroup), a)
-				}
+				})
 				low, high := sum.AsX(), x.XMM()
 				x.VEXTRACTI128(operand.U8(1), sum, high)
 				x.VPADDD(high, low, low)
@@ -135,14 +135,14 @@ func WinogradColumnsX86() Body {
 	return Body{X86: func(x *vec.X86) {
 		b, dst, start := x.Load64("b_base"), x.Load64("dst_base"), x.Load64("ofColumns_base")
 		vector := 4 * x.Width()
-		int8Blocks(x, func(groups int) {
+		int8Blocks(x, func(eachGroup func(func())) {
 			var sums [int8Vectors]reg.VecVirtual
 			for v := range sums {
 				sums[v] = x.NewV()
 				x.VXORPS(sums[v], sums[v], sums[v])
 			}
 			const half = WinogradGroup / 4 * int8Vectors // vectors of half a group
-			for range groups {
+			eachGroup(func() {
 				for i := range half {
 					first, second := x.NewV(), x.NewV()
 					x.VPMOVSXBW(operand.Mem{Base: b, Disp: i * vector / 2}, first)
@@ -155,7 +155,7 @@ func WinogradColumnsX86() Body {
 				}
 				x.ADDQ(vec.Imm(half*vector), b)
 				x.ADDQ(vec.Imm(2*half*vector), dst)
-			}
+			})
 			for v := range sums {
 				x.VMOVUPS(sums[v], operand.Mem{Base: start, Disp: v * vector})
 			}
@@ -164,9 +164,16 @@ func WinogradColumnsX86() Body {
 	}}
 }
 
-// int8Blocks runs do for whole blocks of the parameter k and for a rest, which is fewer groups.
-func int8Blocks(x *vec.X86, do func(groups int)) {
+// int8Blocks runs do for whole blocks of the parameter k and for a rest. eachGroup runs what it is
+// given for every group of the block.
+func int8Blocks(x *vec.X86, do func(eachGroup func(group func()))) {
 	k := x.IntParam("k")
-	x.Loop(k, Int8Block, func() { do(Int8Block / WinogradGroup) })
-	x.If(k, func() { do(1) })
+	x.Loop(k, Int8Block, func() {
+		do(func(group func()) {
+			for range Int8Block / WinogradGroup {
+				group()
+			}
+		})
+	})
+	x.If(k, func() { do(func(group func()) { x.Loop(k, WinogradGroup, group) }) })
 }

@@ -12,7 +12,7 @@ const (
 )
 
 // Int8Block is how many elements of a row have a scale in common.
-const Int8Block = 64
+const Int8Block = 128
 
 // QuantizeInt8 makes integers of that many bytes of rows of float32, in blocks. What their
 // sums start with is wanted or not.

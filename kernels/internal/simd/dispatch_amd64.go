@@ -826,8 +826,8 @@ func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, l
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
 		raceReadRows(x, rows, cols, ldx)
-		raceWriteRows(scale, (cols+63)/64, rows, ldscale)
-		raceWriteRows(start, (cols+63)/64, rows, ldscale)
+		raceWriteRows(scale, (cols+127)/128, rows, ldscale)
+		raceWriteRows(start, (cols+127)/128, rows, ldscale)
 	}
 	switch chosen[KernelQuantizeInt8][isa&isaMask] {
 	case 0:
@@ -844,7 +844,7 @@ func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst,
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
 		raceReadRows(x, rows, cols, ldx)
-		raceWriteRows(scale, (cols+63)/64, rows, ldscale)
+		raceWriteRows(scale, (cols+127)/128, rows, ldscale)
 	}
 	switch chosen[KernelQuantizeInt16][isa&isaMask] {
 	case 0:
@@ -937,10 +937,10 @@ func Int8Pairs(isa ISA, m, k, block, nr int, a []int16, lda int, scale []float32
 func Int8Winograd(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, ldscale int, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
-		raceReadRows(scale, (k+63)/64, m, ldscale)
-		raceReadRows(ofRows, (k+63)/64, m, ldscale)
+		raceReadRows(scale, (k+127)/128, m, ldscale)
+		raceReadRows(ofRows, (k+127)/128, m, ldscale)
 		raceReadRows(b, k, nr, nr)
-		raceReadRows(ofColumns, (k+63)/64, nr, nr)
+		raceReadRows(ofColumns, (k+127)/128, nr, nr)
 		raceRead(weight)
 		raceRead(bias)
 		raceWriteRows(c, m, nr, ldc)
@@ -956,7 +956,7 @@ func Int8Winograd(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, of
 // WinogradRows runs the implementation of winogradRows for the tier.
 func WinogradRows(isa ISA, ofRows []int32, ldscale int, a []int16, rows, k, lda int) {
 	if race.Enabled {
-		raceWriteRows(ofRows, (k+63)/64, rows, ldscale)
+		raceWriteRows(ofRows, (k+127)/128, rows, ldscale)
 		raceReadRows(a, rows, k, lda)
 	}
 	switch chosen[KernelWinogradRows][isa&isaMask] {
@@ -971,7 +971,7 @@ func WinogradRows(isa ISA, ofRows []int32, ldscale int, a []int16, rows, k, lda 
 func WinogradColumns(isa ISA, dst []int16, ofColumns []int32, b []int8, k, nr int) {
 	if race.Enabled {
 		raceWriteRows(dst, k, nr, nr)
-		raceWriteRows(ofColumns, (k+63)/64, nr, nr)
+		raceWriteRows(ofColumns, (k+127)/128, nr, nr)
 		raceReadRows(b, k, nr, nr)
 	}
 	switch chosen[KernelWinogradColumns][isa&isaMask] {

@@ -710,8 +710,8 @@ func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, l
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
 		raceReadRows(x, rows, cols, ldx)
-		raceWriteRows(scale, (cols+63)/64, rows, ldscale)
-		raceWriteRows(start, (cols+63)/64, rows, ldscale)
+		raceWriteRows(scale, (cols+127)/128, rows, ldscale)
+		raceWriteRows(start, (cols+127)/128, rows, ldscale)
 	}
 	switch chosen[KernelQuantizeInt8][isa&isaMask] {
 	case 0:

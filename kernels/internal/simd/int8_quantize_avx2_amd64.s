@@ -27,113 +27,201 @@ loop1:
 	MOVQ BX, R9
 	MOVQ cols+56(FP), R10
 	MOVQ filled+64(FP), R11
-	CMPQ R10, $+64
+	CMPQ R10, $+128
 	JLT  end4
 
 loop3:
 	VMOVUPS      (CX), Y1
-	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y2
-	VMOVUPS      32(CX), Y3
-	VANDPS       f32x8_7fffffff<>+0(SB), Y3, Y4
-	VPMAXSD      Y4, Y2, Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y1
+	VMOVUPS      32(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      64(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      96(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      128(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      160(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      192(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      256(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      288(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VPMAXSD      X1, X2, X2
+	VSHUFPS      $0x4e, X2, X2, X1
+	VPMAXSD      X1, X2, X1
+	VSHUFPS      $0xb1, X1, X1, X2
+	VPMAXSD      X2, X1, X1
+	VMOVUPS      f32x4_42fe0000<>+0(SB), X2
+	VMAXPS       f32x4_0d800000<>+0(SB), X1, X3
+	VDIVPS       X3, X2, X2
+	VBROADCASTSS X2, Y2
+	VMOVUPS      (CX), Y3
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
+	VPSHUFB      narrow8x1<>+0(SB), Y3, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VPUNPCKLDQ   X5, X4, X4
+	VMOVQ        X4, (AX)
+	VMOVUPS      32(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 8(AX)
+	VPADDD       Y4, Y3, Y3
 	VMOVUPS      64(CX), Y4
-	VANDPS       f32x8_7fffffff<>+0(SB), Y4, Y5
-	VPMAXSD      Y5, Y2, Y2
-	VMOVUPS      96(CX), Y5
-	VANDPS       f32x8_7fffffff<>+0(SB), Y5, Y6
-	VPMAXSD      Y6, Y2, Y2
-	VMOVUPS      128(CX), Y6
-	VANDPS       f32x8_7fffffff<>+0(SB), Y6, Y7
-	VPMAXSD      Y7, Y2, Y2
-	VMOVUPS      160(CX), Y7
-	VANDPS       f32x8_7fffffff<>+0(SB), Y7, Y8
-	VPMAXSD      Y8, Y2, Y2
-	VMOVUPS      192(CX), Y8
-	VANDPS       f32x8_7fffffff<>+0(SB), Y8, Y9
-	VPMAXSD      Y9, Y2, Y2
-	VMOVUPS      224(CX), Y9
-	VANDPS       f32x8_7fffffff<>+0(SB), Y9, Y10
-	VPMAXSD      Y10, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X10
-	VPMAXSD      X2, X10, X10
-	VSHUFPS      $0x4e, X10, X10, X2
-	VPMAXSD      X2, X10, X2
-	VSHUFPS      $0xb1, X2, X2, X10
-	VPMAXSD      X10, X2, X2
-	VMOVUPS      f32x4_42fe0000<>+0(SB), X10
-	VMAXPS       f32x4_0d800000<>+0(SB), X2, X11
-	VDIVPS       X11, X10, X10
-	VBROADCASTSS X10, Y10
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y1
-	VPSHUFB      narrow8x1<>+0(SB), Y1, Y11
-	VEXTRACTF128 $0x01, Y11, X12
-	VPUNPCKLDQ   X12, X11, X11
-	VMOVQ        X11, (AX)
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y3
-	VPSHUFB      narrow8x1<>+0(SB), Y3, Y11
-	VEXTRACTF128 $0x01, Y11, X12
-	VPUNPCKLDQ   X12, X11, X11
-	VMOVQ        X11, 8(AX)
-	VPADDD       Y3, Y1, Y1
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y3
-	VEXTRACTF128 $0x01, Y3, X11
-	VPUNPCKLDQ   X11, X3, X3
-	VMOVQ        X3, 16(AX)
-	VPADDD       Y4, Y1, Y1
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y5
-	VPSHUFB      narrow8x1<>+0(SB), Y5, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLDQ   X4, X3, X3
-	VMOVQ        X3, 24(AX)
-	VPADDD       Y5, Y1, Y1
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y6
-	VPSHUFB      narrow8x1<>+0(SB), Y6, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLDQ   X4, X3, X3
-	VMOVQ        X3, 32(AX)
-	VPADDD       Y6, Y1, Y1
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y7
-	VPSHUFB      narrow8x1<>+0(SB), Y7, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLDQ   X4, X3, X3
-	VMOVQ        X3, 40(AX)
-	VPADDD       Y7, Y1, Y1
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y8
-	VPSHUFB      narrow8x1<>+0(SB), Y8, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLDQ   X4, X3, X3
-	VMOVQ        X3, 48(AX)
-	VPADDD       Y8, Y1, Y1
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y9
-	VPSHUFB      narrow8x1<>+0(SB), Y9, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLDQ   X4, X3, X3
-	VMOVQ        X3, 56(AX)
-	VPADDD       Y9, Y1, Y1
-	VMULPS       f32x4_3c010204<>+0(SB), X2, X3
-	VSUBPS       X2, X2, X2
-	VADDPS       X2, X3, X2
-	VMOVSS       X2, (R8)
-	VMOVUPS      f32x4_d0000000<>+0(SB), X2
-	VEXTRACTF128 $0x01, Y1, X3
-	VPADDD       X1, X3, X3
-	VSHUFPS      $0x4e, X3, X3, X1
-	VPADDD       X1, X3, X1
-	VSHUFPS      $0xb1, X1, X1, X3
-	VPADDD       X3, X1, X1
-	VPSUBD       X1, X2, X1
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 16(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      96(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 24(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      128(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 32(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      160(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 40(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      192(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 48(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      224(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 56(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      256(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 64(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      288(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 72(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      320(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 80(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      352(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 88(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      384(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 96(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      416(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 104(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      448(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, 112(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      480(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y2
+	VEXTRACTF128 $0x01, Y2, X5
+	VPUNPCKLDQ   X5, X2, X2
+	VMOVQ        X2, 120(AX)
+	VPADDD       Y4, Y3, Y3
+	VMULPS       f32x4_3c010204<>+0(SB), X1, X2
+	VSUBPS       X1, X1, X1
+	VADDPS       X1, X2, X1
+	VMOVSS       X1, (R8)
+	VMOVUPS      f32x4_a0000000<>+0(SB), X1
+	VEXTRACTF128 $0x01, Y3, X2
+	VPADDD       X3, X2, X2
+	VSHUFPS      $0x4e, X2, X2, X3
+	VPADDD       X3, X2, X2
+	VSHUFPS      $0xb1, X2, X2, X3
+	VPADDD       X3, X2, X2
+	VPSUBD       X2, X1, X1
 	VPSLLD       $0x07, X1, X1
 	VMOVSS       X1, (R9)
-	ADDQ         $+256, CX
-	ADDQ         $+64, AX
-	SUBQ         $0x40, R11
+	ADDQ         $+512, CX
+	ADDQ         $+128, AX
+	SUBQ         $0x80, R11
 	MOVQ         ldscale+136(FP), R12
 	LEAQ         (R8)(R12*4), R8
 	MOVQ         ldscale+136(FP), R12
 	LEAQ         (R9)(R12*4), R9
-	SUBQ         $+64, R10
-	CMPQ         R10, $+64
+	SUBQ         $+128, R10
+	CMPQ         R10, $+128
 	JGE          loop3
 
 end4:
@@ -325,11 +413,11 @@ DATA f32x4_3c010204<>+8(SB)/4, $0x3c010204
 DATA f32x4_3c010204<>+12(SB)/4, $0x3c010204
 GLOBL f32x4_3c010204<>(SB), RODATA|NOPTR, $16
 
-DATA f32x4_d0000000<>+0(SB)/4, $0xd0000000
-DATA f32x4_d0000000<>+4(SB)/4, $0xd0000000
-DATA f32x4_d0000000<>+8(SB)/4, $0xd0000000
-DATA f32x4_d0000000<>+12(SB)/4, $0xd0000000
-GLOBL f32x4_d0000000<>(SB), RODATA|NOPTR, $16
+DATA f32x4_a0000000<>+0(SB)/4, $0xa0000000
+DATA f32x4_a0000000<>+4(SB)/4, $0xa0000000
+DATA f32x4_a0000000<>+8(SB)/4, $0xa0000000
+DATA f32x4_a0000000<>+12(SB)/4, $0xa0000000
+GLOBL f32x4_a0000000<>(SB), RODATA|NOPTR, $16
 
 // func quantizeInt16AVX2(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, ldscale int)
 // Requires: AVX, AVX2, FMA3
@@ -352,101 +440,189 @@ loop1:
 	MOVQ DX, DI
 	MOVQ cols+56(FP), R8
 	MOVQ filled+64(FP), R9
-	CMPQ R8, $+64
+	CMPQ R8, $+128
 	JLT  end4
 
 loop3:
 	VMOVUPS      (CX), Y1
-	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y2
-	VMOVUPS      32(CX), Y3
-	VANDPS       f32x8_7fffffff<>+0(SB), Y3, Y4
-	VPMAXSD      Y4, Y2, Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y1
+	VMOVUPS      32(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      64(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      96(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      128(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      160(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      192(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      256(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      288(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD      Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VPMAXSD      X1, X2, X2
+	VSHUFPS      $0x4e, X2, X2, X1
+	VPMAXSD      X1, X2, X1
+	VSHUFPS      $0xb1, X1, X1, X2
+	VPMAXSD      X2, X1, X1
+	VMOVUPS      f32x4_42fe0000<>+0(SB), X2
+	VMAXPS       f32x4_0d800000<>+0(SB), X1, X3
+	VDIVPS       X3, X2, X2
+	VBROADCASTSS X2, Y2
+	VMOVUPS      (CX), Y3
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
+	VPSHUFB      narrow8x2<>+0(SB), Y3, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VPUNPCKLQDQ  X5, X4, X4
+	VMOVDQU      X4, (AX)
+	VMOVUPS      32(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 16(AX)
+	VPADDD       Y4, Y3, Y3
 	VMOVUPS      64(CX), Y4
-	VANDPS       f32x8_7fffffff<>+0(SB), Y4, Y5
-	VPMAXSD      Y5, Y2, Y2
-	VMOVUPS      96(CX), Y5
-	VANDPS       f32x8_7fffffff<>+0(SB), Y5, Y6
-	VPMAXSD      Y6, Y2, Y2
-	VMOVUPS      128(CX), Y6
-	VANDPS       f32x8_7fffffff<>+0(SB), Y6, Y7
-	VPMAXSD      Y7, Y2, Y2
-	VMOVUPS      160(CX), Y7
-	VANDPS       f32x8_7fffffff<>+0(SB), Y7, Y8
-	VPMAXSD      Y8, Y2, Y2
-	VMOVUPS      192(CX), Y8
-	VANDPS       f32x8_7fffffff<>+0(SB), Y8, Y9
-	VPMAXSD      Y9, Y2, Y2
-	VMOVUPS      224(CX), Y9
-	VANDPS       f32x8_7fffffff<>+0(SB), Y9, Y10
-	VPMAXSD      Y10, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X10
-	VPMAXSD      X2, X10, X10
-	VSHUFPS      $0x4e, X10, X10, X2
-	VPMAXSD      X2, X10, X2
-	VSHUFPS      $0xb1, X2, X2, X10
-	VPMAXSD      X10, X2, X2
-	VMOVUPS      f32x4_42fe0000<>+0(SB), X10
-	VMAXPS       f32x4_0d800000<>+0(SB), X2, X11
-	VDIVPS       X11, X10, X10
-	VBROADCASTSS X10, Y10
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y1
-	VPSHUFB      narrow8x2<>+0(SB), Y1, Y11
-	VEXTRACTF128 $0x01, Y11, X12
-	VPUNPCKLQDQ  X12, X11, X11
-	VMOVDQU      X11, (AX)
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y11
-	VEXTRACTF128 $0x01, Y11, X12
-	VPUNPCKLQDQ  X12, X11, X11
-	VMOVDQU      X11, 16(AX)
-	VPADDD       Y3, Y1, Y1
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y4
-	VPSHUFB      narrow8x2<>+0(SB), Y4, Y3
-	VEXTRACTF128 $0x01, Y3, X11
-	VPUNPCKLQDQ  X11, X3, X3
-	VMOVDQU      X3, 32(AX)
-	VPADDD       Y4, Y1, Y1
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y5
-	VPSHUFB      narrow8x2<>+0(SB), Y5, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 48(AX)
-	VPADDD       Y5, Y1, Y1
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y6
-	VPSHUFB      narrow8x2<>+0(SB), Y6, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 64(AX)
-	VPADDD       Y6, Y1, Y1
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y7
-	VPSHUFB      narrow8x2<>+0(SB), Y7, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 80(AX)
-	VPADDD       Y7, Y1, Y1
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y8
-	VPSHUFB      narrow8x2<>+0(SB), Y8, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 96(AX)
-	VPADDD       Y8, Y1, Y1
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y9
-	VPSHUFB      narrow8x2<>+0(SB), Y9, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 112(AX)
-	VPADDD       Y9, Y1, Y1
-	VMULPS       f32x4_3c010204<>+0(SB), X2, X1
-	VSUBPS       X2, X2, X2
-	VADDPS       X2, X1, X1
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 32(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      96(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 48(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      128(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 64(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      160(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 80(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      192(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 96(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      224(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 112(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      256(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 128(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      288(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 144(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      320(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 160(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      352(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 176(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      384(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 192(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      416(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 208(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      448(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VMOVDQU      X5, 224(AX)
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      480(CX), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y2
+	VEXTRACTF128 $0x01, Y2, X5
+	VPUNPCKLQDQ  X5, X2, X2
+	VMOVDQU      X2, 240(AX)
+	VPADDD       Y4, Y3, Y3
+	VMULPS       f32x4_3c010204<>+0(SB), X1, X2
+	VSUBPS       X1, X1, X1
+	VADDPS       X1, X2, X1
 	VMOVSS       X1, (DI)
-	ADDQ         $+256, CX
-	ADDQ         $+128, AX
-	SUBQ         $0x40, R9
+	ADDQ         $+512, CX
+	ADDQ         $+256, AX
+	SUBQ         $0x80, R9
 	MOVQ         ldscale+112(FP), R10
 	LEAQ         (DI)(R10*4), DI
-	SUBQ         $+64, R8
-	CMPQ         R8, $+64
+	SUBQ         $+128, R8
+	CMPQ         R8, $+128
 	JGE          loop3
 
 end4:

@@ -25,7 +25,7 @@ loop1:
 	MOVQ BX, R9
 	MOVQ cols+56(FP), R10
 	MOVQ filled+64(FP), R11
-	CMPQ R10, $+64
+	CMPQ R10, $+128
 	JLT  end4
 
 loop3:
@@ -40,34 +40,58 @@ loop3:
 	VMOVUPS       192(CX), Z4
 	VANDPS        f32x16_7fffffff<>+0(SB), Z4, Z5
 	VPMAXSD       Z5, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y5
-	VPMAXSD       Y1, Y5, Y5
-	VEXTRACTF128  $0x01, Y5, X1
-	VPMAXSD       X5, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X5
-	VPMAXSD       X5, X1, X1
-	VSHUFPS       $0xb1, X1, X1, X5
-	VPMAXSD       X5, X1, X1
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X5
-	VMAXPS        f32x4_0d800000<>+0(SB), X1, X6
-	VDIVPS        X6, X5, X5
-	VBROADCASTSS  X5, Z5
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z0
+	VMOVUPS       256(CX), Z5
+	VANDPS        f32x16_7fffffff<>+0(SB), Z5, Z6
+	VPMAXSD       Z6, Z1, Z1
+	VMOVUPS       320(CX), Z6
+	VANDPS        f32x16_7fffffff<>+0(SB), Z6, Z7
+	VPMAXSD       Z7, Z1, Z1
+	VMOVUPS       384(CX), Z7
+	VANDPS        f32x16_7fffffff<>+0(SB), Z7, Z8
+	VPMAXSD       Z8, Z1, Z1
+	VMOVUPS       448(CX), Z8
+	VANDPS        f32x16_7fffffff<>+0(SB), Z8, Z9
+	VPMAXSD       Z9, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y9
+	VPMAXSD       Y1, Y9, Y9
+	VEXTRACTF128  $0x01, Y9, X1
+	VPMAXSD       X9, X1, X1
+	VSHUFPS       $0x4e, X1, X1, X9
+	VPMAXSD       X9, X1, X1
+	VSHUFPS       $0xb1, X1, X1, X9
+	VPMAXSD       X9, X1, X1
+	VMOVUPS       f32x4_42fe0000<>+0(SB), X9
+	VMAXPS        f32x4_0d800000<>+0(SB), X1, X10
+	VDIVPS        X10, X9, X9
+	VBROADCASTSS  X9, Z9
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z0
 	VPMOVDB       Z0, (AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z2
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z2
 	VPMOVDB       Z2, 16(AX)
 	VPADDD        Z2, Z0, Z0
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z3
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z3
 	VPMOVDB       Z3, 32(AX)
 	VPADDD        Z3, Z0, Z0
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z4
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z4
 	VPMOVDB       Z4, 48(AX)
 	VPADDD        Z4, Z0, Z0
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z5
+	VPMOVDB       Z5, 64(AX)
+	VPADDD        Z5, Z0, Z0
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z6
+	VPMOVDB       Z6, 80(AX)
+	VPADDD        Z6, Z0, Z0
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z7
+	VPMOVDB       Z7, 96(AX)
+	VPADDD        Z7, Z0, Z0
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z8
+	VPMOVDB       Z8, 112(AX)
+	VPADDD        Z8, Z0, Z0
 	VMULPS        f32x4_3c010204<>+0(SB), X1, X2
 	VSUBPS        X1, X1, X1
 	VADDPS        X1, X2, X1
 	VMOVSS        X1, (R8)
-	VMOVUPS       f32x4_d0000000<>+0(SB), X1
+	VMOVUPS       f32x4_a0000000<>+0(SB), X1
 	VEXTRACTF64X4 $0x01, Z0, Y2
 	VPADDD        Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
@@ -79,15 +103,15 @@ loop3:
 	VPSUBD        X0, X1, X0
 	VPSLLD        $0x07, X0, X0
 	VMOVSS        X0, (R9)
-	ADDQ          $+256, CX
-	ADDQ          $+64, AX
-	SUBQ          $0x40, R11
+	ADDQ          $+512, CX
+	ADDQ          $+128, AX
+	SUBQ          $0x80, R11
 	MOVQ          ldscale+136(FP), R12
 	LEAQ          (R8)(R12*4), R8
 	MOVQ          ldscale+136(FP), R12
 	LEAQ          (R9)(R12*4), R9
-	SUBQ          $+64, R10
-	CMPQ          R10, $+64
+	SUBQ          $+128, R10
+	CMPQ          R10, $+128
 	JGE           loop3
 
 end4:
@@ -262,11 +286,11 @@ DATA f32x4_3c010204<>+8(SB)/4, $0x3c010204
 DATA f32x4_3c010204<>+12(SB)/4, $0x3c010204
 GLOBL f32x4_3c010204<>(SB), RODATA|NOPTR, $16
 
-DATA f32x4_d0000000<>+0(SB)/4, $0xd0000000
-DATA f32x4_d0000000<>+4(SB)/4, $0xd0000000
-DATA f32x4_d0000000<>+8(SB)/4, $0xd0000000
-DATA f32x4_d0000000<>+12(SB)/4, $0xd0000000
-GLOBL f32x4_d0000000<>(SB), RODATA|NOPTR, $16
+DATA f32x4_a0000000<>+0(SB)/4, $0xa0000000
+DATA f32x4_a0000000<>+4(SB)/4, $0xa0000000
+DATA f32x4_a0000000<>+8(SB)/4, $0xa0000000
+DATA f32x4_a0000000<>+12(SB)/4, $0xa0000000
+GLOBL f32x4_a0000000<>(SB), RODATA|NOPTR, $16
 
 // func quantizeInt16AVX512(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, ldscale int)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
@@ -287,7 +311,7 @@ loop1:
 	MOVQ DX, DI
 	MOVQ cols+56(FP), R8
 	MOVQ filled+64(FP), R9
-	CMPQ R8, $+64
+	CMPQ R8, $+128
 	JLT  end4
 
 loop3:
@@ -302,40 +326,64 @@ loop3:
 	VMOVUPS       192(CX), Z4
 	VANDPS        f32x16_7fffffff<>+0(SB), Z4, Z5
 	VPMAXSD       Z5, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y5
-	VPMAXSD       Y1, Y5, Y5
-	VEXTRACTF128  $0x01, Y5, X1
-	VPMAXSD       X5, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X5
-	VPMAXSD       X5, X1, X1
-	VSHUFPS       $0xb1, X1, X1, X5
-	VPMAXSD       X5, X1, X1
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X5
-	VMAXPS        f32x4_0d800000<>+0(SB), X1, X6
-	VDIVPS        X6, X5, X5
-	VBROADCASTSS  X5, Z5
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z0
+	VMOVUPS       256(CX), Z5
+	VANDPS        f32x16_7fffffff<>+0(SB), Z5, Z6
+	VPMAXSD       Z6, Z1, Z1
+	VMOVUPS       320(CX), Z6
+	VANDPS        f32x16_7fffffff<>+0(SB), Z6, Z7
+	VPMAXSD       Z7, Z1, Z1
+	VMOVUPS       384(CX), Z7
+	VANDPS        f32x16_7fffffff<>+0(SB), Z7, Z8
+	VPMAXSD       Z8, Z1, Z1
+	VMOVUPS       448(CX), Z8
+	VANDPS        f32x16_7fffffff<>+0(SB), Z8, Z9
+	VPMAXSD       Z9, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y9
+	VPMAXSD       Y1, Y9, Y9
+	VEXTRACTF128  $0x01, Y9, X1
+	VPMAXSD       X9, X1, X1
+	VSHUFPS       $0x4e, X1, X1, X9
+	VPMAXSD       X9, X1, X1
+	VSHUFPS       $0xb1, X1, X1, X9
+	VPMAXSD       X9, X1, X1
+	VMOVUPS       f32x4_42fe0000<>+0(SB), X9
+	VMAXPS        f32x4_0d800000<>+0(SB), X1, X10
+	VDIVPS        X10, X9, X9
+	VBROADCASTSS  X9, Z9
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z0
 	VPMOVDW       Z0, (AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z2
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z2
 	VPMOVDW       Z2, 32(AX)
 	VPADDD        Z2, Z0, Z0
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z3
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z3
 	VPMOVDW       Z3, 64(AX)
 	VPADDD        Z3, Z0, Z0
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z4
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z4
 	VPMOVDW       Z4, 96(AX)
 	VPADDD        Z4, Z0, Z0
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z5
+	VPMOVDW       Z5, 128(AX)
+	VPADDD        Z5, Z0, Z0
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z6
+	VPMOVDW       Z6, 160(AX)
+	VPADDD        Z6, Z0, Z0
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z7
+	VPMOVDW       Z7, 192(AX)
+	VPADDD        Z7, Z0, Z0
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z8
+	VPMOVDW       Z8, 224(AX)
+	VPADDD        Z8, Z0, Z0
 	VMULPS        f32x4_3c010204<>+0(SB), X1, X0
 	VSUBPS        X1, X1, X1
 	VADDPS        X1, X0, X0
 	VMOVSS        X0, (DI)
-	ADDQ          $+256, CX
-	ADDQ          $+128, AX
-	SUBQ          $0x40, R9
+	ADDQ          $+512, CX
+	ADDQ          $+256, AX
+	SUBQ          $0x80, R9
 	MOVQ          ldscale+112(FP), R10
 	LEAQ          (DI)(R10*4), DI
-	SUBQ          $+64, R8
-	CMPQ          R8, $+64
+	SUBQ          $+128, R8
+	CMPQ          R8, $+128
 	JGE           loop3
 
 end4:

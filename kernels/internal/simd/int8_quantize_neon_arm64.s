@@ -36,7 +36,7 @@ loop1:
 	MOVD R12, R1
 	MOVD cols+56(FP), R2
 	MOVD filled+64(FP), R3
-	CMP  $64, R2
+	CMP  $128, R2
 	BLT  end4
 
 loop3:
@@ -85,6 +85,54 @@ loop3:
 	VAND  V2.B16, V0.B16, V0.B16
 	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	FMOVQ 240(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 256(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 272(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 288(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 304(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 320(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 336(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 352(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 368(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 384(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 400(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 416(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 432(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 448(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 464(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 480(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 496(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
 	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
 	WORD  $0x6e26f4c0 // fmaxp v0.4s, v6.4s, v6.4s
@@ -203,6 +251,118 @@ loop3:
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 60(R9)
 	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 256(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 64(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 272(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 68(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 288(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 72(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 304(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 76(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 320(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 80(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 336(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 84(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 352(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 88(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 368(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 92(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 384(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 96(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 400(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 100(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 416(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 104(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 432(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 108(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 448(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 112(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 464(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 116(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 480(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 120(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 496(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 124(R9)
+	VADD  V6.S4, V9.S4, V9.S4
 	WORD  $0x6e24dce0 // fmul v0.4s, v7.4s, v4.4s
 	WORD  $0x4ea7d4e6 // fsub v6.4s, v7.4s, v7.4s
 	WORD  $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
@@ -213,15 +373,15 @@ loop3:
 	VSUB  V6.S4, V0.S4, V0.S4
 	VSHL  $7, V0.S4, V0.S4
 	FMOVS F0, (R1)
-	ADD   $256, R10, R10
-	ADD   $64, R9, R9
-	SUB   $64, R3, R3
+	ADD   $512, R10, R10
+	ADD   $128, R9, R9
+	SUB   $128, R3, R3
 	MOVD  ldscale+136(FP), R4
 	ADD   R4<<2, R0, R0
 	MOVD  ldscale+136(FP), R4
 	ADD   R4<<2, R1, R1
-	SUB   $64, R2, R2
-	CMP   $64, R2
+	SUB   $128, R2, R2
+	CMP   $128, R2
 	BGE   loop3
 
 end4:
@@ -815,8 +975,8 @@ DATA constants<>+16(SB)/8, $0x42fe000042fe0000
 DATA constants<>+24(SB)/8, $0x42fe000042fe0000
 DATA constants<>+32(SB)/8, $0x4b4000004b400000
 DATA constants<>+40(SB)/8, $0x4b4000004b400000
-DATA constants<>+48(SB)/8, $0xd0000000d0000000
-DATA constants<>+56(SB)/8, $0xd0000000d0000000
+DATA constants<>+48(SB)/8, $0xa0000000a0000000
+DATA constants<>+56(SB)/8, $0xa0000000a0000000
 DATA constants<>+64(SB)/8, $0x6800000068000000
 DATA constants<>+72(SB)/8, $0x6800000068000000
 DATA constants<>+80(SB)/8, $0xb4000000b4000000

@@ -16,7 +16,7 @@ type quantized[T int8 | int16] struct {
 // TestQuantize wants the bits of the pure-Go path from every tier, also of forms that the
 // drivers take on some CPUs of the tier only.
 func TestQuantize(t *testing.T) {
-	const cols, filled = 75, 80
+	const cols, filled = 139, 160
 	x := quantizeInputs(cols)
 	rows := len(x) / cols
 	type toInt8 func(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
@@ -35,7 +35,7 @@ func TestQuantize(t *testing.T) {
 		return r
 	}
 	for _, isa := range Supported() {
-		t.Run("64/"+isa.String(), func(t *testing.T) { sameQuantized(t, isa, ofInt8(Int8Block, QuantizeInt8), rows, filled, Int8Block) })
+		t.Run("128/"+isa.String(), func(t *testing.T) { sameQuantized(t, isa, ofInt8(Int8Block, QuantizeInt8), rows, filled, Int8Block) })
 		t.Run("32/"+isa.String(), func(t *testing.T) {
 			sameQuantized(t, isa, ofInt8(WeightBlock, QuantizeInt8By32), rows, filled, WeightBlock)
 		})

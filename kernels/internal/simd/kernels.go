@@ -145,7 +145,7 @@ const (
 	FewKeys, FewRow = 256, 272
 	// Int8Block is how many integers of a row have a scale in common, and WeightBlock where
 	// the weights are in blocks, too.
-	Int8Block, WeightBlock = 64, 32
+	Int8Block, WeightBlock = 128, 32
 )
 
 // The layouts of weights in blocks, by kernel.

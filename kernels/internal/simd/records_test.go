@@ -548,8 +548,8 @@ var records = [numKernels]record{
 		{name: "filled"},
 		{name: "lddst"},
 		{name: "ldx"},
-		{name: "scale", operand: &operand{rows: func(s shape) int { return (s["cols"] + 63) / 64 }, cols: func(s shape) int { return s["rows"] }, stride: "ldscale", write: true}},
-		{name: "start", operand: &operand{rows: func(s shape) int { return (s["cols"] + 63) / 64 }, cols: func(s shape) int { return s["rows"] }, stride: "ldscale", write: true}},
+		{name: "scale", operand: &operand{rows: func(s shape) int { return (s["cols"] + 127) / 128 }, cols: func(s shape) int { return s["rows"] }, stride: "ldscale", write: true}},
+		{name: "start", operand: &operand{rows: func(s shape) int { return (s["cols"] + 127) / 128 }, cols: func(s shape) int { return s["rows"] }, stride: "ldscale", write: true}},
 		{name: "ldscale"},
 	}},
 	KernelQuantizeInt16: {exact: true, sums: 1, sizes: []size{
@@ -564,7 +564,7 @@ var records = [numKernels]record{
 		{name: "filled"},
 		{name: "lddst"},
 		{name: "ldx"},
-		{name: "scale", operand: &operand{rows: func(s shape) int { return (s["cols"] + 63) / 64 }, cols: func(s shape) int { return s["rows"] }, stride: "ldscale", write: true}},
+		{name: "scale", operand: &operand{rows: func(s shape) int { return (s["cols"] + 127) / 128 }, cols: func(s shape) int { return s["rows"] }, stride: "ldscale", write: true}},
 		{name: "ldscale"},
 	}},
 	KernelQuantizeInt8By32: {exact: true, sums: 1, sizes: []size{
@@ -646,7 +646,7 @@ var records = [numKernels]record{
 	}},
 	KernelInt8Winograd: {exact: true, sums: 1, sizes: []size{
 		{name: "m", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 3, 4, 5, 8, 9} }},
-		{name: "k", each: true, least: 32, values: func(s shape) []int { return []int{32, 64, 96, 192} }},
+		{name: "k", each: true, least: 32, values: func(s shape) []int { return []int{32, 96, 128, 160, 384} }},
 		{name: "nr", least: 1, values: func(s shape) []int { return []int{s["nr"]} }},
 		{name: "add", least: 0, values: func(s shape) []int { return []int{0, 1} }},
 	}, params: []param{
@@ -655,11 +655,11 @@ var records = [numKernels]record{
 		{name: "nr"},
 		{name: "a", operand: &operand{rows: func(s shape) int { return s["m"] }, cols: func(s shape) int { return s["k"] }, stride: "lda", read: true}},
 		{name: "lda"},
-		{name: "scale", operand: &operand{rows: func(s shape) int { return (s["k"] + 63) / 64 }, cols: func(s shape) int { return s["m"] }, stride: "ldscale", read: true}},
-		{name: "ofRows", operand: &operand{rows: func(s shape) int { return (s["k"] + 63) / 64 }, cols: func(s shape) int { return s["m"] }, stride: "ldscale", read: true}},
+		{name: "scale", operand: &operand{rows: func(s shape) int { return (s["k"] + 127) / 128 }, cols: func(s shape) int { return s["m"] }, stride: "ldscale", read: true}},
+		{name: "ofRows", operand: &operand{rows: func(s shape) int { return (s["k"] + 127) / 128 }, cols: func(s shape) int { return s["m"] }, stride: "ldscale", read: true}},
 		{name: "ldscale"},
 		{name: "b", operand: &operand{rows: func(s shape) int { return s["k"] }, cols: func(s shape) int { return s["nr"] }, read: true}},
-		{name: "ofColumns", operand: &operand{rows: func(s shape) int { return (s["k"] + 63) / 64 }, cols: func(s shape) int { return s["nr"] }, read: true}},
+		{name: "ofColumns", operand: &operand{rows: func(s shape) int { return (s["k"] + 127) / 128 }, cols: func(s shape) int { return s["nr"] }, read: true}},
 		{name: "weight", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["nr"] }, read: true}},
 		{name: "bias", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["nr"] }, read: true}},
 		{name: "add"},
@@ -668,9 +668,9 @@ var records = [numKernels]record{
 	}},
 	KernelWinogradRows: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
-		{name: "k", each: true, least: 32, values: func(s shape) []int { return []int{32, 64, 96, 192} }},
+		{name: "k", each: true, least: 32, values: func(s shape) []int { return []int{32, 96, 128, 160, 384} }},
 	}, params: []param{
-		{name: "ofRows", operand: &operand{rows: func(s shape) int { return (s["k"] + 63) / 64 }, cols: func(s shape) int { return s["rows"] }, stride: "ldscale", write: true}},
+		{name: "ofRows", operand: &operand{rows: func(s shape) int { return (s["k"] + 127) / 128 }, cols: func(s shape) int { return s["rows"] }, stride: "ldscale", write: true}},
 		{name: "ldscale"},
 		{name: "a", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["k"] }, stride: "lda", read: true}},
 		{name: "rows"},
@@ -678,11 +678,11 @@ var records = [numKernels]record{
 		{name: "lda"},
 	}},
 	KernelWinogradColumns: {exact: true, sums: 1, sizes: []size{
-		{name: "k", each: true, least: 32, values: func(s shape) []int { return []int{32, 64, 96, 192} }},
+		{name: "k", each: true, least: 32, values: func(s shape) []int { return []int{32, 96, 128, 160, 384} }},
 		{name: "nr", least: 1, values: func(s shape) []int { return []int{s["nr"]} }},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return s["k"] }, cols: func(s shape) int { return s["nr"] }, write: true}},
-		{name: "ofColumns", operand: &operand{rows: func(s shape) int { return (s["k"] + 63) / 64 }, cols: func(s shape) int { return s["nr"] }, write: true}},
+		{name: "ofColumns", operand: &operand{rows: func(s shape) int { return (s["k"] + 127) / 128 }, cols: func(s shape) int { return s["nr"] }, write: true}},
 		{name: "b", operand: &operand{rows: func(s shape) int { return s["k"] }, cols: func(s shape) int { return s["nr"] }, read: true}},
 		{name: "k"},
 		{name: "nr"},

@@ -1306,50 +1306,50 @@ func bfloat16VecAVX512(dst []float32, x []uint16)
 //go:noescape
 func bfloat16VecAVX2(dst []float32, x []uint16)
 
-// quantizeInt8AVX512 makes integers of each row of x, in blocks of 64 elements:
+// quantizeInt8AVX512 makes integers of each row of x, in blocks of 128 elements:
 //
 //	largest := the largest magnitude of the block
-//	scale[p/64*ldscale+i] = largest * float32(1.0/127)
+//	scale[p/128*ldscale+i] = largest * float32(1.0/127)
 //	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
 // Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
 // Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.
-// and start[p/64*ldscale+i] = -128 times the sum of the integers of the block.
+// and start[p/128*ldscale+i] = -128 times the sum of the integers of the block.
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
-//	scale (cols+63)/64 x rows, rows ldscale apart, written
-//	start (cols+63)/64 x rows int32, rows ldscale apart, written
+//	scale (cols+127)/128 x rows, rows ldscale apart, written
+//	start (cols+127)/128 x rows int32, rows ldscale apart, written
 //
 // cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func quantizeInt8AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8AVX2 makes integers of each row of x, in blocks of 64 elements:
+// quantizeInt8AVX2 makes integers of each row of x, in blocks of 128 elements:
 //
 //	largest := the largest magnitude of the block
-//	scale[p/64*ldscale+i] = largest * float32(1.0/127)
+//	scale[p/128*ldscale+i] = largest * float32(1.0/127)
 //	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
 // Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
 // Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.
-// and start[p/64*ldscale+i] = -128 times the sum of the integers of the block.
+// and start[p/128*ldscale+i] = -128 times the sum of the integers of the block.
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
-//	scale (cols+63)/64 x rows, rows ldscale apart, written
-//	start (cols+63)/64 x rows int32, rows ldscale apart, written
+//	scale (cols+127)/128 x rows, rows ldscale apart, written
+//	start (cols+127)/128 x rows int32, rows ldscale apart, written
 //
 // cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func quantizeInt8AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt16AVX512 makes integers of each row of x, in blocks of 64 elements:
+// quantizeInt16AVX512 makes integers of each row of x, in blocks of 128 elements:
 //
 //	largest := the largest magnitude of the block
-//	scale[p/64*ldscale+i] = largest * float32(1.0/127)
+//	scale[p/128*ldscale+i] = largest * float32(1.0/127)
 //	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
 // Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
@@ -1357,17 +1357,17 @@ func quantizeInt8AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx in
 //
 //	dst   rows x filled int16, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
-//	scale (cols+63)/64 x rows, rows ldscale apart, written
+//	scale (cols+127)/128 x rows, rows ldscale apart, written
 //
 // cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func quantizeInt16AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
 
-// quantizeInt16AVX2 makes integers of each row of x, in blocks of 64 elements:
+// quantizeInt16AVX2 makes integers of each row of x, in blocks of 128 elements:
 //
 //	largest := the largest magnitude of the block
-//	scale[p/64*ldscale+i] = largest * float32(1.0/127)
+//	scale[p/128*ldscale+i] = largest * float32(1.0/127)
 //	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
 // Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
@@ -1375,7 +1375,7 @@ func quantizeInt16AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ld
 //
 //	dst   rows x filled int16, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
-//	scale (cols+63)/64 x rows, rows ldscale apart, written
+//	scale (cols+127)/128 x rows, rows ldscale apart, written
 //
 // cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
@@ -1552,19 +1552,19 @@ func int8PairsAVX512(m, k, block, nr int, a []int16, lda int, scale []float32, l
 //go:noescape
 func int8PairsAVX2(m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int)
 
-// int8WinogradAVX2 is int8Pairs in blocks of 64 by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is
+// int8WinogradAVX2 is int8Pairs in blocks of 128 by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is
 // one of the first 16, q is p+16, and the sum t of a block begins with
-// ofRows[p/64*ldscale+i] + ofColumns[p/64*nr+j]:
+// ofRows[p/128*ldscale+i] + ofColumns[p/128*nr+j]:
 //
 //	t += (a[i*lda+p] + b[q/2*2*nr+2*j+q%2]) * (a[i*lda+q] + b[p/2*2*nr+2*j+p%2])
 //
 // k is a multiple of 32.
 //
 //	a         m x k int16, rows lda apart
-//	scale     (k+63)/64 x m, rows ldscale apart
-//	ofRows    (k+63)/64 x m int32, rows ldscale apart
+//	scale     (k+127)/128 x m, rows ldscale apart
+//	ofRows    (k+127)/128 x m int32, rows ldscale apart
 //	b         k x nr int16
-//	ofColumns (k+63)/64 x nr int32
+//	ofColumns (k+127)/128 x nr int32
 //	weight    nr, may be empty
 //	bias      nr, may be empty
 //	c         m x nr, rows ldc apart, read and written
@@ -1574,10 +1574,10 @@ func int8PairsAVX2(m, k, block, nr int, a []int16, lda int, scale []float32, lds
 //go:noescape
 func int8WinogradAVX2(m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, ldscale int, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int)
 
-// winogradRowsAVX2 is what int8Winograd takes off for rows of A: ofRows[p/64*ldscale+i] is
+// winogradRowsAVX2 is what int8Winograd takes off for rows of A: ofRows[p/128*ldscale+i] is
 // the sum of -a[i*lda+p]*a[i*lda+q] over the pairs of a block.
 //
-//	ofRows (k+63)/64 x rows int32, rows ldscale apart, written
+//	ofRows (k+127)/128 x rows int32, rows ldscale apart, written
 //	a      rows x k int16, rows lda apart
 //
 // k >= 32. Operands that are written overlap no others, unless it says so.
@@ -1586,10 +1586,10 @@ func int8WinogradAVX2(m, k, nr int, a []int16, lda int, scale []float32, ofRows 
 func winogradRowsAVX2(ofRows []int32, ldscale int, a []int16, rows, k, lda int)
 
 // winogradColumnsAVX2 makes a panel of B words, dst[p] = b[p], and finds what int8Winograd takes off for its
-// columns: ofColumns[p/64*nr+j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs of a block.
+// columns: ofColumns[p/128*nr+j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs of a block.
 //
 //	dst       k x nr int16, written
-//	ofColumns (k+63)/64 x nr int32, written
+//	ofColumns (k+127)/128 x nr int32, written
 //	b         k x nr int8
 //
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.

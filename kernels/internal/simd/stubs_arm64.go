@@ -613,20 +613,20 @@ func float16VecNEON(dst []float32, x []uint16)
 //go:noescape
 func bfloat16VecNEON(dst []float32, x []uint16)
 
-// quantizeInt8NEON makes integers of each row of x, in blocks of 64 elements:
+// quantizeInt8NEON makes integers of each row of x, in blocks of 128 elements:
 //
 //	largest := the largest magnitude of the block
-//	scale[p/64*ldscale+i] = largest * float32(1.0/127)
+//	scale[p/128*ldscale+i] = largest * float32(1.0/127)
 //	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
 // Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
 // Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.
-// and start[p/64*ldscale+i] = -128 times the sum of the integers of the block.
+// and start[p/128*ldscale+i] = -128 times the sum of the integers of the block.
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
-//	scale (cols+63)/64 x rows, rows ldscale apart, written
-//	start (cols+63)/64 x rows int32, rows ldscale apart, written
+//	scale (cols+127)/128 x rows, rows ldscale apart, written
+//	start (cols+127)/128 x rows int32, rows ldscale apart, written
 //
 // cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
