@@ -221,7 +221,7 @@ static-estimates: ## what llvm-mca predicts for the inner loops on CPUs not at h
 	@$(GO) run ./scripts/estimate arm64 int8OctetsNEONI8MM neoverse-v1 neoverse-v2
 	@$(GO) run ./scripts/estimate -min 95 arm64 int8DotsNEONDotProd neoverse-n1 neoverse-v1 neoverse-v2
 	@for kernel in int8OctetsNEONI8MM int8DotsNEONDotProd; do \
-		$(GO) run ./scripts/estimate -around 4 arm64 $$kernel neoverse-v1 neoverse-v2; \
+		$(GO) run ./scripts/estimate -around 8 arm64 $$kernel neoverse-v1 neoverse-v2; \
 	done
 	@$(GO) run ./scripts/estimate -elements 8 arm64 expVecNEON neoverse-n1 neoverse-v1 apple-m1
 	@$(GO) run ./scripts/estimate -elements 16 amd64 expVecAVX2 skylake znver3

@@ -4,11 +4,11 @@ import "github.com/avoformer/avoformer/asm/vec"
 
 // Constants of quantizing, as bits.
 const (
-	int8Top     vec.Const = 0x42fe0000 // 127
-	int8ByTop   vec.Const = 0x3c010204 // 1/127
-	int8Tiny    vec.Const = 0x0d800000 // 2^-100
-	roundBias   vec.Const = 0x4b400000 // 1.5*2^23: a sum with it has no bits for a fraction, and the integer in its lowest
-	magnitude   vec.Const = 0x7fffffff
+	int8Top   vec.Const = 0x42fe0000 // 127
+	int8ByTop vec.Const = 0x3c010204 // 1/127
+	int8Tiny  vec.Const = 0x0d800000 // 2^-100
+	roundBias vec.Const = 0x4b400000 // 1.5*2^23: a sum with it has no bits for a fraction, and the integer in its lowest
+	magnitude vec.Const = 0x7fffffff
 )
 
 // Int8Block is how many elements of a row have a scale in common.
