@@ -125,6 +125,11 @@ func (t *MaskTerm) row(b, h, q int) (start, step int) {
 	return start, step
 }
 
+// byQuery reports whether the queries of a head may see different keys by the term.
+func (t *MaskTerm) byQuery() bool {
+	return t.kind == maskWindow || t.kind == maskQueryLengths || (t.kind == maskKeep || t.kind == maskBlock) && t.shape[2] > 1
+}
+
 // interval narrows [lo, hi) to the keys that query q of sequence b may see by
 // the terms that say so with an interval. The result may be empty, lo >= hi.
 func (t *MaskTerm) interval(b, q, lenQ, past, lo, hi int) (int, int) {
@@ -216,7 +221,7 @@ func (u *attentionUnit) addBias(t *MaskTerm, s []float32, lds, ra, rb, j, n int)
 // each one element further to the left.
 func (u *attentionUnit) addALiBi(t *MaskTerm, s []float32, lds, ra, rb, j, n int) {
 	w := u.w
-	w.ramp = grow(w.ramp, u.c.rows+n)
+	w.ramp = grow(w.ramp, u.rows+n)
 	last := -1
 	for r := ra; r < rb; r++ {
 		shift := u.queryOf(rb-1) - u.queryOf(r)

@@ -20,7 +20,7 @@ func scratchBytes(p AttentionParams) int {
 	c.p = p
 	c.plan()
 	for i := range c.units * c.splits {
-		c.piece(w, i)
+		c.piece(w, i, 1)
 	}
 	floats := cap(c.partial) + cap(w.scores) + cap(w.keys) + cap(w.panel) + cap(w.ramp) + cap(w.max) + cap(w.sum) + cap(w.factor) +
 		cap(w.relative[0]) + cap(w.relative[1])

@@ -4,6 +4,7 @@ package kernels
 
 import (
 	"math"
+	"slices"
 
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
@@ -43,6 +44,8 @@ const (
 	// A call is cut into minUnits units at least, as long as that leaves each more than
 	// minRows rows: few units would leave threads waiting for the last of them.
 	minUnits, minRows = 32, 64
+	// Neighbouring units that are computed as one have joinedRows rows at most.
+	joinedRows = 512
 	// Units of up to splitRows rows have their keys cut into splits. maxSplits bounds the
 	// splits of all units together, and so the memory for their results.
 	splitRows, maxSplits = 8, 64
@@ -79,10 +82,11 @@ type attentionCall struct {
 	rows    int // query rows of a unit, except the last of a head
 	chunks  int // units of a head
 	units   int
-	tile    int // keys of a tile
-	splits  int // of a unit
-	split   int // keys of a split
-	perPart int // pieces in one part of the parallel loop
+	tile    int  // keys of a tile
+	splits  int  // of a unit
+	split   int  // keys of a split
+	perPart int  // pieces in one part of the parallel loop
+	joins   bool // neighbouring units are computed as one if the same thread has them
 
 	partial []float32 // the results of the pieces, where there are several splits
 }
@@ -94,7 +98,7 @@ func (c *attentionCall) run(t Threads) {
 	if c.splits > 1 {
 		w := attentionScratches.Get().(*attentionScratch)
 		for u := range c.units {
-			c.unit(w, u).merge()
+			c.unit(w, u, 1).merge()
 		}
 		attentionScratches.Put(w)
 	}
@@ -107,16 +111,27 @@ func (c *attentionCall) Do(from, to int) {
 	if c.strategy == attendShort || c.strategy == attendFew {
 		c.wholeHeads(w, from, to)
 	} else {
-		for i := from; i < to; i++ {
-			c.piece(w, i)
+		for i := from; i < to; {
+			n := c.together(i, to)
+			c.piece(w, i, n)
+			i += n
 		}
 	}
 	attentionScratches.Put(w)
 }
 
-// piece computes one split of one unit.
-func (c *attentionCall) piece(w *attentionScratch, i int) {
-	u := c.unit(w, i/c.splits)
+// together is how many of the pieces [i, to) are computed as one unit, for which the keys are
+// transposed once: neighbours in a head whose queries all see the same keys.
+func (c *attentionCall) together(i, to int) int {
+	if !c.joins {
+		return 1
+	}
+	return min(to-i, c.chunks-i%c.chunks, max(1, joinedRows/c.rows))
+}
+
+// piece computes one split of one unit, or all of several units that are neighbours.
+func (c *attentionCall) piece(w *attentionScratch, i, units int) {
+	u := c.unit(w, i/c.splits, units)
 	u.packQueries()
 	from := i % c.splits * c.split
 	u.visible(from, min(from+c.split, c.p.LenK))
@@ -127,7 +142,6 @@ func (c *attentionCall) piece(w *attentionScratch, i int) {
 		u.tilesOfSplit(i)
 	default:
 		u.tiles()
-		u.finish()
 	}
 }
 
@@ -139,6 +153,8 @@ func (c *attentionCall) plan() {
 	c.strategy = c.chooseStrategy()
 	c.planSplits()
 	c.perPart = min(c.units*c.splits, max(1, partElements/c.rows/max(c.split, 1)))
+	c.joins = c.strategy == attendTiles && c.rows%c.stripRows() == 0 && c.splits == 1 && c.fold == 1 && c.p.Relative == nil &&
+		!slices.ContainsFunc(c.p.Mask, func(t MaskTerm) bool { return t.byQuery() })
 }
 
 // planUnits chooses the rows of a unit and the keys of a tile.
@@ -167,6 +183,13 @@ func (c *attentionCall) planUnits() {
 	}
 	c.chunks = (rows + limit - 1) / limit
 	c.rows = (rows + c.chunks - 1) / c.chunks
+	if strip := c.stripRows(); c.chunks > 1 && limit >= strip && c.fold == 1 && p.Relative == nil {
+		// Whole strips, so that these are the same where units are computed as one. The last one
+		// takes a few rows more, and so does the last unit.
+		strips := (rows - attentionSize.dotRows + strip - 1) / strip
+		c.rows = (strips + c.chunks - 1) / c.chunks * strip
+		c.chunks = (strips*strip + c.rows - 1) / c.rows
+	}
 	c.units = heads * c.chunks
 }
 
@@ -227,7 +250,8 @@ func (u *attentionUnit) merge() {
 			}
 		}
 	}
-	u.finish()
+	u.finish(0, u.rows)
+	u.emptyRows()
 }
 
 // expFactor is exp(m-top), 0 where m is -Inf.

@@ -19,7 +19,7 @@ func (u *attentionUnit) packQueries() {
 		return
 	}
 	ld := paddedRow(p.HeadDim)
-	w.queries = grow(w.queries, u.c.rows*ld)
+	w.queries = grow(w.queries, u.rows*ld)
 	simd.CopyRows(u.c.isa, w.queries, u.q, u.rows, p.HeadDim, ld, u.ldq)
 	u.q, u.ldq = w.queries, ld
 }
@@ -30,7 +30,7 @@ func (u *attentionUnit) packQueries() {
 func (u *attentionUnit) packKeys(j, n int) (packed int) {
 	c, p, w := u.c, &u.c.p, u.w
 	u.k.load(c.isa, &w.wideKeys, j, n, p.HeadDim)
-	if u.rows <= attentionSize.dotRows || n <= attentionSize.dotKeys {
+	if c.rows <= attentionSize.dotRows || n <= attentionSize.dotKeys {
 		return 0
 	}
 	if tail := n % c.nr; tail*attentionSize.dotTail <= c.nr {
@@ -79,8 +79,8 @@ func (u *attentionUnit) packValues(j, n int) {
 	u.v.load(c.isa, &w.wideValues, j, n, p.ValueDim)
 	v := operandB{data: u.v.from(j), ld: u.v.ld}
 	u.tile = valueTile{data: v.data, ld: v.ld, panel: c.nr, keys: n}
-	if u.rows > attentionSize.accumulateRows {
-		dots := dotColumns(c.isa, p.ValueDim, n, u.rows)
+	if c.rows > attentionSize.accumulateRows {
+		dots := dotColumns(c.isa, p.ValueDim, n, c.rows)
 		w.columns = grow(w.columns, dots*c.tile)
 		v.packDots(c.isa, w.columns, 0, p.ValueDim-dots, n, dots)
 		u.tile.dots = dots
@@ -98,7 +98,7 @@ func (u *attentionUnit) packValues(j, n int) {
 func (u *attentionUnit) values(s []float32, lds, ra, rb, n int, beta float32) {
 	c, v, dim := u.c, &u.tile, u.c.p.ValueDim
 	o, rows := u.o[ra*u.ldo:], rb-ra
-	if rows <= attentionSize.accumulateRows && !v.copied {
+	if c.rows <= attentionSize.accumulateRows && !v.copied {
 		for r := range rows {
 			row := o[r*u.ldo:][:dim]
 			if beta == 0 {

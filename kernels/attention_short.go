@@ -122,7 +122,7 @@ func (c *attentionCall) allKeys(w *attentionScratch) headMask {
 // maskedKeys is what a head sees by the mask.
 func (c *attentionCall) maskedKeys(w *attentionScratch, head int) headMask {
 	p := &c.p
-	u := c.unit(w, head)
+	u := c.unit(w, head, 1)
 	u.visible(0, p.LenK)
 	n, ld := u.hi-u.lo, (p.LenK+15)&^15
 	bias := w.scores[2*headElements:]

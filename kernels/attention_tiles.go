@@ -8,46 +8,48 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// tiles leaves in o the sum of exp(score - max)*value for each row, and in w.max and
-// w.sum the maximum and the sum of the exponentials. The rows take their turn strip by
-// strip: a strip's scores stay in the first-level cache from the product to the values,
-// and the tile's keys and values stay in the second.
+// tiles computes the unit. Where it is one of several splits, it leaves in o the sum of
+// exp(score - max)*value for each row, and in w.max and w.sum the maximum and the sum of
+// the exponentials. The rows take their turn strip by strip: a strip's scores stay in the
+// first-level cache from the product to the values, and at the end its output for the
+// division; the tile's keys and values stay in the second.
 func (u *attentionUnit) tiles() {
 	c, w := u.c, u.w
 	fill(w.max[:u.rows], negInf)
 	clear(w.sum[:u.rows])
-	w.scores = grow(w.scores, min(c.rows, u.stripRows()+attentionSize.dotRows)*c.tile)
+	w.scores = grow(w.scores, min(u.rows, c.stripRows()+attentionSize.dotRows)*c.tile)
 	if cap(w.fresh) < u.rows {
-		w.fresh = make([]bool, c.rows)
+		w.fresh = make([]bool, u.rows)
 	}
 	w.fresh = w.fresh[:u.rows]
 	for r := range w.fresh {
 		w.fresh[r] = true
 	}
-	for j := u.lo; j < u.hi; j += c.tile {
+	for j, last := u.lo, false; !last; j += c.tile {
 		n, packed := min(c.tile, u.hi-j), -1
+		last = j+n == u.hi
 		for from, to := 0, 0; from < u.rows; from = to {
 			to = u.stripEnd(from)
 			ra, rb := u.hull(from, to, j, j+n)
-			if ra == rb {
-				continue
-			}
-			if packed < 0 { // nothing is prepared of a tile that no row sees
-				packed = u.packKeys(j, n)
-				u.packValues(j, n)
-			}
-			if w.fresh[from] && rb-ra < to-from {
+			if w.fresh[from] && (ra < rb && rb-ra < to-from || ra == rb && last) {
 				u.clearOutput(from, to)
 				w.fresh[from] = false
 			}
-			u.strip(ra, rb, j, min(n, slices.Max(w.hi[ra:rb])-j), packed, w.fresh[from])
-			w.fresh[from] = false
+			if ra < rb {
+				if packed < 0 { // nothing is prepared of a tile that no row sees
+					packed = u.packKeys(j, n)
+					u.packValues(j, n)
+				}
+				u.strip(ra, rb, j, min(n, slices.Max(w.hi[ra:rb])-j), packed, w.fresh[from])
+				w.fresh[from] = false
+			}
+			if last && c.splits == 1 {
+				u.finish(from, to)
+			}
 		}
 	}
-	for from, to := 0, 0; from < u.rows; from = to {
-		if to = u.stripEnd(from); w.fresh[from] {
-			u.clearOutput(from, to)
-		}
+	if c.splits == 1 {
+		u.emptyRows()
 	}
 }
 
@@ -66,12 +68,12 @@ func (u *attentionUnit) strip(ra, rb, j, n, packed int, first bool) {
 }
 
 // stripRows is how many rows are scored at a time: two tiles of the micro-kernel.
-func (u *attentionUnit) stripRows() int { return 2 * u.c.mr }
+func (c *attentionCall) stripRows() int { return 2 * c.mr }
 
 // stripEnd is where the strip that begins at row from ends. The last strip takes up to
 // dotRows rows more rather than leave them by themselves.
 func (u *attentionUnit) stripEnd(from int) int {
-	to := from + u.stripRows()
+	to := from + u.c.stripRows()
 	if u.rows-to <= attentionSize.dotRows {
 		return u.rows
 	}

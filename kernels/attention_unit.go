@@ -50,15 +50,18 @@ type attentionUnit struct {
 	lo, hi   int       // the hull of the rows' intervals
 }
 
-// unit prepares the unit with a number.
-func (c *attentionCall) unit(w *attentionScratch, number int) *attentionUnit {
+// unit prepares the unit with a number, or several from there on as one.
+func (c *attentionCall) unit(w *attentionScratch, number, units int) *attentionUnit {
 	p := &c.p
 	heads := p.Heads / c.fold
 	chunk, head := number%c.chunks, number/c.chunks
 	u := &w.u
 	*u = attentionUnit{c: c, w: w, number: number, seq: head / heads, head: head % heads * c.fold}
 	first := chunk * c.rows
-	u.rows = min(c.rows, p.LenQ*c.fold-first)
+	u.rows = p.LenQ*c.fold - first
+	if chunk+units < c.chunks {
+		u.rows = units * c.rows
+	}
 	u.ldq, u.ldo = p.QStrides.Row, p.DstStrides.Row
 	if c.fold > 1 {
 		u.head += first
@@ -76,7 +79,7 @@ func (c *attentionCall) unit(w *attentionScratch, number int) *attentionUnit {
 	if p.Weights != nil {
 		u.weights = p.Weights[((u.seq*p.Heads+u.head)*p.LenQ+u.query)*p.LenK:]
 	}
-	w.max, w.sum, w.factor = grow(w.max, c.rows), grow(w.sum, c.rows), grow(w.factor, c.rows)
+	w.max, w.sum, w.factor = grow(w.max, u.rows), grow(w.sum, u.rows), grow(w.factor, u.rows)
 	return u
 }
 
@@ -138,8 +141,8 @@ func (u *attentionUnit) queryOf(r int) int {
 // visible computes the rows' intervals of keys within [from, to).
 func (u *attentionUnit) visible(from, to int) {
 	p, w := &u.c.p, u.w
-	if cap(w.lo) < u.c.rows {
-		w.lo, w.hi = make([]int, u.c.rows), make([]int, u.c.rows)
+	if cap(w.lo) < u.rows {
+		w.lo, w.hi = make([]int, u.rows), make([]int, u.rows)
 	}
 	w.lo, w.hi = w.lo[:u.rows], w.hi[:u.rows]
 	u.lo, u.hi = to, from
@@ -191,28 +194,28 @@ func (u *attentionUnit) clearOutput(ra, rb int) {
 	}
 }
 
-// finish divides the output by the sums and applies the head mask.
-func (u *attentionUnit) finish() {
-	p, w := &u.c.p, u.w
-	hidden := false
-	for r, sum := range w.sum[:u.rows] {
-		f := 1 / sum
+// finish divides the output of the rows [ra, rb) by the sums and applies the head mask.
+func (u *attentionUnit) finish(ra, rb int) {
+	p, factor := &u.c.p, u.w.factor[ra:rb]
+	for r, sum := range u.w.sum[ra:rb] {
+		factor[r] = 1 / sum
 		if sum == 0 {
-			f, hidden = 0, true
+			factor[r] = 0
 		}
-		if p.HeadMask != nil {
-			f *= p.HeadMask[u.headOf(r)]
+	}
+	if p.HeadMask != nil {
+		for r := range factor {
+			factor[r] *= p.HeadMask[u.headOf(ra+r)]
 		}
-		w.factor[r] = f
 	}
-	simd.AttnScaleRows(u.c.isa, u.o, u.rows, p.ValueDim, u.ldo, w.factor[:u.rows])
-	if hidden && p.Empty != EmptyZero {
-		u.emptyRows()
-	}
+	simd.AttnScaleRows(u.c.isa, u.o[ra*u.ldo:], rb-ra, p.ValueDim, u.ldo, factor)
 }
 
-// emptyRows writes the output, and the weights, of the rows that see nothing.
+// emptyRows writes the output, and the weights, of the rows that see nothing, unless they are 0 already.
 func (u *attentionUnit) emptyRows() {
+	if u.c.p.Empty == EmptyZero && u.weights == nil {
+		return
+	}
 	for r, sum := range u.w.sum[:u.rows] {
 		if sum == 0 {
 			u.emptyRow(r)
