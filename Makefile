@@ -173,10 +173,12 @@ test-avx512: ## the AVX-512 tier, in the Bochs emulator
 
 .PHONY: fuzz
 fuzz: ## fuzz every fuzz target for FUZZTIME (30s)
-	@$(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, f[i]; n = 0 }' | \
-	while read -r package target; do \
-		echo "$$package $$target"; \
-		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(or $(FUZZTIME),30s) $$package; \
+	@for m in . text; do (cd $$m; export $(IN_WORKSPACE); \
+		$(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, f[i]; n = 0 }' | \
+		while read -r package target; do \
+			echo "$$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(or $(FUZZTIME),30s) $$package; \
+		done); \
 	done
 
 .PHONY: bench
