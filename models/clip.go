@@ -26,11 +26,7 @@ func newCLIP(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&both); err != nil {
 		return nil, err
 	}
-	textDoc, err := c.JSON.Sub("text_config")
-	if err != nil {
-		return nil, err
-	}
-	imageDoc, err := c.JSON.Sub("vision_config")
+	textDoc, imageDoc, err := c.towers()
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,9 @@
 package models_test
 
 import (
-	"reflect"
-	"sync"
 	"testing"
 
-	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	tf "github.com/avoformer/avoformer/transformer"
 )
@@ -37,29 +33,5 @@ func TestSharedModels(t *testing.T) {
 			return x, m.Encoder.Encode(ws, x, in)
 		}
 	}
-	goroutines, rounds := 6, 3
-	if testenv.Emulated() {
-		goroutines, rounds = 2, 1
-	}
-	want := map[string]any{}
-	for name, f := range uses {
-		var err error
-		if want[name], err = f(new(tf.Workspace)); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-	}
-	var wg sync.WaitGroup
-	for g := range goroutines {
-		wg.Go(func() {
-			ws := &tf.Workspace{Threads: kernels.Threads(1 + g%3)}
-			for range rounds {
-				for name, f := range uses { // in any order
-					if got, err := f(ws); err != nil || !reflect.DeepEqual(got, want[name]) {
-						t.Errorf("%s gives something else than alone (error %v)", name, err)
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
+	tftest.Shared(t, uses)
 }

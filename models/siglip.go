@@ -20,11 +20,7 @@ func newSigLIP(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&struct{}{}); err != nil {
 		return nil, err
 	}
-	textDoc, err := c.JSON.Sub("text_config")
-	if err != nil {
-		return nil, err
-	}
-	imageDoc, err := c.JSON.Sub("vision_config")
+	textDoc, imageDoc, err := c.towers()
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,14 @@ import (
 // Two towers: an encoder of texts and one of images, trained so that vectors of what
 // belongs together are close. CLIP and SigLIP have them.
 
+// towers are the configs of the encoders of texts and of images.
+func (c *Checkpoint) towers() (texts, images Document, err error) {
+	if texts, err = c.JSON.Sub("text_config"); err == nil {
+		images, err = c.JSON.Sub("vision_config")
+	}
+	return texts, images, err
+}
+
 // A Joint makes vectors of texts and images, of length 1 in one space.
 type Joint struct {
 	text        Encoder

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
@@ -99,4 +101,35 @@ func Mismatch(got, want []float32, allowed func(i int, want float64) float64) st
 		return ""
 	}
 	return fmt.Sprintf("element %d is %v, want %v: off by %.3g times the tolerance", at, got[at], want[at], worst)
+}
+
+// Shared has many goroutines use the same models at once, each with a workspace of its own, and
+// wants the result that each use has alone.
+func Shared(t *testing.T, uses map[string]func(ws *transformer.Workspace) (result any, err error)) {
+	t.Helper()
+	goroutines, rounds := 6, 3
+	if testenv.Emulated() {
+		goroutines, rounds = 2, 1
+	}
+	want := map[string]any{}
+	for name, f := range uses {
+		var err error
+		if want[name], err = f(new(transformer.Workspace)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			ws := &transformer.Workspace{Threads: kernels.Threads(1 + g%3)}
+			for range rounds {
+				for name, f := range uses { // in any order
+					if got, err := f(ws); err != nil || !reflect.DeepEqual(got, want[name]) {
+						t.Errorf("%s gives something else than alone (error %v)", name, err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -3,11 +3,8 @@ package classic_test
 import (
 	"bytes"
 	"errors"
-	"reflect"
-	"sync"
 	"testing"
 
-	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -20,8 +17,7 @@ import (
 // once, each with a workspace of its own, and wants the bits that each use has
 // alone. It is for the race detector too.
 func TestSharedModels(t *testing.T) {
-	type use func(ws *tf.Workspace) (result any, err error)
-	uses := map[string]use{}
+	uses := map[string]func(ws *tf.Workspace) (result any, err error){}
 
 	bert := tftest.Must(classic.NewBERT(classic.BERTConfig{Vocab: 40, Types: 2, MaxPositions: 16, Dim: 24, Heads: 3, Layers: 2, FeedForward: 48,
 		Activation: kernels.ActGELU, Eps: 1e-12, Relative: tf.RelativeKeyQuery, Chunk: 3, Pooler: true}, tf.Random(1), ""))(t)
@@ -83,31 +79,5 @@ func TestSharedModels(t *testing.T) {
 		return tf.FromSafetensors(file).Tensor("linear.weight", 8, 16)
 	}
 
-	goroutines, rounds := 6, 3
-	if testenv.Emulated() {
-		goroutines, rounds = 2, 1
-	}
-	tftest.EachTier(t, func(t *testing.T) {
-		want := map[string]any{}
-		for name, f := range uses {
-			var err error
-			if want[name], err = f(new(tf.Workspace)); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-		}
-		var wg sync.WaitGroup
-		for g := range goroutines {
-			wg.Go(func() {
-				ws := &tf.Workspace{Threads: kernels.Threads(1 + g%3)}
-				for range rounds {
-					for name, f := range uses { // in any order
-						if got, err := f(ws); err != nil || !reflect.DeepEqual(got, want[name]) {
-							t.Errorf("%s gives something else than alone (error %v)", name, err)
-						}
-					}
-				}
-			})
-		}
-		wg.Wait()
-	})
+	tftest.EachTier(t, func(t *testing.T) { tftest.Shared(t, uses) })
 }

@@ -15,10 +15,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
 	"slices"
 	"sync"
+
+	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
 // Errors that those of this package match, for use with errors.Is.
@@ -53,7 +53,7 @@ type entry struct {
 
 // A File is an open GGUF file. It may be used by several goroutines if its reader may.
 type File struct {
-	r        io.ReaderAt
+	r        datafile.Reader
 	version  int
 	data     int64 // where the data starts
 	entries  map[string]*entry
@@ -64,21 +64,11 @@ type File struct {
 // Open opens the file at path. Tensors are read when asked for, so a file may be
 // larger than memory.
 func Open(path string) (*File, error) {
-	osFile, err := os.Open(path)
+	f, closer, err := datafile.Open(path, NewFile)
 	if err != nil {
 		return nil, err
 	}
-	stat, err := osFile.Stat()
-	if err != nil {
-		osFile.Close()
-		return nil, err
-	}
-	f, err := NewFile(osFile, stat.Size())
-	if err != nil {
-		osFile.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	f.closer = osFile
+	f.closer = closer
 	return f, nil
 }
 
@@ -90,7 +80,7 @@ func Parse(data []byte) (*File, error) {
 // NewFile reads the metadata and the list of tensors of the GGUF file of size bytes
 // that r holds.
 func NewFile(r io.ReaderAt, size int64) (*File, error) {
-	f := &File{r: r, entries: map[string]*entry{}, metadata: map[string]any{}}
+	f := &File{r: datafile.Reader{ReaderAt: r, Format: "gguf", Malformed: ErrFormat}, entries: map[string]*entry{}, metadata: map[string]any{}}
 	h := newHeader(r, size)
 	if err := f.readHeader(h); err != nil {
 		return nil, err
@@ -136,17 +126,7 @@ func (f *File) Bytes(name string) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: tensor %q", ErrAbsent, name)
 	}
-	if e.end-e.begin > math.MaxInt {
-		return nil, fmt.Errorf("gguf: %q has %d bytes, too many for this machine", name, e.end-e.begin)
-	}
-	raw, err := io.ReadAll(io.NewSectionReader(f.r, f.data+e.begin, e.end-e.begin))
-	if err != nil {
-		return nil, fmt.Errorf("gguf: %q: %w", name, err)
-	}
-	if int64(len(raw)) != e.end-e.begin {
-		return nil, fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
-	}
-	return raw, nil
+	return f.r.Between(f.data+e.begin, f.data+e.end, name)
 }
 
 // Float32 reads a tensor of any format that [Dequantize] knows, in row-major order.
@@ -176,18 +156,7 @@ func (f *File) ReadBlocks(dst []byte, name string, from int) error {
 	if from < 0 || from > e.Len() || from%e.Type.Block() != 0 || int64(len(dst)) > e.end-e.begin-int64(e.Type.Bytes(from)) {
 		return fmt.Errorf("gguf: %q: %d bytes from element %d of %d in blocks of %d", name, len(dst), from, e.Len(), e.Type.Block())
 	}
-	return f.readAt(dst, name, f.data+e.begin+int64(e.Type.Bytes(from)))
-}
-
-// readAt reads all of dst at an offset in the file.
-func (f *File) readAt(dst []byte, name string, at int64) error {
-	if n, err := f.r.ReadAt(dst, at); n < len(dst) {
-		if err == io.EOF {
-			return fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
-		}
-		return fmt.Errorf("gguf: %q: %w", name, err)
-	}
-	return nil
+	return f.r.Fill(dst, f.data+e.begin+int64(e.Type.Bytes(from)), name)
 }
 
 // chunk is the number of elements, a multiple of every format's block, that
@@ -223,7 +192,7 @@ func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 		n := min((from-first+len(dst)+block-1)/block*block, chunk)
 		raw, values := buffer.raw[:e.Type.Bytes(n)], buffer.values[:n]
 		at := f.data + e.begin + int64(first/block)*int64(e.Type.Bytes(block))
-		if err := f.readAt(raw, name, at); err != nil {
+		if err := f.r.Fill(raw, at, name); err != nil {
 			return err
 		}
 		if err := Dequantize(e.Type, values, raw); err != nil {

@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/transformer/internal/datafile"
+	"github.com/avoformer/avoformer/transformer/internal/datafile/filetest"
 )
 
 func open(t *testing.T) *File {
@@ -97,7 +100,7 @@ func TestReadFloat32(t *testing.T) {
 		large[i] = float32(i)
 	}
 	binary.Write(&b, binary.LittleEndian, large)
-	g := &File{r: bytes.NewReader(b.Bytes()), entries: map[string]*entry{"x": {Info: Info{F32, []int{len(large)}}, end: int64(b.Len())}}}
+	g := &File{r: datafile.Reader{ReaderAt: bytes.NewReader(b.Bytes())}, entries: map[string]*entry{"x": {Info: Info{F32, []int{len(large)}}, end: int64(b.Len())}}}
 	got := make([]float32, len(large)-7)
 	if err := g.ReadFloat32(got, "x", 7); err != nil || !slices.Equal(got, large[7:]) {
 		t.Errorf("several chunks: error %v", err)
@@ -409,49 +412,24 @@ func TestMemory(t *testing.T) {
 		"text":    start(3, 0, 1).put("k", u32(8), string(make([]byte, size))).Bytes(),
 		"numbers": start(3, 0, 1).put("k", u32(9), u32(0), size).put(make([]byte, size)).Bytes(),
 	} {
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		f, err := Parse(data)
-		runtime.ReadMemStats(&after)
-		total := float64(after.TotalAlloc-before.TotalAlloc) / float64(len(data))
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		kept := (float64(after.HeapAlloc) - float64(before.HeapAlloc)) / float64(len(data))
-		runtime.KeepAlive(f)
-		t.Logf("%s: %.1f bytes allocated and %.1f kept for each of the file, %v", name, total, kept, err)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if total > 40 || kept > 10 {
-			t.Errorf("%s: %.1f bytes allocated and %.1f kept for each of the file", name, total, kept)
-		}
+		filetest.Memory(t, name, len(data), func() (*File, error) {
+			f, err := Parse(data)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			return f, err
+		})
 	}
-}
-
-// failingReader fails from byte n on.
-type failingReader struct {
-	data []byte
-	n    int64
-}
-
-var errDisk = errors.New("disk on fire")
-
-func (f failingReader) ReadAt(p []byte, off int64) (int, error) {
-	if left := f.n - off; left < int64(len(p)) {
-		return copy(p, f.data[off:][:max(left, 0)]), errDisk
-	}
-	return copy(p, f.data[off:]), nil
 }
 
 func TestReadErrorsAreReported(t *testing.T) {
 	data := small(3)
 	for n := range int64(len(data)) {
-		f, err := NewFile(failingReader{data, n}, int64(len(data)))
+		f, err := NewFile(filetest.FailingReader{Data: data, N: n}, int64(len(data)))
 		if err == nil {
 			_, err = f.Bytes("b")
 		}
-		if !errors.Is(err, errDisk) {
+		if !errors.Is(err, filetest.ErrDisk) {
 			t.Errorf("a reader that fails after %d bytes: %v", n, err)
 		}
 	}

@@ -18,12 +18,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"sync"
 	"unsafe"
 
 	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
 // Errors that those of this package match, for use with errors.Is.
@@ -96,7 +96,7 @@ type entry struct {
 // A File is an open safetensors file. It may be used by several goroutines if
 // its reader may.
 type File struct {
-	r        io.ReaderAt
+	r        datafile.Reader
 	data     int64 // where the data starts
 	entries  map[string]entry
 	metadata map[string]string
@@ -106,21 +106,11 @@ type File struct {
 // Open opens the file at path. Tensors are read when asked for, so a file may
 // be larger than memory.
 func Open(path string) (*File, error) {
-	osFile, err := os.Open(path)
+	f, closer, err := datafile.Open(path, NewFile)
 	if err != nil {
 		return nil, err
 	}
-	stat, err := osFile.Stat()
-	if err != nil {
-		osFile.Close()
-		return nil, err
-	}
-	f, err := NewFile(osFile, stat.Size())
-	if err != nil {
-		osFile.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	f.closer = osFile
+	f.closer = closer
 	return f, nil
 }
 
@@ -154,7 +144,7 @@ func NewFile(r io.ReaderAt, size int64) (*File, error) {
 	if uint64(len(header)) != n {
 		return nil, fmt.Errorf("%w: header of %d bytes, want %d", ErrFormat, len(header), n)
 	}
-	f := &File{r: r, data: 8 + int64(n), entries: map[string]entry{}}
+	f := &File{r: datafile.Reader{ReaderAt: r, Format: "safetensors", Malformed: ErrFormat}, data: 8 + int64(n), entries: map[string]entry{}}
 	if err := f.parseHeader(header, size-f.data); err != nil {
 		return nil, err
 	}
@@ -337,17 +327,7 @@ func (f *File) Bytes(name string) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %q", ErrAbsent, name)
 	}
-	if e.end-e.begin > math.MaxInt {
-		return nil, fmt.Errorf("safetensors: %q has %d bytes, too many for this machine", name, e.end-e.begin)
-	}
-	raw, err := io.ReadAll(io.NewSectionReader(f.r, f.data+e.begin, e.end-e.begin))
-	if err != nil {
-		return nil, fmt.Errorf("safetensors: %q: %w", name, err)
-	}
-	if int64(len(raw)) != e.end-e.begin {
-		return nil, fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
-	}
-	return raw, nil
+	return f.r.Between(f.data+e.begin, f.data+e.end, name)
 }
 
 // Float32 reads a tensor of F32, F16, BF16 (both exact) or F64 (rounded)
@@ -397,7 +377,7 @@ func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 	size := e.DType.size()
 	if e.DType == F32 && len(dst) > 0 && littleEndian {
 		raw := unsafe.Slice((*byte)(unsafe.Pointer(&dst[0])), 4*len(dst))
-		return f.readAt(raw, name, f.data+e.begin+int64(from)*4)
+		return f.r.Fill(raw, f.data+e.begin+int64(from)*4, name)
 	}
 	buffer := buffers.Get().(*[chunk]byte)
 	defer buffers.Put(buffer)
@@ -405,22 +385,11 @@ func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 	for len(dst) > 0 {
 		n := min(len(dst), chunk/size)
 		raw := buffer[:n*size]
-		if err := f.readAt(raw, name, at); err != nil {
+		if err := f.r.Fill(raw, at, name); err != nil {
 			return err
 		}
 		widen(dst[:n], raw, e.DType)
 		dst, at = dst[n:], at+int64(len(raw))
-	}
-	return nil
-}
-
-// readAt fills raw with bytes of the named tensor, from byte at of the file on.
-func (f *File) readAt(raw []byte, name string, at int64) error {
-	if got, err := f.r.ReadAt(raw, at); got < len(raw) {
-		if err == io.EOF {
-			return fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
-		}
-		return fmt.Errorf("safetensors: %q: %w", name, err)
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/transformer/internal/datafile/filetest"
 )
 
 // file is a safetensors file with the given header and data.
@@ -261,20 +263,7 @@ func TestMemory(t *testing.T) {
 		"nesting":  []byte(`{"x":` + strings.Repeat(`{"x":`, size/5) + `}`),
 	} {
 		data := file(string(header), nil)
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		f, err := Parse(data)
-		runtime.ReadMemStats(&after)
-		total := float64(after.TotalAlloc-before.TotalAlloc) / float64(len(data))
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		kept := (float64(after.HeapAlloc) - float64(before.HeapAlloc)) / float64(len(data))
-		runtime.KeepAlive(f)
-		t.Logf("%s: %.1f bytes allocated and %.1f kept for each of the file, %v", name, total, kept, err != nil)
-		if total > 40 || kept > 10 {
-			t.Errorf("%s: %.1f bytes allocated and %.1f kept for each of the file", name, total, kept)
-		}
+		filetest.Memory(t, name, len(data), func() (*File, error) { return Parse(data) })
 	}
 }
 
@@ -299,25 +288,10 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// failingReader fails after n bytes.
-type failingReader struct {
-	data []byte
-	n    int64
-}
-
-var errDisk = errors.New("disk on fire")
-
-func (f failingReader) ReadAt(p []byte, off int64) (int, error) {
-	if off+int64(len(p)) > f.n {
-		return 0, errDisk
-	}
-	return bytes.NewReader(f.data).ReadAt(p, off)
-}
-
 func TestReadErrorsAreReported(t *testing.T) {
 	data := file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, make([]byte, 4))
 	for _, n := range []int64{0, 8} {
-		if _, err := NewFile(failingReader{data, n}, int64(len(data))); !errors.Is(err, errDisk) {
+		if _, err := NewFile(filetest.FailingReader{Data: data, N: n}, int64(len(data))); !errors.Is(err, filetest.ErrDisk) {
 			t.Errorf("reader that fails after %d bytes: %v", n, err)
 		}
 	}
