@@ -55,6 +55,14 @@ var convertKernels = []Kernel{
 		Close: Closeness{Exact: true},
 		Body:  anyTier(kernel.BFloat16Vec),
 	},
+	{
+		File: "convert", Source: "convert.go", Name: "widenInt8",
+		Doc: []string{"computes dst[i*cols+j] = x[i*ldx+j] * scale[i*ldscale] for i < rows and j < cols."},
+		Params: []Param{out("dst", "rows", "cols", ""), in("x", "rows", "cols", "ldx").of(Int8), in("scale", "rows", "1", "ldscale"),
+			rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("ldx"), Stride("ldscale")},
+		Close: Closeness{Exact: true},
+		Body:  anyTier(kernel.WidenInt8),
+	},
 }
 
 func elementwise(name, doc string, emit func(vec.Machine), params ...Param) Kernel {

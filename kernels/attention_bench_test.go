@@ -7,14 +7,20 @@ import (
 )
 
 // BenchmarkAttention has the shapes batch x heads x queries x keys x dim of
-// doc/performance.md, contiguous, on the active tier.
+// doc/performance.md, contiguous, on the active tier, and one query on keys and values in every
+// format of Rows.
 func BenchmarkAttention(b *testing.B) {
-	bench := func(name string, s [5]int, threads Threads, mask ...MaskTerm) {
+	bench := func(name string, s [5]int, f Format, threads Threads, mask ...MaskTerm) {
 		b.Run(fmt.Sprintf("%s=%dx%dx%dx%dx%d/threads=%d", name, s[0], s[1], s[2], s[3], s[4], threads), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 2))
 			p := AttentionParams{Batch: s[0], Heads: s[1], LenQ: s[2], LenK: s[3], HeadDim: s[4], Past: s[3] - s[2], Mask: mask}
 			q, kv := s[0]*s[1]*s[2]*s[4], s[0]*s[1]*s[3]*s[4]
 			p.Q, p.K, p.V, p.Dst = randomSlice(r, q), randomSlice(r, kv), randomSlice(r, kv), make([]float32, q)
+			if f != FormatF32 {
+				_, p.KRows = narrowed(f, p.K, s[4])
+				_, p.VRows = narrowed(f, p.V, s[4])
+				p.K, p.V = nil, nil
+			}
 			b.ReportAllocs()
 			for b.Loop() {
 				threads.Attention(p)
@@ -29,8 +35,11 @@ func BenchmarkAttention(b *testing.B) {
 	}
 	for _, threads := range []Threads{1, 2} {
 		for _, s := range [][5]int{{1, 12, 128, 128, 64}, {1, 12, 512, 512, 64}, {1, 8, 2048, 2048, 64}, {64, 8, 10, 10, 64}, {1, 12, 1, 1024, 64}, {1, 12, 1, 4096, 64}} {
-			bench("full", s, threads)
+			bench("full", s, FormatF32, threads)
 		}
-		bench("causal", [5]int{1, 8, 2048, 2048, 64}, threads, CausalMask())
+		bench("causal", [5]int{1, 8, 2048, 2048, 64}, FormatF32, threads, CausalMask())
+		for _, f := range []Format{FormatBF16, FormatF16, FormatInt8} {
+			bench(f.String(), [5]int{1, 12, 1, 1024, 64}, f, threads)
+		}
 	}
 }

@@ -126,14 +126,16 @@ func (r *Rows) Copy(to int, src *Rows, from, n int) {
 
 // widen makes n rows from element i on float32, one after the other; in between lie stride elements.
 func (r *Rows) widen(isa ISA, dst []float32, i, n, stride int) {
+	const most = 1 << 13 // elements of a call
 	dim := r.dim
+	if n*dim == 0 {
+		return
+	}
 	if r.format == FormatInt8 {
-		for row := range n {
-			from := i + row*stride
-			scale, to := r.scales[from/dim], dst[row*dim:][:dim]
-			for p, v := range r.bytes[from:][:dim] {
-				to[p] = scale * float32(v)
-			}
+		rows := max(1, most/dim)
+		for row := 0; row < n; row += rows {
+			at := i + row*stride
+			simd.WidenInt8(isa, dst[row*dim:], r.bytes[at:], r.scales[at/dim:], min(rows, n-row), dim, stride, stride/dim)
 		}
 		return
 	}
@@ -144,7 +146,6 @@ func (r *Rows) widen(isa ISA, dst []float32, i, n, stride int) {
 	if stride == dim {
 		n, run = 1, n*dim
 	}
-	const most = 1 << 13 // elements of a call
 	for row := range n {
 		from, to := r.halves[i+row*stride:][:run], dst[row*run:][:run]
 		for p := 0; p < run; p += most {

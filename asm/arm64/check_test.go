@@ -170,6 +170,7 @@ func everything(f *Function) {
 	f.VSDOT(v.S(3), w.B16(), x.S4())
 	f.VSMMLA(v.B16(), w.B16(), x.S4())
 	f.MOVHULoad(At(p, 8190), d)
+	f.MOVBLoad(At(p, 4095), d)
 	f.FMOVSFromGP(n, x)
 	f.LoadConst([4]uint32{1, 2, 3, 4}, x)
 	f.VFADD(f.Const([4]uint32{5, 6, 7, 8}).S4(), w.S4(), x.S4())

@@ -40,6 +40,9 @@ func (f *Function) MOVDStore(s GP, m Mem) { f.store("MOVD", s, s.r, m, 8) }
 // MOVHULoad is d = 16 bits of memory, and zeros above.
 func (f *Function) MOVHULoad(m Mem, d GP) { f.load("MOVHU", m, 2, d, d.r) }
 
+// MOVBLoad is d = 8 bits of memory with their sign.
+func (f *Function) MOVBLoad(m Mem, d GP) { f.load("MOVB", m, 1, d, d.r) }
+
 // FMOVQ is d = 128 bits of memory.
 func (f *Function) FMOVQ(m Mem, d Vec) { f.load("FMOVQ", m, 16, d, d.r) }
 

@@ -8,6 +8,31 @@ var (
 	BFloat16Vec = widen(vec.Machine.LoadBFloat16, vec.Machine.LoadBFloat16One)
 )
 
+// WidenInt8 widens rows of integers and multiplies each row with its scale.
+func WidenInt8(m vec.Machine) {
+	dst, x, scale, rows := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("scale"), m.IntParam("rows")
+	m.Loop(rows, 1, func() {
+		s, left, gap := m.LoadScalar(scale, 0), m.IntParam("cols"), m.IntParam("ldx")
+		m.SubtractInt(gap, left)
+		for _, vectors := range []int{4, 1} {
+			m.Loop(left, vectors*m.Width(), func() {
+				for v := range vectors {
+					m.Store(dst, 4*v*m.Width(), m.Mul(s, m.LoadInt8(x, v*m.Width())))
+				}
+				m.Bump(dst, 4*vectors*m.Width())
+				m.Bump(x, vectors*m.Width())
+			})
+		}
+		m.Loop(left, 1, func() {
+			m.StoreScalar(dst, 0, m.Mul(s, m.LoadInt8One(x)))
+			m.Bump(dst, 4)
+			m.Bump(x, 1)
+		})
+		m.BumpBytes(x, gap, 1)
+		m.BumpBy(scale, m.IntParam("ldscale"))
+	})
+}
+
 // widen is the kernel func(dst []float32, x []uint16). What is left after whole vectors is taken one by one:
 // AVX2 and NEON have no masked loads of 16 bits.
 func widen(load func(m vec.Machine, p vec.Ptr, off int) vec.V, one func(m vec.Machine, p vec.Ptr) vec.V) func(vec.Machine) {

@@ -61,6 +61,25 @@ func (x *NEON) LoadBFloat16One(p Ptr) V {
 	return V{neon: v}
 }
 
+// LoadInt8 implements Machine: zeros go below each byte, until it is the highest of a lane.
+func (x *NEON) LoadInt8(p Ptr, off int) V {
+	v, zero := x.V(), x.Const([4]uint32{})
+	x.FMOVS(arm64.At(p.neon, off), v)
+	x.VZIP1(v.As(arm64.B16), zero.As(arm64.B16), v.As(arm64.B16))
+	x.VZIP1(v.As(arm64.H8), zero.As(arm64.H8), v.As(arm64.H8))
+	x.VSSHR(24, v.S4(), v.S4())
+	x.VSCVTF(v.S4(), v.S4())
+	return V{neon: v}
+}
+
+// LoadInt8One implements Machine.
+func (x *NEON) LoadInt8One(p Ptr) V {
+	r, v := x.GP(), x.V()
+	x.MOVBLoad(arm64.At(p.neon, 0), r)
+	x.SCVTFS(r, v)
+	return V{neon: v}
+}
+
 // loadHalf reads 16 bits into lane 0, and zeros above.
 func (x *NEON) loadHalf(p Ptr) arm64.Vec {
 	r, v := x.GP(), x.V()

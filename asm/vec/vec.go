@@ -144,6 +144,9 @@ type Machine interface {
 	LoadFloat16One(p Ptr) V
 	LoadBFloat16(p Ptr, off int) V
 	LoadBFloat16One(p Ptr) V
+	// LoadInt8 and LoadInt8One are the same for integers of 8 bits.
+	LoadInt8(p Ptr, off int) V
+	LoadInt8One(p Ptr) V
 	// LoadScalar reads one element at p + off bytes into every lane.
 	LoadScalar(p Ptr, off int) V
 	// StoreScalar writes lane 0 at p + off bytes.

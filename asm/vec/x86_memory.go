@@ -84,6 +84,23 @@ func (x *X86) LoadBFloat16One(p Ptr) V {
 	return V{x86: v}
 }
 
+// LoadInt8 implements Machine.
+func (x *X86) LoadInt8(p Ptr, off int) V {
+	v := x.NewV()
+	x.VPMOVSXBD(at(p, off), v)
+	x.VCVTDQ2PS(v, v)
+	return V{x86: v}
+}
+
+// LoadInt8One implements Machine.
+func (x *X86) LoadInt8One(p Ptr) V {
+	n, v := x.GP32(), x.NewV()
+	x.MOVBLSX(at(p, 0), n)
+	x.VMOVD(n, v.AsX())
+	x.VCVTDQ2PS(v, v)
+	return V{x86: v}
+}
+
 // loadHalf reads 16 bits.
 func (x *X86) loadHalf(p Ptr) reg.GPVirtual {
 	bits := x.GP32()

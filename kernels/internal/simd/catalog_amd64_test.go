@@ -54,6 +54,7 @@ var functions = [numKernels][]any{
 	KernelAXPYVec:             {axpyVecAVX512, axpyVecAVX2, axpyVecGeneric},
 	KernelFloat16Vec:          {float16VecAVX512, float16VecAVX2F16C, float16VecGeneric},
 	KernelBFloat16Vec:         {bfloat16VecAVX512, bfloat16VecAVX2, bfloat16VecGeneric},
+	KernelWidenInt8:           {widenInt8AVX512, widenInt8AVX2, widenInt8Generic},
 	KernelQuantizeInt8:        {quantizeInt8AVX512, quantizeInt8AVX2, quantizeInt8Generic},
 	KernelQuantizeInt16:       {quantizeInt16AVX512, quantizeInt16AVX2, quantizeInt16Generic},
 	KernelQuantizeInt8By32:    {quantizeInt8By32AVX512, quantizeInt8By32AVX2, quantizeInt8By32Generic},

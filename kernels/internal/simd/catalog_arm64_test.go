@@ -54,6 +54,7 @@ var functions = [numKernels][]any{
 	KernelAXPYVec:             {axpyVecNEON, axpyVecGeneric},
 	KernelFloat16Vec:          {float16VecNEON, float16VecGeneric},
 	KernelBFloat16Vec:         {bfloat16VecNEON, bfloat16VecGeneric},
+	KernelWidenInt8:           {widenInt8NEON, widenInt8Generic},
 	KernelQuantizeInt8:        {quantizeInt8NEON, quantizeInt8Generic},
 	KernelQuantizeInt16:       {quantizeInt16Generic},
 	KernelQuantizeInt8By32:    {quantizeInt8By32NEON, quantizeInt8By32Generic},

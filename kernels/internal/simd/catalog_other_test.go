@@ -54,6 +54,7 @@ var functions = [numKernels][]any{
 	KernelAXPYVec:             {axpyVecGeneric},
 	KernelFloat16Vec:          {float16VecGeneric},
 	KernelBFloat16Vec:         {bfloat16VecGeneric},
+	KernelWidenInt8:           {widenInt8Generic},
 	KernelQuantizeInt8:        {quantizeInt8Generic},
 	KernelQuantizeInt16:       {quantizeInt16Generic},
 	KernelQuantizeInt8By32:    {quantizeInt8By32Generic},

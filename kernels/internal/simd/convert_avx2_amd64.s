@@ -120,3 +120,87 @@ loop5:
 end6:
 	VZEROUPPER
 	RET
+
+// func widenInt8AVX2(dst []float32, x []int8, scale []float32, rows int, cols int, ldx int, ldscale int)
+// Requires: AVX, AVX2
+TEXT ·widenInt8AVX2(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ scale_base+48(FP), DX
+	MOVQ rows+72(FP), BX
+	CMPQ BX, $+1
+	JLT  end2
+
+loop1:
+	VBROADCASTSS (DX), Y0
+	MOVQ         cols+80(FP), SI
+	MOVQ         ldx+88(FP), DI
+	SUBQ         SI, DI
+	CMPQ         SI, $+32
+	JLT          end4
+
+loop3:
+	VPMOVSXBD (CX), Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y1, Y0, Y1
+	VMOVUPS   Y1, (AX)
+	VPMOVSXBD 8(CX), Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y1, Y0, Y1
+	VMOVUPS   Y1, 32(AX)
+	VPMOVSXBD 16(CX), Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y1, Y0, Y1
+	VMOVUPS   Y1, 64(AX)
+	VPMOVSXBD 24(CX), Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y1, Y0, Y1
+	VMOVUPS   Y1, 96(AX)
+	ADDQ      $+128, AX
+	ADDQ      $+32, CX
+	SUBQ      $+32, SI
+	CMPQ      SI, $+32
+	JGE       loop3
+
+end4:
+	CMPQ SI, $+8
+	JLT  end6
+
+loop5:
+	VPMOVSXBD (CX), Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y1, Y0, Y1
+	VMOVUPS   Y1, (AX)
+	ADDQ      $+32, AX
+	ADDQ      $+8, CX
+	SUBQ      $+8, SI
+	CMPQ      SI, $+8
+	JGE       loop5
+
+end6:
+	CMPQ SI, $+1
+	JLT  end8
+
+loop7:
+	MOVBLSX   (CX), R8
+	VMOVD     R8, X2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y2, Y0, Y1
+	VMOVSS    X1, (AX)
+	ADDQ      $+4, AX
+	ADDQ      $+1, CX
+	SUBQ      $+1, SI
+	CMPQ      SI, $+1
+	JGE       loop7
+
+end8:
+	LEAQ (CX)(DI*1), CX
+	MOVQ ldscale+96(FP), SI
+	LEAQ (DX)(SI*4), DX
+	SUBQ $+1, BX
+	CMPQ BX, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET

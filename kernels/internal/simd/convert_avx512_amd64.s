@@ -120,3 +120,87 @@ loop5:
 end6:
 	VZEROUPPER
 	RET
+
+// func widenInt8AVX512(dst []float32, x []int8, scale []float32, rows int, cols int, ldx int, ldscale int)
+// Requires: AVX, AVX512F
+TEXT ·widenInt8AVX512(SB), NOSPLIT, $0-104
+	MOVQ dst_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ scale_base+48(FP), DX
+	MOVQ rows+72(FP), BX
+	CMPQ BX, $+1
+	JLT  end2
+
+loop1:
+	VBROADCASTSS (DX), Z0
+	MOVQ         cols+80(FP), SI
+	MOVQ         ldx+88(FP), DI
+	SUBQ         SI, DI
+	CMPQ         SI, $+64
+	JLT          end4
+
+loop3:
+	VPMOVSXBD (CX), Z1
+	VCVTDQ2PS Z1, Z1
+	VMULPS    Z1, Z0, Z1
+	VMOVUPS   Z1, (AX)
+	VPMOVSXBD 16(CX), Z1
+	VCVTDQ2PS Z1, Z1
+	VMULPS    Z1, Z0, Z1
+	VMOVUPS   Z1, 64(AX)
+	VPMOVSXBD 32(CX), Z1
+	VCVTDQ2PS Z1, Z1
+	VMULPS    Z1, Z0, Z1
+	VMOVUPS   Z1, 128(AX)
+	VPMOVSXBD 48(CX), Z1
+	VCVTDQ2PS Z1, Z1
+	VMULPS    Z1, Z0, Z1
+	VMOVUPS   Z1, 192(AX)
+	ADDQ      $+256, AX
+	ADDQ      $+64, CX
+	SUBQ      $+64, SI
+	CMPQ      SI, $+64
+	JGE       loop3
+
+end4:
+	CMPQ SI, $+16
+	JLT  end6
+
+loop5:
+	VPMOVSXBD (CX), Z1
+	VCVTDQ2PS Z1, Z1
+	VMULPS    Z1, Z0, Z1
+	VMOVUPS   Z1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+16, CX
+	SUBQ      $+16, SI
+	CMPQ      SI, $+16
+	JGE       loop5
+
+end6:
+	CMPQ SI, $+1
+	JLT  end8
+
+loop7:
+	MOVBLSX   (CX), R8
+	VMOVD     R8, X2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z2, Z0, Z1
+	VMOVSS    X1, (AX)
+	ADDQ      $+4, AX
+	ADDQ      $+1, CX
+	SUBQ      $+1, SI
+	CMPQ      SI, $+1
+	JGE       loop7
+
+end8:
+	LEAQ (CX)(DI*1), CX
+	MOVQ ldscale+96(FP), SI
+	LEAQ (DX)(SI*4), DX
+	SUBQ $+1, BX
+	CMPQ BX, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET

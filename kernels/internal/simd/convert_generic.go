@@ -15,3 +15,12 @@ func bfloat16VecGeneric(dst []float32, x []uint16) {
 		dst[i] = half.BFloat16(h)
 	}
 }
+
+func widenInt8Generic(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale int) {
+	for i := range rows {
+		s, to := scale[i*ldscale], dst[i*cols:][:cols]
+		for j, v := range x[i*ldx:][:cols] {
+			to[j] = s * float32(v)
+		}
+	}
+}

@@ -124,6 +124,105 @@ loop5:
 end6:
 	RET
 
+// func widenInt8NEON(dst []float32, x []int8, scale []float32, rows int, cols int, ldx int, ldscale int)
+TEXT ·widenInt8NEON(SB), NOSPLIT, $0-104
+	MOVD  $constants<>(SB), R0
+	FMOVQ (R0), F2
+	MOVD  dst_base+0(FP), R0
+	MOVD  x_base+24(FP), R1
+	MOVD  scale_base+48(FP), R2
+	MOVD  rows+72(FP), R3
+	CMP   $1, R3
+	BLT   end2
+
+loop1:
+	FMOVS (R2), F0
+	VDUP  V0.S[0], V0.S4
+	MOVD  cols+80(FP), R4
+	MOVD  ldx+88(FP), R5
+	SUB   R4, R5, R5
+	CMP   $16, R4
+	BLT   end4
+
+loop3:
+	FMOVS (R1), F1
+	VZIP1 V1.B16, V2.B16, V1.B16
+	VZIP1 V1.H8, V2.H8, V1.H8
+	WORD  $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	FMOVQ F1, (R0)
+	FMOVS 4(R1), F1
+	VZIP1 V1.B16, V2.B16, V1.B16
+	VZIP1 V1.H8, V2.H8, V1.H8
+	WORD  $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	FMOVQ F1, 16(R0)
+	FMOVS 8(R1), F1
+	VZIP1 V1.B16, V2.B16, V1.B16
+	VZIP1 V1.H8, V2.H8, V1.H8
+	WORD  $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	FMOVQ F1, 32(R0)
+	FMOVS 12(R1), F1
+	VZIP1 V1.B16, V2.B16, V1.B16
+	VZIP1 V1.H8, V2.H8, V1.H8
+	WORD  $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	FMOVQ F1, 48(R0)
+	ADD   $64, R0, R0
+	ADD   $16, R1, R1
+	SUB   $16, R4, R4
+	CMP   $16, R4
+	BGE   loop3
+
+end4:
+	CMP $4, R4
+	BLT end6
+
+loop5:
+	FMOVS (R1), F1
+	VZIP1 V1.B16, V2.B16, V1.B16
+	VZIP1 V1.H8, V2.H8, V1.H8
+	WORD  $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	FMOVQ F1, (R0)
+	ADD   $16, R0, R0
+	ADD   $4, R1, R1
+	SUB   $4, R4, R4
+	CMP   $4, R4
+	BGE   loop5
+
+end6:
+	CMP $1, R4
+	BLT end8
+
+loop7:
+	MOVB   (R1), R6
+	SCVTFS R6, F1
+	WORD   $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	FMOVS  F1, (R0)
+	ADD    $4, R0, R0
+	ADD    $1, R1, R1
+	SUB    $1, R4, R4
+	CMP    $1, R4
+	BGE    loop7
+
+end8:
+	ADD  R5, R1, R1
+	MOVD ldscale+96(FP), R4
+	ADD  R4<<2, R2, R2
+	SUB  $1, R3, R3
+	CMP  $1, R3
+	BGE  loop1
+
+end2:
+	RET
+
 DATA constants<>+0(SB)/8, $0x0000000000000000
 DATA constants<>+8(SB)/8, $0x0000000000000000
 GLOBL constants<>(SB), RODATA|NOPTR, $16

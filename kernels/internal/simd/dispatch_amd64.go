@@ -821,6 +821,23 @@ func BFloat16Vec(isa ISA, dst []float32, x []uint16) {
 	}
 }
 
+// WidenInt8 runs the implementation of widenInt8 for the tier.
+func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale int) {
+	if race.Enabled {
+		raceWriteRows(dst, rows, cols, cols)
+		raceReadRows(x, rows, cols, ldx)
+		raceReadRows(scale, rows, 1, ldscale)
+	}
+	switch chosen[KernelWidenInt8][isa&isaMask] {
+	case 0:
+		widenInt8AVX512(dst, x, scale, rows, cols, ldx, ldscale)
+	case 1:
+		widenInt8AVX2(dst, x, scale, rows, cols, ldx, ldscale)
+	default:
+		widenInt8Generic(dst, x, scale, rows, cols, ldx, ldscale)
+	}
+}
+
 // QuantizeInt8 runs the implementation of quantizeInt8 for the tier.
 func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	if race.Enabled {

@@ -244,6 +244,11 @@ func BFloat16Vec(isa ISA, dst []float32, x []uint16) {
 	bfloat16VecGeneric(dst, x)
 }
 
+// WidenInt8 runs the implementation of widenInt8 for the tier.
+func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale int) {
+	widenInt8Generic(dst, x, scale, rows, cols, ldx, ldscale)
+}
+
 // QuantizeInt8 runs the implementation of quantizeInt8 for the tier.
 func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	quantizeInt8Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)

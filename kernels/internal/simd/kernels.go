@@ -52,6 +52,7 @@ const (
 	KernelAXPYVec
 	KernelFloat16Vec
 	KernelBFloat16Vec
+	KernelWidenInt8
 	KernelQuantizeInt8
 	KernelQuantizeInt16
 	KernelQuantizeInt8By32
@@ -119,6 +120,7 @@ var kernelNames = [numKernels]string{
 	"axpyVec",
 	"float16Vec",
 	"bfloat16Vec",
+	"widenInt8",
 	"quantizeInt8",
 	"quantizeInt16",
 	"quantizeInt8By32",

@@ -536,6 +536,18 @@ var records = [numKernels]record{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 	}},
+	KernelWidenInt8: {exact: true, sums: 1, sizes: []size{
+		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
+		{name: "cols", each: true, least: 1, values: rowLengths},
+	}, params: []param{
+		{name: "dst", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, write: true}},
+		{name: "x", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, stride: "ldx", read: true}},
+		{name: "scale", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return 1 }, stride: "ldscale", read: true}},
+		{name: "rows"},
+		{name: "cols"},
+		{name: "ldx"},
+		{name: "ldscale"},
+	}},
 	KernelQuantizeInt8: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},

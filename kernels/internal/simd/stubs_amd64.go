@@ -1306,6 +1306,28 @@ func bfloat16VecAVX512(dst []float32, x []uint16)
 //go:noescape
 func bfloat16VecAVX2(dst []float32, x []uint16)
 
+// widenInt8AVX512 computes dst[i*cols+j] = x[i*ldx+j] * scale[i*ldscale] for i < rows and j < cols.
+//
+//	dst   rows x cols, written
+//	x     rows x cols int8, rows ldx apart
+//	scale rows x 1, rows ldscale apart
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func widenInt8AVX512(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale int)
+
+// widenInt8AVX2 computes dst[i*cols+j] = x[i*ldx+j] * scale[i*ldscale] for i < rows and j < cols.
+//
+//	dst   rows x cols, written
+//	x     rows x cols int8, rows ldx apart
+//	scale rows x 1, rows ldscale apart
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func widenInt8AVX2(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale int)
+
 // quantizeInt8AVX512 makes integers of each row of x, in blocks of 128 elements:
 //
 //	largest := the largest magnitude of the block

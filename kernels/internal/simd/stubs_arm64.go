@@ -613,6 +613,17 @@ func float16VecNEON(dst []float32, x []uint16)
 //go:noescape
 func bfloat16VecNEON(dst []float32, x []uint16)
 
+// widenInt8NEON computes dst[i*cols+j] = x[i*ldx+j] * scale[i*ldscale] for i < rows and j < cols.
+//
+//	dst   rows x cols, written
+//	x     rows x cols int8, rows ldx apart
+//	scale rows x 1, rows ldscale apart
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func widenInt8NEON(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale int)
+
 // quantizeInt8NEON makes integers of each row of x, in blocks of 128 elements:
 //
 //	largest := the largest magnitude of the block
