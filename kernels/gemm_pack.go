@@ -122,24 +122,29 @@ func (b *operandB) packDots(isa ISA, dst []float32, p, j, k, n int) {
 	}
 }
 
-// transpose computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols: the
-// multiples of 8 by transposeRows, what is left at the edges one by one.
+// transpose computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, by blocks of 8x8: what
+// is left at the edges is done once more with its neighbours, as a block that ends there. Less than
+// a block is done one by one.
 func transpose(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
-	r, c := rows&^7, cols&^7
-	if r > 0 && c > 0 {
-		simd.TransposeRows(isa, dst, x, r, c, lddst, ldx)
-	} else {
-		r, c = rows, 0
-	}
-	for j := c; j < cols; j++ {
-		to, from := dst[j*lddst:][:r], x[j:]
-		for i := range to {
-			to[i] = from[i*ldx]
+	const side = 8
+	if rows < side || cols < side {
+		for i := range rows {
+			for j, v := range x[i*ldx:][:cols] {
+				dst[j*lddst+i] = v
+			}
 		}
+		return
 	}
-	for i := r; i < rows; i++ {
-		for j, v := range x[i*ldx:][:cols] {
-			dst[j*lddst+i] = v
+	r, c := rows&^(side-1), cols&^(side-1)
+	simd.TransposeRows(isa, dst, x, r, c, lddst, ldx)
+	i, j := rows-side, cols-side
+	if rows%side != 0 {
+		simd.TransposeRows(isa, dst[i:], x[i*ldx:], side, c, lddst, ldx)
+	}
+	if cols%side != 0 {
+		simd.TransposeRows(isa, dst[j*lddst:], x[j:], r, side, lddst, ldx)
+		if rows%side != 0 {
+			simd.TransposeRows(isa, dst[j*lddst+i:], x[i*ldx+j:], side, side, lddst, ldx)
 		}
 	}
 }

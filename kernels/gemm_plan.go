@@ -150,8 +150,11 @@ func dotColumns(isa ISA, n, k, gather int) int {
 }
 
 // crowd reports whether some rows ld elements apart crowd each other out of the
-// cache: if more share a set than it has ways.
-func crowd(ld, rows int) bool { return rows > tuned.ways && aliases(ld, rows) > tuned.ways }
+// cache: if more share a set than it has ways, for which they have to span more than all ways.
+func crowd(ld, rows int) bool {
+	const way = 64 * 16 // elements
+	return rows > tuned.ways && rows*ld > tuned.ways*way && aliases(ld, rows) > tuned.ways
+}
 
 // aliases is how many lines of some rows ld elements apart share a set of the
 // first-level cache, 64 sets of 64 bytes, at the most: one of each if the rows are
