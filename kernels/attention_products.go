@@ -51,7 +51,7 @@ func (u *attentionUnit) scores(s []float32, lds, ra, rb, j, n, packed int) {
 	q := u.q[ra*u.ldq:]
 	packed = min(packed, n)
 	for at := 0; at < packed; at += c.nr {
-		simd.GemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, p.Scale, q, u.ldq, w.keys[at*p.HeadDim:], c.nr, 0, 0, 0, 0, s[at:], lds)
+		simd.GemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, p.Scale, q, u.ldq, w.keys[at*p.HeadDim:], c.nr, 0, 0, 0, 0, 0, s[at:], lds)
 	}
 	if packed < n {
 		simd.AttnDot(c.isa, rb-ra, n-packed, p.HeadDim, p.Scale, q, u.ldq, u.k.from(j+packed), u.k.ld, s[packed:], lds)
@@ -110,7 +110,7 @@ func (u *attentionUnit) values(s []float32, lds, ra, rb, n int, beta float32) {
 	}
 	dim -= v.dots
 	for at := 0; at < dim; at += c.nr {
-		simd.GemmPanel(c.isa, rows, min(c.nr, dim-at), n, 1, s, lds, v.data[at/c.nr*v.panel:], v.ld, 0, 0, 0, beta, o[at:], u.ldo)
+		simd.GemmPanel(c.isa, rows, min(c.nr, dim-at), n, 1, s, lds, v.data[at/c.nr*v.panel:], v.ld, 0, 0, 0, 0, beta, o[at:], u.ldo)
 	}
 	if v.dots == 0 {
 		return

@@ -47,7 +47,7 @@ func (u *attentionUnit) relativeProducts(place, rows int, a []float32, lda, firs
 	for at := 0; at < count; at += c.nr {
 		n := min(c.nr, count-at)
 		transpose(c.isa, w.panel, p.Relative[(first+at)*dim:], n, dim, c.nr, dim)
-		simd.GemmPanel(c.isa, rows, n, dim, p.Scale, a, lda, w.panel, c.nr, 0, 0, 0, 0, w.relative[place][at:], ld)
+		simd.GemmPanel(c.isa, rows, n, dim, p.Scale, a, lda, w.panel, c.nr, 0, 0, 0, 0, 0, w.relative[place][at:], ld)
 	}
 	return w.relative[place], ld
 }

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"github.com/avoformer/avoformer/kernels/internal/simd"
@@ -89,20 +90,21 @@ func (l *nest) panel(q, w int) {
 			b.b.packed.multiplyHalves(b.b.column+l.j+q, l.p+p, l.m, k, g.alpha, l.a[p:], l.lda, beta, sums, lds)
 		case inPanel > 0:
 			panel := l.source.first[l.source.offset(q, p):]
-			done, next, pace, turn := 0, 0, 0, 0
+			done := 0
 			if g.source.made() {
 				done = l.makePanel(panel, q, p, inPanel, k, beta, sums, lds)
 			}
+			var f fetched
 			if l.fetchesRows() && inPanel == g.nr {
-				if next, pace, turn = l.nextRows(panel, q+w); turn != 0 { // the last tile fetches them
-					rows := l.m - done - lastTile(l.m-done, g.mr)
-					simd.GemmPanel(g.isa, rows, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, 0, 0, 0, beta, sums[done*lds:], lds)
-					done += rows
-				}
+				f = l.nextRows(panel, q+w, l.m-done)
 			} else if l.prefetch {
-				next, pace = l.next(q, p, w, k)
+				f = l.next(q, p, w, k)
 			}
-			simd.GemmPanel(g.isa, l.m-done, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, next, pace, turn, beta, sums[done*lds:], lds)
+			if f.rows > 0 {
+				simd.GemmPanel(g.isa, f.rows, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, 0, 0, 0, 0, beta, sums[done*lds:], lds)
+				done += f.rows
+			}
+			simd.GemmPanel(g.isa, l.m-done, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, f.next, f.pace, f.turn, f.steps, beta, sums[done*lds:], lds)
 		}
 		if inPanel < w {
 			columns, ldb := b.tailOf(l.p+p, k, l.i == 0)
@@ -118,25 +120,36 @@ func (l *nest) panel(q, w int) {
 	}
 }
 
-// next is how far behind this panel the one begins that is multiplied next, or 0 if
-// it is not to be fetched, and the pace at which it is fetched; see gemmPanel.
-func (l *nest) next(q, p, w, k int) (next, pace int) {
+// fetched is what gemmPanel fetches while it multiplies a panel, after some rows with which it
+// fetches nothing.
+type fetched struct{ rows, next, pace, turn, steps int }
+
+// next is the panel that is multiplied next, if it is to be fetched.
+func (l *nest) next(q, p, w, k int) (f fetched) {
 	s, g := &l.source, l.b.g
 	switch {
 	case g.source == packedHere && l.i == 0: // it is not there yet
-		return 0, 0
+		return f
 	case p+k < l.k:
-		next = k * s.ofStep
+		f.next = k * s.ofStep
 	case q+w < s.n:
-		next = s.offset(q+w, 0) - s.offset(q, p)
+		f.next = s.offset(q+w, 0) - s.offset(q, p)
 	case l.i+l.m < l.b.m:
-		next = -s.offset(q, p)
+		f.next = -s.offset(q, p)
 	}
-	if next != 0 && g.source != inPlace {
-		pace = l.evenPace()
+	switch tiles := (l.m + g.mr - 1) / g.mr; {
+	case f.next == 0:
+	case g.source != inPlace:
+		f.pace = l.evenPace()
+	case tiles >= 4 && g.k*s.ld >= tuned.gemm.spread: // as many steps to a row as tiles fetch it
+		f.steps = 1 << (bits.Len(uint(tiles)) - 1)
+		f.turn = element * s.ld
+		f.rows = (tiles - f.steps) * g.mr
 	}
-	return next, pace
+	return f
 }
+
+const element = 4 // bytes
 
 // evenPace is the pace at which the tiles of all rows in turn fetch a panel, each a part of it.
 func (l *nest) evenPace() int {
@@ -154,23 +167,25 @@ func (l *nest) fetchesRows() bool {
 // nextRows is where the rows of B^T begin that are packed next, from the panel before them, whose
 // columns end at column q of those in turn, and how they are fetched: the same elements of NR rows, then
 // the next elements of these. Rows without gaps between them are fetched as a panel is, by all
-// tiles, since one tile alone waits for memory; turn is 0 then. next is 0 if none are left.
-func (l *nest) nextRows(panel []float32, q int) (next, pace, turn int) {
+// tiles, since one tile alone waits for memory; others by the last of the m rows.
+func (l *nest) nextRows(panel []float32, q, m int) (f fetched) {
 	b, nr := &l.b.b, l.b.g.nr
 	j, p := l.j+q, l.p
 	if q >= l.source.n {
 		j, p = l.j, l.p+l.k
 	}
 	if p >= l.b.g.k || j >= l.b.n-l.b.tail {
-		return 0, 0, 0
+		return f
 	}
-	const element = 4
 	rows := unsafe.Pointer(&b.data[j*b.ld+p])
-	next = (int(uintptr(rows)) - int(uintptr(unsafe.Pointer(unsafe.SliceData(panel))))) / element
+	f.next = (int(uintptr(rows)) - int(uintptr(unsafe.Pointer(unsafe.SliceData(panel))))) / element
 	if b.ld == l.k {
-		return next, l.evenPace(), 0
+		f.pace = l.evenPace()
+		return f
 	}
-	return next, element * b.ld, element * (nr - nr*b.ld)
+	f.pace, f.turn, f.steps = element*b.ld, element*(nr-nr*b.ld), nr
+	f.rows = m - lastTile(m, l.b.g.mr)
+	return f
 }
 
 // lastTile is the height of the last tile of some rows; see the micro-kernel.

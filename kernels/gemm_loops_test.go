@@ -11,7 +11,7 @@ func TestNextRows(t *testing.T) {
 	const nr, k, slice = 16, 96, 48
 	n, ld := 3*nr, k+5
 	var g gemmCall
-	g.n, g.k, g.nr, g.source = n, k, nr, packedHere
+	g.n, g.k, g.mr, g.nr, g.source = n, k, 6, nr, packedHere
 	g.b.trans = Trans
 	g.b.data = make([]float32, n*ld)
 	block := gemmBlock{g: &g, m: 20, n: n, b: operandB{data: g.b.data, ld: ld, trans: Trans}}
@@ -25,15 +25,15 @@ func TestNextRows(t *testing.T) {
 		{0, nr, nr, 0}, {0, 2 * nr, 2 * nr, 0}, {0, n, 0, slice}, {slice, nr, nr, slice}, {slice, n, -1, 0},
 	} {
 		l.p = c.p
-		next, pace, turn := l.nextRows(panel, c.q)
+		f := l.nextRows(panel, c.q, l.b.m)
 		if c.wantColumn < 0 {
-			if next != 0 {
-				t.Errorf("%+v: next %d behind the last panel", c, next)
+			if f.next != 0 {
+				t.Errorf("%+v: next %d behind the last panel", c, f.next)
 			}
 			continue
 		}
 		// Bytes from the first element of B: the two slices lie some whole elements apart.
-		at := 4*next - (int(uintptr(unsafe.Pointer(&g.b.data[0]))) - int(uintptr(unsafe.Pointer(&panel[0]))))
+		at := 4*f.next - (int(uintptr(unsafe.Pointer(&g.b.data[0]))) - int(uintptr(unsafe.Pointer(&panel[0]))))
 		seen := make([]int, n*ld)
 		for step := range slice {
 			for e := range nr {
@@ -41,9 +41,9 @@ func TestNextRows(t *testing.T) {
 					seen[i]++
 				}
 			}
-			at += pace
-			if step%nr == nr-1 {
-				at += turn
+			at += f.pace
+			if step%f.steps == f.steps-1 {
+				at += f.turn
 			}
 		}
 		for i, times := range seen {
@@ -67,10 +67,28 @@ func TestNextRowsWithoutGaps(t *testing.T) {
 		l := nest{b: &gemmBlock{g: &g, m: m, n: n, b: b}, k: k, n: n, m: m}
 		l.source.n = n
 		panel := make([]float32, nr*k)
-		next, pace, turn := l.nextRows(panel, nr)
-		at := 4*next - (int(uintptr(unsafe.Pointer(&b.data[nr*k]))) - int(uintptr(unsafe.Pointer(&panel[0]))))
-		if end := (m + mr - 1) / mr * k * pace; at != 0 || turn != 0 || end < 4*nr*k || pace > 4*nr {
-			t.Errorf("%d rows: from byte %d at a pace of %d to %d, turn %d, want from 0 to %d, straight on", m, at, pace, end, turn, 4*nr*k)
+		f := l.nextRows(panel, nr, m)
+		at := 4*f.next - (int(uintptr(unsafe.Pointer(&b.data[nr*k]))) - int(uintptr(unsafe.Pointer(&panel[0]))))
+		if end := (m + mr - 1) / mr * k * f.pace; at != 0 || f.turn != 0 || f.rows != 0 || end < 4*nr*k || f.pace > 4*nr {
+			t.Errorf("%d rows: from byte %d by %+v to %d, want from 0 to %d, straight on", m, at, f, end, 4*nr*k)
+		}
+	}
+}
+
+// TestNextInPlace follows the tiles that fetch the next panel of a B in place: each row once.
+func TestNextInPlace(t *testing.T) {
+	const mr, nr, k, ld = 6, 16, 64, 100
+	size := tuned.gemm
+	defer func() { tuned.gemm = size }()
+	tuned.gemm.spread = 1
+	g := gemmCall{k: k, gemmPlan: gemmPlan{source: inPlace}, mr: mr, nr: nr}
+	for _, m := range []int{24, 29, 49, 70, 100} {
+		l := nest{b: &gemmBlock{g: &g, m: m, n: 2 * nr}, k: k, m: m}
+		l.source.n, l.source.ofColumn, l.source.ofStep, l.source.ld = 2*nr, 1, ld, ld
+		f := l.next(0, 0, nr, k)
+		tiles := (m - f.rows + mr - 1) / mr
+		if got := tiles * k / f.steps * f.turn; f.next != nr || f.pace != 0 || f.rows%mr != 0 || got != 4*k*ld {
+			t.Errorf("%d rows: %+v, %d bytes further in the end, want %d", m, f, got, 4*k*ld)
 		}
 	}
 }

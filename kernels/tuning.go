@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"math"
 	"slices"
 
 	"github.com/avoformer/avoformer/kernels/internal/simd"
@@ -39,6 +40,8 @@ type gemmTuning struct {
 	// Up to linesTiles tiles too, where rows of B are whole cache lines and at most linesWays of a
 	// panel share one of linesSets sets of the second-level cache.
 	linesTiles, linesSets, linesWays int
+	// From spread elements on, a B in place is fetched by many tiles instead of the last.
+	spread int
 	// Up to wideNum/wideDen of a tile's rows, B in place is read by wide tiles: 8 rows of
 	// AVX-512's 14 are two wide tiles of four, and 3 of AVX2's 6 are one.
 	wideNum, wideDen int
@@ -145,7 +148,7 @@ var zen4 = tuning{
 	ways: 8,
 	gemm: gemmTuning{
 		mc: 140, nc: 1024, packRows: 32,
-		inPlaceTiles: 3, inPlacePanel: 1 << 12, inPlaceSpan: 1 << 15,
+		inPlaceTiles: 3, inPlacePanel: 1 << 12, inPlaceSpan: 1 << 15, spread: math.MaxInt,
 		wideNum: 4, wideDen: 7, streamNum: 2, streamDen: 5, halvesTiles: 2,
 		int8Rows: 132, int8Panel: 24 << 10, winogradRows: 16, winogradPanel: 24 << 10,
 		copyColumns: 64,
@@ -166,6 +169,7 @@ var zen4 = tuning{
 var sapphireRapids = func() tuning {
 	t := derived([4]int{1: 48 << 10, 2: 2 << 20, 3: 260 << 20})
 	t.name = "sapphire rapids"
+	t.gemm.spread = 1 << 19
 	t.gemm.linesTiles, t.gemm.linesSets, t.gemm.linesWays = 40, 2048, 8
 	t.gemm.ahead = 4 << 10
 	return t

@@ -124,14 +124,16 @@ func (t *x86Tile) sum() {
 	}
 }
 
-// turn adds to what is fetched after NR steps, which end together with those of k. The wide
+// turn adds to what is fetched after some steps, which end together with those of k. The wide
 // tiles fetch rows of B alone.
 func (t *x86Tile) turn(unroll int) {
 	if t.vectors != 2 || t.packed != nil || t.halves != nil {
 		return
 	}
-	skip := operand.LabelRef(t.label("kturn_"))
-	t.TESTL(operand.U32(uint32((2*t.lanes-1)&^(unroll-1))), t.k.As32())
+	skip, left := operand.LabelRef(t.label("kturn_")), t.GP64()
+	t.MOVQ(t.Load64("steps"), left)
+	t.SUBQ(vec.Imm(unroll), left) // the bits of a number of steps less than that
+	t.TESTQ(t.k, left)
 	t.JNE(skip)
 	t.ADDQ(t.ParamAddr("turn"), t.fetch)
 	t.Label(string(skip))
@@ -296,12 +298,14 @@ func (t *x86Tile) startFetch() {
 	next := t.Stride("next")
 	t.CMPQ(next, vec.Imm(0))
 	t.JEQ(ready)
-	t.CMPQ(t.ParamAddr("pace"), vec.Imm(0))
-	t.JEQ(inPlace)
 	t.MOVQ(t.Load64("pace"), t.pace)
+	turn := t.Load64("turn")
+	t.ORQ(t.pace, turn)
+	t.JEQ(inPlace)
 	t.MOVQ(t.ahead, t.fetch)
 	t.JMP(ready)
 	t.Label(string(inPlace))
+	t.MOVQ(t.ldb, t.pace)
 	t.CMPQ(t.m, vec.Imm(t.h))
 	t.JNE(ready)
 	t.LEAQ(operand.Mem{Base: b, Index: next, Scale: 1}, t.fetch)

@@ -7,7 +7,7 @@ package simd
 import "github.com/avoformer/avoformer/internal/race"
 
 // GemmPanel runs the implementation of gemmPanel for the tier.
-func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn int, beta float32, c []float32, ldc int) {
+func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn, steps int, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, k, n, ldb)
@@ -15,11 +15,11 @@ func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 	switch chosen[KernelGemmPanel][isa&isaMask] {
 	case 0:
-		gemmPanelAVX512(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, beta, c, ldc)
+		gemmPanelAVX512(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, steps, beta, c, ldc)
 	case 1:
-		gemmPanelAVX2(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, beta, c, ldc)
+		gemmPanelAVX2(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, steps, beta, c, ldc)
 	default:
-		gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, beta, c, ldc)
+		gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, steps, beta, c, ldc)
 	}
 }
 

@@ -5,8 +5,8 @@
 package simd
 
 // GemmPanel runs the implementation of gemmPanel for the tier.
-func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn int, beta float32, c []float32, ldc int) {
-	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, beta, c, ldc)
+func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn, steps int, beta float32, c []float32, ldc int) {
+	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, steps, beta, c, ldc)
 }
 
 // GemmPack runs the implementation of gemmPack for the tier.

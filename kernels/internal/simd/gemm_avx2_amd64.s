@@ -4,14 +4,14 @@
 
 #include "textflag.h"
 
-// func gemmPanelAVX2(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, next int, pace int, turn int, beta float32, c []float32, ldc int)
+// func gemmPanelAVX2(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, next int, pace int, turn int, steps int, beta float32, c []float32, ldc int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gemmPanelAVX2(SB), NOSPLIT, $32-160
+TEXT ·gemmPanelAVX2(SB), NOSPLIT, $32-168
 	MOVQ    m+0(FP), AX
 	MOVQ    AX, (SP)
 	MOVQ    a_base+32(FP), AX
 	MOVQ    AX, 8(SP)
-	MOVQ    c_base+128(FP), AX
+	MOVQ    c_base+136(FP), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    lda+56(FP), AX
 	SHLQ    $0x02, AX
@@ -88,7 +88,7 @@ tile6:
 	VXORPS Y11, Y11, Y11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -110,14 +110,15 @@ tile6:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_6
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_6
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_6
 
 in_place_6:
+	MOVQ CX, SI
 	CMPQ (SP), $+6
 	JNE  ready_6
 	LEAQ (DX)(DI*1), BX
@@ -226,7 +227,9 @@ kloop_6:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         $+16, DX
 	ADDQ         $+16, R9
-	TESTL        $0x0000000c, R8
+	MOVQ         steps+120(FP), R10
+	SUBQ         $+4, R10
+	TESTQ        R8, R10
 	JNE          kturn_6
 	ADDQ         turn+112(FP), BX
 
@@ -270,7 +273,7 @@ k1_6:
 kend_6:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -292,10 +295,10 @@ kend_6:
 
 scaled_6:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6
-	VBROADCASTSS beta+120(FP), Y12
+	VBROADCASTSS beta+128(FP), Y12
 	VMOVUPS      (DX), Y13
 	VFMADD231PS  Y13, Y12, Y0
 	VMOVUPS      32(DX), Y13
@@ -338,7 +341,7 @@ plain_6:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -358,7 +361,7 @@ tile5:
 	VXORPS Y9, Y9, Y9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -378,14 +381,15 @@ tile5:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_5
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_5
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_5
 
 in_place_5:
+	MOVQ CX, SI
 	CMPQ (SP), $+5
 	JNE  ready_5
 	LEAQ (DX)(DI*1), BX
@@ -482,7 +486,9 @@ kloop_5:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         $+16, DX
 	ADDQ         $+16, R9
-	TESTL        $0x0000000c, R8
+	MOVQ         steps+120(FP), R10
+	SUBQ         $+4, R10
+	TESTQ        R8, R10
 	JNE          kturn_5
 	ADDQ         turn+112(FP), BX
 
@@ -523,7 +529,7 @@ k1_5:
 kend_5:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -543,10 +549,10 @@ kend_5:
 
 scaled_5:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5
-	VBROADCASTSS beta+120(FP), Y10
+	VBROADCASTSS beta+128(FP), Y10
 	VMOVUPS      (DX), Y11
 	VFMADD231PS  Y11, Y10, Y0
 	VMOVUPS      32(DX), Y11
@@ -583,7 +589,7 @@ plain_5:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -601,7 +607,7 @@ tile4:
 	VXORPS Y7, Y7, Y7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -619,14 +625,15 @@ tile4:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_4
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_4
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_4
 
 in_place_4:
+	MOVQ CX, SI
 	CMPQ (SP), $+4
 	JNE  ready_4
 	LEAQ (DX)(DI*1), BX
@@ -711,7 +718,9 @@ kloop_4:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $+16, DX
 	ADDQ         $+16, R9
-	TESTL        $0x0000000c, R8
+	MOVQ         steps+120(FP), R10
+	SUBQ         $+4, R10
+	TESTQ        R8, R10
 	JNE          kturn_4
 	ADDQ         turn+112(FP), BX
 
@@ -749,7 +758,7 @@ k1_4:
 kend_4:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -767,10 +776,10 @@ kend_4:
 
 scaled_4:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4
-	VBROADCASTSS beta+120(FP), Y8
+	VBROADCASTSS beta+128(FP), Y8
 	VMOVUPS      (DX), Y9
 	VFMADD231PS  Y9, Y8, Y0
 	VMOVUPS      32(DX), Y9
@@ -801,7 +810,7 @@ plain_4:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -817,7 +826,7 @@ tile3:
 	VXORPS Y5, Y5, Y5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -833,14 +842,15 @@ tile3:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_3
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_3
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_3
 
 in_place_3:
+	MOVQ CX, SI
 	CMPQ (SP), $+3
 	JNE  ready_3
 	LEAQ (DX)(DI*1), BX
@@ -910,7 +920,9 @@ kloop_3:
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $+16, DX
-	TESTL        $0x0000000c, R8
+	MOVQ         steps+120(FP), R9
+	SUBQ         $+4, R9
+	TESTQ        R8, R9
 	JNE          kturn_3
 	ADDQ         turn+112(FP), BX
 
@@ -944,7 +956,7 @@ k1_3:
 kend_3:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3
@@ -958,10 +970,10 @@ kend_3:
 
 scaled_3:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3
-	VBROADCASTSS beta+120(FP), Y6
+	VBROADCASTSS beta+128(FP), Y6
 	VMOVUPS      (DX), Y7
 	VFMADD231PS  Y7, Y6, Y0
 	VMOVUPS      32(DX), Y7
@@ -986,7 +998,7 @@ plain_3:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1000,7 +1012,7 @@ tile2:
 	VXORPS Y3, Y3, Y3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -1014,14 +1026,15 @@ tile2:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_2
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_2
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_2
 
 in_place_2:
+	MOVQ CX, SI
 	CMPQ (SP), $+2
 	JNE  ready_2
 	LEAQ (DX)(DI*1), BX
@@ -1079,7 +1092,9 @@ kloop_2:
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $+16, DX
-	TESTL        $0x0000000c, R8
+	MOVQ         steps+120(FP), R9
+	SUBQ         $+4, R9
+	TESTQ        R8, R9
 	JNE          kturn_2
 	ADDQ         turn+112(FP), BX
 
@@ -1110,7 +1125,7 @@ k1_2:
 kend_2:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2
@@ -1122,10 +1137,10 @@ kend_2:
 
 scaled_2:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2
-	VBROADCASTSS beta+120(FP), Y4
+	VBROADCASTSS beta+128(FP), Y4
 	VMOVUPS      (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
 	VMOVUPS      32(DX), Y5
@@ -1144,7 +1159,7 @@ plain_2:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1156,7 +1171,7 @@ tile1:
 	VXORPS Y1, Y1, Y1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -1168,14 +1183,15 @@ tile1:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_1
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_1
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_1
 
 in_place_1:
+	MOVQ CX, SI
 	CMPQ (SP), $+1
 	JNE  ready_1
 	LEAQ (DX)(DI*1), BX
@@ -1221,7 +1237,9 @@ kloop_1:
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $+16, DX
-	TESTL        $0x0000000c, R8
+	MOVQ         steps+120(FP), R9
+	SUBQ         $+4, R9
+	TESTQ        R8, R9
 	JNE          kturn_1
 	ADDQ         turn+112(FP), BX
 
@@ -1249,7 +1267,7 @@ k1_1:
 kend_1:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1
@@ -1259,10 +1277,10 @@ kend_1:
 
 scaled_1:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), BX
+	MOVL         beta+128(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1
-	VBROADCASTSS beta+120(FP), Y2
+	VBROADCASTSS beta+128(FP), Y2
 	VMOVUPS      (DX), Y3
 	VFMADD231PS  Y3, Y2, Y0
 	VMOVUPS      32(DX), Y3
@@ -1275,7 +1293,7 @@ plain_1:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1319,7 +1337,7 @@ tile3_wide:
 	VXORPS Y11, Y11, Y11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -1338,14 +1356,15 @@ tile3_wide:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_3_wide
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_3_wide
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_3_wide
 
 in_place_3_wide:
+	MOVQ CX, SI
 	CMPQ (SP), $+3
 	JNE  ready_3_wide
 	LEAQ (DX)(DI*1), BX
@@ -1489,7 +1508,7 @@ k1_3_wide:
 kend_3_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_wide
@@ -1509,10 +1528,10 @@ kend_3_wide:
 
 scaled_3_wide:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3_wide
-	VBROADCASTSS beta+120(FP), Y12
+	VBROADCASTSS beta+128(FP), Y12
 	VMOVUPS      (DX), Y13
 	VFMADD231PS  Y13, Y12, Y0
 	VMOVUPS      32(DX), Y13
@@ -1555,7 +1574,7 @@ plain_3_wide:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1573,7 +1592,7 @@ tile2_wide:
 	VXORPS Y7, Y7, Y7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -1589,14 +1608,15 @@ tile2_wide:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_2_wide
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_2_wide
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_2_wide
 
 in_place_2_wide:
+	MOVQ CX, SI
 	CMPQ (SP), $+2
 	JNE  ready_2_wide
 	LEAQ (DX)(DI*1), BX
@@ -1715,7 +1735,7 @@ k1_2_wide:
 kend_2_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_wide
@@ -1731,10 +1751,10 @@ kend_2_wide:
 
 scaled_2_wide:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2_wide
-	VBROADCASTSS beta+120(FP), Y8
+	VBROADCASTSS beta+128(FP), Y8
 	VMOVUPS      (DX), Y9
 	VFMADD231PS  Y9, Y8, Y0
 	VMOVUPS      32(DX), Y9
@@ -1765,7 +1785,7 @@ plain_2_wide:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1779,7 +1799,7 @@ tile1_wide:
 	VXORPS Y3, Y3, Y3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -1792,14 +1812,15 @@ tile1_wide:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_1_wide
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_1_wide
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_1_wide
 
 in_place_1_wide:
+	MOVQ CX, SI
 	CMPQ (SP), $+1
 	JNE  ready_1_wide
 	LEAQ (DX)(DI*1), BX
@@ -1893,7 +1914,7 @@ k1_1_wide:
 kend_1_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_wide
@@ -1905,10 +1926,10 @@ kend_1_wide:
 
 scaled_1_wide:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), BX
+	MOVL         beta+128(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1_wide
-	VBROADCASTSS beta+120(FP), Y4
+	VBROADCASTSS beta+128(FP), Y4
 	VMOVUPS      (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
 	VMOVUPS      32(DX), Y5
@@ -1927,7 +1948,7 @@ plain_1_wide:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1977,7 +1998,7 @@ tile6_masked:
 	VXORPS Y11, Y11, Y11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), SI
+	MOVQ       ldc+160(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -2031,7 +2052,7 @@ k1_6_masked:
 
 kend_6_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), SI
+	MOVQ         ldc+160(FP), SI
 	SHLQ         $0x02, SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (DX)(DI*1), DI
@@ -2053,10 +2074,10 @@ kend_6_masked:
 
 scaled_6_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_6_masked
-	VBROADCASTSS beta+120(FP), Y12
+	VBROADCASTSS beta+128(FP), Y12
 	VMOVUPS      (R8), Y13
 	VMASKMOVPS   (DX), Y13, Y13
 	VFMADD231PS  Y13, Y12, Y0
@@ -2123,7 +2144,7 @@ plain_6_masked:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2143,7 +2164,7 @@ tile5_masked:
 	VXORPS Y9, Y9, Y9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), SI
+	MOVQ       ldc+160(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -2192,7 +2213,7 @@ k1_5_masked:
 
 kend_5_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), SI
+	MOVQ         ldc+160(FP), SI
 	SHLQ         $0x02, SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (DX)(DI*1), DI
@@ -2212,10 +2233,10 @@ kend_5_masked:
 
 scaled_5_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_5_masked
-	VBROADCASTSS beta+120(FP), Y10
+	VBROADCASTSS beta+128(FP), Y10
 	VMOVUPS      (R8), Y11
 	VMASKMOVPS   (DX), Y11, Y11
 	VFMADD231PS  Y11, Y10, Y0
@@ -2272,7 +2293,7 @@ plain_5_masked:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2290,7 +2311,7 @@ tile4_masked:
 	VXORPS Y7, Y7, Y7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), SI
+	MOVQ       ldc+160(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -2334,7 +2355,7 @@ k1_4_masked:
 
 kend_4_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), SI
+	MOVQ         ldc+160(FP), SI
 	SHLQ         $0x02, SI
 	LEAQ         (SI)(SI*2), DI
 	LEAQ         (DX)(DI*1), DI
@@ -2352,10 +2373,10 @@ kend_4_masked:
 
 scaled_4_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_4_masked
-	VBROADCASTSS beta+120(FP), Y8
+	VBROADCASTSS beta+128(FP), Y8
 	VMOVUPS      (R8), Y9
 	VMASKMOVPS   (DX), Y9, Y9
 	VFMADD231PS  Y9, Y8, Y0
@@ -2402,7 +2423,7 @@ plain_4_masked:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2418,7 +2439,7 @@ tile3_masked:
 	VXORPS Y5, Y5, Y5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), SI
+	MOVQ       ldc+160(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -2454,7 +2475,7 @@ k1_3_masked:
 
 kend_3_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), SI
+	MOVQ         ldc+160(FP), SI
 	SHLQ         $0x02, SI
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_masked
@@ -2468,10 +2489,10 @@ kend_3_masked:
 
 scaled_3_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_3_masked
-	VBROADCASTSS beta+120(FP), Y6
+	VBROADCASTSS beta+128(FP), Y6
 	VMOVUPS      (R8), Y7
 	VMASKMOVPS   (DX), Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
@@ -2508,7 +2529,7 @@ plain_3_masked:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2522,7 +2543,7 @@ tile2_masked:
 	VXORPS Y3, Y3, Y3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), SI
+	MOVQ       ldc+160(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -2553,7 +2574,7 @@ k1_2_masked:
 
 kend_2_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), SI
+	MOVQ         ldc+160(FP), SI
 	SHLQ         $0x02, SI
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_masked
@@ -2565,10 +2586,10 @@ kend_2_masked:
 
 scaled_2_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_2_masked
-	VBROADCASTSS beta+120(FP), Y4
+	VBROADCASTSS beta+128(FP), Y4
 	VMOVUPS      (R8), Y5
 	VMASKMOVPS   (DX), Y5, Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -2595,7 +2616,7 @@ plain_2_masked:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2607,7 +2628,7 @@ tile1_masked:
 	VXORPS Y1, Y1, Y1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), SI
+	MOVQ       ldc+160(FP), SI
 	SHLQ       $0x02, SI
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -2633,7 +2654,7 @@ k1_1_masked:
 
 kend_1_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), SI
+	MOVQ         ldc+160(FP), SI
 	SHLQ         $0x02, SI
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_masked
@@ -2643,10 +2664,10 @@ kend_1_masked:
 
 scaled_1_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_1_masked
-	VBROADCASTSS beta+120(FP), Y2
+	VBROADCASTSS beta+128(FP), Y2
 	VMOVUPS      (R8), Y3
 	VMASKMOVPS   (DX), Y3, Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -2663,7 +2684,7 @@ plain_1_masked:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2725,7 +2746,7 @@ tile12_narrow:
 	VXORPS Y11, Y11, Y11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -2799,7 +2820,7 @@ k1_12_narrow:
 
 kend_12_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -2823,10 +2844,10 @@ kend_12_narrow:
 
 scaled_12_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R10
+	MOVL         beta+128(FP), R10
 	ADDL         R10, R10
 	JZ           plain_12_narrow
-	VBROADCASTSS beta+120(FP), Y12
+	VBROADCASTSS beta+128(FP), Y12
 	VMOVUPS      (R8), Y13
 	VMASKMOVPS   (DX), Y13, Y13
 	VFMADD231PS  Y13, Y12, Y0
@@ -2893,7 +2914,7 @@ plain_12_narrow:
 	// the next rows are 12 further
 	IMUL3Q $+12, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+12, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2914,7 +2935,7 @@ tile11_narrow:
 	VXORPS Y10, Y10, Y10
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -2984,7 +3005,7 @@ k1_11_narrow:
 
 kend_11_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -3007,10 +3028,10 @@ kend_11_narrow:
 
 scaled_11_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R10
+	MOVL         beta+128(FP), R10
 	ADDL         R10, R10
 	JZ           plain_11_narrow
-	VBROADCASTSS beta+120(FP), Y11
+	VBROADCASTSS beta+128(FP), Y11
 	VMOVUPS      (R8), Y12
 	VMASKMOVPS   (DX), Y12, Y12
 	VFMADD231PS  Y12, Y11, Y0
@@ -3072,7 +3093,7 @@ plain_11_narrow:
 	// the next rows are 11 further
 	IMUL3Q $+11, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+11, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3092,7 +3113,7 @@ tile10_narrow:
 	VXORPS Y9, Y9, Y9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -3158,7 +3179,7 @@ k1_10_narrow:
 
 kend_10_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -3180,10 +3201,10 @@ kend_10_narrow:
 
 scaled_10_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R10
+	MOVL         beta+128(FP), R10
 	ADDL         R10, R10
 	JZ           plain_10_narrow
-	VBROADCASTSS beta+120(FP), Y10
+	VBROADCASTSS beta+128(FP), Y10
 	VMOVUPS      (R8), Y11
 	VMASKMOVPS   (DX), Y11, Y11
 	VFMADD231PS  Y11, Y10, Y0
@@ -3240,7 +3261,7 @@ plain_10_narrow:
 	// the next rows are 10 further
 	IMUL3Q $+10, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+10, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3259,7 +3280,7 @@ tile9_narrow:
 	VXORPS Y8, Y8, Y8
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -3319,7 +3340,7 @@ k1_9_narrow:
 
 kend_9_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -3339,10 +3360,10 @@ kend_9_narrow:
 
 scaled_9_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_9_narrow
-	VBROADCASTSS beta+120(FP), Y9
+	VBROADCASTSS beta+128(FP), Y9
 	VMOVUPS      (R8), Y10
 	VMASKMOVPS   (DX), Y10, Y10
 	VFMADD231PS  Y10, Y9, Y0
@@ -3394,7 +3415,7 @@ plain_9_narrow:
 	// the next rows are 9 further
 	IMUL3Q $+9, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+9, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3412,7 +3433,7 @@ tile8_narrow:
 	VXORPS Y7, Y7, Y7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -3468,7 +3489,7 @@ k1_8_narrow:
 
 kend_8_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -3487,10 +3508,10 @@ kend_8_narrow:
 
 scaled_8_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_8_narrow
-	VBROADCASTSS beta+120(FP), Y8
+	VBROADCASTSS beta+128(FP), Y8
 	VMOVUPS      (R8), Y9
 	VMASKMOVPS   (DX), Y9, Y9
 	VFMADD231PS  Y9, Y8, Y0
@@ -3537,7 +3558,7 @@ plain_8_narrow:
 	// the next rows are 8 further
 	IMUL3Q $+8, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+8, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3554,7 +3575,7 @@ tile7_narrow:
 	VXORPS Y6, Y6, Y6
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -3606,7 +3627,7 @@ k1_7_narrow:
 
 kend_7_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -3624,10 +3645,10 @@ kend_7_narrow:
 
 scaled_7_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_7_narrow
-	VBROADCASTSS beta+120(FP), Y7
+	VBROADCASTSS beta+128(FP), Y7
 	VMOVUPS      (R8), Y8
 	VMASKMOVPS   (DX), Y8, Y8
 	VFMADD231PS  Y8, Y7, Y0
@@ -3669,7 +3690,7 @@ plain_7_narrow:
 	// the next rows are 7 further
 	IMUL3Q $+7, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+7, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3685,7 +3706,7 @@ tile6_narrow:
 	VXORPS Y5, Y5, Y5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -3731,7 +3752,7 @@ k1_6_narrow:
 
 kend_6_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3747,10 +3768,10 @@ kend_6_narrow:
 
 scaled_6_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6_narrow
-	VBROADCASTSS beta+120(FP), Y6
+	VBROADCASTSS beta+128(FP), Y6
 	VMOVUPS      (R8), Y7
 	VMASKMOVPS   (DX), Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
@@ -3787,7 +3808,7 @@ plain_6_narrow:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3802,7 +3823,7 @@ tile5_narrow:
 	VXORPS Y4, Y4, Y4
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -3844,7 +3865,7 @@ k1_5_narrow:
 
 kend_5_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3859,10 +3880,10 @@ kend_5_narrow:
 
 scaled_5_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5_narrow
-	VBROADCASTSS beta+120(FP), Y5
+	VBROADCASTSS beta+128(FP), Y5
 	VMOVUPS      (R8), Y6
 	VMASKMOVPS   (DX), Y6, Y6
 	VFMADD231PS  Y6, Y5, Y0
@@ -3894,7 +3915,7 @@ plain_5_narrow:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3908,7 +3929,7 @@ tile4_narrow:
 	VXORPS Y3, Y3, Y3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -3946,7 +3967,7 @@ k1_4_narrow:
 
 kend_4_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3960,10 +3981,10 @@ kend_4_narrow:
 
 scaled_4_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4_narrow
-	VBROADCASTSS beta+120(FP), Y4
+	VBROADCASTSS beta+128(FP), Y4
 	VMOVUPS      (R8), Y5
 	VMASKMOVPS   (DX), Y5, Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -3990,7 +4011,7 @@ plain_4_narrow:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -4003,7 +4024,7 @@ tile3_narrow:
 	VXORPS Y2, Y2, Y2
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -4034,7 +4055,7 @@ k1_3_narrow:
 
 kend_3_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_narrow
@@ -4045,10 +4066,10 @@ kend_3_narrow:
 
 scaled_3_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3_narrow
-	VBROADCASTSS beta+120(FP), Y3
+	VBROADCASTSS beta+128(FP), Y3
 	VMOVUPS      (R8), Y4
 	VMASKMOVPS   (DX), Y4, Y4
 	VFMADD231PS  Y4, Y3, Y0
@@ -4070,7 +4091,7 @@ plain_3_narrow:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -4082,7 +4103,7 @@ tile2_narrow:
 	VXORPS Y1, Y1, Y1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -4109,7 +4130,7 @@ k1_2_narrow:
 
 kend_2_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_narrow
@@ -4119,10 +4140,10 @@ kend_2_narrow:
 
 scaled_2_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2_narrow
-	VBROADCASTSS beta+120(FP), Y2
+	VBROADCASTSS beta+128(FP), Y2
 	VMOVUPS      (R8), Y3
 	VMASKMOVPS   (DX), Y3, Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -4139,7 +4160,7 @@ plain_2_narrow:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -4150,7 +4171,7 @@ tile1_narrow:
 	VXORPS Y0, Y0, Y0
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -4173,7 +4194,7 @@ k1_1_narrow:
 
 kend_1_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_narrow
@@ -4182,10 +4203,10 @@ kend_1_narrow:
 
 scaled_1_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), BX
+	MOVL         beta+128(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1_narrow
-	VBROADCASTSS beta+120(FP), Y1
+	VBROADCASTSS beta+128(FP), Y1
 	VMOVUPS      (R8), Y2
 	VMASKMOVPS   (DX), Y2, Y2
 	VFMADD231PS  Y2, Y1, Y0
@@ -4197,7 +4218,7 @@ plain_1_narrow:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)

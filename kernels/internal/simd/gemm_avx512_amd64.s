@@ -4,14 +4,14 @@
 
 #include "textflag.h"
 
-// func gemmPanelAVX512(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, next int, pace int, turn int, beta float32, c []float32, ldc int)
+// func gemmPanelAVX512(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, next int, pace int, turn int, steps int, beta float32, c []float32, ldc int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+
-TEXT ·gemmPanelAVX512(SB), NOSPLIT, $32-160
+TEXT ·gemmPanelAVX512(SB), NOSPLIT, $32-168
 	MOVQ    m+0(FP), AX
 	MOVQ    AX, (SP)
 	MOVQ    a_base+32(FP), AX
 	MOVQ    AX, 8(SP)
-	MOVQ    c_base+128(FP), AX
+	MOVQ    c_base+136(FP), AX
 	MOVQ    AX, 16(SP)
 	MOVQ    lda+56(FP), AX
 	SHLQ    $0x02, AX
@@ -118,7 +118,7 @@ tile14:
 	VXORPS Z27, Z27, Z27
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -170,14 +170,15 @@ tile14:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_14
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_14
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_14
 
 in_place_14:
+	MOVQ CX, SI
 	CMPQ (SP), $+14
 	JNE  ready_14
 	LEAQ (DX)(DI*1), BX
@@ -288,7 +289,9 @@ kloop_14:
 	ADDQ             $+8, R11
 	ADDQ             $+8, R12
 	ADDQ             $+8, R9
-	TESTL            $0x0000001e, R8
+	MOVQ             steps+120(FP), R13
+	SUBQ             $+2, R13
+	TESTQ            R8, R13
 	JNE              kturn_14
 	ADDQ             turn+112(FP), BX
 
@@ -356,7 +359,7 @@ k1_14:
 kend_14:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -397,10 +400,10 @@ kend_14:
 
 scaled_14:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R10
+	MOVL         beta+128(FP), R10
 	ADDL         R10, R10
 	JZ           plain_14
-	VBROADCASTSS beta+120(FP), Z28
+	VBROADCASTSS beta+128(FP), Z28
 	VMOVUPS      (DX), Z29
 	VFMADD231PS  Z29, Z28, Z0
 	VMOVUPS      64(DX), Z29
@@ -491,7 +494,7 @@ plain_14:
 	// the next rows are 14 further
 	IMUL3Q $+14, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+14, DX, DX
 	ADDQ   DX, 16(SP)
@@ -527,7 +530,7 @@ tile13:
 	VXORPS Z25, Z25, Z25
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -576,14 +579,15 @@ tile13:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_13
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_13
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_13
 
 in_place_13:
+	MOVQ CX, SI
 	CMPQ (SP), $+13
 	JNE  ready_13
 	LEAQ (DX)(DI*1), BX
@@ -688,7 +692,9 @@ kloop_13:
 	ADDQ             $+8, R11
 	ADDQ             $+8, R12
 	ADDQ             $+8, R9
-	TESTL            $0x0000001e, R8
+	MOVQ             steps+120(FP), R13
+	SUBQ             $+2, R13
+	TESTQ            R8, R13
 	JNE              kturn_13
 	ADDQ             turn+112(FP), BX
 
@@ -753,7 +759,7 @@ k1_13:
 kend_13:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -792,10 +798,10 @@ kend_13:
 
 scaled_13:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R10
+	MOVL         beta+128(FP), R10
 	ADDL         R10, R10
 	JZ           plain_13
-	VBROADCASTSS beta+120(FP), Z26
+	VBROADCASTSS beta+128(FP), Z26
 	VMOVUPS      (DX), Z27
 	VFMADD231PS  Z27, Z26, Z0
 	VMOVUPS      64(DX), Z27
@@ -880,7 +886,7 @@ plain_13:
 	// the next rows are 13 further
 	IMUL3Q $+13, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+13, DX, DX
 	ADDQ   DX, 16(SP)
@@ -914,7 +920,7 @@ tile12:
 	VXORPS Z23, Z23, Z23
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -960,14 +966,15 @@ tile12:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_12
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_12
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_12
 
 in_place_12:
+	MOVQ CX, SI
 	CMPQ (SP), $+12
 	JNE  ready_12
 	LEAQ (DX)(DI*1), BX
@@ -1064,7 +1071,9 @@ kloop_12:
 	ADDQ             $+8, R10
 	ADDQ             $+8, R11
 	ADDQ             $+8, R9
-	TESTL            $0x0000001e, R8
+	MOVQ             steps+120(FP), R12
+	SUBQ             $+2, R12
+	TESTQ            R8, R12
 	JNE              kturn_12
 	ADDQ             turn+112(FP), BX
 
@@ -1125,7 +1134,7 @@ k1_12:
 kend_12:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -1161,10 +1170,10 @@ kend_12:
 
 scaled_12:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_12
-	VBROADCASTSS beta+120(FP), Z24
+	VBROADCASTSS beta+128(FP), Z24
 	VMOVUPS      (DX), Z25
 	VFMADD231PS  Z25, Z24, Z0
 	VMOVUPS      64(DX), Z25
@@ -1243,7 +1252,7 @@ plain_12:
 	// the next rows are 12 further
 	IMUL3Q $+12, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+12, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1275,7 +1284,7 @@ tile11:
 	VXORPS Z21, Z21, Z21
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -1318,14 +1327,15 @@ tile11:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_11
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_11
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_11
 
 in_place_11:
+	MOVQ CX, SI
 	CMPQ (SP), $+11
 	JNE  ready_11
 	LEAQ (DX)(DI*1), BX
@@ -1418,7 +1428,9 @@ kloop_11:
 	ADDQ             $+8, R10
 	ADDQ             $+8, R11
 	ADDQ             $+8, R9
-	TESTL            $0x0000001e, R8
+	MOVQ             steps+120(FP), R12
+	SUBQ             $+2, R12
+	TESTQ            R8, R12
 	JNE              kturn_11
 	ADDQ             turn+112(FP), BX
 
@@ -1477,7 +1489,7 @@ k1_11:
 kend_11:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -1511,10 +1523,10 @@ kend_11:
 
 scaled_11:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_11
-	VBROADCASTSS beta+120(FP), Z22
+	VBROADCASTSS beta+128(FP), Z22
 	VMOVUPS      (DX), Z23
 	VFMADD231PS  Z23, Z22, Z0
 	VMOVUPS      64(DX), Z23
@@ -1587,7 +1599,7 @@ plain_11:
 	// the next rows are 11 further
 	IMUL3Q $+11, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+11, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1617,7 +1629,7 @@ tile10:
 	VXORPS Z19, Z19, Z19
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -1657,14 +1669,15 @@ tile10:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_10
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_10
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_10
 
 in_place_10:
+	MOVQ CX, SI
 	CMPQ (SP), $+10
 	JNE  ready_10
 	LEAQ (DX)(DI*1), BX
@@ -1751,7 +1764,9 @@ kloop_10:
 	ADDQ             $+8, R10
 	ADDQ             $+8, R11
 	ADDQ             $+8, R9
-	TESTL            $0x0000001e, R8
+	MOVQ             steps+120(FP), R12
+	SUBQ             $+2, R12
+	TESTQ            R8, R12
 	JNE              kturn_10
 	ADDQ             turn+112(FP), BX
 
@@ -1807,7 +1822,7 @@ k1_10:
 kend_10:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -1839,10 +1854,10 @@ kend_10:
 
 scaled_10:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_10
-	VBROADCASTSS beta+120(FP), Z20
+	VBROADCASTSS beta+128(FP), Z20
 	VMOVUPS      (DX), Z21
 	VFMADD231PS  Z21, Z20, Z0
 	VMOVUPS      64(DX), Z21
@@ -1909,7 +1924,7 @@ plain_10:
 	// the next rows are 10 further
 	IMUL3Q $+10, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+10, DX, DX
 	ADDQ   DX, 16(SP)
@@ -1937,7 +1952,7 @@ tile9:
 	VXORPS Z17, Z17, Z17
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -1974,14 +1989,15 @@ tile9:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_9
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_9
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_9
 
 in_place_9:
+	MOVQ CX, SI
 	CMPQ (SP), $+9
 	JNE  ready_9
 	LEAQ (DX)(DI*1), BX
@@ -2060,7 +2076,9 @@ kloop_9:
 	ADDQ             $+8, DX
 	ADDQ             $+8, R10
 	ADDQ             $+8, R9
-	TESTL            $0x0000001e, R8
+	MOVQ             steps+120(FP), R11
+	SUBQ             $+2, R11
+	TESTQ            R8, R11
 	JNE              kturn_9
 	ADDQ             turn+112(FP), BX
 
@@ -2112,7 +2130,7 @@ k1_9:
 kend_9:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -2141,10 +2159,10 @@ kend_9:
 
 scaled_9:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R8
+	MOVL         beta+128(FP), R8
 	ADDL         R8, R8
 	JZ           plain_9
-	VBROADCASTSS beta+120(FP), Z18
+	VBROADCASTSS beta+128(FP), Z18
 	VMOVUPS      (DX), Z19
 	VFMADD231PS  Z19, Z18, Z0
 	VMOVUPS      64(DX), Z19
@@ -2205,7 +2223,7 @@ plain_9:
 	// the next rows are 9 further
 	IMUL3Q $+9, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+9, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2231,7 +2249,7 @@ tile8:
 	VXORPS Z15, Z15, Z15
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -2265,14 +2283,15 @@ tile8:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_8
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_8
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_8
 
 in_place_8:
+	MOVQ CX, SI
 	CMPQ (SP), $+8
 	JNE  ready_8
 	LEAQ (DX)(DI*1), BX
@@ -2347,7 +2366,9 @@ kloop_8:
 	ADDQ             $+8, DX
 	ADDQ             $+8, R10
 	ADDQ             $+8, R9
-	TESTL            $0x0000001e, R8
+	MOVQ             steps+120(FP), R11
+	SUBQ             $+2, R11
+	TESTQ            R8, R11
 	JNE              kturn_8
 	ADDQ             turn+112(FP), BX
 
@@ -2397,7 +2418,7 @@ k1_8:
 kend_8:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -2424,10 +2445,10 @@ kend_8:
 
 scaled_8:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R8
+	MOVL         beta+128(FP), R8
 	ADDL         R8, R8
 	JZ           plain_8
-	VBROADCASTSS beta+120(FP), Z16
+	VBROADCASTSS beta+128(FP), Z16
 	VMOVUPS      (DX), Z17
 	VFMADD231PS  Z17, Z16, Z0
 	VMOVUPS      64(DX), Z17
@@ -2482,7 +2503,7 @@ plain_8:
 	// the next rows are 8 further
 	IMUL3Q $+8, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+8, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2506,7 +2527,7 @@ tile7:
 	VXORPS Z13, Z13, Z13
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -2537,14 +2558,15 @@ tile7:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_7
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_7
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_7
 
 in_place_7:
+	MOVQ CX, SI
 	CMPQ (SP), $+7
 	JNE  ready_7
 	LEAQ (DX)(DI*1), BX
@@ -2663,7 +2685,9 @@ kloop_7:
 	ADDQ             $+16, DX
 	ADDQ             $+16, R10
 	ADDQ             $+16, R9
-	TESTL            $0x0000001c, R8
+	MOVQ             steps+120(FP), R11
+	SUBQ             $+4, R11
+	TESTQ            R8, R11
 	JNE              kturn_7
 	ADDQ             turn+112(FP), BX
 
@@ -2710,7 +2734,7 @@ k1_7:
 kend_7:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -2735,10 +2759,10 @@ kend_7:
 
 scaled_7:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R8
+	MOVL         beta+128(FP), R8
 	ADDL         R8, R8
 	JZ           plain_7
-	VBROADCASTSS beta+120(FP), Z14
+	VBROADCASTSS beta+128(FP), Z14
 	VMOVUPS      (DX), Z15
 	VFMADD231PS  Z15, Z14, Z0
 	VMOVUPS      64(DX), Z15
@@ -2787,7 +2811,7 @@ plain_7:
 	// the next rows are 7 further
 	IMUL3Q $+7, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+7, DX, DX
 	ADDQ   DX, 16(SP)
@@ -2809,7 +2833,7 @@ tile6:
 	VXORPS Z11, Z11, Z11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -2837,14 +2861,15 @@ tile6:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_6
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_6
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_6
 
 in_place_6:
+	MOVQ CX, SI
 	CMPQ (SP), $+6
 	JNE  ready_6
 	LEAQ (DX)(DI*1), BX
@@ -2949,7 +2974,9 @@ kloop_6:
 	VFMADD231PS.BCST 12(R9)(AX*2), Z13, Z11
 	ADDQ             $+16, DX
 	ADDQ             $+16, R9
-	TESTL            $0x0000001c, R8
+	MOVQ             steps+120(FP), R10
+	SUBQ             $+4, R10
+	TESTQ            R8, R10
 	JNE              kturn_6
 	ADDQ             turn+112(FP), BX
 
@@ -2992,7 +3019,7 @@ k1_6:
 kend_6:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3014,10 +3041,10 @@ kend_6:
 
 scaled_6:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6
-	VBROADCASTSS beta+120(FP), Z12
+	VBROADCASTSS beta+128(FP), Z12
 	VMOVUPS      (DX), Z13
 	VFMADD231PS  Z13, Z12, Z0
 	VMOVUPS      64(DX), Z13
@@ -3060,7 +3087,7 @@ plain_6:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3080,7 +3107,7 @@ tile5:
 	VXORPS Z9, Z9, Z9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -3105,14 +3132,15 @@ tile5:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_5
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_5
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_5
 
 in_place_5:
+	MOVQ CX, SI
 	CMPQ (SP), $+5
 	JNE  ready_5
 	LEAQ (DX)(DI*1), BX
@@ -3209,7 +3237,9 @@ kloop_5:
 	VFMADD231PS      Z11, Z13, Z9
 	ADDQ             $+16, DX
 	ADDQ             $+16, R9
-	TESTL            $0x0000001c, R8
+	MOVQ             steps+120(FP), R10
+	SUBQ             $+4, R10
+	TESTQ            R8, R10
 	JNE              kturn_5
 	ADDQ             turn+112(FP), BX
 
@@ -3250,7 +3280,7 @@ k1_5:
 kend_5:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3270,10 +3300,10 @@ kend_5:
 
 scaled_5:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5
-	VBROADCASTSS beta+120(FP), Z10
+	VBROADCASTSS beta+128(FP), Z10
 	VMOVUPS      (DX), Z11
 	VFMADD231PS  Z11, Z10, Z0
 	VMOVUPS      64(DX), Z11
@@ -3310,7 +3340,7 @@ plain_5:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3328,7 +3358,7 @@ tile4:
 	VXORPS Z7, Z7, Z7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -3350,14 +3380,15 @@ tile4:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_4
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_4
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_4
 
 in_place_4:
+	MOVQ CX, SI
 	CMPQ (SP), $+4
 	JNE  ready_4
 	LEAQ (DX)(DI*1), BX
@@ -3442,7 +3473,9 @@ kloop_4:
 	VFMADD231PS      Z9, Z10, Z7
 	ADDQ             $+16, DX
 	ADDQ             $+16, R9
-	TESTL            $0x0000001c, R8
+	MOVQ             steps+120(FP), R10
+	SUBQ             $+4, R10
+	TESTQ            R8, R10
 	JNE              kturn_4
 	ADDQ             turn+112(FP), BX
 
@@ -3480,7 +3513,7 @@ k1_4:
 kend_4:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -3498,10 +3531,10 @@ kend_4:
 
 scaled_4:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4
-	VBROADCASTSS beta+120(FP), Z8
+	VBROADCASTSS beta+128(FP), Z8
 	VMOVUPS      (DX), Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VMOVUPS      64(DX), Z9
@@ -3532,7 +3565,7 @@ plain_4:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3548,7 +3581,7 @@ tile3:
 	VXORPS Z5, Z5, Z5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -3567,14 +3600,15 @@ tile3:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_3
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_3
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_3
 
 in_place_3:
+	MOVQ CX, SI
 	CMPQ (SP), $+3
 	JNE  ready_3
 	LEAQ (DX)(DI*1), BX
@@ -3644,7 +3678,9 @@ kloop_3:
 	VFMADD231PS.BCST 12(DX)(AX*2), Z6, Z4
 	VFMADD231PS.BCST 12(DX)(AX*2), Z7, Z5
 	ADDQ             $+16, DX
-	TESTL            $0x0000001c, R8
+	MOVQ             steps+120(FP), R9
+	SUBQ             $+4, R9
+	TESTQ            R8, R9
 	JNE              kturn_3
 	ADDQ             turn+112(FP), BX
 
@@ -3678,7 +3714,7 @@ k1_3:
 kend_3:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3
@@ -3692,10 +3728,10 @@ kend_3:
 
 scaled_3:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3
-	VBROADCASTSS beta+120(FP), Z6
+	VBROADCASTSS beta+128(FP), Z6
 	VMOVUPS      (DX), Z7
 	VFMADD231PS  Z7, Z6, Z0
 	VMOVUPS      64(DX), Z7
@@ -3720,7 +3756,7 @@ plain_3:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3734,7 +3770,7 @@ tile2:
 	VXORPS Z3, Z3, Z3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -3750,14 +3786,15 @@ tile2:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_2
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_2
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_2
 
 in_place_2:
+	MOVQ CX, SI
 	CMPQ (SP), $+2
 	JNE  ready_2
 	LEAQ (DX)(DI*1), BX
@@ -3819,7 +3856,9 @@ kloop_2:
 	VFMADD231PS  Z4, Z7, Z2
 	VFMADD231PS  Z5, Z7, Z3
 	ADDQ         $+16, DX
-	TESTL        $0x0000001c, R8
+	MOVQ         steps+120(FP), R9
+	SUBQ         $+4, R9
+	TESTQ        R8, R9
 	JNE          kturn_2
 	ADDQ         turn+112(FP), BX
 
@@ -3851,7 +3890,7 @@ k1_2:
 kend_2:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2
@@ -3863,10 +3902,10 @@ kend_2:
 
 scaled_2:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2
-	VBROADCASTSS beta+120(FP), Z4
+	VBROADCASTSS beta+128(FP), Z4
 	VMOVUPS      (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
 	VMOVUPS      64(DX), Z5
@@ -3885,7 +3924,7 @@ plain_2:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -3897,7 +3936,7 @@ tile1:
 	VXORPS Z1, Z1, Z1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -3910,14 +3949,15 @@ tile1:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_1
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_1
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_1
 
 in_place_1:
+	MOVQ CX, SI
 	CMPQ (SP), $+1
 	JNE  ready_1
 	LEAQ (DX)(DI*1), BX
@@ -3967,7 +4007,9 @@ kloop_1:
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $+16, DX
-	TESTL        $0x0000001c, R8
+	MOVQ         steps+120(FP), R9
+	SUBQ         $+4, R9
+	TESTQ        R8, R9
 	JNE          kturn_1
 	ADDQ         turn+112(FP), BX
 
@@ -3996,7 +4038,7 @@ k1_1:
 kend_1:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1
@@ -4006,10 +4048,10 @@ kend_1:
 
 scaled_1:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), BX
+	MOVL         beta+128(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1
-	VBROADCASTSS beta+120(FP), Z2
+	VBROADCASTSS beta+128(FP), Z2
 	VMOVUPS      (DX), Z3
 	VFMADD231PS  Z3, Z2, Z0
 	VMOVUPS      64(DX), Z3
@@ -4022,7 +4064,7 @@ plain_1:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -4090,7 +4132,7 @@ tile7_wide:
 	VXORPS Z27, Z27, Z27
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -4135,14 +4177,15 @@ tile7_wide:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_7_wide
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_7_wide
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_7_wide
 
 in_place_7_wide:
+	MOVQ CX, SI
 	CMPQ (SP), $+7
 	JNE  ready_7_wide
 	LEAQ (DX)(DI*1), BX
@@ -4301,7 +4344,7 @@ k1_7_wide:
 kend_7_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -4340,10 +4383,10 @@ kend_7_wide:
 
 scaled_7_wide:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R8
+	MOVL         beta+128(FP), R8
 	ADDL         R8, R8
 	JZ           plain_7_wide
-	VBROADCASTSS beta+120(FP), Z28
+	VBROADCASTSS beta+128(FP), Z28
 	VMOVUPS      (DX), Z29
 	VFMADD231PS  Z29, Z28, Z0
 	VMOVUPS      64(DX), Z29
@@ -4434,7 +4477,7 @@ plain_7_wide:
 	// the next rows are 7 further
 	IMUL3Q $+7, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+7, DX, DX
 	ADDQ   DX, 16(SP)
@@ -4468,7 +4511,7 @@ tile6_wide:
 	VXORPS Z23, Z23, Z23
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -4508,14 +4551,15 @@ tile6_wide:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_6_wide
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_6_wide
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_6_wide
 
 in_place_6_wide:
+	MOVQ CX, SI
 	CMPQ (SP), $+6
 	JNE  ready_6_wide
 	LEAQ (DX)(DI*1), BX
@@ -4668,7 +4712,7 @@ k1_6_wide:
 kend_6_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -4702,10 +4746,10 @@ kend_6_wide:
 
 scaled_6_wide:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6_wide
-	VBROADCASTSS beta+120(FP), Z24
+	VBROADCASTSS beta+128(FP), Z24
 	VMOVUPS      (DX), Z25
 	VFMADD231PS  Z25, Z24, Z0
 	VMOVUPS      64(DX), Z25
@@ -4784,7 +4828,7 @@ plain_6_wide:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -4814,7 +4858,7 @@ tile5_wide:
 	VXORPS Z19, Z19, Z19
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -4849,14 +4893,15 @@ tile5_wide:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_5_wide
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_5_wide
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_5_wide
 
 in_place_5_wide:
+	MOVQ CX, SI
 	CMPQ (SP), $+5
 	JNE  ready_5_wide
 	LEAQ (DX)(DI*1), BX
@@ -4994,7 +5039,7 @@ k1_5_wide:
 kend_5_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -5024,10 +5069,10 @@ kend_5_wide:
 
 scaled_5_wide:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5_wide
-	VBROADCASTSS beta+120(FP), Z20
+	VBROADCASTSS beta+128(FP), Z20
 	VMOVUPS      (DX), Z21
 	VFMADD231PS  Z21, Z20, Z0
 	VMOVUPS      64(DX), Z21
@@ -5094,7 +5139,7 @@ plain_5_wide:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -5120,7 +5165,7 @@ tile4_wide:
 	VXORPS Z15, Z15, Z15
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -5150,14 +5195,15 @@ tile4_wide:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_4_wide
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_4_wide
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_4_wide
 
 in_place_4_wide:
+	MOVQ CX, SI
 	CMPQ (SP), $+4
 	JNE  ready_4_wide
 	LEAQ (DX)(DI*1), BX
@@ -5280,7 +5326,7 @@ k1_4_wide:
 kend_4_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -5306,10 +5352,10 @@ kend_4_wide:
 
 scaled_4_wide:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4_wide
-	VBROADCASTSS beta+120(FP), Z16
+	VBROADCASTSS beta+128(FP), Z16
 	VMOVUPS      (DX), Z17
 	VFMADD231PS  Z17, Z16, Z0
 	VMOVUPS      64(DX), Z17
@@ -5364,7 +5410,7 @@ plain_4_wide:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -5386,7 +5432,7 @@ tile3_wide:
 	VXORPS Z11, Z11, Z11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -5411,14 +5457,15 @@ tile3_wide:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_3_wide
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_3_wide
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_3_wide
 
 in_place_3_wide:
+	MOVQ CX, SI
 	CMPQ (SP), $+3
 	JNE  ready_3_wide
 	LEAQ (DX)(DI*1), BX
@@ -5572,7 +5619,7 @@ k1_3_wide:
 kend_3_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_wide
@@ -5592,10 +5639,10 @@ kend_3_wide:
 
 scaled_3_wide:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3_wide
-	VBROADCASTSS beta+120(FP), Z12
+	VBROADCASTSS beta+128(FP), Z12
 	VMOVUPS      (DX), Z13
 	VFMADD231PS  Z13, Z12, Z0
 	VMOVUPS      64(DX), Z13
@@ -5638,7 +5685,7 @@ plain_3_wide:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -5656,7 +5703,7 @@ tile2_wide:
 	VXORPS Z7, Z7, Z7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -5676,14 +5723,15 @@ tile2_wide:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_2_wide
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_2_wide
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_2_wide
 
 in_place_2_wide:
+	MOVQ CX, SI
 	CMPQ (SP), $+2
 	JNE  ready_2_wide
 	LEAQ (DX)(DI*1), BX
@@ -5812,7 +5860,7 @@ k1_2_wide:
 kend_2_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_wide
@@ -5828,10 +5876,10 @@ kend_2_wide:
 
 scaled_2_wide:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2_wide
-	VBROADCASTSS beta+120(FP), Z8
+	VBROADCASTSS beta+128(FP), Z8
 	VMOVUPS      (DX), Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VMOVUPS      64(DX), Z9
@@ -5862,7 +5910,7 @@ plain_2_wide:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -5876,7 +5924,7 @@ tile1_wide:
 	VXORPS Z3, Z3, Z3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -5891,14 +5939,15 @@ tile1_wide:
 	SHLQ       $0x02, DI
 	CMPQ       DI, $+0
 	JEQ        ready_1_wide
-	CMPQ       pace+104(FP), $+0
+	MOVQ       pace+104(FP), SI
+	MOVQ       turn+112(FP), R8
+	ORQ        SI, R8
 	JEQ        in_place_1_wide
-	MOVQ       pace+104(FP), DX
-	MOVQ       DX, SI
 	MOVQ       24(SP), BX
 	JMP        ready_1_wide
 
 in_place_1_wide:
+	MOVQ CX, SI
 	CMPQ (SP), $+1
 	JNE  ready_1_wide
 	LEAQ (DX)(DI*1), BX
@@ -6002,7 +6051,7 @@ k1_1_wide:
 kend_1_wide:
 	MOVQ         BX, 24(SP)
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_wide
@@ -6014,10 +6063,10 @@ kend_1_wide:
 
 scaled_1_wide:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), BX
+	MOVL         beta+128(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1_wide
-	VBROADCASTSS beta+120(FP), Z4
+	VBROADCASTSS beta+128(FP), Z4
 	VMOVUPS      (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
 	VMOVUPS      64(DX), Z5
@@ -6036,7 +6085,7 @@ plain_1_wide:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -6118,7 +6167,7 @@ tile14_masked:
 	VXORPS Z27, Z27, Z27
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -6226,7 +6275,7 @@ k1_14_masked:
 
 kend_14_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -6267,10 +6316,10 @@ kend_14_masked:
 
 scaled_14_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R10
+	MOVL         beta+128(FP), R10
 	ADDL         R10, R10
 	JZ           plain_14_masked
-	VBROADCASTSS beta+120(FP), Z28
+	VBROADCASTSS beta+128(FP), Z28
 	VMOVUPS.Z    (DX), K1, Z29
 	VFMADD231PS  Z29, Z28, Z0
 	VMOVUPS.Z    64(DX), K2, Z29
@@ -6361,7 +6410,7 @@ plain_14_masked:
 	// the next rows are 14 further
 	IMUL3Q $+14, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+14, DX, DX
 	ADDQ   DX, 16(SP)
@@ -6397,7 +6446,7 @@ tile13_masked:
 	VXORPS Z25, Z25, Z25
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -6499,7 +6548,7 @@ k1_13_masked:
 
 kend_13_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -6538,10 +6587,10 @@ kend_13_masked:
 
 scaled_13_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R10
+	MOVL         beta+128(FP), R10
 	ADDL         R10, R10
 	JZ           plain_13_masked
-	VBROADCASTSS beta+120(FP), Z26
+	VBROADCASTSS beta+128(FP), Z26
 	VMOVUPS.Z    (DX), K1, Z27
 	VFMADD231PS  Z27, Z26, Z0
 	VMOVUPS.Z    64(DX), K2, Z27
@@ -6626,7 +6675,7 @@ plain_13_masked:
 	// the next rows are 13 further
 	IMUL3Q $+13, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+13, DX, DX
 	ADDQ   DX, 16(SP)
@@ -6660,7 +6709,7 @@ tile12_masked:
 	VXORPS Z23, Z23, Z23
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -6754,7 +6803,7 @@ k1_12_masked:
 
 kend_12_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -6790,10 +6839,10 @@ kend_12_masked:
 
 scaled_12_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_12_masked
-	VBROADCASTSS beta+120(FP), Z24
+	VBROADCASTSS beta+128(FP), Z24
 	VMOVUPS.Z    (DX), K1, Z25
 	VFMADD231PS  Z25, Z24, Z0
 	VMOVUPS.Z    64(DX), K2, Z25
@@ -6872,7 +6921,7 @@ plain_12_masked:
 	// the next rows are 12 further
 	IMUL3Q $+12, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+12, DX, DX
 	ADDQ   DX, 16(SP)
@@ -6904,7 +6953,7 @@ tile11_masked:
 	VXORPS Z21, Z21, Z21
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -6993,7 +7042,7 @@ k1_11_masked:
 
 kend_11_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -7027,10 +7076,10 @@ kend_11_masked:
 
 scaled_11_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_11_masked
-	VBROADCASTSS beta+120(FP), Z22
+	VBROADCASTSS beta+128(FP), Z22
 	VMOVUPS.Z    (DX), K1, Z23
 	VFMADD231PS  Z23, Z22, Z0
 	VMOVUPS.Z    64(DX), K2, Z23
@@ -7103,7 +7152,7 @@ plain_11_masked:
 	// the next rows are 11 further
 	IMUL3Q $+11, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+11, DX, DX
 	ADDQ   DX, 16(SP)
@@ -7133,7 +7182,7 @@ tile10_masked:
 	VXORPS Z19, Z19, Z19
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -7216,7 +7265,7 @@ k1_10_masked:
 
 kend_10_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -7248,10 +7297,10 @@ kend_10_masked:
 
 scaled_10_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_10_masked
-	VBROADCASTSS beta+120(FP), Z20
+	VBROADCASTSS beta+128(FP), Z20
 	VMOVUPS.Z    (DX), K1, Z21
 	VFMADD231PS  Z21, Z20, Z0
 	VMOVUPS.Z    64(DX), K2, Z21
@@ -7318,7 +7367,7 @@ plain_10_masked:
 	// the next rows are 10 further
 	IMUL3Q $+10, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+10, DX, DX
 	ADDQ   DX, 16(SP)
@@ -7346,7 +7395,7 @@ tile9_masked:
 	VXORPS Z17, Z17, Z17
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -7421,7 +7470,7 @@ k1_9_masked:
 
 kend_9_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -7450,10 +7499,10 @@ kend_9_masked:
 
 scaled_9_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R8
+	MOVL         beta+128(FP), R8
 	ADDL         R8, R8
 	JZ           plain_9_masked
-	VBROADCASTSS beta+120(FP), Z18
+	VBROADCASTSS beta+128(FP), Z18
 	VMOVUPS.Z    (DX), K1, Z19
 	VFMADD231PS  Z19, Z18, Z0
 	VMOVUPS.Z    64(DX), K2, Z19
@@ -7514,7 +7563,7 @@ plain_9_masked:
 	// the next rows are 9 further
 	IMUL3Q $+9, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+9, DX, DX
 	ADDQ   DX, 16(SP)
@@ -7540,7 +7589,7 @@ tile8_masked:
 	VXORPS Z15, Z15, Z15
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -7610,7 +7659,7 @@ k1_8_masked:
 
 kend_8_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -7637,10 +7686,10 @@ kend_8_masked:
 
 scaled_8_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R8
+	MOVL         beta+128(FP), R8
 	ADDL         R8, R8
 	JZ           plain_8_masked
-	VBROADCASTSS beta+120(FP), Z16
+	VBROADCASTSS beta+128(FP), Z16
 	VMOVUPS.Z    (DX), K1, Z17
 	VFMADD231PS  Z17, Z16, Z0
 	VMOVUPS.Z    64(DX), K2, Z17
@@ -7695,7 +7744,7 @@ plain_8_masked:
 	// the next rows are 8 further
 	IMUL3Q $+8, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+8, DX, DX
 	ADDQ   DX, 16(SP)
@@ -7719,7 +7768,7 @@ tile7_masked:
 	VXORPS Z13, Z13, Z13
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -7783,7 +7832,7 @@ k1_7_masked:
 
 kend_7_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -7808,10 +7857,10 @@ kend_7_masked:
 
 scaled_7_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R8
+	MOVL         beta+128(FP), R8
 	ADDL         R8, R8
 	JZ           plain_7_masked
-	VBROADCASTSS beta+120(FP), Z14
+	VBROADCASTSS beta+128(FP), Z14
 	VMOVUPS.Z    (DX), K1, Z15
 	VFMADD231PS  Z15, Z14, Z0
 	VMOVUPS.Z    64(DX), K2, Z15
@@ -7860,7 +7909,7 @@ plain_7_masked:
 	// the next rows are 7 further
 	IMUL3Q $+7, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+7, DX, DX
 	ADDQ   DX, 16(SP)
@@ -7882,7 +7931,7 @@ tile6_masked:
 	VXORPS Z11, Z11, Z11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -7938,7 +7987,7 @@ k1_6_masked:
 
 kend_6_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -7960,10 +8009,10 @@ kend_6_masked:
 
 scaled_6_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6_masked
-	VBROADCASTSS beta+120(FP), Z12
+	VBROADCASTSS beta+128(FP), Z12
 	VMOVUPS.Z    (DX), K1, Z13
 	VFMADD231PS  Z13, Z12, Z0
 	VMOVUPS.Z    64(DX), K2, Z13
@@ -8006,7 +8055,7 @@ plain_6_masked:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8026,7 +8075,7 @@ tile5_masked:
 	VXORPS Z9, Z9, Z9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -8077,7 +8126,7 @@ k1_5_masked:
 
 kend_5_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -8097,10 +8146,10 @@ kend_5_masked:
 
 scaled_5_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5_masked
-	VBROADCASTSS beta+120(FP), Z10
+	VBROADCASTSS beta+128(FP), Z10
 	VMOVUPS.Z    (DX), K1, Z11
 	VFMADD231PS  Z11, Z10, Z0
 	VMOVUPS.Z    64(DX), K2, Z11
@@ -8137,7 +8186,7 @@ plain_5_masked:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8155,7 +8204,7 @@ tile4_masked:
 	VXORPS Z7, Z7, Z7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -8200,7 +8249,7 @@ k1_4_masked:
 
 kend_4_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -8218,10 +8267,10 @@ kend_4_masked:
 
 scaled_4_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4_masked
-	VBROADCASTSS beta+120(FP), Z8
+	VBROADCASTSS beta+128(FP), Z8
 	VMOVUPS.Z    (DX), K1, Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VMOVUPS.Z    64(DX), K2, Z9
@@ -8252,7 +8301,7 @@ plain_4_masked:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8268,7 +8317,7 @@ tile3_masked:
 	VXORPS Z5, Z5, Z5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -8304,7 +8353,7 @@ k1_3_masked:
 
 kend_3_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_masked
@@ -8318,10 +8367,10 @@ kend_3_masked:
 
 scaled_3_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3_masked
-	VBROADCASTSS beta+120(FP), Z6
+	VBROADCASTSS beta+128(FP), Z6
 	VMOVUPS.Z    (DX), K1, Z7
 	VFMADD231PS  Z7, Z6, Z0
 	VMOVUPS.Z    64(DX), K2, Z7
@@ -8346,7 +8395,7 @@ plain_3_masked:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8360,7 +8409,7 @@ tile2_masked:
 	VXORPS Z3, Z3, Z3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -8391,7 +8440,7 @@ k1_2_masked:
 
 kend_2_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_masked
@@ -8403,10 +8452,10 @@ kend_2_masked:
 
 scaled_2_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2_masked
-	VBROADCASTSS beta+120(FP), Z4
+	VBROADCASTSS beta+128(FP), Z4
 	VMOVUPS.Z    (DX), K1, Z5
 	VFMADD231PS  Z5, Z4, Z0
 	VMOVUPS.Z    64(DX), K2, Z5
@@ -8425,7 +8474,7 @@ plain_2_masked:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8437,7 +8486,7 @@ tile1_masked:
 	VXORPS Z1, Z1, Z1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -8462,7 +8511,7 @@ k1_1_masked:
 
 kend_1_masked:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_masked
@@ -8472,10 +8521,10 @@ kend_1_masked:
 
 scaled_1_masked:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), BX
+	MOVL         beta+128(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1_masked
-	VBROADCASTSS beta+120(FP), Z2
+	VBROADCASTSS beta+128(FP), Z2
 	VMOVUPS.Z    (DX), K1, Z3
 	VFMADD231PS  Z3, Z2, Z0
 	VMOVUPS.Z    64(DX), K2, Z3
@@ -8488,7 +8537,7 @@ plain_1_masked:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8556,7 +8605,7 @@ tile14_narrow:
 	VXORPS Z13, Z13, Z13
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -8635,7 +8684,7 @@ k1_14_narrow:
 
 kend_14_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -8662,10 +8711,10 @@ kend_14_narrow:
 
 scaled_14_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R10
+	MOVL         beta+128(FP), R10
 	ADDL         R10, R10
 	JZ           plain_14_narrow
-	VBROADCASTSS beta+120(FP), Z14
+	VBROADCASTSS beta+128(FP), Z14
 	VMOVUPS.Z    (DX), K1, Z15
 	VFMADD231PS  Z15, Z14, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z15
@@ -8714,7 +8763,7 @@ plain_14_narrow:
 	// the next rows are 14 further
 	IMUL3Q $+14, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+14, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8737,7 +8786,7 @@ tile13_narrow:
 	VXORPS Z12, Z12, Z12
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -8812,7 +8861,7 @@ k1_13_narrow:
 
 kend_13_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -8838,10 +8887,10 @@ kend_13_narrow:
 
 scaled_13_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R10
+	MOVL         beta+128(FP), R10
 	ADDL         R10, R10
 	JZ           plain_13_narrow
-	VBROADCASTSS beta+120(FP), Z13
+	VBROADCASTSS beta+128(FP), Z13
 	VMOVUPS.Z    (DX), K1, Z14
 	VFMADD231PS  Z14, Z13, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z14
@@ -8887,7 +8936,7 @@ plain_13_narrow:
 	// the next rows are 13 further
 	IMUL3Q $+13, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+13, DX, DX
 	ADDQ   DX, 16(SP)
@@ -8909,7 +8958,7 @@ tile12_narrow:
 	VXORPS Z11, Z11, Z11
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -8978,7 +9027,7 @@ k1_12_narrow:
 
 kend_12_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -9002,10 +9051,10 @@ kend_12_narrow:
 
 scaled_12_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_12_narrow
-	VBROADCASTSS beta+120(FP), Z12
+	VBROADCASTSS beta+128(FP), Z12
 	VMOVUPS.Z    (DX), K1, Z13
 	VFMADD231PS  Z13, Z12, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z13
@@ -9048,7 +9097,7 @@ plain_12_narrow:
 	// the next rows are 12 further
 	IMUL3Q $+12, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+12, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9069,7 +9118,7 @@ tile11_narrow:
 	VXORPS Z10, Z10, Z10
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -9135,7 +9184,7 @@ k1_11_narrow:
 
 kend_11_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -9158,10 +9207,10 @@ kend_11_narrow:
 
 scaled_11_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_11_narrow
-	VBROADCASTSS beta+120(FP), Z11
+	VBROADCASTSS beta+128(FP), Z11
 	VMOVUPS.Z    (DX), K1, Z12
 	VFMADD231PS  Z12, Z11, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z12
@@ -9201,7 +9250,7 @@ plain_11_narrow:
 	// the next rows are 11 further
 	IMUL3Q $+11, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+11, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9221,7 +9270,7 @@ tile10_narrow:
 	VXORPS Z9, Z9, Z9
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -9283,7 +9332,7 @@ k1_10_narrow:
 
 kend_10_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -9305,10 +9354,10 @@ kend_10_narrow:
 
 scaled_10_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R9
+	MOVL         beta+128(FP), R9
 	ADDL         R9, R9
 	JZ           plain_10_narrow
-	VBROADCASTSS beta+120(FP), Z10
+	VBROADCASTSS beta+128(FP), Z10
 	VMOVUPS.Z    (DX), K1, Z11
 	VFMADD231PS  Z11, Z10, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z11
@@ -9345,7 +9394,7 @@ plain_10_narrow:
 	// the next rows are 10 further
 	IMUL3Q $+10, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+10, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9364,7 +9413,7 @@ tile9_narrow:
 	VXORPS Z8, Z8, Z8
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -9420,7 +9469,7 @@ k1_9_narrow:
 
 kend_9_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -9440,10 +9489,10 @@ kend_9_narrow:
 
 scaled_9_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R8
+	MOVL         beta+128(FP), R8
 	ADDL         R8, R8
 	JZ           plain_9_narrow
-	VBROADCASTSS beta+120(FP), Z9
+	VBROADCASTSS beta+128(FP), Z9
 	VMOVUPS.Z    (DX), K1, Z10
 	VFMADD231PS  Z10, Z9, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z10
@@ -9477,7 +9526,7 @@ plain_9_narrow:
 	// the next rows are 9 further
 	IMUL3Q $+9, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+9, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9495,7 +9544,7 @@ tile8_narrow:
 	VXORPS Z7, Z7, Z7
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -9548,7 +9597,7 @@ k1_8_narrow:
 
 kend_8_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -9567,10 +9616,10 @@ kend_8_narrow:
 
 scaled_8_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R8
+	MOVL         beta+128(FP), R8
 	ADDL         R8, R8
 	JZ           plain_8_narrow
-	VBROADCASTSS beta+120(FP), Z8
+	VBROADCASTSS beta+128(FP), Z8
 	VMOVUPS.Z    (DX), K1, Z9
 	VFMADD231PS  Z9, Z8, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z9
@@ -9601,7 +9650,7 @@ plain_8_narrow:
 	// the next rows are 8 further
 	IMUL3Q $+8, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+8, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9618,7 +9667,7 @@ tile7_narrow:
 	VXORPS Z6, Z6, Z6
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -9667,7 +9716,7 @@ k1_7_narrow:
 
 kend_7_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), DI
@@ -9685,10 +9734,10 @@ kend_7_narrow:
 
 scaled_7_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), R8
+	MOVL         beta+128(FP), R8
 	ADDL         R8, R8
 	JZ           plain_7_narrow
-	VBROADCASTSS beta+120(FP), Z7
+	VBROADCASTSS beta+128(FP), Z7
 	VMOVUPS.Z    (DX), K1, Z8
 	VFMADD231PS  Z8, Z7, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z8
@@ -9716,7 +9765,7 @@ plain_7_narrow:
 	// the next rows are 7 further
 	IMUL3Q $+7, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+7, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9732,7 +9781,7 @@ tile6_narrow:
 	VXORPS Z5, Z5, Z5
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -9775,7 +9824,7 @@ k1_6_narrow:
 
 kend_6_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -9791,10 +9840,10 @@ kend_6_narrow:
 
 scaled_6_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_6_narrow
-	VBROADCASTSS beta+120(FP), Z6
+	VBROADCASTSS beta+128(FP), Z6
 	VMOVUPS.Z    (DX), K1, Z7
 	VFMADD231PS  Z7, Z6, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z7
@@ -9819,7 +9868,7 @@ plain_6_narrow:
 	// the next rows are 6 further
 	IMUL3Q $+6, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+6, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9834,7 +9883,7 @@ tile5_narrow:
 	VXORPS Z4, Z4, Z4
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -9874,7 +9923,7 @@ k1_5_narrow:
 
 kend_5_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -9889,10 +9938,10 @@ kend_5_narrow:
 
 scaled_5_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_5_narrow
-	VBROADCASTSS beta+120(FP), Z5
+	VBROADCASTSS beta+128(FP), Z5
 	VMOVUPS.Z    (DX), K1, Z6
 	VFMADD231PS  Z6, Z5, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z6
@@ -9914,7 +9963,7 @@ plain_5_narrow:
 	// the next rows are 5 further
 	IMUL3Q $+5, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+5, DX, DX
 	ADDQ   DX, 16(SP)
@@ -9928,7 +9977,7 @@ tile4_narrow:
 	VXORPS Z3, Z3, Z3
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -9964,7 +10013,7 @@ k1_4_narrow:
 
 kend_4_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	LEAQ         (BX)(BX*2), SI
 	LEAQ         (DX)(SI*1), SI
@@ -9978,10 +10027,10 @@ kend_4_narrow:
 
 scaled_4_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), DI
+	MOVL         beta+128(FP), DI
 	ADDL         DI, DI
 	JZ           plain_4_narrow
-	VBROADCASTSS beta+120(FP), Z4
+	VBROADCASTSS beta+128(FP), Z4
 	VMOVUPS.Z    (DX), K1, Z5
 	VFMADD231PS  Z5, Z4, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z5
@@ -10000,7 +10049,7 @@ plain_4_narrow:
 	// the next rows are 4 further
 	IMUL3Q $+4, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+4, DX, DX
 	ADDQ   DX, 16(SP)
@@ -10013,7 +10062,7 @@ tile3_narrow:
 	VXORPS Z2, Z2, Z2
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -10042,7 +10091,7 @@ k1_3_narrow:
 
 kend_3_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_3_narrow
@@ -10053,10 +10102,10 @@ kend_3_narrow:
 
 scaled_3_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_3_narrow
-	VBROADCASTSS beta+120(FP), Z3
+	VBROADCASTSS beta+128(FP), Z3
 	VMOVUPS.Z    (DX), K1, Z4
 	VFMADD231PS  Z4, Z3, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z4
@@ -10072,7 +10121,7 @@ plain_3_narrow:
 	// the next rows are 3 further
 	IMUL3Q $+3, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+3, DX, DX
 	ADDQ   DX, 16(SP)
@@ -10084,7 +10133,7 @@ tile2_narrow:
 	VXORPS Z1, Z1, Z1
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -10110,7 +10159,7 @@ k1_2_narrow:
 
 kend_2_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_2_narrow
@@ -10120,10 +10169,10 @@ kend_2_narrow:
 
 scaled_2_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), SI
+	MOVL         beta+128(FP), SI
 	ADDL         SI, SI
 	JZ           plain_2_narrow
-	VBROADCASTSS beta+120(FP), Z2
+	VBROADCASTSS beta+128(FP), Z2
 	VMOVUPS.Z    (DX), K1, Z3
 	VFMADD231PS  Z3, Z2, Z0
 	VMOVUPS.Z    (DX)(BX*1), K1, Z3
@@ -10136,7 +10185,7 @@ plain_2_narrow:
 	// the next rows are 2 further
 	IMUL3Q $+2, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+2, DX, DX
 	ADDQ   DX, 16(SP)
@@ -10147,7 +10196,7 @@ tile1_narrow:
 	VXORPS Z0, Z0, Z0
 
 	// C is needed when k is through; in the first level its rows could push out A's
-	MOVQ       ldc+152(FP), BX
+	MOVQ       ldc+160(FP), BX
 	SHLQ       $0x02, BX
 	MOVQ       16(SP), DX
 	PREFETCHT1 63(DX)
@@ -10169,7 +10218,7 @@ k1_1_narrow:
 
 kend_1_narrow:
 	MOVQ         16(SP), DX
-	MOVQ         ldc+152(FP), BX
+	MOVQ         ldc+160(FP), BX
 	SHLQ         $0x02, BX
 	CMPL         alpha+24(FP), $0x3f800000
 	JEQ          scaled_1_narrow
@@ -10178,10 +10227,10 @@ kend_1_narrow:
 
 scaled_1_narrow:
 	// beta = 0 must not read C
-	MOVL         beta+120(FP), BX
+	MOVL         beta+128(FP), BX
 	ADDL         BX, BX
 	JZ           plain_1_narrow
-	VBROADCASTSS beta+120(FP), Z1
+	VBROADCASTSS beta+128(FP), Z1
 	VMOVUPS.Z    (DX), K1, Z2
 	VFMADD231PS  Z2, Z1, Z0
 
@@ -10191,7 +10240,7 @@ plain_1_narrow:
 	// the next rows are 1 further
 	IMUL3Q $+1, AX, DX
 	ADDQ   DX, 8(SP)
-	MOVQ   ldc+152(FP), DX
+	MOVQ   ldc+160(FP), DX
 	SHLQ   $0x02, DX
 	IMUL3Q $+1, DX, DX
 	ADDQ   DX, 16(SP)

@@ -5,7 +5,7 @@ import "github.com/avoformer/avoformer/internal/half"
 // gemmPanelGeneric is the micro-kernel in pure Go; the contract is that of
 // gemmPanelAVX2. Four rows by two columns are eight sums, which the compiler
 // keeps in registers.
-func gemmPanelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, _, _, _ int, beta float32, c []float32, ldc int) {
+func gemmPanelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, _, _, _, _ int, beta float32, c []float32, ldc int) {
 	put := func(i, j int, s float32) {
 		p := &c[i*ldc+j]
 		if beta == 0 {
@@ -72,7 +72,7 @@ func gemmPanelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []floa
 
 func gemmPackGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	copyRowsGeneric(dst, b, k, n, n, ldb)
-	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, 0, 0, 0, beta, c, ldc)
+	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, 0, 0, 0, 0, beta, c, ldc)
 }
 
 // gemmDotGeneric has four sums at a time, for two rows of A and two of B.

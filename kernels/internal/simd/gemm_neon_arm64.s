@@ -4,17 +4,17 @@
 
 #include "textflag.h"
 
-// func gemmPanelNEON(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, next int, pace int, turn int, beta float32, c []float32, ldc int)
-TEXT ·gemmPanelNEON(SB), NOSPLIT, $0-160
+// func gemmPanelNEON(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, next int, pace int, turn int, steps int, beta float32, c []float32, ldc int)
+TEXT ·gemmPanelNEON(SB), NOSPLIT, $0-168
 	MOVD  b_base+64(FP), R13
-	MOVD  c_base+128(FP), R14
+	MOVD  c_base+136(FP), R14
 	MOVD  lda+56(FP), R5
 	LSL   $2, R5, R5
 	MOVD  ldb+88(FP), R6
 	LSL   $2, R6, R6
-	MOVD  ldc+152(FP), R7
+	MOVD  ldc+160(FP), R7
 	LSL   $2, R7, R7
-	FMOVS beta+120(FP), F0
+	FMOVS beta+128(FP), F0
 	FMOVS F0, R8
 	LSL   $33, R8, R8
 	MOVD  n+8(FP), R9
@@ -270,7 +270,7 @@ sum3x32:
 	// beta = 0 must not read C
 	CBZ   R8, store3x32
 	MOVD  R12, R0
-	FMOVS beta+120(FP), F26
+	FMOVS beta+128(FP), F26
 	VDUP  V26.S[0], V26.S4
 	FLDPQ (R0), (F0, F1)
 	VFMLA V0.S4, V26.S4, V7.S4
@@ -500,7 +500,7 @@ sum2x32:
 	// beta = 0 must not read C
 	CBZ   R8, store2x32
 	MOVD  R12, R0
-	FMOVS beta+120(FP), F18
+	FMOVS beta+128(FP), F18
 	VDUP  V18.S[0], V18.S4
 	FLDPQ (R0), (F0, F1)
 	VFMLA V0.S4, V18.S4, V3.S4
@@ -652,7 +652,7 @@ sum1x32:
 	// beta = 0 must not read C
 	CBZ   R8, store1x32
 	MOVD  R12, R0
-	FMOVS beta+120(FP), F0
+	FMOVS beta+128(FP), F0
 	VDUP  V0.S[0], V0.S4
 	FLDPQ (R0), (F1, F10)
 	VFMLA V1.S4, V0.S4, V3.S4
@@ -943,7 +943,7 @@ sum6x16:
 	// beta = 0 must not read C
 	CBZ   R8, store6x16
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F26
+	FMOVS beta+128(FP), F26
 	VDUP  V26.S[0], V26.S4
 	FLDPQ (R0), (F0, F1)
 	VFMLA V0.S4, V26.S4, V7.S4
@@ -1209,7 +1209,7 @@ sum5x16:
 	// beta = 0 must not read C
 	CBZ   R8, store5x16
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F22
+	FMOVS beta+128(FP), F22
 	VDUP  V22.S[0], V22.S4
 	FLDPQ (R0), (F0, F1)
 	VFMLA V0.S4, V22.S4, V11.S4
@@ -1433,7 +1433,7 @@ sum4x16:
 	// beta = 0 must not read C
 	CBZ   R8, store4x16
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F18
+	FMOVS beta+128(FP), F18
 	VDUP  V18.S[0], V18.S4
 	FLDPQ (R0), (F0, F1)
 	VFMLA V0.S4, V18.S4, V4.S4
@@ -1615,7 +1615,7 @@ sum3x16:
 	// beta = 0 must not read C
 	CBZ   R8, store3x16
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F0
+	FMOVS beta+128(FP), F0
 	VDUP  V0.S[0], V0.S4
 	FLDPQ (R0), (F1, F2)
 	VFMLA V1.S4, V0.S4, V14.S4
@@ -1755,7 +1755,7 @@ sum2x16:
 	// beta = 0 must not read C
 	CBZ   R8, store2x16
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F0
+	FMOVS beta+128(FP), F0
 	VDUP  V0.S[0], V0.S4
 	FLDPQ (R0), (F1, F2)
 	VFMLA V1.S4, V0.S4, V10.S4
@@ -1853,7 +1853,7 @@ sum1x16:
 	// beta = 0 must not read C
 	CBZ   R8, store1x16
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F4
+	FMOVS beta+128(FP), F4
 	VDUP  V4.S[0], V4.S4
 	FLDPQ (R0), (F5, F6)
 	VFMLA V5.S4, V4.S4, V0.S4
@@ -2047,7 +2047,7 @@ sum6x8:
 	// beta = 0 must not read C
 	CBZ   R8, store6x8
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F0
+	FMOVS beta+128(FP), F0
 	VDUP  V0.S[0], V0.S4
 	FLDPQ (R0), (F1, F2)
 	ADD   R7, R0, R0
@@ -2214,7 +2214,7 @@ sum5x8:
 	// beta = 0 must not read C
 	CBZ   R8, store5x8
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F0
+	FMOVS beta+128(FP), F0
 	VDUP  V0.S[0], V0.S4
 	FLDPQ (R0), (F1, F2)
 	ADD   R7, R0, R0
@@ -2357,7 +2357,7 @@ sum4x8:
 	// beta = 0 must not read C
 	CBZ   R8, store4x8
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F0
+	FMOVS beta+128(FP), F0
 	VDUP  V0.S[0], V0.S4
 	FLDPQ (R0), (F1, F2)
 	ADD   R7, R0, R0
@@ -2476,7 +2476,7 @@ sum3x8:
 	// beta = 0 must not read C
 	CBZ   R8, store3x8
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F6
+	FMOVS beta+128(FP), F6
 	VDUP  V6.S[0], V6.S4
 	FLDPQ (R0), (F7, F8)
 	ADD   R7, R0, R0
@@ -2571,7 +2571,7 @@ sum2x8:
 	// beta = 0 must not read C
 	CBZ   R8, store2x8
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F4
+	FMOVS beta+128(FP), F4
 	VDUP  V4.S[0], V4.S4
 	FLDPQ (R0), (F5, F6)
 	ADD   R7, R0, R0
@@ -2642,7 +2642,7 @@ sum1x8:
 	// beta = 0 must not read C
 	CBZ   R8, store1x8
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F2
+	FMOVS beta+128(FP), F2
 	VDUP  V2.S[0], V2.S4
 	FLDPQ (R0), (F3, F4)
 	ADD   R7, R0, R0
@@ -2790,7 +2790,7 @@ sum6x4:
 	// beta = 0 must not read C
 	CBZ   R8, store6x4
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F6
+	FMOVS beta+128(FP), F6
 	VDUP  V6.S[0], V6.S4
 	FMOVQ (R0), F7
 	ADD   R7, R0, R0
@@ -2916,7 +2916,7 @@ sum5x4:
 	// beta = 0 must not read C
 	CBZ   R8, store5x4
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F5
+	FMOVS beta+128(FP), F5
 	VDUP  V5.S[0], V5.S4
 	FMOVQ (R0), F6
 	ADD   R7, R0, R0
@@ -3026,7 +3026,7 @@ sum4x4:
 	// beta = 0 must not read C
 	CBZ   R8, store4x4
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F4
+	FMOVS beta+128(FP), F4
 	VDUP  V4.S[0], V4.S4
 	FMOVQ (R0), F5
 	ADD   R7, R0, R0
@@ -3120,7 +3120,7 @@ sum3x4:
 	// beta = 0 must not read C
 	CBZ   R8, store3x4
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F3
+	FMOVS beta+128(FP), F3
 	VDUP  V3.S[0], V3.S4
 	FMOVQ (R0), F4
 	ADD   R7, R0, R0
@@ -3198,7 +3198,7 @@ sum2x4:
 	// beta = 0 must not read C
 	CBZ   R8, store2x4
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F2
+	FMOVS beta+128(FP), F2
 	VDUP  V2.S[0], V2.S4
 	FMOVQ (R0), F3
 	ADD   R7, R0, R0
@@ -3260,7 +3260,7 @@ sum1x4:
 	// beta = 0 must not read C
 	CBZ   R8, store1x4
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F1
+	FMOVS beta+128(FP), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVQ (R0), F2
 	ADD   R7, R0, R0
@@ -3407,7 +3407,7 @@ sum6x2:
 	// beta = 0 must not read C
 	CBZ   R8, store6x2
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F6
+	FMOVS beta+128(FP), F6
 	VDUP  V6.S[0], V6.S4
 	FMOVD (R0), F7
 	ADD   R7, R0, R0
@@ -3533,7 +3533,7 @@ sum5x2:
 	// beta = 0 must not read C
 	CBZ   R8, store5x2
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F5
+	FMOVS beta+128(FP), F5
 	VDUP  V5.S[0], V5.S4
 	FMOVD (R0), F6
 	ADD   R7, R0, R0
@@ -3643,7 +3643,7 @@ sum4x2:
 	// beta = 0 must not read C
 	CBZ   R8, store4x2
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F4
+	FMOVS beta+128(FP), F4
 	VDUP  V4.S[0], V4.S4
 	FMOVD (R0), F5
 	ADD   R7, R0, R0
@@ -3737,7 +3737,7 @@ sum3x2:
 	// beta = 0 must not read C
 	CBZ   R8, store3x2
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F3
+	FMOVS beta+128(FP), F3
 	VDUP  V3.S[0], V3.S4
 	FMOVD (R0), F4
 	ADD   R7, R0, R0
@@ -3815,7 +3815,7 @@ sum2x2:
 	// beta = 0 must not read C
 	CBZ   R8, store2x2
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F2
+	FMOVS beta+128(FP), F2
 	VDUP  V2.S[0], V2.S4
 	FMOVD (R0), F3
 	ADD   R7, R0, R0
@@ -3877,7 +3877,7 @@ sum1x2:
 	// beta = 0 must not read C
 	CBZ   R8, store1x2
 	MOVD  R20, R0
-	FMOVS beta+120(FP), F1
+	FMOVS beta+128(FP), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVD (R0), F2
 	ADD   R7, R0, R0
@@ -4023,7 +4023,7 @@ sum6x1:
 	// beta = 0 must not read C
 	CBZ   R8, store6x1
 	MOVD  R14, R0
-	FMOVS beta+120(FP), F6
+	FMOVS beta+128(FP), F6
 	VDUP  V6.S[0], V6.S4
 	FMOVS (R0), F7
 	ADD   R7, R0, R0
@@ -4149,7 +4149,7 @@ sum5x1:
 	// beta = 0 must not read C
 	CBZ   R8, store5x1
 	MOVD  R14, R0
-	FMOVS beta+120(FP), F5
+	FMOVS beta+128(FP), F5
 	VDUP  V5.S[0], V5.S4
 	FMOVS (R0), F6
 	ADD   R7, R0, R0
@@ -4259,7 +4259,7 @@ sum4x1:
 	// beta = 0 must not read C
 	CBZ   R8, store4x1
 	MOVD  R14, R0
-	FMOVS beta+120(FP), F4
+	FMOVS beta+128(FP), F4
 	VDUP  V4.S[0], V4.S4
 	FMOVS (R0), F5
 	ADD   R7, R0, R0
@@ -4353,7 +4353,7 @@ sum3x1:
 	// beta = 0 must not read C
 	CBZ   R8, store3x1
 	MOVD  R14, R0
-	FMOVS beta+120(FP), F3
+	FMOVS beta+128(FP), F3
 	VDUP  V3.S[0], V3.S4
 	FMOVS (R0), F4
 	ADD   R7, R0, R0
@@ -4431,7 +4431,7 @@ sum2x1:
 	// beta = 0 must not read C
 	CBZ   R8, store2x1
 	MOVD  R14, R0
-	FMOVS beta+120(FP), F2
+	FMOVS beta+128(FP), F2
 	VDUP  V2.S[0], V2.S4
 	FMOVS (R0), F3
 	ADD   R7, R0, R0
@@ -4493,7 +4493,7 @@ sum1x1:
 	// beta = 0 must not read C
 	CBZ   R8, store1x1
 	MOVD  R14, R0
-	FMOVS beta+120(FP), F1
+	FMOVS beta+128(FP), F1
 	VDUP  V1.S[0], V1.S4
 	FMOVS (R0), F2
 	ADD   R7, R0, R0

@@ -13,6 +13,7 @@ var records = [numKernels]record{
 		{name: "next", hint: true, least: 0, values: func(s shape) []int { return []int{0, s["k"] * s["nr"], -s["nr"]} }},
 		{name: "pace", hint: true, least: 0, values: func(s shape) []int { return []int{0, 4 * s["nr"], 3} }},
 		{name: "turn", hint: true, least: 0, values: func(s shape) []int { return []int{0, -64, 3} }},
+		{name: "steps", hint: true, least: 0, values: func(s shape) []int { return []int{0, 4, s["nr"]} }},
 	}, params: []param{
 		{name: "m"},
 		{name: "n"},
@@ -25,6 +26,7 @@ var records = [numKernels]record{
 		{name: "next"},
 		{name: "pace"},
 		{name: "turn"},
+		{name: "steps"},
 		{name: "beta", values: []float32{0, 1, -0.5}},
 		{name: "c", operand: &operand{rows: func(s shape) int { return s["m"] }, cols: func(s shape) int { return s["n"] }, stride: "ldc", beta: "beta", read: true, write: true}},
 		{name: "ldc"},

@@ -16,10 +16,10 @@ package simd
 //		}
 //	}
 //
-// next, pace and turn are hints, heeded on x86 alone. If next is not 0, what is used next begins next
-// elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two
-// vectors for each step of k, which lie pace bytes apart; after NR of them, turn bytes are added. Where
-// pace is 0 it is rows ldb apart, and the last tile fetches them.
+// next, pace, turn and steps are hints, heeded on x86 alone. If next is not 0, what is used next begins
+// next elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two
+// vectors for each step of k, which lie pace bytes apart; after steps of them, a power of two, at least 4, turn bytes
+// are added. Where pace and turn are 0 it is rows ldb apart, and the last tile fetches them.
 //
 //	a m x k, rows lda apart
 //	b k x n, rows ldb apart
@@ -28,7 +28,7 @@ package simd
 // n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func gemmPanelNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn int, beta float32, c []float32, ldc int)
+func gemmPanelNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn, steps int, beta float32, c []float32, ldc int)
 
 // gemmPackNEON is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:
 //
