@@ -1,6 +1,6 @@
 // Package kernels holds the float32 kernels that transformers spend their time
 // in, for one CPU: matrix products, softmax, normalisation, activations and
-// attention.
+// attention. Weights may be packed in fewer bits (see [Format]).
 //
 // # Conventions
 //

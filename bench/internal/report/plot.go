@@ -35,6 +35,19 @@ var glyphs = []draw.GlyphDrawer{
 	draw.CircleGlyph{}, draw.SquareGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{},
 }
 
+// scatter adds points in the i-th style.
+func scatter(p *plot.Plot, i int, points plotter.XYs, label string) error {
+	s, err := plotter.NewScatter(points)
+	if err != nil {
+		return err
+	}
+	s.Color, s.Shape = style(i)
+	s.Radius = vg.Points(3)
+	p.Add(s)
+	p.Legend.Add(label, s)
+	return nil
+}
+
 func style(i int) (color.Color, draw.GlyphDrawer) {
 	return palette[i%len(palette)], glyphs[(i+i/len(palette))%len(glyphs)]
 }
@@ -159,14 +172,9 @@ func (r *Run) ratioPlot() (*plot.Plot, vg.Length, vg.Length, error) {
 		if len(xy) == 0 {
 			continue
 		}
-		s, err := plotter.NewScatter(xy)
-		if err != nil {
+		if err := scatter(p, i, xy, plural(t)); err != nil {
 			return nil, 0, 0, err
 		}
-		s.Color, s.Shape = style(i)
-		s.Radius = vg.Points(3)
-		p.Add(s)
-		p.Legend.Add(plural(t), s)
 	}
 	one, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.7}, {X: 1, Y: float64(len(names)) - 0.3}})
 	if err != nil {
@@ -240,14 +248,9 @@ func (r *Run) roofline() (*plot.Plot, vg.Length, vg.Length, error) {
 		p.Legend.Add(fmt.Sprintf("copy, %s: %.0f GB/s", l.Name, bw), line)
 	}
 	for i, op := range ops {
-		s, err := plotter.NewScatter(points[op])
-		if err != nil {
+		if err := scatter(p, i, points[op], string(op)); err != nil {
 			return nil, 0, 0, err
 		}
-		s.Color, s.Shape = style(i)
-		s.Radius = vg.Points(3)
-		p.Add(s)
-		p.Legend.Add(string(op), s)
 	}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = xmin, xmax, ymin, 1.5*top
 	return p, 23 * vg.Centimeter, 15 * vg.Centimeter, nil
