@@ -6,6 +6,8 @@ package kernels
 import (
 	"fmt"
 	"strings"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 // Transpose says whether a matrix enters a product as stored or transposed.
@@ -55,6 +57,17 @@ func (t Threads) Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []
 	if k == 0 || alpha == 0 {
 		scaleMatrix(c, m, n, ldc, beta)
 		return
+	}
+	if n*k <= directElements && beta == 0 && !bool(transA) {
+		switch {
+		case bool(transB) && m <= dotRowsMin:
+			simd.GemmDot(Active(), m, n, k, alpha, a, lda, b, ldb, c, ldc)
+			return
+		case !bool(transB) && m == 1 && alpha == 1:
+			clear(c[:n])
+			simd.GemvRows(Active(), c[:n], a[:k], b, ldb, 0)
+			return
+		}
 	}
 	var g gemmCall
 	g.isa, g.batch = Active(), 1

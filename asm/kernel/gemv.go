@@ -63,12 +63,69 @@ func gemvPanels(nr, size int, load func(m vec.Machine, p vec.Ptr, off int) vec.V
 	})
 }
 
-// GemvRows adds a combination of the rows of B to C. Six rows go together, so
-// that C is read and written once for six; more than eight would crowd each
-// other out of the first-level cache where they lie a multiple of 4 KiB apart.
+// GemvRows adds a combination of the rows of B to C: all together, if C fits into
+// four vectors and a tail. Otherwise six rows go together, so that C is read and
+// written once for six; more than eight would crowd each other out of the
+// first-level cache where they lie a multiple of 4 KiB apart.
 func GemvRows(m vec.Machine) {
-	a, b, k := m.SlicePtr("a"), m.SlicePtr("b"), m.SliceLen("a")
 	t := m.Tail(m.SliceLen("c"))
+	const vectors = 4
+	m.IfLE(m.SliceLen("c"), (vectors+1)*m.Width()-1, func() { gemvNarrow(m, t, vectors) }, func() { gemvWide(m, t) })
+}
+
+// gemvNarrow is GemvRows for at most some vectors and a tail of columns, which stay in registers.
+func gemvNarrow(m vec.Machine, t vec.Tail, vectors int) {
+	if vectors > 0 {
+		m.IfLE(m.SliceLen("c"), vectors*m.Width()-1, func() { gemvNarrow(m, t, vectors-1) }, func() { gemvColumns(m, t, vectors) })
+		return
+	}
+	gemvColumns(m, t, 0)
+}
+
+// gemvColumns is gemvNarrow for just these vectors and perhaps a tail.
+func gemvColumns(m vec.Machine, t vec.Tail, vectors int) {
+	columns := func(tail bool) {
+		a, b, c, k := m.SlicePtr("a"), m.SlicePtr("b"), m.SlicePtr("c"), m.SliceLen("a")
+		ldb := m.IntParam("ldb")
+		// row is the vectors of a row at p.
+		row := func(p vec.Ptr) (vs []vec.V) {
+			for i := range vectors {
+				vs = append(vs, m.Load(p, 4*i*m.Width()))
+			}
+			if tail {
+				end := m.CopyPtr(p)
+				m.Bump(end, 4*vectors*m.Width())
+				vs = append(vs, m.LoadTail(end, t, 0))
+			}
+			return vs
+		}
+		acc := row(c)
+		m.Loop(k, 1, func() {
+			x := m.LoadScalar(a, 0)
+			for i, v := range row(b) {
+				m.FMATo(acc[i], x, v)
+			}
+			m.Bump(a, 4)
+			m.BumpBy(b, ldb)
+		})
+		for i := range vectors {
+			m.Store(c, 4*i*m.Width(), acc[i])
+		}
+		if tail {
+			m.Bump(c, 4*vectors*m.Width())
+			m.StoreTail(c, t, acc[vectors])
+		}
+	}
+	m.IfLE(t.Count, 0, func() {
+		if vectors > 0 {
+			columns(false)
+		}
+	}, func() { columns(true) })
+}
+
+// gemvWide is GemvRows for any number of columns.
+func gemvWide(m vec.Machine, t vec.Tail) {
+	a, b, k := m.SlicePtr("a"), m.SlicePtr("b"), m.SliceLen("a")
 	for _, rows := range []int{6, 3, 1} {
 		m.Loop(k, rows, func() {
 			var e []vec.V

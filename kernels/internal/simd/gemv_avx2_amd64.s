@@ -298,53 +298,400 @@ end2:
 // func gemvRowsAVX2(c []float32, a []float32, b []float32, ldb int, ahead int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·gemvRowsAVX2(SB), NOSPLIT, $0-88
+	MOVQ    c_len+8(FP), AX
+	ANDQ    $+7, AX
+	LEAQ    lanes8<>+0(SB), CX
+	MOVQ    $0x00000008, DX
+	SUBQ    AX, DX
+	LEAQ    (CX)(DX*4), CX
+	VMOVUPS (CX), Y0
+	MOVQ    c_len+8(FP), CX
+	CMPQ    CX, $+39
+	JGT     else1
+	MOVQ    c_len+8(FP), CX
+	CMPQ    CX, $+31
+	JGT     else3
+	MOVQ    c_len+8(FP), CX
+	CMPQ    CX, $+23
+	JGT     else5
+	MOVQ    c_len+8(FP), CX
+	CMPQ    CX, $+15
+	JGT     else7
+	MOVQ    c_len+8(FP), CX
+	CMPQ    CX, $+7
+	JGT     else9
+	CMPQ    AX, $+0
+	JGT     else11
+	JMP     end12
+
+else11:
+	MOVQ       a_base+24(FP), AX
+	MOVQ       b_base+48(FP), CX
+	MOVQ       c_base+0(FP), DX
+	MOVQ       a_len+32(FP), BX
+	MOVQ       ldb+72(FP), SI
+	MOVQ       DX, DI
+	ADDQ       $+0, DI
+	VMASKMOVPS (DI), Y0, Y1
+	CMPQ       BX, $+1
+	JLT        end14
+
+loop13:
+	VBROADCASTSS (AX), Y2
+	MOVQ         CX, DI
+	ADDQ         $+0, DI
+	VMASKMOVPS   (DI), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop13
+
+end14:
+	ADDQ       $+0, DX
+	VMASKMOVPS Y1, Y0, (DX)
+
+end12:
+	JMP end10
+
+else9:
+	CMPQ    AX, $+0
+	JGT     else15
 	MOVQ    a_base+24(FP), AX
 	MOVQ    b_base+48(FP), CX
-	MOVQ    a_len+32(FP), DX
-	MOVQ    c_len+8(FP), BX
-	ANDQ    $+7, BX
-	LEAQ    lanes8<>+0(SB), SI
-	MOVQ    $0x00000008, DI
-	SUBQ    BX, DI
-	LEAQ    (SI)(DI*4), SI
-	VMOVUPS (SI), Y0
-	CMPQ    DX, $+6
-	JLT     end2
+	MOVQ    c_base+0(FP), DX
+	MOVQ    a_len+32(FP), BX
+	MOVQ    ldb+72(FP), SI
+	VMOVUPS (DX), Y0
+	CMPQ    BX, $+1
+	JLT     end18
 
-loop1:
+loop17:
+	VBROADCASTSS (AX), Y1
+	VMOVUPS      (CX), Y2
+	VFMADD231PS  Y2, Y1, Y0
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop17
+
+end18:
+	VMOVUPS Y0, (DX)
+	JMP     end16
+
+else15:
+	MOVQ       a_base+24(FP), AX
+	MOVQ       b_base+48(FP), CX
+	MOVQ       c_base+0(FP), DX
+	MOVQ       a_len+32(FP), BX
+	MOVQ       ldb+72(FP), SI
+	VMOVUPS    (DX), Y1
+	MOVQ       DX, DI
+	ADDQ       $+32, DI
+	VMASKMOVPS (DI), Y0, Y2
+	CMPQ       BX, $+1
+	JLT        end20
+
+loop19:
+	VBROADCASTSS (AX), Y3
+	VMOVUPS      (CX), Y4
+	MOVQ         CX, DI
+	ADDQ         $+32, DI
+	VMASKMOVPS   (DI), Y0, Y5
+	VFMADD231PS  Y4, Y3, Y1
+	VFMADD231PS  Y5, Y3, Y2
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop19
+
+end20:
+	VMOVUPS    Y1, (DX)
+	ADDQ       $+32, DX
+	VMASKMOVPS Y2, Y0, (DX)
+
+end16:
+end10:
+	JMP end8
+
+else7:
+	CMPQ    AX, $+0
+	JGT     else21
+	MOVQ    a_base+24(FP), AX
+	MOVQ    b_base+48(FP), CX
+	MOVQ    c_base+0(FP), DX
+	MOVQ    a_len+32(FP), BX
+	MOVQ    ldb+72(FP), SI
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	CMPQ    BX, $+1
+	JLT     end24
+
+loop23:
+	VBROADCASTSS (AX), Y2
+	VMOVUPS      (CX), Y3
+	VMOVUPS      32(CX), Y4
+	VFMADD231PS  Y3, Y2, Y0
+	VFMADD231PS  Y4, Y2, Y1
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop23
+
+end24:
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, 32(DX)
+	JMP     end22
+
+else21:
+	MOVQ       a_base+24(FP), AX
+	MOVQ       b_base+48(FP), CX
+	MOVQ       c_base+0(FP), DX
+	MOVQ       a_len+32(FP), BX
+	MOVQ       ldb+72(FP), SI
+	VMOVUPS    (DX), Y1
+	VMOVUPS    32(DX), Y2
+	MOVQ       DX, DI
+	ADDQ       $+64, DI
+	VMASKMOVPS (DI), Y0, Y3
+	CMPQ       BX, $+1
+	JLT        end26
+
+loop25:
+	VBROADCASTSS (AX), Y4
+	VMOVUPS      (CX), Y5
+	VMOVUPS      32(CX), Y6
+	MOVQ         CX, DI
+	ADDQ         $+64, DI
+	VMASKMOVPS   (DI), Y0, Y7
+	VFMADD231PS  Y5, Y4, Y1
+	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y7, Y4, Y3
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop25
+
+end26:
+	VMOVUPS    Y1, (DX)
+	VMOVUPS    Y2, 32(DX)
+	ADDQ       $+64, DX
+	VMASKMOVPS Y3, Y0, (DX)
+
+end22:
+end8:
+	JMP end6
+
+else5:
+	CMPQ    AX, $+0
+	JGT     else27
+	MOVQ    a_base+24(FP), AX
+	MOVQ    b_base+48(FP), CX
+	MOVQ    c_base+0(FP), DX
+	MOVQ    a_len+32(FP), BX
+	MOVQ    ldb+72(FP), SI
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS 64(DX), Y2
+	CMPQ    BX, $+1
+	JLT     end30
+
+loop29:
+	VBROADCASTSS (AX), Y3
+	VMOVUPS      (CX), Y4
+	VMOVUPS      32(CX), Y5
+	VMOVUPS      64(CX), Y6
+	VFMADD231PS  Y4, Y3, Y0
+	VFMADD231PS  Y5, Y3, Y1
+	VFMADD231PS  Y6, Y3, Y2
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop29
+
+end30:
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, 32(DX)
+	VMOVUPS Y2, 64(DX)
+	JMP     end28
+
+else27:
+	MOVQ       a_base+24(FP), AX
+	MOVQ       b_base+48(FP), CX
+	MOVQ       c_base+0(FP), DX
+	MOVQ       a_len+32(FP), BX
+	MOVQ       ldb+72(FP), SI
+	VMOVUPS    (DX), Y1
+	VMOVUPS    32(DX), Y2
+	VMOVUPS    64(DX), Y3
+	MOVQ       DX, DI
+	ADDQ       $+96, DI
+	VMASKMOVPS (DI), Y0, Y4
+	CMPQ       BX, $+1
+	JLT        end32
+
+loop31:
+	VBROADCASTSS (AX), Y5
+	VMOVUPS      (CX), Y6
+	VMOVUPS      32(CX), Y7
+	VMOVUPS      64(CX), Y8
+	MOVQ         CX, DI
+	ADDQ         $+96, DI
+	VMASKMOVPS   (DI), Y0, Y9
+	VFMADD231PS  Y6, Y5, Y1
+	VFMADD231PS  Y7, Y5, Y2
+	VFMADD231PS  Y8, Y5, Y3
+	VFMADD231PS  Y9, Y5, Y4
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop31
+
+end32:
+	VMOVUPS    Y1, (DX)
+	VMOVUPS    Y2, 32(DX)
+	VMOVUPS    Y3, 64(DX)
+	ADDQ       $+96, DX
+	VMASKMOVPS Y4, Y0, (DX)
+
+end28:
+end6:
+	JMP end4
+
+else3:
+	CMPQ    AX, $+0
+	JGT     else33
+	MOVQ    a_base+24(FP), AX
+	MOVQ    b_base+48(FP), CX
+	MOVQ    c_base+0(FP), DX
+	MOVQ    a_len+32(FP), BX
+	MOVQ    ldb+72(FP), SI
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS 64(DX), Y2
+	VMOVUPS 96(DX), Y3
+	CMPQ    BX, $+1
+	JLT     end36
+
+loop35:
+	VBROADCASTSS (AX), Y4
+	VMOVUPS      (CX), Y5
+	VMOVUPS      32(CX), Y6
+	VMOVUPS      64(CX), Y7
+	VMOVUPS      96(CX), Y8
+	VFMADD231PS  Y5, Y4, Y0
+	VFMADD231PS  Y6, Y4, Y1
+	VFMADD231PS  Y7, Y4, Y2
+	VFMADD231PS  Y8, Y4, Y3
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop35
+
+end36:
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, 32(DX)
+	VMOVUPS Y2, 64(DX)
+	VMOVUPS Y3, 96(DX)
+	JMP     end34
+
+else33:
+	MOVQ       a_base+24(FP), AX
+	MOVQ       b_base+48(FP), CX
+	MOVQ       c_base+0(FP), DX
+	MOVQ       a_len+32(FP), BX
+	MOVQ       ldb+72(FP), SI
+	VMOVUPS    (DX), Y1
+	VMOVUPS    32(DX), Y2
+	VMOVUPS    64(DX), Y3
+	VMOVUPS    96(DX), Y4
+	MOVQ       DX, DI
+	ADDQ       $+128, DI
+	VMASKMOVPS (DI), Y0, Y5
+	CMPQ       BX, $+1
+	JLT        end38
+
+loop37:
+	VBROADCASTSS (AX), Y6
+	VMOVUPS      (CX), Y7
+	VMOVUPS      32(CX), Y8
+	VMOVUPS      64(CX), Y9
+	VMOVUPS      96(CX), Y10
+	MOVQ         CX, DI
+	ADDQ         $+128, DI
+	VMASKMOVPS   (DI), Y0, Y11
+	VFMADD231PS  Y7, Y6, Y1
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y9, Y6, Y3
+	VFMADD231PS  Y10, Y6, Y4
+	VFMADD231PS  Y11, Y6, Y5
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop37
+
+end38:
+	VMOVUPS    Y1, (DX)
+	VMOVUPS    Y2, 32(DX)
+	VMOVUPS    Y3, 64(DX)
+	VMOVUPS    Y4, 96(DX)
+	ADDQ       $+128, DX
+	VMASKMOVPS Y5, Y0, (DX)
+
+end34:
+end4:
+	JMP end2
+
+else1:
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ a_len+32(FP), BX
+	CMPQ BX, $+6
+	JLT  end40
+
+loop39:
 	MOVQ         c_base+0(FP), SI
 	MOVQ         ldb+72(FP), DI
-	VBROADCASTSS (AX), Y1
-	MOVQ         CX, R8
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 4(AX), Y2
-	MOVQ         CX, R9
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 8(AX), Y3
-	MOVQ         CX, R10
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 12(AX), Y4
-	MOVQ         CX, R11
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 16(AX), Y5
-	MOVQ         CX, R12
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 20(AX), Y6
-	MOVQ         CX, R13
-	LEAQ         (CX)(DI*4), CX
-	ADDQ         $+24, AX
+	VBROADCASTSS (CX), Y1
+	MOVQ         DX, R8
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 4(CX), Y2
+	MOVQ         DX, R9
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 8(CX), Y3
+	MOVQ         DX, R10
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 12(CX), Y4
+	MOVQ         DX, R11
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 16(CX), Y5
+	MOVQ         DX, R12
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 20(CX), Y6
+	MOVQ         DX, R13
+	LEAQ         (DX)(DI*4), DX
+	ADDQ         $+24, CX
 	MOVQ         ahead+80(FP), DI
 	CMPQ         DI, $+0
-	JGT          else3
+	JGT          else41
 	MOVQ         c_len+8(FP), DI
 	MOVQ         R8, R8
 	MOVQ         R10, R10
 	MOVQ         R12, R12
 	MOVQ         DI, DI
 	CMPQ         DI, $+16
-	JLT          end6
+	JLT          end44
 
-loop5:
+loop43:
 	VMOVUPS     (SI), Y7
 	VMOVUPS     (R8), Y8
 	VFMADD231PS Y8, Y1, Y7
@@ -382,13 +729,13 @@ loop5:
 	ADDQ        $+64, R13
 	SUBQ        $+16, DI
 	CMPQ        DI, $+16
-	JGE         loop5
+	JGE         loop43
 
-end6:
+end44:
 	CMPQ DI, $+8
-	JLT  end8
+	JLT  end46
 
-loop7:
+loop45:
 	VMOVUPS     (SI), Y7
 	VMOVUPS     (R8), Y8
 	VFMADD231PS Y8, Y1, Y7
@@ -412,11 +759,11 @@ loop7:
 	ADDQ        $+32, R13
 	SUBQ        $+8, DI
 	CMPQ        DI, $+8
-	JGE         loop7
+	JGE         loop45
 
-end8:
-	TESTQ       BX, BX
-	JZ          end9
+end46:
+	TESTQ       AX, AX
+	JZ          end47
 	VMASKMOVPS  (SI), Y0, Y7
 	VMASKMOVPS  (R8), Y0, Y8
 	VFMADD231PS Y8, Y1, Y7
@@ -432,19 +779,19 @@ end8:
 	VFMADD231PS Y1, Y6, Y7
 	VMASKMOVPS  Y7, Y0, (SI)
 
-end9:
-	JMP end4
+end47:
+	JMP end42
 
-else3:
+else41:
 	MOVQ c_len+8(FP), R14
 	MOVQ R8, R8
 	MOVQ R10, R10
 	MOVQ R12, R12
 	MOVQ R14, R14
 	CMPQ R14, $+16
-	JLT  end11
+	JLT  end49
 
-loop10:
+loop48:
 	VMOVUPS     (SI), Y7
 	VMOVUPS     (R8), Y8
 	VFMADD231PS Y8, Y1, Y7
@@ -488,13 +835,13 @@ loop10:
 	ADDQ        $+64, R13
 	SUBQ        $+16, R14
 	CMPQ        R14, $+16
-	JGE         loop10
+	JGE         loop48
 
-end11:
+end49:
 	CMPQ R14, $+8
-	JLT  end13
+	JLT  end51
 
-loop12:
+loop50:
 	VMOVUPS     (SI), Y7
 	VMOVUPS     (R8), Y8
 	VFMADD231PS Y8, Y1, Y7
@@ -524,11 +871,11 @@ loop12:
 	ADDQ        $+32, R13
 	SUBQ        $+8, R14
 	CMPQ        R14, $+8
-	JGE         loop12
+	JGE         loop50
 
-end13:
-	TESTQ       BX, BX
-	JZ          end14
+end51:
+	TESTQ       AX, AX
+	JZ          end52
 	VMASKMOVPS  (SI), Y0, Y7
 	VMASKMOVPS  (R8), Y0, Y8
 	VFMADD231PS Y8, Y1, Y7
@@ -544,39 +891,39 @@ end13:
 	VFMADD231PS Y1, Y6, Y7
 	VMASKMOVPS  Y7, Y0, (SI)
 
-end14:
-end4:
-	SUBQ $+6, DX
-	CMPQ DX, $+6
-	JGE  loop1
+end52:
+end42:
+	SUBQ $+6, BX
+	CMPQ BX, $+6
+	JGE  loop39
 
-end2:
-	CMPQ DX, $+3
-	JLT  end16
+end40:
+	CMPQ BX, $+3
+	JLT  end54
 
-loop15:
+loop53:
 	MOVQ         c_base+0(FP), SI
 	MOVQ         ldb+72(FP), DI
-	VBROADCASTSS (AX), Y1
-	MOVQ         CX, R8
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 4(AX), Y2
-	MOVQ         CX, R9
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 8(AX), Y3
-	MOVQ         CX, R10
-	LEAQ         (CX)(DI*4), CX
-	ADDQ         $+12, AX
+	VBROADCASTSS (CX), Y1
+	MOVQ         DX, R8
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 4(CX), Y2
+	MOVQ         DX, R9
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 8(CX), Y3
+	MOVQ         DX, R10
+	LEAQ         (DX)(DI*4), DX
+	ADDQ         $+12, CX
 	MOVQ         ahead+80(FP), DI
 	CMPQ         DI, $+0
-	JGT          else17
+	JGT          else55
 	MOVQ         c_len+8(FP), DI
 	MOVQ         R8, R8
 	MOVQ         R10, R10
 	CMPQ         DI, $+16
-	JLT          end20
+	JLT          end58
 
-loop19:
+loop57:
 	VMOVUPS     (SI), Y4
 	VMOVUPS     (R8), Y5
 	VFMADD231PS Y5, Y1, Y4
@@ -599,13 +946,13 @@ loop19:
 	ADDQ        $+64, R10
 	SUBQ        $+16, DI
 	CMPQ        DI, $+16
-	JGE         loop19
+	JGE         loop57
 
-end20:
+end58:
 	CMPQ DI, $+8
-	JLT  end22
+	JLT  end60
 
-loop21:
+loop59:
 	VMOVUPS     (SI), Y4
 	VMOVUPS     (R8), Y5
 	VFMADD231PS Y5, Y1, Y4
@@ -620,11 +967,11 @@ loop21:
 	ADDQ        $+32, R10
 	SUBQ        $+8, DI
 	CMPQ        DI, $+8
-	JGE         loop21
+	JGE         loop59
 
-end22:
-	TESTQ       BX, BX
-	JZ          end23
+end60:
+	TESTQ       AX, AX
+	JZ          end61
 	VMASKMOVPS  (SI), Y0, Y4
 	VMASKMOVPS  (R8), Y0, Y5
 	VFMADD231PS Y5, Y1, Y4
@@ -634,17 +981,17 @@ end22:
 	VFMADD231PS Y1, Y3, Y4
 	VMASKMOVPS  Y4, Y0, (SI)
 
-end23:
-	JMP end18
+end61:
+	JMP end56
 
-else17:
+else55:
 	MOVQ c_len+8(FP), R11
 	MOVQ R8, R8
 	MOVQ R10, R10
 	CMPQ R11, $+16
-	JLT  end25
+	JLT  end63
 
-loop24:
+loop62:
 	VMOVUPS     (SI), Y4
 	VMOVUPS     (R8), Y5
 	VFMADD231PS Y5, Y1, Y4
@@ -670,13 +1017,13 @@ loop24:
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop24
+	JGE         loop62
 
-end25:
+end63:
 	CMPQ R11, $+8
-	JLT  end27
+	JLT  end65
 
-loop26:
+loop64:
 	VMOVUPS     (SI), Y4
 	VMOVUPS     (R8), Y5
 	VFMADD231PS Y5, Y1, Y4
@@ -694,11 +1041,11 @@ loop26:
 	ADDQ        $+32, R10
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop26
+	JGE         loop64
 
-end27:
-	TESTQ       BX, BX
-	JZ          end28
+end65:
+	TESTQ       AX, AX
+	JZ          end66
 	VMASKMOVPS  (SI), Y0, Y4
 	VMASKMOVPS  (R8), Y0, Y5
 	VFMADD231PS Y5, Y1, Y4
@@ -708,29 +1055,29 @@ end27:
 	VFMADD231PS Y1, Y3, Y4
 	VMASKMOVPS  Y4, Y0, (SI)
 
-end28:
-end18:
-	SUBQ $+3, DX
-	CMPQ DX, $+3
-	JGE  loop15
+end66:
+end56:
+	SUBQ $+3, BX
+	CMPQ BX, $+3
+	JGE  loop53
 
-end16:
-	CMPQ DX, $+1
-	JLT  end30
+end54:
+	CMPQ BX, $+1
+	JLT  end68
 
-loop29:
+loop67:
 	MOVQ         c_base+0(FP), SI
 	MOVQ         ldb+72(FP), DI
-	VBROADCASTSS (AX), Y1
-	MOVQ         CX, R8
-	LEAQ         (CX)(DI*4), CX
-	ADDQ         $+4, AX
+	VBROADCASTSS (CX), Y1
+	MOVQ         DX, R8
+	LEAQ         (DX)(DI*4), DX
+	ADDQ         $+4, CX
 	MOVQ         c_len+8(FP), DI
 	MOVQ         R8, R8
 	CMPQ         DI, $+16
-	JLT          end32
+	JLT          end70
 
-loop31:
+loop69:
 	VMOVUPS     (SI), Y2
 	VMOVUPS     (R8), Y3
 	VFMADD231PS Y3, Y1, Y2
@@ -743,13 +1090,13 @@ loop31:
 	ADDQ        $+64, R8
 	SUBQ        $+16, DI
 	CMPQ        DI, $+16
-	JGE         loop31
+	JGE         loop69
 
-end32:
+end70:
 	CMPQ DI, $+8
-	JLT  end34
+	JLT  end72
 
-loop33:
+loop71:
 	VMOVUPS     (SI), Y2
 	VMOVUPS     (R8), Y3
 	VFMADD231PS Y3, Y1, Y2
@@ -758,22 +1105,23 @@ loop33:
 	ADDQ        $+32, R8
 	SUBQ        $+8, DI
 	CMPQ        DI, $+8
-	JGE         loop33
+	JGE         loop71
 
-end34:
-	TESTQ       BX, BX
-	JZ          end35
+end72:
+	TESTQ       AX, AX
+	JZ          end73
 	VMASKMOVPS  (SI), Y0, Y2
 	VMASKMOVPS  (R8), Y0, Y3
 	VFMADD231PS Y3, Y1, Y2
 	VMASKMOVPS  Y2, Y0, (SI)
 
-end35:
-	SUBQ $+1, DX
-	CMPQ DX, $+1
-	JGE  loop29
+end73:
+	SUBQ $+1, BX
+	CMPQ BX, $+1
+	JGE  loop67
 
-end30:
+end68:
+end2:
 	VZEROUPPER
 	RET
 

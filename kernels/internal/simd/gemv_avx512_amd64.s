@@ -306,51 +306,398 @@ end2:
 // func gemvRowsAVX512(c []float32, a []float32, b []float32, ldb int, ahead int)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·gemvRowsAVX512(SB), NOSPLIT, $0-88
-	MOVQ  a_base+24(FP), AX
-	MOVQ  b_base+48(FP), CX
-	MOVQ  a_len+32(FP), DX
-	MOVQ  c_len+8(FP), BX
-	ANDQ  $+15, BX
-	MOVQ  $-1, SI
-	BZHIQ BX, SI, SI
-	KMOVW SI, K1
-	CMPQ  DX, $+6
-	JLT   end2
+	MOVQ  c_len+8(FP), AX
+	ANDQ  $+15, AX
+	MOVQ  $-1, CX
+	BZHIQ AX, CX, CX
+	KMOVW CX, K1
+	MOVQ  c_len+8(FP), CX
+	CMPQ  CX, $+79
+	JGT   else1
+	MOVQ  c_len+8(FP), CX
+	CMPQ  CX, $+63
+	JGT   else3
+	MOVQ  c_len+8(FP), CX
+	CMPQ  CX, $+47
+	JGT   else5
+	MOVQ  c_len+8(FP), CX
+	CMPQ  CX, $+31
+	JGT   else7
+	MOVQ  c_len+8(FP), CX
+	CMPQ  CX, $+15
+	JGT   else9
+	CMPQ  AX, $+0
+	JGT   else11
+	JMP   end12
 
-loop1:
+else11:
+	MOVQ      a_base+24(FP), AX
+	MOVQ      b_base+48(FP), CX
+	MOVQ      c_base+0(FP), DX
+	MOVQ      a_len+32(FP), BX
+	MOVQ      ldb+72(FP), SI
+	MOVQ      DX, DI
+	ADDQ      $+0, DI
+	VMOVUPS.Z (DI), K1, Z0
+	CMPQ      BX, $+1
+	JLT       end14
+
+loop13:
+	VBROADCASTSS (AX), Z1
+	MOVQ         CX, DI
+	ADDQ         $+0, DI
+	VMOVUPS.Z    (DI), K1, Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop13
+
+end14:
+	ADDQ    $+0, DX
+	VMOVUPS Z0, K1, (DX)
+
+end12:
+	JMP end10
+
+else9:
+	CMPQ    AX, $+0
+	JGT     else15
+	MOVQ    a_base+24(FP), AX
+	MOVQ    b_base+48(FP), CX
+	MOVQ    c_base+0(FP), DX
+	MOVQ    a_len+32(FP), BX
+	MOVQ    ldb+72(FP), SI
+	VMOVUPS (DX), Z0
+	CMPQ    BX, $+1
+	JLT     end18
+
+loop17:
+	VBROADCASTSS (AX), Z1
+	VMOVUPS      (CX), Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop17
+
+end18:
+	VMOVUPS Z0, (DX)
+	JMP     end16
+
+else15:
+	MOVQ      a_base+24(FP), AX
+	MOVQ      b_base+48(FP), CX
+	MOVQ      c_base+0(FP), DX
+	MOVQ      a_len+32(FP), BX
+	MOVQ      ldb+72(FP), SI
+	VMOVUPS   (DX), Z0
+	MOVQ      DX, DI
+	ADDQ      $+64, DI
+	VMOVUPS.Z (DI), K1, Z1
+	CMPQ      BX, $+1
+	JLT       end20
+
+loop19:
+	VBROADCASTSS (AX), Z2
+	VMOVUPS      (CX), Z3
+	MOVQ         CX, DI
+	ADDQ         $+64, DI
+	VMOVUPS.Z    (DI), K1, Z4
+	VFMADD231PS  Z3, Z2, Z0
+	VFMADD231PS  Z4, Z2, Z1
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop19
+
+end20:
+	VMOVUPS Z0, (DX)
+	ADDQ    $+64, DX
+	VMOVUPS Z1, K1, (DX)
+
+end16:
+end10:
+	JMP end8
+
+else7:
+	CMPQ    AX, $+0
+	JGT     else21
+	MOVQ    a_base+24(FP), AX
+	MOVQ    b_base+48(FP), CX
+	MOVQ    c_base+0(FP), DX
+	MOVQ    a_len+32(FP), BX
+	MOVQ    ldb+72(FP), SI
+	VMOVUPS (DX), Z0
+	VMOVUPS 64(DX), Z1
+	CMPQ    BX, $+1
+	JLT     end24
+
+loop23:
+	VBROADCASTSS (AX), Z2
+	VMOVUPS      (CX), Z3
+	VMOVUPS      64(CX), Z4
+	VFMADD231PS  Z3, Z2, Z0
+	VFMADD231PS  Z4, Z2, Z1
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop23
+
+end24:
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, 64(DX)
+	JMP     end22
+
+else21:
+	MOVQ      a_base+24(FP), AX
+	MOVQ      b_base+48(FP), CX
+	MOVQ      c_base+0(FP), DX
+	MOVQ      a_len+32(FP), BX
+	MOVQ      ldb+72(FP), SI
+	VMOVUPS   (DX), Z0
+	VMOVUPS   64(DX), Z1
+	MOVQ      DX, DI
+	ADDQ      $+128, DI
+	VMOVUPS.Z (DI), K1, Z2
+	CMPQ      BX, $+1
+	JLT       end26
+
+loop25:
+	VBROADCASTSS (AX), Z3
+	VMOVUPS      (CX), Z4
+	VMOVUPS      64(CX), Z5
+	MOVQ         CX, DI
+	ADDQ         $+128, DI
+	VMOVUPS.Z    (DI), K1, Z6
+	VFMADD231PS  Z4, Z3, Z0
+	VFMADD231PS  Z5, Z3, Z1
+	VFMADD231PS  Z6, Z3, Z2
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop25
+
+end26:
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, 64(DX)
+	ADDQ    $+128, DX
+	VMOVUPS Z2, K1, (DX)
+
+end22:
+end8:
+	JMP end6
+
+else5:
+	CMPQ    AX, $+0
+	JGT     else27
+	MOVQ    a_base+24(FP), AX
+	MOVQ    b_base+48(FP), CX
+	MOVQ    c_base+0(FP), DX
+	MOVQ    a_len+32(FP), BX
+	MOVQ    ldb+72(FP), SI
+	VMOVUPS (DX), Z0
+	VMOVUPS 64(DX), Z1
+	VMOVUPS 128(DX), Z2
+	CMPQ    BX, $+1
+	JLT     end30
+
+loop29:
+	VBROADCASTSS (AX), Z3
+	VMOVUPS      (CX), Z4
+	VMOVUPS      64(CX), Z5
+	VMOVUPS      128(CX), Z6
+	VFMADD231PS  Z4, Z3, Z0
+	VFMADD231PS  Z5, Z3, Z1
+	VFMADD231PS  Z6, Z3, Z2
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop29
+
+end30:
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, 64(DX)
+	VMOVUPS Z2, 128(DX)
+	JMP     end28
+
+else27:
+	MOVQ      a_base+24(FP), AX
+	MOVQ      b_base+48(FP), CX
+	MOVQ      c_base+0(FP), DX
+	MOVQ      a_len+32(FP), BX
+	MOVQ      ldb+72(FP), SI
+	VMOVUPS   (DX), Z0
+	VMOVUPS   64(DX), Z1
+	VMOVUPS   128(DX), Z2
+	MOVQ      DX, DI
+	ADDQ      $+192, DI
+	VMOVUPS.Z (DI), K1, Z3
+	CMPQ      BX, $+1
+	JLT       end32
+
+loop31:
+	VBROADCASTSS (AX), Z4
+	VMOVUPS      (CX), Z5
+	VMOVUPS      64(CX), Z6
+	VMOVUPS      128(CX), Z7
+	MOVQ         CX, DI
+	ADDQ         $+192, DI
+	VMOVUPS.Z    (DI), K1, Z8
+	VFMADD231PS  Z5, Z4, Z0
+	VFMADD231PS  Z6, Z4, Z1
+	VFMADD231PS  Z7, Z4, Z2
+	VFMADD231PS  Z8, Z4, Z3
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop31
+
+end32:
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, 64(DX)
+	VMOVUPS Z2, 128(DX)
+	ADDQ    $+192, DX
+	VMOVUPS Z3, K1, (DX)
+
+end28:
+end6:
+	JMP end4
+
+else3:
+	CMPQ    AX, $+0
+	JGT     else33
+	MOVQ    a_base+24(FP), AX
+	MOVQ    b_base+48(FP), CX
+	MOVQ    c_base+0(FP), DX
+	MOVQ    a_len+32(FP), BX
+	MOVQ    ldb+72(FP), SI
+	VMOVUPS (DX), Z0
+	VMOVUPS 64(DX), Z1
+	VMOVUPS 128(DX), Z2
+	VMOVUPS 192(DX), Z3
+	CMPQ    BX, $+1
+	JLT     end36
+
+loop35:
+	VBROADCASTSS (AX), Z4
+	VMOVUPS      (CX), Z5
+	VMOVUPS      64(CX), Z6
+	VMOVUPS      128(CX), Z7
+	VMOVUPS      192(CX), Z8
+	VFMADD231PS  Z5, Z4, Z0
+	VFMADD231PS  Z6, Z4, Z1
+	VFMADD231PS  Z7, Z4, Z2
+	VFMADD231PS  Z8, Z4, Z3
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop35
+
+end36:
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, 64(DX)
+	VMOVUPS Z2, 128(DX)
+	VMOVUPS Z3, 192(DX)
+	JMP     end34
+
+else33:
+	MOVQ      a_base+24(FP), AX
+	MOVQ      b_base+48(FP), CX
+	MOVQ      c_base+0(FP), DX
+	MOVQ      a_len+32(FP), BX
+	MOVQ      ldb+72(FP), SI
+	VMOVUPS   (DX), Z0
+	VMOVUPS   64(DX), Z1
+	VMOVUPS   128(DX), Z2
+	VMOVUPS   192(DX), Z3
+	MOVQ      DX, DI
+	ADDQ      $+256, DI
+	VMOVUPS.Z (DI), K1, Z4
+	CMPQ      BX, $+1
+	JLT       end38
+
+loop37:
+	VBROADCASTSS (AX), Z5
+	VMOVUPS      (CX), Z6
+	VMOVUPS      64(CX), Z7
+	VMOVUPS      128(CX), Z8
+	VMOVUPS      192(CX), Z9
+	MOVQ         CX, DI
+	ADDQ         $+256, DI
+	VMOVUPS.Z    (DI), K1, Z10
+	VFMADD231PS  Z6, Z5, Z0
+	VFMADD231PS  Z7, Z5, Z1
+	VFMADD231PS  Z8, Z5, Z2
+	VFMADD231PS  Z9, Z5, Z3
+	VFMADD231PS  Z10, Z5, Z4
+	ADDQ         $+4, AX
+	LEAQ         (CX)(SI*4), CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop37
+
+end38:
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, 64(DX)
+	VMOVUPS Z2, 128(DX)
+	VMOVUPS Z3, 192(DX)
+	ADDQ    $+256, DX
+	VMOVUPS Z4, K1, (DX)
+
+end34:
+end4:
+	JMP end2
+
+else1:
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ a_len+32(FP), BX
+	CMPQ BX, $+6
+	JLT  end40
+
+loop39:
 	MOVQ         c_base+0(FP), SI
 	MOVQ         ldb+72(FP), DI
-	VBROADCASTSS (AX), Z0
-	MOVQ         CX, R8
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 4(AX), Z1
-	MOVQ         CX, R9
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 8(AX), Z2
-	MOVQ         CX, R10
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 12(AX), Z3
-	MOVQ         CX, R11
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 16(AX), Z4
-	MOVQ         CX, R12
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 20(AX), Z5
-	MOVQ         CX, R13
-	LEAQ         (CX)(DI*4), CX
-	ADDQ         $+24, AX
+	VBROADCASTSS (CX), Z0
+	MOVQ         DX, R8
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 4(CX), Z1
+	MOVQ         DX, R9
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 8(CX), Z2
+	MOVQ         DX, R10
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 12(CX), Z3
+	MOVQ         DX, R11
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 16(CX), Z4
+	MOVQ         DX, R12
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 20(CX), Z5
+	MOVQ         DX, R13
+	LEAQ         (DX)(DI*4), DX
+	ADDQ         $+24, CX
 	MOVQ         ahead+80(FP), DI
 	CMPQ         DI, $+0
-	JGT          else3
+	JGT          else41
 	MOVQ         c_len+8(FP), DI
 	MOVQ         R8, R8
 	MOVQ         R10, R10
 	MOVQ         R12, R12
 	MOVQ         DI, DI
 	CMPQ         DI, $+32
-	JLT          end6
+	JLT          end44
 
-loop5:
+loop43:
 	VMOVUPS     (SI), Z6
 	VMOVUPS     (R8), Z7
 	VFMADD231PS Z7, Z0, Z6
@@ -388,13 +735,13 @@ loop5:
 	ADDQ        $+128, R13
 	SUBQ        $+32, DI
 	CMPQ        DI, $+32
-	JGE         loop5
+	JGE         loop43
 
-end6:
+end44:
 	CMPQ DI, $+16
-	JLT  end8
+	JLT  end46
 
-loop7:
+loop45:
 	VMOVUPS     (SI), Z6
 	VMOVUPS     (R8), Z7
 	VFMADD231PS Z7, Z0, Z6
@@ -418,11 +765,11 @@ loop7:
 	ADDQ        $+64, R13
 	SUBQ        $+16, DI
 	CMPQ        DI, $+16
-	JGE         loop7
+	JGE         loop45
 
-end8:
-	TESTQ       BX, BX
-	JZ          end9
+end46:
+	TESTQ       AX, AX
+	JZ          end47
 	VMOVUPS.Z   (SI), K1, Z6
 	VMOVUPS.Z   (R8), K1, Z7
 	VFMADD231PS Z7, Z0, Z6
@@ -438,19 +785,19 @@ end8:
 	VFMADD231PS Z0, Z5, Z6
 	VMOVUPS     Z6, K1, (SI)
 
-end9:
-	JMP end4
+end47:
+	JMP end42
 
-else3:
+else41:
 	MOVQ c_len+8(FP), R14
 	MOVQ R8, R8
 	MOVQ R10, R10
 	MOVQ R12, R12
 	MOVQ R14, R14
 	CMPQ R14, $+32
-	JLT  end11
+	JLT  end49
 
-loop10:
+loop48:
 	VMOVUPS     (SI), Z6
 	VMOVUPS     (R8), Z7
 	VFMADD231PS Z7, Z0, Z6
@@ -500,13 +847,13 @@ loop10:
 	ADDQ        $+128, R13
 	SUBQ        $+32, R14
 	CMPQ        R14, $+32
-	JGE         loop10
+	JGE         loop48
 
-end11:
+end49:
 	CMPQ R14, $+16
-	JLT  end13
+	JLT  end51
 
-loop12:
+loop50:
 	VMOVUPS     (SI), Z6
 	VMOVUPS     (R8), Z7
 	VFMADD231PS Z7, Z0, Z6
@@ -536,11 +883,11 @@ loop12:
 	ADDQ        $+64, R13
 	SUBQ        $+16, R14
 	CMPQ        R14, $+16
-	JGE         loop12
+	JGE         loop50
 
-end13:
-	TESTQ       BX, BX
-	JZ          end14
+end51:
+	TESTQ       AX, AX
+	JZ          end52
 	VMOVUPS.Z   (SI), K1, Z6
 	VMOVUPS.Z   (R8), K1, Z7
 	VFMADD231PS Z7, Z0, Z6
@@ -556,39 +903,39 @@ end13:
 	VFMADD231PS Z0, Z5, Z6
 	VMOVUPS     Z6, K1, (SI)
 
-end14:
-end4:
-	SUBQ $+6, DX
-	CMPQ DX, $+6
-	JGE  loop1
+end52:
+end42:
+	SUBQ $+6, BX
+	CMPQ BX, $+6
+	JGE  loop39
 
-end2:
-	CMPQ DX, $+3
-	JLT  end16
+end40:
+	CMPQ BX, $+3
+	JLT  end54
 
-loop15:
+loop53:
 	MOVQ         c_base+0(FP), SI
 	MOVQ         ldb+72(FP), DI
-	VBROADCASTSS (AX), Z0
-	MOVQ         CX, R8
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 4(AX), Z1
-	MOVQ         CX, R9
-	LEAQ         (CX)(DI*4), CX
-	VBROADCASTSS 8(AX), Z2
-	MOVQ         CX, R10
-	LEAQ         (CX)(DI*4), CX
-	ADDQ         $+12, AX
+	VBROADCASTSS (CX), Z0
+	MOVQ         DX, R8
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 4(CX), Z1
+	MOVQ         DX, R9
+	LEAQ         (DX)(DI*4), DX
+	VBROADCASTSS 8(CX), Z2
+	MOVQ         DX, R10
+	LEAQ         (DX)(DI*4), DX
+	ADDQ         $+12, CX
 	MOVQ         ahead+80(FP), DI
 	CMPQ         DI, $+0
-	JGT          else17
+	JGT          else55
 	MOVQ         c_len+8(FP), DI
 	MOVQ         R8, R8
 	MOVQ         R10, R10
 	CMPQ         DI, $+32
-	JLT          end20
+	JLT          end58
 
-loop19:
+loop57:
 	VMOVUPS     (SI), Z3
 	VMOVUPS     (R8), Z4
 	VFMADD231PS Z4, Z0, Z3
@@ -611,13 +958,13 @@ loop19:
 	ADDQ        $+128, R10
 	SUBQ        $+32, DI
 	CMPQ        DI, $+32
-	JGE         loop19
+	JGE         loop57
 
-end20:
+end58:
 	CMPQ DI, $+16
-	JLT  end22
+	JLT  end60
 
-loop21:
+loop59:
 	VMOVUPS     (SI), Z3
 	VMOVUPS     (R8), Z4
 	VFMADD231PS Z4, Z0, Z3
@@ -632,11 +979,11 @@ loop21:
 	ADDQ        $+64, R10
 	SUBQ        $+16, DI
 	CMPQ        DI, $+16
-	JGE         loop21
+	JGE         loop59
 
-end22:
-	TESTQ       BX, BX
-	JZ          end23
+end60:
+	TESTQ       AX, AX
+	JZ          end61
 	VMOVUPS.Z   (SI), K1, Z3
 	VMOVUPS.Z   (R8), K1, Z4
 	VFMADD231PS Z4, Z0, Z3
@@ -646,17 +993,17 @@ end22:
 	VFMADD231PS Z0, Z2, Z3
 	VMOVUPS     Z3, K1, (SI)
 
-end23:
-	JMP end18
+end61:
+	JMP end56
 
-else17:
+else55:
 	MOVQ c_len+8(FP), R11
 	MOVQ R8, R8
 	MOVQ R10, R10
 	CMPQ R11, $+32
-	JLT  end25
+	JLT  end63
 
-loop24:
+loop62:
 	VMOVUPS     (SI), Z3
 	VMOVUPS     (R8), Z4
 	VFMADD231PS Z4, Z0, Z3
@@ -685,13 +1032,13 @@ loop24:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop24
+	JGE         loop62
 
-end25:
+end63:
 	CMPQ R11, $+16
-	JLT  end27
+	JLT  end65
 
-loop26:
+loop64:
 	VMOVUPS     (SI), Z3
 	VMOVUPS     (R8), Z4
 	VFMADD231PS Z4, Z0, Z3
@@ -709,11 +1056,11 @@ loop26:
 	ADDQ        $+64, R10
 	SUBQ        $+16, R11
 	CMPQ        R11, $+16
-	JGE         loop26
+	JGE         loop64
 
-end27:
-	TESTQ       BX, BX
-	JZ          end28
+end65:
+	TESTQ       AX, AX
+	JZ          end66
 	VMOVUPS.Z   (SI), K1, Z3
 	VMOVUPS.Z   (R8), K1, Z4
 	VFMADD231PS Z4, Z0, Z3
@@ -723,29 +1070,29 @@ end27:
 	VFMADD231PS Z0, Z2, Z3
 	VMOVUPS     Z3, K1, (SI)
 
-end28:
-end18:
-	SUBQ $+3, DX
-	CMPQ DX, $+3
-	JGE  loop15
+end66:
+end56:
+	SUBQ $+3, BX
+	CMPQ BX, $+3
+	JGE  loop53
 
-end16:
-	CMPQ DX, $+1
-	JLT  end30
+end54:
+	CMPQ BX, $+1
+	JLT  end68
 
-loop29:
+loop67:
 	MOVQ         c_base+0(FP), SI
 	MOVQ         ldb+72(FP), DI
-	VBROADCASTSS (AX), Z0
-	MOVQ         CX, R8
-	LEAQ         (CX)(DI*4), CX
-	ADDQ         $+4, AX
+	VBROADCASTSS (CX), Z0
+	MOVQ         DX, R8
+	LEAQ         (DX)(DI*4), DX
+	ADDQ         $+4, CX
 	MOVQ         c_len+8(FP), DI
 	MOVQ         R8, R8
 	CMPQ         DI, $+32
-	JLT          end32
+	JLT          end70
 
-loop31:
+loop69:
 	VMOVUPS     (SI), Z1
 	VMOVUPS     (R8), Z2
 	VFMADD231PS Z2, Z0, Z1
@@ -758,13 +1105,13 @@ loop31:
 	ADDQ        $+128, R8
 	SUBQ        $+32, DI
 	CMPQ        DI, $+32
-	JGE         loop31
+	JGE         loop69
 
-end32:
+end70:
 	CMPQ DI, $+16
-	JLT  end34
+	JLT  end72
 
-loop33:
+loop71:
 	VMOVUPS     (SI), Z1
 	VMOVUPS     (R8), Z2
 	VFMADD231PS Z2, Z0, Z1
@@ -773,22 +1120,23 @@ loop33:
 	ADDQ        $+64, R8
 	SUBQ        $+16, DI
 	CMPQ        DI, $+16
-	JGE         loop33
+	JGE         loop71
 
-end34:
-	TESTQ       BX, BX
-	JZ          end35
+end72:
+	TESTQ       AX, AX
+	JZ          end73
 	VMOVUPS.Z   (SI), K1, Z1
 	VMOVUPS.Z   (R8), K1, Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (SI)
 
-end35:
-	SUBQ $+1, DX
-	CMPQ DX, $+1
-	JGE  loop29
+end73:
+	SUBQ $+1, BX
+	CMPQ BX, $+1
+	JGE  loop67
 
-end30:
+end68:
+end2:
 	VZEROUPPER
 	RET
 

@@ -424,58 +424,488 @@ end2:
 // func gemvRowsNEON(c []float32, a []float32, b []float32, ldb int, ahead int)
 TEXT ·gemvRowsNEON(SB), NOSPLIT, $0-88
 	MOVD   $constants<>(SB), R1
-	MOVD   a_base+24(FP), R9
-	MOVD   b_base+48(FP), R10
-	MOVD   a_len+32(FP), R11
 	MOVD   c_len+8(FP), R0
-	AND    $3, R0, R7
-	MOVD   $4, R8
-	CMP    $1, R7
-	CSEL   GT, R8, ZR, R8
-	MOVD   $8, R12
-	CMP    $2, R7
-	CSEL   GT, R12, R8, R12
-	SCVTFS R7, F7
-	VDUP   V7.S[0], V7.S4
+	AND    $3, R0, R5
+	MOVD   $4, R7
+	CMP    $1, R5
+	CSEL   GT, R7, ZR, R7
+	MOVD   $8, R8
+	CMP    $2, R5
+	CSEL   GT, R8, R7, R8
+	SCVTFS R5, F9
+	VDUP   V9.S[0], V9.S4
 	FMOVQ  (R1), F0
-	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
-	CMP    $6, R11
-	BLT    end2
+	WORD   $0x6ea0e529 // fcmgt v9.4s, v9.4s, v0.4s
+	MOVD   c_len+8(FP), R0
+	CMP    $19, R0
+	BGT    else1
+	MOVD   c_len+8(FP), R0
+	CMP    $15, R0
+	BGT    else3
+	MOVD   c_len+8(FP), R0
+	CMP    $11, R0
+	BGT    else5
+	MOVD   c_len+8(FP), R0
+	CMP    $7, R0
+	BGT    else7
+	MOVD   c_len+8(FP), R0
+	CMP    $3, R0
+	BGT    else9
+	CMP    $0, R5
+	BGT    else11
+	B      end12
 
-loop1:
-	MOVD  c_base+0(FP), R5
-	MOVD  ldb+72(FP), R0
-	FMOVS (R9), F0
-	VDUP  V0.S[0], V0.S4
-	MOVD  R10, R1
-	ADD   R0<<2, R10, R10
-	FMOVS 4(R9), F1
+else11:
+	MOVD  a_base+24(FP), R0
+	MOVD  b_base+48(FP), R1
+	MOVD  c_base+0(FP), R2
+	MOVD  a_len+32(FP), R3
+	MOVD  ldb+72(FP), R4
+	MOVD  R2, R5
+	ADD   $0, R5, R5
+	FMOVS (R5), F0
+	ADD   R7, R5, R6
+	VLD1  (R6), V0.S[1]
+	ADD   R8, R5, R5
+	VLD1  (R5), V0.S[2]
+	VAND  V9.B16, V0.B16, V0.B16
+	CMP   $1, R3
+	BLT   end14
+
+loop13:
+	FMOVS (R0), F1
 	VDUP  V1.S[0], V1.S4
-	MOVD  R10, R2
-	ADD   R0<<2, R10, R10
-	FMOVS 8(R9), F2
+	MOVD  R1, R5
+	ADD   $0, R5, R5
+	FMOVS (R5), F2
+	ADD   R7, R5, R6
+	VLD1  (R6), V2.S[1]
+	ADD   R8, R5, R5
+	VLD1  (R5), V2.S[2]
+	VAND  V9.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V1.S4, V0.S4
+	ADD   $4, R0, R0
+	ADD   R4<<2, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop13
+
+end14:
+	ADD   $0, R2, R2
+	ADD   R8, R2, R0
+	VST1  V0.S[2], (R0)
+	ADD   R7, R2, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R2)
+
+end12:
+	B end10
+
+else9:
+	CMP   $0, R5
+	BGT   else15
+	MOVD  a_base+24(FP), R0
+	MOVD  b_base+48(FP), R1
+	MOVD  c_base+0(FP), R2
+	MOVD  a_len+32(FP), R3
+	MOVD  ldb+72(FP), R4
+	FMOVQ (R2), F0
+	CMP   $1, R3
+	BLT   end18
+
+loop17:
+	FMOVS (R0), F1
+	VDUP  V1.S[0], V1.S4
+	FMOVQ (R1), F2
+	VFMLA V2.S4, V1.S4, V0.S4
+	ADD   $4, R0, R0
+	ADD   R4<<2, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop17
+
+end18:
+	FMOVQ F0, (R2)
+	B     end16
+
+else15:
+	MOVD  a_base+24(FP), R0
+	MOVD  b_base+48(FP), R1
+	MOVD  c_base+0(FP), R2
+	MOVD  a_len+32(FP), R3
+	MOVD  ldb+72(FP), R4
+	FMOVQ (R2), F0
+	MOVD  R2, R5
+	ADD   $16, R5, R5
+	FMOVS (R5), F1
+	ADD   R7, R5, R6
+	VLD1  (R6), V1.S[1]
+	ADD   R8, R5, R5
+	VLD1  (R5), V1.S[2]
+	VAND  V9.B16, V1.B16, V1.B16
+	CMP   $1, R3
+	BLT   end20
+
+loop19:
+	FMOVS (R0), F2
 	VDUP  V2.S[0], V2.S4
-	MOVD  R10, R3
-	ADD   R0<<2, R10, R10
-	FMOVS 12(R9), F5
+	FMOVQ (R1), F3
+	MOVD  R1, R5
+	ADD   $16, R5, R5
+	FMOVS (R5), F4
+	ADD   R7, R5, R6
+	VLD1  (R6), V4.S[1]
+	ADD   R8, R5, R5
+	VLD1  (R5), V4.S[2]
+	VAND  V9.B16, V4.B16, V4.B16
+	VFMLA V3.S4, V2.S4, V0.S4
+	VFMLA V4.S4, V2.S4, V1.S4
+	ADD   $4, R0, R0
+	ADD   R4<<2, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop19
+
+end20:
+	FMOVQ F0, (R2)
+	ADD   $16, R2, R2
+	ADD   R8, R2, R0
+	VST1  V1.S[2], (R0)
+	ADD   R7, R2, R0
+	VST1  V1.S[1], (R0)
+	FMOVS F1, (R2)
+
+end16:
+
+end10:
+	B end8
+
+else7:
+	CMP   $0, R5
+	BGT   else21
+	MOVD  a_base+24(FP), R0
+	MOVD  b_base+48(FP), R1
+	MOVD  c_base+0(FP), R2
+	MOVD  a_len+32(FP), R3
+	MOVD  ldb+72(FP), R4
+	FMOVQ (R2), F0
+	FMOVQ 16(R2), F1
+	CMP   $1, R3
+	BLT   end24
+
+loop23:
+	FMOVS (R0), F2
+	VDUP  V2.S[0], V2.S4
+	FMOVQ (R1), F3
+	FMOVQ 16(R1), F4
+	VFMLA V3.S4, V2.S4, V0.S4
+	VFMLA V4.S4, V2.S4, V1.S4
+	ADD   $4, R0, R0
+	ADD   R4<<2, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop23
+
+end24:
+	FMOVQ F0, (R2)
+	FMOVQ F1, 16(R2)
+	B     end22
+
+else21:
+	MOVD  a_base+24(FP), R0
+	MOVD  b_base+48(FP), R1
+	MOVD  c_base+0(FP), R2
+	MOVD  a_len+32(FP), R3
+	MOVD  ldb+72(FP), R4
+	FMOVQ (R2), F0
+	FMOVQ 16(R2), F1
+	MOVD  R2, R5
+	ADD   $32, R5, R5
+	FMOVS (R5), F2
+	ADD   R7, R5, R6
+	VLD1  (R6), V2.S[1]
+	ADD   R8, R5, R5
+	VLD1  (R5), V2.S[2]
+	VAND  V9.B16, V2.B16, V2.B16
+	CMP   $1, R3
+	BLT   end26
+
+loop25:
+	FMOVS (R0), F3
+	VDUP  V3.S[0], V3.S4
+	FMOVQ (R1), F4
+	FMOVQ 16(R1), F5
+	MOVD  R1, R5
+	ADD   $32, R5, R5
+	FMOVS (R5), F6
+	ADD   R7, R5, R6
+	VLD1  (R6), V6.S[1]
+	ADD   R8, R5, R5
+	VLD1  (R5), V6.S[2]
+	VAND  V9.B16, V6.B16, V6.B16
+	VFMLA V4.S4, V3.S4, V0.S4
+	VFMLA V5.S4, V3.S4, V1.S4
+	VFMLA V6.S4, V3.S4, V2.S4
+	ADD   $4, R0, R0
+	ADD   R4<<2, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop25
+
+end26:
+	FMOVQ F0, (R2)
+	FMOVQ F1, 16(R2)
+	ADD   $32, R2, R2
+	ADD   R8, R2, R0
+	VST1  V2.S[2], (R0)
+	ADD   R7, R2, R0
+	VST1  V2.S[1], (R0)
+	FMOVS F2, (R2)
+
+end22:
+
+end8:
+	B end6
+
+else5:
+	CMP   $0, R5
+	BGT   else27
+	MOVD  a_base+24(FP), R0
+	MOVD  b_base+48(FP), R1
+	MOVD  c_base+0(FP), R2
+	MOVD  a_len+32(FP), R3
+	MOVD  ldb+72(FP), R4
+	FMOVQ (R2), F0
+	FMOVQ 16(R2), F1
+	FMOVQ 32(R2), F2
+	CMP   $1, R3
+	BLT   end30
+
+loop29:
+	FMOVS (R0), F3
+	VDUP  V3.S[0], V3.S4
+	FMOVQ (R1), F4
+	FMOVQ 16(R1), F5
+	FMOVQ 32(R1), F6
+	VFMLA V4.S4, V3.S4, V0.S4
+	VFMLA V5.S4, V3.S4, V1.S4
+	VFMLA V6.S4, V3.S4, V2.S4
+	ADD   $4, R0, R0
+	ADD   R4<<2, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop29
+
+end30:
+	FMOVQ F0, (R2)
+	FMOVQ F1, 16(R2)
+	FMOVQ F2, 32(R2)
+	B     end28
+
+else27:
+	MOVD  a_base+24(FP), R0
+	MOVD  b_base+48(FP), R1
+	MOVD  c_base+0(FP), R2
+	MOVD  a_len+32(FP), R3
+	MOVD  ldb+72(FP), R4
+	FMOVQ (R2), F0
+	FMOVQ 16(R2), F1
+	FMOVQ 32(R2), F2
+	MOVD  R2, R5
+	ADD   $48, R5, R5
+	FMOVS (R5), F3
+	ADD   R7, R5, R6
+	VLD1  (R6), V3.S[1]
+	ADD   R8, R5, R5
+	VLD1  (R5), V3.S[2]
+	VAND  V9.B16, V3.B16, V3.B16
+	CMP   $1, R3
+	BLT   end32
+
+loop31:
+	FMOVS (R0), F4
+	VDUP  V4.S[0], V4.S4
+	FMOVQ (R1), F5
+	FMOVQ 16(R1), F6
+	FMOVQ 32(R1), F7
+	MOVD  R1, R5
+	ADD   $48, R5, R5
+	FMOVS (R5), F8
+	ADD   R7, R5, R6
+	VLD1  (R6), V8.S[1]
+	ADD   R8, R5, R5
+	VLD1  (R5), V8.S[2]
+	VAND  V9.B16, V8.B16, V8.B16
+	VFMLA V5.S4, V4.S4, V0.S4
+	VFMLA V6.S4, V4.S4, V1.S4
+	VFMLA V7.S4, V4.S4, V2.S4
+	VFMLA V8.S4, V4.S4, V3.S4
+	ADD   $4, R0, R0
+	ADD   R4<<2, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop31
+
+end32:
+	FMOVQ F0, (R2)
+	FMOVQ F1, 16(R2)
+	FMOVQ F2, 32(R2)
+	ADD   $48, R2, R2
+	ADD   R8, R2, R0
+	VST1  V3.S[2], (R0)
+	ADD   R7, R2, R0
+	VST1  V3.S[1], (R0)
+	FMOVS F3, (R2)
+
+end28:
+
+end6:
+	B end4
+
+else3:
+	CMP   $0, R5
+	BGT   else33
+	MOVD  a_base+24(FP), R0
+	MOVD  b_base+48(FP), R1
+	MOVD  c_base+0(FP), R2
+	MOVD  a_len+32(FP), R3
+	MOVD  ldb+72(FP), R4
+	FMOVQ (R2), F0
+	FMOVQ 16(R2), F1
+	FMOVQ 32(R2), F2
+	FMOVQ 48(R2), F3
+	CMP   $1, R3
+	BLT   end36
+
+loop35:
+	FMOVS (R0), F4
+	VDUP  V4.S[0], V4.S4
+	FMOVQ (R1), F5
+	FMOVQ 16(R1), F6
+	FMOVQ 32(R1), F7
+	FMOVQ 48(R1), F8
+	VFMLA V5.S4, V4.S4, V0.S4
+	VFMLA V6.S4, V4.S4, V1.S4
+	VFMLA V7.S4, V4.S4, V2.S4
+	VFMLA V8.S4, V4.S4, V3.S4
+	ADD   $4, R0, R0
+	ADD   R4<<2, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop35
+
+end36:
+	FMOVQ F0, (R2)
+	FMOVQ F1, 16(R2)
+	FMOVQ F2, 32(R2)
+	FMOVQ F3, 48(R2)
+	B     end34
+
+else33:
+	MOVD  a_base+24(FP), R0
+	MOVD  b_base+48(FP), R1
+	MOVD  c_base+0(FP), R2
+	MOVD  a_len+32(FP), R3
+	MOVD  ldb+72(FP), R4
+	FMOVQ (R2), F0
+	FMOVQ 16(R2), F1
+	FMOVQ 32(R2), F2
+	FMOVQ 48(R2), F3
+	MOVD  R2, R5
+	ADD   $64, R5, R5
+	FMOVS (R5), F4
+	ADD   R7, R5, R6
+	VLD1  (R6), V4.S[1]
+	ADD   R8, R5, R5
+	VLD1  (R5), V4.S[2]
+	VAND  V9.B16, V4.B16, V4.B16
+	CMP   $1, R3
+	BLT   end38
+
+loop37:
+	FMOVS (R0), F5
 	VDUP  V5.S[0], V5.S4
-	MOVD  R10, R4
-	ADD   R0<<2, R10, R10
-	FMOVS 16(R9), F6
+	FMOVQ (R1), F6
+	FMOVQ 16(R1), F7
+	FMOVQ 32(R1), F8
+	FMOVQ 48(R1), F10
+	MOVD  R1, R5
+	ADD   $64, R5, R5
+	FMOVS (R5), F11
+	ADD   R7, R5, R6
+	VLD1  (R6), V11.S[1]
+	ADD   R8, R5, R5
+	VLD1  (R5), V11.S[2]
+	VAND  V9.B16, V11.B16, V11.B16
+	VFMLA V6.S4, V5.S4, V0.S4
+	VFMLA V7.S4, V5.S4, V1.S4
+	VFMLA V8.S4, V5.S4, V2.S4
+	VFMLA V10.S4, V5.S4, V3.S4
+	VFMLA V11.S4, V5.S4, V4.S4
+	ADD   $4, R0, R0
+	ADD   R4<<2, R1, R1
+	SUB   $1, R3, R3
+	CMP   $1, R3
+	BGE   loop37
+
+end38:
+	FMOVQ F0, (R2)
+	FMOVQ F1, 16(R2)
+	FMOVQ F2, 32(R2)
+	FMOVQ F3, 48(R2)
+	ADD   $64, R2, R2
+	ADD   R8, R2, R0
+	VST1  V4.S[2], (R0)
+	ADD   R7, R2, R0
+	VST1  V4.S[1], (R0)
+	FMOVS F4, (R2)
+
+end34:
+
+end4:
+	B end2
+
+else1:
+	MOVD a_base+24(FP), R6
+	MOVD b_base+48(FP), R9
+	MOVD a_len+32(FP), R10
+	CMP  $6, R10
+	BLT  end40
+
+loop39:
+	MOVD  c_base+0(FP), R11
+	MOVD  ldb+72(FP), R0
+	FMOVS (R6), F0
+	VDUP  V0.S[0], V0.S4
+	MOVD  R9, R1
+	ADD   R0<<2, R9, R9
+	FMOVS 4(R6), F1
+	VDUP  V1.S[0], V1.S4
+	MOVD  R9, R2
+	ADD   R0<<2, R9, R9
+	FMOVS 8(R6), F2
+	VDUP  V2.S[0], V2.S4
+	MOVD  R9, R3
+	ADD   R0<<2, R9, R9
+	FMOVS 12(R6), F5
+	VDUP  V5.S[0], V5.S4
+	MOVD  R9, R4
+	ADD   R0<<2, R9, R9
+	FMOVS 16(R6), F6
 	VDUP  V6.S[0], V6.S4
-	MOVD  R10, R6
-	ADD   R0<<2, R10, R10
-	FMOVS 20(R9), F8
-	VDUP  V8.S[0], V8.S4
-	MOVD  R10, R13
-	ADD   R0<<2, R10, R10
-	ADD   $24, R9, R9
+	MOVD  R9, R12
+	ADD   R0<<2, R9, R9
+	FMOVS 20(R6), F7
+	VDUP  V7.S[0], V7.S4
+	MOVD  R9, R13
+	ADD   R0<<2, R9, R9
+	ADD   $24, R6, R6
 	MOVD  c_len+8(FP), R0
 	CMP   $8, R0
-	BLT   end4
+	BLT   end42
 
-loop3:
-	FMOVQ (R5), F3
+loop41:
+	FMOVQ (R11), F3
 	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V3.S4
 	FMOVQ (R2), F4
@@ -484,12 +914,12 @@ loop3:
 	VFMLA V4.S4, V2.S4, V3.S4
 	FMOVQ (R4), F4
 	VFMLA V4.S4, V5.S4, V3.S4
-	FMOVQ (R6), F4
+	FMOVQ (R12), F4
 	VFMLA V4.S4, V6.S4, V3.S4
 	FMOVQ (R13), F4
-	VFMLA V4.S4, V8.S4, V3.S4
-	FMOVQ F3, (R5)
-	FMOVQ 16(R5), F3
+	VFMLA V4.S4, V7.S4, V3.S4
+	FMOVQ F3, (R11)
+	FMOVQ 16(R11), F3
 	FMOVQ 16(R1), F4
 	VFMLA V4.S4, V0.S4, V3.S4
 	FMOVQ 16(R2), F4
@@ -498,28 +928,28 @@ loop3:
 	VFMLA V4.S4, V2.S4, V3.S4
 	FMOVQ 16(R4), F4
 	VFMLA V4.S4, V5.S4, V3.S4
-	FMOVQ 16(R6), F4
+	FMOVQ 16(R12), F4
 	VFMLA V4.S4, V6.S4, V3.S4
 	FMOVQ 16(R13), F4
-	VFMLA V4.S4, V8.S4, V3.S4
-	FMOVQ F3, 16(R5)
-	ADD   $32, R5, R5
+	VFMLA V4.S4, V7.S4, V3.S4
+	FMOVQ F3, 16(R11)
+	ADD   $32, R11, R11
 	ADD   $32, R1, R1
 	ADD   $32, R2, R2
 	ADD   $32, R3, R3
 	ADD   $32, R4, R4
-	ADD   $32, R6, R6
+	ADD   $32, R12, R12
 	ADD   $32, R13, R13
 	SUB   $8, R0, R0
 	CMP   $8, R0
-	BGE   loop3
+	BGE   loop41
 
-end4:
+end42:
 	CMP $4, R0
-	BLT end6
+	BLT end44
 
-loop5:
-	FMOVQ (R5), F3
+loop43:
+	FMOVQ (R11), F3
 	FMOVQ (R1), F4
 	VFMLA V4.S4, V0.S4, V3.S4
 	FMOVQ (R2), F4
@@ -528,108 +958,108 @@ loop5:
 	VFMLA V4.S4, V2.S4, V3.S4
 	FMOVQ (R4), F4
 	VFMLA V4.S4, V5.S4, V3.S4
-	FMOVQ (R6), F4
+	FMOVQ (R12), F4
 	VFMLA V4.S4, V6.S4, V3.S4
 	FMOVQ (R13), F4
-	VFMLA V4.S4, V8.S4, V3.S4
-	FMOVQ F3, (R5)
-	ADD   $16, R5, R5
+	VFMLA V4.S4, V7.S4, V3.S4
+	FMOVQ F3, (R11)
+	ADD   $16, R11, R11
 	ADD   $16, R1, R1
 	ADD   $16, R2, R2
 	ADD   $16, R3, R3
 	ADD   $16, R4, R4
-	ADD   $16, R6, R6
+	ADD   $16, R12, R12
 	ADD   $16, R13, R13
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop5
+	BGE   loop43
 
-end6:
-	CBZ   R7, end7
-	FMOVS (R5), F3
-	ADD   R8, R5, R0
+end44:
+	CBZ   R5, end45
+	FMOVS (R11), F3
+	ADD   R7, R11, R0
 	VLD1  (R0), V3.S[1]
-	ADD   R12, R5, R0
+	ADD   R8, R11, R0
 	VLD1  (R0), V3.S[2]
-	VAND  V7.B16, V3.B16, V3.B16
+	VAND  V9.B16, V3.B16, V3.B16
 	FMOVS (R1), F4
-	ADD   R8, R1, R0
+	ADD   R7, R1, R0
 	VLD1  (R0), V4.S[1]
-	ADD   R12, R1, R0
+	ADD   R8, R1, R0
 	VLD1  (R0), V4.S[2]
-	VAND  V7.B16, V4.B16, V4.B16
+	VAND  V9.B16, V4.B16, V4.B16
 	VFMLA V4.S4, V0.S4, V3.S4
 	FMOVS (R2), F0
-	ADD   R8, R2, R0
+	ADD   R7, R2, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R12, R2, R0
+	ADD   R8, R2, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
+	VAND  V9.B16, V0.B16, V0.B16
 	VFMLA V0.S4, V1.S4, V3.S4
 	FMOVS (R3), F0
-	ADD   R8, R3, R0
+	ADD   R7, R3, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R12, R3, R0
+	ADD   R8, R3, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
+	VAND  V9.B16, V0.B16, V0.B16
 	VFMLA V0.S4, V2.S4, V3.S4
 	FMOVS (R4), F0
+	ADD   R7, R4, R0
+	VLD1  (R0), V0.S[1]
 	ADD   R8, R4, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R12, R4, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
+	VAND  V9.B16, V0.B16, V0.B16
 	VFMLA V0.S4, V5.S4, V3.S4
-	FMOVS (R6), F0
-	ADD   R8, R6, R0
+	FMOVS (R12), F0
+	ADD   R7, R12, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R12, R6, R0
+	ADD   R8, R12, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
+	VAND  V9.B16, V0.B16, V0.B16
 	VFMLA V0.S4, V6.S4, V3.S4
 	FMOVS (R13), F0
-	ADD   R8, R13, R0
+	ADD   R7, R13, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R12, R13, R0
+	ADD   R8, R13, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	VFMLA V0.S4, V8.S4, V3.S4
-	ADD   R12, R5, R0
+	VAND  V9.B16, V0.B16, V0.B16
+	VFMLA V0.S4, V7.S4, V3.S4
+	ADD   R8, R11, R0
 	VST1  V3.S[2], (R0)
-	ADD   R8, R5, R0
+	ADD   R7, R11, R0
 	VST1  V3.S[1], (R0)
-	FMOVS F3, (R5)
+	FMOVS F3, (R11)
 
-end7:
-	SUB $6, R11, R11
-	CMP $6, R11
-	BGE loop1
+end45:
+	SUB $6, R10, R10
+	CMP $6, R10
+	BGE loop39
 
-end2:
-	CMP $3, R11
-	BLT end9
+end40:
+	CMP $3, R10
+	BLT end47
 
-loop8:
+loop46:
 	MOVD  c_base+0(FP), R1
 	MOVD  ldb+72(FP), R0
-	FMOVS (R9), F0
+	FMOVS (R6), F0
 	VDUP  V0.S[0], V0.S4
-	MOVD  R10, R2
-	ADD   R0<<2, R10, R10
-	FMOVS 4(R9), F1
+	MOVD  R9, R2
+	ADD   R0<<2, R9, R9
+	FMOVS 4(R6), F1
 	VDUP  V1.S[0], V1.S4
-	MOVD  R10, R3
-	ADD   R0<<2, R10, R10
-	FMOVS 8(R9), F2
+	MOVD  R9, R3
+	ADD   R0<<2, R9, R9
+	FMOVS 8(R6), F2
 	VDUP  V2.S[0], V2.S4
-	MOVD  R10, R4
-	ADD   R0<<2, R10, R10
-	ADD   $12, R9, R9
+	MOVD  R9, R4
+	ADD   R0<<2, R9, R9
+	ADD   $12, R6, R6
 	MOVD  c_len+8(FP), R0
 	CMP   $8, R0
-	BLT   end11
+	BLT   end49
 
-loop10:
+loop48:
 	FMOVQ (R1), F3
 	FMOVQ (R2), F4
 	VFMLA V4.S4, V0.S4, V3.S4
@@ -652,13 +1082,13 @@ loop10:
 	ADD   $32, R4, R4
 	SUB   $8, R0, R0
 	CMP   $8, R0
-	BGE   loop10
+	BGE   loop48
 
-end11:
+end49:
 	CMP $4, R0
-	BLT end13
+	BLT end51
 
-loop12:
+loop50:
 	FMOVQ (R1), F3
 	FMOVQ (R2), F4
 	VFMLA V4.S4, V0.S4, V3.S4
@@ -673,65 +1103,65 @@ loop12:
 	ADD   $16, R4, R4
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop12
+	BGE   loop50
 
-end13:
-	CBZ   R7, end14
+end51:
+	CBZ   R5, end52
 	FMOVS (R1), F3
-	ADD   R8, R1, R0
+	ADD   R7, R1, R0
 	VLD1  (R0), V3.S[1]
-	ADD   R12, R1, R0
+	ADD   R8, R1, R0
 	VLD1  (R0), V3.S[2]
-	VAND  V7.B16, V3.B16, V3.B16
+	VAND  V9.B16, V3.B16, V3.B16
 	FMOVS (R2), F4
-	ADD   R8, R2, R0
+	ADD   R7, R2, R0
 	VLD1  (R0), V4.S[1]
-	ADD   R12, R2, R0
+	ADD   R8, R2, R0
 	VLD1  (R0), V4.S[2]
-	VAND  V7.B16, V4.B16, V4.B16
+	VAND  V9.B16, V4.B16, V4.B16
 	VFMLA V4.S4, V0.S4, V3.S4
 	FMOVS (R3), F0
-	ADD   R8, R3, R0
+	ADD   R7, R3, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R12, R3, R0
+	ADD   R8, R3, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
+	VAND  V9.B16, V0.B16, V0.B16
 	VFMLA V0.S4, V1.S4, V3.S4
 	FMOVS (R4), F0
-	ADD   R8, R4, R0
+	ADD   R7, R4, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R12, R4, R0
+	ADD   R8, R4, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
+	VAND  V9.B16, V0.B16, V0.B16
 	VFMLA V0.S4, V2.S4, V3.S4
-	ADD   R12, R1, R0
-	VST1  V3.S[2], (R0)
 	ADD   R8, R1, R0
+	VST1  V3.S[2], (R0)
+	ADD   R7, R1, R0
 	VST1  V3.S[1], (R0)
 	FMOVS F3, (R1)
 
-end14:
-	SUB $3, R11, R11
-	CMP $3, R11
-	BGE loop8
+end52:
+	SUB $3, R10, R10
+	CMP $3, R10
+	BGE loop46
 
-end9:
-	CMP $1, R11
-	BLT end16
+end47:
+	CMP $1, R10
+	BLT end54
 
-loop15:
+loop53:
 	MOVD  c_base+0(FP), R1
 	MOVD  ldb+72(FP), R0
-	FMOVS (R9), F0
+	FMOVS (R6), F0
 	VDUP  V0.S[0], V0.S4
-	MOVD  R10, R2
-	ADD   R0<<2, R10, R10
-	ADD   $4, R9, R9
+	MOVD  R9, R2
+	ADD   R0<<2, R9, R9
+	ADD   $4, R6, R6
 	MOVD  c_len+8(FP), R0
 	CMP   $8, R0
-	BLT   end18
+	BLT   end56
 
-loop17:
+loop55:
 	FMOVQ (R1), F1
 	FMOVQ (R2), F2
 	VFMLA V2.S4, V0.S4, V1.S4
@@ -744,13 +1174,13 @@ loop17:
 	ADD   $32, R2, R2
 	SUB   $8, R0, R0
 	CMP   $8, R0
-	BGE   loop17
+	BGE   loop55
 
-end18:
+end56:
 	CMP $4, R0
-	BLT end20
+	BLT end58
 
-loop19:
+loop57:
 	FMOVQ (R1), F1
 	FMOVQ (R2), F2
 	VFMLA V2.S4, V0.S4, V1.S4
@@ -759,35 +1189,37 @@ loop19:
 	ADD   $16, R2, R2
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop19
+	BGE   loop57
 
-end20:
-	CBZ   R7, end21
+end58:
+	CBZ   R5, end59
 	FMOVS (R1), F1
-	ADD   R8, R1, R0
+	ADD   R7, R1, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R12, R1, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V7.B16, V1.B16, V1.B16
-	FMOVS (R2), F2
-	ADD   R8, R2, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R12, R2, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V7.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V0.S4, V1.S4
-	ADD   R12, R1, R0
-	VST1  V1.S[2], (R0)
 	ADD   R8, R1, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V9.B16, V1.B16, V1.B16
+	FMOVS (R2), F2
+	ADD   R7, R2, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R8, R2, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V9.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V0.S4, V1.S4
+	ADD   R8, R1, R0
+	VST1  V1.S[2], (R0)
+	ADD   R7, R1, R0
 	VST1  V1.S[1], (R0)
 	FMOVS F1, (R1)
 
-end21:
-	SUB $1, R11, R11
-	CMP $1, R11
-	BGE loop15
+end59:
+	SUB $1, R10, R10
+	CMP $1, R10
+	BGE loop53
 
-end16:
+end54:
+
+end2:
 	RET
 
 // func gemvDotNEON(alpha float32, c []float32, a []float32, b []float32, ldb int, ahead int)
