@@ -110,6 +110,8 @@ func Attention(p AttentionParams) { Threads(1).Attention(p) }
 func (t Threads) Attention(p AttentionParams) {
 	p.setDefaults()
 	p.check()
+	p.K, p.KRows = unlessNarrow(p.K, p.KRows)
+	p.V, p.VRows = unlessNarrow(p.V, p.VRows)
 	if p.Batch == 0 || p.Heads == 0 || p.LenQ == 0 || p.ValueDim == 0 {
 		return
 	}

@@ -10,9 +10,10 @@ import (
 
 // attentionCase is a call and what it was made from.
 type attentionCase struct {
-	name string
-	p    AttentionParams
-	rows Format // of keys and values; FormatF32: they are not narrow
+	name   string
+	p      AttentionParams
+	inRows bool   // keys and values are in Rows
+	rows   Format // and of this format
 }
 
 // closeTo allows for the rounding of scores that a bias makes large: half an

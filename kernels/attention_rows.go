@@ -7,15 +7,16 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Rows of narrow numbers: the keys and values of a cache that takes half the memory or a
-// quarter, which attention reads where they lie.
+// Rows of a cache of keys and values, which may be narrow and take half the memory or a quarter.
+// Attention reads them where they lie.
 
-// Rows are rows of dim elements of 16 bits, FormatBF16 or FormatF16, or of integers of at most
-// 127 with a scale for each row, FormatInt8. Rows may be read by several goroutines while none
-// sets them.
+// Rows are rows of dim elements: float32, FormatF32; of 16 bits, FormatBF16 or FormatF16; or
+// integers of at most 127 with a scale for each row, FormatInt8. Rows may be read by several
+// goroutines while none sets them.
 type Rows struct {
 	format Format
 	dim    int
+	wide   []float32
 	halves []uint16
 	bytes  []int8
 	scales []float32 // of the rows of bytes
@@ -28,12 +29,14 @@ func NewRows(f Format, n, dim int) *Rows {
 	checkSize(fn, "dim", dim)
 	r := &Rows{format: f, dim: dim}
 	switch size := mulLen(fn, n, dim); f {
+	case FormatF32:
+		r.wide = make([]float32, size)
 	case FormatBF16, FormatF16:
 		r.halves = make([]uint16, size)
 	case FormatInt8:
 		r.bytes, r.scales = make([]int8, size), make([]float32, n)
 	default:
-		panicSize(fn, "f", int(f), "want FormatBF16, FormatF16 or FormatInt8")
+		panicSize(fn, "f", int(f), "want FormatF32, FormatBF16, FormatF16 or FormatInt8")
 	}
 	return r
 }
@@ -42,7 +45,7 @@ func NewRows(f Format, n, dim int) *Rows {
 func (r *Rows) Format() Format { return r.format }
 
 // Len is the number of elements of all rows.
-func (r *Rows) Len() int { return len(r.halves) + len(r.bytes) }
+func (r *Rows) Len() int { return len(r.wide) + len(r.halves) + len(r.bytes) }
 
 // Dim is the number of elements of a row.
 func (r *Rows) Dim() int { return r.dim }
@@ -63,6 +66,8 @@ func (r *Rows) Set(i int, x []float32) {
 		return
 	}
 	switch r.format {
+	case FormatF32:
+		copy(r.wide[i:], x)
 	case FormatBF16:
 		for p, v := range x {
 			r.halves[i+p] = half.ToBFloat16(v)
@@ -84,16 +89,23 @@ func (r *Rows) Set(i int, x []float32) {
 func (r *Rows) Row(dst []float32, i int) {
 	checkLen("Rows.Row", "dst", len(dst), r.dim, "Dim")
 	r.at("Rows.Row", "i", i, 1)
-	if r.dim > 0 {
-		r.widen(Active(), dst, i, 1, r.dim)
+	if r.format == FormatF32 {
+		copy(dst, r.wide[i:])
+		return
 	}
+	r.widen(Active(), dst, i, 1, r.dim)
 }
+
+// Floats is the elements of all rows, not a copy, in FormatF32, and nil in others.
+func (r *Rows) Floats() []float32 { return r.wide }
 
 // From is the rows from that which begins at element i on, not a copy.
 func (r *Rows) From(i int) *Rows {
 	r.at("Rows.From", "i", i, 0)
 	rest := *r
 	switch r.format {
+	case FormatF32:
+		rest.wide = r.wide[i:]
 	case FormatInt8:
 		rest.bytes, rest.scales = r.bytes[i:], r.scales[i/max(r.dim, 1):]
 	default:
@@ -116,15 +128,26 @@ func (r *Rows) Copy(to int, src *Rows, from, n int) {
 	if size == 0 {
 		return
 	}
-	if r.format == FormatInt8 {
+	switch r.format {
+	case FormatF32:
+		copy(r.wide[to:to+size], src.wide[from:])
+	case FormatInt8:
 		copy(r.bytes[to:to+size], src.bytes[from:])
 		copy(r.scales[to/r.dim:][:n], src.scales[from/r.dim:])
-		return
+	default:
+		copy(r.halves[to:to+size], src.halves[from:])
 	}
-	copy(r.halves[to:to+size], src.halves[from:])
 }
 
-// widen makes n rows from element i on float32, one after the other; in between lie stride elements.
+// unlessNarrow is the operands of attention with rows that are float32 as a slice.
+func unlessNarrow(wide []float32, rows *Rows) ([]float32, *Rows) {
+	if rows != nil && rows.format == FormatF32 {
+		return rows.wide, nil
+	}
+	return wide, rows
+}
+
+// widen makes n narrow rows from element i on float32, one after the other; in between lie stride elements.
 func (r *Rows) widen(isa ISA, dst []float32, i, n, stride int) {
 	const most = 1 << 13 // elements of a call
 	dim := r.dim

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
@@ -24,7 +25,7 @@ func narrowed(f Format, x []float32, dim int) (wide []float32, rows *Rows) {
 	return wide, rows
 }
 
-// TestAttentionRows is TestAttention with narrow keys and values: results are those of their
+// TestAttentionRows is TestAttention with keys and values in Rows: results are those of their
 // numbers.
 func TestAttentionRows(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
@@ -44,7 +45,7 @@ func TestAttentionRows(t *testing.T) {
 					if !apart(p.KStrides, p.HeadDim) || !apart(p.VStrides, p.ValueDim) || testenv.Emulated() && i%3 != 0 {
 						continue
 					}
-					c.rows = []Format{FormatBF16, FormatF16, FormatInt8}[i/3%3]
+					c.inRows, c.rows = true, []Format{FormatBF16, FormatF16, FormatInt8, FormatF32}[i/3%4]
 					c.p.Empty = []EmptyRow{EmptyZero, EmptyUniform, EmptyNaN}[i%3]
 					if i%4 == 3 {
 						c.p.Weights = make([]float32, c.p.Batch*c.p.Heads*c.p.LenQ*c.p.LenK)
@@ -65,7 +66,7 @@ func TestRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	eachISA(t, func(t *testing.T) {
 		for _, dim := range []int{1, 7, 64, 100} {
-			for f, bound := range map[Format]float64{FormatBF16: 1. / 256, FormatF16: 1. / 2048, FormatInt8: 0.5001 / 127} {
+			for f, bound := range map[Format]float64{FormatF32: 0, FormatBF16: 1. / 256, FormatF16: 1. / 2048, FormatInt8: 0.5001 / 127} {
 				const n = 9
 				x := randomSlice(r, n*dim)
 				got, rows := narrowed(f, x, dim)
@@ -79,6 +80,9 @@ func TestRows(t *testing.T) {
 							t.Fatalf("%v, dim %d: element %d is %g, want %g", f, dim, i+p, got[i+p], x[i+p])
 						}
 					}
+				}
+				if wide := rows.Floats(); (wide != nil) != (f == FormatF32) || wide != nil && !slices.Equal(wide, x) {
+					t.Errorf("%v, dim %d: %d floats", f, dim, len(wide))
 				}
 				other, row := NewRows(f, n+2, dim), make([]float32, dim)
 				other.Copy(2*dim, rows, dim, n-1)
@@ -112,7 +116,7 @@ func rowsAPI(data func(n int) []float32) []call {
 	}
 	return []call{
 		{fn: NewRows, name: "NewRows", args: []any{FormatInt8, 3, 8}, params: "f n dim",
-			bad: cat(sized("n", "dim"), []badArg{{"f", FormatF32, "want FormatBF16"}, {"n", huge, "overflows"}, {"dim", huge, "overflows"}})},
+			bad: cat(sized("n", "dim"), []badArg{{"f", FormatQ8_0, "want FormatF32"}, {"n", huge, "overflows"}, {"dim", huge, "overflows"}})},
 		{fn: rows.Set, name: "Rows.Set", args: []any{8, data(8)}, params: "i x", bad: cat(at("i"), lengths(8, "x"))},
 		{fn: bytes.Row, name: "Rows.Row", args: []any{data(8), 16}, params: "dst i", bad: cat(at("i"), lengths(8, "dst"))},
 		{fn: bytes.From, name: "Rows.From", args: []any{8}, params: "i", bad: []badArg{{"i", -8, "want the beginning of"}, {"i", 4, "want the beginning of"}, {"i", 32, "want the beginning of"}}},

@@ -31,7 +31,7 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 		p.V = tensor(p.KVHeads, p.LenK, p.ValueDim, p.VStrides)
 	}
 	var narrowK, narrowV *Rows
-	if c.rows != FormatF32 {
+	if c.inRows {
 		p.K, narrowK = narrowed(c.rows, p.K, p.HeadDim)
 		p.V, narrowV = narrowed(c.rows, p.V, p.ValueDim)
 	}
@@ -41,7 +41,7 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 	if p.Weights != nil {
 		fill(p.Weights, float32(math.NaN()))
 	}
-	if c.rows != FormatF32 {
+	if c.inRows {
 		p.K, p.V, p.KRows, p.VRows = nil, nil, narrowK, narrowV
 	}
 	threads.Attention(p)

@@ -103,7 +103,7 @@ func (c *Cache) Begin(batch Batch, layers int) error {
 	}
 	for i := range c.layers {
 		if m := c.layers[i].cross; !m.settled {
-			m.key, m.value = cacheRows{}, cacheRows{}
+			m.keys, m.values = nil, nil
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func (c *Cache) End(batch Batch) {
 	}
 	for i := range c.layers {
 		m := c.layers[i].cross
-		m.settled = m.key.wide != nil
+		m.settled = m.keys != nil
 	}
 }
 
@@ -243,17 +243,18 @@ func pick[T any](x []T, at []int) []T {
 // only. The capacity doubles when it is exceeded; with a window, rows that no query
 // will see are forgotten first, unless room for two windows is enough.
 type LayerCache struct {
-	key, value cacheRows
 	// For self-attention:
+	key, value     *kernels.Rows
 	cache          *Cache
 	window         int   // rows that a query sees, itself included; 0: all
 	dropped        []int // rows forgotten, per sequence
 	capacity       int   // rows that each sequence has room for
 	heads, headDim int   // of keys; 0 before the first row
 	// For cross-attention:
-	memory  bool
-	batch   Batch // of the memory's rows
-	settled bool  // the pass that brought them went well
+	memory       bool
+	keys, values []float32 // of the memory's rows, as projected
+	batch        Batch     // of these rows
+	settled      bool      // the pass that brought them went well
 
 	cross *LayerCache // the memory's part of a layer
 }
@@ -317,12 +318,12 @@ func (l *LayerCache) makeRoom(batch Batch, heads, headDim int) error {
 // resize moves all rows to slices with room for capacity rows.
 func (l *LayerCache) resize(capacity int) {
 	from, to := l.capacity*l.headDim, capacity*l.headDim
-	for _, x := range []*cacheRows{&l.key, &l.value} {
+	for _, x := range []**kernels.Rows{&l.key, &l.value} {
 		old := *x
-		*x = newCacheRows(l.cache.format, len(l.dropped)*l.heads*capacity, l.headDim)
+		*x = kernels.NewRows(l.cache.format, len(l.dropped)*l.heads*capacity, l.headDim)
 		for j := range len(l.dropped) * l.heads {
 			if l.capacity > 0 {
-				x.copy(j*to, old, j*from, l.capacity)
+				(*x).Copy(j*to, old, j*from, l.capacity)
 			}
 		}
 	}
@@ -340,8 +341,8 @@ func (l *LayerCache) forget() {
 		}
 		for h := range l.heads {
 			at := (i*l.heads + h) * size
-			for _, x := range []cacheRows{l.key, l.value} {
-				x.copy(at, x, at+drop*l.headDim, held-drop)
+			for _, x := range []*kernels.Rows{l.key, l.value} {
+				x.Copy(at, x, at+drop*l.headDim, held-drop)
 			}
 		}
 		l.dropped[i] += drop
@@ -356,8 +357,8 @@ func (l *LayerCache) append(batch Batch, k, v []float32, row int) {
 			from := (batch.Start(i) + j) * row
 			for h := range l.heads {
 				to := ((i*l.heads+h)*l.capacity + l.held(i) + j) * l.headDim
-				l.key.set(to, k[from+h*l.headDim:][:l.headDim])
-				l.value.set(to, v[from+h*l.headDim:][:l.headDim])
+				l.key.Set(to, k[from+h*l.headDim:][:l.headDim])
+				l.value.Set(to, v[from+h*l.headDim:][:l.headDim])
 			}
 		}
 	}
@@ -369,11 +370,11 @@ func (l *LayerCache) strides() kernels.Strides {
 	return kernels.Strides{Batch: l.heads * head, Head: head, Row: l.headDim}
 }
 
-func (l *LayerCache) copyOf(x cacheRows, sequence int) []float32 {
+func (l *LayerCache) copyOf(x *kernels.Rows, sequence int) []float32 {
 	size := l.held(sequence) * l.headDim
 	rows := make([]float32, l.heads*size)
 	for h := range l.heads {
-		x.read(rows[h*size:(h+1)*size], (sequence*l.heads+h)*l.capacity*l.headDim)
+		readRows(x, rows[h*size:(h+1)*size], (sequence*l.heads+h)*l.capacity*l.headDim)
 	}
 	return rows
 }
@@ -381,11 +382,11 @@ func (l *LayerCache) copyOf(x cacheRows, sequence int) []float32 {
 // reorder makes sequence i what sequence parents[i] was.
 func (l *LayerCache) reorder(parents []int) {
 	rows := l.heads * l.capacity
-	for _, x := range []*cacheRows{&l.key, &l.value} {
-		to := newCacheRows(l.cache.format, len(parents)*rows, l.headDim)
+	for _, x := range []**kernels.Rows{&l.key, &l.value} {
+		to := kernels.NewRows(l.cache.format, len(parents)*rows, l.headDim)
 		for s, p := range parents {
 			if rows > 0 {
-				to.copy(s*rows*l.headDim, *x, p*rows*l.headDim, rows)
+				to.Copy(s*rows*l.headDim, *x, p*rows*l.headDim, rows)
 			}
 		}
 		*x = to

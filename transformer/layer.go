@@ -148,7 +148,7 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 		}
 	}
 	cross, memory := l.Cross != nil && !in.SkipCross, cache.Memory()
-	if cross && in.Memory == nil && (memory == nil || memory.key.wide == nil) {
+	if cross && in.Memory == nil && (memory == nil || memory.keys == nil) {
 		return check.Errorf(ErrShape, "layer: cross-attention without memory")
 	}
 	defer ws.Release(ws.Mark())

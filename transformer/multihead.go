@@ -262,7 +262,7 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 			return p, err
 		}
 		cache.append(in.Batch, k, v, p.kRow)
-		p.k, p.v, p.cache = cache.key.wide, cache.value.wide, cache
+		p.cache = cache
 	}
 	return p, nil
 }
@@ -292,9 +292,9 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 	if err := a.Query.Forward(ws, p.q, in.Query); err != nil {
 		return p, err
 	}
-	if cache != nil && cache.key.wide != nil {
+	if cache != nil && cache.keys != nil {
 		in.KeyBatch = cache.batch
-		p.k, p.v = cache.key.wide, cache.value.wide
+		p.k, p.v = cache.keys, cache.values
 		return p, nil
 	}
 	if in.Value == nil {
@@ -309,7 +309,7 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 	}
 	if cache != nil { // kept beyond this call
 		p.k, p.v = make([]float32, keys*kvDim), make([]float32, keys*kvDim)
-		cache.key, cache.value, cache.batch = cacheRows{wide: p.k}, cacheRows{wide: p.v}, in.KeyBatch
+		cache.keys, cache.values, cache.batch = p.k, p.v, in.KeyBatch
 	} else {
 		p.k, p.v = ws.Alloc(keys*kvDim), ws.Alloc(keys*kvDim)
 	}
