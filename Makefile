@@ -194,7 +194,7 @@ bench-full: ## time every case beside other libraries, about TIME (20m), printed
 	$(REPORT) -print
 
 .PHONY: report
-report: ## bench-full, written with plots to bench/results/, named by the CPU, and the README's part about speed
+report: ## bench-full, written with plots to bench/results/, named by the CPU, and the README's part about speed; FLAGS=-merge continues one
 	$(REPORT) -readme ../README.md
 
 .PHONY: sweeps
