@@ -34,6 +34,21 @@ var attentionKernels = []Kernel{
 		Body:  anyTier(kernel.AttnSoftmax),
 	},
 	{
+		File: "attention", Source: "attention_keys.go", Name: "attnKeys",
+		Doc: []string{
+			"computes, panel by panel of nr rows, the tier's NR, a transpose:",
+			"",
+			"\tdst[i/nr*nr*cols+j*nr+i%nr] = alpha * x[i*ldx+j]",
+			"",
+			"for i < rows, a multiple of nr, and j < cols, a multiple of 16.",
+		},
+		Params: []Param{out("dst", "rows", "cols", ""), in("x", "rows", "cols", "ldx"), each("rows", 0, "0", "nr", "2*nr"),
+			each("cols", 1, "16", "32", "48"), Stride("ldx"), scalar("alpha", 1.25), turn("nr", 1, "nr")},
+		Close: Closeness{Exact: true},
+		On:    []On{{Tier: "AVX512"}},
+		Body:  func(t Tier) kernel.Body { return kernel.AttnKeys(t.Gemm.NR) },
+	},
+	{
 		File: "attention", Source: "attention.go", Name: "attnScaleRows",
 		Doc: []string{"computes x[r*ld+c] *= factor[r] for r < rows and c < cols."},
 		Params: []Param{update("x", "rows", "cols", "ld"), rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("ld"),

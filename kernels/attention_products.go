@@ -26,7 +26,7 @@ func (u *attentionUnit) packQueries() {
 
 // packKeys transposes the keys [j, j+n), panel by panel of NR, into w.keys, and returns
 // how many of them. The keys after these are taken in place, as dot products with the
-// queries.
+// queries. Where the transpose has room for the scale, the first u.scaled keys are scaled.
 func (u *attentionUnit) packKeys(j, n int) (packed int) {
 	c, p, w := u.c, &u.c.p, u.w
 	u.k.load(c.isa, &w.wideKeys, j, n, p.HeadDim)
@@ -37,7 +37,12 @@ func (u *attentionUnit) packKeys(j, n int) (packed int) {
 		n -= tail
 	}
 	w.keys = grow(w.keys, (c.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
-	for at := 0; at < n; at += c.nr {
+	u.scaled = 0
+	if simd.KernelAttnKeys.On(c.isa).ISA != Generic && p.HeadDim%16 == 0 {
+		u.scaled = n / c.nr * c.nr
+		simd.AttnKeys(c.isa, w.keys[:u.scaled*p.HeadDim], u.k.from(j), u.scaled, p.HeadDim, u.k.ld, p.Scale, c.nr)
+	}
+	for at := u.scaled; at < n; at += c.nr {
 		transpose(c.isa, w.keys[at*p.HeadDim:], u.k.from(j+at), min(c.nr, n-at), p.HeadDim, c.nr, u.k.ld)
 	}
 	return n
@@ -51,7 +56,11 @@ func (u *attentionUnit) scores(s []float32, lds, ra, rb, j, n, packed int) {
 	q := u.q[ra*u.ldq:]
 	packed = min(packed, n)
 	for at := 0; at < packed; at += c.nr {
-		simd.GemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, p.Scale, q, u.ldq, w.keys[at*p.HeadDim:], c.nr, 0, 0, 0, 0, 0, s[at:], lds)
+		alpha := p.Scale
+		if at < u.scaled {
+			alpha = 1
+		}
+		simd.GemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, alpha, q, u.ldq, w.keys[at*p.HeadDim:], c.nr, 0, 0, 0, 0, 0, s[at:], lds)
 	}
 	if packed < n {
 		simd.AttnDot(c.isa, rb-ra, n-packed, p.HeadDim, p.Scale, q, u.ldq, u.k.from(j+packed), u.k.ld, s[packed:], lds)

@@ -46,6 +46,7 @@ type attentionUnit struct {
 	ldq, ldo int
 	k, v     keyRows   // of the key head
 	weights  []float32 // rows LenK apart, or nil
+	scaled   int       // how many of the tile's keys are scaled
 	tile     valueTile // the values at hand
 	lo, hi   int       // the hull of the rows' intervals
 }

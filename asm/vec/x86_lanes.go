@@ -128,6 +128,44 @@ func (x *X86) Transpose(dst Ptr, ldDst Int, src Ptr, ldSrc Int) {
 	}
 }
 
+// Transpose16 writes the transpose of 16 x 16 elements, times a factor, with vectors of 512 bits:
+// row c of the result is bytes*c behind dst. It loads quarters of rows, rows i, i+4, i+8 and i+12
+// into one register, which takes either port of the arithmetic, and shuffles within lanes, which
+// takes one.
+func (x *X86) Transpose16(dst Ptr, bytes int, src Ptr, ldSrc Int, factor V) {
+	from := x.rowsFrom(src, ldSrc, 16)
+	for part := range 4 { // four columns of the source
+		var in, mid [4]reg.VecVirtual
+		for i := range in {
+			in[i] = x.ZMM()
+			for quarter := range 4 {
+				m := from[4*quarter+i]
+				m.Disp = 16 * part
+				if quarter == 0 {
+					x.VBROADCASTF32X4(m, in[i])
+				} else {
+					x.VINSERTF32X4(operand.U8(quarter), m, in[i], in[i])
+				}
+			}
+			x.VMULPS(factor.x86, in[i], in[i])
+		}
+		for i := range 2 {
+			mid[2*i], mid[2*i+1] = x.ZMM(), x.ZMM()
+			x.VUNPCKLPS(in[2*i+1], in[2*i], mid[2*i])
+			x.VUNPCKHPS(in[2*i+1], in[2*i], mid[2*i+1])
+		}
+		for i := range 4 {
+			out := x.ZMM()
+			if i%2 == 0 {
+				x.VUNPCKLPD(mid[2+i/2], mid[i/2], out)
+			} else {
+				x.VUNPCKHPD(mid[2+i/2], mid[i/2], out)
+			}
+			x.VMOVUPS(out, operand.Mem{Base: dst.x86, Disp: bytes * (4*part + i)})
+		}
+	}
+}
+
 // rowsFrom are the addresses of n rows that begin at p, ld elements apart.
 func (x *X86) rowsFrom(p Ptr, ld Int, n int) []operand.Mem {
 	rows := make([]operand.Mem, n)

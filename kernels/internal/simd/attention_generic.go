@@ -21,6 +21,15 @@ func attnSoftmaxGeneric(s []float32, rows, cols, ld int, max, sum, factor []floa
 	}
 }
 
+func attnKeysGeneric(dst, x []float32, rows, cols, ldx int, alpha float32, nr int) {
+	for i := range rows {
+		to := dst[i/nr*nr*cols:]
+		for j, v := range x[i*ldx:][:cols] {
+			to[j*nr+i%nr] = alpha * v
+		}
+	}
+}
+
 func attnScaleRowsGeneric(x []float32, rows, cols, ld int, factor []float32) {
 	for r := range rows {
 		row := x[r*ld:][:cols]

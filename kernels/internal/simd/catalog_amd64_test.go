@@ -34,6 +34,7 @@ var functions = [numKernels][]any{
 	KernelAddLayerNormRows:    {addLayerNormRowsAVX512, addLayerNormRowsAVX2, addLayerNormRowsGeneric},
 	KernelRMSNormRows:         {rmsNormRowsAVX512, rmsNormRowsAVX2, rmsNormRowsGeneric},
 	KernelAttnSoftmax:         {attnSoftmaxAVX512, attnSoftmaxAVX2, attnSoftmaxGeneric},
+	KernelAttnKeys:            {attnKeysAVX512, attnKeysGeneric},
 	KernelAttnScaleRows:       {attnScaleRowsAVX512, attnScaleRowsAVX2, attnScaleRowsGeneric},
 	KernelAttnDot:             {attnDotAVX512, attnDotAVX2, attnDotGeneric},
 	KernelAttnShort:           {attnShortAVX512, attnShortAVX2, attnShortGeneric},

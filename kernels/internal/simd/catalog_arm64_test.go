@@ -34,6 +34,7 @@ var functions = [numKernels][]any{
 	KernelAddLayerNormRows:    {addLayerNormRowsNEON, addLayerNormRowsGeneric},
 	KernelRMSNormRows:         {rmsNormRowsNEON, rmsNormRowsGeneric},
 	KernelAttnSoftmax:         {attnSoftmaxNEON, attnSoftmaxGeneric},
+	KernelAttnKeys:            {attnKeysGeneric},
 	KernelAttnScaleRows:       {attnScaleRowsNEON, attnScaleRowsGeneric},
 	KernelAttnDot:             {attnDotNEON, attnDotGeneric},
 	KernelAttnShort:           {attnShortNEON, attnShortGeneric},

@@ -34,6 +34,7 @@ var functions = [numKernels][]any{
 	KernelAddLayerNormRows:    {addLayerNormRowsGeneric},
 	KernelRMSNormRows:         {rmsNormRowsGeneric},
 	KernelAttnSoftmax:         {attnSoftmaxGeneric},
+	KernelAttnKeys:            {attnKeysGeneric},
 	KernelAttnScaleRows:       {attnScaleRowsGeneric},
 	KernelAttnDot:             {attnDotGeneric},
 	KernelAttnShort:           {attnShortGeneric},

@@ -411,6 +411,11 @@ func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []fl
 	}
 }
 
+// AttnKeys runs the implementation of attnKeys for the tier.
+func AttnKeys(isa ISA, dst, x []float32, rows, cols, ldx int, alpha float32, nr int) {
+	attnKeysGeneric(dst, x, rows, cols, ldx, alpha, nr)
+}
+
 // AttnScaleRows runs the implementation of attnScaleRows for the tier.
 func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	if race.Enabled {

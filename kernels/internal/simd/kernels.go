@@ -32,6 +32,7 @@ const (
 	KernelAddLayerNormRows
 	KernelRMSNormRows
 	KernelAttnSoftmax
+	KernelAttnKeys
 	KernelAttnScaleRows
 	KernelAttnDot
 	KernelAttnShort
@@ -100,6 +101,7 @@ var kernelNames = [numKernels]string{
 	"addLayerNormRows",
 	"rmsNormRows",
 	"attnSoftmax",
+	"attnKeys",
 	"attnScaleRows",
 	"attnDot",
 	"attnShort",

@@ -359,6 +359,19 @@ var records = [numKernels]record{
 		{name: "sum", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["rows"] }, read: true, write: true}},
 		{name: "factor", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["rows"] }, write: true}},
 	}},
+	KernelAttnKeys: {exact: true, sums: 1, sizes: []size{
+		{name: "rows", each: true, least: 0, values: func(s shape) []int { return []int{0, s["nr"], 2 * s["nr"]} }},
+		{name: "cols", each: true, least: 1, values: func(s shape) []int { return []int{16, 32, 48} }},
+		{name: "nr", least: 1, values: func(s shape) []int { return []int{s["nr"]} }},
+	}, params: []param{
+		{name: "dst", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, write: true}},
+		{name: "x", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, stride: "ldx", read: true}},
+		{name: "rows"},
+		{name: "cols"},
+		{name: "ldx"},
+		{name: "alpha", values: []float32{1.25}},
+		{name: "nr"},
+	}},
 	KernelAttnScaleRows: {sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},

@@ -848,6 +848,20 @@ func attnSoftmaxAVX512(s []float32, rows, cols, ld int, max, sum, factor []float
 //go:noescape
 func attnSoftmaxAVX2(s []float32, rows, cols, ld int, max, sum, factor []float32)
 
+// attnKeysAVX512 computes, panel by panel of nr rows, the tier's NR, a transpose:
+//
+//	dst[i/nr*nr*cols+j*nr+i%nr] = alpha * x[i*ldx+j]
+//
+// for i < rows, a multiple of nr, and j < cols, a multiple of 16.
+//
+//	dst rows x cols, written
+//	x   rows x cols, rows ldx apart
+//
+// cols >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func attnKeysAVX512(dst, x []float32, rows, cols, ldx int, alpha float32, nr int)
+
 // attnScaleRowsAVX512 computes x[r*ld+c] *= factor[r] for r < rows and c < cols.
 //
 //	x      rows x cols, rows ld apart, read and written

@@ -1,0 +1,32 @@
+package kernel
+
+import "github.com/avoformer/avoformer/asm/vec"
+
+// AttnKeys transposes keys into panels of NR, scaled, for AVX-512: what bounds a transpose by
+// itself, a single port, has room for the products with the scale, which a tile of scores has not.
+func AttnKeys(nr int) Body {
+	return Body{X86: func(x *vec.X86) {
+		const side = 16
+		dst, from := x.SlicePtr("dst"), x.SlicePtr("x")
+		rows, cols, ld, alpha := x.IntParam("rows"), x.IntParam("cols"), x.IntParam("ldx"), x.FloatParam("alpha")
+		x.Loop(rows, nr, func() {
+			for block := 0; block < nr; block += side {
+				to, left := x.CopyPtr(dst), x.CopyInt(cols)
+				row := x.CopyPtr(from)
+				x.Loop(left, side, func() {
+					x.Transpose16(to, 4*nr, row, ld, alpha)
+					x.Bump(row, 4*side)
+					x.Bump(to, 4*side*nr)
+				})
+				x.Bump(dst, 4*side)
+				for range side {
+					x.BumpBy(from, ld)
+				}
+			}
+			x.Bump(dst, -4*nr)
+			for range nr {
+				x.BumpBy(dst, cols)
+			}
+		})
+	}}
+}
