@@ -27,8 +27,9 @@ const (
 	// is; within limits, and as long as A stays in the second-level cache.
 	dotRowsMin, dotRowsMax, dotElements = 12, 64, 1 << 16
 	// dotSum is what adding up a dot product's lanes costs, in steps of a vector, and
-	// dotGather what an element of B costs that is brought into place for one.
-	dotSum, dotGather = 3, 2
+	// dotGather what an element of B costs that is brought into place for one, and
+	// dotGatherCall what doing so costs whatever their number.
+	dotSum, dotGather, dotGatherCall = 3, 2, 128
 	// One row: gemvDot takes over from gemmDot where B has gemvNear elements and is beyond
 	// a core's own caches. Where it has gemvFar, it comes from memory. Then gemvDot takes 8
 	// rows together, as gemvRows takes 6 always, and fetching the next ones gains a sixth
@@ -146,7 +147,7 @@ func dotColumns(isa ISA, n, k, gather int) int {
 	strip := simd.KernelGemmPanel.On(isa).Strip
 	dots := n % strip
 	gain := k - dots*(k/strip+dotSum)
-	if gain <= 0 || gather > 0 && gather*gain <= dots*k*dotGather {
+	if gain <= 0 || gather > 0 && gather*gain <= dots*k*dotGather+dotGatherCall {
 		return 0
 	}
 	return dots
