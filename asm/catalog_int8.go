@@ -123,7 +123,7 @@ var int8Kernels = []Kernel{
 }
 
 func int8X86(dot kernel.Int8Dot) func(Tier) kernel.Body {
-	return func(Tier) kernel.Body { return kernel.Int8PanelX86(kernel.Int8Rows, dot) }
+	return func(Tier) kernel.Body { return kernel.Int8PanelX86(dot) }
 }
 
 func int8NEON(dot kernel.NEONDot) func(Tier) kernel.Body {
@@ -188,7 +188,7 @@ func int8Doc(start, product string) []string {
 // int8Params are those of a micro-kernel.
 func int8Params(a, b Elem, starts ...Operand) []Param {
 	params := []Param{
-		each("m", 0, "1", "2", "5", "6", "7", "12", "13"), each("k", 16, "16", "48", "64", "80", "192"), turn("block", 16, "64", "32"), turn("nr", 1, "nr"),
+		each("m", 0, "1", "2", "5", "6", "7", "8", "11", "12", "13", "19", "25"), each("k", 16, "16", "48", "64", "80", "192"), turn("block", 16, "64", "32"), turn("nr", 1, "nr"),
 		in("a", "m", "k", "lda").of(a), Stride("lda"),
 		perBlock(Float32, "scale"),
 	}

@@ -12,6 +12,10 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
+// largestNoSplit is the largest frame of a function that does not look whether the stack has room for
+// it: callers of which none looks have 792 bytes together.
+const largestNoSplit = 512
+
 // generateX86 is the backend for amd64.
 func generateX86(source string, implementations []implementation) ([]byte, error) {
 	ctx := build.NewContext()
@@ -33,6 +37,9 @@ func generateX86(source string, implementations []implementation) ([]byte, error
 		return nil, err
 	}
 	for i, fn := range file.Functions() {
+		if fn.LocalSize > largestNoSplit {
+			fn.Attributes &^= attr.NOSPLIT
+		}
 		if err := checkX86(implementations[i], fn); err != nil {
 			return nil, fmt.Errorf("%s: %w", fn.Name, err)
 		}

@@ -201,8 +201,17 @@ func (g *gemmCall) partition(t Threads) {
 		return
 	}
 	threads := max(1, int(t)/g.batch)
-	rows := dimension{size: g.m, unit: g.mr, copied: g.copyA || g.path == pathInt8}
-	cols := dimension{size: max(1, g.n-g.tail), unit: g.nr, copied: g.path == pathPanels && g.source.made()}
+	rows := dimension{size: g.m, unit: g.mr, price: priceRead}
+	cols := dimension{size: max(1, g.n-g.tail), unit: g.nr, price: priceRead}
+	if g.copyA {
+		rows.price = priceCopied
+	}
+	if g.path == pathInt8 {
+		rows.price = priceInt8
+	}
+	if g.path == pathPanels && g.source.made() {
+		cols.price = priceCopied
+	}
 	element := max(1, work/(g.m*g.n)) // of C
 	best := math.Inf(1)
 	for _, byRows := range []bool{false, true} {
@@ -218,7 +227,7 @@ func (g *gemmCall) partition(t Threads) {
 			band := across.cut(bands, byRows)
 			n := (across.size + band - 1) / band
 			part := max(size.partWork/(element*band), 1)
-			if across.copied { // for every block again: not over 6% of the time, if there are enough
+			if across.price > priceRead { // for every block again: not over 6% of the time, if there are enough
 				part = max(part, min(100, along.size*n/threads))
 			}
 			part = min((part+along.unit-1)/along.unit*along.unit, along.size)
@@ -237,9 +246,17 @@ func (g *gemmCall) partition(t Threads) {
 
 // dimension is one of C's two: its rows or its columns.
 type dimension struct {
-	size, unit int  // rows or columns, of C and of a tile
-	copied     bool // each block copies its rows of A or its columns of B
+	size, unit int     // rows or columns, of C and of a tile
+	price      float64 // of an element of A or B, for every block that has its row or column
 }
+
+// What a block pays for an element: reading it, copying it, and making it an integer, in
+// multiply-adds, which take a quarter of the time with integers.
+const (
+	priceRead   = 1
+	priceCopied = 6
+	priceInt8   = 40
+)
 
 func (d dimension) tiles() int { return (d.size + d.unit - 1) / d.unit }
 
@@ -260,13 +277,7 @@ func (d dimension) cut(bands int, columns bool) int {
 func cutCost(across, along dimension, band, part int, share float64) float64 {
 	width, length := float64(band), float64(along.size)*share
 	blocks := max(share, 1) + float64(bits.Len(uint(min(length, float64(along.size)))/uint(part)))
-	price := func(d dimension) float64 { // of an element, in multiply-adds of a vector
-		if d.copied {
-			return 6
-		}
-		return 1
-	}
-	return width*max(length+float64(part)/2, float64(part)) + price(across)*width*blocks + price(along)*length
+	return width*max(length+float64(part)/2, float64(part)) + across.price*width*blocks + along.price*length
 }
 
 // worthThreads reports whether work is worth a second thread of t.

@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Int8Rows is the height of the tiles of int8 products on x86.
+// Int8Rows is the height of the tiles of int8 products on x86, on AVX-512 of those that keep their
+// sums of floats in the frame twice that.
 const Int8Rows = 6
 
 // Int8Dot is how a machine multiplies bytes.
@@ -21,14 +22,17 @@ const (
 	DotPairs
 )
 
-// Int8PanelX86 emits the micro-kernel of int8 products: tiles of up to mr rows and two
+// Int8PanelX86 emits the micro-kernel of int8 products: tiles of rows and two
 // vectors of columns. A tile's integer sums stay in registers for a block of k. Then
-// they are scaled and added to sums of floats, which stay in registers too where there
-// are enough, and otherwise in the frame: rows of C may be far apart, and push each other out of
-// the cache.
-func Int8PanelX86(mr int, dot Int8Dot) Body {
+// they are scaled and added to sums of floats in the frame: rows of C may be far apart, and push
+// each other out of the cache.
+func Int8PanelX86(dot Int8Dot) Body {
 	return Body{X86: func(x *vec.X86) {
-		g := newInt8X86(x, dot)
+		g, mr := newInt8X86(x, dot), Int8Rows
+		if x.Width() == 16 {
+			mr *= 2
+		}
+		g.inMemory = true
 		g.beginInFrame(mr)
 		g.rows(mr, g.tile)
 	}}
@@ -109,7 +113,7 @@ func (g *int8X86) tile(label func(string) string) {
 		g.SUBQ(g.Load64("scale_base"), start)
 	}
 	var next reg.Register // what is fetched meanwhile; AVX-512 gains nothing by it
-	if g.dot == DotQuads && g.inMemory {
+	if g.dot == DotQuads && g.Width() < 16 {
 		next = g.behind(b)
 	}
 	g.blocks(label, block, k, scale, func(n reg.Register) {
@@ -184,6 +188,9 @@ func (g *int8X86) newTile() [][int8Vectors]reg.VecVirtual {
 // startTotals begins with zeros, or with C.
 func (g *int8X86) startTotals(label func(string) string) {
 	c := g.rowsOfC()
+	if g.inFrame && g.Width() == 16 { // C is written after the last block
+		g.each(func(i, v int) { g.PREFETCHT1(c(i, (v+1)*g.width-4)) })
+	}
 	fromC, started := operand.LabelRef(label("fromC")), operand.LabelRef(label("started"))
 	if !g.inMemory {
 		g.total = g.newTile()

@@ -627,7 +627,7 @@ var records = [numKernels]record{
 		{name: "ldscale"},
 	}},
 	KernelInt8Quads: {exact: true, sums: 1, sizes: []size{
-		{name: "m", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 5, 6, 7, 12, 13} }},
+		{name: "m", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 5, 6, 7, 8, 11, 12, 13, 19, 25} }},
 		{name: "k", each: true, least: 16, values: func(s shape) []int { return []int{16, 48, 64, 80, 192} }},
 		{name: "block", least: 16, values: func(s shape) []int { return []int{64, 32} }},
 		{name: "nr", least: 1, values: func(s shape) []int { return []int{s["nr"]} }},
@@ -650,7 +650,7 @@ var records = [numKernels]record{
 		{name: "ldc"},
 	}},
 	KernelInt8Pairs: {exact: true, sums: 1, sizes: []size{
-		{name: "m", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 5, 6, 7, 12, 13} }},
+		{name: "m", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 5, 6, 7, 8, 11, 12, 13, 19, 25} }},
 		{name: "k", each: true, least: 16, values: func(s shape) []int { return []int{16, 48, 64, 80, 192} }},
 		{name: "block", least: 16, values: func(s shape) []int { return []int{64, 32} }},
 		{name: "nr", least: 1, values: func(s shape) []int { return []int{s["nr"]} }},
@@ -715,7 +715,7 @@ var records = [numKernels]record{
 		{name: "nr"},
 	}},
 	KernelInt8Octets: {exact: true, sums: 1, sizes: []size{
-		{name: "m", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 5, 6, 7, 12, 13} }},
+		{name: "m", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 5, 6, 7, 8, 11, 12, 13, 19, 25} }},
 		{name: "k", each: true, least: 16, values: func(s shape) []int { return []int{16, 48, 64, 80, 192} }},
 		{name: "block", least: 16, values: func(s shape) []int { return []int{64, 32} }},
 		{name: "nr", least: 1, values: func(s shape) []int { return []int{s["nr"]} }},
@@ -737,7 +737,7 @@ var records = [numKernels]record{
 		{name: "ldc"},
 	}},
 	KernelInt8Dots: {exact: true, sums: 1, sizes: []size{
-		{name: "m", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 5, 6, 7, 12, 13} }},
+		{name: "m", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 5, 6, 7, 8, 11, 12, 13, 19, 25} }},
 		{name: "k", each: true, least: 16, values: func(s shape) []int { return []int{16, 48, 64, 80, 192} }},
 		{name: "block", least: 16, values: func(s shape) []int { return []int{64, 32} }},
 		{name: "nr", least: 1, values: func(s shape) []int { return []int{s["nr"]} }},
