@@ -49,6 +49,21 @@ var attentionKernels = []Kernel{
 		Body:  func(t Tier) kernel.Body { return kernel.AttnKeys(t.Gemm.NR) },
 	},
 	{
+		File: "attention_panels", Source: "gemm_x86.go", Name: "attnPanels",
+		Doc: []string{
+			"is gemmPanel for n columns, a multiple of the tier's NR: each NR of them have a panel of b, the next",
+			"panel elements behind the one before. All of it is expected in a core's own caches.",
+		},
+		Params: []Param{
+			each("m", 0, "1", "mr-1", "mr", "mr+1"), each("n", 1, "nr", "2*nr", "3*nr"), turn("k", 1, "1", "3", "4", "5", "8"), scalar("alpha", 1.25),
+			in("a", "m", "k", "lda"), Stride("lda"), in("b", "k", "n", "ldb"), Stride("ldb"), turn("panel", 1, "nr"),
+			scalar("beta", 0, 1, -0.5), accumulator("c", "m", "n", "ldc"), Stride("ldc"), turn("nr", 1, "nr"),
+		},
+		Close: sums,
+		On:    []On{{Tier: "AVX512"}},
+		Body:  func(t Tier) kernel.Body { return kernel.AttnPanels(t.Gemm) },
+	},
+	{
 		File: "attention", Source: "attention.go", Name: "attnScaleRows",
 		Doc: []string{"computes x[r*ld+c] *= factor[r] for r < rows and c < cols."},
 		Params: []Param{update("x", "rows", "cols", "ld"), rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("ld"),

@@ -55,13 +55,9 @@ func (u *attentionUnit) scores(s []float32, lds, ra, rb, j, n, packed int) {
 	c, p, w := u.c, &u.c.p, u.w
 	q := u.q[ra*u.ldq:]
 	packed = min(packed, n)
-	for at := 0; at < packed; at += c.nr {
-		alpha := p.Scale
-		if at < u.scaled {
-			alpha = 1
-		}
-		simd.GemmPanel(c.isa, rb-ra, min(c.nr, packed-at), p.HeadDim, alpha, q, u.ldq, w.keys[at*p.HeadDim:], c.nr, 0, 0, 0, 0, 0, s[at:], lds)
-	}
+	scaled := min(u.scaled, packed)
+	c.panels(rb-ra, scaled, p.HeadDim, 1, q, u.ldq, w.keys, c.nr, c.nr*p.HeadDim, 0, s, lds)
+	c.panels(rb-ra, packed-scaled, p.HeadDim, p.Scale, q, u.ldq, w.keys[scaled*p.HeadDim:], c.nr, c.nr*p.HeadDim, 0, s[scaled:], lds)
 	if packed < n {
 		simd.AttnDot(c.isa, rb-ra, n-packed, p.HeadDim, p.Scale, q, u.ldq, u.k.from(j+packed), u.k.ld, s[packed:], lds)
 	}
@@ -69,6 +65,22 @@ func (u *attentionUnit) scores(s []float32, lds, ra, rb, j, n, packed int) {
 		u.addRelative(s, lds, ra, rb, j, n)
 	}
 	u.mask(s, lds, ra, rb, j, n)
+}
+
+// panels is simd.GemmPanel panel by panel of b: NR columns each, panel elements apart.
+func (c *attentionCall) panels(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, s []float32, lds int) {
+	const most = 1 << 22 // multiply-adds of a call
+	at := 0
+	if simd.KernelAttnPanels.On(c.isa).ISA != Generic && k > 0 {
+		for whole := n / c.nr * c.nr; at < whole; {
+			some := min(max(1, most/(m*k*c.nr))*c.nr, whole-at)
+			simd.AttnPanels(c.isa, m, some, k, alpha, a, lda, b[at/c.nr*panel:], ldb, panel, beta, s[at:], lds, c.nr)
+			at += some
+		}
+	}
+	for ; at < n; at += c.nr {
+		simd.GemmPanel(c.isa, m, min(c.nr, n-at), k, alpha, a, lda, b[at/c.nr*panel:], ldb, 0, 0, 0, 0, beta, s[at:], lds)
+	}
 }
 
 // valueTile is the values of some keys, ready for products.
@@ -118,9 +130,7 @@ func (u *attentionUnit) values(s []float32, lds, ra, rb, n int, beta float32) {
 		return
 	}
 	dim -= v.dots
-	for at := 0; at < dim; at += c.nr {
-		simd.GemmPanel(c.isa, rows, min(c.nr, dim-at), n, 1, s, lds, v.data[at/c.nr*v.panel:], v.ld, 0, 0, 0, 0, beta, o[at:], u.ldo)
-	}
+	c.panels(rows, dim, n, 1, s, lds, v.data, v.ld, v.panel, beta, o, u.ldo)
 	if v.dots == 0 {
 		return
 	}

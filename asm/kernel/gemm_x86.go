@@ -35,8 +35,11 @@ func gemmX86(x *vec.X86, mr int) {
 	x.JLT(operand.LabelRef("tiles_masked"))
 	x.JGT(operand.LabelRef("tiles_wide"))
 	g.rows("", mr, x86Columns{vectors: 2})
+	g.End()
 	g.rows("_wide", mr/2, x86Columns{vectors: 4})
+	g.End()
 	g.rows("_masked", mr, x86Columns{vectors: 2, masked: true})
+	g.End()
 	g.rows("_narrow", max(mr, 12), x86Columns{vectors: 1, masked: true}) // 12 sums at least, or they wait for one another
 }
 
@@ -69,6 +72,25 @@ func gemmHalvesX86(x *vec.X86, mr int, load halves) {
 	g.rows("", mr, x86Columns{vectors: 2})
 }
 
+// attnPanelsX86 emits AttnPanels: the tiles of gemmX86 that are two vectors wide, panel by panel.
+func attnPanelsX86(x *vec.X86, mr int) {
+	g := &gemmX86Gen{X86: x, lanes: x.Width(), near: true}
+	frame := x.AllocLocal(24)
+	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
+	b, n, c := x.ParamAddr("b_base"), x.ParamAddr("n"), x.ParamAddr("c_base")
+	g.lda, g.ldb = g.Stride("lda"), g.Stride("ldb")
+	x.Label("panels")
+	g.toSlot("m", g.m)
+	g.toSlot("a_base", g.a)
+	g.toSlot("c_base", g.c)
+	g.rows("", mr, x86Columns{vectors: 2})
+	x.Comment("the next panel: the parameters are the callee's")
+	x.ADDQ(g.Stride("panel"), b)
+	x.ADDQ(vec.Imm(2*4*g.lanes), c)
+	x.SUBQ(vec.Imm(2*g.lanes), n)
+	x.JG(operand.LabelRef("panels"))
+}
+
 func loadFloat16(x *vec.X86, m operand.Mem, v reg.VecVirtual) { x.VCVTPH2PS(m, v) }
 
 func loadBFloat16(x *vec.X86, m operand.Mem, v reg.VecVirtual) {
@@ -92,6 +114,7 @@ type gemmX86Gen struct {
 	lda, ldb reg.GPVirtual
 	mask     [2]reg.Register
 	halves   halves // nil where B is float32
+	near     bool   // nothing is fetched, since all of it is in a core's own caches
 }
 
 // x86Columns are the columns of a tile.
@@ -136,7 +159,4 @@ func (g *gemmX86Gen) rows(suffix string, mr int, columns x86Columns) {
 		g.ADDQ(ldc, g.c)
 		g.SUBQ(vec.Imm(h), g.m)
 	})
-	if columns.vectors > 1 {
-		g.End()
-	}
 }

@@ -35,7 +35,9 @@ func (g *gemmX86Gen) tile(h int, label func(what string) string, columns x86Colu
 			t.VXORPS(t.acc[i][j], t.acc[i][j], t.acc[i][j])
 		}
 	}
-	t.fetchC()
+	if !t.near {
+		t.fetchC()
+	}
 	if t.fetches() {
 		t.startFetch()
 	}
@@ -127,7 +129,7 @@ func (t *x86Tile) sum() {
 // turn adds to what is fetched after some steps, which end together with those of k. The wide
 // tiles fetch rows of B alone.
 func (t *x86Tile) turn(unroll int) {
-	if t.vectors != 2 || t.packed != nil || t.halves != nil {
+	if t.vectors != 2 || t.packed != nil || t.halves != nil || t.near {
 		return
 	}
 	skip, left := operand.LabelRef(t.label("kturn_")), t.GP64()
@@ -280,7 +282,7 @@ func (t *x86Tile) scaleAndStore() {
 const halvesAhead = 2048
 
 // fetches reports whether the tile fetches what is used next.
-func (t *x86Tile) fetches() bool { return !t.masked && t.halves == nil }
+func (t *x86Tile) fetches() bool { return !t.masked && !t.near && t.halves == nil }
 
 // startFetch is where a tile begins to fetch B, and at what pace: see gemmPanel. A tile that
 // packs fetches the panel beside its own, of which nobody else would fetch the rows before they

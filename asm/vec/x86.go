@@ -2,6 +2,7 @@ package vec
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
@@ -141,9 +142,13 @@ func (x *X86) Stride(param string) reg.GPVirtual {
 	return r
 }
 
-// ParamAddr is the address of a scalar parameter in the frame.
+// ParamAddr is the address of a scalar parameter in the frame, or of a slice's pointer, name_base.
 func (x *X86) ParamAddr(name string) operand.Mem {
-	c, err := x.Param(name).Resolve()
+	param := x.Param(strings.TrimSuffix(name, "_base"))
+	if strings.HasSuffix(name, "_base") {
+		param = param.Base()
+	}
+	c, err := param.Resolve()
 	if err != nil {
 		panic(err)
 	}

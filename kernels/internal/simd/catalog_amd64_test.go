@@ -35,6 +35,7 @@ var functions = [numKernels][]any{
 	KernelRMSNormRows:         {rmsNormRowsAVX512, rmsNormRowsAVX2, rmsNormRowsGeneric},
 	KernelAttnSoftmax:         {attnSoftmaxAVX512, attnSoftmaxAVX2, attnSoftmaxGeneric},
 	KernelAttnKeys:            {attnKeysAVX512, attnKeysGeneric},
+	KernelAttnPanels:          {attnPanelsAVX512, attnPanelsGeneric},
 	KernelAttnScaleRows:       {attnScaleRowsAVX512, attnScaleRowsAVX2, attnScaleRowsGeneric},
 	KernelAttnDot:             {attnDotAVX512, attnDotAVX2, attnDotGeneric},
 	KernelAttnShort:           {attnShortAVX512, attnShortAVX2, attnShortGeneric},

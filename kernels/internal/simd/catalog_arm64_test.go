@@ -35,6 +35,7 @@ var functions = [numKernels][]any{
 	KernelRMSNormRows:         {rmsNormRowsNEON, rmsNormRowsGeneric},
 	KernelAttnSoftmax:         {attnSoftmaxNEON, attnSoftmaxGeneric},
 	KernelAttnKeys:            {attnKeysGeneric},
+	KernelAttnPanels:          {attnPanelsGeneric},
 	KernelAttnScaleRows:       {attnScaleRowsNEON, attnScaleRowsGeneric},
 	KernelAttnDot:             {attnDotNEON, attnDotGeneric},
 	KernelAttnShort:           {attnShortNEON, attnShortGeneric},

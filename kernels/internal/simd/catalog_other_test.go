@@ -35,6 +35,7 @@ var functions = [numKernels][]any{
 	KernelRMSNormRows:         {rmsNormRowsGeneric},
 	KernelAttnSoftmax:         {attnSoftmaxGeneric},
 	KernelAttnKeys:            {attnKeysGeneric},
+	KernelAttnPanels:          {attnPanelsGeneric},
 	KernelAttnScaleRows:       {attnScaleRowsGeneric},
 	KernelAttnDot:             {attnDotGeneric},
 	KernelAttnShort:           {attnShortGeneric},

@@ -1055,8 +1055,6 @@ plain_1:
 done:
 	VZEROUPPER
 	RET
-	VZEROUPPER
-	RET
 
 // func gemmPanelBFloat16AVX2(m int, nr int, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int)
 // Requires: AVX, AVX2, FMA3, MMX+
@@ -2167,7 +2165,5 @@ plain_1:
 	JMP    tiles
 
 done:
-	VZEROUPPER
-	RET
 	VZEROUPPER
 	RET

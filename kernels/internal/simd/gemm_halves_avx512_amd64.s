@@ -3526,8 +3526,6 @@ plain_1:
 done:
 	VZEROUPPER
 	RET
-	VZEROUPPER
-	RET
 
 // func gemmPanelBFloat16AVX512(m int, nr int, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
@@ -7161,7 +7159,5 @@ plain_1:
 	JMP    tiles
 
 done:
-	VZEROUPPER
-	RET
 	VZEROUPPER
 	RET

@@ -119,6 +119,9 @@ var implementations = [numKernels][]Implementation{
 	KernelAttnKeys: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelAttnPanels: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelAttnScaleRows: {
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},

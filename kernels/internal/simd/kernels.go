@@ -33,6 +33,7 @@ const (
 	KernelRMSNormRows
 	KernelAttnSoftmax
 	KernelAttnKeys
+	KernelAttnPanels
 	KernelAttnScaleRows
 	KernelAttnDot
 	KernelAttnShort
@@ -102,6 +103,7 @@ var kernelNames = [numKernels]string{
 	"rmsNormRows",
 	"attnSoftmax",
 	"attnKeys",
+	"attnPanels",
 	"attnScaleRows",
 	"attnDot",
 	"attnShort",

@@ -862,6 +862,18 @@ func attnSoftmaxAVX2(s []float32, rows, cols, ld int, max, sum, factor []float32
 //go:noescape
 func attnKeysAVX512(dst, x []float32, rows, cols, ldx int, alpha float32, nr int)
 
+// attnPanelsAVX512 is gemmPanel for n columns, a multiple of the tier's NR: each NR of them have a panel of b, the next
+// panel elements behind the one before. All of it is expected in a core's own caches.
+//
+//	a m x k, rows lda apart
+//	b k x n, rows ldb apart
+//	c m x n, rows ldc apart, written, and read unless beta is 0
+//
+// n >= 1, k >= 1, panel >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func attnPanelsAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, c []float32, ldc, nr int)
+
 // attnScaleRowsAVX512 computes x[r*ld+c] *= factor[r] for r < rows and c < cols.
 //
 //	x      rows x cols, rows ld apart, read and written
