@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 
@@ -100,16 +101,7 @@ func (f *File) Close() error {
 func (f *File) Version() int { return f.version }
 
 // Names lists the tensors in alphabetical order.
-func (f *File) Names() []string { return sortedKeys(f.entries) }
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.entries)) }
 
 // Info describes the named tensor, and tells whether there is one.
 func (f *File) Info(name string) (Info, bool) {

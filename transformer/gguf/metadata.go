@@ -2,11 +2,13 @@ package gguf
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 )
 
 // Keys lists the keys of the metadata in alphabetical order.
-func (f *File) Keys() []string { return sortedKeys(f.metadata) }
+func (f *File) Keys() []string { return slices.Sorted(maps.Keys(f.metadata)) }
 
 // Value is the metadata of that key, and tells whether there is any. It is a bool, a
 // string, an integer of 8 to 64 bits, with or without sign, a float32 or float64, or
