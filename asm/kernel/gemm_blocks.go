@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"fmt"
+
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -144,8 +146,10 @@ func (g *blocksX86) tile(label func(string) string) {
 		g.SUBQ(left, k)
 		g.Label(label("unit"))
 	}
-	g.fetch(label("groups"), g.at.unit, unitBytes)
-	for i := range WeightBlock / g.Group {
+	groups, lines := WeightBlock/g.Group, (unitBytes+cacheLine-1)/cacheLine
+	for i := range groups {
+		first, next := i*lines/groups, (i+1)*lines/groups
+		g.fetch(label(fmt.Sprint("group", i)), g.at.unit.Offset(first*cacheLine), (next-first)*cacheLine)
 		g.group(i)
 		g.LEAQ(operand.Mem{Base: scale, Index: g.Load64("ldscale"), Scale: 4}, scale)
 	}
