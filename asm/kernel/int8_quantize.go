@@ -57,6 +57,9 @@ type quantizer struct {
 	room                 vec.Int // elements of the row of dst that are not written yet
 }
 
+// starts reports whether it is wanted what the sums of blocks start with.
+func (q *quantizer) starts() bool { return q.start != (vec.Ptr{}) }
+
 // nextRow goes from behind the elements of a row to the next one.
 func (q *quantizer) nextRow(operand, cols string, bytes int) {
 	gap := q.IntParam("ld" + operand)
@@ -94,9 +97,11 @@ func (q *quantizer) block() {
 		if len(xs) > 8 {
 			x = q.Load(q.x, 4*i*width)
 		}
-		if r := q.quantize(x, inverse, i*width); i == 0 {
+		switch r := q.quantize(x, inverse, i*width); {
+		case !q.starts():
+		case i == 0:
 			sum = r
-		} else {
+		default:
 			q.AddInt32To(sum, r)
 		}
 	}
@@ -104,7 +109,7 @@ func (q *quantizer) block() {
 	q.Bump(q.x, 4*q.size)
 	q.advance(q.size)
 	q.BumpBy(q.scale, q.IntParam("ldscale"))
-	if q.start != (vec.Ptr{}) {
+	if q.starts() {
 		q.BumpBy(q.start, q.IntParam("ldscale"))
 	}
 }
@@ -118,7 +123,9 @@ func (q *quantizer) rest(n vec.Int, tail vec.Tail) {
 	largest = q.FoldMaxMagnitude(largest)
 	inverse := q.inverse(largest)
 	vec.Each(q.Machine, n, tail, 1, []vec.Ptr{q.x}, func(s vec.Span) {
-		q.AddInt32To(sum, q.SubInt32(q.quantize(s.Load(0, 0, 0), inverse, 0), roundBias))
+		if r := q.quantize(s.Load(0, 0, 0), inverse, 0); q.starts() {
+			q.AddInt32To(sum, q.SubInt32(r, roundBias))
+		}
 		q.advance(q.Width())
 	})
 	q.finish(largest, sum, 0)
@@ -150,7 +157,7 @@ func (q *quantizer) store(v vec.V, element int) {
 func (q *quantizer) finish(largest, sum vec.V, biased int) {
 	s := q.Scalars()
 	s.StoreScalar(q.scale, 0, s.Add(s.Mul(largest, int8ByTop), s.Sub(largest, largest)))
-	if q.start != (vec.Ptr{}) {
+	if q.starts() {
 		bias := vec.Const(uint32(biased) * uint32(roundBias))
 		s.StoreScalar(q.start, 0, s.ShiftLeft(s.SubInt32(s.Splat(bias), q.FoldAddInt32(sum)), 7)) // -128 times
 	}

@@ -23,8 +23,6 @@ var equivalent = map[[2]string]string{
 	{"sigmoidVec", "another constant for 0x42af7218"}:       "the same",
 	{"finishSiLU", "another constant for 0x42af7218"}:       "the same",
 	{"addLayerNormRows", "another constant for 0x3d800000"}: "it makes a guess of the mean, and any number is right for a guess",
-	{"quantizeInt16", "VADDPS to VSUBPS"}:                   "it negates parts of sums that matter only in being NaN or not",
-	{"quantizeInt16", "VSUBPS to VADDPS"}:                   "the same",
 	{"sumExpVec", "another constant for 0xff800000"}:        "it fills the lanes past the end, whose exponentials are not added",
 }
 

@@ -354,25 +354,18 @@ loop3:
 	VPMOVDW       Z0, (AX)
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z2
 	VPMOVDW       Z2, 32(AX)
-	VPADDD        Z2, Z0, Z0
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z3
 	VPMOVDW       Z3, 64(AX)
-	VPADDD        Z3, Z0, Z0
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z4
 	VPMOVDW       Z4, 96(AX)
-	VPADDD        Z4, Z0, Z0
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z5
 	VPMOVDW       Z5, 128(AX)
-	VPADDD        Z5, Z0, Z0
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z6
 	VPMOVDW       Z6, 160(AX)
-	VPADDD        Z6, Z0, Z0
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z7
 	VPMOVDW       Z7, 192(AX)
-	VPADDD        Z7, Z0, Z0
 	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z8
 	VPMOVDW       Z8, 224(AX)
-	VPADDD        Z8, Z0, Z0
 	VMULPS        f32x4_3c010204<>+0(SB), X1, X0
 	VSUBPS        X1, X1, X1
 	VADDPS        X1, X0, X0
@@ -397,9 +390,9 @@ end4:
 	JLT    end7
 
 loop6:
-	VMOVUPS (R10), Z2
-	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD Z2, Z0, Z0
+	VMOVUPS (R10), Z1
+	VANDPS  f32x16_7fffffff<>+0(SB), Z1, Z1
+	VPMAXSD Z1, Z0, Z0
 	ADDQ    $+64, R10
 	SUBQ    $+16, R11
 	CMPQ    R11, $+16
@@ -408,34 +401,32 @@ loop6:
 end7:
 	TESTQ     BX, BX
 	JZ        end8
-	VMOVUPS.Z (R10), K1, Z2
-	VANDPS    f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD   Z2, Z0, Z0
+	VMOVUPS.Z (R10), K1, Z1
+	VANDPS    f32x16_7fffffff<>+0(SB), Z1, Z1
+	VPMAXSD   Z1, Z0, Z0
 
 end8:
-	VEXTRACTF64X4 $0x01, Z0, Y2
-	VPMAXSD       Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VPMAXSD       X2, X0, X0
-	VSHUFPS       $0x4e, X0, X0, X2
-	VPMAXSD       X2, X0, X0
-	VSHUFPS       $0xb1, X0, X0, X2
-	VPMAXSD       X2, X0, X0
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
-	VMAXPS        f32x4_0d800000<>+0(SB), X0, X3
-	VDIVPS        X3, X2, X2
-	VBROADCASTSS  X2, Z2
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VPMAXSD       Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VPMAXSD       X1, X0, X0
+	VSHUFPS       $0x4e, X0, X0, X1
+	VPMAXSD       X1, X0, X0
+	VSHUFPS       $0xb1, X0, X0, X1
+	VPMAXSD       X1, X0, X0
+	VMOVUPS       f32x4_42fe0000<>+0(SB), X1
+	VMAXPS        f32x4_0d800000<>+0(SB), X0, X2
+	VDIVPS        X2, X1, X1
+	VBROADCASTSS  X1, Z1
 	MOVQ          CX, R10
 	MOVQ          R8, R11
 	CMPQ          R11, $+16
 	JLT           end10
 
 loop9:
-	VMOVUPS     (R10), Z3
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
-	VPMOVDW     Z3, (AX)
-	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z3
-	VPADDD      Z3, Z1, Z1
+	VMOVUPS     (R10), Z2
+	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
+	VPMOVDW     Z2, (AX)
 	ADDQ        $+32, AX
 	SUBQ        $0x10, R9
 	ADDQ        $+64, R10
@@ -446,11 +437,9 @@ loop9:
 end10:
 	TESTQ       BX, BX
 	JZ          end11
-	VMOVUPS.Z   (R10), K1, Z3
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
-	VPMOVDW     Z3, (AX)
-	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z2
-	VPADDD      Z2, Z1, Z1
+	VMOVUPS.Z   (R10), K1, Z2
+	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
+	VPMOVDW     Z2, (AX)
 	ADDQ        $+32, AX
 	SUBQ        $0x10, R9
 
