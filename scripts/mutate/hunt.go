@@ -23,6 +23,13 @@ var equivalent = map[[2]string]string{
 	{"sigmoidVec", "another constant for 0x42af7218"}:       "the same",
 	{"finishSiLU", "another constant for 0x42af7218"}:       "the same",
 	{"addLayerNormRows", "another constant for 0x3d800000"}: "it makes a guess of the mean, and any number is right for a guess",
+	{"quantizeInt8", "VADDPS to VSUBPS"}:                    "what is added is 0 or NaN",
+	{"quantizeInt16", "VADDPS to VSUBPS"}:                   "the same",
+	{"quantizeInt8By32", "VADDPS to VSUBPS"}:                "the same",
+	{"quantizeInt8By16", "VADDPS to VSUBPS"}:                "the same",
+	{"quantizeInt8", "fadd to fsub"}:                        "the same",
+	{"quantizeInt8By32", "fadd to fsub"}:                    "the same",
+	{"quantizeInt8By16", "fadd to fsub"}:                    "the same",
 	{"sumExpVec", "another constant for 0xff800000"}:        "it fills the lanes past the end, whose exponentials are not added",
 }
 
