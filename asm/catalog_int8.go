@@ -42,8 +42,10 @@ var int8Kernels = []Kernel{
 	},
 	{
 		File: "int8", Source: "gemm_int8.go", Name: "int8Quads",
-		Doc:    int8Doc("start[p/block*ldscale+i]", "a[i*lda+p] * b[p/4*4*nr+4*j+p%4]"),
-		Params: int8Params(Int8, Uint8, perBlock(Int32, "start")),
+		Doc: append(int8Doc("start[p/block*ldscale+i]", "a[i*lda+p] * b[p/4*4*nr+4*j+p%4]"),
+			"With one row on AVX-512, what lies ahead bytes further in b is fetched into the second-level cache,",
+			"and a quarter of that ahead into the first, if ahead is not 0."),
+		Params: append(int8Params(Int8, Uint8, perBlock(Int32, "start")), hint("ahead", "0", "64", "k*nr")),
 		Close:  Closeness{Exact: true},
 		On: []On{
 			{Tier: "AVX512", Needs: []Feature{AVX512VNNI}},

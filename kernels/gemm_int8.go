@@ -236,7 +236,7 @@ func (r *int8Rows) multiply(x int8Product) {
 	case blocks6K:
 		simd.Blocks6K(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, tuned.gemm.ahead, add, x.c, x.ldc)
 	case int8Quads:
-		simd.Int8Quads(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, x.scales, x.bias, add, x.c, x.ldc)
+		simd.Int8Quads(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, x.scales, x.bias, add, x.c, x.ldc, tuned.gemm.ahead)
 	case int8Pairs:
 		if x.winograd {
 			w := &r.winograd

@@ -74,7 +74,6 @@ type blocksX86 struct {
 	words     [2]blockWords    // sums of words: of the weights, or of their lower and upper 4 bits
 	at        blocksAt         // what is in turn
 	ofColumns [2]columnFactors // scales, and minima
-	far, near reg.GPVirtual    // how many bytes ahead B is fetched
 }
 
 // blockWords is sums of words of a tile, nil where there are none yet.
@@ -123,14 +122,12 @@ func (g *blocksX86) tile(label func(string) string) {
 	g.MOVQ(g.scale, scale)
 	g.SUBQ(g.Load64("scale_base"), start)
 	g.at = blocksAt{a: a, head: b, scale: scale, start: start}
-	g.far, g.near = g.Load64("ahead"), g.GP64()
-	g.MOVQ(g.far, g.near)
-	g.SHRQ(operand.U8(2), g.near)
+	g.startAhead()
 	perColumn, units := columns(g.width), g.Elements/WeightBlock
 	unitBytes := g.Unit() * perColumn
 
 	g.Label(label("block"))
-	g.fetch(label("begun"), operand.Mem{Base: b}, g.Head()*perColumn)
+	g.fetchAhead(label("begun"), operand.Mem{Base: b}, g.Head()*perColumn)
 	g.at.unit = operand.Mem{Base: b, Disp: g.Head() * perColumn}
 	left := k
 	if units > 1 {
@@ -149,7 +146,7 @@ func (g *blocksX86) tile(label func(string) string) {
 	groups, lines := WeightBlock/g.Group, (unitBytes+cacheLine-1)/cacheLine
 	for i := range groups {
 		first, next := i*lines/groups, (i+1)*lines/groups
-		g.fetch(label(fmt.Sprint("group", i)), g.at.unit.Offset(first*cacheLine), (next-first)*cacheLine)
+		g.fetchAhead(label(fmt.Sprint("group", i)), g.at.unit.Offset(first*cacheLine), (next-first)*cacheLine)
 		g.group(i)
 		g.LEAQ(operand.Mem{Base: scale, Index: g.Load64("ldscale"), Scale: 4}, scale)
 	}
@@ -170,18 +167,6 @@ func (g *blocksX86) tile(label func(string) string) {
 	if !g.inMemory {
 		g.each(func(i, v int) { g.VMOVUPS(g.total[i][v], g.totalAt(i, v*g.width)) })
 	}
-}
-
-// fetch fetches what lies ahead of n bytes of B, unless nothing is to be, and then goes on at the
-// label: far ahead into the second-level cache, and nearer into the first.
-func (g *blocksX86) fetch(label string, b operand.Mem, n int) {
-	g.TESTQ(g.far, g.far)
-	g.JZ(operand.LabelRef(label))
-	for line := 0; line < n; line += cacheLine {
-		g.PREFETCHT1(b.Offset(line).Idx(g.far, 1))
-		g.PREFETCHT0(b.Offset(line).Idx(g.near, 1))
-	}
-	g.Label(label)
 }
 
 // startParam is what tells of a row what its groups add beside the products.

@@ -71,9 +71,10 @@ type int8X86 struct {
 	width int // bytes of a vector
 	// Sums of floats are in registers, or inMemory: in C, or inFrame.
 	inMemory, inFrame bool
-	totals            operand.Mem // the place in the frame, not aligned
-	m, a, c           operand.Mem // rows left; the next tile's rows of A and C
-	scale             operand.Mem // and its scales
+	totals            operand.Mem   // the place in the frame, not aligned
+	m, a, c           operand.Mem   // rows left; the next tile's rows of A and C
+	scale             operand.Mem   // and its scales
+	far, near         reg.GPVirtual // how many bytes ahead B is fetched
 
 	h       int                           // rows of the tile
 	sum     [][int8Vectors]reg.VecVirtual // of integers, in the block
@@ -116,10 +117,17 @@ func (g *int8X86) tile(label func(string) string) {
 	if g.dot == DotQuads && g.Width() < 16 {
 		next = g.behind(b)
 	}
+	ahead := g.dot == DotQuads && g.Width() == 16 && g.h == 1
+	if ahead {
+		g.startAhead()
+	}
 	g.blocks(label, block, k, scale, func(n reg.Register) {
 		g.startSums(scale, start)
 		const unroll = 4 // k and block are multiples of 16
 		g.Label(label("loop"))
+		if ahead {
+			g.fetchAhead(label("fetched"), operand.Mem{Base: b}, g.stepB(unroll))
+		}
 		for s := range unroll {
 			if next != nil {
 				g.fetch(next, s)
@@ -266,6 +274,25 @@ func (g *int8X86) fetch(next reg.Register, s int) {
 	for line := 0; line < g.stepB(1); line += cacheLine {
 		g.PREFETCHT0(operand.Mem{Base: next, Disp: g.stepB(s) + line})
 	}
+}
+
+// startAhead is for fetchAhead.
+func (g *int8X86) startAhead() {
+	g.far, g.near = g.Load64("ahead"), g.GP64()
+	g.MOVQ(g.far, g.near)
+	g.SHRQ(operand.U8(2), g.near)
+}
+
+// fetchAhead fetches what lies ahead of n bytes of B, unless nothing is to be, and then goes on at the
+// label: far ahead into the second-level cache, and nearer into the first.
+func (g *int8X86) fetchAhead(label string, b operand.Mem, n int) {
+	g.TESTQ(g.far, g.far)
+	g.JZ(operand.LabelRef(label))
+	for line := 0; line < n; line += cacheLine {
+		g.PREFETCHT1(b.Offset(line).Idx(g.far, 1))
+		g.PREFETCHT0(b.Offset(line).Idx(g.near, 1))
+	}
+	g.Label(label)
 }
 
 // step multiplies 4 or 2 elements of each row and column.

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func int8QuadsAVX2VNNI(m int, k int, block int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight []float32, bias []float32, add int, c []float32, ldc int)
+// func int8QuadsAVX2VNNI(m int, k int, block int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight []float32, bias []float32, add int, c []float32, ldc int, ahead int)
 // Requires: AVX, AVX2, AVXVNNI, CMOV, MMX+
-TEXT ·int8QuadsAVX2VNNI(SB), NOSPLIT, $448-232
+TEXT ·int8QuadsAVX2VNNI(SB), NOSPLIT, $448-240
 	MOVQ m+0(FP), AX
 	MOVQ AX, 416(SP)
 	MOVQ a_base+32(FP), AX

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func int8QuadsAVX512VNNI(m int, k int, block int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight []float32, bias []float32, add int, c []float32, ldc int)
+// func int8QuadsAVX512VNNI(m int, k int, block int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight []float32, bias []float32, add int, c []float32, ldc int, ahead int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
-TEXT ·int8QuadsAVX512VNNI(SB), $1632-232
+TEXT ·int8QuadsAVX512VNNI(SB), $1632-240
 	MOVQ m+0(FP), AX
 	MOVQ AX, 1600(SP)
 	MOVQ a_base+32(FP), AX
@@ -4947,17 +4947,40 @@ started1:
 	MOVQ start_base+88(FP), R8
 	MOVQ scale_base+64(FP), R9
 	SUBQ R9, R8
+	MOVQ ahead+232(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
 	// a block has n of the k steps
-	MOVQ         SI, R9
-	CMPQ         BX, R9
-	CMOVQLT      BX, R9
-	SUBQ         R9, BX
+	MOVQ         SI, R11
+	CMPQ         BX, R11
+	CMOVQLT      BX, R11
+	SUBQ         R11, BX
 	VPBROADCASTD (DI)(R8*1), Z0
 	VPBROADCASTD (DI)(R8*1), Z1
 
 loop1:
+	TESTQ      R9, R9
+	JZ         fetched1
+	PREFETCHT1 (DX)(R9*1)
+	PREFETCHT0 (DX)(R10*1)
+	PREFETCHT1 64(DX)(R9*1)
+	PREFETCHT0 64(DX)(R10*1)
+	PREFETCHT1 128(DX)(R9*1)
+	PREFETCHT0 128(DX)(R10*1)
+	PREFETCHT1 192(DX)(R9*1)
+	PREFETCHT0 192(DX)(R10*1)
+	PREFETCHT1 256(DX)(R9*1)
+	PREFETCHT0 256(DX)(R10*1)
+	PREFETCHT1 320(DX)(R9*1)
+	PREFETCHT0 320(DX)(R10*1)
+	PREFETCHT1 384(DX)(R9*1)
+	PREFETCHT0 384(DX)(R10*1)
+	PREFETCHT1 448(DX)(R9*1)
+	PREFETCHT0 448(DX)(R10*1)
+
+fetched1:
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	VPBROADCASTD (AX), Z4
@@ -4980,7 +5003,7 @@ loop1:
 	VPDPBUSD     Z4, Z3, Z1
 	ADDQ         $+16, AX
 	ADDQ         $+512, DX
-	SUBQ         $+4, R9
+	SUBQ         $+4, R11
 	JNZ          loop1
 	VBROADCASTSS (DI), Z2
 	VCVTDQ2PS    Z0, Z0
@@ -4991,8 +5014,8 @@ loop1:
 	VMULPS       Z2, Z1, Z1
 	VADDPS       64(CX), Z1, Z1
 	VMOVUPS      Z1, 64(CX)
-	MOVQ         ldscale+112(FP), R9
-	LEAQ         (DI)(R9*4), DI
+	MOVQ         ldscale+112(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	TESTQ        BX, BX
 	JNZ          block1
 	MOVQ         ldc+224(FP), DX

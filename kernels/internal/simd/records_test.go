@@ -653,6 +653,7 @@ var records = [numKernels]record{
 		{name: "block", least: 16, values: func(s shape) []int { return []int{64, 32} }},
 		{name: "nr", least: 1, values: func(s shape) []int { return []int{s["nr"]} }},
 		{name: "add", least: 0, values: func(s shape) []int { return []int{0, 1} }},
+		{name: "ahead", hint: true, least: 0, values: func(s shape) []int { return []int{0, 64, s["k"] * s["nr"]} }},
 	}, params: []param{
 		{name: "m"},
 		{name: "k"},
@@ -669,6 +670,7 @@ var records = [numKernels]record{
 		{name: "add"},
 		{name: "c", operand: &operand{rows: func(s shape) int { return s["m"] }, cols: func(s shape) int { return s["nr"] }, stride: "ldc", read: true, write: true}},
 		{name: "ldc"},
+		{name: "ahead"},
 	}},
 	KernelInt8Pairs: {exact: true, sums: 1, sizes: []size{
 		{name: "m", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 5, 6, 7, 8, 11, 12, 13, 19, 25} }},

@@ -1495,6 +1495,8 @@ func quantizeInt8By16AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ld
 //	}
 //
 // There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+// With one row on AVX-512, what lies ahead bytes further in b is fetched into the second-level cache,
+// and a quarter of that ahead into the first, if ahead is not 0.
 //
 //	a      m x k int8, rows lda apart
 //	scale  (k+block-1)/block x m, rows ldscale apart
@@ -1507,7 +1509,7 @@ func quantizeInt8By16AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ld
 // k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func int8QuadsAVX512VNNI(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc int)
+func int8QuadsAVX512VNNI(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc, ahead int)
 
 // int8QuadsAVX2VNNI multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
@@ -1526,6 +1528,8 @@ func int8QuadsAVX512VNNI(m, k, block, nr int, a []int8, lda int, scale []float32
 //	}
 //
 // There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+// With one row on AVX-512, what lies ahead bytes further in b is fetched into the second-level cache,
+// and a quarter of that ahead into the first, if ahead is not 0.
 //
 //	a      m x k int8, rows lda apart
 //	scale  (k+block-1)/block x m, rows ldscale apart
@@ -1538,7 +1542,7 @@ func int8QuadsAVX512VNNI(m, k, block, nr int, a []int8, lda int, scale []float32
 // k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func int8QuadsAVX2VNNI(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc int)
+func int8QuadsAVX2VNNI(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc, ahead int)
 
 // int8PairsAVX512 multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
