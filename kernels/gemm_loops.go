@@ -130,6 +130,9 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 	switch {
 	case g.source == packedHere && l.i == 0: // it is not there yet
 		return f
+	case g.source == inPlace && l.m <= g.mr && g.crowdsFar():
+		f.next = farRows * s.ld
+		return f
 	case p+k < l.k:
 		f.next = k * s.ofStep
 	case q+w < s.n:
@@ -149,7 +152,12 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 	return f
 }
 
-const element = 4 // bytes
+const (
+	element = 4 // bytes
+	// farRows is how many rows ahead a B in place is fetched of which no panel stays in the
+	// second-level cache: as many lines as are on their way from the third at a time.
+	farRows = 24
+)
 
 // evenPace is the pace at which the tiles of all rows in turn fetch a panel, each a part of it.
 func (l *nest) evenPace() int {

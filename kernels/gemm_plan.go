@@ -103,7 +103,7 @@ func (g *gemmCall) plan(t Threads) {
 			gather = g.m
 			if g.m <= size.inPlaceTiles*g.mr || g.k*g.nr <= size.inPlacePanel && g.k*g.b.ld <= size.inPlaceSpan || g.fitsLines() {
 				g.source = inPlace
-				g.wideTiles = g.m*size.wideDen <= g.mr*size.wideNum
+				g.wideTiles = g.m*size.wideDen <= g.mr*size.wideNum && (2*g.m <= g.mr || !g.crowdsFar())
 			}
 		}
 		g.tail = dotColumns(g.isa, g.n, g.k, gather)
@@ -119,6 +119,14 @@ func (g *gemmCall) fitsLines() bool {
 	size := &tuned.gemm
 	return g.m <= size.linesTiles*g.mr && g.nr >= 32 && g.b.ld%16 == 0 &&
 		sharing(g.b.ld/16, min(g.k, gemmOrder.kc), size.linesSets) <= size.linesWays
+}
+
+// crowdsFar reports whether the rows of a B in place push each other out of the second-level cache, so
+// that a second tile would find nothing there, nor a panel what was fetched during the one before.
+func (g *gemmCall) crowdsFar() bool {
+	size := &tuned.gemm
+	return size.linesSets > 0 && g.b.ld%16 == 0 &&
+		sharing(g.b.ld/16, min(g.k, gemmOrder.kc), size.linesSets) > 2*size.linesWays
 }
 
 // copiesA reports whether the rows of A are copied: if they have to be transposed, or

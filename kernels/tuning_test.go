@@ -76,6 +76,23 @@ func TestFitsLines(t *testing.T) {
 	}
 }
 
+func TestCrowdsFar(t *testing.T) {
+	kept := tuned
+	t.Cleanup(func() { tuned = kept })
+	tuned = sapphireRapids
+	for _, c := range []struct {
+		k, ld int
+		want  bool
+	}{{768, 3072, true}, {512, 3072, false}, {1024, 1024, true}, {512, 1024, false}, {1025, 2048, true}, {768, 768, false}, {768, 3080, false}, {17, 1 << 17, true}} {
+		if got := (&gemmCall{k: c.k, b: operandB{ld: c.ld}}).crowdsFar(); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	if tuned = zen4; (&gemmCall{k: 768, b: operandB{ld: 3072}}).crowdsFar() {
+		t.Error("not for zen4")
+	}
+}
+
 // TestTuningChangesNoResult computes the same products with very different figures.
 func TestTuningChangesNoResult(t *testing.T) {
 	kept := tuned
