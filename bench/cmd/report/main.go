@@ -5,7 +5,7 @@
 //	GOWORK=off go run -C bench ./cmd/report -quick            print the table of a chosen subset, in about 2 minutes
 //	GOWORK=off go run -C bench ./cmd/report                   results/<cpu>.md with plots
 //	GOWORK=off go run -C bench ./cmd/report -merge -cases softmax    measure a part of it again
-//	GOWORK=off go run -C bench ./cmd/report -merge    continue one that was interrupted
+//	GOWORK=off go run -C bench ./cmd/report -merge    continue one that was interrupted, or add to it
 //	GOWORK=off go run -C bench ./cmd/report -render results/<cpu>.json
 package main
 
@@ -56,7 +56,7 @@ func main() {
 	flag.StringVar(&o.render, "render", "", "write the report of a saved run again instead of measuring")
 	flag.StringVar(&o.readme, "readme", "", "also put an excerpt between the performance markers of this `file`")
 	flag.BoolVar(&o.print, "print", false, "print the report and write no files")
-	flag.BoolVar(&o.merge, "merge", false, "keep what the saved run of this CPU has of other cases and thread counts; where it was interrupted, and without -cases, measure only what it lacks")
+	flag.BoolVar(&o.merge, "merge", false, "keep what the saved run of this CPU has; without -cases, measure only what it lacks")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)

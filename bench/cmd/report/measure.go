@@ -88,8 +88,8 @@ func describe(o options) *report.Run {
 }
 
 // measure adds to a run what the options ask for, within about the time given, and saves after each
-// case. On SIGINT and SIGTERM it finishes the case and returns; the run says what it lacks. Where an
-// earlier run lacks something, and no cases are named, what it has is not measured again.
+// case. On SIGINT and SIGTERM it finishes the case and returns; the run says what it lacks. Unless
+// cases are named, what an earlier run has is not measured again.
 func measure(o options, r, earlier *report.Run, save func() error) error {
 	if o.total == 0 {
 		o.total = 10 * time.Minute
@@ -113,7 +113,7 @@ func measure(o options, r, earlier *report.Run, save func() error) error {
 			}
 		}
 	}
-	if earlier != nil && len(earlier.Lacking) > 0 && o.cases == "" {
+	if earlier != nil && o.cases == "" {
 		r.Continue(earlier)
 	}
 	progress.steps = len(r.Lacking)

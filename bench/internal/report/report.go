@@ -104,7 +104,7 @@ func (r *Run) has(k Key) bool {
 	return slices.ContainsFunc(r.Entries, func(e Entry) bool { return e.Key == k })
 }
 
-// Continue leaves out of what is to be measured what an earlier run, which was interrupted, has.
+// Continue leaves out of what is to be measured what an earlier run has.
 func (r *Run) Continue(earlier *Run) {
 	r.Lacking = slices.DeleteFunc(r.Lacking, earlier.has)
 }
