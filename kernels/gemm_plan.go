@@ -123,6 +123,7 @@ func (g *gemmCall) fitsLines() bool {
 
 // crowdsFar reports whether the rows of a B in place push each other out of the second-level cache, so
 // that a second tile would find nothing there, nor a panel what was fetched during the one before.
+// linesWays is half of that cache's ways.
 func (g *gemmCall) crowdsFar() bool {
 	size := &tuned.gemm
 	return size.linesSets > 0 && g.b.ld%16 == 0 &&
