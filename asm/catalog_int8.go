@@ -2,9 +2,22 @@ package asm
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/avoformer/avoformer/asm/kernel"
 )
+
+// int8Block is kernel.Int8Block in documents, int8Blocks the blocks that k elements have, and
+// winogradDepths what k is in tests: part of a block, a block, and several.
+var (
+	int8Block      = strconv.Itoa(kernel.Int8Block)
+	int8Blocks     = blocksOf("k", kernel.Int8Block)
+	winogradDepths = each("k", 32, "32", "96", "128", "160", "384")
+)
+
+// blocksOf is the number of blocks of n elements.
+func blocksOf(n string, block int) Expr { return Expr(fmt.Sprintf("(%s+%d)/%d", n, block-1, block)) }
 
 // int8Kernels are those of products of int8: one makes integers of A, and one for each
 // way of the machines to multiply them is the micro-kernel. All of them give the bits of
@@ -13,7 +26,7 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8",
 		Doc: append(quantizeDoc("x[i*ldx+p+j]"),
-			"and start[p/128*ldscale+i] = -128 times the sum of the integers of the block."),
+			"and start[p/"+int8Block+"*ldscale+i] = -128 times the sum of the integers of the block."),
 		Params: quantizeParams(kernel.Int8Block, Int8, perBlock(Int32, "start")),
 		Close:  Closeness{Exact: true},
 		Body:   anyTier(kernel.QuantizeInt8(kernel.Int8Block, 1, true)),
@@ -45,7 +58,7 @@ var int8Kernels = []Kernel{
 		Doc: append(int8Doc("start[p/block*ldscale+i]", "a[i*lda+p] * b[p/4*4*nr+4*j+p%4]"),
 			"With one row on AVX-512, what lies ahead bytes further in b is fetched into the second-level cache,",
 			"and a quarter of that ahead into the first, if ahead is not 0."),
-		Params: append(int8Params(Int8, Uint8, perBlock(Int32, "start")), hint("ahead", "0", "64", "k*nr")),
+		Params: int8Params(Int8, Uint8, []Param{perBlock(Int32, "start")}, hint("ahead", "0", "64", "k*nr")),
 		Close:  Closeness{Exact: true},
 		On: []On{
 			{Tier: "AVX512", Needs: []Feature{AVX512VNNI}},
@@ -56,7 +69,7 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8", Source: "gemm_int8.go", Name: "int8Pairs",
 		Doc:    int8Doc("0", "a[i*lda+p] * b[p/2*2*nr+2*j+p%2]"),
-		Params: int8Params(Int16, Int8),
+		Params: int8Params(Int16, Int8, nil),
 		Close:  Closeness{Exact: true},
 		On:     []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
 		Body:   int8X86(kernel.DotPairs),
@@ -64,9 +77,9 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "int8Winograd",
 		Doc: []string{
-			"is int8Pairs in blocks of 128 by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is",
+			"is int8Pairs in blocks of " + int8Block + " by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is",
 			"one of the first 16, q is p+16, and the sum t of a block begins with",
-			"ofRows[p/128*ldscale+i] + ofColumns[p/128*nr+j]:",
+			"ofRows[p/" + int8Block + "*ldscale+i] + ofColumns[p/" + int8Block + "*nr+j]:",
 			"",
 			"\tt += (a[i*lda+p] + b[q/2*2*nr+2*j+q%2]) * (a[i*lda+q] + b[p/2*2*nr+2*j+p%2])",
 			"",
@@ -80,12 +93,12 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradRows",
 		Doc: []string{
-			"is what int8Winograd takes off for rows of A: ofRows[p/128*ldscale+i] is",
+			"is what int8Winograd takes off for rows of A: ofRows[p/" + int8Block + "*ldscale+i] is",
 			"the sum of -a[i*lda+p]*a[i*lda+q] over the pairs of a block.",
 		},
 		Params: []Param{
-			out("ofRows", "(k+127)/128", "rows", "ldscale").of(Int32), Stride("ldscale"),
-			in("a", "rows", "k", "lda").of(Int16), each("rows", 0, "1", "2", "3"), each("k", 32, "32", "96", "128", "160", "384"), Stride("lda"),
+			out("ofRows", int8Blocks, "rows", "ldscale").of(Int32), Stride("ldscale"),
+			in("a", "rows", "k", "lda").of(Int16), each("rows", 0, "1", "2", "3"), winogradDepths, Stride("lda"),
 		},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX2"}},
@@ -95,11 +108,11 @@ var int8Kernels = []Kernel{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradColumns",
 		Doc: []string{
 			"makes a panel of B words, dst[p] = b[p], and finds what int8Winograd takes off for its",
-			"columns: ofColumns[p/128*nr+j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs of a block.",
+			"columns: ofColumns[p/" + int8Block + "*nr+j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs of a block.",
 		},
 		Params: []Param{
-			out("dst", "k", "nr", "").of(Int16), out("ofColumns", "(k+127)/128", "nr", "").of(Int32),
-			in("b", "k", "nr", "").of(Int8), each("k", 32, "32", "96", "128", "160", "384"), turn("nr", 1, "nr"),
+			out("dst", "k", "nr", "").of(Int16), out("ofColumns", int8Blocks, "nr", "").of(Int32),
+			in("b", "k", "nr", "").of(Int8), winogradDepths, turn("nr", 1, "nr"),
 		},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX2"}},
@@ -108,14 +121,14 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8", Source: "gemm_int8_neon.go", Name: "int8Octets",
 		Doc:    int8Doc("0", "a[i*lda+p] * b[p/8*8*nr+8*j+p%8]"),
-		Params: int8Params(Int8, Int8),
+		Params: int8Params(Int8, Int8, nil),
 		Close:  Closeness{Exact: true},
 		On:     []On{{Tier: "NEON", Needs: []Feature{I8MM}, Body: int8NEON(kernel.NEONOctets)}},
 	},
 	{
 		File: "int8", Source: "gemm_int8_neon.go", Name: "int8Dots",
 		Doc:    int8Doc("0", "a[i*lda+p] * b[p/4*4*nr+4*j+p%4]"),
-		Params: int8Params(Int8, Int8),
+		Params: int8Params(Int8, Int8, nil),
 		Close:  Closeness{Exact: true},
 		On: []On{
 			{Tier: "NEON", Needs: []Feature{DotProd}, Body: int8NEON(kernel.NEONQuads)},
@@ -134,10 +147,10 @@ func int8NEON(dot kernel.NEONDot) func(Tier) kernel.Body {
 
 func quantizeDoc(x string) []string {
 	return []string{
-		"makes integers of each row of x, in blocks of 128 elements:",
+		"makes integers of each row of x, in blocks of " + int8Block + " elements:",
 		"",
 		"\tlargest := the largest magnitude of the block",
-		"\tscale[p/128*ldscale+i] = largest * float32(1.0/127)",
+		"\tscale[p/" + int8Block + "*ldscale+i] = largest * float32(1.0/127)",
 		"\tdst[i*lddst+p+j] = " + x + " * (127/max(largest, 0x1p-100)), rounded once, ties to even",
 		"",
 		"Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.",
@@ -147,7 +160,7 @@ func quantizeDoc(x string) []string {
 
 // quantizeParams are those of a kernel that makes integers.
 func quantizeParams(block int, elem Elem, starts ...Operand) []Param {
-	blocks := Expr(fmt.Sprintf("(cols+%d)/%d", block-1, block))
+	blocks := blocksOf("cols", block)
 	params := []Param{
 		out("dst", "rows", "filled", "lddst").of(elem), in("x", "rows", "cols", "ldx"),
 		each("rows", 0, "1", "2", "3"), lengths("cols", 1, "rowLengths"), each("filled", 32, "(cols+31)/32*32"), Stride("lddst"), Stride("ldx"),
@@ -187,28 +200,25 @@ func int8Doc(start, product string) []string {
 	}
 }
 
-// int8Params are those of a micro-kernel.
-func int8Params(a, b Elem, starts ...Operand) []Param {
-	params := []Param{
+// int8Params are those of a micro-kernel: starts beside the scales, hints behind B.
+func int8Params(a, b Elem, starts []Param, hints ...Param) []Param {
+	return slices.Concat([]Param{
 		each("m", 0, "1", "2", "5", "6", "7", "8", "11", "12", "13", "19", "25"), each("k", 16, "16", "48", "64", "80", "192"), turn("block", 16, "64", "32"), turn("nr", 1, "nr"),
 		in("a", "m", "k", "lda").of(a), Stride("lda"),
 		perBlock(Float32, "scale"),
-	}
-	for _, s := range starts {
-		params = append(params, s)
-	}
-	return append(params, Stride("ldscale"),
+	}, starts, []Param{
+		Stride("ldscale"),
 		in("b", "k", "nr", "").of(b), in("weight", "1", "nr", "").orEmpty(), in("bias", "1", "nr", "").orEmpty(),
-		turn("add", 0, "0", "1"), update("c", "m", "nr", "ldc"), Stride("ldc"))
+	}, hints, []Param{turn("add", 0, "0", "1"), update("c", "m", "nr", "ldc"), Stride("ldc")})
 }
 
 // winogradParams are those of int8Winograd.
 func winogradParams() []Param {
 	return []Param{
-		each("m", 0, "1", "2", "3", "4", "5", "8", "9"), each("k", 32, "32", "96", "128", "160", "384"), turn("nr", 1, "nr"),
+		each("m", 0, "1", "2", "3", "4", "5", "8", "9"), winogradDepths, turn("nr", 1, "nr"),
 		in("a", "m", "k", "lda").of(Int16), Stride("lda"),
-		in("scale", "(k+127)/128", "m", "ldscale"), in("ofRows", "(k+127)/128", "m", "ldscale").of(Int32), Stride("ldscale"),
-		in("b", "k", "nr", "").of(Int16), in("ofColumns", "(k+127)/128", "nr", "").of(Int32),
+		in("scale", int8Blocks, "m", "ldscale"), in("ofRows", int8Blocks, "m", "ldscale").of(Int32), Stride("ldscale"),
+		in("b", "k", "nr", "").of(Int16), in("ofColumns", int8Blocks, "nr", "").of(Int32),
 		in("weight", "1", "nr", "").orEmpty(), in("bias", "1", "nr", "").orEmpty(),
 		turn("add", 0, "0", "1"), update("c", "m", "nr", "ldc"), Stride("ldc"),
 	}

@@ -57,7 +57,8 @@ func int8KindOn(isa ISA) int8Kind {
 	return int8Dots
 }
 
-// int8TileRows is the height of the micro-kernels' tiles; on AVX-512 they are up to twice as high.
+// int8TileRows is the height of tiles of the micro-kernels. Those of int8 weights on AVX-512 take two
+// of them at once.
 const int8TileRows = 6
 
 // int8Step is the number of elements of k that all of these formats are filled up to a
@@ -236,7 +237,7 @@ func (r *int8Rows) multiply(x int8Product) {
 	case blocks6K:
 		simd.Blocks6K(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, tuned.gemm.ahead, add, x.c, x.ldc)
 	case int8Quads:
-		simd.Int8Quads(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, x.scales, x.bias, add, x.c, x.ldc, tuned.gemm.ahead)
+		simd.Int8Quads(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, x.scales, x.bias, tuned.gemm.ahead, add, x.c, x.ldc)
 	case int8Pairs:
 		if x.winograd {
 			w := &r.winograd

@@ -32,7 +32,6 @@ func Int8PanelX86(dot Int8Dot) Body {
 		if x.Width() == 16 {
 			mr *= 2
 		}
-		g.inMemory = true
 		g.beginInFrame(mr)
 		g.rows(mr, g.tile)
 	}}
@@ -56,12 +55,10 @@ func (g *int8X86) begin() {
 	g.MOVQ(g.Load64("scale_base"), g.scale)
 }
 
-// beginInFrame is begin, with room for the sums of tiles of up to mr rows where registers are
-// too few for them.
+// beginInFrame is begin, with room in the frame for the sums of floats of tiles of up to mr rows.
 func (g *int8X86) beginInFrame(mr int) {
-	if g.inFrame = g.inMemory; g.inFrame {
-		g.totals = g.AllocLocal((mr*int8Vectors + 1) * g.width)
-	}
+	g.inMemory, g.inFrame = true, true
+	g.totals = g.AllocLocal((mr*int8Vectors + 1) * g.width)
 	g.begin()
 }
 

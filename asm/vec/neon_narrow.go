@@ -29,13 +29,6 @@ func (x *NEON) FoldMaxMagnitude(v V) V { return x.ReduceMax(v) }
 // Spread implements Machine.
 func (x *NEON) Spread(v V) V { return v }
 
-// Int32 implements Machine.
-func (x *NEON) Int32(v V) V {
-	w := x.V()
-	x.VFCVTNS(v.neon.S4(), w.S4())
-	return V{neon: w}
-}
-
 // StoreNarrow implements Machine.
 func (x *NEON) StoreNarrow(p Ptr, off int, v V, bytes int) {
 	w, to := x.V(), arm64.At(p.neon, off)

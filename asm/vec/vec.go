@@ -155,8 +155,6 @@ type Machine interface {
 	// of two, up to Width; first is a multiple of n.
 	StoreLanes(p Ptr, v V, first, n int)
 
-	// Int32 is each lane as an int32, rounded, ties to even.
-	Int32(v V) V
 	// StoreNarrow writes the lowest bytes of each lane, 1 or 2, side by side at p + off
 	// bytes.
 	StoreNarrow(p Ptr, off int, v V, bytes int)

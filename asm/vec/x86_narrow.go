@@ -45,13 +45,6 @@ func (x *X86) Spread(v V) V {
 	return V{x86: w}
 }
 
-// Int32 implements Machine.
-func (x *X86) Int32(v V) V {
-	w := x.NewV()
-	x.VCVTPS2DQ(v.x86, w)
-	return V{x86: w}
-}
-
 // StoreNarrow implements Machine. AVX2 brings the bytes together in each group of four
 // lanes, and then the groups.
 func (x *X86) StoreNarrow(p Ptr, off int, v V, bytes int) {

@@ -939,7 +939,7 @@ func QuantizeInt8By16(isa ISA, dst []int8, x []float32, rows, cols, filled, ldds
 }
 
 // Int8Quads runs the implementation of int8Quads for the tier.
-func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc, ahead int) {
+func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(scale, (k+block-1)/block, m, ldscale)
@@ -951,11 +951,11 @@ func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32,
 	}
 	switch chosen[KernelInt8Quads][isa&isaMask] {
 	case 0:
-		int8QuadsAVX512VNNI(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, add, c, ldc, ahead)
+		int8QuadsAVX512VNNI(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, ahead, add, c, ldc)
 	case 1:
-		int8QuadsAVX2VNNI(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, add, c, ldc, ahead)
+		int8QuadsAVX2VNNI(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, ahead, add, c, ldc)
 	default:
-		int8QuadsGeneric(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, add, c, ldc, ahead)
+		int8QuadsGeneric(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, ahead, add, c, ldc)
 	}
 }
 

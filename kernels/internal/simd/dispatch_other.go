@@ -280,8 +280,8 @@ func QuantizeInt8By16(isa ISA, dst []int8, x []float32, rows, cols, filled, ldds
 }
 
 // Int8Quads runs the implementation of int8Quads for the tier.
-func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc, ahead int) {
-	int8QuadsGeneric(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, add, c, ldc, ahead)
+func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int) {
+	int8QuadsGeneric(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, ahead, add, c, ldc)
 }
 
 // Int8Pairs runs the implementation of int8Pairs for the tier.

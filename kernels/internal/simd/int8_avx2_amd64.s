@@ -4,14 +4,14 @@
 
 #include "textflag.h"
 
-// func int8QuadsAVX2VNNI(m int, k int, block int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight []float32, bias []float32, add int, c []float32, ldc int, ahead int)
+// func int8QuadsAVX2VNNI(m int, k int, block int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight []float32, bias []float32, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX2, AVXVNNI, CMOV, MMX+
 TEXT ·int8QuadsAVX2VNNI(SB), NOSPLIT, $448-240
 	MOVQ m+0(FP), AX
 	MOVQ AX, 416(SP)
 	MOVQ a_base+32(FP), AX
 	MOVQ AX, 424(SP)
-	MOVQ c_base+200(FP), AX
+	MOVQ c_base+208(FP), AX
 	MOVQ AX, 432(SP)
 	MOVQ scale_base+64(FP), AX
 	MOVQ AX, 440(SP)
@@ -41,14 +41,14 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    ldc+224(FP), CX
+	MOVQ    ldc+232(FP), CX
 	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
 	LEAQ    31(SP), BX
 	ANDQ    $-32, BX
-	CMPQ    add+192(FP), $+0
+	CMPQ    add+200(FP), $+0
 	JNE     fromC6
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
@@ -277,7 +277,7 @@ loop6:
 	LEAQ         (R9)(R12*4), R9
 	TESTQ        DI, DI
 	JNZ          block6
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
@@ -420,7 +420,7 @@ end6:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+6, AX, AX
 	ADDQ   AX, 424(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+24, AX, AX
 	ADDQ   AX, 432(SP)
 	ADDQ   $+24, 440(SP)
@@ -428,14 +428,14 @@ end6:
 	JMP    tiles
 
 tile5:
-	MOVQ    ldc+224(FP), CX
+	MOVQ    ldc+232(FP), CX
 	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
 	LEAQ    31(SP), BX
 	ANDQ    $-32, BX
-	CMPQ    add+192(FP), $+0
+	CMPQ    add+200(FP), $+0
 	JNE     fromC5
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
@@ -635,7 +635,7 @@ loop5:
 	LEAQ         (R9)(R12*4), R9
 	TESTQ        DI, DI
 	JNZ          block5
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
@@ -760,7 +760,7 @@ end5:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+5, AX, AX
 	ADDQ   AX, 424(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+20, AX, AX
 	ADDQ   AX, 432(SP)
 	ADDQ   $+20, 440(SP)
@@ -768,14 +768,14 @@ end5:
 	JMP    tiles
 
 tile4:
-	MOVQ    ldc+224(FP), CX
+	MOVQ    ldc+232(FP), CX
 	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
 	LEAQ    31(SP), BX
 	ANDQ    $-32, BX
-	CMPQ    add+192(FP), $+0
+	CMPQ    add+200(FP), $+0
 	JNE     fromC4
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
@@ -946,7 +946,7 @@ loop4:
 	LEAQ         (R9)(R12*4), R9
 	TESTQ        DI, DI
 	JNZ          block4
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
@@ -1053,7 +1053,7 @@ end4:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 424(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+16, AX, AX
 	ADDQ   AX, 432(SP)
 	ADDQ   $+16, 440(SP)
@@ -1061,12 +1061,12 @@ end4:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+224(FP), CX
+	MOVQ    ldc+232(FP), CX
 	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
-	CMPQ    add+192(FP), $+0
+	CMPQ    add+200(FP), $+0
 	JNE     fromC3
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (DX)
@@ -1205,7 +1205,7 @@ loop3:
 	LEAQ         (R8)(R11*4), R8
 	TESTQ        SI, SI
 	JNZ          block3
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+152(FP), BX
@@ -1292,7 +1292,7 @@ end3:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+3, AX, AX
 	ADDQ   AX, 424(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+12, AX, AX
 	ADDQ   AX, 432(SP)
 	ADDQ   $+12, 440(SP)
@@ -1300,12 +1300,12 @@ end3:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+224(FP), CX
+	MOVQ    ldc+232(FP), CX
 	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
-	CMPQ    add+192(FP), $+0
+	CMPQ    add+200(FP), $+0
 	JNE     fromC2
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (DX)
@@ -1415,7 +1415,7 @@ loop2:
 	LEAQ         (R8)(R11*4), R8
 	TESTQ        SI, SI
 	JNZ          block2
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+152(FP), BX
@@ -1484,7 +1484,7 @@ end2:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+2, AX, AX
 	ADDQ   AX, 424(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+8, AX, AX
 	ADDQ   AX, 432(SP)
 	ADDQ   $+8, 440(SP)
@@ -1492,12 +1492,12 @@ end2:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+224(FP), CX
+	MOVQ    ldc+232(FP), CX
 	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), CX
 	ANDQ    $-32, CX
-	CMPQ    add+192(FP), $+0
+	CMPQ    add+200(FP), $+0
 	JNE     fromC1
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (CX)
@@ -1578,7 +1578,7 @@ loop1:
 	LEAQ         (DI)(R10*4), DI
 	TESTQ        BX, BX
 	JNZ          block1
-	MOVQ         ldc+224(FP), DX
+	MOVQ         ldc+232(FP), DX
 	MOVQ         432(SP), AX
 	SHLQ         $0x02, DX
 	MOVQ         weight_len+152(FP), DX
@@ -1629,7 +1629,7 @@ end1:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+1, AX, AX
 	ADDQ   AX, 424(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 432(SP)
 	ADDQ   $+4, 440(SP)

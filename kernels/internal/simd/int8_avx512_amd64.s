@@ -4,14 +4,14 @@
 
 #include "textflag.h"
 
-// func int8QuadsAVX512VNNI(m int, k int, block int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight []float32, bias []float32, add int, c []float32, ldc int, ahead int)
+// func int8QuadsAVX512VNNI(m int, k int, block int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight []float32, bias []float32, ahead int, add int, c []float32, ldc int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, CMOV, MMX+
 TEXT ·int8QuadsAVX512VNNI(SB), $1632-240
 	MOVQ m+0(FP), AX
 	MOVQ AX, 1600(SP)
 	MOVQ a_base+32(FP), AX
 	MOVQ AX, 1608(SP)
-	MOVQ c_base+200(FP), AX
+	MOVQ c_base+208(FP), AX
 	MOVQ AX, 1616(SP)
 	MOVQ scale_base+64(FP), AX
 	MOVQ AX, 1624(SP)
@@ -53,7 +53,7 @@ pick:
 	JEQ  tile11
 
 tile12:
-	MOVQ       ldc+224(FP), CX
+	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
@@ -86,7 +86,7 @@ tile12:
 	PREFETCHT1 124(DX)(CX*2)
 	LEAQ       63(SP), DI
 	ANDQ       $-64, DI
-	CMPQ       add+192(FP), $+0
+	CMPQ       add+200(FP), $+0
 	JNE        fromC12
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    Z0, (DI)
@@ -485,7 +485,7 @@ loop12:
 	LEAQ         (R11)(R13*4), R11
 	TESTQ        R9, R9
 	JNZ          block12
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
@@ -738,7 +738,7 @@ end12:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+12, AX, AX
 	ADDQ   AX, 1608(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+48, AX, AX
 	ADDQ   AX, 1616(SP)
 	ADDQ   $+48, 1624(SP)
@@ -746,7 +746,7 @@ end12:
 	JMP    tiles
 
 tile11:
-	MOVQ       ldc+224(FP), CX
+	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
@@ -777,7 +777,7 @@ tile11:
 	PREFETCHT1 124(DX)(CX*1)
 	LEAQ       63(SP), DI
 	ANDQ       $-64, DI
-	CMPQ       add+192(FP), $+0
+	CMPQ       add+200(FP), $+0
 	JNE        fromC11
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    Z0, (DI)
@@ -1147,7 +1147,7 @@ loop11:
 	LEAQ         (R11)(R13*4), R11
 	TESTQ        R9, R9
 	JNZ          block11
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
@@ -1382,7 +1382,7 @@ end11:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+11, AX, AX
 	ADDQ   AX, 1608(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+44, AX, AX
 	ADDQ   AX, 1616(SP)
 	ADDQ   $+44, 1624(SP)
@@ -1390,7 +1390,7 @@ end11:
 	JMP    tiles
 
 tile10:
-	MOVQ       ldc+224(FP), CX
+	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
@@ -1419,7 +1419,7 @@ tile10:
 	PREFETCHT1 124(DX)
 	LEAQ       63(SP), DI
 	ANDQ       $-64, DI
-	CMPQ       add+192(FP), $+0
+	CMPQ       add+200(FP), $+0
 	JNE        fromC10
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    Z0, (DI)
@@ -1760,7 +1760,7 @@ loop10:
 	LEAQ         (R11)(R13*4), R11
 	TESTQ        R9, R9
 	JNZ          block10
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
@@ -1977,7 +1977,7 @@ end10:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+10, AX, AX
 	ADDQ   AX, 1608(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+40, AX, AX
 	ADDQ   AX, 1616(SP)
 	ADDQ   $+40, 1624(SP)
@@ -1985,7 +1985,7 @@ end10:
 	JMP    tiles
 
 tile9:
-	MOVQ       ldc+224(FP), CX
+	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
@@ -2011,7 +2011,7 @@ tile9:
 	PREFETCHT1 124(DX)(CX*2)
 	LEAQ       63(SP), SI
 	ANDQ       $-64, SI
-	CMPQ       add+192(FP), $+0
+	CMPQ       add+200(FP), $+0
 	JNE        fromC9
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    Z0, (SI)
@@ -2321,7 +2321,7 @@ loop9:
 	LEAQ         (R10)(R12*4), R10
 	TESTQ        R8, R8
 	JNZ          block9
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
@@ -2519,7 +2519,7 @@ end9:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+9, AX, AX
 	ADDQ   AX, 1608(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+36, AX, AX
 	ADDQ   AX, 1616(SP)
 	ADDQ   $+36, 1624(SP)
@@ -2527,7 +2527,7 @@ end9:
 	JMP    tiles
 
 tile8:
-	MOVQ       ldc+224(FP), CX
+	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
@@ -2551,7 +2551,7 @@ tile8:
 	PREFETCHT1 124(DX)(CX*1)
 	LEAQ       63(SP), SI
 	ANDQ       $-64, SI
-	CMPQ       add+192(FP), $+0
+	CMPQ       add+200(FP), $+0
 	JNE        fromC8
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    Z0, (SI)
@@ -2832,7 +2832,7 @@ loop8:
 	LEAQ         (R10)(R12*4), R10
 	TESTQ        R8, R8
 	JNZ          block8
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
@@ -3012,7 +3012,7 @@ end8:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+8, AX, AX
 	ADDQ   AX, 1608(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+32, AX, AX
 	ADDQ   AX, 1616(SP)
 	ADDQ   $+32, 1624(SP)
@@ -3020,7 +3020,7 @@ end8:
 	JMP    tiles
 
 tile7:
-	MOVQ       ldc+224(FP), CX
+	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
@@ -3042,7 +3042,7 @@ tile7:
 	PREFETCHT1 124(DX)
 	LEAQ       63(SP), SI
 	ANDQ       $-64, SI
-	CMPQ       add+192(FP), $+0
+	CMPQ       add+200(FP), $+0
 	JNE        fromC7
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    Z0, (SI)
@@ -3294,7 +3294,7 @@ loop7:
 	LEAQ         (R10)(R12*4), R10
 	TESTQ        R8, R8
 	JNZ          block7
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
@@ -3456,7 +3456,7 @@ end7:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+7, AX, AX
 	ADDQ   AX, 1608(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+28, AX, AX
 	ADDQ   AX, 1616(SP)
 	ADDQ   $+28, 1624(SP)
@@ -3464,7 +3464,7 @@ end7:
 	JMP    tiles
 
 tile6:
-	MOVQ       ldc+224(FP), CX
+	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
@@ -3483,7 +3483,7 @@ tile6:
 	PREFETCHT1 124(DX)(CX*2)
 	LEAQ       63(SP), BX
 	ANDQ       $-64, BX
-	CMPQ       add+192(FP), $+0
+	CMPQ       add+200(FP), $+0
 	JNE        fromC6
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    Z0, (BX)
@@ -3704,7 +3704,7 @@ loop6:
 	LEAQ         (R9)(R11*4), R9
 	TESTQ        DI, DI
 	JNZ          block6
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
@@ -3847,7 +3847,7 @@ end6:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+6, AX, AX
 	ADDQ   AX, 1608(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+24, AX, AX
 	ADDQ   AX, 1616(SP)
 	ADDQ   $+24, 1624(SP)
@@ -3855,7 +3855,7 @@ end6:
 	JMP    tiles
 
 tile5:
-	MOVQ       ldc+224(FP), CX
+	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
@@ -3872,7 +3872,7 @@ tile5:
 	PREFETCHT1 124(DX)(CX*1)
 	LEAQ       63(SP), BX
 	ANDQ       $-64, BX
-	CMPQ       add+192(FP), $+0
+	CMPQ       add+200(FP), $+0
 	JNE        fromC5
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    Z0, (BX)
@@ -4064,7 +4064,7 @@ loop5:
 	LEAQ         (R9)(R11*4), R9
 	TESTQ        DI, DI
 	JNZ          block5
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
@@ -4189,7 +4189,7 @@ end5:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+5, AX, AX
 	ADDQ   AX, 1608(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+20, AX, AX
 	ADDQ   AX, 1616(SP)
 	ADDQ   $+20, 1624(SP)
@@ -4197,7 +4197,7 @@ end5:
 	JMP    tiles
 
 tile4:
-	MOVQ       ldc+224(FP), CX
+	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
@@ -4212,7 +4212,7 @@ tile4:
 	PREFETCHT1 124(DX)
 	LEAQ       63(SP), BX
 	ANDQ       $-64, BX
-	CMPQ       add+192(FP), $+0
+	CMPQ       add+200(FP), $+0
 	JNE        fromC4
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    Z0, (BX)
@@ -4375,7 +4375,7 @@ loop4:
 	LEAQ         (R9)(R11*4), R9
 	TESTQ        DI, DI
 	JNZ          block4
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
@@ -4482,7 +4482,7 @@ end4:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 1608(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+16, AX, AX
 	ADDQ   AX, 1616(SP)
 	ADDQ   $+16, 1624(SP)
@@ -4490,7 +4490,7 @@ end4:
 	JMP    tiles
 
 tile3:
-	MOVQ       ldc+224(FP), CX
+	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
@@ -4501,7 +4501,7 @@ tile3:
 	PREFETCHT1 124(AX)(CX*2)
 	LEAQ       63(SP), DX
 	ANDQ       $-64, DX
-	CMPQ       add+192(FP), $+0
+	CMPQ       add+200(FP), $+0
 	JNE        fromC3
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    Z0, (DX)
@@ -4632,7 +4632,7 @@ loop3:
 	LEAQ         (R8)(R10*4), R8
 	TESTQ        SI, SI
 	JNZ          block3
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+152(FP), BX
@@ -4719,7 +4719,7 @@ end3:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+3, AX, AX
 	ADDQ   AX, 1608(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+12, AX, AX
 	ADDQ   AX, 1616(SP)
 	ADDQ   $+12, 1624(SP)
@@ -4727,7 +4727,7 @@ end3:
 	JMP    tiles
 
 tile2:
-	MOVQ       ldc+224(FP), CX
+	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
@@ -4736,7 +4736,7 @@ tile2:
 	PREFETCHT1 124(AX)(CX*1)
 	LEAQ       63(SP), DX
 	ANDQ       $-64, DX
-	CMPQ       add+192(FP), $+0
+	CMPQ       add+200(FP), $+0
 	JNE        fromC2
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    Z0, (DX)
@@ -4838,7 +4838,7 @@ loop2:
 	LEAQ         (R8)(R10*4), R8
 	TESTQ        SI, SI
 	JNZ          block2
-	MOVQ         ldc+224(FP), CX
+	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+152(FP), BX
@@ -4907,7 +4907,7 @@ end2:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+2, AX, AX
 	ADDQ   AX, 1608(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+8, AX, AX
 	ADDQ   AX, 1616(SP)
 	ADDQ   $+8, 1624(SP)
@@ -4915,14 +4915,14 @@ end2:
 	JMP    tiles
 
 tile1:
-	MOVQ       ldc+224(FP), CX
+	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
 	PREFETCHT1 124(AX)
 	LEAQ       63(SP), CX
 	ANDQ       $-64, CX
-	CMPQ       add+192(FP), $+0
+	CMPQ       add+200(FP), $+0
 	JNE        fromC1
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    Z0, (CX)
@@ -4947,7 +4947,7 @@ started1:
 	MOVQ start_base+88(FP), R8
 	MOVQ scale_base+64(FP), R9
 	SUBQ R9, R8
-	MOVQ ahead+232(FP), R9
+	MOVQ ahead+192(FP), R9
 	MOVQ R9, R10
 	SHRQ $0x02, R10
 
@@ -5018,7 +5018,7 @@ fetched1:
 	LEAQ         (DI)(R11*4), DI
 	TESTQ        BX, BX
 	JNZ          block1
-	MOVQ         ldc+224(FP), DX
+	MOVQ         ldc+232(FP), DX
 	MOVQ         1616(SP), AX
 	SHLQ         $0x02, DX
 	MOVQ         weight_len+152(FP), DX
@@ -5069,7 +5069,7 @@ end1:
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+1, AX, AX
 	ADDQ   AX, 1608(SP)
-	MOVQ   ldc+224(FP), AX
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+4, AX, AX
 	ADDQ   AX, 1616(SP)
 	ADDQ   $+4, 1624(SP)

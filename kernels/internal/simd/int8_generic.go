@@ -102,7 +102,7 @@ func int8Panel[A int8 | int16, B int8 | uint8](side, m, k, block, nr int, a []A,
 
 func fromZero(p, i int) int32 { return 0 }
 
-func int8QuadsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc, ahead int) {
+func int8QuadsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int) {
 	from := func(p, i int) int32 { return start[p/block*ldscale+i] }
 	int8Panel(4, m, k, block, nr, a, lda, scale, from, ldscale, b, weight, bias, add, c, ldc)
 }

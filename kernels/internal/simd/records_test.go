@@ -667,10 +667,10 @@ var records = [numKernels]record{
 		{name: "b", operand: &operand{rows: func(s shape) int { return s["k"] }, cols: func(s shape) int { return s["nr"] }, read: true}},
 		{name: "weight", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["nr"] }, read: true}},
 		{name: "bias", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["nr"] }, read: true}},
+		{name: "ahead"},
 		{name: "add"},
 		{name: "c", operand: &operand{rows: func(s shape) int { return s["m"] }, cols: func(s shape) int { return s["nr"] }, stride: "ldc", read: true, write: true}},
 		{name: "ldc"},
-		{name: "ahead"},
 	}},
 	KernelInt8Pairs: {exact: true, sums: 1, sizes: []size{
 		{name: "m", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 5, 6, 7, 8, 11, 12, 13, 19, 25} }},

@@ -1509,7 +1509,7 @@ func quantizeInt8By16AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ld
 // k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func int8QuadsAVX512VNNI(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc, ahead int)
+func int8QuadsAVX512VNNI(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int)
 
 // int8QuadsAVX2VNNI multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
@@ -1542,7 +1542,7 @@ func int8QuadsAVX512VNNI(m, k, block, nr int, a []int8, lda int, scale []float32
 // k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func int8QuadsAVX2VNNI(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, add int, c []float32, ldc, ahead int)
+func int8QuadsAVX2VNNI(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int)
 
 // int8PairsAVX512 multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
