@@ -19,8 +19,8 @@ import (
 // looks around every 20 µs for the first 50 times, mostly on the CPU that computes.
 const Warm = 6 * time.Millisecond
 
-// outclassed is how many times longer than the fastest a contestant takes that is timed in the first
-// rounds alone, which leaves the time to those whose figures matter.
+// outclassed is how many times longer than the fastest a contestant takes, in its best of the first
+// rounds, that is timed in these alone, which leaves the time to those whose figures matter.
 const outclassed, firstRounds = 3, 3
 
 // Options say how long to measure.
@@ -75,8 +75,6 @@ type entry struct {
 	workload.Job
 	reps int // 0: timed already
 	warm int // calls before those
-
-	outclassed bool
 }
 
 // time is the time of a round's calls.
@@ -94,8 +92,6 @@ func (e entry) time() (time.Duration, error) {
 func Run(d *workload.Data, contestants []workload.Contestant, o Options) []Result {
 	var results []Result
 	var jobs []entry
-	var looks []time.Duration // per call, in the first look
-	fastest := time.Duration(math.MaxInt64)
 	for _, c := range contestants {
 		r := Result{Name: c.Name(), Version: c.Version()}
 		job, variant, perCall, off, err := choose(d, c, o)
@@ -114,22 +110,18 @@ func Run(d *workload.Data, contestants []workload.Contestant, o Options) []Resul
 		}
 		results = append(results, r)
 		jobs = append(jobs, entry{Job: job, reps: reps, warm: warm})
-		looks = append(looks, perCall)
-		if err == nil {
-			fastest = min(fastest, perCall)
-		}
-	}
-	for i := range jobs {
-		jobs[i].outclassed = looks[i]/outclassed > fastest
 	}
 	start := time.Now()
 	for round := range o.Rounds {
 		if o.Limit > 0 && round >= firstRounds && time.Since(start) > o.Limit {
 			break
 		}
+		if round == firstRounds {
+			leaveOut(jobs, results)
+		}
 		for _, i := range rand.Perm(len(jobs)) {
 			r := &results[i]
-			if r.Refused != nil || jobs[i].reps == 0 || jobs[i].outclassed && round >= firstRounds {
+			if r.Refused != nil || jobs[i].reps == 0 {
 				continue
 			}
 			t, err := jobs[i].time()
@@ -146,6 +138,25 @@ func Run(d *workload.Data, contestants []workload.Contestant, o Options) []Resul
 		}
 	}
 	return results
+}
+
+// leaveOut has those that are outclassed so far not timed any more.
+func leaveOut(jobs []entry, results []Result) {
+	best := func(r Result) float64 {
+		if len(r.Seconds) == 0 {
+			return math.Inf(1)
+		}
+		return slices.Min(r.Seconds)
+	}
+	fastest := math.Inf(1)
+	for _, r := range results {
+		fastest = min(fastest, best(r))
+	}
+	for i, r := range results {
+		if best(r) > outclassed*fastest {
+			jobs[i].reps = 0
+		}
+	}
 }
 
 // choose opens the contestant's fastest variant whose result is right. The error is ErrUnsupported

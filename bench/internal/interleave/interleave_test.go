@@ -9,38 +9,44 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// pretender computes a case and claims that a call takes as long as told.
+// pretender computes a case and claims that a call takes as long as told, but for the first ones.
 type pretender struct {
 	ours.Tier
-	name string
-	call time.Duration
+	name        string
+	first, call time.Duration
 }
 
 func (p pretender) Name() string { return p.name }
 
 func (p pretender) Open(d *workload.Data, variant string) (workload.Job, error) {
 	j, err := p.Tier.Open(d, variant)
-	return claim{j, p.call}, err
+	return &claim{j, p.first, p.call}, err
 }
 
 type claim struct {
 	workload.Job
-	call time.Duration
+	next, call time.Duration
 }
 
-func (c claim) Time(reps int) (time.Duration, error) { return time.Duration(reps) * c.call, nil }
+func (c *claim) Time(reps int) (time.Duration, error) {
+	t := c.next
+	c.next = c.call
+	return time.Duration(reps) * t, nil
+}
 
-// Contestants far behind take the first rounds only; their ratio is of those.
+// Contestants far behind take the first rounds only; their ratio is of those. One that is slow in the
+// first look alone takes all.
 func TestOutclassed(t *testing.T) {
 	tier := ours.Tier{ISA: kernels.Generic, Threads: 1}
 	list := []workload.Contestant{
-		pretender{tier, "slow", 31 * time.Microsecond}, pretender{tier, "fast", 10 * time.Microsecond}, pretender{tier, "even", 29 * time.Microsecond},
+		pretender{tier, "slow", time.Microsecond, 31 * time.Microsecond}, pretender{tier, "fast", 10 * time.Microsecond, 10 * time.Microsecond},
+		pretender{tier, "even", 29 * time.Microsecond, 29 * time.Microsecond}, pretender{tier, "late", time.Millisecond, 12 * time.Microsecond},
 	}
 	results := Run(workload.NewData(workload.MustParse("relu 2x8")), list, Options{Rounds: 8, Block: time.Millisecond})
-	if len(results) != 3 {
+	if len(results) != len(list) {
 		t.Fatalf("%d results", len(results))
 	}
-	for i, want := range []int{firstRounds, 8, 8} {
+	for i, want := range []int{firstRounds, 8, 8, 8} {
 		if r := results[i]; r.Refused != nil || len(r.Seconds) != want {
 			t.Errorf("%s: %d rounds, want %d (%v)", r.Name, len(r.Seconds), want, r.Refused)
 		}
