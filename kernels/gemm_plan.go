@@ -206,7 +206,7 @@ func (g *gemmCall) partition(t Threads) {
 	g.cutM, g.cutN = 1, 1
 	g.tall, g.wide = g.m, g.n
 	work := g.workOf()
-	if !worthThreads(t, work*g.batch) || g.batch >= size.bands*int(t) {
+	if !worthThreads(t, work*g.batch) || g.batch >= 4*size.bands*int(t) { // that many products are parts enough
 		return
 	}
 	threads := max(1, int(t)/g.batch)
@@ -240,7 +240,7 @@ func (g *gemmCall) partition(t Threads) {
 				part = max(part, min(100, along.size*n/threads))
 			}
 			part = min((part+along.unit-1)/along.unit*along.unit, along.size)
-			if cost := cutCost(across, along, band, part, float64(n)/float64(threads)); cost < best {
+			if cost := cutCost(across, along, band, part, float64(n*g.batch)/float64(t)); cost < best {
 				best = cost
 				g.byRows = byRows
 				g.tall, g.wide = band, part
