@@ -17,7 +17,7 @@ var softmaxKernels = []Kernel{
 		File: "softmax", Source: "softmax.go", Name: "softmaxRowsStream",
 		Doc: []string{"is softmaxRows for what is in memory and not in a cache."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
-			Operand{Name: "tmp", Elem: Float32, Rows: "1", Cols: "cols", Access: Scratch}}, rowSizes...),
+			Operand{Name: "tmp", Elem: Float32, Rows: "1", Cols: "cols+32", Access: Scratch}}, rowSizes...),
 		Body: anyTier(kernel.SoftmaxRowsStream),
 	},
 	{

@@ -165,7 +165,7 @@ func rmsNormRows(isa ISA, dst, x []float32, rows, cols int, weight []float32, ep
 // improves it. So the mean is exact where all elements are the same, and good wherever
 // the first element lies.
 func layerNormLongRow(isa ISA, dst, x, weight, bias []float32, eps float32) {
-	buffer := rowBuffers.Get().(*[sumElements]float32)
+	buffer := rowBuffers.Get().(*rowBuffer)
 	ones := affineVec("LayerNorm", "weight", nil, sumElements, &sharedOnes, 1)
 	n := float64(len(x))
 	mean, rest, square := x[0], 0.0, 0.0 // of the differences from mean, and of their squares

@@ -48,7 +48,10 @@ func (b budget) rows(rows, cols int) iter.Seq2[int, int] {
 const sumElements = 1 << 13
 
 // rowBuffers are places for a row's exponentials or differences.
-var rowBuffers = sync.Pool{New: func() any { return new([sumElements]float32) }}
+var rowBuffers = sync.Pool{New: func() any { return new(rowBuffer) }}
+
+// rowBuffer has room for two vectors more than a row, as softmaxRowsStream wants it.
+type rowBuffer [sumElements + 32]float32
 
 // streamed reports whether a call on whole matrices writes past the caches.
 // In place that does not pay, since what is written has just been read.

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 var (
@@ -73,6 +75,70 @@ func aligned(n int) []float32 {
 		s = s[1:]
 	}
 	return s[:n]
+}
+
+// TestRowsAnywhere: where rows begin, which decides how they are cut into vectors, shows in no bit of
+// the result, nor does whether it is written past the caches, and nothing is written beside it.
+func TestRowsAnywhere(t *testing.T) {
+	const rows, eps = 4, 1e-5
+	lengths := []int{255, 256, 257, 263, 264, 271, 272, 273, 280, 289, 511, 512, 513, 520, 527, 528, 1023, 1032, 8192, 8200, 8209}
+	for n := range 200 {
+		lengths = append(lengths, n+1)
+	}
+	if testenv.Emulated() || race.Enabled {
+		lengths = []int{31, 161, 177, 257, 272, 280, 513, 520}
+	}
+	eachISA(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(43, 44))
+		for _, cols := range lengths {
+			n := rows * cols
+			weight, bias, zero := randomSlice(r, cols), randomSlice(r, cols), make([]float32, n)
+			x := aligned(n)
+			for i := range x {
+				x[i] = 20 * (r.Float32() - 0.5)
+			}
+			for _, same := range [][]func(dst, x []float32){
+				{
+					func(dst, x []float32) { Softmax(dst, x, rows, cols) },
+					func(dst, x []float32) {
+						if cols <= sumElements {
+							simd.SoftmaxRowsStream(Active(), dst, x, make([]float32, cols+32), rows, cols)
+						} else {
+							Softmax(dst, x, rows, cols)
+						}
+					},
+				},
+				{
+					func(dst, x []float32) { LayerNorm(dst, x, rows, cols, weight, bias, eps) },
+					func(dst, x []float32) { simd.LayerNormRowsStream(Active(), dst, x, weight, bias, rows, cols, eps) },
+					func(dst, x []float32) { AddLayerNorm(dst, nil, x, zero, rows, cols, weight, bias, eps) },
+				},
+				{func(dst, x []float32) { RMSNorm(dst, x, rows, cols, weight, eps) }},
+			} {
+				want := aligned(n)
+				same[0](want, x)
+				for which, f := range same {
+					for at := range 16 {
+						for _, to := range []int{at, (at + 8) % 16, 3} { // dst may lie otherwise than x
+							from, into := aligned(n+16), aligned(n+16)
+							fill(into, nan32)
+							copy(from[at:], x)
+							f(into[to:][:n], from[at:][:n])
+							f(from[at:][:n], from[at:][:n])
+							for i, v := range into {
+								if in := i >= to && i < to+n; in && v != want[i-to] || !in && v == v {
+									t.Fatalf("form %d, cols=%d: %d elements after the start of a line, to %d after one, element %d is %v, want %v", which, cols, at, to, i-to, v, want[max(0, min(i-to, n-1))])
+								}
+							}
+							if !slices.Equal(from[at:][:n], want) {
+								t.Fatalf("form %d, cols=%d: in place, %d elements after the start of a line, results are others", which, cols, at)
+							}
+						}
+					}
+				}
+			}
+		}
+	})
 }
 
 // TestStreamed: calls on matrices that are written past the caches give what they

@@ -56,9 +56,9 @@ func softmaxRows(isa ISA, dst, x []float32, rows, cols int, stream bool) {
 		}
 		return
 	}
-	tmp := rowBuffers.Get().(*[sumElements]float32)
+	tmp := rowBuffers.Get().(*rowBuffer)
 	for from, to := range budgetOf(simd.KernelSoftmaxRowsStream, isa).rows(rows, cols) {
-		simd.SoftmaxRowsStream(isa, dst[from*cols:to*cols], x[from*cols:to*cols], tmp[:cols], to-from, cols)
+		simd.SoftmaxRowsStream(isa, dst[from*cols:to*cols], x[from*cols:to*cols], tmp[:cols+32], to-from, cols)
 	}
 	rowBuffers.Put(tmp)
 }

@@ -11,9 +11,7 @@ func LayerNormRows(m vec.Machine) {
 // LayerNormRowsStream is LayerNormRows for rows that come from memory and go there.
 func LayerNormRowsStream(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
-	m.IfStream(dst, m.IntParam("cols"),
-		func() { layerNormRows(m, dst, x, streamed) },
-		func() { layerNormRows(m, dst, x, cached) })
+	streaming(m, dst, m.IntParam("cols"), func(out output) { layerNormRows(m, dst, x, out) })
 }
 
 func layerNormRows(m vec.Machine, dst, x vec.Ptr, out output) {
@@ -103,7 +101,7 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 		m.CopyTo(variance, m.Div(m.ReduceAdd(variance), n))
 		m.FNMATo(variance, off, off)
 	}
-	pipeline(m, rows, cols, tail,
+	pipeline(m, rows, cols, tail, out, longLeast,
 		stage{
 			ptrs: in.ptrs,
 			begin: func() {
@@ -147,8 +145,9 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 			},
 		},
 		stage{
-			ptrs:   []vec.Ptr{dst, x},
-			repeat: func() []vec.Ptr { return []vec.Ptr{m.SlicePtr("weight"), m.SlicePtr("bias")} },
+			ptrs:  []vec.Ptr{dst, x},
+			anew:  func() []vec.Ptr { return []vec.Ptr{m.SlicePtr("weight"), m.SlicePtr("bias")} },
+			begin: func() { out.begin(m, dst, cols) },
 			step: func(s vec.Span, i int) func() {
 				y := m.Horner(m.Sub(s.Load(1, i, 0), previous), rstd, shift)
 				y = m.Horner(y, s.Load(2, i, 0), s.Load(3, i, 0))
@@ -163,7 +162,7 @@ func RMSNormRows(m vec.Machine) {
 	rows, cols, eps := m.IntParam("rows"), m.IntParam("cols"), m.FloatParam("eps")
 	n, mean, rstd := m.FloatFromInt(cols), m.Zero(), m.Zero()
 	var square [2]vec.V
-	pipeline(m, rows, cols, m.Tail(cols),
+	pipeline(m, rows, cols, m.Tail(cols), cached, alignedLeast,
 		stage{
 			ptrs:  []vec.Ptr{m.CopyPtr(x)},
 			begin: func() { square = zeros(m) },
@@ -182,8 +181,8 @@ func RMSNormRows(m vec.Machine) {
 			end: func() { m.CopyTo(rstd, mean) },
 		},
 		stage{
-			ptrs:   []vec.Ptr{dst, x},
-			repeat: func() []vec.Ptr { return []vec.Ptr{m.SlicePtr("weight")} },
+			ptrs: []vec.Ptr{dst, x},
+			anew: func() []vec.Ptr { return []vec.Ptr{m.SlicePtr("weight")} },
 			step: func(s vec.Span, i int) func() {
 				y := m.Mul(m.Mul(s.Load(1, i, 0), rstd), s.Load(2, i, 0))
 				return func() { s.Store(0, i, y) }

@@ -11,8 +11,10 @@ import (
 type stage struct {
 	// ptrs are the streams it reads and writes, one row after the other.
 	ptrs []vec.Ptr
-	// repeat are those that start anew with every row. They come after ptrs.
-	repeat func() []vec.Ptr
+	// anew are those that start anew with every row, and scratch is one that holds what is
+	// written to it until the next stage reads it. They come after ptrs.
+	anew    func() []vec.Ptr
+	scratch func() vec.Ptr
 	// begin prepares for a row, step takes vector i of a span in, and end
 	// concludes the row.
 	// step returns the store that it wants done, or nil. A stage without step only
@@ -25,16 +27,43 @@ type stage struct {
 // output is how a kernel writes its rows, and whether it fetches those that it reads.
 type output struct {
 	store func(s vec.Span, p, i int, v vec.V)
-	ahead int  // bytes that reading is ahead of its use, or 0
-	whole bool // rows are whole vectors
+	ahead int // bytes that reading is ahead of its use, or 0
+	rows  layout
 }
 
-var (
-	cached = output{store: vec.Span.Store}
-	// streamed is for rows from and to memory: they are fetched a page ahead, since
-	// the hardware's prefetch ends with the page.
-	streamed = output{store: vec.Span.StoreStream, ahead: 4096, whole: true}
+// layout says what vectors rows are taken in.
+type layout int
+
+const (
+	anyRows     layout = iota // aligned vectors where that pays, and otherwise as they lie
+	tailedRows                // vectors that begin where the row does, and a tail
+	wholeRows                 // vectors that begin where the row does, without a tail
+	alignedRows               // aligned vectors
 )
+
+var cached = output{store: vec.Span.Store}
+
+// streaming has body write rows past the caches, if they can be written so. They are fetched a
+// page ahead too, since the hardware's prefetch ends with the page.
+func streaming(m vec.Machine, dst vec.Ptr, cols vec.Int, body func(out output)) {
+	out := output{store: vec.Span.StoreStream, ahead: 4096, rows: wholeRows}
+	m.IfStream(dst, cols, func() { body(out) }, func() {
+		masking, ok := m.Masking()
+		if !ok {
+			body(cached)
+			return
+		}
+		m.IfLE(cols, longLeast-1, func() {
+			out := cached
+			out.rows = tailedRows
+			body(out)
+		}, func() {
+			out.rows = alignedRows
+			body(out)
+			masking.FinishStream()
+		})
+	})
+}
 
 func (o output) prefetch(s vec.Span, p, i int) {
 	if o.ahead > 0 {
@@ -42,8 +71,16 @@ func (o output) prefetch(s vec.Span, p, i int) {
 	}
 }
 
+// begin prepares for a row at dst: of aligned rows the first and the last line are not written past
+// the caches, so that one of them is fetched two rows ahead.
+func (o output) begin(m vec.Machine, dst vec.Ptr, cols vec.Int) {
+	if o.rows == alignedRows {
+		m.PrefetchFar(dst, 0, cols, 2*4)
+	}
+}
+
 func (o output) tail(m vec.Machine, cols vec.Int) vec.Tail {
-	if o.whole {
+	if o.rows == wholeRows {
 		return vec.Tail{}
 	}
 	return m.Tail(cols)
@@ -51,8 +88,13 @@ func (o output) tail(m vec.Machine, cols vec.Int) vec.Tail {
 
 func zeros(m vec.Machine) [2]vec.V { return [2]vec.V{m.Zero(), m.Zero()} }
 
-// alignedLeast is how long rows must be for aligned vectors to pay.
-const alignedLeast = 256
+// alignedLeast is how long rows must be for aligned vectors to pay. longLeast is for those with weights,
+// whose loads cross cache lines then, and for writing past the caches, which the first line and the last
+// of a row are not.
+const (
+	alignedLeast = 160
+	longLeast    = 496
+)
 
 // pipeline runs the stages, two or three, over rows of cols elements. The
 // stages work on different rows at once, in one loop: while the second stage is
@@ -61,46 +103,50 @@ const alignedLeast = 256
 // behind the other passes, and rows come from memory while others are computed.
 // rows may be 0; cols is at least 1. rows is consumed.
 //
-// Rows that do not begin at multiples of half a vector are taken in aligned vectors,
-// where the machine can and no stream starts anew with every row: such a stream lies
-// otherwise, and masked loads before its first element are slow where that page was never
-// used. At multiples of half a vector every other access crosses a cache line, which
+// Rows of least elements that do not begin at multiples of half a vector are taken in aligned vectors, where the
+// machine can. At multiples of half a vector every other access crosses a cache line, which
 // costs less than the vectors at both ends.
-func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, stages ...stage) {
-	plain := func() {
-		passes(m, rows, stages, func(groups [][]vec.Ptr, body func([]vec.Span)) {
+func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, out output, least int, stages ...stage) {
+	lying := func() {
+		passes(m, rows, stages, func(groups []vec.Group, body func([]vec.Span)) {
 			vec.Walk(m, cols, tail, groups, body)
 		})
 	}
 	masking, ok := m.Masking()
-	ok = ok && !slices.ContainsFunc(stages, func(st stage) bool { return st.repeat != nil })
-	if !ok {
-		plain()
-		return
-	}
-	var all []vec.Ptr
-	for _, st := range stages {
-		all = append(all, st.ptrs...)
-	}
-	masking.IfAcross(all, cols, alignedLeast, func() {
-		passes(m, rows, stages, func(groups [][]vec.Ptr, body func([]vec.Span)) {
+	aligned := func() {
+		passes(m, rows, stages, func(groups []vec.Group, body func([]vec.Span)) {
 			vec.WalkAligned(masking, cols, groups, body)
 		})
-	}, plain)
+	}
+	switch {
+	case out.rows == alignedRows:
+		aligned()
+	case out.rows == anyRows && ok:
+		var all []vec.Ptr
+		for _, st := range stages {
+			all = append(all, st.ptrs...)
+		}
+		masking.IfAcross(all, cols, least, aligned, lying)
+	default:
+		lying()
+	}
 }
 
 // passes are those of a pipeline; walk goes through the rows of one.
-func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups [][]vec.Ptr, body func([]vec.Span))) {
+func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups []vec.Group, body func([]vec.Span))) {
 	pass := func(from, to int) {
-		var groups [][]vec.Ptr
+		var groups []vec.Group
 		var steps []func(s vec.Span, i int) func()
 		for _, st := range stages[from:to] {
 			if st.step != nil {
-				ptrs := slices.Clone(st.ptrs)
-				if st.repeat != nil {
-					ptrs = append(ptrs, st.repeat()...)
+				group := vec.Group{Rows: st.ptrs}
+				if st.anew != nil {
+					group.Anew = st.anew()
 				}
-				groups, steps = append(groups, ptrs), append(steps, st.step)
+				if st.scratch != nil {
+					group.Scratch = []vec.Ptr{st.scratch()}
+				}
+				groups, steps = append(groups, group), append(steps, st.step)
 			}
 			if st.begin != nil {
 				st.begin()

@@ -36,9 +36,7 @@ func SoftmaxRows(m vec.Machine) {
 // that of the next row is put in.
 func SoftmaxRowsStream(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
-	m.IfStream(dst, m.IntParam("cols"),
-		func() { softmaxRows(m, dst, x, true, streamed) },
-		func() { softmaxRows(m, dst, x, true, cached) })
+	streaming(m, dst, m.IntParam("cols"), func(out output) { softmaxRows(m, dst, x, true, out) })
 }
 
 // softmaxRows has the exponentials of a row in tmp or in dst.
@@ -50,25 +48,25 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 	ahead := m.CopyPtr(x)
 	// The first stream of a stage says where its rows begin.
 	second, third := stage{ptrs: []vec.Ptr{m.CopyPtr(dst), x}}, stage{ptrs: []vec.Ptr{dst}}
-	to, from, exps := 0, 1, 0
+	to, exps := 0, 0
 	if inTmp {
-		to, from, exps = 1, 0, 1
-		second.ptrs = []vec.Ptr{x}
-		second.repeat = func() []vec.Ptr { return []vec.Ptr{m.SlicePtr("tmp")} }
-		third.repeat = second.repeat
+		to, exps = 2, 1
+		second.scratch = func() vec.Ptr { return m.SlicePtr("tmp") }
+		third.scratch = second.scratch
 	}
 	second.begin = func() { sum = zeros(m) }
 	second.step = func(s vec.Span, i int) func() {
-		e := exp(s.Load(from, i, negInf), max)
+		e := exp(s.Load(1, i, negInf), max)
 		m.AddTo(sum[s.Chain(i)], s.Keep(e, 0))
 		return func() { s.Store(to, i, e) }
 	}
 	second.end = func() { m.CopyTo(inv, m.Div(m.Splat(one), m.ReduceAdd(m.Add(sum[0], sum[1])))) }
+	third.begin = func() { out.begin(m, dst, cols) }
 	third.step = func(s vec.Span, i int) func() {
 		y := m.Mul(s.Load(exps, i, 0), inv)
 		return func() { out.store(s, 0, i, y) }
 	}
-	pipeline(m, rows, cols, out.tail(m, cols),
+	pipeline(m, rows, cols, out.tail(m, cols), out, alignedLeast,
 		stage{
 			ptrs:  []vec.Ptr{ahead},
 			begin: func() { top = [2]vec.V{m.Splat(negInf), m.Splat(negInf)} },
@@ -90,7 +88,7 @@ func ExpSumRows(m vec.Machine) {
 	exp := expDiff(m)
 	max := m.Zero()
 	var top, sum [2]vec.V
-	pipeline(m, rows, cols, m.Tail(cols),
+	pipeline(m, rows, cols, m.Tail(cols), cached, alignedLeast,
 		stage{
 			ptrs:  []vec.Ptr{m.CopyPtr(x)},
 			begin: func() { top = [2]vec.V{m.Splat(f32(-math.MaxFloat32)), m.Splat(f32(-math.MaxFloat32))} },

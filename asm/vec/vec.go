@@ -281,6 +281,10 @@ type Masking interface {
 	BumpBack(p Ptr, n Int)
 	// LanesFrom are the lanes from n on.
 	LanesFrom(n Int) Tail
+	// Expand moves the first lanes of v to those of t, in order; the others are 0.
+	Expand(v V, t Tail) V
+	// FinishStream has what was written past the caches come before all that follows.
+	FinishStream()
 	// IfTwo runs body if any of ns is more than a vector.
 	IfTwo(ns []Int, body func())
 	// LanesOfTwo are the first n lanes of two vectors.

@@ -7,9 +7,12 @@ import "slices"
 // Span is one step of Each: some whole vectors, or the tail.
 type Span struct {
 	m     Machine
-	ptrs  []Ptr
+	group Group
+	ptrs  []Ptr // the group's
 	tail  *Tail
 	chain int
+	// aligned is set in WalkAligned, and first in its first vector.
+	aligned, first bool
 	// Vectors is how many vectors the step covers.
 	Vectors int
 }
@@ -26,23 +29,38 @@ func (s Span) Ptr(p int) Ptr { return s.ptrs[p] }
 
 // Load reads vector i of the step from stream p; lanes past the end hold fill.
 func (s Span) Load(p, i int, fill Const) V {
-	if s.tail != nil {
-		return s.m.LoadTail(s.ptrs[p], *s.tail, fill)
+	if s.whole(p) {
+		return s.m.Load(s.ptrs[p], i*4*s.m.Width())
 	}
-	return s.m.Load(s.ptrs[p], i*4*s.m.Width())
+	if s.first && p >= len(s.group.Rows) {
+		masking, _ := s.m.Masking()
+		return masking.Expand(s.m.Load(s.ptrs[p], 0), *s.tail)
+	}
+	return s.m.LoadTail(s.ptrs[p], *s.tail, fill)
 }
 
 // Store writes vector i of the step to stream p; lanes past the end are not written.
 func (s Span) Store(p, i int, v V) {
-	if s.tail != nil {
-		s.m.StoreTail(s.ptrs[p], *s.tail, v)
+	if s.whole(p) {
+		s.m.Store(s.ptrs[p], i*4*s.m.Width(), v)
 		return
 	}
-	s.m.Store(s.ptrs[p], i*4*s.m.Width(), v)
+	s.m.StoreTail(s.ptrs[p], *s.tail, v)
 }
 
-// StoreStream is Store past the caches, within Machine.IfStream, where no row has a tail.
-func (s Span) StoreStream(p, i int, v V) { s.m.StoreStream(s.ptrs[p], i*4*s.m.Width(), v) }
+// StoreStream is Store past the caches. Whole vectors are aligned, and the others are stored as usual.
+func (s Span) StoreStream(p, i int, v V) {
+	if s.whole(p) {
+		s.m.StoreStream(s.ptrs[p], i*4*s.m.Width(), v)
+		return
+	}
+	s.m.StoreTail(s.ptrs[p], *s.tail, v)
+}
+
+// whole reports whether vectors of stream p are whole.
+func (s Span) whole(p int) bool {
+	return s.tail == nil || s.aligned && p >= len(s.group.Rows)+len(s.group.Anew)
+}
 
 // Prefetch fetches what in stream p lies a number of bytes behind vector i of the step.
 func (s Span) Prefetch(p, i, bytes int) {
@@ -85,11 +103,24 @@ func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
 	}
 }
 
+// A Group is streams that are gone through side by side. Their order is that of the fields.
+type Group struct {
+	// Rows lie one after the other. The first stream says where they begin.
+	Rows []Ptr
+	// Anew are streams that are read and start anew with each row. Of those, a whole vector can be read.
+	Anew []Ptr
+	// Scratch starts anew with each row too. It holds what is stored there vector by vector, and
+	// for WalkAligned has room for two vectors more than a row is long.
+	Scratch []Ptr
+}
+
+func (g Group) all() []Ptr { return slices.Concat(g.Rows, g.Anew, g.Scratch) }
+
 // Walk goes through a row of n elements in each group of streams at once: like Each,
 // two vectors at a time, but body gets a span for each group, and the streams move:
 // it leaves them behind the last element.
-func Walk(m Machine, n Int, t Tail, groups [][]Ptr, body func([]Span)) {
-	w := walk{m, groups, body}
+func Walk(m Machine, n Int, t Tail, groups []Group, body func([]Span)) {
+	w := walk{m: m, groups: groups, body: body}
 	left := m.CopyInt(n)
 	m.Loop(left, 2*m.Width(), func() { w.whole(2, 0) })
 	tail := func(chain int) {
@@ -121,16 +152,26 @@ func Walk(m Machine, n Int, t Tail, groups [][]Ptr, body func([]Span)) {
 // Where a row begins does not show in sums of both chains and then of all lanes. The elements
 // of one lane, a vector apart, are in one lane still, in the same order, and the chains take turns;
 // and ReduceAdd gives the same for lanes that are turned about.
-func WalkAligned(m Masking, n Int, groups [][]Ptr, body func([]Span)) {
-	w, width := walk{m, groups, body}, m.Width()
+func WalkAligned(m Masking, n Int, groups []Group, body func([]Span)) {
+	w, width := walk{m: m, groups: groups, body: body, aligned: true}, m.Width()
 	before := make([]Int, len(groups)) // lanes of the first vector before the row
 	var first []Tail
-	for g, ptrs := range groups {
-		before[g] = m.Misaligned(ptrs[0])
+	for g, group := range groups {
+		before[g] = m.Misaligned(group.Rows[0])
 		first = append(first, m.LanesFrom(before[g]))
+		for _, p := range group.Rows {
+			m.BumpBack(p, before[g])
+		}
 	}
-	w.eachStream(func(p Ptr, g int) { m.BumpBack(p, before[g]) })
+	w.first = true
 	w.step(1, 0, first)
+	w.first = false
+	for g, group := range groups {
+		// What lies before these may be memory that was never used, where masked loads are slow.
+		for _, p := range group.Anew {
+			m.BumpBack(p, before[g])
+		}
+	}
 	w.eachStream(func(p Ptr, g int) { m.Bump(p, 4*width) })
 	whole := m.AlignedWhole(n)
 	m.Loop(whole, 2*width, func() { w.whole(2, 1) })
@@ -161,13 +202,15 @@ func WalkAligned(m Masking, n Int, groups [][]Ptr, body func([]Span)) {
 // walk is what Walk and WalkAligned have in common.
 type walk struct {
 	m      Machine
-	groups [][]Ptr
+	groups []Group
 	body   func([]Span)
+
+	aligned, first bool
 }
 
 func (w walk) eachStream(do func(p Ptr, g int)) {
-	for g, ptrs := range w.groups {
-		for _, p := range ptrs {
+	for g, group := range w.groups {
+		for _, p := range group.all() {
 			do(p, g)
 		}
 	}
@@ -177,8 +220,8 @@ func (w walk) eachStream(do func(p Ptr, g int)) {
 // there are tails, it is one vector, of which the tails' lanes count.
 func (w walk) step(vectors, chain int, tails []Tail) {
 	spans := make([]Span, len(w.groups))
-	for g, ptrs := range w.groups {
-		spans[g] = Span{m: w.m, ptrs: ptrs, chain: chain, Vectors: vectors}
+	for g, group := range w.groups {
+		spans[g] = Span{m: w.m, group: group, ptrs: group.all(), chain: chain, aligned: w.aligned, first: w.first, Vectors: vectors}
 		if tails != nil {
 			spans[g].tail = &tails[g]
 		}

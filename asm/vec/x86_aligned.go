@@ -50,6 +50,16 @@ func (x *X86) LanesFrom(n Int) Tail {
 	return Tail{x86: k}
 }
 
+// Expand implements Masking.
+func (x *X86) Expand(v V, t Tail) V {
+	w := x.NewV()
+	x.VEXPANDPS_Z(v.x86, t.x86, w)
+	return V{x86: w}
+}
+
+// FinishStream implements Masking.
+func (x *X86) FinishStream() { x.SFENCE() }
+
 // IfTwo implements Masking.
 func (x *X86) IfTwo(ns []Int, body func()) {
 	all, end := x.GP64(), x.newLabel("end")

@@ -28,7 +28,7 @@ func (x *X86) IfStream(p Ptr, n Int, then, else_ func()) {
 	x.TESTQ(operand.U32(uint32(4*x.width-1)), both)
 	x.JNZ(operand.LabelRef(other))
 	then()
-	x.SFENCE()
+	x.FinishStream()
 	x.JMP(operand.LabelRef(end))
 	x.Label(other)
 	else_()

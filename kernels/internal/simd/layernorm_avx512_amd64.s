@@ -25,17 +25,26 @@ TEXT ·layerNormRowsAVX512(SB), NOSPLIT, $0-116
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
+	CMPQ   SI, $+496
+	JLT    else1
+	MOVQ   SI, R9
+	SHLQ   $0x02, R9
+	ORQ    DX, R9
+	ORQ    AX, R9
+	ORQ    CX, R9
+	TESTQ  $0x0000001f, R9
+	JZ     else1
 	TESTQ  BX, BX
-	JZ     end1
+	JZ     end3
 	CMPQ   SI, $+15
-	JGT    else2
+	JGT    else4
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end3
+	JMP          end5
 
-else2:
+else4:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (DX), Z1
@@ -51,68 +60,120 @@ else2:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end3:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z5, Z5, Z5
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
-	JLT    end5
-
-loop4:
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
-	VMOVUPS     64(DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop4
-
 end5:
-	CMPQ        R9, $+15
-	JGT         else6
-	TESTQ       DI, DI
-	JZ          end8
-	VMOVUPS.Z   (DX), K1, Z1
+	VXORPS      Z2, Z2, Z2
+	VXORPS      Z5, Z5, Z5
+	VXORPS      Z3, Z3, Z3
+	VXORPS      Z4, Z4, Z4
+	MOVQ        DX, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K2
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DX
+	VMOVUPS.Z   (DX), K2, Z1
 	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
-	LEAQ        (DX)(DI*4), DX
-
-end8:
-	JMP end7
-
-else6:
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K2, Z1
 	VADDPS      Z1, Z2, Z2
 	VFMADD231PS Z1, Z1, Z3
 	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end9
-	VMOVUPS.Z   (DX), K1, Z1
+	MOVQ        SI, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JLT         end7
+
+loop6:
+	VMOVUPS     (DX), Z1
 	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K1, Z1
 	VADDPS      Z1, Z5, Z5
 	VFMADD231PS Z1, Z1, Z4
-	LEAQ        (DX)(DI*4), DX
+	VMOVUPS     64(DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop6
 
-end9:
 end7:
+	MOVQ        SI, R11
+	ADDQ        R9, R11
+	MOVQ        SI, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	SUBQ        R9, R11
+	SUBQ        $+16, R11
+	CMPQ        R10, $+15
+	JGT         else8
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K2
+	SHRQ        $0x10, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (DX), K2, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K2, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
+	ADDQ        $+64, DX
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end10
+	VMOVUPS.Z   (DX), K3, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K3, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+
+end10:
+	JMP end9
+
+else8:
+	VMOVUPS     (DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
+	ADDQ        $+64, DX
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K2
+	SHRQ        $0x10, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (DX), K2, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K2, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	ADDQ        $+64, DX
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end11
+	VMOVUPS.Z   (DX), K3, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K3, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
+
+end11:
+end9:
+	ADDQ         $-64, DX
+	LEAQ         (DX)(R11*4), DX
 	VMOVAPS      Z0, Z1
 	VADDPS       Z5, Z2, Z0
 	VMOVAPS      Z0, Z2
 	VADDPS       Z4, Z3, Z0
 	VMOVAPS      Z0, Z3
 	CMPQ         BX, $+1
-	JGT          else10
+	JGT          else12
 	VXORPS       X0, X0, X0
 	VCVTSI2SSQ   SI, X0, X0
 	VBROADCASTSS X0, Z0
@@ -139,7 +200,7 @@ end7:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z0
 	VUCOMISS     X3, X0
-	JLS          end12
+	JLS          end14
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
@@ -148,9 +209,9 @@ end7:
 	MOVQ         R8, DX
 	MOVQ         SI, BX
 	CMPQ         BX, $+32
-	JLT          end14
+	JLT          end16
 
-loop13:
+loop15:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z1, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -162,13 +223,13 @@ loop13:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop13
+	JGE         loop15
 
-end14:
+end16:
 	CMPQ BX, $+16
-	JLT  end16
+	JLT  end18
 
-loop15:
+loop17:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z1, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -176,18 +237,18 @@ loop15:
 	ADDQ        $+64, DX
 	SUBQ        $+16, BX
 	CMPQ        BX, $+16
-	JGE         loop15
+	JGE         loop17
 
-end16:
+end18:
 	TESTQ       DI, DI
-	JZ          end17
+	JZ          end19
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z1, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z0
 
-end17:
+end19:
 	VADDPS       Z4, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z3, Z0, Z0
@@ -217,7 +278,7 @@ end17:
 	VMOVAPS      Z0, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end12:
+end14:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
 	VXORPS       Z4, Z4, Z4
 	VMAXPS       Z3, Z4, Z3
@@ -234,18 +295,18 @@ end12:
 	VMOVAPS      Z1, Z4
 	VMOVAPS      Z3, Z5
 	VMOVAPS      Z2, Z6
-	JMP          end11
+	JMP          end13
 
-else10:
+else12:
 	CMPQ SI, $+15
-	JGT  else18
+	JGT  else20
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end19
+	JMP          end21
 
-else18:
+else20:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (DX), Z4
@@ -261,7 +322,7 @@ else18:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end19:
+end21:
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
@@ -292,7 +353,7 @@ end19:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z4
 	VUCOMISS     X3, X4
-	JLS          end20
+	JLS          end22
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z5, Z5, Z5
@@ -301,9 +362,9 @@ end19:
 	MOVQ         R8, R9
 	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end22
+	JLT          end24
 
-loop21:
+loop23:
 	VMOVUPS     (R9), Z6
 	VSUBPS      Z1, Z6, Z6
 	VADDPS      Z6, Z2, Z2
@@ -315,13 +376,13 @@ loop21:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop21
+	JGE         loop23
 
-end22:
+end24:
 	CMPQ R10, $+16
-	JLT  end24
+	JLT  end26
 
-loop23:
+loop25:
 	VMOVUPS     (R9), Z6
 	VSUBPS      Z1, Z6, Z6
 	VADDPS      Z6, Z2, Z2
@@ -329,18 +390,18 @@ loop23:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R10
 	CMPQ        R10, $+16
-	JGE         loop23
+	JGE         loop25
 
-end24:
+end26:
 	TESTQ       DI, DI
-	JZ          end25
+	JZ          end27
 	VMOVUPS.Z   (R9), K1, Z6
 	VSUBPS      Z1, Z6, Z6
 	VMOVAPS.Z   Z6, K1, Z6
 	VADDPS      Z6, Z2, Z2
 	VFMADD231PS Z6, Z6, Z3
 
-end25:
+end27:
 	VADDPS       Z5, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z4, Z3, Z3
@@ -370,7 +431,7 @@ end25:
 	VMOVAPS      Z3, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end20:
+end22:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
 	VXORPS       Z5, Z5, Z5
 	VMAXPS       Z3, Z5, Z3
@@ -383,56 +444,108 @@ end20:
 	VSUBPS       Z2, Z4, Z2
 	VMULPS       Z3, Z2, Z2
 	VMOVAPS      Z2, Z2
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end27
+	MOVQ         DX, R9
+	ANDQ         $+63, R9
+	SHRQ         $0x02, R9
+	MOVQ         $-1, R10
+	SHLXQ        R9, R10, R10
+	KMOVW        R10, K2
+	MOVQ         R9, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, DX
+	VMOVUPS.Z    (DX), K2, Z4
+	VSUBPS       Z0, Z4, Z4
+	VMOVAPS.Z    Z4, K2, Z4
+	VADDPS       Z4, Z7, Z7
+	VFMADD231PS  Z4, Z4, Z9
+	ADDQ         $+64, DX
+	MOVQ         SI, R10
+	ADDQ         $+14, R10
+	ANDQ         $-16, R10
+	SUBQ         $+32, R10
+	CMPQ         R10, $+32
+	JLT          end29
 
-loop26:
+loop28:
 	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	VMOVUPS     64(DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z8, Z8
 	VFMADD231PS Z4, Z4, Z10
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop26
-
-end27:
-	CMPQ        R9, $+15
-	JGT         else28
-	TESTQ       DI, DI
-	JZ          end30
-	VMOVUPS.Z   (DX), K1, Z4
+	VMOVUPS     64(DX), Z4
 	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z4
 	VADDPS      Z4, Z7, Z7
 	VFMADD231PS Z4, Z4, Z9
-	LEAQ        (DX)(DI*4), DX
+	ADDQ        $+128, DX
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop28
 
-end30:
-	JMP end29
+end29:
+	MOVQ        SI, R11
+	ADDQ        R9, R11
+	MOVQ        SI, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	SUBQ        R9, R11
+	SUBQ        $+16, R11
+	CMPQ        R10, $+15
+	JGT         else30
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K2
+	SHRQ        $0x10, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (DX), K2, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K2, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	ADDQ        $+64, DX
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end32
+	VMOVUPS.Z   (DX), K3, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K3, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
 
-else28:
+end32:
+	JMP end31
+
+else30:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	ADDQ        $+64, DX
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K2
+	SHRQ        $0x10, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (DX), K2, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K2, Z4
 	VADDPS      Z4, Z7, Z7
 	VFMADD231PS Z4, Z4, Z9
 	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end31
-	VMOVUPS.Z   (DX), K1, Z4
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end33
+	VMOVUPS.Z   (DX), K3, Z4
 	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z4
+	VMOVAPS.Z   Z4, K3, Z4
 	VADDPS      Z4, Z8, Z8
 	VFMADD231PS Z4, Z4, Z10
-	LEAQ        (DX)(DI*4), DX
 
+end33:
 end31:
-end29:
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R11*4), DX
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
@@ -444,18 +557,18 @@ end29:
 	VMOVAPS Z0, Z3
 	SUBQ    $0x02, BX
 	CMPQ    BX, $+1
-	JLT     end33
+	JLT     end35
 
-loop32:
+loop34:
 	CMPQ SI, $+15
-	JGT  else34
+	JGT  else36
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end35
+	JMP          end37
 
-else34:
+else36:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (DX), Z7
@@ -471,7 +584,7 @@ else34:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end35:
+end37:
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
@@ -502,7 +615,7 @@ end35:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z11
 	VUCOMISS     X3, X11
-	JLS          end36
+	JLS          end38
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z12, Z12, Z12
@@ -511,9 +624,9 @@ end35:
 	MOVQ         R8, R9
 	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end38
+	JLT          end40
 
-loop37:
+loop39:
 	VMOVUPS     (R9), Z13
 	VSUBPS      Z1, Z13, Z13
 	VADDPS      Z13, Z2, Z2
@@ -525,13 +638,13 @@ loop37:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop37
+	JGE         loop39
 
-end38:
+end40:
 	CMPQ R10, $+16
-	JLT  end40
+	JLT  end42
 
-loop39:
+loop41:
 	VMOVUPS     (R9), Z13
 	VSUBPS      Z1, Z13, Z13
 	VADDPS      Z13, Z2, Z2
@@ -539,18 +652,18 @@ loop39:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R10
 	CMPQ        R10, $+16
-	JGE         loop39
+	JGE         loop41
 
-end40:
+end42:
 	TESTQ       DI, DI
-	JZ          end41
+	JZ          end43
 	VMOVUPS.Z   (R9), K1, Z13
 	VSUBPS      Z1, Z13, Z13
 	VMOVAPS.Z   Z13, K1, Z13
 	VADDPS      Z13, Z2, Z2
 	VFMADD231PS Z13, Z13, Z3
 
-end41:
+end43:
 	VADDPS       Z12, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z11, Z3, Z3
@@ -580,7 +693,7 @@ end41:
 	VMOVAPS      Z3, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end36:
+end38:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
 	VXORPS       Z12, Z12, Z12
 	VMAXPS       Z3, Z12, Z3
@@ -595,15 +708,64 @@ end36:
 	VMOVAPS      Z2, Z2
 	MOVQ         weight_base+48(FP), R9
 	MOVQ         bias_base+72(FP), R10
-	MOVQ         SI, R11
-	CMPQ         R11, $+32
-	JLT          end43
+	MOVQ         DX, R11
+	ANDQ         $+63, R11
+	SHRQ         $0x02, R11
+	MOVQ         $-1, R12
+	SHLXQ        R11, R12, R12
+	KMOVW        R12, K2
+	MOVQ         R11, R12
+	SHLQ         $0x02, R12
+	SUBQ         R12, DX
+	MOVQ         AX, R12
+	ANDQ         $+63, R12
+	SHRQ         $0x02, R12
+	MOVQ         $-1, R13
+	SHLXQ        R12, R13, R13
+	KMOVW        R13, K3
+	MOVQ         R12, R13
+	SHLQ         $0x02, R13
+	SUBQ         R13, AX
+	MOVQ         R12, R13
+	SHLQ         $0x02, R13
+	SUBQ         R13, CX
+	VMOVUPS.Z    (DX), K2, Z11
+	VSUBPS       Z0, Z11, Z11
+	VMOVAPS.Z    Z11, K2, Z11
+	VADDPS       Z11, Z7, Z7
+	VFMADD231PS  Z11, Z11, Z9
+	VMOVUPS.Z    (CX), K3, Z11
+	VSUBPS       Z4, Z11, Z11
+	VFMADD213PS  Z6, Z5, Z11
+	VMOVUPS      (R9), Z12
+	VEXPANDPS.Z  Z12, K3, Z12
+	VMOVUPS      (R10), Z13
+	VEXPANDPS.Z  Z13, K3, Z13
+	VFMADD213PS  Z13, Z12, Z11
+	VMOVUPS      Z11, K3, (AX)
+	MOVQ         R12, R13
+	SHLQ         $0x02, R13
+	SUBQ         R13, R9
+	MOVQ         R12, R13
+	SHLQ         $0x02, R13
+	SUBQ         R13, R10
+	ADDQ         $+64, DX
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, R9
+	ADDQ         $+64, R10
+	MOVQ         SI, R13
+	ADDQ         $+14, R13
+	ANDQ         $-16, R13
+	SUBQ         $+32, R13
+	CMPQ         R13, $+32
+	JLT          end45
 
-loop42:
+loop44:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
 	VMOVUPS     (CX), Z11
 	VSUBPS      Z4, Z11, Z11
 	VFMADD213PS Z6, Z5, Z11
@@ -613,8 +775,8 @@ loop42:
 	VMOVUPS     Z11, (AX)
 	VMOVUPS     64(DX), Z11
 	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z8, Z8
-	VFMADD231PS Z11, Z11, Z10
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
 	VMOVUPS     64(CX), Z11
 	VSUBPS      Z4, Z11, Z11
 	VFMADD213PS Z6, Z5, Z11
@@ -627,41 +789,84 @@ loop42:
 	ADDQ        $+128, CX
 	ADDQ        $+128, R9
 	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop42
+	SUBQ        $+32, R13
+	CMPQ        R13, $+32
+	JGE         loop44
 
-end43:
-	CMPQ        R11, $+15
-	JGT         else44
-	TESTQ       DI, DI
-	JZ          end46
-	VMOVUPS.Z   (DX), K1, Z11
+end45:
+	MOVQ        SI, R14
+	ADDQ        R11, R14
+	MOVQ        SI, R11
+	ADDQ        $+14, R11
+	ANDQ        $-16, R11
+	SUBQ        $+32, R11
+	SUBQ        R11, R14
+	SUBQ        $+16, R14
+	MOVQ        SI, R11
+	ADDQ        R12, R11
+	MOVQ        SI, R12
+	ADDQ        $+14, R12
+	ANDQ        $-16, R12
+	SUBQ        $+32, R12
+	SUBQ        R12, R11
+	SUBQ        $+16, R11
+	CMPQ        R13, $+15
+	JGT         else46
+	MOVQ        $-1, R12
+	BZHIQ       R14, R12, R12
+	KMOVW       R12, K2
+	SHRQ        $0x10, R12
+	KMOVW       R12, K3
+	MOVQ        $-1, R12
+	BZHIQ       R11, R12, R12
+	KMOVW       R12, K4
+	SHRQ        $0x10, R12
+	KMOVW       R12, K5
+	VMOVUPS.Z   (DX), K2, Z11
 	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K1, Z11
+	VMOVAPS.Z   Z11, K2, Z11
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
+	VMOVUPS.Z   (CX), K4, Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS.Z   (R9), K4, Z12
+	VMOVUPS.Z   (R10), K4, Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, K4, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	MOVQ        R14, R12
+	SUBQ        $+17, R12
+	MOVQ        R11, R13
+	SUBQ        $+17, R13
+	ANDQ        R13, R12
+	TESTQ       R12, R12
+	JS          end48
+	VMOVUPS.Z   (DX), K3, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K3, Z11
 	VADDPS      Z11, Z7, Z7
 	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS.Z   (CX), K1, Z11
+	VMOVUPS.Z   (CX), K5, Z11
 	VSUBPS      Z4, Z11, Z4
 	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VMOVUPS.Z   (R10), K1, Z6
+	VMOVUPS.Z   (R9), K5, Z5
+	VMOVUPS.Z   (R10), K5, Z6
 	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS     Z4, K1, (AX)
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R9)(DI*4), R9
-	LEAQ        (R10)(DI*4), R10
+	VMOVUPS     Z4, K5, (AX)
 
-end46:
-	JMP end45
+end48:
+	JMP end47
 
-else44:
+else46:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
 	VMOVUPS     (CX), Z11
 	VSUBPS      Z4, Z11, Z11
 	VFMADD213PS Z6, Z5, Z11
@@ -674,28 +879,65 @@ else44:
 	ADDQ        $+64, CX
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
-	TESTQ       DI, DI
-	JZ          end47
-	VMOVUPS.Z   (DX), K1, Z11
+	MOVQ        $-1, R12
+	BZHIQ       R14, R12, R12
+	KMOVW       R12, K2
+	SHRQ        $0x10, R12
+	KMOVW       R12, K3
+	MOVQ        $-1, R12
+	BZHIQ       R11, R12, R12
+	KMOVW       R12, K4
+	SHRQ        $0x10, R12
+	KMOVW       R12, K5
+	VMOVUPS.Z   (DX), K2, Z11
 	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K1, Z11
+	VMOVAPS.Z   Z11, K2, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS.Z   (CX), K4, Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS.Z   (R9), K4, Z12
+	VMOVUPS.Z   (R10), K4, Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, K4, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	MOVQ        R14, R12
+	SUBQ        $+17, R12
+	MOVQ        R11, R13
+	SUBQ        $+17, R13
+	ANDQ        R13, R12
+	TESTQ       R12, R12
+	JS          end49
+	VMOVUPS.Z   (DX), K3, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K3, Z11
 	VADDPS      Z11, Z8, Z8
 	VFMADD231PS Z11, Z11, Z10
-	VMOVUPS.Z   (CX), K1, Z11
+	VMOVUPS.Z   (CX), K5, Z11
 	VSUBPS      Z4, Z11, Z4
 	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VMOVUPS.Z   (R10), K1, Z6
+	VMOVUPS.Z   (R9), K5, Z5
+	VMOVUPS.Z   (R10), K5, Z6
 	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS     Z4, K1, (AX)
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R9)(DI*4), R9
-	LEAQ        (R10)(DI*4), R10
+	VMOVUPS     Z4, K5, (AX)
 
+end49:
 end47:
-end45:
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R14*4), DX
+	ADDQ    $-64, AX
+	LEAQ    (AX)(R11*4), AX
+	ADDQ    $-64, CX
+	LEAQ    (CX)(R11*4), CX
+	ADDQ    $-64, R9
+	LEAQ    (R9)(R11*4), R9
+	ADDQ    $-64, R10
+	LEAQ    (R10)(R11*4), R10
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
@@ -707,9 +949,9 @@ end45:
 	VMOVAPS Z0, Z3
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
-	JGE     loop32
+	JGE     loop34
 
-end33:
+end35:
 	VXORPS       X0, X0, X0
 	VCVTSI2SSQ   SI, X0, X0
 	VBROADCASTSS X0, Z0
@@ -736,7 +978,7 @@ end33:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z0
 	VUCOMISS     X3, X0
-	JLS          end48
+	JLS          end50
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
@@ -745,9 +987,9 @@ end33:
 	MOVQ         R8, DX
 	MOVQ         SI, BX
 	CMPQ         BX, $+32
-	JLT          end50
+	JLT          end52
 
-loop49:
+loop51:
 	VMOVUPS     (DX), Z8
 	VSUBPS      Z1, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -759,13 +1001,13 @@ loop49:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop49
+	JGE         loop51
 
-end50:
+end52:
 	CMPQ BX, $+16
-	JLT  end52
+	JLT  end54
 
-loop51:
+loop53:
 	VMOVUPS     (DX), Z8
 	VSUBPS      Z1, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -773,18 +1015,18 @@ loop51:
 	ADDQ        $+64, DX
 	SUBQ        $+16, BX
 	CMPQ        BX, $+16
-	JGE         loop51
+	JGE         loop53
 
-end52:
+end54:
 	TESTQ       DI, DI
-	JZ          end53
+	JZ          end55
 	VMOVUPS.Z   (DX), K1, Z8
 	VSUBPS      Z1, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z0
 
-end53:
+end55:
 	VADDPS       Z7, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z3, Z0, Z0
@@ -814,7 +1056,7 @@ end53:
 	VMOVAPS      Z0, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end48:
+end50:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
 	VXORPS       Z7, Z7, Z7
 	VMAXPS       Z3, Z7, Z3
@@ -829,11 +1071,45 @@ end48:
 	VMOVAPS      Z0, Z2
 	MOVQ         weight_base+48(FP), DX
 	MOVQ         bias_base+72(FP), BX
+	MOVQ         AX, DI
+	ANDQ         $+63, DI
+	SHRQ         $0x02, DI
+	MOVQ         $-1, R9
+	SHLXQ        DI, R9, R9
+	KMOVW        R9, K1
+	MOVQ         DI, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, AX
+	MOVQ         DI, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VSUBPS       Z4, Z0, Z0
+	VFMADD213PS  Z6, Z5, Z0
+	VMOVUPS      (DX), Z7
+	VEXPANDPS.Z  Z7, K1, Z7
+	VMOVUPS      (BX), Z8
+	VEXPANDPS.Z  Z8, K1, Z8
+	VFMADD213PS  Z8, Z7, Z0
+	VMOVUPS      Z0, K1, (AX)
+	MOVQ         DI, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, DX
+	MOVQ         DI, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, BX
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, DX
+	ADDQ         $+64, BX
 	MOVQ         SI, R9
+	ADDQ         $+14, R9
+	ANDQ         $-16, R9
+	SUBQ         $+32, R9
 	CMPQ         R9, $+32
-	JLT          end55
+	JLT          end57
 
-loop54:
+loop56:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -854,13 +1130,1101 @@ loop54:
 	ADDQ        $+128, BX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop54
+	JGE         loop56
 
-end55:
+end57:
+	MOVQ        SI, R10
+	ADDQ        DI, R10
+	MOVQ        SI, DI
+	ADDQ        $+14, DI
+	ANDQ        $-16, DI
+	SUBQ        $+32, DI
+	SUBQ        DI, R10
+	SUBQ        $+16, R10
 	CMPQ        R9, $+15
-	JGT         else56
+	JGT         else58
+	MOVQ        $-1, DI
+	BZHIQ       R10, DI, DI
+	KMOVW       DI, K1
+	SHRQ        $0x10, DI
+	KMOVW       DI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z7
+	VMOVUPS.Z   (BX), K1, Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R10, DI
+	SUBQ        $+17, DI
 	TESTQ       DI, DI
-	JZ          end58
+	JS          end60
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z4
+	VMOVUPS.Z   (BX), K2, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end60:
+	JMP end59
+
+else58:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        $-1, DI
+	BZHIQ       R10, DI, DI
+	KMOVW       DI, K1
+	SHRQ        $0x10, DI
+	KMOVW       DI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z7
+	VMOVUPS.Z   (BX), K1, Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R10, DI
+	SUBQ        $+17, DI
+	TESTQ       DI, DI
+	JS          end61
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z4
+	VMOVUPS.Z   (BX), K2, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end61:
+end59:
+	ADDQ    $-64, AX
+	LEAQ    (AX)(R10*4), AX
+	ADDQ    $-64, CX
+	LEAQ    (CX)(R10*4), CX
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R10*4), DX
+	ADDQ    $-64, BX
+	LEAQ    (BX)(R10*4), BX
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+
+end13:
+	MOVQ        weight_base+48(FP), DX
+	MOVQ        bias_base+72(FP), BX
+	MOVQ        AX, DI
+	ANDQ        $+63, DI
+	SHRQ        $0x02, DI
+	MOVQ        $-1, R8
+	SHLXQ       DI, R8, R8
+	KMOVW       R8, K1
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, AX
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, CX
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VEXPANDPS.Z Z1, K1, Z1
+	VMOVUPS     (BX), Z2
+	VEXPANDPS.Z Z2, K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, DX
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, BX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        SI, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JLT         end63
+
+loop62:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z1
+	VMOVUPS     64(BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop62
+
+end63:
+	MOVQ        SI, R9
+	ADDQ        DI, R9
+	ADDQ        $+14, SI
+	ANDQ        $-16, SI
+	SUBQ        $+32, SI
+	SUBQ        SI, R9
+	SUBQ        $+16, R9
+	CMPQ        R8, $+15
+	JGT         else64
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end66
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z1
+	VMOVUPS.Z   (BX), K2, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end66:
+	JMP end65
+
+else64:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end67
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z1
+	VMOVUPS.Z   (BX), K2, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end67:
+end65:
+	ADDQ $-64, AX
+	LEAQ (AX)(R9*4), AX
+	ADDQ $-64, CX
+	LEAQ (CX)(R9*4), CX
+	ADDQ $-64, DX
+	LEAQ (DX)(R9*4), DX
+	ADDQ $-64, BX
+	LEAQ (BX)(R9*4), BX
+
+end3:
+	JMP end2
+
+else1:
+	TESTQ BX, BX
+	JZ    end68
+	CMPQ  SI, $+15
+	JGT   else69
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end70
+
+else69:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end70:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z5, Z5, Z5
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end72
+
+loop71:
+	VMOVUPS     (DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS     64(DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop71
+
+end72:
+	CMPQ        R9, $+15
+	JGT         else73
+	TESTQ       DI, DI
+	JZ          end75
+	VMOVUPS.Z   (DX), K1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	LEAQ        (DX)(DI*4), DX
+
+end75:
+	JMP end74
+
+else73:
+	VMOVUPS     (DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end76
+	VMOVUPS.Z   (DX), K1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K1, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
+	LEAQ        (DX)(DI*4), DX
+
+end76:
+end74:
+	VMOVAPS      Z0, Z1
+	VADDPS       Z5, Z2, Z0
+	VMOVAPS      Z0, Z2
+	VADDPS       Z4, Z3, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         BX, $+1
+	JGT          else77
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end79
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+32
+	JLT          end81
+
+loop80:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop80
+
+end81:
+	CMPQ BX, $+16
+	JLT  end83
+
+loop82:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop82
+
+end83:
+	TESTQ       DI, DI
+	JZ          end84
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z1, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+
+end84:
+	VADDPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end79:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z4, Z4, Z4
+	VMAXPS       Z3, Z4, Z3
+	VBROADCASTSS eps+112(FP), Z4
+	VADDPS       Z4, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	LEAQ         (R8)(SI*4), R8
+	VMOVAPS      Z1, Z4
+	VMOVAPS      Z3, Z5
+	VMOVAPS      Z2, Z6
+	JMP          end78
+
+else77:
+	CMPQ SI, $+15
+	JGT  else85
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end86
+
+else85:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end86:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z4
+	VUCOMISS     X3, X4
+	JLS          end87
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end89
+
+loop88:
+	VMOVUPS     (R9), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     64(R9), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop88
+
+end89:
+	CMPQ R10, $+16
+	JLT  end91
+
+loop90:
+	VMOVUPS     (R9), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop90
+
+end91:
+	TESTQ       DI, DI
+	JZ          end92
+	VMOVUPS.Z   (R9), K1, Z6
+	VSUBPS      Z1, Z6, Z6
+	VMOVAPS.Z   Z6, K1, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+
+end92:
+	VADDPS       Z5, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end87:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
+	VXORPS       Z5, Z5, Z5
+	VMAXPS       Z3, Z5, Z3
+	VBROADCASTSS eps+112(FP), Z5
+	VADDPS       Z5, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z4, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VSUBPS       Z2, Z4, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end94
+
+loop93:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	VMOVUPS     64(DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop93
+
+end94:
+	CMPQ        R9, $+15
+	JGT         else95
+	TESTQ       DI, DI
+	JZ          end97
+	VMOVUPS.Z   (DX), K1, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	LEAQ        (DX)(DI*4), DX
+
+end97:
+	JMP end96
+
+else95:
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end98
+	VMOVUPS.Z   (DX), K1, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	LEAQ        (DX)(DI*4), DX
+
+end98:
+end96:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $0x02, BX
+	CMPQ    BX, $+1
+	JLT     end100
+
+loop99:
+	CMPQ SI, $+15
+	JGT  else101
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end102
+
+else101:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end102:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   SI, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z11
+	VUCOMISS     X3, X11
+	JLS          end103
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z12, Z12, Z12
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end105
+
+loop104:
+	VMOVUPS     (R9), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	VMOVUPS     64(R9), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z12, Z12
+	VFMADD231PS Z13, Z13, Z11
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop104
+
+end105:
+	CMPQ R10, $+16
+	JLT  end107
+
+loop106:
+	VMOVUPS     (R9), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop106
+
+end107:
+	TESTQ       DI, DI
+	JZ          end108
+	VMOVUPS.Z   (R9), K1, Z13
+	VSUBPS      Z1, Z13, Z13
+	VMOVAPS.Z   Z13, K1, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+
+end108:
+	VADDPS       Z12, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   SI, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end103:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
+	VXORPS       Z12, Z12, Z12
+	VMAXPS       Z3, Z12, Z3
+	VBROADCASTSS eps+112(FP), Z12
+	VADDPS       Z12, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z11, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	VSUBPS       Z2, Z11, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	MOVQ         SI, R11
+	CMPQ         R11, $+32
+	JLT          end110
+
+loop109:
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, (AX)
+	VMOVUPS     64(DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
+	VMOVUPS     64(CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     64(R9), Z12
+	VMOVUPS     64(R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, 64(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop109
+
+end110:
+	CMPQ        R11, $+15
+	JGT         else111
+	TESTQ       DI, DI
+	JZ          end113
+	VMOVUPS.Z   (DX), K1, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K1, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS.Z   (CX), K1, Z11
+	VSUBPS      Z4, Z11, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VMOVUPS.Z   (R10), K1, Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     Z4, K1, (AX)
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
+
+end113:
+	JMP end112
+
+else111:
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	TESTQ       DI, DI
+	JZ          end114
+	VMOVUPS.Z   (DX), K1, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K1, Z11
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
+	VMOVUPS.Z   (CX), K1, Z11
+	VSUBPS      Z4, Z11, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VMOVUPS.Z   (R10), K1, Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     Z4, K1, (AX)
+	LEAQ        (DX)(DI*4), DX
+	LEAQ        (AX)(DI*4), AX
+	LEAQ        (CX)(DI*4), CX
+	LEAQ        (R9)(DI*4), R9
+	LEAQ        (R10)(DI*4), R10
+
+end114:
+end112:
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $+1, BX
+	CMPQ    BX, $+1
+	JGE     loop99
+
+end100:
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end115
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+32
+	JLT          end117
+
+loop116:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	VMOVUPS     64(DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop116
+
+end117:
+	CMPQ BX, $+16
+	JLT  end119
+
+loop118:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop118
+
+end119:
+	TESTQ       DI, DI
+	JZ          end120
+	VMOVUPS.Z   (DX), K1, Z8
+	VSUBPS      Z1, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+
+end120:
+	VADDPS       Z7, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end115:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z7, Z7, Z7
+	VMAXPS       Z3, Z7, Z3
+	VBROADCASTSS eps+112(FP), Z7
+	VADDPS       Z7, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         bias_base+72(FP), BX
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end122
+
+loop121:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z7
+	VMOVUPS     64(BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop121
+
+end122:
+	CMPQ        R9, $+15
+	JGT         else123
+	TESTQ       DI, DI
+	JZ          end125
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -873,10 +2237,10 @@ end55:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end58:
-	JMP end57
+end125:
+	JMP end124
 
-else56:
+else123:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -889,7 +2253,7 @@ else56:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       DI, DI
-	JZ          end59
+	JZ          end126
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -902,20 +2266,20 @@ else56:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end59:
-end57:
+end126:
+end124:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
 	VMOVAPS Z2, Z6
 
-end11:
+end78:
 	MOVQ weight_base+48(FP), DX
 	MOVQ bias_base+72(FP), BX
 	CMPQ SI, $+32
-	JLT  end61
+	JLT  end128
 
-loop60:
+loop127:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -936,13 +2300,13 @@ loop60:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop60
+	JGE         loop127
 
-end61:
+end128:
 	CMPQ        SI, $+15
-	JGT         else62
+	JGT         else129
 	TESTQ       DI, DI
-	JZ          end64
+	JZ          end131
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -955,10 +2319,10 @@ end61:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end64:
-	JMP end63
+end131:
+	JMP end130
 
-else62:
+else129:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -971,7 +2335,7 @@ else62:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       DI, DI
-	JZ          end65
+	JZ          end132
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -984,9 +2348,10 @@ else62:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end65:
-end63:
-end1:
+end132:
+end130:
+end68:
+end2:
 	VZEROUPPER
 	RET
 
@@ -1032,9 +2397,9 @@ TEXT ·layerNormRowsStreamAVX512(SB), NOSPLIT, $0-116
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   x_base+24(FP), CX
 	MOVQ   cols+104(FP), DX
-	LEAQ   (AX)(DX*4), DX
-	ORQ    AX, DX
-	TESTQ  $0x0000003f, DX
+	LEAQ   (AX)(DX*4), BX
+	ORQ    AX, BX
+	TESTQ  $0x0000003f, BX
 	JNZ    else1
 	MOVQ   CX, DX
 	MOVQ   rows+96(FP), BX
@@ -1849,6 +3214,8 @@ end3:
 	JMP end2
 
 else1:
+	CMPQ   DX, $+495
+	JGT    else54
 	MOVQ   CX, DX
 	MOVQ   rows+96(FP), BX
 	MOVQ   cols+104(FP), SI
@@ -1866,16 +3233,16 @@ else1:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	TESTQ  BX, BX
-	JZ     end54
+	JZ     end56
 	CMPQ   SI, $+15
-	JGT    else55
+	JGT    else57
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end56
+	JMP          end58
 
-else55:
+else57:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (DX), Z1
@@ -1891,16 +3258,16 @@ else55:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end56:
+end58:
 	VXORPS Z2, Z2, Z2
 	VXORPS Z5, Z5, Z5
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	MOVQ   SI, R9
 	CMPQ   R9, $+32
-	JLT    end58
+	JLT    end60
 
-loop57:
+loop59:
 	VMOVUPS     (DX), Z1
 	VSUBPS      Z0, Z1, Z1
 	VADDPS      Z1, Z2, Z2
@@ -1912,13 +3279,13 @@ loop57:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop57
+	JGE         loop59
 
-end58:
+end60:
 	CMPQ        R9, $+15
-	JGT         else59
+	JGT         else61
 	TESTQ       DI, DI
-	JZ          end61
+	JZ          end63
 	VMOVUPS.Z   (DX), K1, Z1
 	VSUBPS      Z0, Z1, Z1
 	VMOVAPS.Z   Z1, K1, Z1
@@ -1926,17 +3293,17 @@ end58:
 	VFMADD231PS Z1, Z1, Z3
 	LEAQ        (DX)(DI*4), DX
 
-end61:
-	JMP end60
+end63:
+	JMP end62
 
-else59:
+else61:
 	VMOVUPS     (DX), Z1
 	VSUBPS      Z0, Z1, Z1
 	VADDPS      Z1, Z2, Z2
 	VFMADD231PS Z1, Z1, Z3
 	ADDQ        $+64, DX
 	TESTQ       DI, DI
-	JZ          end62
+	JZ          end64
 	VMOVUPS.Z   (DX), K1, Z1
 	VSUBPS      Z0, Z1, Z1
 	VMOVAPS.Z   Z1, K1, Z1
@@ -1944,15 +3311,15 @@ else59:
 	VFMADD231PS Z1, Z1, Z4
 	LEAQ        (DX)(DI*4), DX
 
+end64:
 end62:
-end60:
 	VMOVAPS      Z0, Z1
 	VADDPS       Z5, Z2, Z0
 	VMOVAPS      Z0, Z2
 	VADDPS       Z4, Z3, Z0
 	VMOVAPS      Z0, Z3
 	CMPQ         BX, $+1
-	JGT          else63
+	JGT          else65
 	VXORPS       X0, X0, X0
 	VCVTSI2SSQ   SI, X0, X0
 	VBROADCASTSS X0, Z0
@@ -1979,7 +3346,7 @@ end60:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z0
 	VUCOMISS     X3, X0
-	JLS          end65
+	JLS          end67
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
@@ -1988,9 +3355,9 @@ end60:
 	MOVQ         R8, DX
 	MOVQ         SI, BX
 	CMPQ         BX, $+32
-	JLT          end67
+	JLT          end69
 
-loop66:
+loop68:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z1, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -2002,13 +3369,13 @@ loop66:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop66
+	JGE         loop68
 
-end67:
+end69:
 	CMPQ BX, $+16
-	JLT  end69
+	JLT  end71
 
-loop68:
+loop70:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z1, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -2016,18 +3383,18 @@ loop68:
 	ADDQ        $+64, DX
 	SUBQ        $+16, BX
 	CMPQ        BX, $+16
-	JGE         loop68
+	JGE         loop70
 
-end69:
+end71:
 	TESTQ       DI, DI
-	JZ          end70
+	JZ          end72
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z1, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z0
 
-end70:
+end72:
 	VADDPS       Z4, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z3, Z0, Z0
@@ -2057,7 +3424,7 @@ end70:
 	VMOVAPS      Z0, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end65:
+end67:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
 	VXORPS       Z4, Z4, Z4
 	VMAXPS       Z3, Z4, Z3
@@ -2074,18 +3441,18 @@ end65:
 	VMOVAPS      Z1, Z4
 	VMOVAPS      Z3, Z5
 	VMOVAPS      Z2, Z6
-	JMP          end64
+	JMP          end66
 
-else63:
+else65:
 	CMPQ SI, $+15
-	JGT  else71
+	JGT  else73
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end72
+	JMP          end74
 
-else71:
+else73:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (DX), Z4
@@ -2101,7 +3468,7 @@ else71:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end72:
+end74:
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
@@ -2132,7 +3499,7 @@ end72:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z4
 	VUCOMISS     X3, X4
-	JLS          end73
+	JLS          end75
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z5, Z5, Z5
@@ -2141,9 +3508,9 @@ end72:
 	MOVQ         R8, R9
 	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end75
+	JLT          end77
 
-loop74:
+loop76:
 	VMOVUPS     (R9), Z6
 	VSUBPS      Z1, Z6, Z6
 	VADDPS      Z6, Z2, Z2
@@ -2155,13 +3522,13 @@ loop74:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop74
+	JGE         loop76
 
-end75:
+end77:
 	CMPQ R10, $+16
-	JLT  end77
+	JLT  end79
 
-loop76:
+loop78:
 	VMOVUPS     (R9), Z6
 	VSUBPS      Z1, Z6, Z6
 	VADDPS      Z6, Z2, Z2
@@ -2169,18 +3536,18 @@ loop76:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R10
 	CMPQ        R10, $+16
-	JGE         loop76
+	JGE         loop78
 
-end77:
+end79:
 	TESTQ       DI, DI
-	JZ          end78
+	JZ          end80
 	VMOVUPS.Z   (R9), K1, Z6
 	VSUBPS      Z1, Z6, Z6
 	VMOVAPS.Z   Z6, K1, Z6
 	VADDPS      Z6, Z2, Z2
 	VFMADD231PS Z6, Z6, Z3
 
-end78:
+end80:
 	VADDPS       Z5, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z4, Z3, Z3
@@ -2210,7 +3577,7 @@ end78:
 	VMOVAPS      Z3, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end73:
+end75:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
 	VXORPS       Z5, Z5, Z5
 	VMAXPS       Z3, Z5, Z3
@@ -2225,9 +3592,9 @@ end73:
 	VMOVAPS      Z2, Z2
 	MOVQ         SI, R9
 	CMPQ         R9, $+32
-	JLT          end80
+	JLT          end82
 
-loop79:
+loop81:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z7, Z7
@@ -2239,13 +3606,13 @@ loop79:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop79
+	JGE         loop81
 
-end80:
+end82:
 	CMPQ        R9, $+15
-	JGT         else81
+	JGT         else83
 	TESTQ       DI, DI
-	JZ          end83
+	JZ          end85
 	VMOVUPS.Z   (DX), K1, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K1, Z4
@@ -2253,17 +3620,17 @@ end80:
 	VFMADD231PS Z4, Z4, Z9
 	LEAQ        (DX)(DI*4), DX
 
-end83:
-	JMP end82
+end85:
+	JMP end84
 
-else81:
+else83:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z7, Z7
 	VFMADD231PS Z4, Z4, Z9
 	ADDQ        $+64, DX
 	TESTQ       DI, DI
-	JZ          end84
+	JZ          end86
 	VMOVUPS.Z   (DX), K1, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K1, Z4
@@ -2271,8 +3638,8 @@ else81:
 	VFMADD231PS Z4, Z4, Z10
 	LEAQ        (DX)(DI*4), DX
 
+end86:
 end84:
-end82:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
@@ -2284,18 +3651,18 @@ end82:
 	VMOVAPS Z0, Z3
 	SUBQ    $0x02, BX
 	CMPQ    BX, $+1
-	JLT     end86
+	JLT     end88
 
-loop85:
+loop87:
 	CMPQ SI, $+15
-	JGT  else87
+	JGT  else89
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end88
+	JMP          end90
 
-else87:
+else89:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (DX), Z7
@@ -2311,7 +3678,7 @@ else87:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end88:
+end90:
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
@@ -2342,7 +3709,7 @@ end88:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z11
 	VUCOMISS     X3, X11
-	JLS          end89
+	JLS          end91
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z12, Z12, Z12
@@ -2351,9 +3718,9 @@ end88:
 	MOVQ         R8, R9
 	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end91
+	JLT          end93
 
-loop90:
+loop92:
 	VMOVUPS     (R9), Z13
 	VSUBPS      Z1, Z13, Z13
 	VADDPS      Z13, Z2, Z2
@@ -2365,13 +3732,13 @@ loop90:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop90
+	JGE         loop92
 
-end91:
+end93:
 	CMPQ R10, $+16
-	JLT  end93
+	JLT  end95
 
-loop92:
+loop94:
 	VMOVUPS     (R9), Z13
 	VSUBPS      Z1, Z13, Z13
 	VADDPS      Z13, Z2, Z2
@@ -2379,18 +3746,18 @@ loop92:
 	ADDQ        $+64, R9
 	SUBQ        $+16, R10
 	CMPQ        R10, $+16
-	JGE         loop92
+	JGE         loop94
 
-end93:
+end95:
 	TESTQ       DI, DI
-	JZ          end94
+	JZ          end96
 	VMOVUPS.Z   (R9), K1, Z13
 	VSUBPS      Z1, Z13, Z13
 	VMOVAPS.Z   Z13, K1, Z13
 	VADDPS      Z13, Z2, Z2
 	VFMADD231PS Z13, Z13, Z3
 
-end94:
+end96:
 	VADDPS       Z12, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z11, Z3, Z3
@@ -2420,7 +3787,7 @@ end94:
 	VMOVAPS      Z3, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end89:
+end91:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
 	VXORPS       Z12, Z12, Z12
 	VMAXPS       Z3, Z12, Z3
@@ -2437,9 +3804,9 @@ end89:
 	MOVQ         bias_base+72(FP), R10
 	MOVQ         SI, R11
 	CMPQ         R11, $+32
-	JLT          end96
+	JLT          end98
 
-loop95:
+loop97:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
@@ -2469,13 +3836,13 @@ loop95:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop95
+	JGE         loop97
 
-end96:
+end98:
 	CMPQ        R11, $+15
-	JGT         else97
+	JGT         else99
 	TESTQ       DI, DI
-	JZ          end99
+	JZ          end101
 	VMOVUPS.Z   (DX), K1, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K1, Z11
@@ -2494,10 +3861,10 @@ end96:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end99:
-	JMP end98
+end101:
+	JMP end100
 
-else97:
+else99:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
@@ -2515,7 +3882,7 @@ else97:
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	TESTQ       DI, DI
-	JZ          end100
+	JZ          end102
 	VMOVUPS.Z   (DX), K1, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K1, Z11
@@ -2534,8 +3901,8 @@ else97:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
+end102:
 end100:
-end98:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
@@ -2547,9 +3914,9 @@ end98:
 	VMOVAPS Z0, Z3
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
-	JGE     loop85
+	JGE     loop87
 
-end86:
+end88:
 	VXORPS       X0, X0, X0
 	VCVTSI2SSQ   SI, X0, X0
 	VBROADCASTSS X0, Z0
@@ -2576,7 +3943,7 @@ end86:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z0
 	VUCOMISS     X3, X0
-	JLS          end101
+	JLS          end103
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
@@ -2585,9 +3952,9 @@ end86:
 	MOVQ         R8, DX
 	MOVQ         SI, BX
 	CMPQ         BX, $+32
-	JLT          end103
+	JLT          end105
 
-loop102:
+loop104:
 	VMOVUPS     (DX), Z8
 	VSUBPS      Z1, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -2599,13 +3966,13 @@ loop102:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop102
+	JGE         loop104
 
-end103:
+end105:
 	CMPQ BX, $+16
-	JLT  end105
+	JLT  end107
 
-loop104:
+loop106:
 	VMOVUPS     (DX), Z8
 	VSUBPS      Z1, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -2613,18 +3980,18 @@ loop104:
 	ADDQ        $+64, DX
 	SUBQ        $+16, BX
 	CMPQ        BX, $+16
-	JGE         loop104
+	JGE         loop106
 
-end105:
+end107:
 	TESTQ       DI, DI
-	JZ          end106
+	JZ          end108
 	VMOVUPS.Z   (DX), K1, Z8
 	VSUBPS      Z1, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z0
 
-end106:
+end108:
 	VADDPS       Z7, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z3, Z0, Z0
@@ -2654,7 +4021,7 @@ end106:
 	VMOVAPS      Z0, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end101:
+end103:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
 	VXORPS       Z7, Z7, Z7
 	VMAXPS       Z3, Z7, Z3
@@ -2671,9 +4038,9 @@ end101:
 	MOVQ         bias_base+72(FP), BX
 	MOVQ         SI, R9
 	CMPQ         R9, $+32
-	JLT          end108
+	JLT          end110
 
-loop107:
+loop109:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2694,13 +4061,13 @@ loop107:
 	ADDQ        $+128, BX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop107
+	JGE         loop109
 
-end108:
+end110:
 	CMPQ        R9, $+15
-	JGT         else109
+	JGT         else111
 	TESTQ       DI, DI
-	JZ          end111
+	JZ          end113
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2713,10 +4080,10 @@ end108:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end111:
-	JMP end110
+end113:
+	JMP end112
 
-else109:
+else111:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2729,7 +4096,7 @@ else109:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       DI, DI
-	JZ          end112
+	JZ          end114
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2742,20 +4109,20 @@ else109:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
+end114:
 end112:
-end110:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
 	VMOVAPS Z2, Z6
 
-end64:
+end66:
 	MOVQ weight_base+48(FP), DX
 	MOVQ bias_base+72(FP), BX
 	CMPQ SI, $+32
-	JLT  end114
+	JLT  end116
 
-loop113:
+loop115:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2776,13 +4143,13 @@ loop113:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop113
+	JGE         loop115
 
-end114:
+end116:
 	CMPQ        SI, $+15
-	JGT         else115
+	JGT         else117
 	TESTQ       DI, DI
-	JZ          end117
+	JZ          end119
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2795,10 +4162,10 @@ end114:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end117:
-	JMP end116
+end119:
+	JMP end118
 
-else115:
+else117:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2811,7 +4178,7 @@ else115:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       DI, DI
-	JZ          end118
+	JZ          end120
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2824,16 +4191,1402 @@ else115:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
+end120:
 end118:
-end116:
-end54:
+end56:
+	JMP end55
+
+else54:
+	MOVQ   CX, DX
+	MOVQ   rows+96(FP), BX
+	MOVQ   cols+104(FP), SI
+	MOVQ   SI, DI
+	ANDQ   $+15, DI
+	MOVQ   $-1, R8
+	BZHIQ  DI, R8, R8
+	KMOVW  R8, K1
+	VXORPS Z0, Z0, Z0
+	MOVQ   CX, R8
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	TESTQ  BX, BX
+	JZ     end121
+	CMPQ   SI, $+15
+	JGT    else122
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end123
+
+else122:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end123:
+	VXORPS      Z2, Z2, Z2
+	VXORPS      Z5, Z5, Z5
+	VXORPS      Z3, Z3, Z3
+	VXORPS      Z4, Z4, Z4
+	MOVQ        DX, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K2
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DX
+	VMOVUPS.Z   (DX), K2, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K2, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	ADDQ        $+64, DX
+	MOVQ        SI, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JLT         end125
+
+loop124:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop124
+
+end125:
+	MOVQ        SI, R11
+	ADDQ        R9, R11
+	MOVQ        SI, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	SUBQ        R9, R11
+	SUBQ        $+16, R11
+	CMPQ        R10, $+15
+	JGT         else126
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K2
+	SHRQ        $0x10, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (DX), K2, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K2, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
+	ADDQ        $+64, DX
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end128
+	VMOVUPS.Z   (DX), K3, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K3, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+
+end128:
+	JMP end127
+
+else126:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
+	ADDQ        $+64, DX
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K2
+	SHRQ        $0x10, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (DX), K2, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K2, Z1
+	VADDPS      Z1, Z2, Z2
+	VFMADD231PS Z1, Z1, Z3
+	ADDQ        $+64, DX
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end129
+	VMOVUPS.Z   (DX), K3, Z1
+	VSUBPS      Z0, Z1, Z1
+	VMOVAPS.Z   Z1, K3, Z1
+	VADDPS      Z1, Z5, Z5
+	VFMADD231PS Z1, Z1, Z4
+
+end129:
+end127:
+	ADDQ         $-64, DX
+	LEAQ         (DX)(R11*4), DX
+	VMOVAPS      Z0, Z1
+	VADDPS       Z5, Z2, Z0
+	VMOVAPS      Z0, Z2
+	VADDPS       Z4, Z3, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         BX, $+1
+	JGT          else130
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end132
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+32
+	JLT          end134
+
+loop133:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop133
+
+end134:
+	CMPQ BX, $+16
+	JLT  end136
+
+loop135:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop135
+
+end136:
+	TESTQ       DI, DI
+	JZ          end137
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z1, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+
+end137:
+	VADDPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end132:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z4, Z4, Z4
+	VMAXPS       Z3, Z4, Z3
+	VBROADCASTSS eps+112(FP), Z4
+	VADDPS       Z4, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	LEAQ         (R8)(SI*4), R8
+	VMOVAPS      Z1, Z4
+	VMOVAPS      Z3, Z5
+	VMOVAPS      Z2, Z6
+	JMP          end131
+
+else130:
+	CMPQ SI, $+15
+	JGT  else138
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end139
+
+else138:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end139:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z4
+	VUCOMISS     X3, X4
+	JLS          end140
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end142
+
+loop141:
+	VMOVUPS     (R9), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     64(R9), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop141
+
+end142:
+	CMPQ R10, $+16
+	JLT  end144
+
+loop143:
+	VMOVUPS     (R9), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop143
+
+end144:
+	TESTQ       DI, DI
+	JZ          end145
+	VMOVUPS.Z   (R9), K1, Z6
+	VSUBPS      Z1, Z6, Z6
+	VMOVAPS.Z   Z6, K1, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+
+end145:
+	VADDPS       Z5, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end140:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
+	VXORPS       Z5, Z5, Z5
+	VMAXPS       Z3, Z5, Z3
+	VBROADCASTSS eps+112(FP), Z5
+	VADDPS       Z5, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z4, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VSUBPS       Z2, Z4, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         DX, R9
+	ANDQ         $+63, R9
+	SHRQ         $0x02, R9
+	MOVQ         $-1, R10
+	SHLXQ        R9, R10, R10
+	KMOVW        R10, K2
+	MOVQ         R9, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, DX
+	VMOVUPS.Z    (DX), K2, Z4
+	VSUBPS       Z0, Z4, Z4
+	VMOVAPS.Z    Z4, K2, Z4
+	VADDPS       Z4, Z7, Z7
+	VFMADD231PS  Z4, Z4, Z9
+	ADDQ         $+64, DX
+	MOVQ         SI, R10
+	ADDQ         $+14, R10
+	ANDQ         $-16, R10
+	SUBQ         $+32, R10
+	CMPQ         R10, $+32
+	JLT          end147
+
+loop146:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+128, DX
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop146
+
+end147:
+	MOVQ        SI, R11
+	ADDQ        R9, R11
+	MOVQ        SI, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	SUBQ        R9, R11
+	SUBQ        $+16, R11
+	CMPQ        R10, $+15
+	JGT         else148
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K2
+	SHRQ        $0x10, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (DX), K2, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K2, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	ADDQ        $+64, DX
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end150
+	VMOVUPS.Z   (DX), K3, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K3, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+
+end150:
+	JMP end149
+
+else148:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z4
+	VSUBPS      Z0, Z4, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+	ADDQ        $+64, DX
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K2
+	SHRQ        $0x10, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (DX), K2, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K2, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+64, DX
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end151
+	VMOVUPS.Z   (DX), K3, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K3, Z4
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z4, Z4, Z10
+
+end151:
+end149:
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R11*4), DX
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $0x02, BX
+	CMPQ    BX, $+1
+	JLT     end153
+
+loop152:
+	CMPQ SI, $+15
+	JGT  else154
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end155
+
+else154:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (DX), Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end155:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   SI, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z11
+	VUCOMISS     X3, X11
+	JLS          end156
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z12, Z12, Z12
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end158
+
+loop157:
+	VMOVUPS     (R9), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	VMOVUPS     64(R9), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z12, Z12
+	VFMADD231PS Z13, Z13, Z11
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop157
+
+end158:
+	CMPQ R10, $+16
+	JLT  end160
+
+loop159:
+	VMOVUPS     (R9), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop159
+
+end160:
+	TESTQ       DI, DI
+	JZ          end161
+	VMOVUPS.Z   (R9), K1, Z13
+	VSUBPS      Z1, Z13, Z13
+	VMOVAPS.Z   Z13, K1, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+
+end161:
+	VADDPS       Z12, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   SI, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end156:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
+	VXORPS       Z12, Z12, Z12
+	VMAXPS       Z3, Z12, Z3
+	VBROADCASTSS eps+112(FP), Z12
+	VADDPS       Z12, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z11, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	VSUBPS       Z2, Z11, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	PREFETCHT1   (AX)(SI*8)
+	MOVQ         DX, R11
+	ANDQ         $+63, R11
+	SHRQ         $0x02, R11
+	MOVQ         $-1, R12
+	SHLXQ        R11, R12, R12
+	KMOVW        R12, K2
+	MOVQ         R11, R12
+	SHLQ         $0x02, R12
+	SUBQ         R12, DX
+	MOVQ         AX, R12
+	ANDQ         $+63, R12
+	SHRQ         $0x02, R12
+	MOVQ         $-1, R13
+	SHLXQ        R12, R13, R13
+	KMOVW        R13, K3
+	MOVQ         R12, R13
+	SHLQ         $0x02, R13
+	SUBQ         R13, AX
+	MOVQ         R12, R13
+	SHLQ         $0x02, R13
+	SUBQ         R13, CX
+	VMOVUPS.Z    (DX), K2, Z11
+	VSUBPS       Z0, Z11, Z11
+	VMOVAPS.Z    Z11, K2, Z11
+	VADDPS       Z11, Z7, Z7
+	VFMADD231PS  Z11, Z11, Z9
+	VMOVUPS.Z    (CX), K3, Z11
+	VSUBPS       Z4, Z11, Z11
+	VFMADD213PS  Z6, Z5, Z11
+	VMOVUPS      (R9), Z12
+	VEXPANDPS.Z  Z12, K3, Z12
+	VMOVUPS      (R10), Z13
+	VEXPANDPS.Z  Z13, K3, Z13
+	VFMADD213PS  Z13, Z12, Z11
+	VMOVUPS      Z11, K3, (AX)
+	MOVQ         R12, R13
+	SHLQ         $0x02, R13
+	SUBQ         R13, R9
+	MOVQ         R12, R13
+	SHLQ         $0x02, R13
+	SUBQ         R13, R10
+	ADDQ         $+64, DX
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, R9
+	ADDQ         $+64, R10
+	MOVQ         SI, R13
+	ADDQ         $+14, R13
+	ANDQ         $-16, R13
+	SUBQ         $+32, R13
+	CMPQ         R13, $+32
+	JLT          end163
+
+loop162:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVNTPS    Z11, (AX)
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS     64(CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     64(R9), Z12
+	VMOVUPS     64(R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVNTPS    Z11, 64(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R13
+	CMPQ        R13, $+32
+	JGE         loop162
+
+end163:
+	MOVQ        SI, R14
+	ADDQ        R11, R14
+	MOVQ        SI, R11
+	ADDQ        $+14, R11
+	ANDQ        $-16, R11
+	SUBQ        $+32, R11
+	SUBQ        R11, R14
+	SUBQ        $+16, R14
+	MOVQ        SI, R11
+	ADDQ        R12, R11
+	MOVQ        SI, R12
+	ADDQ        $+14, R12
+	ANDQ        $-16, R12
+	SUBQ        $+32, R12
+	SUBQ        R12, R11
+	SUBQ        $+16, R11
+	CMPQ        R13, $+15
+	JGT         else164
+	MOVQ        $-1, R12
+	BZHIQ       R14, R12, R12
+	KMOVW       R12, K2
+	SHRQ        $0x10, R12
+	KMOVW       R12, K3
+	MOVQ        $-1, R12
+	BZHIQ       R11, R12, R12
+	KMOVW       R12, K4
+	SHRQ        $0x10, R12
+	KMOVW       R12, K5
+	VMOVUPS.Z   (DX), K2, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K2, Z11
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
+	VMOVUPS.Z   (CX), K4, Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS.Z   (R9), K4, Z12
+	VMOVUPS.Z   (R10), K4, Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, K4, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	MOVQ        R14, R12
+	SUBQ        $+17, R12
+	MOVQ        R11, R13
+	SUBQ        $+17, R13
+	ANDQ        R13, R12
+	TESTQ       R12, R12
+	JS          end166
+	VMOVUPS.Z   (DX), K3, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K3, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS.Z   (CX), K5, Z11
+	VSUBPS      Z4, Z11, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS.Z   (R9), K5, Z5
+	VMOVUPS.Z   (R10), K5, Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     Z4, K5, (AX)
+
+end166:
+	JMP end165
+
+else164:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVNTPS    Z11, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	MOVQ        $-1, R12
+	BZHIQ       R14, R12, R12
+	KMOVW       R12, K2
+	SHRQ        $0x10, R12
+	KMOVW       R12, K3
+	MOVQ        $-1, R12
+	BZHIQ       R11, R12, R12
+	KMOVW       R12, K4
+	SHRQ        $0x10, R12
+	KMOVW       R12, K5
+	VMOVUPS.Z   (DX), K2, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K2, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS.Z   (CX), K4, Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS.Z   (R9), K4, Z12
+	VMOVUPS.Z   (R10), K4, Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, K4, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	MOVQ        R14, R12
+	SUBQ        $+17, R12
+	MOVQ        R11, R13
+	SUBQ        $+17, R13
+	ANDQ        R13, R12
+	TESTQ       R12, R12
+	JS          end167
+	VMOVUPS.Z   (DX), K3, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K3, Z11
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
+	VMOVUPS.Z   (CX), K5, Z11
+	VSUBPS      Z4, Z11, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS.Z   (R9), K5, Z5
+	VMOVUPS.Z   (R10), K5, Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     Z4, K5, (AX)
+
+end167:
+end165:
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R14*4), DX
+	ADDQ    $-64, AX
+	LEAQ    (AX)(R11*4), AX
+	ADDQ    $-64, CX
+	LEAQ    (CX)(R11*4), CX
+	ADDQ    $-64, R9
+	LEAQ    (R9)(R11*4), R9
+	ADDQ    $-64, R10
+	LEAQ    (R10)(R11*4), R10
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $+1, BX
+	CMPQ    BX, $+1
+	JGE     loop152
+
+end153:
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end168
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, DX
+	MOVQ         SI, BX
+	CMPQ         BX, $+32
+	JLT          end170
+
+loop169:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	VMOVUPS     64(DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop169
+
+end170:
+	CMPQ BX, $+16
+	JLT  end172
+
+loop171:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop171
+
+end172:
+	TESTQ       DI, DI
+	JZ          end173
+	VMOVUPS.Z   (DX), K1, Z8
+	VSUBPS      Z1, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+
+end173:
+	VADDPS       Z7, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   SI, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end168:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z7, Z7, Z7
+	VMAXPS       Z3, Z7, Z3
+	VBROADCASTSS eps+112(FP), Z7
+	VADDPS       Z7, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         bias_base+72(FP), BX
+	PREFETCHT1   (AX)(SI*8)
+	MOVQ         AX, DI
+	ANDQ         $+63, DI
+	SHRQ         $0x02, DI
+	MOVQ         $-1, R9
+	SHLXQ        DI, R9, R9
+	KMOVW        R9, K1
+	MOVQ         DI, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, AX
+	MOVQ         DI, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VSUBPS       Z4, Z0, Z0
+	VFMADD213PS  Z6, Z5, Z0
+	VMOVUPS      (DX), Z7
+	VEXPANDPS.Z  Z7, K1, Z7
+	VMOVUPS      (BX), Z8
+	VEXPANDPS.Z  Z8, K1, Z8
+	VFMADD213PS  Z8, Z7, Z0
+	VMOVUPS      Z0, K1, (AX)
+	MOVQ         DI, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, DX
+	MOVQ         DI, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, BX
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, DX
+	ADDQ         $+64, BX
+	MOVQ         SI, R9
+	ADDQ         $+14, R9
+	ANDQ         $-16, R9
+	SUBQ         $+32, R9
+	CMPQ         R9, $+32
+	JLT          end175
+
+loop174:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVNTPS    Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z7
+	VMOVUPS     64(BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVNTPS    Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop174
+
+end175:
+	MOVQ        SI, R10
+	ADDQ        DI, R10
+	MOVQ        SI, DI
+	ADDQ        $+14, DI
+	ANDQ        $-16, DI
+	SUBQ        $+32, DI
+	SUBQ        DI, R10
+	SUBQ        $+16, R10
+	CMPQ        R9, $+15
+	JGT         else176
+	MOVQ        $-1, DI
+	BZHIQ       R10, DI, DI
+	KMOVW       DI, K1
+	SHRQ        $0x10, DI
+	KMOVW       DI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z7
+	VMOVUPS.Z   (BX), K1, Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R10, DI
+	SUBQ        $+17, DI
+	TESTQ       DI, DI
+	JS          end178
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z4
+	VMOVUPS.Z   (BX), K2, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end178:
+	JMP end177
+
+else176:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVNTPS    Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        $-1, DI
+	BZHIQ       R10, DI, DI
+	KMOVW       DI, K1
+	SHRQ        $0x10, DI
+	KMOVW       DI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z7
+	VMOVUPS.Z   (BX), K1, Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R10, DI
+	SUBQ        $+17, DI
+	TESTQ       DI, DI
+	JS          end179
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z4
+	VMOVUPS.Z   (BX), K2, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end179:
+end177:
+	ADDQ    $-64, AX
+	LEAQ    (AX)(R10*4), AX
+	ADDQ    $-64, CX
+	LEAQ    (CX)(R10*4), CX
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R10*4), DX
+	ADDQ    $-64, BX
+	LEAQ    (BX)(R10*4), BX
+	LEAQ    (R8)(SI*4), R8
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+
+end131:
+	MOVQ        weight_base+48(FP), DX
+	MOVQ        bias_base+72(FP), BX
+	PREFETCHT1  (AX)(SI*8)
+	MOVQ        AX, DI
+	ANDQ        $+63, DI
+	SHRQ        $0x02, DI
+	MOVQ        $-1, R8
+	SHLXQ       DI, R8, R8
+	KMOVW       R8, K1
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, AX
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, CX
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VEXPANDPS.Z Z1, K1, Z1
+	VMOVUPS     (BX), Z2
+	VEXPANDPS.Z Z2, K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, DX
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, BX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        SI, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JLT         end181
+
+loop180:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVNTPS    Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z1
+	VMOVUPS     64(BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVNTPS    Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop180
+
+end181:
+	MOVQ        SI, R9
+	ADDQ        DI, R9
+	ADDQ        $+14, SI
+	ANDQ        $-16, SI
+	SUBQ        $+32, SI
+	SUBQ        SI, R9
+	SUBQ        $+16, R9
+	CMPQ        R8, $+15
+	JGT         else182
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end184
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z1
+	VMOVUPS.Z   (BX), K2, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end184:
+	JMP end183
+
+else182:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVNTPS    Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end185
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z1
+	VMOVUPS.Z   (BX), K2, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end185:
+end183:
+	ADDQ $-64, AX
+	LEAQ (AX)(R9*4), AX
+	ADDQ $-64, CX
+	LEAQ (CX)(R9*4), CX
+	ADDQ $-64, DX
+	LEAQ (DX)(R9*4), DX
+	ADDQ $-64, BX
+	LEAQ (BX)(R9*4), BX
+
+end121:
+	SFENCE
+
+end55:
 end2:
 	VZEROUPPER
 	RET
 
 // func addLayerNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $0-164
+TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $8-164
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   sum_base+24(FP), CX
 	MOVQ   CX, DX
@@ -2854,19 +5607,30 @@ TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $0-164
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
+	CMPQ   R8, $+496
+	JLT    else1
+	MOVQ   R8, R11
+	SHLQ   $0x02, R11
+	ORQ    DX, R11
+	ORQ    BX, R11
+	ORQ    SI, R11
+	ORQ    AX, R11
+	ORQ    CX, R11
+	TESTQ  $0x0000001f, R11
+	JZ     else1
 	TESTQ  DI, DI
-	JZ     end1
+	JZ     end3
 	CMPQ   R8, $+15
-	JGT    else2
+	JGT    else4
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z1
 	VADDPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end3
+	JMP          end5
 
-else2:
+else4:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (BX), Z1
@@ -2884,91 +5648,164 @@ else2:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end3:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z5, Z5, Z5
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	MOVQ   R8, R11
-	CMPQ   R11, $+32
-	JLT    end5
+end5:
+	VXORPS      Z2, Z2, Z2
+	VXORPS      Z5, Z5, Z5
+	VXORPS      Z3, Z3, Z3
+	VXORPS      Z4, Z4, Z4
+	MOVQ        DX, R11
+	ANDQ        $+63, R11
+	SHRQ        $0x02, R11
+	MOVQ        $-1, R12
+	SHLXQ       R11, R12, R12
+	KMOVW       R12, K2
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, DX
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, BX
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, SI
+	VMOVUPS.Z   (BX), K2, Z1
+	VMOVUPS.Z   (SI), K2, Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VMOVAPS.Z   Z6, K2, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z1, K2, (DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	MOVQ        R8, R12
+	ADDQ        $+14, R12
+	ANDQ        $-16, R12
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JLT         end7
 
-loop4:
+loop6:
 	VMOVUPS     (BX), Z1
 	VMOVUPS     (SI), Z6
 	VADDPS      Z6, Z1, Z1
 	VSUBPS      Z0, Z1, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS     Z1, (DX)
 	VMOVUPS     64(BX), Z1
 	VMOVUPS     64(SI), Z6
 	VADDPS      Z6, Z1, Z1
 	VSUBPS      Z0, Z1, Z6
-	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
 	VMOVUPS     Z1, 64(DX)
 	ADDQ        $+128, DX
 	ADDQ        $+128, BX
 	ADDQ        $+128, SI
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop4
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop6
 
-end5:
-	CMPQ        R11, $+15
-	JGT         else6
-	TESTQ       R9, R9
-	JZ          end8
-	VMOVUPS.Z   (BX), K1, Z1
-	VMOVUPS.Z   (SI), K1, Z6
+end7:
+	MOVQ        R8, R13
+	ADDQ        R11, R13
+	MOVQ        R8, R11
+	ADDQ        $+14, R11
+	ANDQ        $-16, R11
+	SUBQ        $+32, R11
+	SUBQ        R11, R13
+	SUBQ        $+16, R13
+	CMPQ        R12, $+15
+	JGT         else8
+	MOVQ        $-1, R11
+	BZHIQ       R13, R11, R11
+	KMOVW       R11, K2
+	SHRQ        $0x10, R11
+	KMOVW       R11, K3
+	VMOVUPS.Z   (BX), K2, Z1
+	VMOVUPS.Z   (SI), K2, Z6
 	VADDPS      Z6, Z1, Z1
 	VSUBPS      Z0, Z1, Z6
-	VMOVAPS.Z   Z6, K1, Z6
+	VMOVAPS.Z   Z6, K2, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     Z1, K2, (DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	MOVQ        R13, R11
+	SUBQ        $+17, R11
+	TESTQ       R11, R11
+	JS          end10
+	VMOVUPS.Z   (BX), K3, Z1
+	VMOVUPS.Z   (SI), K3, Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VMOVAPS.Z   Z6, K3, Z6
 	VADDPS      Z6, Z2, Z2
 	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z1, K1, (DX)
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-	LEAQ        (SI)(R9*4), SI
+	VMOVUPS     Z1, K3, (DX)
 
-end8:
-	JMP end7
+end10:
+	JMP end9
 
-else6:
+else8:
 	VMOVUPS     (BX), Z1
 	VMOVUPS     (SI), Z6
 	VADDPS      Z6, Z1, Z1
 	VSUBPS      Z0, Z1, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS     Z1, (DX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
-	TESTQ       R9, R9
-	JZ          end9
-	VMOVUPS.Z   (BX), K1, Z1
-	VMOVUPS.Z   (SI), K1, Z6
+	MOVQ        $-1, R11
+	BZHIQ       R13, R11, R11
+	KMOVW       R11, K2
+	SHRQ        $0x10, R11
+	KMOVW       R11, K3
+	VMOVUPS.Z   (BX), K2, Z1
+	VMOVUPS.Z   (SI), K2, Z6
 	VADDPS      Z6, Z1, Z1
 	VSUBPS      Z0, Z1, Z6
-	VMOVAPS.Z   Z6, K1, Z6
+	VMOVAPS.Z   Z6, K2, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z1, K2, (DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	MOVQ        R13, R11
+	SUBQ        $+17, R11
+	TESTQ       R11, R11
+	JS          end11
+	VMOVUPS.Z   (BX), K3, Z1
+	VMOVUPS.Z   (SI), K3, Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VMOVAPS.Z   Z6, K3, Z6
 	VADDPS      Z6, Z5, Z5
 	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS     Z1, K1, (DX)
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-	LEAQ        (SI)(R9*4), SI
+	VMOVUPS     Z1, K3, (DX)
 
+end11:
 end9:
-end7:
+	ADDQ         $-64, DX
+	LEAQ         (DX)(R13*4), DX
+	ADDQ         $-64, BX
+	LEAQ         (BX)(R13*4), BX
+	ADDQ         $-64, SI
+	LEAQ         (SI)(R13*4), SI
 	VMOVAPS      Z0, Z1
 	VADDPS       Z5, Z2, Z0
 	VMOVAPS      Z0, Z2
 	VADDPS       Z4, Z3, Z0
 	VMOVAPS      Z0, Z3
 	CMPQ         DI, $+1
-	JGT          else10
+	JGT          else12
 	VXORPS       X0, X0, X0
 	VCVTSI2SSQ   R8, X0, X0
 	VBROADCASTSS X0, Z0
@@ -2995,7 +5832,7 @@ end7:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z0
 	VUCOMISS     X3, X0
-	JLS          end12
+	JLS          end14
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
@@ -3004,9 +5841,9 @@ end7:
 	MOVQ         R10, DX
 	MOVQ         R8, BX
 	CMPQ         BX, $+32
-	JLT          end14
+	JLT          end16
 
-loop13:
+loop15:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z1, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -3018,13 +5855,13 @@ loop13:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop13
+	JGE         loop15
 
-end14:
+end16:
 	CMPQ BX, $+16
-	JLT  end16
+	JLT  end18
 
-loop15:
+loop17:
 	VMOVUPS     (DX), Z5
 	VSUBPS      Z1, Z5, Z5
 	VADDPS      Z5, Z2, Z2
@@ -3032,18 +5869,18 @@ loop15:
 	ADDQ        $+64, DX
 	SUBQ        $+16, BX
 	CMPQ        BX, $+16
-	JGE         loop15
+	JGE         loop17
 
-end16:
+end18:
 	TESTQ       R9, R9
-	JZ          end17
+	JZ          end19
 	VMOVUPS.Z   (DX), K1, Z5
 	VSUBPS      Z1, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z0
 
-end17:
+end19:
 	VADDPS       Z4, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z3, Z0, Z0
@@ -3073,7 +5910,7 @@ end17:
 	VMOVAPS      Z0, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end12:
+end14:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
 	VXORPS       Z4, Z4, Z4
 	VMAXPS       Z3, Z4, Z3
@@ -3090,20 +5927,20 @@ end12:
 	VMOVAPS      Z1, Z4
 	VMOVAPS      Z3, Z5
 	VMOVAPS      Z2, Z6
-	JMP          end11
+	JMP          end13
 
-else10:
+else12:
 	CMPQ R8, $+15
-	JGT  else18
+	JGT  else20
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z4
 	VADDPS       Z4, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end19
+	JMP          end21
 
-else18:
+else20:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (BX), Z4
@@ -3121,7 +5958,7 @@ else18:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end19:
+end21:
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
@@ -3152,7 +5989,7 @@ end19:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z4
 	VUCOMISS     X3, X4
-	JLS          end20
+	JLS          end22
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z5, Z5, Z5
@@ -3161,9 +5998,9 @@ end19:
 	MOVQ         R10, R11
 	MOVQ         R8, R12
 	CMPQ         R12, $+32
-	JLT          end22
+	JLT          end24
 
-loop21:
+loop23:
 	VMOVUPS     (R11), Z6
 	VSUBPS      Z1, Z6, Z6
 	VADDPS      Z6, Z2, Z2
@@ -3175,13 +6012,13 @@ loop21:
 	ADDQ        $+128, R11
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop21
+	JGE         loop23
 
-end22:
+end24:
 	CMPQ R12, $+16
-	JLT  end24
+	JLT  end26
 
-loop23:
+loop25:
 	VMOVUPS     (R11), Z6
 	VSUBPS      Z1, Z6, Z6
 	VADDPS      Z6, Z2, Z2
@@ -3189,18 +6026,18 @@ loop23:
 	ADDQ        $+64, R11
 	SUBQ        $+16, R12
 	CMPQ        R12, $+16
-	JGE         loop23
+	JGE         loop25
 
-end24:
+end26:
 	TESTQ       R9, R9
-	JZ          end25
+	JZ          end27
 	VMOVUPS.Z   (R11), K1, Z6
 	VSUBPS      Z1, Z6, Z6
 	VMOVAPS.Z   Z6, K1, Z6
 	VADDPS      Z6, Z2, Z2
 	VFMADD231PS Z6, Z6, Z3
 
-end25:
+end27:
 	VADDPS       Z5, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z4, Z3, Z3
@@ -3230,7 +6067,7 @@ end25:
 	VMOVAPS      Z3, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end20:
+end22:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
 	VXORPS       Z5, Z5, Z5
 	VMAXPS       Z3, Z5, Z3
@@ -3243,79 +6080,152 @@ end20:
 	VSUBPS       Z2, Z4, Z2
 	VMULPS       Z3, Z2, Z2
 	VMOVAPS      Z2, Z2
-	MOVQ         R8, R11
-	CMPQ         R11, $+32
-	JLT          end27
+	MOVQ         DX, R11
+	ANDQ         $+63, R11
+	SHRQ         $0x02, R11
+	MOVQ         $-1, R12
+	SHLXQ        R11, R12, R12
+	KMOVW        R12, K2
+	MOVQ         R11, R12
+	SHLQ         $0x02, R12
+	SUBQ         R12, DX
+	MOVQ         R11, R12
+	SHLQ         $0x02, R12
+	SUBQ         R12, BX
+	MOVQ         R11, R12
+	SHLQ         $0x02, R12
+	SUBQ         R12, SI
+	VMOVUPS.Z    (BX), K2, Z4
+	VMOVUPS.Z    (SI), K2, Z5
+	VADDPS       Z5, Z4, Z4
+	VSUBPS       Z0, Z4, Z5
+	VMOVAPS.Z    Z5, K2, Z5
+	VADDPS       Z5, Z7, Z7
+	VFMADD231PS  Z5, Z5, Z9
+	VMOVUPS      Z4, K2, (DX)
+	ADDQ         $+64, DX
+	ADDQ         $+64, BX
+	ADDQ         $+64, SI
+	MOVQ         R8, R12
+	ADDQ         $+14, R12
+	ANDQ         $-16, R12
+	SUBQ         $+32, R12
+	CMPQ         R12, $+32
+	JLT          end29
 
-loop26:
+loop28:
 	VMOVUPS     (BX), Z4
 	VMOVUPS     (SI), Z5
 	VADDPS      Z5, Z4, Z4
 	VSUBPS      Z0, Z4, Z5
-	VADDPS      Z5, Z7, Z7
-	VFMADD231PS Z5, Z5, Z9
+	VADDPS      Z5, Z8, Z8
+	VFMADD231PS Z5, Z5, Z10
 	VMOVUPS     Z4, (DX)
 	VMOVUPS     64(BX), Z4
 	VMOVUPS     64(SI), Z5
 	VADDPS      Z5, Z4, Z4
 	VSUBPS      Z0, Z4, Z5
-	VADDPS      Z5, Z8, Z8
-	VFMADD231PS Z5, Z5, Z10
+	VADDPS      Z5, Z7, Z7
+	VFMADD231PS Z5, Z5, Z9
 	VMOVUPS     Z4, 64(DX)
 	ADDQ        $+128, DX
 	ADDQ        $+128, BX
 	ADDQ        $+128, SI
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop26
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop28
 
-end27:
-	CMPQ        R11, $+15
-	JGT         else28
-	TESTQ       R9, R9
-	JZ          end30
-	VMOVUPS.Z   (BX), K1, Z4
-	VMOVUPS.Z   (SI), K1, Z5
+end29:
+	MOVQ        R8, R13
+	ADDQ        R11, R13
+	MOVQ        R8, R11
+	ADDQ        $+14, R11
+	ANDQ        $-16, R11
+	SUBQ        $+32, R11
+	SUBQ        R11, R13
+	SUBQ        $+16, R13
+	CMPQ        R12, $+15
+	JGT         else30
+	MOVQ        $-1, R11
+	BZHIQ       R13, R11, R11
+	KMOVW       R11, K2
+	SHRQ        $0x10, R11
+	KMOVW       R11, K3
+	VMOVUPS.Z   (BX), K2, Z4
+	VMOVUPS.Z   (SI), K2, Z5
 	VADDPS      Z5, Z4, Z4
 	VSUBPS      Z0, Z4, Z5
-	VMOVAPS.Z   Z5, K1, Z5
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z8, Z8
+	VFMADD231PS Z5, Z5, Z10
+	VMOVUPS     Z4, K2, (DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	MOVQ        R13, R11
+	SUBQ        $+17, R11
+	TESTQ       R11, R11
+	JS          end32
+	VMOVUPS.Z   (BX), K3, Z4
+	VMOVUPS.Z   (SI), K3, Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VMOVAPS.Z   Z5, K3, Z5
 	VADDPS      Z5, Z7, Z7
 	VFMADD231PS Z5, Z5, Z9
-	VMOVUPS     Z4, K1, (DX)
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-	LEAQ        (SI)(R9*4), SI
+	VMOVUPS     Z4, K3, (DX)
 
-end30:
-	JMP end29
+end32:
+	JMP end31
 
-else28:
+else30:
 	VMOVUPS     (BX), Z4
 	VMOVUPS     (SI), Z5
 	VADDPS      Z5, Z4, Z4
 	VSUBPS      Z0, Z4, Z5
-	VADDPS      Z5, Z7, Z7
-	VFMADD231PS Z5, Z5, Z9
+	VADDPS      Z5, Z8, Z8
+	VFMADD231PS Z5, Z5, Z10
 	VMOVUPS     Z4, (DX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
-	TESTQ       R9, R9
-	JZ          end31
-	VMOVUPS.Z   (BX), K1, Z4
-	VMOVUPS.Z   (SI), K1, Z5
+	MOVQ        $-1, R11
+	BZHIQ       R13, R11, R11
+	KMOVW       R11, K2
+	SHRQ        $0x10, R11
+	KMOVW       R11, K3
+	VMOVUPS.Z   (BX), K2, Z4
+	VMOVUPS.Z   (SI), K2, Z5
 	VADDPS      Z5, Z4, Z4
 	VSUBPS      Z0, Z4, Z5
-	VMOVAPS.Z   Z5, K1, Z5
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z7, Z7
+	VFMADD231PS Z5, Z5, Z9
+	VMOVUPS     Z4, K2, (DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	MOVQ        R13, R11
+	SUBQ        $+17, R11
+	TESTQ       R11, R11
+	JS          end33
+	VMOVUPS.Z   (BX), K3, Z4
+	VMOVUPS.Z   (SI), K3, Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VMOVAPS.Z   Z5, K3, Z5
 	VADDPS      Z5, Z8, Z8
 	VFMADD231PS Z5, Z5, Z10
-	VMOVUPS     Z4, K1, (DX)
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-	LEAQ        (SI)(R9*4), SI
+	VMOVUPS     Z4, K3, (DX)
 
+end33:
 end31:
-end29:
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R13*4), DX
+	ADDQ    $-64, BX
+	LEAQ    (BX)(R13*4), BX
+	ADDQ    $-64, SI
+	LEAQ    (SI)(R13*4), SI
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
@@ -3327,20 +6237,20 @@ end29:
 	VMOVAPS Z0, Z3
 	SUBQ    $0x02, DI
 	CMPQ    DI, $+1
-	JLT     end33
+	JLT     end35
 
-loop32:
+loop34:
 	CMPQ R8, $+15
-	JGT  else34
+	JGT  else36
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z7
 	VADDPS       Z7, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end35
+	JMP          end37
 
-else34:
+else36:
 	// Any number is right for a guess.
 	VXORPS     Z0, Z0, Z0
 	VMOVUPS    (BX), Z7
@@ -3358,7 +6268,7 @@ else34:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end35:
+end37:
 	VXORPS       Z7, Z7, Z7
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
@@ -3389,7 +6299,7 @@ end35:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z11
 	VUCOMISS     X3, X11
-	JLS          end36
+	JLS          end38
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z12, Z12, Z12
@@ -3398,9 +6308,9 @@ end35:
 	MOVQ         R10, R11
 	MOVQ         R8, R12
 	CMPQ         R12, $+32
-	JLT          end38
+	JLT          end40
 
-loop37:
+loop39:
 	VMOVUPS     (R11), Z13
 	VSUBPS      Z1, Z13, Z13
 	VADDPS      Z13, Z2, Z2
@@ -3412,13 +6322,13 @@ loop37:
 	ADDQ        $+128, R11
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop37
+	JGE         loop39
 
-end38:
+end40:
 	CMPQ R12, $+16
-	JLT  end40
+	JLT  end42
 
-loop39:
+loop41:
 	VMOVUPS     (R11), Z13
 	VSUBPS      Z1, Z13, Z13
 	VADDPS      Z13, Z2, Z2
@@ -3426,18 +6336,18 @@ loop39:
 	ADDQ        $+64, R11
 	SUBQ        $+16, R12
 	CMPQ        R12, $+16
-	JGE         loop39
+	JGE         loop41
 
-end40:
+end42:
 	TESTQ       R9, R9
-	JZ          end41
+	JZ          end43
 	VMOVUPS.Z   (R11), K1, Z13
 	VSUBPS      Z1, Z13, Z13
 	VMOVAPS.Z   Z13, K1, Z13
 	VADDPS      Z13, Z2, Z2
 	VFMADD231PS Z13, Z13, Z3
 
-end41:
+end43:
 	VADDPS       Z12, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z11, Z3, Z3
@@ -3467,7 +6377,1361 @@ end41:
 	VMOVAPS      Z3, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end36:
+end38:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
+	VXORPS       Z12, Z12, Z12
+	VMAXPS       Z3, Z12, Z3
+	VBROADCASTSS eps+160(FP), Z12
+	VADDPS       Z12, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z11, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	VSUBPS       Z2, Z11, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         weight_base+96(FP), R11
+	MOVQ         bias_base+120(FP), R12
+	MOVQ         DX, R13
+	ANDQ         $+63, R13
+	SHRQ         $0x02, R13
+	MOVQ         $-1, R14
+	SHLXQ        R13, R14, R14
+	KMOVW        R14, K2
+	MOVQ         R13, R14
+	SHLQ         $0x02, R14
+	SUBQ         R14, DX
+	MOVQ         R13, R14
+	SHLQ         $0x02, R14
+	SUBQ         R14, BX
+	MOVQ         R13, R14
+	SHLQ         $0x02, R14
+	SUBQ         R14, SI
+	MOVQ         AX, R14
+	ANDQ         $+63, R14
+	SHRQ         $0x02, R14
+	MOVQ         $-1, R15
+	SHLXQ        R14, R15, R15
+	KMOVW        R15, K3
+	MOVQ         R14, R15
+	SHLQ         $0x02, R15
+	SUBQ         R15, AX
+	MOVQ         R14, R15
+	SHLQ         $0x02, R15
+	SUBQ         R15, CX
+	VMOVUPS.Z    (BX), K2, Z11
+	VMOVUPS.Z    (SI), K2, Z12
+	VADDPS       Z12, Z11, Z11
+	VSUBPS       Z0, Z11, Z12
+	VMOVAPS.Z    Z12, K2, Z12
+	VADDPS       Z12, Z7, Z7
+	VFMADD231PS  Z12, Z12, Z9
+	VMOVUPS.Z    (CX), K3, Z12
+	VSUBPS       Z4, Z12, Z12
+	VFMADD213PS  Z6, Z5, Z12
+	VMOVUPS      (R11), Z13
+	VEXPANDPS.Z  Z13, K3, Z13
+	VMOVUPS      (R12), Z14
+	VEXPANDPS.Z  Z14, K3, Z14
+	VFMADD213PS  Z14, Z13, Z12
+	VMOVUPS      Z11, K2, (DX)
+	VMOVUPS      Z12, K3, (AX)
+	MOVQ         R14, R15
+	SHLQ         $0x02, R15
+	SUBQ         R15, R11
+	MOVQ         R14, R15
+	SHLQ         $0x02, R15
+	SUBQ         R15, R12
+	ADDQ         $+64, DX
+	ADDQ         $+64, BX
+	ADDQ         $+64, SI
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, R11
+	ADDQ         $+64, R12
+	MOVQ         R8, R15
+	ADDQ         $+14, R15
+	ANDQ         $-16, R15
+	SUBQ         $+32, R15
+	CMPQ         R15, $+32
+	JLT          end45
+
+loop44:
+	VMOVUPS     (BX), Z11
+	VMOVUPS     (SI), Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VADDPS      Z12, Z8, Z8
+	VFMADD231PS Z12, Z12, Z10
+	VMOVUPS     (CX), Z12
+	VSUBPS      Z4, Z12, Z12
+	VFMADD213PS Z6, Z5, Z12
+	VMOVUPS     (R11), Z13
+	VMOVUPS     (R12), Z14
+	VFMADD213PS Z14, Z13, Z12
+	VMOVUPS     Z11, (DX)
+	VMOVUPS     Z12, (AX)
+	VMOVUPS     64(BX), Z11
+	VMOVUPS     64(SI), Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VADDPS      Z12, Z7, Z7
+	VFMADD231PS Z12, Z12, Z9
+	VMOVUPS     64(CX), Z12
+	VSUBPS      Z4, Z12, Z12
+	VFMADD213PS Z6, Z5, Z12
+	VMOVUPS     64(R11), Z13
+	VMOVUPS     64(R12), Z14
+	VFMADD213PS Z14, Z13, Z12
+	VMOVUPS     Z11, 64(DX)
+	VMOVUPS     Z12, 64(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	ADDQ        $+128, SI
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R11
+	ADDQ        $+128, R12
+	SUBQ        $+32, R15
+	CMPQ        R15, $+32
+	JGE         loop44
+
+end45:
+	MOVQ        R8, BP
+	ADDQ        R13, BP
+	MOVQ        R8, R13
+	ADDQ        $+14, R13
+	ANDQ        $-16, R13
+	SUBQ        $+32, R13
+	SUBQ        R13, BP
+	SUBQ        $+16, BP
+	MOVQ        R8, R13
+	ADDQ        R14, R13
+	MOVQ        R8, R14
+	ADDQ        $+14, R14
+	ANDQ        $-16, R14
+	SUBQ        $+32, R14
+	SUBQ        R14, R13
+	SUBQ        $+16, R13
+	CMPQ        R15, $+15
+	JGT         else46
+	MOVQ        $-1, R14
+	BZHIQ       BP, R14, R14
+	KMOVW       R14, K2
+	SHRQ        $0x10, R14
+	KMOVW       R14, K3
+	MOVQ        $-1, R14
+	BZHIQ       R13, R14, R14
+	KMOVW       R14, K4
+	SHRQ        $0x10, R14
+	KMOVW       R14, K5
+	VMOVUPS.Z   (BX), K2, Z11
+	VMOVUPS.Z   (SI), K2, Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VMOVAPS.Z   Z12, K2, Z12
+	VADDPS      Z12, Z8, Z8
+	VFMADD231PS Z12, Z12, Z10
+	VMOVUPS.Z   (CX), K4, Z12
+	VSUBPS      Z4, Z12, Z12
+	VFMADD213PS Z6, Z5, Z12
+	VMOVUPS.Z   (R11), K4, Z13
+	VMOVUPS.Z   (R12), K4, Z14
+	VFMADD213PS Z14, Z13, Z12
+	VMOVUPS     Z11, K2, (DX)
+	VMOVUPS     Z12, K4, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	MOVQ        BP, R14
+	SUBQ        $+17, R14
+	MOVQ        R13, R15
+	SUBQ        $+17, R15
+	ANDQ        R15, R14
+	TESTQ       R14, R14
+	JS          end48
+	VMOVUPS.Z   (BX), K3, Z11
+	VMOVUPS.Z   (SI), K3, Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VMOVAPS.Z   Z12, K3, Z12
+	VADDPS      Z12, Z7, Z7
+	VFMADD231PS Z12, Z12, Z9
+	VMOVUPS.Z   (CX), K5, Z12
+	VSUBPS      Z4, Z12, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS.Z   (R11), K5, Z5
+	VMOVUPS.Z   (R12), K5, Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     Z11, K3, (DX)
+	VMOVUPS     Z4, K5, (AX)
+
+end48:
+	JMP end47
+
+else46:
+	VMOVUPS     (BX), Z11
+	VMOVUPS     (SI), Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VADDPS      Z12, Z8, Z8
+	VFMADD231PS Z12, Z12, Z10
+	VMOVUPS     (CX), Z12
+	VSUBPS      Z4, Z12, Z12
+	VFMADD213PS Z6, Z5, Z12
+	VMOVUPS     (R11), Z13
+	VMOVUPS     (R12), Z14
+	VFMADD213PS Z14, Z13, Z12
+	VMOVUPS     Z11, (DX)
+	VMOVUPS     Z12, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	MOVQ        $-1, R14
+	BZHIQ       BP, R14, R14
+	KMOVW       R14, K2
+	SHRQ        $0x10, R14
+	KMOVW       R14, K3
+	MOVQ        $-1, R14
+	BZHIQ       R13, R14, R14
+	KMOVW       R14, K4
+	SHRQ        $0x10, R14
+	KMOVW       R14, K5
+	VMOVUPS.Z   (BX), K2, Z11
+	VMOVUPS.Z   (SI), K2, Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VMOVAPS.Z   Z12, K2, Z12
+	VADDPS      Z12, Z7, Z7
+	VFMADD231PS Z12, Z12, Z9
+	VMOVUPS.Z   (CX), K4, Z12
+	VSUBPS      Z4, Z12, Z12
+	VFMADD213PS Z6, Z5, Z12
+	VMOVUPS.Z   (R11), K4, Z13
+	VMOVUPS.Z   (R12), K4, Z14
+	VFMADD213PS Z14, Z13, Z12
+	VMOVUPS     Z11, K2, (DX)
+	VMOVUPS     Z12, K4, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	MOVQ        BP, R14
+	SUBQ        $+17, R14
+	MOVQ        R13, R15
+	SUBQ        $+17, R15
+	ANDQ        R15, R14
+	TESTQ       R14, R14
+	JS          end49
+	VMOVUPS.Z   (BX), K3, Z11
+	VMOVUPS.Z   (SI), K3, Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VMOVAPS.Z   Z12, K3, Z12
+	VADDPS      Z12, Z8, Z8
+	VFMADD231PS Z12, Z12, Z10
+	VMOVUPS.Z   (CX), K5, Z12
+	VSUBPS      Z4, Z12, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS.Z   (R11), K5, Z5
+	VMOVUPS.Z   (R12), K5, Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     Z11, K3, (DX)
+	VMOVUPS     Z4, K5, (AX)
+
+end49:
+end47:
+	ADDQ    $-64, DX
+	LEAQ    (DX)(BP*4), DX
+	ADDQ    $-64, BX
+	LEAQ    (BX)(BP*4), BX
+	ADDQ    $-64, SI
+	LEAQ    (SI)(BP*4), SI
+	ADDQ    $-64, AX
+	LEAQ    (AX)(R13*4), AX
+	ADDQ    $-64, CX
+	LEAQ    (CX)(R13*4), CX
+	ADDQ    $-64, R11
+	LEAQ    (R11)(R13*4), R11
+	ADDQ    $-64, R12
+	LEAQ    (R12)(R13*4), R12
+	LEAQ    (R10)(R8*4), R10
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $+1, DI
+	CMPQ    DI, $+1
+	JGE     loop34
+
+end35:
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   R8, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end50
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R10, DX
+	MOVQ         R8, BX
+	CMPQ         BX, $+32
+	JLT          end52
+
+loop51:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	VMOVUPS     64(DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop51
+
+end52:
+	CMPQ BX, $+16
+	JLT  end54
+
+loop53:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z1, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop53
+
+end54:
+	TESTQ       R9, R9
+	JZ          end55
+	VMOVUPS.Z   (DX), K1, Z8
+	VSUBPS      Z1, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z0
+
+end55:
+	VADDPS       Z7, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   R8, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z7
+	VADDPS       Z7, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end50:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z7, Z7, Z7
+	VMAXPS       Z3, Z7, Z3
+	VBROADCASTSS eps+160(FP), Z7
+	VADDPS       Z7, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	MOVQ         weight_base+96(FP), DX
+	MOVQ         bias_base+120(FP), BX
+	MOVQ         AX, SI
+	ANDQ         $+63, SI
+	SHRQ         $0x02, SI
+	MOVQ         $-1, DI
+	SHLXQ        SI, DI, DI
+	KMOVW        DI, K1
+	MOVQ         SI, DI
+	SHLQ         $0x02, DI
+	SUBQ         DI, AX
+	MOVQ         SI, DI
+	SHLQ         $0x02, DI
+	SUBQ         DI, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VSUBPS       Z4, Z0, Z0
+	VFMADD213PS  Z6, Z5, Z0
+	VMOVUPS      (DX), Z7
+	VEXPANDPS.Z  Z7, K1, Z7
+	VMOVUPS      (BX), Z8
+	VEXPANDPS.Z  Z8, K1, Z8
+	VFMADD213PS  Z8, Z7, Z0
+	VMOVUPS      Z0, K1, (AX)
+	MOVQ         SI, DI
+	SHLQ         $0x02, DI
+	SUBQ         DI, DX
+	MOVQ         SI, DI
+	SHLQ         $0x02, DI
+	SUBQ         DI, BX
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, DX
+	ADDQ         $+64, BX
+	MOVQ         R8, DI
+	ADDQ         $+14, DI
+	ANDQ         $-16, DI
+	SUBQ         $+32, DI
+	CMPQ         DI, $+32
+	JLT          end57
+
+loop56:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z7
+	VMOVUPS     64(BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JGE         loop56
+
+end57:
+	MOVQ        R8, R9
+	ADDQ        SI, R9
+	MOVQ        R8, SI
+	ADDQ        $+14, SI
+	ANDQ        $-16, SI
+	SUBQ        $+32, SI
+	SUBQ        SI, R9
+	SUBQ        $+16, R9
+	CMPQ        DI, $+15
+	JGT         else58
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z7
+	VMOVUPS.Z   (BX), K1, Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end60
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z4
+	VMOVUPS.Z   (BX), K2, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end60:
+	JMP end59
+
+else58:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z7
+	VMOVUPS.Z   (BX), K1, Z8
+	VFMADD213PS Z8, Z7, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end61
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z4
+	VMOVUPS.Z   (BX), K2, Z5
+	VFMADD213PS Z5, Z4, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end61:
+end59:
+	ADDQ    $-64, AX
+	LEAQ    (AX)(R9*4), AX
+	ADDQ    $-64, CX
+	LEAQ    (CX)(R9*4), CX
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R9*4), DX
+	ADDQ    $-64, BX
+	LEAQ    (BX)(R9*4), BX
+	LEAQ    (R10)(R8*4), R10
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+
+end13:
+	MOVQ        weight_base+96(FP), DX
+	MOVQ        bias_base+120(FP), BX
+	MOVQ        AX, SI
+	ANDQ        $+63, SI
+	SHRQ        $0x02, SI
+	MOVQ        $-1, DI
+	SHLXQ       SI, DI, DI
+	KMOVW       DI, K1
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, AX
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, CX
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VEXPANDPS.Z Z1, K1, Z1
+	VMOVUPS     (BX), Z2
+	VEXPANDPS.Z Z2, K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, DX
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, BX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R8, DI
+	ADDQ        $+14, DI
+	ANDQ        $-16, DI
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JLT         end63
+
+loop62:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     64(DX), Z1
+	VMOVUPS     64(BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JGE         loop62
+
+end63:
+	MOVQ        R8, R9
+	ADDQ        SI, R9
+	MOVQ        R8, SI
+	ADDQ        $+14, SI
+	ANDQ        $-16, SI
+	SUBQ        $+32, SI
+	SUBQ        SI, R9
+	SUBQ        $+16, R9
+	CMPQ        DI, $+15
+	JGT         else64
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end66
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z1
+	VMOVUPS.Z   (BX), K2, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end66:
+	JMP end65
+
+else64:
+	VMOVUPS     (CX), Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K1, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end67
+	VMOVUPS.Z   (CX), K2, Z0
+	VSUBPS      Z4, Z0, Z0
+	VFMADD213PS Z6, Z5, Z0
+	VMOVUPS.Z   (DX), K2, Z1
+	VMOVUPS.Z   (BX), K2, Z2
+	VFMADD213PS Z2, Z1, Z0
+	VMOVUPS     Z0, K2, (AX)
+
+end67:
+end65:
+	ADDQ $-64, AX
+	LEAQ (AX)(R9*4), AX
+	ADDQ $-64, CX
+	LEAQ (CX)(R9*4), CX
+	ADDQ $-64, DX
+	LEAQ (DX)(R9*4), DX
+	ADDQ $-64, BX
+	LEAQ (BX)(R9*4), BX
+
+end3:
+	JMP end2
+
+else1:
+	TESTQ DI, DI
+	JZ    end68
+	CMPQ  R8, $+15
+	JGT   else69
+
+	// Any number is right for a guess.
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (SI), Z1
+	VADDPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z0
+	JMP          end70
+
+else69:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (BX), Z1
+	VMOVUPS    (SI), Z2
+	VADDPS     Z2, Z1, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end70:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z5, Z5, Z5
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   R8, R11
+	CMPQ   R11, $+32
+	JLT    end72
+
+loop71:
+	VMOVUPS     (BX), Z1
+	VMOVUPS     (SI), Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z1, (DX)
+	VMOVUPS     64(BX), Z1
+	VMOVUPS     64(SI), Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     Z1, 64(DX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	ADDQ        $+128, SI
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop71
+
+end72:
+	CMPQ        R11, $+15
+	JGT         else73
+	TESTQ       R9, R9
+	JZ          end75
+	VMOVUPS.Z   (BX), K1, Z1
+	VMOVUPS.Z   (SI), K1, Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VMOVAPS.Z   Z6, K1, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z1, K1, (DX)
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+	LEAQ        (SI)(R9*4), SI
+
+end75:
+	JMP end74
+
+else73:
+	VMOVUPS     (BX), Z1
+	VMOVUPS     (SI), Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z1, (DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	TESTQ       R9, R9
+	JZ          end76
+	VMOVUPS.Z   (BX), K1, Z1
+	VMOVUPS.Z   (SI), K1, Z6
+	VADDPS      Z6, Z1, Z1
+	VSUBPS      Z0, Z1, Z6
+	VMOVAPS.Z   Z6, K1, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     Z1, K1, (DX)
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+	LEAQ        (SI)(R9*4), SI
+
+end76:
+end74:
+	VMOVAPS      Z0, Z1
+	VADDPS       Z5, Z2, Z0
+	VMOVAPS      Z0, Z2
+	VADDPS       Z4, Z3, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         DI, $+1
+	JGT          else77
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   R8, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z0
+	VUCOMISS     X3, X0
+	JLS          end79
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R10, DX
+	MOVQ         R8, BX
+	CMPQ         BX, $+32
+	JLT          end81
+
+loop80:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
+	JGE         loop80
+
+end81:
+	CMPQ BX, $+16
+	JLT  end83
+
+loop82:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z1, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+16, BX
+	CMPQ        BX, $+16
+	JGE         loop82
+
+end83:
+	TESTQ       R9, R9
+	JZ          end84
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z1, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z0
+
+end84:
+	VADDPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       X0, X0, X0
+	VCVTSI2SSQ   R8, X0, X0
+	VBROADCASTSS X0, Z0
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z4
+	VADDPS       Z4, Z3, Z3
+	VDIVPS       Z0, Z3, Z0
+	VMOVAPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end79:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
+	VXORPS       Z4, Z4, Z4
+	VMAXPS       Z3, Z4, Z3
+	VBROADCASTSS eps+160(FP), Z4
+	VADDPS       Z4, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z2, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z2
+	LEAQ         (R10)(R8*4), R10
+	VMOVAPS      Z1, Z4
+	VMOVAPS      Z3, Z5
+	VMOVAPS      Z2, Z6
+	JMP          end78
+
+else77:
+	CMPQ R8, $+15
+	JGT  else85
+
+	// Any number is right for a guess.
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (SI), Z4
+	VADDPS       Z4, Z0, Z0
+	VMOVAPS      Z0, Z0
+	JMP          end86
+
+else85:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (BX), Z4
+	VMOVUPS    (SI), Z5
+	VADDPS     Z5, Z4, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z4
+	VADDPS     Z4, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end86:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   R8, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z4
+	VUCOMISS     X3, X4
+	JLS          end87
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	MOVQ         R10, R11
+	MOVQ         R8, R12
+	CMPQ         R12, $+32
+	JLT          end89
+
+loop88:
+	VMOVUPS     (R11), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     64(R11), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z6, Z6, Z4
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop88
+
+end89:
+	CMPQ R12, $+16
+	JLT  end91
+
+loop90:
+	VMOVUPS     (R11), Z6
+	VSUBPS      Z1, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+	ADDQ        $+64, R11
+	SUBQ        $+16, R12
+	CMPQ        R12, $+16
+	JGE         loop90
+
+end91:
+	TESTQ       R9, R9
+	JZ          end92
+	VMOVUPS.Z   (R11), K1, Z6
+	VSUBPS      Z1, Z6, Z6
+	VMOVAPS.Z   Z6, K1, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z6, Z3
+
+end92:
+	VADDPS       Z5, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   R8, X4, X4
+	VBROADCASTSS X4, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z5
+	VADDPS       Z5, Z2, Z2
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z5
+	VADDPS       Z5, Z3, Z3
+	VDIVPS       Z4, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end87:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
+	VXORPS       Z5, Z5, Z5
+	VMAXPS       Z3, Z5, Z3
+	VBROADCASTSS eps+160(FP), Z5
+	VADDPS       Z5, Z3, Z3
+	VSQRTPS      Z3, Z3
+	VDIVPS       Z3, Z4, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VSUBPS       Z2, Z4, Z2
+	VMULPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
+	MOVQ         R8, R11
+	CMPQ         R11, $+32
+	JLT          end94
+
+loop93:
+	VMOVUPS     (BX), Z4
+	VMOVUPS     (SI), Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VADDPS      Z5, Z7, Z7
+	VFMADD231PS Z5, Z5, Z9
+	VMOVUPS     Z4, (DX)
+	VMOVUPS     64(BX), Z4
+	VMOVUPS     64(SI), Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VADDPS      Z5, Z8, Z8
+	VFMADD231PS Z5, Z5, Z10
+	VMOVUPS     Z4, 64(DX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	ADDQ        $+128, SI
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop93
+
+end94:
+	CMPQ        R11, $+15
+	JGT         else95
+	TESTQ       R9, R9
+	JZ          end97
+	VMOVUPS.Z   (BX), K1, Z4
+	VMOVUPS.Z   (SI), K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z7, Z7
+	VFMADD231PS Z5, Z5, Z9
+	VMOVUPS     Z4, K1, (DX)
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+	LEAQ        (SI)(R9*4), SI
+
+end97:
+	JMP end96
+
+else95:
+	VMOVUPS     (BX), Z4
+	VMOVUPS     (SI), Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VADDPS      Z5, Z7, Z7
+	VFMADD231PS Z5, Z5, Z9
+	VMOVUPS     Z4, (DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	TESTQ       R9, R9
+	JZ          end98
+	VMOVUPS.Z   (BX), K1, Z4
+	VMOVUPS.Z   (SI), K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z8, Z8
+	VFMADD231PS Z5, Z5, Z10
+	VMOVUPS     Z4, K1, (DX)
+	LEAQ        (DX)(R9*4), DX
+	LEAQ        (BX)(R9*4), BX
+	LEAQ        (SI)(R9*4), SI
+
+end98:
+end96:
+	LEAQ    (R10)(R8*4), R10
+	VMOVAPS Z1, Z4
+	VMOVAPS Z3, Z5
+	VMOVAPS Z2, Z6
+	VMOVAPS Z0, Z1
+	VADDPS  Z8, Z7, Z0
+	VMOVAPS Z0, Z2
+	VADDPS  Z10, Z9, Z0
+	VMOVAPS Z0, Z3
+	SUBQ    $0x02, DI
+	CMPQ    DI, $+1
+	JLT     end100
+
+loop99:
+	CMPQ R8, $+15
+	JGT  else101
+
+	// Any number is right for a guess.
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (SI), Z7
+	VADDPS       Z7, Z0, Z0
+	VMOVAPS      Z0, Z0
+	JMP          end102
+
+else101:
+	// Any number is right for a guess.
+	VXORPS     Z0, Z0, Z0
+	VMOVUPS    (BX), Z7
+	VMOVUPS    (SI), Z8
+	VADDPS     Z8, Z7, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFF32X4 $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0x4e, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VSHUFPS    $0xb1, Z0, Z0, Z7
+	VADDPS     Z7, Z0, Z0
+	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS    Z0, Z0
+
+end102:
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   R8, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z2, Z2, Z11
+	VUCOMISS     X3, X11
+	JLS          end103
+	VADDPS       Z2, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z12, Z12, Z12
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z11, Z11, Z11
+	MOVQ         R10, R11
+	MOVQ         R8, R12
+	CMPQ         R12, $+32
+	JLT          end105
+
+loop104:
+	VMOVUPS     (R11), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	VMOVUPS     64(R11), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z12, Z12
+	VFMADD231PS Z13, Z13, Z11
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop104
+
+end105:
+	CMPQ R12, $+16
+	JLT  end107
+
+loop106:
+	VMOVUPS     (R11), Z13
+	VSUBPS      Z1, Z13, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+	ADDQ        $+64, R11
+	SUBQ        $+16, R12
+	CMPQ        R12, $+16
+	JGE         loop106
+
+end107:
+	TESTQ       R9, R9
+	JZ          end108
+	VMOVUPS.Z   (R11), K1, Z13
+	VSUBPS      Z1, Z13, Z13
+	VMOVAPS.Z   Z13, K1, Z13
+	VADDPS      Z13, Z2, Z2
+	VFMADD231PS Z13, Z13, Z3
+
+end108:
+	VADDPS       Z12, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VADDPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VXORPS       X11, X11, X11
+	VCVTSI2SSQ   R8, X11, X11
+	VBROADCASTSS X11, Z11
+	VSHUFF32X4   $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z12
+	VADDPS       Z12, Z2, Z2
+	VDIVPS       Z11, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VSHUFF32X4   $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFF32X4   $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0x4e, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VSHUFPS      $0xb1, Z3, Z3, Z12
+	VADDPS       Z12, Z3, Z3
+	VDIVPS       Z11, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z2, Z3
+
+end103:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
 	VXORPS       Z12, Z12, Z12
 	VMAXPS       Z3, Z12, Z3
@@ -3484,9 +7748,9 @@ end36:
 	MOVQ         bias_base+120(FP), R12
 	MOVQ         R8, R13
 	CMPQ         R13, $+32
-	JLT          end43
+	JLT          end110
 
-loop42:
+loop109:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
@@ -3524,13 +7788,13 @@ loop42:
 	ADDQ        $+128, R12
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JGE         loop42
+	JGE         loop109
 
-end43:
+end110:
 	CMPQ        R13, $+15
-	JGT         else44
+	JGT         else111
 	TESTQ       R9, R9
-	JZ          end46
+	JZ          end113
 	VMOVUPS.Z   (BX), K1, Z11
 	VMOVUPS.Z   (SI), K1, Z12
 	VADDPS      Z12, Z11, Z11
@@ -3554,10 +7818,10 @@ end43:
 	LEAQ        (R11)(R9*4), R11
 	LEAQ        (R12)(R9*4), R12
 
-end46:
-	JMP end45
+end113:
+	JMP end112
 
-else44:
+else111:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
@@ -3580,7 +7844,7 @@ else44:
 	ADDQ        $+64, R11
 	ADDQ        $+64, R12
 	TESTQ       R9, R9
-	JZ          end47
+	JZ          end114
 	VMOVUPS.Z   (BX), K1, Z11
 	VMOVUPS.Z   (SI), K1, Z12
 	VADDPS      Z12, Z11, Z11
@@ -3604,8 +7868,8 @@ else44:
 	LEAQ        (R11)(R9*4), R11
 	LEAQ        (R12)(R9*4), R12
 
-end47:
-end45:
+end114:
+end112:
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
@@ -3617,9 +7881,9 @@ end45:
 	VMOVAPS Z0, Z3
 	SUBQ    $+1, DI
 	CMPQ    DI, $+1
-	JGE     loop32
+	JGE     loop99
 
-end33:
+end100:
 	VXORPS       X0, X0, X0
 	VCVTSI2SSQ   R8, X0, X0
 	VBROADCASTSS X0, Z0
@@ -3646,7 +7910,7 @@ end33:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z2, Z2, Z0
 	VUCOMISS     X3, X0
-	JLS          end48
+	JLS          end115
 	VADDPS       Z2, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
@@ -3655,9 +7919,9 @@ end33:
 	MOVQ         R10, DX
 	MOVQ         R8, BX
 	CMPQ         BX, $+32
-	JLT          end50
+	JLT          end117
 
-loop49:
+loop116:
 	VMOVUPS     (DX), Z8
 	VSUBPS      Z1, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -3669,13 +7933,13 @@ loop49:
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop49
+	JGE         loop116
 
-end50:
+end117:
 	CMPQ BX, $+16
-	JLT  end52
+	JLT  end119
 
-loop51:
+loop118:
 	VMOVUPS     (DX), Z8
 	VSUBPS      Z1, Z8, Z8
 	VADDPS      Z8, Z2, Z2
@@ -3683,18 +7947,18 @@ loop51:
 	ADDQ        $+64, DX
 	SUBQ        $+16, BX
 	CMPQ        BX, $+16
-	JGE         loop51
+	JGE         loop118
 
-end52:
+end119:
 	TESTQ       R9, R9
-	JZ          end53
+	JZ          end120
 	VMOVUPS.Z   (DX), K1, Z8
 	VSUBPS      Z1, Z8, Z8
 	VMOVAPS.Z   Z8, K1, Z8
 	VADDPS      Z8, Z2, Z2
 	VFMADD231PS Z8, Z8, Z0
 
-end53:
+end120:
 	VADDPS       Z7, Z2, Z2
 	VMOVAPS      Z2, Z2
 	VADDPS       Z3, Z0, Z0
@@ -3724,7 +7988,7 @@ end53:
 	VMOVAPS      Z0, Z3
 	VFNMADD231PS Z2, Z2, Z3
 
-end48:
+end115:
 	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
 	VXORPS       Z7, Z7, Z7
 	VMAXPS       Z3, Z7, Z3
@@ -3741,9 +8005,9 @@ end48:
 	MOVQ         bias_base+120(FP), BX
 	MOVQ         R8, SI
 	CMPQ         SI, $+32
-	JLT          end55
+	JLT          end122
 
-loop54:
+loop121:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -3764,13 +8028,13 @@ loop54:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop54
+	JGE         loop121
 
-end55:
+end122:
 	CMPQ        SI, $+15
-	JGT         else56
+	JGT         else123
 	TESTQ       R9, R9
-	JZ          end58
+	JZ          end125
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -3783,10 +8047,10 @@ end55:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end58:
-	JMP end57
+end125:
+	JMP end124
 
-else56:
+else123:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -3799,7 +8063,7 @@ else56:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       R9, R9
-	JZ          end59
+	JZ          end126
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -3812,21 +8076,21 @@ else56:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end59:
-end57:
+end126:
+end124:
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
 	VMOVAPS Z3, Z5
 	VMOVAPS Z2, Z6
 
-end11:
+end78:
 	MOVQ weight_base+96(FP), DX
 	MOVQ bias_base+120(FP), BX
 	MOVQ R8, SI
 	CMPQ SI, $+32
-	JLT  end61
+	JLT  end128
 
-loop60:
+loop127:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -3847,13 +8111,13 @@ loop60:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop60
+	JGE         loop127
 
-end61:
+end128:
 	CMPQ        SI, $+15
-	JGT         else62
+	JGT         else129
 	TESTQ       R9, R9
-	JZ          end64
+	JZ          end131
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -3866,10 +8130,10 @@ end61:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end64:
-	JMP end63
+end131:
+	JMP end130
 
-else62:
+else129:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -3882,7 +8146,7 @@ else62:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       R9, R9
-	JZ          end65
+	JZ          end132
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -3895,9 +8159,10 @@ else62:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end65:
-end63:
-end1:
+end132:
+end130:
+end68:
+end2:
 	VZEROUPPER
 	RET
 
@@ -3920,52 +8185,104 @@ TEXT ·rmsNormRowsAVX512(SB), NOSPLIT, $0-92
 	BZHIQ        SI, DI, DI
 	KMOVW        DI, K1
 	MOVQ         CX, DI
+	CMPQ         BX, $+160
+	JLT          else1
+	MOVQ         BX, R8
+	SHLQ         $0x02, R8
+	ORQ          DI, R8
+	ORQ          AX, R8
+	ORQ          CX, R8
+	TESTQ        $0x0000001f, R8
+	JZ           else1
 	TESTQ        DX, DX
-	JZ           end1
+	JZ           end3
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
+	MOVQ         DI, SI
+	ANDQ         $+63, SI
+	SHRQ         $0x02, SI
+	MOVQ         $-1, R8
+	SHLXQ        SI, R8, R8
+	KMOVW        R8, K1
+	MOVQ         SI, R8
+	SHLQ         $0x02, R8
+	SUBQ         R8, DI
+	VMOVUPS.Z    (DI), K1, Z4
+	VFMADD231PS  Z4, Z4, Z2
+	ADDQ         $+64, DI
 	MOVQ         BX, R8
+	ADDQ         $+14, R8
+	ANDQ         $-16, R8
+	SUBQ         $+32, R8
 	CMPQ         R8, $+32
-	JLT          end3
+	JLT          end5
 
-loop2:
+loop4:
 	VMOVUPS     (DI), Z4
-	VFMADD231PS Z4, Z4, Z2
-	VMOVUPS     64(DI), Z4
 	VFMADD231PS Z4, Z4, Z3
+	VMOVUPS     64(DI), Z4
+	VFMADD231PS Z4, Z4, Z2
 	ADDQ        $+128, DI
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop2
+	JGE         loop4
 
-end3:
+end5:
+	MOVQ        BX, R9
+	ADDQ        SI, R9
+	MOVQ        BX, SI
+	ADDQ        $+14, SI
+	ANDQ        $-16, SI
+	SUBQ        $+32, SI
+	SUBQ        SI, R9
+	SUBQ        $+16, R9
 	CMPQ        R8, $+15
-	JGT         else4
-	TESTQ       SI, SI
-	JZ          end6
-	VMOVUPS.Z   (DI), K1, Z4
-	VFMADD231PS Z4, Z4, Z2
-	LEAQ        (DI)(SI*4), DI
-
-end6:
-	JMP end5
-
-else4:
-	VMOVUPS     (DI), Z4
-	VFMADD231PS Z4, Z4, Z2
-	ADDQ        $+64, DI
-	TESTQ       SI, SI
-	JZ          end7
+	JGT         else6
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
 	VMOVUPS.Z   (DI), K1, Z4
 	VFMADD231PS Z4, Z4, Z3
-	LEAQ        (DI)(SI*4), DI
+	ADDQ        $+64, DI
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end8
+	VMOVUPS.Z   (DI), K2, Z4
+	VFMADD231PS Z4, Z4, Z2
 
+end8:
+	JMP end7
+
+else6:
+	VMOVUPS     (DI), Z4
+	VFMADD231PS Z4, Z4, Z3
+	ADDQ        $+64, DI
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (DI), K1, Z4
+	VFMADD231PS Z4, Z4, Z2
+	ADDQ        $+64, DI
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end9
+	VMOVUPS.Z   (DI), K2, Z4
+	VFMADD231PS Z4, Z4, Z3
+
+end9:
 end7:
-end5:
+	ADDQ       $-64, DI
+	LEAQ       (DI)(R9*4), DI
 	VADDPS     Z3, Z2, Z2
 	VMOVAPS    Z2, Z2
 	CMPQ       DX, $+1
-	JGT        else8
+	JGT        else10
 	VSHUFF32X4 $0x4e, Z2, Z2, Z3
 	VADDPS     Z3, Z2, Z2
 	VSHUFF32X4 $0xb1, Z2, Z2, Z3
@@ -3982,9 +8299,664 @@ end5:
 	VDIVPS     Z0, Z1, Z0
 	VMOVAPS    Z0, Z2
 	VMOVAPS    Z2, Z3
-	JMP        end9
+	JMP        end11
 
-else8:
+else10:
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z5, Z5, Z5
+	VSHUFF32X4  $0x4e, Z2, Z2, Z3
+	VADDPS      Z3, Z2, Z2
+	VSHUFF32X4  $0xb1, Z2, Z2, Z3
+	VADDPS      Z3, Z2, Z2
+	VSHUFPS     $0x4e, Z2, Z2, Z3
+	VADDPS      Z3, Z2, Z2
+	VSHUFPS     $0xb1, Z2, Z2, Z3
+	VADDPS      Z3, Z2, Z2
+	VDIVPS      Z1, Z2, Z2
+	VMOVAPS     Z2, Z2
+	VMOVUPS     f32x16_3f800000<>+0(SB), Z3
+	VADDPS      Z0, Z2, Z2
+	VSQRTPS     Z2, Z2
+	VDIVPS      Z2, Z3, Z2
+	VMOVAPS     Z2, Z2
+	MOVQ        DI, SI
+	ANDQ        $+63, SI
+	SHRQ        $0x02, SI
+	MOVQ        $-1, R8
+	SHLXQ       SI, R8, R8
+	KMOVW       R8, K1
+	MOVQ        SI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, DI
+	VMOVUPS.Z   (DI), K1, Z3
+	VFMADD231PS Z3, Z3, Z4
+	ADDQ        $+64, DI
+	MOVQ        BX, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JLT         end13
+
+loop12:
+	VMOVUPS     (DI), Z3
+	VFMADD231PS Z3, Z3, Z5
+	VMOVUPS     64(DI), Z3
+	VFMADD231PS Z3, Z3, Z4
+	ADDQ        $+128, DI
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop12
+
+end13:
+	MOVQ        BX, R9
+	ADDQ        SI, R9
+	MOVQ        BX, SI
+	ADDQ        $+14, SI
+	ANDQ        $-16, SI
+	SUBQ        $+32, SI
+	SUBQ        SI, R9
+	SUBQ        $+16, R9
+	CMPQ        R8, $+15
+	JGT         else14
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (DI), K1, Z3
+	VFMADD231PS Z3, Z3, Z5
+	ADDQ        $+64, DI
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end16
+	VMOVUPS.Z   (DI), K2, Z3
+	VFMADD231PS Z3, Z3, Z4
+
+end16:
+	JMP end15
+
+else14:
+	VMOVUPS     (DI), Z3
+	VFMADD231PS Z3, Z3, Z5
+	ADDQ        $+64, DI
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (DI), K1, Z3
+	VFMADD231PS Z3, Z3, Z4
+	ADDQ        $+64, DI
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end17
+	VMOVUPS.Z   (DI), K2, Z3
+	VFMADD231PS Z3, Z3, Z5
+
+end17:
+end15:
+	ADDQ    $-64, DI
+	LEAQ    (DI)(R9*4), DI
+	VMOVAPS Z2, Z3
+	VADDPS  Z5, Z4, Z2
+	VMOVAPS Z2, Z2
+	SUBQ    $0x02, DX
+	CMPQ    DX, $+1
+	JLT     end19
+
+loop18:
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z5, Z5, Z5
+	VSHUFF32X4  $0x4e, Z2, Z2, Z6
+	VADDPS      Z6, Z2, Z2
+	VSHUFF32X4  $0xb1, Z2, Z2, Z6
+	VADDPS      Z6, Z2, Z2
+	VSHUFPS     $0x4e, Z2, Z2, Z6
+	VADDPS      Z6, Z2, Z2
+	VSHUFPS     $0xb1, Z2, Z2, Z6
+	VADDPS      Z6, Z2, Z2
+	VDIVPS      Z1, Z2, Z2
+	VMOVAPS     Z2, Z2
+	VMOVUPS     f32x16_3f800000<>+0(SB), Z6
+	VADDPS      Z0, Z2, Z2
+	VSQRTPS     Z2, Z2
+	VDIVPS      Z2, Z6, Z2
+	VMOVAPS     Z2, Z2
+	MOVQ        weight_base+48(FP), SI
+	MOVQ        DI, R8
+	ANDQ        $+63, R8
+	SHRQ        $0x02, R8
+	MOVQ        $-1, R9
+	SHLXQ       R8, R9, R9
+	KMOVW       R9, K1
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, DI
+	MOVQ        AX, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K2
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, AX
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, CX
+	VMOVUPS.Z   (DI), K1, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS.Z   (CX), K2, Z6
+	VMULPS      Z3, Z6, Z6
+	VMOVUPS     (SI), Z7
+	VEXPANDPS.Z Z7, K2, Z7
+	VMULPS      Z7, Z6, Z6
+	VMOVUPS     Z6, K2, (AX)
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, SI
+	MOVQ        BX, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JLT         end21
+
+loop20:
+	VMOVUPS     (DI), Z6
+	VFMADD231PS Z6, Z6, Z5
+	VMOVUPS     (CX), Z6
+	VMULPS      Z3, Z6, Z6
+	VMOVUPS     (SI), Z7
+	VMULPS      Z7, Z6, Z6
+	VMOVUPS     Z6, (AX)
+	VMOVUPS     64(DI), Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     64(CX), Z6
+	VMULPS      Z3, Z6, Z6
+	VMOVUPS     64(SI), Z7
+	VMULPS      Z7, Z6, Z6
+	VMOVUPS     Z6, 64(AX)
+	ADDQ        $+128, DI
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, SI
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop20
+
+end21:
+	MOVQ        BX, R11
+	ADDQ        R8, R11
+	MOVQ        BX, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	SUBQ        R8, R11
+	SUBQ        $+16, R11
+	MOVQ        BX, R8
+	ADDQ        R9, R8
+	MOVQ        BX, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	SUBQ        R9, R8
+	SUBQ        $+16, R8
+	CMPQ        R10, $+15
+	JGT         else22
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K1
+	SHRQ        $0x10, R9
+	KMOVW       R9, K2
+	MOVQ        $-1, R9
+	BZHIQ       R8, R9, R9
+	KMOVW       R9, K3
+	SHRQ        $0x10, R9
+	KMOVW       R9, K4
+	VMOVUPS.Z   (DI), K1, Z6
+	VFMADD231PS Z6, Z6, Z5
+	VMOVUPS.Z   (CX), K3, Z6
+	VMULPS      Z3, Z6, Z6
+	VMOVUPS.Z   (SI), K3, Z7
+	VMULPS      Z7, Z6, Z6
+	VMOVUPS     Z6, K3, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, SI
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	MOVQ        R8, R10
+	SUBQ        $+17, R10
+	ANDQ        R10, R9
+	TESTQ       R9, R9
+	JS          end24
+	VMOVUPS.Z   (DI), K2, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS.Z   (CX), K4, Z6
+	VMULPS      Z3, Z6, Z3
+	VMOVUPS.Z   (SI), K4, Z6
+	VMULPS      Z6, Z3, Z3
+	VMOVUPS     Z3, K4, (AX)
+
+end24:
+	JMP end23
+
+else22:
+	VMOVUPS     (DI), Z6
+	VFMADD231PS Z6, Z6, Z5
+	VMOVUPS     (CX), Z6
+	VMULPS      Z3, Z6, Z6
+	VMOVUPS     (SI), Z7
+	VMULPS      Z7, Z6, Z6
+	VMOVUPS     Z6, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, SI
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K1
+	SHRQ        $0x10, R9
+	KMOVW       R9, K2
+	MOVQ        $-1, R9
+	BZHIQ       R8, R9, R9
+	KMOVW       R9, K3
+	SHRQ        $0x10, R9
+	KMOVW       R9, K4
+	VMOVUPS.Z   (DI), K1, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS.Z   (CX), K3, Z6
+	VMULPS      Z3, Z6, Z6
+	VMOVUPS.Z   (SI), K3, Z7
+	VMULPS      Z7, Z6, Z6
+	VMOVUPS     Z6, K3, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, SI
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	MOVQ        R8, R10
+	SUBQ        $+17, R10
+	ANDQ        R10, R9
+	TESTQ       R9, R9
+	JS          end25
+	VMOVUPS.Z   (DI), K2, Z6
+	VFMADD231PS Z6, Z6, Z5
+	VMOVUPS.Z   (CX), K4, Z6
+	VMULPS      Z3, Z6, Z3
+	VMOVUPS.Z   (SI), K4, Z6
+	VMULPS      Z6, Z3, Z3
+	VMOVUPS     Z3, K4, (AX)
+
+end25:
+end23:
+	ADDQ    $-64, DI
+	LEAQ    (DI)(R11*4), DI
+	ADDQ    $-64, AX
+	LEAQ    (AX)(R8*4), AX
+	ADDQ    $-64, CX
+	LEAQ    (CX)(R8*4), CX
+	ADDQ    $-64, SI
+	LEAQ    (SI)(R8*4), SI
+	VMOVAPS Z2, Z3
+	VADDPS  Z5, Z4, Z2
+	VMOVAPS Z2, Z2
+	SUBQ    $+1, DX
+	CMPQ    DX, $+1
+	JGE     loop18
+
+end19:
+	VSHUFF32X4  $0x4e, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFF32X4  $0xb1, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFPS     $0x4e, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFPS     $0xb1, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VDIVPS      Z1, Z2, Z1
+	VMOVAPS     Z1, Z2
+	VMOVUPS     f32x16_3f800000<>+0(SB), Z1
+	VADDPS      Z0, Z2, Z0
+	VSQRTPS     Z0, Z0
+	VDIVPS      Z0, Z1, Z0
+	VMOVAPS     Z0, Z2
+	MOVQ        weight_base+48(FP), DX
+	MOVQ        AX, SI
+	ANDQ        $+63, SI
+	SHRQ        $0x02, SI
+	MOVQ        $-1, DI
+	SHLXQ       SI, DI, DI
+	KMOVW       DI, K1
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, AX
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, CX
+	VMOVUPS.Z   (CX), K1, Z0
+	VMULPS      Z3, Z0, Z0
+	VMOVUPS     (DX), Z1
+	VEXPANDPS.Z Z1, K1, Z1
+	VMULPS      Z1, Z0, Z0
+	VMOVUPS     Z0, K1, (AX)
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	MOVQ        BX, DI
+	ADDQ        $+14, DI
+	ANDQ        $-16, DI
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JLT         end27
+
+loop26:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS 64(DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, DI
+	CMPQ    DI, $+32
+	JGE     loop26
+
+end27:
+	MOVQ      BX, R8
+	ADDQ      SI, R8
+	MOVQ      BX, SI
+	ADDQ      $+14, SI
+	ANDQ      $-16, SI
+	SUBQ      $+32, SI
+	SUBQ      SI, R8
+	SUBQ      $+16, R8
+	CMPQ      DI, $+15
+	JGT       else28
+	MOVQ      $-1, SI
+	BZHIQ     R8, SI, SI
+	KMOVW     SI, K1
+	SHRQ      $0x10, SI
+	KMOVW     SI, K2
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	MOVQ      R8, SI
+	SUBQ      $+17, SI
+	TESTQ     SI, SI
+	JS        end30
+	VMOVUPS.Z (CX), K2, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K2, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end30:
+	JMP end29
+
+else28:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (DX), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	MOVQ      $-1, SI
+	BZHIQ     R8, SI, SI
+	KMOVW     SI, K1
+	SHRQ      $0x10, SI
+	KMOVW     SI, K2
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	MOVQ      R8, SI
+	SUBQ      $+17, SI
+	TESTQ     SI, SI
+	JS        end31
+	VMOVUPS.Z (CX), K2, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K2, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end31:
+end29:
+	ADDQ    $-64, AX
+	LEAQ    (AX)(R8*4), AX
+	ADDQ    $-64, CX
+	LEAQ    (CX)(R8*4), CX
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R8*4), DX
+	VMOVAPS Z2, Z3
+
+end11:
+	MOVQ        weight_base+48(FP), DX
+	MOVQ        AX, SI
+	ANDQ        $+63, SI
+	SHRQ        $0x02, SI
+	MOVQ        $-1, DI
+	SHLXQ       SI, DI, DI
+	KMOVW       DI, K1
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, AX
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, CX
+	VMOVUPS.Z   (CX), K1, Z0
+	VMULPS      Z3, Z0, Z0
+	VMOVUPS     (DX), Z1
+	VEXPANDPS.Z Z1, K1, Z1
+	VMULPS      Z1, Z0, Z0
+	VMOVUPS     Z0, K1, (AX)
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	MOVQ        BX, DI
+	ADDQ        $+14, DI
+	ANDQ        $-16, DI
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JLT         end33
+
+loop32:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS 64(DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, DI
+	CMPQ    DI, $+32
+	JGE     loop32
+
+end33:
+	MOVQ      BX, R8
+	ADDQ      SI, R8
+	ADDQ      $+14, BX
+	ANDQ      $-16, BX
+	SUBQ      $+32, BX
+	SUBQ      BX, R8
+	SUBQ      $+16, R8
+	CMPQ      DI, $+15
+	JGT       else34
+	MOVQ      $-1, BX
+	BZHIQ     R8, BX, BX
+	KMOVW     BX, K1
+	SHRQ      $0x10, BX
+	KMOVW     BX, K2
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	MOVQ      R8, BX
+	SUBQ      $+17, BX
+	TESTQ     BX, BX
+	JS        end36
+	VMOVUPS.Z (CX), K2, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K2, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end36:
+	JMP end35
+
+else34:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (DX), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	MOVQ      $-1, BX
+	BZHIQ     R8, BX, BX
+	KMOVW     BX, K1
+	SHRQ      $0x10, BX
+	KMOVW     BX, K2
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	MOVQ      R8, BX
+	SUBQ      $+17, BX
+	TESTQ     BX, BX
+	JS        end37
+	VMOVUPS.Z (CX), K2, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K2, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end37:
+end35:
+	ADDQ $-64, AX
+	LEAQ (AX)(R8*4), AX
+	ADDQ $-64, CX
+	LEAQ (CX)(R8*4), CX
+	ADDQ $-64, DX
+	LEAQ (DX)(R8*4), DX
+
+end3:
+	JMP end2
+
+else1:
+	TESTQ  DX, DX
+	JZ     end38
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   BX, R8
+	CMPQ   R8, $+32
+	JLT    end40
+
+loop39:
+	VMOVUPS     (DI), Z4
+	VFMADD231PS Z4, Z4, Z2
+	VMOVUPS     64(DI), Z4
+	VFMADD231PS Z4, Z4, Z3
+	ADDQ        $+128, DI
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop39
+
+end40:
+	CMPQ        R8, $+15
+	JGT         else41
+	TESTQ       SI, SI
+	JZ          end43
+	VMOVUPS.Z   (DI), K1, Z4
+	VFMADD231PS Z4, Z4, Z2
+	LEAQ        (DI)(SI*4), DI
+
+end43:
+	JMP end42
+
+else41:
+	VMOVUPS     (DI), Z4
+	VFMADD231PS Z4, Z4, Z2
+	ADDQ        $+64, DI
+	TESTQ       SI, SI
+	JZ          end44
+	VMOVUPS.Z   (DI), K1, Z4
+	VFMADD231PS Z4, Z4, Z3
+	LEAQ        (DI)(SI*4), DI
+
+end44:
+end42:
+	VADDPS     Z3, Z2, Z2
+	VMOVAPS    Z2, Z2
+	CMPQ       DX, $+1
+	JGT        else45
+	VSHUFF32X4 $0x4e, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFPS    $0x4e, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFPS    $0xb1, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VDIVPS     Z1, Z2, Z1
+	VMOVAPS    Z1, Z2
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z1
+	VADDPS     Z0, Z2, Z0
+	VSQRTPS    Z0, Z0
+	VDIVPS     Z0, Z1, Z0
+	VMOVAPS    Z0, Z2
+	VMOVAPS    Z2, Z3
+	JMP        end46
+
+else45:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	VSHUFF32X4 $0x4e, Z2, Z2, Z3
@@ -4004,9 +8976,9 @@ else8:
 	VMOVAPS    Z2, Z2
 	MOVQ       BX, R8
 	CMPQ       R8, $+32
-	JLT        end11
+	JLT        end48
 
-loop10:
+loop47:
 	VMOVUPS     (DI), Z3
 	VFMADD231PS Z3, Z3, Z4
 	VMOVUPS     64(DI), Z3
@@ -4014,40 +8986,40 @@ loop10:
 	ADDQ        $+128, DI
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop10
+	JGE         loop47
 
-end11:
+end48:
 	CMPQ        R8, $+15
-	JGT         else12
+	JGT         else49
 	TESTQ       SI, SI
-	JZ          end14
+	JZ          end51
 	VMOVUPS.Z   (DI), K1, Z3
 	VFMADD231PS Z3, Z3, Z4
 	LEAQ        (DI)(SI*4), DI
 
-end14:
-	JMP end13
+end51:
+	JMP end50
 
-else12:
+else49:
 	VMOVUPS     (DI), Z3
 	VFMADD231PS Z3, Z3, Z4
 	ADDQ        $+64, DI
 	TESTQ       SI, SI
-	JZ          end15
+	JZ          end52
 	VMOVUPS.Z   (DI), K1, Z3
 	VFMADD231PS Z3, Z3, Z5
 	LEAQ        (DI)(SI*4), DI
 
-end15:
-end13:
+end52:
+end50:
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
 	SUBQ    $0x02, DX
 	CMPQ    DX, $+1
-	JLT     end17
+	JLT     end54
 
-loop16:
+loop53:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	VSHUFF32X4 $0x4e, Z2, Z2, Z6
@@ -4068,9 +9040,9 @@ loop16:
 	MOVQ       weight_base+48(FP), R8
 	MOVQ       BX, R9
 	CMPQ       R9, $+32
-	JLT        end19
+	JLT        end56
 
-loop18:
+loop55:
 	VMOVUPS     (DI), Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS     (CX), Z6
@@ -4091,13 +9063,13 @@ loop18:
 	ADDQ        $+128, R8
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop18
+	JGE         loop55
 
-end19:
+end56:
 	CMPQ        R9, $+15
-	JGT         else20
+	JGT         else57
 	TESTQ       SI, SI
-	JZ          end22
+	JZ          end59
 	VMOVUPS.Z   (DI), K1, Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS.Z   (CX), K1, Z6
@@ -4110,10 +9082,10 @@ end19:
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (R8)(SI*4), R8
 
-end22:
-	JMP end21
+end59:
+	JMP end58
 
-else20:
+else57:
 	VMOVUPS     (DI), Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS     (CX), Z6
@@ -4126,7 +9098,7 @@ else20:
 	ADDQ        $+64, CX
 	ADDQ        $+64, R8
 	TESTQ       SI, SI
-	JZ          end23
+	JZ          end60
 	VMOVUPS.Z   (DI), K1, Z6
 	VFMADD231PS Z6, Z6, Z5
 	VMOVUPS.Z   (CX), K1, Z6
@@ -4139,16 +9111,16 @@ else20:
 	LEAQ        (CX)(SI*4), CX
 	LEAQ        (R8)(SI*4), R8
 
-end23:
-end21:
+end60:
+end58:
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
 	SUBQ    $+1, DX
 	CMPQ    DX, $+1
-	JGE     loop16
+	JGE     loop53
 
-end17:
+end54:
 	VSHUFF32X4 $0x4e, Z2, Z2, Z4
 	VADDPS     Z4, Z2, Z2
 	VSHUFF32X4 $0xb1, Z2, Z2, Z4
@@ -4167,9 +9139,9 @@ end17:
 	MOVQ       weight_base+48(FP), DX
 	MOVQ       BX, DI
 	CMPQ       DI, $+32
-	JLT        end25
+	JLT        end62
 
-loop24:
+loop61:
 	VMOVUPS (CX), Z0
 	VMULPS  Z3, Z0, Z0
 	VMOVUPS (DX), Z1
@@ -4185,13 +9157,13 @@ loop24:
 	ADDQ    $+128, DX
 	SUBQ    $+32, DI
 	CMPQ    DI, $+32
-	JGE     loop24
+	JGE     loop61
 
-end25:
+end62:
 	CMPQ      DI, $+15
-	JGT       else26
+	JGT       else63
 	TESTQ     SI, SI
-	JZ        end28
+	JZ        end65
 	VMOVUPS.Z (CX), K1, Z0
 	VMULPS    Z3, Z0, Z0
 	VMOVUPS.Z (DX), K1, Z1
@@ -4201,10 +9173,10 @@ end25:
 	LEAQ      (CX)(SI*4), CX
 	LEAQ      (DX)(SI*4), DX
 
-end28:
-	JMP end27
+end65:
+	JMP end64
 
-else26:
+else63:
 	VMOVUPS   (CX), Z0
 	VMULPS    Z3, Z0, Z0
 	VMOVUPS   (DX), Z1
@@ -4214,7 +9186,7 @@ else26:
 	ADDQ      $+64, CX
 	ADDQ      $+64, DX
 	TESTQ     SI, SI
-	JZ        end29
+	JZ        end66
 	VMOVUPS.Z (CX), K1, Z0
 	VMULPS    Z3, Z0, Z0
 	VMOVUPS.Z (DX), K1, Z1
@@ -4224,16 +9196,16 @@ else26:
 	LEAQ      (CX)(SI*4), CX
 	LEAQ      (DX)(SI*4), DX
 
-end29:
-end27:
+end66:
+end64:
 	VMOVAPS Z2, Z3
 
-end9:
+end46:
 	MOVQ weight_base+48(FP), DX
 	CMPQ BX, $+32
-	JLT  end31
+	JLT  end68
 
-loop30:
+loop67:
 	VMOVUPS (CX), Z0
 	VMULPS  Z3, Z0, Z0
 	VMOVUPS (DX), Z1
@@ -4249,13 +9221,13 @@ loop30:
 	ADDQ    $+128, DX
 	SUBQ    $+32, BX
 	CMPQ    BX, $+32
-	JGE     loop30
+	JGE     loop67
 
-end31:
+end68:
 	CMPQ      BX, $+15
-	JGT       else32
+	JGT       else69
 	TESTQ     SI, SI
-	JZ        end34
+	JZ        end71
 	VMOVUPS.Z (CX), K1, Z0
 	VMULPS    Z3, Z0, Z0
 	VMOVUPS.Z (DX), K1, Z1
@@ -4265,10 +9237,10 @@ end31:
 	LEAQ      (CX)(SI*4), CX
 	LEAQ      (DX)(SI*4), DX
 
-end34:
-	JMP end33
+end71:
+	JMP end70
 
-else32:
+else69:
 	VMOVUPS   (CX), Z0
 	VMULPS    Z3, Z0, Z0
 	VMOVUPS   (DX), Z1
@@ -4278,7 +9250,7 @@ else32:
 	ADDQ      $+64, CX
 	ADDQ      $+64, DX
 	TESTQ     SI, SI
-	JZ        end35
+	JZ        end72
 	VMOVUPS.Z (CX), K1, Z0
 	VMULPS    Z3, Z0, Z0
 	VMOVUPS.Z (DX), K1, Z1
@@ -4288,8 +9260,9 @@ else32:
 	LEAQ      (CX)(SI*4), CX
 	LEAQ      (DX)(SI*4), DX
 
-end35:
-end33:
-end1:
+end72:
+end70:
+end38:
+end2:
 	VZEROUPPER
 	RET

@@ -272,7 +272,7 @@ var records = [numKernels]record{
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, write: true, same: []string{"x"}}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, read: true}},
-		{name: "tmp", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["cols"] }, write: true, scratch: true}},
+		{name: "tmp", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["cols"] + 32 }, write: true, scratch: true}},
 		{name: "rows"},
 		{name: "cols"},
 	}},

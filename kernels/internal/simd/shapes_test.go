@@ -138,6 +138,7 @@ func rowLengths(s shape) []int {
 		for n := 257; n < 257+3*16; n += step {
 			lengths = append(lengths, n)
 		}
+		lengths = append(lengths, 513, 521, 527)
 	}
 	return lengths
 }

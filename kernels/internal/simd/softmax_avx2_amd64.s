@@ -789,8 +789,8 @@ TEXT ·softmaxRowsStreamAVX2(SB), NOSPLIT, $0-88
 	JZ      end3
 	VMOVUPS f32x8_ff800000<>+0(SB), Y4
 	VMOVUPS f32x8_ff800000<>+0(SB), Y5
-	MOVQ    BX, DI
-	CMPQ    DI, $+16
+	MOVQ    BX, R8
+	CMPQ    R8, $+16
 	JLT     end5
 
 loop4:
@@ -801,12 +801,12 @@ loop4:
 	VMAXPS     Y6, Y5, Y5
 	PREFETCHT0 4128(SI)
 	ADDQ       $+64, SI
-	SUBQ       $+16, DI
-	CMPQ       DI, $+16
+	SUBQ       $+16, R8
+	CMPQ       R8, $+16
 	JGE        loop4
 
 end5:
-	CMPQ DI, $+8
+	CMPQ R8, $+8
 	JLT  end7
 
 loop6:
@@ -814,8 +814,8 @@ loop6:
 	VMAXPS     Y6, Y4, Y4
 	PREFETCHT0 4096(SI)
 	ADDQ       $+32, SI
-	SUBQ       $+8, DI
-	CMPQ       DI, $+8
+	SUBQ       $+8, R8
+	CMPQ       R8, $+8
 	JGE        loop6
 
 end7:
@@ -871,6 +871,7 @@ loop10:
 	VMULPS      Y9, Y7, Y7
 	VADDPS      Y7, Y6, Y6
 	VMOVUPS     Y7, 32(DX)
+	ADDQ        $+64, DI
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	SUBQ        $+16, SI
@@ -899,6 +900,7 @@ loop12:
 	VMULPS      Y9, Y7, Y7
 	VADDPS      Y7, Y5, Y5
 	VMOVUPS     Y7, (DX)
+	ADDQ        $+32, DI
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
 	SUBQ        $+8, SI
@@ -921,11 +923,11 @@ end13:
 else8:
 	VMOVUPS f32x8_ff800000<>+0(SB), Y6
 	VMOVUPS f32x8_ff800000<>+0(SB), Y7
-	MOVQ    tmp_base+48(FP), DI
+	MOVQ    tmp_base+48(FP), R8
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y8, Y8, Y8
-	MOVQ    BX, R8
-	CMPQ    R8, $+16
+	MOVQ    BX, R9
+	CMPQ    R9, $+16
 	JLT     end15
 
 loop14:
@@ -948,7 +950,7 @@ loop14:
 	VPADDD      Y10, Y11, Y11
 	VMULPS      Y11, Y9, Y9
 	VADDPS      Y9, Y5, Y5
-	VMOVUPS     Y9, (DI)
+	VMOVUPS     Y9, (R8)
 	VMOVUPS     32(SI), Y9
 	VMAXPS      Y9, Y7, Y7
 	PREFETCHT0  4128(SI)
@@ -968,16 +970,17 @@ loop14:
 	VPADDD      Y10, Y11, Y11
 	VMULPS      Y11, Y9, Y9
 	VADDPS      Y9, Y8, Y8
-	VMOVUPS     Y9, 32(DI)
+	VMOVUPS     Y9, 32(R8)
 	ADDQ        $+64, SI
-	ADDQ        $+64, CX
 	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
 	JGE         loop14
 
 end15:
-	CMPQ R8, $+8
+	CMPQ R9, $+8
 	JLT  end17
 
 loop16:
@@ -1000,12 +1003,13 @@ loop16:
 	VPADDD      Y10, Y11, Y11
 	VMULPS      Y11, Y9, Y9
 	VADDPS      Y9, Y5, Y5
-	VMOVUPS     Y9, (DI)
+	VMOVUPS     Y9, (R8)
 	ADDQ        $+32, SI
-	ADDQ        $+32, CX
 	ADDQ        $+32, DI
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
+	ADDQ        $+32, CX
+	ADDQ        $+32, R8
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
 	JGE         loop16
 
 end17:
@@ -1034,12 +1038,12 @@ end17:
 loop18:
 	VMOVUPS f32x8_ff800000<>+0(SB), Y6
 	VMOVUPS f32x8_ff800000<>+0(SB), Y7
-	MOVQ    tmp_base+48(FP), DI
+	MOVQ    tmp_base+48(FP), R8
 	VXORPS  Y8, Y8, Y8
 	VXORPS  Y9, Y9, Y9
-	MOVQ    tmp_base+48(FP), R8
-	MOVQ    BX, R9
-	CMPQ    R9, $+16
+	MOVQ    tmp_base+48(FP), R9
+	MOVQ    BX, R10
+	CMPQ    R10, $+16
 	JLT     end21
 
 loop20:
@@ -1062,9 +1066,9 @@ loop20:
 	VPADDD      Y11, Y12, Y12
 	VMULPS      Y12, Y10, Y10
 	VADDPS      Y10, Y8, Y8
-	VMOVUPS     (R8), Y11
+	VMOVUPS     (R9), Y11
 	VMULPS      Y5, Y11, Y11
-	VMOVUPS     Y10, (DI)
+	VMOVUPS     Y10, (R8)
 	VMOVNTPS    Y11, (AX)
 	VMOVUPS     32(SI), Y10
 	VMAXPS      Y10, Y7, Y7
@@ -1085,21 +1089,22 @@ loop20:
 	VPADDD      Y11, Y12, Y12
 	VMULPS      Y12, Y10, Y10
 	VADDPS      Y10, Y9, Y9
-	VMOVUPS     32(R8), Y11
+	VMOVUPS     32(R9), Y11
 	VMULPS      Y5, Y11, Y11
-	VMOVUPS     Y10, 32(DI)
+	VMOVUPS     Y10, 32(R8)
 	VMOVNTPS    Y11, 32(AX)
 	ADDQ        $+64, SI
-	ADDQ        $+64, CX
 	ADDQ        $+64, DI
-	ADDQ        $+64, AX
+	ADDQ        $+64, CX
 	ADDQ        $+64, R8
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
+	ADDQ        $+64, AX
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
 	JGE         loop20
 
 end21:
-	CMPQ R9, $+8
+	CMPQ R10, $+8
 	JLT  end23
 
 loop22:
@@ -1122,17 +1127,18 @@ loop22:
 	VPADDD      Y11, Y12, Y12
 	VMULPS      Y12, Y10, Y10
 	VADDPS      Y10, Y8, Y8
-	VMOVUPS     (R8), Y11
+	VMOVUPS     (R9), Y11
 	VMULPS      Y5, Y11, Y11
-	VMOVUPS     Y10, (DI)
+	VMOVUPS     Y10, (R8)
 	VMOVNTPS    Y11, (AX)
 	ADDQ        $+32, SI
-	ADDQ        $+32, CX
 	ADDQ        $+32, DI
-	ADDQ        $+32, AX
+	ADDQ        $+32, CX
 	ADDQ        $+32, R8
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
+	ADDQ        $+32, AX
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
 	JGE         loop22
 
 end23:
@@ -1163,8 +1169,8 @@ end19:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	MOVQ   tmp_base+48(FP), SI
-	MOVQ   BX, DI
-	CMPQ   DI, $+16
+	MOVQ   BX, R8
+	CMPQ   R8, $+16
 	JLT    end25
 
 loop24:
@@ -1208,16 +1214,17 @@ loop24:
 	VMULPS      Y5, Y9, Y9
 	VMOVUPS     Y8, 32(DX)
 	VMOVNTPS    Y9, 32(AX)
+	ADDQ        $+64, DI
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, AX
 	ADDQ        $+64, SI
-	SUBQ        $+16, DI
-	CMPQ        DI, $+16
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
 	JGE         loop24
 
 end25:
-	CMPQ DI, $+8
+	CMPQ R8, $+8
 	JLT  end27
 
 loop26:
@@ -1241,12 +1248,13 @@ loop26:
 	VMULPS      Y5, Y9, Y9
 	VMOVUPS     Y8, (DX)
 	VMOVNTPS    Y9, (AX)
+	ADDQ        $+32, DI
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
 	ADDQ        $+32, AX
 	ADDQ        $+32, SI
-	SUBQ        $+8, DI
-	CMPQ        DI, $+8
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
 	JGE         loop26
 
 end27:
@@ -1310,19 +1318,19 @@ else1:
 	VXORPS  Y5, Y5, Y5
 	MOVQ    CX, SI
 	MOVQ    AX, DI
-	MOVQ    BX, DI
-	ANDQ    $+7, DI
-	LEAQ    lanes8<>+0(SB), R8
-	MOVQ    $0x00000008, R9
-	SUBQ    DI, R9
-	LEAQ    (R8)(R9*4), R8
-	VMOVUPS (R8), Y6
+	MOVQ    BX, R8
+	ANDQ    $+7, R8
+	LEAQ    lanes8<>+0(SB), R9
+	MOVQ    $0x00000008, R10
+	SUBQ    R8, R10
+	LEAQ    (R9)(R10*4), R9
+	VMOVUPS (R9), Y6
 	TESTQ   DX, DX
 	JZ      end32
 	VMOVUPS f32x8_ff800000<>+0(SB), Y4
 	VMOVUPS f32x8_ff800000<>+0(SB), Y5
-	MOVQ    BX, R8
-	CMPQ    R8, $+16
+	MOVQ    BX, R9
+	CMPQ    R9, $+16
 	JLT     end34
 
 loop33:
@@ -1331,30 +1339,30 @@ loop33:
 	VMOVUPS 32(SI), Y7
 	VMAXPS  Y7, Y5, Y5
 	ADDQ    $+64, SI
-	SUBQ    $+16, R8
-	CMPQ    R8, $+16
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
 	JGE     loop33
 
 end34:
-	CMPQ R8, $+8
+	CMPQ R9, $+8
 	JLT  end36
 
 loop35:
 	VMOVUPS (SI), Y7
 	VMAXPS  Y7, Y4, Y4
 	ADDQ    $+32, SI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
+	SUBQ    $+8, R9
+	CMPQ    R9, $+8
 	JGE     loop35
 
 end36:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         end37
 	VMASKMOVPS (SI), Y6, Y7
 	VMOVUPS    f32x8_ff800000<>+0(SB), Y8
 	VBLENDVPS  Y6, Y7, Y8, Y8
 	VMAXPS     Y8, Y4, Y4
-	LEAQ       (SI)(DI*4), SI
+	LEAQ       (SI)(R8*4), SI
 
 end37:
 	VMAXPS     Y5, Y4, Y4
@@ -1409,6 +1417,7 @@ loop40:
 	VMULPS      Y10, Y8, Y8
 	VADDPS      Y8, Y7, Y7
 	VMOVUPS     Y8, 32(DX)
+	ADDQ        $+64, DI
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	SUBQ        $+16, SI
@@ -1437,6 +1446,7 @@ loop42:
 	VMULPS      Y10, Y8, Y8
 	VADDPS      Y8, Y5, Y5
 	VMOVUPS     Y8, (DX)
+	ADDQ        $+32, DI
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
 	SUBQ        $+8, SI
@@ -1444,7 +1454,7 @@ loop42:
 	JGE         loop42
 
 end43:
-	TESTQ       DI, DI
+	TESTQ       R8, R8
 	JZ          end44
 	VMASKMOVPS  (CX), Y6, Y8
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y9
@@ -1466,8 +1476,9 @@ end43:
 	VANDPS      Y0, Y6, Y1
 	VADDPS      Y1, Y5, Y5
 	VMASKMOVPS  Y0, Y6, (DX)
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DX)(R8*4), DX
 
 end44:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y0
@@ -1485,11 +1496,11 @@ end44:
 else38:
 	VMOVUPS f32x8_ff800000<>+0(SB), Y7
 	VMOVUPS f32x8_ff800000<>+0(SB), Y8
-	MOVQ    tmp_base+48(FP), R8
+	MOVQ    tmp_base+48(FP), R9
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y9, Y9, Y9
-	MOVQ    BX, R9
-	CMPQ    R9, $+16
+	MOVQ    BX, R10
+	CMPQ    R10, $+16
 	JLT     end46
 
 loop45:
@@ -1511,7 +1522,7 @@ loop45:
 	VPADDD      Y11, Y12, Y12
 	VMULPS      Y12, Y10, Y10
 	VADDPS      Y10, Y5, Y5
-	VMOVUPS     Y10, (R8)
+	VMOVUPS     Y10, (R9)
 	VMOVUPS     32(SI), Y10
 	VMAXPS      Y10, Y8, Y8
 	VMOVUPS     32(CX), Y10
@@ -1530,16 +1541,17 @@ loop45:
 	VPADDD      Y11, Y12, Y12
 	VMULPS      Y12, Y10, Y10
 	VADDPS      Y10, Y9, Y9
-	VMOVUPS     Y10, 32(R8)
+	VMOVUPS     Y10, 32(R9)
 	ADDQ        $+64, SI
+	ADDQ        $+64, DI
 	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
 	JGE         loop45
 
 end46:
-	CMPQ R9, $+8
+	CMPQ R10, $+8
 	JLT  end48
 
 loop47:
@@ -1561,16 +1573,17 @@ loop47:
 	VPADDD      Y11, Y12, Y12
 	VMULPS      Y12, Y10, Y10
 	VADDPS      Y10, Y5, Y5
-	VMOVUPS     Y10, (R8)
+	VMOVUPS     Y10, (R9)
 	ADDQ        $+32, SI
+	ADDQ        $+32, DI
 	ADDQ        $+32, CX
-	ADDQ        $+32, R8
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
 	JGE         loop47
 
 end48:
-	TESTQ       DI, DI
+	TESTQ       R8, R8
 	JZ          end49
 	VMASKMOVPS  (SI), Y6, Y10
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y11
@@ -1595,10 +1608,11 @@ end48:
 	VMULPS      Y11, Y4, Y4
 	VANDPS      Y4, Y6, Y10
 	VADDPS      Y10, Y5, Y5
-	VMASKMOVPS  Y4, Y6, (R8)
-	LEAQ        (SI)(DI*4), SI
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R8)(DI*4), R8
+	VMASKMOVPS  Y4, Y6, (R9)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (R9)(R8*4), R9
 
 end49:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y4
@@ -1626,12 +1640,12 @@ end49:
 loop50:
 	VMOVUPS f32x8_ff800000<>+0(SB), Y7
 	VMOVUPS f32x8_ff800000<>+0(SB), Y8
-	MOVQ    tmp_base+48(FP), R8
+	MOVQ    tmp_base+48(FP), R9
 	VXORPS  Y9, Y9, Y9
 	VXORPS  Y10, Y10, Y10
-	MOVQ    tmp_base+48(FP), R9
-	MOVQ    BX, R10
-	CMPQ    R10, $+16
+	MOVQ    tmp_base+48(FP), R10
+	MOVQ    BX, R11
+	CMPQ    R11, $+16
 	JLT     end53
 
 loop52:
@@ -1653,9 +1667,9 @@ loop52:
 	VPADDD      Y12, Y13, Y13
 	VMULPS      Y13, Y11, Y11
 	VADDPS      Y11, Y9, Y9
-	VMOVUPS     (R9), Y12
+	VMOVUPS     (R10), Y12
 	VMULPS      Y5, Y12, Y12
-	VMOVUPS     Y11, (R8)
+	VMOVUPS     Y11, (R9)
 	VMOVUPS     Y12, (AX)
 	VMOVUPS     32(SI), Y11
 	VMAXPS      Y11, Y8, Y8
@@ -1675,21 +1689,22 @@ loop52:
 	VPADDD      Y12, Y13, Y13
 	VMULPS      Y13, Y11, Y11
 	VADDPS      Y11, Y10, Y10
-	VMOVUPS     32(R9), Y12
+	VMOVUPS     32(R10), Y12
 	VMULPS      Y5, Y12, Y12
-	VMOVUPS     Y11, 32(R8)
+	VMOVUPS     Y11, 32(R9)
 	VMOVUPS     Y12, 32(AX)
 	ADDQ        $+64, SI
+	ADDQ        $+64, DI
 	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	ADDQ        $+64, AX
 	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
+	ADDQ        $+64, AX
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
 	JGE         loop52
 
 end53:
-	CMPQ R10, $+8
+	CMPQ R11, $+8
 	JLT  end55
 
 loop54:
@@ -1711,21 +1726,22 @@ loop54:
 	VPADDD      Y12, Y13, Y13
 	VMULPS      Y13, Y11, Y11
 	VADDPS      Y11, Y9, Y9
-	VMOVUPS     (R9), Y12
+	VMOVUPS     (R10), Y12
 	VMULPS      Y5, Y12, Y12
-	VMOVUPS     Y11, (R8)
+	VMOVUPS     Y11, (R9)
 	VMOVUPS     Y12, (AX)
 	ADDQ        $+32, SI
+	ADDQ        $+32, DI
 	ADDQ        $+32, CX
-	ADDQ        $+32, R8
-	ADDQ        $+32, AX
 	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
+	ADDQ        $+32, AX
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
 	JGE         loop54
 
 end55:
-	TESTQ       DI, DI
+	TESTQ       R8, R8
 	JZ          end56
 	VMASKMOVPS  (SI), Y6, Y11
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y12
@@ -1750,15 +1766,16 @@ end55:
 	VMULPS      Y12, Y4, Y4
 	VANDPS      Y4, Y6, Y11
 	VADDPS      Y11, Y9, Y9
-	VMASKMOVPS  (R9), Y6, Y11
+	VMASKMOVPS  (R10), Y6, Y11
 	VMULPS      Y5, Y11, Y5
-	VMASKMOVPS  Y4, Y6, (R8)
+	VMASKMOVPS  Y4, Y6, (R9)
 	VMASKMOVPS  Y5, Y6, (AX)
-	LEAQ        (SI)(DI*4), SI
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R8)(DI*4), R8
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (R9)(DI*4), R9
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (R9)(R8*4), R9
+	LEAQ        (AX)(R8*4), AX
+	LEAQ        (R10)(R8*4), R10
 
 end56:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y4
@@ -1788,8 +1805,8 @@ end51:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	MOVQ   tmp_base+48(FP), SI
-	MOVQ   BX, R8
-	CMPQ   R8, $+16
+	MOVQ   BX, R9
+	CMPQ   R9, $+16
 	JLT    end58
 
 loop57:
@@ -1833,16 +1850,17 @@ loop57:
 	VMULPS      Y5, Y10, Y10
 	VMOVUPS     Y9, 32(DX)
 	VMOVUPS     Y10, 32(AX)
+	ADDQ        $+64, DI
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, AX
 	ADDQ        $+64, SI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
 	JGE         loop57
 
 end58:
-	CMPQ R8, $+8
+	CMPQ R9, $+8
 	JLT  end60
 
 loop59:
@@ -1866,16 +1884,17 @@ loop59:
 	VMULPS      Y5, Y10, Y10
 	VMOVUPS     Y9, (DX)
 	VMOVUPS     Y10, (AX)
+	ADDQ        $+32, DI
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
 	ADDQ        $+32, AX
 	ADDQ        $+32, SI
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
 	JGE         loop59
 
 end60:
-	TESTQ       DI, DI
+	TESTQ       R8, R8
 	JZ          end61
 	VMASKMOVPS  (CX), Y6, Y9
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y10
@@ -1900,10 +1919,11 @@ end60:
 	VMULPS      Y5, Y1, Y1
 	VMASKMOVPS  Y0, Y6, (DX)
 	VMASKMOVPS  Y1, Y6, (AX)
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (SI)(DI*4), SI
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DX)(R8*4), DX
+	LEAQ        (AX)(R8*4), AX
+	LEAQ        (SI)(R8*4), SI
 
 end61:
 	VMOVUPS    f32x8_3f800000<>+0(SB), Y0
@@ -1951,13 +1971,13 @@ loop64:
 	JGE     loop64
 
 end65:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         end66
 	VMASKMOVPS (CX), Y6, Y0
 	VMULPS     Y5, Y0, Y0
 	VMASKMOVPS Y0, Y6, (AX)
-	LEAQ       (AX)(DI*4), AX
-	LEAQ       (CX)(DI*4), CX
+	LEAQ       (AX)(R8*4), AX
+	LEAQ       (CX)(R8*4), CX
 
 end66:
 end32:

@@ -25,7 +25,7 @@ TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-64
 	MOVQ    $-1, R9
 	BZHIQ   R8, R9, R9
 	KMOVW   R9, K1
-	CMPQ    BX, $+256
+	CMPQ    BX, $+160
 	JLT     else1
 	MOVQ    BX, R9
 	SHLQ    $0x02, R9
@@ -385,15 +385,15 @@ else10:
 	MOVQ        $-1, R9
 	SHLXQ       R8, R9, R9
 	KMOVW       R9, K1
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, SI
 	MOVQ        DI, R9
 	ANDQ        $+63, R9
 	SHRQ        $0x02, R9
 	MOVQ        $-1, R10
 	SHLXQ       R9, R10, R10
 	KMOVW       R10, K2
-	MOVQ        R8, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, SI
 	MOVQ        R9, R10
 	SHLQ        $0x02, R10
 	SUBQ        R10, DI
@@ -698,27 +698,27 @@ loop24:
 	MOVQ        $-1, R9
 	SHLXQ       R8, R9, R9
 	KMOVW       R9, K1
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, SI
 	MOVQ        DI, R9
 	ANDQ        $+63, R9
 	SHRQ        $0x02, R9
 	MOVQ        $-1, R10
 	SHLXQ       R9, R10, R10
 	KMOVW       R10, K2
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DI
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, CX
 	MOVQ        AX, R10
 	ANDQ        $+63, R10
 	SHRQ        $0x02, R10
 	MOVQ        $-1, R11
 	SHLXQ       R10, R11, R11
 	KMOVW       R11, K3
-	MOVQ        R8, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, SI
-	MOVQ        R9, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, DI
-	MOVQ        R9, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, CX
 	MOVQ        R10, R11
 	SHLQ        $0x02, R11
 	SUBQ        R11, AX
@@ -1073,18 +1073,18 @@ end25:
 	MOVQ        $-1, SI
 	SHLXQ       DX, SI, SI
 	KMOVW       SI, K1
+	MOVQ        DX, SI
+	SHLQ        $0x02, SI
+	SUBQ        SI, DI
+	MOVQ        DX, SI
+	SHLQ        $0x02, SI
+	SUBQ        SI, CX
 	MOVQ        AX, SI
 	ANDQ        $+63, SI
 	SHRQ        $0x02, SI
 	MOVQ        $-1, R8
 	SHLXQ       SI, R8, R8
 	KMOVW       R8, K2
-	MOVQ        DX, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, DI
-	MOVQ        DX, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, CX
 	MOVQ        SI, R8
 	SHLQ        $0x02, R8
 	SUBQ        R8, AX
@@ -2379,9 +2379,9 @@ TEXT ·softmaxRowsStreamAVX512(SB), NOSPLIT, $0-88
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    x_base+24(FP), CX
 	MOVQ    cols+80(FP), DX
-	LEAQ    (AX)(DX*4), DX
-	ORQ     AX, DX
-	TESTQ   $0x0000003f, DX
+	LEAQ    (AX)(DX*4), BX
+	ORQ     AX, BX
+	TESTQ   $0x0000003f, BX
 	JNZ     else1
 	MOVQ    rows+72(FP), DX
 	MOVQ    cols+80(FP), BX
@@ -2398,8 +2398,8 @@ TEXT ·softmaxRowsStreamAVX512(SB), NOSPLIT, $0-88
 	JZ      end3
 	VMOVUPS f32x16_ff800000<>+0(SB), Z5
 	VMOVUPS f32x16_ff800000<>+0(SB), Z6
-	MOVQ    BX, DI
-	CMPQ    DI, $+32
+	MOVQ    BX, R8
+	CMPQ    R8, $+32
 	JLT     end5
 
 loop4:
@@ -2410,12 +2410,12 @@ loop4:
 	VMAXPS     Z7, Z6, Z6
 	PREFETCHT0 4160(SI)
 	ADDQ       $+128, SI
-	SUBQ       $+32, DI
-	CMPQ       DI, $+32
+	SUBQ       $+32, R8
+	CMPQ       R8, $+32
 	JGE        loop4
 
 end5:
-	CMPQ DI, $+15
+	CMPQ R8, $+15
 	JGT  else6
 	JMP  end7
 
@@ -2480,6 +2480,7 @@ loop10:
 	VMULPS      Z10, Z8, Z8
 	VADDPS      Z8, Z7, Z7
 	VMOVUPS     Z8, 64(DX)
+	ADDQ        $+128, DI
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
 	SUBQ        $+32, SI
@@ -2509,6 +2510,7 @@ else12:
 	VMULPS      Z2, Z3, Z0
 	VADDPS      Z0, Z6, Z6
 	VMOVUPS     Z0, (DX)
+	ADDQ        $+64, DI
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 
@@ -2530,11 +2532,11 @@ end13:
 else8:
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS f32x16_ff800000<>+0(SB), Z8
-	MOVQ    tmp_base+48(FP), DI
+	MOVQ    tmp_base+48(FP), R8
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z9, Z9, Z9
-	MOVQ    BX, R8
-	CMPQ    R8, $+32
+	MOVQ    BX, R9
+	CMPQ    R9, $+32
 	JLT     end15
 
 loop14:
@@ -2557,7 +2559,7 @@ loop14:
 	VPADDD      Z11, Z12, Z12
 	VMULPS      Z12, Z10, Z10
 	VADDPS      Z10, Z6, Z6
-	VMOVUPS     Z10, (DI)
+	VMOVUPS     Z10, (R8)
 	VMOVUPS     64(SI), Z10
 	VMAXPS      Z10, Z8, Z8
 	PREFETCHT0  4160(SI)
@@ -2577,16 +2579,17 @@ loop14:
 	VPADDD      Z11, Z12, Z12
 	VMULPS      Z12, Z10, Z10
 	VADDPS      Z10, Z9, Z9
-	VMOVUPS     Z10, 64(DI)
+	VMOVUPS     Z10, 64(R8)
 	ADDQ        $+128, SI
-	ADDQ        $+128, CX
 	ADDQ        $+128, DI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
+	ADDQ        $+128, CX
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
 	JGE         loop14
 
 end15:
-	CMPQ R8, $+15
+	CMPQ R9, $+15
 	JGT  else16
 	JMP  end17
 
@@ -2610,10 +2613,11 @@ else16:
 	VPADDD      Z10, Z11, Z11
 	VMULPS      Z11, Z5, Z5
 	VADDPS      Z5, Z6, Z6
-	VMOVUPS     Z5, (DI)
+	VMOVUPS     Z5, (R8)
 	ADDQ        $+64, SI
-	ADDQ        $+64, CX
 	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
 
 end17:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
@@ -2645,12 +2649,12 @@ end17:
 loop18:
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS f32x16_ff800000<>+0(SB), Z8
-	MOVQ    tmp_base+48(FP), DI
+	MOVQ    tmp_base+48(FP), R8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
-	MOVQ    tmp_base+48(FP), R8
-	MOVQ    BX, R9
-	CMPQ    R9, $+32
+	MOVQ    tmp_base+48(FP), R9
+	MOVQ    BX, R10
+	CMPQ    R10, $+32
 	JLT     end21
 
 loop20:
@@ -2673,9 +2677,9 @@ loop20:
 	VPADDD      Z12, Z13, Z13
 	VMULPS      Z13, Z11, Z11
 	VADDPS      Z11, Z9, Z9
-	VMOVUPS     (R8), Z12
+	VMOVUPS     (R9), Z12
 	VMULPS      Z6, Z12, Z12
-	VMOVUPS     Z11, (DI)
+	VMOVUPS     Z11, (R8)
 	VMOVNTPS    Z12, (AX)
 	VMOVUPS     64(SI), Z11
 	VMAXPS      Z11, Z8, Z8
@@ -2696,21 +2700,22 @@ loop20:
 	VPADDD      Z12, Z13, Z13
 	VMULPS      Z13, Z11, Z11
 	VADDPS      Z11, Z10, Z10
-	VMOVUPS     64(R8), Z12
+	VMOVUPS     64(R9), Z12
 	VMULPS      Z6, Z12, Z12
-	VMOVUPS     Z11, 64(DI)
+	VMOVUPS     Z11, 64(R8)
 	VMOVNTPS    Z12, 64(AX)
 	ADDQ        $+128, SI
-	ADDQ        $+128, CX
 	ADDQ        $+128, DI
-	ADDQ        $+128, AX
+	ADDQ        $+128, CX
 	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
+	ADDQ        $+128, AX
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
 	JGE         loop20
 
 end21:
-	CMPQ R9, $+15
+	CMPQ R10, $+15
 	JGT  else22
 	JMP  end23
 
@@ -2734,15 +2739,16 @@ else22:
 	VPADDD      Z11, Z12, Z12
 	VMULPS      Z12, Z5, Z5
 	VADDPS      Z5, Z9, Z9
-	VMOVUPS     (R8), Z11
+	VMOVUPS     (R9), Z11
 	VMULPS      Z6, Z11, Z6
-	VMOVUPS     Z5, (DI)
+	VMOVUPS     Z5, (R8)
 	VMOVNTPS    Z6, (AX)
 	ADDQ        $+64, SI
-	ADDQ        $+64, CX
 	ADDQ        $+64, DI
-	ADDQ        $+64, AX
+	ADDQ        $+64, CX
 	ADDQ        $+64, R8
+	ADDQ        $+64, AX
+	ADDQ        $+64, R9
 
 end23:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
@@ -2776,8 +2782,8 @@ end19:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	MOVQ   tmp_base+48(FP), SI
-	MOVQ   BX, DI
-	CMPQ   DI, $+32
+	MOVQ   BX, R8
+	CMPQ   R8, $+32
 	JLT    end25
 
 loop24:
@@ -2821,16 +2827,17 @@ loop24:
 	VMULPS      Z6, Z10, Z10
 	VMOVUPS     Z9, 64(DX)
 	VMOVNTPS    Z10, 64(AX)
+	ADDQ        $+128, DI
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
 	ADDQ        $+128, AX
 	ADDQ        $+128, SI
-	SUBQ        $+32, DI
-	CMPQ        DI, $+32
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
 	JGE         loop24
 
 end25:
-	CMPQ DI, $+15
+	CMPQ R8, $+15
 	JGT  else26
 	JMP  end27
 
@@ -2855,6 +2862,7 @@ else26:
 	VMULPS      Z6, Z1, Z1
 	VMOVUPS     Z0, (DX)
 	VMOVNTPS    Z1, (AX)
+	ADDQ        $+64, DI
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, AX
@@ -2911,6 +2919,8 @@ end3:
 	JMP end2
 
 else1:
+	CMPQ    DX, $+495
+	JGT     else32
 	MOVQ    rows+72(FP), DX
 	MOVQ    cols+80(FP), BX
 	VMOVUPS lookup_3f7ecd87_3f7daac3<>+0(SB), Z0
@@ -2922,55 +2932,55 @@ else1:
 	VXORPS  Z6, Z6, Z6
 	MOVQ    CX, SI
 	MOVQ    AX, DI
-	MOVQ    BX, DI
-	ANDQ    $+15, DI
-	MOVQ    $-1, R8
-	BZHIQ   DI, R8, R8
-	KMOVW   R8, K1
+	MOVQ    BX, R8
+	ANDQ    $+15, R8
+	MOVQ    $-1, R9
+	BZHIQ   R8, R9, R9
+	KMOVW   R9, K1
 	TESTQ   DX, DX
-	JZ      end32
+	JZ      end34
 	VMOVUPS f32x16_ff800000<>+0(SB), Z5
 	VMOVUPS f32x16_ff800000<>+0(SB), Z6
-	MOVQ    BX, R8
-	CMPQ    R8, $+32
-	JLT     end34
+	MOVQ    BX, R9
+	CMPQ    R9, $+32
+	JLT     end36
 
-loop33:
+loop35:
 	VMOVUPS (SI), Z7
 	VMAXPS  Z7, Z5, Z5
 	VMOVUPS 64(SI), Z7
 	VMAXPS  Z7, Z6, Z6
 	ADDQ    $+128, SI
-	SUBQ    $+32, R8
-	CMPQ    R8, $+32
-	JGE     loop33
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop35
 
-end34:
-	CMPQ    R8, $+15
-	JGT     else35
-	TESTQ   DI, DI
-	JZ      end37
+end36:
+	CMPQ    R9, $+15
+	JGT     else37
+	TESTQ   R8, R8
+	JZ      end39
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS (SI), K1, Z7
 	VMAXPS  Z7, Z5, Z5
-	LEAQ    (SI)(DI*4), SI
+	LEAQ    (SI)(R8*4), SI
 
-end37:
-	JMP end36
+end39:
+	JMP end38
 
-else35:
+else37:
 	VMOVUPS (SI), Z7
 	VMAXPS  Z7, Z5, Z5
 	ADDQ    $+64, SI
-	TESTQ   DI, DI
-	JZ      end38
+	TESTQ   R8, R8
+	JZ      end40
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS (SI), K1, Z7
 	VMAXPS  Z7, Z6, Z6
-	LEAQ    (SI)(DI*4), SI
+	LEAQ    (SI)(R8*4), SI
 
+end40:
 end38:
-end36:
 	VMAXPS     Z6, Z5, Z5
 	VSHUFF32X4 $0x4e, Z5, Z5, Z6
 	VMAXPS     Z6, Z5, Z5
@@ -2982,15 +2992,15 @@ end36:
 	VMAXPS     Z6, Z5, Z5
 	VMOVAPS    Z5, Z5
 	CMPQ       DX, $+1
-	JGT        else39
+	JGT        else41
 	MOVQ       tmp_base+48(FP), DX
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	MOVQ       BX, SI
 	CMPQ       SI, $+32
-	JLT        end42
+	JLT        end44
 
-loop41:
+loop43:
 	VMOVUPS     (CX), Z8
 	VSUBPS      Z5, Z8, Z8
 	VMAXPS      Z8, Z4, Z8
@@ -3025,17 +3035,18 @@ loop41:
 	VMULPS      Z10, Z8, Z8
 	VADDPS      Z8, Z7, Z7
 	VMOVUPS     Z8, 64(DX)
+	ADDQ        $+128, DI
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop41
+	JGE         loop43
 
-end42:
+end44:
 	CMPQ        SI, $+15
-	JGT         else43
-	TESTQ       DI, DI
-	JZ          end45
+	JGT         else45
+	TESTQ       R8, R8
+	JZ          end47
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
 	VMOVUPS     (CX), K1, Z8
 	VSUBPS      Z5, Z8, Z5
@@ -3055,13 +3066,14 @@ end42:
 	VMOVAPS.Z   Z0, K1, Z1
 	VADDPS      Z1, Z6, Z6
 	VMOVUPS     Z0, K1, (DX)
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DX)(R8*4), DX
 
-end45:
-	JMP end44
+end47:
+	JMP end46
 
-else43:
+else45:
 	VMOVUPS     (CX), Z8
 	VSUBPS      Z5, Z8, Z8
 	VMAXPS      Z8, Z4, Z8
@@ -3079,10 +3091,11 @@ else43:
 	VMULPS      Z10, Z8, Z8
 	VADDPS      Z8, Z6, Z6
 	VMOVUPS     Z8, (DX)
+	ADDQ        $+64, DI
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end46
+	TESTQ       R8, R8
+	JZ          end48
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
 	VMOVUPS     (CX), K1, Z8
 	VSUBPS      Z5, Z8, Z5
@@ -3102,11 +3115,12 @@ else43:
 	VMOVAPS.Z   Z0, K1, Z1
 	VADDPS      Z1, Z7, Z7
 	VMOVUPS     Z0, K1, (DX)
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DX)(R8*4), DX
 
+end48:
 end46:
-end44:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
 	VADDPS     Z7, Z6, Z1
 	VSHUFF32X4 $0x4e, Z1, Z1, Z2
@@ -3119,19 +3133,19 @@ end44:
 	VADDPS     Z2, Z1, Z1
 	VDIVPS     Z1, Z0, Z0
 	VMOVAPS    Z0, Z6
-	JMP        end40
+	JMP        end42
 
-else39:
+else41:
 	VMOVUPS f32x16_ff800000<>+0(SB), Z7
 	VMOVUPS f32x16_ff800000<>+0(SB), Z8
-	MOVQ    tmp_base+48(FP), R8
+	MOVQ    tmp_base+48(FP), R9
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z9, Z9, Z9
-	MOVQ    BX, R9
-	CMPQ    R9, $+32
-	JLT     end48
+	MOVQ    BX, R10
+	CMPQ    R10, $+32
+	JLT     end50
 
-loop47:
+loop49:
 	VMOVUPS     (SI), Z10
 	VMAXPS      Z10, Z7, Z7
 	VMOVUPS     (CX), Z10
@@ -3150,7 +3164,7 @@ loop47:
 	VPADDD      Z11, Z12, Z12
 	VMULPS      Z12, Z10, Z10
 	VADDPS      Z10, Z6, Z6
-	VMOVUPS     Z10, (R8)
+	VMOVUPS     Z10, (R9)
 	VMOVUPS     64(SI), Z10
 	VMAXPS      Z10, Z8, Z8
 	VMOVUPS     64(CX), Z10
@@ -3169,19 +3183,20 @@ loop47:
 	VPADDD      Z11, Z12, Z12
 	VMULPS      Z12, Z10, Z10
 	VADDPS      Z10, Z9, Z9
-	VMOVUPS     Z10, 64(R8)
+	VMOVUPS     Z10, 64(R9)
 	ADDQ        $+128, SI
+	ADDQ        $+128, DI
 	ADDQ        $+128, CX
-	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop47
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop49
 
-end48:
-	CMPQ        R9, $+15
-	JGT         else49
-	TESTQ       DI, DI
-	JZ          end51
+end50:
+	CMPQ        R10, $+15
+	JGT         else51
+	TESTQ       R8, R8
+	JZ          end53
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
 	VMOVUPS     (SI), K1, Z10
 	VMAXPS      Z10, Z7, Z7
@@ -3203,15 +3218,16 @@ end48:
 	VMULPS      Z11, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z10
 	VADDPS      Z10, Z6, Z6
-	VMOVUPS     Z5, K1, (R8)
-	LEAQ        (SI)(DI*4), SI
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R8)(DI*4), R8
+	VMOVUPS     Z5, K1, (R9)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (R9)(R8*4), R9
 
-end51:
-	JMP end50
+end53:
+	JMP end52
 
-else49:
+else51:
 	VMOVUPS     (SI), Z10
 	VMAXPS      Z10, Z7, Z7
 	VMOVUPS     (CX), Z10
@@ -3230,12 +3246,13 @@ else49:
 	VPADDD      Z11, Z12, Z12
 	VMULPS      Z12, Z10, Z10
 	VADDPS      Z10, Z6, Z6
-	VMOVUPS     Z10, (R8)
+	VMOVUPS     Z10, (R9)
 	ADDQ        $+64, SI
+	ADDQ        $+64, DI
 	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	TESTQ       DI, DI
-	JZ          end52
+	ADDQ        $+64, R9
+	TESTQ       R8, R8
+	JZ          end54
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
 	VMOVUPS     (SI), K1, Z10
 	VMAXPS      Z10, Z8, Z8
@@ -3257,13 +3274,14 @@ else49:
 	VMULPS      Z11, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z10
 	VADDPS      Z10, Z9, Z9
-	VMOVUPS     Z5, K1, (R8)
-	LEAQ        (SI)(DI*4), SI
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R8)(DI*4), R8
+	VMOVUPS     Z5, K1, (R9)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (R9)(R8*4), R9
 
+end54:
 end52:
-end50:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
 	VADDPS     Z9, Z6, Z6
 	VSHUFF32X4 $0x4e, Z6, Z6, Z9
@@ -3288,20 +3306,20 @@ end50:
 	VMOVAPS    Z5, Z5
 	SUBQ       $0x02, DX
 	CMPQ       DX, $+1
-	JLT        end54
-
-loop53:
-	VMOVUPS f32x16_ff800000<>+0(SB), Z7
-	VMOVUPS f32x16_ff800000<>+0(SB), Z8
-	MOVQ    tmp_base+48(FP), R8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	MOVQ    tmp_base+48(FP), R9
-	MOVQ    BX, R10
-	CMPQ    R10, $+32
-	JLT     end56
+	JLT        end56
 
 loop55:
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS f32x16_ff800000<>+0(SB), Z8
+	MOVQ    tmp_base+48(FP), R9
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	MOVQ    tmp_base+48(FP), R10
+	MOVQ    BX, R11
+	CMPQ    R11, $+32
+	JLT     end58
+
+loop57:
 	VMOVUPS     (SI), Z11
 	VMAXPS      Z11, Z7, Z7
 	VMOVUPS     (CX), Z11
@@ -3320,9 +3338,9 @@ loop55:
 	VPADDD      Z12, Z13, Z13
 	VMULPS      Z13, Z11, Z11
 	VADDPS      Z11, Z9, Z9
-	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z12
 	VMULPS      Z6, Z12, Z12
-	VMOVUPS     Z11, (R8)
+	VMOVUPS     Z11, (R9)
 	VMOVUPS     Z12, (AX)
 	VMOVUPS     64(SI), Z11
 	VMAXPS      Z11, Z8, Z8
@@ -3342,24 +3360,25 @@ loop55:
 	VPADDD      Z12, Z13, Z13
 	VMULPS      Z13, Z11, Z11
 	VADDPS      Z11, Z10, Z10
-	VMOVUPS     64(R9), Z12
+	VMOVUPS     64(R10), Z12
 	VMULPS      Z6, Z12, Z12
-	VMOVUPS     Z11, 64(R8)
+	VMOVUPS     Z11, 64(R9)
 	VMOVUPS     Z12, 64(AX)
 	ADDQ        $+128, SI
+	ADDQ        $+128, DI
 	ADDQ        $+128, CX
-	ADDQ        $+128, R8
-	ADDQ        $+128, AX
 	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop55
+	ADDQ        $+128, AX
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop57
 
-end56:
-	CMPQ        R10, $+15
-	JGT         else57
-	TESTQ       DI, DI
-	JZ          end59
+end58:
+	CMPQ        R11, $+15
+	JGT         else59
+	TESTQ       R8, R8
+	JZ          end61
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
 	VMOVUPS     (SI), K1, Z11
 	VMAXPS      Z11, Z7, Z7
@@ -3381,20 +3400,21 @@ end56:
 	VMULPS      Z12, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z11
 	VADDPS      Z11, Z9, Z9
-	VMOVUPS.Z   (R9), K1, Z11
+	VMOVUPS.Z   (R10), K1, Z11
 	VMULPS      Z6, Z11, Z6
-	VMOVUPS     Z5, K1, (R8)
+	VMOVUPS     Z5, K1, (R9)
 	VMOVUPS     Z6, K1, (AX)
-	LEAQ        (SI)(DI*4), SI
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R8)(DI*4), R8
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (R9)(DI*4), R9
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (R9)(R8*4), R9
+	LEAQ        (AX)(R8*4), AX
+	LEAQ        (R10)(R8*4), R10
 
-end59:
-	JMP end58
+end61:
+	JMP end60
 
-else57:
+else59:
 	VMOVUPS     (SI), Z11
 	VMAXPS      Z11, Z7, Z7
 	VMOVUPS     (CX), Z11
@@ -3413,17 +3433,18 @@ else57:
 	VPADDD      Z12, Z13, Z13
 	VMULPS      Z13, Z11, Z11
 	VADDPS      Z11, Z9, Z9
-	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z12
 	VMULPS      Z6, Z12, Z12
-	VMOVUPS     Z11, (R8)
+	VMOVUPS     Z11, (R9)
 	VMOVUPS     Z12, (AX)
 	ADDQ        $+64, SI
+	ADDQ        $+64, DI
 	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	ADDQ        $+64, AX
 	ADDQ        $+64, R9
-	TESTQ       DI, DI
-	JZ          end60
+	ADDQ        $+64, AX
+	ADDQ        $+64, R10
+	TESTQ       R8, R8
+	JZ          end62
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
 	VMOVUPS     (SI), K1, Z11
 	VMAXPS      Z11, Z8, Z8
@@ -3445,18 +3466,19 @@ else57:
 	VMULPS      Z12, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z11
 	VADDPS      Z11, Z10, Z10
-	VMOVUPS.Z   (R9), K1, Z11
+	VMOVUPS.Z   (R10), K1, Z11
 	VMULPS      Z6, Z11, Z6
-	VMOVUPS     Z5, K1, (R8)
+	VMOVUPS     Z5, K1, (R9)
 	VMOVUPS     Z6, K1, (AX)
-	LEAQ        (SI)(DI*4), SI
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R8)(DI*4), R8
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (R9)(DI*4), R9
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (R9)(R8*4), R9
+	LEAQ        (AX)(R8*4), AX
+	LEAQ        (R10)(R8*4), R10
 
+end62:
 end60:
-end58:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
 	VADDPS     Z10, Z9, Z6
 	VSHUFF32X4 $0x4e, Z6, Z6, Z9
@@ -3481,18 +3503,18 @@ end58:
 	VMOVAPS    Z5, Z5
 	SUBQ       $+1, DX
 	CMPQ       DX, $+1
-	JGE        loop53
+	JGE        loop55
 
-end54:
+end56:
 	MOVQ   tmp_base+48(FP), DX
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	MOVQ   tmp_base+48(FP), SI
-	MOVQ   BX, R8
-	CMPQ   R8, $+32
-	JLT    end62
+	MOVQ   BX, R9
+	CMPQ   R9, $+32
+	JLT    end64
 
-loop61:
+loop63:
 	VMOVUPS     (CX), Z9
 	VSUBPS      Z5, Z9, Z9
 	VMAXPS      Z9, Z4, Z9
@@ -3533,19 +3555,20 @@ loop61:
 	VMULPS      Z6, Z10, Z10
 	VMOVUPS     Z9, 64(DX)
 	VMOVUPS     Z10, 64(AX)
+	ADDQ        $+128, DI
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
 	ADDQ        $+128, AX
 	ADDQ        $+128, SI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop61
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop63
 
-end62:
-	CMPQ        R8, $+15
-	JGT         else63
-	TESTQ       DI, DI
-	JZ          end65
+end64:
+	CMPQ        R9, $+15
+	JGT         else65
+	TESTQ       R8, R8
+	JZ          end67
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
 	VMOVUPS     (CX), K1, Z9
 	VSUBPS      Z5, Z9, Z5
@@ -3568,15 +3591,16 @@ end62:
 	VMULPS      Z6, Z1, Z1
 	VMOVUPS     Z0, K1, (DX)
 	VMOVUPS     Z1, K1, (AX)
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (SI)(DI*4), SI
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DX)(R8*4), DX
+	LEAQ        (AX)(R8*4), AX
+	LEAQ        (SI)(R8*4), SI
 
-end65:
-	JMP end64
+end67:
+	JMP end66
 
-else63:
+else65:
 	VMOVUPS     (CX), Z9
 	VSUBPS      Z5, Z9, Z9
 	VMAXPS      Z9, Z4, Z9
@@ -3597,12 +3621,13 @@ else63:
 	VMULPS      Z6, Z10, Z10
 	VMOVUPS     Z9, (DX)
 	VMOVUPS     Z10, (AX)
+	ADDQ        $+64, DI
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 	ADDQ        $+64, AX
 	ADDQ        $+64, SI
-	TESTQ       DI, DI
-	JZ          end66
+	TESTQ       R8, R8
+	JZ          end68
 	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
 	VMOVUPS     (CX), K1, Z9
 	VSUBPS      Z5, Z9, Z5
@@ -3625,13 +3650,14 @@ else63:
 	VMULPS      Z6, Z1, Z1
 	VMOVUPS     Z0, K1, (DX)
 	VMOVUPS     Z1, K1, (AX)
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (SI)(DI*4), SI
+	LEAQ        (DI)(R8*4), DI
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (DX)(R8*4), DX
+	LEAQ        (AX)(R8*4), AX
+	LEAQ        (SI)(R8*4), SI
 
+end68:
 end66:
-end64:
 	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
 	VADDPS     Z8, Z7, Z1
 	VSHUFF32X4 $0x4e, Z1, Z1, Z2
@@ -3645,13 +3671,13 @@ end64:
 	VDIVPS     Z1, Z0, Z0
 	VMOVAPS    Z0, Z6
 
-end40:
+end42:
 	MOVQ tmp_base+48(FP), CX
 	MOVQ BX, DX
 	CMPQ DX, $+32
-	JLT  end68
+	JLT  end70
 
-loop67:
+loop69:
 	VMOVUPS (CX), Z0
 	VMULPS  Z6, Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -3662,39 +3688,1551 @@ loop67:
 	ADDQ    $+128, CX
 	SUBQ    $+32, DX
 	CMPQ    DX, $+32
-	JGE     loop67
+	JGE     loop69
 
-end68:
+end70:
 	CMPQ      DX, $+15
-	JGT       else69
-	TESTQ     DI, DI
-	JZ        end71
+	JGT       else71
+	TESTQ     R8, R8
+	JZ        end73
 	VMOVUPS.Z (CX), K1, Z0
 	VMULPS    Z6, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(DI*4), AX
-	LEAQ      (CX)(DI*4), CX
+	LEAQ      (AX)(R8*4), AX
+	LEAQ      (CX)(R8*4), CX
 
-end71:
-	JMP end70
+end73:
+	JMP end72
 
-else69:
+else71:
 	VMOVUPS   (CX), Z0
 	VMULPS    Z6, Z0, Z0
 	VMOVUPS   Z0, (AX)
 	ADDQ      $+64, AX
 	ADDQ      $+64, CX
-	TESTQ     DI, DI
-	JZ        end72
+	TESTQ     R8, R8
+	JZ        end74
 	VMOVUPS.Z (CX), K1, Z0
 	VMULPS    Z6, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(DI*4), AX
-	LEAQ      (CX)(DI*4), CX
+	LEAQ      (AX)(R8*4), AX
+	LEAQ      (CX)(R8*4), CX
 
+end74:
 end72:
-end70:
-end32:
+end34:
+	JMP end33
+
+else32:
+	MOVQ    rows+72(FP), DX
+	MOVQ    cols+80(FP), BX
+	VMOVUPS lookup_3f7ecd87_3f7daac3<>+0(SB), Z0
+	VMOVUPS lookup_3f7ecd87_3f7daac3<>+64(SB), Z1
+	VMOVUPS f32x16_48c00000<>+0(SB), Z2
+	VMOVUPS f32x16_3fb8aa3b<>+0(SB), Z3
+	VMOVUPS f32x16_c2b00f34<>+0(SB), Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	MOVQ    CX, SI
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	ANDQ    $+15, R8
+	MOVQ    $-1, R9
+	BZHIQ   R8, R9, R9
+	KMOVW   R9, K1
+	TESTQ   DX, DX
+	JZ      end75
+	VMOVUPS f32x16_ff800000<>+0(SB), Z5
+	VMOVUPS f32x16_ff800000<>+0(SB), Z6
+	MOVQ    SI, R8
+	ANDQ    $+63, R8
+	SHRQ    $0x02, R8
+	MOVQ    $-1, R9
+	SHLXQ   R8, R9, R9
+	KMOVW   R9, K1
+	MOVQ    R8, R9
+	SHLQ    $0x02, R9
+	SUBQ    R9, SI
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (SI), K1, Z7
+	VMAXPS  Z7, Z5, Z5
+	ADDQ    $+64, SI
+	MOVQ    BX, R9
+	ADDQ    $+14, R9
+	ANDQ    $-16, R9
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JLT     end77
+
+loop76:
+	VMOVUPS    (SI), Z7
+	VMAXPS     Z7, Z6, Z6
+	PREFETCHT0 4096(SI)
+	VMOVUPS    64(SI), Z7
+	VMAXPS     Z7, Z5, Z5
+	PREFETCHT0 4160(SI)
+	ADDQ       $+128, SI
+	SUBQ       $+32, R9
+	CMPQ       R9, $+32
+	JGE        loop76
+
+end77:
+	MOVQ    BX, R10
+	ADDQ    R8, R10
+	MOVQ    BX, R8
+	ADDQ    $+14, R8
+	ANDQ    $-16, R8
+	SUBQ    $+32, R8
+	SUBQ    R8, R10
+	SUBQ    $+16, R10
+	CMPQ    R9, $+15
+	JGT     else78
+	MOVQ    $-1, R8
+	BZHIQ   R10, R8, R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (SI), K1, Z7
+	VMAXPS  Z7, Z6, Z6
+	ADDQ    $+64, SI
+	MOVQ    R10, R8
+	SUBQ    $+17, R8
+	TESTQ   R8, R8
+	JS      end80
+	VMOVUPS f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS (SI), K2, Z7
+	VMAXPS  Z7, Z5, Z5
+
+end80:
+	JMP end79
+
+else78:
+	VMOVUPS    (SI), Z7
+	VMAXPS     Z7, Z6, Z6
+	PREFETCHT0 4096(SI)
+	ADDQ       $+64, SI
+	MOVQ       $-1, R8
+	BZHIQ      R10, R8, R8
+	KMOVW      R8, K1
+	SHRQ       $0x10, R8
+	KMOVW      R8, K2
+	VMOVUPS    f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS    (SI), K1, Z7
+	VMAXPS     Z7, Z5, Z5
+	ADDQ       $+64, SI
+	MOVQ       R10, R8
+	SUBQ       $+17, R8
+	TESTQ      R8, R8
+	JS         end81
+	VMOVUPS    f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS    (SI), K2, Z7
+	VMAXPS     Z7, Z6, Z6
+
+end81:
+end79:
+	ADDQ        $-64, SI
+	LEAQ        (SI)(R10*4), SI
+	VMAXPS      Z6, Z5, Z5
+	VSHUFF32X4  $0x4e, Z5, Z5, Z6
+	VMAXPS      Z6, Z5, Z5
+	VSHUFF32X4  $0xb1, Z5, Z5, Z6
+	VMAXPS      Z6, Z5, Z5
+	VSHUFPS     $0x4e, Z5, Z5, Z6
+	VMAXPS      Z6, Z5, Z5
+	VSHUFPS     $0xb1, Z5, Z5, Z6
+	VMAXPS      Z6, Z5, Z5
+	VMOVAPS     Z5, Z5
+	CMPQ        DX, $+1
+	JGT         else82
+	MOVQ        tmp_base+48(FP), DX
+	VXORPS      Z6, Z6, Z6
+	VXORPS      Z7, Z7, Z7
+	MOVQ        DI, SI
+	ANDQ        $+63, SI
+	SHRQ        $0x02, SI
+	MOVQ        $-1, R8
+	SHLXQ       SI, R8, R8
+	KMOVW       R8, K1
+	MOVQ        SI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, DI
+	MOVQ        SI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, CX
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z9
+	VADDPS      Z9, Z6, Z6
+	VMOVUPS     Z8, (DX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	MOVQ        BX, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JLT         end85
+
+loop84:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VMOVUPS     Z8, (DX)
+	VMOVUPS     64(CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     Z8, 64(DX)
+	ADDQ        $+128, DI
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop84
+
+end85:
+	MOVQ        BX, R9
+	ADDQ        SI, R9
+	MOVQ        BX, SI
+	ADDQ        $+14, SI
+	ANDQ        $-16, SI
+	SUBQ        $+32, SI
+	SUBQ        SI, R9
+	SUBQ        $+16, R9
+	CMPQ        R8, $+15
+	JGT         else86
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z9
+	VADDPS      Z9, Z7, Z7
+	VMOVUPS     Z8, (DX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end88
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K2, Z8
+	VSUBPS      Z5, Z8, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K2, Z1
+	VADDPS      Z1, Z6, Z6
+	VMOVUPS     Z0, (DX)
+
+end88:
+	JMP end87
+
+else86:
+	VMOVUPS     (CX), Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VMOVUPS     Z8, (DX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	MOVQ        $-1, SI
+	BZHIQ       R9, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K1, Z8
+	VSUBPS      Z5, Z8, Z8
+	VMAXPS      Z8, Z4, Z8
+	VMOVAPS     Z2, Z9
+	VFMADD231PS Z3, Z8, Z9
+	VSUBPS      Z9, Z2, Z10
+	VFMADD231PS Z3, Z8, Z10
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z8
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z10, Z8
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z10, Z8
+	VMOVAPS     Z9, Z10
+	VPERMI2PS   Z1, Z0, Z10
+	VPSLLD      $0x12, Z9, Z9
+	VPADDD      Z9, Z10, Z10
+	VMULPS      Z10, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z9
+	VADDPS      Z9, Z6, Z6
+	VMOVUPS     Z8, (DX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	MOVQ        R9, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end89
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	VMOVUPS     (CX), K2, Z8
+	VSUBPS      Z5, Z8, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K2, Z1
+	VADDPS      Z1, Z7, Z7
+	VMOVUPS     Z0, (DX)
+
+end89:
+end87:
+	ADDQ       $-64, DI
+	LEAQ       (DI)(R9*4), DI
+	ADDQ       $-64, CX
+	LEAQ       (CX)(R9*4), CX
+	ADDQ       $-64, DX
+	LEAQ       (DX)(R9*4), DX
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
+	VADDPS     Z7, Z6, Z1
+	VSHUFF32X4 $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFF32X4 $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VDIVPS     Z1, Z0, Z0
+	VMOVAPS    Z0, Z6
+	JMP        end83
+
+else82:
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	MOVQ        tmp_base+48(FP), R8
+	VXORPS      Z6, Z6, Z6
+	VXORPS      Z9, Z9, Z9
+	MOVQ        SI, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K1
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, SI
+	MOVQ        DI, R10
+	ANDQ        $+63, R10
+	SHRQ        $0x02, R10
+	MOVQ        $-1, R11
+	SHLXQ       R10, R11, R11
+	KMOVW       R11, K2
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, DI
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, CX
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (SI), K1, Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K2, Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VMOVAPS.Z   Z10, K2, Z11
+	VADDPS      Z11, Z6, Z6
+	VMOVUPS     Z10, (R8)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	MOVQ        BX, R11
+	ADDQ        $+14, R11
+	ANDQ        $-16, R11
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JLT         end91
+
+loop90:
+	VMOVUPS     (SI), Z10
+	VMAXPS      Z10, Z8, Z8
+	PREFETCHT0  4096(SI)
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z10, (R8)
+	VMOVUPS     64(SI), Z10
+	VMAXPS      Z10, Z7, Z7
+	PREFETCHT0  4160(SI)
+	VMOVUPS     64(CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z6, Z6
+	VMOVUPS     Z10, 64(R8)
+	ADDQ        $+128, SI
+	ADDQ        $+128, DI
+	ADDQ        $+128, CX
+	ADDQ        $+128, R8
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop90
+
+end91:
+	MOVQ        BX, R12
+	ADDQ        R9, R12
+	MOVQ        BX, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	SUBQ        R9, R12
+	SUBQ        $+16, R12
+	MOVQ        BX, R9
+	ADDQ        R10, R9
+	MOVQ        BX, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	SUBQ        R10, R9
+	SUBQ        $+16, R9
+	CMPQ        R11, $+15
+	JGT         else92
+	MOVQ        $-1, R10
+	BZHIQ       R12, R10, R10
+	KMOVW       R10, K1
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	MOVQ        $-1, R10
+	BZHIQ       R9, R10, R10
+	KMOVW       R10, K3
+	SHRQ        $0x10, R10
+	KMOVW       R10, K4
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (SI), K1, Z10
+	VMAXPS      Z10, Z8, Z8
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K3, Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VMOVAPS.Z   Z10, K3, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS     Z10, (R8)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	MOVQ        R12, R10
+	SUBQ        $+17, R10
+	MOVQ        R9, R11
+	SUBQ        $+17, R11
+	ANDQ        R11, R10
+	TESTQ       R10, R10
+	JS          end94
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (SI), K2, Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K4, Z10
+	VSUBPS      Z5, Z10, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z5, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z5
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z5, Z5
+	VMOVAPS.Z   Z5, K4, Z10
+	VADDPS      Z10, Z6, Z6
+	VMOVUPS     Z5, (R8)
+
+end94:
+	JMP end93
+
+else92:
+	VMOVUPS     (SI), Z10
+	VMAXPS      Z10, Z8, Z8
+	PREFETCHT0  4096(SI)
+	VMOVUPS     (CX), Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z10, (R8)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	MOVQ        $-1, R10
+	BZHIQ       R12, R10, R10
+	KMOVW       R10, K1
+	SHRQ        $0x10, R10
+	KMOVW       R10, K2
+	MOVQ        $-1, R10
+	BZHIQ       R9, R10, R10
+	KMOVW       R10, K3
+	SHRQ        $0x10, R10
+	KMOVW       R10, K4
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (SI), K1, Z10
+	VMAXPS      Z10, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K3, Z10
+	VSUBPS      Z5, Z10, Z10
+	VMAXPS      Z10, Z4, Z10
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z10, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z10
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z10
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z10
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z10, Z10
+	VMOVAPS.Z   Z10, K3, Z11
+	VADDPS      Z11, Z6, Z6
+	VMOVUPS     Z10, (R8)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	MOVQ        R12, R10
+	SUBQ        $+17, R10
+	MOVQ        R9, R11
+	SUBQ        $+17, R11
+	ANDQ        R11, R10
+	TESTQ       R10, R10
+	JS          end95
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (SI), K2, Z10
+	VMAXPS      Z10, Z8, Z8
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z10
+	VMOVUPS     (CX), K4, Z10
+	VSUBPS      Z5, Z10, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z5, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z5
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z5, Z5
+	VMOVAPS.Z   Z5, K4, Z10
+	VADDPS      Z10, Z9, Z9
+	VMOVUPS     Z5, (R8)
+
+end95:
+end93:
+	ADDQ       $-64, SI
+	LEAQ       (SI)(R12*4), SI
+	ADDQ       $-64, DI
+	LEAQ       (DI)(R9*4), DI
+	ADDQ       $-64, CX
+	LEAQ       (CX)(R9*4), CX
+	ADDQ       $-64, R8
+	LEAQ       (R8)(R9*4), R8
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
+	VADDPS     Z9, Z6, Z6
+	VSHUFF32X4 $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFF32X4 $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VDIVPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z6
+	VMAXPS     Z8, Z7, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VMOVAPS    Z5, Z5
+	SUBQ       $0x02, DX
+	CMPQ       DX, $+1
+	JLT        end97
+
+loop96:
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z8
+	MOVQ        tmp_base+48(FP), R8
+	VXORPS      Z9, Z9, Z9
+	VXORPS      Z10, Z10, Z10
+	MOVQ        tmp_base+48(FP), R9
+	PREFETCHT1  (AX)(BX*8)
+	MOVQ        SI, R10
+	ANDQ        $+63, R10
+	SHRQ        $0x02, R10
+	MOVQ        $-1, R11
+	SHLXQ       R10, R11, R11
+	KMOVW       R11, K1
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, SI
+	MOVQ        DI, R11
+	ANDQ        $+63, R11
+	SHRQ        $0x02, R11
+	MOVQ        $-1, R12
+	SHLXQ       R11, R12, R12
+	KMOVW       R12, K2
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, DI
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, CX
+	MOVQ        AX, R12
+	ANDQ        $+63, R12
+	SHRQ        $0x02, R12
+	MOVQ        $-1, R13
+	SHLXQ       R12, R13, R13
+	KMOVW       R13, K3
+	MOVQ        R12, R13
+	SHLQ        $0x02, R13
+	SUBQ        R13, AX
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (SI), K1, Z11
+	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K2, Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VMOVAPS.Z   Z11, K2, Z12
+	VADDPS      Z12, Z9, Z9
+	VMOVUPS     (R9), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, (R8)
+	VMOVUPS     Z12, K3, (AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	ADDQ        $+64, AX
+	ADDQ        $+64, R9
+	MOVQ        BX, R13
+	ADDQ        $+14, R13
+	ANDQ        $-16, R13
+	SUBQ        $+32, R13
+	CMPQ        R13, $+32
+	JLT         end99
+
+loop98:
+	VMOVUPS     (SI), Z11
+	VMAXPS      Z11, Z8, Z8
+	PREFETCHT0  4096(SI)
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z10, Z10
+	VMOVUPS     (R9), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, (R8)
+	VMOVNTPS    Z12, (AX)
+	VMOVUPS     64(SI), Z11
+	VMAXPS      Z11, Z7, Z7
+	PREFETCHT0  4160(SI)
+	VMOVUPS     64(CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS     64(R9), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, 64(R8)
+	VMOVNTPS    Z12, 64(AX)
+	ADDQ        $+128, SI
+	ADDQ        $+128, DI
+	ADDQ        $+128, CX
+	ADDQ        $+128, R8
+	ADDQ        $+128, AX
+	ADDQ        $+128, R9
+	SUBQ        $+32, R13
+	CMPQ        R13, $+32
+	JGE         loop98
+
+end99:
+	MOVQ        BX, R14
+	ADDQ        R10, R14
+	MOVQ        BX, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	SUBQ        R10, R14
+	SUBQ        $+16, R14
+	MOVQ        BX, R10
+	ADDQ        R11, R10
+	MOVQ        BX, R11
+	ADDQ        $+14, R11
+	ANDQ        $-16, R11
+	SUBQ        $+32, R11
+	SUBQ        R11, R10
+	SUBQ        $+16, R10
+	MOVQ        BX, R11
+	ADDQ        R12, R11
+	MOVQ        BX, R12
+	ADDQ        $+14, R12
+	ANDQ        $-16, R12
+	SUBQ        $+32, R12
+	SUBQ        R12, R11
+	SUBQ        $+16, R11
+	CMPQ        R13, $+15
+	JGT         else100
+	MOVQ        $-1, R12
+	BZHIQ       R14, R12, R12
+	KMOVW       R12, K1
+	SHRQ        $0x10, R12
+	KMOVW       R12, K2
+	MOVQ        $-1, R12
+	BZHIQ       R10, R12, R12
+	KMOVW       R12, K3
+	SHRQ        $0x10, R12
+	KMOVW       R12, K4
+	MOVQ        $-1, R12
+	BZHIQ       R11, R12, R12
+	KMOVW       R12, K5
+	SHRQ        $0x10, R12
+	KMOVW       R12, K6
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (SI), K1, Z11
+	VMAXPS      Z11, Z8, Z8
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K3, Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VMOVAPS.Z   Z11, K3, Z12
+	VADDPS      Z12, Z10, Z10
+	VMOVUPS     (R9), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, (R8)
+	VMOVUPS     Z12, K5, (AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	ADDQ        $+64, AX
+	ADDQ        $+64, R9
+	MOVQ        R14, R12
+	SUBQ        $+17, R12
+	MOVQ        R10, R13
+	SUBQ        $+17, R13
+	ANDQ        R13, R12
+	MOVQ        R11, R13
+	SUBQ        $+17, R13
+	ANDQ        R13, R12
+	TESTQ       R12, R12
+	JS          end102
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (SI), K2, Z11
+	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K4, Z11
+	VSUBPS      Z5, Z11, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z5, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z5
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z5, Z5
+	VMOVAPS.Z   Z5, K4, Z11
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS     (R9), Z11
+	VMULPS      Z6, Z11, Z6
+	VMOVUPS     Z5, (R8)
+	VMOVUPS     Z6, K6, (AX)
+
+end102:
+	JMP end101
+
+else100:
+	VMOVUPS     (SI), Z11
+	VMAXPS      Z11, Z8, Z8
+	PREFETCHT0  4096(SI)
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VADDPS      Z11, Z10, Z10
+	VMOVUPS     (R9), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, (R8)
+	VMOVNTPS    Z12, (AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	ADDQ        $+64, AX
+	ADDQ        $+64, R9
+	MOVQ        $-1, R12
+	BZHIQ       R14, R12, R12
+	KMOVW       R12, K1
+	SHRQ        $0x10, R12
+	KMOVW       R12, K2
+	MOVQ        $-1, R12
+	BZHIQ       R10, R12, R12
+	KMOVW       R12, K3
+	SHRQ        $0x10, R12
+	KMOVW       R12, K4
+	MOVQ        $-1, R12
+	BZHIQ       R11, R12, R12
+	KMOVW       R12, K5
+	SHRQ        $0x10, R12
+	KMOVW       R12, K6
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (SI), K1, Z11
+	VMAXPS      Z11, Z7, Z7
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K3, Z11
+	VSUBPS      Z5, Z11, Z11
+	VMAXPS      Z11, Z4, Z11
+	VMOVAPS     Z2, Z12
+	VFMADD231PS Z3, Z11, Z12
+	VSUBPS      Z12, Z2, Z13
+	VFMADD231PS Z3, Z11, Z13
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z11
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z13, Z11
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z13, Z11
+	VMOVAPS     Z12, Z13
+	VPERMI2PS   Z1, Z0, Z13
+	VPSLLD      $0x12, Z12, Z12
+	VPADDD      Z12, Z13, Z13
+	VMULPS      Z13, Z11, Z11
+	VMOVAPS.Z   Z11, K3, Z12
+	VADDPS      Z12, Z9, Z9
+	VMOVUPS     (R9), Z12
+	VMULPS      Z6, Z12, Z12
+	VMOVUPS     Z11, (R8)
+	VMOVUPS     Z12, K5, (AX)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	ADDQ        $+64, AX
+	ADDQ        $+64, R9
+	MOVQ        R14, R12
+	SUBQ        $+17, R12
+	MOVQ        R10, R13
+	SUBQ        $+17, R13
+	ANDQ        R13, R12
+	MOVQ        R11, R13
+	SUBQ        $+17, R13
+	ANDQ        R13, R12
+	TESTQ       R12, R12
+	JS          end103
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (SI), K2, Z11
+	VMAXPS      Z11, Z8, Z8
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z11
+	VMOVUPS     (CX), K4, Z11
+	VSUBPS      Z5, Z11, Z5
+	VMAXPS      Z5, Z4, Z5
+	VMOVAPS     Z2, Z11
+	VFMADD231PS Z3, Z5, Z11
+	VSUBPS      Z11, Z2, Z12
+	VFMADD231PS Z3, Z5, Z12
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z5
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z12, Z5
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z12, Z5
+	VMOVAPS     Z11, Z12
+	VPERMI2PS   Z1, Z0, Z12
+	VPSLLD      $0x12, Z11, Z11
+	VPADDD      Z11, Z12, Z12
+	VMULPS      Z12, Z5, Z5
+	VMOVAPS.Z   Z5, K4, Z11
+	VADDPS      Z11, Z10, Z10
+	VMOVUPS     (R9), Z11
+	VMULPS      Z6, Z11, Z6
+	VMOVUPS     Z5, (R8)
+	VMOVUPS     Z6, K6, (AX)
+
+end103:
+end101:
+	ADDQ       $-64, SI
+	LEAQ       (SI)(R14*4), SI
+	ADDQ       $-64, DI
+	LEAQ       (DI)(R10*4), DI
+	ADDQ       $-64, CX
+	LEAQ       (CX)(R10*4), CX
+	ADDQ       $-64, R8
+	LEAQ       (R8)(R10*4), R8
+	ADDQ       $-64, AX
+	LEAQ       (AX)(R11*4), AX
+	ADDQ       $-64, R9
+	LEAQ       (R9)(R11*4), R9
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z5
+	VADDPS     Z10, Z9, Z6
+	VSHUFF32X4 $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFF32X4 $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0x4e, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VSHUFPS    $0xb1, Z6, Z6, Z9
+	VADDPS     Z9, Z6, Z6
+	VDIVPS     Z6, Z5, Z5
+	VMOVAPS    Z5, Z6
+	VMAXPS     Z8, Z7, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z7
+	VMAXPS     Z7, Z5, Z5
+	VMOVAPS    Z5, Z5
+	SUBQ       $+1, DX
+	CMPQ       DX, $+1
+	JGE        loop96
+
+end97:
+	MOVQ        tmp_base+48(FP), DX
+	VXORPS      Z7, Z7, Z7
+	VXORPS      Z8, Z8, Z8
+	MOVQ        tmp_base+48(FP), SI
+	PREFETCHT1  (AX)(BX*8)
+	MOVQ        DI, R8
+	ANDQ        $+63, R8
+	SHRQ        $0x02, R8
+	MOVQ        $-1, R9
+	SHLXQ       R8, R9, R9
+	KMOVW       R9, K1
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, DI
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, CX
+	MOVQ        AX, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K2
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, AX
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K1, Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VMOVAPS.Z   Z9, K1, Z10
+	VADDPS      Z10, Z7, Z7
+	VMOVUPS     (SI), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, (DX)
+	VMOVUPS     Z10, K2, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, SI
+	MOVQ        BX, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JLT         end105
+
+loop104:
+	VMOVUPS     (CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z8, Z8
+	VMOVUPS     (SI), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, (DX)
+	VMOVNTPS    Z10, (AX)
+	VMOVUPS     64(CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z7, Z7
+	VMOVUPS     64(SI), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, 64(DX)
+	VMOVNTPS    Z10, 64(AX)
+	ADDQ        $+128, DI
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, SI
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop104
+
+end105:
+	MOVQ        BX, R11
+	ADDQ        R8, R11
+	MOVQ        BX, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
+	SUBQ        $+32, R8
+	SUBQ        R8, R11
+	SUBQ        $+16, R11
+	MOVQ        BX, R8
+	ADDQ        R9, R8
+	MOVQ        BX, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	SUBQ        R9, R8
+	SUBQ        $+16, R8
+	CMPQ        R10, $+15
+	JGT         else106
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K1
+	SHRQ        $0x10, R9
+	KMOVW       R9, K2
+	MOVQ        $-1, R9
+	BZHIQ       R8, R9, R9
+	KMOVW       R9, K3
+	SHRQ        $0x10, R9
+	KMOVW       R9, K4
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K1, Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VMOVAPS.Z   Z9, K1, Z10
+	VADDPS      Z10, Z8, Z8
+	VMOVUPS     (SI), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, (DX)
+	VMOVUPS     Z10, K3, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, SI
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	MOVQ        R8, R10
+	SUBQ        $+17, R10
+	ANDQ        R10, R9
+	TESTQ       R9, R9
+	JS          end108
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K2, Z9
+	VSUBPS      Z5, Z9, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K2, Z1
+	VADDPS      Z1, Z7, Z7
+	VMOVUPS     (SI), Z1
+	VMULPS      Z6, Z1, Z1
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     Z1, K4, (AX)
+
+end108:
+	JMP end107
+
+else106:
+	VMOVUPS     (CX), Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VADDPS      Z9, Z8, Z8
+	VMOVUPS     (SI), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, (DX)
+	VMOVNTPS    Z10, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, SI
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K1
+	SHRQ        $0x10, R9
+	KMOVW       R9, K2
+	MOVQ        $-1, R9
+	BZHIQ       R8, R9, R9
+	KMOVW       R9, K3
+	SHRQ        $0x10, R9
+	KMOVW       R9, K4
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K1, Z9
+	VSUBPS      Z5, Z9, Z9
+	VMAXPS      Z9, Z4, Z9
+	VMOVAPS     Z2, Z10
+	VFMADD231PS Z3, Z9, Z10
+	VSUBPS      Z10, Z2, Z11
+	VFMADD231PS Z3, Z9, Z11
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z9
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z11, Z9
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z11, Z9
+	VMOVAPS     Z10, Z11
+	VPERMI2PS   Z1, Z0, Z11
+	VPSLLD      $0x12, Z10, Z10
+	VPADDD      Z10, Z11, Z11
+	VMULPS      Z11, Z9, Z9
+	VMOVAPS.Z   Z9, K1, Z10
+	VADDPS      Z10, Z7, Z7
+	VMOVUPS     (SI), Z10
+	VMULPS      Z6, Z10, Z10
+	VMOVUPS     Z9, (DX)
+	VMOVUPS     Z10, K3, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, SI
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	MOVQ        R8, R10
+	SUBQ        $+17, R10
+	ANDQ        R10, R9
+	TESTQ       R9, R9
+	JS          end109
+	VMOVUPS     f32x16_ff800000<>+0(SB), Z9
+	VMOVUPS     (CX), K2, Z9
+	VSUBPS      Z5, Z9, Z5
+	VMAXPS      Z5, Z4, Z4
+	VMOVAPS     Z2, Z5
+	VFMADD231PS Z3, Z4, Z5
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z3, Z4, Z2
+	VMOVUPS     f32x16_3e75ff56<>+0(SB), Z3
+	VFMADD213PS f32x16_3f3172c4<>+0(SB), Z2, Z3
+	VFMADD213PS f32x16_3f800000<>+0(SB), Z2, Z3
+	VMOVAPS     Z5, Z2
+	VPERMI2PS   Z1, Z0, Z2
+	VPSLLD      $0x12, Z5, Z0
+	VPADDD      Z0, Z2, Z2
+	VMULPS      Z2, Z3, Z0
+	VMOVAPS.Z   Z0, K2, Z1
+	VADDPS      Z1, Z8, Z8
+	VMOVUPS     (SI), Z1
+	VMULPS      Z6, Z1, Z1
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     Z1, K4, (AX)
+
+end109:
+end107:
+	ADDQ       $-64, DI
+	LEAQ       (DI)(R11*4), DI
+	ADDQ       $-64, CX
+	LEAQ       (CX)(R11*4), CX
+	ADDQ       $-64, DX
+	LEAQ       (DX)(R11*4), DX
+	ADDQ       $-64, AX
+	LEAQ       (AX)(R8*4), AX
+	ADDQ       $-64, SI
+	LEAQ       (SI)(R8*4), SI
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z0
+	VADDPS     Z8, Z7, Z1
+	VSHUFF32X4 $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFF32X4 $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0x4e, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VSHUFPS    $0xb1, Z1, Z1, Z2
+	VADDPS     Z2, Z1, Z1
+	VDIVPS     Z1, Z0, Z0
+	VMOVAPS    Z0, Z6
+
+end83:
+	MOVQ       tmp_base+48(FP), CX
+	PREFETCHT1 (AX)(BX*8)
+	MOVQ       AX, DX
+	ANDQ       $+63, DX
+	SHRQ       $0x02, DX
+	MOVQ       $-1, SI
+	SHLXQ      DX, SI, SI
+	KMOVW      SI, K1
+	MOVQ       DX, SI
+	SHLQ       $0x02, SI
+	SUBQ       SI, AX
+	VMOVUPS    (CX), Z0
+	VMULPS     Z6, Z0, Z0
+	VMOVUPS    Z0, K1, (AX)
+	ADDQ       $+64, AX
+	ADDQ       $+64, CX
+	MOVQ       BX, SI
+	ADDQ       $+14, SI
+	ANDQ       $-16, SI
+	SUBQ       $+32, SI
+	CMPQ       SI, $+32
+	JLT        end111
+
+loop110:
+	VMOVUPS  (CX), Z0
+	VMULPS   Z6, Z0, Z0
+	VMOVNTPS Z0, (AX)
+	VMOVUPS  64(CX), Z0
+	VMULPS   Z6, Z0, Z0
+	VMOVNTPS Z0, 64(AX)
+	ADDQ     $+128, AX
+	ADDQ     $+128, CX
+	SUBQ     $+32, SI
+	CMPQ     SI, $+32
+	JGE      loop110
+
+end111:
+	MOVQ    BX, DI
+	ADDQ    DX, DI
+	MOVQ    BX, DX
+	ADDQ    $+14, DX
+	ANDQ    $-16, DX
+	SUBQ    $+32, DX
+	SUBQ    DX, DI
+	SUBQ    $+16, DI
+	CMPQ    SI, $+15
+	JGT     else112
+	MOVQ    $-1, DX
+	BZHIQ   DI, DX, DX
+	KMOVW   DX, K1
+	SHRQ    $0x10, DX
+	KMOVW   DX, K2
+	VMOVUPS (CX), Z0
+	VMULPS  Z6, Z0, Z0
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	MOVQ    DI, DX
+	SUBQ    $+17, DX
+	TESTQ   DX, DX
+	JS      end114
+	VMOVUPS (CX), Z0
+	VMULPS  Z6, Z0, Z0
+	VMOVUPS Z0, K2, (AX)
+
+end114:
+	JMP end113
+
+else112:
+	VMOVUPS  (CX), Z0
+	VMULPS   Z6, Z0, Z0
+	VMOVNTPS Z0, (AX)
+	ADDQ     $+64, AX
+	ADDQ     $+64, CX
+	MOVQ     $-1, DX
+	BZHIQ    DI, DX, DX
+	KMOVW    DX, K1
+	SHRQ     $0x10, DX
+	KMOVW    DX, K2
+	VMOVUPS  (CX), Z0
+	VMULPS   Z6, Z0, Z0
+	VMOVUPS  Z0, K1, (AX)
+	ADDQ     $+64, AX
+	ADDQ     $+64, CX
+	MOVQ     DI, DX
+	SUBQ     $+17, DX
+	TESTQ    DX, DX
+	JS       end115
+	VMOVUPS  (CX), Z0
+	VMULPS   Z6, Z0, Z0
+	VMOVUPS  Z0, K2, (AX)
+
+end115:
+end113:
+	ADDQ $-64, AX
+	LEAQ (AX)(DI*4), AX
+	ADDQ $-64, CX
+	LEAQ (CX)(DI*4), CX
+
+end75:
+	SFENCE
+
+end33:
 end2:
 	VZEROUPPER
 	RET
@@ -3720,7 +5258,7 @@ TEXT ·expSumRowsAVX512(SB), NOSPLIT, $0-112
 	BZHIQ   R8, R9, R9
 	KMOVW   R9, K1
 	MOVQ    CX, R9
-	CMPQ    DI, $+256
+	CMPQ    DI, $+160
 	JLT     else1
 	MOVQ    DI, R10
 	SHLQ    $0x02, R10
@@ -3846,15 +5384,15 @@ loop10:
 	MOVQ        $-1, R10
 	SHLXQ       R8, R10, R10
 	KMOVW       R10, K1
+	MOVQ        R8, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, R9
 	MOVQ        AX, R10
 	ANDQ        $+63, R10
 	SHRQ        $0x02, R10
 	MOVQ        $-1, R11
 	SHLXQ       R10, R11, R11
 	KMOVW       R11, K2
-	MOVQ        R8, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, R9
 	MOVQ        R10, R11
 	SHLQ        $0x02, R11
 	SUBQ        R11, AX

@@ -768,43 +768,44 @@ end1:
 
 // func softmaxRowsStreamNEON(dst []float32, x []float32, tmp []float32, rows int, cols int)
 TEXT ·softmaxRowsStreamNEON(SB), NOSPLIT, $0-88
-	MOVD   $constants<>(SB), R7
-	FMOVQ  64(R7), F8
-	MOVD   dst_base+0(FP), R5
-	MOVD   x_base+24(FP), R6
+	MOVD   $constants<>(SB), R8
+	FMOVQ  64(R8), F8
+	MOVD   dst_base+0(FP), R6
+	MOVD   x_base+24(FP), R7
 	MOVD   cols+80(FP), R0
-	MOVD   rows+72(FP), R10
-	MOVD   cols+80(FP), R8
-	FMOVQ  (R7), F4
-	FMOVQ  16(R7), F5
-	FMOVQ  32(R7), F6
+	MOVD   rows+72(FP), R11
+	MOVD   cols+80(FP), R9
+	FMOVQ  (R8), F4
+	FMOVQ  16(R8), F5
+	FMOVQ  32(R8), F6
 	VMOVI  $0, V9.B16
 	VMOVI  $0, V12.B16
-	MOVD   R6, R11
-	AND    $3, R8, R2
-	MOVD   $4, R3
-	CMP    $1, R2
-	CSEL   GT, R3, ZR, R3
-	MOVD   $8, R4
-	CMP    $2, R2
-	CSEL   GT, R4, R3, R4
-	SCVTFS R2, F7
+	MOVD   R7, R12
+	MOVD   R6, R2
+	AND    $3, R9, R3
+	MOVD   $4, R4
+	CMP    $1, R3
+	CSEL   GT, R4, ZR, R4
+	MOVD   $8, R5
+	CMP    $2, R3
+	CSEL   GT, R5, R4, R5
+	SCVTFS R3, F7
 	VDUP   V7.S[0], V7.S4
-	FMOVQ  48(R7), F0
+	FMOVQ  48(R8), F0
 	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
-	CBZ    R10, end1
-	FMOVQ  64(R7), F0
-	FMOVQ  64(R7), F1
-	MOVD   R8, R0
+	CBZ    R11, end1
+	FMOVQ  64(R8), F0
+	FMOVQ  64(R8), F1
+	MOVD   R9, R0
 	CMP    $8, R0
 	BLT    end3
 
 loop2:
-	FMOVQ (R11), F2
+	FMOVQ (R12), F2
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
-	FMOVQ 16(R11), F2
+	FMOVQ 16(R12), F2
 	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	ADD   $32, R11, R11
+	ADD   $32, R12, R12
 	SUB   $8, R0, R0
 	CMP   $8, R0
 	BGE   loop2
@@ -814,83 +815,84 @@ end3:
 	BLT end5
 
 loop4:
-	FMOVQ (R11), F2
+	FMOVQ (R12), F2
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
-	ADD   $16, R11, R11
+	ADD   $16, R12, R12
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop4
 
 end5:
-	CBZ   R2, end6
-	FMOVS (R11), F2
-	ADD   R3, R11, R0
+	CBZ   R3, end6
+	FMOVS (R12), F2
+	ADD   R4, R12, R0
 	VLD1  (R0), V2.S[1]
-	ADD   R4, R11, R0
+	ADD   R5, R12, R0
 	VLD1  (R0), V2.S[2]
 	VBIF  V7.B16, V8.B16, V2.B16
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
-	ADD   R2<<2, R11, R11
+	ADD   R3<<2, R12, R12
 
 end6:
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
-	CMP   $1, R10
+	CMP   $1, R11
 	BGT   else7
 	MOVD  tmp_base+48(FP), R0
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	MOVD  R8, R1
+	MOVD  R9, R1
 	CMP   $8, R1
 	BLT   end10
 
 loop9:
-	FMOVQ (R6), F0
+	FMOVQ (R7), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	FMOVQ F0, (R0)
-	FMOVQ 16(R6), F0
+	FMOVQ 16(R7), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ F0, 16(R0)
-	ADD   $32, R6, R6
+	ADD   $32, R2, R2
+	ADD   $32, R7, R7
 	ADD   $32, R0, R0
 	SUB   $8, R1, R1
 	CMP   $8, R1
@@ -901,40 +903,41 @@ end10:
 	BLT end12
 
 loop11:
-	FMOVQ (R6), F0
+	FMOVQ (R7), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	FMOVQ F0, (R0)
-	ADD   $16, R6, R6
+	ADD   $16, R2, R2
+	ADD   $16, R7, R7
 	ADD   $16, R0, R0
 	SUB   $4, R1, R1
 	CMP   $4, R1
 	BGE   loop11
 
 end12:
-	CBZ   R2, end13
-	FMOVS (R6), F0
-	ADD   R3, R6, R1
+	CBZ   R3, end13
+	FMOVS (R7), F0
+	ADD   R4, R7, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R4, R6, R1
+	ADD   R5, R7, R1
 	VLD1  (R1), V0.S[2]
 	VBIF  V7.B16, V8.B16, V0.B16
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
@@ -943,32 +946,33 @@ end12:
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	VMOV  V0.B16, V1.B16
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD   R4, R0, R1
+	ADD   R5, R0, R1
 	VST1  V0.S[2], (R1)
-	ADD   R3, R0, R1
+	ADD   R4, R0, R1
 	VST1  V0.S[1], (R1)
 	FMOVS F0, (R0)
-	ADD   R2<<2, R6, R6
-	ADD   R2<<2, R0, R0
+	ADD   R3<<2, R2, R2
+	ADD   R3<<2, R7, R7
+	ADD   R3<<2, R0, R0
 
 end13:
-	FMOVQ 160(R7), F0
+	FMOVQ 160(R8), F0
 	WORD  $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
@@ -976,66 +980,67 @@ end13:
 	B     end8
 
 else7:
-	FMOVQ 64(R7), F10
-	FMOVQ 64(R7), F11
+	FMOVQ 64(R8), F10
+	FMOVQ 64(R8), F11
 	MOVD  tmp_base+48(FP), R0
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
-	MOVD  R8, R1
+	MOVD  R9, R1
 	CMP   $8, R1
 	BLT   end15
 
 loop14:
-	FMOVQ (R11), F0
+	FMOVQ (R12), F0
 	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVQ (R6), F0
+	FMOVQ (R7), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	FMOVQ F0, (R0)
-	FMOVQ 16(R11), F0
+	FMOVQ 16(R12), F0
 	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
-	FMOVQ 16(R6), F0
+	FMOVQ 16(R7), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
 	FMOVQ F0, 16(R0)
-	ADD   $32, R11, R11
-	ADD   $32, R6, R6
+	ADD   $32, R12, R12
+	ADD   $32, R2, R2
+	ADD   $32, R7, R7
 	ADD   $32, R0, R0
 	SUB   $8, R1, R1
 	CMP   $8, R1
@@ -1046,50 +1051,51 @@ end15:
 	BLT end17
 
 loop16:
-	FMOVQ (R11), F0
+	FMOVQ (R12), F0
 	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVQ (R6), F0
+	FMOVQ (R7), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	FMOVQ F0, (R0)
-	ADD   $16, R11, R11
-	ADD   $16, R6, R6
+	ADD   $16, R12, R12
+	ADD   $16, R2, R2
+	ADD   $16, R7, R7
 	ADD   $16, R0, R0
 	SUB   $4, R1, R1
 	CMP   $4, R1
 	BGE   loop16
 
 end17:
-	CBZ   R2, end18
-	FMOVS (R11), F0
-	ADD   R3, R11, R1
+	CBZ   R3, end18
+	FMOVS (R12), F0
+	ADD   R4, R12, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R4, R11, R1
+	ADD   R5, R12, R1
 	VLD1  (R1), V0.S[2]
 	VBIF  V7.B16, V8.B16, V0.B16
 	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVS (R6), F0
-	ADD   R3, R6, R1
+	FMOVS (R7), F0
+	ADD   R4, R7, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R4, R6, R1
+	ADD   R5, R7, R1
 	VLD1  (R1), V0.S[2]
 	VBIF  V7.B16, V8.B16, V0.B16
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
@@ -1098,33 +1104,34 @@ end17:
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	VMOV  V0.B16, V1.B16
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	ADD   R4, R0, R1
+	ADD   R5, R0, R1
 	VST1  V0.S[2], (R1)
-	ADD   R3, R0, R1
+	ADD   R4, R0, R1
 	VST1  V0.S[1], (R1)
 	FMOVS F0, (R0)
-	ADD   R2<<2, R11, R11
-	ADD   R2<<2, R6, R6
-	ADD   R2<<2, R0, R0
+	ADD   R3<<2, R12, R12
+	ADD   R3<<2, R2, R2
+	ADD   R3<<2, R7, R7
+	ADD   R3<<2, R0, R0
 
 end18:
-	FMOVQ 160(R7), F0
+	FMOVQ 160(R8), F0
 	WORD  $0x4e2dd581 // fadd v1.4s, v12.4s, v13.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
@@ -1132,41 +1139,41 @@ end18:
 	WORD  $0x4e2bf540 // fmax v0.4s, v10.4s, v11.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
-	SUB   $2, R10, R10
-	CMP   $1, R10
+	SUB   $2, R11, R11
+	CMP   $1, R11
 	BLT   end20
 
 loop19:
-	FMOVQ 64(R7), F10
-	FMOVQ 64(R7), F11
+	FMOVQ 64(R8), F10
+	FMOVQ 64(R8), F11
 	MOVD  tmp_base+48(FP), R0
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	MOVD  tmp_base+48(FP), R1
-	MOVD  R8, R9
-	CMP   $8, R9
+	MOVD  R9, R10
+	CMP   $8, R10
 	BLT   end22
 
 loop21:
-	FMOVQ (R11), F0
+	FMOVQ (R12), F0
 	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVQ (R6), F0
+	FMOVQ (R7), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -1174,26 +1181,26 @@ loop21:
 	FMOVQ (R1), F1
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, (R0)
-	FMOVQ F1, (R5)
-	FMOVQ 16(R11), F0
+	FMOVQ F1, (R6)
+	FMOVQ 16(R12), F0
 	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
-	FMOVQ 16(R6), F0
+	FMOVQ 16(R7), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -1201,40 +1208,41 @@ loop21:
 	FMOVQ 16(R1), F1
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, 16(R0)
-	FMOVQ F1, 16(R5)
-	ADD   $32, R11, R11
-	ADD   $32, R6, R6
+	FMOVQ F1, 16(R6)
+	ADD   $32, R12, R12
+	ADD   $32, R2, R2
+	ADD   $32, R7, R7
 	ADD   $32, R0, R0
-	ADD   $32, R5, R5
+	ADD   $32, R6, R6
 	ADD   $32, R1, R1
-	SUB   $8, R9, R9
-	CMP   $8, R9
+	SUB   $8, R10, R10
+	CMP   $8, R10
 	BGE   loop21
 
 end22:
-	CMP $4, R9
+	CMP $4, R10
 	BLT end24
 
 loop23:
-	FMOVQ (R11), F0
+	FMOVQ (R12), F0
 	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVQ (R6), F0
+	FMOVQ (R7), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -1242,30 +1250,31 @@ loop23:
 	FMOVQ (R1), F1
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, (R0)
-	FMOVQ F1, (R5)
-	ADD   $16, R11, R11
-	ADD   $16, R6, R6
+	FMOVQ F1, (R6)
+	ADD   $16, R12, R12
+	ADD   $16, R2, R2
+	ADD   $16, R7, R7
 	ADD   $16, R0, R0
-	ADD   $16, R5, R5
+	ADD   $16, R6, R6
 	ADD   $16, R1, R1
-	SUB   $4, R9, R9
-	CMP   $4, R9
+	SUB   $4, R10, R10
+	CMP   $4, R10
 	BGE   loop23
 
 end24:
-	CBZ   R2, end25
-	FMOVS (R11), F0
-	ADD   R3, R11, R9
-	VLD1  (R9), V0.S[1]
-	ADD   R4, R11, R9
-	VLD1  (R9), V0.S[2]
+	CBZ   R3, end25
+	FMOVS (R12), F0
+	ADD   R4, R12, R10
+	VLD1  (R10), V0.S[1]
+	ADD   R5, R12, R10
+	VLD1  (R10), V0.S[2]
 	VBIF  V7.B16, V8.B16, V0.B16
 	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVS (R6), F0
-	ADD   R3, R6, R9
-	VLD1  (R9), V0.S[1]
-	ADD   R4, R6, R9
-	VLD1  (R9), V0.S[2]
+	FMOVS (R7), F0
+	ADD   R4, R7, R10
+	VLD1  (R10), V0.S[1]
+	ADD   R5, R7, R10
+	VLD1  (R10), V0.S[2]
 	VBIF  V7.B16, V8.B16, V0.B16
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -1273,16 +1282,16 @@ end24:
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -1290,30 +1299,31 @@ end24:
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
 	FMOVS (R1), F1
-	ADD   R3, R1, R9
-	VLD1  (R9), V1.S[1]
-	ADD   R4, R1, R9
-	VLD1  (R9), V1.S[2]
+	ADD   R4, R1, R10
+	VLD1  (R10), V1.S[1]
+	ADD   R5, R1, R10
+	VLD1  (R10), V1.S[2]
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	ADD   R4, R0, R9
-	VST1  V0.S[2], (R9)
-	ADD   R3, R0, R9
-	VST1  V0.S[1], (R9)
+	ADD   R5, R0, R10
+	VST1  V0.S[2], (R10)
+	ADD   R4, R0, R10
+	VST1  V0.S[1], (R10)
 	FMOVS F0, (R0)
-	ADD   R4, R5, R9
-	VST1  V1.S[2], (R9)
-	ADD   R3, R5, R9
-	VST1  V1.S[1], (R9)
-	FMOVS F1, (R5)
-	ADD   R2<<2, R11, R11
-	ADD   R2<<2, R6, R6
-	ADD   R2<<2, R0, R0
-	ADD   R2<<2, R5, R5
-	ADD   R2<<2, R1, R1
+	ADD   R5, R6, R10
+	VST1  V1.S[2], (R10)
+	ADD   R4, R6, R10
+	VST1  V1.S[1], (R10)
+	FMOVS F1, (R6)
+	ADD   R3<<2, R12, R12
+	ADD   R3<<2, R2, R2
+	ADD   R3<<2, R7, R7
+	ADD   R3<<2, R0, R0
+	ADD   R3<<2, R6, R6
+	ADD   R3<<2, R1, R1
 
 end25:
-	FMOVQ 160(R7), F0
+	FMOVQ 160(R8), F0
 	WORD  $0x4e2ed5a1 // fadd v1.4s, v13.4s, v14.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
@@ -1321,8 +1331,8 @@ end25:
 	WORD  $0x4e2bf540 // fmax v0.4s, v10.4s, v11.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
-	SUB   $1, R10, R10
-	CMP   $1, R10
+	SUB   $1, R11, R11
+	CMP   $1, R11
 	BGE   loop19
 
 end20:
@@ -1330,28 +1340,28 @@ end20:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	MOVD  tmp_base+48(FP), R1
-	MOVD  R8, R9
-	CMP   $8, R9
+	MOVD  R9, R10
+	CMP   $8, R10
 	BLT   end27
 
 loop26:
-	FMOVQ (R6), F0
+	FMOVQ (R7), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -1359,24 +1369,24 @@ loop26:
 	FMOVQ (R1), F1
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, (R0)
-	FMOVQ F1, (R5)
-	FMOVQ 16(R6), F0
+	FMOVQ F1, (R6)
+	FMOVQ 16(R7), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -1384,37 +1394,38 @@ loop26:
 	FMOVQ 16(R1), F1
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, 16(R0)
-	FMOVQ F1, 16(R5)
-	ADD   $32, R6, R6
+	FMOVQ F1, 16(R6)
+	ADD   $32, R2, R2
+	ADD   $32, R7, R7
 	ADD   $32, R0, R0
-	ADD   $32, R5, R5
+	ADD   $32, R6, R6
 	ADD   $32, R1, R1
-	SUB   $8, R9, R9
-	CMP   $8, R9
+	SUB   $8, R10, R10
+	CMP   $8, R10
 	BGE   loop26
 
 end27:
-	CMP $4, R9
+	CMP $4, R10
 	BLT end29
 
 loop28:
-	FMOVQ (R6), F0
+	FMOVQ (R7), F0
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -1422,22 +1433,23 @@ loop28:
 	FMOVQ (R1), F1
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, (R0)
-	FMOVQ F1, (R5)
-	ADD   $16, R6, R6
+	FMOVQ F1, (R6)
+	ADD   $16, R2, R2
+	ADD   $16, R7, R7
 	ADD   $16, R0, R0
-	ADD   $16, R5, R5
+	ADD   $16, R6, R6
 	ADD   $16, R1, R1
-	SUB   $4, R9, R9
-	CMP   $4, R9
+	SUB   $4, R10, R10
+	CMP   $4, R10
 	BGE   loop28
 
 end29:
-	CBZ   R2, end30
-	FMOVS (R6), F0
-	ADD   R3, R6, R9
-	VLD1  (R9), V0.S[1]
-	ADD   R4, R6, R9
-	VLD1  (R9), V0.S[2]
+	CBZ   R3, end30
+	FMOVS (R7), F0
+	ADD   R4, R7, R10
+	VLD1  (R10), V0.S[1]
+	ADD   R5, R7, R10
+	VLD1  (R10), V0.S[2]
 	VBIF  V7.B16, V8.B16, V0.B16
 	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
@@ -1445,16 +1457,16 @@ end29:
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R7), F0
-	FMOVQ 96(R7), F3
+	FMOVQ 80(R8), F0
+	FMOVQ 96(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R7), F3
+	FMOVQ 128(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R7), F0
+	FMOVQ 144(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R7), F3
+	FMOVQ 160(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
@@ -1462,29 +1474,30 @@ end29:
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
 	FMOVS (R1), F1
-	ADD   R3, R1, R9
-	VLD1  (R9), V1.S[1]
-	ADD   R4, R1, R9
-	VLD1  (R9), V1.S[2]
+	ADD   R4, R1, R10
+	VLD1  (R10), V1.S[1]
+	ADD   R5, R1, R10
+	VLD1  (R10), V1.S[2]
 	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	ADD   R4, R0, R9
-	VST1  V0.S[2], (R9)
-	ADD   R3, R0, R9
-	VST1  V0.S[1], (R9)
+	ADD   R5, R0, R10
+	VST1  V0.S[2], (R10)
+	ADD   R4, R0, R10
+	VST1  V0.S[1], (R10)
 	FMOVS F0, (R0)
-	ADD   R4, R5, R9
-	VST1  V1.S[2], (R9)
-	ADD   R3, R5, R9
-	VST1  V1.S[1], (R9)
-	FMOVS F1, (R5)
-	ADD   R2<<2, R6, R6
-	ADD   R2<<2, R0, R0
-	ADD   R2<<2, R5, R5
-	ADD   R2<<2, R1, R1
+	ADD   R5, R6, R10
+	VST1  V1.S[2], (R10)
+	ADD   R4, R6, R10
+	VST1  V1.S[1], (R10)
+	FMOVS F1, (R6)
+	ADD   R3<<2, R2, R2
+	ADD   R3<<2, R7, R7
+	ADD   R3<<2, R0, R0
+	ADD   R3<<2, R6, R6
+	ADD   R3<<2, R1, R1
 
 end30:
-	FMOVQ 160(R7), F0
+	FMOVQ 160(R8), F0
 	WORD  $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
@@ -1492,52 +1505,52 @@ end30:
 
 end8:
 	MOVD tmp_base+48(FP), R0
-	CMP  $8, R8
+	CMP  $8, R9
 	BLT  end32
 
 loop31:
 	FMOVQ (R0), F0
 	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	FMOVQ F0, (R5)
+	FMOVQ F0, (R6)
 	FMOVQ 16(R0), F0
 	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	FMOVQ F0, 16(R5)
-	ADD   $32, R5, R5
+	FMOVQ F0, 16(R6)
+	ADD   $32, R6, R6
 	ADD   $32, R0, R0
-	SUB   $8, R8, R8
-	CMP   $8, R8
+	SUB   $8, R9, R9
+	CMP   $8, R9
 	BGE   loop31
 
 end32:
-	CMP $4, R8
+	CMP $4, R9
 	BLT end34
 
 loop33:
 	FMOVQ (R0), F0
 	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	FMOVQ F0, (R5)
-	ADD   $16, R5, R5
+	FMOVQ F0, (R6)
+	ADD   $16, R6, R6
 	ADD   $16, R0, R0
-	SUB   $4, R8, R8
-	CMP   $4, R8
+	SUB   $4, R9, R9
+	CMP   $4, R9
 	BGE   loop33
 
 end34:
-	CBZ   R2, end35
+	CBZ   R3, end35
 	FMOVS (R0), F0
-	ADD   R3, R0, R1
-	VLD1  (R1), V0.S[1]
 	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R5, R0, R1
 	VLD1  (R1), V0.S[2]
 	VAND  V7.B16, V0.B16, V0.B16
 	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	ADD   R4, R5, R1
+	ADD   R5, R6, R1
 	VST1  V0.S[2], (R1)
-	ADD   R3, R5, R1
+	ADD   R4, R6, R1
 	VST1  V0.S[1], (R1)
-	FMOVS F0, (R5)
-	ADD   R2<<2, R5, R5
-	ADD   R2<<2, R0, R0
+	FMOVS F0, (R6)
+	ADD   R3<<2, R6, R6
+	ADD   R3<<2, R0, R0
 
 end35:
 

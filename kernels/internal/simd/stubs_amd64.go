@@ -616,7 +616,7 @@ func softmaxRowsAVX2(dst, x []float32, rows, cols int)
 //
 //	dst rows x cols, written, may be x itself
 //	x   rows x cols
-//	tmp cols, scratch
+//	tmp cols+32, scratch
 //
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
@@ -627,7 +627,7 @@ func softmaxRowsStreamAVX512(dst, x, tmp []float32, rows, cols int)
 //
 //	dst rows x cols, written, may be x itself
 //	x   rows x cols
-//	tmp cols, scratch
+//	tmp cols+32, scratch
 //
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //

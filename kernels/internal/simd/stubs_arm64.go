@@ -270,7 +270,7 @@ func softmaxRowsNEON(dst, x []float32, rows, cols int)
 //
 //	dst rows x cols, written, may be x itself
 //	x   rows x cols
-//	tmp cols, scratch
+//	tmp cols+32, scratch
 //
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
