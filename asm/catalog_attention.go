@@ -53,10 +53,14 @@ var attentionKernels = []Kernel{
 		Doc: []string{
 			"is gemmPanel for n columns, a multiple of the tier's NR: each NR of them have a panel of b, the next",
 			"panel elements behind the one before. All of it is expected in a core's own caches.",
+			"",
+			"next, pace and count are hints: every two steps of k, 256 bytes of what is used afterwards are fetched, count",
+			"times; the first begin next elements from b, and the others pace bytes further each.",
 		},
 		Params: []Param{
 			each("m", 0, "1", "mr-1", "mr", "mr+1"), each("n", 1, "nr", "2*nr", "3*nr"), turn("k", 1, "1", "3", "4", "5", "8"), scalar("alpha", 1.25),
 			in("a", "m", "k", "lda"), Stride("lda"), in("b", "k", "n", "ldb"), Stride("ldb"), turn("panel", 1, "nr"),
+			hint("next", "0", "k*nr", "-nr"), hint("pace", "0", "256", "3"), hint("count", "0", "1", "nr"),
 			scalar("beta", 0, 1, -0.5), accumulator("c", "m", "n", "ldc"), Stride("ldc"), turn("nr", 1, "nr"),
 		},
 		Close: sums,

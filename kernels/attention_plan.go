@@ -132,6 +132,9 @@ func (c *attentionCall) together(i, to int) int {
 // piece computes one split of one unit, or all of several units that are neighbours.
 func (c *attentionCall) piece(w *attentionScratch, i, units int) {
 	u := c.unit(w, i/c.splits, units)
+	if next := i + units; c.splits == 1 && next < c.units {
+		w.next.begin(c, w, next, 1)
+	}
 	u.packQueries()
 	from := i % c.splits * c.split
 	u.visible(from, min(from+c.split, c.p.LenK))

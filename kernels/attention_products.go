@@ -56,8 +56,8 @@ func (u *attentionUnit) scores(s []float32, lds, ra, rb, j, n, packed int) {
 	q := u.q[ra*u.ldq:]
 	packed = min(packed, n)
 	scaled := min(u.scaled, packed)
-	c.panels(rb-ra, scaled, p.HeadDim, 1, q, u.ldq, w.keys, c.nr, c.nr*p.HeadDim, 0, s, lds)
-	c.panels(rb-ra, packed-scaled, p.HeadDim, p.Scale, q, u.ldq, w.keys[scaled*p.HeadDim:], c.nr, c.nr*p.HeadDim, 0, s[scaled:], lds)
+	u.panels(rb-ra, scaled, p.HeadDim, 1, q, u.ldq, w.keys, c.nr, c.nr*p.HeadDim, 0, s, lds)
+	u.panels(rb-ra, packed-scaled, p.HeadDim, p.Scale, q, u.ldq, w.keys[scaled*p.HeadDim:], c.nr, c.nr*p.HeadDim, 0, s[scaled:], lds)
 	if packed < n {
 		simd.AttnDot(c.isa, rb-ra, n-packed, p.HeadDim, p.Scale, q, u.ldq, u.k.from(j+packed), u.k.ld, s[packed:], lds)
 	}
@@ -67,14 +67,18 @@ func (u *attentionUnit) scores(s []float32, lds, ra, rb, j, n, packed int) {
 	u.mask(s, lds, ra, rb, j, n)
 }
 
-// panels is simd.GemmPanel panel by panel of b: NR columns each, panel elements apart.
-func (c *attentionCall) panels(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, s []float32, lds int) {
+// panels is simd.GemmPanel panel by panel of b: NR columns each, panel elements apart. It fetches what
+// is queued.
+func (u *attentionUnit) panels(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, s []float32, lds int) {
 	const most = 1 << 22 // multiply-adds of a call
-	at := 0
+	c, ahead, at := u.c, &u.w.ahead, 0
 	if simd.KernelAttnPanels.On(c.isa).ISA != Generic && k > 0 {
 		for whole := n / c.nr * c.nr; at < whole; {
-			some := min(max(1, most/(m*k*c.nr))*c.nr, whole-at)
-			simd.AttnPanels(c.isa, m, some, k, alpha, a, lda, b[at/c.nr*panel:], ldb, panel, beta, s[at:], lds, c.nr)
+			some := min(max(1, most/(m*k*c.nr)), max(1, (whole-at)/c.nr/max(1, ahead.n))) * c.nr
+			some = min(some, whole-at)
+			first := b[at/c.nr*panel:]
+			next, pace, count := ahead.take(first)
+			simd.AttnPanels(c.isa, m, some, k, alpha, a, lda, first, ldb, panel, next, pace, count, beta, s[at:], lds, c.nr)
 			at += some
 		}
 	}
@@ -130,7 +134,7 @@ func (u *attentionUnit) values(s []float32, lds, ra, rb, n int, beta float32) {
 		return
 	}
 	dim -= v.dots
-	c.panels(rows, dim, n, 1, s, lds, v.data, v.ld, v.panel, beta, o, u.ldo)
+	u.panels(rows, dim, n, 1, s, lds, v.data, v.ld, v.panel, beta, o, u.ldo)
 	if v.dots == 0 {
 		return
 	}

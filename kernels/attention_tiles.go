@@ -57,6 +57,7 @@ func (u *attentionUnit) tiles() {
 // are the first.
 func (u *attentionUnit) strip(ra, rb, j, n, packed int, first bool) {
 	c, w := u.c, u.w
+	u.fetchAhead(ra, rb, j, false)
 	u.scores(w.scores, c.tile, ra, rb, j, n, packed)
 	simd.AttnSoftmax(c.isa, w.scores, rb-ra, n, c.tile, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
 	beta := float32(0)
@@ -64,6 +65,7 @@ func (u *attentionUnit) strip(ra, rb, j, n, packed int, first bool) {
 		beta = 1
 		simd.AttnScaleRows(c.isa, u.o[ra*u.ldo:], rb-ra, c.p.ValueDim, u.ldo, w.factor[ra:rb])
 	}
+	u.fetchAhead(ra, rb, j, true)
 	u.values(w.scores, c.tile, ra, rb, n, beta)
 }
 

@@ -29,6 +29,8 @@ type attentionScratch struct {
 	lo, hi               []int     // per row: the interval of keys outside of which all are hidden
 	fresh                []bool    // for the strip that begins at the row: its output holds nothing yet
 	u                    attentionUnit
+	next                 attentionUnit // the one after it, whose operands are fetched; without rows if there is none
+	ahead                fetchQueue
 }
 
 var attentionScratches = sync.Pool{New: func() any { return new(attentionScratch) }}
@@ -53,10 +55,21 @@ type attentionUnit struct {
 
 // unit prepares the unit with a number, or several from there on as one.
 func (c *attentionCall) unit(w *attentionScratch, number, units int) *attentionUnit {
+	u := &w.u
+	u.begin(c, w, number, units)
+	if c.p.Weights != nil {
+		u.weights = c.p.Weights[((u.seq*c.p.Heads+u.head)*c.p.LenQ+u.query)*c.p.LenK:]
+	}
+	w.max, w.sum, w.factor = grow(w.max, u.rows), grow(w.sum, u.rows), grow(w.factor, u.rows)
+	w.ahead.n, w.next.rows = 0, 0
+	return u
+}
+
+// begin says which rows of the arguments are the unit's.
+func (u *attentionUnit) begin(c *attentionCall, w *attentionScratch, number, units int) {
 	p := &c.p
 	heads := p.Heads / c.fold
 	chunk, head := number%c.chunks, number/c.chunks
-	u := &w.u
 	*u = attentionUnit{c: c, w: w, number: number, seq: head / heads, head: head % heads * c.fold}
 	first := chunk * c.rows
 	u.rows = p.LenQ*c.fold - first
@@ -77,11 +90,6 @@ func (c *attentionCall) unit(w *attentionScratch, number, units int) *attentionU
 		u.k.begin(p.K, p.KRows, offset(p.KStrides, u.seq, kv, 0, p.HeadDim), p.KStrides.Row)
 		u.v.begin(p.V, p.VRows, offset(p.VStrides, u.seq, kv, 0, p.ValueDim), p.VStrides.Row)
 	}
-	if p.Weights != nil {
-		u.weights = p.Weights[((u.seq*p.Heads+u.head)*p.LenQ+u.query)*p.LenK:]
-	}
-	w.max, w.sum, w.factor = grow(w.max, u.rows), grow(w.sum, u.rows), grow(w.factor, u.rows)
-	return u
 }
 
 // keyRows are the keys or values of a head: in place, or some of them made float32.

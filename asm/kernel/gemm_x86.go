@@ -75,10 +75,14 @@ func gemmHalvesX86(x *vec.X86, mr int, load halves) {
 // attnPanelsX86 emits AttnPanels: the tiles of gemmX86 that are two vectors wide, panel by panel.
 func attnPanelsX86(x *vec.X86, mr int) {
 	g := &gemmX86Gen{X86: x, lanes: x.Width(), near: true}
-	frame := x.AllocLocal(24)
-	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
+	frame := x.AllocLocal(40)
+	g.m, g.a, g.c, g.ahead, g.left = frame, frame.Offset(8), frame.Offset(16), frame.Offset(24), frame.Offset(32)
 	b, n, c := x.ParamAddr("b_base"), x.ParamAddr("n"), x.ParamAddr("c_base")
 	g.lda, g.ldb = g.Stride("lda"), g.Stride("ldb")
+	ahead := g.Stride("next")
+	g.ADDQ(b, ahead)
+	g.MOVQ(ahead, g.ahead)
+	g.toSlot("count", g.left)
 	x.Label("panels")
 	g.toSlot("m", g.m)
 	g.toSlot("a_base", g.a)
@@ -111,10 +115,11 @@ type gemmX86Gen struct {
 	lanes    int
 	m, a, c  operand.Mem // rows left; the next tile's rows of A and C
 	ahead    operand.Mem // what it fetches of the next panel
+	left     operand.Mem // and how many pieces of it
 	lda, ldb reg.GPVirtual
 	mask     [2]reg.Register
 	halves   halves // nil where B is float32
-	near     bool   // nothing is fetched, since all of it is in a core's own caches
+	near     bool   // all of it is in a core's own caches: what is fetched is something else
 }
 
 // x86Columns are the columns of a tile.

@@ -22,6 +22,7 @@ type x86Tile struct {
 	// fetch is the part of B that is fetched next, and pace how far that goes on with each
 	// step of k.
 	fetch, pace reg.GPVirtual
+	left        reg.GPVirtual // pieces to fetch, where all that is multiplied is near
 }
 
 // tile emits C[0:h, panel] = alpha * A[0:h, 0:k] * B + beta * C.
@@ -38,8 +39,13 @@ func (g *gemmX86Gen) tile(h int, label func(what string) string, columns x86Colu
 	if !t.near {
 		t.fetchC()
 	}
-	if t.fetches() {
+	switch {
+	case t.fetches():
 		t.startFetch()
+	case t.near:
+		t.fetch, t.left, t.pace = t.GP64(), t.GP64(), t.Load64("pace")
+		t.MOVQ(t.ahead, t.fetch)
+		t.MOVQ(t.gemmX86Gen.left, t.left)
 	}
 	t.sum()
 	t.scaleAndStore()
@@ -107,6 +113,7 @@ func (t *x86Tile) sum() {
 		}
 		t.advance(unroll)
 		t.turn(unroll)
+		t.fetchPiece()
 		t.SUBQ(vec.Imm(unroll), t.k)
 		t.JGE(operand.LabelRef(loopU))
 		t.Label(rest)
@@ -121,10 +128,31 @@ func (t *x86Tile) sum() {
 	t.DECQ(t.k)
 	t.JNZ(operand.LabelRef(loop1))
 	t.Label(end)
-	if t.fetches() && t.packed == nil {
+	if t.fetches() && t.packed == nil || t.near {
 		t.MOVQ(t.fetch, t.ahead)
 	}
+	if t.near {
+		t.MOVQ(t.left, t.gemmX86Gen.left)
+	}
 }
+
+// fetchPiece fetches some of what is used after the product.
+func (t *x86Tile) fetchPiece() {
+	if !t.near {
+		return
+	}
+	none := operand.LabelRef(t.label("kfetched_"))
+	t.SUBQ(vec.Imm(1), t.left)
+	t.JLT(none)
+	for line := 0; line < fetchedPiece; line += cacheLine {
+		t.PREFETCHT1(operand.Mem{Base: t.fetch, Disp: line + cacheLine - 1}) // as prefetch does
+	}
+	t.ADDQ(t.pace, t.fetch)
+	t.Label(string(none))
+}
+
+// fetchedPiece is how many bytes attnPanels fetches in two steps of k.
+const fetchedPiece = 256
 
 // turn adds to what is fetched after some steps, which end together with those of k. The wide
 // tiles fetch rows of B alone.

@@ -502,7 +502,7 @@ func AttnKeys(isa ISA, dst, x []float32, rows, cols, ldx int, alpha float32, nr 
 }
 
 // AttnPanels runs the implementation of attnPanels for the tier.
-func AttnPanels(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, c []float32, ldc, nr int) {
+func AttnPanels(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel, next, pace, count int, beta float32, c []float32, ldc, nr int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
 		raceReadRows(b, k, n, ldb)
@@ -510,9 +510,9 @@ func AttnPanels(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []f
 	}
 	switch chosen[KernelAttnPanels][isa&isaMask] {
 	case 0:
-		attnPanelsAVX512(m, n, k, alpha, a, lda, b, ldb, panel, beta, c, ldc, nr)
+		attnPanelsAVX512(m, n, k, alpha, a, lda, b, ldb, panel, next, pace, count, beta, c, ldc, nr)
 	default:
-		attnPanelsGeneric(m, n, k, alpha, a, lda, b, ldb, panel, beta, c, ldc, nr)
+		attnPanelsGeneric(m, n, k, alpha, a, lda, b, ldb, panel, next, pace, count, beta, c, ldc, nr)
 	}
 }
 

@@ -150,8 +150,8 @@ func AttnKeys(isa ISA, dst, x []float32, rows, cols, ldx int, alpha float32, nr 
 }
 
 // AttnPanels runs the implementation of attnPanels for the tier.
-func AttnPanels(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, c []float32, ldc, nr int) {
-	attnPanelsGeneric(m, n, k, alpha, a, lda, b, ldb, panel, beta, c, ldc, nr)
+func AttnPanels(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel, next, pace, count int, beta float32, c []float32, ldc, nr int) {
+	attnPanelsGeneric(m, n, k, alpha, a, lda, b, ldb, panel, next, pace, count, beta, c, ldc, nr)
 }
 
 // AttnScaleRows runs the implementation of attnScaleRows for the tier.

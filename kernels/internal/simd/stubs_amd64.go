@@ -865,6 +865,9 @@ func attnKeysAVX512(dst, x []float32, rows, cols, ldx int, alpha float32, nr int
 // attnPanelsAVX512 is gemmPanel for n columns, a multiple of the tier's NR: each NR of them have a panel of b, the next
 // panel elements behind the one before. All of it is expected in a core's own caches.
 //
+// next, pace and count are hints: every two steps of k, 256 bytes of what is used afterwards are fetched, count
+// times; the first begin next elements from b, and the others pace bytes further each.
+//
 //	a m x k, rows lda apart
 //	b k x n, rows ldb apart
 //	c m x n, rows ldc apart, written, and read unless beta is 0
@@ -872,7 +875,7 @@ func attnKeysAVX512(dst, x []float32, rows, cols, ldx int, alpha float32, nr int
 // n >= 1, k >= 1, panel >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func attnPanelsAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, c []float32, ldc, nr int)
+func attnPanelsAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel, next, pace, count int, beta float32, c []float32, ldc, nr int)
 
 // attnScaleRowsAVX512 computes x[r*ld+c] *= factor[r] for r < rows and c < cols.
 //
