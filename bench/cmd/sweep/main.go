@@ -3,7 +3,9 @@
 //
 //	GOWORK=off go run -C bench ./cmd/sweep                         all sweeps, printed
 //	GOWORK=off go run -C bench ./cmd/sweep -only gemm-m,row        some
-//	GOWORK=off go run -C bench ./cmd/sweep -dir results            with a plot of each
+//	GOWORK=off go run -C bench ./cmd/sweep -dir results            with a plot of each, and a page of all
+//
+// The page is written after each plot, so that one that is interrupted leaves what it has; it says what it lacks.
 package main
 
 import (
@@ -35,8 +37,35 @@ const pageHead = `# Sweeps over sizes on %s
 Made by ` + "`make sweeps`" + `. A cliff is a size at which the speed falls from the size before by more than 10%% (products
 of over a million multiply-adds), 13%% (rows of over 64 elements: 15%% more time) or 15%% (attention), found
 twice; a ring marks it. There are %d.
-
 `
+
+// page is the page of all plots.
+type page struct {
+	cpu    string
+	cliffs int
+	made   map[string]bool // by the sweep's name
+	plots  string
+}
+
+func (p *page) add(name, text string) {
+	p.made[name] = true
+	p.plots += "\n" + text
+}
+
+// text is the page, which names the sweeps that it lacks.
+func (p *page) text(sweeps []sweep.Sweep) string {
+	text := fmt.Sprintf(pageHead, p.cpu, p.cliffs)
+	var missing []string
+	for _, s := range sweeps {
+		if !p.made[s.Name] {
+			missing = append(missing, s.Name)
+		}
+	}
+	if len(missing) > 0 {
+		text += fmt.Sprintf("\n**This page is incomplete: without %s.**\n", strings.Join(missing, ", "))
+	}
+	return text + p.plots
+}
 
 func run() error {
 	only := flag.String("only", "", "comma-separated parts of the sweeps' names; all when empty")
@@ -54,7 +83,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	cliffs, page := 0, ""
+	p := &page{cpu: *cpu, made: map[string]bool{}}
 	for _, s := range sweep.All {
 		if !matches(s.Name, *only) {
 			continue
@@ -74,7 +103,7 @@ func run() error {
 				return err
 			}
 			lines = append(lines, line)
-			cliffs += len(line.Cliffs)
+			p.cliffs += len(line.Cliffs)
 		}
 		if len(lines) == 0 {
 			continue
@@ -84,8 +113,8 @@ func run() error {
 		fmt.Print(text)
 		if *verbose {
 			for _, l := range lines {
-				for _, p := range l.Points {
-					fmt.Printf("%s\t%d\t%.4g\n", l.Label, p.Size, p.Speed)
+				for _, q := range l.Points {
+					fmt.Printf("%s\t%d\t%.4g\n", l.Label, q.Size, q.Speed)
 				}
 			}
 		}
@@ -94,15 +123,14 @@ func run() error {
 			if err := report.SweepPlot(title, s.XLabel, lines, filepath.Join(*dir, file)); err != nil {
 				return err
 			}
-			page += fmt.Sprintf("%s![%s](%s)\n\n", text, title, file)
+			p.add(s.Name, fmt.Sprintf("%s![%s](%s)\n", text, title, file))
+			if err := os.WriteFile(filepath.Join(*dir, report.Slug(*cpu)+"-sweeps.md"), []byte(p.text(sweep.All)), 0o644); err != nil {
+				return err
+			}
 		}
 	}
-	fmt.Printf("%d cliffs\n", cliffs)
-	if page == "" {
-		return nil
-	}
-	page = fmt.Sprintf(pageHead, *cpu, cliffs) + page
-	return os.WriteFile(filepath.Join(*dir, report.Slug(*cpu)+"-sweeps.md"), []byte(strings.TrimSpace(page)+"\n"), 0o644)
+	fmt.Printf("%d cliffs\n", p.cliffs)
+	return nil
 }
 
 func matches(name, patterns string) bool {
