@@ -54,16 +54,30 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 		second.scratch = func() vec.Ptr { return m.SlicePtr("tmp") }
 		third.scratch = second.scratch
 	}
+	// The exponentials of a tail stay in a register: what a masked store wrote cannot be loaded before
+	// it is in the cache. Of aligned rows, which are longer, it is there by then.
+	tail, previous := m.Zero(), m.Zero()
+	keeps := func(s vec.Span) bool { return s.IsTail() && !s.Aligned() }
 	second.begin = func() { sum = zeros(m) }
 	second.step = func(s vec.Span, i int) func() {
 		e := exp(s.Load(1, i, negInf), max)
 		m.AddTo(sum[s.Chain(i)], s.Keep(e, 0))
+		if keeps(s) {
+			return func() { m.CopyTo(tail, e) }
+		}
 		return func() { s.Store(to, i, e) }
 	}
-	second.end = func() { m.CopyTo(inv, m.Div(m.Splat(one), m.ReduceAdd(m.Add(sum[0], sum[1])))) }
+	second.end = func() {
+		m.CopyTo(previous, tail)
+		m.CopyTo(inv, m.Div(m.Splat(one), m.ReduceAdd(m.Add(sum[0], sum[1]))))
+	}
 	third.begin = func() { out.begin(m, dst, cols) }
 	third.step = func(s vec.Span, i int) func() {
-		y := m.Mul(s.Load(exps, i, 0), inv)
+		e := previous
+		if !keeps(s) {
+			e = s.Load(exps, i, 0)
+		}
+		y := m.Mul(e, inv)
 		return func() { out.store(s, 0, i, y) }
 	}
 	pipeline(m, rows, cols, out.tail(m, cols), out, alignedLeast,

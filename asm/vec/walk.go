@@ -24,6 +24,9 @@ func (s Span) Chain(i int) int { return (s.chain + i) % 2 }
 // IsTail reports whether the step is the partial vector at the end.
 func (s Span) IsTail() bool { return s.tail != nil }
 
+// Aligned reports whether the step is of WalkAligned.
+func (s Span) Aligned() bool { return s.aligned }
+
 // Ptr is where the step begins in stream p.
 func (s Span) Ptr(p int) Ptr { return s.ptrs[p] }
 

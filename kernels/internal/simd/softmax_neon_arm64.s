@@ -7,7 +7,7 @@
 // func softmaxRowsNEON(dst []float32, x []float32, rows int, cols int)
 TEXT ·softmaxRowsNEON(SB), NOSPLIT, $0-64
 	MOVD   $constants<>(SB), R3
-	FMOVQ  64(R3), F8
+	FMOVQ  64(R3), F9
 	MOVD   dst_base+0(FP), R1
 	MOVD   x_base+24(FP), R2
 	MOVD   rows+48(FP), R9
@@ -15,10 +15,12 @@ TEXT ·softmaxRowsNEON(SB), NOSPLIT, $0-64
 	FMOVQ  (R3), F4
 	FMOVQ  16(R3), F5
 	FMOVQ  32(R3), F6
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V12.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V13.B16
 	MOVD   R2, R10
 	MOVD   R1, R4
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V15.B16
 	AND    $3, R8, R5
 	MOVD   $4, R6
 	CMP    $1, R5
@@ -26,10 +28,10 @@ TEXT ·softmaxRowsNEON(SB), NOSPLIT, $0-64
 	MOVD   $8, R7
 	CMP    $2, R5
 	CSEL   GT, R7, R6, R7
-	SCVTFS R5, F7
-	VDUP   V7.S[0], V7.S4
+	SCVTFS R5, F8
+	VDUP   V8.S[0], V8.S4
 	FMOVQ  48(R3), F0
-	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
+	WORD   $0x6ea0e508 // fcmgt v8.4s, v8.4s, v0.4s
 	CBZ    R9, end1
 	FMOVQ  64(R3), F0
 	FMOVQ  64(R3), F1
@@ -66,47 +68,25 @@ end5:
 	VLD1  (R0), V2.S[1]
 	ADD   R7, R10, R0
 	VLD1  (R0), V2.S[2]
-	VBIF  V7.B16, V8.B16, V2.B16
+	VBIF  V8.B16, V9.B16, V2.B16
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 	ADD   R5<<2, R10, R10
 
 end6:
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
+	WORD  $0x6e20f40a // fmaxp v10.4s, v0.4s, v0.4s
 	CMP   $1, R9
 	BGT   else7
-	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
 	MOVD  R8, R0
 	CMP   $8, R0
 	BLT   end10
 
 loop9:
 	FMOVQ (R2), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ F0, (R4)
-	FMOVQ 16(R2), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
@@ -126,20 +106,9 @@ loop9:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ F0, 16(R4)
-	ADD   $32, R4, R4
-	ADD   $32, R2, R2
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop9
-
-end10:
-	CMP $4, R0
-	BLT end12
-
-loop11:
-	FMOVQ (R2), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	FMOVQ F0, (R4)
+	FMOVQ 16(R2), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
@@ -158,7 +127,40 @@ loop11:
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ F0, 16(R4)
+	ADD   $32, R4, R4
+	ADD   $32, R2, R2
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop9
+
+end10:
+	CMP $4, R0
+	BLT end12
+
+loop11:
+	FMOVQ (R2), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ F0, (R4)
 	ADD   $16, R4, R4
 	ADD   $16, R2, R2
@@ -173,8 +175,8 @@ end12:
 	VLD1  (R0), V0.S[1]
 	ADD   R7, R2, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VBIF  V8.B16, V9.B16, V0.B16
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
@@ -192,64 +194,36 @@ end12:
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	VMOV  V0.B16, V1.B16
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD   R7, R4, R0
-	VST1  V0.S[2], (R0)
-	ADD   R6, R4, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R4)
+	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
+	VMOV  V7.B16, V0.B16
+	VAND  V8.B16, V0.B16, V0.B16
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	ADD   R5<<2, R4, R4
 	ADD   R5<<2, R2, R2
 
 end13:
+	VMOV  V7.B16, V15.B16
 	FMOVQ 160(R3), F0
-	WORD  $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
+	WORD  $0x4e2cd561 // fadd v1.4s, v11.4s, v12.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
 	B     end8
 
 else7:
-	FMOVQ 64(R3), F10
 	FMOVQ 64(R3), F11
-	VMOVI $0, V12.B16
+	FMOVQ 64(R3), F12
 	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
 	MOVD  R8, R0
 	CMP   $8, R0
 	BLT   end15
 
 loop14:
 	FMOVQ (R10), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVQ (R2), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FMOVQ F0, (R4)
-	FMOVQ 16(R10), F0
 	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
-	FMOVQ 16(R2), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	FMOVQ (R2), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
@@ -269,150 +243,11 @@ loop14:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ F0, 16(R4)
-	ADD   $32, R10, R10
-	ADD   $32, R4, R4
-	ADD   $32, R2, R2
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop14
-
-end15:
-	CMP $4, R0
-	BLT end17
-
-loop16:
-	FMOVQ (R10), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVQ (R2), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	FMOVQ F0, (R4)
-	ADD   $16, R10, R10
-	ADD   $16, R4, R4
-	ADD   $16, R2, R2
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop16
-
-end17:
-	CBZ   R5, end18
-	FMOVS (R10), F0
-	ADD   R6, R10, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R10, R0
-	VLD1  (R0), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVS (R2), F0
-	ADD   R6, R2, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R2, R0
-	VLD1  (R0), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	VMOV  V0.B16, V1.B16
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	ADD   R7, R4, R0
-	VST1  V0.S[2], (R0)
-	ADD   R6, R4, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R4)
-	ADD   R5<<2, R10, R10
-	ADD   R5<<2, R4, R4
-	ADD   R5<<2, R2, R2
-
-end18:
-	FMOVQ 160(R3), F0
-	WORD  $0x4e2dd581 // fadd v1.4s, v12.4s, v13.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
-	WORD  $0x4e2bf540 // fmax v0.4s, v10.4s, v11.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
-	SUB   $2, R9, R9
-	CMP   $1, R9
-	BLT   end20
-
-loop19:
-	FMOVQ 64(R3), F10
-	FMOVQ 64(R3), F11
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	MOVD  R8, R0
-	CMP   $8, R0
-	BLT   end22
-
-loop21:
-	FMOVQ (R10), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVQ (R2), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ (R1), F1
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	FMOVQ F0, (R4)
-	FMOVQ F1, (R1)
 	FMOVQ 16(R10), F0
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20f58c // fmax v12.4s, v12.4s, v0.4s
 	FMOVQ 16(R2), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
@@ -432,27 +267,23 @@ loop21:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ 16(R1), F1
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	FMOVQ F0, 16(R4)
-	FMOVQ F1, 16(R1)
 	ADD   $32, R10, R10
 	ADD   $32, R4, R4
 	ADD   $32, R2, R2
-	ADD   $32, R1, R1
 	SUB   $8, R0, R0
 	CMP   $8, R0
-	BGE   loop21
+	BGE   loop14
 
-end22:
+end15:
 	CMP $4, R0
-	BLT end24
+	BLT end17
 
-loop23:
+loop16:
 	FMOVQ (R10), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
 	FMOVQ (R2), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
@@ -472,8 +303,171 @@ loop23:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ F0, (R4)
+	ADD   $16, R10, R10
+	ADD   $16, R4, R4
+	ADD   $16, R2, R2
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop16
+
+end17:
+	CBZ   R5, end18
+	FMOVS (R10), F0
+	ADD   R6, R10, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V8.B16, V9.B16, V0.B16
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	FMOVS (R2), F0
+	ADD   R6, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R2, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V8.B16, V9.B16, V0.B16
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
+	VMOV  V7.B16, V0.B16
+	VAND  V8.B16, V0.B16, V0.B16
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	ADD   R5<<2, R10, R10
+	ADD   R5<<2, R4, R4
+	ADD   R5<<2, R2, R2
+
+end18:
+	VMOV  V7.B16, V15.B16
+	FMOVQ 160(R3), F0
+	WORD  $0x4e2ed5a1 // fadd v1.4s, v13.4s, v14.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
+	WORD  $0x4e2cf560 // fmax v0.4s, v11.4s, v12.4s
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20f40a // fmaxp v10.4s, v0.4s, v0.4s
+	SUB   $2, R9, R9
+	CMP   $1, R9
+	BLT   end20
+
+loop19:
+	FMOVQ 64(R3), F11
+	FMOVQ 64(R3), F12
+	VMOVI $0, V14.B16
+	VMOVI $0, V16.B16
+	MOVD  R8, R0
+	CMP   $8, R0
+	BLT   end22
+
+loop21:
+	FMOVQ (R10), F0
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	FMOVQ (R2), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ (R1), F1
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	FMOVQ F0, (R4)
+	FMOVQ F1, (R1)
+	FMOVQ 16(R10), F0
+	WORD  $0x4e20f58c // fmax v12.4s, v12.4s, v0.4s
+	FMOVQ 16(R2), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ 16(R1), F1
+	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	FMOVQ F0, 16(R4)
+	FMOVQ F1, 16(R1)
+	ADD   $32, R10, R10
+	ADD   $32, R4, R4
+	ADD   $32, R2, R2
+	ADD   $32, R1, R1
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop21
+
+end22:
+	CMP $4, R0
+	BLT end24
+
+loop23:
+	FMOVQ (R10), F0
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	FMOVQ (R2), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ (R1), F1
+	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
 	FMOVQ F0, (R4)
 	FMOVQ F1, (R1)
 	ADD   $16, R10, R10
@@ -491,15 +485,15 @@ end24:
 	VLD1  (R0), V0.S[1]
 	ADD   R7, R10, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	VBIF  V8.B16, V9.B16, V0.B16
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
 	FMOVS (R2), F0
 	ADD   R6, R2, R0
 	VLD1  (R0), V0.S[1]
 	ADD   R7, R2, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VBIF  V8.B16, V9.B16, V0.B16
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
@@ -517,80 +511,45 @@ end24:
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	VMOV  V0.B16, V1.B16
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	FMOVS (R1), F1
-	ADD   R6, R1, R0
-	VLD1  (R0), V1.S[1]
+	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
+	VMOV  V7.B16, V0.B16
+	VAND  V8.B16, V0.B16, V0.B16
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD  $0x6e2ddde0 // fmul v0.4s, v15.4s, v13.4s
 	ADD   R7, R1, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	ADD   R7, R4, R0
 	VST1  V0.S[2], (R0)
-	ADD   R6, R4, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R4)
-	ADD   R7, R1, R0
-	VST1  V1.S[2], (R0)
 	ADD   R6, R1, R0
-	VST1  V1.S[1], (R0)
-	FMOVS F1, (R1)
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R1)
 	ADD   R5<<2, R10, R10
 	ADD   R5<<2, R4, R4
 	ADD   R5<<2, R2, R2
 	ADD   R5<<2, R1, R1
 
 end25:
+	VMOV  V7.B16, V15.B16
 	FMOVQ 160(R3), F0
-	WORD  $0x4e2ed5a1 // fadd v1.4s, v13.4s, v14.4s
+	WORD  $0x4e30d5c1 // fadd v1.4s, v14.4s, v16.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
-	WORD  $0x4e2bf540 // fmax v0.4s, v10.4s, v11.4s
+	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
+	WORD  $0x4e2cf560 // fmax v0.4s, v11.4s, v12.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
+	WORD  $0x6e20f40a // fmaxp v10.4s, v0.4s, v0.4s
 	SUB   $1, R9, R9
 	CMP   $1, R9
 	BGE   loop19
 
 end20:
-	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
 	MOVD  R8, R0
 	CMP   $8, R0
 	BLT   end27
 
 loop26:
 	FMOVQ (R2), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ (R1), F1
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	FMOVQ F0, (R4)
-	FMOVQ F1, (R1)
-	FMOVQ 16(R2), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
@@ -610,24 +569,12 @@ loop26:
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ 16(R1), F1
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	FMOVQ F0, 16(R4)
-	FMOVQ F1, 16(R1)
-	ADD   $32, R4, R4
-	ADD   $32, R2, R2
-	ADD   $32, R1, R1
-	SUB   $8, R0, R0
-	CMP   $8, R0
-	BGE   loop26
-
-end27:
-	CMP $4, R0
-	BLT end29
-
-loop28:
-	FMOVQ (R2), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	FMOVQ (R1), F1
+	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	FMOVQ F0, (R4)
+	FMOVQ F1, (R1)
+	FMOVQ 16(R2), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
@@ -646,9 +593,46 @@ loop28:
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ 16(R1), F1
+	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	FMOVQ F0, 16(R4)
+	FMOVQ F1, 16(R1)
+	ADD   $32, R4, R4
+	ADD   $32, R2, R2
+	ADD   $32, R1, R1
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop26
+
+end27:
+	CMP $4, R0
+	BLT end29
+
+loop28:
+	FMOVQ (R2), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R3), F0
+	FMOVQ 96(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ (R1), F1
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
 	FMOVQ F0, (R4)
 	FMOVQ F1, (R1)
 	ADD   $16, R4, R4
@@ -665,8 +649,8 @@ end29:
 	VLD1  (R0), V0.S[1]
 	ADD   R7, R2, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VBIF  V8.B16, V9.B16, V0.B16
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
@@ -684,37 +668,27 @@ end29:
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	VMOV  V0.B16, V1.B16
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVS (R1), F1
-	ADD   R6, R1, R0
-	VLD1  (R0), V1.S[1]
+	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
+	VMOV  V7.B16, V0.B16
+	VAND  V8.B16, V0.B16, V0.B16
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD  $0x6e2ddde0 // fmul v0.4s, v15.4s, v13.4s
 	ADD   R7, R1, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	ADD   R7, R4, R0
 	VST1  V0.S[2], (R0)
-	ADD   R6, R4, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R4)
-	ADD   R7, R1, R0
-	VST1  V1.S[2], (R0)
 	ADD   R6, R1, R0
-	VST1  V1.S[1], (R0)
-	FMOVS F1, (R1)
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R1)
 	ADD   R5<<2, R4, R4
 	ADD   R5<<2, R2, R2
 	ADD   R5<<2, R1, R1
 
 end30:
+	VMOV  V7.B16, V15.B16
 	FMOVQ 160(R3), F0
-	WORD  $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
+	WORD  $0x4e2cd561 // fadd v1.4s, v11.4s, v12.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
 
 end8:
 	CMP $8, R8
@@ -722,10 +696,10 @@ end8:
 
 loop31:
 	FMOVQ (R1), F0
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD  $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
 	FMOVQ F0, (R1)
 	FMOVQ 16(R1), F0
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD  $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
 	FMOVQ F0, 16(R1)
 	ADD   $32, R1, R1
 	SUB   $8, R8, R8
@@ -738,7 +712,7 @@ end32:
 
 loop33:
 	FMOVQ (R1), F0
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD  $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
 	FMOVQ F0, (R1)
 	ADD   $16, R1, R1
 	SUB   $4, R8, R8
@@ -747,13 +721,7 @@ loop33:
 
 end34:
 	CBZ   R5, end35
-	FMOVS (R1), F0
-	ADD   R6, R1, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R1, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD  $0x6e2ddde0 // fmul v0.4s, v15.4s, v13.4s
 	ADD   R7, R1, R0
 	VST1  V0.S[2], (R0)
 	ADD   R6, R1, R0
@@ -768,35 +736,37 @@ end1:
 
 // func softmaxRowsStreamNEON(dst []float32, x []float32, tmp []float32, rows int, cols int)
 TEXT ·softmaxRowsStreamNEON(SB), NOSPLIT, $0-88
-	MOVD   $constants<>(SB), R8
-	FMOVQ  64(R8), F8
-	MOVD   dst_base+0(FP), R6
-	MOVD   x_base+24(FP), R7
+	MOVD   $constants<>(SB), R9
+	FMOVQ  64(R9), F9
+	MOVD   dst_base+0(FP), R7
+	MOVD   x_base+24(FP), R8
 	MOVD   cols+80(FP), R0
 	MOVD   rows+72(FP), R11
-	MOVD   cols+80(FP), R9
-	FMOVQ  (R8), F4
-	FMOVQ  16(R8), F5
-	FMOVQ  32(R8), F6
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V12.B16
-	MOVD   R7, R12
-	MOVD   R6, R2
-	AND    $3, R9, R3
-	MOVD   $4, R4
-	CMP    $1, R3
-	CSEL   GT, R4, ZR, R4
-	MOVD   $8, R5
-	CMP    $2, R3
-	CSEL   GT, R5, R4, R5
-	SCVTFS R3, F7
-	VDUP   V7.S[0], V7.S4
-	FMOVQ  48(R8), F0
-	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
+	MOVD   cols+80(FP), R10
+	FMOVQ  (R9), F4
+	FMOVQ  16(R9), F5
+	FMOVQ  32(R9), F6
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V13.B16
+	MOVD   R8, R12
+	MOVD   R7, R3
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V15.B16
+	AND    $3, R10, R4
+	MOVD   $4, R5
+	CMP    $1, R4
+	CSEL   GT, R5, ZR, R5
+	MOVD   $8, R6
+	CMP    $2, R4
+	CSEL   GT, R6, R5, R6
+	SCVTFS R4, F8
+	VDUP   V8.S[0], V8.S4
+	FMOVQ  48(R9), F0
+	WORD   $0x6ea0e508 // fcmgt v8.4s, v8.4s, v0.4s
 	CBZ    R11, end1
-	FMOVQ  64(R8), F0
-	FMOVQ  64(R8), F1
-	MOVD   R9, R0
+	FMOVQ  64(R9), F0
+	FMOVQ  64(R9), F1
+	MOVD   R10, R0
 	CMP    $8, R0
 	BLT    end3
 
@@ -823,76 +793,76 @@ loop4:
 	BGE   loop4
 
 end5:
-	CBZ   R3, end6
+	CBZ   R4, end6
 	FMOVS (R12), F2
-	ADD   R4, R12, R0
-	VLD1  (R0), V2.S[1]
 	ADD   R5, R12, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R6, R12, R0
 	VLD1  (R0), V2.S[2]
-	VBIF  V7.B16, V8.B16, V2.B16
+	VBIF  V8.B16, V9.B16, V2.B16
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
-	ADD   R3<<2, R12, R12
+	ADD   R4<<2, R12, R12
 
 end6:
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
+	WORD  $0x6e20f40a // fmaxp v10.4s, v0.4s, v0.4s
 	CMP   $1, R11
 	BGT   else7
 	MOVD  tmp_base+48(FP), R0
-	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	MOVD  R9, R1
+	VMOVI $0, V12.B16
+	MOVD  R10, R1
 	CMP   $8, R1
 	BLT   end10
 
 loop9:
-	FMOVQ (R7), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	FMOVQ (R8), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
+	FMOVQ 112(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
+	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
+	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R7), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
+	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ F0, (R0)
+	FMOVQ 16(R8), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	FMOVQ F0, 16(R0)
-	ADD   $32, R2, R2
-	ADD   $32, R7, R7
+	ADD   $32, R3, R3
+	ADD   $32, R8, R8
 	ADD   $32, R0, R0
 	SUB   $8, R1, R1
 	CMP   $8, R1
@@ -903,144 +873,140 @@ end10:
 	BLT end12
 
 loop11:
-	FMOVQ (R7), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	FMOVQ (R8), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
+	FMOVQ 112(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
+	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
+	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
+	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ F0, (R0)
-	ADD   $16, R2, R2
-	ADD   $16, R7, R7
+	ADD   $16, R3, R3
+	ADD   $16, R8, R8
 	ADD   $16, R0, R0
 	SUB   $4, R1, R1
 	CMP   $4, R1
 	BGE   loop11
 
 end12:
-	CBZ   R3, end13
-	FMOVS (R7), F0
-	ADD   R4, R7, R1
+	CBZ   R4, end13
+	FMOVS (R8), F0
+	ADD   R5, R8, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R5, R7, R1
+	ADD   R6, R8, R1
 	VLD1  (R1), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VBIF  V8.B16, V9.B16, V0.B16
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
+	FMOVQ 112(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
+	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
+	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
+	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	VMOV  V0.B16, V1.B16
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD   R5, R0, R1
-	VST1  V0.S[2], (R1)
-	ADD   R4, R0, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R0)
-	ADD   R3<<2, R2, R2
-	ADD   R3<<2, R7, R7
-	ADD   R3<<2, R0, R0
+	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
+	VMOV  V7.B16, V0.B16
+	VAND  V8.B16, V0.B16, V0.B16
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R8, R8
+	ADD   R4<<2, R0, R0
 
 end13:
-	FMOVQ 160(R8), F0
-	WORD  $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
+	VMOV  V7.B16, V15.B16
+	FMOVQ 160(R9), F0
+	WORD  $0x4e2cd561 // fadd v1.4s, v11.4s, v12.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
 	B     end8
 
 else7:
-	FMOVQ 64(R8), F10
-	FMOVQ 64(R8), F11
+	FMOVQ 64(R9), F11
+	FMOVQ 64(R9), F12
 	MOVD  tmp_base+48(FP), R0
-	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
-	MOVD  R9, R1
+	VMOVI $0, V14.B16
+	MOVD  R10, R1
 	CMP   $8, R1
 	BLT   end15
 
 loop14:
 	FMOVQ (R12), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVQ (R7), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R12), F0
 	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
-	FMOVQ 16(R7), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	FMOVQ (R8), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
+	FMOVQ 112(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
+	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
+	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
+	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ F0, (R0)
+	FMOVQ 16(R12), F0
+	WORD  $0x4e20f58c // fmax v12.4s, v12.4s, v0.4s
+	FMOVQ 16(R8), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ F0, 16(R0)
 	ADD   $32, R12, R12
-	ADD   $32, R2, R2
-	ADD   $32, R7, R7
+	ADD   $32, R3, R3
+	ADD   $32, R8, R8
 	ADD   $32, R0, R0
 	SUB   $8, R1, R1
 	CMP   $8, R1
@@ -1052,505 +1018,475 @@ end15:
 
 loop16:
 	FMOVQ (R12), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVQ (R7), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	FMOVQ (R8), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
+	FMOVQ 112(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
+	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
+	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
+	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
 	FMOVQ F0, (R0)
 	ADD   $16, R12, R12
-	ADD   $16, R2, R2
-	ADD   $16, R7, R7
+	ADD   $16, R3, R3
+	ADD   $16, R8, R8
 	ADD   $16, R0, R0
 	SUB   $4, R1, R1
 	CMP   $4, R1
 	BGE   loop16
 
 end17:
-	CBZ   R3, end18
+	CBZ   R4, end18
 	FMOVS (R12), F0
-	ADD   R4, R12, R1
-	VLD1  (R1), V0.S[1]
 	ADD   R5, R12, R1
-	VLD1  (R1), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVS (R7), F0
-	ADD   R4, R7, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R5, R7, R1
+	ADD   R6, R12, R1
 	VLD1  (R1), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VBIF  V8.B16, V9.B16, V0.B16
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	FMOVS (R8), F0
+	ADD   R5, R8, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R6, R8, R1
+	VLD1  (R1), V0.S[2]
+	VBIF  V8.B16, V9.B16, V0.B16
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
+	FMOVQ 112(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
+	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
+	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
+	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	VMOV  V0.B16, V1.B16
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	ADD   R5, R0, R1
-	VST1  V0.S[2], (R1)
-	ADD   R4, R0, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R0)
-	ADD   R3<<2, R12, R12
-	ADD   R3<<2, R2, R2
-	ADD   R3<<2, R7, R7
-	ADD   R3<<2, R0, R0
+	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
+	VMOV  V7.B16, V0.B16
+	VAND  V8.B16, V0.B16, V0.B16
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	ADD   R4<<2, R12, R12
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R8, R8
+	ADD   R4<<2, R0, R0
 
 end18:
-	FMOVQ 160(R8), F0
-	WORD  $0x4e2dd581 // fadd v1.4s, v12.4s, v13.4s
+	VMOV  V7.B16, V15.B16
+	FMOVQ 160(R9), F0
+	WORD  $0x4e2ed5a1 // fadd v1.4s, v13.4s, v14.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
-	WORD  $0x4e2bf540 // fmax v0.4s, v10.4s, v11.4s
+	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
+	WORD  $0x4e2cf560 // fmax v0.4s, v11.4s, v12.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
+	WORD  $0x6e20f40a // fmaxp v10.4s, v0.4s, v0.4s
 	SUB   $2, R11, R11
 	CMP   $1, R11
 	BLT   end20
 
 loop19:
-	FMOVQ 64(R8), F10
-	FMOVQ 64(R8), F11
+	FMOVQ 64(R9), F11
+	FMOVQ 64(R9), F12
 	MOVD  tmp_base+48(FP), R0
-	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
+	VMOVI $0, V16.B16
 	MOVD  tmp_base+48(FP), R1
-	MOVD  R9, R10
-	CMP   $8, R10
+	MOVD  R10, R2
+	CMP   $8, R2
 	BLT   end22
 
 loop21:
 	FMOVQ (R12), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVQ (R7), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ (R1), F1
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	FMOVQ F0, (R0)
-	FMOVQ F1, (R6)
-	FMOVQ 16(R12), F0
 	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
-	FMOVQ 16(R7), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	FMOVQ (R8), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
+	FMOVQ 112(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
+	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
+	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
+	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ (R1), F1
+	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	FMOVQ F0, (R0)
+	FMOVQ F1, (R7)
+	FMOVQ 16(R12), F0
+	WORD  $0x4e20f58c // fmax v12.4s, v12.4s, v0.4s
+	FMOVQ 16(R8), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
 	FMOVQ 16(R1), F1
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
 	FMOVQ F0, 16(R0)
-	FMOVQ F1, 16(R6)
+	FMOVQ F1, 16(R7)
 	ADD   $32, R12, R12
-	ADD   $32, R2, R2
-	ADD   $32, R7, R7
+	ADD   $32, R3, R3
+	ADD   $32, R8, R8
 	ADD   $32, R0, R0
-	ADD   $32, R6, R6
+	ADD   $32, R7, R7
 	ADD   $32, R1, R1
-	SUB   $8, R10, R10
-	CMP   $8, R10
+	SUB   $8, R2, R2
+	CMP   $8, R2
 	BGE   loop21
 
 end22:
-	CMP $4, R10
+	CMP $4, R2
 	BLT end24
 
 loop23:
 	FMOVQ (R12), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVQ (R7), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	FMOVQ (R8), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
+	FMOVQ 112(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
+	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
+	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
+	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ (R1), F1
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
 	FMOVQ F0, (R0)
-	FMOVQ F1, (R6)
+	FMOVQ F1, (R7)
 	ADD   $16, R12, R12
-	ADD   $16, R2, R2
-	ADD   $16, R7, R7
+	ADD   $16, R3, R3
+	ADD   $16, R8, R8
 	ADD   $16, R0, R0
-	ADD   $16, R6, R6
+	ADD   $16, R7, R7
 	ADD   $16, R1, R1
-	SUB   $4, R10, R10
-	CMP   $4, R10
+	SUB   $4, R2, R2
+	CMP   $4, R2
 	BGE   loop23
 
 end24:
-	CBZ   R3, end25
+	CBZ   R4, end25
 	FMOVS (R12), F0
-	ADD   R4, R12, R10
-	VLD1  (R10), V0.S[1]
-	ADD   R5, R12, R10
-	VLD1  (R10), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
-	FMOVS (R7), F0
-	ADD   R4, R7, R10
-	VLD1  (R10), V0.S[1]
-	ADD   R5, R7, R10
-	VLD1  (R10), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	ADD   R5, R12, R2
+	VLD1  (R2), V0.S[1]
+	ADD   R6, R12, R2
+	VLD1  (R2), V0.S[2]
+	VBIF  V8.B16, V9.B16, V0.B16
+	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	FMOVS (R8), F0
+	ADD   R5, R8, R2
+	VLD1  (R2), V0.S[1]
+	ADD   R6, R8, R2
+	VLD1  (R2), V0.S[2]
+	VBIF  V8.B16, V9.B16, V0.B16
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
+	FMOVQ 112(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
+	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
+	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
+	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	VMOV  V0.B16, V1.B16
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	FMOVS (R1), F1
-	ADD   R4, R1, R10
-	VLD1  (R10), V1.S[1]
-	ADD   R5, R1, R10
-	VLD1  (R10), V1.S[2]
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	ADD   R5, R0, R10
-	VST1  V0.S[2], (R10)
-	ADD   R4, R0, R10
-	VST1  V0.S[1], (R10)
-	FMOVS F0, (R0)
-	ADD   R5, R6, R10
-	VST1  V1.S[2], (R10)
-	ADD   R4, R6, R10
-	VST1  V1.S[1], (R10)
-	FMOVS F1, (R6)
-	ADD   R3<<2, R12, R12
-	ADD   R3<<2, R2, R2
-	ADD   R3<<2, R7, R7
-	ADD   R3<<2, R0, R0
-	ADD   R3<<2, R6, R6
-	ADD   R3<<2, R1, R1
+	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
+	VMOV  V7.B16, V0.B16
+	VAND  V8.B16, V0.B16, V0.B16
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD  $0x6e2ddde0 // fmul v0.4s, v15.4s, v13.4s
+	ADD   R6, R7, R2
+	VST1  V0.S[2], (R2)
+	ADD   R5, R7, R2
+	VST1  V0.S[1], (R2)
+	FMOVS F0, (R7)
+	ADD   R4<<2, R12, R12
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R8, R8
+	ADD   R4<<2, R0, R0
+	ADD   R4<<2, R7, R7
+	ADD   R4<<2, R1, R1
 
 end25:
-	FMOVQ 160(R8), F0
-	WORD  $0x4e2ed5a1 // fadd v1.4s, v13.4s, v14.4s
+	VMOV  V7.B16, V15.B16
+	FMOVQ 160(R9), F0
+	WORD  $0x4e30d5c1 // fadd v1.4s, v14.4s, v16.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
-	WORD  $0x4e2bf540 // fmax v0.4s, v10.4s, v11.4s
+	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
+	WORD  $0x4e2cf560 // fmax v0.4s, v11.4s, v12.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
+	WORD  $0x6e20f40a // fmaxp v10.4s, v0.4s, v0.4s
 	SUB   $1, R11, R11
 	CMP   $1, R11
 	BGE   loop19
 
 end20:
 	MOVD  tmp_base+48(FP), R0
-	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
 	MOVD  tmp_base+48(FP), R1
-	MOVD  R9, R10
-	CMP   $8, R10
+	MOVD  R10, R2
+	CMP   $8, R2
 	BLT   end27
 
 loop26:
-	FMOVQ (R7), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	FMOVQ (R8), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
+	FMOVQ 112(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
+	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
+	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ (R1), F1
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	FMOVQ F0, (R0)
-	FMOVQ F1, (R6)
-	FMOVQ 16(R7), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
+	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ (R1), F1
+	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	FMOVQ F0, (R0)
+	FMOVQ F1, (R7)
+	FMOVQ 16(R8), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	VMOV  V4.B16, V1.B16
+	VFMLA V5.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
+	VFMLA V5.S4, V0.S4, V2.S4
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 112(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	FMOVQ 16(R1), F1
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
 	FMOVQ F0, 16(R0)
-	FMOVQ F1, 16(R6)
-	ADD   $32, R2, R2
-	ADD   $32, R7, R7
+	FMOVQ F1, 16(R7)
+	ADD   $32, R3, R3
+	ADD   $32, R8, R8
 	ADD   $32, R0, R0
-	ADD   $32, R6, R6
+	ADD   $32, R7, R7
 	ADD   $32, R1, R1
-	SUB   $8, R10, R10
-	CMP   $8, R10
+	SUB   $8, R2, R2
+	CMP   $8, R2
 	BGE   loop26
 
 end27:
-	CMP $4, R10
+	CMP $4, R2
 	BLT end29
 
 loop28:
-	FMOVQ (R7), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	FMOVQ (R8), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
+	FMOVQ 112(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
+	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
+	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
+	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ (R1), F1
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
 	FMOVQ F0, (R0)
-	FMOVQ F1, (R6)
-	ADD   $16, R2, R2
-	ADD   $16, R7, R7
+	FMOVQ F1, (R7)
+	ADD   $16, R3, R3
+	ADD   $16, R8, R8
 	ADD   $16, R0, R0
-	ADD   $16, R6, R6
+	ADD   $16, R7, R7
 	ADD   $16, R1, R1
-	SUB   $4, R10, R10
-	CMP   $4, R10
+	SUB   $4, R2, R2
+	CMP   $4, R2
 	BGE   loop28
 
 end29:
-	CBZ   R3, end30
-	FMOVS (R7), F0
-	ADD   R4, R7, R10
-	VLD1  (R10), V0.S[1]
-	ADD   R5, R7, R10
-	VLD1  (R10), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	CBZ   R4, end30
+	FMOVS (R8), F0
+	ADD   R5, R8, R2
+	VLD1  (R2), V0.S[1]
+	ADD   R6, R8, R2
+	VLD1  (R2), V0.S[2]
+	VBIF  V8.B16, V9.B16, V0.B16
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	VMOV  V4.B16, V1.B16
 	VFMLA V5.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
 	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R8), F0
-	FMOVQ 96(R8), F3
+	FMOVQ 80(R9), F0
+	FMOVQ 96(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 112(R8), F0
+	FMOVQ 112(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 128(R8), F3
+	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R8), F0
+	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R8), F3
+	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	VMOV  V0.B16, V1.B16
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVS (R1), F1
-	ADD   R4, R1, R10
-	VLD1  (R10), V1.S[1]
-	ADD   R5, R1, R10
-	VLD1  (R10), V1.S[2]
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	ADD   R5, R0, R10
-	VST1  V0.S[2], (R10)
-	ADD   R4, R0, R10
-	VST1  V0.S[1], (R10)
-	FMOVS F0, (R0)
-	ADD   R5, R6, R10
-	VST1  V1.S[2], (R10)
-	ADD   R4, R6, R10
-	VST1  V1.S[1], (R10)
-	FMOVS F1, (R6)
-	ADD   R3<<2, R2, R2
-	ADD   R3<<2, R7, R7
-	ADD   R3<<2, R0, R0
-	ADD   R3<<2, R6, R6
-	ADD   R3<<2, R1, R1
+	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
+	VMOV  V7.B16, V0.B16
+	VAND  V8.B16, V0.B16, V0.B16
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD  $0x6e2ddde0 // fmul v0.4s, v15.4s, v13.4s
+	ADD   R6, R7, R2
+	VST1  V0.S[2], (R2)
+	ADD   R5, R7, R2
+	VST1  V0.S[1], (R2)
+	FMOVS F0, (R7)
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R8, R8
+	ADD   R4<<2, R0, R0
+	ADD   R4<<2, R7, R7
+	ADD   R4<<2, R1, R1
 
 end30:
-	FMOVQ 160(R8), F0
-	WORD  $0x4e2bd541 // fadd v1.4s, v10.4s, v11.4s
+	VMOV  V7.B16, V15.B16
+	FMOVQ 160(R9), F0
+	WORD  $0x4e2cd561 // fadd v1.4s, v11.4s, v12.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
 
 end8:
 	MOVD tmp_base+48(FP), R0
-	CMP  $8, R9
+	CMP  $8, R10
 	BLT  end32
 
 loop31:
 	FMOVQ (R0), F0
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	FMOVQ F0, (R6)
+	WORD  $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	FMOVQ F0, (R7)
 	FMOVQ 16(R0), F0
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	FMOVQ F0, 16(R6)
-	ADD   $32, R6, R6
+	WORD  $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	FMOVQ F0, 16(R7)
+	ADD   $32, R7, R7
 	ADD   $32, R0, R0
-	SUB   $8, R9, R9
-	CMP   $8, R9
+	SUB   $8, R10, R10
+	CMP   $8, R10
 	BGE   loop31
 
 end32:
-	CMP $4, R9
+	CMP $4, R10
 	BLT end34
 
 loop33:
 	FMOVQ (R0), F0
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	FMOVQ F0, (R6)
-	ADD   $16, R6, R6
+	WORD  $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	FMOVQ F0, (R7)
+	ADD   $16, R7, R7
 	ADD   $16, R0, R0
-	SUB   $4, R9, R9
-	CMP   $4, R9
+	SUB   $4, R10, R10
+	CMP   $4, R10
 	BGE   loop33
 
 end34:
-	CBZ   R3, end35
-	FMOVS (R0), F0
-	ADD   R4, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R5, R0, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V7.B16, V0.B16, V0.B16
-	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	ADD   R5, R6, R1
+	CBZ   R4, end35
+	WORD  $0x6e2ddde0 // fmul v0.4s, v15.4s, v13.4s
+	ADD   R6, R7, R1
 	VST1  V0.S[2], (R1)
-	ADD   R4, R6, R1
+	ADD   R5, R7, R1
 	VST1  V0.S[1], (R1)
-	FMOVS F0, (R6)
-	ADD   R3<<2, R6, R6
-	ADD   R3<<2, R0, R0
+	FMOVS F0, (R7)
+	ADD   R4<<2, R7, R7
+	ADD   R4<<2, R0, R0
 
 end35:
 
