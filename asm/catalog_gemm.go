@@ -38,6 +38,22 @@ var gemmKernels = []Kernel{
 		Body:  func(t Tier) kernel.Body { return kernel.GemmPanel(t.Gemm) },
 	},
 	{
+		File: "gemm_near", Source: "gemm_x86.go", Name: "gemmNear",
+		Doc: []string{
+			"is gemmPanel for any number of columns, and fetches those of B beside the ones that it multiplies. All",
+			"else is expected in a core's own caches.",
+		},
+		Params: []Param{
+			each("m", 0, "1", "mr/2", "mr/2+1", "mr*2/3+1", "mr", "mr+1"), each("n", 1, "1", "width-1", "width", "width+1", "2*width", "3*width+1", "4*width", "5*width-1", "9*width+1"),
+			turn("k", 1, "1", "3", "4", "5", "8"), scalar("alpha", 1.25),
+			in("a", "m", "k", "lda"), Stride("lda"), in("b", "k", "n", "ldb"), Stride("ldb"),
+			scalar("beta", 0, 1, -0.5), accumulator("c", "m", "n", "ldc"), Stride("ldc"),
+		},
+		Close: sums,
+		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
+		Body:  func(t Tier) kernel.Body { return kernel.GemmNear(t.Gemm) },
+	},
+	{
 		File: "gemm", Source: "gemm_*.go", Name: "gemmPack",
 		Doc: []string{
 			"is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:",

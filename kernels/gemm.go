@@ -69,6 +69,10 @@ func (t Threads) Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []
 			return
 		}
 	}
+	if !bool(transA) && !bool(transB) && nearAtOnce(t, m, n, k, lda, ldb) {
+		simd.GemmNear(Active(), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		return
+	}
 	var g gemmCall
 	g.isa, g.batch = Active(), 1
 	g.set(m, n, k, alpha, a, lda, beta, c, ldc)

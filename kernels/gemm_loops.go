@@ -88,6 +88,8 @@ func (l *nest) panel(q, w int) {
 		switch {
 		case inPanel > 0 && g.source == inHalves:
 			b.b.packed.multiplyHalves(b.b.column+l.j+q, l.p+p, l.m, k, g.alpha, l.a[p:], l.lda, beta, sums, lds)
+		case inPanel > 0 && g.source == inPlace && g.near:
+			simd.GemmNear(g.isa, l.m, inPanel, k, g.alpha, l.a[p:], l.lda, l.source.first[l.source.offset(q, p):], l.source.ld, beta, sums, lds)
 		case inPanel > 0:
 			panel := l.source.first[l.source.offset(q, p):]
 			done := 0

@@ -39,6 +39,8 @@ const (
 	// A few rows and a B of up to directElements are multiplied in one call of a kernel, the one
 	// that plan would choose: a plan would take a tenth to half of the time.
 	directElements = 1 << 14
+	// So are products of up to nearWork multiply-adds with a B that is near.
+	nearWork = 1 << 20
 )
 
 // gemmPath is a way through a product.
@@ -56,6 +58,7 @@ type gemmPlan struct {
 	path      gemmPath
 	source    sourceKind // of the panels
 	wideTiles bool       // the micro-kernel's tiles have half the height and twice the width
+	near      bool       // B in the caller's memory is in a core's own caches: read in place, many columns are one call
 	copyA     bool       // A's blocks are copied
 	tail      int        // the last columns, which are dot products
 
@@ -101,7 +104,8 @@ func (g *gemmCall) plan(t Threads) {
 		gather := 0 // columns of B^T are contiguous
 		if !g.b.trans {
 			gather = g.m
-			if g.m <= size.inPlaceTiles*g.mr || g.k*g.nr <= size.inPlacePanel && g.k*g.b.ld <= size.inPlaceSpan || g.fitsLines() {
+			g.near = isNear(g.isa, g.m, g.k, g.b.ld)
+			if inPlacePays(g.m, g.k, g.b.ld, g.mr, g.nr, g.near) || g.fitsLines() {
 				g.source = inPlace
 				g.wideTiles = g.m*size.wideDen <= g.mr*size.wideNum && (2*g.m <= g.mr || !g.crowdsFar())
 			}
@@ -110,6 +114,34 @@ func (g *gemmCall) plan(t Threads) {
 	}
 	g.planLoops()
 	g.partition(t)
+}
+
+// isNear reports whether B in place stays in a core's own caches, for which there is a kernel. For one
+// or two rows that fetches nothing, so that B may come from further away only if it is small.
+func isNear(isa ISA, m, k, ldb int) bool {
+	most := tuned.gemm.nearElements
+	if m <= 2 {
+		most /= 4
+	}
+	return k*ldb <= most && simd.KernelGemmNear.On(isa).ISA == isa
+}
+
+// nearAtOnce reports whether a product with nothing transposed is one call of simd.GemmNear, as it
+// would be by plan.
+func nearAtOnce(t Threads, m, n, k, lda, ldb int) bool {
+	isa, work := Active(), max(m, 4)*n*k
+	if m == 1 || work > nearWork || k > gemmOrder.kc || worthThreads(t, work) || !isNear(isa, m, k, ldb) {
+		return false
+	}
+	mr, nr := simd.GemmTile(isa)
+	return inPlacePays(m, k, ldb, mr, nr, true) && !(n >= tuned.gemm.copyColumns && crowd(lda, min(m, mr))) && dotColumns(isa, n, k, m) == 0
+}
+
+// inPlacePays reports whether B is read in place rather than packed, whatever its lines are.
+func inPlacePays(m, k, ldb, mr, nr int, near bool) bool {
+	size := &tuned.gemm
+	return m <= size.inPlaceTiles*mr || k*nr <= size.inPlacePanel && k*ldb <= size.inPlaceSpan ||
+		near && nr >= 32 && m <= size.nearTiles*mr && ldb%1024 != 0
 }
 
 // fitsLines reports whether the rows of B are whole cache lines, so that no load takes two, and

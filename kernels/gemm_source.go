@@ -51,8 +51,11 @@ func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 
 // width is how many columns from column q on are multiplied next.
 func (l *nest) width(q int) int {
-	nr := l.b.g.nr
-	if l.b.g.wideTiles && l.source.n-q >= 2*nr {
+	g, nr := l.b.g, l.b.g.nr
+	if g.source == inPlace && g.near { // as much as other calls do
+		return min(max(2*nr, tuned.gemm.mc*gemmOrder.kc*nr/(l.m*max(l.k, 1))/nr*nr), l.n-q)
+	}
+	if g.wideTiles && l.source.n-q >= 2*nr {
 		return 2 * nr
 	}
 	return min(nr, l.n-q)

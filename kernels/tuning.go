@@ -37,6 +37,9 @@ type gemmTuning struct {
 	// first-level cache and the matrix around it spans inPlaceSpan elements, some 32
 	// pages, which leaves translations for those of C.
 	inPlaceTiles, inPlacePanel, inPlaceSpan int
+	// Up to nearElements, B in place is taken to be in a core's own caches. Then it is read in place up to
+	// nearTiles tiles too, where a panel has two lines of each row, which do not all share a set.
+	nearElements, nearTiles int
 	// Up to linesTiles tiles too, where rows of B are whole cache lines and at most linesWays of a
 	// panel share one of linesSets sets of the second-level cache.
 	linesTiles, linesSets, linesWays int
@@ -132,6 +135,7 @@ func derived(caches [4]int) tuning {
 	if l2 := caches[2]; l2 > 0 {
 		// 35/64 of it, and never more than zen4's: mc bounds the time of a call too.
 		t.gemm.mc = min(max(l2/element/gemmOrder.kc*35/64, 28), zen4.gemm.mc)
+		t.gemm.nearElements = l2 / element
 	}
 	if l3 := caches[3]; l3 > 0 {
 		t.rows.streamElements = min(max(l3/2/element, 1<<20), 1<<24)
@@ -148,7 +152,7 @@ var zen4 = tuning{
 	ways: 8,
 	gemm: gemmTuning{
 		mc: 140, nc: 1024, packRows: 32,
-		inPlaceTiles: 3, inPlacePanel: 1 << 12, inPlaceSpan: 1 << 15, spread: math.MaxInt,
+		inPlaceTiles: 3, inPlacePanel: 1 << 12, inPlaceSpan: 1 << 15, nearElements: 1 << 18, nearTiles: 20, spread: math.MaxInt,
 		wideNum: 4, wideDen: 7, streamNum: 2, streamDen: 5, halvesTiles: 2,
 		int8Rows: 132, int8Panel: 24 << 10, winogradRows: 16, winogradPanel: 24 << 10,
 		copyColumns: 64,
@@ -169,7 +173,7 @@ var zen4 = tuning{
 var sapphireRapids = func() tuning {
 	t := derived([4]int{1: 48 << 10, 2: 2 << 20, 3: 260 << 20})
 	t.name = "sapphire rapids"
-	t.gemm.spread = 1 << 19
+	t.gemm.spread, t.gemm.nearTiles = 1<<19, 0
 	t.gemm.linesTiles, t.gemm.linesSets, t.gemm.linesWays = 40, 2048, 8
 	t.gemm.ahead = 4 << 10
 	return t

@@ -99,7 +99,7 @@ func TestTuningChangesNoResult(t *testing.T) {
 	t.Cleanup(func() { tuned = kept })
 	small, large, crowded := kept, kept, kept
 	small.ways, large.ways = 1, 1<<20
-	small.gemm = gemmTuning{mc: 20, nc: 32, packRows: 1, inPlaceTiles: 20, inPlacePanel: 1 << 20, inPlaceSpan: 1 << 30,
+	small.gemm = gemmTuning{mc: 20, nc: 32, packRows: 1, inPlaceTiles: 20, inPlacePanel: 1 << 20, inPlaceSpan: 1 << 30, nearElements: 1 << 30,
 		linesTiles: 20, linesSets: 64, linesWays: 1 << 20, spread: 1, wideNum: 1, wideDen: 1, streamNum: 20, streamDen: 1, copyColumns: 1}
 	large.gemm = gemmTuning{mc: 1 << 20, nc: 1 << 20, packRows: 1 << 20, wideDen: 1, streamDen: 1, copyColumns: 1 << 20}
 	crowded.gemm.linesSets, crowded.gemm.linesWays = 64, 0 // every B of whole lines crowds the second-level cache

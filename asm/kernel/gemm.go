@@ -38,6 +38,11 @@ func AttnPanels(tile GemmTile) Body {
 	return Body{X86: func(x *vec.X86) { attnPanelsX86(x, tile.MR) }}
 }
 
+// GemmNear is GemmPanel for any number of columns, on x86, so that a small product is one call.
+func GemmNear(tile GemmTile) Body {
+	return Body{X86: func(x *vec.X86) { gemmNearX86(x, tile.MR) }}
+}
+
 // GemmPack is one full tile of GemmPanel on B in place, which also stores the
 // rows of B that it loads, one after the other: the tile's multiply-adds hide
 // what packing costs.

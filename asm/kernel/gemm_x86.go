@@ -1,6 +1,9 @@
 package kernel
 
 import (
+	"fmt"
+	"math/bits"
+
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -95,6 +98,78 @@ func attnPanelsX86(x *vec.X86, mr int) {
 	x.JG(operand.LabelRef("panels"))
 }
 
+// gemmNearX86 emits GemmNear. Tiles are as wide as there are registers for the rows, and of nearly
+// equal width: 5 vectors are 3 + 2. The last columns are those of a mask, in the last vector of a tile:
+// on AVX-512 of every tile, since that costs nothing.
+func gemmNearX86(x *vec.X86, mr int) {
+	g := &gemmX86Gen{X86: x, lanes: x.Width(), near: true}
+	frame := x.AllocLocal(24)
+	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
+	b, n, c := x.ParamAddr("b_base"), x.ParamAddr("n"), x.ParamAddr("c_base")
+	g.lda, g.ldb = g.Stride("lda"), g.Stride("ldb")
+	tallest := [...]int{1: max(mr, 12), 2: mr, 3: mr * 2 / 3, 4: mr / 2} // as gemmPanel's of 1, 2 and 4
+	shift := operand.U8(bits.TrailingZeros(uint(g.lanes)))
+	number := func(v int) reg.GPVirtual {
+		r := x.GP64()
+		x.MOVQ(operand.I32(int32(v)), r)
+		return r
+	}
+	x.Label("columns")
+	g.toSlot("m", g.m)
+	g.toSlot("a_base", g.a)
+	g.toSlot("c_base", g.c)
+	most := number(2)
+	for v := 3; v <= 4; v++ {
+		wider := number(v)
+		x.CMPQ(g.m, vec.Imm(tallest[v]))
+		x.CMOVQLE(wider, most)
+	}
+	left, vectors, half := x.Load64("n"), x.GP64(), x.GP64()
+	x.LEAQ(operand.Mem{Base: left, Disp: g.lanes - 1}, vectors)
+	x.SHRQ(shift, vectors)
+	x.Comment("all that are left, or half of them, or the most")
+	x.LEAQ(operand.Mem{Base: vectors, Disp: 1}, half)
+	x.SHRQ(operand.U8(1), half)
+	x.CMPQ(half, most)
+	x.CMOVQGT(most, half)
+	x.CMPQ(vectors, most)
+	x.CMOVQGT(half, vectors)
+	x.Comment("columns of the last vector")
+	before, full := x.GP64(), number(g.lanes)
+	x.LEAQ(operand.Mem{Base: vectors, Disp: -1}, before)
+	x.SHLQ(shift, before)
+	x.SUBQ(before, left)
+	x.CMPQ(left, full)
+	x.CMOVQGT(full, left)
+	last := g.LaneMaskSource(left)
+	name := func(v int, kind string) string { return fmt.Sprintf("_%d%s", v, kind) }
+	tiles := func(kind string, last reg.Register) {
+		for v := 1; v < len(tallest)-1; v++ {
+			x.CMPQ(vectors, vec.Imm(v))
+			x.JEQ(operand.LabelRef("vectors" + name(v, kind)))
+		}
+		for v := len(tallest) - 1; v >= 1; v-- {
+			x.Label("vectors" + name(v, kind))
+			g.rows(name(v, kind), tallest[v], x86Columns{vectors: v, last: last, beside: true})
+			x.Comment("the next columns: the parameters are the callee's")
+			x.ADDQ(vec.Imm(v*4*g.lanes), b)
+			x.ADDQ(vec.Imm(v*4*g.lanes), c)
+			x.SUBQ(vec.Imm(v*g.lanes), n)
+			x.JG(operand.LabelRef("columns"))
+			g.End()
+		}
+	}
+	if _, free := x.Masking(); !free {
+		x.CMPQ(left, full)
+		x.JLT(operand.LabelRef("masked"))
+		tiles("", nil)
+		x.Label("masked")
+		tiles("_masked", last)
+		return
+	}
+	tiles("", last)
+}
+
 func loadFloat16(x *vec.X86, m operand.Mem, v reg.VecVirtual) { x.VCVTPH2PS(m, v) }
 
 func loadBFloat16(x *vec.X86, m operand.Mem, v reg.VecVirtual) {
@@ -126,7 +201,10 @@ type gemmX86Gen struct {
 type x86Columns struct {
 	vectors int          // 2, 1 where the panel is that narrow, 4 where it is wide
 	masked  bool         // not all lanes are columns
-	packed  reg.Register // where to store the rows of B; nil if nowhere
+	last    reg.Register // the mask of the last vector alone; nil if there is none
+	beside  bool         // the columns beside the tile's are fetched
+
+	packed reg.Register // where to store the rows of B; nil if nowhere
 }
 
 func (g *gemmX86Gen) toSlot(param string, slot operand.Mem) {

@@ -42,7 +42,7 @@ func (g *gemmX86Gen) tile(h int, label func(what string) string, columns x86Colu
 	switch {
 	case t.fetches():
 		t.startFetch()
-	case t.near:
+	case t.fetchesPieces():
 		t.fetch, t.left, t.pace = t.GP64(), t.GP64(), t.Load64("pace")
 		t.MOVQ(t.ahead, t.fetch)
 		t.MOVQ(t.gemmX86Gen.left, t.left)
@@ -93,7 +93,7 @@ func (t *x86Tile) sum() {
 	t.MOVQ(t.gemmX86Gen.a, base)
 	t.a, t.bases = rowsFrom(t.X86, t.h, base, t.lda)
 	step := t.step
-	if t.vectors > 2 {
+	if t.vectors > 3 {
 		step = t.wideStep
 	}
 	unroll := 4
@@ -128,17 +128,20 @@ func (t *x86Tile) sum() {
 	t.DECQ(t.k)
 	t.JNZ(operand.LabelRef(loop1))
 	t.Label(end)
-	if t.fetches() && t.packed == nil || t.near {
+	if t.fetches() && t.packed == nil || t.fetchesPieces() {
 		t.MOVQ(t.fetch, t.ahead)
 	}
-	if t.near {
+	if t.fetchesPieces() {
 		t.MOVQ(t.left, t.gemmX86Gen.left)
 	}
 }
 
+// fetchesPieces reports whether the tile fetches what is used after the product.
+func (t *x86Tile) fetchesPieces() bool { return t.near && !t.beside }
+
 // fetchPiece fetches some of what is used after the product.
 func (t *x86Tile) fetchPiece() {
-	if !t.near {
+	if !t.fetchesPieces() {
 		return
 	}
 	none := operand.LabelRef(t.label("kfetched_"))
@@ -190,7 +193,7 @@ func (t *x86Tile) wideStep(kk int) {
 	}
 	for j := range t.vectors {
 		bv := t.NewV()
-		t.VMOVUPS(operand.Mem{Base: t.b, Disp: j * t.lanes * 4}, bv)
+		t.loadColumns(operand.Mem{Base: t.b, Disp: j * t.lanes * 4}, j, bv)
 		t.prefetch(j)
 		for i := range t.acc {
 			if i < len(av) {
@@ -200,8 +203,7 @@ func (t *x86Tile) wideStep(kk int) {
 			}
 		}
 	}
-	t.ADDQ(t.ldb, t.b)
-	t.ADDQ(t.pace, t.fetch)
+	t.nextRowOfB()
 }
 
 // step is step kk of the other tiles, which hold B's vectors and take A's elements one
@@ -257,13 +259,10 @@ func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 			t.VMOVUPS(bv[j], operand.Mem{Base: t.packed, Disp: (kk*t.vectors + j) * t.lanes * 4})
 		}
 	}
-	if t.fetches() {
-		for j := range bv {
-			t.prefetch(j)
-		}
-		t.ADDQ(t.pace, t.fetch)
+	for j := range bv {
+		t.prefetch(j)
 	}
-	t.ADDQ(t.ldb, t.b)
+	t.nextRowOfB()
 	return bv
 }
 
@@ -345,8 +344,25 @@ func (t *x86Tile) startFetch() {
 // prefetch fetches vector j of a row of B: the line of its last byte, since rows may begin anywhere,
 // and that of the first byte belongs to the panel before too.
 func (t *x86Tile) prefetch(j int) {
-	if disp := j * t.lanes * 4; disp%cacheLine == 0 {
-		t.PREFETCHT1(operand.Mem{Base: t.fetch, Disp: disp + cacheLine - 1})
+	m, v := operand.Mem{Base: t.fetch}, j
+	switch {
+	case t.beside && t.h < 3: // as much comes from the second-level cache as it gives
+		return
+	case t.beside:
+		m.Base, v = t.b, t.vectors+j
+	case !t.fetches():
+		return
+	}
+	if m.Disp = v * t.lanes * 4; m.Disp%cacheLine == 0 {
+		t.PREFETCHT1(m.Offset(cacheLine - 1))
+	}
+}
+
+// nextRowOfB goes on to the next row, and to what is fetched with it.
+func (t *x86Tile) nextRowOfB() {
+	t.ADDQ(t.ldb, t.b)
+	if t.fetches() {
+		t.ADDQ(t.pace, t.fetch)
 	}
 }
 
@@ -364,10 +380,21 @@ func (t *x86Tile) broadcasts() (ahead int, embedded func(row int) bool) {
 	return 2, func(row int) bool { return row%3 == 2 }
 }
 
+// maskOf is the mask of vector j, nil if all of it are columns.
+func (t *x86Tile) maskOf(j int) reg.Register {
+	switch {
+	case t.masked:
+		return t.mask[j]
+	case j == t.vectors-1:
+		return t.last
+	}
+	return nil
+}
+
 // loadColumns loads vector j of a row of the panel, only the columns present.
 func (t *x86Tile) loadColumns(m operand.Mem, j int, v reg.VecVirtual) {
-	if t.masked {
-		t.LoadMasked(m, t.mask[j], v)
+	if mask := t.maskOf(j); mask != nil {
+		t.LoadMasked(m, mask, v)
 		return
 	}
 	t.VMOVUPS(m, v)
@@ -375,8 +402,8 @@ func (t *x86Tile) loadColumns(m operand.Mem, j int, v reg.VecVirtual) {
 
 // storeColumns stores vector j of a row of the panel, only the columns present.
 func (t *x86Tile) storeColumns(v reg.VecVirtual, j int, m operand.Mem) {
-	if t.masked {
-		t.StoreMasked(v, t.mask[j], m)
+	if mask := t.maskOf(j); mask != nil {
+		t.StoreMasked(v, mask, m)
 		return
 	}
 	t.VMOVUPS(v, m)

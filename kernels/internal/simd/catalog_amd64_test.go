@@ -7,6 +7,7 @@ package simd
 // functions are the implementations of each kernel.
 var functions = [numKernels][]any{
 	KernelGemmPanel:           {gemmPanelAVX512, gemmPanelAVX2, gemmPanelGeneric},
+	KernelGemmNear:            {gemmNearAVX512, gemmNearAVX2, gemmNearGeneric},
 	KernelGemmPack:            {gemmPackAVX512, gemmPackAVX2, gemmPackGeneric},
 	KernelGemmPanelFloat16:    {gemmPanelFloat16AVX512, gemmPanelFloat16AVX2F16C, gemmPanelFloat16Generic},
 	KernelGemmPanelBFloat16:   {gemmPanelBFloat16AVX512, gemmPanelBFloat16AVX2, gemmPanelBFloat16Generic},

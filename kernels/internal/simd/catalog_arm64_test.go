@@ -7,6 +7,7 @@ package simd
 // functions are the implementations of each kernel.
 var functions = [numKernels][]any{
 	KernelGemmPanel:           {gemmPanelNEON, gemmPanelGeneric},
+	KernelGemmNear:            {gemmNearGeneric},
 	KernelGemmPack:            {gemmPackNEON, gemmPackGeneric},
 	KernelGemmPanelFloat16:    {gemmPanelFloat16Generic},
 	KernelGemmPanelBFloat16:   {gemmPanelBFloat16Generic},

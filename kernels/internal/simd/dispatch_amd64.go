@@ -23,6 +23,23 @@ func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 }
 
+// GemmNear runs the implementation of gemmNear for the tier.
+func GemmNear(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, k, n, ldb)
+		raceWriteRows(c, m, n, ldc)
+	}
+	switch chosen[KernelGemmNear][isa&isaMask] {
+	case 0:
+		gemmNearAVX512(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	case 1:
+		gemmNearAVX2(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	default:
+		gemmNearGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	}
+}
+
 // GemmPack runs the implementation of gemmPack for the tier.
 func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	if race.Enabled {

@@ -21,6 +21,11 @@ func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 }
 
+// GemmNear runs the implementation of gemmNear for the tier.
+func GemmNear(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	gemmNearGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+}
+
 // GemmPack runs the implementation of gemmPack for the tier.
 func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	if race.Enabled {

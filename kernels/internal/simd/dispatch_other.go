@@ -9,6 +9,11 @@ func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, steps, beta, c, ldc)
 }
 
+// GemmNear runs the implementation of gemmNear for the tier.
+func GemmNear(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	gemmNearGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+}
+
 // GemmPack runs the implementation of gemmPack for the tier.
 func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	gemmPackGeneric(m, n, k, alpha, a, lda, b, ldb, dst, beta, c, ldc)

@@ -200,8 +200,8 @@ kloop_14:
 	VMOVUPS          64(DI), Z29
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z30
 	VBROADCASTSS     (DX)(AX*1), Z31
 	VFMADD231PS      Z28, Z30, Z0
@@ -244,8 +244,8 @@ kloop_14:
 	VMOVUPS          64(DI), Z29
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     4(DX), Z30
 	VBROADCASTSS     4(DX)(AX*1), Z31
 	VFMADD231PS      Z28, Z30, Z0
@@ -308,8 +308,8 @@ k1_14:
 	VMOVUPS          64(DI), Z29
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z30
 	VBROADCASTSS     (DX)(AX*1), Z31
 	VFMADD231PS      Z28, Z30, Z0
@@ -609,8 +609,8 @@ kloop_13:
 	VMOVUPS          64(DI), Z27
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z28
 	VBROADCASTSS     (DX)(AX*1), Z29
 	VFMADD231PS      Z26, Z28, Z0
@@ -650,8 +650,8 @@ kloop_13:
 	VMOVUPS          64(DI), Z27
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     4(DX), Z28
 	VBROADCASTSS     4(DX)(AX*1), Z29
 	VFMADD231PS      Z26, Z28, Z0
@@ -711,8 +711,8 @@ k1_13:
 	VMOVUPS          64(DI), Z27
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z28
 	VBROADCASTSS     (DX)(AX*1), Z29
 	VFMADD231PS      Z26, Z28, Z0
@@ -995,8 +995,8 @@ kloop_12:
 	VMOVUPS          64(DI), Z25
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z26
 	VBROADCASTSS     (DX)(AX*1), Z27
 	VFMADD231PS      Z24, Z26, Z0
@@ -1033,8 +1033,8 @@ kloop_12:
 	VMOVUPS          64(DI), Z25
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     4(DX), Z26
 	VBROADCASTSS     4(DX)(AX*1), Z27
 	VFMADD231PS      Z24, Z26, Z0
@@ -1090,8 +1090,8 @@ k1_12:
 	VMOVUPS          64(DI), Z25
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z26
 	VBROADCASTSS     (DX)(AX*1), Z27
 	VFMADD231PS      Z24, Z26, Z0
@@ -1356,8 +1356,8 @@ kloop_11:
 	VMOVUPS          64(DI), Z23
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z24
 	VBROADCASTSS     (DX)(AX*1), Z25
 	VFMADD231PS      Z22, Z24, Z0
@@ -1392,8 +1392,8 @@ kloop_11:
 	VMOVUPS          64(DI), Z23
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     4(DX), Z24
 	VBROADCASTSS     4(DX)(AX*1), Z25
 	VFMADD231PS      Z22, Z24, Z0
@@ -1447,8 +1447,8 @@ k1_11:
 	VMOVUPS          64(DI), Z23
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z24
 	VBROADCASTSS     (DX)(AX*1), Z25
 	VFMADD231PS      Z22, Z24, Z0
@@ -1698,8 +1698,8 @@ kloop_10:
 	VMOVUPS          64(DI), Z21
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z22
 	VBROADCASTSS     (DX)(AX*1), Z23
 	VFMADD231PS      Z20, Z22, Z0
@@ -1731,8 +1731,8 @@ kloop_10:
 	VMOVUPS          64(DI), Z21
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     4(DX), Z22
 	VBROADCASTSS     4(DX)(AX*1), Z23
 	VFMADD231PS      Z20, Z22, Z0
@@ -1783,8 +1783,8 @@ k1_10:
 	VMOVUPS          64(DI), Z21
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z22
 	VBROADCASTSS     (DX)(AX*1), Z23
 	VFMADD231PS      Z20, Z22, Z0
@@ -2017,8 +2017,8 @@ kloop_9:
 	VMOVUPS          64(DI), Z19
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z20
 	VBROADCASTSS     (DX)(AX*1), Z21
 	VFMADD231PS      Z18, Z20, Z0
@@ -2047,8 +2047,8 @@ kloop_9:
 	VMOVUPS          64(DI), Z19
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     4(DX), Z20
 	VBROADCASTSS     4(DX)(AX*1), Z21
 	VFMADD231PS      Z18, Z20, Z0
@@ -2095,8 +2095,8 @@ k1_9:
 	VMOVUPS          64(DI), Z19
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z20
 	VBROADCASTSS     (DX)(AX*1), Z21
 	VFMADD231PS      Z18, Z20, Z0
@@ -2311,8 +2311,8 @@ kloop_8:
 	VMOVUPS          64(DI), Z17
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z18
 	VBROADCASTSS     (DX)(AX*1), Z19
 	VFMADD231PS      Z16, Z18, Z0
@@ -2339,8 +2339,8 @@ kloop_8:
 	VMOVUPS          64(DI), Z17
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     4(DX), Z18
 	VBROADCASTSS     4(DX)(AX*1), Z19
 	VFMADD231PS      Z16, Z18, Z0
@@ -2385,8 +2385,8 @@ k1_8:
 	VMOVUPS          64(DI), Z17
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z18
 	VBROADCASTSS     (DX)(AX*1), Z19
 	VFMADD231PS      Z16, Z18, Z0
@@ -2586,8 +2586,8 @@ kloop_7:
 	VMOVUPS          64(DI), Z15
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z16
 	VBROADCASTSS     (DX)(AX*1), Z17
 	VFMADD231PS      Z14, Z16, Z0
@@ -2611,8 +2611,8 @@ kloop_7:
 	VMOVUPS          64(DI), Z15
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     4(DX), Z16
 	VBROADCASTSS     4(DX)(AX*1), Z17
 	VFMADD231PS      Z14, Z16, Z0
@@ -2636,8 +2636,8 @@ kloop_7:
 	VMOVUPS          64(DI), Z15
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     8(DX), Z16
 	VBROADCASTSS     8(DX)(AX*1), Z17
 	VFMADD231PS      Z14, Z16, Z0
@@ -2661,8 +2661,8 @@ kloop_7:
 	VMOVUPS          64(DI), Z15
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     12(DX), Z16
 	VBROADCASTSS     12(DX)(AX*1), Z17
 	VFMADD231PS      Z14, Z16, Z0
@@ -2704,8 +2704,8 @@ k1_7:
 	VMOVUPS          64(DI), Z15
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z16
 	VBROADCASTSS     (DX)(AX*1), Z17
 	VFMADD231PS      Z14, Z16, Z0
@@ -2888,8 +2888,8 @@ kloop_6:
 	VMOVUPS          64(DI), Z13
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z14
 	VBROADCASTSS     (DX)(AX*1), Z15
 	VFMADD231PS      Z12, Z14, Z0
@@ -2910,8 +2910,8 @@ kloop_6:
 	VMOVUPS          64(DI), Z13
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     4(DX), Z14
 	VBROADCASTSS     4(DX)(AX*1), Z15
 	VFMADD231PS      Z12, Z14, Z0
@@ -2932,8 +2932,8 @@ kloop_6:
 	VMOVUPS          64(DI), Z13
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     8(DX), Z14
 	VBROADCASTSS     8(DX)(AX*1), Z15
 	VFMADD231PS      Z12, Z14, Z0
@@ -2954,8 +2954,8 @@ kloop_6:
 	VMOVUPS          64(DI), Z13
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     12(DX), Z14
 	VBROADCASTSS     12(DX)(AX*1), Z15
 	VFMADD231PS      Z12, Z14, Z0
@@ -2993,8 +2993,8 @@ k1_6:
 	VMOVUPS          64(DI), Z13
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z14
 	VBROADCASTSS     (DX)(AX*1), Z15
 	VFMADD231PS      Z12, Z14, Z0
@@ -3159,8 +3159,8 @@ kloop_5:
 	VMOVUPS          64(DI), Z11
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z12
 	VBROADCASTSS     (DX)(AX*1), Z13
 	VFMADD231PS      Z10, Z12, Z0
@@ -3179,8 +3179,8 @@ kloop_5:
 	VMOVUPS          64(DI), Z11
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     4(DX), Z12
 	VBROADCASTSS     4(DX)(AX*1), Z13
 	VFMADD231PS      Z10, Z12, Z0
@@ -3199,8 +3199,8 @@ kloop_5:
 	VMOVUPS          64(DI), Z11
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     8(DX), Z12
 	VBROADCASTSS     8(DX)(AX*1), Z13
 	VFMADD231PS      Z10, Z12, Z0
@@ -3219,8 +3219,8 @@ kloop_5:
 	VMOVUPS          64(DI), Z11
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     12(DX), Z12
 	VBROADCASTSS     12(DX)(AX*1), Z13
 	VFMADD231PS      Z10, Z12, Z0
@@ -3256,8 +3256,8 @@ k1_5:
 	VMOVUPS          64(DI), Z11
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z12
 	VBROADCASTSS     (DX)(AX*1), Z13
 	VFMADD231PS      Z10, Z12, Z0
@@ -3407,8 +3407,8 @@ kloop_4:
 	VMOVUPS          64(DI), Z9
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z10
 	VBROADCASTSS     (DX)(AX*1), Z11
 	VFMADD231PS      Z8, Z10, Z0
@@ -3424,8 +3424,8 @@ kloop_4:
 	VMOVUPS          64(DI), Z9
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     4(DX), Z10
 	VBROADCASTSS     4(DX)(AX*1), Z11
 	VFMADD231PS      Z8, Z10, Z0
@@ -3441,8 +3441,8 @@ kloop_4:
 	VMOVUPS          64(DI), Z9
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     8(DX), Z10
 	VBROADCASTSS     8(DX)(AX*1), Z11
 	VFMADD231PS      Z8, Z10, Z0
@@ -3458,8 +3458,8 @@ kloop_4:
 	VMOVUPS          64(DI), Z9
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     12(DX), Z10
 	VBROADCASTSS     12(DX)(AX*1), Z11
 	VFMADD231PS      Z8, Z10, Z0
@@ -3492,8 +3492,8 @@ k1_4:
 	VMOVUPS          64(DI), Z9
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z10
 	VBROADCASTSS     (DX)(AX*1), Z11
 	VFMADD231PS      Z8, Z10, Z0
@@ -3625,8 +3625,8 @@ kloop_3:
 	VMOVUPS          64(DI), Z7
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z8
 	VBROADCASTSS     (DX)(AX*1), Z9
 	VFMADD231PS      Z6, Z8, Z0
@@ -3639,8 +3639,8 @@ kloop_3:
 	VMOVUPS          64(DI), Z7
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     4(DX), Z8
 	VBROADCASTSS     4(DX)(AX*1), Z9
 	VFMADD231PS      Z6, Z8, Z0
@@ -3653,8 +3653,8 @@ kloop_3:
 	VMOVUPS          64(DI), Z7
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     8(DX), Z8
 	VBROADCASTSS     8(DX)(AX*1), Z9
 	VFMADD231PS      Z6, Z8, Z0
@@ -3667,8 +3667,8 @@ kloop_3:
 	VMOVUPS          64(DI), Z7
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     12(DX), Z8
 	VBROADCASTSS     12(DX)(AX*1), Z9
 	VFMADD231PS      Z6, Z8, Z0
@@ -3697,8 +3697,8 @@ k1_3:
 	VMOVUPS          64(DI), Z7
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, DI
+	ADDQ             SI, BX
 	VBROADCASTSS     (DX), Z8
 	VBROADCASTSS     (DX)(AX*1), Z9
 	VFMADD231PS      Z6, Z8, Z0
@@ -3811,8 +3811,8 @@ kloop_2:
 	VMOVUPS      64(DI), Z5
 	PREFETCHT1   63(BX)
 	PREFETCHT1   127(BX)
-	ADDQ         SI, BX
 	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS (DX), Z6
 	VBROADCASTSS (DX)(AX*1), Z7
 	VFMADD231PS  Z4, Z6, Z0
@@ -3823,8 +3823,8 @@ kloop_2:
 	VMOVUPS      64(DI), Z5
 	PREFETCHT1   63(BX)
 	PREFETCHT1   127(BX)
-	ADDQ         SI, BX
 	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 4(DX), Z6
 	VBROADCASTSS 4(DX)(AX*1), Z7
 	VFMADD231PS  Z4, Z6, Z0
@@ -3835,8 +3835,8 @@ kloop_2:
 	VMOVUPS      64(DI), Z5
 	PREFETCHT1   63(BX)
 	PREFETCHT1   127(BX)
-	ADDQ         SI, BX
 	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 8(DX), Z6
 	VBROADCASTSS 8(DX)(AX*1), Z7
 	VFMADD231PS  Z4, Z6, Z0
@@ -3847,8 +3847,8 @@ kloop_2:
 	VMOVUPS      64(DI), Z5
 	PREFETCHT1   63(BX)
 	PREFETCHT1   127(BX)
-	ADDQ         SI, BX
 	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 12(DX), Z6
 	VBROADCASTSS 12(DX)(AX*1), Z7
 	VFMADD231PS  Z4, Z6, Z0
@@ -3875,8 +3875,8 @@ k1_2:
 	VMOVUPS      64(DI), Z5
 	PREFETCHT1   63(BX)
 	PREFETCHT1   127(BX)
-	ADDQ         SI, BX
 	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS (DX), Z6
 	VBROADCASTSS (DX)(AX*1), Z7
 	VFMADD231PS  Z4, Z6, Z0
@@ -3974,8 +3974,8 @@ kloop_1:
 	VMOVUPS      64(DI), Z3
 	PREFETCHT1   63(BX)
 	PREFETCHT1   127(BX)
-	ADDQ         SI, BX
 	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
@@ -3983,8 +3983,8 @@ kloop_1:
 	VMOVUPS      64(DI), Z3
 	PREFETCHT1   63(BX)
 	PREFETCHT1   127(BX)
-	ADDQ         SI, BX
 	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 4(DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
@@ -3992,8 +3992,8 @@ kloop_1:
 	VMOVUPS      64(DI), Z3
 	PREFETCHT1   63(BX)
 	PREFETCHT1   127(BX)
-	ADDQ         SI, BX
 	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 8(DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
@@ -4001,8 +4001,8 @@ kloop_1:
 	VMOVUPS      64(DI), Z3
 	PREFETCHT1   63(BX)
 	PREFETCHT1   127(BX)
-	ADDQ         SI, BX
 	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS 12(DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
@@ -4026,8 +4026,8 @@ k1_1:
 	VMOVUPS      64(DI), Z3
 	PREFETCHT1   63(BX)
 	PREFETCHT1   127(BX)
-	ADDQ         SI, BX
 	ADDQ         CX, DI
+	ADDQ         SI, BX
 	VBROADCASTSS (DX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
@@ -10359,8 +10359,8 @@ kloop_pack:
 	VMOVUPS          Z29, 64(DX)
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, R8
+	ADDQ             SI, BX
 	VBROADCASTSS     (DI), Z30
 	VBROADCASTSS     (DI)(AX*1), Z31
 	VFMADD231PS      Z28, Z30, Z0
@@ -10405,8 +10405,8 @@ kloop_pack:
 	VMOVUPS          Z29, 192(DX)
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, R8
+	ADDQ             SI, BX
 	VBROADCASTSS     4(DI), Z30
 	VBROADCASTSS     4(DI)(AX*1), Z31
 	VFMADD231PS      Z28, Z30, Z0
@@ -10465,8 +10465,8 @@ k1_pack:
 	VMOVUPS          Z29, 64(DX)
 	PREFETCHT1       63(BX)
 	PREFETCHT1       127(BX)
-	ADDQ             SI, BX
 	ADDQ             CX, R8
+	ADDQ             SI, BX
 	VBROADCASTSS     (DI), Z30
 	VBROADCASTSS     (DI)(AX*1), Z31
 	VFMADD231PS      Z28, Z30, Z0

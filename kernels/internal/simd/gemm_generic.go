@@ -2,6 +2,10 @@ package simd
 
 import "github.com/avoformer/avoformer/internal/half"
 
+func gemmNearGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, 0, 0, 0, 0, beta, c, ldc)
+}
+
 // gemmPanelGeneric is the micro-kernel in pure Go; the contract is that of
 // gemmPanelAVX2. Four rows by two columns are eight sums, which the compiler
 // keeps in registers.

@@ -5,6 +5,7 @@ package simd
 // The kernels.
 const (
 	KernelGemmPanel Kernel = iota
+	KernelGemmNear
 	KernelGemmPack
 	KernelGemmPanelFloat16
 	KernelGemmPanelBFloat16
@@ -75,6 +76,7 @@ const (
 
 var kernelNames = [numKernels]string{
 	"gemmPanel",
+	"gemmNear",
 	"gemmPack",
 	"gemmPanelFloat16",
 	"gemmPanelBFloat16",

@@ -31,6 +31,27 @@ var records = [numKernels]record{
 		{name: "c", operand: &operand{rows: func(s shape) int { return s["m"] }, cols: func(s shape) int { return s["n"] }, stride: "ldc", beta: "beta", read: true, write: true}},
 		{name: "ldc"},
 	}},
+	KernelGemmNear: {sums: 64, sizes: []size{
+		{name: "m", each: true, least: 0, values: func(s shape) []int {
+			return []int{1, s["mr"] / 2, s["mr"]/2 + 1, s["mr"]*2/3 + 1, s["mr"], s["mr"] + 1}
+		}},
+		{name: "n", each: true, least: 1, values: func(s shape) []int {
+			return []int{1, s["width"] - 1, s["width"], s["width"] + 1, 2 * s["width"], 3*s["width"] + 1, 4 * s["width"], 5*s["width"] - 1, 9*s["width"] + 1}
+		}},
+		{name: "k", least: 1, values: func(s shape) []int { return []int{1, 3, 4, 5, 8} }},
+	}, params: []param{
+		{name: "m"},
+		{name: "n"},
+		{name: "k"},
+		{name: "alpha", values: []float32{1.25}},
+		{name: "a", operand: &operand{rows: func(s shape) int { return s["m"] }, cols: func(s shape) int { return s["k"] }, stride: "lda", read: true}},
+		{name: "lda"},
+		{name: "b", operand: &operand{rows: func(s shape) int { return s["k"] }, cols: func(s shape) int { return s["n"] }, stride: "ldb", read: true}},
+		{name: "ldb"},
+		{name: "beta", values: []float32{0, 1, -0.5}},
+		{name: "c", operand: &operand{rows: func(s shape) int { return s["m"] }, cols: func(s shape) int { return s["n"] }, stride: "ldc", beta: "beta", read: true, write: true}},
+		{name: "ldc"},
+	}},
 	KernelGemmPack: {sums: 64, sizes: []size{
 		{name: "m", least: 1, values: func(s shape) []int { return []int{s["mr"]} }},
 		{name: "n", least: 1, values: func(s shape) []int { return []int{s["nr"]} }},

@@ -148,6 +148,8 @@ func moreShapes(im tested) []shape {
 	switch im.kernel {
 	case KernelGemmPanel:
 		return panelShapes(im)
+	case KernelGemmNear:
+		return nearShapes(im)
 	case KernelInt8Quads, KernelInt8Pairs, KernelInt8Dots, KernelInt8Octets:
 		return int8Heights(im)
 	}
@@ -172,6 +174,21 @@ func panelShapes(im tested) (all []shape) {
 				s["turn"] = []int{0, -64, 3}[(m+n+k)%3]
 				all = append(all, s)
 			}
+		}
+	}
+	return withStrides(im.kernel, all)
+}
+
+// nearShapes has every height to past two tiles and every width to past one.
+func nearShapes(im tested) (all []shape) {
+	for m := 1; m < 2*im.MR+3; m++ {
+		for n := 1; n <= 4*im.Width+1; n++ {
+			if few && (m+n)%7 != 0 {
+				continue
+			}
+			s := constants(im)
+			s["m"], s["n"], s["k"] = m, n+(m+n)%3*4*im.Width, []int{1, 2 + n%8, 13}[(m+n/2)%3]
+			all = append(all, s)
 		}
 	}
 	return withStrides(im.kernel, all)

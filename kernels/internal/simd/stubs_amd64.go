@@ -56,6 +56,30 @@ func gemmPanelAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float
 //go:noescape
 func gemmPanelAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn, steps int, beta float32, c []float32, ldc int)
 
+// gemmNearAVX512 is gemmPanel for any number of columns, and fetches those of B beside the ones that it multiplies. All
+// else is expected in a core's own caches.
+//
+//	a m x k, rows lda apart
+//	b k x n, rows ldb apart
+//	c m x n, rows ldc apart, written, and read unless beta is 0
+//
+// n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func gemmNearAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+
+// gemmNearAVX2 is gemmPanel for any number of columns, and fetches those of B beside the ones that it multiplies. All
+// else is expected in a core's own caches.
+//
+//	a m x k, rows lda apart
+//	b k x n, rows ldb apart
+//	c m x n, rows ldc apart, written, and read unless beta is 0
+//
+// n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func gemmNearAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+
 // gemmPackAVX512 is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:
 //
 //	for p := range k {
