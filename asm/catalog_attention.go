@@ -28,7 +28,7 @@ var attentionKernels = []Kernel{
 			"",
 			"where exp of -Inf minus -Inf is 0.",
 		},
-		Params: []Param{update("s", "rows", "cols", "ld"), rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("ld"),
+		Params: []Param{update("s", "rows", "cols", "ld"), turn("rows", 0, "1", "2", "3", "4", "7", "9"), lengths("cols", 1, "rowLengths"), Stride("ld"),
 			update("max", "1", "rows", ""), update("sum", "1", "rows", ""), out("factor", "1", "rows", "")},
 		Close: Closeness{Relative: true},
 		Body:  anyTier(kernel.AttnSoftmax),

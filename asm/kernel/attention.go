@@ -8,31 +8,60 @@ import (
 // AttnSoftmax is one step of the online softmax over a tile of scores, in three
 // passes over the rows: the maximum of each; for all rows together, the new
 // running maximum and the factor that the old sum shrinks by; the exponentials
-// and their sum.
+// and their sum. Several rows are taken at once, whose maxima and sums over the
+// lanes are then formed together.
 //
 // The exponentials carry the common factor of approx.Exp2Shared. It cancels,
 // since the sum carries it too; the factor for the old sum must be free of it,
 // or it would be taken once more with every tile.
 func AttnSoftmax(m vec.Machine) {
-	s, rows, cols, ld := m.SlicePtr("s"), m.IntParam("rows"), m.IntParam("cols"), m.IntParam("ld")
-	max, sum, factor := m.SlicePtr("max"), m.SlicePtr("sum"), m.SlicePtr("factor")
-	tail := m.Tail(cols)
-	eachRow := func(step func(row vec.Ptr), walk ...vec.Ptr) {
-		row, left := m.CopyPtr(s), m.CopyInt(rows)
-		m.Loop(left, 1, func() {
-			step(row)
-			m.BumpBy(row, ld)
-			for _, p := range walk {
-				m.Bump(p, 4)
+	cols := m.IntParam("cols")
+	tail, together := m.Tail(cols), blockingOf(m).softmaxRows
+	sums, maxima := m.Sums(), m.Maxima()
+	// eachRow runs step for all rows, some at once; walk are streams with an element a row.
+	eachRow := func(step func(rows []vec.Ptr), walk ...vec.Ptr) {
+		first, left := m.SlicePtr("s"), m.IntParam("rows")
+		for _, of := range []int{together, 1} {
+			m.Loop(left, of, func() {
+				rows := make([]vec.Ptr, of)
+				for r := range rows {
+					rows[r] = m.CopyPtr(first)
+					m.BumpBy(first, m.IntParam("ld"))
+				}
+				step(rows)
+				for _, p := range walk {
+					m.Bump(p, 4*of)
+				}
+			})
+		}
+	}
+	vectors := func(rows []vec.Ptr, each func(span vec.Span, r, i int)) {
+		vec.Walk(m, cols, tail, []vec.Group{{Rows: rows}}, func(spans []vec.Span) {
+			for i := range spans[0].Vectors {
+				for r := range rows {
+					each(spans[0], r, i)
+				}
 			}
 		})
 	}
 
-	at := m.CopyPtr(factor)
-	eachRow(func(row vec.Ptr) { m.StoreScalar(at, 0, maxOf(m, row, cols, tail)) }, at)
+	at := m.SlicePtr("factor")
+	eachRow(func(rows []vec.Ptr) {
+		top := make([]vec.V, len(rows))
+		for r := range top {
+			top[r] = m.Splat(negInf)
+		}
+		vectors(rows, func(span vec.Span, r, i int) { m.MaxTo(top[r], span.Load(r, i, negInf)) })
+		if len(rows) == 1 {
+			m.StoreScalar(at, 0, m.ReduceMax(top[0]))
+			return
+		}
+		m.StoreLanes(at, maxima(top), 0, len(rows))
+	}, at)
 
 	least := m.Splat(lowest) // what a row that sees nothing yet is compared with
 	expOld := expFrom(m, approx.Exp2[:])
+	rows, max, sum, factor := m.IntParam("rows"), m.SlicePtr("max"), m.SlicePtr("sum"), m.SlicePtr("factor")
 	vec.Each(m, rows, m.Tail(rows), 1, []vec.Ptr{max, sum, factor}, func(span vec.Span) {
 		old := span.Load(0, 0, negInf)
 		now := m.Max(old, span.Load(2, 0, negInf))
@@ -43,18 +72,34 @@ func AttnSoftmax(m vec.Machine) {
 	})
 
 	exp := expDiff(m)
-	eachRow(func(row vec.Ptr) {
-		ref := m.Max(m.LoadScalar(max, 0), least)
-		total := m.Zero()
-		vec.Each(m, cols, tail, 2, []vec.Ptr{row}, func(span vec.Span) {
-			for i := range span.Vectors {
-				e := exp(span.Load(0, i, negInf), ref)
-				m.AddTo(total, span.Keep(e, 0))
-				span.Store(0, i, e)
-			}
+	max, sum = m.SlicePtr("max"), m.SlicePtr("sum")
+	eachRow(func(rows []vec.Ptr) {
+		ref, total := make([]vec.V, len(rows)), make([]vec.V, len(rows))
+		for r := range rows {
+			ref[r], total[r] = m.Max(m.LoadScalar(max, 4*r), least), m.Zero()
+		}
+		vectors(rows, func(span vec.Span, r, i int) {
+			e := exp(span.Load(r, i, negInf), ref[r])
+			m.AddTo(total[r], span.Keep(e, 0))
+			span.Store(r, i, e)
 		})
-		m.StoreScalar(sum, 0, m.Add(m.ReduceAdd(total), m.LoadScalar(sum, 0)))
+		if len(rows) == 1 {
+			m.StoreScalar(sum, 0, m.Add(m.ReduceAdd(total[0]), m.LoadScalar(sum, 0)))
+			return
+		}
+		m.StoreLanes(sum, m.Add(sums(total), loadFirst(m, sum, len(rows))), 0, len(rows))
 	}, max, sum)
+}
+
+// loadFirst reads n elements at p, a vector at most.
+func loadFirst(m vec.Machine, p vec.Ptr, n int) vec.V {
+	if n == m.Width() {
+		return m.Load(p, 0)
+	}
+	count := m.IntParam("rows")
+	m.SubtractInt(count, count)
+	m.Raise(count, n)
+	return m.LoadTail(p, m.Tail(count), 0)
 }
 
 // AttnScaleRows multiplies each row by its factor.

@@ -13,13 +13,15 @@ type blocking struct {
 	gemvRows int
 	// dotRows is how many rows of A share the loads of four rows of B, on x86.
 	dotRows int
+	// softmaxRows is how many rows of scores become exponentials at once.
+	softmaxRows int
 }
 
 // blockings are those for vectors of each width.
 var blockings = map[int]blocking{
-	4:  {held: 4, valueRows: 2, gemvRows: 4, dotRows: 3},
-	8:  {held: 4, valueRows: 2, gemvRows: 4, dotRows: 3},
-	16: {held: 8, valueRows: 4, gemvRows: 8, dotRows: 6},
+	4:  {held: 4, valueRows: 2, gemvRows: 4, dotRows: 3, softmaxRows: 4},
+	8:  {held: 4, valueRows: 2, gemvRows: 4, dotRows: 3, softmaxRows: 2},
+	16: {held: 8, valueRows: 4, gemvRows: 8, dotRows: 6, softmaxRows: 4},
 }
 
 func blockingOf(m vec.Machine) blocking { return blockings[m.Width()] }

@@ -179,14 +179,19 @@ func (x *NEON) ScaleByPow2Full(p V, r Rounded) V {
 }
 
 // Sums implements Machine, by adding pairs twice.
-func (x *NEON) Sums() func(vs []V) V {
+func (x *NEON) Sums() func(vs []V) V { return x.ofEach(x.VFADDP) }
+
+// Maxima implements Machine, as Sums does.
+func (x *NEON) Maxima() func(vs []V) V { return x.ofEach(x.VFMAXP) }
+
+func (x *NEON) ofEach(pairs func(m, n, d arm64.Arranged)) func(vs []V) V {
 	return func(vs []V) V {
 		for range 2 {
-			var sums []V
+			var of []V
 			for i := 0; i < len(vs); i += 2 {
-				sums = append(sums, x.three(x.VFADDP, vs[i], vs[min(i+1, len(vs)-1)]))
+				of = append(of, x.three(pairs, vs[i], vs[min(i+1, len(vs)-1)]))
 			}
-			vs = sums
+			vs = of
 		}
 		return vs[0]
 	}

@@ -227,6 +227,8 @@ type Machine interface {
 	// Sums prepares vectors whose first len(vs) lanes are the sums of all lanes of
 	// each of vs: 1, 2, 4 or more by powers of two, up to Width. They consume vs.
 	Sums() func(vs []V) V
+	// Maxima is the same for their maxima; two or four of vs.
+	Maxima() func(vs []V) V
 
 	// TransposeBlock is the side of the square blocks that Transpose moves.
 	TransposeBlock() int

@@ -78,7 +78,7 @@ var x86Forms = map[int]x86Form{
 		},
 		halves:  []func(*X86, reg.VecVirtual) (low, high reg.VecVirtual){halvesOf16, halvesOf8},
 		blend:   blendByOpmask,
-		groups:  func(x *X86) func([]V) V { return x.fours(x.VSHUFF32X4, blendByOpmask(x, 0xff00)) },
+		groups:  func(x *X86) func([]V) V { return x.fours(x.VSHUFF32X4, blendByOpmask(x, 0xff00), x.Add) },
 		lookups: map[int]func(*X86, operand.Mem) func(V) V{16: lookupOne, 32: lookupTwo},
 		scales:  true,
 		block:   8,

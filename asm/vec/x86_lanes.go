@@ -11,7 +11,7 @@ import (
 // then across the groups. Half of what a first addition takes is blended, since few
 // ports shuffle.
 func (x *X86) Sums() func(vs []V) V {
-	lanes, groups := x.fours(x.VSHUFPS, x.form.blend(x, 0xcccc)), x.form.groups(x)
+	lanes, groups := x.fours(x.VSHUFPS, x.form.blend(x, 0xcccc), x.Add), x.form.groups(x)
 	return func(vs []V) V {
 		if len(vs) == 1 {
 			return x.ReduceAdd(vs[0])
@@ -27,9 +27,17 @@ func (x *X86) Sums() func(vs []V) V {
 	}
 }
 
-// fours adds the four parts of each vector, of which there are two or four. shuffle takes
+// Maxima implements Machine, as Sums does.
+func (x *X86) Maxima() func(vs []V) V {
+	lanes := x.fours(x.VSHUFPS, x.form.blend(x, 0xcccc), x.Max)
+	return func(vs []V) V {
+		return V{x86: x.acrossGroups(lanes(vs).x86, func(a, b, w reg.Register) { x.VMAXPS(a, b, w) })}
+	}
+}
+
+// fours combines the four parts of each vector, of which there are two or four. shuffle takes
 // two parts of each of two vectors; upper is the lower half of one and the upper of another.
-func (x *X86) fours(shuffle func(...operand.Op), upper func(a, b V) V) func(vs []V) V {
+func (x *X86) fours(shuffle func(...operand.Op), upper func(a, b V) V, op func(a V, b Operand) V) func(vs []V) V {
 	with := func(imm uint8) func(a, b V) V {
 		return func(a, b V) V {
 			w := x.NewV()
@@ -42,10 +50,10 @@ func (x *X86) fours(shuffle func(...operand.Op), upper func(a, b V) V) func(vs [
 		var halves []V
 		for i := 0; i < len(vs); i += 2 {
 			lower := crossed(vs[i], vs[i+1])
-			halves = append(halves, x.Add(upper(vs[i], vs[i+1]), lower))
+			halves = append(halves, op(upper(vs[i], vs[i+1]), lower))
 		}
 		a, b := halves[0], halves[len(halves)-1]
-		return x.Add(even(a, b), odd(a, b))
+		return op(even(a, b), odd(a, b))
 	}
 }
 

@@ -7,109 +7,174 @@
 // func attnSoftmaxAVX2(s []float32, rows int, cols int, ld int, max []float32, sum []float32, factor []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·attnSoftmaxAVX2(SB), NOSPLIT, $0-120
-	MOVQ    s_base+0(FP), AX
-	MOVQ    rows+24(FP), CX
-	MOVQ    cols+32(FP), DX
-	MOVQ    ld+40(FP), BX
-	MOVQ    max_base+48(FP), SI
-	MOVQ    sum_base+72(FP), DI
-	MOVQ    factor_base+96(FP), R8
-	MOVQ    DX, R9
-	ANDQ    $+7, R9
-	LEAQ    lanes8<>+0(SB), R10
-	MOVQ    $0x00000008, R11
-	SUBQ    R9, R11
-	LEAQ    (R10)(R11*4), R10
-	VMOVUPS (R10), Y0
-	MOVQ    R8, R10
-	MOVQ    AX, R11
-	MOVQ    CX, R12
-	CMPQ    R12, $+1
+	MOVQ    cols+32(FP), AX
+	MOVQ    AX, CX
+	ANDQ    $+7, CX
+	LEAQ    lanes8<>+0(SB), DX
+	MOVQ    $0x00000008, BX
+	SUBQ    CX, BX
+	LEAQ    (DX)(BX*4), DX
+	VMOVUPS (DX), Y0
+	MOVQ    factor_base+96(FP), DX
+	MOVQ    s_base+0(FP), BX
+	MOVQ    rows+24(FP), SI
+	CMPQ    SI, $+2
 	JLT     end2
 
 loop1:
+	MOVQ    BX, DI
+	MOVQ    ld+40(FP), R8
+	LEAQ    (BX)(R8*4), BX
+	MOVQ    BX, R8
+	MOVQ    ld+40(FP), R9
+	LEAQ    (BX)(R9*4), BX
 	VMOVUPS f32x8_ff800000<>+0(SB), Y1
 	VMOVUPS f32x8_ff800000<>+0(SB), Y2
-	VMOVUPS f32x8_ff800000<>+0(SB), Y3
-	VMOVUPS f32x8_ff800000<>+0(SB), Y4
-	MOVQ    R11, R13
-	MOVQ    DX, R14
-	CMPQ    R14, $+32
+	MOVQ    AX, R9
+	CMPQ    R9, $+16
 	JLT     end4
 
 loop3:
-	VMOVUPS (R13), Y5
-	VMAXPS  Y5, Y1, Y1
-	VMOVUPS 32(R13), Y5
-	VMAXPS  Y5, Y2, Y2
-	VMOVUPS 64(R13), Y5
-	VMAXPS  Y5, Y3, Y3
-	VMOVUPS 96(R13), Y5
-	VMAXPS  Y5, Y4, Y4
-	ADDQ    $+128, R13
-	SUBQ    $+32, R14
-	CMPQ    R14, $+32
+	VMOVUPS (DI), Y3
+	VMAXPS  Y3, Y1, Y1
+	VMOVUPS (R8), Y3
+	VMAXPS  Y3, Y2, Y2
+	VMOVUPS 32(DI), Y3
+	VMAXPS  Y3, Y1, Y1
+	VMOVUPS 32(R8), Y3
+	VMAXPS  Y3, Y2, Y2
+	ADDQ    $+64, DI
+	ADDQ    $+64, R8
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
 	JGE     loop3
 
 end4:
-	CMPQ R14, $+8
+	CMPQ R9, $+8
 	JLT  end6
 
 loop5:
-	VMOVUPS (R13), Y5
-	VMAXPS  Y5, Y1, Y1
-	ADDQ    $+32, R13
-	SUBQ    $+8, R14
-	CMPQ    R14, $+8
+	VMOVUPS (DI), Y3
+	VMAXPS  Y3, Y1, Y1
+	VMOVUPS (R8), Y3
+	VMAXPS  Y3, Y2, Y2
+	ADDQ    $+32, DI
+	ADDQ    $+32, R8
+	SUBQ    $+8, R9
+	CMPQ    R9, $+8
 	JGE     loop5
 
 end6:
-	TESTQ      R9, R9
+	TESTQ      CX, CX
 	JZ         end7
-	VMASKMOVPS (R13), Y0, Y5
-	VMOVUPS    f32x8_ff800000<>+0(SB), Y6
-	VBLENDVPS  Y0, Y5, Y6, Y6
-	VMAXPS     Y6, Y1, Y1
+	VMASKMOVPS (DI), Y0, Y3
+	VMOVUPS    f32x8_ff800000<>+0(SB), Y4
+	VBLENDVPS  Y0, Y3, Y4, Y4
+	VMAXPS     Y4, Y1, Y1
+	VMASKMOVPS (R8), Y0, Y3
+	VMOVUPS    f32x8_ff800000<>+0(SB), Y4
+	VBLENDVPS  Y0, Y3, Y4, Y4
+	VMAXPS     Y4, Y2, Y2
+	LEAQ       (DI)(CX*4), DI
+	LEAQ       (R8)(CX*4), R8
 
 end7:
-	VMAXPS     Y2, Y1, Y1
-	VMAXPS     Y4, Y3, Y3
+	VSHUFPS    $0x4e, Y2, Y1, Y3
+	VBLENDPS   $0xcc, Y2, Y1, Y1
 	VMAXPS     Y3, Y1, Y1
+	VSHUFPS    $0x88, Y1, Y1, Y2
+	VSHUFPS    $0xdd, Y1, Y1, Y1
+	VMAXPS     Y1, Y2, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VMAXPS     Y2, Y1, Y1
+	VMOVLPS    X1, (DX)
+	ADDQ       $+8, DX
+	SUBQ       $+2, SI
+	CMPQ       SI, $+2
+	JGE        loop1
+
+end2:
+	CMPQ SI, $+1
+	JLT  end9
+
+loop8:
+	MOVQ    BX, DI
+	MOVQ    ld+40(FP), R8
+	LEAQ    (BX)(R8*4), BX
+	VMOVUPS f32x8_ff800000<>+0(SB), Y1
+	MOVQ    AX, R8
+	CMPQ    R8, $+16
+	JLT     end11
+
+loop10:
+	VMOVUPS (DI), Y2
+	VMAXPS  Y2, Y1, Y1
+	VMOVUPS 32(DI), Y2
+	VMAXPS  Y2, Y1, Y1
+	ADDQ    $+64, DI
+	SUBQ    $+16, R8
+	CMPQ    R8, $+16
+	JGE     loop10
+
+end11:
+	CMPQ R8, $+8
+	JLT  end13
+
+loop12:
+	VMOVUPS (DI), Y2
+	VMAXPS  Y2, Y1, Y1
+	ADDQ    $+32, DI
+	SUBQ    $+8, R8
+	CMPQ    R8, $+8
+	JGE     loop12
+
+end13:
+	TESTQ      CX, CX
+	JZ         end14
+	VMASKMOVPS (DI), Y0, Y2
+	VMOVUPS    f32x8_ff800000<>+0(SB), Y3
+	VBLENDVPS  Y0, Y2, Y3, Y3
+	VMAXPS     Y3, Y1, Y1
+	LEAQ       (DI)(CX*4), DI
+
+end14:
 	VPERM2F128 $0x01, Y1, Y1, Y2
 	VMAXPS     Y2, Y1, Y1
 	VSHUFPS    $0x4e, Y1, Y1, Y2
 	VMAXPS     Y2, Y1, Y1
 	VSHUFPS    $0xb1, Y1, Y1, Y2
 	VMAXPS     Y2, Y1, Y1
-	VMOVSS     X1, (R10)
-	LEAQ       (R11)(BX*4), R11
-	ADDQ       $+4, R10
-	SUBQ       $+1, R12
-	CMPQ       R12, $+1
-	JGE        loop1
+	VMOVSS     X1, (DX)
+	ADDQ       $+4, DX
+	SUBQ       $+1, SI
+	CMPQ       SI, $+1
+	JGE        loop8
 
-end2:
+end9:
 	VMOVUPS f32x8_ff7fffff<>+0(SB), Y1
 	VMOVUPS lookup_3f7b95c2_3f7837f0<>+0(SB), Y2
 	VMOVUPS f32x8_49c00000<>+0(SB), Y3
 	VMOVUPS f32x8_3fb8aa3b<>+0(SB), Y4
 	VMOVUPS f32x8_c2b00f34<>+0(SB), Y5
-	MOVQ    CX, R10
-	ANDQ    $+7, R10
-	LEAQ    lanes8<>+0(SB), R11
-	MOVQ    $0x00000008, R12
-	SUBQ    R10, R12
-	LEAQ    (R11)(R12*4), R11
-	VMOVUPS (R11), Y6
-	MOVQ    SI, R11
-	MOVQ    DI, R12
-	MOVQ    CX, R13
-	CMPQ    R13, $+8
-	JLT     end9
+	MOVQ    rows+24(FP), DX
+	MOVQ    max_base+48(FP), BX
+	MOVQ    sum_base+72(FP), SI
+	MOVQ    factor_base+96(FP), DI
+	MOVQ    DX, R8
+	ANDQ    $+7, R8
+	LEAQ    lanes8<>+0(SB), R9
+	MOVQ    $0x00000008, R10
+	SUBQ    R8, R10
+	LEAQ    (R9)(R10*4), R9
+	VMOVUPS (R9), Y6
+	MOVQ    SI, SI
+	MOVQ    DX, DX
+	CMPQ    DX, $+8
+	JLT     end16
 
-loop8:
-	VMOVUPS     (R11), Y7
-	VMOVUPS     (R8), Y8
+loop15:
+	VMOVUPS     (BX), Y7
+	VMOVUPS     (DI), Y8
 	VMAXPS      Y8, Y7, Y8
 	VMAXPS      Y1, Y8, Y9
 	VSUBPS      Y9, Y7, Y7
@@ -126,25 +191,25 @@ loop8:
 	VPSLLD      $0x14, Y9, Y9
 	VPADDD      Y9, Y10, Y10
 	VMULPS      Y10, Y7, Y7
-	VMOVUPS     Y8, (R11)
-	VMOVUPS     (R12), Y8
+	VMOVUPS     Y8, (BX)
+	VMOVUPS     (SI), Y8
 	VMULPS      Y7, Y8, Y8
-	VMOVUPS     Y8, (R12)
-	VMOVUPS     Y7, (R8)
-	ADDQ        $+32, R11
-	ADDQ        $+32, R12
-	ADDQ        $+32, R8
-	SUBQ        $+8, R13
-	CMPQ        R13, $+8
-	JGE         loop8
+	VMOVUPS     Y8, (SI)
+	VMOVUPS     Y7, (DI)
+	ADDQ        $+32, BX
+	ADDQ        $+32, SI
+	ADDQ        $+32, DI
+	SUBQ        $+8, DX
+	CMPQ        DX, $+8
+	JGE         loop15
 
-end9:
-	TESTQ       R10, R10
-	JZ          end10
-	VMASKMOVPS  (R11), Y6, Y7
+end16:
+	TESTQ       R8, R8
+	JZ          end17
+	VMASKMOVPS  (BX), Y6, Y7
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y8
 	VBLENDVPS   Y6, Y7, Y8, Y8
-	VMASKMOVPS  (R8), Y6, Y7
+	VMASKMOVPS  (DI), Y6, Y7
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y9
 	VBLENDVPS   Y6, Y7, Y9, Y9
 	VMAXPS      Y9, Y8, Y7
@@ -163,31 +228,250 @@ end9:
 	VPSLLD      $0x14, Y8, Y3
 	VPADDD      Y3, Y2, Y2
 	VMULPS      Y2, Y4, Y2
-	VMASKMOVPS  Y7, Y6, (R11)
-	VMASKMOVPS  (R12), Y6, Y3
+	VMASKMOVPS  Y7, Y6, (BX)
+	VMASKMOVPS  (SI), Y6, Y3
 	VMULPS      Y2, Y3, Y3
-	VMASKMOVPS  Y3, Y6, (R12)
-	VMASKMOVPS  Y2, Y6, (R8)
+	VMASKMOVPS  Y3, Y6, (SI)
+	VMASKMOVPS  Y2, Y6, (DI)
 
-end10:
+end17:
 	VMOVUPS lookup_3f7b95c2_3f7837f0<>+0(SB), Y2
 	VMOVUPS f32x8_49c00000<>+0(SB), Y3
 	VMOVUPS f32x8_3fb8aa3b<>+0(SB), Y4
 	VMOVUPS f32x8_c2b00f34<>+0(SB), Y5
-	MOVQ    CX, CX
-	CMPQ    CX, $+1
-	JLT     end12
+	MOVQ    max_base+48(FP), DX
+	MOVQ    sum_base+72(FP), BX
+	MOVQ    s_base+0(FP), SI
+	MOVQ    rows+24(FP), DI
+	CMPQ    DI, $+2
+	JLT     end19
 
-loop11:
-	VBROADCASTSS (SI), Y6
+loop18:
+	MOVQ         SI, R8
+	MOVQ         ld+40(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	MOVQ         SI, R9
+	MOVQ         ld+40(FP), R10
+	LEAQ         (SI)(R10*4), SI
+	VBROADCASTSS (DX), Y6
 	VMAXPS       Y1, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	MOVQ         AX, R8
-	MOVQ         DX, R10
+	VBROADCASTSS 4(DX), Y8
+	VMAXPS       Y1, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	MOVQ         AX, R10
 	CMPQ         R10, $+16
-	JLT          end14
+	JLT          end21
 
-loop13:
+loop20:
+	VMOVUPS     (R8), Y10
+	VSUBPS      Y6, Y10, Y10
+	VMAXPS      Y10, Y5, Y10
+	VMOVAPS     Y3, Y11
+	VFMADD231PS Y4, Y10, Y11
+	VSUBPS      Y11, Y3, Y12
+	VFMADD231PS Y4, Y10, Y12
+	VMOVUPS     f32x8_3d6359cd<>+0(SB), Y10
+	VFMADD213PS f32x8_3e760550<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f317218<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y12, Y10
+	VPERMPS     Y2, Y11, Y12
+	VPSLLD      $0x14, Y11, Y11
+	VPADDD      Y11, Y12, Y12
+	VMULPS      Y12, Y10, Y10
+	VADDPS      Y10, Y7, Y7
+	VMOVUPS     Y10, (R8)
+	VMOVUPS     (R9), Y10
+	VSUBPS      Y8, Y10, Y10
+	VMAXPS      Y10, Y5, Y10
+	VMOVAPS     Y3, Y11
+	VFMADD231PS Y4, Y10, Y11
+	VSUBPS      Y11, Y3, Y12
+	VFMADD231PS Y4, Y10, Y12
+	VMOVUPS     f32x8_3d6359cd<>+0(SB), Y10
+	VFMADD213PS f32x8_3e760550<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f317218<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y12, Y10
+	VPERMPS     Y2, Y11, Y12
+	VPSLLD      $0x14, Y11, Y11
+	VPADDD      Y11, Y12, Y12
+	VMULPS      Y12, Y10, Y10
+	VADDPS      Y10, Y9, Y9
+	VMOVUPS     Y10, (R9)
+	VMOVUPS     32(R8), Y10
+	VSUBPS      Y6, Y10, Y10
+	VMAXPS      Y10, Y5, Y10
+	VMOVAPS     Y3, Y11
+	VFMADD231PS Y4, Y10, Y11
+	VSUBPS      Y11, Y3, Y12
+	VFMADD231PS Y4, Y10, Y12
+	VMOVUPS     f32x8_3d6359cd<>+0(SB), Y10
+	VFMADD213PS f32x8_3e760550<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f317218<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y12, Y10
+	VPERMPS     Y2, Y11, Y12
+	VPSLLD      $0x14, Y11, Y11
+	VPADDD      Y11, Y12, Y12
+	VMULPS      Y12, Y10, Y10
+	VADDPS      Y10, Y7, Y7
+	VMOVUPS     Y10, 32(R8)
+	VMOVUPS     32(R9), Y10
+	VSUBPS      Y8, Y10, Y10
+	VMAXPS      Y10, Y5, Y10
+	VMOVAPS     Y3, Y11
+	VFMADD231PS Y4, Y10, Y11
+	VSUBPS      Y11, Y3, Y12
+	VFMADD231PS Y4, Y10, Y12
+	VMOVUPS     f32x8_3d6359cd<>+0(SB), Y10
+	VFMADD213PS f32x8_3e760550<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f317218<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y12, Y10
+	VPERMPS     Y2, Y11, Y12
+	VPSLLD      $0x14, Y11, Y11
+	VPADDD      Y11, Y12, Y12
+	VMULPS      Y12, Y10, Y10
+	VADDPS      Y10, Y9, Y9
+	VMOVUPS     Y10, 32(R9)
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop20
+
+end21:
+	CMPQ R10, $+8
+	JLT  end23
+
+loop22:
+	VMOVUPS     (R8), Y10
+	VSUBPS      Y6, Y10, Y10
+	VMAXPS      Y10, Y5, Y10
+	VMOVAPS     Y3, Y11
+	VFMADD231PS Y4, Y10, Y11
+	VSUBPS      Y11, Y3, Y12
+	VFMADD231PS Y4, Y10, Y12
+	VMOVUPS     f32x8_3d6359cd<>+0(SB), Y10
+	VFMADD213PS f32x8_3e760550<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f317218<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y12, Y10
+	VPERMPS     Y2, Y11, Y12
+	VPSLLD      $0x14, Y11, Y11
+	VPADDD      Y11, Y12, Y12
+	VMULPS      Y12, Y10, Y10
+	VADDPS      Y10, Y7, Y7
+	VMOVUPS     Y10, (R8)
+	VMOVUPS     (R9), Y10
+	VSUBPS      Y8, Y10, Y10
+	VMAXPS      Y10, Y5, Y10
+	VMOVAPS     Y3, Y11
+	VFMADD231PS Y4, Y10, Y11
+	VSUBPS      Y11, Y3, Y12
+	VFMADD231PS Y4, Y10, Y12
+	VMOVUPS     f32x8_3d6359cd<>+0(SB), Y10
+	VFMADD213PS f32x8_3e760550<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f317218<>+0(SB), Y12, Y10
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y12, Y10
+	VPERMPS     Y2, Y11, Y12
+	VPSLLD      $0x14, Y11, Y11
+	VPADDD      Y11, Y12, Y12
+	VMULPS      Y12, Y10, Y10
+	VADDPS      Y10, Y9, Y9
+	VMOVUPS     Y10, (R9)
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop22
+
+end23:
+	TESTQ       CX, CX
+	JZ          end24
+	VMASKMOVPS  (R8), Y0, Y10
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y11
+	VBLENDVPS   Y0, Y10, Y11, Y11
+	VSUBPS      Y6, Y11, Y6
+	VMAXPS      Y6, Y5, Y6
+	VMOVAPS     Y3, Y10
+	VFMADD231PS Y4, Y6, Y10
+	VSUBPS      Y10, Y3, Y11
+	VFMADD231PS Y4, Y6, Y11
+	VMOVUPS     f32x8_3d6359cd<>+0(SB), Y6
+	VFMADD213PS f32x8_3e760550<>+0(SB), Y11, Y6
+	VFMADD213PS f32x8_3f317218<>+0(SB), Y11, Y6
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y11, Y6
+	VPERMPS     Y2, Y10, Y11
+	VPSLLD      $0x14, Y10, Y10
+	VPADDD      Y10, Y11, Y11
+	VMULPS      Y11, Y6, Y6
+	VANDPS      Y6, Y0, Y10
+	VADDPS      Y10, Y7, Y7
+	VMASKMOVPS  Y6, Y0, (R8)
+	VMASKMOVPS  (R9), Y0, Y6
+	VMOVUPS     f32x8_ff800000<>+0(SB), Y10
+	VBLENDVPS   Y0, Y6, Y10, Y10
+	VSUBPS      Y8, Y10, Y6
+	VMAXPS      Y6, Y5, Y6
+	VMOVAPS     Y3, Y8
+	VFMADD231PS Y4, Y6, Y8
+	VSUBPS      Y8, Y3, Y10
+	VFMADD231PS Y4, Y6, Y10
+	VMOVUPS     f32x8_3d6359cd<>+0(SB), Y6
+	VFMADD213PS f32x8_3e760550<>+0(SB), Y10, Y6
+	VFMADD213PS f32x8_3f317218<>+0(SB), Y10, Y6
+	VFMADD213PS f32x8_3f800000<>+0(SB), Y10, Y6
+	VPERMPS     Y2, Y8, Y10
+	VPSLLD      $0x14, Y8, Y8
+	VPADDD      Y8, Y10, Y10
+	VMULPS      Y10, Y6, Y6
+	VANDPS      Y6, Y0, Y8
+	VADDPS      Y8, Y9, Y9
+	VMASKMOVPS  Y6, Y0, (R9)
+	LEAQ        (R8)(CX*4), R8
+	LEAQ        (R9)(CX*4), R9
+
+end24:
+	VSHUFPS    $0x4e, Y9, Y7, Y6
+	VBLENDPS   $0xcc, Y9, Y7, Y7
+	VADDPS     Y6, Y7, Y6
+	VSHUFPS    $0x88, Y6, Y6, Y7
+	VSHUFPS    $0xdd, Y6, Y6, Y6
+	VADDPS     Y6, Y7, Y6
+	VPERM2F128 $0x01, Y6, Y6, Y7
+	VADDPS     Y7, Y6, Y6
+	MOVQ       rows+24(FP), R8
+	SUBQ       R8, R8
+	ADDQ       $+2, R8
+	ANDQ       $+7, R8
+	LEAQ       lanes8<>+0(SB), R9
+	MOVQ       $0x00000008, R10
+	SUBQ       R8, R10
+	LEAQ       (R9)(R10*4), R9
+	VMOVUPS    (R9), Y7
+	VMASKMOVPS (BX), Y7, Y7
+	VADDPS     Y7, Y6, Y6
+	VMOVLPS    X6, (BX)
+	ADDQ       $+8, DX
+	ADDQ       $+8, BX
+	SUBQ       $+2, DI
+	CMPQ       DI, $+2
+	JGE        loop18
+
+end19:
+	CMPQ DI, $+1
+	JLT  end26
+
+loop25:
+	MOVQ         SI, R8
+	MOVQ         ld+40(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	VBROADCASTSS (DX), Y6
+	VMAXPS       Y1, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	MOVQ         AX, R9
+	CMPQ         R9, $+16
+	JLT          end28
+
+loop27:
 	VMOVUPS     (R8), Y8
 	VSUBPS      Y6, Y8, Y8
 	VMAXPS      Y8, Y5, Y8
@@ -223,15 +507,15 @@ loop13:
 	VADDPS      Y8, Y7, Y7
 	VMOVUPS     Y8, 32(R8)
 	ADDQ        $+64, R8
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop13
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop27
 
-end14:
-	CMPQ R10, $+8
-	JLT  end16
+end28:
+	CMPQ R9, $+8
+	JLT  end30
 
-loop15:
+loop29:
 	VMOVUPS     (R8), Y8
 	VSUBPS      Y6, Y8, Y8
 	VMAXPS      Y8, Y5, Y8
@@ -250,13 +534,13 @@ loop15:
 	VADDPS      Y8, Y7, Y7
 	VMOVUPS     Y8, (R8)
 	ADDQ        $+32, R8
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop15
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop29
 
-end16:
-	TESTQ       R9, R9
-	JZ          end17
+end30:
+	TESTQ       CX, CX
+	JZ          end31
 	VMASKMOVPS  (R8), Y0, Y8
 	VMOVUPS     f32x8_ff800000<>+0(SB), Y9
 	VBLENDVPS   Y0, Y8, Y9, Y9
@@ -277,25 +561,25 @@ end16:
 	VANDPS      Y6, Y0, Y8
 	VADDPS      Y8, Y7, Y7
 	VMASKMOVPS  Y6, Y0, (R8)
+	LEAQ        (R8)(CX*4), R8
 
-end17:
+end31:
 	VPERM2F128   $0x01, Y7, Y7, Y6
 	VADDPS       Y6, Y7, Y6
 	VSHUFPS      $0x4e, Y6, Y6, Y7
 	VADDPS       Y7, Y6, Y6
 	VSHUFPS      $0xb1, Y6, Y6, Y7
 	VADDPS       Y7, Y6, Y6
-	VBROADCASTSS (DI), Y7
+	VBROADCASTSS (BX), Y7
 	VADDPS       Y7, Y6, Y6
-	VMOVSS       X6, (DI)
-	LEAQ         (AX)(BX*4), AX
-	ADDQ         $+4, SI
-	ADDQ         $+4, DI
-	SUBQ         $+1, CX
-	CMPQ         CX, $+1
-	JGE          loop11
+	VMOVSS       X6, (BX)
+	ADDQ         $+4, DX
+	ADDQ         $+4, BX
+	SUBQ         $+1, DI
+	CMPQ         DI, $+1
+	JGE          loop25
 
-end12:
+end26:
 	VZEROUPPER
 	RET
 

@@ -6,116 +6,219 @@
 
 // func attnSoftmaxNEON(s []float32, rows int, cols int, ld int, max []float32, sum []float32, factor []float32)
 TEXT ·attnSoftmaxNEON(SB), NOSPLIT, $0-120
-	MOVD   $constants<>(SB), R12
-	FMOVQ  16(R12), F7
-	MOVD   s_base+0(FP), R14
-	MOVD   rows+24(FP), R15
-	MOVD   cols+32(FP), R5
-	MOVD   ld+40(FP), R6
-	MOVD   max_base+48(FP), R7
-	MOVD   sum_base+72(FP), R8
-	MOVD   factor_base+96(FP), R13
-	AND    $3, R5, R9
-	MOVD   $4, R10
-	CMP    $1, R9
-	CSEL   GT, R10, ZR, R10
-	MOVD   $8, R11
-	CMP    $2, R9
-	CSEL   GT, R11, R10, R11
-	SCVTFS R9, F6
-	VDUP   V6.S[0], V6.S4
-	FMOVQ  (R12), F0
-	WORD   $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
-	MOVD   R13, R0
-	MOVD   R14, R1
-	MOVD   R15, R2
-	CMP    $1, R2
+	MOVD   $constants<>(SB), R8
+	FMOVQ  16(R8), F6
+	MOVD   cols+32(FP), R4
+	AND    $3, R4, R5
+	MOVD   $4, R6
+	CMP    $1, R5
+	CSEL   GT, R6, ZR, R6
+	MOVD   $8, R7
+	CMP    $2, R5
+	CSEL   GT, R7, R6, R7
+	SCVTFS R5, F5
+	VDUP   V5.S[0], V5.S4
+	FMOVQ  (R8), F0
+	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
+	MOVD   factor_base+96(FP), R9
+	MOVD   s_base+0(FP), R10
+	MOVD   rows+24(FP), R11
+	CMP    $4, R11
 	BLT    end2
 
 loop1:
-	FMOVQ 16(R12), F0
-	FMOVQ 16(R12), F1
-	FMOVQ 16(R12), F2
-	FMOVQ 16(R12), F3
-	MOVD  R1, R3
-	MOVD  R5, R4
-	CMP   $16, R4
+	MOVD  R10, R12
+	MOVD  ld+40(FP), R0
+	ADD   R0<<2, R10, R10
+	MOVD  R10, R0
+	MOVD  ld+40(FP), R1
+	ADD   R1<<2, R10, R10
+	MOVD  R10, R1
+	MOVD  ld+40(FP), R2
+	ADD   R2<<2, R10, R10
+	MOVD  R10, R2
+	MOVD  ld+40(FP), R3
+	ADD   R3<<2, R10, R10
+	FMOVQ 16(R8), F0
+	FMOVQ 16(R8), F1
+	FMOVQ 16(R8), F2
+	FMOVQ 16(R8), F3
+	MOVD  R4, R3
+	CMP   $8, R3
 	BLT   end4
 
 loop3:
-	FMOVQ (R3), F4
+	FMOVQ (R12), F4
 	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
-	FMOVQ 16(R3), F4
+	FMOVQ (R0), F4
 	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
-	FMOVQ 32(R3), F4
+	FMOVQ (R1), F4
 	WORD  $0x4e24f442 // fmax v2.4s, v2.4s, v4.4s
-	FMOVQ 48(R3), F4
+	FMOVQ (R2), F4
 	WORD  $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
-	ADD   $64, R3, R3
-	SUB   $16, R4, R4
-	CMP   $16, R4
+	FMOVQ 16(R12), F4
+	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
+	FMOVQ 16(R0), F4
+	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
+	FMOVQ 16(R1), F4
+	WORD  $0x4e24f442 // fmax v2.4s, v2.4s, v4.4s
+	FMOVQ 16(R2), F4
+	WORD  $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
+	ADD   $32, R12, R12
+	ADD   $32, R0, R0
+	ADD   $32, R1, R1
+	ADD   $32, R2, R2
+	SUB   $8, R3, R3
+	CMP   $8, R3
 	BGE   loop3
 
 end4:
-	CMP $4, R4
+	CMP $4, R3
 	BLT end6
 
 loop5:
-	FMOVQ (R3), F4
+	FMOVQ (R12), F4
 	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
-	ADD   $16, R3, R3
-	SUB   $4, R4, R4
-	CMP   $4, R4
+	FMOVQ (R0), F4
+	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
+	FMOVQ (R1), F4
+	WORD  $0x4e24f442 // fmax v2.4s, v2.4s, v4.4s
+	FMOVQ (R2), F4
+	WORD  $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
+	ADD   $16, R12, R12
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	SUB   $4, R3, R3
+	CMP   $4, R3
 	BGE   loop5
 
 end6:
-	CBZ   R9, end7
-	FMOVS (R3), F4
-	ADD   R10, R3, R4
-	VLD1  (R4), V4.S[1]
-	ADD   R11, R3, R3
+	CBZ   R5, end7
+	FMOVS (R12), F4
+	ADD   R6, R12, R3
+	VLD1  (R3), V4.S[1]
+	ADD   R7, R12, R3
 	VLD1  (R3), V4.S[2]
-	VBIF  V6.B16, V7.B16, V4.B16
+	VBIF  V5.B16, V6.B16, V4.B16
 	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
+	FMOVS (R0), F4
+	ADD   R6, R0, R3
+	VLD1  (R3), V4.S[1]
+	ADD   R7, R0, R3
+	VLD1  (R3), V4.S[2]
+	VBIF  V5.B16, V6.B16, V4.B16
+	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
+	FMOVS (R1), F4
+	ADD   R6, R1, R3
+	VLD1  (R3), V4.S[1]
+	ADD   R7, R1, R3
+	VLD1  (R3), V4.S[2]
+	VBIF  V5.B16, V6.B16, V4.B16
+	WORD  $0x4e24f442 // fmax v2.4s, v2.4s, v4.4s
+	FMOVS (R2), F4
+	ADD   R6, R2, R3
+	VLD1  (R3), V4.S[1]
+	ADD   R7, R2, R3
+	VLD1  (R3), V4.S[2]
+	VBIF  V5.B16, V6.B16, V4.B16
+	WORD  $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
+	ADD   R5<<2, R12, R12
+	ADD   R5<<2, R0, R0
+	ADD   R5<<2, R1, R1
+	ADD   R5<<2, R2, R2
 
 end7:
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	WORD  $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
-	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	FMOVS F0, (R0)
-	ADD   R6<<2, R1, R1
-	ADD   $4, R0, R0
-	SUB   $1, R2, R2
-	CMP   $1, R2
+	WORD  $0x6e21f400 // fmaxp v0.4s, v0.4s, v1.4s
+	WORD  $0x6e23f441 // fmaxp v1.4s, v2.4s, v3.4s
+	WORD  $0x6e21f400 // fmaxp v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R9)
+	ADD   $16, R9, R9
+	SUB   $4, R11, R11
+	CMP   $4, R11
 	BGE   loop1
 
 end2:
-	FMOVQ  32(R12), F8
-	FMOVQ  48(R12), F9
-	FMOVQ  64(R12), F10
-	FMOVQ  80(R12), F0
-	AND    $3, R15, R0
-	MOVD   $4, R3
-	CMP    $1, R0
-	CSEL   GT, R3, ZR, R3
-	MOVD   $8, R4
-	CMP    $2, R0
-	CSEL   GT, R4, R3, R4
-	SCVTFS R0, F11
-	VDUP   V11.S[0], V11.S4
-	FMOVQ  (R12), F1
-	WORD   $0x6ea1e56b // fcmgt v11.4s, v11.4s, v1.4s
-	MOVD   R7, R1
-	MOVD   R8, R19
-	MOVD   R15, R2
-	CMP    $4, R2
-	BLT    end9
+	CMP $1, R11
+	BLT end9
 
 loop8:
-	FMOVQ (R1), F1
-	FMOVQ (R13), F2
+	MOVD  R10, R0
+	MOVD  ld+40(FP), R1
+	ADD   R1<<2, R10, R10
+	FMOVQ 16(R8), F0
+	MOVD  R4, R1
+	CMP   $8, R1
+	BLT   end11
+
+loop10:
+	FMOVQ (R0), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R0), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	ADD   $32, R0, R0
+	SUB   $8, R1, R1
+	CMP   $8, R1
+	BGE   loop10
+
+end11:
+	CMP $4, R1
+	BLT end13
+
+loop12:
+	FMOVQ (R0), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop12
+
+end13:
+	CBZ   R5, end14
+	FMOVS (R0), F1
+	ADD   R6, R0, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R7, R0, R1
+	VLD1  (R1), V1.S[2]
+	VBIF  V5.B16, V6.B16, V1.B16
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	ADD   R5<<2, R0, R0
+
+end14:
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	FMOVS F0, (R9)
+	ADD   $4, R9, R9
+	SUB   $1, R11, R11
+	CMP   $1, R11
+	BGE   loop8
+
+end9:
+	FMOVQ  32(R8), F8
+	FMOVQ  48(R8), F9
+	FMOVQ  64(R8), F10
+	FMOVQ  80(R8), F0
+	MOVD   rows+24(FP), R11
+	MOVD   max_base+48(FP), R3
+	MOVD   sum_base+72(FP), R9
+	MOVD   factor_base+96(FP), R10
+	AND    $3, R11, R0
+	MOVD   $4, R1
+	CMP    $1, R0
+	CSEL   GT, R1, ZR, R1
+	MOVD   $8, R2
+	CMP    $2, R0
+	CSEL   GT, R2, R1, R2
+	SCVTFS R0, F11
+	VDUP   V11.S[0], V11.S4
+	FMOVQ  (R8), F1
+	WORD   $0x6ea1e56b // fcmgt v11.4s, v11.4s, v1.4s
+	CMP    $4, R11
+	BLT    end16
+
+loop15:
+	FMOVQ (R3), F1
+	FMOVQ (R10), F2
 	WORD  $0x4e22f422 // fmax v2.4s, v1.4s, v2.4s
 	WORD  $0x4e28f443 // fmax v3.4s, v2.4s, v8.4s
 	WORD  $0x4ea3d421 // fsub v1.4s, v1.4s, v3.4s
@@ -124,47 +227,47 @@ loop8:
 	VFMLA V10.S4, V1.S4, V3.S4
 	WORD  $0x4ea3d524 // fsub v4.4s, v9.4s, v3.4s
 	VFMLA V10.S4, V1.S4, V4.S4
-	FMOVQ 96(R12), F1
-	FMOVQ 112(R12), F5
-	VFMLA V4.S4, V1.S4, V5.S4
-	FMOVQ 128(R12), F1
-	VFMLA V4.S4, V5.S4, V1.S4
-	FMOVQ 144(R12), F5
-	VFMLA V4.S4, V1.S4, V5.S4
-	FMOVQ 160(R12), F1
-	VFMLA V4.S4, V5.S4, V1.S4
-	FMOVQ 176(R12), F5
-	VFMLA V4.S4, V1.S4, V5.S4
-	FMOVQ 192(R12), F1
-	VFMLA V4.S4, V5.S4, V1.S4
+	FMOVQ 96(R8), F1
+	FMOVQ 112(R8), F7
+	VFMLA V4.S4, V1.S4, V7.S4
+	FMOVQ 128(R8), F1
+	VFMLA V4.S4, V7.S4, V1.S4
+	FMOVQ 144(R8), F7
+	VFMLA V4.S4, V1.S4, V7.S4
+	FMOVQ 160(R8), F1
+	VFMLA V4.S4, V7.S4, V1.S4
+	FMOVQ 176(R8), F7
+	VFMLA V4.S4, V1.S4, V7.S4
+	FMOVQ 192(R8), F1
+	VFMLA V4.S4, V7.S4, V1.S4
 	VSHL  $23, V3.S4, V3.S4
 	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	FMOVQ F2, (R1)
-	FMOVQ (R19), F2
+	FMOVQ F2, (R3)
+	FMOVQ (R9), F2
 	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	FMOVQ F2, (R19)
-	FMOVQ F1, (R13)
-	ADD   $16, R1, R1
-	ADD   $16, R19, R19
-	ADD   $16, R13, R13
-	SUB   $4, R2, R2
-	CMP   $4, R2
-	BGE   loop8
+	FMOVQ F2, (R9)
+	FMOVQ F1, (R10)
+	ADD   $16, R3, R3
+	ADD   $16, R9, R9
+	ADD   $16, R10, R10
+	SUB   $4, R11, R11
+	CMP   $4, R11
+	BGE   loop15
 
-end9:
-	CBZ   R0, end10
-	FMOVS (R1), F1
-	ADD   R3, R1, R0
+end16:
+	CBZ   R0, end17
+	FMOVS (R3), F1
+	ADD   R1, R3, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R4, R1, R0
+	ADD   R2, R3, R0
 	VLD1  (R0), V1.S[2]
-	VBIF  V11.B16, V7.B16, V1.B16
-	FMOVS (R13), F2
-	ADD   R3, R13, R0
+	VBIF  V11.B16, V6.B16, V1.B16
+	FMOVS (R10), F2
+	ADD   R1, R10, R0
 	VLD1  (R0), V2.S[1]
-	ADD   R4, R13, R0
+	ADD   R2, R10, R0
 	VLD1  (R0), V2.S[2]
-	VBIF  V11.B16, V7.B16, V2.B16
+	VBIF  V11.B16, V6.B16, V2.B16
 	WORD  $0x4e22f422 // fmax v2.4s, v1.4s, v2.4s
 	WORD  $0x4e28f443 // fmax v3.4s, v2.4s, v8.4s
 	WORD  $0x4ea3d421 // fsub v1.4s, v1.4s, v3.4s
@@ -173,194 +276,675 @@ end9:
 	VFMLA V10.S4, V0.S4, V1.S4
 	WORD  $0x4ea1d523 // fsub v3.4s, v9.4s, v1.4s
 	VFMLA V10.S4, V0.S4, V3.S4
-	FMOVQ 96(R12), F0
-	FMOVQ 112(R12), F4
+	FMOVQ 96(R8), F0
+	FMOVQ 112(R8), F4
 	VFMLA V3.S4, V0.S4, V4.S4
-	FMOVQ 128(R12), F0
+	FMOVQ 128(R8), F0
 	VFMLA V3.S4, V4.S4, V0.S4
-	FMOVQ 144(R12), F4
+	FMOVQ 144(R8), F4
 	VFMLA V3.S4, V0.S4, V4.S4
-	FMOVQ 160(R12), F0
+	FMOVQ 160(R8), F0
 	VFMLA V3.S4, V4.S4, V0.S4
-	FMOVQ 176(R12), F4
+	FMOVQ 176(R8), F4
 	VFMLA V3.S4, V0.S4, V4.S4
-	FMOVQ 192(R12), F0
+	FMOVQ 192(R8), F0
 	VFMLA V3.S4, V4.S4, V0.S4
 	VSHL  $23, V1.S4, V1.S4
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R4, R1, R0
+	ADD   R2, R3, R0
 	VST1  V2.S[2], (R0)
-	ADD   R3, R1, R0
+	ADD   R1, R3, R0
 	VST1  V2.S[1], (R0)
-	FMOVS F2, (R1)
-	FMOVS (R19), F1
-	ADD   R3, R19, R0
+	FMOVS F2, (R3)
+	FMOVS (R9), F1
+	ADD   R1, R9, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R4, R19, R0
+	ADD   R2, R9, R0
 	VLD1  (R0), V1.S[2]
 	VAND  V11.B16, V1.B16, V1.B16
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	ADD   R4, R19, R0
+	ADD   R2, R9, R0
 	VST1  V1.S[2], (R0)
-	ADD   R3, R19, R0
+	ADD   R1, R9, R0
 	VST1  V1.S[1], (R0)
-	FMOVS F1, (R19)
-	ADD   R4, R13, R0
+	FMOVS F1, (R9)
+	ADD   R2, R10, R0
 	VST1  V0.S[2], (R0)
-	ADD   R3, R13, R0
+	ADD   R1, R10, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R13)
+	FMOVS F0, (R10)
 
-end10:
-	FMOVQ 48(R12), F5
-	FMOVQ 64(R12), F9
-	FMOVQ 80(R12), F10
-	CMP   $1, R15
-	BLT   end12
+end17:
+	FMOVQ 48(R8), F11
+	FMOVQ 64(R8), F12
+	FMOVQ 80(R8), F13
+	MOVD  max_base+48(FP), R2
+	MOVD  sum_base+72(FP), R3
+	MOVD  s_base+0(FP), R1
+	MOVD  rows+24(FP), R9
+	CMP   $4, R9
+	BLT   end19
 
-loop11:
-	FMOVS (R7), F0
+loop18:
+	MOVD  R1, R10
+	MOVD  ld+40(FP), R0
+	ADD   R0<<2, R1, R1
+	MOVD  R1, R11
+	MOVD  ld+40(FP), R0
+	ADD   R0<<2, R1, R1
+	MOVD  R1, R12
+	MOVD  ld+40(FP), R0
+	ADD   R0<<2, R1, R1
+	MOVD  R1, R13
+	MOVD  ld+40(FP), R0
+	ADD   R0<<2, R1, R1
+	FMOVS (R2), F0
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x4e28f40a // fmax v10.4s, v0.4s, v8.4s
+	VMOVI $0, V14.B16
+	FMOVS 4(R2), F0
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x4e28f409 // fmax v9.4s, v0.4s, v8.4s
+	VMOVI $0, V15.B16
+	FMOVS 8(R2), F0
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x4e28f407 // fmax v7.4s, v0.4s, v8.4s
+	VMOVI $0, V16.B16
+	FMOVS 12(R2), F0
 	VDUP  V0.S[0], V0.S4
 	WORD  $0x4e28f404 // fmax v4.4s, v0.4s, v8.4s
-	VMOVI $0, V11.B16
-	MOVD  R14, R0
-	MOVD  R5, R1
-	CMP   $8, R1
-	BLT   end14
+	VMOVI $0, V17.B16
+	MOVD  R4, R0
+	CMP   $8, R0
+	BLT   end21
 
-loop13:
-	FMOVQ (R0), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
-	VMOV  V5.B16, V1.B16
-	VFMLA V9.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
-	VFMLA V9.S4, V0.S4, V2.S4
-	FMOVQ 208(R12), F0
-	FMOVQ 224(R12), F3
+loop20:
+	FMOVQ (R10), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 240(R12), F0
+	FMOVQ 240(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 256(R12), F3
+	FMOVQ 256(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 272(R12), F0
+	FMOVQ 272(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 192(R12), F3
+	FMOVQ 192(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R0), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
-	VMOV  V5.B16, V1.B16
-	VFMLA V9.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
-	VFMLA V9.S4, V0.S4, V2.S4
-	FMOVQ 208(R12), F0
-	FMOVQ 224(R12), F3
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ F0, (R10)
+	FMOVQ (R11), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 240(R12), F0
+	FMOVQ 240(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 256(R12), F3
+	FMOVQ 256(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 272(R12), F0
+	FMOVQ 272(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 192(R12), F3
+	FMOVQ 192(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ F0, 16(R0)
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
-	BGE   loop13
-
-end14:
-	CMP $4, R1
-	BLT end16
-
-loop15:
-	FMOVQ (R0), F0
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
-	VMOV  V5.B16, V1.B16
-	VFMLA V9.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
-	VFMLA V9.S4, V0.S4, V2.S4
-	FMOVQ 208(R12), F0
-	FMOVQ 224(R12), F3
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ F0, (R11)
+	FMOVQ (R12), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 240(R12), F0
+	FMOVQ 240(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 256(R12), F3
+	FMOVQ 256(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 272(R12), F0
+	FMOVQ 272(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 192(R12), F3
+	FMOVQ 192(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ F0, (R0)
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop15
-
-end16:
-	CBZ   R9, end17
-	FMOVS (R0), F0
-	ADD   R10, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R11, R0, R1
-	VLD1  (R1), V0.S[2]
-	VBIF  V6.B16, V7.B16, V0.B16
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ F0, (R12)
+	FMOVQ (R13), F0
 	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
-	VMOV  V5.B16, V1.B16
-	VFMLA V9.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
-	VFMLA V9.S4, V0.S4, V2.S4
-	FMOVQ 208(R12), F0
-	FMOVQ 224(R12), F3
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 240(R12), F0
+	FMOVQ 240(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 256(R12), F3
+	FMOVQ 256(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 272(R12), F0
+	FMOVQ 272(R8), F0
 	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 192(R12), F3
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ F0, (R13)
+	FMOVQ 16(R10), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ F0, 16(R10)
+	FMOVQ 16(R11), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ F0, 16(R11)
+	FMOVQ 16(R12), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ F0, 16(R12)
+	FMOVQ 16(R13), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ F0, 16(R13)
+	ADD   $32, R10, R10
+	ADD   $32, R11, R11
+	ADD   $32, R12, R12
+	ADD   $32, R13, R13
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop20
+
+end21:
+	CMP $4, R0
+	BLT end23
+
+loop22:
+	FMOVQ (R10), F0
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ F0, (R10)
+	FMOVQ (R11), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ F0, (R11)
+	FMOVQ (R12), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ F0, (R12)
+	FMOVQ (R13), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ F0, (R13)
+	ADD   $16, R10, R10
+	ADD   $16, R11, R11
+	ADD   $16, R12, R12
+	ADD   $16, R13, R13
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop22
+
+end23:
+	CBZ   R5, end24
+	FMOVS (R10), F0
+	ADD   R6, R10, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R10, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V5.B16, V6.B16, V0.B16
+	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	VSHL  $23, V1.S4, V0.S4
 	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
 	VMOV  V0.B16, V1.B16
-	VAND  V6.B16, V1.B16, V1.B16
-	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	ADD   R11, R0, R1
-	VST1  V0.S[2], (R1)
-	ADD   R10, R0, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R0)
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	ADD   R7, R10, R0
+	VST1  V0.S[2], (R0)
+	ADD   R6, R10, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R10)
+	FMOVS (R11), F0
+	ADD   R6, R11, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R11, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V5.B16, V6.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	ADD   R7, R11, R0
+	VST1  V0.S[2], (R0)
+	ADD   R6, R11, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R11)
+	FMOVS (R12), F0
+	ADD   R6, R12, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R12, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V5.B16, V6.B16, V0.B16
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	ADD   R7, R12, R0
+	VST1  V0.S[2], (R0)
+	ADD   R6, R12, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R12)
+	FMOVS (R13), F0
+	ADD   R6, R13, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R7, R13, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V5.B16, V6.B16, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	ADD   R7, R13, R0
+	VST1  V0.S[2], (R0)
+	ADD   R6, R13, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R13)
+	ADD   R5<<2, R10, R10
+	ADD   R5<<2, R11, R11
+	ADD   R5<<2, R12, R12
+	ADD   R5<<2, R13, R13
 
-end17:
-	WORD  $0x6e2bd560 // faddp v0.4s, v11.4s, v11.4s
+end24:
+	WORD  $0x6e2fd5c0 // faddp v0.4s, v14.4s, v15.4s
+	WORD  $0x6e31d601 // faddp v1.4s, v16.4s, v17.4s
+	WORD  $0x6e21d400 // faddp v0.4s, v0.4s, v1.4s
+	FMOVQ (R3), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R3)
+	ADD   $16, R2, R2
+	ADD   $16, R3, R3
+	SUB   $4, R9, R9
+	CMP   $4, R9
+	BGE   loop18
+
+end19:
+	CMP $1, R9
+	BLT end26
+
+loop25:
+	MOVD  R1, R0
+	MOVD  ld+40(FP), R10
+	ADD   R10<<2, R1, R1
+	FMOVS (R2), F0
+	VDUP  V0.S[0], V0.S4
+	WORD  $0x4e28f404 // fmax v4.4s, v0.4s, v8.4s
+	VMOVI $0, V7.B16
+	MOVD  R4, R10
+	CMP   $8, R10
+	BLT   end28
+
+loop27:
+	FMOVQ (R0), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ F0, (R0)
+	FMOVQ 16(R0), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ F0, 16(R0)
+	ADD   $32, R0, R0
+	SUB   $8, R10, R10
+	CMP   $8, R10
+	BGE   loop27
+
+end28:
+	CMP $4, R10
+	BLT end30
+
+loop29:
+	FMOVQ (R0), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ F0, (R0)
+	ADD   $16, R0, R0
+	SUB   $4, R10, R10
+	CMP   $4, R10
+	BGE   loop29
+
+end30:
+	CBZ   R5, end31
+	FMOVS (R0), F0
+	ADD   R6, R0, R10
+	VLD1  (R10), V0.S[1]
+	ADD   R7, R0, R10
+	VLD1  (R10), V0.S[2]
+	VBIF  V5.B16, V6.B16, V0.B16
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x4e20f5a0 // fmax v0.4s, v13.4s, v0.4s
+	VMOV  V11.B16, V1.B16
+	VFMLA V12.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d562 // fsub v2.4s, v11.4s, v1.4s
+	VFMLA V12.S4, V0.S4, V2.S4
+	FMOVQ 208(R8), F0
+	FMOVQ 224(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 240(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 256(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 272(R8), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 192(R8), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VSHL  $23, V1.S4, V0.S4
+	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	ADD   R7, R0, R10
+	VST1  V0.S[2], (R10)
+	ADD   R6, R0, R10
+	VST1  V0.S[1], (R10)
+	FMOVS F0, (R0)
+	ADD   R5<<2, R0, R0
+
+end31:
+	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	FMOVS (R8), F1
+	FMOVS (R3), F1
 	VDUP  V1.S[0], V1.S4
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVS F0, (R8)
-	ADD   R6<<2, R14, R14
-	ADD   $4, R7, R7
-	ADD   $4, R8, R8
-	SUB   $1, R15, R15
-	CMP   $1, R15
-	BGE   loop11
+	FMOVS F0, (R3)
+	ADD   $4, R2, R2
+	ADD   $4, R3, R3
+	SUB   $1, R9, R9
+	CMP   $1, R9
+	BGE   loop25
 
-end12:
+end26:
 	RET
 
 // func attnScaleRowsNEON(x []float32, rows int, cols int, ld int, factor []float32)
