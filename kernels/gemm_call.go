@@ -108,6 +108,10 @@ func (g *gemmCall) block(item, i, j, m, n int) {
 	if m <= 0 || n <= 0 {
 		return
 	}
+	if g.oneCall && m*n <= nearWork/g.k {
+		simd.GemmNear(g.isa, m, n, g.k, g.alpha, g.a.at(item*g.strideA, i), g.a.ld, g.b.at(item*g.strideB, j), g.b.ld, g.beta, g.c[item*g.strideC+i*g.ldc+j:], g.ldc)
+		return
+	}
 	var b gemmBlock
 	b.g, b.m, b.n = g, m, n
 	if j+n == g.n {

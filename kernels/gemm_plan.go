@@ -59,6 +59,7 @@ type gemmPlan struct {
 	source    sourceKind // of the panels
 	wideTiles bool       // the micro-kernel's tiles have half the height and twice the width
 	near      bool       // B in the caller's memory is in a core's own caches: read in place, many columns are one call
+	oneCall   bool       // a block of nearWork is one call of simd.GemmNear
 	copyA     bool       // A's blocks are copied
 	tail      int        // the last columns, which are dot products
 
@@ -113,6 +114,7 @@ func (g *gemmCall) plan(t Threads) {
 		g.tail = dotColumns(g.isa, g.n, g.k, gather)
 	}
 	g.planLoops()
+	g.oneCall = g.path == pathPanels && g.source == inPlace && g.near && g.tail == 0 && !g.copyA && g.k <= g.kc
 	g.partition(t)
 }
 

@@ -100,7 +100,8 @@ func attnPanelsX86(x *vec.X86, mr int) {
 
 // gemmNearX86 emits GemmNear. Tiles are as wide as there are registers for the rows, and of nearly
 // equal width: 5 vectors are 3 + 2. The last columns are those of a mask, in the last vector of a tile:
-// on AVX-512 of every tile, since that costs nothing.
+// on AVX-512 of every tile, since that costs nothing. There up to half a vector of them is multiplied
+// by instructions half as wide, of which Zen 4 starts twice as many.
 func gemmNearX86(x *vec.X86, mr int) {
 	g := &gemmX86Gen{X86: x, lanes: x.Width(), near: true}
 	frame := x.AllocLocal(24)
@@ -143,14 +144,14 @@ func gemmNearX86(x *vec.X86, mr int) {
 	x.CMOVQGT(full, left)
 	last := g.LaneMaskSource(left)
 	name := func(v int, kind string) string { return fmt.Sprintf("_%d%s", v, kind) }
-	tiles := func(kind string, last reg.Register) {
+	tiles := func(kind string, last reg.Register, half bool) {
 		for v := 1; v < len(tallest)-1; v++ {
 			x.CMPQ(vectors, vec.Imm(v))
 			x.JEQ(operand.LabelRef("vectors" + name(v, kind)))
 		}
 		for v := len(tallest) - 1; v >= 1; v-- {
 			x.Label("vectors" + name(v, kind))
-			g.rows(name(v, kind), tallest[v], x86Columns{vectors: v, last: last, beside: true})
+			g.rows(name(v, kind), tallest[v], x86Columns{vectors: v, last: last, half: half, beside: true})
 			x.Comment("the next columns: the parameters are the callee's")
 			x.ADDQ(vec.Imm(v*4*g.lanes), b)
 			x.ADDQ(vec.Imm(v*4*g.lanes), c)
@@ -159,15 +160,19 @@ func gemmNearX86(x *vec.X86, mr int) {
 			g.End()
 		}
 	}
-	if _, free := x.Masking(); !free {
-		x.CMPQ(left, full)
-		x.JLT(operand.LabelRef("masked"))
-		tiles("", nil)
-		x.Label("masked")
-		tiles("_masked", last)
+	if _, free := x.Masking(); free {
+		x.CMPQ(left, vec.Imm(g.lanes/2))
+		x.JLE(operand.LabelRef("half"))
+		tiles("", last, false)
+		x.Label("half")
+		tiles("_half", last, true)
 		return
 	}
-	tiles("", last)
+	x.CMPQ(left, full)
+	x.JLT(operand.LabelRef("masked"))
+	tiles("", nil, false)
+	x.Label("masked")
+	tiles("_masked", last, false)
 }
 
 func loadFloat16(x *vec.X86, m operand.Mem, v reg.VecVirtual) { x.VCVTPH2PS(m, v) }
@@ -202,6 +207,7 @@ type x86Columns struct {
 	vectors int          // 2, 1 where the panel is that narrow, 4 where it is wide
 	masked  bool         // not all lanes are columns
 	last    reg.Register // the mask of the last vector alone; nil if there is none
+	half    bool         // that has no columns in its upper half
 	beside  bool         // the columns beside the tile's are fetched
 
 	packed reg.Register // where to store the rows of B; nil if nowhere

@@ -197,9 +197,9 @@ func (t *x86Tile) wideStep(kk int) {
 		t.prefetch(j)
 		for i := range t.acc {
 			if i < len(av) {
-				t.VFMADD231PS(bv, av[i], t.acc[i][j])
+				t.VFMADD231PS(t.used(j, bv), t.used(j, av[i]), t.used(j, t.acc[i][j]))
 			} else {
-				t.VFMADD231PS_BCST(t.a(i, 4*kk), bv, t.acc[i][j])
+				t.VFMADD231PS_BCST(t.a(i, 4*kk), t.used(j, bv), t.used(j, t.acc[i][j]))
 			}
 		}
 	}
@@ -229,12 +229,12 @@ func (t *x86Tile) step(kk int) {
 	for i := range t.h {
 		if embedded(i) {
 			for j := range bv {
-				t.VFMADD231PS_BCST(t.a(i, 4*kk), bv[j], t.acc[i][j])
+				t.VFMADD231PS_BCST(t.a(i, 4*kk), t.used(j, bv[j]), t.used(j, t.acc[i][j]))
 			}
 			continue
 		}
 		for j := range bv {
-			t.VFMADD231PS(bv[j], av[i], t.acc[i][j])
+			t.VFMADD231PS(t.used(j, bv[j]), t.used(j, av[i]), t.used(j, t.acc[i][j]))
 		}
 		broadcast()
 	}
@@ -378,6 +378,14 @@ func (t *x86Tile) broadcasts() (ahead int, embedded func(row int) bool) {
 		return 1, func(int) bool { return false }
 	}
 	return 2, func(row int) bool { return row%3 == 2 }
+}
+
+// used is the part of a register that is multiplied for vector j.
+func (t *x86Tile) used(j int, v reg.VecVirtual) reg.Register {
+	if t.half && j == t.vectors-1 {
+		return v.AsY()
+	}
+	return v
 }
 
 // maskOf is the mask of vector j, nil if all of it are columns.
