@@ -132,7 +132,7 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 	switch {
 	case g.source == packedHere && l.i == 0: // it is not there yet
 		return f
-	case g.source == inPlace && l.m <= g.mr && g.crowdsFar():
+	case g.source == inPlace && l.m <= g.mr && crowdsFar(g.k, s.ld):
 		f.next = farRows * s.ld
 		return f
 	case p+k < l.k:

@@ -108,7 +108,7 @@ func (g *gemmCall) plan(t Threads) {
 			g.near = isNear(g.isa, g.m, g.k, g.b.ld)
 			if inPlacePays(g.m, g.k, g.b.ld, g.mr, g.nr, g.near) || g.fitsLines() {
 				g.source = inPlace
-				g.wideTiles = g.m*size.wideDen <= g.mr*size.wideNum && (2*g.m <= g.mr || !g.crowdsFar())
+				g.wideTiles = g.m*size.wideDen <= g.mr*size.wideNum && (2*g.m <= g.mr || !crowdsFar(g.k, g.b.ld))
 			}
 		}
 		g.tail = dotColumns(g.isa, g.n, g.k, gather)
@@ -142,8 +142,14 @@ func nearAtOnce(t Threads, m, n, k, lda, ldb int) bool {
 // inPlacePays reports whether B is read in place rather than packed, whatever its lines are.
 func inPlacePays(m, k, ldb, mr, nr int, near bool) bool {
 	size := &tuned.gemm
-	return m <= size.inPlaceTiles*mr || k*nr <= size.inPlacePanel && k*ldb <= size.inPlaceSpan ||
+	return fitsTiles(m, k, ldb, mr, nr) || k*nr <= size.inPlacePanel && k*ldb <= size.inPlaceSpan ||
 		near && nr >= 32 && m <= size.nearTiles*mr && ldb%1024 != 0
+}
+
+// fitsTiles reports whether the tiles are few enough to read B in place: several only if they find
+// its rows in the second-level cache, or these are two lines each, which come soon enough from further away.
+func fitsTiles(m, k, ldb, mr, nr int) bool {
+	return m <= mr || m <= tuned.gemm.inPlaceTiles*mr && (nr >= 32 || !crowdsFar(k, ldb))
 }
 
 // fitsLines reports whether the rows of B are whole cache lines, so that no load takes two, and
@@ -158,10 +164,9 @@ func (g *gemmCall) fitsLines() bool {
 // crowdsFar reports whether the rows of a B in place push each other out of the second-level cache, so
 // that a second tile would find nothing there, nor a panel what was fetched during the one before.
 // linesWays is half of that cache's ways.
-func (g *gemmCall) crowdsFar() bool {
+func crowdsFar(k, ldb int) bool {
 	size := &tuned.gemm
-	return size.linesSets > 0 && g.b.ld%16 == 0 &&
-		sharing(g.b.ld/16, min(g.k, gemmOrder.kc), size.linesSets) > 2*size.linesWays
+	return ldb%16 == 0 && sharing(ldb/16, min(k, gemmOrder.kc), size.linesSets) > 2*size.linesWays
 }
 
 // copiesA reports whether the rows of A are copied: if they have to be transposed, or

@@ -136,6 +136,7 @@ func derived(caches [4]int) tuning {
 		// 35/64 of it, and never more than zen4's: mc bounds the time of a call too.
 		t.gemm.mc = min(max(l2/element/gemmOrder.kc*35/64, 28), zen4.gemm.mc)
 		t.gemm.nearElements = l2 / element
+		t.gemm.linesSets = l2 / line / (2 * t.gemm.linesWays) // as if it had zen4's ways
 	}
 	if l3 := caches[3]; l3 > 0 {
 		t.rows.streamElements = min(max(l3/2/element, 1<<20), 1<<24)
@@ -152,7 +153,8 @@ var zen4 = tuning{
 	ways: 8,
 	gemm: gemmTuning{
 		mc: 140, nc: 1024, packRows: 32,
-		inPlaceTiles: 3, inPlacePanel: 1 << 12, inPlaceSpan: 1 << 15, nearElements: 1 << 18, nearTiles: 20, spread: math.MaxInt,
+		inPlaceTiles: 3, inPlacePanel: 1 << 12, inPlaceSpan: 1 << 15, linesSets: 2048, linesWays: 4, spread: math.MaxInt,
+		nearElements: 1 << 18, nearTiles: 20,
 		wideNum: 4, wideDen: 7, streamNum: 2, streamDen: 5, halvesTiles: 2,
 		int8Rows: 132, int8Panel: 24 << 10, winogradRows: 16, winogradPanel: 24 << 10,
 		copyColumns: 64,

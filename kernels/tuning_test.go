@@ -84,12 +84,25 @@ func TestCrowdsFar(t *testing.T) {
 		k, ld int
 		want  bool
 	}{{768, 3072, true}, {512, 3072, false}, {1024, 1024, true}, {512, 1024, false}, {1025, 2048, true}, {768, 768, false}, {768, 3080, false}, {17, 1 << 17, true}} {
-		if got := (&gemmCall{k: c.k, b: operandB{ld: c.ld}}).crowdsFar(); got != c.want {
+		if got := crowdsFar(c.k, c.ld); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
-	if tuned = zen4; (&gemmCall{k: 768, b: operandB{ld: 3072}}).crowdsFar() {
-		t.Error("not for zen4")
+}
+
+// TestFitsTiles: of the second tile on, rows of one line must not have crowded each other out.
+func TestFitsTiles(t *testing.T) {
+	kept := tuned
+	t.Cleanup(func() { tuned = kept })
+	tuned = zen4
+	for _, c := range []struct {
+		m, nr, k, ld int
+		want         bool
+	}{{6, 16, 768, 3072, true}, {7, 16, 768, 3072, false}, {7, 16, 256, 3072, true}, {7, 16, 768, 3080, true}, {18, 16, 768, 768, true},
+		{19, 16, 768, 768, false}, {18, 32, 768, 3072, true}} {
+		if got := fitsTiles(c.m, c.k, c.ld, 6, c.nr); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }
 
