@@ -178,10 +178,13 @@ func TestPausesAreSeen(t *testing.T) {
 		t.Skip("measures time, of assembly")
 	}
 	x := make([]float32, 1<<24)
-	p99 := shortestPauses(t, func() func() { return func() { simd.ExpVec(Active(), x, x) } })
-	if p99 <= pauseLimit {
-		t.Errorf("99th percentile of the pauses is %v with calls of several milliseconds", p99)
+	var p99 time.Duration
+	for range 4 { // on a busy machine the calls may run while nobody waits for them
+		if p99 = pauses(func() func() { return func() { simd.ExpVec(Active(), x, x) } }); p99 > pauseLimit {
+			return
+		}
 	}
+	t.Errorf("99th percentile of the pauses is %v with calls of several milliseconds", p99)
 }
 
 // pauses runs a call made by load on each P, over and over, with a collection
