@@ -51,7 +51,9 @@ const sumElements = 1 << 13
 var rowBuffers = sync.Pool{New: func() any { return new(rowBuffer) }}
 
 // rowBuffer has room for two vectors more than a row, as softmaxRowsStream wants it.
-type rowBuffer [sumElements + 32]float32
+type rowBuffer [sumElements + twoVectors]float32
+
+const twoVectors = 32 // of the widest tier
 
 // streamed reports whether a call on whole matrices writes past the caches.
 // In place that does not pay, since what is written has just been read.

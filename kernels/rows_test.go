@@ -102,7 +102,7 @@ func TestRowsAnywhere(t *testing.T) {
 					func(dst, x []float32) { Softmax(dst, x, rows, cols) },
 					func(dst, x []float32) {
 						if cols <= sumElements {
-							simd.SoftmaxRowsStream(Active(), dst, x, make([]float32, cols+32), rows, cols)
+							simd.SoftmaxRowsStream(Active(), dst, x, make([]float32, cols+twoVectors), rows, cols)
 						} else {
 							Softmax(dst, x, rows, cols)
 						}

@@ -58,7 +58,7 @@ func softmaxRows(isa ISA, dst, x []float32, rows, cols int, stream bool) {
 	}
 	tmp := rowBuffers.Get().(*rowBuffer)
 	for from, to := range budgetOf(simd.KernelSoftmaxRowsStream, isa).rows(rows, cols) {
-		simd.SoftmaxRowsStream(isa, dst[from*cols:to*cols], x[from*cols:to*cols], tmp[:cols+32], to-from, cols)
+		simd.SoftmaxRowsStream(isa, dst[from*cols:to*cols], x[from*cols:to*cols], tmp[:cols+twoVectors], to-from, cols)
 	}
 	rowBuffers.Put(tmp)
 }
