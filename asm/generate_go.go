@@ -151,11 +151,13 @@ const (
 	// FewKeys is the number of keys that AttnFew takes at most for more than one query. The
 	// scores of a query need FewRow elements.
 	FewKeys, FewRow = %d, %d
+	// FetchedPiece is how many bytes AttnPanels fetches at a time.
+	FetchedPiece = %d
 	// Int8Block is how many integers of a row have a scale in common, and WeightBlock where
 	// the weights are in blocks, too.
 	Int8Block, WeightBlock = %d, %d
 )
-`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.Int8Block, kernel.WeightBlock)
+`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.FetchedPiece, kernel.Int8Block, kernel.WeightBlock)
 	fmt.Fprintf(&w, "\n// The layouts of weights in blocks, by kernel.\nvar (\n")
 	for _, k := range catalog {
 		if l := k.Blocks; l.Elements > 0 {

@@ -9,9 +9,6 @@ import (
 // While a strip is multiplied, what comes next is fetched into the core's own caches: the queries and
 // the output of the next strip, and a share of the next tile's keys and values, or of the next unit's.
 
-// fetchedPiece is how many bytes simd.AttnPanels fetches at a time.
-const fetchedPiece = 256
-
 // fetchRun is memory to fetch: count pieces, pace bytes apart.
 type fetchRun struct {
 	at          uintptr
@@ -28,12 +25,12 @@ type fetchQueue struct {
 func (f *fetchQueue) rows(x []float32, n, dim, ld int) {
 	at, bytes := uintptr(unsafe.Pointer(unsafe.SliceData(x))), dim*element
 	if ld == dim {
-		f.add(fetchRun{at, fetchedPiece, (n*bytes + fetchedPiece - 1) / fetchedPiece})
+		f.add(fetchRun{at, simd.FetchedPiece, (n*bytes + simd.FetchedPiece - 1) / simd.FetchedPiece})
 		return
 	}
-	for ; bytes > 0; bytes -= fetchedPiece {
+	for ; bytes > 0; bytes -= simd.FetchedPiece {
 		f.add(fetchRun{at, ld * element, n})
-		at += fetchedPiece
+		at += simd.FetchedPiece
 	}
 }
 

@@ -1,6 +1,10 @@
 package kernels
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
 
 // TestFetchQueue: the pieces of a queue hold every byte of the rows, and none outside of what the rows span but
 // for the rest of a piece.
@@ -17,7 +21,7 @@ func TestFetchQueue(t *testing.T) {
 			next, pace, count := f.take(x[32:])
 			for i := range count {
 				at := element*(32+next) + i*pace
-				for b := range fetchedPiece {
+				for b := range simd.FetchedPiece {
 					fetched[at+b] = true
 				}
 			}
@@ -31,7 +35,7 @@ func TestFetchQueue(t *testing.T) {
 			}
 		}
 		for i, is := range fetched {
-			if is && (i < element*16 || i >= last+fetchedPiece) {
+			if is && (i < element*16 || i >= last+simd.FetchedPiece) {
 				t.Fatalf("%+v: byte %d is fetched", s, i)
 			}
 		}

@@ -147,15 +147,16 @@ func (t *x86Tile) fetchPiece() {
 	none := operand.LabelRef(t.label("kfetched_"))
 	t.SUBQ(vec.Imm(1), t.left)
 	t.JLT(none)
-	for line := 0; line < fetchedPiece; line += cacheLine {
+	for line := 0; line < FetchedPiece; line += cacheLine {
 		t.PREFETCHT1(operand.Mem{Base: t.fetch, Disp: line + cacheLine - 1}) // as prefetch does
 	}
 	t.ADDQ(t.pace, t.fetch)
 	t.Label(string(none))
 }
 
-// fetchedPiece is how many bytes attnPanels fetches in two steps of k.
-const fetchedPiece = 256
+// FetchedPiece is how many bytes attnPanels fetches at a time, in two steps of k. Package simd gets it
+// with the kernels.
+const FetchedPiece = 256
 
 // turn adds to what is fetched after some steps, which end together with those of k. The wide
 // tiles fetch rows of B alone.

@@ -151,6 +151,8 @@ const (
 	// FewKeys is the number of keys that AttnFew takes at most for more than one query. The
 	// scores of a query need FewRow elements.
 	FewKeys, FewRow = 256, 272
+	// FetchedPiece is how many bytes AttnPanels fetches at a time.
+	FetchedPiece = 256
 	// Int8Block is how many integers of a row have a scale in common, and WeightBlock where
 	// the weights are in blocks, too.
 	Int8Block, WeightBlock = 128, 32
