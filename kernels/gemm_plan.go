@@ -118,8 +118,9 @@ func (g *gemmCall) plan(t Threads) {
 	g.partition(t)
 }
 
-// isNear reports whether B in place stays in a core's own caches, for which there is a kernel. For one
-// or two rows that fetches nothing, so that B may come from further away only if it is small.
+// isNear reports whether B in place stays in a core's own caches, for which the tier has a kernel. For one
+// or two rows that fetches nothing, so that B may come from further away only if it is small. In pure Go
+// it is the kernel for panels, on all columns: as fast, and small products are spared the plan there too.
 func isNear(isa ISA, m, k, ldb int) bool {
 	most := tuned.gemm.nearElements
 	if m <= 2 {

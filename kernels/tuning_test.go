@@ -1,9 +1,12 @@
 package kernels
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 const kib = 1 << 10
@@ -104,6 +107,45 @@ func TestFitsTiles(t *testing.T) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
+}
+
+// TestNearAtOnce wants products that run without a plan to be those that would be one call by plan.
+func TestNearAtOnce(t *testing.T) {
+	kept := tuned
+	t.Cleanup(func() { tuned = kept })
+	small := derived([4]int{0, 16 * kib, 256 * kib, 8192 * kib})
+	small.threads.wakeWork, small.gemm.copyColumns = 1<<16, 8
+	eachISA(t, func(t *testing.T) {
+		accepted := 0
+		for _, tuned = range []tuning{zen4, sapphireRapids, small} {
+			tuned.threads.readyWork = math.MaxInt // whether threads are awake changes by itself
+			for _, m := range []int{1, 2, 3, 6, 7, 14, 15, 40, 130, 300} {
+				for _, n := range []int{1, 7, 8, 16, 31, 64, 100, 256, 1000} {
+					for _, k := range []int{1, 5, 64, 100, 512, 1024, 1025, 2000} {
+						for _, lds := range [][2]int{{k, n}, {k + 3, n + 5}, {1024, 1024}, {4096, 512}, {2048, 4096}} {
+							lda, ldb := max(lds[0], k), max(lds[1], n)
+							for _, threads := range []Threads{1, 2} {
+								if !nearAtOnce(threads, m, n, k, lda, ldb) {
+									continue
+								}
+								accepted++
+								g := gemmCall{isa: Active(), batch: 1, m: m, n: n, k: k}
+								g.mr, g.nr = simd.GemmTile(g.isa)
+								g.a.ld, g.b.ld = lda, ldb
+								g.plan(threads)
+								if m == 1 || !g.oneCall || g.cutM*g.cutN > 1 || m*n > nearWork/k {
+									t.Errorf("%dx%dx%d, lda %d, ldb %d, %d threads: by plan %+v", m, n, k, lda, ldb, threads, g.gemmPlan)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+		if has := simd.KernelGemmNear.On(Active()).ISA == Active(); has != (accepted > 0) {
+			t.Errorf("%d products without a plan", accepted)
+		}
+	})
 }
 
 // TestTuningChangesNoResult computes the same products with very different figures.
