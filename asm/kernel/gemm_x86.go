@@ -31,7 +31,7 @@ func gemmX86(x *vec.X86, mr int) {
 	g.ADDQ(g.Load64("b_base"), ahead)
 	g.MOVQ(ahead, g.ahead)
 	n := x.Load64("n")
-	g.columnMasks(n)
+	masks := g.columnMasks(n)
 	x.CMPQ(n, vec.Imm(g.lanes))
 	x.JLE(operand.LabelRef("tiles_narrow"))
 	x.CMPQ(n, vec.Imm(2*g.lanes))
@@ -41,9 +41,9 @@ func gemmX86(x *vec.X86, mr int) {
 	g.End()
 	g.rows("_wide", mr/2, x86Columns{vectors: 4})
 	g.End()
-	g.rows("_masked", mr, x86Columns{vectors: 2, masked: true})
+	g.rows("_masked", mr, x86Columns{vectors: 2, masks: masks})
 	g.End()
-	g.rows("_narrow", max(mr, 12), x86Columns{vectors: 1, masked: true}) // 12 sums at least, or they wait for one another
+	g.rows("_narrow", max(mr, 12), x86Columns{vectors: 1, masks: masks}) // 12 sums at least, or they wait for one another
 }
 
 // gemmPackX86 emits GemmPack.
@@ -103,7 +103,7 @@ func attnPanelsX86(x *vec.X86, mr int) {
 // on AVX-512 of every tile, since that costs nothing. There up to half a vector of them is multiplied
 // by instructions half as wide, of which Zen 4 starts twice as many.
 func gemmNearX86(x *vec.X86, mr int) {
-	g := &gemmX86Gen{X86: x, lanes: x.Width(), near: true}
+	g := &gemmX86Gen{X86: x, lanes: x.Width(), near: true, beside: true}
 	frame := x.AllocLocal(24)
 	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
 	b, n, c := x.ParamAddr("b_base"), x.ParamAddr("n"), x.ParamAddr("c_base")
@@ -151,7 +151,9 @@ func gemmNearX86(x *vec.X86, mr int) {
 		}
 		for v := len(tallest) - 1; v >= 1; v-- {
 			x.Label("vectors" + name(v, kind))
-			g.rows(name(v, kind), tallest[v], x86Columns{vectors: v, last: last, half: half, beside: true})
+			masks := make([]reg.Register, v)
+			masks[v-1] = last
+			g.rows(name(v, kind), tallest[v], x86Columns{vectors: v, masks: masks, half: half})
 			x.Comment("the next columns: the parameters are the callee's")
 			x.ADDQ(vec.Imm(v*4*g.lanes), b)
 			x.ADDQ(vec.Imm(v*4*g.lanes), c)
@@ -197,20 +199,17 @@ type gemmX86Gen struct {
 	ahead    operand.Mem // what it fetches of the next panel
 	left     operand.Mem // and how many pieces of it
 	lda, ldb reg.GPVirtual
-	mask     [2]reg.Register
 	halves   halves // nil where B is float32
-	near     bool   // all of it is in a core's own caches: what is fetched is something else
+	near     bool   // all of it is in a core's own caches: what is fetched is something else,
+	beside   bool   // or the columns beside the tile's
 }
 
 // x86Columns are the columns of a tile.
 type x86Columns struct {
-	vectors int          // 2, 1 where the panel is that narrow, 4 where it is wide
-	masked  bool         // not all lanes are columns
-	last    reg.Register // the mask of the last vector alone; nil if there is none
-	half    bool         // that has no columns in its upper half
-	beside  bool         // the columns beside the tile's are fetched
-
-	packed reg.Register // where to store the rows of B; nil if nowhere
+	vectors int            // 2, 1 where the panel is that narrow, 4 where it is wide
+	masks   []reg.Register // of each vector, nil where all lanes are columns; nil if there is none
+	half    bool           // the last vector has no columns in its upper half
+	packed  reg.Register   // where to store the rows of B; nil if nowhere
 }
 
 func (g *gemmX86Gen) toSlot(param string, slot operand.Mem) {
@@ -220,19 +219,21 @@ func (g *gemmX86Gen) toSlot(param string, slot operand.Mem) {
 // columnMasks prepares the masks of columns [0, lanes) and [lanes, 2*lanes).
 // AVX2 has only 16 vector registers, all taken by the tile: its masks are
 // loaded from the table when needed, so only the addresses are kept.
-func (g *gemmX86Gen) columnMasks(n reg.Register) {
+func (g *gemmX86Gen) columnMasks(n reg.Register) []reg.Register {
+	masks := make([]reg.Register, 2)
 	zero, width := g.GP64(), g.GP64()
 	g.XORQ(zero, zero)
 	g.MOVQ(operand.I32(int32(g.lanes)), width)
-	for i := range g.mask {
+	for i := range masks {
 		count := g.GP64()
 		g.MOVQ(n, count)
 		g.SUBQ(vec.Imm(i*g.lanes), count)
 		g.CMOVQLT(zero, count) // below 0: no lane
 		g.CMPQ(count, width)
 		g.CMOVQGT(width, count)
-		g.mask[i] = g.LaneMaskSource(count)
+		masks[i] = g.LaneMaskSource(count)
 	}
+	return masks
 }
 
 // rows emits the tiles of some columns, and the loop over them.

@@ -98,7 +98,7 @@ func (t *x86Tile) sum() {
 	}
 	unroll := 4
 	switch {
-	case t.masked:
+	case t.masks != nil && !t.near:
 		unroll = 1
 	case t.h*t.vectors > 14:
 		unroll = 2
@@ -310,7 +310,7 @@ func (t *x86Tile) scaleAndStore() {
 const halvesAhead = 2048
 
 // fetches reports whether the tile fetches what is used next.
-func (t *x86Tile) fetches() bool { return !t.masked && !t.near && t.halves == nil }
+func (t *x86Tile) fetches() bool { return t.masks == nil && !t.near && t.halves == nil }
 
 // startFetch is where a tile begins to fetch B, and at what pace: see gemmPanel. A tile that
 // packs fetches the panel beside its own, of which nobody else would fetch the rows before they
@@ -391,13 +391,10 @@ func (t *x86Tile) used(j int, v reg.VecVirtual) reg.Register {
 
 // maskOf is the mask of vector j, nil if all of it are columns.
 func (t *x86Tile) maskOf(j int) reg.Register {
-	switch {
-	case t.masked:
-		return t.mask[j]
-	case j == t.vectors-1:
-		return t.last
+	if t.masks == nil {
+		return nil
 	}
-	return nil
+	return t.masks[j]
 }
 
 // loadColumns loads vector j of a row of the panel, only the columns present.
