@@ -369,14 +369,18 @@ func (t *x86Tile) nextRowOfB() {
 
 // broadcasts tells how the elements of A reach the multiply-adds: how many are
 // broadcast into registers ahead of their use, and for which rows each
-// multiply-add broadcasts its own operand. That form loads the element twice,
-// and by itself is bound by the two load ports (30 loads for 14 cycles of
+// multiply-add broadcasts its own operand. In two vectors that form loads the element
+// twice, and by itself is bound by the two load ports (30 loads for 14 cycles of
 // multiply-adds); none of it leaves more instructions to start. A third of the
 // rows, with two broadcasts ahead, runs at the multiply-adds' bound in the model
-// of Skylake-X (make static-estimates); Zen 4 runs all of these alike.
+// of Skylake-X (make static-estimates); Zen 4 runs all of these alike. One vector
+// is 16% slower on Zen 4 with broadcasts by themselves.
 func (t *x86Tile) broadcasts() (ahead int, embedded func(row int) bool) {
 	if !t.Broadcasts() {
 		return 1, func(int) bool { return false }
+	}
+	if t.vectors == 1 { // each element is used once
+		return 0, func(int) bool { return true }
 	}
 	return 2, func(row int) bool { return row%3 == 2 }
 }
