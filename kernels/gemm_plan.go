@@ -29,7 +29,7 @@ const (
 	// dotSum is what adding up a dot product's lanes costs, in steps of a vector, and
 	// dotGather what an element of B costs that is brought into place for one, and
 	// dotGatherCall what doing so costs whatever their number.
-	dotSum, dotGather, dotGatherCall = 3, 2, 128
+	dotSum, dotGather, dotGatherCall = 3, 3, 512
 	// One row: gemvDot takes over from gemmDot where B has gemvNear elements and is beyond
 	// a core's own caches. Where it has gemvFar, it comes from memory. Then gemvDot takes 8
 	// rows together, as gemvRows takes 6 always, and fetching the next ones gains a sixth
@@ -194,8 +194,11 @@ func (g *gemmCall) dotRows() int {
 // B must be gathered, that has to pay for gather rows of A; if it is 0 they need not be.
 func dotColumns(isa ISA, n, k, gather int) int {
 	strip := simd.KernelGemmPanel.On(isa).Strip
-	dots := n % strip
-	gain := k - dots*(k/strip+dotSum)
+	dots, tile := n%strip, k
+	if gather > 0 && strip >= 16 && dots <= strip/2 {
+		tile = k / 2 // gemmNear has instructions half as wide for them
+	}
+	gain := tile - dots*(k/strip+dotSum)
 	if gain <= 0 || gather > 0 && gather*gain <= dots*k*dotGather+dotGatherCall {
 		return 0
 	}
