@@ -179,7 +179,7 @@ func (c *attentionCall) planUnits() {
 	}
 	dim := max(p.HeadDim, p.ValueDim, 1)
 	limit = max(1, min(limit, unitElements/dim))
-	c.tile = max(1, min(c.tile, tileElements/dim))
+	c.tile = c.evenTile(max(1, min(c.tile, tileElements/dim)))
 	rows, heads := p.LenQ*c.fold, p.Batch*(p.Heads/c.fold)
 	for limit > minRows && heads*((rows+limit-1)/limit) < minUnits {
 		limit /= 2
@@ -194,6 +194,18 @@ func (c *attentionCall) planUnits() {
 		c.chunks = (strips*strip + c.rows - 1) / c.rows
 	}
 	c.units = heads * c.chunks
+}
+
+// evenTile is the keys of a tile where limit is what it is to have: up to a quarter more rather than one
+// more tile for a few keys, each of which costs a pass of the online softmax and a short product with
+// the values. Tiles that are smaller for another reason stay as they are.
+func (c *attentionCall) evenTile(limit int) int {
+	keys := c.p.LenK
+	if keys <= limit || limit < attentionSize.tileKeys || limit < 2*c.nr {
+		return limit
+	}
+	tiles := (keys - limit/4 + limit - 1) / limit
+	return ((keys+tiles-1)/tiles + c.nr - 1) / c.nr * c.nr
 }
 
 // planSplits cuts the keys of a unit.

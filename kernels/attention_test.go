@@ -353,3 +353,32 @@ func TestRelativeReach(t *testing.T) {
 		}
 	}
 }
+
+// TestAttentionTiles: keys that are a few more than a tile has are one tile, no number of keys has more tiles
+// than it needs, and tiles of other sizes give the right result.
+func TestAttentionTiles(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("too many keys for an emulator")
+	}
+	limit := attentionSize.tileKeys
+	eachISA(t, func(t *testing.T) {
+		for n := 1; n < 2000; n++ {
+			c := attentionCall{p: AttentionParams{Batch: 1, Heads: 2, LenQ: 90, LenK: n, HeadDim: 20}}
+			c.p.setDefaults()
+			c.plan()
+			tiles, most := (n+c.tile-1)/c.tile, (n+limit-1)/limit
+			if n <= limit*5/4 {
+				most = 1
+			}
+			if tiles > most || c.tile >= limit*5/4+c.nr {
+				t.Fatalf("%d keys: %d tiles of %d, want at most %d", n, tiles, c.tile, most)
+			}
+		}
+		for _, n := range []int{283, 321, 530} {
+			p := AttentionParams{Batch: 1, Heads: 1, LenQ: 45, LenK: n, HeadDim: 20, Past: n - 45}
+			attentionCase{p: p}.run(t, 1)
+			p.Mask = []MaskTerm{CausalMask()}
+			attentionCase{p: p}.run(t, 1)
+		}
+	})
+}
