@@ -121,9 +121,9 @@ func loadImageTower(config towerConfig, image imageTowerConfig, d Document, l *t
 	if err != nil {
 		return nil, err
 	}
-	side := image.Image / image.Patch
-	if side < 1 || side > 1<<15 {
-		return nil, d.Errorf("image_size", "%d patches of patch_size = %d in a row", side, image.Patch)
+	side, err := image.side(d)
+	if err != nil {
+		return nil, err
 	}
 	t := &imageTower{dim: config.Dim, size: image.Image, side: side, layers: layers}
 	count := side * side

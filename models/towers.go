@@ -174,6 +174,15 @@ func (config *towerConfig) norm() transformer.NormConfig {
 	return transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
 }
 
+// side is the number of patches in a row.
+func (config *imageTowerConfig) side(d Document) (int, error) {
+	side := config.Image / config.Patch
+	if side < 1 || side > 1<<15 {
+		return 0, d.Errorf("image_size", "%d patches of patch_size = %d in a row", side, config.Patch)
+	}
+	return side, nil
+}
+
 // loadTextTower is the encoder of texts.
 func (c *Checkpoint) loadTextTower(config towerConfig, text textTowerConfig, d Document, l *transformer.Loader) (*textEncoder, error) {
 	layers, err := config.stack(d, l)

@@ -16,18 +16,11 @@ import (
 func init() { Register(newViT, "vit") }
 
 type vitConfig struct {
-	Dim              int     `json:"hidden_size"`
-	Layers           int     `json:"num_hidden_layers"`
-	Heads            int     `json:"num_attention_heads"`
-	Hidden           int     `json:"intermediate_size"`
-	Activation       string  `json:"hidden_act"`
-	Eps              float32 `json:"layer_norm_eps"`
-	Image            int     `json:"image_size"`
-	Patch            int     `json:"patch_size"`
-	Channels         int     `json:"num_channels"`
-	QKVBias          bool    `json:"qkv_bias"`
-	PoolerActivation string  `json:"pooler_act"`
-	PoolerDim        int     `json:"pooler_output_size" min:"0"`
+	towerConfig
+	imageTowerConfig
+	QKVBias          bool   `json:"qkv_bias"`
+	PoolerActivation string `json:"pooler_act"`
+	PoolerDim        int    `json:"pooler_output_size" min:"0"`
 }
 
 // vitNames is what the parts of a checkpoint are called.
@@ -70,8 +63,9 @@ func newViT(c *Checkpoint) (*Model, error) {
 		return newTimmViT(c)
 	}
 	config := vitConfig{
-		Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", Eps: 1e-12, Image: 224, Patch: 16, Channels: 3, QKVBias: true,
-		PoolerActivation: "tanh",
+		towerConfig:      towerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", Eps: 1e-12},
+		imageTowerConfig: imageTowerConfig{Image: 224, Patch: 16, Channels: 3},
+		QKVBias:          true, PoolerActivation: "tanh",
 	}
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
@@ -138,7 +132,7 @@ func newTimmViT(c *Checkpoint) (*Model, error) {
 			return nil, c.JSON.Errorf("architecture", "want a plain vit")
 		}
 	}
-	config := vitConfig{Dim: t.Dim, Heads: t.Args.Heads, Activation: "gelu", Eps: 1e-6, QKVBias: true}
+	config := vitConfig{towerConfig: towerConfig{Dim: t.Dim, Heads: t.Args.Heads, Activation: "gelu", Eps: 1e-6}, QKVBias: true}
 	if config.Heads == 0 {
 		config.Heads = t.Dim / 64 // of tiny, small, base and large
 		if strings.Contains(t.Architecture, "_huge_") {
@@ -182,11 +176,10 @@ func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names v
 		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 	}
 	c.Config.Dim, c.Config.Layers = config.Dim, config.Layers
-	side := config.Image / config.Patch
-	if side < 1 || side > 1<<15 {
-		return nil, c.JSON.Errorf("image_size", "%d patches of %d in a row", side, config.Patch)
+	side, err := config.side(c.JSON)
+	if err != nil {
+		return nil, err
 	}
-	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
 	return &imageTower{
 		dim: config.Dim, size: config.Image, side: side,
 		patches:   loadPatches(body.At(names.patches), config.Dim, config.Channels, config.Patch, config.Patch, true),
@@ -195,7 +188,7 @@ func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names v
 		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, FinalNorm: true, Layer: transformer.LayerConfig{
 			Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: config.QKVBias, OutBias: true},
 			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Bias: true},
-			Norm:        norm, NormFirst: true,
+			Norm:        config.norm(), NormFirst: true,
 		}}, names.layers),
 	}, nil
 }
