@@ -73,6 +73,15 @@ func (o *output) write(s string) error {
 	return nil
 }
 
+// print writes a value as text.
+func (o *output) print(v any) error {
+	s, err := str(v)
+	if err != nil {
+		return err
+	}
+	return o.write(s)
+}
+
 // execAll runs statements in e.
 func execAll(body []stmt, e *env, out *output) (flow, error) {
 	for _, s := range body {
@@ -108,11 +117,7 @@ func (s print) exec(e *env, out *output) (flow, error) {
 	if err != nil {
 		return 0, err
 	}
-	t, err := str(v)
-	if err != nil {
-		return 0, err
-	}
-	return flowOn, out.write(t)
+	return flowOn, out.print(v)
 }
 
 type jump flow
@@ -288,11 +293,7 @@ func (s *filterStmt) exec(e *env, out *output) (flow, error) {
 	if err != nil {
 		return 0, err
 	}
-	t, err := str(v)
-	if err != nil {
-		return 0, err
-	}
-	return flowOn, out.write(t)
+	return flowOn, out.print(v)
 }
 
 type withStmt struct {
@@ -382,9 +383,5 @@ func (s *callStmt) exec(e *env, out *output) (flow, error) {
 	if err != nil {
 		return 0, err
 	}
-	t, err := str(v)
-	if err != nil {
-		return 0, err
-	}
-	return flowOn, out.write(t)
+	return flowOn, out.print(v)
 }
