@@ -34,6 +34,9 @@ type Reader interface {
 	Read(dst []float32, name string, from int) error
 }
 
+// Package checkpoint, which this one imports, has interfaces of its own; what is a Reader here is one there.
+var _ checkpoint.Reader = Reader(nil)
+
 // FromSafetensors is the weights in a safetensors file.
 func FromSafetensors(f *safetensors.File) Reader { return checkpoint.FromSafetensors(f) }
 
