@@ -6,7 +6,7 @@ import "github.com/avoformer/avoformer/asm/vec"
 // itself, a single port, has room for the products with the scale, which a tile of scores has not.
 func AttnKeys(nr int) Body {
 	return Body{X86: func(x *vec.X86) {
-		const side = 16
+		side := x.Width()
 		dst, from := x.SlicePtr("dst"), x.SlicePtr("x")
 		rows, cols, ld, alpha := x.IntParam("rows"), x.IntParam("cols"), x.IntParam("ldx"), x.FloatParam("alpha")
 		x.Loop(rows, nr, func() {
@@ -14,7 +14,7 @@ func AttnKeys(nr int) Body {
 				to, left := x.CopyPtr(dst), x.CopyInt(cols)
 				row := x.CopyPtr(from)
 				x.Loop(left, side, func() {
-					x.Transpose16(to, 4*nr, row, ld, alpha)
+					x.TransposeScaled(to, 4*nr, row, ld, alpha)
 					x.Bump(row, 4*side)
 					x.Bump(to, 4*side*nr)
 				})

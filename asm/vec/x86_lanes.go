@@ -90,89 +90,82 @@ func (x *X86) acrossGroups(cur reg.VecVirtual, op func(a, b, w reg.Register)) re
 // TransposeBlock implements Machine.
 func (x *X86) TransposeBlock() int { return x.form.block }
 
-// Transpose implements Machine, with vectors of 128 or 256 bits at any width:
-// the shuffles that cross 128-bit lanes are replaced by loads of half rows, rows
-// i and i+4 into the halves of one register, and the rest works within lanes.
+// Transpose implements Machine, with vectors of 128 or 256 bits at any width.
 func (x *X86) Transpose(dst Ptr, ldDst Int, src Ptr, ldSrc Int) {
-	newV, lanes := x.XMM, 1
-	if x.TransposeBlock() == 8 {
-		newV, lanes = x.YMM, 2
-	}
-	from := x.rowsFrom(src, ldSrc, 4*lanes)
+	side := x.TransposeBlock()
+	from := x.rowsFrom(src, ldSrc, side)
 	var in [2][4]reg.VecVirtual
-	for part := range lanes { // four columns of the source
+	for part := range side / 4 {
 		for i := range in[part] {
-			v := newV()
-			m := from[i]
-			m.Disp = 16 * part
-			if lanes == 1 {
-				x.VMOVUPS(m, v)
-			} else {
-				x.VBROADCASTF128(m, v) // a plain load of 128 bits, in avo's eyes, leaves v's upper half alive
-				m = from[i+4]
-				m.Disp = 16 * part
-				x.VINSERTF128(operand.U8(1), m, v, v)
-			}
-			in[part][i] = v
+			in[part][i] = x.quarters(from, i, part)
 		}
 	}
-	to := x.rowsFrom(dst, ldDst, 4*lanes)
-	for part := range lanes {
-		var mid [4]reg.VecVirtual
-		for i := range 2 {
-			mid[2*i], mid[2*i+1] = newV(), newV()
-			x.VUNPCKLPS(in[part][2*i+1], in[part][2*i], mid[2*i])
-			x.VUNPCKHPS(in[part][2*i+1], in[part][2*i], mid[2*i+1])
-		}
-		for i := range 4 {
-			out := newV()
-			if i%2 == 0 {
-				x.VUNPCKLPD(mid[2+i/2], mid[i/2], out)
-			} else {
-				x.VUNPCKHPD(mid[2+i/2], mid[i/2], out)
-			}
-			x.VMOVUPS(out, to[4*part+i])
-		}
+	to := x.rowsFrom(dst, ldDst, side)
+	for part := range side / 4 {
+		x.transposeQuarters(in[part], to[4*part:])
 	}
 }
 
-// Transpose16 writes the transpose of 16 x 16 elements, times a factor, with vectors of 512 bits:
-// row c of the result is bytes*c behind dst. It loads quarters of rows, rows i, i+4, i+8 and i+12
-// into one register, which takes either port of the arithmetic, and shuffles within lanes, which
-// takes one.
-func (x *X86) Transpose16(dst Ptr, bytes int, src Ptr, ldSrc Int, factor V) {
-	from := x.rowsFrom(src, ldSrc, 16)
-	for part := range 4 { // four columns of the source
-		var in, mid [4]reg.VecVirtual
+// TransposeScaled writes the transpose of Width x Width elements, times a factor: row c of the
+// result is bytes*c behind dst. Its loads take either port of the arithmetic, its shuffles one.
+func (x *X86) TransposeScaled(dst Ptr, bytes int, src Ptr, ldSrc Int, factor V) {
+	from := x.rowsFrom(src, ldSrc, x.width)
+	for part := range x.width / 4 {
+		var in [4]reg.VecVirtual
+		var to []operand.Mem
 		for i := range in {
-			in[i] = x.ZMM()
-			for quarter := range 4 {
-				m := from[4*quarter+i]
-				m.Disp = 16 * part
-				if quarter == 0 {
-					x.VBROADCASTF32X4(m, in[i])
-				} else {
-					x.VINSERTF32X4(operand.U8(quarter), m, in[i], in[i])
-				}
-			}
+			in[i] = x.quarters(from, i, part)
 			x.VMULPS(factor.x86, in[i], in[i])
+			to = append(to, at(dst, bytes*(4*part+i)))
 		}
-		for i := range 2 {
-			mid[2*i], mid[2*i+1] = x.ZMM(), x.ZMM()
-			x.VUNPCKLPS(in[2*i+1], in[2*i], mid[2*i])
-			x.VUNPCKHPS(in[2*i+1], in[2*i], mid[2*i+1])
-		}
-		for i := range 4 {
-			out := x.ZMM()
-			if i%2 == 0 {
-				x.VUNPCKLPD(mid[2+i/2], mid[i/2], out)
-			} else {
-				x.VUNPCKHPD(mid[2+i/2], mid[i/2], out)
-			}
-			x.VMOVUPS(out, operand.Mem{Base: dst.x86, Disp: bytes * (4*part + i)})
-		}
+		x.transposeQuarters(in, to)
 	}
 }
+
+// quarters are elements 4*part to 4*part+3 of rows i, i+4 and so on, side by side in a register: loads in
+// the place of shuffles that cross lanes of 128 bits.
+func (x *X86) quarters(rows []operand.Mem, i, part int) reg.VecVirtual {
+	v := x.ofWidth(len(rows))
+	for lane := range len(rows) / 4 {
+		m := rows[4*lane+i].Offset(16 * part)
+		switch {
+		case len(rows) == 4:
+			x.VMOVUPS(m, v)
+		case lane == 0 && len(rows) == 8:
+			x.VBROADCASTF128(m, v) // a plain load of 128 bits, in avo's eyes, leaves v's upper half alive
+		case lane == 0:
+			x.VBROADCASTF32X4(m, v)
+		case len(rows) == 8:
+			x.VINSERTF128(operand.U8(lane), m, v, v)
+		default:
+			x.VINSERTF32X4(operand.U8(lane), m, v, v)
+		}
+	}
+	return v
+}
+
+// transposeQuarters writes the rows of a transpose that come of four registers of quarters.
+func (x *X86) transposeQuarters(in [4]reg.VecVirtual, to []operand.Mem) {
+	fresh := func() reg.VecVirtual { return x.ofWidth(int(in[0].Size()) / 4) }
+	var mid [4]reg.VecVirtual
+	for i := range 2 {
+		mid[2*i], mid[2*i+1] = fresh(), fresh()
+		x.VUNPCKLPS(in[2*i+1], in[2*i], mid[2*i])
+		x.VUNPCKHPS(in[2*i+1], in[2*i], mid[2*i+1])
+	}
+	for i := range 4 {
+		out := fresh()
+		if i%2 == 0 {
+			x.VUNPCKLPD(mid[2+i/2], mid[i/2], out)
+		} else {
+			x.VUNPCKHPD(mid[2+i/2], mid[i/2], out)
+		}
+		x.VMOVUPS(out, to[i])
+	}
+}
+
+// ofWidth is a fresh register of so many elements.
+func (x *X86) ofWidth(n int) reg.VecVirtual { return x86Forms[n].newV(x.Context) }
 
 // rowsFrom are the addresses of n rows that begin at p, ld elements apart.
 func (x *X86) rowsFrom(p Ptr, ld Int, n int) []operand.Mem {
