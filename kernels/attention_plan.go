@@ -26,6 +26,9 @@ type attentionSizes struct {
 	// scores of the last keys of a tile, where they fill no more than one in dotTail
 	// columns of the micro-kernel.
 	dotRows, dotKeys, dotTail int
+	// One query takes keys of wideDim elements and more, and of more than AttnDot does at a time, one
+	// after the other.
+	wideDim int
 	// accumulateRows query rows, or fewer, add up the values in place.
 	accumulateRows int
 	// From crowdedRows query rows on, queries or values that crowd the cache are copied.
@@ -34,7 +37,7 @@ type attentionSizes struct {
 
 var attentionSize = attentionSizes{
 	unitRows: 256, tileKeys: 256, windowKeys: 128, relativeRows: 64, relativeKeys: 64, splitKeys: 1024,
-	dotRows: 12, dotKeys: 32, dotTail: 4, accumulateRows: 1, crowdedRows: 32,
+	dotRows: 12, dotKeys: 32, dotTail: 4, wideDim: 64, accumulateRows: 1, crowdedRows: 32,
 }
 
 const (

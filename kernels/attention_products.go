@@ -58,7 +58,12 @@ func (u *attentionUnit) scores(s []float32, lds, ra, rb, j, n, packed int) {
 	scaled := min(u.scaled, packed)
 	u.panels(rb-ra, scaled, p.HeadDim, 1, q, u.ldq, w.keys, c.nr, c.nr*p.HeadDim, 0, s, lds)
 	u.panels(rb-ra, packed-scaled, p.HeadDim, p.Scale, q, u.ldq, w.keys[scaled*p.HeadDim:], c.nr, c.nr*p.HeadDim, 0, s[scaled:], lds)
-	if packed < n {
+	switch {
+	case packed == n:
+	case c.rows == 1 && p.HeadDim >= attentionSize.wideDim && p.HeadDim > 4*simd.KernelAttnDot.On(c.isa).Width:
+		// As one stream, while AttnDot takes four vectors of several keys before the next four.
+		simd.GemvDot(c.isa, p.Scale, s[:n], q[:p.HeadDim], u.k.from(j), u.k.ld, 0)
+	default:
 		simd.AttnDot(c.isa, rb-ra, n-packed, p.HeadDim, p.Scale, q, u.ldq, u.k.from(j+packed), u.k.ld, s[packed:], lds)
 	}
 	if p.Relative != nil {

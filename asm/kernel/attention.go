@@ -118,8 +118,9 @@ func AttnScaleRows(m vec.Machine) {
 	})
 }
 
-// AttnAccumulate adds the rows of v, times their weights, to o: a few columns
-// at a time, which stay in registers while the rows pass by.
+// AttnAccumulate adds the rows of v, times their weights, to o: as many columns as
+// possible at a time, which stay in registers while the rows pass by. Rows of which a part
+// is left for later are not the stream that a processor fetches ahead.
 func AttnAccumulate(m vec.Machine) {
 	o, p, v := m.SlicePtr("o"), m.SlicePtr("p"), m.SlicePtr("v")
 	dim, n, ld := m.SliceLen("o"), m.SliceLen("p"), m.IntParam("ldv")
@@ -143,7 +144,7 @@ func AttnAccumulate(m vec.Machine) {
 	}
 	bytes := 4 * m.Width()
 	left, tail := m.CopyInt(dim), m.Tail(dim)
-	for _, vectors := range []int{4, 1} {
+	for _, vectors := range []int{8, 4, 1} {
 		m.Loop(left, vectors*m.Width(), func() {
 			columns(func(at vec.Ptr, i int) vec.V { return m.Load(at, i*bytes) },
 				func(i int, x vec.V) { m.Store(o, i*bytes, x) }, vectors)

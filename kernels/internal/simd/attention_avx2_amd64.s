@@ -5066,10 +5066,68 @@ TEXT ·attnAccumulateAVX2(SB), NOSPLIT, $0-80
 	SUBQ    BX, R10
 	LEAQ    (R9)(R10*4), R9
 	VMOVUPS (R9), Y0
-	CMPQ    R8, $+32
+	CMPQ    R8, $+64
 	JLT     end2
 
 loop1:
+	VMOVUPS (AX), Y1
+	VMOVUPS 32(AX), Y2
+	VMOVUPS 64(AX), Y3
+	VMOVUPS 96(AX), Y4
+	VMOVUPS 128(AX), Y5
+	VMOVUPS 160(AX), Y6
+	VMOVUPS 192(AX), Y7
+	VMOVUPS 224(AX), Y8
+	MOVQ    CX, R9
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	CMPQ    R11, $+1
+	JLT     end4
+
+loop3:
+	VBROADCASTSS (R9), Y9
+	VMOVUPS      (R10), Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VMOVUPS      32(R10), Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VMOVUPS      64(R10), Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VMOVUPS      96(R10), Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VMOVUPS      128(R10), Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      160(R10), Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VMOVUPS      192(R10), Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VMOVUPS      224(R10), Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $+4, R9
+	LEAQ         (R10)(DI*4), R10
+	SUBQ         $+1, R11
+	CMPQ         R11, $+1
+	JGE          loop3
+
+end4:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	VMOVUPS Y5, 128(AX)
+	VMOVUPS Y6, 160(AX)
+	VMOVUPS Y7, 192(AX)
+	VMOVUPS Y8, 224(AX)
+	ADDQ    $+256, AX
+	ADDQ    $+256, DX
+	SUBQ    $+64, R8
+	CMPQ    R8, $+64
+	JGE     loop1
+
+end2:
+	CMPQ R8, $+32
+	JLT  end6
+
+loop5:
 	VMOVUPS (AX), Y1
 	VMOVUPS 32(AX), Y2
 	VMOVUPS 64(AX), Y3
@@ -5078,9 +5136,9 @@ loop1:
 	MOVQ    DX, R10
 	MOVQ    SI, R11
 	CMPQ    R11, $+1
-	JLT     end4
+	JLT     end8
 
-loop3:
+loop7:
 	VBROADCASTSS (R9), Y5
 	VMOVUPS      (R10), Y6
 	VFMADD231PS  Y6, Y5, Y1
@@ -5094,9 +5152,9 @@ loop3:
 	LEAQ         (R10)(DI*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop3
+	JGE          loop7
 
-end4:
+end8:
 	VMOVUPS Y1, (AX)
 	VMOVUPS Y2, 32(AX)
 	VMOVUPS Y3, 64(AX)
@@ -5105,21 +5163,21 @@ end4:
 	ADDQ    $+128, DX
 	SUBQ    $+32, R8
 	CMPQ    R8, $+32
-	JGE     loop1
+	JGE     loop5
 
-end2:
+end6:
 	CMPQ R8, $+8
-	JLT  end6
+	JLT  end10
 
-loop5:
+loop9:
 	VMOVUPS (AX), Y1
 	MOVQ    CX, R9
 	MOVQ    DX, R10
 	MOVQ    SI, R11
 	CMPQ    R11, $+1
-	JLT     end8
+	JLT     end12
 
-loop7:
+loop11:
 	VBROADCASTSS (R9), Y2
 	VMOVUPS      (R10), Y3
 	VFMADD231PS  Y3, Y2, Y1
@@ -5127,26 +5185,26 @@ loop7:
 	LEAQ         (R10)(DI*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop7
+	JGE          loop11
 
-end8:
+end12:
 	VMOVUPS Y1, (AX)
 	ADDQ    $+32, AX
 	ADDQ    $+32, DX
 	SUBQ    $+8, R8
 	CMPQ    R8, $+8
-	JGE     loop5
+	JGE     loop9
 
-end6:
+end10:
 	TESTQ      BX, BX
-	JZ         end9
+	JZ         end13
 	VMASKMOVPS (AX), Y0, Y1
 	MOVQ       DX, DX
 	MOVQ       SI, BX
 	CMPQ       BX, $+1
-	JLT        end11
+	JLT        end15
 
-loop10:
+loop14:
 	VBROADCASTSS (CX), Y2
 	VMASKMOVPS   (DX), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
@@ -5154,11 +5212,11 @@ loop10:
 	LEAQ         (DX)(DI*4), DX
 	SUBQ         $+1, BX
 	CMPQ         BX, $+1
-	JGE          loop10
+	JGE          loop14
 
-end11:
+end15:
 	VMASKMOVPS Y1, Y0, (AX)
 
-end9:
+end13:
 	VZEROUPPER
 	RET

@@ -8555,10 +8555,68 @@ TEXT ·attnAccumulateAVX512(SB), NOSPLIT, $0-80
 	MOVQ  $-1, R9
 	BZHIQ BX, R9, R9
 	KMOVW R9, K1
-	CMPQ  R8, $+64
+	CMPQ  R8, $+128
 	JLT   end2
 
 loop1:
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	MOVQ    CX, R9
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+	CMPQ    R11, $+1
+	JLT     end4
+
+loop3:
+	VBROADCASTSS (R9), Z8
+	VMOVUPS      (R10), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VMOVUPS      64(R10), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VMOVUPS      128(R10), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VMOVUPS      192(R10), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VMOVUPS      256(R10), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VMOVUPS      320(R10), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VMOVUPS      384(R10), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VMOVUPS      448(R10), Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $+4, R9
+	LEAQ         (R10)(DI*4), R10
+	SUBQ         $+1, R11
+	CMPQ         R11, $+1
+	JGE          loop3
+
+end4:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	ADDQ    $+512, AX
+	ADDQ    $+512, DX
+	SUBQ    $+128, R8
+	CMPQ    R8, $+128
+	JGE     loop1
+
+end2:
+	CMPQ R8, $+64
+	JLT  end6
+
+loop5:
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -8567,9 +8625,9 @@ loop1:
 	MOVQ    DX, R10
 	MOVQ    SI, R11
 	CMPQ    R11, $+1
-	JLT     end4
+	JLT     end8
 
-loop3:
+loop7:
 	VBROADCASTSS (R9), Z4
 	VMOVUPS      (R10), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -8583,9 +8641,9 @@ loop3:
 	LEAQ         (R10)(DI*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop3
+	JGE          loop7
 
-end4:
+end8:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -8594,21 +8652,21 @@ end4:
 	ADDQ    $+256, DX
 	SUBQ    $+64, R8
 	CMPQ    R8, $+64
-	JGE     loop1
+	JGE     loop5
 
-end2:
+end6:
 	CMPQ R8, $+16
-	JLT  end6
+	JLT  end10
 
-loop5:
+loop9:
 	VMOVUPS (AX), Z0
 	MOVQ    CX, R9
 	MOVQ    DX, R10
 	MOVQ    SI, R11
 	CMPQ    R11, $+1
-	JLT     end8
+	JLT     end12
 
-loop7:
+loop11:
 	VBROADCASTSS (R9), Z1
 	VMOVUPS      (R10), Z2
 	VFMADD231PS  Z2, Z1, Z0
@@ -8616,26 +8674,26 @@ loop7:
 	LEAQ         (R10)(DI*4), R10
 	SUBQ         $+1, R11
 	CMPQ         R11, $+1
-	JGE          loop7
+	JGE          loop11
 
-end8:
+end12:
 	VMOVUPS Z0, (AX)
 	ADDQ    $+64, AX
 	ADDQ    $+64, DX
 	SUBQ    $+16, R8
 	CMPQ    R8, $+16
-	JGE     loop5
+	JGE     loop9
 
-end6:
+end10:
 	TESTQ     BX, BX
-	JZ        end9
+	JZ        end13
 	VMOVUPS.Z (AX), K1, Z0
 	MOVQ      DX, DX
 	MOVQ      SI, BX
 	CMPQ      BX, $+1
-	JLT       end11
+	JLT       end15
 
-loop10:
+loop14:
 	VBROADCASTSS (CX), Z1
 	VMOVUPS.Z    (DX), K1, Z2
 	VFMADD231PS  Z2, Z1, Z0
@@ -8643,11 +8701,11 @@ loop10:
 	LEAQ         (DX)(DI*4), DX
 	SUBQ         $+1, BX
 	CMPQ         BX, $+1
-	JGE          loop10
+	JGE          loop14
 
-end11:
+end15:
 	VMOVUPS Z0, K1, (AX)
 
-end9:
+end13:
 	VZEROUPPER
 	RET

@@ -5170,132 +5170,191 @@ end89:
 
 // func attnAccumulateNEON(o []float32, p []float32, v []float32, ldv int)
 TEXT ·attnAccumulateNEON(SB), NOSPLIT, $0-80
-	MOVD   $constants<>(SB), R6
-	MOVD   o_base+0(FP), R0
-	MOVD   p_base+24(FP), R9
-	MOVD   v_base+48(FP), R10
-	MOVD   o_len+8(FP), R2
-	MOVD   p_len+32(FP), R11
-	MOVD   ldv+72(FP), R1
-	AND    $3, R2, R3
-	MOVD   $4, R4
-	CMP    $1, R3
-	CSEL   GT, R4, ZR, R4
-	MOVD   $8, R5
-	CMP    $2, R3
-	CSEL   GT, R5, R4, R5
-	SCVTFS R3, F0
-	VDUP   V0.S[0], V0.S4
-	FMOVQ  (R6), F1
-	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
-	CMP    $16, R2
+	MOVD   $constants<>(SB), R5
+	MOVD   o_base+0(FP), R11
+	MOVD   p_base+24(FP), R8
+	MOVD   v_base+48(FP), R9
+	MOVD   o_len+8(FP), R1
+	MOVD   p_len+32(FP), R10
+	MOVD   ldv+72(FP), R0
+	AND    $3, R1, R2
+	MOVD   $4, R3
+	CMP    $1, R2
+	CSEL   GT, R3, ZR, R3
+	MOVD   $8, R4
+	CMP    $2, R2
+	CSEL   GT, R4, R3, R4
+	SCVTFS R2, F10
+	VDUP   V10.S[0], V10.S4
+	FMOVQ  (R5), F0
+	WORD   $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
+	CMP    $32, R1
 	BLT    end2
 
 loop1:
-	FMOVQ (R0), F1
-	FMOVQ 16(R0), F2
-	FMOVQ 32(R0), F3
-	FMOVQ 48(R0), F4
+	FMOVQ (R11), F0
+	FMOVQ 16(R11), F1
+	FMOVQ 32(R11), F2
+	FMOVQ 48(R11), F3
+	FMOVQ 64(R11), F4
+	FMOVQ 80(R11), F5
+	FMOVQ 96(R11), F6
+	FMOVQ 112(R11), F7
+	MOVD  R8, R5
 	MOVD  R9, R6
 	MOVD  R10, R7
-	MOVD  R11, R8
-	CMP   $1, R8
+	CMP   $1, R7
 	BLT   end4
 
 loop3:
-	FMOVS (R6), F5
-	VDUP  V5.S[0], V5.S4
-	FMOVQ (R7), F6
-	VFMLA V6.S4, V5.S4, V1.S4
-	FMOVQ 16(R7), F6
-	VFMLA V6.S4, V5.S4, V2.S4
-	FMOVQ 32(R7), F6
-	VFMLA V6.S4, V5.S4, V3.S4
-	FMOVQ 48(R7), F6
-	VFMLA V6.S4, V5.S4, V4.S4
-	ADD   $4, R6, R6
-	ADD   R1<<2, R7, R7
-	SUB   $1, R8, R8
-	CMP   $1, R8
+	FMOVS (R5), F8
+	VDUP  V8.S[0], V8.S4
+	FMOVQ (R6), F9
+	VFMLA V9.S4, V8.S4, V0.S4
+	FMOVQ 16(R6), F9
+	VFMLA V9.S4, V8.S4, V1.S4
+	FMOVQ 32(R6), F9
+	VFMLA V9.S4, V8.S4, V2.S4
+	FMOVQ 48(R6), F9
+	VFMLA V9.S4, V8.S4, V3.S4
+	FMOVQ 64(R6), F9
+	VFMLA V9.S4, V8.S4, V4.S4
+	FMOVQ 80(R6), F9
+	VFMLA V9.S4, V8.S4, V5.S4
+	FMOVQ 96(R6), F9
+	VFMLA V9.S4, V8.S4, V6.S4
+	FMOVQ 112(R6), F9
+	VFMLA V9.S4, V8.S4, V7.S4
+	ADD   $4, R5, R5
+	ADD   R0<<2, R6, R6
+	SUB   $1, R7, R7
+	CMP   $1, R7
 	BGE   loop3
 
 end4:
-	FMOVQ F1, (R0)
-	FMOVQ F2, 16(R0)
-	FMOVQ F3, 32(R0)
-	FMOVQ F4, 48(R0)
-	ADD   $64, R0, R0
-	ADD   $64, R10, R10
-	SUB   $16, R2, R2
-	CMP   $16, R2
+	FMOVQ F0, (R11)
+	FMOVQ F1, 16(R11)
+	FMOVQ F2, 32(R11)
+	FMOVQ F3, 48(R11)
+	FMOVQ F4, 64(R11)
+	FMOVQ F5, 80(R11)
+	FMOVQ F6, 96(R11)
+	FMOVQ F7, 112(R11)
+	ADD   $128, R11, R11
+	ADD   $128, R9, R9
+	SUB   $32, R1, R1
+	CMP   $32, R1
 	BGE   loop1
 
 end2:
-	CMP $4, R2
+	CMP $16, R1
 	BLT end6
 
 loop5:
-	FMOVQ (R0), F1
+	FMOVQ (R11), F0
+	FMOVQ 16(R11), F1
+	FMOVQ 32(R11), F2
+	FMOVQ 48(R11), F3
+	MOVD  R8, R5
 	MOVD  R9, R6
 	MOVD  R10, R7
-	MOVD  R11, R8
-	CMP   $1, R8
+	CMP   $1, R7
 	BLT   end8
 
 loop7:
-	FMOVS (R6), F2
-	VDUP  V2.S[0], V2.S4
-	FMOVQ (R7), F3
-	VFMLA V3.S4, V2.S4, V1.S4
-	ADD   $4, R6, R6
-	ADD   R1<<2, R7, R7
-	SUB   $1, R8, R8
-	CMP   $1, R8
+	FMOVS (R5), F4
+	VDUP  V4.S[0], V4.S4
+	FMOVQ (R6), F5
+	VFMLA V5.S4, V4.S4, V0.S4
+	FMOVQ 16(R6), F5
+	VFMLA V5.S4, V4.S4, V1.S4
+	FMOVQ 32(R6), F5
+	VFMLA V5.S4, V4.S4, V2.S4
+	FMOVQ 48(R6), F5
+	VFMLA V5.S4, V4.S4, V3.S4
+	ADD   $4, R5, R5
+	ADD   R0<<2, R6, R6
+	SUB   $1, R7, R7
+	CMP   $1, R7
 	BGE   loop7
 
 end8:
-	FMOVQ F1, (R0)
-	ADD   $16, R0, R0
-	ADD   $16, R10, R10
-	SUB   $4, R2, R2
-	CMP   $4, R2
+	FMOVQ F0, (R11)
+	FMOVQ F1, 16(R11)
+	FMOVQ F2, 32(R11)
+	FMOVQ F3, 48(R11)
+	ADD   $64, R11, R11
+	ADD   $64, R9, R9
+	SUB   $16, R1, R1
+	CMP   $16, R1
 	BGE   loop5
 
 end6:
-	CBZ   R3, end9
-	FMOVS (R0), F1
-	ADD   R4, R0, R2
-	VLD1  (R2), V1.S[1]
-	ADD   R5, R0, R2
-	VLD1  (R2), V1.S[2]
-	VAND  V0.B16, V1.B16, V1.B16
-	CMP   $1, R11
-	BLT   end11
+	CMP $4, R1
+	BLT end10
 
-loop10:
+loop9:
+	FMOVQ (R11), F0
+	MOVD  R8, R5
+	MOVD  R9, R6
+	MOVD  R10, R7
+	CMP   $1, R7
+	BLT   end12
+
+loop11:
+	FMOVS (R5), F1
+	VDUP  V1.S[0], V1.S4
+	FMOVQ (R6), F2
+	VFMLA V2.S4, V1.S4, V0.S4
+	ADD   $4, R5, R5
+	ADD   R0<<2, R6, R6
+	SUB   $1, R7, R7
+	CMP   $1, R7
+	BGE   loop11
+
+end12:
+	FMOVQ F0, (R11)
+	ADD   $16, R11, R11
+	ADD   $16, R9, R9
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop9
+
+end10:
+	CBZ   R2, end13
+	FMOVS (R11), F0
+	ADD   R3, R11, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R4, R11, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V10.B16, V0.B16, V0.B16
+	CMP   $1, R10
+	BLT   end15
+
+loop14:
+	FMOVS (R8), F1
+	VDUP  V1.S[0], V1.S4
 	FMOVS (R9), F2
-	VDUP  V2.S[0], V2.S4
-	FMOVS (R10), F3
-	ADD   R4, R10, R2
-	VLD1  (R2), V3.S[1]
-	ADD   R5, R10, R2
-	VLD1  (R2), V3.S[2]
-	VAND  V0.B16, V3.B16, V3.B16
-	VFMLA V3.S4, V2.S4, V1.S4
-	ADD   $4, R9, R9
-	ADD   R1<<2, R10, R10
-	SUB   $1, R11, R11
-	CMP   $1, R11
-	BGE   loop10
+	ADD   R3, R9, R1
+	VLD1  (R1), V2.S[1]
+	ADD   R4, R9, R1
+	VLD1  (R1), V2.S[2]
+	VAND  V10.B16, V2.B16, V2.B16
+	VFMLA V2.S4, V1.S4, V0.S4
+	ADD   $4, R8, R8
+	ADD   R0<<2, R9, R9
+	SUB   $1, R10, R10
+	CMP   $1, R10
+	BGE   loop14
 
-end11:
-	ADD   R5, R0, R1
-	VST1  V1.S[2], (R1)
-	ADD   R4, R0, R1
-	VST1  V1.S[1], (R1)
-	FMOVS F1, (R0)
+end15:
+	ADD   R4, R11, R0
+	VST1  V0.S[2], (R0)
+	ADD   R3, R11, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R11)
 
-end9:
+end13:
 	RET
 
 DATA constants<>+0(SB)/8, $0x3f80000000000000
