@@ -50,8 +50,8 @@ const sumElements = 1 << 13
 // rowBuffers are places for a row's exponentials or differences.
 var rowBuffers = sync.Pool{New: func() any { return new(rowBuffer) }}
 
-// rowBuffer has room for two vectors more than a row, as softmaxRowsStream wants it.
-type rowBuffer [sumElements + twoVectors]float32
+// rowBuffer has room for two vectors more than the longest row of softmaxPiece, as softmaxRowsStream wants it.
+type rowBuffer [2*sumElements + twoVectors]float32
 
 const twoVectors = 32 // of the widest tier
 

@@ -101,7 +101,7 @@ func TestRowsAnywhere(t *testing.T) {
 				{
 					func(dst, x []float32) { Softmax(dst, x, rows, cols) },
 					func(dst, x []float32) {
-						if cols <= sumElements {
+						if cols <= softmaxPiece(Active(), rows) {
 							simd.SoftmaxRowsStream(Active(), dst, x, make([]float32, cols+twoVectors), rows, cols)
 						} else {
 							Softmax(dst, x, rows, cols)

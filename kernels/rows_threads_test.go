@@ -12,7 +12,7 @@ import (
 // TestRowsThreads asks for the same bits from any number of threads.
 func TestRowsThreads(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
-	for _, s := range [][2]int{{0, 5}, {1, 3}, {3, 0}, {700, 129}, {3, 20000}, {1, 50257}, {40000, 1}} {
+	for _, s := range [][2]int{{0, 5}, {1, 3}, {3, 0}, {700, 129}, {5, 10000}, {3, 20000}, {1, 50257}, {40000, 1}} {
 		rows, cols := s[0], s[1]
 		n := rows * cols
 		x, residual := randomSlice(r, n), randomSlice(r, n)

@@ -24,27 +24,38 @@ func Softmax(dst, x []float32, rows, cols int) { Threads(1).Softmax(dst, x, rows
 func (t Threads) Softmax(dst, x []float32, rows, cols int) {
 	checkRows("Softmax", dst, x, rows, cols)
 	isa, stream := Active(), streamed(dst, x)
+	piece := softmaxPiece(isa, rows)
 	switch {
-	case t.cutsRows(rows, cols):
+	case cols > piece && t.cutsRows(rows, cols):
 		for r := range rows {
 			t.softmaxLongRow(isa, dst[r*cols:][:cols], x[r*cols:][:cols])
 		}
 	case t.alone(rows, len(x)):
-		softmaxRows(isa, dst, x, rows, cols, stream)
+		softmaxRows(isa, dst, x, rows, cols, piece, stream)
 	default:
 		t.split(rows, cols, &rowCall{isa: isa, dst: dst, x: x, stream: stream, do: func(c *rowCall, i, j int) {
-			softmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, c.stream)
+			softmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, softmaxPiece(c.isa, c.n), c.stream)
 		}})
 	}
 }
 
-// softmaxRows is Softmax of some or all rows of a call, whose results go past the
-// caches if stream is set.
-func softmaxRows(isa ISA, dst, x []float32, rows, cols int, stream bool) {
+// softmaxPiece is the longest row that Softmax takes in one piece in a call with a number of rows. With AVX-512 it is
+// longer if there are several, whose passes overlap for as long as one call of the assembly takes two. Four times as
+// many sums share a row there as on the narrowest tier, so that the bound of the error is the same.
+func softmaxPiece(isa ISA, rows int) int {
+	if rows > 1 && isa == AVX512 {
+		return 2 * sumElements
+	}
+	return sumElements
+}
+
+// softmaxRows is Softmax of some or all rows of a call, of which longer ones than piece are cut, and whose
+// results go past the caches if stream is set.
+func softmaxRows(isa ISA, dst, x []float32, rows, cols, piece int, stream bool) {
 	if len(x) == 0 {
 		return
 	}
-	if cols > sumElements {
+	if cols > piece {
 		for r := range rows {
 			Threads(1).softmaxLongRow(isa, dst[r*cols:][:cols], x[r*cols:][:cols])
 		}

@@ -56,7 +56,7 @@ func maskedSoftmaxRows(isa ISA, dst, x []float32, rows, cols int, mask *SoftmaxM
 			return
 		}
 		from := end - waiting
-		softmaxRows(isa, dst[from*cols:end*cols], dst[from*cols:end*cols], waiting, cols, false)
+		softmaxRows(isa, dst[from*cols:end*cols], dst[from*cols:end*cols], waiting, cols, sumElements, false)
 		mask.clearHidden(dst, from, end, cols)
 		waiting = 0
 	}
@@ -75,7 +75,7 @@ func maskedSoftmaxRows(isa ISA, dst, x []float32, rows, cols int, mask *SoftmaxM
 			}
 			continue
 		default:
-			softmaxRows(isa, d, d, 1, seen, false)
+			softmaxRows(isa, d, d, 1, seen, sumElements, false)
 			mask.clearHidden(dst, r, r+1, cols)
 		}
 		whole(r)

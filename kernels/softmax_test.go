@@ -21,7 +21,7 @@ func softmaxBound(x, want, max float64, cols int) float64 {
 func TestSoftmax(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
-		for _, cols := range append(rowLengths(), sumElements+3, normElements+3) {
+		for _, cols := range append(rowLengths(), sumElements+3, 2*sumElements+3, normElements+3) {
 			rows := 5
 			if cols > 1000 {
 				rows = 2
