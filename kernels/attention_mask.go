@@ -194,6 +194,9 @@ func (u *attentionUnit) mask(s []float32, lds, ra, rb, j, n int) {
 			}
 		}
 	}
+	if u.alike && w.lo[0] <= j && j+n <= w.hi[0] {
+		return
+	}
 	for r := ra; r < rb; r++ {
 		row := s[(r-ra)*lds:][:n]
 		fill(row[:min(max(w.lo[r]-j, 0), n)], negInf)

@@ -5,6 +5,7 @@ package kernels
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/avoformer/avoformer/kernels/internal/simd"
@@ -51,6 +52,7 @@ type attentionUnit struct {
 	scaled   int       // how many of the tile's keys are scaled
 	tile     valueTile // the values at hand
 	lo, hi   int       // the hull of the rows' intervals
+	alike    bool      // which are the same for all rows
 }
 
 // unit prepares the unit with a number, or several from there on as one.
@@ -155,7 +157,12 @@ func (u *attentionUnit) visible(from, to int) {
 	}
 	w.lo, w.hi = w.lo[:u.rows], w.hi[:u.rows]
 	u.lo, u.hi = to, from
+	u.alike = !slices.ContainsFunc(p.Mask, func(t MaskTerm) bool { return t.kind == maskWindow || t.kind == maskQueryLengths })
 	for r := range u.rows {
+		if u.alike && r > 0 {
+			w.lo[r], w.hi[r] = w.lo[0], w.hi[0]
+			continue
+		}
 		lo, hi := from, to
 		for i := range p.Mask {
 			lo, hi = p.Mask[i].interval(u.seq, u.queryOf(r), p.LenQ, p.Past, lo, hi)
