@@ -142,7 +142,7 @@ func gemvWide(m vec.Machine, t vec.Tail) {
 					for i := range s.Vectors {
 						sum := s.Load(0, i, 0)
 						for r := range rows {
-							m.FMATo(sum, e[r], s.Load(1+r, i, 0))
+							s.FMATo(sum, e[r], 1+r, i)
 							fetch(s, 1+r, i)
 						}
 						s.Store(0, i, sum)
@@ -190,7 +190,7 @@ func GemvDot(m vec.Machine) {
 			for i := range s.Vectors {
 				x, off := s.Load(0, i, 0), 4*i*m.Width()
 				for r := range acc {
-					m.FMATo(acc[r][i], x, s.Load(1+r, i, 0))
+					s.FMATo(acc[r][i], x, 1+r, i)
 					if fetch && s.Vectors == unroll && off%cacheLine == 0 {
 						m.PrefetchFar(s.Ptr(1+r), off, ahead, 4)
 					}

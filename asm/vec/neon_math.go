@@ -79,6 +79,9 @@ func (x *NEON) MaxTo(acc V, b Operand) { x.VFMAX(x.op(b).S4(), acc.neon.S4(), ac
 // FMATo implements Machine.
 func (x *NEON) FMATo(acc, a V, b Operand) { x.VFMLA(x.op(b).S4(), a.neon.S4(), acc.neon.S4()) }
 
+// FMALoad implements Machine.
+func (x *NEON) FMALoad(acc, a V, p Ptr, off int) { x.FMATo(acc, a, x.Load(p, off)) }
+
 // FNMATo implements Machine.
 func (x *NEON) FNMATo(acc, a V, b Operand) { x.VFMLS(x.op(b).S4(), a.neon.S4(), acc.neon.S4()) }
 

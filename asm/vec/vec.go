@@ -184,6 +184,8 @@ type Machine interface {
 	// FMATo is acc += a*b; FNMATo is acc -= a*b; both round once.
 	FMATo(acc, a V, b Operand)
 	FNMATo(acc, a V, b Operand)
+	// FMALoad is FMATo with the vector at p + off, in one instruction where there is one.
+	FMALoad(acc, a V, p Ptr, off int)
 	// Horner is p*x + c, rounded once. It consumes p.
 	Horner(p, x V, c Operand) V
 

@@ -42,6 +42,15 @@ func (s Span) Load(p, i int, fill Const) V {
 	return s.m.LoadTail(s.ptrs[p], *s.tail, fill)
 }
 
+// FMATo is acc += a times vector i of the step of stream p, of which lanes past the end are 0.
+func (s Span) FMATo(acc, a V, p, i int) {
+	if s.whole(p) {
+		s.m.FMALoad(acc, a, s.ptrs[p], i*4*s.m.Width())
+		return
+	}
+	s.m.FMATo(acc, a, s.Load(p, i, 0))
+}
+
 // Store writes vector i of the step to stream p; lanes past the end are not written.
 func (s Span) Store(p, i int, v V) {
 	if s.whole(p) {

@@ -70,6 +70,9 @@ func (x *X86) MaxTo(acc V, b Operand) { x.VMAXPS(x.op(b), acc.x86, acc.x86) }
 // FMATo implements Machine.
 func (x *X86) FMATo(acc, a V, b Operand) { x.VFMADD231PS(x.op(b), a.x86, acc.x86) }
 
+// FMALoad implements Machine.
+func (x *X86) FMALoad(acc, a V, p Ptr, off int) { x.VFMADD231PS(at(p, off), a.x86, acc.x86) }
+
 // FNMATo implements Machine.
 func (x *X86) FNMATo(acc, a V, b Operand) { x.VFNMADD231PS(x.op(b), a.x86, acc.x86) }
 
