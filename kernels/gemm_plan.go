@@ -30,6 +30,9 @@ const (
 	// dotGather what an element of B costs that is brought into place for one, and
 	// dotGatherCall what doing so costs whatever their number.
 	dotSum, dotGather, dotGatherCall = 3, 3, 512
+	// Up to halfRows rows of A, up to half a vector of columns is taken to cost half a tile, as it does in
+	// gemmNear, which multiplies few rows.
+	halfRows = 64
 	// One row: gemvDot takes over from gemmDot where B has gemvNear elements and is beyond
 	// a core's own caches. Where it has gemvFar, it comes from memory. Then gemvDot takes 8
 	// rows together, as gemvRows takes 6 always, and fetching the next ones gains a sixth
@@ -195,8 +198,8 @@ func (g *gemmCall) dotRows() int {
 func dotColumns(isa ISA, n, k, gather int) int {
 	strip := simd.KernelGemmPanel.On(isa).Strip
 	dots, tile := n%strip, k
-	if gather > 0 && strip >= 16 && dots <= strip/2 {
-		tile = k / 2 // gemmNear has instructions half as wide for them
+	if 0 < gather && gather <= halfRows && strip >= 16 && dots <= strip/2 {
+		tile = k / 2
 	}
 	gain := tile - dots*(k/strip+dotSum)
 	if gain <= 0 || gather > 0 && gather*gain <= dots*k*dotGather+dotGatherCall {
