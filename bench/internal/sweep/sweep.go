@@ -26,7 +26,8 @@ type Line struct {
 	Cliffs []Cliff
 }
 
-// A Cliff is a fall of the speed that a second measurement, of the two sizes alone, confirmed.
+// A Cliff is a fall of the speed that a second measurement, of the two sizes alone, confirmed: in memory of
+// its own, since where its pages lie is no matter of the size.
 type Cliff struct {
 	From, To int
 	Fall     float64
@@ -67,40 +68,36 @@ func Run(w Sweep, s Series, c workload.Contestant, o Options) (Line, error) {
 			p.job.Close()
 		}
 	}()
+	open := func(n int) (*point, error) {
+		p, err := newPoint(s.Case(n), n, c, o)
+		if p != nil {
+			points = append(points, p)
+		}
+		return p, err
+	}
 	for _, n := range s.Sizes {
-		d := workload.NewSample(s.Case(n), 1e6)
-		job, err := c.Open(d, c.Variants(d.Case)[0])
-		if errors.Is(err, workload.ErrUnsupported) {
+		if _, err := open(n); err != nil {
 			return line, err
 		}
-		if err != nil {
-			return line, fmt.Errorf("%v: %w", d.Case, err)
-		}
-		p := &point{Case: d.Case, size: n, job: job}
-		points = append(points, p)
-		out, err := job.Output()
-		if err == nil {
-			err = d.Check(out)
-		}
-		if err != nil {
-			return line, fmt.Errorf("%v: %w", d.Case, err)
-		}
-		t, err := job.Time(1)
-		if err != nil {
-			return line, fmt.Errorf("%v: %w", d.Case, err)
-		}
-		p.reps = max(1, int(o.Block/max(t, 1)))
 	}
 	if err := rounds(points, o.Rounds); err != nil {
 		return line, err
 	}
-	for i, p := range points {
+	for i, p := range points[:len(s.Sizes)] {
 		line.Unit = unit(p.Case)
 		line.Points = append(line.Points, Point{p.size, p.speed()})
 		if i == 0 || !w.From(points[i-1].Case) || fall(points[i-1].speed(), p.speed()) <= w.Fall {
 			continue
 		}
-		pair := []*point{again(points[i-1]), again(p)}
+		before, err := open(points[i-1].size)
+		if err != nil {
+			return line, err
+		}
+		after, err := open(p.size)
+		if err != nil {
+			return line, err
+		}
+		pair := []*point{before, after}
 		if err := rounds(pair, 3*o.Rounds); err != nil {
 			return line, err
 		}
@@ -111,10 +108,30 @@ func Run(w Sweep, s Series, c workload.Contestant, o Options) (Line, error) {
 	return line, nil
 }
 
-func again(p *point) *point {
-	q := *p
-	q.seconds = nil
-	return &q
+// newPoint checks a size against the oracle, and finds how often a block computes it.
+func newPoint(k workload.Case, size int, c workload.Contestant, o Options) (*point, error) {
+	d := workload.NewSample(k, 1e6)
+	job, err := c.Open(d, c.Variants(k)[0])
+	if errors.Is(err, workload.ErrUnsupported) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", k, err)
+	}
+	p := &point{Case: k, size: size, job: job}
+	out, err := job.Output()
+	if err == nil {
+		err = d.Check(out)
+	}
+	if err != nil {
+		return p, fmt.Errorf("%v: %w", k, err)
+	}
+	t, err := job.Time(1)
+	if err != nil {
+		return p, fmt.Errorf("%v: %w", k, err)
+	}
+	p.reps = max(1, int(o.Block/max(t, 1)))
+	return p, nil
 }
 
 func rounds(points []*point, n int) error {

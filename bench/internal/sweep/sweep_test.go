@@ -13,17 +13,30 @@ import (
 type fake struct {
 	seconds func(size int) float64
 	wrong   bool
+	opened  map[int]int // how often, by size
+	slow    int         // the size whose first job takes longer than its second
 }
 
 func (fake) Name() string                    { return "fake" }
 func (fake) Version() string                 { return "" }
 func (fake) Variants(workload.Case) []string { return []string{""} }
 
-func (f fake) Open(d *workload.Data, _ string) (workload.Job, error) { return &fakeJob{f, d}, nil }
+func (f fake) Open(d *workload.Data, _ string) (workload.Job, error) {
+	n := d.Dims[1]
+	j := &fakeJob{f, d, 1}
+	if n == f.slow && f.opened[n] == 0 {
+		j.times = 2
+	}
+	if f.opened != nil {
+		f.opened[n]++
+	}
+	return j, nil
+}
 
 type fakeJob struct {
 	fake
-	d *workload.Data
+	d     *workload.Data
+	times float64 // as long
 }
 
 func (j *fakeJob) Output() ([]float32, error) {
@@ -38,7 +51,7 @@ func (j *fakeJob) Output() ([]float32, error) {
 }
 
 func (j *fakeJob) Time(reps int) (time.Duration, error) {
-	return time.Duration(float64(reps) * j.seconds(j.d.Dims[1]) * 1e9), nil
+	return time.Duration(float64(reps) * j.times * j.seconds(j.d.Dims[1]) * 1e9), nil
 }
 
 func (*fakeJob) Close() error { return nil }
@@ -66,7 +79,13 @@ func TestRun(t *testing.T) {
 		t.Errorf("cliffs %v, error %v, want one from 19 to 20", line.Cliffs, err)
 	}
 
-	if _, err := Run(s, series, fake{flat.seconds, true}, o); err == nil || errors.Is(err, workload.ErrUnsupported) {
+	placed := fake{seconds: flat.seconds, opened: map[int]int{}, slow: 20}
+	line, err = Run(s, series, placed, o)
+	if err != nil || len(line.Cliffs) != 0 || placed.opened[20] != 2 || line.Points[9].Size != 20 {
+		t.Errorf("a size that is slow in its first memory alone: cliffs %v, opened %d times, error %v", line.Cliffs, placed.opened[20], err)
+	}
+
+	if _, err := Run(s, series, fake{seconds: flat.seconds, wrong: true}, o); err == nil || errors.Is(err, workload.ErrUnsupported) {
 		t.Errorf("a wrong result: error %v, want one that tells", err)
 	}
 }
