@@ -141,8 +141,9 @@ func (r *gemvCall) part(item, part int) {
 		simd.ScaleVec(r.isa, s.a, x, r.alpha)
 		x = s.a
 	}
-	// Columns that stay in the first-level cache, and rows of some 1 MiB.
-	const columns = 4096
+	// Columns of which C is one line in each set of the first-level cache, which leaves room for rows of B
+	// that lie pages apart, and rows of some 1 MiB.
+	const columns = 1024
 	ahead := fetchAhead(r.n*r.k, gemvRowsGroup*r.b.ld)
 	for j := 0; j < r.n; j += columns {
 		w := min(columns, r.n-j)
