@@ -61,7 +61,7 @@ func (u *attentionUnit) scores(s []float32, lds, ra, rb, j, n, packed int) {
 	switch {
 	case packed == n:
 	case c.rows == 1 && p.HeadDim >= attentionSize.wideDim && p.HeadDim > 4*simd.KernelAttnDot.On(c.isa).Width:
-		// As one stream, while AttnDot takes four vectors of several keys before the next four.
+		// As one stream, while AttnDot takes four vectors of several keys before the next four. For one row nothing is packed.
 		simd.GemvDot(c.isa, p.Scale, s[:n], q[:p.HeadDim], u.k.from(j), u.k.ld, 0)
 	default:
 		simd.AttnDot(c.isa, rb-ra, n-packed, p.HeadDim, p.Scale, q, u.ldq, u.k.from(j+packed), u.k.ld, s[packed:], lds)

@@ -357,9 +357,6 @@ func TestRelativeReach(t *testing.T) {
 // TestAttentionTiles: keys that are a few more than a tile has are one tile, no number of keys has more tiles
 // than it needs, and tiles of other sizes give the right result.
 func TestAttentionTiles(t *testing.T) {
-	if testenv.Emulated() {
-		t.Skip("too many keys for an emulator")
-	}
 	limit := attentionSize.tileKeys
 	eachISA(t, func(t *testing.T) {
 		for n := 1; n < 2000; n++ {

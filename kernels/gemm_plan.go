@@ -193,8 +193,9 @@ func (g *gemmCall) dotRows() int {
 }
 
 // dotColumns is how many of the last columns of a product are dot products. A
-// tile takes as long for a few columns as for a strip of them. Where the columns of
-// B must be gathered, that has to pay for gather rows of A; if it is 0 they need not be.
+// tile takes as long for a few columns as for a strip of them, but in gemmNear on AVX-512
+// (strips of 16) half as long for up to half of one. Where the columns of B must be
+// gathered, that has to pay for gather rows of A; if it is 0 they need not be.
 func dotColumns(isa ISA, n, k, gather int) int {
 	strip := simd.KernelGemmPanel.On(isa).Strip
 	dots, tile := n%strip, k

@@ -164,7 +164,7 @@ func (x *X86) transposeQuarters(in [4]reg.VecVirtual, to []operand.Mem) {
 	}
 }
 
-// ofWidth is a fresh register of so many elements.
+// ofWidth is a fresh register of n elements.
 func (x *X86) ofWidth(n int) reg.VecVirtual { return x86Forms[n].newV(x.Context) }
 
 // rowsFrom are the addresses of n rows that begin at p, ld elements apart.
