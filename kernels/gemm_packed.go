@@ -94,13 +94,17 @@ func PackB(transB Transpose, k, n int, b []float32, ldb int) *PackedB {
 		checkMatrix("PackB", "b", len(b), k, n, ldb)
 	}
 	p := newPackedB("PackB", formatOf(FormatF32, Active()), k, n)
-	if k == 0 || n == 0 {
-		return p
+	if k != 0 && n != 0 {
+		p.pack(&operandB{data: b, ld: ldb, trans: transB})
 	}
-	src := operandB{data: b, ld: ldb, trans: transB}
-	src.packPanels(Active(), p.floats(0, 0), 0, 0, k, n-p.tail, p.format.nr)
-	src.packDots(Active(), p.tailColumns(), 0, n-p.tail, k, p.tail)
 	return p
+}
+
+// pack fills the panels and the tail, which are float32, from B.
+func (p *PackedB) pack(b *operandB) {
+	f, n := p.format, p.n-p.tail
+	b.packPanels(f.isa, p.floats(0, 0), 0, 0, p.k, n, f.nr)
+	b.packDots(f.isa, p.tailColumns(), 0, n, p.k, p.tail)
 }
 
 // PackBRows packs the n x k matrix B^T, the layout of torch.nn.Linear weights, from
