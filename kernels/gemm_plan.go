@@ -287,7 +287,11 @@ func (g *gemmCall) partition(t Threads) {
 				part = max(part, min(100, along.size*n/threads))
 			}
 			part = min((part+along.unit-1)/along.unit*along.unit, along.size)
-			if cost := cutCost(across, along, band, part, float64(n*g.batch)/float64(t)); cost < best {
+			cost := cutCost(across, along, band, part, float64(n*g.batch)/float64(t))
+			if !byRows && bands%threads == 0 && band >= 4*rows.unit && cols.price == priceRead {
+				cost *= ownRows
+			}
+			if cost < best {
 				best = cost
 				g.byRows = byRows
 				g.tall, g.wide = band, part
@@ -313,6 +317,11 @@ const (
 	priceCopied = 6
 	priceInt8   = 40
 )
+
+// ownRows is what a cut into bands of rows for each thread may cost less to be preferred: the next
+// product of a layer then finds in the caches of a thread the rows that it wrote itself. Where
+// threads run beside different last-level caches, others come as slowly as from memory.
+const ownRows = 0.97
 
 func (d dimension) tiles() int { return (d.size + d.unit - 1) / d.unit }
 

@@ -148,6 +148,33 @@ func TestNearAtOnce(t *testing.T) {
 	})
 }
 
+// TestThreadsKeepTheirRows wants a packed B with many rows cut so that a thread has whole rows of C,
+// which the next product of a layer then reads where they were written.
+func TestThreadsKeepTheirRows(t *testing.T) {
+	kept := tuned
+	t.Cleanup(func() { tuned = kept })
+	tuned = zen4
+	eachISA(t, func(t *testing.T) {
+		for _, c := range []struct {
+			m, n, k int
+			threads Threads
+			want    bool
+		}{
+			{256, 2304, 768, 2, true}, {256, 768, 768, 2, true}, {512, 768, 768, 2, true}, {1024, 768, 3072, 4, true},
+			{28, 768, 768, 2, false}, // B would be read twice for few rows
+		} {
+			p := newPackedB("PackB", formatOf(FormatF32, Active()), c.k, c.n)
+			g := gemmCall{isa: Active(), batch: 1, m: c.m, n: c.n, k: c.k}
+			g.mr, g.nr = simd.GemmTile(g.isa)
+			g.a.ld, g.b.packed = c.k, p
+			g.plan(c.threads)
+			if got := !g.byRows && g.cutM%int(c.threads) == 0; got != c.want {
+				t.Errorf("%+v: by rows %v, %dx%d parts of %dx%d", c, g.byRows, g.cutM, g.cutN, g.tall, g.wide)
+			}
+		}
+	})
+}
+
 // TestTuningChangesNoResult computes the same products with very different figures.
 func TestTuningChangesNoResult(t *testing.T) {
 	kept := tuned

@@ -226,9 +226,12 @@ func (m *measurement) set(threads int, s set, contestants []workload.Contestant)
 		d := m.data(c)
 		share := m.progress.share()
 		m.run.Add(report.Settle(func() report.Entry {
-			return report.NewEntry(s.name, c, threads, interleave.Run(d, contestants, interleave.Options{
+			before := transfer(threads)
+			e := report.NewEntry(s.name, c, threads, interleave.Run(d, contestants, interleave.Options{
 				Rounds: 50, Block: 5 * time.Millisecond, Limit: share, Slow: 300 * time.Millisecond,
 			}))
+			e.Transfer = max(before, transfer(threads))
+			return e
 		}, m.run.Behind))
 		m.progress.done()
 		if err := m.save(); err != nil {
@@ -236,4 +239,12 @@ func (m *measurement) set(threads int, s set, contestants []workload.Contestant)
 		}
 	}
 	return nil
+}
+
+// transfer is peak.Transfer where there is more than one thread.
+func transfer(threads int) float64 {
+	if threads == 1 {
+		return 0
+	}
+	return peak.Transfer()
 }

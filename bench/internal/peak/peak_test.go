@@ -1,6 +1,7 @@
 package peak
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -64,6 +65,17 @@ func TestInt8IsPlausible(t *testing.T) {
 		if int8s < floats {
 			t.Errorf("%s: %g Gop/s of int8, %g GFLOP/s", isa, int8s, floats)
 		}
+	}
+}
+
+// A line takes no time to speak of, but some, also where one of the threads is late.
+func TestTransferIsPlausible(t *testing.T) {
+	if got := Transfer(); got != 0 && (got < 2 || got > 1e5) {
+		t.Errorf("a cache line takes %g ns from one thread to another", got)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	if got := Transfer(); got != 0 {
+		t.Errorf("%g ns on one processor, want 0: there is nothing to measure", got)
 	}
 }
 

@@ -30,6 +30,9 @@ type Entry struct {
 	Key
 	Results []Result
 	Repeats []float64 `json:",omitempty"` // where the case was behind at first: Ratio of each of its measurements
+	// Transfer is the nanoseconds that a cache line took between two of the threads, around the
+	// case; see [peak.Transfer]. 0 where there is one thread, or it is not known.
+	Transfer float64 `json:",omitempty"`
 }
 
 // A Result is what a contestant took.
@@ -147,13 +150,20 @@ func micros(s float64) string {
 	return fmt.Sprintf("%.0f", us)
 }
 
-// mark is the question mark of a disturbed case.
+// mark is the question mark of a disturbed case, and the dagger of one with its threads apart.
 func (e Entry) mark() string {
+	mark := ""
 	if e.Disturbed() {
-		return "?"
+		mark = "?"
 	}
-	return ""
+	if e.Apart() {
+		mark += "†"
+	}
+	return mark
 }
+
+// Apart reports whether the threads ran beside different last-level caches.
+func (e Entry) Apart() bool { return e.Transfer > apart }
 
 // emphasis writes a ratio, bold where we are slower.
 func (e Entry) emphasis(ratio float64) string {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -59,6 +60,29 @@ func TestMarkdown(t *testing.T) {
 	}
 	if strings.Contains(text, "Incomplete") {
 		t.Error("says that it is incomplete")
+	}
+}
+
+// Entries whose threads ran beside different last-level caches are marked.
+func TestApart(t *testing.T) {
+	r := &Run{}
+	for i, ns := range []float64{27, 29, 31, 160, 0} {
+		e := entryOf(fmt.Sprintf("softmax 100x%d", 100+i), Listed, 2, 1, 1.5)
+		e.Transfer = ns
+		r.Entries = append(r.Entries, e)
+	}
+	text := r.Markdown(nil)
+	for _, want := range []string{"In 1 of 4, marked with a dagger,", "a cache line took 160 ns from one to the other, and 29 ns in the rest."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("lacks %q:\n%s", want, text)
+		}
+	}
+	if n := strings.Count(text, "1.50†"); n != 1 {
+		t.Errorf("%d marked entries, want 1", n)
+	}
+	r.Entries[3].Transfer = 30
+	if text := r.Markdown(nil); strings.Contains(text, "dagger") {
+		t.Error("speaks of daggers where there are none")
 	}
 }
 

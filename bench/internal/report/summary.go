@@ -17,6 +17,10 @@ const even = 0.03
 // took the machine too often for a figure to say much.
 const disturbed = 0.1
 
+// apart is the nanoseconds from which a cache line that passes between two threads passes between
+// two last-level caches.
+const apart = 80
+
 // The least ratio that every case should reach: on one thread, on several, and with everybody held
 // to an instruction set.
 const least, leastOnSeveral, leastHeld = 0.95, 0.93, 0.93
@@ -126,10 +130,38 @@ func (r *Run) summary(s Set) string {
 		if noisy > 0 {
 			fmt.Fprintf(&b, "In %d of them, marked with a question mark, the spread is over %.0f%%: the machine was busy with other work, and the figures say little.\n\n", noisy, disturbed*100)
 		}
+		b.WriteString(between(entries))
 		r.enumerate(&b, "Slower", losses)
 		r.enumerate(&b, "Behind", behind)
 	}
 	return b.String()
+}
+
+// between says where the threads of the entries ran, as far as it is known.
+func between(entries []Entry) string {
+	var near, far []float64
+	for _, e := range entries {
+		switch {
+		case e.Apart():
+			far = append(far, e.Transfer)
+		case e.Transfer > 0:
+			near = append(near, e.Transfer)
+		}
+	}
+	if len(far) == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("In %d of %d, marked with a dagger, two threads ran beside different last-level caches: a cache line took %.0f ns from one to the other", len(far), len(near)+len(far), middle(far))
+	if len(near) > 0 {
+		s += fmt.Sprintf(", and %.0f ns in the rest", middle(near))
+	}
+	return s + ". Where the processors are virtual, the host decides that.\n\n"
+}
+
+// middle is the median.
+func middle(x []float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	return s[len(s)/2]
 }
 
 // enumerate lists cases, worst first, with the peak share of products.
