@@ -1,6 +1,8 @@
 package transformer
 
 import (
+	"cmp"
+
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer/internal/checkpoint"
@@ -68,10 +70,7 @@ func (l *Linear) ForwardAdd(ws *Workspace, dst, x, residual []float32) error {
 // forward is dst = activation(x*Wᵀ + b) + residual; residual is nil or [rows,
 // Out] and may be dst.
 func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Activation, residual []float32) error {
-	if l == nil || !l.weight.Is(l.In, l.Out) {
-		return check.Errorf(ErrConfig, "linear layer that NewLinear did not make, or edited since")
-	}
-	if err := ws.check(); err != nil {
+	if err := l.check(ws); err != nil {
 		return err
 	}
 	rows := len(x) / l.In
@@ -86,12 +85,34 @@ func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Act
 			return err
 		}
 	}
+	l.multiply(ws, rows, dst, l.Out, x, l.In, activation, residual)
+	return nil
+}
+
+// check is the error of a layer or a workspace that cannot be used.
+func (l *Linear) check(ws *Workspace) error {
+	if l == nil || !l.weight.Is(l.In, l.Out) {
+		return check.Errorf(ErrConfig, "linear layer that NewLinear did not make, or edited since")
+	}
 	if l.Bias != nil && len(l.Bias) != l.Out {
 		return check.Errorf(ErrShape, "linear layer: bias has %d elements, want %d", len(l.Bias), l.Out)
 	}
-	ws.Threads.GemmPacked(rows, 1, x, l.In, l.weight.PackedB, 0, dst, l.Out,
+	return ws.check()
+}
+
+// multiply is forward without its checks, with the rows of dst ldDst elements apart and those of x ldX.
+func (l *Linear) multiply(ws *Workspace, rows int, dst []float32, ldDst int, x []float32, ldX int, activation kernels.Activation, residual []float32) {
+	ws.Threads.GemmPacked(rows, 1, x, ldX, l.weight.PackedB, 0, dst, ldDst,
 		kernels.Epilogue{Bias: l.Bias, Activation: activation, Residual: residual, LdResidual: l.Out})
-	return nil
+}
+
+// apart is how far apart rows of n elements are kept that a product reads next. It would copy rows
+// that are a multiple of 4 KiB apart, since they crowd each other out of the first-level cache.
+func apart(n int) int {
+	if n%1024 == 0 {
+		return n + 16
+	}
+	return n
 }
 
 // FeedForwardConfig describes a position-wise feed-forward network.
@@ -172,9 +193,6 @@ func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 	if f == nil || f.Dim == 0 {
 		return check.Errorf(ErrConfig, "feed-forward network that NewFeedForward did not make")
 	}
-	if err := ws.check(); err != nil {
-		return err
-	}
 	rows := len(x) / f.Dim
 	if err := check.Len("feed-forward: x", x, rows*f.Dim, "rows*dim"); err != nil {
 		return err
@@ -187,39 +205,52 @@ func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 			return err
 		}
 	}
+	if err := f.checkParts(ws); err != nil {
+		return err
+	}
 	chunk := f.Chunk
 	if chunk == 0 {
 		chunk = rows
 	}
 	defer ws.Release(ws.Mark())
-	hidden := ws.Alloc(min(chunk, rows) * f.Hidden)
+	ld := apart(f.Hidden)
+	hidden := ws.Alloc(min(chunk, rows) * ld) // [chunk, hidden], rows ld apart
 	var gate []float32
 	if f.Gate != nil {
 		gate = ws.Alloc(len(hidden))
 	}
 	for r := 0; r < rows; r += chunk {
 		n := min(chunk, rows-r)
-		x, h := x[r*f.Dim:(r+n)*f.Dim], hidden[:n*f.Hidden] // [n, D], [n, hidden]
-		activation := f.Activation
+		x, h := x[r*f.Dim:(r+n)*f.Dim], hidden[:n*ld] // [n, D], [n, hidden]
 		if f.Gate != nil {
-			g := gate[:n*f.Hidden]
-			if err := f.Gate.forward(ws, g, x, f.Activation, nil); err != nil {
-				return err
-			}
-			if err := f.Up.Forward(ws, h, x); err != nil {
-				return err
-			}
-			ws.Threads.Mul(h, h, g)
-		} else if err := f.Up.forward(ws, h, x, activation, nil); err != nil {
-			return err
+			g := gate[:n*ld] // [n, hidden]
+			f.Gate.multiply(ws, n, g, ld, x, f.Dim, f.Activation, nil)
+			f.Up.multiply(ws, n, h, ld, x, f.Dim, kernels.Identity, nil)
+			ws.Threads.Mul(h, h, g) // with what lies between the rows
+		} else {
+			f.Up.multiply(ws, n, h, ld, x, f.Dim, f.Activation, nil)
 		}
 		var res []float32
 		if residual != nil {
 			res = residual[r*f.OutDim : (r+n)*f.OutDim]
 		}
-		if err := f.Down.forward(ws, dst[r*f.OutDim:(r+n)*f.OutDim], h, kernels.Identity, res); err != nil {
-			return err
-		}
+		f.Down.multiply(ws, n, dst[r*f.OutDim:(r+n)*f.OutDim], f.OutDim, h, ld, kernels.Identity, res)
+	}
+	return nil
+}
+
+// checkParts is the error of parts or a workspace that cannot be used.
+func (f *FeedForward) checkParts(ws *Workspace) error {
+	err := cmp.Or(f.Up.check(ws), f.Down.check(ws))
+	if f.Gate != nil {
+		err = cmp.Or(err, f.Gate.check(ws))
+	}
+	if err != nil {
+		return err
+	}
+	fits := func(l *Linear, in, out int) bool { return l.In == in && l.Out == out }
+	if !fits(f.Up, f.Dim, f.Hidden) || !fits(f.Down, f.Hidden, f.OutDim) || f.Gate != nil && !fits(f.Gate, f.Dim, f.Hidden) {
+		return check.Errorf(ErrConfig, "feed-forward network that was edited since it was made")
 	}
 	return nil
 }

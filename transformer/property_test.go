@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/classic"
 	tf "github.com/avoformer/avoformer/transformer"
 )
@@ -271,5 +272,35 @@ func TestEmbedding(t *testing.T) {
 	tftest.NoError(t, e.Add(new(tf.Workspace), x, []int{1, 1}))
 	if want := []float32{60, 80, 40, 60}; !slices.Equal(x, want) {
 		t.Errorf("%v, want %v", x, want)
+	}
+}
+
+// TestHiddenRowsApart compares a network whose hidden rows are kept apart, since they are a multiple of
+// 4 KiB long, with its parts one after another.
+func TestHiddenRowsApart(t *testing.T) {
+	const rows, dim, hidden = 5, 6, 2048
+	x, residual := tftest.Normal(1, rows*dim), tftest.Normal(2, rows*dim)
+	for _, gated := range []bool{false, true} {
+		c := tf.FeedForwardConfig{Dim: dim, Hidden: hidden, Activation: kernels.ActSiLU, Gated: gated, Chunk: 2}
+		f := tftest.Must(tf.NewFeedForward(c, tf.FeedForwardNames{Up: "up", Gate: "gate", Down: "down"}, tf.Random(3), ""))(t)
+		ws := &tf.Workspace{Threads: 2}
+		got := make([]float32, rows*dim)
+		tftest.NoError(t, f.Forward(ws, got, x, residual))
+
+		h := make([]float32, rows*hidden)
+		tftest.NoError(t, f.Up.Forward(ws, h, x))
+		if gated {
+			g := make([]float32, rows*hidden)
+			tftest.NoError(t, f.Gate.Forward(ws, g, x))
+			kernels.SiLU(g, g)
+			kernels.Mul(h, h, g)
+		} else {
+			kernels.SiLU(h, h)
+		}
+		want := make([]float32, rows*dim)
+		tftest.NoError(t, f.Down.ForwardAdd(ws, want, h, residual))
+		if diff := tftest.Mismatch(got, want, func(int, float64) float64 { return 1e-3 }); diff != "" {
+			t.Errorf("gated %t: %s", gated, diff)
+		}
 	}
 }

@@ -96,6 +96,8 @@ func TestForwardErrors(t *testing.T) {
 	whole := tftest.Must(tf.NewLayer(pairs, layerNames, tf.Random(1), ""))(t)
 	apart := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, CrossOnly: true, Relative: tf.RelativeKey, MaxPositions: 4},
 		layerNames.Attention, tf.Random(1), ""))(t)
+	edited := *l.Feed
+	edited.Hidden++
 	for name, c := range map[string]struct{ err, want error }{
 		"short x":              {forward(l, func(in *tf.LayerInput) { in.X = in.X[1:] }), tf.ErrShape},
 		"dst":                  {l.Forward(ws, nil, good(), nil), tf.ErrShape},
@@ -131,6 +133,7 @@ func TestForwardErrors(t *testing.T) {
 		"zero embedding":       {new(tf.Embedding).Forward(ws, nil, nil), tf.ErrConfig},
 		"zero attention":       {new(tf.MultiHeadAttention).Forward(ws, nil, tf.AttentionInput{}, nil), tf.ErrConfig},
 		"zero feed-forward":    {new(tf.FeedForward).Forward(ws, nil, nil, nil), tf.ErrConfig},
+		"edited feed-forward":  {edited.Forward(ws, make([]float32, l.Dim), make([]float32, l.Dim), nil), tf.ErrConfig},
 		"attention without ws": {tf.Attention{Heads: 1, HeadDim: 1}.Forward(nil, nil, tf.AttentionInput{}), tf.ErrConfig},
 		"reorder out of range": {tf.NewCache(2, 0).Reorder([]int{0, 2}), tf.ErrShape},
 	} {
