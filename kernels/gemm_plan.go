@@ -318,9 +318,9 @@ const (
 	priceInt8   = 40
 )
 
-// ownRows is what a cut into bands of rows for each thread may cost less to be preferred: the next
-// product of a layer then finds in the caches of a thread the rows that it wrote itself. Where
-// threads run beside different last-level caches, others come as slowly as from memory.
+// ownRows is the factor on the cost of a cut into bands of rows for each thread: the next product of a
+// layer then finds the rows in the caches of the thread that wrote them. Where threads run beside
+// different last-level caches, the other thread's rows come as slowly as from memory.
 const ownRows = 0.97
 
 func (d dimension) tiles() int { return (d.size + d.unit - 1) / d.unit }
