@@ -299,7 +299,7 @@ func TestHiddenRowsApart(t *testing.T) {
 		}
 		want := make([]float32, rows*dim)
 		tftest.NoError(t, f.Down.ForwardAdd(ws, want, h, residual))
-		if diff := tftest.Mismatch(got, want, func(int, float64) float64 { return 1e-3 }); diff != "" {
+		if diff := tftest.Mismatch(got, want, func(int, float64) float64 { return 1e-5 }); diff != "" {
 			t.Errorf("gated %t: %s", gated, diff)
 		}
 	}

@@ -68,9 +68,16 @@ func TestInt8IsPlausible(t *testing.T) {
 	}
 }
 
-// A line takes no time to speak of, but some, also where one of the threads is late.
+// Two threads on two processors pass a line to each other, in well under 10 µs, unless the system
+// keeps both on one.
 func TestTransferIsPlausible(t *testing.T) {
-	if got := Transfer(); got != 0 && (got < 2 || got > 1e5) {
+	got := 0.0
+	for range 20 {
+		if got = Transfer(); got > 0 {
+			break
+		}
+	}
+	if several := runtime.GOMAXPROCS(0) > 1 && runtime.NumCPU() > 1; several && (got < 2 || got > 1e4) {
 		t.Errorf("a cache line takes %g ns from one thread to another", got)
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
