@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -61,7 +62,7 @@ type Document struct {
 // parse reads the object in text.
 func parse(name string, text []byte) (Document, error) {
 	d := Document{Name: name}
-	if err := json.Unmarshal(text, &d.fields); err != nil {
+	if err := pyjson.Unmarshal(text, &d.fields); err != nil {
 		return d, check.Errorf(ErrConfig, "%s: %v", name, err)
 	}
 	if d.fields == nil {
@@ -102,7 +103,9 @@ func (d Document) value(field string) string {
 		return "(absent)"
 	}
 	var b bytes.Buffer
-	json.Compact(&b, v)
+	if json.Compact(&b, v) != nil { // NaN
+		b.Write(v)
+	}
 	const most = 120
 	if b.Len() > most {
 		return string(b.Bytes()[:most]) + "…"
@@ -208,11 +211,11 @@ func (d Document) DecodeAll(into any) error {
 
 // Field decodes the value of one field, which must be there.
 func (d Document) Field(name string, into any) error {
-	err := json.Unmarshal(d.fields[name], into)
-	var wrong *json.UnmarshalTypeError
+	err := pyjson.Unmarshal(d.fields[name], into)
+	var wrong *pyjson.TypeError
 	switch {
-	case errors.As(err, &wrong):
-		return d.Errorf(name, "want %v", wrong.Type)
+	case errors.As(err, &wrong) && wrong.Path == "":
+		return d.Errorf(name, "want %v", wrong.Want)
 	case err != nil:
 		return d.Errorf(name, "%v", err)
 	}
@@ -239,10 +242,10 @@ type tokens []int
 
 func (t *tokens) UnmarshalJSON(text []byte) error {
 	if len(text) > 0 && text[0] == '[' {
-		return json.Unmarshal(text, (*[]int)(t))
+		return pyjson.Unmarshal(text, (*[]int)(t))
 	}
 	*t = []int{0}
-	return json.Unmarshal(text, &(*t)[0])
+	return pyjson.Unmarshal(text, &(*t)[0])
 }
 
 // common reads what all configurations have. generation, which may be empty, goes

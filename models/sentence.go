@@ -1,7 +1,6 @@
 package models
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -163,10 +163,10 @@ type names []string
 
 func (n *names) UnmarshalJSON(text []byte) error {
 	if len(text) > 0 && text[0] == '[' {
-		return json.Unmarshal(text, (*[]string)(n))
+		return pyjson.Unmarshal(text, (*[]string)(n))
 	}
 	*n = []string{""}
-	return json.Unmarshal(text, &(*n)[0])
+	return pyjson.Unmarshal(text, &(*n)[0])
 }
 
 // vector is what the modules behind pooling take and give, as their configurations say.

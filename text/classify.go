@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -214,7 +215,7 @@ func (r *Reranker) readActivation() (bool, error) {
 	}
 	for _, raw := range []json.RawMessage{newest.Activation, config.New.Activation, config.Old} {
 		var name string
-		if err := json.Unmarshal(raw, &name); len(raw) == 0 || err == nil && name == "" {
+		if err := pyjson.Unmarshal(raw, &name); len(raw) == 0 || err == nil && name == "" {
 			continue
 		}
 		switch name[strings.LastIndex(name, ".")+1:] {

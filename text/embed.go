@@ -80,7 +80,9 @@ func (e *Embedder) readConfig() error {
 	if err := e.readJSON("config_sentence_transformers.json", &config); err != nil {
 		return err
 	}
-	var modules []struct{ Type string }
+	var modules []struct {
+		Type string `json:"type"`
+	}
 	if err := e.readJSON("modules.json", &modules); err != nil {
 		return err
 	}

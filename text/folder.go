@@ -3,7 +3,6 @@
 package text
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer/gguf"
@@ -152,7 +152,7 @@ func (f *folder) readJSON(name string, into any) error {
 	} else if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, into); err != nil {
+	if err := pyjson.Unmarshal(data, into); err != nil {
 		return errorf("%s: %w", name, err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models"
 )
 
@@ -60,27 +61,27 @@ type oneOrMore[T any] []T
 
 func (o *oneOrMore[T]) UnmarshalJSON(data []byte) error {
 	if data[0] == '[' {
-		return json.Unmarshal(data, (*[]T)(o))
+		return pyjson.Unmarshal(data, (*[]T)(o))
 	}
 	if string(data) == "null" {
 		return nil
 	}
 	*o = make([]T, 1)
-	return json.Unmarshal(data, &(*o)[0])
+	return pyjson.Unmarshal(data, &(*o)[0])
 }
 
 // bias is [[tokens...], number].
 type bias models.SequenceBias
 
 func (b *bias) UnmarshalJSON(data []byte) error {
-	pair := []any{&b.Tokens, &b.Bias}
-	if err := json.Unmarshal(data, &pair); err != nil {
+	var pair [2]json.RawMessage
+	if err := pyjson.Unmarshal(data, &pair); err != nil {
 		return err
 	}
-	if len(pair) != 2 || pair[1] == nil {
+	if string(pair[0]) == "null" || string(pair[1]) == "null" {
 		return errors.New("sequence_bias: want tokens and a number")
 	}
-	return nil
+	return errors.Join(pyjson.Unmarshal(pair[0], &b.Tokens), pyjson.Unmarshal(pair[1], &b.Bias))
 }
 
 // refused are fields of generation that are not supported, with the values besides null
@@ -108,7 +109,7 @@ func (f *folder) readSettings() error {
 		return err
 	}
 	var fields map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(data, &fields), json.Unmarshal(data, s)); err != nil {
+	if err := errors.Join(pyjson.Unmarshal(data, &fields), pyjson.Unmarshal(data, s)); err != nil {
 		return errorf("%s: %w", s.file, err)
 	}
 	if err := s.refuse(fields, refused); err != nil {

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -218,7 +219,7 @@ func (e *engine) ask(line string, answer any) {
 	if err == nil {
 		var text []byte
 		if text, err = e.out.ReadBytes('\n'); err == nil {
-			err = json.Unmarshal(text, answer)
+			err = pyjson.Unmarshal(text, answer)
 		}
 	}
 	if err != nil {
@@ -292,7 +293,7 @@ func (a *app) benchWorker() error {
 		return err
 	}
 	var work benchWork
-	if err := json.Unmarshal(line, &work); err != nil {
+	if err := pyjson.Unmarshal(line, &work); err != nil {
 		return err
 	}
 	answer := func(v any) error { return errors.Join(a.printJSON(v), a.out.Flush()) }

@@ -17,6 +17,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
 // chunkLines is how many lines go through a pipeline at once, and are lost by
@@ -58,7 +60,7 @@ func openBulk(path, job string, overwrite bool) (*bulk, error) {
 	resume := err == nil
 	if resume {
 		var s state
-		if err := json.Unmarshal(data, &s); err != nil || s.Lines < 0 || s.Bytes < 0 {
+		if err := pyjson.Unmarshal(data, &s); err != nil || s.Lines < 0 || s.Bytes < 0 {
 			return nil, fmt.Errorf("%s: not what this program wrote", b.stateFile())
 		}
 		if s.Job != job {

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
 // maxLine bounds a line.
@@ -98,15 +100,15 @@ func (l *lines) text(line []byte) (string, error) {
 		return string(bytes.ToValidUTF8(line, []byte("\ufffd"))), nil
 	}
 	var s string
-	if json.Unmarshal(line, &s) == nil {
+	if pyjson.Unmarshal(line, &s) == nil {
 		return s, nil // a bare string
 	}
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal(line, &object); err != nil {
+	if err := pyjson.Unmarshal(line, &object); err != nil {
 		return "", fmt.Errorf("line %d is no JSON object: %w", l.n, err)
 	}
 	raw, ok := object[l.field]
-	if !ok || json.Unmarshal(raw, &s) != nil {
+	if !ok || pyjson.Unmarshal(raw, &s) != nil {
 		return "", fmt.Errorf("line %d has no string %q", l.n, l.field)
 	}
 	return s, nil

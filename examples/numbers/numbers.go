@@ -9,12 +9,12 @@ package numbers
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 
+	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/models/classic"
@@ -78,7 +78,7 @@ func newIn(metadata map[string]string, w transformer.Weights, pack transformer.C
 	}
 	t := &Translator{ids: map[string]int{}}
 	for key, to := range map[string]any{"config": &c, "src_vocab": &t.Source, "tgt_vocab": &t.Target} {
-		if err := json.Unmarshal([]byte(metadata[key]), to); err != nil {
+		if err := pyjson.Unmarshal([]byte(metadata[key]), to); err != nil {
 			return nil, fmt.Errorf("metadata %s: %w", key, err)
 		}
 	}

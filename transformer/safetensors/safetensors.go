@@ -22,6 +22,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
@@ -159,64 +160,68 @@ func (f *File) Close() error {
 }
 
 // parseHeader fills f.entries and f.metadata. dataLen is the number of bytes
-// behind the header. The object is walked by hand because a name that occurs
-// twice is an error that encoding/json would hide.
+// behind the header.
 func (f *File) parseHeader(header []byte, dataLen int64) error {
-	d := json.NewDecoder(bytes.NewReader(header))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return fmt.Errorf("%w: the header is no JSON object", ErrFormat)
-	}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return fmt.Errorf("%w: header: %v", ErrFormat, err)
-		}
-		name, ok := t.(string)
-		if !ok {
-			return fmt.Errorf("%w: header: key %v", ErrFormat, t)
-		}
+	err := once(header, func(name string, value json.RawMessage) error {
 		if name == "__metadata__" {
-			if f.metadata != nil {
-				return fmt.Errorf("%w: metadata occurs twice", ErrFormat)
+			if err := pyjson.Unmarshal(value, &f.metadata); err != nil {
+				return fmt.Errorf("metadata: %w", err)
 			}
-			if err := d.Decode(&f.metadata); err != nil {
-				return fmt.Errorf("%w: metadata: %v", ErrFormat, err)
-			}
-			continue
+			return nil
 		}
-		if _, dup := f.entries[name]; dup {
-			return fmt.Errorf("%w: tensor %q occurs twice", ErrFormat, name)
-		}
-		var raw struct {
-			DType   DType   `json:"dtype"`
-			Shape   numbers `json:"shape"`
-			Offsets numbers `json:"data_offsets"`
-		}
-		if err := d.Decode(&raw); err != nil {
-			return fmt.Errorf("%w: tensor %q: %v", ErrFormat, name, err)
-		}
-		if len(raw.Offsets) != 2 {
-			return fmt.Errorf("%w: tensor %q: data_offsets has %d numbers, want 2", ErrFormat, name, len(raw.Offsets))
-		}
-		if raw.Shape == nil {
-			return fmt.Errorf("%w: tensor %q has no shape", ErrFormat, name)
-		}
-		e := entry{Info: Info{DType: raw.DType}, begin: raw.Offsets[0], end: raw.Offsets[1]}
-		if e.begin < 0 || e.begin > e.end || e.end > dataLen {
-			return fmt.Errorf("%w: tensor %q: data_offsets [%d,%d] in %d bytes of data", ErrFormat, name, e.begin, e.end, dataLen)
-		}
-		if err := e.setShape(raw.Shape); err != nil {
-			return fmt.Errorf("%w: tensor %q: %v", ErrFormat, name, err)
+		e, err := parseEntry(value, dataLen)
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", name, err)
 		}
 		f.entries[name] = e
-	}
-	if _, err := d.Token(); err != nil { // the closing brace
-		return fmt.Errorf("%w: header: %v", ErrFormat, err)
-	}
-	if len(bytes.TrimLeft(header[d.InputOffset():], " ")) != 0 {
-		return fmt.Errorf("%w: text behind the header's object", ErrFormat)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: header: %w", ErrFormat, err)
 	}
 	return f.checkLayout(dataLen)
+}
+
+// once walks through an object in which no key may occur twice.
+func once(object []byte, f func(key string, value json.RawMessage) error) error {
+	seen := map[string]bool{}
+	return pyjson.Members(object, func(key string, value json.RawMessage) error {
+		if seen[key] {
+			return fmt.Errorf("%q occurs twice", key)
+		}
+		seen[key] = true
+		return f(key, value)
+	})
+}
+
+// parseEntry reads what the header says of a tensor.
+func parseEntry(text []byte, dataLen int64) (e entry, err error) {
+	var shape, offsets numbers
+	err = once(text, func(key string, value json.RawMessage) error {
+		switch key {
+		case "dtype":
+			return pyjson.Unmarshal(value, &e.DType)
+		case "shape":
+			return pyjson.Unmarshal(value, &shape)
+		case "data_offsets":
+			return pyjson.Unmarshal(value, &offsets)
+		}
+		return nil
+	})
+	if err != nil {
+		return e, err
+	}
+	if len(offsets) != 2 {
+		return e, fmt.Errorf("data_offsets has %d numbers, want 2", len(offsets))
+	}
+	if shape == nil {
+		return e, errors.New("no shape")
+	}
+	e.begin, e.end = offsets[0], offsets[1]
+	if e.begin < 0 || e.begin > e.end || e.end > dataLen {
+		return e, fmt.Errorf("data_offsets [%d,%d] in %d bytes of data", e.begin, e.end, dataLen)
+	}
+	return e, e.setShape(shape)
 }
 
 // numbers is a list of few: the numbers of a long one would take several times the
@@ -228,7 +233,7 @@ func (n *numbers) UnmarshalJSON(text []byte) error {
 	if bytes.Count(text, []byte(",")) >= most {
 		return fmt.Errorf("a list of more than %d numbers", most)
 	}
-	return json.Unmarshal(text, (*[]int64)(n))
+	return pyjson.Unmarshal(text, (*[]int64)(n))
 }
 
 // setShape checks that the shape is of non-negative sizes and that its bytes

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
 // ErrConfig is a preprocessor_config.json with values that are unknown or that
@@ -77,7 +79,7 @@ func configError(field, format string, args ...any) error {
 // NewProcessor reads the text of a preprocessor_config.json.
 func NewProcessor(text []byte) (*Processor, error) {
 	var c config
-	if err := json.Unmarshal(text, &c); err != nil {
+	if err := pyjson.Unmarshal(text, &c); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	name := c.Type
@@ -151,13 +153,13 @@ func size(field string, text json.RawMessage, absent string, square bool) (w, h,
 		text = json.RawMessage(absent)
 	}
 	var n int
-	if json.Unmarshal(text, &n) == nil {
+	if pyjson.Unmarshal(text, &n) == nil {
 		if w, h, shortest = n, n, 0; !square {
 			w, h, shortest = 0, 0, n
 		}
 	} else {
 		var v map[string]int
-		if err := json.Unmarshal(text, &v); err != nil {
+		if err := pyjson.Unmarshal(text, &v); err != nil {
 			return 0, 0, 0, configError(field, "%s: want a number or an object of numbers", text)
 		}
 		w, h, shortest = v["width"], v["height"], v["shortest_edge"]
