@@ -17,6 +17,7 @@ type job struct {
 	// once the caller sleeps until the last of them leaves.
 	active atomic.Int64
 	done   chan struct{} // the last worker's message to a sleeping caller
+	failed atomic.Pointer[failure]
 }
 
 const callerSleeps = 1 << 32

@@ -31,8 +31,7 @@ func (p *pool) live(w *worker) {
 			if woken && j.cpu >= 0 {
 				leaveCPU(j.cpu)
 			}
-			j.run(1 + w.number%(len(j.shares)-1))
-			j.leave()
+			p.help(w, j)
 			p.currentLimit()
 		}
 	}
