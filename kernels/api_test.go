@@ -182,6 +182,8 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 				{"strideA", wrapped(lenA, batch-1), "len(a) = "},
 				{"strideB", maxInt, "len(b) = "},
 				{"strideC", huge, "len(c) = "},
+				{"strideC", 0, "strideC = 0, want one by which no element of C belongs to two products"},
+				{"strideC", n - 1, fmt.Sprintf("strideC = %d, want one by which", n-1)},
 			})})
 
 		if threads == 1 {

@@ -115,6 +115,9 @@ func (t Threads) GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha
 	if m == 0 || n == 0 {
 		return
 	}
+	if overlap(batch, m, n, ldc, strideC) {
+		panic(fmt.Sprintf("kernels.%s: strideC = %d, want one by which no element of C belongs to two products (batch = %d, m = %d, n = %d, ldc = %d)", fn, strideC, batch, m, n, ldc))
+	}
 	if k == 0 || alpha == 0 {
 		for i := range batch {
 			scaleMatrix(c[i*strideC:], m, n, ldc, beta)
@@ -140,6 +143,27 @@ func checkBatch(fn, arg string, length, batch, stride, rows, cols, ld int) {
 		panic(fmt.Sprintf("kernels.%s: len(%s) = %d, want at least (%d-1)*%d+(%d-1)*%d+%d ((batch-1)*stride+(rows-1)*ld+columns)",
 			fn, arg, length, batch, stride, rows, ld, cols))
 	}
+}
+
+// overlap reports whether two of some m x n matrices that begin stride elements apart, their rows ld
+// apart, have an element in common.
+func overlap(batch, m, n, ld, stride int) bool {
+	// Matrix i begins rows rows and past elements, fewer than ld, after the first one: then the two
+	// have an element in common if its rows begin within the first one's, or end within the next ones.
+	rows, past := 0, 0
+	for range batch - 1 {
+		rows, past = rows+stride/ld, past+stride%ld
+		if past >= ld {
+			rows, past = rows+1, past-ld
+		}
+		if rows < m && past < n || rows+1 < m && ld-past < n {
+			return true
+		}
+		if rows >= m {
+			return false
+		}
+	}
+	return false
 }
 
 // scaleMatrix is C = beta*C, without reading C when beta is 0.
