@@ -133,7 +133,7 @@ func (p *AttentionParams) setDefaults() {
 		p.Scale = float32(1 / math.Sqrt(float64(p.HeadDim)))
 	}
 	contiguous := func(s *Strides, heads, length, dim int) {
-		if *s == (Strides{}) {
+		if *s == (Strides{}) || dim == 0 { // rows without elements lie nowhere
 			*s = Strides{Batch: heads * length * dim, Head: length * dim, Row: dim}
 		}
 	}

@@ -34,7 +34,7 @@ func NewRows(f Format, n, dim int) *Rows {
 	case FormatBF16, FormatF16:
 		r.halves = make([]uint16, size)
 	case FormatInt8:
-		r.bytes, r.scales = make([]int8, size), make([]float32, n)
+		r.bytes, r.scales = make([]int8, size), make([]float32, min(n, size)) // none for rows without elements
 	default:
 		panicSize(fn, "f", int(f), "want FormatF32, FormatBF16, FormatF16 or FormatInt8")
 	}

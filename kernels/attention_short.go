@@ -95,9 +95,9 @@ func (c *attentionCall) wholeHead(w *attentionScratch, seq, head int, sees *head
 		weight = p.HeadMask[head]
 	}
 	kv := head / (p.Heads / p.KVHeads)
-	q := p.Q[offset(p.QStrides, seq, head, 0, p.HeadDim):]
-	k := p.K[offset(p.KStrides, seq, kv, sees.lo, p.HeadDim):]
-	v := p.V[offset(p.VStrides, seq, kv, sees.lo, p.ValueDim):]
+	q := p.Q[offset(p.QStrides, seq, head, 0):]
+	k := p.K[offset(p.KStrides, seq, kv, sees.lo):]
+	v := p.V[offset(p.VStrides, seq, kv, sees.lo):]
 	kernel := simd.AttnShort
 	if c.strategy == attendFew {
 		kernel = simd.AttnFew

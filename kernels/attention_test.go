@@ -50,7 +50,7 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 		for h := range p.Heads {
 			for i := range p.LenQ {
 				for d := range p.ValueDim {
-					k := offset(p.DstStrides, b, h, i, p.ValueDim) + d
+					k := offset(p.DstStrides, b, h, i) + d
 					at[k] = true
 					row := (b*p.Heads+h)*p.LenQ + i
 					if want := want[row*p.ValueDim+d]; !closeTo(p.Dst[k], want, biases[row]) {

@@ -86,11 +86,11 @@ func (u *attentionUnit) begin(c *attentionCall, w *attentionScratch, number, uni
 		u.query = first
 	}
 	kv := u.head / (p.Heads / p.KVHeads)
-	u.q = p.Q[offset(p.QStrides, u.seq, u.head, u.query, p.HeadDim):]
-	u.o = p.Dst[offset(p.DstStrides, u.seq, u.head, u.query, p.ValueDim):]
+	u.q = p.Q[offset(p.QStrides, u.seq, u.head, u.query):]
+	u.o = p.Dst[offset(p.DstStrides, u.seq, u.head, u.query):]
 	if p.LenK > 0 {
-		u.k.begin(p.K, p.KRows, offset(p.KStrides, u.seq, kv, 0, p.HeadDim), p.KStrides.Row)
-		u.v.begin(p.V, p.VRows, offset(p.VStrides, u.seq, kv, 0, p.ValueDim), p.VStrides.Row)
+		u.k.begin(p.K, p.KRows, offset(p.KStrides, u.seq, kv, 0), p.KStrides.Row)
+		u.v.begin(p.V, p.VRows, offset(p.VStrides, u.seq, kv, 0), p.VStrides.Row)
 	}
 }
 
@@ -126,13 +126,8 @@ func (k *keyRows) load(isa ISA, buf *[]float32, j, n, dim int) {
 // from is the rows from row j on.
 func (k *keyRows) from(j int) []float32 { return k.data[(j-k.first)*k.ld:] }
 
-// offset is where a row starts. A tensor without elements has no rows.
-func offset(s Strides, b, h, i, dim int) int {
-	if dim == 0 {
-		return 0
-	}
-	return b*s.Batch + h*s.Head + i*s.Row
-}
+// offset is where a row starts.
+func offset(s Strides, b, h, i int) int { return b*s.Batch + h*s.Head + i*s.Row }
 
 // headOf and queryOf are the query head and the query of a row.
 func (u *attentionUnit) headOf(r int) int {

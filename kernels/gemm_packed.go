@@ -138,6 +138,9 @@ func packRows[T float32 | byte](p *PackedB, size int, row func(j int, dst []T), 
 		for c := range w {
 			row(j+c, rows[c*size:][:size])
 		}
+		if p.k == 0 {
+			continue
+		}
 		var scales []float32
 		if all := p.scales(); all != nil {
 			scales = all[j:][:nr]

@@ -34,8 +34,8 @@ func LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps flo
 func (t Threads) LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps float32) {
 	const fn = "LayerNorm"
 	checkRows(fn, dst, x, rows, cols)
-	weight = affineVec(fn, "weight", weight, cols, &sharedOnes, 1)
-	bias = affineVec(fn, "bias", bias, cols, &sharedZeros, 0)
+	weight = affineVec(fn, "weight", weight, cols, &sharedOnes)
+	bias = affineVec(fn, "bias", bias, cols, &sharedZeros)
 	isa, stream := Active(), streamed(dst, x)
 	if t.alone(rows, len(x)) {
 		layerNormRows(isa, dst, x, rows, cols, weight, bias, eps, stream)
@@ -87,8 +87,8 @@ func (t Threads) AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, w
 	}
 	checkLen(fn, "sum", len(sum), len(dst), "rows*cols")
 	checkLen(fn, "residual", len(residual), len(dst), "rows*cols")
-	weight = affineVec(fn, "weight", weight, cols, &sharedOnes, 1)
-	bias = affineVec(fn, "bias", bias, cols, &sharedZeros, 0)
+	weight = affineVec(fn, "weight", weight, cols, &sharedOnes)
+	bias = affineVec(fn, "bias", bias, cols, &sharedZeros)
 	isa := Active()
 	if t.alone(rows, len(x)) {
 		addLayerNormRows(isa, dst, sum, x, residual, rows, cols, weight, bias, eps)
@@ -132,7 +132,7 @@ func RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
 func (t Threads) RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
 	const fn = "RMSNorm"
 	checkRows(fn, dst, x, rows, cols)
-	weight = affineVec(fn, "weight", weight, cols, &sharedOnes, 1)
+	weight = affineVec(fn, "weight", weight, cols, &sharedOnes)
 	isa := Active()
 	if t.alone(rows, len(x)) {
 		rmsNormRows(isa, dst, x, rows, cols, weight, eps)
@@ -166,7 +166,7 @@ func rmsNormRows(isa ISA, dst, x []float32, rows, cols int, weight []float32, ep
 // the first element lies.
 func layerNormLongRow(isa ISA, dst, x, weight, bias []float32, eps float32) {
 	buffer := rowBuffers.Get().(*rowBuffer)
-	ones := affineVec("LayerNorm", "weight", nil, sumElements, &sharedOnes, 1)
+	ones := sharedOnes.of(sumElements)
 	n := float64(len(x))
 	mean, rest, square := x[0], 0.0, 0.0 // of the differences from mean, and of their squares
 	for range 3 {
@@ -185,8 +185,8 @@ func layerNormLongRow(isa ISA, dst, x, weight, bias []float32, eps float32) {
 		d := buffer[:end-i]
 		simd.SubSubVec(isa, d, x[i:end], mean, float32(rest))
 		simd.ScaleVec(isa, d, d, scale)
-		simd.MulVec(isa, d, d, weight[i:end])
-		simd.AddVec(isa, dst[i:end], d, bias[i:end])
+		simd.MulVec(isa, d, d, sharedOnes.piece(weight, i, end))
+		simd.AddVec(isa, dst[i:end], d, sharedZeros.piece(bias, i, end))
 	}
 	rowBuffers.Put(buffer)
 }
@@ -200,7 +200,7 @@ func rmsNormLongRow(isa ISA, dst, x, weight []float32, eps float32) {
 	scale := float32(1 / math.Sqrt(square/float64(len(x))+float64(eps)))
 	for i, end := range budget(sumElements).pieces(len(x)) {
 		simd.ScaleVec(isa, dst[i:end], x[i:end], scale)
-		simd.MulVec(isa, dst[i:end], dst[i:end], weight[i:end])
+		simd.MulVec(isa, dst[i:end], dst[i:end], sharedOnes.piece(weight, i, end))
 	}
 }
 
@@ -211,22 +211,42 @@ func dotVec(isa ISA, x, y []float32) float32 {
 	return sum[0]
 }
 
-// affineVec is v, checked to have cols elements, or where v is nil cols times
-// fill, from a vector that all calls share.
-func affineVec(fn, arg string, v []float32, cols int, shared *atomic.Pointer[[]float32], fill float32) []float32 {
-	if v != nil {
+// affineVec is v, checked to have cols elements, or where v is nil the beginning of a vector
+// that all calls share. It stays nil where rows are longer than that: they are worked on in pieces.
+func affineVec(fn, arg string, v []float32, cols int, shared *sharedVec) []float32 {
+	switch {
+	case v != nil:
 		checkLen(fn, arg, len(v), cols, "cols")
 		return v
+	case cols > normElements:
+		return nil
 	}
-	if c := shared.Load(); c != nil && len(*c) >= cols {
-		return (*c)[:cols]
-	}
-	c := make([]float32, cols)
-	for i := range c {
-		c[i] = fill
-	}
-	shared.Store(&c)
-	return c
+	return shared.of(cols)
 }
 
-var sharedOnes, sharedZeros atomic.Pointer[[]float32]
+// sharedVec is fill again and again, at most normElements times.
+type sharedVec struct {
+	fill float32
+	vec  atomic.Pointer[[]float32]
+}
+
+var sharedOnes, sharedZeros = sharedVec{fill: 1}, sharedVec{fill: 0}
+
+// of is n elements of it.
+func (s *sharedVec) of(n int) []float32 {
+	if v := s.vec.Load(); v != nil && len(*v) >= n {
+		return (*v)[:n]
+	}
+	v := make([]float32, n)
+	fill(v, s.fill)
+	s.vec.Store(&v)
+	return v
+}
+
+// piece is elements [from, to) of a weight or bias, at most sumElements, or of one that is nil.
+func (s *sharedVec) piece(v []float32, from, to int) []float32 {
+	if v == nil {
+		return s.of(sumElements)[:to-from]
+	}
+	return v[from:to]
+}

@@ -48,6 +48,9 @@ func (t Threads) MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMas
 // maskedSoftmaxRows is MaskedSoftmax of some or all rows of a call, with the mask of
 // these rows.
 func maskedSoftmaxRows(isa ISA, dst, x []float32, rows, cols int, mask *SoftmaxMask) {
+	if cols == 0 { // of which there may be more rows than can be counted
+		return
+	}
 	// Neighbouring rows of which all columns are seen wait for one another: one call for
 	// several rows is faster, as long as they are still in a cache.
 	waiting := 0
