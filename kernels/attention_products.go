@@ -1,15 +1,19 @@
 package kernels
 
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
+)
+
 // The two products of attention, of queries with keys and of weights with values, for
 // a tile of keys.
-
-import "github.com/avoformer/avoformer/kernels/internal/simd"
 
 // crowded reports whether rows of dim elements, ld apart, are better copied. They are for
 // many queries, if the rows share a set of the cache: in a fused projection of 1024
 // features, for example, rows are 12 KiB apart.
 func (u *attentionUnit) crowded(ld, rows, dim int) bool {
-	return u.rows >= attentionSize.crowdedRows && rows*dim <= crowdedElements && crowd(ld, 16)
+	return u.rows >= attentionSize.crowdedRows && rows*dim <= crowdedElements && tune.Crowd(ld, 16)
 }
 
 // packQueries copies the queries of the unit if they crowd the cache.
@@ -19,7 +23,7 @@ func (u *attentionUnit) packQueries() {
 		return
 	}
 	ld := paddedRow(p.HeadDim)
-	w.queries = grow(w.queries, u.rows*ld)
+	w.queries = mem.Grow(w.queries, u.rows*ld)
 	simd.CopyRows(u.c.isa, w.queries, u.q, u.rows, p.HeadDim, ld, u.ldq)
 	u.q, u.ldq = w.queries, ld
 }
@@ -36,7 +40,7 @@ func (u *attentionUnit) packKeys(j, n int) (packed int) {
 	if tail := n % c.nr; tail*attentionSize.dotTail <= c.nr {
 		n -= tail
 	}
-	w.keys = grow(w.keys, (c.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
+	w.keys = mem.Grow(w.keys, (c.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
 	u.scaled = 0
 	if simd.KernelAttnKeys.On(c.isa).ISA != Generic && p.HeadDim%16 == 0 {
 		u.scaled = n / c.nr * c.nr
@@ -110,15 +114,15 @@ func (u *attentionUnit) packValues(j, n int) {
 	v := operandB{data: u.v.from(j), ld: u.v.ld}
 	u.tile = valueTile{data: v.data, ld: v.ld, panel: c.nr, keys: n}
 	if c.rows > attentionSize.accumulateRows {
-		dots := dotColumns(c.isa, p.ValueDim, n, c.rows)
-		w.columns = grow(w.columns, dots*c.tile)
+		dots := tune.DotColumns(c.isa, p.ValueDim, n, c.rows)
+		w.columns = mem.Grow(w.columns, dots*c.tile)
 		v.packDots(c.isa, w.columns, 0, p.ValueDim-dots, n, dots)
 		u.tile.dots = dots
 	}
 	if !u.crowded(v.ld, n, p.ValueDim) {
 		return
 	}
-	w.values = grow(w.values, (p.ValueDim+c.nr-1)/c.nr*c.nr*c.tile)
+	w.values = mem.Grow(w.values, (p.ValueDim+c.nr-1)/c.nr*c.nr*c.tile)
 	v.packPanels(c.isa, w.values, 0, 0, n, p.ValueDim, c.nr)
 	u.tile.data, u.tile.ld, u.tile.panel, u.tile.copied = w.values, c.nr, n*c.nr, true
 }
@@ -144,7 +148,7 @@ func (u *attentionUnit) values(s []float32, lds, ra, rb, n int, beta float32) {
 		return
 	}
 	w := u.w
-	w.products = grow(w.products, rows*v.dots)
+	w.products = mem.Grow(w.products, rows*v.dots)
 	simd.GemmDot(c.isa, rows, v.dots, n, 1, s, lds, w.columns, v.keys, w.products, v.dots)
 	if beta == 0 {
 		simd.CopyRows(c.isa, o[dim:], w.products, rows, v.dots, u.ldo, v.dots)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -25,10 +26,10 @@ type Rows struct {
 // NewRows is n rows of zeros.
 func NewRows(f Format, n, dim int) *Rows {
 	const fn = "NewRows"
-	checkSize(fn, "n", n)
-	checkSize(fn, "dim", dim)
+	mem.CheckSize(fn, "n", n)
+	mem.CheckSize(fn, "dim", dim)
 	r := &Rows{format: f, dim: dim}
-	switch size := mulLen(fn, n, dim); f {
+	switch size := mem.MulLen(fn, n, dim); f {
 	case FormatF32:
 		r.wide = make([]float32, size)
 	case FormatBF16, FormatF16:
@@ -36,7 +37,7 @@ func NewRows(f Format, n, dim int) *Rows {
 	case FormatInt8:
 		r.bytes, r.scales = make([]int8, size), make([]float32, min(n, size)) // none for rows without elements
 	default:
-		panicSize(fn, "f", int(f), "want FormatF32, FormatBF16, FormatF16 or FormatInt8")
+		mem.PanicSize(fn, "f", int(f), "want FormatF32, FormatBF16, FormatF16 or FormatInt8")
 	}
 	return r
 }
@@ -52,15 +53,15 @@ func (r *Rows) Dim() int { return r.dim }
 
 // at checks that n rows begin at element i.
 func (r *Rows) at(fn, arg string, i, n int) {
-	if i < 0 || i%max(r.dim, 1) != 0 || i > r.Len()-mulLen(fn, n, r.dim) {
-		panicSize(fn, arg, i, fmt.Sprintf("want the beginning of %d rows of %d in %d elements", n, r.dim, r.Len()))
+	if i < 0 || i%max(r.dim, 1) != 0 || i > r.Len()-mem.MulLen(fn, n, r.dim) {
+		mem.PanicSize(fn, arg, i, fmt.Sprintf("want the beginning of %d rows of %d in %d elements", n, r.dim, r.Len()))
 	}
 }
 
 // Set sets the row that begins at element i to x, rounded to the format. A row with NaN or an
 // infinity is all NaN in FormatInt8.
 func (r *Rows) Set(i int, x []float32) {
-	checkLen("Rows.Set", "x", len(x), r.dim, "Dim")
+	mem.CheckLen("Rows.Set", "x", len(x), r.dim, "Dim")
 	r.at("Rows.Set", "i", i, 1)
 	if r.dim == 0 {
 		return
@@ -87,7 +88,7 @@ func (r *Rows) Set(i int, x []float32) {
 
 // Row sets dst, Dim elements, to the row that begins at element i.
 func (r *Rows) Row(dst []float32, i int) {
-	checkLen("Rows.Row", "dst", len(dst), r.dim, "Dim")
+	mem.CheckLen("Rows.Row", "dst", len(dst), r.dim, "Dim")
 	r.at("Rows.Row", "i", i, 1)
 	if r.format == FormatF32 {
 		copy(dst, r.wide[i:])
@@ -121,7 +122,7 @@ func (r *Rows) Copy(to int, src *Rows, from, n int) {
 	if src == nil || r.format != src.format || r.dim != src.dim {
 		panic(fmt.Sprintf("kernels.%s: src is not of rows of %d in %v", fn, r.dim, r.format))
 	}
-	checkSize(fn, "n", n)
+	mem.CheckSize(fn, "n", n)
 	r.at(fn, "to", to, n)
 	src.at(fn, "from", from, n)
 	size := n * r.dim

@@ -1,7 +1,5 @@
 package kernels
 
-// Tests of attention.
-
 import (
 	"fmt"
 	"math"
@@ -10,7 +8,10 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 )
+
+// Tests of attention.
 
 // run makes random operands for a case whose sizes, strides and masks are set,
 // calls Attention, and compares with the oracle, head by head.
@@ -36,10 +37,10 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 		p.V, narrowV = narrowed(c.rows, p.V, p.ValueDim)
 	}
 	p.Dst = tensor(p.Heads, p.LenQ, p.ValueDim, p.DstStrides)
-	fill(p.Dst, float32(math.NaN()))
+	mem.Fill(p.Dst, float32(math.NaN()))
 	want, wantWeights, biases := oracle(&p)
 	if p.Weights != nil {
-		fill(p.Weights, float32(math.NaN()))
+		mem.Fill(p.Weights, float32(math.NaN()))
 	}
 	if c.inRows {
 		p.K, p.V, p.KRows, p.VRows = nil, nil, narrowK, narrowV
@@ -169,7 +170,7 @@ func attentionCases() []attentionCase {
 	inf := randomSlice(r, bq*bk)
 	for i := range inf {
 		if r.IntN(2) == 0 || i < 2*bk {
-			inf[i] = negInf
+			inf[i] = mem.NegInf
 		}
 	}
 	mask("bias/inf", BiasMask(inf, 1, 1, bq, bk))

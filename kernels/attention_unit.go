@@ -1,17 +1,16 @@
 package kernels
 
-// A unit of attention at work: where its operands lie, what its rows see, and how its
-// output is finished, whatever the strategy.
-
 import (
 	"math"
 	"slices"
 	"sync"
 
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-var negInf = float32(math.Inf(-1))
+// A unit of attention at work: where its operands lie, what its rows see, and how its
+// output is finished, whatever the strategy.
 
 // attentionScratch is the memory of one goroutine.
 type attentionScratch struct {
@@ -62,7 +61,7 @@ func (c *attentionCall) unit(w *attentionScratch, number, units int) *attentionU
 	if c.p.Weights != nil {
 		u.weights = c.p.Weights[((u.seq*c.p.Heads+u.head)*c.p.LenQ+u.query)*c.p.LenK:]
 	}
-	w.max, w.sum, w.factor = grow(w.max, u.rows), grow(w.sum, u.rows), grow(w.factor, u.rows)
+	w.max, w.sum, w.factor = mem.Grow(w.max, u.rows), mem.Grow(w.sum, u.rows), mem.Grow(w.factor, u.rows)
 	w.ahead.n, w.next.rows = 0, 0
 	return u
 }
@@ -118,7 +117,7 @@ func (k *keyRows) load(isa ISA, buf *[]float32, j, n, dim int) {
 	if k.narrow == nil {
 		return
 	}
-	*buf = grow(*buf, n*dim)
+	*buf = mem.Grow(*buf, n*dim)
 	k.narrow.widen(isa, *buf, k.at+j*k.stride, n, k.stride)
 	k.data, k.ld, k.first = *buf, dim, j
 }
@@ -242,13 +241,13 @@ func (u *attentionUnit) emptyRow(r int) {
 	switch p.Empty {
 	case EmptyNaN:
 		weight = float32(math.NaN())
-		fill(o, weight)
+		mem.Fill(o, weight)
 	case EmptyUniform:
 		weight = 1 / float32(p.LenK)
 		u.meanOfValues(o, weight, u.headOf(r))
 	}
 	if u.weights != nil {
-		fill(u.weights[r*p.LenK:][:p.LenK], weight)
+		mem.Fill(u.weights[r*p.LenK:][:p.LenK], weight)
 	}
 }
 
@@ -268,11 +267,5 @@ func (u *attentionUnit) meanOfValues(o []float32, weight float32, head int) {
 	}
 	for i := range o {
 		o[i] *= weight
-	}
-}
-
-func fill(x []float32, v float32) {
-	for i := range x {
-		x[i] = v
 	}
 }

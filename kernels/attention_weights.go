@@ -1,14 +1,17 @@
 package kernels
 
-// Attention for a caller that wants the weights.
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
 
-import "github.com/avoformer/avoformer/kernels/internal/simd"
+// Attention for a caller that wants the weights.
 
 // withWeights computes the unit in the caller's memory for weights: all scores of the
 // rows, then their softmax, then the products with the values.
 func (u *attentionUnit) withWeights() {
 	c, p, w := u.c, &u.c.p, u.w
-	fill(w.max[:u.rows], negInf)
+	mem.Fill(w.max[:u.rows], mem.NegInf)
 	clear(w.sum[:u.rows])
 	for r := range u.rows {
 		row := u.weights[r*p.LenK:][:p.LenK]

@@ -1,10 +1,13 @@
 package kernels
 
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
 // Activations and other functions that work element by element, on slices of one
 // length. dst may be an input, but may not overlap one otherwise. As methods of
 // Threads they run on several threads.
-
-import "github.com/avoformer/avoformer/kernels/internal/simd"
 
 // Exp sets dst[i] = exp(x[i]), within 1.5 ULP, denormal results included.
 // exp(+Inf) = +Inf, exp(-Inf) = 0, exp(NaN) = NaN.
@@ -12,7 +15,7 @@ func Exp(dst, x []float32) { Threads(1).Exp(dst, x) }
 
 // Exp is the function [Exp] on up to t threads.
 func (t Threads) Exp(dst, x []float32) {
-	checkLen("Exp", "dst", len(dst), len(x), "len(x)")
+	mem.CheckLen("Exp", "dst", len(dst), len(x), "len(x)")
 	t.unary(simd.ExpVec, simd.KernelExpVec, dst, x)
 }
 
@@ -21,7 +24,7 @@ func ReLU(dst, x []float32) { Threads(1).ReLU(dst, x) }
 
 // ReLU is the function [ReLU] on up to t threads.
 func (t Threads) ReLU(dst, x []float32) {
-	checkLen("ReLU", "dst", len(dst), len(x), "len(x)")
+	mem.CheckLen("ReLU", "dst", len(dst), len(x), "len(x)")
 	t.unary(simd.ReLUVec, simd.KernelReLUVec, dst, x)
 }
 
@@ -32,7 +35,7 @@ func GELU(dst, x []float32) { Threads(1).GELU(dst, x) }
 
 // GELU is the function [GELU] on up to t threads.
 func (t Threads) GELU(dst, x []float32) {
-	checkLen("GELU", "dst", len(dst), len(x), "len(x)")
+	mem.CheckLen("GELU", "dst", len(dst), len(x), "len(x)")
 	t.unary(simd.GELUVec, simd.KernelGELUVec, dst, x)
 }
 
@@ -42,7 +45,7 @@ func GELUTanh(dst, x []float32) { Threads(1).GELUTanh(dst, x) }
 
 // GELUTanh is the function [GELUTanh] on up to t threads.
 func (t Threads) GELUTanh(dst, x []float32) {
-	checkLen("GELUTanh", "dst", len(dst), len(x), "len(x)")
+	mem.CheckLen("GELUTanh", "dst", len(dst), len(x), "len(x)")
 	t.unary(simd.GELUTanhVec, simd.KernelGELUTanhVec, dst, x)
 }
 
@@ -52,7 +55,7 @@ func SiLU(dst, x []float32) { Threads(1).SiLU(dst, x) }
 
 // SiLU is the function [SiLU] on up to t threads.
 func (t Threads) SiLU(dst, x []float32) {
-	checkLen("SiLU", "dst", len(dst), len(x), "len(x)")
+	mem.CheckLen("SiLU", "dst", len(dst), len(x), "len(x)")
 	t.unary(simd.SiLUVec, simd.KernelSiLUVec, dst, x)
 }
 
@@ -62,7 +65,7 @@ func Sigmoid(dst, x []float32) { Threads(1).Sigmoid(dst, x) }
 
 // Sigmoid is the function [Sigmoid] on up to t threads.
 func (t Threads) Sigmoid(dst, x []float32) {
-	checkLen("Sigmoid", "dst", len(dst), len(x), "len(x)")
+	mem.CheckLen("Sigmoid", "dst", len(dst), len(x), "len(x)")
 	t.unary(simd.SigmoidVec, simd.KernelSigmoidVec, dst, x)
 }
 
@@ -71,7 +74,7 @@ func Tanh(dst, x []float32) { Threads(1).Tanh(dst, x) }
 
 // Tanh is the function [Tanh] on up to t threads.
 func (t Threads) Tanh(dst, x []float32) {
-	checkLen("Tanh", "dst", len(dst), len(x), "len(x)")
+	mem.CheckLen("Tanh", "dst", len(dst), len(x), "len(x)")
 	t.unary(simd.TanhVec, simd.KernelTanhVec, dst, x)
 }
 
@@ -80,7 +83,7 @@ func Erf(dst, x []float32) { Threads(1).Erf(dst, x) }
 
 // Erf is the function [Erf] on up to t threads.
 func (t Threads) Erf(dst, x []float32) {
-	checkLen("Erf", "dst", len(dst), len(x), "len(x)")
+	mem.CheckLen("Erf", "dst", len(dst), len(x), "len(x)")
 	t.unary(simd.ErfVec, simd.KernelErfVec, dst, x)
 }
 
@@ -89,8 +92,8 @@ func Add(dst, a, b []float32) { Threads(1).Add(dst, a, b) }
 
 // Add is the function [Add] on up to t threads.
 func (t Threads) Add(dst, a, b []float32) {
-	checkLen("Add", "b", len(b), len(a), "len(a)")
-	checkLen("Add", "dst", len(dst), len(a), "len(a)")
+	mem.CheckLen("Add", "b", len(b), len(a), "len(a)")
+	mem.CheckLen("Add", "dst", len(dst), len(a), "len(a)")
 	t.binary(simd.AddVec, simd.KernelAddVec, dst, a, b)
 }
 
@@ -99,8 +102,8 @@ func Mul(dst, a, b []float32) { Threads(1).Mul(dst, a, b) }
 
 // Mul is the function [Mul] on up to t threads.
 func (t Threads) Mul(dst, a, b []float32) {
-	checkLen("Mul", "b", len(b), len(a), "len(a)")
-	checkLen("Mul", "dst", len(dst), len(a), "len(a)")
+	mem.CheckLen("Mul", "b", len(b), len(a), "len(a)")
+	mem.CheckLen("Mul", "dst", len(dst), len(a), "len(a)")
 	t.binary(simd.MulVec, simd.KernelMulVec, dst, a, b)
 }
 
@@ -109,7 +112,7 @@ func Scale(dst, x []float32, alpha float32) { Threads(1).Scale(dst, x, alpha) }
 
 // Scale is the function [Scale] on up to t threads.
 func (t Threads) Scale(dst, x []float32, alpha float32) {
-	checkLen("Scale", "dst", len(dst), len(x), "len(x)")
+	mem.CheckLen("Scale", "dst", len(dst), len(x), "len(x)")
 	t.scaled(simd.ScaleVec, simd.KernelScaleVec, alpha, dst, x)
 }
 
@@ -118,7 +121,7 @@ func AXPY(alpha float32, x, y []float32) { Threads(1).AXPY(alpha, x, y) }
 
 // AXPY is the function [AXPY] on up to t threads.
 func (t Threads) AXPY(alpha float32, x, y []float32) {
-	checkLen("AXPY", "y", len(y), len(x), "len(x)")
+	mem.CheckLen("AXPY", "y", len(y), len(x), "len(x)")
 	t.scaled(simd.AXPYVec, simd.KernelAXPYVec, alpha, y, x)
 }
 

@@ -1,7 +1,5 @@
 package kernels
 
-// Sizes of 0 beside sizes beyond all memory, and matrices that share elements.
-
 import (
 	"fmt"
 	"math/rand/v2"
@@ -9,12 +7,16 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 )
+
+// Sizes of 0 beside sizes beyond all memory, and matrices that share elements.
 
 // TestNoElements makes calls on matrices without elements, of as many rows or columns as an int
 // counts: they end at once, and take no memory for what is not there.
 func TestNoElements(t *testing.T) {
-	for _, s := range [][2]int{{maxInt / 4, 0}, {0, maxInt / 4}, {0, 1 << 30}} {
+	for _, s := range [][2]int{{mem.MaxInt / 4, 0}, {0, mem.MaxInt / 4}, {0, 1 << 30}} {
 		rows, cols := s[0], s[1]
 		for name, f := range map[string]func(t Threads){
 			"Softmax":       func(t Threads) { t.Softmax(nil, nil, rows, cols) },
@@ -27,7 +29,7 @@ func TestNoElements(t *testing.T) {
 				t.Gemm(NoTrans, NoTrans, rows, cols, 0, 1, nil, 1, nil, max(cols, 1), 0, nil, max(cols, 1))
 			},
 			"GemmBatched": func(t Threads) {
-				t.GemmBatched(NoTrans, NoTrans, maxInt/4, rows, cols, 0, 1, nil, 1, 0, nil, max(cols, 1), 0, 0, nil, max(cols, 1), 0)
+				t.GemmBatched(NoTrans, NoTrans, mem.MaxInt/4, rows, cols, 0, 1, nil, 1, 0, nil, max(cols, 1), 0, 0, nil, max(cols, 1), 0)
 			},
 			"NewRows": func(Threads) { NewRows(FormatInt8, rows, cols) },
 		} {
@@ -59,7 +61,7 @@ func TestNormsWithoutWeights(t *testing.T) {
 		const cols = 2*normElements + 77
 		r := rand.New(rand.NewPCG(1, 7))
 		x, residual, ones, none := randomSlice(r, cols), randomSlice(r, cols), make([]float32, cols), make([]float32, cols)
-		fill(ones, 1)
+		mem.Fill(ones, 1)
 		for name, f := range map[string]func(dst, weight, bias []float32){
 			"LayerNorm":    func(dst, weight, bias []float32) { LayerNorm(dst, x, 1, cols, weight, bias, 1e-5) },
 			"AddLayerNorm": func(dst, weight, bias []float32) { AddLayerNorm(dst, nil, x, residual, 1, cols, weight, bias, 1e-5) },

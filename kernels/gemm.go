@@ -1,14 +1,15 @@
 package kernels
 
-// Products of two matrices as they lie in the caller's memory, one or a batch of
-// them: what the functions promise, and the checks of their arguments.
-
 import (
 	"fmt"
 	"strings"
 
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
+
+// Products of two matrices as they lie in the caller's memory, one or a batch of
+// them: what the functions promise, and the checks of their arguments.
 
 // Transpose says whether a matrix enters a product as stored or transposed.
 type Transpose bool
@@ -37,20 +38,20 @@ func Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []float32, lda
 
 // Gemm is the function Gemm on up to t threads.
 func (t Threads) Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	checkSize("Gemm", "m", m)
-	checkSize("Gemm", "n", n)
-	checkSize("Gemm", "k", k)
+	mem.CheckSize("Gemm", "m", m)
+	mem.CheckSize("Gemm", "n", n)
+	mem.CheckSize("Gemm", "k", k)
 	if transA {
-		checkMatrix("Gemm", "a", len(a), k, m, lda)
+		mem.CheckMatrix("Gemm", "a", len(a), k, m, lda)
 	} else {
-		checkMatrix("Gemm", "a", len(a), m, k, lda)
+		mem.CheckMatrix("Gemm", "a", len(a), m, k, lda)
 	}
 	if transB {
-		checkMatrix("Gemm", "b", len(b), n, k, ldb)
+		mem.CheckMatrix("Gemm", "b", len(b), n, k, ldb)
 	} else {
-		checkMatrix("Gemm", "b", len(b), k, n, ldb)
+		mem.CheckMatrix("Gemm", "b", len(b), k, n, ldb)
 	}
-	checkMatrix("Gemm", "c", len(c), m, n, ldc)
+	mem.CheckMatrix("Gemm", "c", len(c), m, n, ldc)
 	if m == 0 || n == 0 {
 		return
 	}
@@ -95,10 +96,10 @@ func GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha float32, a 
 // GemmBatched is the function GemmBatched on up to t threads.
 func (t Threads) GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha float32, a []float32, lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
 	const fn = "GemmBatched"
-	checkSize(fn, "batch", batch)
-	checkSize(fn, "m", m)
-	checkSize(fn, "n", n)
-	checkSize(fn, "k", k)
+	mem.CheckSize(fn, "batch", batch)
+	mem.CheckSize(fn, "m", m)
+	mem.CheckSize(fn, "n", n)
+	mem.CheckSize(fn, "k", k)
 	if batch == 0 {
 		return
 	}
@@ -133,12 +134,12 @@ func (t Threads) GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha
 	g.run(t)
 }
 
-// checkBatch is checkMatrix for several matrices that begin stride apart.
+// checkBatch is CheckMatrix for several matrices that begin stride apart.
 func checkBatch(fn, arg string, length, batch, stride, rows, cols, ld int) {
 	if stride < 0 {
-		panicSize(fn, "stride"+strings.ToUpper(arg), stride, "want at least 0")
+		mem.PanicSize(fn, "stride"+strings.ToUpper(arg), stride, "want at least 0")
 	}
-	checkMatrix(fn, arg, length, rows, cols, ld)
+	mem.CheckMatrix(fn, arg, length, rows, cols, ld)
 	if rows > 0 && cols > 0 && batch > 1 && stride > (length-(rows-1)*ld-cols)/(batch-1) {
 		panic(fmt.Sprintf("kernels.%s: len(%s) = %d, want at least (%d-1)*%d+(%d-1)*%d+%d ((batch-1)*stride+(rows-1)*ld+columns)",
 			fn, arg, length, batch, stride, rows, ld, cols))

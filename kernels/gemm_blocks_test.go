@@ -13,6 +13,7 @@ import (
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
@@ -95,12 +96,12 @@ func TestBlocksBits(t *testing.T) {
 						t.Errorf("%v %v on %d threads: %v, want %v", f, c, threads, got[:1], want[:1])
 					}
 				}
-				size := tuned.gemm
-				tuned.gemm.int8Rows, tuned.gemm.int8Panel = 7, simd.WeightBlock
+				size := tune.Used.Gemm
+				tune.Used.Gemm.Int8Rows, tune.Used.Gemm.Int8Panel = 7, simd.WeightBlock
 				if got := x.compute(1, b); checksum(got) != checksum(want) {
 					t.Errorf("%v %v: other bits in small blocks", f, c)
 				}
-				tuned.gemm = size
+				tune.Used.Gemm = size
 			}
 		}
 	})
@@ -243,12 +244,12 @@ func TestBlocks(t *testing.T) {
 						t.Errorf("%v %v: other bits on %d threads", f, c, threads)
 					}
 				}
-				size := tuned.gemm
-				tuned.gemm.int8Rows, tuned.gemm.int8Panel = 7, simd.WeightBlock
+				size := tune.Used.Gemm
+				tune.Used.Gemm.Int8Rows, tune.Used.Gemm.Int8Panel = 7, simd.WeightBlock
 				if other := x.compute(1, b); checksum(other) != checksum(got) {
 					t.Errorf("%v %v: other bits in small blocks", f, c)
 				}
-				tuned.gemm = size
+				tune.Used.Gemm = size
 				x.checkBlocks(t, fmt.Sprint(f, " ", c), b, got)
 			}
 		}

@@ -149,12 +149,3 @@ type gemmScratch struct {
 }
 
 var gemmScratchPool = sync.Pool{New: func() any { return new(gemmScratch) }}
-
-// grow is a slice of n elements, buf itself if it is large enough. Slices of
-// this size begin on a page, so vectors in them are aligned.
-func grow[T float32 | int8 | int16 | int32](buf []T, n int) []T {
-	if cap(buf) < n {
-		return make([]T, n, max(n, 1<<13))
-	}
-	return buf[:n]
-}

@@ -1,6 +1,10 @@
 package kernels
 
-import "github.com/avoformer/avoformer/kernels/internal/simd"
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
+)
 
 // Products that consist of dot products of rows of A and of columns of B, both
 // contiguous, and the last columns of others.
@@ -9,7 +13,7 @@ import "github.com/avoformer/avoformer/kernels/internal/simd"
 // goes by parts of k where k is very long.
 func (b *gemmBlock) dot() {
 	g := b.g
-	kc := evenly(g.k, gemmOrder.long, 8)
+	kc := tune.Evenly(g.k, tune.Order.Long, 8)
 	for p := 0; p < g.k; p += kc {
 		beta := g.beta
 		if p > 0 {
@@ -32,7 +36,7 @@ func (b *gemmBlock) dotBlock(x []float32, ldx int, y []float32, ldy int, beta fl
 	}
 	step = min(step, n, 256)
 	s := gemmScratchPool.Get().(*gemmScratch) // the block's own may hold x
-	s.sums = grow(s.sums, m*step)
+	s.sums = mem.Grow(s.sums, m*step)
 	for q := 0; q < n; q += step {
 		w := min(step, n-q)
 		g.dotCall(m, w, k, x, ldx, y[q*ldy:], ldy, s.sums, w)
@@ -64,7 +68,7 @@ func (b *gemmBlock) tailOf(p, k int, isNew bool) (columns []float32, ld int) {
 		return b.b.data[j*b.b.ld+p:], b.b.ld
 	}
 	if isNew {
-		b.s.columns = grow(b.s.columns, b.tail*k)
+		b.s.columns = mem.Grow(b.s.columns, b.tail*k)
 		b.b.packDots(b.g.isa, b.s.columns, p, j, k, b.tail)
 	}
 	return b.s.columns, k

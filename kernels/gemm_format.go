@@ -6,7 +6,9 @@ import (
 	"unsafe"
 
 	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
 // The formats of packed weights. What the drivers know of one stands in its record.
@@ -75,7 +77,7 @@ type format struct {
 	widen func(dst []float32, blocks []byte)
 	// column makes column j of a panel float32.
 	column func(dst []float32, panel []byte, j int)
-	// hasTail says that the last columns may be dot products; see dotColumns. They lie
+	// hasTail says that the last columns may be dot products; see DotColumns. They lie
 	// as float32, column by column, behind the panels.
 	hasTail bool
 	// int8 is how integers are multiplied, in formats that are; see gemm_int8.go.
@@ -93,10 +95,10 @@ func formatOf(f Format, isa ISA) *format {
 		r.steps, r.bytes, r.hasTail = 1, 4*nr, true
 		r.pack = func(panel []byte, _, columns []float32, n, k int) {
 			b := operandB{data: columns, ld: k, trans: Trans}
-			b.packPanels(isa, asFloats(panel), 0, 0, k, n, nr)
+			b.packPanels(isa, mem.Floats(panel), 0, 0, k, n, nr)
 		}
 		r.column = func(dst []float32, panel []byte, j int) {
-			for p, x := 0, asFloats(panel); p < len(dst); p++ {
+			for p, x := 0, mem.Floats(panel); p < len(dst); p++ {
 				dst[p] = x[p*nr+j]
 			}
 		}
@@ -130,9 +132,9 @@ func newPackedB(fn string, f *format, k, n int) *PackedB {
 		return p
 	}
 	if f.hasTail {
-		p.tail = dotColumns(f.isa, n, k, 0)
+		p.tail = tune.DotColumns(f.isa, n, k, 0)
 	}
-	mulLen(fn, mulLen(fn, (k+f.steps-1)/f.steps, f.bytes)+4, p.panels()*f.nr+p.tail) // may be too large
+	mem.MulLen(fn, mem.MulLen(fn, (k+f.steps-1)/f.steps, f.bytes)+4, p.panels()*f.nr+p.tail) // may be too large
 	size := p.panels()*p.stride + 4*p.tail*k
 	if f.int8.columnScales() {
 		size += 4 * p.panels() * f.nr
@@ -152,7 +154,7 @@ func (b *PackedB) panel(j, p int) []byte {
 }
 
 // floats is panel, where the elements are float32.
-func (b *PackedB) floats(j, p int) []float32 { return asFloats(b.panel(j, p)) }
+func (b *PackedB) floats(j, p int) []float32 { return mem.Floats(b.panel(j, p)) }
 
 // widen makes k steps from step p of the panel of column j float32.
 func (b *PackedB) widen(dst []float32, j, p, k int) {
@@ -161,7 +163,7 @@ func (b *PackedB) widen(dst []float32, j, p, k int) {
 
 // tailColumns is the columns that are dot products, K elements each.
 func (b *PackedB) tailColumns() []float32 {
-	return asFloats(b.data[b.panels()*b.stride:])
+	return mem.Floats(b.data[b.panels()*b.stride:])
 }
 
 // scales is those of the columns of all panels, where they have any.
@@ -169,15 +171,5 @@ func (b *PackedB) scales() []float32 {
 	if !b.format.int8.columnScales() {
 		return nil
 	}
-	return asFloats(b.data[b.panels()*b.stride:])
-}
-
-// asInt8 is the same memory.
-func asInt8(b []byte) []int8 {
-	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(b))), len(b))
-}
-
-// asFloats is the same memory, which must be aligned for float32.
-func asFloats(b []byte) []float32 {
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+	return mem.Floats(b.data[b.panels()*b.stride:])
 }

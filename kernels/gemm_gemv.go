@@ -1,8 +1,10 @@
 package kernels
 
 import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
 // Products of one row of A. They are bound by reading B: what counts is that it
@@ -23,7 +25,7 @@ func (b *gemmBlock) row() {
 		return
 	}
 	s := gemmScratchPool.Get().(*gemmScratch)
-	s.sums = grow(s.sums, (b.n+nr-1)/nr*nr)
+	s.sums = mem.Grow(s.sums, (b.n+nr-1)/nr*nr)
 	panels(s.sums[:(b.n-b.tail+nr-1)/nr*nr])
 	if b.tail > 0 {
 		columns, ldb := b.tailOf(0, g.k, false)
@@ -48,11 +50,11 @@ func (f Format) hasGemv() bool { return f <= FormatF16 }
 func (b *PackedB) gemv(sums, x []float32, j int) {
 	switch f, panels := b.format, b.panel(j, 0); f.Format {
 	case FormatF32:
-		simd.GemvPanels(f.isa, sums, x, asFloats(panels), f.nr, tuned.gemm.ahead)
+		simd.GemvPanels(f.isa, sums, x, mem.Floats(panels), f.nr, tune.Used.Gemm.Ahead)
 	case FormatBF16:
-		simd.GemvPanelsBFloat16(f.isa, sums, x, asHalves(panels), f.nr, tuned.gemm.ahead)
+		simd.GemvPanelsBFloat16(f.isa, sums, x, mem.Halves(panels), f.nr, tune.Used.Gemm.Ahead)
 	case FormatF16:
-		simd.GemvPanelsFloat16(f.isa, sums, x, asHalves(panels), f.nr, tuned.gemm.ahead)
+		simd.GemvPanelsFloat16(f.isa, sums, x, mem.Halves(panels), f.nr, tune.Used.Gemm.Ahead)
 	}
 }
 
@@ -67,7 +69,7 @@ func (r *gemvCall) run(t Threads) {
 	var s *gemmScratch
 	if r.parts > 1 {
 		s = gemmScratchPool.Get().(*gemmScratch)
-		s.sums = grow(s.sums, r.batch*(r.parts-1)*r.n)
+		s.sums = mem.Grow(s.sums, r.batch*(r.parts-1)*r.n)
 		r.partial = s.sums
 	}
 	r.runParts(t)
@@ -137,7 +139,7 @@ func (r *gemvCall) part(item, part int) {
 	var s *gemmScratch
 	if r.alpha != 1 {
 		s = gemmScratchPool.Get().(*gemmScratch)
-		s.a = grow(s.a, k)
+		s.a = mem.Grow(s.a, k)
 		simd.ScaleVec(r.isa, s.a, x, r.alpha)
 		x = s.a
 	}

@@ -1,8 +1,7 @@
 package kernels
 
 import (
-	"unsafe"
-
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -15,16 +14,16 @@ func halfFormat(r *format, narrow func(dst []uint16, x []float32), number func(u
 	isa, nr := r.isa, r.nr
 	r.pack = func(panel []byte, _, columns []float32, n, k int) {
 		s := gemmScratchPool.Get().(*gemmScratch)
-		s.b = grow(s.b, k*nr)
+		s.b = mem.Grow(s.b, k*nr)
 		clear(s.b)
 		b := operandB{data: columns, ld: k, trans: Trans}
 		b.packPanels(isa, s.b, 0, 0, k, n, nr)
-		narrow(asHalves(panel)[:len(s.b)], s.b)
+		narrow(mem.Halves(panel)[:len(s.b)], s.b)
 		gemmScratchPool.Put(s)
 	}
-	r.widen = func(dst []float32, blocks []byte) { widen(isa, dst[:len(blocks)/2], asHalves(blocks)) }
+	r.widen = func(dst []float32, blocks []byte) { widen(isa, dst[:len(blocks)/2], mem.Halves(blocks)) }
 	r.column = func(dst []float32, panel []byte, j int) {
-		for p, x := 0, asHalves(panel); p < len(dst); p++ {
+		for p, x := 0, mem.Halves(panel); p < len(dst); p++ {
 			dst[p] = number(x[p*nr+j])
 		}
 	}
@@ -44,15 +43,10 @@ func (f *format) hasPanel() bool {
 
 // multiplyHalves is a call of that for the panel of column j and k steps from step p.
 func (b *PackedB) multiplyHalves(j, p, m, k int, alpha float32, x []float32, ldx int, beta float32, c []float32, ldc int) {
-	f, panel := b.format, asHalves(b.panel(j, p))
+	f, panel := b.format, mem.Halves(b.panel(j, p))
 	if f.Format == FormatBF16 {
 		simd.GemmPanelBFloat16(f.isa, m, f.nr, k, alpha, x, ldx, panel, beta, c, ldc)
 	} else {
 		simd.GemmPanelFloat16(f.isa, m, f.nr, k, alpha, x, ldx, panel, beta, c, ldc)
 	}
-}
-
-// asHalves is the same memory, which must be aligned for 16 bits.
-func asHalves(b []byte) []uint16 {
-	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/2)
 }

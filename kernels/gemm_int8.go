@@ -1,6 +1,10 @@
 package kernels
 
-import "github.com/avoformer/avoformer/kernels/internal/simd"
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
+)
 
 // Products with weights of int8. The rows of A become integers as they are copied,
 // each block of simd.Int8Block elements with a scale of its own; the columns of B have
@@ -119,7 +123,7 @@ func (f *format) numberInt8(blocks []byte, p, j int) float32 {
 	return float32(int8(blocks[p/side*side*f.nr+side*j+p%side] ^ flip))
 }
 
-// int8Rows is some rows of A as integers: scale and start, block by block, have an
+// Int8Rows is some rows of A as integers: scale and start, block by block, have an
 // element for each row.
 type int8Rows struct {
 	rows, ld int
@@ -131,7 +135,7 @@ type int8Rows struct {
 	winograd winogradPanel
 }
 
-// winogradPanel is a piece of a panel as simd.Int8Winograd takes it.
+// WinogradPanel is a piece of a panel as simd.Int8Winograd takes it.
 type winogradPanel struct {
 	words     []int16
 	ofColumns []int32
@@ -144,13 +148,13 @@ func (r *int8Rows) quantize(isa ISA, kind int8Kind, a []float32, lda, m, k int) 
 	block := kind.block()
 	blocks := (filled + block - 1) / block
 	r.rows, r.ld = m, 64*lines
-	r.scale, r.start = grow(r.scale, m*blocks), grow(r.start, m*blocks)
+	r.scale, r.start = mem.Grow(r.scale, m*blocks), mem.Grow(r.start, m*blocks)
 	if kind == int8Pairs {
 		lines = (2*filled+63)/64 | 1
 		r.ld = 32 * lines
-		r.words = grow(r.words, m*r.ld)
+		r.words = mem.Grow(r.words, m*r.ld)
 	} else {
-		r.bytes = grow(r.bytes, m*r.ld)
+		r.bytes = mem.Grow(r.bytes, m*r.ld)
 	}
 	most := simd.KernelQuantizeInt8.On(isa).Elements
 	rows, cols := max(1, most/k), max(1, most/block)*block // of a call
@@ -175,7 +179,7 @@ func (r *int8Rows) quantize(isa ISA, kind int8Kind, a []float32, lda, m, k int) 
 		clear(r.start[written:])
 	}
 	if kind == blocks4K {
-		r.offset = grow(r.offset, m*blocks)
+		r.offset = mem.Grow(r.offset, m*blocks)
 		for i, start := range r.start {
 			r.offset[i] = float32(start) * (1.0 / 128) * r.scale[i]
 		}
@@ -185,7 +189,7 @@ func (r *int8Rows) quantize(isa ISA, kind int8Kind, a []float32, lda, m, k int) 
 // winogradFor reports whether m rows of a panel are multiplied by Winograd's inner product: it
 // takes a pass over the panel, which some rows must pay for.
 func winogradFor(isa ISA, kind int8Kind, m int) bool {
-	return kind == int8Pairs && m >= tuned.gemm.winogradRows && simd.KernelInt8Winograd.On(isa).ISA == isa
+	return kind == int8Pairs && m >= tune.Used.Gemm.WinogradRows && simd.KernelInt8Winograd.On(isa).ISA == isa
 }
 
 // ofRows finds what is taken off for rows of A.
@@ -203,8 +207,8 @@ func (r *int8Rows) ofRows(isa ISA, m, k int) {
 // open makes a piece of a panel words.
 func (w *winogradPanel) open(x *int8Product) {
 	k := (x.k + int8Step - 1) / int8Step * int8Step
-	w.words, w.ofColumns = grow(w.words, k*x.nr), grow(w.ofColumns, (k+simd.Int8Block-1)/simd.Int8Block*x.nr)
-	simd.WinogradColumns(x.isa, w.words, w.ofColumns, asInt8(x.b), k, x.nr)
+	w.words, w.ofColumns = mem.Grow(w.words, k*x.nr), mem.Grow(w.ofColumns, (k+simd.Int8Block-1)/simd.Int8Block*x.nr)
+	simd.WinogradColumns(x.isa, w.words, w.ofColumns, mem.Int8s(x.b), k, x.nr)
 }
 
 // int8Product is some rows of A, from row i of those that are integers, times a panel of B, for
@@ -229,15 +233,15 @@ func (r *int8Rows) multiply(x int8Product) {
 	scale, start := r.scale[at:], r.start[at:]
 	switch x.kind {
 	case blocks8:
-		simd.Blocks8(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, tuned.gemm.ahead, add, x.c, x.ldc)
+		simd.Blocks8(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, tune.Used.Gemm.Ahead, add, x.c, x.ldc)
 	case blocks4:
-		simd.Blocks4(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, tuned.gemm.ahead, add, x.c, x.ldc)
+		simd.Blocks4(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, tune.Used.Gemm.Ahead, add, x.c, x.ldc)
 	case blocks4K:
-		simd.Blocks4K(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, r.offset[at:], r.rows, x.b, tuned.gemm.ahead, add, x.c, x.ldc)
+		simd.Blocks4K(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, r.offset[at:], r.rows, x.b, tune.Used.Gemm.Ahead, add, x.c, x.ldc)
 	case blocks6K:
-		simd.Blocks6K(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, tuned.gemm.ahead, add, x.c, x.ldc)
+		simd.Blocks6K(x.isa, x.m, k, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, tune.Used.Gemm.Ahead, add, x.c, x.ldc)
 	case int8Quads:
-		simd.Int8Quads(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, x.scales, x.bias, tuned.gemm.ahead, add, x.c, x.ldc)
+		simd.Int8Quads(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, start, r.rows, x.b, x.scales, x.bias, tune.Used.Gemm.Ahead, add, x.c, x.ldc)
 	case int8Pairs:
 		if x.winograd {
 			w := &r.winograd
@@ -245,11 +249,11 @@ func (r *int8Rows) multiply(x int8Product) {
 			simd.Int8Winograd(x.isa, x.m, k, x.nr, r.words[first:], r.ld, scale, start, r.rows, w.words, w.ofColumns, x.scales, x.bias, add, x.c, x.ldc)
 			return
 		}
-		simd.Int8Pairs(x.isa, x.m, k, simd.Int8Block, x.nr, r.words[first:], r.ld, scale, r.rows, asInt8(x.b), x.scales, x.bias, add, x.c, x.ldc)
+		simd.Int8Pairs(x.isa, x.m, k, simd.Int8Block, x.nr, r.words[first:], r.ld, scale, r.rows, mem.Int8s(x.b), x.scales, x.bias, add, x.c, x.ldc)
 	case int8Octets:
-		simd.Int8Octets(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, r.rows, asInt8(x.b), x.scales, x.bias, add, x.c, x.ldc)
+		simd.Int8Octets(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, r.rows, mem.Int8s(x.b), x.scales, x.bias, add, x.c, x.ldc)
 	default:
-		simd.Int8Dots(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, r.rows, asInt8(x.b), x.scales, x.bias, add, x.c, x.ldc)
+		simd.Int8Dots(x.isa, x.m, k, simd.Int8Block, x.nr, r.bytes[first:], r.ld, scale, r.rows, mem.Int8s(x.b), x.scales, x.bias, add, x.c, x.ldc)
 	}
 }
 
@@ -257,15 +261,15 @@ func (r *int8Rows) multiply(x int8Product) {
 func (b *gemmBlock) int8Panels() {
 	g, packed, nr := b.g, b.b.packed, b.g.nr
 	scales := packed.scales()
-	rows := evenly(b.m, tuned.gemm.int8Rows, g.mr)
-	unit, panel := max(simd.Int8Block, packed.format.steps), tuned.gemm.int8Panel
+	rows := tune.Evenly(b.m, tune.Used.Gemm.Int8Rows, g.mr)
+	unit, panel := max(simd.Int8Block, packed.format.steps), tune.Used.Gemm.Int8Panel
 	if winogradFor(g.isa, packed.format.int8, b.m) {
-		panel = tuned.gemm.winogradPanel
+		panel = tune.Used.Gemm.WinogradPanel
 	}
 	kc := max(panel/nr, unit) / unit * unit
 	last := (g.k - 1) / kc * kc
 	s := gemmScratchPool.Get().(*gemmScratch)
-	s.sums = grow(s.sums, rows*nr)
+	s.sums = mem.Grow(s.sums, rows*nr)
 	x := int8Product{isa: g.isa, kind: packed.format.int8, nr: nr}
 	for i := 0; i < b.m; i += rows {
 		x.i, x.m = 0, min(rows, b.m-i)

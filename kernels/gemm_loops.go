@@ -4,7 +4,9 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
 // The loops around the micro-kernel: one nest for every product of several rows,
@@ -29,12 +31,12 @@ type nest struct {
 
 // panels computes a block with panels of B.
 func (b *gemmBlock) panels() {
-	g, size := b.g, &tuned.gemm
+	g, size := b.g, &tune.Used.Gemm
 	var l nest
 	l.b = b
-	l.mc, l.nc = evenly(b.m, g.mc, g.mr), b.n
-	if g.source == packedHere && l.mc < b.m && b.n-b.tail > size.nc {
-		l.nc = size.nc
+	l.mc, l.nc = tune.Evenly(b.m, g.mc, g.mr), b.n
+	if g.source == packedHere && l.mc < b.m && b.n-b.tail > size.NC {
+		l.nc = size.NC
 	}
 	l.prefetch = g.prefetches(b.m)
 	var s *gemmScratch
@@ -43,7 +45,7 @@ func (b *gemmBlock) panels() {
 		b.s = s
 	}
 	if g.finish {
-		s.sums = grow(s.sums, l.mc*g.nr)
+		s.sums = mem.Grow(s.sums, l.mc*g.nr)
 	}
 	for l.j = 0; l.j < b.n; l.j += l.nc { // all, or nc where panels are kept
 		l.n = min(l.nc, b.n-l.j)
@@ -132,7 +134,7 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 	switch {
 	case g.source == packedHere && l.i == 0: // it is not there yet
 		return f
-	case g.source == inPlace && l.m <= g.mr && crowdsFar(g.k, s.ld):
+	case g.source == inPlace && l.m <= g.mr && tune.CrowdsFar(g.k, s.ld):
 		f.next = farRows * s.ld
 		return f
 	case p+k < l.k:
@@ -146,7 +148,7 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 	case f.next == 0:
 	case g.source != inPlace:
 		f.pace = l.evenPace()
-	case tiles >= 4 && g.k*s.ld >= tuned.gemm.spread: // as many steps to a row as tiles fetch it
+	case tiles >= 4 && g.k*s.ld >= tune.Used.Gemm.Spread: // as many steps to a row as tiles fetch it
 		f.steps = 1 << (bits.Len(uint(tiles)) - 1)
 		f.turn = element * s.ld
 		f.rows = (tiles - f.steps) * g.mr
@@ -211,32 +213,21 @@ func lastTile(rows, mr int) int {
 
 // planLoops chooses the steps of the loops.
 func (g *gemmCall) planLoops() {
-	// As gemmOrder says, but all calls alike, and more where A has few rows.
-	limit, unit := gemmOrder.kc, 8
+	// As Order says, but all calls alike, and more where A has few rows.
+	limit, unit := tune.Order.KC, 8
 	if g.m <= g.mr {
 		limit *= 4
 	}
 	if g.b.packed != nil {
 		unit = max(unit, g.b.packed.format.steps)
 	}
-	g.kc = evenly(g.k, limit, unit)
+	g.kc = tune.Evenly(g.k, limit, unit)
 	g.finish = g.ep.any() || g.source == inHalves && g.n%g.nr != 0 // that multiplies by whole panels
-	g.slice, g.mc = g.kc, tuned.gemm.mc
+	g.slice, g.mc = g.kc, tune.Used.Gemm.MC
 	if g.finish {
 		g.slice = max(g.k, 1)
 	}
-	if g.slice > gemmOrder.kc { // fewer rows
-		g.mc = min(max(g.mc*gemmOrder.kc/g.slice/g.mr, 2)*g.mr, g.mc)
+	if g.slice > tune.Order.KC { // fewer rows
+		g.mc = min(max(g.mc*tune.Order.KC/g.slice/g.mr, 2)*g.mr, g.mc)
 	}
-}
-
-// evenly is a block size of at most limit that cuts n into blocks of about the
-// same size, a multiple of unit where there are several.
-func evenly(n, limit, unit int) int {
-	if n <= limit {
-		return max(n, 1)
-	}
-	units, most := (n+unit-1)/unit, max(limit/unit, 1)
-	blocks := (units + most - 1) / most
-	return (units + blocks - 1) / blocks * unit
 }

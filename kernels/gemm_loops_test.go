@@ -3,6 +3,8 @@ package kernels
 import (
 	"testing"
 	"unsafe"
+
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
 // TestNextRows follows what the micro-kernel fetches of a transposed B: exactly the elements that
@@ -78,9 +80,9 @@ func TestNextRowsWithoutGaps(t *testing.T) {
 // TestNextInPlace follows the tiles that fetch the next panel of a B in place: each row once.
 func TestNextInPlace(t *testing.T) {
 	const mr, nr, k, ld = 6, 16, 64, 100
-	size := tuned.gemm
-	defer func() { tuned.gemm = size }()
-	tuned.gemm.spread = 1
+	size := tune.Used.Gemm
+	defer func() { tune.Used.Gemm = size }()
+	tune.Used.Gemm.Spread = 1
 	g := gemmCall{k: k, gemmPlan: gemmPlan{source: inPlace}, mr: mr, nr: nr}
 	for _, m := range []int{24, 29, 49, 70, 100} {
 		l := nest{b: &gemmBlock{g: &g, m: m, n: 2 * nr}, k: k, m: m}

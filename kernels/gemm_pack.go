@@ -1,6 +1,10 @@
 package kernels
 
-import "github.com/avoformer/avoformer/kernels/internal/simd"
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
+)
 
 // Copies of A and B in the order in which the loops read them.
 
@@ -39,7 +43,7 @@ func (b *gemmBlock) rowsOfA(i, p, m, k int) (rows []float32, ld int) {
 // contiguous elements ld apart.
 func (a *operandA) copyBlock(isa ISA, s *gemmScratch, i, p, m, k int) (rows []float32, ld int) {
 	ld = paddedRow(k)
-	s.a = grow(s.a, m*ld)
+	s.a = mem.Grow(s.a, m*ld)
 	step := max(8, 1<<18/m&^7) // columns of a call
 	for q := 0; q < k; q += step {
 		w := min(step, k-q)
@@ -77,7 +81,7 @@ func (b *operandB) packPanels(isa ISA, dst []float32, p, j, k, n, nr int) {
 	if n <= 0 || k <= 0 {
 		return
 	}
-	step := tuned.gemm.packRows
+	step := tune.Used.Gemm.PackRows
 	if b.trans {
 		step *= 4
 	}
@@ -89,12 +93,12 @@ func (b *operandB) packPanels(isa ISA, dst []float32, p, j, k, n, nr int) {
 	}
 }
 
-// packRows packs rows [p, p+k) and columns [j, j+n) of op(B), n <= nr, into dst,
+// PackRows packs rows [p, p+k) and columns [j, j+n) of op(B), n <= nr, into dst,
 // rows nr apart. The columns from n on are left as they are: nobody uses them.
 func (b *operandB) packRows(isa ISA, dst []float32, p, j, k, n, nr int) {
 	if b.trans {
 		group := n // rows that crowd each other out of the cache are taken by eight
-		if crowd(b.ld, n) {
+		if tune.Crowd(b.ld, n) {
 			group = 8
 		}
 		for c := 0; c < n; c += group {

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 )
 
 // Products with a B that was packed beforehand, and packing it.
@@ -31,17 +32,17 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 	if alpha == 0 {
 		k = 0 // neither A nor B is read
 	}
-	checkSize(fn, "m", m)
-	checkMatrix(fn, "a", len(a), m, b.k, lda)
-	checkMatrix(fn, "c", len(c), m, n, ldc)
+	mem.CheckSize(fn, "m", m)
+	mem.CheckMatrix(fn, "a", len(a), m, b.k, lda)
+	mem.CheckMatrix(fn, "c", len(c), m, n, ldc)
 	if ep.Bias != nil {
-		checkLen(fn, "ep.Bias", len(ep.Bias), n, "n")
+		mem.CheckLen(fn, "ep.Bias", len(ep.Bias), n, "n")
 	}
 	if ep.Residual != nil {
-		checkMatrix(fn, "ep.Residual", len(ep.Residual), m, n, ep.LdResidual)
+		mem.CheckMatrix(fn, "ep.Residual", len(ep.Residual), m, n, ep.LdResidual)
 	}
 	if ep.Activation > ActSiLU {
-		panicSize(fn, "ep.Activation", int(ep.Activation), "want Identity to ActSiLU")
+		mem.PanicSize(fn, "ep.Activation", int(ep.Activation), "want Identity to ActSiLU")
 	}
 	if m == 0 || n == 0 {
 		return
@@ -86,12 +87,12 @@ func (b *PackedB) Bytes() int { return len(b.data) }
 // stored k x n with rows ldb apart, or n x k with transB = Trans. It is not needed
 // any more afterwards.
 func PackB(transB Transpose, k, n int, b []float32, ldb int) *PackedB {
-	checkSize("PackB", "k", k)
-	checkSize("PackB", "n", n)
+	mem.CheckSize("PackB", "k", k)
+	mem.CheckSize("PackB", "n", n)
 	if transB {
-		checkMatrix("PackB", "b", len(b), n, k, ldb)
+		mem.CheckMatrix("PackB", "b", len(b), n, k, ldb)
 	} else {
-		checkMatrix("PackB", "b", len(b), k, n, ldb)
+		mem.CheckMatrix("PackB", "b", len(b), k, n, ldb)
 	}
 	p := newPackedB("PackB", formatOf(FormatF32, Active()), k, n)
 	if k != 0 && n != 0 {
@@ -113,10 +114,10 @@ func (p *PackedB) pack(b *operandB) {
 // Beside the packed form it takes the memory of one panel of rows.
 func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
 	const fn = "PackBRows"
-	checkSize(fn, "n", n)
-	checkSize(fn, "k", k)
+	mem.CheckSize(fn, "n", n)
+	mem.CheckSize(fn, "k", k)
 	if int(f) >= len(formatNames) {
-		panicSize(fn, "f", int(f), "want a Format")
+		mem.PanicSize(fn, "f", int(f), "want a Format")
 	}
 	if row == nil {
 		panic("kernels.PackBRows: row is nil")
@@ -129,7 +130,7 @@ func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
 	return p
 }
 
-// packRows packs the columns of all panels from rows of B^T, of size elements each.
+// PackRows packs the columns of all panels from rows of B^T, of size elements each.
 func packRows[T float32 | byte](p *PackedB, size int, row func(j int, dst []T), pack func(panel []byte, scales []float32, columns []T, n, k int)) {
 	nr, n := p.format.nr, p.n-p.tail
 	rows := make([]T, min(nr, n)*size)
@@ -167,14 +168,14 @@ func (f Format) Block() (elements, bytes int) {
 // of the elements of a block; see [Format.Block].
 func PackBBlocks(f Format, n, k int, row func(j int, dst []byte)) *PackedB {
 	const fn = "PackBBlocks"
-	checkSize(fn, "n", n)
-	checkSize(fn, "k", k)
+	mem.CheckSize(fn, "n", n)
+	mem.CheckSize(fn, "k", k)
 	elements, bytes := f.Block()
 	if elements == 0 {
-		panicSize(fn, "f", int(f), "want a Format that files have")
+		mem.PanicSize(fn, "f", int(f), "want a Format that files have")
 	}
 	if k%elements != 0 {
-		panicSize(fn, "k", k, fmt.Sprintf("want a multiple of %d", elements))
+		mem.PanicSize(fn, "k", k, fmt.Sprintf("want a multiple of %d", elements))
 	}
 	if row == nil {
 		panic("kernels.PackBBlocks: row is nil")
@@ -213,9 +214,9 @@ func numbersOf(f Format, dst []float32, b []byte) {
 // was packed, or rounded to the format.
 func (b *PackedB) Column(dst []float32, j int) {
 	if j < 0 || j >= b.n {
-		panicSize("PackedB.Column", "j", j, fmt.Sprintf("want 0 to %d", b.n-1))
+		mem.PanicSize("PackedB.Column", "j", j, fmt.Sprintf("want 0 to %d", b.n-1))
 	}
-	checkLen("PackedB.Column", "dst", len(dst), b.k, "K")
+	mem.CheckLen("PackedB.Column", "dst", len(dst), b.k, "K")
 	if b.k == 0 {
 		return
 	}

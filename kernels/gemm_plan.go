@@ -6,19 +6,10 @@ import (
 
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
 // How a product is computed, and how it is cut for several threads.
-
-// gemmOrder bounds the steps of k that one call sums up: kc of the micro-kernel, long
-// of dot products and products of one row. It decides, with the constants below, in
-// what order the products of an element of C are summed up: so all of them are the same
-// for any number of threads and on every machine, and none is a matter of tuning.
-//
-// A long kc writes C seldom: each pass over it costs as much as 2 to 4% of a large
-// product. A tile's rows of A over kc (56 KiB) then come from the second-level cache as
-// a few streams.
-var gemmOrder = struct{ kc, long int }{kc: 1024, long: 1 << 16}
 
 // Where one order overtakes another, measured on Zen 4; see doc/performance.md.
 const (
@@ -26,13 +17,6 @@ const (
 	// eighth of k, since adding up the lanes at the end costs as much whatever k
 	// is; within limits, and as long as A stays in the second-level cache.
 	dotRowsMin, dotRowsMax, dotElements = 12, 64, 1 << 16
-	// dotSum is what adding up a dot product's lanes costs, in steps of a vector, and
-	// dotGather what an element of B costs that is brought into place for one, and
-	// dotGatherCall what doing so costs whatever their number.
-	dotSum, dotGather, dotGatherCall = 3, 3, 512
-	// Up to halfRows rows of A, up to half a vector of columns is taken to cost half a tile, as it does in
-	// gemmNear, which multiplies few rows.
-	halfRows = 64
 	// One row: gemvDot takes over from gemmDot where B has gemvNear elements and is beyond
 	// a core's own caches. Where it has gemvFar, it comes from memory. Then gemvDot takes 8
 	// rows together, as gemvRows takes 6 always, and fetching the next ones gains a sixth
@@ -86,17 +70,17 @@ type gemmPlan struct {
 
 // plan decides how the product is computed, and in which parts.
 func (g *gemmCall) plan(t Threads) {
-	size, packed := &tuned.gemm, g.b.packed
+	size, packed := &tune.Used.Gemm, g.b.packed
 	switch {
 	case packed != nil && packed.format.int8 != noInt8:
 		g.path, g.mr = pathInt8, packed.format.mr
 	case packed != nil:
 		g.source, g.tail = packed.format.source(), packed.tail
-		if g.m == 1 && packed.format.hasGemv() && g.k <= gemmOrder.long {
+		if g.m == 1 && packed.format.hasGemv() && g.k <= tune.Order.Long {
 			g.path = pathRow // with more steps of k, a panel in one go would take long
 		} else {
 			g.copyA = g.copiesA()
-			if g.m <= size.halvesTiles*g.mr && packed.format.hasPanel() {
+			if g.m <= size.HalvesTiles*g.mr && packed.format.hasPanel() {
 				g.source = inHalves
 			}
 		}
@@ -111,10 +95,10 @@ func (g *gemmCall) plan(t Threads) {
 			g.near = isNear(g.isa, g.m, g.k, g.b.ld)
 			if inPlacePays(g.m, g.k, g.b.ld, g.mr, g.nr, g.near) || g.fitsLines() {
 				g.source = inPlace
-				g.wideTiles = g.m*size.wideDen <= g.mr*size.wideNum && (2*g.m <= g.mr || !crowdsFar(g.k, g.b.ld))
+				g.wideTiles = g.m*size.WideDen <= g.mr*size.WideNum && (2*g.m <= g.mr || !tune.CrowdsFar(g.k, g.b.ld))
 			}
 		}
-		g.tail = dotColumns(g.isa, g.n, g.k, gather)
+		g.tail = tune.DotColumns(g.isa, g.n, g.k, gather)
 	}
 	g.planLoops()
 	g.oneCall = g.path == pathPanels && g.source == inPlace && g.near && g.tail == 0 && !g.copyA && g.k <= g.kc
@@ -125,7 +109,7 @@ func (g *gemmCall) plan(t Threads) {
 // or two rows that fetches nothing, so that B may come from further away only if it is small. In pure Go
 // it is the kernel for panels, on all columns: as fast, and small products are spared the plan there too.
 func isNear(isa ISA, m, k, ldb int) bool {
-	most := tuned.gemm.nearElements
+	most := tune.Used.Gemm.NearElements
 	if m <= 2 {
 		most /= 4
 	}
@@ -136,55 +120,47 @@ func isNear(isa ISA, m, k, ldb int) bool {
 // would be by plan.
 func nearAtOnce(t Threads, m, n, k, lda, ldb int) bool {
 	isa, work := Active(), max(m, 4)*n*k
-	if m == 1 || work > nearWork || k > gemmOrder.kc || worthThreads(t, work) || !isNear(isa, m, k, ldb) {
+	if m == 1 || work > nearWork || k > tune.Order.KC || worthThreads(t, work) || !isNear(isa, m, k, ldb) {
 		return false
 	}
 	mr, nr := simd.GemmTile(isa)
-	return inPlacePays(m, k, ldb, mr, nr, true) && !(n >= tuned.gemm.copyColumns && crowd(lda, min(m, mr))) && dotColumns(isa, n, k, m) == 0
+	return inPlacePays(m, k, ldb, mr, nr, true) && !(n >= tune.Used.Gemm.CopyColumns && tune.Crowd(lda, min(m, mr))) && tune.DotColumns(isa, n, k, m) == 0
 }
 
 // inPlacePays reports whether B is read in place rather than packed, whatever its lines are.
 func inPlacePays(m, k, ldb, mr, nr int, near bool) bool {
-	size := &tuned.gemm
-	return fitsTiles(m, k, ldb, mr, nr) || k*nr <= size.inPlacePanel && k*ldb <= size.inPlaceSpan ||
-		near && nr >= 32 && m <= size.nearTiles*mr && ldb%1024 != 0
+	size := &tune.Used.Gemm
+	return fitsTiles(m, k, ldb, mr, nr) || k*nr <= size.InPlacePanel && k*ldb <= size.InPlaceSpan ||
+		near && nr >= 32 && m <= size.NearTiles*mr && ldb%1024 != 0
 }
 
 // fitsTiles reports whether the tiles are few enough to read B in place: several only if they find
 // its rows in the second-level cache, or these are two lines each, which come soon enough from further away.
 func fitsTiles(m, k, ldb, mr, nr int) bool {
-	return m <= mr || m <= tuned.gemm.inPlaceTiles*mr && (nr >= 32 || !crowdsFar(k, ldb))
+	return m <= mr || m <= tune.Used.Gemm.InPlaceTiles*mr && (nr >= 32 || !tune.CrowdsFar(k, ldb))
 }
 
 // fitsLines reports whether the rows of B are whole cache lines, so that no load takes two, and
 // those of a panel, of two lines each, stay in the second-level cache side by side while the
 // tiles pass. Of one line each, as on AVX2, they are slower in place.
 func (g *gemmCall) fitsLines() bool {
-	size := &tuned.gemm
-	return g.m <= size.linesTiles*g.mr && g.nr >= 32 && g.b.ld%16 == 0 &&
-		sharing(g.b.ld/16, min(g.k, gemmOrder.kc), size.linesSets) <= size.linesWays
-}
-
-// crowdsFar reports whether the rows of a B in place push each other out of the second-level cache, so
-// that a second tile would find nothing there, nor a panel what was fetched during the one before.
-// linesWays is half of that cache's ways.
-func crowdsFar(k, ldb int) bool {
-	size := &tuned.gemm
-	return ldb%16 == 0 && sharing(ldb/16, min(k, gemmOrder.kc), size.linesSets) > 2*size.linesWays
+	size := &tune.Used.Gemm
+	return g.m <= size.LinesTiles*g.mr && g.nr >= 32 && g.b.ld%16 == 0 &&
+		tune.Sharing(g.b.ld/16, min(g.k, tune.Order.KC), size.LinesSets) <= size.LinesWays
 }
 
 // copiesA reports whether the rows of A are copied: if they have to be transposed, or
 // would crowd each other out of the cache.
 func (g *gemmCall) copiesA() bool {
-	return bool(g.a.trans) || g.n >= tuned.gemm.copyColumns && crowd(g.a.ld, min(g.m, g.mr))
+	return bool(g.a.trans) || g.n >= tune.Used.Gemm.CopyColumns && tune.Crowd(g.a.ld, min(g.m, g.mr))
 }
 
 // prefetches reports whether gemmPanel is to fetch the next panel while it multiplies
 // one with m rows. A packed B that few rows are multiplied with comes from memory
 // fastest as one stream.
 func (g *gemmCall) prefetches(m int) bool {
-	size := &tuned.gemm
-	return g.source == inPlace || g.source != widened && m*size.streamDen > g.mr*size.streamNum
+	size := &tune.Used.Gemm
+	return g.source == inPlace || g.source != widened && m*size.StreamDen > g.mr*size.StreamNum
 }
 
 // dotRows is the number of rows of A up to which dot products are used.
@@ -192,68 +168,15 @@ func (g *gemmCall) dotRows() int {
 	return max(dotRowsMin, min(g.k/8, dotRowsMax, dotElements/g.k))
 }
 
-// dotColumns is how many of the last columns of a product are dot products. A
-// tile takes as long for a few columns as for a strip of them, but in gemmNear on AVX-512
-// (strips of 16) half as long for up to half of one. Where the columns of B must be
-// gathered, that has to pay for gather rows of A; if it is 0 they need not be.
-func dotColumns(isa ISA, n, k, gather int) int {
-	strip := simd.KernelGemmPanel.On(isa).Strip
-	dots, tile := n%strip, k
-	if 0 < gather && gather <= halfRows && strip >= 16 && dots <= strip/2 {
-		tile = k / 2
-	}
-	gain := tile - dots*(k/strip+dotSum)
-	if gain <= 0 || gather > 0 && gather*gain <= dots*k*dotGather+dotGatherCall {
-		return 0
-	}
-	return dots
-}
-
-// crowd reports whether some rows ld elements apart crowd each other out of the
-// cache: if more share a set than it has ways, for which they have to span more than all ways.
-func crowd(ld, rows int) bool {
-	const way = 64 * 16 // elements
-	return rows > tuned.ways && rows*ld > tuned.ways*way && aliases(ld, rows) > tuned.ways
-}
-
-// aliases is how many lines of some rows ld elements apart share a set of the
-// first-level cache, 64 sets of 64 bytes, at the most: one of each if the rows are
-// about 4 KiB apart.
-func aliases(ld, rows int) int {
-	if ld > 0 && ld%16 == 0 {
-		return sharing(ld/16, rows, 64)
-	}
-	var sets [64]uint8
-	most, last := uint8(0), -1
-	for i := range rows {
-		line := i * ld / 16
-		if line == last {
-			continue
-		}
-		last = line
-		set := &sets[line%64]
-		*set++
-		most = max(most, *set)
-	}
-	return int(most)
-}
-
-// sharing is how many of some rows, which are whole lines apart, share a set of a cache with so
-// many sets at the most.
-func sharing(lines, rows, sets int) int {
-	apart := max(sets>>bits.TrailingZeros(uint(lines)), 1)
-	return (rows + apart - 1) / apart
-}
-
 // partition cuts the product for t threads: into bands, of rows or of columns, and
 // these into parts along the other dimension. Runs of neighbouring parts are handed
 // out as one block (see par.Run).
 func (g *gemmCall) partition(t Threads) {
-	size := &tuned.threads
+	size := &tune.Used.Threads
 	g.cutM, g.cutN = 1, 1
 	g.tall, g.wide = g.m, g.n
 	work := g.workOf()
-	if !worthThreads(t, work*g.batch) || g.batch >= 4*size.bands*int(t) { // that many products are parts enough
+	if !worthThreads(t, work*g.batch) || g.batch >= 4*size.Bands*int(t) { // that many products are parts enough
 		return
 	}
 	threads := max(1, int(t)/g.batch)
@@ -275,14 +198,14 @@ func (g *gemmCall) partition(t Threads) {
 		if byRows {
 			across, along = cols, rows
 		}
-		most := min(across.tiles(), work/size.partWork+1)
-		for bands := size.bands * threads; bands >= 1; bands /= 2 {
+		most := min(across.tiles(), work/size.PartWork+1)
+		for bands := size.Bands * threads; bands >= 1; bands /= 2 {
 			if bands > most {
 				continue
 			}
 			band := across.cut(bands, byRows)
 			n := (across.size + band - 1) / band
-			part := max(size.partWork/(element*band), 1)
+			part := max(size.PartWork/(element*band), 1)
 			if across.price > priceRead { // for every block again: not over 6% of the time, if there are enough
 				part = max(part, min(100, along.size*n/threads))
 			}
@@ -347,7 +270,7 @@ func cutCost(across, along dimension, band, part int, share float64) float64 {
 
 // worthThreads reports whether work is worth a second thread of t.
 func worthThreads(t Threads, work int) bool {
-	return t > 1 && (work >= tuned.threads.wakeWork || work >= tuned.threads.readyWork && par.Ready())
+	return t > 1 && (work >= tune.Used.Threads.WakeWork || work >= tune.Used.Threads.ReadyWork && par.Ready())
 }
 
 // workOf estimates the time of one product, in multiply-adds at full speed: at

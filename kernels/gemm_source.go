@@ -1,6 +1,10 @@
 package kernels
 
-import "github.com/avoformer/avoformer/kernels/internal/simd"
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
+)
 
 // Where the loops get their panels of B from.
 
@@ -45,7 +49,7 @@ func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 		ofColumn, ofStep = l.k, g.nr // panels are kept for further rows
 	}
 	last := (l.source.n - 1) / g.nr * g.nr
-	b.s.b = grow(b.s.b, last*ofColumn+min(l.k, g.kc)*g.nr)
+	b.s.b = mem.Grow(b.s.b, last*ofColumn+min(l.k, g.kc)*g.nr)
 	return b.s.b, ofColumn, ofStep, g.nr
 }
 
@@ -53,7 +57,7 @@ func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 func (l *nest) width(q int) int {
 	g, nr := l.b.g, l.b.g.nr
 	if g.source == inPlace && g.near { // as much as other calls do
-		return min(max(2*nr, tuned.gemm.mc*gemmOrder.kc*nr/(l.m*max(l.k, 1))/nr*nr), l.n-q)
+		return min(max(2*nr, tune.Used.Gemm.MC*tune.Order.KC*nr/(l.m*max(l.k, 1))/nr*nr), l.n-q)
 	}
 	if g.wideTiles && l.source.n-q >= 2*nr {
 		return 2 * nr

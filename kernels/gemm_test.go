@@ -10,6 +10,7 @@ import (
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
 // eachISA runs f as a subtest on every tier of this machine.
@@ -30,11 +31,11 @@ func randomSlice(r *rand.Rand, n int) []float32 {
 // blocks and every kind of edge.
 func shrinkBlocks(t *testing.T) {
 	t.Helper()
-	order, size := gemmOrder, tuned.gemm
-	t.Cleanup(func() { gemmOrder, tuned.gemm = order, size })
+	order, size := tune.Order, tune.Used.Gemm
+	t.Cleanup(func() { tune.Order, tune.Used.Gemm = order, size })
 	_, nr := simd.GemmTile(Active())
-	gemmOrder.kc, gemmOrder.long = 9, 11
-	tuned.gemm.mc, tuned.gemm.nc, tuned.gemm.packRows = 17, 2*nr, 3
+	tune.Order.KC, tune.Order.Long = 9, 11
+	tune.Used.Gemm.MC, tune.Used.Gemm.NC, tune.Used.Gemm.PackRows = 17, 2*nr, 3
 }
 
 type gemmCase struct {

@@ -1,13 +1,14 @@
 package kernels
 
-// LayerNorm, the same after a residual connection, and RMSNorm.
-
 import (
 	"math"
 	"sync/atomic"
 
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
+
+// LayerNorm, the same after a residual connection, and RMSNorm.
 
 // LayerNorm normalises each row of x to mean 0 and variance 1 (the biased
 // variance, plus eps) and applies weight and bias (Ba, Kiros and Hinton, 2016):
@@ -33,7 +34,7 @@ func LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps flo
 // LayerNorm is the function [LayerNorm] on up to t threads.
 func (t Threads) LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps float32) {
 	const fn = "LayerNorm"
-	checkRows(fn, dst, x, rows, cols)
+	mem.CheckRows(fn, dst, x, rows, cols)
 	weight = affineVec(fn, "weight", weight, cols, &sharedOnes)
 	bias = affineVec(fn, "bias", bias, cols, &sharedZeros)
 	isa, stream := Active(), streamed(dst, x)
@@ -81,12 +82,12 @@ func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias 
 // AddLayerNorm is the function [AddLayerNorm] on up to t threads.
 func (t Threads) AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias []float32, eps float32) {
 	const fn = "AddLayerNorm"
-	checkRows(fn, dst, x, rows, cols)
+	mem.CheckRows(fn, dst, x, rows, cols)
 	if sum == nil {
 		sum = dst // the kernel needs a place for the sum between its passes
 	}
-	checkLen(fn, "sum", len(sum), len(dst), "rows*cols")
-	checkLen(fn, "residual", len(residual), len(dst), "rows*cols")
+	mem.CheckLen(fn, "sum", len(sum), len(dst), "rows*cols")
+	mem.CheckLen(fn, "residual", len(residual), len(dst), "rows*cols")
 	weight = affineVec(fn, "weight", weight, cols, &sharedOnes)
 	bias = affineVec(fn, "bias", bias, cols, &sharedZeros)
 	isa := Active()
@@ -131,7 +132,7 @@ func RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
 // RMSNorm is the function [RMSNorm] on up to t threads.
 func (t Threads) RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps float32) {
 	const fn = "RMSNorm"
-	checkRows(fn, dst, x, rows, cols)
+	mem.CheckRows(fn, dst, x, rows, cols)
 	weight = affineVec(fn, "weight", weight, cols, &sharedOnes)
 	isa := Active()
 	if t.alone(rows, len(x)) {
@@ -216,7 +217,7 @@ func dotVec(isa ISA, x, y []float32) float32 {
 func affineVec(fn, arg string, v []float32, cols int, shared *sharedVec) []float32 {
 	switch {
 	case v != nil:
-		checkLen(fn, arg, len(v), cols, "cols")
+		mem.CheckLen(fn, arg, len(v), cols, "cols")
 		return v
 	case cols > normElements:
 		return nil
@@ -238,7 +239,7 @@ func (s *sharedVec) of(n int) []float32 {
 		return (*v)[:n]
 	}
 	v := make([]float32, n)
-	fill(v, s.fill)
+	mem.Fill(v, s.fill)
 	s.vec.Store(&v)
 	return v
 }

@@ -1,7 +1,5 @@
 package kernels
 
-// Tests of LayerNorm, AddLayerNorm and RMSNorm.
-
 import (
 	"math"
 	"math/rand/v2"
@@ -9,9 +7,12 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/ref"
 )
+
+// Tests of LayerNorm, AddLayerNorm and RMSNorm.
 
 // layerNormBound is the bound of LayerNorm's comment for one element, roundings
 // being what those of the row's sums add up to.
@@ -147,7 +148,7 @@ func TestNormsOfLongRows(t *testing.T) {
 			}
 			// Without deviation, and spoilt.
 			x, dst := zeros(2*cols), zeros(2*cols)
-			fill(x, 0.1)
+			mem.Fill(x, 0.1)
 			x[cols+cols/2] = inf32
 			LayerNorm(dst, x, 2, cols, weight, bias, 1e-5)
 			for i, v := range dst {

@@ -155,7 +155,7 @@ func testFunctions(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	var files []string
-	for _, pattern := range []string{"*_test.go", "internal/simd/*_test.go", "../models/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "internal/*/*_test.go", "../models/*_test.go"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

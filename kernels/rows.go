@@ -1,15 +1,16 @@
 package kernels
 
-// What the functions that work row by row or element by element have in common: how
-// much one call of the assembly takes, and how rows are handed to threads.
-
 import (
 	"iter"
 	"sync"
 
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
+
+// What the functions that work row by row or element by element have in common: how
+// much one call of the assembly takes, and how rows are handed to threads.
 
 // budget is how many elements one call of an assembly kernel takes at most.
 // Goroutines cannot be preempted inside it, so it is to end within 100 µs on a slow
@@ -58,19 +59,14 @@ const twoVectors = 32 // of the widest tier
 // streamed reports whether a call on whole matrices writes past the caches.
 // In place that does not pay, since what is written has just been read.
 func streamed(dst, x []float32) bool {
-	return len(dst) >= tuned.rows.streamElements && &dst[0] != &x[0]
-}
-
-// checkRows panics unless dst and x are rows x cols.
-func checkRows(fn string, dst, x []float32, rows, cols int) {
-	n := mulLen(fn, rows, cols)
-	checkLen(fn, "dst", len(dst), n, "rows*cols")
-	checkLen(fn, "x", len(x), n, "rows*cols")
+	return len(dst) >= tune.Used.Rows.StreamElements && &dst[0] != &x[0]
 }
 
 // alone reports whether a call on t threads with n elements in several rows is serial:
 // if it has fewer than two parts.
-func (t Threads) alone(rows, n int) bool { return t <= 1 || rows <= 1 || n < 2*tuned.rows.partElements }
+func (t Threads) alone(rows, n int) bool {
+	return t <= 1 || rows <= 1 || n < 2*tune.Used.Rows.PartElements
+}
 
 // rowCall is a call on several threads: its arguments, and do for the rows
 // [from, to). Rows are computed one by one, so results do not depend on how they are
@@ -97,7 +93,7 @@ func (t Threads) split(n, cols int, call *rowCall) {
 	c := rowCalls.Get().(*rowCall)
 	*c = *call
 	c.n, c.cols = n, cols
-	c.perPart = max(1, tuned.rows.partElements/cols)
+	c.perPart = max(1, tune.Used.Rows.PartElements/cols)
 	par.Run(int(t), (n+c.perPart-1)/c.perPart, c)
 	*c = rowCall{}
 	rowCalls.Put(c)

@@ -1,7 +1,5 @@
 package kernels
 
-// What the tests of row functions share.
-
 import (
 	"fmt"
 	"math"
@@ -12,8 +10,12 @@ import (
 
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
+
+// What the tests of row functions share.
 
 var (
 	inf32 = float32(math.Inf(1))
@@ -121,7 +123,7 @@ func TestRowsAnywhere(t *testing.T) {
 					for at := range 16 {
 						for _, to := range []int{at, (at + 8) % 16, 3} { // dst may lie otherwise than x
 							from, into := aligned(n+16), aligned(n+16)
-							fill(into, nan32)
+							mem.Fill(into, nan32)
 							copy(from[at:], x)
 							f(into[to:][:n], from[at:][:n])
 							f(from[at:][:n], from[at:][:n])
@@ -149,7 +151,7 @@ func TestStreamed(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(27, 28))
 	for _, cols := range []int{512, 1000, 1025} {
-		rows := (tuned.rows.streamElements + cols - 1) / cols
+		rows := (tune.Used.Rows.StreamElements + cols - 1) / cols
 		n := rows * cols
 		x, weight := randomSlice(r, n), randomSlice(r, cols)
 		if dst := make([]float32, n); !streamed(dst, x) || streamed(x, x) {

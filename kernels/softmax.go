@@ -1,13 +1,14 @@
 package kernels
 
-// Softmax and its logarithm; softmax_long.go has their long rows, softmax_masked.go
-// what goes with a mask.
-
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
+
+// Softmax and its logarithm; softmax_long.go has their long rows, softmax_masked.go
+// what goes with a mask.
 
 // Softmax sets each row of dst to the softmax of the row of x:
 //
@@ -22,7 +23,7 @@ func Softmax(dst, x []float32, rows, cols int) { Threads(1).Softmax(dst, x, rows
 
 // Softmax is the function [Softmax] on up to t threads.
 func (t Threads) Softmax(dst, x []float32, rows, cols int) {
-	checkRows("Softmax", dst, x, rows, cols)
+	mem.CheckRows("Softmax", dst, x, rows, cols)
 	isa, stream := Active(), streamed(dst, x)
 	piece := softmaxPiece(isa, rows)
 	switch {
@@ -82,7 +83,7 @@ func LogSoftmax(dst, x []float32, rows, cols int) { Threads(1).LogSoftmax(dst, x
 
 // LogSoftmax is the function [LogSoftmax] on up to t threads.
 func (t Threads) LogSoftmax(dst, x []float32, rows, cols int) {
-	checkRows("LogSoftmax", dst, x, rows, cols)
+	mem.CheckRows("LogSoftmax", dst, x, rows, cols)
 	isa := Active()
 	switch {
 	case t.cutsRows(rows, cols):

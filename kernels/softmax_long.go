@@ -1,14 +1,15 @@
 package kernels
 
-// Softmax and its logarithm of rows that are too long to be summed in one piece.
-
 import (
 	"math"
 	"sync"
 
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
+
+// Softmax and its logarithm of rows that are too long to be summed in one piece.
 
 // blockElements is how many elements of a long row have a maximum of their own: a
 // block is still in the first-level cache when its exponentials are taken.
@@ -17,7 +18,7 @@ const blockElements = 1 << 11
 // cutsRows reports whether t threads share each row, instead of each having rows of
 // its own.
 func (t Threads) cutsRows(rows, cols int) bool {
-	return rows < int(t) && cols >= tuned.rows.cutElements
+	return rows < int(t) && cols >= tune.Used.Rows.CutElements
 }
 
 // longRow is a row of a softmax that is worked on in blocks. They depend on its length
@@ -55,13 +56,13 @@ func (l *longRow) free() {
 // run is a pass over all blocks on t threads.
 func (l *longRow) run(t Threads, pass func(l *longRow, from, to int)) {
 	l.pass = pass
-	per := tuned.rows.cutPart / l.size
+	per := tune.Used.Rows.CutPart / l.size
 	par.Run(int(t), (l.blocks+per-1)/per, l)
 }
 
 // Do implements par.Task.
 func (l *longRow) Do(from, to int) {
-	per := tuned.rows.cutPart / l.size
+	per := tune.Used.Rows.CutPart / l.size
 	l.pass(l, from*per, min(to*per, l.blocks))
 }
 

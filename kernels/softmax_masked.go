@@ -1,8 +1,11 @@
 package kernels
 
-// Softmax with a mask.
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
 
-import "github.com/avoformer/avoformer/kernels/internal/simd"
+// Softmax with a mask.
 
 // SoftmaxMask says what a masked softmax sees, and how it scales.
 type SoftmaxMask struct {
@@ -100,22 +103,22 @@ func (m *SoftmaxMask) apply(isa ISA, d, x []float32, r, cols int) {
 	}
 	for c, ok := range m.Visible[r*cols:][:len(d)] {
 		if !ok {
-			d[c] = negInf
+			d[c] = mem.NegInf
 		}
 	}
 }
 
 // check panics unless dst, x and the mask are rows x cols.
 func (m *SoftmaxMask) check(fn string, dst, x []float32, rows, cols int) {
-	checkRows(fn, dst, x, rows, cols)
+	mem.CheckRows(fn, dst, x, rows, cols)
 	if m.Bias != nil {
-		checkLen(fn, "Bias", len(m.Bias), len(x), "rows*cols")
+		mem.CheckLen(fn, "Bias", len(m.Bias), len(x), "rows*cols")
 	}
 	if m.Visible != nil {
-		checkLen(fn, "Visible", len(m.Visible), len(x), "rows*cols")
+		mem.CheckLen(fn, "Visible", len(m.Visible), len(x), "rows*cols")
 	}
 	if m.ValidLens != nil {
-		checkLen(fn, "ValidLens", len(m.ValidLens), rows, "rows")
+		mem.CheckLen(fn, "ValidLens", len(m.ValidLens), rows, "rows")
 	}
 }
 
@@ -169,7 +172,7 @@ func (m *SoftmaxMask) visible(r, cols int) int {
 
 // seesNothing reports whether x has nothing but -Inf.
 func seesNothing(isa ISA, x []float32) bool {
-	if rowMax(isa, x) > negInf {
+	if rowMax(isa, x) > mem.NegInf {
 		return false
 	}
 	for _, v := range x { // rowMax may have missed a NaN

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/kernels/internal/par"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
 // withProcs runs the rest of the test with another GOMAXPROCS.
@@ -52,16 +53,16 @@ func TestShortCalls(t *testing.T) {
 	t.Cleanup(StopWorkers)
 	for range 5 {
 		time.Sleep(time.Millisecond)
-		if worthThreads(2, tuned.threads.readyWork) {
+		if worthThreads(2, tune.Used.Threads.ReadyWork) {
 			t.Fatal("a short call by itself is worth a second thread")
 		}
 	}
-	for start := time.Now(); !worthThreads(2, tuned.threads.readyWork); { // a busy machine may let it wait
+	for start := time.Now(); !worthThreads(2, tune.Used.Threads.ReadyWork); { // a busy machine may let it wait
 		if time.Since(start) > 30*time.Second {
 			t.Fatal("one short call follows another, and it is not worth a second thread")
 		}
 	}
-	if worthThreads(2, tuned.threads.readyWork-1) || worthThreads(1, tuned.threads.readyWork) {
+	if worthThreads(2, tune.Used.Threads.ReadyWork-1) || worthThreads(1, tune.Used.Threads.ReadyWork) {
 		t.Error("a call with less work, or on one thread, is worth a second thread")
 	}
 }

@@ -3,7 +3,6 @@ package par
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 )
 
 // Parts that panic, or call runtime.Goexit, on a worker.
@@ -32,25 +31,4 @@ func (f *failure) onCaller() {
 		panic(f.panicked)
 	}
 	runtime.Goexit()
-}
-
-// help does a worker's share of a job, whatever comes of it. A goroutine that runtime.Goexit
-// ends has another in its place.
-func (p *pool) help(w *worker, j *job) {
-	done := false
-	defer func() {
-		if !done {
-			f := new(failure)
-			if v := recover(); v != nil {
-				f.panicked = &WorkerPanic{v, debug.Stack()}
-			} else {
-				go p.live(w)
-			}
-			j.failed.CompareAndSwap(nil, f) // the first one counts
-			j.empty()
-		}
-		j.leave()
-	}()
-	j.run(1 + w.number%(len(j.shares)-1))
-	done = true
 }

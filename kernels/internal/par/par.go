@@ -1,22 +1,10 @@
 // Package par runs the parts of a computation on several goroutines: the calling
 // one and the workers of one pool.
 //
-// The files: par.go has what other packages call, job.go one running call, failure.go
+// The files: par.go has what other packages call, job.go a call and what it is to do, failure.go
 // its end by a panic on a worker, pool.go the set of workers, worker.go a worker's life,
 // spin.go waiting without sleeping, and affinity.go leaving the caller's CPU.
 package par
-
-// Task is work that falls into parts, which may run in any order and at once; Do
-// does those in [from, to). Its value should be a pointer to an object of a
-// sync.Pool, so that a call of Run allocates nothing; a closure would escape to the
-// heap at every call.
-type Task interface{ Do(from, to int) }
-
-// Func is a Task from a function, for callers that may allocate.
-type Func func(from, to int)
-
-// Do calls f.
-func (f Func) Do(from, to int) { f(from, to) }
 
 // Run has task do all parts in [0, n), on at most the given number of goroutines,
 // and returns when all are done. Run never waits for a worker to come: the caller

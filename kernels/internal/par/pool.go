@@ -49,11 +49,6 @@ func newPool() *pool {
 	return p
 }
 
-// epoch is what asked and shortCall count from, on the monotonic clock.
-var epoch = time.Now()
-
-func now() int64 { return int64(time.Since(epoch)) }
-
 // helpers is how many of the wanted helpers a call may have.
 func (p *pool) helpers(wanted int) int {
 	if wanted <= int(p.limit.Load()) {

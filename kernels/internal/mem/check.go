@@ -1,4 +1,4 @@
-package kernels
+package mem
 
 import "fmt"
 
@@ -7,46 +7,46 @@ import "fmt"
 //	kernels.Softmax: len(dst) = 3, want 12 (rows*cols)
 //
 // naming the function, the argument, what it was and what it should have been.
-// They run before anything is written. Products of sizes are formed by mulLen,
+// They run before anything is written. Products of sizes are formed by MulLen,
 // so that they cannot wrap around, on 32-bit machines either.
 
-// checkSize panics unless the size called name is at least zero.
-func checkSize(fn, name string, n int) {
+// CheckSize panics unless the size called name is at least zero.
+func CheckSize(fn, name string, n int) {
 	if n < 0 {
-		panicSize(fn, name, n, "want at least 0")
+		PanicSize(fn, name, n, "want at least 0")
 	}
 }
 
-// mulLen is rows*cols. It panics if either is negative or if the product does
+// MulLen is rows*cols. It panics if either is negative or if the product does
 // not fit an int.
-func mulLen(fn string, rows, cols int) int {
+func MulLen(fn string, rows, cols int) int {
 	if rows < 0 {
-		panicSize(fn, "rows", rows, "want at least 0")
+		PanicSize(fn, "rows", rows, "want at least 0")
 	}
 	if cols < 0 {
-		panicSize(fn, "cols", cols, "want at least 0")
+		PanicSize(fn, "cols", cols, "want at least 0")
 	}
-	if rows != 0 && cols > maxInt/rows {
+	if rows != 0 && cols > MaxInt/rows {
 		panic(fmt.Sprintf("kernels.%s: rows*cols = %d*%d overflows int", fn, rows, cols))
 	}
 	return rows * cols
 }
 
-const maxInt = int(^uint(0) >> 1)
+const MaxInt = int(^uint(0) >> 1)
 
-// checkLen panics unless got, the length of the argument arg, is want. expr
+// CheckLen panics unless got, the length of the argument arg, is want. expr
 // says in words where want comes from.
-func checkLen(fn, arg string, got, want int, expr string) {
+func CheckLen(fn, arg string, got, want int, expr string) {
 	if got != want {
 		panicLen(fn, arg, got, want, expr)
 	}
 }
 
-// checkMatrix panics unless a slice of the given length can hold a row-major
+// CheckMatrix panics unless a slice of the given length can hold a row-major
 // rows x cols matrix whose rows start ld elements apart: ld must be at least
 // max(cols, 1), and the length at least (rows-1)*ld + cols. A matrix without
 // elements needs no memory.
-func checkMatrix(fn, arg string, length, rows, cols, ld int) {
+func CheckMatrix(fn, arg string, length, rows, cols, ld int) {
 	if ld < cols || ld < 1 {
 		panic(fmt.Sprintf("kernels.%s: ld%s = %d, want at least %d (columns of %s)", fn, arg, ld, max(cols, 1), arg))
 	}
@@ -59,11 +59,18 @@ func checkMatrix(fn, arg string, length, rows, cols, ld int) {
 	}
 }
 
-// panicSize and panicLen keep the formatting out of the checks, which then inline into
+// CheckRows panics unless dst and x are rows x cols.
+func CheckRows(fn string, dst, x []float32, rows, cols int) {
+	n := MulLen(fn, rows, cols)
+	CheckLen(fn, "dst", len(dst), n, "rows*cols")
+	CheckLen(fn, "x", len(x), n, "rows*cols")
+}
+
+// PanicSize and panicLen keep the formatting out of the checks, which then inline into
 // the drivers; they would not, if these did.
 
 //go:noinline
-func panicSize(fn, name string, got int, want string) {
+func PanicSize(fn, name string, got int, want string) {
 	panic(fmt.Sprintf("kernels.%s: %s = %d, %s", fn, name, got, want))
 }
 
