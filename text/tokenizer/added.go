@@ -35,7 +35,7 @@ type addedTokens struct {
 // add takes tokens in the file's order. As in Hugging Face's library, a token that
 // the model has keeps the model's id, and others get the next free one, whatever
 // the file says.
-func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) string) error {
+func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) (string, error)) error {
 	next := uint32(m.size())
 	for id := range a.byID {
 		if id >= next {
@@ -70,7 +70,11 @@ func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) s
 			a.shown[i] = t.Content
 		}
 		if t.Normalized {
-			if s := normalize(t.Content); s != t.Content {
+			s, err := normalize(t.Content)
+			if err != nil {
+				return fmt.Errorf("%w: added token %q: %w", ErrFormat, t.Content, err)
+			}
+			if s != t.Content {
 				a.shown[i] = s
 			}
 		}
