@@ -46,6 +46,9 @@ func parseModel(in value) (model, error) {
 // modelType gives the type of a model. Where the file has no such field, it is the first
 // type whose fields are all there, in the order in which Hugging Face's library tries them.
 func modelType(o *object) (string, error) {
+	if err := o.once("type"); err != nil {
+		return "", err
+	}
 	if v, ok := o.fields["type"]; ok {
 		kind, isText := v.text()
 		if !isText {
@@ -142,7 +145,7 @@ func parseAdded(in value) ([]AddedToken, error) {
 	var list []AddedToken
 	err := in.each(func(_, v value) error {
 		what := fmt.Sprintf("added_tokens[%d]", len(list))
-		o, err := parseObject(what, v)
+		o, err := parseOnce(what, v)
 		if err != nil {
 			return err
 		}
@@ -164,7 +167,7 @@ func parseTruncation(in value) (*Truncation, error) {
 	if in.isNull() {
 		return nil, nil
 	}
-	o, err := parseObject("truncation", in)
+	o, err := parseOnce("truncation", in)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +180,7 @@ func parsePadding(in value) (*Padding, error) {
 	if in.isNull() {
 		return nil, nil
 	}
-	o, err := parseObject("padding", in)
+	o, err := parseOnce("padding", in)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +193,7 @@ func parsePadding(in value) (*Padding, error) {
 		}
 		return c, o.done()
 	}
-	fixed, err := parseObject("padding.strategy", v)
+	fixed, err := parseOnce("padding.strategy", v)
 	if err != nil {
 		return nil, err
 	}
