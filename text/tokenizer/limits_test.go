@@ -5,8 +5,11 @@ package tokenizer
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // parse reads a tokenizer.json of a word-level model, of which fields are given.
@@ -55,5 +58,72 @@ func TestPaddingLimits(t *testing.T) {
 	}
 	if e, err := tok.WithPadding(&Padding{Length: 64}).Encode("a", Options{}); err != nil || len(e.IDs) != 64 {
 		t.Errorf("64 tokens: %v", err)
+	}
+}
+
+// TestFinder: at each place the longest string, against a search one by one.
+func TestFinder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	word := func(n int) string {
+		b := make([]byte, 1+rng.IntN(n))
+		for i := range b {
+			b[i] = "abc"[rng.IntN(3)]
+		}
+		return string(b)
+	}
+	for range 300 {
+		list := []string{""}
+		for range rng.IntN(8) {
+			if s := word(5); !slices.Contains(list, s) {
+				list = append(list, s)
+			}
+		}
+		f, text := newFinder(list), word(40)
+		got := f.appendAll(nil, []byte(text))
+		slices.Reverse(got)
+		var want []found
+		for at := range text {
+			best := 0
+			for i, s := range list {
+				if strings.HasPrefix(text[at:], s) && len(s) > len(list[best]) {
+					best = i
+				}
+			}
+			if best > 0 {
+				want = append(want, found{int32(at), int32(best)})
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%q in %q: %v, want %v", list, text, got, want)
+		}
+	}
+}
+
+// TestAddedTokensScale: texts that nearly hold a long token, or white space that tokens
+// take, are no slower than others by more than the machine's moods. What looked again from
+// each place would take minutes.
+func TestAddedTokensScale(t *testing.T) {
+	token := func(id int, content string, strip string) string {
+		return fmt.Sprintf(`{"id":%d,"content":%q,"single_word":false,"lstrip":%t,"rstrip":%t,"normalized":%t,"special":false}`,
+			id, content, strings.Contains(strip, "l"), strings.Contains(strip, "r"), strings.Contains(strip, "n"))
+	}
+	const size = 1 << 20
+	for _, x := range []struct{ name, tokens, text string }{
+		{"long", token(2, strings.Repeat("a", 30_000), ""), strings.Repeat(strings.Repeat("a", 29_999)+"b", size/30_000)},
+		{"long and short", token(2, strings.Repeat("a", 30_000)+"b", "") + "," + token(3, "aa", ""), strings.Repeat("a", size)},
+		{"long, normalized", token(2, strings.Repeat("a", 30_000), "n"), strings.Repeat(strings.Repeat("a", 29_999)+"b", size/30_000)},
+		{"spaces before", token(2, " ", "l"), strings.Repeat(" ", size)},
+		{"spaces after", token(2, " ", "r"), strings.Repeat(" ", size)},
+		{"spaces around", token(2, "  ", "lr"), strings.Repeat(" ", size)},
+		{"spaces before words", token(2, "b", "l") + "," + token(3, " ", "r"), strings.Repeat(" ", size) + "b"},
+	} {
+		tok := parse(t, `"added_tokens":[`+x.tokens+`],`)
+		start := time.Now()
+		if e, err := tok.Encode(x.text, Options{Offsets: Bytes}); err != nil || len(e.IDs) == 0 {
+			t.Errorf("%s: %v", x.name, err)
+		}
+		if d := time.Since(start); d > 10*time.Second {
+			t.Errorf("%s: a megabyte took %v", x.name, d)
+		}
 	}
 }

@@ -47,6 +47,7 @@ type work struct {
 	nextSplit []split
 	spare     []span       // align's storage while align is nil
 	places    []onig.Place // what a pattern finds
+	found     []found      // added tokens
 	matches   []match
 	runes     []rune
 	changes   []ucd.Change
