@@ -115,11 +115,12 @@ func TestAddedTokensScale(t *testing.T) {
 		{"spaces before", token(2, " ", "l"), strings.Repeat(" ", size)},
 		{"spaces after", token(2, " ", "r"), strings.Repeat(" ", size)},
 		{"spaces around", token(2, "  ", "lr"), strings.Repeat(" ", size)},
+		{"ideographic spaces", token(2, "\u3000", "r"), strings.Repeat("\u3000", size/3)},
 		{"spaces before words", token(2, "b", "l") + "," + token(3, " ", "r"), strings.Repeat(" ", size) + "b"},
 	} {
 		tok := parse(t, `"added_tokens":[`+x.tokens+`],`)
 		start := time.Now()
-		if e, err := tok.Encode(x.text, Options{Offsets: Bytes}); err != nil || len(e.IDs) == 0 {
+		if e, err := tok.Encode(x.text, Options{Offsets: Characters}); err != nil || len(e.IDs) == 0 {
 			t.Errorf("%s: %v", x.name, err)
 		}
 		if d := time.Since(start); d > 10*time.Second {
