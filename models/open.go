@@ -49,13 +49,26 @@ func (o Options) Open(dir string) (*Model, error) {
 	case !info.IsDir() && isGGUF(dir):
 		return o.openGGUF(dir)
 	case !info.IsDir():
-		return nil, check.Errorf(ErrFolder, "%s is no folder", dir)
+		return nil, check.Errorf(ErrFolder, "%s is no folder%s", dir, asPointer(dir))
 	}
 	m, err := o.OpenFS(os.DirFS(dir))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return m, nil
+}
+
+// asPointer is what to add about a file where a GGUF file should be.
+func asPointer(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if !hub.IsPointer(f) {
+		return ""
+	}
+	return ", " + hub.ErrPointer.Error()
 }
 
 // OpenFS is the function OpenFS with options.
@@ -273,6 +286,9 @@ func (w *files) add(fsys fs.FS, name string) error {
 			return err
 		}
 		at, size = bytes.NewReader(data), int64(len(data))
+	}
+	if hub.IsPointer(at) {
+		return check.Errorf(ErrFolder, "%w", hub.ErrPointer)
 	}
 	r, err := tensorsOf(at, size, name)
 	if err != nil {
