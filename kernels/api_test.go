@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // A call of every exported function, with all that can be wrong about its arguments.
@@ -198,10 +199,10 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 	if threads == 1 {
 		add(call{fn: PackBRows, name: "PackBRows", args: []any{FormatF32, n, k, func(int, []float32) {}}, params: "f n k row",
 			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"},
-				{"f", Format(len(formatNames)), "want a Format"}, {"row", (func(int, []float32))(nil), "row is nil"}})})
+				{"f", Format(len(weights.Names)), "want a Format"}, {"row", (func(int, []float32))(nil), "row is nil"}})})
 		add(call{fn: PackBBlocks, name: "PackBBlocks", args: []any{FormatQ8_0, n, k * 32, func(int, []byte) {}}, params: "f n k row",
 			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"}, {"k", 33, "want a multiple of 32"},
-				{"f", FormatInt8, "want a Format that files have"}, {"f", Format(len(formatNames)), "want a Format that files have"}, {"row", (func(int, []byte))(nil), "row is nil"}})})
+				{"f", FormatInt8, "want a Format that files have"}, {"f", Format(len(weights.Names)), "want a Format that files have"}, {"row", (func(int, []byte))(nil), "row is nil"}})})
 		add(call{fn: PackB(NoTrans, k, n, data(k*n), n).Column, name: "PackedB.Column", args: []any{data(k), n - 1}, params: "dst j",
 			bad: cat(lengths(k, "dst"), []badArg{{"j", -1, "j = -1, want 0 to"}, {"j", n, fmt.Sprintf("want 0 to %d", n-1)}})})
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // Attention as callers see it: parameters, defaults and checks. attention_plan.go says how
@@ -124,6 +125,14 @@ func (t Threads) Attention(p AttentionParams) {
 	attentionCalls.Put(c)
 }
 
+// unlessNarrow is the operands of attention with rows that are float32 as a slice.
+func unlessNarrow(wide []float32, rows *Rows) ([]float32, *Rows) {
+	if rows != nil && rows.rows.Format == weights.F32 {
+		return rows.rows.Wide, nil
+	}
+	return wide, rows
+}
+
 func (p *AttentionParams) setDefaults() {
 	if p.KVHeads == 0 {
 		p.KVHeads = p.Heads
@@ -191,8 +200,8 @@ func checkKeys(fn, arg string, x []float32, narrow *Rows, batch, heads, rows, di
 	length := len(x)
 	if narrow != nil {
 		length = narrow.Len()
-		if x != nil || narrow.dim != dim || dim > 0 && (s.Batch%dim != 0 || s.Head%dim != 0 || s.Row%dim != 0) {
-			panic(fmt.Sprintf("kernels.%s: %sRows of %d elements with strides %v and %d elements in %s, want rows of %d, multiples, and none", fn, arg, narrow.dim, s, len(x), arg, dim))
+		if x != nil || narrow.Dim() != dim || dim > 0 && (s.Batch%dim != 0 || s.Head%dim != 0 || s.Row%dim != 0) {
+			panic(fmt.Sprintf("kernels.%s: %sRows of %d elements with strides %v and %d elements in %s, want rows of %d, multiples, and none", fn, arg, narrow.Dim(), s, len(x), arg, dim))
 		}
 	}
 	checkStrides(fn, arg, length, batch, heads, rows, dim, s)

@@ -53,7 +53,7 @@ const (
 	// Units of up to splitRows rows have their keys cut into splits. maxSplits bounds the
 	// splits of all units together, and so the memory for their results.
 	splitRows, maxSplits = 8, 64
-	// PartElements bounds the scores of the pieces that make one part of a call.
+	// partElements bounds the scores of the pieces that make one part of a call.
 	partElements = 1 << 11
 	// crowdedElements bounds a copy of queries or values.
 	crowdedElements = 1 << 16

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
@@ -22,7 +23,7 @@ func (u *attentionUnit) packQueries() {
 	if !u.crowded(u.ldq, u.rows, p.HeadDim) {
 		return
 	}
-	ld := paddedRow(p.HeadDim)
+	ld := pack.PaddedRow(p.HeadDim)
 	w.queries = mem.Grow(w.queries, u.rows*ld)
 	simd.CopyRows(u.c.isa, w.queries, u.q, u.rows, p.HeadDim, ld, u.ldq)
 	u.q, u.ldq = w.queries, ld
@@ -47,7 +48,7 @@ func (u *attentionUnit) packKeys(j, n int) (packed int) {
 		simd.AttnKeys(c.isa, w.keys[:u.scaled*p.HeadDim], u.k.from(j), u.scaled, p.HeadDim, u.k.ld, p.Scale, c.nr)
 	}
 	for at := u.scaled; at < n; at += c.nr {
-		transpose(c.isa, w.keys[at*p.HeadDim:], u.k.from(j+at), min(c.nr, n-at), p.HeadDim, c.nr, u.k.ld)
+		pack.Transpose(c.isa, w.keys[at*p.HeadDim:], u.k.from(j+at), min(c.nr, n-at), p.HeadDim, c.nr, u.k.ld)
 	}
 	return n
 }
@@ -111,19 +112,19 @@ type valueTile struct {
 func (u *attentionUnit) packValues(j, n int) {
 	c, p, w := u.c, &u.c.p, u.w
 	u.v.load(c.isa, &w.wideValues, j, n, p.ValueDim)
-	v := operandB{data: u.v.from(j), ld: u.v.ld}
-	u.tile = valueTile{data: v.data, ld: v.ld, panel: c.nr, keys: n}
+	v := pack.B{Data: u.v.from(j), LD: u.v.ld}
+	u.tile = valueTile{data: v.Data, ld: v.LD, panel: c.nr, keys: n}
 	if c.rows > attentionSize.accumulateRows {
 		dots := tune.DotColumns(c.isa, p.ValueDim, n, c.rows)
 		w.columns = mem.Grow(w.columns, dots*c.tile)
-		v.packDots(c.isa, w.columns, 0, p.ValueDim-dots, n, dots)
+		v.PackDots(c.isa, w.columns, 0, p.ValueDim-dots, n, dots)
 		u.tile.dots = dots
 	}
-	if !u.crowded(v.ld, n, p.ValueDim) {
+	if !u.crowded(v.LD, n, p.ValueDim) {
 		return
 	}
 	w.values = mem.Grow(w.values, (p.ValueDim+c.nr-1)/c.nr*c.nr*c.tile)
-	v.packPanels(c.isa, w.values, 0, 0, n, p.ValueDim, c.nr)
+	v.PackPanels(c.isa, w.values, 0, 0, n, p.ValueDim, c.nr)
 	u.tile.data, u.tile.ld, u.tile.panel, u.tile.copied = w.values, c.nr, n*c.nr, true
 }
 

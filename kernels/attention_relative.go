@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -49,7 +50,7 @@ func (u *attentionUnit) relativeProducts(place, rows int, a []float32, lda, firs
 	w.panel = mem.Grow(w.panel, c.nr*dim)
 	for at := 0; at < count; at += c.nr {
 		n := min(c.nr, count-at)
-		transpose(c.isa, w.panel, p.Relative[(first+at)*dim:], n, dim, c.nr, dim)
+		pack.Transpose(c.isa, w.panel, p.Relative[(first+at)*dim:], n, dim, c.nr, dim)
 		simd.GemmPanel(c.isa, rows, n, dim, p.Scale, a, lda, w.panel, c.nr, 0, 0, 0, 0, 0, w.relative[place][at:], ld)
 	}
 	return w.relative[place], ld

@@ -7,6 +7,7 @@ import (
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // A unit of attention at work: where its operands lie, what its rows see, and how its
@@ -88,8 +89,8 @@ func (u *attentionUnit) begin(c *attentionCall, w *attentionScratch, number, uni
 	u.q = p.Q[offset(p.QStrides, u.seq, u.head, u.query):]
 	u.o = p.Dst[offset(p.DstStrides, u.seq, u.head, u.query):]
 	if p.LenK > 0 {
-		u.k.begin(p.K, p.KRows, offset(p.KStrides, u.seq, kv, 0), p.KStrides.Row)
-		u.v.begin(p.V, p.VRows, offset(p.VStrides, u.seq, kv, 0), p.VStrides.Row)
+		u.k.begin(p.K, p.KRows.narrow(), offset(p.KStrides, u.seq, kv, 0), p.KStrides.Row)
+		u.v.begin(p.V, p.VRows.narrow(), offset(p.VStrides, u.seq, kv, 0), p.VStrides.Row)
 	}
 }
 
@@ -98,13 +99,13 @@ type keyRows struct {
 	data   []float32
 	ld     int // elements from a row to the next
 	first  int // the row that data begins with
-	narrow *Rows
+	narrow *weights.Rows
 	at     int // where the rows lie in narrow, stride elements apart
 	stride int
 }
 
 // begin says where the rows lie.
-func (k *keyRows) begin(wide []float32, narrow *Rows, at, stride int) {
+func (k *keyRows) begin(wide []float32, narrow *weights.Rows, at, stride int) {
 	if narrow == nil {
 		k.data, k.ld = wide[at:], stride
 		return
@@ -118,7 +119,7 @@ func (k *keyRows) load(isa ISA, buf *[]float32, j, n, dim int) {
 		return
 	}
 	*buf = mem.Grow(*buf, n*dim)
-	k.narrow.widen(isa, *buf, k.at+j*k.stride, n, k.stride)
+	k.narrow.Widen(isa, *buf, k.at+j*k.stride, n, k.stride)
 	k.data, k.ld, k.first = *buf, dim, j
 }
 

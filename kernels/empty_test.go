@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // Sizes of 0 beside sizes beyond all memory, and matrices that share elements.
@@ -84,7 +85,7 @@ func TestNormsWithoutWeights(t *testing.T) {
 // TestPackWithoutK packs matrices of columns without elements in every format.
 func TestPackWithoutK(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
-		for f := range formatNames {
+		for f := range weights.Names {
 			for _, n := range []int{1, 70} {
 				t.Run(fmt.Sprintf("%v/%d", Format(f), n), func(t *testing.T) {
 					asked := 0

@@ -77,8 +77,8 @@ func (t Threads) Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []
 	var g gemmCall
 	g.isa, g.batch = Active(), 1
 	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
-	g.a.trans = transA
-	g.b.data, g.b.ld, g.b.trans = b, ldb, transB
+	g.a.Trans = bool(transA)
+	g.b.Data, g.b.LD, g.b.Trans = b, ldb, bool(transB)
 	g.run(t)
 }
 
@@ -129,8 +129,8 @@ func (t Threads) GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha
 	g.isa, g.batch = Active(), batch
 	g.strideA, g.strideB, g.strideC = strideA, strideB, strideC
 	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
-	g.a.trans = transA
-	g.b.data, g.b.ld, g.b.trans = b, ldb, transB
+	g.a.Trans = bool(transA)
+	g.b.Data, g.b.LD, g.b.Trans = b, ldb, bool(transB)
 	g.run(t)
 }
 

@@ -220,7 +220,7 @@ func TestBlocksAgain(t *testing.T) {
 		x := int8Case{m: 1, n: 50, k: 320}.data()
 		first := x.packAs(f)
 		second := PackBRows(f, x.n, x.k, func(j int, dst []float32) { first.Column(dst, j) })
-		if !slices.Equal(first.data, second.data) {
+		if !slices.Equal(first.matrix.Data, second.matrix.Data) {
 			t.Errorf("%v: packed again, it has changed", f)
 		}
 	}

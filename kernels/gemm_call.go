@@ -3,8 +3,10 @@ package kernels
 import (
 	"sync"
 
+	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // A product on its way from the checked arguments to the loops: the call, its
@@ -18,8 +20,8 @@ type gemmCall struct {
 	mr, nr      int // the register tile
 	m, n, k     int
 	alpha, beta float32
-	a           operandA
-	b           operandB
+	a           pack.A
+	b           operand
 	c           []float32
 	ldc         int
 	ep          Epilogue
@@ -30,12 +32,19 @@ type gemmCall struct {
 	gemmPlan
 }
 
+// operand is op(B): packed by PackB, from some column on, or in the caller's memory.
+type operand struct {
+	packed *weights.Matrix
+	column int
+	pack.B
+}
+
 // set fills in what all products have. A composite literal would be built aside
 // and copied, which waits for the stores: as long as a small product's plan.
 func (g *gemmCall) set(m, n, k int, alpha float32, a []float32, lda int, beta float32, c []float32, ldc int) {
 	g.m, g.n, g.k = m, n, k
 	g.alpha, g.beta = alpha, beta
-	g.a.data, g.a.ld = a, lda
+	g.a.Data, g.a.LD = a, lda
 	g.c, g.ldc = c, ldc
 }
 
@@ -43,7 +52,7 @@ var gemmCalls = sync.Pool{New: func() any { return new(gemmCall) }}
 
 // run computes the product on up to t threads.
 func (g *gemmCall) run(t Threads) {
-	if g.m == 1 && g.b.packed == nil && !bool(g.b.trans) && (!bool(g.a.trans) || g.a.ld == 1) {
+	if g.m == 1 && g.b.packed == nil && !g.b.Trans && (!g.a.Trans || g.a.LD == 1) {
 		(*gemvCall)(g).run(t)
 		return
 	}
@@ -95,8 +104,8 @@ type gemmBlock struct {
 	g    *gemmCall
 	m, n int
 	tail int // the last columns, which are dot products
-	a    operandA
-	b    operandB
+	a    pack.A
+	b    operand
 	c    []float32
 	ep   Epilogue
 	s    *gemmScratch // nil if none is needed
@@ -109,7 +118,7 @@ func (g *gemmCall) block(item, i, j, m, n int) {
 		return
 	}
 	if g.oneCall && m*n <= nearWork/g.k {
-		simd.GemmNear(g.isa, m, n, g.k, g.alpha, g.a.at(item*g.strideA, i), g.a.ld, g.b.at(item*g.strideB, j), g.b.ld, g.beta, g.c[item*g.strideC+i*g.ldc+j:], g.ldc)
+		simd.GemmNear(g.isa, m, n, g.k, g.alpha, g.a.At(item*g.strideA, i), g.a.LD, g.b.At(item*g.strideB, j), g.b.LD, g.beta, g.c[item*g.strideC+i*g.ldc+j:], g.ldc)
 		return
 	}
 	var b gemmBlock
@@ -117,9 +126,9 @@ func (g *gemmCall) block(item, i, j, m, n int) {
 	if j+n == g.n {
 		b.tail = g.tail
 	}
-	b.a.data, b.a.ld, b.a.trans = g.a.at(item*g.strideA, i), g.a.ld, g.a.trans
+	b.a.Data, b.a.LD, b.a.Trans = g.a.At(item*g.strideA, i), g.a.LD, g.a.Trans
 	if b.b.packed, b.b.column = g.b.packed, j; b.b.packed == nil {
-		b.b.data, b.b.ld, b.b.trans = g.b.at(item*g.strideB, j), g.b.ld, g.b.trans
+		b.b.Data, b.b.LD, b.b.Trans = g.b.At(item*g.strideB, j), g.b.LD, g.b.Trans
 	}
 	b.c = g.c[item*g.strideC+i*g.ldc+j:]
 	if g.finish {
@@ -145,7 +154,7 @@ type gemmScratch struct {
 	b       []float32 // panels of B
 	columns []float32 // columns of B for dot products
 	sums    []float32 // elements of C before the epilogue
-	int8    int8Rows
+	int8    weights.RowsOfA
 }
 
 var gemmScratchPool = sync.Pool{New: func() any { return new(gemmScratch) }}

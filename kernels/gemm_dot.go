@@ -19,7 +19,7 @@ func (b *gemmBlock) dot() {
 		if p > 0 {
 			beta = 1
 		}
-		b.dotBlock(b.a.data[p:], b.a.ld, b.b.data[p:], b.b.ld, beta, b.c, g.ldc, b.m, b.n, min(kc, g.k-p))
+		b.dotBlock(b.a.Data[p:], b.a.LD, b.b.Data[p:], b.b.LD, beta, b.c, g.ldc, b.m, b.n, min(kc, g.k-p))
 	}
 }
 
@@ -51,7 +51,7 @@ func (b *gemmBlock) dotBlock(x []float32, ldx int, y []float32, ldy int, beta fl
 // dotCall is one call of the assembly.
 func (g *gemmCall) dotCall(m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	if g.m == 1 && g.n*g.k >= gemvNear {
-		simd.GemvDot(g.isa, g.alpha, c[:n], a[:k], b, ldb, fetchAhead(g.n*g.k, gemvDotGroup*g.b.ld))
+		simd.GemvDot(g.isa, g.alpha, c[:n], a[:k], b, ldb, fetchAhead(g.n*g.k, gemvDotGroup*g.b.LD))
 		return
 	}
 	simd.GemmDot(g.isa, m, n, k, g.alpha, a, lda, b, ldb, c, ldc)
@@ -63,13 +63,13 @@ func (b *gemmBlock) tailOf(p, k int, isNew bool) (columns []float32, ld int) {
 	j := b.n - b.tail
 	switch {
 	case b.b.packed != nil:
-		return b.b.packed.tailColumns()[p:], b.b.packed.k
-	case bool(b.b.trans):
-		return b.b.data[j*b.b.ld+p:], b.b.ld
+		return b.b.packed.TailColumns()[p:], b.b.packed.K
+	case b.b.Trans:
+		return b.b.Data[j*b.b.LD+p:], b.b.LD
 	}
 	if isNew {
 		b.s.columns = mem.Grow(b.s.columns, b.tail*k)
-		b.b.packDots(b.g.isa, b.s.columns, p, j, k, b.tail)
+		b.b.PackDots(b.g.isa, b.s.columns, p, j, k, b.tail)
 	}
 	return b.s.columns, k
 }

@@ -4,7 +4,6 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
-	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
 // Products of one row of A. They are bound by reading B: what counts is that it
@@ -13,11 +12,11 @@ import (
 // row computes a block of one row and of columns of a packed B.
 func (b *gemmBlock) row() {
 	g := b.g
-	c, x, nr := b.c[:b.n], b.a.data[:g.k], g.nr
+	c, x, nr := b.c[:b.n], b.a.Data[:g.k], g.nr
 	step := max(1, 1<<19/(g.k*nr)) * nr // columns of a call, some 2 MiB of float32
 	panels := func(sums []float32) {
 		for q := 0; q < len(sums); q += step {
-			b.b.packed.gemv(sums[q:min(q+step, len(sums))], x, b.b.column+q)
+			b.b.packed.Gemv(sums[q:min(q+step, len(sums))], x, b.b.column+q)
 		}
 	}
 	if g.alpha == 1 && g.beta == 0 && !g.finish && b.n%nr == 0 {
@@ -41,21 +40,6 @@ func (b *gemmBlock) row() {
 		b.finish(c[q:], s.sums[q:], 0, q, 1, min(nr, b.n-q))
 	}
 	gemmScratchPool.Put(s)
-}
-
-// hasGemv reports whether gemv knows the format.
-func (f Format) hasGemv() bool { return f <= FormatF16 }
-
-// gemv multiplies x with columns [j, j+len(sums)) of B.
-func (b *PackedB) gemv(sums, x []float32, j int) {
-	switch f, panels := b.format, b.panel(j, 0); f.Format {
-	case FormatF32:
-		simd.GemvPanels(f.isa, sums, x, mem.Floats(panels), f.nr, tune.Used.Gemm.Ahead)
-	case FormatBF16:
-		simd.GemvPanelsBFloat16(f.isa, sums, x, mem.Halves(panels), f.nr, tune.Used.Gemm.Ahead)
-	case FormatF16:
-		simd.GemvPanelsFloat16(f.isa, sums, x, mem.Halves(panels), f.nr, tune.Used.Gemm.Ahead)
-	}
 }
 
 // gemvCall is a gemmCall of one row and B in place: a task of its own, whose parts are
@@ -127,7 +111,7 @@ func (r *gemvCall) sumsOf(item, part int) []float32 {
 func (r *gemvCall) part(item, part int) {
 	p := part * r.steps
 	k := min(r.steps, r.k-p)
-	x, b := r.a.data[item*r.strideA+p:][:k], r.b.data[item*r.strideB+p*r.b.ld:]
+	x, b := r.a.Data[item*r.strideA+p:][:k], r.b.Data[item*r.strideB+p*r.b.LD:]
 	var c []float32
 	if part == 0 {
 		c = r.c[item*r.strideC:][:r.n]
@@ -146,12 +130,12 @@ func (r *gemvCall) part(item, part int) {
 	// Columns of which C is one line in each set of the first-level cache, which leaves room for rows of B
 	// that lie pages apart, and rows of some 1 MiB.
 	const columns = 1024
-	ahead := fetchAhead(r.n*r.k, gemvRowsGroup*r.b.ld)
+	ahead := fetchAhead(r.n*r.k, gemvRowsGroup*r.b.LD)
 	for j := 0; j < r.n; j += columns {
 		w := min(columns, r.n-j)
 		step := max(1, 1<<18/(w*gemvRowsGroup)) * gemvRowsGroup
 		for p := 0; p < k; p += step {
-			simd.GemvRows(r.isa, c[j:j+w], x[p:min(p+step, k)], b[p*r.b.ld+j:], r.b.ld, ahead)
+			simd.GemvRows(r.isa, c[j:j+w], x[p:min(p+step, k)], b[p*r.b.LD+j:], r.b.LD, ahead)
 		}
 	}
 	if s != nil {

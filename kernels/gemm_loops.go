@@ -68,6 +68,18 @@ func (b *gemmBlock) panels() {
 	}
 }
 
+// rowsOfA is rows [i, i+m) and steps [p, p+k) of op(A), the rows ld apart: in place,
+// or a copy, which the next one replaces.
+func (b *gemmBlock) rowsOfA(i, p, m, k int) (rows []float32, ld int) {
+	switch {
+	case k == 0: // there is no A
+		return nil, 0
+	case !b.g.copyA:
+		return b.a.Data[i*b.a.LD+p:], b.a.LD
+	}
+	return b.a.CopyBlock(b.g.isa, &b.s.a, i, p, m, k)
+}
+
 // panel multiplies the rows of A that are in turn with w columns of B, from column q of
 // those in turn: a panel, or two, and the last columns as dot products.
 func (l *nest) panel(q, w int) {
@@ -89,7 +101,7 @@ func (l *nest) panel(q, w int) {
 		k := min(g.kc, l.k-p)
 		switch {
 		case inPanel > 0 && g.source == inHalves:
-			b.b.packed.multiplyHalves(b.b.column+l.j+q, l.p+p, l.m, k, g.alpha, l.a[p:], l.lda, beta, sums, lds)
+			b.b.packed.MultiplyHalves(b.b.column+l.j+q, l.p+p, l.m, k, g.alpha, l.a[p:], l.lda, beta, sums, lds)
 		case inPanel > 0 && g.source == inPlace && g.near:
 			simd.GemmNear(g.isa, l.m, inPanel, k, g.alpha, l.a[p:], l.lda, l.source.first[l.source.offset(q, p):], l.source.ld, beta, sums, lds)
 		case inPanel > 0:
@@ -173,7 +185,7 @@ func (l *nest) evenPace() int {
 // fetchesRows reports whether the rows of a transposed B that become the next panel are to be
 // fetched while this one is multiplied.
 func (l *nest) fetchesRows() bool {
-	return l.b.g.source == packedHere && bool(l.b.b.trans) && l.i == 0
+	return l.b.g.source == packedHere && l.b.b.Trans && l.i == 0
 }
 
 // nextRows is where the rows of B^T begin that are packed next, from the panel before them, whose
@@ -189,13 +201,13 @@ func (l *nest) nextRows(panel []float32, q, m int) (f fetched) {
 	if p >= l.b.g.k || j >= l.b.n-l.b.tail {
 		return f
 	}
-	rows := unsafe.Pointer(&b.data[j*b.ld+p])
+	rows := unsafe.Pointer(&b.Data[j*b.LD+p])
 	f.next = (int(uintptr(rows)) - int(uintptr(unsafe.Pointer(unsafe.SliceData(panel))))) / element
-	if b.ld == l.k {
+	if b.LD == l.k {
 		f.pace = l.evenPace()
 		return f
 	}
-	f.pace, f.turn, f.steps = element*b.ld, element*(nr-nr*b.ld), nr
+	f.pace, f.turn, f.steps = element*b.LD, element*(nr-nr*b.LD), nr
 	f.rows = m - lastTile(m, l.b.g.mr)
 	return f
 }
@@ -219,7 +231,7 @@ func (g *gemmCall) planLoops() {
 		limit *= 4
 	}
 	if g.b.packed != nil {
-		unit = max(unit, g.b.packed.format.steps)
+		unit = max(unit, g.b.packed.Record.Steps)
 	}
 	g.kc = tune.Evenly(g.k, limit, unit)
 	g.finish = g.ep.any() || g.source == inHalves && g.n%g.nr != 0 // that multiplies by whole panels

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
@@ -14,9 +15,9 @@ func TestNextRows(t *testing.T) {
 	n, ld := 3*nr, k+5
 	var g gemmCall
 	g.n, g.k, g.mr, g.nr, g.source = n, k, 6, nr, packedHere
-	g.b.trans = Trans
-	g.b.data = make([]float32, n*ld)
-	block := gemmBlock{g: &g, m: 20, n: n, b: operandB{data: g.b.data, ld: ld, trans: Trans}}
+	g.b.Trans = true
+	g.b.Data = make([]float32, n*ld)
+	block := gemmBlock{g: &g, m: 20, n: n, b: operand{B: pack.B{Data: g.b.Data, LD: ld, Trans: true}}}
 	panel := make([]float32, nr*slice)
 	l := nest{b: &block, k: slice, n: n}
 	l.source.n = n
@@ -35,7 +36,7 @@ func TestNextRows(t *testing.T) {
 			continue
 		}
 		// Bytes from the first element of B: the two slices lie some whole elements apart.
-		at := 4*f.next - (int(uintptr(unsafe.Pointer(&g.b.data[0]))) - int(uintptr(unsafe.Pointer(&panel[0]))))
+		at := 4*f.next - (int(uintptr(unsafe.Pointer(&g.b.Data[0]))) - int(uintptr(unsafe.Pointer(&panel[0]))))
 		seen := make([]int, n*ld)
 		for step := range slice {
 			for e := range nr {
@@ -65,12 +66,12 @@ func TestNextRowsWithoutGaps(t *testing.T) {
 	const mr, nr, k, n = 6, 16, 48, 3 * 16
 	g := gemmCall{n: n, k: k, gemmPlan: gemmPlan{source: packedHere}, mr: mr, nr: nr}
 	for _, m := range []int{1, 6, 7, 20, 100} {
-		b := operandB{data: make([]float32, n*k), ld: k, trans: Trans}
+		b := operand{B: pack.B{Data: make([]float32, n*k), LD: k, Trans: true}}
 		l := nest{b: &gemmBlock{g: &g, m: m, n: n, b: b}, k: k, n: n, m: m}
 		l.source.n = n
 		panel := make([]float32, nr*k)
 		f := l.nextRows(panel, nr, m)
-		at := 4*f.next - (int(uintptr(unsafe.Pointer(&b.data[nr*k]))) - int(uintptr(unsafe.Pointer(&panel[0]))))
+		at := 4*f.next - (int(uintptr(unsafe.Pointer(&b.Data[nr*k]))) - int(uintptr(unsafe.Pointer(&panel[0]))))
 		if end := (m + mr - 1) / mr * k * f.pace; at != 0 || f.turn != 0 || f.rows != 0 || end < 4*nr*k || f.pace > 4*nr {
 			t.Errorf("%d rows: from byte %d by %+v to %d, want from 0 to %d, straight on", m, at, f, end, 4*nr*k)
 		}

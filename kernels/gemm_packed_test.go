@@ -38,7 +38,7 @@ func TestPackBRows(t *testing.T) {
 				}
 				for name, want := range map[string]*PackedB{
 					"Trans": PackB(Trans, k, n, rows, max(k, 1)), "NoTrans": PackB(NoTrans, k, n, columns, max(n, 1))} {
-					if !bytes.Equal(got.data, want.data) || got.Bytes() != want.Bytes() {
+					if !bytes.Equal(got.matrix.Data, want.matrix.Data) || got.Bytes() != want.Bytes() {
 						t.Errorf("not what PackB makes of B, %s", name)
 					}
 				}
@@ -73,7 +73,7 @@ func TestFormats(t *testing.T) {
 					r := rand.New(rand.NewPCG(7, uint64(m)))
 					a, b, bias, c0 := randomSlice(r, m*k), randomSlice(r, n*k), randomSlice(r, n), randomSlice(r, m*n)
 					packed := PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, b[j*k:]) })
-					if f != FormatF32 && packed.Bytes() > 2*k*(n+packed.format.nr) {
+					if f != FormatF32 && packed.Bytes() > 2*k*(n+packed.matrix.Record.NR) {
 						t.Errorf("%d bytes for %dx%d elements of two bytes", packed.Bytes(), n, k)
 					}
 					for i := range b {

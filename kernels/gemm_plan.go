@@ -7,6 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // How a product is computed, and how it is cut for several threads.
@@ -72,30 +73,30 @@ type gemmPlan struct {
 func (g *gemmCall) plan(t Threads) {
 	size, packed := &tune.Used.Gemm, g.b.packed
 	switch {
-	case packed != nil && packed.format.int8 != noInt8:
-		g.path, g.mr = pathInt8, packed.format.mr
+	case packed != nil && packed.Record.Kind != weights.NoInt8:
+		g.path, g.mr = pathInt8, packed.Record.MR
 	case packed != nil:
-		g.source, g.tail = packed.format.source(), packed.tail
-		if g.m == 1 && packed.format.hasGemv() && g.k <= tune.Order.Long {
+		g.source, g.tail = sourceOf(packed.Record), packed.Tail
+		if g.m == 1 && packed.Record.HasGemv() && g.k <= tune.Order.Long {
 			g.path = pathRow // with more steps of k, a panel in one go would take long
 		} else {
 			g.copyA = g.copiesA()
-			if g.m <= size.HalvesTiles*g.mr && packed.format.hasPanel() {
+			if g.m <= size.HalvesTiles*g.mr && packed.Record.HasPanel() {
 				g.source = inHalves
 			}
 		}
-	case bool(g.b.trans) && !bool(g.a.trans) && g.m <= g.dotRows():
+	case g.b.Trans && !g.a.Trans && g.m <= g.dotRows():
 		g.path = pathDot
 	default:
 		g.copyA = g.copiesA()
 		g.source = packedHere
 		gather := 0 // columns of B^T are contiguous
-		if !g.b.trans {
+		if !g.b.Trans {
 			gather = g.m
-			g.near = isNear(g.isa, g.m, g.k, g.b.ld)
-			if inPlacePays(g.m, g.k, g.b.ld, g.mr, g.nr, g.near) || g.fitsLines() {
+			g.near = isNear(g.isa, g.m, g.k, g.b.LD)
+			if inPlacePays(g.m, g.k, g.b.LD, g.mr, g.nr, g.near) || g.fitsLines() {
 				g.source = inPlace
-				g.wideTiles = g.m*size.WideDen <= g.mr*size.WideNum && (2*g.m <= g.mr || !tune.CrowdsFar(g.k, g.b.ld))
+				g.wideTiles = g.m*size.WideDen <= g.mr*size.WideNum && (2*g.m <= g.mr || !tune.CrowdsFar(g.k, g.b.LD))
 			}
 		}
 		g.tail = tune.DotColumns(g.isa, g.n, g.k, gather)
@@ -145,14 +146,14 @@ func fitsTiles(m, k, ldb, mr, nr int) bool {
 // tiles pass. Of one line each, as on AVX2, they are slower in place.
 func (g *gemmCall) fitsLines() bool {
 	size := &tune.Used.Gemm
-	return g.m <= size.LinesTiles*g.mr && g.nr >= 32 && g.b.ld%16 == 0 &&
-		tune.Sharing(g.b.ld/16, min(g.k, tune.Order.KC), size.LinesSets) <= size.LinesWays
+	return g.m <= size.LinesTiles*g.mr && g.nr >= 32 && g.b.LD%16 == 0 &&
+		tune.Sharing(g.b.LD/16, min(g.k, tune.Order.KC), size.LinesSets) <= size.LinesWays
 }
 
 // copiesA reports whether the rows of A are copied: if they have to be transposed, or
 // would crowd each other out of the cache.
 func (g *gemmCall) copiesA() bool {
-	return bool(g.a.trans) || g.n >= tune.Used.Gemm.CopyColumns && tune.Crowd(g.a.ld, min(g.m, g.mr))
+	return g.a.Trans || g.n >= tune.Used.Gemm.CopyColumns && tune.Crowd(g.a.LD, min(g.m, g.mr))
 }
 
 // prefetches reports whether gemmPanel is to fetch the next panel while it multiplies

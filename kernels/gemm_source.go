@@ -4,6 +4,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // Where the loops get their panels of B from.
@@ -18,6 +19,14 @@ const (
 	widened                        // by PackB, with other elements: made float32 each time they are used
 	packedHere                     // from B in the caller's memory, when they are used first
 )
+
+// sourceOf is what is done about the panels of a matrix of this format.
+func sourceOf(f *weights.Record) sourceKind {
+	if f.Widen != nil {
+		return widened
+	}
+	return packedBefore
+}
 
 // made reports whether panels are made in the block's scratch memory.
 func (k sourceKind) made() bool { return k >= widened }
@@ -42,9 +51,9 @@ func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 	case l.source.n == 0, l.k == 0, g.source == inHalves: // dot products alone, no B, or the packed one itself
 		return nil, 0, 0, 0
 	case g.source == packedBefore:
-		return b.b.packed.floats(b.b.column+l.j, l.p), b.b.packed.k, g.nr, g.nr
+		return b.b.packed.Floats(b.b.column+l.j, l.p), b.b.packed.K, g.nr, g.nr
 	case g.source == inPlace:
-		return b.b.data[l.p*b.b.ld+l.j:], 1, b.b.ld, b.b.ld
+		return b.b.Data[l.p*b.b.LD+l.j:], 1, b.b.LD, b.b.LD
 	case g.source == packedHere && l.mc < b.m:
 		ofColumn, ofStep = l.k, g.nr // panels are kept for further rows
 	}
@@ -72,12 +81,12 @@ func (l *nest) makePanel(panel []float32, q, p, n, k int, beta float32, sums []f
 	b, g := l.b, l.b.g
 	switch {
 	case g.source == widened: // to b.s.b, which is panel: a function value takes what holds its arguments to the heap
-		b.b.packed.widen(b.s.b, b.b.column+l.j+q, l.p+p, k)
+		b.b.packed.Widen(b.s.b, b.b.column+l.j+q, l.p+p, k)
 	case l.i > 0: // it is there
-	case bool(b.b.trans) || n < g.nr || l.m <= g.mr:
-		b.b.packPanels(g.isa, panel, l.p, l.j+q, k, n, g.nr)
+	case b.b.Trans || n < g.nr || l.m <= g.mr:
+		b.b.PackPanels(g.isa, panel, l.p, l.j+q, k, n, g.nr)
 	default:
-		simd.GemmPack(g.isa, g.mr, n, k, g.alpha, l.a, l.lda, b.b.data[l.p*b.b.ld+l.j+q:], b.b.ld, panel, beta, sums, lds)
+		simd.GemmPack(g.isa, g.mr, n, k, g.alpha, l.a, l.lda, b.b.Data[l.p*b.b.LD+l.j+q:], b.b.LD, panel, beta, sums, lds)
 		return g.mr
 	}
 	return 0

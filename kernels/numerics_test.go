@@ -112,7 +112,7 @@ func sameOutcome(got, want any) bool {
 		return slices.Equal(x, want.([]float32))
 	case *PackedB:
 		y := want.(*PackedB)
-		return x.format.Format == y.format.Format && x.k == y.k && x.n == y.n && slices.Equal(x.data, y.data)
+		return x.matrix.Record.Format == y.matrix.Record.Format && x.K() == y.K() && x.N() == y.N() && slices.Equal(x.matrix.Data, y.matrix.Data)
 	}
 	return reflect.DeepEqual(got, want)
 }

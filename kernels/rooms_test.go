@@ -34,6 +34,8 @@ var rooms = []string{
 	"kernels/internal/simd",
 	"kernels/internal/mem",
 	"kernels/internal/tune",
+	"kernels/internal/pack",
+	"kernels/internal/weights",
 	"kernels",
 }
 

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // TestFitsLines wants B in place up to the tiles of the family, where its rows fill lines and do
@@ -20,12 +22,12 @@ func TestFitsLines(t *testing.T) {
 		m, k, ld int
 		want     bool
 	}{{560, 768, 768, true}, {561, 768, 768, false}, {128, 3072, 768, true}, {128, 768, 776, false}, {128, 768, 3072, false}, {128, 256, 3072, true}, {100, 1024, 1024, false}, {100, 1040, 1040, true}} {
-		g := gemmCall{m: c.m, k: c.k, mr: 14, nr: 32, b: operandB{ld: c.ld}}
+		g := gemmCall{m: c.m, k: c.k, mr: 14, nr: 32, b: operand{B: pack.B{LD: c.ld}}}
 		if got := g.fitsLines(); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
-	if tune.Used = tune.Zen4; (&gemmCall{m: 1, k: 8, mr: 14, nr: 32, b: operandB{ld: 16}}).fitsLines() {
+	if tune.Used = tune.Zen4; (&gemmCall{m: 1, k: 8, mr: 14, nr: 32, b: operand{B: pack.B{LD: 16}}}).fitsLines() {
 		t.Error("not for zen4")
 	}
 }
@@ -68,7 +70,7 @@ func TestNearAtOnce(t *testing.T) {
 								accepted++
 								g := gemmCall{isa: Active(), batch: 1, m: m, n: n, k: k}
 								g.mr, g.nr = simd.GemmTile(g.isa)
-								g.a.ld, g.b.ld = lda, ldb
+								g.a.LD, g.b.LD = lda, ldb
 								g.plan(threads)
 								if m == 1 || !g.oneCall || g.cutM*g.cutN > 1 || m*n > nearWork/k {
 									t.Errorf("%dx%dx%d, lda %d, ldb %d, %d threads: by plan %+v", m, n, k, lda, ldb, threads, g.gemmPlan)
@@ -100,10 +102,10 @@ func TestThreadsKeepTheirRows(t *testing.T) {
 			{256, 2304, 768, 2, true}, {256, 768, 768, 2, true}, {512, 768, 768, 2, true}, {1024, 768, 3072, 4, true},
 			{28, 768, 768, 2, false}, // B would be read twice for few rows
 		} {
-			p := newPackedB("PackB", formatOf(FormatF32, Active()), c.k, c.n)
+			p := weights.New("PackB", weights.Of(weights.F32, Active()), c.k, c.n)
 			g := gemmCall{isa: Active(), batch: 1, m: c.m, n: c.n, k: c.k}
 			g.mr, g.nr = simd.GemmTile(g.isa)
-			g.a.ld, g.b.packed = c.k, p
+			g.a.LD, g.b.packed = c.k, &p
 			g.plan(c.threads)
 			if got := !g.byRows && g.cutM%int(c.threads) == 0; got != c.want {
 				t.Errorf("%+v: by rows %v, %dx%d parts of %dx%d", c, g.byRows, g.cutM, g.cutN, g.tall, g.wide)

@@ -1,4 +1,4 @@
-package kernels
+package weights
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package kernels
+package weights
 
 import (
 	"encoding/binary"
@@ -22,37 +22,18 @@ import (
 // Rows of A become integers in blocks, as in products of int8, of 32 elements, or 16 where the
 // groups have as many. An element of C has the bits of ref.GemmBlocks.
 
-// blockLayout is what a block of a column consists of. An element is
-// d*scale*(q-zero) - dmin*least, where only formats of groups have scale, and only some least.
-type blockLayout struct {
-	simd.BlockLayout
-	zero int // the q of 0
-	file int // the bytes of a block in a file
-
-	product  int8Kind
-	quantize func(c *blockColumn, x []float32) // makes a block of its elements
-	decode   func(c *blockColumn, b []byte)    // reads a block of a file
-}
-
 var blockLayouts = map[Format]blockLayout{
-	FormatQ8_0: {simd.Blocks8Layout, 128, 34, blocks8, quantizeQ8_0, decodeQ8_0},
-	FormatQ4_0: {simd.Blocks4Layout, 8, 18, blocks4, quantizeQ4_0, decodeQ4_0},
-	FormatQ4_K: {simd.Blocks4KLayout, 0, 144, blocks4K, quantizeQ4_K, decodeQ4_K},
-	FormatQ6_K: {simd.Blocks6KLayout, 32, 210, blocks6K, quantizeQ6_K, decodeQ6_K},
-}
-
-// blockColumn is a block of one column.
-type blockColumn struct {
-	q            [256]byte
-	d, dmin      uint16    // binary16
-	scale, least [16]uint8 // of the groups; scale is an int8 where there are no minima
+	Q8_0: {simd.Blocks8Layout, 128, 34, Blocks8, quantizeQ8_0, decodeQ8_0},
+	Q4_0: {simd.Blocks4Layout, 8, 18, Blocks4, quantizeQ4_0, decodeQ4_0},
+	Q4_K: {simd.Blocks4KLayout, 0, 144, Blocks4K, quantizeQ4_K, decodeQ4_K},
+	Q6_K: {simd.Blocks6KLayout, 32, 210, Blocks6K, quantizeQ6_K, decodeQ6_K},
 }
 
 // blocksFormat completes the record of a format in blocks.
-func blocksFormat(f *format) {
+func blocksFormat(f *Record) {
 	l := blockLayouts[f.Format]
-	f.blocks, f.steps = l, l.Elements
-	f.bytes = l.Bytes * f.nr
+	f.blocks, f.Steps = l, l.Elements
+	f.bytes = l.Bytes * f.NR
 	f.pack = func(panel []byte, _, columns []float32, n, k int) {
 		var x [256]float32
 		f.eachBlock(panel, n, k, func(c *blockColumn, j, p int) {
@@ -66,15 +47,15 @@ func blocksFormat(f *format) {
 		})
 	}
 	f.column = f.columnBlocks
-	f.int8, f.mr = l.product, int8TileRows
+	f.Kind, f.MR = l.product, int8TileRows
 }
 
 // eachBlock runs fill for every block of n columns of k elements and stores what it makes.
 // Columns that are not used have scales of zero.
-func (f *format) eachBlock(panel []byte, n, k int, fill func(c *blockColumn, j, p int)) {
+func (f *Record) eachBlock(panel []byte, n, k int, fill func(c *blockColumn, j, p int)) {
 	var c blockColumn
-	for p := 0; p < k; p += f.steps {
-		block := panel[p/f.steps*f.bytes:][:f.bytes]
+	for p := 0; p < k; p += f.Steps {
+		block := panel[p/f.Steps*f.bytes:][:f.bytes]
 		clear(block)
 		for j := range n {
 			c = blockColumn{}
@@ -85,28 +66,28 @@ func (f *format) eachBlock(panel []byte, n, k int, fill func(c *blockColumn, j, 
 }
 
 // store writes column j of a block, which is zero so far.
-func (f *format) store(block []byte, c *blockColumn, j int) {
+func (f *Record) store(block []byte, c *blockColumn, j int) {
 	l := &f.blocks
 	binary.LittleEndian.PutUint16(block[2*j:], c.d)
 	if l.Least {
-		binary.LittleEndian.PutUint16(block[2*f.nr+2*j:], c.dmin)
+		binary.LittleEndian.PutUint16(block[2*f.NR+2*j:], c.dmin)
 	}
 	for u := 0; u*simd.WeightBlock < l.Elements; u++ {
-		unit := block[(l.Head+u*l.Unit)*f.nr:]
+		unit := block[(l.Head+u*l.Unit)*f.NR:]
 		if l.Scales {
 			groups := simd.WeightBlock / l.Group
 			for g := range groups {
-				unit[g*f.nr+j] = c.scale[u*groups+g]
+				unit[g*f.NR+j] = c.scale[u*groups+g]
 				if l.Least {
-					unit[(groups+g)*f.nr+j] = c.least[u*groups+g]
+					unit[(groups+g)*f.NR+j] = c.least[u*groups+g]
 				}
 			}
 		}
-		f.storeWeights(unit[l.UnitScales*f.nr:], c.q[u*simd.WeightBlock:][:simd.WeightBlock], j)
+		f.storeWeights(unit[l.UnitScales*f.NR:], c.q[u*simd.WeightBlock:][:simd.WeightBlock], j)
 	}
 }
 
-func (f *format) storeWeights(w, q []byte, j int) {
+func (f *Record) storeWeights(w, q []byte, j int) {
 	for p, q := range q {
 		switch f.blocks.Bits {
 		case 8:
@@ -114,7 +95,7 @@ func (f *format) storeWeights(w, q []byte, j int) {
 		case 4:
 			w[f.quadAt(p%16/4, j)+p%4] |= q << (p / 16 * 4)
 		case 6:
-			half := w[p/16*12*f.nr:]
+			half := w[p/16*12*f.NR:]
 			half[f.quadAt(p%8/4, j)+p%4] |= q & 15 << (p % 16 / 8 * 4)
 			half[f.quadAt(2, j)+p%4] |= q >> 4 << (p % 16 / 4 * 2)
 		}
@@ -122,7 +103,7 @@ func (f *format) storeWeights(w, q []byte, j int) {
 }
 
 // loadWeights reads what storeWeights wrote.
-func (f *format) loadWeights(q, w []byte, j int) {
+func (f *Record) loadWeights(q, w []byte, j int) {
 	for p := range q {
 		switch f.blocks.Bits {
 		case 8:
@@ -130,16 +111,16 @@ func (f *format) loadWeights(q, w []byte, j int) {
 		case 4:
 			q[p] = w[f.quadAt(p%16/4, j)+p%4] >> (p / 16 * 4) & 15
 		case 6:
-			half := w[p/16*12*f.nr:]
+			half := w[p/16*12*f.NR:]
 			q[p] = half[f.quadAt(p%8/4, j)+p%4]>>(p%16/8*4)&15 | half[f.quadAt(2, j)+p%4]>>(p%16/4*2)&3<<4
 		}
 	}
 }
 
 // quadAt is where four bytes of column j lie side by side.
-func (f *format) quadAt(i, j int) int { return 4 * (f.nr*i + j) }
+func (f *Record) quadAt(i, j int) int { return 4 * (f.NR*i + j) }
 
-func (f *format) columnBlocks(dst []float32, panel []byte, j int) {
+func (f *Record) columnBlocks(dst []float32, panel []byte, j int) {
 	var x [simd.WeightBlock]float32
 	for p := 0; p < len(dst); p += len(x) {
 		f.loadUnit(&x, panel, p, j)
@@ -148,21 +129,21 @@ func (f *format) columnBlocks(dst []float32, panel []byte, j int) {
 }
 
 // loadUnit makes the unit of column j that begins at step p float32.
-func (f *format) loadUnit(x *[simd.WeightBlock]float32, blocks []byte, p, j int) {
+func (f *Record) loadUnit(x *[simd.WeightBlock]float32, blocks []byte, p, j int) {
 	l := &f.blocks
-	block := blocks[p/f.steps*f.bytes:][:f.bytes]
-	unit := block[(l.Head+p%f.steps/simd.WeightBlock*l.Unit)*f.nr:]
+	block := blocks[p/f.Steps*f.bytes:][:f.bytes]
+	unit := block[(l.Head+p%f.Steps/simd.WeightBlock*l.Unit)*f.NR:]
 	var q [simd.WeightBlock]byte
-	f.loadWeights(q[:], unit[l.UnitScales*f.nr:], j)
+	f.loadWeights(q[:], unit[l.UnitScales*f.NR:], j)
 	d := half.Float16(binary.LittleEndian.Uint16(block[2*j:]))
 	scale, least := d, float32(0)
 	for i, q := range q {
 		switch {
 		case l.Least:
 			scale = d * float32(unit[j])
-			least = float32(half.Float16(binary.LittleEndian.Uint16(block[2*(f.nr+j):])) * float32(unit[f.nr+j]))
+			least = float32(half.Float16(binary.LittleEndian.Uint16(block[2*(f.NR+j):])) * float32(unit[f.NR+j]))
 		case l.Scales:
-			scale = d * float32(int8(unit[i/l.Group*f.nr+j]))
+			scale = d * float32(int8(unit[i/l.Group*f.NR+j]))
 		}
 		x[i] = float32(scale*float32(int(q)-l.zero)) - least
 	}
