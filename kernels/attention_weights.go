@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/row"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -48,7 +49,7 @@ func (u *attentionUnit) softmaxWeights() {
 	if n <= 0 {
 		return
 	}
-	for from, to := range budgetOf(simd.KernelAttnSoftmax, c.isa).rows(u.rows, n) {
+	for from, to := range row.BudgetOf(simd.KernelAttnSoftmax, c.isa).Rows(u.rows, n) {
 		rows := u.weights[from*ld+u.lo:]
 		simd.AttnSoftmax(c.isa, rows, to-from, n, ld, w.max[from:to], w.sum[from:to], w.factor[from:to])
 		for r := from; r < to; r++ {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/row"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
@@ -59,7 +60,7 @@ func TestNoElements(t *testing.T) {
 // bias as with ones and zeros, and what calls share to be no longer than other rows.
 func TestNormsWithoutWeights(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
-		const cols = 2*normElements + 77
+		const cols = 2*row.NormElements + 77
 		r := rand.New(rand.NewPCG(1, 7))
 		x, residual, ones, none := randomSlice(r, cols), randomSlice(r, cols), make([]float32, cols), make([]float32, cols)
 		mem.Fill(ones, 1)
@@ -74,8 +75,8 @@ func TestNormsWithoutWeights(t *testing.T) {
 				t.Errorf("%s without weight and bias gives something else", name)
 			}
 		}
-		for _, shared := range []*sharedVec{&sharedOnes, &sharedZeros} {
-			if v := shared.vec.Load(); v != nil && len(*v) > normElements {
+		for _, shared := range []*row.SharedVec{&row.SharedOnes, &row.SharedZeros} {
+			if v := shared.Vec.Load(); v != nil && len(*v) > row.NormElements {
 				t.Errorf("%d elements are kept", len(*v))
 			}
 		}

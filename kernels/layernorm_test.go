@@ -8,6 +8,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/row"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/ref"
 )
@@ -131,7 +132,7 @@ func TestNormsOfLongRows(t *testing.T) {
 	}
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(37, 38))
-		for _, cols := range []int{normElements, normElements + 1, 3*normElements + 5} {
+		for _, cols := range []int{row.NormElements, row.NormElements + 1, 3*row.NormElements + 5} {
 			weight, bias := randomSlice(r, cols), randomSlice(r, cols)
 			residual := randomSlice(r, 2*cols)
 			for _, first := range []float32{0, -3, 1e4, 1e12} {
@@ -139,8 +140,8 @@ func TestNormsOfLongRows(t *testing.T) {
 				x[0] += first
 				roundings := float64(averagedOut)
 				switch {
-				case first != 0 && cols > normElements:
-					roundings = atWorst(sumElements)
+				case first != 0 && cols > row.NormElements:
+					roundings = atWorst(row.SumElements)
 				case first != 0:
 					roundings = atWorst(cols)
 				}

@@ -36,6 +36,7 @@ var rooms = []string{
 	"kernels/internal/tune",
 	"kernels/internal/pack",
 	"kernels/internal/weights",
+	"kernels/internal/row",
 	"kernels",
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/row"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
@@ -103,8 +104,8 @@ func TestRowsAnywhere(t *testing.T) {
 				{
 					func(dst, x []float32) { Softmax(dst, x, rows, cols) },
 					func(dst, x []float32) {
-						if cols <= softmaxPiece(Active(), rows) {
-							simd.SoftmaxRowsStream(Active(), dst, x, make([]float32, cols+twoVectors), rows, cols)
+						if cols <= row.SoftmaxPiece(Active(), rows) {
+							simd.SoftmaxRowsStream(Active(), dst, x, make([]float32, cols+row.TwoVectors), rows, cols)
 						} else {
 							Softmax(dst, x, rows, cols)
 						}
@@ -154,7 +155,7 @@ func TestStreamed(t *testing.T) {
 		rows := (tune.Used.Rows.StreamElements + cols - 1) / cols
 		n := rows * cols
 		x, weight := randomSlice(r, n), randomSlice(r, cols)
-		if dst := make([]float32, n); !streamed(dst, x) || streamed(x, x) {
+		if dst := make([]float32, n); !row.Streamed(dst, x) || row.Streamed(x, x) {
 			t.Fatal("the first call does not write past the caches, or that in place does")
 		}
 		eachISA(t, func(t *testing.T) {

@@ -1,4 +1,8 @@
-package kernels
+// Package row has the functions that work row by row or element by element.
+//
+// task.go has what they have in common: how much one call of the assembly takes, and how rows are
+// handed to threads. The arguments are those of package kernels, which has checked them.
+package row
 
 import (
 	"iter"
@@ -9,16 +13,13 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// What the functions that work row by row or element by element have in common: how
-// much one call of the assembly takes, and how rows are handed to threads.
-
 // budget is how many elements one call of an assembly kernel takes at most.
 // Goroutines cannot be preempted inside it, so it is to end within 100 µs on a slow
 // core: at 2 GHz, with memory that delivers 4 GB/s. How a call is cut by it changes no result.
 type budget int
 
-// budgetOf is the budget of a kernel on a tier, from its record.
-func budgetOf(k simd.Kernel, isa ISA) budget { return budget(k.On(isa).Elements) }
+// BudgetOf is the budget of a kernel on a tier, from its record.
+func BudgetOf(k simd.Kernel, isa simd.ISA) budget { return budget(k.On(isa).Elements) }
 
 // pieces yields the bounds of the pieces, of at most b elements, of n elements.
 func (b budget) pieces(n int) iter.Seq2[int, int] {
@@ -31,9 +32,9 @@ func (b budget) pieces(n int) iter.Seq2[int, int] {
 	}
 }
 
-// rows yields the bounds of runs of rows that have at most b elements together, or
+// Rows yields the bounds of runs of rows that have at most b elements together, or
 // one row if a row alone has more.
-func (b budget) rows(rows, cols int) iter.Seq2[int, int] {
+func (b budget) Rows(rows, cols int) iter.Seq2[int, int] {
 	step := max(1, int(b)/max(cols, 1))
 	return func(yield func(from, to int) bool) {
 		for r := 0; r < rows; r += step {
@@ -44,39 +45,49 @@ func (b budget) rows(rows, cols int) iter.Seq2[int, int] {
 	}
 }
 
-// sumElements is the longest row that is summed in one piece. The sums of the
+// SumElements is the longest row that is summed in one piece. The sums of the
 // pieces of longer rows are added in float64, which bounds the error.
-const sumElements = 1 << 13
+const SumElements = 1 << 13
 
 // rowBuffers are places for a row's exponentials or differences.
 var rowBuffers = sync.Pool{New: func() any { return new(rowBuffer) }}
 
-// rowBuffer has room for two vectors more than the longest row of softmaxPiece, as softmaxRowsStream wants it.
-type rowBuffer [2*sumElements + twoVectors]float32
+// rowBuffer has room for two vectors more than the longest row of SoftmaxPiece, as softmaxRowsStream wants it.
+type rowBuffer [2*SumElements + TwoVectors]float32
 
-const twoVectors = 32 // of the widest tier
+const TwoVectors = 32 // of the widest tier
 
-// streamed reports whether a call on whole matrices writes past the caches.
+// Streamed reports whether a call on whole matrices writes past the caches.
 // In place that does not pay, since what is written has just been read.
-func streamed(dst, x []float32) bool {
+func Streamed(dst, x []float32) bool {
 	return len(dst) >= tune.Used.Rows.StreamElements && &dst[0] != &x[0]
 }
 
 // alone reports whether a call on t threads with n elements in several rows is serial:
 // if it has fewer than two parts.
-func (t Threads) alone(rows, n int) bool {
+func alone(t, rows, n int) bool {
 	return t <= 1 || rows <= 1 || n < 2*tune.Used.Rows.PartElements
 }
 
-// rowCall is a call on several threads: its arguments, and do for the rows
+// Mask is what package kernels calls SoftmaxMask.
+type Mask struct {
+	Scale     float32
+	Bias      []float32
+	Visible   []bool
+	Causal    bool
+	Offset    int
+	ValidLens []int
+}
+
+// task is a call on several threads: its arguments, and do for the rows
 // [from, to). Rows are computed one by one, so results do not depend on how they are
 // handed out. Elementwise functions have rows of one element.
-type rowCall struct {
-	do               func(c *rowCall, from, to int)
-	isa              ISA
+type task struct {
+	do               func(c *task, from, to int)
+	isa              simd.ISA
 	dst, sum, x, y   []float32
 	weight, bias     []float32
-	mask             SoftmaxMask
+	mask             Mask
 	eps, alpha       float32
 	unary            unaryKernel
 	binary           binaryKernel
@@ -86,21 +97,28 @@ type rowCall struct {
 	stream           bool
 }
 
-var rowCalls = sync.Pool{New: func() any { return new(rowCall) }}
+var tasks = sync.Pool{New: func() any { return new(task) }}
 
 // split runs a checked call for n rows on t threads.
-func (t Threads) split(n, cols int, call *rowCall) {
-	c := rowCalls.Get().(*rowCall)
+func split(t, n, cols int, call *task) {
+	c := tasks.Get().(*task)
 	*c = *call
 	c.n, c.cols = n, cols
 	c.perPart = max(1, tune.Used.Rows.PartElements/cols)
-	par.Run(int(t), (n+c.perPart-1)/c.perPart, c)
-	*c = rowCall{}
-	rowCalls.Put(c)
+	par.Run(t, (n+c.perPart-1)/c.perPart, c)
+	*c = task{}
+	tasks.Put(c)
 }
 
 // Do implements par.Task.
-func (c *rowCall) Do(from, to int) { c.do(c, from*c.perPart, min(to*c.perPart, c.n)) }
+func (c *task) Do(from, to int) { c.do(c, from*c.perPart, min(to*c.perPart, c.n)) }
 
 // at is the rows [from, to) of a matrix of the call.
-func (c *rowCall) at(x []float32, from, to int) []float32 { return x[from*c.cols : to*c.cols] }
+func (c *task) at(x []float32, from, to int) []float32 { return x[from*c.cols : to*c.cols] }
+
+// The dispatching functions of the kinds of kernels.
+type (
+	unaryKernel  func(isa simd.ISA, dst, x []float32)
+	binaryKernel func(isa simd.ISA, dst, x, y []float32)
+	scaledKernel func(isa simd.ISA, dst, x []float32, alpha float32)
+)

@@ -1,4 +1,4 @@
-package kernels
+package row
 
 import (
 	"math"
@@ -11,20 +11,20 @@ import (
 
 // Softmax and its logarithm of rows that are too long to be summed in one piece.
 
-// blockElements is how many elements of a long row have a maximum of their own: a
+// BlockElements is how many elements of a long row have a maximum of their own: a
 // block is still in the first-level cache when its exponentials are taken.
-const blockElements = 1 << 11
+const BlockElements = 1 << 11
 
 // cutsRows reports whether t threads share each row, instead of each having rows of
 // its own.
-func (t Threads) cutsRows(rows, cols int) bool {
-	return rows < int(t) && cols >= tune.Used.Rows.CutElements
+func cutsRows(t, rows, cols int) bool {
+	return rows < t && cols >= tune.Used.Rows.CutElements
 }
 
 // longRow is a row of a softmax that is worked on in blocks. They depend on its length
 // only, and so does the order of all sums. Threads take some blocks at a time.
 type longRow struct {
-	isa      ISA
+	isa      simd.ISA
 	dst, x   []float32
 	size     int // of a block
 	blocks   int
@@ -32,12 +32,12 @@ type longRow struct {
 	maxima   []float32 // per block; those of Softmax become factors
 	sums     []float32 // per block, of exponentials
 	max, lse float32   // of the row: the maximum, and the logarithm of the sum
-	room     [sumElements]float32
+	room     [SumElements]float32
 }
 
 var longRows = sync.Pool{New: func() any { return new(longRow) }}
 
-func newLongRow(isa ISA, dst, x []float32, size int) *longRow {
+func newLongRow(isa simd.ISA, dst, x []float32, size int) *longRow {
 	l := longRows.Get().(*longRow)
 	l.isa, l.dst, l.x, l.size, l.blocks = isa, dst, x, size, (len(x)+size-1)/size
 	room := l.room[:]
@@ -54,10 +54,10 @@ func (l *longRow) free() {
 }
 
 // run is a pass over all blocks on t threads.
-func (l *longRow) run(t Threads, pass func(l *longRow, from, to int)) {
+func (l *longRow) run(t int, pass func(l *longRow, from, to int)) {
 	l.pass = pass
 	per := tune.Used.Rows.CutPart / l.size
-	par.Run(int(t), (l.blocks+per-1)/per, l)
+	par.Run(t, (l.blocks+per-1)/per, l)
 }
 
 // Do implements par.Task.
@@ -73,8 +73,8 @@ func (l *longRow) span(x []float32, from, to int) []float32 {
 
 // softmaxLongRow is Softmax of a single row: the exponentials of each block, as if
 // it were a row, and then the products with what is left to be divided by.
-func (t Threads) softmaxLongRow(isa ISA, dst, x []float32) {
-	l := newLongRow(isa, dst, x, blockElements)
+func softmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
+	l := newLongRow(isa, dst, x, BlockElements)
 	l.run(t, expSumBlocks)
 	factors := l.maxima
 	simd.SubSubVec(isa, factors, factors, simd.MaxVec(isa, factors), 0)
@@ -103,7 +103,7 @@ func expSumBlocks(l *longRow, from, to int) {
 		simd.ExpSumRows(l.isa, l.dst[i:j], l.x[i:j], l.maxima[from:to], l.sums[from:to], to-from, cols)
 	}
 	whole := min(to, len(l.x)/l.size)
-	for i, j := range budgetOf(simd.KernelExpSumRows, l.isa).rows(whole-from, l.size) {
+	for i, j := range BudgetOf(simd.KernelExpSumRows, l.isa).Rows(whole-from, l.size) {
 		run(from+i, from+j, l.size)
 	}
 	if whole < to {
@@ -113,8 +113,8 @@ func expSumBlocks(l *longRow, from, to int) {
 
 // logSoftmaxLongRow is LogSoftmax of a single row. It needs no maxima of blocks, as
 // it does not keep the exponentials.
-func (t Threads) logSoftmaxLongRow(isa ISA, dst, x []float32) {
-	l := newLongRow(isa, dst, x, sumElements)
+func logSoftmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
+	l := newLongRow(isa, dst, x, SumElements)
 	l.run(t, func(l *longRow, from, to int) {
 		m := rowMax(l.isa, l.span(l.x, from, to))
 		for b := from; b < to; b++ {
@@ -134,9 +134,20 @@ func (t Threads) logSoftmaxLongRow(isa ISA, dst, x []float32) {
 	l.lse = float32(math.Log(sum))
 	l.run(t, func(l *longRow, from, to int) {
 		d, x := l.span(l.dst, from, to), l.span(l.x, from, to)
-		for i, end := range budgetOf(simd.KernelSubSubVec, l.isa).pieces(len(x)) {
+		for i, end := range BudgetOf(simd.KernelSubSubVec, l.isa).pieces(len(x)) {
 			simd.SubSubVec(l.isa, d[i:end], x[i:end], l.max, l.lse)
 		}
 	})
 	l.free()
+}
+
+// rowMax is the maximum of x, in pieces. It may miss a NaN.
+func rowMax(isa simd.ISA, x []float32) float32 {
+	m := float32(math.Inf(-1))
+	for i, end := range BudgetOf(simd.KernelMaxVec, isa).pieces(len(x)) {
+		if v := simd.MaxVec(isa, x[i:end]); v > m {
+			m = v
+		}
+	}
+	return m
 }

@@ -1,4 +1,4 @@
-package kernels
+package row
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
@@ -7,42 +7,14 @@ import (
 
 // Softmax with a mask.
 
-// SoftmaxMask says what a masked softmax sees, and how it scales.
-type SoftmaxMask struct {
-	// Scale multiplies x. There is no default: 0 makes all visible columns equal.
-	Scale float32
-	// Bias is added after scaling: rows x cols, or nil. -Inf gives a weight of 0,
-	// unless there is a NaN or +Inf in the row, at that column too.
-	Bias []float32
-	// Visible tells which elements are visible: rows x cols, or nil for all.
-	Visible []bool
-	// Causal lets row r see the columns up to r + Offset only.
-	Causal bool
-	Offset int
-	// ValidLens has for each row the number of leading columns that are
-	// visible, or is nil for all. A length outside [0, cols] is cut to it.
-	ValidLens []int
-}
-
-// MaskedSoftmax sets each row of dst to the softmax of Scale*x + Bias over the
-// columns that every part of the mask admits, and to 0 elsewhere. A row that
-// sees nothing, or nothing but -Inf, is 0; otherwise special values and the
-// bound are as for [Softmax], with one rounding more for the scale and one
-// for the bias, each relative to the term. x and dst are contiguous rows x cols
-// matrices; dst may be x, but may not overlap x or the bias otherwise.
-func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
-	Threads(1).MaskedSoftmax(dst, x, rows, cols, mask)
-}
-
-// MaskedSoftmax is the function [MaskedSoftmax] on up to t threads.
-func (t Threads) MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
-	mask.check("MaskedSoftmax", dst, x, rows, cols)
-	isa := Active()
-	if t.alone(rows, len(x)) {
+// MaskedSoftmax is kernels.MaskedSoftmax, of checked arguments, on up to t threads.
+func MaskedSoftmax(t int, dst, x []float32, rows, cols int, mask Mask) {
+	isa := simd.Active()
+	if alone(t, rows, len(x)) {
 		maskedSoftmaxRows(isa, dst, x, rows, cols, &mask)
 		return
 	}
-	t.split(rows, cols, &rowCall{isa: isa, dst: dst, x: x, mask: mask, do: func(c *rowCall, i, j int) {
+	split(t, rows, cols, &task{isa: isa, dst: dst, x: x, mask: mask, do: func(c *task, i, j int) {
 		part := c.mask.rows(i, j, c.cols)
 		maskedSoftmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, &part)
 	}})
@@ -50,7 +22,7 @@ func (t Threads) MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMas
 
 // maskedSoftmaxRows is MaskedSoftmax of some or all rows of a call, with the mask of
 // these rows.
-func maskedSoftmaxRows(isa ISA, dst, x []float32, rows, cols int, mask *SoftmaxMask) {
+func maskedSoftmaxRows(isa simd.ISA, dst, x []float32, rows, cols int, mask *Mask) {
 	if cols == 0 { // of which there may be more rows than can be counted
 		return
 	}
@@ -62,7 +34,7 @@ func maskedSoftmaxRows(isa ISA, dst, x []float32, rows, cols int, mask *SoftmaxM
 			return
 		}
 		from := end - waiting
-		softmaxRows(isa, dst[from*cols:end*cols], dst[from*cols:end*cols], waiting, cols, sumElements, false)
+		softmaxRows(isa, dst[from*cols:end*cols], dst[from*cols:end*cols], waiting, cols, SumElements, false)
 		mask.clearHidden(dst, from, end, cols)
 		waiting = 0
 	}
@@ -76,12 +48,12 @@ func maskedSoftmaxRows(isa ISA, dst, x []float32, rows, cols int, mask *SoftmaxM
 		case seesNothing(isa, d):
 			clear(d)
 		case seen == cols:
-			if waiting++; waiting*cols >= sumElements {
+			if waiting++; waiting*cols >= SumElements {
 				whole(r + 1)
 			}
 			continue
 		default:
-			softmaxRows(isa, d, d, 1, seen, sumElements, false)
+			softmaxRows(isa, d, d, 1, seen, SumElements, false)
 			mask.clearHidden(dst, r, r+1, cols)
 		}
 		whole(r)
@@ -91,8 +63,8 @@ func maskedSoftmaxRows(isa ISA, dst, x []float32, rows, cols int, mask *SoftmaxM
 
 // apply sets d to the scaled and biased beginning of row r, with -Inf for what is not
 // visible.
-func (m *SoftmaxMask) apply(isa ISA, d, x []float32, r, cols int) {
-	for i, end := range budgetOf(simd.KernelScaleVec, isa).pieces(len(d)) {
+func (m *Mask) apply(isa simd.ISA, d, x []float32, r, cols int) {
+	for i, end := range BudgetOf(simd.KernelScaleVec, isa).pieces(len(d)) {
 		simd.ScaleVec(isa, d[i:end], x[i:end], m.Scale)
 		if m.Bias != nil {
 			simd.AddVec(isa, d[i:end], d[i:end], m.Bias[r*cols+i:r*cols+end])
@@ -108,23 +80,9 @@ func (m *SoftmaxMask) apply(isa ISA, d, x []float32, r, cols int) {
 	}
 }
 
-// check panics unless dst, x and the mask are rows x cols.
-func (m *SoftmaxMask) check(fn string, dst, x []float32, rows, cols int) {
-	mem.CheckRows(fn, dst, x, rows, cols)
-	if m.Bias != nil {
-		mem.CheckLen(fn, "Bias", len(m.Bias), len(x), "rows*cols")
-	}
-	if m.Visible != nil {
-		mem.CheckLen(fn, "Visible", len(m.Visible), len(x), "rows*cols")
-	}
-	if m.ValidLens != nil {
-		mem.CheckLen(fn, "ValidLens", len(m.ValidLens), rows, "rows")
-	}
-}
-
 // clearHidden clears what is not visible in the rows [from, to) of dst, as far as they
 // became NaN. In the other rows it is 0 already.
-func (m *SoftmaxMask) clearHidden(dst []float32, from, to, cols int) {
+func (m *Mask) clearHidden(dst []float32, from, to, cols int) {
 	if m.Visible == nil {
 		return
 	}
@@ -142,7 +100,7 @@ func (m *SoftmaxMask) clearHidden(dst []float32, from, to, cols int) {
 }
 
 // rows is the mask of the rows [from, to).
-func (m *SoftmaxMask) rows(from, to, cols int) SoftmaxMask {
+func (m *Mask) rows(from, to, cols int) Mask {
 	part := *m
 	part.Offset = min(m.Offset, cols) + from // beyond cols, all is seen
 	if m.Bias != nil {
@@ -158,7 +116,7 @@ func (m *SoftmaxMask) rows(from, to, cols int) SoftmaxMask {
 }
 
 // visible is the number of leading columns outside of which row r sees nothing.
-func (m *SoftmaxMask) visible(r, cols int) int {
+func (m *Mask) visible(r, cols int) int {
 	n := cols
 	// In this form an offset near the largest int does not overflow.
 	if m.Causal && m.Offset < cols-1-r {
@@ -171,7 +129,7 @@ func (m *SoftmaxMask) visible(r, cols int) int {
 }
 
 // seesNothing reports whether x has nothing but -Inf.
-func seesNothing(isa ISA, x []float32) bool {
+func seesNothing(isa simd.ISA, x []float32) bool {
 	if rowMax(isa, x) > mem.NegInf {
 		return false
 	}
