@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
-	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/product"
 )
 
 // Products of two matrices as they lie in the caller's memory, one or a batch of
@@ -52,34 +52,7 @@ func (t Threads) Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []
 		mem.CheckMatrix("Gemm", "b", len(b), k, n, ldb)
 	}
 	mem.CheckMatrix("Gemm", "c", len(c), m, n, ldc)
-	if m == 0 || n == 0 {
-		return
-	}
-	if k == 0 || alpha == 0 {
-		scaleMatrix(c, m, n, ldc, beta)
-		return
-	}
-	if n*k <= directElements && beta == 0 && !bool(transA) {
-		switch {
-		case bool(transB) && m <= dotRowsMin:
-			simd.GemmDot(Active(), m, n, k, alpha, a, lda, b, ldb, c, ldc)
-			return
-		case !bool(transB) && m == 1 && alpha == 1:
-			clear(c[:n])
-			simd.GemvRows(Active(), c[:n], a[:k], b, ldb, 0)
-			return
-		}
-	}
-	if !bool(transA) && !bool(transB) && nearAtOnce(t, m, n, k, lda, ldb) {
-		simd.GemmNear(Active(), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-		return
-	}
-	var g gemmCall
-	g.isa, g.batch = Active(), 1
-	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
-	g.a.Trans = bool(transA)
-	g.b.Data, g.b.LD, g.b.Trans = b, ldb, bool(transB)
-	g.run(t)
+	product.Gemm(int(t), bool(transA), bool(transB), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
 // GemmBatched computes batch products of one shape, C_i = alpha*op(A_i)*op(B_i)
@@ -119,19 +92,7 @@ func (t Threads) GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha
 	if overlap(batch, m, n, ldc, strideC) {
 		panic(fmt.Sprintf("kernels.%s: strideC = %d, want one by which no element of C belongs to two products (batch = %d, m = %d, n = %d, ldc = %d)", fn, strideC, batch, m, n, ldc))
 	}
-	if k == 0 || alpha == 0 {
-		for i := range batch {
-			scaleMatrix(c[i*strideC:], m, n, ldc, beta)
-		}
-		return
-	}
-	var g gemmCall
-	g.isa, g.batch = Active(), batch
-	g.strideA, g.strideB, g.strideC = strideA, strideB, strideC
-	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
-	g.a.Trans = bool(transA)
-	g.b.Data, g.b.LD, g.b.Trans = b, ldb, bool(transB)
-	g.run(t)
+	product.Batched(int(t), bool(transA), bool(transB), batch, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, beta, c, ldc, strideC)
 }
 
 // checkBatch is CheckMatrix for several matrices that begin stride apart.
@@ -165,18 +126,4 @@ func overlap(batch, m, n, ld, stride int) bool {
 		}
 	}
 	return false
-}
-
-// scaleMatrix is C = beta*C, without reading C when beta is 0.
-func scaleMatrix(c []float32, m, n, ldc int, beta float32) {
-	for i := range m {
-		row := c[i*ldc:][:n]
-		if beta == 0 {
-			clear(row)
-			continue
-		}
-		for j := range row {
-			row[j] *= beta
-		}
-	}
 }

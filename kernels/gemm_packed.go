@@ -5,6 +5,7 @@ import (
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/pack"
+	"github.com/avoformer/avoformer/kernels/internal/product"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
@@ -27,10 +28,7 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 	if b == nil {
 		panic("kernels.GemmPacked: b is nil, want a matrix from PackB")
 	}
-	n, k := b.matrix.N, b.matrix.K
-	if alpha == 0 {
-		k = 0 // neither A nor B is read
-	}
+	n := b.matrix.N
 	mem.CheckSize(fn, "m", m)
 	mem.CheckMatrix(fn, "a", len(a), m, b.matrix.K, lda)
 	mem.CheckMatrix(fn, "c", len(c), m, n, ldc)
@@ -43,23 +41,28 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 	if ep.Activation > ActSiLU {
 		mem.PanicSize(fn, "ep.Activation", int(ep.Activation), "want Identity to ActSiLU")
 	}
-	if m == 0 || n == 0 {
-		return
-	}
-	var g gemmCall
-	g.isa, g.batch = b.matrix.Record.ISA, 1
-	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
-	g.b.packed, g.ep = &b.matrix, ep
-	switch {
-	case k > 0:
-		g.run(t)
-	case ep.any():
-		g.mr, g.nr, g.source = b.matrix.Record.MR, b.matrix.Record.NR, sourceOf(b.matrix.Record)
-		g.planLoops()
-		g.block(0, 0, 0, m, n)
-	default:
-		scaleMatrix(c, m, n, ldc, beta)
-	}
+	product.Packed(int(t), m, alpha, a, lda, &b.matrix, beta, c, ldc, product.Epilogue{Bias: ep.Bias, Activation: product.Activation(ep.Activation), Residual: ep.Residual, LdResidual: ep.LdResidual})
+}
+
+// Activation is the function that an Epilogue applies.
+type Activation uint8
+
+// The activations of an Epilogue.
+const (
+	Identity    Activation = iota
+	ActReLU                // max(x, 0)
+	ActGELU                // x*Phi(x), with erf
+	ActGELUTanh            // GELU's tanh approximation
+	ActSiLU                // x*sigmoid(x)
+)
+
+// Epilogue is what GemmPacked does to a finished part of C while it is still in
+// cache: C = Activation(C + Bias) + Residual. The zero Epilogue does nothing.
+type Epilogue struct {
+	Bias       []float32 // [n], added to every row; or nil
+	Activation Activation
+	Residual   []float32 // [m x n], rows LdResidual apart, added last; or nil. May be C itself.
+	LdResidual int
 }
 
 // PackedB is a matrix op(B) in the order in which the inner loops of one tier read

@@ -48,7 +48,7 @@ func TestPauses(t *testing.T) {
 			Attention(p)
 		})
 	}
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		if Active() == Generic {
 			t.Skip("Go code is preemptible")
 		}

@@ -37,6 +37,7 @@ var rooms = []string{
 	"kernels/internal/pack",
 	"kernels/internal/weights",
 	"kernels/internal/row",
+	"kernels/internal/product",
 	"kernels",
 }
 

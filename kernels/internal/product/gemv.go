@@ -1,4 +1,4 @@
-package kernels
+package product
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
@@ -10,7 +10,7 @@ import (
 // comes in an order that the machine fetches ahead.
 
 // row computes a block of one row and of columns of a packed B.
-func (b *gemmBlock) row() {
+func (b *block) row() {
 	g := b.g
 	c, x, nr := b.c[:b.n], b.a.Data[:g.k], g.nr
 	step := max(1, 1<<19/(g.k*nr)) * nr // columns of a call, some 2 MiB of float32
@@ -23,7 +23,7 @@ func (b *gemmBlock) row() {
 		panels(c)
 		return
 	}
-	s := gemmScratchPool.Get().(*gemmScratch)
+	s := scratches.Get().(*scratch)
 	s.sums = mem.Grow(s.sums, (b.n+nr-1)/nr*nr)
 	panels(s.sums[:(b.n-b.tail+nr-1)/nr*nr])
 	if b.tail > 0 {
@@ -39,20 +39,20 @@ func (b *gemmBlock) row() {
 	for q := 0; q < b.n; q += nr {
 		b.finish(c[q:], s.sums[q:], 0, q, 1, min(nr, b.n-q))
 	}
-	gemmScratchPool.Put(s)
+	scratches.Put(s)
 }
 
-// gemvCall is a gemmCall of one row and B in place: a task of its own, whose parts are
+// gemvCall is a call of one row and B in place: a task of its own, whose parts are
 // of k instead of C, so that each reads one run of memory. All parts but the first of a
 // product have their sums in partial.
-type gemvCall gemmCall
+type gemvCall call
 
 // run computes the products on up to t threads.
-func (r *gemvCall) run(t Threads) {
+func (r *gemvCall) run(t int) {
 	r.cut()
-	var s *gemmScratch
+	var s *scratch
 	if r.parts > 1 {
-		s = gemmScratchPool.Get().(*gemmScratch)
+		s = scratches.Get().(*scratch)
 		s.sums = mem.Grow(s.sums, r.batch*(r.parts-1)*r.n)
 		r.partial = s.sums
 	}
@@ -66,20 +66,20 @@ func (r *gemvCall) run(t Threads) {
 			simd.AddRows(r.isa, r.c[item*r.strideC+j:], r.sumsOf(item, 1)[j:], r.parts-1, min(columns, r.n-j), 0, r.n)
 		}
 	}
-	gemmScratchPool.Put(s)
+	scratches.Put(s)
 }
 
-func (r *gemvCall) runParts(t Threads) {
-	g := (*gemmCall)(r)
+func (r *gemvCall) runParts(t int) {
+	g := (*call)(r)
 	if !worthThreads(t, g.workOf()*g.batch) {
 		r.Do(0, r.batch*r.parts)
 		return
 	}
-	p := gemmCalls.Get().(*gemmCall)
+	p := calls.Get().(*call)
 	*p = *g
-	par.Run(int(t), r.batch*r.parts, (*gemvCall)(p))
-	*p = gemmCall{}
-	gemmCalls.Put(p)
+	par.Run(t, r.batch*r.parts, (*gemvCall)(p))
+	*p = call{}
+	calls.Put(p)
 }
 
 // cut chooses the parts. They depend on the shape alone, since they decide in what
@@ -120,9 +120,9 @@ func (r *gemvCall) part(item, part int) {
 		c = r.sumsOf(item, part)[:r.n]
 		clear(c)
 	}
-	var s *gemmScratch
+	var s *scratch
 	if r.alpha != 1 {
-		s = gemmScratchPool.Get().(*gemmScratch)
+		s = scratches.Get().(*scratch)
 		s.a = mem.Grow(s.a, k)
 		simd.ScaleVec(r.isa, s.a, x, r.alpha)
 		x = s.a
@@ -139,15 +139,6 @@ func (r *gemvCall) part(item, part int) {
 		}
 	}
 	if s != nil {
-		gemmScratchPool.Put(s)
+		scratches.Put(s)
 	}
-}
-
-// fetchAhead is how far ahead of its use a B of some elements is fetched: ahead, or 0
-// if it does not come from memory.
-func fetchAhead(elements, ahead int) int {
-	if elements < gemvFar {
-		return 0
-	}
-	return ahead
 }

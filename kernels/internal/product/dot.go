@@ -1,4 +1,4 @@
-package kernels
+package product
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
@@ -11,7 +11,7 @@ import (
 
 // dot computes a block of a product with B transposed in the caller's memory. It
 // goes by parts of k where k is very long.
-func (b *gemmBlock) dot() {
+func (b *block) dot() {
 	g := b.g
 	kc := tune.Evenly(g.k, tune.Order.Long, 8)
 	for p := 0; p < g.k; p += kc {
@@ -25,7 +25,7 @@ func (b *gemmBlock) dot() {
 
 // dotBlock computes C = alpha*A*B^T + beta*C for m rows of A and n of B^T, in calls of
 // some 4 million multiply-adds or a million elements of B.
-func (b *gemmBlock) dotBlock(x []float32, ldx int, y []float32, ldy int, beta float32, c []float32, ldc, m, n, k int) {
+func (b *block) dotBlock(x []float32, ldx int, y []float32, ldy int, beta float32, c []float32, ldc, m, n, k int) {
 	g := b.g
 	step := max(gemvDotGroup, 1<<22/(max(m, 4)*k)/gemvDotGroup*gemvDotGroup)
 	if beta == 0 {
@@ -35,7 +35,7 @@ func (b *gemmBlock) dotBlock(x []float32, ldx int, y []float32, ldy int, beta fl
 		return
 	}
 	step = min(step, n, 256)
-	s := gemmScratchPool.Get().(*gemmScratch) // the block's own may hold x
+	s := scratches.Get().(*scratch) // the block's own may hold x
 	s.sums = mem.Grow(s.sums, m*step)
 	for q := 0; q < n; q += step {
 		w := min(step, n-q)
@@ -45,11 +45,11 @@ func (b *gemmBlock) dotBlock(x []float32, ldx int, y []float32, ldy int, beta fl
 		}
 		simd.AddRows(g.isa, c[q:], s.sums, m, w, ldc, w)
 	}
-	gemmScratchPool.Put(s)
+	scratches.Put(s)
 }
 
 // dotCall is one call of the assembly.
-func (g *gemmCall) dotCall(m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
+func (g *call) dotCall(m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	if g.m == 1 && g.n*g.k >= gemvNear {
 		simd.GemvDot(g.isa, g.alpha, c[:n], a[:k], b, ldb, fetchAhead(g.n*g.k, gemvDotGroup*g.b.LD))
 		return
@@ -59,7 +59,7 @@ func (g *gemmCall) dotCall(m, n, k int, a []float32, lda int, b []float32, ldb i
 
 // tailOf is steps [p, p+k) of the columns of B that are dot products, column by
 // column, ld apart. If they have to be gathered, that is done when they are new.
-func (b *gemmBlock) tailOf(p, k int, isNew bool) (columns []float32, ld int) {
+func (b *block) tailOf(p, k int, isNew bool) (columns []float32, ld int) {
 	j := b.n - b.tail
 	switch {
 	case b.b.packed != nil:

@@ -1,4 +1,4 @@
-package kernels
+package product
 
 import (
 	"testing"
@@ -13,11 +13,11 @@ import (
 func TestNextRows(t *testing.T) {
 	const nr, k, slice = 16, 96, 48
 	n, ld := 3*nr, k+5
-	var g gemmCall
+	var g call
 	g.n, g.k, g.mr, g.nr, g.source = n, k, 6, nr, packedHere
 	g.b.Trans = true
 	g.b.Data = make([]float32, n*ld)
-	block := gemmBlock{g: &g, m: 20, n: n, b: operand{B: pack.B{Data: g.b.Data, LD: ld, Trans: true}}}
+	block := block{g: &g, m: 20, n: n, b: operand{B: pack.B{Data: g.b.Data, LD: ld, Trans: true}}}
 	panel := make([]float32, nr*slice)
 	l := nest{b: &block, k: slice, n: n}
 	l.source.n = n
@@ -64,10 +64,10 @@ func TestNextRows(t *testing.T) {
 // TestNextRowsWithoutGaps follows the tiles of all rows, which fetch all of the next panel's rows.
 func TestNextRowsWithoutGaps(t *testing.T) {
 	const mr, nr, k, n = 6, 16, 48, 3 * 16
-	g := gemmCall{n: n, k: k, gemmPlan: gemmPlan{source: packedHere}, mr: mr, nr: nr}
+	g := call{n: n, k: k, plan: plan{source: packedHere}, mr: mr, nr: nr}
 	for _, m := range []int{1, 6, 7, 20, 100} {
 		b := operand{B: pack.B{Data: make([]float32, n*k), LD: k, Trans: true}}
-		l := nest{b: &gemmBlock{g: &g, m: m, n: n, b: b}, k: k, n: n, m: m}
+		l := nest{b: &block{g: &g, m: m, n: n, b: b}, k: k, n: n, m: m}
 		l.source.n = n
 		panel := make([]float32, nr*k)
 		f := l.nextRows(panel, nr, m)
@@ -84,9 +84,9 @@ func TestNextInPlace(t *testing.T) {
 	size := tune.Used.Gemm
 	defer func() { tune.Used.Gemm = size }()
 	tune.Used.Gemm.Spread = 1
-	g := gemmCall{k: k, gemmPlan: gemmPlan{source: inPlace}, mr: mr, nr: nr}
+	g := call{k: k, plan: plan{source: inPlace}, mr: mr, nr: nr}
 	for _, m := range []int{24, 29, 49, 70, 100} {
-		l := nest{b: &gemmBlock{g: &g, m: m, n: 2 * nr}, k: k, m: m}
+		l := nest{b: &block{g: &g, m: m, n: 2 * nr}, k: k, m: m}
 		l.source.n, l.source.ofColumn, l.source.ofStep, l.source.ld = 2*nr, 1, ld, ld
 		f := l.next(0, 0, nr, k)
 		tiles := (m - f.rows + mr - 1) / mr

@@ -1,4 +1,4 @@
-package kernels
+package product
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
@@ -10,7 +10,7 @@ import (
 // The loops over a B of integers.
 
 // int8Panels computes a block with a packed B of int8.
-func (b *gemmBlock) int8Panels() {
+func (b *block) int8Panels() {
 	g, packed, nr := b.g, b.b.packed, b.g.nr
 	scales := packed.Scales()
 	rows := tune.Evenly(b.m, tune.Used.Gemm.Int8Rows, g.mr)
@@ -20,7 +20,7 @@ func (b *gemmBlock) int8Panels() {
 	}
 	kc := max(panel/nr, unit) / unit * unit
 	last := (g.k - 1) / kc * kc
-	s := gemmScratchPool.Get().(*gemmScratch)
+	s := scratches.Get().(*scratch)
 	s.sums = mem.Grow(s.sums, rows*nr)
 	x := weights.Product{ISA: g.isa, Kind: packed.Record.Kind, NR: nr}
 	for i := 0; i < b.m; i += rows {
@@ -54,12 +54,12 @@ func (b *gemmBlock) int8Panels() {
 			}
 		}
 	}
-	gemmScratchPool.Put(s)
+	scratches.Put(s)
 }
 
 // int8InC reports whether the micro-kernel can write C, with a bias but no more, and keeps
 // its sums elsewhere until then: rows of C may push each other out of the cache.
-func (b *gemmBlock) int8InC() bool {
+func (b *block) int8InC() bool {
 	g := b.g
 	if g.alpha != 1 || g.beta != 0 || b.ep.Activation != Identity || b.ep.Residual != nil {
 		return false
@@ -75,7 +75,7 @@ func (b *gemmBlock) int8InC() bool {
 
 // finishInt8 writes m x n sums, NR apart, to C at row i and column j of the block, with
 // all that is asked for besides the product. The sums may be lost.
-func (b *gemmBlock) finishInt8(sums []float32, i, j, m, n int) {
+func (b *block) finishInt8(sums []float32, i, j, m, n int) {
 	g := b.g
 	c := b.c[i*g.ldc+j:]
 	if g.alpha != 1 {

@@ -1,27 +1,26 @@
-package kernels
+package product
+
+// What a product with a packed B does to a part of C when its sums are finished.
 
 import "github.com/avoformer/avoformer/kernels/internal/simd"
 
-// What GemmPacked does to a part of C when its sums are finished.
-
-// Activation is the function that an Epilogue applies.
+// Activation is the function that an epilogue applies.
 type Activation uint8
 
-// The activations of an Epilogue.
+// The activations, in the order of package kernels.
 const (
-	Identity    Activation = iota
-	ActReLU                // max(x, 0)
-	ActGELU                // x*Phi(x), with erf
-	ActGELUTanh            // GELU's tanh approximation
-	ActSiLU                // x*sigmoid(x)
+	Identity Activation = iota
+	ReLU
+	GELU
+	GELUTanh
+	SiLU
 )
 
-// Epilogue is what GemmPacked does to a finished part of C while it is still in
-// cache: C = Activation(C + Bias) + Residual. The zero Epilogue does nothing.
+// Epilogue is what package kernels calls Epilogue.
 type Epilogue struct {
-	Bias       []float32 // [n], added to every row; or nil
+	Bias       []float32
 	Activation Activation
-	Residual   []float32 // [m x n], rows LdResidual apart, added last; or nil. May be C itself.
+	Residual   []float32
 	LdResidual int
 }
 
@@ -48,7 +47,7 @@ var zeroRow [64]float32
 // finish applies the epilogue to the m x n sums, n at most NR and the rows NR apart, and
 // writes them to c, which begins at row i and column j of the block. The sums may be
 // lost.
-func (b *gemmBlock) finish(c, sums []float32, i, j, m, n int) {
+func (b *block) finish(c, sums []float32, i, j, m, n int) {
 	g, nr, act := b.g, b.g.nr, b.ep.Activation
 	bias, residual, ldr := zeroRow[:nr], zeroRow[:nr], 0
 	if b.ep.Bias != nil {
@@ -72,17 +71,17 @@ func (b *gemmBlock) finish(c, sums []float32, i, j, m, n int) {
 	simd.CopyRows(g.isa, c, sums, m, n, g.ldc, nr)
 }
 
-func finishPanel(isa ISA, act Activation, c, x, bias, residual []float32, rows, nr, ldc, ldr int) {
+func finishPanel(isa simd.ISA, act Activation, c, x, bias, residual []float32, rows, nr, ldc, ldr int) {
 	switch act {
 	case Identity:
 		simd.FinishIdentity(isa, c, x, bias, residual, rows, nr, ldc, ldr)
-	case ActReLU:
+	case ReLU:
 		simd.FinishReLU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
-	case ActGELU:
+	case GELU:
 		simd.FinishGELU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
-	case ActGELUTanh:
+	case GELUTanh:
 		simd.FinishGELUTanh(isa, c, x, bias, residual, rows, nr, ldc, ldr)
-	case ActSiLU:
+	case SiLU:
 		simd.FinishSiLU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
 	}
 }

@@ -1,4 +1,4 @@
-package kernels
+package product
 
 import (
 	"math/bits"
@@ -15,7 +15,7 @@ import (
 // nest is the loops over one block: their steps, what is in turn, and where the
 // panels of B are. All positions count from the block's first row and column.
 type nest struct {
-	b        *gemmBlock
+	b        *block
 	nc, mc   int  // columns and rows that are in turn at a time
 	prefetch bool // a panel is fetched while the one before it is multiplied
 
@@ -30,7 +30,7 @@ type nest struct {
 }
 
 // panels computes a block with panels of B.
-func (b *gemmBlock) panels() {
+func (b *block) panels() {
 	g, size := b.g, &tune.Used.Gemm
 	var l nest
 	l.b = b
@@ -39,9 +39,9 @@ func (b *gemmBlock) panels() {
 		l.nc = size.NC
 	}
 	l.prefetch = g.prefetches(b.m)
-	var s *gemmScratch
+	var s *scratch
 	if g.finish || b.tail > 0 || g.copyA || g.source.made() {
-		s = gemmScratchPool.Get().(*gemmScratch)
+		s = scratches.Get().(*scratch)
 		b.s = s
 	}
 	if g.finish {
@@ -64,13 +64,13 @@ func (b *gemmBlock) panels() {
 		}
 	}
 	if s != nil {
-		gemmScratchPool.Put(s)
+		scratches.Put(s)
 	}
 }
 
 // rowsOfA is rows [i, i+m) and steps [p, p+k) of op(A), the rows ld apart: in place,
 // or a copy, which the next one replaces.
-func (b *gemmBlock) rowsOfA(i, p, m, k int) (rows []float32, ld int) {
+func (b *block) rowsOfA(i, p, m, k int) (rows []float32, ld int) {
 	switch {
 	case k == 0: // there is no A
 		return nil, 0
@@ -162,14 +162,14 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 		f.pace = l.evenPace()
 	case tiles >= 4 && g.k*s.ld >= tune.Used.Gemm.Spread: // as many steps to a row as tiles fetch it
 		f.steps = 1 << (bits.Len(uint(tiles)) - 1)
-		f.turn = element * s.ld
+		f.turn = Element * s.ld
 		f.rows = (tiles - f.steps) * g.mr
 	}
 	return f
 }
 
 const (
-	element = 4 // bytes
+	Element = 4 // bytes
 	// farRows is how many rows ahead a B in place is fetched of which no panel stays in the
 	// second-level cache: as many lines as are on their way from the third at a time.
 	farRows = 24
@@ -202,12 +202,12 @@ func (l *nest) nextRows(panel []float32, q, m int) (f fetched) {
 		return f
 	}
 	rows := unsafe.Pointer(&b.Data[j*b.LD+p])
-	f.next = (int(uintptr(rows)) - int(uintptr(unsafe.Pointer(unsafe.SliceData(panel))))) / element
+	f.next = (int(uintptr(rows)) - int(uintptr(unsafe.Pointer(unsafe.SliceData(panel))))) / Element
 	if b.LD == l.k {
 		f.pace = l.evenPace()
 		return f
 	}
-	f.pace, f.turn, f.steps = element*b.LD, element*(nr-nr*b.LD), nr
+	f.pace, f.turn, f.steps = Element*b.LD, Element*(nr-nr*b.LD), nr
 	f.rows = m - lastTile(m, l.b.g.mr)
 	return f
 }
@@ -221,25 +221,4 @@ func lastTile(rows, mr int) int {
 		rows /= 2
 	}
 	return rows
-}
-
-// planLoops chooses the steps of the loops.
-func (g *gemmCall) planLoops() {
-	// As Order says, but all calls alike, and more where A has few rows.
-	limit, unit := tune.Order.KC, 8
-	if g.m <= g.mr {
-		limit *= 4
-	}
-	if g.b.packed != nil {
-		unit = max(unit, g.b.packed.Record.Steps)
-	}
-	g.kc = tune.Evenly(g.k, limit, unit)
-	g.finish = g.ep.any() || g.source == inHalves && g.n%g.nr != 0 // that multiplies by whole panels
-	g.slice, g.mc = g.kc, tune.Used.Gemm.MC
-	if g.finish {
-		g.slice = max(g.k, 1)
-	}
-	if g.slice > tune.Order.KC { // fewer rows
-		g.mc = min(max(g.mc*tune.Order.KC/g.slice/g.mr, 2)*g.mr, g.mc)
-	}
 }

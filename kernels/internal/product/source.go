@@ -1,35 +1,12 @@
-package kernels
+package product
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
-	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // Where the loops get their panels of B from.
-
-// sourceKind says what is done about the panels of a product's B.
-type sourceKind uint8
-
-const (
-	packedBefore sourceKind = iota // by PackB, with elements that the micro-kernel reads
-	inPlace                        // B's own memory serves
-	inHalves                       // by PackB, with elements of 16 bits that the micro-kernel for them reads
-	widened                        // by PackB, with other elements: made float32 each time they are used
-	packedHere                     // from B in the caller's memory, when they are used first
-)
-
-// sourceOf is what is done about the panels of a matrix of this format.
-func sourceOf(f *weights.Record) sourceKind {
-	if f.Widen != nil {
-		return widened
-	}
-	return packedBefore
-}
-
-// made reports whether panels are made in the block's scratch memory.
-func (k sourceKind) made() bool { return k >= widened }
 
 // panelSource is where the panels of those columns of B and steps of k are that are in turn:
 // what belongs to column q and step p lies offset(q, p) elements behind first.
