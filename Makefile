@@ -10,8 +10,9 @@ SECOND_GO := go1.27.4
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Modules beside the root; each has a go.mod of its own. Those that nobody
-# requires replace the root module; the published ones find it through go.work.
-NESTED := $(patsubst %/go.mod,%,$(wildcard asm/go.mod bench/go.mod))
+# requires replace the root module where they need it; the published ones find it
+# through go.work.
+NESTED := $(patsubst %/go.mod,%,$(wildcard asm/go.mod bench/go.mod scripts/*/go.mod))
 PUBLISHED := $(patsubst %/go.mod,%,$(wildcard text/go.mod cmd/*/go.mod))
 IN_WORKSPACE := GOWORK=$(CURDIR)/go.work
 # What CI builds for: those of the support matrix, and one of each other family of
@@ -37,7 +38,7 @@ quick: ## the fast native part of test: build, vet, short tests
 	$(GO) test -short ./...
 
 .PHONY: test
-test: check vet staticcheck test-native test-text test-race test-purego test-tiers test-asm test-second-go test-consumer cross test-emulated ## everything that CI runs
+test: check vet staticcheck test-native test-text test-race test-purego test-tiers test-asm test-second-go test-installable cross test-emulated ## everything that CI runs
 	@echo "make test: all passed"
 
 # Checks that run nothing of the library.
@@ -128,9 +129,9 @@ test-second-go: ## the quick part with the other supported Go release
 	GOTOOLCHAIN=$(SECOND_GO) $(GO) vet ./...
 	GOTOOLCHAIN=$(SECOND_GO) $(GO) test -short ./...
 
-.PHONY: test-consumer
-test-consumer: ## a module that imports this one gets x/sys and nothing else
-	@scripts/consumer.sh
+.PHONY: test-installable
+test-installable: ## the published modules can be fetched and installed, and bring nothing else along than they say
+	@GO=$(GO) scripts/installable.sh $(PUBLISHED)
 
 # Tests on other CPUs.
 
