@@ -101,6 +101,23 @@ compare-tokenizers: ## 100,000 random strings a folder, each against Hugging Fac
 	text/.venv/bin/python text/scripts/vocabularies.py text/.venv/vocabularies
 	$(IN_WORKSPACE) text/.venv/bin/python text/scripts/compare.py text/tokenizer/testdata text/.venv/forms text/.venv/vocabularies
 
+# PYTHON=python3 of an environment that has scripts/configs/requirements.txt saves making one.
+CONFIGS_PYTHON = $(or $(PYTHON),scripts/configs/.venv/bin/python)
+scripts/configs/.venv: scripts/configs/requirements.txt
+	python3 -m venv $@
+	$@/bin/pip install --quiet -r $<
+	touch $@
+
+.PHONY: compare-models
+compare-models: $(if $(PYTHON),,scripts/configs/.venv) ## every field of every config.json changed, against transformers (about half an hour); FLAGS="-types llama -every 20" for a part
+	$(GO) test -c -o scripts/configs/.server ./models
+	$(CONFIGS_PYTHON) scripts/configs/compare.py $(or $(FLAGS),-every 12) scripts/configs/.server
+
+.PHONY: config-table
+config-table: $(if $(PYTHON),,scripts/configs/.venv) ## write models/classes.go from transformers' configuration classes
+	$(CONFIGS_PYTHON) scripts/configs/classes.py > models/classes.go.new
+	gofmt models/classes.go.new > models/classes.go && rm models/classes.go.new
+
 .PHONY: test-race
 test-race: ## short tests under the race detector
 	@scripts/install.sh race

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/internal/testenv"
-	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -48,7 +47,7 @@ func TestPauses(t *testing.T) {
 			Attention(p)
 		})
 	}
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		if Active() == Generic {
 			t.Skip("Go code is preemptible")
 		}
@@ -100,7 +99,7 @@ func TestPauses(t *testing.T) {
 			})},
 			{"packing of long columns", func() func() { // into one memory: the system may stop a thread that asks for more
 				p := PackB(Trans, 1<<21, 7, long, 1<<21)
-				return func() { p.matrix.Pack(&pack.B{Data: long, LD: 1 << 21, Trans: true}) }
+				return func() { p.pack(&operandB{data: long, ld: 1 << 21, trans: Trans}) }
 			}},
 			{"one row by a matrix", elements(n, func(c []float32) { Gemm(NoTrans, NoTrans, 1, n, 1<<14, 1, long, 1<<14, long, n, 0, c, n) })},
 			{"one row by a transposed matrix", elements(1<<14, func(c []float32) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -55,8 +54,9 @@ func (c *Config) Head() string {
 
 // A Document is a JSON object of a file.
 type Document struct {
-	Name   string // of the file, and the path to the object in it
-	fields map[string]json.RawMessage
+	Name    string // of the file, and the path to the object in it
+	fields  map[string]json.RawMessage
+	account *account // of which fields are read; nil: nobody asks
 }
 
 // parse reads the object in text.
@@ -88,7 +88,23 @@ func (d Document) Sub(field string) (Document, error) {
 	if !d.Has(field) {
 		return Document{}, check.Errorf(ErrConfig, "%s: %s is missing", d.Name, field)
 	}
-	return parse(d.Name+": "+field, d.fields[field])
+	d.note(field)
+	part, err := parse(d.Name+": "+field, d.fields[field])
+	if err != nil || d.account == nil {
+		return part, err
+	}
+	var c *class
+	if d.account.class != nil {
+		c = classes[d.account.class.parts[field]]
+	}
+	return part.accounted(c, d.account.ledger)
+}
+
+// note tells the account that a field is read.
+func (d Document) note(field string) {
+	if d.account != nil {
+		d.account.read[field] = true
+	}
 }
 
 // Errorf is an error about the value of a field, which it names.
@@ -113,57 +129,22 @@ func (d Document) value(field string) string {
 	return b.String()
 }
 
-// neutral lists fields that change what a model computes, and the values besides null
-// that are as if they were not there. An architecture that does not read such a field
-// does not accept other values.
-var neutral = map[string][]string{
-	"quantization_config":             {},
-	"position_embedding_type":         {`"absolute"`},
-	"rope_scaling":                    {},
-	"rope_parameters":                 {},
-	"layer_types":                     {},
-	"sliding_window":                  {},
-	"use_sliding_window":              {"false"},
-	"is_decoder":                      {"false"},
-	"add_cross_attention":             {"false"},
-	"attention_bias":                  {"false"},
-	"mlp_bias":                        {"false"},
-	"attn_logit_softcapping":          {},
-	"final_logit_softcapping":         {},
-	"partial_rotary_factor":           {"1", "1.0"},
-	"use_bidirectional_attention":     {"false"},
-	"scale_attn_by_inverse_layer_idx": {"false"},
-	"scale_attn_weights":              {"true"},
-	"num_experts":                     {"0"},
-	"num_local_experts":               {"0"},
-	"alibi":                           {"false"},
-	"parallel_attn":                   {"false"},
-	"normalize_before":                {"false"},
-	"qk_layernorm":                    {"false"},
-	"pretraining_tp":                  {"0", "1"},
-	"cross_attention_hidden_size":     {},
-	"use_weighted_layer_sum":          {"false"},
-	"tie_encoder_decoder":             {"false"},
-	"attention_multiplier":            {"1", "1.0"},
-	"residual_multiplier":             {"1", "1.0"},
-	"embedding_multiplier":            {"1", "1.0"},
-	"logits_scaling":                  {"1", "1.0"},
-}
-
 // Decode fills the struct that into points to, whose tags name the fields. It has the
 // defaults beforehand, which null and absent fields leave. Fields of structs embedded in
 // it count as its own. Integers must be at least 1
-// and floating-point numbers above 0, or what a tag min says. Fields of the object that
-// would change what the model computes, and that the struct does not have, are errors.
+// and floating-point numbers above 0, or what a tag min says.
+//
+// Fields of config.json that no Decode has asked for are looked up in the table of
+// transformers' configuration classes when the model is complete: such a field is an error if
+// it would change what the model computes, and one of [Model].Warnings if it is not in the table.
 func (d Document) Decode(into any) error {
 	v := reflect.ValueOf(into).Elem()
-	known := map[string]bool{}
 	for _, f := range reflect.VisibleFields(v.Type()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" {
 			continue
 		}
-		known[name] = true
+		d.note(name)
 		if d.Has(name) {
 			if err := d.Field(name, v.FieldByIndex(f.Index).Addr().Interface()); err != nil {
 				return err
@@ -186,27 +167,7 @@ func (d Document) Decode(into any) error {
 			return d.Errorf(name, "want a number above 0")
 		}
 	}
-	for name, values := range neutral {
-		if !known[name] && d.Has(name) && !slices.Contains(values, d.value(name)) {
-			return d.Errorf(name, "not supported by this model_type")
-		}
-	}
 	return nil
-}
-
-// DecodeAll is Decode of an object that has no fields besides those of the struct.
-func (d Document) DecodeAll(into any) error {
-	known := map[string]bool{}
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(into).Elem()) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		known[name] = true
-	}
-	for name := range d.fields {
-		if !known[name] {
-			return d.Errorf(name, "unknown field")
-		}
-	}
-	return d.Decode(into)
 }
 
 // Field decodes the value of one field, which must be there.
@@ -248,6 +209,14 @@ func (t *tokens) UnmarshalJSON(text []byte) error {
 	return pyjson.Unmarshal(text, &(*t)[0])
 }
 
+// tokenFields are the tokens with a meaning of their own.
+type tokenFields struct {
+	Pad   int    `json:"pad_token_id" min:"-1"`
+	BOS   int    `json:"bos_token_id" min:"-1"`
+	Start int    `json:"decoder_start_token_id" min:"-1"`
+	EOS   tokens `json:"eos_token_id"`
+}
+
 // common reads what all configurations have. generation, which may be empty, goes
 // before config.json in what concerns generation.
 func common(d, generation Document) (Config, error) {
@@ -255,22 +224,14 @@ func common(d, generation Document) (Config, error) {
 		ModelType     string            `json:"model_type"`
 		Architectures []string          `json:"architectures"`
 		ID2Label      map[string]string `json:"id2label"`
+		LabelCount    int               `json:"num_labels" min:"0"`
 		Problem       string            `json:"problem_type"`
-		Pad           int               `json:"pad_token_id" min:"-1"`
-		BOS           int               `json:"bos_token_id" min:"-1"`
-		Start         int               `json:"decoder_start_token_id" min:"-1"`
-		EOS           tokens            `json:"eos_token_id"`
-	}{Pad: -1, BOS: -1, Start: -1}
-	fields := map[string]json.RawMessage{}
-	for _, name := range []string{"model_type", "architectures", "id2label", "problem_type", "pad_token_id", "bos_token_id", "decoder_start_token_id", "eos_token_id"} {
-		if v, ok := d.fields[name]; ok {
-			fields[name] = v
-		}
-	}
-	if err := (Document{d.Name, fields}).Decode(&raw); err != nil {
+		tokenFields
+	}{tokenFields: tokenFields{Pad: -1, BOS: -1, Start: -1}}
+	if err := d.Decode(&raw); err != nil {
 		return Config{}, err
 	}
-	if err := (Document{generation.Name, keep(generation.fields, "bos_token_id", "pad_token_id", "eos_token_id", "decoder_start_token_id")}).Decode(&raw); err != nil {
+	if err := generation.Decode(&raw.tokenFields); err != nil {
 		return Config{}, err
 	}
 	if raw.ModelType == "" && d.Has("architecture") { // timm's: vit_base_patch16_224
@@ -287,6 +248,14 @@ func common(d, generation Document) (Config, error) {
 		ModelType: raw.ModelType, Architectures: raw.Architectures, MultiLabel: raw.Problem == "multi_label_classification",
 		PadToken: raw.Pad, BOSToken: raw.BOS, DecoderStart: raw.Start, EOSTokens: raw.EOS,
 	}
+	if d.Has("num_labels") && len(raw.ID2Label) != raw.LabelCount { // the names are then those of transformers
+		const most = 1 << 20
+		if raw.LabelCount > most {
+			return c, d.Errorf("num_labels", "want at most %d", most)
+		}
+		c.Labels = labelNames(raw.LabelCount)
+		return c, nil
+	}
 	c.Labels = make([]string, len(raw.ID2Label))
 	for id, label := range raw.ID2Label {
 		i, err := strconv.Atoi(id)
@@ -296,15 +265,4 @@ func common(d, generation Document) (Config, error) {
 		c.Labels[i] = label
 	}
 	return c, nil
-}
-
-// keep is the named fields.
-func keep(fields map[string]json.RawMessage, names ...string) map[string]json.RawMessage {
-	kept := map[string]json.RawMessage{}
-	for _, n := range names {
-		if v, ok := fields[n]; ok {
-			kept[n] = v
-		}
-	}
-	return kept
 }

@@ -17,45 +17,31 @@ import (
 func TestConfigErrors(t *testing.T) {
 	for _, c := range []struct{ folder, field, value string }{
 		{"llama", "rope_scaling", `{"rope_type":"spiral"}`},
-		{"llama", "rope_scaling", `{"rope_type":"linear","factor":0.5}`},
-		{"llama", "rope_scaling", `{"rope_type":"linear","factor":2,"twist":1}`},
+		{"llama", "rope_scaling", `{"rope_type":"linear","factor":-0.5}`},
+		{"llama", "rope_scaling", `{"rope_type":"linear","factor":2,"partial_rotary_factor":0.5}`},
+		{"qwen3", "rope_scaling", `{"full_attention":{"rope_type":"linear","factor":2}}`},
+		{"gemma3_text-new", "rope_parameters", `{"sliding_attention":{"rope_type":"dynamic","factor":2}}`},
 		{"llama", "rope_scaling", `{"rope_type":"llama3","factor":2,"low_freq_factor":4,"high_freq_factor":1,"original_max_position_embeddings":64}`},
 		{"llama", "rope_scaling", `{"rope_type":"longrope","short_factor":[1,2],"long_factor":[1,2],"original_max_position_embeddings":64}`},
 		{"llama", "quantization_config", `{"bits":4}`},
 		{"llama", "hidden_act", `"swiglu"`},
 		{"llama", "num_key_value_heads", `3`},
 		{"llama", "sliding_window", `64`},
-		{"mistral", "partial_rotary_factor", `0.1`},
+		{"llama", "is_causal", `false`},
+		{"llama", "per_layer_config", `{"0":{"num_attention_heads":2}}`},
 		{"qwen2-window", "layer_types", `["full_attention"]`},
 		{"qwen2-window", "layer_types", `["full_attention","chunked_attention"]`},
 		{"qwen2", "layer_types", `["full_attention","sliding_attention"]`},
 		{"gemma2", "use_bidirectional_attention", `true`},
 		{"gpt2", "n_head", `5`},
 		{"gpt2", "add_cross_attention", `true`},
-		{"t5", "feed_forward_proj", `"gated-step"`},
+		{"t5", "dense_act_fn", `"step"`},
 		{"t5", "relative_attention_max_distance", `4`},
 		{"bart", "decoder_attention_heads", `7`},
 		{"whisper", "architectures", `["WhisperForAudioClassification"]`},
 		{"llama", "architectures", `["LlamaForQuestionAnswering"]`},
 	} {
-		dir := filepath.Join(own, c.folder)
-		text, err := os.ReadFile(filepath.Join(dir, "config.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var config map[string]json.RawMessage
-		if err := json.Unmarshal(text, &config); err != nil {
-			t.Fatal(err)
-		}
-		config[c.field] = json.RawMessage(c.value)
-		if text, err = json.Marshal(config); err != nil {
-			t.Fatal(err)
-		}
-		weights, err := os.ReadFile(filepath.Join(dir, "model.safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = models.OpenFS(fstest.MapFS{"config.json": {Data: text}, "model.safetensors": {Data: weights}})
+		_, err := models.OpenFS(withField(t, c.folder, c.field, c.value))
 		if !errors.Is(err, models.ErrConfig) {
 			t.Errorf("%s with %s = %s: error %v, want ErrConfig", c.folder, c.field, c.value, err)
 			continue
@@ -67,4 +53,53 @@ func TestConfigErrors(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWarnings gives configurations fields that transformers does not have, and fields that it
+// has and that are without effect or at their default.
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct{ folder, field, value, want string }{
+		{"llama", "clip_qkv", `0.1`, "clip_qkv = 0.1"},
+		{"llama", "a_remark", `"of the author"`, "a_remark"},
+		{"llama", "num_experts", `8`, "num_experts"},
+		{"llama", "rope_scaling", `{"rope_type":"linear","factor":2,"twist":1}`, "twist"},
+		{"mistral", "partial_rotary_factor", `0.1`, "partial_rotary_factor"},
+		{"llama", "initializer_range", `0.5`, ""},
+		{"llama", "is_causal", `true`, ""},
+		{"llama", "per_layer_config", `null`, ""},
+		{"bart", "dropout", `0.9`, ""},
+		{"bert", "no_repeat_ngram_size", `3`, ""},
+	} {
+		m, err := models.OpenFS(withField(t, c.folder, c.field, c.value))
+		if err != nil {
+			t.Errorf("%s with %s = %s: %v", c.folder, c.field, c.value, err)
+			continue
+		}
+		if n := len(m.Warnings); c.want == "" && n > 0 || c.want != "" && (n != 1 || !strings.Contains(m.Warnings[0], c.want)) {
+			t.Errorf("%s with %s = %s: warnings %q, want one with %q", c.folder, c.field, c.value, m.Warnings, c.want)
+		}
+	}
+}
+
+// withField is a folder with one field of config.json changed.
+func withField(t *testing.T, folder, field, value string) fstest.MapFS {
+	t.Helper()
+	dir := filepath.Join(own, folder)
+	text, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config map[string]json.RawMessage
+	if err := json.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	config[field] = json.RawMessage(value)
+	if text, err = json.Marshal(config); err != nil {
+		t.Fatal(err)
+	}
+	weights, err := os.ReadFile(filepath.Join(dir, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fstest.MapFS{"config.json": {Data: text}, "model.safetensors": {Data: weights}}
 }

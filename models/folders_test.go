@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"os"
@@ -49,9 +50,19 @@ func TestFolders(t *testing.T) {
 	t.Logf("%d folders, %d outputs compared", folders, compared)
 }
 
+// reporter is what a comparison needs of a *testing.T.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(f func())
+	Context() context.Context
+}
+
 // expected is what a folder's expected.safetensors holds.
 type expected struct {
-	t       *testing.T
+	t       reporter
 	file    *safetensors.File
 	noise   map[string]float64
 	used    map[string]bool
@@ -65,6 +76,15 @@ func compareFolder(t *testing.T, dir string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(m.Warnings) > 0 {
+		t.Errorf("warnings: %q", m.Warnings)
+	}
+	e.all(m)
+	return e.outputs
+}
+
+// all compares everything that there is.
+func (e *expected) all(m *models.Model) {
 	ws := new(models.Workspace)
 	e.text(ws, m)
 	e.image(ws, m)
@@ -72,17 +92,16 @@ func compareFolder(t *testing.T, dir string) int {
 	e.generation(ws, m)
 	for _, name := range e.file.Names() {
 		if !e.used[name] {
-			t.Errorf("%s is not compared", name)
+			e.t.Errorf("%s is not compared", name)
 		}
 	}
 	if e.outputs == 0 {
-		t.Error("nothing compared")
+		e.t.Errorf("nothing compared")
 	}
-	return e.outputs
 }
 
 // openExpected opens the expected.safetensors of a folder until the test ends.
-func openExpected(t *testing.T, dir string) *expected {
+func openExpected(t reporter, dir string) *expected {
 	file, err := safetensors.Open(filepath.Join(dir, "expected.safetensors"))
 	if err != nil {
 		t.Fatal(err)

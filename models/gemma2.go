@@ -29,8 +29,7 @@ type gemma2Config struct {
 type gemma3Config struct {
 	gemma2Config
 	LocalTheta float64 `json:"rope_local_base_freq"`
-	Pattern    int     `json:"sliding_window_pattern"`  // the last layer of each group of this size sees all
-	OldPattern int     `json:"_sliding_window_pattern"` // the same
+	Pattern    int     `json:"sliding_window_pattern"` // the last layer of each group of this size sees all
 	BothWays   bool    `json:"use_bidirectional_attention"`
 }
 
@@ -48,6 +47,7 @@ func newGemma2(c *Checkpoint) (*Model, error) {
 	if !c.JSON.isNull("final_logit_softcapping") {
 		config.LogitCap = 30
 	}
+	config.kinds = true
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -66,16 +66,12 @@ func newGemma2(c *Checkpoint) (*Model, error) {
 }
 
 func newGemma3(c *Checkpoint) (*Model, error) {
-	config := gemma3Config{gemma2Config: gemma2Defaults(), LocalTheta: 10000, Pattern: 6, OldPattern: 6}
+	config := gemma3Config{gemma2Config: gemma2Defaults(), LocalTheta: 10000, Pattern: 6}
 	config.Vocab, config.RopeTheta, config.MaxPositions = 262208, 1e6, 131072
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	pattern := config.Pattern
-	if !c.JSON.Has("sliding_window_pattern") {
-		pattern = config.OldPattern
-	}
-	windows, err := c.windows(config.windowFields, config.Layers, func(i int) bool { return (i+1)%pattern != 0 })
+	windows, err := c.windows(config.windowFields, config.Layers, func(i int) bool { return (i+1)%config.Pattern != 0 })
 	if err != nil {
 		return nil, err
 	}
@@ -84,12 +80,11 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	sliding := global
-	if c.JSON.Has("rope_parameters") {
-		if sliding.Self.Rotary, err = c.JSON.rotary(config.ropeFields, slidingAttention, config.HeadDim, config.MaxPositions); err != nil {
-			return nil, err
-		}
-	} else {
-		sliding.Self.Rotary = &transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: config.LocalTheta}
+	if sliding.Self.Rotary, err = c.JSON.rotaryOfKind(slidingAttention, config.LocalTheta, false, config.HeadDim, config.MaxPositions); err != nil {
+		return nil, err
+	}
+	if sliding.Self.Rotary.FrequenciesAt != nil {
+		return nil, c.JSON.Errorf("rope_parameters", "%s: not supported by this model_type", slidingAttention)
 	}
 	global.Self.SoftCap, sliding.Self.SoftCap = 0, 0 // transformers does not read attn_logit_softcapping
 	norm := &transformer.NormConfig{Eps: config.Eps, RMS: true}

@@ -218,6 +218,9 @@ func (r *ggufReader) rope() {
 	}
 	if n := r.integerOf("rope.dimension_count"); n > 0 && width > 0 {
 		r.fields["partial_rotary_factor"] = float64(n) / float64(width)
+		if n != width && r.arch != "phi3" {
+			r.note(check.Errorf(ErrConfig, "%s.rope.dimension_count = %d: heads of %d are not supported", r.arch, n, width))
+		}
 	}
 	scaling := map[string]any{}
 	kind, _ := r.file.Text(r.arch + ".rope.scaling.type")
@@ -230,7 +233,8 @@ func (r *ggufReader) rope() {
 	switch {
 	case r.has("rope_factors_long.weight"):
 		scaling = map[string]any{"rope_type": "longrope", "long_factor": r.floats("rope_factors_long.weight"), "short_factor": r.floats("rope_factors_short.weight"),
-			"attention_factor": attention, "original_max_position_embeddings": original}
+			"attention_factor": attention}
+		r.fields["original_max_position_embeddings"] = original
 	case r.has("rope_freqs.weight"):
 		factors := r.floats("rope_freqs.weight")
 		scaling = map[string]any{"rope_type": "longrope", "long_factor": factors, "short_factor": factors, "attention_factor": 1, "original_max_position_embeddings": 1}

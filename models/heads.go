@@ -113,11 +113,18 @@ func (c *Checkpoint) classify(l *transformer.Loader, in int, bias bool) *transfo
 		if shape, ok := l.Shape("weight"); ok && len(shape) == 2 && shape[0] < 1<<20 {
 			n = shape[0]
 		}
-		for i := range n {
-			c.Config.Labels = append(c.Config.Labels, fmt.Sprintf("LABEL_%d", i))
-		}
+		c.Config.Labels = labelNames(n)
 	}
 	return l.Linear(in, len(c.Config.Labels), bias)
+}
+
+// labelNames are those that transformers gives to n labels without names.
+func labelNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("LABEL_%d", i)
+	}
+	return names
 }
 
 // vocabulary is the last layer of a masked language model: decoder, whose weight is that of

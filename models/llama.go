@@ -59,8 +59,9 @@ func newLlama(c *Checkpoint) (*Model, error) {
 	})
 }
 
-// layer is the configuration of a layer of the kind that layer_types calls kind: norm
-// first, rotary positions, groups of queries with the same keys, a gate.
+// layer is the configuration of a layer: norm first, rotary positions, groups of queries with
+// the same keys, a gate. Where rope_parameters has an object for each kind of layer_types, kind
+// says which; else it is "".
 func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig, error) {
 	activation, err := c.JSON.Activation("hidden_act", f.Activation)
 	if err != nil {
@@ -78,7 +79,12 @@ func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 	if f.Heads%f.KVHeads != 0 {
 		return transformer.LayerConfig{}, c.JSON.Errorf("num_key_value_heads", "does not divide num_attention_heads = %d", f.Heads)
 	}
-	rotary, err := c.JSON.rotary(f.ropeFields, kind, f.HeadDim, f.MaxPositions)
+	var rotary *transformer.RotaryConfig
+	if kind == "" {
+		rotary, err = c.JSON.rotary(f.ropeFields, f.HeadDim, f.MaxPositions)
+	} else {
+		rotary, err = c.JSON.rotaryOfKind(kind, f.RopeTheta, true, f.HeadDim, f.MaxPositions)
+	}
 	if err != nil {
 		return transformer.LayerConfig{}, err
 	}

@@ -25,6 +25,9 @@ type (
 // checkpoint, lacks them.
 type Model struct {
 	Config Config
+	// Warnings are about fields of config.json that neither the architecture nor transformers
+	// knows, one each: remarks, most of them, but also what a newer release may act on.
+	Warnings []string
 
 	Encoder         Encoder // from tokens to hidden states
 	Pooler          Head    // to the pooler_output of each sequence

@@ -30,11 +30,11 @@ type modernbertConfig struct {
 	GlobalTheta  float64  `json:"global_rope_theta"`
 	LocalTheta   float64  `json:"local_rope_theta"`
 	LayerTypes   []string `json:"layer_types"`
-	// Rope has the thetas in newer configurations.
-	Rope map[string]struct {
-		Theta float64 `json:"rope_theta"`
-		Type  string  `json:"rope_type"`
-	} `json:"rope_parameters"`
+	Sliding      int      `json:"sliding_window" min:"0"` // half of Window, before which it goes
+
+	// With layer_types in newer configurations; see rotaryOfKind.
+	RopeParameters any `json:"rope_parameters"`
+	RopeScaling    any `json:"rope_scaling"`
 
 	Pooling        string `json:"classifier_pooling"`
 	HeadBias       bool   `json:"classifier_bias"`
@@ -53,19 +53,8 @@ func (config *modernbertConfig) read(d Document) error {
 	if err := d.Decode(config); err != nil {
 		return err
 	}
-	for kind, theta := range map[string]*float64{"full_attention": &config.GlobalTheta, "sliding_attention": &config.LocalTheta} {
-		rope, ok := config.Rope[kind]
-		switch {
-		case !ok:
-			continue
-		case rope.Type != "" && rope.Type != "default":
-			return d.Errorf("rope_parameters", "rope_type %q is not supported by this model_type", rope.Type)
-		case rope.Theta != 0:
-			*theta = rope.Theta
-		}
-		if !(*theta > 0) {
-			return d.Errorf("rope_parameters", "rope_theta of %s, want a number above 0", kind)
-		}
+	if d.Has("sliding_window") {
+		config.Window = 2 * config.Sliding
 	}
 	switch n := len(config.LayerTypes); {
 	case n != 0 && n != config.Layers:
@@ -119,6 +108,17 @@ func newModernBERT(c *Checkpoint) (*Model, error) {
 	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Gated: true, Bias: config.FeedBias}
 	local := transformer.LocalWindow(config.Window/2, config.Window/2)
 
+	rotary := map[bool]*transformer.RotaryConfig{}
+	for global, kind := range map[bool]string{true: fullAttention, false: slidingAttention} {
+		theta := map[bool]float64{true: config.GlobalTheta, false: config.LocalTheta}[global]
+		if rotary[global], err = c.JSON.rotaryOfKind(kind, theta, true, config.Dim/config.Heads, config.MaxPositions); err != nil {
+			return nil, err
+		}
+		if rotary[global].FrequenciesAt != nil {
+			return nil, c.JSON.Errorf("rope_parameters", "%s: not supported by this model_type", kind)
+		}
+	}
+
 	body := c.Loader.Under("embeddings.tok_embeddings.weight", "model.", "")
 	m := &modernbert{
 		embedder: embedder{
@@ -129,16 +129,15 @@ func newModernBERT(c *Checkpoint) (*Model, error) {
 	}
 	for i := 0; i < config.Layers && !c.Loader.Failed(); i++ {
 		l := body.At("layers.%d.", i)
-		rotary := transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: config.LocalTheta}
 		layer := modernbertLayer{mask: local}
 		if config.global(i) {
-			rotary.Theta, layer.mask = config.GlobalTheta, nil
+			layer.mask = nil
 		}
 		if i > 0 {
 			layer.attentionNorm = l.At("attn_norm.").Norm(norm)
 		}
 		layer.attention = l.At("attn.").Attention(transformer.AttentionConfig{
-			Dim: config.Dim, Heads: config.Heads, Bias: config.Bias, OutBias: config.Bias, Rotary: &rotary,
+			Dim: config.Dim, Heads: config.Heads, Bias: config.Bias, OutBias: config.Bias, Rotary: rotary[config.global(i)],
 		}, transformer.AttentionNames{Packed: "Wqkv.", Out: "Wo."})
 		layer.feedNorm = l.At("mlp_norm.").Norm(norm)
 		layer.feed = l.At("mlp.").FeedForward(feed, transformer.FeedForwardNames{Packed: "Wi.", Down: "Wo."})

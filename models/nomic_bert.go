@@ -23,10 +23,7 @@ type nomicConfig struct {
 	Types        int     `json:"type_vocab_size" min:"0"`
 	Eps          float32 `json:"layer_norm_eps"`
 	Tied         bool    `json:"tie_word_embeddings"`
-	Rope         struct {
-		Theta float64 `json:"rope_theta"`
-		Type  string  `json:"rope_type"`
-	} `json:"rope_parameters"`
+	ropeFields
 }
 
 // nomicHubConfig is the published form of the configuration.
@@ -58,20 +55,16 @@ type nomicHubConfig struct {
 
 // read decodes either form.
 func (config *nomicConfig) read(d Document) error {
-	*config = nomicConfig{Vocab: 30528, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "silu", MaxPositions: 2048, Types: 2, Eps: 1e-12, Tied: true}
-	config.Rope.Theta = 1000
+	*config = nomicConfig{Vocab: 30528, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "silu", MaxPositions: 2048, Types: 2, Eps: 1e-12, Tied: true, ropeFields: rope(1000)}
 	if !d.Has("n_embd") {
-		if err := d.Decode(config); err != nil {
-			return err
-		}
-		if t := config.Rope.Type; t != "" && t != "default" || !(config.Rope.Theta > 0) {
-			return d.Errorf("rope_parameters", "want rope_type default and a rope_theta above 0")
-		}
-		return nil
+		return d.Decode(config)
 	}
 	hub := nomicHubConfig{
 		Vocab: 30528, Layers: 12, Heads: 12, Activation: "swiglu", MaxPositions: 2048, Types: 2, Eps: 1e-12,
 		Theta: 1000, Fraction: 1, QKVBias: true, UpBias: true, DownBias: true, PadTo: 1, Tied: true,
+	}
+	if d.account != nil {
+		d.account.class = handMade["nomic_bert of the hub"]
 	}
 	if err := d.Decode(&hub); err != nil {
 		return err
@@ -86,7 +79,7 @@ func (config *nomicConfig) read(d Document) error {
 		}
 	}
 	config.Vocab, config.Dim, config.Layers, config.Heads, config.Hidden = hub.Vocab, hub.Dim, hub.Layers, hub.Heads, hub.Hidden
-	config.MaxPositions, config.Types, config.Eps, config.Rope.Theta, config.Tied = hub.MaxPositions, hub.Types, hub.Eps, hub.Theta, hub.Tied
+	config.MaxPositions, config.Types, config.Eps, config.RopeTheta, config.Tied = hub.MaxPositions, hub.Types, hub.Eps, hub.Theta, hub.Tied
 	return nil
 }
 
@@ -112,6 +105,16 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if config.HeadDim == 0 {
+		config.HeadDim = config.Dim / config.Heads
+	}
+	rotary, err := c.JSON.rotary(config.ropeFields, config.HeadDim, config.MaxPositions)
+	if err != nil {
+		return nil, err
+	}
+	if rotary.FrequenciesAt != nil {
+		return nil, c.JSON.Errorf("rope_parameters", "not supported by this model_type")
+	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "nomic_bert.", "bert.", "")
 	names, embeddingNorm := nomicLayers, "embeddings.LayerNorm."
@@ -126,8 +129,7 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 		},
 		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
 			Self: transformer.AttentionConfig{
-				Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim,
-				Rotary: &transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: config.Rope.Theta},
+				Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim, Rotary: rotary,
 			},
 			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Gated: true},
 			Norm:        norm,

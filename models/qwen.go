@@ -25,6 +25,7 @@ func newQwen3(c *Checkpoint) (*Model, error) { return c.qwen(3) }
 func (c *Checkpoint) qwen(version int) (*Model, error) {
 	config := qwenConfig{llamaFields: llamaDefaults, windowFields: windowFields{Window: 4096}, WindowLayers: 28}
 	config.Vocab, config.KVHeads, config.Hidden, config.MaxPositions = 151936, 32, 22016, 32768
+	config.kinds = true
 	if version == 3 {
 		config.HeadDim = 128
 	}

@@ -2,6 +2,8 @@ package models
 
 import (
 	"cmp"
+	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 
@@ -21,6 +23,8 @@ type ropeFields struct {
 	RopeOriginal   int     `json:"original_max_position_embeddings" min:"0"`
 
 	partial bool // whether the architecture can rotate a part of each head
+	long    bool // whether longrope is the only other type
+	kinds   bool // whether the architecture has layer_types
 }
 
 // rope starts ropeFields with a default of theta.
@@ -47,33 +51,53 @@ type ropeScaling struct {
 	Finetuned       bool      `json:"finetuned"` // says nothing about what is computed
 }
 
-// rotary is the rotary positions for heads of the given size in layers of a kind of
-// layer_types, whose parameters may be kept apart. maxPositions is the length that the
-// model was made for.
-func (d Document) rotary(f ropeFields, kind string, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
-	s := ropeScaling{Theta: f.RopeTheta, Part: f.RopePart, Original: f.RopeOriginal, BetaFast: 32, BetaSlow: 1, Truncate: true}
-	object, err := d, error(nil)
-	for _, field := range []string{"rope_scaling", "rope_parameters"} {
-		if !d.Has(field) {
+// ropeTypes are what rope_type may say.
+const ropeTypes = "default, linear, dynamic, yarn, llama3 or longrope"
+
+// rotary is the rotary positions for heads of the given size. maxPositions is the length that
+// the model was made for. As in transformers, rope_scaling hides rope_parameters unless it is
+// empty, and a theta in either goes before rope_theta.
+func (d Document) rotary(f ropeFields, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
+	object := Document{Name: d.Name, account: d.account}
+	for _, field := range []string{"rope_parameters", "rope_scaling"} {
+		if d.empty(field) {
 			continue
 		}
+		var err error
 		if object, err = d.Sub(field); err != nil {
 			return nil, err
 		}
-		if object.Has(kind) {
-			if object, err = object.Sub(kind); err != nil {
-				return nil, err
+	}
+	if f.kinds {
+		for _, kind := range []string{fullAttention, slidingAttention} {
+			if object.Has(kind) {
+				return nil, object.Errorf(kind, "this model_type has the same positions in all layers")
 			}
 		}
-		if err := object.DecodeAll(&s); err != nil {
-			return nil, err
-		}
+	}
+	return d.rotaryOf(object, f, headDim, maxPositions)
+}
+
+// rotaryOf is the rotary positions that object describes, which is d's.
+func (d Document) rotaryOf(object Document, f ropeFields, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
+	s := ropeScaling{Theta: f.RopeTheta, Part: f.RopePart, BetaFast: 32, BetaSlow: 1, Truncate: true}
+	if err := object.Decode(&s); err != nil {
+		return nil, err
+	}
+	if s.Type == "" {
+		s.Type = cmp.Or(s.OldType, "default")
+	}
+	if f.RopeOriginal != 0 {
+		s.Original = f.RopeOriginal
+	} else if s.Original == 0 {
+		s.Original = maxPositions
 	}
 	if s.Part != 1 && !f.partial {
-		if object.Has("partial_rotary_factor") {
-			d = object
+		if s.Type != "default" {
+			return nil, object.Errorf("partial_rotary_factor", "not supported by this model_type")
 		}
-		return nil, d.Errorf("partial_rotary_factor", "not supported by this model_type")
+		d.warn("partial_rotary_factor = %g: ignored, as by transformers in this model_type", s.Part)
+		s.Part = 1
 	}
 	const mostFeatures = 1 << 16 // of a head, which allocates what configurations merely claim
 	if headDim > mostFeatures {
@@ -84,29 +108,25 @@ func (d Document) rotary(f ropeFields, kind string, headDim, maxPositions int) (
 		return nil, d.Errorf("partial_rotary_factor", "rotates %d features of heads of %d, want an even number", dim, headDim)
 	}
 	c := &transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: s.Theta, Dim: dim, Frequencies: transformer.Frequencies(s.Theta, dim)}
-	return c, s.scale(object, c, maxPositions)
+	return c, s.scale(object, f, c, maxPositions)
 }
 
 // scale changes the frequencies of c as s says, which d holds.
-func (s ropeScaling) scale(d Document, c *transformer.RotaryConfig, maxPositions int) error {
+func (s ropeScaling) scale(d Document, f ropeFields, c *transformer.RotaryConfig, maxPositions int) error {
+	if f.long && (s.Type == "yarn" || s.Type == "su") {
+		s.Type = "longrope"
+	}
+	if f.long && s.Type != "longrope" && s.Type != "default" {
+		return d.Errorf("rope_type", "want default or longrope")
+	}
 	factor := func() error {
-		if s.Factor < 1 {
-			return d.Errorf("factor", "want a number of at least 1")
+		if !(s.Factor > 0) {
+			return d.Errorf("factor", "want a number above 0")
 		}
 		return nil
-	}
-	original := func() error {
-		if s.Original < 1 {
-			return d.Errorf("original_max_position_embeddings", "want at least 1")
-		}
-		return nil
-	}
-	field := "rope_type"
-	if s.Type == "" && s.OldType != "" {
-		field, s.Type = "type", s.OldType
 	}
 	switch s.Type {
-	case "", "default":
+	case "default":
 		return nil
 	case "linear":
 		for i := range c.Frequencies {
@@ -117,20 +137,17 @@ func (s ropeScaling) scale(d Document, c *transformer.RotaryConfig, maxPositions
 		c.FrequenciesAt = s.dynamic(c, maxPositions)
 		return factor()
 	case "yarn":
-		if s.Original == 0 {
-			s.Original = maxPositions
-		}
 		if s.Factor == 0 {
 			s.Factor = float64(maxPositions) / float64(s.Original)
 		}
 		s.yarn(c)
-		return cmp.Or(factor(), original())
+		return factor()
 	case "llama3":
 		if !(s.Low > 0) || !(s.High > s.Low) {
 			return d.Errorf("high_freq_factor", "want more than low_freq_factor = %g, and that above 0", s.Low)
 		}
 		s.llama3(c)
-		return cmp.Or(factor(), original())
+		return factor()
 	case "longrope", "su":
 		half := len(c.Frequencies)
 		if len(s.Short) != half {
@@ -143,9 +160,55 @@ func (s ropeScaling) scale(d Document, c *transformer.RotaryConfig, maxPositions
 			return d.Errorf("short_factor", "want numbers above 0, in long_factor too")
 		}
 		s.longrope(c, maxPositions)
-		return original()
+		return nil
 	}
-	return d.Errorf(field, "unknown; want default, linear, dynamic, yarn, llama3 or longrope")
+	field := "rope_type"
+	if !d.Has(field) {
+		field = "type"
+	}
+	return d.Errorf(field, "unknown; want %s", ropeTypes)
+}
+
+// rotaryOfKind is the rotary positions in layers of a kind of layer_types, where rope_parameters
+// has an object for each kind. Where it has not, theta holds. If scaled, what rope_scaling says
+// goes before that.
+func (d Document) rotaryOfKind(kind string, theta float64, scaled bool, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
+	// Without an object for the kind there is one that says default, which a scaling's old key
+	// type does not change.
+	f, object := rope(theta), Document{Name: d.Name, account: d.account, fields: map[string]json.RawMessage{"rope_type": json.RawMessage(`"default"`)}}
+	var all Document
+	if d.Has("rope_parameters") {
+		var err error
+		if all, err = d.Sub("rope_parameters"); err != nil {
+			return nil, err
+		}
+		for _, k := range []string{fullAttention, slidingAttention} {
+			all.note(k)
+		}
+		if all.Has(kind) {
+			if object, err = all.Sub(kind); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if scaled && d.Has("rope_scaling") {
+		scaling, err := d.Sub("rope_scaling")
+		switch {
+		case err != nil:
+			return nil, err
+		case all.fields != nil && !all.Has(kind):
+			return nil, d.Errorf("rope_scaling", "beside rope_parameters without %s", kind)
+		}
+		fields := maps.Clone(scaling.fields)
+		for name, v := range object.fields {
+			if _, ok := fields[name]; !ok {
+				fields[name] = v
+			}
+		}
+		object = scaling
+		object.fields = fields
+	}
+	return d.rotaryOf(object, f, headDim, maxPositions)
 }
 
 // dynamic raises the base for sequences longer than those trained on, by so much that

@@ -25,6 +25,8 @@ type t5Config struct {
 	MaxDistance   int     `json:"relative_attention_max_distance"`
 	Eps           float32 `json:"layer_norm_epsilon"`
 	FeedForward   string  `json:"feed_forward_proj"`
+	Activation    string  `json:"dense_act_fn"` // goes before what FeedForward says, as Gated does
+	Gated         bool    `json:"is_gated_act"`
 	Tied          bool    `json:"tie_word_embeddings"`
 	// ScaleOutputs is whether the hidden states are divided by sqrt(Dim) before the
 	// logits; before transformers 5 that of Tied.
@@ -50,6 +52,7 @@ func newT5(c *Checkpoint) (*Model, error) {
 		config.FeedForward, config.Vocab, config.Hidden, config.EncoderLayers, config.Heads = "gated-gelu", 250112, 1024, 8, 6
 		config.Tied = !c.Loader.Has("lm_head.weight") // the default of transformers has changed
 	}
+	initialLayers := config.EncoderLayers
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -58,7 +61,17 @@ func newT5(c *Checkpoint) (*Model, error) {
 	}
 	if config.DecoderLayers == 0 {
 		config.DecoderLayers = config.EncoderLayers
+		if own, ok := c.JSON.hidden("num_layers"); ok { // transformers applies aliases later
+			before := struct {
+				Layers int `json:"num_layers"`
+			}{initialLayers}
+			if err := own.Decode(&before); err != nil {
+				return nil, err
+			}
+			config.DecoderLayers = before.Layers
+		}
 	}
+	config.feedForward(c.JSON)
 	if config.MaxDistance <= config.Buckets/2 {
 		return nil, c.JSON.Errorf("relative_attention_max_distance", "want more than half of relative_attention_num_buckets = %d", config.Buckets)
 	}
@@ -103,16 +116,30 @@ func newT5(c *Checkpoint) (*Model, error) {
 	return m, err
 }
 
-// layer is the configuration of a layer of the encoder.
-func (config *t5Config) layer(d Document) (transformer.LayerConfig, error) {
+// feedForward completes what kind of feed-forward networks there are.
+func (config *t5Config) feedForward(d Document) {
 	name, gated := strings.CutPrefix(config.FeedForward, "gated-")
 	if gated && name == "gelu" {
 		name = "gelu_new"
 	}
-	activation, err := d.Activation("feed_forward_proj", name)
+	if !d.Has("dense_act_fn") {
+		config.Activation = name
+	}
+	if !d.Has("is_gated_act") {
+		config.Gated = gated
+	}
+}
+
+// layer is the configuration of a layer of the encoder.
+func (config *t5Config) layer(d Document) (transformer.LayerConfig, error) {
+	field := "feed_forward_proj"
+	if d.Has("dense_act_fn") {
+		field = "dense_act_fn"
+	}
+	activation, err := d.Activation(field, config.Activation)
 	return transformer.LayerConfig{
 		Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim, Scale: 1},
-		FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Gated: gated},
+		FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Gated: config.Gated},
 		Norm:        transformer.NormConfig{Eps: config.Eps, RMS: true},
 		NormFirst:   true,
 	}, err
@@ -120,7 +147,7 @@ func (config *t5Config) layer(d Document) (transformer.LayerConfig, error) {
 
 // names is n with the gate's names where there is one.
 func (config *t5Config) names(n transformer.StackNames) transformer.StackNames {
-	if strings.HasPrefix(config.FeedForward, "gated-") {
+	if config.Gated {
 		up := strings.TrimSuffix(n.Layer.Feed.Up, ".")
 		n.Layer.Feed.Gate, n.Layer.Feed.Up = up+"_0.", up+"_1."
 	}

@@ -16,6 +16,8 @@ import (
 func (c *Checkpoint) towers() (texts, images Document, err error) {
 	if texts, err = c.JSON.Sub("text_config"); err == nil {
 		images, err = c.JSON.Sub("vision_config")
+		texts.note("projection_dim") // CLIP's own counts
+		images.note("projection_dim")
 	}
 	return texts, images, err
 }

@@ -105,6 +105,11 @@ func openFolder(fsys fs.FS, opts []Option, withTokenizer bool) (*folder, error) 
 	if err != nil {
 		return nil, err
 	}
+	for _, w := range f.model.Warnings {
+		if f.warn != nil {
+			f.warn(w)
+		}
+	}
 	if failed != nil && f.model.Image != nil {
 		return nil, errorf("a %s takes images, no texts", f.model.Config.ModelType)
 	} else if failed != nil {

@@ -21,6 +21,7 @@ type options struct {
 	dim         int
 	weights     kernels.Format
 	cache       kernels.Format
+	warn        func(warning string)
 }
 
 // long is what happens to inputs of more tokens than the model takes.
@@ -131,4 +132,10 @@ func Cache(f kernels.Format) Option {
 		o.cache = f
 		return nil
 	}
+}
+
+// Warnings has f called with each of the model's warnings when the pipeline is opened; see
+// models.Model.
+func Warnings(f func(warning string)) Option {
+	return func(o *options) error { o.warn = f; return nil }
 }

@@ -76,7 +76,7 @@ func bench(a *app, args []string) error {
 		return a.benchWorker()
 	}
 	threads := cmp.Or(*decoder.threads, runtime.GOMAXPROCS(0))
-	opts, err := decoder.options()
+	opts, err := decoder.options(a)
 	if err != nil {
 		return err
 	}

@@ -40,9 +40,9 @@ func (f *flags) scoring() scoringFlags {
 }
 
 // options are those of the pipeline.
-func (s scoringFlags) options() ([]text.Option, error) {
+func (s scoringFlags) options(a *app) ([]text.Option, error) {
 	format, err := weightsOption(*s.weights)
-	return append(threadOption(*s.threads), format), err
+	return append(threadOption(*s.threads), format, a.warnings()), err
 }
 
 func classify(a *app, args []string) error {
@@ -55,7 +55,7 @@ func classify(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options()
+	opts, err := common.options(a)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func rerank(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options()
+	opts, err := common.options(a)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func embed(a *app, args []string) error {
 		return err
 	}
 	defer in.Close()
-	m, err := text.OpenEmbedder(rest[0], append(e.options(), weights)...)
+	m, err := text.OpenEmbedder(rest[0], append(e.options(), weights, a.warnings())...)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func generate(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options()
+	opts, err := common.options(a)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func translate(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options()
+	opts, err := common.options(a)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func transcribe(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options()
+	opts, err := common.options(a)
 	if err != nil {
 		return err
 	}

@@ -20,21 +20,18 @@ func (list normalizers) normalize(w *work) {
 }
 
 // normalizeString gives s as n normalizes it.
-func normalizeString(n normalizer, s string) (string, error) {
+func normalizeString(n normalizer, s string) string {
 	if n == nil {
-		return s, nil
+		return s
 	}
 	w := workPool.Get().(*work)
 	defer w.release()
 	w.reset(s, true)
 	n.normalize(w)
-	switch {
-	case w.tooLong:
-		return "", w.lengthError()
-	case len(w.splits) == 0:
-		return "", nil
+	if len(w.splits) == 0 {
+		return ""
 	}
-	return string(w.text[w.splits[0].start:w.splits[0].end]), nil
+	return string(w.text[w.splits[0].start:w.splits[0].end])
 }
 
 // mapRunes rewrites each split character by character. f appends what stands for r

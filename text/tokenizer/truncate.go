@@ -2,10 +2,7 @@ package tokenizer
 
 // Truncation and padding.
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Strategy tells which text of a pair is truncated.
 type Strategy int
@@ -118,14 +115,8 @@ func (c *Truncation) shorten(e *Encoding, n int, over bool) (*Encoding, error) {
 	return out, nil
 }
 
-// What bounds the memory that padding takes: tokens added to one encoding, and to all of a call.
-const (
-	maxPadding      = 1 << 22
-	maxPaddingOfAll = 1 << 26
-)
-
 // pad fills all encodings, and what overflows of them.
-func (c *Padding) pad(all []*Encoding, opts *Options) error {
+func (c *Padding) pad(all []*Encoding, opts *Options) {
 	length := c.Length
 	if length == 0 {
 		for _, e := range all {
@@ -133,25 +124,11 @@ func (c *Padding) pad(all []*Encoding, opts *Options) error {
 		}
 	}
 	if c.MultipleOf > 0 && length%c.MultipleOf > 0 {
-		if c.MultipleOf > math.MaxInt-length {
-			return fmt.Errorf("%w: a multiple of %d tokens", ErrPadding, c.MultipleOf)
-		}
 		length += c.MultipleOf - length%c.MultipleOf
-	}
-	sum := 0
-	for _, e := range all {
-		for _, o := range append(e.Overflowing[:len(e.Overflowing):len(e.Overflowing)], e) {
-			add := max(0, length-len(o.IDs))
-			if sum += min(add, maxPaddingOfAll+1); add > maxPadding || sum > maxPaddingOfAll {
-				return fmt.Errorf("%w: an encoding of %d tokens to %d tokens; at most %d can be added to it and %d in a call",
-					ErrPadding, len(o.IDs), length, maxPadding, maxPaddingOfAll)
-			}
-		}
 	}
 	for i, e := range all {
 		all[i] = c.fill(e, length, opts)
 	}
-	return nil
 }
 
 func (c *Padding) fill(e *Encoding, length int, opts *Options) *Encoding {

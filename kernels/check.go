@@ -1,0 +1,73 @@
+package kernels
+
+import "fmt"
+
+// The argument checks below all panic with a text of the form
+//
+//	kernels.Softmax: len(dst) = 3, want 12 (rows*cols)
+//
+// naming the function, the argument, what it was and what it should have been.
+// They run before anything is written. Products of sizes are formed by mulLen,
+// so that they cannot wrap around, on 32-bit machines either.
+
+// checkSize panics unless the size called name is at least zero.
+func checkSize(fn, name string, n int) {
+	if n < 0 {
+		panicSize(fn, name, n, "want at least 0")
+	}
+}
+
+// mulLen is rows*cols. It panics if either is negative or if the product does
+// not fit an int.
+func mulLen(fn string, rows, cols int) int {
+	if rows < 0 {
+		panicSize(fn, "rows", rows, "want at least 0")
+	}
+	if cols < 0 {
+		panicSize(fn, "cols", cols, "want at least 0")
+	}
+	if rows != 0 && cols > maxInt/rows {
+		panic(fmt.Sprintf("kernels.%s: rows*cols = %d*%d overflows int", fn, rows, cols))
+	}
+	return rows * cols
+}
+
+const maxInt = int(^uint(0) >> 1)
+
+// checkLen panics unless got, the length of the argument arg, is want. expr
+// says in words where want comes from.
+func checkLen(fn, arg string, got, want int, expr string) {
+	if got != want {
+		panicLen(fn, arg, got, want, expr)
+	}
+}
+
+// checkMatrix panics unless a slice of the given length can hold a row-major
+// rows x cols matrix whose rows start ld elements apart: ld must be at least
+// max(cols, 1), and the length at least (rows-1)*ld + cols. A matrix without
+// elements needs no memory.
+func checkMatrix(fn, arg string, length, rows, cols, ld int) {
+	if ld < cols || ld < 1 {
+		panic(fmt.Sprintf("kernels.%s: ld%s = %d, want at least %d (columns of %s)", fn, arg, ld, max(cols, 1), arg))
+	}
+	if rows <= 0 || cols <= 0 {
+		return
+	}
+	// (rows-1)*ld + cols <= length, in a form that cannot overflow.
+	if cols > length || rows-1 > (length-cols)/ld {
+		panic(fmt.Sprintf("kernels.%s: len(%s) = %d, want at least (%d-1)*%d+%d ((rows-1)*ld+columns)", fn, arg, length, rows, ld, cols))
+	}
+}
+
+// panicSize and panicLen keep the formatting out of the checks, which then inline into
+// the drivers; they would not, if these did.
+
+//go:noinline
+func panicSize(fn, name string, got int, want string) {
+	panic(fmt.Sprintf("kernels.%s: %s = %d, %s", fn, name, got, want))
+}
+
+//go:noinline
+func panicLen(fn, arg string, got, want int, expr string) {
+	panic(fmt.Sprintf("kernels.%s: len(%s) = %d, want %d (%s)", fn, arg, got, want, expr))
+}

@@ -1,0 +1,169 @@
+package kernels
+
+import (
+	"encoding/binary"
+
+	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// Packed weights in blocks of a column, as GGUF has them.
+//
+// A block of a panel begins with the scales of its columns, of 16 bits, and then their scales
+// of minima, if they have any. Units of simd.WeightBlock elements follow, each with the scales
+// of the groups in it, a byte for each column, then the minima, and the weights as integers
+// without sign, four of a column side by side:
+//
+//   - of 8 bits, four after four;
+//   - of 4, a byte has an element in its lower half, and the one 16 further in the upper;
+//   - of 6, each half of the unit by itself: bytes with the lower 4 bits of an element and of the
+//     one 8 further, and then bytes with the upper 2 bits of one and of those 4, 8 and 12 further.
+//
+// Rows of A become integers in blocks, as in products of int8, of 32 elements, or 16 where the
+// groups have as many. An element of C has the bits of ref.GemmBlocks.
+
+// blockLayout is what a block of a column consists of. An element is
+// d*scale*(q-zero) - dmin*least, where only formats of groups have scale, and only some least.
+type blockLayout struct {
+	simd.BlockLayout
+	zero int // the q of 0
+	file int // the bytes of a block in a file
+
+	product  int8Kind
+	quantize func(c *blockColumn, x []float32) // makes a block of its elements
+	decode   func(c *blockColumn, b []byte)    // reads a block of a file
+}
+
+var blockLayouts = map[Format]blockLayout{
+	FormatQ8_0: {simd.Blocks8Layout, 128, 34, blocks8, quantizeQ8_0, decodeQ8_0},
+	FormatQ4_0: {simd.Blocks4Layout, 8, 18, blocks4, quantizeQ4_0, decodeQ4_0},
+	FormatQ4_K: {simd.Blocks4KLayout, 0, 144, blocks4K, quantizeQ4_K, decodeQ4_K},
+	FormatQ6_K: {simd.Blocks6KLayout, 32, 210, blocks6K, quantizeQ6_K, decodeQ6_K},
+}
+
+// blockColumn is a block of one column.
+type blockColumn struct {
+	q            [256]byte
+	d, dmin      uint16    // binary16
+	scale, least [16]uint8 // of the groups; scale is an int8 where there are no minima
+}
+
+// blocksFormat completes the record of a format in blocks.
+func blocksFormat(f *format) {
+	l := blockLayouts[f.Format]
+	f.blocks, f.steps = l, l.Elements
+	f.bytes = l.Bytes * f.nr
+	f.pack = func(panel []byte, _, columns []float32, n, k int) {
+		var x [256]float32
+		f.eachBlock(panel, n, k, func(c *blockColumn, j, p int) {
+			clear(x[copy(x[:], columns[j*k:][p:min(p+l.Elements, k)]):])
+			l.quantize(c, x[:l.Elements])
+		})
+	}
+	f.packFile = func(panel, columns []byte, n, k int) {
+		f.eachBlock(panel, n, k, func(c *blockColumn, j, p int) {
+			l.decode(c, columns[(j*k+p)/l.Elements*l.file:][:l.file])
+		})
+	}
+	f.column = f.columnBlocks
+	f.int8, f.mr = l.product, int8TileRows
+}
+
+// eachBlock runs fill for every block of n columns of k elements and stores what it makes.
+// Columns that are not used have scales of zero.
+func (f *format) eachBlock(panel []byte, n, k int, fill func(c *blockColumn, j, p int)) {
+	var c blockColumn
+	for p := 0; p < k; p += f.steps {
+		block := panel[p/f.steps*f.bytes:][:f.bytes]
+		clear(block)
+		for j := range n {
+			c = blockColumn{}
+			fill(&c, j, p)
+			f.store(block, &c, j)
+		}
+	}
+}
+
+// store writes column j of a block, which is zero so far.
+func (f *format) store(block []byte, c *blockColumn, j int) {
+	l := &f.blocks
+	binary.LittleEndian.PutUint16(block[2*j:], c.d)
+	if l.Least {
+		binary.LittleEndian.PutUint16(block[2*f.nr+2*j:], c.dmin)
+	}
+	for u := 0; u*simd.WeightBlock < l.Elements; u++ {
+		unit := block[(l.Head+u*l.Unit)*f.nr:]
+		if l.Scales {
+			groups := simd.WeightBlock / l.Group
+			for g := range groups {
+				unit[g*f.nr+j] = c.scale[u*groups+g]
+				if l.Least {
+					unit[(groups+g)*f.nr+j] = c.least[u*groups+g]
+				}
+			}
+		}
+		f.storeWeights(unit[l.UnitScales*f.nr:], c.q[u*simd.WeightBlock:][:simd.WeightBlock], j)
+	}
+}
+
+func (f *format) storeWeights(w, q []byte, j int) {
+	for p, q := range q {
+		switch f.blocks.Bits {
+		case 8:
+			w[f.quadAt(p/4, j)+p%4] = q
+		case 4:
+			w[f.quadAt(p%16/4, j)+p%4] |= q << (p / 16 * 4)
+		case 6:
+			half := w[p/16*12*f.nr:]
+			half[f.quadAt(p%8/4, j)+p%4] |= q & 15 << (p % 16 / 8 * 4)
+			half[f.quadAt(2, j)+p%4] |= q >> 4 << (p % 16 / 4 * 2)
+		}
+	}
+}
+
+// loadWeights reads what storeWeights wrote.
+func (f *format) loadWeights(q, w []byte, j int) {
+	for p := range q {
+		switch f.blocks.Bits {
+		case 8:
+			q[p] = w[f.quadAt(p/4, j)+p%4]
+		case 4:
+			q[p] = w[f.quadAt(p%16/4, j)+p%4] >> (p / 16 * 4) & 15
+		case 6:
+			half := w[p/16*12*f.nr:]
+			q[p] = half[f.quadAt(p%8/4, j)+p%4]>>(p%16/8*4)&15 | half[f.quadAt(2, j)+p%4]>>(p%16/4*2)&3<<4
+		}
+	}
+}
+
+// quadAt is where four bytes of column j lie side by side.
+func (f *format) quadAt(i, j int) int { return 4 * (f.nr*i + j) }
+
+func (f *format) columnBlocks(dst []float32, panel []byte, j int) {
+	var x [simd.WeightBlock]float32
+	for p := 0; p < len(dst); p += len(x) {
+		f.loadUnit(&x, panel, p, j)
+		copy(dst[p:], x[:])
+	}
+}
+
+// loadUnit makes the unit of column j that begins at step p float32.
+func (f *format) loadUnit(x *[simd.WeightBlock]float32, blocks []byte, p, j int) {
+	l := &f.blocks
+	block := blocks[p/f.steps*f.bytes:][:f.bytes]
+	unit := block[(l.Head+p%f.steps/simd.WeightBlock*l.Unit)*f.nr:]
+	var q [simd.WeightBlock]byte
+	f.loadWeights(q[:], unit[l.UnitScales*f.nr:], j)
+	d := half.Float16(binary.LittleEndian.Uint16(block[2*j:]))
+	scale, least := d, float32(0)
+	for i, q := range q {
+		switch {
+		case l.Least:
+			scale = d * float32(unit[j])
+			least = float32(half.Float16(binary.LittleEndian.Uint16(block[2*(f.nr+j):])) * float32(unit[f.nr+j]))
+		case l.Scales:
+			scale = d * float32(int8(unit[i/l.Group*f.nr+j]))
+		}
+		x[i] = float32(scale*float32(int(q)-l.zero)) - least
+	}
+}

@@ -1,0 +1,164 @@
+package models
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/avoformer/avoformer/internal/pyjson"
+)
+
+// The account of a configuration: which of its fields the architecture has read, and what
+// becomes of those it has not. classes.go says which fields there are.
+
+// class is a configuration class of transformers.
+type class struct {
+	fields  map[string]string // and their defaults, in JSON
+	aliases map[string]string // other names of fields, which go before the names of their own
+	parts   map[string]string // classes of fields that are objects
+}
+
+// handMade are configurations that transformers has no class for.
+var handMade = map[string]*class{
+	// The published form of nomic_bert, by code beside its weights.
+	"nomic_bert of the hub": {fields: map[string]string{
+		"scale_attn_weights": "true", "scale_attn_by_inverse_layer_idx": "false", "parallel_block_tied_norm": "false", "dense_seq_output": "true",
+		"pad_token_id": "0", "max_trained_positions": "2048",
+	}},
+	"timm": {fields: map[string]string{"num_features": "768", "pretrained_cfg": "null"}},
+}
+
+// account notes what is read of one object of a configuration.
+type account struct {
+	class  *class // nil: unknown
+	read   map[string]bool
+	hidden map[string]Document // by field, those that an alias has replaced
+	ledger *ledger
+}
+
+// ledger is the accounts of a configuration and of its objects.
+type ledger struct {
+	parts    []Document
+	warnings []string
+}
+
+// commonFields are those that [common] reads.
+var commonFields = []string{
+	"model_type", "architectures", "id2label", "num_labels", "problem_type", "pad_token_id", "bos_token_id", "decoder_start_token_id", "eos_token_id",
+}
+
+// accounted is d with an account, and with aliases under their fields' own names.
+func (d Document) accounted(c *class, l *ledger) (Document, error) {
+	d.account = &account{class: c, read: map[string]bool{}, hidden: map[string]Document{}, ledger: l}
+	if c != nil {
+		from := map[string]string{}
+		fields := maps.Clone(d.fields)
+		for _, alias := range slices.Sorted(maps.Keys(c.aliases)) {
+			v, ok := d.fields[alias]
+			if !ok {
+				continue
+			}
+			name := c.aliases[alias]
+			if other, twice := from[name]; twice && d.value(alias) != d.value(other) {
+				return d, d.Errorf(alias, "%s, which means the same, is %s", other, d.value(other))
+			}
+			from[name] = alias
+			d.account.hidden[name] = Document{Name: d.Name, fields: map[string]json.RawMessage{}}
+			if own, ok := d.fields[name]; ok {
+				d.account.hidden[name].fields[name] = own
+			}
+			fields[name] = v
+			delete(fields, alias)
+		}
+		d.fields = fields
+	}
+	for _, name := range commonFields {
+		d.account.read[name] = true
+	}
+	l.parts = append(l.parts, d)
+	return d, nil
+}
+
+// hidden is a document with the value that a field has besides that of an alias, if it has
+// an alias.
+func (d Document) hidden(name string) (Document, bool) {
+	if d.account == nil {
+		return Document{}, false
+	}
+	own, ok := d.account.hidden[name]
+	return own, ok
+}
+
+// warn adds to the model's warnings.
+func (d Document) warn(format string, args ...any) {
+	if w := d.Name + ": " + fmt.Sprintf(format, args...); d.account != nil && !slices.Contains(d.account.ledger.warnings, w) {
+		d.account.ledger.warnings = append(d.account.ledger.warnings, w)
+	}
+}
+
+// settle is the account at the end: an error for a field that was not read and would change
+// what the model computes, and warnings about those that nobody knows.
+func (d Document) settle() (warnings []string, err error) {
+	for _, part := range d.account.ledger.parts {
+		for _, name := range slices.Sorted(maps.Keys(part.fields)) {
+			if part.account.read[name] || neutral[name] != "" || generationFields[name] {
+				continue
+			}
+			if initial, known := part.account.class.field(name); !known {
+				part.warn("%s = %s: ignored, as by transformers %s, which has no such field here", name, part.value(name), transformersVersion)
+			} else if !part.silent(name, initial) {
+				return nil, part.Errorf(name, "not supported by this model_type")
+			}
+		}
+	}
+	return d.account.ledger.warnings, nil
+}
+
+// field is the default of a field.
+func (c *class) field(name string) (initial string, known bool) {
+	if c != nil {
+		if initial, known = c.fields[name]; known {
+			return initial, true
+		}
+	}
+	initial, known = baseFields[name]
+	return initial, known
+}
+
+// silent reports whether a field says no more than its default does.
+func (d Document) silent(name, initial string) bool {
+	var have, want any
+	if pyjson.Unmarshal(d.fields[name], &have) != nil || json.Unmarshal([]byte(initial), &want) != nil {
+		return false
+	}
+	return reflect.DeepEqual(have, want) || empty(have) && empty(want)
+}
+
+// empty reports whether a field is absent, or what Python takes for false.
+func (d Document) empty(name string) bool {
+	var x any
+	if d.Has(name) && pyjson.Unmarshal(d.fields[name], &x) != nil {
+		return false
+	}
+	return empty(x)
+}
+
+func empty(x any) bool {
+	switch x := x.(type) {
+	case nil:
+		return true
+	case bool:
+		return !x
+	case float64:
+		return x == 0
+	case string:
+		return x == ""
+	case []any:
+		return len(x) == 0
+	case map[string]any:
+		return len(x) == 0
+	}
+	return false
+}

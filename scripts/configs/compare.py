@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""Compares how this library and transformers read config.json, field by field.
+
+    compare.py [-types llama,bert] [-every N] [-seed S] [-show N] SERVER
+
+SERVER is the test binary of package models. Each small model of scripts/folders is made again from
+its committed config.json with one field changed, for every field of its configuration class and
+several values each; both sides then compute the model's outputs from that configuration and the same
+weights. A case ends as
+
+    equal           the outputs agree within TestFolders' tolerance
+    both refuse     neither side computes anything, or transformers computes NaN
+    ours refuses    transformers computes something, here is an error
+    theirs refuses  the reverse
+    differ          both compute something, and not the same
+
+Exits with 1 if any differ, or if ours alone refuses more than a tenth of what transformers takes."""
+
+import argparse
+import ast
+import collections
+import dataclasses
+import inspect
+import json
+import math
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import warnings
+
+os.environ.update(HF_HUB_OFFLINE="1")
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "folders"))
+
+import torch
+import transformers as hf
+
+import audio, decoders, encoders, seq2seq, vision  # noqa: F401, E401 (they register their folders)
+import folder
+from classes import asked, declared, popped, SHARED
+from mutations import cases
+
+COMMITTED = os.path.join(HERE, "..", "..", "models", "testdata", "folders")
+SECONDS = 10  # for a case
+
+
+class Recipe:
+    """A folder that is not written: what Folder.write was called with."""
+
+    def __init__(self, out, name):
+        self.name, self.path = name, os.path.join(out, name)
+        os.makedirs(self.path, exist_ok=True)
+
+    def json(self, name, value):
+        pass
+
+    expected = json
+
+    def write(self, model, cls, run, decode=None, eos=(), seed=0, config=None, rename=None, published=None, dtype=None, shard=None, inputs=None, **how):
+        self.cls, self.run, self.seed, self.inputs, self.how = cls, run, seed, inputs, how
+        RECIPES[self.name] = self if not published else None
+
+
+RECIPES = {}
+
+
+def recipes(out):
+    """The recipe of each folder whose configuration transformers itself reads."""
+    for m in (folder, audio, decoders, encoders, seq2seq, vision):
+        m.Folder = Recipe
+    for name, build in folder.BUILD.items():
+        if not name.startswith("bert-pool-") and os.path.exists(os.path.join(COMMITTED, name, "config.json")):
+            build(out, name)
+    return {k: v for k, v in RECIPES.items() if v}
+
+
+def table(cls):
+    """What cases takes of a configuration class."""
+    base = SHARED | declared(hf.PreTrainedConfig) | {"torch_dtype": None, "output_attentions": False, "use_return_dict": True, "gradient_checkpointing": False, "pruned_heads": None}
+    own = popped(cls) | asked(cls) | declared(cls)
+    fields, rare = base | own, set(SHARED) - set(own)
+    if "rope_parameters" in fields:
+        fields |= {"rope_theta": 10000.0, "rope_scaling": None, "partial_rotary_factor": 1.0, "original_max_position_embeddings": 2048}
+    fields = {k: v for k, v in fields.items() if not isinstance(v, hf.PreTrainedConfig)}
+    return fields, rare, cls.attribute_map, [(k, table(v)) for k, v in cls.sub_configs.items()]
+
+
+class TooSlow(BaseException):
+    pass
+
+
+def late(*_):
+    raise TooSlow()
+
+
+def theirs(recipe, path):
+    """Writes the weights and what transformers computes for the configuration in path; or says why it does not."""
+    with open(os.path.join(path, "config.json")) as f:
+        text = f.read()
+    config = hf.AutoConfig.from_pretrained(path)
+    if not isinstance(config, recipe.cls.config_class):
+        raise ValueError(f"a {type(config).__name__}")
+    model = recipe.cls._from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
+    folder.redraw(model, recipe.seed, **recipe.how)
+    result = recipe.run(model, torch.float32)
+    result.pop("sentence_embedding", None)  # for which there would have to be modules.json
+    if not all(v.isfinite().all() for v in result.values()):
+        raise ValueError("not finite")
+    model.save_pretrained(path)
+    if os.path.exists(os.path.join(path, "generation_config.json")):
+        os.remove(os.path.join(path, "generation_config.json"))
+    with open(os.path.join(path, "config.json"), "w") as f:
+        f.write(text)
+    double = model.double()
+    try:  # eager in float64 has NaN where windows lie in padding
+        double.set_attn_implementation("sdpa")
+    except ValueError:
+        pass
+    exact = recipe.run(double, torch.float64)
+    about = {"noise": {k: "%.3g" % max(float((exact[k] - v.double()).abs().nan_to_num(0).max()), 1e-7 * float(v.abs().max()), 1e-8) for k, v in result.items()}}
+    folder.save_file({k: v.detach().float().clone().contiguous() for k, v in result.items()} | {k: v.clone() for k, v in recipe.inputs.items() if k != "decoder_prompt"}, os.path.join(path, "expected.safetensors"), metadata={"about": json.dumps(about)})
+
+
+class Server:
+    """This library's side."""
+
+    def __init__(self, binary):
+        self.command = [os.path.abspath(binary), "-test.run=^TestCompare$", "-test.timeout=0"]
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=os.path.join(HERE, "..", "..", "models"), env=os.environ | {"AVOFORMER_COMPARE": "1"})
+
+    def ask(self, path):
+        self.process.stdin.write(path + "\n")
+        self.process.stdin.flush()
+        said = []
+        for line in self.process.stdout:
+            if line.startswith("@"):
+                return json.loads(line[1:])
+            said.append(line)
+        self.start()
+        return {"refused": "", "differs": ["crashed: " + "".join(said)[:2000]], "warnings": None}
+
+
+def compare(recipe, config, server, path, base):
+    """(how the case ends, what is to be said about it)."""
+    with open(os.path.join(path, "config.json"), "w") as f:
+        json.dump(config, f)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        theirs(recipe, path)
+        refused = None
+    except TooSlow:
+        refused = "too slow"
+    except Exception as e:
+        refused = f"{type(e).__name__}: {str(e).strip().splitlines()[0][:160] if str(e).strip() else ''}"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    if refused:  # with the weights of the configuration that is not changed
+        with open(os.path.join(base, "config.json"), "w") as f:
+            json.dump(config, f)
+        ours = server.ask(base)
+        return ("both refuse", refused) if ours["refused"] else ("theirs refuses", refused)
+    ours = server.ask(path)
+    if ours["refused"]:
+        return "ours refuses", ours["refused"]
+    if ours["differs"]:
+        return "differ", "; ".join(ours["differs"])[:300]
+    return "equal", ours["warnings"]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("server")
+    p.add_argument("-types", help="model types or folders, with commas between; all without")
+    p.add_argument("-every", type=int, default=1, help="take one of N cases of a field, one at least")
+    p.add_argument("-seed", type=int, default=1, help="which of them")
+    p.add_argument("-show", type=int, default=3, help="examples of what is listed")
+    p.add_argument("-log", help="file for all cases")
+    args = p.parse_args()
+    torch.set_num_threads(1)
+    hf.logging.set_verbosity(100)
+    hf.utils.logging.disable_progress_bar()
+    warnings.simplefilter("ignore")
+    resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))
+    signal.signal(signal.SIGALRM, late)
+    root = tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+    try:
+        return run(args, root)
+    finally:
+        subprocess.run(["rm", "-rf", root])
+
+
+def run(args, root):
+    server, rng = Server(args.server), random.Random(args.seed)
+    log = open(args.log, "w") if args.log else None
+    ends, by_field, fields = collections.Counter(), collections.defaultdict(lambda: collections.defaultdict(list)), collections.defaultdict(set)
+    for name, recipe in recipes(os.path.join(root, "none")).items():
+        with open(os.path.join(COMMITTED, name, "config.json")) as f:
+            config = json.load(f)
+        kind = config["model_type"]
+        if args.types and not {kind, name} & set(args.types.split(",")):
+            continue
+        path, base = os.path.join(root, name), os.path.join(root, name + ".base")
+        os.mkdir(path), os.mkdir(base)
+        end, why = compare(recipe, config, server, path, base)
+        if end != "equal" or why:
+            raise SystemExit(f"{name} as it is: {end}: {why}")
+        subprocess.run(["cp", "-r", path + "/.", base])
+        todo = collections.defaultdict(list)
+        for field, changed in cases(config, *table(recipe.cls.config_class)):
+            todo[field].append(changed)
+        here = collections.Counter()
+        for field, list_ in todo.items():
+            fields[kind].add(field)
+            for changed in rng.sample(list_, math.ceil(len(list_) / args.every)):
+                end, why = compare(recipe, changed, server, path, base)
+                here[end] += 1
+                what = difference(config, changed)
+                by_field[end][kind + "." + field].append((name, what, why))
+                if log:
+                    print(json.dumps([end, name, field, what, why]), file=log, flush=True)
+        ends += here
+        print(f"{name:24}", dict(here), flush=True)
+        subprocess.run(["rm", "-rf", path, base])
+    return report(ends, by_field, fields, args.show)
+
+
+def difference(old, new, path=""):
+    """What was changed, in words."""
+    out = []
+    for k in sorted(set(old) | set(new)):
+        a, b = old.get(k, "(absent)"), new.get(k, "(absent)")
+        if isinstance(a, dict) and isinstance(b, dict) and k.endswith("_config"):
+            out += [difference(a, b, k + ".")]
+        elif json.dumps(a) != json.dumps(b):
+            out.append(f"{path}{k}={json.dumps(b) if k in new else b}")
+    return " ".join(x for x in out if x)
+
+
+def report(ends, by_field, fields, show):
+    taken = ends["equal"] + ends["ours refuses"] + ends["differ"]
+    for end in ("theirs refuses", "ours refuses", "differ"):
+        print(f"\n{end}, by field:")
+        for field, list_ in sorted(by_field[end].items()):
+            print(f"  {field}: {len(list_)}")
+            for name, what, why in list_[:show]:
+                print(f"      {name}: {what}: {why}")
+    total = sum(ends.values())
+    print(f"\ntransformers {hf.__version__}: {len(fields)} model types, {sum(map(len, fields.values()))} fields, {total} cases")
+    for end in ("equal", "both refuse", "ours refuses", "theirs refuses", "differ"):
+        print(f"  {end:16}{ends[end]:7}  {100 * ends[end] / max(total, 1):5.1f}%")
+    share = ends["ours refuses"] / max(taken, 1)
+    print(f"  ours alone refuses {100 * share:.1f}% of the {taken} that transformers takes")
+    return int(ends["differ"] > 0 or share > 0.1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
