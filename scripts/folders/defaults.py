@@ -1,0 +1,161 @@
+"""A folder for each model type whose config.json says nothing but what makes it small: every other field has
+transformers' default.
+
+A default counts only where another value would give another result. So what the first normalization of a
+model takes is as small as its eps, the scores of a model that caps them are large, and texts are longer than
+the distances that relative positions tell apart. Windows of thousands of tokens are not reached.
+"""
+
+import torch
+import transformers as hf
+
+from encoders import encode
+from folder import Folder, folder, hide, random_batch
+from vision import SIZE, pixels
+
+BATCH = [40, 6]  # the lengths of texts: beyond the distances that relative positions tell apart one by one
+VOCAB = 40
+SMALL = dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24)
+LEARNED = SMALL | dict(max_position_embeddings=44)
+STACKS = dict(vocab_size=VOCAB, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=24, decoder_ffn_dim=24, max_position_embeddings=44)
+T5 = dict(vocab_size=VOCAB, d_model=16, d_kv=8, d_ff=24, num_layers=1, num_heads=2)
+TEXT = SMALL | dict(max_position_embeddings=40)
+IMAGE = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, image_size=SIZE, patch_size=8)
+
+# Name: the class, the fields of config.json, and by what the weights of embeddings are multiplied.
+ENCODERS = {
+    "bert": (hf.BertForSequenceClassification, LEARNED, 1e-6),
+    "roberta": (hf.RobertaForSequenceClassification, LEARNED, 1e-6),
+    "xlm-roberta": (hf.XLMRobertaForMaskedLM, LEARNED, 1e-6),
+    "camembert": (hf.CamembertForTokenClassification, LEARNED, 1e-6),
+    "distilbert": (hf.DistilBertForSequenceClassification, dict(vocab_size=VOCAB, dim=16, n_layers=1, n_heads=2, hidden_dim=24, max_position_embeddings=44), 1e-6),
+    "mpnet": (hf.MPNetForMaskedLM, LEARNED, 1e-6),
+    "modernbert": (hf.ModernBertForSequenceClassification, SMALL | dict(num_hidden_layers=4, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2), 3e-3),
+    "nomic_bert": (hf.NomicBertForMaskedLM, SMALL, 1e-6),
+    "t5-encoder": (hf.T5EncoderModel, T5, 1e-3),
+}
+DECODERS = {
+    "gpt2": (hf.GPT2LMHeadModel, dict(vocab_size=VOCAB, n_embd=16, n_layer=1, n_head=2, n_positions=44), 3e-3, []),
+    "llama": (hf.LlamaForCausalLM, SMALL, 1e-3, []),
+    "mistral": (hf.MistralForCausalLM, SMALL | dict(num_attention_heads=8), 1e-3, []),
+    "qwen2": (hf.Qwen2ForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-3, []),
+    "qwen3": (hf.Qwen3ForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-3, []),
+    "phi3": (hf.Phi3ForCausalLM, SMALL | dict(pad_token_id=0), 3e-3, []),
+    "gemma": (hf.GemmaForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-4, []),
+    "gemma2": (hf.Gemma2ForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-4, [("q_proj", 20), ("model.norm", 1e5)]),
+    "gemma3_text": (hf.Gemma3ForCausalLM, SMALL | dict(num_hidden_layers=6, num_key_value_heads=1, head_dim=8), 1e-4, []),
+}
+SEQ2SEQ = {
+    "t5": (hf.T5ForConditionalGeneration, T5 | dict(decoder_start_token_id=0), 1e-3, []),
+    "mt5": (hf.MT5ForConditionalGeneration, T5 | dict(decoder_start_token_id=0), 1e-3, []),
+    "bart": (hf.BartForConditionalGeneration, STACKS, 3e-3, []),
+    "mbart": (hf.MBartForConditionalGeneration, STACKS, 3e-3, []),
+    "marian": (hf.MarianMTModel, STACKS | dict(pad_token_id=0, decoder_start_token_id=0, eos_token_id=1), 1, ["embed_positions"]),
+    "m2m_100": (hf.M2M100ForConditionalGeneration, STACKS, 1, ["embed_positions"]),
+}
+TOWERS = {
+    "vit": (hf.ViTForImageClassification, IMAGE, 1e-6),
+    "clip": (hf.CLIPModel, dict(text_config=TEXT | dict(eos_token_id=39, bos_token_id=0, pad_token_id=1, projection_dim=12), vision_config=IMAGE | dict(projection_dim=12), projection_dim=12), 3e-3),
+    "siglip": (hf.SiglipModel, dict(text_config=TEXT | dict(projection_size=16), vision_config=IMAGE), 1e-3),
+    "clip-text": (hf.CLIPTextModelWithProjection, TEXT | dict(eos_token_id=39, bos_token_id=0, pad_token_id=1, projection_dim=12), 3e-3),
+    "clip-image": (hf.CLIPVisionModelWithProjection, IMAGE | dict(projection_dim=12), 3e-3),
+    "siglip-text": (hf.SiglipTextModel, TEXT | dict(projection_size=16), 1e-3),
+    "siglip-image": (hf.SiglipVisionModel, IMAGE, 1e-3),
+}
+
+
+def bare(given):
+    """Leaves in config.json nothing but the fields given."""
+
+    def config(c):
+        kind = {k: c[k] for k in ("architectures", "model_type")}
+        c.clear()
+        c.update(kind | given)
+
+    return config
+
+
+def write(out, name, cls, given, run, inputs, scale, seed, keep=(), more=(), **how):
+    """Writes a folder; scale is that of embeddings."""
+    c = cls.config_class(**given)
+    f = Folder(out, name)
+    f.write(cls(c), cls, run, inputs=inputs, seed=seed, config=bare(given), keep=keep, scale=[("embed", scale), ("shared", scale), ("wte", scale), ("wpe", scale), *more], **how)
+
+
+def names(kinds):
+    return [n + "-defaults" for n in kinds]
+
+
+@folder(*names(ENCODERS))
+def _(out, name):
+    cls, given, scale = ENCODERS[name.removesuffix("-defaults")]
+    pad = cls.config_class(**given).pad_token_id or 0
+    ids, mask = random_batch([90, 6] if name.startswith("modernbert") else BATCH, 4, VOCAB, pad)
+    inputs = {"input_ids": ids, "attention_mask": mask}
+
+    def run(m, dtype):
+        with torch.no_grad():
+            return encode(m, inputs)
+
+    write(out, name, cls, given, run, inputs, scale, 2000)
+
+
+@folder(*names(DECODERS))
+def _(out, name):
+    cls, given, scale, more = DECODERS[name.removesuffix("-defaults")]
+    ids, mask = random_batch([20, 6], 3, VOCAB, 0)
+    inputs = {"input_ids": ids, "attention_mask": mask}
+
+    def run(m, dtype):
+        with torch.no_grad():
+            return {"logits": hide(m(**inputs).logits, mask)}
+
+    write(out, name, cls, given, run, inputs, scale, 2100, more=more, norm=0.0 if name.startswith("gemma") else 1.0)
+
+
+@folder(*names(SEQ2SEQ))
+def _(out, name):
+    cls, given, scale, keep = SEQ2SEQ[name.removesuffix("-defaults")]
+    ids, mask = random_batch(BATCH, 4, VOCAB, cls.config_class(**given).pad_token_id)
+    target = torch.randint(4, VOCAB, (2, 7), generator=torch.Generator().manual_seed(5))
+    inputs = {"input_ids": ids, "attention_mask": mask, "decoder_input_ids": target}
+
+    def run(m, dtype):
+        with torch.no_grad():
+            o = m(**inputs, use_cache=False)
+        return {"encoder_last_hidden_state": hide(o.encoder_last_hidden_state, mask), "logits": o.logits}
+
+    write(out, name, cls, given, run, inputs, scale, 2200, keep=keep, dtype=None)
+
+
+@folder("whisper-defaults")
+def _(out, name):
+    given = {k: v for k, v in STACKS.items() if k != "max_position_embeddings"} | dict(num_mel_bins=8, max_source_positions=10, max_target_positions=20, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=3)
+    features = torch.randn((1, 8, 20), generator=torch.Generator().manual_seed(6))
+    target = torch.randint(4, VOCAB, (1, 7), generator=torch.Generator().manual_seed(5))
+
+    def run(m, dtype):
+        with torch.no_grad():
+            o = m(input_features=features.to(dtype), decoder_input_ids=target, use_cache=False)
+        return {"encoder_last_hidden_state": o.encoder_last_hidden_state, "logits": o.logits}
+
+    write(out, name, hf.WhisperForConditionalGeneration, given, run, {"input_features": features, "decoder_input_ids": target}, 1, 2300, keep=["encoder.embed_positions"])
+
+
+@folder(*names(TOWERS))
+def _(out, name):
+    cls, given, scale = TOWERS[name.removesuffix("-defaults")]
+    inputs = {"pixel_values": pixels(SIZE, SIZE)[:1]}
+    if "text_config" in given or "text" in name:
+        ids, mask = random_batch([40, 40], 4, 39, 1)
+        if name.startswith("clip"):
+            ids[:, 39] = 39
+        inputs = {"input_ids": ids, "attention_mask": mask} | (inputs if "text_config" in given else {})
+
+    def run(m, dtype):
+        with torch.no_grad():
+            o = m(**{k: v.to(dtype) if k == "pixel_values" else v for k, v in inputs.items()})
+        keys = ("logits", "pooler_output", "text_embeds", "image_embeds", "logits_per_image") if "text_config" in given or name.startswith("vit") else ("last_hidden_state", "pooler_output", "text_embeds", "image_embeds")
+        return {k: getattr(o, k) for k in keys if getattr(o, k, None) is not None}
+
+    write(out, name, cls, given, run, inputs, scale, 2400, more=[("position_embedding", scale), ("projection", 1)] if name.startswith("vit") else ())
