@@ -1,13 +1,16 @@
 package kernels
 
-// A call of every exported function, with all that can be wrong about its arguments.
-
 import (
 	"fmt"
 	"math/bits"
 	"reflect"
 	"slices"
+
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
+
+// A call of every exported function, with all that can be wrong about its arguments.
 
 // call is one function of the API with arguments that are right, in order.
 type call struct {
@@ -28,11 +31,11 @@ type badArg struct {
 	want  string
 }
 
-const huge = maxInt/2 + 1 // twice it overflows
+const huge = mem.MaxInt/2 + 1 // twice it overflows
 
 // wrapped is n and something that vanishes in a product with factor, a power of
 // two, that is not checked for overflow: such a product is what it was.
-func wrapped(n, factor int) int { return n + (maxInt/factor+1)*2 }
+func wrapped(n, factor int) int { return n + (mem.MaxInt/factor+1)*2 }
 
 // zeros is an operand of n elements.
 func zeros(n int) []float32 { return make([]float32, n) }
@@ -64,7 +67,7 @@ func matrixArg(name string, rows, cols, ld int) []badArg {
 		{name, []float32(nil), fmt.Sprintf("len(%s) = 0, want at least (%d-1)*%d+%d", name, rows, ld, cols)},
 		{"ld" + name, cols - 1, fmt.Sprintf("ld%s = %d, want at least %d", name, cols-1, cols)},
 		{"ld" + name, -1, fmt.Sprintf("ld%s = -1, want at least %d", name, cols)},
-		{"ld" + name, maxInt, fmt.Sprintf("len(%s) = %d, want at least (%d-1)*%d+%d", name, n, rows, maxInt, cols)},
+		{"ld" + name, mem.MaxInt, fmt.Sprintf("len(%s) = %d, want at least (%d-1)*%d+%d", name, n, rows, mem.MaxInt, cols)},
 	}
 }
 
@@ -177,11 +180,13 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 				{"b", zeros(lenB - 1), fmt.Sprintf("len(b) = %d, want at least ", lenB-1)},
 				{"c", []float32(nil), "len(c) = 0, want at least "},
 				{"batch", batch + 1, "len(a) = "},
-				{"batch", maxInt, "len(a) = "},
+				{"batch", mem.MaxInt, "len(a) = "},
 				{"strideA", lenA + 1, "len(a) = "},
 				{"strideA", wrapped(lenA, batch-1), "len(a) = "},
-				{"strideB", maxInt, "len(b) = "},
+				{"strideB", mem.MaxInt, "len(b) = "},
 				{"strideC", huge, "len(c) = "},
+				{"strideC", 0, "strideC = 0, want one by which no element of C belongs to two products"},
+				{"strideC", n - 1, fmt.Sprintf("strideC = %d, want one by which", n-1)},
 			})})
 
 		if threads == 1 {
@@ -194,10 +199,10 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 	if threads == 1 {
 		add(call{fn: PackBRows, name: "PackBRows", args: []any{FormatF32, n, k, func(int, []float32) {}}, params: "f n k row",
 			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"},
-				{"f", Format(len(formatNames)), "want a Format"}, {"row", (func(int, []float32))(nil), "row is nil"}})})
+				{"f", Format(len(weights.Names)), "want a Format"}, {"row", (func(int, []float32))(nil), "row is nil"}})})
 		add(call{fn: PackBBlocks, name: "PackBBlocks", args: []any{FormatQ8_0, n, k * 32, func(int, []byte) {}}, params: "f n k row",
 			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"}, {"k", 33, "want a multiple of 32"},
-				{"f", FormatInt8, "want a Format that files have"}, {"f", Format(len(formatNames)), "want a Format that files have"}, {"row", (func(int, []byte))(nil), "row is nil"}})})
+				{"f", FormatInt8, "want a Format that files have"}, {"f", Format(len(weights.Names)), "want a Format that files have"}, {"row", (func(int, []byte))(nil), "row is nil"}})})
 		add(call{fn: PackB(NoTrans, k, n, data(k*n), n).Column, name: "PackedB.Column", args: []any{data(k), n - 1}, params: "dst j",
 			bad: cat(lengths(k, "dst"), []badArg{{"j", -1, "j = -1, want 0 to"}, {"j", n, fmt.Sprintf("want 0 to %d", n-1)}})})
 	}
@@ -234,7 +239,7 @@ func attentionAPI(threads Threads, data func(n int) []float32) []call {
 		c.bad = append(c.bad, badArg{"p", p, want})
 	}
 	for _, f := range []string{"Batch", "Heads", "KVHeads", "LenQ", "LenK", "HeadDim", "ValueDim", "Past"} {
-		for _, v := range []int{-1, maxInt} {
+		for _, v := range []int{-1, mem.MaxInt} {
 			add(fmt.Sprintf("%s = %d, want at ", f, v), func(p *AttentionParams) {
 				reflect.ValueOf(p).Elem().FieldByName(f).SetInt(int64(v))
 			})
@@ -248,9 +253,9 @@ func attentionAPI(threads Threads, data func(n int) []float32) []call {
 		strides := func(p *AttentionParams) *Strides {
 			return reflect.ValueOf(p).Elem().FieldByName(f + "Strides").Addr().Interface().(*Strides)
 		}
-		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: maxInt, Head: 1, Row: 1} })
-		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: 96, Head: maxInt, Row: 1} })
-		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: 96, Head: 24, Row: maxInt} })
+		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: mem.MaxInt, Head: 1, Row: 1} })
+		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: 96, Head: mem.MaxInt, Row: 1} })
+		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: 96, Head: 24, Row: mem.MaxInt} })
 		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: 96, Head: 24, Row: -8} })
 	}
 	for _, rows := range []*Rows{NewRows(FormatBF16, 40, 8), NewRows(FormatInt8, 64, 5), NewRows(FormatF16, 39, 8)} {

@@ -1,7 +1,5 @@
 package kernels
 
-// Wrong arguments: what panics, with which text, and that nothing was written.
-
 import (
 	"fmt"
 	"go/ast"
@@ -15,12 +13,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
+
+// Wrong arguments: what panics, with which text, and that nothing was written.
 
 var (
 	smallAPI = apiSize{5, 3, 4, 3, 5, 2}
 	// largeAPI is enough for several threads.
-	largeAPI = apiSize{3 * tuned.rows.partElements, 301, 128, 70, 90, 60}
+	largeAPI = apiSize{3 * tune.Used.Rows.PartElements, 301, 128, 70, 90, 60}
 )
 
 // onThreads makes the call that of a method of threads, if it is more than one.

@@ -1,14 +1,17 @@
 package kernels
 
-// Attention as callers see it: parameters, defaults and checks. attention_plan.go says how
-// a call is cut, attention_short.go, attention_tiles.go and attention_weights.go are the
-// ways to compute it.
-
 import (
 	"fmt"
 	"math"
 	"sync"
+
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
+
+// Attention as callers see it: parameters, defaults and checks. attention_plan.go says how
+// a call is cut, attention_short.go, attention_tiles.go and attention_weights.go are the
+// ways to compute it.
 
 // Strides says where the rows of a tensor of [batch, heads, length, dim] lie:
 // element d of row i of head h of sequence b is at b*Batch + h*Head + i*Row + d.
@@ -122,6 +125,14 @@ func (t Threads) Attention(p AttentionParams) {
 	attentionCalls.Put(c)
 }
 
+// unlessNarrow is the operands of attention with rows that are float32 as a slice.
+func unlessNarrow(wide []float32, rows *Rows) ([]float32, *Rows) {
+	if rows != nil && rows.rows.Format == weights.F32 {
+		return rows.rows.Wide, nil
+	}
+	return wide, rows
+}
+
 func (p *AttentionParams) setDefaults() {
 	if p.KVHeads == 0 {
 		p.KVHeads = p.Heads
@@ -133,7 +144,7 @@ func (p *AttentionParams) setDefaults() {
 		p.Scale = float32(1 / math.Sqrt(float64(p.HeadDim)))
 	}
 	contiguous := func(s *Strides, heads, length, dim int) {
-		if *s == (Strides{}) {
+		if *s == (Strides{}) || dim == 0 { // rows without elements lie nowhere
 			*s = Strides{Batch: heads * length * dim, Head: length * dim, Row: dim}
 		}
 	}
@@ -150,30 +161,30 @@ func (p *AttentionParams) check() {
 		n    int
 	}{{"Batch", p.Batch}, {"Heads", p.Heads}, {"KVHeads", p.KVHeads}, {"LenQ", p.LenQ}, {"LenK", p.LenK},
 		{"HeadDim", p.HeadDim}, {"ValueDim", p.ValueDim}, {"Past", p.Past}} {
-		checkSize(fn, s.name, s.n)
+		mem.CheckSize(fn, s.name, s.n)
 		if s.n > unlimited {
-			panicSize(fn, s.name, s.n, fmt.Sprintf("want at most %d", unlimited))
+			mem.PanicSize(fn, s.name, s.n, fmt.Sprintf("want at most %d", unlimited))
 		}
 	}
 	if p.Heads > 0 && (p.KVHeads == 0 || p.Heads%p.KVHeads != 0) {
-		panicSize(fn, "KVHeads", p.KVHeads, fmt.Sprintf("want a divisor of Heads = %d", p.Heads))
+		mem.PanicSize(fn, "KVHeads", p.KVHeads, fmt.Sprintf("want a divisor of Heads = %d", p.Heads))
 	}
 	checkStrides(fn, "Dst", len(p.Dst), p.Batch, p.Heads, p.LenQ, p.ValueDim, p.DstStrides)
 	checkStrides(fn, "Q", len(p.Q), p.Batch, p.Heads, p.LenQ, p.HeadDim, p.QStrides)
 	checkKeys(fn, "K", p.K, p.KRows, p.Batch, p.KVHeads, p.LenK, p.HeadDim, p.KStrides)
 	checkKeys(fn, "V", p.V, p.VRows, p.Batch, p.KVHeads, p.LenK, p.ValueDim, p.VStrides)
 	if p.Empty > EmptyUniform {
-		panicSize(fn, "Empty", int(p.Empty), "want EmptyZero, EmptyNaN or EmptyUniform")
+		mem.PanicSize(fn, "Empty", int(p.Empty), "want EmptyZero, EmptyNaN or EmptyUniform")
 	}
 	for i := range p.Mask {
 		p.Mask[i].check(fn, p)
 	}
 	if p.HeadMask != nil {
-		checkLen(fn, "HeadMask", len(p.HeadMask), p.Heads, "Heads")
+		mem.CheckLen(fn, "HeadMask", len(p.HeadMask), p.Heads, "Heads")
 	}
 	if p.Weights != nil {
-		rows := mulLen(fn, mulLen(fn, p.Batch, p.Heads), p.LenQ)
-		checkLen(fn, "Weights", len(p.Weights), mulLen(fn, rows, p.LenK), "Batch*Heads*LenQ*LenK")
+		rows := mem.MulLen(fn, mem.MulLen(fn, p.Batch, p.Heads), p.LenQ)
+		mem.CheckLen(fn, "Weights", len(p.Weights), mem.MulLen(fn, rows, p.LenK), "Batch*Heads*LenQ*LenK")
 	}
 	if p.Relative != nil && p.LenQ > 0 && p.LenK > 0 && p.HeadDim > 0 {
 		n := (len(p.Relative)/p.HeadDim + 1) / 2
@@ -189,8 +200,8 @@ func checkKeys(fn, arg string, x []float32, narrow *Rows, batch, heads, rows, di
 	length := len(x)
 	if narrow != nil {
 		length = narrow.Len()
-		if x != nil || narrow.dim != dim || dim > 0 && (s.Batch%dim != 0 || s.Head%dim != 0 || s.Row%dim != 0) {
-			panic(fmt.Sprintf("kernels.%s: %sRows of %d elements with strides %v and %d elements in %s, want rows of %d, multiples, and none", fn, arg, narrow.dim, s, len(x), arg, dim))
+		if x != nil || narrow.Dim() != dim || dim > 0 && (s.Batch%dim != 0 || s.Head%dim != 0 || s.Row%dim != 0) {
+			panic(fmt.Sprintf("kernels.%s: %sRows of %d elements with strides %v and %d elements in %s, want rows of %d, multiples, and none", fn, arg, narrow.Dim(), s, len(x), arg, dim))
 		}
 	}
 	checkStrides(fn, arg, length, batch, heads, rows, dim, s)

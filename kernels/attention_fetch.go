@@ -3,6 +3,7 @@ package kernels
 import (
 	"unsafe"
 
+	"github.com/avoformer/avoformer/kernels/internal/product"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -23,13 +24,13 @@ type fetchQueue struct {
 
 // rows adds n rows of a matrix.
 func (f *fetchQueue) rows(x []float32, n, dim, ld int) {
-	at, bytes := uintptr(unsafe.Pointer(unsafe.SliceData(x))), dim*element
+	at, bytes := uintptr(unsafe.Pointer(unsafe.SliceData(x))), dim*product.Element
 	if ld == dim {
 		f.add(fetchRun{at, simd.FetchedPiece, (n*bytes + simd.FetchedPiece - 1) / simd.FetchedPiece})
 		return
 	}
 	for ; bytes > 0; bytes -= simd.FetchedPiece {
-		f.add(fetchRun{at, ld * element, n})
+		f.add(fetchRun{at, ld * product.Element, n})
 		at += simd.FetchedPiece
 	}
 }
@@ -48,7 +49,7 @@ func (f *fetchQueue) take(b []float32) (next, pace, count int) {
 	}
 	f.n--
 	r := f.runs[f.n]
-	return (int(r.at) - int(uintptr(unsafe.Pointer(unsafe.SliceData(b))))) / element, r.pace, r.count
+	return (int(r.at) - int(uintptr(unsafe.Pointer(unsafe.SliceData(b))))) / product.Element, r.pace, r.count
 }
 
 // fetchAhead queues what is used after the strip of rows [from, to) and the keys from j on: either

@@ -1,12 +1,13 @@
 package kernels
 
-// Masks of attention: what a query sees, and biases on its scores.
-
 import (
 	"fmt"
 
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
+
+// Masks of attention: what a query sees, and biases on its scores.
 
 // A MaskTerm is one condition on the keys that a query sees, or a bias on its
 // scores. It is made only by the constructors below, because the conventions in
@@ -93,11 +94,11 @@ func ALiBiMask(slopes []float32) MaskTerm { return MaskTerm{kind: maskALiBi, bia
 func (t *MaskTerm) check(fn string, p *AttentionParams) {
 	switch t.kind {
 	case maskLengths:
-		checkLen(fn, "LengthMask", len(t.lengths), p.Batch, "Batch")
+		mem.CheckLen(fn, "LengthMask", len(t.lengths), p.Batch, "Batch")
 	case maskQueryLengths:
-		checkLen(fn, "QueryLengthMask", len(t.lengths), mulLen(fn, p.Batch, p.LenQ), "Batch*LenQ")
+		mem.CheckLen(fn, "QueryLengthMask", len(t.lengths), mem.MulLen(fn, p.Batch, p.LenQ), "Batch*LenQ")
 	case maskALiBi:
-		checkLen(fn, "ALiBiMask", len(t.bias), p.Heads, "Heads")
+		mem.CheckLen(fn, "ALiBiMask", len(t.bias), p.Heads, "Heads")
 	case maskKeep, maskBlock, maskBias:
 		n := 1
 		for i, want := range [4]int{p.Batch, p.Heads, p.LenQ, p.LenK} {
@@ -105,9 +106,9 @@ func (t *MaskTerm) check(fn string, p *AttentionParams) {
 				panic(fmt.Sprintf("kernels.%s: mask of shape %v, want 1 or the size of [%d %d %d %d] (batch, heads, queries, keys)",
 					fn, t.shape, p.Batch, p.Heads, p.LenQ, p.LenK))
 			}
-			n = mulLen(fn, n, t.shape[i])
+			n = mem.MulLen(fn, n, t.shape[i])
 		}
-		checkLen(fn, "mask", len(t.keep)+len(t.bias), n, "the product of its shape")
+		mem.CheckLen(fn, "mask", len(t.keep)+len(t.bias), n, "the product of its shape")
 	}
 }
 
@@ -168,13 +169,13 @@ func (t *MaskTerm) hide(scores []float32, b, h, q, from int) {
 	at, step := t.row(b, h, q)
 	if step == 0 {
 		if t.keep[at] == blocked {
-			fill(scores, negInf)
+			mem.Fill(scores, mem.NegInf)
 		}
 		return
 	}
 	for j, k := range t.keep[at+from:][:len(scores)] {
 		if k == blocked {
-			scores[j] = negInf
+			scores[j] = mem.NegInf
 		}
 	}
 }
@@ -199,8 +200,8 @@ func (u *attentionUnit) mask(s []float32, lds, ra, rb, j, n int) {
 	}
 	for r := ra; r < rb; r++ {
 		row := s[(r-ra)*lds:][:n]
-		fill(row[:min(max(w.lo[r]-j, 0), n)], negInf)
-		fill(row[min(max(w.hi[r]-j, 0), n):], negInf)
+		mem.Fill(row[:min(max(w.lo[r]-j, 0), n)], mem.NegInf)
+		mem.Fill(row[min(max(w.hi[r]-j, 0), n):], mem.NegInf)
 	}
 }
 
@@ -224,7 +225,7 @@ func (u *attentionUnit) addBias(t *MaskTerm, s []float32, lds, ra, rb, j, n int)
 // each one element further to the left.
 func (u *attentionUnit) addALiBi(t *MaskTerm, s []float32, lds, ra, rb, j, n int) {
 	w := u.w
-	w.ramp = grow(w.ramp, u.rows+n)
+	w.ramp = mem.Grow(w.ramp, u.rows+n)
 	last := -1
 	for r := ra; r < rb; r++ {
 		shift := u.queryOf(rb-1) - u.queryOf(r)

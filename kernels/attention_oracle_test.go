@@ -30,7 +30,7 @@ func oracle(p *AttentionParams) (out, weights, biases []float64) {
 	head := func(x []float32, s Strides, b, h, length, dim int) []float64 {
 		var y []float64
 		for i := range length {
-			y = append(y, ref.Widen(x[offset(s, b, h, i, dim):][:dim])...)
+			y = append(y, ref.Widen(x[offset(s, b, h, i):][:dim])...)
 		}
 		return y
 	}

@@ -1,14 +1,15 @@
 package kernels
 
-// How a call of attention is cut into pieces, and which strategy computes them.
-
 import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
+
+// How a call of attention is cut into pieces, and which strategy computes them.
 
 // attentionSizes is the sizes of the work. They decide in what order numbers are summed
 // up, so none depends on the number of threads or is a matter of tuning.
@@ -223,7 +224,7 @@ func (c *attentionCall) planSplits() {
 	c.split = (c.split + c.tile - 1) / c.tile * c.tile
 	c.splits = max(1, (p.LenK+c.split-1)/max(c.split, 1))
 	if c.splits > 1 {
-		c.partial = grow(c.partial, c.units*c.splits*c.rows*(p.ValueDim+2))
+		c.partial = mem.Grow(c.partial, c.units*c.splits*c.rows*(p.ValueDim+2))
 	}
 }
 
@@ -249,7 +250,7 @@ func (u *attentionUnit) tilesOfSplit(piece int) {
 func (u *attentionUnit) merge() {
 	c, w, dim := u.c, u.w, u.c.p.ValueDim
 	u.visible(0, c.p.LenK)
-	fill(w.max[:u.rows], negInf)
+	mem.Fill(w.max[:u.rows], mem.NegInf)
 	clear(w.sum[:u.rows])
 	u.clearOutput(0, u.rows)
 	for split := range c.splits {
@@ -274,7 +275,7 @@ func (u *attentionUnit) merge() {
 
 // expFactor is exp(m-top), 0 where m is -Inf.
 func expFactor(m, top float32) float32 {
-	if m == negInf {
+	if m == mem.NegInf {
 		return 0
 	}
 	return float32(math.Exp(float64(m) - float64(top)))

@@ -1,15 +1,20 @@
 package kernels
 
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/pack"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
+)
+
 // The two products of attention, of queries with keys and of weights with values, for
 // a tile of keys.
-
-import "github.com/avoformer/avoformer/kernels/internal/simd"
 
 // crowded reports whether rows of dim elements, ld apart, are better copied. They are for
 // many queries, if the rows share a set of the cache: in a fused projection of 1024
 // features, for example, rows are 12 KiB apart.
 func (u *attentionUnit) crowded(ld, rows, dim int) bool {
-	return u.rows >= attentionSize.crowdedRows && rows*dim <= crowdedElements && crowd(ld, 16)
+	return u.rows >= attentionSize.crowdedRows && rows*dim <= crowdedElements && tune.Crowd(ld, 16)
 }
 
 // packQueries copies the queries of the unit if they crowd the cache.
@@ -18,8 +23,8 @@ func (u *attentionUnit) packQueries() {
 	if !u.crowded(u.ldq, u.rows, p.HeadDim) {
 		return
 	}
-	ld := paddedRow(p.HeadDim)
-	w.queries = grow(w.queries, u.rows*ld)
+	ld := pack.PaddedRow(p.HeadDim)
+	w.queries = mem.Grow(w.queries, u.rows*ld)
 	simd.CopyRows(u.c.isa, w.queries, u.q, u.rows, p.HeadDim, ld, u.ldq)
 	u.q, u.ldq = w.queries, ld
 }
@@ -36,14 +41,14 @@ func (u *attentionUnit) packKeys(j, n int) (packed int) {
 	if tail := n % c.nr; tail*attentionSize.dotTail <= c.nr {
 		n -= tail
 	}
-	w.keys = grow(w.keys, (c.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
+	w.keys = mem.Grow(w.keys, (c.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
 	u.scaled = 0
 	if simd.KernelAttnKeys.On(c.isa).ISA != Generic && p.HeadDim%16 == 0 {
 		u.scaled = n / c.nr * c.nr
 		simd.AttnKeys(c.isa, w.keys[:u.scaled*p.HeadDim], u.k.from(j), u.scaled, p.HeadDim, u.k.ld, p.Scale, c.nr)
 	}
 	for at := u.scaled; at < n; at += c.nr {
-		transpose(c.isa, w.keys[at*p.HeadDim:], u.k.from(j+at), min(c.nr, n-at), p.HeadDim, c.nr, u.k.ld)
+		pack.Transpose(c.isa, w.keys[at*p.HeadDim:], u.k.from(j+at), min(c.nr, n-at), p.HeadDim, c.nr, u.k.ld)
 	}
 	return n
 }
@@ -107,19 +112,19 @@ type valueTile struct {
 func (u *attentionUnit) packValues(j, n int) {
 	c, p, w := u.c, &u.c.p, u.w
 	u.v.load(c.isa, &w.wideValues, j, n, p.ValueDim)
-	v := operandB{data: u.v.from(j), ld: u.v.ld}
-	u.tile = valueTile{data: v.data, ld: v.ld, panel: c.nr, keys: n}
+	v := pack.B{Data: u.v.from(j), LD: u.v.ld}
+	u.tile = valueTile{data: v.Data, ld: v.LD, panel: c.nr, keys: n}
 	if c.rows > attentionSize.accumulateRows {
-		dots := dotColumns(c.isa, p.ValueDim, n, c.rows)
-		w.columns = grow(w.columns, dots*c.tile)
-		v.packDots(c.isa, w.columns, 0, p.ValueDim-dots, n, dots)
+		dots := tune.DotColumns(c.isa, p.ValueDim, n, c.rows)
+		w.columns = mem.Grow(w.columns, dots*c.tile)
+		v.PackDots(c.isa, w.columns, 0, p.ValueDim-dots, n, dots)
 		u.tile.dots = dots
 	}
-	if !u.crowded(v.ld, n, p.ValueDim) {
+	if !u.crowded(v.LD, n, p.ValueDim) {
 		return
 	}
-	w.values = grow(w.values, (p.ValueDim+c.nr-1)/c.nr*c.nr*c.tile)
-	v.packPanels(c.isa, w.values, 0, 0, n, p.ValueDim, c.nr)
+	w.values = mem.Grow(w.values, (p.ValueDim+c.nr-1)/c.nr*c.nr*c.tile)
+	v.PackPanels(c.isa, w.values, 0, 0, n, p.ValueDim, c.nr)
 	u.tile.data, u.tile.ld, u.tile.panel, u.tile.copied = w.values, c.nr, n*c.nr, true
 }
 
@@ -144,7 +149,7 @@ func (u *attentionUnit) values(s []float32, lds, ra, rb, n int, beta float32) {
 		return
 	}
 	w := u.w
-	w.products = grow(w.products, rows*v.dots)
+	w.products = mem.Grow(w.products, rows*v.dots)
 	simd.GemmDot(c.isa, rows, v.dots, n, 1, s, lds, w.columns, v.keys, w.products, v.dots)
 	if beta == 0 {
 		simd.CopyRows(c.isa, o[dim:], w.products, rows, v.dots, u.ldo, v.dots)

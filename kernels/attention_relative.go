@@ -1,8 +1,12 @@
 package kernels
 
-// Relative positions: products with an embedding of the distance.
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/pack"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
 
-import "github.com/avoformer/avoformer/kernels/internal/simd"
+// Relative positions: products with an embedding of the distance.
 
 // addRelative adds the relative terms to the scores of the rows [ra, rb) and the keys
 // [j, j+n). The micro-kernel multiplies the rows with the embeddings of all distances
@@ -42,11 +46,11 @@ func (u *attentionUnit) relativeProducts(place, rows int, a []float32, lda, firs
 	c, p, w := u.c, &u.c.p, u.w
 	dim := p.HeadDim
 	ld = (count + c.nr - 1) / c.nr * c.nr
-	w.relative[place] = grow(w.relative[place], max(attentionSize.relativeRows, attentionSize.relativeKeys)*(attentionSize.relativeRows+attentionSize.relativeKeys+c.nr))
-	w.panel = grow(w.panel, c.nr*dim)
+	w.relative[place] = mem.Grow(w.relative[place], max(attentionSize.relativeRows, attentionSize.relativeKeys)*(attentionSize.relativeRows+attentionSize.relativeKeys+c.nr))
+	w.panel = mem.Grow(w.panel, c.nr*dim)
 	for at := 0; at < count; at += c.nr {
 		n := min(c.nr, count-at)
-		transpose(c.isa, w.panel, p.Relative[(first+at)*dim:], n, dim, c.nr, dim)
+		pack.Transpose(c.isa, w.panel, p.Relative[(first+at)*dim:], n, dim, c.nr, dim)
 		simd.GemmPanel(c.isa, rows, n, dim, p.Scale, a, lda, w.panel, c.nr, 0, 0, 0, 0, 0, w.relative[place][at:], ld)
 	}
 	return w.relative[place], ld

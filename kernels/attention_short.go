@@ -1,9 +1,13 @@
 package kernels
 
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
+)
+
 // Attention of whole heads, one call of the assembly each: those with few queries and
 // keys (attendShort), and those with very few queries (attendFew).
-
-import "github.com/avoformer/avoformer/kernels/internal/simd"
 
 const (
 	// Up to shortKeys queries and keys, attendShort takes any head. Where vectors have 16
@@ -46,7 +50,7 @@ func (c *attentionCall) chooseStrategy() attentionStrategy {
 // is. Vectors of 8, and rows that crowd the cache, are no match for the micro-kernel
 // from shortKeys on.
 func (c *attentionCall) mostShortKeys() int {
-	if simd.KernelAttnShort.On(c.isa).Width < 16 || crowd(c.p.KStrides.Row, 16) {
+	if simd.KernelAttnShort.On(c.isa).Width < 16 || tune.Crowd(c.p.KStrides.Row, 16) {
 		return shortKeys
 	}
 	return max(roomyKeys, min(c.p.HeadDim, simd.ShortQueries))
@@ -69,7 +73,7 @@ func (c *attentionCall) wholeHeads(w *attentionScratch, from, to int) {
 		bySequence = bySequence || t.kind == maskLengths || t.kind == maskQueryLengths || t.shape[0] > 1
 		byHead = byHead || t.kind == maskALiBi || t.shape[1] > 1
 	}
-	w.scores = grow(w.scores, 3*headElements)
+	w.scores = mem.Grow(w.scores, 3*headElements)
 	sees := c.allKeys(w)
 	for i := from; i < to; i++ {
 		seq, head := i/p.Heads, i%p.Heads
@@ -95,9 +99,9 @@ func (c *attentionCall) wholeHead(w *attentionScratch, seq, head int, sees *head
 		weight = p.HeadMask[head]
 	}
 	kv := head / (p.Heads / p.KVHeads)
-	q := p.Q[offset(p.QStrides, seq, head, 0, p.HeadDim):]
-	k := p.K[offset(p.KStrides, seq, kv, sees.lo, p.HeadDim):]
-	v := p.V[offset(p.VStrides, seq, kv, sees.lo, p.ValueDim):]
+	q := p.Q[offset(p.QStrides, seq, head, 0):]
+	k := p.K[offset(p.KStrides, seq, kv, sees.lo):]
+	v := p.V[offset(p.VStrides, seq, kv, sees.lo):]
 	kernel := simd.AttnShort
 	if c.strategy == attendFew {
 		kernel = simd.AttnFew
@@ -115,7 +119,7 @@ func (c *attentionCall) allKeys(w *attentionScratch) headMask {
 	}
 	bias := w.scores[headElements:][:(n+15)&^15]
 	clear(bias[:n])
-	fill(bias[n:], negInf)
+	mem.Fill(bias[n:], mem.NegInf)
 	return headMask{n: n, bias: bias}
 }
 
@@ -129,7 +133,7 @@ func (c *attentionCall) maskedKeys(w *attentionScratch, head int) headMask {
 	for r := range p.LenQ {
 		row := bias[r*ld:][:ld]
 		clear(row[:n])
-		fill(row[n:], negInf)
+		mem.Fill(row[n:], mem.NegInf)
 	}
 	u.mask(bias, ld, 0, p.LenQ, u.lo, n)
 	if c.strategy == attendFew {

@@ -1,7 +1,5 @@
 package kernels
 
-// Tests of attention.
-
 import (
 	"fmt"
 	"math"
@@ -10,7 +8,10 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 )
+
+// Tests of attention.
 
 // run makes random operands for a case whose sizes, strides and masks are set,
 // calls Attention, and compares with the oracle, head by head.
@@ -36,10 +37,10 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 		p.V, narrowV = narrowed(c.rows, p.V, p.ValueDim)
 	}
 	p.Dst = tensor(p.Heads, p.LenQ, p.ValueDim, p.DstStrides)
-	fill(p.Dst, float32(math.NaN()))
+	mem.Fill(p.Dst, float32(math.NaN()))
 	want, wantWeights, biases := oracle(&p)
 	if p.Weights != nil {
-		fill(p.Weights, float32(math.NaN()))
+		mem.Fill(p.Weights, float32(math.NaN()))
 	}
 	if c.inRows {
 		p.K, p.V, p.KRows, p.VRows = nil, nil, narrowK, narrowV
@@ -50,7 +51,7 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 		for h := range p.Heads {
 			for i := range p.LenQ {
 				for d := range p.ValueDim {
-					k := offset(p.DstStrides, b, h, i, p.ValueDim) + d
+					k := offset(p.DstStrides, b, h, i) + d
 					at[k] = true
 					row := (b*p.Heads+h)*p.LenQ + i
 					if want := want[row*p.ValueDim+d]; !closeTo(p.Dst[k], want, biases[row]) {
@@ -169,7 +170,7 @@ func attentionCases() []attentionCase {
 	inf := randomSlice(r, bq*bk)
 	for i := range inf {
 		if r.IntN(2) == 0 || i < 2*bk {
-			inf[i] = negInf
+			inf[i] = mem.NegInf
 		}
 	}
 	mask("bias/inf", BiasMask(inf, 1, 1, bq, bk))
@@ -208,7 +209,7 @@ func attentionCases() []attentionCase {
 }
 
 func TestAttention(t *testing.T) {
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		for _, small := range []bool{false, true} {
 			t.Run(fmt.Sprintf("small=%v", small), func(t *testing.T) {
 				if testenv.Emulated() && !small {
@@ -245,7 +246,7 @@ func TestAttentionWide(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too many elements for an emulator")
 	}
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		for _, s := range [][4]int{{5, 9, wholeHeadDim, 8}, {5, 9, wholeHeadDim + 1, 8}, {5, 9, 8, wholeHeadDim + 1}, {14, 120, 5000, 3}, {40, 45, 7, 20000}, {2, 3, 4, 1<<18 + 1}, {1, 300, 3000, 2000}} {
 			p := AttentionParams{Batch: 1, Heads: 2, LenQ: s[0], LenK: s[1], HeadDim: s[2], ValueDim: s[3], Past: s[1] - s[0], Mask: []MaskTerm{CausalMask()}}
 			t.Run(fmt.Sprint(s), func(t *testing.T) { attentionCase{p: p}.run(t, 2) })
@@ -256,7 +257,7 @@ func TestAttentionWide(t *testing.T) {
 // TestAttentionThreads: results do not depend on the number of threads, bit for
 // bit, in any of the ways that the work is cut.
 func TestAttentionThreads(t *testing.T) {
-	withProcs(t, 4)
+	WithProcs(t, 4)
 	t.Cleanup(StopWorkers)
 	r := rand.New(rand.NewPCG(5, 6))
 	sizes := [][5]int{{1, 3, 300, 300, 64}, {5, 4, 10, 10, 32}, {1, 2, 1, 5000, 64}, {2, 1, 3, 3000, 20}, {1, 1, 8, 9000, 16}}
@@ -294,7 +295,7 @@ func TestAttentionThreads(t *testing.T) {
 // TestAttentionCausalLeak: what comes after a query's position changes nothing
 // in its result, bit for bit.
 func TestAttentionCausalLeak(t *testing.T) {
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		for _, s := range [][3]int{{40, 40, 0}, {300, 300, 0}, {7, 207, 200}, {1, 50, 20}, {2, 2000, 1000}} {
 			lenQ, lenK, past := s[0], s[1], s[2]
 			t.Run(fmt.Sprintf("q=%d/k=%d/past=%d", lenQ, lenK, past), func(t *testing.T) {
@@ -358,7 +359,7 @@ func TestRelativeReach(t *testing.T) {
 // than it needs, and tiles of other sizes give the right result.
 func TestAttentionTiles(t *testing.T) {
 	limit := attentionSize.tileKeys
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		for n := 1; n < 2000; n++ {
 			c := attentionCall{p: AttentionParams{Batch: 1, Heads: 2, LenQ: 90, LenK: n, HeadDim: 20}}
 			c.p.setDefaults()

@@ -1,12 +1,13 @@
 package kernels
 
-// Attention tile by tile of keys, with a running maximum and sum for each row.
-
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
+
+// Attention tile by tile of keys, with a running maximum and sum for each row.
 
 // tiles computes the unit. Where it is one of several splits, it leaves in o the sum of
 // exp(score - max)*value for each row, and in w.max and w.sum the maximum and the sum of
@@ -15,9 +16,9 @@ import (
 // division; the tile's keys and values stay in the second.
 func (u *attentionUnit) tiles() {
 	c, w := u.c, u.w
-	fill(w.max[:u.rows], negInf)
+	mem.Fill(w.max[:u.rows], mem.NegInf)
 	clear(w.sum[:u.rows])
-	w.scores = grow(w.scores, min(u.rows, c.stripRows()+attentionSize.dotRows)*c.tile)
+	w.scores = mem.Grow(w.scores, min(u.rows, c.stripRows()+attentionSize.dotRows)*c.tile)
 	if cap(w.fresh) < u.rows {
 		w.fresh = make([]bool, u.rows)
 	}

@@ -1,17 +1,17 @@
 package kernels
 
-// A unit of attention at work: where its operands lie, what its rows see, and how its
-// output is finished, whatever the strategy.
-
 import (
 	"math"
 	"slices"
 	"sync"
 
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-var negInf = float32(math.Inf(-1))
+// A unit of attention at work: where its operands lie, what its rows see, and how its
+// output is finished, whatever the strategy.
 
 // attentionScratch is the memory of one goroutine.
 type attentionScratch struct {
@@ -62,7 +62,7 @@ func (c *attentionCall) unit(w *attentionScratch, number, units int) *attentionU
 	if c.p.Weights != nil {
 		u.weights = c.p.Weights[((u.seq*c.p.Heads+u.head)*c.p.LenQ+u.query)*c.p.LenK:]
 	}
-	w.max, w.sum, w.factor = grow(w.max, u.rows), grow(w.sum, u.rows), grow(w.factor, u.rows)
+	w.max, w.sum, w.factor = mem.Grow(w.max, u.rows), mem.Grow(w.sum, u.rows), mem.Grow(w.factor, u.rows)
 	w.ahead.n, w.next.rows = 0, 0
 	return u
 }
@@ -86,11 +86,11 @@ func (u *attentionUnit) begin(c *attentionCall, w *attentionScratch, number, uni
 		u.query = first
 	}
 	kv := u.head / (p.Heads / p.KVHeads)
-	u.q = p.Q[offset(p.QStrides, u.seq, u.head, u.query, p.HeadDim):]
-	u.o = p.Dst[offset(p.DstStrides, u.seq, u.head, u.query, p.ValueDim):]
+	u.q = p.Q[offset(p.QStrides, u.seq, u.head, u.query):]
+	u.o = p.Dst[offset(p.DstStrides, u.seq, u.head, u.query):]
 	if p.LenK > 0 {
-		u.k.begin(p.K, p.KRows, offset(p.KStrides, u.seq, kv, 0, p.HeadDim), p.KStrides.Row)
-		u.v.begin(p.V, p.VRows, offset(p.VStrides, u.seq, kv, 0, p.ValueDim), p.VStrides.Row)
+		u.k.begin(p.K, p.KRows.narrow(), offset(p.KStrides, u.seq, kv, 0), p.KStrides.Row)
+		u.v.begin(p.V, p.VRows.narrow(), offset(p.VStrides, u.seq, kv, 0), p.VStrides.Row)
 	}
 }
 
@@ -99,13 +99,13 @@ type keyRows struct {
 	data   []float32
 	ld     int // elements from a row to the next
 	first  int // the row that data begins with
-	narrow *Rows
+	narrow *weights.Rows
 	at     int // where the rows lie in narrow, stride elements apart
 	stride int
 }
 
 // begin says where the rows lie.
-func (k *keyRows) begin(wide []float32, narrow *Rows, at, stride int) {
+func (k *keyRows) begin(wide []float32, narrow *weights.Rows, at, stride int) {
 	if narrow == nil {
 		k.data, k.ld = wide[at:], stride
 		return
@@ -118,21 +118,16 @@ func (k *keyRows) load(isa ISA, buf *[]float32, j, n, dim int) {
 	if k.narrow == nil {
 		return
 	}
-	*buf = grow(*buf, n*dim)
-	k.narrow.widen(isa, *buf, k.at+j*k.stride, n, k.stride)
+	*buf = mem.Grow(*buf, n*dim)
+	k.narrow.Widen(isa, *buf, k.at+j*k.stride, n, k.stride)
 	k.data, k.ld, k.first = *buf, dim, j
 }
 
 // from is the rows from row j on.
 func (k *keyRows) from(j int) []float32 { return k.data[(j-k.first)*k.ld:] }
 
-// offset is where a row starts. A tensor without elements has no rows.
-func offset(s Strides, b, h, i, dim int) int {
-	if dim == 0 {
-		return 0
-	}
-	return b*s.Batch + h*s.Head + i*s.Row
-}
+// offset is where a row starts.
+func offset(s Strides, b, h, i int) int { return b*s.Batch + h*s.Head + i*s.Row }
 
 // headOf and queryOf are the query head and the query of a row.
 func (u *attentionUnit) headOf(r int) int {
@@ -247,13 +242,13 @@ func (u *attentionUnit) emptyRow(r int) {
 	switch p.Empty {
 	case EmptyNaN:
 		weight = float32(math.NaN())
-		fill(o, weight)
+		mem.Fill(o, weight)
 	case EmptyUniform:
 		weight = 1 / float32(p.LenK)
 		u.meanOfValues(o, weight, u.headOf(r))
 	}
 	if u.weights != nil {
-		fill(u.weights[r*p.LenK:][:p.LenK], weight)
+		mem.Fill(u.weights[r*p.LenK:][:p.LenK], weight)
 	}
 }
 
@@ -273,11 +268,5 @@ func (u *attentionUnit) meanOfValues(o []float32, weight float32, head int) {
 	}
 	for i := range o {
 		o[i] *= weight
-	}
-}
-
-func fill(x []float32, v float32) {
-	for i := range x {
-		x[i] = v
 	}
 }

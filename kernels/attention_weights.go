@@ -1,14 +1,18 @@
 package kernels
 
-// Attention for a caller that wants the weights.
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/row"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
 
-import "github.com/avoformer/avoformer/kernels/internal/simd"
+// Attention for a caller that wants the weights.
 
 // withWeights computes the unit in the caller's memory for weights: all scores of the
 // rows, then their softmax, then the products with the values.
 func (u *attentionUnit) withWeights() {
 	c, p, w := u.c, &u.c.p, u.w
-	fill(w.max[:u.rows], negInf)
+	mem.Fill(w.max[:u.rows], mem.NegInf)
 	clear(w.sum[:u.rows])
 	for r := range u.rows {
 		row := u.weights[r*p.LenK:][:p.LenK]
@@ -45,7 +49,7 @@ func (u *attentionUnit) softmaxWeights() {
 	if n <= 0 {
 		return
 	}
-	for from, to := range budgetOf(simd.KernelAttnSoftmax, c.isa).rows(u.rows, n) {
+	for from, to := range row.BudgetOf(simd.KernelAttnSoftmax, c.isa).Rows(u.rows, n) {
 		rows := u.weights[from*ld+u.lo:]
 		simd.AttnSoftmax(c.isa, rows, to-from, n, ld, w.max[from:to], w.sum[from:to], w.factor[from:to])
 		for r := from; r < to; r++ {

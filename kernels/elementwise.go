@@ -1,10 +1,14 @@
 package kernels
 
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/row"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
 // Activations and other functions that work element by element, on slices of one
 // length. dst may be an input, but may not overlap one otherwise. As methods of
 // Threads they run on several threads.
-
-import "github.com/avoformer/avoformer/kernels/internal/simd"
 
 // Exp sets dst[i] = exp(x[i]), within 1.5 ULP, denormal results included.
 // exp(+Inf) = +Inf, exp(-Inf) = 0, exp(NaN) = NaN.
@@ -12,8 +16,8 @@ func Exp(dst, x []float32) { Threads(1).Exp(dst, x) }
 
 // Exp is the function [Exp] on up to t threads.
 func (t Threads) Exp(dst, x []float32) {
-	checkLen("Exp", "dst", len(dst), len(x), "len(x)")
-	t.unary(simd.ExpVec, simd.KernelExpVec, dst, x)
+	mem.CheckLen("Exp", "dst", len(dst), len(x), "len(x)")
+	row.Unary(int(t), simd.ExpVec, simd.KernelExpVec, dst, x)
 }
 
 // ReLU sets dst[i] = max(x[i], 0). NaN stays.
@@ -21,8 +25,8 @@ func ReLU(dst, x []float32) { Threads(1).ReLU(dst, x) }
 
 // ReLU is the function [ReLU] on up to t threads.
 func (t Threads) ReLU(dst, x []float32) {
-	checkLen("ReLU", "dst", len(dst), len(x), "len(x)")
-	t.unary(simd.ReLUVec, simd.KernelReLUVec, dst, x)
+	mem.CheckLen("ReLU", "dst", len(dst), len(x), "len(x)")
+	row.Unary(int(t), simd.ReLUVec, simd.KernelReLUVec, dst, x)
 }
 
 // GELU sets dst[i] = x*Phi(x), the erf form of Hendrycks and Gimpel (2016):
@@ -32,8 +36,8 @@ func GELU(dst, x []float32) { Threads(1).GELU(dst, x) }
 
 // GELU is the function [GELU] on up to t threads.
 func (t Threads) GELU(dst, x []float32) {
-	checkLen("GELU", "dst", len(dst), len(x), "len(x)")
-	t.unary(simd.GELUVec, simd.KernelGELUVec, dst, x)
+	mem.CheckLen("GELU", "dst", len(dst), len(x), "len(x)")
+	row.Unary(int(t), simd.GELUVec, simd.KernelGELUVec, dst, x)
 }
 
 // GELUTanh sets dst[i] = 0.5*x*(1 + tanh(sqrt(2/pi)*(x + 0.044715*x^3))),
@@ -42,8 +46,8 @@ func GELUTanh(dst, x []float32) { Threads(1).GELUTanh(dst, x) }
 
 // GELUTanh is the function [GELUTanh] on up to t threads.
 func (t Threads) GELUTanh(dst, x []float32) {
-	checkLen("GELUTanh", "dst", len(dst), len(x), "len(x)")
-	t.unary(simd.GELUTanhVec, simd.KernelGELUTanhVec, dst, x)
+	mem.CheckLen("GELUTanh", "dst", len(dst), len(x), "len(x)")
+	row.Unary(int(t), simd.GELUTanhVec, simd.KernelGELUTanhVec, dst, x)
 }
 
 // SiLU sets dst[i] = x/(1 + exp(-x)), within 4 ULP where the result is a
@@ -52,8 +56,8 @@ func SiLU(dst, x []float32) { Threads(1).SiLU(dst, x) }
 
 // SiLU is the function [SiLU] on up to t threads.
 func (t Threads) SiLU(dst, x []float32) {
-	checkLen("SiLU", "dst", len(dst), len(x), "len(x)")
-	t.unary(simd.SiLUVec, simd.KernelSiLUVec, dst, x)
+	mem.CheckLen("SiLU", "dst", len(dst), len(x), "len(x)")
+	row.Unary(int(t), simd.SiLUVec, simd.KernelSiLUVec, dst, x)
 }
 
 // Sigmoid sets dst[i] = 1/(1 + exp(-x)), within 4 ULP where the result is a
@@ -62,8 +66,8 @@ func Sigmoid(dst, x []float32) { Threads(1).Sigmoid(dst, x) }
 
 // Sigmoid is the function [Sigmoid] on up to t threads.
 func (t Threads) Sigmoid(dst, x []float32) {
-	checkLen("Sigmoid", "dst", len(dst), len(x), "len(x)")
-	t.unary(simd.SigmoidVec, simd.KernelSigmoidVec, dst, x)
+	mem.CheckLen("Sigmoid", "dst", len(dst), len(x), "len(x)")
+	row.Unary(int(t), simd.SigmoidVec, simd.KernelSigmoidVec, dst, x)
 }
 
 // Tanh sets dst[i] = tanh(x), within 4 ULP. Tanh(-0) = -0.
@@ -71,8 +75,8 @@ func Tanh(dst, x []float32) { Threads(1).Tanh(dst, x) }
 
 // Tanh is the function [Tanh] on up to t threads.
 func (t Threads) Tanh(dst, x []float32) {
-	checkLen("Tanh", "dst", len(dst), len(x), "len(x)")
-	t.unary(simd.TanhVec, simd.KernelTanhVec, dst, x)
+	mem.CheckLen("Tanh", "dst", len(dst), len(x), "len(x)")
+	row.Unary(int(t), simd.TanhVec, simd.KernelTanhVec, dst, x)
 }
 
 // Erf sets dst[i] = erf(x), within 5 ULP where the result is a normal number.
@@ -80,8 +84,8 @@ func Erf(dst, x []float32) { Threads(1).Erf(dst, x) }
 
 // Erf is the function [Erf] on up to t threads.
 func (t Threads) Erf(dst, x []float32) {
-	checkLen("Erf", "dst", len(dst), len(x), "len(x)")
-	t.unary(simd.ErfVec, simd.KernelErfVec, dst, x)
+	mem.CheckLen("Erf", "dst", len(dst), len(x), "len(x)")
+	row.Unary(int(t), simd.ErfVec, simd.KernelErfVec, dst, x)
 }
 
 // Add sets dst[i] = a[i] + b[i].
@@ -89,9 +93,9 @@ func Add(dst, a, b []float32) { Threads(1).Add(dst, a, b) }
 
 // Add is the function [Add] on up to t threads.
 func (t Threads) Add(dst, a, b []float32) {
-	checkLen("Add", "b", len(b), len(a), "len(a)")
-	checkLen("Add", "dst", len(dst), len(a), "len(a)")
-	t.binary(simd.AddVec, simd.KernelAddVec, dst, a, b)
+	mem.CheckLen("Add", "b", len(b), len(a), "len(a)")
+	mem.CheckLen("Add", "dst", len(dst), len(a), "len(a)")
+	row.Binary(int(t), simd.AddVec, simd.KernelAddVec, dst, a, b)
 }
 
 // Mul sets dst[i] = a[i] * b[i].
@@ -99,9 +103,9 @@ func Mul(dst, a, b []float32) { Threads(1).Mul(dst, a, b) }
 
 // Mul is the function [Mul] on up to t threads.
 func (t Threads) Mul(dst, a, b []float32) {
-	checkLen("Mul", "b", len(b), len(a), "len(a)")
-	checkLen("Mul", "dst", len(dst), len(a), "len(a)")
-	t.binary(simd.MulVec, simd.KernelMulVec, dst, a, b)
+	mem.CheckLen("Mul", "b", len(b), len(a), "len(a)")
+	mem.CheckLen("Mul", "dst", len(dst), len(a), "len(a)")
+	row.Binary(int(t), simd.MulVec, simd.KernelMulVec, dst, a, b)
 }
 
 // Scale sets dst[i] = alpha*x[i].
@@ -109,8 +113,8 @@ func Scale(dst, x []float32, alpha float32) { Threads(1).Scale(dst, x, alpha) }
 
 // Scale is the function [Scale] on up to t threads.
 func (t Threads) Scale(dst, x []float32, alpha float32) {
-	checkLen("Scale", "dst", len(dst), len(x), "len(x)")
-	t.scaled(simd.ScaleVec, simd.KernelScaleVec, alpha, dst, x)
+	mem.CheckLen("Scale", "dst", len(dst), len(x), "len(x)")
+	row.Scaled(int(t), simd.ScaleVec, simd.KernelScaleVec, alpha, dst, x)
 }
 
 // AXPY sets y[i] = alpha*x[i] + y[i]. y may be x itself.
@@ -118,80 +122,6 @@ func AXPY(alpha float32, x, y []float32) { Threads(1).AXPY(alpha, x, y) }
 
 // AXPY is the function [AXPY] on up to t threads.
 func (t Threads) AXPY(alpha float32, x, y []float32) {
-	checkLen("AXPY", "y", len(y), len(x), "len(x)")
-	t.scaled(simd.AXPYVec, simd.KernelAXPYVec, alpha, y, x)
-}
-
-// unary computes a function of one input with the kernel k, which run calls. Most
-// calls are of one piece; to go through pieces takes as long as 32 elements of them.
-func (t Threads) unary(run unaryKernel, k simd.Kernel, dst, x []float32) {
-	isa := Active()
-	b := budgetOf(k, isa)
-	switch {
-	case !t.alone(len(x), len(x)):
-		t.split(len(x), 1, &rowCall{isa: isa, dst: dst, x: x, unary: run, budget: b, do: func(c *rowCall, i, j int) {
-			c.unary.pieces(c.isa, c.budget, c.dst[i:j], c.x[i:j])
-		}})
-	case len(x) <= int(b):
-		run(isa, dst, x)
-	default:
-		run.pieces(isa, b, dst, x)
-	}
-}
-
-// binary computes a function of two inputs.
-func (t Threads) binary(run binaryKernel, k simd.Kernel, dst, x, y []float32) {
-	isa := Active()
-	b := budgetOf(k, isa)
-	switch {
-	case !t.alone(len(x), len(x)):
-		t.split(len(x), 1, &rowCall{isa: isa, dst: dst, x: x, y: y, binary: run, budget: b, do: func(c *rowCall, i, j int) {
-			c.binary.pieces(c.isa, c.budget, c.dst[i:j], c.x[i:j], c.y[i:j])
-		}})
-	case len(x) <= int(b):
-		run(isa, dst, x, y)
-	default:
-		run.pieces(isa, b, dst, x, y)
-	}
-}
-
-// scaled computes a function of one input and a factor.
-func (t Threads) scaled(run scaledKernel, k simd.Kernel, alpha float32, dst, x []float32) {
-	isa := Active()
-	b := budgetOf(k, isa)
-	switch {
-	case !t.alone(len(x), len(x)):
-		t.split(len(x), 1, &rowCall{isa: isa, dst: dst, x: x, scaled: run, budget: b, alpha: alpha, do: func(c *rowCall, i, j int) {
-			c.scaled.pieces(c.isa, c.budget, c.alpha, c.dst[i:j], c.x[i:j])
-		}})
-	case len(x) <= int(b):
-		run(isa, dst, x, alpha)
-	default:
-		run.pieces(isa, b, alpha, dst, x)
-	}
-}
-
-// The dispatching functions of the kinds of kernels. pieces calls one piece by piece.
-type (
-	unaryKernel  func(isa ISA, dst, x []float32)
-	binaryKernel func(isa ISA, dst, x, y []float32)
-	scaledKernel func(isa ISA, dst, x []float32, alpha float32)
-)
-
-func (run unaryKernel) pieces(isa ISA, b budget, dst, x []float32) {
-	for i, end := range b.pieces(len(x)) {
-		run(isa, dst[i:end], x[i:end])
-	}
-}
-
-func (run binaryKernel) pieces(isa ISA, b budget, dst, x, y []float32) {
-	for i, end := range b.pieces(len(x)) {
-		run(isa, dst[i:end], x[i:end], y[i:end])
-	}
-}
-
-func (run scaledKernel) pieces(isa ISA, b budget, alpha float32, dst, x []float32) {
-	for i, end := range b.pieces(len(x)) {
-		run(isa, dst[i:end], x[i:end], alpha)
-	}
+	mem.CheckLen("AXPY", "y", len(y), len(x), "len(x)")
+	row.Scaled(int(t), simd.AXPYVec, simd.KernelAXPYVec, alpha, y, x)
 }

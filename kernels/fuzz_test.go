@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
@@ -160,9 +161,9 @@ func FuzzGemm(f *testing.F) {
 			}
 		}
 		if small {
-			order, size := gemmOrder, tuned.gemm
-			defer func() { gemmOrder, tuned.gemm = order, size }()
-			gemmOrder.kc, tuned.gemm.mc, tuned.gemm.nc = 9, 17, 64
+			order, size := tune.Order, tune.Used.Gemm
+			defer func() { tune.Order, tune.Used.Gemm = order, size }()
+			tune.Order.KC, tune.Used.Gemm.MC, tune.Used.Gemm.NC = 9, 17, 64
 		}
 		check := func(what string, got []float32) {
 			for i := range m * ldc {

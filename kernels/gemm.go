@@ -1,14 +1,15 @@
 package kernels
 
-// Products of two matrices as they lie in the caller's memory, one or a batch of
-// them: what the functions promise, and the checks of their arguments.
-
 import (
 	"fmt"
 	"strings"
 
-	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/product"
 )
+
+// Products of two matrices as they lie in the caller's memory, one or a batch of
+// them: what the functions promise, and the checks of their arguments.
 
 // Transpose says whether a matrix enters a product as stored or transposed.
 type Transpose bool
@@ -37,48 +38,21 @@ func Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []float32, lda
 
 // Gemm is the function Gemm on up to t threads.
 func (t Threads) Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	checkSize("Gemm", "m", m)
-	checkSize("Gemm", "n", n)
-	checkSize("Gemm", "k", k)
+	mem.CheckSize("Gemm", "m", m)
+	mem.CheckSize("Gemm", "n", n)
+	mem.CheckSize("Gemm", "k", k)
 	if transA {
-		checkMatrix("Gemm", "a", len(a), k, m, lda)
+		mem.CheckMatrix("Gemm", "a", len(a), k, m, lda)
 	} else {
-		checkMatrix("Gemm", "a", len(a), m, k, lda)
+		mem.CheckMatrix("Gemm", "a", len(a), m, k, lda)
 	}
 	if transB {
-		checkMatrix("Gemm", "b", len(b), n, k, ldb)
+		mem.CheckMatrix("Gemm", "b", len(b), n, k, ldb)
 	} else {
-		checkMatrix("Gemm", "b", len(b), k, n, ldb)
+		mem.CheckMatrix("Gemm", "b", len(b), k, n, ldb)
 	}
-	checkMatrix("Gemm", "c", len(c), m, n, ldc)
-	if m == 0 || n == 0 {
-		return
-	}
-	if k == 0 || alpha == 0 {
-		scaleMatrix(c, m, n, ldc, beta)
-		return
-	}
-	if n*k <= directElements && beta == 0 && !bool(transA) {
-		switch {
-		case bool(transB) && m <= dotRowsMin:
-			simd.GemmDot(Active(), m, n, k, alpha, a, lda, b, ldb, c, ldc)
-			return
-		case !bool(transB) && m == 1 && alpha == 1:
-			clear(c[:n])
-			simd.GemvRows(Active(), c[:n], a[:k], b, ldb, 0)
-			return
-		}
-	}
-	if !bool(transA) && !bool(transB) && nearAtOnce(t, m, n, k, lda, ldb) {
-		simd.GemmNear(Active(), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-		return
-	}
-	var g gemmCall
-	g.isa, g.batch = Active(), 1
-	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
-	g.a.trans = transA
-	g.b.data, g.b.ld, g.b.trans = b, ldb, transB
-	g.run(t)
+	mem.CheckMatrix("Gemm", "c", len(c), m, n, ldc)
+	product.Gemm(int(t), bool(transA), bool(transB), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
 // GemmBatched computes batch products of one shape, C_i = alpha*op(A_i)*op(B_i)
@@ -95,10 +69,10 @@ func GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha float32, a 
 // GemmBatched is the function GemmBatched on up to t threads.
 func (t Threads) GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha float32, a []float32, lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
 	const fn = "GemmBatched"
-	checkSize(fn, "batch", batch)
-	checkSize(fn, "m", m)
-	checkSize(fn, "n", n)
-	checkSize(fn, "k", k)
+	mem.CheckSize(fn, "batch", batch)
+	mem.CheckSize(fn, "m", m)
+	mem.CheckSize(fn, "n", n)
+	mem.CheckSize(fn, "k", k)
 	if batch == 0 {
 		return
 	}
@@ -115,43 +89,41 @@ func (t Threads) GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha
 	if m == 0 || n == 0 {
 		return
 	}
-	if k == 0 || alpha == 0 {
-		for i := range batch {
-			scaleMatrix(c[i*strideC:], m, n, ldc, beta)
-		}
-		return
+	if overlap(batch, m, n, ldc, strideC) {
+		panic(fmt.Sprintf("kernels.%s: strideC = %d, want one by which no element of C belongs to two products (batch = %d, m = %d, n = %d, ldc = %d)", fn, strideC, batch, m, n, ldc))
 	}
-	var g gemmCall
-	g.isa, g.batch = Active(), batch
-	g.strideA, g.strideB, g.strideC = strideA, strideB, strideC
-	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
-	g.a.trans = transA
-	g.b.data, g.b.ld, g.b.trans = b, ldb, transB
-	g.run(t)
+	product.Batched(int(t), bool(transA), bool(transB), batch, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, beta, c, ldc, strideC)
 }
 
-// checkBatch is checkMatrix for several matrices that begin stride apart.
+// checkBatch is CheckMatrix for several matrices that begin stride apart.
 func checkBatch(fn, arg string, length, batch, stride, rows, cols, ld int) {
 	if stride < 0 {
-		panicSize(fn, "stride"+strings.ToUpper(arg), stride, "want at least 0")
+		mem.PanicSize(fn, "stride"+strings.ToUpper(arg), stride, "want at least 0")
 	}
-	checkMatrix(fn, arg, length, rows, cols, ld)
+	mem.CheckMatrix(fn, arg, length, rows, cols, ld)
 	if rows > 0 && cols > 0 && batch > 1 && stride > (length-(rows-1)*ld-cols)/(batch-1) {
 		panic(fmt.Sprintf("kernels.%s: len(%s) = %d, want at least (%d-1)*%d+(%d-1)*%d+%d ((batch-1)*stride+(rows-1)*ld+columns)",
 			fn, arg, length, batch, stride, rows, ld, cols))
 	}
 }
 
-// scaleMatrix is C = beta*C, without reading C when beta is 0.
-func scaleMatrix(c []float32, m, n, ldc int, beta float32) {
-	for i := range m {
-		row := c[i*ldc:][:n]
-		if beta == 0 {
-			clear(row)
-			continue
+// overlap reports whether two of some m x n matrices that begin stride elements apart, their rows ld
+// apart, have an element in common.
+func overlap(batch, m, n, ld, stride int) bool {
+	// Matrix i begins rows rows and past elements, fewer than ld, after the first one: then the two
+	// have an element in common if its rows begin within the first one's, or end within the next ones.
+	rows, past := 0, 0
+	for range batch - 1 {
+		rows, past = rows+stride/ld, past+stride%ld
+		if past >= ld {
+			rows, past = rows+1, past-ld
 		}
-		for j := range row {
-			row[j] *= beta
+		if rows < m && past < n || rows+1 < m && ld-past < n {
+			return true
+		}
+		if rows >= m {
+			return false
 		}
 	}
+	return false
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
@@ -95,12 +96,12 @@ func TestBlocksBits(t *testing.T) {
 						t.Errorf("%v %v on %d threads: %v, want %v", f, c, threads, got[:1], want[:1])
 					}
 				}
-				size := tuned.gemm
-				tuned.gemm.int8Rows, tuned.gemm.int8Panel = 7, simd.WeightBlock
+				size := tune.Used.Gemm
+				tune.Used.Gemm.Int8Rows, tune.Used.Gemm.Int8Panel = 7, simd.WeightBlock
 				if got := x.compute(1, b); checksum(got) != checksum(want) {
 					t.Errorf("%v %v: other bits in small blocks", f, c)
 				}
-				tuned.gemm = size
+				tune.Used.Gemm = size
 			}
 		}
 	})
@@ -219,7 +220,7 @@ func TestBlocksAgain(t *testing.T) {
 		x := int8Case{m: 1, n: 50, k: 320}.data()
 		first := x.packAs(f)
 		second := PackBRows(f, x.n, x.k, func(j int, dst []float32) { first.Column(dst, j) })
-		if !slices.Equal(first.data, second.data) {
+		if !slices.Equal(first.matrix.Data, second.matrix.Data) {
 			t.Errorf("%v: packed again, it has changed", f)
 		}
 	}
@@ -243,12 +244,12 @@ func TestBlocks(t *testing.T) {
 						t.Errorf("%v %v: other bits on %d threads", f, c, threads)
 					}
 				}
-				size := tuned.gemm
-				tuned.gemm.int8Rows, tuned.gemm.int8Panel = 7, simd.WeightBlock
+				size := tune.Used.Gemm
+				tune.Used.Gemm.Int8Rows, tune.Used.Gemm.Int8Panel = 7, simd.WeightBlock
 				if other := x.compute(1, b); checksum(other) != checksum(got) {
 					t.Errorf("%v %v: other bits in small blocks", f, c)
 				}
-				tuned.gemm = size
+				tune.Used.Gemm = size
 				x.checkBlocks(t, fmt.Sprint(f, " ", c), b, got)
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // rotated is how much memory lies between two uses of a matrix that is to come from memory: four
@@ -37,7 +39,7 @@ func BenchmarkGemmFormats(b *testing.B) {
 				for i := range x {
 					x[i] = float32(i%255) - 127
 				}
-				times := make([][]float64, len(formatNames)+1)
+				times := make([][]float64, len(weights.Names)+1)
 				for i := 0; b.Loop(); i++ {
 					set := sets[i%len(sets)]
 					for f, packed := range set.packed {
@@ -51,7 +53,7 @@ func BenchmarkGemmFormats(b *testing.B) {
 				}
 				b.ReportMetric(0, "ns/op")
 				median := func(f int) float64 { slices.Sort(times[f]); return times[f][len(times[f])/2] }
-				read := float64(len(sets[0].memory)) / median(len(formatNames))
+				read := float64(len(sets[0].memory)) / median(len(weights.Names))
 				if s.m == 1 {
 					read = max(read, float64(sets[0].packed[FormatF32].Bytes())/median(int(FormatF32)))
 				}
@@ -76,7 +78,7 @@ type formatSet struct {
 }
 
 func packEveryFormat(n, k int) (s formatSet) {
-	for f := range Format(len(formatNames)) {
+	for f := range Format(len(weights.Names)) {
 		s.packed = append(s.packed, PackBRows(f, n, k, func(j int, dst []float32) {
 			for p := range dst {
 				dst[p] = float32((j*31+p*7)%255) - 127
@@ -99,7 +101,7 @@ func (s formatSet) bytes() int {
 func (s formatSet) clone() (c formatSet) {
 	for _, p := range s.packed {
 		q := *p
-		q.data = bytes.Clone(p.data)
+		q.matrix.Data = bytes.Clone(p.matrix.Data)
 		c.packed = append(c.packed, &q)
 	}
 	c.memory = bytes.Clone(s.memory)

@@ -16,6 +16,7 @@ import (
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
@@ -208,11 +209,11 @@ func TestInt8Bits(t *testing.T) {
 			for _, threads := range []Threads{1, 2, 7} {
 				check(t, x, fmt.Sprint(threads, " threads"), x.compute(threads, b))
 			}
-			size := tuned.gemm
-			tuned.gemm.int8Rows, tuned.gemm.int8Panel = 7, simd.Int8Block
-			tuned.gemm.winogradRows, tuned.gemm.winogradPanel = 1, simd.Int8Block
+			size := tune.Used.Gemm
+			tune.Used.Gemm.Int8Rows, tune.Used.Gemm.Int8Panel = 7, simd.Int8Block
+			tune.Used.Gemm.WinogradRows, tune.Used.Gemm.WinogradPanel = 1, simd.Int8Block
 			check(t, x, "in small blocks", x.compute(1, b))
-			tuned.gemm = size
+			tune.Used.Gemm = size
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 // TestPackBRows wants the same packed form from the rows of B^T as from B in either
 // layout, and every column of it back.
 func TestPackBRows(t *testing.T) {
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		for _, s := range [][2]int{{1, 1}, {3, 5}, {64, 30}, {67, 300}, {100, 1}, {0, 4}, {4, 0}, {33, 1000}} {
 			n, k := s[0], s[1]
 			t.Run(fmt.Sprintf("%dx%d", n, k), func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestPackBRows(t *testing.T) {
 				}
 				for name, want := range map[string]*PackedB{
 					"Trans": PackB(Trans, k, n, rows, max(k, 1)), "NoTrans": PackB(NoTrans, k, n, columns, max(n, 1))} {
-					if !bytes.Equal(got.data, want.data) || got.Bytes() != want.Bytes() {
+					if !bytes.Equal(got.matrix.Data, want.matrix.Data) || got.Bytes() != want.Bytes() {
 						t.Errorf("not what PackB makes of B, %s", name)
 					}
 				}
@@ -57,14 +57,14 @@ func TestPackBRows(t *testing.T) {
 // within what a sum in another order gives, for every epilogue and number of threads,
 // and the values themselves to be the nearest of the format.
 func TestFormats(t *testing.T) {
-	withProcs(t, 4)
+	WithProcs(t, 4)
 	t.Cleanup(StopWorkers)
 	narrow := map[Format]func(x float32) float32{
 		FormatF32:  func(x float32) float32 { return x },
 		FormatBF16: func(x float32) float32 { return half.BFloat16(half.ToBFloat16(x)) },
 		FormatF16:  func(x float32) float32 { return half.Float16(half.ToFloat16(x)) },
 	}
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		shrinkBlocks(t)
 		for f, round := range narrow {
 			for _, s := range [][3]int{{1, 70, 30}, {5, 40, 4}, {40, 70, 30}, {20, 3, 300}, {60, 200, 45}} {
@@ -73,7 +73,7 @@ func TestFormats(t *testing.T) {
 					r := rand.New(rand.NewPCG(7, uint64(m)))
 					a, b, bias, c0 := randomSlice(r, m*k), randomSlice(r, n*k), randomSlice(r, n), randomSlice(r, m*n)
 					packed := PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, b[j*k:]) })
-					if f != FormatF32 && packed.Bytes() > 2*k*(n+packed.format.nr) {
+					if f != FormatF32 && packed.Bytes() > 2*k*(n+packed.matrix.Record.NR) {
 						t.Errorf("%d bytes for %dx%d elements of two bytes", packed.Bytes(), n, k)
 					}
 					for i := range b {
@@ -112,7 +112,7 @@ func TestFormats(t *testing.T) {
 
 // TestFormatsSpecialValues wants NaN and infinities of the weights in the product.
 func TestFormatsSpecialValues(t *testing.T) {
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		for _, f := range []Format{FormatF32, FormatBF16, FormatF16} {
 			weights := []float32{inf32, -inf32, nan32, 0, 0x1p-24, -1}
 			packed := PackBRows(f, len(weights), 1, func(j int, dst []float32) { dst[0] = weights[j] })

@@ -10,10 +10,11 @@ import (
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// eachISA runs f as a subtest on every tier of this machine.
-func eachISA(t *testing.T, f func(t *testing.T)) {
+// EachISA runs f as a subtest on every tier of this machine.
+func EachISA(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	testenv.EachTier(t, Supported(), Active(), Use, f)
 }
@@ -30,11 +31,11 @@ func randomSlice(r *rand.Rand, n int) []float32 {
 // blocks and every kind of edge.
 func shrinkBlocks(t *testing.T) {
 	t.Helper()
-	order, size := gemmOrder, tuned.gemm
-	t.Cleanup(func() { gemmOrder, tuned.gemm = order, size })
+	order, size := tune.Order, tune.Used.Gemm
+	t.Cleanup(func() { tune.Order, tune.Used.Gemm = order, size })
 	_, nr := simd.GemmTile(Active())
-	gemmOrder.kc, gemmOrder.long = 9, 11
-	tuned.gemm.mc, tuned.gemm.nc, tuned.gemm.packRows = 17, 2*nr, 3
+	tune.Order.KC, tune.Order.Long = 9, 11
+	tune.Used.Gemm.MC, tune.Used.Gemm.NC, tune.Used.Gemm.PackRows = 17, 2*nr, 3
 }
 
 type gemmCase struct {
@@ -139,7 +140,7 @@ func (c gemmCase) run(t *testing.T, f func(a []float32, lda int, b []float32, ld
 }
 
 func TestGemm(t *testing.T) {
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		for _, shrink := range []bool{false, true} {
 			t.Run(fmt.Sprintf("shrink=%v", shrink), func(t *testing.T) {
 				if shrink {
@@ -170,9 +171,9 @@ var gemmShapes = [][3]int{{1, 700, 900}, {1, 5000, 300}, {2, 3, 100000}, {7, 700
 
 // TestGemmThreads wants the same bits from any number of threads.
 func TestGemmThreads(t *testing.T) {
-	withProcs(t, 4)
+	WithProcs(t, 4)
 	t.Cleanup(StopWorkers)
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		for _, s := range gemmShapes {
 			m, n, k := s[0], s[1], s[2]
 			if testing.Short() && m*n*k > 1<<24 {
@@ -216,7 +217,7 @@ func TestEpilogue(t *testing.T) {
 	activations := map[Activation]func(dst, x []float32){
 		Identity: func(dst, x []float32) { copy(dst, x) }, ActReLU: ReLU, ActGELU: GELU, ActGELUTanh: GELUTanh, ActSiLU: SiLU,
 	}
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		shrinkBlocks(t)
 		for i, s := range [][3]int{{1, 50, 7}, {1, 64, 30}, {5, 40, 4}, {40, 70, 30}, {3, 1, 0}, {200, 2, 0}, {1, 67, 30}, {20, 67, 30}} {
 			m, n, k := s[0], s[1], s[2]
@@ -277,9 +278,9 @@ func TestEpilogue(t *testing.T) {
 // TestGemmBatched compares a batch with its products one by one, also for heads
 // that lie side by side, and for a shared operand.
 func TestGemmBatched(t *testing.T) {
-	withProcs(t, 4)
+	WithProcs(t, 4)
 	t.Cleanup(StopWorkers)
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		const batch = 12
 		for _, s := range [][3]int{{1, 1, 1}, {10, 10, 64}, {33, 40, 16}, {1, 70, 64}, {64, 128, 64}} {
 			m, n, k := s[0], s[1], s[2]
@@ -325,13 +326,13 @@ func TestGemmDoesNotAllocate(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes sync.Pool forget")
 	}
-	withProcs(t, 2)
+	WithProcs(t, 2)
 	t.Cleanup(StopWorkers)
 	limit := 1 << 24
 	if testing.Short() {
 		limit = 1 << 22
 	}
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		for _, s := range gemmShapes {
 			m, n, k := s[0], s[1], s[2]
 			if m*n*k > limit {

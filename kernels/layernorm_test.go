@@ -1,7 +1,5 @@
 package kernels
 
-// Tests of LayerNorm, AddLayerNorm and RMSNorm.
-
 import (
 	"math"
 	"math/rand/v2"
@@ -9,9 +7,13 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/row"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/ref"
 )
+
+// Tests of LayerNorm, AddLayerNorm and RMSNorm.
 
 // layerNormBound is the bound of LayerNorm's comment for one element, roundings
 // being what those of the row's sums add up to.
@@ -25,7 +27,7 @@ const averagedOut = 1 // the roundings of sums of random numbers
 func atWorst(cols int) float64 { return 1 + float64(cols)/16 }
 
 func TestLayerNorm(t *testing.T) {
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
 		for _, cols := range rowLengths() {
 			const rows = 3
@@ -128,9 +130,9 @@ func TestNormsOfLongRows(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too many elements for an emulator")
 	}
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(37, 38))
-		for _, cols := range []int{normElements, normElements + 1, 3*normElements + 5} {
+		for _, cols := range []int{row.NormElements, row.NormElements + 1, 3*row.NormElements + 5} {
 			weight, bias := randomSlice(r, cols), randomSlice(r, cols)
 			residual := randomSlice(r, 2*cols)
 			for _, first := range []float32{0, -3, 1e4, 1e12} {
@@ -138,8 +140,8 @@ func TestNormsOfLongRows(t *testing.T) {
 				x[0] += first
 				roundings := float64(averagedOut)
 				switch {
-				case first != 0 && cols > normElements:
-					roundings = atWorst(sumElements)
+				case first != 0 && cols > row.NormElements:
+					roundings = atWorst(row.SumElements)
 				case first != 0:
 					roundings = atWorst(cols)
 				}
@@ -147,7 +149,7 @@ func TestNormsOfLongRows(t *testing.T) {
 			}
 			// Without deviation, and spoilt.
 			x, dst := zeros(2*cols), zeros(2*cols)
-			fill(x, 0.1)
+			mem.Fill(x, 0.1)
 			x[cols+cols/2] = inf32
 			LayerNorm(dst, x, 2, cols, weight, bias, 1e-5)
 			for i, v := range dst {
@@ -162,7 +164,7 @@ func TestNormsOfLongRows(t *testing.T) {
 // TestLayerNormFarStart has rows that begin far from their mean, at which the
 // vector tiers' guess of the mean is taken.
 func TestLayerNormFarStart(t *testing.T) {
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(25, 26))
 		for _, cols := range []int{15, 16, 17, 40, 60, 300, 768, 4096} {
 			weight, bias := randomSlice(r, cols), randomSlice(r, cols)
@@ -198,7 +200,7 @@ func TestLayerNormFarStart(t *testing.T) {
 
 // TestLayerNormHard has means far above the deviation, and rows without any.
 func TestLayerNormHard(t *testing.T) {
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(9, 10))
 		for _, cols := range []int{1, 2, 7, 8, 16, 33, 256, 768} {
 			weight, bias := randomSlice(r, cols), randomSlice(r, cols)

@@ -18,7 +18,7 @@ import (
 // TestSameBits runs everything that is split among threads again and again, on
 // several numbers of them: the bits never change.
 func TestSameBits(t *testing.T) {
-	withProcs(t, 4)
+	WithProcs(t, 4)
 	r := rand.New(rand.NewPCG(21, 22))
 	m, n, k := 150, 130, 90
 	lenK := 3000
@@ -27,7 +27,7 @@ func TestSameBits(t *testing.T) {
 	}
 	a, b := randomSlice(r, m*k), randomSlice(r, k*n)
 	q, kv := randomSlice(r, 4*8*16), randomSlice(r, 4*lenK*16)
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		packed := PackB(NoTrans, k, n, b, n)
 		for name, f := range map[string]func(threads Threads) []float32{
 			"Gemm": func(threads Threads) []float32 {
@@ -72,7 +72,7 @@ func TestSameBits(t *testing.T) {
 // over operands that they share for reading, and wants the bits of a call alone.
 // It is for the race detector too.
 func TestConcurrentCalls(t *testing.T) {
-	withProcs(t, 4)
+	WithProcs(t, 4)
 	t.Cleanup(StopWorkers)
 	r := rand.New(rand.NewPCG(23, 24))
 	data := func(n int) []float32 { return randomSlice(r, n) }
@@ -80,7 +80,7 @@ func TestConcurrentCalls(t *testing.T) {
 	if testenv.Emulated() {
 		goroutines = 2
 	}
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		calls := slices.Concat(rowAPI(1, smallAPI, data), gemmAPI(1, largeAPI, data), attentionAPI(1, data),
 			rowAPI(3, largeAPI, data), gemmAPI(3, largeAPI, data), attentionAPI(3, data))
 		want := make([][]any, len(calls))
@@ -112,7 +112,7 @@ func sameOutcome(got, want any) bool {
 		return slices.Equal(x, want.([]float32))
 	case *PackedB:
 		y := want.(*PackedB)
-		return x.format.Format == y.format.Format && x.k == y.k && x.n == y.n && slices.Equal(x.data, y.data)
+		return x.matrix.Record.Format == y.matrix.Record.Format && x.K() == y.K() && x.N() == y.N() && slices.Equal(x.matrix.Data, y.matrix.Data)
 	}
 	return reflect.DeepEqual(got, want)
 }
@@ -155,7 +155,7 @@ func testFunctions(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	var files []string
-	for _, pattern := range []string{"*_test.go", "internal/simd/*_test.go", "../models/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "internal/*/*_test.go", "../models/*_test.go"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -47,7 +48,7 @@ func TestPauses(t *testing.T) {
 			Attention(p)
 		})
 	}
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		if Active() == Generic {
 			t.Skip("Go code is preemptible")
 		}
@@ -99,7 +100,7 @@ func TestPauses(t *testing.T) {
 			})},
 			{"packing of long columns", func() func() { // into one memory: the system may stop a thread that asks for more
 				p := PackB(Trans, 1<<21, 7, long, 1<<21)
-				return func() { p.pack(&operandB{data: long, ld: 1 << 21, trans: Trans}) }
+				return func() { p.matrix.Pack(&pack.B{Data: long, LD: 1 << 21, Trans: true}) }
 			}},
 			{"one row by a matrix", elements(n, func(c []float32) { Gemm(NoTrans, NoTrans, 1, n, 1<<14, 1, long, 1<<14, long, n, 0, c, n) })},
 			{"one row by a transposed matrix", elements(1<<14, func(c []float32) {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
 // races are calls that touch x, of n elements, while another goroutine writes its
@@ -44,7 +46,7 @@ var races = []struct {
 	{"softmax reads x", 64, func(x []float32) { Softmax(zeros(64), x, 8, 8) }},
 	{"layernorm writes", 64, func(x []float32) { LayerNorm(x, zeros(64), 8, 8, nil, nil, 1e-5) }},
 	{"exp in place", 64, func(x []float32) { Exp(x, x) }},
-	{"gelu on threads", 4 * tuned.rows.partElements, func(x []float32) { Threads(2).GELU(zeros(len(x)), x) }},
+	{"gelu on threads", 4 * tune.Used.Rows.PartElements, func(x []float32) { Threads(2).GELU(zeros(len(x)), x) }},
 	{"weight is read", 64, func(x []float32) { RMSNorm(zeros(128), zeros(128), 2, 64, x, 1e-5) }},
 	{"attention reads q", 40 * 8, func(x []float32) { raceAttention(40, 40, x, zeros(40*8), zeros(40*8)) }},
 	{"attention reads k", 40 * 8, func(x []float32) { raceAttention(40, 40, zeros(40*8), x, zeros(40*8)) }},

@@ -1,7 +1,5 @@
 package kernels
 
-// What the tests of row functions share.
-
 import (
 	"fmt"
 	"math"
@@ -12,8 +10,13 @@ import (
 
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/row"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
+
+// What the tests of row functions share.
 
 var (
 	inf32 = float32(math.Inf(1))
@@ -88,7 +91,7 @@ func TestRowsAnywhere(t *testing.T) {
 	if testenv.Emulated() || race.Enabled {
 		lengths = []int{31, 161, 177, 257, 272, 280, 513, 520}
 	}
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(43, 44))
 		for _, cols := range lengths {
 			n := rows * cols
@@ -101,8 +104,8 @@ func TestRowsAnywhere(t *testing.T) {
 				{
 					func(dst, x []float32) { Softmax(dst, x, rows, cols) },
 					func(dst, x []float32) {
-						if cols <= softmaxPiece(Active(), rows) {
-							simd.SoftmaxRowsStream(Active(), dst, x, make([]float32, cols+twoVectors), rows, cols)
+						if cols <= row.SoftmaxPiece(Active(), rows) {
+							simd.SoftmaxRowsStream(Active(), dst, x, make([]float32, cols+row.TwoVectors), rows, cols)
 						} else {
 							Softmax(dst, x, rows, cols)
 						}
@@ -121,7 +124,7 @@ func TestRowsAnywhere(t *testing.T) {
 					for at := range 16 {
 						for _, to := range []int{at, (at + 8) % 16, 3} { // dst may lie otherwise than x
 							from, into := aligned(n+16), aligned(n+16)
-							fill(into, nan32)
+							mem.Fill(into, nan32)
 							copy(from[at:], x)
 							f(into[to:][:n], from[at:][:n])
 							f(from[at:][:n], from[at:][:n])
@@ -149,13 +152,13 @@ func TestStreamed(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(27, 28))
 	for _, cols := range []int{512, 1000, 1025} {
-		rows := (tuned.rows.streamElements + cols - 1) / cols
+		rows := (tune.Used.Rows.StreamElements + cols - 1) / cols
 		n := rows * cols
 		x, weight := randomSlice(r, n), randomSlice(r, cols)
-		if dst := make([]float32, n); !streamed(dst, x) || streamed(x, x) {
+		if dst := make([]float32, n); !row.Streamed(dst, x) || row.Streamed(x, x) {
 			t.Fatal("the first call does not write past the caches, or that in place does")
 		}
-		eachISA(t, func(t *testing.T) {
+		EachISA(t, func(t *testing.T) {
 			for name, f := range map[string]func(threads Threads, dst, x []float32){
 				"Softmax":   func(threads Threads, dst, x []float32) { threads.Softmax(dst, x, rows, cols) },
 				"LayerNorm": func(threads Threads, dst, x []float32) { threads.LayerNorm(dst, x, rows, cols, weight, nil, 1e-5) },

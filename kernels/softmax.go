@@ -1,13 +1,11 @@
 package kernels
 
-// Softmax and its logarithm; softmax_long.go has their long rows, softmax_masked.go
-// what goes with a mask.
-
 import (
-	"math"
-
-	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/row"
 )
+
+// Softmax, its logarithm, and softmax with a mask.
 
 // Softmax sets each row of dst to the softmax of the row of x:
 //
@@ -22,56 +20,8 @@ func Softmax(dst, x []float32, rows, cols int) { Threads(1).Softmax(dst, x, rows
 
 // Softmax is the function [Softmax] on up to t threads.
 func (t Threads) Softmax(dst, x []float32, rows, cols int) {
-	checkRows("Softmax", dst, x, rows, cols)
-	isa, stream := Active(), streamed(dst, x)
-	piece := softmaxPiece(isa, rows)
-	switch {
-	case cols > piece && t.cutsRows(rows, cols):
-		for r := range rows {
-			t.softmaxLongRow(isa, dst[r*cols:][:cols], x[r*cols:][:cols])
-		}
-	case t.alone(rows, len(x)):
-		softmaxRows(isa, dst, x, rows, cols, piece, stream)
-	default:
-		t.split(rows, cols, &rowCall{isa: isa, dst: dst, x: x, stream: stream, do: func(c *rowCall, i, j int) {
-			softmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, softmaxPiece(c.isa, c.n), c.stream)
-		}})
-	}
-}
-
-// softmaxPiece is the longest row that Softmax takes in one piece in a call with a number of rows. With AVX-512 it is
-// longer if there are several, whose passes overlap for as long as one call of the assembly takes two. Four times as
-// many sums share a row there as on the narrowest tier, so that the bound of the error is the same.
-func softmaxPiece(isa ISA, rows int) int {
-	if rows > 1 && isa == AVX512 {
-		return 2 * sumElements
-	}
-	return sumElements
-}
-
-// softmaxRows is Softmax of some or all rows of a call, of which longer ones than piece are cut, and whose
-// results go past the caches if stream is set.
-func softmaxRows(isa ISA, dst, x []float32, rows, cols, piece int, stream bool) {
-	if len(x) == 0 {
-		return
-	}
-	if cols > piece {
-		for r := range rows {
-			Threads(1).softmaxLongRow(isa, dst[r*cols:][:cols], x[r*cols:][:cols])
-		}
-		return
-	}
-	if !stream {
-		for from, to := range budgetOf(simd.KernelSoftmaxRows, isa).rows(rows, cols) {
-			simd.SoftmaxRows(isa, dst[from*cols:to*cols], x[from*cols:to*cols], to-from, cols)
-		}
-		return
-	}
-	tmp := rowBuffers.Get().(*rowBuffer)
-	for from, to := range budgetOf(simd.KernelSoftmaxRowsStream, isa).rows(rows, cols) {
-		simd.SoftmaxRowsStream(isa, dst[from*cols:to*cols], x[from*cols:to*cols], tmp[:cols+twoVectors], to-from, cols)
-	}
-	rowBuffers.Put(tmp)
+	mem.CheckRows("Softmax", dst, x, rows, cols)
+	row.Softmax(int(t), dst, x, rows, cols)
 }
 
 // LogSoftmax sets each row of dst to the logarithm of the softmax of the row of
@@ -82,45 +32,53 @@ func LogSoftmax(dst, x []float32, rows, cols int) { Threads(1).LogSoftmax(dst, x
 
 // LogSoftmax is the function [LogSoftmax] on up to t threads.
 func (t Threads) LogSoftmax(dst, x []float32, rows, cols int) {
-	checkRows("LogSoftmax", dst, x, rows, cols)
-	isa := Active()
-	switch {
-	case t.cutsRows(rows, cols):
-		for r := range rows {
-			t.logSoftmaxLongRow(isa, dst[r*cols:][:cols], x[r*cols:][:cols])
-		}
-	case t.alone(rows, len(x)):
-		logSoftmaxRows(isa, dst, x, rows, cols)
-	default:
-		t.split(rows, cols, &rowCall{isa: isa, dst: dst, x: x, do: func(c *rowCall, i, j int) {
-			logSoftmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols)
-		}})
-	}
+	mem.CheckRows("LogSoftmax", dst, x, rows, cols)
+	row.LogSoftmax(int(t), dst, x, rows, cols)
 }
 
-// logSoftmaxRows is LogSoftmax of some or all rows of a call.
-func logSoftmaxRows(isa ISA, dst, x []float32, rows, cols int) {
-	if cols == 0 {
-		return
-	}
-	for r := range rows {
-		d, s := dst[r*cols:][:cols], x[r*cols:][:cols]
-		if cols > sumElements {
-			Threads(1).logSoftmaxLongRow(isa, d, s)
-			continue
-		}
-		m := simd.MaxVec(isa, s) // may miss a NaN, which then reaches the result by the sum
-		simd.SubSubVec(isa, d, s, m, float32(math.Log(float64(simd.SumExpVec(isa, s, m)))))
-	}
+// SoftmaxMask says what a masked softmax sees, and how it scales.
+type SoftmaxMask struct {
+	// Scale multiplies x. There is no default: 0 makes all visible columns equal.
+	Scale float32
+	// Bias is added after scaling: rows x cols, or nil. -Inf gives a weight of 0,
+	// unless there is a NaN or +Inf in the row, at that column too.
+	Bias []float32
+	// Visible tells which elements are visible: rows x cols, or nil for all.
+	Visible []bool
+	// Causal lets row r see the columns up to r + Offset only.
+	Causal bool
+	Offset int
+	// ValidLens has for each row the number of leading columns that are
+	// visible, or is nil for all. A length outside [0, cols] is cut to it.
+	ValidLens []int
 }
 
-// rowMax is the maximum of x, in pieces. It may miss a NaN.
-func rowMax(isa ISA, x []float32) float32 {
-	m := float32(math.Inf(-1))
-	for i, end := range budgetOf(simd.KernelMaxVec, isa).pieces(len(x)) {
-		if v := simd.MaxVec(isa, x[i:end]); v > m {
-			m = v
-		}
+// MaskedSoftmax sets each row of dst to the softmax of Scale*x + Bias over the
+// columns that every part of the mask admits, and to 0 elsewhere. A row that
+// sees nothing, or nothing but -Inf, is 0; otherwise special values and the
+// bound are as for [Softmax], with one rounding more for the scale and one
+// for the bias, each relative to the term. x and dst are contiguous rows x cols
+// matrices; dst may be x, but may not overlap x or the bias otherwise.
+func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
+	Threads(1).MaskedSoftmax(dst, x, rows, cols, mask)
+}
+
+// MaskedSoftmax is the function [MaskedSoftmax] on up to t threads.
+func (t Threads) MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
+	mask.check("MaskedSoftmax", dst, x, rows, cols)
+	row.MaskedSoftmax(int(t), dst, x, rows, cols, row.Mask(mask))
+}
+
+// check panics unless dst, x and the mask are rows x cols.
+func (m *SoftmaxMask) check(fn string, dst, x []float32, rows, cols int) {
+	mem.CheckRows(fn, dst, x, rows, cols)
+	if m.Bias != nil {
+		mem.CheckLen(fn, "Bias", len(m.Bias), len(x), "rows*cols")
 	}
-	return m
+	if m.Visible != nil {
+		mem.CheckLen(fn, "Visible", len(m.Visible), len(x), "rows*cols")
+	}
+	if m.ValidLens != nil {
+		mem.CheckLen(fn, "ValidLens", len(m.ValidLens), rows, "rows")
+	}
 }

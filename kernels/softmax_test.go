@@ -1,7 +1,5 @@
 package kernels
 
-// Tests of Softmax and LogSoftmax.
-
 import (
 	"fmt"
 	"math"
@@ -9,9 +7,12 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/row"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/ref"
 )
+
+// Tests of Softmax and LogSoftmax.
 
 // softmaxBound is the bound of Softmax's comment.
 func softmaxBound(x, want, max float64, cols int) float64 {
@@ -19,9 +20,9 @@ func softmaxBound(x, want, max float64, cols int) float64 {
 }
 
 func TestSoftmax(t *testing.T) {
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
-		for _, cols := range append(rowLengths(), sumElements+3, 2*sumElements+3, normElements+3) {
+		for _, cols := range append(rowLengths(), row.SumElements+3, 2*row.SumElements+3, row.NormElements+3) {
 			rows := 5
 			if cols > 1000 {
 				rows = 2
@@ -51,9 +52,9 @@ func TestSoftmax(t *testing.T) {
 }
 
 func TestLogSoftmax(t *testing.T) {
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
-		for _, cols := range append(rowLengths(), sumElements+3, normElements+3) {
+		for _, cols := range append(rowLengths(), row.SumElements+3, row.NormElements+3) {
 			const rows = 2
 			x := hardRows(r, rows, cols, 4)
 			want := ref.Widen(x)
@@ -71,7 +72,7 @@ func TestLogSoftmax(t *testing.T) {
 }
 
 func TestSoftmaxSpecialRows(t *testing.T) {
-	row := func(n int, fill float32, at int, v float32) []float32 {
+	rowOf := func(n int, fill float32, at int, v float32) []float32 {
 		x := make([]float32, n)
 		for i := range x {
 			x[i] = fill
@@ -79,25 +80,25 @@ func TestSoftmaxSpecialRows(t *testing.T) {
 		x[at] = v
 		return x
 	}
-	eachISA(t, func(t *testing.T) {
-		for _, n := range []int{1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 65, sumElements + 1} {
+	EachISA(t, func(t *testing.T) {
+		for _, n := range []int{1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 65, row.SumElements + 1} {
 			for _, at := range []int{0, n / 2, n - 1} {
 				for _, c := range []struct {
 					name string
 					x    []float32
 					nan  bool
 				}{
-					{"one NaN", row(n, 1, at, nan32), true},
-					{"one +Inf", row(n, 1, at, inf32), true},
-					{"all -Inf", row(n, -inf32, at, -inf32), true},
-					{"one finite", row(n, -inf32, at, 3), false},
-					{"one huge", row(n, -3e38, at, 3.4e38), false},
-					{"one far above", row(n, -1e4, at, 1e4), false},
-					{"all as low as can be", row(n, -math.MaxFloat32, at, -math.MaxFloat32), false},
+					{"one NaN", rowOf(n, 1, at, nan32), true},
+					{"one +Inf", rowOf(n, 1, at, inf32), true},
+					{"all -Inf", rowOf(n, -inf32, at, -inf32), true},
+					{"one finite", rowOf(n, -inf32, at, 3), false},
+					{"one huge", rowOf(n, -3e38, at, 3.4e38), false},
+					{"one far above", rowOf(n, -1e4, at, 1e4), false},
+					{"all as low as can be", rowOf(n, -math.MaxFloat32, at, -math.MaxFloat32), false},
 				} {
 					for name, f := range map[string]func(dst, x []float32, rows, cols int){"Softmax": Softmax, "LogSoftmax": LogSoftmax} {
 						// The row before and the row after must not notice.
-						calm := row(n, 0.5, 0, 0.5)
+						calm := rowOf(n, 0.5, 0, 0.5)
 						x := append(append(append([]float32(nil), calm...), c.x...), calm...)
 						want := ref.Widen(x)
 						dst := make([]float32, 3*n)
@@ -144,7 +145,7 @@ func TestSoftmaxStreamSpecialRows(t *testing.T) {
 	for i := range x {
 		x[i] = rows[i/cols](i % cols)
 	}
-	eachISA(t, func(t *testing.T) {
+	EachISA(t, func(t *testing.T) {
 		want, got := aligned(len(x)), aligned(len(x))
 		simd.SoftmaxRows(Active(), want, x, len(rows), cols)
 		simd.SoftmaxRowsStream(Active(), got, x, make([]float32, cols+32), len(rows), cols)
@@ -161,8 +162,8 @@ func TestSoftmaxOfManyBlocks(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too long for an emulator")
 	}
-	const n = sumElements/2*blockElements + 3
-	eachISA(t, func(t *testing.T) {
+	const n = row.SumElements/2*row.BlockElements + 3
+	EachISA(t, func(t *testing.T) {
 		x := make([]float32, n)
 		x[n-1] = float32(math.Log(n + 1)) // as much as all others together
 		Threads(2).Softmax(x, x, 1, n)

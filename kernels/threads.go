@@ -14,7 +14,8 @@ import "github.com/avoformer/avoformer/kernels/internal/par"
 // microseconds and then sleeps at no cost. Workers that a smaller GOMAXPROCS leaves
 // no room for end with the calls that follow. StopWorkers ends all workers.
 //
-// A panic in a call, recovered further up, leaves no worker in that call's memory.
+// A panic in a call reaches its caller, on whichever thread it happens. Recovered there, it
+// leaves no worker in that call's memory.
 type Threads int
 
 // StopWorkers ends the package's workers and returns when they are gone. Calls

@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
-// withProcs runs the rest of the test with another GOMAXPROCS.
-func withProcs(t testing.TB, n int) {
+// WithProcs runs the rest of the test with another GOMAXPROCS.
+func WithProcs(t testing.TB, n int) {
 	old := runtime.GOMAXPROCS(n)
 	t.Cleanup(func() { runtime.GOMAXPROCS(old) })
 }
@@ -20,7 +20,7 @@ func withProcs(t testing.TB, n int) {
 // for which the pool is to have eight workers.
 func TestConcurrentCallsHaveWorkers(t *testing.T) {
 	const callers, n = 8, 128
-	withProcs(t, 16)
+	WithProcs(t, 16)
 	StopWorkers()
 	t.Cleanup(StopWorkers)
 	var enough atomic.Bool
@@ -41,27 +41,5 @@ func TestConcurrentCallsHaveWorkers(t *testing.T) {
 	wg.Wait()
 	if most = max(most, par.Workers()); most != callers {
 		t.Errorf("%d workers for %d concurrent calls of two threads", most, callers)
-	}
-}
-
-// TestShortCalls finds that a product that is worth waking nobody for is serial,
-// unless such products follow one another closely.
-func TestShortCalls(t *testing.T) {
-	withProcs(t, 2)
-	StopWorkers()
-	t.Cleanup(StopWorkers)
-	for range 5 {
-		time.Sleep(time.Millisecond)
-		if worthThreads(2, tuned.threads.readyWork) {
-			t.Fatal("a short call by itself is worth a second thread")
-		}
-	}
-	for start := time.Now(); !worthThreads(2, tuned.threads.readyWork); { // a busy machine may let it wait
-		if time.Since(start) > 30*time.Second {
-			t.Fatal("one short call follows another, and it is not worth a second thread")
-		}
-	}
-	if worthThreads(2, tuned.threads.readyWork-1) || worthThreads(1, tuned.threads.readyWork) {
-		t.Error("a call with less work, or on one thread, is worth a second thread")
 	}
 }

@@ -130,7 +130,7 @@ func (c *class) field(name string) (initial string, known bool) {
 // silent reports whether a field says no more than its default does.
 func (d Document) silent(name, initial string) bool {
 	var have, want any
-	if pyjson.Unmarshal(d.fields[name], &have) != nil || json.Unmarshal([]byte(initial), &want) != nil {
+	if pyjson.Unmarshal(d.fields[name], &have) != nil || pyjson.Unmarshal([]byte(initial), &want) != nil {
 		return false
 	}
 	return reflect.DeepEqual(have, want) || empty(have) && empty(want)

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,13 +15,15 @@ import (
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/pytorch"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
 // Opening folders: which files there are, and what they hold together.
 
 // Open loads the model in the folder dir, which has config.json and
-// model.safetensors, or shards of it with model.safetensors.index.json. A folder of
+// model.safetensors, or shards of it with model.safetensors.index.json; without these,
+// pytorch_model.bin or its shards, of which nothing is executed. A folder of
 // the hub's cache may be given too: a snapshot with its links, or the model's folder,
 // of which refs/main chooses the snapshot; or a GGUF file, see [OpenGGUF].
 //
@@ -46,13 +49,26 @@ func (o Options) Open(dir string) (*Model, error) {
 	case !info.IsDir() && isGGUF(dir):
 		return o.openGGUF(dir)
 	case !info.IsDir():
-		return nil, check.Errorf(ErrFolder, "%s is no folder", dir)
+		return nil, check.Errorf(ErrFolder, "%s is no folder%s", dir, asPointer(dir))
 	}
 	m, err := o.OpenFS(os.DirFS(dir))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return m, nil
+}
+
+// asPointer is what to add about a file where a GGUF file should be.
+func asPointer(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if !hub.IsPointer(f) {
+		return ""
+	}
+	return ", " + hub.ErrPointer.Error()
 }
 
 // OpenFS is the function OpenFS with options.
@@ -158,7 +174,7 @@ func readJSON(fsys fs.FS, name string) (Document, error) {
 	return parse(name, text)
 }
 
-// files is the tensors of one or several safetensors files.
+// files is the tensors of one or several files.
 type files struct {
 	name  string // of the only file, or of the index
 	of    map[string]transformer.Reader
@@ -166,14 +182,23 @@ type files struct {
 	names []string
 }
 
-const (
-	single = "model.safetensors"
-	index  = "model.safetensors.index.json"
-)
+// single are the files that may hold all weights, the first of which counts that is there,
+// itself or as shards with an index.
+var single = []string{"model.safetensors", "pytorch_model.bin"}
 
 // openWeights opens the weights in a folder, "" for that of the model.
 func openWeights(fsys fs.FS, dir string) (*files, error) {
-	single, index := path.Join(dir, single), path.Join(dir, index)
+	for _, name := range single {
+		name = path.Join(dir, name)
+		if exists(fsys, name) || exists(fsys, name+".index.json") {
+			return openFiles(fsys, dir, name, name+".index.json")
+		}
+	}
+	return nil, noWeights(fsys, dir)
+}
+
+// openFiles opens the file single or, where there is none, the shards that index lists.
+func openFiles(fsys fs.FS, dir, single, index string) (*files, error) {
 	w := &files{name: single, of: map[string]transformer.Reader{}}
 	shards := []string{single}
 	doc, err := readJSON(fsys, index)
@@ -183,11 +208,7 @@ func openWeights(fsys fs.FS, dir string) (*files, error) {
 		if shards, err = w.indexed(doc, dir); err != nil {
 			return nil, err
 		}
-	case err == nil || errors.Is(err, fs.ErrNotExist):
-		if !exists(fsys, single) {
-			return nil, noWeights(fsys, dir)
-		}
-	default:
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
 	listed := w.of // which tensors shards should have, by the index
@@ -219,14 +240,14 @@ func exists(fsys fs.FS, name string) bool {
 	return err == nil
 }
 
-// noWeights is the error of a folder without safetensors.
+// noWeights is the error of a folder without weights that can be read.
 func noWeights(fsys fs.FS, dir string) error {
-	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack"} {
+	for _, name := range []string{"tf_model.h5", "flax_model.msgpack"} {
 		if name := path.Join(dir, name); exists(fsys, name) {
-			return check.Errorf(ErrFolder, "%s is no safetensors file; in Python, from_pretrained(folder) and then save_pretrained(folder) of transformers writes %s", name, single)
+			return check.Errorf(ErrFolder, "%s is not supported; in Python, from_pretrained(folder) and then save_pretrained(folder) of transformers writes %s", name, single[0])
 		}
 	}
-	return check.Errorf(ErrFolder, "neither %s nor %s", path.Join(dir, single), path.Join(dir, index))
+	return check.Errorf(ErrFolder, "neither %s nor %s.index.json, nor the like of %s", path.Join(dir, single[0]), path.Join(dir, single[0]), path.Join(dir, single[1]))
 }
 
 // indexed is the shards that an index names, in the same folder. It notes the tensors.
@@ -263,19 +284,23 @@ func (w *files) add(fsys fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	var s *safetensors.File
+	at, size := io.ReaderAt(nil), info.Size()
 	if r, ok := f.(io.ReaderAt); ok {
-		s, err = safetensors.NewFile(r, info.Size())
+		at = r
 	} else { // a file system that cannot seek, such as a zip file
-		var data []byte
-		if data, err = io.ReadAll(f); err == nil {
-			s, err = safetensors.Parse(data)
+		data, err := io.ReadAll(f)
+		if err != nil {
+			return err
 		}
+		at, size = bytes.NewReader(data), int64(len(data))
 	}
+	if hub.IsPointer(at) {
+		return check.Errorf(ErrFolder, "%w", hub.ErrPointer)
+	}
+	r, err := tensorsOf(at, size, name)
 	if err != nil {
 		return err
 	}
-	r := transformer.FromSafetensors(s)
 	for _, tensor := range r.Names() {
 		if w.of[tensor] != nil {
 			return check.Errorf(ErrFolder, "tensor %s is in another shard too", tensor)
@@ -283,6 +308,22 @@ func (w *files) add(fsys fs.FS, name string) error {
 		w.of[tensor] = r
 	}
 	return nil
+}
+
+// tensorsOf is the tensors of a file in the format that its name tells.
+func tensorsOf(r io.ReaderAt, size int64, name string) (transformer.Reader, error) {
+	if path.Ext(name) == ".bin" {
+		f, err := pytorch.NewFile(r, size)
+		if err != nil {
+			return nil, err
+		}
+		return transformer.FromPyTorch(f), nil
+	}
+	f, err := safetensors.NewFile(r, size)
+	if err != nil {
+		return nil, err
+	}
+	return transformer.FromSafetensors(f), nil
 }
 
 // Close closes the files.

@@ -4,6 +4,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer/gguf"
 	"github.com/avoformer/avoformer/transformer/internal/checkpoint"
+	"github.com/avoformer/avoformer/transformer/pytorch"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
@@ -39,6 +40,10 @@ var _ checkpoint.Reader = Reader(nil)
 
 // FromSafetensors is the weights in a safetensors file.
 func FromSafetensors(f *safetensors.File) Reader { return checkpoint.FromSafetensors(f) }
+
+// FromPyTorch is the weights in a file that torch.save wrote of a state dict, such as
+// pytorch_model.bin. Nothing of it is executed.
+func FromPyTorch(f *pytorch.File) Reader { return checkpoint.FromPyTorch(f) }
 
 // FromGGUF is the weights in a GGUF file, by the names that llama.cpp gives them. Blocks of
 // the types Q8_0, Q4_0, Q4_K and Q6_K can be held as they are, and those of Q5_0 as Q8_0

@@ -13,7 +13,7 @@ import (
 // without groups.
 const WeightBlock = 32
 
-// BlockLayout is what a block of weights consists of; kernels/gemm_blocks.go has the order of
+// BlockLayout is what a block of weights consists of; kernels/internal/weights/blocks.go has the order of
 // its bytes. Package simd gets it with the kernels.
 type BlockLayout struct {
 	Elements int  // of a column

@@ -8,6 +8,9 @@
 //	avoformer transcribe DIR WAV…   text of speech
 //	avoformer info DIR              what a folder is
 //	avoformer bench DIR             how fast it is here
+//	avoformer pull NAME             a model of the hub, to a folder
+//
+// DIR may be hf://org/name, which is pulled first; nothing else goes to the network.
 //
 // With -weights the weights take fewer bits, and with -cache, in what generates text,
 // the keys and values of the tokens so far; -check, in embed, rerank and classify, tells
@@ -84,6 +87,7 @@ func init() {
 		{"translate", "DIR [FILE]", "lines in another language, or shorter", translate},
 		{"transcribe", "DIR WAV...", "text of speech", transcribe},
 		{"info", "DIR", "what a folder is, and what of it is not supported", info},
+		{"pull", "NAME[@REVISION]", "brings a model of the hub, or NAME/FILE of it, to the cache, and prints where it is; hf://NAME stands for it as DIR", pull},
 		{"bench", "DIR", "speed and memory here, beside other engines that are installed", bench},
 	}
 }
@@ -203,6 +207,12 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 	}
 	if len(rest) < least || most >= 0 && len(rest) > most {
 		return nil, usagef("%s", f.usage)
+	}
+	if len(rest) > 0 && f.Name() != "pull" {
+		var err error
+		if rest[0], err = f.app.pulled(rest[0]); err != nil {
+			return nil, err
+		}
 	}
 	return rest, nil
 }

@@ -3,7 +3,6 @@ package tokenizer
 // Added tokens: strings that are found in the text before anything else.
 
 import (
-	"bytes"
 	"fmt"
 	"unicode/utf8"
 
@@ -35,7 +34,7 @@ type addedTokens struct {
 // add takes tokens in the file's order. As in Hugging Face's library, a token that
 // the model has keeps the model's id, and others get the next free one, whatever
 // the file says.
-func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) string) error {
+func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) (string, error)) error {
 	next := uint32(m.size())
 	for id := range a.byID {
 		if id >= next {
@@ -70,126 +69,64 @@ func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) s
 			a.shown[i] = t.Content
 		}
 		if t.Normalized {
-			if s := normalize(t.Content); s != t.Content {
+			s, err := normalize(t.Content)
+			if err != nil {
+				return fmt.Errorf("%w: added token %q: %w", ErrFormat, t.Content, err)
+			}
+			if s != t.Content {
 				a.shown[i] = s
 			}
 		}
 		a.list[i] = t
 		a.byContent[t.Content], a.byID[t.ID] = i, i
 	}
-	a.raw, a.normalized = finder{}, finder{}
+	raw, normalized := make([]string, len(a.list)), make([]string, len(a.list))
+	known := map[string]bool{}
 	for i, t := range a.list {
-		f, s := &a.raw, t.Content
-		if t.Normalized {
-			f, s = &a.normalized, a.shown[i]
-		}
-		if err := f.insert(s, int32(i)); err != nil {
-			return fmt.Errorf("added token %q: %w", t.Content, err)
-		}
-	}
-	return nil
-}
-
-// finder finds strings in a text.
-type finder struct {
-	first  [256]int32 // for each first byte, 1 + its node
-	nodes  []finderNode
-	starts []byte // the first bytes
-}
-
-type finderNode struct {
-	next  map[byte]int32
-	value int32
-}
-
-func (f *finder) insert(s string, value int32) error {
-	if s == "" {
-		return fmt.Errorf("%w: it is empty when normalized", ErrFormat)
-	}
-	if f.first[s[0]] == 0 {
-		f.starts = append(f.starts, s[0])
-		f.nodes = append(f.nodes, finderNode{value: -1})
-		f.first[s[0]] = int32(len(f.nodes))
-	}
-	at := f.first[s[0]] - 1
-	for _, b := range []byte(s[1:]) {
-		n, ok := f.nodes[at].next[b]
-		if !ok {
-			n = int32(len(f.nodes))
-			f.nodes = append(f.nodes, finderNode{value: -1})
-			if f.nodes[at].next == nil {
-				f.nodes[at].next = map[byte]int32{}
-			}
-			f.nodes[at].next[b] = n
-		}
-		at = n
-	}
-	if f.nodes[at].value >= 0 {
-		return fmt.Errorf("%w: another one has the same normalized form", ErrFormat)
-	}
-	f.nodes[at].value = value
-	return nil
-}
-
-// find gives the leftmost, then longest, of the strings that lies in text at or
-// behind at.
-func (f *finder) find(text []byte, at int) (start, end int, value int32) {
-	for ; at < len(text); at++ {
-		if len(f.starts) == 1 {
-			n := bytes.IndexByte(text[at:], f.starts[0])
-			if n < 0 {
-				break
-			}
-			at += n
-		}
-		node := f.first[text[at]] - 1
-		if node < 0 {
+		if !t.Normalized { // contents are not empty, and differ
+			raw[i] = t.Content
 			continue
 		}
-		value = f.nodes[node].value
-		end = at + 1
-		for i := at + 1; i < len(text); i++ {
-			next, ok := f.nodes[node].next[text[i]]
-			if !ok {
-				break
-			}
-			node = next
-			if v := f.nodes[node].value; v >= 0 {
-				value, end = v, i+1
-			}
+		s := a.shown[i]
+		if s == "" || known[s] {
+			return fmt.Errorf("%w: added token %q: its normalized form is %q, which is empty or that of another one", ErrFormat, t.Content, s)
 		}
-		if value >= 0 {
-			return at, end, value
-		}
+		known[s], normalized[i] = true, s
 	}
-	return 0, 0, -1
+	a.raw, a.normalized = newFinder(raw), newFinder(normalized)
+	return nil
 }
 
 // cutAdded cuts the tokens that f finds out of s.
 func (w *work) cutAdded(s split, f *finder, a *addedTokens) {
 	text := w.text[s.start:s.end]
 	done := 0
-	for at := 0; at < len(text) && len(f.starts) > 0; {
-		start, end, i := f.find(text, at)
-		if i < 0 {
-			break
+	var white span // the last white space that a token took from behind it
+	w.found = f.appendAll(w.found[:0], text)
+	for at, i := 0, len(w.found)-1; i >= 0; i-- {
+		start := int(w.found[i].start)
+		if start < at {
+			continue
 		}
-		at = end
-		t := &a.list[i]
+		at = start + len(f.strings[w.found[i].index])
+		t, end := &a.list[w.found[i].index], at
 		if t.SingleWord && (endsWithWord(text[:start]) || startsWithWord(text[end:])) {
 			continue
 		}
-		if t.LStrip {
-			start = max(trimSpaceRight(text[:start]), done)
+		if t.LStrip { // not what the token before has taken
+			start = done + trimSpaceRight(text[done:max(done, start)])
 		}
 		if t.RStrip {
-			end += trimSpaceLeft(text[end:])
+			if int32(end) < white.start || int32(end) > white.end {
+				white = span{int32(end), int32(end + trimSpaceLeft(text[end:]))}
+			}
+			end = int(white.end)
 		}
 		if done < start {
 			w.piece(s, s.start+int32(done), s.start+int32(start))
 		}
 		if start < end {
-			w.nextSplit = append(w.nextSplit, w.cut(s, s.start+int32(start), s.start+int32(end), i))
+			w.nextSplit = append(w.nextSplit, w.cut(s, s.start+int32(start), s.start+int32(end), w.found[i].index))
 		}
 		done = end
 	}

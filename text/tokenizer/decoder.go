@@ -24,6 +24,36 @@ func (list decoders) decode(tokens []string) []string {
 	return tokens
 }
 
+// maxGrowth bounds how often its length decoders may make a text.
+const maxGrowth = 1 << 10
+
+// growth bounds the length that d makes of a byte, but for bytes between tokens.
+func growth(d decoder) float64 {
+	each := func(content, found int) float64 { return max(1, float64(content)/float64(max(1, found))) }
+	switch d := d.(type) {
+	case decoders:
+		product := 1.0
+		for _, x := range d {
+			product *= growth(x)
+		}
+		return product
+	case replaceDecoder:
+		if p, ok := d.pattern.(literal); ok {
+			return each(len(d.content), len(p))
+		}
+		return each(len(d.content), 1)
+	case bpeDecoder:
+		if d == "" { // found between all characters
+			return 2
+		}
+	case ctcDecoder:
+		if d.delimiter == "" {
+			return 2
+		}
+	}
+	return 1
+}
+
 // byteLevelDecoder turns the byte alphabet into bytes. A token that holds another
 // character stands for itself.
 type byteLevelDecoder struct{}

@@ -32,8 +32,11 @@ type Encoding struct {
 // sequence is the part of an encoding that is one of its texts.
 type sequence struct{ text, start, end int }
 
-// trim counts the characters of white space at the ends of a token.
-type trim struct{ left, right int32 }
+// trim counts the characters of white space at the ends of a token, in the unit of offsets.
+type trim struct {
+	left, right int32
+	one         bool // left is a single character
+}
 
 // Sequence tells which text the i-th token belongs to: 0, 1, or -1 for the special
 // tokens and padding around them.
@@ -67,14 +70,21 @@ func (t *Tokenizer) encoding(w *work, typeID int, opts *Options) *Encoding {
 		o := w.offsets(w.splits[x.split], x.start, x.end)
 		e.Offsets[i], e.Words[i] = Offset{int(o.start), int(o.end)}, int(x.split)
 	}
+	trims := t.post != nil && t.post.trims()
+	if opts.Offsets == Bytes {
+		wholeCharacters(w.original, e.Offsets)
+	}
+	if trims {
+		e.trims = make([]trim, n)
+		for i, o := range e.Offsets {
+			e.trims[i] = trimOf(t.tokenText(w, i))
+			if opts.Offsets == Bytes {
+				e.trims[i].inBytes(w.original[o.Start:o.End])
+			}
+		}
+	}
 	if opts.Offsets == Characters {
 		countCharacters(w.original, e.Offsets)
-	}
-	if t.post != nil && t.post.trims() {
-		e.trims = make([]trim, n)
-		for i := range e.trims {
-			e.trims[i] = trimOf(t.tokenText(w, i))
-		}
 	}
 	return e
 }
@@ -88,42 +98,6 @@ func (t *Tokenizer) tokenText(w *work, i int) string {
 		}
 	}
 	return string(w.text[x.start:x.end])
-}
-
-// countCharacters turns offsets in bytes of text into offsets in characters. Those
-// beyond the text become what Hugging Face's library makes of them.
-func countCharacters(text string, offsets []Offset) {
-	at, chars := 0, 0
-	count := func(to int) int {
-		for at > to { // a token may begin within the character that the last one ended
-			_, size := utf8.DecodeLastRuneInString(text[:at])
-			at -= size
-			chars--
-		}
-		for at < to && at < len(text) {
-			size := 1
-			if text[at] >= utf8.RuneSelf {
-				_, size = utf8.DecodeRuneInString(text[at:])
-			}
-			if at+size > to {
-				break
-			}
-			at += size
-			chars++
-		}
-		return chars
-	}
-	for i, o := range offsets {
-		if o.Start >= len(text) {
-			continue
-		}
-		start := count(o.Start)
-		if o.End <= len(text) {
-			offsets[i] = Offset{start, count(o.End)}
-		} else {
-			offsets[i] = Offset{start, start + 2}
-		}
-	}
 }
 
 // trimOf counts white space, spelled or not by the byte alphabet, at the ends of s.
@@ -144,7 +118,23 @@ func trimOf(s string) trim {
 		t.right++
 		s = s[:len(s)-n]
 	}
+	t.one = t.left == 1
 	return t
+}
+
+// inBytes turns the numbers of characters into those of bytes, for a token that came
+// from text.
+func (t *trim) inBytes(text string) {
+	left, right := text, text
+	for range t.left {
+		_, n := utf8.DecodeRuneInString(left)
+		left = left[n:]
+	}
+	for range t.right {
+		_, n := utf8.DecodeLastRuneInString(right)
+		right = right[:len(right)-n]
+	}
+	t.left, t.right = int32(len(text)-len(left)), int32(len(text)-len(right))
 }
 
 // trimOffsets takes the white space off the offsets.
@@ -153,7 +143,7 @@ func (e *Encoding) trimOffsets(prefixSpace bool) {
 		o := &e.Offsets[i]
 		left, right := int(x.left), int(x.right)
 		if left > 0 {
-			if (i == 0 || o.Start == 0) && prefixSpace && left == 1 {
+			if (i == 0 || o.Start == 0) && prefixSpace && x.one {
 				left = 0 // this one was added
 			}
 			o.Start = min(o.Start+left, o.End)

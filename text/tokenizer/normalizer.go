@@ -20,18 +20,21 @@ func (list normalizers) normalize(w *work) {
 }
 
 // normalizeString gives s as n normalizes it.
-func normalizeString(n normalizer, s string) string {
+func normalizeString(n normalizer, s string) (string, error) {
 	if n == nil {
-		return s
+		return s, nil
 	}
 	w := workPool.Get().(*work)
 	defer w.release()
 	w.reset(s, true)
 	n.normalize(w)
-	if len(w.splits) == 0 {
-		return ""
+	switch {
+	case w.tooLong:
+		return "", w.lengthError()
+	case len(w.splits) == 0:
+		return "", nil
 	}
-	return string(w.text[w.splits[0].start:w.splits[0].end])
+	return string(w.text[w.splits[0].start:w.splits[0].end]), nil
 }
 
 // mapRunes rewrites each split character by character. f appends what stands for r

@@ -4,6 +4,7 @@ package tokenizer
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -13,6 +14,8 @@ type object struct {
 	what   string // for messages, such as "normalizer"
 	fields map[string]value
 	err    error
+
+	repeated []string // fields that stand there twice
 }
 
 func parseObject(what string, in value) (*object, error) {
@@ -22,10 +25,33 @@ func parseObject(what string, in value) (*object, error) {
 	}
 	in.each(func(key, v value) error {
 		name, _ := key.text()
+		if _, ok := o.fields[name]; ok {
+			o.repeated = append(o.repeated, name)
+		}
 		o.fields[name] = v
 		return nil
 	})
 	return o, nil
+}
+
+// parseOnce is parseObject for the parts in which Hugging Face's library takes no field
+// twice; in others the last one counts.
+func parseOnce(what string, in value) (*object, error) {
+	o, err := parseObject(what, in)
+	if err == nil {
+		err = o.once(o.repeated...)
+	}
+	return o, err
+}
+
+// once is an error if one of the fields stands there twice.
+func (o *object) once(names ...string) error {
+	for _, name := range names {
+		if slices.Contains(o.repeated, name) {
+			return fmt.Errorf("%w: %s.%s stands there twice", ErrFormat, o.what, name)
+		}
+	}
+	return nil
 }
 
 func (o *object) fail(kind error, format string, args ...any) {

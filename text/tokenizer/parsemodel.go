@@ -10,9 +10,9 @@ func parseModel(in value) (model, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind, named := o.fields["type"].text()
-	if !named {
-		kind = untypedModel(o)
+	kind, err := modelType(o)
+	if err != nil {
+		return nil, err
 	}
 	vocab, _ := o.take("vocab")
 	var m model
@@ -43,19 +43,38 @@ func parseModel(in value) (model, error) {
 	return m, err
 }
 
-func untypedModel(o *object) string {
-	_, merges := o.fields["merges"]
-	_, limit := o.fields["max_input_chars_per_word"]
-	vocab := o.fields["vocab"]
-	switch {
-	case merges:
-		return "BPE"
-	case limit:
-		return "WordPiece"
-	case len(vocab) > 0 && vocab[0] == '[':
-		return "Unigram"
+// modelType gives the type of a model. Where the file has no such field, it is the first
+// type whose fields are all there, in the order in which Hugging Face's library tries them.
+func modelType(o *object) (string, error) {
+	if err := o.once("type"); err != nil {
+		return "", err
 	}
-	return "WordLevel"
+	if v, ok := o.fields["type"]; ok {
+		kind, isText := v.text()
+		if !isText {
+			return "", fmt.Errorf("%w: model.type is %s", ErrFormat, v)
+		}
+		return kind, nil
+	}
+	has := func(names ...string) bool {
+		for _, name := range names {
+			if o.fields[name].isNull() {
+				return false
+			}
+		}
+		return true
+	}
+	switch vocab := o.fields["vocab"]; {
+	case len(vocab) > 0 && vocab[0] == '[':
+		return "Unigram", nil
+	case has("vocab", "merges"):
+		return "BPE", nil
+	case has("vocab", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word"):
+		return "WordPiece", nil
+	case has("vocab", "unk_token"):
+		return "WordLevel", nil
+	}
+	return "", fmt.Errorf("%w: model.type is missing, and no model has these fields", ErrFormat)
 }
 
 func parseBPE(o *object, vocab value) (model, error) {
@@ -126,7 +145,7 @@ func parseAdded(in value) ([]AddedToken, error) {
 	var list []AddedToken
 	err := in.each(func(_, v value) error {
 		what := fmt.Sprintf("added_tokens[%d]", len(list))
-		o, err := parseObject(what, v)
+		o, err := parseOnce(what, v)
 		if err != nil {
 			return err
 		}
@@ -148,7 +167,7 @@ func parseTruncation(in value) (*Truncation, error) {
 	if in.isNull() {
 		return nil, nil
 	}
-	o, err := parseObject("truncation", in)
+	o, err := parseOnce("truncation", in)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +180,7 @@ func parsePadding(in value) (*Padding, error) {
 	if in.isNull() {
 		return nil, nil
 	}
-	o, err := parseObject("padding", in)
+	o, err := parseOnce("padding", in)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +193,7 @@ func parsePadding(in value) (*Padding, error) {
 		}
 		return c, o.done()
 	}
-	fixed, err := parseObject("padding.strategy", v)
+	fixed, err := parseOnce("padding.strategy", v)
 	if err != nil {
 		return nil, err
 	}

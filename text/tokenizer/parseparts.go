@@ -139,6 +139,9 @@ func parseMetaspace(o *object) metaspace {
 
 func parsePostProcessor(what string, in value) (postProcessor, error) {
 	o, kind, err := typed(what, in)
+	if err == nil {
+		err = o.once(o.repeated...)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ var (
 	ErrFormat      = errors.New("tokenizer: malformed file")
 	ErrUnsupported = errors.New("tokenizer: not supported")
 	ErrTruncation  = errors.New("tokenizer: cannot truncate")
+	ErrPadding     = errors.New("tokenizer: cannot pad")
 	ErrText        = errors.New("tokenizer: cannot encode the text")
 )
 
@@ -101,6 +102,9 @@ func Parse(data []byte) (*Tokenizer, error) {
 		if t.decoder, err = parseDecoder("decoder", v); err != nil {
 			return nil, err
 		}
+		if n := growth(t.decoder); n > maxGrowth {
+			return nil, fmt.Errorf("%w: decoder: a text becomes %.0f times as long, at most %d is possible", ErrUnsupported, n, maxGrowth)
+		}
 	}
 	v, _ := o.take("truncation")
 	if t.truncation, err = parseTruncation(v); err != nil {
@@ -135,7 +139,7 @@ func (t *Tokenizer) finish(added []AddedToken) error {
 }
 
 func (t *Tokenizer) addTokens(list []AddedToken) error {
-	return t.added.add(list, t.model, func(s string) string { return normalizeString(t.normalizer, s) })
+	return t.added.add(list, t.model, func(s string) (string, error) { return normalizeString(t.normalizer, s) })
 }
 
 // needsPlaces tells whether p looks at the beginning of the original text.
@@ -189,6 +193,9 @@ func (t *Tokenizer) tokenize(w *work, text string, opts *Options) error {
 	if t.pre != nil {
 		t.pre.cut(w)
 	}
+	if w.tooLong {
+		return w.lengthError()
+	}
 	for i, s := range w.splits {
 		if s.added >= 0 {
 			w.tokens = append(w.tokens, token{id: a.list[s.added].ID, start: s.start, end: s.end, split: int32(i), surface: true})
@@ -232,8 +239,8 @@ func (t *Tokenizer) encode(first string, second *string, opts *Options) (*Encodi
 		return e, err
 	}
 	all := []*Encoding{e}
-	t.padding.pad(all, opts)
-	return all[0], nil
+	err = t.padding.pad(all, opts)
+	return all[0], err
 }
 
 func (t *Tokenizer) unpadded(first string, second *string, opts *Options) (*Encoding, error) {
@@ -312,7 +319,9 @@ func (t *Tokenizer) batch(n int, opts *Options, get func(i int) (string, *string
 		}
 	}
 	if t.padding != nil {
-		t.padding.pad(out, opts)
+		if err := t.padding.pad(out, opts); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

@@ -16,6 +16,7 @@ import (
 // TestRefused lists what is an error on loading, and what the message names.
 func TestRefused(t *testing.T) {
 	const model = `"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}`
+	const doubles = `{"type":"Replace","pattern":{"String":"a"},"content":"aa"}`
 	for _, x := range []struct {
 		name, json string
 		is         error
@@ -30,6 +31,16 @@ func TestRefused(t *testing.T) {
 		{"field", `{"colour":1,` + model + `}`, ErrUnsupported, "colour"},
 		{"model", `{"model":{"type":"Neural","vocab":{}}}`, ErrUnsupported, `"Neural"`},
 		{"no model", `{}`, ErrFormat, "model"},
+		{"type twice", `{"model":{"type":"WordLevel","type":"WordLevel","vocab":{"a":0},"unk_token":"a"}}`, ErrFormat, "twice"},
+		{"field of truncation twice", `{"truncation":{"max_length":1,"max_length":2,"stride":0,"strategy":"LongestFirst"},` + model + `}`, ErrFormat, "max_length"},
+		{"field of a post-processor twice", `{"post_processor":{"type":"BertProcessing","sep":["a",0],"cls":["a",0],"sep":["a",0]},` + model + `}`, ErrFormat, ".sep"},
+		{"key in another case", `{"normalizer":{"type":"Strip","Strip_left":true,"strip_right":true},` + model + `}`, ErrFormat, "strip_left"},
+		{"model that is none", `{"model":{"vocab":{"a":0}}}`, ErrFormat, "type"},
+		{"model of a null type", `{"model":{"type":null,"vocab":{"a":0},"unk_token":"a"}}`, ErrFormat, "null"},
+		{"WordPiece without its limit", `{"model":{"type":"WordPiece","vocab":{"a":0},"unk_token":"a","continuing_subword_prefix":"##"}}`, ErrFormat, "max_input_chars_per_word"},
+		{"decoders without end", `{"decoder":{"type":"Sequence","decoders":[` + strings.Repeat(doubles+",", 39) + doubles + `]},` + model + `}`, ErrUnsupported, "long"},
+		{"added token without end", `{"normalizer":{"type":"Sequence","normalizers":[` + strings.Repeat(doubles+",", 39) + doubles + `]},"added_tokens":[` +
+			`{"id":0,"content":"a","single_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false}],` + model + `}`, ErrFormat, "normalizing"},
 		{"id", `{"model":{"type":"WordLevel","vocab":{"a":-1},"unk_token":"a"}}`, ErrFormat, "-1"},
 		{"dropout", `{"model":{"type":"BPE","dropout":0.1,"vocab":{"a":0},"merges":[]}}`, ErrUnsupported, "dropout"},
 		{"merge", `{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]}}`, ErrFormat, `"aa"`},
@@ -246,6 +257,28 @@ func TestRepeatedToken(t *testing.T) {
 	for _, id := range []int{1, 300000} {
 		if s, ok := tok.Token(id); ok {
 			t.Errorf("Token(%d) = %q", id, s)
+		}
+	}
+}
+
+// TestUntypedModel: without a type, a model is what Hugging Face's library takes it for.
+func TestUntypedModel(t *testing.T) {
+	for _, x := range []struct {
+		model string
+		want  model
+	}{
+		{`{"vocab":{"a":0},"merges":[]}`, &bpe{}},
+		{`{"vocab":{"a":0},"unk_token":"a","merges":[]}`, &bpe{}},
+		{`{"vocab":{"a":0},"unk_token":"a","continuing_subword_prefix":"##","max_input_chars_per_word":9}`, &wordPiece{}},
+		{`{"vocab":{"a":0},"unk_token":"a"}`, &wordLevel{}},
+		{`{"vocab":[["a",0]],"unk_id":0}`, &unigram{}},
+		{`{"vocab":[["a",0]]}`, &unigram{}},
+	} {
+		tok, err := Parse([]byte(`{"model":` + x.model + `}`))
+		if err != nil {
+			t.Errorf("%s: %v", x.model, err)
+		} else if got, want := fmt.Sprintf("%T", tok.model), fmt.Sprintf("%T", x.want); got != want {
+			t.Errorf("%s is %s, want %s", x.model, got, want)
 		}
 	}
 }

@@ -2,7 +2,10 @@ package tokenizer
 
 // Truncation and padding.
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Strategy tells which text of a pair is truncated.
 type Strategy int
@@ -115,8 +118,14 @@ func (c *Truncation) shorten(e *Encoding, n int, over bool) (*Encoding, error) {
 	return out, nil
 }
 
+// What bounds the memory that padding takes: tokens added to one encoding, and to all of a call.
+const (
+	maxPadding      = 1 << 22
+	maxPaddingOfAll = 1 << 26
+)
+
 // pad fills all encodings, and what overflows of them.
-func (c *Padding) pad(all []*Encoding, opts *Options) {
+func (c *Padding) pad(all []*Encoding, opts *Options) error {
 	length := c.Length
 	if length == 0 {
 		for _, e := range all {
@@ -124,11 +133,25 @@ func (c *Padding) pad(all []*Encoding, opts *Options) {
 		}
 	}
 	if c.MultipleOf > 0 && length%c.MultipleOf > 0 {
+		if c.MultipleOf > math.MaxInt-length {
+			return fmt.Errorf("%w: a multiple of %d tokens", ErrPadding, c.MultipleOf)
+		}
 		length += c.MultipleOf - length%c.MultipleOf
+	}
+	sum := 0
+	for _, e := range all {
+		for _, o := range append(e.Overflowing[:len(e.Overflowing):len(e.Overflowing)], e) {
+			add := max(0, length-len(o.IDs))
+			if sum += min(add, maxPaddingOfAll+1); add > maxPadding || sum > maxPaddingOfAll {
+				return fmt.Errorf("%w: an encoding of %d tokens to %d tokens; at most %d can be added to it and %d in a call",
+					ErrPadding, len(o.IDs), length, maxPadding, maxPaddingOfAll)
+			}
+		}
 	}
 	for i, e := range all {
 		all[i] = c.fill(e, length, opts)
 	}
+	return nil
 }
 
 func (c *Padding) fill(e *Encoding, length int, opts *Options) *Encoding {

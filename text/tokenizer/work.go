@@ -3,6 +3,7 @@ package tokenizer
 // The state of one call: the text as it is normalized, cut and tokenized.
 
 import (
+	"fmt"
 	"sync"
 	"unicode/utf8"
 
@@ -39,11 +40,14 @@ type work struct {
 	tokens   []token
 
 	wantAlign bool   // whether offsets are asked for, or a step needs them
+	limit     int    // of the text's length, however often it is rewritten
+	tooLong   bool   // a rewritten text would have passed it
 	nextText  []byte // what rewrite makes
 	nextAlign []span
 	nextSplit []split
 	spare     []span       // align's storage while align is nil
 	places    []onig.Place // what a pattern finds
+	found     []found      // added tokens
 	matches   []match
 	runes     []rune
 	changes   []ucd.Change
@@ -52,6 +56,10 @@ type work struct {
 }
 
 var workPool = sync.Pool{New: func() any { return new(work) }}
+
+// maxRewritten bounds a text after all rewriting. No normal form makes a text twelve times
+// as long, but steps that replace a character by two may follow each other without end.
+const maxRewritten = 1 << 28
 
 // maxKeep is the size of the buffers that a pool may hold on to.
 const maxKeep = 1 << 20
@@ -70,6 +78,7 @@ func (w *work) release() {
 // reset begins a text. Each byte that is no UTF-8 is read as U+FFFD.
 func (w *work) reset(s string, wantAlign bool) {
 	w.original, w.wantAlign = s, wantAlign
+	w.limit, w.tooLong = min(maxRewritten, 1<<20+32*len(s)), false
 	w.text, w.align = w.text[:0], nil
 	w.splits, w.tokens = w.splits[:0], w.tokens[:0]
 	if utf8.ValidString(s) {
@@ -94,6 +103,10 @@ func (w *work) reset(s string, wantAlign bool) {
 	if len(w.text) > 0 {
 		w.splits = append(w.splits, split{0, int32(len(w.text)), 0, -1})
 	}
+}
+
+func (w *work) lengthError() error {
+	return fmt.Errorf("%w: normalizing makes more than %d bytes of %d", ErrText, w.limit, len(w.original))
 }
 
 // alignOf tells which bytes of the original text[i] came from.
@@ -147,6 +160,9 @@ func (w *work) piece(s split, start, end int32) {
 // with keep and emit. A false result of f means that it appended nothing and the
 // text stays.
 func (w *work) rewrite(f func(s split) bool) {
+	if w.tooLong {
+		return
+	}
 	w.nextText, w.nextAlign, w.nextSplit = w.nextText[:0], w.nextAlign[:0], w.nextSplit[:0]
 	changed := false
 	for i, s := range w.splits {
@@ -195,6 +211,9 @@ func (w *work) restart(i int, f func(s split) bool) {
 
 // keep copies text[start:end].
 func (w *work) keep(start, end int32) {
+	if w.tooLong = w.tooLong || len(w.nextText)+int(end-start) > w.limit; w.tooLong {
+		return
+	}
 	w.nextText = append(w.nextText, w.text[start:end]...)
 	if !w.wantAlign {
 		return
@@ -218,6 +237,9 @@ func (w *work) keep(start, end int32) {
 
 // emit appends a character that stands for the original bytes a.
 func (w *work) emit(r rune, a span) {
+	if w.tooLong = w.tooLong || len(w.nextText)+utf8.UTFMax > w.limit; w.tooLong {
+		return
+	}
 	before := len(w.nextText)
 	w.nextText = utf8.AppendRune(w.nextText, r)
 	if w.wantAlign {

@@ -4,11 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
-	"sync"
-	"unsafe"
 
-	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
 // This file reads tensors, and makes their elements Go's numbers.
@@ -29,27 +26,14 @@ func (f *File) Float32(name string) ([]float32, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %q", ErrAbsent, name)
 	}
-	if e.DType.size() == 0 || e.end-e.begin > math.MaxInt {
+	if elements[e.DType] == 0 || e.end-e.begin > math.MaxInt {
 		return nil, fmt.Errorf("%w: %q is %s, want floating point", ErrDType, name, e.DType)
 	}
-	// As much as is really there: the reader may hold less than its size says.
-	x := make([]float32, 0, min(e.Len(), chunk))
-	for len(x) < e.Len() {
-		from := len(x)
-		x = slices.Grow(x, min(e.Len()-from, max(from, chunk)))
-		x = x[:min(cap(x), e.Len())]
-		if err := f.ReadFloat32(x[from:], name, from); err != nil {
-			return nil, err
-		}
-	}
-	return x, nil
+	return datafile.AllFloats(e.Len(), func(dst []float32, from int) error { return f.ReadFloat32(dst, name, from) })
 }
 
-// chunk is the number of bytes that are read at a time.
-const chunk = 1 << 17
-
-// buffers are of chunk bytes each.
-var buffers = sync.Pool{New: func() any { return new([chunk]byte) }}
+// elements are the types of floating-point numbers.
+var elements = map[DType]datafile.Element{F32: datafile.F32, F16: datafile.F16, BF16: datafile.BF16, F64: datafile.F64}
 
 // ReadFloat32 sets dst to elements [from, from+len(dst)) of the named tensor, as
 // Float32 has them.
@@ -58,59 +42,14 @@ func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 	if !ok {
 		return fmt.Errorf("%w: %q", ErrAbsent, name)
 	}
-	switch e.DType {
-	case F32, F16, BF16, F64:
-	default:
+	element := elements[e.DType]
+	if element == 0 {
 		return fmt.Errorf("%w: %q is %s, want floating point", ErrDType, name, e.DType)
 	}
-	if from < 0 || from > e.Len()-len(dst) {
-		return fmt.Errorf("safetensors: %q: elements %d to %d of %d", name, from, from+len(dst), e.Len())
+	if err := f.r.Within(from, len(dst), e.Len(), name); err != nil {
+		return err
 	}
-	size := e.DType.size()
-	if e.DType == F32 && len(dst) > 0 && littleEndian {
-		raw := unsafe.Slice((*byte)(unsafe.Pointer(&dst[0])), 4*len(dst))
-		return f.r.Fill(raw, f.data+e.begin+int64(from)*4, name)
-	}
-	buffer := buffers.Get().(*[chunk]byte)
-	defer buffers.Put(buffer)
-	at := f.data + e.begin + int64(from)*int64(size)
-	for len(dst) > 0 {
-		n := min(len(dst), chunk/size)
-		raw := buffer[:n*size]
-		if err := f.r.Fill(raw, at, name); err != nil {
-			return err
-		}
-		widen(dst[:n], raw, e.DType)
-		dst, at = dst[n:], at+int64(len(raw))
-	}
-	return nil
-}
-
-// littleEndian is whether numbers in memory are as in the file.
-var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
-
-// widen sets x to the elements in raw.
-func widen(x []float32, raw []byte, d DType) {
-	le := binary.LittleEndian
-	switch d {
-	case BF16:
-		raw = raw[:2*len(x)]
-		for i := range x {
-			x[i] = half.BFloat16(le.Uint16(raw[2*i : 2*i+2]))
-		}
-	case F32:
-		for i := range x {
-			x[i] = math.Float32frombits(le.Uint32(raw[4*i:]))
-		}
-	case F16:
-		for i := range x {
-			x[i] = half.Float16(le.Uint16(raw[2*i:]))
-		}
-	case F64:
-		for i := range x {
-			x[i] = float32(math.Float64frombits(le.Uint64(raw[8*i:])))
-		}
-	}
+	return f.r.Floats(dst, element, f.data+e.begin+int64(from)*int64(element.Size()), name)
 }
 
 // Int64 reads a tensor of integers or booleans (as 0 and 1).

@@ -24,17 +24,6 @@ func callerCPU() int {
 	return currentCPU()
 }
 
-// avoidCallerCPU has the worker leave the CPU of the caller, once it gets to run, and
-// reports whether it will.
-func (w *worker) avoidCallerCPU() bool {
-	cpu := callerCPU()
-	if cpu < 0 {
-		return false
-	}
-	w.avoid.Store(int32(cpu + 1))
-	return true
-}
-
 // letWorkersMove lets a worker that was woken on the caller's CPU run for as long
 // as it takes to leave. It costs a fraction of a microsecond if there is none.
 func letWorkersMove() {

@@ -5,6 +5,18 @@ import (
 	"sync/atomic"
 )
 
+// Task is work that falls into parts, which may run in any order and at once; Do
+// does those in [from, to). Its value should be a pointer to an object of a
+// sync.Pool, so that a call of Run allocates nothing; a closure would escape to the
+// heap at every call.
+type Task interface{ Do(from, to int) }
+
+// Func is a Task from a function, for callers that may allocate.
+type Func func(from, to int)
+
+// Do calls f.
+func (f Func) Do(from, to int) { f(from, to) }
+
 // job is one running call of Run.
 type job struct {
 	task    Task
@@ -17,6 +29,7 @@ type job struct {
 	// once the caller sleeps until the last of them leaves.
 	active atomic.Int64
 	done   chan struct{} // the last worker's message to a sleeping caller
+	failed atomic.Pointer[failure]
 }
 
 const callerSleeps = 1 << 32

@@ -1,30 +1,19 @@
 // Package par runs the parts of a computation on several goroutines: the calling
 // one and the workers of one pool.
 //
-// The files: par.go has what other packages call, job.go one running call, pool.go
-// the set of workers, worker.go a worker's life, spin.go waiting without sleeping,
-// and affinity.go leaving the caller's CPU.
+// The files: par.go has what other packages call, job.go a call and what it is to do, failure.go
+// its end by a panic on a worker, pool.go the set of workers, worker.go a worker's life,
+// spin.go waiting without sleeping, and affinity.go leaving the caller's CPU.
 package par
-
-// Task is work that falls into parts, which may run in any order and at once; Do
-// does those in [from, to). Its value should be a pointer to an object of a
-// sync.Pool, so that a call of Run allocates nothing; a closure would escape to the
-// heap at every call.
-type Task interface{ Do(from, to int) }
-
-// Func is a Task from a function, for callers that may allocate.
-type Func func(from, to int)
-
-// Do calls f.
-func (f Func) Do(from, to int) { f(from, to) }
 
 // Run has task do all parts in [0, n), on at most the given number of goroutines,
 // and returns when all are done. Run never waits for a worker to come: the caller
 // does whatever parts the workers have not begun.
 //
-// A part that panics on the calling goroutine ends the call: parts that are under
-// way are waited for, others are not begun, and the panic goes on. A part that
-// panics on a worker ends the program.
+// A part that panics ends the call, on whichever goroutine it runs: parts that are under
+// way are waited for, others are not begun. On the calling goroutine the panic goes on;
+// a panic of a worker reaches the caller as a *WorkerPanic, and runtime.Goexit on a worker
+// becomes the caller's. The workers stay usable.
 //
 // Each goroutine has an equal share of the parts, the same from call to call, so
 // that it meets again in its caches what it read and wrote before. It takes half of
@@ -40,12 +29,20 @@ func Run(threads, n int, task Task) {
 		task.Do(0, n)
 		return
 	}
+	if failed := run(helpers, n, task); failed != nil {
+		failed.onCaller()
+	}
+}
+
+// run is Run on workers too. It returns how a part ended on a worker, unless all did their work.
+func run(helpers, n int, task Task) (failed *failure) {
 	j := jobs.Get().(*job)
 	j.task = task
 	j.divide(n, helpers+1)
-	defer workers.finish(j) // after a panic too: no worker may write to the caller's memory any more
+	defer func() { failed = workers.finish(j) }() // after a panic too: no worker may write to the caller's memory any more
 	workers.submit(j, helpers)
 	j.run(0)
+	return nil
 }
 
 // Ready reports whether a call that is not worth waking a worker should ask for

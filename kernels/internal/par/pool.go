@@ -49,11 +49,6 @@ func newPool() *pool {
 	return p
 }
 
-// epoch is what asked and shortCall count from, on the monotonic clock.
-var epoch = time.Now()
-
-func now() int64 { return int64(time.Since(epoch)) }
-
 // helpers is how many of the wanted helpers a call may have.
 func (p *pool) helpers(wanted int) int {
 	if wanted <= int(p.limit.Load()) {
@@ -150,14 +145,16 @@ func (p *pool) grow(n int) {
 func (p *pool) setAll(all []*worker) { p.all.Store(&all) }
 
 // finish ends a job's offer, waits for the workers that are inside, and keeps the
-// job for another call.
-func (p *pool) finish(j *job) {
+// job for another call. It returns how a part ended on a worker, unless all did their work.
+func (p *pool) finish(j *job) *failure {
 	j.empty()
 	p.demand.Add(-oneCall - int64(len(j.shares)-1))
 	p.withdraw(j)
 	j.wait()
 	j.task = nil
+	failed := j.failed.Swap(nil)
 	jobs.Put(j)
+	return failed
 }
 
 // withdraw ends a job's offer: once it returns, no worker joins any more.

@@ -30,3 +30,8 @@ func spin(ready func() bool) bool {
 		}
 	}
 }
+
+// epoch is what times count from, on the monotonic clock.
+var epoch = time.Now()
+
+func now() int64 { return int64(time.Since(epoch)) }

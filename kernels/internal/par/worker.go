@@ -1,6 +1,7 @@
 package par
 
 import (
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 )
@@ -31,8 +32,7 @@ func (p *pool) live(w *worker) {
 			if woken && j.cpu >= 0 {
 				leaveCPU(j.cpu)
 			}
-			j.run(1 + w.number%(len(j.shares)-1))
-			j.leave()
+			p.help(w, j)
 			p.currentLimit()
 		}
 	}
@@ -105,4 +105,36 @@ func (w *worker) close() *job {
 		}
 		return j
 	}
+}
+
+// help does a worker's share of a job, whatever comes of it. A goroutine that runtime.Goexit
+// ends has another in its place.
+func (p *pool) help(w *worker, j *job) {
+	done := false
+	defer func() {
+		if !done {
+			f := new(failure)
+			if v := recover(); v != nil {
+				f.panicked = &WorkerPanic{v, debug.Stack()}
+			} else {
+				go p.live(w)
+			}
+			j.failed.CompareAndSwap(nil, f) // the first one counts
+			j.empty()
+		}
+		j.leave()
+	}()
+	j.run(1 + w.number%(len(j.shares)-1))
+	done = true
+}
+
+// avoidCallerCPU has the worker leave the CPU of the caller, once it gets to run, and
+// reports whether it will.
+func (w *worker) avoidCallerCPU() bool {
+	cpu := callerCPU()
+	if cpu < 0 {
+		return false
+	}
+	w.avoid.Store(int32(cpu + 1))
+	return true
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer/gguf"
+	"github.com/avoformer/avoformer/transformer/pytorch"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
@@ -78,6 +79,15 @@ func (f file) Read(dst []float32, name string, from int) error {
 // FromSafetensors is the tensors of a safetensors file.
 func FromSafetensors(f *safetensors.File) Reader {
 	formats := map[safetensors.DType]kernels.Format{safetensors.BF16: kernels.FormatBF16, safetensors.F16: kernels.FormatF16}
+	return file{f, func(name string) ([]int, kernels.Format, bool) {
+		info, ok := f.Info(name)
+		return info.Shape, formats[info.DType], ok // others as float32
+	}}
+}
+
+// FromPyTorch is the tensors of a file that torch.save wrote.
+func FromPyTorch(f *pytorch.File) Reader {
+	formats := map[pytorch.DType]kernels.Format{"bfloat16": kernels.FormatBF16, "float16": kernels.FormatF16}
 	return file{f, func(name string) ([]int, kernels.Format, bool) {
 		info, ok := f.Info(name)
 		return info.Shape, formats[info.DType], ok // others as float32

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/avoformer/avoformer/hub"
+)
+
+// This file brings models from the Hugging Face hub.
+
+// pull prints the folder in the cache to which it brings a model.
+func pull(a *app, args []string) error {
+	f := a.flags("pull")
+	files := f.String("files", "", "instead of what a model needs, the files that match a `pattern`, such as '*.gguf' or 'onnx/*'")
+	args, err := f.parse(args, 1, 1)
+	if err != nil {
+		return err
+	}
+	o := a.hub()
+	if *files != "" {
+		if _, err := path.Match(*files, ""); err != nil {
+			return usagef("-files %q: %v", *files, err)
+		}
+		o.Files = func(all []string) (chosen []string) {
+			for _, f := range all {
+				if ok, _ := path.Match(*files, f); ok {
+					chosen = append(chosen, f)
+				}
+			}
+			return chosen
+		}
+	}
+	dir, err := o.Pull(a.ctx, args[0])
+	if errors.Is(err, hub.ErrName) {
+		return usagef("%v", err)
+	} else if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out, dir)
+	return nil
+}
+
+// pulled is the folder that an argument names: itself or, with hf:// before it, a model of the hub.
+func (a *app) pulled(name string) (string, error) {
+	if strings.HasPrefix(name, hub.Scheme) {
+		return a.hub().Pull(a.ctx, name)
+	}
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		if n, err := hub.ParseName(name); err == nil && strings.Contains(n.Repository, "/") {
+			return "", fmt.Errorf("%s: no such folder; a model of the hub is %s%s", name, hub.Scheme, name)
+		}
+	}
+	return name, nil
+}
+
+// hub is how models come: with progress where the standard error is looked at.
+func (a *app) hub() hub.Options {
+	if a.silent || !isTerminal(a.err) {
+		return hub.Options{}
+	}
+	var shown time.Time
+	return hub.Options{Progress: func(p hub.Progress) {
+		if p.Done == p.Total {
+			fmt.Fprint(a.err, "\r\033[K")
+			return
+		}
+		if now := time.Now(); now.Sub(shown) >= 200*time.Millisecond {
+			shown = now
+			const mega = 1 << 20
+			fmt.Fprintf(a.err, "\r\033[K%d of %d MiB, %s", p.Done/mega, p.Total/mega, path.Base(p.File))
+		}
+	}}
+}

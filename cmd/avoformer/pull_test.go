@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPull brings a model from a server that speaks the hub's API, by its own command and as DIR.
+func TestPull(t *testing.T) {
+	const commit = "0123456789abcdef0123456789abcdef01234567"
+	folder := "../../text/testdata/embed"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path, ok := strings.CutPrefix(r.URL.Path, "/org/name/resolve/"+commit+"/"); ok {
+			http.ServeFile(w, r, filepath.Join(folder, path))
+			return
+		}
+		if r.URL.Path != "/api/models/org/name/revision/main" {
+			http.NotFound(w, r)
+			return
+		}
+		var siblings []map[string]any
+		filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+			if data, err := os.ReadFile(path); err == nil {
+				sum := sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(data)), data...))
+				rel, _ := filepath.Rel(folder, path)
+				siblings = append(siblings, map[string]any{"rfilename": filepath.ToSlash(rel), "size": len(data), "blobId": hex.EncodeToString(sum[:])})
+			}
+			return err
+		})
+		json.NewEncoder(w).Encode(map[string]any{"sha": commit, "siblings": siblings})
+	}))
+	defer server.Close()
+	t.Setenv("HF_HOME", t.TempDir())
+	t.Setenv("HF_ENDPOINT", server.URL)
+	for _, name := range []string{"HF_TOKEN", "HF_TOKEN_PATH", "HF_HUB_OFFLINE", "HF_HUB_CACHE"} {
+		t.Setenv(name, "")
+	}
+	call := func(in string, args ...string) (out, errs string, code int) {
+		var o, e bytes.Buffer
+		code = run(t.Context(), args, strings.NewReader(in), &o, &e)
+		return o.String(), e.String(), code
+	}
+	out, errs, code := call("", "pull", "org/name")
+	dir := strings.TrimSpace(out)
+	if want := filepath.Join(os.Getenv("HF_HOME"), "hub", "models--org--name", "snapshots", commit); code != exitOK || dir != want {
+		t.Fatalf("pull: %d, %q, %q, want %s", code, out, errs, want)
+	}
+	want, _, _ := call("some words\n", "embed", folder)
+	if got, errs, _ := call("some words\n", "embed", "hf://org/name"); got != want || want == "" {
+		t.Errorf("embed hf://org/name prints %.60q, %q, want %.60q", got, errs, want)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		text string
+	}{
+		{[]string{"pull", "org/none"}, exitFailed, "no such model"},
+		{[]string{"pull", "../x"}, exitUsage, "../x"},
+		{[]string{"pull", "-files", "[", "org/name"}, exitUsage, "-files"},
+		{[]string{"info", "org/name"}, exitFailed, "hf://org/name"},
+	} {
+		if _, errs, code := call("", c.args...); code != c.code || !strings.Contains(errs, c.text) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%q: %d, %q, want %d and a line with %q", c.args, code, errs, c.code, c.text)
+		}
+	}
+	if out, _, _ := call("", "pull", "-files", "modules*", "org/name"); strings.TrimSpace(out) != dir {
+		t.Errorf("pull -files prints %q", out)
+	}
+}

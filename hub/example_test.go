@@ -1,0 +1,30 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/avoformer/avoformer/hub"
+	"github.com/avoformer/avoformer/models"
+)
+
+// A model of the hub, downloaded where the cache does not have it.
+func ExamplePull() {
+	dir, err := hub.Pull(context.Background(), "sentence-transformers/all-MiniLM-L6-v2")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	m, err := models.Open(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(m.Config.ModelType)
+}
+
+// What of a repository a model needs.
+func ExampleNeeded() {
+	fmt.Println(hub.Needed([]string{"README.md", "config.json", "model.safetensors", "onnx/model.onnx", "pytorch_model.bin", "tokenizer.json"}))
+	// Output: [config.json model.safetensors tokenizer.json]
+}

@@ -1,0 +1,166 @@
+package hub
+
+import (
+	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// This file downloads one file, goes on where an earlier download ended, and checks what came.
+
+// attempts is how often a download is tried that fails in passing.
+const attempts = 5
+
+// pause is how long to wait before the n-th attempt.
+var pause = func(n int) time.Duration { return time.Second << (n - 1) }
+
+// again calls do until it succeeds or fails for good.
+func again(ctx context.Context, do func() error) (err error) {
+	for n := range attempts {
+		if n > 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(pause(n)):
+			}
+		}
+		if err = do(); err == nil || !errors.Is(err, errTransient) {
+			break
+		}
+	}
+	return err
+}
+
+// passing is an error of a connection, which another attempt may not meet unless ctx has ended.
+func passing(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w: %w", errTransient, err)
+}
+
+// fetch downloads what is lacking of a file of a commit, and makes it blob.
+func (p *puller) fetch(ctx context.Context, commit string, f file, blob string, total *counter) (err error) {
+	part, err := os.OpenFile(blob+".incomplete", os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	defer part.Close()
+	before := int64(0) // bytes that were reported and do not count if the attempt fails
+	defer func() {
+		if err != nil {
+			total.add(f.Path, -before)
+		}
+	}()
+	count := func(n int64) { before += n; total.add(f.Path, n) }
+	sum, have, err := f.resume(part)
+	if err != nil {
+		return err
+	}
+	count(have)
+	if have < f.Size {
+		resp, err := p.get(ctx, p.Endpoint+"/"+p.name.Repository+"/resolve/"+commit+"/"+escape(f.Path), have)
+		if errors.Is(err, errRange) { // what is here cannot be the beginning of the file
+			return errors.Join(err, part.Truncate(0))
+		} else if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if have > 0 && !continues(resp, have) { // all of it, from the start
+			count(-have)
+			if have, sum, err = 0, f.newHash(), errors.Join(part.Truncate(0), rewind(part)); err != nil {
+				return err
+			}
+		}
+		// One byte more than there should be tells a file that is too long.
+		body := io.LimitReader(resp.Body, f.Size-have+1)
+		n, err := io.Copy(io.MultiWriter(part, sum, countWriter(count)), body)
+		have += n
+		switch {
+		case err != nil && isDisk(err):
+			return err
+		case err != nil:
+			return passing(ctx, err)
+		case have < f.Size:
+			return fmt.Errorf("%w: %d of %d bytes came", errTransient, have, f.Size)
+		}
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); have > f.Size || got != f.hash() {
+		os.Remove(part.Name())
+		return fmt.Errorf("%w: %d bytes with the hash %s came, want %d with %s", ErrCorrupt, have, got, f.Size, f.hash())
+	}
+	if err := part.Sync(); err != nil {
+		return err
+	}
+	if err := part.Close(); err != nil {
+		return err
+	}
+	return os.Rename(part.Name(), blob)
+}
+
+// resume reads what an earlier download left, up to the file's size, into a new hash.
+func (f *file) resume(part *os.File) (sum hash.Hash, have int64, err error) {
+	info, err := part.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	sum = f.newHash()
+	if info.Size() > f.Size {
+		return sum, 0, part.Truncate(0)
+	}
+	have, err = io.Copy(sum, part)
+	return sum, have, err
+}
+
+// newHash is the hash by which the hub knows the file.
+func (f *file) newHash() hash.Hash {
+	if f.LFS != nil {
+		return sha256.New()
+	}
+	h := sha1.New() // of a blob of Git
+	fmt.Fprintf(h, "blob %d\x00", f.Size)
+	return h
+}
+
+// continues reports whether an answer is the rest of a file, from byte have on.
+func continues(resp *http.Response, have int64) bool {
+	return resp.StatusCode == http.StatusPartialContent && strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have))
+}
+
+func rewind(f *os.File) error {
+	_, err := f.Seek(0, io.SeekStart)
+	return err
+}
+
+// isDisk reports whether an error is one of writing, which another attempt would not mend.
+func isDisk(err error) bool {
+	var disk *os.PathError
+	return errors.As(err, &disk)
+}
+
+// escape is a path as a URL has it.
+func escape(path string) string {
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		parts[i] = url.PathEscape(p)
+	}
+	return strings.Join(parts, "/")
+}
+
+// A countWriter counts what is written.
+type countWriter func(n int64)
+
+func (w countWriter) Write(b []byte) (int, error) {
+	w(int64(len(b)))
+	return len(b), nil
+}

@@ -1,0 +1,152 @@
+// Package hub brings models from the Hugging Face hub, or from a server that speaks its API, to
+// the cache that huggingface_hub keeps too, so that what one of them has the other need not
+// download again.
+//
+//	dir, err := hub.Pull(ctx, "sentence-transformers/all-MiniLM-L6-v2")
+//	e, err := text.OpenEmbedder(dir)
+//
+// Only what a model needs is downloaded (see [Needed]). A download that was cut off goes on where
+// it ended. Each file is compared with the size and the hash that the hub states before it gets
+// its name in the cache, so that a file there is whole.
+//
+// The environment is that of huggingface_hub: HF_HOME, HF_HUB_CACHE, HF_ENDPOINT, HF_TOKEN,
+// HF_TOKEN_PATH, HF_HUB_OFFLINE.
+//
+// Nothing else of this module goes to the network.
+package hub
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/hub"
+)
+
+// Options say where models come from and go to. The zero value is what the environment says.
+type Options struct {
+	Endpoint string // of the hub; empty: HF_ENDPOINT, or https://huggingface.co
+	Cache    string // folder; empty: HF_HUB_CACHE, or hub in HF_HOME
+	Token    string // for private models; empty: HF_TOKEN, or the file HF_TOKEN_PATH or token in HF_HOME
+	Offline  bool   // the cache alone; HF_HUB_OFFLINE has the same effect
+
+	// Files chooses among the paths of a repository's files; nil: Needed.
+	Files func(files []string) []string
+	// Progress is called now and then while files come, by one goroutine at a time.
+	Progress func(Progress)
+	// Client makes the requests; nil: http.DefaultClient. Redirects to other hosts must not get the
+	// token, as http.Client sees to.
+	Client *http.Client
+}
+
+// Progress is how far a pull is.
+type Progress struct {
+	File        string // that just came, or of which a piece did
+	Done, Total int64  // bytes of all files
+}
+
+// Pull brings the files of a model, [hf://]org/name[@revision], to the cache, and returns the folder
+// that holds them. Of [hf://]org/name/file[@revision] it is that file alone, such as one of several
+// GGUF files, and its path.
+func Pull(ctx context.Context, name string) (string, error) { return Options{}.Pull(ctx, name) }
+
+// Pull is the function Pull with options.
+func (o Options) Pull(ctx context.Context, name string) (string, error) {
+	n, err := ParseName(name)
+	if err != nil {
+		return "", err
+	}
+	p := puller{Options: o, name: n}
+	if err := p.settle(); err != nil {
+		return "", err
+	}
+	if p.Offline {
+		return p.cached()
+	}
+	dir, err := p.pull(ctx)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", n, err)
+	}
+	return filepath.Join(dir, filepath.FromSlash(n.File)), nil
+}
+
+// A puller is one pull.
+type puller struct {
+	Options
+	name Name
+	repo string // the model's folder in the cache
+}
+
+// settle fills what the options leave to the environment.
+func (p *puller) settle() error {
+	if p.Cache == "" {
+		dir, err := hub.Cache()
+		if err != nil {
+			return fmt.Errorf("hub: no folder for the cache, set HF_HOME: %w", err)
+		}
+		p.Cache = dir
+	}
+	p.repo = hub.Repository(p.Cache, p.name.Repository)
+	if p.Endpoint == "" {
+		p.Endpoint = os.Getenv("HF_ENDPOINT")
+	}
+	if p.Endpoint == "" {
+		p.Endpoint = "https://huggingface.co"
+	}
+	p.Endpoint = strings.TrimRight(p.Endpoint, "/")
+	p.Offline = p.Offline || slices.Contains([]string{"1", "ON", "YES", "TRUE"}, strings.ToUpper(os.Getenv("HF_HUB_OFFLINE")))
+	if p.Client == nil {
+		p.Client = http.DefaultClient
+	}
+	if p.Files == nil {
+		p.Files = Needed
+	}
+	if p.Token == "" {
+		p.Token = token()
+	}
+	return nil
+}
+
+// token is that of the environment, or none.
+func token() string {
+	if t := os.Getenv("HF_TOKEN"); t != "" {
+		return strings.TrimSpace(t)
+	}
+	path := os.Getenv("HF_TOKEN_PATH")
+	if path == "" {
+		home, err := hub.Home()
+		if err != nil {
+			return ""
+		}
+		path = filepath.Join(home, "token")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || len(text) > 1<<12 {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// cached is what the cache has of the model, or of the file.
+func (p *puller) cached() (string, error) {
+	commit := p.name.revision()
+	if text, err := os.ReadFile(filepath.Join(p.repo, "refs", filepath.FromSlash(commit))); err == nil {
+		commit = strings.TrimSpace(string(text))
+	}
+	if isCommit(commit) {
+		path := filepath.Join(p.repo, "snapshots", commit, filepath.FromSlash(p.name.File))
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s under %s", ErrOffline, p.name, p.Cache)
+}
+
+// isCommit reports whether s is the hash of a commit, which names a snapshot.
+func isCommit(s string) bool { return len(s) == 40 && isHex(s) }
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

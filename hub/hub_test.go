@@ -1,0 +1,377 @@
+package hub_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/avoformer/avoformer/hub"
+)
+
+const commit = "0123456789abcdef0123456789abcdef01234567"
+
+// A fake is a hub with one model, whose large files are on another host, as on the real one.
+type fake struct {
+	hub, cdn *httptest.Server
+	files    map[string][]byte
+	large    []string
+
+	mu       sync.Mutex
+	requests []string                                          // paths, with ranges
+	trouble  func(w http.ResponseWriter, r *http.Request) bool // answers instead, if it returns true
+}
+
+func newFake(t *testing.T) *fake {
+	f := &fake{large: []string{"model.safetensors", "a/b c.gguf"}, files: map[string][]byte{
+		"config.json": []byte(`{"model_type": "bert"}`), "tokenizer.json": []byte("{}"), "README.md": []byte("# x"),
+		"1_Pooling/config.json": []byte("{}"), "pytorch_model.bin": []byte("old"), "onnx/model.onnx": []byte("other"),
+		"model.safetensors": bytes.Repeat([]byte("0123456789abcdef"), 1<<16), "a/b c.gguf": []byte("GGUF"),
+	}}
+	f.hub = httptest.NewServer(http.HandlerFunc(f.serve))
+	f.cdn = httptest.NewServer(http.HandlerFunc(f.serveLarge))
+	t.Cleanup(f.hub.Close)
+	t.Cleanup(f.cdn.Close)
+	for _, name := range []string{"HF_HOME", "HF_ENDPOINT", "HF_TOKEN", "HF_TOKEN_PATH", "HF_HUB_OFFLINE", "HF_HUB_CACHE"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HF_HOME", t.TempDir())
+	t.Setenv("HF_ENDPOINT", strings.Replace(f.hub.URL, "127.0.0.1", "localhost", 1))
+	return f
+}
+
+func (f *fake) note(w http.ResponseWriter, r *http.Request) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests = append(f.requests, strings.TrimSpace(r.URL.Path+" "+r.Header.Get("Range")))
+	return f.trouble != nil && f.trouble(w, r)
+}
+
+func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
+	if f.note(w, r) {
+		return
+	}
+	if r.URL.Path == "/api/models/org/name/revision/main" {
+		var siblings []map[string]any
+		for path, data := range f.files {
+			blob := sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(data)), data...))
+			s := map[string]any{"rfilename": path, "size": len(data), "blobId": hex.EncodeToString(blob[:])}
+			if slices.Contains(f.large, path) {
+				sum := sha256.Sum256(data)
+				s["lfs"] = map[string]any{"sha256": hex.EncodeToString(sum[:]), "size": len(data)}
+			}
+			siblings = append(siblings, s)
+		}
+		json.NewEncoder(w).Encode(map[string]any{"sha": commit, "siblings": siblings})
+		return
+	}
+	path, ok := strings.CutPrefix(r.URL.Path, "/org/name/resolve/"+commit+"/")
+	data, exists := f.files[path]
+	switch {
+	case !ok || !exists:
+		http.NotFound(w, r)
+	case slices.Contains(f.large, path):
+		http.Redirect(w, r, f.cdn.URL+"/"+path, http.StatusFound)
+	default:
+		w.Write(data)
+	}
+}
+
+func (f *fake) serveLarge(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "" {
+		http.Error(w, "the token came to another host", http.StatusTeapot)
+		return
+	}
+	if !f.note(w, r) {
+		http.ServeContent(w, r, "x", time.Time{}, bytes.NewReader(f.files[r.URL.Path[1:]]))
+	}
+}
+
+// asked is the requests since the last call.
+func (f *fake) asked() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.requests
+	f.requests = nil
+	return r
+}
+
+// TestPull brings a model, and finds everything there the second time.
+func TestPull(t *testing.T) {
+	f := newFake(t)
+	t.Setenv("HF_TOKEN", "secret")
+	var last hub.Progress
+	dir, err := hub.Options{Progress: func(p hub.Progress) { last = p }}.Pull(t.Context(), "hf://org/name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo := filepath.Join(os.Getenv("HF_HOME"), "hub", "models--org--name")
+	if want := filepath.Join(repo, "snapshots", commit); dir != want {
+		t.Errorf("Pull = %s, want %s", dir, want)
+	}
+	if ref, _ := os.ReadFile(filepath.Join(repo, "refs", "main")); string(ref) != commit {
+		t.Errorf("refs/main is %q", ref)
+	}
+	want := []string{"1_Pooling/config.json", "config.json", "model.safetensors", "tokenizer.json"}
+	if got := files(t, dir); !slices.Equal(got, want) {
+		t.Errorf("the snapshot has %q, want %q", got, want)
+	}
+	total := 0
+	for _, name := range want {
+		total += len(f.files[name])
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, f.files[name]) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+	}
+	if last.Done != int64(total) || last.Total != int64(total) {
+		t.Errorf("progress ends at %+v, want %d bytes", last, total)
+	}
+	f.asked()
+	if again, err := hub.Pull(t.Context(), "org/name@main"); err != nil || again != dir {
+		t.Errorf("the second time: %s, %v", again, err)
+	}
+	if got := f.asked(); len(got) != 1 {
+		t.Errorf("the second time it asked for %q", got)
+	}
+	if got, err := (hub.Options{Offline: true}).Pull(t.Context(), "org/name"); err != nil || got != dir {
+		t.Errorf("offline: %s, %v", got, err)
+	}
+	if got := f.asked(); len(got) != 0 {
+		t.Errorf("offline it asked for %q", got)
+	}
+	t.Setenv("HF_HUB_OFFLINE", "1")
+	if _, err := hub.Pull(t.Context(), "org/other"); !errors.Is(err, hub.ErrOffline) {
+		t.Errorf("another model offline: %v, want ErrOffline", err)
+	}
+}
+
+// TestPullFile brings one file, whose path needs escaping.
+func TestPullFile(t *testing.T) {
+	f := newFake(t)
+	path, err := hub.Pull(t.Context(), "org/name/a/b c.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(path); !bytes.Equal(got, f.files["a/b c.gguf"]) {
+		t.Errorf("%s holds %q", path, got)
+	}
+	if _, err := hub.Pull(t.Context(), "org/name/none.gguf"); !errors.Is(err, hub.ErrAbsent) {
+		t.Errorf("a file that is not there: %v, want ErrAbsent", err)
+	}
+	delete(f.files, "config.json")
+	if _, err := hub.Pull(t.Context(), "org/name"); !errors.Is(err, hub.ErrAbsent) || !strings.Contains(err.Error(), "a/b c.gguf") {
+		t.Errorf("a repository of GGUF files: %v, want ErrAbsent and their names", err)
+	}
+}
+
+// TestResume goes on where a connection broke, and where a process ended.
+func TestResume(t *testing.T) {
+	for _, ranges := range []bool{true, false} {
+		t.Run(fmt.Sprintf("ranges=%v", ranges), func(t *testing.T) {
+			f := newFake(t)
+			defer hub.SetPause(func(int) time.Duration { return 0 })()
+			broken := 0
+			f.trouble = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path != "/model.safetensors" {
+					return false
+				}
+				if !ranges {
+					r.Header.Del("Range") // a server that knows none
+				}
+				if broken++; broken > 2 {
+					return false
+				}
+				data := f.files["model.safetensors"]
+				from := 0
+				if r.Header.Get("Range") != "" {
+					fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
+					w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(data)-1, len(data)))
+					w.Header().Set("Content-Length", strconv.Itoa(len(data)-from))
+					w.WriteHeader(http.StatusPartialContent)
+				} else {
+					w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+				}
+				w.Write(data[from : from+1000]) // and no more
+				return true
+			}
+			var last hub.Progress
+			dir, err := hub.Options{Progress: func(p hub.Progress) { last = p }}.Pull(t.Context(), "org/name")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := os.ReadFile(filepath.Join(dir, "model.safetensors")); !bytes.Equal(got, f.files["model.safetensors"]) {
+				t.Errorf("%d bytes, not those of the file", len(got))
+			}
+			if last.Done != last.Total {
+				t.Errorf("progress ends at %+v", last)
+			}
+			if got := f.asked(); ranges && !slices.Contains(got, "/model.safetensors bytes=2000-") {
+				t.Errorf("it asked for %q, want bytes from 2000 on", got)
+			}
+		})
+	}
+}
+
+// TestLeftovers has a process before left a part that is no part of the file, and one that is
+// longer than it.
+func TestLeftovers(t *testing.T) {
+	for name, left := range map[string][]byte{"other bytes": []byte("nonsense"), "too long": make([]byte, 2<<20)} {
+		f := newFake(t)
+		sum := sha256.Sum256(f.files["model.safetensors"])
+		blobs := filepath.Join(os.Getenv("HF_HOME"), "hub", "models--org--name", "blobs")
+		blob := filepath.Join(blobs, hex.EncodeToString(sum[:]))
+		if err := errors.Join(os.MkdirAll(blobs, 0o777), os.WriteFile(blob+".incomplete", left, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := hub.Pull(t.Context(), "org/name")
+		if err != nil && !errors.Is(err, hub.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := hub.Pull(t.Context(), "org/name"); err != nil {
+			t.Errorf("%s, the second time: %v", name, err)
+		}
+		if got, _ := os.ReadFile(blob); !bytes.Equal(got, f.files["model.safetensors"]) {
+			t.Errorf("%s: %d bytes, not those of the file", name, len(got))
+		}
+	}
+}
+
+// TestFailures has the server do what is wrong, in one way each.
+func TestFailures(t *testing.T) {
+	answer := func(code int, body string) func(w http.ResponseWriter, r *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			w.WriteHeader(code)
+			w.Write([]byte(body))
+			return true
+		}
+	}
+	large := func(do func(w http.ResponseWriter, r *http.Request) bool) func(w http.ResponseWriter, r *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			return r.URL.Path == "/model.safetensors" && do(w, r)
+		}
+	}
+	listing := func(file string) func(w http.ResponseWriter, r *http.Request) bool {
+		return answer(200, `{"sha": "`+commit+`", "siblings": [`+file+`]}`)
+	}
+	blob := strings.Repeat("a", 40)
+	for name, c := range map[string]struct {
+		trouble func(w http.ResponseWriter, r *http.Request) bool
+		want    error
+	}{
+		"unauthorized":           {answer(401, ""), hub.ErrAccess},
+		"gated":                  {answer(403, ""), hub.ErrAccess},
+		"absent":                 {answer(404, ""), hub.ErrAbsent},
+		"busy":                   {answer(503, ""), hub.ErrServer},
+		"no JSON":                {answer(200, "<html>"), hub.ErrServer},
+		"no commit":              {answer(200, `{"sha": "../../x", "siblings": []}`), hub.ErrServer},
+		"a path out of the tree": {listing(`{"rfilename": "../../x", "size": 1, "blobId": "` + blob + `"}`), hub.ErrServer},
+		"a path of Windows":      {listing(`{"rfilename": "..\\x", "size": 1, "blobId": "` + blob + `"}`), hub.ErrServer},
+		"a hash that is a path":  {listing(`{"rfilename": "config.json", "size": 1, "blobId": "../x"}`), hub.ErrServer},
+		"a negative size":        {listing(`{"rfilename": "config.json", "size": -1, "blobId": "` + blob + `"}`), hub.ErrServer},
+		"no file":                {listing(""), hub.ErrAbsent},
+		"a redirect loop":        {func(w http.ResponseWriter, r *http.Request) bool { http.Redirect(w, r, r.URL.Path, 302); return true }, hub.ErrServer},
+		"too short":              {large(answer(200, "0123")), hub.ErrServer},
+		"too long":               {large(answer(200, strings.Repeat("0123456789abcdef", 1<<17))), hub.ErrCorrupt},
+		"other bytes":            {large(answer(200, strings.Repeat("x", 1<<20))), hub.ErrCorrupt},
+		"always busy":            {large(answer(500, "")), hub.ErrServer},
+		"no such range":          {large(answer(416, "")), hub.ErrServer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			defer hub.SetPause(func(int) time.Duration { return 0 })()
+			f.trouble = c.trouble
+			if _, err := hub.Pull(t.Context(), "org/name"); !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			repo := filepath.Join(os.Getenv("HF_HOME"), "hub", "models--org--name")
+			if _, err := os.Stat(filepath.Join(repo, "refs", "main")); err == nil {
+				t.Error("there is a ref, which says that the model is whole")
+			}
+			f.trouble = nil
+			if _, err := hub.Pull(t.Context(), "org/name"); err != nil {
+				t.Errorf("afterwards, without trouble: %v", err)
+			}
+		})
+	}
+}
+
+// TestCancel ends a download with its context, and what came is kept.
+func TestCancel(t *testing.T) {
+	f := newFake(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	f.trouble = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/model.safetensors" {
+			return false
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(f.files["model.safetensors"])))
+		w.Write(f.files["model.safetensors"][:5000])
+		w.(http.Flusher).Flush()
+		time.AfterFunc(50*time.Millisecond, cancel)
+		<-r.Context().Done()
+		return true
+	}
+	if _, err := hub.Pull(ctx, "org/name"); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want Canceled", err)
+	}
+	f.asked()
+	f.trouble = nil
+	if _, err := hub.Pull(t.Context(), "org/name"); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.asked(); !slices.Contains(got, "/model.safetensors bytes=5000-") {
+		t.Errorf("it asked for %q, want bytes from 5000 on", got)
+	}
+}
+
+// TestTwoProcesses has several pull at the same time, as processes of a service do.
+func TestTwoProcesses(t *testing.T) {
+	f := newFake(t)
+	var wait sync.WaitGroup
+	for range 6 {
+		wait.Go(func() {
+			if _, err := hub.Pull(t.Context(), "org/name"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	n := 0
+	for _, r := range f.asked() {
+		if strings.HasPrefix(r, "/model.safetensors") {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("the weights were downloaded %d times", n)
+	}
+}
+
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			rel, _ := filepath.Rel(dir, path)
+			all = append(all, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,83 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+)
+
+// Scheme begins names of models on the hub where a path could stand too: hf://org/name.
+const Scheme = "hf://"
+
+// A Name says what is to be pulled.
+type Name struct {
+	Repository string // "org/name", or "name" of the hub's first models
+	File       string // one file of it; empty: what a model needs
+	Revision   string // a branch, a tag or a commit; empty: main
+}
+
+// part is what the hub allows between the slashes of a repository's name.
+var part = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,95}$`)
+
+// ParseName reads [hf://]org/name[/file][@revision].
+func ParseName(s string) (Name, error) {
+	rest, revision, hasRevision := strings.Cut(strings.TrimPrefix(s, Scheme), "@")
+	n := Name{Revision: revision}
+	parts := strings.SplitN(rest, "/", 3)
+	n.Repository = strings.Join(parts[:min(len(parts), 2)], "/")
+	if len(parts) == 3 {
+		n.File = parts[2]
+	}
+	for _, p := range parts[:min(len(parts), 2)] {
+		if !part.MatchString(p) || strings.Contains(p, "--") || strings.Contains(p, "..") {
+			return n, fmt.Errorf("%w: %q is no name of a model, want [hf://]org/name[/file][@revision]", ErrName, s)
+		}
+	}
+	if hasRevision && !isRevision(revision) || len(parts) == 3 && !isFile(n.File) {
+		return n, fmt.Errorf("%w: %q is no name of a model, want [hf://]org/name[/file][@revision]", ErrName, s)
+	}
+	return n, nil
+}
+
+// String is the name as ParseName reads it.
+func (n Name) String() string {
+	s := n.Repository
+	if n.File != "" {
+		s += "/" + n.File
+	}
+	if n.Revision != "" {
+		s += "@" + n.Revision
+	}
+	return s
+}
+
+func (n Name) revision() string {
+	if n.Revision == "" {
+		return "main"
+	}
+	return n.Revision
+}
+
+// isRevision reports whether a branch, a tag or a commit can be so called: it becomes a path in
+// the cache.
+func isRevision(s string) bool {
+	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, "\\:\x00?#%") && len(s) < 200
+}
+
+// isFile reports whether s can be the path of a file in a repository, also on systems where more
+// than a slash has a meaning.
+func isFile(s string) bool {
+	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, "\\:\x00") && len(s) < 1000
+}
+
+// Errors that those of this package match, for use with errors.Is.
+var (
+	ErrName    = errors.New("hub: invalid name")
+	ErrAbsent  = errors.New("hub: no such model, revision or file")
+	ErrAccess  = errors.New("hub: no access")
+	ErrServer  = errors.New("hub: the server failed")
+	ErrCorrupt = errors.New("hub: a file is not what the hub says")
+	ErrOffline = errors.New("hub: not in the cache, and offline")
+)

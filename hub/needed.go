@@ -1,0 +1,76 @@
+package hub
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// small are the files beside the weights that some part of this module reads.
+var small = []string{
+	"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+	"vocab.json", "vocab.txt", "merges.txt", "*.model", "*.spm", "*.bpe", "chat_template.*", "additional_chat_templates/*.jinja",
+	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
+	"modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
+	"*_*/config.json", // 1_Pooling, 2_Dense
+}
+
+// weights are those of a model, the first of which are taken that a repository has.
+var weights = [][]string{
+	{"model.safetensors"},
+	{"model.safetensors.index.json", "model-*-of-*.safetensors"},
+	{"pytorch_model.bin"},
+	{"pytorch_model.bin.index.json", "pytorch_model-*-of-*.bin"},
+}
+
+// module is the folder of a module of sentence-transformers, such as 2_Dense, which may have
+// weights of its own.
+var module = regexp.MustCompile(`^[0-9]+_[A-Za-z]+$`)
+
+// Needed is the files among those of a repository that opening it as a model takes: the
+// configuration, the tokenizer, and the weights in one form, safetensors if there are any. It is
+// empty if there is no config.json.
+func Needed(files []string) []string {
+	if !slices.Contains(files, "config.json") {
+		return nil
+	}
+	needed := map[string]bool{}
+	for _, f := range files {
+		needed[f] = matches(f, small)
+	}
+	for _, dir := range folders(files) {
+		for _, form := range weights {
+			patterns := make([]string, len(form))
+			for i, p := range form {
+				patterns[i] = path.Join(dir, p)
+			}
+			if !slices.Contains(files, patterns[0]) {
+				continue
+			}
+			for _, f := range files {
+				needed[f] = needed[f] || matches(f, patterns)
+			}
+			break
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(files), func(f string) bool { return !needed[f] })
+}
+
+// folders is those that may have weights: the repository itself, and modules.
+func folders(files []string) []string {
+	dirs := []string{""}
+	for _, f := range files {
+		if dir, _, ok := strings.Cut(f, "/"); ok && module.MatchString(dir) && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+func matches(file string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, _ := path.Match(p, file)
+		return ok
+	})
+}

@@ -1,0 +1,34 @@
+// Package filelock keeps processes from doing the same work on a file at the same time.
+package filelock
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// Lock waits until no other process holds the lock, which is on the file at path. The file is made
+// if there is none and stays afterwards; a process that ends, however it does, holds none. On
+// systems without such locks (see flock_other.go) it does not wait.
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		held, err := try(f)
+		if err != nil {
+			f.Close()
+			return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+		}
+		if held {
+			return func() { f.Close() }, nil // closing it unlocks
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package filelock_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/avoformer/avoformer/internal/filelock"
+)
+
+// TestLock has goroutines exclude each other, and ends waiting with a context.
+func TestLock(t *testing.T) {
+	switch runtime.GOOS {
+	case "darwin", "dragonfly", "freebsd", "linux", "netbsd", "openbsd", "windows":
+	default:
+		t.Skip("no locks on " + runtime.GOOS)
+	}
+	path := filepath.Join(t.TempDir(), "x.lock")
+	unlock, err := filelock.Lock(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := filelock.Lock(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a lock that is held: %v, want the context's error", err)
+	}
+	var unlocked atomic.Bool
+	done := make(chan error)
+	go func() {
+		second, err := filelock.Lock(t.Context(), path)
+		if err == nil {
+			if !unlocked.Load() {
+				err = errors.New("locked twice")
+			}
+			second()
+		}
+		done <- err
+	}()
+	time.Sleep(60 * time.Millisecond)
+	unlocked.Store(true)
+	unlock()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := filelock.Lock(t.Context(), filepath.Join(t.TempDir(), "none", "x")); err == nil {
+		t.Error("a lock in no folder")
+	}
+}

@@ -1,0 +1,8 @@
+//go:build !darwin && !dragonfly && !freebsd && !linux && !netbsd && !openbsd && !windows
+
+package filelock
+
+import "os"
+
+// try says that f is locked: these systems have no lock that ends with the process.
+func try(*os.File) (bool, error) { return true, nil }

@@ -1,0 +1,80 @@
+package mem
+
+import "fmt"
+
+// The argument checks below all panic with a text of the form
+//
+//	kernels.Softmax: len(dst) = 3, want 12 (rows*cols)
+//
+// naming the function, the argument, what it was and what it should have been.
+// They run before anything is written. Products of sizes are formed by MulLen,
+// so that they cannot wrap around, on 32-bit machines either.
+
+// CheckSize panics unless the size called name is at least zero.
+func CheckSize(fn, name string, n int) {
+	if n < 0 {
+		PanicSize(fn, name, n, "want at least 0")
+	}
+}
+
+// MulLen is rows*cols. It panics if either is negative or if the product does
+// not fit an int.
+func MulLen(fn string, rows, cols int) int {
+	if rows < 0 {
+		PanicSize(fn, "rows", rows, "want at least 0")
+	}
+	if cols < 0 {
+		PanicSize(fn, "cols", cols, "want at least 0")
+	}
+	if rows != 0 && cols > MaxInt/rows {
+		panic(fmt.Sprintf("kernels.%s: rows*cols = %d*%d overflows int", fn, rows, cols))
+	}
+	return rows * cols
+}
+
+const MaxInt = int(^uint(0) >> 1)
+
+// CheckLen panics unless got, the length of the argument arg, is want. expr
+// says in words where want comes from.
+func CheckLen(fn, arg string, got, want int, expr string) {
+	if got != want {
+		panicLen(fn, arg, got, want, expr)
+	}
+}
+
+// CheckMatrix panics unless a slice of the given length can hold a row-major
+// rows x cols matrix whose rows start ld elements apart: ld must be at least
+// max(cols, 1), and the length at least (rows-1)*ld + cols. A matrix without
+// elements needs no memory.
+func CheckMatrix(fn, arg string, length, rows, cols, ld int) {
+	if ld < cols || ld < 1 {
+		panic(fmt.Sprintf("kernels.%s: ld%s = %d, want at least %d (columns of %s)", fn, arg, ld, max(cols, 1), arg))
+	}
+	if rows <= 0 || cols <= 0 {
+		return
+	}
+	// (rows-1)*ld + cols <= length, in a form that cannot overflow.
+	if cols > length || rows-1 > (length-cols)/ld {
+		panic(fmt.Sprintf("kernels.%s: len(%s) = %d, want at least (%d-1)*%d+%d ((rows-1)*ld+columns)", fn, arg, length, rows, ld, cols))
+	}
+}
+
+// CheckRows panics unless dst and x are rows x cols.
+func CheckRows(fn string, dst, x []float32, rows, cols int) {
+	n := MulLen(fn, rows, cols)
+	CheckLen(fn, "dst", len(dst), n, "rows*cols")
+	CheckLen(fn, "x", len(x), n, "rows*cols")
+}
+
+// PanicSize and panicLen keep the formatting out of the checks, which then inline into
+// the drivers; they would not, if these did.
+
+//go:noinline
+func PanicSize(fn, name string, got int, want string) {
+	panic(fmt.Sprintf("kernels.%s: %s = %d, %s", fn, name, got, want))
+}
+
+//go:noinline
+func panicLen(fn, arg string, got, want int, expr string) {
+	panic(fmt.Sprintf("kernels.%s: len(%s) = %d, want %d (%s)", fn, arg, got, want, expr))
+}

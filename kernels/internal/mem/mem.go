@@ -1,0 +1,42 @@
+// Package mem is what all rooms of package kernels need for slices: buffers that grow, one element
+// type seen as another (mem.go), and the checks of arguments (check.go).
+package mem
+
+import (
+	"math"
+	"unsafe"
+)
+
+// NegInf is the number below all others.
+var NegInf = float32(math.Inf(-1))
+
+// Grow is a slice of n elements, buf itself if it is large enough. Slices of
+// this size begin on a page, so vectors in them are aligned.
+func Grow[T float32 | int8 | int16 | int32](buf []T, n int) []T {
+	if cap(buf) < n {
+		return make([]T, n, max(n, 1<<13))
+	}
+	return buf[:n]
+}
+
+// Fill sets all elements of x to v.
+func Fill(x []float32, v float32) {
+	for i := range x {
+		x[i] = v
+	}
+}
+
+// Int8s is the same memory.
+func Int8s(b []byte) []int8 {
+	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(b))), len(b))
+}
+
+// Floats is the same memory, which must be aligned for float32.
+func Floats(b []byte) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}
+
+// Halves is the same memory, which must be aligned for 16 bits.
+func Halves(b []byte) []uint16 {
+	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/2)
+}

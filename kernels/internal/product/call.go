@@ -1,0 +1,150 @@
+package product
+
+import (
+	"sync"
+
+	"github.com/avoformer/avoformer/kernels/internal/pack"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
+)
+
+// A product on its way from the checked arguments to the loops.
+
+// call is one product or a batch of products of one shape, checked and with
+// something to do.
+type call struct {
+	isa         simd.ISA
+	mr, nr      int // the register tile
+	m, n, k     int
+	alpha, beta float32
+	a           pack.A
+	b           operand
+	c           []float32
+	ldc         int
+	ep          Epilogue
+
+	batch                     int
+	strideA, strideB, strideC int
+
+	plan
+}
+
+// operand is op(B): packed by PackB, from some column on, or in the caller's memory.
+type operand struct {
+	packed *weights.Matrix
+	column int
+	pack.B
+}
+
+// set fills in what all products have. A composite literal would be built aside
+// and copied, which waits for the stores: as long as a small product's plan.
+func (g *call) set(m, n, k int, alpha float32, a []float32, lda int, beta float32, c []float32, ldc int) {
+	g.m, g.n, g.k = m, n, k
+	g.alpha, g.beta = alpha, beta
+	g.a.Data, g.a.LD = a, lda
+	g.c, g.ldc = c, ldc
+}
+
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+// path is a way through a product.
+type path uint8
+
+const (
+	pathPanels path = iota // rows of A and panels of B
+	pathDot                // dot products of rows of A and of B^T, both in place
+	pathRow                // one row of A and panels of B packed by PackB
+	pathInt8               // rows of A as integers, and panels of B packed so
+)
+
+// plan is how a product is computed.
+type plan struct {
+	way       path
+	source    sourceKind // of the panels
+	wideTiles bool       // the micro-kernel's tiles have half the height and twice the width
+	near      bool       // B in the caller's memory is in a core's own caches: read in place, many columns are one call
+	oneCall   bool       // a block of nearWork is one call of simd.GemmNear
+	copyA     bool       // A's blocks are copied
+	tail      int        // the last columns, which are dot products
+
+	// The loops around the micro-kernel; see planLoops.
+	finish bool // there is an epilogue: sums are finished aside, and then C is written
+	kc     int  // steps of k in one call of the micro-kernel
+	slice  int  // steps of k that are in turn at a time: kc, or all with an epilogue
+	mc     int  // rows that are in turn at a time, at most
+
+	// The partition of each product: cutM x cutN parts of tall x wide elements,
+	// numbered along rows of C, or byRows along its columns. The tail belongs to the
+	// last parts.
+	cutM, cutN int
+	tall, wide int
+	byRows     bool
+
+	// The parts of each product of a gemvCall, in steps of k, and their sums.
+	parts, steps int
+	partial      []float32
+}
+
+// sourceKind says what is done about the panels of a product's B.
+type sourceKind uint8
+
+const (
+	packedBefore sourceKind = iota // by PackB, with elements that the micro-kernel reads
+	inPlace                        // B's own memory serves
+	inHalves                       // by PackB, with elements of 16 bits that the micro-kernel for them reads
+	widened                        // by PackB, with other elements: made float32 each time they are used
+	packedHere                     // from B in the caller's memory, when they are used first
+)
+
+// made reports whether panels are made in the block's scratch memory.
+func (k sourceKind) made() bool { return k >= widened }
+
+// block is some rows and columns of one product, as a product of its own: A, B,
+// C and what the epilogue adds begin at the block's first row and column, and so do
+// all coordinates. What concerns the whole product is in g.
+type block struct {
+	g    *call
+	m, n int
+	tail int // the last columns, which are dot products
+	a    pack.A
+	b    operand
+	c    []float32
+	ep   Epilogue
+	s    *scratch // nil if none is needed
+}
+
+// scratch holds the buffers of one running block. It goes back to the pool from a
+// variable of its own: from a block's field, all that the block points to would
+// escape to the heap.
+type scratch struct {
+	a       []float32 // a copy of A's rows
+	b       []float32 // panels of B
+	columns []float32 // columns of B for dot products
+	sums    []float32 // elements of C before the epilogue
+	int8    weights.RowsOfA
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// scaleMatrix is C = beta*C, without reading C when beta is 0.
+func scaleMatrix(c []float32, m, n, ldc int, beta float32) {
+	for i := range m {
+		row := c[i*ldc:][:n]
+		if beta == 0 {
+			clear(row)
+			continue
+		}
+		for j := range row {
+			row[j] *= beta
+		}
+	}
+}
+
+// fetchAhead is how far ahead of its use a B of some elements is fetched: ahead, or 0
+// if it does not come from memory.
+func fetchAhead(elements, ahead int) int {
+	if elements < gemvFar {
+		return 0
+	}
+	return ahead
+}

@@ -1,0 +1,87 @@
+package product
+
+// What a product with a packed B does to a part of C when its sums are finished.
+
+import "github.com/avoformer/avoformer/kernels/internal/simd"
+
+// Activation is the function that an epilogue applies.
+type Activation uint8
+
+// The activations, in the order of package kernels.
+const (
+	Identity Activation = iota
+	ReLU
+	GELU
+	GELUTanh
+	SiLU
+)
+
+// Epilogue is what package kernels calls Epilogue.
+type Epilogue struct {
+	Bias       []float32
+	Activation Activation
+	Residual   []float32
+	LdResidual int
+}
+
+// any reports whether there is anything to do.
+func (ep *Epilogue) any() bool {
+	return ep.Bias != nil || ep.Activation != Identity || ep.Residual != nil
+}
+
+// from is the epilogue of the elements of C from row i and column j.
+func (ep *Epilogue) from(i, j int) Epilogue {
+	e := Epilogue{Activation: ep.Activation, LdResidual: ep.LdResidual}
+	if ep.Bias != nil {
+		e.Bias = ep.Bias[j:]
+	}
+	if ep.Residual != nil {
+		e.Residual = ep.Residual[i*ep.LdResidual+j:]
+	}
+	return e
+}
+
+// zeroRow stands for a bias or a row of a residual that is not there.
+var zeroRow [64]float32
+
+// finish applies the epilogue to the m x n sums, n at most NR and the rows NR apart, and
+// writes them to c, which begins at row i and column j of the block. The sums may be
+// lost.
+func (b *block) finish(c, sums []float32, i, j, m, n int) {
+	g, nr, act := b.g, b.g.nr, b.ep.Activation
+	bias, residual, ldr := zeroRow[:nr], zeroRow[:nr], 0
+	if b.ep.Bias != nil {
+		bias = b.ep.Bias[j : j+n]
+	}
+	if b.ep.Residual != nil {
+		residual, ldr = b.ep.Residual[i*b.ep.LdResidual+j:], b.ep.LdResidual
+	}
+	if n == nr {
+		finishPanel(g.isa, act, c, sums, bias, residual, m, nr, g.ldc, ldr)
+		return
+	}
+	// A panel that is not full: the same in place, where the other columns hold
+	// anything, and with a row of the bias as wide as the panel.
+	var wide [len(zeroRow)]float32
+	copy(wide[:], bias[:n])
+	finishPanel(g.isa, act, sums, sums, wide[:nr], zeroRow[:nr], m, nr, nr, 0)
+	if b.ep.Residual != nil {
+		simd.AddRows(g.isa, sums, residual, m, n, nr, ldr)
+	}
+	simd.CopyRows(g.isa, c, sums, m, n, g.ldc, nr)
+}
+
+func finishPanel(isa simd.ISA, act Activation, c, x, bias, residual []float32, rows, nr, ldc, ldr int) {
+	switch act {
+	case Identity:
+		simd.FinishIdentity(isa, c, x, bias, residual, rows, nr, ldc, ldr)
+	case ReLU:
+		simd.FinishReLU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
+	case GELU:
+		simd.FinishGELU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
+	case GELUTanh:
+		simd.FinishGELUTanh(isa, c, x, bias, residual, rows, nr, ldc, ldr)
+	case SiLU:
+		simd.FinishSiLU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
+	}
+}

@@ -1,0 +1,224 @@
+package product
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
+)
+
+// The loops around the micro-kernel: one nest for every product of several rows,
+// unless it consists of dot products.
+
+// nest is the loops over one block: their steps, what is in turn, and where the
+// panels of B are. All positions count from the block's first row and column.
+type nest struct {
+	b        *block
+	nc, mc   int  // columns and rows that are in turn at a time
+	prefetch bool // a panel is fetched while the one before it is multiplied
+
+	// In turn: columns [j, j+n), steps [p, p+k) of k, rows [i, i+m), and A at these rows
+	// and steps, the rows lda apart.
+	j, n   int
+	p, k   int
+	i, m   int
+	a      []float32
+	lda    int
+	source panelSource
+}
+
+// panels computes a block with panels of B.
+func (b *block) panels() {
+	g, size := b.g, &tune.Used.Gemm
+	var l nest
+	l.b = b
+	l.mc, l.nc = tune.Evenly(b.m, g.mc, g.mr), b.n
+	if g.source == packedHere && l.mc < b.m && b.n-b.tail > size.NC {
+		l.nc = size.NC
+	}
+	l.prefetch = g.prefetches(b.m)
+	var s *scratch
+	if g.finish || b.tail > 0 || g.copyA || g.source.made() {
+		s = scratches.Get().(*scratch)
+		b.s = s
+	}
+	if g.finish {
+		s.sums = mem.Grow(s.sums, l.mc*g.nr)
+	}
+	for l.j = 0; l.j < b.n; l.j += l.nc { // all, or nc where panels are kept
+		l.n = min(l.nc, b.n-l.j)
+		l.source.n = max(0, min(l.n, b.n-b.tail-l.j))
+		for l.p = 0; l.p == 0 || l.p < g.k; l.p += g.slice { // once if k is 0
+			l.k = min(g.slice, g.k-l.p)
+			l.source.first, l.source.ofColumn, l.source.ofStep, l.source.ld = l.openPanels()
+			for l.i = 0; l.i < b.m; l.i += l.mc { // mc rows stay in the second-level cache
+				l.m = min(l.mc, b.m-l.i)
+				l.a, l.lda = b.rowsOfA(l.i, l.p, l.m, l.k)
+				for q, w := 0, 0; q < l.n; q += w {
+					w = l.width(q)
+					l.panel(q, w)
+				}
+			}
+		}
+	}
+	if s != nil {
+		scratches.Put(s)
+	}
+}
+
+// rowsOfA is rows [i, i+m) and steps [p, p+k) of op(A), the rows ld apart: in place,
+// or a copy, which the next one replaces.
+func (b *block) rowsOfA(i, p, m, k int) (rows []float32, ld int) {
+	switch {
+	case k == 0: // there is no A
+		return nil, 0
+	case !b.g.copyA:
+		return b.a.Data[i*b.a.LD+p:], b.a.LD
+	}
+	return b.a.CopyBlock(b.g.isa, &b.s.a, i, p, m, k)
+}
+
+// panel multiplies the rows of A that are in turn with w columns of B, from column q of
+// those in turn: a panel, or two, and the last columns as dot products.
+func (l *nest) panel(q, w int) {
+	b, g := l.b, l.b.g
+	beta := g.beta
+	if l.p > 0 {
+		beta = 1
+	}
+	c := b.c[l.i*g.ldc+l.j+q:]
+	sums, lds := c, g.ldc
+	if g.finish {
+		sums, lds = b.s.sums, g.nr
+		if beta != 0 {
+			simd.CopyRows(g.isa, sums, c, l.m, w, lds, g.ldc)
+		}
+	}
+	inPanel := max(0, min(w, l.source.n-q))
+	for p := 0; p == 0 || p < l.k; p += g.kc {
+		k := min(g.kc, l.k-p)
+		switch {
+		case inPanel > 0 && g.source == inHalves:
+			b.b.packed.MultiplyHalves(b.b.column+l.j+q, l.p+p, l.m, k, g.alpha, l.a[p:], l.lda, beta, sums, lds)
+		case inPanel > 0 && g.source == inPlace && g.near:
+			simd.GemmNear(g.isa, l.m, inPanel, k, g.alpha, l.a[p:], l.lda, l.source.first[l.source.offset(q, p):], l.source.ld, beta, sums, lds)
+		case inPanel > 0:
+			panel := l.source.first[l.source.offset(q, p):]
+			done := 0
+			if g.source.made() {
+				done = l.makePanel(panel, q, p, inPanel, k, beta, sums, lds)
+			}
+			var f fetched
+			if l.fetchesRows() && inPanel == g.nr {
+				f = l.nextRows(panel, q+w, l.m-done)
+			} else if l.prefetch {
+				f = l.next(q, p, w, k)
+			}
+			if f.rows > 0 {
+				simd.GemmPanel(g.isa, f.rows, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, 0, 0, 0, 0, beta, sums[done*lds:], lds)
+				done += f.rows
+			}
+			simd.GemmPanel(g.isa, l.m-done, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, f.next, f.pace, f.turn, f.steps, beta, sums[done*lds:], lds)
+		}
+		if inPanel < w {
+			columns, ldb := b.tailOf(l.p+p, k, l.i == 0)
+			b.dotBlock(l.a[p:], l.lda, columns, ldb, beta, sums[inPanel:], lds, l.m, w-inPanel, k)
+		}
+		beta = 1
+	}
+	switch {
+	case b.ep.any():
+		b.finish(c, sums, l.i, l.j+q, l.m, w)
+	case g.finish:
+		simd.CopyRows(g.isa, c, sums, l.m, w, g.ldc, lds)
+	}
+}
+
+// fetched is what gemmPanel fetches while it multiplies a panel, after some rows with which it
+// fetches nothing.
+type fetched struct{ rows, next, pace, turn, steps int }
+
+// next is the panel that is multiplied next, if it is to be fetched.
+func (l *nest) next(q, p, w, k int) (f fetched) {
+	s, g := &l.source, l.b.g
+	switch {
+	case g.source == packedHere && l.i == 0: // it is not there yet
+		return f
+	case g.source == inPlace && l.m <= g.mr && tune.CrowdsFar(g.k, s.ld):
+		f.next = farRows * s.ld
+		return f
+	case p+k < l.k:
+		f.next = k * s.ofStep
+	case q+w < s.n:
+		f.next = s.offset(q+w, 0) - s.offset(q, p)
+	case l.i+l.m < l.b.m:
+		f.next = -s.offset(q, p)
+	}
+	switch tiles := (l.m + g.mr - 1) / g.mr; {
+	case f.next == 0:
+	case g.source != inPlace:
+		f.pace = l.evenPace()
+	case tiles >= 4 && g.k*s.ld >= tune.Used.Gemm.Spread: // as many steps to a row as tiles fetch it
+		f.steps = 1 << (bits.Len(uint(tiles)) - 1)
+		f.turn = Element * s.ld
+		f.rows = (tiles - f.steps) * g.mr
+	}
+	return f
+}
+
+const (
+	Element = 4 // bytes
+	// farRows is how many rows ahead a B in place is fetched of which no panel stays in the
+	// second-level cache: as many lines as are on their way from the third at a time.
+	farRows = 24
+)
+
+// evenPace is the pace at which the tiles of all rows in turn fetch a panel, each a part of it.
+func (l *nest) evenPace() int {
+	g := l.b.g
+	tiles := (l.m + g.mr - 1) / g.mr
+	return (4*g.nr + tiles - 1) / tiles
+}
+
+// fetchesRows reports whether the rows of a transposed B that become the next panel are to be
+// fetched while this one is multiplied.
+func (l *nest) fetchesRows() bool {
+	return l.b.g.source == packedHere && l.b.b.Trans && l.i == 0
+}
+
+// nextRows is where the rows of B^T begin that are packed next, from the panel before them, whose
+// columns end at column q of those in turn, and how they are fetched: the same elements of NR rows, then
+// the next elements of these. Rows without gaps between them are fetched as a panel is, by all
+// tiles, since one tile alone waits for memory; others by the last of the m rows.
+func (l *nest) nextRows(panel []float32, q, m int) (f fetched) {
+	b, nr := &l.b.b, l.b.g.nr
+	j, p := l.j+q, l.p
+	if q >= l.source.n {
+		j, p = l.j, l.p+l.k
+	}
+	if p >= l.b.g.k || j >= l.b.n-l.b.tail {
+		return f
+	}
+	rows := unsafe.Pointer(&b.Data[j*b.LD+p])
+	f.next = (int(uintptr(rows)) - int(uintptr(unsafe.Pointer(unsafe.SliceData(panel))))) / Element
+	if b.LD == l.k {
+		f.pace = l.evenPace()
+		return f
+	}
+	f.pace, f.turn, f.steps = Element*b.LD, Element*(nr-nr*b.LD), nr
+	f.rows = m - lastTile(m, l.b.g.mr)
+	return f
+}
+
+// lastTile is the height of the last tile of some rows; see the micro-kernel.
+func lastTile(rows, mr int) int {
+	if rows >= 2*mr {
+		rows = mr + rows%mr
+	}
+	if rows > mr {
+		rows /= 2
+	}
+	return rows
+}

@@ -1,0 +1,86 @@
+// Package product computes matrix products.
+//
+// product.go is what package kernels calls; plan.go decides how a product is computed, and partition.go
+// in which parts; run.go hands these to threads and makes blocks of them; loops.go, source.go and
+// epilogue.go are the loops around the micro-kernel, dot.go, gemv.go and integers.go the other ways
+// through a block; call.go has what all of them work on.
+package product
+
+import (
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
+)
+
+// Gemm is kernels.Gemm, of checked arguments, on up to t threads.
+func Gemm(t int, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	if m == 0 || n == 0 {
+		return
+	}
+	if k == 0 || alpha == 0 {
+		scaleMatrix(c, m, n, ldc, beta)
+		return
+	}
+	if n*k <= directElements && beta == 0 && !transA {
+		switch {
+		case transB && m <= dotRowsMin:
+			simd.GemmDot(simd.Active(), m, n, k, alpha, a, lda, b, ldb, c, ldc)
+			return
+		case !transB && m == 1 && alpha == 1:
+			clear(c[:n])
+			simd.GemvRows(simd.Active(), c[:n], a[:k], b, ldb, 0)
+			return
+		}
+	}
+	if !transA && !transB && nearAtOnce(t, m, n, k, lda, ldb) {
+		simd.GemmNear(simd.Active(), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		return
+	}
+	var g call
+	g.isa, g.batch = simd.Active(), 1
+	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
+	g.a.Trans = transA
+	g.b.Data, g.b.LD, g.b.Trans = b, ldb, transB
+	g.run(t)
+}
+
+// Batched is kernels.GemmBatched, of checked arguments and with elements of C, on up to t threads.
+func Batched(t int, transA, transB bool, batch, m, n, k int, alpha float32, a []float32, lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
+	if k == 0 || alpha == 0 {
+		for i := range batch {
+			scaleMatrix(c[i*strideC:], m, n, ldc, beta)
+		}
+		return
+	}
+	var g call
+	g.isa, g.batch = simd.Active(), batch
+	g.strideA, g.strideB, g.strideC = strideA, strideB, strideC
+	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
+	g.a.Trans = transA
+	g.b.Data, g.b.LD, g.b.Trans = b, ldb, transB
+	g.run(t)
+}
+
+// Packed is kernels.GemmPacked, of checked arguments, on up to t threads.
+func Packed(t, m int, alpha float32, a []float32, lda int, b *weights.Matrix, beta float32, c []float32, ldc int, ep Epilogue) {
+	n, k := b.N, b.K
+	if alpha == 0 {
+		k = 0 // neither A nor B is read
+	}
+	if m == 0 || n == 0 {
+		return
+	}
+	var g call
+	g.isa, g.batch = b.Record.ISA, 1
+	g.set(m, n, k, alpha, a, lda, beta, c, ldc)
+	g.b.packed, g.ep = b, ep
+	switch {
+	case k > 0:
+		g.run(t)
+	case ep.any():
+		g.mr, g.nr, g.source = b.Record.MR, b.Record.NR, sourceOf(b.Record)
+		g.planLoops()
+		g.block(0, 0, 0, m, n)
+	default:
+		scaleMatrix(c, m, n, ldc, beta)
+	}
+}

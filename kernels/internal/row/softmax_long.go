@@ -1,0 +1,153 @@
+package row
+
+import (
+	"math"
+	"sync"
+
+	"github.com/avoformer/avoformer/kernels/internal/par"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
+)
+
+// Softmax and its logarithm of rows that are too long to be summed in one piece.
+
+// BlockElements is how many elements of a long row have a maximum of their own: a
+// block is still in the first-level cache when its exponentials are taken.
+const BlockElements = 1 << 11
+
+// cutsRows reports whether t threads share each row, instead of each having rows of
+// its own.
+func cutsRows(t, rows, cols int) bool {
+	return rows < t && cols >= tune.Used.Rows.CutElements
+}
+
+// longRow is a row of a softmax that is worked on in blocks. They depend on its length
+// only, and so does the order of all sums. Threads take some blocks at a time.
+type longRow struct {
+	isa      simd.ISA
+	dst, x   []float32
+	size     int // of a block
+	blocks   int
+	pass     func(l *longRow, from, to int)
+	maxima   []float32 // per block; those of Softmax become factors
+	sums     []float32 // per block, of exponentials
+	max, lse float32   // of the row: the maximum, and the logarithm of the sum
+	room     [SumElements]float32
+}
+
+var longRows = sync.Pool{New: func() any { return new(longRow) }}
+
+func newLongRow(isa simd.ISA, dst, x []float32, size int) *longRow {
+	l := longRows.Get().(*longRow)
+	l.isa, l.dst, l.x, l.size, l.blocks = isa, dst, x, size, (len(x)+size-1)/size
+	room := l.room[:]
+	if 2*l.blocks > len(room) {
+		room = make([]float32, 2*l.blocks)
+	}
+	l.maxima, l.sums = room[:l.blocks], room[l.blocks:2*l.blocks]
+	return l
+}
+
+func (l *longRow) free() {
+	l.dst, l.x, l.maxima, l.sums = nil, nil, nil, nil
+	longRows.Put(l)
+}
+
+// run is a pass over all blocks on t threads.
+func (l *longRow) run(t int, pass func(l *longRow, from, to int)) {
+	l.pass = pass
+	per := tune.Used.Rows.CutPart / l.size
+	par.Run(t, (l.blocks+per-1)/per, l)
+}
+
+// Do implements par.Task.
+func (l *longRow) Do(from, to int) {
+	per := tune.Used.Rows.CutPart / l.size
+	l.pass(l, from*per, min(to*per, l.blocks))
+}
+
+// span is the blocks [from, to) of x, which is l.x or l.dst.
+func (l *longRow) span(x []float32, from, to int) []float32 {
+	return x[from*l.size : min(to*l.size, len(x))]
+}
+
+// softmaxLongRow is Softmax of a single row: the exponentials of each block, as if
+// it were a row, and then the products with what is left to be divided by.
+func softmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
+	l := newLongRow(isa, dst, x, BlockElements)
+	l.run(t, expSumBlocks)
+	factors := l.maxima
+	simd.SubSubVec(isa, factors, factors, simd.MaxVec(isa, factors), 0)
+	simd.ExpVec(isa, factors, factors)
+	sum := 0.0
+	for b, s := range l.sums {
+		sum += float64(s) * float64(factors[b])
+	}
+	for b, f := range factors {
+		factors[b] = float32(float64(f) / sum)
+	}
+	l.run(t, func(l *longRow, from, to int) {
+		for b := from; b < to; b++ {
+			block := l.span(l.dst, b, b+1)
+			simd.ScaleVec(l.isa, block, block, l.maxima[b])
+		}
+	})
+	l.free()
+}
+
+// expSumBlocks is expSumRows of the blocks [from, to), of which the last may be shorter.
+func expSumBlocks(l *longRow, from, to int) {
+	run := func(from, to, cols int) {
+		i := from * l.size
+		j := i + (to-from)*cols
+		simd.ExpSumRows(l.isa, l.dst[i:j], l.x[i:j], l.maxima[from:to], l.sums[from:to], to-from, cols)
+	}
+	whole := min(to, len(l.x)/l.size)
+	for i, j := range BudgetOf(simd.KernelExpSumRows, l.isa).Rows(whole-from, l.size) {
+		run(from+i, from+j, l.size)
+	}
+	if whole < to {
+		run(whole, to, len(l.x)%l.size)
+	}
+}
+
+// logSoftmaxLongRow is LogSoftmax of a single row. It needs no maxima of blocks, as
+// it does not keep the exponentials.
+func logSoftmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
+	l := newLongRow(isa, dst, x, SumElements)
+	l.run(t, func(l *longRow, from, to int) {
+		m := rowMax(l.isa, l.span(l.x, from, to))
+		for b := from; b < to; b++ {
+			l.maxima[b] = m
+		}
+	})
+	l.max = rowMax(l.isa, l.maxima)
+	l.run(t, func(l *longRow, from, to int) {
+		for b := from; b < to; b++ {
+			l.sums[b] = simd.SumExpVec(l.isa, l.span(l.x, b, b+1), l.max)
+		}
+	})
+	sum := 0.0
+	for _, s := range l.sums {
+		sum += float64(s)
+	}
+	l.lse = float32(math.Log(sum))
+	l.run(t, func(l *longRow, from, to int) {
+		d, x := l.span(l.dst, from, to), l.span(l.x, from, to)
+		for i, end := range BudgetOf(simd.KernelSubSubVec, l.isa).pieces(len(x)) {
+			simd.SubSubVec(l.isa, d[i:end], x[i:end], l.max, l.lse)
+		}
+	})
+	l.free()
+}
+
+// rowMax is the maximum of x, in pieces. It may miss a NaN.
+func rowMax(isa simd.ISA, x []float32) float32 {
+	m := float32(math.Inf(-1))
+	for i, end := range BudgetOf(simd.KernelMaxVec, isa).pieces(len(x)) {
+		if v := simd.MaxVec(isa, x[i:end]); v > m {
+			m = v
+		}
+	}
+	return m
+}

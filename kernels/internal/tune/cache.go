@@ -1,0 +1,49 @@
+package tune
+
+import "math/bits"
+
+// Rows of a matrix that share sets of a cache.
+
+// Crowd reports whether some rows ld elements apart crowd each other out of the
+// cache: if more share a set than it has ways, for which they have to span more than all ways.
+func Crowd(ld, rows int) bool {
+	const way = 64 * 16 // elements
+	return rows > Used.Ways && rows*ld > Used.Ways*way && aliases(ld, rows) > Used.Ways
+}
+
+// aliases is how many lines of some rows ld elements apart share a set of the
+// first-level cache, 64 sets of 64 bytes, at the most: one of each if the rows are
+// about 4 KiB apart.
+func aliases(ld, rows int) int {
+	if ld > 0 && ld%16 == 0 {
+		return Sharing(ld/16, rows, 64)
+	}
+	var sets [64]uint8
+	most, last := uint8(0), -1
+	for i := range rows {
+		line := i * ld / 16
+		if line == last {
+			continue
+		}
+		last = line
+		set := &sets[line%64]
+		*set++
+		most = max(most, *set)
+	}
+	return int(most)
+}
+
+// Sharing is how many of some rows, which are whole lines apart, share a set of a cache with so
+// many sets at the most.
+func Sharing(lines, rows, sets int) int {
+	apart := max(sets>>bits.TrailingZeros(uint(lines)), 1)
+	return (rows + apart - 1) / apart
+}
+
+// CrowdsFar reports whether the rows of a B in place push each other out of the second-level cache, so
+// that a second tile would find nothing there, nor a panel what was fetched during the one before.
+// LinesWays is half of that cache's ways.
+func CrowdsFar(k, ldb int) bool {
+	size := &Used.Gemm
+	return ldb%16 == 0 && Sharing(ldb/16, min(k, Order.KC), size.LinesSets) > 2*size.LinesWays
+}

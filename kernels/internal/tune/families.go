@@ -1,0 +1,183 @@
+// Package tune has the numbers by which the rooms of package kernels decide: sizes of blocks, and
+// where one way to the same result overtakes another.
+//
+// families.go has those that depend on the CPU. To change them for one family of CPUs, give it a
+// record in families. No figure there changes a result. What decides in what order numbers are summed
+// up is in order.go, or stands with the code that sums them, and is the same on every machine.
+// cache.go says which rows of a matrix share sets of a cache.
+package tune
+
+import (
+	"math"
+	"slices"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// Record is the figures of one family of CPUs.
+type Record struct {
+	name    string
+	Ways    int // of the first-level data cache, of 64 sets of 64 bytes each
+	Gemm    Gemm
+	Rows    Rows
+	Threads Threads
+}
+
+// Gemm is for matrix products. Sizes are in elements of float32.
+type Gemm struct {
+	// An mc x kc block of A stays in the second-level cache, or at worst in the third
+	// level, while the panels of B pass by. One call of the micro-kernel makes at most
+	// 2*mc*kc*NR operations, which bounds the time that it holds a P.
+	MC int
+	// nc columns of B are packed at a time, if A has several blocks of rows.
+	NC int
+	// PackRows rows of B are packed panel by panel before the next rows.
+	PackRows int
+	// Up to InPlaceTiles tiles of rows of A, B is read in place instead of packed.
+	// So it is for more rows where a panel of InPlacePanel elements stays in the
+	// first-level cache and the matrix around it spans InPlaceSpan elements, some 32
+	// pages, which leaves translations for those of C.
+	InPlaceTiles, InPlacePanel, InPlaceSpan int
+	// Up to NearElements, B in place is taken to be in a core's own caches. Then it is read in place up to
+	// NearTiles tiles too, where a panel has two lines of each row, which do not all share a set.
+	NearElements, NearTiles int
+	// Up to LinesTiles tiles too, where rows of B are whole cache lines and at most LinesWays of a
+	// panel share one of LinesSets sets of the second-level cache.
+	LinesTiles, LinesSets, LinesWays int
+	// From spread elements on, a B in place is fetched by many tiles instead of the last.
+	Spread int
+	// Up to WideNum/WideDen of a tile's rows, B in place is read by wide tiles: 8 rows of
+	// AVX-512's 14 are two wide tiles of four, and 3 of AVX2's 6 are one.
+	WideNum, WideDen int
+	// Up to StreamNum/StreamDen of a tile's rows, 5 of AVX-512's and 2 of AVX2's, a
+	// packed B is read as fast as memory delivers one stream, and not fetched ahead.
+	StreamNum, StreamDen int
+	// Up to HalvesTiles tiles of rows of A, a packed B of 16 bits is widened on the way into
+	// the multiply-adds, and from there on before.
+	HalvesTiles int
+	// Int8Rows rows of A become integers at a time, and Int8Panel bytes of a panel of int8
+	// stay in the first-level cache while they are multiplied with them.
+	Int8Rows, Int8Panel int
+	// From WinogradRows rows on, a panel of int8 is made words for Winograd's inner product,
+	// WinogradPanel bytes at a time.
+	WinogradRows, WinogradPanel int
+	// A packed B that one row is multiplied with, and one in blocks always, is fetched ahead bytes
+	// before its use; 0 where the machine does so by itself.
+	Ahead int
+	// CopyColumns columns are worth a copy of A's rows.
+	CopyColumns int
+}
+
+// Rows is for functions that work row by row or element by element, in elements.
+type Rows struct {
+	// From StreamElements on, the result of a call is written past the caches. Much of
+	// it would be gone from a shared cache before its next use, and a line must be read
+	// before a part of it is written to the cache.
+	StreamElements int
+	// A part of a parallel call has about PartElements: some microseconds' work, several
+	// times what it costs to hand it out. A call with fewer than two parts is serial.
+	PartElements int
+	// A part of a softmax has CutPart elements of a long row, since it takes longer than
+	// most functions. Where there are fewer rows than threads, rows from CutElements on
+	// are cut. Such a row is handed out once for each pass: with 24576 elements two
+	// threads gain an eighth only.
+	CutPart, CutElements int
+}
+
+// Threads is for cutting products, in multiply-adds at full speed.
+type Threads struct {
+	WakeWork  int // the least that is worth waking a second thread
+	ReadyWork int // the least that is worth a second thread that is awake
+	PartWork  int // the least for a part
+	Bands     int // a product is cut into at most this many bands for each thread
+}
+
+// Used is the figures for this machine.
+var Used = func() Record {
+	family, model := simd.FamilyModel()
+	return recordOf(simd.Vendor(), family, model, simd.Caches())
+}()
+
+// families are the CPUs on which the figures were measured, by what CPUID says.
+var families = []struct {
+	vendor string
+	family int
+	models []modelRange
+	tuning Record
+}{
+	{"AuthenticAMD", 0x19, []modelRange{{0x10, 0x1f}, {0x60, 0x7f}, {0xa0, 0xaf}}, Zen4},
+	{"GenuineIntel", 0x06, []modelRange{{0x8f, 0x8f}, {0xcf, 0xcf}}, SapphireRapids},
+}
+
+type modelRange struct{ first, last int }
+
+// recordOf is the record of a family, or, for a CPU without one, zen4's with what
+// follows from the sizes of the caches in bytes, by level.
+func recordOf(vendor string, family, model int, caches [4]int) Record {
+	for _, f := range families {
+		if f.vendor == vendor && f.family == family &&
+			slices.ContainsFunc(f.models, func(r modelRange) bool { return r.first <= model && model <= r.last }) {
+			return f.tuning
+		}
+	}
+	return Derived(caches)
+}
+
+// Derived makes the same use of caches of other sizes as zen4 makes of its own. A level
+// that is not known counts as one of zen4's.
+func Derived(caches [4]int) Record {
+	t := Zen4
+	t.name = "derived from cache sizes"
+	const element, line, sets = 4, 64, 64
+	if l1 := caches[1]; l1 > 0 {
+		t.Ways = max(l1/(line*sets), 1)
+		t.Gemm.InPlacePanel = l1 / 2 / element
+	}
+	if l2 := caches[2]; l2 > 0 {
+		// 35/64 of it, and never more than zen4's: mc bounds the time of a call too.
+		t.Gemm.MC = min(max(l2/element/Order.KC*35/64, 28), Zen4.Gemm.MC)
+		t.Gemm.NearElements = l2 / element
+		t.Gemm.LinesSets = l2 / line / (2 * t.Gemm.LinesWays) // as if it had zen4's ways
+	}
+	if l3 := caches[3]; l3 > 0 {
+		t.Rows.StreamElements = min(max(l3/2/element, 1<<20), 1<<24)
+		t.Gemm.NC = min(max(l3/8/element/Order.KC/64*64, 256), Zen4.Gemm.NC)
+	}
+	return t
+}
+
+// Zen4 was measured on 2 cores of an AMD EPYC of this family (L1 32 KiB, L2 1 MiB, L3
+// 32 MiB), each figure by going through values around it at the sizes where it takes
+// effect, with bench/cmd/compare for single cases and bench/cmd/sweep for all.
+var Zen4 = Record{
+	name: "zen4",
+	Ways: 8,
+	Gemm: Gemm{
+		MC: 140, NC: 1024, PackRows: 32,
+		InPlaceTiles: 3, InPlacePanel: 1 << 12, InPlaceSpan: 1 << 15, LinesSets: 2048, LinesWays: 4, Spread: math.MaxInt,
+		NearElements: 1 << 18, NearTiles: 20,
+		WideNum: 4, WideDen: 7, StreamNum: 2, StreamDen: 5, HalvesTiles: 2,
+		Int8Rows: 132, Int8Panel: 24 << 10, WinogradRows: 16, WinogradPanel: 24 << 10,
+		CopyColumns: 64,
+	},
+	Rows: Rows{
+		StreamElements: 1 << 22, PartElements: 1 << 14,
+		CutPart: 1 << 13, CutElements: 7 << 12,
+	},
+	Threads: Threads{WakeWork: 1 << 20, ReadyWork: 1 << 18, PartWork: 1 << 17, Bands: 4},
+}
+
+// SapphireRapids was measured on 2 cores of an Intel Xeon of model 0xcf, Emerald Rapids (L1 48 KiB, L2
+// 2 MiB), on products of 8 to 1024 rows. It is zen4's but for the sizes of the caches and for
+// LinesTiles: a packed panel is read no faster than B in place, so that packing seldom pays.
+// Twice zen4's mc, half its nc, and half and twice its PackRows make no difference; half its mc costs 5%.
+// Products of few rows fetch B ahead: what widens and multiplies it waits in the scheduler, which is
+// full before as many lines are on their way as could be.
+var SapphireRapids = func() Record {
+	t := Derived([4]int{1: 48 << 10, 2: 2 << 20, 3: 260 << 20})
+	t.name = "sapphire rapids"
+	t.Gemm.Spread, t.Gemm.NearTiles = 1<<19, 0
+	t.Gemm.LinesTiles, t.Gemm.LinesSets, t.Gemm.LinesWays = 40, 2048, 8
+	t.Gemm.Ahead = 4 << 10
+	return t
+}()

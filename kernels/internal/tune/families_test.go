@@ -1,0 +1,69 @@
+package tune
+
+import (
+	"testing"
+)
+
+const kib = 1 << 10
+
+// TestTuning wants measured figures for the CPUs that have them, and for others figures
+// that fit their caches: the measured ones where the caches are alike.
+func TestTuning(t *testing.T) {
+	zen4Caches := [4]int{0, 32 * kib, 1024 * kib, 32768 * kib}
+	like := func(name string) Record {
+		want := Zen4
+		want.name = name
+		return want
+	}
+	for _, c := range []struct {
+		vendor        string
+		family, model int
+		caches        [4]int
+		want          Record
+	}{
+		{"AuthenticAMD", 0x19, 0x11, zen4Caches, Zen4},
+		{"AuthenticAMD", 0x19, 0x61, [4]int{}, Zen4},
+		{"AuthenticAMD", 0x19, 0x21, zen4Caches, like("derived from cache sizes")}, // Zen 3
+		{"GenuineIntel", 0x06, 0xcf, [4]int{}, SapphireRapids},
+		{"GenuineIntel", 0x19, 0x11, zen4Caches, like("derived from cache sizes")},
+		{"", 0, 0, [4]int{}, like("derived from cache sizes")},
+	} {
+		if got := recordOf(c.vendor, c.family, c.model, c.caches); got != c.want {
+			t.Errorf("%s family %#x model %#x: %+v, want %+v", c.vendor, c.family, c.model, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		caches [4]int
+		ways   int
+		mc, nc int
+		stream int
+	}{
+		{"Zen 5", [4]int{0, 48 * kib, 1024 * kib, 32768 * kib}, 12, 140, 1024, 1 << 22},
+		{"Zen 3", [4]int{0, 32 * kib, 512 * kib, 32768 * kib}, 8, 70, 1024, 1 << 22},
+		{"Sapphire Rapids", [4]int{0, 48 * kib, 2048 * kib, 107520 * kib}, 12, 140, 1024, 105 << 17},
+		{"Skylake, 8 MiB", [4]int{0, 32 * kib, 256 * kib, 8192 * kib}, 8, 35, 256, 1 << 20},
+		{"a very small one", [4]int{0, 1 * kib, 4 * kib, 16 * kib}, 1, 28, 256, 1 << 20},
+		{"a very large one", [4]int{0, 1024 * kib, 1 << 30, 1<<31 - 1}, 256, 140, 1024, 1 << 24},
+	} {
+		got := Derived(c.caches)
+		if got.Ways != c.ways || got.Gemm.MC != c.mc || got.Gemm.NC != c.nc || got.Rows.StreamElements != c.stream {
+			t.Errorf("%s: ways %d, mc %d, nc %d, stream %d, want %d, %d, %d, %d", c.name,
+				got.Ways, got.Gemm.MC, got.Gemm.NC, got.Rows.StreamElements, c.ways, c.mc, c.nc, c.stream)
+		}
+	}
+}
+
+func TestCrowdsFar(t *testing.T) {
+	kept := Used
+	t.Cleanup(func() { Used = kept })
+	Used = SapphireRapids
+	for _, c := range []struct {
+		k, ld int
+		want  bool
+	}{{768, 3072, true}, {512, 3072, false}, {1024, 1024, true}, {512, 1024, false}, {1025, 2048, true}, {768, 768, false}, {768, 3080, false}, {17, 1 << 17, true}} {
+		if got := CrowdsFar(c.k, c.ld); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package tune
+
+import "github.com/avoformer/avoformer/kernels/internal/simd"
+
+// In what order the products of an element of C are summed up. Nothing here is a matter of
+// tuning: it would change results.
+
+// Order bounds the steps of k that one call sums up: kc of the micro-kernel, long
+// of dot products and products of one row. It decides, with DotColumns, in
+// what order the products of an element of C are summed up: so all of them are the same
+// for any number of threads and on every machine, and none is a matter of tuning.
+//
+// A long kc writes C seldom: each pass over it costs as much as 2 to 4% of a large
+// product. A tile's rows of A over kc (56 KiB) then come from the second-level cache as
+// a few streams.
+var Order = struct{ KC, Long int }{KC: 1024, Long: 1 << 16}
+
+const (
+	// dotSum is what adding up a dot product's lanes costs, in steps of a vector, and
+	// dotGather what an element of B costs that is brought into place for one, and
+	// dotGatherCall what doing so costs whatever their number.
+	dotSum, dotGather, dotGatherCall = 3, 3, 512
+	// Up to halfRows rows of A, up to half a vector of columns is taken to cost half a tile, as it does in
+	// gemmNear, which multiplies few rows.
+	halfRows = 64
+)
+
+// DotColumns is how many of the last columns of a product are dot products. A
+// tile takes as long for a few columns as for a strip of them, but in gemmNear on AVX-512
+// (strips of 16) half as long for up to half of one. Where the columns of B must be
+// gathered, that has to pay for gather rows of A; if it is 0 they need not be.
+func DotColumns(isa simd.ISA, n, k, gather int) int {
+	strip := simd.KernelGemmPanel.On(isa).Strip
+	dots, tile := n%strip, k
+	if 0 < gather && gather <= halfRows && strip >= 16 && dots <= strip/2 {
+		tile = k / 2
+	}
+	gain := tile - dots*(k/strip+dotSum)
+	if gain <= 0 || gather > 0 && gather*gain <= dots*k*dotGather+dotGatherCall {
+		return 0
+	}
+	return dots
+}
+
+// Evenly is a block size of at most limit that cuts n into blocks of about the
+// same size, a multiple of unit where there are several.
+func Evenly(n, limit, unit int) int {
+	if n <= limit {
+		return max(n, 1)
+	}
+	units, most := (n+unit-1)/unit, max(limit/unit, 1)
+	blocks := (units + most - 1) / most
+	return (units + blocks - 1) / blocks * unit
+}

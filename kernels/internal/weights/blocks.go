@@ -1,0 +1,150 @@
+package weights
+
+import (
+	"encoding/binary"
+
+	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// Packed weights in blocks of a column, as GGUF has them.
+//
+// A block of a panel begins with the scales of its columns, of 16 bits, and then their scales
+// of minima, if they have any. Units of simd.WeightBlock elements follow, each with the scales
+// of the groups in it, a byte for each column, then the minima, and the weights as integers
+// without sign, four of a column side by side:
+//
+//   - of 8 bits, four after four;
+//   - of 4, a byte has an element in its lower half, and the one 16 further in the upper;
+//   - of 6, each half of the unit by itself: bytes with the lower 4 bits of an element and of the
+//     one 8 further, and then bytes with the upper 2 bits of one and of those 4, 8 and 12 further.
+//
+// Rows of A become integers in blocks, as in products of int8, of 32 elements, or 16 where the
+// groups have as many. An element of C has the bits of ref.GemmBlocks.
+
+var blockLayouts = map[Format]blockLayout{
+	Q8_0: {simd.Blocks8Layout, 128, 34, Blocks8, quantizeQ8_0, decodeQ8_0},
+	Q4_0: {simd.Blocks4Layout, 8, 18, Blocks4, quantizeQ4_0, decodeQ4_0},
+	Q4_K: {simd.Blocks4KLayout, 0, 144, Blocks4K, quantizeQ4_K, decodeQ4_K},
+	Q6_K: {simd.Blocks6KLayout, 32, 210, Blocks6K, quantizeQ6_K, decodeQ6_K},
+}
+
+// blocksFormat completes the record of a format in blocks.
+func blocksFormat(f *Record) {
+	l := blockLayouts[f.Format]
+	f.blocks, f.Steps = l, l.Elements
+	f.bytes = l.Bytes * f.NR
+	f.pack = func(panel []byte, _, columns []float32, n, k int) {
+		var x [256]float32
+		f.eachBlock(panel, n, k, func(c *blockColumn, j, p int) {
+			clear(x[copy(x[:], columns[j*k:][p:min(p+l.Elements, k)]):])
+			l.quantize(c, x[:l.Elements])
+		})
+	}
+	f.packFile = func(panel, columns []byte, n, k int) {
+		f.eachBlock(panel, n, k, func(c *blockColumn, j, p int) {
+			l.decode(c, columns[(j*k+p)/l.Elements*l.file:][:l.file])
+		})
+	}
+	f.column = f.columnBlocks
+	f.Kind, f.MR = l.product, int8TileRows
+}
+
+// eachBlock runs fill for every block of n columns of k elements and stores what it makes.
+// Columns that are not used have scales of zero.
+func (f *Record) eachBlock(panel []byte, n, k int, fill func(c *blockColumn, j, p int)) {
+	var c blockColumn
+	for p := 0; p < k; p += f.Steps {
+		block := panel[p/f.Steps*f.bytes:][:f.bytes]
+		clear(block)
+		for j := range n {
+			c = blockColumn{}
+			fill(&c, j, p)
+			f.store(block, &c, j)
+		}
+	}
+}
+
+// store writes column j of a block, which is zero so far.
+func (f *Record) store(block []byte, c *blockColumn, j int) {
+	l := &f.blocks
+	binary.LittleEndian.PutUint16(block[2*j:], c.d)
+	if l.Least {
+		binary.LittleEndian.PutUint16(block[2*f.NR+2*j:], c.dmin)
+	}
+	for u := 0; u*simd.WeightBlock < l.Elements; u++ {
+		unit := block[(l.Head+u*l.Unit)*f.NR:]
+		if l.Scales {
+			groups := simd.WeightBlock / l.Group
+			for g := range groups {
+				unit[g*f.NR+j] = c.scale[u*groups+g]
+				if l.Least {
+					unit[(groups+g)*f.NR+j] = c.least[u*groups+g]
+				}
+			}
+		}
+		f.storeWeights(unit[l.UnitScales*f.NR:], c.q[u*simd.WeightBlock:][:simd.WeightBlock], j)
+	}
+}
+
+func (f *Record) storeWeights(w, q []byte, j int) {
+	for p, q := range q {
+		switch f.blocks.Bits {
+		case 8:
+			w[f.quadAt(p/4, j)+p%4] = q
+		case 4:
+			w[f.quadAt(p%16/4, j)+p%4] |= q << (p / 16 * 4)
+		case 6:
+			half := w[p/16*12*f.NR:]
+			half[f.quadAt(p%8/4, j)+p%4] |= q & 15 << (p % 16 / 8 * 4)
+			half[f.quadAt(2, j)+p%4] |= q >> 4 << (p % 16 / 4 * 2)
+		}
+	}
+}
+
+// loadWeights reads what storeWeights wrote.
+func (f *Record) loadWeights(q, w []byte, j int) {
+	for p := range q {
+		switch f.blocks.Bits {
+		case 8:
+			q[p] = w[f.quadAt(p/4, j)+p%4]
+		case 4:
+			q[p] = w[f.quadAt(p%16/4, j)+p%4] >> (p / 16 * 4) & 15
+		case 6:
+			half := w[p/16*12*f.NR:]
+			q[p] = half[f.quadAt(p%8/4, j)+p%4]>>(p%16/8*4)&15 | half[f.quadAt(2, j)+p%4]>>(p%16/4*2)&3<<4
+		}
+	}
+}
+
+// quadAt is where four bytes of column j lie side by side.
+func (f *Record) quadAt(i, j int) int { return 4 * (f.NR*i + j) }
+
+func (f *Record) columnBlocks(dst []float32, panel []byte, j int) {
+	var x [simd.WeightBlock]float32
+	for p := 0; p < len(dst); p += len(x) {
+		f.loadUnit(&x, panel, p, j)
+		copy(dst[p:], x[:])
+	}
+}
+
+// loadUnit makes the unit of column j that begins at step p float32.
+func (f *Record) loadUnit(x *[simd.WeightBlock]float32, blocks []byte, p, j int) {
+	l := &f.blocks
+	block := blocks[p/f.Steps*f.bytes:][:f.bytes]
+	unit := block[(l.Head+p%f.Steps/simd.WeightBlock*l.Unit)*f.NR:]
+	var q [simd.WeightBlock]byte
+	f.loadWeights(q[:], unit[l.UnitScales*f.NR:], j)
+	d := half.Float16(binary.LittleEndian.Uint16(block[2*j:]))
+	scale, least := d, float32(0)
+	for i, q := range q {
+		switch {
+		case l.Least:
+			scale = d * float32(unit[j])
+			least = float32(half.Float16(binary.LittleEndian.Uint16(block[2*(f.NR+j):])) * float32(unit[f.NR+j]))
+		case l.Scales:
+			scale = d * float32(int8(unit[i/l.Group*f.NR+j]))
+		}
+		x[i] = float32(scale*float32(int(q)-l.zero)) - least
+	}
+}

@@ -1,0 +1,143 @@
+package weights
+
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
+)
+
+// Rows of A as integers, and their products with panels of integers.
+
+// RowsOfA is some rows of A as integers: scale and start, block by block, have an
+// element for each row.
+type RowsOfA struct {
+	rows, ld int
+	bytes    []int8
+	words    []int16
+	scale    []float32
+	start    []int32
+	offset   []float32 // what the minima of columns multiply: the sum of the integers, scaled, below zero
+	winograd winogradPanel
+}
+
+// winogradPanel is a piece of a panel as simd.Int8Winograd takes it.
+type winogradPanel struct {
+	words     []int16
+	ofColumns []int32
+}
+
+// Quantize makes integers of m rows of k elements, for the kind.
+func (r *RowsOfA) Quantize(isa simd.ISA, kind Kind, a []float32, lda, m, k int) {
+	filled := (k + int8Step - 1) / int8Step * int8Step
+	lines := ((filled+63)/64 | 1) // of the cache: an odd number, so that rows spread over all sets
+	block := kind.block()
+	blocks := (filled + block - 1) / block
+	r.rows, r.ld = m, 64*lines
+	r.scale, r.start = mem.Grow(r.scale, m*blocks), mem.Grow(r.start, m*blocks)
+	if kind == Int8Pairs {
+		lines = (2*filled+63)/64 | 1
+		r.ld = 32 * lines
+		r.words = mem.Grow(r.words, m*r.ld)
+	} else {
+		r.bytes = mem.Grow(r.bytes, m*r.ld)
+	}
+	most := simd.KernelQuantizeInt8.On(isa).Elements
+	rows, cols := max(1, most/k), max(1, most/block)*block // of a call
+	for i := 0; i < m; i += rows {
+		n := min(rows, m-i)
+		for p := 0; p < k; p += cols {
+			w, fill, to, at := min(cols, k-p), min(cols, filled-p), i*r.ld+p, p/block*m+i
+			switch kind {
+			case Blocks6K:
+				simd.QuantizeInt8By16(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
+			case Blocks8, Blocks4, Blocks4K:
+				simd.QuantizeInt8By32(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
+			case Int8Pairs:
+				simd.QuantizeInt16(isa, r.words[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], m)
+			default:
+				simd.QuantizeInt8(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
+			}
+		}
+	}
+	if written := (k + block - 1) / block * m; written < len(r.scale) { // a block of what is filled up
+		clear(r.scale[written:])
+		clear(r.start[written:])
+	}
+	if kind == Blocks4K {
+		r.offset = mem.Grow(r.offset, m*blocks)
+		for i, start := range r.start {
+			r.offset[i] = float32(start) * (1.0 / 128) * r.scale[i]
+		}
+	}
+}
+
+// WinogradFor reports whether m rows of a panel are multiplied by Winograd's inner product: it
+// takes a pass over the panel, which some rows must pay for.
+func WinogradFor(isa simd.ISA, kind Kind, m int) bool {
+	return kind == Int8Pairs && m >= tune.Used.Gemm.WinogradRows && simd.KernelInt8Winograd.On(isa).ISA == isa
+}
+
+// OfRows finds what is taken off for rows of A.
+func (r *RowsOfA) OfRows(isa simd.ISA, m, k int) {
+	k = (k + int8Step - 1) / int8Step * int8Step
+	most := simd.KernelWinogradRows.On(isa).Elements
+	rows, cols := max(1, most/k), max(1, most/simd.Int8Block)*simd.Int8Block // of a call
+	for i := 0; i < m; i += rows {
+		for p := 0; p < k; p += cols {
+			simd.WinogradRows(isa, r.start[p/simd.Int8Block*m+i:], m, r.words[i*r.ld+p:], min(rows, m-i), min(cols, k-p), r.ld)
+		}
+	}
+}
+
+// open makes a piece of a panel words.
+func (w *winogradPanel) open(x *Product) {
+	k := (x.K + int8Step - 1) / int8Step * int8Step
+	w.words, w.ofColumns = mem.Grow(w.words, k*x.NR), mem.Grow(w.ofColumns, (k+simd.Int8Block-1)/simd.Int8Block*x.NR)
+	simd.WinogradColumns(x.ISA, w.words, w.ofColumns, mem.Int8s(x.B), k, x.NR)
+}
+
+// Product is some rows of A, from row i of those that are integers, times a panel of B, for
+// k steps from step p, a multiple of the block. The sums begin with what is in C if p is not 0.
+// After the last steps they are multiplied with the scales of the columns, and have the bias added
+// if there is one.
+type Product struct {
+	ISA          simd.ISA
+	Kind         Kind
+	Winograd     bool // see WinogradFor
+	I, M, P, K   int
+	B            []byte
+	NR           int
+	Scales, Bias []float32 // empty, but for the last steps
+	C            []float32
+	LDC          int
+}
+
+func (r *RowsOfA) Multiply(x Product) {
+	k := (x.K + int8Step - 1) / int8Step * int8Step
+	first, at, add := x.I*r.ld+x.P, x.P/x.Kind.block()*r.rows+x.I, min(x.P, 1)
+	scale, start := r.scale[at:], r.start[at:]
+	switch x.Kind {
+	case Blocks8:
+		simd.Blocks8(x.ISA, x.M, k, x.NR, r.bytes[first:], r.ld, scale, start, r.rows, x.B, tune.Used.Gemm.Ahead, add, x.C, x.LDC)
+	case Blocks4:
+		simd.Blocks4(x.ISA, x.M, k, x.NR, r.bytes[first:], r.ld, scale, start, r.rows, x.B, tune.Used.Gemm.Ahead, add, x.C, x.LDC)
+	case Blocks4K:
+		simd.Blocks4K(x.ISA, x.M, k, x.NR, r.bytes[first:], r.ld, scale, r.offset[at:], r.rows, x.B, tune.Used.Gemm.Ahead, add, x.C, x.LDC)
+	case Blocks6K:
+		simd.Blocks6K(x.ISA, x.M, k, x.NR, r.bytes[first:], r.ld, scale, start, r.rows, x.B, tune.Used.Gemm.Ahead, add, x.C, x.LDC)
+	case Int8Quads:
+		simd.Int8Quads(x.ISA, x.M, k, simd.Int8Block, x.NR, r.bytes[first:], r.ld, scale, start, r.rows, x.B, x.Scales, x.Bias, tune.Used.Gemm.Ahead, add, x.C, x.LDC)
+	case Int8Pairs:
+		if x.Winograd {
+			w := &r.winograd
+			w.open(&x)
+			simd.Int8Winograd(x.ISA, x.M, k, x.NR, r.words[first:], r.ld, scale, start, r.rows, w.words, w.ofColumns, x.Scales, x.Bias, add, x.C, x.LDC)
+			return
+		}
+		simd.Int8Pairs(x.ISA, x.M, k, simd.Int8Block, x.NR, r.words[first:], r.ld, scale, r.rows, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
+	case int8Octets:
+		simd.Int8Octets(x.ISA, x.M, k, simd.Int8Block, x.NR, r.bytes[first:], r.ld, scale, r.rows, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
+	default:
+		simd.Int8Dots(x.ISA, x.M, k, simd.Int8Block, x.NR, r.bytes[first:], r.ld, scale, r.rows, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
+	}
+}

@@ -1,0 +1,74 @@
+package weights
+
+import (
+	"sync"
+
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/pack"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
+)
+
+// Packed weights of 16 bits: a panel as of float32, with shorter elements.
+
+// halfFormat completes the record of a format whose elements are 16 bits, which narrow
+// rounds to, and number and widen give the values of.
+func halfFormat(r *Record, narrow func(dst []uint16, x []float32), number func(uint16) float32, widen func(isa simd.ISA, dst []float32, x []uint16)) {
+	r.Steps, r.bytes = 1, 2*r.NR
+	isa, nr := r.ISA, r.NR
+	r.pack = func(panel []byte, _, columns []float32, n, k int) {
+		wide := widePanels.Get().(*[]float32)
+		*wide = mem.Grow(*wide, k*nr)
+		clear(*wide)
+		b := pack.B{Data: columns, LD: k, Trans: true}
+		b.PackPanels(isa, *wide, 0, 0, k, n, nr)
+		narrow(mem.Halves(panel)[:len(*wide)], *wide)
+		widePanels.Put(wide)
+	}
+	r.Widen = func(dst []float32, blocks []byte) { widen(isa, dst[:len(blocks)/2], mem.Halves(blocks)) }
+	r.column = func(dst []float32, panel []byte, j int) {
+		for p, x := 0, mem.Halves(panel); p < len(dst); p++ {
+			dst[p] = number(x[p*nr+j])
+		}
+	}
+}
+
+// widePanels are panels before they are narrow.
+var widePanels = sync.Pool{New: func() any { return new([]float32) }}
+
+// HasPanel reports whether there is a micro-kernel for panels of the format, beside that of
+// float32. It widens a row of B for every tile, so it is for few of them; sums are the same.
+func (f *Record) HasPanel() bool {
+	switch f.Format {
+	case BF16:
+		return simd.KernelGemmPanelBFloat16.On(f.ISA).ISA != simd.Generic
+	case F16:
+		return simd.KernelGemmPanelFloat16.On(f.ISA).ISA != simd.Generic
+	}
+	return false
+}
+
+// MultiplyHalves is a call of that for the panel of column j and k steps from step p.
+func (b *Matrix) MultiplyHalves(j, p, m, k int, alpha float32, x []float32, ldx int, beta float32, c []float32, ldc int) {
+	f, panel := b.Record, mem.Halves(b.Panel(j, p))
+	if f.Format == BF16 {
+		simd.GemmPanelBFloat16(f.ISA, m, f.NR, k, alpha, x, ldx, panel, beta, c, ldc)
+	} else {
+		simd.GemmPanelFloat16(f.ISA, m, f.NR, k, alpha, x, ldx, panel, beta, c, ldc)
+	}
+}
+
+// HasGemv reports whether gemv knows the format.
+func (f Format) HasGemv() bool { return f <= F16 }
+
+// Gemv multiplies x with columns [j, j+len(sums)) of B.
+func (b *Matrix) Gemv(sums, x []float32, j int) {
+	switch f, panels := b.Record, b.Panel(j, 0); f.Format {
+	case F32:
+		simd.GemvPanels(f.ISA, sums, x, mem.Floats(panels), f.NR, tune.Used.Gemm.Ahead)
+	case BF16:
+		simd.GemvPanelsBFloat16(f.ISA, sums, x, mem.Halves(panels), f.NR, tune.Used.Gemm.Ahead)
+	case F16:
+		simd.GemvPanelsFloat16(f.ISA, sums, x, mem.Halves(panels), f.NR, tune.Used.Gemm.Ahead)
+	}
+}

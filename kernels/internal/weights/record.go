@@ -1,0 +1,145 @@
+// Package weights has the formats of packed weights: how each is packed, multiplied and made float32.
+// What products know of a format stands in its record.
+//
+// To add one: a Format and its name, its record in Of, and the functions that the
+// record names. That is all that a product needs: it has a panel made float32 by Widen
+// whenever it uses it. A kernel for one row is called by Matrix.Gemv; a format whose rows
+// of A are not float32 has products of its own, as int8 has in int8_rows.go.
+//
+// record.go has what a record says, formats.go the records, matrix.go a packed matrix, numbers.go,
+// int8.go and blocks.go the kinds of formats, int8_rows.go rows of A for those that are integers,
+// and rows.go rows of keys and values.
+package weights
+
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// Format says what the elements of a packed matrix are.
+type Format uint8
+
+// The formats, in the order of package kernels, which says what they are.
+const (
+	F32 Format = iota
+	BF16
+	F16
+	Int8
+	Q8_0
+	Q4_0
+	Q4_K
+	Q6_K
+)
+
+// Names are the formats' names.
+var Names = [...]string{"f32", "bf16", "f16", "int8", "q8_0", "q4_0", "q4_k", "q6_k"}
+
+// String is the format's name in lower case.
+func (f Format) String() string {
+	if int(f) < len(Names) {
+		return Names[f]
+	}
+	return fmt.Sprintf("Format(%d)", uint8(f))
+}
+
+// Record is the record of a format on one tier.
+//
+// A packed matrix is panels of nr columns, the last one filled up with zeros. A panel is
+// blocks of some steps of k, one after the other. What the bytes of a block mean is known
+// to pack, widen and the format's kernels alone. The ranges of steps that drivers ask for
+// begin at a block.
+type Record struct {
+	Format
+	ISA    simd.ISA
+	MR, NR int // the register tile: rows of A and columns of B that the micro-kernel takes
+	Steps  int // steps of k in a block
+	bytes  int // bytes of a block, with scales if it has any
+
+	// pack writes a panel from n <= nr of its columns, each of them k contiguous
+	// elements of columns, and the scales of its nr columns, if they have scales.
+	pack func(panel []byte, scales, columns []float32, n, k int)
+	// packFile is pack for columns in the blocks of files. It is nil where those hold numbers by
+	// themselves.
+	packFile func(panel, columns []byte, n, k int)
+	// Widen makes blocks float32: dst[p*nr+j] is step p of column j. It is nil where they
+	// are float32 already, in that order, and where rows of A become integers in blocks.
+	Widen func(dst []float32, blocks []byte)
+	// column makes column j of a panel float32.
+	column func(dst []float32, panel []byte, j int)
+	// hasTail says that the last columns may be dot products; see tune.DotColumns. They lie
+	// as float32, column by column, after the panels.
+	hasTail bool
+	// Kind is how integers are multiplied, in formats that are; see int8.go.
+	Kind Kind
+	// blocks is the layout of formats in blocks; see blocks.go.
+	blocks blockLayout
+}
+
+// Kind is how bytes are multiplied.
+type Kind uint8
+
+// The kinds.
+const (
+	NoInt8     Kind = iota
+	Int8Quads       // unsigned weights, larger by 128, four of a column side by side
+	Int8Pairs       // two of a column side by side, and A in 16 bits
+	int8Dots        // four of a column side by side
+	int8Octets      // eight of a column side by side
+	Blocks8         // in blocks, as are those that follow; see blocks.go
+	Blocks4
+	Blocks4K
+	Blocks6K
+)
+
+// columnScales says that columns have scales, which lie after the panels.
+func (k Kind) columnScales() bool { return k > NoInt8 && k < Blocks8 }
+
+// block is how many elements of a row of A have a scale in common.
+func (k Kind) block() int {
+	switch {
+	case k.columnScales():
+		return simd.Int8Block
+	case k == Blocks6K:
+		return simd.Blocks6KLayout.Group
+	}
+	return simd.WeightBlock
+}
+
+// side is how many elements of a column lie side by side.
+func (k Kind) side() int {
+	switch k {
+	case Int8Pairs:
+		return 2
+	case int8Octets:
+		return 8
+	}
+	return 4
+}
+
+// int8TileRows is the height of tiles of the micro-kernels. Those of int8 weights on AVX-512 take two
+// of them at once.
+const int8TileRows = 6
+
+// int8Step is the number of elements of k that all of these formats are filled up to a
+// multiple of, with zeros.
+const int8Step = 32
+
+// blockLayout is what a block of a column consists of. An element is
+// d*scale*(q-zero) - dmin*least, where only formats of groups have scale, and only some least.
+type blockLayout struct {
+	simd.BlockLayout
+	zero int // the q of 0
+	file int // the bytes of a block in a file
+
+	product  Kind
+	quantize func(c *blockColumn, x []float32) // makes a block of its elements
+	decode   func(c *blockColumn, b []byte)    // reads a block of a file
+}
+
+// blockColumn is a block of one column.
+type blockColumn struct {
+	q            [256]byte
+	d, dmin      uint16    // binary16
+	scale, least [16]uint8 // of the groups; scale is an int8 where there are no minima
+}

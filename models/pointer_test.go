@@ -1,0 +1,30 @@
+package models_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
+)
+
+// TestPointers opens folders that were cloned without Git LFS: the error says so.
+func TestPointers(t *testing.T) {
+	pointer := []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0000\nsize 90868376\n")
+	for _, name := range []string{"model.safetensors", "pytorch_model.bin", "config.json", "model.gguf"} {
+		dir := t.TempDir()
+		tftest.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"model_type": "bert"}`), 0o600))
+		tftest.NoError(t, os.WriteFile(filepath.Join(dir, name), pointer, 0o600))
+		if filepath.Ext(name) == ".gguf" {
+			dir = filepath.Join(dir, name)
+		}
+		_, err := models.Open(dir)
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "pointer of Git LFS") ||
+			!errors.Is(err, models.ErrFolder) && !errors.Is(err, models.ErrConfig) {
+			t.Errorf("%s: %v, want an error of the folder that tells the pointer", name, err)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package tokenizer
+
+// Offsets as the caller asked for them: of whole characters, or in characters.
+
+import "unicode/utf8"
+
+// wholeCharacters widens offsets to characters of text, and ends them with it: those of
+// tokens that have more bytes than the text may lie anywhere.
+func wholeCharacters(text string, offsets []Offset) {
+	for i, o := range offsets {
+		start, end := min(o.Start, len(text)), min(o.End, len(text))
+		first, size := characterAt(text, start)
+		offsets[i].Start = first
+		if first < start && end <= start { // an empty part of a character
+			end = first + size
+		}
+		if first, size := characterAt(text, end); first < end {
+			end = first + size
+		}
+		offsets[i].End = max(end, offsets[i].Start)
+	}
+}
+
+// characterAt gives the beginning and the size of the character that text[i] is part of.
+// A byte that is no UTF-8 is one by itself.
+func characterAt(text string, i int) (start, size int) {
+	for start = i; start > max(0, i-utf8.UTFMax); start-- {
+		if start < len(text) && utf8.RuneStart(text[start]) {
+			break
+		}
+	}
+	if start < len(text) {
+		if _, size = utf8.DecodeRuneInString(text[start:]); i < start+size {
+			return start, size
+		}
+		_, size = utf8.DecodeRuneInString(text[i:])
+	}
+	return i, size
+}
+
+// countCharacters turns offsets in bytes of text into offsets in characters. Those
+// beyond the text become what Hugging Face's library makes of them.
+func countCharacters(text string, offsets []Offset) {
+	c := characterCounter{text: text}
+	for i, o := range offsets {
+		if o.Start >= len(text) {
+			continue
+		}
+		start := c.count(o.Start)
+		if o.End <= len(text) {
+			offsets[i] = Offset{start, c.count(o.End)}
+		} else {
+			offsets[i] = Offset{start, start + 2}
+		}
+	}
+}
+
+// characterCounter counts the characters before places of a text. Places mostly ascend;
+// to those that do not it goes by marks.
+type characterCounter struct {
+	text  string
+	at    position
+	marks []position // the last one at or before each multiple of markEvery bytes
+}
+
+// position is the beginning of a character.
+type position struct{ at, chars int }
+
+const markEvery = 64
+
+// count gives the number of characters that end at or before text[to].
+func (c *characterCounter) count(to int) int {
+	if i := min(to/markEvery, len(c.marks)-1); i >= 0 && (c.at.at > to || c.at.at < c.marks[i].at) {
+		c.at = c.marks[i]
+	}
+	for c.at.at < to {
+		size := 1
+		if c.text[c.at.at] >= utf8.RuneSelf {
+			_, size = utf8.DecodeRuneInString(c.text[c.at.at:])
+		}
+		if c.at.at+size > to {
+			break
+		}
+		for len(c.marks)*markEvery < c.at.at+size {
+			c.marks = append(c.marks, c.at)
+		}
+		c.at = position{c.at.at + size, c.at.chars + 1}
+	}
+	return c.at.chars
+}

@@ -1,0 +1,112 @@
+package datafile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/avoformer/avoformer/internal/half"
+)
+
+// This file makes the floating-point elements of tensors Go's numbers.
+
+// An Element is a type of floating-point numbers; its zero value is none of them.
+type Element int
+
+// The types that can be read.
+const (
+	F32  Element = iota + 1
+	F16          // exact
+	BF16         // exact
+	F64          // rounded
+)
+
+// Size is the number of bytes of one element.
+func (e Element) Size() int {
+	switch e {
+	case F16, BF16:
+		return 2
+	case F64:
+		return 8
+	}
+	return 4
+}
+
+// chunk is the number of bytes that are read at a time.
+const chunk = 1 << 17
+
+// buffers are of chunk bytes each.
+var buffers = sync.Pool{New: func() any { return new([chunk]byte) }}
+
+// littleEndian is whether numbers in memory are as in the file.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// Floats sets dst to the elements, little-endian, from byte at on, which are of the named tensor.
+func (r Reader) Floats(dst []float32, e Element, at int64, name string) error {
+	if e == F32 && len(dst) > 0 && littleEndian {
+		raw := unsafe.Slice((*byte)(unsafe.Pointer(&dst[0])), 4*len(dst))
+		return r.Fill(raw, at, name)
+	}
+	buffer := buffers.Get().(*[chunk]byte)
+	defer buffers.Put(buffer)
+	for len(dst) > 0 {
+		n := min(len(dst), chunk/e.Size())
+		raw := buffer[:n*e.Size()]
+		if err := r.Fill(raw, at, name); err != nil {
+			return err
+		}
+		e.widen(dst[:n], raw)
+		dst, at = dst[n:], at+int64(len(raw))
+	}
+	return nil
+}
+
+// AllFloats is n elements that read delivers piece by piece. It takes memory for as many as are
+// really there: a file may hold less than its size says.
+func AllFloats(n int, read func(dst []float32, from int) error) ([]float32, error) {
+	x := make([]float32, 0, min(n, chunk))
+	for len(x) < n {
+		from := len(x)
+		x = slices.Grow(x, min(n-from, max(from, chunk)))
+		x = x[:min(cap(x), n)]
+		if err := read(x[from:], from); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// Within returns an error unless elements [from, from+count) are among n.
+func (r Reader) Within(from, count, n int, name string) error {
+	if from < 0 || from > n-count {
+		return fmt.Errorf("%s: %q: elements %d to %d of %d", r.Format, name, from, from+count, n)
+	}
+	return nil
+}
+
+// widen sets x to the elements in raw.
+func (e Element) widen(x []float32, raw []byte) {
+	le := binary.LittleEndian
+	switch e {
+	case BF16:
+		raw = raw[:2*len(x)]
+		for i := range x {
+			x[i] = half.BFloat16(le.Uint16(raw[2*i : 2*i+2]))
+		}
+	case F32:
+		for i := range x {
+			x[i] = math.Float32frombits(le.Uint32(raw[4*i:]))
+		}
+	case F16:
+		for i := range x {
+			x[i] = half.Float16(le.Uint16(raw[2*i:]))
+		}
+	case F64:
+		for i := range x {
+			x[i] = float32(math.Float64frombits(le.Uint64(raw[8*i:])))
+		}
+	}
+}
