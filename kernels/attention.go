@@ -3,15 +3,12 @@ package kernels
 import (
 	"fmt"
 	"math"
-	"sync"
 
+	"github.com/avoformer/avoformer/kernels/internal/attend"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
-	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Attention as callers see it: parameters, defaults and checks. attention_plan.go says how
-// a call is cut, attention_short.go, attention_tiles.go and attention_weights.go are the
-// ways to compute it.
+// Attention: what it promises, its parameters, their defaults and checks.
 
 // Strides says where the rows of a tensor of [batch, heads, length, dim] lie:
 // element d of row i of head h of sequence b is at b*Batch + h*Head + i*Row + d.
@@ -113,24 +110,33 @@ func Attention(p AttentionParams) { Threads(1).Attention(p) }
 func (t Threads) Attention(p AttentionParams) {
 	p.setDefaults()
 	p.check()
-	p.K, p.KRows = unlessNarrow(p.K, p.KRows)
-	p.V, p.VRows = unlessNarrow(p.V, p.VRows)
 	if p.Batch == 0 || p.Heads == 0 || p.LenQ == 0 || p.ValueDim == 0 {
 		return
 	}
-	c := attentionCalls.Get().(*attentionCall)
-	c.p = p
-	c.run(t)
-	c.p = AttentionParams{}
-	attentionCalls.Put(c)
+	c := attend.New()
+	p.set(&c.P)
+	c.Run(int(t))
 }
 
-// unlessNarrow is the operands of attention with rows that are float32 as a slice.
-func unlessNarrow(wide []float32, rows *Rows) ([]float32, *Rows) {
-	if rows != nil && rows.rows.Format == weights.F32 {
-		return rows.rows.Wide, nil
+// set fills in the arguments as the drivers take them: rows that are float32 as a slice.
+func (p *AttentionParams) set(to *attend.Params) {
+	mask := to.Mask[:0]
+	for i := range p.Mask {
+		mask = append(mask, p.Mask[i].term)
 	}
-	return wide, rows
+	*to = attend.Params{
+		Batch: p.Batch, Heads: p.Heads, LenQ: p.LenQ, LenK: p.LenK, HeadDim: p.HeadDim,
+		Dst: p.Dst, Q: p.Q, K: p.K, V: p.V,
+		DstStrides: attend.Strides(p.DstStrides), QStrides: attend.Strides(p.QStrides), KStrides: attend.Strides(p.KStrides), VStrides: attend.Strides(p.VStrides),
+		KVHeads: p.KVHeads, ValueDim: p.ValueDim, Scale: p.Scale, Past: p.Past, Mask: mask, Empty: attend.EmptyRow(p.Empty),
+		HeadMask: p.HeadMask, Relative: p.Relative, RelativeKeys: p.RelativeKeys, Weights: p.Weights,
+	}
+	if p.KRows != nil {
+		to.K, to.KRows = p.KRows.operand()
+	}
+	if p.VRows != nil {
+		to.V, to.VRows = p.VRows.operand()
+	}
 }
 
 func (p *AttentionParams) setDefaults() {
@@ -162,8 +168,8 @@ func (p *AttentionParams) check() {
 	}{{"Batch", p.Batch}, {"Heads", p.Heads}, {"KVHeads", p.KVHeads}, {"LenQ", p.LenQ}, {"LenK", p.LenK},
 		{"HeadDim", p.HeadDim}, {"ValueDim", p.ValueDim}, {"Past", p.Past}} {
 		mem.CheckSize(fn, s.name, s.n)
-		if s.n > unlimited {
-			mem.PanicSize(fn, s.name, s.n, fmt.Sprintf("want at most %d", unlimited))
+		if s.n > attend.Unlimited {
+			mem.PanicSize(fn, s.name, s.n, fmt.Sprintf("want at most %d", attend.Unlimited))
 		}
 	}
 	if p.Heads > 0 && (p.KVHeads == 0 || p.Heads%p.KVHeads != 0) {
@@ -221,5 +227,3 @@ func checkStrides(fn, arg string, length, batch, heads, rows, dim int, s Strides
 		left -= (d.n - 1) * d.stride
 	}
 }
-
-var attentionCalls = sync.Pool{New: func() any { return new(attentionCall) }}

@@ -1,12 +1,13 @@
 package kernels
 
-// Attention by its formula in float64, and how close results have to be.
-
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/kernels/internal/attend"
 	"github.com/avoformer/avoformer/kernels/ref"
 )
+
+// Attention by its formula in float64, and how close results have to be.
 
 // attentionCase is a call and what it was made from.
 type attentionCase struct {
@@ -30,7 +31,7 @@ func oracle(p *AttentionParams) (out, weights, biases []float64) {
 	head := func(x []float32, s Strides, b, h, length, dim int) []float64 {
 		var y []float64
 		for i := range length {
-			y = append(y, ref.Widen(x[offset(s, b, h, i):][:dim])...)
+			y = append(y, ref.Widen(x[attend.Offset(attend.Strides(s), b, h, i):][:dim])...)
 		}
 		return y
 	}
@@ -112,30 +113,30 @@ func oracle(p *AttentionParams) (out, weights, biases []float64) {
 }
 
 // maskDefinition is what a term says of query i and key j.
-func maskDefinition(t MaskTerm, b, h, i, j, lenQ, past int) (bias float64, visible bool) {
-	at := 0
+func maskDefinition(m MaskTerm, b, h, i, j, lenQ, past int) (bias float64, visible bool) {
+	t, at := m.term, 0
 	for k, x := range [4]int{b, h, i, j} {
-		if t.shape[k] == 1 {
+		if t.Shape[k] == 1 {
 			x = 0
 		}
-		at = at*t.shape[k] + x
+		at = at*t.Shape[k] + x
 	}
 	distance := i + past - j
-	switch t.kind {
-	case maskWindow:
-		return 0, distance <= t.before && -distance <= t.after
-	case maskLengths:
-		return 0, j < t.lengths[b]
-	case maskQueryLengths:
-		return 0, j < t.lengths[b*lenQ+i]
-	case maskKeep:
-		return 0, t.keep[at]
-	case maskBlock:
-		return 0, !t.keep[at]
-	case maskBias:
-		return float64(t.bias[at]), true
-	case maskALiBi:
-		return -float64(t.bias[h]) * math.Abs(float64(distance)), true
+	switch t.Kind {
+	case attend.MaskWindow:
+		return 0, distance <= t.Before && -distance <= t.After
+	case attend.MaskLengths:
+		return 0, j < t.Lengths[b]
+	case attend.MaskQueryLengths:
+		return 0, j < t.Lengths[b*lenQ+i]
+	case attend.MaskKeep:
+		return 0, t.Keep[at]
+	case attend.MaskBlock:
+		return 0, !t.Keep[at]
+	case attend.MaskBias:
+		return float64(t.Bias[at]), true
+	case attend.MaskALiBi:
+		return -float64(t.Bias[h]) * math.Abs(float64(distance)), true
 	}
 	return 0, true
 }

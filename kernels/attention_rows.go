@@ -86,10 +86,10 @@ func (r *Rows) Copy(to int, src *Rows, from, n int) {
 	r.rows.Copy(to, &src.rows, from, n)
 }
 
-// narrow is the rows as attention takes them, nil for nil.
-func (r *Rows) narrow() *weights.Rows {
-	if r == nil {
-		return nil
+// operand is the rows as attention takes them: float32 as a slice.
+func (r *Rows) operand() (wide []float32, narrow *weights.Rows) {
+	if r.rows.Format == weights.F32 {
+		return r.rows.Wide, nil
 	}
-	return &r.rows
+	return nil, &r.rows
 }

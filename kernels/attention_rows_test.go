@@ -28,7 +28,7 @@ func narrowed(f Format, x []float32, dim int) (wide []float32, rows *Rows) {
 // TestAttentionRows is TestAttention with keys and values in Rows: results are those of their
 // numbers.
 func TestAttentionRows(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, small := range []bool{false, true} {
 			if testenv.Emulated() && !small {
 				continue
@@ -64,7 +64,7 @@ func TestAttentionRows(t *testing.T) {
 // TestRows sets rows of every format and reads them, whole and after copying.
 func TestRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, dim := range []int{1, 7, 64, 100} {
 			for f, bound := range map[Format]float64{FormatF32: 0, FormatBF16: 1. / 256, FormatF16: 1. / 2048, FormatInt8: 0.5001 / 127} {
 				const n = 9

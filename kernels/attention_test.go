@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/attend"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 )
 
@@ -51,7 +53,7 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 		for h := range p.Heads {
 			for i := range p.LenQ {
 				for d := range p.ValueDim {
-					k := offset(p.DstStrides, b, h, i) + d
+					k := attend.Offset(attend.Strides(p.DstStrides), b, h, i) + d
 					at[k] = true
 					row := (b*p.Heads+h)*p.LenQ + i
 					if want := want[row*p.ValueDim+d]; !closeTo(p.Dst[k], want, biases[row]) {
@@ -76,11 +78,11 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 // smallBlocks makes the tiles small, so that short sequences have many.
 func smallBlocks(t *testing.T) {
 	t.Helper()
-	old := attentionSize
-	t.Cleanup(func() { attentionSize = old })
-	attentionSize = attentionSizes{
-		unitRows: 5, tileKeys: 7, windowKeys: 4, relativeRows: 4, relativeKeys: 6, splitKeys: 8,
-		dotRows: 1, dotKeys: 3, dotTail: 16, accumulateRows: 1, crowdedRows: 3,
+	old := attend.Size
+	t.Cleanup(func() { attend.Size = old })
+	attend.Size = attend.Sizes{
+		UnitRows: 5, TileKeys: 7, WindowKeys: 4, RelativeRows: 4, RelativeKeys: 6, SplitKeys: 8,
+		DotRows: 1, DotKeys: 3, DotTail: 16, AccumulateRows: 1, CrowdedRows: 3,
 	}
 }
 
@@ -209,7 +211,7 @@ func attentionCases() []attentionCase {
 }
 
 func TestAttention(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, small := range []bool{false, true} {
 			t.Run(fmt.Sprintf("small=%v", small), func(t *testing.T) {
 				if testenv.Emulated() && !small {
@@ -246,8 +248,8 @@ func TestAttentionWide(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too many elements for an emulator")
 	}
-	EachISA(t, func(t *testing.T) {
-		for _, s := range [][4]int{{5, 9, wholeHeadDim, 8}, {5, 9, wholeHeadDim + 1, 8}, {5, 9, 8, wholeHeadDim + 1}, {14, 120, 5000, 3}, {40, 45, 7, 20000}, {2, 3, 4, 1<<18 + 1}, {1, 300, 3000, 2000}} {
+	eachISA(t, func(t *testing.T) {
+		for _, s := range [][4]int{{5, 9, attend.WholeHeadDim, 8}, {5, 9, attend.WholeHeadDim + 1, 8}, {5, 9, 8, attend.WholeHeadDim + 1}, {14, 120, 5000, 3}, {40, 45, 7, 20000}, {2, 3, 4, 1<<18 + 1}, {1, 300, 3000, 2000}} {
 			p := AttentionParams{Batch: 1, Heads: 2, LenQ: s[0], LenK: s[1], HeadDim: s[2], ValueDim: s[3], Past: s[1] - s[0], Mask: []MaskTerm{CausalMask()}}
 			t.Run(fmt.Sprint(s), func(t *testing.T) { attentionCase{p: p}.run(t, 2) })
 		}
@@ -257,7 +259,7 @@ func TestAttentionWide(t *testing.T) {
 // TestAttentionThreads: results do not depend on the number of threads, bit for
 // bit, in any of the ways that the work is cut.
 func TestAttentionThreads(t *testing.T) {
-	WithProcs(t, 4)
+	withProcs(t, 4)
 	t.Cleanup(StopWorkers)
 	r := rand.New(rand.NewPCG(5, 6))
 	sizes := [][5]int{{1, 3, 300, 300, 64}, {5, 4, 10, 10, 32}, {1, 2, 1, 5000, 64}, {2, 1, 3, 3000, 20}, {1, 1, 8, 9000, 16}}
@@ -295,7 +297,7 @@ func TestAttentionThreads(t *testing.T) {
 // TestAttentionCausalLeak: what comes after a query's position changes nothing
 // in its result, bit for bit.
 func TestAttentionCausalLeak(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, s := range [][3]int{{40, 40, 0}, {300, 300, 0}, {7, 207, 200}, {1, 50, 20}, {2, 2000, 1000}} {
 			lenQ, lenK, past := s[0], s[1], s[2]
 			t.Run(fmt.Sprintf("q=%d/k=%d/past=%d", lenQ, lenK, past), func(t *testing.T) {
@@ -355,23 +357,9 @@ func TestRelativeReach(t *testing.T) {
 	}
 }
 
-// TestAttentionTiles: keys that are a few more than a tile has are one tile, no number of keys has more tiles
-// than it needs, and tiles of other sizes give the right result.
+// TestAttentionTiles: tiles of other sizes give the right result.
 func TestAttentionTiles(t *testing.T) {
-	limit := attentionSize.tileKeys
-	EachISA(t, func(t *testing.T) {
-		for n := 1; n < 2000; n++ {
-			c := attentionCall{p: AttentionParams{Batch: 1, Heads: 2, LenQ: 90, LenK: n, HeadDim: 20}}
-			c.p.setDefaults()
-			c.plan()
-			tiles, most := (n+c.tile-1)/c.tile, (n+limit-1)/limit
-			if n <= limit*5/4 {
-				most = 1
-			}
-			if tiles > most || c.tile >= limit*5/4+c.nr {
-				t.Fatalf("%d keys: %d tiles of %d, want at most %d", n, tiles, c.tile, most)
-			}
-		}
+	eachISA(t, func(t *testing.T) {
 		for _, n := range []int{283, 321, 530} {
 			p := AttentionParams{Batch: 1, Heads: 1, LenQ: 45, LenK: n, HeadDim: 20, Past: n - 45}
 			attentionCase{p: p}.run(t, 1)
@@ -379,4 +367,25 @@ func TestAttentionTiles(t *testing.T) {
 			attentionCase{p: p}.run(t, 1)
 		}
 	})
+}
+
+func TestAttentionAllocations(t *testing.T) {
+	if race.Enabled {
+		t.Skip("under the race detector sync.Pool forgets at random")
+	}
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, c := range []struct {
+		name    string
+		s       [5]int
+		threads Threads
+	}{{"prefill", [5]int{1, 2, 70, 70, 64}, 1}, {"short", [5]int{4, 2, 10, 10, 64}, 1}, {"decode", [5]int{1, 2, 1, 3000, 64}, 1}, {"threads", [5]int{1, 4, 70, 70, 64}, 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			p := AttentionParams{Batch: c.s[0], Heads: c.s[1], LenQ: c.s[2], LenK: c.s[3], HeadDim: c.s[4], Past: c.s[3] - c.s[2]}
+			p.Q, p.K = randomSlice(r, c.s[0]*c.s[1]*c.s[2]*c.s[4]), randomSlice(r, c.s[0]*c.s[1]*c.s[3]*c.s[4])
+			p.V, p.Dst, p.Mask = randomSlice(r, len(p.K)), make([]float32, len(p.Q)), []MaskTerm{CausalMask()}
+			if n := testing.AllocsPerRun(20, func() { c.threads.Attention(p) }); n >= 1 {
+				t.Errorf("%v allocations a call, want 0", n)
+			}
+		})
+	}
 }

@@ -51,7 +51,7 @@ var elementwiseCases = []elementwiseCase{
 // TestElementwiseBounds runs every function over a sample of the float32
 // arguments. TestExpEveryFloat has them all.
 func TestElementwiseBounds(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, c := range elementwiseCases {
 			t.Run(c.name, func(t *testing.T) {
 				stride := uint64(1009)
@@ -113,7 +113,7 @@ func checkBounds(t *testing.T, c elementwiseCase, stride uint64) {
 }
 
 func TestElementwiseSpecialValues(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, c := range elementwiseCases {
 			for x, want := range c.special {
 				// In a whole vector and in a tail.
@@ -139,7 +139,7 @@ func TestElementwiseSpecialValues(t *testing.T) {
 }
 
 func TestBinaryElementwise(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(11, 12))
 		for n := range 70 {
 			a, b := randomSlice(r, n), randomSlice(r, n)

@@ -59,7 +59,7 @@ func TestNoElements(t *testing.T) {
 // TestNormsWithoutWeights wants rows that are normalised in pieces to be the same without weight and
 // bias as with ones and zeros, and what calls share to be no longer than other rows.
 func TestNormsWithoutWeights(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		const cols = 2*row.NormElements + 77
 		r := rand.New(rand.NewPCG(1, 7))
 		x, residual, ones, none := randomSlice(r, cols), randomSlice(r, cols), make([]float32, cols), make([]float32, cols)
@@ -138,7 +138,7 @@ func TestOverlap(t *testing.T) {
 // TestAttentionWithoutHeadDim wants the mean of all values: queries and keys without elements say
 // nothing, wherever their strides put them.
 func TestAttentionWithoutHeadDim(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, strides := range []Strides{{}, {Batch: 1, Head: 2, Row: 3}} {
 			for _, s := range [][3]int{{1, 1, 8}, {1, 40, 8}, {3, 5, 1}, {40, 40, 70}, {7, 3000, 9}, {100, 300, 8}} {
 				for _, weights := range []bool{false, true} {

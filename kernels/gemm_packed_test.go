@@ -14,7 +14,7 @@ import (
 // TestPackBRows wants the same packed form from the rows of B^T as from B in either
 // layout, and every column of it back.
 func TestPackBRows(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, s := range [][2]int{{1, 1}, {3, 5}, {64, 30}, {67, 300}, {100, 1}, {0, 4}, {4, 0}, {33, 1000}} {
 			n, k := s[0], s[1]
 			t.Run(fmt.Sprintf("%dx%d", n, k), func(t *testing.T) {
@@ -57,14 +57,14 @@ func TestPackBRows(t *testing.T) {
 // within what a sum in another order gives, for every epilogue and number of threads,
 // and the values themselves to be the nearest of the format.
 func TestFormats(t *testing.T) {
-	WithProcs(t, 4)
+	withProcs(t, 4)
 	t.Cleanup(StopWorkers)
 	narrow := map[Format]func(x float32) float32{
 		FormatF32:  func(x float32) float32 { return x },
 		FormatBF16: func(x float32) float32 { return half.BFloat16(half.ToBFloat16(x)) },
 		FormatF16:  func(x float32) float32 { return half.Float16(half.ToFloat16(x)) },
 	}
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		shrinkBlocks(t)
 		for f, round := range narrow {
 			for _, s := range [][3]int{{1, 70, 30}, {5, 40, 4}, {40, 70, 30}, {20, 3, 300}, {60, 200, 45}} {
@@ -112,7 +112,7 @@ func TestFormats(t *testing.T) {
 
 // TestFormatsSpecialValues wants NaN and infinities of the weights in the product.
 func TestFormatsSpecialValues(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, f := range []Format{FormatF32, FormatBF16, FormatF16} {
 			weights := []float32{inf32, -inf32, nan32, 0, 0x1p-24, -1}
 			packed := PackBRows(f, len(weights), 1, func(j int, dst []float32) { dst[0] = weights[j] })

@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// EachISA runs f as a subtest on every tier of this machine.
-func EachISA(t *testing.T, f func(t *testing.T)) {
+// eachISA runs f as a subtest on every tier of this machine.
+func eachISA(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	testenv.EachTier(t, Supported(), Active(), Use, f)
 }
@@ -140,7 +140,7 @@ func (c gemmCase) run(t *testing.T, f func(a []float32, lda int, b []float32, ld
 }
 
 func TestGemm(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, shrink := range []bool{false, true} {
 			t.Run(fmt.Sprintf("shrink=%v", shrink), func(t *testing.T) {
 				if shrink {
@@ -171,9 +171,9 @@ var gemmShapes = [][3]int{{1, 700, 900}, {1, 5000, 300}, {2, 3, 100000}, {7, 700
 
 // TestGemmThreads wants the same bits from any number of threads.
 func TestGemmThreads(t *testing.T) {
-	WithProcs(t, 4)
+	withProcs(t, 4)
 	t.Cleanup(StopWorkers)
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, s := range gemmShapes {
 			m, n, k := s[0], s[1], s[2]
 			if testing.Short() && m*n*k > 1<<24 {
@@ -217,7 +217,7 @@ func TestEpilogue(t *testing.T) {
 	activations := map[Activation]func(dst, x []float32){
 		Identity: func(dst, x []float32) { copy(dst, x) }, ActReLU: ReLU, ActGELU: GELU, ActGELUTanh: GELUTanh, ActSiLU: SiLU,
 	}
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		shrinkBlocks(t)
 		for i, s := range [][3]int{{1, 50, 7}, {1, 64, 30}, {5, 40, 4}, {40, 70, 30}, {3, 1, 0}, {200, 2, 0}, {1, 67, 30}, {20, 67, 30}} {
 			m, n, k := s[0], s[1], s[2]
@@ -278,9 +278,9 @@ func TestEpilogue(t *testing.T) {
 // TestGemmBatched compares a batch with its products one by one, also for heads
 // that lie side by side, and for a shared operand.
 func TestGemmBatched(t *testing.T) {
-	WithProcs(t, 4)
+	withProcs(t, 4)
 	t.Cleanup(StopWorkers)
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		const batch = 12
 		for _, s := range [][3]int{{1, 1, 1}, {10, 10, 64}, {33, 40, 16}, {1, 70, 64}, {64, 128, 64}} {
 			m, n, k := s[0], s[1], s[2]
@@ -326,13 +326,13 @@ func TestGemmDoesNotAllocate(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes sync.Pool forget")
 	}
-	WithProcs(t, 2)
+	withProcs(t, 2)
 	t.Cleanup(StopWorkers)
 	limit := 1 << 24
 	if testing.Short() {
 		limit = 1 << 22
 	}
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, s := range gemmShapes {
 			m, n, k := s[0], s[1], s[2]
 			if m*n*k > limit {

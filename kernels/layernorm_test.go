@@ -27,7 +27,7 @@ const averagedOut = 1 // the roundings of sums of random numbers
 func atWorst(cols int) float64 { return 1 + float64(cols)/16 }
 
 func TestLayerNorm(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
 		for _, cols := range rowLengths() {
 			const rows = 3
@@ -130,7 +130,7 @@ func TestNormsOfLongRows(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too many elements for an emulator")
 	}
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(37, 38))
 		for _, cols := range []int{row.NormElements, row.NormElements + 1, 3*row.NormElements + 5} {
 			weight, bias := randomSlice(r, cols), randomSlice(r, cols)
@@ -164,7 +164,7 @@ func TestNormsOfLongRows(t *testing.T) {
 // TestLayerNormFarStart has rows that begin far from their mean, at which the
 // vector tiers' guess of the mean is taken.
 func TestLayerNormFarStart(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(25, 26))
 		for _, cols := range []int{15, 16, 17, 40, 60, 300, 768, 4096} {
 			weight, bias := randomSlice(r, cols), randomSlice(r, cols)
@@ -200,7 +200,7 @@ func TestLayerNormFarStart(t *testing.T) {
 
 // TestLayerNormHard has means far above the deviation, and rows without any.
 func TestLayerNormHard(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(9, 10))
 		for _, cols := range []int{1, 2, 7, 8, 16, 33, 256, 768} {
 			weight, bias := randomSlice(r, cols), randomSlice(r, cols)

@@ -18,7 +18,7 @@ import (
 // TestSameBits runs everything that is split among threads again and again, on
 // several numbers of them: the bits never change.
 func TestSameBits(t *testing.T) {
-	WithProcs(t, 4)
+	withProcs(t, 4)
 	r := rand.New(rand.NewPCG(21, 22))
 	m, n, k := 150, 130, 90
 	lenK := 3000
@@ -27,7 +27,7 @@ func TestSameBits(t *testing.T) {
 	}
 	a, b := randomSlice(r, m*k), randomSlice(r, k*n)
 	q, kv := randomSlice(r, 4*8*16), randomSlice(r, 4*lenK*16)
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		packed := PackB(NoTrans, k, n, b, n)
 		for name, f := range map[string]func(threads Threads) []float32{
 			"Gemm": func(threads Threads) []float32 {
@@ -72,7 +72,7 @@ func TestSameBits(t *testing.T) {
 // over operands that they share for reading, and wants the bits of a call alone.
 // It is for the race detector too.
 func TestConcurrentCalls(t *testing.T) {
-	WithProcs(t, 4)
+	withProcs(t, 4)
 	t.Cleanup(StopWorkers)
 	r := rand.New(rand.NewPCG(23, 24))
 	data := func(n int) []float32 { return randomSlice(r, n) }
@@ -80,7 +80,7 @@ func TestConcurrentCalls(t *testing.T) {
 	if testenv.Emulated() {
 		goroutines = 2
 	}
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		calls := slices.Concat(rowAPI(1, smallAPI, data), gemmAPI(1, largeAPI, data), attentionAPI(1, data),
 			rowAPI(3, largeAPI, data), gemmAPI(3, largeAPI, data), attentionAPI(3, data))
 		want := make([][]any, len(calls))

@@ -48,7 +48,7 @@ func TestPauses(t *testing.T) {
 			Attention(p)
 		})
 	}
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		if Active() == Generic {
 			t.Skip("Go code is preemptible")
 		}

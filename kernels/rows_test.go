@@ -91,7 +91,7 @@ func TestRowsAnywhere(t *testing.T) {
 	if testenv.Emulated() || race.Enabled {
 		lengths = []int{31, 161, 177, 257, 272, 280, 513, 520}
 	}
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(43, 44))
 		for _, cols := range lengths {
 			n := rows * cols
@@ -158,7 +158,7 @@ func TestStreamed(t *testing.T) {
 		if dst := make([]float32, n); !row.Streamed(dst, x) || row.Streamed(x, x) {
 			t.Fatal("the first call does not write past the caches, or that in place does")
 		}
-		EachISA(t, func(t *testing.T) {
+		eachISA(t, func(t *testing.T) {
 			for name, f := range map[string]func(threads Threads, dst, x []float32){
 				"Softmax":   func(threads Threads, dst, x []float32) { threads.Softmax(dst, x, rows, cols) },
 				"LayerNorm": func(threads Threads, dst, x []float32) { threads.LayerNorm(dst, x, rows, cols, weight, nil, 1e-5) },

@@ -10,7 +10,7 @@ import (
 )
 
 func TestMaskedSoftmax(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(31, 32))
 		for _, cols := range []int{1, 3, 8, 17, 64, 100, 3000} {
 			const rows = 9
@@ -57,7 +57,7 @@ func TestMaskedSoftmax(t *testing.T) {
 }
 
 func TestMaskedSoftmaxSpecialRows(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, c := range []struct {
 			x    []float32
 			mask SoftmaxMask

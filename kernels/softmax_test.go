@@ -20,7 +20,7 @@ func softmaxBound(x, want, max float64, cols int) float64 {
 }
 
 func TestSoftmax(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
 		for _, cols := range append(rowLengths(), row.SumElements+3, 2*row.SumElements+3, row.NormElements+3) {
 			rows := 5
@@ -52,7 +52,7 @@ func TestSoftmax(t *testing.T) {
 }
 
 func TestLogSoftmax(t *testing.T) {
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
 		for _, cols := range append(rowLengths(), row.SumElements+3, row.NormElements+3) {
 			const rows = 2
@@ -80,7 +80,7 @@ func TestSoftmaxSpecialRows(t *testing.T) {
 		x[at] = v
 		return x
 	}
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, n := range []int{1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 65, row.SumElements + 1} {
 			for _, at := range []int{0, n / 2, n - 1} {
 				for _, c := range []struct {
@@ -145,7 +145,7 @@ func TestSoftmaxStreamSpecialRows(t *testing.T) {
 	for i := range x {
 		x[i] = rows[i/cols](i % cols)
 	}
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		want, got := aligned(len(x)), aligned(len(x))
 		simd.SoftmaxRows(Active(), want, x, len(rows), cols)
 		simd.SoftmaxRowsStream(Active(), got, x, make([]float32, cols+32), len(rows), cols)
@@ -163,7 +163,7 @@ func TestSoftmaxOfManyBlocks(t *testing.T) {
 		t.Skip("too long for an emulator")
 	}
 	const n = row.SumElements/2*row.BlockElements + 3
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		x := make([]float32, n)
 		x[n-1] = float32(math.Log(n + 1)) // as much as all others together
 		Threads(2).Softmax(x, x, 1, n)

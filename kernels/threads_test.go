@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
-// WithProcs runs the rest of the test with another GOMAXPROCS.
-func WithProcs(t testing.TB, n int) {
+// withProcs runs the rest of the test with another GOMAXPROCS.
+func withProcs(t testing.TB, n int) {
 	old := runtime.GOMAXPROCS(n)
 	t.Cleanup(func() { runtime.GOMAXPROCS(old) })
 }
@@ -20,7 +20,7 @@ func WithProcs(t testing.TB, n int) {
 // for which the pool is to have eight workers.
 func TestConcurrentCallsHaveWorkers(t *testing.T) {
 	const callers, n = 8, 128
-	WithProcs(t, 16)
+	withProcs(t, 16)
 	StopWorkers()
 	t.Cleanup(StopWorkers)
 	var enough atomic.Bool

@@ -19,7 +19,7 @@ func TestTuningChangesNoResult(t *testing.T) {
 	large.Gemm = tune.Gemm{MC: 1 << 20, NC: 1 << 20, PackRows: 1 << 20, WideDen: 1, StreamDen: 1, CopyColumns: 1 << 20}
 	crowded.Gemm.LinesSets, crowded.Gemm.LinesWays = 64, 0 // every B of whole lines crowds the second-level cache
 	r := rand.New(rand.NewPCG(8, 8))
-	EachISA(t, func(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
 		for _, s := range gemmShapes {
 			m, n, k := s[0], s[1], s[2]
 			if m*n*k > 1<<22 {

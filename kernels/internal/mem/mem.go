@@ -7,6 +7,9 @@ import (
 	"unsafe"
 )
 
+// Element is the bytes of a float32.
+const Element = 4
+
 // NegInf is the number below all others.
 var NegInf = float32(math.Inf(-1))
 

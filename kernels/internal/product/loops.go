@@ -162,14 +162,13 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 		f.pace = l.evenPace()
 	case tiles >= 4 && g.k*s.ld >= tune.Used.Gemm.Spread: // as many steps to a row as tiles fetch it
 		f.steps = 1 << (bits.Len(uint(tiles)) - 1)
-		f.turn = Element * s.ld
+		f.turn = mem.Element * s.ld
 		f.rows = (tiles - f.steps) * g.mr
 	}
 	return f
 }
 
 const (
-	Element = 4 // bytes
 	// farRows is how many rows ahead a B in place is fetched of which no panel stays in the
 	// second-level cache: as many lines as are on their way from the third at a time.
 	farRows = 24
@@ -202,12 +201,12 @@ func (l *nest) nextRows(panel []float32, q, m int) (f fetched) {
 		return f
 	}
 	rows := unsafe.Pointer(&b.Data[j*b.LD+p])
-	f.next = (int(uintptr(rows)) - int(uintptr(unsafe.Pointer(unsafe.SliceData(panel))))) / Element
+	f.next = (int(uintptr(rows)) - int(uintptr(unsafe.Pointer(unsafe.SliceData(panel))))) / mem.Element
 	if b.LD == l.k {
 		f.pace = l.evenPace()
 		return f
 	}
-	f.pace, f.turn, f.steps = Element*b.LD, Element*(nr-nr*b.LD), nr
+	f.pace, f.turn, f.steps = mem.Element*b.LD, mem.Element*(nr-nr*b.LD), nr
 	f.rows = m - lastTile(m, l.b.g.mr)
 	return f
 }

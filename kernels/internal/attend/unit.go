@@ -1,4 +1,4 @@
-package kernels
+package attend
 
 import (
 	"math"
@@ -13,8 +13,8 @@ import (
 // A unit of attention at work: where its operands lie, what its rows see, and how its
 // output is finished, whatever the strategy.
 
-// attentionScratch is the memory of one goroutine.
-type attentionScratch struct {
+// scratch is the memory of one goroutine.
+type scratch struct {
 	scores               []float32 // strip: rows x tile keys
 	queries              []float32 // the unit's queries, if they are copied
 	keys                 []float32 // the tile's keys: panels of NR, transposed
@@ -29,17 +29,17 @@ type attentionScratch struct {
 	factor               []float32 // per row: what multiplies its output
 	lo, hi               []int     // per row: the interval of keys outside of which all are hidden
 	fresh                []bool    // for the strip that begins at the row: its output holds nothing yet
-	u                    attentionUnit
-	next                 attentionUnit // the one after it, whose operands are fetched; without rows if there is none
+	u                    unit
+	next                 unit // the one after it, whose operands are fetched; without rows if there is none
 	ahead                fetchQueue
 }
 
-var attentionScratches = sync.Pool{New: func() any { return new(attentionScratch) }}
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// attentionUnit is a unit at work.
-type attentionUnit struct {
-	c        *attentionCall
-	w        *attentionScratch
+// unit is a unit at work.
+type unit struct {
+	c        *Call
+	w        *scratch
 	number   int
 	seq      int // sequence
 	head     int // first query head
@@ -55,12 +55,12 @@ type attentionUnit struct {
 	alike    bool      // which are the same for all rows
 }
 
-// unit prepares the unit with a number, or several from there on as one.
-func (c *attentionCall) unit(w *attentionScratch, number, units int) *attentionUnit {
+// start prepares the unit with a number, or several from there on as one.
+func (c *Call) start(w *scratch, number, units int) *unit {
 	u := &w.u
 	u.begin(c, w, number, units)
-	if c.p.Weights != nil {
-		u.weights = c.p.Weights[((u.seq*c.p.Heads+u.head)*c.p.LenQ+u.query)*c.p.LenK:]
+	if c.P.Weights != nil {
+		u.weights = c.P.Weights[((u.seq*c.P.Heads+u.head)*c.P.LenQ+u.query)*c.P.LenK:]
 	}
 	w.max, w.sum, w.factor = mem.Grow(w.max, u.rows), mem.Grow(w.sum, u.rows), mem.Grow(w.factor, u.rows)
 	w.ahead.n, w.next.rows = 0, 0
@@ -68,11 +68,11 @@ func (c *attentionCall) unit(w *attentionScratch, number, units int) *attentionU
 }
 
 // begin says which rows of the arguments are the unit's.
-func (u *attentionUnit) begin(c *attentionCall, w *attentionScratch, number, units int) {
-	p := &c.p
+func (u *unit) begin(c *Call, w *scratch, number, units int) {
+	p := &c.P
 	heads := p.Heads / c.fold
 	chunk, head := number%c.chunks, number/c.chunks
-	*u = attentionUnit{c: c, w: w, number: number, seq: head / heads, head: head % heads * c.fold}
+	*u = unit{c: c, w: w, number: number, seq: head / heads, head: head % heads * c.fold}
 	first := chunk * c.rows
 	u.rows = p.LenQ*c.fold - first
 	if chunk+units < c.chunks {
@@ -86,11 +86,11 @@ func (u *attentionUnit) begin(c *attentionCall, w *attentionScratch, number, uni
 		u.query = first
 	}
 	kv := u.head / (p.Heads / p.KVHeads)
-	u.q = p.Q[offset(p.QStrides, u.seq, u.head, u.query):]
-	u.o = p.Dst[offset(p.DstStrides, u.seq, u.head, u.query):]
+	u.q = p.Q[Offset(p.QStrides, u.seq, u.head, u.query):]
+	u.o = p.Dst[Offset(p.DstStrides, u.seq, u.head, u.query):]
 	if p.LenK > 0 {
-		u.k.begin(p.K, p.KRows.narrow(), offset(p.KStrides, u.seq, kv, 0), p.KStrides.Row)
-		u.v.begin(p.V, p.VRows.narrow(), offset(p.VStrides, u.seq, kv, 0), p.VStrides.Row)
+		u.k.begin(p.K, p.KRows, Offset(p.KStrides, u.seq, kv, 0), p.KStrides.Row)
+		u.v.begin(p.V, p.VRows, Offset(p.VStrides, u.seq, kv, 0), p.VStrides.Row)
 	}
 }
 
@@ -114,7 +114,7 @@ func (k *keyRows) begin(wide []float32, narrow *weights.Rows, at, stride int) {
 }
 
 // load makes the rows [j, j+n) float32, in buf, unless they are.
-func (k *keyRows) load(isa ISA, buf *[]float32, j, n, dim int) {
+func (k *keyRows) load(isa simd.ISA, buf *[]float32, j, n, dim int) {
 	if k.narrow == nil {
 		return
 	}
@@ -126,18 +126,15 @@ func (k *keyRows) load(isa ISA, buf *[]float32, j, n, dim int) {
 // from is the rows from row j on.
 func (k *keyRows) from(j int) []float32 { return k.data[(j-k.first)*k.ld:] }
 
-// offset is where a row starts.
-func offset(s Strides, b, h, i int) int { return b*s.Batch + h*s.Head + i*s.Row }
-
 // headOf and queryOf are the query head and the query of a row.
-func (u *attentionUnit) headOf(r int) int {
+func (u *unit) headOf(r int) int {
 	if u.c.fold > 1 {
 		return u.head + r
 	}
 	return u.head
 }
 
-func (u *attentionUnit) queryOf(r int) int {
+func (u *unit) queryOf(r int) int {
 	if u.c.fold > 1 {
 		return u.query
 	}
@@ -145,14 +142,14 @@ func (u *attentionUnit) queryOf(r int) int {
 }
 
 // visible computes the rows' intervals of keys within [from, to).
-func (u *attentionUnit) visible(from, to int) {
-	p, w := &u.c.p, u.w
+func (u *unit) visible(from, to int) {
+	p, w := &u.c.P, u.w
 	if cap(w.lo) < u.rows {
 		w.lo, w.hi = make([]int, u.rows), make([]int, u.rows)
 	}
 	w.lo, w.hi = w.lo[:u.rows], w.hi[:u.rows]
 	u.lo, u.hi = to, from
-	u.alike = !slices.ContainsFunc(p.Mask, func(t MaskTerm) bool { return t.kind == maskWindow || t.kind == maskQueryLengths })
+	u.alike = !slices.ContainsFunc(p.Mask, func(t Term) bool { return t.Kind == MaskWindow || t.Kind == MaskQueryLengths })
 	for r := range u.rows {
 		if u.alike && r > 0 {
 			w.lo[r], w.hi[r] = w.lo[0], w.hi[0]
@@ -173,7 +170,7 @@ func (u *attentionUnit) visible(from, to int) {
 }
 
 // hull is the range of the rows [ra, rb) that see any of the keys [from, to).
-func (u *attentionUnit) hull(ra, rb, from, to int) (int, int) {
+func (u *unit) hull(ra, rb, from, to int) (int, int) {
 	for ra < rb && !u.sees(ra, from, to) {
 		ra++
 	}
@@ -184,14 +181,14 @@ func (u *attentionUnit) hull(ra, rb, from, to int) (int, int) {
 }
 
 // sees reports whether row r may see one of the keys [from, to).
-func (u *attentionUnit) sees(r, from, to int) bool {
+func (u *unit) sees(r, from, to int) bool {
 	from, to = max(from, u.w.lo[r]), min(to, u.w.hi[r])
 	if from >= to {
 		return false
 	}
-	p := &u.c.p
+	p := &u.c.P
 	for i := range p.Mask {
-		if t := &p.Mask[i]; (t.kind == maskKeep || t.kind == maskBlock) && t.hides(u.seq, u.headOf(r), u.queryOf(r), from, to) {
+		if t := &p.Mask[i]; (t.Kind == MaskKeep || t.Kind == MaskBlock) && t.hides(u.seq, u.headOf(r), u.queryOf(r), from, to) {
 			return false
 		}
 	}
@@ -199,15 +196,15 @@ func (u *attentionUnit) sees(r, from, to int) bool {
 }
 
 // clearOutput sets the rows [ra, rb) of the output to 0.
-func (u *attentionUnit) clearOutput(ra, rb int) {
+func (u *unit) clearOutput(ra, rb int) {
 	for r := ra; r < rb; r++ {
-		clear(u.o[r*u.ldo:][:u.c.p.ValueDim])
+		clear(u.o[r*u.ldo:][:u.c.P.ValueDim])
 	}
 }
 
 // finish divides the output of the rows [ra, rb) by the sums and applies the head mask.
-func (u *attentionUnit) finish(ra, rb int) {
-	p, factor := &u.c.p, u.w.factor[ra:rb]
+func (u *unit) finish(ra, rb int) {
+	p, factor := &u.c.P, u.w.factor[ra:rb]
 	for r, sum := range u.w.sum[ra:rb] {
 		factor[r] = 1 / sum
 		if sum == 0 {
@@ -223,8 +220,8 @@ func (u *attentionUnit) finish(ra, rb int) {
 }
 
 // emptyRows writes the output, and the weights, of the rows that see nothing, unless they are 0 already.
-func (u *attentionUnit) emptyRows() {
-	if u.c.p.Empty == EmptyZero && u.weights == nil {
+func (u *unit) emptyRows() {
+	if u.c.P.Empty == EmptyZero && u.weights == nil {
 		return
 	}
 	for r, sum := range u.w.sum[:u.rows] {
@@ -234,8 +231,8 @@ func (u *attentionUnit) emptyRows() {
 	}
 }
 
-func (u *attentionUnit) emptyRow(r int) {
-	p := &u.c.p
+func (u *unit) emptyRow(r int) {
+	p := &u.c.P
 	o := u.o[r*u.ldo:][:p.ValueDim]
 	weight := float32(0)
 	clear(o)
@@ -254,8 +251,8 @@ func (u *attentionUnit) emptyRow(r int) {
 
 // meanOfValues sets o, which is 0, to the sum of all values times weight, under the
 // mask of a head.
-func (u *attentionUnit) meanOfValues(o []float32, weight float32, head int) {
-	p := &u.c.p
+func (u *unit) meanOfValues(o []float32, weight float32, head int) {
+	p := &u.c.P
 	if p.LenK == 0 {
 		return
 	}
@@ -269,4 +266,24 @@ func (u *attentionUnit) meanOfValues(o []float32, weight float32, head int) {
 	for i := range o {
 		o[i] *= weight
 	}
+}
+
+// valueTile is the values of some keys, ready for products.
+type valueTile struct {
+	data   []float32
+	ld     int // elements from a key to the next
+	panel  int // elements from a panel of NR columns to the next
+	copied bool
+	keys   int
+	dots   int // the last columns, which are dot products of weights with w.columns
+}
+
+// stripEnd is where the strip that begins at row from ends. The last strip takes up to
+// dotRows rows more rather than leave them by themselves.
+func (u *unit) stripEnd(from int) int {
+	to := from + u.c.stripRows()
+	if u.rows-to <= Size.DotRows {
+		return u.rows
+	}
+	return to
 }

@@ -1,23 +1,19 @@
-package kernels
+package attend
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
-	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 )
 
-// What a call of attention allocates.
+// What a call takes beyond its arguments.
 
 // scratchBytes is the memory that a call takes beyond its arguments, on one
 // thread: that of fresh scratch structures after the call.
-func scratchBytes(p AttentionParams) int {
-	c, w := new(attentionCall), new(attentionScratch)
-	p.setDefaults()
-	p.check()
-	c.p = p
+func scratchBytes(p Params) int {
+	c, w := new(Call), new(scratch)
+	c.P = p
 	c.plan()
 	for i := range c.units * c.splits {
 		c.piece(w, i, 1)
@@ -41,17 +37,17 @@ func TestAttentionMemory(t *testing.T) {
 					// A stride of 0 lets all rows be the same memory, so that the test needs little.
 					// Few queries in few heads are cut into small blocks, for the sake of threads.
 					heads := max(1, 8192/n)
-					p := AttentionParams{Batch: 1, Heads: heads, LenQ: n, LenK: n, HeadDim: dim,
-						QStrides: Strides{Batch: 1}, KStrides: Strides{Batch: 1}, VStrides: Strides{Batch: 1}, DstStrides: Strides{Batch: 1}}
+					p := contiguous(Params{Batch: 1, Heads: heads, LenQ: n, LenK: n, HeadDim: dim})
+					p.QStrides, p.KStrides, p.VStrides, p.DstStrides = Strides{Batch: 1}, Strides{Batch: 1}, Strides{Batch: 1}, Strides{Batch: 1}
 					// Only keys near the query are seen, or it would take minutes.
-					p.Mask = []MaskTerm{WindowMask(300, 0)}
+					p.Mask = []Term{{Kind: MaskWindow, Before: 300}}
 					switch kind {
 					case "decode":
 						p.LenQ, p.Past, p.Mask = 1, n-1, nil
 					case "masked":
-						p.Mask = append(p.Mask, ALiBiMask(make([]float32, heads)), KeepMask(make([]bool, n), 1, 1, 1, n))
-						for i := range p.Mask[2].keep {
-							p.Mask[2].keep[i] = true
+						p.Mask = append(p.Mask, Term{Kind: MaskALiBi, Bias: make([]float32, heads)}, Term{Kind: MaskKeep, Keep: make([]bool, n), Shape: [4]int{1, 1, 1, n}})
+						for i := range p.Mask[2].Keep {
+							p.Mask[2].Keep[i] = true
 						}
 					case "relative":
 						p.Relative, p.RelativeKeys = make([]float32, (2*n-1)*dim), true
@@ -70,26 +66,5 @@ func TestAttentionMemory(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-func TestAttentionAllocations(t *testing.T) {
-	if race.Enabled {
-		t.Skip("under the race detector sync.Pool forgets at random")
-	}
-	r := rand.New(rand.NewPCG(9, 10))
-	for _, c := range []struct {
-		name    string
-		s       [5]int
-		threads Threads
-	}{{"prefill", [5]int{1, 2, 70, 70, 64}, 1}, {"short", [5]int{4, 2, 10, 10, 64}, 1}, {"decode", [5]int{1, 2, 1, 3000, 64}, 1}, {"threads", [5]int{1, 4, 70, 70, 64}, 2}} {
-		t.Run(c.name, func(t *testing.T) {
-			p := AttentionParams{Batch: c.s[0], Heads: c.s[1], LenQ: c.s[2], LenK: c.s[3], HeadDim: c.s[4], Past: c.s[3] - c.s[2]}
-			p.Q, p.K = randomSlice(r, c.s[0]*c.s[1]*c.s[2]*c.s[4]), randomSlice(r, c.s[0]*c.s[1]*c.s[3]*c.s[4])
-			p.V, p.Dst, p.Mask = randomSlice(r, len(p.K)), make([]float32, len(p.Q)), []MaskTerm{CausalMask()}
-			if n := testing.AllocsPerRun(20, func() { c.threads.Attention(p) }); n >= 1 {
-				t.Errorf("%v allocations a call, want 0", n)
-			}
-		})
 	}
 }

@@ -1,4 +1,4 @@
-package kernels
+package attend
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
@@ -13,13 +13,13 @@ import (
 // crowded reports whether rows of dim elements, ld apart, are better copied. They are for
 // many queries, if the rows share a set of the cache: in a fused projection of 1024
 // features, for example, rows are 12 KiB apart.
-func (u *attentionUnit) crowded(ld, rows, dim int) bool {
-	return u.rows >= attentionSize.crowdedRows && rows*dim <= crowdedElements && tune.Crowd(ld, 16)
+func (u *unit) crowded(ld, rows, dim int) bool {
+	return u.rows >= Size.CrowdedRows && rows*dim <= crowdedElements && tune.Crowd(ld, 16)
 }
 
 // packQueries copies the queries of the unit if they crowd the cache.
-func (u *attentionUnit) packQueries() {
-	p, w := &u.c.p, u.w
+func (u *unit) packQueries() {
+	p, w := &u.c.P, u.w
 	if !u.crowded(u.ldq, u.rows, p.HeadDim) {
 		return
 	}
@@ -32,18 +32,18 @@ func (u *attentionUnit) packQueries() {
 // packKeys transposes the keys [j, j+n), panel by panel of NR, into w.keys, and returns
 // how many of them. The keys after these are taken in place, as dot products with the
 // queries. Where the transpose has room for the scale, the first u.scaled keys are scaled.
-func (u *attentionUnit) packKeys(j, n int) (packed int) {
-	c, p, w := u.c, &u.c.p, u.w
+func (u *unit) packKeys(j, n int) (packed int) {
+	c, p, w := u.c, &u.c.P, u.w
 	u.k.load(c.isa, &w.wideKeys, j, n, p.HeadDim)
-	if c.rows <= attentionSize.dotRows || n <= attentionSize.dotKeys {
+	if c.rows <= Size.DotRows || n <= Size.DotKeys {
 		return 0
 	}
-	if tail := n % c.nr; tail*attentionSize.dotTail <= c.nr {
+	if tail := n % c.nr; tail*Size.DotTail <= c.nr {
 		n -= tail
 	}
 	w.keys = mem.Grow(w.keys, (c.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
 	u.scaled = 0
-	if simd.KernelAttnKeys.On(c.isa).ISA != Generic && p.HeadDim%16 == 0 {
+	if simd.KernelAttnKeys.On(c.isa).ISA != simd.Generic && p.HeadDim%16 == 0 {
 		u.scaled = n / c.nr * c.nr
 		simd.AttnKeys(c.isa, w.keys[:u.scaled*p.HeadDim], u.k.from(j), u.scaled, p.HeadDim, u.k.ld, p.Scale, c.nr)
 	}
@@ -56,8 +56,8 @@ func (u *attentionUnit) packKeys(j, n int) (packed int) {
 // scores computes the tile of rows [ra, rb) and keys [j, j+n) into s, whose
 // element 0 is its first: scaled, with the biases, -Inf where hidden. packed is what
 // packKeys returned, for n keys or more.
-func (u *attentionUnit) scores(s []float32, lds, ra, rb, j, n, packed int) {
-	c, p, w := u.c, &u.c.p, u.w
+func (u *unit) scores(s []float32, lds, ra, rb, j, n, packed int) {
+	c, p, w := u.c, &u.c.P, u.w
 	q := u.q[ra*u.ldq:]
 	packed = min(packed, n)
 	scaled := min(u.scaled, packed)
@@ -65,7 +65,7 @@ func (u *attentionUnit) scores(s []float32, lds, ra, rb, j, n, packed int) {
 	u.panels(rb-ra, packed-scaled, p.HeadDim, p.Scale, q, u.ldq, w.keys[scaled*p.HeadDim:], c.nr, c.nr*p.HeadDim, 0, s[scaled:], lds)
 	switch {
 	case packed == n:
-	case c.rows == 1 && p.HeadDim >= attentionSize.wideDim && p.HeadDim > 4*simd.KernelAttnDot.On(c.isa).Width:
+	case c.rows == 1 && p.HeadDim >= Size.wideDim && p.HeadDim > 4*simd.KernelAttnDot.On(c.isa).Width:
 		// As one stream, while AttnDot takes four vectors of several keys before the next four. For one row nothing is packed.
 		simd.GemvDot(c.isa, p.Scale, s[:n], q[:p.HeadDim], u.k.from(j), u.k.ld, 0)
 	default:
@@ -79,10 +79,10 @@ func (u *attentionUnit) scores(s []float32, lds, ra, rb, j, n, packed int) {
 
 // panels is simd.GemmPanel panel by panel of b: NR columns each, panel elements apart. It fetches what
 // is queued.
-func (u *attentionUnit) panels(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, s []float32, lds int) {
+func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, s []float32, lds int) {
 	const most = 1 << 22 // multiply-adds of a call
 	c, ahead, at := u.c, &u.w.ahead, 0
-	if simd.KernelAttnPanels.On(c.isa).ISA != Generic && k > 0 {
+	if simd.KernelAttnPanels.On(c.isa).ISA != simd.Generic && k > 0 {
 		for whole := n / c.nr * c.nr; at < whole; {
 			some := min(max(1, most/(m*k*c.nr)), max(1, (whole-at)/c.nr/max(1, ahead.n))) * c.nr
 			some = min(some, whole-at)
@@ -97,24 +97,14 @@ func (u *attentionUnit) panels(m, n, k int, alpha float32, a []float32, lda int,
 	}
 }
 
-// valueTile is the values of some keys, ready for products.
-type valueTile struct {
-	data   []float32
-	ld     int // elements from a key to the next
-	panel  int // elements from a panel of NR columns to the next
-	copied bool
-	keys   int
-	dots   int // the last columns, which are dot products of weights with w.columns
-}
-
 // packValues prepares the values of the keys [j, j+n): in place, or copied into panels
 // of NR columns if they crowd the cache.
-func (u *attentionUnit) packValues(j, n int) {
-	c, p, w := u.c, &u.c.p, u.w
+func (u *unit) packValues(j, n int) {
+	c, p, w := u.c, &u.c.P, u.w
 	u.v.load(c.isa, &w.wideValues, j, n, p.ValueDim)
 	v := pack.B{Data: u.v.from(j), LD: u.v.ld}
 	u.tile = valueTile{data: v.Data, ld: v.LD, panel: c.nr, keys: n}
-	if c.rows > attentionSize.accumulateRows {
+	if c.rows > Size.AccumulateRows {
 		dots := tune.DotColumns(c.isa, p.ValueDim, n, c.rows)
 		w.columns = mem.Grow(w.columns, dots*c.tile)
 		v.PackDots(c.isa, w.columns, 0, p.ValueDim-dots, n, dots)
@@ -130,10 +120,10 @@ func (u *attentionUnit) packValues(j, n int) {
 
 // values is o = beta*o + the tile s times the first n of the prepared values, for the
 // rows [ra, rb).
-func (u *attentionUnit) values(s []float32, lds, ra, rb, n int, beta float32) {
-	c, v, dim := u.c, &u.tile, u.c.p.ValueDim
+func (u *unit) values(s []float32, lds, ra, rb, n int, beta float32) {
+	c, v, dim := u.c, &u.tile, u.c.P.ValueDim
 	o, rows := u.o[ra*u.ldo:], rb-ra
-	if c.rows <= attentionSize.accumulateRows && !v.copied {
+	if c.rows <= Size.AccumulateRows && !v.copied {
 		for r := range rows {
 			row := o[r*u.ldo:][:dim]
 			if beta == 0 {

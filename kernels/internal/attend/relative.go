@@ -1,4 +1,4 @@
-package kernels
+package attend
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
@@ -12,8 +12,8 @@ import (
 // [j, j+n). The micro-kernel multiplies the rows with the embeddings of all distances
 // that occur in the tile; a row's scores are a window into its products, which its
 // position shifts.
-func (u *attentionUnit) addRelative(s []float32, lds, ra, rb, j, n int) {
-	p := &u.c.p
+func (u *unit) addRelative(s []float32, lds, ra, rb, j, n int) {
+	p := &u.c.P
 	if p.HeadDim == 0 {
 		return
 	}
@@ -42,11 +42,11 @@ func (u *attentionUnit) addRelative(s []float32, lds, ra, rb, j, n int) {
 
 // relativeProducts multiplies the given rows, queries or keys, with the embeddings
 // [first, first+count), into one of two places.
-func (u *attentionUnit) relativeProducts(place, rows int, a []float32, lda, first, count int) (products []float32, ld int) {
-	c, p, w := u.c, &u.c.p, u.w
+func (u *unit) relativeProducts(place, rows int, a []float32, lda, first, count int) (products []float32, ld int) {
+	c, p, w := u.c, &u.c.P, u.w
 	dim := p.HeadDim
 	ld = (count + c.nr - 1) / c.nr * c.nr
-	w.relative[place] = mem.Grow(w.relative[place], max(attentionSize.relativeRows, attentionSize.relativeKeys)*(attentionSize.relativeRows+attentionSize.relativeKeys+c.nr))
+	w.relative[place] = mem.Grow(w.relative[place], max(Size.RelativeRows, Size.RelativeKeys)*(Size.RelativeRows+Size.RelativeKeys+c.nr))
 	w.panel = mem.Grow(w.panel, c.nr*dim)
 	for at := 0; at < count; at += c.nr {
 		n := min(c.nr, count-at)

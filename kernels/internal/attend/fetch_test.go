@@ -1,9 +1,9 @@
-package kernels
+package attend
 
 import (
 	"testing"
 
-	"github.com/avoformer/avoformer/kernels/internal/product"
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
@@ -17,26 +17,26 @@ func TestFetchQueue(t *testing.T) {
 		if f.n != s.runs {
 			t.Errorf("%+v: %d runs", s, f.n)
 		}
-		fetched := make([]bool, product.Element*len(x))
+		fetched := make([]bool, mem.Element*len(x))
 		for f.n > 0 {
 			next, pace, count := f.take(x[32:])
 			for i := range count {
-				at := product.Element*(32+next) + i*pace
+				at := mem.Element*(32+next) + i*pace
 				for b := range simd.FetchedPiece {
 					fetched[at+b] = true
 				}
 			}
 		}
-		last := product.Element * (16 + max(0, s.rows-1)*s.ld + s.dim)
+		last := mem.Element * (16 + max(0, s.rows-1)*s.ld + s.dim)
 		for r := range s.rows {
-			for i := range product.Element * s.dim {
-				if !fetched[product.Element*(16+r*s.ld)+i] {
+			for i := range mem.Element * s.dim {
+				if !fetched[mem.Element*(16+r*s.ld)+i] {
 					t.Fatalf("%+v: byte %d of row %d is not fetched", s, i, r)
 				}
 			}
 		}
 		for i, is := range fetched {
-			if is && (i < product.Element*16 || i >= last+simd.FetchedPiece) {
+			if is && (i < mem.Element*16 || i >= last+simd.FetchedPiece) {
 				t.Fatalf("%+v: byte %d is fetched", s, i)
 			}
 		}

@@ -1,4 +1,4 @@
-package kernels
+package attend
 
 import (
 	"math"
@@ -14,28 +14,32 @@ func TestAttentionJoined(t *testing.T) {
 	const batch, heads = 2, 2
 	slopes := []float32{0.5, 0.25}
 	for name, x := range map[string]struct {
-		mask  func(lenQ, lenK int) MaskTerm
+		mask  func(lenQ, lenK int) Term
 		joins bool
 	}{
-		"unmasked": {func(int, int) MaskTerm { return MaskTerm{} }, true},
-		"lengths":  {func(_, lenK int) MaskTerm { return LengthMask([]int{lenK - 5, lenK / 2}) }, true},
-		"keep of keys": {func(_, lenK int) MaskTerm {
-			return KeepMask(randomKeep(r, batch*lenK), batch, 1, 1, lenK)
+		"unmasked": {func(int, int) Term { return Term{} }, true},
+		"lengths":  {func(_, lenK int) Term { return Term{Kind: MaskLengths, Lengths: []int{lenK - 5, lenK / 2}} }, true},
+		"keep of keys": {func(_, lenK int) Term {
+			return Term{Kind: MaskKeep, Keep: randomKeep(r, batch*lenK), Shape: [4]int{batch, 1, 1, lenK}}
 		}, true},
-		"bias of keys":  {func(_, lenK int) MaskTerm { return BiasMask(randomSlice(r, heads*lenK), 1, heads, 1, lenK) }, true},
-		"ALiBi":         {func(int, int) MaskTerm { return ALiBiMask(slopes) }, true},
-		"causal":        {func(int, int) MaskTerm { return CausalMask() }, false},
-		"window":        {func(int, int) MaskTerm { return WindowMask(20, 3) }, false},
-		"query lengths": {func(lenQ, lenK int) MaskTerm { return QueryLengthMask(queryLengths(batch*lenQ, lenK)) }, false},
-		"keep of queries": {func(lenQ, lenK int) MaskTerm {
-			return KeepMask(randomKeep(r, lenQ*lenK), 1, 1, lenQ, lenK)
+		"bias of keys": {func(_, lenK int) Term {
+			return Term{Kind: MaskBias, Bias: normal(r, heads*lenK), Shape: [4]int{1, heads, 1, lenK}}
+		}, true},
+		"ALiBi":  {func(int, int) Term { return Term{Kind: MaskALiBi, Bias: slopes} }, true},
+		"causal": {func(int, int) Term { return Term{Kind: MaskWindow, Before: Unlimited} }, false},
+		"window": {func(int, int) Term { return Term{Kind: MaskWindow, Before: 20, After: 3} }, false},
+		"query lengths": {func(lenQ, lenK int) Term {
+			return Term{Kind: MaskQueryLengths, Lengths: queryLengths(batch*lenQ, lenK)}
+		}, false},
+		"keep of queries": {func(lenQ, lenK int) Term {
+			return Term{Kind: MaskKeep, Keep: randomKeep(r, lenQ*lenK), Shape: [4]int{1, 1, lenQ, lenK}}
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, n := range [][3]int{{130, 130, 64}, {197, 300, 33}, {127, 36, 20}, {64*31 + 1, 17, 8}, {64*63 + 1, 33, 8}} {
 				lenQ, lenK, dim := n[0], n[1], n[2]
-				p := AttentionParams{Batch: batch, Heads: heads, LenQ: lenQ, LenK: lenK, HeadDim: dim, Mask: []MaskTerm{x.mask(lenQ, lenK)},
-					Q: randomSlice(r, batch*heads*lenQ*dim), K: randomSlice(r, batch*heads*lenK*dim), V: randomSlice(r, batch*heads*lenK*dim)}
+				p := contiguous(Params{Batch: batch, Heads: heads, LenQ: lenQ, LenK: lenK, HeadDim: dim, Mask: []Term{x.mask(lenQ, lenK)},
+					Q: normal(r, batch*heads*lenQ*dim), K: normal(r, batch*heads*lenK*dim), V: normal(r, batch*heads*lenK*dim)})
 				want, _ := attendPieces(p, false)
 				got, joined := attendPieces(p, true)
 				if joined != x.joins {
@@ -52,13 +56,11 @@ func TestAttentionJoined(t *testing.T) {
 }
 
 // attendPieces computes piece by piece, or with as many together as the call allows.
-func attendPieces(p AttentionParams, together bool) (dst []float32, joined bool) {
-	p.setDefaults()
+func attendPieces(p Params, together bool) (dst []float32, joined bool) {
 	p.Dst = make([]float32, p.Batch*p.DstStrides.Batch)
-	p.check()
-	c := &attentionCall{p: p}
+	c := &Call{P: p}
 	c.plan()
-	w := new(attentionScratch)
+	w := new(scratch)
 	for i := 0; i < c.units; {
 		n := 1
 		if together {
@@ -69,6 +71,14 @@ func attendPieces(p AttentionParams, together bool) (dst []float32, joined bool)
 		i += n
 	}
 	return p.Dst, joined
+}
+
+func normal(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
 }
 
 func randomKeep(r *rand.Rand, n int) []bool {

@@ -1,4 +1,4 @@
-package kernels
+package attend
 
 import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
@@ -10,8 +10,8 @@ import (
 
 // withWeights computes the unit in the caller's memory for weights: all scores of the
 // rows, then their softmax, then the products with the values.
-func (u *attentionUnit) withWeights() {
-	c, p, w := u.c, &u.c.p, u.w
+func (u *unit) withWeights() {
+	c, p, w := u.c, &u.c.P, u.w
 	mem.Fill(w.max[:u.rows], mem.NegInf)
 	clear(w.sum[:u.rows])
 	for r := range u.rows {
@@ -44,8 +44,8 @@ func (u *attentionUnit) withWeights() {
 }
 
 // softmaxWeights turns the scores in the caller's memory into weights.
-func (u *attentionUnit) softmaxWeights() {
-	c, w, ld, n := u.c, u.w, u.c.p.LenK, u.hi-u.lo
+func (u *unit) softmaxWeights() {
+	c, w, ld, n := u.c, u.w, u.c.P.LenK, u.hi-u.lo
 	if n <= 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package kernels
+package attend
 
 import (
 	"slices"
@@ -14,11 +14,11 @@ import (
 // the exponentials. The rows take their turn strip by strip: a strip's scores stay in the
 // first-level cache from the product to the values, and at the end its output for the
 // division; the tile's keys and values stay in the second.
-func (u *attentionUnit) tiles() {
+func (u *unit) tiles() {
 	c, w := u.c, u.w
 	mem.Fill(w.max[:u.rows], mem.NegInf)
 	clear(w.sum[:u.rows])
-	w.scores = mem.Grow(w.scores, min(u.rows, c.stripRows()+attentionSize.dotRows)*c.tile)
+	w.scores = mem.Grow(w.scores, min(u.rows, c.stripRows()+Size.DotRows)*c.tile)
 	if cap(w.fresh) < u.rows {
 		w.fresh = make([]bool, u.rows)
 	}
@@ -56,7 +56,7 @@ func (u *attentionUnit) tiles() {
 
 // strip adds the keys [j, j+n) to the rows [ra, rb), or sets the rows to them if these
 // are the first.
-func (u *attentionUnit) strip(ra, rb, j, n, packed int, first bool) {
+func (u *unit) strip(ra, rb, j, n, packed int, first bool) {
 	c, w := u.c, u.w
 	u.fetchAhead(ra, rb, j, false)
 	u.scores(w.scores, c.tile, ra, rb, j, n, packed)
@@ -64,21 +64,8 @@ func (u *attentionUnit) strip(ra, rb, j, n, packed int, first bool) {
 	beta := float32(0)
 	if !first {
 		beta = 1
-		simd.AttnScaleRows(c.isa, u.o[ra*u.ldo:], rb-ra, c.p.ValueDim, u.ldo, w.factor[ra:rb])
+		simd.AttnScaleRows(c.isa, u.o[ra*u.ldo:], rb-ra, c.P.ValueDim, u.ldo, w.factor[ra:rb])
 	}
 	u.fetchAhead(ra, rb, j, true)
 	u.values(w.scores, c.tile, ra, rb, n, beta)
-}
-
-// stripRows is how many rows are scored at a time: two tiles of the micro-kernel.
-func (c *attentionCall) stripRows() int { return 2 * c.mr }
-
-// stripEnd is where the strip that begins at row from ends. The last strip takes up to
-// dotRows rows more rather than leave them by themselves.
-func (u *attentionUnit) stripEnd(from int) int {
-	to := from + u.c.stripRows()
-	if u.rows-to <= attentionSize.dotRows {
-		return u.rows
-	}
-	return to
 }

@@ -1,0 +1,96 @@
+// Package attend computes attention.
+//
+// call.go has the arguments and what is decided about them, term.go what a query sees by one term of
+// the mask. plan.go cuts a call into pieces and chooses the way to compute them, run.go hands them to
+// threads, splits.go merges those that are parts of one. unit.go is a piece at work; tiles.go,
+// weights.go and short.go are the ways, of products.go, relative.go and mask.go. fetch.go and
+// queue.go have the memory fetched that is used next.
+package attend
+
+// The arguments of a call, and what is decided about it.
+
+import (
+	"sync"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
+)
+
+// Strides says where the rows of a tensor of [batch, heads, length, dim] lie.
+type Strides struct{ Batch, Head, Row int }
+
+// Offset is where a row starts.
+func Offset(s Strides, b, h, i int) int { return b*s.Batch + h*s.Head + i*s.Row }
+
+// EmptyRow is what attention gives for a query that sees no key.
+type EmptyRow uint8
+
+// The choices, in the order of package kernels.
+const (
+	EmptyZero EmptyRow = iota
+	EmptyNaN
+	EmptyUniform
+)
+
+// Params are kernels.AttentionParams, checked, with their defaults, and with rows that are float32
+// as slices.
+type Params struct {
+	Batch, Heads                             int
+	LenQ, LenK                               int
+	HeadDim                                  int
+	Dst                                      []float32
+	Q, K, V                                  []float32
+	DstStrides, QStrides, KStrides, VStrides Strides
+	KRows, VRows                             *weights.Rows
+	KVHeads                                  int
+	ValueDim                                 int
+	Scale                                    float32
+	Past                                     int
+	Mask                                     []Term
+	Empty                                    EmptyRow
+	HeadMask                                 []float32
+	Relative                                 []float32
+	RelativeKeys                             bool
+	Weights                                  []float32
+}
+
+// strategy is a way to compute a unit.
+type strategy uint8
+
+const (
+	attendTiles   strategy = iota // tile by tile of keys, with a running maximum and sum
+	attendWeights                 // the same in three passes, since the caller wants the weights
+	attendShort                   // a whole head in one call of the assembly, with vectors of queries
+	attendFew                     // a whole head in one call of the assembly, with vectors of keys
+)
+
+// Call is one call: checked, and with something to do.
+//
+// The work is cut into units: the queries [i, i+rows) of one head. Where each head has
+// but one query, a unit is the queries of all heads that share a key head. Where there
+// are few queries and few heads, the keys of each unit are cut into splits, whose results
+// are merged at the end. One split of one unit is a piece. How the work is cut depends
+// on the arguments only, never on the number of threads.
+type Call struct {
+	P      Params
+	isa    simd.ISA
+	mr, nr int // the tile of the micro-kernel
+	way    strategy
+
+	fold    int // query heads in a unit
+	rows    int // query rows of a unit, except the last of a head
+	chunks  int // units of a head
+	units   int
+	tile    int  // keys of a tile
+	splits  int  // of a unit
+	split   int  // keys of a split
+	perPart int  // pieces in one part of the parallel loop
+	joins   bool // neighbouring units are computed as one if the same thread has them
+
+	partial []float32 // the results of the pieces, where there are several splits
+}
+
+var calls = sync.Pool{New: func() any { return new(Call) }}
+
+// New is a call whose arguments are to be set.
+func New() *Call { return calls.Get().(*Call) }

@@ -1,0 +1,51 @@
+package attend
+
+import (
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// While a strip is multiplied, what comes next is fetched into the core's own caches: the queries and
+// the output of the next strip, and a share of the next tile's keys and values, or of the next unit's.
+
+// fetchAhead queues what is used after the strip of rows [from, to) and the keys from j on: either
+// queries and keys, or output and values.
+func (u *unit) fetchAhead(from, to, j int, values bool) {
+	c, w := u.c, u.w
+	w.ahead.n = 0
+	if c.splits > 1 || simd.KernelAttnPanels.On(c.isa).ISA == simd.Generic {
+		return
+	}
+	if to < u.rows {
+		if j == u.lo {
+			u.fetchRows(to, values)
+		}
+	} else if j+c.tile >= u.hi && w.next.rows > 0 {
+		w.next.fetchRows(0, values)
+	}
+	if j+c.tile < u.hi {
+		u.fetchKeys(j+c.tile, u.hi, from, to, u.rows, values)
+	} else if w.next.rows > 0 {
+		w.next.fetchKeys(0, c.P.LenK, from, to, u.rows, values)
+	}
+}
+
+// fetchRows queues the queries, or the output, of the strip that begins at row r.
+func (u *unit) fetchRows(r int, output bool) {
+	n := u.stripEnd(r) - r
+	if output {
+		u.w.ahead.rows(u.o[r*u.ldo:], n, u.c.P.ValueDim, u.ldo)
+	} else {
+		u.w.ahead.rows(u.q[r*u.ldq:], n, u.c.P.HeadDim, u.ldq)
+	}
+}
+
+// fetchKeys queues the part from/rows to to/rows of the tile of keys, or values, that begins at key j.
+func (u *unit) fetchKeys(j, end, from, to, rows int, values bool) {
+	k, dim, n := &u.k, u.c.P.HeadDim, min(u.c.tile, end-j)
+	if values {
+		k, dim = &u.v, u.c.P.ValueDim
+	}
+	if first := n * from / rows; k.narrow == nil && first < n {
+		u.w.ahead.rows(k.from(j+first), n*to/rows-first, dim, k.ld)
+	}
+}

@@ -1,0 +1,52 @@
+package attend
+
+import (
+	"unsafe"
+
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// Memory that is to be fetched beside a product.
+
+// fetchRun is memory to fetch: count pieces, pace bytes apart.
+type fetchRun struct {
+	at          uintptr
+	pace, count int
+}
+
+// fetchQueue is what the next products fetch, one run with each call of simd.AttnPanels.
+type fetchQueue struct {
+	runs [16]fetchRun
+	n    int
+}
+
+// rows adds n rows of a matrix.
+func (f *fetchQueue) rows(x []float32, n, dim, ld int) {
+	at, bytes := uintptr(unsafe.Pointer(unsafe.SliceData(x))), dim*mem.Element
+	if ld == dim {
+		f.add(fetchRun{at, simd.FetchedPiece, (n*bytes + simd.FetchedPiece - 1) / simd.FetchedPiece})
+		return
+	}
+	for ; bytes > 0; bytes -= simd.FetchedPiece {
+		f.add(fetchRun{at, ld * mem.Element, n})
+		at += simd.FetchedPiece
+	}
+}
+
+func (f *fetchQueue) add(r fetchRun) {
+	if f.n < len(f.runs) && r.count > 0 {
+		f.runs[f.n] = r
+		f.n++
+	}
+}
+
+// take is a run, relative to b, for simd.AttnPanels.
+func (f *fetchQueue) take(b []float32) (next, pace, count int) {
+	if f.n == 0 {
+		return 0, 0, 0
+	}
+	f.n--
+	r := f.runs[f.n]
+	return (int(r.at) - int(uintptr(unsafe.Pointer(unsafe.SliceData(b))))) / mem.Element, r.pace, r.count
+}

@@ -1,0 +1,100 @@
+package attend
+
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// Attention of whole heads, one call of the assembly each: those with few queries and
+// keys (attendShort), and those with very few queries (attendFew).
+
+// headElements is the room that a head needs for scores, and for what is added to them.
+const headElements = max(simd.ShortRows*simd.ShortQueries, fewQueries*simd.FewRow)
+
+// headMask is what a head sees: the keys [lo, lo+n), and what is added to their scores,
+// or nil. For attendShort bias has a row for each key, for attendFew one for each query.
+type headMask struct {
+	lo, n int
+	bias  []float32
+	ldb   int
+}
+
+// wholeHeads computes the heads [from, to) of all sequences.
+func (c *Call) wholeHeads(w *scratch, from, to int) {
+	p := &c.P
+	bySequence, byHead := false, false
+	for i := range p.Mask {
+		t := &p.Mask[i]
+		bySequence = bySequence || t.Kind == MaskLengths || t.Kind == MaskQueryLengths || t.Shape[0] > 1
+		byHead = byHead || t.Kind == MaskALiBi || t.Shape[1] > 1
+	}
+	w.scores = mem.Grow(w.scores, 3*headElements)
+	sees := c.allKeys(w)
+	for i := from; i < to; i++ {
+		seq, head := i/p.Heads, i%p.Heads
+		if len(p.Mask) > 0 && (i == from || byHead || bySequence && head == 0) {
+			sees = c.maskedKeys(w, i)
+		}
+		c.wholeHead(w, seq, head, &sees)
+	}
+}
+
+// wholeHead computes one head.
+func (c *Call) wholeHead(w *scratch, seq, head int, sees *headMask) {
+	p := &c.P
+	o := p.Dst[seq*p.DstStrides.Batch+head*p.DstStrides.Head:]
+	if sees.n <= 0 {
+		for r := range p.LenQ {
+			clear(o[r*p.DstStrides.Row:][:p.ValueDim])
+		}
+		return
+	}
+	weight := float32(1)
+	if p.HeadMask != nil {
+		weight = p.HeadMask[head]
+	}
+	kv := head / (p.Heads / p.KVHeads)
+	q := p.Q[Offset(p.QStrides, seq, head, 0):]
+	k := p.K[Offset(p.KStrides, seq, kv, sees.lo):]
+	v := p.V[Offset(p.VStrides, seq, kv, sees.lo):]
+	kernel := simd.AttnShort
+	if c.way == attendFew {
+		kernel = simd.AttnFew
+	}
+	kernel(c.isa, p.LenQ, sees.n, p.HeadDim, p.Scale, q, p.QStrides.Row, k, p.KStrides.Row, sees.bias, sees.ldb,
+		w.scores[:headElements], weight, p.ValueDim, v, p.VStrides.Row, o, p.DstStrides.Row)
+}
+
+// allKeys is what a head sees without a mask. attendFew needs a bias even so, which
+// hides what its last vector has beyond the keys; all queries share its row.
+func (c *Call) allKeys(w *scratch) headMask {
+	n := c.P.LenK
+	if c.way != attendFew {
+		return headMask{n: n}
+	}
+	bias := w.scores[headElements:][:(n+15)&^15]
+	clear(bias[:n])
+	mem.Fill(bias[n:], mem.NegInf)
+	return headMask{n: n, bias: bias}
+}
+
+// maskedKeys is what a head sees by the mask.
+func (c *Call) maskedKeys(w *scratch, head int) headMask {
+	p := &c.P
+	u := c.start(w, head, 1)
+	u.visible(0, p.LenK)
+	n, ld := u.hi-u.lo, (p.LenK+15)&^15
+	bias := w.scores[2*headElements:]
+	for r := range p.LenQ {
+		row := bias[r*ld:][:ld]
+		clear(row[:n])
+		mem.Fill(row[n:], mem.NegInf)
+	}
+	u.mask(bias, ld, 0, p.LenQ, u.lo, n)
+	if c.way == attendFew {
+		return headMask{lo: u.lo, n: n, bias: bias, ldb: ld}
+	}
+	byKey := w.scores[headElements : 2*headElements]
+	simd.TransposeRows(c.isa, byKey, bias, (p.LenQ+7)&^7, (n+7)&^7, simd.ShortQueries, ld)
+	return headMask{lo: u.lo, n: n, bias: byKey, ldb: simd.ShortQueries}
+}

@@ -1,0 +1,62 @@
+package attend
+
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+)
+
+// Splits of the keys of a unit, and how their results are merged.
+
+// partialOf is the memory for the result of a piece: the output before the
+// division by the sum, and the rows' maxima and sums.
+func (c *Call) partialOf(piece, rows int) (o, state []float32) {
+	size := c.rows * (c.P.ValueDim + 2)
+	part := c.partial[piece*size:][:size]
+	return part[:rows*c.P.ValueDim], part[rows*c.P.ValueDim:][:2*rows]
+}
+
+// tilesOfSplit computes a piece that is one of several splits of the unit.
+func (u *unit) tilesOfSplit(piece int) {
+	o, state := u.c.partialOf(piece, u.rows)
+	u.o, u.ldo = o, u.c.P.ValueDim
+	u.tiles()
+	copy(state[:u.rows], u.w.max)
+	copy(state[u.rows:], u.w.sum)
+}
+
+// merge brings the splits of the unit to a common maximum and adds them up, in
+// order.
+func (u *unit) merge() {
+	c, w, dim := u.c, u.w, u.c.P.ValueDim
+	u.visible(0, c.P.LenK)
+	mem.Fill(w.max[:u.rows], mem.NegInf)
+	clear(w.sum[:u.rows])
+	u.clearOutput(0, u.rows)
+	for split := range c.splits {
+		o, state := c.partialOf(u.number*c.splits+split, u.rows)
+		for r := range u.rows {
+			m, sum := state[r], state[u.rows+r]
+			if sum == 0 {
+				continue // this split shows the row nothing
+			}
+			top := max(w.max[r], m)
+			old, add := expFactor(w.max[r], top), expFactor(m, top)
+			w.max[r], w.sum[r] = top, w.sum[r]*old+sum*add
+			dst, src := u.o[r*u.ldo:][:dim], o[r*dim:][:dim]
+			for i := range dst {
+				dst[i] = dst[i]*old + src[i]*add
+			}
+		}
+	}
+	u.finish(0, u.rows)
+	u.emptyRows()
+}
+
+// expFactor is exp(m-top), 0 where m is -Inf.
+func expFactor(m, top float32) float32 {
+	if m == mem.NegInf {
+		return 0
+	}
+	return float32(math.Exp(float64(m) - float64(top)))
+}
