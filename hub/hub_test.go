@@ -283,12 +283,15 @@ func TestFailures(t *testing.T) {
 		"a hash that is a path":  {listing(`{"rfilename": "config.json", "size": 1, "blobId": "../x"}`), hub.ErrServer},
 		"a negative size":        {listing(`{"rfilename": "config.json", "size": -1, "blobId": "` + blob + `"}`), hub.ErrServer},
 		"no file":                {listing(""), hub.ErrAbsent},
-		"a redirect loop":        {func(w http.ResponseWriter, r *http.Request) bool { http.Redirect(w, r, r.URL.Path, http.StatusFound); return true }, hub.ErrServer},
-		"too short":              {large(answer(200, "0123")), hub.ErrServer},
-		"too long":               {large(answer(200, strings.Repeat("0123456789abcdef", 1<<17))), hub.ErrCorrupt},
-		"other bytes":            {large(answer(200, strings.Repeat("x", 1<<20))), hub.ErrCorrupt},
-		"always busy":            {large(answer(500, "")), hub.ErrServer},
-		"no such range":          {large(answer(416, "")), hub.ErrServer},
+		"a redirect loop": {func(w http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(w, r, r.URL.Path, http.StatusFound)
+			return true
+		}, hub.ErrServer},
+		"too short":     {large(answer(200, "0123")), hub.ErrServer},
+		"too long":      {large(answer(200, strings.Repeat("0123456789abcdef", 1<<17))), hub.ErrCorrupt},
+		"other bytes":   {large(answer(200, strings.Repeat("x", 1<<20))), hub.ErrCorrupt},
+		"always busy":   {large(answer(500, "")), hub.ErrServer},
+		"no such range": {large(answer(416, "")), hub.ErrServer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
