@@ -7,7 +7,7 @@ import (
 )
 
 // BenchmarkAttention has the shapes batch x heads x queries x keys x dim of
-// doc/performance.md, contiguous, on the active tier, and one query on keys and values in every
+// doc/measurements/attention.md, contiguous, on the active tier, and one query on keys and values in every
 // format of Rows.
 func BenchmarkAttention(b *testing.B) {
 	bench := func(name string, s [5]int, f Format, threads Threads, mask ...MaskTerm) {

@@ -30,5 +30,5 @@ func StopWorkers() { par.Stop() }
 // Linux may wake a worker on the caller's CPU and leave the two there for some 10 ms
 // while another CPU idles. Where it is allowed, a worker that finds itself there
 // goes elsewhere, which helps programs that compute now and then on two or more
-// CPUs; doc/performance.md has figures. On other systems nothing changes.
+// CPUs; doc/measurements/threads.md has figures. On other systems nothing changes.
 func AllowAffinityChanges(allow bool) (before bool) { return par.AllowAffinityChanges(allow) }

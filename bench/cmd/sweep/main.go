@@ -36,7 +36,7 @@ const pageHead = `# Sweeps over sizes on %s
 
 Made by ` + "`make sweeps`" + `. A cliff is a size at which the speed falls from the size before by more than 10%% (products
 of over a million multiply-adds), 13%% (rows of over 64 elements: 15%% more time) or 15%% (attention), found
-twice, in different memory; a ring marks it. There are %d; doc/performance.md has
+twice, in different memory; a ring marks it. There are %d; doc/measurements has
 the causes of those that were looked into.
 `
 

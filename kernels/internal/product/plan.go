@@ -8,7 +8,7 @@ import (
 
 // How a product is computed.
 
-// Where one order overtakes another, measured on Zen 4; see doc/performance.md.
+// Where one order overtakes another, measured on Zen 4; see doc/measurements/products.md.
 const (
 	// Dot products beat packing the transpose of B up to some rows of A: an
 	// eighth of k, since adding up the lanes at the end costs as much whatever k
