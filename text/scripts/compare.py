@@ -5,7 +5,7 @@
 
 Every FOLDER holds a tokenizer of any form; a folder of such folders stands for all of
 them. For each, COUNT (100000) requests are drawn: texts with and without special tokens,
-pairs, and random ids to decode. Ids, type ids, attention mask, offsets in characters and
+pairs, and random ids to decode. Ids, type ids, masks, offsets in characters and
 decoded texts with and without special tokens must be the same. Prints the first
 differences as Python literals; ends with 1 where there is any.
 
@@ -19,7 +19,7 @@ import corpus
 from tokenizers import Tokenizer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FIELDS = ["ids", "type_ids", "attention_mask", "offsets", "decoded", "decoded_special"]
+FIELDS = ["ids", "type_ids", "attention_mask", "special_tokens_mask", "offsets", "decoded", "decoded_special"]
 
 
 def is_folder(path):
@@ -77,7 +77,8 @@ def expected(t, r):
         e = t.encode(r["text"], r.get("pair"), add_special_tokens=not r.get("plain"))
     except BaseException as error: # tokenizers panics on some truncations
         return {"error": str(error)}
-    return {"ids": e.ids, "type_ids": e.type_ids, "attention_mask": e.attention_mask, "offsets": [list(o) for o in e.offsets],
+    return {"ids": e.ids, "type_ids": e.type_ids, "attention_mask": e.attention_mask, "special_tokens_mask": e.special_tokens_mask,
+            "offsets": [list(o) for o in e.offsets],
             "decoded": t.decode(e.ids), "decoded_special": t.decode(e.ids, skip_special_tokens=False)}
 
 

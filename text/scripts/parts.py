@@ -101,7 +101,7 @@ class Draw:
         two = {"sep": [sep, ids[sep]], "cls": [cls, ids[cls]]}
         offsets = lambda: {"type": "ByteLevel", "add_prefix_space": f(), "trim_offsets": f(), "use_regex": True}
         around = [template, lambda: {"type": "BertProcessing"} | two, lambda: {"type": "RobertaProcessing", "trim_offsets": f(), "add_prefix_space": f()} | two]
-        return self.rng.choice(around + [offsets, lambda: None, lambda: {"type": "Sequence", "processors": [offsets(), self.rng.choice(around)()]}])()
+        return self.rng.choice(around + [offsets, lambda: None, lambda: {"type": "Sequence", "processors": [self.rng.choice([offsets] + around)() for _ in range(n(0, 3))]}])()
 
     def model(self, j):
         m, r = j["model"], self.rng.random

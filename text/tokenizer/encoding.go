@@ -3,6 +3,7 @@ package tokenizer
 // What a text becomes.
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
@@ -178,10 +179,12 @@ func (e *Encoding) clone() *Encoding {
 	return c
 }
 
-// append puts the tokens of f behind those of e, without what overflows.
+// append puts the tokens of f after those of e, without what overflows. A text that both
+// hold is where f holds it, as in Hugging Face's library.
 func (e *Encoding) append(f *Encoding) {
 	n := len(e.IDs)
 	for _, s := range f.sequences {
+		e.sequences = slices.DeleteFunc(e.sequences, func(old sequence) bool { return old.text == s.text })
 		e.sequences = append(e.sequences, sequence{s.text, s.start + n, s.end + n})
 	}
 	e.IDs = append(e.IDs, f.IDs...)

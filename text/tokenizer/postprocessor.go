@@ -82,6 +82,15 @@ func (s special) encoding(typeID int, opts *Options) *Encoding {
 	return filled(1, s.id, typeID, s.token, true, opts)
 }
 
+// encoding gives the special tokens of a piece as one part.
+func (p templatePiece) encoding(opts *Options) *Encoding {
+	out := new(Encoding)
+	for _, s := range p.tokens {
+		out.append(s.encoding(p.typeID, opts))
+	}
+	return out
+}
+
 // bertProcessing is [CLS] A [SEP], or [CLS] A [SEP] B [SEP], and for RoBERTa
 // [CLS] A [SEP] [SEP] B [SEP] with all types 0.
 type bertProcessing struct {
@@ -126,9 +135,11 @@ func (p *bertProcessing) process(parts []*Encoding, add bool, opts *Options) ([]
 	return parts, nil
 }
 
-// wrap puts special tokens around the i-th text.
+// wrap puts special tokens around the i-th part, whose own tokens count as no special ones,
+// not even those of a template before it.
 func (p *bertProcessing) wrap(e *Encoding, i int, opts *Options) *Encoding {
 	e.setSequence(min(i, 1))
+	e.Special = make([]bool, len(e.IDs))
 	typeID := 0
 	if i > 0 && !p.roberta {
 		typeID = 1
@@ -182,10 +193,8 @@ func (p *template) process(parts []*Encoding, add bool, opts *Options) ([]*Encod
 	used := [2]bool{}
 	for _, piece := range pieces {
 		if piece.text < 0 {
-			for _, s := range piece.tokens {
-				if add {
-					out = append(out, s.encoding(piece.typeID, opts))
-				}
+			if add {
+				out = append(out, piece.encoding(opts))
 			}
 			continue
 		}

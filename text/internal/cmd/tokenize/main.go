@@ -35,6 +35,7 @@ type answer struct {
 	IDs            []int    `json:"ids"`
 	TypeIDs        []int    `json:"type_ids"`
 	Attention      []int    `json:"attention_mask"`
+	Special        []int    `json:"special_tokens_mask"`
 	Offsets        [][2]int `json:"offsets"`
 	Decoded        string   `json:"decoded"`
 	DecodedSpecial string   `json:"decoded_special"`
@@ -104,12 +105,15 @@ func reply(t *tokenizer.Tokenizer, r *request) any {
 	if err != nil {
 		return failure{err.Error()}
 	}
-	a := answer{IDs: e.IDs, TypeIDs: e.TypeIDs, Attention: make([]int, len(e.IDs)), Offsets: make([][2]int, len(e.IDs)),
+	a := answer{IDs: e.IDs, TypeIDs: e.TypeIDs, Attention: make([]int, len(e.IDs)), Special: make([]int, len(e.IDs)), Offsets: make([][2]int, len(e.IDs)),
 		Decoded: t.Decode(e.IDs, true), DecodedSpecial: t.Decode(e.IDs, false)}
 	for i, o := range e.Offsets {
 		a.Offsets[i] = [2]int{o.Start, o.End}
 		if e.Attention[i] {
 			a.Attention[i] = 1
+		}
+		if e.Special[i] {
+			a.Special[i] = 1
 		}
 	}
 	return a
