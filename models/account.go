@@ -127,6 +127,14 @@ func (c *class) field(name string) (initial string, known bool) {
 	return initial, known
 }
 
+// initial is the value that transformers gives a field that is absent, if its class has it.
+func (d Document) initial(name string) (string, bool) {
+	if d.account == nil {
+		return "", false
+	}
+	return d.account.class.field(name)
+}
+
 // silent reports whether a field says no more than its default does.
 func (d Document) silent(name, initial string) bool {
 	var have, want any

@@ -113,11 +113,17 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, e, d embedder,
 		layers:   body.At("encoder.").Stack(transformer.StackConfig{Layers: f.EncoderLayers, Layer: encoderLayer, FinalNorm: normFirst}, bartNames),
 	}
 	if c.Config.Head() == "ForSequenceClassification" && c.Config.ModelType == "bart" {
+		end := struct {
+			EOS int `json:"eos_token_id" min:"0"`
+		}{2}
+		if err := c.JSON.Decode(&end); err != nil {
+			return nil, err
+		}
 		l := c.Loader.At("classification_head.")
 		return &Model{
 			Encoder: &bartEncoder{encoder, lm, c.Config.DecoderStart},
-			Classifier: &head{ // of the last token, which ends the text
-				pool: poolLast, dense: l.At("dense.").Linear(f.Dim, f.Dim, true), act: tanh,
+			Classifier: &head{
+				pool: poolAt(lastOf(end.EOS)), dense: l.At("dense.").Linear(f.Dim, f.Dim, true), act: tanh,
 				out: c.classify(l.At("out_proj."), f.Dim, true),
 			},
 		}, nil
@@ -242,7 +248,7 @@ func newM2M100(c *Checkpoint) (*Model, error) {
 	first := config.Pad + 1
 	e := embedder{
 		tokens: body.At("shared.").Embedding(config.Vocab, config.Dim),
-		waves:  &sinusoids{config.MaxPositions + first, math.Pow(10000, -1/float64(config.Dim/2-1))}, first: first,
+		waves:  &sinusoids{config.MaxPositions + first, math.Pow(10000, -1/float64(config.Dim/2-1))}, first: first, padded: true,
 	}
 	c.Config.MaxLength = config.MaxPositions
 	return c.bart(config.bartFields, body, e, e, true)

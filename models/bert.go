@@ -126,7 +126,7 @@ func (c *Checkpoint) bertHeads(m *Model, body *transformer.Loader, words *transf
 }
 
 // loadBERT is the encoder whose tensors body has, with first as the position of the
-// first token.
+// first token; above 0 it is that behind the padding token.
 func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first int) (*textEncoder, error) {
 	layer, err := config.layer(c.JSON)
 	if err != nil {
@@ -141,6 +141,7 @@ func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first
 		embedder: embedder{
 			tokens:    tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
 			first:     first,
+			padded:    first > 0,
 			embedNorm: tables.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}),
 		},
 		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, bertLayers),

@@ -40,15 +40,15 @@ func newCLIP(c *Checkpoint) (*Model, error) {
 	}
 	pooled.out = c.Loader.At("visual_projection.").Linear(images.dim, both.Projection, false)
 	return &Model{Encoder: texts, Image: images, Joint: &Joint{
-		text: texts, image: images, end: end, imageHead: pooled,
-		textHead: &head{pool: poolLast, out: c.Loader.At("text_projection.").Linear(c.Config.Dim, both.Projection, false)},
+		text: texts, image: images, imageHead: pooled,
+		textHead: &head{pool: end, out: c.Loader.At("text_projection.").Linear(c.Config.Dim, both.Projection, false)},
 		scale:    logScale(c.Loader),
 	}}, nil
 }
 
-// clipText is the tower of texts that d describes, and finds the token that ends a text
-// and has seen all of it.
-func (c *Checkpoint) clipText(d Document, l *transformer.Loader) (*textEncoder, func(ids []int) int, error) {
+// clipText is the tower of texts that d describes, and what takes the hidden state of the token
+// that ends a text, which has seen all of it.
+func (c *Checkpoint) clipText(d Document, l *transformer.Loader) (*textEncoder, pooling, error) {
 	tower := towerConfig{Dim: 512, Layers: 12, Heads: 8, Hidden: 2048, Activation: "quick_gelu", Eps: 1e-5}
 	words := textTowerConfig{Vocab: 49408, MaxPositions: 77, EOS: 49407}
 	if err := decodeAll(d, &tower, &words); err != nil {
@@ -59,12 +59,12 @@ func (c *Checkpoint) clipText(d Document, l *transformer.Loader) (*textEncoder, 
 		return nil, nil, err
 	}
 	texts.mask = transformer.Causal()
-	return texts, func(ids []int) int {
+	return texts, poolAt(func(tokens []int) int {
 		if words.EOS == 2 { // what the first configurations said; it is the last token of the vocabulary
-			return slices.Index(ids, slices.Max(ids))
+			return slices.Index(tokens, slices.Max(tokens))
 		}
-		return max(slices.Index(ids, words.EOS), 0)
-	}, nil
+		return max(slices.Index(tokens, words.EOS), 0)
+	}), nil
 }
 
 // clipImage is the tower of images that d describes, and what pools its hidden states.
@@ -82,18 +82,18 @@ func (c *Checkpoint) clipImage(d Document, l *transformer.Loader) (*imageTower, 
 	return images, &head{pool: poolFirst, norm: l.At("post_layernorm.").Norm(tower.norm()), dim: tower.Dim}, nil
 }
 
-// newCLIPText is the tower of texts alone. Its Pooler gives the hidden state of the last
-// token, which ends the text, projected where the checkpoint says so.
+// newCLIPText is the tower of texts alone. Its Pooler gives the hidden state of the token that
+// ends a text, projected where the checkpoint says so.
 func newCLIPText(c *Checkpoint) (*Model, error) {
 	projected := clipDefaults
 	if err := c.JSON.Decode(&projected); err != nil {
 		return nil, err
 	}
-	texts, _, err := c.clipText(c.JSON, c.Loader.Under("embeddings.token_embedding.weight", "text_model.", ""))
+	texts, end, err := c.clipText(c.JSON, c.Loader.Under("embeddings.token_embedding.weight", "text_model.", ""))
 	if err != nil {
 		return nil, err
 	}
-	pooled := &head{pool: poolLast, dim: c.Config.Dim}
+	pooled := &head{pool: end, dim: c.Config.Dim}
 	if l := c.Loader.At("text_projection."); l.Has("weight") {
 		pooled.out = l.Linear(c.Config.Dim, projected.Projection, false)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -143,7 +144,7 @@ var causal = transformer.Causal()
 
 // decoderModel is the model of the decoder d with the head that the architecture names: the
 // embedding itself to logits where the checkpoint ties the two; a classifier of each text
-// by its last token, or of each token; or none.
+// by its last token that is no padding, or of each token; or none.
 func (c *Checkpoint) decoderModel(d *decoder, tied bool) (*Model, error) {
 	lm := c.Loader.At("lm_head.")
 	classifier := c.Loader.Under("weight", "score.", "classifier.") // the latter for GPT-2's of tokens
@@ -164,11 +165,27 @@ func (c *Checkpoint) decoderModel(d *decoder, tied bool) (*Model, error) {
 	case "Model":
 		return &Model{Encoder: causalEncoder{d}}, nil
 	case "ForSequenceClassification":
-		return &Model{Encoder: causalEncoder{d}, Classifier: &head{pool: poolLast, out: labels()}}, nil
+		pool, err := c.poolBeforePadding()
+		return &Model{Encoder: causalEncoder{d}, Classifier: &head{pool: pool, out: labels()}}, err
 	case "ForTokenClassification":
 		return &Model{Encoder: causalEncoder{d}, TokenClassifier: &head{out: labels()}}, nil
 	}
 	return nil, c.unknownHead()
+}
+
+// poolBeforePadding takes the last token of a text that is not pad_token_id, wherever in the text
+// that stands, as transformers does; the last of all where there is no such token.
+func (c *Checkpoint) poolBeforePadding() (pooling, error) {
+	pad := struct {
+		Token int `json:"pad_token_id" min:"-1"`
+	}{-1}
+	if initial, ok := c.JSON.initial("pad_token_id"); ok && !c.JSON.isNull("pad_token_id") {
+		if err := pyjson.Unmarshal([]byte(initial), &pad.Token); err != nil { // null leaves it
+			return nil, err
+		}
+	}
+	err := c.JSON.Decode(&pad)
+	return poolAt(lastBut(pad.Token)), err
 }
 
 // causalEncoder is a decoder as an encoder, whose tokens see those in front of them.

@@ -18,6 +18,7 @@ type embedder struct {
 	positions *transformer.Embedding
 	waves     *sinusoids // instead of positions; nil: none
 	first     int
+	padded    bool              // tokens first-1 are padding wherever they are: see addPositions
 	embedNorm *transformer.Norm // nil: none
 }
 
@@ -42,9 +43,9 @@ func (e *embedder) embed(ws *Workspace, dst []float32, in Tokens, cache *Cache) 
 		return err
 	}
 	err := cmp.Or(
-		e.tokens.Forward(ws, dst, in.IDs),        // vectors of tokens    [rows, D]
-		e.addTypes(ws, dst, in),                  // + those of types     [rows, D]
-		e.addPositions(ws, dst, in.Batch, cache), // + those of positions [rows, D]
+		e.tokens.Forward(ws, dst, in.IDs),  // vectors of tokens    [rows, D]
+		e.addTypes(ws, dst, in),            // + those of types     [rows, D]
+		e.addPositions(ws, dst, in, cache), // + those of positions [rows, D]
 	)
 	if err != nil || e.embedNorm == nil {
 		return err
@@ -64,8 +65,9 @@ func (e *embedder) addTypes(ws *Workspace, x []float32, in Tokens) error {
 	return e.types.Add(ws, x, ids) // [rows, D]
 }
 
-// addPositions adds the vectors of positions, counted in each sequence, to x.
-func (e *embedder) addPositions(ws *Workspace, x []float32, batch Batch, cache *Cache) error {
+// addPositions adds the vectors of positions, counted in each sequence, to x. Where tokens first-1
+// are padding, their position is first-1 too, and the tokens behind them are counted without them.
+func (e *embedder) addPositions(ws *Workspace, x []float32, in Tokens, cache *Cache) error {
 	most := -e.first
 	switch {
 	case e.positions != nil:
@@ -75,20 +77,30 @@ func (e *embedder) addPositions(ws *Workspace, x []float32, batch Batch, cache *
 	default:
 		return nil
 	}
+	batch, pad := in.Batch, -1
+	if e.padded {
+		pad = e.first - 1
+	}
 	at := make([]int, 0, batch.Rows())
 	for i := range batch.Len() {
 		past, end := cache.Len(i), cache.Len(i)+batch.Length(i)
 		if end > most {
 			return check.Errorf(transformer.ErrTooLong, "sequence of %d tokens, the model has %d positions", end, most)
 		}
-		for p := past; p < end; p++ {
-			at = append(at, e.first+p)
+		next := e.first + past
+		for _, t := range in.IDs[batch.Start(i):batch.Start(i+1)] {
+			if t == pad {
+				at = append(at, pad)
+				continue
+			}
+			at = append(at, next)
+			next++
 		}
 	}
 	if e.positions != nil {
 		return e.positions.Add(ws, x, at) // [rows, D]
 	}
-	e.waves.add(x, at)
+	e.waves.add(x, at, pad)
 	return nil
 }
 
@@ -100,9 +112,12 @@ type sinusoids struct {
 	ratio  float64
 }
 
-// add adds those of the given positions to the rows of x.
-func (s *sinusoids) add(x []float32, positions []int) {
+// add adds those of the given positions to the rows of x, and nothing where the position is pad.
+func (s *sinusoids) add(x []float32, positions []int, pad int) {
 	for i, p := range positions {
+		if p == pad {
+			continue
+		}
 		row := x[i*len(x)/len(positions) : (i+1)*len(x)/len(positions)]
 		half, angle := len(row)/2, float64(p)
 		for d := range half {

@@ -236,10 +236,10 @@ func (b batch) pad(x []float32) []float32 {
 }
 
 // head applies a head to hidden states, with results rows.
-func (e *expected) head(ws *models.Workspace, h models.Head, x []float32, b models.Batch, results int) []float32 {
+func (e *expected) head(ws *models.Workspace, h models.Head, x []float32, in models.Tokens, results int) []float32 {
 	e.t.Helper()
 	y := make([]float32, results*h.Out())
-	e.ok(h.Forward(ws, y, x, b))
+	e.ok(h.Forward(ws, y, x, in))
 	return y
 }
 
@@ -264,28 +264,28 @@ func (e *expected) text(ws *models.Workspace, m *models.Model) {
 		e.check("last_hidden_state", in.pad(x))
 	}
 	if name := e.pooled("text_embeds"); e.has(name) && m.Pooler != nil {
-		e.check(name, e.head(ws, m.Pooler, x, in.Batch, n))
+		e.check(name, e.head(ws, m.Pooler, x, in.Tokens, n))
 	}
 	if e.has("logits") {
 		switch {
 		case m.Classifier != nil:
-			e.check("logits", e.head(ws, m.Classifier, x, in.Batch, n))
+			e.check("logits", e.head(ws, m.Classifier, x, in.Tokens, n))
 		case m.NextSentence != nil && m.MaskedLM == nil:
-			e.check("logits", e.head(ws, m.NextSentence, x, in.Batch, n))
+			e.check("logits", e.head(ws, m.NextSentence, x, in.Tokens, n))
 		case m.TokenClassifier != nil:
-			e.check("logits", in.pad(e.head(ws, m.TokenClassifier, x, in.Batch, len(in.IDs))))
+			e.check("logits", in.pad(e.head(ws, m.TokenClassifier, x, in.Tokens, len(in.IDs))))
 		case m.MaskedLM != nil:
-			e.check("logits", in.pad(e.head(ws, m.MaskedLM, x, in.Batch, len(in.IDs))))
+			e.check("logits", in.pad(e.head(ws, m.MaskedLM, x, in.Tokens, len(in.IDs))))
 		}
 	}
 	if e.has("start_logits") && m.Answer != nil {
-		e.answer(in, e.head(ws, m.Answer, x, in.Batch, len(in.IDs)))
+		e.answer(in, e.head(ws, m.Answer, x, in.Tokens, len(in.IDs)))
 	}
 	if e.has("prediction_logits") && m.MaskedLM != nil {
-		e.check("prediction_logits", in.pad(e.head(ws, m.MaskedLM, x, in.Batch, len(in.IDs))))
+		e.check("prediction_logits", in.pad(e.head(ws, m.MaskedLM, x, in.Tokens, len(in.IDs))))
 	}
 	if e.has("seq_relationship_logits") && m.NextSentence != nil {
-		e.check("seq_relationship_logits", e.head(ws, m.NextSentence, x, in.Batch, n))
+		e.check("seq_relationship_logits", e.head(ws, m.NextSentence, x, in.Tokens, n))
 	}
 	e.sentence(ws, m, in)
 }
@@ -325,10 +325,10 @@ func (e *expected) image(ws *models.Workspace, m *models.Model) {
 		e.check("last_hidden_state", x)
 	}
 	if e.has("logits") && m.ImageClassifier != nil {
-		e.check("logits", e.head(ws, m.ImageClassifier, x, transformer.Uniform(n, rows), n))
+		e.check("logits", e.head(ws, m.ImageClassifier, x, models.Tokens{Batch: transformer.Uniform(n, rows)}, n))
 	}
 	if name := e.pooled("image_embeds"); e.has(name) && m.ImagePooler != nil {
-		e.check(name, e.head(ws, m.ImagePooler, x, transformer.Uniform(n, rows), n))
+		e.check(name, e.head(ws, m.ImagePooler, x, models.Tokens{Batch: transformer.Uniform(n, rows)}, n))
 	}
 }
 

@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
@@ -33,15 +34,15 @@ func (h *head) Out() int {
 	return h.dim
 }
 
-func (h *head) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
+func (h *head) Forward(ws *Workspace, dst, x []float32, in Tokens) error {
 	defer ws.Release(ws.Mark())
 	dim := h.width()
-	if len(x) != batch.Rows()*dim {
-		return check.Errorf(transformer.ErrShape, "%d hidden states for %d rows of %d", len(x), batch.Rows(), dim)
+	if len(x) != in.Batch.Rows()*dim {
+		return check.Errorf(transformer.ErrShape, "%d hidden states for %d rows of %d", len(x), in.Batch.Rows(), dim)
 	}
 	if h.pool != nil {
-		pooled := ws.Alloc(batch.Len() * dim) // [sequences, D]
-		if err := h.pool(pooled, x, batch, dim, 0); err != nil {
+		pooled := ws.Alloc(in.Batch.Len() * dim) // [sequences, D]
+		if err := h.pool(pooled, x, in, dim, 0); err != nil {
 			return err
 		}
 		x = pooled
@@ -153,24 +154,77 @@ func (c *Checkpoint) unknownHead() error {
 	return c.JSON.Errorf("architectures", "this head is not supported")
 }
 
-// A pooling sets dst, [sequences, dim], to a vector for each sequence of x, [rows,
-// dim], without the first skip rows of each.
-type pooling func(dst, x []float32, batch Batch, dim, skip int) error
+// A pooling sets dst, [sequences, dim], to a vector for each sequence of x, [rows, dim],
+// the hidden states of in, without the first skip rows of each.
+type pooling func(dst, x []float32, in Tokens, dim, skip int) error
 
 // pooled makes a pooling of what it does with the rows of one sequence, one at least, the
 // first of which has a number.
 func pooled(f func(dst, rows []float32, first int)) pooling {
-	return func(dst, x []float32, batch Batch, dim, skip int) error {
-		if len(x) != batch.Rows()*dim || len(dst) != batch.Len()*dim {
-			return check.Errorf(transformer.ErrShape, "pooling of %d elements to %d, want rows and sequences of %d", len(x), len(dst), dim)
+	return func(dst, x []float32, in Tokens, dim, skip int) error {
+		return eachSequence(dst, x, in.Batch, dim, skip, func(_ int, dst, rows []float32) error {
+			f(dst, rows, skip)
+			return nil
+		})
+	}
+}
+
+// eachSequence calls f for each sequence of a batch with its part of dst, [sequences, dim], and
+// its rows of x, [rows, dim], but for the first skip of them.
+func eachSequence(dst, x []float32, batch Batch, dim, skip int, f func(i int, dst, rows []float32) error) error {
+	if len(x) != batch.Rows()*dim || len(dst) != batch.Len()*dim {
+		return check.Errorf(transformer.ErrShape, "pooling of %d elements to %d, want rows and sequences of %d", len(x), len(dst), dim)
+	}
+	for i := range batch.Len() {
+		if batch.Length(i) <= skip {
+			return check.Errorf(transformer.ErrShape, "sequence %d has %d rows, none to pool behind %d", i, batch.Length(i), skip)
 		}
-		for i := range batch.Len() {
-			if batch.Length(i) <= skip {
-				return check.Errorf(transformer.ErrShape, "sequence %d has %d rows, none to pool behind %d", i, batch.Length(i), skip)
+		if err := f(i, dst[i*dim:(i+1)*dim], x[(batch.Start(i)+skip)*dim:batch.Start(i+1)*dim]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// poolAt takes the row of one token of each sequence: that at the index which at finds among
+// the tokens, or -1.
+func poolAt(at func(tokens []int) int) pooling {
+	return func(dst, x []float32, in Tokens, dim, skip int) error {
+		if len(in.IDs) != in.Batch.Rows() {
+			return check.Errorf(transformer.ErrShape, "%d tokens in a batch of %d rows", len(in.IDs), in.Batch.Rows())
+		}
+		return eachSequence(dst, x, in.Batch, dim, skip, func(i int, dst, rows []float32) error {
+			row := at(in.IDs[in.Batch.Start(i)+skip : in.Batch.Start(i+1)])
+			if row < 0 {
+				return check.Errorf(transformer.ErrShape, "sequence %d lacks the token whose hidden state counts", i)
 			}
-			f(dst[i*dim:(i+1)*dim], x[(batch.Start(i)+skip)*dim:batch.Start(i+1)*dim], skip)
+			copy(dst, rows[row*dim:])
+			return nil
+		})
+	}
+}
+
+// lastBut is the index of the last token that is not pad; 0 where all are.
+func lastBut(pad int) func(tokens []int) int {
+	return func(tokens []int) int {
+		for i, t := range slices.Backward(tokens) {
+			if t != pad {
+				return i
+			}
 		}
-		return nil
+		return 0
+	}
+}
+
+// lastOf is the index of the last token that is end; -1 where none is.
+func lastOf(end int) func(tokens []int) int {
+	return func(tokens []int) int {
+		for i, t := range slices.Backward(tokens) {
+			if t == end {
+				return i
+			}
+		}
+		return -1
 	}
 }
 

@@ -107,7 +107,7 @@ func use(m *models.Model) {
 		m.Encoder.Encode(ws, x, in)
 		for h, results := range map[models.Head]int{m.Pooler: 2, m.Classifier: 2, m.TokenClassifier: 3, m.MaskedLM: 3, m.NextSentence: 2, m.Answer: 3} {
 			if h != nil {
-				h.Forward(ws, make([]float32, results*h.Out()), x, in.Batch)
+				h.Forward(ws, make([]float32, results*h.Out()), x, in)
 			}
 		}
 		if m.Sentence != nil {

@@ -72,8 +72,9 @@ type Encoder interface {
 // there is one result for a sequence or for each of its rows depends on what it is.
 type Head interface {
 	Out() int // width of a result
-	// Forward sets dst, [results, Out], for x, the hidden states of batch.
-	Forward(ws *Workspace, dst, x []float32, batch Batch) error
+	// Forward sets dst, [results, Out], for x, [rows, width], the hidden states of in, of which
+	// some heads ask for the tokens. Those of images have none.
+	Forward(ws *Workspace, dst, x []float32, in Tokens) error
 }
 
 // A LanguageModel predicts the token behind each token.

@@ -59,6 +59,7 @@ func newMPNet(c *Checkpoint) (*Model, error) {
 			tokens:    tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
 			positions: tables.At("position_embeddings.").Embedding(config.MaxPositions, config.Dim),
 			first:     first,
+			padded:    true,
 			embedNorm: tables.At("LayerNorm.").Norm(norm),
 		},
 		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{

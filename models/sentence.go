@@ -246,15 +246,16 @@ func (s *SentenceEmbedder) EmbedBehind(ws *Workspace, dst []float32, in Tokens, 
 	if err := s.encoder.Encode(ws, x, in); err != nil { // [rows, D]
 		return err
 	}
-	return s.poolBehind(ws, dst, x, in.Batch, prompt)
+	return s.poolBehind(ws, dst, x, in, prompt)
 }
 
 // Pool sets dst, [sequences, Dim], to the vectors of texts whose hidden states are x.
 func (s *SentenceEmbedder) Pool(ws *Workspace, dst, x []float32, batch Batch) error {
-	return s.poolBehind(ws, dst, x, batch, 0)
+	return s.poolBehind(ws, dst, x, Tokens{Batch: batch}, 0)
 }
 
-func (s *SentenceEmbedder) poolBehind(ws *Workspace, dst, x []float32, batch Batch, skip int) error {
+func (s *SentenceEmbedder) poolBehind(ws *Workspace, dst, x []float32, in Tokens, skip int) error {
+	batch := in.Batch
 	if len(dst) != batch.Len()*s.out {
 		return check.Errorf(transformer.ErrShape, "%d elements for %d vectors of %d", len(dst), batch.Len(), s.out)
 	}
@@ -264,7 +265,7 @@ func (s *SentenceEmbedder) poolBehind(ws *Workspace, dst, x []float32, batch Bat
 	y := ws.Alloc(batch.Len() * width) // [sequences, pools*D]
 	one := ws.Alloc(batch.Len() * dim) // [sequences, D]
 	for p, pool := range s.pools {
-		if err := pool(one, x, batch, dim, skip); err != nil {
+		if err := pool(one, x, in, dim, skip); err != nil {
 			return err
 		}
 		for i := range batch.Len() {

@@ -125,8 +125,8 @@ func newProbe(config towerConfig, d Document, l *transformer.Loader) (*probe, er
 
 func (p *probe) Out() int { return len(p.query) }
 
-func (p *probe) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
-	dim, n := len(p.query), batch.Len()
+func (p *probe) Forward(ws *Workspace, dst, x []float32, in Tokens) error {
+	dim, n := len(p.query), in.Batch.Len()
 	if len(dst) != n*dim {
 		return check.Errorf(transformer.ErrShape, "%d elements for %d vectors of %d", len(dst), n, dim)
 	}
@@ -137,7 +137,7 @@ func (p *probe) Forward(ws *Workspace, dst, x []float32, batch Batch) error {
 	}
 	return cmp.Or(
 		p.attention.Forward(ws, y, transformer.AttentionInput{ // y = attention(q, x)  [images, D]
-			Query: q, Batch: transformer.Uniform(n, 1), Key: x, KeyBatch: batch,
+			Query: q, Batch: transformer.Uniform(n, 1), Key: x, KeyBatch: in.Batch,
 		}, nil),
 		p.norm.Forward(ws, q, y),      // q = norm(y)            [images, D]
 		p.feed.Forward(ws, dst, q, y), // dst = y + feed(q)      [images, D]

@@ -27,7 +27,6 @@ type Joint struct {
 	text        Encoder
 	image       ImageEncoder
 	textHead    Head
-	end         func(ids []int) int // index of the token whose hidden state enters textHead; nil: as that pools
 	imageHead   Head
 	scale, bias float32
 }
@@ -43,19 +42,7 @@ func (j *Joint) EmbedTexts(ws *Workspace, dst []float32, in Tokens) error {
 	if err := j.text.Encode(ws, x, in); err != nil { // [rows, D]
 		return err
 	}
-	batch := in.Batch
-	if j.end != nil {
-		ends, dim := x[:0], j.text.Dim() // [sequences, D]
-		for i := range batch.Len() {
-			if batch.Length(i) == 0 {
-				return check.Errorf(transformer.ErrShape, "text %d is empty", i)
-			}
-			at := batch.Start(i) + j.end(in.IDs[batch.Start(i):batch.Start(i+1)])
-			ends = append(ends, x[at*dim:(at+1)*dim]...)
-		}
-		x, batch = ends, transformer.Uniform(batch.Len(), 1)
-	}
-	if err := j.textHead.Forward(ws, dst, x, batch); err != nil { // [sequences, Dim]
+	if err := j.textHead.Forward(ws, dst, x, in); err != nil { // [sequences, Dim]
 		return err
 	}
 	normalizeRows(dst, j.Dim())
@@ -72,8 +59,8 @@ func (j *Joint) EmbedImages(ws *Workspace, dst, pixels []float32, images, height
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(images * rows * j.image.Dim()) // [images, rows, D]
 	err = cmp.Or(
-		j.image.EncodeImages(ws, x, pixels, images, height, width),         // [images, rows, D]
-		j.imageHead.Forward(ws, dst, x, transformer.Uniform(images, rows)), // [images, Dim]
+		j.image.EncodeImages(ws, x, pixels, images, height, width),                        // [images, rows, D]
+		j.imageHead.Forward(ws, dst, x, Tokens{Batch: transformer.Uniform(images, rows)}), // [images, Dim]
 	)
 	if err == nil {
 		normalizeRows(dst, j.Dim())

@@ -145,7 +145,7 @@ func (f *folder) logits(ctx context.Context, texts, second []string) ([][]float3
 			return err
 		}
 		y := make([]float32, len(batch)*n) // [texts, labels]
-		if err := f.model.Classifier.Forward(ws, y, x, in.Batch); err != nil {
+		if err := f.model.Classifier.Forward(ws, y, x, in); err != nil {
 			return err
 		}
 		for i, w := range batch {

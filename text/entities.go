@@ -88,7 +88,7 @@ func (c *TokenClassifier) Entities(ctx context.Context, texts []string, how Aggr
 			return err
 		}
 		y := ws.Alloc(in.Batch.Rows() * n) // [rows, labels]
-		if err := c.model.TokenClassifier.Forward(ws, y, x, in.Batch); err != nil {
+		if err := c.model.TokenClassifier.Forward(ws, y, x, in); err != nil {
 			return err
 		}
 		for i, w := range batch {

@@ -105,7 +105,7 @@ func (c *ImageClassifier) Classify(ctx context.Context, files [][]byte) ([][]Lab
 	out := make([][]Label, len(files))
 	err := c.each(ctx, files, func(ws *models.Workspace, i int, x []float32, batch models.Batch) error {
 		y := make([]float32, c.model.ImageClassifier.Out()) // [labels]
-		if err := c.model.ImageClassifier.Forward(ws, y, x, batch); err != nil {
+		if err := c.model.ImageClassifier.Forward(ws, y, x, models.Tokens{Batch: batch}); err != nil {
 			return err
 		}
 		softmax(y)
@@ -146,7 +146,7 @@ func (e *ImageEmbedder) Embed(ctx context.Context, files [][]byte) ([][]float32,
 	err := e.each(ctx, files, func(ws *models.Workspace, i int, x []float32, batch models.Batch) error {
 		out[i] = make([]float32, e.Dim())
 		if e.model.ImagePooler != nil {
-			return e.model.ImagePooler.Forward(ws, out[i], x, batch)
+			return e.model.ImagePooler.Forward(ws, out[i], x, models.Tokens{Batch: batch})
 		}
 		copy(out[i], x)
 		return nil

@@ -40,7 +40,7 @@ os.environ.update(HF_HUB_OFFLINE="1")
 import torch
 import transformers
 
-import audio, decoders, defaults, encoders, gguf_files, pickles, seq2seq, vision  # noqa: F401, E401 (they register their folders)
+import audio, decoders, defaults, encoders, gguf_files, padding, pickles, seq2seq, vision  # noqa: F401, E401 (they register their folders)
 from folder import BUILD
 
 
