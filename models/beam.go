@@ -68,6 +68,9 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 	if p := c.LengthPenalty; p != p || math.IsInf(p, 0) {
 		return nil, check.Errorf(transformer.ErrConfig, "beam search: length penalty %g", c.LengthPenalty)
 	}
+	if err := undecodable(d); err != nil {
+		return nil, err
+	}
 	vocab := d.Vocab()
 	if err := c.Rules.check(vocab); err != nil {
 		return nil, err

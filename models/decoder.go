@@ -239,20 +239,49 @@ type Decoding struct {
 	ws     *Workspace
 	memory *Memory
 	cache  *Cache
+	err    error // of what cannot be decoded with
 
 	flat, lengths []int
 	x, last       []float32
 }
 
 // Start starts generating a number of sequences. memory is what a decoder behind an
-// encoder attends to, else nil.
+// encoder attends to, else nil. Without a model, a workspace or a sequence, all that is
+// done with the Decoding is an error.
 func Start(ws *Workspace, m LanguageModel, memory *Memory, sequences int) *Decoding {
+	switch {
+	case m == nil:
+		return &Decoding{err: check.Errorf(transformer.ErrConfig, "there is no language model to generate with")}
+	case ws == nil:
+		return &Decoding{err: check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")}
+	case sequences < 1:
+		return &Decoding{err: check.Errorf(transformer.ErrShape, "generating %d sequences, want at least 1", sequences)}
+	}
 	return &Decoding{model: m, ws: ws, memory: memory, cache: m.NewCache(sequences)}
 }
 
-// Start starts generating a number of sequences with m.LM.
+// Start starts generating a number of sequences with m.LM, which must be a decoder on its own.
 func (m *Model) Start(ws *Workspace, sequences int) *Decoding {
+	switch {
+	case m.LM == nil:
+		return &Decoding{err: m.noLM()}
+	case m.Encoder != nil || m.Audio != nil:
+		return &Decoding{err: check.Errorf(transformer.ErrConfig, "the decoder of %s attends to an encoder: give the function Start what that encodes", m.Config.ModelType)}
+	}
 	return Start(ws, m.LM, nil, sequences)
+}
+
+// noLM is the error of generating with a model that cannot.
+func (m *Model) noLM() error {
+	return check.Errorf(transformer.ErrConfig, "%s is no language model", m.Config.ModelType)
+}
+
+// undecodable is the error of a decoder that was started with what cannot be decoded with.
+func undecodable(d Decoder) error {
+	if d, ok := d.(*Decoding); ok {
+		return d.err
+	}
+	return nil
 }
 
 // Logits sets dst, [rows, vocabulary], to the logits of the token behind each token of a
@@ -260,7 +289,7 @@ func (m *Model) Start(ws *Workspace, sequences int) *Decoding {
 // memory may be.
 func (m *Model) Logits(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
 	if m.LM == nil {
-		return check.Errorf(transformer.ErrConfig, "%s is no language model", m.Config.ModelType)
+		return m.noLM()
 	}
 	if ws == nil {
 		return check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
@@ -279,6 +308,9 @@ func (m *Model) Logits(ws *Workspace, dst []float32, tokens []int, batch Batch, 
 // Continue starts as many continuations of what a sequence of d is: a prompt that
 // several texts begin with is computed once.
 func (d *Decoding) Continue(ws *Workspace, sequence, continuations int) (*Decoding, error) {
+	if d.err != nil {
+		return nil, d.err
+	}
 	cache, err := d.cache.Continue(sequence, continuations)
 	if err != nil {
 		return nil, err
@@ -290,13 +322,26 @@ func (d *Decoding) Continue(ws *Workspace, sequence, continuations int) (*Decodi
 func (d *Decoding) Cache() *Cache { return d.cache }
 
 // Vocab implements Decoder.
-func (d *Decoding) Vocab() int { return d.model.Vocab() }
+func (d *Decoding) Vocab() int {
+	if d.err != nil {
+		return 0
+	}
+	return d.model.Vocab()
+}
 
 // Reorder implements Decoder.
-func (d *Decoding) Reorder(parents []int) error { return d.cache.Reorder(parents) }
+func (d *Decoding) Reorder(parents []int) error {
+	if d.err != nil {
+		return d.err
+	}
+	return d.cache.Reorder(parents)
+}
 
 // Feed implements Decoder. Of a prompt only the last token's logits are computed.
 func (d *Decoding) Feed(tokens [][]int) ([]float32, error) {
+	if d.err != nil {
+		return nil, d.err
+	}
 	d.flat, d.lengths = d.flat[:0], d.lengths[:0]
 	same, fed := true, 0
 	for _, t := range tokens {

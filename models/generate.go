@@ -82,7 +82,7 @@ func GenerateBatch(ctx context.Context, d Decoder, prompts [][]int, s Sampling, 
 			yield(Next{}, check.Errorf(transformer.ErrShape, "Generate without prompt"))
 			return
 		}
-		if err := s.Rules.check(d.Vocab()); err != nil {
+		if err := cmp.Or(undecodable(d), s.Rules.check(d.Vocab())); err != nil {
 			yield(Next{}, err)
 			return
 		}
