@@ -178,8 +178,12 @@ checkasm: ## every kernel between guard pages, on every tier: here, under qemu, 
 .PHONY: test-mutations
 test-mutations: ## break each kernel of each tier in a copy, and see the tests notice (about 45 minutes on 2 CPUs)
 	@scripts/install.sh arm64
-	$(GO) run ./scripts/mutate -arch amd64
-	$(GO) run ./scripts/mutate -arch arm64
+	$(GO) run ./scripts/mutate/kernels -arch amd64
+	$(GO) run ./scripts/mutate/kernels -arch arm64
+
+.PHONY: test-changes
+test-changes: ## 200 changes of Go code drawn with SEED (1), one at a time in a copy, and whether the tests notice (over an hour on 2 CPUs); FLAGS="-n 20 models" for fewer
+	$(GO) run ./scripts/mutate/code -seed $(or $(SEED),1) $(FLAGS)
 
 .PHONY: test-avx512
 test-avx512: ## the AVX-512 tier, in the Bochs emulator

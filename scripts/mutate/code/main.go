@@ -1,0 +1,130 @@
+// Command code shows which changes of the Go code no test notices:
+//
+//	code [-n N] [-seed SEED] [-j JOBS] [-v] [-list] [-run REGEXP] [FOLDER...]
+//
+// It draws N mutants of the packages in the folders (models, transformer, text,
+// cmd, hub), as many of each kind as there are: a constant gets another value, an
+// operator becomes another one, a comparison takes or loses its border, a
+// condition is turned round, a statement is left out, two arguments are swapped.
+// A mutant's place in the draw depends on the seed and on its own line, so that
+// changes elsewhere leave the draw as it was. Mutants that do not compile are
+// replaced by the next ones.
+//
+// All happens in a copy of the working tree, and each mutant is one file laid over
+// it. First every test package runs once and tells by its coverage what it reaches.
+// A mutant is then tried by the packages that reach it: by their short tests, its
+// own package's first, and if those pass, by all their tests.
+//
+// Code fails where a mutant passes all tests, unless doc/mutants.md says why it
+// changes nothing that a test could see. Mutants of that list are not tried, and a
+// line of it that no longer fits any code is an error.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+func main() {
+	m := mutator{}
+	flag.IntVar(&m.n, "n", 200, "mutants to draw")
+	flag.Uint64Var(&m.seed, "seed", 1, "of the draw")
+	flag.IntVar(&m.jobs, "j", 2, "mutants to try at once")
+	flag.BoolVar(&m.verbose, "v", false, "print every mutant, not only those that pass")
+	flag.BoolVar(&m.list, "list", false, "print the mutants in the order of the draw, those that do not compile among them, and try none")
+	run := flag.String("run", "", "draw only what matches this regular `expression`, of a line as -list prints it")
+	flag.Parse()
+	m.folders, m.match = flag.Args(), regexp.MustCompile(*run)
+	if len(m.folders) == 0 {
+		m.folders = []string{"models", "transformer", "text", "cmd", "hub"}
+	}
+	if err := m.run(); err != nil {
+		fmt.Fprintln(os.Stderr, "mutate/code:", err)
+		os.Exit(1)
+	}
+}
+
+type mutator struct {
+	n, jobs       int
+	seed          uint64
+	verbose, list bool
+	match         *regexp.Regexp
+	folders       []string
+
+	dir      string // of this run: the copy and what is built
+	root     string // of the copy
+	packages []*testedPackage
+	reasons  map[string]string // of doc/mutants.md, by key of a mutant
+}
+
+func (m *mutator) run() error {
+	dir, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	m.dir, m.root = dir, filepath.Join(dir, "copy")
+	if err := m.copyTree(); err != nil {
+		return err
+	}
+	if err := m.listPackages(); err != nil {
+		return err
+	}
+	drawn, err := m.draw()
+	if err != nil {
+		return err
+	}
+	if m.list {
+		for _, u := range drawn {
+			fmt.Println(u)
+		}
+		return nil
+	}
+	if err := m.measure(); err != nil {
+		return err
+	}
+	return m.hunt(drawn)
+}
+
+// copyTree copies what git tracks and what it does not ignore.
+func (m *mutator) copyTree() error {
+	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		return fmt.Errorf("git ls-files: %w", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		info, err := os.Lstat(name)
+		if os.IsNotExist(err) {
+			continue // removed, and not yet committed
+		} else if err != nil {
+			return err
+		}
+		to := filepath.Join(m.root, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if info.Mode()&os.ModeSymlink != 0 {
+			target, err := os.Readlink(name)
+			if err != nil {
+				return err
+			}
+			if err := os.Symlink(target, to); err != nil {
+				return err
+			}
+			continue
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, b, info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package main
+
+// The packages, and which lines their tests reach.
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// testedPackage is a package of the folders.
+type testedPackage struct {
+	ImportPath, Dir, Name string
+	GoFiles               []string
+	Deps                  []string
+	TestGoFiles           []string
+	XTestGoFiles          []string
+
+	needs   map[string]bool    // the packages that its tests are built of
+	short   time.Duration      // of processor time, that its short tests take
+	covered map[string][]block // by path of a file from the root of the copy
+}
+
+// block is a stretch of statements that run together.
+type block struct {
+	from, to [2]int // line, column
+	reached  bool
+}
+
+// goCommand is the go command in the copy, all modules of the workspace at hand.
+func (m *mutator) goCommand(args ...string) *exec.Cmd {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = m.root
+	cmd.Env = append(os.Environ(), "GOWORK="+filepath.Join(m.root, "go.work"), "GOFLAGS=")
+	return cmd
+}
+
+// goList lists packages.
+func (m *mutator) goList(args ...string) ([]*testedPackage, error) {
+	cmd := m.goCommand(append([]string{"list", "-json=ImportPath,Dir,Name,GoFiles,Deps,TestGoFiles,XTestGoFiles"}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	var list []*testedPackage
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		p := new(testedPackage)
+		if err := d.Decode(p); errors.Is(err, io.EOF) {
+			return list, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		list = append(list, p)
+	}
+}
+
+// listPackages finds the packages in the folders, and what their tests are built of.
+func (m *mutator) listPackages() error {
+	out, err := m.goCommand("list", "-m", "-f", "{{.Dir}}/...").Output() // a pattern for each module of the workspace
+	if err != nil {
+		return fmt.Errorf("go list -m: %w", err)
+	}
+	if m.packages, err = m.goList(strings.Fields(string(out))...); err != nil {
+		return err
+	}
+	m.packages = slices.DeleteFunc(m.packages, func(p *testedPackage) bool {
+		inFolder := func(f string) bool {
+			return p.Dir == filepath.Join(m.root, f) || strings.HasPrefix(p.Dir, filepath.Join(m.root, f)+"/")
+		}
+		return len(p.GoFiles) == 0 || !slices.ContainsFunc(m.folders, inFolder)
+	})
+	for _, p := range m.packages {
+		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
+			continue
+		}
+		tests, err := m.goList("-test", p.ImportPath)
+		if err != nil {
+			return err
+		}
+		p.needs = map[string]bool{}
+		for _, t := range tests {
+			for _, d := range t.Deps {
+				d, _, _ = strings.Cut(d, " ") // what is built anew for a test has its name after it
+				p.needs[d] = true
+			}
+		}
+	}
+	return nil
+}
+
+// draw puts the mutants of the packages in the order of the draw.
+func (m *mutator) draw() ([]mutant, error) {
+	byKind := map[string][]mutant{}
+	var every []mutant
+	for _, p := range m.packages {
+		imported := slices.ContainsFunc(m.packages, func(q *testedPackage) bool { return slices.Contains(q.Deps, p.ImportPath) })
+		if p.needs == nil && !imported { // a tool of tests
+			continue
+		}
+		for _, name := range p.GoFiles {
+			file, err := filepath.Rel(m.root, filepath.Join(p.Dir, name))
+			if err != nil {
+				return nil, err
+			}
+			src, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				return nil, err
+			}
+			found, err := mutantsOf(filepath.ToSlash(file), src)
+			if err != nil {
+				return nil, err
+			}
+			for _, u := range found {
+				every = append(every, u)
+				if m.match.MatchString(u.String()) {
+					byKind[u.kind] = append(byKind[u.kind], u)
+				}
+			}
+		}
+	}
+	if err := m.readReasons(every); err != nil {
+		return nil, err
+	}
+	for _, list := range byKind {
+		slices.SortFunc(list, func(a, b mutant) int {
+			return cmp.Or(cmp.Compare(m.rank(a), m.rank(b)), cmp.Compare(a.key(), b.key()))
+		})
+	}
+	var drawn []mutant
+	for i := 0; len(drawn) == 0 || len(byKind) > 0; i++ {
+		if len(byKind) == 0 {
+			return nil, errors.New("nothing to change")
+		}
+		kind := kinds[i%len(kinds)]
+		if list := byKind[kind]; len(list) > 0 {
+			drawn = append(drawn, list[0])
+			byKind[kind] = list[1:]
+		} else {
+			delete(byKind, kind)
+		}
+	}
+	return drawn, nil
+}
+
+// rank is the mutant's place among its kind.
+func (m *mutator) rank(u mutant) uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, m.seed, "\t", u.key())
+	// The last bytes of what is hashed move the high bits little.
+	x := h.Sum64()
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	return x ^ x>>33
+}
+
+// measure runs the short tests of every package, unchanged, for their coverage and time.
+func (m *mutator) measure() error {
+	var names []string
+	for _, p := range m.packages {
+		names = append(names, p.ImportPath)
+	}
+	for i, p := range m.packages {
+		if p.needs == nil {
+			continue
+		}
+		bin, profile := filepath.Join(m.dir, fmt.Sprint("covered", i)), filepath.Join(m.dir, "profile")
+		if out, err := m.goCommand("test", "-c", "-vet=off", "-coverpkg="+strings.Join(names, ","), "-o", bin, p.ImportPath).CombinedOutput(); err != nil {
+			return fmt.Errorf("building the tests of %s: %w\n%s", p.ImportPath, err, out)
+		}
+		run := limited(time.Hour, bin, "-test.coverprofile="+profile)
+		run.Dir = p.Dir
+		if out, err := run.CombinedOutput(); err != nil {
+			return fmt.Errorf("the tests of %s fail without a mutation: %w\n%s", p.ImportPath, err, out)
+		}
+		p.short = run.ProcessState.UserTime() + run.ProcessState.SystemTime()
+		if err := m.readCoverage(p, profile); err != nil {
+			return err
+		}
+		if err := os.Remove(bin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readCoverage reads lines of the form "import/path/file.go:1.2,3.4 statements count".
+func (m *mutator) readCoverage(p *testedPackage, profile string) error {
+	f, err := os.Open(profile)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	dirs := map[string]string{}
+	for _, q := range m.packages {
+		rel, err := filepath.Rel(m.root, q.Dir)
+		if err != nil {
+			return err
+		}
+		dirs[q.ImportPath] = filepath.ToSlash(rel)
+	}
+	p.covered = map[string][]block{}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		name, rest, ok := strings.Cut(lines.Text(), ":")
+		if name == "mode" {
+			continue
+		}
+		var b block
+		var statements, count int
+		if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &b.from[0], &b.from[1], &b.to[0], &b.to[1], &statements, &count); !ok || err != nil {
+			return fmt.Errorf("coverage of %s: line %s", p.ImportPath, strconv.Quote(lines.Text()))
+		}
+		b.reached = count > 0
+		file := path.Join(dirs[path.Dir(name)], path.Base(name))
+		p.covered[file] = append(p.covered[file], b)
+	}
+	return lines.Err()
+}
+
+// reaches says whether the tests of p run what u changes, or, where that is in no
+// statement, are built of its package.
+func (p *testedPackage) reaches(u mutant, pkg *testedPackage) bool {
+	if !p.needs[pkg.ImportPath] && p != pkg {
+		return false
+	}
+	inside, at := false, [2]int{u.from.Line, u.from.Column}
+	for _, b := range p.covered[u.file] {
+		if slices.Compare(b.from[:], at[:]) <= 0 && slices.Compare(at[:], b.to[:]) < 0 {
+			if b.reached {
+				return true
+			}
+			inside = true
+		}
+	}
+	return !inside
+}

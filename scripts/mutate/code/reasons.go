@@ -1,0 +1,55 @@
+package main
+
+// The list of mutants that no test could notice.
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const reasonsFile = "doc/mutants.md"
+
+// row is the mutant's line in the list: place, the line of code, what is done to it,
+// why that changes nothing.
+func row(u mutant, reason string) string {
+	var cells []string
+	for cell := range strings.SplitSeq(u.key(), "\t") {
+		cells = append(cells, cell)
+	}
+	place := cells[0]
+	if u.function != "" {
+		place += ", " + u.function
+	}
+	quote := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+	return fmt.Sprintf("| %s | `%s` | %s | %s |", place, quote(strings.ReplaceAll(u.text, "`", "'")), quote(cells[3]), reason)
+}
+
+// readReasons reads the rows of the list, each of which must fit one of the mutants.
+func (m *mutator) readReasons(every []mutant) error {
+	b, err := os.ReadFile(filepath.Join(m.root, filepath.FromSlash(reasonsFile)))
+	if err != nil {
+		return err
+	}
+	keys := map[string]string{} // by row without its reason
+	for _, u := range every {
+		keys[row(u, "")] = u.key()
+	}
+	m.reasons = map[string]string{}
+	for i, line := range strings.Split(string(b), "\n") {
+		body, ok := strings.CutSuffix(line, " |")
+		cut := strings.LastIndex(body, " | ")
+		if !ok || cut < 0 || !strings.Contains(body[:cut], ".go") {
+			continue
+		}
+		key, ok := keys[body[:cut]+" |  |"]
+		reason := body[cut+len(" | "):]
+		if !ok {
+			err = errors.Join(err, fmt.Errorf("%s:%d: no such line of code", reasonsFile, i+1))
+		}
+		m.reasons[key] = reason
+	}
+	return err
+}
