@@ -6,17 +6,13 @@ package asm
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/asm/arch"
 	"github.com/avoformer/avoformer/asm/kernel"
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
 // Catalog is every generated kernel.
 var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels, int8Kernels, blocksKernels)
-
-// anyTier adapts a kernel that is the same for every tier.
-func anyTier(f func(vec.Machine)) func(Tier) kernel.Body {
-	return func(Tier) kernel.Body { return kernel.Any(f) }
-}
 
 // vectorKernels work on vectors, element by element.
 var vectorKernels = []Kernel{
@@ -45,15 +41,15 @@ var convertKernels = []Kernel{
 		Doc:    []string{"computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet."},
 		Params: []Param{out("dst", "1", "n", ""), in("x", "1", "n", "").of(Uint16)}, Sizes: []Size{lengths("n", 0, "vectorLengths")},
 		Close: Closeness{Exact: true},
-		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []Feature{F16C}}, {Tier: "NEON"}},
-		Body:  anyTier(kernel.Float16Vec),
+		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []arch.Feature{arch.F16C}}, {Tier: "NEON"}},
+		Body:  kernel.Float16Vec,
 	},
 	{
 		File: "convert", Source: "convert.go", Name: "bfloat16Vec",
 		Doc:    []string{"computes dst[i] = the value of the bfloat16 number x[i] for every i of dst."},
 		Params: []Param{out("dst", "1", "n", ""), in("x", "1", "n", "").of(Uint16)}, Sizes: []Size{lengths("n", 0, "vectorLengths")},
 		Close: Closeness{Exact: true},
-		Body:  anyTier(kernel.BFloat16Vec),
+		Body:  kernel.BFloat16Vec,
 	},
 	{
 		File: "convert", Source: "convert.go", Name: "widenInt8",
@@ -61,13 +57,13 @@ var convertKernels = []Kernel{
 		Params: []Param{out("dst", "rows", "cols", ""), in("x", "rows", "cols", "ldx").of(Int8), in("scale", "rows", "1", "ldscale"),
 			rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("ldx"), Stride("ldscale")},
 		Close: Closeness{Exact: true},
-		Body:  anyTier(kernel.WidenInt8),
+		Body:  kernel.WidenInt8,
 	},
 }
 
 func elementwise(name, doc string, emit func(vec.Machine), params ...Param) Kernel {
 	return Kernel{File: "elementwise", Source: "elementwise.go", Name: name, Doc: []string{doc},
-		Params: params, Sizes: []Size{lengths("n", 0, "vectorLengths")}, Body: anyTier(emit)}
+		Params: params, Sizes: []Size{lengths("n", 0, "vectorLengths")}, Body: emit}
 }
 
 // unary is a kernel of one input, element by element.

@@ -31,7 +31,7 @@ var attentionKernels = []Kernel{
 		Params: []Param{update("s", "rows", "cols", "ld"), turn("rows", 0, "1", "2", "3", "4", "7", "9"), lengths("cols", 1, "rowLengths"), Stride("ld"),
 			update("max", "1", "rows", ""), update("sum", "1", "rows", ""), out("factor", "1", "rows", "")},
 		Close: Closeness{Relative: true},
-		Body:  anyTier(kernel.AttnSoftmax),
+		Body:  kernel.AttnSoftmax,
 	},
 	{
 		File: "attention", Source: "attention_keys.go", Name: "attnKeys",
@@ -46,7 +46,7 @@ var attentionKernels = []Kernel{
 			each("cols", 1, "16", "32", "48"), Stride("ldx"), scalar("alpha", 1.25), turn("nr", 1, "nr")},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX512"}},
-		Body:  func(t Tier) kernel.Body { return kernel.AttnKeys(t.Gemm.NR) },
+		Body:  kernel.AttnKeys,
 	},
 	{
 		File: "attention_panels", Source: "gemm_x86.go", Name: "attnPanels",
@@ -65,14 +65,14 @@ var attentionKernels = []Kernel{
 		},
 		Close: sums,
 		On:    []On{{Tier: "AVX512"}},
-		Body:  func(t Tier) kernel.Body { return kernel.AttnPanels(t.Gemm) },
+		Body:  kernel.AttnPanels,
 	},
 	{
 		File: "attention", Source: "attention.go", Name: "attnScaleRows",
 		Doc: []string{"computes x[r*ld+c] *= factor[r] for r < rows and c < cols."},
 		Params: []Param{update("x", "rows", "cols", "ld"), rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("ld"),
 			in("factor", "1", "rows", "")},
-		Body: anyTier(kernel.AttnScaleRows),
+		Body: kernel.AttnScaleRows,
 	},
 	{
 		File: "attention", Source: "attention.go", Name: "attnDot",
@@ -85,7 +85,7 @@ var attentionKernels = []Kernel{
 			in("q", "rows", "dim", "ldq"), Stride("ldq"), in("k", "n", "dim", "ldk"), Stride("ldk"),
 			out("s", "rows", "n", "lds"), Stride("lds")},
 		Close: Closeness{Sums: 256},
-		Body:  anyTier(kernel.AttnDot),
+		Body:  kernel.AttnDot,
 	},
 	wholeHeads("attnShort", kernel.AttnShort, []string{
 		fmt.Sprintf("is attention of one head with at most %d queries and keys:", kernel.ShortQueries),
@@ -118,7 +118,7 @@ var attentionKernels = []Kernel{
 		Params: []Param{update("o", "1", "cols", ""), in("p", "1", "n", ""),
 			in("v", "n", "cols", "ldv"), Stride("ldv")},
 		Close: sums,
-		Body:  anyTier(kernel.AttnAccumulate),
+		Body:  kernel.AttnAccumulate,
 	},
 }
 
@@ -133,6 +133,6 @@ func wholeHeads(name string, emit func(vec.Machine), doc []string, bias, scratch
 			bias, Stride("ldb"), scratch, scalar("weight", 0.75), turn("cols", 1, "1"),
 			in("v", "n", "cols", "ldv"), Stride("ldv"), out("o", "rows", "cols", "ldo"), Stride("ldo")},
 		Close: Closeness{Sums: 256},
-		Body:  anyTier(emit),
+		Body:  emit,
 	}
 }

@@ -3,6 +3,7 @@ package asm
 import (
 	"fmt"
 
+	"github.com/avoformer/avoformer/asm/arch"
 	"github.com/avoformer/avoformer/asm/kernel"
 )
 
@@ -73,20 +74,12 @@ func blocks(name string, l kernel.BlockLayout, layout ...string) Kernel {
 		Close:  Closeness{Exact: true},
 		Blocks: l,
 		On: []On{
-			{Tier: "AVX512", Needs: []Feature{AVX512VNNI}, Body: blocksX86(l, kernel.DotQuads)},
-			{Tier: "AVX512", Body: blocksX86(l, kernel.DotPairs)},
-			{Tier: "AVX2", Needs: []Feature{AVXVNNI, F16C}, Body: blocksX86(l, kernel.DotQuads)},
-			{Tier: "AVX2", Needs: []Feature{F16C}, Body: blocksX86(l, kernel.DotPairs)},
-			{Tier: "NEON", Needs: []Feature{DotProd}, Body: blocksNEON(l, kernel.NEONQuads)},
-			{Tier: "NEON", Body: blocksNEON(l, kernel.NEONWords)},
+			{Tier: "AVX512", Needs: []arch.Feature{arch.AVX512VNNI}, Body: kernel.BlocksX86(l, kernel.DotQuads)},
+			{Tier: "AVX512", Body: kernel.BlocksX86(l, kernel.DotPairs)},
+			{Tier: "AVX2", Needs: []arch.Feature{arch.AVXVNNI, arch.F16C}, Body: kernel.BlocksX86(l, kernel.DotQuads)},
+			{Tier: "AVX2", Needs: []arch.Feature{arch.F16C}, Body: kernel.BlocksX86(l, kernel.DotPairs)},
+			{Tier: "NEON", Needs: []arch.Feature{arch.DotProd}, Body: kernel.BlocksNEON(l, kernel.NEONQuads)},
+			{Tier: "NEON", Body: kernel.BlocksNEON(l, kernel.NEONWords)},
 		},
 	}
-}
-
-func blocksX86(l kernel.BlockLayout, dot kernel.Int8Dot) func(Tier) kernel.Body {
-	return func(Tier) kernel.Body { return kernel.BlocksX86(l, dot) }
-}
-
-func blocksNEON(l kernel.BlockLayout, dot kernel.NEONDot) func(Tier) kernel.Body {
-	return func(Tier) kernel.Body { return kernel.BlocksNEON(l, dot) }
 }

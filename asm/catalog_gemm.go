@@ -1,6 +1,10 @@
 package asm
 
-import "github.com/avoformer/avoformer/asm/kernel"
+import (
+	"github.com/avoformer/avoformer/asm/arch"
+	"github.com/avoformer/avoformer/asm/kernel"
+	"github.com/avoformer/avoformer/asm/vec"
+)
 
 // sums is the closeness of dot products and the like.
 var sums = Closeness{Sums: 64}
@@ -35,7 +39,7 @@ var gemmKernels = []Kernel{
 			scalar("beta", 0, 1, -0.5), accumulator("c", "m", "n", "ldc"), Stride("ldc"),
 		},
 		Close: sums,
-		Body:  func(t Tier) kernel.Body { return kernel.GemmPanel(t.Gemm) },
+		Body:  kernel.GemmPanel,
 	},
 	{
 		File: "gemm_near", Source: "gemm_x86.go", Name: "gemmNear",
@@ -51,7 +55,7 @@ var gemmKernels = []Kernel{
 		},
 		Close: sums,
 		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
-		Body:  func(t Tier) kernel.Body { return kernel.GemmNear(t.Gemm) },
+		Body:  kernel.GemmNear,
 	},
 	{
 		File: "gemm", Source: "gemm_*.go", Name: "gemmPack",
@@ -72,9 +76,9 @@ var gemmKernels = []Kernel{
 			scalar("beta", 0, 1, -0.5), accumulator("c", "m", "n", "ldc"), Stride("ldc"),
 		},
 		Close: sums,
-		Body:  func(t Tier) kernel.Body { return kernel.GemmPack(t.Gemm) },
+		Body:  kernel.GemmPack,
 	},
-	gemmHalves("Float16", "the value of the binary16 number b[p*nr+j]", kernel.GemmPanelFloat16, F16C),
+	gemmHalves("Float16", "the value of the binary16 number b[p*nr+j]", kernel.GemmPanelFloat16, arch.F16C),
 	gemmHalves("BFloat16", "the value of the bfloat16 number b[p*nr+j]", kernel.GemmPanelBFloat16),
 	{
 		File: "gemm_dot", Source: "gemm_dot.go", Name: "gemmDot",
@@ -101,13 +105,13 @@ var gemmKernels = []Kernel{
 			out("c", "m", "n", "ldc"), Stride("ldc"),
 		},
 		Close: sums,
-		Body:  func(Tier) kernel.Body { return kernel.GemmDot },
+		Body:  kernel.GemmDot,
 	},
 }
 
 // gemmHalves is gemmPanel for whole panels of elements of 16 bits, read as value, where AVX2
 // needs some features for them.
-func gemmHalves(suffix, value string, body func(kernel.GemmTile) kernel.Body, needs ...Feature) Kernel {
+func gemmHalves(suffix, value string, body func(vec.Machine), needs ...arch.Feature) Kernel {
 	return Kernel{
 		File: "gemm_halves", Source: "gemm_x86.go", Name: "gemmPanel" + suffix,
 		Doc: []string{
@@ -130,7 +134,7 @@ func gemmHalves(suffix, value string, body func(kernel.GemmTile) kernel.Body, ne
 		},
 		Close: sums,
 		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: needs}},
-		Body:  func(t Tier) kernel.Body { return body(t.Gemm) },
+		Body:  body,
 	}
 }
 
@@ -145,7 +149,7 @@ func accumulator(name string, rows, cols Expr, stride string) Operand {
 var gemvKernels = []Kernel{
 	gemvPanels("", "panel[p*nr+j%nr]", Float32, kernel.GemvPanels),
 	gemvPanels("Float16", "the value of the binary16 number panel[p*nr+j%nr]", Uint16, kernel.GemvPanelsFloat16,
-		On{Tier: "AVX512"}, On{Tier: "AVX2", Needs: []Feature{F16C}}, On{Tier: "NEON"}),
+		On{Tier: "AVX512"}, On{Tier: "AVX2", Needs: []arch.Feature{arch.F16C}}, On{Tier: "NEON"}),
 	gemvPanels("BFloat16", "the value of the bfloat16 number panel[p*nr+j%nr]", Uint16, kernel.GemvPanelsBFloat16),
 	{
 		File: "gemv", Source: "gemv.go", Name: "gemvRows",
@@ -157,7 +161,7 @@ var gemvKernels = []Kernel{
 		Params: []Param{update("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "k", "n", "ldb"), Stride("ldb"),
 			hint("ahead", "0", "n", "2*n")},
 		Close: sums,
-		Body:  anyTier(kernel.GemvRows),
+		Body:  kernel.GemvRows,
 	},
 	{
 		File: "gemv", Source: "gemv.go", Name: "gemvDot",
@@ -169,12 +173,12 @@ var gemvKernels = []Kernel{
 		Params: []Param{scalar("alpha", 1.25), out("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "n", "k", "ldb"), Stride("ldb"),
 			hint("ahead", "0", "k", "2*k")},
 		Close: sums,
-		Body:  anyTier(kernel.GemvDot),
+		Body:  kernel.GemvDot,
 	},
 }
 
 // gemvPanels is the kernel for panels of some type of elements, and what it reads an element as.
-func gemvPanels(suffix, value string, elem Elem, body func(nr int) kernel.Body, on ...On) Kernel {
+func gemvPanels(suffix, value string, elem Elem, body func(vec.Machine), on ...On) Kernel {
 	return Kernel{
 		File: "gemv", Source: "gemv.go", Name: "gemvPanels" + suffix,
 		Doc: []string{
@@ -195,7 +199,7 @@ func gemvPanels(suffix, value string, elem Elem, body func(nr int) kernel.Body, 
 		Params: []Param{out("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "n", "k", "").of(elem), turn("nr", 1, "nr"), hint("ahead", "0", "64", "4*k*n")},
 		Close:  sums,
 		On:     on,
-		Body:   func(t Tier) kernel.Body { return body(t.Gemm.NR) },
+		Body:   body,
 	}
 }
 
@@ -210,7 +214,7 @@ var partKernels = []Kernel{
 		Params: []Param{out("dst", "rows", "cols", "lddst"), in("x", "rows", "cols", "ldx"),
 			rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("lddst"), Stride("ldx")},
 		Close: Closeness{Exact: true},
-		Body:  anyTier(kernel.CopyRows),
+		Body:  kernel.CopyRows,
 	},
 	{
 		File: "gemm_rows", Source: "gemm_rows.go", Name: "addRows",
@@ -218,7 +222,7 @@ var partKernels = []Kernel{
 		Params: []Param{update("dst", "rows", "cols", "lddst").or("x"), in("x", "rows", "cols", "ldx").orOneRow(),
 			rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("lddst"), Stride("ldx")},
 		Close: Closeness{Exact: true},
-		Body:  anyTier(kernel.AddRows),
+		Body:  kernel.AddRows,
 	},
 	{
 		File: "gemm_rows", Source: "gemm_rows.go", Name: "transposeRows",
@@ -230,7 +234,7 @@ var partKernels = []Kernel{
 			each("rows", 0, "0", "side", "2*side", "3*side", "4*side"),
 			each("cols", 0, "0", "side", "2*side", "3*side", "4*side", "5*side"), Stride("lddst"), Stride("ldx")},
 		Close: Closeness{Exact: true},
-		Body:  anyTier(kernel.TransposeRows),
+		Body:  kernel.TransposeRows,
 	},
 	finish("finishIdentity", "", kernel.Identity),
 	finish("finishReLU", "ReLU", kernel.ReLU),
@@ -252,5 +256,5 @@ func finish(name, function string, u kernel.Unary) Kernel {
 			each("rows", 0, "0", "1", "2", "3", "4", "5", "6"), turn("cols", 1, "nr"), Stride("lddst"), Stride("ldresidual"),
 		},
 		Close: Closeness{Sums: 2},
-		Body:  func(t Tier) kernel.Body { return kernel.Finish(u, t.Gemm.NR) }}
+		Body:  kernel.Finish(u)}
 }

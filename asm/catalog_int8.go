@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/avoformer/avoformer/asm/arch"
 	"github.com/avoformer/avoformer/asm/kernel"
 )
 
@@ -29,7 +30,7 @@ var int8Kernels = []Kernel{
 			"and start[p/"+int8Block+"*ldscale+i] = -128 times the sum of the integers of the block."),
 		Params: quantizeParams(kernel.Int8Block, Int8, perBlock(Int32, "start")),
 		Close:  Closeness{Exact: true},
-		Body:   anyTier(kernel.QuantizeInt8(kernel.Int8Block, 1, true)),
+		Body:   kernel.QuantizeInt8(kernel.Int8Block, 1, true),
 	},
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt16",
@@ -37,21 +38,21 @@ var int8Kernels = []Kernel{
 		Params: quantizeParams(kernel.Int8Block, Int16),
 		Close:  Closeness{Exact: true},
 		On:     []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
-		Body:   anyTier(kernel.QuantizeInt8(kernel.Int8Block, 2, false)),
+		Body:   kernel.QuantizeInt8(kernel.Int8Block, 2, false),
 	},
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8By32",
 		Doc:    []string{"is quantizeInt8 in blocks of 32."},
 		Params: quantizeParams(32, Int8, perBlock(Int32, "start")),
 		Close:  Closeness{Exact: true},
-		Body:   anyTier(kernel.QuantizeInt8(kernel.WeightBlock, 1, true)),
+		Body:   kernel.QuantizeInt8(kernel.WeightBlock, 1, true),
 	},
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8By16",
 		Doc:    []string{"is quantizeInt8 in blocks of 16."},
 		Params: quantizeParams(16, Int8, perBlock(Int32, "start")),
 		Close:  Closeness{Exact: true},
-		Body:   anyTier(kernel.QuantizeInt8(16, 1, true)),
+		Body:   kernel.QuantizeInt8(16, 1, true),
 	},
 	{
 		File: "int8", Source: "gemm_int8.go", Name: "int8Quads",
@@ -61,10 +62,10 @@ var int8Kernels = []Kernel{
 		Params: int8Params(Int8, Uint8, []Param{perBlock(Int32, "start")}, hint("ahead", "0", "64", "k*nr")),
 		Close:  Closeness{Exact: true},
 		On: []On{
-			{Tier: "AVX512", Needs: []Feature{AVX512VNNI}},
-			{Tier: "AVX2", Needs: []Feature{AVXVNNI}},
+			{Tier: "AVX512", Needs: []arch.Feature{arch.AVX512VNNI}},
+			{Tier: "AVX2", Needs: []arch.Feature{arch.AVXVNNI}},
 		},
-		Body: int8X86(kernel.DotQuads),
+		Body: kernel.Int8PanelX86(kernel.DotQuads),
 	},
 	{
 		File: "int8", Source: "gemm_int8.go", Name: "int8Pairs",
@@ -72,7 +73,7 @@ var int8Kernels = []Kernel{
 		Params: int8Params(Int16, Int8, nil),
 		Close:  Closeness{Exact: true},
 		On:     []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
-		Body:   int8X86(kernel.DotPairs),
+		Body:   kernel.Int8PanelX86(kernel.DotPairs),
 	},
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "int8Winograd",
@@ -88,7 +89,7 @@ var int8Kernels = []Kernel{
 		Params: winogradParams(),
 		Close:  Closeness{Exact: true},
 		On:     []On{{Tier: "AVX2"}},
-		Body:   func(Tier) kernel.Body { return kernel.Int8WinogradX86() },
+		Body:   kernel.Int8WinogradX86(),
 	},
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradRows",
@@ -102,7 +103,7 @@ var int8Kernels = []Kernel{
 		},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX2"}},
-		Body:  func(Tier) kernel.Body { return kernel.WinogradRowsX86() },
+		Body:  kernel.WinogradRowsX86(),
 	},
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradColumns",
@@ -116,14 +117,14 @@ var int8Kernels = []Kernel{
 		},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX2"}},
-		Body:  func(Tier) kernel.Body { return kernel.WinogradColumnsX86() },
+		Body:  kernel.WinogradColumnsX86(),
 	},
 	{
 		File: "int8", Source: "gemm_int8_neon.go", Name: "int8Octets",
 		Doc:    int8Doc("0", "a[i*lda+p] * b[p/8*8*nr+8*j+p%8]"),
 		Params: int8Params(Int8, Int8, nil),
 		Close:  Closeness{Exact: true},
-		On:     []On{{Tier: "NEON", Needs: []Feature{I8MM}, Body: int8NEON(kernel.NEONOctets)}},
+		On:     []On{{Tier: "NEON", Needs: []arch.Feature{arch.I8MM}, Body: kernel.Int8PanelNEON(kernel.NEONOctets)}},
 	},
 	{
 		File: "int8", Source: "gemm_int8_neon.go", Name: "int8Dots",
@@ -131,18 +132,10 @@ var int8Kernels = []Kernel{
 		Params: int8Params(Int8, Int8, nil),
 		Close:  Closeness{Exact: true},
 		On: []On{
-			{Tier: "NEON", Needs: []Feature{DotProd}, Body: int8NEON(kernel.NEONQuads)},
-			{Tier: "NEON", Body: int8NEON(kernel.NEONWords)},
+			{Tier: "NEON", Needs: []arch.Feature{arch.DotProd}, Body: kernel.Int8PanelNEON(kernel.NEONQuads)},
+			{Tier: "NEON", Body: kernel.Int8PanelNEON(kernel.NEONWords)},
 		},
 	},
-}
-
-func int8X86(dot kernel.Int8Dot) func(Tier) kernel.Body {
-	return func(Tier) kernel.Body { return kernel.Int8PanelX86(dot) }
-}
-
-func int8NEON(dot kernel.NEONDot) func(Tier) kernel.Body {
-	return func(Tier) kernel.Body { return kernel.Int8PanelNEON(dot) }
 }
 
 func quantizeDoc(x string) []string {

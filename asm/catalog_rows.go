@@ -11,14 +11,14 @@ var softmaxKernels = []Kernel{
 		File: "softmax", Source: "softmax.go", Name: "softmaxRows",
 		Doc:    []string{"computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r)."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", "")}, rowSizes...),
-		Body:   anyTier(kernel.SoftmaxRows),
+		Body:   kernel.SoftmaxRows,
 	},
 	{
 		File: "softmax", Source: "softmax.go", Name: "softmaxRowsStream",
 		Doc: []string{"is softmaxRows for what is in memory and not in a cache."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			Operand{Name: "tmp", Elem: Float32, Rows: "1", Cols: "cols+32", Access: Scratch}}, rowSizes...),
-		Body: anyTier(kernel.SoftmaxRowsStream),
+		Body: kernel.SoftmaxRowsStream,
 	},
 	{
 		File: "softmax", Source: "softmax.go", Name: "expSumRows",
@@ -29,19 +29,19 @@ var softmaxKernels = []Kernel{
 		},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			out("max", "1", "rows", ""), out("sum", "1", "rows", "")}, rowSizes...),
-		Body: anyTier(kernel.ExpSumRows),
+		Body: kernel.ExpSumRows,
 	},
 	{
 		File: "softmax", Source: "softmax.go", Name: "maxVec",
 		Doc:    []string{"returns the maximum of x, -Inf if x is empty. It may miss a NaN."},
 		Params: []Param{in("x", "1", "n", "")}, Sizes: []Size{lengths("n", 0, "vectorLengths")}, Result: "float32",
-		Body: anyTier(kernel.MaxVec),
+		Body: kernel.MaxVec,
 	},
 	{
 		File: "softmax", Source: "softmax.go", Name: "sumExpVec",
 		Doc:    []string{"returns the sum of exp(x[i]-max) over x, of which no element is above max."},
 		Params: []Param{in("x", "1", "n", ""), scalar("max", 3)}, Sizes: []Size{lengths("n", 0, "vectorLengths")}, Result: "float32",
-		Body: anyTier(kernel.SumExpVec),
+		Body: kernel.SumExpVec,
 	},
 }
 
@@ -55,14 +55,14 @@ var normKernels = []Kernel{
 		Doc: []string{"computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c]."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps)...),
-		Body: anyTier(kernel.LayerNormRows),
+		Body: kernel.LayerNormRows,
 	},
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "layerNormRowsStream",
 		Doc: []string{"is layerNormRows for what is in memory and not in a cache."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps)...),
-		Body: anyTier(kernel.LayerNormRowsStream),
+		Body: kernel.LayerNormRowsStream,
 	},
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "addLayerNormRows",
@@ -70,13 +70,13 @@ var normKernels = []Kernel{
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x", "residual", "sum"), out("sum", "rows", "cols", "").or("x", "residual"),
 			in("x", "rows", "cols", ""), in("residual", "rows", "cols", ""),
 			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps)...),
-		Body: anyTier(kernel.AddLayerNormRows),
+		Body: kernel.AddLayerNormRows,
 	},
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "rmsNormRows",
 		Doc: []string{"computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c]."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			in("weight", "1", "cols", "")}, append(rowSizes, eps)...),
-		Body: anyTier(kernel.RMSNormRows),
+		Body: kernel.RMSNormRows,
 	},
 }

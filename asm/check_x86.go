@@ -7,24 +7,15 @@ import (
 
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/avoformer/avoformer/asm/arch"
 )
-
-// distrusted are instructions that the AVX-512 tests cannot vouch for, because
-// the emulator that they run in, Bochs 2.7, computes them wrongly.
-var distrusted = []string{
-	"VGF2P8AFFINEQB", "VGF2P8AFFINEINVQB", // complemented
-	"VRSQRT14PS", "VRSQRT14PD", "VRSQRT14SS", "VRSQRT14SD", // wrong for odd powers of two
-}
-
-// everyAMD64 are the features that need no tier; "MMX+" is avo's name for the
-// prefetch instructions of SSE.
-var everyAMD64 = []string{"CMOV", "MMX+"}
 
 // checkX86 proves of a compiled function what the assembler does not:
 //
 //   - it stays within the features and registers of its implementation;
-//   - every RET comes right after a VZEROUPPER, and is the only way out, so that
-//     SSE code that follows is not slowed down;
+//   - every RET comes right after what the record leaves with, VZEROUPPER, and is the
+//     only way out, so that SSE code that follows is not slowed down;
 //   - it uses no instruction that its tests cannot vouch for.
 func checkX86(im implementation, fn *ir.Function) error {
 	instructions := fn.Instructions()
@@ -35,24 +26,25 @@ func checkX86(im implementation, fn *ir.Function) error {
 			return fmt.Errorf("%s names no CPU feature", i.Opcode)
 		}
 		for _, feature := range i.ISA {
-			if !slices.Contains(im.features(), feature) && !slices.Contains(everyAMD64, feature) {
+			if !slices.Contains(im.features(), feature) && !slices.Contains(arch.EveryAMD64, feature) {
 				return fmt.Errorf("%s needs %s, which %s does not have", i.Opcode, feature, im.name())
 			}
 		}
 		for _, r := range i.Registers() {
-			if im.tier.Width < 16 && r.Kind() == reg.KindVector && r.(reg.Physical).PhysicalIndex() > 15 {
+			number := int(r.(reg.Physical).PhysicalIndex())
+			if r.Kind() == reg.KindVector && !slices.Contains(im.tier.Vectors, number) {
 				return fmt.Errorf("%s uses vector register %s: too many live vectors for tier %s", i.Opcode, r.Asm(), im.name())
 			}
 		}
 		opcode, _, _ := strings.Cut(i.Opcode, ".")
-		if slices.Contains(distrusted, opcode) {
+		if slices.Contains(im.tier.Distrusted, opcode) {
 			return fmt.Errorf("%s is computed wrongly by the emulator of the tests", opcode)
 		}
 		switch {
 		case i.Opcode == "CALL":
 			return fmt.Errorf("CALL: kernels are leaves")
-		case i.Opcode == "RET" && (n == 0 || instructions[n-1].Opcode != "VZEROUPPER"):
-			return fmt.Errorf("RET without VZEROUPPER before it")
+		case i.Opcode == "RET" && (n == 0 || instructions[n-1].Opcode != im.tier.Leave):
+			return fmt.Errorf("RET without %s before it", im.tier.Leave)
 		case i.IsBranch && !branchesWithin(fn, i):
 			return fmt.Errorf("%s leaves the function", i.Opcode)
 		}

@@ -13,18 +13,20 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/avoformer/avoformer/asm/arch"
 )
 
 // tier returns the catalog's tier of that name.
-func tier(t *testing.T, name string) Tier {
+func tier(t *testing.T, name string) arch.Tier {
 	t.Helper()
-	for _, tier := range Tiers {
+	for _, tier := range arch.Tiers {
 		if tier.Name == name {
 			return tier
 		}
 	}
 	t.Fatalf("the catalog has no tier %s", name)
-	return Tier{}
+	return arch.Tier{}
 }
 
 // TestCheckX86 gives the check functions that break one rule each.
@@ -187,7 +189,7 @@ func TestAssemblyText(t *testing.T) {
 				if opcode[0] != 'V' && opcode[0] != 'K' && sse.MatchString(operands) {
 					t.Errorf("line %d: %s is legacy SSE", n+1, line)
 				}
-				for _, d := range distrusted {
+				for _, d := range arch.AVX512.Distrusted {
 					if base == d {
 						t.Errorf("line %d: %s is computed wrongly by the emulator", n+1, opcode)
 					}
@@ -207,9 +209,9 @@ func TestAssemblyText(t *testing.T) {
 // TestEveryImplementation looks for the symbol of each implementation in the
 // committed assembly of its tier.
 func TestEveryImplementation(t *testing.T) {
-	for _, tier := range Tiers {
+	for _, tier := range arch.Tiers {
 		var text strings.Builder
-		names, err := filepath.Glob("../kernels/internal/simd/*_" + tier.File + "_" + tier.Arch + ".s")
+		names, err := filepath.Glob("../kernels/internal/simd/*_" + tier.File + "_" + tier.GOARCH + ".s")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +223,7 @@ func TestEveryImplementation(t *testing.T) {
 			text.Write(b)
 		}
 		for _, k := range Catalog {
-			for _, im := range k.implementations([]Tier{tier}) {
+			for _, im := range k.implementations([]arch.Tier{tier}) {
 				if !strings.Contains(text.String(), "TEXT ·"+im.symbol()+"(SB)") {
 					t.Errorf("%s has no assembly", im.symbol())
 				}

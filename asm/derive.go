@@ -6,22 +6,24 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/avoformer/avoformer/asm/arch"
 )
 
 // What follows from a record: implementations and their names, the signature, the contract, and
 // whether the record is complete.
 
 // implementations are k.On, or one on every tier, as far as the tiers have them.
-func (k Kernel) implementations(tiers []Tier) []implementation {
+func (k Kernel) implementations(tiers []arch.Tier) []implementation {
 	on := k.On
 	if on == nil {
-		for _, t := range Tiers {
+		for _, t := range arch.Tiers {
 			on = append(on, On{Tier: t.Name})
 		}
 	}
 	var all []implementation
 	for _, o := range on {
-		if i := slices.IndexFunc(tiers, func(t Tier) bool { return t.Name == o.Tier }); i >= 0 {
+		if i := slices.IndexFunc(tiers, func(t arch.Tier) bool { return t.Name == o.Tier }); i >= 0 {
 			if o.Body == nil {
 				o.Body = k.Body
 			}
@@ -35,7 +37,7 @@ func (k Kernel) implementations(tiers []Tier) []implementation {
 type implementation struct {
 	kernel Kernel
 	on     On
-	tier   Tier
+	tier   arch.Tier
 }
 
 // name is what tells it from the kernel's others, and the end of its symbol.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"go/format"
 	"strings"
+
+	"github.com/avoformer/avoformer/asm/arch"
 )
 
 // HeaderPrefix begins every generated file.
@@ -18,8 +20,11 @@ type backend func(source string, implementations []implementation) ([]byte, erro
 
 var backends = map[string]backend{"amd64": generateX86, "arm64": generateNEON}
 
+// genericTile is the register tile of the pure-Go path.
+var genericTile = arch.Tile{MR: 4, NR: 8}
+
 // Generate makes every generated file of package simd, by name.
-func Generate(catalog []Kernel, tiers []Tier) (map[string][]byte, error) {
+func Generate(catalog []Kernel, tiers []arch.Tier) (map[string][]byte, error) {
 	for _, k := range catalog {
 		if err := k.check(); err != nil {
 			return nil, err
@@ -27,10 +32,13 @@ func Generate(catalog []Kernel, tiers []Tier) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for _, t := range tiers {
+		if err := t.Check(); err != nil {
+			return nil, err
+		}
 		for _, group := range byFile(catalog, t) {
 			k := group[0].kernel
-			name := fmt.Sprintf("%s_%s_%s.s", k.File, t.File, t.Arch)
-			b, err := backends[t.Arch]("kernel/"+k.Source, group)
+			name := fmt.Sprintf("%s_%s_%s.s", k.File, t.File, t.GOARCH)
+			b, err := backends[t.GOARCH]("kernel/"+k.Source, group)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
@@ -41,11 +49,11 @@ func Generate(catalog []Kernel, tiers []Tier) (map[string][]byte, error) {
 }
 
 // byFile groups the implementations on one tier by their kernels' File, in order of first appearance.
-func byFile(catalog []Kernel, t Tier) [][]implementation {
+func byFile(catalog []Kernel, t arch.Tier) [][]implementation {
 	var groups [][]implementation
 	index := map[string]int{}
 	for _, k := range catalog {
-		for _, im := range k.implementations([]Tier{t}) {
+		for _, im := range k.implementations([]arch.Tier{t}) {
 			i, ok := index[k.File]
 			if !ok {
 				i = len(groups)
@@ -59,14 +67,14 @@ func byFile(catalog []Kernel, t Tier) [][]implementation {
 }
 
 // goFiles adds the files in Go: for each architecture and for all others.
-func goFiles(files map[string][]byte, catalog []Kernel, tiers []Tier) error {
-	byArch := map[string][]Tier{}
+func goFiles(files map[string][]byte, catalog []Kernel, tiers []arch.Tier) error {
+	byArch := map[string][]arch.Tier{}
 	var archs, others []string
 	for _, t := range tiers {
-		if byArch[t.Arch] == nil {
-			archs, others = append(archs, t.Arch), append(others, "!"+t.Arch)
+		if byArch[t.GOARCH] == nil {
+			archs, others = append(archs, t.GOARCH), append(others, "!"+t.GOARCH)
 		}
-		byArch[t.Arch] = append(byArch[t.Arch], t)
+		byArch[t.GOARCH] = append(byArch[t.GOARCH], t)
 	}
 	elsewhere := "purego || (" + strings.Join(others, " && ") + ")"
 	var bodies []goBody

@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/asm/arch"
 	"github.com/avoformer/avoformer/asm/kernel"
 )
 
 // stubs declares the assembly functions.
-func stubs(catalog []Kernel, tiers []Tier) string {
+func stubs(catalog []Kernel, tiers []arch.Tier) string {
 	var w bytes.Buffer
 	for _, k := range catalog {
 		for _, im := range k.implementations(tiers) {
@@ -28,7 +29,7 @@ func stubs(catalog []Kernel, tiers []Tier) string {
 }
 
 // dispatch writes the functions that choose among the implementations and the pure-Go twin.
-func dispatch(catalog []Kernel, tiers []Tier) string {
+func dispatch(catalog []Kernel, tiers []arch.Tier) string {
 	var w bytes.Buffer
 	if len(tiers) > 0 {
 		fmt.Fprintf(&w, "import \"github.com/avoformer/avoformer/internal/race\"\n\n")
@@ -88,7 +89,7 @@ func raceReports(k Kernel) string {
 }
 
 // implementationTable writes what drivers may ask of each implementation.
-func implementationTable(catalog []Kernel, tiers []Tier) string {
+func implementationTable(catalog []Kernel, tiers []arch.Tier) string {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "// implementations lists those of each kernel that this architecture has, best first.\n")
 	fmt.Fprintf(&w, "var implementations = [numKernels][]Implementation{\n")
@@ -113,7 +114,7 @@ func implementationTable(catalog []Kernel, tiers []Tier) string {
 }
 
 // functionTable writes the functions that tests must cover, in the order of implementations.
-func functionTable(catalog []Kernel, tiers []Tier) string {
+func functionTable(catalog []Kernel, tiers []arch.Tier) string {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "// functions are the implementations of each kernel.\nvar functions = [numKernels][]any{\n")
 	for _, k := range catalog {

@@ -2,7 +2,7 @@ package asm
 
 import (
 	"github.com/avoformer/avoformer/asm/arm64"
-	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/vec/neon"
 )
 
 // generateNEON is the backend for NEON, on arm64.
@@ -11,8 +11,8 @@ func generateNEON(source string, implementations []implementation) ([]byte, erro
 	file.Header = header(source)
 	file.Constraint = "arm64 && !purego"
 	for _, im := range implementations {
-		m := vec.NewNEON(file.Function(im.symbol(), im.kernel.signature()))
-		im.on.Body(im.tier).OnNEON(m)
+		m := neon.New(file.Function(im.symbol(), im.kernel.signature()))
+		im.on.Body(m)
 		m.End()
 	}
 	return file.Assembly()

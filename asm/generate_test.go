@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/avoformer/avoformer/asm/arch"
 )
 
 // TestGenerated regenerates every file and compares it with the committed one.
 func TestGenerated(t *testing.T) {
-	files, err := Generate(Catalog, Tiers)
+	files, err := Generate(Catalog, arch.Tiers)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
 
-	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
 // largestNoSplit is the largest frame of a function that does not look whether the stack has room for
@@ -20,13 +20,13 @@ const largestNoSplit = 512
 func generateX86(source string, implementations []implementation) ([]byte, error) {
 	ctx := build.NewContext()
 	ctx.ConstraintExpr("amd64,!purego")
-	pool := vec.NewConstPool()
+	pool := x86.NewConstPool()
 	for _, im := range implementations {
 		ctx.Function(im.symbol())
 		ctx.Attributes(attr.NOSPLIT)
 		ctx.SignatureExpr(im.kernel.signature())
-		x := vec.NewX86(ctx, im.tier.Width, pool)
-		im.on.Body(im.tier).OnX86(x)
+		x := x86.New(ctx, im.tier, pool)
+		im.on.Body(x)
 		x.End()
 	}
 	file, err := ctx.Result()
@@ -43,7 +43,7 @@ func generateX86(source string, implementations []implementation) ([]byte, error
 		if err := checkX86(implementations[i], fn); err != nil {
 			return nil, fmt.Errorf("%s: %w", fn.Name, err)
 		}
-		vec.EncodeVEX(fn)
+		x86.EncodeVEX(fn)
 	}
 	b, err := printer.NewGoAsm(printer.Config{Name: "kernelgen", Pkg: "simd"}).Print(file)
 	if err != nil {

@@ -1,7 +1,9 @@
 package asm
 
 import (
+	"github.com/avoformer/avoformer/asm/arch"
 	"github.com/avoformer/avoformer/asm/kernel"
+	"github.com/avoformer/avoformer/asm/vec"
 )
 
 // This file has the record of a kernel: the one place that states the types and
@@ -33,16 +35,16 @@ type Kernel struct {
 
 	// On are the implementations, best first; nil stands for one on every tier.
 	On []On
-	// Body writes it for a tier.
-	Body func(t Tier) kernel.Body
+	// Body writes it.
+	Body func(vec.Machine)
 }
 
 // On is an implementation of a kernel: a tier, and the features beyond it that it needs.
 type On struct {
 	Tier  string
-	Needs []Feature
+	Needs []arch.Feature
 	// Body writes it; nil stands for the kernel's own Body.
-	Body func(t Tier) kernel.Body
+	Body func(vec.Machine)
 }
 
 // Closeness is how far the elements of two implementations may lie apart.

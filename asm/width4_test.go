@@ -9,17 +9,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/asm/arch"
 	"github.com/avoformer/avoformer/asm/kernel"
 )
 
 // narrowTiers stand in for both tiers of amd64, on vectors of four lanes and
 // with the instructions of AVX2. Nobody ships them: they show that the width is
 // a parameter of the sources and of nothing else.
-var narrowTiers = []Tier{narrow("AVX512", "avx512"), narrow("AVX2", "avx2")}
+var narrowTiers = []arch.Tier{narrow("AVX512", "avx512"), narrow("AVX2", "avx2")}
 
-func narrow(name, file string) Tier {
-	return Tier{Name: name, File: file, Arch: "amd64", Width: 4, Strip: 4,
-		Features: []string{"AVX2", "AVX", "FMA3", "F16C"}, Gemm: kernel.GemmTile{MR: 6, NR: 8}}
+func narrow(name, file string) arch.Tier {
+	t := arch.AVX2
+	t.Name, t.File = name, file
+	t.Width, t.Strip, t.Gemm = 4, 4, arch.Tile{MR: 6, NR: 8}
+	t.Features = append(slices.Clone(t.Features), "F16C")
+	t.Blocking.SoftmaxRows = 4
+	return t
 }
 
 // TestWidth4 generates the whole catalog for vectors of four lanes, puts it in
@@ -35,7 +40,7 @@ func TestWidth4(t *testing.T) {
 
 	broken := slices.Clone(Catalog)
 	i := slices.IndexFunc(broken, func(k Kernel) bool { return k.Name == "mulVec" })
-	broken[i].Body = anyTier(kernel.Add)
+	broken[i].Body = kernel.Add
 	if out, err := runKernelTests(t, broken); err == nil {
 		t.Fatalf("a wrong kernel passed: the kernels of this test do not run\n%s", out)
 	} else if !strings.Contains(string(out), "--- FAIL") {
@@ -49,7 +54,7 @@ func withoutFixed(catalog []Kernel) []Kernel {
 	catalog = slices.Clone(catalog)
 	for i := range catalog {
 		catalog[i].On = slices.DeleteFunc(slices.Clone(catalog[i].On), func(o On) bool {
-			return slices.Contains(o.Needs, AVX512VNNI) || slices.Contains(o.Needs, AVXVNNI)
+			return slices.Contains(o.Needs, arch.AVX512VNNI) || slices.Contains(o.Needs, arch.AVXVNNI)
 		})
 	}
 	return catalog

@@ -28,9 +28,7 @@
 //
 // # Registers
 //
-// R0 to R15 and R19 to R26 are allocated, and V0 to V31. R16 and R17 belong to
-// the linker's veneers, R18 to the platform, R27 to the assembler, R28 is g,
-// R29 and R30 are the frame pointer and the link register. Nothing is spilled,
-// except that constants made by Function.Const are loaded again at each use
-// where keeping them in registers fails.
+// Those that arch.NEON lists are allocated; it says who the others belong to.
+// Nothing is spilled, except that constants made by Function.Const are loaded
+// again at each use where keeping them in registers fails.
 package arm64

@@ -3,6 +3,8 @@ package arm64
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/avoformer/avoformer/asm/arch"
 )
 
 // class is a kind of register.
@@ -15,8 +17,8 @@ const (
 
 // allocatable lists the registers of each class that functions may use.
 var allocatable = [...][]int{
-	gp:     {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 19, 20, 21, 22, 23, 24, 25, 26},
-	vector: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31},
+	gp:     arch.NEON.General,
+	vector: arch.NEON.Vectors,
 }
 
 func (c class) String() string { return [...]string{"general", "vector"}[c] }

@@ -16,7 +16,7 @@ import (
 // or it would be taken once more with every tile.
 func AttnSoftmax(m vec.Machine) {
 	cols := m.IntParam("cols")
-	tail, together := m.Tail(cols), blockingOf(m).softmaxRows
+	tail, together := m.Tail(cols), m.Tier().Blocking.SoftmaxRows
 	sums, maxima := m.Sums(), m.Maxima()
 	// eachRow runs step for all rows, some at once; walk are streams with an element a row.
 	eachRow := func(step func(rows []vec.Ptr), walk ...vec.Ptr) {

@@ -79,7 +79,7 @@ func (d dotBlocks) products(row, to vec.Ptr, block, group int) {
 	bytes := 4 * d.Width()
 	left, unroll := d.CopyInt(d.dim), []int{1}
 	if 2*block*group >= d.atOnce {
-		unroll = []int{min(4, blockingOf(d).held/held.n), 1}
+		unroll = []int{min(4, d.Tier().Blocking.Held/held.n), 1}
 	}
 	for _, vectors := range unroll {
 		d.Loop(left, vectors*d.Width(), func() {

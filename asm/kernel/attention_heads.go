@@ -211,7 +211,7 @@ func inverse(m vec.Machine, sum vec.V) vec.V {
 // query to query and key bytes from key to key, and multiplies by what follows the last weight: a few queries
 // and columns at a time, which stay in registers while the keys pass by.
 func weightValues(m vec.Machine, cols vec.Int, query, key int) {
-	block, bytes := blockingOf(m).valueRows, 4*m.Width()
+	block, bytes := m.Tier().Blocking.ValueRows, 4*m.Width()
 	o, v, left := m.SlicePtr("o"), m.SlicePtr("v"), m.CopyInt(cols)
 	tail := m.Tail(left)
 	columns := func(load func(p vec.Ptr, i int) vec.V, store func(p vec.Ptr, i int, x vec.V), vectors int) {

@@ -1,34 +1,29 @@
 package kernel
 
-import "github.com/avoformer/avoformer/asm/vec"
+import (
+	"fmt"
 
-// Body writes a kernel: over the vocabulary, for any machine, or for one of them
-// with its own instructions, which then come first.
-type Body struct {
-	Any  func(vec.Machine)
-	X86  func(*vec.X86)
-	NEON func(*vec.NEON)
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// The body of a kernel is a function over a machine of the vocabulary, for any machine or
+// with the instructions of one alone.
+
+// Own is body, but what emit writes for the machines that it takes: a way of their own by
+// which they gain.
+func Own[M vec.Machine](body func(vec.Machine), emit func(M)) func(vec.Machine) {
+	return func(m vec.Machine) {
+		if own, ok := m.(M); ok {
+			emit(own)
+			return
+		}
+		body(m)
+	}
 }
 
-// Any is a body over the vocabulary.
-func Any(emit func(vec.Machine)) Body { return Body{Any: emit} }
-
-// OnX86 writes the kernel for amd64.
-func (b Body) OnX86(x *vec.X86) {
-	if b.X86 != nil {
-		b.X86(x)
-		return
-	}
-	b.Any(x)
-}
-
-// OnNEON writes the kernel for arm64.
-func (b Body) OnNEON(x *vec.NEON) {
-	if b.NEON != nil {
-		b.NEON(x)
-		return
-	}
-	b.Any(x)
+// Only is what emit writes, for no other machine.
+func Only[M vec.Machine](emit func(M)) func(vec.Machine) {
+	return Own(func(m vec.Machine) { panic(fmt.Sprintf("kernel: no body for %s", m.Tier().Name)) }, emit)
 }
 
 const cacheLine = 64

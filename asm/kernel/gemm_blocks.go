@@ -7,6 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
 // WeightBlock is how many elements of a column a unit of weights in blocks has, and a block
@@ -57,13 +58,13 @@ func (l BlockLayout) groupBytes() int { return l.Group * l.Bits / 8 }
 // BlocksX86 emits the micro-kernel of products with weights in blocks: tiles of rows and two
 // vectors of columns. The integer sums of a group stay in registers, and so do those of floats,
 // where there are enough, and otherwise in C.
-func BlocksX86(l BlockLayout, dot Int8Dot) Body {
-	return Body{X86: func(x *vec.X86) {
+func BlocksX86(l BlockLayout, dot Int8Dot) func(vec.Machine) {
+	return Only(func(x *x86.Machine) {
 		g := &blocksX86{int8X86: newInt8X86(x, DotQuads), BlockLayout: l, pairs: dot == DotPairs}
 		g.constants()
 		g.begin()
 		g.rows(g.tallest(), g.tile)
-	}}
+	})
 }
 
 type blocksX86 struct {
@@ -151,17 +152,17 @@ func (g *blocksX86) tile(label func(string) string) {
 		g.LEAQ(operand.Mem{Base: scale, Index: g.Load64("ldscale"), Scale: 4}, scale)
 	}
 	for _, r := range bases {
-		g.ADDQ(vec.Imm(WeightBlock), r)
+		g.ADDQ(x86.Imm(WeightBlock), r)
 	}
 	if units > 1 {
-		g.ADDQ(vec.Imm(unitBytes), g.at.unit.Base)
-		g.SUBQ(vec.Imm(WeightBlock), left)
+		g.ADDQ(x86.Imm(unitBytes), g.at.unit.Base)
+		g.SUBQ(x86.Imm(WeightBlock), left)
 		g.JNZ(operand.LabelRef(label("unit")))
 		g.MOVQ(g.at.unit.Base, b)
 		g.TESTQ(k, k)
 	} else {
-		g.ADDQ(vec.Imm(g.Bytes()*perColumn), b)
-		g.SUBQ(vec.Imm(WeightBlock), k)
+		g.ADDQ(x86.Imm(g.Bytes()*perColumn), b)
+		g.SUBQ(x86.Imm(WeightBlock), k)
 	}
 	g.JNZ(operand.LabelRef(label("block")))
 	if !g.inMemory {

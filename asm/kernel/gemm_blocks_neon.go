@@ -3,13 +3,14 @@ package kernel
 import (
 	"github.com/avoformer/avoformer/asm/arm64"
 	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/vec/neon"
 )
 
 // BlocksNEON emits the micro-kernel of products with weights in blocks for NEON, by SDOT or by
 // way of words. Weights of less than 8 bits are bytes with a sign as they are, and those of 8 bits
 // without their highest one.
-func BlocksNEON(l BlockLayout, dot NEONDot) Body {
-	return Body{NEON: func(x *vec.NEON) {
+func BlocksNEON(l BlockLayout, dot NEONDot) func(vec.Machine) {
+	return Only(func(x *neon.Machine) {
 		g := &blocksNEON{int8NEON: newInt8NEON(x, dot), BlockLayout: l}
 		mr := 2
 		if dot == NEONQuads {
@@ -17,7 +18,7 @@ func BlocksNEON(l BlockLayout, dot NEONDot) Body {
 		}
 		g.begin()
 		g.strips(func() { g.rows(mr, g.tile) })
-	}}
+	})
 }
 
 type blocksNEON struct {

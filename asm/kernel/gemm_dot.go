@@ -7,7 +7,7 @@ import "github.com/avoformer/avoformer/asm/vec"
 // and four rows of B accumulates in registers; four sums are formed together at
 // the end. All rows of A take their turn before the next rows of B, which
 // therefore come from memory once.
-var GemmDot = Body{Any: gemmDot, X86: gemmDotX86}
+var GemmDot = Own(gemmDot, gemmDotX86)
 
 const dotCols = 4
 

@@ -6,22 +6,22 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
-	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
 // gemmDotX86 is GemmDot where addresses take an index: six rows of A by four of
 // B are 24 sums of AVX-512's 32 registers, three by four are 12 of AVX2's 16.
-func gemmDotX86(x *vec.X86) {
-	maxRows := blockingOf(x).dotRows
+func gemmDotX86(x *x86.Machine) {
+	maxRows := x.Tier().Blocking.DotRows
 	slots := x.AllocLocal(6 * 8)
 	var slot [6]operand.Mem
 	for i := range slot {
 		slot[i] = slots.Offset(8 * i)
 	}
-	g := &gemmDotX86Gen{X86: x, n: slot[0], b: slot[1], c: slot[2], m: slot[3], a: slot[4], row: slot[5]}
+	g := &gemmDotX86Gen{Machine: x, n: slot[0], b: slot[1], c: slot[2], m: slot[3], a: slot[4], row: slot[5]}
 	g.lda, g.ldb = g.Stride("lda"), g.Stride("ldb")
 	rest := g.Load64("k")
-	g.ANDQ(vec.Imm(g.Width()-1), rest)
+	g.ANDQ(x86.Imm(g.Width()-1), rest)
 	g.tail = g.LaneMaskSource(rest)
 	for _, s := range []struct {
 		param string
@@ -34,10 +34,10 @@ func gemmDotX86(x *vec.X86) {
 		again, done := fmt.Sprintf("columns%d", cols), fmt.Sprintf("columns%d_done", cols)
 		g.Label(again)
 		start := fmt.Sprintf("start%d", cols)
-		g.CMPQ(g.n, vec.Imm(cols))
+		g.CMPQ(g.n, x86.Imm(cols))
 		if cols == 4 {
 			g.JEQ(operand.LabelRef(start))
-			g.CMPQ(g.n, vec.Imm(7))
+			g.CMPQ(g.n, x86.Imm(7))
 		}
 		g.JLT(operand.LabelRef(done))
 		g.Label(start)
@@ -49,27 +49,27 @@ func gemmDotX86(x *vec.X86) {
 		for rows := maxRows; rows >= 1; rows-- {
 			id := fmt.Sprintf("%dx%d", rows, cols)
 			g.Label("rows" + id)
-			g.CMPQ(g.m, vec.Imm(rows))
+			g.CMPQ(g.m, x86.Imm(rows))
 			g.JLT(operand.LabelRef("done" + id))
 			g.tile(rows, cols, id)
 			g.advance(g.lda, rows, g.a)
 			g.advance(g.Stride("ldc"), rows, g.row)
-			g.SUBQ(vec.Imm(rows), g.m)
+			g.SUBQ(x86.Imm(rows), g.m)
 			if rows == maxRows {
 				g.JMP(operand.LabelRef("rows" + id))
 			}
 			g.Label("done" + id)
 		}
 		g.advance(g.ldb, cols, g.b)
-		g.ADDQ(vec.Imm(4*cols), g.c)
-		g.SUBQ(vec.Imm(cols), g.n)
+		g.ADDQ(x86.Imm(4*cols), g.c)
+		g.SUBQ(x86.Imm(cols), g.n)
 		g.JMP(operand.LabelRef(again))
 		g.Label(done)
 	}
 }
 
 type gemmDotX86Gen struct {
-	*vec.X86
+	*x86.Machine
 	n, b, c   operand.Mem // columns left; their rows of B; their place in the first row of C
 	m, a, row operand.Mem // rows left; their rows of A; their place in C
 	lda, ldb  reg.GPVirtual
@@ -143,19 +143,19 @@ func (t *dotTile) sums() {
 	k := t.Load64("k")
 	for _, steps := range []int{unroll, 1} {
 		top, end := fmt.Sprintf("k%d_%s", steps, t.id), fmt.Sprintf("kend%d_%s", steps, t.id)
-		t.SUBQ(vec.Imm(steps*t.Width()), k)
+		t.SUBQ(x86.Imm(steps*t.Width()), k)
 		t.JLT(operand.LabelRef(end))
 		t.Label(top)
 		for s := range steps {
 			t.step(s * bytes)
 		}
 		for _, r := range t.bases {
-			t.ADDQ(vec.Imm(steps*bytes), r)
+			t.ADDQ(x86.Imm(steps*bytes), r)
 		}
-		t.SUBQ(vec.Imm(steps*t.Width()), k)
+		t.SUBQ(x86.Imm(steps*t.Width()), k)
 		t.JGE(operand.LabelRef(top))
 		t.Label(end)
-		t.ADDQ(vec.Imm(steps*t.Width()), k)
+		t.ADDQ(x86.Imm(steps*t.Width()), k)
 	}
 	t.JZ(operand.LabelRef("whole_" + t.id))
 	t.lastStep()

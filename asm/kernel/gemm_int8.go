@@ -5,6 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
 // Int8Rows is the height of the tiles of int8 products on x86, on AVX-512 of those that keep their
@@ -26,23 +27,23 @@ const (
 // vectors of columns. A tile's integer sums stay in registers for a block of k. Then
 // they are scaled and added to sums of floats in the frame: rows of C may be far apart, and push
 // each other out of the cache.
-func Int8PanelX86(dot Int8Dot) Body {
-	return Body{X86: func(x *vec.X86) {
+func Int8PanelX86(dot Int8Dot) func(vec.Machine) {
+	return Only(func(x *x86.Machine) {
 		g, mr := newInt8X86(x, dot), Int8Rows
 		if x.Width() == 16 {
 			mr *= 2
 		}
 		g.beginInFrame(mr)
 		g.rows(mr, g.tile)
-	}}
+	})
 }
 
 // int8Vectors is the number of vectors of columns.
 const int8Vectors = 2
 
 // newInt8X86 is for tiles whose sums of floats are in the registers, where there are enough.
-func newInt8X86(x *vec.X86, dot Int8Dot) int8X86 {
-	return int8X86{X86: x, dot: dot, width: 4 * x.Width(), inMemory: x.Width() < 16}
+func newInt8X86(x *x86.Machine, dot Int8Dot) int8X86 {
+	return int8X86{Machine: x, dot: dot, width: 4 * x.Width(), inMemory: x.Width() < 16}
 }
 
 // begin prepares the frame.
@@ -63,7 +64,7 @@ func (g *int8X86) beginInFrame(mr int) {
 }
 
 type int8X86 struct {
-	*vec.X86
+	*x86.Machine
 	dot   Int8Dot
 	width int // bytes of a vector
 	// Sums of floats are in registers, or inMemory: in C, or inFrame.
@@ -91,8 +92,8 @@ func (g *int8X86) rows(mr int, tile func(label func(what string) string)) {
 		g.ADDQ(next, g.a)
 		g.IMUL3Q(operand.I32(int32(4*h)), g.Load64("ldc"), next)
 		g.ADDQ(next, g.c)
-		g.ADDQ(vec.Imm(4*h), g.scale)
-		g.SUBQ(vec.Imm(h), g.m)
+		g.ADDQ(x86.Imm(4*h), g.scale)
+		g.SUBQ(x86.Imm(h), g.m)
 	})
 }
 
@@ -132,13 +133,13 @@ func (g *int8X86) tile(label func(string) string) {
 			g.step(a, b, s)
 		}
 		if next != nil {
-			g.ADDQ(vec.Imm(g.stepB(unroll)), next)
+			g.ADDQ(x86.Imm(g.stepB(unroll)), next)
 		}
 		for _, r := range aBases {
-			g.ADDQ(vec.Imm(4*unroll), r)
+			g.ADDQ(x86.Imm(4*unroll), r)
 		}
-		g.ADDQ(vec.Imm(g.stepB(unroll)), b)
-		g.SUBQ(vec.Imm(unroll), n)
+		g.ADDQ(x86.Imm(g.stepB(unroll)), b)
+		g.SUBQ(x86.Imm(unroll), n)
 		g.JNZ(operand.LabelRef(label("loop")))
 	})
 	g.finish(label)
@@ -151,7 +152,7 @@ func (g *int8X86) rowsOfA() (row func(i, disp int) operand.Mem, bases []reg.Regi
 	if g.dot == DotPairs {
 		g.SHLQ(operand.U8(1), lda)
 	}
-	return rowsFrom(g.X86, g.h, base, lda)
+	return rowsFrom(g.Machine, g.h, base, lda)
 }
 
 // blocks emits the loop over blocks of k, which are block long but for the last. sum emits the
@@ -200,7 +201,7 @@ func (g *int8X86) startTotals(label func(string) string) {
 	if !g.inMemory {
 		g.total = g.newTile()
 		g.each(func(i, v int) { g.VXORPS(g.total[i][v], g.total[i][v], g.total[i][v]) })
-		g.CMPQ(g.ParamAddr("add"), vec.Imm(0))
+		g.CMPQ(g.ParamAddr("add"), x86.Imm(0))
 		g.JEQ(started)
 		g.each(func(i, v int) { g.VMOVUPS(c(i, v*g.width), g.total[i][v]) })
 		g.Label(string(started))
@@ -211,10 +212,10 @@ func (g *int8X86) startTotals(label func(string) string) {
 	if g.inFrame {
 		aligned := g.GP64()
 		g.LEAQ(g.totals.Offset(g.width-1), aligned)
-		g.ANDQ(vec.Imm(-g.width), aligned)
+		g.ANDQ(x86.Imm(-g.width), aligned)
 		g.totalAt = func(i, disp int) operand.Mem { return operand.Mem{Base: aligned, Disp: i*int8Vectors*g.width + disp} }
 	}
-	g.CMPQ(g.ParamAddr("add"), vec.Imm(0))
+	g.CMPQ(g.ParamAddr("add"), x86.Imm(0))
 	g.JNE(fromC)
 	zero := g.NewV()
 	g.VXORPS(zero, zero, zero)
@@ -238,7 +239,7 @@ func (g *int8X86) rowsOfC() func(i, disp int) operand.Mem {
 	cBase, ldc := g.GP64(), g.Load64("ldc")
 	g.MOVQ(g.c, cBase)
 	g.SHLQ(operand.U8(2), ldc)
-	row, _ := rowsFrom(g.X86, g.h, cBase, ldc)
+	row, _ := rowsFrom(g.Machine, g.h, cBase, ldc)
 	return row
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/avoformer/avoformer/asm/arm64"
 	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/vec/neon"
 )
 
 // int8NEONColumns is the number of columns of a panel of B.
@@ -26,8 +27,8 @@ const (
 // Int8PanelNEON emits the micro-kernel of int8 products for NEON. B has four elements of each
 // column side by side, or eight for SMMLA. A tile's integer sums stay in registers for a block
 // of k; then they are scaled and added to C.
-func Int8PanelNEON(dot NEONDot) Body {
-	return Body{NEON: func(x *vec.NEON) {
+func Int8PanelNEON(dot NEONDot) func(vec.Machine) {
+	return Only(func(x *neon.Machine) {
 		g := newInt8NEON(x, dot)
 		mr := 4
 		if dot != NEONWords {
@@ -41,12 +42,12 @@ func Int8PanelNEON(dot NEONDot) Body {
 				g.ADD(arm64.Imm(4*g.columns), p, p)
 			}
 		})
-	}}
+	})
 }
 
 // newInt8NEON has tiles of all columns where there are registers for their sums.
-func newInt8NEON(x *vec.NEON, dot NEONDot) *int8NEON {
-	g := &int8NEON{NEON: x, dot: dot, columns: int8NEONColumns}
+func newInt8NEON(x *neon.Machine, dot NEONDot) *int8NEON {
+	g := &int8NEON{Machine: x, dot: dot, columns: int8NEONColumns}
 	if dot == NEONWords {
 		g.columns = 8
 	}
@@ -54,7 +55,7 @@ func newInt8NEON(x *vec.NEON, dot NEONDot) *int8NEON {
 }
 
 type int8NEON struct {
-	*vec.NEON
+	*neon.Machine
 	dot               NEONDot
 	columns, first    int      // of the tile: how many, and which of the panel's is the first
 	b, c              arm64.GP // at the tile's first column, as are

@@ -5,6 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
 // Products of int8 by Winograd's inner product (IEEE Transactions on Computers C-17, 1968):
@@ -23,12 +24,12 @@ const Int8WinogradRows = 4
 const WinogradGroup = 32
 
 // Int8WinogradX86 emits the micro-kernel. A and B have words.
-func Int8WinogradX86() Body {
-	return Body{X86: func(x *vec.X86) {
+func Int8WinogradX86() func(vec.Machine) {
+	return Only(func(x *x86.Machine) {
 		g := &winograd{newInt8X86(x, DotPairs)}
 		g.beginInFrame(Int8WinogradRows)
 		g.rows(Int8WinogradRows, g.tile)
-	}}
+	})
 }
 
 type winograd struct{ int8X86 }
@@ -49,16 +50,16 @@ func (g *winograd) tile(label func(string) string) {
 				g.VPADDD(operand.Mem{Base: ofColumns, Disp: v * g.width}, row, g.sum[i][v])
 			}
 		}
-		g.ADDQ(vec.Imm(int8Vectors*g.width), ofColumns)
+		g.ADDQ(x86.Imm(int8Vectors*g.width), ofColumns)
 		g.Label(label("loop"))
 		for s := range WinogradGroup / 4 {
 			g.quad(a, b, s)
 		}
 		for _, r := range aBases {
-			g.ADDQ(vec.Imm(2*WinogradGroup), r)
+			g.ADDQ(x86.Imm(2*WinogradGroup), r)
 		}
-		g.ADDQ(vec.Imm(WinogradGroup/2*int8Vectors*g.width), b)
-		g.SUBQ(vec.Imm(WinogradGroup), n)
+		g.ADDQ(x86.Imm(WinogradGroup/2*int8Vectors*g.width), b)
+		g.SUBQ(x86.Imm(WinogradGroup), n)
 		g.JNZ(operand.LabelRef(label("loop")))
 	})
 	g.finish(label)
@@ -96,8 +97,8 @@ func (g *winograd) quad(a func(i, disp int) operand.Mem, b reg.Register, s int) 
 }
 
 // WinogradRowsX86 emits what is taken off for rows of A, for each block of Int8Block elements.
-func WinogradRowsX86() Body {
-	return Body{X86: func(x *vec.X86) {
+func WinogradRowsX86() func(vec.Machine) {
+	return Only(func(x *x86.Machine) {
 		rows, to, lda := x.Load64("a_base"), x.Load64("ofRows_base"), x.Load64("lda")
 		x.Loop(x.IntParam("rows"), 1, func() {
 			a, start := x.GP64(), x.GP64()
@@ -111,7 +112,7 @@ func WinogradRowsX86() Body {
 					x.VMOVDQU(operand.Mem{Base: a}, products)
 					x.VPMADDWD(operand.Mem{Base: a, Disp: WinogradGroup}, products, products)
 					x.VPSUBD(products, sum, sum)
-					x.ADDQ(vec.Imm(2*WinogradGroup), a)
+					x.ADDQ(x86.Imm(2*WinogradGroup), a)
 				})
 				low, high := sum.AsX(), x.XMM()
 				x.VEXTRACTI128(operand.U8(1), sum, high)
@@ -124,15 +125,15 @@ func WinogradRowsX86() Body {
 				x.LEAQ(operand.Mem{Base: start, Index: x.Load64("ldscale"), Scale: 4}, start)
 			})
 			x.LEAQ(operand.Mem{Base: rows, Index: lda, Scale: 2}, rows)
-			x.ADDQ(vec.Imm(4), to)
+			x.ADDQ(x86.Imm(4), to)
 		})
-	}}
+	})
 }
 
 // WinogradColumnsX86 emits a panel of B in words, and what is taken off for its columns, for
 // each block of Int8Block elements.
-func WinogradColumnsX86() Body {
-	return Body{X86: func(x *vec.X86) {
+func WinogradColumnsX86() func(vec.Machine) {
+	return Only(func(x *x86.Machine) {
 		b, dst, start := x.Load64("b_base"), x.Load64("dst_base"), x.Load64("ofColumns_base")
 		vector := 4 * x.Width()
 		int8Blocks(x, func(eachGroup func(func())) {
@@ -153,20 +154,20 @@ func WinogradColumnsX86() Body {
 					sum := sums[i%int8Vectors]
 					x.VPSUBD(first, sum, sum)
 				}
-				x.ADDQ(vec.Imm(half*vector), b)
-				x.ADDQ(vec.Imm(2*half*vector), dst)
+				x.ADDQ(x86.Imm(half*vector), b)
+				x.ADDQ(x86.Imm(2*half*vector), dst)
 			})
 			for v := range sums {
 				x.VMOVUPS(sums[v], operand.Mem{Base: start, Disp: v * vector})
 			}
-			x.ADDQ(vec.Imm(int8Vectors*vector), start)
+			x.ADDQ(x86.Imm(int8Vectors*vector), start)
 		})
-	}}
+	})
 }
 
 // int8Blocks runs do for whole blocks of the parameter k and for a rest. eachGroup runs what it is
 // given for every group of the block.
-func int8Blocks(x *vec.X86, do func(eachGroup func(group func()))) {
+func int8Blocks(x *x86.Machine, do func(eachGroup func(group func()))) {
 	k := x.IntParam("k")
 	x.Loop(k, Int8Block, func() {
 		do(func(group func()) {

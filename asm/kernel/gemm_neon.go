@@ -5,6 +5,7 @@ import (
 
 	"github.com/avoformer/avoformer/asm/arm64"
 	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/vec/neon"
 )
 
 // gemmNEON emits the GEMM micro-kernel for NEON, 6x16: 24 accumulators, 6
@@ -17,8 +18,8 @@ import (
 // loads of just that size. As on x86 there is a tile for each number of rows,
 // and rows are dealt to tiles of nearly equal height. Whatever the tile, each
 // element of C is summed in the order of k.
-func gemmNEON(x *vec.NEON, tile GemmTile) {
-	g := newGemmNEON(x, tile)
+func gemmNEON(x *neon.Machine) {
+	g, tile := newGemmNEON(x), x.Tier().Gemm
 	n := g.LoadInt(x.Param("n"))
 	g.mr /= 2
 	for width := 2 * tile.NR; width > 0; width /= 2 {
@@ -37,15 +38,15 @@ func gemmNEON(x *vec.NEON, tile GemmTile) {
 }
 
 // gemmPackNEON emits GemmPack.
-func gemmPackNEON(x *vec.NEON, tile GemmTile) {
-	g := newGemmNEON(x, tile)
+func gemmPackNEON(x *neon.Machine) {
+	g, tile := newGemmNEON(x), x.Tier().Gemm
 	g.packed = g.LoadInt(x.Param("dst").Base())
 	a := g.LoadInt(x.Param("a").Base())
 	g.tile(a, g.c, tile.MR, tile.NR, func(what string) string { return what })
 }
 
-func newGemmNEON(x *vec.NEON, tile GemmTile) *gemmNEONGen {
-	g := &gemmNEONGen{NEON: x, mr: tile.MR}
+func newGemmNEON(x *neon.Machine) *gemmNEONGen {
+	g := &gemmNEONGen{Machine: x, mr: x.Tier().Gemm.MR}
 	g.b, g.c = g.LoadInt(x.Param("b").Base()), g.LoadInt(x.Param("c").Base())
 	g.lda, g.ldb, g.ldc = g.stride("lda"), g.stride("ldb"), g.stride("ldc")
 	beta := g.V()
@@ -58,7 +59,7 @@ func newGemmNEON(x *vec.NEON, tile GemmTile) *gemmNEONGen {
 
 // gemmNEONGen carries what all tiles share.
 type gemmNEONGen struct {
-	*vec.NEON
+	*neon.Machine
 	mr            int
 	b, c          arm64.GP // the strip's first column
 	lda, ldb, ldc arm64.GP // in bytes

@@ -2,11 +2,12 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// Finish is the epilogue of a product for one panel of NR columns: the sums in
+// Finish is the epilogue of a product for one panel of the tier's NR columns: the sums in
 // x, NR to a row, become rows of dst, with a bias and an activation before the
 // store and a residual after.
-func Finish(u Unary, nr int) Body {
-	return Any(func(m vec.Machine) {
+func Finish(u Unary) func(vec.Machine) {
+	return func(m vec.Machine) {
+		nr := m.Tier().Gemm.NR
 		dst, x, bias, residual := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("bias"), m.SlicePtr("residual")
 		f := u.prepare(m)
 		bytes := 4 * m.Width()
@@ -38,7 +39,7 @@ func Finish(u Unary, nr int) Body {
 			m.Bump(x, 4*nr)
 			next(dst, residual)
 		})
-	})
+	}
 }
 
 // finishAhead is how many rows ahead those of C and of the residual are fetched: the processor

@@ -8,6 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
 // gemmX86 emits the GEMM micro-kernel for AVX2 (6x16) or AVX-512 (14x32).
@@ -19,8 +20,9 @@ import (
 // for B with the stride ldb. There is a tile for every number of rows up to MR,
 // so that a short last tile computes nothing it does not store. Rows are dealt
 // to tiles of nearly equal height: 8 rows at MR = 6 are 4 + 4, not 6 + 2.
-func gemmX86(x *vec.X86, mr int) {
-	g := &gemmX86Gen{X86: x, lanes: x.Width()}
+func gemmX86(x *x86.Machine) {
+	mr := x.Tier().Gemm.MR
+	g := &gemmX86Gen{Machine: x, lanes: x.Width()}
 	frame := x.AllocLocal(32)
 	g.m, g.a, g.c, g.ahead = frame, frame.Offset(8), frame.Offset(16), frame.Offset(24)
 	g.toSlot("m", g.m)
@@ -32,9 +34,9 @@ func gemmX86(x *vec.X86, mr int) {
 	g.MOVQ(ahead, g.ahead)
 	n := x.Load64("n")
 	masks := g.columnMasks(n)
-	x.CMPQ(n, vec.Imm(g.lanes))
+	x.CMPQ(n, x86.Imm(g.lanes))
 	x.JLE(operand.LabelRef("tiles_narrow"))
-	x.CMPQ(n, vec.Imm(2*g.lanes))
+	x.CMPQ(n, x86.Imm(2*g.lanes))
 	x.JLT(operand.LabelRef("tiles_masked"))
 	x.JGT(operand.LabelRef("tiles_wide"))
 	g.rows("", mr, x86Columns{vectors: 2})
@@ -47,8 +49,9 @@ func gemmX86(x *vec.X86, mr int) {
 }
 
 // gemmPackX86 emits GemmPack.
-func gemmPackX86(x *vec.X86, mr int) {
-	g := &gemmX86Gen{X86: x, lanes: x.Width()}
+func gemmPackX86(x *x86.Machine) {
+	mr := x.Tier().Gemm.MR
+	g := &gemmX86Gen{Machine: x, lanes: x.Width()}
 	frame := x.AllocLocal(16)
 	g.a, g.c = frame, frame.Offset(8)
 	g.toSlot("a_base", g.a)
@@ -59,12 +62,13 @@ func gemmPackX86(x *vec.X86, mr int) {
 }
 
 // halves is how the elements of panels of 16 bits are loaded.
-type halves func(x *vec.X86, m operand.Mem, v reg.VecVirtual)
+type halves func(x *x86.Machine, m operand.Mem, v reg.VecVirtual)
 
 // gemmHalvesX86 emits GemmPanelFloat16 and GemmPanelBFloat16: the tiles of gemmX86 that are two
 // vectors wide. Nothing is fetched: half as much comes from memory, in one stream.
-func gemmHalvesX86(x *vec.X86, mr int, load halves) {
-	g := &gemmX86Gen{X86: x, lanes: x.Width(), halves: load}
+func gemmHalvesX86(x *x86.Machine, load halves) {
+	mr := x.Tier().Gemm.MR
+	g := &gemmX86Gen{Machine: x, lanes: x.Width(), halves: load}
 	frame := x.AllocLocal(24)
 	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
 	g.toSlot("m", g.m)
@@ -76,8 +80,9 @@ func gemmHalvesX86(x *vec.X86, mr int, load halves) {
 }
 
 // attnPanelsX86 emits AttnPanels: the tiles of gemmX86 that are two vectors wide, panel by panel.
-func attnPanelsX86(x *vec.X86, mr int) {
-	g := &gemmX86Gen{X86: x, lanes: x.Width(), near: true}
+func attnPanelsX86(x *x86.Machine) {
+	mr := x.Tier().Gemm.MR
+	g := &gemmX86Gen{Machine: x, lanes: x.Width(), near: true}
 	frame := x.AllocLocal(40)
 	g.m, g.a, g.c, g.ahead, g.left = frame, frame.Offset(8), frame.Offset(16), frame.Offset(24), frame.Offset(32)
 	b, n, c := x.ParamAddr("b_base"), x.ParamAddr("n"), x.ParamAddr("c_base")
@@ -93,8 +98,8 @@ func attnPanelsX86(x *vec.X86, mr int) {
 	g.rows("", mr, x86Columns{vectors: 2})
 	x.Comment("the next panel: the parameters are the callee's")
 	x.ADDQ(g.Stride("panel"), b)
-	x.ADDQ(vec.Imm(2*4*g.lanes), c)
-	x.SUBQ(vec.Imm(2*g.lanes), n)
+	x.ADDQ(x86.Imm(2*4*g.lanes), c)
+	x.SUBQ(x86.Imm(2*g.lanes), n)
 	x.JG(operand.LabelRef("panels"))
 }
 
@@ -102,8 +107,9 @@ func attnPanelsX86(x *vec.X86, mr int) {
 // equal width: 5 vectors are 3 + 2. The last columns are those of a mask, in the last vector of a tile:
 // on AVX-512 of every tile, since that costs nothing. There up to half a vector of them is multiplied
 // by instructions half as wide, of which Zen 4 starts twice as many.
-func gemmNearX86(x *vec.X86, mr int) {
-	g := &gemmX86Gen{X86: x, lanes: x.Width(), near: true, beside: true}
+func gemmNearX86(x *x86.Machine) {
+	mr := x.Tier().Gemm.MR
+	g := &gemmX86Gen{Machine: x, lanes: x.Width(), near: true, beside: true}
 	frame := x.AllocLocal(24)
 	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
 	b, n, c := x.ParamAddr("b_base"), x.ParamAddr("n"), x.ParamAddr("c_base")
@@ -122,7 +128,7 @@ func gemmNearX86(x *vec.X86, mr int) {
 	most := number(2)
 	for v := 3; v <= 4; v++ {
 		wider := number(v)
-		x.CMPQ(g.m, vec.Imm(tallest[v]))
+		x.CMPQ(g.m, x86.Imm(tallest[v]))
 		x.CMOVQLE(wider, most)
 	}
 	left, vectors, half := x.Load64("n"), x.GP64(), x.GP64()
@@ -146,7 +152,7 @@ func gemmNearX86(x *vec.X86, mr int) {
 	name := func(v int, kind string) string { return fmt.Sprintf("_%d%s", v, kind) }
 	tiles := func(kind string, last reg.Register, half bool) {
 		for v := 1; v < len(tallest)-1; v++ {
-			x.CMPQ(vectors, vec.Imm(v))
+			x.CMPQ(vectors, x86.Imm(v))
 			x.JEQ(operand.LabelRef("vectors" + name(v, kind)))
 		}
 		for v := len(tallest) - 1; v >= 1; v-- {
@@ -155,15 +161,15 @@ func gemmNearX86(x *vec.X86, mr int) {
 			masks[v-1] = last
 			g.rows(name(v, kind), tallest[v], x86Columns{vectors: v, masks: masks, half: half})
 			x.Comment("the next columns: the parameters are the callee's")
-			x.ADDQ(vec.Imm(v*4*g.lanes), b)
-			x.ADDQ(vec.Imm(v*4*g.lanes), c)
-			x.SUBQ(vec.Imm(v*g.lanes), n)
+			x.ADDQ(x86.Imm(v*4*g.lanes), b)
+			x.ADDQ(x86.Imm(v*4*g.lanes), c)
+			x.SUBQ(x86.Imm(v*g.lanes), n)
 			x.JG(operand.LabelRef("columns"))
 			g.End()
 		}
 	}
 	if _, free := x.Masking(); free {
-		x.CMPQ(left, vec.Imm(g.lanes/2))
+		x.CMPQ(left, x86.Imm(g.lanes/2))
 		x.JLE(operand.LabelRef("half"))
 		tiles("", last, false)
 		x.Label("half")
@@ -177,9 +183,9 @@ func gemmNearX86(x *vec.X86, mr int) {
 	tiles("_masked", last, false)
 }
 
-func loadFloat16(x *vec.X86, m operand.Mem, v reg.VecVirtual) { x.VCVTPH2PS(m, v) }
+func loadFloat16(x *x86.Machine, m operand.Mem, v reg.VecVirtual) { x.VCVTPH2PS(m, v) }
 
-func loadBFloat16(x *vec.X86, m operand.Mem, v reg.VecVirtual) {
+func loadBFloat16(x *x86.Machine, m operand.Mem, v reg.VecVirtual) {
 	x.VPMOVZXWD(m, v)
 	x.VPSLLD(operand.U8(16), v, v)
 }
@@ -193,7 +199,7 @@ const prefetchRows = 8
 // gemmX86Gen carries what all tiles share. What the inner loop does not need
 // lives in the frame: 14 rows take five address registers.
 type gemmX86Gen struct {
-	*vec.X86
+	*x86.Machine
 	lanes    int
 	m, a, c  operand.Mem // rows left; the next tile's rows of A and C
 	ahead    operand.Mem // what it fetches of the next panel
@@ -227,7 +233,7 @@ func (g *gemmX86Gen) columnMasks(n reg.Register) []reg.Register {
 	for i := range masks {
 		count := g.GP64()
 		g.MOVQ(n, count)
-		g.SUBQ(vec.Imm(i*g.lanes), count)
+		g.SUBQ(x86.Imm(i*g.lanes), count)
 		g.CMOVQLT(zero, count) // below 0: no lane
 		g.CMPQ(count, width)
 		g.CMOVQGT(width, count)
@@ -247,6 +253,6 @@ func (g *gemmX86Gen) rows(suffix string, mr int, columns x86Columns) {
 		ldc := g.Stride("ldc")
 		g.IMUL3Q(operand.I32(int32(h)), ldc, ldc)
 		g.ADDQ(ldc, g.c)
-		g.SUBQ(vec.Imm(h), g.m)
+		g.SUBQ(x86.Imm(h), g.m)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
 // x86Tile is a tile while it is emitted.
@@ -53,7 +54,7 @@ func (g *gemmX86Gen) tile(h int, label func(what string) string, columns x86Colu
 
 // rowsFrom addresses h rows ld bytes apart. Row i is at bases[i/3] + (i%3)*ld: one register
 // for three rows.
-func rowsFrom(x *vec.X86, h int, base, ld reg.Register) (row func(i, disp int) operand.Mem, bases []reg.Register) {
+func rowsFrom(x *x86.Machine, h int, base, ld reg.Register) (row func(i, disp int) operand.Mem, bases []reg.Register) {
 	bases = []reg.Register{base}
 	if h > 3 {
 		ld3 := x.GP64()
@@ -91,7 +92,7 @@ func (t *x86Tile) sum() {
 	base := t.GP64()
 	t.b, t.k = t.Load64("b_base"), t.Load64("k")
 	t.MOVQ(t.gemmX86Gen.a, base)
-	t.a, t.bases = rowsFrom(t.X86, t.h, base, t.lda)
+	t.a, t.bases = rowsFrom(t.Machine, t.h, base, t.lda)
 	step := t.step
 	if t.vectors > 3 {
 		step = t.wideStep
@@ -105,7 +106,7 @@ func (t *x86Tile) sum() {
 	}
 	loopU, rest, loop1, end := t.label("kloop_"), t.label("krest_"), t.label("k1_"), t.label("kend_")
 	if unroll > 1 {
-		t.SUBQ(vec.Imm(unroll), t.k)
+		t.SUBQ(x86.Imm(unroll), t.k)
 		t.JLT(operand.LabelRef(rest))
 		t.Label(loopU)
 		for kk := range unroll {
@@ -114,10 +115,10 @@ func (t *x86Tile) sum() {
 		t.advance(unroll)
 		t.turn(unroll)
 		t.fetchPiece()
-		t.SUBQ(vec.Imm(unroll), t.k)
+		t.SUBQ(x86.Imm(unroll), t.k)
 		t.JGE(operand.LabelRef(loopU))
 		t.Label(rest)
-		t.ADDQ(vec.Imm(unroll), t.k)
+		t.ADDQ(x86.Imm(unroll), t.k)
 	} else {
 		t.TESTQ(t.k, t.k)
 	}
@@ -145,7 +146,7 @@ func (t *x86Tile) fetchPiece() {
 		return
 	}
 	none := operand.LabelRef(t.label("kfetched_"))
-	t.SUBQ(vec.Imm(1), t.left)
+	t.SUBQ(x86.Imm(1), t.left)
 	t.JLT(none)
 	for line := 0; line < FetchedPiece; line += cacheLine {
 		t.PREFETCHT1(operand.Mem{Base: t.fetch, Disp: line + cacheLine - 1}) // as prefetch does
@@ -166,7 +167,7 @@ func (t *x86Tile) turn(unroll int) {
 	}
 	skip, left := operand.LabelRef(t.label("kturn_")), t.GP64()
 	t.MOVQ(t.Load64("steps"), left)
-	t.SUBQ(vec.Imm(unroll), left) // the bits of a number of steps less than that
+	t.SUBQ(x86.Imm(unroll), left) // the bits of a number of steps less than that
 	t.TESTQ(t.k, left)
 	t.JNE(skip)
 	t.ADDQ(t.ParamAddr("turn"), t.fetch)
@@ -176,17 +177,17 @@ func (t *x86Tile) turn(unroll int) {
 // advance passes some steps of A, and what was packed in them.
 func (t *x86Tile) advance(steps int) {
 	for _, r := range t.bases {
-		t.ADDQ(vec.Imm(4*steps), r)
+		t.ADDQ(x86.Imm(4*steps), r)
 	}
 	if t.packed != nil {
-		t.ADDQ(vec.Imm(steps*t.vectors*t.lanes*4), t.packed)
+		t.ADDQ(x86.Imm(steps*t.vectors*t.lanes*4), t.packed)
 	}
 }
 
 // wideStep is step kk of a wide tile, which holds A's elements and takes B's vectors one
 // by one.
 func (t *x86Tile) wideStep(kk int) {
-	free := t.Registers() - 1 - t.h*t.vectors // registers but for the sums and one of B
+	free := len(t.Tier().Vectors) - 1 - t.h*t.vectors // registers but for the sums and one of B
 	av := make([]reg.VecVirtual, min(t.h, free))
 	for i := range av {
 		av[i] = t.NewV()
@@ -247,7 +248,7 @@ func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 	for j := range bv {
 		bv[j] = t.NewV()
 		if t.halves != nil {
-			t.halves(t.X86, operand.Mem{Base: t.b, Disp: j * t.lanes * 2}, bv[j])
+			t.halves(t.Machine, operand.Mem{Base: t.b, Disp: j * t.lanes * 2}, bv[j])
 			if j == 0 && (t.lanes == 16 || kk%2 == 0) {
 				t.PREFETCHT0(operand.Mem{Base: t.b, Disp: halvesAhead})
 			}
@@ -271,7 +272,7 @@ func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 func (t *x86Tile) scaleAndStore() {
 	base := t.GP64()
 	t.MOVQ(t.c, base)
-	c, _ := rowsFrom(t.X86, t.h, base, t.Stride("ldc"))
+	c, _ := rowsFrom(t.Machine, t.h, base, t.Stride("ldc"))
 	acc := make([][]vec.V, t.h)
 	for i := range acc {
 		for _, r := range t.acc[i] {
@@ -326,7 +327,7 @@ func (t *x86Tile) startFetch() {
 	inPlace, ready := operand.LabelRef(t.label("in_place_")), operand.LabelRef(t.label("ready_"))
 	t.LEAQ(operand.Mem{Base: b, Index: t.ldb, Scale: prefetchRows}, t.fetch)
 	next := t.Stride("next")
-	t.CMPQ(next, vec.Imm(0))
+	t.CMPQ(next, x86.Imm(0))
 	t.JEQ(ready)
 	t.MOVQ(t.Load64("pace"), t.pace)
 	turn := t.Load64("turn")
@@ -336,7 +337,7 @@ func (t *x86Tile) startFetch() {
 	t.JMP(ready)
 	t.Label(string(inPlace))
 	t.MOVQ(t.ldb, t.pace)
-	t.CMPQ(t.m, vec.Imm(t.h))
+	t.CMPQ(t.m, x86.Imm(t.h))
 	t.JNE(ready)
 	t.LEAQ(operand.Mem{Base: b, Index: next, Scale: 1}, t.fetch)
 	t.Label(string(ready))
@@ -376,7 +377,7 @@ func (t *x86Tile) nextRowOfB() {
 // of Skylake-X (make static-estimates); Zen 4 runs all of these alike. One vector
 // is 16% slower on Zen 4 with broadcasts by themselves.
 func (t *x86Tile) broadcasts() (ahead int, embedded func(row int) bool) {
-	if !t.Broadcasts() {
+	if !t.Tier().Embedded {
 		return 1, func(int) bool { return false }
 	}
 	if t.vectors == 1 { // each element is used once

@@ -6,15 +6,18 @@ import "github.com/avoformer/avoformer/asm/vec"
 // one run of memory, and fetched ahead where that is asked for. Four elements of
 // the vector go together, each with sums of its own, since the sums of one panel
 // alone would wait for one another.
-func GemvPanels(nr int) Body { return gemvPanels(nr, 4, vec.Machine.Load) }
+var GemvPanels = gemvPanels(4, vec.Machine.Load)
 
 // GemvPanelsFloat16 and GemvPanelsBFloat16 widen the elements of the panels as they load them.
-func GemvPanelsFloat16(nr int) Body  { return gemvPanels(nr, 2, vec.Machine.LoadFloat16) }
-func GemvPanelsBFloat16(nr int) Body { return gemvPanels(nr, 2, vec.Machine.LoadBFloat16) }
+var (
+	GemvPanelsFloat16  = gemvPanels(2, vec.Machine.LoadFloat16)
+	GemvPanelsBFloat16 = gemvPanels(2, vec.Machine.LoadBFloat16)
+)
 
 // gemvPanels is GemvPanels for elements of some bytes, of which load makes a vector.
-func gemvPanels(nr, size int, load func(m vec.Machine, p vec.Ptr, off int) vec.V) Body {
-	return Any(func(m vec.Machine) {
+func gemvPanels(size int, load func(m vec.Machine, p vec.Ptr, off int) vec.V) func(vec.Machine) {
+	return func(m vec.Machine) {
+		nr := m.Tier().Gemm.NR
 		c, a, b := m.SlicePtr("c"), m.SlicePtr("a"), m.SlicePtr("b")
 		n, k := m.SliceLen("c"), m.SliceLen("a")
 		const unroll = 4
@@ -60,7 +63,7 @@ func gemvPanels(nr, size int, load func(m vec.Machine, p vec.Ptr, off int) vec.V
 			}
 			m.Bump(c, 4*nr)
 		})
-	})
+	}
 }
 
 // GemvRows adds a combination of the rows of B to C: all together, if C fits into
@@ -171,7 +174,7 @@ func gemvWide(m vec.Machine, t vec.Tail) {
 // memory several rows together arrive faster, each a stream, with the next such
 // rows fetched on the way.
 func GemvDot(m vec.Machine) {
-	together, unroll := blockingOf(m).gemvRows, 2
+	together, unroll := m.Tier().Blocking.GemvRows, 2
 	alpha, t, sumEach := m.FloatParam("alpha"), m.Tail(m.SliceLen("a")), m.Sums()
 	b, c, n, ahead := m.SlicePtr("b"), m.SlicePtr("c"), m.SliceLen("c"), m.IntParam("ahead")
 	// dots are the products of a with the next rows of B, as lanes to be added up.

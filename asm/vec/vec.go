@@ -3,8 +3,8 @@
 // A kernel is a Go function over a [Machine]. It is run once for each
 // instruction set, at generation time, and each operation it calls emits the
 // instructions of that machine: the algorithm is written once, the width and
-// the encoding belong to the backend. The backends are [NewX86] (avo; width 4,
-// 8 or 16) and [NewNEON] (package arm64; width 4).
+// the encoding belong to the backend. The backends are packages below this one: x86
+// (avo; width 4, 8 or 16) and neon (package arm64; width 4). A backend embeds [Base].
 //
 // Values name virtual registers. An operation that returns a [V] leaves its
 // operands as they are, unless its comment says that it consumes one. An
@@ -12,45 +12,26 @@
 // how accumulators live across the iterations of a loop.
 package vec
 
-import (
-	"github.com/mmcloughlin/avo/reg"
+import "github.com/avoformer/avoformer/asm/arch"
 
-	"github.com/avoformer/avoformer/asm/arm64"
+// A value names a register of the machine that made it: Reg is the backend's own.
+type (
+	// V is a vector of Width float32 lanes in a virtual register.
+	V struct{ Reg any }
+	// Int is a 64-bit signed integer in a virtual register: a count of elements.
+	Int struct{ Reg any }
+	// Ptr is an address in a virtual register.
+	Ptr struct{ Reg any }
+	// Mask is the result of a comparison, one truth value a lane.
+	Mask struct{ Reg any }
 )
-
-// Registers are of one backend: the other's field has its zero value.
-
-// V is a vector of Width float32 lanes in a virtual register.
-type V struct {
-	x86  reg.VecVirtual
-	neon arm64.Vec
-}
-
-// Int is a 64-bit signed integer in a virtual register: a count of elements.
-type Int struct {
-	x86  reg.GPVirtual
-	neon arm64.GP
-}
-
-// Ptr is an address in a virtual register.
-type Ptr struct {
-	x86  reg.GPVirtual
-	neon arm64.GP
-}
-
-// Mask is the result of a comparison, one truth value a lane.
-type Mask struct {
-	x86  reg.Register
-	neon arm64.Vec
-}
 
 // Tail describes the last, partial vector of a run of elements. It is made by
 // Machine.Tail and may be used by any number of loads and stores. The zero Tail is
 // that of runs which are known to have none.
 type Tail struct {
 	Count Int // 0 to Width-1
-	x86   reg.Register
-	neon  neonTail
+	Reg   any
 }
 
 // Rounded is an integer in each lane, in the form that the machine scales by.
@@ -70,7 +51,8 @@ func (Const) operand() {}
 
 // Machine emits code for one instruction set.
 type Machine interface {
-	// Width is the number of lanes of a vector.
+	// Tier is the machine's record, and Width the number of lanes of a vector in it.
+	Tier() arch.Tier
 	Width() int
 	// Masking is the machine itself, if it loads and stores any lanes of a vector at no cost.
 	Masking() (Masking, bool)

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/asm"
+	"github.com/avoformer/avoformer/asm/arch"
 )
 
 func main() {
@@ -31,7 +32,7 @@ func main() {
 }
 
 func run(dir string, check bool) error {
-	files, err := asm.Generate(asm.Catalog, asm.Tiers)
+	files, err := asm.Generate(asm.Catalog, arch.Tiers)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package vec
+package x86
 
 import (
 	"fmt"
@@ -18,12 +18,12 @@ const avxVNNI = "AVXVNNI"
 
 // DotBytes adds four products, of a byte of b, without a sign, and a byte of a, with one, to each
 // lane of 32 bits of acc.
-func (x *X86) DotBytes(a, b, acc reg.Register) {
+func (x *Machine) DotBytes(a, b, acc reg.Register) {
 	i, err := x86.VPDPBUSD(a, b, acc)
 	if err != nil {
 		panic(fmt.Sprintf("vec.DotBytes: %v", err))
 	}
-	if x.width < 16 {
+	if x.Width() < 16 {
 		i.ISA = []string{avxVNNI}
 	}
 	x.Instruction(i)

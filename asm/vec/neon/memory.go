@@ -1,133 +1,123 @@
-package vec
+package neon
 
 import (
 	"github.com/avoformer/avoformer/asm/arm64"
+	"github.com/avoformer/avoformer/asm/vec"
 )
 
 // Loads and stores of whole vectors, single lanes, tails and other types.
 
 // Load implements Machine.
-func (x *NEON) Load(p Ptr, off int) V {
+func (x *Machine) Load(p vec.Ptr, off int) vec.V {
 	v := x.V()
-	x.FMOVQ(arm64.At(p.neon, off), v)
-	return V{neon: v}
+	x.FMOVQ(arm64.At(general(p), off), v)
+	return vec.V{Reg: v}
 }
 
 // Store implements Machine.
-func (x *NEON) Store(p Ptr, off int, v V) { x.FMOVQStore(v.neon, arm64.At(p.neon, off)) }
-
-// IfStream implements Machine: there are no such stores here.
-func (x *NEON) IfStream(p Ptr, n Int, then, else_ func()) { else_() }
-
-// StoreStream implements Machine.
-func (x *NEON) StoreStream(p Ptr, off int, v V) { x.Store(p, off, v) }
-
-// Prefetch implements Machine.
-func (x *NEON) Prefetch(p Ptr, off int) {}
-
-// PrefetchFar implements Machine.
-func (x *NEON) PrefetchFar(p Ptr, off int, n Int, size int) {}
-
-// Prefetches implements Machine.
-func (x *NEON) Prefetches() bool { return false }
+func (x *Machine) Store(p vec.Ptr, off int, v vec.V) {
+	x.FMOVQStore(vector(v), arm64.At(general(p), off))
+}
 
 // LoadFloat16 implements Machine.
-func (x *NEON) LoadFloat16(p Ptr, off int) V {
+func (x *Machine) LoadFloat16(p vec.Ptr, off int) vec.V {
 	v := x.V()
-	x.FMOVD(arm64.At(p.neon, off), v)
+	x.FMOVD(arm64.At(general(p), off), v)
 	x.VFCVTL(v.As(arm64.H4), v.S4())
-	return V{neon: v}
+	return vec.V{Reg: v}
 }
 
 // LoadFloat16One implements Machine.
-func (x *NEON) LoadFloat16One(p Ptr) V {
+func (x *Machine) LoadFloat16One(p vec.Ptr) vec.V {
 	v := x.loadHalf(p)
 	x.VFCVTL(v.As(arm64.H4), v.S4())
-	return V{neon: v}
+	return vec.V{Reg: v}
 }
 
 // LoadBFloat16 implements Machine: zeros go below each element.
-func (x *NEON) LoadBFloat16(p Ptr, off int) V {
+func (x *Machine) LoadBFloat16(p vec.Ptr, off int) vec.V {
 	v := x.V()
-	x.FMOVD(arm64.At(p.neon, off), v)
+	x.FMOVD(arm64.At(general(p), off), v)
 	x.VZIP1(v.As(arm64.H8), x.Const([4]uint32{}).As(arm64.H8), v.As(arm64.H8))
-	return V{neon: v}
+	return vec.V{Reg: v}
 }
 
 // LoadBFloat16One implements Machine.
-func (x *NEON) LoadBFloat16One(p Ptr) V {
+func (x *Machine) LoadBFloat16One(p vec.Ptr) vec.V {
 	v := x.loadHalf(p)
 	x.VSHL(16, v.S4(), v.S4())
-	return V{neon: v}
+	return vec.V{Reg: v}
 }
 
 // LoadInt8 implements Machine: zeros go below each byte, until it is the highest of a lane.
-func (x *NEON) LoadInt8(p Ptr, off int) V {
+func (x *Machine) LoadInt8(p vec.Ptr, off int) vec.V {
 	v, zero := x.V(), x.Const([4]uint32{})
-	x.FMOVS(arm64.At(p.neon, off), v)
+	x.FMOVS(arm64.At(general(p), off), v)
 	x.VZIP1(v.As(arm64.B16), zero.As(arm64.B16), v.As(arm64.B16))
 	x.VZIP1(v.As(arm64.H8), zero.As(arm64.H8), v.As(arm64.H8))
 	x.VSSHR(24, v.S4(), v.S4())
 	x.VSCVTF(v.S4(), v.S4())
-	return V{neon: v}
+	return vec.V{Reg: v}
 }
 
 // LoadInt8One implements Machine.
-func (x *NEON) LoadInt8One(p Ptr) V {
+func (x *Machine) LoadInt8One(p vec.Ptr) vec.V {
 	r, v := x.GP(), x.V()
-	x.MOVBLoad(arm64.At(p.neon, 0), r)
+	x.MOVBLoad(arm64.At(general(p), 0), r)
 	x.SCVTFS(r, v)
-	return V{neon: v}
+	return vec.V{Reg: v}
 }
 
 // loadHalf reads 16 bits into lane 0, and zeros above.
-func (x *NEON) loadHalf(p Ptr) arm64.Vec {
+func (x *Machine) loadHalf(p vec.Ptr) arm64.Vec {
 	r, v := x.GP(), x.V()
-	x.MOVHULoad(arm64.At(p.neon, 0), r)
+	x.MOVHULoad(arm64.At(general(p), 0), r)
 	x.FMOVSFromGP(r, v)
 	return v
 }
 
 // LoadScalar implements Machine.
-func (x *NEON) LoadScalar(p Ptr, off int) V {
+func (x *Machine) LoadScalar(p vec.Ptr, off int) vec.V {
 	v := x.V()
-	x.FMOVS(arm64.At(p.neon, off), v)
+	x.FMOVS(arm64.At(general(p), off), v)
 	x.VDUP(v.S(0), v.S4())
-	return V{neon: v}
+	return vec.V{Reg: v}
 }
 
 // StoreScalar implements Machine.
-func (x *NEON) StoreScalar(p Ptr, off int, v V) { x.FMOVSStore(v.neon, arm64.At(p.neon, off)) }
+func (x *Machine) StoreScalar(p vec.Ptr, off int, v vec.V) {
+	x.FMOVSStore(vector(v), arm64.At(general(p), off))
+}
 
 // StoreLanes implements Machine.
-func (x *NEON) StoreLanes(p Ptr, v V, first, n int) {
-	to := arm64.At(p.neon, 0)
+func (x *Machine) StoreLanes(p vec.Ptr, v vec.V, first, n int) {
+	to := arm64.At(general(p), 0)
 	switch {
 	case n == 4:
-		x.FMOVQStore(v.neon, to)
+		x.FMOVQStore(vector(v), to)
 	case n == 2 && first == 0:
-		x.FMOVDStore(v.neon, to)
+		x.FMOVDStore(vector(v), to)
 	case n == 2:
-		x.VST1Lane(v.neon.D(1), to)
+		x.VST1Lane(vector(v).D(1), to)
 	case first == 0:
-		x.FMOVSStore(v.neon, to)
+		x.FMOVSStore(vector(v), to)
 	default:
-		x.VST1Lane(v.neon.S(first), to)
+		x.VST1Lane(vector(v).S(first), to)
 	}
 }
 
-// neonTail is the Mask of a Tail. There are no masked loads: lanes 1 and 2 are
+// lanesOf is the Mask of a Tail. There are no masked loads: lanes 1 and 2 are
 // loaded from and stored to offsets that stay within the elements.
-type neonTail struct {
+type lanesOf struct {
 	offset [3]arm64.GP // of each lane, in bytes; that of lane 0 is not used
 	lanes  arm64.Vec   // ones in the first Count lanes
 }
 
 // Tail implements Machine.
-func (x *NEON) Tail(n Int) Tail {
+func (x *Machine) Tail(n vec.Int) vec.Tail {
 	count := x.GP()
-	x.AND(arm64.Imm(3), n.neon, count)
-	var t neonTail
+	x.AND(arm64.Imm(3), general(n), count)
+	var t lanesOf
 	before := arm64.ZR
 	for lane := 1; lane < 3; lane++ {
 		t.offset[lane] = x.GP()
@@ -136,50 +126,50 @@ func (x *NEON) Tail(n Int) Tail {
 		x.CSEL(arm64.GT, t.offset[lane], before, t.offset[lane])
 		before = t.offset[lane]
 	}
-	t.lanes = x.FloatFromInt(Int{neon: count}).neon
+	t.lanes = vector(x.FloatFromInt(vec.Int{Reg: count}))
 	index := x.V()
 	x.LoadConst([4]uint32{0, 0x3f800000, 0x40000000, 0x40400000}, index) // 0, 1, 2, 3
 	x.VFCMGT(index.S4(), t.lanes.S4(), t.lanes.S4())
-	return Tail{Count: Int{neon: count}, neon: t}
+	return vec.Tail{Count: vec.Int{Reg: count}, Reg: t}
 }
 
 // laneAt is the place of a lane.
-func (x *NEON) laneAt(p Ptr, t neonTail, lane int) arm64.Mem {
+func (x *Machine) laneAt(p vec.Ptr, t lanesOf, lane int) arm64.Mem {
 	r := x.GP()
-	x.ADD(t.offset[lane], p.neon, r)
+	x.ADD(t.offset[lane], general(p), r)
 	return arm64.At(r, 0)
 }
 
 // LoadTail implements Machine. Lanes past the end are first loaded with the
 // last element.
-func (x *NEON) LoadTail(p Ptr, t Tail, fill Const) V {
-	mask, v := t.neon, x.V()
-	x.FMOVS(arm64.At(p.neon, 0), v)
+func (x *Machine) LoadTail(p vec.Ptr, t vec.Tail, fill vec.Const) vec.V {
+	mask, v := tail(t), x.V()
+	x.FMOVS(arm64.At(general(p), 0), v)
 	for lane := 1; lane < 3; lane++ {
 		x.VLD1Lane(x.laneAt(p, mask, lane), v.S(lane))
 	}
 	x.keepTail(mask, v, fill)
-	return V{neon: v}
+	return vec.V{Reg: v}
 }
 
 // StoreTail implements Machine. Lanes past the end go where the last element
 // then is written over them.
-func (x *NEON) StoreTail(p Ptr, t Tail, v V) {
-	mask := t.neon
+func (x *Machine) StoreTail(p vec.Ptr, t vec.Tail, v vec.V) {
+	mask := tail(t)
 	for lane := 2; lane > 0; lane-- {
-		x.VST1Lane(v.neon.S(lane), x.laneAt(p, mask, lane))
+		x.VST1Lane(vector(v).S(lane), x.laneAt(p, mask, lane))
 	}
-	x.FMOVSStore(v.neon, arm64.At(p.neon, 0))
+	x.FMOVSStore(vector(v), arm64.At(general(p), 0))
 }
 
 // KeepTail implements Machine.
-func (x *NEON) KeepTail(t Tail, v V, fill Const) V {
+func (x *Machine) KeepTail(t vec.Tail, v vec.V, fill vec.Const) vec.V {
 	w := x.Copy(v)
-	x.keepTail(t.neon, w.neon, fill)
+	x.keepTail(tail(t), vector(w), fill)
 	return w
 }
 
-func (x *NEON) keepTail(t neonTail, v arm64.Vec, fill Const) {
+func (x *Machine) keepTail(t lanesOf, v arm64.Vec, fill vec.Const) {
 	if fill == 0 {
 		x.VAND(t.lanes.B16(), v.B16(), v.B16())
 		return

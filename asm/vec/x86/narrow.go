@@ -1,74 +1,76 @@
-package vec
+package x86
 
 import (
 	"fmt"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/avoformer/avoformer/asm/vec"
 )
 
 // Single numbers beside vectors, and integers narrower than a lane.
 
 // BumpBytes implements Machine.
-func (x *X86) BumpBytes(p Ptr, n Int, size int) {
-	x.LEAQ(operand.Mem{Base: p.x86, Index: n.x86, Scale: uint8(size)}, p.x86)
+func (x *Machine) BumpBytes(p vec.Ptr, n vec.Int, size int) {
+	x.LEAQ(operand.Mem{Base: general(p), Index: general(n), Scale: uint8(size)}, general(p))
 }
 
 // Scalars implements Machine.
-func (x *X86) Scalars() Machine { return NewX86(x.Context, 4, x.pool) }
+func (x *Machine) Scalars() vec.Machine { return x.narrow() }
 
 // FoldAddInt32 implements Machine.
-func (x *X86) FoldAddInt32(v V) V {
+func (x *Machine) FoldAddInt32(v vec.V) vec.V {
 	return x.fold(v, func(a, b, w reg.Register) { x.VPADDD(a, b, w) })
 }
 
 // FoldMaxMagnitude implements Machine.
-func (x *X86) FoldMaxMagnitude(v V) V {
+func (x *Machine) FoldMaxMagnitude(v vec.V) vec.V {
 	return x.fold(v, func(a, b, w reg.Register) { x.VPMAXSD(a, b, w) })
 }
 
 // fold combines the halves of v, down to four lanes, and then these.
-func (x *X86) fold(v V, op func(a, b, w reg.Register)) V {
-	cur := v.x86
+func (x *Machine) fold(v vec.V, op func(a, b, w reg.Register)) vec.V {
+	cur := vector(v)
 	for _, halves := range x.form.halves {
 		low, high := halves(x, cur)
 		op(low, high, high)
 		cur = high
 	}
-	return NewX86(x.Context, 4, x.pool).reduce(V{x86: cur}, op)
+	return x.narrow().reduce(vec.V{Reg: cur}, op)
 }
 
 // Spread implements Machine.
-func (x *X86) Spread(v V) V {
+func (x *Machine) Spread(v vec.V) vec.V {
 	w := x.NewV()
-	x.VBROADCASTSS(v.x86, w)
-	return V{x86: w}
+	x.VBROADCASTSS(vector(v), w)
+	return vec.V{Reg: w}
 }
 
 // StoreNarrow implements Machine. AVX2 brings the bytes together in each group of four
 // lanes, and then the groups.
-func (x *X86) StoreNarrow(p Ptr, off int, v V, bytes int) {
+func (x *Machine) StoreNarrow(p vec.Ptr, off int, v vec.V, bytes int) {
 	to := at(p, off)
 	switch {
-	case x.form.masking && bytes == 1:
-		x.VPMOVDB(v.x86, to)
+	case x.Opmasks() && bytes == 1:
+		x.VPMOVDB(vector(v), to)
 		return
-	case x.form.masking:
-		x.VPMOVDW(v.x86, to)
+	case x.Opmasks():
+		x.VPMOVDW(vector(v), to)
 		return
 	}
-	words := make([]uint32, x.width)
+	words := make([]uint32, x.Width())
 	for i := range words {
 		words[i] = 0x80808080 // zero
 	}
-	for group := 0; group < x.width; group += 4 {
+	for group := 0; group < x.Width(); group += 4 {
 		words[group] = 0x0c080400
 		if bytes == 2 {
 			words[group], words[group+1] = 0x05040100, 0x0d0c0908
 		}
 	}
 	w := x.NewV()
-	x.VPSHUFB(x.data(fmt.Sprintf("narrow%dx%d", x.width, bytes), words), v.x86, w)
+	x.VPSHUFB(x.data(fmt.Sprintf("narrow%dx%d", x.Width(), bytes), words), vector(v), w)
 	low := w.AsX()
 	for _, halves := range x.form.halves {
 		_, high := halves(x, w)
@@ -78,7 +80,7 @@ func (x *X86) StoreNarrow(p Ptr, off int, v V, bytes int) {
 			x.VPUNPCKLQDQ(high, low, low)
 		}
 	}
-	switch x.width * bytes {
+	switch x.Width() * bytes {
 	case 16:
 		x.VMOVDQU(low, to)
 	case 8:

@@ -1,4 +1,4 @@
-package vec
+package x86
 
 import (
 	"flag"
@@ -64,7 +64,7 @@ func TestVEXGNUAs(t *testing.T) {
 		lines = append(lines, s.line())
 	}
 	samples := len(lines)
-	files, err := filepath.Glob("../../kernels/internal/simd/*_amd64.s")
+	files, err := filepath.Glob("../../../kernels/internal/simd/*_amd64.s")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,51 @@
+package arch
+
+// The tiers of amd64.
+
+const sp = 4 // the number of the stack pointer
+
+const amd64Reserved = "SP is the stack pointer; BP is the frame pointer, which avo saves where it is used"
+
+var amd64General = upTo(16, sp)
+
+// bochs are the instructions that Bochs 2.7, in which the tests of AVX-512 run, computes wrongly.
+var bochs = []string{
+	"VGF2P8AFFINEQB", "VGF2P8AFFINEINVQB", // complemented
+	"VRSQRT14PS", "VRSQRT14PD", "VRSQRT14SS", "VRSQRT14SD", // wrong for odd powers of two
+}
+
+// EveryAMD64 are the features that need no tier; "MMX+" is avo's name for the
+// prefetch instructions of SSE.
+var EveryAMD64 = []string{"CMOV", "MMX+"}
+
+// AVX512 is the bundle of its foundation, BW, DQ and VL, with vectors of 512 bits.
+var AVX512 = Tier{
+	Name: "AVX512", File: "avx512", GOARCH: "amd64",
+	Width: 16, Masks: Opmasks, Embedded: true, Prefetches: true,
+	General: amd64General, Vectors: upTo(32), Reserved: amd64Reserved,
+	Leave: "VZEROUPPER", State: XCR0EVX,
+	Features:   []string{"AVX512F", "AVX512BW", "AVX512DQ", "AVX512VL", "AVX2", "AVX", "FMA3", "BMI2"},
+	Distrusted: bochs,
+	Gemm:       Tile{MR: 14, NR: 32}, Strip: 16,
+	Blocking: Blocking{Held: 8, ValueRows: 4, GemvRows: 8, DotRows: 6, SoftmaxRows: 4},
+}
+
+// AVX2 is the bundle of AVX2 and FMA, with vectors of 256 bits.
+var AVX2 = Tier{
+	Name: "AVX2", File: "avx2", GOARCH: "amd64",
+	Width: 8, Masks: VectorMasks, Prefetches: true,
+	General: amd64General, Vectors: upTo(16), Reserved: amd64Reserved,
+	Leave: "VZEROUPPER", State: XCR0AVX,
+	Features:   []string{"AVX2", "AVX", "FMA3"},
+	Distrusted: bochs,
+	Gemm:       Tile{MR: 6, NR: 16}, Strip: 8,
+	Blocking: Blocking{Held: 4, ValueRows: 2, GemvRows: 4, DotRows: 3, SoftmaxRows: 2},
+}
+
+// The features that implementations for amd64 may need.
+var (
+	AVX512VNNI = Feature{"AVX512VNNI", "VNNI", "AVX512VNNI"}
+	AVX512BF16 = Feature{"AVX512BF16", "BF16", "AVX512BF16"}
+	AVXVNNI    = Feature{"AVXVNNI", "VNNI", "AVXVNNI"}
+	F16C       = Feature{"F16C", "F16C", "F16C"}
+)

@@ -1,0 +1,21 @@
+package arch
+
+// The tiers of arm64.
+
+// NEON is Advanced SIMD, which every arm64 that Go runs on has.
+var NEON = Tier{
+	Name: "NEON", File: "neon", GOARCH: "arm64",
+	Width: 4, Masks: NoMasks,
+	General: upTo(27, 16, 17, 18), Vectors: upTo(32),
+	Reserved: "R16 and R17 belong to the linker's veneers, R18 to the platform, R27 to the assembler; R28 is g, R29 and R30 are the frame pointer and the link register",
+	State:    Always,
+	Gemm:     Tile{MR: 6, NR: 16}, Strip: 1,
+	Blocking: Blocking{Held: 4, ValueRows: 2, GemvRows: 4, DotRows: 3, SoftmaxRows: 4},
+}
+
+// The features that implementations for arm64 may need.
+var (
+	DotProd = Feature{"DotProd", "DotProd", ""}
+	I8MM    = Feature{"I8MM", "I8MM", ""}
+	FP16    = Feature{"FP16", "FP16", ""}
+)

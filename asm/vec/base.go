@@ -1,0 +1,62 @@
+package vec
+
+import "github.com/avoformer/avoformer/asm/arch"
+
+// What a backend need not write.
+
+// One is the number 1.
+const One = Const(0x3f800000)
+
+// Base is the part of a Machine that follows from its record and from its other operations.
+// A backend embeds it, and has methods of its own where its machine can do better.
+type Base struct {
+	m    Machine
+	tier arch.Tier
+}
+
+// NewBase is the Base of m.
+func NewBase(m Machine, tier arch.Tier) Base { return Base{m, tier} }
+
+// Tier implements Machine.
+func (b Base) Tier() arch.Tier { return b.tier }
+
+// Width implements Machine.
+func (b Base) Width() int { return b.tier.Width }
+
+// Prefetches implements Machine.
+func (b Base) Prefetches() bool { return b.tier.Prefetches }
+
+// Masking implements Machine, for one that does not.
+func (b Base) Masking() (Masking, bool) { return nil, false }
+
+// Prefetch and PrefetchFar implement Machine, for one that does not.
+func (b Base) Prefetch(p Ptr, off int)                     {}
+func (b Base) PrefetchFar(p Ptr, off int, n Int, size int) {}
+
+// IfStream and StoreStream implement Machine, for one without such stores.
+func (b Base) IfStream(p Ptr, n Int, then, else_ func()) { else_() }
+func (b Base) StoreStream(p Ptr, off int, v V)           { b.m.Store(p, off, v) }
+
+// BumpBy implements Machine.
+func (b Base) BumpBy(p Ptr, n Int) { b.m.BumpBytes(p, n, 4) }
+
+// FMALoad implements Machine, for one whose multiply-adds take no memory.
+func (b Base) FMALoad(acc, a V, p Ptr, off int) { b.m.FMATo(acc, a, b.m.Load(p, off)) }
+
+// MaxMagnitudeTo implements Machine, for one whose maxima keep a NaN.
+func (b Base) MaxMagnitudeTo(acc V, with Operand) { b.m.MaxTo(acc, with) }
+
+// Pow2 implements Machine.
+func (b Base) Pow2(biased V) V { return b.m.ShiftLeft(biased, 23) }
+
+// Lookup and Pow2Steps implement Machine, for one that looks nothing up.
+func (b Base) Lookup([]float32) func(V) V    { return nil }
+func (b Base) Pow2Steps([]float32) func(V) V { return nil }
+
+// RoundedFrom implements Machine, for one that scales by what is in the bits.
+func (b Base) RoundedFrom(biased, bias V) Rounded { return Rounded{Biased: biased} }
+
+// Scalars, FoldMaxMagnitude and Spread implement Machine, for one whose vectors have one length.
+func (b Base) Scalars() Machine       { return b.m }
+func (b Base) FoldMaxMagnitude(v V) V { return b.m.ReduceMax(v) }
+func (b Base) Spread(v V) V           { return v }

@@ -1,0 +1,302 @@
+// Package x86 is the backend of package vec for amd64, over avo.
+package x86
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/avoformer/avoformer/asm/arch"
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// What a kernel on amd64 needs of registers, parameters and control flow.
+
+// Machine is the backend for amd64, over avo. Width 4 and 8 use VEX encodings (AVX2, FMA); width
+// 16 uses AVX-512 F, BW, DQ and VL with opmasks for tails.
+type Machine struct {
+	*build.Context
+	vec.Base
+	form   form
+	masks  masks
+	labels int
+	pool   *ConstPool
+}
+
+// New is a Machine of a tier that emits into ctx, whose active function it fills.
+// The functions of one file share a pool.
+func New(ctx *build.Context, tier arch.Tier, pool *ConstPool) *Machine {
+	form, ok := forms[tier.Width]
+	if !ok {
+		panic(fmt.Sprintf("x86.New: width = %d, want 4, 8 or 16", tier.Width))
+	}
+	x := &Machine{Context: ctx, form: form, masks: kindsOfMasks[tier.Masks], pool: pool}
+	x.Base = vec.NewBase(x, tier)
+	return x
+}
+
+// narrow is a Machine for vectors of four lanes.
+func (x *Machine) narrow() *Machine {
+	tier := x.Tier()
+	tier.Width, tier.Masks = 4, arch.VectorMasks
+	return New(x.Context, tier, x.pool)
+}
+
+// End returns from the function.
+func (x *Machine) End() {
+	x.VZEROUPPER()
+	x.RET()
+}
+
+// ConstPool collects the read-only data that the functions of one file share.
+type ConstPool struct {
+	names map[string]operand.Mem
+}
+
+// NewConstPool is an empty pool.
+func NewConstPool() *ConstPool { return &ConstPool{names: map[string]operand.Mem{}} }
+
+// data returns the pool's symbol of that name, defining it on first use.
+func (x *Machine) data(name string, words []uint32) operand.Mem {
+	if m, ok := x.pool.names[name]; ok {
+		return m
+	}
+	m := x.StaticGlobal(name)
+	x.DataAttributes(attr.RODATA | attr.NOPTR)
+	for _, w := range words {
+		x.AppendDatum(operand.U32(w))
+	}
+	x.pool.names[name] = m
+	return m
+}
+
+// constMem is a full vector of c in memory.
+func (x *Machine) constMem(c vec.Const) operand.Mem {
+	words := make([]uint32, x.Width())
+	for i := range words {
+		words[i] = uint32(c)
+	}
+	return x.data(fmt.Sprintf("f32x%d_%08x", x.Width(), uint32(c)), words)
+}
+
+// Masking implements Machine.
+func (x *Machine) Masking() (vec.Masking, bool) { return x, x.Opmasks() }
+
+// Opmasks reports whether masks have registers of their own.
+func (x *Machine) Opmasks() bool { return x.Tier().Masks == arch.Opmasks }
+
+// NewV is a fresh vector register, not yet written.
+func (x *Machine) NewV() reg.VecVirtual { return x.form.newV(x.Context) }
+
+// Imm is an immediate operand in the shorter of the two forms that 64-bit
+// instructions take.
+func Imm(n int) operand.Op {
+	if n == int(int8(n)) {
+		return operand.I8(int8(n))
+	}
+	return operand.I32(int32(n))
+}
+
+func (x *Machine) newLabel(what string) string {
+	x.labels++
+	return fmt.Sprintf("%s%d", what, x.labels)
+}
+
+// op is the avo operand for b: a register, or the constant in memory.
+func (x *Machine) op(b vec.Operand) operand.Op {
+	switch b := b.(type) {
+	case vec.V:
+		return vector(b)
+	case vec.Const:
+		return x.constMem(b)
+	}
+	panic("vec: unknown operand")
+}
+
+// SlicePtr implements Machine.
+func (x *Machine) SlicePtr(name string) vec.Ptr { return vec.Ptr{Reg: x.Load64(name + "_base")} }
+
+// SliceLen implements Machine.
+func (x *Machine) SliceLen(name string) vec.Int { return vec.Int{Reg: x.Load64(name + "_len")} }
+
+// IntParam implements Machine.
+func (x *Machine) IntParam(name string) vec.Int { return vec.Int{Reg: x.Load64(name)} }
+
+// Load64 loads a 64-bit parameter, or a slice's _base or _len, into a fresh register.
+func (x *Machine) Load64(name string) reg.GPVirtual {
+	r := x.GP64()
+	n := len(name)
+	switch {
+	case n > 5 && name[n-5:] == "_base":
+		x.Context.Load(x.Param(name[:n-5]).Base(), r)
+	case n > 4 && name[n-4:] == "_len":
+		x.Context.Load(x.Param(name[:n-4]).Len(), r)
+	default:
+		x.Context.Load(x.Param(name), r)
+	}
+	return r
+}
+
+// Stride loads a leading dimension, in bytes.
+func (x *Machine) Stride(param string) reg.GPVirtual {
+	r := x.Load64(param)
+	x.SHLQ(operand.U8(2), r)
+	return r
+}
+
+// ParamAddr is the address of a scalar parameter in the frame, or of a slice's pointer, name_base.
+func (x *Machine) ParamAddr(name string) operand.Mem {
+	param := x.Param(strings.TrimSuffix(name, "_base"))
+	if strings.HasSuffix(name, "_base") {
+		param = param.Base()
+	}
+	c, err := param.Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return c.Addr
+}
+
+// FloatParam implements Machine.
+func (x *Machine) FloatParam(name string) vec.V {
+	v := x.NewV()
+	x.VBROADCASTSS(x.ParamAddr(name), v)
+	return vec.V{Reg: v}
+}
+
+// FloatFromInt implements Machine.
+func (x *Machine) FloatFromInt(n vec.Int) vec.V {
+	s, v := x.XMM(), x.NewV()
+	x.VXORPS(s, s, s)
+	x.VCVTSI2SSQ(general(n), s, s)
+	x.VBROADCASTSS(s, v)
+	return vec.V{Reg: v}
+}
+
+// Return implements Machine.
+func (x *Machine) Return(v vec.V) {
+	c, err := x.ReturnIndex(0).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	x.VMOVSS(vector(v).AsX(), c.Addr)
+}
+
+// CopyInt implements Machine.
+func (x *Machine) CopyInt(n vec.Int) vec.Int {
+	r := x.GP64()
+	x.MOVQ(general(n), r)
+	return vec.Int{Reg: r}
+}
+
+// CopyPtr implements Machine.
+func (x *Machine) CopyPtr(p vec.Ptr) vec.Ptr {
+	r := x.GP64()
+	x.MOVQ(general(p), r)
+	return vec.Ptr{Reg: r}
+}
+
+// Subtract implements Machine.
+func (x *Machine) Subtract(n vec.Int, k int) { x.SUBQ(operand.Imm(uint64(k)), general(n)) }
+
+// SubtractInt implements Machine.
+func (x *Machine) SubtractInt(n, k vec.Int) { x.SUBQ(general(k), general(n)) }
+
+// Raise implements Machine.
+func (x *Machine) Raise(n vec.Int, k int) { x.ADDQ(Imm(k), general(n)) }
+
+// Bump implements Machine.
+func (x *Machine) Bump(p vec.Ptr, bytes int) { x.ADDQ(Imm(bytes), general(p)) }
+
+// Loop implements Machine.
+func (x *Machine) Loop(n vec.Int, step int, body func()) {
+	top, end := x.newLabel("loop"), x.newLabel("end")
+	x.CMPQ(general(n), Imm(step))
+	x.JLT(operand.LabelRef(end))
+	x.Label(top)
+	body()
+	x.SUBQ(Imm(step), general(n))
+	x.CMPQ(general(n), Imm(step))
+	x.JGE(operand.LabelRef(top))
+	x.Label(end)
+}
+
+// If implements Machine.
+func (x *Machine) If(n vec.Int, body func()) {
+	end := x.newLabel("end")
+	x.TESTQ(general(n), general(n))
+	x.JZ(operand.LabelRef(end))
+	body()
+	x.Label(end)
+}
+
+// IfLE implements Machine.
+func (x *Machine) IfLE(n vec.Int, limit int, then, else_ func()) {
+	other, end := x.newLabel("else"), x.newLabel("end")
+	x.CMPQ(general(n), Imm(limit))
+	x.JGT(operand.LabelRef(other))
+	then()
+	if else_ != nil {
+		x.JMP(operand.LabelRef(end))
+	}
+	x.Label(other)
+	if else_ != nil {
+		else_()
+		x.Label(end)
+	}
+}
+
+// IfGreater implements Machine.
+func (x *Machine) IfGreater(a, b vec.V, body func()) {
+	end := x.newLabel("end")
+	x.VUCOMISS(vector(b).AsX(), vector(a).AsX())
+	x.JLS(operand.LabelRef(end)) // also where they cannot be compared
+	body()
+	x.Label(end)
+}
+
+// Jump implements Jumper.
+func (x *Machine) Jump(label string) { x.JMP(operand.LabelRef(label)) }
+
+// Compare implements Jumper.
+func (x *Machine) Compare(n vec.Int, k int) { x.CMPQ(general(n), Imm(k)) }
+
+// BranchIf implements Jumper.
+func (x *Machine) BranchIf(c vec.Cond, label string) {
+	[]func(operand.Op){vec.LT: x.JLT, vec.LE: x.JLE, vec.EQ: x.JEQ, vec.GE: x.JGE}[c](operand.LabelRef(label))
+}
+
+// Halve implements Jumper.
+func (x *Machine) Halve(n vec.Int) { x.SHRQ(operand.U8(1), general(n)) }
+
+// IntAt loads an integer from memory.
+func (x *Machine) IntAt(m operand.Mem) vec.Int {
+	r := x.GP64()
+	x.MOVQ(m, r)
+	return vec.Int{Reg: r}
+}
+
+// Value is a vector register as the vocabulary knows it.
+func (x *Machine) Value(r reg.VecVirtual) vec.V { return vec.V{Reg: r} }
+
+// Constant is a register with c in every lane.
+func (x *Machine) Constant(c vec.Const) reg.VecVirtual { return vector(x.Splat(c)) }
+
+// Comment implements Machine.
+func (x *Machine) Comment(text string) { x.Context.Comment(text) }
+
+// The registers of values.
+
+func vector(v vec.V) reg.VecVirtual { return v.Reg.(reg.VecVirtual) }
+
+// general is that of an integer or an address.
+func general[T vec.Int | vec.Ptr](v T) reg.GPVirtual {
+	return struct{ Reg any }(v).Reg.(reg.GPVirtual)
+}
+
+func mask(m vec.Mask) reg.Register { return m.Reg.(reg.Register) }
+func tail(t vec.Tail) reg.Register { return t.Reg.(reg.Register) }

@@ -1,0 +1,219 @@
+package x86
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/mmcloughlin/avo/operand"
+
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// Arithmetic in the lanes.
+
+// Zero implements Machine.
+func (x *Machine) Zero() vec.V {
+	v := x.NewV()
+	x.VXORPS(v, v, v) // avo knows that this does not read v, and not so of VPXORD
+	return vec.V{Reg: v}
+}
+
+// Splat implements Machine.
+func (x *Machine) Splat(c vec.Const) vec.V {
+	if c == 0 {
+		return x.Zero()
+	}
+	v := x.NewV()
+	x.VMOVUPS(x.constMem(c), v)
+	return vec.V{Reg: v}
+}
+
+// Copy implements Machine.
+func (x *Machine) Copy(v vec.V) vec.V {
+	w := x.NewV()
+	x.VMOVAPS(vector(v), w)
+	return vec.V{Reg: w}
+}
+
+// CopyTo implements Machine.
+func (x *Machine) CopyTo(dst, src vec.V) { x.VMOVAPS(vector(src), vector(dst)) }
+
+// Add implements Machine.
+func (x *Machine) Add(a vec.V, b vec.Operand) vec.V {
+	w := x.NewV()
+	x.VADDPS(x.op(b), vector(a), w)
+	return vec.V{Reg: w}
+}
+
+// Sub implements Machine.
+func (x *Machine) Sub(a vec.V, b vec.Operand) vec.V {
+	w := x.NewV()
+	x.VSUBPS(x.op(b), vector(a), w)
+	return vec.V{Reg: w}
+}
+
+// Mul implements Machine.
+func (x *Machine) Mul(a vec.V, b vec.Operand) vec.V {
+	w := x.NewV()
+	x.VMULPS(x.op(b), vector(a), w)
+	return vec.V{Reg: w}
+}
+
+// Div implements Machine.
+func (x *Machine) Div(a, b vec.V) vec.V {
+	w := x.NewV()
+	x.VDIVPS(vector(b), vector(a), w)
+	return vec.V{Reg: w}
+}
+
+// Sqrt implements Machine.
+func (x *Machine) Sqrt(a vec.V) vec.V { w := x.NewV(); x.VSQRTPS(vector(a), w); return vec.V{Reg: w} }
+
+// Max implements Machine.
+func (x *Machine) Max(a vec.V, b vec.Operand) vec.V {
+	w := x.NewV()
+	x.VMAXPS(x.op(b), vector(a), w)
+	return vec.V{Reg: w}
+}
+
+// Min implements Machine.
+func (x *Machine) Min(a vec.V, b vec.Operand) vec.V {
+	w := x.NewV()
+	x.VMINPS(x.op(b), vector(a), w)
+	return vec.V{Reg: w}
+}
+
+// AddTo implements Machine.
+func (x *Machine) AddTo(acc vec.V, b vec.Operand) { x.VADDPS(x.op(b), vector(acc), vector(acc)) }
+
+// MulTo implements Machine.
+func (x *Machine) MulTo(acc vec.V, b vec.Operand) { x.VMULPS(x.op(b), vector(acc), vector(acc)) }
+
+// MaxTo implements Machine.
+func (x *Machine) MaxTo(acc vec.V, b vec.Operand) { x.VMAXPS(x.op(b), vector(acc), vector(acc)) }
+
+// FMATo implements Machine.
+func (x *Machine) FMATo(acc, a vec.V, b vec.Operand) { x.VFMADD231PS(x.op(b), vector(a), vector(acc)) }
+
+// FMALoad implements Machine.
+func (x *Machine) FMALoad(acc, a vec.V, p vec.Ptr, off int) {
+	x.VFMADD231PS(at(p, off), vector(a), vector(acc))
+}
+
+// FNMATo implements Machine.
+func (x *Machine) FNMATo(acc, a vec.V, b vec.Operand) {
+	x.VFNMADD231PS(x.op(b), vector(a), vector(acc))
+}
+
+// Horner implements Machine.
+func (x *Machine) Horner(p, y vec.V, c vec.Operand) vec.V {
+	x.VFMADD213PS(x.op(c), vector(y), vector(p))
+	return p
+}
+
+// And implements Machine.
+func (x *Machine) And(a vec.V, b vec.Operand) vec.V {
+	w := x.NewV()
+	x.VANDPS(x.op(b), vector(a), w)
+	return vec.V{Reg: w}
+}
+
+// Or implements Machine.
+func (x *Machine) Or(a vec.V, b vec.Operand) vec.V {
+	w := x.NewV()
+	x.VORPS(x.op(b), vector(a), w)
+	return vec.V{Reg: w}
+}
+
+// Xor implements Machine.
+func (x *Machine) Xor(a vec.V, b vec.Operand) vec.V {
+	w := x.NewV()
+	x.VXORPS(x.op(b), vector(a), w)
+	return vec.V{Reg: w}
+}
+
+// AddInt32To implements Machine.
+func (x *Machine) AddInt32To(acc vec.V, b vec.Operand) { x.VPADDD(x.op(b), vector(acc), vector(acc)) }
+
+// SubInt32 implements Machine.
+func (x *Machine) SubInt32(a vec.V, b vec.Operand) vec.V {
+	w := x.NewV()
+	x.VPSUBD(x.op(b), vector(a), w)
+	return vec.V{Reg: w}
+}
+
+// ShiftLeft implements Machine.
+func (x *Machine) ShiftLeft(a vec.V, bits int) vec.V {
+	w := x.NewV()
+	x.VPSLLD(operand.U8(bits), vector(a), w)
+	return vec.V{Reg: w}
+}
+
+// MaxMagnitudeTo implements Machine. Without a sign, floats compare as integers, and NaNs are above infinity.
+func (x *Machine) MaxMagnitudeTo(acc vec.V, b vec.Operand) {
+	x.VPMAXSD(x.op(b), vector(acc), vector(acc))
+}
+
+// Lookup implements Machine.
+func (x *Machine) Lookup(table []float32) func(index vec.V) vec.V {
+	lookup := x.form.lookups[len(table)]
+	if lookup == nil {
+		return nil
+	}
+	words := make([]uint32, len(table))
+	for i, v := range table {
+		words[i] = math.Float32bits(v)
+	}
+	return lookup(x, x.data(fmt.Sprintf("lookup_%08x_%08x", words[1], words[2]), words))
+}
+
+// Pow2Steps implements Machine. biased*n stands in the low bits of biased: moved
+// up, its whole part adds to an exponent, and its steps are in the mantissa, where
+// the table has them subtracted already.
+func (x *Machine) Pow2Steps(steps []float32) func(biased vec.V) vec.V {
+	up := 23 - bits.TrailingZeros(uint(len(steps)))
+	less := make([]float32, len(steps))
+	for i, s := range steps {
+		less[i] = math.Float32frombits(math.Float32bits(s) - uint32(i)<<up)
+	}
+	lookup := x.Lookup(less)
+	if lookup == nil {
+		return nil
+	}
+	return func(biased vec.V) vec.V {
+		w, shifted := lookup(biased), x.NewV()
+		x.VPSLLD(operand.U8(up), vector(biased), shifted)
+		x.VPADDD(shifted, vector(w), vector(w))
+		return w
+	}
+}
+
+// RoundedFrom implements Machine.
+func (x *Machine) RoundedFrom(biased, bias vec.V) vec.Rounded {
+	if x.form.scales {
+		return vec.Rounded{N: x.Sub(biased, bias)}
+	}
+	return vec.Rounded{Biased: biased}
+}
+
+// ScaleByPow2Full implements Machine: 2^N as the product of two powers that
+// are normal numbers, N = floor(N/2) + (N - floor(N/2)).
+func (x *Machine) ScaleByPow2Full(p vec.V, r vec.Rounded) vec.V {
+	if x.form.scales {
+		w := x.NewV()
+		x.VSCALEFPS(vector(r.N), vector(p), w)
+		return vec.V{Reg: w}
+	}
+	half, rest, one := x.NewV(), x.NewV(), x.constMem(vec.One)
+	x.VPSLLD(operand.U8(10), vector(r.Biased), half) // drop the bias, keep the sign
+	x.VPSRAD(operand.U8(11), half, half)             // floor(N/2)
+	x.VPSUBD(half, vector(r.Biased), rest)           // N - floor(N/2), still biased
+	x.VPSLLD(operand.U8(23), half, half)
+	x.VPADDD(one, half, half)
+	x.VPSLLD(operand.U8(23), rest, rest)
+	x.VPADDD(one, rest, rest)
+	x.VMULPS(vector(p), rest, rest)
+	x.VMULPS(half, rest, rest)
+	return vec.V{Reg: rest}
+}
