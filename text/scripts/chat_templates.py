@@ -453,6 +453,89 @@ for broken, template in {
 }.items():
     TEMPLATES["case-" + broken] = template
 
+# What templates say by values: each on the first conversation alone.
+for value, template in {
+    "untaken-filter": "{% if false %}{{ messages | nonexistent(1) | tojson }}{% elif false and messages is nonexistent %}{% else %}x{% endif %}",
+    "untaken-test": "{% if true %}a{% elif messages is nonexistent %}b{% else %}{{ 1 if 1 is nonexistent }}{% endif %}",
+    "untaken-from-json": "{% for m in messages %}{% if m.content is mapping %}{{ m.content | from_json }}{% else %}{{ m.role }}{% endif %}{% endfor %}",
+    "untaken-then": "{{ (messages | nonexistent) if false else 'x' }}{{ 1 | nonexistent if false }}{{ 'a' if true else 1 is nonexistent }}",
+    "taken-filter": "{% if true %}{{ 1 | nonexistent }}{% endif %}",
+    "taken-else": "{{ 'a' if false else (1 | nonexistent) }}",
+    "taken-test": "{% if 1 is nonexistent %}{% endif %}",
+    "hard-for-in-if": "{% if false %}{% for x in [] %}{{ x | nonexistent }}{% endfor %}{% endif %}",
+    "soft-for-over-in-if": "{% if false %}{% for x in [1] | nonexistent %}{% endfor %}{% endif %}x",
+    "hard-for-where": "{% if false %}{% for x in [1] if x is nonexistent %}{% endfor %}{% endif %}",
+    "hard-macro": "{% if false %}{% macro m(a=1|nonexistent) %}{% endmacro %}{% endif %}",
+    "hard-set": "{% if false %}{% set x %}{{ 1 | nonexistent }}{% endset %}{% endif %}",
+    "soft-set": "{% if false %}{% set x = 1 | nonexistent %}{% endif %}x",
+    "hard-with": "{% if false %}{% with %}{{ 1 | nonexistent }}{% endwith %}{% endif %}",
+    "soft-with-value": "{% if false %}{% with x = 1 | nonexistent %}{% endwith %}{% endif %}x",
+    "hard-filter-block": "{% if false %}{% filter nonexistent %}{% endfilter %}{% endif %}",
+    "hard-call": "{% if false %}{% call m(1) %}{{ 1 | nonexistent }}{% endcall %}{% endif %}",
+    "soft-call": "{% if false %}{% call m(1 | nonexistent) %}{% endcall %}{% endif %}x",
+    "hard-generation": "{% if false %}{% generation %}{{ 1 | nonexistent }}{% endgeneration %}{% endif %}",
+    "soft-in-for": "{% for x in [1, 2] %}{% if x == 3 %}{{ x | nonexistent }}{% endif %}{{ x }}{% endfor %}",
+    "unreached-macro": "{% macro m() %}{{ 1 | nonexistent }}{% endmacro %}x",
+    "break-in-generation": "{% for x in [1] %}{% generation %}{% break %}{% endgeneration %}{% endfor %}",
+    "select-nothing": "{{ none | selectattr('a') | list }}{{ none | map('upper') | list }}{{ 0 | select | list }}{{ '' | reject('odd') | list }}{{ none | rejectattr('a', 'eq', 1) | list }}{{ missing | map(attribute='a') | list }}{{ false | selectattr('a') | list }}",
+    "select-something": "{{ 5 | selectattr('a') | list }}",
+    "unique-none": "{{ none | unique | list }}",
+    "items-none": "{{ none | items | list }}",
+    "lazy": "{{ 5 | map('upper') is defined }} {{ none | items is defined }} {{ [1] | select('nonexistent') is defined }} {{ [1] | map is defined }} {{ [] | map | list }} {{ [1, 'a'] | map('abs') | first }} {{ 5 | unique is iterable }}",
+    "once": "{% set g = [1, 2, 3] | select %}{{ g | list }}{{ g | list }}{% set g = [1, 2, 3] | map('string') %}{{ g | first }}{{ g | join }}{% set g = [1, 2, 3, 4] | select %}{{ 2 in g }}{{ g | list }}",
+    "once-loop": "{% set g = [1, 2, 3, 4] | select %}{% for x in g %}{{ x }}{% if x == 2 %}{% break %}{% endif %}{% endfor %}|{{ g | list }}{% set g = [1, 2, 3, 4] | select %}{% for x in g %}{{ x }}{{ loop.last }}{% break %}{% endfor %}|{{ g | list }}{% set g = [1, 2, 3] | reverse %}{% for x in g %}{{ x }}/{{ loop.length }}/{{ loop.revindex }} {% endfor %}{{ g | list }}",
+    "generator": "{% set g = [2] | select %}{{ g is iterable }} {{ g is sequence }} {{ g is mapping }} {{ g is string }} {{ g == g }} {{ g | reverse | list }} {{ g[0] is defined }} {{ 'x' if g }}",
+    "generator-length": "{{ [1] | select | length }}",
+    "generator-last": "{{ [1] | select | last }}",
+    "generator-json": "{{ [1] | select | tojson }}",
+    "reverse": "{% set r = [1, 2] | reverse %}{{ r | list }}{{ r | list }} {{ 'ab' | reverse }} {{ {'a': 1, 'b': 2} | reverse | list }} {{ missing | reverse | list }} {{ [1, 2] | select | reverse }}",
+    "loop-where-sees-body": "{% set n = namespace(k=0) %}{% for x in [1, 2, 3, 4] if n.k < 2 %}{{ x }}{% set n.k = n.k + 1 %}{% endfor %}",
+    "loop-where-length": "{% for x in [1, 2, 3, 4] if x != 2 %}{{ x }}{{ loop.index }}{{ loop.length }}{{ loop.revindex0 }}{{ loop.nextitem }}{{ loop.previtem }} {% endfor %}",
+    "loop-else": "{% for x in [1] %}{% continue %}{% else %}A{% endfor %}{% for x in [1] %}{% break %}{% else %}B{% endfor %}{% for x in [1, 2] %}{% if x == 2 %}{% break %}{% endif %}{% else %}C{% endfor %}",
+    "loop-changed": "{% for x in [1, 1, 2] %}{{ loop.changed(x) }}{{ loop.depth }}{{ loop.depth0 }}{% endfor %}",
+    "tojson-ascii": "{{ {'b': 1, 'a': 'é\x7f😀\u2028<'} | tojson(ensure_ascii=true) }} {{ 'é' | tojson(true) }} {{ 'é' | tojson(ensure_ascii=false) }}",
+    "tojson-sort": "{{ {'b': 1, 'a': {'d': 2, 'c': 3}} | tojson(sort_keys=true) }} {{ {3: 1, 1.5: 2, 2: 3} | tojson(sort_keys=true) }} {{ {'b': 1, 'a': [1]} | tojson(true, 2, none, true) }}",
+    "tojson-sort-mixed": "{{ {3: 1, 'a': 2} | tojson(sort_keys=true) }}",
+    "tojson-separators": "{{ {'a': [1, 2], 'b': 3} | tojson(separators=(',', ':')) }} {{ [1, 2] | tojson(separators=['; ', '=']) }} {{ {'a': [1, 2]} | tojson(indent=1, separators=(' ,', ' : ')) }} {{ [1, 2] | tojson(separators='ab') }}",
+    "tojson-separators-three": "{{ [1] | tojson(separators='abc') }}",
+    "tojson-indent": "{{ {'a': [1, {}], 'b': []} | tojson(indent='--') }} {{ [1, [2]] | tojson(indent=0) }} {{ [1] | tojson(indent=-3) }} {{ [1] | tojson(indent=true) }} {{ [1] | tojson(indent='') }} {{ [[1]] | tojson(indent=120) }}",
+    "tojson-values": "{{ [1e400, -1e400, 1e400 - 1e400, 1e22, 0.1, -0.0, 10 ** 30, true, none, (1, 2)] | tojson }} {{ {1: 2, none: 3, true: 4, 1.5: 5} | tojson }}",
+    "tojson-undefined": "{{ missing | tojson }}",
+    "tojson-view": "{{ {'a': 1}.items() | tojson }}",
+    "from-json": "{{ '[1]' | from_json }}",
+    "integers": "{{ 123456789012345678901234567890 }} {{ 9 ** 20 }} {{ 2 ** 200 % 7 }} {{ 9223372036854775807 + 1 }} {{ -9223372036854775807 - 2 }} {{ 4611686018427387904 * -2 }} {{ -(2 ** 63) // -1 }} {{ 2 ** 64 - 2 ** 64 + 1 }} {{ -2 ** 63 }} {{ 0 ** 0 }} {{ (-1) ** 12345678901 }} {{ 1 ** (2 ** 80) }} {{ 0 ** (2 ** 80) }} {{ 2 ** -1 }} {{ 10 ** 5000 % 7 }}",
+    "integers-divided": "{{ -7 // 2 ** 70 }} {{ 2 ** 70 // -7 }} {{ (2 ** 70) % -7 }} {{ -(2 ** 70) % 7 }} {{ 10 ** 30 / 3 }} {{ 9007199254740993 / 3 }} {{ 10 ** 400 / 10 ** 399 }} {{ 2 ** 70 / 2.0 }} {{ 2 ** 70 * 2 }} {{ 3 * 2 ** 70 }} {{ 2.5 * 2 ** 70 }} {{ 2 ** 70 * 2 ** 70 }} {{ 2 ** 70 + 0.5 }} {{ 2 ** 70 // 0.3 }} {{ true * 2 ** 70 }}",
+    "integers-compared": "{{ 1 < 2 ** 70 }} {{ 2 ** 70 < 1e30 }} {{ 2 ** 70 == 2.0 ** 70 }} {{ 9007199254740993 == 9007199254740992.0 }} {{ 10 ** 400 > 1e308 }} {{ -(10 ** 400) < -1e400 }} {{ 10 ** 400 < 1e400 }} {{ [2 ** 70, 1, 1e22, -(2 ** 70)] | sort }} {{ 2 ** 70 in [2 ** 70] }} {{ {10 ** 20: 1}[1e20] }} {{ {1e20: 1}[10 ** 20] }} {{ [2 ** 70, 2 ** 70] | unique | list }} {{ (2 ** 64) == (2 ** 64) }}",
+    "integers-filters": "{{ '999999999999999999999' | int }} {{ 1e30 | int }} {{ '1e30' | int }} {{ ('ff' * 20) | int(base=16) }} {{ '-0xFf' | int(base=16) }} {{ '0b101' | int(0, 2) }} {{ '12.7' | int(base=16) }} {{ ' 1_000 ' | int }} {{ '1__0' | int(-1) }} {{ (10 ** 20) | float }} {{ '1_0.5' | float }} {{ '1e400' | float }} {{ 'Infinity' | float }} {{ '1e400' | int }} {{ (-10 ** 20) | abs }} {{ (10 ** 20) | round }} {{ (10 ** 20) | round(0, 'floor') }} {{ [2 ** 63, 1] | sum }} {{ [2 ** 63, 1] | max }} {{ (2 ** 65) | string | length }}",
+    "integers-tests": "{{ (2 ** 70) is number }} {{ (2 ** 70) is integer }} {{ (2 ** 70) is float }} {{ (2 ** 70) is odd }} {{ (2 ** 70) is even }} {{ (2 ** 70) is divisibleby 1024 }} {{ (2 ** 70) is eq 2 ** 70 }} {{ (2 ** 70) is boolean }}",
+    "integers-formatted": "{{ '%d|%x|%25d|%-25d|%+d|%025d|%s|%.1f|%e' % (10 ** 20, 10 ** 20, 10 ** 20, 10 ** 20, 10 ** 20, 10 ** 20, 10 ** 20, 10 ** 20, 10 ** 20) }} {{ '%d %x' % (1e20, -255) }} {{ [10 ** 20, (10 ** 20,)] }} {{ 10 ** 20 ~ '' }} {{ (10 ** 20) | tojson }} {{ {10 ** 20: 1} | tojson }}",
+    "integers-places": "{{ [1, 2, 3][:10 ** 30] }} {{ [1, 2, 3][-(10 ** 30)::10 ** 30] }} {{ [1][10 ** 30] is defined }} {{ 'abc'[:-(10 ** 30)] }} {{ 'a' * -(10 ** 10) }} {{ range(3)[2] }}",
+    "integers-repeat-less": "{{ 'a' * -(10 ** 30) }}",
+    "integers-repeat": "{{ 'a' * 10 ** 30 }}",
+    "integers-too-long": "{{ 10 ** 5000 }}",
+    "integers-too-large-for-float": "{{ 10 ** 400 * 1.0 }}",
+    "integers-infinite": "{{ 1e400 | int }}",
+    "integers-undefined": "{{ missing | int }}",
+    "float-undefined": "{{ missing | float }}",
+    "numbers": "{{ 0x_ff }} {{ 0b11 }} {{ 0o17 }} {{ 00 }} {{ 0_0 }} {{ 1_000 }} {{ 1_0.2_5 }} {{ 010.5 }} {{ 1E3 }} {{ 1e400 }} {{ [[1, [5, 6]]].0.1.0 }}",
+    "numbers-octal": "{{ 010 }}",
+    "numbers-underscores": "{{ 1__0 }}",
+    "rounds": "{{ 2.5 | round }} {{ 2.675 | round(2) }} {{ 7 | round(1, 'ceil') }} {{ 9007199254740993 | round(0, 'ceil') }} {{ 2.671 | round(2, 'ceil') }} {{ -2.5 | round(0, 'floor') }}",
+    "sandbox": "[{{ ''.__class__ }}] {{ [].append is defined }} {% set f = [].append %}{{ {'__x': 1}.__x }} {{ [1].copy() }} {{ {'a': 1}.copy() }} {{ (1,).copy is defined }}",
+    "sandbox-dunder": "{{ ''.__class__.__mro__ }}",
+    "namespace-underscore": "{{ namespace(_a=1) }}",
+    "namespace-set-underscore": "{% set n = namespace() %}{% set n._a = 1 %}",
+    "namespace-dict": "{% set n = namespace({'a': 1}, b=2) %}{{ n.a }}{{ n.b }}{% set n = namespace([('a', 3)]) %}{{ n.a }}",
+    "dict": "{{ dict([('a', 1)], b=2) }} {{ dict({'a': 1}) }} {{ dict() }} {{ dict([['x', 1], 'yz']) }}",
+    "dict-undefined": "{{ dict(missing) }}",
+    "map-default": "{{ [{'a': 1}, {}] | map(attribute='a', default=none) | list }} {{ [{'a': 1}, {}] | map(attribute='a', default='d') | list }} {{ [{}] | map(attribute='a.b', default={'b': 2}) | list }}",
+    "map-undefined": "{{ [{}] | map(attribute='a.b') | list }}",
+    "sum-strings": "{{ ['a', 'b'] | sum(start='') }}",
+    "is-filter": "{{ 'tojson' is filter }} {{ 'groupby' is filter }} {{ 'nonexistent' is filter }} {{ 'odd' is test }} {{ 'escaped' is test }} {{ 'nonexistent' is test }}",
+    "views": "{{ range(2) == [0, 1] }} {{ {'a': 1}.keys() == ['a'] }} {{ range(2) == range(2) }}",
+}.items():
+    TEMPLATES["value-" + value] = template
+
 USER = {"role": "user", "content": "  Hello, wörld!\nHow are you?  "}
 ASSISTANT = {"role": "assistant", "content": "I'm fine. <b>\"Thanks\"</b>"}
 SYSTEM = {"role": "system", "content": "You are a pirate. "}
@@ -484,7 +567,7 @@ def main():
     out, failed = [], 0
     for name, template in TEMPLATES.items():
         cases = []
-        for c in CONVERSATIONS[:1] if name.startswith("case-") else CONVERSATIONS:
+        for c in CONVERSATIONS[:1] if name.startswith(("case-", "value-")) else CONVERSATIONS:
             case = {"messages": c["messages"], "variables": {"bos_token": "<s>", "eos_token": "</s>"} | {k: v for k, v in c.items() if k != "messages"}}
             try:
                 compiled = chat_template_utils._compile_jinja_template(template)

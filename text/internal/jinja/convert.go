@@ -5,6 +5,7 @@ package jinja
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -35,13 +36,18 @@ func fromJSON(dec *json.Decoder) (any, error) {
 	}
 	switch t := t.(type) {
 	case json.Number:
-		if i, err := strconv.ParseInt(t.String(), 10, 64); err == nil {
+		if !strings.ContainsAny(t.String(), ".eE") {
+			i, ok := parseInteger(t.String(), 10)
+			if !ok {
+				return nil, failf("an integer of %d characters", len(t))
+			}
 			return i, nil
 		}
-		if !strings.ContainsAny(t.String(), ".eE") {
-			return nil, failf("integer %s is not supported", t)
+		f, err := strconv.ParseFloat(t.String(), 64)
+		if errors.Is(err, strconv.ErrRange) {
+			err = nil // infinity, as in Python
 		}
-		return t.Float64()
+		return f, err
 	case json.Delim:
 		if t == '[' {
 			l := &list{}

@@ -6,9 +6,10 @@
 // and the filters and methods that no chat template is known to use.
 //
 // The files, in the order of the work: lexer.go cuts a template into tokens,
-// parser.go and parse_*.go make a tree of them, stmt.go, expr.go and
-// subscript.go walk it, value.go has Python's values, and operators.go,
-// methods.go, filters.go, list_filters.go and tests.go what is done with them.
+// parser.go, parse_*.go and absent.go make a tree of them, stmt.go, loop.go, expr.go
+// and subscript.go walk it, value.go, integers.go and generator.go have Python's
+// values, and operators.go, methods.go, *filters.go and tests.go what is done with
+// them.
 package jinja
 
 import (

@@ -3,6 +3,7 @@
 package jinja
 
 import (
+	"math/big"
 	"strings"
 )
 
@@ -90,13 +91,17 @@ func (x *unaryExpr) eval(e *env) (any, error) {
 	if x.op == "not" {
 		return !truth(v), nil
 	}
+	sign := int64(1)
+	if x.op == "-" {
+		sign = -1
+	}
+	if f, ok := v.(float64); ok {
+		return f * float64(sign), nil
+	}
 	if !isNumber(v) {
 		return nil, failf("bad operand for unary %s: %s", x.op, typeName(v))
 	}
-	if x.op == "-" {
-		return arithmetic("-", int64(0), v)
-	}
-	return arithmetic("+", int64(0), v)
+	return arithmetic("*", sign, v)
 }
 
 type binaryExpr struct {
@@ -127,6 +132,13 @@ func (x *binaryExpr) eval(e *env) (any, error) {
 	b, err := x.b.eval(e)
 	if err != nil {
 		return nil, err
+	}
+	for _, v := range []any{a, b} {
+		if big, ok := v.(*big.Int); ok {
+			if err := e.charge(big); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if x.op != "~" {
 		return charged(e)(arithmetic(x.op, a, b))
@@ -228,16 +240,16 @@ func contains(v, item any) (bool, error) {
 		_, ok, err := v.get(item)
 		return ok, err
 	}
-	items, err := iterate(v)
+	next, err := iterator(v)
 	if err != nil {
 		return false, err
 	}
-	for _, x := range items {
-		if equal(x, item) {
-			return true, nil
+	for {
+		x, ok, err := next()
+		if !ok || err != nil || equal(x, item) {
+			return ok && err == nil, err
 		}
 	}
-	return false, nil
 }
 
 type attrExpr struct {
@@ -256,12 +268,13 @@ func (x *attrExpr) eval(e *env) (any, error) {
 // attribute is v.name. Python's own attributes come first: a dict's items is
 // its method though there be a key "items".
 func attribute(v any, name string, subscripts bool) (any, error) {
-	if strings.HasPrefix(name, "__") {
-		return nil, failf("access to attribute %q is unsafe", name)
+	if u, ok := v.(undefined); ok {
+		return nil, u.err()
+	}
+	if strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") {
+		return undefined{name}, nil // the sandbox hides Python's own
 	}
 	switch v := v.(type) {
-	case undefined:
-		return nil, v.err()
 	case *namespace:
 		if x, ok := v.vars[name]; ok {
 			return x, nil

@@ -4,9 +4,8 @@ package jinja
 
 import (
 	"html"
-	"math"
+	"maps"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -34,14 +33,9 @@ func init() {
 		"d":          defaultFilter,
 		"length":     lengthFilter,
 		"count":      lengthFilter,
-		"int":        intFilter,
-		"float":      floatFilter,
-		"round":      roundFilter,
-		"abs":        absFilter,
 	}
-	for name, f := range listFilters {
-		filters[name] = f
-	}
+	maps.Copy(filters, numberFilters)
+	maps.Copy(filters, listFilters)
 }
 
 func onString(f func(string) string) filter {
@@ -163,112 +157,3 @@ func defaultFilter(v any, a *args) (any, error) {
 }
 
 func lengthFilter(v any, a *args) (any, error) { return length(v) }
-
-var integerText = regexp.MustCompile(`^[-+]?[0-9]+(_[0-9]+)*$`)
-
-func intFilter(v any, a *args) (any, error) {
-	p, err := a.bind("int", "default", int64(0), "base", int64(10))
-	if err != nil {
-		return nil, err
-	}
-	base, err := wantInt("int", p[1])
-	if err != nil {
-		return nil, err
-	}
-	switch v := v.(type) {
-	case string:
-		s := strings.TrimFunc(v, isSpace)
-		if base != 10 {
-			s = strings.TrimPrefix(strings.ToLower(s), map[int]string{2: "0b", 8: "0o", 16: "0x"}[base])
-			if i, err := strconv.ParseInt(s, base, 64); err == nil {
-				return i, nil
-			}
-		} else if integerText.MatchString(s) {
-			if i, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64); err == nil {
-				return i, nil
-			}
-			return nil, failf("int: %s: integers beyond 64 bits are not supported", s)
-		} else if f, ok := parseFloat(s); ok && math.Abs(f) < 1<<62 {
-			return int64(f), nil
-		}
-	case float64:
-		if math.Abs(v) < 1<<62 {
-			return int64(v), nil
-		}
-	default:
-		if i, ok := asInt(v); ok {
-			return i, nil
-		}
-	}
-	return p[0], nil
-}
-
-// parseFloat is Python's float(s): not all that Go reads.
-func parseFloat(s string) (float64, bool) {
-	s = strings.TrimFunc(s, isSpace)
-	if strings.ContainsAny(s, "xXpP_") {
-		return 0, false
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	return f, err == nil
-}
-
-func floatFilter(v any, a *args) (any, error) {
-	p, err := a.bind("float", "default", 0.0)
-	if err != nil {
-		return nil, err
-	}
-	if s, ok := v.(string); ok {
-		if f, ok := parseFloat(s); ok {
-			return f, nil
-		}
-	} else if f, ok := asFloat(v); ok {
-		return f, nil
-	}
-	return p[0], nil
-}
-
-func roundFilter(v any, a *args) (any, error) {
-	p, err := a.bind("round", "precision", int64(0), "method", "common")
-	if err != nil {
-		return nil, err
-	}
-	n, err := wantInt("round", p[0])
-	if err != nil {
-		return nil, err
-	}
-	f, ok := asFloat(v)
-	if !ok {
-		return nil, failf("round: want a number, got %s", typeName(v))
-	}
-	if n < 0 || n > 300 {
-		return nil, failf("round: precision %d is not supported", n)
-	}
-	scale := math.Pow(10, float64(n))
-	switch p[1] {
-	case "ceil":
-		return math.Ceil(f*scale) / scale, nil
-	case "floor":
-		return math.Floor(f*scale) / scale, nil
-	case "common":
-		if i, ok := asInt(v); ok {
-			return i, nil // round() leaves an integer one
-		}
-		// To the even neighbour of the exact value, as in Python.
-		return strconv.ParseFloat(strconv.FormatFloat(f, 'f', n, 64), 64)
-	}
-	return nil, failf("round: method must be common, ceil or floor")
-}
-
-func absFilter(v any, a *args) (any, error) {
-	switch v := v.(type) {
-	case float64:
-		return math.Abs(v), nil
-	default:
-		i, ok := asInt(v)
-		if !ok || i == math.MinInt64 {
-			return nil, failf("abs: want a number, got %s", typeName(v))
-		}
-		return max(i, -i), nil
-	}
-}

@@ -1,4 +1,4 @@
-// Global functions, the loop variable, formatting of strings and of dates.
+// Global functions, formatting of strings and of dates.
 
 package jinja
 
@@ -56,30 +56,73 @@ func rangeGlobal(a *args) (any, error) {
 }
 
 func dictGlobal(a *args) (any, error) {
-	if len(a.plain) > 0 {
-		return nil, failf("dict takes named arguments alone")
+	d, err := dictOf(a)
+	if err != nil {
+		return nil, err
 	}
-	return sized(a.named)
+	return sized(d)
+}
+
+// dictOf is Python's dict(): of a dict or of pairs, and of named arguments.
+func dictOf(a *args) (*dict, error) {
+	if len(a.plain) > 1 {
+		return nil, failf("dict expected at most 1 argument, got %d", len(a.plain))
+	}
+	out := newDict()
+	for _, v := range a.plain {
+		if u, ok := v.(undefined); ok {
+			return nil, u.err()
+		}
+		pairs, err := iterate(v)
+		if err != nil {
+			return nil, err
+		}
+		if d, ok := v.(*dict); ok {
+			pairs = d.items()
+		}
+		for _, pair := range pairs {
+			kv, err := iterate(pair)
+			if err == nil && len(kv) != 2 {
+				err = failf("dict: an element of length %d, want 2", len(kv))
+			}
+			if err == nil {
+				err = out.set(kv[0], kv[1])
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i, k := range a.named.keys {
+		if err := out.set(k, a.named.values[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func namespaceGlobal(a *args) (any, error) {
-	ns := &namespace{map[string]any{}}
-	sources := []*dict{a.named}
-	for _, v := range a.plain {
-		d, ok := v.(*dict)
-		if !ok {
-			return nil, failf("namespace: want a dict, got %s", typeName(v))
-		}
-		sources = append([]*dict{d}, sources...)
+	d, err := dictOf(a)
+	if err != nil {
+		return nil, err
 	}
-	for _, d := range sources {
-		for i, k := range d.keys {
-			if s, ok := k.(string); ok {
-				ns.vars[s] = d.values[i]
+	ns := &namespace{map[string]any{}}
+	for i, k := range d.keys {
+		if s, ok := k.(string); ok {
+			if err := ns.set(s, d.values[i]); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return ns, nil
+}
+
+func (ns *namespace) set(name string, v any) error {
+	if strings.HasPrefix(name, "_") {
+		return failf("namespace: attribute %q begins with an underscore", name)
+	}
+	ns.vars[name] = v
+	return nil
 }
 
 func raiseGlobal(a *args) (any, error) {
@@ -134,52 +177,6 @@ func strftimeGlobal(a *args) (any, error) {
 		}
 	}
 	return b.String(), nil
-}
-
-// loop is the variable that a loop gives its body.
-type loop struct {
-	items []any
-	index int
-}
-
-func (l *loop) attribute(name string) (any, error) {
-	i, n := int64(l.index), int64(len(l.items))
-	switch name {
-	case "index":
-		return i + 1, nil
-	case "index0":
-		return i, nil
-	case "revindex":
-		return n - i, nil
-	case "revindex0":
-		return n - i - 1, nil
-	case "first":
-		return i == 0, nil
-	case "last":
-		return i == n-1, nil
-	case "length":
-		return n, nil
-	case "depth":
-		return nil, failf("loop.depth is not supported")
-	case "previtem":
-		if i > 0 {
-			return l.items[i-1], nil
-		}
-	case "nextitem":
-		if i < n-1 {
-			return l.items[i+1], nil
-		}
-	case "cycle":
-		return function(func(a *args) (any, error) {
-			if len(a.plain) == 0 {
-				return nil, failf("no items for cycling given")
-			}
-			return a.plain[l.index%len(a.plain)], nil
-		}), nil
-	case "changed":
-		return nil, failf("loop.changed is not supported")
-	}
-	return undefined{name}, nil
 }
 
 // percent is format % v.
@@ -239,22 +236,31 @@ func percentOne(flags string, verb byte, v any) (string, error) {
 		return fmt.Sprintf("%"+flags+"s", s), err
 	case 'd', 'i':
 		if f, ok := v.(float64); ok {
-			v = int64(f)
+			var err error
+			if v, err = floatInteger(f); err != nil {
+				return "", err
+			}
 		}
-		n, ok := asInt(v)
+		n, ok := asBig(v)
 		if !ok {
 			return "", failf("%%%c format: a number is required, not %s", verb, typeName(v))
 		}
-		return fmt.Sprintf("%"+flags+"d", n), nil
-	case 'f', 'e', 'x', 'X':
-		if verb == 'x' || verb == 'X' {
-			if n, ok := asInt(v); ok && n >= 0 {
-				return fmt.Sprintf("%"+flags+string(verb), n), nil
-			}
-		} else if f, ok := asFloat(v); ok {
-			return fmt.Sprintf("%"+flags+string(verb), f), nil
+		if _, err := decimal(n); err != nil {
+			return "", err
 		}
-		return "", failf("%%%c format: %s", verb, typeName(v))
+		return fmt.Sprintf("%"+flags+"d", n), nil
+	case 'x', 'X':
+		n, ok := asBig(v)
+		if !ok {
+			return "", failf("%%%c format: an integer is required, not %s", verb, typeName(v))
+		}
+		return fmt.Sprintf("%"+flags+string(verb), n), nil
+	case 'f', 'e':
+		f, ok, err := asFloat(v)
+		if !ok {
+			return "", failf("%%%c format: a number is required, not %s", verb, typeName(v))
+		}
+		return fmt.Sprintf("%"+flags+string(verb), f), err
 	}
 	return "", failf("format character %q is not supported", verb)
 }

@@ -4,6 +4,7 @@ package jinja
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -327,49 +328,24 @@ func escape(b *strings.Builder, s string) (int, error) {
 	return 0, nil
 }
 
+var (
+	floatToken   = regexp.MustCompile(`^(?i)(\d+_)*\d+((\.(\d+_)*\d+)?e[-+]?(\d+_)*\d+|\.(\d+_)*\d+)`)
+	integerToken = regexp.MustCompile(`^(?i)(0b(_?[01])+|0o(_?[0-7])+|0x(_?[\da-f])+|[1-9](_?\d)*|0(_?0)*)`)
+)
+
 func (l *lexer) number() error {
 	rest := l.src[l.pos:]
-	n, float := 0, false
-	digits := func(set string) {
-		for n < len(rest) && (strings.IndexByte(set, rest[n]) >= 0 || rest[n] == '_' && n > 0) {
-			n++
-		}
+	if len(rest) > 1 && strings.IndexByte("0123456789._eExXoObB", rest[1]) < 0 {
+		l.emit(tInt, rest[:1])
+		l.pos++
+		return nil
 	}
-	const decimal = "0123456789"
-	if len(rest) > 1 && rest[0] == '0' && strings.IndexByte("xXoObB", rest[1]) >= 0 {
-		n = 2
-		digits(decimal + "abcdefABCDEF")
-	} else {
-		digits(decimal)
-		if n+1 < len(rest) && rest[n] == '.' && strings.IndexByte(decimal, rest[n+1]) >= 0 {
-			float = true
-			n++
-			digits(decimal)
-		}
-		if n < len(rest) && (rest[n] == 'e' || rest[n] == 'E') {
-			m := n + 1
-			if m < len(rest) && (rest[m] == '+' || rest[m] == '-') {
-				m++
-			}
-			if m < len(rest) && strings.IndexByte(decimal, rest[m]) >= 0 {
-				float, n = true, m
-				digits(decimal)
-			}
-		}
+	kind, text := tFloat, floatToken.FindString(rest)
+	if text == "" || l.src[l.pos-1] == '.' { // x.1.2 is x[1][2]
+		kind, text = tInt, integerToken.FindString(rest)
 	}
-	text := strings.ReplaceAll(rest[:n], "_", "")
-	var err error
-	if float {
-		_, err = strconv.ParseFloat(text, 64)
-		l.emit(tFloat, text)
-	} else {
-		_, err = strconv.ParseInt(text, 0, 64)
-		l.emit(tInt, text)
-	}
-	if err != nil {
-		return syntaxError(l.line(), "number %s", text)
-	}
-	l.pos += n
+	l.emit(kind, strings.ReplaceAll(text, "_", ""))
+	l.pos += len(text)
 	return nil
 }
 

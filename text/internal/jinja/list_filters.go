@@ -9,8 +9,8 @@ import (
 
 var listFilters = map[string]filter{
 	"list":       func(v any, a *args) (any, error) { items, err := iterate(v); return &list{items: items}, err },
-	"first":      func(v any, a *args) (any, error) { return endOf(v, func(n int) int { return 0 }) },
-	"last":       func(v any, a *args) (any, error) { return endOf(v, func(n int) int { return n - 1 }) },
+	"first":      firstFilter,
+	"last":       lastFilter,
 	"join":       joinFilter,
 	"items":      itemsFilter,
 	"dictsort":   dictsortFilter,
@@ -27,29 +27,47 @@ var listFilters = map[string]filter{
 	"rejectattr": selector(true, false),
 }
 
-func endOf(v any, place func(n int) int) (any, error) {
+func firstFilter(v any, _ *args) (any, error) {
+	next, err := iterator(v)
+	if err != nil {
+		return nil, err
+	}
+	if v, ok, err := next(); ok || err != nil {
+		return v, err
+	}
+	return undefined{"first of nothing"}, nil
+}
+
+func lastFilter(v any, _ *args) (any, error) {
+	if _, ok := v.(*generator); ok {
+		return nil, failf("generator object is not reversible")
+	}
 	items, err := iterate(v)
 	if err != nil || len(items) == 0 {
-		return undefined{"first or last of nothing"}, err
+		return undefined{"last of nothing"}, err
 	}
-	return items[place(len(items))], nil
+	return items[len(items)-1], nil
 }
 
 // getter is the function that takes attribute from an element: names and
 // places with points between them. Without attribute it is the element.
-func getter(attr any) func(v any) (any, error) {
+func getter(attr any) func(v any) (any, error) { return getterOr(attr, nil) }
+
+// getterOr takes fallback, unless that is nil, where it finds nothing.
+func getterOr(attr, fallback any) func(v any) (any, error) {
 	if attr == nil {
 		return func(v any) (any, error) { return v, nil }
 	}
 	var keys []any
 	if s, ok := attr.(string); ok {
 		for _, part := range strings.Split(s, ".") {
-			if integerText.MatchString(part) {
-				i, _ := intFilter(part, &args{named: newDict()})
-				keys = append(keys, i)
-			} else {
-				keys = append(keys, part)
+			var key any = part
+			if strings.Trim(part, "0123456789") == "" {
+				if i, ok := parseInteger(part, 10); ok {
+					key = i
+				}
 			}
+			keys = append(keys, key)
 		}
 	} else {
 		keys = []any{attr}
@@ -59,6 +77,9 @@ func getter(attr any) func(v any) (any, error) {
 		for _, k := range keys {
 			if v, err = item(v, k); err != nil {
 				return nil, err
+			}
+			if _, missing := v.(undefined); missing && fallback != nil {
+				v = fallback
 			}
 		}
 		return v, nil
@@ -92,13 +113,15 @@ func joinFilter(v any, a *args) (any, error) {
 }
 
 func itemsFilter(v any, a *args) (any, error) {
-	switch v := v.(type) {
-	case undefined:
-		return yield(nil), nil
-	case *dict:
-		return yield(v.items()), nil
-	}
-	return nil, failf("items: want a mapping, got %s", typeName(v))
+	return deferred(a.env, func() (pull, error) {
+		switch v := v.(type) {
+		case undefined:
+			return noElement, nil
+		case *dict:
+			return elements(v.items()), nil
+		}
+		return nil, failf("items: want a mapping, got %s", typeName(v))
+	}), nil
 }
 
 // sorted sorts items by key, strings without regard to case unless told.
@@ -172,28 +195,24 @@ func uniqueFilter(v any, a *args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := iterate(v)
-	if err != nil {
-		return nil, err
-	}
 	get, seen := getter(p[1]), newDict()
-	out := yield(nil)
-	for _, x := range items {
-		k, err := get(x)
-		if err != nil {
-			return nil, err
-		}
-		if s, ok := k.(string); ok && !truth(p[0]) {
-			k = lower(s)
-		}
-		if _, ok, err := seen.get(k); err != nil {
-			return nil, err
-		} else if !ok {
-			_ = seen.set(k, nil)
-			out.items = append(out.items, x)
-		}
-	}
-	return out, nil
+	return deferred(a.env, func() (pull, error) {
+		next, err := iterator(v)
+		return next.where(func(x any) (bool, error) {
+			k, err := get(x)
+			if err != nil {
+				return false, err
+			}
+			if s, ok := k.(string); ok && !truth(p[0]) {
+				k = lower(s)
+			}
+			_, ok, err := seen.get(k)
+			if !ok && err == nil {
+				err = seen.set(k, nil)
+			}
+			return !ok, err
+		}), err
+	}), nil
 }
 
 func reverseFilter(v any, a *args) (any, error) {
@@ -203,14 +222,17 @@ func reverseFilter(v any, a *args) (any, error) {
 	}
 	items = slices.Clone(items)
 	slices.Reverse(items)
-	if _, ok := v.(string); ok {
+	switch v.(type) {
+	case string:
 		var b strings.Builder
 		for _, x := range items {
 			b.WriteString(x.(string))
 		}
 		return b.String(), nil
+	case *generator:
+		return sized(&list{items: items})
 	}
-	return yield(items), nil
+	return &generator{elements(items)}, nil
 }
 
 func sumFilter(v any, a *args) (any, error) {
@@ -223,6 +245,9 @@ func sumFilter(v any, a *args) (any, error) {
 		return nil, err
 	}
 	get, total := getter(p[0]), p[1]
+	if _, ok := total.(string); ok {
+		return nil, failf("sum: cannot sum strings")
+	}
 	for _, x := range items {
 		if x, err = get(x); err != nil {
 			return nil, err
@@ -271,24 +296,33 @@ func extreme(op string) filter {
 
 // mapFilter applies a filter to each element, or takes an attribute of it.
 func mapFilter(v any, a *args) (any, error) {
-	items, err := iterate(v)
-	if err != nil {
-		return nil, err
-	}
-	out := yield(nil)
-	if attr, ok := a.take(-1, "attribute"); ok && len(a.plain) == 0 {
-		fallback, hasDefault := a.take(-1, "default")
-		get := getter(attr)
-		for _, x := range items {
-			if x, err = get(x); err != nil {
-				return nil, err
-			}
-			if _, missing := x.(undefined); missing && hasDefault {
-				x = fallback
-			}
-			out.items = append(out.items, x)
+	return deferred(a.env, func() (pull, error) {
+		if !truth(v) {
+			return noElement, nil
 		}
-		return out, nil
+		apply, err := mapper(a)
+		if err != nil {
+			return nil, err
+		}
+		next, err := iterator(v)
+		return func() (any, bool, error) {
+			x, ok, err := next()
+			if ok && err == nil {
+				x, err = apply(x)
+			}
+			return x, ok, err
+		}, err
+	}), nil
+}
+
+// mapper is what the arguments of map say is done with each element.
+func mapper(a *args) (func(x any) (any, error), error) {
+	if attr, ok := a.take(-1, "attribute"); ok && len(a.plain) == 0 {
+		fallback, _ := a.take(-1, "default")
+		if len(a.named.keys) > 0 {
+			return nil, failf("map: unexpected argument %q", a.named.keys[0])
+		}
+		return getterOr(attr, fallback), nil
 	}
 	if len(a.plain) == 0 {
 		return nil, failf("map requires a filter argument")
@@ -298,57 +332,56 @@ func mapFilter(v any, a *args) (any, error) {
 	if f == nil {
 		return nil, failf("filter %q is unknown or not supported", name)
 	}
-	for _, x := range items {
-		if x, err = f(x, &args{env: a.env, plain: a.plain[1:], named: a.named}); err != nil {
-			return nil, err
-		}
-		if err := a.env.charge(x); err != nil {
-			return nil, err
-		}
-		out.items = append(out.items, x)
-	}
-	return out, nil
+	return func(x any) (any, error) {
+		return f(x, &args{env: a.env, plain: a.plain[1:], named: a.named})
+	}, nil
 }
 
 // selector keeps the elements for which a test, or truth itself, is keep.
 func selector(attribute, keep bool) filter {
 	return func(v any, a *args) (any, error) {
-		items, err := iterate(v)
-		if err != nil {
-			return nil, err
-		}
-		rest, get := a.plain, getter(nil)
-		if attribute {
-			if len(rest) == 0 {
-				return nil, failf("selectattr or rejectattr: missing argument \"attribute\"")
+		return deferred(a.env, func() (pull, error) {
+			if !truth(v) {
+				return noElement, nil
 			}
-			get, rest = getter(rest[0]), rest[1:]
-		}
-		is := func(v any, _ *args) (bool, error) { return truth(v), nil }
-		if len(rest) > 0 {
-			name, _ := rest[0].(string)
-			if is = tests[name]; is == nil {
-				return nil, failf("test %q is unknown or not supported", name)
-			}
-			rest = rest[1:]
-		}
-		out := yield(nil)
-		for _, x := range items {
-			y, err := get(x)
+			holds, err := condition(a, attribute)
 			if err != nil {
 				return nil, err
 			}
-			ok, err := is(y, &args{env: a.env, plain: rest, named: a.named})
-			if err != nil {
-				return nil, err
-			}
-			if err := a.env.step(); err != nil {
-				return nil, err
-			}
-			if ok == keep {
-				out.items = append(out.items, x)
-			}
-		}
-		return out, nil
+			next, err := iterator(v)
+			return next.where(func(x any) (bool, error) {
+				if err := a.env.step(); err != nil {
+					return false, err
+				}
+				ok, err := holds(x)
+				return ok == keep, err
+			}), err
+		}), nil
 	}
+}
+
+// condition is what the arguments of a selector ask of each element.
+func condition(a *args, attribute bool) (func(x any) (bool, error), error) {
+	rest, get := a.plain, getter(nil)
+	if attribute {
+		if len(rest) == 0 {
+			return nil, failf("selectattr or rejectattr: missing argument \"attribute\"")
+		}
+		get, rest = getter(rest[0]), rest[1:]
+	}
+	is := func(v any, _ *args) (bool, error) { return truth(v), nil }
+	if len(rest) > 0 {
+		name, _ := rest[0].(string)
+		if is = tests[name]; is == nil {
+			return nil, failf("test %q is unknown or not supported", name)
+		}
+		rest = rest[1:]
+	}
+	return func(x any) (bool, error) {
+		y, err := get(x)
+		if err != nil {
+			return false, err
+		}
+		return is(y, &args{env: a.env, plain: rest, named: a.named})
+	}, nil
 }

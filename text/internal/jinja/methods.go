@@ -1,4 +1,4 @@
-// Methods of strings, lists and dicts, the loop variable, and %-formatting.
+// Methods of strings, lists and dicts.
 
 package jinja
 
@@ -11,12 +11,12 @@ import (
 	"golang.org/x/text/language"
 )
 
-// beyond names the methods of Python that are not known here, or that would
-// change a value: calling one is an error, not an undefined name.
+// beyond names the methods of Python that are not known here: asking for one is
+// an error, not an undefined name. Those that would change a value are undefined,
+// as in the sandbox.
 var beyond = map[string]string{
 	"str":  " casefold center encode expandtabs format format_map isascii isdecimal isidentifier isnumeric isprintable ljust maketrans rindex rjust swapcase translate zfill ",
-	"list": " append clear copy extend insert pop remove reverse sort ",
-	"dict": " clear copy fromkeys pop popitem setdefault update ",
+	"dict": " fromkeys ",
 }
 
 // method is the method name of v, or nil where Python has none either.
@@ -28,7 +28,7 @@ func method(v any, name string) (any, error) {
 			f = func(a *args) (any, error) { return m(v, a) }
 		}
 	case *list:
-		if m := listMethods[name]; m != nil && v.plain() {
+		if m := listMethods[name]; m != nil && v.plain() && (name != "copy" || typeName(v) == "list") {
 			f = func(a *args) (any, error) { return m(v, a) }
 		}
 	case *dict:
@@ -46,6 +46,7 @@ func method(v any, name string) (any, error) {
 }
 
 var dictMethods = map[string]func(d *dict, a *args) (any, error){
+	"copy":   func(d *dict, _ *args) (any, error) { return d, nil },
 	"items":  func(d *dict, _ *args) (any, error) { return &list{items: d.items(), view: "dict_items"}, nil },
 	"keys":   func(d *dict, _ *args) (any, error) { return &list{items: d.keys, view: "dict_keys"}, nil },
 	"values": func(d *dict, _ *args) (any, error) { return &list{items: d.values, view: "dict_values"}, nil },
@@ -62,6 +63,7 @@ var dictMethods = map[string]func(d *dict, a *args) (any, error){
 }
 
 var listMethods = map[string]func(l *list, a *args) (any, error){
+	"copy": func(l *list, _ *args) (any, error) { return l, nil }, // nothing changes it
 	"index": func(l *list, a *args) (any, error) {
 		p, err := a.bind("index", "value", required)
 		if err != nil {

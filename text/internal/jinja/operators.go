@@ -4,20 +4,22 @@ package jinja
 
 import (
 	"cmp"
+	"errors"
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 )
 
 func isNumber(v any) bool {
 	switch v.(type) {
-	case bool, int64, float64:
+	case bool, int64, *big.Int, float64:
 		return true
 	}
 	return false
 }
 
-// asInt is v as an integer, if it is one: True is 1.
+// asInt is v as an integer of 64 bits, if it is one: True is 1.
 func asInt(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -31,12 +33,16 @@ func asInt(v any) (int64, bool) {
 	return 0, false
 }
 
-func asFloat(v any) (float64, bool) {
+// asFloat is float(v) of a number: the error of one that is too large.
+func asFloat(v any) (f float64, ok bool, err error) {
 	if f, ok := v.(float64); ok {
-		return f, true
+		return f, true, nil
 	}
-	i, ok := asInt(v)
-	return float64(i), ok
+	b, ok := asBig(v)
+	if ok {
+		f, err = bigFloat(b)
+	}
+	return f, ok, err
 }
 
 func arithmetic(op string, a, b any) (any, error) {
@@ -53,13 +59,16 @@ func arithmetic(op string, a, b any) (any, error) {
 			return v, err
 		}
 	}
-	i, iok := asInt(a)
-	j, jok := asInt(b)
+	i, iok := asBig(a)
+	j, jok := asBig(b)
 	if iok && jok {
 		return integers(op, i, j)
 	}
-	x, xok := asFloat(a)
-	y, yok := asFloat(b)
+	x, xok, errX := asFloat(a)
+	y, yok, errY := asFloat(b)
+	if err := errors.Join(errX, errY); err != nil {
+		return nil, err
+	}
 	if xok && yok {
 		return floats(op, x, y)
 	}
@@ -69,22 +78,25 @@ func arithmetic(op string, a, b any) (any, error) {
 // sequence is a sum of strings or lists, or one of them some times.
 func sequence(op string, a, b any) (v any, ok bool, err error) {
 	if op == "*" {
-		if _, ok := asInt(a); ok {
+		if _, ok := asBig(a); ok {
 			a, b = b, a
 		}
-		n, ok := asInt(b)
+		times, ok := asBig(b)
 		if !ok {
 			return nil, false, nil
 		}
-		n = max(n, 0)
+		n := max(times.Int64(), 0)
 		switch a := a.(type) {
 		case string:
+			if !times.IsInt64() {
+				return nil, false, failf("a string of more than %d bytes", maxOutput)
+			}
 			if int64(len(a)) > maxOutput/max(n, 1) {
 				return nil, false, failf("a string of more than %d bytes", maxOutput)
 			}
 			return strings.Repeat(a, int(n)), true, nil
 		case *list:
-			if int64(size(a)) > maxSteps/max(n, 1) {
+			if int64(size(a)) > maxSteps/max(n, 1) || !times.IsInt64() {
 				return nil, false, failf("a value of more than %d elements", maxSteps)
 			}
 			v, err := sized(&list{items: slices.Repeat(a.items, int(n)), tuple: a.tuple})
@@ -105,66 +117,6 @@ func sequence(op string, a, b any) (v any, ok bool, err error) {
 		}
 	}
 	return nil, false, nil
-}
-
-func integers(op string, a, b int64) (any, error) {
-	var r int64
-	exact := true
-	switch op {
-	case "+":
-		r = a + b
-		exact = (r > a) == (b > 0)
-	case "-":
-		r = a - b
-		exact = (r < a) == (b > 0)
-	case "*":
-		r = a * b
-		exact = a == 0 || r/a == b && !(a == -1 && b == math.MinInt64)
-	case "**":
-		return power(a, b)
-	default:
-		if b == 0 {
-			return nil, failf("division by zero")
-		}
-		switch op {
-		case "/":
-			return float64(a) / float64(b), nil
-		case "//":
-			r = a / b
-			if a%b != 0 && (a < 0) != (b < 0) {
-				r--
-			}
-			exact = !(a == math.MinInt64 && b == -1)
-		case "%":
-			if r = a % b; r != 0 && (r < 0) != (b < 0) {
-				r += b
-			}
-		}
-	}
-	if !exact {
-		return nil, failf("%d %s %d: integers beyond 64 bits are not supported", a, op, b)
-	}
-	return r, nil
-}
-
-func power(a, b int64) (any, error) {
-	if b < 0 {
-		return floats("**", float64(a), float64(b))
-	}
-	r := any(int64(1))
-	var err error
-	if b > 64 && a != 0 && a != 1 && a != -1 {
-		return nil, failf("%d ** %d: integers beyond 64 bits are not supported", a, b)
-	}
-	if b > 64 {
-		b = 2 + b%2 // the same for 0, 1 and -1
-	}
-	for range b {
-		if r, err = integers("*", r.(int64), a); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
 }
 
 func floats(op string, a, b float64) (any, error) {
@@ -222,10 +174,7 @@ func equal(a, b any) bool {
 		return ok
 	case *list:
 		l, ok := b.(*list)
-		if !ok || a.view == generator || l.view == generator {
-			return ok && a == l
-		}
-		return a.tuple == l.tuple && slices.EqualFunc(a.items, l.items, equal)
+		return ok && a.tuple == l.tuple && a.view == l.view && slices.EqualFunc(a.items, l.items, equal)
 	case *dict:
 		d, ok := b.(*dict)
 		if !ok || len(d.keys) != len(a.keys) {
@@ -237,9 +186,7 @@ func equal(a, b any) bool {
 			}
 		}
 		return true
-	case *namespace:
-		return a == b
-	case *loop:
+	case *namespace, *loop, *generator:
 		return a == b
 	}
 	return false
@@ -249,15 +196,20 @@ func equal(a, b any) bool {
 const unordered = math.MinInt
 
 func orderNumbers(a, b any) int {
-	i, iok := asInt(a)
-	j, jok := asInt(b)
+	i, iok := asBig(a)
+	j, jok := asBig(b)
 	if iok && jok {
-		return cmp.Compare(i, j)
+		return i.Cmp(j)
 	}
-	x, _ := asFloat(a)
-	y, _ := asFloat(b)
-	if math.IsNaN(x) || math.IsNaN(y) {
+	x, _ := a.(float64)
+	y, _ := b.(float64)
+	switch {
+	case math.IsNaN(x) || math.IsNaN(y):
 		return unordered
+	case iok:
+		return orderFloat(i, y)
+	case jok:
+		return -orderFloat(j, x)
 	}
 	return cmp.Compare(x, y)
 }

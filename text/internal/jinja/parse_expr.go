@@ -35,6 +35,7 @@ func (p *parser) expression() (expr, error) {
 		return nil, err
 	}
 	defer func() { p.depth-- }()
+	mark := p.absent.mark()
 	x, err := p.withoutCondition()
 	for err == nil && p.accept("if") {
 		c := &condExpr{then: x}
@@ -46,6 +47,7 @@ func (p *parser) expression() (expr, error) {
 				return nil, err
 			}
 		}
+		p.absent.optional(mark)
 		x = c
 	}
 	return x, err
@@ -184,10 +186,10 @@ func (p *parser) primary() (expr, error) {
 		}
 		return literal{s}, nil
 	case tInt:
-		v, _ := strconv.ParseInt(t.text, 0, 64)
-		return literal{v}, nil
+		v, err := number(t)
+		return literal{v}, err
 	case tFloat:
-		v, _ := strconv.ParseFloat(t.text, 64)
+		v, _ := strconv.ParseFloat(t.text, 64) // infinity if it is too large, as in Python
 		return literal{v}, nil
 	case tOp:
 		switch t.text {
@@ -201,6 +203,15 @@ func (p *parser) primary() (expr, error) {
 		}
 	}
 	return nil, syntaxError(t.line, "unexpected %q", t.text)
+}
+
+// number is the value of a token tInt.
+func number(t token) (any, error) {
+	v, ok := parseInteger(t.text, 0)
+	if !ok {
+		return nil, syntaxError(t.line, "an integer of more than %d digits", maxDigits)
+	}
+	return v, nil
 }
 
 func (p *parser) parenthesised() (expr, error) {
@@ -275,7 +286,10 @@ func (p *parser) postfix(x expr) (expr, error) {
 			case tName:
 				x = &attrExpr{x, t.text}
 			case tInt:
-				v, _ := strconv.ParseInt(t.text, 0, 64)
+				v, err := number(t)
+				if err != nil {
+					return nil, err
+				}
 				x = &itemExpr{x, literal{v}}
 			default:
 				return nil, syntaxError(t.line, "expected a name or a number behind the point, got %q", t.text)

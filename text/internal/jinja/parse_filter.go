@@ -33,7 +33,8 @@ func (p *parser) filter(x expr) (expr, error) {
 	}
 	f := &filterExpr{x: x, name: n, apply: filters[n]}
 	if f.apply == nil {
-		return nil, p.errorf("filter %q is unknown or not supported", n)
+		p.absent.add(p.errorf("filter %q is unknown or not supported", n))
+		f.apply = unknownFilter(n)
 	}
 	if p.accept("(") {
 		err = p.arguments(&f.arguments)
@@ -48,7 +49,8 @@ func (p *parser) test(x expr) (expr, error) {
 		return nil, err
 	}
 	if t.apply = tests[t.name]; t.apply == nil {
-		return nil, p.errorf("test %q is unknown or not supported", t.name)
+		p.absent.add(p.errorf("test %q is unknown or not supported", t.name))
+		t.apply = unknownTest(t.name)
 	}
 	if p.accept("(") {
 		return t, p.arguments(&t.arguments)

@@ -18,6 +18,7 @@ type parser struct {
 	depth  int
 	loops  int             // loops around the statement, for break and continue
 	names  map[string]bool // read anywhere in the macro that is being parsed
+	absent absent
 }
 
 // Template is a parsed template. It may be rendered by many goroutines at once.
@@ -35,6 +36,10 @@ func Parse(source string) (*Template, error) {
 	body, _, err := p.block()
 	if err != nil {
 		return nil, err
+	}
+	p.absent.settle(0)
+	if p.absent.failed != nil {
+		return nil, p.absent.failed
 	}
 	return &Template{body}, nil
 }
@@ -163,8 +168,7 @@ func (p *parser) statement(tag string) (stmt, error) {
 	case "with":
 		return p.withStatement()
 	case "generation":
-		body, err := p.body("endgeneration")
-		return scoped(body), err
+		return p.generationStatement()
 	case "break", "continue":
 		if p.loops == 0 {
 			return nil, p.errorf("%s outside of a loop", tag)
@@ -176,6 +180,7 @@ func (p *parser) statement(tag string) (stmt, error) {
 
 func (p *parser) ifStatement() (stmt, error) {
 	s := &ifStmt{}
+	defer p.absent.optional(p.absent.mark())
 	for {
 		test, err := p.tuple()
 		if err != nil {
@@ -213,6 +218,7 @@ func (p *parser) forStatement() (stmt, error) {
 	if s.over, err = p.tupleWith(p.withoutCondition); err != nil {
 		return nil, err
 	}
+	scope := p.absent.mark()
 	if p.accept("if") {
 		if s.where, err = p.expression(); err != nil {
 			return nil, err
@@ -232,9 +238,11 @@ func (p *parser) forStatement() (stmt, error) {
 	}
 	if s.body = body; tag == "else" {
 		s.otherwise, err = p.body("endfor")
-		return s, err
+	} else {
+		err = p.end()
 	}
-	return s, p.end()
+	p.absent.settle(scope)
+	return s, err
 }
 
 // targets parses the names that a loop or an assignment gives values to:
@@ -279,119 +287,11 @@ func (p *parser) setStatement() (stmt, error) {
 	if !s.single || s.attribute != "" {
 		return nil, p.errorf("expected \"=\"")
 	}
+	scope := p.absent.mark()
 	if s.filters, err = p.filterChain(); err != nil {
 		return nil, err
 	}
 	s.body, err = p.body("endset")
-	return s, err
-}
-
-func (p *parser) parameters(m *macroStmt) error {
-	if err := p.expect("("); err != nil {
-		return err
-	}
-	for !p.accept(")") {
-		if len(m.params) > 0 {
-			if err := p.expect(","); err != nil {
-				return err
-			}
-		}
-		name, err := p.name()
-		if err != nil {
-			return err
-		}
-		var value expr
-		if p.accept("=") {
-			if value, err = p.expression(); err != nil {
-				return err
-			}
-		} else if len(m.defaults) > 0 && m.defaults[len(m.defaults)-1] != nil {
-			return p.errorf("parameter without default behind one with")
-		}
-		m.params, m.defaults = append(m.params, name), append(m.defaults, value)
-	}
-	return nil
-}
-
-// macroBody parses a macro's body, and notes which of the names varargs,
-// kwargs and caller it reads: a macro takes more only if it does.
-func (p *parser) macroBody(m *macroStmt, end string) (err error) {
-	outer, loops := p.names, p.loops
-	p.names, p.loops = map[string]bool{}, 0
-	m.body, err = p.body(end)
-	m.varargs, m.kwargs, m.caller = p.names["varargs"], p.names["kwargs"], p.names["caller"]
-	for n := range p.names {
-		outer[n] = true
-	}
-	p.names, p.loops = outer, loops
-	return err
-}
-
-func (p *parser) macroStatement() (stmt, error) {
-	m := &macroStmt{}
-	var err error
-	if m.name, err = p.name(); err != nil {
-		return nil, err
-	}
-	if err := p.parameters(m); err != nil {
-		return nil, err
-	}
-	return m, p.macroBody(m, "endmacro")
-}
-
-func (p *parser) callStatement() (stmt, error) {
-	s := &callStmt{block: &macroStmt{name: "caller"}}
-	if p.peek().text == "(" {
-		if err := p.parameters(s.block); err != nil {
-			return nil, err
-		}
-	}
-	x, err := p.expression()
-	if err != nil {
-		return nil, err
-	}
-	var ok bool
-	if s.call, ok = x.(*callExpr); !ok {
-		return nil, p.errorf("expected a call")
-	}
-	return s, p.macroBody(s.block, "endcall")
-}
-
-func (p *parser) filterStatement() (stmt, error) {
-	// The first filter has no bar before it.
-	x, err := p.filter(captured{})
-	if err != nil {
-		return nil, err
-	}
-	if x, err = p.filters(x); err != nil {
-		return nil, err
-	}
-	body, err := p.body("endfilter")
-	return &filterStmt{x, body}, err
-}
-
-func (p *parser) withStatement() (stmt, error) {
-	s := &withStmt{}
-	for p.peek().kind != tEnd {
-		if len(s.names) > 0 {
-			if err := p.expect(","); err != nil {
-				return nil, err
-			}
-		}
-		name, err := p.name()
-		if err != nil {
-			return nil, err
-		}
-		if err := p.expect("="); err != nil {
-			return nil, err
-		}
-		value, err := p.expression()
-		if err != nil {
-			return nil, err
-		}
-		s.names, s.values = append(s.names, name), append(s.values, value)
-	}
-	var err error
-	s.body, err = p.body("endwith")
+	p.absent.settle(scope)
 	return s, err
 }

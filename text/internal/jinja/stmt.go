@@ -148,74 +148,6 @@ func (s *ifStmt) exec(e *env, out *output) (flow, error) {
 	return execAll(s.otherwise, e, out)
 }
 
-type forStmt struct {
-	targets         []string
-	single          bool // one name takes the element as it is
-	over, where     expr
-	body, otherwise []stmt
-}
-
-func (s *forStmt) exec(e *env, out *output) (flow, error) {
-	v, err := s.over.eval(e)
-	if err != nil {
-		return 0, err
-	}
-	items, err := iterate(v)
-	if err != nil {
-		return 0, err
-	}
-	if s.where != nil {
-		if items, err = s.filter(e, items); err != nil {
-			return 0, err
-		}
-	}
-	if len(items) == 0 {
-		return execAll(s.otherwise, e.inner(), out)
-	}
-	if err := e.enter(); err != nil {
-		return 0, err
-	}
-	defer e.leave()
-	l := &loop{items: items}
-	for l.index = range items {
-		scope := e.inner()
-		if err := assign(scope, s.targets, s.single, items[l.index]); err != nil {
-			return 0, err
-		}
-		scope.set("loop", l)
-		if err := e.step(); err != nil {
-			return 0, err
-		}
-		f, err := execAll(s.body, scope, out)
-		if err != nil {
-			return 0, err
-		}
-		if f == flowBreak {
-			break
-		}
-	}
-	return flowOn, nil
-}
-
-// filter is the items for which the loop's condition holds.
-func (s *forStmt) filter(e *env, items []any) ([]any, error) {
-	var kept []any
-	for _, item := range items {
-		scope := e.inner()
-		if err := assign(scope, s.targets, s.single, item); err != nil {
-			return nil, err
-		}
-		v, err := s.where.eval(scope)
-		if err != nil {
-			return nil, err
-		}
-		if truth(v) {
-			kept = append(kept, item)
-		}
-	}
-	return kept, nil
-}
-
 // assign gives the targets their values, unpacking v if there are several.
 func assign(e *env, targets []string, single bool, v any) error {
 	if single {
@@ -262,8 +194,7 @@ func (s *setStmt) exec(e *env, _ *output) (flow, error) {
 	if !ok {
 		return 0, failf("cannot assign attribute %q: %q is no namespace", s.attribute, s.targets[0])
 	}
-	ns.vars[s.attribute] = v
-	return flowOn, nil
+	return flowOn, ns.set(s.attribute, v)
 }
 
 // captured stands in a chain of filters for the block that they apply to.

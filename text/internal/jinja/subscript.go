@@ -3,6 +3,7 @@
 package jinja
 
 import (
+	"math"
 	"strings"
 )
 
@@ -84,11 +85,16 @@ func (x *sliceExpr) eval(e *env) (any, error) {
 		if y == nil {
 			continue
 		}
-		n, ok := asInt(y)
+		n, ok := asBig(y)
 		if !ok {
 			return nil, failf("slice indices must be integers or None, not %s", typeName(y))
 		}
-		bounds[i] = &n
+		// Nothing is as long as this, so that the slice stays the same.
+		clipped := int64(math.MaxInt32) * int64(n.Sign())
+		if n.IsInt64() {
+			clipped = max(min(n.Int64(), math.MaxInt32), -math.MaxInt32)
+		}
+		bounds[i] = &clipped
 	}
 	switch v := v.(type) {
 	case string:

@@ -2,6 +2,11 @@
 
 package jinja
 
+import (
+	"slices"
+	"strings"
+)
+
 type test func(v any, a *args) (bool, error)
 
 var tests map[string]test
@@ -13,14 +18,15 @@ func init() {
 		"none":        func(v any, _ *args) (bool, error) { return v == nil, nil },
 		"string":      func(v any, _ *args) (bool, error) { _, ok := v.(string); return ok, nil },
 		"number":      func(v any, _ *args) (bool, error) { return isNumber(v), nil },
-		"integer":     func(v any, _ *args) (bool, error) { _, ok := v.(int64); return ok, nil },
+		"integer":     func(v any, _ *args) (bool, error) { return typeName(v) == "int", nil },
 		"float":       func(v any, _ *args) (bool, error) { _, ok := v.(float64); return ok, nil },
 		"boolean":     func(v any, _ *args) (bool, error) { _, ok := v.(bool); return ok, nil },
 		"true":        func(v any, _ *args) (bool, error) { return v == true, nil },
 		"false":       func(v any, _ *args) (bool, error) { return v == false, nil },
 		"mapping":     func(v any, _ *args) (bool, error) { _, ok := v.(*dict); return ok, nil },
-		"iterable":    func(v any, _ *args) (bool, error) { _, err := iterate(v); return err == nil, nil },
+		"iterable":    func(v any, _ *args) (bool, error) { _, err := iterator(v); return err == nil, nil },
 		"sequence":    isSequence,
+		"escaped":     func(v any, _ *args) (bool, error) { return false, nil },
 		"callable":    func(v any, _ *args) (bool, error) { _, ok := v.(function); return ok, nil },
 		"odd":         func(v any, _ *args) (bool, error) { return remainder(v, int64(2), 1) },
 		"even":        func(v any, _ *args) (bool, error) { return remainder(v, int64(2), 0) },
@@ -29,7 +35,7 @@ func init() {
 		"in":          withArgument(func(v, w any) (bool, error) { return contains(w, v) }),
 		"upper":       func(v any, _ *args) (bool, error) { s, err := str(v); return s == upper(s) && s != lower(s), err },
 		"lower":       func(v any, _ *args) (bool, error) { s, err := str(v); return s == lower(s) && s != upper(s), err },
-		"filter":      func(v any, _ *args) (bool, error) { s, _ := v.(string); return filters[s] != nil, nil },
+		"filter":      isFilter,
 		"test":        func(v any, _ *args) (bool, error) { s, _ := v.(string); return tests[s] != nil, nil },
 	}
 	for op, names := range map[string][]string{
@@ -39,6 +45,14 @@ func init() {
 			tests[n] = withArgument(func(v, w any) (bool, error) { return compare(op, v, w) })
 		}
 	}
+}
+
+// beyondFilters names the filters of Jinja that are not known here.
+var beyondFilters = strings.Fields("attr batch center filesizeformat forceescape groupby pprint random slice striptags truncate urlencode urlize wordwrap xmlattr")
+
+func isFilter(v any, _ *args) (bool, error) {
+	s, _ := v.(string)
+	return filters[s] != nil || slices.Contains(beyondFilters, s), nil
 }
 
 func isSequence(v any, _ *args) (bool, error) {

@@ -1,11 +1,12 @@
-// Python's values: nil, bool, int64, float64 and string are Go's own, the
-// others stand here. None of them changes once made, namespaces aside.
+// Python's values: nil, bool, int64, *big.Int, float64 and string are Go's own,
+// the others stand here. None of them changes once made, namespaces aside.
 
 package jinja
 
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,8 +17,7 @@ type undefined struct{ name string }
 
 func (u undefined) err() error { return failf("%q is undefined", u.name) }
 
-// list is a list or a tuple or, where view says so, something that has to be
-// made a list: a range, a dict's view, or what a filter yields.
+// list is a list or a tuple or, where view says so, a range or a dict's view.
 type list struct {
 	items []any
 	tuple bool
@@ -28,10 +28,6 @@ type list struct {
 // plain reports whether l has subscripts and a sum.
 func (l *list) plain() bool { return l.view == "" || l.view == "range" }
 
-const generator = "generator"
-
-func yield(items []any) *list { return &list{items: items, view: generator} }
-
 // dict keeps the order in which keys were set.
 type dict struct {
 	keys, values []any
@@ -41,8 +37,11 @@ type dict struct {
 
 func newDict() *dict { return &dict{at: map[any]int{}} }
 
-// tupleKey is a tuple as a key.
-type tupleKey string
+// tupleKey and bigKey are a tuple and an integer beyond 64 bits as keys.
+type (
+	tupleKey string
+	bigKey   string
+)
 
 // hashable is the key under which equal values meet.
 func hashable(k any) (any, error) {
@@ -55,10 +54,16 @@ func hashable(k any) (any, error) {
 		}
 		return int64(0), nil
 	case float64:
-		if i := int64(v); float64(i) == v {
-			return i, nil
+		if v != math.Trunc(v) || math.IsInf(v, 0) {
+			return v, nil
 		}
-		return v, nil
+		i, err := floatInteger(v)
+		if err != nil {
+			return nil, err
+		}
+		return hashable(i)
+	case *big.Int:
+		return bigKey(v.Text(62)), nil
 	case *list:
 		if v.tuple {
 			s, err := repr(v)
@@ -151,6 +156,8 @@ func (e *env) charge(v any) error {
 			return failf("a string of more than %d bytes", maxOutput)
 		}
 		e.steps += len(v) / 256
+	case *big.Int:
+		e.steps += v.BitLen() / 64
 	case *list:
 		e.steps += len(v.items) / 8
 	}
@@ -163,7 +170,7 @@ func typeName(v any) string {
 		return "NoneType"
 	case bool:
 		return "bool"
-	case int64:
+	case int64, *big.Int:
 		return "int"
 	case float64:
 		return "float"
@@ -198,16 +205,18 @@ func truth(v any) bool {
 	case string:
 		return v != ""
 	case *list:
-		return len(v.items) > 0 || v.view == generator
+		return len(v.items) > 0
 	case *dict:
 		return len(v.keys) > 0
 	}
 	return true
 }
 
-// iterate is the elements of v.
+// iterate is the elements of v, all that a generator has left.
 func iterate(v any) ([]any, error) {
 	switch v := v.(type) {
+	case *generator:
+		return v.next.drain()
 	case *list:
 		return v.items, nil
 	case *dict:
@@ -230,9 +239,7 @@ func length(v any) (int64, error) {
 	case string:
 		return int64(utf8.RuneCountInString(v)), nil
 	case *list:
-		if v.view != generator {
-			return int64(len(v.items)), nil
-		}
+		return int64(len(v.items)), nil
 	case *dict:
 		return int64(len(v.keys)), nil
 	case undefined:
@@ -270,6 +277,10 @@ func writeRepr(b *strings.Builder, v any) error {
 		b.WriteString(map[bool]string{true: "True", false: "False"}[v])
 	case int64:
 		b.WriteString(strconv.FormatInt(v, 10))
+	case *big.Int:
+		s, err := decimal(v)
+		b.WriteString(s)
+		return err
 	case float64:
 		b.WriteString(floatRepr(v))
 	case string:
@@ -307,8 +318,8 @@ func reprList(b *strings.Builder, v *list) error {
 		if len(v.items) == 1 {
 			end = ",)"
 		}
-	case v.view == generator || v.view == "range":
-		return failf("a %s has to be made a list first", v.view)
+	case v.view == "range":
+		return failf("a range has to be made a list first")
 	case v.view != "":
 		open, end = v.view+"([", "])"
 	}
