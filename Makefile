@@ -11,17 +11,18 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Modules beside the root; each has a go.mod of its own. Those that nobody
 # requires replace the root module where they need it; the published ones find it
-# through go.work.
+# through go.work, in which all are.
 NESTED := $(patsubst %/go.mod,%,$(wildcard asm/go.mod bench/go.mod scripts/*/go.mod))
 PUBLISHED := $(patsubst %/go.mod,%,$(wildcard text/go.mod cmd/*/go.mod))
-IN_WORKSPACE := GOWORK=$(CURDIR)/go.work
 # What CI builds for: those of the support matrix, and one of each other family of
 # systems and of processors. `make cross-all` builds for every platform of Go.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 js/wasm \
 	linux/386 linux/s390x linux/riscv64 freebsd/amd64 netbsd/arm solaris/amd64 aix/ppc64 android/arm64 ios/arm64 plan9/amd64 wasip1/wasm
 VET_ARCHS := amd64 arm64 386 riscv64
 
-export GOWORK := off
+# The go command finds go.work by itself, whatever the environment says; with one it refuses -mod=mod.
+export GOWORK := auto
+export GOFLAGS := $(filter-out -mod=%,$(GOFLAGS))
 
 .PHONY: help
 help: ## list the targets
@@ -48,10 +49,11 @@ generate: ## write the assembly, its stubs and dispatch from asm/
 	$(GO) generate .
 
 .PHONY: check
-check: ## gofmt, tidy go.mod files, committed assembly is what the generator writes
+check: ## gofmt, tidy go.mod files, modules that build from their own folders, committed assembly is what the generator writes
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w $$files"; exit 1; }
 	@for m in . $(NESTED); do (cd $$m && $(GO) mod tidy -diff); done
 	@scripts/tidy-published.sh $(PUBLISHED)
+	@scripts/modules.sh
 	$(GO) run -C asm ./cmd/kernelgen -check
 
 .PHONY: vet
@@ -63,14 +65,14 @@ vet: ## go vet for four architectures, with and without purego, in every module
 	@echo "go vet GOOS=darwin GOARCH=arm64"; GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./...
 	@for m in $(NESTED); do echo "go vet in $$m"; (cd $$m && $(GO) vet ./...); done
 	@for m in $(PUBLISHED); do for arch in $(VET_ARCHS); do echo "go vet GOARCH=$$arch in $$m"; \
-		(cd $$m && $(IN_WORKSPACE) GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./...); \
+		(cd $$m && GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./...); \
 	done; done
 
 .PHONY: staticcheck
 staticcheck: ## staticcheck in every module, for amd64, arm64 and purego
 	@bin=$$(mktemp -d); trap 'rm -rf "$$bin"' EXIT; GOBIN=$$bin $(GO) install $(STATICCHECK); \
 	for m in . $(NESTED); do echo "staticcheck in $$m"; (cd $$m && $$bin/staticcheck ./...); done; \
-	for m in $(PUBLISHED); do echo "staticcheck in $$m"; (cd $$m && $(IN_WORKSPACE) $$bin/staticcheck ./...); done; \
+	for m in $(PUBLISHED); do echo "staticcheck in $$m"; (cd $$m && $$bin/staticcheck ./...); done; \
 	echo "staticcheck -tags=purego"; $$bin/staticcheck -tags=purego ./...; \
 	echo "staticcheck GOARCH=arm64"; GOARCH=arm64 CGO_ENABLED=0 $$bin/staticcheck ./...
 
@@ -91,7 +93,7 @@ test-native: ## all tests of the root module, on every tier of this machine
 
 .PHONY: test-text
 test-text: ## tests of the published nested modules, with the root module of this tree
-	@for m in $(PUBLISHED); do echo "go test in $$m"; (cd $$m && $(IN_WORKSPACE) $(GO) test ./...); done
+	@for m in $(PUBLISHED); do echo "go test in $$m"; (cd $$m && $(GO) test ./...); done
 
 .PHONY: compare-tokenizers
 compare-tokenizers: ## 100,000 random strings a folder, each against Hugging Face's tokenizers: ids, offsets, decoded texts (about an hour)
@@ -99,7 +101,7 @@ compare-tokenizers: ## 100,000 random strings a folder, each against Hugging Fac
 	text/.venv/bin/pip install --quiet -r text/scripts/requirements.txt
 	text/.venv/bin/python text/scripts/forms.py text/tokenizer/testdata text/.venv/forms
 	text/.venv/bin/python text/scripts/vocabularies.py text/.venv/vocabularies
-	$(IN_WORKSPACE) text/.venv/bin/python text/scripts/compare.py text/tokenizer/testdata text/.venv/forms text/.venv/vocabularies
+	text/.venv/bin/python text/scripts/compare.py text/tokenizer/testdata text/.venv/forms text/.venv/vocabularies
 
 # PYTHON=python3 of an environment that has scripts/configs/requirements.txt saves making one.
 CONFIGS_PYTHON = $(or $(PYTHON),scripts/configs/.venv/bin/python)
@@ -195,7 +197,7 @@ test-avx512: ## the AVX-512 tier, in the Bochs emulator
 
 .PHONY: fuzz
 fuzz: ## fuzz every fuzz target for FUZZTIME (30s)
-	@for m in . text; do (cd $$m; export $(IN_WORKSPACE); \
+	@for m in . text; do (cd $$m; \
 		$(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, f[i]; n = 0 }' | \
 		while read -r package target; do \
 			echo "$$package $$target"; \

@@ -2,4 +2,4 @@
 // package transformer for the layers made of them, and package models for whole models.
 package avoformer
 
-//go:generate env GOWORK=off go run -C asm ./cmd/kernelgen
+//go:generate go run -C asm ./cmd/kernelgen

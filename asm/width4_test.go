@@ -101,6 +101,6 @@ func runKernelTests(t *testing.T, catalog []Kernel) ([]byte, error) {
 	}
 	cmd := exec.Command("go", "test", "-short", "./kernels", "./"+simd)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "AVOFORMER_ISA=avx2", "GOFLAGS=-mod=mod")
+	cmd.Env = append(os.Environ(), "AVOFORMER_ISA=avx2", "GOWORK=off", "GOFLAGS=-mod=mod")
 	return cmd.CombinedOutput()
 }

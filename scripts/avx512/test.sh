@@ -18,7 +18,7 @@ trap 'kill $(jobs -p) 2>/dev/null || :; rm -rf "$trees"' EXIT
 # shellcheck disable=SC2086 # several
 packages=$(GOOS=linux GOARCH=amd64 go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ${PACKAGES:-./...})
 for package in $packages; do
-	package=${package#"$(go list -m)"/}
+	package=${package#"$(go list .)"/}
 	tree=$trees/others
 	[[ $package != kernels* ]] || tree=$trees/kernels
 	dir=$tree/src/$package

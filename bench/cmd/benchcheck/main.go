@@ -1,7 +1,7 @@
 // Benchcheck compares the speed of a revision of this library with that of the working tree, and fails
 // where the latter is slower by more than a threshold.
 //
-//	GOWORK=off go run -C bench ./cmd/benchcheck -base main -bench 'Gemm|Softmax'
+//	go run -C bench ./cmd/benchcheck -base main -bench 'Gemm|Softmax'
 //
 // Both are driven by the working tree's benchmarks: two test binaries that differ in the library alone
 // run in turn, and benchstat's statistics decide. Where these benchmarks do not build with the revision,
@@ -27,6 +27,8 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
+
+	"github.com/avoformer/avoformer/bench/internal/source"
 )
 
 type options struct {
@@ -235,11 +237,15 @@ var replacement = regexp.MustCompile(`(?m)^(replace github.com/avoformer/avoform
 
 // replaced copies this module's go.mod and go.sum, with the library at another place.
 func replaced(dir, tree string) (string, error) {
-	mod, err := os.ReadFile("go.mod")
+	module, err := source.Dir()
 	if err != nil {
 		return "", err
 	}
-	sum, err := os.ReadFile("go.sum")
+	mod, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	sum, err := os.ReadFile(filepath.Join(module, "go.sum"))
 	if err != nil {
 		return "", err
 	}
@@ -251,7 +257,10 @@ func replaced(dir, tree string) (string, error) {
 }
 
 func goCommand(args ...string) error {
-	cmd := exec.Command("go", args...)
+	cmd, err := source.Go(args...)
+	if err != nil {
+		return err
+	}
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	return cmd.Run()
 }

@@ -1,7 +1,7 @@
 // Compare times kernels of this library and native libraries in turn, round by round, and prints how
 // many times slower the best of the others is.
 //
-//	GOWORK=off go run -C bench ./cmd/compare -cases "gemm_nn 128x768x768,softmax" -threads 1 -rounds 10
+//	go run -C bench ./cmd/compare -cases "gemm_nn 128x768x768,softmax" -threads 1 -rounds 10
 package main
 
 import (

@@ -2,11 +2,11 @@
 // and plots. It saves what it measures case by case; interrupted, it finishes the case and writes a
 // report that says what it lacks.
 //
-//	GOWORK=off go run -C bench ./cmd/report -quick            print the table of a chosen subset, in about 2 minutes
-//	GOWORK=off go run -C bench ./cmd/report                   results/<cpu>.md with plots
-//	GOWORK=off go run -C bench ./cmd/report -merge -cases softmax    measure a part of it again
-//	GOWORK=off go run -C bench ./cmd/report -merge    continue one that was interrupted, or add to it
-//	GOWORK=off go run -C bench ./cmd/report -render results/<cpu>.json
+//	go run -C bench ./cmd/report -quick            print the table of a chosen subset, in about 2 minutes
+//	go run -C bench ./cmd/report                   results/<cpu>.md with plots
+//	go run -C bench ./cmd/report -merge -cases softmax    measure a part of it again
+//	go run -C bench ./cmd/report -merge    continue one that was interrupted, or add to it
+//	go run -C bench ./cmd/report -render results/<cpu>.json
 package main
 
 import (
@@ -191,7 +191,7 @@ func relative(from, to string) (string, error) {
 
 // command is how to make the report again.
 func command() string {
-	s := "GOWORK=off go run -C bench ./cmd/report"
+	s := "go run -C bench ./cmd/report"
 	for _, a := range os.Args[1:] {
 		if strings.ContainsAny(a, " ()") {
 			a = "'" + a + "'"

@@ -1,9 +1,9 @@
 // Sweep times this library at many sizes, one dimension drawn out, and tells where the speed falls
 // from a size to the next by more than it may.
 //
-//	GOWORK=off go run -C bench ./cmd/sweep                         all sweeps, printed
-//	GOWORK=off go run -C bench ./cmd/sweep -only gemm-m,row        some
-//	GOWORK=off go run -C bench ./cmd/sweep -dir results            with a plot of each, and a page of all
+//	go run -C bench ./cmd/sweep                         all sweeps, printed
+//	go run -C bench ./cmd/sweep -only gemm-m,row        some
+//	go run -C bench ./cmd/sweep -dir results            with a plot of each, and a page of all
 //
 // The page is written after each plot, so that one that is interrupted leaves what it has; it says what it lacks.
 package main

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/avoformer/avoformer/bench/internal/source"
 )
 
 // PrefixVariable names the environment variable with further places to look in, separated as in PATH.
@@ -45,7 +47,10 @@ var kinds = []struct {
 
 func prefixes() []string {
 	list := filepath.SplitList(os.Getenv(PrefixVariable))
-	list = append(list, ".peers", os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX"))
+	if dir, err := source.Dir(); err == nil {
+		list = append(list, filepath.Join(dir, ".peers"))
+	}
+	list = append(list, os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX"))
 	oneapi, _ := filepath.Glob("/opt/intel/oneapi/*/latest")
 	list = append(list, oneapi...)
 	list = append(list, "/usr/local", "/usr")
@@ -80,15 +85,9 @@ func find(prefixes []string) []Library {
 	return found
 }
 
-// goPeers are Go libraries in builds of their own, where this module's sources and a Go toolchain are
-// at hand.
+// goPeers are Go libraries in builds of their own. Starting one fails where this module's sources or a
+// Go toolchain are not at hand.
 func goPeers() []Library {
-	if _, err := os.Stat("cmd/gopeer/main.go"); err != nil {
-		return nil
-	}
-	if _, err := exec.LookPath("go"); err != nil {
-		return nil
-	}
 	list := []Library{{Name: "gonum-noasm", Path: "-tags=noasm"}}
 	if runtime.GOARCH == "amd64" {
 		list = append(list, Library{Name: "archsimd", Path: "-tags="})
@@ -252,9 +251,12 @@ func buildGo(name, flag string) (string, error) {
 		return "", err
 	}
 	program := filepath.Join(dir, "gopeer-"+name)
-	cmd := exec.Command("go", "build", flag, "-o", program, "./cmd/gopeer")
+	cmd, err := source.Go("build", flag, "-o", program, "./cmd/gopeer")
+	if err != nil {
+		return "", err
+	}
 	if name == "archsimd" {
-		cmd.Env = append(os.Environ(), "GOEXPERIMENT=simd")
+		cmd.Env = append(cmd.Env, "GOEXPERIMENT=simd")
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)

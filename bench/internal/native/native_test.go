@@ -176,6 +176,28 @@ func TestHeld(t *testing.T) {
 	}
 }
 
+// A Go library in a build of its own takes part wherever the program is started, and whatever the
+// environment says to the go command.
+func TestGoPeerFromElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip(err)
+	}
+	t.Chdir(t.TempDir())
+	t.Setenv("GOFLAGS", "-mod=mod")
+	t.Setenv("GOWORK", "/nowhere/go.work")
+	var said []string
+	peers, _ := StartAll(1, Options{Only: []string{"gonum-noasm"}, Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }})
+	for _, p := range peers {
+		defer p.Close()
+	}
+	if len(peers) != 1 || peers[0].Name() != "gonum-noasm" {
+		t.Errorf("started %d: %q", len(peers), said)
+	}
+}
+
 func TestCompareVersions(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
