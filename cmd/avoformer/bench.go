@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/internal/peerenv"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/text"
 )
@@ -181,9 +182,9 @@ func (a *app) startEngine(work benchWork, python string) *engine {
 		return fail(err)
 	}
 	e.command = exec.CommandContext(a.ctx, self, "bench", "-worker")
-	if !strings.HasPrefix(e.name, "avoformer") {
+	if !e.isOurs() {
 		e.command = exec.CommandContext(a.ctx, python, "-c", peersScript)
-		e.command.Env = append(os.Environ(), fmt.Sprintf("OMP_NUM_THREADS=%d", work.Threads))
+		e.command.Env = append(peerenv.Here().Env, fmt.Sprintf("OMP_NUM_THREADS=%d", work.Threads))
 	}
 	if e.in, err = e.command.StdinPipe(); err != nil {
 		return fail(err)
@@ -241,6 +242,11 @@ func (e *engine) turn() {
 	}
 }
 
+func (e *engine) isOurs() bool { return strings.HasPrefix(e.name, "avoformer") }
+
+// isPeer reports whether another library's process was started.
+func (e *engine) isPeer() bool { return !e.isOurs() && e.command.Process != nil }
+
 func (e *engine) stop() {
 	if e.in != nil {
 		_ = e.in.Close()
@@ -281,6 +287,11 @@ func (a *app) printEngines(all []*engine, threads, rounds, tokens, texts int) er
 		bulk := median(e.times["texts"])
 		fmt.Fprintf(a.out, "%-18s %9.0f %9.2f%s %10.2f%s %8.0f%s %10.0f %8.0f %10.5f\n", e.name, e.first*1e3, median(e.times["short"])*1e3, spread(e.times["short"]),
 			median(e.times["long"])*1e3, spread(e.times["long"]), float64(texts)/bulk, spread(e.times["texts"]), float64(tokens)/bulk, e.memory, least)
+	}
+	if slices.ContainsFunc(all, (*engine).isPeer) {
+		for _, note := range peerenv.Here().Notes() {
+			fmt.Fprintln(a.out, note)
+		}
 	}
 	return a.out.Flush()
 }

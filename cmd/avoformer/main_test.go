@@ -6,10 +6,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/peerenv"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -96,6 +98,25 @@ func TestBench(t *testing.T) {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
 	}
 	if code, out, stderr := call(t, "", "bench", testdata+"translate", "-seconds", "0.1", "-weights", "bf16"); code != exitOK || !strings.Contains(out, "texts a second") {
+		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
+	}
+}
+
+// TestBenchEnvironment: what holds other engines back does not reach them, and that is told.
+func TestBenchEnvironment(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for an interpreter is a shell script")
+	}
+	python := filepath.Join(t.TempDir(), "python")
+	script := "#!/bin/sh\nread line\nprintf '\"not measured: core [%s] threads [%s]\"\\n' \"$OPENBLAS_CORETYPE\" \"$OMP_NUM_THREADS\"\n"
+	if err := os.WriteFile(python, []byte(script), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OPENBLAS_CORETYPE", "Haswell")
+	t.Setenv("OMP_NUM_THREADS", "7")
+	t.Setenv(peerenv.KeepVariable, "")
+	code, out, stderr := call(t, "", "bench", testdata+"embed", "-rounds", "1", "-texts=1", "-threads", "2", "-engines", "torch", "-python", python)
+	if code != exitOK || !strings.Contains(out, "core [] threads [2]") || !strings.Contains(out, "not passed on to other libraries: ") || !strings.Contains(out, "OPENBLAS_CORETYPE=Haswell") {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
 	}
 }

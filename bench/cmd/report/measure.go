@@ -18,6 +18,7 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/peak"
 	"github.com/avoformer/avoformer/bench/internal/report"
 	"github.com/avoformer/avoformer/bench/internal/workload"
+	"github.com/avoformer/avoformer/internal/peerenv"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -83,7 +84,7 @@ func sets(o options, say func(format string, args ...any)) ([]set, error) {
 func describe(o options) *report.Run {
 	return &report.Run{
 		CPU: cmp.Or(o.cpu, report.CPUName()), System: fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
-		Go: runtime.Version(), Commit: commit(), Command: command(),
+		Go: runtime.Version(), Commit: commit(), Command: command(), Variables: peerenv.Here().Notes(),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/bench/internal/source"
+	"github.com/avoformer/avoformer/internal/peerenv"
 )
 
 // PrefixVariable names the environment variable with further places to look in, separated as in PATH.
@@ -274,8 +275,9 @@ type Options struct {
 	under []string // look below these prefixes alone
 }
 
-// StartAll starts the libraries found on this machine. missing lists the required families that it
-// found none of.
+// StartAll starts the libraries found on this machine, without the variables of the environment that
+// hold them back (package peerenv), which it tells. missing lists the required families that it found
+// none of.
 func StartAll(threads int, o Options) (peers []*Peer, missing []string) {
 	have := map[string]bool{}
 	byName := map[string][]*Peer{}
@@ -321,6 +323,11 @@ func StartAll(threads int, o Options) (peers []*Peer, missing []string) {
 			o.Say("peer: %s %s", name, p.version)
 			peers = append(peers, p)
 			have[family(name)] = true
+		}
+	}
+	if len(peers) > 0 {
+		for _, note := range peerenv.Here().Notes() {
+			o.Say("%s", note)
 		}
 	}
 	for _, f := range Required {

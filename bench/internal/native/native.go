@@ -23,6 +23,7 @@ import (
 
 	"github.com/avoformer/avoformer/bench/internal/onnx"
 	"github.com/avoformer/avoformer/bench/internal/workload"
+	"github.com/avoformer/avoformer/internal/peerenv"
 )
 
 //go:embed src
@@ -71,7 +72,7 @@ func (p *Peer) start() error {
 	}
 	p.cmd, p.stderr, p.ended = exec.Command(argv[0], argv[1:]...), new(tail), false
 	n := strconv.Itoa(p.threads)
-	p.cmd.Env = append(os.Environ(), "OMP_NUM_THREADS="+n, "OPENBLAS_NUM_THREADS="+n, "BLIS_NUM_THREADS="+n,
+	p.cmd.Env = append(peerenv.Here().Env, "OMP_NUM_THREADS="+n, "OPENBLAS_NUM_THREADS="+n, "BLIS_NUM_THREADS="+n,
 		"MKL_NUM_THREADS="+n, "MKL_THREADING_LAYER=INTEL", "OMP_DYNAMIC=false")
 	p.cmd.Env = append(p.cmd.Env, p.library.env...)
 	p.cmd.Env = append(p.cmd.Env, held[p.isa].env...)

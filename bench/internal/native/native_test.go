@@ -12,7 +12,13 @@ import (
 
 	"github.com/avoformer/avoformer/bench/internal/interleave"
 	"github.com/avoformer/avoformer/bench/internal/workload"
+	"github.com/avoformer/avoformer/internal/peerenv"
 )
+
+func TestMain(m *testing.M) {
+	os.Unsetenv(peerenv.KeepVariable) // under which other things are right
+	os.Exit(m.Run())
+}
 
 // A stand-in for OpenBLAS: three loops, off by FAULT. It crashes at 13 columns.
 const standIn = `
@@ -159,6 +165,22 @@ func TestCrashIsOneCase(t *testing.T) {
 		if len(r) != 1 || (r[0].Refused != nil) != c.refused {
 			t.Errorf("%s: %+v", c.name, r)
 		}
+	}
+}
+
+// What the environment says to a library does not reach it, which is told; it does where that is asked for.
+func TestEnvironment(t *testing.T) {
+	prefix := t.TempDir()
+	install(t, prefix, "9.9.1", "0")
+	t.Setenv("OPENBLAS_CORETYPE", "Haswell")
+	peers, _, said := start(t, Options{}, prefix)
+	if len(peers) != 1 || peers[0].Version() != "9.9.1" || !strings.Contains(said, "not passed on to other libraries: ") || !strings.Contains(said, "OPENBLAS_CORETYPE=Haswell") {
+		t.Errorf("peers %+v\n%s", peers, said)
+	}
+	t.Setenv(peerenv.KeepVariable, "OPENBLAS_CORETYPE")
+	peers, _, said = start(t, Options{}, prefix)
+	if len(peers) != 1 || peers[0].Version() != "Haswell" || !strings.Contains(said, "may hold them back: OPENBLAS_CORETYPE=Haswell") {
+		t.Errorf("peers %+v\n%s", peers, said)
 	}
 }
 

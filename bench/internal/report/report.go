@@ -19,17 +19,18 @@ const Ours = "avoformer/"
 
 // A Run is everything that one report tells.
 type Run struct {
-	CPU     string
-	System  string // GOOS/GOARCH and the number of CPUs
-	Go      string
-	Commit  string
-	Command string
-	Peers   []string // names and versions
-	Missing []string // required peers that were not there
-	Note    string   `json:",omitempty"` // what else a reader must know; written by hand, kept by Merge
-	Peaks   []peak.Machine
-	Entries []Entry
-	Lacking []Key `json:",omitempty"` // what was to be measured, but is not yet
+	CPU       string
+	System    string // GOOS/GOARCH and the number of CPUs
+	Go        string
+	Commit    string
+	Command   string
+	Peers     []string // names and versions
+	Missing   []string // required peers that were not there
+	Variables []string `json:",omitempty"` // what was done about those of the environment that hold libraries back
+	Note      string   `json:",omitempty"` // what else a reader must know; written by hand, kept by Merge
+	Peaks     []peak.Machine
+	Entries   []Entry
+	Lacking   []Key `json:",omitempty"` // what was to be measured, but is not yet
 }
 
 // Add takes what was measured, in place of what was lacking.
@@ -93,6 +94,7 @@ func (r *Run) Merged(later *Run) *Run {
 	m.Entries, m.Peaks = entries, peaks
 	m.Peers, m.Missing = union(later.Peers, r.Peers), union(later.Missing, r.Missing)
 	m.Lacking = slices.DeleteFunc(union(r.Lacking, later.Lacking), m.has)
+	m.Variables = union(later.Variables, r.Variables)
 	m.Note = cmp.Or(later.Note, r.Note)
 	if r.Command != later.Command {
 		m.Command = r.Command + "`, then `" + later.Command
@@ -166,6 +168,9 @@ func (r *Run) Markdown(plots []Plot) string {
 	}
 	p("Every result was checked against the float64 oracle before it was timed. Contestants take turns, round by round; a time is the median over the rounds of one call, and a ratio the median of the ratios within a round. *best/ours* is the time of the fastest other library over the time of avoformer's fastest tier: over 1, avoformer is faster. doc/performance.md tells how to read the rest.\n")
 	p("Libraries: %s.\n", strings.Join(r.Peers, ", "))
+	for _, v := range r.Variables {
+		p("Variables of the environment %s.\n", v)
+	}
 	p("Machine, medians of the same run:\n")
 	for _, m := range r.Peaks {
 		p("- %v", m)

@@ -97,6 +97,20 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
+// What was done about the environment stands in the report, also after a run that continues it.
+func TestVariables(t *testing.T) {
+	r, later := sample(), sample()
+	r.Variables = []string{"not passed on to other libraries: OMP_NUM_THREADS=1"}
+	for name, text := range map[string]string{"report": r.Markdown(nil), "merged": r.Merged(later).Markdown(nil)} {
+		if !strings.Contains(text, "Variables of the environment not passed on to other libraries: OMP_NUM_THREADS=1.") {
+			t.Errorf("the %s does not say which variables were left out:\n%s", name, text)
+		}
+	}
+	if text := later.Markdown(nil); strings.Contains(text, "environment") {
+		t.Error("speaks of variables where there were none")
+	}
+}
+
 // An interrupted run says so wherever its figures stand, until one that continues it has the rest.
 func TestInterrupted(t *testing.T) {
 	whole := sample()
