@@ -2,6 +2,7 @@ package text_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
 	"os"
@@ -110,6 +111,73 @@ func ExampleGenerator_Chat() {
 	fmt.Println(answer)
 	// Output:
 	// �o~rit sentenc
+}
+
+// A chat as the API of servers has it: raw JSON keeps the order of keys, and a call has no
+// content.
+func ExampleGenerator_Prompt() {
+	g, err := text.OpenGenerator("testdata/generate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	messages := json.RawMessage(`[
+		{"role": "user", "content": "What is the weather in Paris?"},
+		{"role": "assistant", "content": null, "tool_calls": [
+			{"type": "function", "function": {"name": "weather", "arguments": {"city": "Paris"}}}]},
+		{"role": "tool", "content": "21 degrees"}
+	]`)
+	tools := json.RawMessage(`[{"type": "function", "function": {"name": "weather"}}]`)
+	prompt, err := g.Prompt(messages, text.PromptOptions{Tools: tools})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(prompt)
+	// Output:
+	// <|im_start|>system
+	// You are a helpful assistant.
+	//
+	// # Tools
+	//
+	// Functions that may be called are within <tools></tools>:
+	// <tools>
+	// {"type": "function", "function": {"name": "weather"}}
+	// </tools>
+	//
+	// Answer with <tool_call>
+	// {"name": <name>, "arguments": <object>}
+	// </tool_call><|im_end|>
+	// <|im_start|>user
+	// What is the weather in Paris?<|im_end|>
+	// <|im_start|>assistant
+	// <tool_call>
+	// {"name": "weather", "arguments": {"city": "Paris"}}
+	// </tool_call><|im_end|>
+	// <|im_start|>user
+	// <tool_response>
+	// 21 degrees
+	// </tool_response><|im_end|>
+	// <|im_start|>assistant
+}
+
+// An answer that is begun already.
+func ExamplePromptOptions() {
+	g, err := text.OpenGenerator("testdata/generate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	messages := []text.Message{{Role: "user", Content: "Name a colour."}, {Role: "assistant", Content: "My favourite is"}}
+	prompt, err := g.Prompt(messages, text.PromptOptions{Continue: "content"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(prompt)
+	// Output:
+	// <|im_start|>system
+	// You are a helpful assistant.<|im_end|>
+	// <|im_start|>user
+	// Name a colour.<|im_end|>
+	// <|im_start|>assistant
+	// My favourite is
 }
 
 func ExampleOpenTranslator() {

@@ -4,7 +4,6 @@ package text
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -12,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/text/internal/jinja"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -70,8 +68,7 @@ func (o *GenerateOptions) check() error {
 // Generator continues texts.
 type Generator struct {
 	*folder
-	template *jinja.Template // of chats; nil if the folder has none
-	failed   error           // why the template could not be read
+	chats *chats
 }
 
 // OpenGenerator opens the decoder in a folder.
@@ -92,11 +89,7 @@ func OpenGeneratorFS(fsys fs.FS, opts ...Option) (*Generator, error) {
 	if err := f.readSettings(); err != nil {
 		return nil, err
 	}
-	g := &Generator{folder: f}
-	if source := f.tokenizer.Config().ChatTemplate; source != "" {
-		// A template beyond what is known leaves Generate as it is.
-		g.template, g.failed = jinja.Parse(source)
-	}
+	g := &Generator{folder: f, chats: newChats(f.tokenizer.Config())}
 	return g, f.noSplit("Generator")
 }
 
@@ -105,51 +98,6 @@ func OpenGeneratorFS(fsys fs.FS, opts ...Option) (*Generator, error) {
 // where the model's context is full; with an error if ctx is cancelled.
 func (g *Generator) Generate(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[string, error] {
 	return g.generate(ctx, prompt, tokenizer.Options{}, opts)
-}
-
-// Message is one of a chat's.
-type Message struct {
-	Role    string `json:"role"` // "system", "user" or "assistant", or what else the model's template knows
-	Content string `json:"content"`
-}
-
-// Chat yields the assistant's answer to the messages, which the folder's
-// template turns into a prompt.
-func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateOptions) iter.Seq2[string, error] {
-	prompt, err := g.Prompt(messages, nil)
-	if err != nil {
-		return func(yield func(string, error) bool) { yield("", err) }
-	}
-	return g.ContinuePrompt(ctx, prompt, opts)
-}
-
-// ErrTemplate is a chat template that cannot be used: none at all, one beyond
-// the Jinja that is known, or one that refuses the messages.
-var ErrTemplate = errors.New("text: chat template")
-
-// Prompt is what the folder's template makes of messages: a []Message, or
-// anything that encodes as the JSON that the template takes, such as a
-// json.RawMessage with tool calls. variables are further ones for the template,
-// such as "tools"; "add_generation_prompt" is true unless they say otherwise.
-func (g *Generator) Prompt(messages any, variables map[string]any) (string, error) {
-	if g.failed != nil {
-		return "", fmt.Errorf("%w: %w", ErrTemplate, g.failed)
-	}
-	if g.template == nil {
-		return "", fmt.Errorf("%w: the folder has none", ErrTemplate)
-	}
-	all := map[string]any{"messages": messages, "add_generation_prompt": true}
-	for name, token := range g.tokenizer.Config().Special {
-		all[name] = token
-	}
-	for name, v := range variables {
-		all[name] = v
-	}
-	prompt, err := g.template.Render(all)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
-	}
-	return prompt, nil
 }
 
 // ContinuePrompt is Generate for a prompt that has its special tokens already,

@@ -37,7 +37,7 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("prompt %d: %q, %v, want %q", i, got, err, want.Texts[i])
 		}
 	}
-	prompt, err := g.Prompt(want.Chat, nil)
+	prompt, err := g.Prompt(want.Chat, PromptOptions{})
 	if err != nil || prompt != want.Rendered {
 		t.Fatalf("prompt %q, %v, want %q", prompt, err, want.Rendered)
 	}

@@ -149,7 +149,7 @@ func (i *folderInfo) generates(use string) error {
 		if err != nil {
 			return err
 		}
-		if _, err = g.Prompt([]text.Message{{Role: "user", Content: "Hello"}}, nil); err != nil {
+		if _, err = g.Prompt([]text.Message{{Role: "user", Content: "Hello"}}, text.PromptOptions{}); err != nil {
 			i.Unsupported["chat"] = oneLine(err)
 		}
 		_, sampling = g.Defaults()

@@ -15,8 +15,8 @@ import (
 type Config struct {
 	Class        string            // tokenizer_class
 	MaxLength    int               // model_max_length, 0 if there is no limit
-	ChatTemplate string            // Jinja; of several the one named default
-	Templates    map[string]string // the chat templates by name, if there are several
+	ChatTemplate string            // Jinja; of named ones the one named default
+	Templates    map[string]string // the chat templates by name, if they have names
 	Special      map[string]string // bos_token, eos_token and so on
 }
 
@@ -82,7 +82,9 @@ func readSettings(fsys fs.FS) (*settings, error) {
 			s.MaxLength = int(n)
 		}
 	}
-	s.readTemplates(fsys)
+	if err := s.readTemplates(fsys); err != nil {
+		return nil, err
+	}
 	if err := s.readAdded(fsys); err != nil {
 		return nil, err
 	}
@@ -124,28 +126,6 @@ func configToken(what string, v value) (AddedToken, error) {
 	t := AddedToken{Content: o.text("content"), SingleWord: o.bool("single_word", false), LStrip: o.bool("lstrip", false),
 		RStrip: o.bool("rstrip", false), Normalized: o.bool("normalized", false), Special: o.bool("special", true)}
 	return t, o.err
-}
-
-// readTemplates reads chat_template, one or a list of named ones, or the file of
-// its own that has gone first since 2025.
-func (s *settings) readTemplates(fsys fs.FS) {
-	v, _ := s.fields.take("chat_template")
-	if text, ok := v.text(); ok {
-		s.ChatTemplate = text
-	} else if len(v) > 0 && v[0] == '[' {
-		s.Templates = map[string]string{}
-		v.each(func(_, v value) error {
-			o, err := parseObject("chat_template", v)
-			if err == nil {
-				s.Templates[o.text("name")] = o.text("template")
-			}
-			return nil
-		})
-		s.ChatTemplate = s.Templates["default"]
-	}
-	if data, err := fs.ReadFile(fsys, "chat_template.jinja"); err == nil {
-		s.ChatTemplate = string(data)
-	}
 }
 
 // readAdded reads added_tokens_decoder and added_tokens.json.

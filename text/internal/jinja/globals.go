@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// now is what strftime_now tells; a test stops it.
-var now = time.Now
+// Now is what strftime_now tells; a test stops it.
+var Now = time.Now
 
 var globals map[string]any
 
@@ -153,7 +153,7 @@ func strftimeGlobal(a *args) (any, error) {
 		return nil, err
 	}
 	var b strings.Builder
-	t := now()
+	t := Now()
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' || i+1 == len(format) {
 			b.WriteByte(format[i])

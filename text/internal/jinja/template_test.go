@@ -47,8 +47,8 @@ func TestTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now = func() time.Time { return at }
-	defer func() { now = time.Now }()
+	Now = func() time.Time { return at }
+	defer func() { Now = time.Now }()
 	for _, x := range r.Templates {
 		t.Run(x.Name, func(t *testing.T) {
 			template, err := Parse(x.Template)

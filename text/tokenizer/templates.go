@@ -1,0 +1,93 @@
+package tokenizer
+
+// Chat templates: chat_template of tokenizer_config.json, and files of their own.
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+const (
+	templateFile = "chat_template.jinja"       // the one named default
+	templateDir  = "additional_chat_templates" // of files NAME.jinja
+)
+
+// readTemplates reads chat_template, or the files that take its place if there are any.
+func (s *settings) readTemplates(fsys fs.FS) error {
+	if err := s.configTemplates(); err != nil {
+		return err
+	}
+	files, err := templateFiles(fsys)
+	if err != nil {
+		return err
+	}
+	if source, ok := files["default"]; ok && len(files) == 1 {
+		s.ChatTemplate, s.Templates = source, nil
+	} else if len(files) > 0 {
+		s.Templates = files
+	}
+	if s.Templates != nil {
+		s.ChatTemplate = s.Templates["default"]
+	}
+	return nil
+}
+
+// configTemplates reads one template, or named ones in a list or an object.
+func (s *settings) configTemplates() error {
+	v, ok := s.fields.take("chat_template")
+	if !ok {
+		return nil
+	}
+	what := s.fields.what + ".chat_template"
+	switch v[0] {
+	case '"':
+		s.ChatTemplate, _ = v.text()
+		return nil
+	case '[':
+		s.Templates = map[string]string{}
+		return v.each(func(_, v value) error {
+			o, err := parseObject(what, v)
+			if err != nil {
+				return err
+			}
+			name := o.text("name")
+			s.Templates[name] = o.text("template")
+			return o.err
+		})
+	case '{':
+		s.Templates = map[string]string{}
+		o, err := parseObject(what, v)
+		if err != nil {
+			return err
+		}
+		for name := range o.fields {
+			s.Templates[name] = o.text(name)
+		}
+		return o.err
+	}
+	return fmt.Errorf("%w: %s: %s", ErrFormat, what, v)
+}
+
+// templateFiles gives the templates that have files of their own, by name.
+func templateFiles(fsys fs.FS) (map[string]string, error) {
+	paths, _ := fs.Glob(fsys, path.Join(templateDir, "*.jinja"))
+	files := map[string]string{}
+	for _, p := range append([]string{templateFile}, paths...) {
+		data, err := fs.ReadFile(fsys, p)
+		if p == templateFile && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		name := strings.TrimSuffix(path.Base(p), ".jinja")
+		if p == templateFile {
+			name = "default"
+		}
+		files[name] = string(data)
+	}
+	return files, nil
+}

@@ -1,0 +1,55 @@
+package tokenizer
+
+import (
+	"errors"
+	"maps"
+	"testing"
+	"testing/fstest"
+)
+
+// TestChatTemplates reads chat templates from where transformers finds them.
+func TestChatTemplates(t *testing.T) {
+	const config = "tokenizer_config.json"
+	one := map[string]string{config: `{"chat_template": "one"}`}
+	list := map[string]string{config: `{"chat_template": [{"name": "default", "template": "d"}, {"name": "rag", "template": "r"}]}`}
+	with := func(files map[string]string, name, data string) map[string]string {
+		files = maps.Clone(files)
+		files[name] = data
+		return files
+	}
+	for i, x := range []struct {
+		files  map[string]string
+		single string
+		named  map[string]string
+	}{
+		{map[string]string{}, "", nil},
+		{map[string]string{config: `{"chat_template": null}`}, "", nil},
+		{one, "one", nil},
+		{list, "d", map[string]string{"default": "d", "rag": "r"}},
+		{map[string]string{config: `{"chat_template": [{"name": "rag", "template": "r"}]}`}, "", map[string]string{"rag": "r"}},
+		{map[string]string{config: `{"chat_template": {"tool_use": "t"}}`}, "", map[string]string{"tool_use": "t"}},
+		{with(one, "chat_template.jinja", "file"), "file", nil},
+		{with(list, "chat_template.jinja", "file"), "file", nil},
+		{with(one, "additional_chat_templates/rag.jinja", "r"), "", map[string]string{"rag": "r"}},
+		{with(with(list, "chat_template.jinja", "file"), "additional_chat_templates/x.jinja", "x"), "file", map[string]string{"default": "file", "x": "x"}},
+		{with(list, "additional_chat_templates/x.txt", "x"), "d", map[string]string{"default": "d", "rag": "r"}},
+	} {
+		s, err := readSettings(textFiles(x.files))
+		if err != nil || s.ChatTemplate != x.single || !maps.Equal(s.Templates, x.named) || (s.Templates == nil) != (x.named == nil) {
+			t.Errorf("folder %d: %q and %q, %v, want %q and %q", i, s.ChatTemplate, s.Templates, err, x.single, x.named)
+		}
+	}
+	for _, bad := range []string{`7`, `[7]`, `[{"name": "x"}]`, `[{"name": 1, "template": "x"}]`, `{"x": 1}`, `true`} {
+		if _, err := readSettings(textFiles(map[string]string{config: `{"chat_template": ` + bad + `}`})); !errors.Is(err, ErrFormat) {
+			t.Errorf("chat_template %s: error %v, want an ErrFormat", bad, err)
+		}
+	}
+}
+
+func textFiles(files map[string]string) fstest.MapFS {
+	fsys := fstest.MapFS{}
+	for name, data := range files {
+		fsys[name] = &fstest.MapFile{Data: []byte(data)}
+	}
+	return fsys
+}
