@@ -47,25 +47,13 @@ func (g *call) set(m, n, k int, alpha float32, a []float32, lda int, beta float3
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
-// path is a way through a product.
-type path uint8
-
-const (
-	pathPanels path = iota // rows of A and panels of B
-	pathDot                // dot products of rows of A and of B^T, both in place
-	pathRow                // one row of A and panels of B packed by PackB
-	pathInt8               // rows of A as integers, and panels of B packed so
-)
-
 // plan is how a product is computed.
 type plan struct {
-	way       path
-	source    sourceKind // of the panels
-	wideTiles bool       // the micro-kernel's tiles have half the height and twice the width
-	near      bool       // B in the caller's memory is in a core's own caches: read in place, many columns are one call
-	oneCall   bool       // a block of nearWork is one call of simd.GemmNear
-	copyA     bool       // A's blocks are copied
-	tail      int        // the last columns, which are dot products
+	way       way
+	wideTiles bool // the micro-kernel's tiles have half the height and twice the width
+	oneCall   bool // a block of nearWork is one call of simd.GemmNear
+	copyA     bool // A's blocks are copied
+	tail      int  // the last columns, which are dot products
 
 	// The loops around the micro-kernel; see planLoops.
 	finish bool // there is an epilogue: sums are finished aside, and then C is written
@@ -84,20 +72,6 @@ type plan struct {
 	parts, steps int
 	partial      []float32
 }
-
-// sourceKind says what is done about the panels of a product's B.
-type sourceKind uint8
-
-const (
-	packedBefore sourceKind = iota // by PackB, with elements that the micro-kernel reads
-	inPlace                        // B's own memory serves
-	inHalves                       // by PackB, with elements of 16 bits that the micro-kernel for them reads
-	widened                        // by PackB, with other elements: made float32 each time they are used
-	packedHere                     // from B in the caller's memory, when they are used first
-)
-
-// made reports whether panels are made in the block's scratch memory.
-func (k sourceKind) made() bool { return k >= widened }
 
 // block is some rows and columns of one product, as a product of its own: A, B,
 // C and what the epilogue adds begin at the block's first row and column, and so do

@@ -35,12 +35,12 @@ func (b *block) panels() {
 	var l nest
 	l.b = b
 	l.mc, l.nc = tune.Evenly(b.m, g.mc, g.mr), b.n
-	if g.source == packedHere && l.mc < b.m && b.n-b.tail > size.NC {
+	if g.way == packedHere && l.mc < b.m && b.n-b.tail > size.NC {
 		l.nc = size.NC
 	}
 	l.prefetch = g.prefetches(b.m)
 	var s *scratch
-	if g.finish || b.tail > 0 || g.copyA || g.source.made() {
+	if g.finish || b.tail > 0 || g.copyA || ways[g.way].makes {
 		s = scratches.Get().(*scratch)
 		b.s = s
 	}
@@ -100,14 +100,14 @@ func (l *nest) panel(q, w int) {
 	for p := 0; p == 0 || p < l.k; p += g.kc {
 		k := min(g.kc, l.k-p)
 		switch {
-		case inPanel > 0 && g.source == inHalves:
+		case inPanel > 0 && g.way == halves:
 			b.b.packed.MultiplyHalves(b.b.column+l.j+q, l.p+p, l.m, k, g.alpha, l.a[p:], l.lda, beta, sums, lds)
-		case inPanel > 0 && g.source == inPlace && g.near:
+		case inPanel > 0 && g.way == near:
 			simd.GemmNear(g.isa, l.m, inPanel, k, g.alpha, l.a[p:], l.lda, l.source.first[l.source.offset(q, p):], l.source.ld, beta, sums, lds)
 		case inPanel > 0:
 			panel := l.source.first[l.source.offset(q, p):]
 			done := 0
-			if g.source.made() {
+			if ways[g.way].makes {
 				done = l.makePanel(panel, q, p, inPanel, k, beta, sums, lds)
 			}
 			var f fetched
@@ -144,9 +144,9 @@ type fetched struct{ rows, next, pace, turn, steps int }
 func (l *nest) next(q, p, w, k int) (f fetched) {
 	s, g := &l.source, l.b.g
 	switch {
-	case g.source == packedHere && l.i == 0: // it is not there yet
+	case g.way == packedHere && l.i == 0: // it is not there yet
 		return f
-	case g.source == inPlace && l.m <= g.mr && tune.CrowdsFar(g.k, s.ld):
+	case g.way.inPlace() && l.m <= g.mr && tune.CrowdsFar(g.k, s.ld):
 		f.next = farRows * s.ld
 		return f
 	case p+k < l.k:
@@ -158,7 +158,7 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 	}
 	switch tiles := (l.m + g.mr - 1) / g.mr; {
 	case f.next == 0:
-	case g.source != inPlace:
+	case !g.way.inPlace():
 		f.pace = l.evenPace()
 	case tiles >= 4 && g.k*s.ld >= tune.Used.Gemm.Spread: // as many steps to a row as tiles fetch it
 		f.steps = 1 << (bits.Len(uint(tiles)) - 1)
@@ -184,7 +184,7 @@ func (l *nest) evenPace() int {
 // fetchesRows reports whether the rows of a transposed B that become the next panel are to be
 // fetched while this one is multiplied.
 func (l *nest) fetchesRows() bool {
-	return l.b.g.source == packedHere && l.b.b.Trans && l.i == 0
+	return l.b.g.way == packedHere && l.b.b.Trans && l.i == 0
 }
 
 // nextRows is where the rows of B^T begin that are packed next, from the panel before them, whose

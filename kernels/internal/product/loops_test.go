@@ -14,7 +14,7 @@ func TestNextRows(t *testing.T) {
 	const nr, k, slice = 16, 96, 48
 	n, ld := 3*nr, k+5
 	var g call
-	g.n, g.k, g.mr, g.nr, g.source = n, k, 6, nr, packedHere
+	g.n, g.k, g.mr, g.nr, g.way = n, k, 6, nr, packedHere
 	g.b.Trans = true
 	g.b.Data = make([]float32, n*ld)
 	block := block{g: &g, m: 20, n: n, b: operand{B: pack.B{Data: g.b.Data, LD: ld, Trans: true}}}
@@ -64,7 +64,7 @@ func TestNextRows(t *testing.T) {
 // TestNextRowsWithoutGaps follows the tiles of all rows, which fetch all of the next panel's rows.
 func TestNextRowsWithoutGaps(t *testing.T) {
 	const mr, nr, k, n = 6, 16, 48, 3 * 16
-	g := call{n: n, k: k, plan: plan{source: packedHere}, mr: mr, nr: nr}
+	g := call{n: n, k: k, plan: plan{way: packedHere}, mr: mr, nr: nr}
 	for _, m := range []int{1, 6, 7, 20, 100} {
 		b := operand{B: pack.B{Data: make([]float32, n*k), LD: k, Trans: true}}
 		l := nest{b: &block{g: &g, m: m, n: n, b: b}, k: k, n: n, m: m}
@@ -84,7 +84,7 @@ func TestNextInPlace(t *testing.T) {
 	size := tune.Used.Gemm
 	defer func() { tune.Used.Gemm = size }()
 	tune.Used.Gemm.Spread = 1
-	g := call{k: k, plan: plan{source: inPlace}, mr: mr, nr: nr}
+	g := call{k: k, plan: plan{way: inPlace}, mr: mr, nr: nr}
 	for _, m := range []int{24, 29, 49, 70, 100} {
 		l := nest{b: &block{g: &g, m: m, n: 2 * nr}, k: k, m: m}
 		l.source.n, l.source.ofColumn, l.source.ofStep, l.source.ld = 2*nr, 1, ld, ld

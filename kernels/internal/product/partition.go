@@ -27,10 +27,10 @@ func (g *call) partition(t int) {
 	if g.copyA {
 		rows.price = priceCopied
 	}
-	if g.way == pathInt8 {
+	if g.way == integers {
 		rows.price = priceInt8
 	}
-	if g.way == pathPanels && g.source.made() {
+	if ways[g.way].makes {
 		cols.price = priceCopied
 	}
 	element := max(1, work/(g.m*g.n)) // of C
@@ -115,11 +115,10 @@ func worthThreads(t, work int) bool {
 	return t > 1 && (work >= tune.Used.Threads.WakeWork || work >= tune.Used.Threads.ReadyWork && par.Ready())
 }
 
-// workOf estimates the time of one product, in multiply-adds at full speed: at
-// the least what reading B costs.
+// workOf estimates the time of one product, in multiply-adds of float32 at full speed.
 func (g *call) workOf() int {
-	work := max(g.m, 4) * g.n * g.k
-	if g.way == pathInt8 {
+	work := max(g.m, 4) * g.n * g.k // at the least what reading B costs
+	if g.way == integers {
 		work /= 4 // an instruction makes four times the multiply-adds
 	}
 	return work

@@ -4,47 +4,10 @@ import (
 	"math"
 	"testing"
 
-	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
-
-// TestFitsLines wants B in place up to the tiles of the family, where its rows fill lines and do
-// not crowd.
-func TestFitsLines(t *testing.T) {
-	kept := tune.Used
-	t.Cleanup(func() { tune.Used = kept })
-	tune.Used = tune.SapphireRapids
-	for _, c := range []struct {
-		m, k, ld int
-		want     bool
-	}{{560, 768, 768, true}, {561, 768, 768, false}, {128, 3072, 768, true}, {128, 768, 776, false}, {128, 768, 3072, false}, {128, 256, 3072, true}, {100, 1024, 1024, false}, {100, 1040, 1040, true}} {
-		g := call{m: c.m, k: c.k, mr: 14, nr: 32, b: operand{B: pack.B{LD: c.ld}}}
-		if got := g.fitsLines(); got != c.want {
-			t.Errorf("%+v: %v", c, got)
-		}
-	}
-	if tune.Used = tune.Zen4; (&call{m: 1, k: 8, mr: 14, nr: 32, b: operand{B: pack.B{LD: 16}}}).fitsLines() {
-		t.Error("not for zen4")
-	}
-}
-
-// TestFitsTiles: of the second tile on, rows of one line must not have crowded each other out.
-func TestFitsTiles(t *testing.T) {
-	kept := tune.Used
-	t.Cleanup(func() { tune.Used = kept })
-	tune.Used = tune.Zen4
-	for _, c := range []struct {
-		m, nr, k, ld int
-		want         bool
-	}{{6, 16, 768, 3072, true}, {7, 16, 768, 3072, false}, {7, 16, 256, 3072, true}, {7, 16, 768, 3080, true}, {18, 16, 768, 768, true},
-		{19, 16, 768, 768, false}, {18, 32, 768, 3072, true}} {
-		if got := fitsTiles(c.m, c.k, c.ld, 6, c.nr); got != c.want {
-			t.Errorf("%+v: %v", c, got)
-		}
-	}
-}
 
 // TestNearAtOnce wants products that run without a plan to be those that would be one call by plan.
 func TestNearAtOnce(t *testing.T) {
@@ -62,13 +25,13 @@ func TestNearAtOnce(t *testing.T) {
 						for _, lds := range [][2]int{{k, n}, {k + 3, n + 5}, {1024, 1024}, {4096, 512}, {2048, 4096}} {
 							lda, ldb := max(lds[0], k), max(lds[1], n)
 							for _, threads := range []int{1, 2} {
-								if !nearAtOnce(threads, m, n, k, lda, ldb) {
+								g := call{isa: simd.Active(), batch: 1, m: m, n: n, k: k}
+								g.a.LD, g.b.LD = lda, ldb
+								a, b := g.operands()
+								if g.way = wayOf(&a, &b); g.way != near || !nearAtOnce(&a, &b) || worthThreads(threads, workOf(&a, &b)) {
 									continue
 								}
 								accepted++
-								g := call{isa: simd.Active(), batch: 1, m: m, n: n, k: k}
-								g.mr, g.nr = simd.GemmTile(g.isa)
-								g.a.LD, g.b.LD = lda, ldb
 								g.decide(threads)
 								if m == 1 || !g.oneCall || g.cutM*g.cutN > 1 || m*n > nearWork/k {
 									t.Errorf("%dx%dx%d, lda %d, ldb %d, %d threads: by plan %+v", m, n, k, lda, ldb, threads, g.plan)
@@ -104,6 +67,8 @@ func TestThreadsKeepTheirRows(t *testing.T) {
 			g := call{isa: simd.Active(), batch: 1, m: c.m, n: c.n, k: c.k}
 			g.mr, g.nr = simd.GemmTile(g.isa)
 			g.a.LD, g.b.packed = c.k, &p
+			a, b := g.operands()
+			g.way = wayOf(&a, &b)
 			g.decide(c.threads)
 			if got := !g.byRows && g.cutM%c.threads == 0; got != c.want {
 				t.Errorf("%+v: by rows %v, %dx%d parts of %dx%d", c, g.byRows, g.cutM, g.cutN, g.tall, g.wide)

@@ -1,7 +1,7 @@
 // Package product computes matrix products.
 //
-// product.go is what package kernels calls; plan.go decides how a product is computed, and partition.go
-// in which parts; run.go hands these to threads and makes blocks of them; loops.go, source.go and
+// product.go is what package kernels calls; ways.go is the table of ways through a product, plan.go decides
+// how one goes its way, and partition.go in which parts; run.go hands these to threads and makes blocks of them; loops.go, source.go and
 // epilogue.go are the loops around the micro-kernel, dot.go, gemv.go and integers.go the other ways
 // through a block; call.go has what all of them work on.
 package product
@@ -20,19 +20,18 @@ func Gemm(t int, transA, transB bool, m, n, k int, alpha float32, a []float32, l
 		scaleMatrix(c, m, n, ldc, beta)
 		return
 	}
-	if n*k <= directElements && beta == 0 && !transA {
-		switch {
-		case transB && m <= dotRowsMin:
-			simd.GemmDot(simd.Active(), m, n, k, alpha, a, lda, b, ldb, c, ldc)
-			return
-		case !transB && m == 1 && alpha == 1:
+	ofA, ofB := left{m, k, lda, transA}, right{n, ldb, transB, nil}
+	w := wayOf(&ofA, &ofB)
+	if w.atOnce(&ofA, &ofB, alpha, beta) && !worthThreads(t, workOf(&ofA, &ofB)) {
+		switch w {
+		case rowByRows:
 			clear(c[:n])
 			simd.GemvRows(simd.Active(), c[:n], a[:k], b, ldb, 0)
-			return
+		case dots:
+			simd.GemmDot(simd.Active(), m, n, k, alpha, a, lda, b, ldb, c, ldc)
+		case near:
+			simd.GemmNear(simd.Active(), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		}
-	}
-	if !transA && !transB && nearAtOnce(t, m, n, k, lda, ldb) {
-		simd.GemmNear(simd.Active(), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		return
 	}
 	var g call
@@ -77,7 +76,7 @@ func Packed(t, m int, alpha float32, a []float32, lda int, b *weights.Matrix, be
 	case k > 0:
 		g.run(t)
 	case ep.any():
-		g.mr, g.nr, g.source = b.Record.MR, b.Record.NR, sourceOf(b.Record)
+		g.mr, g.nr, g.way = b.Record.MR, b.Record.NR, packedBefore // no elements, whatever the format
 		g.planLoops()
 		g.block(0, 0, 0, m, n)
 	default:

@@ -10,11 +10,11 @@ import (
 
 // run computes the product on up to t threads.
 func (g *call) run(t int) {
-	if g.m == 1 && g.b.packed == nil && !g.b.Trans && (!g.a.Trans || g.a.LD == 1) {
+	a, b := g.operands()
+	if g.way = wayOf(&a, &b); g.way == rowByRows {
 		(*gemvCall)(g).run(t)
 		return
 	}
-	g.mr, g.nr = simd.GemmTile(g.isa)
 	g.decide(t)
 	parts := g.cutM * g.cutN * g.batch
 	switch {
@@ -78,14 +78,14 @@ func (g *call) block(item, i, j, m, n int) {
 	if g.finish {
 		b.ep = g.ep.from(i, j)
 	}
-	switch g.way {
-	case pathRow:
-		b.row()
-	case pathDot:
-		b.dot()
-	case pathInt8:
-		b.int8Panels()
-	default:
+	switch ways[g.way].runs {
+	case panelsOfB:
 		b.panels()
+	case dotsOfRows:
+		b.dot()
+	case rowOfPanels:
+		b.row()
+	case integersOfA:
+		b.int8Panels()
 	}
 }

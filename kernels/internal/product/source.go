@@ -25,13 +25,13 @@ func (s *panelSource) offset(q, p int) int { return q*s.ofColumn + p*s.ofStep }
 func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 	b, g := l.b, l.b.g
 	switch {
-	case l.source.n == 0, l.k == 0, g.source == inHalves: // dot products alone, no B, or the packed one itself
+	case l.source.n == 0, l.k == 0, g.way == halves: // dot products alone, no B, or the packed one itself
 		return nil, 0, 0, 0
-	case g.source == packedBefore:
+	case g.way == packedBefore:
 		return b.b.packed.Floats(b.b.column+l.j, l.p), b.b.packed.K, g.nr, g.nr
-	case g.source == inPlace:
+	case g.way.inPlace():
 		return b.b.Data[l.p*b.b.LD+l.j:], 1, b.b.LD, b.b.LD
-	case g.source == packedHere && l.mc < b.m:
+	case g.way == packedHere && l.mc < b.m:
 		ofColumn, ofStep = l.k, g.nr // panels are kept for further rows
 	}
 	last := (l.source.n - 1) / g.nr * g.nr
@@ -42,7 +42,7 @@ func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 // width is how many columns from column q on are multiplied next.
 func (l *nest) width(q int) int {
 	g, nr := l.b.g, l.b.g.nr
-	if g.source == inPlace && g.near { // as much as other calls do
+	if g.way == near { // as much as other calls do
 		return min(max(2*nr, tune.Used.Gemm.MC*tune.Order.KC*nr/(l.m*max(l.k, 1))/nr*nr), l.n-q)
 	}
 	if g.wideTiles && l.source.n-q >= 2*nr {
@@ -57,7 +57,7 @@ func (l *nest) width(q int) int {
 func (l *nest) makePanel(panel []float32, q, p, n, k int, beta float32, sums []float32, lds int) (done int) {
 	b, g := l.b, l.b.g
 	switch {
-	case g.source == widened: // to b.s.b, which is panel: a function value takes what holds its arguments to the heap
+	case g.way == widened: // to b.s.b, which is panel: a function value takes what holds its arguments to the heap
 		b.b.packed.Widen(b.s.b, b.b.column+l.j+q, l.p+p, k)
 	case l.i > 0: // it is there
 	case b.b.Trans || n < g.nr || l.m <= g.mr:

@@ -123,12 +123,14 @@ func recordOf(vendor string, family, model int, caches [4]int) Record {
 	return Derived(caches)
 }
 
+const element, line = 4, 64 // bytes of a float32 and of a cache line
+
 // Derived makes the same use of caches of other sizes as zen4 makes of its own. A level
 // that is not known counts as one of zen4's.
 func Derived(caches [4]int) Record {
 	t := Zen4
 	t.name = "derived from cache sizes"
-	const element, line, sets = 4, 64, 64
+	const sets = 64
 	if l1 := caches[1]; l1 > 0 {
 		t.Ways = max(l1/(line*sets), 1)
 		t.Gemm.InPlacePanel = l1 / 2 / element

@@ -13,7 +13,12 @@ import "github.com/avoformer/avoformer/kernels/internal/simd"
 // A long kc writes C seldom: each pass over it costs as much as 2 to 4% of a large
 // product. A tile's rows of A over kc (56 KiB) then come from the second-level cache as
 // a few streams.
-var Order = struct{ KC, Long int }{KC: 1024, Long: 1 << 16}
+//
+// A product with B^T in place is dot products up to DotRowsMin rows of A, and up to DotRowsMax where k
+// is long and A of at most DotElements.
+var Order = struct{ KC, Long, DotRowsMin, DotRowsMax, DotElements int }{
+	KC: 1024, Long: 1 << 16, DotRowsMin: 12, DotRowsMax: 64, DotElements: 1 << 16,
+}
 
 const (
 	// dotSum is what adding up a dot product's lanes costs, in steps of a vector, and
@@ -52,3 +57,7 @@ func Evenly(n, limit, unit int) int {
 	blocks := (units + most - 1) / most
 	return (units + blocks - 1) / blocks * unit
 }
+
+// TwoLines reports whether a row of a panel of nr columns is two cache lines, which come together from
+// further away.
+func TwoLines(nr int) bool { return nr >= 2*line/element }

@@ -1,0 +1,231 @@
+package product
+
+import (
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
+)
+
+// The ways through a product: one table, of which a product takes the first way that fits.
+
+// way is a way through a product: its place in the table.
+type way uint8
+
+// The ways: with B in the caller's memory, from the first; packed beforehand, from integers on.
+const (
+	rowByRows way = iota
+	dots
+	near
+	inPlace
+	packedHere
+
+	integers
+	rowByPanels
+	halves
+	widened
+	packedBefore
+)
+
+// ways is the table. When a way fits is what wayOf says, in the same order: functions in the table would take a
+// call to the heap, or cost a small product a tenth.
+var ways = [...]struct {
+	name  string
+	reads string // the figures of package tune that it depends on whether the way fits
+	why   string // it is taken before those that follow
+	runs  loops  // what computes a block
+	makes bool   // panels are made in scratch memory
+}{
+	rowByRows: {
+		name: "row by rows", runs: partsOfRow,
+		why: "one row reads each element of B once: row by row, in the order of memory",
+	},
+	dots: {
+		name: "dot products", runs: dotsOfRows,
+		reads: "DotRowsMin DotRowsMax DotElements",
+		why:   "rows of A and of B^T lie as dot products want them; packing B^T would not pay for few rows",
+	},
+	near: {
+		name: "near in place", runs: panelsOfB,
+		reads: "NearElements NearTiles InPlaceTiles InPlacePanel InPlaceSpan LinesTiles LinesSets LinesWays",
+		why:   "B is in a core's own caches: many columns are one call, and nothing is fetched",
+	},
+	inPlace: {
+		name: "in place", runs: panelsOfB,
+		reads: "InPlaceTiles InPlacePanel InPlaceSpan LinesTiles LinesSets LinesWays",
+		why:   "few tiles of rows, or rows of B that are whole lines, do not pay for packing",
+	},
+	packedHere: {
+		name: "packed on the way", runs: panelsOfB, makes: true,
+		why: "many rows read each panel: it is packed while the first of them are multiplied",
+	},
+	integers: {
+		name: "integers", runs: integersOfA,
+		why: "the format's products are of integers, which rows of A become too",
+	},
+	rowByPanels: {
+		name: "row by panels", runs: rowOfPanels,
+		reads: "Long",
+		why:   "one row reads each element of B once, and the kernel for it makes elements float32 itself",
+	},
+	halves: {
+		name: "panels of 16 bits", runs: panelsOfB,
+		reads: "HalvesTiles",
+		why:   "few tiles of rows: elements are widened on the way into the multiply-adds",
+	},
+	widened: {
+		name: "widened panels", runs: panelsOfB, makes: true,
+		why: "many tiles of rows read each panel: it is made float32 once for a block",
+	},
+	packedBefore: {
+		name: "packed panels", runs: panelsOfB,
+		why: "panels are as the micro-kernel reads them",
+	},
+}
+
+// wayOf is the first way that fits, in the order of the table.
+func wayOf(a *left, b *right) way {
+	if b.format != nil {
+		return wayOfPacked(a, b.format)
+	}
+	switch {
+	case a.m == 1 && !b.trans && (!a.trans || a.ld == 1):
+		return rowByRows
+	case b.trans && !a.trans && fewForDots(a):
+		return dots
+	case !b.trans && isNear(a, b) && (inPlacePays(a, b) || readsNear(a, b)):
+		return near
+	case !b.trans && inPlacePays(a, b):
+		return inPlace
+	}
+	return packedHere
+}
+
+func wayOfPacked(a *left, format *weights.Record) way {
+	switch {
+	case format.Kind != weights.NoInt8:
+		return integers
+	case a.m == 1 && format.HasGemv() && a.k <= tune.Order.Long:
+		return rowByPanels
+	case a.m <= tune.Used.Gemm.HalvesTiles*format.MR && format.HasPanel():
+		return halves
+	case format.Widen != nil:
+		return widened
+	}
+	return packedBefore
+}
+
+// atOnce reports whether the whole product is one call of a kernel, without a plan.
+func (w way) atOnce(a *left, b *right, alpha, beta float32) bool {
+	switch w {
+	case rowByRows:
+		return isSmall(a, b) && alpha == 1 && beta == 0 && !a.trans
+	case dots:
+		return isSmall(a, b) && beta == 0 && a.m <= tune.Order.DotRowsMin
+	case near:
+		return nearAtOnce(a, b)
+	}
+	return false
+}
+
+// loops is what computes a block of a product: a switch on it is a direct call, a function in the table
+// would take blocks to the heap.
+type loops uint8
+
+const (
+	panelsOfB   loops = iota // loops.go: rows of A and panels of B
+	dotsOfRows               // dot.go: dot products of rows of A and of B^T, both in place
+	partsOfRow               // gemv.go: one row of A and rows of B in place, in parts of k
+	rowOfPanels              // gemv.go: one row of A and panels of B packed beforehand
+	integersOfA              // integers.go: rows of A as integers, and panels of B packed so
+)
+
+// inPlace reports whether panels are read where the caller has B.
+func (w way) inPlace() bool { return w == near || w == inPlace }
+
+// left is what ways are chosen by of A: op(A) is m x k, its rows ld apart.
+type left struct {
+	m, k, ld int
+	trans    bool
+}
+
+// right is what ways are chosen by of B: op(B) is k x n, its rows ld apart unless it has a format, in which it
+// was packed beforehand.
+type right struct {
+	n, ld  int
+	trans  bool
+	format *weights.Record
+}
+
+// A plan would take a tenth to half of the time of a product of one or a few rows with a B of up to
+// directElements, and of one of up to nearWork multiply-adds with a B that is near.
+const (
+	directElements = 1 << 14
+	nearWork       = 1 << 20
+)
+
+// isSmall reports whether B is so small that a plan would take long beside one call.
+func isSmall(a *left, b *right) bool { return b.n*a.k <= directElements }
+
+// workOf is about the time of a product in multiply-adds at full speed: at the least what reading B costs.
+func workOf(a *left, b *right) int { return max(a.m, 4) * b.n * a.k }
+
+// isNear reports whether B in place stays in a core's own caches, for which the tier has a kernel. For one
+// or two rows that fetches nothing, so that B may come from further away only if it is small. In pure Go
+// it is the kernel for panels, on all columns: as fast, and small products are spared the plan there too.
+func isNear(a *left, b *right) bool {
+	most := tune.Used.Gemm.NearElements
+	if a.m <= 2 {
+		most /= 4
+	}
+	return a.k*b.ld <= most && simd.KernelGemmNear.On(simd.Active()).ISA == simd.Active()
+}
+
+// nearAtOnce reports whether a near product is one call: nothing is copied, and there are no dot products.
+func nearAtOnce(a *left, b *right) bool {
+	return !a.trans && workOf(a, b) <= nearWork && a.k <= tune.Order.KC && !copiesA(a, b) && tune.DotColumns(simd.Active(), b.n, a.k, a.m) == 0
+}
+
+// readsNear reports whether B is read in place for more rows because it is near: where rows of a panel
+// are two lines, and those of B do not all share a set.
+func readsNear(a *left, b *right) bool {
+	mr, nr := simd.GemmTile(simd.Active())
+	return tune.TwoLines(nr) && a.m <= tune.Used.Gemm.NearTiles*mr && b.ld%1024 != 0
+}
+
+// inPlacePays reports whether B is read in place rather than packed, wherever it is: for few tiles of rows,
+// a small B, or one of whole lines.
+func inPlacePays(a *left, b *right) bool {
+	size := &tune.Used.Gemm
+	mr, nr := simd.GemmTile(simd.Active())
+	return fitsTiles(a, b, mr, nr) || a.k*nr <= size.InPlacePanel && a.k*b.ld <= size.InPlaceSpan || fitsLines(a, b, mr, nr)
+}
+
+// fitsTiles reports whether the tiles are few enough to read B in place: several only if they find
+// its rows in the second-level cache, or these are two lines each, which come soon enough from further away.
+func fitsTiles(a *left, b *right, mr, nr int) bool {
+	return a.m <= mr || a.m <= tune.Used.Gemm.InPlaceTiles*mr && (tune.TwoLines(nr) || !tune.CrowdsFar(a.k, b.ld))
+}
+
+// fitsLines reports whether the rows of B are whole cache lines, so that no load takes two, and
+// those of a panel, of two lines each, stay in the second-level cache side by side while the
+// tiles pass. Of one line each, as on AVX2, they are slower in place.
+func fitsLines(a *left, b *right, mr, nr int) bool {
+	size := &tune.Used.Gemm
+	return a.m <= size.LinesTiles*mr && tune.TwoLines(nr) && b.ld%16 == 0 &&
+		tune.Sharing(b.ld/16, min(a.k, tune.Order.KC), size.LinesSets) <= size.LinesWays
+}
+
+// copiesA reports whether the rows of A are copied: if they have to be transposed, or
+// would crowd each other out of the cache.
+func copiesA(a *left, b *right) bool {
+	mr, _ := simd.GemmTile(simd.Active())
+	return a.trans || b.n >= tune.Used.Gemm.CopyColumns && tune.Crowd(a.ld, min(a.m, mr))
+}
+
+// fewForDots reports whether the rows of A are few enough for dot products: up to an eighth of k, since adding up
+// the lanes at the end costs as much whatever k is; within limits, and as long as A stays in the
+// second-level cache.
+func fewForDots(a *left) bool {
+	o := &tune.Order
+	return a.m <= o.DotRowsMin || a.m <= o.DotRowsMax && a.m <= a.k/8 && a.m*a.k <= o.DotElements
+}
