@@ -71,6 +71,17 @@ func matrixArg(name string, rows, cols, ld int) []badArg {
 	}
 }
 
+// fields are wrong values of the fields of a parameter struct, as wrong structs.
+func fields(right any, of []badArg) (bad []badArg) {
+	for _, b := range of {
+		p := reflect.New(reflect.TypeOf(right)).Elem()
+		p.Set(reflect.ValueOf(right))
+		p.FieldByName(b.param).Set(reflect.ValueOf(b.value))
+		bad = append(bad, badArg{"p", p.Interface(), b.want})
+	}
+	return bad
+}
+
 func cat(lists ...[]badArg) (all []badArg) {
 	for _, l := range lists {
 		all = append(all, l...)
@@ -89,7 +100,6 @@ func apiCalls() []call {
 		rowAPI(1, smallAPI, zeros), rowAPI(2, largeAPI, zeros),
 		gemmAPI(1, smallAPI, zeros), gemmAPI(2, smallAPI, zeros),
 		attentionAPI(1, zeros), attentionAPI(2, zeros), rowsAPI(zeros),
-		[]call{{fn: Use, name: "Use", args: []any{Active()}, params: "isa", bad: []badArg{{"isa", AVX512 + 1, "isa = ISA(4), want one of [generic"}}}},
 	)
 }
 
@@ -126,11 +136,17 @@ func rowAPI(threads Threads, size apiSize, data func(n int) []float32) (calls []
 	}
 	add(Softmax, "Softmax", "dst x rows cols", sizes("dst", "x"), data(all), data(all), rows, cols)
 	add(LogSoftmax, "LogSoftmax", "dst x rows cols", sizes("dst", "x"), data(all), data(all), rows, cols)
-	add(MaskedSoftmax, "MaskedSoftmax", "dst x rows cols mask", cat(sizes("dst", "x"), []badArg{
-		{"mask", SoftmaxMask{Bias: zeros(all - 1)}, differ("Bias", all-1, all, "rows*cols")},
-		{"mask", SoftmaxMask{Visible: make([]bool, all+1)}, differ("Visible", all+1, all, "rows*cols")},
-		{"mask", SoftmaxMask{ValidLens: make([]int, rows+1)}, differ("ValidLens", rows+1, rows, "rows")},
-	}), data(all), data(all), rows, cols, SoftmaxMask{Scale: 1})
+	masked := SoftmaxParams{Batch: 1, Heads: rows, LenQ: 1, LenK: cols, Dst: data(all), X: data(all)}
+	add(MaskedSoftmax, "MaskedSoftmax", "p", fields(masked, cat(sized("Batch", "Heads", "LenQ", "LenK", "Past"), []badArg{
+		{"Dst", zeros(all - 1), differ("Dst", all-1, all, "Batch*Heads*LenQ*LenK")},
+		{"X", zeros(all + 1), differ("X", all+1, all, "Batch*Heads*LenQ*LenK")},
+		{"Batch", huge, "overflows int"},
+		{"LenK", huge, "overflows int"},
+		{"Past", mem.MaxInt, "Past = "},
+		{"Mask", []MaskTerm{BiasMask(zeros(all-1), 1, rows, 1, cols)}, differ("mask", all-1, all, "the product of its shape")},
+		{"Mask", []MaskTerm{KeepMask(make([]bool, cols), 1, 1, 1, cols+1)}, "mask of shape [1 1 1 "},
+		{"Mask", []MaskTerm{QueryLengthMask(make([]int, 2))}, "len(QueryLengthMask) = 2, want 1 (Batch*LenQ)"},
+	})), masked)
 	add(LayerNorm, "LayerNorm", "dst x rows cols weight bias eps", cat(sizes("dst", "x"), lengths(cols, "weight", "bias")),
 		data(all), data(all), rows, cols, data(cols), data(cols), float32(1e-5))
 	add(RMSNorm, "RMSNorm", "dst x rows cols weight eps", cat(sizes("dst", "x"), lengths(cols, "weight")),
@@ -167,27 +183,34 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 				matrixArg("c", m, n, ldc), tooLarge)})
 
 		const batch = 5 // 4 strides, a power of two
-		add(call{fn: GemmBatched, name: "GemmBatched",
-			args: []any{t.a, t.b, batch, m, n, k, float32(1), data((batch-1)*lenA + lenA), lda, lenA, data((batch-1)*(lenB+1) + lenB), ldb, lenB + 1,
-				float32(0), data((batch-1)*lenC + lenC), ldc, lenC},
-			params: "transA transB batch m n k alpha a lda strideA b ldb strideB beta c ldc strideC",
-			bad: cat(sized("batch", "m", "n", "k", "strideA", "strideB", "strideC"), tooLarge, []badArg{
-				{"lda", t.colsA - 1, fmt.Sprintf("lda = %d, want at least %d", t.colsA-1, t.colsA)},
-				{"ldb", colsB - 1, fmt.Sprintf("ldb = %d, want at least %d", colsB-1, colsB)},
-				{"ldc", -1, fmt.Sprintf("ldc = -1, want at least %d", n)},
-				{"a", zeros(batch*lenA - 1), fmt.Sprintf("len(a) = %d, want at least (5-1)*%d+(%d-1)*%d+%d", batch*lenA-1, lenA, t.rowsA, lda, t.colsA)},
-				{"b", zeros(lenB), fmt.Sprintf("len(b) = %d, want at least (5-1)*%d+(%d-1)*%d+%d", lenB, lenB+1, t.rowB, ldb, colsB)},
-				{"b", zeros(lenB - 1), fmt.Sprintf("len(b) = %d, want at least ", lenB-1)},
-				{"c", []float32(nil), "len(c) = 0, want at least "},
-				{"batch", batch + 1, "len(a) = "},
-				{"batch", mem.MaxInt, "len(a) = "},
-				{"strideA", lenA + 1, "len(a) = "},
-				{"strideA", wrapped(lenA, batch-1), "len(a) = "},
-				{"strideB", mem.MaxInt, "len(b) = "},
-				{"strideC", huge, "len(c) = "},
-				{"strideC", 0, "strideC = 0, want one by which no element of C belongs to two products"},
-				{"strideC", n - 1, fmt.Sprintf("strideC = %d, want one by which", n-1)},
-			})})
+		right := GemmBatchedParams{TransA: t.a, TransB: t.b, Batch: batch, M: m, N: n, K: k, Alpha: 1,
+			A: data((batch-1)*lenA + lenA), LdA: lda, StrideA: lenA,
+			B: data((batch-1)*(lenB+1) + lenB), LdB: ldb, StrideB: lenB + 1,
+			C: data((batch-1)*lenC + lenC), LdC: ldc, StrideC: lenC}
+		add(call{fn: GemmBatched, name: "GemmBatched", args: []any{right}, params: "p",
+			bad: fields(right, cat(sized("Batch", "M", "N", "K", "StrideA", "StrideB", "StrideC"), []badArg{
+				{"M", huge, "A"}, // too short, or its rows too close: either way A is named
+				{"N", huge, "B"},
+				{"K", huge, "A"},
+				{"M", wrapped(m, ldc), "A"}, // (M-1)*Ld is what it was
+				{"N", wrapped(n, ldb), "B"},
+				{"K", wrapped(k, lda), "A"},
+				{"LdA", t.colsA - 1, fmt.Sprintf("LdA = %d, want at least %d", t.colsA-1, t.colsA)},
+				{"LdB", colsB - 1, fmt.Sprintf("LdB = %d, want at least %d", colsB-1, colsB)},
+				{"LdC", -1, fmt.Sprintf("LdC = -1, want at least %d", n)},
+				{"A", zeros(batch*lenA - 1), fmt.Sprintf("len(A) = %d, want at least (5-1)*%d+(%d-1)*%d+%d", batch*lenA-1, lenA, t.rowsA, lda, t.colsA)},
+				{"B", zeros(lenB), fmt.Sprintf("len(B) = %d, want at least (5-1)*%d+(%d-1)*%d+%d", lenB, lenB+1, t.rowB, ldb, colsB)},
+				{"B", zeros(lenB - 1), fmt.Sprintf("len(B) = %d, want at least ", lenB-1)},
+				{"C", []float32(nil), "len(C) = 0, want at least "},
+				{"Batch", batch + 1, "len(A) = "},
+				{"Batch", mem.MaxInt, "len(A) = "},
+				{"StrideA", lenA + 1, "len(A) = "},
+				{"StrideA", wrapped(lenA, batch-1), "len(A) = "},
+				{"StrideB", mem.MaxInt, "len(B) = "},
+				{"StrideC", huge, "len(C) = "},
+				{"StrideC", 0, "StrideC = 0, want one by which no element of C belongs to two products"},
+				{"StrideC", n - 1, fmt.Sprintf("StrideC = %d, want one by which", n-1)},
+			}))})
 
 		if threads == 1 {
 			add(call{fn: PackB, name: "PackB", args: []any{t.b, k, n, data(lenB), ldb}, params: "transB k n b ldb",
@@ -220,7 +243,7 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 			{"ep", Epilogue{Bias: zeros(n - 1)}, fmt.Sprintf("len(ep.Bias) = %d, want %d (n)", n-1, n)},
 			{"ep", Epilogue{Activation: ActSiLU + 1}, fmt.Sprintf("ep.Activation = %d", ActSiLU+1)},
 			{"ep", Epilogue{Residual: zeros(lenC - 1), LdResidual: ldc}, fmt.Sprintf("len(ep.Residual) = %d, want at least (%d-1)*%d+%d", lenC-1, m, ldc, n)},
-			{"ep", Epilogue{Residual: zeros(lenC), LdResidual: n - 1}, fmt.Sprintf("ldep.Residual = %d, want at least %d", n-1, n)},
+			{"ep", Epilogue{Residual: zeros(lenC), LdResidual: n - 1}, fmt.Sprintf("ep.LdResidual = %d, want at least %d", n-1, n)},
 		})})
 	return calls
 }

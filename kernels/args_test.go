@@ -89,9 +89,8 @@ func (c *call) with(param string, value any) {
 		switch a := args[i].(type) {
 		case []float32:
 			args[i] = keep(a)
-		case AttentionParams:
-			a.Dst, a.Weights = keep(a.Dst), keep(a.Weights)
-			args[i] = a
+		default:
+			args[i] = withOutputs(a, keep)
 		}
 	}
 	defer func() {
@@ -119,8 +118,28 @@ func (c *call) do(args []any) (results []any) {
 	return results
 }
 
-// outputs are the parameters that functions write to.
-var outputs = []string{"dst", "sum", "y", "c"}
+// outputs are the parameters that functions write to, and the fields of parameter structs.
+var outputs = []string{"dst", "sum", "y", "c", "Dst", "Weights", "C"}
+
+// withOutputs is arg, with what functions write to replaced where it is a parameter struct.
+func withOutputs(arg any, replace func(x []float32) []float32) any {
+	if !isParams(arg) {
+		return arg
+	}
+	p := reflect.New(reflect.TypeOf(arg)).Elem()
+	p.Set(reflect.ValueOf(arg))
+	for _, name := range outputs {
+		if f := p.FieldByName(name); f.IsValid() {
+			f.Set(reflect.ValueOf(replace(f.Interface().([]float32))))
+		}
+	}
+	return p.Interface()
+}
+
+// isParams reports whether an argument is a parameter struct.
+func isParams(arg any) bool {
+	return arg != nil && strings.HasSuffix(reflect.TypeOf(arg).Name(), "Params")
+}
 
 // outcome makes the call on copies of what it writes to, and returns those and
 // its results. Everything else it shares with other calls of c.
@@ -133,10 +152,12 @@ func (c *call) outcome() (all []any) {
 				args[i] = slices.Clone(a)
 				all = append(all, args[i])
 			}
-		case AttentionParams:
-			a.Dst, a.Weights = slices.Clone(a.Dst), slices.Clone(a.Weights)
-			args[i] = a
-			all = append(all, a.Dst, a.Weights)
+		default:
+			args[i] = withOutputs(a, func(x []float32) []float32 {
+				x = slices.Clone(x)
+				all = append(all, x)
+				return x
+			})
 		}
 	}
 	return append(all, c.do(args)...)
@@ -171,17 +192,16 @@ func brief(v any) string {
 // takesAnything has the functions with arguments of which none is wrong, or
 // that say so otherwise.
 var takesAnything = map[string]string{
-	"AllowAffinityChanges": "either value is right",
-	"ParseISA":             "returns an error",
-	"ParseFormat":          "returns an error",
-	"BLHD":                 "multiplies; what it gives, Attention checks",
-	"WindowMask":           "cuts what no sequence reaches",
-	"LengthMask":           "keeps what Attention checks",
-	"QueryLengthMask":      "keeps what Attention checks",
-	"KeepMask":             "keeps what Attention checks",
-	"BlockMask":            "keeps what Attention checks",
-	"BiasMask":             "keeps what Attention checks",
-	"ALiBiMask":            "keeps what Attention checks",
+	"ParseISA":        "returns an error",
+	"ParseFormat":     "returns an error",
+	"BLHD":            "multiplies; what it gives, Attention checks",
+	"WindowMask":      "cuts what no sequence reaches",
+	"LengthMask":      "keeps what Attention checks",
+	"QueryLengthMask": "keeps what Attention checks",
+	"KeepMask":        "keeps what Attention checks",
+	"BlockMask":       "keeps what Attention checks",
+	"BiasMask":        "keeps what Attention checks",
+	"ALiBiMask":       "keeps what Attention checks",
 }
 
 // TestArgumentsCoverAPI fails for an exported function or method with
@@ -208,20 +228,33 @@ func TestArgumentsCoverAPI(t *testing.T) {
 			}
 		}
 	}
-	// Every field of the parameters of Attention is made wrong too.
-	fields := map[string]bool{"Scale": true, "RelativeKeys": true} // any value is right
-	for _, b := range attentionAPI(1, zeros)[0].bad {
-		got, right := reflect.ValueOf(b.value), reflect.ValueOf(attentionAPI(1, zeros)[0].args[0])
-		for i := range got.NumField() {
-			if !reflect.DeepEqual(got.Field(i).Interface(), right.Field(i).Interface()) {
-				fields[got.Type().Field(i).Name] = true
+	// Every field of a parameter struct is made wrong too.
+	changed := map[string]bool{}
+	structs := map[reflect.Type]bool{}
+	for _, c := range apiCalls() {
+		if len(c.args) != 1 || !isParams(c.args[0]) {
+			continue
+		}
+		right := reflect.ValueOf(c.args[0])
+		structs[right.Type()] = true
+		for _, b := range c.bad {
+			for i := range right.NumField() {
+				if !reflect.DeepEqual(reflect.ValueOf(b.value).Field(i).Interface(), right.Field(i).Interface()) {
+					changed[right.Type().Name()+"."+right.Type().Field(i).Name] = true
+				}
 			}
 		}
 	}
-	for i := range reflect.TypeFor[AttentionParams]().NumField() {
-		if name := reflect.TypeFor[AttentionParams]().Field(i).Name; !fields[name] {
-			t.Errorf("no wrong value for AttentionParams.%s", name)
+	anyValue := []string{"Scale", "RelativeKeys", "TransA", "TransB", "Alpha", "Beta"}
+	for s := range structs {
+		for i := range s.NumField() {
+			if f := s.Field(i).Name; !changed[s.Name()+"."+f] && !slices.Contains(anyValue, f) {
+				t.Errorf("no wrong value for %s.%s", s.Name(), f)
+			}
 		}
+	}
+	if len(structs) != 3 {
+		t.Errorf("%d parameter structs, want 3", len(structs))
 	}
 
 	exempt := maps.Clone(takesAnything)

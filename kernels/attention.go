@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/avoformer/avoformer/kernels/internal/attend"
+	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 )
 
@@ -120,15 +121,15 @@ func (t Threads) Attention(p AttentionParams) {
 
 // set fills in the arguments as the drivers take them: rows that are float32 as a slice.
 func (p *AttentionParams) set(to *attend.Params) {
-	mask := to.Mask[:0]
+	terms := to.Mask[:0]
 	for i := range p.Mask {
-		mask = append(mask, p.Mask[i].term)
+		terms = append(terms, p.Mask[i].term)
 	}
 	*to = attend.Params{
 		Batch: p.Batch, Heads: p.Heads, LenQ: p.LenQ, LenK: p.LenK, HeadDim: p.HeadDim,
 		Dst: p.Dst, Q: p.Q, K: p.K, V: p.V,
 		DstStrides: attend.Strides(p.DstStrides), QStrides: attend.Strides(p.QStrides), KStrides: attend.Strides(p.KStrides), VStrides: attend.Strides(p.VStrides),
-		KVHeads: p.KVHeads, ValueDim: p.ValueDim, Scale: p.Scale, Past: p.Past, Mask: mask, Empty: attend.EmptyRow(p.Empty),
+		KVHeads: p.KVHeads, ValueDim: p.ValueDim, Scale: p.Scale, Past: p.Past, Mask: terms, Empty: attend.EmptyRow(p.Empty),
 		HeadMask: p.HeadMask, Relative: p.Relative, RelativeKeys: p.RelativeKeys, Weights: p.Weights,
 	}
 	if p.KRows != nil {
@@ -168,8 +169,8 @@ func (p *AttentionParams) check() {
 	}{{"Batch", p.Batch}, {"Heads", p.Heads}, {"KVHeads", p.KVHeads}, {"LenQ", p.LenQ}, {"LenK", p.LenK},
 		{"HeadDim", p.HeadDim}, {"ValueDim", p.ValueDim}, {"Past", p.Past}} {
 		mem.CheckSize(fn, s.name, s.n)
-		if s.n > attend.Unlimited {
-			mem.PanicSize(fn, s.name, s.n, fmt.Sprintf("want at most %d", attend.Unlimited))
+		if s.n > mask.Unlimited {
+			mem.PanicSize(fn, s.name, s.n, fmt.Sprintf("want at most %d", mask.Unlimited))
 		}
 	}
 	if p.Heads > 0 && (p.KVHeads == 0 || p.Heads%p.KVHeads != 0) {
@@ -183,7 +184,7 @@ func (p *AttentionParams) check() {
 		mem.PanicSize(fn, "Empty", int(p.Empty), "want EmptyZero, EmptyNaN or EmptyUniform")
 	}
 	for i := range p.Mask {
-		p.Mask[i].check(fn, p)
+		p.Mask[i].check(fn, [4]int{p.Batch, p.Heads, p.LenQ, p.LenK})
 	}
 	if p.HeadMask != nil {
 		mem.CheckLen(fn, "HeadMask", len(p.HeadMask), p.Heads, "Heads")

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/avoformer/avoformer/kernels/internal/attend"
+	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
@@ -123,19 +124,19 @@ func maskDefinition(m MaskTerm, b, h, i, j, lenQ, past int) (bias float64, visib
 	}
 	distance := i + past - j
 	switch t.Kind {
-	case attend.MaskWindow:
+	case mask.Window:
 		return 0, distance <= t.Before && -distance <= t.After
-	case attend.MaskLengths:
+	case mask.Lengths:
 		return 0, j < t.Lengths[b]
-	case attend.MaskQueryLengths:
+	case mask.QueryLengths:
 		return 0, j < t.Lengths[b*lenQ+i]
-	case attend.MaskKeep:
+	case mask.Keep:
 		return 0, t.Keep[at]
-	case attend.MaskBlock:
+	case mask.Block:
 		return 0, !t.Keep[at]
-	case attend.MaskBias:
+	case mask.Bias:
 		return float64(t.Bias[at]), true
-	case attend.MaskALiBi:
+	case mask.ALiBi:
 		return -float64(t.Bias[h]) * math.Abs(float64(distance)), true
 	}
 	return 0, true

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
@@ -61,7 +62,7 @@ func (r *Rows) Row(dst []float32, i int) {
 		copy(dst, r.rows.Wide[i:])
 		return
 	}
-	r.rows.Widen(Active(), dst, i, 1, r.rows.Dim)
+	r.rows.Widen(simd.Active(), dst, i, 1, r.rows.Dim)
 }
 
 // Floats is the elements of all rows, not a copy, in FormatF32, and nil in others.

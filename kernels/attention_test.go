@@ -11,6 +11,7 @@ import (
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels/internal/attend"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
 // Tests of attention.
@@ -260,7 +261,7 @@ func TestAttentionWide(t *testing.T) {
 // bit, in any of the ways that the work is cut.
 func TestAttentionThreads(t *testing.T) {
 	withProcs(t, 4)
-	t.Cleanup(StopWorkers)
+	t.Cleanup(par.Stop)
 	r := rand.New(rand.NewPCG(5, 6))
 	sizes := [][5]int{{1, 3, 300, 300, 64}, {5, 4, 10, 10, 32}, {1, 2, 1, 5000, 64}, {2, 1, 3, 3000, 20}, {1, 1, 8, 9000, 16}}
 	if testenv.Emulated() {

@@ -1,6 +1,7 @@
-// Package kernels holds the float32 kernels that transformers spend their time
-// in, for one CPU: matrix products, softmax, normalisation, activations and
-// attention. Weights may be packed in fewer bits (see [Format]).
+// Package kernels holds the kernels that transformers spend their time in, for one CPU: matrix
+// products, softmax, normalisation, activations and attention. Operands and results are float32.
+// Weights, and the keys and values of a cache, may be held in fewer bits (see [Format]): products
+// with 16 bits widen them, products with int8 and with GGUF's blocks multiply integers.
 //
 // # Conventions
 //
@@ -11,6 +12,10 @@
 // names the function, the argument, what it was and what it should have been.
 // Unless its comment says otherwise, a kernel may write to the very slice that
 // it reads, but not to one that overlaps it in part.
+//
+// Functions of many arguments take a parameter struct. The zero value of an optional field
+// is the common choice, which the field's comment names: a Scale of 0 is the operation's usual
+// one. Alpha and beta are not optional: as in BLAS, 0 is 0.
 //
 // # Tiers
 //
@@ -24,8 +29,9 @@
 //
 // # Threads
 //
-// The functions run on the calling goroutine. The methods of [Threads] are the
-// same functions on several: kernels.Threads(4).Gemm(…). Results are the same
+// The functions run on the calling goroutine. Each of them that computes is also a method of
+// [Threads], with the same parameters, which runs it on several: kernels.Threads(4).Gemm(…). The
+// function is the method of Threads(1). Results are the same
 // bits for any number of threads, and from run to run; they may differ in the
 // last bits between tiers.
 //

@@ -21,17 +21,19 @@ func TestNoElements(t *testing.T) {
 	for _, s := range [][2]int{{mem.MaxInt / 4, 0}, {0, mem.MaxInt / 4}, {0, 1 << 30}} {
 		rows, cols := s[0], s[1]
 		for name, f := range map[string]func(t Threads){
-			"Softmax":       func(t Threads) { t.Softmax(nil, nil, rows, cols) },
-			"LogSoftmax":    func(t Threads) { t.LogSoftmax(nil, nil, rows, cols) },
-			"MaskedSoftmax": func(t Threads) { t.MaskedSoftmax(nil, nil, rows, cols, SoftmaxMask{Causal: true}) },
-			"LayerNorm":     func(t Threads) { t.LayerNorm(nil, nil, rows, cols, nil, nil, 1e-5) },
-			"AddLayerNorm":  func(t Threads) { t.AddLayerNorm(nil, nil, nil, nil, rows, cols, nil, nil, 1e-5) },
-			"RMSNorm":       func(t Threads) { t.RMSNorm(nil, nil, rows, cols, nil, 1e-5) },
+			"Softmax":    func(t Threads) { t.Softmax(nil, nil, rows, cols) },
+			"LogSoftmax": func(t Threads) { t.LogSoftmax(nil, nil, rows, cols) },
+			"MaskedSoftmax": func(t Threads) {
+				t.MaskedSoftmax(SoftmaxParams{Batch: rows, Heads: 1, LenQ: 1, LenK: cols, Mask: []MaskTerm{CausalMask()}})
+			},
+			"LayerNorm":    func(t Threads) { t.LayerNorm(nil, nil, rows, cols, nil, nil, 1e-5) },
+			"AddLayerNorm": func(t Threads) { t.AddLayerNorm(nil, nil, nil, nil, rows, cols, nil, nil, 1e-5) },
+			"RMSNorm":      func(t Threads) { t.RMSNorm(nil, nil, rows, cols, nil, 1e-5) },
 			"Gemm": func(t Threads) {
 				t.Gemm(NoTrans, NoTrans, rows, cols, 0, 1, nil, 1, nil, max(cols, 1), 0, nil, max(cols, 1))
 			},
 			"GemmBatched": func(t Threads) {
-				t.GemmBatched(NoTrans, NoTrans, mem.MaxInt/4, rows, cols, 0, 1, nil, 1, 0, nil, max(cols, 1), 0, 0, nil, max(cols, 1), 0)
+				t.GemmBatched(GemmBatchedParams{Batch: mem.MaxInt / 4, M: rows, N: cols, Alpha: 1, LdA: 1, LdB: max(cols, 1), LdC: max(cols, 1)})
 			},
 			"NewRows": func(Threads) { NewRows(FormatInt8, rows, cols) },
 		} {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 	"github.com/avoformer/avoformer/kernels/ref"
 )
@@ -70,7 +71,7 @@ func (s *source) bools(n int) []bool {
 // onAllTiers runs f with each tier in use.
 func onAllTiers(t *testing.T, f func(isa ISA)) {
 	for _, isa := range Supported() {
-		restore := Use(isa)
+		restore := simd.Use(simd.ISA(isa))
 		f(isa)
 		restore()
 	}

@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/product"
@@ -55,50 +54,63 @@ func (t Threads) Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []
 	product.Gemm(int(t), bool(transA), bool(transB), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
-// GemmBatched computes batch products of one shape, C_i = alpha*op(A_i)*op(B_i)
-// + beta*C_i, whose matrices begin strideA, strideB and strideC elements apart:
-// for the heads of attention, where one call has work enough for several
-// threads. A stride may be smaller than a matrix, so that heads may lie side by
-// side in the rows of one matrix, and strideA or strideB may be 0, so that the
-// products share an operand; no element of C may belong to two products. All
-// else is as in Gemm.
-func GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha float32, a []float32, lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
-	Threads(1).GemmBatched(transA, transB, batch, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, beta, c, ldc, strideC)
+// GemmBatchedParams are the arguments of GemmBatched. Sizes and distances are in elements.
+type GemmBatchedParams struct {
+	TransA, TransB Transpose
+	Batch, M, N, K int
+
+	Alpha        float32 // as in Gemm: 0 is 0
+	A            []float32
+	LdA, StrideA int // between rows, and between matrices; so below
+	B            []float32
+	LdB, StrideB int
+	Beta         float32
+	C            []float32
+	LdC, StrideC int
 }
 
+// GemmBatched computes Batch products of one shape, C_i = Alpha*op(A_i)*op(B_i)
+// + Beta*C_i, whose matrices begin StrideA, StrideB and StrideC elements apart:
+// for the heads of attention, where one call has work enough for several
+// threads. A stride may be smaller than a matrix, so that heads may lie side by
+// side in the rows of one matrix, and StrideA or StrideB may be 0, so that the
+// products share an operand; no element of C may belong to two products. All
+// else is as in Gemm.
+func GemmBatched(p GemmBatchedParams) { Threads(1).GemmBatched(p) }
+
 // GemmBatched is the function GemmBatched on up to t threads.
-func (t Threads) GemmBatched(transA, transB Transpose, batch, m, n, k int, alpha float32, a []float32, lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
+func (t Threads) GemmBatched(p GemmBatchedParams) {
 	const fn = "GemmBatched"
-	mem.CheckSize(fn, "batch", batch)
-	mem.CheckSize(fn, "m", m)
-	mem.CheckSize(fn, "n", n)
-	mem.CheckSize(fn, "k", k)
-	if batch == 0 {
+	mem.CheckSize(fn, "Batch", p.Batch)
+	mem.CheckSize(fn, "M", p.M)
+	mem.CheckSize(fn, "N", p.N)
+	mem.CheckSize(fn, "K", p.K)
+	if p.Batch == 0 {
 		return
 	}
-	rowsA, colsA, rowsB, colsB := m, k, k, n
-	if transA {
-		rowsA, colsA = k, m
+	rowsA, colsA, rowsB, colsB := p.M, p.K, p.K, p.N
+	if p.TransA {
+		rowsA, colsA = p.K, p.M
 	}
-	if transB {
-		rowsB, colsB = n, k
+	if p.TransB {
+		rowsB, colsB = p.N, p.K
 	}
-	checkBatch(fn, "a", len(a), batch, strideA, rowsA, colsA, lda)
-	checkBatch(fn, "b", len(b), batch, strideB, rowsB, colsB, ldb)
-	checkBatch(fn, "c", len(c), batch, strideC, m, n, ldc)
-	if m == 0 || n == 0 {
+	checkBatch(fn, "A", len(p.A), p.Batch, p.StrideA, rowsA, colsA, p.LdA)
+	checkBatch(fn, "B", len(p.B), p.Batch, p.StrideB, rowsB, colsB, p.LdB)
+	checkBatch(fn, "C", len(p.C), p.Batch, p.StrideC, p.M, p.N, p.LdC)
+	if p.M == 0 || p.N == 0 {
 		return
 	}
-	if overlap(batch, m, n, ldc, strideC) {
-		panic(fmt.Sprintf("kernels.%s: strideC = %d, want one by which no element of C belongs to two products (batch = %d, m = %d, n = %d, ldc = %d)", fn, strideC, batch, m, n, ldc))
+	if overlap(p.Batch, p.M, p.N, p.LdC, p.StrideC) {
+		panic(fmt.Sprintf("kernels.%s: StrideC = %d, want one by which no element of C belongs to two products (Batch = %d, M = %d, N = %d, LdC = %d)", fn, p.StrideC, p.Batch, p.M, p.N, p.LdC))
 	}
-	product.Batched(int(t), bool(transA), bool(transB), batch, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, beta, c, ldc, strideC)
+	product.Batched(int(t), bool(p.TransA), bool(p.TransB), p.Batch, p.M, p.N, p.K, p.Alpha, p.A, p.LdA, p.StrideA, p.B, p.LdB, p.StrideB, p.Beta, p.C, p.LdC, p.StrideC)
 }
 
 // checkBatch is CheckMatrix for several matrices that begin stride apart.
 func checkBatch(fn, arg string, length, batch, stride, rows, cols, ld int) {
 	if stride < 0 {
-		mem.PanicSize(fn, "stride"+strings.ToUpper(arg), stride, "want at least 0")
+		mem.PanicSize(fn, "Stride"+arg, stride, "want at least 0")
 	}
 	mem.CheckMatrix(fn, arg, length, rows, cols, ld)
 	if rows > 0 && cols > 0 && batch > 1 && stride > (length-(rows-1)*ld-cols)/(batch-1) {

@@ -155,7 +155,7 @@ func checksum(x []float32) string {
 // eachConfiguration runs f with every set of implementations that this machine has.
 func eachConfiguration(t *testing.T, f func(t *testing.T)) {
 	for _, c := range simd.Configurations() {
-		if testenv.Emulated() && c.ISA != Active() {
+		if testenv.Emulated() && c.ISA != simd.Active() {
 			continue
 		}
 		t.Run(c.String(), func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/product"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
@@ -39,7 +40,7 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 		mem.CheckMatrix(fn, "ep.Residual", len(ep.Residual), m, n, ep.LdResidual)
 	}
 	if ep.Activation > ActSiLU {
-		mem.PanicSize(fn, "ep.Activation", int(ep.Activation), "want Identity to ActSiLU")
+		mem.PanicSize(fn, "ep.Activation", int(ep.Activation), "want ActIdentity to ActSiLU")
 	}
 	product.Packed(int(t), m, alpha, a, lda, &b.matrix, beta, c, ldc, product.Epilogue{Bias: ep.Bias, Activation: product.Activation(ep.Activation), Residual: ep.Residual, LdResidual: ep.LdResidual})
 }
@@ -49,11 +50,11 @@ type Activation uint8
 
 // The activations of an Epilogue.
 const (
-	Identity    Activation = iota
-	ActReLU                // max(x, 0)
-	ActGELU                // x*Phi(x), with erf
-	ActGELUTanh            // GELU's tanh approximation
-	ActSiLU                // x*sigmoid(x)
+	ActIdentity Activation = iota // x
+	ActReLU                       // max(x, 0)
+	ActGELU                       // x*Phi(x), with erf
+	ActGELUTanh                   // GELU's tanh approximation
+	ActSiLU                       // x*sigmoid(x)
 )
 
 // Epilogue is what GemmPacked does to a finished part of C while it is still in
@@ -90,7 +91,7 @@ func PackB(transB Transpose, k, n int, b []float32, ldb int) *PackedB {
 	} else {
 		mem.CheckMatrix("PackB", "b", len(b), k, n, ldb)
 	}
-	p := &PackedB{weights.New("PackB", weights.Of(weights.F32, Active()), k, n)}
+	p := &PackedB{weights.New("PackB", weights.Of(weights.F32, simd.Active()), k, n)}
 	if k != 0 && n != 0 {
 		p.matrix.Pack(&pack.B{Data: b, LD: ldb, Trans: bool(transB)})
 	}
@@ -111,7 +112,7 @@ func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
 	if row == nil {
 		panic("kernels.PackBRows: row is nil")
 	}
-	p := &PackedB{weights.New(fn, weights.Of(weights.Format(f), Active()), k, n)}
+	p := &PackedB{weights.New(fn, weights.Of(weights.Format(f), simd.Active()), k, n)}
 	p.matrix.PackRows(row)
 	return p
 }
@@ -133,7 +134,7 @@ func PackBBlocks(f Format, n, k int, row func(j int, dst []byte)) *PackedB {
 	if row == nil {
 		panic("kernels.PackBBlocks: row is nil")
 	}
-	p := &PackedB{weights.New(fn, weights.Of(weights.Format(f), Active()), k, n)}
+	p := &PackedB{weights.New(fn, weights.Of(weights.Format(f), simd.Active()), k, n)}
 	p.matrix.PackBlocks(row)
 	return p
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
 // TestPackBRows wants the same packed form from the rows of B^T as from B in either
@@ -58,7 +59,7 @@ func TestPackBRows(t *testing.T) {
 // and the values themselves to be the nearest of the format.
 func TestFormats(t *testing.T) {
 	withProcs(t, 4)
-	t.Cleanup(StopWorkers)
+	t.Cleanup(par.Stop)
 	narrow := map[Format]func(x float32) float32{
 		FormatF32:  func(x float32) float32 { return x },
 		FormatBF16: func(x float32) float32 { return half.BFloat16(half.ToBFloat16(x)) },

@@ -9,6 +9,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
@@ -16,7 +17,7 @@ import (
 // eachISA runs f as a subtest on every tier of this machine.
 func eachISA(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	testenv.EachTier(t, Supported(), Active(), Use, f)
+	testenv.EachTier(t, simd.Supported(), simd.Active(), simd.Use, f)
 }
 
 func randomSlice(r *rand.Rand, n int) []float32 {
@@ -33,7 +34,7 @@ func shrinkBlocks(t *testing.T) {
 	t.Helper()
 	order, size := tune.Order, tune.Used.Gemm
 	t.Cleanup(func() { tune.Order, tune.Used.Gemm = order, size })
-	_, nr := simd.GemmTile(Active())
+	_, nr := simd.GemmTile(simd.Active())
 	tune.Order.KC, tune.Order.Long = 9, 11
 	tune.Used.Gemm.MC, tune.Used.Gemm.NC, tune.Used.Gemm.PackRows = 17, 2*nr, 3
 }
@@ -172,7 +173,7 @@ var gemmShapes = [][3]int{{1, 700, 900}, {1, 5000, 300}, {2, 3, 100000}, {7, 700
 // TestGemmThreads wants the same bits from any number of threads.
 func TestGemmThreads(t *testing.T) {
 	withProcs(t, 4)
-	t.Cleanup(StopWorkers)
+	t.Cleanup(par.Stop)
 	eachISA(t, func(t *testing.T) {
 		for _, s := range gemmShapes {
 			m, n, k := s[0], s[1], s[2]
@@ -215,7 +216,7 @@ func TestGemmThreads(t *testing.T) {
 // are not full, a single row, and a residual that is C itself.
 func TestEpilogue(t *testing.T) {
 	activations := map[Activation]func(dst, x []float32){
-		Identity: func(dst, x []float32) { copy(dst, x) }, ActReLU: ReLU, ActGELU: GELU, ActGELUTanh: GELUTanh, ActSiLU: SiLU,
+		ActIdentity: func(dst, x []float32) { copy(dst, x) }, ActReLU: ReLU, ActGELU: GELU, ActGELUTanh: GELUTanh, ActSiLU: SiLU,
 	}
 	eachISA(t, func(t *testing.T) {
 		shrinkBlocks(t)
@@ -279,7 +280,7 @@ func TestEpilogue(t *testing.T) {
 // that lie side by side, and for a shared operand.
 func TestGemmBatched(t *testing.T) {
 	withProcs(t, 4)
-	t.Cleanup(StopWorkers)
+	t.Cleanup(par.Stop)
 	eachISA(t, func(t *testing.T) {
 		const batch = 12
 		for _, s := range [][3]int{{1, 1, 1}, {10, 10, 64}, {33, 40, 16}, {1, 70, 64}, {64, 128, 64}} {
@@ -308,7 +309,8 @@ func TestGemmBatched(t *testing.T) {
 							}
 							for _, threads := range []Threads{1, 2, 4} {
 								got := slices.Clone(c)
-								threads.GemmBatched(NoTrans, tb, batch, m, n, k, 2, a, lda, strideA, b, ldb, strideB, 0.5, got, ldc, strideC)
+								threads.GemmBatched(GemmBatchedParams{TransB: tb, Batch: batch, M: m, N: n, K: k, Alpha: 2, A: a, LdA: lda, StrideA: strideA,
+									B: b, LdB: ldb, StrideB: strideB, Beta: 0.5, C: got, LdC: ldc, StrideC: strideC})
 								if !slices.Equal(got, want) {
 									t.Errorf("%d threads: not the products one by one", threads)
 								}
@@ -327,7 +329,7 @@ func TestGemmDoesNotAllocate(t *testing.T) {
 		t.Skip("the race detector makes sync.Pool forget")
 	}
 	withProcs(t, 2)
-	t.Cleanup(StopWorkers)
+	t.Cleanup(par.Stop)
 	limit := 1 << 24
 	if testing.Short() {
 		limit = 1 << 22
@@ -345,7 +347,7 @@ func TestGemmDoesNotAllocate(t *testing.T) {
 					threads.Gemm(NoTrans, NoTrans, m, n, k, 2, a, k, b, n, 0.5, c, n)
 					threads.Gemm(Trans, Trans, m, n, k, 2, a, m, b, k, 0.5, c, n)
 					threads.GemmPacked(m, 1, a, k, packed, 0, c, n, Epilogue{Bias: b[:n], Activation: ActGELU})
-					threads.GemmBatched(NoTrans, Trans, 1, m, n, k, 2, a, k, 0, b, k, 0, 0.5, c, n, 0)
+					threads.GemmBatched(GemmBatchedParams{TransB: Trans, Batch: 1, M: m, N: n, K: k, Alpha: 2, A: a, LdA: k, B: b, LdB: k, Beta: 0.5, C: c, LdC: n})
 				})
 				if got >= 1 {
 					t.Errorf("%dx%dx%d on %d threads: %v allocations", m, n, k, threads, got)
@@ -359,7 +361,7 @@ func BenchmarkGemm(b *testing.B) {
 	for _, s := range [][3]int{{1024, 1024, 1024}, {128, 768, 768}, {8, 3072, 768}, {64, 64, 64}} {
 		for _, isa := range Supported() {
 			b.Run(fmt.Sprintf("shape=%dx%dx%d/isa=%v", s[0], s[1], s[2], isa), func(b *testing.B) {
-				defer Use(isa)()
+				defer simd.Use(simd.ISA(isa))()
 				r := rand.New(rand.NewPCG(1, 2))
 				m, n, k := s[0], s[1], s[2]
 				x, y, z := randomSlice(r, m*k), randomSlice(r, k*n), make([]float32, m*n)

@@ -184,11 +184,11 @@ func TestLayerNormFarStart(t *testing.T) {
 					for i, v := range x {
 						half[i] = v / 2
 					}
-					simd.AddLayerNormRows(Active(), added, sum, half, half, weight, bias, rows, cols, 1e-5)
+					simd.AddLayerNormRows(simd.Active(), added, sum, half, half, weight, bias, rows, cols, 1e-5)
 					if !slices.Equal(added, want) || !slices.Equal(sum, x) {
 						t.Fatalf("cols=%d: of a sum, results are others", cols)
 					}
-					simd.LayerNormRowsStream(Active(), x, x, weight, bias, rows, cols, 1e-5)
+					simd.LayerNormRowsStream(simd.Active(), x, x, weight, bias, rows, cols, 1e-5)
 					if !slices.Equal(x, want) {
 						t.Fatalf("cols=%d: written past the caches, results are others", cols)
 					}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
 // TestSameBits runs everything that is split among threads again and again, on
@@ -73,7 +74,7 @@ func TestSameBits(t *testing.T) {
 // It is for the race detector too.
 func TestConcurrentCalls(t *testing.T) {
 	withProcs(t, 4)
-	t.Cleanup(StopWorkers)
+	t.Cleanup(par.Stop)
 	r := rand.New(rand.NewPCG(23, 24))
 	data := func(n int) []float32 { return randomSlice(r, n) }
 	goroutines := 8

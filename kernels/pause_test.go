@@ -73,7 +73,7 @@ func TestPauses(t *testing.T) {
 				GemmPacked(n, 1, a, n, int8, 0, c, n, Epilogue{Activation: ActGELU})
 			})},
 			{"batched gemm", elements(n*n, func(c []float32) {
-				GemmBatched(NoTrans, NoTrans, n, 32, 32, 32, 1, a, 32, n, b, 32, n, 0, c, 32, n)
+				GemmBatched(GemmBatchedParams{Batch: n, M: 32, N: 32, K: 32, Alpha: 1, A: a, LdA: 32, StrideA: n, B: b, LdB: 32, StrideB: n, C: c, LdC: 32, StrideC: n})
 			})},
 			{"gelu", elements(1<<20, func(x []float32) { GELU(x, x) })},
 			{"layernorm", elements(1<<20, func(x []float32) { LayerNorm(x, x, 1<<10, 1<<10, nil, nil, 1e-5) })},
@@ -188,7 +188,7 @@ func TestPausesAreSeen(t *testing.T) {
 	x := make([]float32, 1<<24)
 	var p99 time.Duration
 	for range 4 { // on a busy machine the calls may run while nobody waits for them
-		if p99 = pauses(func() func() { return func() { simd.ExpVec(Active(), x, x) } }); p99 > pauseLimit {
+		if p99 = pauses(func() func() { return func() { simd.ExpVec(simd.Active(), x, x) } }); p99 > pauseLimit {
 			return
 		}
 	}

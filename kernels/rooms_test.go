@@ -36,6 +36,7 @@ var rooms = []string{
 	"kernels/internal/tune",
 	"kernels/internal/pack",
 	"kernels/internal/weights",
+	"kernels/internal/mask",
 	"kernels/internal/row",
 	"kernels/internal/product",
 	"kernels/internal/attend",

@@ -104,8 +104,8 @@ func TestRowsAnywhere(t *testing.T) {
 				{
 					func(dst, x []float32) { Softmax(dst, x, rows, cols) },
 					func(dst, x []float32) {
-						if cols <= row.SoftmaxPiece(Active(), rows) {
-							simd.SoftmaxRowsStream(Active(), dst, x, make([]float32, cols+row.TwoVectors), rows, cols)
+						if cols <= row.SoftmaxPiece(simd.Active(), rows) {
+							simd.SoftmaxRowsStream(simd.Active(), dst, x, make([]float32, cols+row.TwoVectors), rows, cols)
 						} else {
 							Softmax(dst, x, rows, cols)
 						}
@@ -113,7 +113,7 @@ func TestRowsAnywhere(t *testing.T) {
 				},
 				{
 					func(dst, x []float32) { LayerNorm(dst, x, rows, cols, weight, bias, eps) },
-					func(dst, x []float32) { simd.LayerNormRowsStream(Active(), dst, x, weight, bias, rows, cols, eps) },
+					func(dst, x []float32) { simd.LayerNormRowsStream(simd.Active(), dst, x, weight, bias, rows, cols, eps) },
 					func(dst, x []float32) { AddLayerNorm(dst, nil, x, zero, rows, cols, weight, bias, eps) },
 				},
 				{func(dst, x []float32) { RMSNorm(dst, x, rows, cols, weight, eps) }},
@@ -188,7 +188,7 @@ func BenchmarkRows(b *testing.B) {
 			{"GELU", 128, 3072}, {"GELUTanh", 128, 3072}, {"SiLU", 128, 3072}, {"Tanh", 128, 3072}, {"Exp", 128, 3072}, {"Erf", 128, 3072},
 		} {
 			b.Run(fmt.Sprintf("%s/%s/%dx%d", isa, c.op, c.rows, c.cols), func(b *testing.B) {
-				defer Use(isa)()
+				defer simd.Use(simd.ISA(isa))()
 				x, dst := randomSlice(r, c.rows*c.cols), make([]float32, c.rows*c.cols)
 				w, bias := randomSlice(r, c.cols), randomSlice(r, c.cols)
 				unary := map[string]func(dst, x []float32){"GELU": GELU, "GELUTanh": GELUTanh, "SiLU": SiLU, "Tanh": Tanh, "Exp": Exp, "Erf": Erf}[c.op]

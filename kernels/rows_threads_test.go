@@ -17,10 +17,12 @@ func TestRowsThreads(t *testing.T) {
 		n := rows * cols
 		x, residual := randomSlice(r, n), randomSlice(r, n)
 		weight, bias := randomSlice(r, cols), randomSlice(r, cols)
-		mask := SoftmaxMask{Scale: 0.5, Bias: residual, Visible: randomBools(r, n, 0.8), Causal: true, Offset: 20, ValidLens: make([]int, rows)}
-		for i := range mask.ValidLens {
-			mask.ValidLens[i] = r.IntN(cols + 2)
+		lengths := make([]int, rows)
+		for i := range lengths {
+			lengths[i] = r.IntN(cols + 2)
 		}
+		masked := SoftmaxParams{Batch: 1, Heads: 1, LenQ: rows, LenK: cols, X: x, Scale: 0.5, Past: 20, Mask: []MaskTerm{
+			BiasMask(residual, 1, 1, rows, cols), KeepMask(randomBools(r, n, 0.8), 1, 1, rows, cols), CausalMask(), QueryLengthMask(lengths)}}
 		for name, f := range map[string]func(t Threads, dst []float32){
 			"Softmax":    func(t Threads, dst []float32) { t.Softmax(dst, x, rows, cols) },
 			"LogSoftmax": func(t Threads, dst []float32) { t.LogSoftmax(dst, x, rows, cols) },
@@ -28,20 +30,24 @@ func TestRowsThreads(t *testing.T) {
 			"AddLayerNorm": func(t Threads, dst []float32) {
 				t.AddLayerNorm(dst, nil, x, residual, rows, cols, nil, bias, 1e-5)
 			},
-			"RMSNorm":       func(t Threads, dst []float32) { t.RMSNorm(dst, x, rows, cols, weight, 1e-5) },
-			"MaskedSoftmax": func(t Threads, dst []float32) { t.MaskedSoftmax(dst, x, rows, cols, mask) },
-			"GELU":          func(t Threads, dst []float32) { t.GELU(dst, x) },
-			"GELUTanh":      func(t Threads, dst []float32) { t.GELUTanh(dst, x) },
-			"SiLU":          func(t Threads, dst []float32) { t.SiLU(dst, x) },
-			"Exp":           func(t Threads, dst []float32) { t.Exp(dst, x) },
-			"ReLU":          func(t Threads, dst []float32) { t.ReLU(dst, x) },
-			"Sigmoid":       func(t Threads, dst []float32) { t.Sigmoid(dst, x) },
-			"Tanh":          func(t Threads, dst []float32) { t.Tanh(dst, x) },
-			"Erf":           func(t Threads, dst []float32) { t.Erf(dst, x) },
-			"Add":           func(t Threads, dst []float32) { t.Add(dst, x, residual) },
-			"Mul":           func(t Threads, dst []float32) { t.Mul(dst, x, residual) },
-			"Scale":         func(t Threads, dst []float32) { t.Scale(dst, x, 3) },
-			"AXPY":          func(t Threads, dst []float32) { t.AXPY(3, x, dst) },
+			"RMSNorm": func(t Threads, dst []float32) { t.RMSNorm(dst, x, rows, cols, weight, 1e-5) },
+			"MaskedSoftmax": func(t Threads, dst []float32) {
+				p := masked
+				p.Dst = dst
+				t.MaskedSoftmax(p)
+			},
+			"GELU":     func(t Threads, dst []float32) { t.GELU(dst, x) },
+			"GELUTanh": func(t Threads, dst []float32) { t.GELUTanh(dst, x) },
+			"SiLU":     func(t Threads, dst []float32) { t.SiLU(dst, x) },
+			"Exp":      func(t Threads, dst []float32) { t.Exp(dst, x) },
+			"ReLU":     func(t Threads, dst []float32) { t.ReLU(dst, x) },
+			"Sigmoid":  func(t Threads, dst []float32) { t.Sigmoid(dst, x) },
+			"Tanh":     func(t Threads, dst []float32) { t.Tanh(dst, x) },
+			"Erf":      func(t Threads, dst []float32) { t.Erf(dst, x) },
+			"Add":      func(t Threads, dst []float32) { t.Add(dst, x, residual) },
+			"Mul":      func(t Threads, dst []float32) { t.Mul(dst, x, residual) },
+			"Scale":    func(t Threads, dst []float32) { t.Scale(dst, x, 3) },
+			"AXPY":     func(t Threads, dst []float32) { t.AXPY(3, x, dst) },
 		} {
 			t.Run(fmt.Sprintf("%s/%dx%d", name, rows, cols), func(t *testing.T) {
 				want, got := make([]float32, n), make([]float32, n)
@@ -64,14 +70,17 @@ func TestRowsThreadsAllocations(t *testing.T) {
 	}
 	const rows, cols = 400, 128 // or one row of all
 	x, dst := make([]float32, rows*cols), make([]float32, rows*cols)
+	causal := []MaskTerm{CausalMask()}
 	for name, f := range map[string]func(t Threads){
 		"Softmax":                  func(t Threads) { t.Softmax(dst, x, rows, cols) },
 		"Softmax of a long row":    func(t Threads) { t.Softmax(dst, x, 1, rows*cols) },
 		"LogSoftmax of a long row": func(t Threads) { t.LogSoftmax(dst, x, 1, rows*cols) },
-		"MaskedSoftmax":            func(t Threads) { t.MaskedSoftmax(dst, x, rows, cols, SoftmaxMask{Causal: true}) },
-		"AddLayerNorm":             func(t Threads) { t.AddLayerNorm(dst, nil, x, x, rows, cols, nil, nil, 1e-5) },
-		"GELU":                     func(t Threads) { t.GELU(dst, x) },
-		"Add":                      func(t Threads) { t.Add(dst, x, x) },
+		"MaskedSoftmax": func(t Threads) {
+			t.MaskedSoftmax(SoftmaxParams{Batch: 1, Heads: 1, LenQ: rows, LenK: cols, Dst: dst, X: x, Mask: causal})
+		},
+		"AddLayerNorm": func(t Threads) { t.AddLayerNorm(dst, nil, x, x, rows, cols, nil, nil, 1e-5) },
+		"GELU":         func(t Threads) { t.GELU(dst, x) },
+		"Add":          func(t Threads) { t.Add(dst, x, x) },
 	} {
 		for _, threads := range []Threads{1, 2} {
 			if n := testing.AllocsPerRun(50, func() { f(threads) }); n >= 1 {

@@ -1,6 +1,9 @@
 package kernels
 
 import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/row"
 )
@@ -36,49 +39,57 @@ func (t Threads) LogSoftmax(dst, x []float32, rows, cols int) {
 	row.LogSoftmax(int(t), dst, x, rows, cols)
 }
 
-// SoftmaxMask says what a masked softmax sees, and how it scales.
-type SoftmaxMask struct {
-	// Scale multiplies x. There is no default: 0 makes all visible columns equal.
-	Scale float32
-	// Bias is added after scaling: rows x cols, or nil. -Inf gives a weight of 0,
-	// unless there is a NaN or +Inf in the row, at that column too.
-	Bias []float32
-	// Visible tells which elements are visible: rows x cols, or nil for all.
-	Visible []bool
-	// Causal lets row r see the columns up to r + Offset only.
-	Causal bool
-	Offset int
-	// ValidLens has for each row the number of leading columns that are
-	// visible, or is nil for all. A length outside [0, cols] is cut to it.
-	ValidLens []int
+// SoftmaxParams are the arguments of MaskedSoftmax. The mask is that of [Attention].
+type SoftmaxParams struct {
+	Dst, X       []float32 // [Batch, Heads, LenQ, LenK], contiguous
+	Batch, Heads int
+	LenQ, LenK   int
+	Scale        float32 // multiplies X; 0 means 1
+	Past         int     // the position of the first query, as in AttentionParams
+	Mask         []MaskTerm
 }
 
-// MaskedSoftmax sets each row of dst to the softmax of Scale*x + Bias over the
-// columns that every part of the mask admits, and to 0 elsewhere. A row that
-// sees nothing, or nothing but -Inf, is 0; otherwise special values and the
-// bound are as for [Softmax], with one rounding more for the scale and one
-// for the bias, each relative to the term. x and dst are contiguous rows x cols
-// matrices; dst may be x, but may not overlap x or the bias otherwise.
-func MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
-	Threads(1).MaskedSoftmax(dst, x, rows, cols, mask)
-}
+// MaskedSoftmax sets each row of Dst, the LenK weights of a query, to the softmax of Scale*X
+// plus the biases over the keys that every term of the mask admits, and to 0 elsewhere. A row
+// that sees nothing, or nothing but -Inf, is 0. A bias of -Inf gives a weight of 0, unless there
+// is a visible NaN or +Inf in the row. Otherwise special values and the bound are as for
+// [Softmax], with one rounding more for the scale and one for each bias, each relative to
+// the term. Dst may be X, but may not overlap X or a bias otherwise.
+func MaskedSoftmax(p SoftmaxParams) { Threads(1).MaskedSoftmax(p) }
 
 // MaskedSoftmax is the function [MaskedSoftmax] on up to t threads.
-func (t Threads) MaskedSoftmax(dst, x []float32, rows, cols int, mask SoftmaxMask) {
-	mask.check("MaskedSoftmax", dst, x, rows, cols)
-	row.MaskedSoftmax(int(t), dst, x, rows, cols, row.Mask(mask))
+func (t Threads) MaskedSoftmax(p SoftmaxParams) {
+	p.check()
+	if p.Scale == 0 {
+		p.Scale = 1
+	}
+	if len(p.X) == 0 {
+		return
+	}
+	m := row.NewMasked()
+	terms := m.Mask
+	for i := range p.Mask {
+		terms = append(terms, p.Mask[i].term)
+	}
+	*m = row.Masked{Dst: p.Dst, X: p.X, Batch: p.Batch, Heads: p.Heads, LenQ: p.LenQ, LenK: p.LenK, Scale: p.Scale, Past: p.Past, Mask: terms}
+	m.Run(int(t))
 }
 
-// check panics unless dst, x and the mask are rows x cols.
-func (m *SoftmaxMask) check(fn string, dst, x []float32, rows, cols int) {
-	mem.CheckRows(fn, dst, x, rows, cols)
-	if m.Bias != nil {
-		mem.CheckLen(fn, "Bias", len(m.Bias), len(x), "rows*cols")
+func (p *SoftmaxParams) check() {
+	const fn = "MaskedSoftmax"
+	for _, s := range [...]struct {
+		name string
+		n    int
+	}{{"Batch", p.Batch}, {"Heads", p.Heads}, {"LenQ", p.LenQ}, {"LenK", p.LenK}, {"Past", p.Past}} {
+		mem.CheckSize(fn, s.name, s.n)
 	}
-	if m.Visible != nil {
-		mem.CheckLen(fn, "Visible", len(m.Visible), len(x), "rows*cols")
+	if p.Past > mask.Unlimited {
+		mem.PanicSize(fn, "Past", p.Past, fmt.Sprintf("want at most %d", mask.Unlimited))
 	}
-	if m.ValidLens != nil {
-		mem.CheckLen(fn, "ValidLens", len(m.ValidLens), rows, "rows")
+	n := mem.MulLen(fn, mem.MulLen(fn, mem.MulLen(fn, p.Batch, p.Heads), p.LenQ), p.LenK)
+	mem.CheckLen(fn, "Dst", len(p.Dst), n, "Batch*Heads*LenQ*LenK")
+	mem.CheckLen(fn, "X", len(p.X), n, "Batch*Heads*LenQ*LenK")
+	for i := range p.Mask {
+		p.Mask[i].check(fn, [4]int{p.Batch, p.Heads, p.LenQ, p.LenK})
 	}
 }

@@ -21,8 +21,8 @@ func withProcs(t testing.TB, n int) {
 func TestConcurrentCallsHaveWorkers(t *testing.T) {
 	const callers, n = 8, 128
 	withProcs(t, 16)
-	StopWorkers()
-	t.Cleanup(StopWorkers)
+	par.Stop()
+	t.Cleanup(par.Stop)
 	var enough atomic.Bool
 	var wg sync.WaitGroup
 	most := 0

@@ -74,10 +74,10 @@ func (e roundedEncoder) rows(in models.Tokens) []float32 {
 	copied := func(x []float32) []float32 { return append([]float32(nil), x...) }
 	for l := range e.layers {
 		at := fmt.Sprintf("encoder.layer.%d.", l)
-		q := e.linear(copied(x), dim, dim, at+"attention.self.query", kernels.Identity) // [rows, dim]
-		k := e.linear(copied(x), dim, dim, at+"attention.self.key", kernels.Identity)   // [rows, dim]
-		v := e.linear(copied(x), dim, dim, at+"attention.self.value", kernels.Identity) // [rows, dim]
-		heads := make([]float32, len(x))                                                // [rows, dim]
+		q := e.linear(copied(x), dim, dim, at+"attention.self.query", kernels.ActIdentity) // [rows, dim]
+		k := e.linear(copied(x), dim, dim, at+"attention.self.key", kernels.ActIdentity)   // [rows, dim]
+		v := e.linear(copied(x), dim, dim, at+"attention.self.value", kernels.ActIdentity) // [rows, dim]
+		heads := make([]float32, len(x))                                                   // [rows, dim]
 		for i := range in.Batch.Len() {
 			n, from, to := in.Batch.Length(i), in.Batch.Start(i)*dim, in.Batch.Start(i+1)*dim
 			lie := kernels.BLHD(n, dim, 32)
@@ -86,10 +86,10 @@ func (e roundedEncoder) rows(in models.Tokens) []float32 {
 				Dst: heads[from:to], Q: q[from:to], K: k[from:to], V: v[from:to], DstStrides: lie, QStrides: lie, KStrides: lie, VStrides: lie,
 			})
 		}
-		y := e.linear(heads, dim, dim, at+"attention.output.dense", kernels.Identity) // [rows, dim]
+		y := e.linear(heads, dim, dim, at+"attention.output.dense", kernels.ActIdentity) // [rows, dim]
 		e.norm(y, x, at+"attention.output.LayerNorm")
 		hidden := e.linear(copied(y), dim, 4*dim, at+"intermediate.dense", kernels.ActGELU) // [rows, 4*dim]
-		x = e.linear(hidden, 4*dim, dim, at+"output.dense", kernels.Identity)               // [rows, dim]
+		x = e.linear(hidden, 4*dim, dim, at+"output.dense", kernels.ActIdentity)            // [rows, dim]
 		e.norm(x, y, at+"output.LayerNorm")
 	}
 	return x

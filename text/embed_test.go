@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/machine"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -62,7 +63,7 @@ func TestEmbed(t *testing.T) {
 		for _, isa := range kernels.Supported() {
 			for _, batch := range []int{1, 16, 4096} {
 				t.Run(fmt.Sprintf("%s/%v/%d", folder, isa, batch), func(t *testing.T) {
-					defer kernels.Use(isa)()
+					defer machine.Use(isa)()
 					var first [][]float32
 					for threads := 1; threads <= 3; threads++ {
 						e, err := OpenEmbedder("testdata/"+folder, Threads(threads), BatchTokens(batch))

@@ -58,13 +58,13 @@ func must[T any](v T, err error) T {
 
 // Forward sets dst, [rows, Out], to x*Wᵀ + b for x, [rows, In].
 func (l *Linear) Forward(ws *Workspace, dst, x []float32) error {
-	return l.forward(ws, dst, x, kernels.Identity, nil)
+	return l.forward(ws, dst, x, kernels.ActIdentity, nil)
 }
 
 // ForwardAdd sets dst, [rows, Out], to x*Wᵀ + b + residual for x, [rows, In], and
 // residual, [rows, Out], which may be dst.
 func (l *Linear) ForwardAdd(ws *Workspace, dst, x, residual []float32) error {
-	return l.forward(ws, dst, x, kernels.Identity, residual)
+	return l.forward(ws, dst, x, kernels.ActIdentity, residual)
 }
 
 // forward is dst = activation(x*Wᵀ + b) + residual; residual is nil or [rows,
@@ -225,7 +225,7 @@ func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 		if f.Gate != nil {
 			g := gate[:n*ld] // [n, hidden]
 			f.Gate.multiply(ws, n, g, ld, x, f.Dim, f.Activation, nil)
-			f.Up.multiply(ws, n, h, ld, x, f.Dim, kernels.Identity, nil)
+			f.Up.multiply(ws, n, h, ld, x, f.Dim, kernels.ActIdentity, nil)
 			ws.Threads.Mul(h, h, g) // with what lies between the rows
 		} else {
 			f.Up.multiply(ws, n, h, ld, x, f.Dim, f.Activation, nil)
@@ -234,7 +234,7 @@ func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 		if residual != nil {
 			res = residual[r*f.OutDim : (r+n)*f.OutDim]
 		}
-		f.Down.multiply(ws, n, dst[r*f.OutDim:(r+n)*f.OutDim], f.OutDim, h, ld, kernels.Identity, res)
+		f.Down.multiply(ws, n, dst[r*f.OutDim:(r+n)*f.OutDim], f.OutDim, h, ld, kernels.ActIdentity, res)
 	}
 	return nil
 }

@@ -43,7 +43,12 @@ func scaledScores(threads kernels.Threads, dst []float32, p *kernels.AttentionPa
 		for h := range p.KVHeads { // the heads that share keys
 			q := p.Q[b*p.QStrides.Batch+h*group*p.QStrides.Head:]
 			k := p.K[b*p.KStrides.Batch+h*p.KStrides.Head:]
-			threads.GemmBatched(kernels.NoTrans, kernels.Trans, group, p.LenQ, p.LenK, p.HeadDim, scale, q, p.QStrides.Row, p.QStrides.Head, k, p.KStrides.Row, 0, 0, dst, p.LenK, size)
+			threads.GemmBatched(kernels.GemmBatchedParams{
+				TransB: kernels.Trans, Batch: group, M: p.LenQ, N: p.LenK, K: p.HeadDim, Alpha: scale,
+				A: q, LdA: p.QStrides.Row, StrideA: p.QStrides.Head, // [group, queries, head dim]
+				B: k, LdB: p.KStrides.Row, // [keys, head dim], of all of the group
+				C: dst, LdC: p.LenK, StrideC: size, // [group, queries, keys]
+			})
 			dst = dst[group*size:]
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/machine"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/models/classic"
 	"github.com/avoformer/avoformer/transformer"
@@ -35,7 +36,7 @@ func load(t testing.TB) *Translator {
 // eachTier runs test as a subtest on every tier of this machine.
 func eachTier(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
-	testenv.EachTier(t, kernels.Supported(), kernels.Active(), kernels.Use, test)
+	testenv.EachTier(t, kernels.Supported(), kernels.Active(), machine.Use, test)
 }
 
 // TestTable translates every phrase of the table that came with the model, and

@@ -22,6 +22,7 @@ import (
 
 	"github.com/avoformer/avoformer/examples/numbers"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/machine"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -152,7 +153,7 @@ func (p *program) report() error {
 		return nil
 	}
 	// Weights are packed for the tier that is active when they are loaded.
-	defer kernels.Use(kernels.Generic)()
+	defer machine.Use(kernels.Generic)()
 	generic, err := numbers.Load()
 	if err != nil {
 		return err

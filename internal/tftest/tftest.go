@@ -13,6 +13,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/machine"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
@@ -20,7 +21,7 @@ import (
 // EachTier runs test on every tier of this machine.
 func EachTier(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
-	testenv.EachTier(t, kernels.Supported(), kernels.Active(), kernels.Use, test)
+	testenv.EachTier(t, kernels.Supported(), kernels.Active(), machine.Use, test)
 }
 
 // Must returns v, or ends the test.

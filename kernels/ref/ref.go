@@ -5,6 +5,9 @@
 // Matrices are row-major. Functions over rows take contiguous rows x cols
 // matrices and allow dst to be x. Lengths are not checked beyond Go's own
 // bounds checks.
+//
+// It is there for tests of programs that compute with these kernels, and changes as little as
+// package kernels does.
 package ref
 
 // Widen converts to float64, which is exact.

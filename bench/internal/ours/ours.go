@@ -7,6 +7,7 @@ import (
 
 	"github.com/avoformer/avoformer/bench/internal/workload"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/machine"
 )
 
 // Tier is this library on one instruction set, with a number of threads.
@@ -44,7 +45,7 @@ func (t Tier) Open(d *workload.Data, _ string) (workload.Job, error) {
 	if t.Float32 && !d.Int8 {
 		return nil, workload.ErrUnsupported
 	}
-	defer kernels.Use(t.ISA)()
+	defer machine.Use(t.ISA)()
 	out, run := t.prepare(d)
 	if run == nil {
 		var err error
@@ -66,13 +67,13 @@ type job struct {
 
 // Output implements [workload.Job].
 func (j *job) Output() ([]float32, error) {
-	defer kernels.Use(j.isa)()
+	defer machine.Use(j.isa)()
 	return j.Func.Output()
 }
 
 // Time implements [workload.Job].
 func (j *job) Time(reps int) (time.Duration, error) {
-	defer kernels.Use(j.isa)()
+	defer machine.Use(j.isa)()
 	return j.Func.Time(reps)
 }
 
@@ -110,9 +111,9 @@ func (t Tier) prepare(d *workload.Data) (out []float32, run func()) {
 		if d.Op == workload.BatchGemmNT {
 			trans, ldb = kernels.Trans, k
 		}
-		return out, func() {
-			th.GemmBatched(kernels.NoTrans, trans, h, m, n, k, 1, in[0], k, m*k, in[1], ldb, k*n, 0, out, n, m*n)
-		}
+		p := kernels.GemmBatchedParams{TransB: trans, Batch: h, M: m, N: n, K: k, Alpha: 1,
+			A: in[0], LdA: k, StrideA: m * k, B: in[1], LdB: ldb, StrideB: k * n, C: out, LdC: n, StrideC: m * n}
+		return out, func() { th.GemmBatched(p) }
 	case workload.Softmax:
 		return out, func() { th.Softmax(out, in[0], s[0], s[1]) }
 	case workload.LayerNorm:

@@ -12,6 +12,7 @@ package attend
 import (
 	"sync"
 
+	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
@@ -46,7 +47,7 @@ type Params struct {
 	ValueDim                                 int
 	Scale                                    float32
 	Past                                     int
-	Mask                                     []Term
+	Mask                                     []mask.Term
 	Empty                                    EmptyRow
 	HeadMask                                 []float32
 	Relative                                 []float32

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/avoformer/avoformer/kernels/internal/mask"
 )
 
 // TestAttentionJoined: units that are computed together give the bits that they give one by
@@ -14,31 +16,31 @@ func TestAttentionJoined(t *testing.T) {
 	const batch, heads = 2, 2
 	slopes := []float32{0.5, 0.25}
 	for name, x := range map[string]struct {
-		mask  func(lenQ, lenK int) Term
+		mask  func(lenQ, lenK int) mask.Term
 		joins bool
 	}{
-		"unmasked": {func(int, int) Term { return Term{} }, true},
-		"lengths":  {func(_, lenK int) Term { return Term{Kind: MaskLengths, Lengths: []int{lenK - 5, lenK / 2}} }, true},
-		"keep of keys": {func(_, lenK int) Term {
-			return Term{Kind: MaskKeep, Keep: randomKeep(r, batch*lenK), Shape: [4]int{batch, 1, 1, lenK}}
+		"unmasked": {func(int, int) mask.Term { return mask.Term{} }, true},
+		"lengths":  {func(_, lenK int) mask.Term { return mask.Term{Kind: mask.Lengths, Lengths: []int{lenK - 5, lenK / 2}} }, true},
+		"keep of keys": {func(_, lenK int) mask.Term {
+			return mask.Term{Kind: mask.Keep, Keep: randomKeep(r, batch*lenK), Shape: [4]int{batch, 1, 1, lenK}}
 		}, true},
-		"bias of keys": {func(_, lenK int) Term {
-			return Term{Kind: MaskBias, Bias: normal(r, heads*lenK), Shape: [4]int{1, heads, 1, lenK}}
+		"bias of keys": {func(_, lenK int) mask.Term {
+			return mask.Term{Kind: mask.Bias, Bias: normal(r, heads*lenK), Shape: [4]int{1, heads, 1, lenK}}
 		}, true},
-		"ALiBi":  {func(int, int) Term { return Term{Kind: MaskALiBi, Bias: slopes} }, true},
-		"causal": {func(int, int) Term { return Term{Kind: MaskWindow, Before: Unlimited} }, false},
-		"window": {func(int, int) Term { return Term{Kind: MaskWindow, Before: 20, After: 3} }, false},
-		"query lengths": {func(lenQ, lenK int) Term {
-			return Term{Kind: MaskQueryLengths, Lengths: queryLengths(batch*lenQ, lenK)}
+		"ALiBi":  {func(int, int) mask.Term { return mask.Term{Kind: mask.ALiBi, Bias: slopes} }, true},
+		"causal": {func(int, int) mask.Term { return mask.Term{Kind: mask.Window, Before: mask.Unlimited} }, false},
+		"window": {func(int, int) mask.Term { return mask.Term{Kind: mask.Window, Before: 20, After: 3} }, false},
+		"query lengths": {func(lenQ, lenK int) mask.Term {
+			return mask.Term{Kind: mask.QueryLengths, Lengths: queryLengths(batch*lenQ, lenK)}
 		}, false},
-		"keep of queries": {func(lenQ, lenK int) Term {
-			return Term{Kind: MaskKeep, Keep: randomKeep(r, lenQ*lenK), Shape: [4]int{1, 1, lenQ, lenK}}
+		"keep of queries": {func(lenQ, lenK int) mask.Term {
+			return mask.Term{Kind: mask.Keep, Keep: randomKeep(r, lenQ*lenK), Shape: [4]int{1, 1, lenQ, lenK}}
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, n := range [][3]int{{130, 130, 64}, {197, 300, 33}, {127, 36, 20}, {64*31 + 1, 17, 8}, {64*63 + 1, 33, 8}} {
 				lenQ, lenK, dim := n[0], n[1], n[2]
-				p := contiguous(Params{Batch: batch, Heads: heads, LenQ: lenQ, LenK: lenK, HeadDim: dim, Mask: []Term{x.mask(lenQ, lenK)},
+				p := contiguous(Params{Batch: batch, Heads: heads, LenQ: lenQ, LenK: lenK, HeadDim: dim, Mask: []mask.Term{x.mask(lenQ, lenK)},
 					Q: normal(r, batch*heads*lenQ*dim), K: normal(r, batch*heads*lenK*dim), V: normal(r, batch*heads*lenK*dim)})
 				want, _ := attendPieces(p, false)
 				got, joined := attendPieces(p, true)

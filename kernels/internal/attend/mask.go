@@ -1,6 +1,7 @@
 package attend
 
 import (
+	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
@@ -12,13 +13,15 @@ func (u *unit) mask(s []float32, lds, ra, rb, j, n int) {
 	p, w := &u.c.P, u.w
 	for i := range p.Mask {
 		switch t := &p.Mask[i]; t.Kind {
-		case MaskBias:
-			u.addBias(t, s, lds, ra, rb, j, n)
-		case MaskALiBi:
-			u.addALiBi(t, s, lds, ra, rb, j, n)
-		case MaskKeep, MaskBlock:
+		case mask.Bias:
 			for r := ra; r < rb; r++ {
-				t.hide(s[(r-ra)*lds:][:n], u.seq, u.headOf(r), u.queryOf(r), j)
+				t.AddBias(u.c.isa, s[(r-ra)*lds:][:n], u.seq, u.headOf(r), u.queryOf(r), j)
+			}
+		case mask.ALiBi:
+			u.addALiBi(t, s, lds, ra, rb, j, n)
+		case mask.Keep, mask.Block:
+			for r := ra; r < rb; r++ {
+				t.Hide(s[(r-ra)*lds:][:n], mem.NegInf, u.seq, u.headOf(r), u.queryOf(r), j)
 			}
 		}
 	}
@@ -32,25 +35,9 @@ func (u *unit) mask(s []float32, lds, ra, rb, j, n int) {
 	}
 }
 
-// addBias adds a bias term.
-func (u *unit) addBias(t *Term, s []float32, lds, ra, rb, j, n int) {
-	for r := ra; r < rb; r++ {
-		at, step := t.row(u.seq, u.headOf(r), u.queryOf(r))
-		row := s[(r-ra)*lds:][:n]
-		if step == 1 {
-			simd.AddVec(u.c.isa, row, row, t.Bias[at+j:][:n])
-			continue
-		}
-		bias := t.Bias[at]
-		for i := range row {
-			row[i] += bias
-		}
-	}
-}
-
 // addALiBi adds the linear bias. The rows of a tile are windows into one ramp,
 // each one element further to the left.
-func (u *unit) addALiBi(t *Term, s []float32, lds, ra, rb, j, n int) {
+func (u *unit) addALiBi(t *mask.Term, s []float32, lds, ra, rb, j, n int) {
 	w := u.w
 	w.ramp = mem.Grow(w.ramp, u.rows+n)
 	last := -1

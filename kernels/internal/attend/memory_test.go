@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/mask"
 )
 
 // What a call takes beyond its arguments.
@@ -40,12 +41,12 @@ func TestAttentionMemory(t *testing.T) {
 					p := contiguous(Params{Batch: 1, Heads: heads, LenQ: n, LenK: n, HeadDim: dim})
 					p.QStrides, p.KStrides, p.VStrides, p.DstStrides = Strides{Batch: 1}, Strides{Batch: 1}, Strides{Batch: 1}, Strides{Batch: 1}
 					// Only keys near the query are seen, or it would take minutes.
-					p.Mask = []Term{{Kind: MaskWindow, Before: 300}}
+					p.Mask = []mask.Term{{Kind: mask.Window, Before: 300}}
 					switch kind {
 					case "decode":
 						p.LenQ, p.Past, p.Mask = 1, n-1, nil
 					case "masked":
-						p.Mask = append(p.Mask, Term{Kind: MaskALiBi, Bias: make([]float32, heads)}, Term{Kind: MaskKeep, Keep: make([]bool, n), Shape: [4]int{1, 1, 1, n}})
+						p.Mask = append(p.Mask, mask.Term{Kind: mask.ALiBi, Bias: make([]float32, heads)}, mask.Term{Kind: mask.Keep, Keep: make([]bool, n), Shape: [4]int{1, 1, 1, n}})
 						for i := range p.Mask[2].Keep {
 							p.Mask[2].Keep[i] = true
 						}

@@ -3,6 +3,7 @@ package attend
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
@@ -67,7 +68,7 @@ func (c *Call) plan() {
 	c.planSplits()
 	c.perPart = min(c.units*c.splits, max(1, partElements/c.rows/max(c.split, 1)))
 	c.joins = c.way == attendTiles && c.rows%c.stripRows() == 0 && c.splits == 1 && c.fold == 1 && c.P.Relative == nil &&
-		!slices.ContainsFunc(c.P.Mask, func(t Term) bool { return t.byQuery() })
+		!slices.ContainsFunc(c.P.Mask, func(t mask.Term) bool { return t.ByQuery() })
 }
 
 // planUnits chooses the rows of a unit and the keys of a tile.
@@ -80,7 +81,7 @@ func (c *Call) planUnits() {
 	limit := Size.UnitRows
 	c.tile = Size.TileKeys
 	for i := range p.Mask {
-		if p.Mask[i].Kind == MaskWindow {
+		if p.Mask[i].Kind == mask.Window {
 			c.tile = Size.WindowKeys
 		}
 	}

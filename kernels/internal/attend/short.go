@@ -1,6 +1,7 @@
 package attend
 
 import (
+	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
@@ -25,8 +26,8 @@ func (c *Call) wholeHeads(w *scratch, from, to int) {
 	bySequence, byHead := false, false
 	for i := range p.Mask {
 		t := &p.Mask[i]
-		bySequence = bySequence || t.Kind == MaskLengths || t.Kind == MaskQueryLengths || t.Shape[0] > 1
-		byHead = byHead || t.Kind == MaskALiBi || t.Shape[1] > 1
+		bySequence = bySequence || t.Kind == mask.Lengths || t.Kind == mask.QueryLengths || t.Shape[0] > 1
+		byHead = byHead || t.Kind == mask.ALiBi || t.Shape[1] > 1
 	}
 	w.scores = mem.Grow(w.scores, 3*headElements)
 	sees := c.allKeys(w)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
@@ -149,7 +150,7 @@ func (u *unit) visible(from, to int) {
 	}
 	w.lo, w.hi = w.lo[:u.rows], w.hi[:u.rows]
 	u.lo, u.hi = to, from
-	u.alike = !slices.ContainsFunc(p.Mask, func(t Term) bool { return t.Kind == MaskWindow || t.Kind == MaskQueryLengths })
+	u.alike = !slices.ContainsFunc(p.Mask, func(t mask.Term) bool { return t.Kind == mask.Window || t.Kind == mask.QueryLengths })
 	for r := range u.rows {
 		if u.alike && r > 0 {
 			w.lo[r], w.hi[r] = w.lo[0], w.hi[0]
@@ -157,7 +158,7 @@ func (u *unit) visible(from, to int) {
 		}
 		lo, hi := from, to
 		for i := range p.Mask {
-			lo, hi = p.Mask[i].interval(u.seq, u.queryOf(r), p.LenQ, p.Past, lo, hi)
+			lo, hi = p.Mask[i].Interval(u.seq, u.queryOf(r), p.LenQ, p.Past, lo, hi)
 		}
 		if lo >= hi {
 			lo, hi = from, from
@@ -188,7 +189,7 @@ func (u *unit) sees(r, from, to int) bool {
 	}
 	p := &u.c.P
 	for i := range p.Mask {
-		if t := &p.Mask[i]; (t.Kind == MaskKeep || t.Kind == MaskBlock) && t.hides(u.seq, u.headOf(r), u.queryOf(r), from, to) {
+		if t := &p.Mask[i]; (t.Kind == mask.Keep || t.Kind == mask.Block) && t.Hides(u.seq, u.headOf(r), u.queryOf(r), from, to) {
 			return false
 		}
 	}

@@ -1,6 +1,9 @@
 package mem
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The argument checks below all panic with a text of the form
 //
@@ -48,7 +51,7 @@ func CheckLen(fn, arg string, got, want int, expr string) {
 // elements needs no memory.
 func CheckMatrix(fn, arg string, length, rows, cols, ld int) {
 	if ld < cols || ld < 1 {
-		panic(fmt.Sprintf("kernels.%s: ld%s = %d, want at least %d (columns of %s)", fn, arg, ld, max(cols, 1), arg))
+		panic(fmt.Sprintf("kernels.%s: %s = %d, want at least %d (columns of %s)", fn, leading(arg), ld, max(cols, 1), arg))
 	}
 	if rows <= 0 || cols <= 0 {
 		return
@@ -57,6 +60,16 @@ func CheckMatrix(fn, arg string, length, rows, cols, ld int) {
 	if cols > length || rows-1 > (length-cols)/ld {
 		panic(fmt.Sprintf("kernels.%s: len(%s) = %d, want at least (%d-1)*%d+%d ((rows-1)*ld+columns)", fn, arg, length, rows, ld, cols))
 	}
+}
+
+// leading is the name of the leading dimension of the argument arg: lda of a, LdA of the field A,
+// and ep.LdResidual of ep.Residual.
+func leading(arg string) string {
+	i := strings.LastIndexByte(arg, '.') + 1
+	if field := arg[i:]; field[0] <= 'Z' {
+		return arg[:i] + "Ld" + field
+	}
+	return "ld" + arg
 }
 
 // CheckRows panics unless dst and x are rows x cols.

@@ -1,131 +1,141 @@
 package row
 
 import (
+	"sync"
+
+	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
 // Softmax with a mask.
 
-// MaskedSoftmax is kernels.MaskedSoftmax, of checked arguments, on up to t threads.
-func MaskedSoftmax(t int, dst, x []float32, rows, cols int, mask Mask) {
-	isa := simd.Active()
-	if alone(t, rows, len(x)) {
-		maskedSoftmaxRows(isa, dst, x, rows, cols, &mask)
-		return
-	}
-	split(t, rows, cols, &task{isa: isa, dst: dst, x: x, mask: mask, do: func(c *task, i, j int) {
-		part := c.mask.rows(i, j, c.cols)
-		maskedSoftmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, &part)
-	}})
+// Masked is a masked softmax: kernels.SoftmaxParams, checked and with their defaults.
+type Masked struct {
+	Dst, X                   []float32
+	Batch, Heads, LenQ, LenK int
+	Scale                    float32
+	Past                     int
+	Mask                     []mask.Term
 }
 
-// maskedSoftmaxRows is MaskedSoftmax of some or all rows of a call, with the mask of
-// these rows.
-func maskedSoftmaxRows(isa simd.ISA, dst, x []float32, rows, cols int, mask *Mask) {
-	if cols == 0 { // of which there may be more rows than can be counted
-		return
+var maskeds = sync.Pool{New: func() any { return new(Masked) }}
+
+// NewMasked is a masked softmax whose arguments are to be set.
+func NewMasked() *Masked { return maskeds.Get().(*Masked) }
+
+// Run computes the softmax on up to t threads. It may not be used any more.
+func (m *Masked) Run(t int) {
+	rows := m.Batch * m.Heads * m.LenQ
+	switch {
+	case m.LenK == 0: // of rows without elements there may be more than can be counted
+	case alone(t, rows, len(m.X)):
+		m.softmax(simd.Active(), 0, rows)
+	default:
+		split(t, rows, m.LenK, &task{isa: simd.Active(), masked: m, do: func(c *task, i, j int) {
+			c.masked.softmax(c.isa, i, j)
+		}})
 	}
+	clear(m.Mask)
+	*m = Masked{Mask: m.Mask[:0]}
+	maskeds.Put(m)
+}
+
+// softmax is the rows [from, to).
+func (m *Masked) softmax(isa simd.ISA, from, to int) {
 	// Neighbouring rows of which all columns are seen wait for one another: one call for
 	// several rows is faster, as long as they are still in a cache.
-	waiting := 0
+	cols, waiting := m.LenK, 0
 	whole := func(end int) { // the rows that wait, the last of which is end-1
 		if waiting == 0 {
 			return
 		}
-		from := end - waiting
-		softmaxRows(isa, dst[from*cols:end*cols], dst[from*cols:end*cols], waiting, cols, SumElements, false)
-		mask.clearHidden(dst, from, end, cols)
+		first := end - waiting
+		d := m.Dst[first*cols : end*cols]
+		softmaxRows(isa, d, d, waiting, cols, SumElements, false)
+		for r := first; r < end; r++ {
+			m.clearHidden(r, 0, cols)
+		}
 		waiting = 0
 	}
-	for r := range rows {
-		d := dst[r*cols:][:cols]
-		seen := mask.visible(r, cols)
-		clear(d[seen:])
-		d = d[:seen]
-		mask.apply(isa, d, x[r*cols:][:seen], r, cols)
+	for r := from; r < to; r++ {
+		row := m.Dst[r*cols:][:cols]
+		lo, hi := m.visible(r)
+		clear(row[:lo])
+		clear(row[hi:])
+		d := row[lo:hi]
+		m.apply(isa, d, r, lo)
 		switch {
 		case seesNothing(isa, d):
 			clear(d)
-		case seen == cols:
+		case len(d) == cols:
 			if waiting++; waiting*cols >= SumElements {
 				whole(r + 1)
 			}
 			continue
 		default:
-			softmaxRows(isa, d, d, 1, seen, SumElements, false)
-			mask.clearHidden(dst, r, r+1, cols)
+			softmaxRows(isa, d, d, 1, len(d), SumElements, false)
+			m.clearHidden(r, lo, hi)
 		}
 		whole(r)
 	}
-	whole(rows)
+	whole(to)
 }
 
-// apply sets d to the scaled and biased beginning of row r, with -Inf for what is not
-// visible.
-func (m *Mask) apply(isa simd.ISA, d, x []float32, r, cols int) {
+// query is the sequence, the head and the query of row r.
+func (m *Masked) query(r int) (b, h, q int) {
+	return r / m.LenQ / m.Heads, r / m.LenQ % m.Heads, r % m.LenQ
+}
+
+// visible is the columns [lo, hi) outside of which row r sees nothing.
+func (m *Masked) visible(r int) (lo, hi int) {
+	b, _, q := m.query(r)
+	lo, hi = 0, m.LenK
+	for i := range m.Mask {
+		lo, hi = m.Mask[i].Interval(b, q, m.LenQ, m.Past, lo, hi)
+	}
+	hi = max(hi, 0)
+	return min(lo, hi), hi
+}
+
+// apply sets d, the columns of row r from lo on, to the scaled and biased scores, with -Inf for
+// what is not visible.
+func (m *Masked) apply(isa simd.ISA, d []float32, r, lo int) {
+	b, h, q := m.query(r)
+	x := m.X[r*m.LenK+lo:]
 	for i, end := range BudgetOf(simd.KernelScaleVec, isa).pieces(len(d)) {
 		simd.ScaleVec(isa, d[i:end], x[i:end], m.Scale)
-		if m.Bias != nil {
-			simd.AddVec(isa, d[i:end], d[i:end], m.Bias[r*cols+i:r*cols+end])
-		}
-	}
-	if m.Visible == nil {
-		return
-	}
-	for c, ok := range m.Visible[r*cols:][:len(d)] {
-		if !ok {
-			d[c] = mem.NegInf
-		}
-	}
-}
-
-// clearHidden clears what is not visible in the rows [from, to) of dst, as far as they
-// became NaN. In the other rows it is 0 already.
-func (m *Mask) clearHidden(dst []float32, from, to, cols int) {
-	if m.Visible == nil {
-		return
-	}
-	for r := from; r < to; r++ {
-		d := dst[r*cols:][:cols]
-		if d[0] == d[0] {
-			continue
-		}
-		for c, ok := range m.Visible[r*cols:][:cols] {
-			if !ok {
-				d[c] = 0
+		for j := range m.Mask {
+			if t := &m.Mask[j]; t.Kind == mask.Bias {
+				t.AddBias(isa, d[i:end], b, h, q, lo+i)
 			}
 		}
 	}
+	for j := range m.Mask {
+		switch t := &m.Mask[j]; t.Kind {
+		case mask.ALiBi:
+			for i := range d {
+				d[i] -= t.Bias[h] * float32(max(q+m.Past-lo-i, lo+i-q-m.Past))
+			}
+		case mask.Keep, mask.Block:
+			t.Hide(d, mem.NegInf, b, h, q, lo)
+		}
+	}
 }
 
-// rows is the mask of the rows [from, to).
-func (m *Mask) rows(from, to, cols int) Mask {
-	part := *m
-	part.Offset = min(m.Offset, cols) + from // beyond cols, all is seen
-	if m.Bias != nil {
-		part.Bias = m.Bias[from*cols : to*cols]
+// clearHidden clears what is not visible in the columns [lo, hi) of row r, if they became NaN. In
+// other rows it is 0 already.
+func (m *Masked) clearHidden(r, lo, hi int) {
+	d := m.Dst[r*m.LenK+lo : r*m.LenK+hi]
+	if d[0] == d[0] {
+		return
 	}
-	if m.Visible != nil {
-		part.Visible = m.Visible[from*cols : to*cols]
+	b, h, q := m.query(r)
+	for j := range m.Mask {
+		if t := &m.Mask[j]; t.Kind == mask.Keep || t.Kind == mask.Block {
+			t.Hide(d, 0, b, h, q, lo)
+		}
 	}
-	if m.ValidLens != nil {
-		part.ValidLens = m.ValidLens[from:to]
-	}
-	return part
-}
-
-// visible is the number of leading columns outside of which row r sees nothing.
-func (m *Mask) visible(r, cols int) int {
-	n := cols
-	// In this form an offset near the largest int does not overflow.
-	if m.Causal && m.Offset < cols-1-r {
-		n = max(0, r+1+m.Offset)
-	}
-	if m.ValidLens != nil {
-		n = min(n, max(0, m.ValidLens[r]))
-	}
-	return n
 }
 
 // seesNothing reports whether x has nothing but -Inf.

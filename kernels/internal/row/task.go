@@ -69,16 +69,6 @@ func alone(t, rows, n int) bool {
 	return t <= 1 || rows <= 1 || n < 2*tune.Used.Rows.PartElements
 }
 
-// Mask is what package kernels calls SoftmaxMask.
-type Mask struct {
-	Scale     float32
-	Bias      []float32
-	Visible   []bool
-	Causal    bool
-	Offset    int
-	ValidLens []int
-}
-
 // task is a call on several threads: its arguments, and do for the rows
 // [from, to). Rows are computed one by one, so results do not depend on how they are
 // handed out. Elementwise functions have rows of one element.
@@ -87,7 +77,7 @@ type task struct {
 	isa              simd.ISA
 	dst, sum, x, y   []float32
 	weight, bias     []float32
-	mask             Mask
+	masked           *Masked
 	eps, alpha       float32
 	unary            unaryKernel
 	binary           binaryKernel

@@ -78,7 +78,7 @@ func Supported() []ISA { return append([]ISA{Generic}, machineISAs()...) }
 // be called while kernels run, and panics if the machine lacks the tier.
 func Use(isa ISA) (restore func()) {
 	if supported := Supported(); !slices.Contains(supported, isa) {
-		panic(fmt.Sprintf("kernels.Use: isa = %v, want one of %v", isa, supported))
+		panic(fmt.Sprintf("machine.Use: isa = %v, want one of %v", isa, supported))
 	}
 	old := active
 	active = isa

@@ -1,0 +1,119 @@
+// Package mask has what a query sees of keys, and the biases on its scores: a term of the masks that
+// attention and the masked softmax take.
+package mask
+
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// Term is what package kernels calls MaskTerm: a condition on the keys that a query sees, or a bias
+// on its scores.
+type Term struct {
+	Kind          Kind
+	Before, After int
+	Lengths       []int
+	Keep          []bool
+	Bias          []float32
+	Shape         [4]int
+}
+
+// Kind is what a term does.
+type Kind uint8
+
+// The kinds, after the constructors of MaskTerm.
+const (
+	None Kind = iota // hides nothing
+	Window
+	Lengths
+	QueryLengths
+	Keep
+	Block
+	Bias
+	ALiBi
+)
+
+// Unlimited is a distance that no sequence reaches, in either direction; sums
+// of it and a position stay within an int of 32 bits.
+const Unlimited = 1 << 29
+
+// Row is where the data for a query starts, and the step from key to key.
+func (t *Term) Row(b, h, q int) (start, step int) {
+	for i, at := range [4]int{b, h, q, 0} {
+		if t.Shape[i] == 1 {
+			at = 0
+		}
+		start = start*t.Shape[i] + at
+	}
+	if t.Shape[3] > 1 {
+		step = 1
+	}
+	return start, step
+}
+
+// ByQuery reports whether the queries of a head may see different keys by the term.
+func (t *Term) ByQuery() bool {
+	return t.Kind == Window || t.Kind == QueryLengths || (t.Kind == Keep || t.Kind == Block) && t.Shape[2] > 1
+}
+
+// Interval narrows [lo, hi) to the keys that query q of sequence b may see by
+// the terms that say so with an interval. The result may be empty, lo >= hi.
+func (t *Term) Interval(b, q, lenQ, past, lo, hi int) (int, int) {
+	switch t.Kind {
+	case Window:
+		lo = max(lo, q+past-t.Before)
+		hi = min(hi, q+past+t.After+1)
+	case Lengths:
+		hi = min(hi, t.Lengths[b])
+	case QueryLengths:
+		hi = min(hi, t.Lengths[b*lenQ+q])
+	}
+	return lo, hi
+}
+
+// Hides reports whether a boolean term hides the keys [from, to) from the
+// query, all of them.
+func (t *Term) Hides(b, h, q, from, to int) bool {
+	blocked := t.Kind == Block
+	at, step := t.Row(b, h, q)
+	if step == 0 {
+		return t.Keep[at] == blocked
+	}
+	for _, k := range t.Keep[at+from : at+to] {
+		if k != blocked {
+			return false
+		}
+	}
+	return true
+}
+
+// Hide sets the scores of the keys from, from+1, … that a boolean term hides
+// to v.
+func (t *Term) Hide(scores []float32, v float32, b, h, q, from int) {
+	blocked := t.Kind == Block
+	at, step := t.Row(b, h, q)
+	if step == 0 {
+		if t.Keep[at] == blocked {
+			mem.Fill(scores, v)
+		}
+		return
+	}
+	for j, k := range t.Keep[at+from:][:len(scores)] {
+		if k == blocked {
+			scores[j] = v
+		}
+	}
+}
+
+// AddBias adds the biases of the keys from, from+1, … to the scores of a query.
+func (t *Term) AddBias(isa simd.ISA, scores []float32, b, h, q, from int) {
+	at, step := t.Row(b, h, q)
+	if step == 1 {
+		simd.AddVec(isa, scores, scores, t.Bias[at+from:][:len(scores)])
+		return
+	}
+	bias := t.Bias[at]
+	for i := range scores {
+		scores[i] += bias
+	}
+}

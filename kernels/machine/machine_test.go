@@ -1,0 +1,60 @@
+package machine_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/machine"
+)
+
+func TestUse(t *testing.T) {
+	before := kernels.Active()
+	for _, isa := range kernels.Supported() {
+		restore := machine.Use(isa)
+		if kernels.Active() != isa {
+			t.Errorf("%v runs after Use(%v)", kernels.Active(), isa)
+		}
+		restore()
+		if kernels.Active() != before {
+			t.Errorf("%v runs after restore, %v did before", kernels.Active(), before)
+		}
+	}
+	defer func() {
+		if p := fmt.Sprint(recover()); !strings.HasPrefix(p, "machine.Use: isa = ISA(4), want one of [generic") {
+			t.Errorf("panic %q", p)
+		}
+	}()
+	machine.Use(kernels.AVX512 + 1)
+}
+
+func TestStopWorkers(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	}
+	machine.StopWorkers()
+	before := runtime.NumGoroutine()
+	n := 512
+	a, c := make([]float32, n*n), make([]float32, n*n)
+	kernels.Threads(2).Gemm(kernels.NoTrans, kernels.NoTrans, n, n, n, 1, a, n, a, n, 0, c, n)
+	if runtime.NumGoroutine() == before {
+		t.Error("a product on two threads starts no worker")
+	}
+	machine.StopWorkers()
+	// A goroutine is counted until it has left its last function.
+	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+		runtime.Gosched()
+	}
+}
+
+func TestAllowAffinityChanges(t *testing.T) {
+	if machine.AllowAffinityChanges(true) || !machine.AllowAffinityChanges(false) {
+		t.Error("AllowAffinityChanges does not return what it was before")
+	}
+}
