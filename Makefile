@@ -96,12 +96,22 @@ test-text: ## tests of the published nested modules, with the root module of thi
 	@for m in $(PUBLISHED); do echo "go test in $$m"; (cd $$m && $(GO) test ./...); done
 
 .PHONY: compare-tokenizers
-compare-tokenizers: ## 100,000 random strings a folder, each against Hugging Face's tokenizers: ids, offsets, decoded texts (about an hour)
-	python3 -m venv text/.venv
-	text/.venv/bin/pip install --quiet -r text/scripts/requirements.txt
+compare-tokenizers: text/.venv ## 100,000 random strings a folder, each against Hugging Face's tokenizers: ids, offsets, decoded texts (about an hour)
 	text/.venv/bin/python text/scripts/forms.py text/tokenizer/testdata text/.venv/forms
 	text/.venv/bin/python text/scripts/vocabularies.py text/.venv/vocabularies
 	text/.venv/bin/python text/scripts/compare.py text/tokenizer/testdata text/.venv/forms text/.venv/vocabularies
+
+# PYTHON=python3 of an environment that has text/scripts/requirements.txt saves making one.
+TOKENIZERS_PYTHON = $(or $(PYTHON),text/.venv/bin/python)
+text/.venv: text/scripts/requirements.txt
+	python3 -m venv $@
+	$@/bin/pip install --quiet -r $<
+	touch $@
+
+.PHONY: compare-sentencepiece
+compare-sentencepiece: $(if $(PYTHON),,text/.venv) ## folders with SentencePiece models alone, of every class, against transformers (about half an hour)
+	folders=$$(mktemp -d) && $(TOKENIZERS_PYTHON) text/scripts/pieces.py $$folders && \
+	$(IN_WORKSPACE) $(TOKENIZERS_PYTHON) text/scripts/compare.py -n 200 $$folders; status=$$?; rm -rf $$folders; exit $$status
 
 # PYTHON=python3 of an environment that has scripts/configs/requirements.txt saves making one.
 CONFIGS_PYTHON = $(or $(PYTHON),scripts/configs/.venv/bin/python)

@@ -10,7 +10,9 @@ decoded texts with and without special tokens must be the same. Prints the first
 differences as Python literals; ends with 1 where there is any.
 
 The reference is the folder's tokenizer.json, or reference.json, the file that an older
-form was made from. The Go side is the command text/internal/cmd/tokenize."""
+form was made from, or what transformers makes of a SentencePiece model (see pieces.py); a
+folder that transformers refuses must be refused, and one that is refused alone is listed.
+The Go side is the command text/internal/cmd/tokenize."""
 
 import argparse, json, os, random, subprocess, sys, tempfile, time
 
@@ -24,7 +26,7 @@ FIELDS = ["ids", "type_ids", "attention_mask", "special_tokens_mask", "offsets",
 
 def is_folder(path):
     names = os.listdir(path)
-    return "tokenizer.json" in names or "reference.json" in names
+    return "tokenizer.json" in names or "reference.json" in names or any(n.endswith(".model") for n in names)
 
 
 def folders(paths):
@@ -40,6 +42,12 @@ def load(folder):
     path = os.path.join(folder, "reference.json")
     if not os.path.exists(path):
         path = os.path.join(folder, "tokenizer.json")
+    if not os.path.exists(path):
+        import transformers
+
+        transformers.logging.set_verbosity(transformers.logging.CRITICAL)
+        t = transformers.AutoTokenizer.from_pretrained(folder).backend_tokenizer
+        return t, json.loads(t.to_str())
     return Tokenizer.from_file(path), json.load(open(path, encoding="utf-8"))
 
 
@@ -84,7 +92,16 @@ def expected(t, r):
 
 def compare(folder, binary, count, seed, show):
     """The number of requests whose answers differ."""
-    t, j = load(folder)
+    name = os.path.basename(folder.rstrip("/"))
+    refused = subprocess.run([binary, folder], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        t, j = load(folder)
+    except Exception as error:
+        print(f"{name:28} {'refused by both' if refused.returncode else f'opens, and is refused by transformers: {error}'}", flush=True)
+        return int(not refused.returncode)
+    if refused.returncode and not os.path.exists(os.path.join(folder, "tokenizer.json")):
+        print(f"{name:28} refused alone: {refused.stderr.decode().strip()}", flush=True)
+        return 0
     drawn = list(requests(j, count, seed))
     started = time.time()
     process = subprocess.run([binary, folder], input="".join(json.dumps(r) + "\n" for r in drawn).encode(), stdout=subprocess.PIPE)
@@ -102,7 +119,7 @@ def compare(folder, binary, count, seed, show):
             by_field[bad[0]] = by_field.get(bad[0], 0) + 1
             if by_field[bad[0]] <= show:
                 print(f"  {bad[0]} of {r!r}\n    want {want.get(bad[0])!r}\n    got  {got.get(bad[0])!r}" + (f" {got['error']}" if "error" in got else ""))
-    print(f"{os.path.basename(folder.rstrip('/')):28} {len(drawn)} requests, seed {seed}: {wrong} differ {by_field or ''} ({time.time() - started:.0f} s)", flush=True)
+    print(f"{name:28} {len(drawn)} requests, seed {seed}: {wrong} differ {by_field or ''} ({time.time() - started:.0f} s)", flush=True)
     return wrong
 
 

@@ -6,21 +6,20 @@
 SOURCE is a directory of model folders that have tokenizer.json and tokenizer_cases.json.
 From each that there is, OUT gets NAME-FORM, in which stand
 
-  the older form           vocab.txt, vocab.json with merges.txt, spiece.model or
-                           tokenizer.model, Marian's source.spm, target.spm and vocab.json,
-                           or model.gguf, each with the small JSON files published beside it
+  the older form           vocab.txt, vocab.json with merges.txt, Marian's source.spm,
+                           target.spm and vocab.json, or model.gguf, each with the small
+                           JSON files published beside it; pieces.py makes the others
   reference.json           a tokenizer.json with the ids that the form stands for
   tokenizer_cases.json     as in the source folder, computed from reference.json
 
 and NAME-truncate-…, NAME-pad-…, which are tokenizer.json with these set. What transformers
-(or SentencePiece, for Marian) reads from a form is compared with reference.json; the
+reads from a form is compared with reference.json; the
 script fails where it differs."""
 
 import json, os, shutil, sys
 
 os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", RAYON_NUM_THREADS="1")
 import gguf
-import sentencepiece
 from sentencepiece import sentencepiece_model_pb2 as proto
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer
@@ -167,30 +166,6 @@ def save(path, model):
         f.write(model.SerializeToString())
 
 
-def t5(s):
-    pieces = s.json["model"]["vocab"]
-    kind = lambda p: UNKNOWN if p == "<unk>" else CONTROL if p in ("<pad>", "</s>") else NORMAL
-    model = spm([(p, score, kind(p)) for p, score in pieces if not p.startswith("<extra_id")], charsmap(s.json["normalizer"]), 1,
-                pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
-    path = s.folder("spiece")
-    save(os.path.join(path, "spiece.model"), model)
-    write(os.path.join(path, "tokenizer_config.json"), {"tokenizer_class": "T5Tokenizer", "extra_ids": 2, "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>",
-          "additional_special_tokens": ["<extra_id_0>", "<extra_id_1>"], "model_max_length": 512})
-    return s.check(path, auto(path), "transformers")
-
-
-def xlm_roberta(s):
-    """SentencePiece's own ids begin at <unk>, <s>, </s>; the model's at <s>, <pad>, </s>,
-    <unk>, so a piece's id is one more, and <mask> comes last."""
-    pieces = [(p, score, NORMAL) for p, score in s.json["model"]["vocab"][4:] if p != "<mask>"]
-    model = spm([("<unk>", 0, UNKNOWN), ("<s>", 0, CONTROL), ("</s>", 0, CONTROL)] + pieces, charsmap(s.json["normalizer"]), 1, unk_id=0, bos_id=1, eos_id=2, pad_id=-1)
-    path = s.folder("sentencepiece")
-    save(os.path.join(path, "sentencepiece.bpe.model"), model)
-    write(os.path.join(path, "tokenizer_config.json"), {"tokenizer_class": "XLMRobertaTokenizer", "bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>", "sep_token": "</s>",
-          "unk_token": "<unk>", "pad_token": "<pad>", "mask_token": {"__type": "AddedToken", "content": "<mask>", "lstrip": True, "rstrip": False, "normalized": False, "single_word": False}, "model_max_length": 512})
-    return s.check(path, auto(path), "transformers")
-
-
 def all_merges(vocab):
     """Every pair of pieces that makes a piece, by the piece's place: what SentencePiece's
     BPE may merge."""
@@ -202,10 +177,8 @@ def all_merges(vocab):
     return merges
 
 
-def llama(s, form="spm"):
-    """BPE with byte fallback: Llama 2's tokenizer.model, Gemma's, and the same in GGUF.
-    Runs of spaces are pieces like others: as added tokens they would mean one thing to
-    SentencePiece, which looks for them in the escaped text, and another to tokenizers."""
+def gguf_llama(s):
+    """BPE with byte fallback. Runs of spaces are pieces like others."""
     names = s.vocab()
     spaces = [n for n in names if len(n) > 1 and not n.strip("▁")]
     added = {a["content"] for a in s.added if not a["special"]} - set(spaces)
@@ -219,24 +192,14 @@ def llama(s, form="spm"):
     reference["added_tokens"] = [a for a in s.added if a["content"] not in spaces]
     gemma = "<bos>" in names
     bos, eos = ("<bos>", "<eos>") if gemma else ("<s>", "</s>")
-    if form == "gguf":
-        path = s.folder("gguf", reference)
-        w = writer(path, "gemma2" if gemma else "llama")
-        w.add_tokenizer_model("llama")
-        w.add_tokenizer_pre("default")
-        w.add_token_list(names)
-        w.add_token_scores([p[1] for p in pieces])
-        w.add_token_types(kinds)
-        return finish(w, names, bos=bos, eos=eos, unk="<unk>", pad="<pad>", add_bos=True, add_eos=False, space=not gemma)
-    path = s.folder("spm", reference)
-    model = spm(pieces, b"", 2, byte_fallback=True, unk_id=names.index("<unk>"), bos_id=names.index(bos), eos_id=names.index(eos), pad_id=names.index("<pad>") if gemma else -1)
-    model.normalizer_spec.add_dummy_prefix = not gemma
-    save(os.path.join(path, "tokenizer.model"), model)
-    write(os.path.join(path, "tokenizer_config.json"), {"tokenizer_class": "GemmaTokenizer" if gemma else "LlamaTokenizer", "legacy": True, "add_bos_token": True, "add_eos_token": False,
-          "bos_token": bos, "eos_token": eos, "unk_token": "<unk>", "model_max_length": 4096,
-          "added_tokens_decoder": {str(a["id"]): {k: v for k, v in a.items() if k != "id"} for a in reference["added_tokens"]}} | ({"pad_token": "<pad>"} if gemma else {}))
-    sp = sentencepiece.SentencePieceProcessor(model_proto=model.SerializeToString())
-    return s.check(path, lambda text: [names.index(bos)] + sp.encode(text), "sentencepiece", unless=lambda text: not text or any(x in text for x in s.special))
+    path = s.folder("gguf", reference)
+    w = writer(path, "gemma2" if gemma else "llama")
+    w.add_tokenizer_model("llama")
+    w.add_tokenizer_pre("default")
+    w.add_token_list(names)
+    w.add_token_scores([p[1] for p in pieces])
+    w.add_token_types(kinds)
+    return finish(w, names, bos=bos, eos=eos, unk="<unk>", pad="<pad>", add_bos=True, add_eos=False, space=not gemma)
 
 
 def marian(s):
@@ -344,10 +307,10 @@ MADE = {
     "qwen2": [lambda s: merges_txt(s, "Qwen2Tokenizer", {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}), lambda s: gguf_bpe(s, "qwen2", "qwen2", eos="<|im_end|>", pad="<|endoftext|>", add_bos=False)],
     "qwen3": [lambda s: merges_txt(s, "Qwen2Tokenizer", {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}), lambda s: gguf_bpe(s, "qwen3", "qwen2", eos="<|im_end|>", pad="<|endoftext|>", add_bos=False)],
     "llama-tied-rope3": [lambda s: gguf_bpe(s, "llama", "llama-bpe", bos="<|begin_of_text|>", eos="<|eot_id|>", add_bos=True)],
-    "llama-untied": [llama, lambda s: llama(s, "gguf"), settings],
-    "gemma2": [llama, lambda s: llama(s, "gguf")],
-    "t5": [t5, gguf_unigram],
-    "xlm-roberta": [xlm_roberta, settings],
+    "llama-untied": [gguf_llama, settings],
+    "gemma2": [gguf_llama],
+    "t5": [gguf_unigram],
+    "xlm-roberta": [settings],
     "marian": [marian],
 }
 ROBERTA = {"bos_token": "<s>", "eos_token": "</s>", "sep_token": "</s>", "cls_token": "<s>", "unk_token": "<unk>", "pad_token": "<pad>",

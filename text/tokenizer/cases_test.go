@@ -32,14 +32,15 @@ type testCase struct {
 }
 
 // caseFolders are those of testdata, among them the combinations of parts that
-// scripts/parts.py made, or of the directory in AVOFORMER_HF.
+// scripts/parts.py made and the SentencePiece models of scripts/pieces.py, or of the
+// directory in AVOFORMER_HF.
 func caseFolders(tb testing.TB) []string {
 	root := os.Getenv("AVOFORMER_HF")
 	if root == "" {
 		root = "testdata"
 	}
 	files, err := filepath.Glob(filepath.Join(root, "*", "tokenizer_cases.json"))
-	parts, _ := filepath.Glob(filepath.Join(root, "parts", "*", "tokenizer_cases.json"))
+	parts, _ := filepath.Glob(filepath.Join(root, "p*s", "*", "tokenizer_cases.json"))
 	files = append(files, parts...)
 	if err != nil || len(files) == 0 {
 		tb.Fatalf("no tokenizer_cases.json under %s: %v", root, err)

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Config is what tokenizer_config.json and its companions say beside the tokenizer
@@ -31,8 +33,18 @@ type settings struct {
 	Config
 	fields  *object               // of tokenizer_config.json
 	special map[string]AddedToken // by role, such as bos_token
+	bare    map[string]bool       // roles whose token the files give as a string, or as null
+	named   []namedToken          // with roles of the folder's own
 	added   []AddedToken          // with the ids they must get
 	more    []AddedToken          // additional special tokens, whose ids are not said
+	extra   []AddedToken          // those of tokenizer_config.json alone
+	noMore  bool                  // extra is all there are, even if empty
+}
+
+// namedToken is a token with a role, such as image_token.
+type namedToken struct {
+	role string
+	AddedToken
 }
 
 var roles = []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}
@@ -57,22 +69,34 @@ func readJSON(fsys fs.FS, name string) (*object, error) {
 }
 
 func readSettings(fsys fs.FS) (*settings, error) {
-	s := &settings{special: map[string]AddedToken{}}
+	s := &settings{special: map[string]AddedToken{}, bare: map[string]bool{}}
 	s.Special = map[string]string{}
-	for _, name := range []string{"special_tokens_map.json", "tokenizer_config.json"} {
-		o, err := readJSON(fsys, name)
+	o, err := readJSON(fsys, "tokenizer_config.json")
+	if err != nil {
+		return nil, err
+	}
+	if o == nil {
+		o = &object{what: "tokenizer_config.json", fields: map[string]value{}}
+	}
+	s.fields = o
+	if err := s.readSpecial(o); err != nil {
+		return nil, err
+	}
+	if err := s.readExtra(o); err != nil {
+		return nil, err
+	}
+	// A folder that tells its added tokens has no need of the older files.
+	if _, ok := o.fields["added_tokens_decoder"]; !ok {
+		older, err := readJSON(fsys, "special_tokens_map.json")
 		if err != nil {
 			return nil, err
 		}
-		if o == nil {
-			o = &object{what: name, fields: map[string]value{}}
+		if older != nil {
+			if err := s.readSpecial(older); err != nil {
+				return nil, err
+			}
 		}
-		if err := s.readSpecial(o); err != nil {
-			return nil, err
-		}
-		s.fields = o
 	}
-	o := s.fields
 	s.Class = o.text("tokenizer_class", "")
 	if v, ok := o.take("model_max_length"); ok {
 		n, isNumber := v.float()
@@ -94,17 +118,18 @@ func readSettings(fsys fs.FS) (*settings, error) {
 // readSpecial reads the tokens with a role.
 func (s *settings) readSpecial(o *object) error {
 	for _, role := range roles {
-		v, ok := o.take(role)
-		if !ok {
+		v, isThere := o.fields[role]
+		if _, ok := o.take(role); !ok {
+			s.bare[role] = s.bare[role] || isThere
 			continue
 		}
 		t, err := configToken(o.what+"."+role, v)
 		if err != nil {
 			return err
 		}
-		s.special[role], s.Special[role] = t, t.Content
+		s.special[role], s.Special[role], s.bare[role] = t, t.Content, v[0] == '"'
 	}
-	if v, ok := o.take("additional_special_tokens"); ok && v[0] == '[' {
+	if v, ok := o.fields["additional_special_tokens"]; ok && len(v) > 0 && v[0] == '[' {
 		return v.each(func(_, v value) error {
 			t, err := configToken(o.what+".additional_special_tokens", v)
 			s.more = append(s.more, t)
@@ -112,6 +137,42 @@ func (s *settings) readSpecial(o *object) error {
 		})
 	}
 	return nil
+}
+
+// readExtra reads what tokenizer_config.json has beside the usual roles: tokens with roles
+// of its own, and extra_special_tokens, or additional ones, as they were called before.
+func (s *settings) readExtra(o *object) error {
+	inner := o.fields["extra_special_tokens"]
+	if older, ok := o.fields["additional_special_tokens"]; ok && (inner.isNull() || len(inner) == 2) {
+		inner, s.noMore = older, true
+	}
+	name := func(key, v value) error {
+		role, _ := key.text()
+		t, err := configToken(o.what+"."+role, v)
+		s.named = append(s.named, namedToken{role, t})
+		return err
+	}
+	err := o.in.each(func(key, v value) error {
+		role, _ := key.text()
+		if v[0] != '"' || !strings.HasSuffix(role, "_token") || slices.Contains(roles, role) {
+			return nil
+		}
+		return name(key, v)
+	})
+	switch {
+	case err != nil || inner.isNull():
+		return err
+	case inner[0] == '{':
+		return inner.each(name)
+	case inner[0] != '[':
+		return fmt.Errorf("%w: %s.extra_special_tokens: %s", ErrFormat, o.what, inner)
+	}
+	s.noMore = true
+	return inner.each(func(_, v value) error {
+		t, err := configToken(o.what+".extra_special_tokens", v)
+		s.extra = append(s.extra, t)
+		return err
+	})
 }
 
 // configToken reads a token that is a string or an object.
@@ -130,6 +191,7 @@ func configToken(what string, v value) (AddedToken, error) {
 
 // readAdded reads added_tokens_decoder and added_tokens.json.
 func (s *settings) readAdded(fsys fs.FS) error {
+	_, decoded := s.fields.fields["added_tokens_decoder"]
 	if v, ok := s.fields.take("added_tokens_decoder"); ok && v[0] == '{' {
 		err := v.each(func(key, v value) error {
 			name, _ := key.text()
@@ -150,26 +212,26 @@ func (s *settings) readAdded(fsys fs.FS) error {
 	if err != nil {
 		return err
 	}
-	if o != nil {
+	if o != nil && !decoded {
 		for content, v := range o.fields {
 			id, ok := v.uint32()
 			if !ok || id > maxID {
 				return fmt.Errorf("%w: added_tokens.json: %q: %s", ErrFormat, content, v)
 			}
-			if slices.ContainsFunc(s.added, func(t AddedToken) bool { return t.Content == content }) {
-				continue
-			}
-			t := AddedToken{ID: id, Content: content, Normalized: true}
-			for _, x := range s.special {
-				if x.Content == content {
-					t = x
-					t.ID = id
-				}
-			}
+			special := slices.ContainsFunc(slices.Concat(slices.Collect(maps.Values(s.special)), s.more, s.extra),
+				func(t AddedToken) bool { return t.Content == content })
+			t := AddedToken{ID: id, Content: content, Normalized: !special, Special: special}
 			s.added = append(s.added, t)
 		}
 	}
 	slices.SortStableFunc(s.added, func(a, b AddedToken) int { return int(a.ID) - int(b.ID) })
+	for _, a := range s.added {
+		for role, t := range s.special {
+			if t.Content == a.Content {
+				s.special[role], s.bare[role] = a, false
+			}
+		}
+	}
 	return nil
 }
 

@@ -227,7 +227,7 @@ func (g *ggufVocab) llama() (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := spaced(m, g.bool("add_space_prefix", true), false)
+	t := spaced(m, g.bool("add_space_prefix", true))
 	return t, g.around(t, true)
 }
 

@@ -15,7 +15,10 @@ import (
 
 // openVocabText reads vocab.txt: BERT's tokenizer and those made like it.
 func openVocabText(fsys fs.FS, s *settings) (*Tokenizer, error) {
-	class := s.class(fsys)
+	class, err := s.class(fsys)
+	if err != nil {
+		return nil, err
+	}
 	switch class {
 	case "", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer", "MPNetTokenizer",
 		"LayoutLMTokenizer", "SqueezeBertTokenizer", "ConvBertTokenizer", "RetriBertTokenizer":
@@ -74,7 +77,10 @@ func vocabText(data []byte) (*vocabulary, error) {
 
 // openMerges reads vocab.json and merges.txt: byte-level BPE.
 func openMerges(fsys fs.FS, s *settings) (*Tokenizer, error) {
-	class := s.class(fsys)
+	class, err := s.class(fsys)
+	if err != nil {
+		return nil, err
+	}
 	v, err := readVocabJSON(fsys)
 	if err != nil {
 		return nil, err
@@ -235,34 +241,4 @@ func (v *vocabulary) tokenize(*work, int32, int32) error { return errNoUnknown }
 // endWith is A </s>, or A </s> B </s>.
 func endWith(m model, eos string) (*template, error) {
 	return around(m, []typedPiece{{textA, 0}, {eos, 0}}, []typedPiece{{textA, 0}, {eos, 0}, {textB, 0}, {eos, 0}})
-}
-
-// openSPM reads a SentencePiece model.
-func openSPM(fsys fs.FS, s *settings, name string) (*Tokenizer, error) {
-	class := s.class(fsys)
-	data, err := fs.ReadFile(fsys, name)
-	if err != nil {
-		return nil, err
-	}
-	m, err := parseSPM(data)
-	var t *Tokenizer
-	if err == nil {
-		switch class {
-		case "T5Tokenizer", "MT5Tokenizer":
-			t, err = m.t5(s)
-		case "XLMRobertaTokenizer":
-			t, err = m.xlmRoberta(s)
-		case "LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer":
-			t, err = m.llama(s, class)
-		default:
-			err = unknownClass(class, name)
-		}
-	}
-	if err == nil {
-		err = s.fields.err
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return s.build(t)
 }

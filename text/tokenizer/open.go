@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/avoformer/avoformer/internal/hub"
 )
@@ -57,9 +58,6 @@ func exists(fsys fs.FS, name string) bool {
 	return err == nil
 }
 
-// spmNames are the names that SentencePiece models have in folders.
-var spmNames = []string{"spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model", "sentencepiece.model"}
-
 // openOlder reads the files of before tokenizer.json.
 func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	switch {
@@ -70,10 +68,8 @@ func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	case exists(fsys, "vocab.txt"):
 		return openVocabText(fsys, s)
 	}
-	for _, name := range spmNames {
-		if exists(fsys, name) {
-			return openSPM(fsys, s, name)
-		}
+	if name := spmName(fsys); name != "" {
+		return openSPM(fsys, s, name)
 	}
 	if files, _ := fs.Glob(fsys, "*.gguf"); len(files) == 1 {
 		return openGGUF(fsys, path.Clean(files[0]))
@@ -81,26 +77,41 @@ func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	return nil, fmt.Errorf("no tokenizer: %w", fs.ErrNotExist)
 }
 
-// class gives tokenizer_class without the ending of its fast version, or the class
-// of config.json's model_type.
-func (s *settings) class(fsys fs.FS) string {
-	if s.Class != "" {
-		if n := len(s.Class) - len("Fast"); n > 0 && s.Class[n:] == "Fast" {
-			return s.Class[:n]
-		}
-		return s.Class
-	}
-	if o, err := readJSON(fsys, "config.json"); err == nil && o != nil {
-		return classOf[o.text("model_type", "")]
-	}
-	return ""
-}
+// genericClass has no rules of its own.
+const genericClass = "TokenizersBackend"
 
-var classOf = map[string]string{
-	"bert": "BertTokenizer", "distilbert": "DistilBertTokenizer", "electra": "ElectraTokenizer", "mpnet": "MPNetTokenizer",
-	"gpt2": "GPT2Tokenizer", "roberta": "RobertaTokenizer", "bart": "BartTokenizer", "qwen2": "Qwen2Tokenizer", "qwen3": "Qwen2Tokenizer",
-	"t5": "T5Tokenizer", "mt5": "T5Tokenizer", "xlm-roberta": "XLMRobertaTokenizer", "camembert": "CamembertTokenizer",
-	"marian": "MarianTokenizer", "llama": "LlamaTokenizer", "gemma": "GemmaTokenizer", "gemma2": "GemmaTokenizer",
+// class gives the class of tokenizer that transformers takes for the folder, without the
+// ending of its fast version; "" if nothing names one.
+func (s *settings) class(fsys fs.FS) (string, error) {
+	o, err := readJSON(fsys, "config.json")
+	if err != nil {
+		return "", err
+	}
+	if o == nil {
+		o = &object{what: "config.json", fields: map[string]value{}}
+	}
+	modelType, class := o.text("model_type", ""), s.Class
+	if class == "" {
+		class = o.text("tokenizer_class", "")
+	}
+	class = strings.TrimSuffix(class, "Fast")
+	if class == "PreTrainedTokenizer" {
+		class = genericClass
+	}
+	registered, known := classOf[modelType]
+	switch {
+	case o.err != nil:
+		return "", o.err
+	case class == "" && registered != "" && !unconfigured[modelType]:
+		return registered, nil
+	case class == "" && known:
+		return genericClass, nil
+	case class == "" && modelType != "":
+		return "", fmt.Errorf("%w: config.json.model_type: %q, and no tokenizer_class", ErrUnsupported, modelType)
+	case registered == genericClass, registered != "" && misnamed[modelType]:
+		return registered, nil
+	}
+	return class, nil
 }
 
 func unknownClass(class, file string) error {

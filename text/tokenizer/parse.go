@@ -12,6 +12,7 @@ import (
 // forgotten; the first error stays.
 type object struct {
 	what   string // for messages, such as "normalizer"
+	in     value
 	fields map[string]value
 	err    error
 
@@ -19,7 +20,7 @@ type object struct {
 }
 
 func parseObject(what string, in value) (*object, error) {
-	o := &object{what: what, fields: map[string]value{}}
+	o := &object{what: what, in: in, fields: map[string]value{}}
 	if len(in) == 0 || in[0] != '{' {
 		return nil, fmt.Errorf("%w: %s must be an object", ErrFormat, what)
 	}

@@ -41,9 +41,21 @@ type spmModel struct {
 	charsmap      []byte
 	dummyPrefix   bool
 	removeSpaces  bool
-	keepSpaces    bool // no ▁ for a space
-	unknown       int
+	keepSpaces    bool          // no ▁ for a space
+	specials      [3]spmSpecial // unknown, bos, eos
 }
+
+// spmSpecial is a special token of the trainer's settings; its id may be -1.
+type spmSpecial struct {
+	id   int
+	text string
+}
+
+const (
+	spmUnknown = iota
+	spmBOS
+	spmEOS
+)
 
 // field is one field of a protocol buffer message.
 type field struct {
@@ -99,7 +111,7 @@ func (x *field) float() float64 {
 }
 
 func parseSPM(data []byte) (*spmModel, error) {
-	m := &spmModel{kind: spmUnigram, dummyPrefix: true, removeSpaces: true}
+	m := &spmModel{kind: spmUnigram, dummyPrefix: true, removeSpaces: true, specials: [3]spmSpecial{{0, "<unk>"}, {1, "<s>"}, {2, "</s>"}}}
 	err := eachField(data, func(x field) error {
 		switch x.number {
 		case 1:
@@ -155,8 +167,13 @@ func (m *spmModel) trainer(x field) error {
 		m.spaceAsSuffix = x.varint != 0
 	case 35:
 		m.byteFallback = x.varint != 0
-	case 40:
-		m.unknown = int(int32(x.varint))
+	case 40, 41, 42:
+		m.specials[x.number-40].id = int(int32(x.varint))
+	case 45, 46, 47:
+		if !utf8.Valid(x.bytes) {
+			return fmt.Errorf("%w: trainer_spec: field %d is not UTF-8", ErrFormat, x.number)
+		}
+		m.specials[x.number-45].text = string(x.bytes)
 	}
 	return nil
 }
@@ -186,24 +203,4 @@ func (m *spmModel) check(kind int) error {
 		return fmt.Errorf("%w: escape_whitespaces is false", ErrUnsupported)
 	}
 	return nil
-}
-
-// bpe makes the model one of merges: every pair of normal pieces that makes a
-// piece merges, by the piece's score.
-func (m *spmModel) bpe() (*bpe, error) {
-	if err := m.check(spmBPE); err != nil {
-		return nil, err
-	}
-	if m.removeSpaces {
-		return nil, fmt.Errorf("%w: BPE with remove_extra_whitespaces", ErrUnsupported)
-	}
-	v := newVocabulary(len(m.pieces))
-	unknown := ""
-	for id, p := range m.pieces {
-		v.set(p.text, uint32(id))
-		if p.kind == pieceUnknown {
-			unknown = p.text
-		}
-	}
-	return mergedBPE(v, pieceMerges(m.pieces), bpeConfig{unknown: unknown, fuseUnknown: true, byteFallback: m.byteFallback})
 }

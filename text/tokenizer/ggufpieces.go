@@ -1,0 +1,85 @@
+package tokenizer
+
+// What the pieces of GGUF files become, as llama.cpp reads them.
+
+import (
+	"fmt"
+	"strings"
+)
+
+// unigram makes a tokenizer of Unigram's pieces.
+func (m *spmModel) unigram(pieces []spmPiece, unknown string) (*Tokenizer, error) {
+	tokens, scores := make([]string, 0, len(pieces)), make([]float64, 0, len(pieces))
+	id := -1
+	for i, p := range pieces {
+		if p.text == unknown {
+			id = i
+		}
+		tokens, scores = append(tokens, p.text), append(scores, p.score)
+	}
+	model, err := newUnigram(tokens, scores, int32(id), m.byteFallback)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tokenizer{model: model, decoder: metaspaceDecoder{space, true}}
+	t.pre = preTokenizers{whitespaceSplit{}, metaspace{space, always, true}}
+	if !m.dummyPrefix {
+		return nil, fmt.Errorf("%w: Unigram without add_dummy_prefix", ErrUnsupported)
+	}
+	if !m.removeSpaces {
+		return nil, fmt.Errorf("%w: Unigram without remove_extra_whitespaces", ErrUnsupported)
+	}
+	if len(m.charsmap) > 0 {
+		c, err := parseCharsmap(m.charsmap)
+		if err != nil {
+			return nil, err
+		}
+		t.normalizer = c
+	}
+	return t, nil
+}
+
+// spaced spells spaces as ▁ and puts one before each part of the text.
+func spaced(m *bpe, prefix bool) *Tokenizer {
+	underline := string(space)
+	t := &Tokenizer{model: m}
+	t.decoder = bytePieces(prefix)
+	t.normalizer = &replace{literal(" "), underline}
+	if prefix {
+		t.normalizer = normalizers{prepend(underline), t.normalizer}
+	}
+	return t
+}
+
+// bytePieces decodes pieces, some of which are bytes, and may take off the space in front.
+func bytePieces(prefix bool) decoder {
+	list := decoders{replaceDecoder{literal(string(space)), " "}, byteFallbackDecoder{}, fuseDecoder{}}
+	if prefix {
+		list = append(list, stripDecoder{" ", 1, 0})
+	}
+	return list
+}
+
+// beginAndEnd puts bos and eos around each text; the second one's are of type 1.
+func beginAndEnd(m model, bos, eos string, addBOS, addEOS bool) (postProcessor, error) {
+	var pieces []typedPiece
+	for typeID, text := range []string{textA, textB} {
+		if addBOS {
+			pieces = append(pieces, typedPiece{bos, typeID})
+		}
+		pieces = append(pieces, typedPiece{text, typeID})
+		if addEOS {
+			pieces = append(pieces, typedPiece{eos, typeID})
+		}
+	}
+	return around(m, pieces[:len(pieces)/2], pieces)
+}
+
+// shown turns a piece's spelling of GGUF's WordPiece vocabularies into that of
+// vocab.txt: there a word begins with ▁ and a continuation with nothing.
+func shown(piece string) string {
+	if rest, ok := strings.CutPrefix(piece, string(space)); ok {
+		return rest
+	}
+	return "##" + piece
+}

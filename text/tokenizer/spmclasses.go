@@ -1,0 +1,339 @@
+package tokenizer
+
+// The classes of tokenizers that are made of SentencePiece models: which pieces they add or
+// move, how they normalize and cut, and which tokens they put around a text.
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
+)
+
+// spmClass is a class of tokenizer.
+type spmClass struct {
+	file  string      // the name that its SentencePiece model has
+	roles [7]string   // its tokens by role, in the order of roles
+	mask  *AddedToken // how it looks for mask_token if that is a string, which takes the white space before it
+	// build sets the model, the normalizer, the pre-tokenizer and the decoder. What it gives
+	// sets the post-processor, once all tokens have their ids.
+	build func(f *spmFolder) (func() error, error)
+}
+
+var spaceBefore = &AddedToken{}
+
+var spmClasses = map[string]spmClass{
+	"LlamaTokenizer":      {"tokenizer.model", [7]string{"<s>", "</s>", "<unk>"}, nil, (*spmFolder).llama},
+	"CodeLlamaTokenizer":  {"tokenizer.model", [7]string{"<s>", "</s>", "<unk>"}, nil, (*spmFolder).codeLlama},
+	"GemmaTokenizer":      {"tokenizer.model", [7]string{"<bos>", "<eos>", "<unk>", "", "<pad>", "", "<mask>"}, nil, (*spmFolder).gemma},
+	"T5Tokenizer":         {"spiece.model", [7]string{"", "</s>", "<unk>", "", "<pad>"}, nil, (*spmFolder).t5},
+	"CamembertTokenizer":  {"sentencepiece.bpe.model", fairseqRoles, spaceBefore, (*spmFolder).camembert},
+	"XLMRobertaTokenizer": {"sentencepiece.bpe.model", fairseqRoles, nil, (*spmFolder).xlmRoberta},
+	"MBartTokenizer":      {"sentencepiece.bpe.model", fairseqRoles, spaceBefore, (*spmFolder).mbart},
+	"MBart50Tokenizer":    {"sentencepiece.bpe.model", [7]string{"", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}, spaceBefore, (*spmFolder).mbart50},
+	"NllbTokenizer":       {"sentencepiece.bpe.model", fairseqRoles, &AddedToken{Normalized: true}, (*spmFolder).nllb},
+	"BarthezTokenizer":    {"sentencepiece.bpe.model", fairseqRoles, spaceBefore, (*spmFolder).barthez},
+	"XLNetTokenizer":      {"spiece.model", [7]string{"<s>", "</s>", "<unk>", "<sep>", "<pad>", "<cls>", "<mask>"}, spaceBefore, (*spmFolder).xlnet},
+	"AlbertTokenizer":     {"spiece.model", [7]string{"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"}, nil, (*spmFolder).albert},
+	"RemBertTokenizer":    {"sentencepiece.model", [7]string{"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"}, nil, (*spmFolder).remBert},
+	"BigBirdTokenizer":    {"spiece.model", [7]string{"<s>", "</s>", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"}, spaceBefore, (*spmFolder).bigBird},
+	"DebertaV2Tokenizer":  {"spm.model", [7]string{"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}, nil, (*spmFolder).debertaV2},
+	"PegasusTokenizer":    {"spiece.model", [7]string{"", "</s>", "<unk>", "", "<pad>", "", "<mask_2>"}, nil, (*spmFolder).pegasus},
+	"ReformerTokenizer":   {"spiece.model", [7]string{"", "</s>", "<unk>"}, nil, (*spmFolder).reformer},
+	genericClass:          {"tokenizer.model", [7]string{}, nil, (*spmFolder).generic},
+}
+
+var fairseqRoles = [7]string{"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}
+
+// llama is BPE that falls back to bytes, and puts ▁ where the text begins.
+func (f *spmFolder) llama() (func() error, error) {
+	prefix, where := f.fields.bool("add_prefix_space", true), first
+	switch legacy := f.fields.bool("legacy", false); {
+	case !prefix:
+		where = never
+	case legacy:
+		where = always
+	}
+	f.t.pre, f.t.decoder = metaspace{space, where, false}, bytePieces(prefix)
+	return f.beginAndEnd(false), f.bpe(f.texts(), "", true)
+}
+
+// codeLlama is llama with the tokens of infilling.
+func (f *spmFolder) codeLlama() (func() error, error) {
+	var infilling []namedToken
+	for _, x := range [][2]string{{"prefix_token", "▁<PRE>"}, {"middle_token", "▁<MID>"}, {"suffix_token", "▁<SUF>"},
+		{"eot_token", "▁<EOT>"}, {"fill_token", "<FILL_ME>"}} {
+		role, text := x[0], x[1]
+		t := AddedToken{Content: text, Special: true}
+		i := slices.IndexFunc(f.named, func(t namedToken) bool { return t.role == role })
+		v, given := f.fields.fields[role]
+		if i < 0 && given && v.isNull() {
+			continue
+		}
+		f.own = append(f.own, t)
+		if i >= 0 {
+			t = f.named[i].AddedToken
+			f.named = slices.Delete(f.named, i, i+1)
+		}
+		infilling = append(infilling, namedToken{role, t})
+	}
+	f.named = append(infilling, f.named...)
+	where := first
+	if !f.fields.bool("add_prefix_space", true) {
+		where = never
+	}
+	f.t.pre, f.t.decoder = metaspace{space, where, false}, bytePieces(true)
+	return f.beginAndEnd(true), f.bpe(f.texts(), f.role("unk"), true)
+}
+
+// gemma is llama without ▁ in front.
+func (f *spmFolder) gemma() (func() error, error) {
+	f.t.normalizer, f.t.decoder = &replace{literal(" "), string(space)}, bytePieces(false)
+	return f.beginAndEnd(false), f.bpe(f.texts(), f.role("unk"), true)
+}
+
+// t5 has its extra ids behind the pieces, the last one first.
+func (f *spmFolder) t5() (func() error, error) {
+	n := f.fields.number("extra_ids", 100)
+	if n > 1<<16 {
+		return nil, fmt.Errorf("%w: extra_ids is %d", ErrUnsupported, n)
+	}
+	pieces := f.moved(0)
+	extra := make([]string, n)
+	for i := range extra {
+		extra[i] = fmt.Sprintf("<extra_id_%d>", i)
+	}
+	for _, text := range slices.Backward(extra) {
+		pieces = append(pieces, spmPiece{text: text})
+	}
+	inModel := 0
+	for _, t := range f.own {
+		if strings.Contains(t.Content, "<extra_id_") {
+			inModel++
+		}
+	}
+	switch {
+	case inModel == 0:
+		f.own = append(f.own, extraTokens(extra)...)
+	case n > 0 && inModel != n:
+		return nil, fmt.Errorf("%w: extra_ids is %d, and the model has %d", ErrUnsupported, n, inModel)
+	}
+	var err error
+	if f.t.normalizer, err = f.precompiled(); err != nil {
+		return nil, err
+	}
+	f.words(always)
+	eos := f.role("eos")
+	pair := []typedPiece{{textA, 0}, {eos, 0}, {textB, 0}, {eos, 0}}
+	return f.template(pair[:2], pair), f.unigram(pieces, 2)
+}
+
+// spacesToOne normalizes by the model's character map, and makes spaces in a row one.
+func (f *spmFolder) spacesToOne() error {
+	list, err := f.precompiled()
+	f.t.normalizer = append(list, regexReplace(" {2,}", " "))
+	return err
+}
+
+// oneSpace is what Barthez and DeBERTa-v2 do in the place of the character map.
+func oneSpace() normalizers {
+	return normalizers{regexReplace(`\s{2,}|[\n\r\t]`, " "), form{ucd.FormC}, strip{false, true}}
+}
+
+func (f *spmFolder) barthez() (func() error, error) {
+	f.t.normalizer = oneSpace()
+	f.t.pre = f.spelled(f.prefix())
+	return f.beginAndEnd(false), f.onlyUnigram(f.pieces, 3)
+}
+
+func (f *spmFolder) debertaV2() (func() error, error) {
+	f.t.normalizer = oneSpace()
+	if f.fields.bool("do_lower_case", false) {
+		f.t.normalizer = append(normalizers{newLowerCase()}, oneSpace()...)
+	}
+	where := f.prefix()
+	if where == never {
+		where = first
+	}
+	f.t.pre = f.spelled(where)
+	if f.fields.bool("split_by_punct", false) {
+		f.t.pre = preTokenizers{splitChars{ucd.Punct, isolated}, f.t.pre}
+	}
+	unknown := indexOf(f.pieces, 0, f.role("unk"))
+	if unknown < 0 {
+		unknown = f.specials[spmUnknown].id
+	}
+	return f.clsAndSep(), f.unigram(f.pieces, unknown)
+}
+
+// quotes is how ALBERT, XLNet and RemBERT begin.
+func quotes() normalizers {
+	return normalizers{&replace{literal("``"), `"`}, &replace{literal("''"), `"`}}
+}
+
+// plain takes accents and case away, and then maps characters as the model does.
+func (f *spmFolder) plain(list normalizers, keepAccents, lower bool) error {
+	if !keepAccents {
+		list = append(list, form{ucd.FormKD}, dropped{ucd.Combining, properties})
+	}
+	if lower {
+		list = append(list, newLowerCase())
+	}
+	mapped, err := f.precompiled()
+	f.t.normalizer = append(list, mapped...)
+	return err
+}
+
+func (f *spmFolder) albert() (func() error, error) {
+	for _, role := range []string{"cls", "sep"} {
+		if token := f.role(role); !slices.Contains(f.texts(), token) {
+			return nil, fmt.Errorf("%w: the model lacks %s_token %q", ErrFormat, role, token)
+		}
+	}
+	if err := f.plain(quotes(), f.fields.bool("keep_accents", false), f.fields.bool("do_lower_case", true)); err != nil {
+		return nil, err
+	}
+	f.words(f.prefix())
+	around := f.clsAndSep()
+	for _, name := range []string{"add_bos_token", "add_eos_token"} {
+		if _, given := f.fields.fields[name]; given { // these settings go before the class
+			around = f.beginAndEnd(false)
+		}
+	}
+	return around, f.unigram(f.pieces, 1)
+}
+
+// xlnet puts its tokens behind the text; <cls> is of type 2.
+func (f *spmFolder) xlnet() (func() error, error) {
+	if err := f.plain(quotes(), false, f.fields.bool("do_lower_case", false)); err != nil {
+		return nil, err
+	}
+	f.words(always)
+	cls, sep := f.role("cls"), f.role("sep")
+	return f.template([]typedPiece{{textA, 0}, {sep, 0}, {cls, 2}}, []typedPiece{{textA, 0}, {sep, 0}, {textB, 1}, {sep, 1}, {cls, 2}}),
+		f.unigram(f.pieces, f.specials[spmUnknown].id)
+}
+
+// remBert puts no tokens around a text, and takes all pieces that are found first for special.
+func (f *spmFolder) remBert() (func() error, error) {
+	list := append(quotes(), regexReplace(" {2,}", " "))
+	if err := f.plain(list, f.fields.bool("keep_accents", true), f.fields.bool("do_lower_case", false)); err != nil {
+		return nil, err
+	}
+	f.t.pre, f.all = f.spelled(f.prefix()), true
+	return f.beginAndEnd(false), f.unigram(f.pieces, 2)
+}
+
+func (f *spmFolder) bigBird() (func() error, error) {
+	f.t.normalizer = regexReplace(" {2,}", string(space))
+	f.t.pre = f.spelled(f.prefix())
+	unknown := indexOf(f.pieces, 0, f.role("unk"))
+	if unknown < 0 {
+		unknown = 100
+	}
+	return f.clsAndSep(), f.unigram(f.pieces, unknown)
+}
+
+// pegasus puts its tokens before the pieces, and some that stand for nothing.
+func (f *spmFolder) pegasus() (func() error, error) {
+	_, given := f.fields.fields["mask_token_sent"]
+	sent, isThere := f.fields.take("mask_token_sent")
+	offset := f.fields.number("offset", 103)
+	if text, ok := sent.text(); offset > 1<<16 || isThere && (!ok || text == "") {
+		return nil, fmt.Errorf("%w: offset %d, mask_token_sent %s", ErrUnsupported, offset, sent)
+	}
+	// The model's pieces and the class have each other's default.
+	masks := [2][]string{{"<mask_1>", "<mask_2>"}, {"<mask_1>"}}
+	if !f.byDefault["mask_token"] {
+		masks[0][0] = f.special["mask_token"].Content
+	}
+	if given {
+		text, _ := sent.text()
+		masks[0][1], masks[1][0] = text, text
+	}
+	masks[0] = slices.Compact(masks[0])
+	var unknowns []string
+	for i := 2; i < offset; i++ {
+		unknowns = append(unknowns, fmt.Sprintf("<unk_%d>", i))
+	}
+	nothing := zeroPieces(unknowns)
+	for i := range nothing {
+		nothing[i].score = -100
+	}
+	missing := func(text string) bool { return text == "" }
+	head := slices.DeleteFunc(slices.Concat([]string{f.role("pad"), f.role("eos")}, masks[0]), missing)
+	pieces := slices.Concat(zeroPieces(head), nothing, f.moved(2))
+	f.own = extraTokens(slices.DeleteFunc(slices.Concat(masks[1], unknowns), missing))
+	unknown := indexOf(pieces, 1, f.role("unk"))
+	if unknown < 0 {
+		return nil, fmt.Errorf("%w: no piece %q with the score 0 after the first two", ErrFormat, f.role("unk"))
+	}
+	if err := f.spacesToOne(); err != nil {
+		return nil, err
+	}
+	if len(f.charsmap) == 0 {
+		f.t.normalizer = normalizers{&replace{literal("\n"), " "}, f.t.normalizer}
+	}
+	f.t.pre = f.spelled(always)
+	eos := f.role("eos")
+	return f.template([]typedPiece{{textA, 0}, {eos, 0}}, []typedPiece{{textA, 0}, {textB, 0}, {eos, 0}}), f.unigram(pieces, unknown)
+}
+
+func (f *spmFolder) reformer() (func() error, error) {
+	if len(f.charsmap) > 0 {
+		if err := f.spacesToOne(); err != nil {
+			return nil, err
+		}
+	}
+	f.t.pre, f.all = f.spelled(always), true
+	return f.beginAndEnd(false), f.bpe(f.texts(), f.role("unk"), false)
+}
+
+// generic does what the model itself says, without ▁ in front.
+func (f *spmFolder) generic() (func() error, error) {
+	for i, role := range []string{spmUnknown: "unk_token", spmBOS: "bos_token", spmEOS: "eos_token"} {
+		_, known := f.special[role]
+		if x := f.specials[i]; x.id >= 0 && !known && !f.bare[role] && x.text != "" {
+			f.special[role], f.Special[role] = AddedToken{Content: x.text, Special: true}, x.text
+		}
+	}
+	list, err := f.precompiled()
+	if err != nil {
+		return nil, err
+	}
+	f.t.normalizer = append(list, &replace{literal(" "), string(space)})
+	f.t.decoder = decoders{replaceDecoder{literal(string(space)), " "}}
+	if f.byteFallback {
+		f.t.decoder = bytePieces(false)
+	}
+	if f.kind != spmUnigram {
+		return f.beginAndEnd(false), f.bpe(f.renamed(), f.specials[spmUnknown].text, f.byteFallback)
+	}
+	if len(f.added) > 0 {
+		return nil, fmt.Errorf("%w: Unigram with added_tokens_decoder", ErrUnsupported)
+	}
+	pieces := f.moved(0)
+	for i := range pieces {
+		pieces[i].score = copied(pieces[i].score)
+	}
+	return f.beginAndEnd(false), f.unigramOrBytes(pieces, f.specials[spmUnknown].id, f.byteFallback)
+}
+
+// renamed gives the pieces' texts, in which added tokens take the place of those with their id.
+func (f *spmFolder) renamed() []string {
+	texts := f.texts()
+	for _, a := range f.added {
+		if int(a.ID) < len(texts) && !slices.Contains(texts, a.Content) {
+			texts[a.ID] = a.Content
+		}
+	}
+	return texts
+}
+
+// copied is a score as it is once the tokenizer went through JSON, as transformers copies it.
+func copied(score float64) float64 {
+	v, _ := value(strconv.FormatFloat(score, 'g', -1, 64)).float()
+	return v
+}
