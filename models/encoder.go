@@ -24,6 +24,17 @@ type embedder struct {
 
 func (e *embedder) Dim() int { return e.tokens.Dim }
 
+// positionLimit is the number of positions that are added to tokens; 0: none are.
+func (e *embedder) positionLimit() int {
+	switch {
+	case e.positions != nil:
+		return e.positions.Vocab - e.first
+	case e.waves != nil:
+		return e.waves.length - e.first
+	}
+	return 0
+}
+
 // check returns an error unless in fits dst, [rows, D], and cache, which may be nil.
 func (e *embedder) check(dst []float32, in Tokens, cache *Cache) error {
 	rows := in.Batch.Rows()
@@ -68,13 +79,8 @@ func (e *embedder) addTypes(ws *Workspace, x []float32, in Tokens) error {
 // addPositions adds the vectors of positions, counted in each sequence, to x. Where tokens first-1
 // are padding, their position is first-1 too, and the tokens behind them are counted without them.
 func (e *embedder) addPositions(ws *Workspace, x []float32, in Tokens, cache *Cache) error {
-	most := -e.first
-	switch {
-	case e.positions != nil:
-		most += e.positions.Vocab
-	case e.waves != nil:
-		most += e.waves.length
-	default:
+	most := e.positionLimit()
+	if most == 0 {
 		return nil
 	}
 	batch, pad := in.Batch, -1

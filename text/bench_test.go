@@ -23,7 +23,7 @@ func miniLM(b *testing.B, threads, batchTokens int) *Embedder {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e.model, e.pool, e.dim, e.limit = m, meanPooler{m.Encoder}, 384, 256
+	e.model, e.pool, e.dim, e.limit = m, m.BareEmbedder(), 384, 256
 	return e
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -14,22 +15,14 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Embedder turns texts into vectors, as the folder's modules.json says; a
-// folder without one gets the mean of the hidden states, as it is.
+// Embedder turns texts into vectors as sentence-transformers does: by the modules, prompts and
+// lengths that modules.json and the files beside it say. A folder without modules.json gives means of
+// hidden states, and a warning, unless it is that of a classifier, which is an error.
 type Embedder struct {
 	*folder
-	pool       pooler
+	pool       *models.SentenceEmbedder
 	dim        int
 	normalized bool // vectors have length 1
-	lower      bool
-	prompts    map[string]string
-	prompt     string // the name of the one that Embed uses
-}
-
-// pooler makes the vectors of a batch.
-type pooler interface {
-	Dim() int
-	Embed(ws *models.Workspace, dst []float32, in models.Tokens) error
 }
 
 // OpenEmbedder opens the model in a folder.
@@ -43,20 +36,22 @@ func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.model.Encoder == nil {
-		return nil, errorf("model_type %q has no encoder of tokens", f.model.Config.ModelType)
+	e := &Embedder{folder: f, pool: f.model.Sentence}
+	if e.pool == nil {
+		if e.pool, err = f.bareEmbedder(); err != nil {
+			return nil, err
+		}
 	}
-	e := &Embedder{folder: f, pool: meanPooler{f.model.Encoder}}
-	if s := f.model.Sentence; s != nil {
-		e.pool = s
-		f.setLimit(s.MaxLength)
-	} else {
-		f.setLimit(0)
+	if e.pool.MaxLength > 0 {
+		f.limit = e.pool.MaxLength
 	}
-	if err := e.readConfig(); err != nil {
-		return nil, err
+	f.setLimit(0)
+	if e.pool.LowerCase {
+		if f.tokenizer, err = f.tokenizer.WithLowercase(); err != nil {
+			return nil, err
+		}
 	}
-	e.dim = e.pool.Dim()
+	e.dim, e.normalized = e.pool.Dim(), e.pool.Normalized()
 	if f.options.dim > e.dim {
 		return nil, fmt.Errorf("%w: Dim(%d), the model's vectors have %d elements", ErrOption, f.options.dim, e.dim)
 	} else if f.options.dim > 0 {
@@ -65,38 +60,22 @@ func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
 	return e, nil
 }
 
-// readConfig reads what sentence-transformers keeps beside the modules.
-func (e *Embedder) readConfig() error {
-	var sentence struct {
-		Lower bool `json:"do_lower_case"`
+// bareEmbedder is what sentence-transformers makes of a folder without modules.json. It refuses
+// what was trained for something else: the vectors would have no meaning, without a word.
+func (f *folder) bareEmbedder() (*models.SentenceEmbedder, error) {
+	m, c := f.model, f.model.Config
+	switch {
+	case m.Classifier != nil || m.TokenClassifier != nil || m.Answer != nil:
+		return nil, errorf("config.json: architectures = %q: a model for that makes no vectors of texts without a modules.json that says how", c.Architectures)
+	case m.Encoder == nil || m.Audio != nil:
+		return nil, errorf("model_type %q has no encoder of tokens, and there is no modules.json", c.ModelType)
+	case m.Joint != nil || strings.HasSuffix(c.ModelType, "_text_model"):
+		return nil, errorf("model_type %q compares texts with images, by other vectors than means of hidden states", c.ModelType)
+	case m.LM != nil && strings.HasSuffix(c.ModelType, "bart"):
+		return nil, errorf("model_type %q would make vectors by its decoder, which is not supported", c.ModelType)
 	}
-	if err := e.readJSON("sentence_bert_config.json", &sentence); err != nil {
-		return err
-	}
-	var config struct {
-		Prompts map[string]string `json:"prompts"`
-		Default *string           `json:"default_prompt_name"`
-	}
-	if err := e.readJSON("config_sentence_transformers.json", &config); err != nil {
-		return err
-	}
-	var modules []struct {
-		Type string `json:"type"`
-	}
-	if err := e.readJSON("modules.json", &modules); err != nil {
-		return err
-	}
-	if n := len(modules); n > 0 {
-		e.normalized = strings.HasSuffix(modules[n-1].Type, ".Normalize")
-	}
-	e.lower, e.prompts = sentence.Lower, config.Prompts
-	if config.Default != nil {
-		if _, ok := e.prompts[*config.Default]; !ok {
-			return errorf("config_sentence_transformers.json: default_prompt_name = %q is not among the prompts", *config.Default)
-		}
-		e.prompt = *config.Default
-	}
-	return nil
+	f.warning("there is no modules.json: vectors are means of hidden states or, of a ...ForCausalLM, the last of them, as they are")
+	return m.BareEmbedder(), nil
 }
 
 // Dim is the number of elements of a vector.
@@ -104,12 +83,7 @@ func (e *Embedder) Dim() int { return e.dim }
 
 // Prompts are the names of the folder's prompts.
 func (e *Embedder) Prompts() []string {
-	names := make([]string, 0, len(e.prompts))
-	for n := range e.prompts {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(e.pool.Prompts))
 }
 
 // Tokens is the number of tokens of texts as Embed computes with.
@@ -127,38 +101,28 @@ func (e *Embedder) Tokens(texts []string) (int, error) {
 // is for models that add no special tokens, gets zeros; other empty texts get
 // what the model makes of its special tokens alone.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	return e.embed(ctx, e.prompts[e.prompt], texts)
+	return e.embed(ctx, e.pool.DefaultPrompt, texts)
 }
 
-// EmbedQueries is Embed for questions: with the prompt named "query", if the
-// folder has it.
+// EmbedQueries is Embed for questions: with the prompt named "query", without one if the folder
+// does not have it.
 func (e *Embedder) EmbedQueries(ctx context.Context, queries []string) ([][]float32, error) {
-	return e.embed(ctx, e.firstPrompt("query"), queries)
+	return e.embed(ctx, e.pool.Prompts["query"], queries)
 }
 
-// EmbedDocuments is Embed for what is searched: with the prompt named
-// "document", "passage" or "corpus", the first that the folder has.
+// EmbedDocuments is Embed for what is searched: with the prompt named "document", without one if
+// the folder does not have it.
 func (e *Embedder) EmbedDocuments(ctx context.Context, documents []string) ([][]float32, error) {
-	return e.embed(ctx, e.firstPrompt("document", "passage", "corpus"), documents)
+	return e.embed(ctx, e.pool.Prompts["document"], documents)
 }
 
 // EmbedPrompt is Embed with the prompt of a name.
 func (e *Embedder) EmbedPrompt(ctx context.Context, name string, texts []string) ([][]float32, error) {
-	p, ok := e.prompts[name]
+	p, ok := e.pool.Prompts[name]
 	if !ok {
 		return nil, fmt.Errorf("%w: no prompt %q, the folder has %q", ErrInput, name, e.Prompts())
 	}
 	return e.embed(ctx, p, texts)
-}
-
-// firstPrompt is that of the first name there is, else the default.
-func (e *Embedder) firstPrompt(names ...string) string {
-	for _, n := range names {
-		if p, ok := e.prompts[n]; ok {
-			return p
-		}
-	}
-	return e.prompts[e.prompt]
 }
 
 func (e *Embedder) embed(ctx context.Context, prompt string, texts []string) ([][]float32, error) {
@@ -168,9 +132,6 @@ func (e *Embedder) embed(ctx context.Context, prompt string, texts []string) ([]
 	given := make([]string, len(texts))
 	for i, s := range texts {
 		given[i] = prompt + s
-		if e.lower {
-			given[i] = strings.ToLower(given[i])
-		}
 	}
 	all, err := e.windows(given, nil, tokenizer.Options{})
 	if err != nil {
@@ -190,8 +151,7 @@ func (e *Embedder) embed(ctx context.Context, prompt string, texts []string) ([]
 // promptLength is how many tokens at the beginning are a prompt's and do not count, for
 // models trained so: those of the prompt alone, but for a special one at its end.
 func (e *Embedder) promptLength(prompt string) (int, error) {
-	s, ok := e.pool.(*models.SentenceEmbedder)
-	if prompt == "" || !ok || s.IncludePrompt {
+	if prompt == "" || e.pool.IncludePrompt {
 		return 0, nil
 	}
 	if e.long == splitLong {
@@ -219,13 +179,7 @@ func (e *Embedder) pooled(ctx context.Context, all []window, skip int) ([][]floa
 	out := make([][]float32, len(all))
 	err := e.run(ctx, all, func(ws *models.Workspace, batch []window) error {
 		dst := make([]float32, len(batch)*dim) // [windows, D]
-		err := error(nil)
-		if skip > 0 {
-			err = e.pool.(*models.SentenceEmbedder).EmbedBehind(ws, dst, tokensOf(batch), skip)
-		} else {
-			err = e.pool.Embed(ws, dst, tokensOf(batch))
-		}
-		if err != nil {
+		if err := e.pool.EmbedBehind(ws, dst, tokensOf(batch), skip); err != nil {
 			return err
 		}
 		for i, w := range batch {
@@ -291,32 +245,4 @@ func normalize(v []float32) {
 	for i := range v {
 		v[i] *= scale
 	}
-}
-
-// meanPooler is what sentence-transformers does with a folder that has no
-// modules.json.
-type meanPooler struct{ encoder models.Encoder }
-
-func (p meanPooler) Dim() int { return p.encoder.Dim() }
-
-func (p meanPooler) Embed(ws *models.Workspace, dst []float32, in models.Tokens) error {
-	defer ws.Release(ws.Mark())
-	dim := p.encoder.Dim()
-	x := ws.Alloc(in.Batch.Rows() * dim) // [rows, D]
-	if err := p.encoder.Encode(ws, x, in); err != nil {
-		return err
-	}
-	clear(dst)
-	for i := range in.Batch.Len() {
-		y := dst[i*dim : (i+1)*dim]
-		for r := in.Batch.Start(i); r < in.Batch.Start(i+1); r++ {
-			for j, v := range x[r*dim : (r+1)*dim] {
-				y[j] += v
-			}
-		}
-		for j := range y {
-			y[j] /= float32(in.Batch.Length(i))
-		}
-	}
-	return nil
 }

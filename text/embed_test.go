@@ -57,7 +57,7 @@ type expectedVectors struct {
 // threads and size of batches.
 func TestEmbed(t *testing.T) {
 	ctx := context.Background()
-	for _, folder := range []string{"embed", "embed-roberta", "embed-prompt"} {
+	for _, folder := range []string{"embed", "embed-roberta", "embed-prompt", "embed-last"} {
 		var want expectedVectors
 		readExpected(t, folder, &want)
 		for _, isa := range kernels.Supported() {
@@ -102,7 +102,7 @@ func TestEmbed(t *testing.T) {
 }
 
 func TestEmbedPrompts(t *testing.T) {
-	for _, folder := range []string{"embed", "embed-prompt"} {
+	for _, folder := range []string{"embed", "embed-prompt", "embed-last"} {
 		var want expectedVectors
 		readExpected(t, folder, &want)
 		e, err := OpenEmbedder("testdata/" + folder)
@@ -205,6 +205,75 @@ func TestEmbedConcurrent(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// TestEmbedFiles changes what sentence-transformers keeps beside a model.
+func TestEmbedFiles(t *testing.T) {
+	ctx := context.Background()
+	long := strings.Repeat("the committee translates the long letter ", 30)
+	open := func(folder string, files map[string]string) *Embedder {
+		t.Helper()
+		e, err := OpenEmbedderFS(overlay(folder, files))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	vector := func(embed func(context.Context, []string) ([][]float32, error), text string) []float32 {
+		t.Helper()
+		v, err := embed(ctx, []string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v[0]
+	}
+	plain := open("embed", nil)
+
+	// The larger of two lengths, where max_seq_length says it; it may exceed the positions of a model
+	// that computes them.
+	for _, c := range []struct {
+		folder, tokenizer, sentence string
+		want                        int
+	}{
+		{"embed", `{"model_max_length": 8}`, `{"max_seq_length": 64}`, 64},
+		{"embed", `{"model_max_length": 8}`, `{}`, 8},
+		{"embed", `{"model_max_length": 512}`, `{}`, 96},
+		{"embed", `{"model_max_length": 512}`, `{"max_seq_length": 128}`, 96},
+		{"embed-last", `{"model_max_length": 512}`, `{"max_seq_length": 128}`, 128},
+		{"embed-last", `{"model_max_length": 512}`, `{}`, 64},
+	} {
+		e := open(c.folder, map[string]string{"tokenizer_config.json": c.tokenizer, "sentence_bert_config.json": c.sentence})
+		if n, err := e.Tokens([]string{long}); n != c.want || err != nil {
+			t.Errorf("%s with %s and %s: %d tokens, %v, want %d", c.folder, c.tokenizer, c.sentence, n, err, c.want)
+		}
+	}
+
+	cut := open("embed", map[string]string{"config_sentence_transformers.json": `{"truncate_dim": 5}`})
+	close32(t, "truncate_dim", vector(cut.Embed, "a text"), vector(plain.Embed, "a text")[:5], 1e-6)
+
+	lower := open("embed", map[string]string{"sentence_bert_config.json": `{"do_lower_case": true}`})
+	close32(t, "do_lower_case", vector(lower.Embed, "THE [MASK] Cat"), vector(plain.Embed, "the [MASK] cat"), 1e-6)
+
+	prompted := open("embed", map[string]string{"config_sentence_transformers.json": `{"prompts": {"a": "the cat ", "": "the dog ", "passage": "letters "}, "default_prompt_name": "a"}`})
+	close32(t, "the default prompt", vector(prompted.Embed, "reads"), vector(plain.Embed, "the cat reads"), 1e-6)
+	close32(t, "no prompt of questions", vector(prompted.EmbedQueries, "reads"), vector(plain.Embed, "reads"), 1e-6)
+	close32(t, "no prompt of documents", vector(prompted.EmbedDocuments, "reads"), vector(plain.Embed, "reads"), 1e-6)
+	unnamed := open("embed", map[string]string{"config_sentence_transformers.json": `{"prompts": {"": "the dog "}}`})
+	close32(t, "no default", vector(unnamed.Embed, "reads"), vector(plain.Embed, "reads"), 1e-6)
+}
+
+// TestEmbedBare opens folders that do not say how vectors are made.
+func TestEmbedBare(t *testing.T) {
+	var warned []string
+	warnings := Warnings(func(w string) { warned = append(warned, w) })
+	if _, err := OpenEmbedderFS(overlay("embed", map[string]string{"modules.json": ""}), warnings); err != nil || len(warned) != 1 || !strings.Contains(warned[0], "modules.json") {
+		t.Errorf("without modules.json: error %v, warnings %q, want one about that", err, warned)
+	}
+	for folder, class := range map[string]string{"classify": "BertForSequenceClassification", "tokens": "ForTokenClassification", "rerank": "BertForSequenceClassification"} {
+		if _, err := OpenEmbedder("testdata/" + folder); !errors.Is(err, ErrFolder) || !strings.Contains(err.Error(), class) {
+			t.Errorf("%s: error %v, want an ErrFolder that names %s", folder, err, class)
+		}
+	}
 }
 
 func TestEmbedErrors(t *testing.T) {

@@ -106,9 +106,7 @@ func openFolder(fsys fs.FS, opts []Option, withTokenizer bool) (*folder, error) 
 		return nil, err
 	}
 	for _, w := range f.model.Warnings {
-		if f.warn != nil {
-			f.warn(w)
-		}
+		f.warning(w)
 	}
 	if failed != nil && f.model.Image != nil {
 		return nil, errorf("a %s takes images, no texts", f.model.Config.ModelType)
@@ -120,6 +118,13 @@ func openFolder(fsys fs.FS, opts []Option, withTokenizer bool) (*folder, error) 
 		f.tokenizer = f.tokenizer.WithPadding(nil).WithTruncation(nil)
 	}
 	return f, nil
+}
+
+// warning hands a warning to the caller who asked for them.
+func (f *folder) warning(w string) {
+	if f.warn != nil {
+		f.warn(w)
+	}
 }
 
 // least is the smaller of two limits of which 0 is none.

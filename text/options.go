@@ -134,8 +134,8 @@ func Cache(f kernels.Format) Option {
 	}
 }
 
-// Warnings has f called with each of the model's warnings when the pipeline is opened; see
-// models.Model.
+// Warnings has f called with each warning when the pipeline is opened: those of models.Model, and
+// that an [Embedder] has nothing that says how vectors are made.
 func Warnings(f func(warning string)) Option {
 	return func(o *options) error { o.warn = f; return nil }
 }

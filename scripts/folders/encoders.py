@@ -81,7 +81,7 @@ def encoder(out, name, model, cls, pad=0, low=5, types=False, last=None, sentenc
         f.json("sentence_bert_config.json", {"max_seq_length": 64, "do_lower_case": False})
         f.json("1_Pooling/config.json", {"word_embedding_dimension": c.hidden_size} | {f"pooling_mode_{v}": k in sentence for k, v in POOLINGS.items()})
     if new:
-        f.json("modules.json", [{"idx": i, "name": str(i), "path": f"{i}_{k}" if i else "", "type": f"sentence_transformers.base.modules.{k.lower()}.{k}"} for i, k in enumerate(modules)])
+        f.json("modules.json", [{"idx": i, "name": str(i), "path": f"{i}_{k}" if i else "", "type": f"sentence_transformers.{'sentence_transformer' if k == 'Pooling' else 'base'}.modules.{k.lower()}.{k}"} for i, k in enumerate(modules)])
         modes = [POOLINGS[k].removesuffix("_tokens" if k != "sqrt" else "").removesuffix("_token") for k in sentence]
         f.json("1_Pooling/config.json", {"embedding_dimension": c.hidden_size, "pooling_mode": modes if len(modes) > 1 else modes[0], "include_prompt": True})
         f.json("sentence_bert_config.json", {"transformer_task": "feature-extraction", "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}, "module_output_name": "token_embeddings"})

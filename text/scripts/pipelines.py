@@ -72,8 +72,19 @@ def bert_config(**more):
     return hf.BertConfig(vocab_size=605, **(BERT | more))
 
 
-def embedder(out, name, tokenizer, special, model, modules, seed, prompts=None, lower=False, pooling=None):
+def answers(f, prompts=True):
+    """Writes what sentence-transformers makes of a folder."""
     from sentence_transformers import SentenceTransformer
+    s = SentenceTransformer(f.path, device="cpu", model_kwargs={"dtype": torch.float32})
+    encode = lambda texts, **how: [floats(v) for v in s.encode(texts, convert_to_numpy=True, **how)]
+    expected = {"texts": TEXTS, "vectors": encode(TEXTS), "max_seq_length": s.max_seq_length}
+    if prompts:
+        expected |= {"queries": [floats(v) for v in s.encode_query(TEXTS)], "documents": [floats(v) for v in s.encode_document(TEXTS)]}
+    expected["dim12"] = encode(TEXTS, truncate_dim=12, normalize_embeddings=True)
+    f.json("expected.json", expected)
+
+
+def embedder(out, name, tokenizer, special, model, modules, seed, prompts=None, lower=False, pooling=None):
     f = Folder(out, name, tokenizer, **special)
     m = f.model(model, seed)
     dim = m.config.hidden_size
@@ -82,14 +93,7 @@ def embedder(out, name, tokenizer, special, model, modules, seed, prompts=None, 
     f.json("1_Pooling/config.json", pooling or {"word_embedding_dimension": dim, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False})
     if prompts is not None:
         f.json("config_sentence_transformers.json", {"prompts": prompts, "default_prompt_name": None, "similarity_fn_name": "cosine"})
-    s = SentenceTransformer(f.path, device="cpu", model_kwargs={"dtype": torch.float32})
-    s.max_seq_length = 64
-    encode = lambda texts, **how: [floats(v) for v in s.encode(texts, convert_to_numpy=True, **how)]
-    expected = {"texts": TEXTS, "vectors": encode(TEXTS), "max_seq_length": s.max_seq_length}
-    if prompts:
-        expected |= {"queries": [floats(v) for v in s.encode_query(TEXTS)], "documents": [floats(v) for v in s.encode_document(TEXTS)]}
-    expected["dim12"] = encode(TEXTS, truncate_dim=12, normalize_embeddings=True)
-    f.json("expected.json", expected)
+    answers(f, prompts)
 
 
 @folder("embed")
@@ -109,6 +113,30 @@ def _(out):
     """The newer form of 1_Pooling/config.json, with prompts that the vectors leave out."""
     embedder(out, "embed-prompt", "bert", BERT_SPECIAL, hf.BertModel(bert_config(), add_pooling_layer=False), ["Pooling"], 18, {"query": "Represent the question: ", "document": "passage: "},
              pooling={"embedding_dimension": 32, "pooling_mode": ["weightedmean", "mean", "cls", "max"], "include_prompt": False})
+
+
+@folder("embed-last")
+def _(out):
+    """As the embedding models of Qwen 3 are published: named after a language model, without its prefix and its
+    head, with a chat template; the last token counts, which the tokenizer's template adds; padding on the left."""
+    f = Folder(out, "embed-last", "qwen3", tokenizer_class="Qwen2Tokenizer", model_max_length=131072, padding_side="left", eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=chat_templates.TEMPLATES["qwen2.5"])
+    with open(f.path + "/tokenizer.json", encoding="utf-8") as t:
+        t = json.load(t)
+    end = next(a["id"] for a in t["added_tokens"] if a["content"] == "<|endoftext|>")
+    t["post_processor"] = {"type": "Sequence", "processors": [t["post_processor"], {
+        "type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}, {"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}}],
+        "special_tokens": {"<|endoftext|>": {"id": "<|endoftext|>", "ids": [end], "tokens": ["<|endoftext|>"]}}}]}
+    f.json("tokenizer.json", t)
+    c = hf.Qwen3Config(vocab_size=563, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=8, max_position_embeddings=64, bos_token_id=end, eos_token_id=end, tie_word_embeddings=True, use_sliding_window=False)
+    f.model(hf.Qwen3Model(c), 19)
+    with open(f.path + "/config.json") as t:
+        f.json("config.json", json.load(t) | {"architectures": ["Qwen3ForCausalLM"]})
+    f.json("modules.json", [{"idx": i, "name": str(i), "path": f"{i}_{k}" if i else "", "type": f"sentence_transformers.models.{k}"} for i, k in enumerate(["Transformer", "Pooling", "Normalize"])])
+    f.json("1_Pooling/config.json", {"word_embedding_dimension": 32, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": False, "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False,
+                                     "pooling_mode_weightedmean_tokens": False, "pooling_mode_lasttoken": True, "include_prompt": True})
+    f.json("config_sentence_transformers.json", {"prompts": {"query": "Instruct: Given a question, find passages that answer it\nQuery:", "document": ""}, "default_prompt_name": None, "similarity_fn_name": "cosine"})
+    answers(f)
 
 
 @folder("rerank")

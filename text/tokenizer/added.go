@@ -31,6 +31,10 @@ type addedTokens struct {
 	normalized finder
 }
 
+func newAddedTokens() addedTokens {
+	return addedTokens{byContent: map[string]int32{}, byID: map[uint32]int32{}, special: map[string]bool{}}
+}
+
 // add takes tokens in the file's order. As in Hugging Face's library, a token that
 // the model has keeps the model's id, and others get the next free one, whatever
 // the file says.

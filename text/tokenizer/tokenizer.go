@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -127,7 +128,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 
 // finish adds the tokens and joins the parts.
 func (t *Tokenizer) finish(added []AddedToken) error {
-	t.added = addedTokens{byContent: map[string]int32{}, byID: map[uint32]int32{}, special: map[string]bool{}}
+	t.added = newAddedTokens()
 	if err := t.addTokens(added); err != nil {
 		return err
 	}
@@ -396,6 +397,23 @@ func (t *Tokenizer) WithPadding(c *Padding) *Tokenizer {
 	u := *t
 	u.padding = copyOf(c)
 	return &u
+}
+
+// WithLowercase gives the same tokenizer with texts in lower case before everything else is done to
+// them, unless it does so already. Added tokens that are looked for in the text as it is stay as
+// they are.
+func (t *Tokenizer) WithLowercase() (*Tokenizer, error) {
+	list, isList := t.normalizer.(normalizers)
+	if !isList && t.normalizer != nil {
+		list = normalizers{t.normalizer}
+	}
+	if slices.ContainsFunc(list, func(n normalizer) bool { _, ok := n.(lowerCase); return ok }) {
+		return t, nil
+	}
+	u := *t
+	u.normalizer = append(normalizers{newLowerCase()}, list...)
+	u.added = newAddedTokens()
+	return &u, u.addTokens(t.added.list)
 }
 
 func copyOf[T any](p *T) *T {
