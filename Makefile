@@ -125,6 +125,11 @@ compare-models: $(if $(PYTHON),,scripts/configs/.venv) ## every field of every c
 	$(GO) test -c -o scripts/configs/.server ./models
 	$(CONFIGS_PYTHON) scripts/configs/compare.py $(or $(FLAGS),-every 12) scripts/configs/.server
 
+.PHONY: compare-sentences
+compare-sentences: $(if $(PYTHON),,scripts/configs/.venv) ## every field of the files of an embedder changed, against sentence-transformers (about an hour); FLAGS="-every 4" for a part
+	cd text && $(IN_WORKSPACE) $(GO) test -c -o ../scripts/configs/.sentences .
+	$(CONFIGS_PYTHON) scripts/configs/sentences.py $(FLAGS) scripts/configs/.sentences
+
 .PHONY: config-table
 config-table: $(if $(PYTHON),,scripts/configs/.venv) ## write models/classes.go from transformers' configuration classes
 	$(CONFIGS_PYTHON) scripts/configs/classes.py > models/classes.go.new
