@@ -211,6 +211,13 @@ func TestImages(t *testing.T) {
 	if _, err := c.Classify(context.Background(), [][]byte{[]byte("text")}); !errors.Is(err, ErrImage) {
 		t.Errorf("error %v, want an ErrImage", err)
 	}
+	small, err := OpenImageClassifier("testdata/image", MaxPixels(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := small.Classify(context.Background(), files); !errors.Is(err, ErrImage) {
+		t.Errorf("error %v of more than 100 pixels, want an ErrImage", err)
+	}
 }
 
 // TestCache: the format of the cache changes the logits a little, and only it.

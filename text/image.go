@@ -41,7 +41,7 @@ func openImages(fsys fs.FS, opts []Option) (images, error) {
 	return images{f, p}, nil
 }
 
-// each encodes PNG and JPEG files one by one and hands their hidden states,
+// each encodes image files one by one and hands their hidden states,
 // [rows, D], to use.
 func (m *images) each(ctx context.Context, files [][]byte, use func(ws *models.Workspace, i int, x []float32, batch models.Batch) error) error {
 	ws := m.workspace(m.threads)
@@ -58,7 +58,7 @@ func (m *images) each(ctx context.Context, files [][]byte, use func(ws *models.W
 }
 
 func (m *images) one(ws *models.Workspace, data []byte, use func(x []float32, batch models.Batch) error) error {
-	picture, err := vision.Decode(data)
+	picture, err := vision.Decode(data, m.maxPixels)
 	if err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func OpenImageClassifierFS(fsys fs.FS, opts ...Option) (*ImageClassifier, error)
 	return &ImageClassifier{m}, nil
 }
 
-// Classify gives each PNG or JPEG file all labels with their probabilities, the
-// best first.
+// Classify gives each image file all labels with their probabilities, the best first. Files are JPEG,
+// PNG, WebP, BMP, TIFF, or GIF, of which the first image counts.
 func (c *ImageClassifier) Classify(ctx context.Context, files [][]byte) ([][]Label, error) {
 	out := make([][]Label, len(files))
 	err := c.each(ctx, files, func(ws *models.Workspace, i int, x []float32, batch models.Batch) error {
@@ -139,8 +139,8 @@ func (e *ImageEmbedder) Dim() int {
 	return e.model.Image.Dim()
 }
 
-// Embed is the vector of each PNG or JPEG file, as the model makes it: not
-// scaled to length 1.
+// Embed is the vector of each image file, of the kinds that [ImageClassifier] takes, as the model
+// makes it: not scaled to length 1.
 func (e *ImageEmbedder) Embed(ctx context.Context, files [][]byte) ([][]float32, error) {
 	out := make([][]float32, len(files))
 	err := e.each(ctx, files, func(ws *models.Workspace, i int, x []float32, batch models.Batch) error {

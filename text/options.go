@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/text/internal/vision"
 )
 
 // An Option changes how a pipeline works.
@@ -21,6 +22,7 @@ type options struct {
 	dim         int
 	weights     kernels.Format
 	cache       kernels.Format
+	maxPixels   int
 	warn        func(warning string)
 }
 
@@ -38,7 +40,7 @@ const (
 const defaultBatchTokens = 2048
 
 func newOptions(opts []Option) (options, error) {
-	o := options{threads: kernels.Threads(runtime.GOMAXPROCS(0)), batchTokens: defaultBatchTokens}
+	o := options{threads: kernels.Threads(runtime.GOMAXPROCS(0)), batchTokens: defaultBatchTokens, maxPixels: vision.MaxPixels}
 	for _, set := range opts {
 		if err := set(&o); err != nil {
 			return o, err
@@ -104,6 +106,12 @@ func RefuseLong() Option {
 // al., "Matryoshka Representation Learning", 2022).
 func Dim(n int) Option {
 	return positive("Dim", n, func(o *options) { o.dim = n })
+}
+
+// MaxPixels is the most pixels of an image, by default 50 million. Decoding takes about 7 bytes for
+// each, however few the file has.
+func MaxPixels(n int) Option {
+	return positive("MaxPixels", n, func(o *options) { o.maxPixels = n })
 }
 
 // Weights is the format that the weights are held in: kernels.FormatBF16 and

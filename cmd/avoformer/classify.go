@@ -45,11 +45,15 @@ func (s scoringFlags) options(a *app) ([]text.Option, error) {
 	return append(threadOption(*s.threads), format, a.warnings()), err
 }
 
+// imageFiles are the names' ends of files with images.
+var imageFiles = []string{".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
+
 func classify(a *app, args []string) error {
 	f := a.flags("classify")
 	words := f.String("words", "", "label words instead: simple, none, first, average or max `aggregation`")
 	input := f.input()
 	top := f.Uint("top", 0, "print the best labels only, so many")
+	pixels := f.Int("pixels", 0, "most pixels of an image; default: 50 million")
 	common := f.scoring()
 	rest, err := f.parse(args, 1, -1)
 	if err != nil {
@@ -59,7 +63,10 @@ func classify(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(rest) > 1 && !*common.check && slices.Contains([]string{".png", ".jpg", ".jpeg"}, strings.ToLower(filepath.Ext(rest[1]))) {
+	if len(rest) > 1 && !*common.check && slices.Contains(imageFiles, strings.ToLower(filepath.Ext(rest[1]))) {
+		if *pixels != 0 {
+			opts = append(opts, text.MaxPixels(*pixels))
+		}
 		return a.classifyImages(rest[0], rest[1:], int(*top), opts)
 	}
 	if len(rest) > 2 {

@@ -6,10 +6,10 @@
 OUT/NAME.png and NAME.jpg are the images. OUT/resized.json lists {image, width, height,
 resample, file}: file is a PNG of what Pillow resizes. OUT/processed.safetensors has
 pixel_values that transformers' processors compute, IMAGE|CASE; the configurations of the
-cases are its metadata. OUT/oriented-N has an orientation noted, and OUT/oriented-N.want.png
-is what transformers' load_image makes of it. Needs torch."""
+cases are its metadata. OUT/oriented-N has an orientation noted, OUT/format-N is of another kind of
+files, and OUT/oriented-N.want.png and so on are what transformers' load_image makes of them. Needs torch."""
 
-import json, os, sys
+import io, json, os, struct, sys, zlib
 
 import numpy as np
 import torch
@@ -60,6 +60,71 @@ def oriented(out):
         load_image(os.path.join(out, name)).save(os.path.join(out, name + ".want.png"), exif=b"")
 
 
+def png(depth, kind, rows, *chunks):
+    """A PNG file of rows of samples, [H, W, samples of kind], which Pillow does not write."""
+    chunk = lambda name, data: struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    data = b"".join(b"\0" + r.astype(">u2" if depth == 16 else "u1").tobytes() for r in rows)
+    return b"\x89PNG\r\n\x1a\n" + b"".join([chunk(b"IHDR", struct.pack(">IIBBBBB", rows.shape[1], rows.shape[0], depth, kind, 0, 0, 0)), *(chunk(*c) for c in chunks), chunk(b"IDAT", zlib.compress(data)), chunk(b"IEND", b"")])
+
+
+def formats(out):
+    """Kinds of files, and forms of them, besides those of pictures()."""
+    rng = np.random.default_rng(2)
+    p = next(pictures())[1][4:25, 20:51]
+    image, alpha = Image.fromarray(p), Image.fromarray(np.concatenate([p, p[..., ::-1][..., :1]], -1))
+    deep = rng.integers(0, 1024, (9, 11, 4)).astype(np.uint16) * rng.choice([1, 64], (9, 11, 1)).astype(np.uint16)
+
+    def saved(m, kind, **options):
+        b = io.BytesIO()
+        m.save(b, kind, **options)
+        return b.getvalue()
+
+    files = {
+        "grey16.png": png(16, 0, deep[..., :1]), "grey16-clear.png": png(16, 0, deep[..., :1], (b"tRNS", struct.pack(">H", int(deep[0, 0, 0])))), "grey16-alpha.png": png(16, 4, deep[..., :2]),
+        "rgb16.png": png(16, 2, deep[..., :3]), "rgba16.png": png(16, 6, deep), "rgb-clear.png": png(8, 2, p[:5, :5], (b"tRNS", struct.pack(">HHH", *map(int, p[0, 0])))),
+        "bits1.png": saved(image.convert("1"), "PNG"), "bits2.png": saved(image.quantize(4), "PNG", bits=2), "bits4.png": saved(image.quantize(16), "PNG", bits=4),
+        "rgb.bmp": saved(image, "BMP"), "palette.bmp": saved(image.quantize(40), "BMP"), "rgba.bmp": saved(alpha, "BMP"), "grey.bmp": saved(image.convert("L"), "BMP"),
+    }
+    for kind in ("raw", "tiff_lzw", "tiff_adobe_deflate", "packbits"):
+        files[f"rgb-{kind}.tiff"] = saved(image, "TIFF", compression=kind)
+    for mode in ("1", "L", "P", "RGBA"):
+        files[f"{mode}.tiff"] = saved(image.quantize(40) if mode == "P" else alpha.convert(mode), "TIFF")
+    files["grey16.tiff"] = saved(Image.fromarray(deep[..., 0]), "TIFF")
+    files["turned.tiff"] = saved(image, "TIFF", tiffinfo={0x112: 6})
+    for quality in (30, 95):
+        files[f"lossy-{quality}.webp"] = saved(image, "WEBP", quality=quality)
+    for w, h in ((1, 1), (1, 4), (5, 1), (2, 2), (3, 3), (30, 20), (17, 18)):
+        files[f"lossy-{w}x{h}.webp"] = saved(image.crop((0, 0, w, h)), "WEBP", quality=90)
+    files |= {"alpha.webp": saved(alpha, "WEBP", quality=80), "lossless.webp": saved(image, "WEBP", lossless=True), "lossless-alpha.webp": saved(alpha, "WEBP", lossless=True, exact=True)}
+    turned = Image.Exif()
+    turned[0x112] = 8
+    files["exif.webp"] = saved(image, "WEBP", exif=turned)
+    files["xmp.webp"] = saved(image, "WEBP", xmp=b'<x:xmpmeta><rdf:Description tiff:Orientation="3"/></x:xmpmeta>')
+    few = image.quantize(30)
+    files |= {"plain.gif": saved(few, "GIF", interlace=0), "interlaced.gif": saved(few, "GIF", interlace=1), "clear.gif": saved(few, "GIF", transparency=7), "grey.gif": saved(image.convert("L"), "GIF"),
+              "moving.gif": saved(few, "GIF", save_all=True, append_images=[few.rotate(90)], duration=50, optimize=False)}
+    for name in ("plain", "clear"):  # on a larger canvas
+        g = bytearray(files[name + ".gif"])
+        g[6:10] = struct.pack("<HH", image.width + 6, image.height + 4)
+        at = g.index(b",", 13 + (3 << (g[10] & 7) + 1) if g[10] & 128 else 13)
+        g[at + 1:at + 5] = struct.pack("<HH", 5, 2)
+        files[name + "-part.gif"] = bytes(g)
+    ink = Image.fromarray(np.concatenate([p, p[..., ::-1][..., 1:2] // 2], -1), "CMYK")
+    files["cmyk.jpg"] = saved(ink, "JPEG", quality=90)
+    for name, options in (("ycck", {}), ("ycck-420", {"subsampling": "4:2:0"}), ("ycck-progressive", {"progressive": True})):
+        j = bytearray(saved(ink, "JPEG", quality=80, **options))
+        j[j.index(b"Adobe") + 11] = 2
+        files[name + ".jpg"] = bytes(j)
+    j = files["cmyk.jpg"]
+    at = j.index(b"Adobe") - 4
+    files["cmyk-unmarked.jpg"] = j[:at] + j[at + 16:]
+    for name, data in files.items():
+        path = os.path.join(out, "format-" + name)
+        with open(path, "wb") as f:
+            f.write(data)
+        Image.fromarray(np.array(load_image(path))).save(path + ".want.png")
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -85,6 +150,7 @@ def main():
         save(image, f"{name}-restart.jpg", quality=60, restart_marker_blocks=2, optimize=True)
         save(image.convert("L"), f"{name}-grey.jpg", quality=85)
     oriented(out)
+    formats(out)
     resized = []
     for name in files:
         image = Image.open(os.path.join(out, name)).convert("RGB")

@@ -1,24 +1,31 @@
-// Package vision makes of an image what a vision model takes: it decodes PNG
-// and JPEG, resizes, crops and normalizes as preprocessor_config.json says,
-// with the pixels that Pillow would give.
+// Package vision makes of an image what a vision model takes: it decodes files, resizes,
+// crops and normalizes as preprocessor_config.json says, with the pixels that Pillow would
+// give.
 //
-// This file decodes; resize.go has Pillow's filters, and processor.go the
-// steps that a configuration lists.
+// This file knows the formats; jpeg.go and webp.go have what differs from Go's own decoders,
+// resize.go has Pillow's filters, and processor.go the steps that a configuration lists.
 package vision
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"image"
 	"image/color"
 	"image/png"
+	"io"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
 )
 
 // ErrImage is an image that cannot be read, or is of a kind not supported.
 var ErrImage = errors.New("image")
 
-// maxPixels is what an image may have; Pillow warns of half as many.
-const maxPixels = 1 << 27
+// MaxPixels is what an image may have unless the caller says otherwise: some more than the
+// cameras of telephones make, and 350 MB while the image is decoded.
+const MaxPixels = 50_000_000
 
 // RGB is an image of 8-bit samples, [H, W, 3].
 type RGB struct {
@@ -28,103 +35,138 @@ type RGB struct {
 
 func newRGB(w, h int) *RGB { return &RGB{w, h, make([]uint8, w*h*3)} }
 
-// Decode decodes a PNG or JPEG file. Transparency is dropped, as by Pillow's
-// convert("RGB"); of 16-bit samples the high byte counts. The image is turned as Exif data
-// or XMP say, which is what transformers' load_image does.
-func Decode(data []byte) (*RGB, error) {
-	if bytes.HasPrefix(data, []byte{0xff, 0xd8}) {
-		m, err := decodeJPEG(data)
+// format is a kind of files.
+type format struct {
+	name   string
+	is     func(data []byte) bool
+	size   func(data []byte) (w, h int, err error) // without memory for pixels
+	decode func(data []byte) (*RGB, error)
+	notes  func(data []byte) (exif, xmp []byte) // where the orientation may be; nil: nowhere
+}
+
+var formats = []format{
+	{"JPEG", begins("\xff\xd8"), jpegSize, decodeJPEG, jpegNotes},
+	{"PNG", begins("\x89PNG\r\n\x1a\n"), sizeBy(png.DecodeConfig), decodePNG, pngNotes},
+	{"WebP", func(data []byte) bool { return begins("RIFF")(data) && begins("WEBP")(data[min(8, len(data)):]) }, sizeBy(webp.DecodeConfig), decodeWebP, webpNotes},
+	{"GIF", func(data []byte) bool { return begins("GIF87a")(data) || begins("GIF89a")(data) }, gifSize, decodeGIF, nil},
+	{"BMP", begins("BM"), sizeBy(bmp.DecodeConfig), decodeBy(bmp.Decode), nil},
+	{"TIFF", func(data []byte) bool { return begins("II*\x00")(data) || begins("MM\x00*")(data) }, sizeBy(tiff.DecodeConfig), decodeBy(tiff.Decode), tiffNotes},
+}
+
+func begins(magic string) func(data []byte) bool {
+	return func(data []byte) bool { return bytes.HasPrefix(data, []byte(magic)) }
+}
+
+// Decode decodes a file of at most maxPixels pixels: JPEG, PNG, WebP, BMP, TIFF, or the first image
+// of a GIF. Transparency is dropped, as by Pillow's convert("RGB"). The image is turned as Exif
+// data or XMP say, which is what transformers' load_image does.
+func Decode(data []byte, maxPixels int) (*RGB, error) {
+	for _, f := range formats {
+		if !f.is(data) {
+			continue
+		}
+		w, h, err := f.size(data)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrImage, f.name, err)
+		}
+		if w <= 0 || h <= 0 || w > maxPixels/h {
+			return nil, fmt.Errorf("%w: %s of %d x %d pixels, want 1 to %d", ErrImage, f.name, w, h, maxPixels)
+		}
+		m, err := f.decode(data)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrImage, f.name, err)
+		}
+		if f.notes == nil {
+			return m, nil
+		}
+		exif, xmp := f.notes(data)
+		return oriented(m, exif, xmp), nil
+	}
+	return nil, fmt.Errorf("%w: neither JPEG nor PNG, WebP, GIF, BMP or TIFF", ErrImage)
+}
+
+// sizeBy is the size that a header says, read by a function of the form that those of package
+// image have.
+func sizeBy(config func(r io.Reader) (image.Config, error)) func(data []byte) (w, h int, err error) {
+	return func(data []byte) (w, h int, err error) {
+		c, err := config(bytes.NewReader(data))
+		return c.Width, c.Height, err
+	}
+}
+
+// decodeBy decodes with a decoder of the form that those of package image have.
+func decodeBy(decode func(r io.Reader) (image.Image, error)) func(data []byte) (*RGB, error) {
+	return func(data []byte) (*RGB, error) {
+		img, err := decode(bytes.NewReader(data))
 		if err != nil {
 			return nil, err
 		}
-		exif, xmp := jpegNotes(data)
-		return oriented(m, exif, xmp), nil
+		return toRGB(img), nil
 	}
-	if !bytes.HasPrefix(data, []byte("\x89PNG")) {
-		return nil, fmt.Errorf("%w: neither PNG nor JPEG", ErrImage)
-	}
-	c, err := png.DecodeConfig(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrImage, err)
-	}
-	if c.Width <= 0 || c.Height <= 0 || c.Width > maxPixels/c.Height {
-		return nil, fmt.Errorf("%w: %d x %d pixels, want 1 to %d", ErrImage, c.Width, c.Height, maxPixels)
-	}
+}
+
+// decodePNG decodes a PNG file. Pillow takes grey of 16 bits for numbers, which it bounds to 255.
+func decodePNG(data []byte) (*RGB, error) {
+	const depth, kind = 24, 25 // in the header
 	img, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrImage, err)
+		return nil, err
 	}
-	b := img.Bounds()
-	out := newRGB(b.Dx(), b.Dy())
+	if data[depth] == 16 && data[kind] == 0 {
+		return bounded(img), nil
+	}
+	return toRGB(img), nil
+}
+
+// toRGB drops the transparency of an image.
+func toRGB(img image.Image) *RGB {
+	if grey, ok := img.(*image.Gray16); ok {
+		return bounded(grey)
+	}
+	return eachPixel(img, opaque)
+}
+
+// bounded is grey of 16 bits, whose values above 255 are 255.
+func bounded(img image.Image) *RGB {
+	return eachPixel(img, func(c color.Color) (r, g, b uint8) {
+		n := color.NRGBA64Model.Convert(c).(color.NRGBA64)
+		v := uint8(min(n.R, 255))
+		return v, v, v
+	})
+}
+
+func eachPixel(img image.Image, rgb func(c color.Color) (r, g, b uint8)) *RGB {
+	at := img.Bounds()
+	out := newRGB(at.Dx(), at.Dy())
 	p := out.Pix
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
-			p[0], p[1], p[2] = opaque(img.At(x, y))
+	for y := at.Min.Y; y < at.Max.Y; y++ {
+		for x := at.Min.X; x < at.Max.X; x++ {
+			p[0], p[1], p[2] = rgb(img.At(x, y))
 			p = p[3:]
 		}
 	}
-	exif, xmp := pngNotes(data)
-	return oriented(out, exif, xmp), nil
+	return out
 }
 
-// opaque is a colour without its transparency.
+// opaque is a colour without its transparency; of 16 bits the high byte counts.
 func opaque(c color.Color) (r, g, b uint8) {
 	switch c := c.(type) {
 	case color.NRGBA:
 		return c.R, c.G, c.B
 	case color.NRGBA64:
 		return uint8(c.R >> 8), uint8(c.G >> 8), uint8(c.B >> 8)
+	case color.CMYK:
+		return inked(c.C, c.K), inked(c.M, c.K), inked(c.Y, c.K)
 	}
 	n := color.NRGBA64Model.Convert(c).(color.NRGBA64)
 	return uint8(n.R >> 8), uint8(n.G >> 8), uint8(n.B >> 8)
 }
 
-// upsampleRow sets dst to row y of a chroma plane of cw by ch samples: three
-// parts of the nearest sample and one of the next, in each direction that is
-// coarser.
-func upsampleRow(dst []int32, plane []uint8, stride, cw, ch, y, across, down int) {
-	near := plane[y/down*stride:]
-	if across == 2 && cw <= 2 { // libjpeg repeats so few samples
-		for x := range 2 * cw {
-			dst[x] = int32(near[x/2])
-		}
-		return
-	}
-	far := near
-	next := y/down - 1 // of the upper of two rows; the edge is repeated
-	if y%2 == 1 {
-		next += 2
-	}
-	if down == 2 {
-		far = plane[min(max(next, 0), ch-1)*stride:]
-	}
-	if across == 1 {
-		for x := range cw {
-			dst[x] = int32(near[x])
-			if down == 2 {
-				dst[x] = (3*dst[x] + int32(far[x]) + 1 + int32(y%2)) >> 2
-			}
-		}
-		return
-	}
-	column := func(x int) int32 { return int32(near[x]) }
-	shift, left, right := 2, int32(1), int32(2)
-	if down == 2 {
-		column = func(x int) int32 { return 3*int32(near[x]) + int32(far[x]) }
-		shift, left, right = 4, 8, 7
-	}
-	for x := range cw {
-		c := column(x)
-		before, after := column(max(x-1, 0)), column(min(x+1, cw-1))
-		dst[2*x] = (3*c + before + left) >> shift
-		dst[2*x+1] = (3*c + after + right) >> shift
-	}
-}
-
-// toRGB is JFIF's conversion in 16-bit fixed point.
-func toRGB(y, cb, cr int32) (r, g, b uint8) {
-	const half = 1 << 15
-	return clip8(y + (91881*cr+half)>>16), clip8(y + (-22554*cb-46802*cr+half)>>16), clip8(y + (116130*cb+half)>>16)
+// inked is what is left of white under an ink and black, as Pillow rounds it.
+func inked(ink, black uint8) uint8 {
+	white := 255 - int32(black)
+	product := int32(ink)*white + 128
+	return clip8(white - (product>>8+product)>>8)
 }
 
 func clip8(v int32) uint8 { return uint8(min(max(v, 0), 255)) }

@@ -21,7 +21,7 @@ type component struct {
 	w, h8        int // blocks across and down, whole units of all components
 	blocksW      int // blocks that the component itself has
 	blocksH      int
-	coefficients []int32 // [h8, w, 64], in natural order
+	coefficients []int16 // [h8, w, 64], in natural order
 	dc           int32   // of the block before
 	dcTable      *huffman
 	acTable      *huffman
@@ -39,9 +39,7 @@ type jpegFile struct {
 	adobe       int // the transform that Adobe's marker names; -1: none
 }
 
-func jpegError(format string, args ...any) error {
-	return fmt.Errorf("%w: JPEG: %s", ErrImage, fmt.Sprintf(format, args...))
-}
+func jpegError(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
 // zigzag is the natural place of each coefficient in the file's order.
 var zigzag = [64]uint8{
@@ -87,6 +85,22 @@ func decodeJPEG(data []byte) (*RGB, error) {
 	}
 }
 
+// jpegSize is the size that a frame's header says.
+func jpegSize(data []byte) (w, h int, err error) {
+	j := &jpegFile{data: data[2:]}
+	for {
+		marker, body, err := j.next()
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case marker == 0xd9 || marker == 0xda:
+			return 0, 0, jpegError("no image")
+		case marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc && len(body) >= 5:
+			return int(binary.BigEndian.Uint16(body[3:])), int(binary.BigEndian.Uint16(body[1:])), nil
+		}
+	}
+}
+
 // next is the next marker and what belongs to it. An image that is cut off
 // ends where it does, as libjpeg has it.
 func (j *jpegFile) next() (byte, []byte, error) {
@@ -121,10 +135,10 @@ func (j *jpegFile) frame(b []byte) error {
 		return jpegError("frame of %d bytes", len(b))
 	}
 	j.h, j.w = int(binary.BigEndian.Uint16(b[1:])), int(binary.BigEndian.Uint16(b[3:]))
-	if b[0] != 8 || j.w == 0 || j.h == 0 || j.w > maxPixels/j.h {
+	if b[0] != 8 || j.w == 0 || j.h == 0 {
 		return jpegError("%d bits, %d x %d pixels", b[0], j.w, j.h)
 	}
-	if n := int(b[5]); n != 1 && n != 3 {
+	if n := int(b[5]); n != 1 && n != 3 && n != 4 {
 		return jpegError("%d components are not supported", n)
 	}
 	var components []*component
@@ -147,7 +161,7 @@ func (j *jpegFile) frame(b []byte) error {
 	for _, x := range components {
 		x.w, x.h8 = unitsW*x.h, unitsH*x.v
 		x.blocksW, x.blocksH = ceilDiv(ceilDiv(j.w*x.h, j.hMax), 8), ceilDiv(ceilDiv(j.h*x.v, j.vMax), 8)
-		x.coefficients = make([]int32, x.w*x.h8*64)
+		x.coefficients = make([]int16, x.w*x.h8*64)
 	}
 	j.components = components
 	return nil

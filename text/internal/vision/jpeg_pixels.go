@@ -50,7 +50,7 @@ func (c *component) plane(quant *[64]int32) []uint8 {
 	var x [64]int32
 	for b := range c.w * c.h8 {
 		for i, v := range c.coefficients[b*64 : b*64+64] {
-			x[i] = v * quant[i]
+			x[i] = int32(v) * quant[i]
 		}
 		for i := range 8 {
 			transform(x[i:], 8, 13-2)
@@ -79,26 +79,113 @@ func (j *jpegFile) pixels() (*RGB, error) {
 		}
 		return out, nil
 	}
-	cb, cr := j.components[1], j.components[2]
-	across, down := j.hMax/cb.h, j.vMax/cb.v
-	if first.h != j.hMax || first.v != j.vMax || cb.h != cr.h || cb.v != cr.v || across*cb.h != j.hMax || down*cb.v != j.vMax || across > 2 || down > 2 {
-		return nil, jpegError("sampling of chroma is not supported")
+	if first.h != j.hMax || first.v != j.vMax {
+		return nil, jpegError("sampling of the first component is not supported")
 	}
-	rgb := j.adobe == 0 || j.adobe < 0 && first.id == 'R' && cb.id == 'G' && cr.id == 'B'
-	blue, red := cb.plane(&j.quants[cb.quant]), cr.plane(&j.quants[cr.quant])
-	cw, ch := ceilDiv(j.w, across), ceilDiv(j.h, down)
-	u, v := make([]int32, cw*across), make([]int32, cw*across)
+	colour, planes := j.colour(), make([]coarse, 0, 3)
+	for _, c := range j.components[1:] {
+		p, err := j.coarse(c)
+		if err != nil {
+			return nil, err
+		}
+		planes = append(planes, p)
+	}
 	for y := range j.h {
-		upsampleRow(u, blue, cb.w*8, cw, ch, y, across, down)
-		upsampleRow(v, red, cr.w*8, cw, ch, y, across, down)
+		for _, p := range planes {
+			upsampleRow(p.row, p.samples, p.stride, p.w, p.h, y, p.across, p.down)
+		}
 		for x := range j.w {
 			p := out.Pix[(y*j.w+x)*3:]
-			if l := luma[y*stride+x]; rgb {
-				p[0], p[1], p[2] = l, uint8(u[x]), uint8(v[x])
-			} else {
-				p[0], p[1], p[2] = toRGB(int32(l), u[x]-128, v[x]-128)
+			p[0], p[1], p[2] = colour(int32(luma[y*stride+x]), planes[0].row[x], planes[1].row[x])
+			if len(planes) == 3 { // all four are stored as what is left of white
+				k := uint8(255 - planes[2].row[x])
+				p[0], p[1], p[2] = inked(255-p[0], k), inked(255-p[1], k), inked(255-p[2], k)
 			}
 		}
 	}
 	return out, nil
+}
+
+// coarse is the samples of a component that may have fewer than the image has pixels.
+type coarse struct {
+	samples      []uint8 // [.., stride]
+	stride, w, h int
+	across, down int     // pixels for each sample
+	row          []int32 // of the image
+}
+
+// coarse is a component's samples.
+func (j *jpegFile) coarse(c *component) (coarse, error) {
+	p := coarse{stride: c.w * 8, across: j.hMax / c.h, down: j.vMax / c.v}
+	if p.across*c.h != j.hMax || p.down*c.v != j.vMax || p.across > 2 || p.down > 2 {
+		return p, jpegError("sampling of %d x %d where the most is %d x %d is not supported", c.h, c.v, j.hMax, j.vMax)
+	}
+	p.samples, p.w, p.h = c.plane(&j.quants[c.quant]), ceilDiv(j.w, p.across), ceilDiv(j.h, p.down)
+	p.row = make([]int32, p.w*p.across)
+	return p, nil
+}
+
+// colour makes three samples of a pixel red, green and blue, or what is left of white under each
+// of three inks.
+func (j *jpegFile) colour() func(first, second, third int32) (r, g, b uint8) {
+	c := j.components
+	plain := j.adobe == 0 || j.adobe < 0 && c[0].id == 'R' && c[1].id == 'G' && c[2].id == 'B'
+	switch {
+	case len(c) == 4 && j.adobe <= 0, len(c) == 3 && plain:
+		return func(first, second, third int32) (r, g, b uint8) { return uint8(first), uint8(second), uint8(third) }
+	case len(c) == 4:
+		return func(y, cb, cr int32) (r, g, b uint8) {
+			r, g, b = jfif(y, cb-128, cr-128)
+			return 255 - r, 255 - g, 255 - b
+		}
+	}
+	return func(y, cb, cr int32) (r, g, b uint8) { return jfif(y, cb-128, cr-128) }
+}
+
+// upsampleRow sets dst to row y of a chroma plane of cw by ch samples: three
+// parts of the nearest sample and one of the next, in each direction that is
+// coarser.
+func upsampleRow(dst []int32, plane []uint8, stride, cw, ch, y, across, down int) {
+	near := plane[y/down*stride:]
+	if across == 2 && cw <= 2 { // libjpeg repeats so few samples
+		for x := range 2 * cw {
+			dst[x] = int32(near[x/2])
+		}
+		return
+	}
+	far := near
+	next := y/down - 1 // of the upper of two rows; the edge is repeated
+	if y%2 == 1 {
+		next += 2
+	}
+	if down == 2 {
+		far = plane[min(max(next, 0), ch-1)*stride:]
+	}
+	if across == 1 {
+		for x := range cw {
+			dst[x] = int32(near[x])
+			if down == 2 {
+				dst[x] = (3*dst[x] + int32(far[x]) + 1 + int32(y%2)) >> 2
+			}
+		}
+		return
+	}
+	column := func(x int) int32 { return int32(near[x]) }
+	shift, left, right := 2, int32(1), int32(2)
+	if down == 2 {
+		column = func(x int) int32 { return 3*int32(near[x]) + int32(far[x]) }
+		shift, left, right = 4, 8, 7
+	}
+	for x := range cw {
+		c := column(x)
+		before, after := column(max(x-1, 0)), column(min(x+1, cw-1))
+		dst[2*x] = (3*c + before + left) >> shift
+		dst[2*x+1] = (3*c + after + right) >> shift
+	}
+}
+
+// jfif is JFIF's conversion in 16-bit fixed point.
+func jfif(y, cb, cr int32) (r, g, b uint8) {
+	const half = 1 << 15
+	return clip8(y + (91881*cr+half)>>16), clip8(y + (-22554*cb-46802*cr+half)>>16), clip8(y + (116130*cb+half)>>16)
 }

@@ -144,10 +144,10 @@ func (b *bits) restart() {
 	}
 }
 
-func (j *jpegFile) block(r *bits, c *component, block []int32, p pass) error {
+func (j *jpegFile) block(r *bits, c *component, block []int16, p pass) error {
 	if p.first == 0 {
 		if p.high > 0 {
-			block[0] |= r.read(1) << p.low
+			block[0] |= int16(r.read(1) << p.low)
 		} else {
 			size, err := r.code(c.dcTable)
 			if err != nil {
@@ -157,7 +157,7 @@ func (j *jpegFile) block(r *bits, c *component, block []int32, p pass) error {
 				return jpegError("a number of %d bits", size)
 			}
 			c.dc += r.signed(int(size))
-			block[0] = c.dc << p.low
+			block[0] = int16(c.dc << p.low)
 		}
 	}
 	switch {
@@ -170,7 +170,7 @@ func (j *jpegFile) block(r *bits, c *component, block []int32, p pass) error {
 }
 
 // first decodes coefficients that were not known before.
-func (r *bits) first(t *huffman, block []int32, p pass) error {
+func (r *bits) first(t *huffman, block []int16, p pass) error {
 	if r.eob > 0 {
 		r.eob--
 		return nil
@@ -192,15 +192,15 @@ func (r *bits) first(t *huffman, block []int32, p pass) error {
 			return jpegError("too many coefficients")
 		}
 		if size > 0 {
-			block[zigzag[k]] = r.signed(size) << p.low
+			block[zigzag[k]] = int16(r.signed(size) << p.low)
 		}
 	}
 	return nil
 }
 
 // refine decodes one more bit of each coefficient.
-func (r *bits) refine(t *huffman, block []int32, p pass) error {
-	bit := int32(1) << p.low
+func (r *bits) refine(t *huffman, block []int16, p pass) error {
+	bit := int16(1) << p.low
 	k := p.first
 	for r.eob == 0 && k <= p.last {
 		v, err := r.code(t)
@@ -208,7 +208,7 @@ func (r *bits) refine(t *huffman, block []int32, p pass) error {
 			return err
 		}
 		run, size := int(v>>4), int(v&15)
-		value := int32(0)
+		value := int16(0)
 		if size > 0 {
 			if value = -bit; r.read(1) == 1 {
 				value = bit
@@ -232,8 +232,8 @@ func (r *bits) refine(t *huffman, block []int32, p pass) error {
 
 // correct refines coefficients from k on that are not 0, until it has passed
 // run of those that are, and comes to another.
-func (r *bits) correct(block []int32, p pass, k, run int) int {
-	bit := int32(1) << p.low
+func (r *bits) correct(block []int16, p pass, k, run int) int {
+	bit := int16(1) << p.low
 	for ; k <= p.last; k++ {
 		c := &block[zigzag[k]]
 		if *c == 0 {

@@ -135,3 +135,6 @@ func pngNotes(data []byte) (exif, xmp []byte) {
 	}
 	return exif, xmp
 }
+
+// tiffNotes is a TIFF file itself, which Exif data are in the form of.
+func tiffNotes(data []byte) (exif, xmp []byte) { return data, nil }

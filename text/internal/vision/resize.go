@@ -80,9 +80,12 @@ func windows(f Filter, in, out int) []window {
 	return all
 }
 
+// maxResized is how many pixels an image may have afterwards.
+const maxResized = 1 << 27
+
 // Resize is m with w by h pixels.
 func (m *RGB) Resize(w, h int, f Filter) (*RGB, error) {
-	if w < 1 || h < 1 || w > maxPixels/h {
+	if w < 1 || h < 1 || w > maxResized/h {
 		return nil, fmt.Errorf("%w: resizing to %d x %d pixels", ErrImage, w, h)
 	}
 	if f == Nearest {
@@ -167,7 +170,7 @@ func places(in, out int) []int {
 
 // CenterCrop is the w by h pixels in the middle of m, which is black outside.
 func (m *RGB) CenterCrop(w, h int) (*RGB, error) {
-	if w < 1 || h < 1 || w > maxPixels/h {
+	if w < 1 || h < 1 || w > maxResized/h {
 		return nil, fmt.Errorf("%w: cropping to %d x %d pixels", ErrImage, w, h)
 	}
 	out := newRGB(w, h)

@@ -5,8 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -19,7 +24,7 @@ func decodeFile(t testing.TB, name string) *RGB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Decode(data)
+	m, err := Decode(data, MaxPixels)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -133,9 +138,93 @@ func TestOrientation(t *testing.T) {
 	}
 }
 
+// TestFormats compares with what transformers loads of other kinds of files. What Go's library does not
+// know is an error.
+func TestFormats(t *testing.T) {
+	files, err := filepath.Glob("testdata/format-*.want.png")
+	if err != nil || len(files) < 45 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, name := range files {
+		name = strings.TrimSuffix(filepath.Base(name), ".want.png")
+		t.Run(strings.TrimPrefix(name, "format-"), func(t *testing.T) {
+			want, got := decodeFile(t, name+".want.png"), decodeFile(t, name)
+			if got.W != want.W || got.H != want.H || difference(got.Pix, want.Pix) > 0 {
+				t.Errorf("%d x %d pixels that differ by %d, want %d x %d", got.W, got.H, difference(got.Pix, want.Pix), want.W, want.H)
+			}
+		})
+	}
+}
+
+// TestLimit has images of one pixel more than is allowed, and files that claim to be huge: they are
+// refused before there is memory for their pixels.
+func TestLimit(t *testing.T) {
+	files, err := filepath.Glob("testdata/format-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := decodeFile(t, filepath.Base(name))
+		if _, err := Decode(data, m.W*m.H); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Decode(data, m.W*m.H-1); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "pixels") {
+			t.Errorf("%s: error %v of a pixel too many", name, err)
+		}
+	}
+	const w, h = 12000, 10000
+	var huge bytes.Buffer
+	if err := png.Encode(&huge, image.NewPaletted(image.Rect(0, 0, w, h), color.Palette{color.Black})); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = Decode(huge.Bytes(), MaxPixels)
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "12000 x 10000") {
+		t.Errorf("%d bytes: error %v, want an ErrImage that tells the size", huge.Len(), err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+		t.Errorf("%d bytes allocated for an image that is refused", n)
+	}
+}
+
+// TestBroken cuts files off, and changes bytes of them.
+func TestBroken(t *testing.T) {
+	files, err := filepath.Glob("testdata/format-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewPCG(uint64(i), 0))
+		for n := range 60 {
+			broken := bytes.Clone(data)
+			if n%3 == 0 {
+				broken = broken[:r.IntN(len(data))]
+			}
+			for range n % 4 {
+				if len(broken) > 0 {
+					broken[r.IntN(min(len(broken), 200))] = byte(r.Uint32())
+				}
+			}
+			if _, err := Decode(broken, 1<<16); err != nil && !errors.Is(err, ErrImage) {
+				t.Errorf("%s: error %v, want an ErrImage", name, err)
+			}
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for name, data := range map[string]string{"nothing": "", "text": "hello", "png": "\x89PNG\r\n\x1a\n", "jpeg": "\xff\xd8\xff", "huge": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x7f\xff\xff\xff\x7f\xff\xff\xff\x08\x02\x00\x00\x00"} {
-		if _, err := Decode([]byte(data)); !errors.Is(err, ErrImage) {
+		if _, err := Decode([]byte(data), MaxPixels); !errors.Is(err, ErrImage) {
 			t.Errorf("%s: error %v, want an ErrImage", name, err)
 		}
 	}
@@ -152,7 +241,8 @@ func TestRefused(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, name := range []string{"tiny.png", "tiny-420.jpg", "portrait-progressive.jpg", "portrait-restart.jpg", "oriented-6.jpg", "oriented-exif.png", "oriented-xmp.png"} {
+	for _, name := range []string{"tiny.png", "tiny-420.jpg", "portrait-progressive.jpg", "portrait-restart.jpg", "oriented-6.jpg", "oriented-exif.png", "oriented-xmp.png", "format-alpha.webp", "format-lossy-5x1.webp", "format-lossless.webp", "format-clear-part.gif",
+		"format-palette.bmp", "format-rgb-tiff_lzw.tiff", "format-grey16.png", "format-ycck-420.jpg"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			f.Fatal(err)
@@ -160,7 +250,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if m, err := Decode(data); err == nil {
+		if m, err := Decode(data, 1<<20); err == nil {
 			if m.W*m.H > 1<<20 {
 				t.Skip()
 			}
