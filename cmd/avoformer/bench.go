@@ -77,7 +77,7 @@ func bench(a *app, args []string) error {
 		return a.benchWorker()
 	}
 	threads := cmp.Or(*decoder.threads, runtime.GOMAXPROCS(0))
-	opts, err := decoder.options(a)
+	opts, err := decoder.options()
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func bench(a *app, args []string) error {
 	if !errors.Is(noDecoder, text.ErrFolder) || f.given("weights", "cache") {
 		return noDecoder
 	}
-	m, err := text.OpenEmbedder(rest[0], text.Threads(threads))
+	m, err := openModel(a, text.OpenEmbedder, rest[0], []text.Option{text.Threads(threads)})
 	if errors.Is(err, text.ErrFolder) && err.Error() != noDecoder.Error() {
 		return fmt.Errorf("%w; %w", err, noDecoder)
 	} else if err != nil {
@@ -129,6 +129,9 @@ func bench(a *app, args []string) error {
 	for _, e := range all {
 		e.ask("memory", &e.memory)
 		e.ask("vectors", &e.vectors)
+	}
+	if err := a.ctx.Err(); err != nil {
+		return err
 	}
 	return a.printEngines(all, threads, *rounds, tokens, *texts)
 }
@@ -316,7 +319,7 @@ func (a *app) benchWorker() error {
 	if err != nil {
 		return answer("not measured: " + strings.TrimPrefix(err.Error(), errUsage.Error()+": "))
 	}
-	m, err := text.OpenEmbedder(work.Dir, text.Threads(work.Threads), format)
+	m, err := openModel(a, text.OpenEmbedder, work.Dir, []text.Option{text.Threads(work.Threads), format})
 	if err != nil {
 		return answer("not measured: " + oneLine(err))
 	}

@@ -18,7 +18,7 @@ import (
 // text.ErrFolder where the folder has neither.
 func (a *app) benchDecoder(dir string, opts []text.Option, seconds float64) error {
 	begin := time.Now()
-	g, err := text.OpenGenerator(dir, opts...)
+	g, err := openModel(a, text.OpenGenerator, dir, opts)
 	if err == nil {
 		return a.benchGenerator(g, begin, seconds)
 	} else if !errors.Is(err, text.ErrFolder) {
@@ -26,7 +26,7 @@ func (a *app) benchDecoder(dir string, opts []text.Option, seconds float64) erro
 	}
 	resetPeak()
 	begin = time.Now()
-	t, failed := text.OpenTranslator(dir, opts...)
+	t, failed := openModel(a, text.OpenTranslator, dir, opts)
 	if errors.Is(failed, text.ErrFolder) {
 		return err
 	} else if failed != nil {

@@ -1,10 +1,11 @@
 // Output that survives an interruption.
 //
-// While a run goes on, its output is OUT.part, and OUT.part.json says how many
-// lines of the input are in it. Both are written out chunk by chunk; a run that
-// finds them goes on behind the last chunk that is complete, and at the end
+// While a run goes on, its output is OUT.part, which it locks, and OUT.part.json says
+// how many lines of the input are in it, and of which model. Both are written out chunk by chunk; a run that
+// finds them goes on after the last chunk that is complete, and at the end
 // OUT.part becomes OUT. So what an interrupted run leaves, once completed, is
 // the bytes of one that was not interrupted: chunks begin at the same lines.
+// With -f a run starts over.
 
 package main
 
@@ -17,7 +18,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
 
+	"github.com/avoformer/avoformer/internal/filelock"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
@@ -25,12 +30,19 @@ import (
 // an interruption at worst.
 const chunkLines = 512
 
+// job is what a run does: it goes on only with what the same job began.
+type job struct {
+	Work  string            `json:"job"`   // the model's folder and the flags
+	Model map[string]string `json:"model"` // digests of its files
+}
+
 // state is OUT.part.json.
 type state struct {
-	Job   string `json:"job"`   // what is done: model and flags
-	Lines int    `json:"lines"` // of the input that are in the output
-	Bytes int64  `json:"bytes"` // of the output
-	Input string `json:"input"` // digest of these lines
+	job
+	Replace bool   `json:"replace,omitempty"` // OUT was there, and the run was to replace it
+	Lines   int    `json:"lines"`             // of the input that are in the output
+	Bytes   int64  `json:"bytes"`             // of the output
+	Input   string `json:"input"`             // digest of these lines
 }
 
 // bulk is an output file that is being written.
@@ -44,48 +56,131 @@ type bulk struct {
 func (b *bulk) part() string      { return b.path + ".part" }
 func (b *bulk) stateFile() string { return b.path + ".part.json" }
 
-// openBulk begins the output, or goes on with one of the same job. With
-// overwrite, an output that is complete or of another job is replaced.
-func openBulk(path, job string, overwrite bool) (*bulk, error) {
-	b := &bulk{path: path, state: state{Job: job}, digest: sha256.New()}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
-	} else if err == nil && !overwrite {
-		return nil, fmt.Errorf("%s exists; -f replaces it", path)
-	}
-	data, err := os.ReadFile(b.stateFile())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// openBulk begins the output, or goes on with what the same job began. With overwrite it starts over,
+// and a complete output is replaced. Nothing of what is read, which read describes by names, is written to.
+func openBulk(path string, job job, read map[string]os.FileInfo, overwrite bool) (*bulk, error) {
+	b := &bulk{path: path, state: state{job: job, Replace: overwrite}, digest: sha256.New()}
+	if err := b.apart(read); err != nil {
 		return nil, err
 	}
-	resume := err == nil
-	if resume {
-		var s state
-		if err := pyjson.Unmarshal(data, &s); err != nil || s.Lines < 0 || s.Bytes < 0 {
-			return nil, fmt.Errorf("%s: not what this program wrote", b.stateFile())
+	if err := b.lock(); err != nil {
+		return nil, err
+	}
+	if err := b.begin(overwrite); err != nil {
+		if info, statErr := b.file.Stat(); statErr == nil && info.Size() == 0 {
+			b.drop()
 		}
-		if s.Job != job {
-			if !overwrite {
-				return nil, fmt.Errorf("%s is of another model or other flags; -f starts over", b.part())
+		b.file.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// apart is an error if one of the files that are written is one of those that are read, by whatever name.
+func (b *bulk) apart(read map[string]os.FileInfo) error {
+	for _, path := range []string{b.path, b.part(), b.stateFile(), b.newState()} {
+		info, err := os.Stat(path)
+		if err != nil {
+			continue // it is not there
+		}
+		if path == b.path && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is no regular file", path)
+		}
+		for name, other := range read {
+			if os.SameFile(info, other) {
+				return fmt.Errorf("the output would overwrite what is read: %s is %s", path, name)
 			}
-			resume = false
-		} else {
-			b.state = s
 		}
 	}
-	if b.file, err = os.OpenFile(b.part(), os.O_RDWR|os.O_CREATE, 0o666); err != nil {
-		return nil, err
+	return nil
+}
+
+// lock opens OUT.part and keeps others from writing to it.
+func (b *bulk) lock() error {
+	for {
+		f, err := os.OpenFile(b.part(), os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return err
+		}
+		held, err := filelock.TryLock(f)
+		if err == nil && !held {
+			err = fmt.Errorf("another process is writing %s", b.part())
+		}
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) { // as some network file systems
+			f.Close()
+			return err
+		}
+		// Whoever held the lock before may have renamed or removed the file.
+		mine, err := f.Stat()
+		if err == nil {
+			var there os.FileInfo
+			if there, err = os.Stat(b.part()); err == nil && os.SameFile(mine, there) {
+				b.file = f
+				return nil
+			}
+		}
+		f.Close()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	if info, err := b.file.Stat(); err != nil {
-		return nil, err
-	} else if resume && info.Size() < b.Bytes {
-		return nil, fmt.Errorf("%s is shorter than %s says; -f starts over", b.part(), b.stateFile())
+}
+
+// begin brings OUT.part to where the run begins.
+func (b *bulk) begin(overwrite bool) error {
+	_, err := os.Stat(b.path)
+	exists := err == nil
+	data, err := os.ReadFile(b.stateFile())
+	switch {
+	case overwrite:
+		// Without its state, what OUT.part holds does not count any more.
+		if err = os.Remove(b.stateFile()); err == nil {
+			err = b.syncFolder()
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	case err == nil:
+		if err := b.resume(data, exists); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case exists:
+		return fmt.Errorf("%s exists; -f replaces it", b.path)
 	}
-	// What stands behind the last complete chunk is written again.
+	// What stands after the last complete chunk is written again.
 	if err := b.file.Truncate(b.Bytes); err != nil {
-		return nil, err
+		return err
 	}
 	_, err = b.file.Seek(b.Bytes, io.SeekStart)
-	return b, err
+	return err
+}
+
+// resume takes up the state that a run left, of which data is the file.
+func (b *bulk) resume(data []byte, exists bool) error {
+	var s state
+	if err := pyjson.Unmarshal(data, &s); err != nil || s.Lines < 0 || s.Bytes < 0 {
+		return fmt.Errorf("%s: not what this program wrote; -f starts over", b.stateFile())
+	}
+	if exists && !s.Replace {
+		return fmt.Errorf("%s exists; -f replaces it", b.path)
+	}
+	if s.Work != b.Work {
+		return fmt.Errorf("%s is of another model or other flags; -f starts over", b.part())
+	}
+	if files := different(s.Model, b.Model); files != "" {
+		return fmt.Errorf("%s is of a model whose files have changed (%s); -f starts over", b.part(), files)
+	}
+	info, err := b.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() < s.Bytes {
+		return fmt.Errorf("%s is shorter than %s says; -f starts over", b.part(), b.stateFile())
+	}
+	b.state = s
+	return nil
 }
 
 // seen takes a line of the input into account.
@@ -119,7 +214,7 @@ func (b *bulk) write(data []byte, lines int) error {
 	if _, err := b.file.Write(data); err != nil {
 		return err
 	}
-	if err := b.file.Sync(); err != nil {
+	if err := syncFile(b.file); err != nil {
 		return err
 	}
 	b.Bytes += int64(len(data))
@@ -129,25 +224,87 @@ func (b *bulk) write(data []byte, lines int) error {
 	if err != nil {
 		return err
 	}
-	temp := b.stateFile() + ".new"
-	if err := os.WriteFile(temp, text, 0o666); err != nil {
+	if err := writeSynced(b.newState(), text); err != nil {
 		return err
 	}
-	return os.Rename(temp, b.stateFile())
+	if err := os.Rename(b.newState(), b.stateFile()); err != nil {
+		return err
+	}
+	return b.syncFolder()
 }
+
+func (b *bulk) newState() string { return b.stateFile() + ".new" }
 
 // finish completes the output, whose beginning becomes header.
 func (b *bulk) finish(header []byte) error {
 	if _, err := b.file.WriteAt(header, 0); err != nil {
 		return err
 	}
-	if err := errors.Join(b.file.Sync(), b.file.Close()); err != nil {
+	if err := syncFile(b.file); err != nil {
 		return err
 	}
+	b.letGo()
 	if err := os.Rename(b.part(), b.path); err != nil {
 		return err
 	}
+	if err := b.syncFolder(); err != nil {
+		return err
+	}
 	if err := os.Remove(b.stateFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(b.syncFolder(), b.close())
+}
+
+// drop removes OUT.part, which holds nothing that counts.
+func (b *bulk) drop() {
+	b.letGo()
+	_ = os.Remove(b.part())
+}
+
+// close ends the lock; it may be called again.
+func (b *bulk) close() error {
+	if err := b.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// letGo closes OUT.part where a file that is open can be neither renamed nor removed. Elsewhere the lock
+// lasts until that is done.
+func (b *bulk) letGo() {
+	if runtime.GOOS == "windows" {
+		b.file.Close()
+	}
+}
+
+// syncFile brings a file, or a folder's entries, to the disk; tests count on it.
+var syncFile = (*os.File).Sync
+
+// writeSynced writes a file, and on to the disk.
+func writeSynced(path string, data []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = syncFile(f)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// syncFolder brings names that were given or taken to the disk, where systems and file systems offer that.
+func (b *bulk) syncFolder() error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(filepath.Dir(b.path))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := syncFile(f); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) {
 		return err
 	}
 	return nil

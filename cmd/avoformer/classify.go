@@ -40,9 +40,9 @@ func (f *flags) scoring() scoringFlags {
 }
 
 // options are those of the pipeline.
-func (s scoringFlags) options(a *app) ([]text.Option, error) {
+func (s scoringFlags) options() ([]text.Option, error) {
 	format, err := weightsOption(*s.weights)
-	return append(threadOption(*s.threads), format, a.warnings()), err
+	return append(threadOption(*s.threads), format), err
 }
 
 // imageFiles are the names' ends of files with images.
@@ -59,7 +59,7 @@ func classify(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options(a)
+	opts, err := common.options()
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (a *app) labeler(dir, words string, top int, opts []text.Option) (func(text
 		if how < 0 {
 			return nil, usagef("-words %q, want simple, none, first, average or max", words)
 		}
-		c, err := text.OpenTokenClassifier(dir, opts...)
+		c, err := openModel(a, text.OpenTokenClassifier, dir, opts)
 		return func(texts []string) error {
 			found, err := c.Entities(a.ctx, texts, text.Aggregation(how))
 			for i := 0; i < len(texts) && err == nil; i++ {
@@ -133,7 +133,7 @@ func (a *app) labeler(dir, words string, top int, opts []text.Option) (func(text
 }
 
 func (a *app) classifying(dir string, opts []text.Option) (scoring, error) {
-	c, err := text.OpenClassifier(dir, opts...)
+	c, err := openModel(a, text.OpenClassifier, dir, opts)
 	return func(texts []string) ([][]text.Label, error) { return c.Classify(a.ctx, texts) }, err
 }
 
@@ -145,7 +145,7 @@ func best(labels []text.Label, top int) []text.Label {
 }
 
 func (a *app) classifyImages(dir string, files []string, top int, opts []text.Option) error {
-	c, err := text.OpenImageClassifier(dir, opts...)
+	c, err := openModel(a, text.OpenImageClassifier, dir, opts)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func rerank(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options(a)
+	opts, err := common.options()
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func rerank(a *app, args []string) error {
 	if *common.check {
 		return a.checkReranker(rest[0], rest[1], in, common, opts)
 	}
-	r, err := text.OpenReranker(rest[0], opts...)
+	r, err := openModel(a, text.OpenReranker, rest[0], opts)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func rerank(a *app, args []string) error {
 // checkReranker compares scores with those of the weights in float32.
 func (a *app) checkReranker(dir, query string, in *lines, flags scoringFlags, opts []text.Option) error {
 	open := func(opts []text.Option) (scoring, error) {
-		r, err := text.OpenReranker(dir, opts...)
+		r, err := openModel(a, text.OpenReranker, dir, opts)
 		return func(texts []string) ([][]text.Label, error) {
 			scores, err := r.Score(a.ctx, query, texts)
 			labels := make([][]text.Label, len(scores))

@@ -27,8 +27,8 @@ type embedding struct {
 func embed(a *app, args []string) error {
 	var e embedding
 	f := a.flags("embed")
-	f.StringVar(&e.out, "o", "", "output `file`; an interrupted run that is started again goes on where it stopped")
-	f.BoolVar(&e.overwrite, "f", false, "replace the output file, and start over")
+	f.StringVar(&e.out, "o", "", "output `file`; an interrupted run that is started again, without -f, goes on where it stopped")
+	f.BoolVar(&e.overwrite, "f", false, "start over, whatever an interrupted run left, and replace the output file")
 	f.StringVar(&e.format, "format", "", "jsonl, csv, npy or f32; default: by the output file's name, else jsonl")
 	input := f.input()
 	f.StringVar(&e.prompt, "prompt", "", "`name` of a prompt of the folder: query, document, ...")
@@ -59,7 +59,7 @@ func embed(a *app, args []string) error {
 		return err
 	}
 	defer in.Close()
-	m, err := text.OpenEmbedder(rest[0], append(e.options(), weights, a.warnings())...)
+	m, err := openModel(a, text.OpenEmbedder, rest[0], append(e.options(), weights))
 	if err != nil {
 		return err
 	}
@@ -156,12 +156,16 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	if err != nil {
 		return err
 	}
-	job := fmt.Sprintf("embed %s format=%s prompt=%q dim=%d max-length=%d split=%d refuse=%t batch=%d field=%q weights=%s", dir, format.name, e.prompt, m.Dim(), e.length, e.split, e.refuse, e.batch, in.field, e.weights)
-	b, err := openBulk(e.out, job, e.overwrite)
+	job, read, err := a.job(in, dir)
 	if err != nil {
 		return err
 	}
-	defer b.file.Close()
+	job.Work = fmt.Sprintf("embed %s format=%s prompt=%q dim=%d max-length=%d split=%d refuse=%t batch=%d field=%q weights=%s", dir, format.name, e.prompt, m.Dim(), e.length, e.split, e.refuse, e.batch, in.field, e.weights)
+	b, err := openBulk(e.out, job, read, e.overwrite)
+	if err != nil {
+		return err
+	}
+	defer b.close()
 	if err := b.skip(in); err != nil {
 		return err
 	}
@@ -175,13 +179,32 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	})
 	if err != nil {
 		if b.Lines == 0 {
-			_ = os.Remove(b.part())
+			b.drop()
+		} else if e.overwrite {
+			a.left = fmt.Sprintf("; %d lines are done, the same command without -f goes on after them", b.Lines)
 		} else {
-			a.left = fmt.Sprintf("; %d lines are done, the same command goes on behind them", b.Lines)
+			a.left = fmt.Sprintf("; %d lines are done, the same command goes on after them", b.Lines)
 		}
 		return err
 	}
 	return b.finish(format.header(b.Lines, m.Dim()))
+}
+
+// job describes a run by the model that it uses, and all files that it reads, by their names.
+func (a *app) job(in *lines, dir string) (job, map[string]os.FileInfo, error) {
+	read := map[string]os.FileInfo{}
+	if in.file.info != nil {
+		read["the input"] = in.file.info
+	}
+	files, err := modelFiles(dir)
+	if err != nil {
+		return job{}, nil, err
+	}
+	for _, f := range files {
+		read["the model's "+f.name] = f.info
+	}
+	sums, err := fingerprint(a.ctx, files)
+	return job{Model: sums}, read, err
 }
 
 // printNearest prints the lines whose vectors have the largest cosines.

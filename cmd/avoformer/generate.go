@@ -65,11 +65,11 @@ func generate(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options(a)
+	opts, err := common.options()
 	if err != nil {
 		return err
 	}
-	g, err := text.OpenGenerator(rest[0], opts...)
+	g, err := openModel(a, text.OpenGenerator, rest[0], opts)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (a *app) chat(g *text.Generator, system, first string, o text.GenerateOptio
 		messages = append(messages, text.Message{Role: "system", Content: system})
 	}
 	terminal := isTerminal(a.in)
-	in := lines{r: bufio.NewReader(a.standardInput())}
+	in := lines{r: bufio.NewReader(a.reading(a.in))}
 	for {
 		line := first
 		if line == "" {
@@ -157,7 +157,7 @@ func translate(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options(a)
+	opts, err := common.options()
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func translate(a *app, args []string) error {
 		return err
 	}
 	defer in.Close()
-	t, err := text.OpenTranslator(rest[0], opts...)
+	t, err := openModel(a, text.OpenTranslator, rest[0], opts)
 	if err != nil {
 		return err
 	}
@@ -197,11 +197,11 @@ func transcribe(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options(a)
+	opts, err := common.options()
 	if err != nil {
 		return err
 	}
-	t, err := text.OpenTranscriber(rest[0], opts...)
+	t, err := openModel(a, text.OpenTranscriber, rest[0], opts)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -43,19 +44,32 @@ func info(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}}
-	if stat, err := os.Stat(i.Folder); err != nil {
-		return err
-	} else if stat.IsDir() {
-		i.weights()
-	} else if err := i.ggufWeights(stat.Size()); err != nil {
+	type found struct {
+		info *folderInfo
+		no   error // why it is no model that is supported
+	}
+	i, err := interruptible(a, func() (found, error) {
+		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}}
+		if stat, err := os.Stat(i.Folder); err != nil {
+			return found{}, err
+		} else if stat.IsDir() {
+			i.weights()
+		} else if err := i.ggufWeights(stat.Size()); err != nil {
+			return found{}, err
+		}
+		return found{i, i.model()}, nil
+	})
+	if err != nil {
 		return err
 	}
-	i.model()
+	if i.no != nil && i.info.Weights == 0 && i.info.Tokenizer == "" {
+		return i.no // there is nothing to tell
+	}
+	show := i.info.print
 	if *asJSON {
-		return a.printJSON(i)
+		show = func(a *app) error { return a.printJSON(i.info) }
 	}
-	return i.print(a)
+	return errors.Join(show(a), i.no)
 }
 
 // weights counts what the files of weights hold, by their headers.
@@ -103,7 +117,8 @@ func (i *folderInfo) ggufWeights(size int64) error {
 	return nil
 }
 
-func (i *folderInfo) model() {
+// model tells what models.Open makes of the folder, or why it makes nothing of it.
+func (i *folderInfo) model() error {
 	if t, err := tokenizer.Open(i.Folder); err != nil {
 		i.Unsupported["tokenizer"] = oneLine(err)
 	} else {
@@ -112,7 +127,7 @@ func (i *folderInfo) model() {
 	m, err := models.Open(i.Folder)
 	if err != nil {
 		i.Unsupported["model"] = oneLine(err)
-		return
+		return err
 	}
 	c := m.Config
 	i.ModelType, i.Class, i.Layers, i.Dim, i.Vocab, i.MaxLength, i.Labels = c.ModelType, c.Architectures, c.Layers, c.Dim, c.Vocab, c.MaxLength, c.Labels
@@ -137,6 +152,7 @@ func (i *folderInfo) model() {
 		}
 		return err != nil
 	})
+	return nil
 }
 
 // generates tries what says how a model generates: generation_config.json, and the

@@ -9,7 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
@@ -26,7 +29,7 @@ type lines struct {
 	bytes    int64             // read
 	seen     func(line []byte) // gets every line, if not nil
 	progress *progress
-	file     io.Closer
+	file     input
 }
 
 // inputFlags are those of what reads lines.
@@ -45,11 +48,14 @@ func (f inputFlags) open(name string) (*lines, error) {
 	if err != nil {
 		return nil, err
 	}
+	if ext := filepath.Ext(name); *f.format == "" && (ext == ".npy" || ext == ".f32") {
+		return nil, fmt.Errorf("%s holds vectors by its name, want lines of text; -input lines reads it as such", name)
+	}
 	file, err := f.app.open(name)
 	if err != nil {
 		return nil, err
 	}
-	return &lines{r: bufio.NewReaderSize(file, 1<<16), jsonl: jsonl, field: *f.field, progress: f.app.newProgress(sizeOf(file)), file: file}, nil
+	return &lines{r: bufio.NewReaderSize(file, 1<<16), jsonl: jsonl, field: *f.field, progress: f.app.newProgress(file.size()), file: file}, nil
 }
 
 func (l *lines) Close() error {
@@ -96,6 +102,9 @@ func (l *lines) text(line []byte) (string, error) {
 	if l.n == 1 {
 		line = bytes.TrimPrefix(line, []byte("\ufeff")) // as Windows' editors write it
 	}
+	if isBinary(line) {
+		return "", fmt.Errorf("line %d holds control characters: what is read is no text in UTF-8", l.n)
+	}
 	if !l.jsonl {
 		return string(bytes.ToValidUTF8(line, []byte("\ufffd"))), nil
 	}
@@ -112,6 +121,13 @@ func (l *lines) text(line []byte) (string, error) {
 		return "", fmt.Errorf("line %d has no string %q", l.n, l.field)
 	}
 	return s, nil
+}
+
+// isBinary reports whether a line is from no text: it has a byte 0, or other control characters where it is
+// no UTF-8, as vectors in binary have. Text in an older encoding than UTF-8 has none.
+func isBinary(line []byte) bool {
+	control := func(c byte) bool { return c < 0x20 && (c < '\t' || c > '\r') && c != 0x1b || c == 0x7f }
+	return bytes.IndexByte(line, 0) >= 0 || !utf8.Valid(line) && slices.ContainsFunc(line, control)
 }
 
 // chunk is up to n texts, fewer only at the end.

@@ -17,7 +17,7 @@
 // what -weights costs on one's own texts.
 //
 // It ends with 0, with 1 and one line about what is wrong, with 2 if it was
-// called wrongly, and with 130 if it was interrupted; as other programs do, by
+// called wrongly, and with 130 if SIGINT or SIGTERM interrupted it; as other programs do, by
 // SIGPIPE (141 in a shell) if whoever reads its output has gone.
 package main
 
@@ -28,7 +28,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -62,12 +61,8 @@ type app struct {
 	err    io.Writer
 	shown  bool   // out is a terminal
 	silent bool   // no progress
-	left   string // behind an error: what of the work is done
-}
-
-// warnings prints a model's warnings.
-func (a *app) warnings() text.Option {
-	return text.Warnings(func(w string) { fmt.Fprintln(a.err, "avoformer: warning:", oneLine(errors.New(w))) })
+	left   string // after an error: what of the work is done
+	warned map[string]bool
 }
 
 // command is one of avoformer's.
@@ -100,7 +95,7 @@ func main() {
 
 // run is main with its streams, and returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
-	a := &app{ctx: ctx, in: in, out: bufio.NewWriterSize(out, 1<<16), err: stderr, shown: isTerminal(out)}
+	a := &app{ctx: ctx, in: in, out: bufio.NewWriterSize(out, 1<<16), err: stderr, shown: isTerminal(out), warned: map[string]bool{}}
 	err := dispatch(a, args)
 	if flushed := a.out.Flush(); flushed != nil && (err == nil || errors.Is(err, flag.ErrHelp)) {
 		err = flushed
@@ -215,29 +210,6 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 		}
 	}
 	return rest, nil
-}
-
-// open is a file, or the standard input for "-" and no name.
-func (a *app) open(name string) (io.ReadCloser, error) {
-	if name == "" || name == "-" {
-		return a.standardInput(), nil
-	}
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no such file", name)
-	}
-	return f, err
-}
-
-// standardInput is the standard input, whose reading an interrupt ends.
-func (a *app) standardInput() io.ReadCloser {
-	r, w := io.Pipe()
-	go func() {
-		_, err := io.Copy(w, a.in)
-		w.CloseWithError(err)
-	}()
-	context.AfterFunc(a.ctx, func() { w.CloseWithError(a.ctx.Err()) })
-	return r
 }
 
 // arg is the i-th argument, or nothing.

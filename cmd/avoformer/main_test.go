@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -181,6 +182,92 @@ func TestErrors(t *testing.T) {
 				t.Errorf("message %q, want one line with %q", stderr, c.want)
 			}
 		})
+	}
+}
+
+// TestInfoOfNoModel: what cannot be opened as a model is an error, beside what there is to tell of it.
+func TestInfoOfNoModel(t *testing.T) {
+	empty, tokens, other, broken := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
+	copied := func(dir, name string, change func(string) string) {
+		t.Helper()
+		data, err := os.ReadFile(testdata + "embed/" + name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), []byte(change(string(data))), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	same := func(s string) string { return s }
+	copied(tokens, "tokenizer.json", same)
+	copied(other, "tokenizer.json", same)
+	copied(other, "model.safetensors", same)
+	copied(other, "config.json", func(s string) string { return strings.Replace(s, `"bert"`, `"tree"`, 1) })
+	copied(broken, "config.json", same)
+	copied(broken, "model.safetensors", func(s string) string { return s[:len(s)/2] })
+	for _, c := range []struct{ dir, out, message string }{
+		{empty, "", "config.json"},
+		{tokens, "tokenizer    ", "config.json"},
+		{other, "not          model: ", "tree"},
+		{broken, "", "model.safetensors"},
+		{testdata + "embed/config.json", "", "config.json"},
+	} {
+		for _, more := range [][]string{nil, {"-json"}} {
+			code, out, stderr := call(t, "", append([]string{"info", c.dir}, more...)...)
+			if code != exitFailed || !strings.Contains(stderr, c.message) || strings.Count(stderr, "\n") != 1 || more == nil && !strings.Contains(out, c.out) || c.out == "" && out != "" {
+				t.Errorf("%s: exit code %d, %q, %q, want %q", c.dir, code, out, stderr, c.message)
+			}
+		}
+	}
+}
+
+// TestOwnOutput: what holds vectors is not read as lines, whatever it is called.
+func TestOwnOutput(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"out.npy", "out.f32"} {
+		output, other := filepath.Join(dir, name), filepath.Join(dir, name+".txt")
+		if code, _, stderr := call(t, strings.Repeat("Paris\n", 100), "embed", testdata+"embed", "-o", output); code != exitOK {
+			t.Fatal(stderr)
+		}
+		data, err := os.ReadFile(output)
+		if err == nil {
+			err = os.WriteFile(other, data, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			in, want string
+			args     []string
+		}{
+			{"", "holds vectors by its name", []string{"embed", testdata + "embed", output, "-nearest", "x"}},
+			{"", "holds vectors by its name", []string{"classify", testdata + "classify", output}},
+			{"", "is no text", []string{"embed", testdata + "embed", output, "-nearest", "x", "-input=lines"}},
+			{"", "is no text", []string{"embed", testdata + "embed", other, "-nearest", "x"}},
+			{string(data), "is no text", []string{"rerank", testdata + "rerank", "x"}},
+		} {
+			if code, out, stderr := call(t, c.in, c.args...); code != exitFailed || out != "" || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%q: exit code %d, %.20q, %q", c.args, code, out, stderr)
+			}
+		}
+	}
+	for line, want := range map[string]bool{"": false, "a\tb\x1b[1m": false, "\x01": false, "\xcf\xf0\xe8\xe2\xe5\xf2": false, "\xff\x01": true, "a\x00b": true, "P\x00a\x00": true} {
+		if got := isBinary([]byte(line)); got != want {
+			t.Errorf("%q: binary %t, want %t", line, got, want)
+		}
+	}
+}
+
+// TestWrongTier: an environment that asks for what the machine lacks ends the command with one line.
+func TestWrongTier(t *testing.T) {
+	for _, variable := range []string{"AVOFORMER_ISA=avx3", "AVOFORMER_CPU=sse9"} {
+		c := exec.Command(os.Args[0], "help")
+		c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1", variable)
+		out, err := c.CombinedOutput()
+		name, _, _ := strings.Cut(variable, "=")
+		if c.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), name) || strings.Count(string(out), "\n") != 1 {
+			t.Errorf("%s: %v, %q, want exit code 2 and one line", variable, err, out)
+		}
 	}
 }
 

@@ -44,16 +44,6 @@ func isTerminal(stream any) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// sizeOf is the size of what is read, if it is a file.
-func sizeOf(r io.Reader) int64 {
-	if f, ok := r.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			return info.Size()
-		}
-	}
-	return 0
-}
-
 // resumed says that lines were done before.
 func (p *progress) resumed(lines int) { p.began, p.start = lines, time.Now() }
 

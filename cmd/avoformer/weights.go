@@ -38,7 +38,7 @@ func (f *flags) decoder() decoderFlags {
 }
 
 // options are those of the pipeline.
-func (d decoderFlags) options(a *app) ([]text.Option, error) {
+func (d decoderFlags) options() ([]text.Option, error) {
 	weights, err := weightsOption(*d.weights)
 	if err != nil {
 		return nil, err
@@ -47,14 +47,14 @@ func (d decoderFlags) options(a *app) ([]text.Option, error) {
 	if err != nil || cache > kernels.FormatInt8 {
 		return nil, usagef("-cache: unknown format %q, want one of f32, bf16, f16, int8", *d.cache)
 	}
-	return append(threadOption(*d.threads), weights, text.Cache(cache), a.warnings()), nil
+	return append(threadOption(*d.threads), weights, text.Cache(cache)), nil
 }
 
 var errNoTexts = errors.New("no texts to compare")
 
 // checkWeights compares vectors with those of the weights in float32.
 func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string) error {
-	exact, err := text.OpenEmbedder(dir, e.options()...)
+	exact, err := openModel(a, text.OpenEmbedder, dir, e.options())
 	if err != nil {
 		return err
 	}

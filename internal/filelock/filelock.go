@@ -16,10 +16,10 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 		return nil, err
 	}
 	for {
-		held, err := try(f)
+		held, err := TryLock(f)
 		if err != nil {
 			f.Close()
-			return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+			return nil, err
 		}
 		if held {
 			return func() { f.Close() }, nil // closing it unlocks
@@ -31,4 +31,14 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// TryLock locks an open file until it is closed, and reports whether no one else holds the lock. On
+// systems without such locks it is always had.
+func TryLock(f *os.File) (bool, error) {
+	held, err := try(f)
+	if err != nil {
+		return false, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
+	}
+	return held, nil
 }

@@ -3,6 +3,7 @@ package filelock_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
@@ -28,6 +29,14 @@ func TestLock(t *testing.T) {
 	defer cancel()
 	if _, err := filelock.Lock(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a lock that is held: %v, want the context's error", err)
+	}
+	other, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if held, err := filelock.TryLock(other); held || err != nil {
+		t.Errorf("trying a lock that is held: %t, %v", held, err)
 	}
 	var unlocked atomic.Bool
 	done := make(chan error)

@@ -35,12 +35,22 @@ func (f Features) names() (names []string) {
 }
 
 // features are those in use: what the machine has, but for what AVOFORMER_CPU turns off.
-var features = chooseFeatures(machineFeatures(), os.Getenv("AVOFORMER_CPU"))
+var features = orStop(chooseFeatures(machineFeatures(), os.Getenv("AVOFORMER_CPU")))
+
+// orStop is a value that the environment decides. What cannot be met stops the program in a line: at
+// this time nobody could recover from a panic, whose stack would tell nothing.
+func orStop[T any](value T, err error) T {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	return value
+}
 
 // chooseFeatures is the machine's set without those that off names, such as
 // "-avx512vnni,-i8mm". Those that the machine lacks may be turned off too; a name that is
-// none stops the program, since turning off nothing is not what was meant.
-func chooseFeatures(machine Features, off string) Features {
+// none is an error, since turning off nothing is not what was meant.
+func chooseFeatures(machine Features, off string) (Features, error) {
 	for _, item := range strings.FieldsFunc(off, func(r rune) bool { return r == ',' }) {
 		name, ok := strings.CutPrefix(strings.TrimSpace(item), "-")
 		feature := Features(0)
@@ -50,10 +60,10 @@ func chooseFeatures(machine Features, off string) Features {
 			}
 		}
 		if feature == 0 {
-			panic(fmt.Sprintf("kernels: AVOFORMER_CPU = %q: want some of -%s, separated by commas, not %q",
-				off, strings.Join(featureNames[:], " -"), item))
+			return 0, fmt.Errorf("kernels: AVOFORMER_CPU = %q: want some of -%s, separated by commas, not %q",
+				off, strings.Join(featureNames[:], " -"), item)
 		}
 		machine &^= feature
 	}
-	return machine
+	return machine, nil
 }

@@ -1,6 +1,9 @@
 package simd
 
 import (
+	"errors"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -55,16 +58,16 @@ func TestFeaturesOff(t *testing.T) {
 		{"-avx512vnni, -i8mm", all &^ (AVX512VNNI | I8MM)},
 		{"-dotprod,-dotprod", all &^ DotProd},
 	} {
-		if got := chooseFeatures(all, test.off); got != test.want {
-			t.Errorf("AVOFORMER_CPU=%s leaves %v, want %v", test.off, got.names(), test.want.names())
+		if got, err := chooseFeatures(all, test.off); err != nil || got != test.want {
+			t.Errorf("AVOFORMER_CPU=%s leaves %v, %v, want %v", test.off, got.names(), err, test.want.names())
 		}
 	}
-	if got := chooseFeatures(F16C, "-avx512vnni"); got != F16C {
-		t.Errorf("turning off what the machine lacks leaves %v, want f16c", got.names())
+	if got, err := chooseFeatures(F16C, "-avx512vnni"); err != nil || got != F16C {
+		t.Errorf("turning off what the machine lacks leaves %v, %v, want f16c", got.names(), err)
 	}
 }
 
-// TestWrongFeature: a word that names no feature ends the program, by a panic at its start.
+// TestWrongFeature: a word that names no feature is an error, which ends the program at its start.
 func TestWrongFeature(t *testing.T) {
 	for off, message := range map[string]string{
 		"-avx512vnni,-amx": `AVOFORMER_CPU = "-avx512vnni,-amx": want some of -avx512vnni -avx512bf16`,
@@ -72,14 +75,33 @@ func TestWrongFeature(t *testing.T) {
 		"+f16c":            `not "+f16c"`,
 		"-":                `not "-"`,
 	} {
-		func() {
-			defer func() {
-				if text, _ := recover().(string); !strings.Contains(text, message) {
-					t.Errorf("AVOFORMER_CPU=%s: %q, want a panic with %q", off, text, message)
-				}
-			}()
-			chooseFeatures(0, off)
-		}()
+		if _, err := chooseFeatures(0, off); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("AVOFORMER_CPU=%s: %v, want an error with %q", off, err, message)
+		}
+	}
+}
+
+// TestEnvironmentStops: what the environment asks for and the machine cannot do ends a program before it
+// begins, with one line and no stack.
+func TestEnvironmentStops(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Skip(err)
+	}
+	for variable, message := range map[string]string{
+		"AVOFORMER_ISA=avx3":  `kernels: AVOFORMER_ISA = "avx3", want one of those this machine has: generic`,
+		"AVOFORMER_CPU=-sse9": `kernels: AVOFORMER_CPU = "-sse9": want some of `,
+	} {
+		c := exec.Command(self, "-test.run=^$")
+		c.Env = append(os.Environ(), variable)
+		out, err := c.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Skip(err) // in an emulator of one process
+		}
+		if text := string(out); err == nil || exit.ExitCode() != 2 || !strings.HasPrefix(text, message) || strings.Count(text, "\n") != 1 {
+			t.Errorf("%s: %v, %q, want exit code 2 and one line with %q", variable, err, out, message)
+		}
 	}
 }
 

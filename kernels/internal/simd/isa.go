@@ -47,15 +47,15 @@ func ParseISA(name string) (ISA, error) {
 
 // active is the tier that kernels run on. It is set at init; only Use writes it
 // later.
-var active = chooseISA(os.Getenv("AVOFORMER_ISA"))
+var active = orStop(chooseISA(os.Getenv("AVOFORMER_ISA")))
 
 // chooseISA is the tier to start with: the best one, or the one forced by the
-// environment. A choice that cannot be met stops the program: running silently
+// environment. A choice that cannot be met is an error: running silently
 // on another tier is what forcing one is meant to exclude.
-func chooseISA(forced string) ISA {
+func chooseISA(forced string) (ISA, error) {
 	supported := Supported()
 	if forced == "" {
-		return preferred(supported)
+		return preferred(supported), nil
 	}
 	isa, err := ParseISA(forced)
 	if err != nil || !slices.Contains(supported, isa) {
@@ -63,9 +63,9 @@ func chooseISA(forced string) ISA {
 		for i, s := range supported {
 			names[i] = s.String()
 		}
-		panic(fmt.Sprintf("kernels: AVOFORMER_ISA = %q, want one of those this machine has: %s", forced, strings.Join(names, ", ")))
+		return Generic, fmt.Errorf("kernels: AVOFORMER_ISA = %q, want one of those this machine has: %s", forced, strings.Join(names, ", "))
 	}
-	return isa
+	return isa, nil
 }
 
 // Active is the tier that kernels run on now.

@@ -1,0 +1,115 @@
+// What a model's files hold, so that an interrupted run goes on with the same model alone.
+
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/hub"
+	cache "github.com/avoformer/avoformer/internal/hub"
+)
+
+// A modelFile is one that opening the model reads.
+type modelFile struct {
+	name string // in its folder
+	info os.FileInfo
+	path string
+}
+
+// modelFiles lists the files that opening dir, a folder or a GGUF file, as a model reads.
+func modelFiles(dir string) ([]modelFile, error) {
+	dir = cache.Folder(dir)
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []modelFile{{filepath.Base(dir), info, dir}}, nil
+	}
+	var names []string
+	for _, pattern := range []string{"*", "*/*"} {
+		found, err := fs.Glob(os.DirFS(dir), pattern)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, found...)
+	}
+	var files []modelFile
+	for _, name := range hub.Needed(names) {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if info.Mode().IsRegular() {
+			files = append(files, modelFile{name, info, path})
+		}
+	}
+	return files, nil
+}
+
+// fingerprint is the files' digests by name.
+func fingerprint(ctx context.Context, files []modelFile) (map[string]string, error) {
+	sums := map[string]string{}
+	for _, f := range files {
+		sum, err := digest(ctx, f.path)
+		if err != nil {
+			return nil, err
+		}
+		sums[f.name] = sum
+	}
+	return sums, nil
+}
+
+// digest is the SHA-256 of a file's length and of the CRC-32C of each MiB. It goes through every byte
+// as fast as memory gives them, and so notices whatever a file was overwritten with by accident,
+// but not what was made to have the same sums.
+func digest(ctx context.Context, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	castagnoli := crc32.MakeTable(crc32.Castagnoli)
+	block, sums, length := make([]byte, 1<<20), []byte(nil), 0
+	for err == nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		var n int
+		n, err = io.ReadFull(f, block)
+		sums = binary.LittleEndian.AppendUint32(sums, crc32.Checksum(block[:n], castagnoli))
+		length += n
+	}
+	if err != io.EOF && err != io.ErrUnexpectedEOF {
+		return "", err
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(binary.LittleEndian.AppendUint64(sums, uint64(length)))), nil
+}
+
+// different names the files that two fingerprints have not in common.
+func different(a, b map[string]string) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if b[name] != a[name] {
+			names = append(names, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b)) {
+		if _, ok := a[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}

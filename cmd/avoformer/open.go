@@ -1,0 +1,108 @@
+// Opening and reading what may take long or block: an interrupt does not wait for it.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/avoformer/avoformer/text"
+)
+
+// interruptible is what do returns, or the context's error once an interrupt comes. Then do goes on
+// until the process ends, and must touch nothing that is used meanwhile.
+func interruptible[T any](a *app, do func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := do()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-a.ctx.Done():
+		var none T
+		return none, a.ctx.Err()
+	}
+}
+
+// openModel opens a folder with one of package text's functions and prints the model's warnings,
+// each once.
+func openModel[T any](a *app, open func(dir string, opts ...text.Option) (T, error), dir string, opts []text.Option) (T, error) {
+	type opened struct {
+		model    T
+		warnings []string
+	}
+	o, err := interruptible(a, func() (o opened, err error) {
+		warnings := text.Warnings(func(w string) { o.warnings = append(o.warnings, w) })
+		o.model, err = open(dir, append(opts[:len(opts):len(opts)], warnings)...)
+		return o, err
+	})
+	for _, w := range o.warnings {
+		if !a.warned[w] {
+			a.warned[w] = true
+			fmt.Fprintln(a.err, "avoformer: warning:", oneLine(errors.New(w)))
+		}
+	}
+	return o.model, err
+}
+
+// input is what is read; info describes its file, and is nil where it is none.
+type input struct {
+	io.ReadCloser
+	info os.FileInfo
+}
+
+// open is a file, or the standard input for "-" and no name.
+func (a *app) open(name string) (input, error) {
+	if name == "" || name == "-" {
+		return input{a.reading(a.in), infoOf(a.in)}, nil
+	}
+	f, err := interruptible(a, func() (*os.File, error) { return os.Open(name) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return input{}, fmt.Errorf("%s: no such file", name)
+	} else if err != nil {
+		return input{}, err
+	}
+	info := infoOf(f)
+	if info != nil && info.Mode().IsRegular() {
+		return input{f, info}, nil
+	}
+	return input{a.reading(f), info}, nil
+}
+
+func infoOf(r io.Reader) os.FileInfo {
+	if f, ok := r.(*os.File); ok {
+		if info, err := f.Stat(); err == nil {
+			return info
+		}
+	}
+	return nil
+}
+
+// size is that of a file that is no device and no pipe, else 0.
+func (i input) size() int64 {
+	if i.info != nil && i.info.Mode().IsRegular() {
+		return i.info.Size()
+	}
+	return 0
+}
+
+// reading is a stream whose reading an interrupt ends.
+func (a *app) reading(from io.Reader) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, from)
+		w.CloseWithError(err)
+	}()
+	context.AfterFunc(a.ctx, func() { w.CloseWithError(a.ctx.Err()) })
+	return r
+}
