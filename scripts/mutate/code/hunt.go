@@ -111,9 +111,12 @@ func (m *mutator) try(id int, u mutant) (string, error) {
 		if (p == pkg) != (q == pkg) {
 			return map[bool]int{true: -1, false: 1}[p == pkg]
 		}
-		return int(p.short - q.short)
+		return int(p.takes - q.takes)
 	})
 	for _, short := range []bool{true, false} {
+		if !short && m.short {
+			break
+		}
 		for i, p := range about {
 			bin := filepath.Join(filepath.Dir(overlay), fmt.Sprint("test", i))
 			if short {
@@ -161,12 +164,10 @@ var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
 // test runs the tests of p that bin has.
 func (m *mutator) test(p *testedPackage, bin string, short bool) string {
-	limit := 20*p.short + time.Minute
+	limit := 10*p.takes + time.Minute
 	args := []string{"-test.failfast", fmt.Sprintf("-test.timeout=%v", 4*limit)}
 	if short {
 		args = append(args, "-test.short")
-	} else {
-		limit *= 4
 	}
 	cmd := limited(limit, bin, args...)
 	cmd.Dir = p.Dir

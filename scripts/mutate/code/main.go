@@ -1,6 +1,6 @@
 // Command code shows which changes of the Go code no test notices:
 //
-//	code [-n N] [-seed SEED] [-j JOBS] [-v] [-list] [-run REGEXP] [FOLDER...]
+//	code [-n N] [-from I] [-seed SEED] [-j JOBS] [-short] [-v] [-list] [-run REGEXP] [FOLDER...]
 //
 // It draws N mutants of the packages in the folders (models, transformer, text,
 // cmd, hub), as many of each kind as there are: a constant gets another value, an
@@ -13,7 +13,7 @@
 // All happens in a copy of the working tree, and each mutant is one file laid over
 // it. First every test package runs once and tells by its coverage what it reaches.
 // A mutant is then tried by the packages that reach it: by their short tests, its
-// own package's first, and if those pass, by all their tests.
+// own package's first, and if those pass, by all their tests, unless -short leaves that out.
 //
 // Code fails where a mutant passes all tests, unless doc/mutants.md says why it
 // changes nothing that a test could see. Mutants of that list are not tried, and a
@@ -33,6 +33,8 @@ import (
 func main() {
 	m := mutator{}
 	flag.IntVar(&m.n, "n", 200, "mutants to draw")
+	flag.IntVar(&m.from, "from", 0, "mutants at the beginning of the draw to pass over, those that do not compile among them")
+	flag.BoolVar(&m.short, "short", false, "try short tests only")
 	flag.Uint64Var(&m.seed, "seed", 1, "of the draw")
 	flag.IntVar(&m.jobs, "j", 2, "mutants to try at once")
 	flag.BoolVar(&m.verbose, "v", false, "print every mutant, not only those that pass")
@@ -50,11 +52,11 @@ func main() {
 }
 
 type mutator struct {
-	n, jobs       int
-	seed          uint64
-	verbose, list bool
-	match         *regexp.Regexp
-	folders       []string
+	n, from, jobs        int
+	seed                 uint64
+	short, verbose, list bool
+	match                *regexp.Regexp
+	folders              []string
 
 	dir      string // of this run: the copy and what is built
 	root     string // of the copy
@@ -79,6 +81,7 @@ func (m *mutator) run() error {
 	if err != nil {
 		return err
 	}
+	drawn = drawn[min(m.from, len(drawn)):]
 	if m.list {
 		for _, u := range drawn {
 			fmt.Println(u)

@@ -29,7 +29,7 @@ type testedPackage struct {
 	XTestGoFiles          []string
 
 	needs   map[string]bool    // the packages that its tests are built of
-	short   time.Duration      // of processor time, that its short tests take
+	takes   time.Duration      // processor time of its tests
 	covered map[string][]block // by path of a file from the root of the copy
 }
 
@@ -166,7 +166,7 @@ func (m *mutator) rank(u mutant) uint64 {
 	return x ^ x>>33
 }
 
-// measure runs the short tests of every package, unchanged, for their coverage and time.
+// measure runs the tests of every package, unchanged, for their coverage and time.
 func (m *mutator) measure() error {
 	var names []string
 	for _, p := range m.packages {
@@ -180,12 +180,12 @@ func (m *mutator) measure() error {
 		if out, err := m.goCommand("test", "-c", "-vet=off", "-coverpkg="+strings.Join(names, ","), "-o", bin, p.ImportPath).CombinedOutput(); err != nil {
 			return fmt.Errorf("building the tests of %s: %w\n%s", p.ImportPath, err, out)
 		}
-		run := limited(time.Hour, bin, "-test.coverprofile="+profile)
+		run := limited(time.Hour, bin, "-test.coverprofile="+profile, fmt.Sprint("-test.short=", m.short))
 		run.Dir = p.Dir
 		if out, err := run.CombinedOutput(); err != nil {
 			return fmt.Errorf("the tests of %s fail without a mutation: %w\n%s", p.ImportPath, err, out)
 		}
-		p.short = run.ProcessState.UserTime() + run.ProcessState.SystemTime()
+		p.takes = run.ProcessState.UserTime() + run.ProcessState.SystemTime()
 		if err := m.readCoverage(p, profile); err != nil {
 			return err
 		}

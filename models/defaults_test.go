@@ -1,0 +1,40 @@
+package models_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
+	tf "github.com/avoformer/avoformer/transformer"
+)
+
+// TestDefaultWindows leaves sliding_window out of config.json, and feeds more tokens than
+// transformers' default of 4096: the last sees as many as with that number, and not as
+// with its neighbours.
+func TestDefaultWindows(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("too slow in an emulator, and no kernel is in question")
+	}
+	const tokens = 4098
+	ids := make([]int, tokens)
+	ids[1], ids[2] = 1, 2 // what the last token sees depends on them
+	for kind, class := range map[string]string{"mistral": "Mistral", "gemma2": "Gemma2", "gemma3_text": "Gemma3"} {
+		last := func(window string) []float32 {
+			config := fmt.Sprintf(`{"model_type": %q, "architectures": ["%sForCausalLM"], "vocab_size": 3, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1,
+				"num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 8, "max_position_embeddings": 5000%s}`, kind, class, window)
+			m := tftest.Must(models.New([]byte(config), tf.Random(4)))(t)
+			ws := new(models.Workspace)
+			d := models.Start(ws, m.LM, nil, 1)
+			return slices.Clone(tftest.Must(d.Feed([][]int{ids}))(t))
+		}
+		silent := last("")
+		for window, equal := range map[int]bool{4095: false, 4096: true, 4097: false} {
+			if got := last(fmt.Sprintf(`, "sliding_window": %d`, window)); slices.Equal(got, silent) != equal {
+				t.Errorf("%s: %v without sliding_window, %v with %d", kind, silent, got, window)
+			}
+		}
+	}
+}
