@@ -97,7 +97,8 @@ def _(out, name):
         with torch.no_grad():
             return encode(m, inputs)
 
-    write(out, name, cls, given, run, inputs, scale, 2000)
+    # The normalization of small embeddings is not small itself: attention would be uniform.
+    write(out, name, cls, given, run, inputs, scale, 2000, more=[("embeddings.LayerNorm", 1 / scale)])
 
 
 @folder(*names(DECODERS))
