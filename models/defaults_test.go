@@ -1,7 +1,9 @@
 package models_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
@@ -36,5 +38,30 @@ func TestDefaultWindows(t *testing.T) {
 				t.Errorf("%s: %v without sliding_window, %v with %d", kind, silent, got, window)
 			}
 		}
+	}
+}
+
+// TestNomicHubBase leaves rotary_emb_base out of a configuration in the form of the hub: it
+// is 1000.
+func TestNomicHubBase(t *testing.T) {
+	text := tftest.Must(os.ReadFile("testdata/folders/nomic_bert-hub/config.json"))(t)
+	encode := func(base any) []float32 {
+		var config map[string]any
+		tftest.NoError(t, json.Unmarshal(text, &config))
+		delete(config, "rotary_emb_base")
+		if base != nil {
+			config["rotary_emb_base"] = base
+		}
+		m := tftest.Must(models.New(tftest.Must(json.Marshal(config))(t), strong{tf.Random(5)}))(t)
+		x := make([]float32, 8*m.Encoder.Dim())
+		tftest.NoError(t, m.Encoder.Encode(new(models.Workspace), x, models.Tokens{IDs: []int{1, 2, 3, 4, 5, 6, 7, 8}, Batch: tf.Uniform(1, 8)}))
+		return x
+	}
+	silent := encode(nil)
+	if !slices.Equal(encode(1000), silent) {
+		t.Error("without rotary_emb_base it is not 1000")
+	}
+	if slices.Equal(encode(2000), silent) {
+		t.Error("rotary_emb_base has no effect")
 	}
 }
